@@ -1,0 +1,135 @@
+/* The kernel's clocks, or three numbers that play them. */
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t kernel_us(clockid_t id)
+{
+	struct timespec t;
+	clock_gettime(id, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+void clock_init_real(struct clock *c)
+{
+	*c = (struct clock){ 0 };
+}
+
+void clock_init_virtual(struct clock *c, int64_t wall_ms)
+{
+	*c = (struct clock){ 0 };
+	/* An hour after boot, so that processes may have started before the clock did. */
+	c->own = (struct virtual_time){
+		.magic = CLOCK_FILE_MAGIC,
+		.boot_us = 3600 * 1000000LL,
+		.wall_less_us = wall_ms * 1000 - 3600 * 1000000LL,
+	};
+	c->virtual_time = &c->own;
+}
+
+static int open_file(struct clock *c, const char *path, struct err *e)
+{
+	*c = (struct clock){ 0 };
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, ERR_USAGE, "cannot open the clock file %s: %s", path,
+			strerror(errno));
+	struct stat st;
+	void *map = MAP_FAILED;
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct virtual_time))
+		map = mmap(NULL, sizeof(struct virtual_time), PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, 0);
+	close(fd);
+	if (map == MAP_FAILED)
+		return err_set(e, ERR_USAGE, "%s is not a clock file", path);
+	if (((struct virtual_time *)map)->magic != CLOCK_FILE_MAGIC) {
+		munmap(map, sizeof(struct virtual_time));
+		return err_set(e, ERR_USAGE, "%s is not a clock file", path);
+	}
+	c->map = map;
+	c->virtual_time = map;
+	return 0;
+}
+
+int clock_open(struct clock *c, const char *how, int64_t wall_ms, struct err *e)
+{
+	if (!how || strcmp(how, "real") == 0)
+		clock_init_real(c);
+	else if (strcmp(how, "virtual") == 0)
+		clock_init_virtual(c, wall_ms);
+	else
+		return open_file(c, how, e);
+	return 0;
+}
+
+void clock_finish(struct clock *c)
+{
+	if (c->map)
+		munmap(c->map, sizeof(struct virtual_time));
+	*c = (struct clock){ 0 };
+}
+
+bool clock_is_virtual(const struct clock *c)
+{
+	return c->virtual_time != NULL;
+}
+
+static struct moment kernel_now(void)
+{
+	struct moment m = { 0 };
+	/* The wall clock is read between two readings of the boot clock; a preemption in
+	 * between would look like a clock step, so try again. */
+	for (int tries = 0; tries < 10; tries++) {
+		m.boot_us = kernel_us(CLOCK_BOOTTIME);
+		m.wall_us = kernel_us(CLOCK_REALTIME);
+		m.mono_us = kernel_us(CLOCK_MONOTONIC);
+		if (kernel_us(CLOCK_BOOTTIME) - m.boot_us < 1000)
+			break;
+	}
+	return m;
+}
+
+struct moment clock_now(const struct clock *c)
+{
+	const struct virtual_time *v = c->virtual_time;
+	if (!v)
+		return kernel_now();
+	return (struct moment){
+		.wall_us = v->boot_us + v->wall_less_us,
+		.boot_us = v->boot_us,
+		.mono_us = v->boot_us - v->suspended_us,
+	};
+}
+
+int64_t clock_wall_ms(const struct clock *c)
+{
+	return clock_now(c).wall_us / 1000;
+}
+
+int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds)
+{
+	if (c->virtual_time) {
+		int ready = n_fds ? poll(fds, n_fds, 0) : 0;
+		if (ready == 0 && c->virtual_time->boot_us < until_us)
+			c->virtual_time->boot_us = until_us;
+		return ready;
+	}
+	int64_t left_us = until_us - clock_now(c).boot_us;
+	if (left_us < 0)
+		left_us = 0;
+	struct timespec t = { .tv_sec = left_us / 1000000,
+		.tv_nsec = left_us % 1000000 * 1000 };
+	return ppoll(fds, n_fds, &t, NULL);
+}
+
+void clock_advance(struct clock *c, int64_t us)
+{
+	if (c->virtual_time && us > 0)
+		c->virtual_time->boot_us += us;
+}

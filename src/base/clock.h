@@ -1,0 +1,58 @@
+/* Clocks as values, so that a test can hand the shipped program another one.
+ *
+ * A real clock asks the kernel. A virtual clock is three numbers: waiting moves it at once, so
+ * a week of ticks takes a second. The three numbers may live in a file that is mapped by the
+ * recorder and by the fake driver together (--clock FILE), so that both live in one time. */
+#ifndef GUA_BASE_CLOCK_H
+#define GUA_BASE_CLOCK_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define CLOCK_FILE_MAGIC 0x314b434c43415547 /* "GUACLCK1", little endian */
+
+/* What a virtual clock is, and the layout of a clock file (32 bytes, native byte order). */
+struct virtual_time {
+	int64_t magic;	      /* CLOCK_FILE_MAGIC */
+	int64_t boot_us;      /* CLOCK_BOOTTIME */
+	int64_t wall_less_us; /* CLOCK_REALTIME minus CLOCK_BOOTTIME; a clock step changes it */
+	int64_t suspended_us; /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC; a suspend changes it */
+};
+
+/* One reading of all three clocks at one moment, microseconds. */
+struct moment {
+	int64_t wall_us; /* since 1970: for people and slots; may jump */
+	int64_t boot_us; /* since boot, goes on in suspend: lengths are differences of these */
+	int64_t mono_us; /* since boot, stops in suspend */
+};
+
+struct clock {
+	struct virtual_time *virtual_time; /* NULL: the real clock */
+	struct virtual_time own;	   /* storage of a virtual clock without a file */
+	void *map;			   /* the mapped file, or NULL */
+};
+
+void clock_init_real(struct clock *c);
+/* A virtual clock of this process alone that starts at `wall_ms`. */
+void clock_init_virtual(struct clock *c, int64_t wall_ms);
+/* --clock: "real", "virtual" (starts at wall_ms) or the path of an existing clock file. */
+int clock_open(struct clock *c, const char *how, int64_t wall_ms, struct err *e);
+void clock_finish(struct clock *c);
+bool clock_is_virtual(const struct clock *c);
+
+/* Reads the three clocks within a millisecond of each other. */
+struct moment clock_now(const struct clock *c);
+int64_t clock_wall_ms(const struct clock *c);
+
+/* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first; returns
+ * what poll(2) returns (0: the time has come; -1 with EINTR on a signal). A virtual clock
+ * jumps. */
+int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds);
+
+/* Moves a virtual clock forward; does nothing on a real one. */
+void clock_advance(struct clock *c, int64_t us);
+
+#endif

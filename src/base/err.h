@@ -1,0 +1,29 @@
+/* Errors: the text is made where the facts are, travels up untouched and is printed once, in
+ * cmd/. The caller owns the struct; functions that can fail return 0 or one of these codes. */
+#ifndef GUA_BASE_ERR_H
+#define GUA_BASE_ERR_H
+
+/* Whose fault it is decides the exit status: see err_exit_code(). */
+enum err_code {
+	ERR_USAGE = -1, /* the user's: a wrong option, duration, scenario line ... */
+	ERR_WORLD = -2, /* the world's: no driver, disk full, not our file ... */
+	ERR_BUSY = -3, /* the world's, and may pass by itself: locked store, driver not ready */
+};
+
+struct err {
+	int code;	/* 0 or an enum err_code */
+	char text[512]; /* one sentence without a final newline; already safe for a terminal */
+};
+
+/* Fills `e` (may be NULL) and returns `code`, so that callers can `return err_set(...)`.
+ * Control characters and invalid UTF-8 in the formatted text are escaped. */
+int err_set(struct err *e, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Puts "PREFIX: " before the text that is there. Returns e->code. */
+int err_prefix(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* 2 for the user's fault, 1 for the world's, 0 for none. */
+int err_exit_code(int code);
+
+#endif

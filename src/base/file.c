@@ -1,0 +1,85 @@
+/* Bounded file reading. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+/* Fills `dst` as far as the file goes. */
+static ssize_t read_up_to(int fd, char *dst, size_t cap)
+{
+	size_t len = 0;
+	while (len < cap) {
+		ssize_t n = read(fd, dst + len, cap - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	ssize_t n = read_up_to(fd, dst, cap - 1);
+	int saved = errno;
+	close(fd);
+	errno = saved;
+	if (n >= 0)
+		dst[n] = '\0';
+	return n;
+}
+
+int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
+	char *buffer = malloc(max + 2);
+	ssize_t n = buffer ? read_up_to(fd, buffer, max + 1) : -1;
+	int saved = buffer ? errno : ENOMEM;
+	close(fd);
+	if (n < 0 || (size_t)n > max) {
+		free(buffer);
+		if (n < 0)
+			return err_set(
+				e, ERR_WORLD, "cannot read %s: %s", path, strerror(saved));
+		return err_set(e, ERR_WORLD, "%s is larger than %zu bytes", path, max);
+	}
+	buffer[n] = '\0';
+	*data = buffer;
+	*len = (size_t)n;
+	return 0;
+}
+
+int make_directories(const char *path, mode_t mode, struct err *e)
+{
+	char part[PATH_MAX];
+	if (!text_copy(part, sizeof(part), path))
+		return err_set(e, ERR_USAGE, "the path %s is too long", path);
+	for (char *slash = part + 1;; slash++) {
+		if (*slash != '/' && *slash != '\0')
+			continue;
+		char saved = *slash;
+		*slash = '\0';
+		if (mkdir(part, mode) != 0 && errno != EEXIST)
+			return err_set(e, ERR_WORLD, "cannot make the directory %s: %s", part,
+				strerror(errno));
+		if (!saved)
+			return 0;
+		*slash = saved;
+	}
+}

@@ -1,0 +1,22 @@
+/* Bounded reading of small files, /proc above all: nothing here trusts a size. */
+#ifndef GUA_BASE_FILE_H
+#define GUA_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Reads at most cap-1 bytes of `name` below the directory `dirfd` (AT_FDCWD: a path) into `dst`
+ * and terminates it with a NUL (the content may hold NULs itself). Returns the bytes read, or
+ * -1 with errno. */
+ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
+
+/* Reads a whole text file of at most `max` bytes; the caller frees *data. */
+int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
+
+/* Makes `path` and its missing parents with `mode`. */
+int make_directories(const char *path, mode_t mode, struct err *e);
+
+#endif

@@ -1,0 +1,89 @@
+/* Lines on stderr, each escaped, and faults that are logged at their start and end only. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/str.h"
+
+static enum log_level max_level = LOG_LEVEL_NOTICE;
+static enum log_style line_style = LOG_STYLE_PLAIN;
+
+void log_setup(enum log_level level, enum log_style style)
+{
+	max_level = level;
+	line_style = style;
+}
+
+static const char *const level_names[] = { "error: ", "warning: ", "", "" };
+/* syslog(3) priorities, which the journal reads from a leading <N>. */
+static const int level_priorities[] = { 3, 4, 5, 7 };
+
+static void log_line(enum log_level level, const char *text)
+{
+	if (line_style == LOG_STYLE_JOURNAL) {
+		fprintf(stderr, "<%d>%s\n", level_priorities[level], text);
+		return;
+	}
+	char stamp[32] = "";
+	if (line_style == LOG_STYLE_STAMP) {
+		time_t now = time(NULL);
+		struct tm tm;
+		if (gmtime_r(&now, &tm))
+			strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ ", &tm);
+	}
+	fprintf(stderr, "%sgua: %s%s\n", stamp, level_names[level], text);
+}
+
+static void log_args(enum log_level level, const char *format, va_list args)
+{
+	if (level > max_level)
+		return;
+	char raw[1024], safe[1536];
+	int n = vsnprintf(raw, sizeof(raw), format, args);
+	size_t len = n < 0 ? 0 : (size_t)n < sizeof(raw) ? (size_t)n : sizeof(raw) - 1;
+	text_escape(safe, sizeof(safe), raw, len);
+	log_line(level, safe);
+}
+
+#define LOG_FUNCTION(name, level)                                                              \
+	void name(const char *format, ...)                                                     \
+	{                                                                                      \
+		va_list args;                                                                  \
+		va_start(args, format);                                                        \
+		log_args(level, format, args);                                                 \
+		va_end(args);                                                                  \
+	}
+
+LOG_FUNCTION(log_error, LOG_LEVEL_ERROR)
+LOG_FUNCTION(log_warning, LOG_LEVEL_WARNING)
+LOG_FUNCTION(log_notice, LOG_LEVEL_NOTICE)
+LOG_FUNCTION(log_debug, LOG_LEVEL_DEBUG)
+
+bool fault_raise(struct fault *f, int64_t now_ms, const char *format, ...)
+{
+	f->count++;
+	if (f->on)
+		return false;
+	va_list args;
+	va_start(args, format);
+	vsnprintf(f->text, sizeof(f->text), format, args);
+	va_end(args);
+	f->on = true;
+	f->since_ms = now_ms;
+	f->count = 1;
+	log_warning("%s", f->text);
+	return true;
+}
+
+bool fault_clear(struct fault *f, int64_t now_ms)
+{
+	if (!f->on)
+		return false;
+	f->on = false;
+	log_notice("over after %.1f s (seen %lld times): %s",
+		(double)(now_ms - f->since_ms) / 1000.0, (long long)f->count, f->text);
+	return true;
+}

@@ -1,0 +1,217 @@
+/* Option tables over getopt_long. */
+#include "base/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timetext.h"
+
+enum { MAX_OPTIONS = 64, FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
+
+static bool in_choices(const char *choices, const char *word)
+{
+	size_t len = strlen(word);
+	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+		if (strncmp(at, word, len) == 0 && (at[len] == '|' || at[len] == '\0') && len)
+			return true;
+	}
+	return false;
+}
+
+static int check_range(
+	const struct option_row *row, double value, const char *text, struct err *e)
+{
+	bool duration = row->kind == OPTION_DURATION;
+	if (value < row->min || (row->max > 0 && value > row->max)) {
+		if (row->max > 0)
+			return err_set(e, ERR_USAGE,
+				"--%s %s is out of range: %.10g to %.10g%s", row->name, text,
+				row->min, row->max, duration ? " ms" : "");
+		return err_set(e, ERR_USAGE, "--%s %s is out of range: at least %.10g%s",
+			row->name, text, row->min, duration ? " ms" : "");
+	}
+	return 0;
+}
+
+static int set_number(
+	const struct option_row *row, const char *text, void *value, struct err *e)
+{
+	char *end = NULL;
+	errno = 0;
+	if (row->kind == OPTION_COUNT) {
+		long long n = strtoll(text, &end, 10);
+		bool plain = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
+		if (!plain || *end || end == text || errno)
+			return err_set(e, ERR_USAGE, "--%s takes a whole number, not '%s'",
+				row->name, text);
+		*(int64_t *)value = n;
+		return check_range(row, (double)n, text, e);
+	}
+	double x = strtod(text, &end);
+	bool plain = text[strspn(text, "0123456789.-")] == '\0';
+	if (!plain || *end || end == text || errno)
+		return err_set(e, ERR_USAGE, "--%s takes a number, not '%s'", row->name, text);
+	*(double *)value = x;
+	return check_range(row, x, text, e);
+}
+
+static int set_value(
+	const struct option_row *row, const char *text, void *values, struct err *e)
+{
+	void *value = (char *)values + row->offset;
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)value = true;
+		return 0;
+	case OPTION_TEXT:
+		*(const char **)value = text;
+		return 0;
+	case OPTION_LIST: {
+		struct text_list *list = value;
+		if (list->n == TEXT_LIST_MAX)
+			return err_set(e, ERR_USAGE, "--%s was given more than %d times",
+				row->name, TEXT_LIST_MAX);
+		list->items[list->n++] = text;
+		return 0;
+	}
+	case OPTION_CHOICE:
+		if (!in_choices(row->choices, text))
+			return err_set(e, ERR_USAGE, "--%s takes one of %s, not '%s'",
+				row->name, row->choices, text);
+		*(const char **)value = text;
+		return 0;
+	case OPTION_DURATION: {
+		int rc = duration_parse(text, value, e);
+		if (rc)
+			return err_prefix(e, "--%s", row->name);
+		return check_range(row, (double)*(int64_t *)value, text, e);
+	}
+	case OPTION_COUNT:
+	case OPTION_REAL:
+		return set_number(row, text, value, e);
+	}
+	return 0;
+}
+
+/* getopt's own structures, made from the table; -h/--help is added last. */
+static size_t make_getopt(const struct option_row *table, struct option *longs, char *shorts)
+{
+	size_t n = 0;
+	*shorts++ = ':'; /* ':' for a missing value instead of a message on stderr */
+	for (; table[n].name && n < MAX_OPTIONS - 2; n++) {
+		int has = table[n].kind == OPTION_FLAG ? no_argument : required_argument;
+		longs[n] = (struct option){ table[n].name, has, NULL, FIRST_LONG + (int)n };
+		if (table[n].letter) {
+			*shorts++ = table[n].letter;
+			if (has == required_argument)
+				*shorts++ = ':';
+		}
+	}
+	*shorts++ = 'h';
+	*shorts = '\0';
+	longs[n] = (struct option){ "help", no_argument, NULL, 'h' };
+	longs[n + 1] = (struct option){ 0 };
+	return n;
+}
+
+static int unknown_option(int c, char **argv, struct err *e)
+{
+	const char *word = optind > 0 ? argv[optind - 1] : "";
+	bool is_long = strncmp(word, "--", 2) == 0;
+	if (c == ':' && is_long)
+		return err_set(e, ERR_USAGE, "%s needs a value", word);
+	if (c == ':')
+		return err_set(e, ERR_USAGE, "-%c needs a value", optopt);
+	if (is_long && optopt)
+		return err_set(e, ERR_USAGE, "%s takes no value", word);
+	if (is_long)
+		return err_set(e, ERR_USAGE, "unknown option %s", word);
+	return err_set(e, ERR_USAGE, "unknown option -%c", optopt);
+}
+
+static const struct option_row *find_row(const struct option_row *table, size_t n, int c)
+{
+	if (c >= FIRST_LONG)
+		return &table[c - FIRST_LONG];
+	for (size_t i = 0; i < n; i++)
+		if (table[i].letter == c)
+			return &table[i];
+	return NULL;
+}
+
+int options_parse(const struct option_row *table, int argc, char **argv, void *values,
+	int *first_operand, bool *help, struct err *e)
+{
+	struct option longs[MAX_OPTIONS];
+	char shorts[3 * MAX_OPTIONS];
+	size_t n = make_getopt(table, longs, shorts);
+	*help = false;
+	optind = 0; /* glibc: start over, and forget a half-read cluster */
+	opterr = 0;
+	for (;;) {
+		int c = getopt_long(argc, argv, shorts, longs, NULL);
+		if (c == -1)
+			break;
+		if (c == 'h') {
+			*help = true;
+			return 0;
+		}
+		const struct option_row *row =
+			c == '?' || c == ':' ? NULL : find_row(table, n, c);
+		if (!row)
+			return unknown_option(c, argv, e);
+		int rc = set_value(row, optarg, values, e);
+		if (rc)
+			return rc;
+	}
+	*first_operand = optind;
+	return 0;
+}
+
+/* Appends `text` broken at spaces, the first line at column `at`, the others indented. */
+static void add_wrapped(struct str *out, const char *text, size_t at)
+{
+	size_t column = at;
+	while (*text) {
+		size_t word = strcspn(text, " ");
+		if (column > HELP_COLUMN && column + word > TEXT_WIDTH) {
+			str_addf(out, "\n%*s", HELP_COLUMN, "");
+			column = HELP_COLUMN;
+		}
+		str_add_bytes(out, text, word);
+		column += word;
+		text += word;
+		if (*text == ' ') {
+			str_add(out, " ");
+			column++;
+			text++;
+		}
+	}
+	str_add(out, "\n");
+}
+
+void options_describe(const struct option_row *table, struct str *out)
+{
+	for (; table->name; table++) {
+		if (table->hidden)
+			continue;
+		size_t start = out->len;
+		if (table->letter)
+			str_addf(out, "  -%c, --%s", table->letter, table->name);
+		else
+			str_addf(out, "      --%s", table->name);
+		if (table->arg)
+			str_addf(out, " %s", table->arg);
+		size_t width = out->len - start;
+		if (width + 2 > HELP_COLUMN) {
+			str_addf(out, "\n%*s", HELP_COLUMN, "");
+		} else {
+			str_addf(out, "%*s", (int)(HELP_COLUMN - width), "");
+		}
+		add_wrapped(out, table->help, HELP_COLUMN);
+	}
+	str_addf(out, "  -h, --help%*sthis text\n", HELP_COLUMN - 12, "");
+}

@@ -1,0 +1,51 @@
+/* Options as a table: one row drives parsing, --help, shell completion and the check of the
+ * manual. Values are written into the caller's struct at the row's offset. */
+#ifndef GUA_BASE_OPTIONS_H
+#define GUA_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum option_kind {
+	OPTION_FLAG,	 /* bool */
+	OPTION_TEXT,	 /* const char * */
+	OPTION_LIST,	 /* struct text_list: may be given several times */
+	OPTION_COUNT,	 /* int64_t, within min..max */
+	OPTION_REAL,	 /* double, within min..max */
+	OPTION_DURATION, /* int64_t milliseconds, within min..max */
+	OPTION_CHOICE,	 /* const char *, one of the words in `choices` ("a|b|c") */
+};
+
+#define TEXT_LIST_MAX 64
+
+struct text_list {
+	const char *items[TEXT_LIST_MAX];
+	size_t n;
+};
+
+struct option_row {
+	enum option_kind kind;
+	char letter;	     /* short name, or 0 */
+	const char *name;    /* long name without dashes */
+	const char *arg;     /* name of the value in help; NULL for flags */
+	const char *help;    /* one line */
+	const char *choices; /* OPTION_CHOICE: the words; also for completion elsewhere */
+	size_t offset;	     /* of the value in the caller's struct */
+	double min, max;     /* for numbers and durations (ms); max 0: no limit */
+	bool hidden;	     /* an old spelling: parsed, not shown */
+};
+
+/* Parses argv[1..]; operands are moved to the end as getopt_long does (stops at "--"). On
+ * return *first_operand is the index of the first operand. The table ends with a row whose name
+ * is NULL. -h/--help is in every command and is not in the tables: *help is set and parsing
+ * stops. */
+int options_parse(const struct option_row *table, int argc, char **argv, void *values,
+	int *first_operand, bool *help, struct err *e);
+
+/* Appends the table as help text, two columns, within 80. */
+void options_describe(const struct option_row *table, struct str *out);
+
+#endif

@@ -1,0 +1,190 @@
+/* Growing strings and the escape that keeps foreign bytes off terminals. */
+#include "base/str.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct str *s, size_t more)
+{
+	if (s->failed)
+		return false;
+	if (more >= SIZE_MAX / 2 - s->len) {
+		s->failed = true;
+		return false;
+	}
+	size_t need = s->len + more + 1;
+	if (need <= s->cap)
+		return true;
+	size_t cap = s->cap ? s->cap : 64;
+	while (cap < need)
+		cap *= 2;
+	char *data = realloc(s->data, cap);
+	if (!data) {
+		s->failed = true;
+		return false;
+	}
+	s->data = data;
+	s->cap = cap;
+	return true;
+}
+
+void str_add_bytes(struct str *s, const char *bytes, size_t len)
+{
+	if (!reserve(s, len))
+		return;
+	if (len)
+		memcpy(s->data + s->len, bytes, len);
+	s->len += len;
+	s->data[s->len] = '\0';
+}
+
+void str_add(struct str *s, const char *text)
+{
+	str_add_bytes(s, text, strlen(text));
+}
+
+void str_vaddf(struct str *s, const char *format, va_list args)
+{
+	va_list copy;
+	va_copy(copy, args);
+	int n = vsnprintf(NULL, 0, format, copy);
+	va_end(copy);
+	if (n < 0 || !reserve(s, (size_t)n)) {
+		s->failed = true;
+		return;
+	}
+	vsnprintf(s->data + s->len, (size_t)n + 1, format, args);
+	s->len += (size_t)n;
+}
+
+void str_addf(struct str *s, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	str_vaddf(s, format, args);
+	va_end(args);
+}
+
+void str_add_repeat(struct str *s, const char *text, size_t times)
+{
+	for (size_t i = 0; i < times; i++)
+		str_add(s, text);
+}
+
+const char *str_text(const struct str *s)
+{
+	return s->data ? s->data : "";
+}
+
+void str_clear(struct str *s)
+{
+	s->len = 0;
+	s->failed = false;
+	if (s->data)
+		s->data[0] = '\0';
+}
+
+void str_finish(struct str *s)
+{
+	free(s->data);
+	*s = (struct str){ 0 };
+}
+
+bool text_copy(char *dst, size_t cap, const char *text)
+{
+	size_t len = strlen(text);
+	size_t n = len < cap ? len : cap - 1;
+	memcpy(dst, text, n);
+	dst[n] = '\0';
+	return n == len;
+}
+
+size_t utf8_char(const char *bytes, size_t len, unsigned *code_point)
+{
+	static const unsigned smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	if (len == 0)
+		return 0;
+	unsigned char b = (unsigned char)bytes[0];
+	size_t n = b < 0x80 ? 1 : (b & 0xE0) == 0xC0 ? 2 : (b & 0xF0) == 0xE0 ? 3 : 4;
+	if (n == 4 && (b & 0xF8) != 0xF0)
+		return 0;
+	if (n > len)
+		return 0;
+	unsigned c = n == 1 ? b : b & (0xFFu >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		unsigned char next = (unsigned char)bytes[i];
+		if ((next & 0xC0) != 0x80)
+			return 0;
+		c = c << 6 | (next & 0x3Fu);
+	}
+	if (c < smallest[n] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
+		return 0;
+	*code_point = c;
+	return n;
+}
+
+/* Characters that are valid but can hide or reorder what stands around them. */
+static bool is_unsafe(unsigned c)
+{
+	return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xAD || c == 0x61C ||
+	       (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
+	       (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||
+	       (c >= 0xE0000 && c <= 0xE0FFF);
+}
+
+size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len)
+{
+	size_t out = 0;
+	for (size_t i = 0; i < len;) {
+		unsigned c = 0;
+		size_t n = utf8_char(bytes + i, len - i, &c);
+		char piece[20];
+		size_t piece_len = 0;
+		if (n == 0 || is_unsafe(c)) {
+			n = n ? n : 1;
+			for (size_t k = 0; k < n; k++)
+				piece_len += (size_t)snprintf(piece + piece_len,
+					sizeof(piece) - piece_len, "\\x%02X",
+					(unsigned)(unsigned char)bytes[i + k]);
+		} else {
+			piece_len = n;
+			memcpy(piece, bytes + i, n);
+		}
+		if (out + piece_len >= cap)
+			break;
+		memcpy(dst + out, piece, piece_len);
+		out += piece_len;
+		i += n;
+	}
+	if (cap)
+		dst[out] = '\0';
+	return out;
+}
+
+/* wcwidth() depends on the locale; this covers what a report can hold. */
+static size_t columns_of(unsigned c)
+{
+	bool combining = (c >= 0x300 && c <= 0x36F) || (c >= 0xFE00 && c <= 0xFE0F);
+	if (combining)
+		return 0;
+	bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
+		    (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
+		    (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+		    (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) ||
+		    (c >= 0x20000 && c <= 0x3FFFD);
+	return wide ? 2 : 1;
+}
+
+size_t text_columns(const char *text)
+{
+	size_t len = strlen(text), columns = 0;
+	for (size_t i = 0; i < len;) {
+		unsigned c = 0;
+		size_t n = utf8_char(text + i, len - i, &c);
+		columns += n ? columns_of(c) : 1;
+		i += n ? n : 1;
+	}
+	return columns;
+}

@@ -1,0 +1,45 @@
+/* Strings: a growing buffer, bounded copies, and the one function that makes foreign bytes safe
+ * to show. Nothing here prints. */
+#ifndef GUA_BASE_STR_H
+#define GUA_BASE_STR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A growing buffer, always NUL-terminated once anything was added. Out of memory is remembered
+ * in `failed` and later additions do nothing, so a caller checks once, at the end. */
+struct str {
+	char *data;  /* heap; NULL until the first addition */
+	size_t len;  /* bytes without the NUL */
+	size_t cap;  /* bytes allocated */
+	bool failed; /* an allocation failed: the content is not whole */
+};
+
+void str_add(struct str *s, const char *text);
+void str_add_bytes(struct str *s, const char *bytes, size_t len);
+void str_addf(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void str_vaddf(struct str *s, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+void str_add_repeat(struct str *s, const char *text, size_t times);
+/* The text, "" when empty; valid until the next addition. */
+const char *str_text(const struct str *s);
+void str_clear(struct str *s);
+void str_finish(struct str *s);
+
+/* Copies at most cap-1 bytes of `text` and terminates; returns false when it had to cut. */
+bool text_copy(char *dst, size_t cap, const char *text);
+
+/* Copies bytes from outside into `dst` so that they can be shown: valid printable UTF-8 stays,
+ * control characters, C1 controls, bidirectional overrides, line and paragraph separators, and
+ * invalid bytes become \xNN (one for each byte). Escaping twice changes nothing. Cuts at a
+ * whole character when `cap` is small. Always terminates; returns the length written. */
+size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len);
+
+/* Columns that `text` (valid UTF-8) takes on a terminal. */
+size_t text_columns(const char *text);
+
+/* Length of the valid UTF-8 character at `bytes` (1 to 4), 0 when it is not valid. */
+size_t utf8_char(const char *bytes, size_t len, unsigned *code_point);
+
+#endif

@@ -1,0 +1,258 @@
+/* Parsing and printing of durations and dates. */
+#include "base/timetext.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define DAY_MS (86400LL * 1000)
+#define MAX_DURATION_MS (366000LL * DAY_MS)
+
+static const struct unit {
+	const char *name;
+	double ms;
+} units[] = {
+	{ "ms", 1 },
+	{ "s", 1000 },
+	{ "m", 60e3 },
+	{ "min", 60e3 },
+	{ "h", 3600e3 },
+	{ "d", 86400e3 },
+	{ "w", 7 * 86400e3 },
+};
+
+/* Digits with at most one point, nothing else: strtod() would take hex, inf, nan and a locale's
+ * comma. Returns the rest of the text, or NULL. */
+static const char *parse_number(const char *text, double *number)
+{
+	double value = 0, scale = 1;
+	bool point = false, digits = false;
+	for (; *text; text++) {
+		if (*text == '.' && !point) {
+			point = true;
+		} else if (*text >= '0' && *text <= '9') {
+			digits = true;
+			scale = point ? scale / 10 : scale;
+			value = point ? value + scale * (*text - '0')
+				      : value * 10 + (*text - '0');
+		} else {
+			break;
+		}
+	}
+	*number = value;
+	return digits ? text : NULL;
+}
+
+int duration_parse(const char *text, int64_t *ms, struct err *e)
+{
+	double number = 0;
+	const char *rest = parse_number(text, &number);
+	if (!rest)
+		goto wrong;
+	if (*rest == '\0' && number == 0) {
+		*ms = 0;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(rest, units[i].name) != 0)
+			continue;
+		double value = number * units[i].ms;
+		if (value > (double)MAX_DURATION_MS)
+			return err_set(
+				e, ERR_USAGE, "'%s' is longer than a thousand years", text);
+		*ms = (int64_t)llround(value);
+		return 0;
+	}
+wrong:
+	return err_set(e, ERR_USAGE,
+		"'%s' is not a duration; write one like 200ms 30s 5m 1h 7d 4w", text);
+}
+
+static int64_t tm_to_ms(struct tm *tm, bool utc)
+{
+	tm->tm_isdst = -1;
+	return (int64_t)(utc ? timegm(tm) : mktime(tm)) * 1000;
+}
+
+/* The midnight that began the day `days_back` days before now. */
+static int64_t midnight(int64_t now_ms, int days_back, bool utc)
+{
+	time_t now = (time_t)(now_ms / 1000);
+	struct tm tm;
+	if (utc)
+		gmtime_r(&now, &tm);
+	else
+		localtime_r(&now, &tm);
+	tm.tm_mday -= days_back;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	return tm_to_ms(&tm, utc);
+}
+
+static bool parse_weekday(const char *text, int64_t now_ms, bool utc, int64_t *ms)
+{
+	static const char *const names[] = { "sunday", "monday", "tuesday", "wednesday",
+		"thursday", "friday", "saturday" };
+	time_t now = (time_t)(now_ms / 1000);
+	struct tm tm;
+	if (utc)
+		gmtime_r(&now, &tm);
+	else
+		localtime_r(&now, &tm);
+	for (int day = 0; day < 7; day++) {
+		bool whole = strcasecmp(text, names[day]) == 0;
+		bool three = strlen(text) == 3 && strncasecmp(text, names[day], 3) == 0;
+		if (!whole && !three)
+			continue;
+		*ms = midnight(now_ms, (tm.tm_wday - day + 7) % 7, utc);
+		return true;
+	}
+	return false;
+}
+
+/* Reads exactly `digits` digits. */
+static const char *fixed_digits(const char *text, int digits, int *value)
+{
+	*value = 0;
+	for (int i = 0; i < digits; i++, text++) {
+		if (*text < '0' || *text > '9')
+			return NULL;
+		*value = *value * 10 + (*text - '0');
+	}
+	return text;
+}
+
+/* [T ]HH:MM[:SS] */
+static const char *parse_clock(const char *text, struct tm *tm)
+{
+	if (*text != 'T' && *text != ' ')
+		return text;
+	text = fixed_digits(text + 1, 2, &tm->tm_hour);
+	if (!text || *text != ':')
+		return NULL;
+	text = fixed_digits(text + 1, 2, &tm->tm_min);
+	if (text && *text == ':')
+		text = fixed_digits(text + 1, 2, &tm->tm_sec);
+	return text;
+}
+
+static bool parse_date(const char *text, bool utc, int64_t *ms)
+{
+	struct tm tm = { 0 };
+	int year = 0, month = 0;
+	text = fixed_digits(text, 4, &year);
+	if (!text || *text != '-')
+		return false;
+	text = fixed_digits(text + 1, 2, &month);
+	if (!text || *text != '-')
+		return false;
+	text = fixed_digits(text + 1, 2, &tm.tm_mday);
+	if (text)
+		text = parse_clock(text, &tm);
+	if (!text)
+		return false;
+	if (*text == 'Z') {
+		utc = true;
+		text++;
+	}
+	tm.tm_year = year - 1900;
+	tm.tm_mon = month - 1;
+	struct tm asked = tm;
+	*ms = tm_to_ms(&tm, utc);
+	/* mktime() turns 31 April into 1 May; a date that does not exist is a mistake. An hour
+	 * that a daylight-saving change skips moves, and that is all right. */
+	return *text == '\0' && year >= 1970 && tm.tm_mon == asked.tm_mon &&
+	       tm.tm_mday == asked.tm_mday && asked.tm_hour < 24 && asked.tm_min < 60 &&
+	       asked.tm_sec < 60;
+}
+
+int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct err *e)
+{
+	int64_t ago_ms = 0;
+	if (strcmp(text, "now") == 0) {
+		*ms = now_ms;
+	} else if (strcmp(text, "today") == 0) {
+		*ms = midnight(now_ms, 0, utc);
+	} else if (strcmp(text, "yesterday") == 0) {
+		*ms = midnight(now_ms, 1, utc);
+	} else if (text[0] == '@') {
+		double seconds = 0;
+		const char *rest = parse_number(text + 1, &seconds);
+		if (!rest || *rest || seconds > 1e11)
+			goto wrong;
+		*ms = (int64_t)llround(seconds * 1000);
+	} else if (parse_weekday(text, now_ms, utc, ms) || parse_date(text, utc, ms)) {
+		return 0;
+	} else {
+		struct err inner = { 0 };
+		if (duration_parse(text, &ago_ms, &inner) != 0)
+			goto wrong;
+		*ms = now_ms - ago_ms;
+	}
+	return 0;
+wrong:
+	return err_set(e, ERR_USAGE,
+		"'%s' is not a time; write one like 1h, 7d, 2026-11-01, '2026-11-01 08:30' or "
+		"monday",
+		text);
+}
+
+void moment_iso(char *dst, size_t cap, int64_t ms)
+{
+	int64_t seconds = ms / 1000, rest = ms % 1000;
+	if (rest < 0) {
+		rest += 1000;
+		seconds--;
+	}
+	time_t t = (time_t)seconds;
+	struct tm tm;
+	char text[64] = "";
+	if (gmtime_r(&t, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	if (rest)
+		snprintf(dst, cap, "%s.%03dZ", text, (int)rest);
+	else
+		snprintf(dst, cap, "%sZ", text);
+}
+
+void moment_text(char *dst, size_t cap, int64_t ms, bool utc)
+{
+	/* Not strftime's %a: that follows the locale, and reports are compared byte for byte.
+	 */
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	time_t t = (time_t)(ms / 1000);
+	struct tm tm = { 0 };
+	if (utc)
+		gmtime_r(&t, &tm);
+	else
+		localtime_r(&t, &tm);
+	snprintf(dst, cap, "%s %04d-%02d-%02d %02d:%02d%s", days[tm.tm_wday % 7],
+		tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+		utc ? " UTC" : "");
+}
+
+void duration_clock(char *dst, size_t cap, int64_t ms)
+{
+	int64_t s = (ms + 500) / 1000;
+	long long days = s / 86400, hours = s / 3600 % 24;
+	int minutes = (int)(s / 60 % 60), seconds = (int)(s % 60);
+	if (days)
+		snprintf(dst, cap, "%lld d %02lld:%02d:%02d", days, hours, minutes, seconds);
+	else
+		snprintf(dst, cap, "%lld:%02d:%02d", hours, minutes, seconds);
+}
+
+void duration_text(char *dst, size_t cap, int64_t ms)
+{
+	long long s = ms / 1000, m = s / 60, h = m / 60, d = h / 24;
+	if (d)
+		snprintf(dst, cap, "%lld d %lld h", d, h % 24);
+	else if (h)
+		snprintf(dst, cap, "%lld h %lld min", h, m % 60);
+	else if (m)
+		snprintf(dst, cap, "%lld min", m);
+	else
+		snprintf(dst, cap, "%lld s", s);
+}

@@ -1,0 +1,94 @@
+/* What all commands share: options, errors, output. */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void print_help(const struct command *self)
+{
+	struct str out = { 0 };
+	str_addf(&out, "usage: gua %s%s%s\n\n%s\n\n", self->name, *self->usage ? " " : "",
+		self->usage, self->summary);
+	options_describe(self->options, &out);
+	if (self->details)
+		str_addf(&out, "\n%s\n", self->details);
+	str_addf(&out, "\nManual: man gua-%s\n", self->name);
+	fputs(str_text(&out), stdout);
+	str_finish(&out);
+}
+
+int cmd_options(const struct command *self, int argc, char **argv, void *values,
+	int *first_operand, int *status)
+{
+	bool help = false;
+	struct err e = { 0 };
+	if (options_parse(self->options, argc, argv, values, first_operand, &help, &e) != 0) {
+		*status = cmd_fail(self, &e);
+		return 1;
+	}
+	if (help) {
+		print_help(self);
+		*status = 0;
+		return 1;
+	}
+	return 0;
+}
+
+int cmd_options_only(
+	const struct command *self, int argc, char **argv, void *values, int *status)
+{
+	int first = 0;
+	if (cmd_options(self, argc, argv, values, &first, status))
+		return 1;
+	if (first < argc) {
+		struct err e = { 0 };
+		err_set(&e, ERR_USAGE, "unexpected argument '%s'", argv[first]);
+		*status = cmd_fail(self, &e);
+		return 1;
+	}
+	return 0;
+}
+
+int cmd_fail(const struct command *self, const struct err *e)
+{
+	fprintf(stderr, "gua %s: %s\n", self->name, e->text);
+	if (e->code == ERR_USAGE)
+		fprintf(stderr, "usage: gua %s%s%s\n", self->name, *self->usage ? " " : "",
+			self->usage);
+	return err_exit_code(e->code);
+}
+
+int cmd_print(const struct command *self, struct str *out)
+{
+	struct err e = { 0 };
+	bool whole = !out->failed;
+	if (whole && out->len)
+		whole = fwrite(out->data, 1, out->len, stdout) == out->len;
+	if (!whole || fflush(stdout) != 0)
+		err_set(&e, ERR_WORLD, "cannot write the output: %s",
+			out->failed ? "out of memory" : strerror(errno));
+	str_finish(out);
+	return e.code ? cmd_fail(self, &e) : 0;
+}
+
+int cmd_default_db(char *path, size_t cap, struct err *e)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n;
+	if (geteuid() == 0)
+		n = snprintf(path, cap, "/var/lib/gua/gua.db");
+	else if (state && state[0] == '/')
+		n = snprintf(path, cap, "%s/gua/gua.db", state);
+	else if (home && home[0] == '/')
+		n = snprintf(path, cap, "%s/.local/state/gua/gua.db", home);
+	else
+		return err_set(
+			e, ERR_USAGE, "neither XDG_STATE_HOME nor HOME is set: give --db PATH");
+	if (n < 0 || (size_t)n >= cap)
+		return err_set(
+			e, ERR_USAGE, "the path of the store is too long: give --db PATH");
+	return 0;
+}

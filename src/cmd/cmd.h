@@ -1,0 +1,44 @@
+/* A command is one constant struct in its own file; main.c lists them. */
+#ifndef GUA_CMD_CMD_H
+#define GUA_CMD_CMD_H
+
+#include "base/err.h"
+#include "base/options.h"
+
+struct command {
+	const char *name;
+	const char *summary; /* one line, for `gua help` */
+	const char *usage;   /* what follows "gua NAME" in the usage line */
+	const char *details; /* paragraphs for --help after the options; may be NULL */
+	const struct option_row *options; /* ends with a row without a name */
+	/* argv[0] is the command's name. Returns the exit status; has printed its own errors
+	 * with cmd_fail(). */
+	int (*run)(const struct command *self, int argc, char **argv);
+};
+
+/* Parses the options; returns 0 to go on, or 1: *status is the exit status to return with (help
+ * was printed, or the error with the usage line). */
+int cmd_options(const struct command *self, int argc, char **argv, void *values,
+	int *first_operand, int *status);
+/* As cmd_options, and refuses operands. */
+int cmd_options_only(
+	const struct command *self, int argc, char **argv, void *values, int *status);
+
+/* Prints "gua NAME: TEXT" to stderr, with the usage line when it is the user's fault, and
+ * returns the exit status. */
+int cmd_fail(const struct command *self, const struct err *e);
+
+/* Prints all of `out` to stdout and finishes it; returns the exit status (1: could not write).
+ */
+int cmd_print(const struct command *self, struct str *out);
+
+/* The default store: /var/lib/gua/gua.db for root, else $XDG_STATE_HOME/gua/gua.db. */
+int cmd_default_db(char *path, size_t cap, struct err *e);
+
+/* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */
+#define COMMANDS(X)
+
+#define DECLARE_COMMAND(name) extern const struct command cmd_##name;
+COMMANDS(DECLARE_COMMAND)
+
+#endif

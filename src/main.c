@@ -1,0 +1,87 @@
+/* gua: a GPU usage audit. This file is the map, the list of commands and nothing else.
+ *
+ * Folders under src/ are the stages of a pipeline, left to right; a file includes only its own
+ * folder and those before it (tools/lint-layers checks):
+ *
+ *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
+ *              log, clock (real or virtual time), timetext (durations, dates), file, options
+ *   model/     the nouns handed from stage to stage: state (and the rules), reading (what a
+ * source says), process (a life and its owner), tick (what the store is given) source/    where
+ * GPU numbers come from: nvml* (the real driver, by its ABI), sim (a simulated one) over
+ * scenario* (the engine that the tests' fake driver shares) sample/    one drain, one look:
+ * cards + processes + owners classify/  pure functions: sample -> state -> sums store/ SQLite:
+ * schema.sql, writing, compaction, import query/     a question becomes numbers render/ numbers
+ * become text, JSON, CSV record/    the recorder: loop, lock, service manager cmd/       one
+ * file per command
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "version.h"
+
+#define COMMAND_POINTER(name) &cmd_##name,
+static const struct command *const commands[] = { COMMANDS(COMMAND_POINTER) };
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static void print_commands(FILE *to)
+{
+	fputs("usage: gua COMMAND [OPTIONS]\n\nGPU usage audit: what every card did and who "
+	      "held it.\n\n",
+		to);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	fputs("  version    print the version\n\n"
+	      "gua COMMAND --help explains one; man gua has the definitions.\n",
+		to);
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+static int no_command(const char *name)
+{
+	char safe[128];
+	text_escape(safe, sizeof(safe), name, strlen(name));
+	if (*name)
+		fprintf(stderr, "gua: there is no command '%s'\n", safe);
+	print_commands(stderr);
+	return 2;
+}
+
+static int help_for(const char *name)
+{
+	const struct command *command = find_command(name);
+	char first[] = "help", second[] = "--help";
+	char *argv[] = { first, second, NULL };
+	return command ? command->run(command, 2, argv) : no_command(name);
+}
+
+static bool is_one_of(const char *name, const char *a, const char *b, const char *c)
+{
+	return strcmp(name, a) == 0 || strcmp(name, b) == 0 || strcmp(name, c) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	if (is_one_of(name, "help", "--help", "-h")) {
+		if (argc > 2)
+			return help_for(argv[2]);
+		print_commands(stdout);
+		return 0;
+	}
+	if (is_one_of(name, "version", "--version", "-V")) {
+		puts("gua " GUA_VERSION);
+		return 0;
+	}
+	const struct command *command = find_command(name);
+	return command ? command->run(command, argc - 1, argv + 1) : no_command(name);
+}

@@ -1,0 +1,27 @@
+/* One process life: (pid, start time, boot), and who it is. */
+#ifndef GUA_MODEL_PROCESS_H
+#define GUA_MODEL_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { USER_CAP = 64, COMMAND_CAP = 256, LABEL_CAP = 128, BOOT_ID_CAP = 40 };
+
+/* What was found out about a process once, at first sight. Texts are raw bytes made safe with
+ * text_escape(); "" when unknown. */
+struct process_id {
+	uint32_t pid;
+	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: unknown (no such process) */
+	int64_t started_ms;   /* the same as unix milliseconds, or -1 */
+	int64_t uid;	      /* who it runs as, or -1 */
+	char user[USER_CAP]; /* identity: name of the login uid, else of the uid; "uid:123" when
+				there is no name; "_dead" when the process is not in /proc */
+	char command[COMMAND_CAP]; /* argv[0] basename and the script, cut; see sample/proc.h */
+	char notebook[LABEL_CAP];  /* jupyter kernel or notebook */
+	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */
+	char container[LABEL_CAP]; /* docker:ID12, podman: ..., containerd: ... */
+	char pod[LABEL_CAP];	   /* kubernetes pod uid */
+	char unit[LABEL_CAP];	   /* systemd unit */
+};
+
+#endif

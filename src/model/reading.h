@@ -1,0 +1,93 @@
+/* What a source says about the cards: identities, samples, process lists, counters. A reading
+ * that the driver does not give is NAN (doubles) or -1 (integers), never 0. */
+#ifndef GUA_MODEL_READING_H
+#define GUA_MODEL_READING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UUID_CAP = 96, CARD_NAME_CAP = 96, PCI_CAP = 32, VERSION_CAP = 80 };
+
+#define UNKNOWN_BYTES (-1LL)
+
+/* A card, or a MIG instance, which is a card of its own. */
+struct card_id {
+	char uuid[UUID_CAP];
+	char name[CARD_NAME_CAP];
+	char parent_uuid[UUID_CAP]; /* of a MIG instance; else "" */
+	char pci[PCI_CAP];	    /* sysfs form "0000:17:00.0"; "" when unknown */
+	int index;		    /* the driver's index of the physical card */
+	int mig_index;		    /* index of the instance within its card, or -1 */
+	int gpu_instance;	    /* GI id, or -1 */
+	int compute_instance;	    /* CI id, or -1 */
+	int64_t mem_total_bytes;    /* or -1 */
+};
+
+enum card_status {
+	CARD_STATUS_OK,
+	CARD_STATUS_LOST,   /* fell off: code says which */
+	CARD_STATUS_ASLEEP, /* runtime-suspended and left alone */
+	CARD_STATUS_DENIED, /* there, but we may not open it */
+};
+#define CARD_STATUS_COUNT 4
+extern const char *const card_status_names[CARD_STATUS_COUNT]; /* ok lost asleep denied */
+
+/* Where a card's utilisation comes from. */
+enum util_kind {
+	UTIL_NONE,   /* the driver does not tell: all time is unobserved */
+	UTIL_RING,   /* every sample of the driver's ring */
+	UTIL_POLLED, /* one reading a drain */
+};
+
+/* One driver sample. */
+struct util_sample {
+	int64_t wall_us; /* the driver's stamp, CLOCK_REALTIME */
+	double util_pct; /* 0..100 */
+};
+
+/* One process' mean use since the drain before. Processes that are not listed had none. */
+struct process_util {
+	uint32_t pid;
+	int64_t wall_us; /* stamp of its newest sample */
+	double sm_pct;	 /* 0..100 */
+};
+
+enum process_kind {
+	PROCESS_COMPUTE = 1,
+	PROCESS_GRAPHICS = 2,
+	PROCESS_MPS = 4, /* client of an MPS server */
+};
+
+/* A process on a card; one entry a pid, lists merged: kind is a set of process_kind bits. */
+struct card_process {
+	uint32_t pid;
+	unsigned kind;
+	int64_t mem_bytes; /* or -1: the driver cannot tell */
+};
+
+/* All that is known of one card after a drain or a look. Arrays belong to the source and are
+ * valid until its next call. */
+struct card_reading {
+	struct card_id id;
+	enum card_status status;
+	int code; /* the driver's return code behind a status that is not ok */
+
+	/* Filled by every drain. */
+	enum util_kind util_kind;
+	const struct util_sample *samples; /* in time order, all newer than at the last drain */
+	size_t n_samples;
+	bool process_util_known; /* false: the driver has none for this card */
+	const struct process_util *process_utils;
+	size_t n_process_utils;
+	double energy_mj; /* running counter, or integrated from power; NAN: neither */
+	double power_mw;  /* now, or NAN */
+
+	/* Filled by every look (process lists, memory). */
+	bool processes_known; /* false: the lists could not be read */
+	const struct card_process *processes;
+	size_t n_processes;
+	int64_t mem_used_bytes; /* or -1 */
+};
+
+#endif

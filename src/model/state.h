@@ -1,0 +1,47 @@
+/* The states of a card's time and of a holder's time, and the rules that decide them. The words
+ * are defined once, in gua(1), DEFINITIONS. The numbers are stored: never change one. */
+#ifndef GUA_MODEL_STATE_H
+#define GUA_MODEL_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a card did in a stretch of time. */
+enum card_state {
+	CARD_ACTIVE = 0,     /* utilisation at or above the threshold */
+	CARD_IDLE_HELD = 1,  /* below it, and holders keep more than the memory threshold */
+	CARD_TRULY_IDLE = 2, /* below it, and they do not */
+	CARD_UNOBSERVED = 3, /* the recorder ran and had no reading */
+	CARD_STATES = 4,
+};
+
+/* What one holder did in a stretch of time. The first three mean the same as for cards. */
+enum holder_state {
+	HOLDER_ACTIVE = 0,
+	HOLDER_IDLE_HELD = 1, /* card below the threshold; the holder's user holds more than the
+				 memory threshold there */
+	HOLDER_TRULY_IDLE =
+		2, /* card below the threshold; the user's memory there is no more */
+	HOLDER_SQUATTING =
+		3, /* idle itself while another user's process keeps the card active */
+	HOLDER_STATES = 4,
+};
+
+/* Names as in JSON keys, CSV and views: "active" "idle_held" "truly_idle" "unobserved". */
+extern const char *const card_state_names[CARD_STATES];
+/* "active" "idle_held" "truly_idle" "squatting" */
+extern const char *const holder_state_names[HOLDER_STATES];
+
+/* The thresholds of a run; stored with it and printed with every report. */
+struct rules {
+	double active_util_pct; /* default 10 */
+	int64_t held_mem_bytes; /* default 100 MB = 100000000 */
+	bool count_graphics;	/* graphics-only processes are holders too */
+};
+
+#define RULES_DEFAULT                                                                          \
+	{                                                                                      \
+		.active_util_pct = 10, .held_mem_bytes = 100 * 1000 * 1000                     \
+	}
+
+#endif

@@ -1,0 +1,128 @@
+/* What a tick hands from the recorder to the store: sums and facts, in one transaction.
+ * Cards and processes are named by their place in the arrays; the store maps them to its ids
+ * and remembers them in `store_id`, so that a tick that could not be written is written later
+ * whole. */
+#ifndef GUA_MODEL_TICK_H
+#define GUA_MODEL_TICK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/process.h"
+#include "model/reading.h"
+#include "model/state.h"
+
+/* The finest slot: one minute. Slots are named by their start, unix seconds. */
+#define SLOT_SECONDS 60
+
+/* Sums of one card in one state in one slot. */
+struct usage_sum {
+	int64_t slot;  /* unix seconds, multiple of SLOT_SECONDS */
+	uint32_t card; /* index into tick.cards */
+	enum card_state state;
+	int64_t ms;	     /* measured time */
+	int64_t util_pct_ms; /* sum of utilisation percent x ms */
+	int64_t energy_mj;   /* or -1: unknown */
+};
+
+/* Sums of one process on one card in one state in one slot. */
+struct holding_sum {
+	int64_t slot;
+	uint32_t card;	  /* index into tick.cards */
+	uint32_t process; /* index into tick.processes */
+	enum holder_state state;
+	int64_t ms;	      /* time on the card in that state */
+	int64_t presence_ms;  /* of it, what counts for its user: one process a user, card and
+				 moment leads, the others have 0; the sum over a user's processes
+				 is  the user's presence */
+	int64_t share_ms;     /* its part of the card's active and idle-held time: shares of all
+				 holders add up to the card's */
+	int64_t sm_pct_ms;    /* sum of its own SM percent x ms; -1: the driver has none */
+	int64_t mem_peak_kib; /* or -1: the driver cannot tell */
+};
+
+/* A card as the recorder knows it. */
+struct card_entry {
+	struct card_id id;
+	enum card_status status;
+	int64_t first_seen_ms, last_seen_ms; /* last_seen: accounted up to here */
+	int64_t store_id;		     /* 0: the store does not have it yet */
+	bool dirty;			     /* changed since it was stored */
+};
+
+/* A process life as the recorder knows it. */
+struct process_entry {
+	struct process_id id;
+	int64_t first_seen_ms, last_seen_ms;
+	int64_t last_active_ms; /* last moment with own activity, or -1: never seen active */
+	int64_t ended_ms;	/* when it was seen to be gone, or -1 */
+	int64_t store_id;
+	bool dirty;
+};
+
+/* Kinds of events; the names are stored. */
+enum event_kind {
+	EVENT_CARD_LOST,
+	EVENT_CARD_BACK,
+	EVENT_CARD_NEW,
+	EVENT_CARD_ASLEEP,
+	EVENT_CARD_AWAKE,
+	EVENT_DRIVER_DOWN, /* driver unloaded, mismatch, hung */
+	EVENT_DRIVER_UP,
+	EVENT_GAP,	   /* time without readings although the recorder ran */
+	EVENT_CLOCK_STEP,  /* the wall clock jumped; value: ms */
+	EVENT_SUSPEND,	   /* the host slept; value: ms */
+	EVENT_STORE_FAULT, /* could not write; value: rows dropped, or 0 */
+	EVENT_XID,	   /* value: XID number */
+	EVENT_KINDS,
+};
+extern const char *const event_kind_names[EVENT_KINDS];
+
+struct event {
+	int64_t at_ms;
+	enum event_kind kind;
+	int card;      /* index into tick.cards, or -1 */
+	int64_t value; /* by kind */
+	char text[160];
+};
+
+/* What a holder has on a card now, for `gua who` and the live views. */
+struct holder_now {
+	uint32_t card, process; /* indexes */
+	unsigned kind;		/* process_kind bits */
+	int64_t mem_bytes;	/* or -1 */
+	int64_t since_ms;	/* first seen on this card */
+	int64_t last_active_ms; /* or -1 */
+};
+
+struct tick {
+	int64_t at_ms; /* when it was taken; becomes run.last_tick_ms */
+	struct card_entry *cards;
+	size_t n_cards;
+	struct process_entry *processes;
+	size_t n_processes;
+	const struct usage_sum *usage;
+	size_t n_usage;
+	const struct holding_sum *holding;
+	size_t n_holding;
+	const struct event *events;
+	size_t n_events;
+	const struct holder_now *holders; /* all that hold now: replaces the stored ones */
+	size_t n_holders;
+};
+
+/* What a run of the recorder is started with. */
+struct run_info {
+	char hostname[128];
+	char machine_id[64];  /* /etc/machine-id, or "" */
+	char environment[16]; /* bare docker k8s ... */
+	char driver[VERSION_CAP];
+	char boot_id[BOOT_ID_CAP];
+	char source[16]; /* nvml, or sim: a simulated source is never shown as real */
+	int64_t started_ms;
+	int64_t interval_ms, drain_ms;
+	struct rules rules;
+};
+
+#endif

@@ -1,0 +1,78 @@
+/* A source of GPU numbers: the real driver (nvml.c) or a simulated one (sim.c), behind four
+ * calls. A source owns the arrays that its readings point to; they are valid until its next
+ * call. All calls are made from one thread at a time and may block when a driver hangs: the
+ * sampler puts a deadline around them. */
+#ifndef GUA_SOURCE_SOURCE_H
+#define GUA_SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/process.h"
+#include "model/reading.h"
+
+/* How one job of the source is done: for the log and `gua doctor`. */
+struct facility {
+	const char *job; /* "utilisation", "process list", "energy" ... */
+	const char *how; /* the symbol or way in force: "nvmlDeviceGetMemoryInfo_v2" */
+	bool fallback;	 /* not the preferred way */
+	bool works;	 /* false: no way works; `how` says why */
+	char note[96];	 /* which cards, or the code that made it fall back; may be "" */
+};
+
+struct source;
+
+struct source_ops {
+	const char *name; /* "nvml", "sim" */
+	/* Finds the cards again: new ones are added, lost ones matched by UUID, MIG instances
+	 * enumerated. Order of cards[] never changes and none is removed while the source is
+	 * open. Fails only when there is no driver to ask. */
+	int (*scan)(struct source *s, struct err *e);
+	/* Utilisation samples since the last drain, process utilisation, power, energy. A
+	 * card's fault is its status, not a failure; fails only when the driver as a whole is
+	 * gone. */
+	int (*drain)(struct source *s, struct err *e);
+	/* Process lists and memory. Fails as drain() does. */
+	int (*look)(struct source *s, struct err *e);
+	/* Who a process is, for sources that know it themselves; NULL: look in /proc. Returns
+	 * false when there is no such process. */
+	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
+	/* How each job is done; at most `max` rows. */
+	size_t (*facilities)(struct source *s, struct facility *rows, size_t max);
+	void (*close)(struct source *s);
+};
+
+/* The common head of every source. */
+struct source {
+	const struct source_ops *ops;
+	struct card_reading *cards; /* owned by the source */
+	size_t n_cards;
+	char driver_version[VERSION_CAP]; /* "" when unknown */
+	char hostname[128];		  /* a simulated source names its own host; else "" */
+};
+
+/* What a source is opened with. Strings are borrowed until source_close(). */
+struct source_options {
+	const char *name;      /* "nvml" or "sim" */
+	const char *nvml_path; /* --nvml or GUA_NVML; NULL: libnvidia-ml.so.1 after checking the
+				  module */
+	const char *scenario;  /* sim: path of a scenario file; NULL: the built-in lab */
+	const char *root;      /* where /proc and /sys are; "" for the real ones */
+	struct clock *clock;   /* outlives the source */
+};
+
+/* Opens the source and does the first scan. ERR_WORLD with one sentence that says why not. */
+int source_open(struct source **s, const struct source_options *options, struct err *e);
+void source_close(struct source *s);
+
+int source_scan(struct source *s, struct err *e);
+int source_drain(struct source *s, struct err *e);
+int source_look(struct source *s, struct err *e);
+
+/* The two kinds, for source.c. */
+int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);
+int sim_source_open(struct source **s, const struct source_options *options, struct err *e);
+
+#endif

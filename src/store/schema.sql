@@ -1,0 +1,184 @@
+-- The store of gua: one SQLite file. This file is the only schema; user_version numbers it.
+-- Times named *_ms are unix milliseconds, slots are unix seconds (start of the slot).
+-- Start reading at the views at the end: day_cards, day_users, now_holders.
+
+PRAGMA application_id = 0x47554131; -- "GUA1"
+PRAGMA user_version = 1;
+
+-- One row per machine. A file that was merged or imported has several.
+CREATE TABLE host (
+	id            INTEGER PRIMARY KEY,
+	hostname      TEXT NOT NULL UNIQUE,
+	machine_id    TEXT NOT NULL,       -- '' when unknown
+	environment   TEXT NOT NULL,       -- bare, docker, k8s ...
+	driver        TEXT NOT NULL,       -- version, '' when unknown
+	first_seen_ms INTEGER NOT NULL,
+	last_seen_ms  INTEGER NOT NULL
+);
+
+-- One row per start of the recorder (or per import).
+CREATE TABLE run (
+	id              INTEGER PRIMARY KEY,
+	host            INTEGER NOT NULL REFERENCES host(id),
+	version         TEXT NOT NULL,     -- of gua
+	source          TEXT NOT NULL,     -- nvml, sim (invented data), import
+	boot_id         TEXT NOT NULL,
+	started_ms      INTEGER NOT NULL,
+	last_tick_ms    INTEGER NOT NULL,
+	ended_ms        INTEGER,           -- NULL: running, or killed
+	how_ended       TEXT,              -- stopped, finished ... ; NULL as above
+	interval_ms     INTEGER NOT NULL,
+	drain_ms        INTEGER NOT NULL,
+	active_util_pct REAL NOT NULL,     -- the rules in force
+	held_mem_bytes  INTEGER NOT NULL,
+	count_graphics  INTEGER NOT NULL
+);
+
+-- One row per card or MIG instance.
+CREATE TABLE gpu (
+	id               INTEGER PRIMARY KEY,
+	host             INTEGER NOT NULL REFERENCES host(id),
+	uuid             TEXT NOT NULL,
+	name             TEXT NOT NULL,
+	parent_uuid      TEXT NOT NULL,    -- of a MIG instance, else ''
+	pci              TEXT NOT NULL,
+	idx              INTEGER NOT NULL, -- the driver's index when last seen
+	mig_index        INTEGER,          -- NULL when not MIG, like the next two
+	gpu_instance     INTEGER,
+	compute_instance INTEGER,
+	mem_total_bytes  INTEGER,          -- NULL: unknown
+	status           TEXT NOT NULL,    -- ok, lost, asleep, denied
+	first_seen_ms    INTEGER NOT NULL,
+	last_seen_ms     INTEGER NOT NULL, -- accounted up to here
+	UNIQUE (host, uuid)
+);
+
+-- One row per process life.
+CREATE TABLE process (
+	id             INTEGER PRIMARY KEY,
+	host           INTEGER NOT NULL REFERENCES host(id),
+	boot_id        TEXT NOT NULL,
+	pid            INTEGER NOT NULL,
+	start_ticks    INTEGER NOT NULL,   -- /proc/PID/stat field 22; 0: unknown
+	started_ms     INTEGER,
+	uid            INTEGER,
+	user           TEXT NOT NULL,      -- the identity
+	command        TEXT NOT NULL,
+	notebook       TEXT, job TEXT, container TEXT, pod TEXT, unit TEXT, -- NULL: none
+	first_seen_ms  INTEGER NOT NULL,
+	last_seen_ms   INTEGER NOT NULL,   -- of a process in `holder`: see run.last_tick_ms
+	last_active_ms INTEGER,            -- NULL: never seen active
+	ended_ms       INTEGER
+);
+
+-- Who holds what now: replaced by each tick.
+CREATE TABLE holder (
+	gpu            INTEGER NOT NULL REFERENCES gpu(id),
+	process        INTEGER NOT NULL REFERENCES process(id),
+	kind           INTEGER NOT NULL,   -- bits: 1 compute, 2 graphics, 4 MPS client
+	mem_bytes      INTEGER,            -- NULL: the driver cannot tell
+	since_ms       INTEGER NOT NULL,
+	last_active_ms INTEGER,
+	PRIMARY KEY (gpu, process)
+) WITHOUT ROWID;
+
+-- Sums of a card's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 unobserved (see `state`).
+-- A minute table for the last day, five minutes for two weeks, hours for ever; compaction moves
+-- sums from one to the next.
+CREATE TABLE usage_1m (
+	slot        INTEGER NOT NULL,
+	gpu         INTEGER NOT NULL,
+	state       INTEGER NOT NULL,
+	ms          INTEGER NOT NULL,      -- measured milliseconds
+	util_pct_ms INTEGER NOT NULL,      -- sum of percent x ms: divide by ms for the mean
+	energy_mj   INTEGER,               -- NULL: unknown
+	PRIMARY KEY (slot, gpu, state)
+) WITHOUT ROWID;
+CREATE TABLE usage_5m (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
+	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER,
+	PRIMARY KEY (slot, gpu, state)
+) WITHOUT ROWID;
+CREATE TABLE usage_1h (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
+	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER,
+	PRIMARY KEY (slot, gpu, state)
+) WITHOUT ROWID;
+
+-- Sums of a holder's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 squatting.
+CREATE TABLE holding_1m (
+	slot         INTEGER NOT NULL,
+	gpu          INTEGER NOT NULL,
+	process      INTEGER NOT NULL,
+	state        INTEGER NOT NULL,
+	ms           INTEGER NOT NULL,
+	presence_ms  INTEGER NOT NULL,     -- of ms: summed over a user's processes, the user's time
+	share_ms     INTEGER NOT NULL,     -- its part of the card's time
+	sm_pct_ms    INTEGER,              -- own SM percent x ms; NULL: the driver has none
+	mem_peak_kib INTEGER,              -- NULL: the driver cannot tell
+	PRIMARY KEY (slot, gpu, process, state)
+) WITHOUT ROWID;
+CREATE TABLE holding_5m (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
+	state INTEGER NOT NULL, ms INTEGER NOT NULL, presence_ms INTEGER NOT NULL,
+	share_ms INTEGER NOT NULL, sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	PRIMARY KEY (slot, gpu, process, state)
+) WITHOUT ROWID;
+CREATE TABLE holding_1h (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
+	state INTEGER NOT NULL, ms INTEGER NOT NULL, presence_ms INTEGER NOT NULL,
+	share_ms INTEGER NOT NULL, sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	PRIMARY KEY (slot, gpu, process, state)
+) WITHOUT ROWID;
+
+-- Running totals since the store was made: exported counters never go back.
+CREATE TABLE total_gpu (
+	gpu       INTEGER NOT NULL,
+	state     INTEGER NOT NULL,
+	ms        INTEGER NOT NULL,
+	energy_mj INTEGER,
+	PRIMARY KEY (gpu, state)
+) WITHOUT ROWID;
+CREATE TABLE total_user (
+	host        INTEGER NOT NULL,
+	user        TEXT NOT NULL,
+	state       INTEGER NOT NULL,      -- as in holding
+	presence_ms INTEGER NOT NULL,
+	share_ms    INTEGER NOT NULL,
+	PRIMARY KEY (host, user, state)
+) WITHOUT ROWID;
+
+-- What happened: card-lost, card-back, gap, clock-step ...
+CREATE TABLE event (
+	id    INTEGER PRIMARY KEY,
+	host  INTEGER NOT NULL REFERENCES host(id),
+	at_ms INTEGER NOT NULL,
+	gpu   INTEGER REFERENCES gpu(id),
+	kind  TEXT NOT NULL,
+	value INTEGER NOT NULL,
+	text  TEXT NOT NULL
+);
+
+-- What enforcement did.
+CREATE TABLE action (
+	id      INTEGER PRIMARY KEY,
+	at_ms   INTEGER NOT NULL,
+	process INTEGER REFERENCES process(id),
+	gpu     INTEGER REFERENCES gpu(id),
+	kind    TEXT NOT NULL,
+	mode    TEXT NOT NULL,
+	result  TEXT NOT NULL,
+	text    TEXT NOT NULL
+);
+
+-- Foreign databases that were taken over, so that none is counted twice.
+CREATE TABLE import (
+	id          INTEGER PRIMARY KEY,
+	host        INTEGER NOT NULL REFERENCES host(id),
+	first_ms    INTEGER NOT NULL,
+	last_ms     INTEGER NOT NULL,
+	samples     INTEGER NOT NULL,
+	imported_ms INTEGER NOT NULL,
+	path        TEXT NOT NULL,
+	UNIQUE (host, first_ms, last_ms, samples)
+);

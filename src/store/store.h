@@ -1,0 +1,54 @@
+/* The store: one SQLite file that the recorder writes, one transaction a tick, and everybody
+ * else only reads. The schema is schema.sql. */
+#ifndef GUA_STORE_STORE_H
+#define GUA_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/tick.h"
+
+struct store;	/* a writer */
+struct sqlite3; /* of <sqlite3.h> */
+
+#define STORE_VERSION 1
+
+/* Opens for writing; makes the file (mode 0640) and its directory when they are missing,
+ * migrates an older schema. Refuses a newer one, a Python gpu-usage-audit file (says to import
+ * it) and anything else that is not ours, without touching it. */
+int store_open(struct store **s, const char *path, struct err *e);
+void store_close(struct store *s);
+
+/* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. */
+int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
+
+/* Starts a run: writes its host and run rows, finishes rows that a killed run left behind. */
+int store_begin_run(struct store *s, const struct run_info *info, struct err *e);
+/* Writes one tick in one transaction: all or nothing. On success store_id is set and dirty
+ * cleared in the entries. ERR_BUSY: locked, try again; ERR_WORLD: disk full, read-only, corrupt
+ * ... */
+int store_write_tick(struct store *s, struct tick *t, struct err *e);
+int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e);
+
+/* What the store knows of a card from before, by UUID on this run's host: accounted up to, or
+ * -1 when it is new. */
+int64_t store_card_seen(struct store *s, const char *uuid);
+
+/* How long the finer slots are kept. */
+struct retention {
+	int64_t minute_s; /* age at which 1-minute slots become 5-minute ones: default 1 day */
+	int64_t five_s;	  /* age at which those become hours: default 14 days */
+};
+#define RETENTION_DEFAULT                                                                      \
+	{                                                                                      \
+		.minute_s = 86400, .five_s = 14 * 86400                                        \
+	}
+
+/* Moves at most `max_slots` slots that are old enough to the next coarser table, in one small
+ * transaction that conserves every sum. *more: there is more to do. */
+int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
+	bool *more, struct err *e);
+
+#endif

@@ -1,0 +1,22 @@
+"""The front door: names of commands, versions, help."""
+from conftest import gua
+
+
+def test_no_command_is_wrong_usage():
+    run = gua()
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert "usage: gua COMMAND" in run.stderr
+
+
+def test_unknown_command_is_named_and_escaped():
+    run = gua("no\x1b[31msuch")
+    assert run.returncode == 2
+    assert "there is no command 'no\\x1B[31msuch'" in run.stderr
+    assert "\x1b" not in run.stderr
+
+
+def test_version_and_help():
+    assert gua("version").stdout.startswith("gua ")
+    run = gua("help")
+    assert run.returncode == 0 and "usage: gua COMMAND" in run.stdout

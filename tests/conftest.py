@@ -1,0 +1,58 @@
+"""What the tests of the shipped binary share: running it, expected files, the fake driver, clocks.
+
+GUA_BUILD names the build directory that is tested (default: build). `pytest --update` rewrites the
+expected files instead of comparing with them."""
+import os
+import pathlib
+import struct
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("GUA_BUILD", ROOT / "build")).resolve()
+GUA = BUILD / "gua"
+FAKE_NVML = BUILD / "tests" / "libnvidia-ml.so.1"
+SCENARIOS = ROOT / "tests" / "scenarios"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update", action="store_true", help="rewrite the expected files")
+
+
+def clean_environment(**extra):
+    """The environment of every run: no locale, no colour, no terminal, UTC, nothing of the user's."""
+    keep = {k: os.environ[k] for k in ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS") if k in os.environ}
+    return {**keep, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/nonexistent", **extra}
+
+
+def gua(*args, env=None, timeout=120, binary=GUA, **options):
+    """Runs gua and returns the completed process; stdout and stderr are text."""
+    return subprocess.run([str(binary), *map(str, args)], env=clean_environment(**(env or {})),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="surrogateescape", timeout=timeout, **options)
+
+
+@pytest.fixture
+def expect(request):
+    """expect(NAME, TEXT): compares TEXT with tests/cli/expected/NAME."""
+    def check(name, text):
+        path = ROOT / "tests" / "cli" / "expected" / name
+        if request.config.getoption("--update"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.exists(), f"{path} is missing: run pytest --update and look at it"
+        assert text == path.read_text()
+    return check
+
+
+@pytest.fixture
+def clock_file(tmp_path):
+    """clock_file(WALL_SECONDS) makes a virtual clock that gua and the fake driver share."""
+    def make(wall_seconds, boot_seconds=3600, name="clock"):
+        path = tmp_path / name
+        boot_us = int(boot_seconds * 1e6)
+        path.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", boot_us,
+                                     int(wall_seconds * 1e6) - boot_us, 0))
+        return path
+    return make

@@ -1,0 +1,91 @@
+/* Foreign bytes never reach a terminal unescaped. */
+#include "test.h"
+
+#include "base/err.h"
+#include "base/str.h"
+
+static void expect_escape(const char *bytes, size_t len, const char *expected)
+{
+	char out[128];
+	text_escape(out, sizeof(out), bytes, len);
+	assert_string_equal(out, expected);
+}
+
+static void test_escape(void **state)
+{
+	(void)state;
+	expect_escape("plain", 5, "plain");
+	expect_escape("a\x1b[31mred\n", 10, "a\\x1B[31mred\\x0A");
+	expect_escape("caf\xc3\xa9", 5, "caf\xc3\xa9");
+	expect_escape("bad\xff\xc3", 5, "bad\\xFF\\xC3");
+	expect_escape("\xc0\xaf", 2, "\\xC0\\xAF");		 /* overlong */
+	expect_escape("\xed\xa0\x80", 3, "\\xED\\xA0\\x80");	 /* surrogate */
+	expect_escape("x\xe2\x80\xaey", 5, "x\\xE2\\x80\\xAEy"); /* right-to-left override */
+	expect_escape("\xc2\x9b"
+		      "1m",
+		4, "\\xC2\\x9B1m"); /* C1 control sequence */
+	expect_escape("a\0b", 3, "a\\x00b");
+}
+
+static void test_escape_twice_is_once(void **state)
+{
+	(void)state;
+	char once[64], twice[64];
+	size_t n = text_escape(once, sizeof(once), "\x1b]0;x\x07\\", 7);
+	text_escape(twice, sizeof(twice), once, n);
+	assert_string_equal(once, twice);
+}
+
+static void test_escape_cuts_at_a_character(void **state)
+{
+	(void)state;
+	char out[4];
+	assert_int_equal(text_escape(out, sizeof(out), "ab\xc3\xa9", 4), 2);
+	assert_string_equal(out, "ab");
+	assert_int_equal(text_escape(out, sizeof(out), "\x1b", 1), 0);
+}
+
+static void test_grow(void **state)
+{
+	(void)state;
+	struct str s = { 0 };
+	assert_string_equal(str_text(&s), "");
+	for (int i = 0; i < 1000; i++)
+		str_addf(&s, "%d,", i);
+	assert_int_equal(s.len, 10 * 2 + 90 * 3 + 900 * 4);
+	assert_false(s.failed);
+	str_finish(&s);
+}
+
+static void test_columns(void **state)
+{
+	(void)state;
+	assert_int_equal(text_columns("abc"), 3);
+	assert_int_equal(text_columns("caf\xc3\xa9"), 4);
+	assert_int_equal(text_columns("\xe6\x97\xa5"), 2);
+}
+
+static void test_errors_are_safe(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	assert_int_equal(err_set(&e, ERR_USAGE, "no file '%s'", "\x1b[2J"), ERR_USAGE);
+	assert_string_equal(e.text, "no file '\\x1B[2J'");
+	err_prefix(&e, "line %d", 3);
+	assert_string_equal(e.text, "line 3: no file '\\x1B[2J'");
+	assert_int_equal(err_exit_code(e.code), 2);
+	assert_int_equal(err_exit_code(ERR_WORLD), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_escape_twice_is_once),
+		cmocka_unit_test(test_escape_cuts_at_a_character),
+		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_errors_are_safe),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

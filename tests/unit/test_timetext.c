@@ -1,0 +1,126 @@
+/* Durations and dates of the command line. */
+#include "test.h"
+
+#include <time.h>
+
+#include "base/timetext.h"
+
+#define NOW_MS 1794528000000LL /* Fri 2026-11-13 00:00:00 UTC */
+
+static void expect_duration(const char *text, int64_t ms)
+{
+	int64_t got = -1;
+	struct err e = { 0 };
+	assert_int_equal(duration_parse(text, &got, &e), 0);
+	assert_int_equal(got, ms);
+}
+
+static void test_durations(void **state)
+{
+	(void)state;
+	expect_duration("200ms", 200);
+	expect_duration("30s", 30000);
+	expect_duration("5m", 300000);
+	expect_duration("1.5h", 5400000);
+	expect_duration("7d", 604800000);
+	expect_duration("4w", 2419200000);
+	expect_duration("0", 0);
+	expect_duration("0.1s", 100);
+}
+
+static void test_bad_durations(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "", "5", "s", "-5s", "1e9s", "inf", "nan", "0x10s",
+		"5 s", "5s ", "1,5h", "1.2.3s", "5y", "99999999999999999999w", "\x1b[1ms" };
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int64_t got = -1;
+		struct err e = { 0 };
+		assert_int_equal(duration_parse(bad[i], &got, &e), ERR_USAGE);
+		assert_true(strlen(e.text) > 0);
+		assert_null(strchr(e.text, '\x1b'));
+	}
+}
+
+static void expect_moment(const char *text, const char *iso)
+{
+	int64_t got = -1;
+	struct err e = { 0 };
+	char back[40];
+	if (moment_parse(text, NOW_MS + 3600 * 1000, true, &got, &e) != 0)
+		fail_msg("%s: %s", text, e.text);
+	moment_iso(back, sizeof(back), got);
+	assert_string_equal(back, iso);
+}
+
+static void test_moments(void **state)
+{
+	(void)state;
+	expect_moment("now", "2026-11-13T01:00:00Z");
+	expect_moment("1h", "2026-11-13T00:00:00Z");
+	expect_moment("today", "2026-11-13T00:00:00Z");
+	expect_moment("yesterday", "2026-11-12T00:00:00Z");
+	expect_moment("friday", "2026-11-13T00:00:00Z");
+	expect_moment("monday", "2026-11-09T00:00:00Z");
+	expect_moment("Sat", "2026-11-07T00:00:00Z");
+	expect_moment("2026-11-01", "2026-11-01T00:00:00Z");
+	expect_moment("2026-11-01T08:30", "2026-11-01T08:30:00Z");
+	expect_moment("2026-11-01 08:30:15Z", "2026-11-01T08:30:15Z");
+	expect_moment("@1794528000", "2026-11-13T00:00:00Z");
+	expect_moment("@1794528000.5", "2026-11-13T00:00:00.500Z");
+}
+
+static void test_bad_moments(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "", "mon day", "2026-13-01", "2026-04-31",
+		"2026-11-01T25:00", "2026-11-1", "26-11-01", "@", "@x", "tomorrow?",
+		"2026-11-01T08:30:15+01:00" };
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int64_t got = -1;
+		struct err e = { 0 };
+		assert_int_equal(moment_parse(bad[i], NOW_MS, true, &got, &e), ERR_USAGE);
+	}
+}
+
+static void test_local_time(void **state)
+{
+	(void)state;
+	setenv("TZ", "Europe/Madrid", 1);
+	tzset();
+	int64_t got = -1;
+	struct err e = { 0 };
+	assert_int_equal(moment_parse("2026-07-01", NOW_MS, false, &got, &e), 0);
+	char text[40];
+	moment_iso(text, sizeof(text), got);
+	assert_string_equal(text, "2026-06-30T22:00:00Z");
+	moment_text(text, sizeof(text), got, false);
+	assert_string_equal(text, "Wed 2026-07-01 00:00");
+}
+
+static void test_printing(void **state)
+{
+	(void)state;
+	char text[40];
+	duration_clock(text, sizeof(text), 3600 * 1000);
+	assert_string_equal(text, "1:00:00");
+	duration_clock(text, sizeof(text), (6 * 86400 + 4 * 3600 + 30 * 60) * 1000LL);
+	assert_string_equal(text, "6 d 04:30:00");
+	duration_text(text, sizeof(text), 12000000);
+	assert_string_equal(text, "3 h 20 min");
+	duration_text(text, sizeof(text), 45999);
+	assert_string_equal(text, "45 s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_bad_durations),
+		cmocka_unit_test(test_moments),
+		cmocka_unit_test(test_bad_moments),
+		cmocka_unit_test(test_local_time),
+		cmocka_unit_test(test_printing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
