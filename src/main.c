@@ -6,13 +6,17 @@
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              log, clock (real or virtual time), timetext (durations, dates), file, options
  *   model/     the nouns handed from stage to stage: state (and the rules), reading (what a
- * source says), process (a life and its owner), tick (what the store is given) source/    where
- * GPU numbers come from: nvml* (the real driver, by its ABI), sim (a simulated one) over
- * scenario* (the engine that the tests' fake driver shares) sample/    one drain, one look:
- * cards + processes + owners classify/  pure functions: sample -> state -> sums store/ SQLite:
- * schema.sql, writing, compaction, import query/     a question becomes numbers render/ numbers
- * become text, JSON, CSV record/    the recorder: loop, lock, service manager cmd/       one
- * file per command
+ *              source says), process (a life and its owner), tick (what the store is given)
+ *   source/    where GPU numbers come from: nvml* (the real driver, by its ABI), sim (a
+ *              simulated one) over scenario* (the engine that the tests' fake driver shares)
+ *   sample/    one drain, one look: cards + processes + owners
+ *   classify/  pure functions: sample -> state -> sums
+ *   store/     SQLite: schema.sql, writing, compaction, import
+ *   query/     a question becomes numbers
+ *   render/    numbers become text, JSON, CSV
+ *   record/    the recorder: loop, lock, service manager
+ *   cmd/       one file per command
+ *   lib/       libgua, the library: base, model and source behind include/gua.h
  */
 #include <stdbool.h>
 #include <stdio.h>
