@@ -24,13 +24,21 @@ void store_close(struct store *s);
 /* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
 
-/* Starts a run: writes its host and run rows, finishes rows that a killed run left behind. */
+/* Starts a run: writes its host and run rows, finishes rows that a killed run left behind. A
+ * run whose source is "import" is about the past and may be written beside a live recorder: it
+ * leaves other runs, `holder` and newer facts about its host alone. */
 int store_begin_run(struct store *s, const struct run_info *info, struct err *e);
 /* Writes one tick in one transaction: all or nothing. On success store_id is set and dirty
  * cleared in the entries. ERR_BUSY: locked, try again; ERR_WORLD: disk full, read-only, corrupt
  * ... */
 int store_write_tick(struct store *s, struct tick *t, struct err *e);
 int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e);
+
+/* All that is written between the two is one transaction, ticks, runs and compaction included:
+ * an import is whole or not there. With `keep` false, or after a failure inside, nothing of it
+ * stays. Batches do not nest; store_close() in the middle of one drops it. */
+int store_begin_batch(struct store *s, struct err *e);
+int store_end_batch(struct store *s, bool keep, struct err *e);
 
 /* What the store knows of a card from before, by UUID on this run's host: accounted up to, or
  * -1 when it is new. */
@@ -50,5 +58,8 @@ struct retention {
  * transaction that conserves every sum. *more: there is more to do. */
 int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
 	bool *more, struct err *e);
+
+/* The writer's connection, for import.c: do not close it, nor begin or commit on it. */
+struct sqlite3 *store_handle(struct store *s);
 
 #endif
