@@ -1,14 +1,46 @@
 # The front door. Meson does the work; this file only names it.
-.PHONY: all format clean
+#
+#   make          build build/gua and build/libgua.so.0
+#   make run      set up, build, record and report (simulated when there is no NVIDIA driver)
+#   make test     set up, build twice, run every test and check; ends with "N passed, N failed"
+#   make setup    install the Debian packages that building and testing need
+#   make install  PREFIX=/usr/local DESTDIR=
+#   make format   let clang-format decide
+PREFIX ?= /usr/local
+DESTDIR ?=
+# Shows what a command said only when it failed.
+quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
+SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
+	-Dc_args=-fno-sanitize-recover=all
+
+.PHONY: all setup run test install format clean
 
 all: build/build.ninja
 	@ninja -C build
 
 build/build.ninja:
-	@meson setup build . >/dev/null
+	@tools/setup --check build
+	@$(call quietly,meson setup build .)
 
 build-asan/build.ninja:
-	@meson setup build-asan . -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@tools/setup --check build
+	@$(call quietly,meson setup build-asan . $(SANITIZE))
+
+setup:
+	@tools/setup test
+
+run:
+	@tools/setup build
+	@$(call quietly,$(MAKE) all)
+	@tools/run build/gua
+
+test:
+	@tools/setup test
+	@tools/test
+
+install: all
+	@meson configure build -Dprefix=$(PREFIX)
+	@DESTDIR="$(DESTDIR)" meson install -C build --quiet
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -27,15 +27,14 @@
 #include "version.h"
 
 #define COMMAND_POINTER(name) &cmd_##name,
-static const struct command *const commands[] = { COMMANDS(COMMAND_POINTER) };
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+static const struct command *const commands[] = { COMMANDS(COMMAND_POINTER) NULL };
 
 static void print_commands(FILE *to)
 {
 	fputs("usage: gua COMMAND [OPTIONS]\n\nGPU usage audit: what every card did and who "
 	      "held it.\n\n",
 		to);
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
+	for (size_t i = 0; commands[i]; i++)
 		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("  version    print the version\n\n"
 	      "gua COMMAND --help explains one; man gua has the definitions.\n",
@@ -44,7 +43,7 @@ static void print_commands(FILE *to)
 
 static const struct command *find_command(const char *name)
 {
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
+	for (size_t i = 0; commands[i]; i++)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
 	return NULL;

@@ -1,4 +1,4 @@
-/* Lines on stderr, each escaped, and faults that are logged at their start and end only. */
+/* Lines on stderr, each escaped. libgua has lib/silent.c in its place. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -61,29 +61,3 @@ LOG_FUNCTION(log_error, LOG_LEVEL_ERROR)
 LOG_FUNCTION(log_warning, LOG_LEVEL_WARNING)
 LOG_FUNCTION(log_notice, LOG_LEVEL_NOTICE)
 LOG_FUNCTION(log_debug, LOG_LEVEL_DEBUG)
-
-bool fault_raise(struct fault *f, int64_t now_ms, const char *format, ...)
-{
-	f->count++;
-	if (f->on)
-		return false;
-	va_list args;
-	va_start(args, format);
-	vsnprintf(f->text, sizeof(f->text), format, args);
-	va_end(args);
-	f->on = true;
-	f->since_ms = now_ms;
-	f->count = 1;
-	log_warning("%s", f->text);
-	return true;
-}
-
-bool fault_clear(struct fault *f, int64_t now_ms)
-{
-	if (!f->on)
-		return false;
-	f->on = false;
-	log_notice("over after %.1f s (seen %lld times): %s",
-		(double)(now_ms - f->since_ms) / 1000.0, (long long)f->count, f->text);
-	return true;
-}

@@ -101,7 +101,7 @@ static size_t make_getopt(const struct option_row *table, struct option *longs, 
 {
 	size_t n = 0;
 	*shorts++ = ':'; /* ':' for a missing value instead of a message on stderr */
-	for (; table[n].name && n < MAX_OPTIONS - 2; n++) {
+	for (; n < MAX_OPTIONS - 2 && table[n].name; n++) {
 		int has = table[n].kind == OPTION_FLAG ? no_argument : required_argument;
 		longs[n] = (struct option){ table[n].name, has, NULL, FIRST_LONG + (int)n };
 		if (table[n].letter) {

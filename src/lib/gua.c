@@ -1,0 +1,254 @@
+/* libgua: one handle around one source. Everything that fails is a code and a sentence. */
+#include <gua.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "source/source.h"
+#include "version.h"
+
+#define API __attribute__((visibility("default")))
+
+struct gua {
+	struct source *source; /* NULL: gua_open() failed */
+	struct clock clock;
+	struct err err;	     /* of the last call */
+	double *util_pct;    /* newest sample of each card, kept over refreshes that saw none */
+	size_t n_util;	     /* how many of them */
+	char texts[4][1024]; /* the caller's options, which the source borrows */
+};
+
+/* The numbers of the interface are those of the program. */
+_Static_assert((int)GUA_WRONG_USE == (int)ERR_USAGE, "codes");
+_Static_assert((int)GUA_FAILED == (int)ERR_WORLD, "codes");
+_Static_assert((int)GUA_BUSY == (int)ERR_BUSY, "codes");
+_Static_assert((int)GUA_CARD_LOST == (int)CARD_STATUS_LOST, "status");
+_Static_assert((int)GUA_CARD_ASLEEP == (int)CARD_STATUS_ASLEEP, "status");
+_Static_assert((int)GUA_CARD_DENIED == (int)CARD_STATUS_DENIED, "status");
+_Static_assert((int)GUA_PROCESS_COMPUTE == (int)PROCESS_COMPUTE, "kind");
+_Static_assert((int)GUA_PROCESS_GRAPHICS == (int)PROCESS_GRAPHICS, "kind");
+_Static_assert((int)GUA_PROCESS_MPS == (int)PROCESS_MPS, "kind");
+
+API const char *gua_version(void)
+{
+	return GUA_VERSION;
+}
+
+API const char *gua_code_text(int code)
+{
+	switch (code) {
+	case GUA_OK:
+		return "no error";
+	case GUA_WRONG_USE:
+		return "wrong use";
+	case GUA_FAILED:
+		return "not possible on this host";
+	case GUA_BUSY:
+		return "not possible now";
+	case GUA_NO_MEMORY:
+		return "out of memory";
+	}
+	return "unknown code";
+}
+
+API const char *gua_error(const struct gua *handle)
+{
+	return handle ? handle->err.text : gua_code_text(GUA_NO_MEMORY);
+}
+
+static int out_of_memory(struct gua *handle)
+{
+	return err_set(&handle->err, GUA_NO_MEMORY, "out of memory");
+}
+
+/* Copies what the caller's struct has: an older program's is shorter. */
+static int take_options(
+	struct gua *handle, const struct gua_options *given, struct source_options *taken)
+{
+	struct gua_options options = { 0 };
+	if (given && given->size < sizeof(size_t))
+		return err_set(&handle->err, GUA_WRONG_USE, "gua_options.size is not set");
+	if (given)
+		memcpy(&options, given,
+			given->size < sizeof(options) ? given->size : sizeof(options));
+	const char *texts[] = { options.source, options.nvml_path, options.scenario,
+		options.root };
+	for (size_t i = 0; i < 4; i++)
+		if (texts[i] &&
+			!text_copy(handle->texts[i], sizeof(handle->texts[i]), texts[i]))
+			return err_set(&handle->err, GUA_WRONG_USE, "an option is too long");
+	*taken = (struct source_options){
+		.name = handle->texts[0][0] ? handle->texts[0] : "nvml",
+		.nvml_path = handle->texts[1][0] ? handle->texts[1] : NULL,
+		.scenario = handle->texts[2][0] ? handle->texts[2] : NULL,
+		.root = handle->texts[3],
+		.clock = &handle->clock,
+	};
+	return 0;
+}
+
+API int gua_open(struct gua **handle, const struct gua_options *options)
+{
+	struct source_options source_options;
+	struct gua *g = calloc(1, sizeof(*g));
+	*handle = g;
+	if (!g)
+		return GUA_NO_MEMORY;
+	clock_init_real(&g->clock);
+	int rc = take_options(g, options, &source_options);
+	if (rc)
+		return rc;
+	rc = source_open(&g->source, &source_options, &g->err);
+	if (rc) {
+		g->source = NULL;
+		return rc;
+	}
+	return gua_refresh(g);
+}
+
+API void gua_close(struct gua *handle)
+{
+	if (!handle)
+		return;
+	source_close(handle->source);
+	clock_finish(&handle->clock);
+	free(handle->util_pct);
+	free(handle);
+}
+
+/* Room for a card's newest sample; new cards have none yet. */
+static int grow_util(struct gua *g)
+{
+	size_t n = g->source->n_cards;
+	if (n <= g->n_util)
+		return 0;
+	double *more = realloc(g->util_pct, n * sizeof(*more));
+	if (!more)
+		return out_of_memory(g);
+	for (size_t i = g->n_util; i < n; i++)
+		more[i] = NAN;
+	g->util_pct = more;
+	g->n_util = n;
+	return 0;
+}
+
+static void keep_newest_samples(struct gua *g)
+{
+	for (size_t i = 0; i < g->source->n_cards; i++) {
+		const struct card_reading *card = &g->source->cards[i];
+		if (card->status != CARD_STATUS_OK || card->util_kind == UTIL_NONE)
+			g->util_pct[i] = NAN;
+		else if (card->n_samples)
+			g->util_pct[i] = card->samples[card->n_samples - 1].util_pct;
+	}
+}
+
+API int gua_refresh(struct gua *handle)
+{
+	if (!handle)
+		return GUA_WRONG_USE;
+	if (!handle->source)
+		return err_set(&handle->err, GUA_WRONG_USE, "the handle is not open");
+	handle->err = (struct err){ 0 };
+	int rc = source_scan(handle->source, &handle->err);
+	if (!rc)
+		rc = grow_util(handle);
+	if (!rc)
+		rc = source_drain(handle->source, &handle->err);
+	if (rc)
+		return rc;
+	/* Samples are valid until the source's next call. */
+	keep_newest_samples(handle);
+	return source_look(handle->source, &handle->err);
+}
+
+API size_t gua_card_count(const struct gua *handle)
+{
+	return handle && handle->source ? handle->source->n_cards : 0;
+}
+
+/* Hands a struct to a caller whose own may be shorter or longer. */
+static void hand_over(void *to, size_t to_size, const void *from, size_t from_size)
+{
+	size_t head = sizeof(size_t), n = to_size < from_size ? to_size : from_size;
+	memcpy((char *)to + head, (const char *)from + head, n - head);
+	if (to_size > from_size)
+		memset((char *)to + from_size, 0, to_size - from_size);
+}
+
+static int check_call(struct gua *handle, size_t card, const void *out, size_t size)
+{
+	if (!handle)
+		return GUA_WRONG_USE;
+	handle->err = (struct err){ 0 };
+	if (!out || size < sizeof(size_t))
+		return err_set(&handle->err, GUA_WRONG_USE, "the struct's size is not set");
+	if (card >= gua_card_count(handle))
+		return err_set(&handle->err, GUA_WRONG_USE, "there is no card %zu of %zu", card,
+			gua_card_count(handle));
+	return 0;
+}
+
+API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
+{
+	int rc = check_call(handle, index, card, card ? card->size : 0);
+	if (rc)
+		return rc;
+	const struct card_reading *reading = &handle->source->cards[index];
+	struct gua_card found = {
+		.index = reading->id.index,
+		.mig_index = reading->id.mig_index,
+		.gpu_instance = reading->id.gpu_instance,
+		.compute_instance = reading->id.compute_instance,
+		.status = (int)reading->status,
+		.mem_total_bytes = reading->id.mem_total_bytes,
+		.mem_used_bytes = reading->mem_used_bytes,
+		.util_pct = handle->util_pct[index],
+		.power_w = reading->power_mw / 1e3,
+		.energy_j = reading->energy_mj / 1e3,
+		.processes = reading->processes_known ? reading->n_processes : 0,
+		.processes_known = reading->processes_known,
+	};
+	text_copy(found.uuid, sizeof(found.uuid), reading->id.uuid);
+	text_copy(found.name, sizeof(found.name), reading->id.name);
+	text_copy(found.parent_uuid, sizeof(found.parent_uuid), reading->id.parent_uuid);
+	text_copy(found.pci, sizeof(found.pci), reading->id.pci);
+	hand_over(card, card->size, &found, sizeof(found));
+	return 0;
+}
+
+/* A process that the driver's list does not name did nothing; without a list nobody knows. */
+static double process_use(const struct card_reading *card, uint32_t pid)
+{
+	if (!card->process_util_known)
+		return NAN;
+	for (size_t i = 0; i < card->n_process_utils; i++)
+		if (card->process_utils[i].pid == pid)
+			return card->process_utils[i].sm_pct;
+	return 0;
+}
+
+API int gua_card_process(
+	struct gua *handle, size_t card, size_t index, struct gua_process *process)
+{
+	int rc = check_call(handle, card, process, process ? process->size : 0);
+	if (rc)
+		return rc;
+	const struct card_reading *reading = &handle->source->cards[card];
+	if (!reading->processes_known || index >= reading->n_processes)
+		return err_set(&handle->err, GUA_WRONG_USE, "card %zu has no process %zu", card,
+			index);
+	const struct card_process *of = &reading->processes[index];
+	struct gua_process found = {
+		.pid = of->pid,
+		.kind = of->kind,
+		.mem_bytes = of->mem_bytes,
+		.sm_pct = process_use(reading, of->pid),
+	};
+	hand_over(process, process->size, &found, sizeof(found));
+	return 0;
+}
