@@ -1,0 +1,43 @@
+/* Names of users, cached. A name is kept for an hour, the lack of one for five minutes.
+ *
+ * The user database may sit behind a directory server (sssd, LDAP) that does not answer for
+ * minutes, and the recorder must not wait for it: each lookup runs in a thread of its own. When
+ * it takes longer than the deadline the answer is "uid:N" for now, and the name is used from
+ * when it has come. While one lookup is overdue, none is waited for. */
+#ifndef GUA_SAMPLE_USER_H
+#define GUA_SAMPLE_USER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { USER_DEADLINE_MS = 2000 };
+#define USER_KEEP_US (3600 * INT64_C(1000000))
+#define USER_KEEP_MISSING_US (300 * INT64_C(1000000))
+
+/* Asks the user database: writes the raw name and returns true. May block; is called from other
+ * threads, several at a time. `context` must live until all calls are over. */
+typedef bool user_find(void *context, uint32_t uid, char *name, size_t cap);
+
+/* The system's database (getpwuid_r). */
+bool user_find_system(void *context, uint32_t uid, char *name, size_t cap);
+
+struct users;
+
+int users_new(struct users **u, user_find *find, void *context, int deadline_ms, struct err *e);
+/* Names from the bytes of a passwd file, which the table takes over (freed with it): no
+ * threads.
+ */
+int users_new_file(struct users **u, char *bytes, size_t len, struct err *e);
+void users_free(struct users *u);
+
+/* Writes the escaped name, or "uid:N". `now_us` is a monotonic clock's. */
+void users_name(struct users *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
+
+/* Finds a uid in the bytes of a passwd file and writes the raw name; lines that are not whole
+ * are passed over. */
+bool passwd_find(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap);
+
+#endif
