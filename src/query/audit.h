@@ -17,40 +17,51 @@ struct audit_question {
 	size_t n_paths;
 	int64_t since_ms, until_ms; /* asked window */
 	int64_t now_ms;
-	bool utc;	     /* heatmap in UTC instead of local time */
-	bool want_processes; /* fill processes[] */
+	bool utc;	      /* heatmap in UTC instead of local time */
+	bool want_processes;  /* fill processes[] */
+	size_t max_processes; /* at most so many of them, those with most time; 0: all */
 };
 
 struct audit_host {
-	char hostname[128], environment[16], driver[VERSION_CAP];
+	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
 	bool simulated;	      /* some of its data in the window was invented: say so */
 	bool imported;	      /* some was taken over from another tool */
 	bool recording;	      /* a run is live: its last tick is recent */
+	bool ran;	      /* a run overlaps the window */
 	int64_t last_tick_ms; /* or -1 */
-	size_t n_cards;	      /* seen in the window */
+	int64_t until_ms;     /* end of its window: the last tick when a run is live */
+	size_t n_cards;	      /* in cards[] */
 };
 
 struct audit_card {
 	size_t host;
 	struct card_id id;
 	char status[16];
+	int64_t first_seen_ms, last_seen_ms;
 	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
-	int64_t energy_mj[CARD_STATES]; /* -1 unknown */
-	int64_t util_pct_ms;		/* over observed time */
+	int64_t energy_mj[CARD_STATES]; /* of the time whose energy is known */
+	int64_t energy_known_ms[CARD_STATES];
+	int64_t util_pct_ms; /* over observed time */
+	bool has_rows;	     /* there is a slot of it in the window */
 };
 
 struct audit_identity {
 	char identity[USER_CAP];
 	int64_t presence_ms[HOLDER_STATES];
-	int64_t share_ms;
-	int64_t peak_mem_kib; /* the most that its processes held together on one card in a slot
-				 is not stored; this is the largest single process; -1 unknown
-			       */
+	int64_t share_ms;	/* its part of the cards' active and idle-held time */
+	int64_t peak_mem_kib;	/* of its largest process; -1 unknown */
+	int64_t last_active_ms; /* of its processes in the window; -1 never */
 };
 
+/* One process on one card. */
 struct audit_process {
-	size_t host, card;
-	struct process_id id;
+	size_t host, card, identity; /* indexes */
+	int64_t id;		     /* of its row in the store */
+	size_t path;		     /* which store */
+	uint32_t pid;
+	int64_t started_ms; /* -1 unknown */
+	char *command;	    /* heap, like the next; NULL: none */
+	char *notebook, *job, *container, *pod, *unit;
 	int64_t ms[HOLDER_STATES];
 	int64_t peak_mem_kib, last_active_ms; /* -1 unknown, never */
 };
@@ -68,18 +79,19 @@ struct audit {
 	size_t n_hosts;
 	struct audit_card *cards; /* by host, then index */
 	size_t n_cards;
-	int64_t ms[CARD_STATES], energy_mj[CARD_STATES]; /* sums over cards */
-	struct audit_identity *identities;		 /* most presence first */
+	int64_t ms[CARD_STATES]; /* sums over cards, like the next two */
+	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES];
+	struct audit_identity *identities; /* most presence first */
 	size_t n_identities;
+	int64_t unattributed_ms; /* active and idle-held time that is in nobody's share */
 	struct audit_process *processes; /* most time first */
-	size_t n_processes;
+	size_t n_processes, n_processes_left_out;
 	struct audit_heat heat[7][24]; /* Sunday first */
-	int64_t oldest_ms,
-		newest_ms; /* of all data in the stores, whatever the window; -1 none */
+	int64_t oldest_ms, newest_ms;  /* of all data, whatever the window; -1 none */
 };
 
 /* Fills `*a`. No data in the window is not an error: n_cards is 0 then, and oldest_ms/newest_ms
- * say where there is some. */
+ * say where there is some. audit_finish() is due even after a failure. */
 int audit_run(struct audit *a, const struct audit_question *q, struct err *e);
 void audit_finish(struct audit *a);
 

@@ -1,0 +1,63 @@
+/* Rows of cells that own their texts. */
+#include "model/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cell cell_text(const char *text)
+{
+	return (struct cell){ .text = text, .number = NAN };
+}
+
+struct cell cell_number(double number)
+{
+	return (struct cell){ .number = number };
+}
+
+struct cell cell_known(int64_t number)
+{
+	return cell_number(number < 0 ? NAN : (double)number);
+}
+
+static bool reserve_row(struct table *t)
+{
+	if (t->n_rows < t->cap_rows)
+		return true;
+	size_t cap = t->cap_rows ? 2 * t->cap_rows : 16;
+	struct cell *cells = reallocarray(t->cells, cap * t->n_columns, sizeof(*cells));
+	if (!cells)
+		return false;
+	t->cells = cells;
+	t->cap_rows = cap;
+	return true;
+}
+
+void table_add(struct table *t, const struct cell *cells)
+{
+	if (t->failed || !reserve_row(t)) {
+		t->failed = true;
+		return;
+	}
+	struct cell *row = t->cells + t->n_rows++ * t->n_columns;
+	for (size_t i = 0; i < t->n_columns; i++) {
+		row[i] = cells[i];
+		if (cells[i].text) {
+			row[i].text = strdup(cells[i].text);
+			t->failed |= row[i].text == NULL;
+		}
+	}
+}
+
+const struct cell *table_cell(const struct table *t, size_t row, size_t column)
+{
+	return &t->cells[row * t->n_columns + column];
+}
+
+void table_finish(struct table *t)
+{
+	for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
+		free((char *)t->cells[i].text);
+	free(t->cells);
+	*t = (struct table){ 0 };
+}

@@ -1,0 +1,237 @@
+/* Cards: what they are, what they did, and which of them belong in the report. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "query/gather.h"
+#include "query/sql.h"
+
+static const char CARDS_SQL[] =
+	"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
+	"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms FROM gpu "
+	"ORDER BY id";
+
+static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
+{
+	*card = (struct audit_card){ .host = host };
+	sql_text(row, 2, card->id.uuid, sizeof(card->id.uuid));
+	sql_text(row, 3, card->id.name, sizeof(card->id.name));
+	sql_text(row, 4, card->id.parent_uuid, sizeof(card->id.parent_uuid));
+	sql_text(row, 5, card->id.pci, sizeof(card->id.pci));
+	card->id.index = sqlite3_column_int(row, 6);
+	card->id.mig_index = (int)sql_int(row, 7, -1);
+	card->id.gpu_instance = (int)sql_int(row, 8, -1);
+	card->id.compute_instance = (int)sql_int(row, 9, -1);
+	card->id.mem_total_bytes = sql_int(row, 10, -1);
+	sql_text(row, 11, card->status, sizeof(card->status));
+	card->first_seen_ms = sqlite3_column_int64(row, 12);
+	card->last_seen_ms = sqlite3_column_int64(row, 13);
+}
+
+/* The same card in another file of the same host: the newer row names it. */
+static void merge_card(struct audit_card *known, const struct audit_card *again)
+{
+	int64_t first_ms = known->first_seen_ms < again->first_seen_ms ? known->first_seen_ms
+								       : again->first_seen_ms;
+	if (again->last_seen_ms > known->last_seen_ms)
+		*known = *again;
+	known->first_seen_ms = first_ms;
+}
+
+static int take_card(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	struct audit *a = g->a;
+	struct audit_card card;
+	uint32_t host = idmap_get(&file->hosts, sqlite3_column_int64(row, 1));
+	if (host == IDMAP_NONE)
+		return 0;
+	read_card(&card, host, row);
+	size_t i = 0;
+	while (i < a->n_cards &&
+		(a->cards[i].host != host || strcmp(a->cards[i].id.uuid, card.id.uuid) != 0))
+		i++;
+	if (i < a->n_cards) {
+		merge_card(&a->cards[i], &card);
+	} else {
+		struct audit_card *cards = grow_array(a->cards, a->n_cards, sizeof(*cards), e);
+		if (!cards)
+			return ERR_WORLD;
+		a->cards = cards;
+		cards[a->n_cards++] = card;
+	}
+	if (!idmap_put(&file->cards, sqlite3_column_int64(row, 0), (uint32_t)i))
+		return err_set(e, ERR_WORLD, "out of memory");
+	return 0;
+}
+
+int gather_cards(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
+		sqlite3_stmt *stmt;
+		rc = sql_prepare(g->files[i].db, &stmt, e, "%s", CARDS_SQL);
+		while (rc == 0) {
+			rc = sql_step(stmt, e);
+			if (rc <= 0)
+				break;
+			rc = take_card(g, &g->files[i], stmt, e);
+		}
+		sqlite3_finalize(stmt);
+	}
+	return rc;
+}
+
+/* Columns: slot, gpu, state, ms, util_pct_ms, energy_mj. */
+static void take_usage(struct gather *g, const struct gather_file *file, sqlite3_stmt *row,
+	struct heat_clock *clock, int64_t seconds)
+{
+	uint32_t index = idmap_get(&file->cards, sqlite3_column_int64(row, 1));
+	int state = sqlite3_column_int(row, 2);
+	if (index == IDMAP_NONE || state < 0 || state >= CARD_STATES)
+		return;
+	struct audit_card *card = &g->a->cards[index];
+	int64_t ms = sql_sum(row, 3);
+	card->has_rows = true;
+	card->ms[state] += ms;
+	if (state != CARD_UNOBSERVED) {
+		card->util_pct_ms += sql_sum(row, 4);
+		heat_add(g->a, clock, g->q->utc, sqlite3_column_int64(row, 0), seconds, state,
+			ms);
+	}
+	int64_t energy_mj = sql_int(row, 5, -1);
+	if (energy_mj >= 0) {
+		card->energy_mj[state] += energy_mj < ROW_MAX ? energy_mj : ROW_MAX;
+		card->energy_known_ms[state] += ms;
+	}
+}
+
+static int read_usage(
+	struct gather *g, struct gather_file *file, const struct slot_table *t, struct err *e)
+{
+	struct heat_clock clock = { 0 };
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT slot, gpu, state, ms, util_pct_ms, energy_mj FROM %s "
+		"WHERE slot >= %lld AND slot < %lld ORDER BY slot, gpu, state",
+		t->usage, (long long)g->from_slot, (long long)g->to_slot);
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		take_usage(g, file, stmt, &clock, t->seconds);
+		if (t->seconds * 1000 > g->a->resolution_ms)
+			g->a->resolution_ms = t->seconds * 1000;
+		rc = 0;
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+int gather_usage(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files; i++)
+		for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
+			rc = read_usage(g, &g->files[i], &slot_tables[t], e);
+	return rc;
+}
+
+static bool is_parent(const struct audit *a, const struct audit_card *card)
+{
+	for (size_t i = 0; i < a->n_cards; i++)
+		if (a->cards[i].host == card->host &&
+			strcmp(a->cards[i].id.parent_uuid, card->id.uuid) == 0)
+			return true;
+	return false;
+}
+
+/* A card without a slot in the window belongs there when its host was watched and it was known
+ * to be out of reach. A card that is in order and was not seen was taken out, or was a MIG
+ * instance: its host does not have it. */
+static bool belongs(const struct audit *a, const struct audit_card *card)
+{
+	if (card->has_rows)
+		return true;
+	return a->hosts[card->host].ran && strcmp(card->status, "ok") != 0 &&
+	       card->first_seen_ms < a->until_ms && !is_parent(a, card);
+}
+
+/* What is left of the card's window; it begins when the card was first seen. */
+static void set_unobserved(const struct audit *a, struct audit_card *card)
+{
+	int64_t from_ms = card->first_seen_ms > a->since_ms ? card->first_seen_ms : a->since_ms;
+	int64_t to_ms = a->hosts[card->host].until_ms;
+	/* The driver's newest samples are accounted by the next tick. */
+	bool pending = a->hosts[card->host].recording && strcmp(card->status, "ok") == 0;
+	if ((pending || is_parent(a, card)) && card->last_seen_ms < to_ms)
+		to_ms = card->last_seen_ms;
+	int64_t rest_ms = to_ms - from_ms - card->ms[CARD_ACTIVE] - card->ms[CARD_IDLE_HELD] -
+			  card->ms[CARD_TRULY_IDLE];
+	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
+}
+
+/* Host, index, instance, UUID. */
+static int compare_cards(const void *x, const void *y, void *audit)
+{
+	const struct audit *a = audit;
+	const struct audit_card *p = &a->cards[*(const uint32_t *)x];
+	const struct audit_card *q = &a->cards[*(const uint32_t *)y];
+	if (p->host != q->host)
+		return p->host < q->host ? -1 : 1;
+	if (p->id.index != q->id.index)
+		return p->id.index < q->id.index ? -1 : 1;
+	if (p->id.mig_index != q->id.mig_index)
+		return p->id.mig_index < q->id.mig_index ? -1 : 1;
+	return strcmp(p->id.uuid, q->id.uuid);
+}
+
+/* Hosts without a card go; the others keep their order. */
+static void settle_hosts(struct audit *a)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < a->n_hosts; i++) {
+		if (a->hosts[i].n_cards == 0)
+			continue;
+		for (size_t k = 0; k < a->n_cards; k++)
+			if (a->cards[k].host == i)
+				a->cards[k].host = kept;
+		a->hosts[kept++] = a->hosts[i];
+	}
+	a->n_hosts = kept;
+}
+
+int gather_settle(struct gather *g, struct err *e)
+{
+	struct audit *a = g->a;
+	size_t n = a->n_cards, kept = 0;
+	struct audit_card *cards = calloc(n + 1, sizeof(*cards));
+	uint32_t *order = calloc(2 * n + 1, sizeof(*order)), *to = order ? order + n : NULL;
+	if (!cards || !order) {
+		free(cards);
+		free(order);
+		return err_set(e, ERR_WORLD, "out of memory");
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		set_unobserved(a, &a->cards[i]);
+		order[i] = i;
+		to[i] = IDMAP_NONE;
+	}
+	qsort_r(order, n, sizeof(*order), compare_cards, a);
+	for (size_t i = 0; i < n; i++) {
+		const struct audit_card *card = &a->cards[order[i]];
+		if (!belongs(a, card))
+			continue;
+		to[order[i]] = (uint32_t)kept;
+		a->hosts[card->host].n_cards++;
+		cards[kept++] = *card;
+	}
+	for (size_t i = 0; i < g->n_files; i++)
+		idmap_renumber(&g->files[i].cards, to);
+	free(order);
+	free(a->cards);
+	a->cards = cards;
+	a->n_cards = kept;
+	settle_hosts(a);
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* The stores of an audit: opened together, each read in one transaction. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "query/gather.h"
+#include "query/sql.h"
+#include "store/store.h"
+
+/* A file that is given twice would be counted twice. */
+static int check_not_twice(const struct gather *g, struct err *e)
+{
+	struct stat last, other;
+	const struct gather_file *file = &g->files[g->n_files - 1];
+	if (stat(file->path, &last) != 0)
+		return 0;
+	for (size_t i = 0; i + 1 < g->n_files; i++)
+		if (stat(g->files[i].path, &other) == 0 && other.st_ino == last.st_ino &&
+			other.st_dev == last.st_dev)
+			return err_set(e, ERR_USAGE, "%s and %s are the same store",
+				g->files[i].path, file->path);
+	return 0;
+}
+
+/* Sequential reading needs no cache worth the name; a mapped file would count as memory. */
+static int begin_reading(sqlite3 *db, struct err *e)
+{
+	if (sqlite3_exec(db, "PRAGMA cache_size=-512; BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		return err_set(e, ERR_WORLD, "cannot read %s: %s",
+			sqlite3_db_filename(db, "main"), sqlite3_errmsg(db));
+	return 0;
+}
+
+int gather_open(struct gather *g, struct err *e)
+{
+	g->files = calloc(g->q->n_paths + 1, sizeof(*g->files));
+	if (!g->files)
+		return err_set(e, ERR_WORLD, "out of memory");
+	for (size_t i = 0; i < g->q->n_paths; i++) {
+		struct gather_file *file = &g->files[g->n_files++];
+		file->path = g->q->paths[i];
+		int rc = store_open_read(&file->db, file->path, e);
+		if (rc == 0)
+			rc = check_not_twice(g, e);
+		if (rc == 0)
+			rc = begin_reading(file->db, e);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+void gather_close(struct gather *g)
+{
+	for (size_t i = 0; i < g->n_files; i++) {
+		sqlite3_close(g->files[i].db);
+		idmap_finish(&g->files[i].hosts);
+		idmap_finish(&g->files[i].cards);
+	}
+	free(g->files);
+	free(g->runs);
+}

@@ -1,0 +1,65 @@
+/* An audit in the making: the open stores, and the steps that fill it, in their order. For
+ * query/ alone. */
+#ifndef GUA_QUERY_GATHER_H
+#define GUA_QUERY_GATHER_H
+
+#include <sqlite3.h>
+
+#include "query/audit.h"
+#include "query/idmap.h"
+
+/* One store while it is read. */
+struct gather_file {
+	const char *path;
+	sqlite3 *db;
+	struct idmap hosts; /* its host ids to audit.hosts */
+	struct idmap cards; /* its card ids to audit.cards; IDMAP_NONE: not in the report */
+};
+
+/* One start of a recorder. */
+struct gather_run {
+	size_t host;
+	char source[16];
+	int64_t started_ms, last_tick_ms, interval_ms;
+	bool ended;
+	struct rules rules;
+};
+
+struct gather {
+	struct audit *a;
+	const struct audit_question *q;
+	struct gather_file *files;
+	size_t n_files;
+	struct gather_run *runs; /* by start, of each store in turn */
+	size_t n_runs;
+	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
+};
+
+/* Opens every store and starts one read transaction on each. */
+int gather_open(struct gather *g, struct err *e);
+void gather_close(struct gather *g);
+
+/* Hosts, merged over the files, and the runs. */
+int gather_hosts(struct gather *g, struct err *e);
+/* The window that is used, and what the runs in it say. */
+int gather_window(struct gather *g, struct err *e);
+/* Cards, merged over the files; their sums and the heatmap; then those that stay. */
+int gather_cards(struct gather *g, struct err *e);
+int gather_usage(struct gather *g, struct err *e);
+int gather_settle(struct gather *g, struct err *e);
+/* Identities and processes. */
+int gather_holders(struct gather *g, struct err *e);
+
+/* Adds `ms` of `state` in the slot to the heatmap; `h` is zero at first. */
+struct heat_clock {
+	int64_t hour;	  /* the last one that was looked up, unix seconds; 0: none yet */
+	int64_t offset_s; /* its offset from UTC */
+};
+void heat_add(struct audit *a, struct heat_clock *h, bool utc, int64_t slot, int64_t seconds,
+	int state, int64_t ms);
+
+/* Makes room for one more element in an array that grows by doubling at powers of two; returns
+ * the array or NULL (with `e` set; the old one stays valid). */
+void *grow_array(void *array, size_t n, size_t size, struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* Slots become hours of the week in local time. */
+#include <time.h>
+
+#include "query/gather.h"
+
+enum { QUARTER_S = 900, HOUR_S = 3600 };
+
+/* Offset from UTC in seconds at `t`. Asked once an hour: zones change at no finer grain that
+ * matters to an hour of the week. */
+static int64_t zone_offset(struct heat_clock *h, bool utc, int64_t t)
+{
+	if (utc)
+		return 0;
+	int64_t hour = t - t % HOUR_S;
+	if (h->hour != hour || hour == 0) {
+		time_t at = (time_t)hour;
+		struct tm tm = { 0 };
+		localtime_r(&at, &tm);
+		h->hour = hour;
+		h->offset_s = (int64_t)tm.tm_gmtoff;
+	}
+	return h->offset_s;
+}
+
+static struct audit_heat *cell_at(struct audit *a, int64_t local_s)
+{
+	int64_t days = local_s / 86400, second = local_s % 86400;
+	if (second < 0) {
+		second += 86400;
+		days--;
+	}
+	int64_t dow = (days % 7 + 7 + 4) % 7; /* 1970 began on a Thursday */
+	return &a->heat[dow][second / HOUR_S];
+}
+
+void heat_add(struct audit *a, struct heat_clock *h, bool utc, int64_t slot, int64_t seconds,
+	int state, int64_t ms)
+{
+	int64_t offset = zone_offset(h, utc, slot);
+	if (seconds < HOUR_S || offset % HOUR_S == 0) {
+		cell_at(a, slot + offset)->ms[state] += ms;
+		return;
+	}
+	/* An hour of UTC lies in two hours of, say, India: a quarter of it at a time. */
+	int64_t left = ms;
+	for (int64_t at = 0; at < HOUR_S; at += QUARTER_S) {
+		int64_t part = at + QUARTER_S == HOUR_S ? left : ms / 4;
+		cell_at(a, slot + at + offset)->ms[state] += part;
+		left -= part;
+	}
+}

@@ -1,0 +1,227 @@
+/* Who held the cards: slots are summed by process and card, then processes become identities.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/gather.h"
+#include "query/sql.h"
+#include "query/users.h"
+
+/* A process id of the store and a card index in one key. */
+#define CARD_BITS 20
+#define PROCESS_ID_MAX (1LL << 42)
+/* Process rows that are read for nothing rather than looked up one by one. */
+#define ID_GAP 8
+
+/* One process on one card. */
+struct pair {
+	int64_t process; /* its id in the store */
+	uint32_t card;
+	uint32_t user;	    /* index of its identity; IDMAP_NONE: no row for it */
+	int64_t started_ms; /* like the next two, of its row */
+	int64_t last_active_ms;
+	uint32_t pid;
+	int64_t ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
+	int64_t share_ms, peak_mem_kib;
+};
+
+/* The pairs of one file. */
+struct pairs {
+	struct idmap map;
+	struct pair *items;
+	size_t n;
+	size_t last; /* the one before: rows of a holder's states follow each other */
+};
+
+static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, struct err *e)
+{
+	if (p->n && p->items[p->last].process == process && p->items[p->last].card == card)
+		return &p->items[p->last];
+	int64_t key = process << CARD_BITS | card;
+	uint32_t index = idmap_get(&p->map, key);
+	if (index == IDMAP_NONE) {
+		struct pair *items = grow_array(p->items, p->n, sizeof(*items), e);
+		if (!items)
+			return NULL;
+		p->items = items;
+		index = (uint32_t)p->n;
+		if (!idmap_put(&p->map, key, index)) {
+			err_set(e, ERR_WORLD, "out of memory");
+			return NULL;
+		}
+		items[p->n++] = (struct pair){
+			.process = process, .card = card, .user = IDMAP_NONE, .peak_mem_kib = -1
+		};
+	}
+	p->last = index;
+	return &p->items[index];
+}
+
+/* Columns: gpu, process, state, ms, presence_ms, share_ms, mem_peak_kib. */
+static int take_holding(
+	struct pairs *p, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	uint32_t card = idmap_get(&file->cards, sqlite3_column_int64(row, 0));
+	int64_t process = sqlite3_column_int64(row, 1);
+	int state = sqlite3_column_int(row, 2);
+	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX || state < 0 ||
+		state >= HOLDER_STATES)
+		return 0;
+	struct pair *pair = find_pair(p, process, card, e);
+	if (!pair)
+		return ERR_WORLD;
+	int64_t peak_kib = sql_int(row, 6, -1);
+	pair->ms[state] += sql_sum(row, 3);
+	pair->presence_ms[state] += sql_sum(row, 4);
+	pair->share_ms += sql_sum(row, 5);
+	if (peak_kib > pair->peak_mem_kib)
+		pair->peak_mem_kib = peak_kib;
+	return 0;
+}
+
+static int read_holdings(struct gather *g, struct gather_file *file, const struct slot_table *t,
+	struct pairs *p, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT gpu, process, state, ms, presence_ms, share_ms, mem_peak_kib FROM %s "
+		"WHERE slot >= %lld AND slot < %lld ORDER BY slot, gpu, process, state",
+		t->holding, (long long)g->from_slot, (long long)g->to_slot);
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = take_holding(p, file, stmt, e);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static int compare_pairs(const void *x, const void *y)
+{
+	const struct pair *a = x, *b = y;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return a->card < b->card ? -1 : a->card > b->card;
+}
+
+/* Gives the row's facts to the pairs of that process: `*at` is the first that may be of it. */
+static int name_pairs(
+	struct pairs *p, size_t *at, struct users *users, sqlite3_stmt *row, struct err *e)
+{
+	int64_t id = sqlite3_column_int64(row, 0);
+	while (*at < p->n && p->items[*at].process < id)
+		++*at;
+	if (*at == p->n || p->items[*at].process != id)
+		return 0;
+	char name[USER_CAP];
+	sql_text(row, 1, name, sizeof(name));
+	uint32_t user = users_find(users, name, e);
+	if (user == IDMAP_NONE)
+		return ERR_WORLD;
+	for (; *at < p->n && p->items[*at].process == id; ++*at) {
+		struct pair *pair = &p->items[*at];
+		pair->user = user;
+		pair->pid = (uint32_t)sqlite3_column_int64(row, 2);
+		pair->started_ms = sql_int(row, 3, -1);
+		pair->last_active_ms = sql_int(row, 4, -1);
+	}
+	return 0;
+}
+
+/* Reads the process rows of all pairs, which are sorted: neighbouring ids in one go. */
+static int read_owners(
+	struct gather_file *file, struct pairs *p, struct users *users, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT id, user, pid, started_ms, last_active_ms FROM process "
+		"WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
+	for (size_t from = 0, to = 0; from < p->n && rc == 0; from = to) {
+		to = from + 1;
+		while (to < p->n && p->items[to].process - p->items[to - 1].process <= ID_GAP)
+			to++;
+		sqlite3_bind_int64(stmt, 1, p->items[from].process);
+		sqlite3_bind_int64(stmt, 2, p->items[to - 1].process);
+		size_t at = from;
+		while (rc == 0) {
+			rc = sql_step(stmt, e);
+			if (rc <= 0)
+				break;
+			rc = name_pairs(p, &at, users, stmt, e);
+		}
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static void add_to_identity(struct audit_identity *identity, const struct pair *pair)
+{
+	for (int state = 0; state < HOLDER_STATES; state++)
+		identity->presence_ms[state] += pair->presence_ms[state];
+	identity->share_ms += pair->share_ms;
+	if (pair->peak_mem_kib > identity->peak_mem_kib)
+		identity->peak_mem_kib = pair->peak_mem_kib;
+	if (pair->last_active_ms > identity->last_active_ms)
+		identity->last_active_ms = pair->last_active_ms;
+}
+
+static int add_process(struct audit *a, size_t path, const struct pair *pair, struct err *e)
+{
+	struct audit_process *list = grow_array(a->processes, a->n_processes, sizeof(*list), e);
+	if (!list)
+		return ERR_WORLD;
+	a->processes = list;
+	list[a->n_processes] = (struct audit_process){ .host = a->cards[pair->card].host,
+		.card = pair->card,
+		.identity = pair->user,
+		.id = pair->process,
+		.path = path,
+		.pid = pair->pid,
+		.started_ms = pair->started_ms,
+		.peak_mem_kib = pair->peak_mem_kib,
+		.last_active_ms = pair->last_active_ms };
+	memcpy(list[a->n_processes++].ms, pair->ms, sizeof(pair->ms));
+	return 0;
+}
+
+/* One file: its slots, its owners, and their sums. */
+static int gather_file_holders(
+	struct gather *g, size_t path, struct users *users, struct err *e)
+{
+	struct gather_file *file = &g->files[path];
+	struct pairs p = { 0 };
+	int rc = 0;
+	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
+		rc = read_holdings(g, file, &slot_tables[t], &p, e);
+	if (p.n)
+		qsort(p.items, p.n, sizeof(*p.items), compare_pairs);
+	if (rc == 0)
+		rc = read_owners(file, &p, users, e);
+	for (size_t i = 0; i < p.n && rc == 0; i++) {
+		if (p.items[i].user == IDMAP_NONE)
+			continue;
+		add_to_identity(&users->items[p.items[i].user], &p.items[i]);
+		if (g->q->want_processes)
+			rc = add_process(g->a, path, &p.items[i], e);
+	}
+	idmap_finish(&p.map);
+	free(p.items);
+	return rc;
+}
+
+int gather_holders(struct gather *g, struct err *e)
+{
+	struct users users = { 0 };
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0; i++)
+		rc = gather_file_holders(g, i, &users, e);
+	/* Processes name their identity by its place: sort after they are renumbered. */
+	if (rc == 0)
+		rc = users_hand_over(&users, g->a, e);
+	users_finish(&users);
+	if (rc == 0 && g->q->want_processes)
+		rc = processes_choose(g, e);
+	return rc;
+}

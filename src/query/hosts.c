@@ -1,0 +1,131 @@
+/* Hosts, merged over the files of an audit, and the runs of their recorders. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "query/gather.h"
+#include "query/sql.h"
+
+static struct audit_host *add_host(struct audit *a, struct err *e)
+{
+	struct audit_host *hosts = grow_array(a->hosts, a->n_hosts, sizeof(*hosts), e);
+	if (!hosts)
+		return NULL;
+	a->hosts = hosts;
+	return memset(&hosts[a->n_hosts++], 0, sizeof(*hosts));
+}
+
+/* Fewer machines than files share a name; when two do, the later is NAME#2. */
+static void name_host(const struct audit *a, struct audit_host *host, const char *hostname)
+{
+	int same = 1;
+	for (const struct audit_host *h = a->hosts; h < host; h++) {
+		size_t len = strlen(hostname);
+		bool starts = strncmp(h->hostname, hostname, len) == 0;
+		same += starts && (h->hostname[len] == '\0' || h->hostname[len] == '#');
+	}
+	if (same == 1)
+		text_copy(host->hostname, sizeof(host->hostname), hostname);
+	else
+		snprintf(host->hostname, sizeof(host->hostname), "%.100s#%d", hostname, same);
+}
+
+/* The host with that name and machine id, which an earlier file may have brought. */
+static bool is_host(const struct audit_host *host, const char *hostname, const char *machine_id)
+{
+	size_t len = strlen(hostname);
+	return strcmp(host->machine_id, machine_id) == 0 &&
+	       strncmp(host->hostname, hostname, len) == 0 &&
+	       (host->hostname[len] == '\0' || host->hostname[len] == '#');
+}
+
+static int take_host(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	struct audit *a = g->a;
+	char hostname[sizeof(a->hosts->hostname)], machine_id[sizeof(a->hosts->machine_id)];
+	size_t i = 0;
+	sql_text(row, 1, hostname, sizeof(hostname));
+	sql_text(row, 2, machine_id, sizeof(machine_id));
+	while (i < a->n_hosts && !is_host(&a->hosts[i], hostname, machine_id))
+		i++;
+	if (i == a->n_hosts) {
+		struct audit_host *host = add_host(a, e);
+		if (!host)
+			return ERR_WORLD;
+		name_host(a, host, hostname);
+		text_copy(host->machine_id, sizeof(host->machine_id), machine_id);
+		host->last_tick_ms = -1;
+	}
+	sql_text(row, 3, a->hosts[i].environment, sizeof(a->hosts[i].environment));
+	sql_text(row, 4, a->hosts[i].driver, sizeof(a->hosts[i].driver));
+	if (!idmap_put(&file->hosts, sqlite3_column_int64(row, 0), (uint32_t)i))
+		return err_set(e, ERR_WORLD, "out of memory");
+	return 0;
+}
+
+static int take_run(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	uint32_t host = idmap_get(&file->hosts, sqlite3_column_int64(row, 0));
+	if (host == IDMAP_NONE)
+		return 0;
+	struct gather_run *runs = grow_array(g->runs, g->n_runs, sizeof(*runs), e);
+	if (!runs)
+		return ERR_WORLD;
+	g->runs = runs;
+	struct gather_run *run = &runs[g->n_runs++];
+	*run = (struct gather_run){
+		.host = host,
+		.started_ms = sqlite3_column_int64(row, 2),
+		.last_tick_ms = sqlite3_column_int64(row, 3),
+		.ended = sqlite3_column_type(row, 4) != SQLITE_NULL,
+		.interval_ms = sql_sum(row, 5),
+		.rules = { .active_util_pct = sqlite3_column_double(row, 6),
+			.held_mem_bytes = sqlite3_column_int64(row, 7),
+			.count_graphics = sqlite3_column_int(row, 8) != 0 },
+	};
+	sql_text(row, 1, run->source, sizeof(run->source));
+	struct audit_host *h = &g->a->hosts[host];
+	int64_t age_ms = g->q->now_ms - run->last_tick_ms;
+	if (run->last_tick_ms > h->last_tick_ms)
+		h->last_tick_ms = run->last_tick_ms;
+	if (!run->ended && age_ms <= 2 * run->interval_ms + 10000)
+		h->recording = true;
+	return 0;
+}
+
+static int each_row(struct gather *g, struct gather_file *file, const char *sql,
+	int (*take)(struct gather *, struct gather_file *, sqlite3_stmt *, struct err *),
+	struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e, "%s", sql);
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = take(g, file, stmt, e);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+int gather_hosts(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
+		rc = each_row(g, &g->files[i],
+			"SELECT id, hostname, machine_id, environment, driver FROM host "
+			"ORDER BY id",
+			take_host, e);
+		if (rc == 0)
+			rc = each_row(g, &g->files[i],
+				"SELECT host, source, started_ms, last_tick_ms, ended_ms, "
+				"interval_ms, active_util_pct, held_mem_bytes, count_graphics "
+				"FROM run ORDER BY started_ms, id",
+				take_run, e);
+	}
+	return rc;
+}

@@ -1,0 +1,97 @@
+/* Thin wrappers around SQLite's reading calls. */
+#include "query/sql.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+const struct slot_table slot_tables[SLOT_TABLES] = {
+	{ "usage_1h", "holding_1h", 3600 },
+	{ "usage_5m", "holding_5m", 300 },
+	{ "usage_1m", "holding_1m", 60 },
+};
+
+static int sql_failed(sqlite3 *db, struct err *e)
+{
+	const char *path = sqlite3_db_filename(db, "main");
+	int code = sqlite3_errcode(db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD;
+	return err_set(
+		e, code, "cannot read %s: %s", path ? path : "the store", sqlite3_errmsg(db));
+}
+
+static int prepare(
+	sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *format, va_list args)
+{
+	char *sql = sqlite3_vmprintf(format, args);
+	*stmt = NULL;
+	if (!sql)
+		return err_set(e, ERR_WORLD, "out of memory");
+	int rc = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
+	sqlite3_free(sql);
+	return rc == SQLITE_OK ? 0 : sql_failed(db, e);
+}
+
+int sql_prepare(sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int rc = prepare(db, stmt, e, format, args);
+	va_end(args);
+	return rc;
+}
+
+int sql_step(sqlite3_stmt *stmt, struct err *e)
+{
+	int rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW)
+		return 1;
+	return rc == SQLITE_DONE ? 0 : sql_failed(sqlite3_db_handle(stmt), e);
+}
+
+int sql_number(
+	sqlite3 *db, int64_t *number, int64_t fallback, struct err *e, const char *format, ...)
+{
+	sqlite3_stmt *stmt;
+	va_list args;
+	va_start(args, format);
+	int rc = prepare(db, &stmt, e, format, args);
+	va_end(args);
+	if (rc)
+		return rc;
+	rc = sql_step(stmt, e);
+	*number = rc == 1 ? sql_int(stmt, 0, fallback) : fallback;
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : 0;
+}
+
+void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap)
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+	size_t len = (size_t)sqlite3_column_bytes(stmt, column);
+	text_escape(dst, cap, text ? text : "", text ? len : 0);
+}
+
+char *sql_text_copy(sqlite3_stmt *stmt, int column)
+{
+	char text[1024];
+	if (sqlite3_column_type(stmt, column) == SQLITE_NULL)
+		return NULL;
+	sql_text(stmt, column, text, sizeof(text));
+	return strdup(text);
+}
+
+int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback)
+{
+	int64_t number = sqlite3_column_int64(stmt, column);
+	if (number == 0 && sqlite3_column_type(stmt, column) == SQLITE_NULL)
+		return fallback;
+	return number;
+}
+
+int64_t sql_sum(sqlite3_stmt *stmt, int column)
+{
+	int64_t number = sqlite3_column_int64(stmt, column);
+	return number < 0 ? 0 : number > ROW_MAX ? ROW_MAX : number;
+}

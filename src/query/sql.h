@@ -1,0 +1,41 @@
+/* Reading statements with few words, and the slot tables. For query/ alone. */
+#ifndef GUA_QUERY_SQL_H
+#define GUA_QUERY_SQL_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* The slot tables, coarsest (oldest) first: usage_1h, holding_1h ... */
+struct slot_table {
+	const char *usage, *holding;
+	int64_t seconds;
+};
+#define SLOT_TABLES 3
+extern const struct slot_table slot_tables[SLOT_TABLES];
+
+/* No sum of a sane row is larger: 30 years of milliseconds. Larger ones are cut, so that no
+ * file can make a total overflow. */
+#define ROW_MAX 1000000000000LL
+
+/* Prepares a statement (printf-like, for table names). */
+int sql_prepare(sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Steps: 1 there is a row, 0 done, negative: failed (and `e` says so). */
+int sql_step(sqlite3_stmt *stmt, struct err *e);
+/* One number from one row; `fallback` when there is no row or it is NULL. */
+int sql_number(sqlite3 *db, int64_t *number, int64_t fallback, struct err *e,
+	const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* A column as text that is safe to show, cut to fit; "" for NULL. */
+void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap);
+/* A column as safe text on the heap; NULL for NULL (or when out of memory). */
+char *sql_text_copy(sqlite3_stmt *stmt, int column);
+/* A column as a number, `fallback` for NULL. */
+int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback);
+/* A column as a sum: 0..ROW_MAX. */
+int64_t sql_sum(sqlite3_stmt *stmt, int column);
+
+#endif

@@ -1,0 +1,151 @@
+/* Identities by name, sorted lists of identities and processes. */
+#include "query/users.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "query/sql.h"
+
+/* Where `name` is, or the free place for it. FNV-1a. */
+static size_t place_of(const struct users *u, const char *name)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (const char *c = name; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	size_t at = (size_t)(hash ^ hash >> 32) & (u->cap - 1);
+	while (u->table[at] && strcmp(u->items[u->table[at] - 1].identity, name) != 0)
+		at = (at + 1) & (u->cap - 1);
+	return at;
+}
+
+static bool grow_table(struct users *u)
+{
+	struct users bigger = { .items = u->items, .n = u->n, .cap = u->cap ? 2 * u->cap : 64 };
+	bigger.table = calloc(bigger.cap, sizeof(*bigger.table));
+	if (!bigger.table)
+		return false;
+	for (uint32_t i = 0; i < u->n; i++)
+		bigger.table[place_of(&bigger, u->items[i].identity)] = i + 1;
+	free(u->table);
+	*u = bigger;
+	return true;
+}
+
+uint32_t users_find(struct users *u, const char *name, struct err *e)
+{
+	if (2 * (u->n + 1) > u->cap && !grow_table(u)) {
+		err_set(e, ERR_WORLD, "out of memory");
+		return IDMAP_NONE;
+	}
+	size_t at = place_of(u, name);
+	if (u->table[at])
+		return u->table[at] - 1;
+	struct audit_identity *items = grow_array(u->items, u->n, sizeof(*items), e);
+	if (!items)
+		return IDMAP_NONE;
+	u->items = items;
+	items[u->n] = (struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
+	text_copy(items[u->n].identity, sizeof(items[u->n].identity), name);
+	u->table[at] = (uint32_t)++u->n;
+	return (uint32_t)u->n - 1;
+}
+
+static int64_t sum_of(const int64_t ms[HOLDER_STATES])
+{
+	int64_t sum = 0;
+	for (int state = 0; state < HOLDER_STATES; state++)
+		sum += ms[state];
+	return sum;
+}
+
+static int compare_identities(const void *x, const void *y, void *items)
+{
+	const struct audit_identity *p = (struct audit_identity *)items + *(const uint32_t *)x;
+	const struct audit_identity *q = (struct audit_identity *)items + *(const uint32_t *)y;
+	int64_t a = sum_of(p->presence_ms), b = sum_of(q->presence_ms);
+	if (a != b)
+		return a > b ? -1 : 1;
+	return strcmp(p->identity, q->identity);
+}
+
+int users_hand_over(struct users *u, struct audit *a, struct err *e)
+{
+	uint32_t *order = calloc(2 * u->n + 1, sizeof(*order)),
+		 *to = order ? order + u->n : NULL;
+	struct audit_identity *sorted = calloc(u->n + 1, sizeof(*sorted));
+	if (!order || !sorted) {
+		free(order);
+		free(sorted);
+		return err_set(e, ERR_WORLD, "out of memory");
+	}
+	for (uint32_t i = 0; i < u->n; i++)
+		order[i] = i;
+	qsort_r(order, u->n, sizeof(*order), compare_identities, u->items);
+	for (uint32_t i = 0; i < u->n; i++) {
+		sorted[i] = u->items[order[i]];
+		to[order[i]] = i;
+	}
+	for (size_t i = 0; i < a->n_processes; i++)
+		a->processes[i].identity = to[a->processes[i].identity];
+	a->identities = sorted;
+	a->n_identities = u->n;
+	free(order);
+	return 0;
+}
+
+void users_finish(struct users *u)
+{
+	free(u->items);
+	free(u->table);
+	*u = (struct users){ 0 };
+}
+
+static int compare_processes(const void *x, const void *y)
+{
+	const struct audit_process *p = x, *q = y;
+	int64_t a = sum_of(p->ms), b = sum_of(q->ms);
+	if (a != b)
+		return a > b ? -1 : 1;
+	if (p->card != q->card)
+		return p->card < q->card ? -1 : 1;
+	return p->id < q->id ? -1 : p->id > q->id;
+}
+
+static int read_texts(struct gather *g, struct audit_process *p, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(g->files[p->path].db, &stmt, e,
+		"SELECT command, notebook, job, container, pod, unit FROM process "
+		"WHERE id = %lld",
+		(long long)p->id);
+	if (rc == 0)
+		rc = sql_step(stmt, e);
+	if (rc == 1) {
+		p->command = sql_text_copy(stmt, 0);
+		p->notebook = sql_text_copy(stmt, 1);
+		p->job = sql_text_copy(stmt, 2);
+		p->container = sql_text_copy(stmt, 3);
+		p->pod = sql_text_copy(stmt, 4);
+		p->unit = sql_text_copy(stmt, 5);
+		rc = 0;
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+int processes_choose(struct gather *g, struct err *e)
+{
+	struct audit *a = g->a;
+	if (a->n_processes)
+		qsort(a->processes, a->n_processes, sizeof(*a->processes), compare_processes);
+	size_t max = g->q->max_processes;
+	if (max && a->n_processes > max) {
+		a->n_processes_left_out = a->n_processes - max;
+		a->n_processes = max;
+	}
+	int rc = 0;
+	for (size_t i = 0; i < a->n_processes && rc == 0; i++)
+		rc = read_texts(g, &a->processes[i], e);
+	return rc;
+}

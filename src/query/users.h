@@ -1,0 +1,25 @@
+/* Identities by name while they are gathered, and the lists that a report shows. For query/
+ * alone.
+ */
+#ifndef GUA_QUERY_USERS_H
+#define GUA_QUERY_USERS_H
+
+#include "query/gather.h"
+
+struct users {
+	struct audit_identity *items;
+	size_t n;
+	uint32_t *table; /* open addressing: index + 1, 0 free */
+	size_t cap;	 /* of the table, a power of two */
+};
+
+/* The index of `name`, added when it is new; IDMAP_NONE when out of memory. */
+uint32_t users_find(struct users *u, const char *name, struct err *e);
+/* Sorts by presence and moves them into the audit; processes are renumbered. */
+int users_hand_over(struct users *u, struct audit *a, struct err *e);
+void users_finish(struct users *u);
+
+/* Sorts the processes, keeps those that were asked for and reads their texts. */
+int processes_choose(struct gather *g, struct err *e);
+
+#endif

@@ -1,0 +1,149 @@
+/* The window of an audit: what was asked, within what there is, at whole slots. */
+#include <string.h>
+
+#include "query/gather.h"
+#include "query/sql.h"
+
+/* Where a file's data begins and ends; leaves them alone when it has none. */
+static int file_bounds(
+	struct gather_file *file, int64_t *oldest_ms, int64_t *newest_ms, struct err *e)
+{
+	int64_t oldest = INT64_MAX, newest = -1, first = 0, last = 0, tick = 0;
+	for (int i = 0; i < SLOT_TABLES; i++) {
+		const struct slot_table *t = &slot_tables[i];
+		int rc = sql_number(
+			file->db, &first, -1, e, "SELECT MIN(slot) FROM %s", t->usage);
+		if (rc == 0)
+			rc = sql_number(
+				file->db, &last, -1, e, "SELECT MAX(slot) FROM %s", t->usage);
+		if (rc)
+			return rc;
+		if (first < 0 || last < first || last > ROW_MAX)
+			continue;
+		oldest = first * 1000 < oldest ? first * 1000 : oldest;
+		newest = (last + t->seconds) * 1000 > newest ? (last + t->seconds) * 1000
+							     : newest;
+	}
+	if (newest < 0)
+		return 0;
+	int rc = sql_number(file->db, &first, 0, e, "SELECT MIN(first_seen_ms) FROM gpu");
+	if (rc == 0)
+		rc = sql_number(file->db, &tick, -1, e, "SELECT MAX(last_tick_ms) FROM run");
+	/* A slot is a rounded place; the first card and the last tick are exact. */
+	if (first > oldest && first < oldest + slot_tables[0].seconds * 1000)
+		oldest = first;
+	if (tick < newest && tick > newest - slot_tables[0].seconds * 1000)
+		newest = tick;
+	*oldest_ms = *oldest_ms < 0 || oldest < *oldest_ms ? oldest : *oldest_ms;
+	*newest_ms = newest > *newest_ms ? newest : *newest_ms;
+	return rc;
+}
+
+/* Is there a slot of that table that starts there? */
+static int slot_exists(struct gather_file *file, const struct slot_table *t, int64_t slot,
+	bool *exists, struct err *e)
+{
+	int64_t found = 0;
+	int rc = sql_number(file->db, &found, 0, e,
+		"SELECT 1 FROM %s WHERE slot = %lld LIMIT 1", t->usage, (long long)slot);
+	*exists = found == 1;
+	return rc;
+}
+
+/* Moves the edges outward to those of the slots that they cut, *from_ms and *to_ms. */
+static int widen(struct gather_file *file, int64_t *from_ms, int64_t *to_ms, struct err *e)
+{
+	for (int i = 0; i < SLOT_TABLES; i++) {
+		const struct slot_table *t = &slot_tables[i];
+		int64_t width_ms = t->seconds * 1000;
+		int64_t first_ms = *from_ms - *from_ms % width_ms;
+		int64_t last_ms = (*to_ms - 1) - (*to_ms - 1) % width_ms;
+		bool exists = false;
+		int rc = slot_exists(file, t, first_ms / 1000, &exists, e);
+		if (rc == 0 && exists)
+			*from_ms = first_ms;
+		if (rc == 0)
+			rc = slot_exists(file, t, last_ms / 1000, &exists, e);
+		if (rc)
+			return rc;
+		if (exists)
+			*to_ms = last_ms + width_ms;
+	}
+	return 0;
+}
+
+/* Each host's window ends at its last tick while its recorder is at work: what comes after is
+ * not lost, only not yet accounted. */
+static void end_windows(struct gather *g, int64_t until_ms)
+{
+	g->a->until_ms = g->a->n_hosts ? INT64_MIN : until_ms;
+	for (size_t i = 0; i < g->a->n_hosts; i++) {
+		struct audit_host *host = &g->a->hosts[i];
+		host->until_ms = until_ms;
+		if (host->recording && host->last_tick_ms < until_ms)
+			host->until_ms = host->last_tick_ms;
+		if (host->until_ms > g->a->until_ms)
+			g->a->until_ms = host->until_ms;
+	}
+}
+
+static bool same_rules(const struct rules *a, const struct rules *b)
+{
+	return a->active_util_pct == b->active_util_pct &&
+	       a->held_mem_bytes == b->held_mem_bytes && a->count_graphics == b->count_graphics;
+}
+
+/* What the runs in the window say of their hosts, and the rules that were in force. */
+static void judge_runs(struct gather *g)
+{
+	const struct gather_run *newest = NULL;
+	for (size_t i = 0; i < g->n_runs; i++) {
+		const struct gather_run *run = &g->runs[i];
+		if (run->started_ms >= g->a->until_ms || run->last_tick_ms < g->a->since_ms)
+			continue;
+		struct audit_host *host = &g->a->hosts[run->host];
+		host->ran = true;
+		host->simulated |= strcmp(run->source, "sim") == 0;
+		host->imported |= strcmp(run->source, "import") == 0;
+		if (newest && !same_rules(&newest->rules, &run->rules))
+			g->a->rules_mixed = true;
+		if (!newest || run->started_ms >= newest->started_ms)
+			newest = run;
+	}
+	if (newest)
+		g->a->rules = newest->rules;
+}
+
+int gather_window(struct gather *g, struct err *e)
+{
+	struct audit *a = g->a;
+	for (size_t i = 0; i < g->n_files; i++) {
+		int rc = file_bounds(&g->files[i], &a->oldest_ms, &a->newest_ms, e);
+		if (rc)
+			return rc;
+	}
+	int64_t since_ms = g->q->since_ms, until_ms = g->q->until_ms;
+	if (since_ms < a->oldest_ms)
+		since_ms = a->oldest_ms;
+	if (since_ms < 0)
+		since_ms = 0;
+	if (until_ms > g->q->now_ms)
+		until_ms = g->q->now_ms;
+	a->since_ms = since_ms;
+	if (a->oldest_ms < 0 || until_ms <= since_ms) {
+		a->until_ms = until_ms;
+		return 0;
+	}
+	int64_t from_ms = since_ms, to_ms = until_ms;
+	for (size_t i = 0; i < g->n_files; i++) {
+		int rc = widen(&g->files[i], &from_ms, &to_ms, e);
+		if (rc)
+			return rc;
+	}
+	g->from_slot = (from_ms + 999) / 1000;
+	g->to_slot = (to_ms + 999) / 1000;
+	a->since_ms = from_ms > a->oldest_ms ? from_ms : a->oldest_ms;
+	end_windows(g, to_ms < g->q->now_ms ? to_ms : g->q->now_ms);
+	judge_runs(g);
+	return 0;
+}
