@@ -25,8 +25,8 @@ CREATE TABLE run (
 	boot_id         TEXT NOT NULL,
 	started_ms      INTEGER NOT NULL,
 	last_tick_ms    INTEGER NOT NULL,
-	ended_ms        INTEGER,           -- NULL: running, or killed
-	how_ended       TEXT,              -- stopped, finished ... ; NULL as above
+	ended_ms        INTEGER,           -- NULL: running, or killed and not started again yet
+	how_ended       TEXT,              -- stopped, finished, killed (ended_ms is the last tick)
 	interval_ms     INTEGER NOT NULL,
 	drain_ms        INTEGER NOT NULL,
 	active_util_pct REAL NOT NULL,     -- the rules in force
@@ -53,11 +53,11 @@ CREATE TABLE gpu (
 	UNIQUE (host, uuid)
 );
 
--- One row per process life.
+-- One row per process life: pid, start time and boot (of the run that saw it first).
 CREATE TABLE process (
 	id             INTEGER PRIMARY KEY,
 	host           INTEGER NOT NULL REFERENCES host(id),
-	boot_id        TEXT NOT NULL,
+	run            INTEGER NOT NULL REFERENCES run(id), -- saw it first; names the boot
 	pid            INTEGER NOT NULL,
 	start_ticks    INTEGER NOT NULL,   -- /proc/PID/stat field 22; 0: unknown
 	started_ms     INTEGER,
@@ -68,8 +68,9 @@ CREATE TABLE process (
 	first_seen_ms  INTEGER NOT NULL,
 	last_seen_ms   INTEGER NOT NULL,   -- of a process in `holder`: see run.last_tick_ms
 	last_active_ms INTEGER,            -- NULL: never seen active
-	ended_ms       INTEGER
+	ended_ms       INTEGER             -- seen to be gone, or the recorder stopped; NULL: lives
 );
+CREATE INDEX process_pid ON process (pid); -- a life is found again after a restart
 
 -- Who holds what now: replaced by each tick.
 CREATE TABLE holder (

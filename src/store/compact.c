@@ -1,0 +1,147 @@
+/* Compaction: sums move from one-minute slots to five-minute ones, and from those to hours.
+ * One transaction adds whole coarse slots and deletes what they were made of, so no second is
+ * lost or counted twice. */
+#include "store/store.h"
+
+#include "store/sql.h"
+#include "store/store_private.h"
+
+/* One step from fine to coarse. ?1 is the coarse width, the range is [?2, ?3). */
+struct step {
+	int64_t fine_s, coarse_s; /* slot widths, seconds */
+	const char *oldest;	  /* the oldest fine slot */
+	const char *sql[4];	  /* add usage, delete it, add holding, delete it */
+};
+
+#define ADD_USAGE(fine, coarse)                                                                \
+	"INSERT INTO usage_" coarse " SELECT slot - slot % ?1, gpu, state, sum(ms),"           \
+	" sum(util_pct_ms), sum(energy_mj) FROM usage_" fine                                   \
+	" WHERE slot >= ?2 AND slot < ?3 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"                    \
+	" ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"                                    \
+	" util_pct_ms = util_pct_ms + excluded.util_pct_ms,"                                   \
+	" energy_mj = iif(excluded.energy_mj IS NULL, energy_mj,"                              \
+	" coalesce(energy_mj, 0) + excluded.energy_mj)"
+#define ADD_HOLDING(fine, coarse)                                                              \
+	"INSERT INTO holding_" coarse                                                          \
+	" SELECT slot - slot % ?1, gpu, process, state, sum(ms),"                              \
+	" sum(presence_ms), sum(share_ms), sum(sm_pct_ms), max(mem_peak_kib) FROM "            \
+	"holding_" fine                                                                        \
+	" WHERE slot >= ?2 AND slot < ?3 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"              \
+	" ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"                                    \
+	" presence_ms = presence_ms + excluded.presence_ms,"                                   \
+	" share_ms = share_ms + excluded.share_ms,"                                            \
+	" sm_pct_ms = iif(excluded.sm_pct_ms IS NULL, sm_pct_ms,"                              \
+	" coalesce(sm_pct_ms, 0) + excluded.sm_pct_ms),"                                       \
+	" mem_peak_kib = max(coalesce(mem_peak_kib, excluded.mem_peak_kib),"                   \
+	" coalesce(excluded.mem_peak_kib, mem_peak_kib))"
+#define DELETE(table) "DELETE FROM " table " WHERE slot >= ?2 AND slot < ?3"
+/* Both tables in index order: two looks, no scan. */
+#define OLDEST(fine)                                                                           \
+	"SELECT min(slot) FROM (SELECT min(slot) AS slot FROM usage_" fine                     \
+	" UNION ALL SELECT min(slot) FROM holding_" fine ")"
+#define STEP(fine, coarse)                                                                     \
+	.oldest = OLDEST(fine), .sql = { ADD_USAGE(fine, coarse), DELETE("usage_" fine),       \
+		ADD_HOLDING(fine, coarse), DELETE("holding_" fine) }
+
+static const struct step steps[] = {
+	{ .fine_s = 60, .coarse_s = 300, STEP("1m", "5m") },
+	{ .fine_s = 300, .coarse_s = 3600, STEP("5m", "1h") },
+};
+enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
+
+/* Whole coarse slots that are old enough: [from, to). */
+struct range {
+	int64_t from, to;
+};
+
+static int64_t floor_to(int64_t value, int64_t width)
+{
+	int64_t rest = value % width;
+	return value - (rest < 0 ? rest + width : rest);
+}
+
+/* The next range of a step, empty (from >= to) when nothing is old enough. */
+static int next_range(struct store *s, const struct step *step, int64_t until_s, int max_slots,
+	struct range *range)
+{
+	int rc = SQLITE_OK;
+	int64_t oldest = sql_int(s->db, step->oldest, INT64_MAX, &rc);
+	*range = (struct range){ 0, 0 };
+	if (rc != SQLITE_OK || oldest >= floor_to(until_s, step->coarse_s))
+		return rc;
+	int64_t slots = max_slots * step->fine_s / step->coarse_s;
+	range->from = floor_to(oldest, step->coarse_s);
+	range->to = range->from + (slots > 1 ? slots : 1) * step->coarse_s;
+	if (range->to > floor_to(until_s, step->coarse_s))
+		range->to = floor_to(until_s, step->coarse_s);
+	return rc;
+}
+
+static int move(struct store *s, const struct step *step, const struct range *range)
+{
+	int rc = SQLITE_OK;
+	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(step->sql) / sizeof(step->sql[0]);
+		i++) {
+		sqlite3_stmt *q = NULL;
+		rc = sqlite3_prepare_v2(s->db, step->sql[i], -1, &q, NULL);
+		if (i % 2 == 0)
+			sqlite3_bind_int64(q, 1, step->coarse_s);
+		sqlite3_bind_int64(q, 2, range->from);
+		sqlite3_bind_int64(q, 3, range->to);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_step(q);
+		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+		sqlite3_finalize(q);
+	}
+	return rc;
+}
+
+/* One step's share of the work; *left is what it may still move. */
+static int compact_step(
+	struct store *s, const struct step *step, int64_t until_s, int max_slots, bool *moved)
+{
+	struct range range;
+	int rc = next_range(s, step, until_s, max_slots, &range);
+	*moved = rc == SQLITE_OK && range.from < range.to;
+	return *moved ? move(s, step, &range) : rc;
+}
+
+/* Is there anything left to move? */
+static int look_for_more(struct store *s, const int64_t *until_s, bool *more)
+{
+	int rc = SQLITE_OK;
+	struct range range;
+	*more = false;
+	for (size_t i = 0; rc == SQLITE_OK && !*more && i < STEPS; i++) {
+		rc = next_range(s, &steps[i], until_s[i], 1, &range);
+		*more = rc == SQLITE_OK && range.from < range.to;
+	}
+	return rc;
+}
+
+int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
+	bool *more, struct err *e)
+{
+	const int64_t until_s[STEPS] = { now_ms / 1000 - keep->minute_s,
+		now_ms / 1000 - keep->five_s };
+	bool moved = false;
+	*more = false;
+	int code = store_connect(s, e);
+	if (code)
+		return code;
+	if (look_for_more(s, until_s, more) != SQLITE_OK)
+		return store_abandon(s, "read", e);
+	if (!*more)
+		return 0;
+	code = store_begin(s, e);
+	if (code)
+		return code;
+	int rc = SQLITE_OK;
+	for (size_t i = 0; rc == SQLITE_OK && !moved && i < STEPS; i++)
+		rc = compact_step(s, &steps[i], until_s[i], max_slots, &moved);
+	if (rc == SQLITE_OK)
+		rc = look_for_more(s, until_s, more);
+	if (rc != SQLITE_OK)
+		return store_abandon(s, "compact", e);
+	return store_commit(s, e);
+}

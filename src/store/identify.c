@@ -1,0 +1,131 @@
+/* What a file is: by its header first, then by its tables. */
+#include "store/identify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/sql.h"
+#include "store/store.h"
+
+/* The head of every SQLite file (https://sqlite.org/fileformat.html, 1.3). */
+enum { HEADER_BYTES = 100, OFFSET_USER_VERSION = 60, OFFSET_APPLICATION_ID = 68 };
+static const char magic[16] = "SQLite format 3";
+
+static uint32_t big_endian_32(const unsigned char *bytes)
+{
+	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+	       bytes[3];
+}
+
+bool store_immutable_uri(char *uri, size_t cap, const char *path)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	static const char tail[] = "?immutable=1";
+	size_t n = (size_t)snprintf(uri, cap, "file:");
+	for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
+		if (n + 3 + sizeof(tail) > cap)
+			return false;
+		if (*c == '%' || *c == '?' || *c == '#' || *c < 0x21 || *c > 0x7e) {
+			uri[n++] = '%';
+			uri[n++] = hex[*c >> 4];
+			uri[n++] = hex[*c & 15];
+		} else {
+			uri[n++] = (char)*c;
+		}
+	}
+	memcpy(uri + n, tail, sizeof(tail));
+	return true;
+}
+
+static bool has_wal(const char *path)
+{
+	char wal[PATH_MAX + 8];
+	struct stat st;
+	snprintf(wal, sizeof(wal), "%s-wal", path);
+	return stat(wal, &st) == 0 && st.st_size > 0;
+}
+
+/* A database that does not carry our mark: empty, the Python tool's or somebody else's. */
+static int identify_foreign(const char *path, struct err *e)
+{
+	char uri[3 * PATH_MAX + 32];
+	sqlite3 *db = NULL;
+	int rc = SQLITE_CANTOPEN;
+	int64_t tables = 0, python = 0;
+	if (store_immutable_uri(uri, sizeof(uri), path))
+		rc = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	if (rc == SQLITE_OK)
+		tables = sql_int(db, "SELECT count(*) FROM sqlite_schema", 0, &rc);
+	if (rc == SQLITE_OK)
+		python = sql_int(db,
+			"SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
+			" AND name IN ('gpu_sample', 'proc_sample')",
+			0, &rc);
+	int failed = rc == SQLITE_OK ? 0 : sql_fail(e, db, "read", path);
+	sqlite3_close(db);
+	if (failed)
+		return failed;
+	if (python == 2)
+		return err_set(e, ERR_WORLD,
+			"%s is a database of the Python tool; take it over with: gua import %s",
+			path, path);
+	if (tables > 0 || has_wal(path))
+		return err_set(
+			e, ERR_WORLD, "%s is a database of another program, not of gua", path);
+	return STORE_EMPTY;
+}
+
+static int identify_header(const char *path, const unsigned char *header, struct err *e)
+{
+	if (memcmp(header, magic, sizeof(magic)) != 0)
+		return err_set(e, ERR_WORLD, "%s is not a store of gua (not a database)", path);
+	if (big_endian_32(header + OFFSET_APPLICATION_ID) != STORE_APPLICATION_ID)
+		return identify_foreign(path, e);
+	uint32_t version = big_endian_32(header + OFFSET_USER_VERSION);
+	if (version > STORE_VERSION)
+		return err_set(e, ERR_WORLD,
+			"%s has schema version %u and this gua knows up to %d: use a newer gua",
+			path, version, STORE_VERSION);
+	return STORE_OURS;
+}
+
+static int identify_open(int fd, const char *path, struct err *e)
+{
+	unsigned char header[HEADER_BYTES];
+	struct stat st;
+	if (fstat(fd, &st) != 0)
+		return err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return err_set(e, ERR_WORLD, "%s is a directory; a store is a file", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_WORLD, "%s is not a regular file", path);
+	if (st.st_size == 0)
+		return STORE_EMPTY;
+	ssize_t n = pread(fd, header, sizeof(header), 0);
+	if (n < 0)
+		return err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(errno));
+	if (n < HEADER_BYTES)
+		return err_set(e, ERR_WORLD, "%s is not a store of gua (not a database)", path);
+	return identify_header(path, header, e);
+}
+
+int store_identify(const char *path, struct err *e)
+{
+	if (!*path)
+		return err_set(e, ERR_USAGE, "the path of the store is empty");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && errno == ENOENT)
+		return STORE_MISSING;
+	if (fd < 0)
+		return err_set(
+			e, ERR_WORLD, "cannot open the store %s: %s", path, strerror(errno));
+	int kind = identify_open(fd, path, e);
+	close(fd);
+	return kind;
+}

@@ -1,0 +1,28 @@
+/* What a file is, found out without opening it for writing: a file that is refused is never
+ * touched, not even by SQLite's recovery. */
+#ifndef GUA_STORE_IDENTIFY_H
+#define GUA_STORE_IDENTIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* In the header of the file, where file(1) can find it: "GUA1". */
+#define STORE_APPLICATION_ID 0x47554131
+
+enum store_kind {
+	STORE_MISSING, /* nothing there */
+	STORE_EMPTY,   /* a file without bytes, or a database without tables */
+	STORE_OURS,    /* a store of a version that this program knows, or an older one */
+};
+
+/* Returns an enum store_kind, or fails with the sentence that says why the file is refused: a
+ * directory, not a database, a newer store, the Python tool's database, somebody else's. */
+int store_identify(const char *path, struct err *e);
+
+/* Writes "file:PATH?immutable=1" with the path's bytes encoded: reads a file that nobody writes
+ * without making a -shm beside it. Returns false when it does not fit. */
+bool store_immutable_uri(char *uri, size_t cap, const char *path);
+
+#endif

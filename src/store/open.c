@@ -1,0 +1,225 @@
+/* Opening: the connection, its settings, and the numbered migrations of the schema. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "schema.h"
+#include "store/identify.h"
+#include "store/sql.h"
+#include "store/store.h"
+#include "store/store_private.h"
+
+/* How long a writer waits for another one. A tick must not be late for it; the recorder keeps
+ * the sums and tries again. */
+enum { BUSY_MS = 1000, READ_BUSY_MS = 5000 };
+
+/* migrations[i] turns version i into version i + 1, in one transaction with its number. */
+static const char *const migrations[] = {
+	schema_sql, /* 0 -> 1: an empty file gets the schema */
+};
+_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_VERSION,
+	"a new version needs its migration");
+
+/* Settings of the writer's connection.
+ *
+ * synchronous=NORMAL: with WAL, a commit is one write without fsync; checkpoints do the fsyncs.
+ * kill -9 loses nothing that was committed, because the kernel has it. A power loss loses at
+ * most the ticks since the last checkpoint (about 256 pages, minutes) and never damages the
+ * file. FULL would be one fsync a tick, for ever, to save those minutes.
+ *
+ * wal_autocheckpoint and journal_size_limit bound the -wal file: it is folded into the store at
+ * 1 MiB and cut back to that when readers kept it longer. */
+static const char settings[] = "PRAGMA synchronous = NORMAL;"
+			       "PRAGMA wal_autocheckpoint = 256;"
+			       "PRAGMA journal_size_limit = 1048576;"
+			       "PRAGMA cache_size = -1024;"
+			       "PRAGMA temp_store = MEMORY;"
+			       "PRAGMA foreign_keys = OFF;";
+
+void store_disconnect(struct store *s)
+{
+	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
+		sqlite3_finalize(s->statements[i]);
+		s->statements[i] = NULL;
+	}
+	sqlite3_close(s->db);
+	s->db = NULL;
+	s->run_ready = false;
+	s->ids_stale = true;
+	s->holders_known = false;
+}
+
+/* Makes the file, empty, with its directory. */
+static int make_file(const char *path, struct err *e)
+{
+	char directory[PATH_MAX];
+	text_copy(directory, sizeof(directory), path);
+	char *slash = strrchr(directory, '/');
+	if (slash && slash != directory) {
+		*slash = '\0';
+		if (make_directories(directory, 0750, e) != 0)
+			return e ? e->code : ERR_WORLD;
+	}
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return err_set(
+			e, ERR_WORLD, "cannot make the store %s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+static int refuse_newer(const char *path, int64_t version, struct err *e)
+{
+	return err_set(e, ERR_WORLD,
+		"%s has schema version %lld and this gua knows up to %d: use a newer gua", path,
+		(long long)version, STORE_VERSION);
+}
+
+/* One step; the version is read again inside the transaction, because another program may have
+ * been faster. */
+static int migrate_one(sqlite3 *db, int64_t *version)
+{
+	char number[64];
+	int rc = sql_exec(db, "BEGIN IMMEDIATE");
+	if (rc != SQLITE_OK)
+		return rc;
+	*version = sql_int(db, "PRAGMA user_version", 0, &rc);
+	if (rc == SQLITE_OK && *version < STORE_VERSION) {
+		rc = sql_exec(db, migrations[*version]);
+		(*version)++;
+		snprintf(number, sizeof(number), "PRAGMA user_version = %lld",
+			(long long)*version);
+		if (rc == SQLITE_OK)
+			rc = sql_exec(db, number);
+	}
+	return rc == SQLITE_OK ? sql_exec(db, "COMMIT") : rc;
+}
+
+/* The page size can only be chosen before the first table, and the schema is written before WAL
+ * is switched on, so that the mark in the header is there from the first moment. */
+static int migrate(sqlite3 *db, const char *path, struct err *e)
+{
+	int rc = SQLITE_OK;
+	int64_t version = sql_int(db, "PRAGMA user_version", 0, &rc);
+	if (rc != SQLITE_OK)
+		return sql_fail(e, db, "open", path);
+	if (version > STORE_VERSION)
+		return refuse_newer(path, version, e);
+	if (version == 0 && sql_exec(db, "PRAGMA page_size = 4096") != SQLITE_OK)
+		return sql_fail(e, db, "make", path);
+	while (version < STORE_VERSION)
+		if (migrate_one(db, &version) != SQLITE_OK)
+			return sql_fail(e, db, "make", path);
+	return 0;
+}
+
+/* Opens, sets up and migrates; `*db` must be closed whatever comes back. */
+static int open_writer(sqlite3 **db, const char *path, struct err *e)
+{
+	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+		SQLITE_OK)
+		return sql_fail(e, *db, "open", path);
+	sqlite3_extended_result_codes(*db, 0);
+	sqlite3_busy_timeout(*db, BUSY_MS);
+	if (sqlite3_db_readonly(*db, "main") == 1)
+		return sql_fail_code(e, SQLITE_READONLY, "write", path);
+	int code = migrate(*db, path, e);
+	if (code)
+		return code;
+	if (sql_exec(*db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
+		sql_exec(*db, settings) != SQLITE_OK)
+		return sql_fail(e, *db, "open", path);
+	return 0;
+}
+
+/* True when the open connection is on the file that is at the path now. */
+static bool same_file(const struct store *s)
+{
+	struct stat st;
+	return stat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino;
+}
+
+int store_connect(struct store *s, struct err *e)
+{
+	if (s->db && same_file(s))
+		return 0;
+	store_disconnect(s);
+	int kind = store_identify(s->path, e);
+	if (kind < 0)
+		return kind;
+	if (kind == STORE_MISSING) {
+		int made = make_file(s->path, e);
+		if (made)
+			return made;
+	}
+	struct stat st;
+	if (stat(s->path, &st) != 0)
+		return err_set(
+			e, ERR_WORLD, "cannot open the store %s: %s", s->path, strerror(errno));
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	int code = open_writer(&s->db, s->path, e);
+	if (code)
+		store_disconnect(s);
+	return code;
+}
+
+/* A store that nobody writes, in a directory where we may not write: SQLite cannot make the
+ * -shm that it shares with a writer, and does not need one. */
+static int reopen_immutable(sqlite3 **db, const char *path)
+{
+	char uri[3 * PATH_MAX + 32], wal[PATH_MAX + 8];
+	snprintf(wal, sizeof(wal), "%s-wal", path);
+	if (access(wal, F_OK) == 0 || !store_immutable_uri(uri, sizeof(uri), path))
+		return SQLITE_CANTOPEN;
+	sqlite3_close(*db);
+	*db = NULL;
+	return sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+}
+
+static int open_reader(sqlite3 **db, const char *path, struct err *e)
+{
+	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL);
+	if (rc != SQLITE_OK)
+		return sql_fail(e, *db, "open", path);
+	sqlite3_busy_timeout(*db, READ_BUSY_MS);
+	int64_t version = sql_int(*db, "PRAGMA user_version", 0, &rc);
+	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
+		if (reopen_immutable(db, path) == SQLITE_OK)
+			version = sql_int(*db, "PRAGMA user_version", 0, &rc);
+	}
+	if (rc != SQLITE_OK)
+		return sql_fail(e, *db, "read", path);
+	if (version > STORE_VERSION)
+		return refuse_newer(path, version, e);
+	if (version < STORE_VERSION)
+		return err_set(e, ERR_WORLD,
+			"%s has schema version %lld, older than %d: the recorder brings it up "
+			"to "
+			"date when it starts",
+			path, (long long)version, STORE_VERSION);
+	return 0;
+}
+
+int store_open_read(struct sqlite3 **db, const char *path, struct err *e)
+{
+	*db = NULL;
+	int kind = store_identify(path, e);
+	if (kind < 0)
+		return kind;
+	if (kind == STORE_MISSING)
+		return err_set(e, ERR_WORLD, "there is no store at %s", path);
+	if (kind == STORE_EMPTY)
+		return err_set(e, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
+	int code = open_reader(db, path, e);
+	if (code) {
+		sqlite3_close(*db);
+		*db = NULL;
+	}
+	return code;
+}

@@ -1,0 +1,234 @@
+/* The writer's life: open, runs, transactions, close. */
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "store/sql.h"
+#include "store/store_private.h"
+#include "version.h"
+
+int store_open(struct store **result, const char *path, struct err *e)
+{
+	*result = NULL;
+	struct store *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, ERR_WORLD, "out of memory");
+	if (!text_copy(s->path, sizeof(s->path), path)) {
+		free(s);
+		return err_set(e, ERR_USAGE, "the path of the store is too long");
+	}
+	int code = store_connect(s, e);
+	if (code) {
+		store_close(s);
+		return code;
+	}
+	*result = s;
+	return 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	store_disconnect(s);
+	free(s->card_ids);
+	free(s->process_ids);
+	free(s->holders);
+	free(s->next);
+	free(s);
+}
+
+int store_abandon(struct store *s, const char *doing, struct err *e)
+{
+	int rc = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
+	int code = sql_fail(e, s->db, doing, s->path);
+	if (s->db && !sqlite3_get_autocommit(s->db))
+		sql_exec(s->db, "ROLLBACK");
+	if (rc != SQLITE_BUSY && rc != SQLITE_LOCKED && rc != SQLITE_FULL)
+		store_disconnect(s);
+	return code;
+}
+
+int store_begin(struct store *s, struct err *e)
+{
+	return sql_exec(s->db, "BEGIN IMMEDIATE") == SQLITE_OK ? 0
+							       : store_abandon(s, "write", e);
+}
+
+int store_commit(struct store *s, struct err *e)
+{
+	return sql_exec(s->db, "COMMIT") == SQLITE_OK ? 0 : store_abandon(s, "write", e);
+}
+
+/* A statement for one use; NULL on failure, which binding and once() bear. */
+static sqlite3_stmt *prepare(struct store *s, const char *sql)
+{
+	sqlite3_stmt *statement = NULL;
+	sqlite3_prepare_v2(s->db, sql, -1, &statement, NULL);
+	return statement;
+}
+
+/* Steps and finalizes; false on failure. *id (may be NULL) is the first column, if any. */
+static bool once(sqlite3_stmt *statement, int64_t *id)
+{
+	int rc = statement ? sql_step(statement, id) : SQLITE_ERROR;
+	sqlite3_finalize(statement);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE;
+}
+
+/* A driver or machine id that is not known now does not wipe out the one that was. */
+static bool write_host(struct store *s)
+{
+	sqlite3_stmt *q = prepare(s,
+		"INSERT INTO host (hostname, machine_id, environment, driver, first_seen_ms,"
+		" last_seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5)"
+		" ON CONFLICT (hostname) DO UPDATE SET"
+		" machine_id = iif(excluded.machine_id = '', machine_id, excluded.machine_id),"
+		" environment = iif(excluded.environment = '', environment, "
+		"excluded.environment),"
+		" driver = iif(excluded.driver = '', driver, excluded.driver),"
+		" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
+		" last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) RETURNING id");
+	sql_bind_text(q, 1, s->info.hostname);
+	sql_bind_text(q, 2, s->info.machine_id);
+	sql_bind_text(q, 3, s->info.environment);
+	sql_bind_text(q, 4, s->info.driver);
+	sqlite3_bind_int64(q, 5, s->info.started_ms);
+	return once(q, &s->host);
+}
+
+/* Closes what a run of this host left open: its holders were seen until its last tick, and a
+ * process that was not seen to end is closed at the moment it was last seen (one that still
+ * lives is found again by the next run's first tick, and opened). */
+static bool close_holders(struct store *s)
+{
+	static const char *const steps[] = {
+		"UPDATE process SET last_seen_ms = max(last_seen_ms, coalesce((SELECT"
+		" max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0))"
+		" WHERE id IN (SELECT process FROM holder JOIN gpu ON gpu.id = holder.gpu"
+		" WHERE gpu.host = ?1)",
+		"UPDATE process SET ended_ms = last_seen_ms"
+		" WHERE host = ?1 AND ended_ms IS NULL",
+		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
+	};
+	bool ok = true;
+	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
+		sqlite3_stmt *q = prepare(s, steps[i]);
+		sqlite3_bind_int64(q, 1, s->host);
+		ok = once(q, NULL);
+	}
+	return ok;
+}
+
+static bool close_killed_runs(struct store *s)
+{
+	sqlite3_stmt *q =
+		prepare(s, "UPDATE run SET ended_ms = last_tick_ms, how_ended = 'killed'"
+			   " WHERE host = ?1 AND ended_ms IS NULL");
+	sqlite3_bind_int64(q, 1, s->host);
+	return once(q, NULL);
+}
+
+/* A file that was put back, or opened again after a fault, has this very run already. */
+static bool resume_run(struct store *s)
+{
+	s->run = 0;
+	sqlite3_stmt *q = prepare(s, "UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
+				     " host = ?1 AND started_ms = ?2 AND boot_id = ?3"
+				     " AND source = ?4 RETURNING id");
+	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_int64(q, 2, s->info.started_ms);
+	sql_bind_text(q, 3, s->info.boot_id);
+	sql_bind_text(q, 4, s->info.source);
+	return once(q, &s->run);
+}
+
+static bool add_run(struct store *s)
+{
+	sqlite3_stmt *q = prepare(s,
+		"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
+		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id");
+	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_text(q, 2, GUA_VERSION, -1, SQLITE_STATIC);
+	sql_bind_text(q, 3, s->info.source);
+	sql_bind_text(q, 4, s->info.boot_id);
+	sqlite3_bind_int64(q, 5, s->info.started_ms);
+	sqlite3_bind_int64(q, 6, s->info.interval_ms);
+	sqlite3_bind_int64(q, 7, s->info.drain_ms);
+	sqlite3_bind_double(q, 8, s->info.rules.active_util_pct);
+	sqlite3_bind_int64(q, 9, s->info.rules.held_mem_bytes);
+	sqlite3_bind_int(q, 10, s->info.rules.count_graphics);
+	return once(q, &s->run);
+}
+
+int store_ensure_run(struct store *s, struct err *e)
+{
+	int code = store_connect(s, e);
+	if (code || s->run_ready || !s->has_run)
+		return code;
+	code = store_begin(s, e);
+	if (code)
+		return code;
+	if (!write_host(s) || !close_holders(s) || !close_killed_runs(s) || !resume_run(s) ||
+		(s->run == 0 && !add_run(s)))
+		return store_abandon(s, "write", e);
+	code = store_commit(s, e);
+	s->run_ready = code == 0;
+	s->holders_known = code == 0;
+	s->n_holders = 0;
+	return code;
+}
+
+int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
+{
+	s->info = *info;
+	s->has_run = true;
+	s->run_ready = false;
+	s->ids_stale = true;
+	return store_ensure_run(s, e);
+}
+
+static bool write_end(struct store *s, int64_t now_ms, const char *how)
+{
+	if (!close_holders(s))
+		return false;
+	sqlite3_stmt *q =
+		prepare(s, "UPDATE run SET ended_ms = ?2, how_ended = ?3 WHERE id = ?1");
+	sqlite3_bind_int64(q, 1, s->run);
+	sqlite3_bind_int64(q, 2, now_ms);
+	sql_bind_text(q, 3, how);
+	return once(q, NULL);
+}
+
+int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e)
+{
+	if (!s->has_run)
+		return 0;
+	int code = store_ensure_run(s, e);
+	if (!code)
+		code = store_begin(s, e);
+	if (code)
+		return code;
+	if (!write_end(s, now_ms, how))
+		return store_abandon(s, "write", e);
+	code = store_commit(s, e);
+	if (code == 0)
+		s->has_run = s->run_ready = false;
+	return code;
+}
+
+int64_t store_card_seen(struct store *s, const char *uuid)
+{
+	int64_t seen = -1;
+	if (!s->db || !s->run_ready)
+		return -1;
+	sqlite3_stmt *q =
+		prepare(s, "SELECT last_seen_ms FROM gpu WHERE host = ?1 AND uuid = ?2");
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, uuid);
+	once(q, &seen);
+	return seen;
+}

@@ -1,0 +1,80 @@
+/* What the files of the store share: the writer's struct and the steps between them. Nothing
+ * outside src/store includes this. */
+#ifndef GUA_STORE_PRIVATE_H
+#define GUA_STORE_PRIVATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <sqlite3.h>
+
+#include "base/err.h"
+#include "model/tick.h"
+
+/* Statements of the tick, prepared at first use and kept; the texts are in write.c. */
+enum statement {
+	STATEMENT_CARD,
+	STATEMENT_CARD_SEEN,
+	STATEMENT_FIND_PROCESS,
+	STATEMENT_ADD_PROCESS,
+	STATEMENT_SET_PROCESS,
+	STATEMENT_USAGE,
+	STATEMENT_HOLDING,
+	STATEMENT_TOTAL_GPU,
+	STATEMENT_TOTAL_USER,
+	STATEMENT_EVENT,
+	STATEMENT_CLEAR_HOLDERS,
+	STATEMENT_HOLDER,
+	STATEMENT_RUN_TICK,
+	STATEMENT_HOST_TICK,
+	STATEMENT_COUNT,
+};
+
+/* A row of the holder table as it was written last. */
+struct stored_holder {
+	int64_t gpu, process, kind, mem_bytes, since_ms, last_active_ms;
+};
+
+struct store {
+	char path[PATH_MAX];
+	sqlite3 *db; /* NULL after a fault that it cannot outlive: opened again when needed */
+	dev_t dev;   /* of the open file: tells when it was deleted or replaced */
+	ino_t ino;
+	sqlite3_stmt *statements[STATEMENT_COUNT];
+
+	struct run_info info; /* of the run that was begun */
+	bool has_run;	      /* a run was asked for and not ended */
+	bool run_ready;	      /* ... and its rows are in the open file */
+	bool ids_stale;	      /* the file was opened again: ids in entries may not be of it */
+	int64_t host, run;    /* row ids, valid when run_ready */
+
+	/* Ids of the tick in flight, by place in its arrays; grown, never shrunk. */
+	int64_t *card_ids, *process_ids;
+	size_t card_cap, process_cap;
+
+	/* The holder table's content, to leave it alone when nothing changed. `next` is the
+	 * tick in flight. */
+	struct stored_holder *holders, *next;
+	size_t n_holders, n_next, holder_cap, next_cap;
+	bool holders_known; /* `holders` is what the file has */
+};
+
+/* open.c: makes sure that a checked, migrated connection is open on the file that is at the
+ * path now. */
+int store_connect(struct store *s, struct err *e);
+/* Finalizes the statements and closes; the store stays usable. */
+void store_disconnect(struct store *s);
+
+/* store.c: makes sure that the run's rows are in the file. */
+int store_ensure_run(struct store *s, struct err *e);
+/* BEGIN IMMEDIATE; every change of the store is between this and one of the next two. */
+int store_begin(struct store *s, struct err *e);
+int store_commit(struct store *s, struct err *e);
+/* Fills `e` from the connection's failure, rolls back and drops the connection when it cannot
+ * be trusted any more. Returns e->code. */
+int store_abandon(struct store *s, const char *doing, struct err *e);
+
+#endif

@@ -1,0 +1,379 @@
+/* One tick becomes one transaction: entries that are new or changed, sums into the slots and
+ * totals, events, who holds what now. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/sql.h"
+#include "store/store.h"
+#include "store/store_private.h"
+
+/* Unknown and known is known: NULL only when nothing was ever known. */
+#define ADD_KNOWN(column)                                                                      \
+	column " = iif(excluded." column " IS NULL, " column ", coalesce(" column              \
+	       ", 0) + excluded." column ")"
+#define MAX_KNOWN(column)                                                                      \
+	column " = max(coalesce(" column ", excluded." column "), coalesce(excluded." column   \
+	       ", " column "))"
+
+static const char *const texts[STATEMENT_COUNT] = {
+	[STATEMENT_CARD] =
+		"INSERT INTO gpu (host, uuid, name, parent_uuid, pci, idx, mig_index, "
+		"gpu_instance,"
+		" compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+		" ON CONFLICT (host, uuid) DO UPDATE SET name = excluded.name,"
+		" parent_uuid = excluded.parent_uuid, pci = excluded.pci, idx = excluded.idx,"
+		" mig_index = excluded.mig_index, gpu_instance = excluded.gpu_instance,"
+		" compute_instance = excluded.compute_instance,"
+		" mem_total_bytes = coalesce(excluded.mem_total_bytes, mem_total_bytes),"
+		" status = excluded.status, first_seen_ms = min(first_seen_ms,"
+		" excluded.first_seen_ms), last_seen_ms = max(last_seen_ms, "
+		"excluded.last_seen_ms)"
+		" RETURNING id",
+	[STATEMENT_CARD_SEEN] =
+		"UPDATE gpu SET last_seen_ms = ?2 WHERE id = ?1 AND last_seen_ms < ?2",
+	[STATEMENT_FIND_PROCESS] =
+		"SELECT process.id FROM process JOIN run ON run.id = process.run WHERE pid = ?1"
+		" AND start_ticks = ?2 AND process.host = ?3 AND run.boot_id = ?4",
+	[STATEMENT_ADD_PROCESS] = "INSERT INTO process (host, run, pid, start_ticks, "
+				  "started_ms, uid, user, command,"
+				  " notebook, job, container, pod, unit, first_seen_ms, "
+				  "last_seen_ms, last_active_ms,"
+				  " ended_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+				  "?11, ?12, ?13, ?14,"
+				  " ?15, ?16, ?17)",
+	[STATEMENT_SET_PROCESS] =
+		"UPDATE process SET user = ?2, command = ?3, notebook = ?4, job = ?5,"
+		" container = ?6, pod = ?7, unit = ?8, last_seen_ms = max(last_seen_ms, ?9),"
+		" last_active_ms = coalesce(max(last_active_ms, ?10), ?10, last_active_ms),"
+		" ended_ms = ?11 WHERE id = ?1",
+	[STATEMENT_USAGE] =
+		"INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET"
+		" ms = ms + excluded.ms, util_pct_ms = util_pct_ms + excluded.util_pct_ms,"
+		" " ADD_KNOWN("energy_mj"),
+	[STATEMENT_HOLDING] =
+		"INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+		" ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"
+		" presence_ms = presence_ms + excluded.presence_ms,"
+		" share_ms = share_ms + excluded.share_ms,"
+		" " ADD_KNOWN("sm_pct_ms") ", " MAX_KNOWN("mem_peak_kib"),
+	[STATEMENT_TOTAL_GPU] =
+		"INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET"
+		" ms = ms + excluded.ms, " ADD_KNOWN("energy_mj"),
+	[STATEMENT_TOTAL_USER] =
+		"INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET"
+		" presence_ms = presence_ms + excluded.presence_ms,"
+		" share_ms = share_ms + excluded.share_ms",
+	[STATEMENT_EVENT] = "INSERT INTO event (host, at_ms, gpu, kind, value, text)"
+			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STATEMENT_CLEAR_HOLDERS] =
+		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
+	[STATEMENT_HOLDER] = "INSERT INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STATEMENT_RUN_TICK] =
+		"UPDATE run SET last_tick_ms = max(last_tick_ms, ?2) WHERE id = ?1",
+	[STATEMENT_HOST_TICK] =
+		"UPDATE host SET last_seen_ms = max(last_seen_ms, ?2) WHERE id = ?1",
+};
+
+/* The kept statement, prepared at first use; NULL on failure, which binding and run() bear. */
+static sqlite3_stmt *statement(struct store *s, enum statement which)
+{
+	if (!s->statements[which])
+		sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT,
+			&s->statements[which], NULL);
+	return s->statements[which];
+}
+
+static bool run(sqlite3_stmt *q, int64_t *first)
+{
+	int rc = q ? sql_step(q, first) : SQLITE_ERROR;
+	return rc == SQLITE_DONE || rc == SQLITE_ROW;
+}
+
+static bool grow(void **array, size_t *cap, size_t wanted, size_t size)
+{
+	if (wanted <= *cap)
+		return true;
+	size_t cap_new = wanted + wanted / 2;
+	void *bigger = realloc(*array, cap_new * size);
+	if (!bigger)
+		return false;
+	*array = bigger;
+	*cap = cap_new;
+	return true;
+}
+
+static bool make_room(struct store *s, const struct tick *t)
+{
+	return grow((void **)&s->card_ids, &s->card_cap, t->n_cards, sizeof(*s->card_ids)) &&
+	       grow((void **)&s->process_ids, &s->process_cap, t->n_processes,
+		       sizeof(*s->process_ids)) &&
+	       grow((void **)&s->holders, &s->holder_cap, t->n_holders, sizeof(*s->holders)) &&
+	       grow((void **)&s->next, &s->next_cap, t->n_holders, sizeof(*s->next));
+}
+
+static bool write_card(struct store *s, const struct card_entry *c, int64_t *id)
+{
+	sqlite3_stmt *q = statement(s, STATEMENT_CARD);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, c->id.uuid);
+	sql_bind_text(q, 3, c->id.name);
+	sql_bind_text(q, 4, c->id.parent_uuid);
+	sql_bind_text(q, 5, c->id.pci);
+	sqlite3_bind_int(q, 6, c->id.index);
+	sql_bind_known(q, 7, c->id.mig_index, -1);
+	sql_bind_known(q, 8, c->id.gpu_instance, -1);
+	sql_bind_known(q, 9, c->id.compute_instance, -1);
+	sql_bind_known(q, 10, c->id.mem_total_bytes, UNKNOWN_BYTES);
+	sqlite3_bind_text(q, 11, card_status_names[c->status], -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 12, c->first_seen_ms);
+	sqlite3_bind_int64(q, 13, c->last_seen_ms);
+	return run(q, id);
+}
+
+static bool write_cards(struct store *s, const struct tick *t)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < t->n_cards; i++) {
+		const struct card_entry *c = &t->cards[i];
+		s->card_ids[i] = c->store_id;
+		if (c->store_id == 0 || c->dirty || s->ids_stale) {
+			ok = write_card(s, c, &s->card_ids[i]);
+			continue;
+		}
+		sqlite3_stmt *q = statement(s, STATEMENT_CARD_SEEN);
+		sqlite3_bind_int64(q, 1, c->store_id);
+		sqlite3_bind_int64(q, 2, c->last_seen_ms);
+		ok = run(q, NULL);
+	}
+	return ok;
+}
+
+/* A life that an earlier run stored; *id stays 0 when there is none. Without a start time
+ * nothing tells two lives of a pid apart: such a process is always a new row. */
+static bool find_process(struct store *s, const struct process_entry *p, int64_t *id)
+{
+	*id = 0;
+	if (p->id.start_ticks == 0)
+		return true;
+	sqlite3_stmt *q = statement(s, STATEMENT_FIND_PROCESS);
+	sqlite3_bind_int64(q, 1, p->id.pid);
+	sqlite3_bind_int64(q, 2, (int64_t)p->id.start_ticks);
+	sqlite3_bind_int64(q, 3, s->host);
+	sql_bind_text(q, 4, s->info.boot_id);
+	return run(q, id);
+}
+
+static bool add_process(struct store *s, const struct process_entry *p, int64_t *id)
+{
+	sqlite3_stmt *q = statement(s, STATEMENT_ADD_PROCESS);
+	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_int64(q, 2, s->run);
+	sqlite3_bind_int64(q, 3, p->id.pid);
+	sqlite3_bind_int64(q, 4, (int64_t)p->id.start_ticks);
+	sql_bind_known(q, 5, p->id.started_ms, -1);
+	sql_bind_known(q, 6, p->id.uid, -1);
+	sql_bind_text(q, 7, p->id.user);
+	sql_bind_text(q, 8, p->id.command);
+	sql_bind_text_or_null(q, 9, p->id.notebook);
+	sql_bind_text_or_null(q, 10, p->id.job);
+	sql_bind_text_or_null(q, 11, p->id.container);
+	sql_bind_text_or_null(q, 12, p->id.pod);
+	sql_bind_text_or_null(q, 13, p->id.unit);
+	sqlite3_bind_int64(q, 14, p->first_seen_ms);
+	sqlite3_bind_int64(q, 15, p->last_seen_ms);
+	sql_bind_known(q, 16, p->last_active_ms, -1);
+	sql_bind_known(q, 17, p->ended_ms, -1);
+	bool ok = run(q, NULL);
+	*id = sqlite3_last_insert_rowid(s->db);
+	return ok;
+}
+
+static bool set_process(struct store *s, const struct process_entry *p, int64_t id)
+{
+	sqlite3_stmt *q = statement(s, STATEMENT_SET_PROCESS);
+	sqlite3_bind_int64(q, 1, id);
+	sql_bind_text(q, 2, p->id.user);
+	sql_bind_text(q, 3, p->id.command);
+	sql_bind_text_or_null(q, 4, p->id.notebook);
+	sql_bind_text_or_null(q, 5, p->id.job);
+	sql_bind_text_or_null(q, 6, p->id.container);
+	sql_bind_text_or_null(q, 7, p->id.pod);
+	sql_bind_text_or_null(q, 8, p->id.unit);
+	sqlite3_bind_int64(q, 9, p->last_seen_ms);
+	sql_bind_known(q, 10, p->last_active_ms, -1);
+	sql_bind_known(q, 11, p->ended_ms, -1);
+	return run(q, NULL);
+}
+
+static bool write_processes(struct store *s, const struct tick *t)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < t->n_processes; i++) {
+		const struct process_entry *p = &t->processes[i];
+		int64_t *id = &s->process_ids[i];
+		*id = s->ids_stale ? 0 : p->store_id;
+		if (*id && !p->dirty)
+			continue;
+		if (*id == 0)
+			ok = find_process(s, p, id);
+		if (ok)
+			ok = *id ? set_process(s, p, *id) : add_process(s, p, id);
+	}
+	return ok;
+}
+
+static bool write_usage(struct store *s, const struct usage_sum *u)
+{
+	int64_t card = s->card_ids[u->card];
+	sqlite3_stmt *q = statement(s, STATEMENT_USAGE);
+	sqlite3_bind_int64(q, 1, u->slot);
+	sqlite3_bind_int64(q, 2, card);
+	sqlite3_bind_int(q, 3, (int)u->state);
+	sqlite3_bind_int64(q, 4, u->ms);
+	sqlite3_bind_int64(q, 5, u->util_pct_ms);
+	sql_bind_known(q, 6, u->energy_mj, -1);
+	sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_GPU);
+	sqlite3_bind_int64(total, 1, card);
+	sqlite3_bind_int(total, 2, (int)u->state);
+	sqlite3_bind_int64(total, 3, u->ms);
+	sql_bind_known(total, 4, u->energy_mj, -1);
+	return run(q, NULL) && run(total, NULL);
+}
+
+static bool write_holding(struct store *s, const struct tick *t, const struct holding_sum *h)
+{
+	sqlite3_stmt *q = statement(s, STATEMENT_HOLDING);
+	sqlite3_bind_int64(q, 1, h->slot);
+	sqlite3_bind_int64(q, 2, s->card_ids[h->card]);
+	sqlite3_bind_int64(q, 3, s->process_ids[h->process]);
+	sqlite3_bind_int(q, 4, (int)h->state);
+	sqlite3_bind_int64(q, 5, h->ms);
+	sqlite3_bind_int64(q, 6, h->presence_ms);
+	sqlite3_bind_int64(q, 7, h->share_ms);
+	sql_bind_known(q, 8, h->sm_pct_ms, -1);
+	sql_bind_known(q, 9, h->mem_peak_kib, -1);
+	sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_USER);
+	sqlite3_bind_int64(total, 1, s->host);
+	sql_bind_text(total, 2, t->processes[h->process].id.user);
+	sqlite3_bind_int(total, 3, (int)h->state);
+	sqlite3_bind_int64(total, 4, h->presence_ms);
+	sqlite3_bind_int64(total, 5, h->share_ms);
+	return run(q, NULL) && run(total, NULL);
+}
+
+static bool write_event(struct store *s, const struct event *v)
+{
+	sqlite3_stmt *q = statement(s, STATEMENT_EVENT);
+	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_int64(q, 2, v->at_ms);
+	if (v->card >= 0)
+		sqlite3_bind_int64(q, 3, s->card_ids[v->card]);
+	else
+		sqlite3_bind_null(q, 3);
+	sqlite3_bind_text(q, 4, event_kind_names[v->kind], -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 5, v->value);
+	sql_bind_text(q, 6, v->text);
+	return run(q, NULL);
+}
+
+static bool write_sums(struct store *s, const struct tick *t)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < t->n_usage; i++)
+		ok = write_usage(s, &t->usage[i]);
+	for (size_t i = 0; ok && i < t->n_holding; i++)
+		ok = write_holding(s, t, &t->holding[i]);
+	for (size_t i = 0; ok && i < t->n_events; i++)
+		ok = write_event(s, &t->events[i]);
+	return ok;
+}
+
+static bool write_holder(struct store *s, const struct stored_holder *h)
+{
+	sqlite3_stmt *q = statement(s, STATEMENT_HOLDER);
+	sqlite3_bind_int64(q, 1, h->gpu);
+	sqlite3_bind_int64(q, 2, h->process);
+	sqlite3_bind_int64(q, 3, h->kind);
+	sql_bind_known(q, 4, h->mem_bytes, UNKNOWN_BYTES);
+	sqlite3_bind_int64(q, 5, h->since_ms);
+	sql_bind_known(q, 6, h->last_active_ms, -1);
+	return run(q, NULL);
+}
+
+/* The table is small and wholly replaced, but only when something in it changed: on a quiet
+ * host it costs nothing. */
+static bool write_holders(struct store *s, const struct tick *t)
+{
+	s->n_next = t->n_holders;
+	for (size_t i = 0; i < t->n_holders; i++) {
+		const struct holder_now *h = &t->holders[i];
+		s->next[i] = (struct stored_holder){ s->card_ids[h->card],
+			s->process_ids[h->process], h->kind, h->mem_bytes, h->since_ms,
+			h->last_active_ms };
+	}
+	if (s->holders_known && s->n_next == s->n_holders &&
+		(s->n_next == 0 ||
+			memcmp(s->next, s->holders, s->n_next * sizeof(*s->next)) == 0))
+		return true;
+	sqlite3_stmt *q = statement(s, STATEMENT_CLEAR_HOLDERS);
+	sqlite3_bind_int64(q, 1, s->host);
+	bool ok = run(q, NULL);
+	for (size_t i = 0; ok && i < s->n_next; i++)
+		ok = write_holder(s, &s->next[i]);
+	return ok;
+}
+
+static bool write_time(struct store *s, int64_t at_ms)
+{
+	sqlite3_stmt *q = statement(s, STATEMENT_RUN_TICK);
+	sqlite3_bind_int64(q, 1, s->run);
+	sqlite3_bind_int64(q, 2, at_ms);
+	sqlite3_stmt *host = statement(s, STATEMENT_HOST_TICK);
+	sqlite3_bind_int64(host, 1, s->host);
+	sqlite3_bind_int64(host, 2, at_ms);
+	return run(q, NULL) && run(host, NULL);
+}
+
+/* Only a tick that is on its way to the disk may tell the recorder so. */
+static void confirm(struct store *s, struct tick *t)
+{
+	for (size_t i = 0; i < t->n_cards; i++) {
+		t->cards[i].store_id = s->card_ids[i];
+		t->cards[i].dirty = false;
+	}
+	for (size_t i = 0; i < t->n_processes; i++) {
+		t->processes[i].store_id = s->process_ids[i];
+		t->processes[i].dirty = false;
+	}
+	struct stored_holder *holders = s->holders;
+	size_t cap = s->holder_cap;
+	s->holders = s->next;
+	s->holder_cap = s->next_cap;
+	s->n_holders = s->n_next;
+	s->next = holders;
+	s->next_cap = cap;
+	s->holders_known = true;
+	s->ids_stale = false;
+}
+
+int store_write_tick(struct store *s, struct tick *t, struct err *e)
+{
+	if (!make_room(s, t))
+		return err_set(e, ERR_WORLD, "out of memory");
+	int code = store_ensure_run(s, e);
+	if (!code)
+		code = store_begin(s, e);
+	if (code)
+		return code;
+	if (!write_cards(s, t) || !write_processes(s, t) || !write_sums(s, t) ||
+		!write_holders(s, t) || !write_time(s, t->at_ms)) {
+		s->holders_known = false;
+		return store_abandon(s, "write", e);
+	}
+	code = store_commit(s, e);
+	if (code)
+		return code;
+	confirm(s, t);
+	return 0;
+}
