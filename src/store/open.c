@@ -146,7 +146,12 @@ static bool same_file(const struct store *s)
 
 int store_connect(struct store *s, struct err *e)
 {
-	if (s->db && same_file(s))
+	if (s->in_batch && s->batch_failed)
+		return err_set(e, ERR_WORLD,
+			"nothing more is written to the store %s after "
+			"the failure before",
+			s->path);
+	if (s->db && (s->in_batch || same_file(s)))
 		return 0;
 	store_disconnect(s);
 	int kind = store_identify(s->path, e);

@@ -44,6 +44,7 @@ int store_abandon(struct store *s, const char *doing, struct err *e)
 {
 	int rc = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
 	int code = sql_fail(e, s->db, doing, s->path);
+	s->batch_failed = s->in_batch;
 	if (s->db && !sqlite3_get_autocommit(s->db))
 		sql_exec(s->db, "ROLLBACK");
 	if (rc != SQLITE_BUSY && rc != SQLITE_LOCKED && rc != SQLITE_FULL)
@@ -53,13 +54,48 @@ int store_abandon(struct store *s, const char *doing, struct err *e)
 
 int store_begin(struct store *s, struct err *e)
 {
-	return sql_exec(s->db, "BEGIN IMMEDIATE") == SQLITE_OK ? 0
-							       : store_abandon(s, "write", e);
+	if (s->in_batch)
+		return 0;
+	if (sql_exec(s->db, "BEGIN IMMEDIATE") != SQLITE_OK)
+		return store_abandon(s, "write", e);
+	return 0;
 }
 
 int store_commit(struct store *s, struct err *e)
 {
+	if (s->in_batch)
+		return 0;
 	return sql_exec(s->db, "COMMIT") == SQLITE_OK ? 0 : store_abandon(s, "write", e);
+}
+
+int store_begin_batch(struct store *s, struct err *e)
+{
+	int code = store_connect(s, e);
+	if (!code)
+		code = store_begin(s, e);
+	s->in_batch = code == 0;
+	s->batch_failed = false;
+	return code;
+}
+
+int store_end_batch(struct store *s, bool keep, struct err *e)
+{
+	bool failed = s->batch_failed;
+	s->in_batch = s->batch_failed = false;
+	if (failed)
+		return keep ? err_set(e, ERR_WORLD, "nothing was written to the store %s",
+				      s->path)
+			    : 0;
+	if (keep)
+		return store_commit(s, e);
+	/* The rows that this connection believes to have written are gone. */
+	store_disconnect(s);
+	return 0;
+}
+
+struct sqlite3 *store_handle(struct store *s)
+{
+	return s->db;
 }
 
 /* A statement for one use; NULL on failure, which binding and once() bear. */
@@ -78,24 +114,27 @@ static bool once(sqlite3_stmt *statement, int64_t *id)
 	return rc == SQLITE_ROW || rc == SQLITE_DONE;
 }
 
-/* A driver or machine id that is not known now does not wipe out the one that was. */
+/* What is not known now, or comes from the past, does not wipe out what was known. */
+#define NEWER(column)                                                                          \
+	column " = iif(?6 OR excluded." column " = '', " column ", excluded." column ")"
+
 static bool write_host(struct store *s)
 {
 	sqlite3_stmt *q = prepare(s,
 		"INSERT INTO host (hostname, machine_id, environment, driver, first_seen_ms,"
 		" last_seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5)"
 		" ON CONFLICT (hostname) DO UPDATE SET"
-		" machine_id = iif(excluded.machine_id = '', machine_id, excluded.machine_id),"
-		" environment = iif(excluded.environment = '', environment, "
-		"excluded.environment),"
-		" driver = iif(excluded.driver = '', driver, excluded.driver),"
-		" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
-		" last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) RETURNING id");
+		" " NEWER("machine_id") ", " NEWER("environment") ", " NEWER(
+			"driver") ","
+				  " first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
+				  " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) "
+				  "RETURNING id");
 	sql_bind_text(q, 1, s->info.hostname);
 	sql_bind_text(q, 2, s->info.machine_id);
 	sql_bind_text(q, 3, s->info.environment);
 	sql_bind_text(q, 4, s->info.driver);
 	sqlite3_bind_int64(q, 5, s->info.started_ms);
+	sqlite3_bind_int(q, 6, s->past);
 	return once(q, &s->host);
 }
 
@@ -164,6 +203,12 @@ static bool add_run(struct store *s)
 	return once(q, &s->run);
 }
 
+static bool begin_present_run(struct store *s)
+{
+	return close_holders(s) && close_killed_runs(s) && resume_run(s) &&
+	       (s->run != 0 || add_run(s));
+}
+
 int store_ensure_run(struct store *s, struct err *e)
 {
 	int code = store_connect(s, e);
@@ -172,8 +217,7 @@ int store_ensure_run(struct store *s, struct err *e)
 	code = store_begin(s, e);
 	if (code)
 		return code;
-	if (!write_host(s) || !close_holders(s) || !close_killed_runs(s) || !resume_run(s) ||
-		(s->run == 0 && !add_run(s)))
+	if (!write_host(s) || !(s->past ? add_run(s) : begin_present_run(s)))
 		return store_abandon(s, "write", e);
 	code = store_commit(s, e);
 	s->run_ready = code == 0;
@@ -185,6 +229,7 @@ int store_ensure_run(struct store *s, struct err *e)
 int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
 {
 	s->info = *info;
+	s->past = strcmp(info->source, "import") == 0;
 	s->has_run = true;
 	s->run_ready = false;
 	s->ids_stale = true;
@@ -193,7 +238,7 @@ int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
 
 static bool write_end(struct store *s, int64_t now_ms, const char *how)
 {
-	if (!close_holders(s))
+	if (!s->past && !close_holders(s))
 		return false;
 	sqlite3_stmt *q =
 		prepare(s, "UPDATE run SET ended_ms = ?2, how_ended = ?3 WHERE id = ?1");

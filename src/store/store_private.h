@@ -17,6 +17,7 @@
 /* Statements of the tick, prepared at first use and kept; the texts are in write.c. */
 enum statement {
 	STATEMENT_CARD,
+	STATEMENT_PAST_CARD,
 	STATEMENT_CARD_SEEN,
 	STATEMENT_FIND_PROCESS,
 	STATEMENT_ADD_PROCESS,
@@ -46,8 +47,11 @@ struct store {
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 
 	struct run_info info; /* of the run that was begun */
+	bool in_batch;	      /* between store_begin_batch() and store_end_batch() */
+	bool batch_failed;    /* ... and it was rolled back: nothing more is written */
 	bool has_run;	      /* a run was asked for and not ended */
 	bool run_ready;	      /* ... and its rows are in the open file */
+	bool past;	      /* an import: leaves alone what is known of the present */
 	bool ids_stale;	      /* the file was opened again: ids in entries may not be of it */
 	int64_t host, run;    /* row ids, valid when run_ready */
 
@@ -70,7 +74,8 @@ void store_disconnect(struct store *s);
 
 /* store.c: makes sure that the run's rows are in the file. */
 int store_ensure_run(struct store *s, struct err *e);
-/* BEGIN IMMEDIATE; every change of the store is between this and one of the next two. */
+/* BEGIN IMMEDIATE; every change of the store is between this and one of the next two. In a
+ * batch the first two do nothing. */
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
 /* Fills `e` from the connection's failure, rolls back and drops the connection when it cannot

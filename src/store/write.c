@@ -30,6 +30,15 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" excluded.first_seen_ms), last_seen_ms = max(last_seen_ms, "
 		"excluded.last_seen_ms)"
 		" RETURNING id",
+	[STATEMENT_PAST_CARD] =
+		"INSERT INTO gpu (host, uuid, name, parent_uuid, pci, idx, mig_index, "
+		"gpu_instance,"
+		" compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+		" ON CONFLICT (host, uuid) DO UPDATE SET first_seen_ms = min(first_seen_ms,"
+		" excluded.first_seen_ms), last_seen_ms = max(last_seen_ms, "
+		"excluded.last_seen_ms)"
+		" RETURNING id",
 	[STATEMENT_CARD_SEEN] =
 		"UPDATE gpu SET last_seen_ms = ?2 WHERE id = ?1 AND last_seen_ms < ?2",
 	[STATEMENT_FIND_PROCESS] =
@@ -114,7 +123,7 @@ static bool make_room(struct store *s, const struct tick *t)
 
 static bool write_card(struct store *s, const struct card_entry *c, int64_t *id)
 {
-	sqlite3_stmt *q = statement(s, STATEMENT_CARD);
+	sqlite3_stmt *q = statement(s, s->past ? STATEMENT_PAST_CARD : STATEMENT_CARD);
 	sqlite3_bind_int64(q, 1, s->host);
 	sql_bind_text(q, 2, c->id.uuid);
 	sql_bind_text(q, 3, c->id.name);
