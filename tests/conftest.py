@@ -56,3 +56,12 @@ def clock_file(tmp_path):
                                      int(wall_seconds * 1e6) - boot_us, 0))
         return path
     return make
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """What `make install` puts below PREFIX, as a directory."""
+    where = tmp_path_factory.mktemp("installed")
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", where],
+                   check=True, capture_output=True)
+    return next(path.parent.parent for path in where.rglob("bin/gua"))

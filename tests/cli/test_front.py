@@ -1,0 +1,191 @@
+"""The front door: set-up, counting of tests, make run, installation, the second name."""
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+
+import pytest
+
+from conftest import GUA, ROOT, clean_environment, gua
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+# tools/setup
+
+TOOLS = "cc meson ninja pkg-config scdoc clang-format cppcheck readelf sqlite3 git".split()
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A PATH of its own in which every tool of the set-up table is there; apt-get only writes down
+    what it was asked for, and makes cppcheck appear."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    for name in ["sh", "mktemp", "rm", "cat", "env", "touch", "chmod"]:
+        (path / name).symlink_to(shutil.which(name))
+    for name in TOOLS:
+        script(path / name, "exit 0")
+    script(path / "id", "echo 0")
+    script(path / "apt-get", f'echo "$@" >>{tmp_path}/asked\n'
+           f'case "$*" in *install*) touch {path}/cppcheck; chmod +x {path}/cppcheck;; esac')
+    return path
+
+
+def set_up(machine, *args):
+    run = subprocess.run(["/bin/sh", ROOT / "tools" / "setup", *args], capture_output=True, text=True,
+                         env={"PATH": str(machine)})
+    asked = machine.parent / "asked"
+    return run, asked.read_text().splitlines() if asked.exists() else []
+
+
+def test_setup_is_quiet_when_all_is_there(machine):
+    run, asked = set_up(machine, "test")
+    assert (run.returncode, run.stdout, run.stderr, asked) == (0, "", "", [])
+
+
+def test_setup_installs_only_what_is_missing(machine):
+    (machine / "cppcheck").unlink()
+    run, asked = set_up(machine, "test")
+    assert run.returncode == 0 and run.stderr == "Installing cppcheck\n"
+    assert asked == ["-q update", "-q -y --no-install-recommends install cppcheck"]
+
+
+def test_setup_for_building_wants_no_test_tools(machine):
+    (machine / "cppcheck").unlink()
+    assert set_up(machine, "build")[0].returncode == 0
+    (machine / "meson").unlink()
+    run, asked = set_up(machine, "--check", "build")
+    assert run.returncode == 1 and asked == []
+    assert "missing: meson\n" in run.stderr and "make setup" in run.stderr
+
+
+def test_setup_says_when_installing_did_not_help(machine):
+    (machine / "meson").unlink()
+    run, _ = set_up(machine, "build")
+    assert run.returncode == 1 and "still not found: meson" in run.stderr
+
+
+def test_setup_on_another_distribution_names_the_packages(machine):
+    for name in ("cppcheck", "scdoc", "apt-get"):
+        (machine / name).unlink()
+    run, _ = set_up(machine)
+    assert run.returncode == 1
+    assert run.stderr == "This is not Debian: install what Debian calls scdoc cppcheck, then try again.\n"
+
+
+def test_setup_without_root_and_sudo_says_what_to_run(machine):
+    (machine / "cppcheck").unlink()
+    script(machine / "id", "echo 1000")
+    run, asked = set_up(machine)
+    assert run.returncode == 1 and asked == []
+    assert run.stderr == "As root, run: apt-get install cppcheck\n"
+
+
+def test_setup_uses_sudo(machine):
+    (machine / "cppcheck").unlink()
+    script(machine / "id", "echo 1000")
+    script(machine / "sudo", f'echo sudo >>{machine.parent}/asked; "$@"')
+    run, asked = set_up(machine)
+    assert run.returncode == 0 and asked[:2] == ["sudo", "-q update"]
+
+
+def test_make_says_what_is_missing(machine, tmp_path):
+    tree = tmp_path / "tree"
+    (tree / "tools").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", tree)
+    shutil.copy(ROOT / "tools" / "setup", tree / "tools")
+    (machine / "make").symlink_to(shutil.which("make"))
+    (machine / "meson").unlink()
+    run = subprocess.run(["make", "SHELL=/bin/sh"], cwd=tree, capture_output=True, text=True,
+                         env={"PATH": str(machine)})
+    assert run.returncode == 2
+    assert "missing: meson" in run.stderr and "make setup" in run.stderr
+
+
+# tools/test
+
+def counter():
+    """junit() of tools/test, which is a program without the name of a module."""
+    loader = importlib.machinery.SourceFileLoader("tools_test", str(ROOT / "tools" / "test"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("tools_test", loader))
+    loader.exec_module(module)
+    return module.junit
+
+
+@pytest.mark.parametrize("cases, status, counted", [
+    ("<testcase/><testcase/>", 0, (2, 0, 0)),
+    ("<testcase/><testcase><failure/></testcase>", 1, (1, 1, 0)),
+    ("<testcase/><testcase><error/></testcase>", 1, (1, 1, 0)),
+    ("<testcase/><testcase><skipped/></testcase>", 0, (1, 0, 1)),
+    ("<testcase/>", 139, (1, 1, 0)),  # crashed after what it wrote
+    ("", 0, (0, 1, 0)),  # ran nothing
+])
+def test_counting_is_honest(tmp_path, cases, status, counted):
+    path = tmp_path / "junit.xml"
+    path.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    result = subprocess.CompletedProcess([], status, stdout="")
+    assert counter()(path, result)[:3] == counted
+
+
+def test_a_runner_without_a_result_has_failed(tmp_path):
+    result = subprocess.CompletedProcess([], 0, stdout="")
+    assert counter()(tmp_path / "none.xml", result)[:3] == (0, 1, 0)
+    (tmp_path / "half.xml").write_text("<testsuites><testcase/>")
+    assert counter()(tmp_path / "half.xml", result)[:3] == (0, 1, 0)
+
+
+# make run
+
+def run_script(tmp_path, driver_answers):
+    fake = tmp_path / "gua"
+    script(fake, f"""case "$*" in
+daemon*--once*) {'exit 0' if driver_answers else 'echo "gua daemon: no driver" >&2; exit 1'} ;;
+*) echo "gua $1" ;;
+esac""")
+    run = subprocess.run([ROOT / "tools" / "run", fake], capture_output=True, text=True,
+                         env=clean_environment(TMPDIR=str(tmp_path)))
+    assert run.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gua"], "left something behind"
+    return run.stdout.splitlines()
+
+
+def test_run_says_first_what_it_records(tmp_path):
+    real = run_script(tmp_path, True)
+    assert real[0].startswith("Recording this host's cards") and real[1:] == ["gua daemon", "gua report"]
+    simulated = run_script(tmp_path, False)
+    assert simulated[0].startswith("SIMULATED:") and simulated[1:] == ["gua demo"]
+
+
+# What is installed
+
+def test_the_second_name_has_the_same_commands(tmp_path):
+    other = tmp_path / "gpu-usage-audit"
+    other.symlink_to(GUA)
+    assert gua("help", binary=other).stdout == gua("help").stdout
+    assert gua("version", binary=other).stdout == gua("version").stdout
+
+
+def test_install_puts_everything_in_its_place(installed):
+    names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if not path.is_dir()}
+    library = next(name for name in names if name.endswith("/libgua.so.0")).rsplit("/", 1)[0]
+    assert {"bin/gua", "bin/gpu-usage-audit", "include/gua.h", f"{library}/libgua.so",
+            f"{library}/pkgconfig/libgua.pc", "lib/systemd/system/gua.service", "lib/sysusers.d/gua.conf",
+            "share/man/man1/gua.1", "share/man/man3/libgua.3", "share/doc/gua/README.md"} <= names
+    assert os.readlink(installed / "bin" / "gpu-usage-audit") == "gua"
+    run = gua("version", binary=installed / "bin" / "gpu-usage-audit")
+    assert run.returncode == 0 and run.stdout.startswith("gua ")
+
+
+def test_the_service_starts_the_installed_program(installed):
+    unit = (installed / "lib" / "systemd" / "system" / "gua.service").read_text()
+    start = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
+    program = pathlib.PurePath(start.split("=", 1)[1].split()[0])
+    assert "@" not in unit.replace("@system-service", "").replace("@privileged", "").replace("@resources", "")
+    assert program.is_absolute() and program.name == "gua"

@@ -1,0 +1,91 @@
+"""The lints find what they are for: each rule on a tiny tree that breaks it."""
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+LINT = ROOT / "tools" / "lint-layers"
+
+
+def lint(tree, files):
+    for name, text in files.items():
+        path = tree / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return subprocess.run([LINT, tree], capture_output=True, text=True)
+
+
+GOOD = {
+    "main.c": '#include "cmd/cmd.h"\nint main(void)\n{\n\treturn 0;\n}\n',
+    "base/log.c": '#include "base/log.h"\nstatic void line(void)\n{\n\tfputs("x", stderr);\n}\n',
+    "cmd/report.c": '#include "store/store.h"\n#include "version.h"\nvoid f(void)\n{\n\texit(getenv("X") != 0);\n}\n',
+    "source/nvml.c": "#include <dlfcn.h>\nvoid f(void)\n{\n\tdlopen(0, 0);\n}\n",
+    "store/store.c": "#include <sqlite3.h>\nint x = sqlite3_step(0);\n",
+    "render/text.c": '/* stdout, exit() and getenv() in words */\nconst char *t = "dlopen(stderr)";\nint n = snprintf(0, 0, "x");\n',
+}
+
+
+def test_a_good_tree_passes(tmp_path):
+    run = lint(tmp_path, GOOD)
+    assert (run.returncode, run.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("name, text, says", [
+    ("base/a.c", '#include "model/state.h"\n', "src/base/a.c:1: base includes model"),
+    ("query/a.c", '\n#include "render/text.h"\n', "src/query/a.c:2: query includes render"),
+    ("lib/a.c", '#include "store/store.h"\n', "src/lib/a.c:1: lib includes store"),
+    ("main.c", '#include "store/store.h"\n', "src/main.c:1: main.c includes store"),
+    ("extra/a.c", "int x;\n", "src/extra/a.c:1: the folder extra has no place"),
+    ("render/a.c", "void f(void)\n{\n\tfputs(0, stdout);\n}\n", "src/render/a.c:3: standard output"),
+    ("store/a.c", 'int x = printf("x");\n', "src/store/a.c:1: standard output"),
+    ("base/a.c", "int x = fileno(stderr);\n", "src/base/a.c:1: standard output"),
+    ("record/a.c", "void f(void)\n{\n\texit(1);\n}\n", "src/record/a.c:3: exit"),
+    ("source/a.c", 'char *x = getenv("X");\n', "src/source/a.c:1: the environment"),
+    ("cmd/a.c", "void *x = dlopen(0, 0);\n", "src/cmd/a.c:1: dlopen"),
+    ("cmd/a.c", "int x = sqlite3_step(0);\n", "src/cmd/a.c:1: SQLite"),
+    ("base/a.c", "/* TO" "DO: later */\n", "src/base/a.c:1: a note to do it later"),
+    ("base/a.c", "int x; // FIX" "ME\n", "src/base/a.c:1: a note to do it later"),
+    ("base/a.c", "#ifdef TEST\n#endif\n", "src/base/a.c:1: a test switch"),
+    ("base/a.c", "int x;\n" * 501, "src/base/a.c:500: 501 lines; at most 500"),
+    ("base/a.h", "int x;\n" * 101, "src/base/a.h:100: 101 lines; at most 100"),
+    ("base/a.c", "void f(void)\n{\n" + "\tx++;\n" * 51 + "}\n", "src/base/a.c:2: a function of 51 lines"),
+])
+def test_each_rule_finds_what_breaks_it(tmp_path, name, text, says):
+    run = lint(tmp_path, {**GOOD, name: text})
+    assert run.returncode == 1
+    assert run.stdout.startswith(says) and run.stdout.count("\n") == 1
+
+
+def test_an_empty_tree_is_not_good(tmp_path):
+    assert lint(tmp_path, {}).returncode == 1
+
+
+PRINTS = '#include <stdio.h>\nvoid gua_x(void) { fputs("x", stderr); }'
+THREADS = "int pthread_create(void); void gua_x(void) { pthread_create(); }"
+ASKS_THE_NETWORK = "int getaddrinfo(void); int x(void) { return getaddrinfo(); }"
+
+
+@pytest.mark.parametrize("program, library, says", [
+    ("", "void gua_x(void) {}", ""),
+    ("#links libz", "", "gua links libz.so.1"),
+    (ASKS_THE_NETWORK, "", "gua imports getaddrinfo"),
+    ("", PRINTS, "libgua.so.0 imports stderr"),
+    ("", THREADS, "libgua.so.0 imports pthread_create"),
+    ("", "void other(void) {}", "libgua.so.0 exports other"),
+])
+def test_links_are_read_from_the_linkers_tables(tmp_path, program, library, says):
+    def cc(output, text, *flags):
+        (tmp_path / f"{output}.c").write_text(text)
+        subprocess.run(["cc", "-o", output, f"{output}.c", *flags], cwd=tmp_path, check=True)
+    shared = ["-shared", "-fPIC"]
+    links = []
+    if program.startswith("#links"):
+        cc("libz.so", "int z;\n", *shared, "-Wl,-soname,libz.so.1")
+        program, links = "", ["-Wl,--no-as-needed", "./libz.so"]
+    (tmp_path / "map").write_text("GUA_0 { global: gua_x; other; local: *; };\n")
+    cc("gua", f"{program}\nint main(void) {{ return 0; }}\n", *links)
+    cc("libgua.so.0", f"{library}\n", *shared, "-Wl,-soname,libgua.so.0", "-Wl,--version-script=map")
+    run = subprocess.run([ROOT / "tools" / "lint-links", tmp_path], capture_output=True, text=True)
+    assert run.returncode == (1 if says else 0), run.stdout + run.stderr
+    assert run.stdout.startswith(says) and run.stdout.count("\n") == (1 if says else 0)
