@@ -1,0 +1,66 @@
+/* A database of the Python tool gpu-usage-audit, any of its layouts: opened read-only, never
+ * changed, and read one card's tick after the other in the order of time. */
+#ifndef GUA_STORE_PYFILE_H
+#define GUA_STORE_PYFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/process.h"
+#include "model/reading.h"
+
+struct pyfile;
+
+/* What the file says about itself. Texts are escaped. */
+struct pyfile_facts {
+	char hostname[128];   /* "unknown" when the file does not say */
+	char environment[16]; /* bare docker k8s, "" when unknown */
+	char driver[VERSION_CAP];
+	int64_t first_ms; /* of its card samples, or -1: none has a time */
+	int64_t last_ms;
+	int64_t samples;     /* rows of gpu_sample */
+	int64_t rows;	     /* of both sample tables */
+	int64_t interval_ms; /* of its newest run, or -1 */
+};
+
+/* A process on a card at a tick; rows of one pid, user and command are added up. */
+struct pyfile_process {
+	uint32_t pid;
+	int64_t mem_bytes;	   /* the file's MB x 10^6, or -1 unknown */
+	char user[USER_CAP];	   /* "unknown" for NULL; escaped, like the next */
+	char command[COMMAND_CAP]; /* "" when the layout has none */
+};
+
+/* One card at one tick. Pointers are valid until the next call. */
+struct pyfile_sample {
+	int64_t at_ms;
+	int64_t run;				/* or -1 */
+	int64_t interval_ms;			/* of its run, or -1 */
+	char uuid[UUID_CAP];			/* escaped */
+	int index;				/* or -1 */
+	double util_pct;			/* 0..100 */
+	const struct pyfile_process *processes; /* holders, by user: graphics left out */
+	size_t n_processes;
+};
+
+/* Opens and looks at the columns. Refuses, with a sentence, what is not such a file. */
+int pyfile_open(struct pyfile **f, const char *path, struct err *e);
+void pyfile_close(struct pyfile *f);
+int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e);
+
+/* Lets `stop` be asked now and then while SQLite works (it sorts before the first sample); what
+ * was going on fails with "interrupted" when it returns non-zero. */
+void pyfile_interrupt(struct pyfile *f, int (*stop)(void *), void *context);
+
+/* The next card and tick: 1 one, 0 no more, or an error code. */
+int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e);
+/* Name and memory of a card; left as they are when the file does not tell. */
+void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id);
+
+/* Rows read so far, and those of them that no number could be made of. */
+int64_t pyfile_rows_done(const struct pyfile *f);
+int64_t pyfile_rows_bad(const struct pyfile *f);
+
+#endif

@@ -1,0 +1,12 @@
+/* The time stamps of the Python tool: ISO 8601, UTC unless an offset says otherwise. */
+#ifndef GUA_STORE_PYTIME_H
+#define GUA_STORE_PYTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "2026-05-01T10:00:00.123456+00:00" and its shorter forms (a blank for T, no fraction, Z or no
+ * offset) as unix milliseconds, cut, not rounded. False: it is no such time, or before 1970. */
+bool pytime_parse(const char *text, int64_t *ms);
+
+#endif

@@ -1,0 +1,39 @@
+/* What time of which cards a store has already: taken before an import writes, so that nothing
+ * is counted twice. */
+#ifndef GUA_STORE_RECORDED_H
+#define GUA_STORE_RECORDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/reading.h"
+
+struct sqlite3;
+
+/* A stretch of unix seconds. */
+struct span {
+	int64_t from, to; /* to: not in it */
+};
+
+struct recorded_card {
+	int64_t gpu; /* id in the store */
+	char uuid[UUID_CAP];
+	struct span *spans; /* in order, apart from each other */
+	size_t n, cap;
+};
+
+/* Zero-initialise. */
+struct recorded {
+	struct recorded_card *cards;
+	size_t n;
+};
+
+/* Reads the slots of all cards of a host. */
+int recorded_read(struct recorded *r, struct sqlite3 *db, const char *hostname, struct err *e);
+void recorded_finish(struct recorded *r);
+/* Whether the store has a slot of this card with that moment in it. */
+bool recorded_has(const struct recorded *r, const char *uuid, int64_t at_ms);
+
+#endif
