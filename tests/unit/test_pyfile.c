@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/lives.h"
+#include "store/pylives.h"
 #include "store/pyfile.h"
 #include "store/pytime.h"
 
@@ -39,44 +39,44 @@ static void test_times(void **state)
 static void test_lives(void **state)
 {
 	(void)state;
-	struct lives l = { 0 };
+	struct pylives l = { 0 };
 	const struct sighting a = { 7, "ann", "train", 1000000, 30000 };
 	struct sighting later = a, other = a, much_later = a;
 	later.at_ms += 300000; /* ten intervals: the same life */
 	other.user = "bob";
 	much_later.at_ms = later.at_ms + 300001;
-	assert_int_equal(lives_sight(&l, &a), 0);
-	assert_int_equal(lives_sight(&l, &other), 1);
-	assert_int_equal(lives_sight(&l, &later), 0);
-	assert_int_equal(lives_sight(&l, &much_later), 2);
+	assert_int_equal(pylives_sight(&l, &a), 0);
+	assert_int_equal(pylives_sight(&l, &other), 1);
+	assert_int_equal(pylives_sight(&l, &later), 0);
+	assert_int_equal(pylives_sight(&l, &much_later), 2);
 	assert_int_equal(l.entries[0].first_seen_ms, 1000000);
 	assert_int_equal(l.entries[0].last_seen_ms, 1330000);
 	assert_int_equal(l.entries[0].ended_ms, 1330000);
 	assert_int_equal(l.entries[2].ended_ms, -1);
 
-	lives_end(&l, much_later.at_ms);
+	pylives_end(&l, much_later.at_ms);
 	assert_int_equal(l.entries[1].ended_ms, 1030000);
-	lives_forget(&l);
+	pylives_forget(&l);
 	assert_int_equal(l.n, 1);
-	assert_int_equal(lives_sight(&l, &much_later), 0);
-	assert_int_equal(lives_sight(&l, &other), 1);
-	lives_finish(&l);
+	assert_int_equal(pylives_sight(&l, &much_later), 0);
+	assert_int_equal(pylives_sight(&l, &other), 1);
+	pylives_finish(&l);
 }
 
 static void test_lives_are_forgotten(void **state)
 {
 	(void)state;
-	struct lives l = { 0 };
+	struct pylives l = { 0 };
 	for (uint32_t i = 0; i < 100000; i++) {
 		const struct sighting s = { i, "u", "c", (int64_t)i * 30000, 30000 };
-		assert_true(lives_sight(&l, &s) >= 0);
+		assert_true(pylives_sight(&l, &s) >= 0);
 		if (i % 100 == 0) {
-			lives_end(&l, s.at_ms);
-			lives_forget(&l);
+			pylives_end(&l, s.at_ms);
+			pylives_forget(&l);
 		}
 	}
 	assert_true(l.cap <= 256);
-	lives_finish(&l);
+	pylives_finish(&l);
 }
 
 /* A file with these statements; the name is static storage. */
@@ -120,15 +120,17 @@ static void test_early_layout(void **state)
 	struct err e = { 0 };
 	struct pyfile_sample s;
 	struct pyfile_facts facts;
-	struct pyfile *f = open_made(
-		EARLY_LAYOUT "INSERT INTO gpu_sample VALUES ('" TICK("30") "','B',5),('" TICK(
-			"00") "','B',50),('" TICK("00") "','A',0);"
-							"INSERT INTO proc_sample VALUES "
-							"('" TICK(
-								"00") "','B',2,10,'zoe'),("
-								      "'" TICK("00") "','B',1,"
-										     "20,NULL),"
-										     "('" TICK("00") "','B',2,5,'zoe');");
+	struct pyfile *f =
+		open_made(EARLY_LAYOUT
+			"INSERT INTO gpu_sample VALUES ('" TICK("30") "','B',5),('" TICK("00") "','B',50),('" TICK(
+				"00") "','A',0);"
+				      "INSERT INTO proc_sample VALUES "
+				      "('" TICK("00") "','B',2,10,'zoe'),("
+						      "'" TICK("00") "','B',1,"
+								     "20,NULL),"
+								     "('" TICK(
+									     "00") "','B',2,5,'"
+										   "zoe');");
 	assert_int_equal(pyfile_facts(f, &facts, &e), 0);
 	assert_string_equal(facts.hostname, "unknown");
 	assert_int_equal(facts.samples, 3);
@@ -228,24 +230,25 @@ static void test_malformed_rows(void **state)
 				      "00") "','B',-1),"
 					    "('" TICK("00") "','C',101),('" TICK(
 						    "00") "','D',NULL),"
-							  "('" TICK("00") "','E',9e999),("
-									  "'" TICK(
-										  "00") "',x'"
-											"00ff',"
-											"3),"
-											"("
-											"'" TICK("00") "','F',7),('" TICK(
-												"00") "','F',8);"
-												      "INSERT INTO proc_sample VALUES ('" TICK(
-													      "00") "','F',-1,10,'u'),"
-														    "('" TICK("00") "','F','x',10,'u'),('" TICK(
-															    "00") "','F',1,-10,'u'),"
-																  "('" TICK("00") "','F',1,'lots','u'),('" TICK(
-																	  "00") "','F',1,1e300,'u'),"
-																		"(NULL,NULL,1,1,'u'),('" TICK(
-																			"00") "','A',1,1,'u'),"
-																			      "('" TICK("59") "','Z',1,1,'u'),('" TICK(
-																				      "00") "','F',1,10,x'1b5b');");
+							  "('" TICK(
+								  "00") "','E',9e999),("
+									"'" TICK(
+										"00") "',x'"
+										      "00ff',"
+										      "3),"
+										      "("
+										      "'" TICK("00") "','F',7),('" TICK(
+											      "00") "','F',8);"
+												    "INSERT INTO proc_sample VALUES ('" TICK(
+													    "00") "','F',-1,10,'u'),"
+														  "('" TICK("00") "','F','x',10,'u'),('" TICK(
+															  "00") "','F',1,-10,'u'),"
+																"('" TICK("00") "','F',1,'lots','u'),('" TICK(
+																	"00") "','F',1,1e300,'u'),"
+																	      "(NULL,NULL,1,1,'u'),('" TICK(
+																		      "00") "','A',1,1,'u'),"
+																			    "('" TICK("59") "','Z',1,1,'u'),('" TICK(
+																				    "00") "','F',1,10,x'1b5b');");
 	assert_int_equal(pyfile_next(f, &s, &e), 1);
 	assert_string_equal(s.uuid, "F");
 	assert_true(s.util_pct == 7 || s.util_pct == 8);

@@ -1,7 +1,7 @@
 /* Process lives of data that has no start times: sightings of one (pid, user, command) without
  * a long gap are one life. Only lives that may still be sighted are kept in memory. */
-#ifndef GUA_STORE_LIVES_H
-#define GUA_STORE_LIVES_H
+#ifndef GUA_STORE_PYLIVES_H
+#define GUA_STORE_PYLIVES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,17 +9,17 @@
 #include "base/err.h"
 #include "model/tick.h"
 
-enum { LIVES_BUCKETS = 4096 };
+enum { PYLIVES_BUCKETS = 4096 };
 /* A life ends when it is not sighted for this many intervals. */
-#define LIVES_GAP_INTERVALS 10
+#define PYLIVES_GAP_INTERVALS 10
 
 /* Zero-initialise. */
-struct lives {
+struct pylives {
 	struct process_entry *entries; /* for struct tick */
 	int64_t *expire_ms;	       /* by entry: not sighted until then, it has ended */
 	uint32_t *next;		       /* by entry: chain of its bucket, number plus one */
 	size_t n, cap;
-	uint32_t buckets[LIVES_BUCKETS]; /* first entry by pid, number plus one; 0 none */
+	uint32_t buckets[PYLIVES_BUCKETS]; /* first entry by pid, number plus one; 0 none */
 };
 
 struct sighting {
@@ -28,12 +28,12 @@ struct sighting {
 	int64_t at_ms, interval_ms;
 };
 
-void lives_finish(struct lives *l);
+void pylives_finish(struct pylives *l);
 /* The place in entries of the life that was sighted; -1 without memory. */
-int64_t lives_sight(struct lives *l, const struct sighting *s);
+int64_t pylives_sight(struct pylives *l, const struct sighting *s);
 /* Marks the lives that ended before `at_ms` as ended: call before they are written ... */
-void lives_end(struct lives *l, int64_t at_ms);
+void pylives_end(struct pylives *l, int64_t at_ms);
 /* ... and forgets them: call after. Places change. */
-void lives_forget(struct lives *l);
+void pylives_forget(struct pylives *l);
 
 #endif

@@ -1,12 +1,12 @@
 /* Finds process lives in sightings. */
-#include "store/lives.h"
+#include "store/pylives.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 
-void lives_finish(struct lives *l)
+void pylives_finish(struct pylives *l)
 {
 	free(l->entries);
 	free(l->expire_ms);
@@ -14,7 +14,7 @@ void lives_finish(struct lives *l)
 	memset(l, 0, sizeof(*l));
 }
 
-static bool grow(struct lives *l)
+static bool grow(struct pylives *l)
 {
 	size_t cap = l->cap ? l->cap * 2 : 64;
 	if (l->n < l->cap)
@@ -34,19 +34,19 @@ static bool grow(struct lives *l)
 	return true;
 }
 
-static void end(struct lives *l, size_t i)
+static void end(struct pylives *l, size_t i)
 {
 	l->entries[i].ended_ms = l->entries[i].last_seen_ms;
 	l->entries[i].dirty = true;
 }
 
-static uint32_t *bucket_of(struct lives *l, uint32_t pid)
+static uint32_t *bucket_of(struct pylives *l, uint32_t pid)
 {
-	return &l->buckets[pid % LIVES_BUCKETS];
+	return &l->buckets[pid % PYLIVES_BUCKETS];
 }
 
 /* The life that goes on; one that ended in the meantime is marked and passed over. */
-static int64_t find(struct lives *l, const struct sighting *s)
+static int64_t find(struct pylives *l, const struct sighting *s)
 {
 	for (uint32_t at = *bucket_of(l, s->pid); at; at = l->next[at - 1]) {
 		struct process_entry *p = &l->entries[at - 1];
@@ -61,14 +61,14 @@ static int64_t find(struct lives *l, const struct sighting *s)
 	return -1;
 }
 
-static void link_entry(struct lives *l, size_t i)
+static void link_entry(struct pylives *l, size_t i)
 {
 	uint32_t *bucket = bucket_of(l, l->entries[i].id.pid);
 	l->next[i] = *bucket;
 	*bucket = (uint32_t)i + 1;
 }
 
-static int64_t add(struct lives *l, const struct sighting *s)
+static int64_t add(struct pylives *l, const struct sighting *s)
 {
 	if (!grow(l))
 		return -1;
@@ -85,7 +85,7 @@ static int64_t add(struct lives *l, const struct sighting *s)
 	return (int64_t)l->n++;
 }
 
-int64_t lives_sight(struct lives *l, const struct sighting *s)
+int64_t pylives_sight(struct pylives *l, const struct sighting *s)
 {
 	int64_t i = find(l, s);
 	if (i < 0)
@@ -95,19 +95,19 @@ int64_t lives_sight(struct lives *l, const struct sighting *s)
 	struct process_entry *p = &l->entries[i];
 	if (p->last_seen_ms < s->at_ms + s->interval_ms)
 		p->last_seen_ms = s->at_ms + s->interval_ms;
-	l->expire_ms[i] = s->at_ms + LIVES_GAP_INTERVALS * s->interval_ms;
+	l->expire_ms[i] = s->at_ms + PYLIVES_GAP_INTERVALS * s->interval_ms;
 	p->dirty = true;
 	return i;
 }
 
-void lives_end(struct lives *l, int64_t at_ms)
+void pylives_end(struct pylives *l, int64_t at_ms)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->expire_ms[i] < at_ms && l->entries[i].ended_ms < 0)
 			end(l, i);
 }
 
-void lives_forget(struct lives *l)
+void pylives_forget(struct pylives *l)
 {
 	size_t n = 0;
 	memset(l->buckets, 0, sizeof(l->buckets));
