@@ -65,7 +65,7 @@ static int next_range(struct store *s, const struct step *step, int64_t until_s,
 	struct range *range)
 {
 	int rc = SQLITE_OK;
-	int64_t oldest = sql_int(s->db, step->oldest, INT64_MAX, &rc);
+	int64_t oldest = sql_value(s->db, step->oldest, INT64_MAX, &rc);
 	*range = (struct range){ 0, 0 };
 	if (rc != SQLITE_OK || oldest >= floor_to(until_s, step->coarse_s))
 		return rc;

@@ -61,9 +61,9 @@ static int identify_foreign(const char *path, struct err *e)
 	if (store_immutable_uri(uri, sizeof(uri), path))
 		rc = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
 	if (rc == SQLITE_OK)
-		tables = sql_int(db, "SELECT count(*) FROM sqlite_schema", 0, &rc);
+		tables = sql_value(db, "SELECT count(*) FROM sqlite_schema", 0, &rc);
 	if (rc == SQLITE_OK)
-		python = sql_int(db,
+		python = sql_value(db,
 			"SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
 			" AND name IN ('gpu_sample', 'proc_sample')",
 			0, &rc);

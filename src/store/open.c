@@ -88,7 +88,7 @@ static int migrate_one(sqlite3 *db, int64_t *version)
 	int rc = sql_exec(db, "BEGIN IMMEDIATE");
 	if (rc != SQLITE_OK)
 		return rc;
-	*version = sql_int(db, "PRAGMA user_version", 0, &rc);
+	*version = sql_value(db, "PRAGMA user_version", 0, &rc);
 	if (rc == SQLITE_OK && *version < STORE_VERSION) {
 		rc = sql_exec(db, migrations[*version]);
 		(*version)++;
@@ -105,7 +105,7 @@ static int migrate_one(sqlite3 *db, int64_t *version)
 static int migrate(sqlite3 *db, const char *path, struct err *e)
 {
 	int rc = SQLITE_OK;
-	int64_t version = sql_int(db, "PRAGMA user_version", 0, &rc);
+	int64_t version = sql_value(db, "PRAGMA user_version", 0, &rc);
 	if (rc != SQLITE_OK)
 		return sql_fail(e, db, "open", path);
 	if (version > STORE_VERSION)
@@ -193,10 +193,10 @@ static int open_reader(sqlite3 **db, const char *path, struct err *e)
 	if (rc != SQLITE_OK)
 		return sql_fail(e, *db, "open", path);
 	sqlite3_busy_timeout(*db, READ_BUSY_MS);
-	int64_t version = sql_int(*db, "PRAGMA user_version", 0, &rc);
+	int64_t version = sql_value(*db, "PRAGMA user_version", 0, &rc);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
 		if (reopen_immutable(db, path) == SQLITE_OK)
-			version = sql_int(*db, "PRAGMA user_version", 0, &rc);
+			version = sql_value(*db, "PRAGMA user_version", 0, &rc);
 	}
 	if (rc != SQLITE_OK)
 		return sql_fail(e, *db, "read", path);

@@ -63,7 +63,7 @@ int sql_exec(sqlite3 *db, const char *sql)
 	return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
-int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback, int *rc)
+int64_t sql_value(sqlite3 *db, const char *sql, int64_t fallback, int *rc)
 {
 	sqlite3_stmt *s = NULL;
 	int64_t value = fallback;
@@ -104,7 +104,7 @@ void sql_bind_text_or_null(sqlite3_stmt *s, int place, const char *text)
 		sqlite3_bind_null(s, place);
 }
 
-int sql_step(sqlite3_stmt *s, int64_t *first)
+int sql_once(sqlite3_stmt *s, int64_t *first)
 {
 	int rc = sqlite3_step(s);
 	if (rc == SQLITE_ROW && first)

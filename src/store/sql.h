@@ -21,7 +21,7 @@ int sql_fail_code(struct err *e, int rc, const char *doing, const char *path);
 int sql_exec(sqlite3 *db, const char *sql);
 /* The first column of the first row; `fallback` when there is none, it is NULL, or on failure
  * (*rc, which may be NULL, tells). */
-int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback, int *rc);
+int64_t sql_value(sqlite3 *db, const char *sql, int64_t fallback, int *rc);
 
 /* Binds NULL when `value` is `unknown`. */
 void sql_bind_known(sqlite3_stmt *s, int place, int64_t value, int64_t unknown);
@@ -31,6 +31,6 @@ void sql_bind_text_or_null(sqlite3_stmt *s, int place, const char *text);
 
 /* Steps a statement that returns at most one row and resets it. SQLITE_ROW fills *first (may be
  * NULL) with the first column. Returns SQLITE_ROW, SQLITE_DONE or an error code. */
-int sql_step(sqlite3_stmt *s, int64_t *first);
+int sql_once(sqlite3_stmt *s, int64_t *first);
 
 #endif

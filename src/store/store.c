@@ -109,7 +109,7 @@ static sqlite3_stmt *prepare(struct store *s, const char *sql)
 /* Steps and finalizes; false on failure. *id (may be NULL) is the first column, if any. */
 static bool once(sqlite3_stmt *statement, int64_t *id)
 {
-	int rc = statement ? sql_step(statement, id) : SQLITE_ERROR;
+	int rc = statement ? sql_once(statement, id) : SQLITE_ERROR;
 	sqlite3_finalize(statement);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE;
 }

@@ -95,7 +95,7 @@ static sqlite3_stmt *statement(struct store *s, enum statement which)
 
 static bool run(sqlite3_stmt *q, int64_t *first)
 {
-	int rc = q ? sql_step(q, first) : SQLITE_ERROR;
+	int rc = q ? sql_once(q, first) : SQLITE_ERROR;
 	return rc == SQLITE_DONE || rc == SQLITE_ROW;
 }
 
