@@ -223,9 +223,15 @@ static bool row_matches(
 	       has_shape(kept, row->shape) && is_placed(row, path, at);
 }
 
-static int hex_value(char c)
+/* The byte that systemd's "\\xNN" at the start of the text stands for, or -1. */
+static int escaped_byte(struct piece text)
 {
-	return is_digit(c) ? c - '0' : is_lower_hex(c) ? c - 'a' + 10 : -1;
+	static const char digits[] = "0123456789abcdef";
+	if (text.len < 4 || text.at[0] != '\\' || text.at[1] != 'x')
+		return -1;
+	const char *high = memchr(digits, text.at[2], 16),
+		   *low = memchr(digits, text.at[3], 16);
+	return high && low ? (int)((high - digits) << 4 | (low - digits)) : -1;
 }
 
 /* Writes tag and text with systemd's \xNN undone (and what is not printable escaped again). */
@@ -233,12 +239,11 @@ static void write_label(char *dst, const char *tag, struct piece text)
 {
 	char plain[LABEL_CAP];
 	size_t n = 0;
-	for (size_t i = 0; i < text.len && n < sizeof(plain); n++) {
-		const char *at = text.at + i;
-		bool escape = text.len - i >= 4 && at[0] == '\\' && at[1] == 'x' &&
-			      hex_value(at[2]) >= 0 && hex_value(at[3]) >= 0;
-		plain[n] = escape ? (char)(hex_value(at[2]) << 4 | hex_value(at[3])) : *at;
-		i += escape ? 4 : 1;
+	while (text.len && n < sizeof(plain)) {
+		int byte = escaped_byte(text);
+		size_t taken = byte >= 0 ? 4 : 1;
+		plain[n++] = byte >= 0 ? (char)byte : *text.at;
+		text = (struct piece){ text.at + taken, text.len - taken };
 	}
 	size_t used = text_escape(dst, LABEL_CAP, tag, strlen(tag));
 	text_escape(dst + used, LABEL_CAP - used, plain, n);

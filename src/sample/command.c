@@ -7,7 +7,7 @@
 
 /* How an interpreter's arguments lead to its script. Letters are those of short options. */
 struct interpreter {
-	const char *name;   /* basename of argv[0]; a final '*' stands for any version */
+	const char *name;   /* basename of argv[0]; a final '*': a version may follow */
 	const char *valued; /* options that take the next argument (or the rest of their own) */
 	const char *code;   /* options whose value is a program: there is no script */
 	char module;	    /* option whose value is the module to run, or 0 */
@@ -48,6 +48,11 @@ static struct piece basename_of(struct piece path)
 	return (struct piece){ path.at + skip, path.len - skip };
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 static const struct interpreter *find_interpreter(struct piece name)
 {
 	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
@@ -55,7 +60,9 @@ static const struct interpreter *find_interpreter(struct piece name)
 		size_t n = strlen(want);
 		bool any = want[n - 1] == '*';
 		n -= any;
-		if ((any ? name.len >= n : name.len == n) && memcmp(name.at, want, n) == 0)
+		if (name.len < n || memcmp(name.at, want, n) != 0)
+			continue;
+		if (name.len == n || (any && !is_letter(name.at[n])))
 			return &interpreters[i];
 	}
 	return NULL;
