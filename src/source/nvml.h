@@ -1,0 +1,93 @@
+/* The inside of the real driver's source, shared by the nvml_*.c files: devices (what the
+ * driver has), cards (what is audited: a device, or each of its MIG instances), and for each
+ * job the ways to do it, best first. */
+#ifndef GUA_SOURCE_NVML_H
+#define GUA_SOURCE_NVML_H
+
+#include <sys/types.h>
+
+#include "source/nvml_job.h"
+#include "source/nvml_lib.h"
+#include "source/source.h"
+
+/* Memory that is kept from call to call and grown when it must be. */
+struct nvml_buffer {
+	void *data;
+	size_t cap; /* entries */
+};
+
+/* A running energy counter that never goes back, whatever the driver's does. */
+struct nvml_energy {
+	double total_mj;	     /* NAN until the first reading */
+	double counter_mj, power_mw; /* of the reading before; NAN: none to continue from */
+	int64_t mono_us;	     /* when that was */
+};
+
+/* A physical card. */
+struct nvml_device {
+	struct card_id id; /* uuid may be a stand-in: see nvml_cards.c */
+	void *handle;	   /* NULL: must not be asked */
+	enum card_status status;
+	int code;
+	bool found;	 /* by the scan in progress */
+	bool mig;	 /* MIG is on: its instances are the cards */
+	bool no_mig;	 /* knows no MIG: not asked again until re-init */
+	int persistence; /* 1 on, 0 off, -1 unknown */
+	bool events_on;	 /* registered for events */
+};
+
+/* What the source remembers of a card; as many as base.cards, in the same order. */
+struct nvml_card {
+	size_t device; /* index into devices */
+	void *handle;  /* NULL: must not be asked */
+	bool found;    /* by the look at the MIG instances in progress */
+	struct nvml_way ways[NVML_JOBS];
+	bool answered; /* in this round */
+	int failure;   /* of this round: "unknown error" and the like, or NVML_OK */
+	int64_t util_seen_us,
+		process_seen_us; /* newest stamps; the driver is asked from here */
+	struct nvml_energy energy;
+	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes;
+	size_t n_processes;
+	bool listed;	       /* processes[] is what the driver listed last */
+	uint32_t unlisted[16]; /* pids that were used and are in no list */
+	size_t n_unlisted;
+};
+
+struct nvml_source {
+	struct source base;
+	const char *path, *root; /* of the options */
+	struct clock *clock;
+	struct nvml_lib lib;
+	int down; /* code that says that the driver as a whole is gone; NVML_OK: it is not */
+	struct err why; /* while it is down: the sentence */
+	struct nvml_device *devices;
+	size_t n_devices;
+	struct nvml_card *cards;
+	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
+};
+
+/* nvml_scan.c: finds the devices and shows their cards; opens those that woke up. */
+int nvml_find_cards(struct nvml_source *s, struct err *e);
+void nvml_check_awake(struct nvml_source *s);
+
+/* nvml_cards.c: brings the cards in line with what a device has; drops what is not there. */
+void nvml_show_device(struct nvml_source *s, size_t device);
+void nvml_find_instances(struct nvml_source *s);
+ssize_t nvml_find_card(const struct nvml_source *s, const char *uuid);
+void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status status, int code);
+void nvml_lose_card(struct nvml_source *s, size_t card, int code);
+void nvml_drop_handles(struct nvml_source *s);
+/* nvml.c: the driver as a whole is gone until the next scan. */
+void nvml_go_down(struct nvml_source *s, int code);
+bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size);
+void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
+
+/* nvml_util.c, nvml_process.c, nvml_energy.c: one card's part of a drain or a look. */
+void nvml_drain_util(struct nvml_source *s, size_t card);
+void nvml_drain_process_util(struct nvml_source *s, size_t card);
+void nvml_drain_energy(struct nvml_source *s, size_t card);
+void nvml_look_processes(struct nvml_source *s, size_t card);
+void nvml_look_memory(struct nvml_source *s, size_t card);
+
+#endif

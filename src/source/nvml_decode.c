@@ -1,0 +1,92 @@
+/* Decoding of the driver's buffers. */
+#include "source/nvml_decode.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Reads a value of one type out of the eight bytes. */
+#define VALUE(type)                                                                            \
+	({                                                                                     \
+		type value_;                                                                   \
+		memcpy(&value_, sample->value, sizeof(value_));                                \
+		(double)value_;                                                                \
+	})
+
+double nvml_sample_value(const struct nvml_sample *sample, int type)
+{
+	switch (type) {
+	case NVML_VALUE_DOUBLE:
+		return VALUE(double);
+	case NVML_VALUE_U32:
+		return VALUE(uint32_t);
+	case NVML_VALUE_ULONG:
+		return VALUE(unsigned long);
+	case NVML_VALUE_U64:
+		return VALUE(uint64_t);
+	case NVML_VALUE_S64:
+		return VALUE(int64_t);
+	case NVML_VALUE_S32:
+		return VALUE(int32_t);
+	case NVML_VALUE_U16:
+		return VALUE(uint16_t);
+	default:
+		return NAN;
+	}
+}
+
+static int is_between(uint64_t wall_us, int64_t seen_us, int64_t now_us)
+{
+	return wall_us <= (uint64_t)INT64_MAX && (int64_t)wall_us > seen_us &&
+	       (int64_t)wall_us <= now_us + NVML_AHEAD_US;
+}
+
+size_t nvml_decode_samples(const struct nvml_sample *from, size_t n, int type, int64_t seen_us,
+	int64_t now_us, struct util_sample *to)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++) {
+		double pct = nvml_sample_value(&from[i], type);
+		if (!(pct >= 0 && pct <= 100) || !is_between(from[i].wall_us, seen_us, now_us))
+			continue;
+		struct util_sample sample = { (int64_t)from[i].wall_us, pct };
+		size_t place = kept++;
+		for (; place > 0 && to[place - 1].wall_us > sample.wall_us; place--)
+			to[place] = to[place - 1];
+		to[place] = sample;
+	}
+	return kept;
+}
+
+size_t nvml_entry_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected)
+{
+	size_t written = size;
+	while (written > 0 && bytes[written - 1] == NVML_FILL)
+		written--;
+	for (size_t stride = NVML_ENTRY_SMALLEST; stride <= NVML_ENTRY_LARGEST; stride += 8)
+		if (written == n * stride)
+			return stride;
+	return expected;
+}
+
+size_t nvml_merge_process(
+	struct card_process *to, size_t n, uint32_t pid, unsigned kind, uint64_t mem_bytes)
+{
+	int64_t mem = mem_bytes > (uint64_t)INT64_MAX ? UNKNOWN_BYTES : (int64_t)mem_bytes;
+	if (pid == 0)
+		return n;
+	for (size_t i = 0; i < n; i++) {
+		if (to[i].pid != pid)
+			continue;
+		to[i].kind |= kind;
+		if (mem > to[i].mem_bytes)
+			to[i].mem_bytes = mem;
+		return n;
+	}
+	to[n] = (struct card_process){ .pid = pid, .kind = kind, .mem_bytes = mem };
+	return n + 1;
+}
+
+int nvml_plausible_use(uint64_t wall_us, uint32_t sm_pct, int64_t seen_us, int64_t now_us)
+{
+	return sm_pct <= 100 && is_between(wall_us, seen_us, now_us);
+}

@@ -1,0 +1,29 @@
+/* What the kernel tells of NVIDIA cards in /proc and /sys without waking one or asking the
+ * driver's library. `root` is where they are: "" for the real ones. */
+#ifndef GUA_SOURCE_NVML_HOST_H
+#define GUA_SOURCE_NVML_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/reading.h"
+
+enum { NVML_HOST_GPUS = 64 }; /* more cards than any host has */
+
+/* One directory of /proc/driver/nvidia/gpus. */
+struct nvml_host_gpu {
+	char pci[PCI_CAP];	  /* sysfs form "0000:17:00.0" */
+	char uuid[UUID_CAP];	  /* "" while the driver does not know it */
+	char name[CARD_NAME_CAP]; /* "" when unknown */
+};
+
+/* Whether the kernel module is loaded. */
+bool nvml_host_has_module(const char *root);
+/* Its version, "535.261.03"; false when it cannot be told. */
+bool nvml_host_module_version(const char *root, char *dst, size_t cap);
+/* Whether the card is runtime-suspended; false when that cannot be told. */
+bool nvml_host_asleep(const char *root, const char *pci);
+/* The cards that the module has, ordered by bus address; returns how many. */
+size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max);
+
+#endif
