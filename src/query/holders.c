@@ -30,7 +30,7 @@ struct pairs {
 	struct idmap map;
 	struct pair *items;
 	size_t n;
-	size_t last; /* the one before: rows of a holder's states follow each other */
+	size_t last; /* the one before: often the same */
 };
 
 static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, struct err *e)
@@ -57,23 +57,24 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 	return &p->items[index];
 }
 
-/* Columns: gpu, process, state, ms, presence_ms, share_ms, mem_peak_kib. */
+/* Columns: gpu, process, the four times, of each what is counted double, share, peak. */
 static int take_holding(
 	struct pairs *p, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
 	uint32_t card = idmap_get(&file->cards, sqlite3_column_int64(row, 0));
 	int64_t process = sqlite3_column_int64(row, 1);
-	int state = sqlite3_column_int(row, 2);
-	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX || state < 0 ||
-		state >= HOLDER_STATES)
+	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX)
 		return 0;
 	struct pair *pair = find_pair(p, process, card, e);
 	if (!pair)
 		return ERR_WORLD;
-	int64_t peak_kib = sql_int(row, 6, -1);
-	pair->ms[state] += sql_sum(row, 3);
-	pair->presence_ms[state] += sql_sum(row, 4);
-	pair->share_ms += sql_sum(row, 5);
+	for (int state = 0; state < HOLDER_STATES; state++) {
+		int64_t ms = sql_sum(row, 2 + state), twice = sql_sum(row, 6 + state);
+		pair->ms[state] += ms;
+		pair->presence_ms[state] += twice < ms ? ms - twice : 0;
+	}
+	pair->share_ms += sql_sum(row, 10);
+	int64_t peak_kib = sql_int(row, 11, -1);
 	if (peak_kib > pair->peak_mem_kib)
 		pair->peak_mem_kib = peak_kib;
 	return 0;
@@ -84,8 +85,10 @@ static int read_holdings(struct gather *g, struct gather_file *file, const struc
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(file->db, &stmt, e,
-		"SELECT gpu, process, state, ms, presence_ms, share_ms, mem_peak_kib FROM %s "
-		"WHERE slot >= %lld AND slot < %lld ORDER BY slot, gpu, process, state",
+		"SELECT gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms, "
+		"active_double_ms, idle_held_double_ms, truly_idle_double_ms, "
+		"squatting_double_ms, active_share_ms + idle_share_ms, mem_peak_kib FROM %s "
+		"WHERE slot >= %lld AND slot < %lld ORDER BY slot, gpu, process",
 		t->holding, (long long)g->from_slot, (long long)g->to_slot);
 	while (rc == 0) {
 		rc = sql_step(stmt, e);

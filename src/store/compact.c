@@ -5,6 +5,7 @@
 
 #include "store/sql.h"
 #include "store/store_private.h"
+#include "store/sums.h"
 
 /* One step from fine to coarse. ?1 is the coarse width, the range is [?2, ?3). */
 struct step {
@@ -17,23 +18,16 @@ struct step {
 	"INSERT INTO usage_" coarse " SELECT slot - slot % ?1, gpu, state, sum(ms),"           \
 	" sum(util_pct_ms), sum(energy_mj) FROM usage_" fine                                   \
 	" WHERE slot >= ?2 AND slot < ?3 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"                    \
-	" ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"                                    \
-	" util_pct_ms = util_pct_ms + excluded.util_pct_ms,"                                   \
-	" energy_mj = iif(excluded.energy_mj IS NULL, energy_mj,"                              \
-	" coalesce(energy_mj, 0) + excluded.energy_mj)"
+	" ON CONFLICT DO UPDATE SET " USAGE_ADD
 #define ADD_HOLDING(fine, coarse)                                                              \
 	"INSERT INTO holding_" coarse                                                          \
-	" SELECT slot - slot % ?1, gpu, process, state, sum(ms),"                              \
-	" sum(presence_ms), sum(share_ms), sum(sm_pct_ms), max(mem_peak_kib) FROM "            \
-	"holding_" fine                                                                        \
-	" WHERE slot >= ?2 AND slot < ?3 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"              \
-	" ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"                                    \
-	" presence_ms = presence_ms + excluded.presence_ms,"                                   \
-	" share_ms = share_ms + excluded.share_ms,"                                            \
-	" sm_pct_ms = iif(excluded.sm_pct_ms IS NULL, sm_pct_ms,"                              \
-	" coalesce(sm_pct_ms, 0) + excluded.sm_pct_ms),"                                       \
-	" mem_peak_kib = max(coalesce(mem_peak_kib, excluded.mem_peak_kib),"                   \
-	" coalesce(excluded.mem_peak_kib, mem_peak_kib))"
+	" SELECT slot - slot % ?1, gpu, process, sum(active_ms),"                              \
+	" sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), sum(active_double_ms),"    \
+	" sum(idle_held_double_ms), sum(truly_idle_double_ms), sum(squatting_double_ms),"      \
+	" sum(active_share_ms), sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib)"         \
+	" FROM holding_" fine                                                                  \
+	" WHERE slot >= ?2 AND slot < ?3 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"                    \
+	" ON CONFLICT DO UPDATE SET " HOLDING_ADD
 #define DELETE(table) "DELETE FROM " table " WHERE slot >= ?2 AND slot < ?3"
 /* Both tables in index order: two looks, no scan. */
 #define OLDEST(fine)                                                                           \

@@ -106,30 +106,45 @@ CREATE TABLE usage_1h (
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 
--- Sums of a holder's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 squatting.
+-- Sums of a holder's time, its states side by side: most holders have two in an hour, and a row
+-- for each would make the file a quarter larger. See the view `holding` for rows by state.
 CREATE TABLE holding_1m (
-	slot         INTEGER NOT NULL,
-	gpu          INTEGER NOT NULL,
-	process      INTEGER NOT NULL,
-	state        INTEGER NOT NULL,
-	ms           INTEGER NOT NULL,
-	presence_ms  INTEGER NOT NULL,     -- of ms: summed over a user's processes, the user's time
-	share_ms     INTEGER NOT NULL,     -- its part of the card's time
-	sm_pct_ms    INTEGER,              -- own SM percent x ms; NULL: the driver has none
-	mem_peak_kib INTEGER,              -- NULL: the driver cannot tell
-	PRIMARY KEY (slot, gpu, process, state)
+	slot                 INTEGER NOT NULL,
+	gpu                  INTEGER NOT NULL,
+	process              INTEGER NOT NULL,
+	active_ms            INTEGER NOT NULL, -- its time on the card in each state
+	idle_held_ms         INTEGER NOT NULL,
+	truly_idle_ms        INTEGER NOT NULL,
+	squatting_ms         INTEGER NOT NULL,
+	active_double_ms     INTEGER NOT NULL, -- of it, what another process of the same user
+	idle_held_double_ms  INTEGER NOT NULL, -- counts already: time - double is presence, and
+	truly_idle_double_ms INTEGER NOT NULL, -- presence summed over a user's processes is the
+	squatting_double_ms  INTEGER NOT NULL, -- user's GPU time
+	active_share_ms      INTEGER NOT NULL, -- its part of the card's active time (by SM use)
+	idle_share_ms        INTEGER NOT NULL, -- and of its idle-held time (by memory)
+	sm_pct_ms            INTEGER,          -- own SM percent x ms; NULL: the driver has none
+	mem_peak_kib         INTEGER,          -- NULL: the driver cannot tell
+	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_5m (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
-	state INTEGER NOT NULL, ms INTEGER NOT NULL, presence_ms INTEGER NOT NULL,
-	share_ms INTEGER NOT NULL, sm_pct_ms INTEGER, mem_peak_kib INTEGER,
-	PRIMARY KEY (slot, gpu, process, state)
+	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	truly_idle_ms INTEGER NOT NULL, squatting_ms INTEGER NOT NULL,
+	active_double_ms INTEGER NOT NULL, idle_held_double_ms INTEGER NOT NULL,
+	truly_idle_double_ms INTEGER NOT NULL, squatting_double_ms INTEGER NOT NULL,
+	active_share_ms INTEGER NOT NULL, idle_share_ms INTEGER NOT NULL,
+	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_1h (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
-	state INTEGER NOT NULL, ms INTEGER NOT NULL, presence_ms INTEGER NOT NULL,
-	share_ms INTEGER NOT NULL, sm_pct_ms INTEGER, mem_peak_kib INTEGER,
-	PRIMARY KEY (slot, gpu, process, state)
+	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	truly_idle_ms INTEGER NOT NULL, squatting_ms INTEGER NOT NULL,
+	active_double_ms INTEGER NOT NULL, idle_held_double_ms INTEGER NOT NULL,
+	truly_idle_double_ms INTEGER NOT NULL, squatting_double_ms INTEGER NOT NULL,
+	active_share_ms INTEGER NOT NULL, idle_share_ms INTEGER NOT NULL,
+	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 
 -- Running totals since the store was made: exported counters never go back.
@@ -143,7 +158,7 @@ CREATE TABLE total_gpu (
 CREATE TABLE total_user (
 	host        INTEGER NOT NULL,
 	user        TEXT NOT NULL,
-	state       INTEGER NOT NULL,      -- as in holding
+	state       INTEGER NOT NULL,      -- 0 active, 1 idle_held, 2 truly_idle, 3 squatting
 	presence_ms INTEGER NOT NULL,
 	share_ms    INTEGER NOT NULL,
 	PRIMARY KEY (host, user, state)

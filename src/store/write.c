@@ -4,16 +4,9 @@
 #include <string.h>
 
 #include "store/sql.h"
+#include "store/sums.h"
 #include "store/store.h"
 #include "store/store_private.h"
-
-/* Unknown and known is known: NULL only when nothing was ever known. */
-#define ADD_KNOWN(column)                                                                      \
-	column " = iif(excluded." column " IS NULL, " column ", coalesce(" column              \
-	       ", 0) + excluded." column ")"
-#define MAX_KNOWN(column)                                                                      \
-	column " = max(coalesce(" column ", excluded." column "), coalesce(excluded." column   \
-	       ", " column "))"
 
 static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_CARD] =
@@ -56,23 +49,17 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" container = ?6, pod = ?7, unit = ?8, last_seen_ms = max(last_seen_ms, ?9),"
 		" last_active_ms = coalesce(max(last_active_ms, ?10), ?10, last_active_ms),"
 		" ended_ms = ?11 WHERE id = ?1",
-	[STATEMENT_USAGE] =
-		"INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET"
-		" ms = ms + excluded.ms, util_pct_ms = util_pct_ms + excluded.util_pct_ms,"
-		" " ADD_KNOWN("energy_mj"),
-	[STATEMENT_HOLDING] =
-		"INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-		" ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"
-		" presence_ms = presence_ms + excluded.presence_ms,"
-		" share_ms = share_ms + excluded.share_ms,"
-		" " ADD_KNOWN("sm_pct_ms") ", " MAX_KNOWN("mem_peak_kib"),
+	[STATEMENT_USAGE] = "INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+			    " ON CONFLICT DO UPDATE SET " USAGE_ADD,
+	[STATEMENT_HOLDING] = "INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+			      "?9, ?10, ?11, ?12,"
+			      " ?13, ?14, ?15) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
 	[STATEMENT_TOTAL_GPU] =
 		"INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET"
-		" ms = ms + excluded.ms, " ADD_KNOWN("energy_mj"),
+		" " ADD("ms") ", " ADD_KNOWN("energy_mj"),
 	[STATEMENT_TOTAL_USER] =
 		"INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET"
-		" presence_ms = presence_ms + excluded.presence_ms,"
-		" share_ms = share_ms + excluded.share_ms",
+		" " ADD("presence_ms") ", " ADD("share_ms"),
 	[STATEMENT_EVENT] = "INSERT INTO event (host, at_ms, gpu, kind, value, text)"
 			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STATEMENT_CLEAR_HOLDERS] =
@@ -250,18 +237,27 @@ static bool write_usage(struct store *s, const struct usage_sum *u)
 	return run(q, NULL) && run(total, NULL);
 }
 
+/* While the holder is active or squats, its card is active; otherwise it is not. */
+static bool card_is_active(enum holder_state state)
+{
+	return state == HOLDER_ACTIVE || state == HOLDER_SQUATTING;
+}
+
 static bool write_holding(struct store *s, const struct tick *t, const struct holding_sum *h)
 {
 	sqlite3_stmt *q = statement(s, STATEMENT_HOLDING);
 	sqlite3_bind_int64(q, 1, h->slot);
 	sqlite3_bind_int64(q, 2, s->card_ids[h->card]);
 	sqlite3_bind_int64(q, 3, s->process_ids[h->process]);
-	sqlite3_bind_int(q, 4, (int)h->state);
-	sqlite3_bind_int64(q, 5, h->ms);
-	sqlite3_bind_int64(q, 6, h->presence_ms);
-	sqlite3_bind_int64(q, 7, h->share_ms);
-	sql_bind_known(q, 8, h->sm_pct_ms, -1);
-	sql_bind_known(q, 9, h->mem_peak_kib, -1);
+	for (int state = 0; state < HOLDER_STATES; state++) {
+		bool is = state == (int)h->state;
+		sqlite3_bind_int64(q, 4 + state, is ? h->ms : 0);
+		sqlite3_bind_int64(q, 8 + state, is ? h->ms - h->presence_ms : 0);
+	}
+	sqlite3_bind_int64(q, 12, card_is_active(h->state) ? h->share_ms : 0);
+	sqlite3_bind_int64(q, 13, card_is_active(h->state) ? 0 : h->share_ms);
+	sql_bind_known(q, 14, h->sm_pct_ms, -1);
+	sql_bind_known(q, 15, h->mem_peak_kib, -1);
 	sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_USER);
 	sqlite3_bind_int64(total, 1, s->host);
 	sql_bind_text(total, 2, t->processes[h->process].id.user);

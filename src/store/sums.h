@@ -1,0 +1,36 @@
+/* How sums meet in one row: the right sides of ON CONFLICT DO UPDATE SET, for ticks and for
+ * compaction. */
+#ifndef GUA_STORE_SUMS_H
+#define GUA_STORE_SUMS_H
+
+/* clang-format off: one column a line */
+#define ADD(column) column " = " column " + excluded." column
+/* Unknown and known is known: NULL only when nothing was ever known. */
+#define ADD_KNOWN(column) \
+	column " = iif(excluded." column " IS NULL, " column ", " \
+	"coalesce(" column ", 0) + excluded." column ")"
+#define MAX_KNOWN(column) \
+	column " = max(coalesce(" column ", excluded." column "), " \
+	"coalesce(excluded." column ", " column "))"
+
+#define USAGE_ADD \
+	ADD("ms") ", " \
+	ADD("util_pct_ms") ", " \
+	ADD_KNOWN("energy_mj")
+
+#define HOLDING_ADD \
+	ADD("active_ms") ", " \
+	ADD("idle_held_ms") ", " \
+	ADD("truly_idle_ms") ", " \
+	ADD("squatting_ms") ", " \
+	ADD("active_double_ms") ", " \
+	ADD("idle_held_double_ms") ", " \
+	ADD("truly_idle_double_ms") ", " \
+	ADD("squatting_double_ms") ", " \
+	ADD("active_share_ms") ", " \
+	ADD("idle_share_ms") ", " \
+	ADD_KNOWN("sm_pct_ms") ", " \
+	MAX_KNOWN("mem_peak_kib")
+/* clang-format on */
+
+#endif
