@@ -36,7 +36,7 @@ int cmd_print(const struct command *self, struct str *out);
 int cmd_default_db(char *path, size_t cap, struct err *e);
 
 /* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */
-#define COMMANDS(X)
+#define COMMANDS(X) X(report)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

@@ -1,0 +1,213 @@
+/* gua report: the audit of a window, for people and for programs. */
+#include <langinfo.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/timetext.h"
+#include "cmd/cmd.h"
+#include "render/report.h"
+
+struct report_options {
+	struct text_list db;
+	const char *since, *until, *now, *format, *by, *currency, *interval;
+	double cost;
+	int64_t top, width;
+	bool json, utc, ascii, no_color;
+};
+
+#define ROW(member) offsetof(struct report_options, member)
+static const struct option_row rows[] = {
+	{ OPTION_LIST, 0, "db", "PATH", "store to read; may be given several times", NULL,
+		ROW(db), 0, 0, false },
+	{ OPTION_TEXT, 0, "since", "TIME",
+		"start of the window: 1h, 7d, monday, 2026-11-01 "
+		"(default 1h)",
+		NULL, ROW(since), 0, 0, false },
+	{ OPTION_TEXT, 0, "until", "TIME", "end of the window (default now)", NULL, ROW(until),
+		0, 0, false },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
+		"text|json|csv", ROW(format), 0, 0, false },
+	{ OPTION_FLAG, 0, "json", NULL, "same as --format json", NULL, ROW(json), 0, 0, false },
+	{ OPTION_CHOICE, 0, "by", "WHAT", "whose time: user, process or card (default user)",
+		"user|process|card", ROW(by), 0, 0, false },
+	{ OPTION_COUNT, 0, "top", "N",
+		"rows of identities or processes, 0 for all (default 10 "
+		"in text, all in json and csv)",
+		NULL, ROW(top), 0, 1e9, false },
+	{ OPTION_REAL, 0, "cost", "MONEY", "what one GPU-hour costs: idle-held time in money",
+		NULL, ROW(cost), 0, 1e12, false },
+	{ OPTION_TEXT, 0, "currency", "CODE", "name of the money (default USD)", NULL,
+		ROW(currency), 0, 0, false },
+	{ OPTION_COUNT, 0, "width", "N", "width of the bar, 10 to 400 (default 60)", NULL,
+		ROW(width), 10, 400, false },
+	{ OPTION_FLAG, 0, "utc", NULL, "times in UTC instead of local time", NULL, ROW(utc), 0,
+		0, false },
+	{ OPTION_FLAG, 0, "ascii", NULL, "no character outside ASCII", NULL, ROW(ascii), 0, 0,
+		false },
+	{ OPTION_FLAG, 0, "no-color", NULL, "no colour on a terminal either", NULL,
+		ROW(no_color), 0, 0, false },
+	{ OPTION_TEXT, 0, "interval", "TIME", "accepted from old habits and ignored", NULL,
+		ROW(interval), 0, 0, true },
+	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", NULL, ROW(now), 0, 0,
+		true },
+	{ 0 },
+};
+
+/* The window that was asked for. */
+static int read_window(const struct report_options *o, struct audit_question *q, struct err *e)
+{
+	struct clock clock;
+	clock_init_real(&clock);
+	int64_t now_ms = clock_wall_ms(&clock);
+	int rc = o->now ? moment_parse(o->now, now_ms, true, &now_ms, e) : 0;
+	q->now_ms = q->until_ms = now_ms;
+	if (rc == 0)
+		rc = moment_parse(o->since ? o->since : "1h", now_ms, o->utc, &q->since_ms, e);
+	if (rc)
+		return err_prefix(e, "--since");
+	if (o->until && moment_parse(o->until, now_ms, o->utc, &q->until_ms, e) != 0)
+		return err_prefix(e, "--until");
+	if (q->since_ms >= q->until_ms)
+		return err_set(
+			e, ERR_USAGE, "--since is not before %s", o->until ? "--until" : "now");
+	return 0;
+}
+
+static bool terminal_has_color(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && *term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+static struct report_style read_style(const struct report_options *o)
+{
+	setlocale(LC_CTYPE, "");
+	bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	struct report_style style = {
+		.text = { .columns = 80,
+			.utc = o->utc,
+			.ascii = o->ascii || !utf8,
+			.color = !o->no_color && terminal_has_color() },
+		.bar_cells = (size_t)o->width,
+		.top = o->top < 0 ? 0 : (size_t)o->top,
+		.cost = o->cost,
+		.currency = o->currency,
+	};
+	if (o->by && strcmp(o->by, "process") == 0)
+		style.by = REPORT_BY_PROCESS;
+	else if (o->by && strcmp(o->by, "card") == 0)
+		style.by = REPORT_BY_CARD;
+	return style;
+}
+
+/* Where there is data, for somebody who asked for a window without any. */
+static int no_data(const struct command *self, const struct audit *a,
+	const struct audit_question *q, bool utc)
+{
+	char since[48], until[48], oldest[48], newest[48];
+	struct err e = { 0 };
+	moment_text(since, sizeof(since), a->since_ms > q->since_ms ? q->since_ms : a->since_ms,
+		utc);
+	moment_text(until, sizeof(until), q->until_ms, utc);
+	moment_text(oldest, sizeof(oldest), a->oldest_ms, utc);
+	moment_text(newest, sizeof(newest), a->newest_ms, utc);
+	int64_t hours = (q->now_ms - a->newest_ms) / 3600000 + 1;
+	if (a->oldest_ms < 0)
+		err_set(&e, ERR_WORLD, "the store has no data yet");
+	else if (a->newest_ms > q->now_ms || q->until_ms < q->now_ms)
+		err_set(&e, ERR_WORLD,
+			"no data between %s and %s; the store has data from %s to %s", since,
+			until, oldest, newest);
+	else
+		err_set(&e, ERR_WORLD,
+			"no data between %s and %s; the store has data from %s to %s: try "
+			"--since %lld%c",
+			since, until, oldest, newest,
+			(long long)(hours < 48 ? hours + 1 : hours / 24 + 2),
+			hours < 48 ? 'h' : 'd');
+	return cmd_fail(self, &e);
+}
+
+static int print_report(const struct command *self, const struct report_options *o,
+	const struct audit *a, const struct report_style *style)
+{
+	struct str out = { 0 };
+	if (o->json || (o->format && strcmp(o->format, "json") == 0))
+		report_json(&out, a, style);
+	else if (o->format && strcmp(o->format, "csv") == 0)
+		report_csv(&out, a, style);
+	else
+		report_text(&out, a, style);
+	return cmd_print(self, &out);
+}
+
+/* Options that depend on each other. */
+static int finish_options(struct report_options *o, char *default_db, size_t cap, struct err *e)
+{
+	bool text = !o->json && (!o->format || strcmp(o->format, "text") == 0);
+	if (o->json && o->format && strcmp(o->format, "json") != 0)
+		return err_set(
+			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
+	if (o->top < 0)
+		o->top = text ? 10 : 0;
+	if (o->db.n)
+		return 0;
+	o->db.items[o->db.n++] = default_db;
+	return cmd_default_db(default_db, cap, e);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct report_options o = { .cost = NAN, .top = -1, .width = 60, .currency = "USD" };
+	struct audit_question q = { 0 };
+	struct audit a = { 0 };
+	struct err e = { 0 };
+	char default_db[PATH_MAX], currency[64];
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &o, &status))
+		return status;
+	int rc = finish_options(&o, default_db, sizeof(default_db), &e);
+	if (rc == 0)
+		rc = read_window(&o, &q, &e);
+	if (rc)
+		return cmd_fail(self, &e);
+	if (o.interval)
+		log_notice("--interval is ignored: time is measured, not counted in ticks");
+	text_escape(currency, sizeof(currency), o.currency, strlen(o.currency));
+	o.currency = currency;
+	struct report_style style = read_style(&o);
+	q.paths = o.db.items;
+	q.n_paths = o.db.n;
+	q.utc = o.utc;
+	q.want_processes = style.by == REPORT_BY_PROCESS;
+	q.max_processes = style.top;
+	rc = audit_run(&a, &q, &e);
+	if (rc)
+		status = cmd_fail(self, &e);
+	else if (a.n_cards == 0)
+		status = no_data(self, &a, &q, o.utc);
+	else
+		status = print_report(self, &o, &a, &style);
+	audit_finish(&a);
+	return status;
+}
+
+const struct command cmd_report = {
+	.name = "report",
+	.summary = "what the cards did, who held them, what was wasted",
+	.usage = "[--db PATH]... [--since TIME] [--until TIME] [OPTIONS]",
+	.details = "Times: 200ms 30s 5m 1h 7d 4w ago; today, monday, 2026-11-01, "
+		   "'2026-11-01 08:30'.",
+	.options = rows,
+	.run = run,
+};

@@ -1,0 +1,217 @@
+/* From the audit to its tables: cards, identities, processes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "render/report.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array[0]))
+
+int64_t report_observed_ms(const int64_t ms[CARD_STATES])
+{
+	return ms[CARD_ACTIVE] + ms[CARD_IDLE_HELD] + ms[CARD_TRULY_IDLE];
+}
+
+double report_share(int64_t part_ms, int64_t whole_ms)
+{
+	return whole_ms > 0 ? (double)part_ms / (double)whole_ms : NAN;
+}
+
+size_t report_observed_cards(const struct audit *a)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < a->n_cards; i++)
+		n += report_observed_ms(a->cards[i].ms) > 0;
+	return n;
+}
+
+double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
+	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], int state)
+{
+	if (ms[state] > 0 && known_ms[state] == 0)
+		return NAN;
+	return (double)energy_mj[state] / 3.6e9;
+}
+
+bool report_breaks_rule(const struct audit *a)
+{
+	return report_share(a->ms[CARD_IDLE_HELD], report_observed_ms(a->ms)) > 0.2;
+}
+
+void report_card_label(char *dst, size_t cap, const struct card_id *id)
+{
+	if (id->mig_index < 0)
+		snprintf(dst, cap, "%d", id->index);
+	else
+		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
+}
+
+/* "3f2a91c4" of "GPU-3f2a91c4-...": enough to tell cards of a host apart. */
+static void short_uuid(char *dst, size_t cap, const char *uuid)
+{
+	const char *dash = strchr(uuid, '-');
+	const char *from = dash && dash - uuid <= 4 && dash[1] ? dash + 1 : uuid;
+	size_t len = strcspn(from, "-");
+	snprintf(dst, cap, "%.*s", (int)(len ? len : strlen(from)), from);
+}
+
+static const struct column card_columns[] = {
+	{ "host", NULL, COLUMN_TEXT, 0, false },
+	{ NULL, "gpu", COLUMN_TEXT, 0, false },
+	{ NULL, "uuid", COLUMN_TEXT, -8, false },
+	{ "uuid", NULL, COLUMN_TEXT, 0, false },
+	{ "index", NULL, COLUMN_COUNT, 0, false },
+	{ "mig_index", NULL, COLUMN_COUNT, 0, false },
+	{ "name", NULL, COLUMN_TEXT, 0, false },
+	{ NULL, "name", COLUMN_TEXT, 0, true },
+	{ "status", NULL, COLUMN_TEXT, 0, false },
+	{ "active_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
+	{ "idle_held_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
+	{ "truly_idle_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
+	{ "unobserved_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
+	{ "active", "active", COLUMN_SHARE, 6, false },
+	{ "idle_held", "idle-held", COLUMN_SHARE, 6, false },
+	{ "truly_idle", "truly-idle", COLUMN_SHARE, 6, false },
+	{ "mean_util_pct", "util", COLUMN_PCT, 6, false },
+	{ "observed", "observed", COLUMN_SHARE, 6, false },
+};
+
+static void add_card(struct table *t, const struct audit *a, const struct audit_card *card)
+{
+	char label[32], uuid[UUID_CAP];
+	int64_t observed_ms = report_observed_ms(card->ms);
+	int64_t whole_ms = observed_ms + card->ms[CARD_UNOBSERVED];
+	const char *name = card->id.name;
+	report_card_label(label, sizeof(label) - 1, &card->id);
+	if (strcmp(card->status, "ok") != 0)
+		strcat(label, "*");
+	short_uuid(uuid, sizeof(uuid), card->id.uuid);
+	const struct cell cells[COUNT(card_columns)] = {
+		cell_text(a->hosts[card->host].hostname),
+		cell_text(label),
+		cell_text(uuid),
+		cell_text(card->id.uuid),
+		cell_number(card->id.index),
+		cell_known(card->id.mig_index),
+		cell_text(name),
+		cell_text(strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name),
+		cell_text(card->status),
+		cell_number((double)card->ms[CARD_ACTIVE]),
+		cell_number((double)card->ms[CARD_IDLE_HELD]),
+		cell_number((double)card->ms[CARD_TRULY_IDLE]),
+		cell_number((double)card->ms[CARD_UNOBSERVED]),
+		cell_number(report_share(card->ms[CARD_ACTIVE], observed_ms)),
+		cell_number(report_share(card->ms[CARD_IDLE_HELD], observed_ms)),
+		cell_number(report_share(card->ms[CARD_TRULY_IDLE], observed_ms)),
+		cell_number(report_share(card->util_pct_ms, observed_ms)),
+		cell_number(report_share(observed_ms, whole_ms)),
+	};
+	table_add(t, cells);
+}
+
+void report_cards_table(struct table *t, const struct audit *a, size_t host)
+{
+	*t = (struct table){ .columns = card_columns, .n_columns = COUNT(card_columns) };
+	for (size_t i = 0; i < a->n_cards; i++)
+		if (host == SIZE_MAX || a->cards[i].host == host)
+			add_card(t, a, &a->cards[i]);
+}
+
+static int64_t sum_of(const int64_t ms[HOLDER_STATES])
+{
+	return ms[0] + ms[1] + ms[2] + ms[3];
+}
+
+static const struct column identity_columns[] = {
+	{ "identity", "identity", COLUMN_TEXT, 10, true },
+	{ "gpu_seconds", "GPU-hours", COLUMN_GPU_MS, 0, false },
+	{ "idle_held_share", "idle-held", COLUMN_SHARE, 0, false },
+	{ "active_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
+	{ "idle_held_gpu_seconds", "held h", COLUMN_GPU_MS, 7, false },
+	{ "squatting_gpu_seconds", "squat h", COLUMN_GPU_MS, 7, false },
+	{ "truly_idle_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
+	{ "share_gpu_seconds", "share h", COLUMN_GPU_MS, 7, false },
+	{ "peak_mem_mb", "peak mem", COLUMN_KIB, 8, false },
+	{ "last_active", NULL, COLUMN_MOMENT, 0, false },
+};
+
+void report_identities_table(struct table *t, const struct audit *a, size_t top)
+{
+	*t = (struct table){ .columns = identity_columns,
+		.n_columns = COUNT(identity_columns) };
+	for (size_t i = 0; i < a->n_identities && (top == 0 || i < top); i++) {
+		const struct audit_identity *who = &a->identities[i];
+		const int64_t *ms = who->presence_ms;
+		const struct cell cells[COUNT(identity_columns)] = {
+			cell_text(who->identity),
+			cell_number((double)sum_of(ms)),
+			cell_number(report_share(ms[HOLDER_IDLE_HELD], sum_of(ms))),
+			cell_number((double)ms[HOLDER_ACTIVE]),
+			cell_number((double)ms[HOLDER_IDLE_HELD]),
+			cell_number((double)ms[HOLDER_SQUATTING]),
+			cell_number((double)ms[HOLDER_TRULY_IDLE]),
+			cell_number((double)who->share_ms),
+			cell_known(who->peak_mem_kib),
+			cell_known(who->last_active_ms),
+		};
+		table_add(t, cells);
+	}
+}
+
+static const struct column process_columns[] = {
+	{ "pid", "pid", COLUMN_COUNT, 0, false },
+	{ "started", NULL, COLUMN_MOMENT, 0, false },
+	{ "user", "user", COLUMN_TEXT, -12, false },
+	{ "command", "command", COLUMN_TEXT, 0, true },
+	{ "host", NULL, COLUMN_TEXT, 0, false },
+	{ "gpu", NULL, COLUMN_TEXT, 0, false },
+	{ "gpu_index", NULL, COLUMN_COUNT, 0, false },
+	{ NULL, "gpu", COLUMN_TEXT, -14, false },
+	{ "gpu_seconds", "hours", COLUMN_GPU_MS, 6, false },
+	{ "idle_held_gpu_seconds", "held h", COLUMN_GPU_MS, 6, false },
+	{ "squatting_gpu_seconds", NULL, COLUMN_GPU_MS, 6, false },
+	{ "peak_mem_mb", "peak", COLUMN_KIB, 7, false },
+	{ "last_active", "last active", COLUMN_MOMENT, 0, false },
+	{ "notebook", NULL, COLUMN_TEXT, 0, false },
+	{ "job", NULL, COLUMN_TEXT, 0, false },
+	{ "container", NULL, COLUMN_TEXT, 0, false },
+	{ "pod", NULL, COLUMN_TEXT, 0, false },
+	{ "unit", NULL, COLUMN_TEXT, 0, false },
+};
+
+static void add_process(struct table *t, const struct audit *a, const struct audit_process *p)
+{
+	const struct audit_card *card = &a->cards[p->card];
+	char label[32], where[192];
+	report_card_label(label, sizeof(label), &card->id);
+	snprintf(where, sizeof(where), a->n_hosts > 1 ? "%s %s" : "%s%s",
+		a->n_hosts > 1 ? a->hosts[p->host].hostname : "", label);
+	const struct cell cells[COUNT(process_columns)] = {
+		cell_number(p->pid),
+		cell_known(p->started_ms),
+		cell_text(a->identities[p->identity].identity),
+		cell_text(p->command),
+		cell_text(a->hosts[p->host].hostname),
+		cell_text(card->id.uuid),
+		cell_number(card->id.index),
+		cell_text(where),
+		cell_number((double)sum_of(p->ms)),
+		cell_number((double)p->ms[HOLDER_IDLE_HELD]),
+		cell_number((double)p->ms[HOLDER_SQUATTING]),
+		cell_known(p->peak_mem_kib),
+		cell_known(p->last_active_ms),
+		cell_text(p->notebook),
+		cell_text(p->job),
+		cell_text(p->container),
+		cell_text(p->pod),
+		cell_text(p->unit),
+	};
+	table_add(t, cells);
+}
+
+void report_processes_table(struct table *t, const struct audit *a, size_t top)
+{
+	*t = (struct table){ .columns = process_columns, .n_columns = COUNT(process_columns) };
+	for (size_t i = 0; i < a->n_processes && (top == 0 || i < top); i++)
+		add_process(t, a, &a->processes[i]);
+}

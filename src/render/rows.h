@@ -1,0 +1,19 @@
+/* Tables for programs: the same cells as CSV lines (RFC 4180) and as JSON objects. */
+#ifndef GUA_RENDER_ROWS_H
+#define GUA_RENDER_ROWS_H
+
+#include "base/str.h"
+#include "model/table.h"
+#include "render/json.h"
+
+/* The names of the columns that have a key. */
+void csv_header(struct str *out, const struct column *columns, size_t n);
+/* One row. A text that a spreadsheet would run as a formula gets an apostrophe in front. */
+void csv_row(struct str *out, const struct column *columns, size_t n, const struct cell *cells);
+/* Header and all rows. */
+void csv_table(struct str *out, const struct table *t);
+
+/* One row as an object, an item of the array that is open. */
+void json_row(struct json *j, const struct column *columns, size_t n, const struct cell *cells);
+
+#endif

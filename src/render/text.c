@@ -1,0 +1,264 @@
+/* Text that fits. */
+#include "render/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 24, FLEXIBLE_MIN = 6 };
+
+/* One character of `text` as the style shows it; returns the bytes taken. */
+static size_t show_char(char piece[20], const char *text, const struct text_style *style)
+{
+	unsigned code = 0;
+	size_t n = utf8_char(text, strlen(text), &code);
+	size_t taken = n ? n : 1, len = 0;
+	if (n && (n == 1 || !style->ascii)) {
+		memcpy(piece, text, n);
+		piece[n] = '\0';
+		return taken;
+	}
+	for (size_t i = 0; i < taken; i++)
+		len += (size_t)snprintf(
+			piece + len, 20 - len, "\\x%02X", (unsigned)(unsigned char)text[i]);
+	return taken;
+}
+
+size_t text_add_cut(
+	struct str *out, const char *text, size_t columns, const struct text_style *style)
+{
+	char piece[20];
+	size_t used = 0, mark_at = out->len, mark_used = 0;
+	while (*text) {
+		text += show_char(piece, text, style);
+		size_t wide = text_columns(piece);
+		if (used + wide > columns) {
+			/* Go back to where the mark still fits. */
+			out->len = mark_at;
+			str_add(out, columns ? (style->ascii ? "~" : "…") : "");
+			return columns ? mark_used + 1 : 0;
+		}
+		str_add(out, piece);
+		used += wide;
+		if (used < columns) {
+			mark_at = out->len;
+			mark_used = used;
+		}
+	}
+	return used;
+}
+
+/* The end of the word at `text`: a space, or where it must be broken. */
+static size_t word_length(const char *text, size_t *columns, const struct text_style *style)
+{
+	char piece[20];
+	size_t len = 0, room = style->columns / 2;
+	*columns = 0;
+	while (text[len] && text[len] != ' ') {
+		size_t taken = show_char(piece, text + len, style);
+		if (*columns + text_columns(piece) > room)
+			break;
+		*columns += text_columns(piece);
+		len += taken;
+	}
+	return len;
+}
+
+void text_add_wrapped(struct str *out, const char *text, size_t at, size_t indent,
+	const struct text_style *style)
+{
+	char piece[20];
+	bool space = false;
+	while (*text) {
+		size_t columns = 0, len = word_length(text, &columns, style);
+		if (at > indent && at + space + columns > style->columns) {
+			str_addf(out, "\n%*s", (int)indent, "");
+			at = indent;
+			space = false;
+		}
+		str_add(out, space ? " " : "");
+		at += space + columns;
+		for (const char *end = text + len; text < end;) {
+			text += show_char(piece, text, style);
+			str_add(out, piece);
+		}
+		space = *text == ' ';
+		text += strspn(text, " ");
+	}
+	str_add(out, "\n");
+}
+
+void text_add_colored(
+	struct str *out, const char *text, const char *color, const struct text_style *style)
+{
+	if (style->color)
+		str_addf(out, "\033[%sm%s\033[0m", color, text);
+	else
+		str_add(out, text);
+}
+
+static void show_moment(char *dst, size_t cap, int64_t ms, bool utc)
+{
+	time_t t = (time_t)(ms / 1000);
+	struct tm tm = { 0 };
+	if (utc)
+		gmtime_r(&t, &tm);
+	else
+		localtime_r(&t, &tm);
+	snprintf(dst, cap, "%02d-%02d %02d:%02d", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+		tm.tm_min);
+}
+
+void cell_show(char *dst, size_t cap, const struct column *column, const struct cell *cell,
+	const struct text_style *style)
+{
+	double x = cell->number;
+	if (column->kind == COLUMN_TEXT)
+		text_copy(dst, cap, cell->text ? cell->text : "-");
+	else if (!isfinite(x))
+		text_copy(dst, cap, "-");
+	else if (column->kind == COLUMN_COUNT)
+		snprintf(dst, cap, "%.0f", x);
+	else if (column->kind == COLUMN_GPU_MS)
+		snprintf(dst, cap, "%.2f", x / 3600e3);
+	else if (column->kind == COLUMN_MS)
+		snprintf(dst, cap, "%.1f", x / 1000);
+	else if (column->kind == COLUMN_SHARE)
+		snprintf(dst, cap, "%.1f%%", 100 * x);
+	else if (column->kind == COLUMN_PCT)
+		snprintf(dst, cap, "%.1f%%", x);
+	else if (column->kind == COLUMN_KIB && x * 1024 < 999.5e6)
+		snprintf(dst, cap, "%.0f MB", x * 1024 / 1e6);
+	else if (column->kind == COLUMN_KIB)
+		snprintf(dst, cap, "%.1f GB", x * 1024 / 1e9);
+	else if (column->kind == COLUMN_MJ)
+		snprintf(dst, cap, "%.2f", x / 3.6e9);
+	else
+		show_moment(dst, cap, (int64_t)x, style->utc);
+}
+
+/* Columns that a text takes in this style. */
+static size_t shown_columns(const char *text, const struct text_style *style)
+{
+	char piece[20];
+	size_t columns = 0;
+	while (*text) {
+		text += show_char(piece, text, style);
+		columns += text_columns(piece);
+	}
+	return columns;
+}
+
+static size_t column_width(const struct table *t, size_t c, const struct text_style *style)
+{
+	const struct column *column = &t->columns[c];
+	size_t least = (size_t)(column->width < 0 ? 0 : column->width);
+	size_t width = text_columns(column->title);
+	char text[512];
+	width = width < least ? least : width;
+	for (size_t row = 0; row < t->n_rows; row++) {
+		cell_show(text, sizeof(text), column, table_cell(t, row, c), style);
+		size_t wide = shown_columns(text, style);
+		width = wide > width ? wide : width;
+	}
+	size_t most = column->width < 0 ? (size_t)-column->width : width;
+	return width > most ? most : width;
+}
+
+/* Widths of all columns, 0 for those that are not shown. */
+static void choose_widths(
+	const struct table *t, size_t widths[MAX_COLUMNS], const struct text_style *style)
+{
+	size_t used = 0, flexible = MAX_COLUMNS;
+	for (size_t c = 0; c < t->n_columns; c++) {
+		widths[c] = t->columns[c].title ? column_width(t, c, style) : 0;
+		if (!widths[c])
+			continue;
+		used += (used ? GAP : INDENT) + widths[c];
+		if (t->columns[c].flexible)
+			flexible = c;
+	}
+	if (used <= style->columns || flexible == MAX_COLUMNS)
+		return;
+	size_t over = used - style->columns;
+	widths[flexible] =
+		widths[flexible] > over + FLEXIBLE_MIN ? widths[flexible] - over : FLEXIBLE_MIN;
+}
+
+static void add_field(struct str *out, const char *text, size_t width, bool left,
+	const struct text_style *style)
+{
+	size_t wide = shown_columns(text, style);
+	size_t pad = wide < width ? width - wide : 0;
+	if (!left)
+		str_add_repeat(out, " ", pad);
+	wide = text_add_cut(out, text, width, style);
+	if (left)
+		str_add_repeat(out, " ", width - wide);
+}
+
+static void end_line(struct str *out)
+{
+	while (out->len && out->data[out->len - 1] == ' ')
+		out->len--;
+	str_add(out, "\n");
+}
+
+void text_add_table(struct str *out, const struct table *t, const struct text_style *style)
+{
+	size_t widths[MAX_COLUMNS] = { 0 };
+	char text[512];
+	choose_widths(t, widths, style);
+	for (size_t line = 0; line <= t->n_rows; line++) {
+		const char *gap = "  ";
+		for (size_t c = 0; c < t->n_columns; c++) {
+			const struct column *column = &t->columns[c];
+			if (!widths[c])
+				continue;
+			if (line == 0)
+				text_copy(text, sizeof(text), column->title);
+			else
+				cell_show(text, sizeof(text), column,
+					table_cell(t, line - 1, c), style);
+			str_add(out, gap);
+			add_field(out, text, widths[c], column->kind == COLUMN_TEXT, style);
+		}
+		end_line(out);
+	}
+	out->failed |= t->failed;
+}
+
+/* The part with the largest claim that is not met: most owed, or, to take one away, most given.
+ */
+static size_t most_owed(const double *exact, const size_t *shares, size_t n, bool take)
+{
+	size_t best = 0;
+	for (size_t i = 1; i < n; i++) {
+		double owed = exact[i] - (double)shares[i];
+		double best_owed = exact[best] - (double)shares[best];
+		if (take ? (shares[i] > 1 && (shares[best] <= 1 || owed < best_owed))
+			 : owed > best_owed)
+			best = i;
+	}
+	return best;
+}
+
+void bar_divide(const double *parts, size_t n, size_t cells, size_t *shares)
+{
+	double sum = 0, exact[8] = { 0 };
+	size_t given = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += parts[i];
+	for (size_t i = 0; i < n; i++) {
+		exact[i] = sum > 0 ? parts[i] / sum * (double)cells : 0;
+		shares[i] = (size_t)exact[i];
+		if (shares[i] == 0 && parts[i] > 0)
+			shares[i] = 1;
+		given += shares[i];
+	}
+	for (; sum > 0 && given < cells; given++)
+		shares[most_owed(exact, shares, n, false)]++;
+	for (; given > cells; given--)
+		shares[most_owed(exact, shares, n, true)]--;
+}

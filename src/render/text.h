@@ -1,0 +1,41 @@
+/* Text for people: tables within a width, wrapped sentences, bars. Everything that is printed
+ * here stays within style.columns and, when style.ascii, within ASCII. */
+#ifndef GUA_RENDER_TEXT_H
+#define GUA_RENDER_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "model/table.h"
+
+struct text_style {
+	size_t columns; /* width of the page */
+	bool ascii; /* no character above 126: blocks have a replacement, names are escaped */
+	bool color; /* escape sequences may be used */
+	bool utc;   /* moments in UTC instead of local time */
+};
+
+/* Appends `text` cut to `columns`, with a mark where it was cut. Returns the columns used. */
+size_t text_add_cut(
+	struct str *out, const char *text, size_t columns, const struct text_style *style);
+/* Appends a paragraph broken at spaces; lines after the first start at column `indent`, and the
+ * first is at column `at` already. Ends with a newline. */
+void text_add_wrapped(struct str *out, const char *text, size_t at, size_t indent,
+	const struct text_style *style);
+/* Appends `text` between the escape sequences of `color` ("1;31"), or plain. */
+void text_add_colored(
+	struct str *out, const char *text, const char *color, const struct text_style *style);
+
+/* A cell as people read it; "-" when unknown. */
+void cell_show(char *dst, size_t cap, const struct column *column, const struct cell *cell,
+	const struct text_style *style);
+/* Appends the table with a heading, indented by two. */
+void text_add_table(struct str *out, const struct table *t, const struct text_style *style);
+
+/* Divides `cells` among n parts by largest remainder, and so that each part that is not 0 gets
+ * at least one where that is possible. */
+void bar_divide(const double *parts, size_t n, size_t cells, size_t *shares);
+
+#endif

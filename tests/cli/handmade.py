@@ -1,0 +1,75 @@
+"""Stores made by hand: src/store/schema.sql and the rows that a test wants, nothing else."""
+import sqlite3
+
+from conftest import ROOT
+
+HOUR = 3600
+ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED = range(4)
+SQUATTING = 3
+TABLES = {60: "1m", 300: "5m", 3600: "1h"}
+
+
+class Store:
+    """One store; moments are unix seconds, times seconds."""
+
+    def __init__(self, path):
+        self.path = path
+        self.db = sqlite3.connect(path)
+        self.db.executescript((ROOT / "src/store/schema.sql").read_text())
+
+    def insert(self, table, **values):
+        names = ", ".join(values)
+        marks = ", ".join("?" * len(values))
+        return self.db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})",
+                               list(values.values())).lastrowid
+
+    def host(self, hostname="lab-a100", machine_id="m1", environment="bare",
+             driver="560.35.05"):
+        return self.insert("host", hostname=hostname, machine_id=machine_id,
+                           environment=environment, driver=driver, first_seen_ms=0,
+                           last_seen_ms=0)
+
+    def run(self, host, started, last_tick, source="nvml", ended=None, interval=30, util=10,
+            mem=100_000_000, graphics=0):
+        return self.insert("run", host=host, version="0.1.0", source=source, boot_id="b",
+                           started_ms=int(started * 1000), last_tick_ms=int(last_tick * 1000),
+                           ended_ms=None if ended is None else int(ended * 1000),
+                           interval_ms=int(interval * 1000), drain_ms=5000,
+                           active_util_pct=util, held_mem_bytes=mem, count_graphics=graphics)
+
+    def card(self, host, index, first_seen, last_seen, uuid=None, status="ok",
+             name="NVIDIA A100-SXM4-80GB", parent="", mig=None):
+        uuid = uuid or f"GPU-{index:08x}-1111-2222-3333-444444444444"
+        return self.insert("gpu", host=host, uuid=uuid, name=name, parent_uuid=parent,
+                           pci="0000:17:00.0", idx=index, mig_index=mig, gpu_instance=mig,
+                           compute_instance=None if mig is None else 0,
+                           mem_total_bytes=85_899_345_920, status=status,
+                           first_seen_ms=int(first_seen * 1000),
+                           last_seen_ms=int(last_seen * 1000))
+
+    def process(self, host, pid, user, command="python train.py", started=None, seen=(0, 0),
+                last_active=None, **labels):
+        return self.insert("process", host=host, run=1, pid=pid, start_ticks=pid,
+                           started_ms=None if started is None else int(started * 1000),
+                           uid=1000, user=user, command=command,
+                           first_seen_ms=int(seen[0] * 1000), last_seen_ms=int(seen[1] * 1000),
+                           last_active_ms=None if last_active is None
+                           else int(last_active * 1000), **labels)
+
+    def usage(self, slot, card, state, seconds, util=0, joules=None, width=60):
+        self.insert(f"usage_{TABLES[width]}", slot=int(slot), gpu=card, state=state,
+                    ms=round(seconds * 1000), util_pct_ms=round(seconds * 1000 * util),
+                    energy_mj=None if joules is None else round(joules * 1000))
+
+    def holding(self, slot, card, process, state, seconds, presence=None, share=0, mem_mb=None,
+                width=60):
+        self.insert(f"holding_{TABLES[width]}", slot=int(slot), gpu=card, process=process,
+                    state=state, ms=round(seconds * 1000),
+                    presence_ms=round((seconds if presence is None else presence) * 1000),
+                    share_ms=round(share * 1000),
+                    mem_peak_kib=None if mem_mb is None else round(mem_mb * 1e6 / 1024))
+
+    def save(self):
+        self.db.commit()
+        self.db.close()
+        return self.path
