@@ -18,6 +18,12 @@
  * the sums and tries again. */
 enum { BUSY_MS = 1000, READ_BUSY_MS = 5000 };
 
+/* The -wal file is folded into the store from 1 MiB on. While somebody reads an older state it
+ * cannot start again from its beginning; from 2 MiB on each tick waits a moment for readers to
+ * end. A transaction that is left open for hours still makes it grow: nothing is lost for it.
+ */
+enum { WAL_FOLD_PAGES = 256, WAL_WAIT_PAGES = 512, WAL_WAIT_MS = 100 };
+
 /* migrations[i] turns version i into version i + 1, in one transaction with its number. */
 static const char *const migrations[] = {
 	schema_sql, /* 0 -> 1: an empty file gets the schema */
@@ -32,14 +38,33 @@ _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_VERSION,
  * most the ticks since the last checkpoint (about 256 pages, minutes) and never damages the
  * file. FULL would be one fsync a tick, for ever, to save those minutes.
  *
- * wal_autocheckpoint and journal_size_limit bound the -wal file: it is folded into the store at
- * 1 MiB and cut back to that when readers kept it longer. */
+ * journal_size_limit cuts the -wal file back when readers made it larger than it should be; see
+ * store_bound_wal(). */
 static const char settings[] = "PRAGMA synchronous = NORMAL;"
-			       "PRAGMA wal_autocheckpoint = 256;"
 			       "PRAGMA journal_size_limit = 1048576;"
 			       "PRAGMA cache_size = -1024;"
 			       "PRAGMA temp_store = MEMORY;"
 			       "PRAGMA foreign_keys = OFF;";
+
+static int count_wal_pages(void *store, sqlite3 *db, const char *name, int pages)
+{
+	struct store *s = store;
+	(void)db;
+	(void)name;
+	s->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+void store_bound_wal(struct store *s)
+{
+	if (s->wal_pages < WAL_FOLD_PAGES)
+		return;
+	bool wait = s->wal_pages >= WAL_WAIT_PAGES;
+	sqlite3_busy_timeout(s->db, wait ? WAL_WAIT_MS : 0);
+	sqlite3_wal_checkpoint_v2(s->db, "main",
+		wait ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	sqlite3_busy_timeout(s->db, BUSY_MS);
+}
 
 void store_disconnect(struct store *s)
 {
@@ -171,6 +196,8 @@ int store_connect(struct store *s, struct err *e)
 	int code = open_writer(&s->db, s->path, e);
 	if (code)
 		store_disconnect(s);
+	else
+		sqlite3_wal_hook(s->db, count_wal_pages, s);
 	return code;
 }
 

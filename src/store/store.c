@@ -65,7 +65,10 @@ int store_commit(struct store *s, struct err *e)
 {
 	if (s->in_batch)
 		return 0;
-	return sql_exec(s->db, "COMMIT") == SQLITE_OK ? 0 : store_abandon(s, "write", e);
+	if (sql_exec(s->db, "COMMIT") != SQLITE_OK)
+		return store_abandon(s, "write", e);
+	store_bound_wal(s);
+	return 0;
 }
 
 int store_begin_batch(struct store *s, struct err *e)

@@ -44,6 +44,7 @@ struct store {
 	sqlite3 *db; /* NULL after a fault that it cannot outlive: opened again when needed */
 	dev_t dev;   /* of the open file: tells when it was deleted or replaced */
 	ino_t ino;
+	int wal_pages; /* in the -wal file after the last commit */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 
 	struct run_info info; /* of the run that was begun */
@@ -69,6 +70,8 @@ struct store {
 /* open.c: makes sure that a checked, migrated connection is open on the file that is at the
  * path now. */
 int store_connect(struct store *s, struct err *e);
+/* Folds the -wal file into the store when it is large; a failure shows at the next write. */
+void store_bound_wal(struct store *s);
 /* Finalizes the statements and closes; the store stays usable. */
 void store_disconnect(struct store *s);
 

@@ -3,7 +3,8 @@
 #ifndef GUA_STORE_SUMS_H
 #define GUA_STORE_SUMS_H
 
-/* clang-format off: one column a line */
+/* One column a line. */
+/* clang-format off */
 #define ADD(column) column " = " column " + excluded." column
 /* Unknown and known is known: NULL only when nothing was ever known. */
 #define ADD_KNOWN(column) \
