@@ -92,3 +92,11 @@ int cmd_default_db(char *path, size_t cap, struct err *e)
 			e, ERR_USAGE, "the path of the store is too long: give --db PATH");
 	return 0;
 }
+
+const char *cmd_nvml_path(const char *option)
+{
+	const char *variable = getenv("GUA_NVML");
+	if (option)
+		return option;
+	return variable && *variable ? variable : NULL;
+}

@@ -35,6 +35,9 @@ int cmd_print(const struct command *self, struct str *out);
 /* The default store: /var/lib/gua/gua.db for root, else $XDG_STATE_HOME/gua/gua.db. */
 int cmd_default_db(char *path, size_t cap, struct err *e);
 
+/* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
+const char *cmd_nvml_path(const char *option);
+
 /* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */
 #define COMMANDS(X) X(report)
 
