@@ -1,0 +1,26 @@
+/* What the two files that read the language share. Private to scenario*.c. */
+#ifndef GUA_SOURCE_SCENARIO_PARSE_H
+#define GUA_SOURCE_SCENARIO_PARSE_H
+
+#include "source/scenario.h"
+#include "source/scenario_words.h"
+
+/* Adds an event at `at_us` of kind `verb` with nothing else set; NULL: failed. The pointer is
+ * valid until the next event. */
+struct scenario_event *scenario_add_event(
+	struct scenario *s, struct words *w, int64_t at_us, enum scenario_verb verb);
+
+/* Adds a fault and the events that turn it on and off; `fault` is copied. */
+int scenario_add_fault(
+	struct scenario *s, struct words *w, int64_t at_us, const struct scenario_fault *fault);
+
+/* Index of the process of that name, or -1. */
+int scenario_find_process(const struct scenario *s, const char *name);
+
+/* The rest of a line behind `at T`. */
+int scenario_parse_verb(struct scenario *s, struct words *w, int64_t at_us);
+
+/* Checks the whole, sorts the events and makes the seats; see scenario_finish.c. */
+int scenario_finish(struct scenario *s, const char *name, struct err *e);
+
+#endif

@@ -1,0 +1,90 @@
+/* The NVML ABI as far as the fake library speaks it: numbers of the real one, declared anew. */
+#ifndef FAKENVML_ABI_H
+#define FAKENVML_ABI_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum code {
+	SUCCESS = 0,
+	UNINITIALIZED = 1,
+	INVALID_ARGUMENT = 2,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	INSUFFICIENT_SIZE = 7,
+	TIMEOUT = 10,
+	FUNCTION_NOT_FOUND = 13,
+	GPU_IS_LOST = 15,
+	VERSION_MISMATCH = 25,
+};
+
+struct abi_utilization {
+	uint32_t gpu, memory;
+};
+struct abi_sample {
+	uint64_t stamp_us;
+	union {
+		double d;
+		uint32_t u;
+		uint64_t u64;
+	} value;
+};
+struct abi_memory {
+	uint64_t total, free, used;
+};
+struct abi_memory_v2 {
+	uint32_t version;
+	uint64_t total, reserved, free, used;
+};
+struct abi_process_sample {
+	uint32_t pid;
+	uint64_t stamp_us;
+	uint32_t sm, mem, enc, dec;
+};
+struct abi_process_use {
+	uint64_t stamp_us;
+	uint32_t pid, sm, mem, enc, dec, jpg, ofa;
+};
+struct abi_processes_use {
+	uint32_t version, count;
+	uint64_t last_seen_us;
+	struct abi_process_use *items;
+};
+struct abi_process_detail {
+	uint32_t pid;
+	uint64_t mem;
+	uint32_t gi, ci;
+	uint64_t protected_mem;
+};
+struct abi_process_details {
+	uint32_t version, mode, count;
+	struct abi_process_detail *items;
+};
+struct abi_pci {
+	char legacy[16];
+	uint32_t domain, bus, device, device_id, subsystem_id;
+	char bus_id[32];
+};
+struct abi_attributes {
+	uint32_t sms, ces, decoders, encoders, jpegs, ofas, gi_slices, ci_slices;
+	uint64_t memory_mb;
+};
+struct abi_event {
+	void *device;
+	uint64_t type, data;
+	uint32_t gi, ci;
+};
+
+static_assert(sizeof(struct abi_sample) == 16, "nvmlSample_t");
+static_assert(sizeof(struct abi_memory_v2) == 40, "nvmlMemory_v2_t");
+static_assert(sizeof(struct abi_process_sample) == 32, "nvmlProcessUtilizationSample_t");
+static_assert(sizeof(struct abi_process_use) == 40, "nvmlProcessUtilizationInfo_v1_t");
+static_assert(sizeof(struct abi_processes_use) == 24, "nvmlProcessesUtilizationInfo_v1_t");
+static_assert(sizeof(struct abi_process_detail) == 32, "nvmlProcessDetail_v1_t");
+static_assert(sizeof(struct abi_process_details) == 24, "nvmlProcessDetailList_v1_t");
+static_assert(sizeof(struct abi_pci) == 68, "nvmlPciInfo_t");
+static_assert(sizeof(struct abi_attributes) == 40, "nvmlDeviceAttributes_t");
+static_assert(sizeof(struct abi_event) == 32, "nvmlEventData_t");
+
+#endif

@@ -1,0 +1,243 @@
+/* The fake library's readings of a card: utilisation, memory, power, MIG, modes. */
+#include "fake.h"
+
+#include <string.h>
+
+#include "exports.h"
+
+/* Physical readings are of whole cards. */
+static bool is_instance(const struct scenario_card *card)
+{
+	return card->parent >= 0;
+}
+
+/* The driver has no utilisation where MIG is on. */
+static bool without_use(const struct scenario_card *card)
+{
+	return card->parent >= 0 || card->has_mig;
+}
+
+static int newest_util(struct play *p, size_t unit)
+{
+	size_t n = play_ring_size(p, unit);
+	return n ? play_ring_at(p, unit, n - 1)->util_pct : 0;
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(void *device, struct abi_utilization *rates)
+{
+	ENTER_DEVICE(device, "%s", "");
+	if (without_use(card))
+		return fake_leave(NOT_SUPPORTED);
+	rates->gpu = (uint32_t)newest_util(f->play, unit);
+	rates->memory = rates->gpu / 2;
+	return fake_leave(SUCCESS);
+}
+
+/* What a sample shows for the sampling types 0 power, 1 use, 2 memory use. */
+static uint32_t sample_value(const struct scenario_card *card, int type, int util_pct)
+{
+	if (type == 0)
+		return (uint32_t)(card->idle_mw +
+				  (card->max_mw - card->idle_mw) * util_pct / 100);
+	return (uint32_t)(type == 1 ? util_pct : util_pct / 2);
+}
+
+EXPORT int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_seen,
+	int *value_type, unsigned *count, struct abi_sample *samples)
+{
+	ENTER_DEVICE(device, "type=%d last=%llu buffer=%u", type, last_seen,
+		samples && count ? *count : 0);
+	if (type < 0 || type > 2 || is_instance(card) || (type > 0 && card->has_mig))
+		return fake_leave(NOT_SUPPORTED);
+	if (!count || !value_type)
+		return fake_leave(INVALID_ARGUMENT);
+	unsigned n = 0, found = 0;
+	for (size_t i = 0; i < play_ring_size(f->play, unit); i++) {
+		const struct play_sample *sample = play_ring_at(f->play, unit, i);
+		if ((uint64_t)sample->wall_us <= last_seen)
+			continue;
+		found++;
+		if (!samples || n == *count)
+			continue;
+		samples[n] = (struct abi_sample){ .stamp_us = (uint64_t)sample->wall_us };
+		samples[n++].value.u = sample_value(card, type, sample->util_pct);
+	}
+	*value_type = 1;
+	*count = samples ? n : found;
+	return fake_leave(found ? SUCCESS : NOT_FOUND);
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct abi_memory *memory)
+{
+	ENTER_DEVICE(device, "%s", "");
+	int64_t used = play_memory_used(f->play, unit) + card->reserved_bytes;
+	memory->total = (uint64_t)card->id.mem_total_bytes;
+	memory->used = (uint64_t)used;
+	memory->free = memory->total - memory->used;
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct abi_memory_v2 *memory)
+{
+	ENTER_DEVICE(device, "version=%#x", memory->version);
+	if (memory->version != 0x02000028)
+		return fake_leave(FUNCTION_NOT_FOUND);
+	memory->total = (uint64_t)card->id.mem_total_bytes;
+	memory->reserved = (uint64_t)card->reserved_bytes;
+	memory->used = (uint64_t)play_memory_used(f->play, unit);
+	memory->free = memory->total - memory->reserved - memory->used;
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *mw)
+{
+	ENTER_DEVICE(device, "%s", "");
+	if (is_instance(card))
+		return fake_leave(NOT_SUPPORTED);
+	*mw = (unsigned)play_power_mw(f->play, unit);
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*mw = (unsigned)card->max_mw;
+	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
+{
+	ENTER_DEVICE(device, "%s", "");
+	if (is_instance(card))
+		return fake_leave(NOT_SUPPORTED);
+	*mj = (unsigned long long)play_energy_mj(f->play, unit);
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
+{
+	ENTER_DEVICE(device, "sensor=%d", sensor);
+	*celsius = 30 + (unsigned)newest_util(f->play, unit) / 2;
+	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetFanSpeed(void *device, unsigned *percent)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*percent = 30 + (unsigned)newest_util(f->play, unit) / 2;
+	bool passive = strstr(card->id.name, "SXM") || is_instance(card);
+	return fake_leave(passive ? NOT_SUPPORTED : SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetClockInfo(void *device, int type, unsigned *mhz)
+{
+	ENTER_DEVICE(device, "type=%d", type);
+	*mhz = type == 2 ? 1593 : newest_util(f->play, unit) > 0 ? 1410 : 210;
+	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetPerformanceState(void *device, int *state)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*state = newest_util(f->play, unit) > 0 ? 0 : 8;
+	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetPersistenceMode(void *device, int *mode)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*mode = 1;
+	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetComputeMode(void *device, int *mode)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*mode = 0;
+	return fake_leave(SUCCESS);
+}
+
+/* ---- MIG ---- */
+
+static bool can_mig(const struct scenario_card *card)
+{
+	static const char *const models[] = { "A100", "A30", "H100", "H200", "B200" };
+	bool can = card->has_mig;
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+		can = can || strstr(card->id.name, models[i]);
+	return can && card->parent < 0;
+}
+
+EXPORT int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
+{
+	ENTER_DEVICE(device, "%s", "");
+	if (!can_mig(card))
+		return fake_leave(NOT_SUPPORTED);
+	*current = *pending = card->has_mig ? 1 : 0;
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*count = can_mig(card) ? SCENARIO_MIG_MAX : 0;
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **mig)
+{
+	ENTER_DEVICE(device, "index=%u", index);
+	if (index >= SCENARIO_MIG_MAX || !mig)
+		return fake_leave(INVALID_ARGUMENT);
+	for (size_t i = f->scenario->n_physical; i < f->scenario->n_cards; i++) {
+		const struct scenario_card *c = &f->scenario->cards[i];
+		if (c->parent != (int)unit || c->id.mig_index != (int)index)
+			continue;
+		*mig = fake_handle(i);
+		return fake_leave(SUCCESS);
+	}
+	return fake_leave(NOT_FOUND);
+}
+
+EXPORT int nvmlDeviceIsMigDeviceHandle(void *device, unsigned *is)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*is = is_instance(card);
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*id = (unsigned)card->id.gpu_instance;
+	return fake_leave(is_instance(card) ? SUCCESS : INVALID_ARGUMENT);
+}
+
+EXPORT int nvmlDeviceGetComputeInstanceId(void *device, unsigned *id)
+{
+	ENTER_DEVICE(device, "%s", "");
+	*id = (unsigned)card->id.compute_instance;
+	return fake_leave(is_instance(card) ? SUCCESS : INVALID_ARGUMENT);
+}
+
+EXPORT int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **parent)
+{
+	ENTER_DEVICE(device, "%s", "");
+	if (!is_instance(card))
+		return fake_leave(INVALID_ARGUMENT);
+	*parent = fake_handle((size_t)card->parent);
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetAttributes_v2(void *device, struct abi_attributes *attributes)
+{
+	ENTER_DEVICE(device, "%s", "");
+	if (!is_instance(card))
+		return fake_leave(NOT_SUPPORTED);
+	*attributes = (struct abi_attributes){ .sms = 14,
+		.ces = 1,
+		.gi_slices = 1,
+		.ci_slices = 1,
+		.memory_mb = (uint64_t)card->id.mem_total_bytes >> 20 };
+	return fake_leave(SUCCESS);
+}

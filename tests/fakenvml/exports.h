@@ -1,0 +1,70 @@
+/* Declares every call that the fake library exports. */
+#ifndef FAKENVML_EXPORTS_H
+#define FAKENVML_EXPORTS_H
+
+#include "abi.h"
+
+struct event_set;
+
+int nvmlInit_v2(void);
+int nvmlInitWithFlags(unsigned flags);
+int nvmlShutdown(void);
+const char *nvmlErrorString(int code);
+int nvmlSystemGetDriverVersion(char *version, unsigned length);
+int nvmlSystemGetNVMLVersion(char *version, unsigned length);
+int nvmlSystemGetCudaDriverVersion(int *version);
+int nvmlSystemGetCudaDriverVersion_v2(int *version);
+int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
+int nvmlDeviceGetIndex(void *device, unsigned *index);
+int nvmlDeviceGetUUID(void *device, char *uuid, unsigned length);
+int nvmlDeviceGetName(void *device, char *name, unsigned length);
+int nvmlDeviceGetSerial(void *device, char *serial, unsigned length);
+int nvmlDeviceGetMinorNumber(void *device, unsigned *minor);
+int nvmlDeviceGetPciInfo_v3(void *device, struct abi_pci *pci);
+int nvmlDeviceGetBrand(void *device, int *brand);
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
+int nvmlDeviceGetUtilizationRates(void *device, struct abi_utilization *rates);
+int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_seen, int *value_type,
+	unsigned *count, struct abi_sample *samples);
+int nvmlDeviceGetMemoryInfo(void *device, struct abi_memory *memory);
+int nvmlDeviceGetMemoryInfo_v2(void *device, struct abi_memory_v2 *memory);
+int nvmlDeviceGetPowerUsage(void *device, unsigned *mw);
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw);
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj);
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
+int nvmlDeviceGetFanSpeed(void *device, unsigned *percent);
+int nvmlDeviceGetClockInfo(void *device, int type, unsigned *mhz);
+int nvmlDeviceGetPerformanceState(void *device, int *state);
+int nvmlDeviceGetPersistenceMode(void *device, int *mode);
+int nvmlDeviceGetComputeMode(void *device, int *mode);
+int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);
+int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count);
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **mig);
+int nvmlDeviceIsMigDeviceHandle(void *device, unsigned *is);
+int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id);
+int nvmlDeviceGetComputeInstanceId(void *device, unsigned *id);
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **parent);
+int nvmlDeviceGetAttributes_v2(void *device, struct abi_attributes *attributes);
+int nvmlDeviceGetRunningProcessDetailList(void *device, struct abi_process_details *list);
+int nvmlDeviceGetConfComputeMemSizeInfo(void *device, void *info);
+int nvmlDeviceGetProcessUtilization(void *device, struct abi_process_sample *samples,
+	unsigned *count, unsigned long long last_seen);
+int nvmlDeviceGetProcessesUtilizationInfo(void *device, struct abi_processes_use *info);
+int nvmlEventSetCreate(struct event_set **set);
+int nvmlEventSetFree(struct event_set *set);
+int nvmlDeviceGetSupportedEventTypes(void *device, unsigned long long *types);
+int nvmlDeviceRegisterEvents(void *device, unsigned long long types, struct event_set *set);
+int nvmlEventSetWait_v2(struct event_set *set, struct abi_event *data, unsigned timeout_ms);
+int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetComputeRunningProcesses_v2(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetGraphicsRunningProcesses(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetGraphicsRunningProcesses_v2(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetMPSComputeRunningProcesses(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetMPSComputeRunningProcesses_v2(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *device, unsigned *count, void *infos);
+
+#endif

@@ -1,0 +1,251 @@
+/* The door of the fake library: scenario, clock, log, faults and handles. */
+#include "fake.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HANDLES_MAX = 65536 };
+#define VIRTUAL_ORIGIN_US (3600LL * 1000000)
+
+struct handle {
+	size_t unit;
+	unsigned life; /* of its card, when it was given */
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct fake fake;
+static bool loaded;
+static int log_fd = -1;
+static struct handle handles[HANDLES_MAX];
+static size_t n_handles, first_valid;
+static unsigned lives[SCENARIO_UNITS_MAX];
+static bool told_lost[SCENARIO_UNITS_MAX];
+static int64_t calls, cpu_ns, entered_ns; /* for FAKENVML_COST */
+static const char *cost_path;
+
+struct fake *fake_state(void)
+{
+	return &fake;
+}
+
+void fake_abort(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	fputs("fakenvml: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	abort();
+}
+
+void fake_sleep_us(int64_t us)
+{
+	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
+	nanosleep(&t, NULL);
+}
+
+static const char *from_environment(const char *name)
+{
+	return getenv(name);
+}
+
+static void open_clock(struct err *e)
+{
+	const char *path = getenv("FAKENVML_CLOCK"), *start = getenv("FAKENVML_START");
+	if (clock_open(&fake.clock, path ? path : "real", 0, e) != 0)
+		fake_abort("FAKENVML_CLOCK: %s", e->text);
+	struct moment now = clock_now(&fake.clock);
+	fake.origin_us = clock_is_virtual(&fake.clock) ? VIRTUAL_ORIGIN_US : now.boot_us;
+	if (start && !clock_is_virtual(&fake.clock))
+		fake.origin_us = now.boot_us - (now.wall_us - (int64_t)(atof(start) * 1e6));
+}
+
+static void load(void)
+{
+	struct err e = { 0 };
+	const char *path = getenv("FAKENVML_SCENARIO"), *log = getenv("FAKENVML_LOG");
+	if (!path)
+		fake_abort("FAKENVML_SCENARIO is not set");
+	open_clock(&e);
+	if (scenario_read(&fake.scenario, path, &e) != 0 ||
+		scenario_resolve(fake.scenario, from_environment, &e) != 0 ||
+		play_open(&fake.play, fake.scenario, clock_is_virtual(&fake.clock), &e) != 0)
+		fake_abort("%s", e.text);
+	if (log)
+		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	cost_path = getenv("FAKENVML_COST");
+	loaded = true;
+}
+
+/* dlclose() gives everything back, so that a program can be checked for leaks. */
+__attribute__((destructor)) static void unload(void)
+{
+	play_close(fake.play);
+	scenario_free(fake.scenario);
+	clock_finish(&fake.clock);
+	if (log_fd >= 0)
+		close(log_fd);
+	FILE *cost = cost_path ? fopen(cost_path, "w") : NULL;
+	if (!cost)
+		return;
+	fprintf(cost, "calls %lld cpu_us %lld\n", (long long)calls, (long long)(cpu_ns / 1000));
+	fclose(cost);
+}
+
+static int64_t thread_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Goes to now; a card that came back after the program knew of its loss begins a new life. */
+static void follow(void)
+{
+	play_follow(fake.play, &fake.clock, fake.origin_us);
+	for (size_t i = 0; i < fake.scenario->n_cards; i++) {
+		int code = 0;
+		if (!told_lost[i] || play_status(fake.play, i, &code) == CARD_STATUS_LOST)
+			continue;
+		told_lost[i] = false;
+		lives[i]++;
+	}
+}
+
+static void log_call(const char *call, int unit, const char *format, va_list args)
+{
+	char line[512];
+	int n = snprintf(line, sizeof(line), "%.6f %s %d ", (double)play_time(fake.play) / 1e6,
+		call, unit);
+	n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, args);
+	n = n < (int)sizeof(line) - 1 ? n : (int)sizeof(line) - 2;
+	line[n++] = '\n';
+	if (write(log_fd, line, (size_t)n) != n)
+		fake_abort("cannot write the log");
+}
+
+/* The call's handle, or the end of the program. */
+static size_t check_handle(const char *call, const void *device)
+{
+	const struct handle *h = device;
+	if (!h)
+		fake_abort("%s was called with a NULL handle", call);
+	if (h < handles || h >= handles + n_handles ||
+		((const char *)device - (const char *)handles) % (long)sizeof(*h) != 0)
+		fake_abort("%s was called with a handle that was never given", call);
+	if (h < handles + first_valid)
+		fake_abort("%s was called with a handle from before nvmlShutdown", call);
+	if (h->life != lives[h->unit])
+		fake_abort("%s was called with a handle from before its card was lost", call);
+	return h->unit;
+}
+
+/* Whether a hanging call is let go from outside. */
+static bool released(void)
+{
+	const char *path = getenv("FAKENVML_RELEASE");
+	return path && access(path, F_OK) == 0;
+}
+
+static void play_slow_and_hang(const char *call, int unit)
+{
+	const struct scenario_fault *slow = play_fault(fake.play, FAULT_SLOW, call, unit);
+	if (slow && clock_is_virtual(&fake.clock)) {
+		clock_advance(&fake.clock, slow->slow_us);
+	} else if (slow) {
+		pthread_mutex_unlock(&mutex);
+		fake_sleep_us(slow->slow_us);
+		pthread_mutex_lock(&mutex);
+	}
+	if (slow)
+		follow();
+	while (play_fault(fake.play, FAULT_HANG, call, unit) && !released()) {
+		pthread_mutex_unlock(&mutex);
+		fake_sleep_us(2000);
+		pthread_mutex_lock(&mutex);
+		follow();
+	}
+}
+
+static void check_missing(const char *call)
+{
+	for (size_t i = 0; i < fake.scenario->n_missing; i++)
+		if (strcmp(fake.scenario->missing[i], call) == 0)
+			fake_abort("%s was called and is missing in this scenario", call);
+}
+
+/* The code that the scenario has for the call, 0: none. */
+static int code_of(enum door door, const char *call, size_t unit)
+{
+	if (door != DOOR_FREE && fake.initialised == 0)
+		return UNINITIALIZED;
+	const struct scenario_fault *fault =
+		play_fault(fake.play, FAULT_FAIL, call, door == DOOR_DEVICE ? (int)unit : -1);
+	if (fault)
+		return fault->code;
+	return door == DOOR_DEVICE ? fake_lost(unit) : 0;
+}
+
+int fake_enter(enum door door, const char *call, const void *device, size_t *unit,
+	const char *log_format, ...)
+{
+	pthread_mutex_lock(&mutex);
+	if (!loaded)
+		load();
+	calls++;
+	entered_ns = cost_path ? thread_ns() : 0;
+	follow();
+	check_missing(call);
+	size_t checked = door == DOOR_DEVICE ? check_handle(call, device) : 0;
+	int card = door == DOOR_DEVICE ? (int)checked : -1;
+	va_list args;
+	va_start(args, log_format);
+	if (log_fd >= 0)
+		log_call(call, card, log_format, args);
+	va_end(args);
+	play_slow_and_hang(call, card);
+	int code = code_of(door, call, checked);
+	if (unit)
+		*unit = checked;
+	return code ? fake_leave(code) : 0;
+}
+
+int fake_leave(int code)
+{
+	if (cost_path)
+		cpu_ns += thread_ns() - entered_ns;
+	pthread_mutex_unlock(&mutex);
+	return code;
+}
+
+int fake_lost(size_t unit)
+{
+	int code = 0;
+	if (play_status(fake.play, unit, &code) != CARD_STATUS_LOST)
+		return 0;
+	told_lost[unit] = true;
+	return code;
+}
+
+void *fake_handle(size_t unit)
+{
+	for (size_t i = n_handles; i-- > first_valid;)
+		if (handles[i].unit == unit && handles[i].life == lives[unit])
+			return &handles[i];
+	if (n_handles == HANDLES_MAX)
+		fake_abort("more than %d handles were asked for", HANDLES_MAX);
+	handles[n_handles] = (struct handle){ unit, lives[unit] };
+	return &handles[n_handles++];
+}
+
+void fake_forget_handles(void)
+{
+	first_valid = n_handles;
+}
