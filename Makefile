@@ -6,14 +6,16 @@
 #   make setup    install the Debian packages that building and testing need
 #   make install  PREFIX=/usr/local DESTDIR=
 #   make format   let clang-format decide
+#   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS (needs clang)
 PREFIX ?= /usr/local
 DESTDIR ?=
+FUZZ_SECONDS ?= 20
 # Shows what a command said only when it failed.
 quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all setup run test install format clean
+.PHONY: all setup run test install format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -45,5 +47,20 @@ install: all
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
+build-fuzz/build.ninja:
+	@$(call quietly,CC=clang meson setup build-fuzz . -Dfuzzers=true $(SANITIZE) -Doptimization=1)
+
+# What libFuzzer finds stays in build-fuzz/found; a crasher belongs into tests/fuzz/corpus.
+fuzz: build-fuzz/build.ninja
+	@ninja -C build-fuzz
+	@for corpus in tests/fuzz/corpus/*; do \
+		name=$$(basename $$corpus); log=build-fuzz/$$name.log; \
+		mkdir -p build-fuzz/found/$$name; \
+		nice build-fuzz/tests/fuzz/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+			-print_final_stats=1 -artifact_prefix=build-fuzz/crash-$$name- \
+			build-fuzz/found/$$name $$corpus >$$log 2>&1 || { tail -60 $$log; exit 1; }; \
+		echo "$$name: $$(sed -n 's/^stat::number_of_executed_units: *//p' $$log) inputs"; \
+	done
+
 clean:
-	rm -rf build build-asan
+	rm -rf build build-asan build-fuzz

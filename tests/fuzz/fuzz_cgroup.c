@@ -1,0 +1,15 @@
+/* /proc/PID/cgroup. */
+#include "fuzz.h"
+
+#include "sample/cgroup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct cgroup_labels labels;
+	cgroup_parse((const char *)data, size, &labels);
+	check_safe(labels.job);
+	check_safe(labels.container);
+	check_safe(labels.pod);
+	check_safe(labels.unit);
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* /proc/PID/cmdline: the command and the kernel that it names. */
+#include "fuzz.h"
+
+#include "model/process.h"
+#include "sample/jupyter.h"
+#include "sample/proc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char comm[] = "comm";
+	const struct proc_stat stat = { comm, sizeof(comm) - 1, 'S', 1 };
+	const char *bytes = (const char *)data;
+	char command[COMMAND_CAP], tiny[4], label[LABEL_CAP];
+	proc_command(command, sizeof(command), bytes, size, &stat);
+	CHECK(command[0] || size >= sizeof(command) / 16);
+	check_safe(command);
+	proc_command(tiny, sizeof(tiny), bytes, size, &stat);
+	check_safe(tiny);
+	bool kernel = jupyter_label(label, sizeof(label), bytes, size);
+	CHECK(kernel == (strncmp(label, "jupyter:", 8) == 0));
+	CHECK(kernel || label[0] == '\0');
+	check_safe(label);
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* A command line, its words separated by newlines. */
+#include "fuzz.h"
+
+#include "base/options.h"
+
+enum { MAX_WORDS = 64 };
+
+struct values {
+	bool flag;
+	const char *text, *choice;
+	struct text_list list;
+	int64_t count, wait_ms;
+	double real;
+};
+
+static const struct option_row table[] = {
+	{ OPTION_FLAG, 'v', "verbose", NULL, "say more", NULL, offsetof(struct values, flag), 0,
+		0, false },
+	{ OPTION_TEXT, 0, "db", "PATH", "the store", NULL, offsetof(struct values, text), 0, 0,
+		false },
+	{ OPTION_LIST, 'a', "add", "X", "one more", NULL, offsetof(struct values, list), 0, 0,
+		false },
+	{ OPTION_COUNT, 'n', "count", "N", "how many", NULL, offsetof(struct values, count), 1,
+		100, false },
+	{ OPTION_DURATION, 0, "wait", "D", "how long", NULL, offsetof(struct values, wait_ms),
+		1000, 8000, false },
+	{ OPTION_REAL, 0, "cost", "X", "price", NULL, offsetof(struct values, real), 0, 0,
+		false },
+	{ OPTION_CHOICE, 0, "format", "F", "form", "text|json", offsetof(struct values, choice),
+		0, 0, false },
+	{ 0 },
+};
+
+static void check_values(const struct values *v)
+{
+	CHECK(v->list.n <= TEXT_LIST_MAX);
+	CHECK(v->count >= 1 && v->count <= 100);
+	CHECK(v->wait_ms >= 1000 && v->wait_ms <= 8000);
+	CHECK(v->real >= 0);
+	CHECK(strcmp(v->choice, "text") == 0 || strcmp(v->choice, "json") == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), name[] = "gua", *argv[MAX_WORDS + 1] = { name };
+	int argc = 1, first = 0;
+	bool help = false;
+	for (char *word = text; word && argc < MAX_WORDS; argc++) {
+		argv[argc] = word;
+		word = strchr(word, '\n');
+		if (word)
+			*word++ = '\0';
+	}
+	struct values v = { .choice = "text", .count = 1, .wait_ms = 1000 };
+	struct err e = { 0 };
+	if (options_parse(table, argc, argv, &v, &first, &help, &e) != 0) {
+		CHECK(e.text[0]);
+		check_safe(e.text);
+	} else {
+		CHECK(help || (first >= 1 && first <= argc));
+		check_values(&v);
+	}
+	free(text);
+	return 0;
+}
