@@ -1,0 +1,248 @@
+/* Rows of sums behind two small hash tables. */
+#include "classify/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROWS = 256, HOUR_SECONDS = 3600 };
+
+/* What the table needs to know of a kind of row. Every kind starts with its int64_t slot. */
+struct row_kind {
+	size_t size;
+	uint64_t (*hash)(const void *row);
+	bool (*same_key)(const void *a, const void *b);
+	void (*add)(void *to, const void *from);
+};
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	h = (h ^ value) * 0x9E3779B97F4A7C15u;
+	return h ^ h >> 29;
+}
+
+/* Sums of which one or both may be unknown (-1): known and unknown is known. */
+static int64_t add_known(int64_t a, int64_t b)
+{
+	if (a < 0 || b < 0)
+		return a < b ? b : a;
+	return a + b;
+}
+
+static uint64_t usage_hash(const void *row)
+{
+	const struct usage_sum *r = row;
+	return mix(mix(mix(1, (uint64_t)r->slot), r->card), (uint64_t)r->state);
+}
+
+static bool usage_same(const void *a, const void *b)
+{
+	const struct usage_sum *x = a, *y = b;
+	return x->slot == y->slot && x->card == y->card && x->state == y->state;
+}
+
+static void usage_add(void *to, const void *from)
+{
+	struct usage_sum *t = to;
+	const struct usage_sum *f = from;
+	t->ms += f->ms;
+	t->util_pct_ms += f->util_pct_ms;
+	t->energy_mj = add_known(t->energy_mj, f->energy_mj);
+}
+
+static uint64_t holding_hash(const void *row)
+{
+	const struct holding_sum *r = row;
+	return mix(
+		mix(mix(mix(1, (uint64_t)r->slot), r->card), r->process), (uint64_t)r->state);
+}
+
+static bool holding_same(const void *a, const void *b)
+{
+	const struct holding_sum *x = a, *y = b;
+	return x->slot == y->slot && x->card == y->card && x->process == y->process &&
+	       x->state == y->state;
+}
+
+static void holding_add(void *to, const void *from)
+{
+	struct holding_sum *t = to;
+	const struct holding_sum *f = from;
+	t->ms += f->ms;
+	t->presence_ms += f->presence_ms;
+	t->share_ms += f->share_ms;
+	t->sm_pct_ms = add_known(t->sm_pct_ms, f->sm_pct_ms);
+	if (f->mem_peak_kib > t->mem_peak_kib)
+		t->mem_peak_kib = f->mem_peak_kib;
+}
+
+static const struct row_kind usage_kind = { sizeof(struct usage_sum), usage_hash, usage_same,
+	usage_add };
+static const struct row_kind holding_kind = { sizeof(struct holding_sum), holding_hash,
+	holding_same, holding_add };
+
+static void *row_at(const struct row_table *t, size_t i)
+{
+	return t->rows + i * t->kind->size;
+}
+
+/* The place of the row with this key, or the empty place where it belongs. */
+static uint32_t *find_place(const struct row_table *t, const void *key)
+{
+	size_t mask = 2 * t->cap - 1;
+	size_t at = t->kind->hash(key) & mask;
+	while (t->place[at] && !t->kind->same_key(row_at(t, t->place[at] - 1), key))
+		at = (at + 1) & mask;
+	return &t->place[at];
+}
+
+/* Finds every row its place again. */
+static void reindex(struct row_table *t)
+{
+	memset(t->place, 0, 2 * t->cap * sizeof(*t->place));
+	for (size_t i = 0; i < t->n; i++)
+		*find_place(t, row_at(t, i)) = (uint32_t)i + 1;
+}
+
+/* `cap` is a power of two. */
+static bool grow(struct row_table *t, size_t cap)
+{
+	char *rows = realloc(t->rows, cap * t->kind->size);
+	if (!rows)
+		return false;
+	t->rows = rows;
+	uint32_t *place = realloc(t->place, 2 * cap * sizeof(*place));
+	if (!place)
+		return false;
+	t->place = place;
+	t->cap = cap;
+	reindex(t);
+	return true;
+}
+
+/* Moves all rows to the hour of their slot. Rows only move down over rows that were read
+ * already, so it works in place. */
+static void fold_into_hours(struct row_table *t)
+{
+	union {
+		struct usage_sum usage;
+		struct holding_sum holding;
+		int64_t slot;
+	} row;
+	size_t n = t->n;
+	t->n = 0;
+	reindex(t);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&row, row_at(t, i), t->kind->size);
+		row.slot -= row.slot % HOUR_SECONDS;
+		uint32_t *place = find_place(t, &row);
+		if (*place) {
+			t->kind->add(row_at(t, *place - 1), &row);
+			continue;
+		}
+		memcpy(row_at(t, t->n), &row, t->kind->size);
+		*place = (uint32_t)++t->n;
+	}
+}
+
+/* Makes room for one more row: grows, folds when at the bound, or fails. */
+static bool make_room(struct row_table *t)
+{
+	if (t->n < t->cap)
+		return true;
+	if (t->cap < LEDGER_MAX_ROWS && grow(t, t->cap * 2))
+		return true;
+	fold_into_hours(t);
+	return t->n < t->cap;
+}
+
+/* The row with the key of `fresh`, which becomes that row when there is none. */
+static void *find_or_add(struct row_table *t, const void *fresh)
+{
+	uint32_t *place = find_place(t, fresh);
+	if (*place)
+		return row_at(t, *place - 1);
+	if (!make_room(t))
+		return NULL;
+	place = find_place(t, fresh);
+	memcpy(row_at(t, t->n), fresh, t->kind->size);
+	*place = (uint32_t)++t->n;
+	return row_at(t, *place - 1);
+}
+
+int ledger_init(struct ledger *l, struct err *e)
+{
+	*l = (struct ledger){
+		.usage.kind = &usage_kind,
+		.holding.kind = &holding_kind,
+		.slot_seconds = SLOT_SECONDS,
+	};
+	if (!grow(&l->usage, FIRST_ROWS) || !grow(&l->holding, FIRST_ROWS)) {
+		ledger_finish(l);
+		return err_set(e, ERR_WORLD, "out of memory");
+	}
+	return 0;
+}
+
+void ledger_finish(struct ledger *l)
+{
+	free(l->usage.rows);
+	free(l->usage.place);
+	free(l->holding.rows);
+	free(l->holding.place);
+	*l = (struct ledger){ 0 };
+}
+
+void ledger_clear(struct ledger *l)
+{
+	l->usage.n = l->holding.n = 0;
+	l->dropped_ms = 0;
+	reindex(&l->usage);
+	reindex(&l->holding);
+}
+
+bool ledger_empty(const struct ledger *l)
+{
+	return l->usage.n == 0 && l->holding.n == 0;
+}
+
+int64_t ledger_slot(const struct ledger *l, int64_t at_ms)
+{
+	int64_t width_ms = l->slot_seconds * 1000;
+	int64_t slot = at_ms / width_ms - (at_ms % width_ms < 0);
+	return slot * l->slot_seconds;
+}
+
+struct usage_sum *ledger_usage(
+	struct ledger *l, int64_t slot, uint32_t card, enum card_state state)
+{
+	struct usage_sum fresh = {
+		.slot = slot, .card = card, .state = state, .energy_mj = -1
+	};
+	return find_or_add(&l->usage, &fresh);
+}
+
+struct holding_sum *ledger_holding(struct ledger *l, int64_t slot, uint32_t card,
+	uint32_t process, enum holder_state state)
+{
+	struct holding_sum fresh = {
+		.slot = slot,
+		.card = card,
+		.process = process,
+		.state = state,
+		.sm_pct_ms = -1,
+		.mem_peak_kib = -1,
+	};
+	return find_or_add(&l->holding, &fresh);
+}
+
+const struct usage_sum *ledger_usage_rows(const struct ledger *l, size_t *n)
+{
+	*n = l->usage.n;
+	return (const struct usage_sum *)(const void *)l->usage.rows;
+}
+
+const struct holding_sum *ledger_holding_rows(const struct ledger *l, size_t *n)
+{
+	*n = l->holding.n;
+	return (const struct holding_sum *)(const void *)l->holding.rows;
+}

@@ -1,0 +1,51 @@
+/* The ledger: sums that are not in the store yet, one row a (slot, card, state) and a (slot,
+ * card, process, state). A tick that could not be written leaves its rows here, bounded: when
+ * there are too many slots they are folded into hours, which keeps every sum and loses only
+ * resolution; what does not fit even then is counted in dropped_ms. */
+#ifndef GUA_CLASSIFY_LEDGER_H
+#define GUA_CLASSIFY_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/tick.h"
+
+#define LEDGER_MAX_ROWS 32768
+
+/* A set of rows with a key, behind open addressing; usage and holding are two of them. */
+struct row_table {
+	const struct row_kind *kind; /* hash, comparison, addition: private to ledger.c */
+	char *rows;		     /* n rows of kind->size bytes */
+	size_t n, cap;
+	uint32_t *place; /* 2 * cap places: number of a row plus one, 0 for none */
+};
+
+struct ledger {
+	struct row_table usage;	  /* of struct usage_sum */
+	struct row_table holding; /* of struct holding_sum */
+	int64_t dropped_ms;	  /* card time that found no room */
+	int64_t slot_seconds; /* width of a slot: SLOT_SECONDS, or an hour for long simulations
+			       */
+};
+
+int ledger_init(struct ledger *l, struct err *e);
+void ledger_finish(struct ledger *l);
+/* Forgets the rows that were stored; keeps the memory. */
+void ledger_clear(struct ledger *l);
+bool ledger_empty(const struct ledger *l);
+
+/* The row for a key, made when it is missing (ms 0, unknowns -1); NULL: no room, and then the
+ * caller's time is to be added to dropped_ms. Valid until the next call. */
+struct usage_sum *ledger_usage(
+	struct ledger *l, int64_t slot, uint32_t card, enum card_state state);
+struct holding_sum *ledger_holding(struct ledger *l, int64_t slot, uint32_t card,
+	uint32_t process, enum holder_state state);
+int64_t ledger_slot(const struct ledger *l, int64_t at_ms);
+
+/* The rows, for the store. */
+const struct usage_sum *ledger_usage_rows(const struct ledger *l, size_t *n);
+const struct holding_sum *ledger_holding_rows(const struct ledger *l, size_t *n);
+
+#endif
