@@ -51,6 +51,7 @@ struct source {
 	size_t n_cards;
 	char driver_version[VERSION_CAP]; /* "" when unknown */
 	char hostname[128];		  /* a simulated source names its own host; else "" */
+	int64_t sample_period_us; /* longest time between two samples; 0: at most a second */
 };
 
 /* What a source is opened with. Strings are borrowed until source_close(). */
@@ -61,6 +62,7 @@ struct source_options {
 	const char *scenario;  /* sim: path of a scenario file; NULL: the built-in lab */
 	const char *root;      /* where /proc and /sys are; "" for the real ones */
 	struct clock *clock;   /* outlives the source */
+	int64_t sample_period_us; /* sim: sample this seldom instead; 0: as the scenario says */
 };
 
 /* Opens the source and does the first scan. ERR_WORLD with one sentence that says why not. */

@@ -1,0 +1,246 @@
+/* A table of process lives with pidfds. */
+#include "sample/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+enum { FIRST_PLACES = 64, FIRST_USERS = 16 };
+
+static size_t hash_size(const struct lives *l)
+{
+	return 2 * l->cap;
+}
+
+static bool is_live(const struct lives *l, uint32_t i)
+{
+	return l->lives[i].used && l->entries[i].ended_ms < 0;
+}
+
+static uint32_t *find_place(const struct lives *l, uint32_t pid)
+{
+	size_t at = pid * 2654435761u & (hash_size(l) - 1);
+	while (l->by_pid[at] && l->entries[l->by_pid[at] - 1].id.pid != pid)
+		at = (at + 1) & (hash_size(l) - 1);
+	return &l->by_pid[at];
+}
+
+/* Only lives that go on are found by their pid. */
+static void reindex(struct lives *l)
+{
+	memset(l->by_pid, 0, hash_size(l) * sizeof(*l->by_pid));
+	for (uint32_t i = 0; i < l->n; i++)
+		if (is_live(l, i))
+			*find_place(l, l->entries[i].id.pid) = i + 1;
+}
+
+static bool grow(struct lives *l, size_t cap)
+{
+	struct process_entry *entries = realloc(l->entries, cap * sizeof(*entries));
+	if (entries)
+		l->entries = entries;
+	struct life *lives = realloc(l->lives, cap * sizeof(*lives));
+	if (lives)
+		l->lives = lives;
+	uint32_t *by_pid = realloc(l->by_pid, 2 * cap * sizeof(*by_pid));
+	if (by_pid)
+		l->by_pid = by_pid;
+	if (!entries || !lives || !by_pid)
+		return false;
+	l->cap = cap;
+	reindex(l);
+	return true;
+}
+
+int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e)
+{
+	*l = (struct lives){ .owners = owners, .pidfds = pidfds };
+	l->users = calloc(FIRST_USERS, sizeof(*l->users));
+	l->cap_users = FIRST_USERS;
+	if (!l->users || !grow(l, FIRST_PLACES)) {
+		lives_finish(l);
+		return err_set(e, ERR_WORLD, "out of memory");
+	}
+	return 0;
+}
+
+static void close_pidfd(struct life *life)
+{
+	if (life->pidfd >= 0)
+		close(life->pidfd);
+	life->pidfd = -1;
+}
+
+void lives_finish(struct lives *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->lives[i].used)
+			close_pidfd(&l->lives[i]);
+	free(l->entries);
+	free(l->lives);
+	free(l->by_pid);
+	free(l->users);
+	*l = (struct lives){ 0 };
+}
+
+/* The number of a name; a new name gets the next one. Out of memory: all new names share one
+ * number, which is wrong only in who leads whom. */
+static uint32_t user_number(struct lives *l, const char *name)
+{
+	for (size_t i = 0; i < l->n_users; i++)
+		if (strcmp(l->users[i], name) == 0)
+			return (uint32_t)i;
+	if (l->n_users == l->cap_users) {
+		void *users = realloc(l->users, 2 * l->cap_users * sizeof(*l->users));
+		if (!users)
+			return UINT32_MAX;
+		l->users = users;
+		l->cap_users *= 2;
+	}
+	text_copy(l->users[l->n_users], USER_CAP, name);
+	return (uint32_t)l->n_users++;
+}
+
+static void describe(
+	struct lives *l, struct source *source, uint32_t pid, struct process_id *id)
+{
+	memset(id, 0, sizeof(*id));
+	bool there = source->ops->describe ? source->ops->describe(source, pid, id)
+					   : owners_describe(l->owners, pid, id);
+	id->pid = pid;
+	if (there)
+		return;
+	id->start_ticks = 0;
+	id->started_ms = -1;
+	id->uid = -1;
+	text_copy(id->user, sizeof(id->user), "_dead");
+}
+
+static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t pid)
+{
+	if (!source->ops->describe)
+		return owners_start_ticks(l->owners, pid);
+	struct process_id id = { 0 };
+	return source->ops->describe(source, pid, &id) ? id.start_ticks : 0;
+}
+
+static void end_life(struct lives *l, uint32_t i, int64_t now_ms)
+{
+	int64_t exited_ms = l->lives[i].exited_ms;
+	l->entries[i].ended_ms = exited_ms >= 0 ? exited_ms : now_ms;
+	l->entries[i].last_seen_ms = l->entries[i].ended_ms;
+	l->entries[i].dirty = true;
+	close_pidfd(&l->lives[i]);
+	reindex(l);
+}
+
+/* A pidfd is readable once its process has ended. */
+static bool pidfd_ended(int pidfd)
+{
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+	return poll(&fd, 1, 0) > 0;
+}
+
+void lives_exited(struct lives *l, uint32_t i, int64_t now_ms)
+{
+	l->lives[i].exited_ms = now_ms;
+	close_pidfd(&l->lives[i]);
+}
+
+/* Whether the life goes on; ends it if not. After its exit the start time decides: a zombie is
+ * still the same life, and the driver may still list it. */
+static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t now_ms)
+{
+	struct life *life = &l->lives[i];
+	if (life->pidfd >= 0 && !pidfd_ended(life->pidfd))
+		return true;
+	if (life->pidfd >= 0)
+		lives_exited(l, i, now_ms);
+	const struct process_id *id = &l->entries[i].id;
+	if (start_ticks_now(l, source, id->pid) == id->start_ticks)
+		return true;
+	end_life(l, i, now_ms);
+	return false;
+}
+
+void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (!is_live(l, i) || l->entries[i].last_seen_ms == now_ms)
+			continue;
+		/* What is not in /proc lives as long as the driver lists it. */
+		if (l->entries[i].id.start_ticks == 0)
+			end_life(l, i, now_ms);
+		else
+			goes_on(l, source, i, now_ms);
+	}
+}
+
+/* A free place, or one more; LIFE_NONE when there is no memory. */
+static uint32_t take_place(struct lives *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (!l->lives[i].used)
+			return i;
+	if (l->n == l->cap && !grow(l, l->cap * 2))
+		return LIFE_NONE;
+	return (uint32_t)l->n++;
+}
+
+static uint32_t begin_life(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms)
+{
+	uint32_t i = take_place(l);
+	if (i == LIFE_NONE)
+		return i;
+	struct process_entry *entry = &l->entries[i];
+	*entry = (struct process_entry){
+		.first_seen_ms = now_ms,
+		.last_seen_ms = now_ms,
+		.last_active_ms = -1,
+		.ended_ms = -1,
+		.dirty = true,
+	};
+	/* The pidfd first: whatever is described after it belongs to the life that it names, or
+	 * the check at the next look will see it ended. */
+	int pidfd = l->pidfds ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+	describe(l, source, pid, &entry->id);
+	if (entry->id.start_ticks == 0 && pidfd >= 0) {
+		close(pidfd);
+		pidfd = -1;
+	}
+	l->lives[i] = (struct life){ true, pidfd, user_number(l, entry->id.user), -1 };
+	*find_place(l, pid) = i + 1;
+	return i;
+}
+
+uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms)
+{
+	uint32_t place = *find_place(l, pid);
+	if (place && goes_on(l, source, place - 1, now_ms)) {
+		l->entries[place - 1].last_seen_ms = now_ms;
+		return place - 1;
+	}
+	return begin_life(l, source, pid, now_ms);
+}
+
+size_t lives_poll_set(const struct lives *l, struct pollfd *fds, uint32_t *places, size_t max)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < l->n && n < max; i++) {
+		if (!is_live(l, i) || l->lives[i].pidfd < 0)
+			continue;
+		fds[n] = (struct pollfd){ .fd = l->lives[i].pidfd, .events = POLLIN };
+		places[n++] = i;
+	}
+	return n;
+}
+
+void lives_forget_ended(struct lives *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->lives[i].used && l->entries[i].ended_ms >= 0)
+			l->lives[i].used = false;
+}

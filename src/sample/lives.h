@@ -1,0 +1,58 @@
+/* The lives of processes that hold cards: (pid, start time, boot), each described once, at
+ * first sight. A pidfd, or where there is none the start time, guards against a pid that is
+ * used again. A life keeps its place in entries[] until it has ended and is stored; then the
+ * place is used again. */
+#ifndef GUA_SAMPLE_LIVES_H
+#define GUA_SAMPLE_LIVES_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/tick.h"
+#include "sample/owner.h"
+#include "source/source.h"
+
+#define LIFE_NONE UINT32_MAX
+
+/* What a life needs besides its entry. */
+struct life {
+	bool used;	   /* the place is taken */
+	int pidfd;	   /* or -1 */
+	uint32_t user;	   /* number of the identity: same name, same number */
+	int64_t exited_ms; /* its pidfd told, or -1; a zombie may go on holding memory */
+};
+
+struct lives {
+	struct owners *owners; /* borrowed; NULL: the source describes processes itself */
+	bool pidfds;	       /* pids are of this host: take pidfds */
+	struct process_entry *entries;
+	struct life *lives;
+	size_t n, cap;
+	uint32_t *by_pid; /* hash: place plus one */
+	char (*users)[USER_CAP];
+	size_t n_users, cap_users;
+};
+
+int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e);
+void lives_finish(struct lives *l);
+
+/* The life of `pid` now, made and described when it is new; ends an earlier life of the same
+ * pid. LIFE_NONE: out of memory. */
+uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms);
+
+/* After all cards were looked at: ends the lives that are gone. */
+void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
+
+/* The pidfd of life `i` is ready: the process has exited. */
+void lives_exited(struct lives *l, uint32_t i, int64_t now_ms);
+
+/* The pidfds of lives that go on, for poll(2); places[] tells whose. Returns how many. */
+size_t lives_poll_set(const struct lives *l, struct pollfd *fds, uint32_t *places, size_t max);
+
+/* Frees the places of lives that have ended; call after all was stored. */
+void lives_forget_ended(struct lives *l);
+
+#endif
