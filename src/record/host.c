@@ -1,0 +1,62 @@
+/* Host name, machine id, and whether this is a container. */
+#include "record/host.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+/* Reads a small file below root; "" when it is not there. */
+static void read_text(char *dst, size_t cap, const char *root, const char *path)
+{
+	char full[PATH_MAX];
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	ssize_t n = file_read_at(AT_FDCWD, full, dst, cap);
+	dst[n < 0 ? 0 : n] = '\0';
+}
+
+/* Marks in the first process' cgroup path, and the environment that they tell. */
+static const struct mark {
+	const char *text, *environment;
+} marks[] = {
+	{ "kubepods", "k8s" },
+	{ "docker", "docker" },
+	{ "libpod", "podman" },
+	{ "lxc", "lxc" },
+	{ "containerd", "containerd" },
+};
+
+static const char *environment_of(const char *root)
+{
+	char cgroup[8192], path[PATH_MAX];
+	read_text(cgroup, sizeof(cgroup), root, "/proc/1/cgroup");
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (strstr(cgroup, marks[i].text))
+			return marks[i].environment;
+	/* With a cgroup namespace the path says nothing; the engines leave a file. */
+	snprintf(path, sizeof(path), "%s/.dockerenv", root);
+	if (access(path, F_OK) == 0)
+		return "docker";
+	snprintf(path, sizeof(path), "%s/run/.containerenv", root);
+	return access(path, F_OK) == 0 ? "podman" : "bare";
+}
+
+void host_describe(struct run_info *info, const char *root, const char *name)
+{
+	char raw[128] = "";
+	if (*name)
+		text_copy(raw, sizeof(raw), name);
+	else if (gethostname(raw, sizeof(raw) - 1) != 0)
+		text_copy(raw, sizeof(raw), "localhost");
+	text_escape(info->hostname, sizeof(info->hostname), raw, strlen(raw));
+	read_text(raw, sizeof(raw), root, "/etc/machine-id");
+	raw[strcspn(raw, "\n")] = '\0';
+	text_escape(info->machine_id, sizeof(info->machine_id), raw, strlen(raw));
+	/* A source that names its own host invents it: it has no environment of ours. */
+	const char *environment = *name ? "simulated" : environment_of(root);
+	text_copy(info->environment, sizeof(info->environment), environment);
+}

@@ -1,0 +1,9 @@
+/* The service manager's protocol (sd_notify(3)), by hand: a datagram to $NOTIFY_SOCKET. */
+#ifndef GUA_RECORD_NOTIFY_H
+#define GUA_RECORD_NOTIFY_H
+
+/* Sends `state` ("READY=1", "WATCHDOG=1" ...) to the socket at `path`; a path of NULL, or a
+ * socket that does not answer, is no error. */
+void notify_send(const char *path, const char *state);
+
+#endif

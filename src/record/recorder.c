@@ -1,0 +1,423 @@
+/* The loop of the recorder: when to drain, when to tick, and what to do when the world fails.
+ */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "record/host.h"
+#include "record/lock.h"
+#include "record/watch.h"
+#include "sample/owner.h"
+#include "sample/worker.h"
+
+/* Wall and boot clock move together; a difference above this is a step. */
+#define STEP_US 50000
+/* A suspend shorter than this is not worth an event. */
+#define SUSPEND_US 1000000
+/* Cards are looked for this often when all is well. */
+#define RESCAN_US (600 * 1000000LL)
+/* Slots that one tick may move to coarser tables. */
+#define COMPACT_SLOTS 10
+enum { MAX_POLL = 1024 };
+
+struct recorder {
+	const struct recorder_options *o;
+	struct clock *clock;
+	struct store *store;
+	struct worker *worker;
+	struct owners *owners;
+	struct watch watch;
+	bool opened;	      /* the source is open */
+	bool run_begun;	      /* the store has this run's row */
+	int64_t wall_less_us; /* wall minus boot clock, as reckoned now */
+	int64_t suspended_us; /* boot minus monotonic clock */
+	int64_t start_us;     /* boot time of the opening look: ticks are multiples from here */
+	int64_t drained_us;   /* boot time of the last drain */
+	int64_t next_tick_us;
+	int64_t next_scan_us;
+	int64_t ticks;
+	struct fault driver_fault, store_fault, compact_fault;
+	struct pollfd fds[MAX_POLL];
+	uint32_t places[MAX_POLL]; /* whose pidfd fds[1 + i] is */
+};
+
+static int64_t now_ms(struct recorder *r)
+{
+	return clock_now(r->clock).wall_us / 1000;
+}
+
+static int64_t card_seen(void *context, const char *uuid)
+{
+	struct recorder *r = context;
+	return store_card_seen(r->store, uuid);
+}
+
+/* The driver as a whole failed: says so once, and nothing is observed. */
+static void driver_failed(struct recorder *r, const struct err *e)
+{
+	int64_t now = now_ms(r);
+	if (fault_raise(&r->driver_fault, now, "%s", e->text))
+		watch_event(&r->watch, now, EVENT_DRIVER_DOWN, -1, 0, "%s", e->text);
+	watch_blind(&r->watch, now);
+}
+
+static void driver_works(struct recorder *r)
+{
+	int64_t now = now_ms(r);
+	if (fault_clear(&r->driver_fault, now))
+		watch_event(&r->watch, now, EVENT_DRIVER_UP, -1, 0, "the driver answers again");
+}
+
+/* Runs one job of the source. NULL: it failed, and that is taken care of. */
+static struct source *ask(struct recorder *r, enum worker_job job)
+{
+	struct err e = { 0 };
+	struct source *s = NULL;
+	if (worker_run(r->worker, job, &e) == 0)
+		s = worker_source(r->worker);
+	if (!s)
+		driver_failed(r, &e);
+	return s;
+}
+
+/* Notices clock steps and suspends; true: what was drained cannot be placed in time. */
+static bool clock_stepped(struct recorder *r)
+{
+	struct moment m = clock_now(r->clock);
+	int64_t suspended_us = m.boot_us - m.mono_us;
+	if (suspended_us - r->suspended_us > SUSPEND_US) {
+		int64_t ms = (suspended_us - r->suspended_us) / 1000;
+		log_notice("the host was suspended for %.1f s", (double)ms / 1000);
+		watch_event(&r->watch, m.wall_us / 1000, EVENT_SUSPEND, -1, ms,
+			"suspended for %.1f s", (double)ms / 1000);
+	}
+	r->suspended_us = suspended_us;
+	int64_t step_us = m.wall_us - m.boot_us - r->wall_less_us;
+	if (step_us < STEP_US && step_us > -STEP_US)
+		return false;
+	int64_t old_now_ms = (m.boot_us + r->wall_less_us) / 1000;
+	log_notice("the clock was set %+.3f s; the time since the last reading is not observed",
+		(double)step_us / 1e6);
+	watch_event(&r->watch, m.wall_us / 1000, EVENT_CLOCK_STEP, -1, step_us / 1000,
+		"clock set %+.3f s", (double)step_us / 1e6);
+	watch_clock_step(&r->watch, old_now_ms, m.wall_us / 1000);
+	r->wall_less_us = m.wall_us - m.boot_us;
+	return true;
+}
+
+static void drain(struct recorder *r)
+{
+	struct source *s = ask(r, JOB_DRAIN);
+	if (s) {
+		driver_works(r);
+		if (!clock_stepped(r))
+			watch_drain(&r->watch, s, now_ms(r));
+	}
+	r->drained_us = clock_now(r->clock).boot_us;
+}
+
+static bool look(struct recorder *r)
+{
+	struct err e = { 0 };
+	struct source *s = ask(r, JOB_LOOK);
+	if (!s)
+		return false;
+	driver_works(r);
+	clock_stepped(r);
+	if (watch_cards(&r->watch, s, now_ms(r), card_seen, r, &e) ||
+		watch_look(&r->watch, s, now_ms(r), &e)) {
+		driver_failed(r, &e);
+		return false;
+	}
+	return true;
+}
+
+static bool something_is_wrong(const struct recorder *r)
+{
+	if (r->driver_fault.on)
+		return true;
+	for (size_t i = 0; i < r->watch.n_cards; i++)
+		if (r->watch.entries[i].status != CARD_STATUS_OK)
+			return true;
+	return false;
+}
+
+/* Looks for cards again when it is time: soon while something is wrong, seldom otherwise.
+ * Returns whether it did. */
+static bool rescan(struct recorder *r)
+{
+	int64_t boot_us = clock_now(r->clock).boot_us;
+	int64_t soon_us = boot_us + r->o->retry_ms * 1000;
+	if (something_is_wrong(r) && r->next_scan_us > soon_us)
+		r->next_scan_us = soon_us;
+	if (boot_us < r->next_scan_us)
+		return false;
+	r->next_scan_us = boot_us + RESCAN_US;
+	return ask(r, JOB_SCAN) != NULL;
+}
+
+static void report_store_fault(struct recorder *r, const struct err *e)
+{
+	int64_t now = now_ms(r);
+	if (fault_raise(&r->store_fault, now, "%s; keeping what fits in memory until it works",
+		    e->text))
+		watch_event(&r->watch, now, EVENT_STORE_FAULT, -1, 0, "%s", e->text);
+}
+
+static void compact(struct recorder *r)
+{
+	struct err e = { 0 };
+	bool more = false;
+	if (store_compact(r->store, now_ms(r), &r->o->keep, COMPACT_SLOTS, &more, &e))
+		fault_raise(&r->compact_fault, now_ms(r), "compaction: %s", e.text);
+	else
+		fault_clear(&r->compact_fault, now_ms(r));
+}
+
+/* Hands all sums to the store; what it does not take stays in the ledger. */
+static int commit(struct recorder *r, struct err *e)
+{
+	struct tick t;
+	int64_t dropped_ms = r->watch.ledger.dropped_ms;
+	int rc = watch_tick(&r->watch, &t, now_ms(r), e);
+	if (!rc)
+		rc = store_write_tick(r->store, &t, e);
+	if (rc) {
+		report_store_fault(r, e);
+		return rc;
+	}
+	watch_stored(&r->watch);
+	if (fault_clear(&r->store_fault, now_ms(r)) && dropped_ms > 0)
+		watch_event(&r->watch, now_ms(r), EVENT_STORE_FAULT, -1, dropped_ms,
+			"%.1f GPU-seconds found no room in memory and are lost",
+			(double)dropped_ms / 1000);
+	compact(r);
+	return 0;
+}
+
+static const struct fault *fault_at(const struct recorder *r, size_t i)
+{
+	const struct fault *const fixed[] = { &r->driver_fault, &r->store_fault,
+		&r->compact_fault };
+	size_t n_fixed = sizeof(fixed) / sizeof(fixed[0]);
+	if (i < n_fixed)
+		return fixed[i];
+	return i - n_fixed < r->watch.n_cards ? &r->watch.cards[i - n_fixed].fault : NULL;
+}
+
+/* Leaves the faults in force where `gua status` reads them. */
+static void publish_faults(struct recorder *r)
+{
+	const struct fault *faults[LOCK_MAX_FAULTS];
+	size_t n = 0;
+	const struct fault *f;
+	for (size_t i = 0; (f = fault_at(r, i)) && n < LOCK_MAX_FAULTS; i++)
+		if (f->on)
+			faults[n++] = f;
+	lock_publish(r->o->lock_fd, faults, n);
+}
+
+static void log_tick(struct recorder *r)
+{
+	size_t ok = 0, holders = 0;
+	for (size_t i = 0; i < r->watch.n_cards; i++) {
+		ok += r->watch.entries[i].status == CARD_STATUS_OK;
+		holders += r->watch.cards[i].n_holders;
+	}
+	log_notice(
+		"tick %lld: %zu of %zu cards read, %zu holders, %zu usage and %zu holding sums",
+		(long long)r->ticks, ok, r->watch.n_cards, holders, r->watch.ledger.usage.n,
+		r->watch.ledger.holding.n);
+}
+
+static void tick(struct recorder *r)
+{
+	struct err e = { 0 };
+	drain(r);
+	if (rescan(r) || !r->driver_fault.on)
+		look(r);
+	r->ticks++;
+	if (r->o->verbose)
+		log_tick(r);
+	commit(r, &e);
+	publish_faults(r);
+}
+
+/* The next multiple of the interval after now: a tick that was missed is not caught up. */
+static void schedule_tick(struct recorder *r)
+{
+	int64_t interval_us = r->o->interval_ms * 1000;
+	int64_t past_us = clock_now(r->clock).boot_us - r->start_us;
+	r->next_tick_us = r->start_us + (past_us / interval_us + 1) * interval_us;
+}
+
+/* Waits for the next drain or tick, and meanwhile for ends of processes; true: told to stop. */
+static bool wait_for_work(struct recorder *r, int64_t until_us)
+{
+	for (;;) {
+		r->fds[0] = (struct pollfd){ .fd = r->o->stop_fd, .events = POLLIN };
+		size_t n = lives_poll_set(&r->watch.lives, r->fds + 1, r->places, MAX_POLL - 1);
+		int ready = clock_wait(r->clock, until_us, r->fds, (unsigned)n + 1);
+		if (ready == 0)
+			return false;
+		if (ready > 0 && r->fds[0].revents)
+			return true;
+		int64_t now = now_ms(r);
+		for (size_t i = 0; ready > 0 && i < n; i++)
+			if (r->fds[1 + i].revents)
+				watch_exited(&r->watch, r->places[i], now);
+	}
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Drains and ticks until done (true) or told to stop (false). */
+static bool loop(struct recorder *r)
+{
+	while (r->o->max_ticks == 0 || r->ticks < r->o->max_ticks) {
+		int64_t next_drain_us = r->drained_us + r->o->drain_ms * 1000;
+		if (wait_for_work(r, min64(next_drain_us, r->next_tick_us)))
+			return false;
+		if (r->o->alive)
+			r->o->alive(r->o->context);
+		if (clock_now(r->clock).boot_us >= r->next_tick_us) {
+			tick(r);
+			schedule_tick(r);
+		} else {
+			drain(r);
+		}
+	}
+	return true;
+}
+
+/* Opens the source, trying again while the recorder may wait for a driver. 1: told to stop. */
+static int open_source(struct recorder *r, struct err *e)
+{
+	struct fault waiting = { 0 };
+	for (;;) {
+		int rc = worker_run(r->worker, JOB_OPEN, e);
+		if (rc == 0) {
+			fault_clear(&waiting, now_ms(r));
+			return 0;
+		}
+		if (!r->o->wait_for_driver || rc == ERR_USAGE)
+			return rc;
+		const struct fault *faults[] = { &waiting };
+		if (fault_raise(&waiting, now_ms(r), "%s; trying again every %lld s", e->text,
+			    (long long)(r->o->retry_ms / 1000)))
+			lock_publish(r->o->lock_fd, faults, 1);
+		if (r->o->alive)
+			r->o->alive(r->o->context);
+		int64_t until_us = clock_now(r->clock).boot_us + r->o->retry_ms * 1000;
+		if (wait_for_work(r, until_us))
+			return 1;
+	}
+}
+
+static int begin_run(struct recorder *r, struct err *e)
+{
+	struct source *s = worker_source(r->worker);
+	struct run_info info = {
+		.started_ms = now_ms(r),
+		.interval_ms = r->o->interval_ms,
+		.drain_ms = r->o->drain_ms,
+		.rules = r->o->rules,
+	};
+	host_describe(&info, r->o->source.root, s->hostname);
+	text_copy(info.driver, sizeof(info.driver), s->driver_version);
+	text_copy(info.source, sizeof(info.source), s->ops->name);
+	text_copy(info.boot_id, sizeof(info.boot_id), owners_boot_id(r->owners));
+	return store_begin_run(r->store, &info, e);
+}
+
+/* The opening look: cards, holders, and what the driver's ring still holds of the last seconds.
+ */
+static int open_run(struct recorder *r, struct err *e)
+{
+	struct moment m = clock_now(r->clock);
+	r->wall_less_us = m.wall_us - m.boot_us;
+	r->suspended_us = m.boot_us - m.mono_us;
+	r->start_us = r->drained_us = m.boot_us;
+	r->next_scan_us = m.boot_us + RESCAN_US;
+	schedule_tick(r);
+	int rc = begin_run(r, e);
+	if (rc)
+		return rc;
+	r->run_begun = true;
+	if (!look(r))
+		return err_set(e, ERR_WORLD, "%s", r->driver_fault.text);
+	drain(r);
+	rc = commit(r, e);
+	publish_faults(r);
+	return rc;
+}
+
+/* The last sums: what was drained, the samples that are still running, and the last activity of
+ * everybody who still holds. */
+static void close_run(struct recorder *r, const char *how)
+{
+	struct err e = { 0 };
+	if (!r->run_begun)
+		return;
+	if (!r->driver_fault.on)
+		drain(r);
+	watch_flush(&r->watch, now_ms(r));
+	for (size_t i = 0; i < r->watch.lives.n; i++)
+		r->watch.lives.entries[i].dirty |= r->watch.lives.lives[i].used;
+	commit(r, &e);
+	if (store_end_run(r->store, now_ms(r), how, &e))
+		log_error("%s", e.text);
+}
+
+static int prepare(struct recorder *r, struct err *e)
+{
+	const struct recorder_options *o = r->o;
+	bool own_host = o->source.root[0] == '\0' && strcmp(o->source.name, "sim") != 0;
+	int rc = store_open(&r->store, o->db, e);
+	if (!rc)
+		rc = owners_open(&r->owners, o->source.root, e);
+	if (!rc)
+		rc = watch_init(&r->watch, &o->rules, o->drain_ms, r->owners, own_host, e);
+	if (!rc)
+		rc = worker_new(&r->worker, &o->source, o->deadline_ms, e);
+	if (!rc && o->slot_seconds)
+		r->watch.ledger.slot_seconds = o->slot_seconds;
+	return rc;
+}
+
+int recorder_run(const struct recorder_options *o, struct err *e)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	if (!r)
+		return err_set(e, ERR_WORLD, "out of memory");
+	r->o = o;
+	r->clock = o->source.clock;
+	int rc = prepare(r, e);
+	if (!rc)
+		rc = open_source(r, e);
+	if (!rc)
+		rc = open_run(r, e);
+	const char *how = "failed";
+	if (!rc) {
+		if (o->ready)
+			o->ready(o->context);
+		how = o->once || loop(r) ? "finished" : "stopped";
+	}
+	close_run(r, how);
+	worker_free(r->worker);
+	watch_finish(&r->watch);
+	owners_close(r->owners);
+	store_close(r->store);
+	free(r);
+	return rc == 1 ? 0 : rc;
+}

@@ -1,0 +1,81 @@
+/* What the recorder knows between two ticks: the cards, who holds them, their accounts, and the
+ * sums and events that wait for the store. No clock, no store and no driver call in here: it is
+ * told the time and given the source's readings. */
+#ifndef GUA_RECORD_WATCH_H
+#define GUA_RECORD_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "classify/account.h"
+#include "classify/ledger.h"
+#include "model/tick.h"
+#include "sample/lives.h"
+#include "source/source.h"
+
+#define WATCH_MAX_EVENTS 256
+
+/* One card: its account and its holders. */
+struct watched {
+	struct account account;
+	struct holder *holders;
+	size_t n_holders, cap_holders;
+	struct fault fault;	  /* lost, asleep, denied */
+	enum util_kind util_kind; /* of the last drain */
+	int64_t unobserved_ms;	  /* of the account, at the last tick: growth is a gap */
+};
+
+struct watch {
+	struct rules rules;
+	int64_t drain_ms; /* for how long a polled reading may account */
+	struct lives lives;
+	struct ledger ledger;
+	struct watched *cards;	    /* same order as the source's cards */
+	struct card_entry *entries; /* the same cards for the store */
+	size_t n_cards, cap_cards;
+	struct event events[WATCH_MAX_EVENTS];
+	size_t n_events;
+	struct holder_now *now; /* filled by watch_tick() */
+	size_t cap_now;
+};
+
+int watch_init(struct watch *w, const struct rules *rules, int64_t drain_ms,
+	struct owners *owners, bool pidfds, struct err *e);
+void watch_finish(struct watch *w);
+
+/* Up to where the store has accounted a card already, or -1. */
+typedef int64_t (*watch_seen)(void *context, const char *uuid);
+
+/* Takes in cards that are new in the source and status changes of all. A card that was
+ * accounted until a moment ago goes on from there. */
+int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
+	void *context, struct err *e);
+
+/* Accounts a drain of every card. */
+void watch_drain(struct watch *w, const struct source *s, int64_t now_ms);
+
+/* Accounts up to now and takes the new process lists in. */
+int watch_look(struct watch *w, struct source *s, int64_t now_ms, struct err *e);
+
+/* The driver gave nothing: all time up to now is unobserved. */
+void watch_blind(struct watch *w, int64_t now_ms);
+/* Accounts up to now with the last samples: before the recorder ends. */
+void watch_flush(struct watch *w, int64_t now_ms);
+/* The wall clock jumped: time up to `old_now_ms` in the old reckoning is unobserved, and
+ * accounts go on at `new_now_ms`. */
+void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms);
+
+void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card, int64_t value,
+	const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* Life `i` has ended: its holders count until now. */
+void watch_exited(struct watch *w, uint32_t i, int64_t now_ms);
+
+/* Fills a tick with all that waits; watch_stored() after it was written. */
+int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);
+void watch_stored(struct watch *w);
+
+#endif
