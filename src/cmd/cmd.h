@@ -39,7 +39,13 @@ int cmd_default_db(char *path, size_t cap, struct err *e);
 const char *cmd_nvml_path(const char *option);
 
 /* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */
-#define COMMANDS(X) X(report)
+#define COMMANDS(X)                                                                            \
+	X(demo)                                                                                \
+	X(daemon)                                                                              \
+	X(start)                                                                               \
+	X(status)                                                                              \
+	X(stop)                                                                                \
+	X(report)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

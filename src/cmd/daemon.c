@@ -1,0 +1,286 @@
+/* gua daemon: the recorder, in the background unless told otherwise. */
+#include "cmd/daemon.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/detach.h"
+#include "record/lock.h"
+#include "record/notify.h"
+#include "record/recorder.h"
+
+struct values {
+	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
+	int64_t interval_ms, drain_ms, ticks, timeout_ms, retry_ms, keep_minutes_ms,
+		keep_five_ms;
+	double active_util, held_mem;
+	bool foreground, once, verbose, count_graphics;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+const struct option_row daemon_options[] = {
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(db) },
+	{ OPTION_DURATION, 'i', "interval", "D", "tick: account and commit (default 30s)",
+		AT(interval_ms), .min = 100, .max = 86400e3 },
+	{ OPTION_DURATION, 0, "drain", "D",
+		"read the driver's samples (default 5s, at most 8s)", AT(drain_ms), .min = 100,
+		.max = 8000 },
+	{ OPTION_FLAG, 'f', "foreground",
+		.help = "stay in the foreground, for service managers", AT(foreground) },
+	{ OPTION_FLAG, 0, "once",
+		.help = "record what the driver's ring holds (about 10 s) and end", AT(once) },
+	{ OPTION_COUNT, 0, "ticks", "N", "end after N ticks", AT(ticks), .min = 1 },
+	{ OPTION_FLAG, 'v', "verbose", .help = "one line a tick", AT(verbose) },
+	{ OPTION_REAL, 0, "active-util", "PCT",
+		"a sample of at least this is active (default 10)", AT(active_util), .min = 0.1,
+		.max = 100 },
+	{ OPTION_REAL, 0, "held-mem", "MB", "more memory than this is held (default 100)",
+		AT(held_mem), .min = 0, .max = 1e6 },
+	{ OPTION_FLAG, 0, "count-graphics", .help = "graphics-only processes are holders too",
+		AT(count_graphics) },
+	{ OPTION_DURATION, 0, "keep-minutes", "D",
+		"keep one-minute slots this long (default 1d)", AT(keep_minutes_ms),
+		.min = 3600e3 },
+	{ OPTION_DURATION, 0, "keep-five", "D",
+		"keep five-minute slots this long (default 14d)", AT(keep_five_ms),
+		.min = 3600e3 },
+	{ OPTION_CHOICE, 0, "source", "NAME", "nvml (default), or sim: invented data",
+		.choices = "nvml|sim", AT(source) },
+	{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays", AT(scenario) },
+	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
+		AT(nvml) },
+	{ OPTION_DURATION, 0, "driver-timeout", "D",
+		"a driver that does not answer for this long hangs (default 10s)",
+		AT(timeout_ms), .min = 100, .max = 3600e3 },
+	{ OPTION_DURATION, 0, "retry", "D",
+		"try a lost card or driver this often (default 30s)", AT(retry_ms), .min = 100,
+		.max = 86400e3 },
+	{ OPTION_TEXT, 0, "log-file", "PATH",
+		"log of the background recorder (default: the "
+		"store's path with .log behind)",
+		AT(log_file) },
+	{ OPTION_TEXT, 0, "pid-file", "PATH", "also write the pid there; nothing reads it",
+		AT(pid_file) },
+	{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file", AT(clock),
+		.hidden = true },
+	{ OPTION_TEXT, 0, "root", "DIR", "look for proc, sys and etc below DIR", AT(root),
+		.hidden = true },
+	{ 0 },
+};
+
+const char daemon_details[] = "Reads the driver and writes the store, and has no network code. "
+			      "It goes to the background\n"
+			      "after the first look has been stored, or says why it cannot. A "
+			      "second recorder on the same\n"
+			      "store is refused. See also: gua status, gua stop.";
+
+/* What the recorder calls back for. */
+struct front {
+	struct detached *detached; /* the process that waits in the foreground, or NULL */
+	const char *notify_socket;
+	const char *pid_file;
+};
+
+static void on_ready(void *context)
+{
+	struct front *front = context;
+	if (front->pid_file) {
+		FILE *f = fopen(front->pid_file, "we");
+		if (!f || fprintf(f, "%d\n", (int)getpid()) < 0)
+			log_warning("cannot write %s: %s", front->pid_file, strerror(errno));
+		if (f)
+			fclose(f);
+	}
+	notify_send(front->notify_socket, "READY=1");
+	if (front->detached)
+		detach_ready(front->detached);
+}
+
+static void on_alive(void *context)
+{
+	struct front *front = context;
+	notify_send(front->notify_socket, "WATCHDOG=1");
+}
+
+/* The signals that end the recorder, as a file descriptor. */
+static int stop_signals(void)
+{
+	sigset_t stop;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGHUP);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(2), not our end */
+	return signalfd(-1, &stop, SFD_CLOEXEC);
+}
+
+static struct recorder_options make_options(const struct values *v)
+{
+	return (struct recorder_options){
+		.db = v->db,
+		.source = { .name = v->source,
+			.nvml_path = v->nvml,
+			.scenario = v->scenario,
+			.root = v->root },
+		.rules = { .active_util_pct = v->active_util,
+			.held_mem_bytes = (int64_t)(v->held_mem * 1e6),
+			.count_graphics = v->count_graphics },
+		.interval_ms = v->interval_ms,
+		.drain_ms = v->drain_ms,
+		.deadline_ms = v->timeout_ms,
+		.retry_ms = v->retry_ms,
+		.max_ticks = v->ticks,
+		.once = v->once,
+		.verbose = v->verbose,
+		.wait_for_driver = v->foreground && !v->once,
+		.keep = { v->keep_minutes_ms / 1000, v->keep_five_ms / 1000 },
+		.stop_fd = -1,
+		.lock_fd = -1,
+	};
+}
+
+static int record(const struct values *v, struct front *front, struct err *e)
+{
+	struct clock clock;
+	int rc = clock_open(&clock, v->clock, 1793606400000 /* 2026-11-02T08:00:00Z */, e);
+	if (rc)
+		return rc;
+	struct recorder_options o = make_options(v);
+	o.source.clock = &clock;
+	o.context = front;
+	o.ready = on_ready;
+	o.alive = on_alive;
+	rc = lock_take(v->db, &o.lock_fd, e);
+	if (!rc) {
+		o.stop_fd = stop_signals();
+		rc = recorder_run(&o, e);
+		notify_send(front->notify_socket, "STOPPING=1");
+		close(o.stop_fd);
+		close(o.lock_fd);
+	}
+	clock_finish(&clock);
+	if (front->pid_file)
+		unlink(front->pid_file);
+	return rc;
+}
+
+static int run_foreground(const struct command *self, const struct values *v)
+{
+	struct err e = { 0 };
+	struct front front = { NULL, getenv("NOTIFY_SOCKET"), v->pid_file };
+	bool journal = getenv("JOURNAL_STREAM") != NULL;
+	log_setup(LOG_LEVEL_NOTICE, journal ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
+	unsetenv("NOTIFY_SOCKET");
+	return record(v, &front, &e) ? cmd_fail(self, &e) : 0;
+}
+
+static int run_background(const struct command *self, struct values *v)
+{
+	struct err e = { 0 };
+	struct detached detached;
+	int rc = detach(&detached, v->log_file, &e);
+	if (rc < 0)
+		return cmd_fail(self, &e);
+	if (rc > 0) { /* the process that was started: wait for the recorder's first word */
+		if (detach_wait(&detached, &e))
+			return cmd_fail(self, &e);
+		printf("recording into %s (pid %d); stop with: gua stop\n", v->db,
+			detached.pid);
+		return 0;
+	}
+	log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_STAMP);
+	struct front front = { &detached, NULL, v->pid_file };
+	rc = record(v, &front, &e);
+	if (rc)
+		log_error("%s", e.text);
+	detach_failed(&detached, &e);
+	return err_exit_code(rc);
+}
+
+/* Paths as they will be seen from the root directory, where a background process lives. */
+static int make_absolute(const char **path, char *storage, struct err *e)
+{
+	char here[PATH_MAX];
+	if (!*path || **path == '/' || **path == '\0')
+		return 0;
+	if (!getcwd(here, sizeof(here)) ||
+		snprintf(storage, PATH_MAX, "%s/%s", here, *path) >= PATH_MAX)
+		return err_set(e, ERR_USAGE, "the path %s is too long", *path);
+	*path = storage;
+	return 0;
+}
+
+/* Fills in what was not given. */
+static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e)
+{
+	bool named_clock =
+		v->clock && (!strcmp(v->clock, "real") || !strcmp(v->clock, "virtual"));
+	const char *none = NULL;
+	const char **all[] = { &v->db, &v->log_file, &v->pid_file, &v->scenario,
+		named_clock ? &none : &v->clock, &v->root };
+	int rc = 0;
+	if (v->db && !*v->db)
+		return err_set(e, ERR_USAGE, "--db needs a path");
+	if (!v->db) {
+		rc = cmd_default_db(paths[0], PATH_MAX, e);
+		v->db = paths[0];
+	}
+	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
+		rc = make_absolute(all[i], paths[i], e);
+	if (!rc && v->nvml && strchr(v->nvml, '/'))
+		rc = make_absolute(&v->nvml, paths[6], e);
+	if (!rc && v->scenario && strcmp(v->source, "sim") != 0)
+		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
+	if (!rc && v->once && v->ticks)
+		rc = err_set(e, ERR_USAGE, "--once and --ticks do not go together");
+	return rc;
+}
+
+int daemon_main(const struct command *self, int argc, char **argv)
+{
+	int status = 0;
+	struct err e = { 0 };
+	char paths[7][PATH_MAX], log_file[PATH_MAX + 8];
+	struct values v = {
+		.source = "nvml",
+		.root = "",
+		.interval_ms = 30000,
+		.drain_ms = 5000,
+		.timeout_ms = 10000,
+		.retry_ms = 30000,
+		.keep_minutes_ms = 86400000,
+		.keep_five_ms = 14 * 86400000LL,
+		.active_util = 10,
+		.held_mem = 100,
+	};
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	v.nvml = v.nvml ? v.nvml : getenv("GUA_NVML");
+	if (set_defaults(&v, paths, &e))
+		return cmd_fail(self, &e);
+	if (!v.log_file) {
+		snprintf(log_file, sizeof(log_file), "%s.log", v.db);
+		v.log_file = log_file;
+	}
+	bool here = v.foreground || v.once || v.ticks;
+	return here ? run_foreground(self, &v) : run_background(self, &v);
+}
+
+const struct command cmd_daemon = {
+	.name = "daemon",
+	.summary = "record what the cards do, in the background",
+	.usage = "[--db PATH] [--interval D] [OPTIONS]",
+	.details = daemon_details,
+	.options = daemon_options,
+	.run = daemon_main,
+};

@@ -1,0 +1,143 @@
+/* gua demo: a simulated lab, recorded on a simulated clock and reported, in one go. */
+#include <errno.h>
+#include <langinfo.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "record/recorder.h"
+#include "render/report.h"
+
+/* Monday 2026-11-02 08:00 UTC: the same bytes each time, hours and days included. */
+#define DEMO_START_MS 1793606400000LL
+#define HOUR_MS 3600000LL
+
+struct values {
+	const char *db, *scenario;
+	int64_t ticks, interval_ms;
+};
+
+static const struct option_row options[] = {
+	{ OPTION_COUNT, 0, "ticks", "N", "how many ticks to record (default 30)",
+		.offset = offsetof(struct values, ticks), .min = 1, .max = 1000 },
+	{ OPTION_DURATION, 'i', "interval", "D", "time between ticks, simulated (default 1m)",
+		.offset = offsetof(struct values, interval_ms), .min = 1000, .max = 86400e3 },
+	{ OPTION_TEXT, 0, "db", "PATH", "keep the store there (default: a temporary file)",
+		.offset = offsetof(struct values, db) },
+	{ OPTION_TEXT, 0, "scenario", "FILE", "play this instead of the built-in lab",
+		.offset = offsetof(struct values, scenario) },
+	{ 0 },
+};
+
+static int make_temporary(char *path, size_t cap, struct err *e)
+{
+	const char *directory = getenv("TMPDIR");
+	snprintf(path, cap, "%s/gua-demo-XXXXXX.db",
+		directory && *directory ? directory : "/tmp");
+	int fd = mkstemps(path, 3);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* Records on a virtual clock. Long intervals are sampled more seldom, so that a simulated month
+ * takes no longer than a simulated minute. */
+static int record(const struct values *v, struct clock *clock, struct err *e)
+{
+	int64_t drain_ms = v->interval_ms / 6 > 5000 ? v->interval_ms / 6 : 5000;
+	int64_t period_us = v->interval_ms * 1000 / 180;
+	struct recorder_options o = {
+		.db = v->db,
+		.source = { .name = "sim",
+			.scenario = v->scenario,
+			.root = "",
+			.clock = clock,
+			.sample_period_us = period_us > 1000000 ? period_us : 0 },
+		.rules = RULES_DEFAULT,
+		.interval_ms = v->interval_ms,
+		.drain_ms = drain_ms,
+		.deadline_ms = 60000,
+		.retry_ms = v->interval_ms,
+		.max_ticks = v->ticks,
+		.slot_seconds = v->interval_ms > HOUR_MS ? 3600 : 0,
+		.keep = RETENTION_DEFAULT,
+		.stop_fd = -1,
+		.lock_fd = -1,
+	};
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	clock_init_virtual(clock, DEMO_START_MS);
+	return recorder_run(&o, e);
+}
+
+static int print_report(
+	const struct command *self, const char *db, int64_t now_ms, struct err *e)
+{
+	const char *const paths[] = { db };
+	struct audit_question q = {
+		.paths = paths,
+		.n_paths = 1,
+		.since_ms = 0,
+		.until_ms = now_ms,
+		.now_ms = now_ms,
+		.utc = true,
+	};
+	struct audit a = { 0 };
+	int rc = audit_run(&a, &q, e);
+	if (rc)
+		return cmd_fail(self, e);
+	setlocale(LC_CTYPE, "");
+	struct report_style style = {
+		.text = { .columns = 80,
+			.utc = true,
+			.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 },
+		.bar_cells = 60,
+		.top = 10,
+		.cost = NAN,
+		.currency = "",
+	};
+	struct str out = { 0 };
+	report_text(&out, &a, &style);
+	audit_finish(&a);
+	return cmd_print(self, &out);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	int status = 0;
+	struct err e = { 0 };
+	struct clock clock;
+	char path[PATH_MAX];
+	struct values v = { .ticks = 30, .interval_ms = 60000 };
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (v.db && access(v.db, F_OK) == 0) {
+		err_set(&e, ERR_WORLD, "%s exists; invented data is not added to it", v.db);
+		return cmd_fail(self, &e);
+	}
+	if (!v.db && make_temporary(path, sizeof(path), &e))
+		return cmd_fail(self, &e);
+	v.db = v.db ? v.db : path;
+	if (record(&v, &clock, &e))
+		return cmd_fail(self, &e);
+	status = print_report(self, v.db, clock_wall_ms(&clock), &e);
+	fprintf(stderr, "simulated data, in %s\n", v.db);
+	return status;
+}
+
+const struct command cmd_demo = {
+	.name = "demo",
+	.summary = "a simulated lab, recorded and reported in one go; no GPU needed",
+	.usage = "[--ticks N] [--interval D] [--db PATH]",
+	.details = "Everything is invented. The clock is simulated too, so it takes no longer "
+		   "for longer\n"
+		   "intervals, and prints the same bytes each time.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,121 @@
+/* Two forks, a session, a pipe for the first word. */
+#include "cmd/detach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+static int open_log(const char *path, struct err *e)
+{
+	char parent[PATH_MAX];
+	text_copy(parent, sizeof(parent), path);
+	char *slash = strrchr(parent, '/');
+	if (slash && slash != parent) {
+		*slash = '\0';
+		int rc = make_directories(parent, 0750, e);
+		if (rc)
+			return rc;
+	}
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return err_set(
+			e, ERR_WORLD, "cannot open the log file %s: %s", path, strerror(errno));
+	return fd;
+}
+
+static void use_as_stdio(int log)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	close(nothing);
+	close(log);
+}
+
+int detach(struct detached *d, const char *log_file, struct err *e)
+{
+	int ends[2];
+	int log = open_log(log_file, e);
+	if (log < 0)
+		return log;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		close(log);
+		return err_set(e, ERR_WORLD, "cannot make a pipe: %s", strerror(errno));
+	}
+	pid_t first = fork();
+	if (first < 0)
+		return err_set(e, ERR_WORLD, "cannot fork: %s", strerror(errno));
+	if (first > 0) {
+		close(log);
+		close(ends[1]);
+		waitpid(first, NULL, 0);
+		*d = (struct detached){ .fd = ends[0] };
+		return 1;
+	}
+	setsid();
+	/* A second fork: never a session leader, so never given a terminal. */
+	if (fork() != 0)
+		_exit(0);
+	close(ends[0]);
+	use_as_stdio(log);
+	umask(027);
+	*d = (struct detached){ .fd = ends[1] };
+	return chdir("/") == 0 ? 0
+			       : err_set(e, ERR_WORLD, "cannot enter /: %s", strerror(errno));
+}
+
+/* What goes through the pipe: "PID\n", or "!CODE text". */
+int detach_wait(struct detached *d, struct err *e)
+{
+	char word[sizeof(e->text) + 16];
+	size_t len = 0;
+	for (;;) {
+		ssize_t n = read(d->fd, word + len, sizeof(word) - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	close(d->fd);
+	word[len] = '\0';
+	int code = 0, at = 0;
+	if (sscanf(word, "!%d %n", &code, &at) == 1)
+		return err_set(e, code, "%s", word + at);
+	if (sscanf(word, "%d", &d->pid) != 1)
+		return err_set(e, ERR_WORLD, "the recorder ended before it said anything");
+	return 0;
+}
+
+static void say(struct detached *d, const char *word)
+{
+	if (d->fd < 0)
+		return;
+	ssize_t n = write(d->fd, word, strlen(word));
+	(void)n; /* nobody listens any more: nothing to be done */
+	close(d->fd);
+	d->fd = -1;
+}
+
+void detach_ready(struct detached *d)
+{
+	char word[32];
+	snprintf(word, sizeof(word), "%d\n", (int)getpid());
+	say(d, word);
+}
+
+void detach_failed(struct detached *d, const struct err *e)
+{
+	char word[sizeof(e->text) + 16];
+	snprintf(word, sizeof(word), "!%d %s", e->code, e->text);
+	say(d, word);
+}

@@ -1,0 +1,80 @@
+/* gua stop: ends the recorder that holds the store's lock, and waits for it. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "record/lock.h"
+
+struct values {
+	const char *db;
+	int64_t timeout_ms;
+};
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)",
+		.offset = offsetof(struct values, db) },
+	{ OPTION_DURATION, 0, "timeout", "D", "wait this long for its end (default 30s)",
+		.offset = offsetof(struct values, timeout_ms), .min = 0, .max = 3600e3 },
+	{ 0 },
+};
+
+/* Signals exactly the process that holds the lock: the pidfd is taken first, and the holder is
+ * asked for again, so that a pid that changed hands in between is not touched. */
+static int end_holder(const char *db, pid_t pid, int64_t timeout_ms, struct err *e)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return errno == ESRCH
+			       ? 0
+			       : err_set(e, ERR_WORLD, "pid %d: %s", (int)pid, strerror(errno));
+	pid_t again = 0;
+	int rc = lock_holder(db, &again, NULL, e);
+	if (!rc && again == pid && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
+		rc = err_set(e, ERR_WORLD, "cannot stop the recorder (pid %d): %s", (int)pid,
+			strerror(errno));
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+	if (!rc && again == pid && poll(&fd, 1, (int)timeout_ms) <= 0)
+		rc = err_set(e, ERR_WORLD,
+			"the recorder (pid %d) was told to stop and has not ended yet",
+			(int)pid);
+	close(pidfd);
+	return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	int status = 0;
+	struct err e = { 0 };
+	struct values v = { .timeout_ms = 30000 };
+	char path[PATH_MAX];
+	pid_t pid = 0;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (!v.db && cmd_default_db(path, sizeof(path), &e))
+		return cmd_fail(self, &e);
+	const char *db = v.db ? v.db : path;
+	if (lock_holder(db, &pid, NULL, &e))
+		return cmd_fail(self, &e);
+	if (!pid) {
+		err_set(&e, ERR_WORLD, "no recorder is running on %s", db);
+		return cmd_fail(self, &e);
+	}
+	if (end_holder(db, pid, v.timeout_ms, &e))
+		return cmd_fail(self, &e);
+	printf("stopped (pid %d)\n", (int)pid);
+	return 0;
+}
+
+const struct command cmd_stop = {
+	.name = "stop",
+	.summary = "stop the recorder",
+	.usage = "[--db PATH]",
+	.options = options,
+	.run = run,
+};

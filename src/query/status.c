@@ -1,0 +1,87 @@
+/* The newest run and the cards of its host. */
+#include "query/status.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+#include "store/store.h"
+
+static const char run_sql[] =
+	"SELECT source, version, started_ms, last_tick_ms, interval_ms, coalesce(ended_ms, -1),"
+	" coalesce(how_ended, ''), host FROM run WHERE source <> 'import' ORDER BY id DESC "
+	"LIMIT 1";
+
+static void column_text(char *dst, size_t cap, sqlite3_stmt *q, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(q, column);
+	text_escape(dst, cap, text ? text : "", (size_t)sqlite3_column_bytes(q, column));
+}
+
+/* Returns the run's host, 0 when there is no run, -1 on failure. */
+static int64_t read_run(struct store_status *s, sqlite3 *db)
+{
+	sqlite3_stmt *q = NULL;
+	int64_t host = -1;
+	if (sqlite3_prepare_v2(db, run_sql, -1, &q, NULL) != SQLITE_OK)
+		return -1;
+	int rc = sqlite3_step(q);
+	if (rc == SQLITE_DONE)
+		host = 0;
+	if (rc == SQLITE_ROW) {
+		s->any_run = true;
+		column_text(s->source, sizeof(s->source), q, 0);
+		column_text(s->version, sizeof(s->version), q, 1);
+		s->started_ms = sqlite3_column_int64(q, 2);
+		s->last_tick_ms = sqlite3_column_int64(q, 3);
+		s->interval_ms = sqlite3_column_int64(q, 4);
+		s->ended_ms = sqlite3_column_int64(q, 5);
+		column_text(s->how_ended, sizeof(s->how_ended), q, 6);
+		host = sqlite3_column_int64(q, 7);
+	}
+	sqlite3_finalize(q);
+	return host;
+}
+
+static bool read_cards(struct store_status *s, sqlite3 *db, int64_t host)
+{
+	sqlite3_stmt *q = NULL;
+	if (sqlite3_prepare_v2(db, "SELECT status FROM gpu WHERE host = ?", -1, &q, NULL) !=
+		SQLITE_OK)
+		return false;
+	sqlite3_bind_int64(q, 1, host);
+	int rc;
+	while ((rc = sqlite3_step(q)) == SQLITE_ROW) {
+		const char *status = (const char *)sqlite3_column_text(q, 0);
+		for (size_t i = 0; status && i < CARD_STATUS_COUNT; i++)
+			s->cards[i] += strcmp(status, card_status_names[i]) == 0;
+	}
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE;
+}
+
+static int64_t size_of(const char *path, const char *suffix)
+{
+	char full[4096];
+	struct stat st;
+	snprintf(full, sizeof(full), "%s%s", path, suffix);
+	return stat(full, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+int status_read(struct store_status *s, const char *path, struct err *e)
+{
+	*s = (struct store_status){ .ended_ms = -1 };
+	sqlite3 *db = NULL;
+	int rc = store_open_read(&db, path, e);
+	if (rc)
+		return rc;
+	int64_t host = read_run(s, db);
+	if (host < 0 || (host > 0 && !read_cards(s, db, host)))
+		rc = err_set(e, ERR_WORLD, "cannot read %s: %s", path, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	s->file_bytes = size_of(path, "");
+	s->wal_bytes = size_of(path, "-wal");
+	return rc;
+}
