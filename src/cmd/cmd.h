@@ -41,6 +41,7 @@ const char *cmd_nvml_path(const char *option);
 /* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */
 #define COMMANDS(X)                                                                            \
 	X(demo)                                                                                \
+	X(doctor)                                                                              \
 	X(daemon)                                                                              \
 	X(start)                                                                               \
 	X(status)                                                                              \

@@ -41,6 +41,7 @@ static int stay_down(struct nvml_source *s, const struct err *why)
 /* After this every handle is invalid, and what was not supported may be now. */
 static void forget(struct nvml_source *s)
 {
+	nvml_drop_events(s);
 	nvml_drop_handles(s);
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		nvml_forget_ways(&s->cards[i], s->base.cards[i].id.mig_index >= 0);
@@ -105,7 +106,11 @@ static int nvml_scan(struct source *base, struct err *e)
 		rc = reload(s, e);
 	else if (has_lost_device(s))
 		rc = restart(s, e);
-	return rc != 0 ? rc : nvml_find_cards(s, e);
+	if (rc == 0)
+		rc = nvml_find_cards(s, e);
+	if (rc == 0)
+		nvml_watch_events(s);
+	return rc;
 }
 
 /* Starts a round over the cards; false when there is no driver to ask. */
@@ -156,9 +161,12 @@ static void clear_drained(struct card_reading *r)
 static int nvml_drain(struct source *base, struct err *e)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
+	base->n_xids = 0;
 	for (size_t i = 0; i < base->n_cards; i++)
 		clear_drained(&base->cards[i]);
 	bool go_on = begin_round(s);
+	if (go_on)
+		nvml_collect_events(s);
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++) {
 		if (s->cards[i].handle)
 			nvml_drain_util(s, i);
@@ -190,6 +198,7 @@ static int nvml_look(struct source *base, struct err *e)
 static void nvml_close(struct source *base)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
+	nvml_drop_events(s);
 	nvml_lib_close(&s->lib);
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];

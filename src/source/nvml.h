@@ -64,6 +64,8 @@ struct nvml_source {
 	struct nvml_device *devices;
 	size_t n_devices;
 	struct nvml_card *cards;
+	void *event_set; /* or NULL */
+	struct source_xid xids[16];
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
 };
 
@@ -82,6 +84,11 @@ void nvml_drop_handles(struct nvml_source *s);
 void nvml_go_down(struct nvml_source *s, int code);
 bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size);
 void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
+
+/* nvml_events.c: registers for XIDs; collects them; ends that (before a shutdown). */
+void nvml_watch_events(struct nvml_source *s);
+void nvml_collect_events(struct nvml_source *s);
+void nvml_drop_events(struct nvml_source *s);
 
 /* nvml_util.c, nvml_process.c, nvml_energy.c: one card's part of a drain or a look. */
 void nvml_drain_util(struct nvml_source *s, size_t card);

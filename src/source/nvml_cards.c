@@ -70,7 +70,6 @@ void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status sta
 {
 	bool shown = false;
 	s->devices[device].handle = NULL;
-	s->devices[device].events_on = false;
 	s->devices[device].status = status;
 	s->devices[device].code = code;
 	for (size_t i = 0; i < s->base.n_cards; i++) {
@@ -100,10 +99,8 @@ void nvml_drop_handles(struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		drop_card(s, i, s->base.cards[i].status, s->base.cards[i].code);
-	for (size_t i = 0; i < s->n_devices; i++) {
+	for (size_t i = 0; i < s->n_devices; i++)
 		s->devices[i].handle = NULL;
-		s->devices[i].events_on = false;
-	}
 }
 
 /* Takes a card into use by its UUID. */

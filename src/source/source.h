@@ -44,11 +44,19 @@ struct source_ops {
 	void (*close)(struct source *s);
 };
 
+/* An error that the driver reported of a card. */
+struct source_xid {
+	size_t card;	/* index into cards[] */
+	int64_t number; /* which: NVIDIA's list of XIDs */
+};
+
 /* The common head of every source. */
 struct source {
 	const struct source_ops *ops;
 	struct card_reading *cards; /* owned by the source */
 	size_t n_cards;
+	const struct source_xid *xids; /* reported since the drain before; filled by drain() */
+	size_t n_xids;
 	char driver_version[VERSION_CAP]; /* "" when unknown */
 	char hostname[128];		  /* a simulated source names its own host; else "" */
 	int64_t sample_period_us; /* longest time between two samples; 0: at most a second */

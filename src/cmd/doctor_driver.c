@@ -1,0 +1,152 @@
+/* What `gua doctor` finds by asking the driver: library, cards, and how each job is done. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cmd/doctor.h"
+#include "source/nvml_host.h"
+#include "source/nvml_lib.h"
+
+enum { FACILITIES_MAX = 64 };
+
+/* The library against the module: they must be of one version. */
+static void examine_library(
+	const struct examination *x, const struct facility *library, struct findings *f)
+{
+	char module[VERSION_CAP] = "";
+	nvml_host_module_version(x->root, module, sizeof(module));
+	bool differ = module[0] && library->note[0] && strcmp(module, library->note) != 0;
+	struct finding *row = finding_add(f, differ ? FINDING_WARNING : FINDING_OK, "library",
+		"%s, version %s", library->how, library->note[0] ? library->note : "unknown");
+	if (differ)
+		finding_advise(row,
+			"the module is version %s: reload it or reboot, or the library will "
+			"stop "
+			"answering at its next start",
+			module);
+}
+
+void examine_driver(const struct examination *x, struct findings *f)
+{
+	struct source *s = x->source;
+	if (!s) {
+		finding_advise(finding_add(f, FINDING_PROBLEM, "driver", "%s", x->why.text),
+			"gua demo shows what a recording looks like without a driver");
+		return;
+	}
+	struct facility rows[FACILITIES_MAX];
+	size_t n = s->ops->facilities(s, rows, FACILITIES_MAX);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i].job, "library") == 0)
+			examine_library(x, &rows[i], f);
+	finding_add(f, FINDING_OK, "driver", "driver %s answers",
+		s->driver_version[0] ? s->driver_version : "of an unknown version");
+	if (s->n_cards == 0)
+		finding_advise(
+			finding_add(f, FINDING_PROBLEM, "cards", "the driver has no card"),
+			"see 'lspci -d 10de:' and the kernel log");
+}
+
+static const struct {
+	enum finding_result result;
+	const char *advice;
+} status_findings[CARD_STATUS_COUNT] = {
+	[CARD_STATUS_OK] = { FINDING_OK, "" },
+	[CARD_STATUS_LOST] = { FINDING_PROBLEM,
+		"see the kernel log for XID lines; it may need a reset or a reboot" },
+	[CARD_STATUS_ASLEEP] = { FINDING_WARNING,
+		"it is left asleep and recorded so; a program that uses it wakes it" },
+	[CARD_STATUS_DENIED] = { FINDING_PROBLEM,
+		"you may not open it: see the device node's mode, or the container's devices" },
+};
+
+void examine_cards(const struct examination *x, struct findings *f)
+{
+	for (size_t i = 0; x->source && i < x->source->n_cards; i++) {
+		const struct card_reading *r = &x->source->cards[i];
+		const struct card_id *id = &r->id;
+		char check[32], more[64] = "";
+		if (id->mig_index >= 0)
+			snprintf(check, sizeof(check), "card %d/%d", id->index, id->mig_index);
+		else
+			snprintf(check, sizeof(check), "card %d", id->index);
+		if (r->status == CARD_STATUS_LOST)
+			snprintf(more, sizeof(more), ": %s (code %d)", nvml_code_text(r->code),
+				r->code);
+		finding_advise(finding_add(f, status_findings[r->status].result, check,
+				       "%s, %s, %s%s", id->name[0] ? id->name : "unknown model",
+				       id->uuid, card_status_names[r->status], more),
+			"%s", status_findings[r->status].advice);
+	}
+}
+
+/* What it means that a job cannot be done, or only by another way. */
+static const struct meaning {
+	const char *job;
+	const char *without;  /* when no way works */
+	const char *fallback; /* when it is not the first */
+} meanings[] = {
+	{ "utilisation", "the time of these cards is recorded as unobserved",
+		"one reading a drain instead of every sample" },
+	{ "process utilisation",
+		"who used a card is not known: its holders share its state, and no squatter "
+		"is seen",
+		"the same numbers by a newer call" },
+	{ "energy", "energy is not recorded", "an estimate; a newer card has a counter" },
+	{ "power", "power is not shown", "" },
+	{ "memory", "how full a card is is not known",
+		"used memory includes what the driver "
+		"reserves" },
+	{ "compute processes", "holders are not known: idle-held time cannot be told", "" },
+	{ "graphics processes", "processes that draw are not listed", "" },
+	{ "MPS processes", "clients of an MPS server are not listed by themselves", "" },
+};
+
+static const struct meaning *find_meaning(const char *job)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strcmp(meanings[i].job, job) == 0)
+			return &meanings[i];
+	return NULL;
+}
+
+static void examine_persistence(const struct facility *row, struct findings *f)
+{
+	bool off = strcmp(row->how, "off") == 0;
+	struct finding *found = finding_add(f, off ? FINDING_WARNING : FINDING_OK,
+		"persistence", "persistence mode is %s (%s)", row->how, row->note);
+	if (off)
+		finding_advise(found,
+			"a resident recorder keeps the cards initialised; without one, "
+			"'nvidia-smi -pm 1' or nvidia-persistenced does");
+}
+
+static void examine_job(const struct facility *row, struct findings *f)
+{
+	const struct meaning *meaning = find_meaning(row->job);
+	if (!meaning)
+		return;
+	bool vital = strcmp(row->job, "compute processes") == 0;
+	enum finding_result result = row->works ? row->fallback ? FINDING_WARNING : FINDING_OK
+				     : vital	? FINDING_PROBLEM
+						: FINDING_WARNING;
+	struct finding *found = finding_add(f, result, row->job, "%s%s%s%s%s",
+		row->works ? "by " : "none: ", row->how, row->note[0] ? " (" : "", row->note,
+		row->note[0] ? ")" : "");
+	if (!row->works)
+		finding_advise(found, "%s", meaning->without);
+	else if (row->fallback)
+		finding_advise(found, "%s", meaning->fallback);
+}
+
+void examine_facilities(const struct examination *x, struct findings *f)
+{
+	struct facility rows[FACILITIES_MAX];
+	size_t n = x->source ? x->source->ops->facilities(x->source, rows, FACILITIES_MAX) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(rows[i].job, "persistence mode") == 0)
+			examine_persistence(&rows[i], f);
+		else
+			examine_job(&rows[i], f);
+	}
+}

@@ -1,0 +1,248 @@
+/* What `gua doctor` finds without the driver: system, module, device nodes, whether other
+ * users' processes can be seen, the store. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "cmd/doctor.h"
+#include "source/nvml_host.h"
+#include "store/identify.h"
+
+enum { TEXT_FILE = 65536, LOW_SPACE_MB = 100 };
+
+/* "ROOT/PATH"; false when it does not fit. */
+static bool below(char *dst, size_t cap, const char *root, const char *path)
+{
+	int n = snprintf(dst, cap, "%s%s", root, path);
+	return n >= 0 && (size_t)n < cap;
+}
+
+static ssize_t read_below(const char *root, const char *path, char *dst, size_t cap)
+{
+	char whole[PATH_MAX];
+	return below(whole, sizeof(whole), root, path) ? file_read_at(AT_FDCWD, whole, dst, cap)
+						       : -1;
+}
+
+static bool is_below(const char *root, const char *path)
+{
+	char whole[PATH_MAX];
+	return below(whole, sizeof(whole), root, path) && access(whole, F_OK) == 0;
+}
+
+/* The value of PRETTY_NAME in os-release(5), without quotes. */
+static void read_system_name(const char *root, char *dst, size_t cap)
+{
+	char text[8192];
+	text_copy(dst, cap, "unknown system");
+	if (read_below(root, "/etc/os-release", text, sizeof(text)) <= 0)
+		return;
+	const char *found = strstr(text, "PRETTY_NAME=");
+	if (!found)
+		return;
+	found += strlen("PRETTY_NAME=");
+	found += strspn(found, "\"'");
+	text_escape(dst, cap, found, strcspn(found, "\"'\n"));
+}
+
+void examine_system(const struct examination *x, struct findings *f)
+{
+	char name[128];
+	struct utsname u;
+	read_system_name(x->root, name, sizeof(name));
+	if (uname(&u) != 0)
+		finding_add(f, FINDING_OK, "system", "%s", name);
+	else
+		finding_add(f, FINDING_OK, "system", "%s, %s %s %s", name, u.sysname, u.release,
+			u.machine);
+}
+
+void examine_module(const struct examination *x, struct findings *f)
+{
+	char version[VERSION_CAP];
+	if (nvml_host_module_version(x->root, version, sizeof(version))) {
+		finding_add(f, FINDING_OK, "module", "the nvidia kernel module %s is loaded",
+			version);
+		return;
+	}
+	if (nvml_host_has_module(x->root)) {
+		finding_add(f, FINDING_OK, "module", "the nvidia kernel module is loaded");
+		return;
+	}
+	finding_advise(finding_add(f, x->source ? FINDING_WARNING : FINDING_PROBLEM, "module",
+			       "the nvidia kernel module is not loaded"),
+		x->source ? "the library that was named answers without it; is it the real one?"
+			  : "install NVIDIA's driver, or load it with 'modprobe nvidia'");
+}
+
+static bool is_card_node(const char *name)
+{
+	size_t digits = strspn(name + 6, "0123456789");
+	return strncmp(name, "nvidia", 6) == 0 && digits > 0 && name[6 + digits] == '\0';
+}
+
+void examine_nodes(const struct examination *x, struct findings *f)
+{
+	char path[PATH_MAX];
+	size_t n = 0, refused = 0;
+	DIR *dir = below(path, sizeof(path), x->root, "/dev") ? opendir(path) : NULL;
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+		if (strncmp(entry->d_name, "nvidia", 6) != 0)
+			continue;
+		if (strcmp(entry->d_name, "nvidiactl") != 0 && !is_card_node(entry->d_name))
+			continue;
+		n++;
+		if (faccessat(dirfd(dir), entry->d_name, R_OK | W_OK, AT_EACCESS) == 0)
+			continue;
+		refused++;
+		finding_advise(finding_add(f, FINDING_PROBLEM, "device nodes",
+				       "/dev/%s may not be opened: %s", entry->d_name,
+				       strerror(errno)),
+			"see its owner and mode, and the groups that you are in");
+	}
+	if (dir)
+		closedir(dir);
+	if (n && !refused)
+		finding_add(f, FINDING_OK, "device nodes",
+			"%zu in /dev, and all of them may be opened", n);
+	if (n == 0)
+		finding_advise(finding_add(f, x->source ? FINDING_WARNING : FINDING_PROBLEM,
+				       "device nodes",
+				       "there is neither /dev/nvidiactl nor /dev/nvidia0"),
+			"'nvidia-modprobe -c 0' as root makes them; in a container, give it "
+			"the "
+			"GPUs");
+}
+
+/* The super block's options of what is mounted on /proc (proc(5), mountinfo), or NULL. */
+static const char *find_proc_options(char *mountinfo)
+{
+	const char *options = NULL;
+	for (char *line; (line = strsep(&mountinfo, "\n")) != NULL;) {
+		char *dash = strstr(line, " - proc ");
+		if (dash && strstr(line, " /proc "))
+			options = dash; /* the last one mounted is the one that is seen */
+	}
+	return options;
+}
+
+/* hidepid hides the processes of others from everybody but root. */
+static bool examine_hidepid(const struct examination *x, struct findings *f)
+{
+	char text[TEXT_FILE];
+	if (read_below(x->root, "/proc/self/mountinfo", text, sizeof(text)) <= 0)
+		return false;
+	const char *options = find_proc_options(text);
+	const char *hidepid = options ? strstr(options, "hidepid=") : NULL;
+	if (!hidepid || strncmp(hidepid, "hidepid=0", 9) == 0 ||
+		strncmp(hidepid, "hidepid=off", 11) == 0)
+		return false;
+	char value[32];
+	text_escape(value, sizeof(value), hidepid, strcspn(hidepid, ", \n"));
+	if (geteuid() == 0) {
+		finding_add(f, FINDING_OK, "processes",
+			"/proc is mounted with %s, which does not bind root", value);
+		return true;
+	}
+	finding_advise(finding_add(f, FINDING_WARNING, "processes",
+			       "/proc is mounted with %s: holders that belong to other users "
+			       "cannot be named",
+			       value),
+		"run the recorder as root, or as a member of the group in /proc's gid= option");
+	return true;
+}
+
+/* The kernel's own namespace has a fixed number (proc_ns.h, PROC_PID_INIT_INO). */
+static bool examine_namespace(const struct examination *x, struct findings *f)
+{
+	char path[PATH_MAX], target[64];
+	ssize_t n = below(path, sizeof(path), x->root, "/proc/self/ns/pid")
+			    ? readlink(path, target, sizeof(target) - 1)
+			    : -1;
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	if (strcmp(target, "pid:[4026531836]") == 0)
+		return false;
+	bool container =
+		is_below(x->root, "/.dockerenv") || is_below(x->root, "/run/.containerenv");
+	finding_advise(
+		finding_add(f, FINDING_WARNING, "processes",
+			"this is %s with a pid namespace of its own: processes outside of "
+			"it cannot be seen or named",
+			container ? "a container" : "a place"),
+		"record on the host itself, or give the container the host's pids "
+		"(--pid=host)");
+	return true;
+}
+
+void examine_visibility(const struct examination *x, struct findings *f)
+{
+	bool hidden = examine_hidepid(x, f);
+	if (!examine_namespace(x, f) && !hidden)
+		finding_add(f, FINDING_OK, "processes",
+			"the processes of all users can be seen (as uid %u)",
+			(unsigned)geteuid());
+}
+
+/* The nearest directory above `path` that exists. */
+static void find_directory(char *dir, size_t cap, const char *path)
+{
+	if (!text_copy(dir, cap, path))
+		text_copy(dir, cap, "/");
+	do {
+		char *slash = strrchr(dir, '/');
+		if (!slash)
+			text_copy(dir, cap, ".");
+		else if (slash == dir)
+			dir[1] = '\0';
+		else
+			*slash = '\0';
+	} while (access(dir, F_OK) != 0 && strcmp(dir, "/") != 0 && strcmp(dir, ".") != 0);
+}
+
+static void examine_space(const char *path, struct findings *f)
+{
+	char dir[PATH_MAX];
+	struct statvfs v;
+	find_directory(dir, sizeof(dir), path);
+	if (statvfs(dir, &v) != 0) {
+		finding_add(f, FINDING_WARNING, "free space", "cannot be told for %s: %s", dir,
+			strerror(errno));
+		return;
+	}
+	double mb = (double)v.f_bavail * (double)v.f_frsize / 1e6;
+	struct finding *row = finding_add(f, mb < LOW_SPACE_MB ? FINDING_WARNING : FINDING_OK,
+		"free space", "%.0f MB where the store is (%s)", mb, dir);
+	if (mb < LOW_SPACE_MB)
+		finding_advise(row,
+			"make room, or put the store elsewhere with --db PATH; a year "
+			"of 12 cards takes about 30 MB");
+	if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) != 0)
+		finding_advise(finding_add(f, FINDING_WARNING, "store",
+				       "%s may not be written: %s", dir, strerror(errno)),
+			"to record, run gua as its owner or choose another place with --db "
+			"PATH");
+}
+
+void examine_store(const struct examination *x, struct findings *f)
+{
+	struct err e = { 0 };
+	int kind = store_identify(x->db, &e);
+	if (kind < 0)
+		finding_advise(finding_add(f, FINDING_PROBLEM, "store", "%s", e.text),
+			"choose another file with --db PATH");
+	else if (kind == STORE_OURS)
+		finding_add(f, FINDING_OK, "store", "%s is a store of gua", x->db);
+	else
+		finding_add(f, FINDING_OK, "store", "%s: nothing is recorded yet", x->db);
+	examine_space(x->db, f);
+}
