@@ -25,7 +25,7 @@ int play_open(struct play **out, const struct scenario *s, bool virtual_time, st
 	p->t_us = INT64_MIN;
 	if (virtual_time && s->has_start)
 		p->wall_less_us = s->start_wall_us;
-	p->ring_cap = (size_t)(s->ring_us * s->samples_per_second / 1000000);
+	p->ring_cap = (size_t)(s->ring_us * s->samples_per_second / s->second_us);
 	p->cards = calloc(s->n_cards + 1, sizeof(*p->cards));
 	p->seats = calloc(s->n_seats + 1, sizeof(*p->seats));
 	p->lives = calloc(s->n_processes + 1, sizeof(*p->lives));
@@ -214,12 +214,13 @@ double play_energy_mj(const struct play *p, size_t card)
 	int per_second = p->scenario->samples_per_second;
 	double sum = (double)c->energy_mw_samples;
 	/* The newest sample was counted as if it had lasted until the next one. */
-	int64_t newest = (c->next_sample - 1) * 1000000 / per_second;
+	int64_t second_us = p->scenario->second_us;
+	int64_t newest = (c->next_sample - 1) * second_us / per_second;
 	if (c->ring_used && c->ring[ring_place(p, c, 0)].t_us == newest &&
 		newest >= c->energy_from)
 		sum -= (double)play_power_mw(p, card) *
-		       (1 - (double)(p->t_us - newest) * per_second / 1e6);
-	return sum / per_second;
+		       (1 - (double)((p->t_us - newest) * per_second) / (double)second_us);
+	return sum / per_second * ((double)second_us / 1e6);
 }
 
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us)

@@ -414,6 +414,7 @@ static struct scenario *scenario_new(void)
 	*s = (struct scenario){ .driver = "560.35.05",
 		.cuda = 12060,
 		.samples_per_second = 6,
+		.second_us = 1000000,
 		.ring_us = 10000000,
 		.layout = { 16, 24, 24 } };
 	s->cards = calloc(SCENARIO_UNITS_MAX, sizeof(*s->cards));

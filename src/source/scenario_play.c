@@ -9,12 +9,12 @@ static int64_t last_sample(const struct play *p, int64_t t_us)
 {
 	if (t_us < 0)
 		return -1;
-	return ((t_us + 1) * p->scenario->samples_per_second - 1) / 1000000;
+	return ((t_us + 1) * p->scenario->samples_per_second - 1) / p->scenario->second_us;
 }
 
 static int64_t sample_time(const struct play *p, int64_t k)
 {
-	return k * 1000000 / p->scenario->samples_per_second;
+	return k * p->scenario->second_us / p->scenario->samples_per_second;
 }
 
 static int64_t power_at(const struct scenario_card *card, int util_pct)

@@ -308,7 +308,7 @@ static bool make_card(struct sim *sim, size_t unit)
 	const struct scenario *s = sim->scenario;
 	struct card_reading *card = &sim->source.cards[sim->source.n_cards];
 	struct sim_card *own = &sim->cards[sim->source.n_cards++];
-	size_t ring = (size_t)(s->ring_us * s->samples_per_second / 1000000);
+	size_t ring = (size_t)(s->ring_us * s->samples_per_second / s->second_us);
 	*own = (struct sim_card){ .unit = unit, .drained_us = INT64_MIN };
 	own->samples = calloc(ring, sizeof(*own->samples));
 	own->process_utils = calloc(s->cards[unit].n_seats + 1, sizeof(*own->process_utils));
@@ -353,6 +353,14 @@ static int read_scenario(struct sim *sim, const char *path, struct err *e)
 	return failed ? failed : scenario_resolve(sim->scenario, NULL, e);
 }
 
+/* Samples seldom: the same number of samples in the ring, each of them `period_us` long. */
+static void stretch(struct scenario *s, int64_t period_us)
+{
+	int64_t in_ring = s->ring_us * s->samples_per_second / s->second_us;
+	s->second_us = period_us * s->samples_per_second;
+	s->ring_us = in_ring * period_us;
+}
+
 int sim_source_open(struct source **s, const struct source_options *options, struct err *e)
 {
 	*s = NULL;
@@ -364,6 +372,8 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 	bool virtual_time = clock_is_virtual(sim->clock);
 	sim->origin_us = virtual_time ? VIRTUAL_ORIGIN_US : clock_now(sim->clock).boot_us;
 	int failed = read_scenario(sim, options->scenario, e);
+	if (!failed && options->sample_period_us)
+		stretch(sim->scenario, options->sample_period_us);
 	failed = failed ? failed : play_open(&sim->play, sim->scenario, virtual_time, e);
 	if (!failed && !make_cards(sim))
 		failed = err_set(e, ERR_WORLD, "out of memory");
@@ -372,6 +382,8 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 		sim_close(&sim->source);
 		return failed;
 	}
+	sim->source.sample_period_us =
+		sim->scenario->second_us / sim->scenario->samples_per_second;
 	const char *driver = sim->scenario->driver, *host = sim->scenario->host;
 	text_escape(sim->source.driver_version, VERSION_CAP, driver, strlen(driver));
 	text_escape(sim->source.hostname, sizeof(sim->source.hostname), host, strlen(host));
