@@ -1,0 +1,96 @@
+"""The library as it is installed: the example is built with pkg-config and run on both sources."""
+import os
+import subprocess
+
+import pytest
+
+from conftest import clean_environment
+from fake import fake_driver
+
+SCENARIO = """
+card 0 uuid GPU-a name "Card A" memory 80GiB idle-power 60W max-power 400W
+card 1 uuid GPU-b name "Card B" memory 48GiB idle-power 20W max-power 300W
+process train pid 4001 user alice uid 1001 command "python train.py"
+process screen pid 4002 user root uid 0 command "Xorg" kind graphics
+at 0s hold train card 0 memory 8GB
+at 0s load train card 0 sm 90
+at 0s hold screen card 1 memory 300MB
+at 0s lost card 1 code 15 until 1000h
+"""
+
+
+class Example:
+    """dist/examples/cards.c, built against what `make install` installed."""
+
+    def __init__(self, installed, where):
+        pc = next(installed.rglob("libgua.pc"))
+        self.libraries = pc.parent.parent
+        prefix = next(line[7:] for line in pc.read_text().splitlines() if line.startswith("prefix="))
+        root = str(installed)[:-len(prefix)]
+        environment = {**os.environ, "PKG_CONFIG_LIBDIR": str(pc.parent), "PKG_CONFIG_SYSROOT_DIR": root}
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libgua"], env=environment, check=True,
+                               capture_output=True, text=True).stdout.split()
+        if b"__asan_init" in (self.libraries / "libgua.so.0").read_bytes():
+            flags.append("-fsanitize=address,undefined")
+        self.program = where / "cards"
+        subprocess.run(["cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
+                        installed / "share" / "doc" / "gua" / "examples" / "cards.c", "-o", self.program, *flags],
+                       check=True)
+
+    def __call__(self, *args, **env):
+        return subprocess.run([self.program, *map(str, args)], capture_output=True, text=True, timeout=60,
+                              env=clean_environment(LD_LIBRARY_PATH=str(self.libraries), **env))
+
+
+@pytest.fixture(scope="module")
+def example(installed, tmp_path_factory):
+    return Example(installed, tmp_path_factory.mktemp("example"))
+
+
+def check_cards(run):
+    """What both faces of the scenario must show. The library itself has said nothing."""
+    assert (run.returncode, run.stderr) == (0, "")
+    lines = run.stdout.splitlines()
+    assert lines[0] == "0 GPU-a Card A ok"
+    assert "of 85899 MB" in lines[1] and " W" in lines[1]
+    assert lines[2].startswith("    pid 4001  memory 8000 MB") and "graphics" not in lines[2]
+    assert lines[3].startswith("1 GPU-b Card B") and lines[3].endswith("lost")
+    assert lines[4].split() == "use - memory - of 51540 MB power -".split()
+    assert len(lines) == 5
+
+
+def test_the_simulated_source(example, tmp_path):
+    path = tmp_path / "a.scenario"
+    path.write_text(SCENARIO)
+    check_cards(example("sim", path))
+
+
+def test_the_built_in_lab(example):
+    run = example("sim")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "NVIDIA A100-SXM4-80GB" in run.stdout
+
+
+def test_the_drivers_library(example, tmp_path):
+    env = fake_driver(tmp_path, SCENARIO.replace("at 0s lost", "at 1h lost"))
+    run = example("nvml", env["GUA_NVML"], **env)
+    assert (run.returncode, run.stderr) == (0, "")
+    lines = run.stdout.splitlines()
+    assert lines[0] == "0 GPU-a Card A ok" and "of 85899 MB" in lines[1]
+    assert lines[2].startswith("    pid 4001  memory 8000 MB")
+    assert lines[3] == "1 GPU-b Card B ok"
+    assert lines[5].startswith("    pid 4002  memory 300 MB") and lines[5].endswith("(graphics)")
+
+
+def test_the_environment_is_not_asked(example, tmp_path):
+    """GUA_NVML is for the program; a library has options."""
+    env = fake_driver(tmp_path, SCENARIO)
+    run = example("nvml", "/nonexistent/libnvidia-ml.so.1", **env)
+    assert run.returncode == 1 and run.stdout == ""
+    assert "/nonexistent/libnvidia-ml.so.1" in run.stderr
+
+
+def test_a_broken_driver_is_a_sentence(example, tmp_path):
+    env = fake_driver(tmp_path, SCENARIO + "at 0s fail nvmlInit_v2 code 9\n")
+    run = example("nvml", env["GUA_NVML"], **env)
+    assert run.returncode == 1 and run.stderr.startswith("cards: ") and run.stderr.count("\n") == 1
