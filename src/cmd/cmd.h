@@ -46,7 +46,8 @@ const char *cmd_nvml_path(const char *option);
 	X(start)                                                                               \
 	X(status)                                                                              \
 	X(stop)                                                                                \
-	X(report)
+	X(report)                                                                              \
+	X(import)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

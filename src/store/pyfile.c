@@ -93,6 +93,15 @@ static int check_layout(struct pyfile *f, struct err *e)
 	return 0;
 }
 
+/* pytime(TEXT) in SQL: unix milliseconds, NULL for what is no time. */
+static void pytime_function(sqlite3_context *result, int n, sqlite3_value **values)
+{
+	int64_t ms;
+	const char *text = n == 1 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+	if (text && pytime_parse(text, &ms))
+		sqlite3_result_int64(result, ms);
+}
+
 static int open_database(struct pyfile *f, struct err *e)
 {
 	struct str uri = { 0 };
@@ -106,6 +115,8 @@ static int open_database(struct pyfile *f, struct err *e)
 	if (rc != SQLITE_OK || !f->db)
 		return err_set(e, ERR_WORLD, "cannot open %s: %s", f->path, sqlite3_errstr(rc));
 	sqlite3_busy_timeout(f->db, 5000);
+	sqlite3_create_function(f->db, "pytime", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+		pytime_function, NULL, NULL);
 	return check_layout(f, e);
 }
 
@@ -170,11 +181,10 @@ int64_t pyfile_interval_ms(sqlite3_stmt *row, int column)
 	return seconds >= 0.001 ? llround(seconds * 1000) : -1;
 }
 
-static int64_t column_time(sqlite3_stmt *row, int column)
+static int64_t column_ms(sqlite3_stmt *row, int column)
 {
-	int64_t ms;
-	const char *text = (const char *)sqlite3_column_text(row, column);
-	return text && pytime_parse(text, &ms) ? ms : -1;
+	bool known = sqlite3_column_type(row, column) == SQLITE_INTEGER;
+	return known ? sqlite3_column_int64(row, column) : -1;
 }
 
 static int read_host(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
@@ -218,12 +228,10 @@ int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
 	*facts = (struct pyfile_facts){ .first_ms = -1, .last_ms = -1, .interval_ms = -1 };
 	if (read_host(f, facts, e) != 0)
 		return e->code;
-	if (one_row(f, &row,
-		    "SELECT min(ts), max(ts) FROM gpu_sample WHERE ts GLOB "
-		    "'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]?[0-9][0-9]:*'",
-		    e) == 0) {
-		facts->first_ms = column_time(row, 0);
-		facts->last_ms = column_time(row, 1);
+	if (one_row(f, &row, "SELECT min(pytime(ts)), max(pytime(ts)) FROM gpu_sample", e) ==
+		0) {
+		facts->first_ms = column_ms(row, 0);
+		facts->last_ms = column_ms(row, 1);
 	}
 	sqlite3_finalize(row);
 	row = NULL;

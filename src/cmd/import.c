@@ -1,0 +1,154 @@
+/* gua import: take over a database of the Python tool gpu-usage-audit. */
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/timetext.h"
+#include "cmd/cmd.h"
+#include "store/import.h"
+#include "store/store.h"
+
+struct values {
+	const char *db;
+	int64_t interval_ms;
+};
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 0, "db", "PATH", "the store to import into",
+		.offset = offsetof(struct values, db) },
+	{ OPTION_DURATION, 0, "interval", "D", "what a row without a run counts (default 30s)",
+		.offset = offsetof(struct values, interval_ms), .min = 1, .max = 86400000 },
+	{ 0 },
+};
+
+enum { BAR_WIDTH = 30 };
+
+/* What the progress bar remembers. */
+struct bar {
+	bool terminal;	  /* stderr is one */
+	bool shown;	  /* there is a bar to erase */
+	int64_t drawn_ms; /* monotonic; not more often than a person can see */
+	sigset_t signals; /* that end the import */
+};
+
+static int64_t monotonic_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static void draw(struct bar *bar, int64_t done, int64_t total)
+{
+	char fill[BAR_WIDTH + 1];
+	int64_t now = monotonic_ms();
+	if (!bar->terminal || total <= 0 || (bar->shown && now - bar->drawn_ms < 100))
+		return;
+	int64_t part = done >= total ? BAR_WIDTH : done * BAR_WIDTH / total;
+	memset(fill, '.', BAR_WIDTH);
+	memset(fill, '#', (size_t)part);
+	fill[BAR_WIDTH] = '\0';
+	fprintf(stderr, "\r[%s] %" PRId64 "/%" PRId64 " rows", fill, done, total);
+	fflush(stderr);
+	bar->shown = true;
+	bar->drawn_ms = now;
+}
+
+static void erase(struct bar *bar)
+{
+	if (bar->shown)
+		fputs("\r\033[K", stderr);
+	bar->shown = false;
+}
+
+/* Draws, and says to stop when a signal is waiting: they are held back, so that the store is
+ * left in order and a sentence can be said. */
+static int progress(void *context, int64_t done, int64_t total)
+{
+	struct bar *bar = context;
+	const struct timespec at_once = { 0, 0 };
+	draw(bar, done, total);
+	return sigtimedwait(&bar->signals, NULL, &at_once) > 0;
+}
+
+static void print_summary(const char *path, const struct import_summary *s)
+{
+	char from[32] = "-", to[32] = "-";
+	if (s->first_ms >= 0) {
+		moment_iso(from, sizeof(from), s->first_ms / 1000 * 1000);
+		moment_iso(to, sizeof(to), s->last_ms / 1000 * 1000);
+	}
+	char safe[PATH_MAX];
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
+	       " samples from %s to %s; skipped: %" PRId64 " samples recorded already, %" PRId64
+	       " malformed rows\n",
+		safe, s->facts.hostname, s->cards, s->ticks, s->samples, from, to, s->recorded,
+		s->bad_rows);
+}
+
+static int import_file(const struct command *self, const char *path, const struct values *v,
+	const char *db, struct bar *bar)
+{
+	struct err e = { 0 };
+	struct clock clock;
+	struct pyfile *file = NULL;
+	struct store *store = NULL;
+	struct import_summary summary;
+	clock_init_real(&clock);
+	struct import_question question = {
+		.path = path,
+		.now_ms = clock_wall_ms(&clock),
+		.interval_ms = v->interval_ms,
+		.progress = progress,
+		.context = bar,
+	};
+	if (pyfile_open(&file, path, &e) == 0 && store_open(&store, db, &e) == 0)
+		import_run(store, file, &question, &summary, &e);
+	erase(bar);
+	pyfile_close(file);
+	store_close(store);
+	clock_finish(&clock);
+	if (e.code)
+		return cmd_fail(self, &e);
+	print_summary(path, &summary);
+	return 0;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { .interval_ms = IMPORT_INTERVAL_MS };
+	struct err e = { 0 };
+	char db[PATH_MAX];
+	int first = 0, status = 0;
+	if (cmd_options(self, argc, argv, &v, &first, &status))
+		return status;
+	if (argc - first != 1)
+		err_set(&e, ERR_USAGE, "give one FILE to import");
+	else if (!v.db && cmd_default_db(db, sizeof(db), &e) == 0)
+		v.db = db;
+	if (e.code)
+		return cmd_fail(self, &e);
+	struct bar bar = { .terminal = isatty(STDERR_FILENO) };
+	sigemptyset(&bar.signals);
+	sigaddset(&bar.signals, SIGINT);
+	sigaddset(&bar.signals, SIGTERM);
+	sigaddset(&bar.signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &bar.signals, NULL);
+	return import_file(self, argv[first], &v, v.db, &bar);
+}
+
+const struct command cmd_import = {
+	.name = "import",
+	.summary = "take over a database of the Python gpu-usage-audit",
+	.usage = "FILE [--db PATH] [--interval D]",
+	.details = "FILE is only read. All of it is imported or, after a failure or Ctrl-C,\n"
+		   "nothing; the same file is not imported twice.",
+	.options = options,
+	.run = run,
+};
