@@ -22,7 +22,7 @@ enum { BUSY_MS = 1000, READ_BUSY_MS = 5000 };
  * cannot start again from its beginning; from 2 MiB on each tick waits a moment for readers to
  * end. A transaction that is left open for hours still makes it grow: nothing is lost for it.
  */
-enum { WAL_FOLD_PAGES = 256, WAL_WAIT_PAGES = 512, WAL_WAIT_MS = 100 };
+enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
 
 /* migrations[i] turns version i into version i + 1, in one transaction with its number. */
 static const char *const migrations[] = {
@@ -135,7 +135,7 @@ static int migrate(sqlite3 *db, const char *path, struct err *e)
 		return sql_fail(e, db, "open", path);
 	if (version > STORE_VERSION)
 		return refuse_newer(path, version, e);
-	if (version == 0 && sql_exec(db, "PRAGMA page_size = 4096") != SQLITE_OK)
+	if (version == 0 && sql_exec(db, "PRAGMA page_size = 2048") != SQLITE_OK)
 		return sql_fail(e, db, "make", path);
 	while (version < STORE_VERSION)
 		if (migrate_one(db, &version) != SQLITE_OK)
