@@ -29,7 +29,7 @@ static void add_up(struct audit *a)
 	}
 	int64_t shared_ms = 0, used_ms = a->ms[CARD_ACTIVE] + a->ms[CARD_IDLE_HELD];
 	for (size_t i = 0; i < a->n_identities; i++)
-		shared_ms += a->identities[i].share_ms;
+		shared_ms += a->identities[i].active_share_ms + a->identities[i].idle_share_ms;
 	a->unattributed_ms = used_ms > shared_ms ? used_ms - shared_ms : 0;
 }
 

@@ -22,7 +22,7 @@ struct pair {
 	int64_t last_active_ms;
 	uint32_t pid;
 	int64_t ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
-	int64_t share_ms, peak_mem_kib;
+	int64_t active_share_ms, idle_share_ms, peak_mem_kib;
 };
 
 /* The pairs of one file. */
@@ -57,7 +57,8 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 	return &p->items[index];
 }
 
-/* Columns: gpu, process, the four times, of each what is counted double, share, peak. */
+/* Columns: gpu, process, the four times, of each what is counted double, two shares,
+ * peak. */
 static int take_holding(
 	struct pairs *p, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
@@ -73,8 +74,9 @@ static int take_holding(
 		pair->ms[state] += ms;
 		pair->presence_ms[state] += twice < ms ? ms - twice : 0;
 	}
-	pair->share_ms += sql_sum(row, 10);
-	int64_t peak_kib = sql_int(row, 11, -1);
+	pair->active_share_ms += sql_sum(row, 10);
+	pair->idle_share_ms += sql_sum(row, 11);
+	int64_t peak_kib = sql_int(row, 12, -1);
 	if (peak_kib > pair->peak_mem_kib)
 		pair->peak_mem_kib = peak_kib;
 	return 0;
@@ -87,7 +89,7 @@ static int read_holdings(struct gather *g, struct gather_file *file, const struc
 	int rc = sql_prepare(file->db, &stmt, e,
 		"SELECT gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms, "
 		"active_double_ms, idle_held_double_ms, truly_idle_double_ms, "
-		"squatting_double_ms, active_share_ms + idle_share_ms, mem_peak_kib FROM %s "
+		"squatting_double_ms, active_share_ms, idle_share_ms, mem_peak_kib FROM %s "
 		"WHERE slot >= %lld AND slot < %lld ORDER BY slot, gpu, process",
 		t->holding, (long long)g->from_slot, (long long)g->to_slot);
 	while (rc == 0) {
@@ -159,11 +161,35 @@ static int read_owners(
 	return rc;
 }
 
+/* Of processes that hold now, `holder` knows best when they were last active. */
+static int read_last_active(struct gather_file *file, struct pairs *p, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT gpu, process, last_active_ms FROM holder WHERE last_active_ms NOT "
+		"NULL");
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		struct pair key = { .process = sqlite3_column_int64(stmt, 1),
+			.card = idmap_get(&file->cards, sqlite3_column_int64(stmt, 0)) };
+		struct pair *pair =
+			p->n ? bsearch(&key, p->items, p->n, sizeof(key), compare_pairs) : NULL;
+		if (pair && pair->last_active_ms < sqlite3_column_int64(stmt, 2))
+			pair->last_active_ms = sqlite3_column_int64(stmt, 2);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
 static void add_to_identity(struct audit_identity *identity, const struct pair *pair)
 {
 	for (int state = 0; state < HOLDER_STATES; state++)
 		identity->presence_ms[state] += pair->presence_ms[state];
-	identity->share_ms += pair->share_ms;
+	identity->active_share_ms += pair->active_share_ms;
+	identity->idle_share_ms += pair->idle_share_ms;
 	if (pair->peak_mem_kib > identity->peak_mem_kib)
 		identity->peak_mem_kib = pair->peak_mem_kib;
 	if (pair->last_active_ms > identity->last_active_ms)
@@ -202,6 +228,8 @@ static int gather_file_holders(
 		qsort(p.items, p.n, sizeof(*p.items), compare_pairs);
 	if (rc == 0)
 		rc = read_owners(file, &p, users, e);
+	if (rc == 0)
+		rc = read_last_active(file, &p, e);
 	for (size_t i = 0; i < p.n && rc == 0; i++) {
 		if (p.items[i].user == IDMAP_NONE)
 			continue;

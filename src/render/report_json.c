@@ -97,7 +97,8 @@ static void add_card(struct json *j, const struct audit *a, const struct audit_c
 	json_text(j, "uuid", card->id.uuid);
 	json_number(j, "index", card->id.index, 0);
 	json_text(j, "name", card->id.name);
-	json_number(j, "mig_index", card->id.mig_index < 0 ? (double)NAN : card->id.mig_index, 0);
+	json_number(
+		j, "mig_index", card->id.mig_index < 0 ? (double)NAN : card->id.mig_index, 0);
 	json_text(j, "parent_uuid", *card->id.parent_uuid ? card->id.parent_uuid : NULL);
 	json_text(j, "status", card->status);
 	json_number(j, "mean_util_pct",

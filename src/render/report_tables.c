@@ -125,12 +125,13 @@ static int64_t sum_of(const int64_t ms[HOLDER_STATES])
 static const struct column identity_columns[] = {
 	{ "identity", "identity", COLUMN_TEXT, 10, true },
 	{ "gpu_seconds", "GPU-hours", COLUMN_GPU_MS, 0, false },
-	{ "idle_held_share", "idle-held", COLUMN_SHARE, 0, false },
+	{ "idle_held_fraction", "idle-held", COLUMN_SHARE, 0, false },
 	{ "active_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
 	{ "idle_held_gpu_seconds", "held h", COLUMN_GPU_MS, 7, false },
 	{ "squatting_gpu_seconds", "squat h", COLUMN_GPU_MS, 7, false },
 	{ "truly_idle_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
 	{ "share_gpu_seconds", "share h", COLUMN_GPU_MS, 7, false },
+	{ "idle_held_share_gpu_seconds", NULL, COLUMN_GPU_MS, 7, false },
 	{ "peak_mem_mb", "peak mem", COLUMN_KIB, 8, false },
 	{ "last_active", NULL, COLUMN_MOMENT, 0, false },
 };
@@ -150,7 +151,8 @@ void report_identities_table(struct table *t, const struct audit *a, size_t top)
 			cell_number((double)ms[HOLDER_IDLE_HELD]),
 			cell_number((double)ms[HOLDER_SQUATTING]),
 			cell_number((double)ms[HOLDER_TRULY_IDLE]),
-			cell_number((double)who->share_ms),
+			cell_number((double)(who->active_share_ms + who->idle_share_ms)),
+			cell_number((double)who->idle_share_ms),
 			cell_known(who->peak_mem_kib),
 			cell_known(who->last_active_ms),
 		};

@@ -6,6 +6,7 @@ from conftest import ROOT
 HOUR = 3600
 ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED = range(4)
 SQUATTING = 3
+HOLDER_STATES = ("active", "idle_held", "truly_idle", "squatting")
 TABLES = {60: "1m", 300: "5m", 3600: "1h"}
 
 
@@ -63,11 +64,23 @@ class Store:
 
     def holding(self, slot, card, process, state, seconds, presence=None, share=0, mem_mb=None,
                 width=60):
-        self.insert(f"holding_{TABLES[width]}", slot=int(slot), gpu=card, process=process,
-                    state=state, ms=round(seconds * 1000),
-                    presence_ms=round((seconds if presence is None else presence) * 1000),
-                    share_ms=round(share * 1000),
-                    mem_peak_kib=None if mem_mb is None else round(mem_mb * 1e6 / 1024))
+        """Adds to the row of that slot, card and process; share is of the card's active time when
+        the state is active or squatting, of its idle-held time otherwise."""
+        table = f"holding_{TABLES[width]}"
+        name = HOLDER_STATES[state]
+        part = "active_share_ms" if state in (ACTIVE, SQUATTING) else "idle_share_ms"
+        double = 0 if presence is None else seconds - presence
+        self.db.execute(
+            f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL) "
+            "ON CONFLICT DO NOTHING", (int(slot), card, process))
+        self.db.execute(
+            f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "
+            f"{name}_double_ms = {name}_double_ms + ?, {part} = {part} + ?, "
+            "mem_peak_kib = coalesce(max(mem_peak_kib, ?), ?, mem_peak_kib) "
+            "WHERE slot = ? AND gpu = ? AND process = ?",
+            (round(seconds * 1000), round(double * 1000), round(share * 1000),
+             *2 * (None if mem_mb is None else round(mem_mb * 1e6 / 1024),),
+             int(slot), card, process))
 
     def save(self):
         self.db.commit()
