@@ -82,50 +82,51 @@ int gather_cards(struct gather *g, struct err *e)
 	return rc;
 }
 
-/* Columns: slot, gpu, state, ms, util_pct_ms, energy_mj. */
-static void take_usage(struct gather *g, const struct gather_file *file, sqlite3_stmt *row,
-	struct heat_clock *clock, int64_t seconds)
+/* Where the rows of one usage table go. */
+struct usage_fold {
+	struct fold fold;
+	struct gather *g;
+	const struct gather_file *file;
+	const struct slot_table *table;
+	struct heat_clock clock;
+};
+
+/* Values: slot, gpu, state, ms, util_pct_ms, energy_mj. */
+static bool take_usage(struct fold *f, sqlite3_value **values)
 {
-	uint32_t index = idmap_get(&file->cards, sqlite3_column_int64(row, 1));
-	int state = sqlite3_column_int(row, 2);
+	struct usage_fold *u = f->context;
+	uint32_t index = idmap_get(&u->file->cards, sqlite3_value_int64(values[1]));
+	int state = sqlite3_value_int(values[2]);
 	if (index == IDMAP_NONE || state < 0 || state >= CARD_STATES)
-		return;
-	struct audit_card *card = &g->a->cards[index];
-	int64_t ms = sql_sum(row, 3);
+		return true;
+	struct audit *a = u->g->a;
+	struct audit_card *card = &a->cards[index];
+	int64_t ms = value_sum(values[3]), energy_mj = value_known(values[5]);
 	card->has_rows = true;
 	card->ms[state] += ms;
 	if (state != CARD_UNOBSERVED) {
-		card->util_pct_ms += sql_sum(row, 4);
-		heat_add(g->a, clock, g->q->utc, sqlite3_column_int64(row, 0), seconds, state,
-			ms);
+		card->util_pct_ms += value_sum(values[4]);
+		heat_add(a, &u->clock, u->g->q->utc, sqlite3_value_int64(values[0]),
+			u->table->seconds, state, ms);
 	}
-	int64_t energy_mj = sql_int(row, 5, -1);
 	if (energy_mj >= 0) {
 		card->energy_mj[state] += energy_mj < ROW_MAX ? energy_mj : ROW_MAX;
 		card->energy_known_ms[state] += ms;
 	}
+	if (u->table->seconds * 1000 > a->resolution_ms)
+		a->resolution_ms = u->table->seconds * 1000;
+	return true;
 }
 
 static int read_usage(
 	struct gather *g, struct gather_file *file, const struct slot_table *t, struct err *e)
 {
-	struct heat_clock clock = { 0 };
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(file->db, &stmt, e,
-		"SELECT slot, gpu, state, ms, util_pct_ms, energy_mj FROM %s "
-		"WHERE slot >= %lld AND slot < %lld ORDER BY slot, gpu, state",
+	struct usage_fold u = { .g = g, .file = file, .table = t };
+	u.fold = (struct fold){ .row = take_usage, .context = &u };
+	return sql_fold(file->db, &u.fold, e,
+		"SELECT fold(slot, gpu, state, ms, util_pct_ms, energy_mj) FROM %s "
+		"WHERE slot >= %lld AND slot < %lld",
 		t->usage, (long long)g->from_slot, (long long)g->to_slot);
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
-		take_usage(g, file, stmt, &clock, t->seconds);
-		if (t->seconds * 1000 > g->a->resolution_ms)
-			g->a->resolution_ms = t->seconds * 1000;
-		rc = 0;
-	}
-	sqlite3_finalize(stmt);
-	return rc;
 }
 
 int gather_usage(struct gather *g, struct err *e)

@@ -57,49 +57,49 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 	return &p->items[index];
 }
 
-/* Columns: gpu, process, the four times, of each what is counted double, two shares,
- * peak. */
-static int take_holding(
-	struct pairs *p, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
+/* Where the rows of one file's holding tables go. */
+struct holding_fold {
+	struct fold fold;
+	struct pairs *pairs;
+	const struct gather_file *file;
+};
+
+/* Values: gpu, process, the four times, of each what is counted double, two shares, peak. */
+static bool take_holding(struct fold *f, sqlite3_value **values)
 {
-	uint32_t card = idmap_get(&file->cards, sqlite3_column_int64(row, 0));
-	int64_t process = sqlite3_column_int64(row, 1);
+	struct holding_fold *h = f->context;
+	uint32_t card = idmap_get(&h->file->cards, sqlite3_value_int64(values[0]));
+	int64_t process = sqlite3_value_int64(values[1]);
 	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX)
-		return 0;
-	struct pair *pair = find_pair(p, process, card, e);
+		return true;
+	struct pair *pair = find_pair(h->pairs, process, card, f->e);
 	if (!pair)
-		return ERR_WORLD;
+		return false;
 	for (int state = 0; state < HOLDER_STATES; state++) {
-		int64_t ms = sql_sum(row, 2 + state), twice = sql_sum(row, 6 + state);
+		int64_t ms = value_sum(values[2 + state]), twice = value_sum(values[6 + state]);
 		pair->ms[state] += ms;
 		pair->presence_ms[state] += twice < ms ? ms - twice : 0;
 	}
-	pair->active_share_ms += sql_sum(row, 10);
-	pair->idle_share_ms += sql_sum(row, 11);
-	int64_t peak_kib = sql_int(row, 12, -1);
+	pair->active_share_ms += value_sum(values[10]);
+	pair->idle_share_ms += value_sum(values[11]);
+	int64_t peak_kib = value_known(values[12]);
 	if (peak_kib > pair->peak_mem_kib)
 		pair->peak_mem_kib = peak_kib;
-	return 0;
+	return true;
 }
 
 static int read_holdings(struct gather *g, struct gather_file *file, const struct slot_table *t,
 	struct pairs *p, struct err *e)
 {
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(file->db, &stmt, e,
-		"SELECT gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms, "
+	struct holding_fold h = { .pairs = p, .file = file };
+	h.fold = (struct fold){ .row = take_holding, .context = &h };
+	return sql_fold(file->db, &h.fold, e,
+		"SELECT fold(gpu, process, active_ms, idle_held_ms, truly_idle_ms, "
+		"squatting_ms, "
 		"active_double_ms, idle_held_double_ms, truly_idle_double_ms, "
-		"squatting_double_ms, active_share_ms, idle_share_ms, mem_peak_kib FROM %s "
-		"WHERE slot >= %lld AND slot < %lld ORDER BY slot, gpu, process",
+		"squatting_double_ms, active_share_ms, idle_share_ms, mem_peak_kib) FROM %s "
+		"WHERE slot >= %lld AND slot < %lld",
 		t->holding, (long long)g->from_slot, (long long)g->to_slot);
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
-		rc = take_holding(p, file, stmt, e);
-	}
-	sqlite3_finalize(stmt);
-	return rc;
 }
 
 static int compare_pairs(const void *x, const void *y)

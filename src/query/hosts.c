@@ -81,7 +81,7 @@ static int take_run(
 		.started_ms = sqlite3_column_int64(row, 2),
 		.last_tick_ms = sqlite3_column_int64(row, 3),
 		.ended = sqlite3_column_type(row, 4) != SQLITE_NULL,
-		.interval_ms = sql_sum(row, 5),
+		.interval_ms = sql_int(row, 5, 0),
 		.rules = { .active_util_pct = sqlite3_column_double(row, 6),
 			.held_mem_bytes = sqlite3_column_int64(row, 7),
 			.count_graphics = sqlite3_column_int(row, 8) != 0 },
@@ -91,7 +91,7 @@ static int take_run(
 	int64_t age_ms = g->q->now_ms - run->last_tick_ms;
 	if (run->last_tick_ms > h->last_tick_ms)
 		h->last_tick_ms = run->last_tick_ms;
-	if (!run->ended && age_ms <= 2 * run->interval_ms + 10000)
+	if (!run->ended && age_ms - 10000 <= 2 * run->interval_ms)
 		h->recording = true;
 	return 0;
 }

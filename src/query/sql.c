@@ -90,8 +90,48 @@ int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback)
 	return number;
 }
 
-int64_t sql_sum(sqlite3_stmt *stmt, int column)
+int64_t value_known(sqlite3_value *value)
 {
-	int64_t number = sqlite3_column_int64(stmt, column);
+	int64_t number = sqlite3_value_int64(value);
+	return number == 0 && sqlite3_value_type(value) == SQLITE_NULL ? -1 : number;
+}
+
+int64_t value_sum(sqlite3_value *value)
+{
+	int64_t number = sqlite3_value_int64(value);
 	return number < 0 ? 0 : number > ROW_MAX ? ROW_MAX : number;
+}
+
+static void fold_step(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	(void)n;
+	struct fold *f = sqlite3_user_data(context);
+	if (!f->row(f, values))
+		sqlite3_result_error(context, "stopped", -1);
+}
+
+static void fold_end(sqlite3_context *context)
+{
+	sqlite3_result_null(context);
+}
+
+int sql_fold(sqlite3 *db, struct fold *f, struct err *e, const char *format, ...)
+{
+	sqlite3_stmt *stmt;
+	va_list args;
+	f->e = e;
+	if (sqlite3_create_function(db, "fold", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, f, NULL,
+		    fold_step, fold_end) != SQLITE_OK)
+		return sql_failed(db, e);
+	va_start(args, format);
+	int rc = prepare(db, &stmt, e, format, args);
+	va_end(args);
+	struct err stepped = { 0 };
+	if (rc == 0 && sql_step(stmt, &stepped) < 0) {
+		rc = stepped.code;
+		if (e && !e->code) /* else `row` stopped, and said why */
+			*e = stepped;
+	}
+	sqlite3_finalize(stmt);
+	return rc;
 }

@@ -211,12 +211,13 @@ static int reopen_immutable(sqlite3 **db, const char *path)
 		return SQLITE_CANTOPEN;
 	sqlite3_close(*db);
 	*db = NULL;
-	return sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	return sqlite3_open_v2(
+		uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 }
 
 static int open_reader(sqlite3 **db, const char *path, struct err *e)
 {
-	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL);
+	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc != SQLITE_OK)
 		return sql_fail(e, *db, "open", path);
 	sqlite3_busy_timeout(*db, READ_BUSY_MS);
