@@ -47,7 +47,8 @@ const char *cmd_nvml_path(const char *option);
 	X(status)                                                                              \
 	X(stop)                                                                                \
 	X(report)                                                                              \
-	X(import)
+	X(import)                                                                              \
+	X(export)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

@@ -1,0 +1,160 @@
+/* gua export: the rows of a store, streamed as CSV or JSON. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/timetext.h"
+#include "cmd/cmd.h"
+#include "query/export.h"
+#include "render/rows.h"
+
+struct export_options {
+	struct text_list db;
+	const char *format, *since, *until, *what, *now;
+	bool utc;
+};
+
+#define ROW(member) offsetof(struct export_options, member)
+static const struct option_row rows[] = {
+	{ OPTION_LIST, 0, "db", "PATH", "store to read; may be given several times", NULL,
+		ROW(db), 0, 0, false },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "csv or json (default csv)", "csv|json",
+		ROW(format), 0, 0, false },
+	{ OPTION_CHOICE, 0, "what", "WHAT",
+		"usage (slots of cards), holding (slots of processes on cards), process or "
+		"event "
+		"(default usage)",
+		EXPORT_NAMES, ROW(what), 0, 0, false },
+	{ OPTION_TEXT, 0, "since", "TIME", "from here on (default all)", NULL, ROW(since), 0, 0,
+		false },
+	{ OPTION_TEXT, 0, "until", "TIME", "up to here (default all)", NULL, ROW(until), 0, 0,
+		false },
+	{ OPTION_FLAG, 0, "utc", NULL, "dates in --since and --until are UTC", NULL, ROW(utc),
+		0, 0, false },
+	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", NULL, ROW(now), 0, 0,
+		true },
+	{ 0 },
+};
+
+/* Where the rows go. */
+struct sink {
+	const struct column *columns;
+	size_t n_columns;
+	struct str out;
+	struct json json;
+	bool is_json;
+};
+
+enum { FLUSH_BYTES = 64 * 1024 };
+
+/* Writes what has gathered, when it is worth it or `all`. */
+static int flush(struct sink *s, bool all, struct err *e)
+{
+	if (s->out.failed)
+		return err_set(e, ERR_WORLD, "out of memory");
+	if (!all && s->out.len < FLUSH_BYTES)
+		return 0;
+	if (s->out.len && fwrite(s->out.data, 1, s->out.len, stdout) != s->out.len)
+		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+	str_clear(&s->out);
+	if (all && fflush(stdout) != 0)
+		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+	return 0;
+}
+
+static int export_file(struct sink *s, const char *path, const int64_t window_ms[2],
+	enum export_what what, struct err *e)
+{
+	struct export *x = NULL;
+	struct cell cells[EXPORT_MAX_COLUMNS];
+	int rc = export_open(&x, what, path, window_ms[0], window_ms[1], e);
+	while (rc == 0) {
+		rc = export_next(x, cells, e);
+		if (rc <= 0)
+			break;
+		if (s->is_json)
+			json_row(&s->json, s->columns, s->n_columns, cells);
+		else
+			csv_row(&s->out, s->columns, s->n_columns, cells);
+		rc = flush(s, false, e);
+	}
+	export_close(x);
+	return rc;
+}
+
+static int export_all(struct sink *s, const struct export_options *o,
+	const int64_t window_ms[2], enum export_what what, struct err *e)
+{
+	int rc = 0;
+	s->columns = export_columns(what, &s->n_columns);
+	s->json = (struct json){ .out = &s->out, .lines = 1 };
+	if (s->is_json)
+		json_open(&s->json, NULL, '[');
+	else
+		csv_header(&s->out, s->columns, s->n_columns);
+	for (size_t i = 0; i < o->db.n && rc == 0; i++)
+		rc = export_file(s, o->db.items[i], window_ms, what, e);
+	if (s->is_json && rc == 0)
+		json_close(&s->json, ']');
+	return rc ? rc : flush(s, true, e);
+}
+
+static int read_window(const struct export_options *o, int64_t window_ms[2], struct err *e)
+{
+	struct clock clock;
+	clock_init_real(&clock);
+	int64_t now_ms = clock_wall_ms(&clock);
+	window_ms[0] = 0;
+	window_ms[1] = INT64_MAX / 4;
+	if (o->now && moment_parse(o->now, now_ms, true, &now_ms, e) != 0)
+		return err_prefix(e, "--now");
+	if (o->since && moment_parse(o->since, now_ms, o->utc, &window_ms[0], e) != 0)
+		return err_prefix(e, "--since");
+	if (o->until && moment_parse(o->until, now_ms, o->utc, &window_ms[1], e) != 0)
+		return err_prefix(e, "--until");
+	if (window_ms[0] >= window_ms[1])
+		return err_set(e, ERR_USAGE, "--since is not before --until");
+	return 0;
+}
+
+static enum export_what read_what(const char *what)
+{
+	static const char *const names[] = { "usage", "holding", "process", "event" };
+	for (int i = 0; i < EXPORT_WHATS && what; i++)
+		if (strcmp(names[i], what) == 0)
+			return (enum export_what)i;
+	return EXPORT_USAGE;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct export_options o = { 0 };
+	struct sink s = { 0 };
+	struct err e = { 0 };
+	char default_db[PATH_MAX];
+	int64_t window_ms[2];
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &o, &status))
+		return status;
+	s.is_json = o.format && strcmp(o.format, "json") == 0;
+	int rc = read_window(&o, window_ms, &e);
+	if (rc == 0 && o.db.n == 0) {
+		o.db.items[o.db.n++] = default_db;
+		rc = cmd_default_db(default_db, sizeof(default_db), &e);
+	}
+	if (rc == 0)
+		rc = export_all(&s, &o, window_ms, read_what(o.what), &e);
+	str_finish(&s.out);
+	return rc ? cmd_fail(self, &e) : 0;
+}
+
+const struct command cmd_export = {
+	.name = "export",
+	.summary = "the rows of a store as CSV or JSON",
+	.usage = "[--db PATH]... [--what WHAT] [--format csv|json] [--since TIME] [--until "
+		 "TIME]",
+	.options = rows,
+	.run = run,
+};
