@@ -7,11 +7,14 @@
 #include "store/store_private.h"
 #include "store/sums.h"
 
+/* The statements of a step, and which of them is about days. */
+enum { STEP_SQL = 5, STEP_DAYS = 2 };
+
 /* One step from fine to coarse. ?1 is the coarse width, the range is [?2, ?3). */
 struct step {
-	int64_t fine_s, coarse_s; /* slot widths, seconds */
-	const char *oldest;	  /* the oldest fine slot */
-	const char *sql[4];	  /* add usage, delete it, add holding, delete it */
+	int64_t fine_s, coarse_s;  /* slot widths, seconds */
+	const char *oldest;	   /* the oldest fine slot */
+	const char *sql[STEP_SQL]; /* add usage, holding, days (or NULL); delete both */
 };
 
 #define ADD_USAGE(fine, coarse)                                                                \
@@ -33,13 +36,17 @@ struct step {
 #define OLDEST(fine)                                                                           \
 	"SELECT min(slot) FROM (SELECT min(slot) AS slot FROM usage_" fine                     \
 	" UNION ALL SELECT min(slot) FROM holding_" fine ")"
-#define STEP(fine, coarse)                                                                     \
-	.oldest = OLDEST(fine), .sql = { ADD_USAGE(fine, coarse), DELETE("usage_" fine),       \
-		ADD_HOLDING(fine, coarse), DELETE("holding_" fine) }
-
 static const struct step steps[] = {
-	{ .fine_s = 60, .coarse_s = 300, STEP("1m", "5m") },
-	{ .fine_s = 300, .coarse_s = 3600, STEP("5m", "1h") },
+	{ .fine_s = 60,
+		.coarse_s = 300,
+		.oldest = OLDEST("1m"),
+		.sql = { ADD_USAGE("1m", "5m"), ADD_HOLDING("1m", "5m"),
+			ADD_HOLDING("1m", "1d"), DELETE("usage_1m"), DELETE("holding_1m") } },
+	{ .fine_s = 300,
+		.coarse_s = 3600,
+		.oldest = OLDEST("5m"),
+		.sql = { ADD_USAGE("5m", "1h"), ADD_HOLDING("5m", "1h"), NULL,
+			DELETE("usage_5m"), DELETE("holding_5m") } },
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
@@ -71,26 +78,32 @@ static int next_range(struct store *s, const struct step *step, int64_t until_s,
 	return rc;
 }
 
+static int move_one(
+	struct store *s, const char *sql, int64_t width_s, const struct range *range)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+	if (rc != SQLITE_OK)
+		return rc;
+	sqlite3_bind_int64(q, 1, width_s);
+	sqlite3_bind_int64(q, 2, range->from);
+	sqlite3_bind_int64(q, 3, range->to);
+	rc = sqlite3_step(q);
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 static int move(struct store *s, const struct step *step, const struct range *range)
 {
 	int rc = SQLITE_OK;
-	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(step->sql) / sizeof(step->sql[0]);
-		i++) {
-		sqlite3_stmt *q = NULL;
-		rc = sqlite3_prepare_v2(s->db, step->sql[i], -1, &q, NULL);
-		if (i % 2 == 0)
-			sqlite3_bind_int64(q, 1, step->coarse_s);
-		sqlite3_bind_int64(q, 2, range->from);
-		sqlite3_bind_int64(q, 3, range->to);
-		if (rc == SQLITE_OK)
-			rc = sqlite3_step(q);
-		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
-		sqlite3_finalize(q);
-	}
+	for (size_t i = 0; rc == SQLITE_OK && i < STEP_SQL; i++)
+		if (step->sql[i])
+			rc = move_one(s, step->sql[i], i == STEP_DAYS ? 86400 : step->coarse_s,
+				range);
 	return rc;
 }
 
-/* One step's share of the work; *left is what it may still move. */
+/* Does one step's part, if there is something to do: *moved. */
 static int compact_step(
 	struct store *s, const struct step *step, int64_t until_s, int max_slots, bool *moved)
 {

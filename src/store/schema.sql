@@ -146,6 +146,18 @@ CREATE TABLE holding_1h (
 	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
+-- The sums of holding_5m and holding_1h once more, by day (UTC): for windows of whole days, which
+-- would otherwise read five times as many rows. A slot enters it when it leaves holding_1m.
+CREATE TABLE holding_1d (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
+	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	truly_idle_ms INTEGER NOT NULL, squatting_ms INTEGER NOT NULL,
+	active_double_ms INTEGER NOT NULL, idle_held_double_ms INTEGER NOT NULL,
+	truly_idle_double_ms INTEGER NOT NULL, squatting_double_ms INTEGER NOT NULL,
+	active_share_ms INTEGER NOT NULL, idle_share_ms INTEGER NOT NULL,
+	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	PRIMARY KEY (slot, gpu, process)
+) WITHOUT ROWID;
 
 -- Running totals since the store was made: exported counters never go back.
 CREATE TABLE total_gpu (
