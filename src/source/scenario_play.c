@@ -150,11 +150,12 @@ static void end_life(struct play *p, int process, int64_t t_us)
 }
 
 /* Status, and that of a card's instances. */
-static void set_status(struct play *p, const struct scenario_event *event)
+static void set_status(struct play *p, const struct scenario_event *event, int64_t t_us)
 {
 	for (size_t i = 0; i < p->scenario->n_cards; i++) {
 		if ((int)i != event->card && p->scenario->cards[i].parent != event->card)
 			continue;
+		sample_before(p, (int)i, t_us);
 		if (event->verb == EVENT_VERB_VANISH) {
 			p->cards[i].vanished = event->value != 0;
 		} else {
@@ -238,10 +239,7 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 		break;
 	case EVENT_VERB_STATUS:
 	case EVENT_VERB_VANISH:
-		for (size_t i = 0; i < p->scenario->n_cards; i++)
-			if (p->scenario->cards[i].parent == event->card)
-				sample_before(p, (int)i, t_us);
-		set_status(p, event);
+		set_status(p, event, t_us);
 		break;
 	case EVENT_VERB_ENERGY_RESET:
 		c->energy_mw_samples = 0;

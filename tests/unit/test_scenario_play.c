@@ -1,0 +1,365 @@
+/* Playing a scenario: samples, holders, energy, lives, faults and clocks at exact times. */
+#include "test.h"
+
+#include <math.h>
+
+#include "source/scenario_play.h"
+
+#define SECOND 1000000LL
+#define HEAD                                                                                   \
+	"card 0 uuid GPU-0 name A memory 80GiB reserved 1GiB idle-power 60W max-power 400W\n"  \
+	"card 1 uuid GPU-1 name B memory 80GiB\n"                                              \
+	"process a pid 10 user alice\nprocess b pid 20 user bob\n"
+
+struct stage {
+	struct scenario *s;
+	struct play *p;
+};
+
+static struct stage open_stage(const char *text, bool virtual_time)
+{
+	struct stage g = { 0 };
+	struct err e = { 0 };
+	if (scenario_parse(&g.s, "x", text, strlen(text), &e) != 0 ||
+		scenario_resolve(g.s, NULL, &e) != 0 ||
+		play_open(&g.p, g.s, virtual_time, &e) != 0)
+		fail_msg("%s", e.text);
+	return g;
+}
+
+static void close_stage(struct stage *g)
+{
+	play_close(g->p);
+	scenario_free(g->s);
+}
+
+static void test_samples_at_exact_times(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD "at 500ms load a card 0 sm 30\n"
+					 "at 1s load card 0 util 80\n",
+		false);
+	play_advance(g.p, -1, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 0);
+	play_advance(g.p, 1 * SECOND, 5000 * SECOND);
+	static const int64_t times[] = { 0, 166666, 333333, 500000, 666666, 833333, 1000000 };
+	static const int utils[] = { 0, 0, 0, 30, 30, 30, 100 }; /* capped */
+	assert_int_equal(play_ring_size(g.p, 0), 7);
+	for (size_t i = 0; i < 7; i++) {
+		const struct play_sample *sample = play_ring_at(g.p, 0, i);
+		assert_int_equal(sample->t_us, times[i]);
+		assert_int_equal(sample->wall_us, 5000 * SECOND + times[i]);
+		assert_int_equal(sample->util_pct, utils[i]);
+	}
+	/* A moment later there is no new one; time does not go back. */
+	play_advance(g.p, 1166665, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 7);
+	play_advance(g.p, 500, 0);
+	assert_int_equal(play_time(g.p), 1166665);
+	play_advance(g.p, 1166666, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 8);
+	close_stage(&g);
+}
+
+static void test_the_ring_forgets(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD "at 20s lost card 0 until 1m\n", false);
+	play_advance(g.p, 19 * SECOND, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 60);
+	assert_int_equal(play_ring_at(g.p, 0, 0)->t_us, 9166666);
+	assert_int_equal(play_ring_at(g.p, 0, 59)->t_us, 19 * SECOND);
+	play_advance(g.p, 25 * SECOND, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 29); /* later than 15 s, until 19.833 s */
+	assert_int_equal(play_ring_at(g.p, 0, 28)->t_us, 19833333);
+	assert_int_equal(play_ring_size(g.p, 1), 60);
+	play_advance(g.p, 59 * SECOND, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 0);
+	play_advance(g.p, 60 * SECOND, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 1);
+	close_stage(&g);
+}
+
+static void test_duty_cycle_and_process_use(void **state)
+{
+	(void)state;
+	/* 0, 1/6, 1/3 on; 1/2 .. 5/6 off; and a steady one. */
+	struct stage g = open_stage(HEAD "at 0s load a card 0 sm 90 on 400ms off 600ms\n"
+					 "at 0s load b card 0 sm 5\n",
+		false);
+	play_advance(g.p, 2 * SECOND - 1, 0);
+	struct play_use uses[4];
+	assert_int_equal(play_uses(g.p, 0, -1, false, uses, 4), 2);
+	assert_int_equal(uses[0].process, 0);
+	assert_true(uses[0].sm_pct == 45.0); /* 6 of 12 samples */
+	assert_int_equal(uses[0].wall_us, 1333333);
+	assert_true(uses[1].sm_pct == 5.0);
+	assert_int_equal(uses[1].wall_us, 1833333);
+	/* Newer than 1.2 s: on, off, off, off. */
+	assert_int_equal(play_uses(g.p, 0, 1200000, false, uses, 4), 2);
+	assert_true(uses[0].sm_pct == 22.5);
+	/* Only off. */
+	assert_int_equal(play_uses(g.p, 0, 1400000, false, uses, 4), 1);
+	assert_int_equal(uses[0].process, 1);
+	/* A buffer that is too small: the number is told all the same. */
+	assert_int_equal(play_uses(g.p, 0, -1, false, uses, 1), 2);
+	assert_int_equal(play_uses(g.p, 1, -1, false, uses, 4), 0);
+	close_stage(&g);
+}
+
+static void test_holders_and_memory(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD "at 0s hold a card 0 memory 30GiB\n"
+					 "at 1s hold b card 0 memory unknown\n"
+					 "at 2s hold a card 0 memory 70GiB\n"
+					 "at 3s orphan card 0 memory 20GiB\n"
+					 "at 4s release a card 0\n"
+					 "at 5s exit b\n",
+		false);
+	struct play_holder holders[4];
+	play_advance(g.p, 1 * SECOND, 0);
+	assert_int_equal(play_holders(g.p, 0, holders, 4), 2);
+	assert_int_equal(holders[0].process, 0);
+	assert_int_equal(holders[0].mem_bytes, 30LL << 30);
+	assert_int_equal(holders[1].mem_bytes, -1);
+	assert_int_equal(play_memory_used(g.p, 0), 30LL << 30);
+	play_advance(g.p, 3 * SECOND, 0);
+	assert_int_equal(play_memory_used(g.p, 0), 79LL << 30); /* all but the driver's own */
+	play_advance(g.p, 4 * SECOND, 0);
+	assert_int_equal(play_holders(g.p, 0, holders, 4), 1);
+	assert_int_equal(holders[0].process, 1);
+	play_advance(g.p, 5 * SECOND, 0);
+	assert_int_equal(play_holders(g.p, 0, holders, 4), 0);
+	assert_int_equal(play_memory_used(g.p, 0), 20LL << 30);
+	int64_t started = 0;
+	assert_int_equal(play_process(g.p, 10, &started), 0);
+	assert_int_equal(play_process(g.p, 20, &started), -1);
+	close_stage(&g);
+}
+
+static void test_energy_is_the_sum_of_samples(void **state)
+{
+	(void)state;
+	/* Half of the span of power in 3 of 6 samples a second: 60 W and 230 W in turns. */
+	struct stage g = open_stage(HEAD "at 0s load a card 0 sm 50 on 400ms off 600ms\n"
+					 "at 10m energy-reset card 0\n",
+		false);
+	play_advance(g.p, 0, 0);
+	assert_true(play_energy_mj(g.p, 0) == 0);
+	assert_int_equal(play_power_mw(g.p, 0), 230000);
+	play_advance(g.p, 100000, 0);
+	assert_true(fabs(play_energy_mj(g.p, 0) - 23000) < 0.001);
+	play_advance(g.p, 1 * SECOND, 0);
+	assert_true(fabs(play_energy_mj(g.p, 0) - 145000) < 0.001);
+	play_advance(g.p, 500 * SECOND, 0);
+	assert_true(fabs(play_energy_mj(g.p, 0) - 500 * 145000.0) < 0.001);
+	play_advance(g.p, 600 * SECOND, 0);
+	assert_true(fabs(play_energy_mj(g.p, 0)) < 0.001);
+	play_advance(g.p, 601 * SECOND, 0);
+	assert_true(fabs(play_energy_mj(g.p, 0) - 145000) < 0.001);
+	close_stage(&g);
+}
+
+/* One long jump sees what many short steps see. */
+static void test_jumping_and_walking_agree(void **state)
+{
+	(void)state;
+	static const char text[] = "repeat 7m\n" HEAD "at 0s hold a card 0 memory 1GiB\n"
+				   "at 3s load a card 0 sm 40\n"
+				   "at 100s load b card 0 sm 33 on 700ms off 1100ms\n"
+				   "at 130s load b card 0 sm 0\n"
+				   "at 200s lost card 0 until 230s\n"
+				   "at 300s exit a\n";
+	struct stage walk = open_stage(text, false), jump = open_stage(text, false);
+	for (int64_t t = 0; t <= 3000 * SECOND; t += 777777)
+		play_advance(walk.p, t, 0);
+	play_advance(walk.p, 3000 * SECOND, 0);
+	play_advance(jump.p, 3000 * SECOND, 0);
+	assert_true(play_energy_mj(walk.p, 0) > 1e5);
+	assert_true(play_energy_mj(walk.p, 0) == play_energy_mj(jump.p, 0));
+	assert_int_equal(play_ring_size(walk.p, 0), 60);
+	assert_int_equal(play_ring_size(jump.p, 0), 60);
+	for (size_t i = 0; i < 60; i++)
+		assert_memory_equal(play_ring_at(walk.p, 0, i), play_ring_at(jump.p, 0, i),
+			sizeof(struct play_sample));
+	close_stage(&walk);
+	close_stage(&jump);
+}
+
+static void test_lives(void **state)
+{
+	(void)state;
+	struct stage g =
+		open_stage("repeat 1m\ncard 0 uuid G name A memory 8GiB\n"
+			   "process a pid 10 started -2h\nprocess z pid 30 dead\n"
+			   "at 5s hold a card 0 memory 1GiB\nat 5s hold z card 0 memory 1GiB\n"
+			   "at 20s exit a\nat 40s start a\nat 50s exit a\n",
+			false);
+	int64_t started = 0;
+	play_advance(g.p, 4 * SECOND, 0);
+	assert_int_equal(play_process(g.p, 10, &started), -1);
+	play_advance(g.p, 5 * SECOND, 0);
+	assert_int_equal(play_process(g.p, 10, &started), 0);
+	assert_int_equal(started, -7200 * SECOND);
+	assert_int_equal(play_process(g.p, 30, &started), -1); /* listed, and unknown */
+	struct play_holder holders[2];
+	assert_int_equal(play_holders(g.p, 0, holders, 2), 2);
+	play_advance(g.p, 41 * SECOND, 0);
+	assert_int_equal(play_process(g.p, 10, &started), 0);
+	assert_int_equal(started, 40 * SECOND);
+	play_advance(g.p, 66 * SECOND, 0); /* the next round */
+	assert_int_equal(play_process(g.p, 10, &started), 0);
+	assert_int_equal(started, 65 * SECOND);
+	close_stage(&g);
+}
+
+static void test_faults(void **state)
+{
+	(void)state;
+	struct stage g = open_stage("repeat 1m\n" HEAD "at 1s fail nvmlX* code 3\n"
+				    "at 2s fail nvmlXY card 1 code 999 until 4s\n"
+				    "at 2s slow nvmlZ 200ms until 3s\n"
+				    "at 2s hang nvmlZ until 1m\n",
+		false);
+	play_advance(g.p, SECOND - 1, 0);
+	assert_null(play_fault(g.p, FAULT_FAIL, "nvmlXY", 1));
+	play_advance(g.p, 2 * SECOND, 0);
+	assert_int_equal(play_fault(g.p, FAULT_FAIL, "nvmlXY", 1)->code, 999);
+	assert_int_equal(play_fault(g.p, FAULT_FAIL, "nvmlXY", 0)->code, 3);
+	assert_int_equal(play_fault(g.p, FAULT_FAIL, "nvmlXY", -1)->code, 3);
+	assert_null(play_fault(g.p, FAULT_FAIL, "nvmlY", 1));
+	assert_int_equal(play_fault(g.p, FAULT_SLOW, "nvmlZ", 1)->slow_us, 200000);
+	const struct scenario_fault *hang = play_fault(g.p, FAULT_HANG, "nvmlZ", 1);
+	assert_int_equal(play_fault_end(g.p, hang), 60 * SECOND);
+	play_advance(g.p, 4 * SECOND, 0);
+	assert_int_equal(play_fault(g.p, FAULT_FAIL, "nvmlXY", 1)->code, 3);
+	assert_null(play_fault(g.p, FAULT_SLOW, "nvmlZ", 1));
+	play_advance(g.p, 60 * SECOND, 0);
+	assert_null(play_fault(g.p, FAULT_HANG, "nvmlZ", 1));
+	play_advance(g.p, 62 * SECOND, 0);
+	assert_int_equal(
+		play_fault_end(g.p, play_fault(g.p, FAULT_HANG, "nvmlZ", 1)), 120 * SECOND);
+	close_stage(&g);
+}
+
+static void test_status_and_xid(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD
+		"mig 1 index 4 gi 5 ci 0 uuid M name M memory 10GiB\n"
+		"at 1s lost card 1 code 16 until 2s\nat 3s asleep card 0\n"
+		"at 4s vanish card 1 until 5s\nat 1s xid 79 card 1\nat 1s xid 13 card 0\n",
+		false);
+	int code = -1;
+	play_advance(g.p, 1 * SECOND, 0);
+	assert_int_equal(play_status(g.p, 1, &code), CARD_STATUS_LOST);
+	assert_int_equal(code, 16);
+	assert_int_equal(play_status(g.p, 2, &code), CARD_STATUS_LOST); /* its instance */
+	uint64_t seen = 0;
+	uint32_t card = 9;
+	int64_t xid = 0;
+	assert_true(play_xid(g.p, &seen, &card, &xid));
+	assert_int_equal(card, 1);
+	assert_int_equal(xid, 79);
+	assert_true(play_xid(g.p, &seen, &card, &xid));
+	assert_int_equal(xid, 13);
+	assert_false(play_xid(g.p, &seen, &card, &xid));
+	play_advance(g.p, 2 * SECOND, 0);
+	assert_int_equal(play_status(g.p, 1, &code), CARD_STATUS_OK);
+	play_advance(g.p, 4 * SECOND, 0);
+	assert_int_equal(play_status(g.p, 0, &code), CARD_STATUS_ASLEEP);
+	assert_int_equal(play_status(g.p, 1, &code), CARD_STATUS_LOST);
+	assert_true(play_vanished(g.p, 1));
+	close_stage(&g);
+}
+
+static void test_steps_and_suspends_move_a_virtual_clock(void **state)
+{
+	(void)state;
+	struct stage g = open_stage("start 2026-11-02T08:00:00Z\n" HEAD "at 10s step -1h\n"
+				    "at 20s suspend 2h\n",
+		true);
+	struct clock clock;
+	clock_init_virtual(&clock, 0);
+	int64_t origin = 3600 * SECOND, start = 1793606400 * SECOND;
+	play_follow(g.p, &clock, origin);
+	assert_int_equal(clock_now(&clock).wall_us, start);
+	clock_advance(&clock, 11 * SECOND);
+	play_follow(g.p, &clock, origin);
+	assert_int_equal(clock_now(&clock).wall_us, start + 11 * SECOND - 3600 * SECOND);
+	/* Stamps keep the wall clock of their time: 9.833 s before the step, 10 s after it. */
+	assert_int_equal(play_ring_at(g.p, 0, 59 - 7)->wall_us, start + 9833333);
+	assert_int_equal(
+		play_ring_at(g.p, 0, 60 - 7)->wall_us, start + 10 * SECOND - 3600 * SECOND);
+	clock_advance(&clock, 14 * SECOND); /* to 25 s: five seconds after it fell asleep */
+	assert_int_equal(play_follow(g.p, &clock, origin), (25 + 7200) * SECOND);
+	struct moment now = clock_now(&clock);
+	assert_int_equal(now.boot_us, origin + (25 + 7200) * SECOND);
+	assert_int_equal(now.boot_us - now.mono_us, 7200 * SECOND);
+	assert_int_equal(play_ring_at(g.p, 0, 0)->t_us, (20 + 7200) * SECOND);
+	/* Somebody else who follows the same clock changes nothing. */
+	struct play *other = NULL;
+	assert_int_equal(play_open(&other, g.s, true, NULL), 0);
+	play_follow(other, &clock, origin);
+	assert_int_equal(clock_now(&clock).boot_us, now.boot_us);
+	assert_int_equal(clock_now(&clock).wall_us, now.wall_us);
+	play_close(other);
+	close_stage(&g);
+}
+
+static void test_a_real_clock_is_left_alone(void **state)
+{
+	(void)state;
+	struct stage g = open_stage("start 2026-11-02T08:00:00Z\n" HEAD "at 0s step -1h\n"
+				    "at 0s suspend 2h\n",
+		false);
+	struct clock clock;
+	clock_init_real(&clock);
+	struct moment now = clock_now(&clock);
+	play_follow(g.p, &clock, now.boot_us - 30 * SECOND);
+	assert_int_equal(play_ring_size(g.p, 0), 60);
+	int64_t off = play_wall(g.p, 30 * SECOND) - now.wall_us;
+	assert_true(off > -10 * SECOND && off < 10 * SECOND);
+	close_stage(&g);
+}
+
+static void test_mig_adds_up_in_its_card(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD
+		"mig 0 index 1 gi 5 ci 0 uuid M1 name M memory 10GiB\n"
+		"mig 0 index 4 gi 6 ci 0 uuid M4 name M memory 10GiB\n"
+		"at 0s hold a mig 0/4 memory 3GiB\nat 0s hold b mig 0/1 memory 2GiB\n"
+		"at 0s load a mig 0/4 sm 20\nat 0s load b mig 0/1 sm 30\nat 2s exit b\n",
+		false);
+	play_advance(g.p, 1 * SECOND, 0);
+	struct play_holder holders[4];
+	assert_int_equal(play_holders(g.p, 3, holders, 4), 1);
+	assert_int_equal(play_holders(g.p, 0, holders, 4), 2);
+	assert_int_equal(holders[0].card, 2);
+	assert_int_equal(play_memory_used(g.p, 0), 5LL << 30);
+	assert_int_equal(play_power_mw(g.p, 0), 60000 + 340000 / 2);
+	play_advance(g.p, 2 * SECOND, 0);
+	assert_int_equal(play_power_mw(g.p, 0), 60000 + 340000 / 5);
+	close_stage(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_samples_at_exact_times),
+		cmocka_unit_test(test_the_ring_forgets),
+		cmocka_unit_test(test_duty_cycle_and_process_use),
+		cmocka_unit_test(test_holders_and_memory),
+		cmocka_unit_test(test_energy_is_the_sum_of_samples),
+		cmocka_unit_test(test_jumping_and_walking_agree),
+		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_status_and_xid),
+		cmocka_unit_test(test_steps_and_suspends_move_a_virtual_clock),
+		cmocka_unit_test(test_a_real_clock_is_left_alone),
+		cmocka_unit_test(test_mig_adds_up_in_its_card),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
