@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/tick.h"
 #include "query/gather.h"
 #include "query/sql.h"
 #include "query/users.h"
@@ -88,18 +89,47 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	return true;
 }
 
-static int read_holdings(struct gather *g, struct gather_file *file, const struct slot_table *t,
+/* Slots in from <= slot < to. */
+struct span {
+	int64_t from, to;
+};
+
+static int read_holdings(struct gather_file *file, const char *table, struct span span,
 	struct pairs *p, struct err *e)
 {
 	struct holding_fold h = { .pairs = p, .file = file };
+	if (span.from >= span.to)
+		return 0;
 	h.fold = (struct fold){ .row = take_holding, .context = &h };
 	return sql_fold(file->db, &h.fold, e,
 		"SELECT fold(gpu, process, active_ms, idle_held_ms, truly_idle_ms, "
-		"squatting_ms, "
-		"active_double_ms, idle_held_double_ms, truly_idle_double_ms, "
+		"squatting_ms, active_double_ms, idle_held_double_ms, truly_idle_double_ms, "
 		"squatting_double_ms, active_share_ms, idle_share_ms, mem_peak_kib) FROM %s "
 		"WHERE slot >= %lld AND slot < %lld",
-		t->holding, (long long)g->from_slot, (long long)g->to_slot);
+		table, (long long)span.from, (long long)span.to);
+}
+
+/* holding_1d has the sums of the five-minute and hour slots by day: what is left for those
+ * tables are the hours before the first midnight in the window and after the last one. */
+static int read_window(
+	struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
+{
+	const int64_t day = 86400;
+	struct span all = { g->from_slot, g->to_slot };
+	struct span days = { (all.from + day - 1) / day * day, all.to / day * day };
+	if (days.from >= days.to)
+		days = (struct span){ all.to, all.to };
+	int rc = read_holdings(file, "holding_1d", days, p, e);
+	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
+		const struct slot_table *t = &slot_tables[i];
+		bool in_days = t->seconds > SLOT_SECONDS;
+		struct span before = { all.from, in_days ? days.from : all.to };
+		struct span after = { in_days ? days.to : all.to, all.to };
+		rc = read_holdings(file, t->holding, before, p, e);
+		if (rc == 0)
+			rc = read_holdings(file, t->holding, after, p, e);
+	}
+	return rc;
 }
 
 static int compare_pairs(const void *x, const void *y)
@@ -221,9 +251,7 @@ static int gather_file_holders(
 {
 	struct gather_file *file = &g->files[path];
 	struct pairs p = { 0 };
-	int rc = 0;
-	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
-		rc = read_holdings(g, file, &slot_tables[t], &p, e);
+	int rc = read_window(g, file, &p, e);
 	if (p.n)
 		qsort(p.items, p.n, sizeof(*p.items), compare_pairs);
 	if (rc == 0)
