@@ -249,7 +249,7 @@ void account_drain(struct account *a, const struct account_drain *d, struct hold
 void account_flush(struct account *a, int64_t to_ms, struct holder *holders, size_t n_holders,
 	const struct rules *rules, struct ledger *ledger)
 {
-	if (a->started && to_ms > a->covered_ms)
+	if (a->pending && to_ms > a->covered_ms)
 		account_until(a, to_ms, holders, n_holders, rules, ledger);
 }
 

@@ -55,7 +55,8 @@ void account_drain(struct account *a, const struct account_drain *d, struct hold
 	size_t n_holders, const struct rules *rules, struct ledger *ledger);
 
 /* Accounts up to `to_ms` with the sample that is pending as far as it holds, the rest as
- * unobserved: before the holders change, and at the end. */
+ * unobserved: before the holders change, and at the end. Without a pending sample it waits: the
+ * driver may still have older ones. */
 void account_flush(struct account *a, int64_t to_ms, struct holder *holders, size_t n_holders,
 	const struct rules *rules, struct ledger *ledger);
 

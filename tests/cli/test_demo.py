@@ -1,0 +1,75 @@
+"""gua demo: the whole pipeline on invented data, the same bytes each time."""
+import sqlite3
+
+import pytest
+
+from conftest import gua
+
+
+def test_the_same_bytes_each_time_and_everywhere(tmp_path, expect):
+    runs = [gua("demo", "--db", tmp_path / f"{i}.db", env=env) for i, env in enumerate((
+        {}, {"TZ": "Asia/Kolkata"}, {"TZ": "America/New_York", "LANG": "de_DE.UTF-8"}))]
+    assert all(run.returncode == 0 for run in runs), runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout == runs[2].stdout
+    assert runs[0].stdout.splitlines()[0].startswith("SIMULATED DATA")
+    expect("demo.txt", runs[0].stdout)
+
+
+@pytest.mark.parametrize("interval", ["1s", "30s", "10m", "1h", "1d"])
+def test_any_interval_observes_nearly_all_time(tmp_path, interval):
+    db = tmp_path / "gua.db"
+    assert gua("demo", "--interval", interval, "--db", db).returncode == 0
+    with sqlite3.connect(db) as connection:
+        states = dict(connection.execute("SELECT state, sum(ms) FROM total_gpu GROUP BY state"))
+        cards, = connection.execute("SELECT count(*) FROM gpu").fetchone()
+    seconds = {"1s": 1, "30s": 30, "10m": 600, "1h": 3600, "1d": 86400}[interval]
+    assert cards == 6
+    assert sum(states.values()) <= 30 * seconds * 1000 * cards
+    observed = states[0] + states[1] + states[2]
+    assert observed >= 0.95 * 30 * seconds * 1000 * cards
+
+
+def test_the_lab_shows_what_gua_is_for(tmp_path):
+    db = tmp_path / "gua.db"
+    gua("demo", "--interval", "1h", "--db", db)
+    with sqlite3.connect(db) as connection:
+        events = {kind for kind, in connection.execute("SELECT kind FROM event")}
+        squatting, = connection.execute(
+            "SELECT count(*) FROM total_user WHERE state = 3 AND presence_ms > 0").fetchone()
+        users, = connection.execute("SELECT count(DISTINCT user) FROM process").fetchone()
+    assert {"card-lost", "card-back"} <= events
+    assert squatting >= 1 and users >= 4
+
+
+def test_invented_data_is_not_mixed_with_other_data(tmp_path):
+    db = tmp_path / "gua.db"
+    db.write_text("precious")
+    run = gua("demo", "--db", db)
+    assert run.returncode == 1 and "exists" in run.stderr
+    assert db.read_text() == "precious"
+
+
+def test_the_temporary_store_is_named_and_kept(tmp_path):
+    run = gua("demo", "--ticks", 2, env={"TMPDIR": str(tmp_path)})
+    path, = tmp_path.glob("gua-demo-*.db")
+    assert str(path) in run.stderr
+    again = gua("report", "--db", path, "--since", "1000w", "--now", "2026-11-02T08:02:00Z", "--utc")
+    assert "SIMULATED DATA" in again.stdout
+
+
+def test_ascii_where_there_is_no_utf8(tmp_path):
+    run = gua("demo", "--db", tmp_path / "gua.db", env={"LC_ALL": "C"})
+    assert run.returncode == 0 and run.stdout.isascii()
+
+
+@pytest.mark.parametrize("args", [["--ticks", "0"], ["--interval", "1"], ["--interval", "2w"], ["x"],
+                                  ["--scenario"]])
+def test_wrong_options(args):
+    assert gua("demo", *args).returncode == 2
+
+
+def test_a_scenario_with_a_mistake_names_the_line(tmp_path):
+    path = tmp_path / "bad.scenario"
+    path.write_text("host x\ncard zero\n")
+    run = gua("demo", "--scenario", path, "--db", tmp_path / "gua.db")
+    assert run.returncode == 2 and f"{path}:2:" in run.stderr

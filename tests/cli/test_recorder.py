@@ -1,0 +1,489 @@
+"""The recorder on the fake driver and a virtual clock: every second is accounted, none invented."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import GUA, clean_environment, gua
+from fake import fake_driver
+
+WALL = 1793606400  # Mon 2026-11-02 08:00:00 UTC
+
+ONE_CARD = """
+start 2026-11-02T08:00:00Z
+driver 560.35.05
+card 0 uuid GPU-aaaa name "Test A" memory 80GiB idle-power 50W max-power 400W
+"""
+TWO_CARDS = ONE_CARD + """
+card 1 uuid GPU-bbbb name "Test B" memory 80GiB
+"""
+
+
+@pytest.fixture
+def record(tmp_path, clock_file):
+    """record(SCENARIO, *ARGS) runs gua daemon on the fake driver in virtual time; returns the run,
+    with .db and .report (of everything) added."""
+    def run(scenario, *args, root=None, check=True, **options):
+        clock = clock_file(WALL)
+        db = tmp_path / "gua.db"
+        env = fake_driver(tmp_path, scenario, clock=clock, **options)
+        result = gua("daemon", "--db", db, "--clock", clock, "--root", root or "/", *args, env=env)
+        assert not check or result.returncode == 0, result.stderr
+        result.db = db
+        return result
+    return run
+
+
+def rows(db, sql, *args):
+    with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
+        return connection.execute(sql, args).fetchall()
+
+
+def card_seconds(db, uuid="GPU-aaaa"):
+    """GPU-seconds of a card by state name, from the raw tables."""
+    names = ["active", "idle_held", "truly_idle", "unobserved"]
+    found = rows(db, "SELECT state, sum(ms) FROM usage_1m JOIN gpu ON gpu.id = gpu WHERE uuid = ?"
+                 " GROUP BY state", uuid)
+    return {names[state]: ms / 1000 for state, ms in found}
+
+
+def report(db, *args):
+    run = gua("report", "--db", db, "--since", "1000w", "--json", *args)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_a_burst_between_two_ticks_is_seen(record):
+    run = record(ONE_CARD + """
+        process job pid 4242 user alice uid 1001 command "python train.py"
+        at 0s hold job card 0 memory 8GiB
+        at 31s load job card 0 sm 90
+        at 33s load job card 0 sm 0
+        """, "--ticks", 4)
+    seconds = card_seconds(run.db)
+    # 31 s and 33 s are both sample instants: exactly two seconds.
+    assert seconds == {"active": 2.0, "idle_held": 118.0}
+
+
+def test_each_sample_is_classified_by_itself(record):
+    # 300 ms of every second: the samples at 0 and 1/6 s of each second are active.
+    run = record(ONE_CARD + """
+        process job pid 4242 user alice uid 1001 command "python"
+        at 0s hold job card 0 memory 8GiB
+        at 0s load job card 0 sm 100 on 300ms off 700ms
+        """, "--ticks", 2)
+    seconds = card_seconds(run.db)
+    assert abs(seconds["active"] - 20) <= 0.06 and sum(seconds.values()) == 60
+
+
+def test_memory_thresholds(record):
+    run = record(ONE_CARD + """
+        process small pid 1001 user alice uid 1001 command "python"
+        at 0s hold small card 0 memory 100MB
+        at 30s hold small card 0 memory 101MB
+        """, "--ticks", 2)
+    assert card_seconds(run.db) == {"truly_idle": 30.0, "idle_held": 30.0}
+
+
+def test_unknown_memory_counts_as_held(record):
+    run = record(ONE_CARD + """
+        process wsl pid 1001 user alice uid 1001 command "python"
+        at 0s hold wsl card 0 memory unknown
+        """, "--ticks", 1)
+    assert card_seconds(run.db) == {"idle_held": 30.0}
+    assert rows(run.db, "SELECT mem_peak_kib FROM holding_1m") == [(None,)]
+
+
+def test_graphics_are_holders_only_on_request(record, tmp_path):
+    scenario = ONE_CARD + """
+        process x pid 1001 user root uid 0 command "Xorg" kind graphics
+        at 0s hold x card 0 memory 900MB
+        """
+    run = record(scenario, "--ticks", 1)
+    assert card_seconds(run.db) == {"truly_idle": 30.0}
+    run.db.unlink()
+    run = record(scenario, "--ticks", 1, "--count-graphics")
+    assert card_seconds(run.db) == {"idle_held": 30.0}
+
+
+def test_own_thresholds_are_stored_and_used(record):
+    run = record(ONE_CARD + "at 0s load card 0 util 30\n", "--ticks", 1, "--active-util", 50,
+                 "--held-mem", 5)
+    assert card_seconds(run.db) == {"truly_idle": 30.0}
+    rules = report(run.db, "--now", "2026-11-02T08:00:30Z")["rules"]
+    assert rules["active_util_pct"] == 50 and rules["held_mem_mb"] == 5
+
+
+def test_squatting_by_user(record, tmp_path):
+    root = tmp_path / "root"
+    for pid, uid in ((1001, 1001), (1002, 1002)):
+        proc = root / "proc" / str(pid)
+        proc.mkdir(parents=True)
+        (proc / "stat").write_text(f"{pid} (python) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 0\n")
+        (proc / "status").write_text(f"Name:\tpython\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
+        (proc / "loginuid").write_text("4294967295")
+        (proc / "cmdline").write_bytes(b"python\0work.py\0")
+        (proc / "cgroup").write_text("0::/\n")
+    (root / "proc" / "stat").write_text("btime 1793600000\n")
+    (root / "etc").mkdir()
+    (root / "etc" / "passwd").write_text("alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n")
+    run = record(ONE_CARD + """
+        process work pid 1001 user alice uid 1001 command "python work.py"
+        process squat pid 1002 user bob uid 1002 command "python squat.py"
+        at 0s hold work card 0 memory 8GiB
+        at 0s hold squat card 0 memory 8GiB
+        at 0s load work card 0 sm 95
+        """, "--ticks", 2, root=root)
+    people = {i["identity"]: i for i in report(run.db, "--now", "2026-11-02T08:01:00Z")["identities"]}
+    assert people["bob"]["squatting_gpu_seconds"] == 60
+    assert people["bob"]["share_gpu_seconds"] == 0
+    assert people["alice"]["squatting_gpu_seconds"] == 0
+    assert people["alice"]["share_gpu_seconds"] == 60
+    assert people["alice"]["gpu_seconds"] == people["bob"]["gpu_seconds"] == 60
+
+
+def test_a_lost_card_comes_back_and_the_other_goes_on(record):
+    run = record(TWO_CARDS + """
+        at 0s load card 0 util 50
+        at 0s load card 1 util 50
+        at 60s lost card 0 code 15 until 120s
+        """, "--ticks", 8, "--retry", "5s")
+    assert card_seconds(run.db, "GPU-bbbb") == {"active": 240.0}
+    lost = card_seconds(run.db)
+    assert lost["active"] + lost["unobserved"] == 240
+    # Readings stop with the last drain before the loss, and start again with the first scan after.
+    assert 60 <= lost["unobserved"] <= 60 + 5 + 35
+    events = [kind for kind, in rows(run.db, "SELECT kind FROM event ORDER BY id")]
+    assert events == ["card-new", "card-new", "card-lost", "card-back"]
+    assert run.stderr.count("is lost") == 2  # when it starts, and when it is over
+    assert rows(run.db, "SELECT status FROM gpu ORDER BY idx") == [("ok",), ("ok",)]
+
+
+def test_a_clock_step_is_unobserved_and_an_event(record):
+    run = record(ONE_CARD + """
+        at 0s load card 0 util 50
+        at 70s step +1h
+        """, "--ticks", 4)
+    seconds = card_seconds(run.db)
+    assert sum(seconds.values()) == 120  # measured time: the hour is not in it
+    assert 0 < seconds["unobserved"] <= 6
+    assert rows(run.db, "SELECT kind, value FROM event WHERE kind = 'clock-step'") == [
+        ("clock-step", 3600000)]
+
+
+def test_a_clock_step_back_counts_nothing_twice(record):
+    run = record(ONE_CARD + """
+        at 0s load card 0 util 50
+        at 70s step -1h
+        """, "--ticks", 4)
+    seconds = card_seconds(run.db)
+    assert sum(seconds.values()) == 120
+    assert seconds["active"] >= 114
+
+
+def test_a_suspend_is_unobserved_and_an_event(record):
+    run = record(ONE_CARD + """
+        at 0s load card 0 util 50
+        at 62s suspend 2h
+        """, "--ticks", 4)
+    seconds = card_seconds(run.db)
+    assert 7190 <= seconds["unobserved"] <= 7205
+    # Ticks after the suspend are not caught up back to back.
+    assert len(rows(run.db, "SELECT 1 FROM event WHERE kind = 'suspend'")) == 1
+    assert sum(seconds.values()) - seconds["unobserved"] <= 125
+
+
+def test_without_utilisation_all_is_unobserved(record):
+    run = record(ONE_CARD + """
+        at 0s fail nvmlDeviceGetSamples code 3
+        at 0s fail nvmlDeviceGetUtilizationRates code 3
+        """, "--ticks", 2)
+    assert card_seconds(run.db) == {"unobserved": 60.0}
+
+
+def test_polled_readings_account_for_all_time(record):
+    run = record(ONE_CARD + "at 0s load card 0 util 50\n", "--ticks", 4,
+                 missing=["nvmlDeviceGetSamples"])
+    assert card_seconds(run.db) == {"active": 120.0}
+
+
+def test_mig_instances_are_cards(record):
+    run = record(ONE_CARD + """
+        mig 0 index 0 gi 7 ci 0 uuid MIG-1 name "Test A MIG 1g.10gb" memory 10GiB
+        mig 0 index 3 gi 9 ci 0 uuid MIG-2 name "Test A MIG 2g.20gb" memory 20GiB
+        process job pid 1001 user alice uid 1001 command "python"
+        at 0s hold job mig 0/3 memory 5GiB
+        """, "--ticks", 1)
+    assert rows(run.db, "SELECT uuid, parent_uuid, mig_index, gpu_instance FROM gpu ORDER BY uuid") == [
+        ("MIG-1", "GPU-aaaa", 0, 7), ("MIG-2", "GPU-aaaa", 3, 9)]
+    assert card_seconds(run.db, "MIG-1") == {"unobserved": 30.0}
+    # Nothing is accounted for holders in time that was not observed; that they were there is kept.
+    assert rows(run.db, "SELECT pid FROM process") == [(1001,)]
+
+
+def test_energy_of_idle_held_time(record):
+    run = record(ONE_CARD + """
+        process job pid 1001 user alice uid 1001 command "python"
+        at 0s hold job card 0 memory 5GiB
+        """, "--ticks", 20)
+    (mj,), = rows(run.db, "SELECT sum(energy_mj) FROM usage_1m WHERE state = 1")
+    # 50 W for 600 s, less what was used before the first reading and after the last sample.
+    assert abs(mj - 50 * 600 * 1000) <= 50 * 1000
+
+
+def test_once_records_the_ring(tmp_path, clock_file):
+    clock = clock_file(WALL, boot_seconds=3600 + 60)
+    env = fake_driver(tmp_path, ONE_CARD + "at 0s load card 0 util 50\n", clock=clock)
+    run = gua("daemon", "--db", tmp_path / "gua.db", "--clock", clock, "--once", env=env)
+    assert run.returncode == 0, run.stderr
+    assert 9.5 <= card_seconds(tmp_path / "gua.db")["active"] <= 10.5
+
+
+def test_a_quick_restart_leaves_no_gap(tmp_path, clock_file):
+    clock = clock_file(WALL)
+    env = fake_driver(tmp_path, ONE_CARD + "at 0s load card 0 util 50\n", clock=clock)
+    for _ in range(3):
+        run = gua("daemon", "--db", tmp_path / "gua.db", "--clock", clock, "--ticks", 2, env=env)
+        assert run.returncode == 0, run.stderr
+        advance(clock, 4)
+    seconds = card_seconds(tmp_path / "gua.db")
+    assert seconds == {"active": 3 * 60 + 2 * 4.0}
+
+
+def advance(clock, seconds):
+    """Lets time pass while nobody records."""
+    import struct
+    data = bytearray(clock.read_bytes())
+    boot, = struct.unpack_from("=q", data, 8)
+    struct.pack_into("=q", data, 8, boot + int(seconds * 1e6))
+    clock.write_bytes(data)
+
+
+def test_no_driver(tmp_path):
+    db = tmp_path / "gua.db"
+    (tmp_path / "proc").mkdir()
+    for args in (["--once"], ["--ticks", 1], []):
+        run = gua("daemon", "--db", db, "--root", tmp_path, *args)
+        assert run.returncode == 1
+        assert "no NVIDIA driver" in run.stderr
+
+
+def test_the_source_is_never_invented_silently(tmp_path):
+    run = gua("daemon", "--db", tmp_path / "gua.db", "--once", "--scenario", "x")
+    assert run.returncode == 2 and "--scenario goes with --source sim" in run.stderr
+
+
+@pytest.mark.parametrize("args, message", [
+    (["--interval", "soon"], "not a duration"),
+    (["--interval", "0s"], "out of range"),
+    (["--drain", "9s"], "out of range"),
+    (["--ticks", "0"], "out of range"),
+    (["--once", "--ticks", "1"], "do not go together"),
+    (["--source", "cuda"], "one of nvml|sim"),
+    (["--db", ""], "needs a path"),
+    (["--active-util", "0"], "out of range"),
+    (["extra"], "unexpected argument"),
+])
+def test_wrong_options(args, message):
+    run = gua("daemon", *args)
+    assert run.returncode == 2
+    assert message in run.stderr and "usage: gua daemon" in run.stderr
+
+
+# Real time from here: the shipped binary in the background, on the fake driver.
+
+@pytest.fixture
+def background(tmp_path):
+    """Starts recorders on stores of its own, and stops what a test leaves running."""
+    started = []
+
+    def start(scenario, *args, name="gua.db", **options):
+        db = tmp_path / name
+        env = fake_driver(tmp_path, scenario, **options)
+        run = gua("start", "--db", db, "--interval", "200ms", "--drain", "100ms", *args, env=env)
+        started.append(db)
+        run.db = db
+        return run
+    yield start
+    for db in started:
+        gua("stop", "--db", db)
+
+
+def wait_for(condition, seconds=20):
+    """Polls: returns as soon as the condition holds, fails when it never does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never happened")
+
+
+def test_start_status_stop(background):
+    run = background(ONE_CARD)
+    assert run.returncode == 0, run.stderr
+    assert "recording into" in run.stdout
+    status = gua("status", "--db", run.db)
+    assert status.returncode == 0
+    assert "running (pid" in status.stdout and "1 ok" in status.stdout and "faults     none" in status.stdout
+    stop = gua("stop", "--db", run.db)
+    assert stop.returncode == 0, stop.stderr
+    assert not pathlib.Path(str(run.db) + "-wal").exists()
+    status = gua("status", "--db", run.db)
+    assert status.returncode == 1 and "not running; stopped" in status.stdout
+    assert gua("stop", "--db", run.db).returncode == 1
+
+
+def test_a_second_recorder_is_refused(background, tmp_path):
+    run = background(ONE_CARD)
+    link = tmp_path / "link.db"
+    link.symlink_to(run.db)
+    for db in (run.db, link):
+        second = gua("daemon", "--db", db, "--once", "--source", "sim")
+        assert second.returncode == 1
+        assert "already writing" in second.stderr
+
+
+def test_start_tells_why_it_cannot(tmp_path, background):
+    run = background(ONE_CARD + "at 0s fail nvmlInit_v2 code 9\n")
+    assert run.returncode == 1
+    assert "gua start: " in run.stderr and "river" in run.stderr
+    assert gua("status", "--db", run.db).returncode == 1
+
+
+def recorder_pid(db):
+    out = gua("status", "--db", db).stdout
+    return int(out.split("pid ")[1].split(")")[0])
+
+
+def test_kill_9_leaves_no_stale_pid_and_loses_no_tick(background):
+    run = background(ONE_CARD)
+    wait_for(lambda: sum(card_seconds(run.db).values()) > 1)
+    os.kill(recorder_pid(run.db), signal.SIGKILL)
+    wait_for(lambda: gua("status", "--db", run.db).returncode == 1)
+    before = sum(card_seconds(run.db).values())
+    assert before > 1
+    again = background(ONE_CARD)
+    assert again.returncode == 0, again.stderr
+    wait_for(lambda: sum(card_seconds(run.db).values()) > before)
+    assert rows(run.db, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_process_that_ends_is_seen_at_once(background):
+    with subprocess.Popen(["sleep", "60"]) as child:
+        run = background(ONE_CARD + """
+            process job pid env JOB user ignored uid 0 command "ignored"
+            at 0s hold job card 0 memory 5GiB
+            """, "--interval", "30s", JOB=child.pid)
+        assert run.returncode == 0, run.stderr
+        found = rows(run.db, "SELECT pid, command FROM process")
+        assert found == [(child.pid, "sleep")]
+        time.sleep(0.3)
+        child.kill()
+        child.wait()
+        ended_ms = time.time() * 1000
+    assert gua("stop", "--db", run.db).returncode == 0
+    (ms,), = rows(run.db, "SELECT sum(idle_held_ms) FROM holding_1m")
+    (first, last), = rows(run.db, "SELECT min(first_seen_ms), max(last_seen_ms) FROM process")
+    assert last <= ended_ms + 2000 and 200 <= ms <= ended_ms - first + 500
+
+
+def test_a_driver_that_hangs(background):
+    run = background(ONE_CARD + """
+        at 1s hang nvmlDeviceGetSamples until 3s
+        """, "--driver-timeout", "200ms")
+    assert run.returncode == 0, run.stderr
+    wait_for(lambda: "does not answer" in gua("status", "--db", run.db).stdout)
+    wait_for(lambda: "faults     none" in gua("status", "--db", run.db).stdout)
+    kinds = [kind for kind, in rows(run.db, "SELECT kind FROM event ORDER BY id")]
+    assert "driver-down" in kinds and "driver-up" in kinds
+    assert card_seconds(run.db)["unobserved"] >= 1
+    log = pathlib.Path(str(run.db) + ".log").read_text()
+    assert log.count("does not answer") == 2  # its start and its end
+
+
+def test_stop_while_the_driver_hangs(background):
+    run = background(ONE_CARD + "at 500ms hang nvmlDeviceGetSamples until 600s\n",
+                     "--driver-timeout", "200ms")
+    wait_for(lambda: "does not answer" in gua("status", "--db", run.db).stdout)
+    stop = gua("stop", "--db", run.db)
+    assert stop.returncode == 0, stop.stderr
+
+
+def test_service_manager_protocol(tmp_path):
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(path))
+        server.settimeout(20)
+        env = fake_driver(tmp_path, ONE_CARD)
+        env["NOTIFY_SOCKET"] = str(path)
+        with subprocess.Popen([GUA, "daemon", "--foreground", "--db", tmp_path / "gua.db", "--interval",
+                               "200ms", "--drain", "100ms"], env=clean_environment(**env)) as child:
+            assert server.recv(100) == b"READY=1"
+            assert server.recv(100) == b"WATCHDOG=1"
+            child.terminate()
+            words = [server.recv(100)]
+            while words[-1] != b"STOPPING=1":
+                words.append(server.recv(100))
+            assert child.wait(20) == 0
+
+
+def test_foreground_waits_for_a_driver(tmp_path):
+    env = fake_driver(tmp_path, ONE_CARD + "at 0s fail nvmlInit_v2 code 9 until 1s\n")
+    env["FAKENVML_START"] = str(time.time())
+    run = gua("daemon", "--foreground", "--db", tmp_path / "gua.db", "--interval", "200ms", "--drain",
+              "100ms", "--retry", "100ms", "--ticks", 3, env=env)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("trying again") == 2  # its start and its end
+    assert "active" in card_seconds(tmp_path / "gua.db") or "truly_idle" in card_seconds(tmp_path / "gua.db")
+
+
+def test_files_left_open(background):
+    with subprocess.Popen(["sleep", "60"]) as child:
+        run = background(ONE_CARD + """
+            process job pid env JOB user ignored uid 0 command "ignored"
+            at 0s hold job card 0 memory 5GiB
+            """, JOB=child.pid)
+        wait_for(lambda: sum(card_seconds(run.db).values()) > 1)
+        fds = pathlib.Path(f"/proc/{recorder_pid(run.db)}/fd")
+        kinds = sorted(os.readlink(fd).replace(str(run.db), "DB") for fd in fds.iterdir())
+        child.kill()
+    allowed = {"/dev/null", "DB", "DB-wal", "DB-shm", "DB.lock", "DB.log", "anon_inode:[pidfd]",
+               "anon_inode:[signalfd]"}
+    strange = [k for k in kinds if k not in allowed and "driver.scenario" not in k]
+    assert not strange, kinds
+
+
+def test_a_full_disk_loses_nothing(tmp_path):
+    """A file size limit that is lifted again: the sums of the time in between are there."""
+    import resource
+    env = fake_driver(tmp_path, ONE_CARD)
+    db = tmp_path / "gua.db"
+    gua("daemon", "--db", db, "--once", env=env)
+    size = db.stat().st_size
+    with subprocess.Popen([GUA, "daemon", "--foreground", "--db", db, "--interval", "100ms", "--drain", "100ms"],
+                          env=clean_environment(**env), stderr=subprocess.PIPE, text=True) as child:
+        try:
+            wait_for(lambda: sum(card_seconds(db).values()) > 1)
+            unlimited = resource.prlimit(child.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (4096, unlimited[1]))
+            wait_for(lambda: "keeping what fits in memory" in gua("status", "--db", db).stdout)
+            before = sum(card_seconds(db).values())
+            time.sleep(0.5)
+            assert sum(card_seconds(db).values()) == before
+            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, unlimited)
+            wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
+        finally:
+            child.terminate()
+        assert child.wait(20) == 0
+    (started, ended), = rows(db, "SELECT started_ms, ended_ms FROM run ORDER BY id DESC LIMIT 1")
+    seconds = card_seconds(db)
+    assert sum(seconds.values()) >= (ended - started) / 1000 - 1
+    assert seconds.get("unobserved", 0) < 1
+    assert size

@@ -1,0 +1,126 @@
+/* Process lives: reused pids, zombies, processes that are not in /proc, places that are used
+ * again. */
+#include "test.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sample/lives.h"
+
+/* A source that knows its processes itself: one pid, whose start time a test sets. */
+struct fake {
+	struct source source;
+	uint64_t start_ticks; /* 0: no such process */
+};
+
+static bool describe(struct source *s, uint32_t pid, struct process_id *id)
+{
+	struct fake *fake = (struct fake *)s;
+	if (!fake->start_ticks)
+		return false;
+	id->start_ticks = fake->start_ticks;
+	snprintf(id->user, sizeof(id->user), "user%u", pid);
+	return true;
+}
+
+static const struct source_ops told_ops = { .name = "fake", .describe = describe };
+static const struct source_ops proc_ops = { .name = "fake" };
+
+static void test_a_reused_pid_is_another_life(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct fake fake = { .source.ops = &told_ops, .start_ticks = 100 };
+	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
+	uint32_t first = lives_find(&l, &fake.source, 7, 1000);
+	assert_int_equal(lives_find(&l, &fake.source, 7, 2000), first);
+	fake.start_ticks = 200;
+	uint32_t second = lives_find(&l, &fake.source, 7, 3000);
+	assert_int_not_equal(first, second);
+	assert_int_equal(l.entries[first].ended_ms, 3000);
+	assert_int_equal(l.entries[second].ended_ms, -1);
+	assert_int_equal(l.lives[first].user, l.lives[second].user);
+	lives_finish(&l);
+}
+
+static void test_a_place_is_used_again_only_after_it_was_stored(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct fake fake = { .source.ops = &told_ops, .start_ticks = 1 };
+	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
+	uint32_t first = lives_find(&l, &fake.source, 7, 1000);
+	fake.start_ticks = 2;
+	uint32_t second = lives_find(&l, &fake.source, 7, 2000);
+	lives_forget_ended(&l);
+	assert_int_equal(lives_find(&l, &fake.source, 8, 3000), first);
+	assert_int_not_equal(first, second);
+	for (uint32_t pid = 100; pid < 1100; pid++)
+		assert_int_not_equal(lives_find(&l, &fake.source, pid, 4000), LIFE_NONE);
+	assert_int_equal(lives_find(&l, &fake.source, 8, 5000), first);
+	lives_finish(&l);
+}
+
+static void test_who_is_not_in_proc_lives_as_long_as_it_is_listed(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct fake fake = { .source.ops = &told_ops };
+	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
+	uint32_t dead = lives_find(&l, &fake.source, 7, 1000);
+	assert_string_equal(l.entries[dead].id.user, "_dead");
+	lives_sweep(&l, &fake.source, 1000);
+	assert_int_equal(l.entries[dead].ended_ms, -1);
+	lives_sweep(&l, &fake.source, 2000);
+	assert_int_equal(l.entries[dead].ended_ms, 2000);
+	lives_finish(&l);
+}
+
+static void test_a_pidfd_tells_the_end_and_a_zombie_stays_itself(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct owners *owners = NULL;
+	struct fake fake = { .source.ops = &proc_ops };
+	assert_int_equal(owners_open(&owners, "", &e), 0);
+	assert_int_equal(lives_init(&l, owners, true, &e), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	uint32_t i = lives_find(&l, &fake.source, (uint32_t)child, 1000);
+	struct pollfd fds[4];
+	uint32_t places[4];
+	assert_int_equal(lives_poll_set(&l, fds, places, 4), 1);
+	kill(child, SIGKILL);
+	assert_int_equal(poll(fds, 1, 10000), 1);
+	lives_exited(&l, places[0], 2000);
+	assert_int_equal(lives_poll_set(&l, fds, places, 4), 0);
+	/* Not waited for: a zombie, which the driver may still list. */
+	assert_int_equal(lives_find(&l, &fake.source, (uint32_t)child, 3000), i);
+	assert_int_equal(l.entries[i].ended_ms, -1);
+	waitpid(child, NULL, 0);
+	lives_sweep(&l, &fake.source, 4000);
+	assert_int_equal(l.entries[i].ended_ms, 2000);
+	lives_finish(&l);
+	owners_close(owners);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_reused_pid_is_another_life),
+		cmocka_unit_test(test_a_place_is_used_again_only_after_it_was_stored),
+		cmocka_unit_test(test_who_is_not_in_proc_lives_as_long_as_it_is_listed),
+		cmocka_unit_test(test_a_pidfd_tells_the_end_and_a_zombie_stays_itself),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
