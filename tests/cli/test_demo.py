@@ -31,7 +31,7 @@ def test_any_interval_observes_nearly_all_time(tmp_path, interval):
 
 def test_the_lab_shows_what_gua_is_for(tmp_path):
     db = tmp_path / "gua.db"
-    gua("demo", "--interval", "1h", "--db", db)
+    gua("demo", "--db", db)
     with sqlite3.connect(db) as connection:
         events = {kind for kind, in connection.execute("SELECT kind FROM event")}
         squatting, = connection.execute(
