@@ -120,17 +120,19 @@ static void test_early_layout(void **state)
 	struct err e = { 0 };
 	struct pyfile_sample s;
 	struct pyfile_facts facts;
-	struct pyfile *f =
-		open_made(EARLY_LAYOUT
-			"INSERT INTO gpu_sample VALUES ('" TICK("30") "','B',5),('" TICK("00") "','B',50),('" TICK(
-				"00") "','A',0);"
-				      "INSERT INTO proc_sample VALUES "
-				      "('" TICK("00") "','B',2,10,'zoe'),("
-						      "'" TICK("00") "','B',1,"
-								     "20,NULL),"
-								     "('" TICK(
-									     "00") "','B',2,5,'"
-										   "zoe');");
+	struct pyfile *f = open_made(
+		EARLY_LAYOUT "INSERT INTO gpu_sample VALUES ('" TICK("30") "','B',5),('" TICK(
+			"00") "','B',50),('" TICK("00") "','A',0);"
+							"INSERT INTO proc_sample VALUES "
+							"('" TICK(
+								"00") "','B',2,10,'zoe'),("
+								      "'" TICK(
+									      "00") "','B',1,"
+										    "20,NULL),"
+										    "('" TICK(
+											    "0"
+											    "0") "','B',2,5,'"
+												 "zoe');");
 	assert_int_equal(pyfile_facts(f, &facts, &e), 0);
 	assert_string_equal(facts.hostname, "unknown");
 	assert_int_equal(facts.samples, 3);
