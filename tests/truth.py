@@ -1,0 +1,334 @@
+"""The truth of a scenario, computed from its text alone: who held what, what every card did, to the
+microsecond. Shares no code with the engine in C; the language and what is true in it are in
+gua-scenario(5), the states in gua(1).
+
+    truth = Scenario(path.read_text()).truth(since=0, until=3600, lists=range(0, 3600, 30))
+    truth.cards["GPU-0"]["idle_held"]      seconds of that card in that state
+    truth.users["alice"]["idle_held"]      presence: once per card and moment
+    truth.energy_mj["GPU-0"]               what the card used
+
+Faults of single calls (fail, slow, hang) are not played: they change what a program can see, not
+what is true. Times are seconds outside and whole microseconds inside.
+"""
+import bisect
+import datetime
+import re
+from dataclasses import dataclass, field
+
+UNITS_US = {"ms": 10**3, "s": 10**6, "m": 60 * 10**6, "min": 60 * 10**6, "h": 3600 * 10**6,
+            "d": 86400 * 10**6, "w": 7 * 86400 * 10**6}
+UNITS_BYTES = {"B": 1, "KB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
+UNITS_MW = {"mW": 1, "W": 1000}
+CARD_STATES = ("active", "idle_held", "truly_idle", "unobserved")
+HOLDER_STATES = ("active", "idle_held", "truly_idle", "squatting")
+
+
+def quantity(text, units):
+    number, unit = re.fullmatch(r"[+-]?([0-9.]+)([A-Za-z]*)", text).groups()
+    value = int(round(float(number) * units[unit])) if unit else int(number)
+    return -value if text.startswith("-") else value
+
+
+def words_of(line):
+    """Blanks separate, double quotes keep together, # at the start of a word begins a comment."""
+    words = []
+    for quoted, plain in re.findall(r'"((?:\\["\\]|[^"])*)"|(\S+)', line):
+        if plain.startswith("#"):
+            break
+        words.append(plain or re.sub(r'\\(["\\])', r"\1", quoted))
+    return words
+
+
+def pairs(words):
+    """["a", "1", "b", "2"] -> {"a": "1", "b": "2"}"""
+    return dict(zip(words[::2], words[1::2]))
+
+
+@dataclass
+class Card:
+    key: tuple              # ("card", 0) or ("mig", 0, 2)
+    uuid: str
+    idle_mw: int
+    max_mw: int
+    divided: bool = False   # has MIG instances
+
+
+@dataclass
+class Process:
+    name: str
+    user: str
+    kind: str
+
+
+@dataclass
+class Event:
+    at: int
+    order: int
+    verb: str
+    words: list             # what follows the verb
+
+
+@dataclass
+class Truth:
+    cards: dict = field(default_factory=dict)      # uuid -> state -> seconds
+    users: dict = field(default_factory=dict)      # user -> state -> seconds of presence
+    energy_mj: dict = field(default_factory=dict)  # uuid -> millijoules
+
+    def presence(self, user):
+        return sum(self.users.get(user, {}).values())
+
+
+class Scenario:
+    def __init__(self, text):
+        self.cards, self.processes, self.events = {}, {}, []
+        self.per_second, self.repeat, self.start = 6, 0, None
+        for line in text.split("\n"):
+            words = words_of(line)
+            reader = getattr(self, "read_" + words[0].replace("-", "_"), None) if words else None
+            if reader:
+                reader(words[1:])
+        self.events.sort(key=lambda event: (event.at, event.order))
+
+    # ---- the language ----
+
+    def read_samples_per_second(self, words):
+        self.per_second = int(words[0])
+
+    def read_repeat(self, words):
+        self.repeat = quantity(words[0], UNITS_US)
+
+    def read_start(self, words):
+        self.start = datetime.datetime.fromisoformat(words[0].replace("Z", "+00:00")).timestamp()
+
+    def read_card(self, words):
+        keys = pairs(words[1:])
+        self.cards["card", int(words[0])] = Card(
+            ("card", int(words[0])), keys["uuid"], quantity(keys.get("idle-power", "60W"), UNITS_MW),
+            quantity(keys.get("max-power", "400W"), UNITS_MW))
+
+    def read_mig(self, words):
+        keys = pairs(words[1:])
+        card = "mig", int(words[0]), int(keys["index"])
+        self.cards[card] = Card(card, keys["uuid"], 0, 0)
+        self.cards["card", card[1]].divided = True
+
+    def read_process(self, words):
+        keys = pairs([word for word in words[1:] if word not in ("dead", "env")])
+        self.processes[words[0]] = Process(words[0], keys.get("user", words[0]), keys.get("kind", "compute"))
+
+    def read_at(self, words):
+        self.add(quantity(words[0], UNITS_US), words[1], words[2:])
+
+    def add(self, at, verb, words):
+        if verb in ("lost", "vanish", "asleep") and "until" in words:
+            until = words.index("until")
+            self.add(at, verb, words[:until])
+            self.add(quantity(words[until + 1], UNITS_US), "back-" + verb, words[:until])
+            return
+        self.events.append(Event(at, len(self.events), verb, words))
+        if verb == "suspend":
+            self.add(at + quantity(words[0], UNITS_US), "resume", [])
+
+    # ---- the truth ----
+
+    def sample_times(self, until):
+        """All sample times below `until`."""
+        return range(0, max(0, -(-until * self.per_second // 10**6))), \
+            lambda k: k * 10**6 // self.per_second
+
+    def timeline(self, until):
+        """(time, event), round after round."""
+        first = 0
+        while True:
+            for event in self.events:
+                if first + event.at >= until:
+                    return
+                yield first + event.at, event
+            if not self.repeat or not self.events:
+                return
+            first += self.repeat
+
+    def samples(self, until):
+        """Yields (time, stage) for every sample time below `until`; stage is how things are then."""
+        numbers, time_of = self.sample_times(until)
+        stage, events = Stage(self), self.timeline(until)
+        pending = next(events, None)
+        for k in numbers:
+            while pending and pending[0] <= time_of(k):
+                stage.apply(*pending)
+                pending = next(events, None)
+            yield time_of(k), stage
+
+    def holders_at(self, times, exits=False):
+        """What process lists show at `times` (microseconds): [(time, {card: {process: bytes}})]. With
+        `exits` a process is dropped when it exits, as it is by a program that waits for its end."""
+        result, times, stage = [], sorted(times), Stage(self)
+        last = max(times, default=0) + 1
+        events = list(self.timeline(last))
+        moments = [(t, 1, None) for t in times] + [(t, 0, event) for t, event in events]
+        for t, _, event in sorted(moments, key=lambda moment: moment[:2]):
+            if event is None:
+                result.append((t, {card: dict(held) for card, held in stage.held.items()}))
+                continue
+            stage.apply(t, event)
+            if exits and event.verb == "exit" and result:
+                dropped = {card: {p: size for p, size in held.items() if p != event.words[0]}
+                           for card, held in result[-1][1].items()}
+                result.append((t, dropped))
+        return result
+
+    def truth(self, since, until, lists, active_pct=10, held_bytes=100 * 10**6, count_graphics=False,
+              exits=False):
+        """The sums between two scenario times; every sample accounts for the time until the next,
+        holders are those of the last list that was read at one of `lists`."""
+        since, until = int(since * 10**6), int(until * 10**6)
+        known = self.holders_at([int(t * 10**6) for t in lists], exits)
+        rules = Rules(active_pct, held_bytes, count_graphics, self.processes)
+        units = [card for card in self.cards.values() if not card.divided]
+        sums = {card.uuid: dict.fromkeys(CARD_STATES, 0) for card in units}
+        users, energy = {}, {card.uuid: 0 for card in units}
+        next_time = self.sample_times(until)[1]
+        for k, (t, stage) in enumerate(self.samples(until)):
+            end = next_time(k + 1)
+            if end <= since:
+                continue
+            begin, end = max(t, since), min(end, until)
+            for card in units:
+                use = stage.use(card.key, t)
+                if card.key[0] == "card" and use is not None:
+                    energy[card.uuid] += stage.power_mw(card, use) * (end - begin)
+                for a, b, held in pieces(begin, end, known):
+                    state, states = rules.classify(card, use, held.get(card.key, {}))
+                    sums[card.uuid][state] += b - a
+                    for user, own in states.items():
+                        users.setdefault(user, dict.fromkeys(HOLDER_STATES, 0))[own] += b - a
+        return Truth({uuid: seconds(states) for uuid, states in sums.items()},
+                     {user: seconds(states) for user, states in users.items()},
+                     {uuid: value / 10**6 for uuid, value in energy.items()})
+
+
+def seconds(states):
+    return {state: us / 10**6 for state, us in states.items()}
+
+
+def pieces(begin, end, known):
+    """Cuts a stretch where a list was read: (from, to, holders)."""
+    at = bisect.bisect_right(known, begin, key=lambda entry: entry[0]) - 1
+    while begin < end:
+        held = known[at][1] if at >= 0 else {}
+        cut = min(end, known[at + 1][0]) if at + 1 < len(known) else end
+        if begin < cut:
+            yield begin, cut, held
+        begin, at = cut, at + 1
+
+
+@dataclass
+class Rules:
+    active_pct: float
+    held_bytes: int
+    count_graphics: bool
+    processes: dict
+
+    def much(self, sizes):
+        return None in sizes or sum(sizes) > self.held_bytes
+
+    def classify(self, card, use, held):
+        """The card's state, and each user's own: use is {process or None: percent}, None where there
+        is no sample."""
+        if use is None or card.key[0] == "mig":
+            return "unobserved", {}
+        total = min(100, sum(use.values()))
+        mine = {}
+        for process, size in held.items():
+            if self.processes[process].kind != "graphics" or self.count_graphics:
+                mine.setdefault(self.processes[process].user, []).append(size)
+        sizes = [size for user in mine for size in mine[user]]
+        if total < self.active_pct:
+            states = {user: "idle_held" if self.much(own) else "truly_idle" for user, own in mine.items()}
+            return ("idle_held" if self.much(sizes) else "truly_idle"), states
+        by_user = {}
+        for process, pct in use.items():
+            user = self.processes[process].user if process else None
+            by_user[user] = by_user.get(user, 0) + pct
+        states = {}
+        for user in mine:
+            others = any(pct >= self.active_pct for other, pct in by_user.items() if other != user)
+            idle = by_user.get(user, 0) < self.active_pct
+            states[user] = "squatting" if idle and others else "active"
+        return "active", states
+
+
+class Stage:
+    """How things are at one moment of the play."""
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        self.held = {card: {} for card in scenario.cards}    # card -> process -> bytes or None
+        self.loads = {card: {} for card in scenario.cards}   # card -> process or None -> (pct, on, off, since)
+        self.away = {}                                       # card number -> set of reasons
+        self.suspended = False
+
+    def apply(self, t, event):
+        name = event.verb.replace("-", "_")
+        getattr(self, "do_" + name, lambda *_: None)(t, event.words)
+
+    def card_in(self, words):
+        """The card that "card N" or "mig N/I" in `words` means, and what follows."""
+        at = next(i for i, word in enumerate(words) if word in ("card", "mig"))
+        return (words[at], *map(int, words[at + 1].split("/"))), words[at + 2:]
+
+    def do_hold(self, t, words):
+        card, rest = self.card_in(words)
+        self.held[card][words[0]] = None if rest[1] == "unknown" else quantity(rest[1], UNITS_BYTES)
+
+    def do_load(self, t, words):
+        card, rest = self.card_in(words)
+        keys = pairs(rest)
+        who = None if words[0] in ("card", "mig") else words[0]
+        turn = [quantity(keys[key], UNITS_US) if key in keys else 0 for key in ("on", "off")]
+        self.loads[card][who] = (int(keys["sm" if who else "util"]), *turn, t)
+
+    def do_release(self, t, words):
+        card, _ = self.card_in(words)
+        self.held[card].pop(words[0], None)
+        self.loads[card].pop(words[0], None)
+
+    def do_exit(self, t, words):
+        for card in self.held:
+            self.held[card].pop(words[0], None)
+            self.loads[card].pop(words[0], None)
+
+    # `lost` and `asleep` are one status: the later event counts. `vanish` is beside it.
+    def do_lost(self, t, words):
+        self.away.setdefault(int(words[1]), set()).add("status")
+
+    def do_back_lost(self, t, words):
+        self.away.setdefault(int(words[1]), set()).discard("status")
+
+    do_asleep, do_back_asleep = do_lost, do_back_lost
+
+    def do_vanish(self, t, words):
+        self.away.setdefault(int(words[1]), set()).add("vanish")
+
+    def do_back_vanish(self, t, words):
+        self.away.setdefault(int(words[1]), set()).discard("vanish")
+
+    def do_suspend(self, t, words):
+        self.suspended = True
+
+    def do_resume(self, t, words):
+        self.suspended = False
+
+    def use(self, card, t):
+        """{process or None: percent above 0} in a sample at `t`; None: there is no sample."""
+        if self.suspended or self.away.get(card[1]):
+            return None
+        result = {}
+        for who, (pct, on, off, since) in self.loads[card].items():
+            if pct and (not on or (t - since) % (on + off) < on):
+                result[who] = pct
+        return result
+
+    def power_mw(self, card, use):
+        util = min(100, sum(use.values()))
+        return card.idle_mw + (card.max_mw - card.idle_mw) * util // 100
