@@ -1,0 +1,52 @@
+/* A tracker follows one process and everything below it. It has no thread and no output of its
+ * own: its owner calls tracker_sample() when tracker_next_us() says so, from any loop: `gua
+ * track`'s, or libgua's helper process or thread. Links libc and libm only. */
+#ifndef GUA_TRACK_TRACKER_H
+#define GUA_TRACK_TRACKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/state.h"
+#include "source/source.h"
+#include "track/result.h"
+
+struct tracker;
+
+struct tracker_options {
+	pid_t pid;		      /* whom to follow; must exist */
+	int64_t interval_ms;	      /* 10 ms and more */
+	int64_t expected_cores;	      /* 0: all of the host */
+	const char *const *gpu_uuids; /* cards that count in utilisation; NULL: all */
+	size_t n_gpu_uuids;
+	struct source_options
+		source;	       /* where GPU numbers come from; name NULL: no GPU at all */
+	struct rules rules;    /* of active and idle-held */
+	const char *root;      /* where /proc is: "" for the real one */
+	const pid_t *excluded; /* the tracker's own helpers: never part of the tree */
+	size_t n_excluded;
+	bool subreaper; /* the owner adopts orphans and reports every wait4() */
+};
+
+/* Starts following; takes the first sample. A driver that is absent is a note, not a failure.
+ */
+int tracker_open(struct tracker **t, const struct tracker_options *o, struct err *e);
+void tracker_close(struct tracker *t);
+
+/* Boot time at which the next sample is due, microseconds. */
+int64_t tracker_next_us(const struct tracker *t);
+/* Takes a sample; `out` may be NULL. Returns false when nothing of the tree is left. */
+bool tracker_sample(struct tracker *t, struct track_sample *out);
+/* The owner has reaped `pid` with wait4(): exact CPU, peaks, faults and switches of it and of
+ * the children that it had waited for. */
+void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage);
+/* Ends: takes a last sample and closes the books. */
+void tracker_stop(struct tracker *t);
+/* The numbers so far (after tracker_stop(): the final ones); valid until the next call. */
+const struct track_result *tracker_result(struct tracker *t);
+
+#endif
