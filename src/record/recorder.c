@@ -36,6 +36,7 @@ struct recorder {
 	struct watch watch;
 	bool opened;	      /* the source is open */
 	bool run_begun;	      /* the store has this run's row */
+	bool told_ready;      /* o->ready was called */
 	int64_t wall_less_us; /* wall minus boot clock, as reckoned now */
 	int64_t suspended_us; /* boot minus monotonic clock */
 	int64_t start_us;     /* boot time of the opening look: ticks are multiples from here */
@@ -300,6 +301,13 @@ static bool loop(struct recorder *r)
 	return true;
 }
 
+static void tell_ready(struct recorder *r)
+{
+	if (r->o->ready && !r->told_ready)
+		r->o->ready(r->o->context);
+	r->told_ready = true;
+}
+
 /* Opens the source, trying again while the recorder may wait for a driver. 1: told to stop. */
 static int open_source(struct recorder *r, struct err *e)
 {
@@ -316,6 +324,7 @@ static int open_source(struct recorder *r, struct err *e)
 		if (fault_raise(&waiting, now_ms(r), "%s; trying again every %lld s", e->text,
 			    (long long)(r->o->retry_ms / 1000)))
 			lock_publish(r->o->lock_fd, faults, 1);
+		tell_ready(r);
 		if (r->o->alive)
 			r->o->alive(r->o->context);
 		int64_t until_us = clock_now(r->clock).boot_us + r->o->retry_ms * 1000;
@@ -409,8 +418,7 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 		rc = open_run(r, e);
 	const char *how = "failed";
 	if (!rc) {
-		if (o->ready)
-			o->ready(o->context);
+		tell_ready(r);
 		how = o->once || loop(r) ? "finished" : "stopped";
 	}
 	close_run(r, how);

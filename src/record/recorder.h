@@ -28,7 +28,8 @@ struct recorder_options {
 	struct retention keep;
 	int stop_fd; /* a signalfd: readable means stop; or -1 */
 	int lock_fd; /* faults in force are written there for `gua status`; or -1 */
-	/* Called once, after the opening look is in the store; may be NULL. */
+	/* Called once, after the opening look is in the store, or when it begins to wait for a
+	 * driver: a service manager must not take that for a failed start. May be NULL. */
 	void (*ready)(void *context);
 	/* Called at least every drain: the recorder is alive; may be NULL. */
 	void (*alive)(void *context);

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import shutil
+import socket
 import stat
 import subprocess
 
@@ -189,3 +190,18 @@ def test_the_service_starts_the_installed_program(installed):
     program = pathlib.PurePath(start.split("=", 1)[1].split()[0])
     assert "@" not in unit.replace("@system-service", "").replace("@privileged", "").replace("@resources", "")
     assert program.is_absolute() and program.name == "gua"
+
+
+def test_the_service_is_up_while_it_waits_for_a_driver(tmp_path):
+    """systemd would end it after its start timeout, and hold up the boot until then."""
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(path))
+        server.settimeout(20)
+        env = clean_environment(NOTIFY_SOCKET=str(path), GUA_NVML=str(tmp_path / "none"))
+        with subprocess.Popen([GUA, "daemon", "--foreground", "--db", tmp_path / "gua.db", "--retry", "100ms"],
+                              env=env, stderr=subprocess.DEVNULL) as child:
+            words = [server.recv(100) for _ in range(4)]
+            child.terminate()
+            assert child.wait(20) == 0
+    assert words == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"WATCHDOG=1"]
