@@ -24,8 +24,8 @@ static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
 	card->id.compute_instance = (int)sql_int(row, 9, -1);
 	card->id.mem_total_bytes = sql_int(row, 10, -1);
 	sql_text(row, 11, card->status, sizeof(card->status));
-	card->first_seen_ms = sqlite3_column_int64(row, 12);
-	card->last_seen_ms = sqlite3_column_int64(row, 13);
+	card->first_seen_ms = sql_int(row, 12, 0);
+	card->last_seen_ms = sql_int(row, 13, 0);
 }
 
 /* The same card in another file of the same host: the newer row names it. */

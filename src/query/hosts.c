@@ -78,12 +78,12 @@ static int take_run(
 	struct gather_run *run = &runs[g->n_runs++];
 	*run = (struct gather_run){
 		.host = host,
-		.started_ms = sqlite3_column_int64(row, 2),
-		.last_tick_ms = sqlite3_column_int64(row, 3),
+		.started_ms = sql_int(row, 2, 0),
+		.last_tick_ms = sql_int(row, 3, 0),
 		.ended = sqlite3_column_type(row, 4) != SQLITE_NULL,
 		.interval_ms = sql_int(row, 5, 0),
 		.rules = { .active_util_pct = sqlite3_column_double(row, 6),
-			.held_mem_bytes = sqlite3_column_int64(row, 7),
+			.held_mem_bytes = sql_int(row, 7, 0),
 			.count_graphics = sqlite3_column_int(row, 8) != 0 },
 	};
 	sql_text(row, 1, run->source, sizeof(run->source));

@@ -82,24 +82,30 @@ char *sql_text_copy(sqlite3_stmt *stmt, int column)
 	return strdup(text);
 }
 
+static int64_t within(int64_t number, int64_t min, int64_t max)
+{
+	return number < min ? min : number > max ? max : number;
+}
+
 int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback)
 {
 	int64_t number = sqlite3_column_int64(stmt, column);
 	if (number == 0 && sqlite3_column_type(stmt, column) == SQLITE_NULL)
 		return fallback;
-	return number;
+	return within(number, -NUMBER_MAX, NUMBER_MAX);
 }
 
 int64_t value_known(sqlite3_value *value)
 {
 	int64_t number = sqlite3_value_int64(value);
-	return number == 0 && sqlite3_value_type(value) == SQLITE_NULL ? -1 : number;
+	if (number == 0 && sqlite3_value_type(value) == SQLITE_NULL)
+		return -1;
+	return within(number, -NUMBER_MAX, NUMBER_MAX);
 }
 
 int64_t value_sum(sqlite3_value *value)
 {
-	int64_t number = sqlite3_value_int64(value);
-	return number < 0 ? 0 : number > ROW_MAX ? ROW_MAX : number;
+	return within(sqlite3_value_int64(value), 0, ROW_MAX);
 }
 
 static void fold_step(sqlite3_context *context, int n, sqlite3_value **values)

@@ -20,6 +20,9 @@ extern const struct slot_table slot_tables[SLOT_TABLES];
 /* No sum of a sane row is larger: 30 years of milliseconds. Larger ones are cut, so that no
  * file can make a total overflow. */
 #define ROW_MAX 1000000000000LL
+/* Nor is any other number (a moment in milliseconds, bytes of memory) larger than this, either
+ * way: differences of what is read, and a thousand times it, cannot overflow. */
+#define NUMBER_MAX 1000000000000000LL
 
 /* Prepares a statement (printf-like, for table names). */
 int sql_prepare(sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
