@@ -58,7 +58,8 @@ fuzz: build-fuzz/build.ninja
 		mkdir -p build-fuzz/found/$$name; \
 		nice build-fuzz/tests/fuzz/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
 			-print_final_stats=1 -artifact_prefix=build-fuzz/crash-$$name- \
-			build-fuzz/found/$$name $$corpus >$$log 2>&1 || { tail -60 $$log; exit 1; }; \
+			build-fuzz/found/$$name $$corpus $$(find build-fuzz/tests/fuzz/seeds \
+				-mindepth 1 -name $$name) >$$log 2>&1 || { tail -60 $$log; exit 1; }; \
 		echo "$$name: $$(sed -n 's/^stat::number_of_executed_units: *//p' $$log) inputs"; \
 	done
 

@@ -1,7 +1,7 @@
 /* Runs a fuzz target over every file of its corpus and over a fixed number of mutations of
  * them: the same bytes in every run, so that it is a test and not a lottery.
  *
- * usage: fuzz_NAME CORPUS MUTATIONS */
+ * usage: fuzz_NAME MUTATIONS CORPUS... */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { MAX_SIZE = 256 * 1024, MAX_STEPS = 8 };
+enum { MAX_SIZE = 256 * 1024, MAX_STEPS = 8, MAX_INPUTS = 256 };
 
 struct input {
 	uint8_t *bytes; /* heap */
@@ -103,6 +103,11 @@ static int is_file(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
+struct corpus {
+	struct input inputs[MAX_INPUTS];
+	size_t n;
+};
+
 static struct input read_input(const char *directory, const char *name)
 {
 	char path[4096];
@@ -115,39 +120,51 @@ static struct input read_input(const char *directory, const char *name)
 	return in;
 }
 
-int main(int argc, char **argv)
+static void read_corpus(struct corpus *corpus, const char *directory)
 {
-	CHECK(argc == 3);
 	struct dirent **names = NULL;
-	int n = scandir(argv[1], &names, is_file, alphasort);
+	int n = scandir(directory, &names, is_file, alphasort);
 	CHECK(n > 0);
-	struct input *corpus = calloc((size_t)n, sizeof(*corpus));
-	uint8_t *bytes = malloc(MAX_SIZE);
-	CHECK(corpus && bytes);
-	signal(SIGABRT, on_signal);
-	if (__sanitizer_set_death_callback)
-		__sanitizer_set_death_callback(report);
-	else
-		signal(SIGSEGV, on_signal);
-	run(bytes, 0);
 	for (int i = 0; i < n; i++) {
-		corpus[i] = read_input(argv[1], names[i]->d_name);
-		run(corpus[i].bytes, corpus[i].size);
+		CHECK(corpus->n < MAX_INPUTS);
+		corpus->inputs[corpus->n++] = read_input(directory, names[i]->d_name);
 		free(names[i]);
 	}
+	free(names);
+}
+
+static void run_mutations(const struct corpus *corpus, long n)
+{
+	uint8_t *bytes = malloc(MAX_SIZE);
 	uint64_t state = 0x9E3779B97F4A7C15;
-	for (long left = strtol(argv[2], NULL, 10); left > 0; left--) {
-		const struct input *seed = &corpus[below(&state, (size_t)n)];
+	CHECK(bytes);
+	for (; n > 0; n--) {
+		const struct input *seed = &corpus->inputs[below(&state, corpus->n)];
 		size_t size = seed->size;
 		memcpy(bytes, seed->bytes, size);
 		for (size_t steps = 1 + below(&state, MAX_STEPS); steps > 0; steps--)
 			size = mutate(bytes, size, &state);
 		run(bytes, size);
 	}
-	for (int i = 0; i < n; i++)
-		free(corpus[i].bytes);
-	free(corpus);
-	free(names);
 	free(bytes);
+}
+
+int main(int argc, char **argv)
+{
+	static struct corpus corpus;
+	CHECK(argc >= 3);
+	for (int i = 2; i < argc; i++)
+		read_corpus(&corpus, argv[i]);
+	signal(SIGABRT, on_signal);
+	if (__sanitizer_set_death_callback)
+		__sanitizer_set_death_callback(report);
+	else
+		signal(SIGSEGV, on_signal);
+	run((const uint8_t *)"", 0);
+	for (size_t i = 0; i < corpus.n; i++)
+		run(corpus.inputs[i].bytes, corpus.inputs[i].size);
+	run_mutations(&corpus, strtol(argv[1], NULL, 10));
+	for (size_t i = 0; i < corpus.n; i++)
+		free(corpus.inputs[i].bytes);
 	return 0;
 }

@@ -1,0 +1,67 @@
+/* Scenario files: read, and what could be read is played for half a minute. */
+#include "fuzz.h"
+
+#include "source/scenario_play.h"
+
+enum { STEP_US = 5000000, STEPS = 6, MAX_ASKED = 8 };
+
+static const char *lookup(const char *name)
+{
+	return strcmp(name, "UNSET") == 0 ? NULL : "4242";
+}
+
+static void ask(struct play *p, size_t card)
+{
+	struct play_use uses[MAX_ASKED];
+	struct play_holder holders[MAX_ASKED];
+	int code = 0;
+	play_status(p, card, &code);
+	size_t n = play_ring_size(p, card);
+	for (size_t i = 0; i < n; i++) {
+		const struct play_sample *sample = play_ring_at(p, card, i);
+		CHECK(sample->util_pct >= 0 && sample->util_pct <= 100);
+		CHECK(i == 0 || sample->t_us > play_ring_at(p, card, i - 1)->t_us);
+	}
+	n = play_uses(p, card, play_time(p) - STEP_US, false, uses, MAX_ASKED);
+	for (size_t i = 0; i < n && i < MAX_ASKED; i++)
+		CHECK(uses[i].sm_pct >= 0 && uses[i].sm_pct <= 100);
+	n = play_holders(p, card, holders, MAX_ASKED);
+	for (size_t i = 0; i < n && i < MAX_ASKED; i++)
+		CHECK(holders[i].mem_bytes >= -1);
+	CHECK(play_memory_used(p, card) >= 0);
+	CHECK(play_power_mw(p, card) >= 0);
+	CHECK(play_energy_mj(p, card) >= 0);
+}
+
+static void play(const struct scenario *s)
+{
+	struct play *p = NULL;
+	struct err e = { 0 };
+	if (play_open(&p, s, true, &e) != 0) {
+		check_safe(e.text);
+		return;
+	}
+	for (int step = 0; step <= STEPS; step++) {
+		play_advance(p, (int64_t)step * STEP_US, 0);
+		for (size_t card = 0; card < s->n_cards; card++)
+			ask(p, card);
+	}
+	play_close(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct scenario *s = NULL;
+	struct err e = { 0 };
+	if (scenario_parse(&s, "file", (const char *)data, size, &e) != 0) {
+		CHECK(strncmp(e.text, "file", 4) == 0);
+		check_safe(e.text);
+		return 0;
+	}
+	if (scenario_resolve(s, lookup, &e) == 0)
+		play(s);
+	else
+		check_safe(e.text);
+	scenario_free(s);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* A store that somebody else made or something damaged, asked for its whole report. */
+#include "fuzz_file.h"
+
+#include "query/audit.h"
+
+static void check_texts(const struct audit *a)
+{
+	for (size_t i = 0; i < a->n_hosts; i++)
+		CHECK(memchr(a->hosts[i].hostname, '\0', sizeof(a->hosts[i].hostname)));
+	for (size_t i = 0; i < a->n_cards; i++)
+		CHECK(a->cards[i].host < a->n_hosts);
+	for (size_t i = 0; i < a->n_identities; i++)
+		CHECK(memchr(a->identities[i].identity, '\0', USER_CAP));
+	for (size_t i = 0; i < a->n_processes; i++) {
+		CHECK(a->processes[i].host < a->n_hosts);
+		CHECK(a->processes[i].card < a->n_cards);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint8_t nothing[1];
+	const char *path = fuzz_file(size ? data : nothing, size);
+	const struct audit_question q = {
+		.paths = &path,
+		.n_paths = 1,
+		.since_ms = INT64_C(1793952000000) - INT64_C(86400000),
+		.until_ms = INT64_C(1793952000000) + INT64_C(86400000),
+		.now_ms = INT64_C(1793952000000) + INT64_C(86400000),
+		.utc = true,
+		.want_processes = true,
+	};
+	struct audit a = { 0 };
+	struct err e = { 0 };
+	if (audit_run(&a, &q, &e) == 0) {
+		check_texts(&a);
+	} else {
+		CHECK(e.text[0]);
+		check_safe(e.text);
+	}
+	audit_finish(&a);
+	fuzz_file(NULL, 0);
+	return 0;
+}
