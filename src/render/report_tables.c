@@ -46,13 +46,34 @@ void report_card_label(char *dst, size_t cap, const struct card_id *id)
 		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
 }
 
-/* "3f2a91c4" of "GPU-3f2a91c4-...": enough to tell cards of a host apart. */
-static void short_uuid(char *dst, size_t cap, const char *uuid)
+/* Eight characters of "GPU-3f2a91c4-...": the first, or the last where the first are not enough
+ * to tell the cards apart. */
+enum { SHORT_UUID = 8 };
+
+static void short_uuid(char *dst, size_t cap, const char *uuid, bool tail)
 {
 	const char *dash = strchr(uuid, '-');
 	const char *from = dash && dash - uuid <= 4 && dash[1] ? dash + 1 : uuid;
-	size_t len = strcspn(from, "-");
-	snprintf(dst, cap, "%.*s", (int)(len ? len : strlen(from)), from);
+	size_t len = strlen(from);
+	snprintf(dst, cap, "%.*s", SHORT_UUID,
+		from + (tail && len > SHORT_UUID ? len - SHORT_UUID : 0));
+}
+
+/* Cards are sorted by host: each is compared with those of its own. */
+static bool heads_are_alike(const struct audit *a, size_t host)
+{
+	char one[UUID_CAP], other[UUID_CAP];
+	for (size_t i = 0; i < a->n_cards; i++) {
+		if (host != SIZE_MAX && a->cards[i].host != host)
+			continue;
+		short_uuid(one, sizeof(one), a->cards[i].id.uuid, false);
+		for (size_t k = i; k-- > 0 && a->cards[k].host == a->cards[i].host;) {
+			short_uuid(other, sizeof(other), a->cards[k].id.uuid, false);
+			if (strcmp(one, other) == 0)
+				return true;
+		}
+	}
+	return false;
 }
 
 static const struct column card_columns[] = {
@@ -76,7 +97,8 @@ static const struct column card_columns[] = {
 	{ "observed", "observed", COLUMN_SHARE, 6, false },
 };
 
-static void add_card(struct table *t, const struct audit *a, const struct audit_card *card)
+static void add_card(
+	struct table *t, const struct audit *a, const struct audit_card *card, bool tail)
 {
 	char label[32], uuid[UUID_CAP];
 	int64_t observed_ms = report_observed_ms(card->ms);
@@ -85,7 +107,7 @@ static void add_card(struct table *t, const struct audit *a, const struct audit_
 	report_card_label(label, sizeof(label) - 1, &card->id);
 	if (strcmp(card->status, "ok") != 0)
 		strcat(label, "*");
-	short_uuid(uuid, sizeof(uuid), card->id.uuid);
+	short_uuid(uuid, sizeof(uuid), card->id.uuid, tail);
 	const struct cell cells[COUNT(card_columns)] = {
 		cell_text(a->hosts[card->host].hostname),
 		cell_text(label),
@@ -112,9 +134,10 @@ static void add_card(struct table *t, const struct audit *a, const struct audit_
 void report_cards_table(struct table *t, const struct audit *a, size_t host)
 {
 	*t = (struct table){ .columns = card_columns, .n_columns = COUNT(card_columns) };
+	bool tail = heads_are_alike(a, host);
 	for (size_t i = 0; i < a->n_cards; i++)
 		if (host == SIZE_MAX || a->cards[i].host == host)
-			add_card(t, a, &a->cards[i]);
+			add_card(t, a, &a->cards[i], tail);
 }
 
 static int64_t sum_of(const int64_t ms[HOLDER_STATES])
