@@ -83,3 +83,14 @@ int make_directories(const char *path, mode_t mode, struct err *e)
 		*slash = saved;
 	}
 }
+
+int file_make_parent(const char *path, mode_t mode, struct err *e)
+{
+	char parent[PATH_MAX];
+	text_copy(parent, sizeof(parent), path);
+	char *slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return 0;
+	*slash = '\0';
+	return make_directories(parent, mode, e);
+}

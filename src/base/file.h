@@ -18,5 +18,7 @@ int file_read_all(const char *path, size_t max, char **data, size_t *len, struct
 
 /* Makes `path` and its missing parents with `mode`. */
 int make_directories(const char *path, mode_t mode, struct err *e);
+/* The same for the directory that the file `path` is in. */
+int file_make_parent(const char *path, mode_t mode, struct err *e);
 
 #endif

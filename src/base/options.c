@@ -177,18 +177,17 @@ static void add_wrapped(struct str *out, const char *text, size_t at)
 	size_t column = at;
 	while (*text) {
 		size_t word = strcspn(text, " ");
-		if (column > HELP_COLUMN && column + word > TEXT_WIDTH) {
+		bool first = column == at;
+		if (!first && column + 1 + word > TEXT_WIDTH) {
 			str_addf(out, "\n%*s", HELP_COLUMN, "");
 			column = HELP_COLUMN;
+		} else if (!first) {
+			str_add(out, " ");
+			column++;
 		}
 		str_add_bytes(out, text, word);
 		column += word;
-		text += word;
-		if (*text == ' ') {
-			str_add(out, " ");
-			column++;
-			text++;
-		}
+		text += word + (text[word] == ' ');
 	}
 	str_add(out, "\n");
 }

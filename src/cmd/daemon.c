@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cmd/detach.h"
 #include "record/lock.h"
@@ -89,16 +90,23 @@ struct front {
 	const char *pid_file;
 };
 
+static void write_pid(const char *path)
+{
+	struct err e = { 0 };
+	FILE *f = NULL;
+	if (file_make_parent(path, 0755, &e) == 0)
+		f = fopen(path, "we");
+	if (!f || fprintf(f, "%d\n", (int)getpid()) < 0)
+		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
+	if (f)
+		fclose(f);
+}
+
 static void on_ready(void *context)
 {
 	struct front *front = context;
-	if (front->pid_file) {
-		FILE *f = fopen(front->pid_file, "we");
-		if (!f || fprintf(f, "%d\n", (int)getpid()) < 0)
-			log_warning("cannot write %s: %s", front->pid_file, strerror(errno));
-		if (f)
-			fclose(f);
-	}
+	if (front->pid_file)
+		write_pid(front->pid_file);
 	notify_send(front->notify_socket, "READY=1");
 	if (front->detached)
 		detach_ready(front->detached);
@@ -234,6 +242,8 @@ static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e
 	if (!v->db) {
 		rc = cmd_default_db(paths[0], PATH_MAX, e);
 		v->db = paths[0];
+		if (geteuid() == 0 && !v->pid_file)
+			v->pid_file = "/run/gua/gua.pid";
 	}
 	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
 		rc = make_absolute(all[i], paths[i], e);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,19 +10,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/str.h"
 
 static int open_log(const char *path, struct err *e)
 {
-	char parent[PATH_MAX];
-	text_copy(parent, sizeof(parent), path);
-	char *slash = strrchr(parent, '/');
-	if (slash && slash != parent) {
-		*slash = '\0';
-		int rc = make_directories(parent, 0750, e);
-		if (rc)
-			return rc;
-	}
+	int rc = file_make_parent(path, 0750, e);
+	if (rc)
+		return rc;
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return err_set(

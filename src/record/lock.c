@@ -23,17 +23,6 @@ static int lock_path(char *path, size_t cap, const char *db, struct err *e)
 	return 0;
 }
 
-static int make_parent(const char *db, struct err *e)
-{
-	char parent[PATH_MAX];
-	text_copy(parent, sizeof(parent), db);
-	char *slash = strrchr(parent, '/');
-	if (!slash || slash == parent)
-		return 0;
-	*slash = '\0';
-	return make_directories(parent, 0750, e);
-}
-
 static pid_t holder_of(int fd)
 {
 	struct flock ask = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -45,7 +34,7 @@ static pid_t holder_of(int fd)
 int lock_take(const char *db, int *fd, struct err *e)
 {
 	char path[PATH_MAX];
-	int rc = make_parent(db, e);
+	int rc = file_make_parent(db, 0750, e);
 	if (!rc)
 		rc = lock_path(path, sizeof(path), db, e);
 	if (rc)

@@ -82,14 +82,9 @@ void store_disconnect(struct store *s)
 /* Makes the file, empty, with its directory. */
 static int make_file(const char *path, struct err *e)
 {
-	char directory[PATH_MAX];
-	text_copy(directory, sizeof(directory), path);
-	char *slash = strrchr(directory, '/');
-	if (slash && slash != directory) {
-		*slash = '\0';
-		if (make_directories(directory, 0750, e) != 0)
-			return e ? e->code : ERR_WORLD;
-	}
+	int rc = file_make_parent(path, 0750, e);
+	if (rc)
+		return rc;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return err_set(
@@ -246,7 +241,9 @@ int store_open_read(struct sqlite3 **db, const char *path, struct err *e)
 	if (kind < 0)
 		return kind;
 	if (kind == STORE_MISSING)
-		return err_set(e, ERR_WORLD, "there is no store at %s", path);
+		return err_set(e, ERR_WORLD,
+			"there is no store at %s; record with 'gua start', or give --db PATH",
+			path);
 	if (kind == STORE_EMPTY)
 		return err_set(e, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
 	int code = open_reader(db, path, e);
