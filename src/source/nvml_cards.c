@@ -68,23 +68,12 @@ static bool is_gone(const struct card_reading *r)
 
 void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status status, int code)
 {
-	bool shown = false;
 	s->devices[device].handle = NULL;
 	s->devices[device].status = status;
 	s->devices[device].code = code;
-	for (size_t i = 0; i < s->base.n_cards; i++) {
-		if (s->cards[i].device != device || is_gone(&s->base.cards[i]))
-			continue;
-		drop_card(s, i, status, code);
-		shown = true;
-	}
-	if (shown)
-		return;
-	ssize_t card = nvml_find_card(s, s->devices[device].id.uuid);
-	if (card < 0)
-		card = add_card(s, device, &s->devices[device].id);
-	if (card >= 0)
-		drop_card(s, (size_t)card, status, code);
+	for (size_t i = 0; i < s->base.n_cards; i++)
+		if (s->cards[i].device == device && !is_gone(&s->base.cards[i]))
+			drop_card(s, i, status, code);
 }
 
 void nvml_lose_card(struct nvml_source *s, size_t card, int code)
@@ -97,8 +86,11 @@ void nvml_lose_card(struct nvml_source *s, size_t card, int code)
 
 void nvml_drop_handles(struct nvml_source *s)
 {
-	for (size_t i = 0; i < s->base.n_cards; i++)
-		drop_card(s, i, s->base.cards[i].status, s->base.cards[i].code);
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		s->cards[i].handle = NULL;
+		if (s->down)
+			drop_card(s, i, s->base.cards[i].status, s->base.cards[i].code);
+	}
 	for (size_t i = 0; i < s->n_devices; i++)
 		s->devices[i].handle = NULL;
 }
@@ -185,21 +177,36 @@ static void read_mig_mode(struct nvml_source *s, size_t device)
 		d->mig = !(d->no_mig = true);
 }
 
+/* A device that cannot be asked is a card when none of its cards is known. */
+static void show_absent(struct nvml_source *s, size_t device)
+{
+	const struct nvml_device *d = &s->devices[device];
+	for (size_t i = 0; i < s->base.n_cards; i++)
+		if (s->cards[i].device == device && !is_gone(&s->base.cards[i]))
+			return;
+	ssize_t card = nvml_find_card(s, d->id.uuid);
+	if (card < 0)
+		card = add_card(s, device, &d->id);
+	if (card >= 0)
+		drop_card(s, (size_t)card, d->status, d->code);
+}
+
 void nvml_show_device(struct nvml_source *s, size_t device)
 {
 	struct nvml_device *d = &s->devices[device];
-	read_mig_mode(s, device);
-	if (!d->handle)
-		return;
+	if (d->handle)
+		read_mig_mode(s, device);
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		s->cards[i].found = s->cards[i].device != device;
-	if (d->mig)
+	if (d->handle && d->mig)
 		look_for_instances(s, device);
-	else
+	else if (d->handle)
 		show_card(s, device, d->handle, &d->id);
-	for (size_t i = 0; i < s->base.n_cards; i++)
-		if (!s->cards[i].found && s->devices[device].handle)
+	for (size_t i = 0; d->handle && i < s->base.n_cards; i++)
+		if (!s->cards[i].found)
 			drop_card(s, i, CARD_STATUS_LOST, NVML_NOT_FOUND);
+	if (!d->handle)
+		show_absent(s, device);
 }
 
 void nvml_find_instances(struct nvml_source *s)

@@ -159,7 +159,7 @@ static bool describe_way(
 	*row = (struct facility){
 		.job = jobs[job].name, .fallback = way > 0, .works = way >= 0
 	};
-	char labels[sizeof(row->note)] = "";
+	char labels[sizeof(row->note) - 4] = "";
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		const struct nvml_way *w = &s->cards[i].ways[job];
 		asked += w->way != NVML_WAY_UNTRIED;
@@ -179,7 +179,7 @@ static bool describe_way(
 
 static bool describe_persistence(struct nvml_source *s, int on, struct facility *row)
 {
-	char labels[sizeof(row->note)] = "";
+	char labels[sizeof(row->note) - 4] = "";
 	*row = (struct facility){
 		.job = "persistence mode", .how = on ? "on" : "off", .works = true
 	};

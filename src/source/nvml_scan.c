@@ -65,8 +65,11 @@ static struct nvml_device *claim_device(struct nvml_source *s, const struct card
 		return NULL;
 	}
 	ssize_t card = d->id.uuid[0] ? nvml_find_card(s, d->id.uuid) : -1;
-	if (card >= 0)
+	if (card >= 0) {
+		int64_t mem_total_bytes = s->base.cards[card].id.mem_total_bytes;
 		s->base.cards[card].id = *id;
+		s->base.cards[card].id.mem_total_bytes = mem_total_bytes;
+	}
 	d->id = *id;
 	d->found = true;
 	return d;
@@ -197,6 +200,15 @@ static void lose_the_rest(struct nvml_source *s)
 	}
 }
 
+/* By index, so that new cards come in the driver's order. */
+static void show_devices(struct nvml_source *s)
+{
+	for (int index = 0; index < NVML_HOST_GPUS; index++)
+		for (size_t i = 0; i < s->n_devices; i++)
+			if (s->devices[i].id.index == index)
+				nvml_show_device(s, i);
+}
+
 int nvml_find_cards(struct nvml_source *s, struct err *e)
 {
 	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
@@ -220,9 +232,7 @@ int nvml_find_cards(struct nvml_source *s, struct err *e)
 		if (codes[i] != NVML_OK)
 			refuse_index(s, (int)i, matched ? &gpus[i] : NULL, codes[i]);
 	lose_the_rest(s);
-	for (size_t i = 0; i < s->n_devices; i++)
-		if (s->devices[i].handle)
-			nvml_show_device(s, i);
+	show_devices(s);
 	return 0;
 }
 

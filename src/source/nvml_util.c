@@ -10,22 +10,25 @@ enum {
 	POLL_AFTER_US = 1000000, /* the ring is not behind, it is still, after that long */
 };
 
-/* Asks for samples newer than the newest one seen; *n is how many came. */
+/* Asks for samples newer than the newest one seen; *n is how many came. A buffer that came back
+ * full may have been too small: not every driver says so. */
 static int read_ring(struct nvml_source *s, struct nvml_card *c, int *type, unsigned *n)
 {
 	unsigned long long since = (unsigned long long)c->util_seen_us;
 	size_t want = RING_ENTRIES;
+	int code = NVML_TOO_SMALL;
 	for (int tries = 0; tries < SIZE_TRIES && want <= RING_MOST; tries++) {
 		if (!nvml_reserve(&c->raw_samples, want, sizeof(struct nvml_sample)))
 			return NVML_NO_MEMORY;
 		*n = (unsigned)c->raw_samples.cap;
-		int code = NVML_CALL(s->lib.api.samples, c->handle, NVML_SAMPLE_GPU, since,
-			type, n, c->raw_samples.data);
-		if (code != NVML_TOO_SMALL)
+		code = NVML_CALL(s->lib.api.samples, c->handle, NVML_SAMPLE_GPU, since, type, n,
+			c->raw_samples.data);
+		bool full = code == NVML_OK && *n >= c->raw_samples.cap;
+		if (code != NVML_TOO_SMALL && !full)
 			return code;
-		want = (*n > c->raw_samples.cap ? *n : c->raw_samples.cap) + RING_ENTRIES;
+		want = 2 * (*n > c->raw_samples.cap ? *n : c->raw_samples.cap);
 	}
-	return NVML_TOO_SMALL;
+	return code;
 }
 
 static int drain_ring(struct nvml_source *s, size_t card)

@@ -1,0 +1,229 @@
+/* What the driver writes is decoded without trust: value types, order, stamps, layouts; and
+ * what the kernel says of cards. */
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "source/nvml_decode.h"
+#include "source/nvml_host.h"
+
+static struct nvml_sample sample(uint64_t wall_us, const void *value, size_t size)
+{
+	struct nvml_sample s = { .wall_us = wall_us };
+	memset(s.value, 0xEE, sizeof(s.value)); /* what a smaller type does not write */
+	memcpy(s.value, value, size);
+	return s;
+}
+
+#define SAMPLE(type, number) sample(1, &(type){ number }, sizeof(type))
+
+static void test_values_are_read_by_their_type(void **state)
+{
+	(void)state;
+	struct nvml_sample s = SAMPLE(double, 12.5);
+	assert_true(nvml_sample_value(&s, NVML_VALUE_DOUBLE) == 12.5);
+	s = SAMPLE(uint32_t, 42);
+	assert_true(nvml_sample_value(&s, NVML_VALUE_U32) == 42);
+	s = SAMPLE(unsigned long, 43);
+	assert_true(nvml_sample_value(&s, NVML_VALUE_ULONG) == 43);
+	s = SAMPLE(uint64_t, 44);
+	assert_true(nvml_sample_value(&s, NVML_VALUE_U64) == 44);
+	s = SAMPLE(int64_t, -45);
+	assert_true(nvml_sample_value(&s, NVML_VALUE_S64) == -45);
+	s = SAMPLE(int32_t, -46);
+	assert_true(nvml_sample_value(&s, NVML_VALUE_S32) == -46);
+	s = SAMPLE(uint16_t, 47);
+	assert_true(nvml_sample_value(&s, NVML_VALUE_U16) == 47);
+	assert_true(isnan(nvml_sample_value(&s, 99)));
+}
+
+static struct nvml_sample at(uint64_t wall_us, uint32_t pct)
+{
+	return sample(wall_us, &pct, sizeof(pct));
+}
+
+static void test_samples_are_sorted_and_filtered(void **state)
+{
+	(void)state;
+	const int64_t seen = 1000, now = 2000;
+	const struct nvml_sample from[] = {
+		at(1500, 50), at(1200, 20), at(1000, 1), /* seen already */
+		at(1300, 101),				 /* no percentage */
+		at(2000 + NVML_AHEAD_US, 30),		 /* just ahead: the card's clock */
+		at(2001 + NVML_AHEAD_US, 31),		 /* from the future */
+		at(UINT64_MAX, 32),			 /* garbage */
+		at(1400, 0xFFFFFFFF), at(1400, 100),	 /* both ends */
+	};
+	struct util_sample to[sizeof(from) / sizeof(from[0])];
+	size_t n = nvml_decode_samples(
+		from, sizeof(from) / sizeof(from[0]), NVML_VALUE_U32, seen, now, to);
+	assert_int_equal(n, 4);
+	const int64_t stamps[] = { 1200, 1400, 1500, 2000 + NVML_AHEAD_US };
+	const double percents[] = { 20, 100, 50, 30 };
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(to[i].wall_us, stamps[i]);
+		assert_true(to[i].util_pct == percents[i]);
+	}
+}
+
+static void test_negative_and_not_a_number_are_dropped(void **state)
+{
+	(void)state;
+	struct util_sample to[1];
+	struct nvml_sample s = SAMPLE(int32_t, -1);
+	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_S32, 0, 10, to), 0);
+	s = SAMPLE(double, NAN);
+	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_DOUBLE, 0, 10, to), 0);
+}
+
+static void test_the_written_stride_is_measured(void **state)
+{
+	(void)state;
+	unsigned char bytes[8 * NVML_ENTRY_LARGEST];
+	for (size_t stride = 16; stride <= 32; stride += 8)
+		for (size_t n = 1; n <= 8; n++) {
+			memset(bytes, NVML_FILL, sizeof(bytes));
+			memset(bytes, 0, n * stride);
+			assert_int_equal(
+				nvml_entry_stride(bytes, sizeof(bytes), n, 24), stride);
+		}
+	/* Something else was written: what the symbol promises is believed. */
+	memset(bytes, NVML_FILL, sizeof(bytes));
+	memset(bytes, 0, 20);
+	assert_int_equal(nvml_entry_stride(bytes, sizeof(bytes), 1, 24), 24);
+}
+
+static void test_lists_are_merged(void **state)
+{
+	(void)state;
+	struct card_process to[4];
+	size_t n = 0;
+	n = nvml_merge_process(to, n, 7, PROCESS_COMPUTE, 100);
+	n = nvml_merge_process(to, n, 8, PROCESS_COMPUTE, NVML_UNKNOWN_MEMORY);
+	n = nvml_merge_process(to, n, 0, PROCESS_COMPUTE, 5); /* nobody */
+	n = nvml_merge_process(to, n, 7, PROCESS_GRAPHICS, 300);
+	n = nvml_merge_process(to, n, 7, PROCESS_MPS, 200);
+	n = nvml_merge_process(to, n, 8, PROCESS_GRAPHICS, 50);
+	assert_int_equal(n, 2);
+	assert_int_equal(to[0].kind, PROCESS_COMPUTE | PROCESS_GRAPHICS | PROCESS_MPS);
+	assert_int_equal(to[0].mem_bytes, 300);
+	assert_int_equal(to[1].mem_bytes, 50); /* known is better than unknown */
+	n = nvml_merge_process(to, n, 9, PROCESS_COMPUTE, NVML_UNKNOWN_MEMORY);
+	assert_int_equal(to[2].mem_bytes, UNKNOWN_BYTES);
+}
+
+static void test_use_must_be_plausible(void **state)
+{
+	(void)state;
+	assert_true(nvml_plausible_use(150, 100, 100, 200));
+	assert_false(nvml_plausible_use(150, 101, 100, 200));
+	assert_false(nvml_plausible_use(100, 5, 100, 200));
+	assert_false(nvml_plausible_use(201 + NVML_AHEAD_US, 5, 100, 200));
+	assert_false(nvml_plausible_use(UINT64_MAX, 5, 100, 200));
+}
+
+/* ---- the kernel's files ---- */
+
+static char root[64];
+
+static void put(const char *path, const char *text)
+{
+	char whole[256];
+	snprintf(whole, sizeof(whole), "%s%s", root, path);
+	for (char *slash = whole + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(whole, 0755);
+		*slash = '/';
+	}
+	FILE *file = fopen(whole, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/gua-nvml-XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+	(void)state;
+	char command[128];
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command);
+}
+
+static void test_the_module_and_its_version(void **state)
+{
+	(void)state;
+	char version[VERSION_CAP] = "";
+	assert_false(nvml_host_has_module(root));
+	assert_false(nvml_host_module_version(root, version, sizeof(version)));
+	put("/sys/module/nvidia/version", "470.256.02\n");
+	assert_true(nvml_host_has_module(root));
+	assert_true(nvml_host_module_version(root, version, sizeof(version)));
+	assert_string_equal(version, "470.256.02");
+	put("/proc/driver/nvidia/version",
+		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  Thu Jul 10 "
+		"06:05:38 UTC "
+		"2025\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n");
+	assert_true(nvml_host_module_version(root, version, sizeof(version)));
+	assert_string_equal(version, "535.261.03");
+	put("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for "
+					   "x86_64  590.48.01  Release Build\n");
+	assert_true(nvml_host_module_version(root, version, sizeof(version)));
+	assert_string_equal(version, "590.48.01");
+}
+
+static void test_the_module_s_list_of_cards(void **state)
+{
+	(void)state;
+	struct nvml_host_gpu gpus[4];
+	assert_int_equal(nvml_host_gpus(root, gpus, 4), 0);
+	put("/proc/driver/nvidia/gpus/0000:65:00.0/information",
+		"Model: \t\t NVIDIA \x1b[1mX\nGPU UUID: \t GPU-1234\n");
+	put("/proc/driver/nvidia/gpus/0000:17:00.0/information",
+		"Model: \t\t NVIDIA A40\nGPU UUID: \t GPU-????????-????-????\n");
+	assert_int_equal(nvml_host_gpus(root, gpus, 4), 2);
+	assert_string_equal(gpus[0].pci, "0000:17:00.0");
+	assert_string_equal(gpus[0].name, "NVIDIA A40");
+	assert_string_equal(gpus[0].uuid, "");
+	assert_string_equal(gpus[1].uuid, "GPU-1234");
+	assert_string_equal(gpus[1].name, "NVIDIA \\x1B[1mX");
+	assert_int_equal(nvml_host_gpus(root, gpus, 1), 1);
+}
+
+static void test_sleep(void **state)
+{
+	(void)state;
+	assert_false(nvml_host_asleep(root, ""));
+	assert_false(nvml_host_asleep(root, "0000:17:00.0"));
+	put("/sys/bus/pci/devices/0000:17:00.0/power/runtime_status", "active\n");
+	assert_false(nvml_host_asleep(root, "0000:17:00.0"));
+	put("/sys/bus/pci/devices/0000:17:00.0/power/runtime_status", "suspended\n");
+	assert_true(nvml_host_asleep(root, "0000:17:00.0"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values_are_read_by_their_type),
+		cmocka_unit_test(test_samples_are_sorted_and_filtered),
+		cmocka_unit_test(test_negative_and_not_a_number_are_dropped),
+		cmocka_unit_test(test_the_written_stride_is_measured),
+		cmocka_unit_test(test_lists_are_merged),
+		cmocka_unit_test(test_use_must_be_plausible),
+		cmocka_unit_test_setup_teardown(
+			test_the_module_and_its_version, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(
+			test_the_module_s_list_of_cards, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_sleep, make_root, remove_root),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
