@@ -1,0 +1,341 @@
+/* Runs and ticks: what is written, when the recorder is told so, and what a restart finds. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "store_fixture.h"
+
+static const int64_t minute = WORLD_START_MS / 1000;
+
+static void test_a_tick_is_stored(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, minute, 30000, 9000);
+	w->events[0] = (struct event){ w->tick.at_ms, EVENT_CARD_LOST, 1, 79, "fell\noff" };
+	w->events[1] = (struct event){ w->tick.at_ms, EVENT_SUSPEND, -1, 5, "" };
+	w->tick.n_events = 2;
+	world_write(w, s);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), 60000);
+	assert_int_equal(ask(w->path, "SELECT sum(energy_mj) FROM usage_1m"), 18000);
+	assert_int_equal(ask(w->path, "SELECT sum(active_ms) FROM holding_1m"), 90000);
+	assert_int_equal(ask(w->path, "SELECT sum(active_double_ms) FROM holding_1m"), 30000);
+	assert_int_equal(ask(w->path, "SELECT max(mem_peak_kib) FROM holding_1m"), 3000);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
+	assert_int_equal(ask(w->path, "SELECT last_tick_ms FROM run"), w->tick.at_ms);
+	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), w->tick.at_ms);
+	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM gpu"), w->tick.at_ms);
+	assert_string_equal(
+		ask_text(w->path, "SELECT text FROM event WHERE gpu = 2"), "fell\\x0Aoff");
+	assert_string_equal(
+		ask_text(w->path, "SELECT group_concat(kind) FROM event"), "card-lost,suspend");
+	assert_string_equal(ask_text(w->path, "SELECT mem_total_bytes FROM gpu"), "NULL");
+	assert_string_equal(ask_text(w->path, "SELECT notebook FROM process"), "NULL");
+}
+
+/* Several ticks meet in one slot; the states of a holder lie side by side. */
+static void test_sums_add_up(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	for (int i = 0; i < 3; i++) {
+		world_fill(w, minute, 1000, i == 1 ? -1 : 500);
+		w->holding[0].sm_pct_ms = i == 2 ? 7 : -1;
+		w->holding[0].mem_peak_kib = i == 1 ? 77 : -1;
+		w->holding[0].state = (enum holder_state)i;
+		world_write(w, s);
+	}
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT ms FROM usage_1m WHERE gpu = 1"), 3000);
+	assert_int_equal(
+		ask(w->path, "SELECT util_pct_ms FROM usage_1m WHERE gpu = 1"), 150000);
+	/* unknown + known = known */
+	assert_int_equal(ask(w->path, "SELECT energy_mj FROM usage_1m WHERE gpu = 1"), 1000);
+	assert_int_equal(ask(w->path, "SELECT energy_mj FROM total_gpu WHERE gpu = 1"), 1000);
+	assert_string_equal(
+		ask_text(w->path,
+			"SELECT format('%d %d %d %d, %d %d, %d %d', active_ms, idle_held_ms,"
+			" truly_idle_ms, squatting_ms, active_share_ms, idle_share_ms, "
+			"sm_pct_ms,"
+			" mem_peak_kib) FROM holding_1m WHERE process = 1"),
+		"1000 1000 1000 0, 1000 2000, 7 77");
+	assert_int_equal(
+		ask(w->path, "SELECT sum(presence_ms) FROM total_user WHERE user = 'bob'"),
+		3000);
+	assert_int_equal(
+		ask(w->path, "SELECT sum(share_ms) FROM total_user WHERE user = 'bob'"), 3000);
+}
+
+static void test_unknown_stays_null(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	for (int i = 0; i < 2; i++) {
+		world_fill(w, minute, 1000, -1);
+		w->holding[0].sm_pct_ms = w->holding[0].mem_peak_kib = -1;
+		w->holders[0].mem_bytes = UNKNOWN_BYTES;
+		world_write(w, s);
+	}
+	store_close(s);
+	assert_string_equal(ask_text(w->path, "SELECT energy_mj FROM usage_1m"), "NULL");
+	assert_string_equal(ask_text(w->path, "SELECT energy_mj FROM total_gpu"), "NULL");
+	assert_string_equal(
+		ask_text(w->path, "SELECT sm_pct_ms FROM holding_1m WHERE process = 1"),
+		"NULL");
+	assert_string_equal(
+		ask_text(w->path, "SELECT mem_peak_kib FROM holding_1m WHERE process = 1"),
+		"NULL");
+	assert_string_equal(
+		ask_text(w->path, "SELECT mem_bytes FROM holder WHERE process = 1"), "NULL");
+}
+
+static void test_entries_are_written_when_they_changed(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	assert_int_not_equal(w->processes[0].store_id, 0);
+	assert_false(w->processes[0].dirty);
+	assert_false(w->cards[1].dirty);
+	snprintf(w->processes[0].id.command, COMMAND_CAP, "not told");
+	snprintf(w->processes[1].id.command, COMMAND_CAP, "told");
+	w->processes[1].dirty = true;
+	w->processes[1].last_active_ms = 42;
+	w->cards[0].status = CARD_STATUS_LOST;
+	w->cards[0].dirty = true;
+	world_write(w, s);
+	store_close(s);
+	assert_string_equal(ask_text(w->path, "SELECT command FROM process WHERE pid = 100"),
+		"python3 train.py");
+	assert_string_equal(
+		ask_text(w->path, "SELECT command FROM process WHERE pid = 101"), "told");
+	assert_int_equal(
+		ask(w->path, "SELECT last_active_ms FROM process WHERE pid = 101"), 42);
+	assert_string_equal(ask_text(w->path, "SELECT status FROM gpu WHERE idx = 0"), "lost");
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 3);
+}
+
+static void test_holders_are_of_the_last_tick(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	w->holders[1].mem_bytes = 5;
+	w->tick.n_holders = 2;
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 2);
+	assert_int_equal(ask(w->path, "SELECT min(mem_bytes) FROM holder"), 5);
+	/* The same once more is not written: a change from outside stays until they differ. */
+	tell(w->path, "UPDATE holder SET mem_bytes = 6 WHERE mem_bytes = 5");
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT min(mem_bytes) FROM holder"), 6);
+	w->tick.n_holders = 0;
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 0);
+	store_close(s);
+}
+
+static void test_a_run_ends(void **state)
+{
+	struct world *w = *state;
+	struct err e;
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	assert_int_equal(store_end_run(s, w->tick.at_ms + 7, "stopped", &e), 0);
+	assert_int_equal(store_end_run(s, w->tick.at_ms + 9, "again", &e), 0);
+	store_close(s);
+	assert_string_equal(ask_text(w->path, "SELECT how_ended FROM run"), "stopped");
+	assert_int_equal(ask(w->path, "SELECT ended_ms FROM run"), w->tick.at_ms + 7);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 0);
+	assert_int_equal(ask(w->path, "SELECT min(ended_ms) FROM process"), w->tick.at_ms);
+}
+
+/* A killed recorder leaves its run and holders open; the next one closes them at the last tick,
+ * and goes on with the lives that are still there. */
+static void test_a_killed_run_is_finished(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	int64_t last_tick = w->tick.at_ms;
+	store_close(s);
+	w->info.started_ms += 3600000;
+	world_forget(w);
+	s = world_open(w);
+	assert_string_equal(
+		ask_text(w->path, "SELECT how_ended FROM run WHERE id = 1"), "killed");
+	assert_int_equal(ask(w->path, "SELECT ended_ms FROM run WHERE id = 1"), last_tick);
+	assert_string_equal(
+		ask_text(w->path, "SELECT how_ended FROM run WHERE id = 2"), "NULL");
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 0);
+	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM process"), last_tick);
+	assert_int_equal(ask(w->path, "SELECT min(ended_ms) FROM process"), last_tick);
+	assert_int_equal(store_card_seen(s, "GPU-1"), last_tick);
+	assert_int_equal(store_card_seen(s, "GPU-9"), -1);
+	world_fill(w, minute + 3600, 1000, 1);
+	w->processes[2].id.start_ticks++; /* the pid was used again */
+	world_write(w, s);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM gpu"), 2);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 4);
+	assert_int_equal(
+		ask(w->path, "SELECT count(*) FROM process WHERE ended_ms IS NULL"), 3);
+}
+
+/* Another boot: pid and start time say nothing across it. */
+static void test_a_boot_makes_new_lives(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	store_close(s);
+	w->info.started_ms += 3600000;
+	snprintf(w->info.boot_id, sizeof(w->info.boot_id), "boot-2");
+	snprintf(w->info.driver, sizeof(w->info.driver), "560.1");
+	world_forget(w);
+	s = world_open(w);
+	world_write(w, s);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 6);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM host"), 1);
+	assert_string_equal(ask_text(w->path, "SELECT driver FROM host"), "560.1");
+}
+
+/* Deleted or replaced under the recorder: found by the inode, and written as if new. */
+static void test_a_file_that_is_replaced(void **state)
+{
+	struct world *w = *state;
+	char aside[160];
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	world_write(w, s);
+	snprintf(aside, sizeof(aside), "%s/aside.db", w->dir);
+	tell(w->path, "PRAGMA wal_checkpoint(TRUNCATE)");
+	assert_int_equal(rename(w->path, aside), 0);
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), 2000);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM run"), 1);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
+	/* The old file comes back: the run in it goes on. */
+	tell(w->path, "PRAGMA wal_checkpoint(TRUNCATE)");
+	assert_int_equal(rename(aside, w->path), 0);
+	world_write(w, s);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), 6000);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM run"), 1);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 3);
+	assert_string_equal(ask_text(w->path, "SELECT how_ended FROM run"), "NULL");
+}
+
+static void test_a_batch_is_whole_or_nothing(void **state)
+{
+	struct world *w = *state;
+	struct err e = { 0 };
+	struct store *s = world_open(w);
+	assert_int_equal(store_begin_batch(s, &e), 0);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM usage_1m"), 0);
+	assert_int_equal(store_end_batch(s, false, &e), 0);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM usage_1m"), 0);
+	world_forget(w);
+	assert_int_equal(store_begin_batch(s, &e), 0);
+	world_write(w, s);
+	world_write(w, s);
+	assert_int_equal(store_end_batch(s, true, &e), 0);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), 4000);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 3);
+}
+
+/* Data about the past beside a live recorder: its run, its holders and what is known of the
+ * host and the cards stay. */
+static void test_an_import_leaves_the_present_alone(void **state)
+{
+	struct world *w = *state;
+	struct err e = { 0 };
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	struct store *past = NULL;
+	struct run_info old = w->info;
+	snprintf(old.source, sizeof(old.source), "import");
+	snprintf(old.driver, sizeof(old.driver), "1.0");
+	old.started_ms -= 86400000;
+	assert_int_equal(store_open(&past, w->path, &e), 0);
+	assert_int_equal(store_begin_run(past, &old, &e), 0);
+	world_forget(w);
+	snprintf(w->cards[0].id.name, CARD_NAME_CAP, "Old Name");
+	for (int i = 0; i < WORLD_CARDS; i++)
+		w->cards[i].first_seen_ms -= 86400000;
+	world_fill(w, minute - 86400, 500, -1);
+	w->tick.n_holders = 0;
+	world_write(w, past);
+	assert_int_equal(store_end_run(past, old.started_ms + 60000, "finished", &e), 0);
+	store_close(past);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
+	assert_string_equal(ask_text(w->path, "SELECT driver FROM host"), "550.54.15");
+	assert_string_equal(
+		ask_text(w->path, "SELECT name FROM gpu WHERE idx = 0"), "Test Card");
+	assert_int_equal(
+		ask(w->path, "SELECT first_seen_ms FROM gpu"), WORLD_START_MS - 86400000);
+	assert_string_equal(
+		ask_text(w->path, "SELECT how_ended FROM run WHERE id = 1"), "NULL");
+	assert_string_equal(
+		ask_text(w->path, "SELECT how_ended FROM run WHERE id = 2"), "finished");
+	store_close(s);
+}
+
+/* Steady state: the same tick for ever neither grows the heap nor the file. */
+static void test_no_growth(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	struct stat before, after;
+	world_fill(w, minute, 1000, 1);
+	for (int i = 0; i < 300; i++)
+		world_write(w, s);
+	assert_int_equal(stat(w->path, &before), 0);
+	int64_t used = ask(w->path, "SELECT 0") + sqlite3_memory_used();
+	for (int i = 0; i < 2000; i++)
+		world_write(w, s);
+	assert_true(sqlite3_memory_used() <= used);
+	assert_int_equal(stat(w->path, &after), 0);
+	assert_int_equal(before.st_size, after.st_size);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), 2300 * 2000);
+}
+
+#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_a_tick_is_stored),
+		WORLD_TEST(test_sums_add_up),
+		WORLD_TEST(test_unknown_stays_null),
+		WORLD_TEST(test_entries_are_written_when_they_changed),
+		WORLD_TEST(test_holders_are_of_the_last_tick),
+		WORLD_TEST(test_a_run_ends),
+		WORLD_TEST(test_a_killed_run_is_finished),
+		WORLD_TEST(test_a_boot_makes_new_lives),
+		WORLD_TEST(test_a_file_that_is_replaced),
+		WORLD_TEST(test_a_batch_is_whole_or_nothing),
+		WORLD_TEST(test_an_import_leaves_the_present_alone),
+		WORLD_TEST(test_no_growth),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
