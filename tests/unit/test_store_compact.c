@@ -1,0 +1,342 @@
+/* Compaction conserves every sum: a random year against a model, and its edges. */
+#include "test.h"
+
+#include <stdio.h>
+
+#include <sqlite3.h>
+
+#include "store_fixture.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+enum { DAYS = 60 };
+#else
+enum { DAYS = 365 };
+#endif
+enum { HOURS = DAYS * 24, TICK_S = 3600, TICKS = DAYS * 86400 / TICK_S };
+
+static const int64_t start_s = WORLD_START_MS / 1000;
+static const struct retention keep = RETENTION_DEFAULT;
+
+struct card_sum {
+	int64_t ms, util_pct_ms, energy_mj; /* energy -1: never known */
+};
+
+struct holder_sum {
+	int64_t ms[HOLDER_STATES], twice[HOLDER_STATES], share[2];
+	int64_t sm_pct_ms, mem_peak_kib; /* -1: never known */
+};
+
+/* What must be in the file, by hour. */
+struct model {
+	uint64_t random;
+	struct card_sum cards[HOURS][WORLD_CARDS][CARD_STATES];
+	struct holder_sum holders[HOURS][WORLD_CARDS][WORLD_PROCESSES];
+};
+
+static int64_t pick(struct model *m, int64_t below)
+{
+	m->random = m->random * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (int64_t)((m->random >> 33) % (uint64_t)below);
+}
+
+static void add_known(int64_t *sum, int64_t value)
+{
+	if (value >= 0)
+		*sum = (*sum < 0 ? 0 : *sum) + value;
+}
+
+/* A minute in the hour before `now_s`, now and then one that was compacted long ago. */
+static int64_t pick_slot(struct model *m, int64_t now_s)
+{
+	int64_t back = pick(m, 50) == 0 ? pick(m, 20 * 86400) : pick(m, TICK_S);
+	int64_t slot = (now_s - 1 - back) / SLOT_SECONDS * SLOT_SECONDS;
+	return slot < start_s ? start_s : slot;
+}
+
+static void random_usage(struct model *m, struct usage_sum *u, int64_t now_s)
+{
+	*u = (struct usage_sum){ .slot = pick_slot(m, now_s),
+		.card = (uint32_t)pick(m, WORLD_CARDS),
+		.state = (enum card_state)pick(m, CARD_STATES),
+		.ms = pick(m, 60001),
+		.util_pct_ms = pick(m, 6000000),
+		.energy_mj = pick(m, 3) ? pick(m, 1000000000) : -1 };
+	struct card_sum *sum = &m->cards[(u->slot - start_s) / 3600][u->card][u->state];
+	sum->ms += u->ms;
+	sum->util_pct_ms += u->util_pct_ms;
+	add_known(&sum->energy_mj, u->energy_mj);
+}
+
+static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s)
+{
+	int64_t ms = pick(m, 60000) + 1;
+	*h = (struct holding_sum){ .slot = pick_slot(m, now_s),
+		.card = (uint32_t)pick(m, WORLD_CARDS),
+		.process = (uint32_t)pick(m, WORLD_PROCESSES),
+		.state = (enum holder_state)pick(m, HOLDER_STATES),
+		.ms = ms,
+		.presence_ms = pick(m, 2) ? ms : pick(m, ms + 1),
+		.share_ms = pick(m, ms + 1),
+		.sm_pct_ms = pick(m, 3) ? pick(m, 6000000) : -1,
+		.mem_peak_kib = pick(m, 3) ? pick(m, 80000000) : -1 };
+	struct holder_sum *sum = &m->holders[(h->slot - start_s) / 3600][h->card][h->process];
+	bool active = h->state == HOLDER_ACTIVE || h->state == HOLDER_SQUATTING;
+	sum->ms[h->state] += ms;
+	sum->twice[h->state] += ms - h->presence_ms;
+	sum->share[active ? 0 : 1] += h->share_ms;
+	add_known(&sum->sm_pct_ms, h->sm_pct_ms);
+	if (h->mem_peak_kib > sum->mem_peak_kib)
+		sum->mem_peak_kib = h->mem_peak_kib;
+}
+
+static struct model *new_model(void)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	assert_non_null(m);
+	m->random = 20261101;
+	for (int hour = 0; hour < HOURS; hour++)
+		for (int card = 0; card < WORLD_CARDS; card++) {
+			for (int state = 0; state < CARD_STATES; state++)
+				m->cards[hour][card][state].energy_mj = -1;
+			for (int i = 0; i < WORLD_PROCESSES; i++) {
+				m->holders[hour][card][i].sm_pct_ms = -1;
+				m->holders[hour][card][i].mem_peak_kib = -1;
+			}
+		}
+	return m;
+}
+
+static int64_t column(sqlite3_stmt *q, int i)
+{
+	return sqlite3_column_type(q, i) == SQLITE_NULL ? -1 : sqlite3_column_int64(q, i);
+}
+
+static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *q = NULL;
+	if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	return q;
+}
+
+/* Every hour, card and state; what the model has and the file has not shows in the count. */
+static void compare_usage(const struct model *m, sqlite3 *db)
+{
+	int rows = 0, expected = 0;
+	for (int hour = 0; hour < HOURS; hour++)
+		for (int i = 0; i < WORLD_CARDS * CARD_STATES; i++)
+			expected += (&m->cards[hour][0][0])[i].ms > 0;
+	sqlite3_stmt *q = prepare(db,
+		"SELECT slot / 3600 * 3600 AS hour, gpu, state, sum(ms), sum(util_pct_ms),"
+		" sum(energy_mj) FROM usage GROUP BY 1, 2, 3");
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		const struct card_sum *sum = &m->cards[(column(q, 0) - start_s) / 3600]
+						      [column(q, 1) - 1][column(q, 2)];
+		assert_int_equal(column(q, 3), sum->ms);
+		assert_int_equal(column(q, 4), sum->util_pct_ms);
+		assert_int_equal(column(q, 5), sum->energy_mj);
+		rows += sum->ms > 0;
+	}
+	sqlite3_finalize(q);
+	assert_int_equal(rows, expected);
+	assert_true(rows > HOURS / 2);
+}
+
+static void compare_holding(const struct model *m, sqlite3 *db)
+{
+	int rows = 0, expected = 0;
+	for (int hour = 0; hour < HOURS; hour++)
+		for (int i = 0; i < WORLD_CARDS * WORLD_PROCESSES; i++)
+			for (int state = 0; state < HOLDER_STATES; state++)
+				expected += (&m->holders[hour][0][0])[i].ms[state] > 0;
+	sqlite3_stmt *q = prepare(db,
+		"SELECT slot / 3600 * 3600 AS hour, gpu, process, sum(active_ms),"
+		" sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms),"
+		" sum(active_ms - active_presence_ms), sum(idle_held_ms - "
+		"idle_held_presence_ms),"
+		" sum(truly_idle_ms - truly_idle_presence_ms),"
+		" sum(squatting_ms - squatting_presence_ms), sum(active_share_ms),"
+		" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib) FROM holding"
+		" GROUP BY 1, 2, 3");
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		const struct holder_sum *sum = &m->holders[(column(q, 0) - start_s) / 3600]
+							  [column(q, 1) - 1][column(q, 2) - 1];
+		for (int state = 0; state < HOLDER_STATES; state++) {
+			assert_int_equal(column(q, 3 + state), sum->ms[state]);
+			assert_int_equal(column(q, 7 + state), sum->twice[state]);
+			rows += sum->ms[state] > 0;
+		}
+		assert_int_equal(column(q, 11), sum->share[0]);
+		assert_int_equal(column(q, 12), sum->share[1]);
+		assert_int_equal(column(q, 13), sum->sm_pct_ms);
+		assert_int_equal(column(q, 14), sum->mem_peak_kib);
+	}
+	sqlite3_finalize(q);
+	assert_int_equal(rows, expected);
+}
+
+#define DAY_SUMS                                                                               \
+	"gpu, process, sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms),"                 \
+	" sum(squatting_ms), sum(active_double_ms), sum(idle_held_double_ms),"                 \
+	" sum(truly_idle_double_ms), sum(squatting_double_ms), sum(active_share_ms),"          \
+	" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib)"
+#define DAYS_OF_SLOTS                                                                          \
+	"SELECT slot / 86400 * 86400 AS day, " DAY_SUMS                                        \
+	" FROM (SELECT * FROM holding_5m UNION ALL SELECT * FROM holding_1h) GROUP BY 1, 2, 3"
+#define DAYS_OF_TABLE "SELECT * FROM holding_1d"
+
+/* By day, the same once more; and the running totals. */
+static void compare_rollups(const char *path)
+{
+	assert_int_equal(
+		ask(path, "SELECT count(*) FROM (" DAYS_OF_SLOTS " EXCEPT " DAYS_OF_TABLE ")"),
+		0);
+	assert_int_equal(
+		ask(path, "SELECT count(*) FROM (" DAYS_OF_TABLE " EXCEPT " DAYS_OF_SLOTS ")"),
+		0);
+	assert_int_equal(ask(path, "SELECT count(*) FROM (SELECT gpu, state, sum(ms),"
+				   " sum(energy_mj) FROM usage GROUP BY 1, 2"
+				   " EXCEPT SELECT * FROM total_gpu)"),
+		0);
+	assert_int_equal(
+		ask(path, "SELECT (SELECT sum(presence_ms) FROM total_user WHERE user ="
+			  " 'bob') - (SELECT sum(active_presence_ms +"
+			  " idle_held_presence_ms + truly_idle_presence_ms +"
+			  " squatting_presence_ms) FROM holding WHERE process > 1)"),
+		0);
+	assert_int_equal(ask(path, "SELECT (SELECT sum(share_ms) FROM total_user) - (SELECT"
+				   " sum(active_share_ms + idle_share_ms) FROM holding)"),
+		0);
+}
+
+static void compare(const struct model *m, const char *path)
+{
+	sqlite3 *db = NULL;
+	struct err e = { 0 };
+	assert_int_equal(store_open_read(&db, path, &e), 0);
+	compare_usage(m, db);
+	compare_holding(m, db);
+	sqlite3_close(db);
+	compare_rollups(path);
+}
+
+/* All that is old enough for the next table is there, and nothing younger. */
+static void expect_ages(const char *path, int64_t now_s)
+{
+	int64_t minute_edge = (now_s - keep.minute_s) / 300 * 300;
+	int64_t five_edge = (now_s - keep.five_s) / 3600 * 3600;
+	assert_true(ask(path, "SELECT min(slot) FROM usage_1m") >= minute_edge);
+	assert_true(ask(path, "SELECT min(slot) FROM holding_1m") >= minute_edge);
+	assert_true(ask(path, "SELECT max(slot) + 300 FROM usage_5m") <= minute_edge);
+	assert_true(ask(path, "SELECT max(slot) + 300 FROM holding_5m") <= minute_edge);
+	assert_true(ask(path, "SELECT min(slot) FROM usage_5m") >= five_edge);
+	assert_true(ask(path, "SELECT max(slot) + 3600 FROM usage_1h") <= five_edge);
+	assert_true(ask(path, "SELECT max(slot) + 3600 FROM holding_1h") <= five_edge);
+}
+
+static void compact_all(struct store *s, int64_t now_s, const struct retention *ages)
+{
+	struct err e = { 0 };
+	bool more = true;
+	while (more)
+		if (store_compact(s, now_s * 1000, ages, 1000, &more, &e) != 0)
+			fail_msg("%s", e.text);
+}
+
+static void play_tick(struct world *w, struct model *m, struct store *s, int64_t now_s)
+{
+	struct err e = { 0 };
+	bool more = false;
+	for (size_t i = 0; i < 4; i++) {
+		random_usage(m, &w->usage[i], now_s);
+		random_holding(m, &w->holding[i], now_s);
+	}
+	w->tick.n_usage = w->tick.n_holding = 4;
+	w->tick.at_ms = now_s * 1000;
+	world_write(w, s);
+	if (store_compact(s, now_s * 1000, &keep, 100, &more, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+static void test_a_random_year(void **state)
+{
+	struct world *w = *state;
+	struct model *m = new_model();
+	struct store *s = world_open(w);
+	for (int tick = 1; tick <= TICKS; tick++) {
+		play_tick(w, m, s, start_s + tick * (int64_t)TICK_S);
+		if (tick == TICKS / 4)
+			compare(m, w->path);
+	}
+	int64_t end_s = start_s + DAYS * (int64_t)86400;
+	compare(m, w->path);
+	compact_all(s, end_s, &keep);
+	expect_ages(w->path, end_s);
+	compare(m, w->path);
+	compact_all(s, end_s + 40 * 86400, &keep);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM usage_1m"), 0);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holding_5m"), 0);
+	compare(m, w->path);
+	store_close(s);
+	free(m);
+}
+
+/* A call moves at most what it was allowed, in whole coarse slots, and says whether it is done.
+ */
+static void test_small_steps(void **state)
+{
+	struct world *w = *state;
+	struct err e = { 0 };
+	struct store *s = world_open(w);
+	for (int i = 0; i < 100; i++) {
+		world_fill(w, start_s + i * 60, 1000, 1);
+		world_write(w, s);
+	}
+	int64_t now_ms = (start_s + 86400 + 50 * 60 + 59) * 1000;
+	bool more = false;
+	assert_int_equal(store_compact(s, now_ms, &keep, 10, &more, &e), 0);
+	assert_true(more);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM usage_5m"), 2 * 2);
+	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 600);
+	assert_int_equal(store_compact(s, now_ms, &keep, 1, &more, &e), 0);
+	assert_true(more);
+	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 900);
+	while (more)
+		assert_int_equal(store_compact(s, now_ms, &keep, 7, &more, &e), 0);
+	/* 50 minutes and 59 seconds: the eleventh five minutes are not over. */
+	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 3000);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage"), 200000);
+	assert_int_equal(store_compact(s, now_ms, &keep, 7, &more, &e), 0);
+	assert_false(more);
+	store_close(s);
+}
+
+/* A holder without a card's slot, and the other way round, move too. */
+static void test_tables_that_differ(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, start_s, 1000, 1);
+	w->tick.n_usage = 0;
+	world_write(w, s);
+	world_fill(w, start_s + 7200, 1000, 1);
+	w->tick.n_holding = 0;
+	world_write(w, s);
+	compact_all(s, start_s + 40 * 86400, &keep);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT sum(active_ms) FROM holding_1h"), 3000);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1h"), 2000);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM holding_1m"), 0);
+}
+
+#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_small_steps),
+		WORLD_TEST(test_tables_that_differ),
+		WORLD_TEST(test_a_random_year),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
