@@ -61,7 +61,7 @@ def report(db, *args):
 
 def test_a_burst_between_two_ticks_is_seen(record):
     run = record(ONE_CARD + """
-        process job pid 5004242 user alice uid 1001 command "python train.py"
+        process job pid 4194242 user alice uid 1001 command "python train.py"
         at 0s hold job card 0 memory 8GiB
         at 31s load job card 0 sm 90
         at 33s load job card 0 sm 0
@@ -74,7 +74,7 @@ def test_a_burst_between_two_ticks_is_seen(record):
 def test_each_sample_is_classified_by_itself(record):
     # 300 ms of every second: the samples at 0 and 1/6 s of each second are active.
     run = record(ONE_CARD + """
-        process job pid 5004242 user alice uid 1001 command "python"
+        process job pid 4194242 user alice uid 1001 command "python"
         at 0s hold job card 0 memory 8GiB
         at 0s load job card 0 sm 100 on 300ms off 700ms
         """, "--ticks", 2)
@@ -84,7 +84,7 @@ def test_each_sample_is_classified_by_itself(record):
 
 def test_memory_thresholds(record):
     run = record(ONE_CARD + """
-        process small pid 5001001 user alice uid 1001 command "python"
+        process small pid 4194101 user alice uid 1001 command "python"
         at 0s hold small card 0 memory 100MB
         at 30s hold small card 0 memory 101MB
         """, "--ticks", 2)
@@ -93,7 +93,7 @@ def test_memory_thresholds(record):
 
 def test_unknown_memory_counts_as_held(record):
     run = record(ONE_CARD + """
-        process wsl pid 5001001 user alice uid 1001 command "python"
+        process wsl pid 4194101 user alice uid 1001 command "python"
         at 0s hold wsl card 0 memory unknown
         """, "--ticks", 1)
     assert card_seconds(run.db) == {"idle_held": 30.0}
@@ -102,7 +102,7 @@ def test_unknown_memory_counts_as_held(record):
 
 def test_graphics_are_holders_only_on_request(record, tmp_path):
     scenario = ONE_CARD + """
-        process x pid 5001001 user root uid 0 command "Xorg" kind graphics
+        process x pid 4194101 user root uid 0 command "Xorg" kind graphics
         at 0s hold x card 0 memory 900MB
         """
     run = record(scenario, "--ticks", 1)
@@ -122,7 +122,7 @@ def test_own_thresholds_are_stored_and_used(record):
 
 def test_squatting_by_user(record, tmp_path):
     root = tmp_path / "root"
-    for pid, uid in ((5001001, 1001), (5001002, 1002)):
+    for pid, uid in ((4194101, 1001), (4194102, 1002)):
         proc = root / "proc" / str(pid)
         proc.mkdir(parents=True)
         (proc / "stat").write_text(f"{pid} (python) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 0\n")
@@ -134,8 +134,8 @@ def test_squatting_by_user(record, tmp_path):
     (root / "etc").mkdir()
     (root / "etc" / "passwd").write_text("alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n")
     run = record(ONE_CARD + """
-        process work pid 5001001 user alice uid 1001 command "python work.py"
-        process squat pid 5001002 user bob uid 1002 command "python squat.py"
+        process work pid 4194101 user alice uid 1001 command "python work.py"
+        process squat pid 4194102 user bob uid 1002 command "python squat.py"
         at 0s hold work card 0 memory 8GiB
         at 0s hold squat card 0 memory 8GiB
         at 0s load work card 0 sm 95
@@ -217,19 +217,19 @@ def test_mig_instances_are_cards(record):
     run = record(ONE_CARD + """
         mig 0 index 0 gi 7 ci 0 uuid MIG-1 name "Test A MIG 1g.10gb" memory 10GiB
         mig 0 index 3 gi 9 ci 0 uuid MIG-2 name "Test A MIG 2g.20gb" memory 20GiB
-        process job pid 5001001 user alice uid 1001 command "python"
+        process job pid 4194101 user alice uid 1001 command "python"
         at 0s hold job mig 0/3 memory 5GiB
         """, "--ticks", 1)
     assert rows(run.db, "SELECT uuid, parent_uuid, mig_index, gpu_instance FROM gpu ORDER BY uuid") == [
         ("MIG-1", "GPU-aaaa", 0, 7), ("MIG-2", "GPU-aaaa", 3, 9)]
     assert card_seconds(run.db, "MIG-1") == {"unobserved": 30.0}
     # Nothing is accounted for holders in time that was not observed; that they were there is kept.
-    assert rows(run.db, "SELECT pid FROM process") == [(5001001,)]
+    assert rows(run.db, "SELECT pid FROM process") == [(4194101,)]
 
 
 def test_energy_of_idle_held_time(record):
     run = record(ONE_CARD + """
-        process job pid 5001001 user alice uid 1001 command "python"
+        process job pid 4194101 user alice uid 1001 command "python"
         at 0s hold job card 0 memory 5GiB
         """, "--ticks", 20)
     (mj,), = rows(run.db, "SELECT sum(energy_mj) FROM usage_1m WHERE state = 1")

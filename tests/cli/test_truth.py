@@ -24,7 +24,7 @@ def random_scenario(seed):
     people = ["ann", "ben", "cem", "dot", "eve"]
     for p in range(12):
         kind = rng.choice(["compute", "compute", "compute", "graphics", "both"])
-        lines.append(f"process p{p} pid {5000000 + p} user {people[p % 5]} uid {1000 + p % 5} command c{p} kind {kind}")
+        lines.append(f"process p{p} pid {4194200 + p} user {people[p % 5]} uid {1000 + p % 5} command c{p} kind {kind}")
     events = []
     for p in range(12):
         on = sorted(rng.sample(range(0, TICKS * INTERVAL, 7), 6))
