@@ -320,9 +320,11 @@ static bool make_card(struct sim *sim, size_t unit)
 		.samples = own->samples,
 		.process_utils = own->process_utils,
 		.processes = own->processes };
-	const char *name = s->cards[unit].id.name, *uuid = s->cards[unit].id.uuid;
-	text_escape(card->id.name, sizeof(card->id.name), name, strlen(name));
-	text_escape(card->id.uuid, sizeof(card->id.uuid), uuid, strlen(uuid));
+	const struct card_id *raw = &s->cards[unit].id;
+	text_escape(card->id.name, CARD_NAME_CAP, raw->name, strlen(raw->name));
+	text_escape(card->id.uuid, UUID_CAP, raw->uuid, strlen(raw->uuid));
+	text_escape(card->id.parent_uuid, UUID_CAP, raw->parent_uuid, strlen(raw->parent_uuid));
+	text_escape(card->id.pci, PCI_CAP, raw->pci, strlen(raw->pci));
 	return own->samples && own->process_utils && own->processes;
 }
 
