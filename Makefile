@@ -52,7 +52,7 @@ build-fuzz/build.ninja:
 
 # What libFuzzer finds stays in build-fuzz/found; a crasher belongs into tests/fuzz/corpus.
 fuzz: build-fuzz/build.ninja
-	@ninja -C build-fuzz
+	@$(call quietly,ninja -C build-fuzz)
 	@for corpus in tests/fuzz/corpus/*; do \
 		name=$$(basename $$corpus); log=build-fuzz/$$name.log; \
 		mkdir -p build-fuzz/found/$$name; \
