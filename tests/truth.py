@@ -159,30 +159,31 @@ class Scenario:
                 pending = next(events, None)
             yield time_of(k), stage
 
-    def holders_at(self, times, exits=False):
-        """What process lists show at `times` (microseconds): [(time, {card: {process: bytes}})]. With
-        `exits` a process is dropped when it exits, as it is by a program that waits for its end."""
+    def holders_at(self, times, exits_until=0):
+        """What process lists show at `times` (microseconds): [(time, {card: {process: bytes}})]. Until
+        `exits_until` a process is dropped when it exits, as it is by a program that waits for it."""
         result, times, stage = [], sorted(times), Stage(self)
-        last = max(times, default=0) + 1
-        events = list(self.timeline(last))
+        events = self.timeline(max([exits_until, *(t + 1 for t in times)]))
         moments = [(t, 1, None) for t in times] + [(t, 0, event) for t, event in events]
         for t, _, event in sorted(moments, key=lambda moment: moment[:2]):
             if event is None:
                 result.append((t, {card: dict(held) for card, held in stage.held.items()}))
                 continue
             stage.apply(t, event)
-            if exits and event.verb == "exit" and result:
+            if event.verb == "exit" and t < exits_until and result:
                 dropped = {card: {p: size for p, size in held.items() if p != event.words[0]}
                            for card, held in result[-1][1].items()}
                 result.append((t, dropped))
         return result
 
     def truth(self, since, until, lists, active_pct=10, held_bytes=100 * 10**6, count_graphics=False,
-              exits=False):
+              exits=False, grain=1):
         """The sums between two scenario times; every sample accounts for the time until the next,
-        holders are those of the last list that was read at one of `lists`."""
+        holders are those of the last list that was read at one of `lists`, less those that have
+        ended since when `exits`. Moments are cut down to multiples of `grain` microseconds."""
         since, until = int(since * 10**6), int(until * 10**6)
-        known = self.holders_at([int(t * 10**6) for t in lists], exits)
+        known = self.holders_at([int(t * 10**6) for t in lists], until if exits else 0)
+        known = [(t // grain * grain, held) for t, held in known]
         rules = Rules(active_pct, held_bytes, count_graphics, self.processes)
         units = [card for card in self.cards.values() if not card.divided]
         sums = {card.uuid: dict.fromkeys(CARD_STATES, 0) for card in units}
@@ -192,11 +193,13 @@ class Scenario:
             end = next_time(k + 1)
             if end <= since:
                 continue
-            begin, end = max(t, since), min(end, until)
+            # A whole sample lasts exactly 1/6 s; its time in microseconds is rounded.
+            part = (min(end, until) - max(t, since)) / (end - t) / self.per_second
+            begin, end = max(t // grain * grain, since), min(end // grain * grain, until)
             for card in units:
                 use = stage.use(card.key, t)
                 if card.key[0] == "card" and use is not None:
-                    energy[card.uuid] += stage.power_mw(card, use) * (end - begin)
+                    energy[card.uuid] += stage.power_mw(card, use) * part
                 for a, b, held in pieces(begin, end, known):
                     state, states = rules.classify(card, use, held.get(card.key, {}))
                     sums[card.uuid][state] += b - a
@@ -204,7 +207,7 @@ class Scenario:
                         users.setdefault(user, dict.fromkeys(HOLDER_STATES, 0))[own] += b - a
         return Truth({uuid: seconds(states) for uuid, states in sums.items()},
                      {user: seconds(states) for user, states in users.items()},
-                     {uuid: value / 10**6 for uuid, value in energy.items()})
+                     energy)
 
 
 def seconds(states):
