@@ -1,0 +1,98 @@
+/* POSIX word splitting with quotes. */
+#include "base/words.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the reader stands. */
+struct reader {
+	const char *at; /* next byte of the line */
+	char *out;	/* next byte of the words' text */
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+static bool read_single(struct reader *r)
+{
+	for (r->at++; *r->at && *r->at != '\''; r->at++)
+		*r->out++ = *r->at;
+	return *r->at++ == '\'';
+}
+
+static bool read_double(struct reader *r)
+{
+	r->at++;
+	while (*r->at && *r->at != '"') {
+		if (*r->at == '\\' && r->at[1] && strchr("\"\\$`\n", r->at[1])) {
+			r->at++;
+			if (*r->at == '\n') { /* a continued line */
+				r->at++;
+				continue;
+			}
+		}
+		*r->out++ = *r->at++;
+	}
+	if (*r->at != '"')
+		return false;
+	r->at++;
+	return true;
+}
+
+static bool read_escape(struct reader *r)
+{
+	r->at++;
+	if (*r->at == '\0')
+		return false;
+	if (*r->at != '\n')
+		*r->out++ = *r->at;
+	r->at++;
+	return true;
+}
+
+/* One word with its NUL; false: a quote is open. */
+static bool read_word(struct reader *r)
+{
+	bool whole = true;
+	while (whole && *r->at && !is_blank(*r->at)) {
+		if (*r->at == '\'')
+			whole = read_single(r);
+		else if (*r->at == '"')
+			whole = read_double(r);
+		else if (*r->at == '\\')
+			whole = read_escape(r);
+		else
+			*r->out++ = *r->at++;
+	}
+	*r->out++ = '\0';
+	return whole;
+}
+
+int words_split(const char *line, char ***words, size_t *n, struct err *e)
+{
+	/* A word takes at least one byte and a blank: len/2 + 1 words at most. */
+	size_t len = strlen(line), most = len / 2 + 2;
+	char **list = malloc(most * sizeof(*list) + len + most);
+	if (!list)
+		return err_set(e, ERR_WORLD, "out of memory");
+	struct reader r = { line, (char *)(list + most) };
+	*n = 0;
+	for (;;) {
+		while (is_blank(*r.at))
+			r.at++;
+		if (!*r.at)
+			break;
+		list[(*n)++] = r.out;
+		if (!read_word(&r)) {
+			free(list);
+			return err_set(e, ERR_USAGE,
+				"a quote is not closed, or a backslash ends it: %s", line);
+		}
+	}
+	list[*n] = NULL;
+	*words = list;
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* Splitting a line into words as a POSIX shell would, without running one: blanks separate,
+ * '...' keeps all, "..." keeps all but \" \\ \$ \` and \newline, \x is x. No expansion of any
+ * kind. */
+#ifndef GUA_BASE_WORDS_H
+#define GUA_BASE_WORDS_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* The words, NULL-terminated like argv, in one allocation that the caller frees with free().
+ * ERR_USAGE for an open quote or a trailing backslash. */
+int words_split(const char *line, char ***words, size_t *n, struct err *e);
+
+#endif
