@@ -1,0 +1,122 @@
+"""The manual agrees with the program: options, pages, examples.
+
+An example is run when its block is marked: `; run` on the line before a literal block of a manual page,
+`<!-- run -->` before a fenced block of the README. The lines of a block that begin with `$ ` are run one
+after the other, all blocks of a file in one empty directory. Other lines are output: they must appear
+in this order (a line of three dots stands for lines that are left out)."""
+import re
+import subprocess
+
+import pytest
+
+from conftest import GUA, ROOT, clean_environment, gua
+
+MAN = ROOT / "man"
+PAGES = sorted(MAN.glob("*.scd"))
+DOCUMENTS = [ROOT / "README.md", *PAGES]
+
+
+def commands():
+    """Names in `gua help`, without what main.c answers by itself."""
+    listed = re.findall(r"^  ([a-z]+) ", gua("help").stdout, re.MULTILINE)
+    return [name for name in listed if name != "version"]
+
+
+def shown_options(name):
+    return set(re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)", gua(name, "--help").stdout, re.MULTILINE))
+
+
+def documented_options(text):
+    """Options that have a paragraph of their own: *-x*, *--name* at the start of a line."""
+    found = set()
+    for line in re.findall(r"^\*-.*$", text, re.MULTILINE):
+        found.update(re.findall(r"\*--([a-z0-9-]+)\*", line))
+    return found
+
+
+def test_every_command_has_a_page():
+    assert commands()
+    for name in commands():
+        assert (MAN / f"gua-{name}.1.scd").exists()
+
+
+@pytest.mark.parametrize("name", commands())
+def test_options_and_page_agree(name):
+    documented = documented_options((MAN / f"gua-{name}.1.scd").read_text()) | {"help"}
+    assert shown_options(name) - documented == set()
+    for hidden in documented - shown_options(name):
+        assert "unknown option" not in gua(name, f"--{hidden}", "x", "--help").stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_page_builds_and_is_installed(page, installed):
+    made = subprocess.run(["scdoc"], stdin=page.open(), capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    name, section = page.name[:-4].rsplit(".", 1)
+    assert page.read_text().splitlines()[0].split(" ")[0] == f"{name}({section})"
+    target = installed / "share" / "man" / f"man{section}" / f"{name}.{section}"
+    assert target.read_text().splitlines()[1:] == made.stdout.splitlines()[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_page_has_the_usual_sections(page):
+    headings = re.findall(r"^# (.*)$", page.read_text(), re.MULTILINE)
+    assert headings[0] == "NAME"
+    if page.name.startswith("gua") and page.name.endswith(".1.scd"):
+        assert {"SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES"} <= set(headings)
+
+
+def test_references_lead_somewhere():
+    names = {path.name[:-4].rsplit(".", 1)[0] for path in PAGES}
+    for page in PAGES:
+        for name, _ in re.findall(r"\*((?:lib)?gua[a-z-]*)\*\((\d)\)", page.read_text()):
+            assert name in names, f"{page.name} refers to {name}"
+
+
+def test_every_command_is_in_the_map_of_commands():
+    page = (MAN / "gua.1.scd").read_text()
+    for name in commands():
+        assert f"*{name}*" in page and f"*gua-{name}*(1)" in page
+
+
+def marked_blocks(text):
+    """The literal blocks that are to be run, without their fences."""
+    return re.findall(r"^(?:; run|<!-- run -->)\n```[a-z]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def check_output(expected, output):
+    """Each expected line must come, in order; without dots between them, one right after the other."""
+    lines = iter(line.rstrip() for line in output.splitlines())
+    may_skip = True
+    for wanted in (line.rstrip() for line in expected):
+        if wanted == "...":
+            may_skip = True
+            continue
+        got = next(lines, None)
+        while may_skip and got is not None and got != wanted:
+            got = next(lines, None)
+        assert got == wanted
+        may_skip = False
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if marked_blocks(path.read_text())],
+                         ids=lambda path: path.name)
+def test_marked_examples_run(document, tmp_path):
+    environment = clean_environment(HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path / "state"))
+    environment["PATH"] = f"{GUA.parent}:{environment['PATH']}"
+    for block in marked_blocks(document.read_text()):
+        steps = re.split(r"^\$ ", block, flags=re.MULTILINE)
+        assert steps[0].strip() in ("", "..."), "output before a command"
+        for step in steps[1:]:
+            command, *expected = step.rstrip("\n").split("\n")
+            run = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, text=True,
+                                 stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+            assert run.returncode == 0, f"{command}: {run.stderr}"
+            check_output(expected, run.stdout)
+
+
+def test_definitions_are_in_the_manual():
+    page = (MAN / "gua.1.scd").read_text()
+    for word in ("sample drain tick holder active idle-held truly-idle unobserved GPU-seconds identity presence "
+                 "share squatter context").split() + ["orphan memory", "The 20 % rule"]:
+        assert f"\n*{word}" in page, word
