@@ -66,15 +66,20 @@ static void add_sources(struct str *out, const struct audit *a, const struct tex
 			0, 0, style);
 }
 
-static void add_host(struct str *out, const struct audit_host *host, size_t columns,
-	const struct text_style *style)
+/* "HOST (bare, driver V)REST" in one line of at most `columns`: the name gives way. */
+static void add_host(struct str *out, const struct audit_host *host, const char *rest,
+	size_t columns, const struct text_style *style)
 {
-	text_add_cut(out, host->hostname, columns, style);
-	str_add(out, " (");
-	text_add_cut(out, *host->environment ? host->environment : "unknown", 12, style);
-	str_add(out, ", driver ");
-	text_add_cut(out, *host->driver ? host->driver : "unknown", 16, style);
-	str_add(out, ")");
+	struct str tail = { 0 };
+	str_add(&tail, " (");
+	text_add_cut(&tail, *host->environment ? host->environment : "unknown", 12, style);
+	str_add(&tail, ", driver ");
+	text_add_cut(&tail, *host->driver ? host->driver : "unknown", 14, style);
+	str_addf(&tail, ")%s\n", rest);
+	text_add_cut(out, host->hostname, columns - text_columns(str_text(&tail)) + 1, style);
+	str_add(out, str_text(&tail));
+	out->failed |= tail.failed;
+	str_finish(&tail);
 }
 
 static void add_window(struct str *out, const struct audit *a, const struct text_style *style)
@@ -108,21 +113,21 @@ static void add_absent(struct str *out, const struct audit *a, const struct text
 
 static void add_header(struct str *out, const struct audit *a, const struct text_style *style)
 {
-	char window[48];
+	char window[48], rest[64];
 	add_sources(out, a, style);
 	duration_clock(window, sizeof(window), a->until_ms - a->since_ms);
+	snprintf(rest, sizeof(rest), "  Window: %s", window);
 	str_add(out, style->ascii ? "gua - " : "gua — ");
 	if (a->n_hosts == 1)
-		add_host(out, &a->hosts[0], 19, style);
+		add_host(out, &a->hosts[0], rest, style->columns - 6, style);
 	else
-		str_addf(out, "%zu hosts", a->n_hosts);
-	str_addf(out, "  Window: %s\n", window);
+		str_addf(out, "%zu hosts%s\n", a->n_hosts, rest);
 	add_window(out, a, style);
 	for (size_t i = 0; i < a->n_hosts && a->n_hosts > 1; i++) {
+		size_t n = a->hosts[i].n_cards;
+		snprintf(rest, sizeof(rest), ": %zu GPU%s", n, n == 1 ? "" : "s");
 		str_add(out, "  ");
-		add_host(out, &a->hosts[i], 30, style);
-		str_addf(out, ": %zu GPU%s\n", a->hosts[i].n_cards,
-			a->hosts[i].n_cards == 1 ? "" : "s");
+		add_host(out, &a->hosts[i], rest, style->columns - 2, style);
 	}
 	add_absent(out, a, style);
 }
@@ -227,12 +232,14 @@ static void add_waste(struct str *out, const struct audit *a, const struct repor
 	}
 	hours_text(hours, sizeof(hours), a->ms[CARD_IDLE_HELD]);
 	report_line(out, text, "idle-held",
-		"%s GPU-hours = %.2f of %zu GPUs equivalently unavailable", hours,
-		report_share(a->ms[CARD_IDLE_HELD], observed_ms) * (double)n, n);
+		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", hours,
+		report_share(a->ms[CARD_IDLE_HELD], observed_ms) * (double)n, n,
+		n == 1 ? "" : "s");
 	hours_text(hours, sizeof(hours), a->ms[CARD_TRULY_IDLE]);
 	report_line(out, text, "truly-idle",
-		"%s GPU-hours = %.2f of %zu GPUs equivalently free", hours,
-		report_share(a->ms[CARD_TRULY_IDLE], observed_ms) * (double)n, n);
+		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", hours,
+		report_share(a->ms[CARD_TRULY_IDLE], observed_ms) * (double)n, n,
+		n == 1 ? "" : "s");
 	add_energy(out, a, text);
 	if (isfinite(style->cost))
 		report_line(out, text, "cost",
