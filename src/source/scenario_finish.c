@@ -2,8 +2,8 @@
  * can be wrong about. */
 #include "source/scenario_parse.h"
 
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Ring entries that say who used a card; a bound on what playing may allocate. */
@@ -104,6 +104,24 @@ static int check_events(const struct scenario *s, const char *name, struct err *
 	return 0;
 }
 
+/* Suspends follow each other, and leave some time of a round awake: otherwise a clock that is
+ * moved by them would never arrive. */
+static int check_suspends(const struct scenario *s, const char *name, struct err *e)
+{
+	int64_t end_us = 0, sum_us = 0;
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct scenario_event *event = &s->events[i];
+		if (event->verb != EVENT_VERB_SUSPEND || event->value == 0)
+			continue;
+		sum_us += event->value;
+		if (event->at_us < end_us || (s->repeat_us && sum_us >= s->repeat_us))
+			return err_set(e, ERR_USAGE, "%s:%d: the host sleeps already", name,
+				event->line);
+		end_us = event->at_us + event->value;
+	}
+	return 0;
+}
+
 static int check_size(const struct scenario *s, const char *name, struct err *e)
 {
 	if (s->n_physical == 0)
@@ -127,6 +145,7 @@ int scenario_finish(struct scenario *s, const char *name, struct err *e)
 	if (s->n_events > 1)
 		qsort(s->events, s->n_events, sizeof(*s->events), compare_events);
 	int failed = check_events(s, name, e);
+	failed = failed ? failed : check_suspends(s, name, e);
 	failed = failed ? failed : make_seats(s, e);
 	return failed ? failed : check_size(s, name, e);
 }

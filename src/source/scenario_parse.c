@@ -176,6 +176,21 @@ static int parse_uuid(struct scenario *s, struct words *w, struct scenario_card 
 	return 0;
 }
 
+static int parse_pci(struct words *w, struct card_id *id)
+{
+	static const char shape[] = "xxxx:xx:xx.x";
+	if (words_copy(w, "the PCI address", id->pci, sizeof(id->pci)) != 0)
+		return ERR_USAGE;
+	bool good = strlen(id->pci) == sizeof(shape) - 1;
+	for (size_t i = 0; good && shape[i]; i++)
+		good = shape[i] == 'x' ? strchr("0123456789abcdef", id->pci[i]) != NULL
+				       : id->pci[i] == shape[i];
+	if (!good)
+		return words_fail(
+			w, "the PCI address is '%s'; write it like 0000:17:00.0", id->pci);
+	return 0;
+}
+
 /* One `key value` of a card or MIG line. */
 static int parse_card_key(struct scenario *s, struct words *w, struct scenario_card *card)
 {
@@ -190,7 +205,7 @@ static int parse_card_key(struct scenario *s, struct words *w, struct scenario_c
 	if (words_take(w, "reserved"))
 		return words_size(w, "the reserved memory", &card->reserved_bytes);
 	if (words_take(w, "pci"))
-		return words_copy(w, "the PCI address", id->pci, sizeof(id->pci));
+		return parse_pci(w, id);
 	if (words_take(w, "idle-power"))
 		return words_power(w, "the idle power", &card->idle_mw);
 	if (words_take(w, "max-power"))

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEPS_MAX_US (1000LL * 366 * 86400 * 1000000)
+
 /* The last sample number that is not later than `t_us`; -1: none. */
 static int64_t last_sample(const struct play *p, int64_t t_us)
 {
@@ -189,12 +191,15 @@ static void apply_to_host(struct play *p, const struct scenario_event *event, in
 	if (!p->virtual_time)
 		return;
 	sample_all_before(p, t_us);
-	if (event->verb == EVENT_VERB_STEP)
-		p->step_us += event->value;
-	else
+	if (event->verb == EVENT_VERB_SUSPEND) {
 		p->suspended = event->value > 0;
-	if (event->verb == EVENT_VERB_SUSPEND)
 		p->suspended_us += event->value;
+		return;
+	}
+	/* Steps that add up to millennia are no longer followed. */
+	int64_t step_us = p->step_us + event->value;
+	if (step_us > -STEPS_MAX_US && step_us < STEPS_MAX_US)
+		p->step_us = step_us;
 }
 
 /* Events of a process on a card. */

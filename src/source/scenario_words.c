@@ -206,7 +206,7 @@ static int quantity(struct words *w, const char *what, const struct unit *units,
 
 int words_size(struct words *w, const char *what, int64_t *bytes)
 {
-	return quantity(w, what, size_units, "80GiB, 8GB, 512MiB or 0B", 1LL << 50, bytes);
+	return quantity(w, what, size_units, "80GiB, 8GB, 512MiB or 0B", 1LL << 46, bytes);
 }
 
 int words_power(struct words *w, const char *what, int64_t *mw)

@@ -155,6 +155,10 @@ static void test_mistakes(void **state)
 		{ "repeat 1m\n" CARD "at 1m lost card 0\n", "x:3: this is later than repeat" },
 		{ "repeat 1m\n" CARD "at 1s lost card 0 until 61s\n",
 			"x:3: this is later than repeat" },
+		{ "card 0 pci 0000:1:00.0\n",
+			"x:1: the PCI address is '0000:1:00.0'; write it like 0000:17:00.0" },
+		{ "at 5s suspend 1h\nat 6s suspend 1s\n", "x:2: the host sleeps already" },
+		{ "repeat 1h\nat 0s suspend 1h\n", "x:2: the host sleeps already" },
 		{ "\x1b[1m\n", "x:1: no line begins with '\\x1B[1m'" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
