@@ -45,12 +45,23 @@ static int fail(struct err *e, int rc, int system_errno, const char *message, co
 	return err_set(e, ERR_WORLD, "cannot %s the store %s: %s", doing, path, message);
 }
 
+/* The errno behind a failure of I/O, or 0. SQLite forgets it on some ways out of a statement;
+ * errno itself is then what the failed write left, if it speaks of room. */
+static int why_system(sqlite3 *db, int rc)
+{
+	int left = errno;
+	bool room = left == ENOSPC || left == EDQUOT || left == EFBIG;
+	if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
+		return 0;
+	int known = sqlite3_system_errno(db);
+	return known || !room ? known : left;
+}
+
 int sql_fail(struct err *e, sqlite3 *db, const char *doing, const char *path)
 {
 	int rc = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
-	bool system = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN;
-	return fail(e, rc, system ? sqlite3_system_errno(db) : 0,
-		db ? sqlite3_errmsg(db) : "out of memory", doing, path);
+	return fail(e, rc, why_system(db, rc), db ? sqlite3_errmsg(db) : "out of memory", doing,
+		path);
 }
 
 int sql_fail_code(struct err *e, int rc, const char *doing, const char *path)

@@ -1,6 +1,7 @@
 /* The writer's life: open, runs, transactions, close. */
 #include "store/store.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ int store_begin(struct store *s, struct err *e)
 {
 	if (s->in_batch)
 		return 0;
+	errno = 0; /* see why_system() in sql.c */
 	if (sql_exec(s->db, "BEGIN IMMEDIATE") != SQLITE_OK)
 		return store_abandon(s, "write", e);
 	return 0;
