@@ -7,7 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTICE, LOG_LEVEL_DEBUG };
+enum log_level {
+	LOG_LEVEL_NONE = -1, /* print nothing */
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARNING,
+	LOG_LEVEL_NOTICE,
+	LOG_LEVEL_DEBUG
+};
 
 /* How lines start: plain text for commands, a time stamp or a journal priority for daemons. */
 enum log_style { LOG_STYLE_PLAIN, LOG_STYLE_STAMP, LOG_STYLE_JOURNAL };

@@ -97,10 +97,13 @@ static int set_value(
 }
 
 /* getopt's own structures, made from the table; -h/--help is added last. */
-static size_t make_getopt(const struct option_row *table, struct option *longs, char *shorts)
+static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
+	struct option *longs, char *shorts)
 {
 	size_t n = 0;
-	*shorts++ = ':'; /* ':' for a missing value instead of a message on stderr */
+	if (stop_at_operand)
+		*shorts++ = '+'; /* as POSIX has it: no reordering */
+	*shorts++ = ':';	 /* ':' for a missing value instead of a message on stderr */
 	for (; n < MAX_OPTIONS - 2 && table[n].name; n++) {
 		int has = table[n].kind == OPTION_FLAG ? no_argument : required_argument;
 		longs[n] = (struct option){ table[n].name, has, NULL, FIRST_LONG + (int)n };
@@ -142,12 +145,12 @@ static const struct option_row *find_row(const struct option_row *table, size_t 
 	return NULL;
 }
 
-int options_parse(const struct option_row *table, int argc, char **argv, void *values,
-	int *first_operand, bool *help, struct err *e)
+int options_parse(const struct option_row *table, bool stop_at_operand, int argc, char **argv,
+	void *values, int *first_operand, bool *help, struct err *e)
 {
 	struct option longs[MAX_OPTIONS];
 	char shorts[3 * MAX_OPTIONS];
-	size_t n = make_getopt(table, longs, shorts);
+	size_t n = make_getopt(table, stop_at_operand, longs, shorts);
 	*help = false;
 	optind = 0; /* glibc: start over, and forget a half-read cluster */
 	opterr = 0;

@@ -38,12 +38,13 @@ struct option_row {
 	bool hidden;	     /* an old spelling: parsed, not shown */
 };
 
-/* Parses argv[1..]; operands are moved to the end as getopt_long does (stops at "--"). On
+/* Parses argv[1..]; operands are moved to the end as getopt_long does (stops at "--"), or with
+ * `stop_at_operand` end the options. On
  * return *first_operand is the index of the first operand. The table ends with a row whose name
  * is NULL. -h/--help is in every command and is not in the tables: *help is set and parsing
  * stops. */
-int options_parse(const struct option_row *table, int argc, char **argv, void *values,
-	int *first_operand, bool *help, struct err *e);
+int options_parse(const struct option_row *table, bool stop_at_operand, int argc, char **argv,
+	void *values, int *first_operand, bool *help, struct err *e);
 
 /* Appends the table as help text, two columns, within 80. */
 void options_describe(const struct option_row *table, struct str *out);

@@ -25,7 +25,8 @@ int cmd_options(const struct command *self, int argc, char **argv, void *values,
 {
 	bool help = false;
 	struct err e = { 0 };
-	if (options_parse(self->options, argc, argv, values, first_operand, &help, &e) != 0) {
+	if (options_parse(self->options, self->stop_at_operand, argc, argv, values,
+		    first_operand, &help, &e) != 0) {
 		*status = cmd_fail(self, &e);
 		return 1;
 	}

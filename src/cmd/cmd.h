@@ -11,6 +11,7 @@ struct command {
 	const char *usage;   /* what follows "gua NAME" in the usage line */
 	const char *details; /* paragraphs for --help after the options; may be NULL */
 	const struct option_row *options; /* ends with a row without a name */
+	bool stop_at_operand; /* options end at the first operand: it is a command of its own */
 	/* argv[0] is the command's name. Returns the exit status; has printed its own errors
 	 * with cmd_fail(). */
 	int (*run)(const struct command *self, int argc, char **argv);

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	struct values v = { .choice = "text", .count = 1, .wait_ms = 1000 };
 	struct err e = { 0 };
-	if (options_parse(table, argc, argv, &v, &first, &help, &e) != 0) {
+	if (options_parse(table, false, argc, argv, &v, &first, &help, &e) != 0) {
 		CHECK(e.text[0]);
 		check_safe(e.text);
 	} else {

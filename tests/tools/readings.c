@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 	struct source *s = NULL;
 	int first = 0;
 	bool help = false;
-	if (options_parse(options, argc, argv, &set, &first, &help, &e) != 0 ||
+	if (options_parse(options, false, argc, argv, &set, &first, &help, &e) != 0 ||
 		clock_open(&clock, set.clock, 0, &e) != 0) {
 		fprintf(stderr, "readings: %s\n", e.text);
 		return 2;

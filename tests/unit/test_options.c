@@ -39,7 +39,7 @@ static int parse(struct values *v, struct err *e, int *first, const char *line)
 		argv[argc++] = word;
 	bool help = false;
 	/* The words die with this call: only numbers and flags are looked at by the caller. */
-	int rc = options_parse(table, argc, argv, v, first, &help, e);
+	int rc = options_parse(table, false, argc, argv, v, first, &help, e);
 	v->db = v->db ? "given" : NULL;
 	return rc;
 }

@@ -1,0 +1,252 @@
+/* gua track: what one command, or one process and everything below it, used. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/words.h"
+#include "cmd/cmd.h"
+#include "cmd/track.h"
+#include "cmd/track_options.h"
+#include "cmd/track_run.h"
+#include "render/track.h"
+#include "store/trackfile.h"
+
+/* What accompanies a run: files and the live line. */
+struct session {
+	const struct command *self;
+	struct track_values *v;
+	int output;		/* where the report goes */
+	struct trackfile *file; /* or NULL */
+	struct fault file_fault;
+	bool progress; /* the live line is shown */
+};
+
+static void show_progress(const struct track_sample *sample)
+{
+	struct winsize size = { 0 };
+	struct str line = { 0 };
+	int columns =
+		ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+	track_progress(&line, sample, columns - 1);
+	fprintf(stderr, "\r\033[K%s", str_text(&line));
+	str_finish(&line);
+}
+
+static void on_sample(void *context, const struct track_sample *sample)
+{
+	struct session *s = context;
+	struct err e = { 0 };
+	if (s->file && trackfile_add(s->file, sample, &e))
+		fault_raise(&s->file_fault, sample->wall_us / 1000, "%s", e.text);
+	if (s->progress)
+		show_progress(sample);
+}
+
+/* The tracking file has its units in its head, so they cannot be chosen by what is to come. */
+static const char *fixed_unit(const char *name, const char *instead)
+{
+	return strcmp(name, "auto") == 0 ? instead : name;
+}
+
+static int begin_file(struct session *s, const struct track_result *r, struct err *e)
+{
+	const struct track_values *v = s->v;
+	const char *ram = fixed_unit(v->ram_unit, "gigabytes");
+	const char *gpu = fixed_unit(v->gpu_ram_unit, "gigabytes");
+	struct trackfile_head head = {
+		.ram_unit = ram,
+		.gpu_ram_unit = gpu,
+		.time_unit = fixed_unit(v->time_unit, "hours"),
+		.ram_factor = track_size_unit(ram, 0)->factor,
+		.gpu_ram_factor = track_size_unit(gpu, 0)->factor,
+		.ram_capacity_bytes = r->ram_capacity_bytes,
+		.gpu_capacity_bytes = r->gpu_capacity_bytes,
+		.core_count = r->core_count,
+		.expected_cores = r->expected_cores,
+		.gpu_count = r->gpu_count,
+		.expected_gpus = r->expected_gpus,
+	};
+	return trackfile_begin(s->file, &head, e);
+}
+
+/* The tracker is open and the command waits: last chance to refuse. */
+static int on_start(void *context, struct tracker *tracker, struct err *e)
+{
+	struct session *s = context;
+	return s->file ? begin_file(s, tracker_result(tracker), e) : 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int write_report(struct session *s, const struct track_outcome *outcome, struct err *e)
+{
+	const struct track_values *v = s->v;
+	struct str out = { 0 };
+	struct track_style style = {
+		.format = !v->format || strcmp(v->format, "text") == 0 ? TRACK_TEXT
+			  : strcmp(v->format, "json") == 0	       ? TRACK_JSON
+								       : TRACK_CSV,
+		.ram_unit = v->ram_unit,
+		.gpu_ram_unit = v->gpu_ram_unit,
+		.time_unit = v->time_unit,
+		.legacy_spelling = v->legacy_spelling,
+		.processes = v->processes,
+		.advice = true,
+	};
+	track_render(&out, tracker_result(outcome->tracker), &style);
+	int rc = 0;
+	if (out.failed || write_all(s->output, str_text(&out), out.len) != 0)
+		rc = err_set(e, ERR_WORLD, "cannot write the report: %s",
+			out.failed ? "out of memory" : strerror(errno));
+	str_finish(&out);
+	return rc;
+}
+
+static void say_warnings(const struct session *s, const struct track_result *r)
+{
+	if (s->v->quiet)
+		return;
+	for (size_t i = 0; i < r->n_warnings; i++)
+		log_warning("%s", r->warnings[i]);
+}
+
+/* Runs the job and writes the report in every case. */
+static int track(struct session *s, const struct track_job *job)
+{
+	struct track_outcome outcome;
+	struct err e = { 0 };
+	if (track_run(job, &outcome, &e)) {
+		int status = cmd_fail(s->self, &e);
+		return outcome.exit_status > 1 ? outcome.exit_status : status;
+	}
+	if (s->progress)
+		fputs("\r\033[K", stderr);
+	say_warnings(s, tracker_result(outcome.tracker));
+	int status = outcome.exit_status;
+	if (write_report(s, &outcome, &e) || (s->file && trackfile_close(s->file, &e)))
+		status = cmd_fail(s->self, &e);
+	tracker_close(outcome.tracker);
+	return status;
+}
+
+/* Opens what will be written, before anything is started. */
+static int open_session(struct session *s, struct err *e)
+{
+	const struct track_values *v = s->v;
+	s->output = STDERR_FILENO;
+	if (v->output && strcmp(v->output, "-") == 0)
+		s->output = STDOUT_FILENO;
+	else if (v->output)
+		s->output = open(v->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (s->output < 0)
+		return err_set(e, ERR_WORLD, "cannot write %s: %s", v->output, strerror(errno));
+	s->progress = v->progress && isatty(STDERR_FILENO);
+	return v->tracking_file ? trackfile_open(&s->file, v->tracking_file, v->overwrite, e)
+				: 0;
+}
+
+static struct track_job make_job(struct session *s, char **argv, struct clock *clock)
+{
+	const struct track_values *v = s->v;
+	return (struct track_job){
+		.argv = argv,
+		.pid = (pid_t)v->pid,
+		.until_exit = v->until_exit,
+		.options = { .interval_ms = v->interval_ms,
+			.expected_cores = v->cores,
+			.gpu_uuids = v->n_uuids ? v->uuid_list : NULL,
+			.n_gpu_uuids = v->n_uuids,
+			.source = { .name = strcmp(v->source, "none") == 0 ? NULL : v->source,
+				.nvml_path = cmd_nvml_path(v->nvml),
+				.scenario = v->scenario,
+				.root = v->root ? v->root : "",
+				.clock = clock },
+			.rules = RULES_DEFAULT,
+			.root = v->root ? v->root : "" },
+		.on_start = on_start,
+		.on_sample = on_sample,
+		.context = s,
+	};
+}
+
+/* The command: operands, or -e split into words (*words, to be freed), or none with --pid. */
+static int find_command(const struct track_values *v, char **operands, char ***words,
+	char ***argv, struct err *e)
+{
+	size_t n = 0;
+	*argv = *operands ? operands : NULL;
+	if ((*operands != NULL) + (v->execute != NULL) + (v->pid != 0) > 1)
+		return err_set(e, ERR_USAGE, "give a command, or -e, or --pid: one of them");
+	if (v->execute) {
+		int rc = words_split(v->execute, words, &n, e);
+		if (rc)
+			return rc;
+		*argv = n ? *words : NULL;
+	}
+	if (!*argv && !v->pid)
+		return err_set(e, ERR_USAGE, "there is no command to run");
+	return 0;
+}
+
+int track_with_options(const struct command *self, struct track_values *v, char **operands)
+{
+	struct err e = { 0 };
+	struct clock clock;
+	struct session s = { .self = self, .v = v, .output = -1 };
+	char **words = NULL, **argv = NULL;
+	int status;
+	clock_init_real(&clock);
+	log_setup(v->quiet ? LOG_LEVEL_NONE : LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
+	if (track_finish_options(v, &e) || find_command(v, operands, &words, &argv, &e) ||
+		open_session(&s, &e)) {
+		status = cmd_fail(self, &e);
+	} else {
+		struct track_job job = make_job(&s, argv, &clock);
+		status = track(&s, &job);
+	}
+	if (s.output > STDERR_FILENO)
+		close(s.output);
+	free(words);
+	track_free_options(v);
+	return status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct track_values v = { 0 };
+	int first = 0, status = 0;
+	if (cmd_options(self, argc, argv, &v, &first, &status))
+		return status;
+	return track_with_options(self, &v, argv + first);
+}
+
+const struct command cmd_track = {
+	.name = "track",
+	.summary = "run a command and account what it used: time, CPU, memory, GPU",
+	.usage = "[OPTIONS] -- COMMAND [ARGUMENTS] | -e 'COMMAND' | --pid N",
+	.details = "Standard input, output and errors are the command's own; the report goes "
+		   "to standard\n"
+		   "error, or to -o FILE. The exit status is the command's: 128 + N when "
+		   "signal N killed\n"
+		   "it, 127 when there is no such command, 126 when it cannot be started.",
+	.options = track_options,
+	.stop_at_operand = true,
+	.run = run,
+};

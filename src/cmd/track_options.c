@@ -1,0 +1,280 @@
+/* Options of gua track, and its configuration file. */
+#include "cmd/track_options.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/timetext.h"
+#include "render/track.h"
+
+#define AT(field) .offset = offsetof(struct track_values, field)
+#define SIZES                                                                                  \
+	"auto, bytes, kilobytes, megabytes, gigabytes, terabytes, or kibibytes .. tebibytes"
+
+const struct option_row track_options[] = {
+	{ OPTION_TEXT, 'e', "execute", "COMMAND",
+		"the command as one text, split like a shell would; "
+		"no shell runs",
+		AT(execute) },
+	{ OPTION_COUNT, 'p', "pid", "N",
+		"follow a process that runs already, until it ends or Ctrl-C", AT(pid),
+		.min = 1, .max = 4194304 },
+	{ OPTION_FLAG, 0, "until-exit", .help = "with --pid: Ctrl-C does not end the tracking",
+		AT(until_exit) },
+	{ OPTION_TEXT, 'o', "output", "FILE", "where the report goes (default: standard error)",
+		AT(output) },
+	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default), json or csv",
+		.choices = "text|json|csv", AT(format) },
+	{ OPTION_TEXT, 0, "st", "TIME",
+		"time between samples: seconds, or 100ms; from 10ms (default "
+		"1s)",
+		AT(interval) },
+	{ OPTION_TEXT, 0, "ru", "UNIT", "unit of memory: " SIZES, AT(ram_unit) },
+	{ OPTION_TEXT, 0, "gru", "UNIT", "unit of GPU memory: as --ru", AT(gpu_ram_unit) },
+	{ OPTION_TEXT, 0, "tu", "UNIT", "unit of time: auto, seconds, minutes, hours, days",
+		AT(time_unit) },
+	{ OPTION_COUNT, 0, "nec", "N",
+		"cores that the command was expected to use (default: all)", AT(cores),
+		.min = 1, .max = 1e6 },
+	{ OPTION_TEXT, 0, "guuids", "A,B", "cards that count in GPU utilisation (default: all)",
+		AT(uuids) },
+	{ OPTION_TEXT, 0, "tconfig", "FILE",
+		"JSON object of gpu-tracker's settings; options given "
+		"here win",
+		AT(config) },
+	{ OPTION_TEXT, 0, "tf", "FILE", "write every sample to FILE.csv or FILE.sqlite",
+		AT(tracking_file) },
+	{ OPTION_FLAG, 0, "overwrite", .help = "replace that file when it exists",
+		AT(overwrite) },
+	{ OPTION_FLAG, 0, "processes", .help = "a table of the processes too", AT(processes) },
+	{ OPTION_FLAG, 0, "progress", .help = "one live line while it runs, on a terminal",
+		AT(progress) },
+	{ OPTION_FLAG, 0, "disable-logs", .help = "no warnings", AT(quiet) },
+	{ OPTION_FLAG, 0, "legacy-spelling",
+		.help = "write 'descendents' as old readers expect", AT(legacy_spelling) },
+	{ OPTION_CHOICE, 0, "gb", "BRAND", "nvidia: the only brand there is",
+		.choices = "nvidia", AT(brand) },
+	{ OPTION_CHOICE, 0, "source", "NAME", "nvml (default), sim: invented GPU data, or none",
+		.choices = "nvml|sim|none", AT(source) },
+	{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays", AT(scenario) },
+	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
+		AT(nvml) },
+	{ OPTION_TEXT, 0, "root", "DIR", "look for proc and sys below DIR", AT(root),
+		.hidden = true },
+	{ 0 },
+};
+
+/* Keys of gpu-tracker's configuration, and where they go. */
+static const struct config_key {
+	const char *name;
+	enum { KEY_TEXT, KEY_NUMBER_TEXT, KEY_COUNT, KEY_FLAG, KEY_UUIDS, KEY_IGNORED } kind;
+	size_t offset;
+} config_keys[] = {
+	{ "sleep_time", KEY_NUMBER_TEXT, offsetof(struct track_values, interval) },
+	{ "ram_unit", KEY_TEXT, offsetof(struct track_values, ram_unit) },
+	{ "gpu_ram_unit", KEY_TEXT, offsetof(struct track_values, gpu_ram_unit) },
+	{ "time_unit", KEY_TEXT, offsetof(struct track_values, time_unit) },
+	{ "n_expected_cores", KEY_COUNT, offsetof(struct track_values, cores) },
+	{ "gpu_uuids", KEY_UUIDS, offsetof(struct track_values, uuids) },
+	{ "disable_logs", KEY_FLAG, offsetof(struct track_values, quiet) },
+	{ "gpu_brand", KEY_TEXT, offsetof(struct track_values, brand) },
+	{ "tracking_file", KEY_TEXT, offsetof(struct track_values, tracking_file) },
+	{ "overwrite", KEY_FLAG, offsetof(struct track_values, overwrite) },
+	{ "resource_usage_file", KEY_IGNORED, 0 },
+	{ "n_join_attempts", KEY_IGNORED, 0 },
+	{ "join_timeout", KEY_IGNORED, 0 },
+};
+
+static int wrong_type(const char *path, const char *key, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "%s: the value of \"%s\" is of the wrong type", path, key);
+}
+
+/* A text option takes the configuration's value unless the command line gave one. The texts
+ * live in the JSON object, which track_free_options() frees. */
+static int take_text(const char **to, json_t *config, const char *key, const json_t *value,
+	const char *path, struct err *e)
+{
+	if (json_is_null(value))
+		return 0;
+	if (json_is_string(value)) {
+		*to = *to ? *to : json_string_value(value);
+		return 0;
+	}
+	if (!json_is_number(value))
+		return wrong_type(path, key, e);
+	char number[64], name[64];
+	snprintf(number, sizeof(number), "%.9g", json_number_value(value));
+	snprintf(name, sizeof(name), "%s as text", key);
+	json_object_set_new(config, name, json_string(number));
+	*to = *to ? *to : json_string_value(json_object_get(config, name));
+	return 0;
+}
+
+static int take_uuids(
+	const char **to, json_t *config, const json_t *value, const char *path, struct err *e)
+{
+	if (!json_is_array(value))
+		return take_text(to, config, "gpu_uuids", value, path, e);
+	struct str all = { 0 };
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const char *one = json_string_value(json_array_get(value, i));
+		if (!one) {
+			str_finish(&all);
+			return wrong_type(path, "gpu_uuids", e);
+		}
+		str_addf(&all, "%s%s", i ? "," : "", one);
+	}
+	json_object_set_new(config, "uuids as text", json_string(str_text(&all)));
+	str_finish(&all);
+	*to = *to ? *to : json_string_value(json_object_get(config, "uuids as text"));
+	return 0;
+}
+
+static int take_key(struct track_values *v, const struct config_key *key, json_t *config,
+	const json_t *value, struct err *e)
+{
+	void *at = (char *)v + key->offset;
+	switch (key->kind) {
+	case KEY_TEXT:
+	case KEY_NUMBER_TEXT:
+		return take_text(at, config, key->name, value, v->config, e);
+	case KEY_UUIDS:
+		return take_uuids(at, config, value, v->config, e);
+	case KEY_COUNT:
+		if (json_is_null(value))
+			return 0;
+		if (!json_is_integer(value) || json_integer_value(value) < 1)
+			return wrong_type(v->config, key->name, e);
+		if (*(int64_t *)at == 0)
+			*(int64_t *)at = json_integer_value(value);
+		return 0;
+	case KEY_FLAG:
+		if (!json_is_boolean(value))
+			return wrong_type(v->config, key->name, e);
+		*(bool *)at |= json_is_true(value);
+		return 0;
+	case KEY_IGNORED:
+		return 0;
+	}
+	return 0;
+}
+
+static int read_config(struct track_values *v, struct err *e)
+{
+	json_error_t problem;
+	json_t *config = json_load_file(v->config, JSON_REJECT_DUPLICATES, &problem);
+	v->config_text = config;
+	if (!json_is_object(config))
+		return err_set(e, ERR_USAGE, "--tconfig %s: %s", v->config,
+			config ? "not a JSON object" : problem.text);
+	for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++) {
+		const json_t *value = json_object_get(config, config_keys[i].name);
+		int rc = value ? take_key(v, &config_keys[i], config, value, e) : 0;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* "0.5" is seconds, as in gpu-tracker; "500ms" is ours. */
+static int read_interval(struct track_values *v, struct err *e)
+{
+	char text[32];
+	bool plain = v->interval[strspn(v->interval, "0123456789.")] == '\0';
+	if (snprintf(text, sizeof(text), "%s%s", v->interval, plain ? "s" : "") >=
+		(int)sizeof(text))
+		return err_set(e, ERR_USAGE, "--st '%s' is too long", v->interval);
+	int rc = duration_parse(text, &v->interval_ms, e);
+	if (rc)
+		return err_prefix(e, "--st");
+	if (v->interval_ms < 10 || v->interval_ms > 3600000)
+		return err_set(
+			e, ERR_USAGE, "--st %s is out of range: 10 ms to 1 h", v->interval);
+	return 0;
+}
+
+static int split_uuids(struct track_values *v, struct err *e)
+{
+	v->uuid_text = strdup(v->uuids);
+	if (!v->uuid_text)
+		return err_set(e, ERR_WORLD, "out of memory");
+	char *rest = NULL;
+	for (char *one = strtok_r(v->uuid_text, ", ", &rest); one;
+		one = strtok_r(NULL, ", ", &rest)) {
+		if (v->n_uuids == TRACK_MAX_UUIDS)
+			return err_set(e, ERR_USAGE, "--guuids names more than %d cards",
+				TRACK_MAX_UUIDS);
+		v->uuid_list[v->n_uuids++] = one;
+	}
+	return v->n_uuids ? 0 : err_set(e, ERR_USAGE, "--guuids names no card");
+}
+
+static int check_units(const struct track_values *v, struct err *e)
+{
+	if (!track_size_unit(v->ram_unit, 0))
+		return err_set(
+			e, ERR_USAGE, "--ru '%s' is no unit; there are " SIZES, v->ram_unit);
+	if (!track_size_unit(v->gpu_ram_unit, 0))
+		return err_set(e, ERR_USAGE, "--gru '%s' is no unit; there are " SIZES,
+			v->gpu_ram_unit);
+	if (!track_time_unit(v->time_unit, 0))
+		return err_set(e, ERR_USAGE,
+			"--tu '%s' is no unit; there are auto, seconds, minutes, hours, days",
+			v->time_unit);
+	return 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t a = strlen(text), b = strlen(end);
+	return a > b && strcmp(text + a - b, end) == 0;
+}
+
+static int check_tracking_file(const struct track_values *v, struct err *e)
+{
+	if (!v->tracking_file)
+		return 0;
+	if (!ends_with(v->tracking_file, ".csv") && !ends_with(v->tracking_file, ".sqlite"))
+		return err_set(
+			e, ERR_USAGE, "--tf %s must end in .csv or .sqlite", v->tracking_file);
+	if (!v->overwrite && access(v->tracking_file, F_OK) == 0)
+		return err_set(e, ERR_USAGE, "--tf %s exists; give --overwrite to replace it",
+			v->tracking_file);
+	return 0;
+}
+
+int track_finish_options(struct track_values *v, struct err *e)
+{
+	int rc = v->config ? read_config(v, e) : 0;
+	v->interval = v->interval ? v->interval : "1";
+	v->ram_unit = v->ram_unit ? v->ram_unit : "auto";
+	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : "auto";
+	v->time_unit = v->time_unit ? v->time_unit : "auto";
+	v->source = v->source ? v->source : "nvml";
+	if (!rc && v->brand && strcmp(v->brand, "nvidia") != 0)
+		rc = err_set(e, ERR_USAGE, "gua knows NVIDIA cards only, not '%s'", v->brand);
+	if (!rc)
+		rc = read_interval(v, e);
+	if (!rc)
+		rc = check_units(v, e);
+	if (!rc && v->uuids)
+		rc = split_uuids(v, e);
+	if (!rc)
+		rc = check_tracking_file(v, e);
+	if (!rc && v->scenario && strcmp(v->source, "sim") != 0)
+		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
+	if (!rc && v->until_exit && !v->pid)
+		rc = err_set(e, ERR_USAGE, "--until-exit goes with --pid");
+	return rc;
+}
+
+void track_free_options(struct track_values *v)
+{
+	free(v->uuid_text);
+	json_decref(v->config_text);
+}

@@ -1,0 +1,212 @@
+/* One child, a signalfd, a tracker: the loop of gua track. */
+#include "cmd/track_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Passed on to the command when they are sent to us alone. The terminal sends them to the whole
+ * process group, so to the command too: those are not passed on. */
+static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
+enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
+
+struct running {
+	const struct track_job *job;
+	struct tracker *tracker;
+	struct clock clock;
+	pid_t child; /* the command, or the pid that is followed */
+	bool ended;  /* it has ended */
+	int status;  /* as of wait(2) */
+	int signal_fd;
+	int pidfd;	  /* of a pid that is not our child; or -1 */
+	int end_requests; /* SIGTERM, SIGINT ... sent to us alone */
+	sigset_t before;  /* the mask that the command gets */
+};
+
+static int block_signals(struct running *r, struct err *e)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < PASSED_ON; i++)
+		sigaddset(&set, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &set, &r->before);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r->signal_fd < 0)
+		return err_set(e, ERR_WORLD, "signalfd: %s", strerror(errno));
+	return 0;
+}
+
+/* In the child. Waits for the word that the tracker is ready, so that nothing is missed. */
+static void become(const struct running *r, char **argv, int go, int failure)
+{
+	char word;
+	sigprocmask(SIG_SETMASK, &r->before, NULL);
+	while (read(go, &word, 1) < 0 && errno == EINTR)
+		;
+	execvp(argv[0], argv);
+	int reason = errno;
+	ssize_t n = write(failure, &reason, sizeof(reason));
+	(void)n; /* the reader is gone: nobody to tell */
+	_exit(127);
+}
+
+static int start_tracker(struct running *r, struct err *e)
+{
+	struct tracker_options o = r->job->options;
+	o.pid = r->child;
+	o.subreaper = r->job->argv != NULL;
+	int rc = tracker_open(&r->tracker, &o, e);
+	if (!rc && r->job->on_start)
+		rc = r->job->on_start(r->job->context, r->tracker, e);
+	return rc;
+}
+
+static int not_started(
+	const char *name, int reason, struct track_outcome *outcome, struct err *e)
+{
+	outcome->exit_status = reason == ENOENT || reason == ENOTDIR ? 127 : 126;
+	return err_set(e, ERR_WORLD, "cannot start %s: %s", name, strerror(reason));
+}
+
+/* Forks, follows the child from its first instruction, and lets it become the command. */
+static int start_command(struct running *r, struct track_outcome *outcome, struct err *e)
+{
+	int go[2], failure[2], reason = 0;
+	char **argv = r->job->argv;
+	if (pipe2(go, O_CLOEXEC) != 0 || pipe2(failure, O_CLOEXEC) != 0)
+		return err_set(e, ERR_WORLD, "cannot make a pipe: %s", strerror(errno));
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	r->child = fork();
+	if (r->child < 0)
+		return err_set(e, ERR_WORLD, "cannot fork: %s", strerror(errno));
+	if (r->child == 0)
+		become(r, argv, go[0], failure[1]);
+	close(go[0]);
+	close(failure[1]);
+	int rc = start_tracker(r, e);
+	if (rc)
+		kill(r->child, SIGKILL);
+	close(go[1]);
+	ssize_t n = read(failure[0], &reason, sizeof(reason));
+	close(failure[0]);
+	if (rc || n == (ssize_t)sizeof(reason))
+		waitpid(r->child, NULL, 0);
+	return !rc && n == (ssize_t)sizeof(reason) ? not_started(argv[0], reason, outcome, e)
+						   : rc;
+}
+
+static int start_following(struct running *r, struct err *e)
+{
+	r->child = r->job->pid;
+	r->pidfd = (int)syscall(SYS_pidfd_open, r->child, 0);
+	if (r->pidfd < 0)
+		return err_set(e, ERR_WORLD, "cannot follow process %d: %s", (int)r->child,
+			strerror(errno));
+	return start_tracker(r, e);
+}
+
+/* Takes every child that has ended; with a subreaper that includes orphans of the tree. */
+static void reap(struct running *r)
+{
+	for (;;) {
+		int status = 0;
+		struct rusage usage;
+		pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+		if (pid <= 0)
+			return;
+		tracker_reaped(r->tracker, pid, status, &usage);
+		if (pid == r->child) {
+			r->ended = true;
+			r->status = status;
+		}
+	}
+}
+
+/* A signal that was sent to us alone goes on to the command. */
+static void pass_on(struct running *r, const struct signalfd_siginfo *info)
+{
+	bool sent = info->ssi_code <= 0; /* by a process, not by the terminal */
+	bool asks_to_end = info->ssi_signo != SIGWINCH && info->ssi_signo != SIGUSR1 &&
+			   info->ssi_signo != SIGUSR2;
+	if (r->job->argv) {
+		r->end_requests += sent && asks_to_end;
+		if (sent && !r->ended)
+			kill(r->child, (int)info->ssi_signo);
+	} else if (asks_to_end && (!r->job->until_exit || info->ssi_signo == SIGTERM)) {
+		r->end_requests = 2; /* somebody else's process is left alone: just stop */
+	}
+}
+
+static void handle_signals(struct running *r)
+{
+	struct signalfd_siginfo info;
+	while (read(r->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			reap(r);
+		else
+			pass_on(r, &info);
+	}
+}
+
+/* Until the command has ended, or we were told twice to end and it has not. */
+static void follow(struct running *r)
+{
+	struct track_sample sample;
+	while (!r->ended && r->end_requests < 2) {
+		struct pollfd fds[] = { { .fd = r->signal_fd, .events = POLLIN },
+			{ .fd = r->pidfd, .events = POLLIN } };
+		int ready = clock_wait(&r->clock, tracker_next_us(r->tracker), fds, 2);
+		if (ready > 0 && fds[0].revents)
+			handle_signals(r);
+		if (ready > 0 && fds[1].revents)
+			r->ended = true;
+		if (ready == 0) {
+			tracker_sample(r->tracker, &sample);
+			if (r->job->on_sample)
+				r->job->on_sample(r->job->context, &sample);
+		}
+	}
+}
+
+static int exit_status_of(const struct running *r)
+{
+	if (!r->job->argv)
+		return 0;
+	if (!r->ended)
+		return 128 + SIGTERM;
+	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
+}
+
+int track_run(const struct track_job *job, struct track_outcome *outcome, struct err *e)
+{
+	struct running r = { .job = job, .signal_fd = -1, .pidfd = -1 };
+	*outcome = (struct track_outcome){ .exit_status = 1 };
+	clock_init_real(&r.clock);
+	int rc = block_signals(&r, e);
+	if (!rc)
+		rc = job->argv ? start_command(&r, outcome, e) : start_following(&r, e);
+	if (!rc) {
+		follow(&r);
+		tracker_stop(r.tracker);
+		reap(&r);
+		outcome->exit_status = exit_status_of(&r);
+		outcome->tracker = r.tracker;
+	} else {
+		tracker_close(r.tracker);
+	}
+	if (r.pidfd >= 0)
+		close(r.pidfd);
+	if (r.signal_fd >= 0)
+		close(r.signal_fd);
+	sigprocmask(SIG_SETMASK, &r.before, NULL);
+	return rc;
+}

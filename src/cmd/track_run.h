@@ -1,0 +1,36 @@
+/* Running a command under a tracker: its start, its signals, its end. */
+#ifndef GUA_CMD_TRACK_RUN_H
+#define GUA_CMD_TRACK_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "track/tracker.h"
+
+struct track_job {
+	char **argv; /* the command; NULL: follow `pid` */
+	pid_t pid;
+	bool until_exit;		/* with a pid: only its end ends the tracking */
+	struct tracker_options options; /* pid and subreaper are set here */
+	/* Called when the tracker is open and the command still waits; fails: it is not
+	 * started. */
+	int (*on_start)(void *context, struct tracker *tracker, struct err *e);
+	/* Called after every sample; may be NULL. */
+	void (*on_sample)(void *context, const struct track_sample *sample);
+	void *context;
+};
+
+/* What became of it. */
+struct track_outcome {
+	struct tracker *tracker; /* stopped; the caller closes it; NULL: never started */
+	int exit_status;	 /* for gua: the command's, 128 + signal, 126 or 127 */
+	size_t left;		 /* processes of the tree that still run */
+};
+
+/* Runs it to its end. An error: nothing was started, or it could not be (outcome->exit_status
+ * is 126 or 127 then). */
+int track_run(const struct track_job *job, struct track_outcome *outcome, struct err *e);
+
+#endif

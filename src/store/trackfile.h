@@ -1,0 +1,29 @@
+/* The tracking file: one row per sample, as CSV or SQLite, with the columns that readers of
+ * gpu-tracker know. Line 1 and 2 (or the table static_data) say the units and the host; then
+ * come the samples (or the table data). */
+#ifndef GUA_STORE_TRACKFILE_H
+#define GUA_STORE_TRACKFILE_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "track/result.h"
+
+struct trackfile;
+
+/* What does not change while it is tracked. Factors turn bytes into the units. */
+struct trackfile_head {
+	const char *ram_unit, *gpu_ram_unit, *time_unit;
+	double ram_factor, gpu_ram_factor;
+	int64_t ram_capacity_bytes, gpu_capacity_bytes; /* -1 unknown */
+	int64_t core_count, expected_cores, gpu_count, expected_gpus;
+};
+
+/* Makes the file: by its ending .csv or .sqlite. An existing one only with `overwrite`. */
+int trackfile_open(struct trackfile **f, const char *path, bool overwrite, struct err *e);
+/* Once, before the first sample. */
+int trackfile_begin(struct trackfile *f, const struct trackfile_head *head, struct err *e);
+int trackfile_add(struct trackfile *f, const struct track_sample *s, struct err *e);
+int trackfile_close(struct trackfile *f, struct err *e);
+
+#endif
