@@ -72,12 +72,14 @@ def test_without_a_ring_the_rates_are_polled(driver, tmp_path, how):
 
 def test_a_ring_that_stands_still_is_helped_out_by_one_polled_reading(driver):
     scenario = TWO_CARDS + "at 12s fail nvmlDeviceGetSamples code 6 until 17s\n"
-    run = readings(driver(scenario), "+10000 drain +5000 drain +5000 drain facilities")
+    run = readings(driver(scenario), "+10000 drain +5000 drain facilities +5000 drain")
     first, still, after = (line["cards"][0] for line in run.of("drain"))
     assert (first["util_kind"], still["util_kind"], after["util_kind"]) == ("ring", "polled", "ring")
     assert still["samples"] == [[(WALL + 15) * 1_000_000, 80]]
     assert after["samples"][0][0] > still["samples"][0][0]
+    # It is for this drain only: the ring is still the way.
     assert [row["how"] for row in run.facility("utilisation")] == ["nvmlDeviceGetSamples"]
+    assert "utilisation" not in run.stderr
 
 
 def test_no_utilisation_at_all_is_none(driver):
@@ -154,11 +156,13 @@ def test_without_both_calls_process_utilisation_is_unknown(driver):
     assert not run.card("drain")["uses_known"]
 
 
-def test_more_records_than_the_buffer_holds(driver):
+@pytest.mark.parametrize("missing", [[], ["nvmlDeviceGetProcessUtilization"]])
+def test_more_records_than_the_buffer_holds(driver, missing):
     scenario = ONE_CARD + "".join(f"process p{i} pid {5000 + i}\nat 0s hold p{i} card 0 memory 10MB\n"
                                   f"at 0s load p{i} card 0 sm 1\n" for i in range(300))
-    run = readings(driver(scenario), "+10000 look drain")
+    run = readings(driver(scenario, missing=missing), "+10000 look drain facilities")
     assert len(run.card("drain")["uses"]) == 300 and len(run.card("look")["processes"]) == 300
+    assert run.facility("process utilisation")[0]["fallback"] == bool(missing)
 
 
 # ---- process lists ----
@@ -320,6 +324,22 @@ def test_a_mig_card_that_is_lost_takes_its_instances_and_brings_them_back(driver
     assert [card["uuid"] for card in run.of("look")[-1]["cards"]] == ["MIG-0", "MIG-3", "GPU-bbbb"]
 
 
+def test_instances_are_looked_for_at_each_look(driver):
+    """They are destroyed and made again while the recorder runs."""
+    scenario = MIG + "at 12s fail nvmlDeviceGetMigDeviceHandleByIndex card 0 code 6 until 17s\n"
+    run = readings(driver(scenario), "+10000 look +5000 look drain +5000 look drain")
+    states = [[(card["status"], card["code"]) for card in line["cards"]] for line in run.of("look")]
+    assert states == [[("ok", 0)] * 3, [("lost", 6), ("lost", 6), ("ok", 0)], [("ok", 0)] * 3]
+    assert run.card("look", 1)["processes"] == [[1001, 1, 3_000_000_000]]
+
+
+def test_an_instance_that_is_destroyed_while_it_is_asked(driver):
+    scenario = MIG + "at 12s fail nvmlDeviceGetComputeRunningProcesses_v2 mig 0/3 code 2 until 17s\n"
+    run = readings(driver(scenario), "+10000 look +5000 look +5000 look")
+    states = [[card["status"] for card in line["cards"]] for line in run.of("look")]
+    assert states == [["ok"] * 3, ["ok", "lost", "ok"], ["ok"] * 3]
+
+
 # ---- faults of a card ----
 
 @pytest.mark.parametrize("code", [15, 16])
@@ -334,6 +354,7 @@ def test_a_lost_card_is_left_alone_and_comes_back_as_itself(driver, tmp_path, co
     assert lost[1]["status"] == "ok" and lost[1]["samples"]
     while_lost = [name for at, name, card, _ in calls(tmp_path / "log") if 12 < at < 33 and card == 0]
     assert len(while_lost) == 1  # the call that found out
+    assert names(tmp_path).count("nvmlInit_v2") == 3  # each scan with a card lost starts anew
     back = run.of("drain")[-1]["cards"]
     assert [(card["uuid"], card["status"]) for card in back] == [("GPU-aaaa", "ok"), ("GPU-bbbb", "ok")]
     assert back[0]["samples"] and run.card("look")["processes"]
@@ -356,6 +377,13 @@ def test_a_card_that_vanishes_keeps_its_place(driver):
     assert [card["status"] for card in gone] == ["lost", "ok"]
     assert [card["status"] for card in back] == ["ok", "ok"]
     assert back[0]["processes"][0][0] == 1001 and back[1]["processes"][0][0] == 1002
+
+
+def test_a_card_that_is_no_longer_counted_is_lost(driver):
+    scenario = TWO_CARDS + "at 12s lost card 0\nat 16s vanish card 1 until 30s\n"
+    run = readings(driver(scenario), "+10000 drain +5000 drain +2000 scan drain +20000 scan drain")
+    states = [[(card["status"], card["code"]) for card in line["cards"]] for line in run.of("drain")]
+    assert states[1:] == [[("lost", 15), ("ok", 0)], [("lost", 15), ("lost", 15)], [("lost", 15), ("ok", 0)]]
 
 
 def test_a_card_that_may_not_be_opened_is_denied(driver):
@@ -391,6 +419,13 @@ def test_an_init_that_fails_says_why(driver, code, words):
     run = readings(driver(TWO_CARDS + f"at 0s fail nvmlInit_v2 code {code}\n"))
     assert run.status == 1
     assert words in run.lines[0]["error"] and f"code {code}" in run.lines[0]["error"]
+
+
+@pytest.mark.parametrize("code, words", [(9, "not loaded"), (17, "blocks access"), (999, "unknown error")])
+@pytest.mark.parametrize("call", ["nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"])
+def test_a_driver_that_gives_no_card_at_all_is_gone(driver, call, code, words):
+    run = readings(driver(TWO_CARDS + f"at 0s fail {call} code {code}\n"))
+    assert run.status == 1 and words in run.lines[0]["error"]
 
 
 def test_a_version_mismatch_names_both_versions(driver, tmp_path):
