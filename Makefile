@@ -41,8 +41,8 @@ test:
 	@tools/test
 
 install: all
-	@meson configure build -Dprefix=$(PREFIX)
-	@DESTDIR="$(DESTDIR)" meson install -C build --quiet
+	@meson configure build -Dprefix="$(PREFIX)"
+	@$(call quietly,DESTDIR="$(DESTDIR)" meson install -C build)
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
