@@ -1,0 +1,140 @@
+"""The store as people see it: the views, the manual page, and the files that gua refuses."""
+import re
+import sqlite3
+
+import pytest
+
+from conftest import ROOT, gua
+
+SCHEMA = (ROOT / "src" / "store" / "schema.sql").read_text()
+PAGE = (ROOT / "man" / "gua-store.5.scd").read_text()
+HOUR = 3_600_000
+DAY_S = 1793491200  # 2026-11-01 00:00 UTC
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with known rows: one card, two users, three slot widths on two days."""
+    path = tmp_path / "gua.db"
+    db = sqlite3.connect(path)
+    db.executescript(SCHEMA)
+    start = DAY_S * 1000
+    db.executescript(f"""
+        INSERT INTO host VALUES (1, 'lab', '', 'bare', '550', {start}, {start});
+        INSERT INTO run (id, host, version, source, boot_id, started_ms, last_tick_ms, interval_ms,
+            drain_ms, active_util_pct, held_mem_bytes, count_graphics)
+            VALUES (1, 1, '0', 'nvml', 'b', {start}, {start + 30 * HOUR}, 30000, 5000, 10, 100000000, 0);
+        INSERT INTO gpu VALUES (1, 1, 'GPU-1', 'A100', '', '', 3, NULL, NULL, NULL, NULL, 'ok', {start}, {start});
+        INSERT INTO process VALUES
+            (1, 1, 1, 10, 1, NULL, NULL, 'alice', 'train', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
+            (2, 1, 1, 20, 1, NULL, NULL, 'bob', 'jupyter', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
+            (3, 1, 1, 21, 1, NULL, NULL, 'bob', 'jupyter', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL);
+        INSERT INTO usage_1h VALUES ({DAY_S}, 1, 0, {HOUR // 2}, {HOUR // 2 * 80}, 1800000000),
+                                    ({DAY_S}, 1, 1, {HOUR // 2}, 0, NULL);
+        INSERT INTO usage_5m VALUES ({DAY_S + 7200}, 1, 2, {HOUR // 4}, 0, 1800000000);
+        INSERT INTO usage_1m VALUES ({DAY_S + 86400}, 1, 3, {HOUR}, 0, NULL);
+        INSERT INTO holding_1h VALUES ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, 0, 0, 0, 0, 0, {HOUR // 2}, 0, NULL, 2048);
+        INSERT INTO holding_5m VALUES
+            ({DAY_S}, 1, 2, 0, {HOUR // 2}, 0, {HOUR // 4}, 0, 0, 0, 0, 0, {HOUR // 4}, NULL, NULL),
+            ({DAY_S}, 1, 3, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 4}, NULL, NULL);
+        INSERT INTO holding_1d SELECT * FROM holding_1h UNION ALL SELECT * FROM holding_5m;
+        INSERT INTO holder VALUES (1, 1, 1, 5000000, {start}, {start + 30 * HOUR}),
+                                  (1, 2, 1, NULL, {start}, {start + HOUR}),
+                                  (1, 3, 1, 4000000, {start + 2 * HOUR}, NULL);
+    """)
+    yield db
+    db.close()
+
+
+def test_day_cards(store):
+    assert store.execute("SELECT * FROM day_cards").fetchall() == [
+        ("2026-11-01", "lab", 3, None, "GPU-1", 0.5, 0.5, 0.25, 0.0, 32.0, 1.0),
+        ("2026-11-02", "lab", 3, None, "GPU-1", 0.0, 0.0, 0.0, 1.0, None, None)]
+
+
+def test_day_users_counts_presence_once(store):
+    """bob's second process is on the card at the same time: it is time of his once."""
+    assert store.execute("SELECT * FROM day_users").fetchall() == [
+        ("2026-11-01", "lab", "alice", 0.5, 0.5, 0.0, 0.0, 0.5),
+        ("2026-11-01", "lab", "bob", 0.75, 0.0, 0.5, 0.25, 0.5)]
+
+
+def test_now_holders(store):
+    """Active now: no idle_since. Never active: idle since it came."""
+    assert store.execute("SELECT * FROM now_holders").fetchall() == [
+        ("lab", 3, None, "alice", 10, "train", 5, "2026-11-01 00:00:00", None, "2026-11-02 06:00:00"),
+        ("lab", 3, None, "bob", 21, "jupyter", 4, "2026-11-01 02:00:00", "2026-11-01 02:00:00", "2026-11-02 06:00:00"),
+        ("lab", 3, None, "bob", 20, "jupyter", None, "2026-11-01 00:00:00", "2026-11-01 01:00:00", "2026-11-02 06:00:00")]
+
+
+def test_usage_and_holding_join_the_widths(store):
+    assert store.execute("SELECT seconds, sum(ms) FROM usage GROUP BY 1").fetchall() == [
+        (60, HOUR), (300, HOUR // 4), (3600, HOUR)]
+    assert store.execute("SELECT seconds, sum(idle_held_ms), sum(idle_held_presence_ms) FROM holding"
+                         " GROUP BY 1").fetchall() == [(300, HOUR, HOUR // 2), (3600, 0, 0)]
+
+
+def test_state_names(store):
+    names = {of: [name for (name,) in store.execute("SELECT name FROM state WHERE of = ? ORDER BY state", (of,))]
+             for of in ("card", "holder")}
+    assert names == {"card": ["active", "idle_held", "truly_idle", "unobserved"],
+                     "holder": ["active", "idle_held", "truly_idle", "squatting"]}
+
+
+def test_every_table_and_column_is_in_the_manual(store):
+    """Ids aside, each name of the schema is in gua-store(5), in the paragraph of its table."""
+    paragraphs = re.split(r"\n(?=\*)", PAGE)
+    for name, kind in store.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
+        mine = [p for p in paragraphs if f"*{name}*" in p.split("\n")[0]]
+        assert mine, f"{name} is not in gua-store(5)"
+        for column in [row[1] for row in store.execute(f"PRAGMA table_info({name})")]:
+            if column != "id" and name != "holding_1d":
+                assert any(f"_{column}_" in p for p in mine), f"{kind} {name}: {column} is not in gua-store(5)"
+
+
+def test_the_manual_has_ten_examples():
+    assert len(re.findall(r"^\$ sqlite3 -readonly", PAGE, re.MULTILINE)) >= 10
+
+
+def refused(path):
+    """What `gua report` says of a file that it must not touch."""
+    before = path.read_bytes()
+    done = gua("report", "--db", path)
+    assert done.returncode == 1 and done.stdout == ""
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in path.parent.iterdir()) == [path.name]
+    return done.stderr
+
+
+def test_newer_store(tmp_path):
+    path = tmp_path / "gua.db"
+    db = sqlite3.connect(path)
+    db.executescript(SCHEMA + "PRAGMA user_version = 99;")
+    db.close()
+    assert "has schema version 99 and this gua knows up to 1: use a newer gua" in refused(path)
+
+
+def test_python_tool(tmp_path):
+    path = tmp_path / "old.db"
+    db = sqlite3.connect(path)
+    db.executescript("PRAGMA journal_mode = WAL; CREATE TABLE gpu_sample (ts TEXT);"
+                     "CREATE TABLE proc_sample (ts TEXT)")
+    db.close()
+    assert f"is a database of the Python tool; take it over with: gua import {path}" in refused(path)
+
+
+@pytest.mark.parametrize("content, says", [
+    (b"hello\n", "is not a store of gua (not a database)"),
+    (b"SQLite format 3\0" + b"\xff" * 2000, "cannot read the store"),
+    (b"", "is empty: nothing was recorded yet"),
+])
+def test_not_a_store(tmp_path, content, says):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert says in refused(path)
+
+
+def test_escapes_in_a_path_stay_escaped(tmp_path):
+    done = gua("report", "--db", tmp_path / "a\x1b[31mb")
+    assert done.returncode == 1
+    assert "\x1b" not in done.stderr and "there is no store at" in done.stderr
