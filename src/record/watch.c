@@ -176,6 +176,11 @@ void watch_drain(struct watch *w, const struct source *s, int64_t now_ms)
 		take_status(w, i, &s->cards[i], now_ms);
 		drain_card(w, i, &s->cards[i], s->sample_period_us, now_ms);
 	}
+	for (size_t i = 0; i < s->n_xids; i++)
+		if (s->xids[i].card < w->n_cards)
+			watch_event(w, now_ms, EVENT_XID, (int)s->xids[i].card,
+				s->xids[i].number, "the driver reports XID %lld",
+				(long long)s->xids[i].number);
 }
 
 void watch_flush(struct watch *w, int64_t now_ms)

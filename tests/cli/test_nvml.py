@@ -1,8 +1,10 @@
 """The real driver's source, through the fake library: each fallback and each fault by itself."""
 import os
+import sqlite3
 
 import pytest
 
+from conftest import gua
 from fake import calls, fake_driver
 from readings import WALL, Paused, readings
 
@@ -409,6 +411,17 @@ def test_xids_come_with_the_drain(driver):
     run = readings(driver(TWO_CARDS + "at 12s xid 79 card 1\nat 13s xid 31 card 0\n"),
                    "+10000 drain +5000 drain +5000 drain")
     assert [line["xids"] for line in run.of("drain")] == [[], [[1, 79], [0, 31]], []]
+
+
+def test_xids_are_recorded_as_events(tmp_path, clock_file):
+    clock, db = clock_file(WALL), tmp_path / "gua.db"
+    env = fake_driver(tmp_path, TWO_CARDS + "at 42s xid 79 card 1\n", clock=clock)
+    run = gua("daemon", "--db", db, "--clock", clock, "--root", "/", "--ticks", 2, env=env)
+    assert run.returncode == 0, run.stderr
+    with sqlite3.connect(db) as connection:
+        events = connection.execute("SELECT uuid, value FROM event JOIN gpu ON gpu.id = event.gpu"
+                                    " WHERE kind = 'xid'").fetchall()
+    assert events == [("GPU-bbbb", 79)]
 
 
 # ---- faults of the driver ----
