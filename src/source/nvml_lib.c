@@ -102,7 +102,10 @@ int nvml_lib_open(struct nvml_lib *lib, const char *path, struct err *e)
 	lib->dl = dlopen(asked, RTLD_LAZY | RTLD_LOCAL);
 	if (!lib->dl) {
 		const char *why = dlerror();
-		return err_set(e, ERR_WORLD, "cannot load the NVIDIA management library: %s",
+		return err_set(e, ERR_WORLD,
+			"cannot load the NVIDIA management library: %s; install it, ask for "
+			"the "
+			"container's 'utility' capability, or name it with --nvml PATH",
 			why ? why : asked);
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {

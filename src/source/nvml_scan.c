@@ -25,10 +25,11 @@ static struct nvml_device *find_device(struct nvml_source *s, const struct card_
 			return &s->devices[i];
 	for (size_t i = 0; i < s->n_devices; i++) {
 		const struct card_id *other = &s->devices[i].id;
-		if (s->devices[i].found || !is_stand_in(other->uuid))
+		if (!is_stand_in(other->uuid))
 			continue;
-		bool same = other->pci[0] && id->pci[0] ? strcmp(other->pci, id->pci) == 0
-							: other->index == id->index;
+		bool same = other->pci[0] && id->pci[0]
+				    ? strcmp(other->pci, id->pci) == 0
+				    : other->index == id->index && !s->devices[i].found;
 		if (same)
 			return &s->devices[i];
 	}
@@ -171,22 +172,37 @@ static bool is_whole_driver(int code)
 	return code == NVML_UNINITIALISED || code == NVML_NO_DRIVER || code == NVML_MISMATCH;
 }
 
-/* Opens what can be opened; codes[] says of the others why not. Returns the code of a driver
- * that is gone as a whole. */
-static int open_devices(
-	struct nvml_source *s, size_t count, const struct nvml_host_gpu *gpus, int *codes)
+/* Opens what can be opened and does not sleep; codes[] says of the others why not. `gpus` is
+ * what is at each index as far as that is known, or NULL. Returns the code of a driver that is
+ * gone as a whole. */
+static int open_devices(struct nvml_source *s, size_t count, const struct nvml_host_gpu *gpus,
+	bool may_sleep, int *codes)
 {
 	size_t nothing = 0;
+	for (size_t i = 0; i < s->n_devices; i++)
+		s->devices[i].found = false;
 	for (size_t i = 0; i < count; i++) {
 		const struct nvml_host_gpu *gpu = gpus ? &gpus[i] : NULL;
 		codes[i] = NVML_OK;
-		if (!leave_asleep(s, (int)i, gpu))
+		if (!may_sleep || !leave_asleep(s, (int)i, gpu))
 			codes[i] = open_index(s, (int)i);
 		if (is_whole_driver(codes[i]))
 			return codes[i];
 		nothing += codes[i] == NVML_UNKNOWN || codes[i] == NVML_BLOCKED;
 	}
 	return count && nothing == count ? codes[0] : NVML_OK;
+}
+
+/* Whether a device that was opened is not where the list has it. */
+static bool is_other_order(const struct nvml_source *s, const struct nvml_host_gpu *gpus)
+{
+	for (size_t i = 0; i < s->n_devices; i++) {
+		const struct nvml_device *d = &s->devices[i];
+		if (d->found && d->handle && d->id.pci[0] &&
+			strcmp(d->id.pci, gpus[d->id.index].pci) != 0)
+			return true;
+	}
+	return false;
 }
 
 /* Devices that the driver no longer counts are lost. */
@@ -217,12 +233,15 @@ int nvml_find_cards(struct nvml_source *s, struct err *e)
 	int code = s->lib.api.count(&count);
 	if (count > NVML_HOST_GPUS)
 		count = NVML_HOST_GPUS;
-	for (size_t i = 0; i < s->n_devices; i++)
-		s->devices[i].found = false;
-	/* The driver counts by bus address; a list of another length cannot be matched. */
+	/* The driver counts by bus address; a list of another length or order is of no use, and
+	 * a card may be woken then. */
 	bool matched = nvml_host_gpus(s->root, gpus, NVML_HOST_GPUS) == count;
 	if (code == NVML_OK)
-		code = open_devices(s, count, matched ? gpus : NULL, codes);
+		code = open_devices(s, count, matched ? gpus : NULL, true, codes);
+	if (code == NVML_OK && matched && is_other_order(s, gpus)) {
+		matched = false;
+		code = open_devices(s, count, NULL, false, codes);
+	}
 	if (code != NVML_OK) {
 		nvml_go_down(s, code);
 		*e = s->why;

@@ -521,7 +521,8 @@ def test_without_a_module_the_library_is_not_touched(driver, tmp_path):
     assert run.status == 0 and len(run.lines[0]["cards"]) == 2
 
 
-def sleeping_root(tmp_path, *addresses):
+def sleeping_root(tmp_path, *addresses, known="GPU-bbbb"):
+    """A root with two cards, of which `addresses` sleep and the module knows the second one's UUID."""
     root = tmp_path / "root"
     for address in ("0000:10:00.0", "0000:11:00.0"):
         power = root / "sys/bus/pci/devices" / address / "power"
@@ -529,7 +530,7 @@ def sleeping_root(tmp_path, *addresses):
         (power / "runtime_status").write_text("suspended\n" if address in addresses else "active\n")
         information = root / "proc/driver/nvidia/gpus" / address / "information"
         information.parent.mkdir(parents=True)
-        uuid = "GPU-bbbb" if address.startswith("0000:11") else "GPU-????????"
+        uuid = known if address == "0000:11:00.0" else "GPU-????????"
         information.write_text(f"Model: \t\t NVIDIA Sleeper\nIRQ:   \t\t 77\nGPU UUID: \t {uuid}\n")
     return root
 
@@ -569,6 +570,18 @@ def test_a_card_that_sleeps_from_the_start_is_not_woken(driver, tmp_path):
     assert [(card["uuid"], card["status"]) for card in cards] == [
         ("GPU-aaaa", "ok"), ("GPU-bbbb", "asleep")]
     assert cards[0]["processes"]
+
+
+def test_a_driver_that_does_not_count_by_address(driver, tmp_path):
+    """Which card sleeps is guessed from the order of addresses; a wrong guess loses no card."""
+    scenario = TWO_CARDS.replace("GPU-aaaa", "GPU-aaaa pci 0000:11:00.0").replace(
+        "GPU-bbbb", "GPU-bbbb pci 0000:10:00.0")
+    root = sleeping_root(tmp_path, "0000:10:00.0", known="GPU-aaaa")
+    run = readings(driver(scenario), "+10000 drain look +5000 scan drain look", root=root)
+    for line in run.of("drain"):
+        assert [(card["uuid"], card["status"]) for card in line["cards"]] == [
+            ("GPU-aaaa", "ok"), ("GPU-bbbb", "asleep")]
+    assert run.card("look")["processes"]
 
 
 # ---- habits ----
