@@ -48,6 +48,7 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 build-fuzz/build.ninja:
+	@command -v clang >/dev/null || { echo "make fuzz needs clang: apt install clang" >&2; exit 1; }
 	@$(call quietly,CC=clang meson setup build-fuzz . -Dfuzzers=true $(SANITIZE) -Doptimization=1)
 
 # What libFuzzer finds stays in build-fuzz/found; a crasher belongs into tests/fuzz/corpus.

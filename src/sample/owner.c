@@ -192,7 +192,7 @@ static bool describe_hidden(
 		set_user(o, id, info.st_uid);
 		return true;
 	}
-	bool hidden = dirfd < 0 && !o->recorded && pid > 0 && pid <= INT_MAX &&
+	bool hidden = why == ENOENT && !o->recorded && pid > 0 && pid <= INT_MAX &&
 		      (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 	text_copy(id->user, sizeof(id->user), hidden ? "_unknown" : "_dead");
 	return hidden;
