@@ -126,6 +126,13 @@ static int look_for_more(struct store *s, const int64_t *until_s, bool *more)
 	return rc;
 }
 
+/* A card that comes and goes all day must not fill the disk: the newest events stay. */
+static int prune_events(struct store *s)
+{
+	return sql_exec(
+		s->db, "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 100000");
+}
+
 int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
 	bool *more, struct err *e)
 {
@@ -146,6 +153,8 @@ int store_compact(struct store *s, int64_t now_ms, const struct retention *keep,
 	int rc = SQLITE_OK;
 	for (size_t i = 0; rc == SQLITE_OK && !moved && i < STEPS; i++)
 		rc = compact_step(s, &steps[i], until_s[i], max_slots, &moved);
+	if (rc == SQLITE_OK)
+		rc = prune_events(s);
 	if (rc == SQLITE_OK)
 		rc = look_for_more(s, until_s, more);
 	if (rc != SQLITE_OK)

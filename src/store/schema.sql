@@ -176,7 +176,7 @@ CREATE TABLE total_user (
 	PRIMARY KEY (host, user, state)
 ) WITHOUT ROWID;
 
--- What happened: card-lost, card-back, gap, clock-step ...
+-- What happened: card-lost, card-back, gap, clock-step ... The newest 100,000 are kept.
 CREATE TABLE event (
 	id    INTEGER PRIMARY KEY,
 	host  INTEGER NOT NULL REFERENCES host(id),

@@ -32,6 +32,14 @@
 	ADD("idle_share_ms") ", " \
 	ADD_KNOWN("sm_pct_ms") ", " \
 	MAX_KNOWN("mem_peak_kib")
+
+#define TOTAL_GPU_ADD \
+	ADD("ms") ", " \
+	ADD_KNOWN("energy_mj")
+
+#define TOTAL_USER_ADD \
+	ADD("presence_ms") ", " \
+	ADD("share_ms")
 /* clang-format on */
 
 #endif

@@ -8,42 +8,35 @@
 #include "store/store.h"
 #include "store/store_private.h"
 
+#define INSERT_CARD                                                                            \
+	"INSERT INTO gpu (host, uuid, name, parent_uuid, pci, idx, mig_index,"                 \
+	" gpu_instance, compute_instance, mem_total_bytes, status, first_seen_ms,"             \
+	" last_seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"       \
+	" ON CONFLICT (host, uuid) DO UPDATE SET"                                              \
+	" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
+/* A clock that was set back is believed: a last tick in the future would look alive for ever.
+ * Only what comes from the past (?3) never takes a time back. */
+#define LAST_SEEN "last_seen_ms = iif(?3, max(last_seen_ms, ?2), ?2)"
+
 static const char *const texts[STATEMENT_COUNT] = {
-	[STATEMENT_CARD] =
-		"INSERT INTO gpu (host, uuid, name, parent_uuid, pci, idx, mig_index, "
-		"gpu_instance,"
-		" compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
-		" ON CONFLICT (host, uuid) DO UPDATE SET name = excluded.name,"
-		" parent_uuid = excluded.parent_uuid, pci = excluded.pci, idx = excluded.idx,"
-		" mig_index = excluded.mig_index, gpu_instance = excluded.gpu_instance,"
-		" compute_instance = excluded.compute_instance,"
-		" mem_total_bytes = coalesce(excluded.mem_total_bytes, mem_total_bytes),"
-		" status = excluded.status, first_seen_ms = min(first_seen_ms,"
-		" excluded.first_seen_ms), last_seen_ms = max(last_seen_ms, "
-		"excluded.last_seen_ms)"
-		" RETURNING id",
-	[STATEMENT_PAST_CARD] =
-		"INSERT INTO gpu (host, uuid, name, parent_uuid, pci, idx, mig_index, "
-		"gpu_instance,"
-		" compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
-		" ON CONFLICT (host, uuid) DO UPDATE SET first_seen_ms = min(first_seen_ms,"
-		" excluded.first_seen_ms), last_seen_ms = max(last_seen_ms, "
-		"excluded.last_seen_ms)"
-		" RETURNING id",
-	[STATEMENT_CARD_SEEN] =
-		"UPDATE gpu SET last_seen_ms = ?2 WHERE id = ?1 AND last_seen_ms < ?2",
+	[STATEMENT_CARD] = INSERT_CARD
+	" name = excluded.name, parent_uuid = excluded.parent_uuid, pci = excluded.pci,"
+	" idx = excluded.idx, mig_index = excluded.mig_index,"
+	" gpu_instance = excluded.gpu_instance,"
+	" compute_instance = excluded.compute_instance,"
+	" mem_total_bytes = coalesce(excluded.mem_total_bytes, mem_total_bytes),"
+	" status = excluded.status, last_seen_ms = excluded.last_seen_ms RETURNING id",
+	[STATEMENT_PAST_CARD] = INSERT_CARD
+	" last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) RETURNING id",
+	[STATEMENT_CARD_SEEN] = "UPDATE gpu SET " LAST_SEEN " WHERE id = ?1",
 	[STATEMENT_FIND_PROCESS] =
-		"SELECT process.id FROM process JOIN run ON run.id = process.run WHERE pid = ?1"
-		" AND start_ticks = ?2 AND process.host = ?3 AND run.boot_id = ?4",
-	[STATEMENT_ADD_PROCESS] = "INSERT INTO process (host, run, pid, start_ticks, "
-				  "started_ms, uid, user, command,"
-				  " notebook, job, container, pod, unit, first_seen_ms, "
-				  "last_seen_ms, last_active_ms,"
-				  " ended_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-				  "?11, ?12, ?13, ?14,"
-				  " ?15, ?16, ?17)",
+		"SELECT process.id FROM process JOIN run ON run.id = process.run"
+		" WHERE pid = ?1 AND start_ticks = ?2 AND process.host = ?3 AND boot_id = ?4",
+	[STATEMENT_ADD_PROCESS] =
+		"INSERT INTO process (host, run, pid, start_ticks, started_ms, uid, user,"
+		" command, notebook, job, container, pod, unit, first_seen_ms, last_seen_ms,"
+		" last_active_ms, ended_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+		" ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
 	[STATEMENT_SET_PROCESS] =
 		"UPDATE process SET user = ?2, command = ?3, notebook = ?4, job = ?5,"
 		" container = ?6, pod = ?7, unit = ?8, last_seen_ms = max(last_seen_ms, ?9),"
@@ -51,24 +44,20 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" ended_ms = ?11 WHERE id = ?1",
 	[STATEMENT_USAGE] = "INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 			    " ON CONFLICT DO UPDATE SET " USAGE_ADD,
-	[STATEMENT_HOLDING] = "INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
-			      "?9, ?10, ?11, ?12,"
-			      " ?13, ?14, ?15) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
-	[STATEMENT_TOTAL_GPU] =
-		"INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET"
-		" " ADD("ms") ", " ADD_KNOWN("energy_mj"),
-	[STATEMENT_TOTAL_USER] =
-		"INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET"
-		" " ADD("presence_ms") ", " ADD("share_ms"),
+	[STATEMENT_HOLDING] =
+		"INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+		" ?12, ?13, ?14, ?15) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
+	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4)"
+				" ON CONFLICT DO UPDATE SET " TOTAL_GPU_ADD,
+	[STATEMENT_TOTAL_USER] = "INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5)"
+				 " ON CONFLICT DO UPDATE SET " TOTAL_USER_ADD,
 	[STATEMENT_EVENT] = "INSERT INTO event (host, at_ms, gpu, kind, value, text)"
 			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STATEMENT_CLEAR_HOLDERS] =
 		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
 	[STATEMENT_HOLDER] = "INSERT INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-	[STATEMENT_RUN_TICK] =
-		"UPDATE run SET last_tick_ms = max(last_tick_ms, ?2) WHERE id = ?1",
-	[STATEMENT_HOST_TICK] =
-		"UPDATE host SET last_seen_ms = max(last_seen_ms, ?2) WHERE id = ?1",
+	[STATEMENT_RUN_TICK] = "UPDATE run SET last_tick_ms = ?2 WHERE id = ?1",
+	[STATEMENT_HOST_TICK] = "UPDATE host SET " LAST_SEEN " WHERE id = ?1",
 };
 
 /* The kept statement, prepared at first use; NULL on failure, which binding and run() bear. */
@@ -140,6 +129,7 @@ static bool write_cards(struct store *s, const struct tick *t)
 		sqlite3_stmt *q = statement(s, STATEMENT_CARD_SEEN);
 		sqlite3_bind_int64(q, 1, c->store_id);
 		sqlite3_bind_int64(q, 2, c->last_seen_ms);
+		sqlite3_bind_int(q, 3, s->past);
 		ok = run(q, NULL);
 	}
 	return ok;
@@ -337,6 +327,7 @@ static bool write_time(struct store *s, int64_t at_ms)
 	sqlite3_stmt *host = statement(s, STATEMENT_HOST_TICK);
 	sqlite3_bind_int64(host, 1, s->host);
 	sqlite3_bind_int64(host, 2, at_ms);
+	sqlite3_bind_int(host, 3, s->past);
 	return run(q, NULL) && run(host, NULL);
 }
 

@@ -288,6 +288,9 @@ static void test_an_import_leaves_the_present_alone(void **state)
 	store_close(past);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
 	assert_string_equal(ask_text(w->path, "SELECT driver FROM host"), "550.54.15");
+	int64_t last_tick = (minute + 60) * 1000;
+	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), last_tick);
+	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM gpu"), last_tick);
 	assert_string_equal(
 		ask_text(w->path, "SELECT name FROM gpu WHERE idx = 0"), "Test Card");
 	assert_int_equal(
@@ -296,6 +299,21 @@ static void test_an_import_leaves_the_present_alone(void **state)
 		ask_text(w->path, "SELECT how_ended FROM run WHERE id = 1"), "NULL");
 	assert_string_equal(
 		ask_text(w->path, "SELECT how_ended FROM run WHERE id = 2"), "finished");
+	store_close(s);
+}
+
+/* A clock that was wrong by years and was set back. */
+static void test_a_clock_that_goes_back(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, minute + 86400 * 1000, 1000, 1);
+	world_write(w, s);
+	world_fill(w, minute + 60, 1000, 1);
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT last_tick_ms FROM run"), w->tick.at_ms);
+	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), w->tick.at_ms);
+	assert_int_equal(store_card_seen(s, "GPU-0"), w->tick.at_ms);
 	store_close(s);
 }
 
@@ -335,6 +353,7 @@ int main(void)
 		WORLD_TEST(test_a_file_that_is_replaced),
 		WORLD_TEST(test_a_batch_is_whole_or_nothing),
 		WORLD_TEST(test_an_import_leaves_the_present_alone),
+		WORLD_TEST(test_a_clock_that_goes_back),
 		WORLD_TEST(test_no_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -329,6 +329,22 @@ static void test_tables_that_differ(void **state)
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holding_1m"), 0);
 }
 
+/* The newest 100,000 events stay. */
+static void test_events_are_bounded(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, start_s, 1000, 1);
+	world_write(w, s);
+	tell(w->path, "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n"
+		      " WHERE i < 100500) INSERT INTO event (host, at_ms, kind, value, text)"
+		      " SELECT 1, i, 'gap', 0, '' FROM n");
+	compact_all(s, start_s + 40 * 86400, &keep);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM event"), 100000);
+	assert_int_equal(ask(w->path, "SELECT max(at_ms) FROM event"), 100500);
+}
+
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -336,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_small_steps),
 		WORLD_TEST(test_tables_that_differ),
+		WORLD_TEST(test_events_are_bounded),
 		WORLD_TEST(test_a_random_year),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
