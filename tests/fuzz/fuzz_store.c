@@ -1,7 +1,12 @@
-/* A store that somebody else made or something damaged, asked for its whole report. */
+/* A store that somebody else made or something damaged, asked for its whole report in every
+ * format. */
 #include "fuzz_file.h"
 
+#include <jansson.h>
+#include <math.h>
+
 #include "query/audit.h"
+#include "render/report.h"
 
 static void check_texts(const struct audit *a)
 {
@@ -15,6 +20,41 @@ static void check_texts(const struct audit *a)
 		CHECK(a->processes[i].host < a->n_hosts);
 		CHECK(a->processes[i].card < a->n_cards);
 	}
+}
+
+/* Nothing but line ends may be left that a terminal would obey. */
+static void check_output(struct str *out)
+{
+	CHECK(!out->failed && strlen(str_text(out)) == out->len);
+	for (char *c = out->data; c && *c; c++)
+		if (*c == '\n' || *c == '\r')
+			*c = ' ';
+	check_safe(str_text(out));
+	str_clear(out);
+}
+
+static void check_reports(const struct audit *a)
+{
+	struct report_style style = { .text = { .columns = 80, .utc = true },
+		.bar_cells = 60,
+		.top = 10,
+		.cost = 2.5,
+		.currency = "EUR" };
+	struct str out = { 0 };
+	for (int by = REPORT_BY_USER; by <= REPORT_BY_CARD; by++) {
+		style.by = (enum report_by)by;
+		style.text.ascii = by != REPORT_BY_USER;
+		report_text(&out, a, &style);
+		check_output(&out);
+		report_csv(&out, a, &style);
+		check_output(&out);
+		report_json(&out, a, &style);
+		json_t *parsed = json_loads(str_text(&out), 0, NULL);
+		CHECK(parsed);
+		json_decref(parsed);
+		check_output(&out);
+	}
+	str_finish(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -34,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = { 0 };
 	if (audit_run(&a, &q, &e) == 0) {
 		check_texts(&a);
+		check_reports(&a);
 	} else {
 		CHECK(e.text[0]);
 		check_safe(e.text);
