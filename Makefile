@@ -6,6 +6,7 @@
 #   make setup    install the Debian packages that building and testing need
 #   make install  PREFIX=/usr/local DESTDIR=
 #   make format   let clang-format decide
+#   make bench    measure speed and size against the goals; some minutes
 #   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS (needs clang)
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -15,7 +16,7 @@ quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all setup run test install format fuzz clean
+.PHONY: all setup run test bench install format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -39,6 +40,12 @@ run:
 test:
 	@tools/setup test
 	@tools/test
+
+BENCH_TOOLS = $(addprefix bench/bench_,drive measure scan year)
+
+bench: all
+	@$(call quietly,ninja -C build $(BENCH_TOOLS))
+	@bench/run $(BENCH_OPTIONS)
 
 install: all
 	@meson configure build -Dprefix="$(PREFIX)"

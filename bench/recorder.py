@@ -1,0 +1,77 @@
+"""The recorder under load, for the bench: 16 cards and 128 holders on the tests' driver library, in
+virtual time, so that a week takes a minute."""
+import os
+import pathlib
+import struct
+import subprocess
+import time
+
+START = 1793577600  # Mon 2026-11-02 00:00:00 UTC, as in the scenario
+PIDS = [30000 + 7 * i for i in range(128)]
+STAT = "{pid} (python3) S 1 {pid} {pid} 0 -1 4194304 1 0 0 0 9 9 0 0 20 0 9 0 {start} 9 9 0" + " 0" * 27 + "\n"
+
+
+def make_root(path):
+    """A /proc with the scenario's processes, so that owners are resolved as on a real host."""
+    boot = path / "proc/sys/kernel/random/boot_id"
+    boot.parent.mkdir(parents=True)
+    boot.write_text("4f1c2d3e-0000-4000-8000-000000000001\n")
+    (path / "proc/stat").write_text(f"cpu 1 2 3\nbtime {START - 3600}\n")
+    (path / "etc").mkdir()
+    (path / "etc/passwd").write_text("".join(f"user{i:02}:x:{2000 + i}:100::/home:/bin/sh\n" for i in range(24)))
+    for number, pid in enumerate(PIDS):
+        place = path / "proc" / str(pid)
+        place.mkdir()
+        (place / "stat").write_text(STAT.format(pid=pid, start=1000 + number))
+        (place / "status").write_text(f"Name:\tpython3\nPid:\t{pid}\nUid:\t{2000 + number % 24}\t0\t0\t0\n")
+        (place / "loginuid").write_text(str(2000 + number % 24))
+        (place / "cmdline").write_bytes(b"python3\0job.py\0")
+        (place / "cgroup").write_text("0::/user.slice\n")
+    return path
+
+
+class Recording:
+    """One run of the recorder: what it cost, and how memory and writing went on in virtual time."""
+
+    def __init__(self, gua, library, scenario, folder, ticks, interval=30):
+        folder.mkdir()
+        clock, cost = folder / "clock", folder / "cost"
+        clock.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", 3600 * 10**6, (START - 3600) * 10**6, 0))
+        env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", "FAKENVML_SCENARIO": str(scenario),
+               "FAKENVML_CLOCK": str(clock), "FAKENVML_COST": str(cost)}
+        root = make_root(folder / "root")
+        command = [gua, "daemon", "--foreground", "--db", folder / "gua.db", "--nvml", library, "--clock", clock,
+                   "--root", root, "--interval", f"{interval}s", "--ticks", ticks]
+        with open(folder / "log", "wb") as log:
+            self.child = subprocess.Popen([str(word) for word in command], env=env, stdin=subprocess.DEVNULL,
+                                          stdout=log, stderr=log)
+        self.clock = clock
+        self.points = []  # (virtual seconds, resident KiB, bytes written)
+        status, usage = self.watch()
+        if status:
+            raise RuntimeError(f"the recorder failed: {(folder / 'log').read_text()[-500:]}")
+        calls = dict(zip(*[iter(cost.read_text().split())] * 2))
+        self.driver_cpu = int(calls["cpu_us"]) / 1e6
+        self.cpu = usage.ru_utime + usage.ru_stime - self.driver_cpu
+        self.ticks, self.drains = ticks, ticks * interval // 5
+
+    def watch(self):
+        """Looks ten times a second until it ends."""
+        while True:
+            pid, status, usage = os.wait4(self.child.pid, os.WNOHANG)
+            if pid:
+                self.child.returncode = status
+                return status, usage
+            self.look()
+            time.sleep(0.1)
+
+    def look(self):
+        proc = pathlib.Path("/proc") / str(self.child.pid)
+        try:
+            pages = int((proc / "statm").read_text().split()[1])
+            written = dict(line.split(": ") for line in (proc / "io").read_text().splitlines())["wchar"]
+            boot_us = struct.unpack("=8sqqq", self.clock.read_bytes())[1]
+        except (OSError, KeyError, ValueError, IndexError):
+            return  # it has just ended
+        if pages:
+            self.points.append((boot_us / 1e6 - 3600, pages * os.sysconf("SC_PAGESIZE") // 1024, int(written)))
