@@ -300,6 +300,14 @@ def test_a_card_that_vanishes(child):
     assert results == [[2, 15], [1, "GPU-1"], [2]]
 
 
+def test_a_card_that_is_woken_is_in_the_log(child, tmp_path):
+    child(HEAD + "at 10s asleep card 0\n", """
+        L.nvmlInit_v2(); zero, one = handle(0), handle(1); go(11)
+        number(L.nvmlDeviceGetPowerUsage, one); number(L.nvmlDeviceGetPowerUsage, zero); handle(0)
+        """)
+    assert [(seconds, card) for seconds, name, card, _ in calls(tmp_path / "log") if name == "woken"] == [(11, 0)] * 2
+
+
 @pytest.mark.parametrize("code, says", [
     ("L.nvmlDeviceGetPowerUsage(None, None)", "nvmlDeviceGetPowerUsage was called with a NULL handle"),
     ("L.nvmlDeviceGetPowerUsage(ctypes.c_void_p(4096), None)", "a handle that was never given"),
@@ -356,6 +364,19 @@ def test_a_hanging_call_in_real_time_returns_when_it_is_let_go(child, tmp_path):
         out(ends)
         """, real=True, FAKENVML_RELEASE=tmp_path / "release")
     assert results == [[60000, True], [60000, []], [[14]]]
+
+
+def test_a_program_can_end_while_a_call_hangs(child, tmp_path):
+    run = child(HEAD + "at 0s hang nvmlDeviceGetBrand\n", """
+        import threading, time
+        L.nvmlInit_v2(); card = handle(0)
+        threading.Thread(target=number, args=(L.nvmlDeviceGetBrand, card), daemon=True).start()
+        while "Brand" not in open(os.environ["FAKENVML_LOG"]).read():
+            time.sleep(0.01)
+        number(L.nvmlDeviceGetPowerUsage, card)
+        """, check=False, FAKENVML_COST=tmp_path / "cost")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert re.fullmatch(r"calls 4 cpu_us \d+\n", (tmp_path / "cost").read_text())
 
 
 def test_xid_events(child):

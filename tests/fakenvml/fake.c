@@ -21,12 +21,14 @@ struct handle {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct fake fake;
 static bool loaded;
+static int inside; /* threads between fake_enter() and fake_leave() */
 static int log_fd = -1;
 static struct handle handles[HANDLES_MAX];
 static size_t n_handles, first_valid;
 static unsigned lives[SCENARIO_UNITS_MAX];
 static bool told_lost[SCENARIO_UNITS_MAX];
-static int64_t calls, cpu_ns, entered_ns; /* for FAKENVML_COST */
+static int64_t calls, cpu_ns; /* for FAKENVML_COST */
+static _Thread_local int64_t entered_ns;
 static const char *cost_path;
 
 struct fake *fake_state(void)
@@ -84,19 +86,30 @@ static void load(void)
 	loaded = true;
 }
 
-/* dlclose() gives everything back, so that a program can be checked for leaks. */
-__attribute__((destructor)) static void unload(void)
+static void write_cost(void)
 {
-	play_close(fake.play);
-	scenario_free(fake.scenario);
-	clock_finish(&fake.clock);
-	if (log_fd >= 0)
-		close(log_fd);
 	FILE *cost = cost_path ? fopen(cost_path, "w") : NULL;
 	if (!cost)
 		return;
 	fprintf(cost, "calls %lld cpu_us %lld\n", (long long)calls, (long long)(cpu_ns / 1000));
 	fclose(cost);
+}
+
+/* dlclose() gives everything back, so that a program can be checked for leaks; but not under
+ * the feet of a thread that hangs in a call while the program ends. */
+__attribute__((destructor)) static void unload(void)
+{
+	pthread_mutex_lock(&mutex);
+	write_cost();
+	bool busy = inside > 0;
+	pthread_mutex_unlock(&mutex);
+	if (busy)
+		return;
+	play_close(fake.play);
+	scenario_free(fake.scenario);
+	clock_finish(&fake.clock);
+	if (log_fd >= 0)
+		close(log_fd);
 }
 
 static int64_t thread_ns(void)
@@ -119,6 +132,7 @@ static void follow(void)
 	}
 }
 
+/* One line a call: scenario seconds, name, card or -1, arguments. */
 static void log_call(const char *call, int unit, const char *format, va_list args)
 {
 	char line[512];
@@ -129,6 +143,15 @@ static void log_call(const char *call, int unit, const char *format, va_list arg
 	line[n++] = '\n';
 	if (write(log_fd, line, (size_t)n) != n)
 		fake_abort("cannot write the log");
+}
+
+static void log_line(const char *call, int unit, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	if (log_fd >= 0)
+		log_call(call, unit, format, args);
+	va_end(args);
 }
 
 /* The call's handle, or the end of the program. */
@@ -200,6 +223,7 @@ int fake_enter(enum door door, const char *call, const void *device, size_t *uni
 	if (!loaded)
 		load();
 	calls++;
+	inside++;
 	entered_ns = cost_path ? thread_ns() : 0;
 	follow();
 	check_missing(call);
@@ -221,6 +245,7 @@ int fake_leave(int code)
 {
 	if (cost_path)
 		cpu_ns += thread_ns() - entered_ns;
+	inside--;
 	pthread_mutex_unlock(&mutex);
 	return code;
 }
@@ -228,7 +253,10 @@ int fake_leave(int code)
 int fake_lost(size_t unit)
 {
 	int code = 0;
-	if (play_status(fake.play, unit, &code) != CARD_STATUS_LOST)
+	enum card_status status = play_status(fake.play, unit, &code);
+	if (status == CARD_STATUS_ASLEEP)
+		log_line("woken", (int)unit, "%s", "");
+	if (status != CARD_STATUS_LOST)
 		return 0;
 	told_lost[unit] = true;
 	return code;
