@@ -231,7 +231,7 @@ int fake_enter(enum door door, const char *call, const void *device, size_t *uni
 	int card = door == DOOR_DEVICE ? (int)checked : -1;
 	va_list args;
 	va_start(args, log_format);
-	if (log_fd >= 0)
+	if (log_fd >= 0 && log_format)
 		log_call(call, card, log_format, args);
 	va_end(args);
 	play_slow_and_hang(call, card);

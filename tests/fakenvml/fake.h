@@ -29,7 +29,7 @@ enum door {
 
 /* Comes in: loads the scenario at first, goes to now, logs the call, plays slow and hang, ends
  * the program on a bad handle, and returns the code that the scenario has for the call. On 0
- * the state is locked and *unit is the handle's card. */
+ * the state is locked and *unit is the handle's card. log_format NULL: not in the log. */
 int fake_enter(enum door door, const char *call, const void *device, size_t *unit,
 	const char *log_format, ...) __attribute__((format(printf, 5, 6)));
 /* Goes out with `code`. */
