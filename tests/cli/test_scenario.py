@@ -379,7 +379,7 @@ def test_a_program_can_end_while_a_call_hangs(child, tmp_path):
     assert re.fullmatch(r"calls 4 cpu_us \d+\n", (tmp_path / "cost").read_text())
 
 
-def test_xid_events(child):
+def test_xid_events(child, tmp_path):
     results = child(HEAD + "at 5s xid 13 card 0\nat 10s xid 79 card 1\n", """
         L.nvmlInit_v2(); one = handle(1)
         events, data, types = ctypes.c_void_p(), ctypes.create_string_buffer(32), ctypes.c_ulonglong()
@@ -393,6 +393,7 @@ def test_xid_events(child):
         out(L.nvmlEventSetWait_v2(events, data, 10), L.nvmlEventSetFree(events))
         """)
     assert results == [[3, 0], [10], [0, True, 8, 79], [10, 0]]
+    assert [name for _, name, _, _ in calls(tmp_path / "log")].count("nvmlEventSetWait_v2") == 3
 
 
 def test_clock_steps_and_suspends(child):

@@ -74,8 +74,9 @@ EXPORT int nvmlEventSetWait_v2(
 	struct event_set *set, struct abi_event *data, unsigned timeout_ms)
 {
 	for (unsigned waited_ms = 0;; waited_ms += 5) {
-		int code =
-			fake_enter(DOOR_SYSTEM, __func__, NULL, NULL, "timeout=%u", timeout_ms);
+		/* One line in the log, however often it looks. */
+		const char *format = waited_ms ? NULL : "timeout=%u";
+		int code = fake_enter(DOOR_SYSTEM, __func__, NULL, NULL, format, timeout_ms);
 		if (code)
 			return code;
 		bool found = next_event(set, data);
