@@ -118,12 +118,12 @@ int worker_new(struct worker **w, const struct source_options *options, int64_t 
 }
 
 /* Waits, with the lock held, until the job is done; false: the deadline has passed. */
-static bool wait_done(struct worker *w)
+static bool wait_done(struct worker *w, int64_t wait_ms)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += w->deadline_ms / 1000;
-	until.tv_nsec += w->deadline_ms % 1000 * 1000000;
+	until.tv_sec += wait_ms / 1000;
+	until.tv_nsec += wait_ms % 1000 * 1000000;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
@@ -134,26 +134,44 @@ static bool wait_done(struct worker *w)
 	return !w->busy;
 }
 
-int worker_run(struct worker *w, enum worker_job job, struct err *e)
+bool worker_begin(struct worker *w, enum worker_job job)
 {
-	int result = 0;
 	pthread_mutex_lock(&w->lock);
-	if (!w->busy) {
+	bool idle = !w->busy;
+	if (idle) {
 		w->job = job;
 		w->busy = true;
 		pthread_cond_broadcast(&w->changed);
-		if (wait_done(w)) {
-			result = w->result;
-			if (result && e)
-				*e = w->error;
-			pthread_mutex_unlock(&w->lock);
-			return result;
-		}
 	}
-	result = err_set(e, ERR_BUSY, "the driver does not answer (it hangs since %s)",
-		job_names[w->job]);
+	pthread_mutex_unlock(&w->lock);
+	return idle;
+}
+
+int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
+{
+	pthread_mutex_lock(&w->lock);
+	int result = 0;
+	if (wait_done(w, wait_ms)) {
+		result = w->result;
+		if (result && e)
+			*e = w->error;
+	} else {
+		result = err_set(e, ERR_BUSY, "the driver does not answer (it hangs since %s)",
+			job_names[w->job]);
+	}
 	pthread_mutex_unlock(&w->lock);
 	return result;
+}
+
+int worker_run(struct worker *w, enum worker_job job, struct err *e)
+{
+	/* A job that is under way still hangs: nothing is gained by waiting for it again. */
+	bool begun = worker_begin(w, job);
+	int result = worker_result(w, begun ? w->deadline_ms : 0, e);
+	if (begun || result == ERR_BUSY)
+		return result;
+	/* It has just come back: its answer was to an earlier job. */
+	return worker_begin(w, job) ? worker_result(w, w->deadline_ms, e) : ERR_BUSY;
 }
 
 struct source *worker_source(struct worker *w)

@@ -4,6 +4,7 @@
 #ifndef GUA_SAMPLE_WORKER_H
 #define GUA_SAMPLE_WORKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -22,6 +23,12 @@ void worker_free(struct worker *w);
 /* Runs one job and waits for it. ERR_BUSY: the driver has not answered within the deadline, or
  * has still not answered to an earlier job; otherwise what the source returned. */
 int worker_run(struct worker *w, enum worker_job job, struct err *e);
+
+/* The same in two steps, for an owner that has other things to do meanwhile. False: an earlier
+ * job is still under way. */
+bool worker_begin(struct worker *w, enum worker_job job);
+/* What the job that was begun returned, after at most `wait_ms`; ERR_BUSY: it goes on. */
+int worker_result(struct worker *w, int64_t wait_ms, struct err *e);
 
 /* The opened source, or NULL: not open, or a job is under way. */
 struct source *worker_source(struct worker *w);

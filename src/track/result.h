@@ -11,6 +11,9 @@
 #include "model/process.h"
 #include "model/reading.h"
 
+/* Rows of the process table; what more there is, is summed. */
+enum { TRACK_PROCESSES_MAX = 512 };
+
 /* Whose use: the first process, everything below it, both together. */
 enum track_group { TRACK_MAIN, TRACK_DESCENDANTS, TRACK_COMBINED, TRACK_GROUPS };
 
@@ -94,6 +97,8 @@ struct track_result {
 	size_t n_cards;
 	struct track_process *processes;
 	size_t n_processes;
+	struct track_process others; /* sums of those that have no row: CPU time alone */
+	int64_t n_others;
 
 	char warnings[8][200]; /* each said once */
 	size_t n_warnings;
@@ -103,6 +108,8 @@ struct track_result {
 struct track_sample {
 	int64_t wall_us;
 	double elapsed_s;
+	bool early; /* one of the few looks within the first interval, for short commands: no
+		       row of a tracking file */
 	int64_t ram_bytes[TRACK_GROUPS], system_ram_bytes;	   /* total (PSS) */
 	int64_t gpu_ram_bytes[TRACK_GROUPS], system_gpu_ram_bytes; /* -1 unknown */
 	double gpu_sum_pct; /* chosen cards; NAN unknown */

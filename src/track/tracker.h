@@ -24,12 +24,15 @@ struct tracker_options {
 	const char *const *gpu_uuids; /* cards that count in utilisation; NULL: all */
 	size_t n_gpu_uuids;
 	struct source_options
-		source;	       /* where GPU numbers come from; name NULL: no GPU at all */
-	struct rules rules;    /* of active and idle-held */
-	const char *root;      /* where /proc is: "" for the real one */
+		source;	    /* where GPU numbers come from; name NULL: no GPU at all */
+	struct rules rules; /* of active and idle-held */
+	int64_t started_us; /* boot time at which the owner started it; 0: it runs already, and
+			       tracking begins now */
+	const char *root;   /* where /proc is: "" for the real one */
 	const pid_t *excluded; /* the tracker's own helpers: never part of the tree */
 	size_t n_excluded;
-	bool subreaper; /* the owner adopts orphans and reports every wait4() */
+	int own_threads; /* threads of the first process that are the tracker's: not counted */
+	bool subreaper;	 /* the owner adopts orphans and reports every wait4() */
 };
 
 /* Starts following; takes the first sample. A driver that is absent is a note, not a failure.
@@ -41,6 +44,10 @@ void tracker_close(struct tracker *t);
 int64_t tracker_next_us(const struct tracker *t);
 /* Takes a sample; `out` may be NULL. Returns false when nothing of the tree is left. */
 bool tracker_sample(struct tracker *t, struct track_sample *out);
+/* `pid` has ended and can be waited for, but has not been (waitid() with WNOWAIT): reads its
+ * last numbers and the moment. Call it before wait4() and tracker_reaped(): without it the
+ * time of the first process and of those that it waited for cannot be told apart exactly. */
+void tracker_exiting(struct tracker *t, pid_t pid);
 /* The owner has reaped `pid` with wait4(): exact CPU, peaks, faults and switches of it and of
  * the children that it had waited for. */
 void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage);

@@ -1,0 +1,392 @@
+/* Asking the driver, and the cards together. */
+#include "track/gpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "track/gpu_private.h"
+#include "track/tracker_private.h"
+
+/* A look waits this long for an answer; a later one takes it otherwise. */
+#define PATIENCE_MS 2
+/* The end waits this long, unless the driver was silent for that long already. */
+#define LAST_PATIENCE_MS 1000
+/* The driver samples six times a second. */
+#define DRAIN_EVERY_US 150000
+/* Process lists are dear: 4 ms for a card. */
+#define LOOK_EVERY_US 950000
+/* A card that is lost is looked for again, ever more seldom. */
+#define SCAN_FIRST_US 5000000
+#define SCAN_MOST_US 60000000
+/* The context of a process on a card of which nothing was learned. */
+#define CONTEXT_DEFAULT 400000000
+/* Wall and boot clock move together; a difference above this is a step. */
+#define STEP_US 50000
+
+static int64_t boot_us(const struct gpu *g)
+{
+	return clock_now(g->o->source.clock).boot_us;
+}
+
+static int64_t wall_ms(const struct gpu *g)
+{
+	return clock_now(g->o->source.clock).wall_us / 1000;
+}
+
+static void begin(struct gpu *g, enum worker_job job)
+{
+	g->job = job;
+	g->waiting = worker_begin(g->worker, job);
+	g->begun_us = boot_us(g);
+	if (job == JOB_DRAIN)
+		g->drained_us = g->begun_us;
+	if (job == JOB_LOOK)
+		g->looked_us = g->begun_us;
+}
+
+int gpu_open(struct gpu **out, const struct tracker_options *o, struct err *e)
+{
+	struct gpu *g = calloc(1, sizeof(*g));
+	if (!g)
+		return err_set(e, ERR_WORLD, "out of memory");
+	g->o = o;
+	g->drained_us = g->looked_us = -1;
+	g->max_sum_pct = NAN;
+	g->used_bytes = g->max_used_bytes = g->context_bytes = -1;
+	for (int i = 0; i < TRACK_GROUPS; i++)
+		g->ram[i] = g->max_ram[i] = -1;
+	struct moment now = clock_now(o->source.clock);
+	g->start_ms = now.wall_us / 1000;
+	g->wall_less_us = now.wall_us - now.boot_us;
+	int rc = ledger_init(&g->ledger, e);
+	if (!rc)
+		rc = worker_new(&g->worker, &o->source, LAST_PATIENCE_MS, e);
+	if (rc) {
+		gpu_close(g);
+		return rc;
+	}
+	g->ledger.slot_seconds = INT64_MAX / 4000;
+	begin(g, JOB_OPEN);
+	*out = g;
+	return 0;
+}
+
+void gpu_close(struct gpu *g)
+{
+	if (!g)
+		return;
+	worker_free(g->worker);
+	for (size_t i = 0; i < g->n_cards; i++)
+		gpu_card_finish(&g->cards[i]);
+	free(g->cards);
+	ledger_finish(&g->ledger);
+	free(g);
+}
+
+static bool is_chosen(const struct tracker_options *o, const char *uuid)
+{
+	for (size_t i = 0; i < o->n_gpu_uuids; i++)
+		if (strcmp(o->gpu_uuids[i], uuid) == 0)
+			return true;
+	return !o->gpu_uuids;
+}
+
+/* Cards keep their order; new ones are added behind. */
+static bool take_cards(struct gpu *g, const struct source *s)
+{
+	if (s->n_cards <= g->n_cards)
+		return true;
+	struct gpu_card *cards = reallocarray(g->cards, s->n_cards, sizeof(*cards));
+	if (!cards)
+		return false;
+	g->cards = cards;
+	for (size_t i = g->n_cards; i < s->n_cards; i++) {
+		gpu_card_init(&cards[i], &s->cards[i], (uint32_t)i, g->start_ms);
+		cards[i].chosen = is_chosen(g->o, s->cards[i].id.uuid);
+	}
+	g->n_cards = s->n_cards;
+	return true;
+}
+
+/* The wall clock was set: samples before cannot be placed. */
+static void check_clock(struct gpu *g)
+{
+	struct moment now = clock_now(g->o->source.clock);
+	int64_t step_us = now.wall_us - now.boot_us - g->wall_less_us;
+	if (step_us < STEP_US && step_us > -STEP_US)
+		return;
+	g->wall_less_us += step_us;
+	g->start_ms += step_us / 1000;
+	for (size_t i = 0; i < g->n_cards; i++) {
+		account_start(&g->cards[i].account, (uint32_t)i, now.wall_us / 1000);
+		g->cards[i].drained_ms = -1;
+		for (size_t k = 0; k < g->cards[i].n_holders; k++)
+			g->cards[i].holders[k].from_ms += step_us / 1000;
+	}
+}
+
+static double sum_newest(const struct gpu *g)
+{
+	double sum = NAN;
+	for (size_t i = 0; i < g->n_cards; i++)
+		if (g->cards[i].chosen && !isnan(g->cards[i].newest_pct))
+			sum = (isnan(sum) ? 0 : sum) + g->cards[i].newest_pct;
+	return sum;
+}
+
+/* The card whose next sample is the earliest, or n_cards. */
+static size_t earliest(const struct gpu *g, const struct source *s, const size_t *at)
+{
+	size_t first = g->n_cards;
+	for (size_t i = 0; i < g->n_cards; i++) {
+		const struct card_reading *r = &s->cards[i];
+		if (r->status != CARD_STATUS_OK || at[i] >= r->n_samples)
+			continue;
+		if (first == g->n_cards ||
+			r->samples[at[i]].wall_us < s->cards[first].samples[at[first]].wall_us)
+			first = i;
+	}
+	return first;
+}
+
+/* Plays the samples of all cards in the order of time: what they had together at most. */
+static void play_samples(struct gpu *g, const struct source *s)
+{
+	enum { MOST_CARDS = 256 };
+	size_t at[MOST_CARDS] = { 0 };
+	if (g->n_cards > MOST_CARDS)
+		return;
+	for (size_t i = earliest(g, s, at); i < g->n_cards; i = earliest(g, s, at)) {
+		struct gpu_card *c = &g->cards[i];
+		const struct util_sample *sample = &s->cards[i].samples[at[i]++];
+		c->newest_pct = sample->util_pct;
+		if (sample->wall_us / 1000 < g->start_ms)
+			continue;
+		if (!(sample->util_pct <= c->shown.max_util_pct))
+			c->shown.max_util_pct = sample->util_pct;
+		double sum = sum_newest(g);
+		if (c->chosen && !(sum <= g->max_sum_pct))
+			g->max_sum_pct = sum;
+	}
+}
+
+static void take_drain(struct gpu *g, const struct tree *t, const struct source *s)
+{
+	check_clock(g);
+	for (size_t i = 0; i < g->n_cards; i++)
+		gpu_card_drain(
+			&g->cards[i], &s->cards[i], t, &g->o->rules, &g->ledger, wall_ms(g));
+	play_samples(g, s);
+}
+
+static int64_t floor_of(const struct gpu *g, size_t card)
+{
+	int64_t floor = -1;
+	for (size_t i = 0; i < g->n_cards; i++) {
+		const struct gpu_card *c = &g->cards[i];
+		bool same = strcmp(c->shown.id.name, g->cards[card].shown.id.name) == 0;
+		if (same && c->floor_bytes >= 0 && (floor < 0 || c->floor_bytes < floor))
+			floor = c->floor_bytes;
+	}
+	return floor < 0 ? CONTEXT_DEFAULT : floor;
+}
+
+/* The groups' memory, from their members'. */
+static void sum_ram(struct gpu *g, struct tree *t)
+{
+	int64_t ram[TRACK_GROUPS] = { 0 };
+	for (size_t i = 0; i < t->n; i++) {
+		struct member *m = &t->members[i];
+		int group = i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS;
+		g->ram_unknown[group] |= m->gpu_bytes < 0;
+		g->ram_unknown[TRACK_COMBINED] |= m->gpu_bytes < 0;
+		ram[group] += m->gpu_bytes < 0 ? 0 : m->gpu_bytes;
+		if (m->gpu_bytes > m->shown.max_gpu_bytes)
+			m->shown.max_gpu_bytes = m->gpu_bytes;
+	}
+	ram[TRACK_COMBINED] = ram[TRACK_MAIN] + ram[TRACK_DESCENDANTS];
+	if (ram[TRACK_COMBINED] > g->max_ram[TRACK_COMBINED]) {
+		g->context_bytes = 0;
+		for (size_t i = 0; i < g->n_cards; i++)
+			g->context_bytes += gpu_card_context(&g->cards[i], floor_of(g, i));
+	}
+	for (int i = 0; i < TRACK_GROUPS; i++) {
+		g->ram[i] = ram[i];
+		if (ram[i] > g->max_ram[i])
+			g->max_ram[i] = ram[i];
+	}
+}
+
+static void sum_used(struct gpu *g)
+{
+	g->used_bytes = -1;
+	for (size_t i = 0; i < g->n_cards; i++)
+		if (g->cards[i].used_bytes >= 0 && g->cards[i].shown.id.mig_index < 0)
+			g->used_bytes = (g->used_bytes < 0 ? 0 : g->used_bytes) +
+					g->cards[i].used_bytes;
+	if (g->used_bytes > g->max_used_bytes)
+		g->max_used_bytes = g->used_bytes;
+}
+
+static void take_look(
+	struct gpu *g, struct tree *t, const struct source *s, struct track_result *r)
+{
+	check_clock(g);
+	int64_t now_ms = wall_ms(g);
+	bool any = false;
+	for (size_t i = 0; i < t->n; i++)
+		t->members[i].gpu_bytes = 0;
+	for (size_t i = 0; i < g->n_cards; i++) {
+		struct gpu_card *c = &g->cards[i];
+		/* Who was there at the first look was there when tracking began. */
+		bool before = !c->looked && g->o->started_us == 0;
+		c->shown.id = s->cards[i].id;
+		if (!gpu_card_look(c, &s->cards[i], t, &g->o->rules, &g->ledger, now_ms,
+			    before ? g->start_ms : now_ms))
+			track_warn(r, "out of memory: GPU processes are not counted");
+		any |= c->tree_bytes >= 0;
+		if (c->tree_unknown)
+			track_warn(r, "the driver does not tell how much GPU memory a process "
+				      "has");
+	}
+	if (any)
+		sum_ram(g, t);
+	sum_used(g);
+}
+
+/* Says once what is wrong with a card, and looks for it again after a while. */
+static void check_cards(struct gpu *g, struct track_result *r)
+{
+	bool wrong = false;
+	for (size_t i = 0; i < g->n_cards; i++) {
+		const struct track_card *c = &g->cards[i].shown;
+		if (c->status == CARD_STATUS_OK)
+			continue;
+		wrong |= c->status == CARD_STATUS_LOST;
+		track_warn(r, "card %d (%s) is %s: its readings end here", c->id.index,
+			c->id.uuid, card_status_names[c->status]);
+	}
+	if (!wrong) {
+		g->scan_us = g->scan_every_us = 0;
+	} else if (!g->scan_us) {
+		g->scan_every_us = g->scan_every_us ? 2 * g->scan_every_us : SCAN_FIRST_US;
+		if (g->scan_every_us > SCAN_MOST_US)
+			g->scan_every_us = SCAN_MOST_US;
+		g->scan_us = boot_us(g) + g->scan_every_us;
+	}
+}
+
+/* The driver as a whole failed after it had been open. */
+static void driver_failed(struct gpu *g, const struct err *e, struct track_result *r)
+{
+	track_warn(r, "%.180s", e->text);
+	int64_t now_ms = wall_ms(g);
+	for (size_t i = 0; i < g->n_cards; i++) {
+		g->cards[i].shown.status = CARD_STATUS_LOST;
+		g->cards[i].newest_pct = g->cards[i].tree_pct = NAN;
+		account_blind(&g->cards[i].account, now_ms, &g->ledger);
+	}
+	if (!g->scan_us) {
+		g->scan_every_us = g->scan_every_us ? 2 * g->scan_every_us : SCAN_FIRST_US;
+		if (g->scan_every_us > SCAN_MOST_US)
+			g->scan_every_us = SCAN_MOST_US;
+		g->scan_us = boot_us(g) + g->scan_every_us;
+	}
+}
+
+/* Takes the answer to the job under way; false: there is none yet. */
+static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, int64_t wait_ms)
+{
+	struct err e = { 0 };
+	if (!g->waiting)
+		return true;
+	int rc = worker_result(g->worker, wait_ms, &e);
+	if (rc == ERR_BUSY && !worker_source(g->worker)) {
+		if (boot_us(g) - g->begun_us > 10 * 1000000 && g->state == GPU_OPEN)
+			track_warn(r, "%.180s", e.text);
+		return false;
+	}
+	g->waiting = false;
+	struct source *s = worker_source(g->worker);
+	if (g->job == JOB_OPEN) {
+		g->state = rc == 0 && s ? GPU_OPEN : GPU_ABSENT;
+		text_copy(g->note, sizeof(g->note), e.text);
+	}
+	if (rc && g->state == GPU_OPEN) {
+		driver_failed(g, &e, r);
+		return true;
+	}
+	if (!s || rc)
+		return true;
+	if (!take_cards(g, s))
+		track_warn(r, "out of memory: not every card is counted");
+	if (g->job == JOB_DRAIN)
+		take_drain(g, t, s);
+	if (g->job == JOB_LOOK)
+		take_look(g, t, s, r);
+	if (g->job == JOB_DRAIN || g->job == JOB_LOOK)
+		check_cards(g, r);
+	return true;
+}
+
+/* Whether the driver as a whole is not to be asked before the next scan. */
+static bool is_down(const struct gpu *g)
+{
+	for (size_t i = 0; i < g->n_cards; i++)
+		if (g->cards[i].shown.status != CARD_STATUS_LOST)
+			return false;
+	return g->n_cards > 0;
+}
+
+void gpu_look(struct gpu *g, struct tree *t, struct track_result *r)
+{
+	if (g->state == GPU_ABSENT || !take_answer(g, t, r, 0) || g->state != GPU_OPEN)
+		return;
+	int64_t now_us = boot_us(g);
+	if (g->scan_us && now_us >= g->scan_us) {
+		g->scan_us = 0;
+		begin(g, JOB_SCAN);
+		if (!take_answer(g, t, r, PATIENCE_MS))
+			return;
+	} else if (is_down(g)) {
+		return;
+	}
+	if (g->drained_us < 0 || now_us - g->drained_us >= DRAIN_EVERY_US) {
+		begin(g, JOB_DRAIN);
+		if (!take_answer(g, t, r, PATIENCE_MS))
+			return;
+	}
+	if (g->looked_us < 0 || now_us - g->looked_us >= LOOK_EVERY_US) {
+		begin(g, JOB_LOOK);
+		take_answer(g, t, r, PATIENCE_MS);
+	}
+}
+
+void gpu_stop(struct gpu *g, struct tree *t, struct track_result *r)
+{
+	bool silent = g->waiting && boot_us(g) - g->begun_us > LAST_PATIENCE_MS * 1000;
+	if (g->state == GPU_ABSENT || !take_answer(g, t, r, silent ? 0 : LAST_PATIENCE_MS))
+		return;
+	if (g->state != GPU_OPEN || is_down(g))
+		return;
+	begin(g, JOB_DRAIN);
+	if (!take_answer(g, t, r, LAST_PATIENCE_MS))
+		return;
+	/* A command that is over before the driver was open has used no card. */
+	if (g->looked_us < 0) {
+		begin(g, JOB_LOOK);
+		take_answer(g, t, r, LAST_PATIENCE_MS);
+	}
+	for (size_t i = 0; i < g->n_cards; i++)
+		gpu_card_flush(&g->cards[i], &g->o->rules, &g->ledger, wall_ms(g));
+}
+
+void gpu_sample(const struct gpu *g, struct track_sample *out)
+{
+	for (int i = 0; i < TRACK_GROUPS; i++)
+		out->gpu_ram_bytes[i] = g->ram_unknown[i] ? -1 : g->ram[i];
+	out->system_gpu_ram_bytes = g->used_bytes;
+	out->gpu_sum_pct = sum_newest(g);
+}

@@ -1,0 +1,269 @@
+/* Readings of a card to sums of the tree, by the audit's own accounting. */
+#include "track/gpu_card.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As the recorder: a sample never accounts for more than this. */
+#define RING_HOLD_MS 2000
+#define POLLED_HOLD_MS 4000
+/* A CUDA context takes 0.3 to 0.5 GB. Less than a tenth of a GB or more than 0.6 is not one. */
+#define CONTEXT_LEAST 100000000
+#define CONTEXT_MOST 600000000
+
+void gpu_card_init(
+	struct gpu_card *c, const struct card_reading *r, uint32_t index, int64_t start_ms)
+{
+	*c = (struct gpu_card){
+		.shown = { .id = r->id,
+			.max_used_bytes = -1,
+			.max_tree_bytes = -1,
+			.max_util_pct = NAN,
+			.mean_util_pct = NAN,
+			.max_tree_pct = NAN,
+			.mean_tree_pct = NAN,
+			.energy_j = NAN,
+			.tree_energy_j = NAN },
+		.chosen = true,
+		.used_bytes = -1,
+		.tree_bytes = -1,
+		.newest_pct = NAN,
+		.tree_pct = NAN,
+		.energy_mj = NAN,
+		.drained_ms = -1,
+		.floor_bytes = -1,
+	};
+	account_start(&c->account, index, start_ms);
+}
+
+void gpu_card_finish(struct gpu_card *c)
+{
+	free(c->holders);
+	free(c->pids);
+}
+
+static bool in_tree(const struct tree *t, uint32_t pid)
+{
+	return tree_find(t, (pid_t)pid) != NO_MEMBER;
+}
+
+static double use_of(const struct card_reading *r, uint32_t pid)
+{
+	if (!r->process_util_known)
+		return NAN;
+	for (size_t i = 0; i < r->n_process_utils; i++)
+		if (r->process_utils[i].pid == pid)
+			return r->process_utils[i].sm_pct;
+	return 0;
+}
+
+/* A process that used nothing since the drain before may be a bare context. */
+static void learn_floor(struct gpu_card *c, const struct holder *h)
+{
+	bool idle = !isnan(h->sm_pct) && h->sm_pct <= 0;
+	if (idle && h->mem_bytes >= CONTEXT_LEAST && h->mem_bytes <= CONTEXT_MOST &&
+		(c->floor_bytes < 0 || h->mem_bytes < c->floor_bytes))
+		c->floor_bytes = h->mem_bytes;
+}
+
+/* The tree's part of what the card used since the drain before: by SM use, else by memory,
+ * else by heads. */
+static double tree_share(
+	const struct gpu_card *c, const struct card_reading *r, const struct tree *t)
+{
+	double use[2] = { 0, 0 }, bytes[2] = { 0, 0 }, heads[2] = { 0, 0 };
+	bool unknown = false;
+	for (size_t i = 0; r->process_util_known && i < r->n_process_utils; i++)
+		use[!in_tree(t, r->process_utils[i].pid)] += r->process_utils[i].sm_pct;
+	for (size_t i = 0; i < c->n_holders; i++) {
+		const struct holder *h = &c->holders[i];
+		unknown |= h->mem_bytes < 0;
+		bytes[h->process] += h->mem_bytes < 0 ? 0 : (double)h->mem_bytes;
+		heads[h->process]++;
+	}
+	const double *by = use[0] + use[1] > 0			 ? use
+			   : !unknown && bytes[0] + bytes[1] > 0 ? bytes
+								 : heads;
+	return by[0] + by[1] > 0 ? by[0] / (by[0] + by[1]) : 0;
+}
+
+static void take_energy(struct gpu_card *c, const struct card_reading *r, const struct tree *t)
+{
+	double grown_j = (r->energy_mj - c->energy_mj) / 1e3;
+	if (!isnan(r->energy_mj) && isnan(c->shown.energy_j))
+		c->shown.energy_j = c->shown.tree_energy_j = 0;
+	if (!isnan(grown_j) && grown_j > 0) {
+		c->shown.energy_j += grown_j;
+		c->shown.tree_energy_j += grown_j * tree_share(c, r, t);
+	}
+	if (!isnan(r->energy_mj))
+		c->energy_mj = r->energy_mj;
+}
+
+static void take_tree_use(
+	struct gpu_card *c, const struct card_reading *r, const struct tree *t, int64_t now_ms)
+{
+	double pct = r->process_util_known ? 0 : NAN;
+	for (size_t i = 0; r->process_util_known && i < r->n_process_utils; i++)
+		if (in_tree(t, r->process_utils[i].pid))
+			pct += r->process_utils[i].sm_pct;
+	pct = pct > 100 ? 100 : pct;
+	c->tree_pct = pct;
+	if (isnan(pct) || c->drained_ms < 0 || now_ms <= c->drained_ms)
+		return;
+	double seconds = (double)(now_ms - c->drained_ms) / 1e3;
+	c->tree_pct_s += pct * seconds;
+	c->tree_known_s += seconds;
+	if (!(pct <= c->shown.max_tree_pct))
+		c->shown.max_tree_pct = pct;
+}
+
+void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const struct tree *t,
+	const struct rules *rules, struct ledger *ledger, int64_t now_ms)
+{
+	c->shown.status = r->status;
+	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
+		c->newest_pct = c->tree_pct = NAN;
+		account_blind(&c->account, now_ms, ledger);
+	}
+	if (r->status != CARD_STATUS_OK) {
+		c->drained_ms = -1;
+		c->energy_mj = NAN;
+		return;
+	}
+	c->shown.observed = true;
+	take_tree_use(c, r, t, now_ms);
+	take_energy(c, r, t);
+	c->drained_ms = now_ms;
+	for (size_t i = 0; i < c->n_holders; i++) {
+		c->holders[i].sm_pct = use_of(r, c->pids[i]);
+		learn_floor(c, &c->holders[i]);
+	}
+	if (r->util_kind == UTIL_NONE)
+		return;
+	struct account_drain drain = {
+		.samples = r->samples,
+		.n_samples = r->n_samples,
+		.hold_ms = r->util_kind == UTIL_POLLED ? POLLED_HOLD_MS : RING_HOLD_MS,
+		.use_known = r->process_util_known,
+		.energy_mj = NAN, /* taken above: the account's split is by card state */
+	};
+	account_drain(&c->account, &drain, c->holders, c->n_holders, rules, ledger);
+}
+
+static bool reserve(struct gpu_card *c, size_t n)
+{
+	if (n <= c->cap)
+		return true;
+	size_t cap = n + 16;
+	struct holder *holders = reallocarray(c->holders, cap, sizeof(*holders));
+	if (holders)
+		c->holders = holders;
+	uint32_t *pids = holders ? reallocarray(c->pids, cap, sizeof(*pids)) : NULL;
+	if (!pids)
+		return false;
+	c->pids = pids;
+	c->cap = cap;
+	return true;
+}
+
+static bool is_holder(const struct card_process *p, const struct rules *rules)
+{
+	return (p->kind & (PROCESS_COMPUTE | PROCESS_MPS)) || rules->count_graphics;
+}
+
+/* Moves the holder of `pid` to place `to`, or makes it there. */
+static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t from_ms)
+{
+	for (size_t i = to; i < c->n_holders; i++) {
+		if (c->pids[i] != pid)
+			continue;
+		struct holder h = c->holders[i];
+		c->holders[i] = c->holders[to];
+		c->pids[i] = c->pids[to];
+		c->holders[to] = h;
+		c->pids[to] = pid;
+		return;
+	}
+	/* Whoever stands there moves to the end, to be found later. */
+	if (to < c->n_holders) {
+		c->holders[c->n_holders] = c->holders[to];
+		c->pids[c->n_holders] = c->pids[to];
+	}
+	c->n_holders++;
+	c->pids[to] = pid;
+	c->holders[to] = (struct holder){ .sm_pct = NAN,
+		.since_ms = from_ms,
+		.from_ms = from_ms,
+		.to_ms = INT64_MAX,
+		.last_active_ms = -1 };
+}
+
+/* A process of the tree: its memory goes to its member too. */
+static void hold_for_tree(struct gpu_card *c, struct member *m, int64_t bytes)
+{
+	c->tree_processes++;
+	if (bytes < 0) {
+		c->tree_unknown = true;
+		m->gpu_bytes = -1;
+		return;
+	}
+	c->tree_bytes += bytes;
+	if (m->gpu_bytes >= 0)
+		m->gpu_bytes += bytes;
+}
+
+bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree *t,
+	const struct rules *rules, struct ledger *ledger, int64_t now_ms, int64_t from_ms)
+{
+	gpu_card_flush(c, rules, ledger, now_ms);
+	c->shown.status = r->status;
+	bool known = r->status == CARD_STATUS_OK && r->processes_known;
+	size_t n = 0;
+	c->looked = true;
+	c->listed |= known;
+	c->used_bytes = r->status == CARD_STATUS_OK ? r->mem_used_bytes : -1;
+	if (c->used_bytes > c->shown.max_used_bytes)
+		c->shown.max_used_bytes = c->used_bytes;
+	c->tree_bytes = known ? 0 : -1;
+	c->tree_processes = 0;
+	if (known && !reserve(c, c->n_holders + r->n_processes + 1))
+		return false;
+	for (size_t i = 0; known && i < r->n_processes; i++) {
+		const struct card_process *p = &r->processes[i];
+		if (!is_holder(p, rules))
+			continue;
+		uint32_t member = tree_find(t, (pid_t)p->pid);
+		place_holder(c, n, p->pid, from_ms);
+		struct holder *h = &c->holders[n++];
+		h->kind = p->kind;
+		h->mem_bytes = p->mem_bytes;
+		h->process = h->user = member != NO_MEMBER ? HOLDER_TREE : HOLDER_STRANGER;
+		if (member != NO_MEMBER)
+			hold_for_tree(c, &t->members[member], p->mem_bytes);
+	}
+	c->n_holders = n;
+	if (c->tree_bytes > c->shown.max_tree_bytes) {
+		c->shown.max_tree_bytes = c->tree_bytes;
+		c->shown.peak_tree_processes = (size_t)c->tree_processes;
+	}
+	return true;
+}
+
+void gpu_card_flush(
+	struct gpu_card *c, const struct rules *rules, struct ledger *ledger, int64_t now_ms)
+{
+	account_flush(&c->account, now_ms, c->holders, c->n_holders, rules, ledger);
+}
+
+int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < c->n_holders; i++) {
+		const struct holder *h = &c->holders[i];
+		if (h->process == HOLDER_TREE && h->mem_bytes >= 0)
+			sum += h->mem_bytes < floor_bytes ? h->mem_bytes : floor_bytes;
+	}
+	return sum;
+}

@@ -1,0 +1,53 @@
+/* One card while the tree runs: its samples, who is on it, and whose time that is. */
+#ifndef GUA_TRACK_GPU_CARD_H
+#define GUA_TRACK_GPU_CARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "classify/account.h"
+#include "classify/ledger.h"
+#include "track/result.h"
+#include "track/tree.h"
+
+/* Whose a holder is; the numbers are those of struct holder: process and user. */
+enum { HOLDER_TREE, HOLDER_STRANGER };
+
+struct gpu_card {
+	struct track_card shown;
+	struct account account;
+	bool chosen;		/* counts in utilisation */
+	struct holder *holders; /* at the last look; .process is HOLDER_TREE or _STRANGER */
+	uint32_t *pids;		/* whose */
+	size_t n_holders, cap;
+	bool looked, listed; /* there was a look; there was one with a process list */
+	bool tree_unknown;   /* a process of the tree had memory that cannot be told */
+	int64_t used_bytes, tree_bytes; /* now; -1 unknown */
+	int64_t tree_processes;
+	double newest_pct; /* newest sample, NAN unknown */
+	double tree_pct;   /* SM use of the tree since the drain before; NAN unknown */
+	double tree_pct_s, tree_known_s; /* its sum over time, and that time */
+	double energy_mj;		 /* counter at the last drain, NAN */
+	int64_t drained_ms;		 /* wall time of the last drain, or -1 */
+	int64_t floor_bytes; /* smallest memory of a process that did nothing; -1 unknown */
+};
+
+void gpu_card_init(
+	struct gpu_card *c, const struct card_reading *r, uint32_t index, int64_t start_ms);
+void gpu_card_finish(struct gpu_card *c);
+
+/* After a drain. */
+void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const struct tree *t,
+	const struct rules *rules, struct ledger *ledger, int64_t now_ms);
+/* After a look; new holders count from `from_ms`. False: out of memory. */
+bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree *t,
+	const struct rules *rules, struct ledger *ledger, int64_t now_ms, int64_t from_ms);
+/* Brings the account up to date. */
+void gpu_card_flush(
+	struct gpu_card *c, const struct rules *rules, struct ledger *ledger, int64_t now_ms);
+
+/* Of the tree's memory on the card, how much is bare context when one takes `floor_bytes`. */
+int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes);
+
+#endif

@@ -1,0 +1,127 @@
+/* What the cards came to. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "track/gpu_private.h"
+
+/* Time by state, from the ledger's only slot. */
+struct times {
+	double observed_ms, util_pct_ms;
+	double active_ms, idle_held_ms; /* of the tree: presence */
+};
+
+static struct times times_of(const struct gpu *g, size_t card)
+{
+	struct times sum = { 0 };
+	size_t n;
+	const struct usage_sum *usage = ledger_usage_rows(&g->ledger, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (usage[i].card != card || usage[i].state == CARD_UNOBSERVED)
+			continue;
+		sum.observed_ms += (double)usage[i].ms;
+		sum.util_pct_ms += (double)usage[i].util_pct_ms;
+	}
+	const struct holding_sum *holding = ledger_holding_rows(&g->ledger, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct holding_sum *h = &holding[i];
+		if (h->card != card || h->process != HOLDER_TREE)
+			continue;
+		if (h->state == HOLDER_ACTIVE)
+			sum.active_ms += (double)h->presence_ms;
+		/* Who squats holds and does nothing, whatever others do there. */
+		if (h->state == HOLDER_IDLE_HELD || h->state == HOLDER_SQUATTING)
+			sum.idle_held_ms += (double)h->presence_ms;
+	}
+	return sum;
+}
+
+static void fill_card(const struct gpu *g, size_t i, struct track_card *out)
+{
+	const struct gpu_card *c = &g->cards[i];
+	struct times times = times_of(g, i);
+	*out = c->shown;
+	out->max_tree_bytes = c->listed && !c->tree_unknown ? c->shown.max_tree_bytes : -1;
+	if (times.observed_ms > 0)
+		out->mean_util_pct = times.util_pct_ms / times.observed_ms;
+	else
+		out->max_util_pct = NAN;
+	if (c->tree_known_s > 0)
+		out->mean_tree_pct = c->tree_pct_s / c->tree_known_s;
+	out->active_s = times.active_ms / 1e3;
+	out->idle_held_s = times.idle_held_ms / 1e3;
+}
+
+static void add_known(double *sum, double value)
+{
+	if (!isnan(value))
+		*sum = (isnan(*sum) ? 0 : *sum) + value;
+}
+
+static void add_card(
+	struct track_result *r, const struct gpu_card *c, const struct track_card *card)
+{
+	if (card->id.mem_total_bytes >= 0 && card->id.mig_index < 0)
+		r->gpu_capacity_bytes =
+			(r->gpu_capacity_bytes < 0 ? 0 : r->gpu_capacity_bytes) +
+			card->id.mem_total_bytes;
+	r->expected_gpus += c->chosen;
+	r->gpu_active_s += card->active_s;
+	r->gpu_idle_held_s += card->idle_held_s;
+	add_known(&r->energy_j, card->energy_j);
+	add_known(&r->tree_energy_j, card->tree_energy_j);
+	if (c->chosen)
+		add_known(&r->gpu_util.mean_sum_pct, card->mean_util_pct);
+}
+
+/* The groups' peaks; unknown when a card or a process did not tell. */
+static void fill_ram(const struct gpu *g, struct track_result *r)
+{
+	bool silent = false;
+	for (size_t i = 0; i < g->n_cards; i++)
+		silent |= g->cards[i].looked && !g->cards[i].listed &&
+			  g->cards[i].shown.status == CARD_STATUS_OK;
+	for (int k = 0; k < TRACK_GROUPS; k++)
+		r->gpu_ram[k] = silent || g->ram_unknown[k] ? -1 : g->max_ram[k];
+	r->gpu_context_bytes = r->gpu_ram[TRACK_COMBINED] < 0 ? -1 : g->context_bytes;
+	r->gpu_system_max_bytes = g->max_used_bytes;
+}
+
+void gpu_fill_none(struct track_result *r)
+{
+	r->gpu_known = false;
+	r->gpu_count = r->expected_gpus = 0;
+	r->gpu_capacity_bytes = r->gpu_system_max_bytes = r->gpu_context_bytes = -1;
+	for (int k = 0; k < TRACK_GROUPS; k++)
+		r->gpu_ram[k] = -1;
+	r->gpu_util = (struct track_cpu){ NAN, NAN };
+	r->gpu_active_s = r->gpu_idle_held_s = 0;
+	r->energy_j = r->tree_energy_j = NAN;
+	r->n_cards = 0;
+}
+
+void gpu_fill(struct gpu *g, struct track_result *r)
+{
+	gpu_fill_none(r);
+	if (g->state == GPU_OPENING)
+		text_copy(r->gpu_note, sizeof(r->gpu_note),
+			"the driver had not answered before the end");
+	else
+		text_copy(r->gpu_note, sizeof(r->gpu_note), g->note);
+	if (g->state != GPU_OPEN)
+		return;
+	struct track_card *cards = reallocarray(r->cards, g->n_cards + 1, sizeof(*cards));
+	if (!cards)
+		return;
+	r->cards = cards;
+	r->n_cards = g->n_cards;
+	r->gpu_known = true;
+	r->gpu_count = (int64_t)g->n_cards;
+	for (size_t i = 0; i < g->n_cards; i++) {
+		fill_card(g, i, &cards[i]);
+		add_card(r, &g->cards[i], &cards[i]);
+	}
+	r->gpu_util.max_sum_pct = isnan(r->gpu_util.mean_sum_pct) ? NAN : g->max_sum_pct;
+	fill_ram(g, r);
+}

@@ -1,0 +1,270 @@
+/* Rounds over the members' memory, and what happened between them. */
+#include "track/memory.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define BUDGET 0.006 /* of one core */
+#define CREDIT_FIRST_S 0.02
+#define CREDIT_MOST_S 0.1
+#define ROUND_EVERY_S 1.0   /* when anything at all has moved */
+#define ROUND_ALWAYS_S 10.0 /* processes outside the tree share pages with it too */
+/* A peak above what was seen by less than this is the kernel's way of counting. */
+#define NOTABLE_BYTES (512 * 1024)
+#define NOTABLE_PART 0.005
+
+void memory_init(struct memory *m)
+{
+	struct rusage own;
+	*m = (struct memory){ .round_s = -1, .status_s = -1, .credit_s = CREDIT_FIRST_S };
+	for (int g = 0; g < TRACK_GROUPS; g++)
+		m->now[g] = m->peak[g] = (struct track_ram){ -1, -1, -1, -1 };
+	if (getrusage(RUSAGE_SELF, &own) == 0)
+		m->own_rss_bytes = (int64_t)own.ru_maxrss * 1024;
+}
+
+static double cpu_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void raise_to(int64_t *peak, int64_t value)
+{
+	if (value > *peak)
+		*peak = value;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A growth that a round should see soon, given the size of the whole. */
+static bool is_notable(int64_t bytes, int64_t of_bytes)
+{
+	double part = (double)(of_bytes < 0 ? 0 : of_bytes) * NOTABLE_PART;
+	return (double)(bytes < 0 ? -bytes : bytes) > part + NOTABLE_BYTES;
+}
+
+static bool is_living(const struct member *m)
+{
+	return !m->gone && !m->zombie;
+}
+
+/* Whether somebody's memory has moved since the last round: notably, or at all. */
+static bool has_moved(const struct memory *m, const struct tree *t, bool *at_all)
+{
+	int64_t whole = m->now[TRACK_COMBINED].total_bytes;
+	bool notably = t->changed;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct member *p = &t->members[i];
+		if (!is_living(p) || p->shown.unreadable)
+			continue;
+		*at_all |= p->faults != p->faults_at_roll;
+		notably |= !p->rolled || is_notable(p->rss_bytes - p->roll.rss_bytes, whole);
+		notably |= is_notable((p->faults - p->faults_at_roll) * 4096, whole);
+	}
+	return notably;
+}
+
+static bool is_due(const struct memory *m, const struct tree *t, double now_s)
+{
+	bool at_all = false;
+	bool notably = has_moved(m, t, &at_all);
+	if (t->alive == 0)
+		return false;
+	if (m->round_s < 0)
+		return true;
+	if (m->credit_s <= 0)
+		return false;
+	double since_s = now_s - m->round_s;
+	return notably || since_s >= ROUND_ALWAYS_S || (at_all && since_s >= ROUND_EVERY_S);
+}
+
+/* Its pages were faulted in by itself: it is not a copy of its parent that has run nothing
+ * else since. (A copy has its parent's pages without a fault, and they are its parent's.) */
+static bool stands_alone(const struct tree *t, const struct member *p)
+{
+	return (double)p->peak_rss_bytes <= (double)p->faults * t->page_bytes * 1.1;
+}
+
+/* The high-water mark, switches and I/O. */
+static void read_status(struct tree *t, struct member *p)
+{
+	struct status_lines s;
+	int64_t read_bytes, written_bytes;
+	ssize_t n = tree_read_file(t, (pid_t)p->shown.id.pid, "status");
+	if (n <= 0)
+		return;
+	status_parse(t->buffer, (size_t)n, &s);
+	bool first = p->peak_rss_bytes < 0;
+	/* A mark that went down is that of another program: it has executed one. */
+	if (s.peak_rss_bytes >= 0 && s.peak_rss_bytes < p->peak_rss_bytes)
+		p->explained_rss_bytes = 0;
+	if (s.peak_rss_bytes >= 0)
+		p->peak_rss_bytes = s.peak_rss_bytes;
+	if (s.peak_rss_bytes > p->peak_before_bytes)
+		raise_to(&p->shown.max_rss_bytes, s.peak_rss_bytes);
+	if (first && p->parent != NO_MEMBER && !stands_alone(t, p))
+		p->explained_rss_bytes = t->members[p->parent].shown.max_rss_bytes;
+	p->shown.id.uid = s.uid;
+	p->own[COUNT_VOLUNTARY] = (double)(s.voluntary < 0 ? 0 : s.voluntary);
+	p->own[COUNT_INVOLUNTARY] = (double)(s.involuntary < 0 ? 0 : s.involuntary);
+	n = tree_read_file(t, (pid_t)p->shown.id.pid, "io");
+	if (n > 0 && io_parse(t->buffer, (size_t)n, &read_bytes, &written_bytes)) {
+		p->waited[COUNT_READ] = (double)read_bytes;
+		p->waited[COUNT_WRITTEN] = (double)written_bytes;
+		t->io_known = true;
+	}
+	p->faults_at_status = p->faults;
+}
+
+static void read_rollup(struct memory *m, struct tree *t, struct member *p)
+{
+	struct rollup r = { 0 };
+	p->faults_at_roll = p->faults;
+	ssize_t n = tree_read_file(t, (pid_t)p->shown.id.pid, "smaps_rollup");
+	if (n < 0 && (errno == EACCES || errno == EPERM)) {
+		p->shown.unreadable = true;
+		m->some_unreadable = true;
+		return;
+	}
+	if (n <= 0 || !rollup_parse(t->buffer, (size_t)n, &r))
+		r = (struct rollup){ 0 }; /* it has just ended */
+	p->roll = r;
+	p->rolled = true;
+	raise_to(&p->shown.max_total_bytes, r.pss_bytes);
+	raise_to(&p->shown.max_private_bytes, r.uss_bytes);
+	raise_to(&p->shown.max_rss_bytes, r.rss_bytes);
+	raise_to(&p->explained_rss_bytes, r.rss_bytes);
+	raise_to(&m->largest_rss_bytes, p->shown.max_rss_bytes);
+}
+
+static void add_ram(struct track_ram *to, const struct rollup *r)
+{
+	if (to->total_bytes < 0)
+		*to = (struct track_ram){ 0, 0, 0, 0 };
+	to->total_bytes += r->pss_bytes;
+	to->private_bytes += least(r->uss_bytes, r->pss_bytes);
+	to->swap_bytes += r->swap_bytes;
+	to->shared_bytes = to->total_bytes - to->private_bytes;
+}
+
+static void raise_peaks(struct track_ram *peak, const struct track_ram *now)
+{
+	raise_to(&peak->total_bytes, now->total_bytes);
+	raise_to(&peak->private_bytes, now->private_bytes);
+	raise_to(&peak->shared_bytes, now->shared_bytes);
+	raise_to(&peak->swap_bytes, now->swap_bytes);
+}
+
+/* Somebody had `bytes` more for a moment than at the last round: private memory, as far as
+ * anybody can tell. */
+static void raise_by(struct memory *m, enum track_group group, int64_t bytes)
+{
+	const enum track_group groups[] = { group, TRACK_COMBINED };
+	for (int i = 0; i < 2; i++) {
+		struct track_ram then = m->now[groups[i]];
+		if (then.total_bytes < 0)
+			then = (struct track_ram){ 0, 0, 0, 0 };
+		then.total_bytes += bytes;
+		then.private_bytes += bytes;
+		raise_peaks(&m->peak[groups[i]], &then);
+	}
+}
+
+/* What came and went since the last round. Of several members the largest counts: whether
+ * they had theirs at the same moment is not known, and neither whether they shared it. */
+static void add_spikes(struct memory *m, struct tree *t)
+{
+	int64_t largest[2] = { 0, 0 };
+	for (size_t i = 0; i < t->n; i++) {
+		struct member *p = &t->members[i];
+		if (!is_living(p) || !p->rolled)
+			continue;
+		int64_t above = p->peak_rss_bytes - p->explained_rss_bytes;
+		if (is_notable(above, 0) && p->peak_rss_bytes > p->roll.rss_bytes)
+			raise_to(&largest[i > 0], p->peak_rss_bytes - p->roll.rss_bytes);
+		raise_to(&p->explained_rss_bytes, p->peak_rss_bytes);
+		raise_to(&m->largest_rss_bytes, p->peak_rss_bytes);
+	}
+	if (largest[0])
+		raise_by(m, TRACK_MAIN, largest[0]);
+	if (largest[1])
+		raise_by(m, TRACK_DESCENDANTS, largest[1]);
+}
+
+static void make_round(struct memory *m, struct tree *t)
+{
+	struct track_ram now[TRACK_GROUPS];
+	for (int g = 0; g < TRACK_GROUPS; g++)
+		now[g] = (struct track_ram){ -1, -1, -1, -1 };
+	for (size_t i = 0; i < t->n; i++) {
+		struct member *p = &t->members[i];
+		if (!is_living(p) || p->shown.unreadable)
+			continue;
+		read_rollup(m, t, p);
+		if (p->shown.unreadable)
+			continue;
+		add_ram(&now[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS], &p->roll);
+		add_ram(&now[TRACK_COMBINED], &p->roll);
+	}
+	m->main_unreadable = t->n && t->members[0].shown.unreadable;
+	for (int g = 0; g < TRACK_GROUPS; g++) {
+		m->now[g] = now[g];
+		raise_peaks(&m->peak[g], &now[g]);
+	}
+	t->changed = false;
+}
+
+void memory_look(struct memory *m, struct tree *t, double now_s)
+{
+	m->credit_s += (now_s - m->accrued_s) * BUDGET;
+	m->accrued_s = now_s;
+	if (m->credit_s > CREDIT_MOST_S)
+		m->credit_s = CREDIT_MOST_S;
+	if (!is_due(m, t, now_s))
+		return;
+	double before_s = cpu_now();
+	/* Marks before rollups: a mark that is read later could be of memory that the rollup
+	 * was too early for, and would count as come and gone. */
+	bool all = m->status_s < 0 || now_s - m->status_s >= 0.9 * ROUND_EVERY_S;
+	for (size_t i = 0; i < t->n; i++) {
+		struct member *p = &t->members[i];
+		if (is_living(p) && p->faults != p->faults_at_status &&
+			(all || p->faults_at_status < 0))
+			read_status(t, p);
+	}
+	if (all)
+		m->status_s = now_s;
+	make_round(m, t);
+	add_spikes(m, t);
+	m->round_s = now_s;
+	double took_s = cpu_now() - before_s;
+	m->credit_s -= took_s;
+	m->spent_s += took_s;
+}
+
+void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_bytes)
+{
+	struct member *p = &t->members[i];
+	/* The mark is the largest of the process and of all children it waited for, and
+	 * includes the program that forked it. */
+	bool telling =
+		maxrss_bytes > m->own_rss_bytes || m->peak[TRACK_COMBINED].total_bytes < 0;
+	bool had_children = p->waited[COUNT_MINOR] > 0 || p->dead[COUNT_MINOR] > 0;
+	if (!telling || !is_notable(maxrss_bytes - m->largest_rss_bytes, 0))
+		return;
+	if (had_children) {
+		/* Whose it was is not known; it was more than anybody was seen to have. */
+		raise_by(m, TRACK_DESCENDANTS, maxrss_bytes - m->largest_rss_bytes);
+	} else {
+		raise_to(&p->shown.max_rss_bytes, maxrss_bytes);
+		raise_by(m, i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS,
+			maxrss_bytes - p->roll.rss_bytes);
+	}
+	m->largest_rss_bytes = maxrss_bytes;
+}

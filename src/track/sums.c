@@ -1,0 +1,113 @@
+/* What the members used together. A second of CPU is in one place at a time: with the process
+ * that used it while it lives or is a zombie, then with whoever waited for it, and so on up.
+ * A process that ended and whose parent never got its seconds (it ignores SIGCHLD, or was
+ * init) keeps what was last read of it. */
+#include <string.h>
+
+#include "track/tree.h"
+
+void counters_of_rusage(double counters[COUNTERS], const struct rusage *usage)
+{
+	enum { BLOCK = 512 };
+	const double values[COUNTERS] = {
+		[COUNT_USER] =
+			(double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6,
+		[COUNT_SYSTEM] =
+			(double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6,
+		[COUNT_MINOR] = (double)usage->ru_minflt,
+		[COUNT_MAJOR] = (double)usage->ru_majflt,
+		[COUNT_VOLUNTARY] = (double)usage->ru_nvcsw,
+		[COUNT_INVOLUNTARY] = (double)usage->ru_nivcsw,
+		[COUNT_READ] = (double)usage->ru_inblock * BLOCK,
+		[COUNT_WRITTEN] = (double)usage->ru_oublock * BLOCK,
+	};
+	memcpy(counters, values, sizeof(values));
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* A member's own and everything that is accounted to it. dead[] is what members below it had
+ * when they were last seen: normally it was waited for and is in waited[] too. */
+static double total(const struct member *m, enum counter c)
+{
+	if (m->reaped)
+		return larger(m->exact[c], m->own[c] + m->dead[c]);
+	return m->own[c] + larger(m->waited[c], m->dead[c]);
+}
+
+/* Without children. The exact numbers have both: what came after the last reading is divided
+ * as what was before, unless that reading was the last. */
+static double own(const struct member *m, enum counter c)
+{
+	if (!m->reaped)
+		return m->own[c];
+	double below = larger(m->waited[c], m->dead[c]);
+	double rest = larger(m->exact[c] - m->own[c] - below, 0);
+	double part = m->own[c] + below > 0 ? m->own[c] / (m->own[c] + below) : 1;
+	return m->own[c] + (m->final_read ? rest : rest * part);
+}
+
+void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS])
+{
+	for (size_t i = 0; i < t->n; i++)
+		memcpy(t->members[i].dead, t->members[i].folded, sizeof(t->members[i].dead));
+	memcpy(sums[TRACK_COMBINED], t->forgotten, sizeof(t->forgotten));
+	for (size_t i = t->n; i-- > 0;) {
+		struct member *m = &t->members[i];
+		bool absorbed = m->gone && m->parent < i;
+		double *to = absorbed ? t->members[m->parent].dead : sums[TRACK_COMBINED];
+		for (int c = 0; c < COUNTERS; c++)
+			to[c] += total(m, (enum counter)c);
+		m->shown.user_s = own(m, COUNT_USER) - m->before_user_s;
+		m->shown.system_s = own(m, COUNT_SYSTEM) - m->before_system_s;
+	}
+	for (int c = 0; c < COUNTERS; c++) {
+		double all = sums[TRACK_COMBINED][c];
+		double main = t->n ? own(&t->members[0], (enum counter)c) : 0;
+		sums[TRACK_MAIN][c] = main < all ? main : all;
+		sums[TRACK_DESCENDANTS][c] = all - sums[TRACK_MAIN][c];
+	}
+}
+
+static void add_to_others(struct tree *t, const struct member *m)
+{
+	struct track_process *o = &t->others;
+	o->user_s += own(m, COUNT_USER) - m->before_user_s;
+	o->system_s += own(m, COUNT_SYSTEM) - m->before_system_s;
+	t->n_forgotten++;
+}
+
+void tree_forget(struct tree *t, uint32_t i)
+{
+	/* What ended below it is part of it: it goes first. */
+	for (uint32_t k = (uint32_t)t->n; k-- > i + 1;)
+		if (k < t->n && t->members[k].parent == i && t->members[k].gone)
+			tree_forget(t, k);
+	struct member *m = &t->members[i];
+	double *to = m->parent < i ? t->members[m->parent].folded : t->forgotten;
+	memcpy(m->dead, m->folded, sizeof(m->dead));
+	for (int c = 0; c < COUNTERS; c++)
+		to[c] += total(m, (enum counter)c);
+	add_to_others(t, m);
+	for (size_t k = 0; k < t->n; k++) {
+		uint32_t *parent = &t->members[k].parent;
+		if (*parent != NO_MEMBER && *parent == i)
+			*parent = m->parent < i ? m->parent : NO_MEMBER;
+		else if (*parent != NO_MEMBER && *parent > i)
+			--*parent;
+	}
+	memmove(m, m + 1, (t->n - i - 1) * sizeof(*m));
+	t->n--;
+}
+
+void member_was_there(struct member *m)
+{
+	m->before_user_s = m->own[COUNT_USER];
+	m->before_system_s = m->own[COUNT_SYSTEM];
+	m->peak_before_bytes = m->peak_rss_bytes;
+	m->explained_rss_bytes = m->peak_rss_bytes;
+	m->shown.max_rss_bytes = m->rss_bytes;
+}

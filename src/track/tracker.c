@@ -1,0 +1,328 @@
+/* The tracker: when to look, and what a look finds. */
+#include "track/tracker.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "track/tracker_private.h"
+
+#define LEAST_INTERVAL_MS 10
+/* CPU over less time than this says more about the kernel's ticks than about the process. */
+#define LEAST_WINDOW_S 0.05
+/* Looks within the first interval, at 1/16, 1/8, 1/4 and 1/2 of it. */
+enum { EARLY_LOOKS = 4 };
+#define EARLY_LEAST_US 20000
+
+double tracker_now_s(const struct tracker *t)
+{
+	return (double)(clock_now(&t->clock).boot_us - t->start_us) / 1e6;
+}
+
+void track_warn(struct track_result *r, const char *format, ...)
+{
+	char text[sizeof(r->warnings[0])];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	for (size_t i = 0; i < r->n_warnings; i++)
+		if (strcmp(r->warnings[i], text) == 0)
+			return;
+	if (r->n_warnings < sizeof(r->warnings) / sizeof(r->warnings[0]))
+		memcpy(r->warnings[r->n_warnings++], text, sizeof(text));
+}
+
+static void sum_counters(struct tracker *t)
+{
+	double sums[TRACK_GROUPS][COUNTERS];
+	tree_sum(&t->tree, sums);
+	for (int g = 0; g < TRACK_GROUPS; g++)
+		for (int c = 0; c < COUNTERS; c++)
+			if (sums[g][c] - t->before[g][c] > t->sums[g][c])
+				t->sums[g][c] = sums[g][c] - t->before[g][c];
+}
+
+static struct cpu_mark mark(const struct tracker *t, double at_s)
+{
+	struct cpu_mark m = {
+		.at_s = at_s, .busy_ticks = t->host.busy_ticks, .all_ticks = t->host.all_ticks
+	};
+	for (int g = 0; g < TRACK_GROUPS; g++)
+		m.cpu_s[g] = t->sums[g][COUNT_USER] + t->sums[g][COUNT_SYSTEM];
+	return m;
+}
+
+static double clamp_pct(const struct tracker *t, double pct)
+{
+	double most = 100.0 * (double)t->host.cores;
+	return pct < 0 ? 0 : pct > most ? most : pct;
+}
+
+static double group_pct(const struct tracker *t, const struct cpu_mark *from,
+	const struct cpu_mark *to, int group)
+{
+	double cpu_s = to->cpu_s[group] - from->cpu_s[group];
+	return clamp_pct(t, 100.0 * cpu_s / (to->at_s - from->at_s));
+}
+
+static void raise_max(double *max, double value)
+{
+	if (!isnan(value) && !(value <= *max))
+		*max = value;
+}
+
+/* A window is a whole interval. The early looks and the last piece of the run are none,
+ * unless there is nothing else. */
+static void close_window(struct tracker *t, const struct cpu_mark *now, bool last)
+{
+	double long_s = now->at_s - t->window.at_s;
+	bool any = !isnan(t->max_pct[TRACK_COMBINED]);
+	double least_s = 0.5 * (double)t->o.interval_ms / 1e3;
+	if (long_s < LEAST_WINDOW_S && !(last && !any && long_s > 0))
+		return;
+	if (long_s < least_s && (any || !last))
+		return;
+	for (int g = 0; g < TRACK_GROUPS; g++)
+		raise_max(&t->max_pct[g], group_pct(t, &t->window, now, g));
+	raise_max(&t->max_system_pct,
+		host_cpu_pct(&t->host, t->window.busy_ticks, t->window.all_ticks));
+	t->window = *now;
+}
+
+static void take_cpu(struct tracker *t, double now_s, bool early)
+{
+	sum_counters(t);
+	struct cpu_mark now = mark(t, now_s);
+	if (now_s > t->sample_mark.at_s) {
+		for (int g = 0; g < TRACK_GROUPS; g++)
+			t->sample_pct[g] = group_pct(t, &t->sample_mark, &now, g);
+		double pct = host_cpu_pct(
+			&t->host, t->sample_mark.busy_ticks, t->sample_mark.all_ticks);
+		t->sample_system_pct = isnan(pct) ? t->sample_system_pct : pct;
+	}
+	t->sample_mark = now;
+	if (!early)
+		close_window(t, &now, false);
+}
+
+static void count_threads(struct tracker *t)
+{
+	int64_t n[TRACK_GROUPS] = { 0 };
+	for (size_t i = 0; i < t->tree.n; i++)
+		n[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS] += t->tree.members[i].threads;
+	if (n[TRACK_MAIN] > t->o.own_threads)
+		n[TRACK_MAIN] -= t->o.own_threads;
+	n[TRACK_COMBINED] = n[TRACK_MAIN] + n[TRACK_DESCENDANTS];
+	for (int g = 0; g < TRACK_GROUPS; g++) {
+		t->threads[g] = n[g];
+		if (n[g] > t->max_threads[g])
+			t->max_threads[g] = n[g];
+	}
+}
+
+/* Multiples of the interval from the start; one that was missed is not caught up. */
+static void schedule(struct tracker *t)
+{
+	int64_t interval_us = t->o.interval_ms * 1000;
+	int64_t past_us = clock_now(&t->clock).boot_us - t->start_us;
+	while (t->early > 0 && interval_us >> t->early <= past_us)
+		t->early--;
+	if (t->early > 0)
+		t->next_us = t->start_us + (interval_us >> t->early);
+	else
+		t->next_us = t->start_us + (past_us / interval_us + 1) * interval_us;
+}
+
+static void look(struct tracker *t, bool early)
+{
+	double now_s = tracker_now_s(t);
+	tree_look(&t->tree, now_s);
+	memory_look(&t->memory, &t->tree, now_s);
+	count_threads(t);
+	host_look(&t->host);
+	take_cpu(t, now_s, early);
+	if (t->gpu)
+		gpu_look(t->gpu, &t->tree, &t->result);
+	if (t->memory.some_unreadable)
+		track_warn(&t->result, "the memory of a process of another user cannot be read "
+				       "and is not counted; its CPU time is");
+	if (t->tree.failed)
+		track_warn(&t->result, "out of memory: not every process is followed");
+	t->samples++;
+}
+
+static void fill_sample(struct tracker *t, struct track_sample *out, bool early)
+{
+	*out = (struct track_sample){
+		.wall_us = clock_now(&t->clock).wall_us,
+		.elapsed_s = tracker_now_s(t),
+		.early = early,
+		.system_ram_bytes = t->host.used_bytes,
+		.system_gpu_ram_bytes = -1,
+		.gpu_ram_bytes = { -1, -1, -1 },
+		.gpu_sum_pct = NAN,
+		.system_cpu_pct = t->sample_system_pct,
+		.processes = t->tree.alive,
+	};
+	for (int g = 0; g < TRACK_GROUPS; g++) {
+		int64_t bytes = t->memory.now[g].total_bytes;
+		out->ram_bytes[g] = bytes < 0 && !t->memory.some_unreadable ? 0 : bytes;
+		out->threads[g] = t->threads[g];
+		out->cpu_pct[g] = t->sample_pct[g];
+	}
+	if (t->gpu)
+		gpu_sample(t->gpu, out);
+}
+
+bool tracker_sample(struct tracker *t, struct track_sample *out)
+{
+	bool early = t->early > 0;
+	if (!t->stopped) {
+		look(t, early);
+		schedule(t);
+	}
+	if (out)
+		fill_sample(t, out, early);
+	return t->tree.alive > 0;
+}
+
+int64_t tracker_next_us(const struct tracker *t)
+{
+	return t->next_us;
+}
+
+/* The first look. What a process that runs already had before is not ours: neither its CPU
+ * time nor its peak. */
+static void begin(struct tracker *t)
+{
+	t->window.busy_ticks = t->sample_mark.busy_ticks = t->host.first_busy_ticks;
+	t->window.all_ticks = t->sample_mark.all_ticks = t->host.first_all_ticks;
+	look(t, true);
+	if (t->o.started_us == 0) {
+		memcpy(t->before, t->sums, sizeof(t->before));
+		memset(t->sums, 0, sizeof(t->sums));
+		for (size_t i = 0; i < t->tree.n; i++)
+			member_was_there(&t->tree.members[i]);
+		t->window = t->sample_mark = mark(t, tracker_now_s(t));
+		memset(t->sample_pct, 0, sizeof(t->sample_pct));
+	}
+	schedule(t);
+}
+
+static int check_options(const struct tracker_options *o, struct err *e)
+{
+	if (o->pid <= 0)
+		return err_set(e, ERR_USAGE, "%d is not the number of a process", (int)o->pid);
+	if (o->interval_ms < LEAST_INTERVAL_MS)
+		return err_set(e, ERR_USAGE, "the sampling interval is at least %d ms",
+			LEAST_INTERVAL_MS);
+	if (o->expected_cores < 0)
+		return err_set(e, ERR_USAGE, "the number of expected cores is not negative");
+	return 0;
+}
+
+static int open_parts(struct tracker *t, struct err *e)
+{
+	t->tree.owner = t->o.subreaper ? getpid() : 0;
+	t->tree.excluded = t->o.excluded;
+	t->tree.n_excluded = t->o.n_excluded;
+	t->tree.start_s = (double)t->start_us / 1e6;
+	memory_init(&t->memory);
+	int rc = tree_open(&t->tree, t->o.root, t->o.pid, t->o.started_us > 0, e);
+	if (rc)
+		return rc;
+	host_open(&t->host, t->tree.proc_fd);
+	return t->o.source.name ? gpu_open(&t->gpu, &t->o, e) : 0;
+}
+
+int tracker_open(struct tracker **out, const struct tracker_options *o, struct err *e)
+{
+	int rc = check_options(o, e);
+	if (rc)
+		return rc;
+	struct tracker *t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(e, ERR_WORLD, "out of memory");
+	t->o = *o;
+	t->o.root = o->root ? o->root : "";
+	clock_init_real(&t->clock);
+	if (!t->o.source.clock)
+		t->o.source.clock = &t->clock;
+	t->start_us = o->started_us > 0 ? o->started_us : clock_now(&t->clock).boot_us;
+	t->exit_status = -1;
+	t->last_end_s = -1;
+	t->tree.proc_fd = t->tree.loadavg_fd = -1;
+	t->host.meminfo_fd = t->host.stat_fd = -1;
+	t->max_system_pct = t->sample_system_pct = NAN;
+	for (int g = 0; g < TRACK_GROUPS; g++)
+		t->max_pct[g] = NAN;
+	rc = open_parts(t, e);
+	if (rc) {
+		tracker_close(t);
+		return rc;
+	}
+	while (t->early < EARLY_LOOKS &&
+		o->interval_ms * 1000 >> (t->early + 1) >= EARLY_LEAST_US)
+		t->early++;
+	begin(t);
+	*out = t;
+	return 0;
+}
+
+void tracker_close(struct tracker *t)
+{
+	if (!t)
+		return;
+	gpu_close(t->gpu);
+	host_close(&t->host);
+	tree_close(&t->tree);
+	free(t->result.cards);
+	free(t->result.processes);
+	free(t);
+}
+
+void tracker_exiting(struct tracker *t, pid_t pid)
+{
+	double now_s = tracker_now_s(t);
+	t->last_end_s = now_s;
+	tree_read_final(&t->tree, pid, now_s);
+}
+
+void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage)
+{
+	double now_s = tracker_now_s(t);
+	uint32_t i = tree_reaped(&t->tree, pid, usage, now_s);
+	if (i == NO_MEMBER) {
+		/* It came and went between two looks; the owner has no other children. */
+		double more[COUNTERS];
+		counters_of_rusage(more, usage);
+		for (int c = 0; c < COUNTERS; c++)
+			t->tree.forgotten[c] += more[c];
+		t->tree.seen++;
+		return;
+	}
+	if (!t->tree.members[i].final_read || t->last_end_s < 0)
+		t->last_end_s = now_s;
+	if (i == 0)
+		t->exit_status = status;
+	memory_reaped(&t->memory, &t->tree, i, (int64_t)usage->ru_maxrss * 1024);
+}
+
+void tracker_stop(struct tracker *t)
+{
+	if (t->stopped)
+		return;
+	look(t, true);
+	if (t->gpu)
+		gpu_stop(t->gpu, &t->tree, &t->result);
+	t->stopped_s =
+		t->tree.alive == 0 && t->last_end_s >= 0 ? t->last_end_s : tracker_now_s(t);
+	struct cpu_mark now = mark(t, t->stopped_s);
+	if (now.at_s > t->window.at_s)
+		close_window(t, &now, true);
+	t->stopped = true;
+}

@@ -1,0 +1,48 @@
+/* What a tracker is made of; for the files of this folder. */
+#ifndef GUA_TRACK_TRACKER_PRIVATE_H
+#define GUA_TRACK_TRACKER_PRIVATE_H
+
+#include "track/gpu.h"
+#include "track/host.h"
+#include "track/memory.h"
+#include "track/tracker.h"
+#include "track/tree.h"
+
+/* CPU of the groups and of the host at one moment: a window's beginning. */
+struct cpu_mark {
+	double at_s;
+	double cpu_s[TRACK_GROUPS];
+	int64_t busy_ticks, all_ticks;
+};
+
+struct tracker {
+	struct tracker_options o;
+	struct clock clock; /* the real one */
+	struct tree tree;
+	struct memory memory;
+	struct host host;
+	struct gpu *gpu;	   /* NULL: not asked for */
+	int64_t start_us, next_us; /* boot time */
+	int early;		   /* how many early looks are still to come */
+	double last_end_s;	   /* when the latest end of a member was seen, or -1 */
+	bool stopped;
+	double stopped_s;
+	double before[TRACK_GROUPS][COUNTERS]; /* when tracking began: not ours */
+	double sums[TRACK_GROUPS][COUNTERS];   /* since; never less than before */
+	struct cpu_mark sample_mark;	       /* at the sample before */
+	struct cpu_mark window;		       /* where the interval for maxima began */
+	double sample_pct[TRACK_GROUPS], sample_system_pct;
+	double max_pct[TRACK_GROUPS], max_system_pct; /* NAN: no interval yet */
+	int64_t max_threads[TRACK_GROUPS], threads[TRACK_GROUPS];
+	int exit_status; /* of the first process, or -1 */
+	int64_t samples;
+	struct track_result result;
+	size_t cap_processes;
+};
+
+double tracker_now_s(const struct tracker *t);
+/* Says it in the result, once. */
+void track_warn(struct track_result *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

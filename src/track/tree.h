@@ -1,0 +1,120 @@
+/* The process tree that is followed: its members, how new ones are found, and what they used.
+ *
+ * A member is a life, (pid, start time): once found it stays, whoever its parent becomes. New
+ * processes are found by their number: the kernel hands pids out in ascending order, so those
+ * that came since the last look lie between the newest pid then and now, and a thousand
+ * processes that were there before cost nothing. (PID/task/TID/children, where the kernel has
+ * it, costs a file for each thread of each member; a cgroup of its own needs a delegated
+ * cgroup v2 and root or systemd's help, and counts no page twice only within itself: both were
+ * left out.) What the owner adopts as a subreaper is found as its child. Not found is only a
+ * process whose parent was born and ended between two looks, without a subreaper. */
+#ifndef GUA_TRACK_TREE_H
+#define GUA_TRACK_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "track/procread.h"
+#include "track/result.h"
+
+#define NO_MEMBER UINT32_MAX
+/* Files of members that are kept open: each spares two calls a look. */
+enum { TREE_OPEN_FILES = 64 };
+
+/* What is counted up over a life. Seconds, bytes, times. */
+enum counter {
+	COUNT_USER,
+	COUNT_SYSTEM,
+	COUNT_MINOR,
+	COUNT_MAJOR,
+	COUNT_VOLUNTARY,
+	COUNT_INVOLUNTARY,
+	COUNT_READ,
+	COUNT_WRITTEN,
+	COUNTERS
+};
+
+struct member {
+	struct track_process shown; /* its row of the result; peaks are -1 until known */
+	uint32_t parent; /* index of the member that will wait for it, or NO_MEMBER */
+	int stat_fd;	 /* or -1 */
+	bool zombie;	 /* has ended, and nobody has waited for it yet */
+	bool gone;	 /* is not in /proc any more */
+	bool reaped;	 /* exact[] is set */
+	bool final_read; /* was read as a zombie: own[] and waited[] are its last */
+	int looks_gone;	 /* how many looks ago it went */
+
+	double before_user_s, before_system_s; /* what it had used when tracking began */
+	double own[COUNTERS];		       /* last reading, without children */
+	double waited[COUNTERS]; /* of children that it waited for; I/O: its own too */
+	double exact[COUNTERS];	 /* of wait4(2): its own and waited together */
+	double dead[COUNTERS]; /* of members below it that ended, as last read; by tree_sum() */
+	double folded[COUNTERS]; /* the part of dead[] whose members were forgotten */
+
+	int64_t threads, rss_bytes; /* now */
+	/* For memory.c. */
+	bool rolled;			  /* roll is set */
+	struct rollup roll;		  /* last reading */
+	int64_t peak_rss_bytes;		  /* VmHWM as last read, or -1 */
+	int64_t peak_before_bytes;	  /* of it, what was there before the tracking */
+	int64_t explained_rss_bytes;	  /* of the peak, what was seen in a rollup */
+	int64_t faults, faults_at_status; /* pages faulted in; when status was last read */
+	int64_t faults_at_roll;
+	int64_t gpu_bytes; /* now, over all cards; -1 unknown; for gpu.c */
+};
+
+struct tree {
+	int proc_fd, loadavg_fd;
+	pid_t owner; /* whose children are members too (subreaper), or 0 */
+	bool real;   /* /proc is this host's: CPU clocks of processes may be asked */
+	double tick_s, page_bytes;
+	double start_s;	       /* boot time at which tracking began */
+	const pid_t *excluded; /* never members */
+	size_t n_excluded;
+	struct member *members; /* parents before children; the first process is members[0] */
+	size_t n, cap;
+	uint32_t *by_pid;		   /* hash: place plus one; 2 * cap of them */
+	size_t n_open;			   /* files kept open */
+	int64_t newest_pid, newest_before; /* at the last look and at the one before */
+	int64_t seen, alive, peak_alive;
+	bool changed;		    /* somebody came or went since memory.c cleared it */
+	bool io_known;		    /* some member's I/O could be read */
+	bool failed;		    /* out of memory: somebody was not taken in */
+	double forgotten[COUNTERS]; /* of ended members without a parent that were forgotten */
+	int64_t n_forgotten;
+	struct track_process others; /* sums of all that were forgotten */
+	char buffer[4096];	     /* scratch */
+};
+
+/* Takes `pid` in as the first member and, unless `fresh`, everything that is below it now.
+ * Fresh: the owner has just started it, and everything below it has a newer pid. */
+int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct err *e);
+void tree_close(struct tree *t);
+
+/* Finds new members and reads all; times are seconds since the tracking began. */
+void tree_look(struct tree *t, double now_s);
+/* Reads one member again: it has ended and is about to be waited for. */
+void tree_read_final(struct tree *t, pid_t pid, double now_s);
+/* The owner has waited for `pid`; NO_MEMBER when it is none. */
+uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, double now_s);
+
+/* The member with this pid, the living one before those that ended, or NO_MEMBER. */
+uint32_t tree_find(const struct tree *t, pid_t pid);
+/* Reads PID/NAME into the buffer, terminated; the length, or -1 with errno. */
+ssize_t tree_read_file(struct tree *t, pid_t pid, const char *name);
+
+/* What all have used: each second once, whoever has waited for whom. */
+void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS]);
+/* Adds usage in wait4(2)'s terms. */
+void counters_of_rusage(double counters[COUNTERS], const struct rusage *usage);
+
+/* The member is older than the tracking: what it has used and its peak so far are not ours. */
+void member_was_there(struct member *m);
+/* For tree.c and sums.c: takes a member out; what it used goes to its parent. */
+void tree_forget(struct tree *t, uint32_t i);
+
+#endif
