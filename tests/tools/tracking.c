@@ -195,10 +195,9 @@ int main(int argc, char **argv)
 	struct clock clock;
 	int first = 0;
 	bool help = false;
-	setenv("POSIXLY_CORRECT", "1", 1);
-	if (options_parse(options, argc, argv, &set, &first, &help, &e) != 0 || first >= argc)
+	if (options_parse(options, true, argc, argv, &set, &first, &help, &e) != 0 ||
+		first >= argc)
 		return fail(e.code ? e.text : "no file for the result");
-	unsetenv("POSIXLY_CORRECT");
 	clock_init_real(&clock);
 	sigset_t chld, before;
 	sigemptyset(&chld);
