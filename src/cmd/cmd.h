@@ -49,7 +49,8 @@ const char *cmd_nvml_path(const char *option);
 	X(stop)                                                                                \
 	X(report)                                                                              \
 	X(import)                                                                              \
-	X(export)
+	X(export)                                                                              \
+	X(subtrack)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

@@ -89,9 +89,10 @@ static int print_report(
 		.utc = true,
 	};
 	struct audit a = { 0 };
-	int rc = audit_run(&a, &q, e);
-	if (rc)
+	if (audit_run(&a, &q, e)) {
+		audit_finish(&a);
 		return cmd_fail(self, e);
+	}
 	setlocale(LC_CTYPE, "");
 	struct report_style style = {
 		.text = { .columns = 80,

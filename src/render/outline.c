@@ -126,7 +126,7 @@ void outline_print_json(struct json *j, const struct outline *o)
 		if (item->kind == OUTLINE_OPEN)
 			json_open(j, key, '{');
 		else if (item->kind == OUTLINE_CLOSE)
-			json_close(j, '{');
+			json_close(j, '}');
 		else if (item->kind == OUTLINE_TEXT)
 			json_text(j, key, item->text);
 		else

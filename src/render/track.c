@@ -187,7 +187,7 @@ static void print_json(struct str *out, const struct outline *o, const struct tr
 	track_cards_json(&j, r);
 	if (style->processes)
 		track_processes_json(&j, r);
-	json_close(&j, '{');
+	json_close(&j, '}');
 	str_add(out, "\n");
 }
 

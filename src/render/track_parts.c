@@ -228,7 +228,7 @@ static void print_json(struct json *j, const char *key, struct table *t)
 	json_open(j, key, '[');
 	for (size_t i = 0; i < t->n_rows; i++)
 		json_row(j, t->columns, t->n_columns, table_cell(t, i, 0));
-	json_close(j, '[');
+	json_close(j, ']');
 	j->out->failed |= t->failed;
 	table_finish(t);
 }

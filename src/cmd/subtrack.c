@@ -1,0 +1,266 @@
+/* gua sub-track: what named blocks of code used, from the samples of a tracking file. */
+#include "cmd/subtrack.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "query/subtrack.h"
+#include "query/subtrack_compare.h"
+#include "render/subtrack.h"
+
+enum { MAX_SESSIONS = 64 };
+
+struct values {
+	const char *tracking_file, *sub_file, *output, *format, *config, *statistic;
+	struct text_list paths, maps;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 0, "tf", "FILE", "analyze: the tracking file", AT(tracking_file) },
+	{ OPTION_TEXT, 0, "stf", "FILE",
+		"analyze: the sub-tracking file; combine: what is made", AT(sub_file) },
+	{ OPTION_LIST, 'p', "path", "PATH",
+		"combine: a sub-tracking file, or one folder of them", AT(paths) },
+	{ OPTION_LIST, 'm', "map", "NAME=FILE",
+		"compare: a result of analyze -f json, and its name", AT(maps) },
+	{ OPTION_TEXT, 0, "cconfig", "FILE", "compare: JSON with file_path_map and statistic",
+		AT(config) },
+	{ OPTION_CHOICE, 0, "stat", "STATISTIC", "compare: min, max, mean (default) or std",
+		.choices = "min|max|mean|std", AT(statistic) },
+	{ OPTION_TEXT, 'o', "output", "FILE",
+		"where the result goes (default: standard output)", AT(output) },
+	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default) or json",
+		.choices = "text|json|pickle", AT(format) },
+	{ 0 },
+};
+
+static bool wants_json(const struct values *v)
+{
+	return v->format && strcmp(v->format, "json") == 0;
+}
+
+/* To the file that was asked for, or to standard output. */
+static int put(const struct command *self, const struct values *v, struct str *out)
+{
+	struct err e = { 0 };
+	if (!v->output)
+		return cmd_print(self, out);
+	FILE *f = fopen(v->output, "we");
+	bool ok = f && !out->failed && fwrite(str_text(out), 1, out->len, f) == out->len;
+	if (f && fclose(f) != 0)
+		ok = false;
+	if (!ok)
+		err_set(&e, ERR_WORLD, "cannot write %s: %s", v->output, strerror(errno));
+	str_finish(out);
+	return ok ? 0 : cmd_fail(self, &e);
+}
+
+static int analyze(const struct command *self, const struct values *v, struct err *e)
+{
+	struct subtrack s;
+	struct str out = { 0 };
+	if (!v->tracking_file || !v->sub_file)
+		return err_set(e, ERR_USAGE, "analyze needs --tf and --stf");
+	int rc = subtrack_analyze(&s, v->tracking_file, v->sub_file, e);
+	if (rc)
+		return rc;
+	if (wants_json(v))
+		subtrack_json(&out, &s);
+	else
+		subtrack_text(&out, &s);
+	subtrack_finish(&s);
+	return put(self, v, &out);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int not_hidden(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+/* All files of a folder, by name; the caller frees the texts and the list. */
+static int list_folder(const char *folder, char ***paths, size_t *n, struct err *e)
+{
+	struct dirent **names = NULL;
+	int found = scandir(folder, &names, not_hidden, NULL);
+	if (found < 0)
+		return err_set(
+			e, ERR_WORLD, "cannot read the folder %s: %s", folder, strerror(errno));
+	*paths = calloc((size_t)found + 1, sizeof(**paths));
+	for (int i = 0; i < found; i++) {
+		char path[PATH_MAX];
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+		if (*paths)
+			(*paths)[(*n)++] = strdup(path);
+		free(names[i]);
+	}
+	free(names);
+	if (!*paths)
+		return err_set(e, ERR_WORLD, "out of memory");
+	qsort(*paths, *n, sizeof(**paths), by_text);
+	return 0;
+}
+
+static int combine(const struct values *v, struct err *e)
+{
+	if (!v->sub_file || !v->paths.n)
+		return err_set(e, ERR_USAGE, "combine needs --stf and -p");
+	if (v->paths.n > 1)
+		return subtrack_combine(v->sub_file, v->paths.items, v->paths.n, e);
+	char **paths = NULL;
+	size_t n = 0;
+	int rc = list_folder(v->paths.items[0], &paths, &n, e);
+	if (!rc)
+		rc = subtrack_combine(v->sub_file, (const char *const *)paths, n, e);
+	for (size_t i = 0; i < n; i++)
+		free(paths[i]);
+	free(paths);
+	return rc;
+}
+
+/* The sessions of the configuration, then those of the command line, which win. Texts stay
+ * where they are: in `config` and in `names`. */
+static int find_sessions(const struct values *v, const json_t *config, char **names,
+	struct subtrack_session *sessions, size_t *n, struct err *e)
+{
+	const char *name;
+	json_t *path;
+	json_object_foreach(json_object_get(config, "file_path_map"), name, path)
+	{
+		if (!json_is_string(path) || *n == MAX_SESSIONS)
+			return err_set(e, ERR_USAGE,
+				"%s: file_path_map must name up to %d files", v->config,
+				MAX_SESSIONS);
+		sessions[(*n)++] = (struct subtrack_session){ name, json_string_value(path) };
+	}
+	for (size_t i = 0; i < v->maps.n; i++) {
+		const char *equals = strchr(v->maps.items[i], '=');
+		if (!equals || equals == v->maps.items[i] || !equals[1])
+			return err_set(
+				e, ERR_USAGE, "-m takes NAME=FILE, not '%s'", v->maps.items[i]);
+		names[i] = strndup(v->maps.items[i], (size_t)(equals - v->maps.items[i]));
+		size_t at = 0;
+		while (at < *n && strcmp(sessions[at].name, names[i]) != 0)
+			at++;
+		if (at == MAX_SESSIONS)
+			return err_set(e, ERR_USAGE, "more than %d results", MAX_SESSIONS);
+		*n += at == *n;
+		sessions[at] = (struct subtrack_session){ names[i], equals + 1 };
+	}
+	return *n ? 0
+		  : err_set(e, ERR_USAGE, "compare needs results: -m NAME=FILE or --cconfig");
+}
+
+static void add_nested(struct str *out, const json_t *value, int depth)
+{
+	const char *key;
+	json_t *item;
+	json_object_foreach((json_t *)value, key, item)
+	{
+		char safe[2200];
+		text_escape(safe, sizeof(safe), key, strlen(key));
+		str_add_repeat(out, "\t", (size_t)depth);
+		str_addf(out, "%s:", safe);
+		if (json_is_object(item)) {
+			str_add(out, "\n");
+			add_nested(out, item, depth + 1);
+		} else if (json_is_number(item)) {
+			str_addf(out, " %.8g\n", json_number_value(item));
+		} else {
+			str_add(out, " -\n");
+		}
+	}
+}
+
+static int print_comparison(const struct command *self, const struct values *v, json_t *result)
+{
+	struct str out = { 0 };
+	if (wants_json(v)) {
+		char *text = json_dumps(result, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+		str_addf(&out, "%s\n", text ? text : "");
+		out.failed |= !text;
+		free(text);
+	} else {
+		add_nested(&out, result, 0);
+	}
+	return put(self, v, &out);
+}
+
+static int compare(const struct command *self, struct values *v, struct err *e)
+{
+	struct subtrack_session sessions[MAX_SESSIONS];
+	char *names[TEXT_LIST_MAX] = { 0 };
+	size_t n = 0;
+	struct str warnings = { 0 };
+	json_error_t problem;
+	json_t *result = NULL;
+	json_t *config = v->config ? json_load_file(v->config, 0, &problem) : json_object();
+	int rc = json_is_object(config) ? 0
+					: err_set(e, ERR_USAGE, "--cconfig %s: %s", v->config,
+						  config ? "not a JSON object" : problem.text);
+	const char *statistic = json_string_value(json_object_get(config, "statistic"));
+	statistic = v->statistic ? v->statistic : statistic ? statistic : "mean";
+	if (!rc && !strstr("|min|max|mean|std|", statistic))
+		rc = err_set(e, ERR_USAGE,
+			"'%s' is no statistic; there are min, max, mean, std", statistic);
+	if (!rc)
+		rc = find_sessions(v, config, names, sessions, &n, e);
+	if (!rc)
+		rc = subtrack_compare(&result, sessions, n, statistic, &warnings, e);
+	if (!rc && warnings.len)
+		log_warning("%.*s", (int)warnings.len - 1, warnings.data);
+	if (!rc)
+		rc = print_comparison(self, v, result);
+	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
+		free(names[i]);
+	str_finish(&warnings);
+	json_decref(result);
+	json_decref(config);
+	return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	int first = 0, status = 0, rc;
+	struct err e = { 0 };
+	struct values v = { 0 };
+	if (cmd_options(self, argc, argv, &v, &first, &status))
+		return status;
+	const char *action = first + 1 == argc ? argv[first] : "";
+	if (v.format && strcmp(v.format, "pickle") == 0)
+		rc = err_set(&e, ERR_USAGE,
+			"pickles are not written: loading one runs the code in it; use -f "
+			"json");
+	else if (strcmp(action, "combine") == 0)
+		rc = combine(&v, &e);
+	else if (strcmp(action, "analyze") == 0)
+		rc = analyze(self, &v, &e);
+	else if (strcmp(action, "compare") == 0)
+		rc = compare(self, &v, &e);
+	else
+		rc = err_set(&e, ERR_USAGE, "say what to do: combine, analyze or compare");
+	return rc < 0 ? cmd_fail(self, &e) : rc;
+}
+
+const struct command cmd_subtrack = {
+	.name = "sub-track",
+	.summary = "what named blocks of code used: combine, analyze, compare",
+	.usage = "combine --stf FILE -p PATH... | analyze --tf FILE --stf FILE | compare -m "
+		 "NAME=FILE...",
+	.details = "The files are those of 'gua track --tf' and of the Python module's "
+		   "SubTracker.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,232 @@
+/* Code blocks joined to samples. */
+#include "query/subtrack.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "query/subtrack_files.h"
+
+/* One call of a block. */
+struct call {
+	double start, stop;
+};
+
+struct calls {
+	struct call *rows;
+	size_t n, cap;
+};
+
+/* Statistics as they come: Welford's method, which does not lose small differences. */
+struct running {
+	int64_t n;
+	double min, max, mean, squares, total;
+};
+
+static void take(struct running *r, double x)
+{
+	if (isnan(x))
+		return;
+	r->n++;
+	r->min = r->n == 1 || x < r->min ? x : r->min;
+	r->max = r->n == 1 || x > r->max ? x : r->max;
+	double before = x - r->mean;
+	r->mean += before / (double)r->n;
+	r->squares += before * (x - r->mean);
+	r->total += x;
+}
+
+static struct subtrack_stats stats_of(const struct running *r)
+{
+	if (!r->n)
+		return (struct subtrack_stats){ NAN, NAN, NAN, NAN, NAN };
+	return (struct subtrack_stats){ r->min, r->max, r->mean,
+		sqrt(r->squares / (double)r->n), r->total };
+}
+
+static int by_block_and_process(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+	int names = strcmp(x->block, y->block);
+	if (names)
+		return names;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int wrong_order(const char *path, const struct mark *m, struct err *e)
+{
+	return err_set(e, ERR_WORLD,
+		"%s: block %s of process %lld stops at %.6f without having started", path,
+		m->block, (long long)m->process, m->at);
+}
+
+static bool keep_call(struct calls *calls, double start, double stop)
+{
+	if (calls->n == calls->cap) {
+		size_t cap = calls->cap ? 2 * calls->cap : 64;
+		struct call *rows = realloc(calls->rows, cap * sizeof(*rows));
+		if (!rows)
+			return false;
+		calls->rows = rows;
+		calls->cap = cap;
+	}
+	calls->rows[calls->n++] = (struct call){ start, stop };
+	return true;
+}
+
+/* Pairs the marks of one block and process. A block that calls itself is nested: a stop belongs
+ * to the latest start that has none. Starts without a stop are left out. */
+static int pair(struct calls *calls, const struct mark *marks, size_t n, int64_t *unfinished,
+	const char *path, struct err *e)
+{
+	int rc = 0;
+	size_t open = 0;
+	const struct mark **stack = malloc((n + 1) * sizeof(*stack));
+	if (!stack)
+		return err_set(e, ERR_WORLD, "out of memory");
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!marks[i].stop)
+			stack[open++] = &marks[i];
+		else if (open == 0)
+			rc = wrong_order(path, &marks[i], e);
+		else if (!keep_call(calls, stack[--open]->at, marks[i].at))
+			rc = err_set(e, ERR_WORLD, "out of memory");
+	}
+	*unfinished += (int64_t)open;
+	free(stack);
+	return rc;
+}
+
+/* The first point that is not before `at`. */
+static size_t first_from(const struct timepoints *t, double at)
+{
+	size_t low = 0, high = t->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (t->rows[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* What the block used: every sample within any call, once. */
+static void join(struct subtrack_block *block, struct calls *calls, const struct timepoints *t)
+{
+	struct running usage[SUBTRACK_MEASUREMENTS] = { 0 }, compute = { 0 };
+	size_t done = 0; /* points before this one are taken or passed */
+	qsort(calls->rows, calls->n, sizeof(*calls->rows), by_start);
+	for (size_t i = 0; i < calls->n; i++) {
+		const struct call *call = &calls->rows[i];
+		size_t from = first_from(t, call->start);
+		bool any = from < t->n && t->rows[from].at <= call->stop;
+		take(&compute, call->stop - call->start);
+		block->non_empty_calls += any;
+		size_t p = from > done ? from : done;
+		for (; p < t->n && t->rows[p].at <= call->stop; p++) {
+			block->timepoints++;
+			for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++)
+				take(&usage[k], t->rows[p].values[k]);
+		}
+		done = p > done ? p : done;
+	}
+	block->calls = (int64_t)calls->n;
+	block->compute_time = stats_of(&compute);
+	for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++)
+		block->usage[k] = stats_of(&usage[k]);
+}
+
+/* The marks from `from` that have the same block; by process when `process`. */
+static size_t run_length(const struct marks *m, size_t from, bool process)
+{
+	size_t to = from + 1;
+	while (to < m->n && strcmp(m->rows[to].block, m->rows[from].block) == 0 &&
+		(!process || m->rows[to].process == m->rows[from].process))
+		to++;
+	return to - from;
+}
+
+static int add_block(struct subtrack *s, const struct marks *m, size_t from, size_t n,
+	const struct timepoints *t, const char *path, struct err *e)
+{
+	struct calls calls = { 0 };
+	struct subtrack_block *blocks = realloc(s->blocks, (s->n_blocks + 1) * sizeof(*blocks));
+	if (!blocks)
+		return err_set(e, ERR_WORLD, "out of memory");
+	s->blocks = blocks;
+	struct subtrack_block *block = &blocks[s->n_blocks];
+	*block = (struct subtrack_block){ .name = strdup(m->rows[from].block) };
+	if (!block->name)
+		return err_set(e, ERR_WORLD, "out of memory");
+	s->n_blocks++;
+	int rc = 0;
+	for (size_t i = from; !rc && i < from + n;) {
+		size_t length = run_length(m, i, true);
+		rc = pair(&calls, &m->rows[i], length, &s->unfinished, path, e);
+		i += length;
+	}
+	join(block, &calls, t);
+	free(calls.rows);
+	return rc;
+}
+
+static void sum_overall(struct subtrack *s, const struct timepoints *t)
+{
+	for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++) {
+		struct running all = { 0 };
+		for (size_t i = 0; i < t->n; i++)
+			take(&all, t->rows[i].values[k]);
+		s->overall[k] = stats_of(&all);
+	}
+}
+
+int subtrack_analyze(struct subtrack *s, const char *tracking_file,
+	const char *sub_tracking_file, struct err *e)
+{
+	struct timepoints t = { 0 };
+	struct marks m = { 0 };
+	*s = (struct subtrack){ 0 };
+	int rc = timepoints_read(&t, s->statics, tracking_file, e);
+	if (!rc)
+		rc = marks_read(&m, sub_tracking_file, e);
+	if (!rc) {
+		sum_overall(s, &t);
+		if (m.n)
+			qsort(m.rows, m.n, sizeof(*m.rows), by_block_and_process);
+	}
+	for (size_t i = 0; !rc && i < m.n;) {
+		size_t n = run_length(&m, i, false);
+		rc = add_block(s, &m, i, n, &t, sub_tracking_file, e);
+		i += n;
+	}
+	timepoints_finish(&t);
+	marks_finish(&m);
+	if (rc)
+		subtrack_finish(s);
+	return rc;
+}
+
+void subtrack_finish(struct subtrack *s)
+{
+	for (size_t i = 0; i < SUBTRACK_STATICS; i++)
+		free(s->statics[i]);
+	for (size_t i = 0; i < s->n_blocks; i++)
+		free(s->blocks[i].name);
+	free(s->blocks);
+	*s = (struct subtrack){ 0 };
+}

@@ -1,0 +1,47 @@
+/* Sub-tracking: named code blocks with start and stop times, joined to the samples of a
+ * tracking file: what each block used. The files are gpu-tracker's, CSV or SQLite. */
+#ifndef GUA_QUERY_SUBTRACK_H
+#define GUA_QUERY_SUBTRACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* The columns of a sample without its time stamp, in the tracking file's order. */
+#define SUBTRACK_MEASUREMENTS 21
+extern const char *const subtrack_measurements[SUBTRACK_MEASUREMENTS];
+/* The columns of the tracking file's head. */
+#define SUBTRACK_STATICS 9
+extern const char *const subtrack_statics[SUBTRACK_STATICS];
+
+/* Of a set of numbers; NAN when there are none. std is that of the whole population. */
+struct subtrack_stats {
+	double min, max, mean, std, total;
+};
+
+struct subtrack_block {
+	char *name;			    /* escaped */
+	int64_t timepoints;		    /* samples within any of its calls */
+	int64_t calls, non_empty_calls;	    /* calls; those with a sample in them */
+	struct subtrack_stats compute_time; /* seconds of a call */
+	struct subtrack_stats usage[SUBTRACK_MEASUREMENTS];
+};
+
+struct subtrack {
+	char *statics[SUBTRACK_STATICS]; /* as in the file, escaped; NULL: not there */
+	struct subtrack_stats overall[SUBTRACK_MEASUREMENTS];
+	struct subtrack_block *blocks; /* by name */
+	size_t n_blocks;
+	int64_t unfinished; /* calls that never stopped: left out */
+};
+
+/* Reads both files and joins them. */
+int subtrack_analyze(struct subtrack *s, const char *tracking_file,
+	const char *sub_tracking_file, struct err *e);
+void subtrack_finish(struct subtrack *s);
+
+/* Joins several sub-tracking files into a new one; all of one kind. */
+int subtrack_combine(const char *target, const char *const *paths, size_t n, struct err *e);
+
+#endif

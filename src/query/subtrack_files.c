@@ -1,0 +1,276 @@
+/* Tracking and sub-tracking files. */
+#include "query/subtrack_files.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/str.h"
+
+enum { MAX_FILE = 1 << 30, NAME_CAP = 1024 };
+
+const char *const subtrack_measurements[SUBTRACK_MEASUREMENTS] = {
+	"main_ram",
+	"descendants_ram",
+	"combined_ram",
+	"system_ram",
+	"main_gpu_ram",
+	"descendants_gpu_ram",
+	"combined_gpu_ram",
+	"system_gpu_ram",
+	"gpu_sum_utilization_percent",
+	"gpu_hardware_utilization_percent",
+	"main_n_threads",
+	"descendants_n_threads",
+	"combined_n_threads",
+	"cpu_system_sum_utilization_percent",
+	"cpu_system_hardware_utilization_percent",
+	"cpu_main_sum_utilization_percent",
+	"cpu_main_hardware_utilization_percent",
+	"cpu_descendants_sum_utilization_percent",
+	"cpu_descendants_hardware_utilization_percent",
+	"cpu_combined_sum_utilization_percent",
+	"cpu_combined_hardware_utilization_percent",
+};
+
+const char *const subtrack_statics[SUBTRACK_STATICS] = {
+	"ram_unit",
+	"gpu_ram_unit",
+	"time_unit",
+	"ram_system_capacity",
+	"gpu_ram_system_capacity",
+	"system_core_count",
+	"n_expected_cores",
+	"system_gpu_count",
+	"n_expected_gpus",
+};
+
+static const char *const mark_columns[] = { "process_id", "code_block_name", "position",
+	"timestamp" };
+enum { MARK_COLUMNS = 4 };
+
+bool subtrack_is_csv(const char *path)
+{
+	size_t len = strlen(path);
+	return len > 4 && strcmp(path + len - 4, ".csv") == 0;
+}
+
+/* One table of rows of texts, whatever file it is in. */
+struct rows {
+	const char *path;
+	struct csv csv;
+	char *bytes; /* of a CSV file */
+	sqlite3 *db;
+	sqlite3_stmt *query;
+	size_t places[SUBTRACK_MEASUREMENTS + 1]; /* where each wanted column is */
+	size_t n_wanted;
+	size_t number; /* of the row, for messages */
+};
+
+static int bad_file(const struct rows *r, const char *what, struct err *e)
+{
+	return err_set(e, ERR_WORLD, "%s is no %s", r->path, what);
+}
+
+static int rows_open(struct rows *r, const char *path, struct err *e)
+{
+	*r = (struct rows){ .path = path };
+	if (subtrack_is_csv(path)) {
+		size_t len = 0;
+		int rc = file_read_all(path, MAX_FILE, &r->bytes, &len, e);
+		if (!rc)
+			csv_start(&r->csv, r->bytes, len);
+		return rc;
+	}
+	if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, sqlite3_errmsg(r->db));
+	return 0;
+}
+
+static void rows_close(struct rows *r)
+{
+	sqlite3_finalize(r->query);
+	sqlite3_close(r->db);
+	free(r->bytes);
+	*r = (struct rows){ 0 };
+}
+
+/* Finds the wanted columns in the header (CSV: the next record; SQLite: `table`). */
+static bool rows_header(struct rows *r, const char *table, const char *const *wanted, size_t n)
+{
+	size_t have = 0;
+	if (r->db) {
+		struct str sql = { 0 };
+		str_addf(&sql, "SELECT * FROM %s", table);
+		sqlite3_finalize(r->query);
+		r->query = NULL;
+		int rc = sqlite3_prepare_v2(r->db, str_text(&sql), -1, &r->query, NULL);
+		str_finish(&sql);
+		if (rc != SQLITE_OK)
+			return false;
+		have = (size_t)sqlite3_column_count(r->query);
+	} else {
+		if (!csv_next(&r->csv))
+			return false;
+		have = r->csv.n;
+	}
+	r->n_wanted = n;
+	for (size_t i = 0; i < n; i++) {
+		r->places[i] = have;
+		for (size_t k = 0; k < have; k++) {
+			const char *name = r->db ? sqlite3_column_name(r->query, (int)k)
+						 : r->csv.fields[k];
+			if (name && strcmp(name, wanted[i]) == 0)
+				r->places[i] = k;
+		}
+		if (r->places[i] == have)
+			return false;
+	}
+	return true;
+}
+
+static bool rows_next(struct rows *r)
+{
+	r->number++;
+	if (r->db)
+		return sqlite3_step(r->query) == SQLITE_ROW;
+	return csv_next(&r->csv);
+}
+
+/* The i-th wanted column; "" when it is NULL or missing. */
+static const char *rows_text(struct rows *r, size_t i)
+{
+	size_t place = r->places[i];
+	const char *text = NULL;
+	if (r->db)
+		text = (const char *)sqlite3_column_text(r->query, (int)place);
+	else if (place < r->csv.n)
+		text = r->csv.fields[place];
+	return text ? text : "";
+}
+
+/* NAN when it is not a number. */
+static double rows_number(struct rows *r, size_t i)
+{
+	const char *text = rows_text(r, i);
+	char *end = NULL;
+	double number = strtod(text, &end);
+	return end == text || *end || !isfinite(number) ? NAN : number;
+}
+
+static char *escaped(const char *text)
+{
+	char safe[NAME_CAP];
+	text_escape(safe, sizeof(safe), text, strlen(text));
+	return strdup(safe);
+}
+
+/* Makes room for one more row of `size` bytes. */
+static bool grow(void **rows, size_t n, size_t *cap, size_t size)
+{
+	if (n < *cap)
+		return true;
+	size_t more = *cap ? 2 * *cap : 64;
+	void *new = realloc(*rows, more * size);
+	if (!new)
+		return false;
+	*rows = new;
+	*cap = more;
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct timepoint *x = a, *y = b;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static int read_points(struct timepoints *t, struct rows *r, struct err *e)
+{
+	while (rows_next(r)) {
+		if (!grow((void **)&t->rows, t->n, &t->cap, sizeof(*t->rows)))
+			return err_set(e, ERR_WORLD, "out of memory");
+		struct timepoint *p = &t->rows[t->n];
+		for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
+			p->values[i] = rows_number(r, i);
+		p->at = rows_number(r, SUBTRACK_MEASUREMENTS);
+		if (isnan(p->at))
+			return err_set(
+				e, ERR_WORLD, "%s: row %zu has no time", r->path, r->number);
+		t->n++;
+	}
+	qsort(t->rows, t->n, sizeof(*t->rows), by_time);
+	return 0;
+}
+
+int timepoints_read(struct timepoints *t, char **statics, const char *path, struct err *e)
+{
+	struct rows r;
+	const char *wanted[SUBTRACK_MEASUREMENTS + 1];
+	*t = (struct timepoints){ 0 };
+	memcpy(wanted, subtrack_measurements, sizeof(subtrack_measurements));
+	wanted[SUBTRACK_MEASUREMENTS] = "timestamp";
+	int rc = rows_open(&r, path, e);
+	if (!rc && (!rows_header(&r, "static_data", subtrack_statics, SUBTRACK_STATICS) ||
+			   !rows_next(&r)))
+		rc = bad_file(&r, "tracking file", e);
+	for (size_t i = 0; !rc && i < SUBTRACK_STATICS; i++) {
+		statics[i] = escaped(rows_text(&r, i));
+		rc = statics[i] ? 0 : err_set(e, ERR_WORLD, "out of memory");
+	}
+	if (!rc && !rows_header(&r, "data", wanted, SUBTRACK_MEASUREMENTS + 1))
+		rc = bad_file(&r, "tracking file", e);
+	if (!rc)
+		rc = read_points(t, &r, e);
+	rows_close(&r);
+	return rc;
+}
+
+void timepoints_finish(struct timepoints *t)
+{
+	free(t->rows);
+	*t = (struct timepoints){ 0 };
+}
+
+static int read_mark(struct marks *m, struct rows *r, struct err *e)
+{
+	if (!grow((void **)&m->rows, m->n, &m->cap, sizeof(*m->rows)))
+		return err_set(e, ERR_WORLD, "out of memory");
+	double process = rows_number(r, 0), position = rows_number(r, 2),
+	       at = rows_number(r, 3);
+	if (isnan(process) || fabs(process) > 1e15 || (position != 0 && position != 1) ||
+		isnan(at))
+		return err_set(e, ERR_WORLD,
+			"%s: row %zu is not a process id, a block, 0 or 1, and a time", r->path,
+			r->number);
+	char *block = escaped(rows_text(r, 1));
+	if (!block)
+		return err_set(e, ERR_WORLD, "out of memory");
+	m->rows[m->n] = (struct mark){ (int64_t)process, block, position == 1, at, m->n };
+	m->n++;
+	return 0;
+}
+
+int marks_read(struct marks *m, const char *path, struct err *e)
+{
+	struct rows r;
+	int rc = rows_open(&r, path, e);
+	if (!rc && !rows_header(&r, "data", mark_columns, MARK_COLUMNS))
+		rc = bad_file(&r, "sub-tracking file", e);
+	while (!rc && rows_next(&r))
+		rc = read_mark(m, &r, e);
+	rows_close(&r);
+	return rc;
+}
+
+void marks_finish(struct marks *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		free(m->rows[i].block);
+	free(m->rows);
+	*m = (struct marks){ 0 };
+}
