@@ -1,0 +1,69 @@
+/* What is on the cards now, for all live views: cards with their readings and state, processes
+ * with their owners and how long they have been idle. Where there is a store, "idle since"
+ * comes from it; without one, from what this view has seen itself. */
+#ifndef GUA_VIEW_LIVE_H
+#define GUA_VIEW_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/metric.h"
+#include "model/process.h"
+#include "model/reading.h"
+#include "model/state.h"
+#include "source/source.h"
+
+struct live_process {
+	struct process_id id;
+	size_t card;		/* index into live.cards */
+	unsigned kind;		/* process_kind bits */
+	int64_t mem_bytes;	/* on the card, or -1 */
+	double sm_pct;		/* own use since the last refresh; NAN unknown */
+	double cpu_pct;		/* of one core since the last refresh; NAN unknown or first */
+	int64_t rss_bytes;	/* host memory, or -1 */
+	int64_t held_since_ms;	/* first seen on the card, or -1 */
+	int64_t last_active_ms; /* -1: never seen active */
+	bool context_only;	/* holds about as much as a bare context */
+	bool holder;		/* compute or MPS: see the definitions */
+};
+
+struct live_card {
+	struct card_id id;
+	enum card_status status;
+	int code;		/* the driver's code behind a status that is not ok */
+	enum card_state state;	/* of the newest sample; CARD_UNOBSERVED: none */
+	int64_t state_since_ms; /* in this state since, as far as is known; or -1 */
+	int64_t free_since_ms;	/* truly idle since, by the store and what was seen; or -1 */
+	double values[METRIC_COUNT];	   /* by enum metric; NAN unknown */
+	size_t first_process, n_processes; /* in live.processes */
+};
+
+struct live_options {
+	struct source_options source;
+	const char *db;		      /* store to ask for the past, or NULL: none */
+	struct rules rules;	      /* of the states */
+	const unsigned char *metrics; /* METRIC_COUNT flags: which to read; NULL: all */
+};
+
+struct live;
+
+/* Opens the source and, when there is one, the store (a store that cannot be read is a note in
+ * live_note(), not a failure). */
+int live_open(struct live **l, const struct live_options *o, struct err *e);
+void live_close(struct live *l);
+/* Reads everything again. A card's fault is its status; fails when the driver as a whole is
+ * gone. */
+int live_refresh(struct live *l, struct err *e);
+
+/* Valid until the next refresh. */
+const struct live_card *live_cards(const struct live *l, size_t *n);
+const struct live_process *live_processes(const struct live *l, size_t *n); /* by card */
+int64_t live_now_ms(const struct live *l);
+const char *live_driver(const struct live *l);
+const char *live_hostname(const struct live *l);
+const char *live_note(const struct live *l); /* "" or why the past is not known */
+
+#endif
