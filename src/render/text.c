@@ -57,7 +57,7 @@ static size_t word_length(const char *text, size_t *columns, const struct text_s
 	*columns = 0;
 	while (text[len] && text[len] != ' ') {
 		size_t taken = show_char(piece, text + len, style);
-		if (*columns + text_columns(piece) > room)
+		if (len && *columns + text_columns(piece) > room)
 			break;
 		*columns += text_columns(piece);
 		len += taken;

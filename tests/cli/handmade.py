@@ -66,21 +66,24 @@ class Store:
                 width=60):
         """Adds to the row of that slot, card and process; share is of the card's active time when
         the state is active or squatting, of its idle-held time otherwise."""
-        table = f"holding_{TABLES[width]}"
         name = HOLDER_STATES[state]
         part = "active_share_ms" if state in (ACTIVE, SQUATTING) else "idle_share_ms"
         double = 0 if presence is None else seconds - presence
-        self.db.execute(
-            f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL) "
-            "ON CONFLICT DO NOTHING", (int(slot), card, process))
-        self.db.execute(
-            f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "
-            f"{name}_double_ms = {name}_double_ms + ?, {part} = {part} + ?, "
-            "mem_peak_kib = coalesce(max(mem_peak_kib, ?), ?, mem_peak_kib) "
-            "WHERE slot = ? AND gpu = ? AND process = ?",
-            (round(seconds * 1000), round(double * 1000), round(share * 1000),
-             *2 * (None if mem_mb is None else round(mem_mb * 1e6 / 1024),),
-             int(slot), card, process))
+        places = [(f"holding_{TABLES[width]}", int(slot))]
+        if width > 60:  # the sums by day have it once more
+            places.append(("holding_1d", int(slot) // 86400 * 86400))
+        for table, start in places:
+            self.db.execute(
+                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL) "
+                "ON CONFLICT DO NOTHING", (start, card, process))
+            self.db.execute(
+                f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "
+                f"{name}_double_ms = {name}_double_ms + ?, {part} = {part} + ?, "
+                "mem_peak_kib = coalesce(max(mem_peak_kib, ?), ?, mem_peak_kib) "
+                "WHERE slot = ? AND gpu = ? AND process = ?",
+                (round(seconds * 1000), round(double * 1000), round(share * 1000),
+                 *2 * (None if mem_mb is None else round(mem_mb * 1e6 / 1024),),
+                 start, card, process))
 
     def save(self):
         self.db.commit()

@@ -1,0 +1,292 @@
+/* The audit's sums are those of the store, whatever is in it: compared with SQL's own. */
+#include "test.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "query/audit.h"
+#include "query/idmap.h"
+
+#define NOON 1793620800LL /* 2026-11-02 12:00 UTC */
+
+static void exec(sqlite3 *db, const char *sql)
+{
+	char *why = NULL;
+	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s: %s", sql, why);
+}
+
+/* An empty store with a host, a run over `hours` up to noon, and cards 1..n. */
+static sqlite3 *make_store(char *path, int n_cards, int hours)
+{
+	const char *root = getenv("GUA_SOURCE_ROOT");
+	char name[512], sql[1024], *schema = NULL;
+	size_t len = 0;
+	struct err e = { 0 };
+	sqlite3 *db;
+	int fd = mkstemp(strcpy(path, "/tmp/gua-test-XXXXXX"));
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(name, sizeof(name), "%s/src/store/schema.sql", root ? root : "..");
+	assert_int_equal(file_read_all(name, 1 << 20, &schema, &len, &e), 0);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	exec(db, "BEGIN");
+	exec(db, schema);
+	free(schema);
+	long long start_ms = (NOON - hours * 3600LL) * 1000;
+	snprintf(sql, sizeof(sql),
+		"INSERT INTO host VALUES (1, 'h', 'm', 'bare', '1', %lld, %lld);"
+		"INSERT INTO run VALUES (1, 1, 'v', 'nvml', 'b', %lld, %lld, NULL, NULL, "
+		"30000, "
+		"5000, 10, 100000000, 0);",
+		start_ms, NOON * 1000, start_ms, NOON * 1000);
+	exec(db, sql);
+	for (int i = 1; i <= n_cards; i++) {
+		snprintf(sql, sizeof(sql),
+			"INSERT INTO gpu VALUES (%d, 1, 'GPU-%d', 'A100', '', '', %d, NULL, "
+			"NULL, "
+			"NULL, NULL, 'ok', %lld, %lld)",
+			i, i, n_cards - i, start_ms, NOON * 1000);
+		exec(db, sql);
+	}
+	return db;
+}
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *stmt;
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	int64_t number = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return number;
+}
+
+static void run_audit(struct audit *a, const char *path, int64_t since_s, size_t max)
+{
+	struct err e = { 0 };
+	const struct audit_question q = { .paths = &path,
+		.n_paths = 1,
+		.since_ms = since_s * 1000,
+		.until_ms = NOON * 1000,
+		.now_ms = NOON * 1000,
+		.utc = true,
+		.want_processes = true,
+		.max_processes = max };
+	if (audit_run(a, &q, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+/* A number below n from a generator that is the same everywhere. */
+static int next(unsigned *random, int n)
+{
+	*random = *random * 1103515245u + 12345u;
+	return (int)(*random >> 8) % n;
+}
+
+static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long slot, int card,
+	unsigned *random)
+{
+	char sql[512];
+	int part = seconds * 250;
+	for (int state = 0; state < 4; state++) {
+		int ms = next(random, part), energy_mj = next(random, 9999);
+		snprintf(sql, sizeof(sql),
+			"INSERT INTO usage_%s VALUES (%lld, %d, %d, %d, %d, %d)", suffix, slot,
+			card, state, ms, 50 * ms, energy_mj);
+		exec(db, sql);
+	}
+	int process = 1 + next(random, 200), active = 5 + next(random, part);
+	int held = 5 + next(random, part), double_ms = next(random, 5);
+	snprintf(sql, sizeof(sql),
+		"INSERT INTO holding_%s VALUES (%lld, %d, %d, %d, %d, 7, 8, %d, 1, 2, 3, %d, "
+		"%d, "
+		"NULL, %d)",
+		suffix, slot, card, process, active, held, double_ms, active / 2, held / 3,
+		active + held);
+	exec(db, sql);
+}
+
+/* Random sums in all three tables, as compaction leaves them: hours, then fives, then minutes.
+ */
+static void fill(sqlite3 *db, int n_cards, int hours)
+{
+	static const struct {
+		const char *suffix;
+		int seconds, from_hour, to_hour;
+	} spans[] = { { "1h", 3600, 0, 40 }, { "5m", 300, 40, 46 }, { "1m", 60, 46, 48 } };
+	char sql[512];
+	unsigned random = 12345;
+	long long start = NOON - hours * 3600LL;
+	for (size_t k = 0; k < 3; k++)
+		for (long long at = spans[k].from_hour * 3600LL; at < spans[k].to_hour * 3600LL;
+			at += spans[k].seconds)
+			for (int card = 1; card <= n_cards; card++)
+				fill_slot(db, spans[k].suffix, spans[k].seconds, start + at,
+					card, &random);
+	for (int i = 1; i <= 200; i++) {
+		snprintf(sql, sizeof(sql),
+			"INSERT INTO process (id, host, run, pid, start_ticks, user, command, "
+			"first_seen_ms, last_seen_ms) VALUES (%d, 1, 1, %d, 1, 'user%d', 'c', "
+			"0, 0)",
+			i, 1000 + i, i % 7);
+		exec(db, sql);
+	}
+	exec(db, "INSERT INTO holding_1d SELECT slot - slot % 86400, gpu, process, "
+		 "sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), "
+		 "sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), "
+		 "sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), NULL, "
+		 "max(mem_peak_kib) FROM (SELECT * FROM holding_1h UNION ALL "
+		 "SELECT * FROM holding_5m) GROUP BY slot - slot % 86400, gpu, process");
+}
+
+static void test_sums_are_the_stores(void **state)
+{
+	(void)state;
+	char path[64], sql[512];
+	sqlite3 *db = make_store(path, 3, 48);
+	fill(db, 3, 48);
+	exec(db, "COMMIT");
+	long long since = NOON - 44 * 3600; /* in the fives: from there on, to the minute */
+	struct audit a;
+	run_audit(&a, path, since, 0);
+	assert_int_equal(a.n_cards, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(a.cards[i].id.index, i);
+		for (int s = 0; s < CARD_UNOBSERVED; s++) {
+			snprintf(sql, sizeof(sql),
+				"SELECT sum(ms) FROM usage WHERE slot >= %lld AND state = %d "
+				"AND gpu = %zu",
+				since, s, 3 - i);
+			assert_int_equal(a.cards[i].ms[s], ask(db, sql));
+		}
+	}
+	snprintf(
+		sql, sizeof(sql), "SELECT sum(energy_mj) FROM usage WHERE slot >= %lld", since);
+	assert_int_equal(a.energy_mj[0] + a.energy_mj[1] + a.energy_mj[2] + a.energy_mj[3],
+		ask(db, sql));
+	assert_int_equal(a.n_identities, 7);
+	for (size_t i = 0; i < a.n_identities; i++) {
+		const struct audit_identity *who = &a.identities[i];
+		snprintf(sql, sizeof(sql),
+			"SELECT sum(idle_held_presence_ms) FROM holding JOIN process p ON "
+			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
+			since, who->identity);
+		assert_int_equal(who->presence_ms[HOLDER_IDLE_HELD], ask(db, sql));
+		snprintf(sql, sizeof(sql),
+			"SELECT max(mem_peak_kib) FROM holding JOIN process p ON "
+			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
+			since, who->identity);
+		assert_int_equal(who->peak_mem_kib, ask(db, sql));
+	}
+	snprintf(sql, sizeof(sql),
+		"SELECT count(*) FROM (SELECT DISTINCT process, gpu FROM holding WHERE slot >= "
+		"%lld)",
+		since);
+	assert_int_equal(a.n_processes, ask(db, sql));
+	audit_finish(&a);
+	sqlite3_close(db);
+	unlink(path);
+}
+
+static void test_many_identities_in_order(void **state)
+{
+	(void)state;
+	enum { N = 5000 };
+	char path[64], sql[512];
+	sqlite3 *db = make_store(path, 1, 1);
+	for (int i = 1; i <= N; i++) {
+		snprintf(sql, sizeof(sql),
+			"INSERT INTO process (id, host, run, pid, start_ticks, user, command, "
+			"first_seen_ms, last_seen_ms) VALUES (%d, 1, 1, %d, 1, 'user%04d', "
+			"'c', 0, 0);"
+			"INSERT INTO holding_1m VALUES (%lld, 1, %d, %d, 0, 0, 0, 0, 0, 0, 0, "
+			"0, 0, "
+			"NULL, NULL)",
+			i * 20, i, i, NOON - 60, i * 20, 100 + i / 2);
+		exec(db, sql);
+	}
+	snprintf(sql, sizeof(sql), "INSERT INTO usage_1m VALUES (%lld, 1, 0, 60000, 0, NULL)",
+		NOON - 60);
+	exec(db, sql);
+	exec(db, "COMMIT");
+	sqlite3_close(db);
+	struct audit a;
+	run_audit(&a, path, NOON - 3600, 10);
+	assert_int_equal(a.n_identities, N);
+	for (size_t i = 1; i < N; i++) {
+		const struct audit_identity *p = &a.identities[i - 1], *q = &a.identities[i];
+		assert_true(p->presence_ms[0] >= q->presence_ms[0]);
+		if (p->presence_ms[0] == q->presence_ms[0])
+			assert_true(strcmp(p->identity, q->identity) < 0);
+	}
+	assert_int_equal(a.n_processes, 10);
+	assert_int_equal(a.n_processes_left_out, N - 10);
+	for (size_t i = 0; i < a.n_processes; i++) {
+		/* Renumbered with the identities that were sorted. */
+		snprintf(sql, sizeof(sql), "user%04u", a.processes[i].pid);
+		assert_string_equal(a.identities[a.processes[i].identity].identity, sql);
+		assert_string_equal(a.processes[i].command, "c");
+		assert_int_equal(a.processes[i].peak_mem_kib, -1);
+	}
+	audit_finish(&a);
+	unlink(path);
+}
+
+static void test_no_data_says_where_there_is_some(void **state)
+{
+	(void)state;
+	char path[64], sql[256];
+	sqlite3 *db = make_store(path, 1, 48);
+	exec(db, "COMMIT");
+	struct audit a;
+	run_audit(&a, path, NOON - 3600, 0);
+	assert_int_equal(a.n_cards, 0);
+	assert_int_equal(a.oldest_ms, -1);
+	audit_finish(&a);
+	snprintf(sql, sizeof(sql), "INSERT INTO usage_1h VALUES (%lld, 1, 0, 1, 0, NULL)",
+		NOON - 24 * 3600);
+	exec(db, sql);
+	sqlite3_close(db);
+	run_audit(&a, path, NOON - 3600, 0);
+	assert_int_equal(a.n_cards, 0);
+	assert_int_equal(a.oldest_ms, (NOON - 24 * 3600) * 1000);
+	assert_int_equal(a.newest_ms, (NOON - 23 * 3600) * 1000);
+	audit_finish(&a);
+	unlink(path);
+}
+
+static void test_idmap(void **state)
+{
+	(void)state;
+	struct idmap m = { 0 };
+	uint32_t to[1000];
+	assert_int_equal(idmap_get(&m, 7), IDMAP_NONE);
+	for (int64_t i = 0; i < 1000; i++) {
+		assert_true(idmap_put(&m, i * 0x100000000LL - 5, (uint32_t)i));
+		to[i] = i % 2 ? (uint32_t)i / 2 : IDMAP_NONE;
+	}
+	for (int64_t i = 0; i < 1000; i++)
+		assert_int_equal(idmap_get(&m, i * 0x100000000LL - 5), i);
+	assert_int_equal(idmap_get(&m, 1), IDMAP_NONE);
+	idmap_renumber(&m, to);
+	for (int64_t i = 0; i < 1000; i++)
+		assert_int_equal(idmap_get(&m, i * 0x100000000LL - 5), to[i]);
+	assert_true(idmap_put(&m, -5, 3));
+	assert_int_equal(idmap_get(&m, -5), 3);
+	idmap_finish(&m);
+	idmap_finish(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sums_are_the_stores),
+		cmocka_unit_test(test_many_identities_in_order),
+		cmocka_unit_test(test_no_data_says_where_there_is_some),
+		cmocka_unit_test(test_idmap),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

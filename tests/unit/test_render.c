@@ -1,0 +1,247 @@
+/* Text fits, bars are fair, numbers and names survive CSV and JSON. */
+#include "test.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "render/json.h"
+#include "render/rows.h"
+#include "render/text.h"
+
+static const struct text_style utf8 = { .columns = 20, .utc = true };
+static const struct text_style ascii = { .columns = 20, .ascii = true, .utc = true };
+
+static void check_bar(const double parts[3], size_t cells)
+{
+	size_t shares[3], sum = 0, present = 0;
+	bar_divide(parts, 3, cells, shares);
+	for (int i = 0; i < 3; i++) {
+		sum += shares[i];
+		present += parts[i] > 0;
+		if (parts[i] <= 0)
+			assert_int_equal(shares[i], 0);
+	}
+	assert_int_equal(sum, present ? cells : 0);
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < 3; k++)
+			if (parts[i] > parts[k])
+				assert_true(shares[i] >= shares[k]);
+	for (int i = 0; i < 3 && cells >= present; i++)
+		if (parts[i] > 0)
+			assert_true(shares[i] >= 1);
+}
+
+static void test_bar_is_fair(void **state)
+{
+	(void)state;
+	static const double amounts[] = { 0, 1, 2, 3, 59, 1000, 1e12 };
+	enum { N = sizeof(amounts) / sizeof(amounts[0]) };
+	for (int a = 0; a < N; a++)
+		for (int b = 0; b < N; b++)
+			for (int c = 0; c < N; c++)
+				for (size_t cells = 3; cells < 70; cells++)
+					check_bar((double[]){ amounts[a], amounts[b],
+							  amounts[c] },
+						cells);
+}
+
+static void test_bar_rounds_by_remainder(void **state)
+{
+	(void)state;
+	size_t shares[3];
+	bar_divide((double[]){ 15.7, 45.1, 39.2 }, 3, 60, shares);
+	assert_int_equal(shares[0], 9);
+	assert_int_equal(shares[1], 27);
+	assert_int_equal(shares[2], 24);
+	bar_divide((double[]){ 1, 1e9, 1 }, 3, 10, shares);
+	assert_int_equal(shares[0], 1);
+	assert_int_equal(shares[1], 8);
+	assert_int_equal(shares[2], 1);
+}
+
+static void check_cut(
+	const struct text_style *style, const char *text, size_t columns, const char *expected)
+{
+	struct str out = { 0 };
+	size_t used = text_add_cut(&out, text, columns, style);
+	assert_string_equal(str_text(&out), expected);
+	assert_int_equal(used, text_columns(expected));
+	assert_true(used <= columns);
+	str_finish(&out);
+}
+
+static void test_cut(void **state)
+{
+	(void)state;
+	check_cut(&utf8, "exact", 5, "exact");
+	check_cut(&utf8, "longer", 5, "long…");
+	check_cut(&utf8, "longer", 1, "…");
+	check_cut(&utf8, "longer", 0, "");
+	check_cut(&utf8, "", 3, "");
+	check_cut(&utf8, "日本語", 6, "日本語");
+	check_cut(&utf8, "日本語", 5, "日本…");
+	check_cut(&utf8, "日本語", 4, "日…"); /* two columns and the mark */
+	check_cut(&ascii, "longer", 5, "long~");
+	check_cut(&ascii, "é", 8, "\\xC3\\xA9");
+	check_cut(&ascii, "ab日", 9, "ab~"); /* an escaped character is not cut in two */
+}
+
+static void check_wrapped(const struct text_style *style, const char *text)
+{
+	struct str out = { 0 };
+	text_add_wrapped(&out, text, 4, 4, style);
+	char *copy = strdup(str_text(&out)), *rest = copy;
+	bool first = true;
+	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+		assert_true(text_columns(line) + (first ? 4 : 0) <= style->columns);
+		if (!first && *line)
+			assert_memory_equal(line, "    ", 4);
+		first = false;
+	}
+	assert_int_equal(out.data[out.len - 1], '\n');
+	free(copy);
+	str_finish(&out);
+}
+
+static void test_wrap(void **state)
+{
+	(void)state;
+	static const char *const texts[] = { "", "one", "a few words that do not fit at once",
+		"averyveryverylongwordwithoutanyspaceatallinside and more",
+		"日本語日本語日本語日本語日本語日本語日本語",
+		"  leading and   double  spaces " };
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		check_wrapped(&utf8, texts[i]);
+		check_wrapped(&ascii, texts[i]);
+	}
+}
+
+static void check_number(double number, int decimals, const char *expected)
+{
+	char text[400];
+	number_text(text, sizeof(text), number, decimals);
+	assert_string_equal(text, expected);
+}
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	check_number(3600, 3, "3600");
+	check_number(100, 0, "100");
+	check_number(0, 0, "0");
+	check_number(0.5, 3, "0.5");
+	check_number(-0.0001, 3, "0");
+	check_number(1234567.891, 3, "1234567.891");
+	check_number((double)NAN, 3, "");
+	check_number((double)INFINITY, 3, "");
+}
+
+static const struct column columns[] = {
+	{ .key = "name", .title = "name", .kind = COLUMN_TEXT, .flexible = true },
+	{ .title = "only text", .kind = COLUMN_COUNT },
+	{ .key = "time", .title = "time", .kind = COLUMN_GPU_MS },
+	{ .key = "mem", .title = "mem", .kind = COLUMN_KIB },
+	{ .key = "at", .title = "at", .kind = COLUMN_MOMENT },
+};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+static void check_csv(const char *name, const char *expected)
+{
+	struct str out = { 0 };
+	const struct cell cells[COLUMNS] = { cell_text(name), cell_number(1),
+		cell_number(90000), cell_known(-1), cell_known(1000) };
+	csv_row(&out, columns, COLUMNS, cells);
+	char line[256];
+	snprintf(line, sizeof(line), "%s,90,,1970-01-01T00:00:01Z\r\n", expected);
+	assert_string_equal(str_text(&out), line);
+	str_finish(&out);
+}
+
+static void test_csv(void **state)
+{
+	(void)state;
+	check_csv("plain", "plain");
+	check_csv("a,b", "\"a,b\"");
+	check_csv("say \"x\"", "\"say \"\"x\"\"\"");
+	check_csv("=1+1", "\"'=1+1\"");
+	check_csv("-", "\"'-\"");
+	check_csv("a-b", "a-b");
+	check_csv("two\nlines", "\"two\nlines\"");
+	check_csv(NULL, "");
+	struct str out = { 0 };
+	csv_header(&out, columns, COLUMNS);
+	assert_string_equal(str_text(&out), "name,time,mem,at\r\n");
+	str_finish(&out);
+}
+
+static void test_json_is_json(void **state)
+{
+	(void)state;
+	struct str out = { 0 };
+	struct json j = { .out = &out, .lines = 2 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "quo\"te", "back\\slash \"x\" \n\x01 日本");
+	json_number(&j, "nan", (double)NAN, 3);
+	json_number(&j, "x", 1.5, 3);
+	json_bool(&j, "yes", true);
+	json_moment(&j, "never", -1);
+	json_open(&j, "empty", '[');
+	json_close(&j, ']');
+	json_open(&j, "rows", '[');
+	const struct cell cells[COLUMNS] = { cell_text(NULL), cell_number(1), cell_number(90),
+		cell_known(1000000), cell_known(-1) };
+	json_row(&j, columns, COLUMNS, cells);
+	json_row(&j, columns, COLUMNS, cells);
+	json_close(&j, ']');
+	json_close(&j, '}');
+	json_error_t error;
+	json_t *root = json_loads(str_text(&out), JSON_REJECT_DUPLICATES, &error);
+	assert_non_null(root);
+	assert_string_equal(json_string_value(json_object_get(root, "quo\"te")),
+		"back\\slash \"x\" \n\x01 日本");
+	assert_true(json_is_null(json_object_get(root, "nan")));
+	assert_true(json_is_null(json_object_get(root, "never")));
+	assert_int_equal(json_array_size(json_object_get(root, "empty")), 0);
+	json_t *row = json_array_get(json_object_get(root, "rows"), 1);
+	assert_int_equal(json_object_size(row), 4);
+	assert_true(json_is_null(json_object_get(row, "name")));
+	assert_true(json_real_value(json_object_get(row, "time")) == 0.09);
+	assert_true(json_is_integer(json_object_get(row, "mem")));
+	json_decref(root);
+	str_finish(&out);
+}
+
+static void test_table_fits(void **state)
+{
+	(void)state;
+	struct text_style style = { .columns = 48, .utc = true };
+	struct table t = { .columns = columns, .n_columns = COLUMNS };
+	struct str out = { 0 };
+	table_add(&t, (struct cell[]){ cell_text("a name that is much too long for this"),
+			      cell_number(7), cell_number(5400e3), cell_number(976562.5),
+			      cell_number(90061e3) });
+	table_add(&t, (struct cell[]){ cell_text(NULL), cell_known(-1), cell_known(-1),
+			      cell_known(-1), cell_known(-1) });
+	text_add_table(&out, &t, &style);
+	assert_string_equal(str_text(&out),
+		"  name      only text  time     mem           at\n"
+		"  a name …          7  1.50  1.0 GB  01-02 01:01\n"
+		"  -                 -     -       -            -\n");
+	table_finish(&t);
+	str_finish(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bar_is_fair),
+		cmocka_unit_test(test_bar_rounds_by_remainder),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_csv),
+		cmocka_unit_test(test_json_is_json),
+		cmocka_unit_test(test_table_fits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
