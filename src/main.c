@@ -24,6 +24,7 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/gpu_tracker.h"
 #include "version.h"
 
 #define COMMAND_POINTER(name) &cmd_##name,
@@ -74,6 +75,10 @@ static bool is_one_of(const char *name, const char *a, const char *b, const char
 
 int main(int argc, char **argv)
 {
+	const char *program = argc > 0 ? argv[0] : "gua";
+	const char *slash = strrchr(program, '/');
+	if (strcmp(slash ? slash + 1 : program, "gpu-tracker") == 0)
+		return gpu_tracker_main(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	if (is_one_of(name, "help", "--help", "-h")) {
 		if (argc > 2)

@@ -7,11 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* "usage: gua NAME ARGUMENTS" */
+static void add_usage(struct str *out, const struct command *self)
+{
+	str_add(out, "usage: ");
+	if (self->called)
+		str_add(out, self->called);
+	else
+		str_addf(out, "gua %s", self->name);
+	str_addf(out, "%s%s\n", *self->usage ? " " : "", self->usage);
+}
+
 static void print_help(const struct command *self)
 {
 	struct str out = { 0 };
-	str_addf(&out, "usage: gua %s%s%s\n\n%s\n\n", self->name, *self->usage ? " " : "",
-		self->usage, self->summary);
+	add_usage(&out, self);
+	str_addf(&out, "\n%s\n\n", self->summary);
 	options_describe(self->options, &out);
 	if (self->details)
 		str_addf(&out, "\n%s\n", self->details);
@@ -55,10 +66,15 @@ int cmd_options_only(
 
 int cmd_fail(const struct command *self, const struct err *e)
 {
-	fprintf(stderr, "gua %s: %s\n", self->name, e->text);
+	struct str out = { 0 };
+	if (self->called)
+		str_addf(&out, "%s: %s\n", self->called, e->text);
+	else
+		str_addf(&out, "gua %s: %s\n", self->name, e->text);
 	if (e->code == ERR_USAGE)
-		fprintf(stderr, "usage: gua %s%s%s\n", self->name, *self->usage ? " " : "",
-			self->usage);
+		add_usage(&out, self);
+	fputs(str_text(&out), stderr);
+	str_finish(&out);
 	return err_exit_code(e->code);
 }
 

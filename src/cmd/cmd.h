@@ -7,6 +7,7 @@
 
 struct command {
 	const char *name;
+	const char *called;  /* what a user typed, for messages; NULL: "gua NAME" */
 	const char *summary; /* one line, for `gua help` */
 	const char *usage;   /* what follows "gua NAME" in the usage line */
 	const char *details; /* paragraphs for --help after the options; may be NULL */
@@ -50,6 +51,7 @@ const char *cmd_nvml_path(const char *option);
 	X(report)                                                                              \
 	X(import)                                                                              \
 	X(export)                                                                              \
+	X(track)                                                                               \
 	X(subtrack)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;

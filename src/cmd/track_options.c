@@ -252,9 +252,10 @@ int track_finish_options(struct track_values *v, struct err *e)
 {
 	int rc = v->config ? read_config(v, e) : 0;
 	v->interval = v->interval ? v->interval : "1";
-	v->ram_unit = v->ram_unit ? v->ram_unit : "auto";
-	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : "auto";
-	v->time_unit = v->time_unit ? v->time_unit : "auto";
+	const char *size = v->default_size ? v->default_size : "auto";
+	v->ram_unit = v->ram_unit ? v->ram_unit : size;
+	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : size;
+	v->time_unit = v->time_unit ? v->time_unit : v->default_time ? v->default_time : "auto";
 	v->source = v->source ? v->source : "nvml";
 	if (!rc && v->brand && strcmp(v->brand, "nvidia") != 0)
 		rc = err_set(e, ERR_USAGE, "gua knows NVIDIA cards only, not '%s'", v->brand);

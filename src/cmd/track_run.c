@@ -46,11 +46,12 @@ static int block_signals(struct running *r, struct err *e)
 }
 
 /* In the child. Waits for the word that the tracker is ready, so that nothing is missed. */
-static void become(const struct running *r, char **argv, int go, int failure)
+static void become(const struct running *r, char **argv, const int go[2], int failure)
 {
 	char word;
+	close(go[1]); /* else its end would never be seen */
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
-	while (read(go, &word, 1) < 0 && errno == EINTR)
+	while (read(go[0], &word, 1) < 0 && errno == EINTR)
 		;
 	execvp(argv[0], argv);
 	int reason = errno;
@@ -89,7 +90,7 @@ static int start_command(struct running *r, struct track_outcome *outcome, struc
 	if (r->child < 0)
 		return err_set(e, ERR_WORLD, "cannot fork: %s", strerror(errno));
 	if (r->child == 0)
-		become(r, argv, go[0], failure[1]);
+		become(r, argv, go, failure[1]);
 	close(go[0]);
 	close(failure[1]);
 	int rc = start_tracker(r, e);

@@ -1,0 +1,323 @@
+"""gua track: the command is untouched, the report is always there, mistakes start nothing."""
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import BUILD, GUA, clean_environment, gua
+from fake import fake_driver
+
+PYTHON = "/usr/bin/python3"
+
+
+def track(*args, **options):
+    return gua("track", "--source", "none", *args, **options)
+
+
+def report(*args, command, **options):
+    """Runs a command and returns the JSON report."""
+    run = track("-f", "json", *args, "--", *command, **options)
+    return json.loads(run.stderr), run
+
+
+def test_streams_and_status_are_the_commands_own(tmp_path):
+    out = tmp_path / "report.json"
+    run = track("-f", "json", "-o", out, "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (run.returncode, run.stdout, run.stderr) == (7, "out\n", "err\n")
+    json.loads(out.read_text())
+
+
+def test_standard_input_is_passed():
+    run = subprocess.run([GUA, "track", "--source", "none", "-o", "/dev/null", "--", "cat"], input="hello", text=True,
+                         capture_output=True, env=clean_environment())
+    assert run.stdout == "hello"
+
+
+def test_arguments_are_passed_as_they_are():
+    weird = ["a b", "", "--help", "-e", "$HOME", "\xff", "new\nline"]
+    run = track("-o", "/dev/null", "--", PYTHON, "-c", "import sys; print(sys.argv[1:])", *weird)
+    assert run.stdout.strip() == str(weird)
+    run = track("-o", "/dev/null", "sh", "-c", "echo $0 $1", "--db", "x")  # options end at the command
+    assert run.stdout == "--db x\n"
+
+
+def test_execute_splits_words_without_a_shell():
+    run = track("-o", "/dev/null", "-e", """sh -c 'echo "a  b" "$1"' x 'c d'; echo no""")
+    assert run.stdout == "a  b c d;\n" or run.stdout.startswith("a  b c d")
+
+
+@pytest.mark.parametrize("status, code", [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)])
+def test_exit_status(status, code):
+    result, run = report(command=["sh", "-c", status])
+    assert run.returncode == code
+    assert result["compute_time"]["time"] >= 0
+
+
+def test_what_cannot_be_started(tmp_path):
+    run = track("--", "/no/such/command")
+    assert run.returncode == 127 and "cannot start /no/such/command" in run.stderr
+    file = tmp_path / "plain"
+    file.write_text("x")
+    run = track("--", str(file))
+    assert run.returncode == 126
+
+
+@pytest.mark.parametrize("args, message", [
+    (["--st", "0.001"], "--st"),
+    (["--st", "soon"], "--st"),
+    (["--ru", "mb"], "--ru"),
+    (["--gru", "x"], "--gru"),
+    (["--tu", "weeks"], "--tu"),
+    (["--nec", "0"], "--nec"),
+    (["-f", "pickle"], "--format"),
+    (["--gb", "amd"], "--gb"),
+    (["--tf", "x.txt"], "--tf"),
+    (["--tf", "/etc/passwd.csv/x.csv"], "cannot write"),
+    (["-o", "/no/such/dir/file"], "cannot write"),
+    (["--tconfig", "/no/such/file"], "--tconfig"),
+    (["--until-exit"], "--pid"),
+    (["--guuids", ","], "--guuids"),
+    (["--scenario", "x"], "--source sim"),
+    (["--nonsense"], "unknown option"),
+])
+def test_a_mistake_never_starts_the_command(tmp_path, args, message):
+    mark = tmp_path / "started"
+    run = track(*args, "--", "touch", mark)
+    assert run.returncode in (1, 2) and message in run.stderr, run.stderr
+    assert not mark.exists()
+
+
+def test_no_command_is_wrong_usage():
+    for args in ([], ["-e", ""], ["--pid", "1", "--", "true"]):
+        assert track(*args).returncode == 2
+
+
+def test_text_has_the_known_labels():
+    run = track("--", "true")
+    labels = [line.split(":")[0] for line in run.stderr.splitlines()]
+    known = ["Max RAM", "   Unit", "   System capacity", "   System", "   Main", "      Total RSS",
+             "      Private RSS", "      Shared RSS", "   Descendants"]
+    assert labels[:len(known)] == known
+    for label in ("Max GPU RAM", "CPU utilization", "   System core count", "   Number of expected cores",
+                  "      Max sum percent", "      Mean hardware percent", "   Main number of threads",
+                  "GPU utilization", "   System GPU count", "   Number of expected GPUs", "   GPU percentages",
+                  "Compute time", "   Time"):
+        assert label in labels
+
+
+def test_json_has_the_known_keys_in_order():
+    result, _ = report(command=["true"])
+    assert list(result)[:5] == ["max_ram", "max_gpu_ram", "cpu_utilization", "gpu_utilization", "compute_time"]
+    assert list(result["max_ram"]) == ["unit", "system_capacity", "system", "main", "descendants", "combined"]
+    assert list(result["max_ram"]["main"]) == ["total_rss", "private_rss", "shared_rss"]
+    assert list(result["cpu_utilization"]) == [
+        "system_core_count", "n_expected_cores", "system", "main", "descendants", "combined", "main_n_threads",
+        "descendants_n_threads", "combined_n_threads"]
+    assert list(result["gpu_utilization"]) == ["system_gpu_count", "n_expected_gpus", "gpu_percentages"]
+    old, _ = report("--legacy-spelling", command=["true"])
+    assert "descendents" in old["max_ram"] and "descendents_n_threads" in old["cpu_utilization"]
+
+
+def test_units():
+    big, _ = report("--ru", "megabytes", "--tu", "seconds", command=["sleep", "0.2"])
+    small, _ = report("--ru", "mebibytes", "--tu", "minutes", command=["sleep", "0.2"])
+    assert big["max_ram"]["unit"] == "megabytes" and big["compute_time"]["unit"] == "seconds"
+    ratio = big["max_ram"]["system_capacity"] / small["max_ram"]["system_capacity"]
+    assert abs(ratio - 1.048576) < 1e-6
+    assert 0.2 <= big["compute_time"]["time"] < 2
+
+
+def test_csv_is_key_and_value():
+    run = track("-f", "csv", "--", "true")
+    rows = dict(line.split(",", 1) for line in run.stderr.splitlines())
+    assert rows["key"] == "value" and rows["max_ram.unit"].endswith("bytes")
+
+
+@pytest.mark.parametrize("kind", ["csv", "sqlite"])
+def test_tracking_file(tmp_path, kind):
+    path = tmp_path / f"samples.{kind}"
+    run = track("--st", "0.05", "--tf", path, "-o", "/dev/null", "--", "sleep", "0.5")
+    assert run.returncode == 0, run.stderr
+    sub = tmp_path / f"sub.{kind}"
+    if kind == "csv":
+        lines = path.read_text().splitlines()
+        assert lines[0].startswith("ram_unit,") and lines[2].endswith(",timestamp") and len(lines) > 5
+        sub.write_text("process_id,code_block_name,position,timestamp\n1,b,0,0\n1,b,1,9e9\n")
+    else:
+        with sqlite3.connect(path) as db:
+            assert db.execute("SELECT count(*) FROM data").fetchone()[0] > 3
+        with sqlite3.connect(sub) as db:
+            db.execute("CREATE TABLE data (process_id, code_block_name, position, timestamp)")
+            db.execute("INSERT INTO data VALUES (1,'b',0,0),(1,'b',1,9e9)")
+    result = json.loads(gua("sub-track", "analyze", "--tf", path, "--stf", sub, "-f", "json").stdout)
+    assert result["code_block_results"][0]["num_timepoints"] > 3
+    again = track("--tf", path, "--", "true")
+    assert again.returncode == 2 and "exists" in again.stderr
+    assert track("--tf", path, "--overwrite", "-o", "/dev/null", "--", "true").returncode == 0
+
+
+def test_configuration_file(tmp_path):
+    config = tmp_path / "c.json"
+    config.write_text(json.dumps({"sleep_time": 0.05, "ram_unit": "kilobytes", "time_unit": "seconds",
+                                  "n_expected_cores": 3, "gpu_uuids": ["GPU-x"], "disable_logs": True,
+                                  "overwrite": True, "join_timeout": 3}))
+    result, _ = report("--tconfig", config, "--ru", "bytes", command=["true"])
+    assert result["max_ram"]["unit"] == "bytes" and result["compute_time"]["unit"] == "seconds"
+    assert result["cpu_utilization"]["n_expected_cores"] == 3
+    config.write_text('{"sleep_time": {}}')
+    assert track("--tconfig", config, "--", "true").returncode == 2
+
+
+class Running:
+    """gua track in the background, in a process group of its own."""
+
+    def __init__(self, tmp_path, *command, group=True):
+        self.out = tmp_path / "report.json"
+        self.child = subprocess.Popen([GUA, "track", "--source", "none", "-f", "json", "-o", self.out, "--", *command],
+                                      env=clean_environment(), stdout=subprocess.PIPE, text=True,
+                                      start_new_session=group)
+        assert self.child.stdout.readline() == "ready\n"
+
+    def finish(self):
+        status = self.child.wait(20)
+        return status, json.loads(self.out.read_text())
+
+
+TRAPS = "trap 'echo got; exit 5' {}; echo ready; while :; do sleep 0.05; done"
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT", "USR1"])
+def test_signals_reach_the_command(tmp_path, name):
+    run = Running(tmp_path, "sh", "-c", TRAPS.format(name))
+    os.kill(run.child.pid, getattr(signal, "SIG" + name))
+    status, result = run.finish()
+    assert status == 5 and run.child.stdout.read() == "got\n"
+    assert result["processes"]["exit_status"] == 5
+
+
+def test_a_second_request_ends_the_tracking_of_a_stubborn_command(tmp_path):
+    run = Running(tmp_path, "sh", "-c", "trap '' TERM; echo ready; sleep 3")
+    os.kill(run.child.pid, signal.SIGTERM)
+    time.sleep(0.2)
+    os.kill(run.child.pid, signal.SIGTERM)
+    status, result = run.finish()
+    assert status == 143 and result["compute_time"]["time"] > 0
+
+
+def test_a_killed_command_leaves_a_report(tmp_path):
+    run = Running(tmp_path, "sh", "-c", "echo ready; sleep 30")
+    children = subprocess.run(["pgrep", "-P", str(run.child.pid)], capture_output=True, text=True).stdout.split()
+    os.kill(int(children[0]), signal.SIGKILL)
+    status, result = run.finish()
+    assert status == 137 and result["processes"]["exit_signal"] == 9
+
+
+def test_a_terminal_interrupt_reaches_it_once(tmp_path):
+    """Ctrl-C in a real terminal: the group gets it, and we do not send it again."""
+    script = "import signal,sys,time\nn=[]\nsignal.signal(2,lambda *a:n.append(1))\nprint('ready',flush=True)\n" \
+             "t=time.time()\nwhile time.time()-t<1: time.sleep(0.01)\nprint('count',len(n),flush=True)\n"
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(GUA, ["gua", "track", "--source", "none", "-o", str(tmp_path / "r"), "--", PYTHON, "-c", script],
+                  clean_environment())
+    text = b""
+    sent = False
+    while True:
+        try:
+            piece = os.read(fd, 1000)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+        if b"ready" in text and not sent:
+            sent = True
+            os.write(fd, b"\x03")
+    os.waitpid(pid, 0)
+    assert b"count 1" in text, text
+    assert (tmp_path / "r").read_text().startswith("Max RAM")
+
+
+def test_progress_only_on_a_terminal(tmp_path):
+    run = track("--progress", "-o", tmp_path / "r", "--st", "0.05", "--", "sleep", "0.3")
+    assert run.stderr == ""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(GUA, ["gua", "track", "--source", "none", "--progress", "--st", "0.05", "-o", str(tmp_path / "r"),
+                        "--", "sleep", "0.5"], clean_environment())
+    text = b""
+    while True:
+        try:
+            piece = os.read(fd, 1000)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.waitpid(pid, 0)
+    assert re.search(rb"\d+ s  CPU \d+%  RAM", text)
+
+
+def test_following_a_process_until_it_ends(tmp_path):
+    with subprocess.Popen(["sleep", "0.5"]) as child:
+        result, run = report("--pid", str(child.pid), "--st", "0.05", command=[]) if False else (None, None)
+        run = gua("track", "--source", "none", "-f", "json", "--pid", child.pid, "--st", "0.05")
+    assert run.returncode == 0
+    result = json.loads(run.stderr)
+    assert 0.1 <= result["compute_time"]["time"] < 3 or result["compute_time"]["unit"] != "seconds"
+    run = gua("track", "--source", "none", "--pid", 4194303)
+    assert run.returncode == 1 and "cannot follow" in run.stderr
+
+
+def test_interrupt_ends_following_and_spares_the_process(tmp_path):
+    with subprocess.Popen(["sleep", "30"]) as child:
+        follower = subprocess.Popen([GUA, "track", "--source", "none", "-f", "json", "-o", tmp_path / "r", "--pid",
+                                     str(child.pid)], env=clean_environment())
+        time.sleep(0.5)
+        follower.send_signal(signal.SIGINT)
+        assert follower.wait(20) == 0
+        assert child.poll() is None
+        child.kill()
+    json.loads((tmp_path / "r").read_text())
+
+
+def test_gpu_memory_of_the_tree_on_the_fake_driver(tmp_path):
+    scenario = """
+        card 0 uuid GPU-aaaa name "Test A" memory 80GiB
+        process mine pid env JOB user me uid 0 command x
+        process other pid 4194200 user them uid 0 command y
+        at 0s hold mine card 0 memory 1000MiB
+        at 0s hold other card 0 memory 5GiB
+        at 0s load other card 0 sm 80
+        """
+    with subprocess.Popen(["sleep", "1"]) as child:
+        env = fake_driver(tmp_path, scenario, JOB=child.pid)
+        run = gua("track", "-f", "json", "--st", "0.1", "--gru", "megabytes", "--pid", child.pid, env=env)
+    result = json.loads(run.stderr)
+    assert result["max_gpu_ram"]["main"] == 1048.576
+    assert result["gpu_utilization"]["system_gpu_count"] == 1
+    assert result["cards"][0]["uuid"] == "GPU-aaaa"
+
+
+def test_gpu_tracker_is_another_name_for_it(tmp_path):
+    tool = BUILD / "gpu-tracker"
+    run = gua("-v", binary=tool)
+    assert run.returncode == 0 and "gpu-tracker" in run.stdout
+    run = gua("--source", "none", "--execute=sh -c 'exit 3'", "-f", "json", "--disable-logs", binary=tool)
+    assert run.returncode == 3
+    result = json.loads(run.stdout)
+    assert result["max_ram"]["unit"] == "gigabytes" and result["compute_time"]["unit"] == "hours"
+    run = gua("--exec", "true", "--source=none", "--st=0.5", "--ru=kilobytes", "--tu", "days", binary=tool)
+    assert run.returncode == 0 and "Unit: kilobytes" in run.stdout
+    assert gua(binary=tool).returncode == 2
+    assert "usage: gpu-tracker" in gua("-h", binary=tool).stdout
+    run = gua("sub-track", "analyze", binary=tool)
+    assert run.returncode == 2 and "usage: gpu-tracker sub-track" in run.stderr
