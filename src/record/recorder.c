@@ -381,6 +381,10 @@ static void close_run(struct recorder *r, const char *how)
 	if (!r->driver_fault.on)
 		drain(r);
 	watch_flush(&r->watch, now_ms(r));
+	/* Who ended since the last look ended then, not now. */
+	struct source *s = worker_source(r->worker);
+	if (s)
+		lives_sweep(&r->watch.lives, s, now_ms(r));
 	for (size_t i = 0; i < r->watch.lives.n; i++)
 		r->watch.lives.entries[i].dirty |= r->watch.lives.lives[i].used;
 	commit(r, &e);

@@ -388,10 +388,12 @@ def test_a_process_that_ends_is_seen_at_once(background):
         child.kill()
         child.wait()
         ended_ms = time.time() * 1000
+    # Long enough to tell an end that was seen from one that is found at the next look.
+    time.sleep(3)
     assert gua("stop", "--db", run.db).returncode == 0
     (ms,), = rows(run.db, "SELECT sum(idle_held_ms) FROM holding_1m")
     (first, last), = rows(run.db, "SELECT min(first_seen_ms), max(last_seen_ms) FROM process")
-    assert last <= ended_ms + 2000 and 200 <= ms <= ended_ms - first + 500
+    assert last <= ended_ms + 2000 and 200 <= ms <= ended_ms - first + 2000
 
 
 def test_a_driver_that_hangs(background):
