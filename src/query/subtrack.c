@@ -130,7 +130,8 @@ static void join(struct subtrack_block *block, struct calls *calls, const struct
 {
 	struct running usage[SUBTRACK_MEASUREMENTS] = { 0 }, compute = { 0 };
 	size_t done = 0; /* points before this one are taken or passed */
-	qsort(calls->rows, calls->n, sizeof(*calls->rows), by_start);
+	if (calls->n)
+		qsort(calls->rows, calls->n, sizeof(*calls->rows), by_start);
 	for (size_t i = 0; i < calls->n; i++) {
 		const struct call *call = &calls->rows[i];
 		size_t from = first_from(t, call->start);

@@ -130,7 +130,7 @@ static json_t *compare_overall(const struct loaded *l, size_t n, const char *sta
 	const char *measurement;
 	json_object_foreach(first, measurement, unused)
 	{
-		struct entry entries[MAX_SESSIONS];
+		struct entry entries[MAX_SESSIONS] = { 0 };
 		for (size_t i = 0; i < n; i++) {
 			json_t *overall = json_object_get(l[i].file, "overall");
 			entries[i] = (struct entry){ l[i].name,
@@ -161,7 +161,7 @@ static json_t *compare_usage(const struct loaded *l, size_t n, const char *stati
 	{
 		json_t *blocks = json_object();
 		for (size_t b = 0; b < l[0].n_blocks; b++) {
-			struct entry entries[MAX_SESSIONS];
+			struct entry entries[MAX_SESSIONS] = { 0 };
 			char name[NAME_CAP];
 			shown_name(name, l, n, b);
 			for (size_t i = 0; i < n; i++) {
@@ -182,7 +182,7 @@ static json_t *compare_time(const struct loaded *l, size_t n, const char *statis
 {
 	json_t *result = json_object();
 	for (size_t b = 0; b < l[0].n_blocks; b++) {
-		struct entry entries[MAX_SESSIONS];
+		struct entry entries[MAX_SESSIONS] = { 0 };
 		char name[NAME_CAP];
 		shown_name(name, l, n, b);
 		for (size_t i = 0; i < n; i++)

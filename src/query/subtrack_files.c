@@ -203,7 +203,8 @@ static int read_points(struct timepoints *t, struct rows *r, struct err *e)
 				e, ERR_WORLD, "%s: row %zu has no time", r->path, r->number);
 		t->n++;
 	}
-	qsort(t->rows, t->n, sizeof(*t->rows), by_time);
+	if (t->n)
+		qsort(t->rows, t->n, sizeof(*t->rows), by_time);
 	return 0;
 }
 
