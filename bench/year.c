@@ -144,9 +144,11 @@ static void account_card(struct lab *lab, uint32_t card, int64_t now_s)
 	bool busy = false;
 	for (int i = 0; i < lab->n_jobs[card]; i++)
 		busy = busy || lab->jobs[card][i].busy;
-	int64_t active = busy ? (int64_t)((double)left * (0.6 + 0.4 * chance(lab)))
-			 : chance(lab) < 0.02 ? 166
-					      : 0;
+	int64_t active = 0; /* an empty card has nobody who could make it active */
+	if (busy)
+		active = (int64_t)((double)left * (0.6 + 0.4 * chance(lab)));
+	else if (lab->n_jobs[card] && chance(lab) < 0.02)
+		active = 166; /* somebody runs a cell of the notebook */
 	enum card_state rest = lab->n_jobs[card] ? CARD_IDLE_HELD : CARD_TRULY_IDLE;
 	const struct {
 		enum card_state state;

@@ -498,7 +498,7 @@ def exactly(value):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_report_says_what_the_tool_said(tmp_path, layout):
-    tool = Tool(layout).fill(layout + "report", ticks=2880)  # a day
+    tool = Tool(layout).fill(layout + "report", ticks=1440, step=300)  # five days
     store = import_into(tmp_path, tool.write(tmp_path / "old.db"))
     samples, cards, people, heat = tool.says()
     says = report(store)
