@@ -107,6 +107,19 @@ static void test_duty_cycle_and_process_use(void **state)
 	close_stage(&g);
 }
 
+/* At the very end of a turn the other one has begun. */
+static void test_turns_end_at_exact_times(void **state)
+{
+	(void)state;
+	struct stage g =
+		open_stage(HEAD "at 0s load a card 0 sm 90 on 500ms off 500ms\n", false);
+	play_advance(g.p, 1 * SECOND, 0);
+	static const int utils[] = { 90, 90, 90, 0, 0, 0, 90 };
+	for (size_t i = 0; i < 7; i++)
+		assert_int_equal(play_ring_at(g.p, 0, i)->util_pct, utils[i]);
+	close_stage(&g);
+}
+
 static void test_holders_and_memory(void **state)
 {
 	(void)state;
@@ -143,7 +156,8 @@ static void test_energy_is_the_sum_of_samples(void **state)
 	(void)state;
 	/* Half of the span of power in 3 of 6 samples a second: 60 W and 230 W in turns. */
 	struct stage g = open_stage(HEAD "at 0s load a card 0 sm 50 on 400ms off 600ms\n"
-					 "at 10m energy-reset card 0\n",
+					 "at 10m energy-reset card 0\n"
+					 "at 700100ms energy-reset card 0\n",
 		false);
 	play_advance(g.p, 0, 0);
 	assert_true(play_energy_mj(g.p, 0) == 0);
@@ -158,6 +172,9 @@ static void test_energy_is_the_sum_of_samples(void **state)
 	assert_true(fabs(play_energy_mj(g.p, 0)) < 0.001);
 	play_advance(g.p, 601 * SECOND, 0);
 	assert_true(fabs(play_energy_mj(g.p, 0) - 145000) < 0.001);
+	/* After a reset between two samples the next one is the first that counts. */
+	play_advance(g.p, 700150000, 0);
+	assert_true(play_energy_mj(g.p, 0) == 0);
 	close_stage(&g);
 }
 
@@ -351,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_samples_at_exact_times),
 		cmocka_unit_test(test_the_ring_forgets),
 		cmocka_unit_test(test_duty_cycle_and_process_use),
+		cmocka_unit_test(test_turns_end_at_exact_times),
 		cmocka_unit_test(test_holders_and_memory),
 		cmocka_unit_test(test_energy_is_the_sum_of_samples),
 		cmocka_unit_test(test_jumping_and_walking_agree),
