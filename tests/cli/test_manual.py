@@ -18,7 +18,7 @@ DOCUMENTS = [ROOT / "README.md", *PAGES]
 
 def commands():
     """Names in `gua help`, without what main.c answers by itself."""
-    listed = re.findall(r"^  ([a-z]+) ", gua("help").stdout, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z-]+) ", gua("help").stdout, re.MULTILINE)
     return [name for name in listed if name != "version"]
 
 
