@@ -1,10 +1,11 @@
 /* libgua: what the GPUs of this host do now, for programs. libgua(3) is the manual.
  *
- * The library lives inside somebody's program: it prints nothing, never exits, starts no
- * threads, touches no signals and no environment, and links libc and libm only; the driver is
- * opened when gua_open() asks for it. Functions that can fail return 0 or a negative enum
- * gua_code, and gua_error() has the sentence. A handle is used by one thread at a time; several
- * handles may be open.
+ * The library lives inside somebody's program: it prints nothing, never exits, touches no
+ * signals and no environment, and links libc and libm only; the driver is opened when asked
+ * for. It starts nothing behind the caller's back: only a tracker samples in a thread, or in a
+ * process, as its options say, from gua_tracker_start() to gua_tracker_stop(). Functions that
+ * can fail return 0 or a negative enum gua_code, and gua_error() has the sentence. A handle is
+ * used by one thread at a time; several handles may be open.
  *
  * A reading that the driver does not give is NAN (double) or -1 (integers), never 0. Structs
  * begin with their size, which the caller sets (GUA_INIT does), so that a later library can add
@@ -119,6 +120,163 @@ int gua_card(struct gua *handle, size_t index, struct gua_card *card);
 /* Fills `process` with the process `index` of a card; below gua_card.processes. */
 int gua_card_process(
 	struct gua *handle, size_t card, size_t index, struct gua_process *process);
+
+/* All cards together: what is asked most. */
+struct gua_host {
+	size_t size;
+	char driver[80]; /* its version, "" when unknown */
+	size_t cards;	 /* that there are; a card with MIG on counts once */
+	size_t cards_ok; /* of them, that can be read now */
+	int64_t mem_total_bytes, mem_used_bytes; /* sums of what is known */
+	double util_mean_pct;			 /* over the cards that tell; NAN: none does */
+	double util_max_pct;			 /* of the busiest one */
+	double power_w;				 /* sum of what is known */
+	size_t processes;			 /* entries of all process lists */
+};
+/* Sums up what the last refresh saw. */
+int gua_host_summary(struct gua *handle, struct gua_host *host);
+
+/* ---- The tracker: what a process and everything below it uses ---- */
+
+/* Where a tracker samples. */
+enum gua_helper {
+	GUA_HELPER_THREAD = 0,	/* a thread of the caller: the default */
+	GUA_HELPER_PROCESS = 1, /* a child process, forked from the caller: costs a copy of its
+				   page tables, and goes on while the caller is stopped */
+};
+
+enum gua_tracker_state {
+	GUA_TRACKER_NEW = 0,
+	GUA_TRACKER_STARTED = 1,
+	GUA_TRACKER_STOPPED = 2, /* for good: a tracker runs once */
+};
+
+/* Places in the arrays below: the process itself, everything below it, both. */
+enum gua_group { GUA_MAIN = 0, GUA_DESCENDANTS = 1, GUA_COMBINED = 2 };
+
+/* Zero, NULL and "" mean the default; the texts are copied. */
+struct gua_tracker_options {
+	size_t size;
+	int64_t pid;		/* whom to track; 0: the caller itself */
+	double interval_s;	/* between samples, from 0.01; default 1 */
+	int64_t expected_cores; /* handed on to the result; default: all of the host */
+	const char *uuids;  /* cards that count in utilisation, with commas between; NULL: all
+			     */
+	const char *source; /* "nvml" (the default), "sim", or "none": no GPU */
+	const char *nvml_path; /* as in struct gua_options */
+	const char *scenario;
+	const char *root;
+	int helper; /* enum gua_helper */
+};
+
+/* What was used, since the start. Bytes, seconds, joules, percent of one core or card (200 is
+ * two cores); unknown is -1 or NAN. */
+struct gua_track_result {
+	size_t size;
+	double elapsed_s;
+	int exited; /* the process is gone */
+	int64_t samples;
+	int64_t ram_capacity_bytes, ram_system_max_bytes; /* the host's */
+	int64_t ram_total_bytes[3];   /* by enum gua_group; peak of proportional memory: what is
+					 shared within the group counts once */
+	int64_t ram_private_bytes[3]; /* peak of memory that nobody else has */
+	int64_t ram_shared_bytes[3];  /* peak of the difference */
+	int64_t ram_swap_bytes[3];
+	int64_t core_count, expected_cores;
+	double cpu_system_max_pct, cpu_system_mean_pct;
+	double cpu_max_pct[3], cpu_mean_pct[3];
+	int64_t threads_max[3];
+	double user_s[3], system_s[3];
+	int64_t read_bytes, written_bytes;
+	int64_t minor_faults, major_faults;
+	int64_t voluntary_switches, involuntary_switches;
+	int64_t processes_seen, processes_peak;
+	int gpu_known;	    /* a driver answers */
+	char gpu_note[256]; /* why not */
+	int64_t gpu_count, expected_gpus;
+	int64_t gpu_capacity_bytes, gpu_system_max_bytes;
+	int64_t gpu_ram_bytes[3];		    /* peaks */
+	double gpu_util_max_pct, gpu_util_mean_pct; /* sums over the chosen cards */
+	double gpu_active_s, gpu_idle_held_s;	    /* of the tree, over all cards */
+	int64_t gpu_context_bytes; /* of the combined peak, what is bare context */
+	double energy_j, tree_energy_j;
+	size_t cards;	  /* how many gua_tracker_card() has */
+	size_t processes; /* how many gua_tracker_process() has */
+	int64_t others;	  /* processes that have no row any more */
+	size_t warnings;  /* how many gua_tracker_warning() has */
+};
+
+/* One moment. */
+struct gua_track_sample {
+	size_t size;
+	double elapsed_s;
+	int64_t wall_us; /* since 1970, microseconds */
+	int64_t ram_bytes[3], ram_system_bytes;
+	int64_t gpu_ram_bytes[3], gpu_system_bytes;
+	double gpu_util_pct; /* sum over the chosen cards */
+	int64_t threads[3];
+	double cpu_pct[3], cpu_system_pct; /* since the sample before */
+	int64_t processes;
+	int early;	/* 1: an additional look within the first interval */
+	int64_t number; /* of the sample: 1, 2 ...; unchanged when there was no new one */
+};
+
+/* One card while it was tracked. */
+struct gua_track_card {
+	size_t size;
+	char uuid[96];
+	char name[96];
+	int index, mig_index;
+	int status; /* enum gua_card_status, at the end */
+	int64_t mem_total_bytes;
+	int64_t used_max_bytes, tree_max_bytes; /* the whole card; the tree's processes */
+	double util_max_pct, util_mean_pct;	/* the whole card */
+	double tree_util_max_pct, tree_util_mean_pct;
+	double energy_j, tree_energy_j;
+	double active_s, idle_held_s; /* of the tree */
+	size_t tree_processes;	      /* at the tree's peak */
+};
+
+/* One process that was seen. */
+struct gua_track_process {
+	size_t size;
+	uint32_t pid;
+	int64_t ppid, uid;
+	char command[256];
+	double started_s, ended_s; /* after the start of the tracker; NAN: alive */
+	double user_s, system_s;
+	int64_t ram_total_bytes, ram_private_bytes, rss_bytes; /* peaks */
+	int64_t gpu_ram_bytes;
+	int64_t threads_max;
+	int unreadable; /* another user's: its memory is not known */
+};
+
+struct gua_tracker;
+
+/* Makes a tracker; nothing runs yet. `options` may be NULL. On failure *tracker is still good
+ * for gua_tracker_error() and gua_tracker_free(), or NULL when memory ran out. */
+int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_options *options);
+/* Stops when it runs; NULL does nothing. */
+void gua_tracker_free(struct gua_tracker *tracker);
+const char *gua_tracker_error(const struct gua_tracker *tracker);
+int gua_tracker_state(const struct gua_tracker *tracker);
+
+/* GUA_WRONG_USE when it has been started before. A driver that is absent is a note in the
+ * result; no such process is GUA_FAILED. */
+int gua_tracker_start(struct gua_tracker *tracker);
+/* GUA_WRONG_USE when it does not run. */
+int gua_tracker_stop(struct gua_tracker *tracker);
+
+/* The newest sample; from the start on. */
+int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample);
+/* The numbers so far, or after the stop the final ones; from the start on. */
+int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result *result);
+/* Rows that belong to the last gua_tracker_result(). */
+int gua_tracker_card(struct gua_tracker *tracker, size_t index, struct gua_track_card *card);
+int gua_tracker_process(
+	struct gua_tracker *tracker, size_t index, struct gua_track_process *process);
+/* A sentence, or NULL; valid until the next gua_tracker_result(). */
+const char *gua_tracker_warning(const struct gua_tracker *tracker, size_t index);
 
 #ifdef __cplusplus
 }

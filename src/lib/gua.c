@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "lib/lib.h"
 #include "source/source.h"
 #include "version.h"
-
-#define API __attribute__((visibility("default")))
 
 struct gua {
 	struct source *source; /* NULL: gua_open() failed */
@@ -171,15 +170,6 @@ API size_t gua_card_count(const struct gua *handle)
 	return handle && handle->source ? handle->source->n_cards : 0;
 }
 
-/* Hands a struct to a caller whose own may be shorter or longer. */
-static void hand_over(void *to, size_t to_size, const void *from, size_t from_size)
-{
-	size_t head = sizeof(size_t), n = to_size < from_size ? to_size : from_size;
-	memcpy((char *)to + head, (const char *)from + head, n - head);
-	if (to_size > from_size)
-		memset((char *)to + from_size, 0, to_size - from_size);
-}
-
 static int check_call(struct gua *handle, size_t card, const void *out, size_t size)
 {
 	if (!handle)
@@ -250,5 +240,59 @@ API int gua_card_process(
 		.sm_pct = process_use(reading, of->pid),
 	};
 	hand_over(process, process->size, &found, sizeof(found));
+	return 0;
+}
+
+/* A MIG card's memory and use are told twice, by itself and by its instances. */
+static void add_to_host(struct gua_host *host, const struct card_reading *card, double util_pct,
+	size_t *n_utils)
+{
+	bool whole = card->id.mig_index < 0, ok = card->status == CARD_STATUS_OK;
+	if (ok && card->processes_known)
+		host->processes += card->n_processes;
+	if (!isnan(util_pct)) {
+		host->util_mean_pct = isnan(host->util_mean_pct) ? 0 : host->util_mean_pct;
+		host->util_mean_pct += util_pct;
+		++*n_utils;
+		if (!(util_pct <= host->util_max_pct))
+			host->util_max_pct = util_pct;
+	}
+	if (!whole)
+		return;
+	host->cards++;
+	host->cards_ok += ok;
+	if (card->id.mem_total_bytes >= 0)
+		host->mem_total_bytes =
+			(host->mem_total_bytes < 0 ? 0 : host->mem_total_bytes) +
+			card->id.mem_total_bytes;
+	if (ok && card->mem_used_bytes >= 0)
+		host->mem_used_bytes = (host->mem_used_bytes < 0 ? 0 : host->mem_used_bytes) +
+				       card->mem_used_bytes;
+	if (ok && !isnan(card->power_mw))
+		host->power_w =
+			(isnan(host->power_w) ? 0 : host->power_w) + card->power_mw / 1e3;
+}
+
+API int gua_host_summary(struct gua *handle, struct gua_host *host)
+{
+	if (!handle)
+		return GUA_WRONG_USE;
+	handle->err = (struct err){ 0 };
+	if (!host || host->size < sizeof(size_t))
+		return err_set(&handle->err, GUA_WRONG_USE, "the struct's size is not set");
+	if (!handle->source)
+		return err_set(&handle->err, GUA_WRONG_USE, "the handle is not open");
+	struct gua_host found = { .mem_total_bytes = -1,
+		.mem_used_bytes = -1,
+		.util_mean_pct = NAN,
+		.util_max_pct = NAN,
+		.power_w = NAN };
+	size_t n_utils = 0;
+	text_copy(found.driver, sizeof(found.driver), handle->source->driver_version);
+	for (size_t i = 0; i < handle->source->n_cards; i++)
+		add_to_host(&found, &handle->source->cards[i], handle->util_pct[i], &n_utils);
+	if (n_utils)
+		found.util_mean_pct /= (double)n_utils;
+	hand_over(host, host->size, &found, sizeof(found));
 	return 0;
 }

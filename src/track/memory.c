@@ -153,6 +153,27 @@ static void add_ram(struct track_ram *to, const struct rollup *r)
 	to->shared_bytes = to->total_bytes - to->private_bytes;
 }
 
+/* A helper that was forked from the first process shares its pages, so the kernel gives it
+ * half of them: they are the first process', and its own but for the helper. */
+static void add_helpers_part(struct tree *t, struct track_ram *main, struct track_ram *all)
+{
+	struct rollup r;
+	for (size_t i = 0; i < t->n_excluded; i++) {
+		ssize_t n = tree_read_file(t, t->excluded[i], "smaps_rollup");
+		if (n <= 0 || !rollup_parse(t->buffer, (size_t)n, &r) || main->total_bytes < 0)
+			continue;
+		int64_t half = r.pss_bytes - least(r.uss_bytes, r.pss_bytes);
+		struct track_ram *const both[] = { main, all };
+		for (int k = 0; k < 2; k++) {
+			struct track_ram *to = both[k];
+			to->total_bytes += half;
+			to->private_bytes +=
+				least(2 * half, to->total_bytes - to->private_bytes);
+			to->shared_bytes = to->total_bytes - to->private_bytes;
+		}
+	}
+}
+
 static void raise_peaks(struct track_ram *peak, const struct track_ram *now)
 {
 	raise_to(&peak->total_bytes, now->total_bytes);
@@ -212,6 +233,7 @@ static void make_round(struct memory *m, struct tree *t)
 		add_ram(&now[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS], &p->roll);
 		add_ram(&now[TRACK_COMBINED], &p->roll);
 	}
+	add_helpers_part(t, &now[TRACK_MAIN], &now[TRACK_COMBINED]);
 	m->main_unreadable = t->n && t->members[0].shown.unreadable;
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		m->now[g] = now[g];

@@ -152,6 +152,8 @@ static void look(struct tracker *t, bool early)
 				       "and is not counted; its CPU time is");
 	if (t->tree.failed)
 		track_warn(&t->result, "out of memory: not every process is followed");
+	if (t->tree.alive == 0 && t->last_end_s < 0)
+		t->last_end_s = now_s;
 	t->samples++;
 }
 

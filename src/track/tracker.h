@@ -17,6 +17,9 @@
 
 struct tracker;
 
+/* What a process that samples for a tracker calls itself: no tracker counts it. */
+#define TRACK_HELPER_NAME "gua-helper"
+
 struct tracker_options {
 	pid_t pid;		      /* whom to follow; must exist */
 	int64_t interval_ms;	      /* 10 ms and more */

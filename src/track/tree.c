@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "sample/proc.h"
+#include "track/tracker.h"
 
 enum {
 	FIRST_MEMBERS = 32,
@@ -244,13 +245,21 @@ static bool add_member(struct tree *t, pid_t pid, const struct stat_line *s, int
 	return true;
 }
 
+/* Whether a stat line is that of another tracker's helper. */
+static bool is_helper(const char *line)
+{
+	static const char name[] = "(" TRACK_HELPER_NAME ")";
+	const char *comm = strchr(line, '(');
+	return comm && strncmp(comm, name, sizeof(name) - 1) == 0;
+}
+
 /* Whether a pid that is no member is a process of the tree now, and takes it in. Threads have
  * pids and stat files too: the group that they are in tells them apart. */
 static bool consider(struct tree *t, pid_t pid)
 {
 	struct stat_line s;
 	struct status_lines status;
-	if (is_excluded(t, pid) || !read_stat(t, pid, &s))
+	if (is_excluded(t, pid) || !read_stat(t, pid, &s) || is_helper(t->buffer))
 		return false;
 	bool adopted = t->owner && s.ppid == t->owner;
 	if (!adopted && find_living(t, s.ppid) == NO_MEMBER)

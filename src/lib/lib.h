@@ -1,0 +1,12 @@
+/* What the files of the library share. */
+#ifndef GUA_LIB_LIB_H
+#define GUA_LIB_LIB_H
+
+#include <stddef.h>
+
+#define API __attribute__((visibility("default")))
+
+/* Hands a struct that begins with its size to a caller whose own may be shorter or longer. */
+void hand_over(void *to, size_t to_size, const void *from, size_t from_size);
+
+#endif

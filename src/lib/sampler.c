@@ -1,0 +1,108 @@
+/* The image of a tracker's numbers, and the loop that fills it. */
+#include "lib/sampler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct image *image_new(struct err *e)
+{
+	pthread_mutexattr_t attributes;
+	struct image *im = mmap(NULL, sizeof(*im), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (im == MAP_FAILED) {
+		err_set(e, ERR_WORLD, "out of memory");
+		return NULL;
+	}
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&im->lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+	return im;
+}
+
+void image_free(struct image *im)
+{
+	if (!im)
+		return;
+	pthread_mutex_destroy(&im->lock);
+	munmap(im, sizeof(*im));
+}
+
+void image_lock(struct image *im)
+{
+	/* Whoever died with it in hand wrote numbers, and the next publication is whole. */
+	if (pthread_mutex_lock(&im->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&im->lock);
+}
+
+void image_unlock(struct image *im)
+{
+	pthread_mutex_unlock(&im->lock);
+}
+
+void image_copy(struct image *to, struct image *from)
+{
+	image_lock(from);
+	to->done = from->done;
+	to->err = from->err;
+	to->number = from->number;
+	to->sample = from->sample;
+	to->result = from->result;
+	to->n_cards = from->n_cards;
+	to->n_processes = from->n_processes;
+	memcpy(to->cards, from->cards, from->n_cards * sizeof(to->cards[0]));
+	memcpy(to->processes, from->processes, from->n_processes * sizeof(to->processes[0]));
+	image_unlock(from);
+}
+
+void image_publish(struct image *im, struct tracker *t, bool done)
+{
+	const struct track_result *r = tracker_result(t);
+	image_lock(im);
+	im->result = *r;
+	im->n_cards = r->n_cards < IMAGE_CARDS ? r->n_cards : IMAGE_CARDS;
+	im->n_processes =
+		r->n_processes < TRACK_PROCESSES_MAX ? r->n_processes : TRACK_PROCESSES_MAX;
+	memcpy(im->cards, r->cards, im->n_cards * sizeof(im->cards[0]));
+	memcpy(im->processes, r->processes, im->n_processes * sizeof(im->processes[0]));
+	im->done = done;
+	image_unlock(im);
+}
+
+static bool take_sample(struct tracker *t, struct image *im)
+{
+	struct track_sample sample;
+	bool goes_on = tracker_sample(t, &sample);
+	image_lock(im);
+	im->sample = sample;
+	im->number++;
+	image_unlock(im);
+	image_publish(im, t, false);
+	return goes_on;
+}
+
+bool sampler_run(struct tracker *t, struct image *im, int stop_fd, int parent_fd)
+{
+	struct clock clock;
+	bool goes_on = true;
+	clock_init_real(&clock);
+	for (;;) {
+		struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN },
+			{ .fd = parent_fd, .events = POLLIN } };
+		/* When all have ended there is nothing more to see. */
+		int64_t until_us =
+			goes_on ? tracker_next_us(t)
+				: clock_now(&clock).boot_us + 3600 * INT64_C(1000000);
+		int ready = clock_wait(&clock, until_us, fds, 2);
+		if (ready > 0 && fds[0].revents)
+			return true;
+		if (ready > 0 && fds[1].revents)
+			return false;
+		if (ready == 0 && goes_on)
+			goes_on = take_sample(t, im);
+	}
+}

@@ -1,0 +1,46 @@
+/* How a tracker's numbers travel from who samples (a thread or a child process) to who asks:
+ * through one mapping that both have, behind a lock that survives the death of either. */
+#ifndef GUA_LIB_SAMPLER_H
+#define GUA_LIB_SAMPLER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "track/tracker.h"
+
+enum { IMAGE_CARDS = 64 };
+
+struct image {
+	pthread_mutex_t lock; /* shared between processes, robust */
+	bool done;	      /* the numbers are final */
+	struct err err;	      /* why there is nothing */
+	int64_t number;	      /* of the sample */
+	struct track_sample sample;
+	struct track_result result; /* its pointers mean nothing: the rows are below */
+	size_t n_cards, n_processes;
+	struct track_card cards[IMAGE_CARDS];
+	struct track_process processes[TRACK_PROCESSES_MAX];
+};
+
+struct image *image_new(struct err *e);
+void image_free(struct image *im);
+void image_lock(struct image *im);
+void image_unlock(struct image *im);
+/* Copies what is in use; both are whole images. */
+void image_copy(struct image *to, struct image *from);
+
+/* Writes a tracker's numbers into the image. */
+void image_publish(struct image *im, struct tracker *t, bool done);
+
+/* Samples until `stop_fd` can be read, or until the process behind the pidfd `parent_fd` (or
+ * -1) is gone: then returns false. */
+bool sampler_run(struct tracker *t, struct image *im, int stop_fd, int parent_fd);
+
+/* Forks a child that tracks as `o` says. `ready_fd` gets a number when the image has the first
+ * sample, or an error. Returns its pid, or -1 with errno. */
+pid_t sampler_fork(
+	const struct tracker_options *o, struct image *im, int stop_fd, int ready_fd);
+
+#endif

@@ -1,0 +1,297 @@
+/* gua_tracker: a tracker in somebody's program, sampled by a thread or by a child process. */
+#include <gua.h>
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "lib/lib.h"
+#include "lib/sampler.h"
+#include "lib/tracker_private.h"
+
+enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000 };
+
+struct gua_tracker {
+	struct err err; /* of the last call */
+	enum gua_tracker_state state;
+	pid_t caller; /* who started it: a fork of the caller has no sampler */
+	int helper;
+	struct tracker_options o;
+	char texts[5][1024]; /* uuids, source, nvml_path, scenario, root */
+	const char *uuids[UUIDS_MAX];
+	struct image *image, *seen; /* shared with the sampler; what was last asked for */
+	int stop_fd;		    /* tells the sampler to end, or -1 */
+	struct tracker *tracker;    /* of the thread */
+	pthread_t thread;
+	pid_t child;
+};
+
+_Static_assert((int)GUA_COMBINED == (int)TRACK_COMBINED, "groups");
+
+API const char *gua_tracker_error(const struct gua_tracker *tracker)
+{
+	return tracker ? tracker->err.text : gua_code_text(GUA_NO_MEMORY);
+}
+
+API int gua_tracker_state(const struct gua_tracker *tracker)
+{
+	return tracker ? (int)tracker->state : (int)GUA_TRACKER_NEW;
+}
+
+/* "a,b,c" becomes a list in place. */
+static int split_uuids(struct gua_tracker *t)
+{
+	char *rest = t->texts[0];
+	for (char *word; (word = strsep(&rest, ",")) != NULL;) {
+		if (!*word)
+			continue;
+		if (t->o.n_gpu_uuids == UUIDS_MAX)
+			return err_set(&t->err, GUA_WRONG_USE, "more than %d cards are named",
+				UUIDS_MAX);
+		t->uuids[t->o.n_gpu_uuids++] = word;
+	}
+	t->o.gpu_uuids = t->o.n_gpu_uuids ? t->uuids : NULL;
+	return 0;
+}
+
+static int check_values(struct gua_tracker *t, const struct gua_tracker_options *given)
+{
+	double interval_s = given->interval_s > 0 ? given->interval_s : 1;
+	if (!(given->interval_s >= 0) || interval_s < 0.01 || interval_s > 86400)
+		return err_set(&t->err, GUA_WRONG_USE,
+			"the sampling interval is from 0.01 s to a day, not %g",
+			given->interval_s);
+	if (given->helper != GUA_HELPER_THREAD && given->helper != GUA_HELPER_PROCESS)
+		return err_set(&t->err, GUA_WRONG_USE, "there is no helper %d", given->helper);
+	if (given->pid < 0 || given->pid > INT32_MAX)
+		return err_set(&t->err, GUA_WRONG_USE, "%lld is not the number of a process",
+			(long long)given->pid);
+	if (given->expected_cores < 0)
+		return err_set(&t->err, GUA_WRONG_USE, "%lld cores cannot be expected",
+			(long long)given->expected_cores);
+	t->o.interval_ms = llround(interval_s * 1e3);
+	t->o.pid = (pid_t)given->pid;
+	t->o.expected_cores = given->expected_cores;
+	t->helper = given->helper;
+	return 0;
+}
+
+static int take_options(struct gua_tracker *t, const struct gua_tracker_options *given)
+{
+	const char *texts[] = { given->uuids, given->source, given->nvml_path, given->scenario,
+		given->root };
+	for (size_t i = 0; i < 5; i++)
+		if (texts[i] && !text_copy(t->texts[i], sizeof(t->texts[i]), texts[i]))
+			return err_set(&t->err, GUA_WRONG_USE, "an option is too long");
+	const char *source = t->texts[1][0] ? t->texts[1] : "nvml";
+	bool none = strcmp(source, "none") == 0;
+	if (!none && strcmp(source, "nvml") != 0 && strcmp(source, "sim") != 0)
+		return err_set(&t->err, GUA_WRONG_USE,
+			"unknown source '%s'; there are nvml, sim and none", source);
+	t->o.rules = (struct rules)RULES_DEFAULT;
+	t->o.root = t->texts[4];
+	t->o.source = (struct source_options){ .name = none ? NULL : source,
+		.nvml_path = t->texts[2][0] ? t->texts[2] : NULL,
+		.scenario = t->texts[3][0] ? t->texts[3] : NULL,
+		.root = t->texts[4] };
+	int rc = check_values(t, given);
+	return rc ? rc : split_uuids(t);
+}
+
+API int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_options *options)
+{
+	struct gua_tracker_options given = { 0 };
+	struct gua_tracker *t = calloc(1, sizeof(*t));
+	*tracker = t;
+	if (!t)
+		return GUA_NO_MEMORY;
+	t->stop_fd = -1;
+	if (options && options->size < sizeof(size_t))
+		return err_set(&t->err, GUA_WRONG_USE, "gua_tracker_options.size is not set");
+	if (options)
+		memcpy(&given, options,
+			options->size < sizeof(given) ? options->size : sizeof(given));
+	int rc = take_options(t, &given);
+	if (rc)
+		t->state = GUA_TRACKER_STOPPED; /* only good for its error */
+	return rc;
+}
+
+static void *thread_main(void *argument)
+{
+	struct gua_tracker *t = argument;
+	sampler_run(t->tracker, t->image, t->stop_fd, -1);
+	return NULL;
+}
+
+/* Signals are the caller's business: none is handled in the thread. */
+static int start_thread(struct gua_tracker *t)
+{
+	sigset_t all, before;
+	/* The thread and the one that asks the driver are not the program's. */
+	if (t->o.pid == getpid())
+		t->o.own_threads = t->o.source.name ? 2 : 1;
+	int rc = tracker_open(&t->tracker, &t->o, &t->err);
+	if (rc)
+		return rc;
+	image_publish(t->image, t->tracker, false);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&t->thread, NULL, thread_main, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0)
+		return 0;
+	tracker_close(t->tracker);
+	t->tracker = NULL;
+	return err_set(&t->err, GUA_FAILED, "cannot start a thread: %s", strerror(rc));
+}
+
+static int start_process(struct gua_tracker *t)
+{
+	int ready_fd = eventfd(0, EFD_CLOEXEC);
+	if (ready_fd < 0)
+		return err_set(&t->err, GUA_FAILED, "no descriptor: %s", strerror(errno));
+	t->child = sampler_fork(&t->o, t->image, t->stop_fd, ready_fd);
+	if (t->child < 0) {
+		int why = errno;
+		close(ready_fd);
+		return err_set(&t->err, GUA_FAILED, "cannot fork: %s", strerror(why));
+	}
+	struct pollfd ready = { .fd = ready_fd, .events = POLLIN };
+	int n;
+	while ((n = poll(&ready, 1, START_MS)) < 0 && errno == EINTR)
+		continue;
+	close(ready_fd);
+	image_copy(t->seen, t->image);
+	if (n > 0 && t->seen->err.code == 0)
+		return 0;
+	if (n <= 0)
+		kill(t->child, SIGKILL);
+	waitpid(t->child, NULL, 0);
+	t->err = t->seen->err;
+	return n > 0 ? t->err.code
+		     : err_set(&t->err, GUA_FAILED, "the helper process does not answer");
+}
+
+static int wrong_state(struct gua_tracker *t, const char *cannot)
+{
+	static const char *const why[] = { "has not started yet", "has already started",
+		"has already stopped" };
+	return err_set(
+		&t->err, GUA_WRONG_USE, "Cannot %s when tracking %s.", cannot, why[t->state]);
+}
+
+API int gua_tracker_start(struct gua_tracker *tracker)
+{
+	struct gua_tracker *t = tracker;
+	if (!t)
+		return GUA_WRONG_USE;
+	t->err = (struct err){ 0 };
+	if (t->state != GUA_TRACKER_NEW)
+		return wrong_state(t, "start tracking");
+	t->caller = getpid();
+	if (t->o.pid == 0)
+		t->o.pid = t->caller;
+	t->seen = calloc(1, sizeof(*t->seen));
+	t->image = image_new(&t->err);
+	t->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (!t->seen || !t->image || t->stop_fd < 0)
+		return err_set(&t->err, GUA_NO_MEMORY, "out of memory or descriptors");
+	int rc = t->helper == GUA_HELPER_PROCESS ? start_process(t) : start_thread(t);
+	t->state = rc ? GUA_TRACKER_STOPPED : GUA_TRACKER_STARTED;
+	return rc;
+}
+
+/* Waits for the child; one that does not end is killed, and its last numbers stay. */
+static void end_child(struct gua_tracker *t)
+{
+	for (int waited_ms = 0; waited_ms < STOP_MS; waited_ms += 2) {
+		pid_t ended = waitpid(t->child, NULL, WNOHANG);
+		if (ended == t->child || (ended < 0 && errno == ECHILD))
+			return;
+		poll(NULL, 0, waited_ms < 20 ? 1 : 2);
+	}
+	kill(t->child, SIGKILL);
+	waitpid(t->child, NULL, 0);
+}
+
+API int gua_tracker_stop(struct gua_tracker *tracker)
+{
+	struct gua_tracker *t = tracker;
+	uint64_t one = 1;
+	if (!t)
+		return GUA_WRONG_USE;
+	t->err = (struct err){ 0 };
+	if (t->state != GUA_TRACKER_STARTED)
+		return wrong_state(t, "stop tracking");
+	if (t->caller != getpid())
+		return err_set(&t->err, GUA_WRONG_USE, "another process has started it");
+	if (write(t->stop_fd, &one, sizeof(one)) < 0)
+		return err_set(
+			&t->err, GUA_FAILED, "cannot reach the helper: %s", strerror(errno));
+	t->state = GUA_TRACKER_STOPPED;
+	if (t->helper == GUA_HELPER_PROCESS) {
+		end_child(t);
+		return 0;
+	}
+	pthread_join(t->thread, NULL);
+	tracker_stop(t->tracker);
+	image_publish(t->image, t->tracker, true);
+	tracker_close(t->tracker);
+	t->tracker = NULL;
+	return 0;
+}
+
+API void gua_tracker_free(struct gua_tracker *tracker)
+{
+	if (!tracker)
+		return;
+	if (tracker->state == GUA_TRACKER_STARTED && tracker->caller == getpid())
+		gua_tracker_stop(tracker);
+	if (tracker->stop_fd >= 0)
+		close(tracker->stop_fd);
+	image_free(tracker->image);
+	free(tracker->seen);
+	free(tracker);
+}
+
+int tracker_look(struct gua_tracker *t, const void *out, size_t size, struct image **seen)
+{
+	t->err = (struct err){ 0 };
+	if (!out || size < sizeof(size_t))
+		return err_set(&t->err, GUA_WRONG_USE, "the struct's size is not set");
+	if (!t->image || !t->seen || t->state == GUA_TRACKER_NEW)
+		return wrong_state(t, "read results");
+	image_copy(t->seen, t->image);
+	*seen = t->seen;
+	return 0;
+}
+
+int tracker_row(struct gua_tracker *t, const void *out, size_t size, struct image **seen)
+{
+	t->err = (struct err){ 0 };
+	if (!out || size < sizeof(size_t))
+		return err_set(&t->err, GUA_WRONG_USE, "the struct's size is not set");
+	if (!t->seen)
+		return wrong_state(t, "read results");
+	*seen = t->seen;
+	return 0;
+}
+
+int tracker_no_row(struct gua_tracker *t, const char *what, size_t index)
+{
+	return err_set(&t->err, GUA_WRONG_USE, "there is no %s %zu", what, index);
+}
+
+const struct image *tracker_seen(const struct gua_tracker *t)
+{
+	return t ? t->seen : NULL;
+}
