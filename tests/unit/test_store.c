@@ -228,6 +228,8 @@ static void test_a_file_that_is_replaced(void **state)
 	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), 2000);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM run"), 1);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 3);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM gpu"), 2);
 	/* The old file comes back: the run in it goes on. */
 	tell(w->path, "PRAGMA wal_checkpoint(TRUNCATE)");
 	assert_int_equal(rename(aside, w->path), 0);

@@ -101,6 +101,31 @@ static void test_disk_full_at_once(void **state)
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
 }
 
+/* SQLite's own word for it, after which the connection is kept: half a tick does not stay. */
+static void test_full_within_a_tick(void **state)
+{
+	struct world *w = *state;
+	struct err e = { 0 };
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, 1);
+	sqlite3 *db = store_handle(s);
+	sqlite3_exec(db, "PRAGMA max_page_count = 1", NULL, NULL, NULL);
+	int written = 0;
+	while (store_write_tick(s, &w->tick, &e) == 0) {
+		assert_true(++written < 2000);
+		world_fill(w, minute + written * 60, 1000, 1);
+	}
+	assert_says(e.text, "the disk is full");
+	assert_ptr_equal(store_handle(s), db);
+	assert_true(sqlite3_get_autocommit(db));
+	sqlite3_exec(db, "PRAGMA max_page_count = 100000", NULL, NULL, NULL);
+	world_write(w, s);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), (written + 1) * 2000);
+	assert_int_equal(
+		ask(w->path, "SELECT sum(active_ms) FROM holding_1m"), (written + 1) * 3000);
+}
+
 /* Runs `body` in a child that may not write in the world's directory. */
 static int in_poor_child(struct world *w, int (*body)(struct world *w))
 {
@@ -362,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_disk_full),
 		WORLD_TEST(test_disk_full_at_once),
+		WORLD_TEST(test_full_within_a_tick),
 		WORLD_TEST(test_read_only_directory),
 		WORLD_TEST(test_locked),
 		WORLD_TEST(test_locked_at_the_start),
