@@ -1,0 +1,12 @@
+"""gua for Python: what a piece of code used (Tracker), block by block (SubTracker, sub_track), and what the cards of
+this host do now (gpus, processes). gua-python(3) is the manual.
+
+Pure Python over libgua; users of gpu_tracker change the import: `import gua as gput`."""
+from ._lib import GuaError, lib as _library
+from .analysis import CodeBlockResults, ComparisonResults, SubTrackingAnalyzer, SubTrackingResults, TrackingComparison
+from .cards import GPU, GPUProcess, gpus, processes
+from .sub_tracker import SubTracker, sub_track
+
+__version__ = _library.gua_version().decode()
+__all__ = ["CodeBlockResults", "ComparisonResults", "GPU", "GPUProcess", "GuaError", "SubTracker",
+           "SubTrackingAnalyzer", "SubTrackingResults", "TrackingComparison", "gpus", "processes", "sub_track"]

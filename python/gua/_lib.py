@@ -1,0 +1,126 @@
+"""libgua as Python sees it: where the library is, its structs, its codes as exceptions."""
+import ctypes
+import ctypes.util
+import math
+import os
+import pathlib
+
+SONAME = "libgua.so.0"
+MAJOR = "0"
+
+WRONG_USE, FAILED, BUSY, NO_MEMORY = -1, -2, -3, -4
+
+
+class GuaError(RuntimeError):
+    """libgua could not do it; the text is its sentence. `code` is one of WRONG_USE (-1), FAILED (-2), BUSY (-3:
+    it may pass by itself) and NO_MEMORY (-4)."""
+
+    def __init__(self, text, code=FAILED):
+        super().__init__(text)
+        self.code = code
+
+
+class Struct(ctypes.Structure):
+    """A struct that begins with its size, which is set here."""
+
+    def __init__(self, **fields):
+        super().__init__(size=ctypes.sizeof(self), **fields)
+
+
+class Options(Struct):
+    _fields_ = [("size", ctypes.c_size_t), ("source", ctypes.c_char_p), ("nvml_path", ctypes.c_char_p),
+                ("scenario", ctypes.c_char_p), ("root", ctypes.c_char_p)]
+
+
+class Card(Struct):
+    _fields_ = [("size", ctypes.c_size_t), ("uuid", ctypes.c_char * 96), ("name", ctypes.c_char * 96),
+                ("parent_uuid", ctypes.c_char * 96), ("pci", ctypes.c_char * 32), ("index", ctypes.c_int),
+                ("mig_index", ctypes.c_int), ("gpu_instance", ctypes.c_int), ("compute_instance", ctypes.c_int),
+                ("status", ctypes.c_int), ("mem_total_bytes", ctypes.c_int64), ("mem_used_bytes", ctypes.c_int64),
+                ("util_pct", ctypes.c_double), ("power_w", ctypes.c_double), ("energy_j", ctypes.c_double),
+                ("processes", ctypes.c_size_t), ("processes_known", ctypes.c_int)]
+
+
+class CardProcess(Struct):
+    _fields_ = [("size", ctypes.c_size_t), ("pid", ctypes.c_uint32), ("kind", ctypes.c_uint),
+                ("mem_bytes", ctypes.c_int64), ("sm_pct", ctypes.c_double)]
+
+
+HANDLE = ctypes.c_void_p
+
+# name: (result, arguments). A function that the library does not have is an older library.
+FUNCTIONS = {
+    "gua_version": (ctypes.c_char_p, []),
+    "gua_code_text": (ctypes.c_char_p, [ctypes.c_int]),
+    "gua_open": (ctypes.c_int, [ctypes.POINTER(HANDLE), ctypes.POINTER(Options)]),
+    "gua_close": (None, [HANDLE]),
+    "gua_error": (ctypes.c_char_p, [HANDLE]),
+    "gua_refresh": (ctypes.c_int, [HANDLE]),
+    "gua_card_count": (ctypes.c_size_t, [HANDLE]),
+    "gua_card": (ctypes.c_int, [HANDLE, ctypes.c_size_t, ctypes.POINTER(Card)]),
+    "gua_card_process": (ctypes.c_int, [HANDLE, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(CardProcess)]),
+}
+
+
+def candidates():
+    """Where the library may be, best first: GUA_LIBRARY alone when it is set; the build of the tree that the
+    package lies in; the prefix that it is installed below; where the linker looks."""
+    chosen = os.environ.get("GUA_LIBRARY")
+    if chosen:
+        return [chosen]
+    package = pathlib.Path(__file__).resolve().parent
+    beside = []
+    if (package.parent.parent / "include" / "gua.h").exists():
+        beside.append(package.parent.parent / "build" / SONAME)
+    beside += [parent / SONAME for parent in package.parents if parent.name in ("lib", "lib64")]
+    found = [str(path) for path in beside if path.exists()]
+    return found + [SONAME, ctypes.util.find_library("gua")]
+
+
+def load():
+    """The library, its functions declared. ImportError with a sentence when it is not there or not the right one."""
+    why = "it is not installed"
+    for name in filter(None, candidates()):
+        try:
+            return declare(ctypes.CDLL(name), name)
+        except OSError as error:
+            why = str(error)
+    raise ImportError(f"the Python package gua needs libgua ({why}). Install gua, or set GUA_LIBRARY to the path "
+                      f"of {SONAME}")
+
+
+def declare(library, name):
+    for function, (result, arguments) in FUNCTIONS.items():
+        try:
+            symbol = getattr(library, function)
+        except AttributeError:
+            raise ImportError(f"{name} is older than the Python package gua: it has no {function}()") from None
+        symbol.restype, symbol.argtypes = result, arguments
+    version = library.gua_version().decode()
+    if version.split(".")[0] != MAJOR:
+        raise ImportError(f"{name} is libgua {version}; the Python package gua needs {MAJOR}.x")
+    return library
+
+
+def number(value):
+    """A reading: NAN and -1 are how the library says that it does not know; here that is None."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    return None if value < 0 else value
+
+
+def text(value):
+    return value.decode("utf-8", "replace")
+
+
+def bytes_or_none(value):
+    """A path or a name as an argument of the library."""
+    return None if value is None else os.fsencode(value)
+
+
+def driver_path(given=None):
+    """The driver's library: as given, else GUA_NVML, else (None) where it always is."""
+    return given or os.environ.get("GUA_NVML") or None
+
+
+lib = load()

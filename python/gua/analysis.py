@@ -1,0 +1,288 @@
+"""What blocks of code used: a sub-tracking file joined to a tracking file, and several such results side by side."""
+import bisect
+import dataclasses
+import json
+import logging
+import math
+import os
+import re
+
+from . import _blockfile, _files
+
+STATISTICS = ("min", "max", "mean", "std")
+log = logging.getLogger("gua")
+
+
+def statistics_of(values, total=False):
+    """min, max, mean and standard deviation (of the whole population) of what is known; None of nothing."""
+    known = [value for value in values if value is not None]
+    names = STATISTICS + (("total",) if total else ())
+    if not known:
+        return dict.fromkeys(names)
+    mean = math.fsum(known) / len(known)
+    std = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known))
+    return dict(zip(names, (min(known), max(known), mean, std, math.fsum(known))))
+
+
+@dataclasses.dataclass
+class CodeBlockResults:
+    """What one block used. Times are seconds."""
+    name: str
+    num_timepoints: int  # samples within any of its calls
+    num_calls: int
+    num_non_empty_calls: int  # calls with a sample in them
+    compute_time: dict  # statistic: seconds of a call
+    resource_usage: dict  # measurement: {statistic: value}
+
+
+@dataclasses.dataclass
+class SubTrackingResults:
+    """The result of an analysis; to_json() of it, in a file, is what TrackingComparison reads."""
+    overall: dict  # measurement: {statistic: value}
+    static_data: dict  # units and capacities
+    code_block_results: list[CodeBlockResults]
+    unfinished_calls: int = 0  # that never stopped, and are left out
+
+    def to_json(self):
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, values):
+        blocks = [CodeBlockResults(**block) for block in values["code_block_results"]]
+        return cls(values["overall"], values["static_data"], blocks, values.get("unfinished_calls", 0))
+
+    def __str__(self):
+        lines = ["Overall:", *table(self.overall, "\t"), "Static Data:"]
+        lines += [f"\t{key}: {cell(value)}" for key, value in self.static_data.items()]
+        lines.append("Code Block Results:")
+        for block in self.code_block_results:
+            lines += [f"\tName: {printable(block.name)}", f"\tNum Timepoints: {block.num_timepoints}",
+                      f"\tNum Calls: {block.num_calls}", f"\tNum Non Empty Calls: {block.num_non_empty_calls}",
+                      "\tCompute Time:", *table({"seconds": block.compute_time}, "\t\t"),
+                      "\tResource Usage:", *table(block.resource_usage, "\t\t"), ""]
+        if self.unfinished_calls:
+            lines.append(f"{self.unfinished_calls} calls never stopped and are left out.")
+        return "\n".join(lines)
+
+
+def printable(name):
+    """A name from a file, without what would move a terminal's cursor."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode()
+                   for letter in name)
+
+
+def cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.8f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def table(rows, indent):
+    """Lines of a table, right aligned: a row for each key of {row: {column: value}}."""
+    columns = list(next(iter(rows.values()), {}))
+    cells = [[printable(name), *(cell(row.get(column)) for column in columns)] for name, row in rows.items()]
+    head = ["", *map(printable, columns)]
+    widths = [max(map(len, column)) for column in zip(head, *cells)]
+    for line in [head, *cells]:
+        yield indent + "  ".join(text.rjust(width) for text, width in zip(line, widths))
+
+
+class SubTrackingAnalyzer:
+    """Joins a tracking file (of Tracker or `gua track --tf`) with a sub-tracking file (of SubTracker)."""
+
+    def __init__(self, tracking_file, sub_tracking_file):
+        for path, what in ((tracking_file, "tracking file"), (sub_tracking_file, "sub-tracking file")):
+            if path is not None:
+                _blockfile.check_ending(path, what)
+        self.tracking_file = None if tracking_file is None else os.fspath(tracking_file)
+        self.sub_tracking_file = None if sub_tracking_file is None else os.fspath(sub_tracking_file)
+
+    def read_static_data(self):
+        """Units and capacities, as a dictionary."""
+        return _files.read_static(self.tracking_file)
+
+    def load_code_block_names(self):
+        """The names of all blocks, sorted."""
+        return sorted({name for _, name, _, _ in _files.read_marks(self.sub_tracking_file)})
+
+    def combine_sub_tracking_files(self, files):
+        """Makes the sub-tracking file of several ones, of several processes for example. Replaces nothing."""
+        target = self.sub_tracking_file
+        ending = os.path.splitext(target)[1]
+        if os.path.exists(target):
+            raise ValueError(f"Cannot create sub-tracking file {target}. File already exists.")
+        for path in map(os.fspath, files):
+            if not path.endswith(ending):
+                raise ValueError(f'File {path} does not end with the same extension as {target}. Must end in '
+                                 f'"{ending}".')
+        _files.write_marks(target, [mark for path in files for mark in _files.read_marks(os.fspath(path))])
+
+    def load_timestamp_pairs(self, code_block_name):
+        """(start, stop) of each finished call of a block, by start. A block may contain itself: a stop belongs to
+        the latest start that has none."""
+        return self._pairs(code_block_name, _files.read_marks(self.sub_tracking_file))[0]
+
+    def _pairs(self, name, marks):
+        """The pairs, and how many calls never stopped."""
+        pairs, open_calls = [], {}
+        for process, _, position, at in sorted((mark for mark in marks if mark[1] == name),
+                                               key=lambda mark: (mark[0], mark[3])):
+            starts = open_calls.setdefault(process, [])
+            if position == 0:
+                starts.append(at)
+            elif starts:
+                pairs.append((starts.pop(), at))
+            else:
+                raise ValueError(f"Sub-tracking file is invalid. Detected a stop of process ID {process} at {at} "
+                                 "without a start.")
+        return sorted(pairs), sum(map(len, open_calls.values()))
+
+    def load_timepoints(self, timestamp_pairs):
+        """The samples within any of the pairs, each once, as dictionaries."""
+        return within(_files.read_samples(self.tracking_file), timestamp_pairs)
+
+    def overall_timepoint_results(self):
+        """Statistics of each measurement over all samples: {measurement: {statistic: value}}."""
+        return usage_of(_files.read_samples(self.tracking_file))
+
+    def sub_tracking_results(self):
+        """Everything, as SubTrackingResults."""
+        samples, marks = _files.read_samples(self.tracking_file), _files.read_marks(self.sub_tracking_file)
+        times = [sample["timestamp"] for sample in samples]
+        blocks, unfinished = [], 0
+        for name in sorted({mark[1] for mark in marks}):
+            pairs, left = self._pairs(name, marks)
+            unfinished += left
+            points = within(samples, pairs)
+            blocks.append(CodeBlockResults(
+                name=name, num_timepoints=len(points), num_calls=len(pairs),
+                num_non_empty_calls=sum(bisect.bisect_left(times, start) < bisect.bisect_right(times, stop)
+                                        for start, stop in pairs),
+                compute_time=statistics_of([stop - start for start, stop in pairs], total=True),
+                resource_usage=usage_of(points)))
+        return SubTrackingResults(usage_of(samples), self.read_static_data(), blocks, unfinished)
+
+
+def within(samples, pairs):
+    """The samples (by time) that lie within any of the pairs, each once."""
+    times, found, done = [sample["timestamp"] for sample in samples], [], 0
+    for start, stop in sorted(pairs):
+        first, last = max(done, bisect.bisect_left(times, start)), bisect.bisect_right(times, stop)
+        found += samples[first:last]
+        done = max(done, last)
+    return found
+
+
+def usage_of(samples):
+    return {name: statistics_of([sample[name] for sample in samples]) for name in _files.MEASUREMENTS}
+
+
+@dataclasses.dataclass
+class ComparisonResults:
+    """One statistic of several sessions; the sessions of a group stand in ascending order of their values."""
+    overall_resource_usage: dict  # measurement: {session: value}
+    code_block_resource_usage: dict  # measurement: {block: {session: value}}
+    code_block_compute_time: dict  # block: {session: seconds}
+
+    def to_json(self):
+        return dataclasses.asdict(self)
+
+    def __str__(self):
+        lines = ["Overall Resource Usage:"]
+        for measurement, sessions in self.overall_resource_usage.items():
+            lines += [f"\t{label(measurement)}:", *table({"": sessions}, "\t\t")]
+        lines.append("Code Block Resource Usage:")
+        for measurement, blocks in self.code_block_resource_usage.items():
+            lines.append(f"\t{label(measurement)}:")
+            for block, sessions in blocks.items():
+                lines += table({block: sessions}, "\t\t")
+        lines.append("Code Block Compute Time:")
+        for block, sessions in self.code_block_compute_time.items():
+            lines += table({block: sessions}, "\t")
+        return "\n".join(lines)
+
+
+def label(key):
+    return key.replace("_", " ").title().replace("Gpu", "GPU").replace("Cpu", "CPU").replace("Ram", "RAM")
+
+
+class TrackingComparison:
+    """Puts results of several sessions side by side: {name: path of a file with SubTrackingResults.to_json()}.
+
+    Blocks are matched by name; names of the form path:LINE that differ in the line alone match, in their order, with
+    a warning. Pickles are refused: loading one runs the code that is in it."""
+
+    def __init__(self, file_path_map):
+        if not file_path_map:
+            raise ValueError("There is nothing to compare: the mapping of names to files is empty.")
+        self.results_map = {name: load_results(path) for name, path in file_path_map.items()}
+
+    def compare(self, statistic="mean"):
+        """ComparisonResults of one statistic: min, max, mean or std."""
+        if statistic not in STATISTICS:
+            raise ValueError(f'"{statistic}" is not a valid statistic. Valid values are {", ".join(STATISTICS)}.')
+        names = sorted(self.results_map)
+        sessions = {name: sorted(self.results_map[name].code_block_results, key=lambda block: block_key(block.name))
+                    for name in names}
+        blocks = matched(sessions, names)
+        overall = {measurement: ascending({name: self.results_map[name].overall.get(measurement, {}).get(statistic)
+                                           for name in names})
+                   for measurement in self.results_map[names[0]].overall}
+        usage = {measurement: {title: ascending({name: row[name].resource_usage.get(measurement, {}).get(statistic)
+                                                 for name in names})
+                               for title, row in blocks.items()}
+                 for measurement in overall}
+        times = {title: ascending({name: row[name].compute_time.get(statistic) for name in names})
+                 for title, row in blocks.items()}
+        return ComparisonResults(overall, usage, times)
+
+
+def load_results(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    if data[:1] == b"\x80" or str(path).endswith((".pkl", ".pickle")):
+        raise ValueError(f"{path} is a pickle, and loading one runs the code in it. Write the results as JSON: "
+                         "json.dump(results.to_json(), file), or `gua sub-track analyze -f json`.")
+    try:
+        return SubTrackingResults.from_json(json.loads(data))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a result of sub-tracking: {error}.") from None
+
+
+def line_of(name):
+    """A name of the form path:LINE in two parts; other names have no line."""
+    found = re.fullmatch(r"(.*):([0-9]+)", name, re.DOTALL)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def block_key(name):
+    path, line = line_of(name)
+    return (path, -1 if line is None else line)
+
+
+def matched(sessions, names):
+    """{title: {session: block}}; the first session in the order of names is what the others must agree with."""
+    first, result = names[0], {}
+    for name in names[1:]:
+        if len(sessions[name]) != len(sessions[first]):
+            raise ValueError(f'The number of code blocks differs: "{first}" has {len(sessions[first])}, "{name}" has '
+                             f"{len(sessions[name])}.")
+    for row in zip(*(sessions[name] for name in names)):
+        titles = [row[0].name]
+        for name, block in zip(names[1:], row[1:]):
+            if block.name == row[0].name:
+                continue
+            ours, theirs = line_of(row[0].name), line_of(block.name)
+            if ours[0] != theirs[0] or None in (ours[1], theirs[1]):
+                raise ValueError(f'Code block "{row[0].name}" of "{first}" has no match in "{name}": there it is '
+                                 f'"{block.name}".')
+            log.warning('Code block "%s" of "%s" is taken for "%s" of "%s".', block.name, name, row[0].name, first)
+            if block.name != titles[-1]:
+                titles.append(block.name)
+        result[" -> ".join(titles)] = dict(zip(names, row))
+    return result
+
+
+def ascending(values):
+    """By value; what is not known comes last."""
+    return dict(sorted(values.items(), key=lambda item: (item[1] is None, item[1] or 0)))

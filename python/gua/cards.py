@@ -1,0 +1,103 @@
+"""The cards of this host and the processes on them, now: gua.gpus() and gua.processes()."""
+import contextlib
+import ctypes
+import dataclasses
+
+from . import _lib
+
+STATUS = {0: "ok", 1: "lost", 2: "asleep", 3: "denied"}
+KINDS = {1: "compute", 2: "graphics", 4: "mps"}
+
+
+@dataclasses.dataclass(frozen=True)
+class GPUProcess:
+    """A process on a card. None is a reading that the driver does not give."""
+    pid: int
+    gpu_uuid: str
+    gpu_index: int
+    kinds: tuple[str, ...]  # of "compute", "graphics", "mps"
+    mem_bytes: int | None  # on this card
+    sm_pct: float | None  # its own use of the card, 0 to 100
+
+
+@dataclasses.dataclass(frozen=True)
+class GPU:
+    """A card, or a MIG instance, which is a card of its own. None is a reading that the driver does not give."""
+    index: int  # the driver's number of the physical card
+    uuid: str
+    name: str
+    pci: str
+    status: str  # "ok", "lost", "asleep" or "denied"
+    mem_total_bytes: int | None
+    mem_used_bytes: int | None
+    util_pct: float | None  # the driver's newest sample, 0 to 100
+    power_w: float | None
+    energy_j: float | None  # a counter that only grows: use differences
+    parent_uuid: str | None  # of a MIG instance; the next three too
+    mig_index: int | None
+    gpu_instance: int | None
+    compute_instance: int | None
+    processes: tuple[GPUProcess, ...] | None  # None: the driver does not list them
+
+    @property
+    def mem_free_bytes(self):
+        if self.mem_total_bytes is None or self.mem_used_bytes is None:
+            return None
+        return self.mem_total_bytes - self.mem_used_bytes
+
+
+@contextlib.contextmanager
+def opened(source=None, nvml_path=None, scenario=None):
+    """An open handle of libgua; GuaError with the library's sentence when that fails."""
+    options = _lib.Options(source=_lib.bytes_or_none(source), nvml_path=_lib.bytes_or_none(_lib.driver_path(nvml_path)),
+                           scenario=_lib.bytes_or_none(scenario))
+    handle = _lib.HANDLE()
+    code = _lib.lib.gua_open(ctypes.byref(handle), ctypes.byref(options))
+    try:
+        check(handle, code)
+        yield handle
+    finally:
+        _lib.lib.gua_close(handle)
+
+
+def check(handle, code):
+    if code:
+        raise _lib.GuaError(_lib.text(_lib.lib.gua_error(handle)) or _lib.text(_lib.lib.gua_code_text(code)), code)
+
+
+def read_process(handle, card, card_index, index):
+    process = _lib.CardProcess()
+    check(handle, _lib.lib.gua_card_process(handle, card_index, index, ctypes.byref(process)))
+    return GPUProcess(pid=process.pid, gpu_uuid=_lib.text(card.uuid), gpu_index=card.index,
+                      kinds=tuple(name for bit, name in KINDS.items() if process.kind & bit),
+                      mem_bytes=_lib.number(process.mem_bytes), sm_pct=_lib.number(process.sm_pct))
+
+
+def read_card(handle, index):
+    card = _lib.Card()
+    check(handle, _lib.lib.gua_card(handle, index, ctypes.byref(card)))
+    processes = None
+    if card.processes_known:
+        processes = tuple(read_process(handle, card, index, i) for i in range(card.processes))
+    return GPU(index=card.index, uuid=_lib.text(card.uuid), name=_lib.text(card.name), pci=_lib.text(card.pci),
+               status=STATUS.get(card.status, "unknown"), mem_total_bytes=_lib.number(card.mem_total_bytes),
+               mem_used_bytes=_lib.number(card.mem_used_bytes), util_pct=_lib.number(card.util_pct),
+               power_w=_lib.number(card.power_w), energy_j=_lib.number(card.energy_j),
+               parent_uuid=_lib.text(card.parent_uuid) or None, mig_index=_lib.number(card.mig_index),
+               gpu_instance=_lib.number(card.gpu_instance), compute_instance=_lib.number(card.compute_instance),
+               processes=processes)
+
+
+def gpus(source=None, nvml_path=None, scenario=None):
+    """The cards of this host with their newest readings, as a list of GPU.
+
+    `source` is "nvml" (the default) or "sim", a simulated lab; `scenario` a gua-scenario(5) file for the latter.
+    `nvml_path` (or the variable GUA_NVML) is a driver library instead of libnvidia-ml.so.1. Raises GuaError when
+    there is no driver to ask: that is not the same as a host without cards."""
+    with opened(source, nvml_path, scenario) as handle:
+        return [read_card(handle, index) for index in range(_lib.lib.gua_card_count(handle))]
+
+
+def processes(source=None, nvml_path=None, scenario=None):
+    """The processes on all cards, as a list of GPUProcess; one that is on two cards is there twice."""
+    return [process for gpu in gpus(source, nvml_path, scenario) for process in gpu.processes or ()]

@@ -1,0 +1,129 @@
+"""What a tracker found, as data classes, with the field names that users of gpu_tracker know.
+
+Each number is in the unit that the class names; None is what could not be known. The older spelling "descendents"
+can be read too."""
+import dataclasses
+
+
+@dataclasses.dataclass
+class RSSValues:
+    """Memory of a group of processes, each field its own peak."""
+    total_rss: float | None  # proportional (PSS): a page that the group shares counts once
+    private_rss: float | None  # unique: what would be free without the group
+    shared_rss: float | None  # the difference of the two
+
+
+@dataclasses.dataclass
+class MaxRAM:
+    unit: str
+    system_capacity: float | None
+    system: float | None  # used on the whole host, at the peak
+    main: RSSValues
+    descendants: RSSValues
+    combined: RSSValues
+    descendents = property(lambda self: self.descendants)
+
+
+@dataclasses.dataclass
+class MaxGPURAM:
+    unit: str
+    system_capacity: float | None  # of all cards
+    system: float | None  # used on all cards, at the peak
+    main: float | None
+    descendants: float | None
+    combined: float | None
+    descendents = property(lambda self: self.descendants)
+
+
+@dataclasses.dataclass
+class ProcessingUnitPercentages:
+    """Sum percent is of one core or card (two busy ones are 200), hardware percent of all that are expected."""
+    max_sum_percent: float | None
+    max_hardware_percent: float | None
+    mean_sum_percent: float | None
+    mean_hardware_percent: float | None
+
+
+@dataclasses.dataclass
+class CPUUtilization:
+    system_core_count: int
+    n_expected_cores: int
+    system: ProcessingUnitPercentages
+    main: ProcessingUnitPercentages
+    descendants: ProcessingUnitPercentages
+    combined: ProcessingUnitPercentages
+    main_n_threads: int | None
+    descendants_n_threads: int | None
+    combined_n_threads: int | None
+    descendents = property(lambda self: self.descendants)
+    descendents_n_threads = property(lambda self: self.descendants_n_threads)
+
+
+@dataclasses.dataclass
+class GPUUtilization:
+    system_gpu_count: int | None
+    n_expected_gpus: int | None
+    gpu_percentages: ProcessingUnitPercentages  # of the cards, whoever uses them
+
+
+@dataclasses.dataclass
+class ComputeTime:
+    unit: str
+    time: float
+
+
+@dataclasses.dataclass
+class ResourceUsage:
+    max_ram: MaxRAM
+    max_gpu_ram: MaxGPURAM
+    cpu_utilization: CPUUtilization
+    gpu_utilization: GPUUtilization
+    compute_time: ComputeTime
+
+    def to_json(self):
+        """Nested dictionaries with gpu_tracker's keys; what is not known is None, which JSON writes as null."""
+        return dataclasses.asdict(self)
+
+    def __str__(self):
+        return "\n".join(lines(self.to_json()))
+
+
+# Words that a label does not spell as its key does.
+LABELS = {
+    "max_ram": "Max RAM",
+    "max_gpu_ram": "Max GPU RAM",
+    "cpu_utilization": "CPU utilization",
+    "gpu_utilization": "GPU utilization",
+    "gpu_percentages": "GPU percentages",
+    "total_rss": "Total RSS",
+    "private_rss": "Private RSS",
+    "shared_rss": "Shared RSS",
+    "n_expected_cores": "Number of expected cores",
+    "n_expected_gpus": "Number of expected GPUs",
+    "system_gpu_count": "System GPU count",
+    "main_n_threads": "Main number of threads",
+    "descendants_n_threads": "Descendants number of threads",
+    "combined_n_threads": "Combined number of threads",
+}
+
+
+def label(key):
+    return LABELS.get(key) or key.replace("_", " ").capitalize()
+
+
+def shown(value):
+    """Three decimals, as short as it goes; unknown in words."""
+    if value is None:
+        return "unknown"
+    return str(round(value, 3)) if isinstance(value, float) else str(value)
+
+
+def lines(values, depth=0):
+    """The text report: three blanks a level, one label and value a line."""
+    for key, value in values.items():
+        indent = "   " * depth
+        if isinstance(value, dict):
+            yield f"{indent}{label(key)}:"
+            yield from lines(value, depth + 1)
+        else:
+            yield f"{indent}{label(key)}: {shown(value)}"
