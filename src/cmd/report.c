@@ -68,11 +68,10 @@ static int read_window(const struct report_options *o, struct audit_question *q,
 	struct clock clock;
 	clock_init_real(&clock);
 	int64_t now_ms = clock_wall_ms(&clock);
-	int rc = o->now ? moment_parse(o->now, now_ms, true, &now_ms, e) : 0;
+	if (o->now && moment_parse(o->now, now_ms, true, &now_ms, e) != 0)
+		return err_prefix(e, "--now");
 	q->now_ms = q->until_ms = now_ms;
-	if (rc == 0)
-		rc = moment_parse(o->since ? o->since : "1h", now_ms, o->utc, &q->since_ms, e);
-	if (rc)
+	if (moment_parse(o->since ? o->since : "1h", now_ms, o->utc, &q->since_ms, e) != 0)
 		return err_prefix(e, "--since");
 	if (o->until && moment_parse(o->until, now_ms, o->utc, &q->until_ms, e) != 0)
 		return err_prefix(e, "--until");
@@ -116,8 +115,7 @@ static int no_data(const struct command *self, const struct audit *a,
 {
 	char since[48], until[48], oldest[48], newest[48];
 	struct err e = { 0 };
-	moment_text(since, sizeof(since), a->since_ms > q->since_ms ? q->since_ms : a->since_ms,
-		utc);
+	moment_text(since, sizeof(since), q->since_ms, utc);
 	moment_text(until, sizeof(until), q->until_ms, utc);
 	moment_text(oldest, sizeof(oldest), a->oldest_ms, utc);
 	moment_text(newest, sizeof(newest), a->newest_ms, utc);

@@ -28,7 +28,8 @@ struct audit_host {
 	bool imported;	      /* some was taken over from another tool */
 	bool recording;	      /* a run is live: its last tick is recent */
 	bool ran;	      /* a run overlaps the window */
-	int64_t last_tick_ms; /* or -1 */
+	int64_t last_tick_ms; /* of its newest run, or -1 */
+	int64_t interval_ms;  /* between the ticks of that run */
 	int64_t until_ms;     /* end of its window: the last tick when a run is live */
 	size_t n_cards;	      /* in cards[] */
 };
@@ -56,9 +57,8 @@ struct audit_identity {
 
 /* One process on one card. */
 struct audit_process {
-	size_t host, card, identity; /* indexes */
-	int64_t id;		     /* of its row in the store */
-	size_t path;		     /* which store */
+	size_t host, card, identity, path; /* indexes; path: which store */
+	int64_t id;			   /* of its row there */
 	uint32_t pid;
 	int64_t started_ms; /* -1 unknown */
 	char *command;	    /* heap, like the next; NULL: none */

@@ -158,14 +158,21 @@ static bool belongs(const struct audit *a, const struct audit_card *card)
 	       card->first_seen_ms < a->until_ms && !is_parent(a, card);
 }
 
+/* The driver's newest samples are accounted by the next tick: a recorder at work owes a card a
+ * moment, not more. */
+static bool is_pending(const struct audit_host *host, const struct audit_card *card)
+{
+	return host->recording && strcmp(card->status, "ok") == 0 &&
+	       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
+}
+
 /* What is left of the card's window; it begins when the card was first seen. */
 static void set_unobserved(const struct audit *a, struct audit_card *card)
 {
+	const struct audit_host *host = &a->hosts[card->host];
 	int64_t from_ms = card->first_seen_ms > a->since_ms ? card->first_seen_ms : a->since_ms;
-	int64_t to_ms = a->hosts[card->host].until_ms;
-	/* The driver's newest samples are accounted by the next tick. */
-	bool pending = a->hosts[card->host].recording && strcmp(card->status, "ok") == 0;
-	if ((pending || is_parent(a, card)) && card->last_seen_ms < to_ms)
+	int64_t to_ms = host->until_ms;
+	if (card->last_seen_ms < to_ms && (is_pending(host, card) || is_parent(a, card)))
 		to_ms = card->last_seen_ms;
 	int64_t rest_ms = to_ms - from_ms - card->ms[CARD_ACTIVE] - card->ms[CARD_IDLE_HELD] -
 			  card->ms[CARD_TRULY_IDLE];

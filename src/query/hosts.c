@@ -89,8 +89,10 @@ static int take_run(
 	sql_text(row, 1, run->source, sizeof(run->source));
 	struct audit_host *h = &g->a->hosts[host];
 	int64_t age_ms = g->q->now_ms - run->last_tick_ms;
-	if (run->last_tick_ms > h->last_tick_ms)
+	if (run->last_tick_ms > h->last_tick_ms) {
 		h->last_tick_ms = run->last_tick_ms;
+		h->interval_ms = run->interval_ms;
+	}
 	if (!run->ended && age_ms - 10000 <= 2 * run->interval_ms)
 		h->recording = true;
 	return 0;

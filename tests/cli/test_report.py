@@ -282,6 +282,11 @@ def test_what_is_not_accounted_yet_is_not_unobserved(store):
     assert report_json(path)["gpu_seconds"]["unobserved"] == 0
 
 
+def test_a_recorder_that_sees_no_card_is_unobserved_time(store):
+    path = one_card(store, minutes(T, 30), run=(T, T + HOUR), last=T + 1800)
+    assert report_json(path)["gpu_seconds"]["unobserved"] == 1800
+
+
 # Cards and hosts.
 
 def test_a_lost_card_without_slots_is_shown(store):
@@ -676,7 +681,7 @@ def test_interval_is_ignored_with_a_note(lab):
     ("--since", "yesteryear"), ("--until", "5x"), ("--since", "1h", "--until", "2h"),
     ("--since", "0"), ("--width", "9"), ("--width", "401"), ("--width", "ten"), ("--top", "-1"),
     ("--cost", "nan"), ("--cost", "-1"), ("--cost", "free"), ("--format", "html"),
-    ("--by", "moon"), ("--json", "--format", "csv"), ("operand",), ("--no-such",), ("--since",)])
+    ("--by", "moon"), ("--now", "then"), ("--json", "--format", "csv"), ("operand",), ("--no-such",), ("--since",)])
 def test_wrong_usage(lab, args):
     assert "usage: gua report" in fails(2, "--db", lab, *args)
 
