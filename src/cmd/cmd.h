@@ -12,6 +12,7 @@ struct command {
 	const char *usage;   /* what follows "gua NAME" in the usage line */
 	const char *details; /* paragraphs for --help after the options; may be NULL */
 	const struct option_row *options; /* ends with a row without a name */
+	const char *operands; /* for completion: "FILE", or words "a|b|c"; NULL: neither */
 	bool stop_at_operand; /* options end at the first operand: it is a command of its own */
 	/* argv[0] is the command's name. Returns the exit status; has printed its own errors
 	 * with cmd_fail(). */
@@ -52,7 +53,8 @@ const char *cmd_nvml_path(const char *option);
 	X(import)                                                                              \
 	X(export)                                                                              \
 	X(track)                                                                               \
-	X(subtrack)
+	X(subtrack)                                                                            \
+	X(completion)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

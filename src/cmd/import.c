@@ -150,5 +150,6 @@ const struct command cmd_import = {
 	.details = "FILE is only read. All of it is imported or, after a failure or Ctrl-C,\n"
 		   "nothing; the same file is not imported twice.",
 	.options = options,
+	.operands = "FILE",
 	.run = run,
 };

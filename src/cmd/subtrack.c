@@ -262,5 +262,6 @@ const struct command cmd_subtrack = {
 	.details = "The files are those of 'gua track --tf' and of the Python module's "
 		   "SubTracker.",
 	.options = options,
+	.operands = "combine|analyze|compare",
 	.run = run,
 };

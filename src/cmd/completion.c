@@ -1,0 +1,76 @@
+/* gua completion: scripts for bash, zsh and fish, made from the tables of commands and options.
+ */
+#include "cmd/completion.h"
+
+#include <string.h>
+
+static const struct option_row rows[] = { { 0 } };
+
+enum completion_value completion_option(const struct option_row *row)
+{
+	if (row->kind == OPTION_FLAG)
+		return COMPLETION_NONE;
+	if (row->choices)
+		return COMPLETION_WORDS;
+	if (row->arg && (strcmp(row->arg, "PATH") == 0 || strcmp(row->arg, "FILE") == 0))
+		return COMPLETION_FILES;
+	return row->arg && strcmp(row->arg, "DIR") == 0 ? COMPLETION_DIRECTORIES
+							: COMPLETION_OTHER;
+}
+
+bool completion_needs_value(const struct option_row *row)
+{
+	return row->kind != OPTION_FLAG;
+}
+
+enum completion_value completion_operands(const struct command *command)
+{
+	if (!command->operands)
+		return COMPLETION_NONE;
+	return strcmp(command->operands, "FILE") == 0 ? COMPLETION_FILES : COMPLETION_WORDS;
+}
+
+void completion_add_words(struct str *out, const char *choices)
+{
+	for (const char *at = choices; *at; at++)
+		str_add_bytes(out, *at == '|' ? " " : at, 1);
+}
+
+static const struct shell {
+	const char *name;
+	void (*write)(struct str *out, const struct command *const *commands);
+} shells[] = {
+	{ "bash", completion_bash },
+	{ "zsh", completion_zsh },
+	{ "fish", completion_fish },
+};
+
+#define COMMAND_POINTER(name) &cmd_##name,
+static const struct command *const commands[] = { COMMANDS(COMMAND_POINTER) NULL };
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	int first = 0, status = 0;
+	if (cmd_options(self, argc, argv, NULL, &first, &status))
+		return status;
+	for (size_t i = 0; first + 1 == argc && i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(shells[i].name, argv[first]) != 0)
+			continue;
+		shells[i].write(&out, commands);
+		return cmd_print(self, &out);
+	}
+	err_set(&e, ERR_USAGE, "say for which shell: bash, zsh or fish");
+	return cmd_fail(self, &e);
+}
+
+const struct command cmd_completion = {
+	.name = "completion",
+	.summary = "a completion script for bash, zsh or fish",
+	.usage = "bash|zsh|fish",
+	.details = "For this shell only, in bash: source <(gua completion bash)",
+	.options = rows,
+	.operands = "bash|zsh|fish",
+	.run = run,
+};

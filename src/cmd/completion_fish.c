@@ -1,0 +1,90 @@
+/* The completion script for fish: one line for each command and each option. */
+#include "cmd/completion.h"
+
+/* Appends text in single quotes. */
+static void add_quoted(struct str *out, const char *text)
+{
+	str_add(out, "'");
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			str_add(out, "\\");
+		str_add_bytes(out, text, 1);
+	}
+	str_add(out, "'");
+}
+
+/* Says what may follow; -x: a value that is no file. */
+static void add_value(
+	struct str *out, enum completion_value value, bool needed, const char *words)
+{
+	static const char *const how[] = {
+		[COMPLETION_NONE] = "",
+		[COMPLETION_WORDS] = " -x",
+		[COMPLETION_FILES] = " -r -F",
+		[COMPLETION_DIRECTORIES] = " -x -a '(__fish_complete_directories)'",
+		[COMPLETION_OTHER] = " -x",
+	};
+	if (needed)
+		str_add(out, how[value]);
+	if (value != COMPLETION_WORDS)
+		return;
+	str_add(out, " -a '");
+	completion_add_words(out, words);
+	str_add(out, "'");
+}
+
+static void add_command(struct str *out, const struct command *command)
+{
+	str_addf(out, "complete -c gua -n __gua_first -a %s -d ", command->name);
+	add_quoted(out, command->summary);
+	str_add(out, "\n");
+	for (const struct option_row *row = command->options; row->name; row++) {
+		if (row->hidden)
+			continue;
+		str_addf(out, "complete -c gua -n '__gua_is %s' -l %s", command->name,
+			row->name);
+		if (row->letter)
+			str_addf(out, " -s %c", row->letter);
+		add_value(
+			out, completion_option(row), completion_needs_value(row), row->choices);
+		str_add(out, " -d ");
+		add_quoted(out, row->help);
+		str_add(out, "\n");
+	}
+	str_addf(out, "complete -c gua -n '__gua_is %s' -l help -s h -d 'this text'\n",
+		command->name);
+	if (command->stop_at_operand)
+		str_addf(out,
+			"complete -c gua -n '__gua_is %s' -x -a "
+			"'(__fish_complete_subcommand --fcs-skip=2)'\n",
+			command->name);
+	else if (completion_operands(command) == COMPLETION_FILES)
+		str_addf(out, "complete -c gua -n '__gua_is %s' -F\n", command->name);
+	else if (command->operands) {
+		str_addf(out, "complete -c gua -n '__gua_is %s' -f -a '", command->name);
+		completion_add_words(out, command->operands);
+		str_add(out, "'\n");
+	}
+}
+
+void completion_fish(struct str *out, const struct command *const *commands)
+{
+	str_add(out, "# fish completion for gua, made by 'gua completion fish'.\n\n"
+		     "function __gua_first\n"
+		     "    test (count (commandline -opc)) -eq 1\n"
+		     "end\n\n"
+		     "function __gua_is\n"
+		     "    set -l words (commandline -opc)\n"
+		     "    test (count $words) -gt 1; and test $words[2] = $argv[1]\n"
+		     "end\n\n"
+		     "complete -c gua -f\n"
+		     "complete -c gpu-usage-audit -w gua\n"
+		     "complete -c gua -n __gua_first -a help -d 'explain a command'\n"
+		     "complete -c gua -n __gua_first -a version -d 'print the version'\n");
+	for (size_t i = 0; commands[i]; i++)
+		add_command(out, commands[i]);
+	str_add(out, "complete -c gua -n '__gua_is help' -f -a '");
+	for (size_t i = 0; commands[i]; i++)
+		str_addf(out, "%s%s", i ? " " : "", commands[i]->name);
+	str_add(out, "'\n");
+}
