@@ -69,6 +69,10 @@ static int set_value(
 	case OPTION_TEXT:
 		*(const char **)value = text;
 		return 0;
+	case OPTION_MAYBE:
+	case OPTION_MAYBE_NEXT:
+		*(const char **)value = text ? text : "";
+		return 0;
 	case OPTION_LIST: {
 		struct text_list *list = value;
 		if (list->n == TEXT_LIST_MAX)
@@ -96,6 +100,13 @@ static int set_value(
 	return 0;
 }
 
+static int value_need(enum option_kind kind)
+{
+	if (kind == OPTION_MAYBE || kind == OPTION_MAYBE_NEXT)
+		return optional_argument;
+	return kind == OPTION_FLAG ? no_argument : required_argument;
+}
+
 /* getopt's own structures, made from the table; -h/--help is added last. */
 static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 	struct option *longs, char *shorts)
@@ -105,11 +116,11 @@ static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 		*shorts++ = '+'; /* as POSIX has it: no reordering */
 	*shorts++ = ':';	 /* ':' for a missing value instead of a message on stderr */
 	for (; n < MAX_OPTIONS - 2 && table[n].name; n++) {
-		int has = table[n].kind == OPTION_FLAG ? no_argument : required_argument;
+		int has = value_need(table[n].kind);
 		longs[n] = (struct option){ table[n].name, has, NULL, FIRST_LONG + (int)n };
 		if (table[n].letter) {
 			*shorts++ = table[n].letter;
-			if (has == required_argument)
+			for (int colons = has; colons > 0; colons--)
 				*shorts++ = ':';
 		}
 	}
@@ -149,7 +160,7 @@ int options_parse(const struct option_row *table, bool stop_at_operand, int argc
 	void *values, int *first_operand, bool *help, struct err *e)
 {
 	struct option longs[MAX_OPTIONS];
-	char shorts[3 * MAX_OPTIONS];
+	char shorts[4 * MAX_OPTIONS];
 	size_t n = make_getopt(table, stop_at_operand, longs, shorts);
 	*help = false;
 	optind = 0; /* glibc: start over, and forget a half-read cluster */
@@ -166,7 +177,9 @@ int options_parse(const struct option_row *table, bool stop_at_operand, int argc
 			c == '?' || c == ':' ? NULL : find_row(table, n, c);
 		if (!row)
 			return unknown_option(c, argv, e);
-		int rc = set_value(row, optarg, values, e);
+		bool takes_next = row->kind == OPTION_MAYBE_NEXT && !optarg && optind < argc &&
+				  argv[optind][0] != '-';
+		int rc = set_value(row, takes_next ? argv[optind++] : optarg, values, e);
 		if (rc)
 			return rc;
 	}
@@ -205,7 +218,9 @@ void options_describe(const struct option_row *table, struct str *out)
 			str_addf(out, "  -%c, --%s", table->letter, table->name);
 		else
 			str_addf(out, "      --%s", table->name);
-		if (table->arg)
+		if (table->arg && value_need(table->kind) == optional_argument)
+			str_addf(out, "[=%s]", table->arg);
+		else if (table->arg)
 			str_addf(out, " %s", table->arg);
 		size_t width = out->len - start;
 		if (width + 2 > HELP_COLUMN) {

@@ -10,13 +10,15 @@
 #include "base/str.h"
 
 enum option_kind {
-	OPTION_FLAG,	 /* bool */
-	OPTION_TEXT,	 /* const char * */
-	OPTION_LIST,	 /* struct text_list: may be given several times */
-	OPTION_COUNT,	 /* int64_t, within min..max */
-	OPTION_REAL,	 /* double, within min..max */
-	OPTION_DURATION, /* int64_t milliseconds, within min..max */
-	OPTION_CHOICE,	 /* const char *, one of the words in `choices` ("a|b|c") */
+	OPTION_FLAG,	   /* bool */
+	OPTION_TEXT,	   /* const char * */
+	OPTION_LIST,	   /* struct text_list: may be given several times */
+	OPTION_COUNT,	   /* int64_t, within min..max */
+	OPTION_REAL,	   /* double, within min..max */
+	OPTION_DURATION,   /* int64_t milliseconds, within min..max */
+	OPTION_CHOICE,	   /* const char *, one of the words in `choices` ("a|b|c") */
+	OPTION_MAYBE,	   /* const char *: --name=VALUE, or "" for --name alone */
+	OPTION_MAYBE_NEXT, /* the same, and the next word is the value unless it is an option */
 };
 
 #define TEXT_LIST_MAX 64

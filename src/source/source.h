@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "model/metric.h"
 #include "model/process.h"
 #include "model/reading.h"
 
@@ -39,6 +40,13 @@ struct source_ops {
 	/* Who a process is, for sources that know it themselves; NULL: look in /proc. Returns
 	 * false when there is no such process. */
 	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
+	/* Reads the wanted metrics (METRIC_COUNT flags) of a card or, with `board`, of the
+	 * physical card that it is a part of; leaves alone what it does not know. Only for
+	 * cards whose status is ok; the status may have changed afterwards. NULL: none. */
+	void (*metrics)(struct source *s, size_t card, bool board, const unsigned char *wanted,
+		double *values, metric_texts texts);
+	/* Who the physical card is that a MIG instance is a part of; NULL: there are none. */
+	void (*board)(struct source *s, size_t card, struct card_id *id);
 	/* How each job is done; at most `max` rows. */
 	size_t (*facilities)(struct source *s, struct facility *rows, size_t max);
 	void (*close)(struct source *s);

@@ -1,0 +1,42 @@
+/* A number and a unit. */
+#include "base/size.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <strings.h>
+
+static const struct unit {
+	const char *name;
+	double bytes;
+} units[] = {
+	{ "B", 1 },
+	{ "K", 1024.0 },
+	{ "M", 1048576.0 },
+	{ "G", 1073741824.0 },
+	{ "T", 1099511627776.0 },
+	{ "KiB", 1024.0 },
+	{ "MiB", 1048576.0 },
+	{ "GiB", 1073741824.0 },
+	{ "TiB", 1099511627776.0 },
+	{ "KB", 1e3 },
+	{ "MB", 1e6 },
+	{ "GB", 1e9 },
+	{ "TB", 1e12 },
+};
+
+int size_parse(const char *text, int64_t *bytes, struct err *e)
+{
+	char *end = NULL;
+	double number = strtod(text, &end);
+	bool plain = (*text >= '0' && *text <= '9') || *text == '.';
+	double factor = number == 0 && *end == '\0' ? 1 : 0;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcasecmp(end, units[i].name) == 0)
+			factor = units[i].bytes;
+	if (!plain || end == text || factor == 0 || !(number * factor <= 0x1p50))
+		return err_set(
+			e, ERR_USAGE, "'%s' is not a size: write 500M, 20G or 1.5GB", text);
+	*bytes = llround(number * factor);
+	return 0;
+}

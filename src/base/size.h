@@ -1,0 +1,13 @@
+/* Sizes of memory in words. */
+#ifndef GUA_BASE_SIZE_H
+#define GUA_BASE_SIZE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* "20G", "500MiB", "1.5GB", "0": K M G T and KiB .. TiB are powers of 1024, KB .. TB of 1000, B
+ * is bytes; a unit is required, except for 0. Refuses negative sizes and more than 2^50. */
+int size_parse(const char *text, int64_t *bytes, struct err *e);
+
+#endif

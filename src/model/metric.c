@@ -1,0 +1,187 @@
+/* The table of metrics, their names, and how a value is written. */
+#include "model/metric.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+#include "base/timetext.h"
+
+/* clang-format off */
+const struct metric_info metrics[METRIC_COUNT] = {
+#define METRIC(id, form_, detail_, unit_, scale_, name_, synonyms_, help_)                     \
+	[METRIC_##id] = { .name = (name_), .synonyms = (synonyms_), .unit = (unit_),           \
+		.scale = (scale_), .help = (help_), .form = METRIC_FORM_##form_,               \
+		.detail = (detail_) },
+#include "model/metrics.def"
+#undef METRIC
+};
+/* clang-format on */
+
+static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	return a_len == b_len && strncasecmp(a, b, a_len) == 0;
+}
+
+/* Steps through the names of a metric: its own, then the synonyms. NULL at the end. */
+static const char *next_name(const struct metric_info *m, const char *before, size_t *len)
+{
+	const char *name = m->name;
+	if (before) {
+		bool own = before == m->name;
+		name = own ? m->synonyms : before + strcspn(before, " ");
+		name += strspn(name, " ");
+	}
+	*len = strcspn(name, " ");
+	return *len ? name : NULL;
+}
+
+int metric_find(const char *name, size_t len)
+{
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		size_t own_len = 0;
+		const char *own = NULL;
+		while ((own = next_name(&metrics[i], own, &own_len)) != NULL)
+			if (same(own, own_len, name, len))
+				return i;
+	}
+	return -1;
+}
+
+enum { NAME_MAX_LEN = 64 };
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+	return least < c ? least : c;
+}
+
+static bool differs(char a, char b)
+{
+	return strncasecmp(&a, &b, 1) != 0;
+}
+
+/* How many characters must be changed, added or left out to make one of the other. */
+static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t row[NAME_MAX_LEN + 1];
+	if (a_len > NAME_MAX_LEN || b_len > NAME_MAX_LEN)
+		return NAME_MAX_LEN;
+	for (size_t k = 0; k <= b_len; k++)
+		row[k] = k;
+	for (size_t i = 1; i <= a_len; i++) {
+		size_t corner = row[0];
+		row[0] = i;
+		for (size_t k = 1; k <= b_len; k++) {
+			size_t above = row[k];
+			row[k] = min3(above + 1, row[k - 1] + 1,
+				corner + (differs(a[i - 1], b[k - 1]) ? 1 : 0));
+			corner = above;
+		}
+	}
+	return row[b_len];
+}
+
+/* Distance of a metric's nearest name. */
+static size_t distance_to(const struct metric_info *m, const char *name, size_t len)
+{
+	size_t best = NAME_MAX_LEN, own_len = 0;
+	const char *own = NULL;
+	while ((own = next_name(m, own, &own_len)) != NULL) {
+		size_t d = edit_distance(own, own_len, name, len);
+		best = d < best ? d : best;
+	}
+	return best;
+}
+
+size_t metric_nearest(const char *name, size_t len, int *found, size_t max)
+{
+	size_t distances[METRIC_COUNT], n = 0;
+	size_t most = len / 2 > 2 ? len / 2 : 2;
+	for (int i = 0; i < METRIC_COUNT; i++)
+		distances[i] = distance_to(&metrics[i], name, len);
+	for (size_t d = 0; d <= most && n < max; d++)
+		for (int i = 0; i < METRIC_COUNT && n < max; i++)
+			if (distances[i] == d)
+				found[n++] = i;
+	return n;
+}
+
+void metric_clear(double *values, metric_texts texts)
+{
+	for (int i = 0; i < METRIC_COUNT; i++)
+		values[i] = NAN;
+	for (int i = 0; i < METRIC_DRIVER_TEXTS; i++)
+		texts[i][0] = '\0';
+}
+
+void metric_complete(unsigned char *wanted)
+{
+	for (int i = 0; i < METRIC_COUNT; i++)
+		if (wanted[i] && metrics[i].form == METRIC_FORM_REASON_BIT)
+			wanted[METRIC_REASONS] = 1;
+}
+
+void metric_derive(double *values)
+{
+	double reasons = values[METRIC_REASONS];
+	for (int i = 0; i < METRIC_COUNT; i++)
+		if (metrics[i].form == METRIC_FORM_REASON_BIT)
+			values[i] =
+				isnan(reasons)
+					? NAN
+					: (double)((long long)reasons >> metrics[i].detail & 1);
+}
+
+static const char *word_at(const char *const *words, size_t n, double value)
+{
+	return value >= 0 && value < (double)n ? words[(size_t)value] : "";
+}
+
+/* The word that stands for a value; NULL: it is a number. */
+static const char *word_of(enum metric_form form, double value)
+{
+	static const char *const on_off[] = { "Disabled", "Enabled" };
+	static const char *const yes_no[] = { "No", "Yes" };
+	static const char *const active[] = { "Not Active", "Active" };
+	static const char *const compute[] = { "Default", "Exclusive_Thread", "Prohibited",
+		"Exclusive_Process" };
+	static const char *const gom[] = { "All On", "Compute", "Low Double Precision" };
+	switch (form) {
+	case METRIC_FORM_ON_OFF:
+		return word_at(on_off, 2, value);
+	case METRIC_FORM_YES_NO:
+		return word_at(yes_no, 2, value);
+	case METRIC_FORM_REASON_BIT:
+		return word_at(active, 2, value);
+	case METRIC_FORM_COMPUTE_MODE:
+		return word_at(compute, 4, value);
+	case METRIC_FORM_GOM:
+		return word_at(gom, 3, value);
+	case METRIC_FORM_DRIVER_TEXT:
+	case METRIC_FORM_CARD_TEXT:
+		return "";
+	default:
+		return NULL;
+	}
+}
+
+void metric_show(char *dst, size_t cap, enum metric m, double value)
+{
+	const struct metric_info *info = &metrics[m];
+	const char *word = isnan(value) ? "" : word_of(info->form, value);
+	if (word)
+		text_copy(dst, cap, word);
+	else if (info->form == METRIC_FORM_HEX)
+		snprintf(dst, cap, "0x%0*llX", info->detail, (unsigned long long)value);
+	else if (info->form == METRIC_FORM_PSTATE)
+		snprintf(dst, cap, "P%d", (int)value);
+	else if (info->form == METRIC_FORM_MOMENT)
+		moment_iso(dst, cap, (int64_t)value);
+	else if (info->detail == 0)
+		snprintf(dst, cap, "%.0f", floor(value / info->scale));
+	else
+		snprintf(dst, cap, "%.*f", info->detail, value / info->scale);
+}

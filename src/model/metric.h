@@ -1,0 +1,63 @@
+/* What can be asked of a card: one table of metrics, metrics.def, for all views, for /metrics
+ * and for the documentation. Adding one is adding a row there, and saying where the driver has
+ * it in source/. */
+#ifndef GUA_MODEL_METRIC_H
+#define GUA_MODEL_METRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum metric {
+#define METRIC(id, ...) METRIC_##id,
+#include "model/metrics.def"
+#undef METRIC
+	METRIC_COUNT
+};
+
+/* Texts that the driver gives come first in the table. */
+enum { METRIC_DRIVER_TEXTS = METRIC_TIMESTAMP, METRIC_TEXT_CAP = 48 };
+
+enum metric_form {
+	METRIC_FORM_DRIVER_TEXT,  /* a text of the driver's: see metric_texts */
+	METRIC_FORM_CARD_TEXT,	  /* of the card's identity, or computed by the view */
+	METRIC_FORM_NUMBER,	  /* detail: decimals */
+	METRIC_FORM_HEX,	  /* detail: digits */
+	METRIC_FORM_REASON_BIT,	  /* bit `detail` of METRIC_REASONS: Active, Not Active */
+	METRIC_FORM_ON_OFF,	  /* Enabled, Disabled */
+	METRIC_FORM_YES_NO,	  /* Yes, No */
+	METRIC_FORM_COMPUTE_MODE, /* Default, Exclusive_Thread, Prohibited, Exclusive_Process */
+	METRIC_FORM_PSTATE,	  /* P0 .. P15 */
+	METRIC_FORM_GOM,	  /* All On, Compute, Low Double Precision */
+	METRIC_FORM_MOMENT,	  /* unix milliseconds */
+};
+
+struct metric_info {
+	const char *name;     /* as in headers, CSV and JSON */
+	const char *synonyms; /* other names, separated by blanks; "" */
+	const char *unit;     /* as printed; "": none */
+	double scale;	      /* the value divided by this is printed */
+	const char *help;     /* one sentence */
+	enum metric_form form;
+	int detail; /* by form */
+};
+extern const struct metric_info metrics[METRIC_COUNT];
+
+/* The metric of a name or synonym, whatever its case; -1: none. */
+int metric_find(const char *name, size_t len);
+/* At most `max` metrics whose names are the nearest, best first; returns how many are near. */
+size_t metric_nearest(const char *name, size_t len, int *found, size_t max);
+
+/* Values are bytes, watts, MHz, percent, degrees Celsius, unix milliseconds: METRIC_COUNT
+ * numbers, NAN when unknown; texts of the driver are "" then. */
+typedef char metric_texts[METRIC_DRIVER_TEXTS][METRIC_TEXT_CAP];
+
+void metric_clear(double *values, metric_texts texts);
+/* Adds to METRIC_COUNT flags what those that are set are made from. */
+void metric_complete(unsigned char *wanted);
+/* Fills in what is made from others: the bits of the reasons. */
+void metric_derive(double *values);
+
+/* The value as nvidia-smi prints it, without the unit; "" when it is unknown, and for texts. */
+void metric_show(char *dst, size_t cap, enum metric m, double value);
+
+#endif

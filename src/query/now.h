@@ -1,0 +1,48 @@
+/* What the store knows of now: who holds which card since when and when each was last active,
+ * and since when each card has been in the state that it is in. For the live views. */
+#ifndef GUA_QUERY_NOW_H
+#define GUA_QUERY_NOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/process.h"
+#include "model/reading.h"
+#include "model/state.h"
+
+/* A holder as of the recorder's last tick. */
+struct now_holder {
+	char uuid[UUID_CAP]; /* of the card */
+	uint32_t pid;
+	uint64_t start_ticks;
+	char boot_id[BOOT_ID_CAP];
+	int64_t since_ms;	/* first seen on the card */
+	int64_t last_active_ms; /* or -1 */
+};
+
+struct now {
+	bool any_run;
+	int64_t last_tick_ms; /* of the newest run; -1: none */
+	int64_t interval_ms;
+	struct now_holder *holders;
+	size_t n_holders;
+	struct sqlite3 *db;
+};
+
+/* Opens the store; now_read() fills. Zero-initialise before. */
+int now_open(struct now *n, const char *path, struct err *e);
+void now_close(struct now *n);
+/* Reads the newest run and all holders again. */
+int now_read(struct now *n, struct err *e);
+/* The holder that is this life on this card, or NULL. A life whose start time is not known
+ * (start_ticks 0) is never found. */
+const struct now_holder *now_find(const struct now *n, const char *uuid,
+	const struct process_id *id, const char *boot_id);
+
+/* Since when a card has been in `state` without a pause, going back through the slots: exact to
+ * a slot, and never earlier than the truth. -1: the store has nothing of it. */
+int64_t now_state_since(struct now *n, const char *uuid, enum card_state state, struct err *e);
+
+#endif

@@ -1,0 +1,69 @@
+/* The inside of a live view, shared by the live*.c files. */
+#ifndef GUA_VIEW_LIVE_PRIVATE_H
+#define GUA_VIEW_LIVE_PRIVATE_H
+
+#include "classify/classify.h"
+#include "query/now.h"
+#include "sample/lives.h"
+#include "sample/owner.h"
+#include "view/live.h"
+
+/* What is kept of a card from refresh to refresh; same order as live.cards. */
+struct live_memory {
+	double util_pct; /* newest sample, or NAN */
+	enum card_state state;
+	int64_t since_ms; /* in that state; -1: not known */
+	bool seen;	  /* state and since_ms are of an earlier refresh */
+};
+
+/* What is kept of a process besides; same order as live.processes. */
+struct live_mark {
+	int64_t ticks;	    /* CPU time, or -1 */
+	int64_t at_us;	    /* boot time when that was */
+	int64_t watched_ms; /* since when this view knows what it does */
+	bool recorded;	    /* the store has known it, and is at work */
+};
+
+/* Processes of one refresh. */
+struct live_list {
+	struct live_process *items;
+	struct live_mark *marks;
+	size_t n, cap;
+};
+
+struct live {
+	struct clock *clock;
+	struct source *source;
+	struct owners *owners; /* NULL: the source describes processes */
+	struct lives lives;
+	struct now past; /* open when has_past */
+	bool has_past;	 /* the store can be read */
+	bool past_fresh; /* its recorder is at work */
+	int64_t past_us; /* boot time when it was read last */
+	const char *db;
+	char root[4096];
+	struct rules rules;
+	unsigned char wanted[METRIC_COUNT];
+	struct live_card *cards;
+	struct live_memory *memory;
+	size_t n_cards;
+	struct live_board *boards;
+	size_t n_boards;
+	struct live_list now, before; /* processes of this refresh and of the last one */
+	struct holder *holders;	      /* scratch */
+	size_t cap_holders;
+	int64_t now_ms, scanned_us, ticks_per_s;
+	bool failed;	/* the last refresh: the driver is to be looked for again */
+	bool refreshed; /* there was one that worked */
+	char hostname[128];
+	char note[256];
+};
+
+/* live_process.c: the processes of all cards; and the states that follow from them. */
+int live_list_processes(struct live *l, struct err *e);
+void live_finish_list(struct live_list *list);
+/* Since when a holder has been idle, and who is active: needs the card's state. */
+void live_judge_processes(struct live *l, size_t card, int64_t active_ms);
+struct use_since live_use_since(const struct live *l, size_t card);
+
+#endif

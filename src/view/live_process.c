@@ -1,0 +1,272 @@
+/* The processes of a live view: who they are, what they use, since when they are idle. */
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "sample/proc.h"
+#include "track/procread.h"
+#include "view/live_private.h"
+
+/* What a CUDA process takes before it stores anything is about 0.3 to 0.5 GB. */
+#define CONTEXT_LEAST_BYTES (64LL << 20)
+#define CONTEXT_MOST_BYTES (512LL << 20)
+
+enum { ARGUMENTS_CAP = 16 * 1024 };
+
+void live_finish_list(struct live_list *list)
+{
+	free(list->items);
+	free(list->marks);
+	*list = (struct live_list){ 0 };
+}
+
+static bool reserve(struct live_list *list, size_t n)
+{
+	if (n <= list->cap)
+		return true;
+	struct live_process *items = reallocarray(list->items, 2 * n, sizeof(*items));
+	if (items)
+		list->items = items;
+	struct live_mark *marks = reallocarray(list->marks, 2 * n, sizeof(*marks));
+	if (marks)
+		list->marks = marks;
+	if (!items || !marks)
+		return false;
+	list->cap = 2 * n;
+	return true;
+}
+
+/* The same life on the same card at the last refresh; NULL: it is new. */
+static const struct live_process *before(const struct live *l, const struct live_process *p)
+{
+	for (size_t i = 0; i < l->before.n; i++) {
+		const struct live_process *b = &l->before.items[i];
+		if (b->card == p->card && b->id.pid == p->id.pid &&
+			b->id.start_ticks == p->id.start_ticks)
+			return b;
+	}
+	return NULL;
+}
+
+/* Reads CPU time and memory from PROC/PID/stat; false: not to be had. */
+static bool read_host_use(const struct live *l, uint32_t pid, struct stat_line *s)
+{
+	char path[PATH_MAX], bytes[2048];
+	if (l->source->ops->describe)
+		return false;
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", l->root, pid);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return false;
+	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
+	return n > 0 && stat_line_parse(bytes, (size_t)n, s);
+}
+
+static void measure(struct live *l, struct live_process *p, struct live_mark *mark,
+	const struct live_mark *last)
+{
+	struct stat_line s;
+	mark->ticks = -1;
+	mark->at_us = clock_now(l->clock).boot_us;
+	p->cpu_pct = NAN;
+	p->rss_bytes = -1;
+	if (!read_host_use(l, p->id.pid, &s) || s.start_ticks != p->id.start_ticks)
+		return;
+	p->rss_bytes = s.rss_pages * sysconf(_SC_PAGESIZE);
+	mark->ticks = s.user_ticks + s.system_ticks;
+	int64_t us = last ? mark->at_us - last->at_us : 0;
+	if (last && last->ticks >= 0 && us > 0)
+		p->cpu_pct = (double)(mark->ticks - last->ticks) / (double)l->ticks_per_s *
+			     1e8 / (double)us;
+}
+
+void live_measure_cpu(struct live *l)
+{
+	for (size_t i = 0; i < l->now.n; i++) {
+		struct live_mark last = l->now.marks[i];
+		measure(l, &l->now.items[i], &l->now.marks[i], &last);
+	}
+}
+
+/* What is known of it from the last refresh and from the store. */
+static void remember(struct live *l, struct live_process *p)
+{
+	const struct live_process *b = before(l, p);
+	const struct card_reading *r = &l->source->cards[p->card];
+	struct live_mark *mark = &l->now.marks[p - l->now.items];
+	*mark = (struct live_mark){ .watched_ms = l->now_ms };
+	measure(l, p, mark, b ? &l->before.marks[b - l->before.items] : NULL);
+	if (b) {
+		p->held_since_ms = b->held_since_ms;
+		p->last_active_ms = b->last_active_ms;
+		mark->watched_ms = l->before.marks[b - l->before.items].watched_ms;
+	} else if (l->refreshed) {
+		p->held_since_ms = l->now_ms;
+	} else if (r->n_samples) {
+		mark->watched_ms = r->samples[0].wall_us / 1000;
+	}
+	const struct now_holder *h = now_find(
+		&l->past, l->cards[p->card].id.uuid, &p->id, owners_boot_id(l->owners));
+	if (!h)
+		return;
+	if (p->held_since_ms < 0 || h->since_ms < p->held_since_ms)
+		p->held_since_ms = h->since_ms;
+	mark->recorded = l->past_fresh;
+	if (l->past_fresh && h->last_active_ms > p->last_active_ms)
+		p->last_active_ms = h->last_active_ms;
+}
+
+static void add_process(struct live *l, size_t card, const struct card_process *listed)
+{
+	const struct card_reading *r = &l->source->cards[card];
+	uint32_t life = lives_find(&l->lives, l->source, listed->pid, l->now_ms);
+	if (life == LIFE_NONE)
+		return;
+	struct live_process *p = &l->now.items[l->now.n++];
+	*p = (struct live_process){ .id = l->lives.entries[life].id,
+		.card = card,
+		.kind = listed->kind,
+		.mem_bytes = listed->mem_bytes,
+		.sm_pct = r->process_util_known ? 0 : NAN,
+		.held_since_ms = -1,
+		.last_active_ms = -1,
+		.idle_since_ms = -1 };
+	for (size_t k = 0; k < r->n_process_utils; k++)
+		if (r->process_utils[k].pid == listed->pid)
+			p->sm_pct = r->process_utils[k].sm_pct;
+	p->holder = l->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
+	p->context_only = p->holder && p->mem_bytes >= CONTEXT_LEAST_BYTES &&
+			  p->mem_bytes <= CONTEXT_MOST_BYTES;
+	remember(l, p);
+}
+
+int live_list_processes(struct live *l, struct err *e)
+{
+	struct live_list list = l->before;
+	size_t n = 0;
+	l->before = l->now;
+	l->now = list;
+	l->now.n = 0;
+	for (size_t i = 0; i < l->n_cards; i++)
+		n += l->source->cards[i].n_processes;
+	if (!reserve(&l->now, n + 1))
+		return err_set(e, ERR_WORLD, "out of memory");
+	for (size_t i = 0; i < l->n_cards; i++) {
+		const struct card_reading *r = &l->source->cards[i];
+		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
+		l->cards[i].processes_known = readable;
+		l->cards[i].first_process = l->now.n;
+		for (size_t k = 0; readable && k < r->n_processes; k++)
+			add_process(l, i, &r->processes[k]);
+		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
+	}
+	lives_sweep(&l->lives, l->source, l->now_ms);
+	lives_forget_ended(&l->lives);
+	return 0;
+}
+
+struct use_since live_use_since(const struct live *l, size_t card)
+{
+	const struct card_reading *r = &l->source->cards[card];
+	struct use_since use = { .known = r->process_util_known };
+	double active = 0;
+	for (size_t i = 0; i < r->n_samples; i++) {
+		use.mean_pct += r->samples[i].util_pct / (double)r->n_samples;
+		active += r->samples[i].util_pct >= l->rules.active_util_pct;
+	}
+	use.active_part = r->n_samples ? active / (double)r->n_samples : 0;
+	return use;
+}
+
+/* The holders of a card as the classifier wants them. Users are numbered by who comes first. */
+static size_t gather_holders(struct live *l, const struct live_card *c)
+{
+	size_t n = 0;
+	if (c->n_processes > l->cap_holders) {
+		void *grown = reallocarray(l->holders, 2 * c->n_processes, sizeof(*l->holders));
+		if (!grown)
+			return 0;
+		l->holders = grown;
+		l->cap_holders = 2 * c->n_processes;
+	}
+	for (size_t k = 0; k < c->n_processes; k++) {
+		const struct live_process *p = &l->now.items[c->first_process + k];
+		uint32_t user = (uint32_t)k;
+		for (uint32_t i = 0; i < k && user == k; i++)
+			if (strcmp(l->now.items[c->first_process + i].id.user, p->id.user) == 0)
+				user = i;
+		l->holders[n++] = (struct holder){ .process = (uint32_t)k,
+			.user = user,
+			.kind = p->kind,
+			.mem_bytes = p->mem_bytes,
+			.sm_pct = p->sm_pct,
+			.from_ms = INT64_MIN,
+			.to_ms = INT64_MAX,
+			.when_active = HOLDER_ACTIVE };
+	}
+	return n;
+}
+
+/* A process is as active as its user is on the card, as the recorder has it: when the card had
+ * an active sample and its user did not merely sit there. */
+void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
+{
+	const struct live_card *c = &l->cards[card];
+	struct use_since use = live_use_since(l, card);
+	size_t n = gather_holders(l, c);
+	classify_use(l->holders, n, &use, &l->rules);
+	for (size_t k = 0; k < n; k++) {
+		struct live_process *p = &l->now.items[c->first_process + k];
+		bool worked = active_ms >= 0 && l->holders[k].when_active == HOLDER_ACTIVE;
+		if (worked && active_ms > p->last_active_ms)
+			p->last_active_ms = active_ms;
+		p->active = worked && c->state == CARD_ACTIVE;
+		if (p->active || c->state == CARD_UNOBSERVED)
+			continue;
+		const struct live_mark *mark = &l->now.marks[c->first_process + k];
+		p->idle_since_ms = p->last_active_ms >= 0 ? p->last_active_ms
+				   : mark->recorded	  ? p->held_since_ms
+							  : mark->watched_ms;
+	}
+}
+
+/* What a simulated process would have as arguments. */
+static void split_command(const char *command, struct str *out)
+{
+	for (const char *at = command; *at;) {
+		at += strspn(at, " ");
+		size_t len = strcspn(at, " ");
+		if (len) {
+			str_add_bytes(out, at, len);
+			str_add_bytes(out, "", 1);
+		}
+		at += len;
+	}
+}
+
+void live_arguments(struct live *l, const struct live_process *p, struct str *out)
+{
+	char path[PATH_MAX], bytes[ARGUMENTS_CAP], safe[ARGUMENTS_CAP];
+	if (l->source->ops->describe) {
+		split_command(p->id.command, out);
+		return;
+	}
+	if (p->id.start_ticks == 0 ||
+		owners_start_ticks(l->owners, p->id.pid) != p->id.start_ticks)
+		return;
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/cmdline", l->root, p->id.pid);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return;
+	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
+	size_t at = 0, arg_len = 0;
+	const char *arg = NULL;
+	while (n > 0 && proc_next_argument(bytes, (size_t)n, &at, &arg, &arg_len)) {
+		size_t safe_len = text_escape(safe, sizeof(safe), arg, arg_len);
+		str_add_bytes(out, safe, safe_len);
+		str_add_bytes(out, "", 1);
+	}
+}
