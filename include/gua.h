@@ -269,6 +269,10 @@ int gua_tracker_stop(struct gua_tracker *tracker);
 
 /* The newest sample; from the start on. */
 int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample);
+/* The first sample from `number` on that is kept: the last 1024 are. GUA_BUSY when there is
+ * none yet. Who asks for the number after the last one sees each sample once. */
+int gua_tracker_sample(
+	struct gua_tracker *tracker, int64_t number, struct gua_track_sample *sample);
 /* The numbers so far, or after the stop the final ones; from the start on. */
 int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result *result);
 /* Rows that belong to the last gua_tracker_result(). */

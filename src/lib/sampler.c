@@ -28,7 +28,7 @@ void image_free(struct image *im)
 {
 	if (!im)
 		return;
-	pthread_mutex_destroy(&im->lock);
+	/* The lock is not destroyed: a forked copy of the caller frees its view of it too. */
 	munmap(im, sizeof(*im));
 }
 
@@ -59,6 +59,19 @@ void image_copy(struct image *to, struct image *from)
 	image_unlock(from);
 }
 
+int64_t image_sample(struct image *im, int64_t number, struct track_sample *out)
+{
+	image_lock(im);
+	int64_t oldest = im->number - IMAGE_SAMPLES + 1, found = number < 1 ? 1 : number;
+	found = found < oldest ? oldest : found;
+	if (found > im->number)
+		found = 0;
+	else
+		*out = im->samples[found % IMAGE_SAMPLES];
+	image_unlock(im);
+	return found;
+}
+
 void image_publish(struct image *im, struct tracker *t, bool done)
 {
 	const struct track_result *r = tracker_result(t);
@@ -80,6 +93,7 @@ static bool take_sample(struct tracker *t, struct image *im)
 	image_lock(im);
 	im->sample = sample;
 	im->number++;
+	im->samples[im->number % IMAGE_SAMPLES] = sample;
 	image_unlock(im);
 	image_publish(im, t, false);
 	return goes_on;

@@ -10,7 +10,8 @@
 #include "base/err.h"
 #include "track/tracker.h"
 
-enum { IMAGE_CARDS = 64 };
+/* Samples that are kept for who reads each: ten seconds of them at the least interval. */
+enum { IMAGE_CARDS = 64, IMAGE_SAMPLES = 1024 };
 
 struct image {
 	pthread_mutex_t lock; /* shared between processes, robust */
@@ -18,6 +19,7 @@ struct image {
 	struct err err;	      /* why there is nothing */
 	int64_t number;	      /* of the sample */
 	struct track_sample sample;
+	struct track_sample samples[IMAGE_SAMPLES]; /* the last ones: number N is at N % size */
 	struct track_result result; /* its pointers mean nothing: the rows are below */
 	size_t n_cards, n_processes;
 	struct track_card cards[IMAGE_CARDS];
@@ -30,6 +32,8 @@ void image_lock(struct image *im);
 void image_unlock(struct image *im);
 /* Copies what is in use; both are whole images. */
 void image_copy(struct image *to, struct image *from);
+/* The first kept sample from `number` on; returns its number, or 0: there is none yet. */
+int64_t image_sample(struct image *im, int64_t number, struct track_sample *out);
 
 /* Writes a tracker's numbers into the image. */
 void image_publish(struct image *im, struct tracker *t, bool done);

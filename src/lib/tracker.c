@@ -286,6 +286,22 @@ int tracker_row(struct gua_tracker *t, const void *out, size_t size, struct imag
 	return 0;
 }
 
+int tracker_sample_from(struct gua_tracker *t, const void *out, size_t size, int64_t *number,
+	struct track_sample *kept)
+{
+	t->err = (struct err){ 0 };
+	if (!out || size < sizeof(size_t))
+		return err_set(&t->err, GUA_WRONG_USE, "the struct's size is not set");
+	if (!t->image || t->state == GUA_TRACKER_NEW)
+		return wrong_state(t, "read results");
+	int64_t found = image_sample(t->image, *number, kept);
+	if (!found)
+		return err_set(
+			&t->err, GUA_BUSY, "there is no sample %lld yet", (long long)*number);
+	*number = found;
+	return 0;
+}
+
 int tracker_no_row(struct gua_tracker *t, const char *what, size_t index)
 {
 	return err_set(&t->err, GUA_WRONG_USE, "there is no %s %zu", what, index);

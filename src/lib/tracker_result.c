@@ -79,15 +79,9 @@ API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result 
 	return 0;
 }
 
-API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample)
+static void fill_sample(
+	struct gua_track_sample *sample, const struct track_sample *s, int64_t number)
 {
-	struct image *seen;
-	if (!tracker)
-		return GUA_WRONG_USE;
-	int rc = tracker_look(tracker, sample, sample ? sample->size : 0, &seen);
-	if (rc)
-		return rc;
-	const struct track_sample *s = &seen->sample;
 	struct gua_track_sample found = {
 		.elapsed_s = s->elapsed_s,
 		.wall_us = s->wall_us,
@@ -97,7 +91,7 @@ API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sampl
 		.cpu_system_pct = s->system_cpu_pct,
 		.processes = s->processes,
 		.early = s->early,
-		.number = seen->number,
+		.number = number,
 	};
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		found.ram_bytes[g] = s->ram_bytes[g];
@@ -106,7 +100,30 @@ API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sampl
 		found.cpu_pct[g] = s->cpu_pct[g];
 	}
 	hand_over(sample, sample->size, &found, sizeof(found));
-	return 0;
+}
+
+API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample)
+{
+	struct image *seen;
+	if (!tracker)
+		return GUA_WRONG_USE;
+	int rc = tracker_look(tracker, sample, sample ? sample->size : 0, &seen);
+	if (!rc)
+		fill_sample(sample, &seen->sample, seen->number);
+	return rc;
+}
+
+API int gua_tracker_sample(
+	struct gua_tracker *tracker, int64_t number, struct gua_track_sample *sample)
+{
+	struct track_sample kept;
+	if (!tracker)
+		return GUA_WRONG_USE;
+	int rc =
+		tracker_sample_from(tracker, sample, sample ? sample->size : 0, &number, &kept);
+	if (!rc)
+		fill_sample(sample, &kept, number);
+	return rc;
 }
 
 API int gua_tracker_card(struct gua_tracker *tracker, size_t index, struct gua_track_card *card)
