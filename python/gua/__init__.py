@@ -6,7 +6,8 @@ from ._lib import GuaError, lib as _library
 from .analysis import CodeBlockResults, ComparisonResults, SubTrackingAnalyzer, SubTrackingResults, TrackingComparison
 from .cards import GPU, GPUProcess, gpus, processes
 from .sub_tracker import SubTracker, sub_track
+from .tracker import Tracker
 
 __version__ = _library.gua_version().decode()
 __all__ = ["CodeBlockResults", "ComparisonResults", "GPU", "GPUProcess", "GuaError", "SubTracker",
-           "SubTrackingAnalyzer", "SubTrackingResults", "TrackingComparison", "gpus", "processes", "sub_track"]
+           "SubTrackingAnalyzer", "SubTrackingResults", "Tracker", "TrackingComparison", "gpus", "processes", "sub_track"]

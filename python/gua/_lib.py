@@ -46,6 +46,51 @@ class CardProcess(Struct):
                 ("mem_bytes", ctypes.c_int64), ("sm_pct", ctypes.c_double)]
 
 
+I32, I64, F64, SIZE = ctypes.c_int, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
+TEXT = ctypes.c_char_p
+
+
+class TrackerOptions(Struct):
+    _fields_ = [("size", SIZE), ("pid", I64), ("interval_s", F64), ("expected_cores", I64), ("uuids", TEXT),
+                ("source", TEXT), ("nvml_path", TEXT), ("scenario", TEXT), ("root", TEXT), ("helper", I32)]
+
+
+class TrackResult(Struct):
+    _fields_ = [("size", SIZE), ("elapsed_s", F64), ("exited", I32), ("samples", I64), ("ram_capacity_bytes", I64),
+                ("ram_system_max_bytes", I64), ("ram_total_bytes", I64 * 3), ("ram_private_bytes", I64 * 3),
+                ("ram_shared_bytes", I64 * 3), ("ram_swap_bytes", I64 * 3), ("core_count", I64),
+                ("expected_cores", I64), ("cpu_system_max_pct", F64), ("cpu_system_mean_pct", F64),
+                ("cpu_max_pct", F64 * 3), ("cpu_mean_pct", F64 * 3), ("threads_max", I64 * 3), ("user_s", F64 * 3),
+                ("system_s", F64 * 3), ("read_bytes", I64), ("written_bytes", I64), ("minor_faults", I64),
+                ("major_faults", I64), ("voluntary_switches", I64), ("involuntary_switches", I64),
+                ("processes_seen", I64), ("processes_peak", I64), ("gpu_known", I32), ("gpu_note", ctypes.c_char * 256),
+                ("gpu_count", I64), ("expected_gpus", I64), ("gpu_capacity_bytes", I64), ("gpu_system_max_bytes", I64),
+                ("gpu_ram_bytes", I64 * 3), ("gpu_util_max_pct", F64), ("gpu_util_mean_pct", F64),
+                ("gpu_active_s", F64), ("gpu_idle_held_s", F64), ("gpu_context_bytes", I64), ("energy_j", F64),
+                ("tree_energy_j", F64), ("cards", SIZE), ("processes", SIZE), ("others", I64), ("warnings", SIZE)]
+
+
+class TrackSample(Struct):
+    _fields_ = [("size", SIZE), ("elapsed_s", F64), ("wall_us", I64), ("ram_bytes", I64 * 3), ("ram_system_bytes", I64),
+                ("gpu_ram_bytes", I64 * 3), ("gpu_system_bytes", I64), ("gpu_util_pct", F64), ("threads", I64 * 3),
+                ("cpu_pct", F64 * 3), ("cpu_system_pct", F64), ("processes", I64), ("early", I32), ("number", I64)]
+
+
+class TrackCard(Struct):
+    _fields_ = [("size", SIZE), ("uuid", ctypes.c_char * 96), ("name", ctypes.c_char * 96), ("index", I32),
+                ("mig_index", I32), ("status", I32), ("mem_total_bytes", I64), ("used_max_bytes", I64),
+                ("tree_max_bytes", I64), ("util_max_pct", F64), ("util_mean_pct", F64), ("tree_util_max_pct", F64),
+                ("tree_util_mean_pct", F64), ("energy_j", F64), ("tree_energy_j", F64), ("active_s", F64),
+                ("idle_held_s", F64), ("tree_processes", SIZE)]
+
+
+class TrackProcess(Struct):
+    _fields_ = [("size", SIZE), ("pid", ctypes.c_uint32), ("ppid", I64), ("uid", I64), ("command", ctypes.c_char * 256),
+                ("started_s", F64), ("ended_s", F64), ("user_s", F64), ("system_s", F64), ("ram_total_bytes", I64),
+                ("ram_private_bytes", I64), ("rss_bytes", I64), ("gpu_ram_bytes", I64), ("threads_max", I64),
+                ("unreadable", I32)]
+
+
 HANDLE = ctypes.c_void_p
 
 # name: (result, arguments). A function that the library does not have is an older library.
@@ -59,6 +104,16 @@ FUNCTIONS = {
     "gua_card_count": (ctypes.c_size_t, [HANDLE]),
     "gua_card": (ctypes.c_int, [HANDLE, ctypes.c_size_t, ctypes.POINTER(Card)]),
     "gua_card_process": (ctypes.c_int, [HANDLE, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(CardProcess)]),
+    "gua_tracker_new": (ctypes.c_int, [ctypes.POINTER(HANDLE), ctypes.POINTER(TrackerOptions)]),
+    "gua_tracker_free": (None, [HANDLE]),
+    "gua_tracker_error": (ctypes.c_char_p, [HANDLE]),
+    "gua_tracker_start": (ctypes.c_int, [HANDLE]),
+    "gua_tracker_stop": (ctypes.c_int, [HANDLE]),
+    "gua_tracker_result": (ctypes.c_int, [HANDLE, ctypes.POINTER(TrackResult)]),
+    "gua_tracker_sample": (ctypes.c_int, [HANDLE, ctypes.c_int64, ctypes.POINTER(TrackSample)]),
+    "gua_tracker_card": (ctypes.c_int, [HANDLE, ctypes.c_size_t, ctypes.POINTER(TrackCard)]),
+    "gua_tracker_process": (ctypes.c_int, [HANDLE, ctypes.c_size_t, ctypes.POINTER(TrackProcess)]),
+    "gua_tracker_warning": (ctypes.c_char_p, [HANDLE, ctypes.c_size_t]),
 }
 
 
@@ -111,6 +166,18 @@ def number(value):
 
 def text(value):
     return value.decode("utf-8", "replace")
+
+
+def values(struct):
+    """A struct as a dictionary: numbers, lists of numbers and texts; None is what is not known."""
+    found = {}
+    for name, _ in struct._fields_[1:]:
+        value = getattr(struct, name)
+        if isinstance(value, ctypes.Array):
+            found[name] = [number(item) for item in value]
+        else:
+            found[name] = text(value) if isinstance(value, bytes) else number(value)
+    return found
 
 
 def bytes_or_none(value):

@@ -127,3 +127,80 @@ def lines(values, depth=0):
             yield from lines(value, depth + 1)
         else:
             yield f"{indent}{label(key)}: {shown(value)}"
+
+
+@dataclasses.dataclass
+class TrackedGPU:
+    """One card while it was tracked. Bytes, percent, joules, seconds; "tree" is the tracked processes."""
+    uuid: str
+    name: str
+    index: int
+    mig_index: int | None
+    mem_total_bytes: int | None
+    used_max_bytes: int | None
+    tree_max_bytes: int | None
+    util_max_pct: float | None
+    util_mean_pct: float | None
+    tree_util_max_pct: float | None
+    tree_util_mean_pct: float | None
+    energy_j: float | None
+    tree_energy_j: float | None
+    active_s: float | None
+    idle_held_s: float | None
+    tree_processes: int
+
+
+@dataclasses.dataclass
+class TrackedProcess:
+    """One process that was seen. Seconds are after the start of the tracker; ended_s None: it was alive at the end."""
+    pid: int
+    ppid: int | None
+    uid: int | None
+    command: str
+    started_s: float | None
+    ended_s: float | None
+    user_s: float | None
+    system_s: float | None
+    ram_total_bytes: int | None
+    ram_private_bytes: int | None
+    rss_bytes: int | None
+    gpu_ram_bytes: int | None
+    threads_max: int | None
+    unreadable: int
+
+
+@dataclasses.dataclass
+class Details:
+    """What gua measures beyond gpu_tracker, in bytes, seconds and joules; lists are [main, descendants, combined]."""
+    elapsed_s: float
+    samples: int | None
+    ram_swap_bytes: list
+    user_s: list
+    system_s: list
+    read_bytes: int | None
+    written_bytes: int | None
+    minor_faults: int | None
+    major_faults: int | None
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+    processes_seen: int | None
+    processes_peak: int | None
+    gpu_active_s: float | None
+    gpu_idle_held_s: float | None
+    gpu_context_bytes: int | None
+    energy_j: float | None
+    tree_energy_j: float | None
+    cards: list[TrackedGPU]
+    processes: list[TrackedProcess]
+    others: int | None  # processes that have no row
+    warnings: list[str]
+    gpu_note: str  # why nothing is known of the GPUs, or ""
+
+    @classmethod
+    def of(cls, result):
+        """From the library's result."""
+        found = {field.name: result[field.name] for field in dataclasses.fields(cls)}
+        for name, row in (("cards", TrackedGPU), ("processes", TrackedProcess)):
+            names = [field.name for field in dataclasses.fields(row)]
+            found[name] = [row(**{key: values[key] for key in names}) for values in found[name]]
+        return cls(**found)

@@ -1,0 +1,231 @@
+"""Tracker: what a piece of code, or another process, and everything below it uses."""
+import enum
+import html
+import logging
+import os
+
+from . import _lib, _tracking, cards, units
+from .usage import (ComputeTime, CPUUtilization, Details, GPUUtilization, MaxGPURAM, MaxRAM, ProcessingUnitPercentages,
+                    ResourceUsage, RSSValues, TrackedGPU, TrackedProcess)
+
+__all__ = ["Tracker", "ResourceUsage", "MaxRAM", "MaxGPURAM", "RSSValues", "CPUUtilization", "GPUUtilization",
+           "ProcessingUnitPercentages", "ComputeTime", "Details", "TrackedGPU", "TrackedProcess"]
+
+log = logging.getLogger("gua")
+BRANDS = ("nvidia", "amd")
+
+
+class Tracker:
+    """Measures between start() and stop(), or within a `with` block, once.
+
+    sleep_time: seconds between samples, at least 0.1. Peaks between samples are seen too.
+    ram_unit, gpu_ram_unit: bytes, kilobytes ... terabytes (powers of 1000) or kibibytes ... tebibytes (of 1024).
+    time_unit: seconds, minutes, hours or days.
+    n_expected_cores: what hardware percent is a part of; by default all of the host.
+    gpu_uuids: the cards whose utilisation counts; by default all.
+    disable_logs: no warnings, which else go to the logger "gua".
+    process_id: whom to track; by default this process.
+    resource_usage_file: a JSON file with the results so far while it runs, for when the program is killed; removed by
+    stop().
+    gpu_brand: "nvidia"; of "amd" cards nothing is known.
+    tracking_file: one row per sample, .csv or .sqlite; `overwrite` allows to replace one.
+    n_join_attempts, join_timeout: taken for those who have them in their code; there is nothing to join.
+
+    `resource_usage` has the results once it has stopped, `details` what gua measures beyond them."""
+
+    class State(enum.Enum):
+        NEW = 0
+        STARTED = 1
+        STOPPED = 2
+
+    def __init__(self, sleep_time=1.0, ram_unit="gigabytes", gpu_ram_unit="gigabytes", time_unit="hours",
+                 n_expected_cores=None, gpu_uuids=None, disable_logs=False, process_id=None, resource_usage_file=None,
+                 n_join_attempts=5, join_timeout=10.0, gpu_brand=None, tracking_file=None, overwrite=False):
+        if not sleep_time >= 0.1:
+            raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 seconds.")
+        if n_expected_cores is not None and n_expected_cores < 1:
+            raise ValueError(f"{n_expected_cores} expected cores are invalid. Must be at least 1.")
+        if gpu_brand is not None and gpu_brand not in BRANDS:
+            raise ValueError(f'"{gpu_brand}" is not a valid GPU brand. Valid values are {", ".join(BRANDS)}.')
+        self._ram = (ram_unit, units.factor(ram_unit, "RAM", units.SIZES))
+        self._gpu_ram = (gpu_ram_unit, units.factor(gpu_ram_unit, "GPU RAM", units.SIZES))
+        self._time = (time_unit, units.factor(time_unit, "time", units.TIMES))
+        self._sleep_time = sleep_time
+        self._disable_logs = disable_logs
+        self._amd = gpu_brand == "amd"
+        self._uuids = None if gpu_uuids is None else self._known_uuids(gpu_uuids)
+        self._process_id = process_id
+        self._tracking_file = None if tracking_file is None else os.fspath(tracking_file)
+        if self._tracking_file is not None:
+            _tracking.check_new(self._tracking_file, overwrite)
+        self._overwrite = overwrite
+        self._backup = None if resource_usage_file is None else os.fspath(resource_usage_file)
+        self.n_join_attempts = n_join_attempts
+        self.join_timeout = join_timeout
+        self.state = Tracker.State.NEW
+        self.resource_usage = None
+        self.details = None
+        self._writer = None
+        self._gone = False
+        self._tracker = _tracking.LibraryTracker(
+            pid=process_id or 0, interval_s=sleep_time, expected_cores=n_expected_cores or 0,
+            uuids=",".join(self._uuids or ()) or None, source="none" if self._amd else None,
+            nvml_path=_lib.driver_path())
+
+    @staticmethod
+    def _known_uuids(given):
+        given = given.split(",") if isinstance(given, str) else list(given)
+        if not given:
+            raise ValueError("The set of GPU UUIDs is empty. Name at least one GPU, or none at all for all of them.")
+        try:
+            available = [gpu.uuid for gpu in cards.gpus()]
+        except _lib.GuaError:
+            available = []
+        for uuid in given:
+            if uuid not in available:
+                raise ValueError(f"GPU UUID of {uuid} is not valid. Available UUIDs are: {', '.join(available)}")
+        return given
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def _warn(self, sentence):
+        if not self._disable_logs:
+            log.warning("%s", sentence)
+
+    def start(self):
+        """Begins to measure. RuntimeError unless it is new."""
+        self._refuse("start", Tracker.State.STARTED, "already started")
+        self._refuse("start", Tracker.State.STOPPED, "already stopped")
+        # Before anything runs, so that a file that cannot be made stops nothing half-way.
+        file = _tracking.TrackingFile(self._tracking_file, self._overwrite) if self._tracking_file else None
+        if file or self._backup:
+            self._writer = _tracking.Writer(self._tracker, self._sleep_time, self._process_id in (None, os.getpid()))
+            self._writer.start()
+        self._begin(file)
+        self.state = Tracker.State.STARTED
+
+    def _begin(self, file):
+        try:
+            self._tracker.start()
+        except _lib.GuaError as error:
+            self._end_writer()
+            if error.code != _lib.FAILED or self._process_id is None or os.path.exists(f"/proc/{self._process_id}"):
+                raise
+            self._gone = True
+            self._warn(f"The target process of ID {self._process_id} ended before tracking could begin.")
+            return
+        result = self._tracker.result()
+        if not result["gpu_known"]:
+            why = "AMD GPUs cannot be read" if self._amd else result["gpu_note"]
+            why = why.replace("--nvml PATH", "the variable GUA_NVML")
+            self._warn(f"The GPU RAM and GPU utilization values will remain unknown: {why}.")
+        if self._writer:
+            self._set_up(self._writer, file, result)
+
+    def _set_up(self, writer, file, result):
+        head = {"ram_unit": self._ram[0], "gpu_ram_unit": self._gpu_ram[0], "time_unit": self._time[0],
+                "ram_system_capacity": units.scaled(result["ram_capacity_bytes"], self._ram[1]),
+                "gpu_ram_system_capacity": units.scaled(result["gpu_capacity_bytes"], self._gpu_ram[1]),
+                "system_core_count": result["core_count"], "n_expected_cores": result["expected_cores"],
+                "system_gpu_count": result["gpu_count"], "n_expected_gpus": result["expected_gpus"]}
+        if file:
+            file.begin(head)
+        if self._backup:
+            writer.write_backup = lambda: _tracking.replace_json(self._backup, self.snapshot().to_json())
+        writer.make_row = lambda sample: _tracking.row_of(sample, head, (self._ram[1], self._gpu_ram[1]))
+        writer.file = file
+
+    def _end_writer(self):
+        writer, self._writer = self._writer, None
+        if writer:
+            writer.ending.set()
+            writer.join()
+
+    def stop(self):
+        """Ends, and sets resource_usage. RuntimeError unless it runs."""
+        self._refuse("stop", Tracker.State.NEW, "not started yet")
+        self._refuse("stop", Tracker.State.STOPPED, "already stopped")
+        if not self._gone:
+            self._tracker.stop()
+        self.state = Tracker.State.STOPPED
+        result = self._result()
+        self.resource_usage, self.details = self._usage(result), Details.of(result)
+        for warning in result["warnings"]:
+            self._warn(warning)
+        writer, self._writer = self._writer, None
+        try:
+            if writer:
+                writer.end()
+        finally:
+            if self._backup and os.path.exists(self._backup):
+                os.unlink(self._backup)
+
+    def _refuse(self, what, state, why):
+        if self.state is state:
+            raise RuntimeError(f"Cannot {what} tracking when tracking has {why}.")
+
+    def snapshot(self):
+        """The results so far, as ResourceUsage. RuntimeError before the start."""
+        self._refuse("read the results of", Tracker.State.NEW, "not started yet")
+        return self._usage(self._result())
+
+    def _result(self):
+        result = _tracking.unknown_result() if self._gone else self._tracker.result()
+        if self._writer and self._writer.own:
+            result["threads_max"] = _tracking.without_writer(result["threads_max"])
+        return result
+
+    def _usage(self, result):
+        ram_unit, ram = self._ram
+        gpu_unit, gpu = self._gpu_ram
+
+        def rss(group):
+            return RSSValues(*(units.scaled(result[f"ram_{part}_bytes"][group], ram)
+                               for part in ("total", "private", "shared")))
+
+        def percentages(highest, mean, parts):
+            return ProcessingUnitPercentages(highest, _tracking.percent_of(highest, parts), mean,
+                                             _tracking.percent_of(mean, parts))
+
+        def cpu(group):
+            return percentages(result["cpu_max_pct"][group], result["cpu_mean_pct"][group], result["expected_cores"])
+
+        return ResourceUsage(
+            MaxRAM(ram_unit, units.scaled(result["ram_capacity_bytes"], ram),
+                   units.scaled(result["ram_system_max_bytes"], ram), rss(0), rss(1), rss(2)),
+            MaxGPURAM(gpu_unit, units.scaled(result["gpu_capacity_bytes"], gpu),
+                      units.scaled(result["gpu_system_max_bytes"], gpu),
+                      *(units.scaled(value, gpu) for value in result["gpu_ram_bytes"])),
+            CPUUtilization(result["core_count"], result["expected_cores"],
+                           percentages(result["cpu_system_max_pct"], result["cpu_system_mean_pct"],
+                                       result["core_count"]),
+                           cpu(0), cpu(1), cpu(2), *result["threads_max"]),
+            GPUUtilization(result["gpu_count"], result["expected_gpus"],
+                           percentages(result["gpu_util_max_pct"], result["gpu_util_mean_pct"],
+                                       result["expected_gpus"])),
+            ComputeTime(self._time[0], result["elapsed_s"] * self._time[1]))
+
+    def _finished(self):
+        if self.state is not Tracker.State.STOPPED:
+            raise RuntimeError("Cannot display the tracker in string or JSON format before tracking completes. "
+                               "Leave the `with` block or call stop() first.")
+        return self.resource_usage
+
+    def to_json(self):
+        """The results as nested dictionaries with gpu_tracker's keys; None is what could not be known."""
+        return self._finished().to_json()
+
+    def __str__(self):
+        return str(self._finished())
+
+    def __repr__(self):
+        return f"State: {self.state.name}"
+
+    def _repr_html_(self):
+        """What a notebook shows: the text once there is one."""
+        return f"<pre>{html.escape(str(self))}</pre>" if self.state is Tracker.State.STOPPED else None
