@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "base/timetext.h"
 
 enum { MAX_OPTIONS = 64, FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
@@ -24,14 +25,16 @@ static bool in_choices(const char *choices, const char *word)
 static int check_range(
 	const struct option_row *row, double value, const char *text, struct err *e)
 {
-	bool duration = row->kind == OPTION_DURATION;
+	const char *unit = row->kind == OPTION_DURATION ? " ms"
+			   : row->kind == OPTION_SIZE	? " bytes"
+							: "";
 	if (value < row->min || (row->max > 0 && value > row->max)) {
 		if (row->max > 0)
 			return err_set(e, ERR_USAGE,
 				"--%s %s is out of range: %.10g to %.10g%s", row->name, text,
-				row->min, row->max, duration ? " ms" : "");
+				row->min, row->max, unit);
 		return err_set(e, ERR_USAGE, "--%s %s is out of range: at least %.10g%s",
-			row->name, text, row->min, duration ? " ms" : "");
+			row->name, text, row->min, unit);
 	}
 	return 0;
 }
@@ -87,8 +90,10 @@ static int set_value(
 				row->name, row->choices, text);
 		*(const char **)value = text;
 		return 0;
-	case OPTION_DURATION: {
-		int rc = duration_parse(text, value, e);
+	case OPTION_DURATION:
+	case OPTION_SIZE: {
+		int rc = row->kind == OPTION_SIZE ? size_parse(text, value, e)
+						  : duration_parse(text, value, e);
 		if (rc)
 			return err_prefix(e, "--%s", row->name);
 		return check_range(row, (double)*(int64_t *)value, text, e);

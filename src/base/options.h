@@ -16,6 +16,7 @@ enum option_kind {
 	OPTION_COUNT,	   /* int64_t, within min..max */
 	OPTION_REAL,	   /* double, within min..max */
 	OPTION_DURATION,   /* int64_t milliseconds, within min..max */
+	OPTION_SIZE,	   /* int64_t bytes, within min..max: see size_parse() */
 	OPTION_CHOICE,	   /* const char *, one of the words in `choices` ("a|b|c") */
 	OPTION_MAYBE,	   /* const char *: --name=VALUE, or "" for --name alone */
 	OPTION_MAYBE_NEXT, /* the same, and the next word is the value unless it is an option */
@@ -36,7 +37,7 @@ struct option_row {
 	const char *help;    /* one line */
 	const char *choices; /* OPTION_CHOICE: the words; also for completion elsewhere */
 	size_t offset;	     /* of the value in the caller's struct */
-	double min, max;     /* for numbers and durations (ms); max 0: no limit */
+	double min, max;     /* for numbers, durations (ms), sizes (bytes); max 0: no limit */
 	bool hidden;	     /* an old spelling: parsed, not shown */
 };
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 static const struct unit {
@@ -11,10 +12,10 @@ static const struct unit {
 	double bytes;
 } units[] = {
 	{ "B", 1 },
-	{ "K", 1024.0 },
-	{ "M", 1048576.0 },
-	{ "G", 1073741824.0 },
-	{ "T", 1099511627776.0 },
+	{ "K", 1e3 },
+	{ "M", 1e6 },
+	{ "G", 1e9 },
+	{ "T", 1e12 },
 	{ "KiB", 1024.0 },
 	{ "MiB", 1048576.0 },
 	{ "GiB", 1073741824.0 },
@@ -29,7 +30,8 @@ int size_parse(const char *text, int64_t *bytes, struct err *e)
 {
 	char *end = NULL;
 	double number = strtod(text, &end);
-	bool plain = (*text >= '0' && *text <= '9') || *text == '.';
+	/* strtod() knows more ways to write a number than people do: 0x10, 1e3, inf. */
+	bool plain = (size_t)(end - text) == strspn(text, "0123456789.");
 	double factor = number == 0 && *end == '\0' ? 1 : 0;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (strcasecmp(end, units[i].name) == 0)

@@ -6,8 +6,9 @@
 
 #include "base/err.h"
 
-/* "20G", "500MiB", "1.5GB", "0": K M G T and KiB .. TiB are powers of 1024, KB .. TB of 1000, B
- * is bytes; a unit is required, except for 0. Refuses negative sizes and more than 2^50. */
+/* "20G", "500MiB", "1.5GB", "0": K M G T and KB .. TB are powers of 1000, as everywhere in gua,
+ * KiB .. TiB of 1024, B is bytes; a unit is required, except for 0. Refuses negative sizes and
+ * more than 2^50. */
 int size_parse(const char *text, int64_t *bytes, struct err *e);
 
 #endif

@@ -20,7 +20,8 @@ enum completion_value completion_option(const struct option_row *row)
 
 bool completion_needs_value(const struct option_row *row)
 {
-	return row->kind != OPTION_FLAG;
+	return row->kind != OPTION_FLAG && row->kind != OPTION_MAYBE &&
+	       row->kind != OPTION_MAYBE_NEXT;
 }
 
 enum completion_value completion_operands(const struct command *command)

@@ -10,7 +10,7 @@ struct values {
 	bool verbose;
 	const char *db;
 	struct text_list list;
-	int64_t count, wait_ms;
+	int64_t count, wait_ms, room;
 	double cost;
 	const char *format;
 };
@@ -24,6 +24,8 @@ static const struct option_row table[] = {
 		.min = 1, .max = 100 },
 	{ OPTION_DURATION, 0, "wait", "D", "how long",
 		.offset = offsetof(struct values, wait_ms), .min = 1000, .max = 8000 },
+	{ OPTION_SIZE, 0, "room", "SIZE", "how much", .offset = offsetof(struct values, room),
+		.max = 1e13 },
 	{ OPTION_REAL, 0, "cost", "X", "price", .offset = offsetof(struct values, cost) },
 	{ OPTION_CHOICE, 0, "format", "F", "text|json", .choices = "text|json",
 		.offset = offsetof(struct values, format) },
@@ -86,6 +88,41 @@ static void test_mistakes(void **state)
 	expect_error("--format tex", "--format takes one of text|json, not 'tex'");
 }
 
+static void expect_size(const char *line, int64_t bytes)
+{
+	struct values v = { 0 };
+	struct err e = { 0 };
+	int first = 0;
+	assert_int_equal(parse(&v, &e, &first, line), 0);
+	assert_int_equal(v.room, bytes);
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	expect_size("--room 0", 0);
+	expect_size("--room 7B", 7);
+	expect_size("--room 20G", 20000000000);
+	expect_size("--room 20gb", 20000000000);
+	expect_size("--room 512M", 512000000);
+	expect_size("--room 1.5K", 1500);
+	expect_size("--room 2T", 2000000000000);
+	expect_size("--room 8GiB", 8589934592);
+	expect_size("--room .5MiB", 524288);
+	for (size_t i = 0; i < 8; i++) {
+		static const char *const wrong[] = { "20", "G", "-1G", "0x10G", "1e3M", "infG",
+			"nanG", "1 G" };
+		char line[32];
+		struct values v = { 0 };
+		struct err e = { 0 };
+		int first = 0;
+		snprintf(line, sizeof(line), "--room=%s", wrong[i]);
+		assert_int_equal(parse(&v, &e, &first, line), ERR_USAGE);
+	}
+	expect_error("--room 11T", "--room 11T is out of range: 0 to 1e+13 bytes");
+	expect_error("--room 5X", "--room: '5X' is not a size: write 500M, 20G or 1.5GB");
+}
+
 static void test_help(void **state)
 {
 	(void)state;
@@ -102,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_help),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
