@@ -45,8 +45,10 @@ static void forget(struct nvml_source *s)
 	nvml_drop_handles(s);
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		nvml_forget_ways(&s->cards[i], s->base.cards[i].id.mig_index >= 0);
-	for (size_t i = 0; i < s->n_devices; i++)
+	for (size_t i = 0; i < s->n_devices; i++) {
 		s->devices[i].no_mig = false;
+		s->devices[i].dead = (struct nvml_dead){ 0 };
+	}
 }
 
 /* Loads and initialises the library. Without a module it is left alone: initialising it as root
@@ -60,6 +62,8 @@ static int load(struct nvml_source *s, struct err *e)
 			"with --nvml PATH",
 			s->root, s->root);
 	int rc = nvml_lib_open(&s->lib, s->path, e);
+	if (rc == 0)
+		nvml_find_metrics(s);
 	if (rc == 0)
 		rc = nvml_lib_start(&s->lib, s->root, e);
 	if (rc != 0)
@@ -213,11 +217,19 @@ static void nvml_close(struct source *base)
 	free(s);
 }
 
+static void nvml_board(struct source *base, size_t card, struct card_id *id)
+{
+	const struct nvml_source *s = (struct nvml_source *)base;
+	*id = s->devices[s->cards[card].device].id;
+}
+
 static const struct source_ops nvml_ops = {
 	.name = "nvml",
 	.scan = nvml_scan,
 	.drain = nvml_drain,
 	.look = nvml_look,
+	.metrics = nvml_metrics,
+	.board = nvml_board,
 	.facilities = nvml_facilities,
 	.close = nvml_close,
 };

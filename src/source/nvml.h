@@ -8,6 +8,7 @@
 
 #include "source/nvml_job.h"
 #include "source/nvml_lib.h"
+#include "source/nvml_metric.h"
 #include "source/source.h"
 
 /* Memory that is kept from call to call and grown when it must be. */
@@ -15,7 +16,6 @@ struct nvml_buffer {
 	void *data;
 	size_t cap; /* entries */
 };
-
 /* A running energy counter that never goes back, whatever the driver's does. */
 struct nvml_energy {
 	double total_mj;	     /* NAN until the first reading */
@@ -34,6 +34,7 @@ struct nvml_device {
 	bool no_mig;	 /* knows no MIG: not asked again until re-init */
 	int persistence; /* 1 on, 0 off, -1 unknown */
 	bool events_on;	 /* registered for events */
+	struct nvml_dead dead;
 };
 
 /* What the source remembers of a card; as many as base.cards, in the same order. */
@@ -44,31 +45,31 @@ struct nvml_card {
 	struct nvml_way ways[NVML_JOBS];
 	bool answered; /* in this round */
 	int failure;   /* of this round: "unknown error" and the like, or NVML_OK */
-	int64_t util_seen_us,
-		process_seen_us; /* newest stamps; the driver is asked from here */
+	int64_t util_seen_us, process_seen_us; /* newest stamps: asked from there */
 	struct nvml_energy energy;
 	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes;
 	size_t n_processes;
 	bool listed;	       /* processes[] is what the driver listed last */
 	uint32_t unlisted[16]; /* pids that were used and are in no list */
 	size_t n_unlisted;
+	struct nvml_dead dead; /* of an instance itself; its card's are the device's */
 };
 
 struct nvml_source {
 	struct source base;
-	const char *path, *root; /* of the options */
-	struct clock *clock;
+	const char *path, *root;
+	struct clock *clock; /* like those of the options */
 	struct nvml_lib lib;
 	int down; /* code that says that the driver as a whole is gone; NVML_OK: it is not */
 	struct err why; /* while it is down: the sentence */
 	struct nvml_device *devices;
-	size_t n_devices;
 	struct nvml_card *cards;
+	size_t n_devices;
 	void *event_set; /* or NULL */
 	struct source_xid xids[16];
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
+	struct nvml_metric_calls metric_calls;
 };
-
 /* nvml_scan.c: finds the devices and shows their cards; opens those that woke up. */
 int nvml_find_cards(struct nvml_source *s, struct err *e);
 void nvml_check_awake(struct nvml_source *s);
@@ -80,8 +81,7 @@ ssize_t nvml_find_card(const struct nvml_source *s, const char *uuid);
 void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status status, int code);
 void nvml_lose_card(struct nvml_source *s, size_t card, int code);
 void nvml_drop_handles(struct nvml_source *s);
-/* nvml.c: the driver as a whole is gone until the next scan. */
-void nvml_go_down(struct nvml_source *s, int code);
+void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
 bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size);
 void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
 

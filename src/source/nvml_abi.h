@@ -102,6 +102,16 @@ _Static_assert(sizeof(struct nvml_process_samples_v1) == 24, "driver ABI");
  * pid (u32) at 0 and the memory (u64) at 8. */
 enum { NVML_ENTRY_SMALLEST = 16, NVML_ENTRY_LARGEST = 32 };
 
+/* One of nvmlDeviceGetFieldValues. */
+struct nvml_field {
+	uint32_t id, scope;
+	int64_t wall_us, latency_us;
+	uint32_t type; /* enum nvml_value_type */
+	int32_t code;  /* of this field */
+	unsigned char value[8];
+};
+_Static_assert(sizeof(struct nvml_field) == 40, "driver ABI");
+
 struct nvml_event {
 	void *handle;
 	uint64_t kind; /* NVML_EVENT_XID */

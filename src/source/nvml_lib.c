@@ -123,6 +123,11 @@ int nvml_lib_open(struct nvml_lib *lib, const char *path, struct err *e)
 	return 0;
 }
 
+void *nvml_lib_find(const struct nvml_lib *lib, const char *name)
+{
+	return dlsym(lib->dl, name);
+}
+
 int nvml_lib_start(struct nvml_lib *lib, const char *root, struct err *e)
 {
 	int code = lib->api.init();

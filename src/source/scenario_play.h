@@ -5,6 +5,7 @@
 #define GUA_SOURCE_SCENARIO_PLAY_H
 
 #include "base/clock.h"
+#include "model/metric.h"
 #include "source/scenario.h"
 
 struct play;
@@ -70,6 +71,14 @@ int64_t play_memory_used(const struct play *p, size_t card);
 int64_t play_power_mw(const struct play *p, size_t card);
 /* Each sample's power lasts until the next sample; since the last energy-reset. */
 double play_energy_mj(const struct play *p, size_t card);
+
+/* A metric of a card now (scenario_metric.c); NAN: it has none. `s` is the play's. */
+double play_metric(const struct play *p, const struct scenario *s, size_t unit, enum metric m);
+/* A text of the driver's; false: it has none. */
+bool play_metric_text(
+	const struct scenario *s, size_t unit, enum metric m, char *dst, size_t cap);
+/* Whether the card can be divided. */
+bool scenario_can_mig(const struct scenario_card *c);
 
 /* The process that has `pid` now, or -1; *started_us is when its life began. */
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us);

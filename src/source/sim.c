@@ -264,6 +264,63 @@ static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
 	return true;
 }
 
+/* The calls that the metrics of live views stand for; a fault of one is a fault of those. */
+static const struct sim_call {
+	enum metric metric;
+	const char *call;
+} sim_calls[] = {
+	{ METRIC_TEMPERATURE_GPU, "nvmlDeviceGetTemperature" },
+	{ METRIC_FAN_SPEED, "nvmlDeviceGetFanSpeed" },
+	{ METRIC_UTILIZATION_GPU, "nvmlDeviceGetUtilizationRates" },
+	{ METRIC_UTILIZATION_MEMORY, "nvmlDeviceGetUtilizationRates" },
+	{ METRIC_POWER_DRAW, "nvmlDeviceGetPowerUsage" },
+	{ METRIC_POWER_ENFORCED, "nvmlDeviceGetEnforcedPowerLimit" },
+	{ METRIC_PSTATE, "nvmlDeviceGetPerformanceState" },
+};
+
+static bool metric_works(struct sim *sim, enum metric m, size_t unit)
+{
+	for (size_t i = 0; i < sizeof(sim_calls) / sizeof(sim_calls[0]); i++)
+		if (sim_calls[i].metric == m)
+			return call_code(sim, sim_calls[i].call, (int)unit) == 0;
+	return true;
+}
+
+static void sim_metrics(struct source *s, size_t card, bool board, const unsigned char *wanted,
+	double *values, metric_texts texts)
+{
+	struct sim *sim = (struct sim *)s;
+	size_t unit = sim->cards[card].unit;
+	int parent = sim->scenario->cards[unit].parent;
+	if (board && parent >= 0)
+		unit = (size_t)parent;
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		if (!wanted[m])
+			continue;
+		if (m < METRIC_DRIVER_TEXTS)
+			play_metric_text(
+				sim->scenario, unit, (enum metric)m, texts[m], METRIC_TEXT_CAP);
+		else if (metric_works(sim, (enum metric)m, unit)) {
+			double value =
+				play_metric(sim->play, sim->scenario, unit, (enum metric)m);
+			values[m] = isnan(value) ? values[m] : value;
+		}
+	}
+}
+
+static void sim_board(struct source *s, size_t card, struct card_id *id)
+{
+	struct sim *sim = (struct sim *)s;
+	int parent = sim->scenario->cards[sim->cards[card].unit].parent;
+	if (parent < 0)
+		return;
+	const struct card_id *raw = &sim->scenario->cards[parent].id;
+	*id = *raw;
+	text_escape(id->name, sizeof(id->name), raw->name, strlen(raw->name));
+	text_escape(id->uuid, sizeof(id->uuid), raw->uuid, strlen(raw->uuid));
+	text_escape(id->pci, sizeof(id->pci), raw->pci, strlen(raw->pci));
+}
+
 static size_t sim_facilities(struct source *s, struct facility *rows, size_t max)
 {
 	static const char *const jobs[] = { "utilisation", "process utilisation",
@@ -299,6 +356,8 @@ static const struct source_ops sim_ops = {
 	.drain = sim_drain,
 	.look = sim_look,
 	.describe = sim_describe,
+	.metrics = sim_metrics,
+	.board = sim_board,
 	.facilities = sim_facilities,
 	.close = sim_close,
 };

@@ -70,6 +70,12 @@ struct abi_attributes {
 	uint32_t sms, ces, decoders, encoders, jpegs, ofas, gi_slices, ci_slices;
 	uint64_t memory_mb;
 };
+struct abi_field {
+	uint32_t id, scope;
+	int64_t stamp_us, latency_us;
+	uint32_t type, code;
+	uint64_t value;
+};
 struct abi_event {
 	void *device;
 	uint64_t type, data;
@@ -85,6 +91,7 @@ static_assert(sizeof(struct abi_process_detail) == 32, "nvmlProcessDetail_v1_t")
 static_assert(sizeof(struct abi_process_details) == 24, "nvmlProcessDetailList_v1_t");
 static_assert(sizeof(struct abi_pci) == 68, "nvmlPciInfo_t");
 static_assert(sizeof(struct abi_attributes) == 40, "nvmlDeviceAttributes_t");
+static_assert(sizeof(struct abi_field) == 40, "nvmlFieldValue_t");
 static_assert(sizeof(struct abi_event) == 32, "nvmlEventData_t");
 
 #endif

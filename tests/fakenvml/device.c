@@ -98,13 +98,6 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *mw)
 	return fake_leave(SUCCESS);
 }
 
-EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw)
-{
-	ENTER_DEVICE(device, "%s", "");
-	*mw = (unsigned)card->max_mw;
-	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
-}
-
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
 {
 	ENTER_DEVICE(device, "%s", "");
@@ -114,64 +107,12 @@ EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long 
 	return fake_leave(SUCCESS);
 }
 
-EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
-{
-	ENTER_DEVICE(device, "sensor=%d", sensor);
-	*celsius = 30 + (unsigned)newest_util(f->play, unit) / 2;
-	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
-}
-
-EXPORT int nvmlDeviceGetFanSpeed(void *device, unsigned *percent)
-{
-	ENTER_DEVICE(device, "%s", "");
-	*percent = 30 + (unsigned)newest_util(f->play, unit) / 2;
-	bool passive = strstr(card->id.name, "SXM") || is_instance(card);
-	return fake_leave(passive ? NOT_SUPPORTED : SUCCESS);
-}
-
-EXPORT int nvmlDeviceGetClockInfo(void *device, int type, unsigned *mhz)
-{
-	ENTER_DEVICE(device, "type=%d", type);
-	*mhz = type == 2 ? 1593 : newest_util(f->play, unit) > 0 ? 1410 : 210;
-	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
-}
-
-EXPORT int nvmlDeviceGetPerformanceState(void *device, int *state)
-{
-	ENTER_DEVICE(device, "%s", "");
-	*state = newest_util(f->play, unit) > 0 ? 0 : 8;
-	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
-}
-
-EXPORT int nvmlDeviceGetPersistenceMode(void *device, int *mode)
-{
-	ENTER_DEVICE(device, "%s", "");
-	*mode = 1;
-	return fake_leave(is_instance(card) ? NOT_SUPPORTED : SUCCESS);
-}
-
-EXPORT int nvmlDeviceGetComputeMode(void *device, int *mode)
-{
-	ENTER_DEVICE(device, "%s", "");
-	*mode = 0;
-	return fake_leave(SUCCESS);
-}
-
 /* ---- MIG ---- */
-
-static bool can_mig(const struct scenario_card *card)
-{
-	static const char *const models[] = { "A100", "A30", "H100", "H200", "B200" };
-	bool can = card->has_mig;
-	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
-		can = can || strstr(card->id.name, models[i]);
-	return can && card->parent < 0;
-}
 
 EXPORT int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
 {
 	ENTER_DEVICE(device, "%s", "");
-	if (!can_mig(card))
+	if (!scenario_can_mig(card))
 		return fake_leave(NOT_SUPPORTED);
 	*current = *pending = card->has_mig ? 1 : 0;
 	return fake_leave(SUCCESS);
@@ -180,7 +121,7 @@ EXPORT int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pendi
 EXPORT int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count)
 {
 	ENTER_DEVICE(device, "%s", "");
-	*count = can_mig(card) ? SCENARIO_MIG_MAX : 0;
+	*count = scenario_can_mig(card) ? SCENARIO_MIG_MAX : 0;
 	return fake_leave(SUCCESS);
 }
 

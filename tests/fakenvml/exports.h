@@ -31,14 +31,25 @@ int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_seen, i
 int nvmlDeviceGetMemoryInfo(void *device, struct abi_memory *memory);
 int nvmlDeviceGetMemoryInfo_v2(void *device, struct abi_memory_v2 *memory);
 int nvmlDeviceGetPowerUsage(void *device, unsigned *mw);
-int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *mw);
 int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj);
-int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
-int nvmlDeviceGetFanSpeed(void *device, unsigned *percent);
-int nvmlDeviceGetClockInfo(void *device, int type, unsigned *mhz);
-int nvmlDeviceGetPerformanceState(void *device, int *state);
-int nvmlDeviceGetPersistenceMode(void *device, int *mode);
-int nvmlDeviceGetComputeMode(void *device, int *mode);
+#define ONE(Name, metric, scale) int nvmlDeviceGet##Name(void *device, unsigned *value);
+#define TWO(Name, first, second, scale)                                                        \
+	int nvmlDeviceGet##Name(void *device, unsigned *a, unsigned *b);
+#define OF(Name, ...) int nvmlDeviceGet##Name(void *device, int which, unsigned *value);
+#define LONG(Name, metric) int nvmlDeviceGet##Name(void *device, unsigned long long *value);
+#define TEXT(Name, metric) int nvmlDeviceGet##Name(void *device, char *text, unsigned length);
+#include "metrics.def"
+#undef ONE
+#undef TWO
+#undef OF
+#undef LONG
+#undef TEXT
+int nvmlDeviceGetEncoderStats(void *device, unsigned *sessions, unsigned *fps, unsigned *us);
+int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *others,
+	unsigned *pending, unsigned *failed);
+int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *n);
+int nvmlDeviceGetBAR1MemoryInfo(void *device, struct abi_memory *memory);
+int nvmlDeviceGetFieldValues(void *device, int count, struct abi_field *fields);
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count);
 int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **mig);

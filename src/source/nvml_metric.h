@@ -1,0 +1,33 @@
+/* Metrics of live views from the real driver: a table of calls, looked up when the library is
+ * loaded; none of them is required, and what a card does not support is not asked again. */
+#ifndef GUA_SOURCE_NVML_METRIC_H
+#define GUA_SOURCE_NVML_METRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/metric.h"
+
+enum { NVML_METRIC_ROWS = 96 };
+
+struct nvml_source;
+struct source;
+
+/* Rows that a card does not support. */
+struct nvml_dead {
+	bool row[NVML_METRIC_ROWS];
+};
+
+/* The calls by row; NULL: the library does not have it. */
+struct nvml_metric_calls {
+	void *call[NVML_METRIC_ROWS];
+};
+
+/* Looks the calls up in a library that was loaded just now. */
+void nvml_find_metrics(struct nvml_source *s);
+/* source_ops.metrics */
+void nvml_metrics(struct source *base, size_t card, bool board, const unsigned char *wanted,
+	double *values, metric_texts texts);
+
+#endif

@@ -1,0 +1,218 @@
+/* What a scenario's cards say when they are asked for this and that: numbers that follow from
+ * utilisation, memory and power, and from what kind of card the name tells. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "source/scenario_play.h"
+
+static bool has_word(const struct scenario_card *c, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strstr(c->id.name, words[i]))
+			return true;
+	return false;
+}
+
+bool scenario_can_mig(const struct scenario_card *c)
+{
+	static const char *const models[] = { "A100", "A30", "H100", "H200", "B200" };
+	return (c->has_mig || has_word(c, models, 5)) && c->parent < 0;
+}
+
+/* Cards with error correction. */
+static bool has_ecc(const struct scenario_card *c)
+{
+	static const char *const models[] = { "A100", "A30", "A40", "H100", "H200", "B200",
+		"L40", "V100", "A6000" };
+	return has_word(c, models, 9);
+}
+
+static double newest_util(const struct play *p, size_t unit)
+{
+	size_t n = play_ring_size(p, unit);
+	return n ? play_ring_at(p, unit, n - 1)->util_pct : 0;
+}
+
+/* Of cards and of instances alike. */
+static double memory_metric(
+	const struct play *p, const struct scenario_card *c, size_t unit, enum metric m)
+{
+	double total = (double)c->id.mem_total_bytes, reserved = (double)c->reserved_bytes;
+	double used = (double)play_memory_used(p, unit);
+	switch (m) {
+	case METRIC_MEMORY_TOTAL:
+		return total;
+	case METRIC_MEMORY_RESERVED:
+		return reserved;
+	case METRIC_MEMORY_USED:
+		return used;
+	case METRIC_MEMORY_FREE:
+		return total - reserved - used;
+	case METRIC_BAR1_TOTAL:
+		return total > 32e9 ? 128.0 * (1 << 30) : 256.0 * (1 << 20);
+	case METRIC_BAR1_USED:
+		return 4.0 * (1 << 20);
+	case METRIC_COMPUTE_MODE:
+		return 0;
+	default:
+		return NAN;
+	}
+}
+
+static double power_metric(
+	const struct play *p, const struct scenario_card *c, size_t unit, enum metric m)
+{
+	switch (m) {
+	case METRIC_POWER_DRAW:
+	case METRIC_POWER_AVERAGE:
+	case METRIC_POWER_INSTANT:
+		return (double)play_power_mw(p, unit) / 1000;
+	case METRIC_POWER_LIMIT:
+	case METRIC_POWER_ENFORCED:
+	case METRIC_POWER_DEFAULT:
+	case METRIC_POWER_MAX:
+		return (double)c->max_mw / 1000;
+	case METRIC_POWER_MIN:
+		return (double)(c->max_mw / 4) / 1000;
+	case METRIC_ENERGY:
+		return floor(play_energy_mj(p, unit)) / 1000;
+	case METRIC_POWER_VIOLATION:
+	case METRIC_THERMAL_VIOLATION:
+		return 0;
+	case METRIC_PCIE_TX:
+	case METRIC_PCIE_RX:
+		return floor(play_energy_mj(p, unit)) * (m == METRIC_PCIE_TX ? 1000 : 3000);
+	default:
+		return NAN;
+	}
+}
+
+static double clock_metric(double util, enum metric m)
+{
+	switch (m) {
+	case METRIC_CLOCK_GRAPHICS:
+	case METRIC_CLOCK_SM:
+		return util > 0 ? 1410 : 210;
+	case METRIC_CLOCK_VIDEO:
+		return util > 0 ? 1275 : 585;
+	case METRIC_CLOCK_MEMORY:
+	case METRIC_CLOCK_MAX_MEMORY:
+	case METRIC_CLOCK_APP_MEMORY:
+	case METRIC_CLOCK_DEFAULT_MEMORY:
+		return 1593;
+	case METRIC_CLOCK_APP_GRAPHICS:
+	case METRIC_CLOCK_DEFAULT_GRAPHICS:
+		return 1275;
+	case METRIC_CLOCK_MAX_GRAPHICS:
+	case METRIC_CLOCK_MAX_SM:
+		return 1410;
+	case METRIC_PSTATE:
+		return util > 0 ? 0 : 8;
+	case METRIC_PCIE_GEN_CURRENT:
+		return util > 0 ? 4 : 1;
+	case METRIC_REASONS:
+		return util > 0 ? 0 : 1;
+	case METRIC_REASONS_SUPPORTED:
+		return 0x1ff;
+	default:
+		return NAN;
+	}
+}
+
+static double health_metric(const struct scenario_card *c, enum metric m)
+{
+	switch (m) {
+	case METRIC_ECC_CURRENT:
+	case METRIC_ECC_PENDING:
+		return has_ecc(c) ? 1 : NAN;
+	case METRIC_ECC_CORRECTED_VOLATILE:
+	case METRIC_ECC_CORRECTED_AGGREGATE:
+	case METRIC_ECC_UNCORRECTED_VOLATILE:
+	case METRIC_ECC_UNCORRECTED_AGGREGATE:
+	case METRIC_REMAPPED_CORRECTABLE:
+	case METRIC_REMAPPED_UNCORRECTABLE:
+	case METRIC_REMAPPED_PENDING:
+	case METRIC_REMAPPED_FAILURE:
+		return has_ecc(c) ? 0 : NAN;
+	case METRIC_MIG_CURRENT:
+	case METRIC_MIG_PENDING:
+		return scenario_can_mig(c) ? c->has_mig : NAN;
+	case METRIC_PERSISTENCE_MODE:
+		return 1;
+	case METRIC_DISPLAY_MODE:
+	case METRIC_DISPLAY_ACTIVE:
+	case METRIC_ACCOUNTING_MODE:
+	case METRIC_PCIE_REPLAYS:
+	case METRIC_ENCODER_SESSIONS:
+	case METRIC_ENCODER_FPS:
+	case METRIC_ENCODER_LATENCY:
+		return 0;
+	case METRIC_ACCOUNTING_BUFFER:
+		return 4000;
+	case METRIC_PCIE_GEN_MAX:
+	case METRIC_PCIE_GEN_GPU_MAX:
+		return 4;
+	case METRIC_PCIE_WIDTH_CURRENT:
+	case METRIC_PCIE_WIDTH_MAX:
+		return 16;
+	case METRIC_PCI_DEVICE_ID:
+		return 0x20b210de;
+	case METRIC_PCI_SUB_DEVICE_ID:
+		return 0x146310de;
+	default:
+		return NAN;
+	}
+}
+
+static double use_metric(const struct scenario_card *c, double util, enum metric m)
+{
+	bool passive = strstr(c->id.name, "SXM") || strstr(c->id.name, "HBM");
+	switch (m) {
+	case METRIC_UTILIZATION_GPU:
+		return c->has_mig ? NAN : util;
+	case METRIC_UTILIZATION_MEMORY:
+		return c->has_mig ? NAN : floor(util / 2);
+	case METRIC_UTILIZATION_ENCODER:
+	case METRIC_UTILIZATION_DECODER:
+	case METRIC_UTILIZATION_JPEG:
+	case METRIC_UTILIZATION_OFA:
+		return c->has_mig ? NAN : 0;
+	case METRIC_TEMPERATURE_GPU:
+		return 30 + floor(util / 2);
+	case METRIC_TEMPERATURE_MEMORY:
+		return passive ? 34 + floor(util / 2) : NAN;
+	case METRIC_FAN_SPEED:
+		return passive ? NAN : 30 + floor(util / 2);
+	default:
+		return NAN;
+	}
+}
+
+double play_metric(const struct play *p, const struct scenario *s, size_t unit, enum metric m)
+{
+	const struct scenario_card *c = &s->cards[unit];
+	double value = memory_metric(p, c, unit, m), util = newest_util(p, unit);
+	if (!isnan(value) || c->parent >= 0)
+		return value;
+	value = power_metric(p, c, unit, m);
+	value = isnan(value) ? clock_metric(util, m) : value;
+	value = isnan(value) ? health_metric(c, m) : value;
+	return isnan(value) ? use_metric(c, util, m) : value;
+}
+
+bool play_metric_text(
+	const struct scenario *s, size_t unit, enum metric m, char *dst, size_t cap)
+{
+	if (s->cards[unit].parent >= 0)
+		return false;
+	if (m == METRIC_SERIAL)
+		snprintf(dst, cap, "15%011u", (unsigned)unit + 1);
+	else if (m == METRIC_VBIOS_VERSION)
+		snprintf(dst, cap, "92.00.%02X.00.01", (unsigned)unit + 0x19);
+	else if (m == METRIC_INFOROM_IMAGE)
+		snprintf(dst, cap, "G500.0200.00.03");
+	else
+		return false;
+	return true;
+}
