@@ -65,6 +65,7 @@ static int start_tracker(struct running *r, struct err *e)
 	struct tracker_options o = r->job->options;
 	o.pid = r->child;
 	o.subreaper = r->job->argv != NULL;
+	o.started_us = o.subreaper ? clock_now(&r->clock).boot_us : 0;
 	int rc = tracker_open(&r->tracker, &o, e);
 	if (!rc && r->job->on_start)
 		rc = r->job->on_start(r->job->context, r->tracker, e);
@@ -121,7 +122,12 @@ static void reap(struct running *r)
 	for (;;) {
 		int status = 0;
 		struct rusage usage;
-		pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+		siginfo_t info = { 0 };
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
+			return;
+		/* Its last own numbers, while they can still be read. */
+		tracker_exiting(r->tracker, info.si_pid);
+		pid_t pid = wait4(info.si_pid, &status, 0, &usage);
 		if (pid <= 0)
 			return;
 		tracker_reaped(r->tracker, pid, status, &usage);

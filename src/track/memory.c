@@ -218,11 +218,46 @@ static void add_spikes(struct memory *m, struct tree *t)
 		raise_by(m, TRACK_DESCENDANTS, largest[1]);
 }
 
-static void make_round(struct memory *m, struct tree *t)
+/* Bytes that members have faulted in since they were last looked at. */
+static int64_t moved_since(struct tree *t, double now_s)
+{
+	int64_t moved = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		struct member *p = &t->members[i];
+		int64_t faults = p->faults, rss = p->rss_bytes;
+		if (!is_living(p))
+			continue;
+		tree_read_again(t, (pid_t)p->shown.id.pid, now_s);
+		int64_t faulted = (int64_t)((double)(p->faults - faults) * t->page_bytes);
+		int64_t grown = is_living(p) ? p->rss_bytes - rss : 0;
+		moved += faulted > grown ? faulted : grown;
+	}
+	return moved;
+}
+
+/* The members were read one after the other. A page that was shared in between is in two
+ * readings; not more than that is taken away, and a later round in a calm moment sees all. */
+static void take_skew(struct tree *t, struct track_ram *now, double now_s)
+{
+	if (t->alive < 2)
+		return;
+	int64_t moved = moved_since(t, now_s);
+	for (int g = TRACK_DESCENDANTS; g <= TRACK_COMBINED; g++) {
+		struct track_ram *r = &now[g];
+		if (r->total_bytes < 0)
+			continue;
+		r->total_bytes -= least(moved, r->total_bytes);
+		r->private_bytes = least(r->private_bytes, r->total_bytes);
+		r->shared_bytes = r->total_bytes - r->private_bytes;
+	}
+}
+
+static void make_round(struct memory *m, struct tree *t, double now_s)
 {
 	struct track_ram now[TRACK_GROUPS];
 	for (int g = 0; g < TRACK_GROUPS; g++)
 		now[g] = (struct track_ram){ -1, -1, -1, -1 };
+	t->changed = false;
 	for (size_t i = 0; i < t->n; i++) {
 		struct member *p = &t->members[i];
 		if (!is_living(p) || p->shown.unreadable)
@@ -234,12 +269,12 @@ static void make_round(struct memory *m, struct tree *t)
 		add_ram(&now[TRACK_COMBINED], &p->roll);
 	}
 	add_helpers_part(t, &now[TRACK_MAIN], &now[TRACK_COMBINED]);
+	take_skew(t, now, now_s);
 	m->main_unreadable = t->n && t->members[0].shown.unreadable;
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		m->now[g] = now[g];
 		raise_peaks(&m->peak[g], &now[g]);
 	}
-	t->changed = false;
 }
 
 void memory_look(struct memory *m, struct tree *t, double now_s)
@@ -262,7 +297,7 @@ void memory_look(struct memory *m, struct tree *t, double now_s)
 	}
 	if (all)
 		m->status_s = now_s;
-	make_round(m, t);
+	make_round(m, t, now_s);
 	add_spikes(m, t);
 	m->round_s = now_s;
 	double took_s = cpu_now() - before_s;

@@ -209,6 +209,8 @@ static void begin(struct tracker *t)
 		memset(t->sums, 0, sizeof(t->sums));
 		for (size_t i = 0; i < t->tree.n; i++)
 			member_was_there(&t->tree.members[i]);
+		/* That first look saw high-water marks of before. */
+		memcpy(t->memory.peak, t->memory.now, sizeof(t->memory.peak));
 		t->window = t->sample_mark = mark(t, tracker_now_s(t));
 		memset(t->sample_pct, 0, sizeof(t->sample_pct));
 	}
@@ -291,7 +293,7 @@ void tracker_exiting(struct tracker *t, pid_t pid)
 {
 	double now_s = tracker_now_s(t);
 	t->last_end_s = now_s;
-	tree_read_final(&t->tree, pid, now_s);
+	tree_read_again(&t->tree, pid, now_s);
 }
 
 void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage)

@@ -380,7 +380,7 @@ void tree_look(struct tree *t, double now_s)
 		forget_some(t);
 }
 
-void tree_read_final(struct tree *t, pid_t pid, double now_s)
+void tree_read_again(struct tree *t, pid_t pid, double now_s)
 {
 	uint32_t i = find_living(t, pid);
 	if (i != NO_MEMBER)

@@ -53,8 +53,8 @@ void tree_close(struct tree *t);
 
 /* Finds new members and reads all; times are seconds since the tracking began. */
 void tree_look(struct tree *t, double now_s);
-/* Reads one member again: it has ended and is about to be waited for. */
-void tree_read_final(struct tree *t, pid_t pid, double now_s);
+/* Reads one member again: it has ended and is about to be waited for, or may have moved. */
+void tree_read_again(struct tree *t, pid_t pid, double now_s);
 /* The owner has waited for `pid`; NO_MEMBER when it is none. */
 uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, double now_s);
 

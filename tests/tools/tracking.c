@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/options.h"
 #include "track/tracker.h"
 
@@ -198,6 +199,7 @@ int main(int argc, char **argv)
 	if (options_parse(options, true, argc, argv, &set, &first, &help, &e) != 0 ||
 		first >= argc)
 		return fail(e.code ? e.text : "no file for the result");
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	clock_init_real(&clock);
 	sigset_t chld, before;
 	sigemptyset(&chld);
