@@ -84,7 +84,9 @@ def unknown_result():
 def without_writer(threads):
     """Counts of threads without the one that writes: it is ours, not the program's."""
     main, descendants, combined = threads
-    return [None if main is None else main - 1, descendants, None if combined is None else combined - 1]
+    if main is None or combined is None or main < 2:
+        return threads
+    return [main - 1, descendants, combined - 1]
 
 
 def percent_of(value, parts):
@@ -153,7 +155,8 @@ class Writer(threading.Thread):
         super().__init__(name="gua-writer", daemon=True)
         self.tracker, self.period_s, self.own = tracker, max(period_s, 0.5), own
         self.ending = threading.Event()
-        self.file = self.make_row = self.write_backup = None
+        self.begin = self.add = self.write_backup = None  # set before the first sample
+        self.head = None
         self.next = 1
         self.rows = 0
         self.early = None  # the newest additional look: the row of a run that has no other
@@ -168,6 +171,10 @@ class Writer(threading.Thread):
                 return
 
     def write(self):
+        if not self.head:
+            self.head = self.begin(self.ending.is_set())
+        if not self.head:
+            return
         rows = []
         while (sample := self.tracker.sample(self.next)) is not None:
             self.next = sample["number"] + 1
@@ -176,10 +183,10 @@ class Writer(threading.Thread):
             if sample["early"]:
                 self.early = sample
             else:
-                rows.append(self.make_row(sample))
+                rows.append(sample)
         self.rows += len(rows)
-        if self.file and rows:
-            self.file.add(rows)
+        if rows:
+            self.add(self.head, rows)
         if self.write_backup:
             self.write_backup()
 
@@ -190,8 +197,8 @@ class Writer(threading.Thread):
         if self.error:
             raise self.error
         self.write()
-        if self.file and not self.rows and self.early:
-            self.file.add([self.make_row(self.early)])
+        if not self.rows and self.early:
+            self.add(self.head, [self.early])
 
 
 def replace_json(path, values):

@@ -1,5 +1,6 @@
 """Tracker: what a piece of code, or another process, and everything below it uses."""
 import enum
+import functools
 import html
 import logging
 import os
@@ -13,6 +14,7 @@ __all__ = ["Tracker", "ResourceUsage", "MaxRAM", "MaxGPURAM", "RSSValues", "CPUU
 
 log = logging.getLogger("gua")
 BRANDS = ("nvidia", "amd")
+DRIVER_S = 5  # how long a tracking file waits for the driver's first answer
 
 
 class Tracker:
@@ -104,12 +106,12 @@ class Tracker:
         # Before anything runs, so that a file that cannot be made stops nothing half-way.
         file = _tracking.TrackingFile(self._tracking_file, self._overwrite) if self._tracking_file else None
         if file or self._backup:
-            self._writer = _tracking.Writer(self._tracker, self._sleep_time, self._process_id in (None, os.getpid()))
+            self._writer = self._new_writer(file)
             self._writer.start()
-        self._begin(file)
+        self._begin()
         self.state = Tracker.State.STARTED
 
-    def _begin(self, file):
+    def _begin(self):
         try:
             self._tracker.start()
         except _lib.GuaError as error:
@@ -118,16 +120,12 @@ class Tracker:
                 raise
             self._gone = True
             self._warn(f"The target process of ID {self._process_id} ended before tracking could begin.")
-            return
-        result = self._tracker.result()
-        if not result["gpu_known"]:
-            why = "AMD GPUs cannot be read" if self._amd else result["gpu_note"]
-            why = why.replace("--nvml PATH", "the variable GUA_NVML")
-            self._warn(f"The GPU RAM and GPU utilization values will remain unknown: {why}.")
-        if self._writer:
-            self._set_up(self._writer, file, result)
 
-    def _set_up(self, writer, file, result):
+    def _head(self, file, last):
+        """Begins the tracking file: what does not change. Waits for what the driver says, but not for long."""
+        result = self._tracker.result()
+        if not result["gpu_known"] and result["elapsed_s"] < DRIVER_S and not last:
+            return None
         head = {"ram_unit": self._ram[0], "gpu_ram_unit": self._gpu_ram[0], "time_unit": self._time[0],
                 "ram_system_capacity": units.scaled(result["ram_capacity_bytes"], self._ram[1]),
                 "gpu_ram_system_capacity": units.scaled(result["gpu_capacity_bytes"], self._gpu_ram[1]),
@@ -135,10 +133,20 @@ class Tracker:
                 "system_gpu_count": result["gpu_count"], "n_expected_gpus": result["expected_gpus"]}
         if file:
             file.begin(head)
+        return head
+
+    def _add(self, file, head, samples):
+        if file:
+            file.add([_tracking.row_of(sample, head, (self._ram[1], self._gpu_ram[1])) for sample in samples])
+
+    def _new_writer(self, file):
+        writer = _tracking.Writer(self._tracker, self._sleep_time, self._process_id in (None, os.getpid()))
+        writer.begin = functools.partial(self._head, file)
+        writer.add = functools.partial(self._add, file)
         if self._backup:
-            writer.write_backup = lambda: _tracking.replace_json(self._backup, self.snapshot().to_json())
-        writer.make_row = lambda sample: _tracking.row_of(sample, head, (self._ram[1], self._gpu_ram[1]))
-        writer.file = file
+            writer.write_backup = lambda: _tracking.replace_json(
+                self._backup, self._usage(self._result()).to_json())
+        return writer
 
     def _end_writer(self):
         writer, self._writer = self._writer, None
@@ -155,8 +163,7 @@ class Tracker:
         self.state = Tracker.State.STOPPED
         result = self._result()
         self.resource_usage, self.details = self._usage(result), Details.of(result)
-        for warning in result["warnings"]:
-            self._warn(warning)
+        self._say(result)
         writer, self._writer = self._writer, None
         try:
             if writer:
@@ -164,6 +171,15 @@ class Tracker:
         finally:
             if self._backup and os.path.exists(self._backup):
                 os.unlink(self._backup)
+
+    def _say(self, result):
+        """Each warning once."""
+        for warning in result["warnings"]:
+            self._warn(warning)
+        if not result["gpu_known"] and not self._gone:
+            why = "AMD GPUs cannot be read" if self._amd else result["gpu_note"]
+            why = why.replace("--nvml PATH", "the variable GUA_NVML")
+            self._warn(f"The GPU RAM and GPU utilization values are unknown: {why}.")
 
     def _refuse(self, what, state, why):
         if self.state is state:

@@ -114,8 +114,10 @@ static void count_threads(struct tracker *t)
 	int64_t n[TRACK_GROUPS] = { 0 };
 	for (size_t i = 0; i < t->tree.n; i++)
 		n[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS] += t->tree.members[i].threads;
-	if (n[TRACK_MAIN] > t->o.own_threads)
-		n[TRACK_MAIN] -= t->o.own_threads;
+	/* At the first and the last look not all of the tracker's own threads run. */
+	if (n[TRACK_MAIN] > 0 && t->o.own_threads)
+		n[TRACK_MAIN] =
+			n[TRACK_MAIN] > t->o.own_threads ? n[TRACK_MAIN] - t->o.own_threads : 1;
 	n[TRACK_COMBINED] = n[TRACK_MAIN] + n[TRACK_DESCENDANTS];
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		t->threads[g] = n[g];
