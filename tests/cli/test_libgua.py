@@ -20,9 +20,9 @@ at 0s lost card 1 code 15 until 1000h
 
 
 class Example:
-    """dist/examples/cards.c, built against what `make install` installed."""
+    """A program of dist/examples, built against what `make install` installed."""
 
-    def __init__(self, installed, where):
+    def __init__(self, installed, where, name):
         pc = next(installed.rglob("libgua.pc"))
         self.libraries = pc.parent.parent
         prefix = next(line[7:] for line in pc.read_text().splitlines() if line.startswith("prefix="))
@@ -32,9 +32,9 @@ class Example:
                                capture_output=True, text=True).stdout.split()
         if b"__asan_init" in (self.libraries / "libgua.so.0").read_bytes():
             flags.append("-fsanitize=address,undefined")
-        self.program = where / "cards"
+        self.program = where / name
         subprocess.run(["cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
-                        installed / "share" / "doc" / "gua" / "examples" / "cards.c", "-o", self.program, *flags],
+                        installed / "share" / "doc" / "gua" / "examples" / f"{name}.c", "-o", self.program, *flags],
                        check=True)
 
     def __call__(self, *args, **env):
@@ -44,7 +44,12 @@ class Example:
 
 @pytest.fixture(scope="module")
 def example(installed, tmp_path_factory):
-    return Example(installed, tmp_path_factory.mktemp("example"))
+    return Example(installed, tmp_path_factory.mktemp("example"), "cards")
+
+
+@pytest.fixture(scope="module")
+def tracker(installed, tmp_path_factory):
+    return Example(installed, tmp_path_factory.mktemp("tracker"), "track")
 
 
 def check_cards(run):
@@ -94,3 +99,29 @@ def test_a_broken_driver_is_a_sentence(example, tmp_path):
     env = fake_driver(tmp_path, SCENARIO + "at 0s fail nvmlInit_v2 code 9\n")
     run = example("nvml", env["GUA_NVML"], **env)
     assert run.returncode == 1 and run.stderr.startswith("cards: ") and run.stderr.count("\n") == 1
+
+
+def check_tracked(run):
+    assert (run.returncode, run.stderr) == (0, "")
+    words = run.stdout.splitlines()[0].split()
+    assert float(words[0]) >= 0.5 and 0.45 <= float(words[2]) <= float(words[0])
+    assert words[8:] == ["1", "process(es)"]
+    return float(words[6])
+
+
+@pytest.mark.parametrize("helper", ["thread", "process"])
+def test_a_tracker(tracker, tmp_path, helper):
+    """Either way: the numbers of the program, and the helper is not in them."""
+    env = fake_driver(tmp_path, SCENARIO.replace("at 0s lost", "at 1h lost"))
+    run = tracker(helper, env["GUA_NVML"], **env)
+    megabytes = check_tracked(run)
+    if b"__asan_init" not in tracker.program.read_bytes():
+        assert megabytes == pytest.approx(50, rel=0.1)
+    assert [line.split(":")[0] for line in run.stdout.splitlines()[1:]] == ["card 0 GPU-a", "card 1 GPU-b"]
+    assert "card 0 GPU-a: 90 % used on average" in run.stdout
+
+
+def test_a_tracker_without_a_driver(tracker):
+    run = tracker("thread", "/nonexistent/libnvidia-ml.so.1")
+    check_tracked(run)
+    assert run.stdout.splitlines()[1].startswith("no GPU: ") and "/nonexistent" in run.stdout
