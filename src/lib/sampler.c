@@ -80,8 +80,10 @@ void image_publish(struct image *im, struct tracker *t, bool done)
 	im->n_cards = r->n_cards < IMAGE_CARDS ? r->n_cards : IMAGE_CARDS;
 	im->n_processes =
 		r->n_processes < TRACK_PROCESSES_MAX ? r->n_processes : TRACK_PROCESSES_MAX;
-	memcpy(im->cards, r->cards, im->n_cards * sizeof(im->cards[0]));
-	memcpy(im->processes, r->processes, im->n_processes * sizeof(im->processes[0]));
+	if (im->n_cards)
+		memcpy(im->cards, r->cards, im->n_cards * sizeof(im->cards[0]));
+	if (im->n_processes)
+		memcpy(im->processes, r->processes, im->n_processes * sizeof(im->processes[0]));
 	im->done = done;
 	image_unlock(im);
 }
