@@ -50,6 +50,7 @@ const char *cmd_nvml_path(const char *option);
 	X(status)                                                                              \
 	X(stop)                                                                                \
 	X(report)                                                                              \
+	X(query)                                                                               \
 	X(import)                                                                              \
 	X(export)                                                                              \
 	X(track)                                                                               \

@@ -1,0 +1,97 @@
+/* Opening live views for commands. */
+#include "cmd/live.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/timetext.h"
+
+/* Scenario time 0 of a virtual clock without a file. */
+#define VIRTUAL_START_MS 1793606400000LL
+enum { LEAST_MS = 100 };
+
+int cmd_live_open(struct live_session *s, const struct live_values *v,
+	const unsigned char *wanted, struct err *e)
+{
+	*s = (struct live_session){ .stop_fd = -1 };
+	int rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
+	if (rc)
+		return rc;
+	struct live_options o = {
+		.source = { .name = v->source ? v->source : "nvml",
+			.nvml_path = cmd_nvml_path(v->nvml),
+			.scenario = v->scenario,
+			.root = v->root ? v->root : "",
+			.clock = &s->clock },
+		.rules = RULES_DEFAULT,
+		.metrics = wanted,
+	};
+	if (!v->no_store && v->db)
+		o.db = v->db;
+	else if (!v->no_store && cmd_default_db(s->db, sizeof(s->db), NULL) == 0)
+		o.db = s->db;
+	/* What the driver does not have is seen in the view itself. */
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	rc = live_open(&s->live, &o, e);
+	if (rc)
+		cmd_live_close(s);
+	s->next_us = clock_now(&s->clock).boot_us;
+	return rc;
+}
+
+void cmd_live_close(struct live_session *s)
+{
+	live_close(s->live);
+	s->live = NULL;
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	s->stop_fd = -1;
+	clock_finish(&s->clock);
+}
+
+void cmd_live_catch(struct live_session *s)
+{
+	sigset_t stop;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	s->stop_fd = signalfd(-1, &stop, SFD_CLOEXEC);
+}
+
+bool cmd_live_wait(struct live_session *s, int64_t every_ms)
+{
+	struct pollfd fd = { .fd = s->stop_fd, .events = POLLIN };
+	int64_t now_us = clock_now(&s->clock).boot_us;
+	s->next_us += every_ms * 1000;
+	if (s->next_us < now_us)
+		s->next_us = now_us;
+	for (;;) {
+		int ready = clock_wait(&s->clock, s->next_us, &fd, 1);
+		if (ready == 0)
+			return true;
+		if (ready > 0)
+			return false;
+		if (errno != EINTR)
+			return false;
+	}
+}
+
+int cmd_seconds(const char *text, int64_t *ms, struct err *e)
+{
+	char *end = NULL;
+	double seconds = strtod(text, &end);
+	bool plain = end != text && *end == '\0' && seconds >= 0 && seconds < 1e6;
+	if (plain)
+		*ms = (int64_t)(seconds * 1000 + 0.5);
+	else if (duration_parse(text, ms, e) != 0)
+		return ERR_USAGE;
+	if (*ms < LEAST_MS)
+		*ms = LEAST_MS;
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* What the commands that look at the cards now share: where the numbers come from, the store
+ * for the past, the clock, and how to wait for the next look. */
+#ifndef GUA_CMD_LIVE_H
+#define GUA_CMD_LIVE_H
+
+#include <limits.h>
+
+#include "base/options.h"
+#include "cmd/cmd.h"
+#include "view/live.h"
+
+/* What the option rows write; zero-initialise. */
+struct live_values {
+	const char *db, *source, *scenario, *nvml, *clock, *root;
+	bool no_store;
+};
+
+/* The rows, for a table whose values have a struct live_values `member`. */
+#define LIVE_ROWS(type, member)                                                                \
+	{ OPTION_TEXT, 0, "db", "PATH",                                                        \
+		"store to ask for the past (default: see FILES in man gua)",                   \
+		.offset = offsetof(type, member.db) },                                         \
+		{ OPTION_FLAG, 0, "no-store", .help = "do not ask a store",                    \
+			.offset = offsetof(type, member.no_store) },                           \
+		{ OPTION_CHOICE, 0, "source", "NAME", "nvml (default), or sim: invented data", \
+			.choices = "nvml|sim", .offset = offsetof(type, member.source) },      \
+		{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays",       \
+			.offset = offsetof(type, member.scenario) },                           \
+		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \
+			"the driver's library (default libnvidia-ml.so.1)",                    \
+			.offset = offsetof(type, member.nvml) },                               \
+		{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file",            \
+			.offset = offsetof(type, member.clock), .hidden = true },              \
+	{                                                                                      \
+		OPTION_TEXT, 0, "root", "DIR", "look for proc, sys and etc below DIR",         \
+			.offset = offsetof(type, member.root), .hidden = true                  \
+	}
+
+struct live_session {
+	struct clock clock;
+	char db[PATH_MAX];
+	struct live *live;
+	int stop_fd;	 /* readable once the user wants to end; -1 */
+	int64_t next_us; /* boot time of the next look */
+};
+
+/* Opens the view; `wanted` are live_options.metrics. The session must not move. */
+int cmd_live_open(struct live_session *s, const struct live_values *v,
+	const unsigned char *wanted, struct err *e);
+void cmd_live_close(struct live_session *s);
+
+/* From now on Ctrl-C and SIGTERM end cmd_live_wait() instead of the program. */
+void cmd_live_catch(struct live_session *s);
+/* Waits until it is time for the next look, `every_ms` after the one before; a look that took
+ * longer is not caught up. False: the user wants to end. */
+bool cmd_live_wait(struct live_session *s, int64_t every_ms);
+
+/* "1", "0.5": seconds; or a duration as everywhere. At least 100 ms. */
+int cmd_seconds(const char *text, int64_t *ms, struct err *e);
+
+#endif

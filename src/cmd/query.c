@@ -1,0 +1,172 @@
+/* gua query: chosen fields of the cards, as lines for scripts. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/live.h"
+#include "view/query.h"
+
+struct values {
+	struct live_values live;
+	struct filter_values filter;
+	const char *gpu, *apps, *format, *loop, *loop_ms, *file;
+	bool help_gpu, help_apps, mig, t;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 0, "query-gpu", "FIELD,...", "one line a card with these fields",
+		AT(gpu) },
+	{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",
+		"one line a compute process with these fields", AT(apps) },
+	{ OPTION_TEXT, 0, "format", "FORMAT", "csv[,noheader][,nounits] (default csv) or json",
+		AT(format) },
+	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS", "again and again (alone: every 5 s)",
+		AT(loop) },
+	{ OPTION_TEXT, 0, "loop-ms", "MS", "the same in milliseconds; also -lms MS",
+		AT(loop_ms) },
+	{ OPTION_TEXT, 'f', "filename", "FILE", "write there instead of to the terminal",
+		AT(file) },
+	{ OPTION_FLAG, 't', "timestamp",
+		.help = "accepted from old habits and ignored; ask for the field timestamp",
+		AT(t) },
+	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of cards", AT(help_gpu) },
+	{ OPTION_FLAG, 0, "help-query-compute-apps", .help = "list the fields of processes",
+		AT(help_apps) },
+	{ OPTION_FLAG, 0, "mig", .help = "one line a MIG instance instead of its card",
+		AT(mig) },
+	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+/* nvidia-smi's -lms is one option with a single dash; getopt would see three. */
+static void respell(int argc, char **argv)
+{
+	static char loop_ms[] = "--loop-ms";
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "-lms") == 0)
+			argv[i] = loop_ms;
+}
+
+/* How often; 0: once. */
+static int read_loop(const struct values *v, int64_t *every_ms, struct err *e)
+{
+	*every_ms = 0;
+	if (v->loop && v->loop_ms)
+		return err_set(e, ERR_USAGE, "--loop and --loop-ms exclude each other");
+	if (v->loop && cmd_seconds(*v->loop ? v->loop : "5", every_ms, e) != 0)
+		return err_prefix(e, "--loop");
+	if (!v->loop_ms)
+		return 0;
+	char *end = NULL;
+	*every_ms = strtoll(v->loop_ms, &end, 10);
+	if (end == v->loop_ms || *end || *every_ms < 1)
+		return err_set(
+			e, ERR_USAGE, "--loop-ms takes milliseconds, not '%s'", v->loop_ms);
+	return 0;
+}
+
+static int read_query(const struct values *v, struct query *q, struct err *e)
+{
+	if (v->gpu && v->apps)
+		return err_set(e, ERR_USAGE,
+			"--query-gpu and --query-compute-apps exclude each other");
+	if (!v->gpu && !v->apps)
+		return err_set(e, ERR_USAGE,
+			"say what to query: --query-gpu=FIELD,... or "
+			"--query-compute-apps=FIELD,...");
+	q->apps = v->apps != NULL;
+	q->instances = v->mig;
+	int rc = v->format ? query_format(q, v->format, e) : 0;
+	return rc ? rc : query_fields(q, v->gpu ? v->gpu : v->apps, e);
+}
+
+static int write_out(FILE *to, struct str *out, struct err *e)
+{
+	bool whole = !out->failed &&
+		     fwrite(out->data ? out->data : "", 1, out->len, to) == out->len &&
+		     fflush(to) == 0;
+	if (!whole)
+		err_set(e, ERR_WORLD, "cannot write the output: %s",
+			out->failed ? "out of memory" : strerror(errno));
+	str_clear(out);
+	return whole ? 0 : ERR_WORLD;
+}
+
+/* Looks once, or until the user ends it. */
+static int look(struct live_session *s, const struct query *q, const struct filter *f,
+	int64_t every_ms, FILE *to, struct err *e)
+{
+	struct str out = { 0 };
+	int rc = 0;
+	if (!q->json && !q->no_header)
+		query_header(q, &out);
+	do {
+		rc = live_refresh(s->live, e);
+		if (rc == 0)
+			rc = query_look(q, s->live, f, every_ms ? 0 : 3, &out, e);
+		if (rc == 0)
+			rc = write_out(to, &out, e);
+	} while (rc == 0 && every_ms && cmd_live_wait(s, every_ms));
+	str_finish(&out);
+	return rc;
+}
+
+static int query_all(const struct values *v, struct err *e)
+{
+	struct query q = { 0 };
+	struct filter f;
+	struct live_session s;
+	unsigned char wanted[METRIC_COUNT] = { 0 };
+	int64_t every_ms = 0;
+	int rc = read_query(v, &q, e);
+	if (rc == 0)
+		rc = read_loop(v, &every_ms, e);
+	if (rc == 0)
+		rc = filter_init(&f, &v->filter, e);
+	if (rc)
+		return rc;
+	query_wanted(&q, wanted);
+	rc = cmd_live_open(&s, &v->live, wanted, e);
+	if (rc)
+		return rc;
+	FILE *to = v->file ? fopen(v->file, "we") : stdout;
+	if (to)
+		rc = look(&s, &q, &f, every_ms, to, e);
+	else
+		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
+	if (to && to != stdout && fclose(to) != 0 && rc == 0)
+		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
+	cmd_live_close(&s);
+	return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { 0 };
+	struct err e = { 0 };
+	struct str out = { 0 };
+	int status = 0;
+	respell(argc, argv);
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (v.help_gpu || v.help_apps) {
+		query_help(v.help_apps, &out);
+		return cmd_print(self, &out);
+	}
+	return query_all(&v, &e) ? cmd_fail(self, &e) : 0;
+}
+
+const struct command cmd_query = {
+	.name = "query",
+	.summary = "chosen fields of cards or processes as CSV, once or in a loop",
+	.usage = "--query-gpu=FIELD,... [--format=csv[,noheader][,nounits]] [-l SECONDS] [-i "
+		 "CARD]",
+	.details = "The fields and the output are nvidia-smi's; fields of ours begin with gua.",
+	.options = options,
+	.run = run,
+};

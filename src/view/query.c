@@ -1,0 +1,293 @@
+/* Fields of cards as lines. */
+#include "view/query.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "render/text.h"
+
+enum { CELL_CAP = 160, NEAREST = 3 };
+
+static int unknown_field(bool apps, const char *name, size_t len, struct err *e)
+{
+	int near[NEAREST];
+	char text[200] = "";
+	size_t n = apps ? 0 : metric_nearest(name, len, near, NEAREST), at = 0;
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s",
+			i == 0 ? "; the nearest: " : ", ", metrics[near[i]].name);
+	return err_set(e, ERR_USAGE, "there is no field '%.*s'%s; --help-query-%s lists all",
+		(int)(len < 100 ? len : 100), name, text, apps ? "compute-apps" : "gpu");
+}
+
+int query_fields(struct query *q, const char *list, struct err *e)
+{
+	for (const char *at = list; *at;) {
+		at += strspn(at, ", ");
+		size_t len = strcspn(at, ", ");
+		if (len == 0)
+			break;
+		int field = q->apps ? query_app_find(at, len) : metric_find(at, len);
+		if (field < 0)
+			return unknown_field(q->apps, at, len, e);
+		if (q->n == QUERY_FIELDS_MAX)
+			return err_set(e, ERR_USAGE, "more than %d fields", QUERY_FIELDS_MAX);
+		q->fields[q->n++] = field;
+		at += len;
+	}
+	return q->n ? 0 : err_set(e, ERR_USAGE, "no field is named");
+}
+
+int query_format(struct query *q, const char *text, struct err *e)
+{
+	bool csv = false;
+	for (const char *at = text; *at;) {
+		size_t len = strcspn(at, ",");
+		if (len == 3 && strncmp(at, "csv", len) == 0)
+			csv = true;
+		else if (len == 4 && strncmp(at, "json", len) == 0)
+			q->json = true;
+		else if (len == 8 && strncmp(at, "noheader", len) == 0)
+			q->no_header = true;
+		else if (len == 7 && strncmp(at, "nounits", len) == 0)
+			q->no_units = true;
+		else
+			return err_set(e, ERR_USAGE,
+				"--format takes csv[,noheader][,nounits] or json, not '%s'",
+				text);
+		at += len + (at[len] == ',');
+	}
+	if (csv == q->json)
+		return err_set(e, ERR_USAGE, "--format wants either csv or json");
+	return 0;
+}
+
+void query_wanted(const struct query *q, unsigned char *wanted)
+{
+	for (size_t i = 0; !q->apps && i < q->n; i++)
+		wanted[q->fields[i]] = 1;
+	if (q->apps)
+		wanted[METRIC_SERIAL] = 1;
+}
+
+void query_header(const struct query *q, struct str *out)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		int field = q->fields[i];
+		const char *name = q->apps ? query_app_name(field) : metrics[field].name;
+		const char *unit = q->apps ? query_app_unit(field) : metrics[field].unit;
+		str_addf(out, "%s%s", i ? ", " : "", name);
+		if (*unit)
+			str_addf(out, " [%s]", unit);
+	}
+	str_add(out, "\n");
+}
+
+void query_timestamp(char *dst, size_t cap, int64_t ms)
+{
+	time_t t = (time_t)(ms / 1000);
+	struct tm tm = { 0 };
+	localtime_r(&t, &tm);
+	snprintf(dst, cap, "%04d/%02d/%02d %02d:%02d:%02d.%03d", tm.tm_year + 1900,
+		tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
+}
+
+void query_bus_id(char *dst, size_t cap, const char *pci)
+{
+	unsigned domain, bus, device, function;
+	dst[0] = '\0';
+	if (sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &device, &function) == 4)
+		snprintf(dst, cap, "%08X:%02X:%02X.%X", domain, bus, device, function);
+}
+
+/* One line: a card, or a board. */
+struct line {
+	const struct card_id *id;
+	enum card_status status;
+	const char *state; /* "": not known of a divided board */
+	const double *values;
+	const metric_texts *texts;
+};
+
+static struct line card_line(const struct live_card *c)
+{
+	return (struct line){ &c->id, c->status,
+		c->status == CARD_STATUS_OK ? card_state_names[c->state]
+					    : card_status_names[c->status],
+		c->values, (const metric_texts *)&c->texts };
+}
+
+static struct line board_line(const struct live_board *b, const struct live_card *cards)
+{
+	struct line line = card_line(&cards[b->first_card]);
+	line.id = &b->id;
+	line.status = b->status;
+	line.values = b->values;
+	line.texts = (const metric_texts *)&b->texts;
+	if (b->mig && b->status == CARD_STATUS_OK)
+		line.state = "";
+	return line;
+}
+
+/* The text of a field of the card; "" unknown. */
+static void card_text(
+	char *dst, size_t cap, enum metric m, const struct live *l, const struct line *line)
+{
+	dst[0] = '\0';
+	if (metrics[m].form == METRIC_FORM_DRIVER_TEXT)
+		text_copy(dst, cap, (*line->texts)[m]);
+	else if (m == METRIC_TIMESTAMP)
+		query_timestamp(dst, cap, live_now_ms(l));
+	else if (m == METRIC_DRIVER_VERSION)
+		text_copy(dst, cap, live_driver(l));
+	else if (m == METRIC_NAME)
+		text_copy(dst, cap, line->id->name);
+	else if (m == METRIC_UUID)
+		text_copy(dst, cap, line->id->uuid);
+	else if (m == METRIC_PCI_BUS_ID)
+		query_bus_id(dst, cap, line->id->pci);
+	else if (m == METRIC_GUA_STATE)
+		text_copy(dst, cap, line->state);
+}
+
+static bool is_text(enum metric m)
+{
+	return metrics[m].form == METRIC_FORM_DRIVER_TEXT ||
+	       metrics[m].form == METRIC_FORM_CARD_TEXT;
+}
+
+/* What stands for a value that is not there. */
+static const char *missing(enum card_status status)
+{
+	if (status == CARD_STATUS_LOST)
+		return "[GPU is lost]";
+	return status == CARD_STATUS_DENIED ? "[Insufficient Permissions]" : "[N/A]";
+}
+
+static void add_cell(const struct query *q, enum metric m, const struct live *l,
+	const struct line *line, struct str *out)
+{
+	char text[CELL_CAP];
+	if (is_text(m))
+		card_text(text, sizeof(text), m, l, line);
+	else
+		metric_show(text, sizeof(text), m, line->values[m]);
+	str_add(out, *text ? text : missing(line->status));
+	if (*text && !q->no_units && *metrics[m].unit)
+		str_addf(out, " %s", metrics[m].unit);
+}
+
+static void add_item(
+	enum metric m, const struct live *l, const struct line *line, struct json *json)
+{
+	char text[CELL_CAP];
+	double value = line->values[m];
+	bool number = metrics[m].form == METRIC_FORM_NUMBER;
+	if (is_text(m))
+		card_text(text, sizeof(text), m, l, line);
+	else
+		metric_show(text, sizeof(text), m, value);
+	if (number)
+		json_number(json, metrics[m].name,
+			metrics[m].detail ? value / metrics[m].scale
+					  : floor(value / metrics[m].scale),
+			metrics[m].detail);
+	else
+		json_text(json, metrics[m].name, *text ? text : NULL);
+}
+
+static void add_line(const struct query *q, const struct live *l, const struct line *line,
+	struct json *json, struct str *out)
+{
+	if (json)
+		json_open(json, NULL, '{');
+	for (size_t i = 0; i < q->n; i++) {
+		enum metric m = (enum metric)q->fields[i];
+		if (json) {
+			add_item(m, l, line, json);
+			continue;
+		}
+		str_add(out, i ? ", " : "");
+		add_cell(q, m, l, line, out);
+	}
+	if (json)
+		json_close(json, '}');
+	else
+		str_add(out, "\n");
+}
+
+/* Every card that passes, or the boards of those, each once. */
+static int add_cards(const struct query *q, const struct live *l, const struct filter *f,
+	struct json *json, struct str *out, struct err *e)
+{
+	size_t n = 0, n_boards = 0;
+	const struct live_card *cards = live_cards(l, &n);
+	const struct live_board *boards = live_boards(l, &n_boards);
+	size_t *picked = calloc(n + 1, sizeof(*picked));
+	bool *done = calloc(n_boards + 1, sizeof(*done));
+	if (!picked || !done) {
+		free(picked);
+		free(done);
+		return err_set(e, ERR_WORLD, "out of memory");
+	}
+	int found = filter_cards(f, cards, n, picked, e);
+	for (int i = 0; i < found; i++) {
+		const struct live_card *c = &cards[picked[i]];
+		struct line line =
+			q->instances ? card_line(c) : board_line(&boards[c->board], cards);
+		if (!q->instances && done[c->board])
+			continue;
+		done[c->board] = true;
+		add_line(q, l, &line, json, out);
+	}
+	free(picked);
+	free(done);
+	return found < 0 ? found : 0;
+}
+
+int query_look(const struct query *q, struct live *l, const struct filter *f, int lines,
+	struct str *out, struct err *e)
+{
+	struct json json = { .out = out, .lines = lines };
+	struct json *to = q->json ? &json : NULL;
+	if (to) {
+		json_open(to, NULL, '{');
+		json_moment(to, "time", live_now_ms(l));
+		json_text(to, "host", live_hostname(l));
+		json_open(to, q->apps ? "processes" : "gpus", '[');
+	}
+	int rc = q->apps ? query_app_look(q, l, f, to, out, e) : add_cards(q, l, f, to, out, e);
+	if (to) {
+		json_close(to, ']');
+		json_close(to, '}');
+	}
+	return rc;
+}
+
+/* A name and its sentence, within 80 columns. */
+static void add_help(const struct metric_info *m, struct str *out)
+{
+	const struct text_style style = { .columns = 80, .ascii = true };
+	str_addf(out, "\"%s\"", m->name);
+	for (const char *at = m->synonyms; *at;) {
+		size_t len = strcspn(at, " ");
+		str_addf(out, " or \"%.*s\"", (int)len, at);
+		at += len + (at[len] == ' ');
+	}
+	str_add(out, "\n    ");
+	text_add_wrapped(out, m->help, 4, 4, &style);
+}
+
+void query_help(bool apps, struct str *out)
+{
+	if (apps) {
+		query_app_help(out);
+		return;
+	}
+	str_add(out, "Fields of --query-gpu, with the names that mean the same:\n\n");
+	for (int i = 0; i < METRIC_COUNT; i++)
+		add_help(&metrics[i], out);
+}

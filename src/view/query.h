@@ -1,0 +1,56 @@
+/* The field query: chosen metrics of cards, or chosen facts of compute processes, as lines that
+ * are byte for byte what scripts expect of nvidia-smi; or as JSON. */
+#ifndef GUA_VIEW_QUERY_H
+#define GUA_VIEW_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "render/json.h"
+#include "view/filter.h"
+#include "view/live.h"
+
+enum { QUERY_FIELDS_MAX = 128 };
+
+struct query {
+	bool apps;	/* of processes; else of cards */
+	bool instances; /* one line a MIG instance instead of one a card */
+	bool json;
+	bool no_header, no_units;
+	int fields[QUERY_FIELDS_MAX]; /* enum metric, or enum app_field */
+	size_t n;
+};
+
+/* Reads "a,b,c"; ERR_USAGE names the nearest fields when there is no such one. */
+int query_fields(struct query *q, const char *list, struct err *e);
+/* Reads "csv,noheader,nounits" or "json". */
+int query_format(struct query *q, const char *text, struct err *e);
+/* Sets the flags of the metrics that it needs. */
+void query_wanted(const struct query *q, unsigned char *wanted);
+
+/* Appends the header line. */
+void query_header(const struct query *q, struct str *out);
+/* Appends one look: CSV lines, or one JSON document (`lines` as in struct json). ERR_WORLD:
+ * --id names no card. */
+int query_look(const struct query *q, struct live *l, const struct filter *f, int lines,
+	struct str *out, struct err *e);
+
+/* Appends every field with its sentence. */
+void query_help(bool apps, struct str *out);
+
+/* query_apps.c: the fields of processes. */
+int query_app_find(const char *name, size_t len);
+const char *query_app_name(int field);
+const char *query_app_unit(int field);
+void query_app_help(struct str *out);
+int query_app_look(const struct query *q, struct live *l, const struct filter *f,
+	struct json *json, struct str *out, struct err *e);
+
+/* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
+void query_timestamp(char *dst, size_t cap, int64_t ms);
+/* "00000017:..." of a sysfs address; "" when it is none. */
+void query_bus_id(char *dst, size_t cap, const char *pci);
+
+#endif

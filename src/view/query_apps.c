@@ -1,0 +1,256 @@
+/* Fields of compute processes as lines. */
+#include "view/query.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/timetext.h"
+
+enum { CELL_CAP = 512 };
+
+enum app_field {
+	APP_TIMESTAMP,
+	APP_GPU_NAME,
+	APP_GPU_BUS_ID,
+	APP_GPU_SERIAL,
+	APP_GPU_UUID,
+	APP_PID,
+	APP_PROCESS_NAME,
+	APP_MEMORY,
+	APP_GPU_INDEX,
+	APP_TYPE,
+	APP_USER,
+	APP_SM,
+	APP_COMMAND,
+	APP_NOTEBOOK,
+	APP_JOB,
+	APP_CONTAINER,
+	APP_HELD_SINCE,
+	APP_IDLE_SINCE,
+	APP_IDLE_FOR,
+	APP_FIELDS,
+};
+
+static const struct app_info {
+	const char *name, *synonym, *unit, *help;
+} fields[APP_FIELDS] = {
+	[APP_TIMESTAMP] = { "timestamp", "", "", "When the line was made, in local time." },
+	[APP_GPU_NAME] = { "gpu_name", "", "", "The card's product name." },
+	[APP_GPU_BUS_ID] = { "gpu_bus_id", "", "", "The card's PCI address." },
+	[APP_GPU_SERIAL] = { "gpu_serial", "", "", "The card's serial number." },
+	[APP_GPU_UUID] = { "gpu_uuid", "", "", "The card's unique identity." },
+	[APP_PID] = { "pid", "", "", "The process id." },
+	[APP_PROCESS_NAME] = { "process_name", "name", "", "The program, as it was called." },
+	[APP_MEMORY] = { "used_gpu_memory", "used_memory", "MiB",
+		"Memory that the process has on the card." },
+	[APP_GPU_INDEX] = { "gua.gpu_index", "", "", "The driver's number of the card." },
+	[APP_TYPE] = { "gua.type", "", "",
+		"C compute, G graphics, M client of MPS; or several." },
+	[APP_USER] = { "gua.user", "", "", "Whose process it is." },
+	[APP_SM] = { "gua.sm", "", "%", "How much of the card it used since the look before." },
+	[APP_COMMAND] = { "gua.command", "", "", "The program and its script." },
+	[APP_NOTEBOOK] = { "gua.notebook", "", "", "The Jupyter kernel that it is." },
+	[APP_JOB] = { "gua.job", "", "", "The batch job that it belongs to." },
+	[APP_CONTAINER] = { "gua.container", "", "", "The container that it runs in." },
+	[APP_HELD_SINCE] = { "gua.held_since", "", "", "When it was first seen on the card." },
+	[APP_IDLE_SINCE] = { "gua.idle_since", "", "",
+		"Since when it has not computed, at least; unknown while it does." },
+	[APP_IDLE_FOR] = { "gua.idle_for", "", "s", "How long it has not computed, at least." },
+};
+
+int query_app_find(const char *name, size_t len)
+{
+	for (int i = 0; i < APP_FIELDS; i++) {
+		const char *const names[] = { fields[i].name, fields[i].synonym };
+		for (size_t k = 0; k < 2; k++)
+			if (strlen(names[k]) == len && strncasecmp(names[k], name, len) == 0)
+				return i;
+	}
+	return -1;
+}
+
+const char *query_app_name(int field)
+{
+	return fields[field].name;
+}
+
+const char *query_app_unit(int field)
+{
+	return fields[field].unit;
+}
+
+void query_app_help(struct str *out)
+{
+	str_add(out, "Fields of --query-compute-apps:\n\n");
+	for (int i = 0; i < APP_FIELDS; i++) {
+		str_addf(out, "\"%s\"", fields[i].name);
+		if (*fields[i].synonym)
+			str_addf(out, " or \"%s\"", fields[i].synonym);
+		str_addf(out, "\n    %s\n", fields[i].help);
+	}
+}
+
+static void add_moment(char *dst, size_t cap, int64_t ms)
+{
+	dst[0] = '\0';
+	if (ms >= 0)
+		moment_iso(dst, cap, ms);
+}
+
+/* argv[0]; of a process that is gone what nvidia-smi says. */
+static void process_name(char *dst, size_t cap, struct live *l, const struct live_process *p)
+{
+	struct str arguments = { 0 };
+	live_arguments(l, p, &arguments);
+	if (arguments.len)
+		text_copy(dst, cap, arguments.data);
+	else
+		text_copy(dst, cap, p->id.command[0] ? p->id.command : "[Not Found]");
+	str_finish(&arguments);
+}
+
+/* The field as a text; "" unknown. */
+static void field_text(char *dst, size_t cap, enum app_field field, struct live *l,
+	const struct live_card *c, const struct live_process *p)
+{
+	dst[0] = '\0';
+	switch (field) {
+	case APP_TIMESTAMP:
+		query_timestamp(dst, cap, live_now_ms(l));
+		break;
+	case APP_GPU_NAME:
+		text_copy(dst, cap, c->id.name);
+		break;
+	case APP_GPU_BUS_ID:
+		query_bus_id(dst, cap, c->id.pci);
+		break;
+	case APP_GPU_SERIAL:
+		text_copy(dst, cap, c->texts[METRIC_SERIAL]);
+		break;
+	case APP_GPU_UUID:
+		text_copy(dst, cap, c->id.uuid);
+		break;
+	case APP_PROCESS_NAME:
+		process_name(dst, cap, l, p);
+		break;
+	case APP_TYPE:
+		snprintf(dst, cap, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",
+			p->kind & PROCESS_GRAPHICS ? "G" : "",
+			p->kind & PROCESS_MPS ? "M" : "");
+		break;
+	case APP_USER:
+		text_copy(dst, cap, p->id.user);
+		break;
+	case APP_COMMAND:
+		text_copy(dst, cap, p->id.command);
+		break;
+	case APP_NOTEBOOK:
+		text_copy(dst, cap, p->id.notebook);
+		break;
+	case APP_JOB:
+		text_copy(dst, cap, p->id.job);
+		break;
+	case APP_CONTAINER:
+		text_copy(dst, cap, p->id.container);
+		break;
+	case APP_HELD_SINCE:
+		add_moment(dst, cap, p->held_since_ms);
+		break;
+	case APP_IDLE_SINCE:
+		add_moment(dst, cap, p->idle_since_ms);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_number(enum app_field field)
+{
+	return field == APP_PID || field == APP_MEMORY || field == APP_GPU_INDEX ||
+	       field == APP_SM || field == APP_IDLE_FOR;
+}
+
+static double field_number(enum app_field field, const struct live *l,
+	const struct live_card *c, const struct live_process *p)
+{
+	switch (field) {
+	case APP_PID:
+		return p->id.pid;
+	case APP_GPU_INDEX:
+		return c->id.index;
+	case APP_MEMORY:
+		return p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
+	case APP_SM:
+		return p->sm_pct;
+	case APP_IDLE_FOR:
+		return p->idle_since_ms < 0
+			       ? NAN
+			       : floor((double)(live_now_ms(l) - p->idle_since_ms) / 1000);
+	default:
+		return NAN;
+	}
+}
+
+static void add_field(const struct query *q, enum app_field field, struct live *l,
+	const struct live_card *c, const struct live_process *p, struct json *json,
+	struct str *out)
+{
+	char text[CELL_CAP];
+	double number = NAN;
+	if (is_number(field)) {
+		number = field_number(field, l, c, p);
+		number_text(text, sizeof(text), number, 0);
+	} else {
+		field_text(text, sizeof(text), field, l, c, p);
+	}
+	if (json && is_number(field)) {
+		json_number(json, fields[field].name, number, 0);
+	} else if (json) {
+		json_text(json, fields[field].name, *text ? text : NULL);
+	} else {
+		str_add(out, *text ? text : "[N/A]");
+		if (*text && *fields[field].unit && !q->no_units)
+			str_addf(out, " %s", fields[field].unit);
+	}
+}
+
+static void add_process(const struct query *q, struct live *l, const struct live_card *c,
+	const struct live_process *p, struct json *json, struct str *out)
+{
+	if (json)
+		json_open(json, NULL, '{');
+	for (size_t i = 0; i < q->n; i++) {
+		if (!json && i)
+			str_add(out, ", ");
+		add_field(q, (enum app_field)q->fields[i], l, c, p, json, out);
+	}
+	if (json)
+		json_close(json, '}');
+	else
+		str_add(out, "\n");
+}
+
+int query_app_look(const struct query *q, struct live *l, const struct filter *f,
+	struct json *json, struct str *out, struct err *e)
+{
+	size_t n = 0, n_processes = 0;
+	const struct live_card *cards = live_cards(l, &n);
+	const struct live_process *processes = live_processes(l, &n_processes);
+	size_t *picked = calloc(n + 1, sizeof(*picked));
+	if (!picked)
+		return err_set(e, ERR_WORLD, "out of memory");
+	int found = filter_cards(f, cards, n, picked, e);
+	for (int i = 0; i < found; i++) {
+		const struct live_card *c = &cards[picked[i]];
+		for (size_t k = 0; k < c->n_processes; k++) {
+			const struct live_process *p = &processes[c->first_process + k];
+			if (p->holder && filter_process(f, p))
+				add_process(q, l, c, p, json, out);
+		}
+	}
+	free(picked);
+	return found < 0 ? found : 0;
+}
