@@ -55,6 +55,7 @@ const char *cmd_nvml_path(const char *option);
 	X(export)                                                                              \
 	X(track)                                                                               \
 	X(subtrack)                                                                            \
+	X(who)                                                                                 \
 	X(completion)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;

@@ -1,0 +1,299 @@
+/* gua who: who holds the cards now, how much, and idle for how long. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "cmd/cmd.h"
+#include "cmd/live_options.h"
+#include "render/json.h"
+#include "render/text.h"
+#include "view/filter.h"
+
+struct values {
+	struct live_values live;
+	struct filter_values filter;
+	int64_t idle_ms; /* -1: any */
+	bool json;
+};
+
+static const struct option_row rows[] = {
+	{ OPTION_DURATION, 0, "idle", "D", "only holders that have been idle for so long: 30m",
+		.offset = offsetof(struct values, idle_ms) },
+	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
+	{ OPTION_FLAG, 0, "json", NULL, "one JSON document",
+		.offset = offsetof(struct values, json) },
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+enum { CARD_CAP = 24, WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
+
+/* The holders that were asked for, and where they come from. */
+struct found {
+	struct live *live;
+	const struct live_card *cards;
+	const struct live_process **holders;
+	size_t n;
+};
+
+/* "0", or "0:3" for instance 3 of card 0. */
+static void show_card(char dst[CARD_CAP], const struct card_id *id)
+{
+	if (id->mig_index < 0)
+		snprintf(dst, CARD_CAP, "%d", id->index);
+	else
+		snprintf(dst, CARD_CAP, "%d:%d", id->index, id->mig_index);
+}
+
+/* What a holder is: the name that says most, and the command. */
+static void show_what(char dst[WHAT_CAP], const struct live_process *p)
+{
+	const struct process_id *id = &p->id;
+	const char *label = *id->notebook    ? id->notebook
+			    : *id->job	     ? id->job
+			    : *id->container ? id->container
+			    : *id->pod	     ? id->pod
+					     : "";
+	snprintf(dst, WHAT_CAP, "%s%s%s%s", p->context_only ? "(context only) " : "", label,
+		*label ? " " : "",
+		*id->command ? id->command
+		: *label     ? ""
+			     : "-");
+}
+
+/* Nobody saw it compute and nobody saw it come: it may have been idle for longer. */
+static bool is_lower_bound(const struct live_process *p)
+{
+	return p->last_active_ms < 0 &&
+	       (p->held_since_ms < 0 || p->idle_since_ms > p->held_since_ms);
+}
+
+static void show_idle(char *dst, size_t cap, const struct live_process *p, int64_t now_ms)
+{
+	char age[40];
+	int64_t ms = now_ms > p->idle_since_ms ? now_ms - p->idle_since_ms : 0;
+	duration_text(age, sizeof(age), ms);
+	if (p->active)
+		text_copy(dst, cap, "active");
+	else if (p->idle_since_ms < 0)
+		text_copy(dst, cap, "-");
+	else
+		snprintf(dst, cap, "%s%s", is_lower_bound(p) ? "> " : "", age);
+}
+
+/* Longest idle first, then what is not known, then active; by card, the most memory first. */
+static int compare(const void *left, const void *right)
+{
+	const struct live_process *a = *(const struct live_process *const *)left;
+	const struct live_process *b = *(const struct live_process *const *)right;
+	int64_t since_a = a->active ? INT64_MAX : a->idle_since_ms;
+	int64_t since_b = b->active ? INT64_MAX : b->idle_since_ms;
+	since_a = since_a < 0 ? INT64_MAX - 1 : since_a;
+	since_b = since_b < 0 ? INT64_MAX - 1 : since_b;
+	if (since_a != since_b)
+		return since_a < since_b ? -1 : 1;
+	if (a->card != b->card)
+		return a->card < b->card ? -1 : 1;
+	if (a->mem_bytes != b->mem_bytes)
+		return a->mem_bytes > b->mem_bytes ? -1 : 1;
+	return a->id.pid < b->id.pid ? -1 : 1;
+}
+
+static bool is_wanted(const struct values *v, const struct filter *filter,
+	const struct live_process *p, int64_t now_ms)
+{
+	if (!p->holder || !filter_process(filter, p))
+		return false;
+	return v->idle_ms < 0 ||
+	       (!p->active && p->idle_since_ms >= 0 && now_ms - p->idle_since_ms >= v->idle_ms);
+}
+
+/* Gathers the holders on the cards that were asked for. */
+static int find_holders(struct found *f, const struct values *v, struct err *e)
+{
+	struct filter filter;
+	size_t n_cards, n_processes;
+	f->cards = live_cards(f->live, &n_cards);
+	const struct live_process *all = live_processes(f->live, &n_processes);
+	size_t *picked = calloc(n_cards + 1, sizeof(*picked));
+	f->holders = calloc(n_processes + 1, sizeof(const struct live_process *));
+	int rc = picked && f->holders ? filter_init(&filter, &v->filter, e)
+				      : err_set(e, ERR_WORLD, "out of memory");
+	int n_picked = rc ? rc : filter_cards(&filter, f->cards, n_cards, picked, e);
+	for (int i = 0; i < n_picked; i++) {
+		const struct live_card *c = &f->cards[picked[i]];
+		for (size_t k = 0; k < c->n_processes; k++) {
+			const struct live_process *p = &all[c->first_process + k];
+			if (is_wanted(v, &filter, p, live_now_ms(f->live)))
+				f->holders[f->n++] = p;
+		}
+	}
+	free(picked);
+	qsort(f->holders, f->holders ? f->n : 0, sizeof(const struct live_process *), compare);
+	return n_picked < 0 ? n_picked : 0;
+}
+
+static const struct column columns[] = {
+	{ "user", "user", COLUMN_TEXT, -14, false },
+	{ "card", "card", COLUMN_TEXT, 0, false },
+	{ "pid", "pid", COLUMN_COUNT, 0, false },
+	{ "memory", "memory", COLUMN_KIB, 0, false },
+	{ "idle", "idle for", COLUMN_TEXT, 0, false },
+	{ "since", "since", COLUMN_MOMENT, 0, false },
+	{ "what", "what", COLUMN_TEXT, 0, true },
+};
+
+/* Since when it holds; where nobody saw it come, since it started. */
+static int64_t since_ms(const struct live_process *p)
+{
+	return p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms;
+}
+
+static void add_text(struct str *out, const struct found *f)
+{
+	struct table t = { .columns = columns,
+		.n_columns = sizeof(columns) / sizeof(columns[0]) };
+	struct text_style style = live_text_style();
+	for (size_t i = 0; i < f->n; i++) {
+		const struct live_process *p = f->holders[i];
+		char card[CARD_CAP], idle[48], what[WHAT_CAP];
+		show_card(card, &f->cards[p->card].id);
+		show_idle(idle, sizeof(idle), p, live_now_ms(f->live));
+		show_what(what, p);
+		struct cell cells[] = {
+			cell_text(p->id.user),
+			cell_text(card),
+			cell_number(p->id.pid),
+			cell_number(p->mem_bytes < 0 ? NAN : (double)p->mem_bytes / 1024),
+			cell_text(idle),
+			cell_known(since_ms(p)),
+			cell_text(what),
+		};
+		table_add(&t, cells);
+	}
+	text_add_table(out, &t, &style);
+	table_finish(&t);
+}
+
+/* "" as null. */
+static void add_label(struct json *j, const char *key, const char *text)
+{
+	json_text(j, key, *text ? text : NULL);
+}
+
+static void add_holder_json(
+	struct json *j, const struct live_process *p, const struct live_card *c, int64_t now_ms)
+{
+	bool idle = !p->active && p->idle_since_ms >= 0;
+	json_open(j, NULL, '{');
+	json_text(j, "user", p->id.user);
+	json_number(j, "uid", p->id.uid < 0 ? NAN : (double)p->id.uid, 0);
+	json_number(j, "pid", p->id.pid, 0);
+	json_number(j, "card", c->id.index, 0);
+	json_number(j, "mig", c->id.mig_index < 0 ? NAN : (double)c->id.mig_index, 0);
+	json_text(j, "uuid", c->id.uuid);
+	json_text(j, "card_state", card_state_names[c->state]);
+	json_number(j, "mem_bytes", p->mem_bytes < 0 ? NAN : (double)p->mem_bytes, 0);
+	json_bool(j, "context_only", p->context_only);
+	json_bool(j, "active", p->active);
+	json_number(j, "sm_pct", p->sm_pct, 1);
+	json_moment(j, "idle_since", idle ? p->idle_since_ms : -1);
+	json_number(
+		j, "idle_seconds", idle ? (double)(now_ms - p->idle_since_ms) / 1000 : NAN, 3);
+	json_bool(j, "idle_longer", idle && is_lower_bound(p));
+	json_moment(j, "held_since", p->held_since_ms);
+	json_moment(j, "started", p->id.started_ms);
+	add_label(j, "notebook", p->id.notebook);
+	add_label(j, "job", p->id.job);
+	add_label(j, "container", p->id.container);
+	add_label(j, "pod", p->id.pod);
+	add_label(j, "unit", p->id.unit);
+	add_label(j, "command", p->id.command);
+	json_close(j, '}');
+}
+
+static void add_json(struct str *out, const struct found *f)
+{
+	struct json j = { .out = out, .lines = 2 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "hostname", live_hostname(f->live));
+	json_moment(&j, "time", live_now_ms(f->live));
+	add_label(&j, "note", live_note(f->live));
+	json_open(&j, "holders", '[');
+	for (size_t i = 0; i < f->n; i++)
+		add_holder_json(&j, f->holders[i], &f->cards[f->holders[i]->card],
+			live_now_ms(f->live));
+	json_close(&j, ']');
+	json_close(&j, '}');
+}
+
+/* What could not be seen, to standard error. */
+static void say_notes(const struct found *f, const struct values *v)
+{
+	size_t n;
+	const struct live_card *cards = live_cards(f->live, &n);
+	for (size_t i = 0; i < n; i++) {
+		char card[CARD_CAP];
+		show_card(card, &cards[i].id);
+		if (cards[i].status != CARD_STATUS_OK)
+			fprintf(stderr, "gua who: card %s is %s: its holders are not known\n",
+				card, card_status_names[cards[i].status]);
+		else if (!cards[i].processes_known)
+			fprintf(stderr, "gua who: the driver does not list who is on card %s\n",
+				card);
+	}
+	if (*live_note(f->live))
+		fprintf(stderr, "gua who: %s\n", live_note(f->live));
+	if (f->n == 0 && !v->json)
+		fputs(v->idle_ms >= 0 || v->filter.users.n || v->filter.pids.n ||
+					v->filter.ids.n || v->filter.states.n ||
+					v->filter.min_mem
+				? "gua who: no holder is like that\n"
+				: "gua who: nobody holds a card\n",
+			stderr);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	/* Only the processes are wanted: no metric is read beside them. */
+	static const unsigned char no_metrics[METRIC_COUNT] = { 0 };
+	struct values v = { .idle_ms = -1 };
+	struct live_session session = { 0 };
+	struct filter checked;
+	struct found f = { 0 };
+	struct err e = { 0 };
+	struct str out = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (filter_init(&checked, &v.filter, &e) ||
+		live_session_open(&session, &v.live, no_metrics, &e))
+		return cmd_fail(self, &e);
+	f.live = session.live;
+	if (live_refresh(f.live, &e) || find_holders(&f, &v, &e)) {
+		status = cmd_fail(self, &e);
+	} else {
+		say_notes(&f, &v);
+		if (v.json)
+			add_json(&out, &f);
+		else if (f.n)
+			add_text(&out, &f);
+		status = cmd_print(self, &out);
+		status = status ? status : f.n ? 0 : 1;
+	}
+	free(f.holders);
+	live_session_close(&session);
+	return status;
+}
+
+const struct command cmd_who = {
+	.name = "who",
+	.summary = "who holds the cards now, how much, and idle for how long",
+	.usage = "[--idle D] [-u NAME] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
+		 "[--json]",
+	.details = "Exit status 1 when no holder is like that.",
+	.options = rows,
+	.run = run,
+};

@@ -1,0 +1,170 @@
+"""gua who: holders now, idle since when by the store, filters, exit status; and gua-memory(7)."""
+import json
+import re
+import sqlite3
+
+import pytest
+
+from conftest import ROOT, gua
+from fake import fake_driver
+
+START = 1793606400  # 2026-11-02T08:00:00Z
+LAB = """host lab
+start 2026-11-02T08:00:00Z
+card 0 uuid GPU-aaaa0000-1111-2222-3333-444455556666 name "NVIDIA A100-SXM4-80GB" memory 80GiB
+card 1 uuid GPU-bbbb0000-1111-2222-3333-444455556666 name "NVIDIA A100-SXM4-80GB" memory 80GiB
+card 2 uuid GPU-cccc0000-1111-2222-3333-444455556666 name "NVIDIA A100-SXM4-80GB" memory 80GiB
+process notebook pid 4242 user alice uid 1001 command "jupyter kernel with a long and telling name" started -1h
+process train pid 4300 user bob uid 1002 command "python train.py" started -2h
+process context pid 4301 user bob uid 1002 command "python idle.py" started -2h
+process screen pid 900 user gdm uid 120 command "Xorg" kind graphics started -5h
+process blind pid 5000 user carol uid 1003 command "blind" started -3h
+at 0s hold notebook card 0 memory 8GB
+at 0s hold context card 0 memory 400MiB
+at 0s hold screen card 0 memory 200MB
+at 0s load notebook card 0 sm 85
+at 1m load notebook card 0 sm 0
+at 0s hold train card 1 memory 20GB
+at 0s load train card 1 sm 90
+at 0s hold blind card 2 memory unknown
+"""
+
+
+def leave_at_work(path):
+    """The store as it is while the recorder is at work: one that ends takes its holders away."""
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE run SET ended_ms = NULL, how_ended = ''")
+        db.execute("INSERT INTO holder (gpu, process, kind, since_ms, last_active_ms) "
+                   "SELECT DISTINCT holding.gpu, process.id, 1, first_seen_ms, last_active_ms FROM process "
+                   "JOIN holding ON holding.process = process.id")
+
+
+@pytest.fixture
+def who(tmp_path, clock_file):
+    """who(SECONDS, *ARGS): gua who at that time of the scenario; recorded=True: after a recorder that
+    ran from its beginning up to then."""
+    scenario = tmp_path / "lab.scenario"
+    scenario.write_text(LAB)
+    db = tmp_path / "store.db"
+
+    def run(seconds, *args, recorded=False, text=LAB):
+        scenario.write_text(text)
+        source = ["--source", "sim", "--scenario", scenario, "--db", db]
+        if recorded:
+            clock = clock_file(START, name="recorder")
+            made = gua("daemon", "--foreground", "--ticks", seconds // 30, *source, "--clock", clock)
+            assert made.returncode == 0, made.stderr
+            leave_at_work(db)
+        clock = clock_file(START + seconds, boot_seconds=3600 + seconds)
+        return gua("who", *source, "--clock", clock, *args)
+    return run
+
+
+def users(run):
+    return [line.split()[0] for line in run.stdout.splitlines()[1:]]
+
+
+def test_holders_as_text(who, expect):
+    run = who(600, recorded=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    expect("who.txt", run.stdout)
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    assert "Xorg" not in run.stdout
+
+
+def test_idle_since_comes_from_the_store(who):
+    run = who(600, "--json", recorded=True)
+    found = {holder["command"]: holder for holder in json.loads(run.stdout)["holders"]}
+    notebook = found["jupyter kernel with a long and telling name"]
+    assert 535 <= notebook["idle_seconds"] <= 541 and not notebook["idle_longer"]
+    assert found["python train.py"]["active"] and found["python train.py"]["idle_since"] is None
+    assert found["blind"]["mem_bytes"] is None
+    assert [h["command"] for h in found.values() if h["context_only"]] == ["python idle.py"]
+
+
+def test_without_a_store_only_the_last_seconds_are_known(who):
+    run = who(600)
+    assert run.returncode == 0 and "no store at" in run.stderr
+    assert re.search(r"alice .* > \d+ s ", run.stdout)
+    found = json.loads(who(600, "--json").stdout)
+    assert "no store at" in found["note"]
+    notebook, = [h for h in found["holders"] if h["user"] == "alice"]
+    assert notebook["idle_seconds"] < 15 and notebook["idle_longer"]
+
+
+def test_idle_filters(who):
+    run = who(600, "--idle", "8m", recorded=True)
+    assert run.returncode == 0 and "alice" in users(run) and "python train.py" not in run.stdout
+    run = who(600, "--idle", "30m")
+    assert (run.returncode, run.stdout) == (1, "") and "no holder is like that" in run.stderr
+
+
+@pytest.mark.parametrize("args, found", [
+    (["-u", "alice"], ["alice"]),
+    (["-u", "alice,1003"], ["alice", "carol"]),
+    (["-p", "4300"], ["bob"]),
+    (["-i", "1"], ["bob"]),
+    (["-i", "GPU-aaaa", "--min-mem", "1G"], ["alice"]),
+    (["--min-mem", "20G"], ["bob", "carol"]),
+    (["--min-mem", "20GiB"], ["carol"]),
+    (["--state", "active"], ["bob"]),
+    (["-u", "nobody"], []),
+])
+def test_filters(who, args, found):
+    run = who(600, *args)
+    assert sorted(users(run)) == found
+    assert run.returncode == (0 if found else 1)
+    as_json = who(600, "--json", *args)
+    assert sorted(h["user"] for h in json.loads(as_json.stdout)["holders"]) == found
+    assert as_json.returncode == run.returncode
+
+
+def test_nobody(who):
+    run = who(60, text="\n".join(line for line in LAB.splitlines() if not line.startswith(("at", "process"))))
+    assert (run.returncode, run.stdout) == (1, "") and "nobody holds a card" in run.stderr
+
+
+def test_a_lost_or_sleeping_card_is_named(who):
+    run = who(600, text=LAB + "at 5m lost card 0\nat 5m asleep card 2\n")
+    assert run.returncode == 0 and users(run) == ["bob"]
+    assert "card 0 is lost" in run.stderr and "card 2 is asleep" in run.stderr
+
+
+def test_names_from_outside_are_escaped(tmp_path):
+    scenario = tmp_path / "evil.scenario"
+    scenario.write_text(LAB.replace("python train.py", "python \x1b[31m.py"))
+    run = gua("who", "--source", "sim", "--scenario", scenario, "--db", tmp_path / "no.db")
+    assert "\x1b" not in run.stdout + run.stderr
+
+
+def test_the_driver_itself(tmp_path, clock_file):
+    clock = clock_file(START + 600, boot_seconds=4200)
+    env = fake_driver(tmp_path, LAB, clock=clock)
+    run = gua("who", "--clock", clock, "--db", tmp_path / "no.db", "--min-mem", "10G", env=env)
+    assert run.returncode == 0, run.stderr
+    assert {"4300", "5000"} == {line.split()[2] for line in run.stdout.splitlines()[1:]}
+
+
+@pytest.mark.parametrize("args, status, message", [
+    (["--nvml", "/no/such/library"], 1, "/no/such/library"),
+    (["--source", "sim", "-i", "77"], 1, "there is no card '77'"),
+    (["--source", "sim", "--state", "sleepy"], 2, "--state takes"),
+    (["--source", "sim", "--min-mem", "20"], 2, "--min-mem"),
+    (["--source", "sim", "--idle", "soon"], 2, "--idle"),
+    (["--scenario", "x"], 2, "--source sim"),
+    (["extra"], 2, "unexpected argument"),
+])
+def test_mistakes(args, status, message):
+    run = gua("who", "--db", "/nonexistent/x.db", *args)
+    assert (run.returncode, run.stdout) == (status, "") and message in run.stderr
+
+
+def test_commands_in_the_manual_of_memory_exist():
+    page = (ROOT / "man" / "gua-memory.7.scd").read_text()
+    shown = re.findall(r"^gua ([a-z]+)(.*)$", page, re.MULTILINE)
+    assert {"who", "report"} <= {name for name, _ in shown}
+    for name, rest in shown:
+        known = gua(name, "--help")
+        assert known.returncode == 0, name
+        for option in re.findall(r"(?<= )--?[a-z-]+", rest.split(" -- ")[0]):
+            assert re.search(rf"{option}[ ,=\[]", known.stdout), (name, option)
