@@ -13,12 +13,27 @@
 
 /* Scenario time 0 of a virtual clock without a file. */
 #define VIRTUAL_START_MS 1793606400000LL
+#define SYSTEM_DB "/var/lib/gua/gua.db"
 enum { LEAST_MS = 100 };
+
+/* The store to ask. People look at the system's record when they keep none of their own. */
+static const char *choose_db(struct live_session *s, const struct live_values *v)
+{
+	if (v->no_store || v->db)
+		return v->no_store ? NULL : v->db;
+	bool named = cmd_default_db(s->db, sizeof(s->db), NULL) == 0;
+	bool own = named && access(s->db, F_OK) == 0;
+	if (!own && access(SYSTEM_DB, R_OK) == 0)
+		return SYSTEM_DB;
+	return named ? s->db : NULL;
+}
 
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e)
 {
 	*s = (struct live_session){ .stop_fd = -1 };
+	if (v->scenario && (!v->source || strcmp(v->source, "sim") != 0))
+		return err_set(e, ERR_USAGE, "--scenario goes with --source sim");
 	int rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
 	if (rc)
 		return rc;
@@ -28,13 +43,10 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 			.scenario = v->scenario,
 			.root = v->root ? v->root : "",
 			.clock = &s->clock },
+		.db = choose_db(s, v),
 		.rules = RULES_DEFAULT,
 		.metrics = wanted,
 	};
-	if (!v->no_store && v->db)
-		o.db = v->db;
-	else if (!v->no_store && cmd_default_db(s->db, sizeof(s->db), NULL) == 0)
-		o.db = s->db;
 	/* What the driver does not have is seen in the view itself. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	rc = live_open(&s->live, &o, e);

@@ -44,7 +44,8 @@ struct live_session {
 	int64_t next_us; /* boot time of the next look */
 };
 
-/* Opens the view; `wanted` are live_options.metrics. The session must not move. */
+/* Opens the view; `wanted` are live_options.metrics. The store is --db, else one's own, else
+ * the system's where that can be read. The session must not move. */
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
 void cmd_live_close(struct live_session *s);

@@ -1,12 +1,16 @@
 /* gua who: who holds the cards now, how much, and idle for how long. */
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/timetext.h"
 #include "cmd/cmd.h"
-#include "cmd/live_options.h"
+#include "cmd/live.h"
 #include "render/json.h"
 #include "render/text.h"
 #include "view/filter.h"
@@ -151,11 +155,27 @@ static int64_t since_ms(const struct live_process *p)
 	return p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms;
 }
 
+/* The width of a terminal, else 80; its characters and colour. */
+static struct text_style text_style(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	struct winsize size = { 0 };
+	bool terminal = isatty(STDOUT_FILENO);
+	bool sized = terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col;
+	setlocale(LC_CTYPE, "");
+	return (struct text_style){
+		.columns = sized ? size.ws_col : 80,
+		.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+		.color = terminal && !(no_color && *no_color) && term && *term &&
+			 strcmp(term, "dumb") != 0,
+	};
+}
+
 static void add_text(struct str *out, const struct found *f)
 {
 	struct table t = { .columns = columns,
 		.n_columns = sizeof(columns) / sizeof(columns[0]) };
-	struct text_style style = live_text_style();
+	struct text_style style = text_style();
 	for (size_t i = 0; i < f->n; i++) {
 		const struct live_process *p = f->holders[i];
 		char card[CARD_CAP], idle[48], what[WHAT_CAP];
@@ -269,7 +289,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
 	if (filter_init(&checked, &v.filter, &e) ||
-		live_session_open(&session, &v.live, no_metrics, &e))
+		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);
 	f.live = session.live;
 	if (live_refresh(f.live, &e) || find_holders(&f, &v, &e)) {
@@ -284,7 +304,7 @@ static int run(const struct command *self, int argc, char **argv)
 		status = status ? status : f.n ? 0 : 1;
 	}
 	free(f.holders);
-	live_session_close(&session);
+	cmd_live_close(&session);
 	return status;
 }
 
