@@ -23,6 +23,11 @@ def sanitizers():
     return {"LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}
 
 
+def overhead_bytes():
+    """What the sanitizers' own memory may add to a python's."""
+    return 150e6 if sanitizers() else 0
+
+
 def python_environment(**env):
     environment = clean_environment(PYTHONPATH=str(PACKAGE), PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0",
                                     GUA_LIBRARY=str(LIBRARY))
