@@ -123,6 +123,7 @@ static void say_warnings(const struct session *s, const struct track_result *r)
 {
 	if (s->v->quiet)
 		return;
+	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
 	for (size_t i = 0; i < r->n_warnings; i++)
 		log_warning("%s", r->warnings[i]);
 }
@@ -213,7 +214,8 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 	char **words = NULL, **argv = NULL;
 	int status;
 	clock_init_real(&clock);
-	log_setup(v->quiet ? LOG_LEVEL_NONE : LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
+	/* What the driver's side logs is among the result's warnings too, each said once. */
+	log_setup(v->quiet ? LOG_LEVEL_NONE : LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	if (track_finish_options(v, &e) || find_command(v, operands, &words, &argv, &e) ||
 		open_session(&s, &e)) {
 		status = cmd_fail(self, &e);

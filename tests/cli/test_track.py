@@ -307,6 +307,19 @@ def test_gpu_memory_of_the_tree_on_the_fake_driver(tmp_path):
     assert result["cards"][0]["uuid"] == "GPU-aaaa"
 
 
+def test_a_driver_without_utilisation_is_one_warning(tmp_path):
+    scenario = """
+        card 0 uuid GPU-aaaa name "Test A" memory 80GiB
+        at 0s fail nvmlDeviceGetSamples code 3
+        at 0s fail nvmlDeviceGetUtilizationRates code 3
+        """
+    env = fake_driver(tmp_path, scenario)
+    run = gua("track", "--st", "0.05", "-o", tmp_path / "r", "--", "sleep", "0.4", env=env)
+    assert run.returncode == 0 and len(run.stderr.splitlines()) <= 1, run.stderr
+    quiet = gua("track", "--st", "0.05", "-o", tmp_path / "r", "--disable-logs", "--", "sleep", "0.2", env=env)
+    assert quiet.stderr == ""
+
+
 def test_gpu_tracker_is_another_name_for_it(tmp_path):
     tool = BUILD / "gpu-tracker"
     run = gua("-v", binary=tool)
