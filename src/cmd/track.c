@@ -187,6 +187,39 @@ static struct track_job make_job(struct session *s, char **argv, struct clock *c
 	};
 }
 
+static bool has_card(const struct source *source, const char *uuid)
+{
+	for (size_t i = 0; i < source->n_cards; i++)
+		if (strcmp(source->cards[i].id.uuid, uuid) == 0)
+			return true;
+	return false;
+}
+
+/* Asks the driver for the cards that --guuids names; without that option nobody waits for it.
+ */
+static int check_uuids(
+	const struct track_values *v, const struct source_options *o, struct err *e)
+{
+	struct source *source = NULL;
+	if (!v->n_uuids || !o->name)
+		return 0;
+	int rc = source_open(&source, o, e);
+	if (rc)
+		return err_prefix(e, "--guuids");
+	for (size_t i = 0; !rc && i < v->n_uuids; i++) {
+		if (has_card(source, v->uuid_list[i]))
+			continue;
+		struct str all = { 0 };
+		for (size_t k = 0; k < source->n_cards; k++)
+			str_addf(&all, " %s", source->cards[k].id.uuid);
+		rc = err_set(e, ERR_USAGE, "--guuids: there is no card %s; there are:%s",
+			v->uuid_list[i], str_text(&all));
+		str_finish(&all);
+	}
+	source_close(source);
+	return rc;
+}
+
 /* The command: operands, or -e split into words (*words, to be freed), or none with --pid. */
 static int find_command(const struct track_values *v, char **operands, char ***words,
 	char ***argv, struct err *e)
@@ -221,7 +254,8 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 		status = cmd_fail(self, &e);
 	} else {
 		struct track_job job = make_job(&s, argv, &clock);
-		status = track(&s, &job);
+		status = check_uuids(v, &job.options.source, &e) ? cmd_fail(self, &e)
+								 : track(&s, &job);
 	}
 	if (s.output > STDERR_FILENO)
 		close(s.output);

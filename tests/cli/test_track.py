@@ -320,6 +320,14 @@ def test_a_driver_without_utilisation_is_one_warning(tmp_path):
     assert quiet.stderr == ""
 
 
+def test_cards_that_are_not_there_start_nothing(tmp_path):
+    env = fake_driver(tmp_path, 'card 0 uuid GPU-aaaa name "Test A" memory 80GiB\n')
+    run = gua("track", "--guuids", "GPU-aaaa,GPU-none", "--", "touch", tmp_path / "mark", env=env)
+    assert run.returncode == 2 and "there is no card GPU-none; there are: GPU-aaaa" in run.stderr
+    assert not (tmp_path / "mark").exists()
+    assert gua("track", "--guuids", "GPU-aaaa", "-o", tmp_path / "r", "--", "true", env=env).returncode == 0
+
+
 def test_gpu_tracker_is_another_name_for_it(tmp_path):
     tool = BUILD / "gpu-tracker"
     run = gua("-v", binary=tool)
