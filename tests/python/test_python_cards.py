@@ -91,7 +91,11 @@ def test_another_library_is_refused(python, tmp_path, source, says):
 
 
 def test_it_is_installed_and_finds_its_library(installed, tmp_path):
-    package = installed / "lib" / "python3" / "dist-packages" / "gua"
+    package, = installed.glob("lib/python3*/dist-packages/gua")
+    looked_in = subprocess.run(["/usr/bin/python3", "-S", "-c", "import site; print(*site.getsitepackages(), sep='\\n')"],
+                               env=clean_environment(), capture_output=True, text=True).stdout.splitlines()
+    if installed.parts[-1] == "usr" or installed.parts[-2:] == ("usr", "local"):
+        assert any(str(package.parent).endswith(path) for path in looked_in)
     assert sorted(p.name for p in package.glob("*.py")) == sorted(p.name for p in (PACKAGE / "gua").glob("*.py"))
     env = {**clean_environment(PYTHONPATH=str(package.parent), PYTHONDONTWRITEBYTECODE="1"), **sanitizers()}
     run = subprocess.run(["/usr/bin/python3", "-W", "error", "-c",
