@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define BUDGET 0.006 /* of one core */
-#define CREDIT_FIRST_S 0.02
+#define BUDGET 0.008 /* of one core */
+#define CREDIT_FIRST_S 0.05
 #define CREDIT_MOST_S 0.1
 #define ROUND_EVERY_S 1.0   /* when anything at all has moved */
 #define ROUND_ALWAYS_S 10.0 /* processes outside the tree share pages with it too */

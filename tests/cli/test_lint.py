@@ -62,7 +62,7 @@ def test_an_empty_tree_is_not_good(tmp_path):
 
 
 PRINTS = '#include <stdio.h>\nvoid gua_x(void) { fputs("x", stderr); }'
-THREADS = "int pthread_create(void); void gua_x(void) { pthread_create(); }"
+TOUCHES_SIGNALS = "int sigaction(void); void gua_x(void) { sigaction(); }"
 ASKS_THE_NETWORK = "int getaddrinfo(void); int x(void) { return getaddrinfo(); }"
 
 
@@ -71,7 +71,7 @@ ASKS_THE_NETWORK = "int getaddrinfo(void); int x(void) { return getaddrinfo(); }
     ("#links libz", "", "gua links libz.so.1"),
     (ASKS_THE_NETWORK, "", "gua imports getaddrinfo"),
     ("", PRINTS, "libgua.so.0 imports stderr"),
-    ("", THREADS, "libgua.so.0 imports pthread_create"),
+    ("", TOUCHES_SIGNALS, "libgua.so.0 imports sigaction"),
     ("", "void other(void) {}", "libgua.so.0 exports other"),
 ])
 def test_links_are_read_from_the_linkers_tables(tmp_path, program, library, says):

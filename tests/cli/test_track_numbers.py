@@ -32,12 +32,12 @@ def cpu(group):
 
 
 @pytest.mark.parametrize("workload", [
-    ("private", 500, 2.2),
-    ("shared", 1, 300, 2.2),
-    ("shared", 2, 150, 2.2),
-    ("shared", 10, 30, 2.2),
-    ("cow", 10, 30, 2.2),
-    ("pool", 100, 2.2),
+    ("private", 500, 4.2),
+    ("shared", 1, 300, 4.2),
+    ("shared", 2, 150, 4.2),
+    ("shared", 10, 30, 4.2),
+    ("cow", 10, 30, 4.2),
+    ("pool", 100, 4.2),
 ], ids=lambda w: "-".join(map(str, w)))
 def test_memory_of_the_tree(tmp_path, workload):
     """A page that is shared within the tree counts once, whatever it is shared through."""
