@@ -50,7 +50,9 @@ const char *cmd_nvml_path(const char *option);
 	X(status)                                                                              \
 	X(stop)                                                                                \
 	X(report)                                                                              \
+	X(stat)                                                                                \
 	X(query)                                                                               \
+	X(dmon)                                                                                \
 	X(import)                                                                              \
 	X(export)                                                                              \
 	X(track)                                                                               \

@@ -1,0 +1,127 @@
+/* gua dmon: scrolling counters of cards or processes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/live.h"
+#include "view/dmon.h"
+
+struct values {
+	struct live_values live;
+	struct filter_values filter;
+	const char *select, *delay, *front, *file;
+	int64_t count;
+	bool processes;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 's', "select", "GROUPS",
+		"p power, u use, c clocks, v violations, m memory, e errors, t PCIe (default "
+		"puc; with -p: um)",
+		AT(select) },
+	{ OPTION_TEXT, 'd', "delay", "SECONDS", "time between two lines (default 1)",
+		AT(delay) },
+	{ OPTION_COUNT, 'c', "count", "N", "end after so many looks", AT(count), .min = 1 },
+	{ OPTION_TEXT, 'o', "options", "LETTERS",
+		"D the date, T the time in front of each line", AT(front) },
+	{ OPTION_FLAG, 'p', "processes", .help = "processes instead of cards", AT(processes) },
+	{ OPTION_TEXT, 'f', "filename", "FILE", "write there instead of to the terminal",
+		AT(file) },
+	FILTER_ROWS(struct values, filter, 'u', 0, 'i'),
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+static int read_options(
+	const struct values *v, struct dmon *d, int64_t *every_ms, struct err *e)
+{
+	const char *usual = v->processes ? "um" : "puc";
+	*d = (struct dmon){ .processes = v->processes };
+	d->groups = v->select ? v->select : usual;
+	for (const char *at = v->front ? v->front : ""; *at; at++) {
+		d->date |= *at == 'D';
+		d->time |= *at == 'T';
+		if (*at != 'D' && *at != 'T')
+			return err_set(e, ERR_USAGE, "--options takes letters of DT, not '%s'",
+				v->front);
+	}
+	int rc = dmon_check(d, e);
+	if (rc == 0 && cmd_seconds(v->delay ? v->delay : "1", every_ms, e) != 0)
+		rc = err_prefix(e, "--delay");
+	return rc;
+}
+
+static int print(FILE *to, struct str *out, struct err *e)
+{
+	bool whole = !out->failed && fputs(str_text(out), to) >= 0 && fflush(to) == 0;
+	str_clear(out);
+	return whole ? 0
+		     : err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+}
+
+static int look(struct live_session *s, struct dmon *d, const struct filter *f,
+	const struct values *v, int64_t every_ms, FILE *to, struct err *e)
+{
+	struct str out = { 0 };
+	int64_t looks = 0;
+	int rc;
+	do {
+		rc = live_refresh(s->live, e);
+		if (rc == 0)
+			rc = dmon_look(d, s->live, f, &out, e);
+		if (rc == 0)
+			rc = print(to, &out, e);
+		looks++;
+	} while (rc == 0 && (v->count == 0 || looks < v->count) && cmd_live_wait(s, every_ms));
+	str_finish(&out);
+	return rc;
+}
+
+static int monitor(const struct values *v, struct err *e)
+{
+	struct dmon d;
+	struct filter f;
+	struct live_session s;
+	unsigned char wanted[METRIC_COUNT] = { 0 };
+	int64_t every_ms = 0;
+	int rc = read_options(v, &d, &every_ms, e);
+	if (rc == 0)
+		rc = filter_init(&f, &v->filter, e);
+	if (rc)
+		return rc;
+	dmon_wanted(&d, wanted);
+	rc = cmd_live_open(&s, &v->live, wanted, e);
+	if (rc)
+		return rc;
+	FILE *to = v->file ? fopen(v->file, "we") : stdout;
+	if (to)
+		rc = look(&s, &d, &f, v, every_ms, to, e);
+	else
+		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
+	if (to && to != stdout && fclose(to) != 0 && rc == 0)
+		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
+	dmon_finish(&d);
+	cmd_live_close(&s);
+	return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	return monitor(&v, &e) ? cmd_fail(self, &e) : 0;
+}
+
+const struct command cmd_dmon = {
+	.name = "dmon",
+	.summary = "scrolling counters of cards, or with -p of processes",
+	.usage = "[-p] [-s GROUPS] [-d SECONDS] [-c N] [-i CARD] [-o DT]",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,230 @@
+/* gua stat: the cards now, one line each. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/live.h"
+#include "view/stat.h"
+
+struct values {
+	struct live_values live;
+	struct filter_values filter;
+	bool all, command, full_command, user, pid, fan, json, no_header, no_processes;
+	bool no_color, force_color, ascii;
+	const char *codec, *power, *interval;
+	int64_t name_width;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+static const struct option_row options[] = {
+	{ OPTION_FLAG, 'a', "show-all", .help = "the same as -c -u -p -F -e -P", AT(all) },
+	{ OPTION_FLAG, 'c', "show-cmd", .help = "the command of each process", AT(command) },
+	{ OPTION_FLAG, 'f', "show-full-cmd",
+		.help = "a line a process: pid, CPU, host memory, whole command line",
+		AT(full_command) },
+	{ OPTION_FLAG, 'u', "show-user", .help = "the user of each process", AT(user) },
+	{ OPTION_FLAG, 'p', "show-pid", .help = "the pid of each process", AT(pid) },
+	{ OPTION_FLAG, 'F', "show-fan-speed", .help = "the fan", AT(fan) },
+	{ OPTION_FLAG, 0, "show-fan", .help = "the same", AT(fan), .hidden = true },
+	{ OPTION_MAYBE_NEXT, 'e', "show-codec", "enc,dec", "use of the video engines",
+		AT(codec) },
+	{ OPTION_MAYBE_NEXT, 'P', "show-power", "draw,limit", "power", AT(power) },
+	{ OPTION_MAYBE_NEXT, 'i', "interval", "SECONDS",
+		"again and again (alone: every second)", AT(interval) },
+	{ OPTION_MAYBE_NEXT, 0, "watch", "SECONDS", "the same", AT(interval), .hidden = true },
+	{ OPTION_FLAG, 0, "json", .help = "JSON; with -i one document a line", AT(json) },
+	{ OPTION_FLAG, 0, "no-header", .help = "no line with host, time and driver",
+		AT(no_header) },
+	{ OPTION_FLAG, 0, "no-processes", .help = "no processes", AT(no_processes) },
+	{ OPTION_COUNT, 0, "gpuname-width", "N", "width of the name; 0 hides it",
+		AT(name_width), .min = 0, .max = 200 },
+	{ OPTION_FLAG, 0, "no-color", .help = "never colour", AT(no_color) },
+	{ OPTION_FLAG, 0, "force-color", .help = "always colour", AT(force_color) },
+	{ OPTION_FLAG, 0, "color", .help = "the same", AT(force_color), .hidden = true },
+	{ OPTION_FLAG, 0, "ascii", .help = "no character outside ASCII", AT(ascii) },
+	FILTER_ROWS(struct values, filter, 0, 0, 0),
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+/* CPU percentages of one look are of this long. */
+enum { CPU_WAIT_MS = 100 };
+
+/* "enc,dec", "draw", "": which of two words; an empty text is both. */
+static int read_two(const char *option, const char *text, const char *a, const char *b,
+	bool *has_a, bool *has_b, struct err *e)
+{
+	if (!text)
+		return 0;
+	*has_a = *has_b = *text == '\0';
+	for (const char *at = text; *at;) {
+		size_t len = strcspn(at, ",");
+		bool is_a = len == strlen(a) && strncmp(at, a, len) == 0;
+		bool is_b = len == strlen(b) && strncmp(at, b, len) == 0;
+		if (!is_a && !is_b)
+			return err_set(
+				e, ERR_USAGE, "--%s takes %s,%s, not '%s'", option, a, b, text);
+		*has_a |= is_a;
+		*has_b |= is_b;
+		at += len + (at[len] == ',');
+	}
+	return 0;
+}
+
+static bool want_color(const struct values *v)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	if (v->force_color || v->no_color)
+		return v->force_color;
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && *term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+static int read_options(const struct values *v, struct stat_options *o, struct err *e)
+{
+	setlocale(LC_CTYPE, "");
+	bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	*o = (struct stat_options){ .command = v->command || v->all,
+		.full_command = v->full_command,
+		.user = v->user || v->all,
+		.pid = v->pid || v->all,
+		.fan = v->fan || v->all,
+		.encoder = v->all,
+		.decoder = v->all,
+		.draw = v->all,
+		.limit = v->all,
+		.no_header = v->no_header,
+		.no_processes = v->no_processes,
+		.name_width = v->name_width,
+		.style = {
+			.columns = 80, .ascii = v->ascii || !utf8, .color = want_color(v) } };
+	if (v->no_color && v->force_color)
+		return err_set(e, ERR_USAGE, "--no-color and --force-color exclude each other");
+	int rc = read_two("show-codec", v->codec, "enc", "dec", &o->encoder, &o->decoder, e);
+	return rc ? rc
+		  : read_two("show-power", v->power, "draw", "limit", &o->draw, &o->limit, e);
+}
+
+/* How the frames are shown. */
+struct frames {
+	bool json;
+	bool screen;	  /* of a terminal, used again */
+	int64_t every_ms; /* 0: one */
+};
+
+static void begin_screen(const struct frames *f)
+{
+	if (f->screen)
+		fputs("\033[?1049h", stdout);
+}
+
+static void end_screen(const struct frames *f)
+{
+	if (f->screen)
+		fputs("\033[?1049l", stdout);
+	fflush(stdout);
+}
+
+static int show(const struct frames *f, struct str *out, struct err *e)
+{
+	const char *at = str_text(out);
+	if (f->screen) {
+		fputs("\033[H", stdout);
+		for (const char *end; (end = strchr(at, '\n')) != NULL; at = end + 1)
+			printf("%.*s\033[K\n", (int)(end - at), at);
+		fputs("\033[J", stdout);
+	} else {
+		fputs(at, stdout);
+	}
+	bool whole = !out->failed && fflush(stdout) == 0 && !ferror(stdout);
+	str_clear(out);
+	return whole ? 0
+		     : err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+}
+
+/* One frame. */
+static int look(struct live_session *s, const struct filter *f, const struct stat_options *o,
+	const struct frames *frames, struct str *out, struct err *e)
+{
+	struct stat_pick picked = { 0 };
+	int rc = live_refresh(s->live, e);
+	if (rc == 0 && o->full_command && !frames->every_ms) {
+		cmd_live_wait(s, CPU_WAIT_MS);
+		live_measure_cpu(s->live);
+	}
+	if (rc == 0)
+		rc = stat_pick(&picked, s->live, f, e);
+	if (rc == 0 && frames->json)
+		stat_json(out, s->live, f, &picked, frames->every_ms ? 0 : 5);
+	else if (rc == 0)
+		stat_text(out, s->live, f, &picked, o);
+	stat_pick_finish(&picked);
+	return rc ? rc : show(frames, out, e);
+}
+
+static int watch(struct live_session *s, const struct filter *f, const struct stat_options *o,
+	const struct frames *frames, struct err *e)
+{
+	struct str out = { 0 };
+	int rc;
+	if (frames->every_ms)
+		cmd_live_catch(s);
+	begin_screen(frames);
+	do {
+		rc = look(s, f, o, frames, &out, e);
+	} while (rc == 0 && frames->every_ms && cmd_live_wait(s, frames->every_ms));
+	end_screen(frames);
+	str_finish(&out);
+	return rc;
+}
+
+/* How often; 0: once. gpustat takes 0 for once too. */
+static int read_interval(const char *text, int64_t *every_ms, struct err *e)
+{
+	*every_ms = 0;
+	if (!text || strcmp(text, "0") == 0)
+		return 0;
+	int rc = cmd_seconds(*text ? text : "1", every_ms, e);
+	return rc ? err_prefix(e, "--interval") : 0;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { .name_width = -1 };
+	struct stat_options o;
+	struct filter f;
+	struct frames frames = { 0 };
+	struct live_session s;
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	int rc = read_options(&v, &o, &e);
+	if (rc == 0)
+		rc = read_interval(v.interval, &frames.every_ms, &e);
+	if (rc == 0)
+		rc = filter_init(&f, &v.filter, &e);
+	if (rc == 0)
+		rc = cmd_live_open(&s, &v.live, NULL, &e);
+	if (rc)
+		return cmd_fail(self, &e);
+	frames.json = v.json;
+	frames.screen = frames.every_ms && !v.json && isatty(STDOUT_FILENO);
+	rc = watch(&s, &f, &o, &frames, &e);
+	cmd_live_close(&s);
+	return rc ? cmd_fail(self, &e) : 0;
+}
+
+const struct command cmd_stat = {
+	.name = "stat",
+	.summary = "the cards now, one line each: use, memory, who, idle since when",
+	.usage = "[-acfupFeP] [-i [SECONDS]] [--json] [OPTIONS]",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,272 @@
+/* Columns of counters. */
+#include "view/dmon.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "view/stat.h"
+
+enum { HEADER_EVERY = 24, CELL_CAP = 32 };
+
+/* How a column is made from its metric. */
+enum how {
+	PLAIN,	 /* the value */
+	SHARE,	 /* growth of nanoseconds: percent of the time */
+	WHETHER, /* growth: 1 when there is any */
+	RATE,	 /* growth of bytes: MB a second */
+};
+
+static const struct column_row {
+	char group;
+	const char *title, *unit;
+	enum metric metric;
+	double scale; /* the value divided by this */
+	enum how how;
+} columns[] = {
+	{ 'p', "pwr", "W", METRIC_POWER_DRAW, 1, PLAIN },
+	{ 'p', "gtemp", "C", METRIC_TEMPERATURE_GPU, 1, PLAIN },
+	{ 'p', "mtemp", "C", METRIC_TEMPERATURE_MEMORY, 1, PLAIN },
+	{ 'u', "sm", "%", METRIC_UTILIZATION_GPU, 1, PLAIN },
+	{ 'u', "mem", "%", METRIC_UTILIZATION_MEMORY, 1, PLAIN },
+	{ 'u', "enc", "%", METRIC_UTILIZATION_ENCODER, 1, PLAIN },
+	{ 'u', "dec", "%", METRIC_UTILIZATION_DECODER, 1, PLAIN },
+	{ 'u', "jpg", "%", METRIC_UTILIZATION_JPEG, 1, PLAIN },
+	{ 'u', "ofa", "%", METRIC_UTILIZATION_OFA, 1, PLAIN },
+	{ 'c', "mclk", "MHz", METRIC_CLOCK_MEMORY, 1, PLAIN },
+	{ 'c', "pclk", "MHz", METRIC_CLOCK_SM, 1, PLAIN },
+	{ 'v', "pviol", "%", METRIC_POWER_VIOLATION, 1, SHARE },
+	{ 'v', "tviol", "bool", METRIC_THERMAL_VIOLATION, 1, WHETHER },
+	{ 'm', "fb", "MB", METRIC_MEMORY_USED, 1048576, PLAIN },
+	{ 'm', "bar1", "MB", METRIC_BAR1_USED, 1048576, PLAIN },
+	{ 'e', "sbecc", "errs", METRIC_ECC_CORRECTED_VOLATILE, 1, PLAIN },
+	{ 'e', "dbecc", "errs", METRIC_ECC_UNCORRECTED_VOLATILE, 1, PLAIN },
+	{ 'e', "pci", "errs", METRIC_PCIE_REPLAYS, 1, PLAIN },
+	{ 't', "rxpci", "MB/s", METRIC_PCIE_RX, 1e6, RATE },
+	{ 't', "txpci", "MB/s", METRIC_PCIE_TX, 1e6, RATE },
+};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+/* Columns of a process: those of utilisation and of memory. */
+static const struct process_column {
+	char group;
+	const char *title, *unit;
+} process_columns[] = {
+	{ 'u', "sm", "%" },
+	{ 'u', "mem", "%" },
+	{ 'u', "enc", "%" },
+	{ 'u', "dec", "%" },
+	{ 'u', "jpg", "%" },
+	{ 'u', "ofa", "%" },
+	{ 'm', "fb", "MB" },
+	{ 'm', "ccpm", "MB" },
+};
+enum { PROCESS_COLUMNS = sizeof(process_columns) / sizeof(process_columns[0]) };
+
+int dmon_check(const struct dmon *d, struct err *e)
+{
+	const char *known = d->processes ? "um" : "pucvmet";
+	size_t good = strspn(d->groups, known);
+	if (d->groups[good] || !*d->groups)
+		return err_set(e, ERR_USAGE, "--select takes letters of %s, not '%s'", known,
+			d->groups);
+	return 0;
+}
+
+static bool has_group(const struct dmon *d, char group)
+{
+	return strchr(d->groups, group) != NULL;
+}
+
+void dmon_wanted(const struct dmon *d, unsigned char *wanted)
+{
+	for (size_t i = 0; !d->processes && i < COLUMNS; i++)
+		if (has_group(d, columns[i].group))
+			wanted[columns[i].metric] = 1;
+}
+
+void dmon_finish(struct dmon *d)
+{
+	free(d->before);
+	d->before = NULL;
+	d->n_before = 0;
+}
+
+/* One of the two header lines: titles, or units. */
+static void add_header_line(const struct dmon *d, bool units, struct str *out)
+{
+	str_add(out, "#");
+	if (d->date)
+		str_addf(out, "%-10s ", units ? "YYYYMMDD" : "Date");
+	if (d->time)
+		str_addf(out, "%-10s ", units ? "HH:MM:SS" : "Time");
+	str_add(out, units ? " Idx" : " gpu");
+	if (d->processes)
+		str_addf(out, " %11s %6s", units ? "#" : "pid", units ? "C/G" : "type");
+	for (size_t i = 0; !d->processes && i < COLUMNS; i++)
+		if (has_group(d, columns[i].group))
+			str_addf(out, " %6s", units ? columns[i].unit : columns[i].title);
+	for (size_t i = 0; d->processes && i < PROCESS_COLUMNS; i++)
+		if (has_group(d, process_columns[i].group))
+			str_addf(out, " %6s",
+				units ? process_columns[i].unit : process_columns[i].title);
+	if (d->processes)
+		str_add(out, units ? "    name" : "    command");
+	str_add(out, "\n");
+}
+
+static void begin_line(struct dmon *d, int64_t now_ms, int index, struct str *out)
+{
+	time_t t = (time_t)(now_ms / 1000);
+	struct tm tm = { 0 };
+	char text[CELL_CAP];
+	localtime_r(&t, &tm);
+	d->since_header++;
+	str_add(out, " ");
+	if (d->date) {
+		strftime(text, sizeof(text), "%Y%m%d", &tm);
+		str_addf(out, "%-10s ", text);
+	}
+	if (d->time) {
+		strftime(text, sizeof(text), "%H:%M:%S", &tm);
+		str_addf(out, "%-10s ", text);
+	}
+	str_addf(out, "%4d", index);
+}
+
+static void add_number(struct str *out, double value)
+{
+	if (isnan(value))
+		str_addf(out, " %6s", "-");
+	else
+		str_addf(out, " %6.0f", floor(value));
+}
+
+/* The column's value now; NAN also when there was no look before to compare with. */
+static double column_value(const struct column_row *c, const double *values,
+	const struct dmon_before *before, int64_t now_ms)
+{
+	double value = values[c->metric], grown = value - before->counters[c->metric];
+	double ms = (double)(now_ms - before->at_ms);
+	if (c->how == PLAIN)
+		return value / c->scale;
+	/* A counter that went back started anew. */
+	if (!before->at_ms || ms <= 0 || isnan(grown) || grown < 0)
+		return NAN;
+	if (c->how == SHARE)
+		return fmin(grown / (ms * 1e6) * 100, 100);
+	if (c->how == WHETHER)
+		return grown > 0;
+	return grown / c->scale * 1000 / ms;
+}
+
+static void add_board(struct dmon *d, const struct live *l, const struct live_board *b,
+	struct dmon_before *before, struct str *out)
+{
+	int64_t now_ms = live_now_ms(l);
+	begin_line(d, now_ms, b->id.index, out);
+	for (size_t i = 0; i < COLUMNS; i++)
+		if (has_group(d, columns[i].group))
+			add_number(out, column_value(&columns[i], b->values, before, now_ms));
+	str_add(out, "\n");
+	memcpy(before->counters, b->values, sizeof(before->counters));
+	before->at_ms = now_ms;
+}
+
+static void add_process(struct dmon *d, const struct live *l, const struct live_card *c,
+	const struct live_process *p, struct str *out)
+{
+	char command[COMMAND_CAP] = "-", kind[CELL_CAP] = "-";
+	double values[PROCESS_COLUMNS];
+	for (size_t i = 0; i < PROCESS_COLUMNS; i++)
+		values[i] = NAN;
+	begin_line(d, live_now_ms(l), c->id.index, out);
+	if (p) {
+		snprintf(kind, sizeof(kind), "%s%s%s", p->kind & PROCESS_MPS ? "M+" : "",
+			p->kind & PROCESS_COMPUTE ? "C" : "",
+			!(p->kind & PROCESS_GRAPHICS) ? ""
+			: p->kind & PROCESS_COMPUTE   ? "+G"
+						      : "G");
+		stat_command(command, sizeof(command), p);
+		values[0] = p->sm_pct;
+		values[6] = p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
+		str_addf(out, " %11u %6s", p->id.pid, kind);
+	} else {
+		str_addf(out, " %11s %6s", "-", "-");
+	}
+	for (size_t i = 0; i < PROCESS_COLUMNS; i++)
+		if (has_group(d, process_columns[i].group))
+			add_number(out, values[i]);
+	str_addf(out, "    %s\n", command[0] ? command : "-");
+}
+
+/* The processes of a card that pass, or one line that says that there are none. */
+static void add_processes(struct dmon *d, const struct live *l, const struct filter *f,
+	const struct live_card *c, struct str *out)
+{
+	size_t n = 0, shown = 0;
+	const struct live_process *all = live_processes(l, &n);
+	for (size_t k = 0; k < c->n_processes; k++) {
+		const struct live_process *p = &all[c->first_process + k];
+		if (!filter_process(f, p))
+			continue;
+		add_process(d, l, c, p, out);
+		shown++;
+	}
+	if (shown == 0 && !filter_has_process(f))
+		add_process(d, l, c, NULL, out);
+}
+
+static bool reserve(struct dmon *d, size_t n)
+{
+	if (n <= d->n_before)
+		return true;
+	struct dmon_before *grown = reallocarray(d->before, n, sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown + d->n_before, 0, (n - d->n_before) * sizeof(*grown));
+	d->before = grown;
+	d->n_before = n;
+	return true;
+}
+
+static void add_look(struct dmon *d, const struct live *l, const struct filter *f,
+	const struct stat_pick *picked, struct str *out)
+{
+	size_t n = 0, n_boards = 0;
+	const struct live_card *cards = live_cards(l, &n);
+	const struct live_board *boards = live_boards(l, &n_boards);
+	for (size_t i = 0; i < picked->n; i++) {
+		const struct live_card *c = &cards[picked->cards[i]];
+		bool again = false;
+		for (size_t k = 0; k < i; k++)
+			again |= cards[picked->cards[k]].board == c->board;
+		if (d->processes)
+			add_processes(d, l, f, c, out);
+		else if (!again)
+			add_board(d, l, &boards[c->board], &d->before[c->board], out);
+	}
+}
+
+int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, struct str *out,
+	struct err *e)
+{
+	struct stat_pick picked = { 0 };
+	size_t n = 0;
+	live_boards(l, &n);
+	if (!reserve(d, n))
+		return err_set(e, ERR_WORLD, "out of memory");
+	int rc = stat_pick(&picked, l, f, e);
+	if (rc == 0 && (!d->has_header || d->since_header >= HEADER_EVERY)) {
+		add_header_line(d, false, out);
+		add_header_line(d, true, out);
+		d->has_header = true;
+		d->since_header = 0;
+	}
+	if (rc == 0)
+		add_look(d, l, f, &picked, out);
+	stat_pick_finish(&picked);
+	return rc;
+}

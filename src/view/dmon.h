@@ -1,0 +1,40 @@
+/* Scrolling counters: one line a card (or a process) and look, in the columns of nvidia-smi's
+ * dmon and pmon. */
+#ifndef GUA_VIEW_DMON_H
+#define GUA_VIEW_DMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "view/filter.h"
+#include "view/live.h"
+
+/* Counters of a board at the look before: what is shown are their differences. */
+struct dmon_before {
+	double counters[METRIC_COUNT];
+	int64_t at_ms; /* 0: there was none */
+};
+
+struct dmon {
+	const char *groups; /* letters of "pucvmet", or of "um" for processes */
+	bool processes;
+	bool date, time; /* in front of each line */
+	struct dmon_before *before;
+	size_t n_before;
+	size_t since_header; /* lines; the header comes again after some */
+	bool has_header;
+};
+
+/* Checks the letters; ERR_USAGE. */
+int dmon_check(const struct dmon *d, struct err *e);
+/* Sets the flags of the metrics that it needs. */
+void dmon_wanted(const struct dmon *d, unsigned char *wanted);
+/* Appends one look, with the header when it is time. */
+int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, struct str *out,
+	struct err *e);
+void dmon_finish(struct dmon *d);
+
+#endif

@@ -1,0 +1,411 @@
+/* One line a card. */
+#include "view/stat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The driver's ring is ten seconds long: "idle for 9 s" would say how long it is, not how long
+ * nothing happened. */
+#define LEAST_SHOWN_MS 15000
+enum { TEXT_CAP = 64 };
+
+int stat_pick(struct stat_pick *p, const struct live *l, const struct filter *f, struct err *e)
+{
+	size_t n = 0, n_processes = 0;
+	const struct live_card *cards = live_cards(l, &n);
+	const struct live_process *processes = live_processes(l, &n_processes);
+	*p = (struct stat_pick){ .cards = calloc(n + 1, sizeof(*p->cards)) };
+	if (!p->cards)
+		return err_set(e, ERR_WORLD, "out of memory");
+	int found = filter_cards(f, cards, n, p->cards, e);
+	if (found < 0)
+		return found;
+	for (int i = 0; i < found; i++) {
+		const struct live_card *c = &cards[p->cards[i]];
+		bool shown = !filter_has_process(f);
+		for (size_t k = 0; k < c->n_processes && !shown; k++)
+			shown = filter_process(f, &processes[c->first_process + k]);
+		if (shown)
+			p->cards[p->n++] = p->cards[i];
+	}
+	return 0;
+}
+
+void stat_pick_finish(struct stat_pick *p)
+{
+	free(p->cards);
+	*p = (struct stat_pick){ 0 };
+}
+
+const char *stat_label(const struct live_process *p)
+{
+	if (p->id.notebook[0])
+		return p->id.notebook;
+	return p->id.job[0] ? p->id.job : p->id.container;
+}
+
+void stat_command(char *dst, size_t cap, const struct live_process *p)
+{
+	size_t len = strcspn(p->id.command, " ");
+	snprintf(dst, cap, "%.*s", (int)len, p->id.command);
+}
+
+/* A number right-aligned, "??" when it is not known; bright from a limit on. */
+static void add_number(struct str *out, double value, int width, const char *color,
+	double bright_from, const struct text_style *style)
+{
+	char text[TEXT_CAP], codes[16];
+	if (isnan(value)) {
+		snprintf(text, sizeof(text), "%*s", width, "??");
+		text_add_colored(out, text, "1;30", style);
+		return;
+	}
+	snprintf(text, sizeof(text), "%*.0f", width, floor(value));
+	snprintf(codes, sizeof(codes), "%s%s", value >= bright_from ? "1;" : "", color);
+	text_add_colored(out, text, codes, style);
+}
+
+/* "45s" "12m" "2h10m" "5d2h" */
+static void short_duration(char *dst, size_t cap, int64_t ms)
+{
+	long long s = ms / 1000, m = s / 60, h = m / 60;
+	if (s < 60)
+		snprintf(dst, cap, "%llds", s);
+	else if (m < 60)
+		snprintf(dst, cap, "%lldm", m);
+	else if (h < 24)
+		snprintf(dst, cap, m % 60 ? "%lldh%lldm" : "%lldh", h, m % 60);
+	else
+		snprintf(dst, cap, h % 24 ? "%lldd%lldh" : "%lldd", h / 24, h % 24);
+}
+
+/* Appends " WORD 2h10m", or nothing when it is not known or not long. */
+static void add_since(
+	struct str *out, const char *word, int64_t since_ms, int64_t now_ms, const char *space)
+{
+	char text[TEXT_CAP];
+	if (since_ms < 0 || now_ms - since_ms < LEAST_SHOWN_MS)
+		return;
+	short_duration(text, sizeof(text), now_ms - since_ms);
+	str_addf(out, "%s%s%s%s", space, word, *word ? " " : "", text);
+}
+
+static void add_state(struct str *out, const struct live_card *c, int64_t now_ms,
+	const struct text_style *style)
+{
+	static const char *const words[CARD_STATES] = { "active", "held", "free",
+		"unobserved" };
+	static const char *const colors[CARD_STATES] = { "32", "1;33", "36", "1;30" };
+	struct str text = { 0 };
+	str_add(&text, words[c->state]);
+	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE)
+		add_since(&text, "", c->state_since_ms, now_ms, " ");
+	text_add_colored(out, str_text(&text), colors[c->state], style);
+	str_finish(&text);
+}
+
+static const char *status_text(enum card_status status)
+{
+	static const char *const texts[CARD_STATUS_COUNT] = { "", "((GPU is lost))",
+		"((asleep))", "((no permission))" };
+	return texts[status];
+}
+
+/* "user:cmd/pid(4000M idle 2h)" */
+static void add_process(struct str *out, const struct live_process *p, int64_t now_ms,
+	const struct stat_options *o)
+{
+	char text[COMMAND_CAP];
+	const struct text_style *style = &o->style;
+	bool show_user = o->user || !o->command;
+	str_add(out, " ");
+	if (show_user)
+		text_add_colored(out, p->id.user[0] ? p->id.user : "--", "1;30", style);
+	if (o->command) {
+		str_add(out, show_user ? ":" : "");
+		stat_command(text, sizeof(text), p);
+		text_add_colored(out, text[0] ? text : "--", "36", style);
+	}
+	if (o->pid)
+		str_addf(out, "/%u", p->id.pid);
+	if (*stat_label(p))
+		str_addf(out, "[%s]", stat_label(p));
+	if (p->mem_bytes > 0)
+		snprintf(text, sizeof(text), "%lldM", (long long)(p->mem_bytes >> 20));
+	else
+		text_copy(text, sizeof(text), "?M");
+	str_add(out, "(");
+	text_add_colored(out, text, "33", style);
+	if (p->holder)
+		add_since(out, "idle", p->idle_since_ms, now_ms, " ");
+	str_add(out, ")");
+}
+
+/* Host memory as gpustat has it: the unit grows when there are more than four digits. */
+static void show_bytes(char *dst, size_t cap, int64_t bytes)
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB" };
+	size_t unit = 0;
+	double number = (double)bytes;
+	for (; number > 9999 && unit < 5; unit++)
+		number /= 1024;
+	if (bytes < 0)
+		text_copy(dst, cap, "??");
+	else
+		snprintf(dst, cap, "%.0f%s", floor(number), units[unit]);
+}
+
+static void add_full_line(struct str *out, struct live *l, const struct live_process *p,
+	bool last, const struct stat_options *o)
+{
+	char rss[TEXT_CAP], cpu[TEXT_CAP];
+	struct str arguments = { 0 };
+	const char *branch = o->style.ascii ? (last ? "`-" : "|-") : (last ? "└─" : "├─");
+	show_bytes(rss, sizeof(rss), p->rss_bytes);
+	if (isnan(p->cpu_pct))
+		text_copy(cpu, sizeof(cpu), "??");
+	else
+		snprintf(cpu, sizeof(cpu), "%.0f", p->cpu_pct);
+	str_addf(out, " %s %6u (%4s%%, %6s):", branch, p->id.pid, cpu, rss);
+	live_arguments(l, p, &arguments);
+	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
+		str_addf(out, " %s", arguments.data + at);
+	if (arguments.len == 0)
+		str_addf(out, " %s", p->id.command[0] ? p->id.command : "--");
+	str_add(out, "\n");
+	str_finish(&arguments);
+}
+
+/* The processes of a card that pass, on its line or below it. */
+static void add_processes(struct str *out, struct live *l, const struct filter *f,
+	const struct live_card *c, const struct stat_options *o, bool below)
+{
+	size_t n = 0, left = 0;
+	const struct live_process *all = live_processes(l, &n);
+	for (size_t k = 0; k < c->n_processes; k++)
+		left += filter_process(f, &all[c->first_process + k]);
+	for (size_t k = 0; k < c->n_processes; k++) {
+		const struct live_process *p = &all[c->first_process + k];
+		if (!filter_process(f, p))
+			continue;
+		left--;
+		if (below)
+			add_full_line(out, l, p, left == 0, o);
+		else
+			add_process(out, p, live_now_ms(l), o);
+	}
+}
+
+static void add_memory(struct str *out, const double *v, const struct text_style *style)
+{
+	str_add(out, " | ");
+	add_number(out, v[METRIC_MEMORY_USED] / 1048576, 5, "33", 0, style);
+	str_add(out, " / ");
+	add_number(out, v[METRIC_MEMORY_TOTAL] / 1048576, 5, "33", INFINITY, style);
+	str_add(out, " MB");
+}
+
+static void add_codec(struct str *out, const double *v, const struct stat_options *o)
+{
+	if (!o->encoder && !o->decoder)
+		return;
+	str_add(out, " (");
+	if (o->encoder) {
+		str_add(out, "E: ");
+		add_number(out, v[METRIC_UTILIZATION_ENCODER], 3, "32", 50, &o->style);
+		str_add(out, " %");
+	}
+	if (o->decoder) {
+		str_add(out, o->encoder ? "  D: " : "D: ");
+		add_number(out, v[METRIC_UTILIZATION_DECODER], 3, "32", 50, &o->style);
+		str_add(out, " %");
+	}
+	str_add(out, ")");
+}
+
+static void add_power(struct str *out, const double *v, const struct stat_options *o)
+{
+	double draw = v[METRIC_POWER_DRAW], limit = v[METRIC_POWER_ENFORCED];
+	if (!o->draw && !o->limit)
+		return;
+	str_add(out, ",  ");
+	add_number(out, draw, 3, "35", isnan(limit) ? 0 : 0.4 * limit, &o->style);
+	if (o->limit) {
+		str_add(out, " / ");
+		add_number(out, limit, 3, "35", INFINITY, &o->style);
+	}
+	str_add(out, " W");
+}
+
+/* A name as wide as asked for; a longer one loses its beginning. */
+static void add_name(struct str *out, const char *name, size_t width, const char *color,
+	const struct text_style *style)
+{
+	size_t len = text_columns(name);
+	struct str text = { 0 };
+	if (len > width) {
+		const char *at = name;
+		for (size_t skip = len - width + 1; skip > 0 && *at; skip--)
+			at += utf8_char(at, strlen(at), NULL) ? utf8_char(at, strlen(at), NULL)
+							      : 1;
+		str_addf(&text, "%s%s", style->ascii ? "~" : "…", at);
+	} else {
+		str_add(&text, name);
+		str_add_repeat(&text, " ", width - len);
+	}
+	text_add_colored(out, str_text(&text), color, style);
+	str_finish(&text);
+}
+
+static void end_line(struct str *out)
+{
+	while (out->len && out->data[out->len - 1] == ' ')
+		out->len--;
+	str_add(out, "\n");
+}
+
+/* What a whole line ends with: state and processes. */
+static void add_tail(struct str *out, struct live *l, const struct filter *f,
+	const struct live_card *c, const struct stat_options *o)
+{
+	str_add(out, " | ");
+	add_state(out, c, live_now_ms(l), &o->style);
+	if (!o->no_processes) {
+		str_add(out, " |");
+		if (c->processes_known)
+			add_processes(out, l, f, c, o, false);
+		else
+			str_add(out, " (Not Supported)");
+	}
+	end_line(out);
+	if (o->full_command && !o->no_processes)
+		add_processes(out, l, f, c, o, true);
+}
+
+/* Index, name, temperature, use and memory of a board. False: it has none of it. */
+static bool add_board(
+	struct str *out, const struct live_board *b, size_t width, const struct stat_options *o)
+{
+	const struct text_style *style = &o->style;
+	const double *v = b->values;
+	char index[TEXT_CAP];
+	bool well = b->status == CARD_STATUS_OK;
+	snprintf(index, sizeof(index), "[%d]", b->id.index);
+	text_add_colored(out, index, "36", style);
+	if (width) {
+		str_add(out, " ");
+		add_name(out, b->id.name, width, well ? "34" : "31", style);
+		str_add(out, " |");
+	}
+	if (!well) {
+		str_add(out, " ");
+		text_add_colored(out, status_text(b->status), "31", style);
+		str_add(out, "\n");
+		return false;
+	}
+	add_number(out, v[METRIC_TEMPERATURE_GPU], 3, "31", 50, style);
+	str_add(out, style->ascii ? "'C, " : "°C, ");
+	if (o->fan) {
+		add_number(out, v[METRIC_FAN_SPEED], 3, "36", 30, style);
+		str_add(out, " %, ");
+	}
+	add_number(out, v[METRIC_UTILIZATION_GPU], 3, "32", 30, style);
+	str_add(out, " %");
+	add_codec(out, v, o);
+	add_power(out, v, o);
+	add_memory(out, v, style);
+	return true;
+}
+
+static void add_instance(struct str *out, struct live *l, const struct filter *f,
+	const struct live_card *c, size_t width, const struct stat_options *o)
+{
+	char index[TEXT_CAP];
+	snprintf(index, sizeof(index), "  [%d:%d]", c->id.index, c->id.mig_index);
+	text_add_colored(out, index, "36", &o->style);
+	if (width) {
+		str_add(out, " ");
+		add_name(out, c->id.name, width, "34", &o->style);
+	}
+	if (c->status != CARD_STATUS_OK) {
+		str_addf(out, " | %s\n", status_text(c->status));
+		return;
+	}
+	add_memory(out, c->values, &o->style);
+	add_tail(out, l, f, c, o);
+}
+
+static void add_header(struct str *out, const struct live *l, size_t width, bool utc)
+{
+	char when[TEXT_CAP];
+	time_t t = (time_t)(live_now_ms(l) / 1000);
+	struct tm tm = { 0 };
+	if (utc)
+		gmtime_r(&t, &tm);
+	else
+		localtime_r(&t, &tm);
+	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
+	const char *driver = live_driver(l);
+	str_addf(out, "%-*s  %s  %s", (int)width + 3, live_hostname(l), when,
+		*driver ? driver : "None");
+	end_line(out);
+}
+
+static size_t name_width(const struct live *l, const struct stat_options *o)
+{
+	size_t n = 0, width = 0;
+	const struct live_board *boards = live_boards(l, &n);
+	if (o->name_width >= 0)
+		return (size_t)o->name_width;
+	for (size_t i = 0; i < n; i++) {
+		size_t len = text_columns(boards[i].id.name);
+		width = len > width ? len : width;
+	}
+	return width;
+}
+
+/* Whether an earlier pick was of the same board: its line is there already. */
+static bool shown_before(const struct stat_pick *p, const struct live_card *cards, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (cards[p->cards[i]].board == cards[p->cards[at]].board)
+			return true;
+	return false;
+}
+
+/* A board and those of its instances that are shown. */
+static void add_rows(struct str *out, struct live *l, const struct filter *f,
+	const struct stat_pick *p, size_t at, size_t width, const struct stat_options *o)
+{
+	size_t n = 0;
+	const struct live_card *cards = live_cards(l, &n);
+	size_t board = cards[p->cards[at]].board;
+	const struct live_board *b = &live_boards(l, &n)[board];
+	if (!add_board(out, b, width, o))
+		return;
+	if (!b->mig) {
+		add_tail(out, l, f, &cards[p->cards[at]], o);
+		return;
+	}
+	str_add(out, " | MIG\n");
+	for (size_t i = at; i < p->n; i++)
+		if (cards[p->cards[i]].board == board)
+			add_instance(out, l, f, &cards[p->cards[i]], width, o);
+}
+
+void stat_text(struct str *out, struct live *l, const struct filter *f,
+	const struct stat_pick *picked, const struct stat_options *o)
+{
+	size_t n = 0, width = name_width(l, o);
+	const struct live_card *cards = live_cards(l, &n);
+	if (!o->no_header)
+		add_header(out, l, width, o->style.utc);
+	for (size_t i = 0; i < picked->n; i++)
+		if (!shown_before(picked, cards, i))
+			add_rows(out, l, f, picked, i, width, o);
+	if (n == 0)
+		text_add_colored(out, "(No GPUs are available)\n", "33", &o->style);
+}

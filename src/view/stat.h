@@ -1,0 +1,42 @@
+/* The compact view: one line a card, as gpustat has it, with states and idle times; or JSON
+ * with gpustat's keys. */
+#ifndef GUA_VIEW_STAT_H
+#define GUA_VIEW_STAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "render/text.h"
+#include "view/filter.h"
+#include "view/live.h"
+
+struct stat_options {
+	bool command, full_command, user, pid, fan, no_header, no_processes;
+	bool encoder, decoder;
+	bool draw, limit;
+	int64_t name_width; /* -1: as wide as the longest */
+	struct text_style style;
+};
+
+/* Which cards and instances are shown, in which order. */
+struct stat_pick {
+	size_t *cards; /* indexes into live_cards() */
+	size_t n;
+};
+int stat_pick(struct stat_pick *p, const struct live *l, const struct filter *f, struct err *e);
+void stat_pick_finish(struct stat_pick *p);
+
+void stat_text(struct str *out, struct live *l, const struct filter *f,
+	const struct stat_pick *picked, const struct stat_options *o);
+/* One document; `lines` as in struct json. */
+void stat_json(struct str *out, struct live *l, const struct filter *f,
+	const struct stat_pick *picked, int lines);
+
+/* The notebook, job or container of a process; "" when it has none. */
+const char *stat_label(const struct live_process *p);
+/* The first word of a command. */
+void stat_command(char *dst, size_t cap, const struct live_process *p);
+
+#endif

@@ -1,0 +1,175 @@
+/* The compact view as JSON: gpustat's keys, and ours with gua. in front. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "render/json.h"
+#include "view/stat.h"
+
+static void add_arguments(struct json *j, struct live *l, const struct live_process *p)
+{
+	struct str arguments = { 0 };
+	live_arguments(l, p, &arguments);
+	json_open(j, "full_command", '[');
+	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
+		json_text(j, NULL, arguments.data + at);
+	json_close(j, ']');
+	str_finish(&arguments);
+}
+
+static const char *or_null(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+static void add_process(struct json *j, struct live *l, const struct live_process *p)
+{
+	char command[COMMAND_CAP];
+	stat_command(command, sizeof(command), p);
+	int64_t idle_ms = p->idle_since_ms < 0 ? -1 : live_now_ms(l) - p->idle_since_ms;
+	json_open(j, NULL, '{');
+	json_text(j, "username", or_null(p->id.user));
+	json_text(j, "command", or_null(command));
+	add_arguments(j, l, p);
+	json_number(j, "gpu_memory_usage",
+		p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20), 0);
+	json_number(j, "cpu_percent", p->cpu_pct, 1);
+	json_number(j, "cpu_memory_usage", p->rss_bytes < 0 ? NAN : (double)p->rss_bytes, 0);
+	json_number(j, "pid", p->id.pid, 0);
+	json_bool(j, "gua.holder", p->holder);
+	json_bool(j, "gua.active", p->active);
+	json_number(j, "gua.sm_percent", p->sm_pct, 1);
+	json_moment(j, "gua.held_since", p->held_since_ms);
+	json_moment(j, "gua.idle_since", p->idle_since_ms);
+	json_number(j, "gua.idle_seconds", idle_ms < 0 ? NAN : (double)idle_ms / 1000, 3);
+	json_bool(j, "gua.context_only", p->context_only);
+	json_text(j, "gua.notebook", or_null(p->id.notebook));
+	json_text(j, "gua.job", or_null(p->id.job));
+	json_text(j, "gua.container", or_null(p->id.container));
+	json_close(j, '}');
+}
+
+/* The processes of the cards of one board that are shown, or of one card. */
+static void add_processes(struct json *j, struct live *l, const struct filter *f,
+	const struct stat_pick *p, size_t board, const struct live_card *only)
+{
+	size_t n = 0;
+	bool known = false;
+	const struct live_card *cards = live_cards(l, &n);
+	const struct live_process *all = live_processes(l, &n);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct live_card *c = &cards[p->cards[i]];
+		known |= c->board == board && (!only || c == only) && c->processes_known;
+	}
+	if (!known) {
+		json_text(j, "processes", NULL);
+		return;
+	}
+	json_open(j, "processes", '[');
+	for (size_t i = 0; i < p->n; i++) {
+		const struct live_card *c = &cards[p->cards[i]];
+		for (size_t k = 0;
+			c->board == board && (!only || c == only) && k < c->n_processes; k++)
+			if (filter_process(f, &all[c->first_process + k]))
+				add_process(j, l, &all[c->first_process + k]);
+	}
+	json_close(j, ']');
+}
+
+static void add_number(struct json *j, const char *key, const double *v, enum metric m)
+{
+	json_number(j, key, floor(v[m] / metrics[m].scale), 0);
+}
+
+static const char *state_name(const struct live_card *c)
+{
+	return c->status == CARD_STATUS_OK ? card_state_names[c->state]
+					   : card_status_names[c->status];
+}
+
+static void add_own(struct json *j, const struct live_card *c)
+{
+	json_text(j, "gua.state", state_name(c));
+	json_moment(j, "gua.state_since", c->state_since_ms);
+	json_moment(j, "gua.free_since", c->free_since_ms);
+}
+
+static void add_instances(struct json *j, struct live *l, const struct filter *f,
+	const struct stat_pick *p, size_t board)
+{
+	size_t n = 0;
+	const struct live_card *cards = live_cards(l, &n);
+	json_open(j, "gua.instances", '[');
+	for (size_t i = 0; i < p->n; i++) {
+		const struct live_card *c = &cards[p->cards[i]];
+		if (c->board != board)
+			continue;
+		json_open(j, NULL, '{');
+		json_number(j, "index", c->id.mig_index, 0);
+		json_text(j, "name", c->id.name);
+		json_text(j, "uuid", c->id.uuid);
+		add_number(j, "memory.used", c->values, METRIC_MEMORY_USED);
+		add_number(j, "memory.total", c->values, METRIC_MEMORY_TOTAL);
+		add_own(j, c);
+		add_processes(j, l, f, p, board, c);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void add_board(struct json *j, struct live *l, const struct filter *f,
+	const struct stat_pick *p, const struct live_card *card)
+{
+	size_t n = 0;
+	const struct live_board *b = &live_boards(l, &n)[card->board];
+	const double *v = b->values;
+	json_open(j, NULL, '{');
+	json_number(j, "index", b->id.index, 0);
+	json_text(j, "uuid", b->id.uuid);
+	json_text(j, "name", b->id.name);
+	add_number(j, "temperature.gpu", v, METRIC_TEMPERATURE_GPU);
+	add_number(j, "fan.speed", v, METRIC_FAN_SPEED);
+	add_number(j, "utilization.gpu", v, METRIC_UTILIZATION_GPU);
+	add_number(j, "utilization.enc", v, METRIC_UTILIZATION_ENCODER);
+	add_number(j, "utilization.dec", v, METRIC_UTILIZATION_DECODER);
+	add_number(j, "power.draw", v, METRIC_POWER_DRAW);
+	add_number(j, "enforced.power.limit", v, METRIC_POWER_ENFORCED);
+	add_number(j, "memory.used", v, METRIC_MEMORY_USED);
+	add_number(j, "memory.total", v, METRIC_MEMORY_TOTAL);
+	add_processes(j, l, f, p, card->board, NULL);
+	if (b->mig)
+		add_instances(j, l, f, p, card->board);
+	else
+		add_own(j, card);
+	json_close(j, '}');
+}
+
+void stat_json(struct str *out, struct live *l, const struct filter *f,
+	const struct stat_pick *picked, int lines)
+{
+	struct json j = { .out = out, .lines = lines };
+	size_t n = 0;
+	char when[64];
+	const struct live_card *cards = live_cards(l, &n);
+	time_t t = (time_t)(live_now_ms(l) / 1000);
+	struct tm tm = { 0 };
+	localtime_r(&t, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+	json_open(&j, NULL, '{');
+	json_text(&j, "hostname", live_hostname(l));
+	json_text(&j, "driver_version", or_null(live_driver(l)));
+	json_text(&j, "query_time", when);
+	json_moment(&j, "gua.time", live_now_ms(l));
+	json_text(&j, "gua.note", or_null(live_note(l)));
+	json_open(&j, "gpus", '[');
+	for (size_t i = 0; i < picked->n; i++) {
+		bool again = false;
+		for (size_t k = 0; k < i; k++)
+			again |= cards[picked->cards[k]].board == cards[picked->cards[i]].board;
+		if (!again)
+			add_board(&j, l, f, picked, &cards[picked->cards[i]]);
+	}
+	json_close(&j, ']');
+	json_close(&j, '}');
+}
