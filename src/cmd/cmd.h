@@ -57,6 +57,7 @@ const char *cmd_nvml_path(const char *option);
 	X(export)                                                                              \
 	X(track)                                                                               \
 	X(subtrack)                                                                            \
+	X(pick)                                                                                \
 	X(who)                                                                                 \
 	X(completion)
 

@@ -82,6 +82,13 @@ def test_the_command_that_is_run_has_options_of_its_own(offered):
     assert offered("gua", "track", "--format", "=", "json", "--outp") == ["--output"]
 
 
+def test_an_optional_value_does_not_take_the_next_word(offered):
+    assert "sleep" in offered("gua", "pick", "--wait", "slee")
+    assert offered("gua", "pick", "--wait", "=", "") == []
+    assert offered("gua", "pick", "--wait", "--form") == ["--format"]
+    assert offered("gua", "pick", "--lock-dir", "week") == ["weekend"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_syntax(shell, tmp_path):
     if not shutil.which(shell):

@@ -162,7 +162,7 @@ def test_mistakes(args, status, message):
 def test_commands_in_the_manual_of_memory_exist():
     page = (ROOT / "man" / "gua-memory.7.scd").read_text()
     shown = re.findall(r"^gua ([a-z]+)(.*)$", page, re.MULTILINE)
-    assert {"who", "report"} <= {name for name, _ in shown}
+    assert {"who", "report", "pick"} <= {name for name, _ in shown}
     for name, rest in shown:
         known = gua(name, "--help")
         assert known.returncode == 0, name

@@ -1,0 +1,305 @@
+/* gua pick: cards that are free, for a script or for a command that it becomes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/timetext.h"
+#include "cmd/cmd.h"
+#include "cmd/live.h"
+#include "cmd/pick_lock.h"
+#include "view/filter.h"
+#include "view/pick.h"
+
+enum { MAX_CARDS = 64, FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000 };
+
+struct values {
+	struct live_values live;
+	struct filter_values filter; /* only the ids */
+	int64_t n, min_free_bytes, free_for_ms;
+	double max_util_pct;
+	const char *wait, *format, *lock_dir;
+};
+
+#define AT(member) .offset = offsetof(struct values, member)
+static const struct option_row rows[] = {
+	{ OPTION_COUNT, 'n', "count", "N", "so many cards (default 1)", AT(n), .min = 1,
+		.max = MAX_CARDS },
+	{ OPTION_SIZE, 0, "min-free", "SIZE",
+		"so much free memory, whoever else is on the card: 20G, 8GiB (default: nobody "
+		"holds it)",
+		AT(min_free_bytes) },
+	{ OPTION_REAL, 0, "max-util", "PCT",
+		"utilisation is at most that (default: below 10, not active)", AT(max_util_pct),
+		.max = 100 },
+	{ OPTION_DURATION, 0, "free-for", "D",
+		"by the store, truly idle for so long: 10m (default: now)", AT(free_for_ms) },
+	{ OPTION_MAYBE, 0, "wait", "D", "wait until there are such cards, at most so long",
+		AT(wait) },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env: for eval",
+		.choices = "index|uuid|env", AT(format) },
+	{ OPTION_LIST, 'i', "id", "CARD,...",
+		"only these cards: index, index:instance, UUID (or its beginning) or PCI "
+		"address",
+		AT(filter.ids) },
+	{ OPTION_TEXT, 0, "lock-dir", "DIR", "where the locks are (default /run/lock/gua)",
+		AT(lock_dir) },
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+/* Cards that were chosen, and their locks. */
+struct choice {
+	struct card_id cards[MAX_CARDS];
+	int locks[MAX_CARDS];
+	size_t n;
+};
+
+static void release(struct choice *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		close(c->locks[i]);
+	c->n = 0;
+}
+
+/* Locks cards in order until there are enough; returns 0 also when there are not. */
+static int lock_cards(struct choice *c, const struct pick_wish *wish, int directory,
+	const struct live_card *cards, const size_t *ranked, size_t n, size_t *counts,
+	struct err *e)
+{
+	for (size_t i = 0; i < n && c->n < wish->n; i++) {
+		const struct card_id *id = &cards[ranked[i]].id;
+		int fd = pick_lock_take(directory, id->uuid, false, e);
+		if (fd == ERR_BUSY) {
+			counts[PICK_GOOD]--;
+			counts[PICK_TAKEN]++;
+			continue;
+		}
+		if (fd < 0)
+			return fd;
+		c->locks[c->n] = fd;
+		c->cards[c->n++] = *id;
+	}
+	return 0;
+}
+
+/* One look: fills `c` with wish->n cards, or with none. */
+static int choose(struct choice *c, const struct pick_wish *wish, const struct filter *filter,
+	struct live *live, int directory, size_t counts[PICK_VERDICTS], struct err *e)
+{
+	size_t n_cards;
+	memset(counts, 0, PICK_VERDICTS * sizeof(*counts));
+	int rc = live_refresh(live, e);
+	if (rc)
+		return rc;
+	const struct live_card *cards = live_cards(live, &n_cards);
+	size_t *candidates = calloc(n_cards + 1, sizeof(*candidates));
+	if (!candidates)
+		return err_set(e, ERR_WORLD, "out of memory");
+	int n = filter_cards(filter, cards, n_cards, candidates, e);
+	/* One at a time: two that wish for two cards each do not get one each. */
+	int turn = n < 0 ? n : pick_lock_take(directory, "choosing", true, e);
+	rc = turn < 0 ? turn : 0;
+	if (rc == 0) {
+		size_t good = pick_rank(
+			wish, cards, candidates, (size_t)n, live_now_ms(live), counts);
+		rc = lock_cards(c, wish, directory, cards, candidates, good, counts, e);
+		if (rc || c->n < wish->n)
+			release(c);
+		close(turn);
+	}
+	free(candidates);
+	return rc;
+}
+
+/* "no card is free as wished: 2 held, 1 active". */
+static int no_card(const struct values *v, const size_t counts[PICK_VERDICTS], const char *note,
+	struct err *e)
+{
+	struct str why = { 0 };
+	for (size_t i = 0; i < PICK_VERDICTS; i++)
+		if (counts[i])
+			str_addf(&why, "%s%zu %s", why.len ? "; " : "", counts[i],
+				pick_verdict_names[i]);
+	if (v->n == 1)
+		err_set(e, ERR_WORLD, "no card is free as wished: %s", str_text(&why));
+	else
+		err_set(e, ERR_WORLD, "there are no %d cards free as wished: %s", (int)v->n,
+			str_text(&why));
+	str_finish(&why);
+	if (v->free_for_ms > 0 && *note) {
+		struct err whole = *e;
+		err_set(e, ERR_WORLD, "%s (%s)", whole.text, note);
+	}
+	return ERR_WORLD;
+}
+
+/* Looks again and again, ever less often, until there are cards or the time is over. */
+static int choose_in_time(struct choice *c, const struct values *v, struct live_session *s,
+	const struct filter *filter, int directory, int64_t wait_ms, struct err *e)
+{
+	const struct pick_wish wish = { .n = (size_t)v->n,
+		.min_free_bytes = v->min_free_bytes,
+		.max_util_pct = v->max_util_pct,
+		.free_for_ms = v->free_for_ms,
+		.rules = RULES_DEFAULT };
+	size_t counts[PICK_VERDICTS];
+	int64_t start_us = clock_now(&s->clock).boot_us, poll_ms = FIRST_POLL_MS;
+	int rc = choose(c, &wish, filter, s->live, directory, counts, e);
+	if (rc == 0 && c->n == 0 && wait_ms != 0 && isatty(STDERR_FILENO))
+		fputs("gua pick: no card is free as wished; waiting\n", stderr);
+	while (rc == 0 && c->n == 0) {
+		int64_t left_ms = wait_ms - (clock_now(&s->clock).boot_us - start_us) / 1000;
+		if (wait_ms >= 0 && left_ms <= 0)
+			return no_card(v, counts, live_note(s->live), e);
+		cmd_live_wait(s, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
+		poll_ms = 2 * poll_ms < LAST_POLL_MS ? 2 * poll_ms : LAST_POLL_MS;
+		rc = choose(c, &wish, filter, s->live, directory, counts, e);
+	}
+	return rc;
+}
+
+/* UUIDs are from the driver: in a shell they must be nothing but words. */
+static bool is_plain(const char *uuid)
+{
+	return uuid[strspn(uuid, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789-/_.:")] == '\0';
+}
+
+static int add_uuids(struct str *out, const struct choice *c, struct err *e)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (!is_plain(c->cards[i].uuid))
+			return err_set(e, ERR_WORLD, "the driver gives a card the UUID '%s'",
+				c->cards[i].uuid);
+		str_addf(out, "%s%s", i ? "," : "", c->cards[i].uuid);
+	}
+	return 0;
+}
+
+static void add_indexes(struct str *out, const struct choice *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		str_addf(out, "%s%d", i ? "," : "", c->cards[i].index);
+		if (c->cards[i].mig_index >= 0)
+			str_addf(out, ":%d", c->cards[i].mig_index);
+	}
+}
+
+static int print_choice(const struct command *self, const char *format, const struct choice *c)
+{
+	struct str out = { 0 };
+	struct err e = { 0 };
+	if (strcmp(format, "env") == 0)
+		str_add(&out, "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
+	if (strcmp(format, "index") == 0)
+		add_indexes(&out, c);
+	else if (add_uuids(&out, c, &e)) {
+		str_finish(&out);
+		return cmd_fail(self, &e);
+	}
+	str_add(&out, "\n");
+	return cmd_print(self, &out);
+}
+
+/* Becomes the command, which keeps the locks open as long as it lives. */
+static int become(const struct command *self, char **argv, const struct choice *c)
+{
+	struct str uuids = { 0 };
+	struct err e = { 0 };
+	int rc = add_uuids(&uuids, c, &e);
+	if (!rc && (setenv("CUDA_VISIBLE_DEVICES", str_text(&uuids), 1) != 0 ||
+			   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) != 0))
+		rc = err_set(&e, ERR_WORLD, "out of memory");
+	str_finish(&uuids);
+	for (size_t i = 0; i < c->n && !rc; i++)
+		if (fcntl(c->locks[i], F_SETFD, 0) != 0)
+			rc = err_set(&e, ERR_WORLD, "cannot keep a lock: %s", strerror(errno));
+	if (rc)
+		return cmd_fail(self, &e);
+	execvp(argv[0], argv);
+	int status = errno == ENOENT ? 127 : 126;
+	err_set(&e, ERR_WORLD, "cannot start %s: %s", argv[0], strerror(errno));
+	cmd_fail(self, &e);
+	return status;
+}
+
+static int read_wait(const struct values *v, int64_t *wait_ms, struct err *e)
+{
+	*wait_ms = v->wait ? -1 : 0;
+	if (!v->wait || !*v->wait)
+		return 0;
+	return duration_parse(v->wait, wait_ms, e) ? err_prefix(e, "--wait") : 0;
+}
+
+/* Finds the cards and leaves everything closed but their locks. */
+static int pick(struct choice *c, const struct values *v, int64_t wait_ms, struct err *e)
+{
+	static const unsigned char wanted[METRIC_COUNT] = {
+		[METRIC_UTILIZATION_GPU] = 1,
+		[METRIC_MEMORY_TOTAL] = 1,
+		[METRIC_MEMORY_USED] = 1,
+		[METRIC_MEMORY_FREE] = 1,
+	};
+	struct live_session session;
+	struct filter filter;
+	bool shared = false;
+	int rc = filter_init(&filter, &v->filter, e);
+	if (rc)
+		return rc;
+	rc = cmd_live_open(&session, &v->live, wanted, e);
+	if (rc)
+		return rc;
+	int directory = pick_lock_directory(v->lock_dir, &shared, e);
+	rc = directory < 0 ? directory : 0;
+	if (rc == 0 && !shared && !v->lock_dir)
+		fputs("gua pick: other users do not see these locks: there is no shared "
+		      "/run/lock/gua\n",
+			stderr);
+	if (rc == 0)
+		rc = choose_in_time(c, v, &session, &filter, directory, wait_ms, e);
+	if (directory >= 0)
+		close(directory);
+	cmd_live_close(&session);
+	return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { .n = 1, .min_free_bytes = -1, .max_util_pct = NAN };
+	struct choice chosen = { 0 };
+	struct err e = { 0 };
+	int64_t wait_ms = 0;
+	int first = 0, status = 0;
+	if (cmd_options(self, argc, argv, &v, &first, &status))
+		return status;
+	int rc = read_wait(&v, &wait_ms, &e);
+	if (rc == 0 && v.format && first < argc)
+		rc = err_set(&e, ERR_USAGE, "--format is for a pick without a command");
+	if (rc == 0)
+		rc = pick(&chosen, &v, wait_ms, &e);
+	if (rc)
+		return cmd_fail(self, &e);
+	if (first < argc)
+		return become(self, argv + first, &chosen);
+	status = print_choice(self, v.format ? v.format : "uuid", &chosen);
+	release(&chosen);
+	return status;
+}
+
+const struct command cmd_pick = {
+	.name = "pick",
+	.summary = "cards that are free, and have been; waits for one; runs a command on it",
+	.usage = "[-n N] [--min-free SIZE] [--max-util PCT] [--free-for D] [--wait[=D]] "
+		 "[OPTIONS] [-- COMMAND]",
+	.details = "With a command it sets CUDA_VISIBLE_DEVICES and becomes the command, which "
+		   "keeps the\n"
+		   "cards from other picks as long as it lives. Exit status 1 when there is no "
+		   "such card.",
+	.options = rows,
+	.stop_at_operand = true,
+	.run = run,
+};

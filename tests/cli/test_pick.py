@@ -1,0 +1,298 @@
+"""gua pick: which cards, for whom, for how long; what the command gets; and that nobody gets another's."""
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import GUA, clean_environment, gua
+from fake import fake_driver
+
+START = 1793606400  # 2026-11-02T08:00:00Z
+UUIDS = [f"GPU-{letter * 8}-1111-2222-3333-444455556666" for letter in "abcd"]
+CARDS = "start 2026-11-02T08:00:00Z\n" + "".join(
+    f'card {i} uuid {uuid} name "NVIDIA A100-SXM4-80GB" memory 80GiB\n' for i, uuid in enumerate(UUIDS))
+# Card 0 computes until 5m, 1 is held by an idle notebook, 2 is shared a little, 3 is free since 2m.
+LAB = CARDS + """process train pid 4300 user bob uid 1002 command "python train.py" started -2h
+process notebook pid 4242 user alice uid 1001 command "jupyter" started -1h
+process tiny pid 4243 user alice uid 1001 command "tiny" started -1h
+process early pid 4244 user carol uid 1003 command "early" started -1h
+at 0s hold train card 0 memory 60GB
+at 0s load train card 0 sm 90
+at 0s hold notebook card 1 memory 8GB
+at 0s hold tiny card 2 memory 90MB
+at 0s hold early card 3 memory 20GB
+at 2m exit early
+at 5m exit train
+"""
+
+
+class Lab:
+    def __init__(self, tmp_path, clock_file):
+        self.path, self.clock_file = tmp_path, clock_file
+        self.scenario = tmp_path / "lab.scenario"
+        self.locks = tmp_path / "locks"
+        self.db = tmp_path / "store.db"
+
+    def args(self, *args, text=LAB, seconds=None):
+        """With `seconds` on a virtual clock that stands there, else on the real one."""
+        if not self.scenario.exists() or self.scenario.read_text() != text:  # others may be reading it
+            self.scenario.write_text(text)
+        clock = []
+        if seconds is not None:
+            clock = ["--clock", self.clock_file(START + seconds, boot_seconds=3600 + seconds)]
+        store = ["--db", self.db] if self.db.exists() else ["--no-store"]
+        return ["pick", "--source", "sim", "--scenario", self.scenario, *store, *clock,
+                "--lock-dir", self.locks, *args]
+
+    def pick(self, *args, text=LAB, seconds=180, env=None):
+        return gua(*self.args(*args, text=text, seconds=seconds), env=env)
+
+    def start(self, *args, text=CARDS):
+        return subprocess.Popen([str(word) for word in [GUA, *self.args(*args, text=text)]], text=True,
+                                env=clean_environment(), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def record(self, seconds):
+        """What a recorder has stored that is at work at this moment."""
+        self.scenario.write_text(LAB)
+        run = gua("daemon", "--foreground", "--ticks", seconds // 30, "--source", "sim", "--scenario", self.scenario,
+                  "--db", self.db, "--clock", self.clock_file(START, name="recorder"))
+        assert run.returncode == 0, run.stderr
+        with sqlite3.connect(self.db) as db:
+            db.execute("UPDATE run SET ended_ms = NULL, how_ended = ''")
+
+
+@pytest.fixture
+def lab(tmp_path, clock_file):
+    return Lab(tmp_path, clock_file)
+
+
+def cards(run):
+    assert run.returncode == 0, run.stderr
+    return [UUIDS.index(uuid) for uuid in run.stdout.strip().split(",")]
+
+
+def test_the_freest_card(lab):
+    assert cards(lab.pick()) == [3]
+    assert cards(lab.pick("-n", "2")) == [3, 2]
+    assert cards(lab.pick("-i", "2,1")) == [2]
+
+
+def test_wishes(lab):
+    assert cards(lab.pick("--min-free", "70G", "-n", "3")) == [3, 2, 1]
+    assert cards(lab.pick("--min-free", "20G", "--max-util", "95", "-n", "4")) == [3, 2, 1, 0]
+    assert cards(lab.pick("--max-util", "0")) == [3]
+
+
+def test_none(lab):
+    run = lab.pick("-n", "3")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr == "gua pick: there are no 3 cards free as wished: 2 free; 1 active; 1 held\n"
+    run = lab.pick("--min-free", "90G")
+    assert run.returncode == 1 and "3 without enough free memory" in run.stderr
+
+
+def test_free_for_so_long_by_the_store(lab):
+    run = lab.pick("--free-for", "5m", seconds=600)
+    assert run.returncode == 1 and "not known to be free for so long" in run.stderr
+    lab.record(600)
+    assert cards(lab.pick("--free-for", "6m", "-n", "2", seconds=600)) == [3, 2]
+    assert cards(lab.pick("--free-for", "4m", "-n", "3", seconds=600)) == [3, 0, 2]
+    run = lab.pick("--free-for", "6m", "-n", "3", seconds=600)
+    assert run.returncode == 1 and "1 not known to be free for so long" in run.stderr
+
+
+@pytest.mark.parametrize("how, expected", [
+    ("uuid", f"{UUIDS[3]},{UUIDS[2]}\n"),
+    ("index", "3,2\n"),
+    ("env", f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={UUIDS[3]},{UUIDS[2]}\n"),
+])
+def test_formats(lab, how, expected):
+    assert lab.pick("-n", "2", "--format", how).stdout == expected
+
+
+def test_an_instance_is_picked_by_its_uuid(lab):
+    text = """card 0 uuid GPU-0 name A100 memory 80GiB
+mig 0 index 0 gi 1 ci 0 uuid MIG-1111 name "A100 1g.10gb" memory 10GiB
+mig 0 index 3 gi 2 ci 0 uuid MIG-2222 name "A100 1g.10gb" memory 10GiB
+process job pid 4300 user bob uid 1002 command job started -1h
+at 0s hold job mig 0/0 memory 4GB
+"""
+    assert lab.pick(text=text).stdout == "MIG-2222\n"
+    assert lab.pick("--format", "index", text=text).stdout == "0:3\n"
+    run = lab.pick("-n", "2", text=text)
+    assert run.returncode == 1 and "of which a program can use one only" in run.stderr
+
+
+def test_a_sleeping_or_lost_card_is_left_alone(lab):
+    run = lab.pick("-n", "1", text=CARDS + "at 1m asleep card 0\nat 1m lost card 1\nat 1m asleep card 2\n")
+    assert cards(run) == [3]
+    run = lab.pick("-i", "0", text=CARDS + "at 1m asleep card 0\n")
+    assert run.returncode == 1 and "1 lost, asleep or not readable" in run.stderr
+
+
+def test_the_command_gets_the_cards(lab):
+    env = {"CUDA_VISIBLE_DEVICES": "7"}
+    run = lab.pick("-n", "2", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER; exit 5", env=env)
+    assert (run.returncode, run.stdout, run.stderr) == (5, f"{UUIDS[3]},{UUIDS[2]} PCI_BUS_ID\n", "")
+    assert lab.pick("--", "/no/such/command").returncode == 127
+    assert lab.pick("--", "/etc/passwd").returncode == 126
+    assert lab.pick("echo", "-n", "2").stdout == "2"
+
+
+def test_pick_becomes_the_command(lab):
+    held = lab.start("sh", "-c", "echo $$; exec sleep 60")
+    assert int(held.stdout.readline()) == held.pid
+    held.kill()
+    held.communicate()
+
+
+def test_the_driver_is_closed_before_the_command_runs(lab, tmp_path, clock_file):
+    clock = clock_file(START + 180, boot_seconds=3780)
+    log = tmp_path / "calls"
+    env = fake_driver(tmp_path, LAB, clock=clock, log=log)
+    run = gua("pick", "--clock", clock, "--no-store", "--lock-dir", lab.locks, "--", "sh", "-c",
+              "ls -l /proc/self/fd | grep -c locks/GPU; ls /proc/self/fd | wc -l", env=env)
+    assert run.returncode == 0, run.stderr
+    locks, descriptors = map(int, run.stdout.split())
+    assert locks == 1 and descriptors <= 5 + locks
+    assert "nvmlShutdown" in log.read_text().splitlines()[-1]
+
+
+def test_of_many_picks_at_once_each_card_goes_to_one(lab):
+    """20 at the same moment, 4 cards: 4 get one each, and 16 are told that there is none."""
+    running = [lab.start("--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 60") for _ in range(20)]
+    try:
+        got, refused = [], []
+        for process in running:
+            line = process.stdout.readline()
+            if line:
+                got.append(line.strip())
+            else:
+                refused.append((process.wait(timeout=60), process.stderr.read()))
+        assert sorted(got) == UUIDS
+        assert len(refused) == 16
+        assert {status for status, _ in refused} == {1}
+        assert all("4 taken by another gua pick" in text for _, text in refused)
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+
+
+def test_who_wishes_for_all_cards_gets_all_or_none(lab):
+    running = [lab.start("-n", "4", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 60") for _ in range(8)]
+    try:
+        got = [line for line in (process.stdout.readline().strip() for process in running) if line]
+        assert len(got) == 1 and sorted(got[0].split(",")) == UUIDS
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+
+
+def test_a_killed_command_gives_its_card_back(lab):
+    one = CARDS.splitlines()[1] + "\n"
+    held = lab.start("--", "sh", "-c", "echo held; exec sleep 60", text=one)
+    assert held.stdout.readline() == "held\n"
+    assert lab.start(text=one).wait(timeout=60) == 1
+    held.send_signal(signal.SIGKILL)
+    held.communicate()
+    free = lab.start(text=one)
+    assert free.communicate(timeout=60)[0].strip() == UUIDS[0]
+
+
+def test_the_lock_lives_as_long_as_what_the_command_started(lab):
+    one = CARDS.splitlines()[1] + "\n"
+    held = lab.start("--", "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!", text=one)
+    child = int(held.stdout.readline())
+    assert held.wait(timeout=60) == 0
+    assert lab.start(text=one).wait(timeout=60) == 1
+    os.kill(child, signal.SIGKILL)
+    held.communicate()
+    deadline = time.monotonic() + 30
+    while lab.start(text=one).wait(timeout=60) != 0:
+        assert time.monotonic() < deadline
+
+
+def test_wait_gets_the_card_when_its_holder_goes(lab):
+    """On a virtual clock: bob's job on card 0 ends at 5m."""
+    run = lab.pick("-i", "0", "--wait=10m")
+    assert cards(run) == [0]
+    run = lab.pick("-i", "0", "--wait=1m")
+    assert (run.returncode, run.stdout) == (1, "") and "1 active" in run.stderr
+    assert cards(lab.pick("-i", "0", "--wait")) == [0]
+
+
+def test_wait_gets_the_card_when_another_pick_gives_it_back(lab):
+    one = CARDS.splitlines()[1] + "\n"
+    held = lab.start("--", "sh", "-c", "echo held; exec sleep 60", text=one)
+    assert held.stdout.readline() == "held\n"
+    waiting = lab.start("--wait=60s", text=one)
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(timeout=0.5)
+    held.kill()
+    held.communicate()
+    assert waiting.communicate(timeout=60)[0].strip() == UUIDS[0]
+
+
+def test_waiting_is_cheap(tmp_path, clock_file, lab):
+    """An hour on a virtual clock: the driver is looked at every ten seconds."""
+    log = tmp_path / "calls"
+    clock = clock_file(START + 180, boot_seconds=3780)
+    env = fake_driver(tmp_path, LAB.replace("at 5m exit train", ""), clock=clock, log=log)
+    run = gua("pick", "-i", "0", "--wait=1h", "--clock", clock, "--no-store", "--lock-dir", lab.locks, env=env)
+    assert run.returncode == 1, run.stderr
+    looks = sum("nvmlDeviceGetSamples" in line and line.split()[2] == "0" for line in log.read_text().splitlines())
+    assert 300 <= looks <= 400
+
+
+def test_locks_cannot_be_turned_against_us(lab, tmp_path):
+    """In a directory that strangers share: a link is not followed, a pipe does not block."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    lab.locks.mkdir(mode=0o1777)
+    (lab.locks / UUIDS[3]).symlink_to(victim)
+    run = lab.pick("-i", "3")
+    assert run.returncode == 1 and "cannot open the lock" in run.stderr
+    (lab.locks / UUIDS[3]).unlink()
+    os.mkfifo(lab.locks / UUIDS[3])
+    run = lab.pick("-i", "3")
+    assert run.returncode == 1 and "not a plain file" in run.stderr
+    assert victim.read_text() == "precious"
+
+
+def test_files_and_directory_can_be_used_by_all(lab):
+    old = os.umask(0o077)
+    try:
+        assert cards(lab.pick()) == [3]
+    finally:
+        os.umask(old)
+    assert lab.locks.stat().st_mode & 0o7777 == 0o1777
+    assert {path.stat().st_mode & 0o777 for path in lab.locks.iterdir()} == {0o444}
+
+
+@pytest.mark.parametrize("args, status, message", [
+    (["-n", "0"], 2, "--count"),
+    (["--min-free", "20"], 2, "--min-free"),
+    (["--max-util", "101"], 2, "--max-util"),
+    (["--free-for", "soon"], 2, "--free-for"),
+    (["--wait=soon"], 2, "--wait"),
+    (["--format", "xml"], 2, "--format"),
+    (["--format", "index", "--", "true"], 2, "without a command"),
+    (["-i", "77"], 1, "there is no card '77'"),
+    (["--lock-dir", "/no/such/place"], 1, "/no/such/place"),
+])
+def test_mistakes(lab, tmp_path, args, status, message):
+    mark = tmp_path / "started"
+    run = lab.pick(*args, *([] if "--" in args else ["--", "touch", mark]))
+    assert (run.returncode, run.stdout) == (status, "") and message in run.stderr
+    assert not mark.exists()
+
+
+def test_no_driver(tmp_path):
+    run = gua("pick", "--nvml", "/no/such/library", "--lock-dir", tmp_path / "locks")
+    assert (run.returncode, run.stdout) == (1, "") and "/no/such/library" in run.stderr

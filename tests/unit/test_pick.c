@@ -1,0 +1,122 @@
+/* Which cards are free as wished, and which comes first. */
+#include "test.h"
+
+#include <math.h>
+
+#include "view/pick.h"
+
+#define GB 1e9
+#define NOW_MS 10000000
+
+static struct live_card card(int index, double free_bytes, double util_pct, double holders,
+	double held_bytes, int64_t free_since_ms)
+{
+	struct live_card c = { .id = { .uuid = "GPU-x", .index = index, .mig_index = -1 },
+		.processes_known = true,
+		.free_since_ms = free_since_ms };
+	for (size_t i = 0; i < METRIC_COUNT; i++)
+		c.values[i] = NAN;
+	c.values[METRIC_MEMORY_FREE] = free_bytes;
+	c.values[METRIC_UTILIZATION_GPU] = util_pct;
+	c.values[METRIC_GUA_HOLDERS] = holders;
+	c.values[METRIC_GUA_HELD_MEMORY] = held_bytes;
+	return c;
+}
+
+static const struct pick_wish any = {
+	.n = 1, .min_free_bytes = -1, .max_util_pct = NAN, .rules = RULES_DEFAULT
+};
+
+static enum pick_verdict judge(struct pick_wish wish, struct live_card c)
+{
+	return pick_judge(&wish, &c, NOW_MS);
+}
+
+static void test_free_means_idle_and_held_by_nobody(void **state)
+{
+	(void)state;
+	assert_int_equal(judge(any, card(0, 80 * GB, 0, 0, 0, 0)), PICK_GOOD);
+	assert_int_equal(judge(any, card(0, 80 * GB, 9, 1, 0.1 * GB, 0)), PICK_GOOD);
+	assert_int_equal(judge(any, card(0, 80 * GB, 0, 1, 0.2 * GB, -1)), PICK_HELD);
+	assert_int_equal(judge(any, card(0, 80 * GB, 0, 1, NAN, -1)), PICK_HELD);
+	assert_int_equal(judge(any, card(0, 80 * GB, 10, 0, 0, -1)), PICK_ACTIVE);
+}
+
+static void test_wishes(void **state)
+{
+	(void)state;
+	struct pick_wish wish = any;
+	wish.min_free_bytes = 20000000000;
+	assert_int_equal(judge(wish, card(0, 20 * GB, 0, 3, 60 * GB, -1)), PICK_GOOD);
+	assert_int_equal(judge(wish, card(0, 19.9 * GB, 0, 0, 0, 0)), PICK_FULL);
+	assert_int_equal(judge(wish, card(0, NAN, 0, 0, 0, 0)), PICK_FULL);
+	wish = any;
+	wish.max_util_pct = 30;
+	assert_int_equal(judge(wish, card(0, GB, 30, 0, 0, -1)), PICK_GOOD);
+	assert_int_equal(judge(wish, card(0, GB, 31, 0, 0, -1)), PICK_ACTIVE);
+	wish = any;
+	wish.free_for_ms = 600000;
+	assert_int_equal(judge(wish, card(0, GB, 0, 0, 0, NOW_MS - 600000)), PICK_GOOD);
+	assert_int_equal(judge(wish, card(0, GB, 0, 0, 0, NOW_MS - 599999)), PICK_RECENT);
+	assert_int_equal(judge(wish, card(0, GB, 0, 0, 0, -1)), PICK_RECENT);
+}
+
+static void test_what_cannot_be_asked_is_not_picked(void **state)
+{
+	(void)state;
+	struct live_card c = card(0, 80 * GB, 0, 0, 0, 0);
+	c.status = CARD_STATUS_ASLEEP;
+	assert_int_equal(judge(any, c), PICK_UNREADABLE);
+	c.status = CARD_STATUS_OK;
+	c.processes_known = false;
+	assert_int_equal(judge(any, c), PICK_UNREADABLE);
+}
+
+/* Instances have no utilisation: whoever is on one may be computing. */
+static void test_instances(void **state)
+{
+	(void)state;
+	struct pick_wish wish = any;
+	struct live_card c = card(0, 9 * GB, NAN, 0, 0, -1);
+	c.id.mig_index = 1;
+	assert_int_equal(judge(wish, c), PICK_GOOD);
+	wish.n = 2;
+	assert_int_equal(judge(wish, c), PICK_INSTANCE);
+	wish = any;
+	wish.min_free_bytes = 1000;
+	assert_int_equal(judge(wish, c), PICK_GOOD);
+	c.values[METRIC_GUA_HOLDERS] = 1;
+	c.values[METRIC_GUA_HELD_MEMORY] = GB;
+	assert_int_equal(judge(wish, c), PICK_HELD);
+}
+
+static void test_the_least_loaded_comes_first(void **state)
+{
+	(void)state;
+	struct live_card cards[] = {
+		card(0, 80 * GB, 5, 0, 0, 500),
+		card(1, 80 * GB, 0, 1, 10 * GB, -1), /* held */
+		card(2, 80 * GB, 0, 0, 0, 900),
+		card(3, 80 * GB + 9e6, 0, 0, 0, 100), /* a few MB more count for nothing */
+		card(4, 96 * GB, 9, 0, 0, -1),
+		card(5, 80 * GB, 0, 0, 0, 100),
+	};
+	size_t order[] = { 0, 1, 2, 3, 4, 5 }, counts[PICK_VERDICTS] = { 0 };
+	assert_int_equal(pick_rank(&any, cards, order, 6, NOW_MS, counts), 5);
+	const size_t expected[] = { 4, 3, 5, 2, 0 };
+	assert_memory_equal(order, expected, sizeof(expected));
+	assert_int_equal(counts[PICK_GOOD], 5);
+	assert_int_equal(counts[PICK_HELD], 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_free_means_idle_and_held_by_nobody),
+		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_what_cannot_be_asked_is_not_picked),
+		cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_the_least_loaded_comes_first),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
