@@ -24,9 +24,10 @@ static const struct command gpu_tracker = {
 static int track(int argc, char **argv)
 {
 	/* That tool's own defaults. */
-	struct track_values v = {
-		.output = "-", .default_size = "gigabytes", .default_time = "hours"
-	};
+	struct track_values v = { .output = "-",
+		.announce = true,
+		.default_size = "gigabytes",
+		.default_time = "hours" };
 	struct err e = { 0 };
 	int first = 0, status = 0;
 	if (cmd_options(&gpu_tracker, argc, argv, &v, &first, &status))

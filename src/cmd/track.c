@@ -128,6 +128,16 @@ static void say_warnings(const struct session *s, const struct track_result *r)
 		log_warning("%s", r->warnings[i]);
 }
 
+/* gpu-tracker's own line; beside JSON and CSV it must not stand on the same stream. */
+static void announce_end(const struct track_values *v, int status)
+{
+	bool text = !v->format || strcmp(v->format, "text") == 0;
+	fprintf(text ? stdout : stderr,
+		"Resource tracking complete. Process completed with status code: %d\n",
+		status > 128 ? 128 - status : status);
+	fflush(stdout);
+}
+
 /* Runs the job and writes the report in every case. */
 static int track(struct session *s, const struct track_job *job)
 {
@@ -141,6 +151,8 @@ static int track(struct session *s, const struct track_job *job)
 		fputs("\r\033[K", stderr);
 	say_warnings(s, tracker_result(outcome.tracker));
 	int status = outcome.exit_status;
+	if (s->v->announce)
+		announce_end(s->v, status);
 	if (write_report(s, &outcome, &e) || (s->file && trackfile_close(s->file, &e)))
 		status = cmd_fail(s->self, &e);
 	tracker_close(outcome.tracker);

@@ -338,6 +338,7 @@ def test_gpu_tracker_is_another_name_for_it(tmp_path):
     assert result["max_ram"]["unit"] == "gigabytes" and result["compute_time"]["unit"] == "hours"
     run = gua("--exec", "true", "--source=none", "--st=0.5", "--ru=kilobytes", "--tu", "days", binary=tool)
     assert run.returncode == 0 and "Unit: kilobytes" in run.stdout
+    assert run.stdout.startswith("Resource tracking complete. Process completed with status code: 0\nMax RAM:")
     assert gua(binary=tool).returncode == 2
     assert "usage: gpu-tracker" in gua("-h", binary=tool).stdout
     run = gua("sub-track", "analyze", binary=tool)
