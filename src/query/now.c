@@ -66,7 +66,10 @@ int now_read(struct now *n, struct err *e)
 		return rc;
 	rc = sql_prepare(n->db, &stmt, e,
 		"SELECT gpu.uuid, process.pid, process.start_ticks, run.boot_id, "
-		"holder.since_ms, holder.last_active_ms FROM holder "
+		"holder.since_ms, coalesce(holder.last_active_ms, "
+		/* Before a recorder that was started anew: on whatever card that was. */
+		"iif(process.last_active_ms < holder.since_ms, process.last_active_ms, NULL)) "
+		"FROM holder "
 		"JOIN process ON process.id = holder.process JOIN run ON run.id = process.run "
 		"JOIN gpu ON gpu.id = holder.gpu");
 	while (rc == 0) {

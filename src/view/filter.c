@@ -152,15 +152,33 @@ static int pick_id(const struct filter *f, const char *id, const struct live_car
 	return named ? 0 : err_set(e, ERR_WORLD, "there is no card '%s'", id);
 }
 
+/* By index and instance: new cards and instances are behind the others in the source. */
+static bool comes_before(const struct card_id *a, const struct card_id *b)
+{
+	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;
+}
+
+static size_t pick_all(
+	const struct filter *f, const struct live_card *cards, size_t n, size_t *picked)
+{
+	size_t n_picked = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!filter_state(f, &cards[i]))
+			continue;
+		size_t at = n_picked++;
+		for (; at > 0 && comes_before(&cards[i].id, &cards[picked[at - 1]].id); at--)
+			picked[at] = picked[at - 1];
+		picked[at] = i;
+	}
+	return n_picked;
+}
+
 int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
 	size_t *picked, struct err *e)
 {
 	const struct text_list *ids = &f->values->ids;
-	size_t n_picked = 0;
+	size_t n_picked = ids->n ? 0 : pick_all(f, cards, n, picked);
 	char word[WORD_CAP];
-	for (size_t i = 0; ids->n == 0 && i < n; i++)
-		if (filter_state(f, &cards[i]))
-			picked[n_picked++] = i;
 	for (size_t i = 0; i < ids->n; i++)
 		for (const char *at = ids->items[i]; next_word(&at, word);) {
 			int rc = pick_id(f, word, cards, n, picked, &n_picked, e);

@@ -52,7 +52,7 @@ int filter_init(struct filter *f, const struct filter_values *v, struct err *e);
 /* Whether an --id names the card (of no use for states and processes). */
 bool filter_names(const char *id, const struct card_id *card);
 /* Fills `picked` (room for all) with the cards that match, in the order of --id when that was
- * given; returns how many, or ERR_WORLD when an --id names no card. */
+ * given, else by index; returns how many, or ERR_WORLD when an --id names no card. */
 int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
 	size_t *picked, struct err *e);
 /* Whether --state lets a card pass. */

@@ -1,0 +1,289 @@
+"""gua query: what scripts built on nvidia-smi's field query rely on."""
+import csv
+import io
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import GUA, clean_environment, gua
+from fake import calls
+from live import CARDS, LOST, MIG, driver, recorded, sim  # noqa: F401
+
+USUAL = ("timestamp,pstate,temperature.gpu,utilization.gpu,utilization.memory,memory.total,memory.free,"
+         "memory.used")
+
+
+def rows(text):
+    return list(csv.reader(io.StringIO(text), skipinitialspace=True))
+
+
+def fields():
+    listed = gua("query", "--help-query-gpu").stdout
+    return [re.findall(r'"([^"]+)"', line) for line in listed.splitlines() if line.startswith('"')]
+
+
+@pytest.mark.parametrize("source", ["sim", "driver"])
+def test_the_usual_query_is_byte_for_byte(request, source, expect):
+    run = request.getfixturevalue(source)("query", f"--query-gpu={USUAL}", "--format=csv",
+                                          **({"at": 0} if source == "driver" else {}))
+    assert run.returncode == 0, run.stderr
+    expect("query/usual.csv", run.stdout)
+
+
+def test_noheader_and_nounits(sim):
+    whole = rows(sim("query", f"--query-gpu={USUAL}", "--format=csv").stdout)
+    assert whole[0][3] == "utilization.gpu [%]" and whole[1][3] == "80 %"
+    bare = rows(sim("query", f"--query-gpu={USUAL}", "--format=csv,noheader,nounits").stdout)
+    assert len(bare) == 3 and bare[0][3] == "80" and bare[0][5] == "81920"
+    # As in nvidia-smi the header keeps its units without them in the values.
+    assert rows(sim("query", f"--query-gpu={USUAL}", "--format=csv,nounits").stdout)[0] == whole[0]
+
+
+def test_there_are_enough_fields_and_each_has_a_sentence():
+    listed = gua("query", "--help-query-gpu").stdout
+    ours = [names for names in fields() if names[0].startswith("gua.")]
+    assert len(fields()) - len(ours) >= 60
+    assert {"gua.state", "gua.idle_since", "gua.holders", "gua.free_for"} <= {names[0] for names in ours}
+    paragraphs = re.split(r'^(?=")', listed, flags=re.M)[1:]
+    assert all(re.search(r"\n    \w.*\.\n", paragraph) for paragraph in paragraphs)
+    assert max(map(len, listed.splitlines())) <= 200
+
+
+def test_every_field_and_synonym_can_be_asked(driver):
+    names = [name for field in fields() for name in field]
+    assert len(names) == len(set(names))
+    run = driver("query", "--query-gpu=" + ",".join(names[:100]), "--format=csv")
+    assert run.returncode == 0, run.stderr
+    run = driver("query", "--query-gpu=" + ",".join(names[100:]), "--format=csv")
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_synonym_has_the_header_of_its_field(sim):
+    run = sim("query", "--query-gpu=clocks.gr,clocks_throttle_reasons.active,gpu_name", "--format=csv")
+    assert rows(run.stdout)[0] == ["clocks.current.graphics [MHz]", "clocks_event_reasons.active", "name"]
+
+
+@pytest.mark.parametrize("source", ["sim", "driver"])
+def test_how_values_are_written(request, source):
+    run = request.getfixturevalue(source)(
+        "query", "-i", "0", "--format=csv,noheader",
+        "--query-gpu=pci.bus_id,pci.bus,pci.device_id,persistence_mode,compute_mode,power.draw,fan.speed,serial,"
+        "clocks_event_reasons.active,clocks_event_reasons.gpu_idle,ecc.mode.current,mig.mode.current,count,index,"
+        "power.draw.instant,temperature.memory,ecc.errors.corrected.volatile.total,power.max_limit,vbios_version")
+    assert run.returncode == 0, run.stderr
+    assert rows(run.stdout) == [[
+        "00000000:17:00.0", "0x17", "0x20B210DE", "Enabled", "Default", "332.00 W", "[N/A]", "1500000000001",
+        "0x0000000000000000", "Not Active", "Enabled", "Disabled", "3", "0", "332.00 W", "74", "0", "400.00 W",
+        "92.00.19.00.01"]]
+
+
+def test_an_unknown_field_names_the_nearest(sim):
+    run = sim("query", "--query-gpu=index,utilisation.gpu")
+    assert run.returncode == 2
+    assert "no field 'utilisation.gpu'; the nearest: utilization.gpu" in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize("args, words", [
+    ([], "say what to query"),
+    (["--query-gpu=", "--format=csv"], "no field is named"),
+    (["--query-gpu=index", "--format=xml"], "--format takes"),
+    (["--query-gpu=index", "--format=noheader"], "either csv or json"),
+    (["--query-gpu=index", "--query-compute-apps=pid"], "exclude each other"),
+    (["--query-gpu=index", "-l", "soon"], "--loop"),
+    (["--query-gpu=index", "-lms", "0"], "--loop-ms"),
+    (["--query-gpu=index", "--state", "busy"], "--state takes"),
+    (["--query-gpu=index", "--min-mem", "lots"], "--min-mem"),
+    (["--query-compute-apps=pidd"], "no field 'pidd'"),
+    (["--query-gpu=index", "--nonsense"], "unknown option"),
+])
+def test_wrong_usage_is_two(sim, args, words):
+    run = sim("query", *args)
+    assert run.returncode == 2
+    assert words in run.stderr and "usage: gua query" in run.stderr
+
+
+def test_no_driver_and_no_card_are_one(sim, tmp_path):
+    (tmp_path / "proc").mkdir()
+    run = gua("query", "--query-gpu=index", "--no-store", "--root", tmp_path)
+    assert run.returncode == 1 and "no NVIDIA driver is loaded" in run.stderr
+    run = sim("query", "--query-gpu=index", "-i", "7")
+    assert run.returncode == 1 and "there is no card '7'" in run.stderr
+
+
+@pytest.mark.parametrize("names, indexes", [
+    ("1", ["1"]), ("2,0", ["2", "0"]), ("GPU-bbbb", ["1"]), ("00000000:98:00.0", ["2"]), ("17:00.0", ["0"]),
+    ("0,GPU-aaaa0000", ["0"]),
+])
+def test_cards_are_named_by_index_uuid_or_address(sim, names, indexes):
+    run = sim("query", "--query-gpu=index", "--format=csv,noheader", "-i", names)
+    assert run.stdout.split() == indexes
+
+
+def test_states_choose_cards(sim):
+    def of(*states):
+        return sim("query", "--query-gpu=index", "--format=csv,noheader",
+                   *[word for state in states for word in ("--state", state)]).stdout.split()
+    assert of("active") == ["0", "1"] and of("free") == ["2"] and of("truly_idle,active") == ["0", "1", "2"]
+    assert of("lost") == []
+
+
+def test_a_lost_card_keeps_its_line_and_its_name(driver):
+    run = driver("query", "--query-gpu=index,name,uuid,temperature.gpu,gua.state", scenario=LOST, at=60)
+    assert run.returncode == 0, run.stderr
+    table = rows(run.stdout)
+    assert [row[0] for row in table[1:]] == ["0", "1", "2"]
+    assert table[2][3:] == ["[GPU is lost]", "lost"]
+    assert table[1][3:] == ["70", "active"] and table[3][3:] == ["30", "truly_idle"]
+
+
+@pytest.mark.parametrize("source", ["sim", "driver"])
+def test_mig_is_one_line_a_card_or_one_an_instance(request, source):
+    view = request.getfixturevalue(source)
+    wanted = "--query-gpu=index,uuid,memory.total,memory.used,temperature.gpu,utilization.gpu,mig.mode.current"
+    boards = rows(view("query", wanted, "--format=csv,noheader", scenario=MIG).stdout)
+    assert boards == [
+        ["0", "GPU-aaaa0000", "40960 MiB", "11264 MiB", "30", "[N/A]", "Enabled"],
+        ["1", "GPU-bbbb0000", "24576 MiB", "0 MiB", "30", "0 %", "Disabled"]]
+    instances = rows(view("query", wanted, "--mig", "--format=csv,noheader", scenario=MIG).stdout)
+    assert [row[1:5] for row in instances] == [
+        ["MIG-1111", "20480 MiB", "10240 MiB", "30"], ["MIG-2222", "5120 MiB", "1024 MiB", "30"],
+        ["GPU-bbbb0000", "24576 MiB", "0 MiB", "30"]]
+
+
+def test_compute_apps(sim, expect):
+    run = sim("query", "--query-compute-apps=timestamp,gpu_name,gpu_bus_id,gpu_uuid,pid,process_name,used_memory",
+              "--format=csv")
+    assert run.returncode == 0, run.stderr
+    expect("query/apps.csv", run.stdout)
+    assert "1003" not in run.stdout  # graphics only: no compute process
+
+
+def test_filters_of_processes(sim):
+    def pids(*args):
+        return sim("query", "--query-compute-apps=pid", "--format=csv,noheader", *args).stdout.split()
+    assert pids() == ["1001", "1002", "1002"]
+    assert pids("-u", "alice") == ["1001"] and pids("-u", "1002") == ["1002", "1002"]
+    assert pids("-p", "1001,7") == ["1001"] and pids("--min-mem", "4G") == ["1001", "1002"]
+    assert pids("-i", "1") == ["1002"] and pids("-u", "alice", "-i", "1") == []
+
+
+def test_processes_that_are_gone(driver):
+    run = driver("query", "--query-compute-apps=pid,process_name,gua.user", "--format=csv,noheader")
+    assert rows(run.stdout)[0] == ["1001", "[Not Found]", "_dead"]
+
+
+def test_memory_that_the_driver_cannot_tell(sim):
+    run = sim("query", "--query-compute-apps=pid,used_gpu_memory", "--format=csv,noheader",
+              scenario=CARDS.replace("hold train card 0 memory 40GiB", "hold train card 0 memory unknown"))
+    assert rows(run.stdout)[0] == ["1001", "[N/A]"]
+
+
+def test_json_is_parsed_back(sim):
+    document = json.loads(sim("query", "--query-gpu=index,name,power.draw,memory.used,pstate,fan.speed,gua.state,"
+                              "gua.holders,gua.idle_since", "--format=json").stdout)
+    assert document["time"] == "2026-11-02T08:00:00Z" and document["host"] == "lab"
+    first, second, third = document["gpus"]
+    assert first == {"index": 0, "name": "NVIDIA A100-SXM4-80GB", "power.draw": 332, "memory.used": 43008,
+                     "pstate": "P0", "fan.speed": None, "gua.state": "active", "gua.holders": 2,
+                     "gua.idle_since": None}
+    assert third["gua.holders"] == 0 and third["gua.state"] == "truly_idle"
+    apps = json.loads(sim("query", "--query-compute-apps=pid,gua.user,used_memory,gua.notebook",
+                          "--format=json").stdout)
+    assert apps["processes"][0] == {"pid": 1001, "gua.user": "alice", "used_gpu_memory": 40960,
+                                    "gua.notebook": None}
+
+
+@pytest.mark.parametrize("loop, seconds", [(["-l", "2"], 2), (["-l"], 5), (["-lms", "500"], 0.5),
+                                           (["--loop-ms=250"], 0.25)])
+def test_loops_go_on_until_nobody_reads(tmp_path, loop, seconds):
+    path = tmp_path / "view.scenario"
+    path.write_text(CARDS)
+    run = subprocess.Popen([GUA, "query", "--source", "sim", "--scenario", path, "--clock", "virtual", "--no-store",
+                            "--query-gpu=timestamp,index", "--format=csv", "-i", "1", *loop],
+                           stdout=subprocess.PIPE, text=True, env=clean_environment())
+    lines = [run.stdout.readline() for _ in range(4)]
+    run.stdout.close()
+    run.wait(timeout=10)
+    assert lines[0] == "timestamp, index\n"
+    stamps = [float(line[17:23]) for line in lines[1:]]
+    assert [round(b - a, 3) for a, b in zip(stamps, stamps[1:])] == [seconds, seconds]
+
+
+def test_a_loop_of_json_is_one_document_a_line(tmp_path):
+    path = tmp_path / "view.scenario"
+    path.write_text(CARDS)
+    run = subprocess.Popen([GUA, "query", "--source", "sim", "--scenario", path, "--clock", "virtual", "--no-store",
+                            "--query-gpu=index", "--format=json", "-l", "1"],
+                           stdout=subprocess.PIPE, text=True, env=clean_environment())
+    documents = [json.loads(run.stdout.readline()) for _ in range(3)]
+    run.stdout.close()
+    run.wait(timeout=10)
+    assert [document["time"][-3:-1] for document in documents] == ["00", "01", "02"]
+
+
+def test_a_file_instead_of_the_terminal(sim, tmp_path):
+    run = sim("query", "--query-gpu=index", "-f", tmp_path / "out.csv", "-t")
+    assert run.stdout == "" and (tmp_path / "out.csv").read_text() == "index\n0\n1\n2\n"
+    run = sim("query", "--query-gpu=index", "-f", tmp_path / "no" / "out.csv")
+    assert run.returncode == 1 and "cannot write" in run.stderr
+
+
+def test_only_what_was_asked_for_is_read(driver, tmp_path):
+    driver("query", "--query-gpu=temperature.gpu,utilization.gpu,utilization.memory")
+    names = [name for _, name, card, _ in calls(tmp_path / "log") if card == 1]
+    assert names.count("nvmlDeviceGetTemperature") == 1
+    assert names.count("nvmlDeviceGetUtilizationRates") == 1  # one call, two fields
+    assert not any("Fan" in name or "Clock" in name or "Throughput" in name for name in names)
+
+
+def test_what_is_not_supported_is_asked_once(tmp_path, clock_file, driver):
+    scenario = CARDS + "at 0s fail nvmlDeviceGetFanSpeed code 3\n"
+    run = driver("dmon", "-c", "4", "-s", "p", scenario=scenario)
+    assert run.returncode == 0, run.stderr
+    fields_read = [text for _, name, card, text in calls(tmp_path / "log")
+                   if name == "nvmlDeviceGetFieldValues" and card == 1]
+    assert len(fields_read) == 1  # the memory of a GeForce has no thermometer
+    powers = [name for _, name, card, _ in calls(tmp_path / "log") if name == "nvmlDeviceGetTemperature" and card == 1]
+    assert len(powers) == 4
+
+
+def test_calls_that_are_missing_are_not_available(driver):
+    run = driver("query", "--query-gpu=pstate,clocks_event_reasons.active,fan.speed", "--format=csv,noheader", "-i", "1",
+                 missing=["nvmlDeviceGetPerformanceState", "nvmlDeviceGetCurrentClocksEventReasons",
+                          "nvmlDeviceGetFanSpeed"])
+    assert rows(run.stdout) == [["[N/A]", "0x0000000000000001", "[N/A]"]]  # the older name of the reasons
+
+
+# ---- the past ----
+
+def test_the_store_knows_since_when(recorded, sim):
+    db, clock = recorded(1800)
+    run = sim("query", "--db", db, "--format=json",
+              "--query-gpu=index,gua.state,gua.idle_since,gua.free_for,gua.state_since", clock=clock)
+    _, second, third = json.loads(run.stdout)["gpus"]
+    # It was active until 08:00:20: the first whole slot of idle time begins at 08:01.
+    assert second["gua.state"] == "idle_held" and second["gua.idle_since"] == "2026-11-02T08:01:00Z"
+    assert second["gua.free_for"] == 0
+    assert third["gua.state"] == "truly_idle" and 1795 <= third["gua.free_for"] <= 1800
+
+
+def test_the_store_knows_how_long_each_holder_is_idle(recorded, sim):
+    db, clock = recorded(1800)
+    run = sim("query", "--db", db, "--format=json", clock=clock,
+              *["--query-compute-apps=pid,gua.gpu_index,gua.idle_for,gua.held_since"])
+    idle = {(row["pid"], row["gua.gpu_index"]): row["gua.idle_for"] for row in json.loads(run.stdout)["processes"]}
+    assert idle[1001, 0] is None
+    assert 1775 <= idle[1002, 1] <= 1781  # since 08:00:20
+    assert 1795 <= idle[1002, 0] <= 1800  # never active on card 0: since it was first seen
+
+
+def test_a_store_that_is_stale_is_not_believed(recorded, sim):
+    db, clock = recorded(600)
+    raw = bytearray(clock.read_bytes())
+    raw[8:16] = (int.from_bytes(raw[8:16], "little") + 3600 * 10**6).to_bytes(8, "little")
+    clock.write_bytes(raw)
+    run = sim("query", "--db", db, "--query-compute-apps=pid,gua.idle_for", "--format=json", clock=clock)
+    assert max(row["gua.idle_for"] or 0 for row in json.loads(run.stdout)["processes"]) <= 10
