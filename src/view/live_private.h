@@ -12,8 +12,11 @@
 struct live_memory {
 	double util_pct; /* newest sample, or NAN */
 	enum card_state state;
-	int64_t since_ms; /* in that state; -1: not known */
-	bool seen;	  /* state and since_ms are of an earlier refresh */
+	int64_t since_ms;   /* in that state; -1: not known */
+	bool seen;	    /* state and since_ms are of an earlier refresh */
+	int64_t newest_ms;  /* newest sample; -1: none yet */
+	int64_t covered_ms; /* every sample since then was seen; -1: none yet */
+	bool gap;	    /* this drain came too late for some */
 };
 
 /* What is kept of a process besides; same order as live.processes. */
@@ -58,6 +61,9 @@ struct live {
 	char hostname[128];
 	char note[256];
 };
+
+/* live_board.c: the boards of the cards, and the metrics of both. */
+void live_read_boards(struct live *l);
 
 /* live_process.c: the processes of all cards; and the states that follow from them. */
 int live_list_processes(struct live *l, struct err *e);

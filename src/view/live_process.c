@@ -228,9 +228,12 @@ void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 		if (p->active || c->state == CARD_UNOBSERVED)
 			continue;
 		const struct live_mark *mark = &l->now.marks[c->first_process + k];
+		int64_t covered_ms = l->memory[card].covered_ms;
 		p->idle_since_ms = p->last_active_ms >= 0 ? p->last_active_ms
 				   : mark->recorded	  ? p->held_since_ms
 							  : mark->watched_ms;
+		if (!mark->recorded && p->idle_since_ms < covered_ms)
+			p->idle_since_ms = covered_ms;
 	}
 }
 

@@ -248,9 +248,11 @@ static void add_name(struct str *out, const char *name, size_t width, const char
 	struct str text = { 0 };
 	if (len > width) {
 		const char *at = name;
-		for (size_t skip = len - width + 1; skip > 0 && *at; skip--)
-			at += utf8_char(at, strlen(at), NULL) ? utf8_char(at, strlen(at), NULL)
-							      : 1;
+		unsigned code = 0;
+		for (size_t skip = len - width + 1; skip > 0 && *at; skip--) {
+			size_t taken = utf8_char(at, strlen(at), &code);
+			at += taken ? taken : 1;
+		}
 		str_addf(&text, "%s%s", style->ascii ? "~" : "…", at);
 	} else {
 		str_add(&text, name);

@@ -1,0 +1,71 @@
+"""gua dmon: the columns of nvidia-smi's dmon and pmon, scrolling."""
+import pytest
+
+from conftest import gua
+from fake import calls
+from live import CARDS, LOST, MIG, driver, recorded, sim  # noqa: F401
+
+
+@pytest.mark.parametrize("name, args", [
+    ("plain", ["-c", "2"]),
+    ("every", ["-c", "3", "-s", "pucvmet", "-o", "DT", "-i", "0"]),
+    ("processes", ["-p", "-c", "2", "-d", "15"]),
+    ("process-use", ["-p", "-s", "u", "-c", "1", "-o", "T", "-u", "bob"]),
+])
+def test_columns(sim, expect, name, args):
+    run = sim("dmon", *args)
+    assert run.returncode == 0, run.stderr
+    expect(f"dmon/{name}.txt", run.stdout)
+
+
+def test_the_driver_says_the_same_as_the_simulation(sim, driver):
+    args = ["dmon", "-c", "3", "-s", "pucvmet", "-o", "DT"]
+    assert driver(*args, at=0).stdout == sim(*args).stdout
+
+
+def test_the_header_comes_again(sim):
+    lines = sim("dmon", "-c", "30", "-i", "1").stdout.splitlines()
+    assert [i for i, line in enumerate(lines) if line.startswith("# gpu")] == [0, 26]
+    assert len(lines) == 30 + 4
+
+
+def test_the_delay_is_the_time_between_lines(sim):
+    lines = sim("dmon", "-c", "3", "-d", "5", "-o", "T", "-i", "0").stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == ["08:00:00", "08:00:05", "08:00:10"]
+
+
+def test_a_lost_card_and_a_divided_one_have_dashes(driver):
+    lines = driver("dmon", "-c", "1", scenario=LOST).stdout.splitlines()
+    assert lines[3].split() == ["1"] + ["-"] * 11 and lines[2].split()[1] == "332"
+    lines = driver("dmon", "-c", "1", "-s", "um", scenario=MIG).stdout.splitlines()
+    assert lines[2].split() == ["0"] + ["-"] * 6 + ["11264", "4"]
+
+
+def test_pcie_is_never_measured_by_blocking(driver, tmp_path):
+    run = driver("dmon", "-c", "2", "-s", "t")
+    assert run.stdout.splitlines()[-1].split()[1:] != ["-", "-"]
+    assert not [name for _, name, _, _ in calls(tmp_path / "log") if "Throughput" in name]
+
+
+def test_a_file_instead_of_the_terminal(sim, tmp_path):
+    run = sim("dmon", "-c", "1", "-f", tmp_path / "out")
+    assert run.stdout == "" and (tmp_path / "out").read_text().count("\n") == 5
+
+
+@pytest.mark.parametrize("args, words", [
+    (["-s", "x"], "--select takes"),
+    (["-p", "-s", "c"], "--select takes"),
+    (["-o", "X"], "--options takes"),
+    (["-d", "often"], "--delay"),
+    (["-c", "0"], "--count"),
+    (["-i", "7", "-c", "1"], "there is no card"),
+])
+def test_wrong_usage(sim, args, words):
+    run = sim("dmon", *args)
+    assert run.returncode == (1 if "card" in words else 2) and words in run.stderr
+
+
+def test_no_driver(tmp_path):
+    (tmp_path / "proc").mkdir()
+    run = gua("dmon", "-c", "1", "--no-store", "--root", tmp_path)
+    assert run.returncode == 1 and "no NVIDIA driver" in run.stderr

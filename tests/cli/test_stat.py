@@ -1,0 +1,230 @@
+"""gua stat: gpustat's lines and keys, with states, idle times, instances and lost cards."""
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import GUA, clean_environment, gua
+from fake import calls, fake_driver
+from live import CARDS, LOST, MIG, WALL, driver, recorded, sim  # noqa: F401
+
+GPUSTAT_KEYS = {"index", "name", "uuid", "temperature.gpu", "fan.speed", "memory.used", "memory.total", "utilization.gpu",
+                "utilization.enc", "utilization.dec", "power.draw", "enforced.power.limit", "processes"}
+PROCESS_KEYS = {"username", "command", "full_command", "gpu_memory_usage", "cpu_percent", "cpu_memory_usage", "pid"}
+
+
+@pytest.mark.parametrize("name, args", [
+    ("plain", []),
+    ("all", ["-a"]),
+    ("full", ["-a", "-f"]),
+    ("command", ["-c"]),
+    ("pid", ["-cup"]),
+    ("bare", ["--no-header", "--no-processes"]),
+    ("color", ["--force-color", "-a"]),
+    ("narrow", ["--gpuname-width", "10"]),
+    ("nameless", ["--gpuname-width", "0", "-P"]),
+    ("ascii", ["--ascii", "-f"]),
+])
+def test_lines(sim, expect, name, args):
+    run = sim("stat", *args)
+    assert run.returncode == 0, run.stderr
+    expect(f"stat/{name}.txt", run.stdout)
+
+
+def test_the_driver_says_the_same_as_the_simulation(sim, driver):
+    here, there = sim("stat", "-a", "--no-processes"), driver("stat", "-a", "--no-processes", at=0)
+    # The simulated host has a name of its own.
+    assert here.stdout.splitlines()[1:] == there.stdout.splitlines()[1:]
+
+
+def test_mig_instances_are_rows_below_their_card(driver, expect):
+    run = driver("stat", "-P", "--no-header", scenario=MIG)
+    assert run.returncode == 0, run.stderr
+    expect("stat/mig.txt", run.stdout)
+
+
+def test_a_lost_card_is_a_row_that_says_so(driver, expect):
+    run = driver("stat", "--no-header", "--no-processes", scenario=LOST)
+    assert run.returncode == 0, run.stderr
+    expect("stat/lost.txt", run.stdout)
+
+
+def test_a_sleeping_card_is_left_alone(driver, tmp_path):
+    root = tmp_path / "sleepy"
+    for pci, status in (("0000:17:00.0", "active"), ("0000:65:00.0", "suspended"), ("0000:98:00.0", "active")):
+        power = root / "sys/bus/pci/devices" / pci / "power"
+        power.mkdir(parents=True)
+        (power / "runtime_status").write_text(status + "\n")
+        (root / "proc/driver/nvidia/gpus" / pci).mkdir(parents=True)
+        (root / "proc/driver/nvidia/gpus" / pci / "information").write_text("Model: \t NVIDIA GeForce RTX 3090\n")
+    run = driver("stat", "--no-header", scenario=CARDS, root=root)
+    assert run.returncode == 0, run.stderr
+    assert "[1] NVIDIA GeForce RTX 3090 | ((asleep))" in run.stdout.splitlines()
+    assert not [name for _, name, card, _ in calls(tmp_path / "log") if card == 1]
+
+
+def test_json_has_the_keys_of_gpustat_whatever_is_shown(sim):
+    document = json.loads(sim("stat", "--json", "--no-processes").stdout)
+    assert document["hostname"] == "lab" and document["driver_version"] == "560.35.05"
+    assert document["query_time"] == "2026-11-02T08:00:00" and document["gua.time"] == "2026-11-02T08:00:00Z"
+    first, second, third = document["gpus"]
+    assert GPUSTAT_KEYS <= set(first) and PROCESS_KEYS <= set(first["processes"][0])
+    assert (first["power.draw"], first["memory.used"], first["fan.speed"]) == (332, 43008, None)
+    assert first["processes"][0]["full_command"] == ["python", "train.py", "--lr", "3"]
+    assert first["processes"][0]["command"] == "python" and first["processes"][0]["gpu_memory_usage"] == 40960
+    assert first["gua.state"] == "active" and third["gua.state"] == "truly_idle" and third["processes"] == []
+    assert [p["gua.holder"] for p in second["processes"]] == [True, False]  # the display server is none
+
+
+def test_json_of_lost_cards_and_of_instances(driver):
+    lost = json.loads(driver("stat", "--json", scenario=LOST).stdout)["gpus"]
+    assert lost[1]["index"] == 1 and lost[1]["gua.state"] == "lost"
+    assert lost[1]["processes"] is None and lost[1]["temperature.gpu"] is None
+    assert lost[0]["temperature.gpu"] == 70
+    mig = json.loads(driver("stat", "--json", scenario=MIG).stdout)["gpus"]
+    assert [(i["uuid"], i["memory.used"], i["memory.total"], i["processes"][0]["pid"])
+            for i in mig[0]["gua.instances"]] == [("MIG-1111", 10240, 20480, 1001), ("MIG-2222", 1024, 5120, 1002)]
+    assert mig[0]["utilization.gpu"] is None and len(mig[0]["processes"]) == 2
+
+
+def test_watching_as_json_streams_one_document_a_line(tmp_path):
+    path = tmp_path / "view.scenario"
+    path.write_text(CARDS)
+    run = subprocess.Popen([GUA, "stat", "--source", "sim", "--scenario", path, "--clock", "virtual", "--no-store",
+                            "--json", "-i", "15"], stdout=subprocess.PIPE, text=True, env=clean_environment())
+    documents = [json.loads(run.stdout.readline()) for _ in range(4)]
+    run.stdout.close()
+    run.wait(timeout=10)
+    assert [d["gua.time"][-4:-1] for d in documents] == [":00", ":15", ":30", ":45"]
+    # Without a store idle time is what this view saw: it was active until second 20.
+    note = [d["gpus"][1]["processes"][0] for d in documents]
+    assert [p["gua.active"] for p in note] == [True, True, False, False]
+    # The driver keeps ten seconds: what was before 08:00:35 is not known at 08:00:45.
+    assert note[3]["gua.idle_since"][:19] == "2026-11-02T08:00:35"
+
+
+def test_watching_closely_misses_nothing(tmp_path):
+    path = tmp_path / "view.scenario"
+    path.write_text(CARDS)
+    run = subprocess.Popen([GUA, "stat", "--source", "sim", "--scenario", path, "--clock", "virtual", "--no-store",
+                            "--no-header", "-i", "5"], stdout=subprocess.PIPE, text=True, env=clean_environment())
+    lines = [run.stdout.readline() for _ in range(3 * 20)]
+    run.stdout.close()
+    run.wait(timeout=10)
+    # At 08:01:35 it has been idle since 08:00:20.
+    assert lines[3 * 19 + 1].rstrip().endswith("| held 1m | bob(8192M idle 1m) root(300M)")
+
+
+def test_idle_times_come_from_the_store(recorded, sim):
+    db, clock = recorded(3 * 3600)
+    lines = sim("stat", "--db", db, "--no-header", clock=clock).stdout.splitlines()
+    assert lines[1].endswith("| held 2h59m | bob(8192M idle 2h59m) root(300M)")
+    assert lines[2].endswith("| free 3h |") or lines[2].endswith("| free 2h59m |")
+    assert "alice(40960M) bob(2048M idle" in lines[0]
+    process = json.loads(sim("stat", "--db", db, "--json", clock=clock).stdout)["gpus"][1]["processes"][0]
+    assert process["gua.idle_since"].startswith("2026-11-02T08:00:20")
+
+
+def test_a_store_that_cannot_be_read_is_a_note(sim, tmp_path):
+    (tmp_path / "bad.db").write_text("this is no store, whatever its name says" * 100)
+    run = sim("stat", "--db", tmp_path / "bad.db", "--json")
+    assert run.returncode == 0 and "bad.db" in json.loads(run.stdout)["gua.note"]
+    run = sim("stat", "--db", tmp_path / "none.db", "--json")
+    assert "no store at" in json.loads(run.stdout)["gua.note"]
+
+
+def test_filters(sim):
+    def lines(*args):
+        return sim("stat", "--no-header", *args).stdout.splitlines()
+    assert [line[:3] for line in lines("--id", "2,0")] == ["[2]", "[0]"]
+    assert [line[:3] for line in lines("--user", "alice")] == ["[0]"] and "bob" not in lines("--user", "alice")[0]
+    assert [line[:3] for line in lines("--pid", "1003")] == ["[1]"]
+    assert [line[:3] for line in lines("--state", "free")] == ["[2]"]
+    assert lines("--min-mem", "9G")[0].endswith("| alice(40960M)")
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--no-color", "--force-color"], "exclude each other"),
+    (["-P", "watts"], "--show-power takes"),
+    (["-e", "jpg"], "--show-codec takes"),
+    (["-i", "often"], "--interval"),
+    (["--gpuname-width", "-3"], "--gpuname-width"),
+    (["more"], "unexpected argument"),
+])
+def test_wrong_usage_is_two(sim, args, words):
+    run = sim("stat", *args)
+    assert run.returncode == 2 and words in run.stderr
+
+
+def test_no_driver_and_no_cards(sim, tmp_path):
+    (tmp_path / "proc").mkdir()
+    run = gua("stat", "--no-store", "--root", tmp_path)
+    assert run.returncode == 1 and "no NVIDIA driver" in run.stderr
+    run = sim("stat", "--id", "9")
+    assert run.returncode == 1 and "there is no card '9'" in run.stderr
+
+
+@pytest.fixture
+def eight(tmp_path):
+    """The environment of a driver with eight cards and a process of this host on each."""
+    scenario = "driver 560.35.05\nprocess here pid env HERE\n" + "".join(
+        f'card {i} uuid GPU-{i} name "NVIDIA A100" memory 40GiB\n' for i in range(8))
+    scenario += "".join(f"at 0s hold here card {i} memory 1GiB\n" for i in range(8))
+    child = subprocess.Popen([sys.executable, "-c", "while True: pass", "word one", "\033[31m"])
+    yield fake_driver(tmp_path, scenario, HERE=child.pid), child
+    child.kill()
+    child.wait()
+
+
+def test_nothing_sleeps_in_one_look(eight):
+    env, _ = eight
+    times = []
+    for _ in range(3):
+        begin = time.monotonic()
+        assert gua("stat", "--no-store", env=env).returncode == 0
+        times.append(time.monotonic() - begin)
+    limit = 1.0 if "asan" in str(GUA) else 0.09  # less than one sleep of a tenth
+    assert min(times) < limit
+
+
+def test_full_commands_have_cpu_and_host_memory(eight):
+    env, child = eight
+    run = gua("stat", "--no-store", "-f", "--id", "3", "--json", env=env)
+    process, = json.loads(run.stdout)["gpus"][0]["processes"]
+    assert process["pid"] == child.pid and process["full_command"][-2:] == ["word one", r"\x1B[31m"]
+    assert process["cpu_percent"] >= 20 and process["cpu_memory_usage"] > 1_000_000
+    text = gua("stat", "--no-store", "-f", "--id", "3", env=env).stdout
+    assert f"└─ {child.pid:6}" in text and "\033" not in text
+    once = json.loads(gua("stat", "--no-store", "--json", env=env).stdout)
+    assert once["gpus"][0]["processes"][0]["cpu_percent"] is None
+
+
+def test_watching_on_a_terminal_ends_with_ctrl_c(tmp_path):
+    path = tmp_path / "view.scenario"
+    path.write_text(CARDS)
+    leader, follower = pty.openpty()
+    run = subprocess.Popen([GUA, "stat", "--source", "sim", "--scenario", path, "--no-store", "-i", "0.1"],
+                           stdin=follower, stdout=follower, stderr=follower,
+                           env=clean_environment(TERM="xterm", NO_COLOR="1"), start_new_session=True)
+    os.close(follower)
+    seen = b""
+    deadline = time.monotonic() + 20
+    while seen.count(b"\033[H") < 3 and time.monotonic() < deadline:
+        if select.select([leader], [], [], 1)[0]:
+            seen += os.read(leader, 65536)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=10) == 0
+    while select.select([leader], [], [], 0.2)[0]:
+        try:
+            seen += os.read(leader, 65536)
+        except OSError:
+            break
+    os.close(leader)
+    assert seen.startswith(b"\033[?1049h") and seen.endswith(b"\033[?1049l")
+    assert b"[0] NVIDIA A100-SXM4-80GB " in seen and b"\033[31m" not in seen
