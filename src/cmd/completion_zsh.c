@@ -90,14 +90,16 @@ static void add_command_list(struct str *out, const struct command *const *comma
 	}
 }
 
+/* zsh has a parameter `commands` of its own, which completing a command's name needs: ours must
+ * have another name. */
 void completion_zsh(struct str *out, const struct command *const *commands)
 {
 	str_add(out, "#compdef gua gpu-usage-audit\n"
 		     "# zsh completion for gua, made by 'gua completion zsh'.\n\n"
 		     "_gua() {\n"
 		     "\tlocal curcontext=\"$curcontext\" state line\n"
-		     "\tlocal -a commands\n"
-		     "\tcommands=(\n");
+		     "\tlocal -a gua_commands\n"
+		     "\tgua_commands=(\n");
 	add_command_list(out, commands);
 	str_add(out,
 		"\t\t'help:explain a command'\n"
@@ -105,12 +107,12 @@ void completion_zsh(struct str *out, const struct command *const *commands)
 		"\t)\n"
 		"\t_arguments -C '1:command:->command' '*::argument:->argument' && return\n"
 		"\tcase $state in\n"
-		"\tcommand) _describe -t commands command commands ;;\n"
+		"\tcommand) _describe -t commands command gua_commands ;;\n"
 		"\targument)\n"
 		"\t\tcase $words[1] in\n");
 	for (size_t i = 0; commands[i]; i++)
 		add_command(out, commands[i]);
-	str_add(out, "\t\thelp) _describe -t commands command commands ;;\n"
+	str_add(out, "\t\thelp) _describe -t commands command gua_commands ;;\n"
 		     "\t\tesac ;;\n"
 		     "\tesac\n"
 		     "}\n\n"

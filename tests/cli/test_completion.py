@@ -114,6 +114,12 @@ def test_every_option_is_in_the_other_scripts(shell):
                 assert re.search(option.format(long[2:]), part), (name, long)
 
 
+def test_zsh_keeps_its_own_table_of_commands():
+    """A local parameter of that name would leave nothing to complete after `gua track --`."""
+    text = gua("completion", "zsh").stdout
+    assert "_command_names" in text and not re.search(r"\bcommands=|local -a commands\b", text)
+
+
 def test_scripts_are_installed(installed):
     for shell, path in (("bash", "bash-completion/completions/gua"), ("bash", "bash-completion/completions/gpu-usage-audit"),
                         ("zsh", "zsh/site-functions/_gua"), ("fish", "fish/vendor_completions.d/gua.fish")):
