@@ -7,6 +7,9 @@
 #include "query/sql.h"
 #include "store/store.h"
 
+/* Rows that a walk reads at most: some milliseconds. */
+#define ROWS_MAX 40000
+
 int now_open(struct now *n, const char *path, struct err *e)
 {
 	*n = (struct now){ .last_tick_ms = -1 };
@@ -135,36 +138,81 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 		w->broken = true;
 }
 
-static int walk_table(struct now *n, struct walk *w, const struct slot_table *t, struct err *e)
+/* The walk of a card, which is -1 where nobody asks. */
+static struct walk *find_walk(struct walk *walks, size_t n, int64_t card)
+{
+	for (size_t i = 0; i < n; i++)
+		if (walks[i].card == card)
+			return &walks[i];
+	return NULL;
+}
+
+static bool all_ended(const struct walk *walks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!walks[i].ended)
+			return false;
+	return true;
+}
+
+static int walk_table(struct now *n, struct walk *walks, size_t n_walks,
+	const struct slot_table *t, int64_t *rows_left, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(n->db, &stmt, e,
-		"SELECT slot, state, ms FROM %s WHERE gpu = ?1 ORDER BY slot DESC", t->usage);
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(stmt, 1, w->card);
-	while (!w->ended && (rc = sql_step(stmt, e)) == 1)
+		"SELECT slot, state, ms, gpu FROM %s ORDER BY slot DESC, gpu DESC", t->usage);
+	while (rc == 0 && --*rows_left > 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		struct walk *w = find_walk(walks, n_walks, sqlite3_column_int64(stmt, 3));
+		if (!w || w->ended)
+			continue;
 		take_row(w, t, stmt);
+		if (w->ended && all_ended(walks, n_walks))
+			break;
+	}
 	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : 0;
 }
 
-int64_t now_state_since(struct now *n, const char *uuid, enum card_state state, struct err *e)
+/* The card's number in the store, or -1. */
+static int64_t card_number(struct now *n, const char *uuid, struct err *e)
 {
-	struct walk w = { .state = state, .since_s = INT64_MAX, .slot = -1 };
 	sqlite3_stmt *stmt;
-	int rc = sql_prepare(n->db, &stmt, e,
-		"SELECT id FROM gpu WHERE uuid = ?1 ORDER BY last_seen_ms DESC LIMIT 1");
-	if (rc)
+	if (sql_prepare(n->db, &stmt, e,
+		    "SELECT id FROM gpu WHERE uuid = ?1 ORDER BY last_seen_ms DESC LIMIT 1"))
 		return -1;
 	sqlite3_bind_text(stmt, 1, uuid, -1, SQLITE_STATIC);
-	rc = sql_step(stmt, e);
-	w.card = rc == 1 ? sql_int(stmt, 0, -1) : -1;
+	int64_t number = sql_step(stmt, e) == 1 ? sql_int(stmt, 0, -1) : -1;
 	sqlite3_finalize(stmt);
-	for (int i = SLOT_TABLES; rc == 1 && i-- > 0 && !w.ended;)
-		if (walk_table(n, &w, &slot_tables[i], e))
-			return -1;
-	if (!w.ended)
-		finish_slot(&w);
-	return w.since_s == INT64_MAX ? -1 : w.since_s * 1000;
+	return number;
+}
+
+int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e)
+{
+	int64_t rows_left = ROWS_MAX;
+	struct walk *walks = calloc(n_asks + 1, sizeof(*walks));
+	if (!walks)
+		return err_set(e, ERR_WORLD, "out of memory");
+	for (size_t i = 0; i < n_asks; i++) {
+		walks[i] = (struct walk){ .card = card_number(n, asks[i].uuid, e),
+			.state = asks[i].state,
+			.since_s = INT64_MAX,
+			.slot = -1 };
+		walks[i].ended = walks[i].card < 0;
+	}
+	int rc = 0;
+	for (int i = SLOT_TABLES; i-- > 0 && rc == 0 && !all_ended(walks, n_asks);)
+		rc = walk_table(n, walks, n_asks, &slot_tables[i], &rows_left, e);
+	for (size_t i = 0; i < n_asks; i++) {
+		/* The slot where the rows ran out may not be whole. */
+		if (!walks[i].ended && rows_left > 0)
+			finish_slot(&walks[i]);
+		bool known = rc == 0 && walks[i].since_s != INT64_MAX;
+		asks[i].since_ms = known ? walks[i].since_s * 1000 : -1;
+	}
+	free(walks);
+	return rc;
 }

@@ -41,8 +41,15 @@ int now_read(struct now *n, struct err *e);
 const struct now_holder *now_find(const struct now *n, const char *uuid,
 	const struct process_id *id, const char *boot_id);
 
-/* Since when a card has been in `state` without a pause, going back through the slots: exact to
- * a slot, and never earlier than the truth. -1: the store has nothing of it. */
-int64_t now_state_since(struct now *n, const char *uuid, enum card_state state, struct err *e);
+/* A question about a card: since when it has been in that state without a pause. */
+struct now_ask {
+	const char *uuid;
+	enum card_state state;
+	int64_t since_ms; /* the answer; -1: the store has nothing of it */
+};
+
+/* Answers all questions in one walk back through the slots: exact to a slot, never earlier than
+ * the truth, and no further back than some ten thousand rows. */
+int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e);
 
 #endif

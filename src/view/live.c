@@ -213,20 +213,14 @@ static int64_t since_by_samples(
 static void follow_state(struct live *l, size_t card, enum card_state state, struct held held)
 {
 	struct live_memory *m = &l->memory[card];
-	struct err e = { 0 };
 	bool whole = true, goes_on = m->seen && m->state == state && !m->gap;
 	int64_t since_ms = since_by_samples(l, card, state, held, &whole);
 	if (since_ms < 0 && m->seen && !goes_on)
 		since_ms = l->now_ms;
 	if (!whole || !goes_on)
 		m->since_ms = since_ms;
-	bool ask = !m->seen || m->gap;
-	if (whole && ask && l->past_fresh && state != CARD_UNOBSERVED) {
-		const char *uuid = l->cards[card].id.uuid;
-		int64_t stored_ms = now_state_since(&l->past, uuid, state, &e);
-		if (stored_ms >= 0 && (since_ms < 0 || stored_ms < since_ms))
-			m->since_ms = stored_ms;
-	}
+	bool first = !m->seen || m->gap;
+	m->ask = whole && first && l->past_fresh && state != CARD_UNOBSERVED;
 	m->state = state;
 	m->seen = true;
 }
@@ -267,7 +261,8 @@ static void compute_own(struct live *l, struct live_card *c, struct held held)
 		v[METRIC_GUA_FREE_FOR] = (double)(l->now_ms - c->free_since_ms) / 1000;
 }
 
-static void judge_card(struct live *l, size_t card)
+/* The state of a card, by its newest sample and its holders. */
+static void classify(struct live *l, size_t card)
 {
 	struct live_card *c = &l->cards[card];
 	struct live_memory *m = &l->memory[card];
@@ -280,18 +275,52 @@ static void judge_card(struct live *l, size_t card)
 		held.unknown |= p->mem_bytes < 0;
 		held.bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
 	}
-	if (c->status != CARD_STATUS_OK) {
+	if (c->status != CARD_STATUS_OK)
 		*m = nothing_seen;
-		c->state = CARD_UNOBSERVED;
-		c->state_since_ms = c->free_since_ms = -1;
-		return;
-	}
 	c->state = state_of(l, m->util_pct, held);
-	follow_state(l, card, c->state, held);
+	m->held = held;
+	if (c->status == CARD_STATUS_OK)
+		follow_state(l, card, c->state, held);
+}
+
+/* Asks the store since when, of all cards that are seen for the first time. */
+static int ask_past(struct live *l, struct err *e)
+{
+	struct err unread = { 0 };
+	size_t n = 0;
+	struct now_ask *asks = calloc(l->n_cards + 1, sizeof(*asks));
+	size_t *whose = calloc(l->n_cards + 1, sizeof(*whose));
+	for (size_t i = 0; asks && whose && i < l->n_cards; i++) {
+		if (!l->memory[i].ask)
+			continue;
+		whose[n] = i;
+		asks[n++] = (struct now_ask){ l->cards[i].id.uuid, l->cards[i].state, -1 };
+	}
+	if (n)
+		now_states_since(&l->past, asks, n, &unread);
+	for (size_t i = 0; i < n; i++) {
+		struct live_memory *m = &l->memory[whose[i]];
+		m->ask = false;
+		if (asks[i].since_ms >= 0 &&
+			(m->since_ms < 0 || asks[i].since_ms < m->since_ms))
+			m->since_ms = asks[i].since_ms;
+	}
+	bool failed = !asks || !whose;
+	free(asks);
+	free(whose);
+	return failed ? err_set(e, ERR_WORLD, "out of memory") : 0;
+}
+
+static void finish_card(struct live *l, size_t card)
+{
+	struct live_card *c = &l->cards[card];
+	const struct live_memory *m = &l->memory[card];
 	c->state_since_ms = m->since_ms;
 	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
+	if (c->status != CARD_STATUS_OK)
+		return;
 	live_judge_processes(l, card, last_active_sample(l, card));
-	compute_own(l, c, held);
+	compute_own(l, c, m->held);
 }
 
 /* Whether samples were lost between the last drain and this one: the driver keeps ten seconds.
@@ -337,7 +366,11 @@ static int refresh(struct live *l, struct err *e)
 	live_read_boards(l);
 	rc = live_list_processes(l, e);
 	for (size_t i = 0; rc == 0 && i < l->n_cards; i++)
-		judge_card(l, i);
+		classify(l, i);
+	if (rc == 0)
+		rc = ask_past(l, e);
+	for (size_t i = 0; rc == 0 && i < l->n_cards; i++)
+		finish_card(l, i);
 	/* Of a board that is not divided we know what we know of its card. */
 	for (size_t i = 0; rc == 0 && i < l->n_boards; i++)
 		if (!l->boards[i].mig)

@@ -16,6 +16,8 @@ struct live_memory {
 	bool seen;	    /* state and since_ms are of an earlier refresh */
 	int64_t newest_ms;  /* newest sample; -1: none yet */
 	int64_t covered_ms; /* every sample since then was seen; -1: none yet */
+	struct held held;   /* by the holders, now */
+	bool ask;	    /* the store is to be asked since when */
 	bool gap;	    /* this drain came too late for some */
 };
 
