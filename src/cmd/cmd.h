@@ -53,12 +53,12 @@ const char *cmd_nvml_path(const char *option);
 	X(stat)                                                                                \
 	X(query)                                                                               \
 	X(dmon)                                                                                \
+	X(who)                                                                                 \
+	X(pick)                                                                                \
 	X(import)                                                                              \
 	X(export)                                                                              \
 	X(track)                                                                               \
 	X(subtrack)                                                                            \
-	X(pick)                                                                                \
-	X(who)                                                                                 \
 	X(completion)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;

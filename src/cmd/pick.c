@@ -137,7 +137,8 @@ static int no_card(const struct values *v, const size_t counts[PICK_VERDICTS], c
 	return ERR_WORLD;
 }
 
-/* Looks again and again, ever less often, until there are cards or the time is over. */
+/* Looks again and again, ever less often, until there are cards or the time is over. A driver
+ * that fails meanwhile may come back: that is no reason to give up. */
 static int choose_in_time(struct choice *c, const struct values *v, struct live_session *s,
 	const struct filter *filter, int directory, int64_t wait_ms, struct err *e)
 {
@@ -148,18 +149,24 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 		.rules = RULES_DEFAULT };
 	size_t counts[PICK_VERDICTS];
 	int64_t start_us = clock_now(&s->clock).boot_us, poll_ms = FIRST_POLL_MS;
+	bool failing = false;
 	int rc = choose(c, &wish, filter, s->live, directory, counts, e);
-	if (rc == 0 && c->n == 0 && wait_ms != 0 && isatty(STDERR_FILENO))
+	if (rc)
+		return rc;
+	if (c->n == 0 && wait_ms != 0 && isatty(STDERR_FILENO))
 		fputs("gua pick: no card is free as wished; waiting\n", stderr);
-	while (rc == 0 && c->n == 0) {
+	while (c->n == 0) {
 		int64_t left_ms = wait_ms - (clock_now(&s->clock).boot_us - start_us) / 1000;
 		if (wait_ms >= 0 && left_ms <= 0)
-			return no_card(v, counts, live_note(s->live), e);
+			return rc ? rc : no_card(v, counts, live_note(s->live), e);
 		cmd_live_wait(s, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
 		poll_ms = 2 * poll_ms < LAST_POLL_MS ? 2 * poll_ms : LAST_POLL_MS;
 		rc = choose(c, &wish, filter, s->live, directory, counts, e);
+		if (rc && !failing)
+			fprintf(stderr, "gua pick: %s; waiting\n", e->text);
+		failing = rc != 0;
 	}
-	return rc;
+	return 0;
 }
 
 /* UUIDs are from the driver: in a shell they must be nothing but words. */

@@ -227,6 +227,15 @@ def test_wait_gets_the_card_when_its_holder_goes(lab):
     assert cards(lab.pick("-i", "0", "--wait")) == [0]
 
 
+def test_a_driver_that_fails_while_somebody_waits_is_waited_for(lab):
+    broken = LAB + "at 4m fail nvmlInit_v2 code 999 until 6m\n"
+    run = lab.pick("-i", "0", "--wait=10m", text=broken)
+    assert cards(run) == [0]
+    assert run.stderr.count("; waiting\n") == 1
+    run = lab.pick("-i", "0", "--wait=2m", text=broken)
+    assert run.returncode == 1 and run.stderr.splitlines()[-1].startswith("gua pick: ")
+
+
 def test_wait_gets_the_card_when_another_pick_gives_it_back(lab):
     one = CARDS.splitlines()[1] + "\n"
     held = lab.start("--", "sh", "-c", "echo held; exec sleep 60", text=one)
