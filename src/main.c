@@ -16,8 +16,8 @@
  *   query/     a question becomes numbers
  *   render/    numbers become text, JSON, CSV
  *   record/    the recorder: loop, lock, service manager
- *   view/      the cards now: live (what the driver says, joined with the store's past), filter,
- *              and one file or two per view: stat, query, dmon
+ *   view/      the cards now: live (what the driver says, joined with the store's past),
+ *              filter, pick (which are free), and a file or two per view: stat, query, dmon
  *   cmd/       one file per command
  *   lib/       libgua, the library: base, model and source behind include/gua.h
  */
