@@ -49,7 +49,7 @@ struct now_ask {
 };
 
 /* Answers all questions in one walk back through the slots: exact to a slot, never earlier than
- * the truth, and no further back than some ten thousand rows. */
+ * the truth, and no further back than some rows. */
 int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e);
 
 #endif
