@@ -1,5 +1,7 @@
 """gua pick: which cards, for whom, for how long; what the command gets; and that nobody gets another's."""
+import fcntl
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -192,6 +194,18 @@ def test_who_wishes_for_all_cards_gets_all_or_none(lab):
         for process in running:
             process.kill()
             process.communicate()
+
+
+def test_one_chooses_at_a_time(lab):
+    """Two that wish for two cards each must not get one each: who chooses has the lock `choosing`."""
+    lab.locks.mkdir(mode=0o1777)
+    with (lab.locks / "choosing").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        waiting = lab.start()
+        while not re.search(rf"-> FLOCK +ADVISORY +WRITE +{waiting.pid} ", open("/proc/locks").read()):
+            assert waiting.poll() is None, "it did not wait for its turn"
+            time.sleep(0.01)
+    assert waiting.communicate(timeout=60)[0].strip() == UUIDS[0]
 
 
 def test_a_killed_command_gives_its_card_back(lab):
