@@ -3,13 +3,14 @@ import csv
 import io
 import json
 import re
+import sqlite3
 import subprocess
 
 import pytest
 
 from conftest import GUA, clean_environment, gua
 from fake import calls
-from live import CARDS, LOST, MIG, driver, recorded, sim  # noqa: F401
+from live import CARDS, LOST, MIG, WALL, driver, recorded, sim  # noqa: F401
 
 USUAL = ("timestamp,pstate,temperature.gpu,utilization.gpu,utilization.memory,memory.total,memory.free,"
          "memory.used")
@@ -287,3 +288,19 @@ def test_a_store_that_is_stale_is_not_believed(recorded, sim):
     clock.write_bytes(raw)
     run = sim("query", "--db", db, "--query-compute-apps=pid,gua.idle_for", "--format=json", clock=clock)
     assert max(row["gua.idle_for"] or 0 for row in json.loads(run.stdout)["processes"]) <= 10
+
+
+def test_time_that_nobody_recorded_ends_the_stretch(recorded, sim):
+    db, clock = recorded(1800)
+    with sqlite3.connect(db) as store:
+        store.execute("DELETE FROM usage_1m WHERE slot BETWEEN ? AND ?", (WALL + 600, WALL + 660))
+    run = sim("query", "--db", db, "--query-gpu=gua.state_since", "--format=csv,noheader", "-i", "2", clock=clock)
+    assert run.stdout == "2026-11-02T08:12:00Z\n"
+
+
+def test_another_state_ends_the_stretch(recorded, sim):
+    db, clock = recorded(1800)
+    with sqlite3.connect(db) as store:
+        store.execute("INSERT INTO usage_1m SELECT ?, id, 0, 1000, 90000, NULL FROM gpu WHERE idx = 2", (WALL + 900,))
+    run = sim("query", "--db", db, "--query-gpu=gua.free_for", "--format=csv,noheader,nounits", "-i", "2", clock=clock)
+    assert 1800 - 960 - 5 <= int(run.stdout) <= 1800 - 960 + 1
