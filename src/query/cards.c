@@ -82,62 +82,6 @@ int gather_cards(struct gather *g, struct err *e)
 	return rc;
 }
 
-/* Where the rows of one usage table go. */
-struct usage_fold {
-	struct fold fold;
-	struct gather *g;
-	const struct gather_file *file;
-	const struct slot_table *table;
-	struct heat_clock clock;
-};
-
-/* Values: slot, gpu, state, ms, util_pct_ms, energy_mj. */
-static bool take_usage(struct fold *f, sqlite3_value **values)
-{
-	struct usage_fold *u = f->context;
-	uint32_t index = idmap_get(&u->file->cards, sqlite3_value_int64(values[1]));
-	int state = sqlite3_value_int(values[2]);
-	if (index == IDMAP_NONE || state < 0 || state >= CARD_STATES)
-		return true;
-	struct audit *a = u->g->a;
-	struct audit_card *card = &a->cards[index];
-	int64_t ms = value_sum(values[3]), energy_mj = value_known(values[5]);
-	card->has_rows = true;
-	card->ms[state] += ms;
-	if (state != CARD_UNOBSERVED) {
-		card->util_pct_ms += value_sum(values[4]);
-		heat_add(a, &u->clock, u->g->q->utc, sqlite3_value_int64(values[0]),
-			u->table->seconds, state, ms);
-	}
-	if (energy_mj >= 0) {
-		card->energy_mj[state] += energy_mj < ROW_MAX ? energy_mj : ROW_MAX;
-		card->energy_known_ms[state] += ms;
-	}
-	if (u->table->seconds * 1000 > a->resolution_ms)
-		a->resolution_ms = u->table->seconds * 1000;
-	return true;
-}
-
-static int read_usage(
-	struct gather *g, struct gather_file *file, const struct slot_table *t, struct err *e)
-{
-	struct usage_fold u = { .g = g, .file = file, .table = t };
-	u.fold = (struct fold){ .row = take_usage, .context = &u };
-	return sql_fold(file->db, &u.fold, e,
-		"SELECT fold(slot, gpu, state, ms, util_pct_ms, energy_mj) FROM %s "
-		"WHERE slot >= %lld AND slot < %lld",
-		t->usage, (long long)g->from_slot, (long long)g->to_slot);
-}
-
-int gather_usage(struct gather *g, struct err *e)
-{
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files; i++)
-		for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
-			rc = read_usage(g, &g->files[i], &slot_tables[t], e);
-	return rc;
-}
-
 static bool is_parent(const struct audit *a, const struct audit_card *card)
 {
 	for (size_t i = 0; i < a->n_cards; i++)

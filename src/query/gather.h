@@ -35,6 +35,18 @@ struct gather {
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
 };
 
+/* Slots in from <= slot < to. */
+struct span {
+	int64_t from, to;
+};
+/* The window in parts. usage_1d and holding_1d have the sums of the five-minute and hour slots
+ * by day: what is left of those are the hours before the first midnight in it and after the
+ * last. Without a whole day in it, all of it is `before`. */
+struct window_parts {
+	struct span all, before, days, after;
+};
+struct window_parts window_parts(const struct gather *g);
+
 /* Opens every store and starts one read transaction on each. */
 int gather_open(struct gather *g, struct err *e);
 void gather_close(struct gather *g);

@@ -89,11 +89,6 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	return true;
 }
 
-/* Slots in from <= slot < to. */
-struct span {
-	int64_t from, to;
-};
-
 static int read_holdings(struct gather_file *file, const char *table, struct span span,
 	struct pairs *p, struct err *e)
 {
@@ -109,25 +104,16 @@ static int read_holdings(struct gather_file *file, const char *table, struct spa
 		table, (long long)span.from, (long long)span.to);
 }
 
-/* holding_1d has the sums of the five-minute and hour slots by day: what is left for those
- * tables are the hours before the first midnight in the window and after the last one. */
 static int read_window(
 	struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
 {
-	const int64_t day = 86400;
-	struct span all = { g->from_slot, g->to_slot };
-	struct span days = { (all.from + day - 1) / day * day, all.to / day * day };
-	if (days.from >= days.to)
-		days = (struct span){ all.to, all.to };
-	int rc = read_holdings(file, "holding_1d", days, p, e);
+	struct window_parts parts = window_parts(g);
+	int rc = read_holdings(file, "holding_1d", parts.days, p, e);
 	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
 		const struct slot_table *t = &slot_tables[i];
-		bool in_days = t->seconds > SLOT_SECONDS;
-		struct span before = { all.from, in_days ? days.from : all.to };
-		struct span after = { in_days ? days.to : all.to, all.to };
-		rc = read_holdings(file, t->holding, before, p, e);
-		if (rc == 0)
-			rc = read_holdings(file, t->holding, after, p, e);
+		rc = read_holdings(file, t->holding, t->heat ? parts.before : parts.all, p, e);
+		if (rc == 0 && t->heat)
+			rc = read_holdings(file, t->holding, parts.after, p, e);
 	}
 	return rc;
 }

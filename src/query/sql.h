@@ -12,6 +12,7 @@
 /* The slot tables, coarsest (oldest) first: usage_1h, holding_1h ... */
 struct slot_table {
 	const char *usage, *holding;
+	const char *heat; /* its sums over all cards; NULL: the sums by day do not have it */
 	int64_t seconds;
 };
 #define SLOT_TABLES 3

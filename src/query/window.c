@@ -147,3 +147,13 @@ int gather_window(struct gather *g, struct err *e)
 	judge_runs(g);
 	return 0;
 }
+
+struct window_parts window_parts(const struct gather *g)
+{
+	const int64_t day = 86400, from = g->from_slot, to = g->to_slot;
+	int64_t first = (from + day - 1) / day * day, last = to / day * day;
+	if (first >= last)
+		first = last = to;
+	return (struct window_parts){ { from, to }, { from, first }, { first, last },
+		{ last, to } };
+}

@@ -7,31 +7,39 @@
 #include "store/store_private.h"
 #include "store/sums.h"
 
-/* The statements of a step, and which of them is about days. */
-enum { STEP_SQL = 5, STEP_DAYS = 2 };
+/* The most statements that a step has. */
+enum { STEP_SQL = 12 };
 
-/* One step from fine to coarse. ?1 is the coarse width, the range is [?2, ?3). */
+/* One step from fine to coarse. */
 struct step {
 	int64_t fine_s, coarse_s;  /* slot widths, seconds */
 	const char *oldest;	   /* the oldest fine slot */
-	const char *sql[STEP_SQL]; /* add usage, holding, days (or NULL); delete both */
+	const char *sql[STEP_SQL]; /* what is done to the range [?1, ?2), in this order */
 };
 
-#define ADD_USAGE(fine, coarse)                                                                \
-	"INSERT INTO usage_" coarse " SELECT slot - slot % ?1, gpu, state, sum(ms),"           \
-	" sum(util_pct_ms), sum(energy_mj) FROM usage_" fine                                   \
-	" WHERE slot >= ?2 AND slot < ?3 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"                    \
-	" ON CONFLICT DO UPDATE SET " USAGE_ADD
-#define ADD_HOLDING(fine, coarse)                                                              \
-	"INSERT INTO holding_" coarse                                                          \
-	" SELECT slot - slot % ?1, gpu, process, sum(active_ms),"                              \
-	" sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), sum(active_double_ms),"    \
-	" sum(idle_held_double_ms), sum(truly_idle_double_ms), sum(squatting_double_ms),"      \
-	" sum(active_share_ms), sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib)"         \
-	" FROM holding_" fine                                                                  \
-	" WHERE slot >= ?2 AND slot < ?3 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"                    \
-	" ON CONFLICT DO UPDATE SET " HOLDING_ADD
-#define DELETE(table) "DELETE FROM " table " WHERE slot >= ?2 AND slot < ?3"
+#define RANGE " WHERE slot >= ?1 AND slot < ?2"
+#define BY " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 ON CONFLICT DO UPDATE SET "
+#define ADD_USAGE(fine, coarse, seconds)                                                       \
+	"INSERT INTO usage_" coarse " SELECT slot - slot % " seconds ", gpu, state, sum(ms),"  \
+	" sum(util_pct_ms), sum(energy_mj) FROM usage_" fine RANGE BY USAGE_ADD
+#define ADD_HOLDING(fine, coarse, seconds)                                                     \
+	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds ", gpu, process,"       \
+	" sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms),"           \
+	" sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms),"         \
+	" sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), sum(sm_pct_ms)," \
+	" max(mem_peak_kib) FROM holding_" fine RANGE BY HOLDING_ADD
+/* What a table has in the range leaves usage_1d ("-") before the move, and what it has then
+ * enters ("+"): slots of unknown energy that join one of known energy become known, which no
+ * sum of what moves could tell. */
+#define DAYS(sign, table)                                                                      \
+	"INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, " sign "sum(ms)," sign   \
+	"sum(util_pct_ms)," sign "coalesce(sum(energy_mj), 0)," sign                           \
+	"sum(iif(energy_mj IS NULL, 0, ms)) FROM " table RANGE BY USAGE_DAY_ADD
+#define SET_HEAT(width)                                                                        \
+	"INSERT OR REPLACE INTO heat_" width " SELECT slot, sum(iif(state = 0, ms, 0)),"       \
+	" sum(iif(state = 1, ms, 0)), sum(iif(state = 2, ms, 0)) FROM usage_" width RANGE      \
+	" GROUP BY slot ORDER BY slot"
+#define DELETE(table) "DELETE FROM " table RANGE
 /* Both tables in index order: two looks, no scan. */
 #define OLDEST(fine)                                                                           \
 	"SELECT min(slot) FROM (SELECT min(slot) AS slot FROM usage_" fine                     \
@@ -40,13 +48,17 @@ static const struct step steps[] = {
 	{ .fine_s = 60,
 		.coarse_s = 300,
 		.oldest = OLDEST("1m"),
-		.sql = { ADD_USAGE("1m", "5m"), ADD_HOLDING("1m", "5m"),
-			ADD_HOLDING("1m", "1d"), DELETE("usage_1m"), DELETE("holding_1m") } },
+		.sql = { DAYS("-", "usage_5m"), ADD_USAGE("1m", "5m", "300"),
+			DAYS("+", "usage_5m"), SET_HEAT("5m"), ADD_HOLDING("1m", "5m", "300"),
+			ADD_HOLDING("1m", "1d", "86400"), DELETE("usage_1m"),
+			DELETE("holding_1m") } },
 	{ .fine_s = 300,
 		.coarse_s = 3600,
 		.oldest = OLDEST("5m"),
-		.sql = { ADD_USAGE("5m", "1h"), ADD_HOLDING("5m", "1h"), NULL,
-			DELETE("usage_5m"), DELETE("holding_5m") } },
+		.sql = { DAYS("-", "usage_5m"), DAYS("-", "usage_1h"),
+			ADD_USAGE("5m", "1h", "3600"), DAYS("+", "usage_1h"), SET_HEAT("1h"),
+			ADD_HOLDING("5m", "1h", "3600"), DELETE("usage_5m"), DELETE("heat_5m"),
+			DELETE("holding_5m") } },
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
@@ -78,16 +90,14 @@ static int next_range(struct store *s, const struct step *step, int64_t until_s,
 	return rc;
 }
 
-static int move_one(
-	struct store *s, const char *sql, int64_t width_s, const struct range *range)
+static int move_one(struct store *s, const char *sql, const struct range *range)
 {
 	sqlite3_stmt *q = NULL;
 	int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
 	if (rc != SQLITE_OK)
 		return rc;
-	sqlite3_bind_int64(q, 1, width_s);
-	sqlite3_bind_int64(q, 2, range->from);
-	sqlite3_bind_int64(q, 3, range->to);
+	sqlite3_bind_int64(q, 1, range->from);
+	sqlite3_bind_int64(q, 2, range->to);
 	rc = sqlite3_step(q);
 	sqlite3_finalize(q);
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -96,10 +106,8 @@ static int move_one(
 static int move(struct store *s, const struct step *step, const struct range *range)
 {
 	int rc = SQLITE_OK;
-	for (size_t i = 0; rc == SQLITE_OK && i < STEP_SQL; i++)
-		if (step->sql[i])
-			rc = move_one(s, step->sql[i], i == STEP_DAYS ? 86400 : step->coarse_s,
-				range);
+	for (size_t i = 0; rc == SQLITE_OK && i < STEP_SQL && step->sql[i]; i++)
+		rc = move_one(s, step->sql[i], range);
 	return rc;
 }
 

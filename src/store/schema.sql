@@ -105,6 +105,29 @@ CREATE TABLE usage_1h (
 	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
+-- The sums of usage_5m and usage_1h once more, for long windows: by day (UTC) for each card, and
+-- over all cards of the file for the hours of the week. A slot enters them when it leaves
+-- usage_1m; they always say exactly what those two tables say.
+CREATE TABLE usage_1d (
+	slot            INTEGER NOT NULL,
+	gpu             INTEGER NOT NULL,
+	state           INTEGER NOT NULL,
+	ms              INTEGER NOT NULL,
+	util_pct_ms     INTEGER NOT NULL,
+	energy_mj       INTEGER NOT NULL,  -- of the slots that know it
+	energy_known_ms INTEGER NOT NULL,  -- and their time
+	PRIMARY KEY (slot, gpu, state)
+) WITHOUT ROWID;
+CREATE TABLE heat_5m (
+	slot          INTEGER PRIMARY KEY,
+	active_ms     INTEGER NOT NULL,
+	idle_held_ms  INTEGER NOT NULL,
+	truly_idle_ms INTEGER NOT NULL
+);
+CREATE TABLE heat_1h (
+	slot INTEGER PRIMARY KEY,
+	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL, truly_idle_ms INTEGER NOT NULL
+);
 
 -- Sums of a holder's time, its states side by side: most holders have two in an hour, and a row
 -- for each would make the file a quarter larger.

@@ -19,6 +19,12 @@
 	ADD("util_pct_ms") ", " \
 	ADD_KNOWN("energy_mj")
 
+#define USAGE_DAY_ADD \
+	ADD("ms") ", " \
+	ADD("util_pct_ms") ", " \
+	ADD("energy_mj") ", " \
+	ADD("energy_known_ms")
+
 #define HOLDING_ADD \
 	ADD("active_ms") ", " \
 	ADD("idle_held_ms") ", " \

@@ -61,6 +61,21 @@ class Store:
         self.insert(f"usage_{TABLES[width]}", slot=int(slot), gpu=card, state=state,
                     ms=round(seconds * 1000), util_pct_ms=round(seconds * 1000 * util),
                     energy_mj=None if joules is None else round(joules * 1000))
+        if width > 60:  # the sums by day and over all cards have it once more
+            self.usage_sums(slot, card, state, round(seconds * 1000), util, joules, TABLES[width])
+
+    def usage_sums(self, slot, card, state, ms, util, joules, suffix):
+        self.db.execute(
+            "INSERT INTO usage_1d VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, "
+            "util_pct_ms = util_pct_ms + excluded.util_pct_ms, energy_mj = energy_mj + excluded.energy_mj, "
+            "energy_known_ms = energy_known_ms + excluded.energy_known_ms",
+            (int(slot) // 86400 * 86400, card, state, ms, round(ms * util), round((joules or 0) * 1000),
+             0 if joules is None else ms))
+        self.db.execute(
+            f"INSERT INTO heat_{suffix} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "active_ms = active_ms + excluded.active_ms, idle_held_ms = idle_held_ms + excluded.idle_held_ms, "
+            "truly_idle_ms = truly_idle_ms + excluded.truly_idle_ms",
+            (int(slot), *(ms if state == other else 0 for other in (ACTIVE, IDLE_HELD, TRULY_IDLE))))
 
     def holding(self, slot, card, process, state, seconds, presence=None, share=0, mem_mb=None,
                 width=60):

@@ -94,8 +94,8 @@ static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long sl
 	for (int state = 0; state < 4; state++) {
 		int ms = next(random, part), energy_mj = next(random, 9999);
 		snprintf(sql, sizeof(sql),
-			"INSERT INTO usage_%s VALUES (%lld, %d, %d, %d, %d, %d)", suffix, slot,
-			card, state, ms, 50 * ms, energy_mj);
+			"INSERT INTO usage_%s VALUES (%lld, %d, %d, %d, %d, nullif(%d, 0))",
+			suffix, slot, card, state, ms, 50 * ms, energy_mj % 3 ? energy_mj : 0);
 		exec(db, sql);
 	}
 	int process = 1 + next(random, 200), active = 5 + next(random, part);
@@ -109,6 +109,10 @@ static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long sl
 	exec(db, sql);
 }
 
+#define FILL_HEAT(width)                                                                       \
+	"INSERT INTO heat_" width " SELECT slot, sum(iif(state = 0, ms, 0)), "                 \
+	"sum(iif(state = 1, ms, 0)), sum(iif(state = 2, ms, 0)) FROM usage_" width             \
+	" GROUP BY slot"
 /* Random sums in all three tables, as compaction leaves them: hours, then fives, then minutes.
  */
 static void fill(sqlite3 *db, int n_cards, int hours)
@@ -140,6 +144,33 @@ static void fill(sqlite3 *db, int n_cards, int hours)
 		 "sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), NULL, "
 		 "max(mem_peak_kib) FROM (SELECT * FROM holding_1h UNION ALL "
 		 "SELECT * FROM holding_5m) GROUP BY slot - slot % 86400, gpu, process");
+	exec(db, "INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, sum(ms), "
+		 "sum(util_pct_ms), coalesce(sum(energy_mj), 0), sum(iif(energy_mj IS NULL, 0, "
+		 "ms)) FROM (SELECT * FROM usage_1h UNION "
+		 "ALL SELECT * FROM usage_5m) GROUP BY slot - slot % 86400, gpu, state");
+	exec(db, FILL_HEAT("1h"));
+	exec(db, FILL_HEAT("5m"));
+}
+
+/* The hours of the week and what is known of energy, of the slots from `since` on. */
+static void expect_sums_over_cards(const struct audit *a, sqlite3 *db, long long since)
+{
+	char sql[512];
+	for (int s = 0; s < CARD_UNOBSERVED; s++) {
+		snprintf(sql, sizeof(sql),
+			"SELECT sum(ms) FROM usage WHERE slot >= %lld AND state = %d AND "
+			"energy_mj NOT NULL",
+			since, s);
+		assert_int_equal(a->energy_known_ms[s], ask(db, sql));
+		for (int i = 0; i < 7 * 24; i++) {
+			/* 1970 began on a Thursday. */
+			snprintf(sql, sizeof(sql),
+				"SELECT coalesce(sum(ms), 0) FROM usage WHERE slot >= %lld AND "
+				"state = %d AND (slot / 3600 + 96) %% 168 = %d",
+				since, s, i);
+			assert_int_equal(a->heat[i / 24][i % 24].ms[s], ask(db, sql));
+		}
+	}
 }
 
 static void test_sums_are_the_stores(void **state)
@@ -167,6 +198,8 @@ static void test_sums_are_the_stores(void **state)
 		sql, sizeof(sql), "SELECT sum(energy_mj) FROM usage WHERE slot >= %lld", since);
 	assert_int_equal(a.energy_mj[0] + a.energy_mj[1] + a.energy_mj[2] + a.energy_mj[3],
 		ask(db, sql));
+	expect_sums_over_cards(&a, db, since);
+	assert_int_equal(a.resolution_ms, 3600 * 1000);
 	assert_int_equal(a.n_identities, 7);
 	for (size_t i = 0; i < a.n_identities; i++) {
 		const struct audit_identity *who = &a.identities[i];

@@ -125,8 +125,9 @@ static void expect_same_table(const struct names *n, const char *table)
 static void test_young_and_old_end_up_the_same(void **state)
 {
 	(void)state;
-	static const char *const tables[] = { "usage_1m", "usage_5m", "usage_1h", "holding_1m",
-		"holding_5m", "holding_1h", "process", "total_gpu", "total_user" };
+	static const char *const tables[] = { "usage_1m", "usage_5m", "usage_1h", "usage_1d",
+		"heat_5m", "heat_1h", "holding_1m", "holding_5m", "holding_1h", "holding_1d",
+		"process", "total_gpu", "total_user" };
 	const int64_t end_ms = (START_S + 4114 * 420) * INT64_C(1000);
 	struct names n;
 	name_files(&n);

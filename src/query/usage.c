@@ -1,0 +1,137 @@
+/* What the cards did, and in which hours of the week: whole days from the sums by day, the
+ * hours before and after them from the slots. */
+#include "model/tick.h"
+#include "query/gather.h"
+#include "query/sql.h"
+
+/* Where the rows of one table go. */
+struct usage_fold {
+	struct fold fold;
+	struct gather *g;
+	const struct gather_file *file;
+	int64_t seconds; /* width of its slots */
+	struct heat_clock clock;
+};
+
+/* The card of a row, or NULL when it is none of ours. */
+static struct audit_card *card_of(struct usage_fold *u, sqlite3_value *gpu, int state)
+{
+	uint32_t index = idmap_get(&u->file->cards, sqlite3_value_int64(gpu));
+	if (index == IDMAP_NONE || state < 0 || state >= CARD_STATES)
+		return NULL;
+	return &u->g->a->cards[index];
+}
+
+static void take_width(struct usage_fold *u)
+{
+	if (u->seconds * 1000 > u->g->a->resolution_ms)
+		u->g->a->resolution_ms = u->seconds * 1000;
+}
+
+/* Values: slot, gpu, state, ms, util_pct_ms, energy_mj. */
+static bool take_slot(struct fold *f, sqlite3_value **values)
+{
+	struct usage_fold *u = f->context;
+	int state = sqlite3_value_int(values[2]);
+	struct audit_card *card = card_of(u, values[1], state);
+	if (!card)
+		return true;
+	int64_t ms = value_sum(values[3]), energy_mj = value_known(values[5]);
+	card->has_rows = true;
+	card->ms[state] += ms;
+	if (state != CARD_UNOBSERVED) {
+		card->util_pct_ms += value_sum(values[4]);
+		heat_add(u->g->a, &u->clock, u->g->q->utc, sqlite3_value_int64(values[0]),
+			u->seconds, state, ms);
+	}
+	if (energy_mj >= 0) {
+		card->energy_mj[state] += energy_mj < ROW_MAX ? energy_mj : ROW_MAX;
+		card->energy_known_ms[state] += ms;
+	}
+	take_width(u);
+	return true;
+}
+
+/* Values: gpu, state, ms, util_pct_ms, energy_mj, energy_known_ms. */
+static bool take_day(struct fold *f, sqlite3_value **values)
+{
+	struct usage_fold *u = f->context;
+	int state = sqlite3_value_int(values[1]);
+	struct audit_card *card = card_of(u, values[0], state);
+	if (!card)
+		return true;
+	card->has_rows = true;
+	card->ms[state] += value_sum(values[2]);
+	if (state != CARD_UNOBSERVED)
+		card->util_pct_ms += value_sum(values[3]);
+	card->energy_mj[state] += value_sum(values[4]);
+	card->energy_known_ms[state] += value_sum(values[5]);
+	return true;
+}
+
+/* Values: slot, and the time of all cards in the three states. */
+static bool take_heat(struct fold *f, sqlite3_value **values)
+{
+	struct usage_fold *u = f->context;
+	for (int state = 0; state < CARD_UNOBSERVED; state++)
+		heat_add(u->g->a, &u->clock, u->g->q->utc, sqlite3_value_int64(values[0]),
+			u->seconds, state, value_sum(values[1 + state]));
+	take_width(u);
+	return true;
+}
+
+/* Hands the rows of a table in the span to `row`. */
+static int read_rows(struct usage_fold *u, bool (*row)(struct fold *, sqlite3_value **),
+	const char *columns, const char *table, struct span span, struct err *e)
+{
+	if (span.from >= span.to)
+		return 0;
+	u->fold = (struct fold){ .row = row, .context = u };
+	return sql_fold(u->file->db, &u->fold, e,
+		"SELECT fold(%s) FROM %s WHERE slot >= %lld AND slot < %lld", columns, table,
+		(long long)span.from, (long long)span.to);
+}
+
+static int read_slots(
+	struct usage_fold *u, const struct slot_table *t, struct span span, struct err *e)
+{
+	return read_rows(u, take_slot, "slot, gpu, state, ms, util_pct_ms, energy_mj", t->usage,
+		span, e);
+}
+
+/* The part of a table that the sums by day do not have, and of those that they have the hours
+ * of the week. */
+static int read_table(
+	struct gather *g, struct gather_file *file, const struct slot_table *t, struct err *e)
+{
+	struct usage_fold u = { .g = g, .file = file, .seconds = t->seconds };
+	struct window_parts parts = window_parts(g);
+	if (!t->heat)
+		return read_slots(&u, t, parts.all, e);
+	int rc = read_slots(&u, t, parts.before, e);
+	if (rc == 0)
+		rc = read_rows(&u, take_heat, "slot, active_ms, idle_held_ms, truly_idle_ms",
+			t->heat, parts.days, e);
+	if (rc == 0)
+		rc = read_slots(&u, t, parts.after, e);
+	return rc;
+}
+
+static int read_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	struct usage_fold days = { .g = g, .file = file };
+	int rc = read_rows(&days, take_day,
+		"gpu, state, ms, util_pct_ms, energy_mj, energy_known_ms", "usage_1d",
+		window_parts(g).days, e);
+	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
+		rc = read_table(g, file, &slot_tables[t], e);
+	return rc;
+}
+
+int gather_usage(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0; i++)
+		rc = read_file(g, &g->files[i], e);
+	return rc;
+}
