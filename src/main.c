@@ -28,6 +28,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/gpu_tracker.h"
+#include "cmd/hand_over.h"
 #include "version.h"
 
 #define COMMAND_POINTER(name) &cmd_##name,
@@ -94,5 +95,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	const struct command *command = find_command(name);
+	if (!command)
+		hand_over(name, argv + 1);
 	return command ? command->run(command, argc - 1, argv + 1) : no_command(name);
 }

@@ -53,6 +53,7 @@ const char *cmd_nvml_path(const char *option);
 	X(stat)                                                                                \
 	X(query)                                                                               \
 	X(dmon)                                                                                \
+	X(top)                                                                                 \
 	X(who)                                                                                 \
 	X(pick)                                                                                \
 	X(import)                                                                              \

@@ -37,13 +37,14 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	int rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
 	if (rc)
 		return rc;
+	s->store = choose_db(s, v);
 	struct live_options o = {
 		.source = { .name = v->source ? v->source : "nvml",
 			.nvml_path = cmd_nvml_path(v->nvml),
 			.scenario = v->scenario,
 			.root = v->root ? v->root : "",
 			.clock = &s->clock },
-		.db = choose_db(s, v),
+		.db = s->store,
 		.rules = RULES_DEFAULT,
 		.metrics = wanted,
 	};

@@ -1,0 +1,10 @@
+/* `gua NAME` is gua-NAME when NAME is not built in, as in git. */
+#ifndef GUA_CMD_HAND_OVER_H
+#define GUA_CMD_HAND_OVER_H
+
+/* Becomes gua-NAME: the one beside the running program, else the installed
+ * one. Returns only
+ * when there is none. argv[0] is the command's name. */
+void hand_over(const char *name, char **argv);
+
+#endif

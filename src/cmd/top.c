@@ -1,0 +1,41 @@
+/* gua top: handed over to gua-top, the one program that links a terminal library. */
+#include "cmd/top.h"
+
+#include "cmd/cmd.h"
+#include "cmd/hand_over.h"
+
+#define AT(field) .offset = offsetof(struct top_values, field)
+
+static const struct option_row options[] = {
+	{ OPTION_DURATION, 'd', "delay", "D", "between two readings (default 1s)", AT(delay_ms),
+		.min = 100, .max = 3600e3 },
+	FILTER_ROWS(struct top_values, filter, 'u', 'p', 'i'),
+	{ OPTION_CHOICE, 's', "sort", "BY", "order of the processes at start",
+		.choices = "card|user|pid|mem|sm|cpu|host|age|idle|what|command", AT(sort) },
+	{ OPTION_FLAG, 't', "tree", .help = "begin with the tree", AT(tree) },
+	{ OPTION_FLAG, 'r', "readonly", .help = "no signals: the key does nothing",
+		AT(readonly) },
+	{ OPTION_FLAG, '1', "once", .help = "print one frame as text and end", AT(once) },
+	{ OPTION_FLAG, 0, "ascii", .help = "no character beyond ASCII", AT(ascii) },
+	{ OPTION_FLAG, 0, "no-color", .help = "no colour (as with NO_COLOR)", AT(no_color) },
+	LIVE_ROWS(struct top_values, live),
+	{ 0 },
+};
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct err e = { 0 };
+	(void)argc;
+	hand_over(self->name, argv);
+	err_set(&e, ERR_WORLD, "the program gua-top is not installed");
+	return cmd_fail(self, &e);
+}
+
+const struct command cmd_top = {
+	.name = "top",
+	.summary = "interactive: the cards and who is on them, idle holders first",
+	.usage = "[--delay D] [--sort BY] [--user NAME] [--readonly] [OPTIONS]",
+	.details = "Where standard output is no terminal: one frame as text.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,104 @@
+/* gua-top: the interactive view, a program of its own because it links curses. */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/top.h"
+#include "view/top.h"
+
+enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400 };
+
+/* How wide a frame is that is printed: the terminal, else COLUMNS, else enough for all. */
+static size_t plain_columns(void)
+{
+	struct winsize size = { 0 };
+	const char *variable = getenv("COLUMNS");
+	long columns = variable ? strtol(variable, NULL, 10) : 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+		columns = size.ws_col;
+	if (columns <= 0)
+		columns = PLAIN_COLUMNS;
+	if (columns < LEAST_COLUMNS)
+		return LEAST_COLUMNS;
+	return columns > MOST_COLUMNS ? MOST_COLUMNS : (size_t)columns;
+}
+
+static int print_once(struct top *t, struct err *e)
+{
+	struct str out = { 0 };
+	int rc = top_once(t, plain_columns(), &out, e);
+	if (rc == 0)
+		return cmd_print(&cmd_top, &out);
+	str_finish(&out);
+	return cmd_fail(&cmd_top, e);
+}
+
+static int show(const struct top_options *o, const struct top_values *v)
+{
+	struct err e = { 0 };
+	struct top *t = NULL;
+	struct top_screen *screen = NULL;
+	const char *no_color = getenv("NO_COLOR");
+	bool color = !v->no_color && !(no_color && *no_color);
+	if (top_open(&t, o, &e) != 0)
+		return cmd_fail(&cmd_top, &e);
+	int status = 0;
+	if (v->once || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+		status = print_once(t, &e);
+	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
+		status = cmd_fail(&cmd_top, &e);
+	} else {
+		/* Lines of a log would be in the middle of the screen. */
+		log_setup(LOG_LEVEL_NONE, LOG_STYLE_PLAIN);
+		top_run(t, screen);
+		top_screen_close(screen);
+	}
+	top_close(t);
+	return status;
+}
+
+/* Why no signal may be sent; NULL: they may. */
+static const char *no_signals(const struct top_values *v)
+{
+	if (v->live.source && strcmp(v->live.source, "sim") == 0)
+		return "simulated";
+	if (v->live.root && *v->live.root)
+		return "not this host";
+	return v->readonly ? "read only" : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = { 0 };
+	struct top_values v = { 0 };
+	struct filter filter;
+	struct live_session session;
+	int status = 0;
+	setlocale(LC_CTYPE, "");
+	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
+		return status;
+	if (filter_init(&filter, &v.filter, &e) != 0 ||
+		cmd_live_open(&session, &v.live, NULL, &e) != 0)
+		return cmd_fail(&cmd_top, &e);
+	bool sim = v.live.source && strcmp(v.live.source, "sim") == 0;
+	const char *root = v.live.root ? v.live.root : "";
+	struct top_options o = { .live = session.live,
+		.clock = &session.clock,
+		.db = session.store,
+		.root = sim ? NULL : root,
+		.filter = &filter,
+		.delay_ms = v.delay_ms ? v.delay_ms : 1000,
+		.no_signals = no_signals(&v),
+		.ascii = v.ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+		.sort = v.sort,
+		.tree = v.tree };
+	status = show(&o, &v);
+	cmd_live_close(&session);
+	return status;
+}

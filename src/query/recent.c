@@ -1,0 +1,72 @@
+/* Reads the newest slots of a card, or of one process on it. */
+#include "query/recent.h"
+
+#include <math.h>
+
+#include "query/sql.h"
+#include "store/store.h"
+
+int recent_open(struct sqlite3 **db, const char *path, struct err *e)
+{
+	return store_open_read(db, path, e);
+}
+
+void recent_close(struct sqlite3 *db)
+{
+	sqlite3_close(db);
+}
+
+/* Takes rows (slot, sum of percent x ms, ms) and returns how many there were. */
+static int take_rows(
+	sqlite3_stmt *stmt, int64_t from_minute, double *pct, size_t n, struct err *e)
+{
+	int rc = 0, rows = 0;
+	for (size_t i = 0; i < n; i++)
+		pct[i] = NAN;
+	while ((rc = sql_step(stmt, e)) == 1) {
+		int64_t at = sql_int(stmt, 0, 0) / 60 - from_minute, ms = sql_int(stmt, 2, 0);
+		if (at >= 0 && (size_t)at < n && ms > 0)
+			pct[at] = (double)sql_int(stmt, 1, 0) / (double)ms;
+		rows++;
+	}
+	return rc < 0 ? rc : rows;
+}
+
+int recent_card(struct sqlite3 *db, const char *uuid, int64_t from_minute, double *pct,
+	size_t n, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(db, &stmt, e,
+		"SELECT slot, SUM(util_pct_ms), SUM(ms) FROM usage_1m WHERE slot >= ?1 "
+		"AND state <> 3 AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
+		"ORDER BY last_seen_ms DESC LIMIT 1) GROUP BY slot");
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(stmt, 1, from_minute * 60);
+	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
+	rc = take_rows(stmt, from_minute, pct, n, e);
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : 0;
+}
+
+int recent_process(struct sqlite3 *db, const char *uuid, uint32_t pid, uint64_t start_ticks,
+	int64_t from_minute, double *pct, size_t n, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(db, &stmt, e,
+		"SELECT slot, COALESCE(sm_pct_ms, 100 * active_ms), active_ms + idle_held_ms + "
+		"truly_idle_ms + squatting_ms FROM holding_1m WHERE slot >= ?1 "
+		"AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
+		"ORDER BY last_seen_ms DESC LIMIT 1) "
+		"AND process = (SELECT id FROM process WHERE pid = ?3 AND start_ticks = ?4 "
+		"ORDER BY id DESC LIMIT 1)");
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(stmt, 1, from_minute * 60);
+	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 3, pid);
+	sqlite3_bind_int64(stmt, 4, (int64_t)start_ticks);
+	rc = take_rows(stmt, from_minute, pct, n, e);
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : rc > 0;
+}

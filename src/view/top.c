@@ -1,0 +1,264 @@
+/* The loop of `gua top`. */
+#include "view/top.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "query/recent.h"
+#include "view/top_family.h"
+#include "view/top_signal.h"
+#include "view/top_state.h"
+
+/* CPU use of a single frame is measured over so long. */
+#define MEASURE_US 100000
+
+struct top {
+	const struct top_options *options; /* the caller's */
+	struct top_state state;
+	struct top_family family;
+	bool *card_on;
+	size_t *picked; /* scratch */
+	size_t cap_cards;
+};
+
+/* Which cards are shown, by --id and --state. */
+static int choose_cards(struct top *t, struct err *e)
+{
+	struct top_now *now = &t->state.now;
+	if (now->n_cards > t->cap_cards) {
+		bool *on = reallocarray(t->card_on, now->n_cards, sizeof(*on));
+		if (on)
+			t->card_on = on;
+		size_t *picked = reallocarray(t->picked, now->n_cards, sizeof(*picked));
+		if (picked)
+			t->picked = picked;
+		if (!on || !picked)
+			return err_set(e, ERR_WORLD, "out of memory");
+		t->cap_cards = now->n_cards;
+	}
+	int n = filter_cards(t->options->filter, now->cards, now->n_cards, t->picked, e);
+	for (size_t i = 0; n >= 0 && i < now->n_cards; i++)
+		t->card_on[i] = false;
+	for (int i = 0; i < n; i++)
+		t->card_on[t->picked[i]] = true;
+	now->card_on = t->card_on;
+	return n < 0 ? n : 0;
+}
+
+/* What the store has of the cards from `first` on; nothing is said when it has nothing. */
+static void seed_history(struct top *t, size_t first)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	struct sqlite3 *db = NULL;
+	double pct[TOP_HISTORY_MINUTES];
+	int64_t from = s->now.now_ms / 60000 - TOP_HISTORY_MINUTES + 1;
+	const char *path = t->options->db;
+	if (first >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
+		recent_open(&db, path, &e) != 0)
+		return;
+	for (size_t i = first; i < s->now.n_cards; i++) {
+		if (recent_card(db, s->now.cards[i].id.uuid, from, pct, TOP_HISTORY_MINUTES,
+			    &e) != 0)
+			break;
+		for (int64_t k = 0; k < TOP_HISTORY_MINUTES; k++)
+			top_history_add(&s->history, i, (from + k) * 60000, pct[k]);
+	}
+	recent_close(db);
+}
+
+static int follow_history(struct top *t, struct err *e)
+{
+	struct top_state *s = &t->state;
+	size_t known = s->history.n_cards;
+	if (top_history_room(&s->history, s->now.n_cards) != 0)
+		return err_set(e, ERR_WORLD, "out of memory");
+	seed_history(t, known);
+	for (size_t i = 0; i < s->now.n_cards; i++)
+		top_history_add(&s->history, i, s->now.now_ms,
+			s->now.cards[i].values[METRIC_UTILIZATION_GPU]);
+	return 0;
+}
+
+/* What the page of details shows besides. */
+static void read_target(struct top *t)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	struct sqlite3 *db = NULL;
+	const char *path = t->options->db;
+	int64_t from = s->now.now_ms / 60000 - TOP_DETAIL_MINUTES + 1;
+	str_clear(&s->arguments);
+	s->use_known = false;
+	for (size_t i = 0; i < s->now.n_processes; i++) {
+		const struct live_process *p = &s->now.processes[i];
+		if (p->id.pid == s->target.pid && p->id.start_ticks == s->target.start_ticks) {
+			live_arguments(t->options->live, p, &s->arguments);
+			break;
+		}
+	}
+	if (s->target_card >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
+		recent_open(&db, path, &e) != 0)
+		return;
+	s->use_known =
+		recent_process(db, s->now.cards[s->target_card].id.uuid, s->target.pid,
+			s->target.start_ticks, from, s->use, TOP_DETAIL_MINUTES, &e) == 1;
+	recent_close(db);
+}
+
+static int arrange(struct top *t, struct err *e)
+{
+	return top_model_arrange(&t->state.model, &t->state.now)
+		       ? 0
+		       : err_set(e, ERR_WORLD, "out of memory");
+}
+
+/* Takes over what the live view has read. */
+static int take(struct top *t, struct err *e)
+{
+	struct top_now *now = &t->state.now;
+	now->cards = live_cards(t->options->live, &now->n_cards);
+	now->processes = live_processes(t->options->live, &now->n_processes);
+	now->now_ms = live_now_ms(t->options->live);
+	now->filter = filter_has_process(t->options->filter) ? t->options->filter : NULL;
+	now->parents = NULL;
+	now->n_family = 0;
+	int rc = choose_cards(t, e);
+	if (rc == 0)
+		rc = follow_history(t, e);
+	if (rc)
+		return rc;
+	if (t->state.model.tree && t->options->root)
+		top_family_read(&t->family, t->options->root, now);
+	if (t->state.page == TOP_DETAILS)
+		read_target(t);
+	text_copy(t->state.note, sizeof(t->state.note), live_note(t->options->live));
+	t->state.driver = live_driver(t->options->live);
+	t->state.host = live_hostname(t->options->live);
+	return arrange(t, e);
+}
+
+/* Reads everything again. A driver that is gone is a message; what it said last stays. */
+static void refresh(struct top *t)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	int64_t now_ms = clock_wall_ms(t->options->clock);
+	int rc = live_refresh(t->options->live, &e);
+	if (rc == 0)
+		rc = take(t, &e);
+	if (rc && !s->fault[0])
+		s->fault_since_ms = now_ms;
+	if (rc) {
+		s->now.now_ms = now_ms;
+		text_copy(s->fault, sizeof(s->fault), e.text);
+	} else {
+		s->fault[0] = '\0';
+	}
+}
+
+int top_open(struct top **out, const struct top_options *o, struct err *e)
+{
+	struct top *t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(e, ERR_WORLD, "out of memory");
+	t->options = o;
+	t->state.no_signals = o->no_signals;
+	t->state.model.tree = o->tree;
+	top_frame_init(&t->state.frame, 80, o->ascii);
+	for (size_t i = 0; o->sort && i < TOP_SORTS; i++)
+		if (strcmp(top_sort_words[i], o->sort) == 0)
+			t->state.model.sort = (enum top_sort)i;
+	int rc = live_refresh(o->live, e);
+	if (rc == 0)
+		rc = take(t, e);
+	if (rc) {
+		top_close(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+void top_close(struct top *t)
+{
+	if (!t)
+		return;
+	top_family_finish(&t->family);
+	top_model_finish(&t->state.model);
+	top_history_finish(&t->state.history);
+	top_frame_finish(&t->state.frame);
+	str_finish(&t->state.arguments);
+	free(t->card_on);
+	free(t->picked);
+	free(t);
+}
+
+int top_once(struct top *t, size_t columns, struct str *out, struct err *e)
+{
+	if (!clock_is_virtual(t->options->clock)) {
+		usleep(MEASURE_US);
+		live_measure_cpu(t->options->live);
+	}
+	int rc = arrange(t, e);
+	if (rc)
+		return rc;
+	top_draw(&t->state, 0, columns);
+	top_frame_print(&t->state.frame, out);
+	return 0;
+}
+
+static void send_signal(struct top *t)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	const struct top_signal *signal = &top_signals[s->signal];
+	if (s->no_signals)
+		return;
+	if (top_signal_send(&s->target, signal->number, &e) != 0)
+		text_copy(s->message, sizeof(s->message), e.text);
+	else
+		snprintf(s->message, sizeof(s->message), "sent %s to process %u", signal->name,
+			s->target.pid);
+}
+
+/* Does what a key asked for; false: to quit. */
+static bool act(struct top *t, enum top_action action)
+{
+	struct err e = { 0 };
+	if (action == TOP_REFRESH)
+		refresh(t);
+	if (action == TOP_SEND)
+		send_signal(t);
+	if (action == TOP_ARRANGE && arrange(t, &e) != 0)
+		text_copy(t->state.message, sizeof(t->state.message), e.text);
+	return action != TOP_QUIT;
+}
+
+void top_run(struct top *t, struct top_screen *screen)
+{
+	struct clock real;
+	size_t rows, columns, at;
+	clock_init_real(&real);
+	int64_t delay_us = t->options->delay_ms * 1000;
+	int64_t due_us = clock_now(&real).mono_us + delay_us;
+	for (bool goes_on = true; goes_on;) {
+		top_screen_size(screen, &rows, &columns);
+		top_draw(&t->state, rows, columns);
+		top_screen_show(screen, &t->state.frame);
+		int64_t wait_us = due_us - clock_now(&real).mono_us;
+		int key = top_screen_key(
+			screen, wait_us > 0 ? (int)((wait_us + 999) / 1000) : 0, &at);
+		if (key == TOP_KEY_HANGUP)
+			return;
+		if (key >= 0)
+			goes_on = act(t, top_press(&t->state, key, at));
+		if (goes_on && clock_now(&real).mono_us >= due_us) {
+			refresh(t);
+			due_us = clock_now(&real).mono_us + delay_us;
+		}
+	}
+}

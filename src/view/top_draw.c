@@ -1,0 +1,158 @@
+/* The whole screen of `gua top`: title, summary, cards, table or page, messages, keys. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "view/top_parts.h"
+#include "view/top_words.h"
+
+static void draw_title(struct top_state *s)
+{
+	struct top_frame *f = &s->frame;
+	char when[40] = "";
+	struct tm tm;
+	time_t seconds = (time_t)(s->now.now_ms / 1000);
+	bool wide = s->layout.columns >= 90;
+	if (localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), wide ? "%a %Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	size_t at =
+		s->layout.columns > strlen(when) + 1 ? s->layout.columns - strlen(when) - 1 : 0;
+	top_add(f, TOP_TITLE, " gua top  ");
+	top_add(f, TOP_TITLE, s->host);
+	if (*s->driver)
+		top_addf(f, TOP_TITLE, "  driver %s", s->driver);
+	if (s->no_signals && s->layout.columns >= 70)
+		top_addf(f, TOP_TITLE, "  (%s)", s->no_signals);
+	top_fill(f, TOP_TITLE, at);
+	top_add(f, TOP_TITLE, when);
+	top_fill(f, TOP_TITLE, s->layout.columns);
+	top_end_line(f);
+}
+
+/* "8 cards: 3 active, 2 idle-held": one stretch for each word that a card has. */
+static void draw_states(struct top_state *s)
+{
+	struct top_frame *f = &s->frame;
+	static const struct live_card kinds[] = {
+		{ .state = CARD_ACTIVE },
+		{ .state = CARD_IDLE_HELD },
+		{ .state = CARD_TRULY_IDLE },
+		{ .state = CARD_UNOBSERVED },
+		{ .status = CARD_STATUS_LOST },
+		{ .status = CARD_STATUS_ASLEEP },
+		{ .status = CARD_STATUS_DENIED },
+	};
+	size_t n = top_shown_cards(&s->now);
+	const char *separator = ": ";
+	top_addf(f, TOP_STRONG, " %zu card%s", n, n == 1 ? "" : "s");
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		const char *word = top_state_word(&kinds[k]);
+		size_t count = 0;
+		for (size_t i = 0; i < s->now.n_cards; i++)
+			count += (!s->now.card_on || s->now.card_on[i]) &&
+				 strcmp(top_state_word(&s->now.cards[i]), word) == 0;
+		if (!count)
+			continue;
+		top_add(f, TOP_PLAIN, separator);
+		top_addf(f, top_state_style(&kinds[k]), "%zu %s", count, word);
+		separator = ", ";
+	}
+}
+
+/* How much is held, and how much of it by whom does not compute. */
+static void draw_summary(struct top_state *s)
+{
+	struct top_frame *f = &s->frame;
+	size_t holders = 0, idle = 0;
+	int64_t idle_bytes = 0;
+	char size[16];
+	for (size_t i = 0; i < s->now.n_processes; i++) {
+		const struct live_process *p = &s->now.processes[i];
+		if (!p->holder || (s->now.card_on && !s->now.card_on[p->card]))
+			continue;
+		holders++;
+		if (top_idle_ms(p, s->now.now_ms) < 0)
+			continue;
+		idle++;
+		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
+	}
+	draw_states(s);
+	top_addf(f, TOP_PLAIN, "; %zu holder%s", holders, holders == 1 ? "" : "s");
+	top_size(size, sizeof(size), idle_bytes);
+	if (idle)
+		top_addf(f, TOP_IDLE, ", %zu idle with %s", idle, size);
+	top_end_line(f);
+}
+
+static void draw_keys(struct top_state *s)
+{
+	static const struct {
+		const char *key, *label;
+	} keys[] = { { "F1", "Help " }, { "/", "Filter " }, { "u", "User " }, { "t", "Tree " },
+		{ "F6", "Sort " }, { "i", "Idle first " }, { "Enter", "Details " },
+		{ "k", "Signal " }, { "q", "Quit " } };
+	struct top_frame *f = &s->frame;
+	if (s->typing) {
+		top_add(f, TOP_KEY, "Filter: ");
+		top_add(f, TOP_LABEL, s->model.filter);
+		top_add(f, TOP_LABEL, "_");
+		top_add(f, TOP_KEY, "  Enter keeps it, Escape drops it");
+		top_end_line(f);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (keys[i].key[0] == 'k' && s->no_signals)
+			continue;
+		top_add(f, TOP_KEY, keys[i].key);
+		top_add(f, TOP_LABEL, keys[i].label);
+	}
+	if (s->model.filter[0])
+		top_addf(f, TOP_IDLE, " only '%s'", s->model.filter);
+	if (s->model.user[0])
+		top_addf(f, TOP_IDLE, " only of %s", s->model.user);
+	top_fill(f, TOP_LABEL, s->layout.columns);
+	top_end_line(f);
+}
+
+/* The line above the keys; false: there is nothing to say. */
+static bool draw_message(struct top_state *s, bool count_only)
+{
+	bool any = s->message[0] || s->fault[0] || s->note[0];
+	char age[16];
+	if (count_only || !any)
+		return any;
+	if (s->message[0]) {
+		top_addf(&s->frame, TOP_STRONG, " %s", s->message);
+	} else if (s->fault[0]) {
+		top_span_text(age, sizeof(age), s->now.now_ms - s->fault_since_ms);
+		top_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s", age,
+			s->fault);
+	} else {
+		top_addf(&s->frame, TOP_DIM, " %s", s->note);
+	}
+	top_end_line(&s->frame);
+	return true;
+}
+
+void top_draw(struct top_state *s, size_t rows, size_t columns)
+{
+	size_t extra = draw_message(s, true);
+	top_frame_start(&s->frame, columns);
+	s->layout = top_plan(s, rows, columns, extra);
+	draw_title(s);
+	draw_summary(s);
+	/* Pages that are read need the room. */
+	if (s->page == TOP_TABLE || s->page == TOP_SORT_MENU || s->page == TOP_USER_MENU)
+		top_draw_cards(s);
+	if (s->page == TOP_TABLE)
+		top_draw_table(s);
+	else
+		top_draw_page(s);
+	if (rows)
+		top_frame_cut(&s->frame, rows > 1 + extra ? rows - 1 - extra : 0);
+	while (s->frame.lines + 1 + extra < rows)
+		top_end_line(&s->frame);
+	draw_message(s, false);
+	if (rows)
+		draw_keys(s);
+}
