@@ -104,6 +104,11 @@ static void remember(struct live *l, struct live_process *p)
 		p->held_since_ms = b->held_since_ms;
 		p->last_active_ms = b->last_active_ms;
 		mark->watched_ms = l->before.marks[b - l->before.items].watched_ms;
+		/* The driver has taken no sample since: what it said last holds. */
+		if (!r->n_samples) {
+			p->sm_pct = b->sm_pct;
+			p->active = b->active;
+		}
 	} else if (l->refreshed) {
 		p->held_since_ms = l->now_ms;
 	} else if (r->n_samples) {
@@ -224,7 +229,8 @@ void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 		bool worked = active_ms >= 0 && l->holders[k].when_active == HOLDER_ACTIVE;
 		if (worked && active_ms > p->last_active_ms)
 			p->last_active_ms = active_ms;
-		p->active = worked && c->state == CARD_ACTIVE;
+		if (l->source->cards[card].n_samples)
+			p->active = worked && c->state == CARD_ACTIVE;
 		if (p->active || c->state == CARD_UNOBSERVED)
 			continue;
 		const struct live_mark *mark = &l->now.marks[c->first_process + k];

@@ -118,7 +118,7 @@ static enum top_action choose(struct top_state *s, const char *const *names)
 
 static enum top_action press_menu(struct top_state *s, int key, size_t at)
 {
-	const char *names[TOP_USERS_MAX];
+	const char *names[TOP_USERS_MAX] = { NULL };
 	size_t n = s->page == TOP_SORT_MENU ? TOP_SORTS
 					    : top_users(&s->now, names, TOP_USERS_MAX) + 1;
 	long to = (long)s->menu + movement(key, s->layout.table_rows);

@@ -97,13 +97,14 @@ size_t top_users(const struct top_now *now, const char **names, size_t max)
 		if (k == n)
 			names[n++] = user;
 	}
-	qsort(names, n, sizeof(*names), by_name);
+	if (n)
+		qsort(names, n, sizeof(*names), by_name);
 	return n;
 }
 
 static void draw_user_menu(struct top_state *s)
 {
-	const char *names[TOP_USERS_MAX];
+	const char *names[TOP_USERS_MAX] = { NULL };
 	size_t n = top_users(&s->now, names, TOP_USERS_MAX);
 	heading(s, "ONLY PROCESSES OF: Enter takes it, Escape leaves it as it is");
 	menu_line(s, 0, "all users");

@@ -12,7 +12,7 @@
 struct top_screen;
 
 /* Takes over the terminal. */
-int top_screen_open(struct top_screen **s, FILE *in, FILE *out, bool color, struct err *e);
+int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, struct err *e);
 /* Gives it back as it was. */
 void top_screen_close(struct top_screen *s);
 void top_screen_size(const struct top_screen *s, size_t *rows, size_t *columns);

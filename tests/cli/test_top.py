@@ -1,0 +1,408 @@
+"""gua top in a real terminal (tmux): keys, sizes, cards that go, signals; and as text without one.
+
+Time is a clock file that only the test moves, so that every screen is known; a screen is waited for,
+never slept for."""
+import os
+import re
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, GUA, SCENARIOS, clean_environment, gua
+from fake import fake_driver
+from live import recorded  # noqa: F401 (a fixture)
+
+SCENARIO = SCENARIOS / "top.scenario"
+START = 1793606400  # 2026-11-02T08:00:00Z, time 0 of the scenario, which is an hour after boot
+CARD = 'card {0} uuid GPU-{0:04} name "NVIDIA A100" memory 80GiB reserved 500MiB\n'
+
+pytestmark = pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built without gua top")
+
+
+@pytest.fixture
+def clock(clock_file):
+    """clock(SECONDS) is a clock file that stands at that time of the scenario."""
+    return lambda seconds, name="clock": clock_file(START + seconds, 3600 + seconds, name)
+
+
+def advance(path, seconds):
+    with open(path, "r+b") as file:
+        file.seek(8)
+        boot_us, = struct.unpack("=q", file.read(8))
+        file.seek(8)
+        file.write(struct.pack("=q", boot_us + int(seconds * 1e6)))
+
+
+class Screen:
+    """A program in a terminal of its own."""
+
+    def __init__(self, directory, command, columns, rows, env):
+        self.base = ["tmux", "-S", str(directory / "tmux"), "-f", "/dev/null"]
+        self.env = clean_environment(**env)
+        shell = f"stty -g >{directory}/before; {shlex.join(map(str, command))} 2>{directory}/errors; " \
+                f"echo \"status $?\"; stty -g >{directory}/after; exec sleep 600"
+        self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
+
+    def tmux(self, *words):
+        return subprocess.run([*self.base, *words], env=self.env, check=True, capture_output=True,
+                              text=True, timeout=60).stdout
+
+    def text(self, *options):
+        return self.tmux("capture-pane", "-p", *options)
+
+    def wait(self, *wanted, gone=(), options=()):
+        """The screen once it has all that is wanted (regular expressions) and nothing that is to be gone."""
+        deadline = time.monotonic() + 30
+        while True:
+            text = self.text(*options)
+            missing = [word for word in wanted if not re.search(word, text, re.M)]
+            still = [word for word in gone if re.search(word, text, re.M)]
+            if not missing and not still:
+                return text
+            assert time.monotonic() < deadline, f"missing {missing}, still there {still}:\n{text}"
+            time.sleep(0.05)
+
+    def press(self, *keys):
+        for key in keys:
+            self.tmux("send-keys", key)
+
+    def pids(self):
+        """The pids of the rows, in order."""
+        return [int(pid) for pid in re.findall(r"^[! ] +[\d:]+ [\w-]+ +(\d+) ", self.text(), re.M)]
+
+
+@pytest.fixture
+def screen(tmp_path):
+    """screen(OPTIONS..., columns=, rows=, env=) starts gua top."""
+    started = []
+
+    def start(*options, columns=80, rows=24, env=None, wait=r"^.?CARD USER"):
+        command = [GUA, "top", "--delay", "100ms", *options]
+        one = Screen(tmp_path, command, columns, rows, env or {})
+        started.append(one)
+        one.wait(wait)
+        return one
+    yield start
+    for one in started:
+        subprocess.run([*one.base, "kill-server"], env=one.env, capture_output=True)
+
+
+@pytest.fixture
+def lab(screen, clock):
+    """The eight cards of the scenario, five minutes after its start."""
+    return lambda *options, seconds=300, **more: screen(
+        "--source", "sim", "--scenario", SCENARIO, "--clock", clock(seconds), "--no-store", *options, **more)
+
+
+def sim(clock, seconds, *options):
+    return ["top", "--source", "sim", "--scenario", SCENARIO, "--clock", clock(seconds), *options]
+
+
+def test_without_a_terminal_it_is_one_frame(clock, expect):
+    run = gua(*sim(clock, 1200, "--no-store"))
+    assert (run.returncode, run.stderr) == (0, "")
+    expect("top.txt", run.stdout)
+
+
+def test_ascii_where_the_locale_is_not_utf8(clock, expect):
+    run = gua(*sim(clock, 1200, "--no-store", "--sort", "idle"), env={"LC_ALL": "C", "COLUMNS": "80"})
+    assert run.returncode == 0 and run.stdout.isascii()
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    expect("top-ascii.txt", run.stdout)
+    assert gua(*sim(clock, 1200, "--no-store", "--ascii")).stdout.isascii()
+
+
+def test_the_past_comes_from_the_store(clock, recorded):
+    """The notebook has been idle since minute 2: only who was there can know it at minute 20."""
+    db, _ = recorded(1201, SCENARIO.read_text())
+    text = gua(*sim(clock, 1201, "--db", db), env={"COLUMNS": "140"}).stdout
+    note = re.search(r"^! +2 bob +4242 .*", text, re.M).group()
+    assert " 18m " in note and ">" not in note
+    spark = re.search(r"^ +2 A100.* (\S+)$", text, re.M).group(1)
+    assert "▅▅▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁" in spark
+    assert "▅" not in gua(*sim(clock, 1201, "--no-store")).stdout.split("CARD USER")[0].splitlines()[5]
+
+
+def test_options_choose_cards_and_processes(clock):
+    text = gua(*sim(clock, 300, "--no-store", "--id", "2,3", "--user", "bob,dave")).stdout
+    assert re.findall(r"^! +\d+ (\w+)", text, re.M) == ["bob", "dave"]
+    assert " 2 cards: " in text and "alice" not in text
+    assert gua("top", "--min-mem", "much").returncode == 2
+    assert gua("top", "--sort", "luck").returncode == 2
+    assert gua("top", "operand").returncode == 2
+    assert gua(*sim(clock, 300, "--no-store", "--id", "99")).returncode == 1
+
+
+def test_no_driver_is_a_sentence(tmp_path):
+    run = gua("top", "--nvml", tmp_path / "none.so")
+    assert run.returncode == 1 and run.stdout == ""
+    assert run.stderr.startswith("gua top: ") and run.stderr.count("\n") == 1
+
+
+def test_screen_of_80_columns(lab):
+    top = lab()
+    top.press("r", "r", "r")  # reading again without new samples of the driver changes nothing
+    text = top.wait("F1Help", r"^   7 ")
+    assert "8 cards: 3 active, 2 idle-held, 3 truly-idle; 6 holders, 3 idle with 103G" in text
+    assert re.search(r"^   0 █+  97% █+░+ 61.0G/80.0G 390W +\d+° active ", text, re.M)
+    assert re.search(r"^! +2 bob +4242 31.0G +0 +- +- +3d00h +>\w+ ipykernel_launcher", text, re.M)
+    assert top.pids() == [4100, 4101, 4242, 5150, 5200, 900, 6001]
+
+
+def test_sorting_by_keys_and_menu(lab):
+    top = lab(env={"LC_ALL": "C.UTF-8"})
+    top.press("M")
+    top.wait(r"CARD USER.*\n! +4 carol")
+    assert top.pids() == [6001, 4100, 4101, 4242, 5150, 5200, 900]
+    top.press("I")
+    top.wait(r"CARD USER.*\n +3 root")
+    assert top.pids() == [900, 5200, 5150, 4242, 4101, 4100, 6001]
+    top.press("i")
+    top.wait(r"CARD USER.*\n!")
+    assert set(top.pids()[:3]) == {4242, 5200, 6001}
+    top.press("F6")
+    top.wait("SORT BY", "process id")
+    top.press("Home", "Down", "Down", "Enter")
+    top.wait(r"CARD USER.*\n +3 root", gone=["SORT BY"])
+    assert top.pids() == sorted(top.pids())
+    top.press("s", "Escape")
+    top.wait("CARD USER", gone=["SORT BY"])
+
+
+def test_filter_and_user(lab):
+    top = lab()
+    top.press("/", "t", "r", "A", "i")
+    top.wait("Filter: trAi_", gone=["bob"])
+    top.press("Enter")
+    top.wait("only 'trAi'")
+    assert top.pids() == [4100, 4101]
+    top.press("/", "x")
+    top.wait("no process matches")
+    top.press("BSpace", "Escape")
+    top.wait("bob", gone=["Filter:"])
+    top.press("u")
+    top.wait("ONLY PROCESSES OF", "all users", "carol")
+    top.press("Down", "Down", "Down", "Enter")
+    top.wait("only of carol", gone=["alice"])
+    assert top.pids() == [5150, 6001]
+
+
+def test_details(lab):
+    top = lab()
+    top.press("Down", "Down", "Enter")
+    text = top.wait("PROCESS 4242", "history")
+    for line in ("command +ipykernel_launcher", "user +bob", "card +2, NVIDIA A100", "idle since",
+                 r"started +Fri 2026-10-30 08:00 \(3 d 0 h ago\)"):
+        assert re.search(line, text), line
+    top.press("Escape")
+    top.wait("CARD USER")
+
+
+def test_details_have_the_history_of_the_store(screen, clock, recorded):
+    db, _ = recorded(1201, SCENARIO.read_text())
+    top = screen("--source", "sim", "--scenario", SCENARIO, "--clock", clock(1201), "--db", db, "--sort", "pid")
+    top.press("Down", "Down", "Down", "Enter")
+    top.wait("PROCESS 4242", "last hour +·+▅▅▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁")
+
+
+def test_help(lab):
+    top = lab()
+    for key in ("F1", "?"):
+        top.press(key)
+        top.wait("KEYS", "send a signal; asks first")
+        top.press("x")
+        top.wait("CARD USER", gone=["KEYS"])
+
+
+def test_quit_gives_the_terminal_back(lab, tmp_path):
+    top = lab()
+    top.press("q")
+    text = top.wait("status 0", gone=["gua top"])
+    assert text.strip() == "status 0"
+    deadline = time.monotonic() + 10
+    while not (tmp_path / "after").exists() or not (tmp_path / "after").read_text():
+        assert time.monotonic() < deadline
+    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+    assert (tmp_path / "errors").read_text() == ""
+
+
+def test_f10_quits_too(lab):
+    top = lab()
+    top.press("F10")
+    top.wait("status 0")
+
+
+def test_resize(lab):
+    top = lab()
+    top.tmux("resize-window", "-x", "200", "-y", "50")
+    text = top.wait("LAST 6. MIN", r"^CARD NAME +USE", "WHAT +COMMAND")
+    assert len(text.splitlines()) == 50 and text.splitlines()[49].startswith("F1Help")
+    top.tmux("resize-window", "-x", "300", "-y", "30")
+    top.wait("LAST 1.. MIN")
+    top.tmux("resize-window", "-x", "40", "-y", "8")
+    text = top.wait("^F1Help")
+    assert text.splitlines()[7].startswith("F1Help")
+    top.tmux("resize-window", "-x", "80", "-y", "24")
+    top.wait("14 MIN", "WHAT, COMMAND")
+
+
+@pytest.mark.parametrize("cards", [1, 8, 64])
+def test_any_number_of_cards(screen, clock, tmp_path, cards):
+    scenario = tmp_path / "many.scenario"
+    scenario.write_text("".join(CARD.format(i) for i in range(cards)) +
+                        f"process p pid 77 user ann command work\nat 0s hold p card {cards - 1} memory 8GiB\n")
+    top = screen("--source", "sim", "--scenario", scenario, "--clock", clock(60), "--no-store")
+    text = top.wait(f" {cards} cards?: ", rf"^!? +{cards - 1} ann ")
+    if cards < 64:
+        assert re.search(rf"^ +{cards - 1} ░", text, re.M)
+        return
+    assert "1 to 27 of 64" in text and not re.search(r"^  6\d  ", text, re.M)
+    top.press(*"]" * 20)
+    top.wait(r"\b63 +0% +8.0G held", "to 64 of 64")
+    top.tmux("resize-window", "-x", "200", "-y", "50")
+    top.wait(r"^   0 ", r"\b63 .*8.0G held", gone=["of 64: "])
+
+
+def test_a_lost_card_says_so_and_comes_back(screen, clock):
+    path = clock(300)
+    top = screen("--source", "sim", "--scenario", SCENARIO, "--clock", path, "--no-store")
+    top.press("M", "Down")
+    top.wait(r"^   6 .*truly-idle")
+    advance(path, 600)
+    text = top.wait(r"^   6 LOST: the card does not answer", "1 lost")
+    assert "97%" in text
+    assert top.pids() == [6001, 4100, 4101, 4242, 5150, 5200, 900]
+    advance(path, 1800)
+    top.wait(r"^   6 .*truly-idle", gone=["lost"])
+
+
+def test_a_driver_that_goes_away_is_a_message(screen, clock, tmp_path):
+    path = clock(10)
+    env = fake_driver(tmp_path, CARD.format(0) + "at 60s fail nvml* code 9 until 120s\n", clock=path)
+    top = screen("--clock", path, "--no-store", env=env)
+    top.wait(r"^   0 .*truly-idle", gone=["no driver"])
+    advance(path, 60)
+    top.wait("no driver for 0s, trying again: ", r"^   0 ")
+    advance(path, 30)
+    top.wait("no driver for 30s")
+    advance(path, 60)
+    top.wait(r"^   0 .*truly-idle", gone=["no driver"])
+
+
+@pytest.fixture
+def sleeper(tmp_path):
+    """A process that lives, on the card of a fake driver: (process, environment)."""
+    child = subprocess.Popen(["sleep", "600"])
+    scenario = CARD.format(0) + "process s pid env SLEEPER\nat 0s hold s card 0 memory 8GiB\n"
+    yield child, fake_driver(tmp_path, scenario, SLEEPER=child.pid)
+    child.kill()
+    child.wait()
+
+
+def test_a_signal_needs_a_yes(screen, sleeper):
+    child, env = sleeper
+    top = screen("--no-store", env=env)
+    top.wait(rf" {child.pid} +8.0G .*sleep")
+    top.press("k")
+    top.wait(f"Send SIGTERM to process {child.pid} of ", "command +sleep")
+    top.press("n")
+    top.wait("no signal was sent")
+    assert child.poll() is None
+    top.press("F9", "Right")
+    top.wait(f"Send SIGINT to process {child.pid}")
+    top.press("Left", "y")
+    top.wait(f"sent SIGTERM to process {child.pid}")
+    assert child.wait(timeout=10) == -signal.SIGTERM
+
+
+def test_a_process_that_has_ended_gets_nothing(screen, sleeper):
+    child, env = sleeper
+    top = screen("--no-store", env=env)
+    top.press("k")
+    top.wait("Send SIGTERM")
+    child.kill()
+    child.wait()
+    top.press("y")
+    top.wait(f"process {child.pid}.* has ended")
+
+
+def test_readonly_sends_nothing(screen, sleeper):
+    child, env = sleeper
+    top = screen("--no-store", "--readonly", env=env)
+    assert "kSignal" not in top.wait("read only")
+    top.press("k")
+    top.wait("no signals are sent: read only")
+    top.press("y", "q")
+    top.wait("status 0")
+    assert child.poll() is None
+
+
+def test_the_tree_shows_who_started_it(screen, sleeper):
+    child, env = sleeper
+    top = screen("--no-store", env=env, columns=160, rows=40)
+    top.press("t")
+    text = top.wait("└─", rf" {os.getpid()} ")
+    assert text.index(f" {os.getpid()} ") < text.index(f" {child.pid} ")
+
+
+def test_the_mouse_selects(lab):
+    top = lab()
+    line = top.text().splitlines().index(next(x for x in top.text().splitlines() if " 5150 " in x)) + 1
+    for button in (0, 3):
+        top.tmux("send-keys", "-l", f"\x1b[M{chr(32 + button)}*{chr(32 + line)}")
+    top.press("Enter")
+    top.wait("PROCESS 5150")
+
+
+def styled(top):
+    return top.wait("F1", options=["-e"])
+
+
+def test_colour_and_none(lab):
+    assert re.search(r"\x1b\[[\d;]*33[\d;]*m", styled(lab()))
+
+
+@pytest.mark.parametrize("how", [{"env": {"NO_COLOR": "1"}}, {"option": "--no-color"}])
+def test_no_colour(lab, how):
+    top = lab(*([how["option"]] if "option" in how else []), env=how.get("env"))
+    assert not re.search(r"\x1b\[(?:\d+;)*[34][0-7](?:;\d+)*m", styled(top))
+
+
+def test_ascii_screen(lab):
+    assert lab("--ascii").wait("F1Help", r"\[\|+").isascii()
+
+
+def test_small_in_memory(screen, clock):
+    """16 cards and 128 processes: at most 12 MB."""
+    if "asan" in BUILD.name:
+        pytest.skip("sanitizers take memory of their own")
+    top = screen("--source", "sim", "--scenario", SCENARIOS / "sixteen.scenario", "--clock", clock(60), "--no-store",
+                 columns=200, rows=50)
+    top.press("i", "t", "r")
+    top.wait("128 holders")
+    pane = int(top.tmux("list-panes", "-F", "#{pane_pid}"))
+    children = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(pane)], capture_output=True, text=True).stdout
+    pid = next(line.split()[0] for line in children.splitlines() if "gua-top" in line)
+    status = open(f"/proc/{pid}/status").read()
+    assert int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) <= 12 * 1024
+
+
+def test_gua_hands_over(tmp_path, installed):
+    """gua NAME is gua-NAME, beside gua or installed; a name is never a path."""
+    assert (installed / "libexec" / "gua" / "gua-top").exists()
+    assert gua("top", "--help", binary=installed / "bin" / "gua").returncode == 0
+    copy = shutil.copy(GUA, tmp_path / "gua")
+    extra = tmp_path / "gua-extra"
+    extra.write_text("#!/bin/sh\necho \"extra $*\"\n")
+    extra.chmod(0o755)
+    run = gua("extra", "a b", binary=copy)
+    assert (run.returncode, run.stdout) == (0, "extra a b\n")
+    for name in ("../gua-extra", "x/../extra", "other", ".", "-extra"):
+        assert gua(name, binary=copy).returncode == 2
+    run = gua("top", "--once", binary=copy)
+    assert (run.returncode, run.stderr) == (1, "gua top: the program gua-top is not installed\n")

@@ -1,0 +1,395 @@
+/* The model, the layout and the keys of `gua top`, without a terminal. */
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "view/top_parts.h"
+#include "view/top_words.h"
+
+enum { NOW_MS = 100000000, CARDS_MAX = 64, PROCESSES_MAX = 8 };
+
+/* A small lab: see make_lab(). */
+struct lab {
+	struct live_card cards[CARDS_MAX];
+	struct live_process processes[PROCESSES_MAX];
+	struct top_state state;
+};
+
+static struct live_process *add(struct lab *lab, uint32_t pid, size_t card, const char *user,
+	const char *command, int64_t mem_bytes)
+{
+	struct live_process *p = &lab->processes[lab->state.now.n_processes++];
+	*p = (struct live_process){ .card = card,
+		.kind = PROCESS_COMPUTE,
+		.holder = true,
+		.mem_bytes = mem_bytes,
+		.sm_pct = NAN,
+		.cpu_pct = NAN,
+		.rss_bytes = -1,
+		.held_since_ms = 0,
+		.last_active_ms = -1,
+		.idle_since_ms = -1 };
+	p->id = (struct process_id){ .pid = pid, .start_ticks = pid, .started_ms = pid };
+	strcpy(p->id.user, user);
+	strcpy(p->id.command, command);
+	return p;
+}
+
+static void make_lab(struct lab *lab, size_t n_cards)
+{
+	*lab = (struct lab){ 0 };
+	lab->state.now = (struct top_now){ .cards = lab->cards,
+		.n_cards = n_cards,
+		.processes = lab->processes,
+		.now_ms = NOW_MS };
+	lab->state.host = "lab";
+	lab->state.driver = "1.0";
+	for (size_t i = 0; i < n_cards; i++) {
+		struct live_card *c = &lab->cards[i];
+		c->id = (struct card_id){
+			.name = "NVIDIA A100", .index = (int)i, .mig_index = -1
+		};
+		c->state = CARD_TRULY_IDLE;
+		c->state_since_ms = -1;
+		metric_clear(c->values, c->texts);
+		c->values[METRIC_UTILIZATION_GPU] = 0;
+	}
+	struct live_process *p = add(lab, 10, 0, "bob", "python a.py", 1000);
+	p->active = true;
+	p->sm_pct = 50;
+	p = add(lab, 20, 1 % n_cards, "alice", "Jupyter", 3000);
+	p->idle_since_ms = NOW_MS - 5000;
+	strcpy(p->id.notebook, "thesis.ipynb");
+	p = add(lab, 30, 0, "carol", "julia", -1);
+	p->idle_since_ms = NOW_MS - 9000;
+	p->sm_pct = 0;
+	add(lab, 40, 1 % n_cards, "bob", "python b.py", 2000)->kind = PROCESS_GRAPHICS;
+	lab->processes[3].holder = false;
+	lab->processes[3].idle_since_ms = NOW_MS - 99000;
+	top_frame_init(&lab->state.frame, 80, true);
+	assert_true(top_model_arrange(&lab->state.model, &lab->state.now));
+}
+
+static void finish_lab(struct lab *lab)
+{
+	top_model_finish(&lab->state.model);
+	top_frame_finish(&lab->state.frame);
+	top_history_finish(&lab->state.history);
+	str_finish(&lab->state.arguments);
+}
+
+/* The pids of the rows, in order: "10 20 30". */
+static void expect_rows(struct lab *lab, const char *expected)
+{
+	char text[256] = "";
+	const struct top_model *m = &lab->state.model;
+	assert_true(top_model_arrange(&lab->state.model, &lab->state.now));
+	for (size_t i = 0; i < m->n_rows; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s%u",
+			i ? " " : "", (int)m->rows[i].depth, "--------",
+			top_row_id(&m->rows[i])->pid);
+	assert_string_equal(text, expected);
+}
+
+static void expect_sorted(
+	struct lab *lab, enum top_sort sort, bool reverse, const char *expected)
+{
+	lab->state.model.sort = sort;
+	lab->state.model.reverse = reverse;
+	expect_rows(lab, expected);
+}
+
+static void test_sorting_puts_the_unknown_last(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	expect_sorted(&lab, TOP_SORT_CARD, false, "10 30 20 40");
+	expect_sorted(&lab, TOP_SORT_CARD, true, "20 40 10 30");
+	expect_sorted(&lab, TOP_SORT_USER, false, "20 10 40 30");
+	expect_sorted(&lab, TOP_SORT_PID, false, "10 20 30 40");
+	expect_sorted(&lab, TOP_SORT_PID, true, "40 30 20 10");
+	expect_sorted(&lab, TOP_SORT_MEM, false, "20 40 10 30");
+	expect_sorted(&lab, TOP_SORT_MEM, true, "10 40 20 30");
+	expect_sorted(&lab, TOP_SORT_SM, false, "10 30 20 40");
+	expect_sorted(&lab, TOP_SORT_AGE, false, "10 20 30 40");
+	expect_sorted(&lab, TOP_SORT_IDLE, false, "30 20 10 40");
+	expect_sorted(&lab, TOP_SORT_WHAT, true, "20 10 30 40");
+	expect_sorted(&lab, TOP_SORT_COMMAND, false, "30 20 10 40");
+	finish_lab(&lab);
+}
+
+static void test_filters(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	strcpy(lab.state.model.filter, "PYTHON");
+	expect_rows(&lab, "10 40");
+	strcpy(lab.state.model.filter, "thesis");
+	expect_rows(&lab, "20");
+	strcpy(lab.state.model.filter, "40");
+	expect_rows(&lab, "40");
+	strcpy(lab.state.model.filter, "nothing");
+	expect_rows(&lab, "");
+	assert_null(top_model_row(&lab.state.model));
+	lab.state.model.filter[0] = '\0';
+	strcpy(lab.state.model.user, "bob");
+	expect_rows(&lab, "10 40");
+	lab.state.model.user[0] = '\0';
+	const bool second[] = { false, true };
+	lab.state.now.card_on = second;
+	expect_rows(&lab, "20 40");
+	finish_lab(&lab);
+}
+
+static void test_the_tree_adds_ancestors_and_ends_circles(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	/* 5 - 7 - (30, 10 - 40); 20 on its own. */
+	const struct top_ancestor family[] = { { .id = { .pid = 7 }, .parent = 5 },
+		{ .id = { .pid = 5 }, .parent = 1 } };
+	const uint32_t parents[] = { 7, 0, 7, 10 }, circle[] = { 40, 0, 0, 10 };
+	lab.state.model.tree = true;
+	expect_rows(&lab, "10 30 20 40");
+	lab.state.now.parents = parents;
+	lab.state.now.family = family;
+	lab.state.now.n_family = 2;
+	expect_rows(&lab, "5 -7 --10 ---40 --30 20");
+	lab.state.model.sort = TOP_SORT_IDLE;
+	expect_rows(&lab, "5 -7 --30 --10 ---40 20");
+	lab.state.now.parents = circle;
+	lab.state.now.n_family = 0;
+	expect_rows(&lab, "30 20 10 40");
+	finish_lab(&lab);
+}
+
+static void test_the_selection_stays_with_its_process(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	struct top_model *m = &lab.state.model;
+	expect_rows(&lab, "10 30 20 40");
+	top_model_move(m, 2);
+	assert_int_equal(top_row_id(top_model_row(m))->pid, 20);
+	expect_sorted(&lab, TOP_SORT_PID, true, "40 30 20 10");
+	assert_int_equal(top_row_id(top_model_row(m))->pid, 20);
+	/* The pid is another's: the place stays, not the process. */
+	lab.processes[1].id.start_ticks++;
+	expect_sorted(&lab, TOP_SORT_PID, false, "10 20 30 40");
+	assert_int_equal(m->selected, 2);
+	top_model_move(m, -100);
+	assert_int_equal(m->selected, 0);
+	top_model_move(m, 100);
+	assert_int_equal(m->selected, 3);
+	top_model_show(m, 2);
+	assert_int_equal(m->first, 2);
+	top_model_show(m, 10);
+	assert_int_equal(m->first, 0);
+	finish_lab(&lab);
+}
+
+static void test_one_key_brings_idle_holders_to_the_top(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	top_model_move(&lab.state.model, 3);
+	assert_int_equal(top_press(&lab.state, 'i', 0), TOP_ARRANGE);
+	expect_rows(&lab, "30 20 10 40");
+	assert_int_equal(lab.state.model.selected, 0);
+	assert_int_equal(top_press(&lab.state, 'I', 0), TOP_ARRANGE);
+	expect_rows(&lab, "20 30 10 40");
+	finish_lab(&lab);
+}
+
+static void test_typing_a_filter(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	const int keys[] = { '/', 'q', 0xE4, TOP_KEY_BACKSPACE, TOP_KEY_BACKSPACE, 'j', 'u',
+		'l' };
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		assert_int_not_equal(top_press(&lab.state, keys[i], 0), TOP_QUIT);
+	assert_string_equal(lab.state.model.filter, "jul");
+	expect_rows(&lab, "30");
+	for (int i = 0; i < 200; i++)
+		top_press(&lab.state, 0x20AC, 0);
+	assert_true(strlen(lab.state.model.filter) < sizeof(lab.state.model.filter));
+	top_press(&lab.state, TOP_KEY_ESCAPE, 0);
+	assert_string_equal(lab.state.model.filter, "");
+	assert_int_equal(top_press(&lab.state, 'q', 0), TOP_QUIT);
+	finish_lab(&lab);
+}
+
+static void test_a_signal_is_asked_for_twice(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	top_press(&lab.state, TOP_KEY_DOWN, 0);
+	assert_int_equal(top_press(&lab.state, 'k', 0), TOP_NOTHING);
+	assert_int_equal(lab.state.target.pid, 30);
+	assert_int_equal(top_press(&lab.state, 'n', 0), TOP_NOTHING);
+	top_press(&lab.state, TOP_KEY_F0 + 9, 0);
+	top_press(&lab.state, TOP_KEY_RIGHT, 0);
+	assert_string_equal(top_signals[lab.state.signal].name, "SIGINT");
+	assert_int_equal(top_press(&lab.state, 'y', 0), TOP_SEND);
+	lab.state.no_signals = "read only";
+	top_press(&lab.state, 'k', 0);
+	assert_int_equal(lab.state.page, TOP_TABLE);
+	assert_int_equal(top_press(&lab.state, 'y', 0), TOP_NOTHING);
+	finish_lab(&lab);
+}
+
+static void test_menus_and_the_mouse(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	top_draw(&lab.state, 24, 80);
+	top_press(&lab.state, 'u', 0);
+	top_press(&lab.state, TOP_KEY_DOWN, 0);
+	top_press(&lab.state, TOP_KEY_DOWN, 0);
+	assert_int_equal(top_press(&lab.state, TOP_KEY_ENTER, 0), TOP_ARRANGE);
+	assert_string_equal(lab.state.model.user, "bob");
+	lab.state.model.user[0] = '\0';
+	top_press(&lab.state, TOP_KEY_F0 + 6, 0);
+	top_press(&lab.state, TOP_KEY_END, 0);
+	top_press(&lab.state, TOP_KEY_ENTER, 0);
+	assert_int_equal(lab.state.model.sort, TOP_SORT_COMMAND);
+	expect_rows(&lab, "30 20 10 40");
+	size_t third = lab.state.layout.table_at + 2;
+	top_press(&lab.state, TOP_KEY_CLICK, third);
+	assert_int_equal(lab.state.model.selected, 2);
+	assert_int_equal(top_press(&lab.state, TOP_KEY_CLICK, third), TOP_REFRESH);
+	assert_int_equal(lab.state.page, TOP_DETAILS);
+	assert_int_equal(lab.state.target.pid, 10);
+	finish_lab(&lab);
+}
+
+/* Every size: no more lines than the screen has, none wider, and the keys at the bottom. */
+static void test_every_size_is_kept(void **state)
+{
+	(void)state;
+	static const size_t sizes[][2] = { { 24, 80 }, { 50, 200 }, { 10, 40 }, { 60, 300 },
+		{ 3, 20 }, { 1, 1 } };
+	static const size_t cards[] = { 1, 8, 64 };
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 3 * 6; i++) {
+		struct lab lab;
+		const size_t *size = sizes[i / 18];
+		make_lab(&lab, cards[i / 6 % 3]);
+		lab.state.page = (enum top_page)(i % 6);
+		lab.state.target = lab.processes[0].id;
+		strcpy(lab.state.note, "a note");
+		top_draw(&lab.state, size[0], size[1]);
+		assert_true(size[0] < 4 || lab.state.frame.lines == size[0]);
+		const char *at = str_text(&lab.state.frame.text);
+		for (; *at; at += strcspn(at, "\n") + 1)
+			assert_true(strcspn(at, "\n") <= size[1]);
+		finish_lab(&lab);
+	}
+}
+
+static void test_many_cards_share_lines_and_scroll(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 64);
+	top_draw(&lab.state, 24, 80);
+	assert_int_equal(lab.state.layout.cards_a_line, 3);
+	assert_true(lab.state.layout.table_rows >= 8);
+	assert_non_null(strstr(str_text(&lab.state.frame.text), "1 to 27 of 64"));
+	for (int i = 0; i < 100; i++)
+		top_press(&lab.state, ']', 0);
+	top_draw(&lab.state, 24, 80);
+	assert_non_null(strstr(str_text(&lab.state.frame.text), "\n  63 "));
+	assert_null(strstr(str_text(&lab.state.frame.text), "\n   0 "));
+	top_draw(&lab.state, 100, 80);
+	assert_int_equal(lab.state.layout.cards_a_line, 3);
+	top_draw(&lab.state, 120, 80);
+	assert_int_equal(lab.state.layout.cards_a_line, 1);
+	finish_lab(&lab);
+}
+
+static void test_names_are_never_formats(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 1);
+	strcpy(lab.processes[0].id.command, "%s%n%d");
+	strcpy(lab.processes[0].id.user, "%n");
+	top_draw(&lab.state, 24, 80);
+	assert_non_null(strstr(str_text(&lab.state.frame.text), "%s%n%d"));
+	lab.state.page = TOP_DETAILS;
+	lab.state.target = lab.processes[0].id;
+	top_draw(&lab.state, 24, 80);
+	assert_non_null(strstr(str_text(&lab.state.frame.text), "%s%n%d"));
+	finish_lab(&lab);
+}
+
+static void test_history(void **state)
+{
+	(void)state;
+	struct top_history h = { 0 };
+	double pct[3];
+	assert_int_equal(top_history_room(&h, 2), 0);
+	top_history_add(&h, 1, 60000 * 1000, 10);
+	top_history_add(&h, 1, 60000 * 1000 + 59999, 20);
+	top_history_add(&h, 1, 60000 * 1001, NAN);
+	top_history_add(&h, 1, 60000LL * 1002, 100);
+	top_history_add(&h, 7, 60000LL * 1002, 100);
+	top_history_get(&h, 1, 60000LL * 1002, pct, 3);
+	assert_true(pct[0] == 15 && isnan(pct[1]) && pct[2] == 100);
+	/* A minute that lies a whole ring back is another. */
+	top_history_get(&h, 1, 60000LL * (1002 + TOP_HISTORY_MINUTES), pct, 3);
+	assert_true(isnan(pct[0]) && isnan(pct[2]));
+	finish_lab(&(struct lab){ .state.history = h });
+}
+
+static void expect_words(int64_t ms, const char *span, int64_t bytes, const char *size)
+{
+	char text[16];
+	top_span_text(text, sizeof(text), ms);
+	assert_string_equal(text, span);
+	top_size(text, sizeof(text), bytes);
+	assert_string_equal(text, size);
+}
+
+static void test_short_words(void **state)
+{
+	(void)state;
+	expect_words(-1, "-", -1, "-");
+	expect_words(0, "0s", 0, "0M");
+	expect_words(59999, "59s", 999LL << 20, "999M");
+	expect_words(60000, "1m", 1000LL << 20, "1.0G");
+	expect_words(3600000, "1h00m", 1LL << 30, "1.0G");
+	expect_words(86399999, "23h59m", 99LL << 30, "99.0G");
+	expect_words(86400000, "1d00h", 141LL << 30, "141G");
+	expect_words(86400000LL * 400, "400d", 20000LL << 30, "20T");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sorting_puts_the_unknown_last),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_the_tree_adds_ancestors_and_ends_circles),
+		cmocka_unit_test(test_the_selection_stays_with_its_process),
+		cmocka_unit_test(test_one_key_brings_idle_holders_to_the_top),
+		cmocka_unit_test(test_typing_a_filter),
+		cmocka_unit_test(test_a_signal_is_asked_for_twice),
+		cmocka_unit_test(test_menus_and_the_mouse),
+		cmocka_unit_test(test_every_size_is_kept),
+		cmocka_unit_test(test_many_cards_share_lines_and_scroll),
+		cmocka_unit_test(test_names_are_never_formats),
+		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_short_words),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
