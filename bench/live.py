@@ -1,7 +1,6 @@
 """What the live views cost: one `gua stat`, and `gua top` beside nvtop on the same driver library."""
 import fcntl
 import os
-import pathlib
 import pty
 import shutil
 import statistics
@@ -61,6 +60,17 @@ def screen(command, env, seconds, settle=3):
         os.close(fd)
 
 
+def crowded(path, processes):
+    """16 cards, and processes that live on this host: a view has to read them in /proc."""
+    lines = [f'card {i} uuid GPU-{i:04} name "NVIDIA H100 80GB HBM3" memory 80GiB idle-power 70W max-power 700W'
+             for i in range(16)]
+    lines += [f"process p{i} pid {p.pid} user u uid {i} command sleep" for i, p in enumerate(processes)]
+    lines += [f"at 0s hold p{i} card {i % 16} memory {1 + i % 7}GiB" for i in range(len(processes))]
+    lines += [f"at 0s load p{i} card {i % 16} sm 11 on {3 + i % 5}s off 4s" for i in range(0, len(processes), 2)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
 def rows(table, say, build, folder, quick):
     seconds = 5 if quick else 15
     gua = str(build / "gua")
@@ -69,9 +79,18 @@ def rows(table, say, build, folder, quick):
     eight.write_text(EIGHT)
     best, median = stat_once(gua, environment(build, eight, folder), 10 if quick else 40)
     table.row("stat: one shot, 8 cards", best, "ms", 20, f"whole process, driver included; median {median:.1f} ms")
-    sixteen = pathlib.Path(__file__).parent.parent / "tests" / "scenarios" / "sixteen.scenario"
-    env = environment(build, sixteen, folder)
     say("gua top on a terminal, 16 cards and 128 processes")
+    processes = [subprocess.Popen(["sleep", "600"]) for _ in range(128)]
+    try:
+        compare(table, say, gua, environment(build, crowded(folder / "crowd.scenario", processes), folder), seconds)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def compare(table, say, gua, env, seconds):
+    """gua top, and nvtop where it is installed."""
     ours, resident = screen([gua, "top"], env, seconds)
     table.row("top: resident, 16 cards, 128 processes", resident / 1024, "MiB", 12, "the driver library included")
     if not shutil.which("nvtop"):
