@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,21 +23,29 @@ static bool in_choices(const char *choices, const char *word)
 	return false;
 }
 
+/* A limit as it would be given on the command line. */
+static void limit_text(char *dst, size_t cap, const struct option_row *row, double limit)
+{
+	if (row->kind == OPTION_DURATION)
+		duration_option(dst, cap, (int64_t)limit);
+	else
+		snprintf(dst, cap, "%.10g%s", limit,
+			limit > 0 && row->kind == OPTION_SIZE ? " bytes" : "");
+}
+
 static int check_range(
 	const struct option_row *row, double value, const char *text, struct err *e)
 {
-	const char *unit = row->kind == OPTION_DURATION ? " ms"
-			   : row->kind == OPTION_SIZE	? " bytes"
-							: "";
-	if (value < row->min || (row->max > 0 && value > row->max)) {
-		if (row->max > 0)
-			return err_set(e, ERR_USAGE,
-				"--%s %s is out of range: %.10g to %.10g%s", row->name, text,
-				row->min, row->max, unit);
-		return err_set(e, ERR_USAGE, "--%s %s is out of range: at least %.10g%s",
-			row->name, text, row->min, unit);
-	}
-	return 0;
+	char least[32], most[32];
+	if (value >= row->min && (row->max <= 0 || value <= row->max))
+		return 0;
+	limit_text(least, sizeof(least), row, row->min);
+	limit_text(most, sizeof(most), row, row->max);
+	if (row->max > 0)
+		return err_set(e, ERR_USAGE, "--%s %s is out of range: %s to %s", row->name,
+			text, least, most);
+	return err_set(
+		e, ERR_USAGE, "--%s %s is out of range: at least %s", row->name, text, least);
 }
 
 static int set_number(

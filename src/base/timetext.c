@@ -256,3 +256,12 @@ void duration_text(char *dst, size_t cap, int64_t ms)
 	else
 		snprintf(dst, cap, "%lld s", s);
 }
+
+void duration_option(char *dst, size_t cap, int64_t ms)
+{
+	const struct unit *best = &units[0];
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (ms && ms % (int64_t)units[i].ms == 0 && units[i].ms > best->ms)
+			best = &units[i];
+	snprintf(dst, cap, "%lld%s", (long long)(ms / (int64_t)best->ms), best->name);
+}

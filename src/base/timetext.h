@@ -26,5 +26,8 @@ void moment_text(char *dst, size_t cap, int64_t ms, bool utc);
 void duration_clock(char *dst, size_t cap, int64_t ms);
 /* "45 s", "12 min", "3 h 20 min", "5 d 2 h": for ages. */
 void duration_text(char *dst, size_t cap, int64_t ms);
+/* "200ms", "8s", "1d": exact, in the largest unit that divides it, as duration_parse() takes
+ * it. */
+void duration_option(char *dst, size_t cap, int64_t ms);
 
 #endif

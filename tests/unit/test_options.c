@@ -82,7 +82,7 @@ static void test_mistakes(void **state)
 	expect_error("--verbose=1", "--verbose=1 takes no value");
 	expect_error("-n 1x", "--count takes a whole number, not '1x'");
 	expect_error("-n 101", "--count 101 is out of range: 1 to 100");
-	expect_error("--wait 9s", "--wait 9s is out of range: 1000 to 8000 ms");
+	expect_error("--wait 9s", "--wait 9s is out of range: 1s to 8s");
 	expect_error("--cost nan", "--cost takes a number, not 'nan'");
 	expect_error("--format xml", "--format takes one of text|json, not 'xml'");
 	expect_error("--format tex", "--format takes one of text|json, not 'tex'");
