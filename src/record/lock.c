@@ -85,7 +85,7 @@ void lock_publish(int fd, const struct fault *const *faults, size_t n)
 {
 	if (fd < 0)
 		return;
-	char text[LOCK_TEXT_CAP], before[LOCK_TEXT_CAP];
+	char text[LOCK_TEXT_CAP] = "", before[LOCK_TEXT_CAP];
 	size_t len = 0;
 	for (size_t i = 0; i < n && len < sizeof(text) - 400; i++) {
 		char safe[320];
@@ -93,10 +93,12 @@ void lock_publish(int fd, const struct fault *const *faults, size_t n)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%lld %s\n",
 			(long long)faults[i]->since_ms, safe);
 	}
-	/* Written only when it changes: a tick without news writes nothing here. */
+	/* NULs end the text, in place, so that it needs no new room. Written only when it
+	 * changes: a tick without news writes nothing here. */
+	size_t size = len < LOCK_ROOM ? LOCK_ROOM : len + 1;
 	ssize_t old = pread(fd, before, sizeof(before), 0);
-	if (old == (ssize_t)len && memcmp(before, text, len) == 0)
+	if (old >= (ssize_t)size && memcmp(before, text, size) == 0)
 		return;
-	if (ftruncate(fd, 0) == 0 && pwrite(fd, text, len, 0) < 0)
+	if (pwrite(fd, text, size, 0) < (ssize_t)size)
 		log_debug("cannot write the lock file: %s", strerror(errno));
 }

@@ -12,6 +12,8 @@
 
 #define LOCK_MAX_FAULTS 32
 #define LOCK_TEXT_CAP 16384
+/* What the file always has, also when the disk is full: just then there is a fault to tell. */
+#define LOCK_ROOM 4096
 
 /* Takes the lock of the store at `db` for this process, until it ends; *fd keeps it. ERR_WORLD
  * when another recorder has it, naming its pid. */
