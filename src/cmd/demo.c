@@ -47,6 +47,24 @@ static int make_temporary(char *path, size_t cap, struct err *e)
 	return 0;
 }
 
+/* What a failed demo would leave behind. */
+static void remove_temporary(const char *path)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	char name[PATH_MAX + 8];
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		unlink(name);
+	}
+}
+
+static void say_where(const char *path)
+{
+	char safe[PATH_MAX];
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	fprintf(stderr, "simulated data, in %s\n", safe);
+}
+
 /* Records on a virtual clock. Long intervals are sampled more seldom, so that a simulated month
  * takes no longer than a simulated minute. */
 static int record(const struct values *v, struct clock *clock, struct err *e)
@@ -89,7 +107,9 @@ static int print_report(
 		.utc = true,
 	};
 	struct audit a = { 0 };
-	if (audit_run(&a, &q, e)) {
+	if (audit_run(&a, &q, e) == 0 && a.n_cards == 0)
+		err_set(e, ERR_WORLD, "the scenario has no cards");
+	if (e->code) {
 		audit_finish(&a);
 		return cmd_fail(self, e);
 	}
@@ -126,9 +146,13 @@ static int run(const struct command *self, int argc, char **argv)
 		return cmd_fail(self, &e);
 	v.db = v.db ? v.db : path;
 	if (record(&v, &clock, &e))
-		return cmd_fail(self, &e);
-	status = print_report(self, v.db, clock_wall_ms(&clock), &e);
-	fprintf(stderr, "simulated data, in %s\n", v.db);
+		status = cmd_fail(self, &e);
+	else
+		status = print_report(self, v.db, clock_wall_ms(&clock), &e);
+	if (e.code && v.db == path)
+		remove_temporary(path);
+	else if (!e.code)
+		say_where(v.db);
 	return status;
 }
 

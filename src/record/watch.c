@@ -334,7 +334,9 @@ static void note_gap(struct watch *w, size_t i, int64_t now_ms)
 	int64_t grown = card->account.unobserved_ms - card->unobserved_ms;
 	card->unobserved_ms = card->account.unobserved_ms;
 	bool told = w->entries[i].status != CARD_STATUS_OK || card->util_kind == UTIL_NONE;
-	if (grown < GAP_EVENT_MS || told)
+	bool ends_told = card->gap_told;
+	card->gap_told = told;
+	if (grown < GAP_EVENT_MS || told || ends_told)
 		return;
 	watch_event(w, now_ms, EVENT_GAP, (int)i, grown, "card %d: no readings for %.1f s",
 		w->entries[i].id.index, (double)grown / 1000);

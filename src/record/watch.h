@@ -26,6 +26,7 @@ struct watched {
 	struct fault fault;	  /* lost, asleep, denied */
 	enum util_kind util_kind; /* of the last drain */
 	int64_t unobserved_ms;	  /* of the account, at the last tick: growth is a gap */
+	bool gap_told;		  /* at the last tick: lost, asleep ..., which says why */
 };
 
 struct watch {

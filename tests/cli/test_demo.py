@@ -73,3 +73,23 @@ def test_a_scenario_with_a_mistake_names_the_line(tmp_path):
     path.write_text("host x\ncard zero\n")
     run = gua("demo", "--scenario", path, "--db", tmp_path / "gua.db")
     assert run.returncode == 2 and f"{path}:2:" in run.stderr
+
+
+def test_a_demo_that_fails_leaves_nothing(tmp_path):
+    path = tmp_path / "empty.scenario"
+    for text, status, why in (("host x\n", 1, "the scenario has no cards"),
+                              ("host x\ncard zero\n", 2, f"{path}:2:")):
+        path.write_text(text)
+        run = gua("demo", "--scenario", path, env={"TMPDIR": str(tmp_path)})
+        assert run.returncode == status and why in run.stderr
+        assert run.stdout == "" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_lost_card_is_not_a_gap_as_well(tmp_path):
+    """What is unobserved from its loss to its return is told by these two events; a loss between
+    two ticks, of which the tick sees nothing any more, is a gap of its length."""
+    db = tmp_path / "gua.db"
+    gua("demo", "--db", db)
+    with sqlite3.connect(db) as connection:
+        gaps = connection.execute("SELECT at_ms / 60000 % 60, value FROM event WHERE kind = 'gap'").fetchall()
+    assert gaps == [(1, 11000)]
