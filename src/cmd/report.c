@@ -136,15 +136,25 @@ static int no_data(const struct command *self, const struct audit *a,
 	return cmd_fail(self, &e);
 }
 
+/* CSV has no place for what text and JSON say of each host. */
+static void note_simulated(const struct audit *a)
+{
+	for (size_t i = 0; i < a->n_hosts; i++)
+		if (a->hosts[i].simulated)
+			log_notice("%s: simulated data, invented and not measured on a GPU",
+				a->hosts[i].hostname);
+}
+
 static int print_report(const struct command *self, const struct report_options *o,
 	const struct audit *a, const struct report_style *style)
 {
 	struct str out = { 0 };
 	if (o->json || (o->format && strcmp(o->format, "json") == 0))
 		report_json(&out, a, style);
-	else if (o->format && strcmp(o->format, "csv") == 0)
+	else if (o->format && strcmp(o->format, "csv") == 0) {
+		note_simulated(a);
 		report_csv(&out, a, style);
-	else
+	} else
 		report_text(&out, a, style);
 	return cmd_print(self, &out);
 }

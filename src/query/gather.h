@@ -14,6 +14,7 @@ struct gather_file {
 	sqlite3 *db;
 	struct idmap hosts; /* its host ids to audit.hosts */
 	struct idmap cards; /* its card ids to audit.cards; IDMAP_NONE: not in the report */
+	size_t first_run;   /* its runs are gather.runs from here on */
 };
 
 /* One start of a recorder. */

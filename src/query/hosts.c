@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/timetext.h"
 #include "query/gather.h"
 #include "query/sql.h"
 
@@ -65,6 +66,28 @@ static int take_host(
 	return 0;
 }
 
+/* A run that an earlier file has too: one is a copy of the other, and all of it would be
+ * counted twice. */
+static int check_not_copied(const struct gather *g, const struct gather_file *file,
+	const struct gather_run *run, struct err *e)
+{
+	const struct gather_file *other = g->files;
+	char when[48];
+	for (size_t i = 0; i < file->first_run; i++) {
+		const struct gather_run *r = &g->runs[i];
+		if (r->host != run->host || r->started_ms != run->started_ms ||
+			strcmp(r->source, run->source) != 0)
+			continue;
+		while (other + 1 < file && other[1].first_run <= i)
+			other++;
+		moment_text(when, sizeof(when), run->started_ms, g->q->utc);
+		return err_set(e, ERR_USAGE,
+			"%s and %s both have what was recorded on %s from %s on: give one",
+			other->path, file->path, g->a->hosts[run->host].hostname, when);
+	}
+	return 0;
+}
+
 static int take_run(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
@@ -87,6 +110,9 @@ static int take_run(
 			.count_graphics = sqlite3_column_int(row, 8) != 0 },
 	};
 	sql_text(row, 1, run->source, sizeof(run->source));
+	int rc = check_not_copied(g, file, run, e);
+	if (rc)
+		return rc;
 	struct audit_host *h = &g->a->hosts[host];
 	int64_t age_ms = g->q->now_ms - run->last_tick_ms;
 	if (run->last_tick_ms > h->last_tick_ms) {
@@ -118,6 +144,7 @@ int gather_hosts(struct gather *g, struct err *e)
 {
 	int rc = 0;
 	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
+		g->files[i].first_run = g->n_runs;
 		rc = each_row(g, &g->files[i],
 			"SELECT id, hostname, machine_id, environment, driver FROM host "
 			"ORDER BY id",

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pty
+import shutil
 import sqlite3
 import subprocess
 
@@ -348,7 +349,7 @@ def two_hosts(store, names=("alpha", "beta"), machines=("m1", "m2"), source=("nv
     for i, name in enumerate(names):
         s = store(f"{i}.db")
         host = s.host(name, machines[i], driver=f"{550 + i}.1")
-        s.run(host, T, T + HOUR, source=source[i])
+        s.run(host, T + i, T + HOUR, source=source[i])
         # The same UUID on both: cards belong to hosts.
         gpu = s.card(host, 0, T, T + HOUR)
         user = s.process(host, 10 + i, "alice")
@@ -391,6 +392,18 @@ def test_the_same_file_twice_is_refused(store, tmp_path):
     assert "are the same store" in fails(2, "--db", path, "--db", link)
 
 
+def test_a_copy_of_a_store_is_refused(store, tmp_path):
+    """Given beside its original it would be counted twice; also a copy from before its end."""
+    path = one_card(store, minutes(T, 60))
+    copy = tmp_path / "copy.db"
+    shutil.copy(path, copy)
+    with sqlite3.connect(copy) as connection:
+        connection.execute("UPDATE run SET last_tick_ms = last_tick_ms - 60000")
+    assert f"{path} and {copy} both have what was recorded on" in fails(2, "--db", path, "--db", copy)
+    other = two_hosts(store)[0]
+    assert f"{path} and {copy} both" in fails(2, "--db", other, "--db", path, "--db", copy)
+
+
 def test_one_and_many_cards(store):
     for n in (1, 64):
         s = store(f"{n}.db")
@@ -422,6 +435,8 @@ def test_simulated_and_imported_data_are_said(store):
     hosts = report_json(*paths)["hosts"]
     assert [(h["simulated"], h["imported"]) for h in hosts] == [(True, False), (False, True)]
     assert "SIMULATED" not in report(paths[1])
+    run = gua("report", "--db", paths[0], "--db", paths[1], "--format", "csv", "--now", f"@{T + HOUR}")
+    assert run.stderr == "gua: alpha: simulated data, invented and not measured on a GPU\n"
 
 
 def test_mixed_rules_are_said(store):
