@@ -23,6 +23,7 @@ struct values {
 		keep_five_ms;
 	double active_util, held_mem;
 	bool foreground, once, verbose, count_graphics;
+	bool default_db; /* no --db was given */
 };
 
 #define AT(field) .offset = offsetof(struct values, field)
@@ -192,6 +193,18 @@ static int run_foreground(const struct command *self, const struct values *v)
 	return record(v, &front, &e) ? cmd_fail(self, &e) : 0;
 }
 
+static int say_started(const struct command *self, const struct values *v, pid_t pid)
+{
+	struct str out = { 0 };
+	char db[PATH_MAX];
+	text_escape(db, sizeof(db), v->db, strlen(v->db));
+	str_addf(&out, "recording into %s (pid %d); stop with: gua stop", db, (int)pid);
+	if (!v->default_db)
+		str_addf(&out, " --db %s", db);
+	str_add(&out, "\n");
+	return cmd_print(self, &out);
+}
+
 static int run_background(const struct command *self, struct values *v)
 {
 	struct err e = { 0 };
@@ -202,9 +215,7 @@ static int run_background(const struct command *self, struct values *v)
 	if (rc > 0) { /* the process that was started: wait for the recorder's first word */
 		if (detach_wait(&detached, &e))
 			return cmd_fail(self, &e);
-		printf("recording into %s (pid %d); stop with: gua stop\n", v->db,
-			detached.pid);
-		return 0;
+		return say_started(self, v, detached.pid);
 	}
 	log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_STAMP);
 	struct front front = { &detached, NULL, v->pid_file };
@@ -242,6 +253,7 @@ static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e
 	if (!v->db) {
 		rc = cmd_default_db(paths[0], PATH_MAX, e);
 		v->db = paths[0];
+		v->default_db = true;
 		if (geteuid() == 0 && !v->pid_file)
 			v->pid_file = "/run/gua/gua.pid";
 	}
@@ -275,7 +287,7 @@ int daemon_main(const struct command *self, int argc, char **argv)
 	};
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	v.nvml = v.nvml ? v.nvml : getenv("GUA_NVML");
+	v.nvml = cmd_nvml_path(v.nvml);
 	if (set_defaults(&v, paths, &e))
 		return cmd_fail(self, &e);
 	if (!v.log_file) {

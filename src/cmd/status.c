@@ -10,6 +10,9 @@
 #include "query/status.h"
 #include "record/lock.h"
 
+/* A tick that is late by this much, and by one interval, is a fault. */
+#define LATE_MS 10000
+
 struct values {
 	const char *db;
 };
@@ -26,6 +29,17 @@ static void add_age(struct str *out, const char *label, int64_t at_ms, int64_t n
 	moment_text(when, sizeof(when), at_ms, false);
 	duration_text(age, sizeof(age), now_ms > at_ms ? now_ms - at_ms : 0);
 	str_addf(out, "%-11s%s (%s ago)\n", label, when, age);
+}
+
+static void add_recorder(struct str *out, const struct store_status *s, pid_t pid)
+{
+	if (pid)
+		str_addf(out, "%-11srunning (pid %d)\n", "recorder", (int)pid);
+	else if (s->any_run && s->ended_ms < 0) /* the next one to start writes this down */
+		str_addf(out, "%-11snot running; killed\n", "recorder");
+	else
+		str_addf(out, "%-11snot running%s%s\n", "recorder", s->how_ended[0] ? "; " : "",
+			s->how_ended);
 }
 
 static void add_cards(struct str *out, const struct store_status *s)
@@ -45,11 +59,21 @@ static void add_cards(struct str *out, const struct store_status *s)
 	str_add(out, "\n");
 }
 
-/* The lines "SINCE_MS TEXT" that the recorder published. */
-static void add_faults(struct str *out, char *published, int64_t now_ms)
+/* The lines "SINCE_MS TEXT" that the recorder published; one that hangs or is stopped cannot.
+ */
+static void add_faults(
+	struct str *out, const struct store_status *s, char *published, int64_t now_ms)
 {
-	if (!*published)
+	int64_t age_ms = now_ms - s->last_tick_ms;
+	if (!*published && s->any_run && age_ms > 2 * s->interval_ms + LATE_MS) {
+		char age[40], due[40];
+		duration_text(age, sizeof(age), age_ms);
+		duration_text(due, sizeof(due), s->interval_ms);
+		str_addf(out, "%-11sfor %s: no tick was stored; one is due every %s\n", "fault",
+			age, due);
+	} else if (!*published) {
 		str_addf(out, "%-11snone\n", "faults");
+	}
 	for (char *line = strtok(published, "\n"); line; line = strtok(NULL, "\n")) {
 		char *text = NULL, age[40], safe[400];
 		int64_t since_ms = strtoll(line, &text, 10);
@@ -61,7 +85,9 @@ static void add_faults(struct str *out, char *published, int64_t now_ms)
 
 static void add_store(struct str *out, const char *path, const struct store_status *s)
 {
-	str_addf(out, "%-11s%s, %.1f MB", "store", path, (double)s->file_bytes / 1e6);
+	char safe[PATH_MAX];
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_addf(out, "%-11s%s, %.1f MB", "store", safe, (double)s->file_bytes / 1e6);
 	if (s->wal_bytes)
 		str_addf(out, " + %.1f MB not checkpointed", (double)s->wal_bytes / 1e6);
 	str_add(out, "\n");
@@ -88,11 +114,7 @@ static int run(const struct command *self, int argc, char **argv)
 	clock_init_real(&clock);
 	int64_t now_ms = clock_wall_ms(&clock);
 	struct str out = { 0 };
-	if (pid)
-		str_addf(&out, "%-11srunning (pid %d)\n", "recorder", (int)pid);
-	else
-		str_addf(&out, "%-11snot running%s%s\n", "recorder", s.how_ended[0] ? "; " : "",
-			s.how_ended);
+	add_recorder(&out, &s, pid);
 	if (s.any_run) {
 		add_age(&out, pid ? "since" : "started", s.started_ms, now_ms);
 		add_age(&out, "last tick", s.last_tick_ms, now_ms);
@@ -100,7 +122,7 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	add_store(&out, db, &s);
 	if (pid)
-		add_faults(&out, published, now_ms);
+		add_faults(&out, &s, published, now_ms);
 	status = cmd_print(self, &out);
 	return status ? status : pid ? 0 : 1;
 }

@@ -1,4 +1,5 @@
 """The recorder on the fake driver and a virtual clock: every second is accounted, none invented."""
+import fcntl
 import json
 import os
 import pathlib
@@ -328,7 +329,8 @@ def wait_for(condition, seconds=20):
 def test_start_status_stop(background):
     run = background(ONE_CARD)
     assert run.returncode == 0, run.stderr
-    assert "recording into" in run.stdout
+    assert f"recording into {run.db} (pid " in run.stdout
+    assert run.stdout.endswith(f"; stop with: gua stop --db {run.db}\n")
     status = gua("status", "--db", run.db)
     assert status.returncode == 0
     assert "running (pid" in status.stdout and "1 ok" in status.stdout and "faults     none" in status.stdout
@@ -367,6 +369,7 @@ def test_kill_9_leaves_no_stale_pid_and_loses_no_tick(background):
     wait_for(lambda: sum(card_seconds(run.db).values()) > 1)
     os.kill(recorder_pid(run.db), signal.SIGKILL)
     wait_for(lambda: gua("status", "--db", run.db).returncode == 1)
+    assert "not running; killed" in gua("status", "--db", run.db).stdout
     before = sum(card_seconds(run.db).values())
     assert before > 1
     again = background(ONE_CARD)
@@ -460,6 +463,25 @@ def test_files_left_open(background):
                "anon_inode:[signalfd]"}
     strange = [k for k in kinds if k not in allowed and "driver.scenario" not in k]
     assert not strange, kinds
+
+
+def test_status_says_that_ticks_are_missing(tmp_path):
+    """A recorder that is stopped or hangs holds the lock and publishes nothing."""
+    db = tmp_path / "gua.db"
+    gua("daemon", "--db", db, "--once", "--source", "sim")
+    with open(f"{db}.lock", "r+") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        assert "faults     none" in gua("status", "--db", db).stdout
+        with sqlite3.connect(db) as connection:
+            connection.execute("UPDATE run SET last_tick_ms = last_tick_ms - 300000")
+        assert "fault      for 5 min: no tick was stored; one is due every 30 s" in gua("status", "--db", db).stdout
+
+
+def test_the_lock_file_has_room_for_faults_when_the_disk_is_full(background):
+    run = background(ONE_CARD)
+    lock = pathlib.Path(f"{run.db}.lock").stat()
+    assert lock.st_size == 4096 and lock.st_blocks * 512 >= 4096
+    assert "faults     none" in gua("status", "--db", run.db).stdout
 
 
 def test_a_full_disk_loses_nothing(tmp_path):
