@@ -131,6 +131,13 @@ def test_no_rows_are_still_a_document(tmp_path):
     assert export(path).startswith("slot,") and export(path).count("\n") == 1
 
 
+def test_simulated_data_is_said(store, tmp_path):
+    db = tmp_path / "demo.db"
+    gua("demo", "--ticks", 1, "--db", db)
+    assert gua("export", "--db", db).stderr == f"gua: {db}: simulated data, invented and not measured on a GPU\n"
+    assert gua("export", "--db", store).stderr == ""
+
+
 def test_memory_does_not_grow_with_the_store(tmp_path):
     def peak_kib(slots):
         s = Store(tmp_path / f"{slots}.db")
