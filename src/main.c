@@ -21,6 +21,7 @@
  *   cmd/       one file per command
  *   lib/       libgua, the library: base, model and source behind include/gua.h
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,15 @@ static bool is_one_of(const char *name, const char *a, const char *b, const char
 	return strcmp(name, a) == 0 || strcmp(name, b) == 0 || strcmp(name, c) == 0;
 }
 
+/* The exit status after printing to stdout. */
+static int written(void)
+{
+	if (fflush(stdout) == 0)
+		return 0;
+	fprintf(stderr, "gua: cannot write the output: %s\n", strerror(errno));
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	const char *program = argc > 0 ? argv[0] : "gua";
@@ -88,11 +98,11 @@ int main(int argc, char **argv)
 		if (argc > 2)
 			return help_for(argv[2]);
 		print_commands(stdout);
-		return 0;
+		return written();
 	}
 	if (is_one_of(name, "version", "--version", "-V")) {
 		puts("gua " GUA_VERSION);
-		return 0;
+		return written();
 	}
 	const struct command *command = find_command(name);
 	if (!command)

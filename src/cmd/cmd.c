@@ -18,7 +18,7 @@ static void add_usage(struct str *out, const struct command *self)
 	str_addf(out, "%s%s\n", *self->usage ? " " : "", self->usage);
 }
 
-static void print_help(const struct command *self)
+static int print_help(const struct command *self)
 {
 	struct str out = { 0 };
 	add_usage(&out, self);
@@ -27,8 +27,7 @@ static void print_help(const struct command *self)
 	if (self->details)
 		str_addf(&out, "\n%s\n", self->details);
 	str_addf(&out, "\nManual: man gua-%s\n", self->name);
-	fputs(str_text(&out), stdout);
-	str_finish(&out);
+	return cmd_print(self, &out);
 }
 
 int cmd_options(const struct command *self, int argc, char **argv, void *values,
@@ -42,8 +41,7 @@ int cmd_options(const struct command *self, int argc, char **argv, void *values,
 		return 1;
 	}
 	if (help) {
-		print_help(self);
-		*status = 0;
+		*status = print_help(self);
 		return 1;
 	}
 	return 0;

@@ -1,5 +1,9 @@
 """The front door: names of commands, versions, help."""
-from conftest import gua
+import subprocess
+
+import pytest
+
+from conftest import GUA, clean_environment, gua
 
 
 def test_no_command_is_wrong_usage():
@@ -14,6 +18,14 @@ def test_unknown_command_is_named_and_escaped():
     assert run.returncode == 2
     assert "there is no command 'no\\x1B[31msuch'" in run.stderr
     assert "\x1b" not in run.stderr
+
+
+@pytest.mark.parametrize("args", [["version"], ["help"], ["report", "--help"], ["help", "report"]])
+def test_a_text_that_cannot_be_written_is_a_failure(args):
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([GUA, *args], env=clean_environment(), stdout=full,
+                             stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1 and "cannot write the output: No space left" in run.stderr
 
 
 def test_version_and_help():
