@@ -16,6 +16,7 @@
  *   query/     a question becomes numbers
  *   render/    numbers become text, JSON, CSV
  *   record/    the recorder: loop, lock, service manager
+ *   track/     a command and its process tree: what it used
  *   view/      the cards now: live (what the driver says, joined with the store's past),
  *              filter, pick (which are free), and a file or two per view: stat, query, dmon
  *   cmd/       one file per command
