@@ -10,6 +10,7 @@
 #define CREDIT_MOST_S 0.1
 #define ROUND_EVERY_S 1.0   /* when anything at all has moved */
 #define ROUND_ALWAYS_S 10.0 /* processes outside the tree share pages with it too */
+#define COUNTED_MEMBERS 16
 /* A peak above what was seen by less than this is the kernel's way of counting. */
 #define NOTABLE_BYTES (512 * 1024)
 #define NOTABLE_PART 0.005
@@ -277,12 +278,30 @@ static void make_round(struct memory *m, struct tree *t, double now_s)
 	}
 }
 
+/* Switches and I/O move without page faults. A command that we wait for tells them in the end
+ * (wait4); of others they are read every second, for a few members. */
+static void read_counters(struct memory *m, struct tree *t, double now_s)
+{
+	size_t n = 0;
+	if (t->owner || now_s - m->counters_s < 0.9 * ROUND_EVERY_S)
+		return;
+	m->counters_s = now_s;
+	for (size_t i = 0; i < t->n && n < COUNTED_MEMBERS; i++) {
+		struct member *p = &t->members[i];
+		if (!is_living(p) || p->faults_at_status < 0)
+			continue;
+		read_status(t, p);
+		n++;
+	}
+}
+
 void memory_look(struct memory *m, struct tree *t, double now_s)
 {
 	m->credit_s += (now_s - m->accrued_s) * BUDGET;
 	m->accrued_s = now_s;
 	if (m->credit_s > CREDIT_MOST_S)
 		m->credit_s = CREDIT_MOST_S;
+	read_counters(m, t, now_s);
 	if (!is_due(m, t, now_s))
 		return;
 	double before_s = cpu_now();

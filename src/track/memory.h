@@ -25,6 +25,7 @@ struct memory {
 	double accrued_s;      /* when credit was last added, seconds of tracking */
 	double round_s;	       /* when the last round was, or -1 */
 	double status_s;       /* when high-water marks were last read, or -1 */
+	double counters_s;     /* when switches and I/O were last read for their own sake */
 	double spent_s;	       /* CPU time that rounds took in all */
 };
 
