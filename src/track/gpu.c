@@ -172,12 +172,16 @@ static void play_samples(struct gpu *g, const struct source *s)
 	}
 }
 
-static void take_drain(struct gpu *g, const struct tree *t, const struct source *s)
+static void take_drain(
+	struct gpu *g, const struct tree *t, const struct source *s, struct track_result *r)
 {
 	check_clock(g);
-	for (size_t i = 0; i < g->n_cards; i++)
-		gpu_card_drain(
-			&g->cards[i], &s->cards[i], t, &g->o->rules, &g->ledger, wall_ms(g));
+	for (size_t i = 0; i < g->n_cards; i++) {
+		const struct card_reading *card = &s->cards[i];
+		gpu_card_drain(&g->cards[i], card, t, &g->o->rules, &g->ledger, wall_ms(g));
+		if (card->status == CARD_STATUS_OK && card->util_kind == UTIL_NONE)
+			track_warn(r, "the driver does not tell how much a card is used");
+	}
 	play_samples(g, s);
 }
 
@@ -323,7 +327,7 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 	if (!take_cards(g, s))
 		track_warn(r, "out of memory: not every card is counted");
 	if (g->job == JOB_DRAIN)
-		take_drain(g, t, s);
+		take_drain(g, t, s, r);
 	if (g->job == JOB_LOOK)
 		take_look(g, t, s, r);
 	if (g->job == JOB_DRAIN || g->job == JOB_LOOK)

@@ -49,8 +49,10 @@ static void fill_card(const struct gpu *g, size_t i, struct track_card *out)
 		out->max_util_pct = NAN;
 	if (c->tree_known_s > 0)
 		out->mean_tree_pct = c->tree_pct_s / c->tree_known_s;
-	out->active_s = times.active_ms / 1e3;
-	out->idle_held_s = times.idle_held_ms / 1e3;
+	/* Who held something while nobody knew the use did so for an unknown time. */
+	bool unseen = times.observed_ms <= 0 && out->max_tree_bytes != 0;
+	out->active_s = unseen ? NAN : times.active_ms / 1e3;
+	out->idle_held_s = unseen ? NAN : times.idle_held_ms / 1e3;
 }
 
 static void add_known(double *sum, double value)
@@ -67,8 +69,11 @@ static void add_card(
 			(r->gpu_capacity_bytes < 0 ? 0 : r->gpu_capacity_bytes) +
 			card->id.mem_total_bytes;
 	r->expected_gpus += c->chosen;
-	r->gpu_active_s += card->active_s;
-	r->gpu_idle_held_s += card->idle_held_s;
+	/* Unknown if one is, but for a card that was never there. */
+	if (c->listed || card->status == CARD_STATUS_OK) {
+		r->gpu_active_s += card->active_s;
+		r->gpu_idle_held_s += card->idle_held_s;
+	}
 	add_known(&r->energy_j, card->energy_j);
 	add_known(&r->tree_energy_j, card->tree_energy_j);
 	if (c->chosen)
@@ -96,7 +101,7 @@ void gpu_fill_none(struct track_result *r)
 	for (int k = 0; k < TRACK_GROUPS; k++)
 		r->gpu_ram[k] = -1;
 	r->gpu_util = (struct track_cpu){ NAN, NAN };
-	r->gpu_active_s = r->gpu_idle_held_s = 0;
+	r->gpu_active_s = r->gpu_idle_held_s = NAN;
 	r->energy_j = r->tree_energy_j = NAN;
 	r->n_cards = 0;
 }
@@ -117,6 +122,7 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 	r->cards = cards;
 	r->n_cards = g->n_cards;
 	r->gpu_known = true;
+	r->gpu_active_s = r->gpu_idle_held_s = 0;
 	r->gpu_count = (int64_t)g->n_cards;
 	for (size_t i = 0; i < g->n_cards; i++) {
 		fill_card(g, i, &cards[i]);

@@ -52,14 +52,14 @@ struct track_card {
 	int64_t max_tree_bytes; /* the tree's processes together; -1: the driver cannot tell */
 	double max_util_pct, mean_util_pct; /* whole card; NAN unknown */
 	double max_tree_pct,
-		mean_tree_pct; /* SM use of the tree's own processes; NAN unknown */
-	double energy_j;       /* of the card while the tree ran; NAN unknown */
-	double tree_energy_j;  /* an estimate: its share of active time by SM use */
-	double active_s,
-		idle_held_s; /* of the tree on this card, by the audit's rule: presence */
-	size_t peak_tree_processes; /* processes of the tree on the card at the peak */
-	enum card_status status;    /* at the end */
-	bool observed;		    /* there was a reading */
+		mean_tree_pct;	      /* SM use of the tree's own processes; NAN unknown */
+	double energy_j;	      /* of the card while the tree ran; NAN unknown */
+	double tree_energy_j;	      /* an estimate: its share of active time by SM use */
+	double active_s, idle_held_s; /* of the tree on this card, by the audit's rule:
+					 presence; NAN unknown */
+	size_t peak_tree_processes;   /* processes of the tree on the card at the peak */
+	enum card_status status;      /* at the end */
+	bool observed;		      /* there was a reading */
 };
 
 struct track_result {
@@ -88,7 +88,7 @@ struct track_result {
 	int64_t gpu_capacity_bytes, gpu_system_max_bytes; /* sum over cards; -1 unknown */
 	int64_t gpu_ram[TRACK_GROUPS];			  /* peaks; -1 unknown */
 	struct track_cpu gpu_util;	      /* sum over the chosen cards; NAN unknown */
-	double gpu_active_s, gpu_idle_held_s; /* sum over cards */
+	double gpu_active_s, gpu_idle_held_s; /* sum over cards; NAN unknown */
 	int64_t gpu_context_bytes; /* how much of the combined peak is bare context; -1 unknown
 				    */
 	double energy_j, tree_energy_j;
