@@ -17,6 +17,8 @@
  * process group, so to the command too: those are not passed on. */
 static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
+/* timeout(1) and others send to the process and to its group: that is one request. */
+#define SAME_REQUEST_US 100000
 
 struct running {
 	const struct track_job *job;
@@ -26,9 +28,10 @@ struct running {
 	bool ended;  /* it has ended */
 	int status;  /* as of wait(2) */
 	int signal_fd;
-	int pidfd;	  /* of a pid that is not our child; or -1 */
-	int end_requests; /* SIGTERM, SIGINT ... sent to us alone */
-	sigset_t before;  /* the mask that the command gets */
+	int pidfd;	    /* of a pid that is not our child; or -1 */
+	int end_requests;   /* SIGTERM, SIGINT ... sent to us alone */
+	int64_t request_us; /* when the last one came */
+	sigset_t before;    /* the mask that the command gets */
 };
 
 static int block_signals(struct running *r, struct err *e)
@@ -138,6 +141,14 @@ static void reap(struct running *r)
 	}
 }
 
+static void count_request(struct running *r)
+{
+	int64_t now_us = clock_now(&r->clock).boot_us;
+	if (!r->end_requests || now_us - r->request_us >= SAME_REQUEST_US)
+		r->end_requests++;
+	r->request_us = now_us;
+}
+
 /* A signal that was sent to us alone goes on to the command. */
 static void pass_on(struct running *r, const struct signalfd_siginfo *info)
 {
@@ -145,7 +156,8 @@ static void pass_on(struct running *r, const struct signalfd_siginfo *info)
 	bool asks_to_end = info->ssi_signo != SIGWINCH && info->ssi_signo != SIGUSR1 &&
 			   info->ssi_signo != SIGUSR2;
 	if (r->job->argv) {
-		r->end_requests += sent && asks_to_end;
+		if (sent && asks_to_end)
+			count_request(r);
 		if (sent && !r->ended)
 			kill(r->child, (int)info->ssi_signo);
 	} else if (asks_to_end && (!r->job->until_exit || info->ssi_signo == SIGTERM)) {
