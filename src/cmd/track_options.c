@@ -164,6 +164,31 @@ static int take_key(struct track_values *v, const struct config_key *key, json_t
 	return 0;
 }
 
+static bool is_config_key(const char *name)
+{
+	for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++)
+		if (strcmp(config_keys[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A name that is spelt wrong would silently leave a default in force. */
+static int check_config_keys(const char *path, json_t *config, struct err *e)
+{
+	char shown[64];
+	const char *name;
+	json_t *value;
+	json_object_foreach(config, name, value)
+	{
+		if (is_config_key(name))
+			continue;
+		text_escape(shown, sizeof(shown), name, strlen(name));
+		return err_set(
+			e, ERR_USAGE, "--tconfig %s: there is no setting \"%s\"", path, shown);
+	}
+	return 0;
+}
+
 static int read_config(struct track_values *v, struct err *e)
 {
 	json_error_t problem;
@@ -172,13 +197,12 @@ static int read_config(struct track_values *v, struct err *e)
 	if (!json_is_object(config))
 		return err_set(e, ERR_USAGE, "--tconfig %s: %s", v->config,
 			config ? "not a JSON object" : problem.text);
-	for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++) {
+	int rc = check_config_keys(v->config, config, e);
+	for (size_t i = 0; !rc && i < sizeof(config_keys) / sizeof(config_keys[0]); i++) {
 		const json_t *value = json_object_get(config, config_keys[i].name);
-		int rc = value ? take_key(v, &config_keys[i], config, value, e) : 0;
-		if (rc)
-			return rc;
+		rc = value ? take_key(v, &config_keys[i], config, value, e) : 0;
 	}
-	return 0;
+	return rc;
 }
 
 /* "0.5" is seconds, as in gpu-tracker; "500ms" is ours. */
