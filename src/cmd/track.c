@@ -110,7 +110,12 @@ static int write_report(struct session *s, const struct track_outcome *outcome, 
 		.processes = v->processes,
 		.advice = true,
 	};
+	/* A table without names is better than no report. */
+	if (v->processes &&
+		users_new(&style.users, user_find_system, NULL, USER_DEADLINE_MS, e))
+		style.users = NULL;
 	track_render(&out, tracker_result(outcome->tracker), &style);
+	users_free(style.users);
 	int rc = 0;
 	if (out.failed || write_all(s->output, str_text(&out), out.len) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot write the report: %s",
@@ -138,12 +143,23 @@ static void announce_end(const struct track_values *v, int status)
 	fflush(stdout);
 }
 
+/* Nothing was tracked: a file with a head alone would be in the way of the next attempt. */
+static void discard_file(struct session *s)
+{
+	struct err e = { 0 };
+	if (!s->file)
+		return;
+	trackfile_close(s->file, &e);
+	unlink(s->v->tracking_file);
+}
+
 /* Runs the job and writes the report in every case. */
 static int track(struct session *s, const struct track_job *job)
 {
 	struct track_outcome outcome;
 	struct err e = { 0 };
 	if (track_run(job, &outcome, &e)) {
+		discard_file(s);
 		int status = cmd_fail(s->self, &e);
 		return outcome.exit_status > 1 ? outcome.exit_status : status;
 	}
@@ -153,7 +169,9 @@ static int track(struct session *s, const struct track_job *job)
 	int status = outcome.exit_status;
 	if (s->v->announce)
 		announce_end(s->v, status);
-	if (write_report(s, &outcome, &e) || (s->file && trackfile_close(s->file, &e)))
+	if (write_report(s, &outcome, &e))
+		status = cmd_fail(s->self, &e);
+	if (s->file && trackfile_close(s->file, &e))
 		status = cmd_fail(s->self, &e);
 	tracker_close(outcome.tracker);
 	return status;
@@ -261,13 +279,14 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 	clock_init_real(&clock);
 	/* What the driver's side logs is among the result's warnings too, each said once. */
 	log_setup(v->quiet ? LOG_LEVEL_NONE : LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	if (track_finish_options(v, &e) || find_command(v, operands, &words, &argv, &e) ||
-		open_session(&s, &e)) {
+	if (track_finish_options(v, &e) || find_command(v, operands, &words, &argv, &e)) {
 		status = cmd_fail(self, &e);
 	} else {
 		struct track_job job = make_job(&s, argv, &clock);
-		status = check_uuids(v, &job.options.source, &e) ? cmd_fail(self, &e)
-								 : track(&s, &job);
+		/* Files last: a mistake empties none. */
+		bool ready = check_uuids(v, &job.options.source, &e) == 0 &&
+			     open_session(&s, &e) == 0;
+		status = ready ? track(&s, &job) : cmd_fail(self, &e);
 	}
 	if (s.output > STDERR_FILENO)
 		close(s.output);

@@ -186,7 +186,7 @@ static void print_json(struct str *out, const struct outline *o, const struct tr
 	outline_print_json(&j, o);
 	track_cards_json(&j, r);
 	if (style->processes)
-		track_processes_json(&j, r);
+		track_processes_json(&j, r, style->users);
 	json_close(&j, '}');
 	str_add(out, "\n");
 }
@@ -205,7 +205,7 @@ void track_render(
 		outline_print_text(out, &o);
 		track_cards_text(out, r);
 		if (style->processes)
-			track_processes_text(out, r);
+			track_processes_text(out, r, style->users);
 	}
 	outline_finish(&o);
 }
@@ -225,7 +225,8 @@ void track_progress(struct str *out, const struct track_sample *s, int columns)
 	add_size(&line, "GPU memory", s->gpu_ram_bytes[TRACK_COMBINED]);
 	if (!isnan(s->gpu_sum_pct))
 		str_addf(&line, "  GPU %.0f%%", s->gpu_sum_pct);
-	str_addf(&line, "  %lld processes", (long long)s->processes);
+	str_addf(&line, "  %lld process%s", (long long)s->processes,
+		s->processes == 1 ? "" : "es");
 	size_t len = columns > 0 && line.len > (size_t)columns ? (size_t)columns : line.len;
 	str_add_bytes(out, str_text(&line), len);
 	str_finish(&line);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "sample/user.h"
 #include "track/result.h"
 
 /* A unit that a number is shown in: value x factor. */
@@ -29,6 +30,7 @@ struct track_style {
 	const char *ram_unit, *gpu_ram_unit, *time_unit; /* names; "auto" */
 	bool legacy_spelling; /* descendents, as before its version 4 */
 	bool processes;	      /* the table of processes too */
+	struct users *users;  /* their names in that table, or NULL */
 	bool advice;	      /* what to ask Slurm for */
 };
 

@@ -93,27 +93,47 @@ static void slurm_time(char *dst, size_t cap, double seconds)
 	snprintf(dst, cap, "%02lld:%02lld:00", minutes / 60, minutes % 60);
 }
 
+/* The tree's memory, or -1: a sum without a process that cannot be read is too small. */
+static int64_t memory_of_all(const struct track_result *r)
+{
+	for (size_t i = 0; i < r->n_processes; i++)
+		if (r->processes[i].unreadable)
+			return -1;
+	return r->ram[TRACK_COMBINED].total_bytes;
+}
+
+/* Memory with its margin; empty when nobody knows how much it was. */
+static void slurm_mem(char *dst, size_t cap, int64_t bytes)
+{
+	long long mib = (long long)ceil((double)bytes * (1 + MARGIN) / (1 << 20));
+	dst[0] = '\0';
+	if (bytes >= 0)
+		snprintf(dst, cap, "%lldM", mib < 1 ? 1 : mib);
+}
+
 void track_add_advice(
 	struct outline *o, const struct track_result *r, struct track_advice *advice)
 {
-	double most = (double)r->ram[TRACK_COMBINED].total_bytes;
-	long long mib = (long long)ceil(most * (1 + MARGIN) / (1 << 20));
 	int64_t cpus = (int64_t)ceil(r->cpu[TRACK_COMBINED].max_sum_pct / 100 - 0.1);
 	size_t gpus = cards_used(r);
 	cpus = cpus < 1 ? 1 : cpus;
-	snprintf(advice->mem, sizeof(advice->mem), "%lldM", mib < 1 ? 1 : mib);
+	slurm_mem(advice->mem, sizeof(advice->mem), memory_of_all(r));
 	slurm_time(advice->time, sizeof(advice->time), r->elapsed_s * (1 + MARGIN));
 	snprintf(advice->gres, sizeof(advice->gres), "gpu:%zu", gpus);
 	snprintf(advice->command, sizeof(advice->command),
-		"--mem=%s --cpus-per-task=%lld%s%s --time=%s", advice->mem, (long long)cpus,
-		gpus ? " --gres=" : "", gpus ? advice->gres : "", advice->time);
+		"%s%s%s--cpus-per-task=%lld%s%s --time=%s", advice->mem[0] ? "--mem=" : "",
+		advice->mem, advice->mem[0] ? " " : "", (long long)cpus, gpus ? " --gres=" : "",
+		gpus ? advice->gres : "", advice->time);
 	snprintf(advice->margin, sizeof(advice->margin),
 		"memory and time are what was measured plus %.0f %%; CPUs are the busiest "
 		"interval",
 		MARGIN * 100);
 	outline_open(o, "slurm_advice", "Slurm advice");
 	outline_text(o, "options", "Options", advice->command);
-	outline_text(o, "mem", "Mem", advice->mem);
+	if (advice->mem[0])
+		outline_text(o, "mem", "Mem", advice->mem);
+	else
+		outline_real(o, "mem", "Mem", NAN);
 	outline_count(o, "cpus_per_task", "CPUs per task", cpus);
 	outline_text(o, "gres", "Gres", gpus ? advice->gres : "none");
 	outline_text(o, "time", "Time", advice->time);
@@ -187,15 +207,25 @@ static const struct column process_columns[] = {
 	{ "max_threads", NULL, COLUMN_COUNT, 0, false },
 };
 
-static void make_processes(struct table *t, const struct track_result *r)
+/* The name of a process' user, escaped; empty when it is not known. */
+static void find_user(char *dst, size_t cap, const struct process_id *id, struct users *users)
 {
+	dst[0] = '\0';
+	if (users && id->uid >= 0)
+		users_name(users, (uint32_t)id->uid, 0, dst, cap);
+}
+
+static void make_processes(struct table *t, const struct track_result *r, struct users *users)
+{
+	char user[256];
 	*t = (struct table){ .columns = process_columns, .n_columns = COUNT(process_columns) };
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct track_process *p = &r->processes[i];
+		find_user(user, sizeof(user), &p->id, users);
 		struct cell cells[COUNT(process_columns)] = {
 			cell_number(p->id.pid),
 			cell_number((double)p->ppid),
-			cell_text(p->id.user),
+			cell_text(user),
 			cell_text(p->id.command),
 			cell_number((p->user_s + p->system_s) * 1000),
 			kib(p->max_total_bytes),
@@ -247,16 +277,16 @@ void track_cards_json(struct json *j, const struct track_result *r)
 	print_json(j, "cards", &t);
 }
 
-void track_processes_text(struct str *out, const struct track_result *r)
+void track_processes_text(struct str *out, const struct track_result *r, struct users *users)
 {
 	struct table t;
-	make_processes(&t, r);
-	print_text(out, "Processes", &t);
+	make_processes(&t, r, users);
+	print_text(out, "Process table", &t);
 }
 
-void track_processes_json(struct json *j, const struct track_result *r)
+void track_processes_json(struct json *j, const struct track_result *r, struct users *users)
 {
 	struct table t;
-	make_processes(&t, r);
+	make_processes(&t, r, users);
 	print_json(j, "process_table", &t);
 }

@@ -41,6 +41,8 @@ struct member {
 	double dead[COUNTERS]; /* of members below it that ended, as last read; by tree_sum() */
 	double folded[COUNTERS]; /* the part of dead[] whose members were forgotten */
 
+	char comm[16];		    /* its program's name as last read, not ended by zero */
+	bool settled;		    /* was described again: a new process may yet exec */
 	int64_t threads, rss_bytes; /* now */
 	/* For memory.c. */
 	bool rolled;			  /* roll is set */

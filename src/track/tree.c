@@ -165,6 +165,49 @@ static void lose(struct tree *t, struct member *m, double now_s)
 	m->stat_fd = -1;
 }
 
+/* Notes the program's name in a stat line; whether it is another one than before. */
+static bool is_renamed(struct member *m, const char *line, size_t len)
+{
+	char comm[sizeof(m->comm)] = { 0 };
+	const char *open = memchr(line, '(', len), *close = memrchr(line, ')', len);
+	size_t n = open && close > open ? (size_t)(close - open - 1) : 0;
+	memcpy(comm, open ? open + 1 : line, n < sizeof(comm) ? n : sizeof(comm));
+	bool renamed = memcmp(comm, m->comm, sizeof(comm)) != 0;
+	memcpy(m->comm, comm, sizeof(comm));
+	return renamed;
+}
+
+/* Who it is: its command. */
+static void describe(struct tree *t, struct member *m)
+{
+	struct process_id *id = &m->shown.id;
+	struct proc_stat stat;
+	char line[1024];
+	ssize_t n = tree_read_file(t, (pid_t)id->pid, "stat");
+	if (n <= 0 || !proc_parse_stat(t->buffer, (size_t)n, &stat))
+		return;
+	/* The comm is in the buffer that the arguments are read into. */
+	size_t len = stat.comm_len < sizeof(line) ? stat.comm_len : sizeof(line);
+	memcpy(line, stat.comm, len);
+	stat.comm = line;
+	stat.comm_len = len;
+	is_renamed(m, t->buffer, (size_t)n);
+	n = tree_read_file(t, (pid_t)id->pid, "cmdline");
+	proc_command(id->command, sizeof(id->command), t->buffer, n < 0 ? 0 : (size_t)n, &stat);
+}
+
+/* Takes a stat line, which is in the buffer. Who has executed another program since is
+ * described again; and once in any case, because a copy of python may become another one. */
+static void take_line(
+	struct tree *t, struct member *m, const struct stat_line *s, size_t len, double now_s)
+{
+	bool renamed = is_renamed(m, t->buffer, len);
+	take_stat(t, m, s, now_s);
+	if (renamed || (!m->settled && !m->zombie))
+		describe(t, m);
+	m->settled = true;
+}
+
 /* Reads a member's stat through its open file, which cannot become another process', or by
  * its path, where the start time tells. */
 static void read_member(struct tree *t, struct member *m, double now_s)
@@ -183,24 +226,7 @@ static void read_member(struct tree *t, struct member *m, double now_s)
 		s.start_ticks != m->shown.id.start_ticks)
 		lose(t, m, now_s);
 	else
-		take_stat(t, m, &s, now_s);
-}
-
-static void describe(struct tree *t, struct member *m)
-{
-	struct process_id *id = &m->shown.id;
-	struct proc_stat stat;
-	char line[1024];
-	ssize_t n = tree_read_file(t, (pid_t)id->pid, "stat");
-	if (n <= 0 || !proc_parse_stat(t->buffer, (size_t)n, &stat))
-		return;
-	/* The comm is in the buffer that the arguments are read into. */
-	size_t len = stat.comm_len < sizeof(line) ? stat.comm_len : sizeof(line);
-	memcpy(line, stat.comm, len);
-	stat.comm = line;
-	stat.comm_len = len;
-	n = tree_read_file(t, (pid_t)id->pid, "cmdline");
-	proc_command(id->command, sizeof(id->command), t->buffer, n < 0 ? 0 : (size_t)n, &stat);
+		take_line(t, m, &s, (size_t)n, now_s);
 }
 
 static bool is_excluded(const struct tree *t, pid_t pid)

@@ -3,11 +3,14 @@ import json
 import os
 import pathlib
 import pty
+import pwd
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -174,6 +177,54 @@ def test_configuration_file(tmp_path):
     assert result["cpu_utilization"]["n_expected_cores"] == 3
     config.write_text('{"sleep_time": {}}')
     assert track("--tconfig", config, "--", "true").returncode == 2
+    config.write_text('{"sleeptime": 0.05}')  # a default in its place would go unnoticed
+    run = track("--tconfig", config, "--", "touch", tmp_path / "mark")
+    assert run.returncode == 2 and 'there is no setting "sleeptime"' in run.stderr
+    assert not (tmp_path / "mark").exists()
+
+
+def test_what_did_not_start_leaves_no_tracking_file(tmp_path):
+    """It would be in the way of the next attempt."""
+    file = tmp_path / "samples.csv"
+    assert track("--tf", file, "--", "/no/such/command").returncode == 127
+    assert not file.exists()
+    assert track("--tf", file, "-o", tmp_path / "r", "--", "true").returncode == 0 and file.exists()
+
+
+def test_processes_are_named_by_what_they_run(tmp_path):
+    """Not by the program that forked them."""
+    script = tmp_path / "work.py"
+    script.write_text("import time; time.sleep(0.5)")
+    result, _ = report("--processes", command=["sh", "-c", f"{PYTHON} {script}; exit 0"])
+    me = pwd.getpwuid(os.getuid()).pw_name
+    assert [(p["command"], p["user"]) for p in result["process_table"]] == [("sh", me), ("python3 work.py", me)]
+    result, _ = report("--processes", command=["true"])
+    assert result["process_table"][0]["command"] in ("true", "[true]")
+
+
+def test_switches_and_io_of_a_process_that_is_not_ours_to_wait_for(tmp_path):
+    code = "import os, time\nwhile os.getppid() > 1: time.sleep(0.01)"
+    with subprocess.Popen([PYTHON, "-S", "-c", code]) as child:
+        time.sleep(0.3)  # its start, with all of its page faults, is over
+        with subprocess.Popen([GUA, "track", "--source", "none", "-f", "json", "-o", tmp_path / "r", "--pid",
+                               str(child.pid)], env=clean_environment()) as run:
+            time.sleep(2.5)
+            run.send_signal(signal.SIGINT)
+        child.kill()
+    assert json.loads((tmp_path / "r").read_text())["io"]["voluntary_switches"] >= 50
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to be somebody else")
+def test_no_advice_on_memory_that_cannot_be_read():
+    with tempfile.TemporaryDirectory() as where, subprocess.Popen(["sleep", "0.5"]) as child:
+        os.chmod(where, 0o755)
+        tool = shutil.copy(GUA, where)
+        run = subprocess.run([tool, "track", "--source", "none", "-f", "json", "--disable-logs", "--pid",
+                              str(child.pid)], user=65534, group=65534, env=clean_environment(),
+                             capture_output=True, text=True)
+    result = json.loads(run.stderr)
+    assert result["max_ram"]["combined"]["total_rss"] is None
+    assert result["slurm_advice"]["mem"] is None and "--mem" not in result["slurm_advice"]["options"]
 
 
 class Running:
@@ -210,6 +261,16 @@ def test_a_second_request_ends_the_tracking_of_a_stubborn_command(tmp_path):
     os.kill(run.child.pid, signal.SIGTERM)
     status, result = run.finish()
     assert status == 143 and result["compute_time"]["time"] > 0
+
+
+def test_a_request_that_comes_twice_is_one(tmp_path):
+    """timeout(1) sends to the process and to its group: the command still has the time to end."""
+    run = Running(tmp_path, "sh", "-c", "trap 'trap \"\" TERM; sleep 0.5; exit 5' TERM; echo ready; while :; do sleep 0.05; done")
+    os.kill(run.child.pid, signal.SIGTERM)
+    time.sleep(0.03)
+    os.kill(run.child.pid, signal.SIGTERM)
+    status, result = run.finish()
+    assert status == 5 and result["processes"]["exit_status"] == 5
 
 
 def test_a_killed_command_leaves_a_report(tmp_path):
@@ -318,6 +379,27 @@ def test_a_driver_without_utilisation_is_one_warning(tmp_path):
     assert run.returncode == 0 and len(run.stderr.splitlines()) <= 1, run.stderr
     quiet = gua("track", "--st", "0.05", "-o", tmp_path / "r", "--disable-logs", "--", "sleep", "0.2", env=env)
     assert quiet.stderr == ""
+
+
+def test_time_by_state_is_unknown_where_utilisation_is(tmp_path):
+    scenario = """
+        card 0 uuid GPU-aaaa name "Test A" memory 80GiB
+        card 1 uuid GPU-bbbb name "Test A" memory 80GiB
+        process mine pid env JOB user me uid 0 command x
+        at 0s hold mine card 0 memory 1000MiB
+        at 0s fail nvmlDeviceGetSamples code 3
+        at 0s fail nvmlDeviceGetUtilizationRates code 3
+        """
+    with subprocess.Popen(["sleep", "1"]) as child:
+        env = fake_driver(tmp_path, scenario, JOB=child.pid)
+        run = gua("track", "-f", "json", "-o", tmp_path / "r", "--st", "0.1", "--pid", child.pid, env=env)
+    assert run.stderr == "gua: warning: the driver does not tell how much a card is used\n"
+    result = json.loads((tmp_path / "r").read_text())
+    held, free = result["cards"]
+    assert held["active_seconds"] is None and held["idle_held_seconds"] is None
+    assert result["gpu_time"]["active_seconds"] is None and result["gpu_time"]["idle_held_seconds"] is None
+    assert free["active_seconds"] == 0 and free["idle_held_seconds"] == 0
+    assert result["max_gpu_ram"]["main"] > 0 and result["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] is None
 
 
 def test_cards_that_are_not_there_start_nothing(tmp_path):
