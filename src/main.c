@@ -18,8 +18,9 @@
  *   record/    the recorder: loop, lock, service manager
  *   track/     a command and its process tree: what it used
  *   view/      the cards now: live (what the driver says, joined with the store's past),
- *              filter, pick (which are free), and a file or two per view: stat, query, dmon
- *   cmd/       one file per command
+ *              filter, pick (which are free), and a file or two per view: stat, query, dmon;
+ *              top* is the interactive one, and top_screen alone knows curses
+ *   cmd/       one file per command; top_main is gua-top, a program of its own
  *   lib/       libgua, the library: base, model and source behind include/gua.h
  */
 #include <errno.h>

@@ -44,12 +44,13 @@ static int show(const struct top_options *o, const struct top_values *v)
 	struct err e = { 0 };
 	struct top *t = NULL;
 	struct top_screen *screen = NULL;
-	const char *no_color = getenv("NO_COLOR");
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
 	bool color = !v->no_color && !(no_color && *no_color);
 	if (top_open(&t, o, &e) != 0)
 		return cmd_fail(&cmd_top, &e);
 	int status = 0;
-	if (v->once || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+	if (v->once || dumb || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
 		status = print_once(t, &e);
 	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
 		status = cmd_fail(&cmd_top, &e);

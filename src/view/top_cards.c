@@ -60,7 +60,7 @@ static struct widths choose_widths(const struct top_state *s)
 		longest = wide > longest ? wide : longest;
 	}
 	if (columns >= 100)
-		w.name = longest < rest / 4 ? longest : rest / 4;
+		w.name = longest < rest * 3 / 10 ? longest : rest * 3 / 10;
 	rest -= w.name;
 	w.bar = rest / 4 > 30 ? 30 : rest / 4;
 	rest -= 2 * w.bar;

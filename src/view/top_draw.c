@@ -77,10 +77,12 @@ static void draw_summary(struct top_state *s)
 		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
 	}
 	draw_states(s);
-	top_addf(f, TOP_PLAIN, "; %zu holder%s", holders, holders == 1 ? "" : "s");
 	top_size(size, sizeof(size), idle_bytes);
 	if (idle)
-		top_addf(f, TOP_IDLE, ", %zu idle with %s", idle, size);
+		top_addf(f, TOP_IDLE, "; %zu of %zu holder%s idle: %s", idle, holders,
+			holders == 1 ? "" : "s", size);
+	else
+		top_addf(f, TOP_PLAIN, "; %zu holder%s", holders, holders == 1 ? "" : "s");
 	top_end_line(f);
 }
 

@@ -81,8 +81,8 @@ def screen(tmp_path):
     """screen(OPTIONS..., columns=, rows=, env=) starts gua top."""
     started = []
 
-    def start(*options, columns=80, rows=24, env=None, wait=r"^.?CARD USER"):
-        command = [GUA, "top", "--delay", "100ms", *options]
+    def start(*options, columns=80, rows=24, env=None, wait=r"^.?CARD USER", program=(GUA,)):
+        command = [*program, "top", "--delay", "100ms", *options]
         one = Screen(tmp_path, command, columns, rows, env or {})
         started.append(one)
         one.wait(wait)
@@ -148,7 +148,7 @@ def test_screen_of_80_columns(lab):
     top = lab()
     top.press("r", "r", "r")  # reading again without new samples of the driver changes nothing
     text = top.wait("F1Help", r"^   7 ")
-    assert "8 cards: 3 active, 2 idle-held, 3 truly-idle; 6 holders, 3 idle with 103G" in text
+    assert "8 cards: 3 active, 2 idle-held, 3 truly-idle; 3 of 6 holders idle: 103G" in text
     assert re.search(r"^   0 █+  97% █+░+ 61.0G/80.0G 390W +\d+° active ", text, re.M)
     assert re.search(r"^! +2 bob +4242 31.0G +0 +- +- +3d00h +>\w+ ipykernel_launcher", text, re.M)
     assert top.pids() == [4100, 4101, 4242, 5150, 5200, 900, 6001]
@@ -229,6 +229,13 @@ def test_quit_gives_the_terminal_back(lab, tmp_path):
         assert time.monotonic() < deadline
     assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
     assert (tmp_path / "errors").read_text() == ""
+
+
+@pytest.mark.parametrize("term, status, said", [("dumb", 0, ""), ("nonsense", 1, "not known to curses")])
+def test_a_terminal_that_cannot_be_drawn_on(lab, tmp_path, term, status, said):
+    """TERM=dumb: one frame; a terminal that nobody knows: a sentence."""
+    lab(program=["env", f"TERM={term}", GUA], columns=120, rows=40, wait=f"^status {status}$")
+    assert said in (tmp_path / "errors").read_text()
 
 
 def test_f10_quits_too(lab):
@@ -384,12 +391,11 @@ def test_small_in_memory(screen, clock):
     top = screen("--source", "sim", "--scenario", SCENARIOS / "sixteen.scenario", "--clock", clock(60), "--no-store",
                  columns=200, rows=50)
     top.press("i", "t", "r")
-    top.wait("128 holders")
+    top.wait("128 holders?")
     pane = int(top.tmux("list-panes", "-F", "#{pane_pid}"))
-    children = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(pane)], capture_output=True, text=True).stdout
-    pid = next(line.split()[0] for line in children.splitlines() if "gua-top" in line)
-    status = open(f"/proc/{pid}/status").read()
-    assert int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) <= 12 * 1024
+    child, = open(f"/proc/{pane}/task/{pane}/children").read().split()
+    status = open(f"/proc/{child}/status").read()
+    assert "gua-top" in status and int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) <= 12 * 1024
 
 
 def test_gua_hands_over(tmp_path, installed):
@@ -404,5 +410,6 @@ def test_gua_hands_over(tmp_path, installed):
     assert (run.returncode, run.stdout) == (0, "extra a b\n")
     for name in ("../gua-extra", "x/../extra", "other", ".", "-extra"):
         assert gua(name, binary=copy).returncode == 2
+    assert "--readonly" in gua("top", "--help", binary=copy).stdout
     run = gua("top", "--once", binary=copy)
     assert (run.returncode, run.stderr) == (1, "gua top: the program gua-top is not installed\n")
