@@ -66,12 +66,12 @@ static json_t *card_json(const struct track_card *c)
 		"used", (json_int_t)c->max_used_bytes, "tree", (json_int_t)c->max_tree_bytes,
 		"max_util", real(c->max_util_pct), "mean_util", real(c->mean_util_pct),
 		"max_tree", real(c->max_tree_pct), "mean_tree", real(c->mean_tree_pct));
-	json_object_update_new(
-		card, json_pack("{s:o, s:o, s:f, s:f, s:I, s:s, s:b}", "energy_j",
-			      real(c->energy_j), "tree_energy_j", real(c->tree_energy_j),
-			      "active_s", c->active_s, "idle_held_s", c->idle_held_s,
-			      "processes", (json_int_t)c->peak_tree_processes, "status",
-			      card_status_names[c->status], "observed", c->observed));
+	json_object_update_new(card,
+		json_pack("{s:o, s:o, s:o, s:o, s:I, s:s, s:b}", "energy_j", real(c->energy_j),
+			"tree_energy_j", real(c->tree_energy_j), "active_s", real(c->active_s),
+			"idle_held_s", real(c->idle_held_s), "processes",
+			(json_int_t)c->peak_tree_processes, "status",
+			card_status_names[c->status], "observed", c->observed));
 	return card;
 }
 
@@ -101,12 +101,12 @@ static json_t *gpu_json(const struct track_result *r)
 	json_t *cards = json_array();
 	for (size_t i = 0; i < r->n_cards; i++)
 		json_array_append_new(cards, card_json(&r->cards[i]));
-	return json_pack("{s:b, s:s, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:I, s:o, s:o, s:o}",
+	return json_pack("{s:b, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
 		"known", r->gpu_known, "note", r->gpu_note, "count", (json_int_t)r->gpu_count,
 		"expected", (json_int_t)r->expected_gpus, "capacity",
 		(json_int_t)r->gpu_capacity_bytes, "system",
 		(json_int_t)r->gpu_system_max_bytes, "util", cpu_json(&r->gpu_util), "active_s",
-		r->gpu_active_s, "idle_held_s", r->gpu_idle_held_s, "context",
+		real(r->gpu_active_s), "idle_held_s", real(r->gpu_idle_held_s), "context",
 		(json_int_t)r->gpu_context_bytes, "energy_j", real(r->energy_j),
 		"tree_energy_j", real(r->tree_energy_j), "cards", cards);
 }
