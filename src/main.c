@@ -4,16 +4,19 @@
  * folder and those before it (tools/lint-layers checks):
  *
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
- *              log, clock (real or virtual time), timetext (durations, dates), file, options
+ *              log, fault, clock (real or virtual time), timetext (durations, dates), size,
+ *              file, options, words and csv (splitting)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading (what a
  *              source says), process (a life and its owner), tick (what the store is given),
- *              table (what reports and exports print)
+ *              table (what reports and exports print), metric (fields of live views),
+ *              tracking (columns of a tracking file)
  *   source/    where GPU numbers come from: nvml* (the real driver, by its ABI), sim (a
  *              simulated one) over scenario* (the engine that the tests' fake driver shares)
  *   sample/    one drain, one look: cards + processes + owners
  *   classify/  pure functions: sample -> state -> sums
- *   store/     SQLite: schema.sql, writing, compaction, import
- *   query/     a question becomes numbers
+ *   store/     SQLite: schema.sql, writing, compaction, import (py*: the Python tool's
+ *              files), trackfile
+ *   query/     a question becomes numbers: audit*, now, status, export, subtrack*
  *   render/    numbers become text, JSON, CSV
  *   record/    the recorder: loop, lock, service manager
  *   track/     a command and its process tree: what it used
@@ -21,7 +24,7 @@
  *              filter, pick (which are free), and a file or two per view: stat, query, dmon;
  *              top* is the interactive one, and top_screen alone knows curses
  *   cmd/       one file per command; top_main is gua-top, a program of its own
- *   lib/       libgua, the library: base, model and source behind include/gua.h
+ *   lib/       libgua, the library: base to track behind include/gua.h
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -224,7 +224,7 @@ int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 
 void subtrack_finish(struct subtrack *s)
 {
-	for (size_t i = 0; i < SUBTRACK_STATICS; i++)
+	for (size_t i = 0; i < TRACKING_STATICS; i++)
 		free(s->statics[i]);
 	for (size_t i = 0; i < s->n_blocks; i++)
 		free(s->blocks[i].name);

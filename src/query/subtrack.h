@@ -7,13 +7,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "model/tracking.h"
 
-/* The columns of a sample without its time stamp, in the tracking file's order. */
-#define SUBTRACK_MEASUREMENTS 21
-extern const char *const subtrack_measurements[SUBTRACK_MEASUREMENTS];
-/* The columns of the tracking file's head. */
-#define SUBTRACK_STATICS 9
-extern const char *const subtrack_statics[SUBTRACK_STATICS];
+/* The columns of a sample without its time stamp, which is the last one. */
+#define SUBTRACK_MEASUREMENTS (TRACKING_COLUMNS - 1)
 
 /* Of a set of numbers; NAN when there are none. std is that of the whole population. */
 struct subtrack_stats {
@@ -29,7 +26,7 @@ struct subtrack_block {
 };
 
 struct subtrack {
-	char *statics[SUBTRACK_STATICS]; /* as in the file, escaped; NULL: not there */
+	char *statics[TRACKING_STATICS]; /* as in the file, escaped; NULL: not there */
 	struct subtrack_stats overall[SUBTRACK_MEASUREMENTS];
 	struct subtrack_block *blocks; /* by name */
 	size_t n_blocks;

@@ -13,42 +13,6 @@
 
 enum { MAX_FILE = 1 << 30, NAME_CAP = 1024 };
 
-const char *const subtrack_measurements[SUBTRACK_MEASUREMENTS] = {
-	"main_ram",
-	"descendants_ram",
-	"combined_ram",
-	"system_ram",
-	"main_gpu_ram",
-	"descendants_gpu_ram",
-	"combined_gpu_ram",
-	"system_gpu_ram",
-	"gpu_sum_utilization_percent",
-	"gpu_hardware_utilization_percent",
-	"main_n_threads",
-	"descendants_n_threads",
-	"combined_n_threads",
-	"cpu_system_sum_utilization_percent",
-	"cpu_system_hardware_utilization_percent",
-	"cpu_main_sum_utilization_percent",
-	"cpu_main_hardware_utilization_percent",
-	"cpu_descendants_sum_utilization_percent",
-	"cpu_descendants_hardware_utilization_percent",
-	"cpu_combined_sum_utilization_percent",
-	"cpu_combined_hardware_utilization_percent",
-};
-
-const char *const subtrack_statics[SUBTRACK_STATICS] = {
-	"ram_unit",
-	"gpu_ram_unit",
-	"time_unit",
-	"ram_system_capacity",
-	"gpu_ram_system_capacity",
-	"system_core_count",
-	"n_expected_cores",
-	"system_gpu_count",
-	"n_expected_gpus",
-};
-
 static const char *const mark_columns[] = { "process_id", "code_block_name", "position",
 	"timestamp" };
 enum { MARK_COLUMNS = 4 };
@@ -66,7 +30,7 @@ struct rows {
 	char *bytes; /* of a CSV file */
 	sqlite3 *db;
 	sqlite3_stmt *query;
-	size_t places[SUBTRACK_MEASUREMENTS + 1]; /* where each wanted column is */
+	size_t places[TRACKING_COLUMNS]; /* where each wanted column is */
 	size_t n_wanted;
 	size_t number; /* of the row, for messages */
 };
@@ -211,19 +175,16 @@ static int read_points(struct timepoints *t, struct rows *r, struct err *e)
 int timepoints_read(struct timepoints *t, char **statics, const char *path, struct err *e)
 {
 	struct rows r;
-	const char *wanted[SUBTRACK_MEASUREMENTS + 1];
 	*t = (struct timepoints){ 0 };
-	memcpy(wanted, subtrack_measurements, sizeof(subtrack_measurements));
-	wanted[SUBTRACK_MEASUREMENTS] = "timestamp";
 	int rc = rows_open(&r, path, e);
-	if (!rc && (!rows_header(&r, "static_data", subtrack_statics, SUBTRACK_STATICS) ||
+	if (!rc && (!rows_header(&r, "static_data", tracking_statics, TRACKING_STATICS) ||
 			   !rows_next(&r)))
 		rc = bad_file(&r, "tracking file", e);
-	for (size_t i = 0; !rc && i < SUBTRACK_STATICS; i++) {
+	for (size_t i = 0; !rc && i < TRACKING_STATICS; i++) {
 		statics[i] = escaped(rows_text(&r, i));
 		rc = statics[i] ? 0 : err_set(e, ERR_WORLD, "out of memory");
 	}
-	if (!rc && !rows_header(&r, "data", wanted, SUBTRACK_MEASUREMENTS + 1))
+	if (!rc && !rows_header(&r, "data", tracking_columns, TRACKING_COLUMNS))
 		rc = bad_file(&r, "tracking file", e);
 	if (!rc)
 		rc = read_points(t, &r, e);

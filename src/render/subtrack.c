@@ -42,7 +42,7 @@ static void add_usage(struct str *out, const char *indent, const struct subtrack
 {
 	add_heading(out, indent, 4);
 	for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
-		add_row(out, indent, subtrack_measurements[i], &usage[i], 4);
+		add_row(out, indent, tracking_columns[i], &usage[i], 4);
 }
 
 static void add_block(struct str *out, const struct subtrack_block *b)
@@ -64,8 +64,8 @@ void subtrack_text(struct str *out, const struct subtrack *s)
 	str_add(out, "Overall:\n");
 	add_usage(out, "\t", s->overall);
 	str_add(out, "Static Data:\n");
-	for (size_t i = 0; i < SUBTRACK_STATICS; i++)
-		str_addf(out, "\t%s: %s\n", subtrack_statics[i],
+	for (size_t i = 0; i < TRACKING_STATICS; i++)
+		str_addf(out, "\t%s: %s\n", tracking_statics[i],
 			s->statics[i] ? s->statics[i] : "");
 	str_add(out, "Code Block Results:\n");
 	for (size_t i = 0; i < s->n_blocks; i++)
@@ -88,22 +88,22 @@ static void json_usage(struct json *j, const char *key, const struct subtrack_st
 {
 	json_open(j, key, '{');
 	for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
-		json_stats(j, subtrack_measurements[i], &usage[i], 4);
+		json_stats(j, tracking_columns[i], &usage[i], 4);
 	json_close(j, '}');
 }
 
 static void json_statics(struct json *j, const struct subtrack *s)
 {
 	json_open(j, "static_data", '{');
-	for (size_t i = 0; i < SUBTRACK_STATICS; i++) {
+	for (size_t i = 0; i < TRACKING_STATICS; i++) {
 		char *end = NULL;
 		const char *text = s->statics[i] ? s->statics[i] : "";
 		double number = strtod(text, &end);
 		if (i < 3) /* the units */
-			json_text(j, subtrack_statics[i], text);
+			json_text(j, tracking_statics[i], text);
 		else
 			json_number(
-				j, subtrack_statics[i], end == text || *end ? NAN : number, 9);
+				j, tracking_statics[i], end == text || *end ? NAN : number, 9);
 	}
 	json_close(j, '}');
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "model/tracking.h"
 
 struct trackfile {
 	char *path;
@@ -18,37 +19,6 @@ struct trackfile {
 	sqlite3 *db;
 	sqlite3_stmt *insert;
 };
-
-/* The columns of a sample, in order; value_of() has the numbers in the same order. */
-static const char *const columns[] = {
-	"main_ram",
-	"descendants_ram",
-	"combined_ram",
-	"system_ram",
-	"main_gpu_ram",
-	"descendants_gpu_ram",
-	"combined_gpu_ram",
-	"system_gpu_ram",
-	"gpu_sum_utilization_percent",
-	"gpu_hardware_utilization_percent",
-	"main_n_threads",
-	"descendants_n_threads",
-	"combined_n_threads",
-	"cpu_system_sum_utilization_percent",
-	"cpu_system_hardware_utilization_percent",
-	"cpu_main_sum_utilization_percent",
-	"cpu_main_hardware_utilization_percent",
-	"cpu_descendants_sum_utilization_percent",
-	"cpu_descendants_hardware_utilization_percent",
-	"cpu_combined_sum_utilization_percent",
-	"cpu_combined_hardware_utilization_percent",
-	"timestamp",
-};
-enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
-
-static const char static_columns[] =
-	"ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,"
-	"system_core_count,n_expected_cores,system_gpu_count,n_expected_gpus";
 
 static double scaled(int64_t bytes, double factor)
 {
@@ -135,7 +105,7 @@ int trackfile_open(struct trackfile **f, const char *path, bool overwrite, struc
 	return rc;
 }
 
-/* The values of static_columns, as CSV; the units need no quotes. */
+/* The values of tracking_statics, as CSV; the units need no quotes. */
 static void add_head(struct str *out, const struct trackfile_head *h, const char *quote)
 {
 	str_addf(out, "%s%s%s,%s%s%s,%s%s%s,", quote, h->ram_unit, quote, quote,
@@ -154,14 +124,16 @@ static void add_head(struct str *out, const struct trackfile_head *h, const char
 
 static void add_names(struct str *out, const char *type)
 {
-	for (size_t i = 0; i < COLUMNS; i++)
-		str_addf(out, "%s%s%s", i ? "," : "", columns[i], type);
+	for (size_t i = 0; i < TRACKING_COLUMNS; i++)
+		str_addf(out, "%s%s%s", i ? "," : "", tracking_columns[i], type);
 }
 
 static int begin_csv(struct trackfile *f, struct err *e)
 {
 	struct str out = { 0 };
-	str_addf(&out, "%s\n", static_columns);
+	for (size_t i = 0; i < TRACKING_STATICS; i++)
+		str_addf(&out, "%s%s", tracking_statics[i],
+			i + 1 < TRACKING_STATICS ? "," : "\n");
 	add_head(&out, &f->head, "");
 	str_add(&out, "\n");
 	add_names(&out, "");
@@ -185,7 +157,7 @@ static int begin_sqlite(struct trackfile *f, struct err *e)
 	add_names(&sql, " REAL");
 	str_add(&sql, ")");
 	str_add(&insert, "INSERT INTO data VALUES (?");
-	str_add_repeat(&insert, ",?", COLUMNS - 1);
+	str_add_repeat(&insert, ",?", TRACKING_COLUMNS - 1);
 	str_add(&insert, ")");
 	bool ok =
 		!sql.failed && !insert.failed &&
@@ -204,11 +176,11 @@ int trackfile_begin(struct trackfile *f, const struct trackfile_head *head, stru
 
 static bool add_csv(struct trackfile *f, const double *values)
 {
-	for (size_t i = 0; i < COLUMNS; i++) {
+	for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
 		if (i)
 			fputc(',', f->csv);
 		if (!isnan(values[i]))
-			fprintf(f->csv, i + 1 == COLUMNS ? "%.6f" : "%.9g", values[i]);
+			fprintf(f->csv, i + 1 == TRACKING_COLUMNS ? "%.6f" : "%.9g", values[i]);
 	}
 	fputc('\n', f->csv);
 	return fflush(f->csv) == 0 && !ferror(f->csv);
@@ -216,7 +188,7 @@ static bool add_csv(struct trackfile *f, const double *values)
 
 static bool add_sqlite(struct trackfile *f, const double *values)
 {
-	for (int i = 0; i < COLUMNS; i++) {
+	for (int i = 0; i < TRACKING_COLUMNS; i++) {
 		if (isnan(values[i]))
 			sqlite3_bind_null(f->insert, i + 1);
 		else
@@ -228,7 +200,7 @@ static bool add_sqlite(struct trackfile *f, const double *values)
 
 int trackfile_add(struct trackfile *f, const struct track_sample *s, struct err *e)
 {
-	double values[COLUMNS];
+	double values[TRACKING_COLUMNS];
 	values_of(values, &f->head, s);
 	bool ok = f->csv ? add_csv(f, values) : add_sqlite(f, values);
 	return ok ? 0 : failed(f, e);

@@ -1,0 +1,14 @@
+/* The columns of a tracking file, as readers of gpu-tracker know them: said once, for the
+ * writer and the reader. */
+#ifndef GUA_MODEL_TRACKING_H
+#define GUA_MODEL_TRACKING_H
+
+/* Of a sample, in order; the last one is its time stamp, in unix seconds. */
+#define TRACKING_COLUMNS 22
+extern const char *const tracking_columns[TRACKING_COLUMNS];
+
+/* Of the head: the units and the host. The first three are texts. */
+#define TRACKING_STATICS 9
+extern const char *const tracking_statics[TRACKING_STATICS];
+
+#endif
