@@ -207,12 +207,38 @@ static const struct column process_columns[] = {
 	{ "max_threads", NULL, COLUMN_COUNT, 0, false },
 };
 
+/* Places in that table. */
+enum {
+	PROCESS_USER = 2,
+	PROCESS_COMMAND = 3,
+	PROCESS_CPU = 4,
+	PROCESS_USER_TIME = 9,
+	PROCESS_SYSTEM_TIME = 10,
+};
+
 /* The name of a process' user, escaped; empty when it is not known. */
 static void find_user(char *dst, size_t cap, const struct process_id *id, struct users *users)
 {
 	dst[0] = '\0';
 	if (users && id->uid >= 0)
 		users_name(users, (uint32_t)id->uid, 0, dst, cap);
+}
+
+/* One row for the processes that have none: of those only the CPU time was kept. */
+static void add_others(struct table *t, const struct track_result *r)
+{
+	char command[64];
+	const struct track_process *o = &r->others;
+	struct cell cells[COUNT(process_columns)];
+	snprintf(command, sizeof(command), "(%lld others)", (long long)r->n_others);
+	for (size_t i = 0; i < COUNT(cells); i++)
+		cells[i] = cell_number(NAN);
+	cells[PROCESS_USER] = cell_text("");
+	cells[PROCESS_COMMAND] = cell_text(command);
+	cells[PROCESS_CPU] = cell_number((o->user_s + o->system_s) * 1000);
+	cells[PROCESS_USER_TIME] = cell_number(o->user_s * 1000);
+	cells[PROCESS_SYSTEM_TIME] = cell_number(o->system_s * 1000);
+	table_add(t, cells);
 }
 
 static void make_processes(struct table *t, const struct track_result *r, struct users *users)
@@ -240,6 +266,8 @@ static void make_processes(struct table *t, const struct track_result *r, struct
 		};
 		table_add(t, cells);
 	}
+	if (r->n_others)
+		add_others(t, r);
 }
 
 static void print_text(struct str *out, const char *title, struct table *t)

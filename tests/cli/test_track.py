@@ -202,6 +202,15 @@ def test_processes_are_named_by_what_they_run(tmp_path):
     assert result["process_table"][0]["command"] in ("true", "[true]")
 
 
+def test_processes_beyond_the_tables_room_have_one_row():
+    """Their CPU time is not lost, and the table says how many there were."""
+    loop = "i=0; while [ $i -lt 600 ]; do sleep 1 & i=$((i+1)); done; wait; sleep 0.5"
+    result, _ = report("--processes", "--st", "50ms", command=["sh", "-c", loop])
+    last = result["process_table"][-1]
+    assert result["processes"]["seen"] > 600 and len(result["process_table"]) == 513
+    assert re.fullmatch(r"\(\d+ others\)", last["command"]) and last["pid"] is None and last["cpu_seconds"] > 0
+
+
 def test_switches_and_io_of_a_process_that_is_not_ours_to_wait_for(tmp_path):
     code = "import os, time\nwhile os.getppid() > 1: time.sleep(0.01)"
     with subprocess.Popen([PYTHON, "-S", "-c", code]) as child:
