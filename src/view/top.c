@@ -83,30 +83,43 @@ static int follow_history(struct top *t, struct err *e)
 	return 0;
 }
 
-/* What the page of details shows besides. */
-static void read_target(struct top *t)
+/* What the store has of the target's last hour; false: nothing. */
+static bool read_recorded(struct top *t)
 {
 	struct top_state *s = &t->state;
 	struct err e = { 0 };
 	struct sqlite3 *db = NULL;
 	const char *path = t->options->db;
 	int64_t from = s->now.now_ms / 60000 - TOP_DETAIL_MINUTES + 1;
-	str_clear(&s->arguments);
-	s->use_known = false;
-	for (size_t i = 0; i < s->now.n_processes; i++) {
-		const struct live_process *p = &s->now.processes[i];
-		if (p->id.pid == s->target.pid && p->id.start_ticks == s->target.start_ticks) {
-			live_arguments(t->options->live, p, &s->arguments);
-			break;
-		}
-	}
 	if (s->target_card >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
 		recent_open(&db, path, &e) != 0)
-		return;
-	s->use_known =
-		recent_process(db, s->now.cards[s->target_card].id.uuid, s->target.pid,
-			s->target.start_ticks, from, s->use, TOP_DETAIL_MINUTES, &e) == 1;
+		return false;
+	int rc = recent_process(db, s->now.cards[s->target_card].id.uuid, s->target.pid,
+		s->target.start_ticks, from, s->use, TOP_DETAIL_MINUTES, &e);
 	recent_close(db);
+	return rc == 1;
+}
+
+/* What the page of details shows besides: arguments, and the use of the card by minute, from
+ * the store and from what this page has seen. */
+static void read_target(struct top *t)
+{
+	struct top_state *s = &t->state;
+	double seen[TOP_DETAIL_MINUTES];
+	str_clear(&s->arguments);
+	s->use_known = read_recorded(t);
+	for (size_t i = 0; !s->use_known && i < TOP_DETAIL_MINUTES; i++)
+		s->use[i] = NAN;
+	const struct live_process *p = top_target(s);
+	if (!p || top_history_room(&s->seen, 1) != 0)
+		return;
+	live_arguments(t->options->live, p, &s->arguments);
+	top_history_add(&s->seen, 0, s->now.now_ms, p->sm_pct);
+	top_history_get(&s->seen, 0, s->now.now_ms, seen, TOP_DETAIL_MINUTES);
+	for (size_t i = 0; i < TOP_DETAIL_MINUTES; i++) {
+		s->use[i] = isnan(s->use[i]) ? seen[i] : s->use[i];
+		s->use_known |= !isnan(seen[i]);
+	}
 }
 
 static int arrange(struct top *t, struct err *e)
@@ -190,6 +203,7 @@ void top_close(struct top *t)
 	top_family_finish(&t->family);
 	top_model_finish(&t->state.model);
 	top_history_finish(&t->state.history);
+	top_history_finish(&t->state.seen);
 	top_frame_finish(&t->state.frame);
 	str_finish(&t->state.arguments);
 	free(t->card_on);

@@ -1,7 +1,7 @@
 /* What each key of `gua top` does to its state. */
 #include <string.h>
 
-#include "view/top_state.h"
+#include "view/top_parts.h"
 
 static enum top_action sort_by(struct top_state *s, enum top_sort sort)
 {
@@ -36,6 +36,7 @@ static enum top_action open_target(struct top_state *s, enum top_page page)
 		s->target_card = row->process ? row->process->card : SIZE_MAX;
 	}
 	s->signal = 0;
+	top_history_finish(&s->seen);
 	open_page(s, page);
 	return page == TOP_DETAILS ? TOP_REFRESH : TOP_NOTHING;
 }

@@ -133,8 +133,7 @@ static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
 	fact(s, label, text);
 }
 
-/* The same life on the same card; NULL: it has gone. */
-static const struct live_process *target(const struct top_state *s)
+const struct live_process *top_target(const struct top_state *s)
 {
 	for (size_t i = 0; i < s->now.n_processes; i++) {
 		const struct live_process *p = &s->now.processes[i];
@@ -161,7 +160,7 @@ static void use_fact(struct top_state *s, const struct live_process *p)
 static void draw_history(struct top_state *s)
 {
 	if (!s->use_known) {
-		fact(s, "history", "not known: no recorder has it in its store");
+		fact(s, "history", "not known: neither the driver nor a store tells");
 		return;
 	}
 	top_add(&s->frame, TOP_PLAIN, "  ");
@@ -186,7 +185,7 @@ static void arguments_fact(struct top_state *s)
 
 static void draw_details(struct top_state *s)
 {
-	const struct live_process *p = target(s);
+	const struct live_process *p = top_target(s);
 	const struct process_id *id = &s->target;
 	char text[160], name[16];
 	snprintf(text, sizeof(text), "PROCESS %u: Escape goes back, k sends a signal", id->pid);

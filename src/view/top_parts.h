@@ -15,4 +15,7 @@ void top_draw_table(struct top_state *s);
 /* Help, a menu, a question or details instead of the table; as many lines as that has. */
 void top_draw_page(struct top_state *s);
 
+/* The names of those that have processes, sorted; returns how many. */
+size_t top_users(const struct top_now *now, const char **names, size_t max);
+
 #endif

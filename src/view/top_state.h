@@ -71,6 +71,7 @@ struct top_state {
 	struct str arguments;		/* the target's, each NUL-terminated */
 	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
 	bool use_known;
+	struct top_history seen;   /* of the target, while its details are shown */
 	size_t signal;		   /* index into top_signals */
 	const char *no_signals;	   /* why none can be sent; NULL: they can */
 	const char *host, *driver; /* for the title */
@@ -93,7 +94,7 @@ extern const size_t n_top_signals;
 enum top_action top_press(struct top_state *s, int key, size_t at);
 /* Draws everything into s->frame; rows 0: as many lines as it takes. */
 void top_draw(struct top_state *s, size_t rows, size_t columns);
-/* The names of those that have processes, sorted; returns how many. */
-size_t top_users(const struct top_now *now, const char **names, size_t max);
+/* The process that a page is about: the same life on the same card; NULL: it has gone. */
+const struct live_process *top_target(const struct top_state *s);
 
 #endif

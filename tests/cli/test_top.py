@@ -195,7 +195,7 @@ def test_filter_and_user(lab):
 def test_details(lab):
     top = lab()
     top.press("Down", "Down", "Enter")
-    text = top.wait("PROCESS 4242", "history")
+    text = top.wait("PROCESS 4242", "last hour +·+▁$")
     for line in ("command +ipykernel_launcher", "user +bob", "card +2, NVIDIA A100", "idle since",
                  r"started +Fri 2026-10-30 08:00 \(3 d 0 h ago\)"):
         assert re.search(line, text), line

@@ -1,10 +1,16 @@
 /* The model, the layout and the keys of `gua top`, without a terminal. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "track/procread.h"
 #include "view/top_parts.h"
+#include "view/top_signal.h"
 #include "view/top_words.h"
 
 enum { NOW_MS = 100000000, CARDS_MAX = 64, PROCESSES_MAX = 8 };
@@ -76,6 +82,7 @@ static void finish_lab(struct lab *lab)
 	top_model_finish(&lab->state.model);
 	top_frame_finish(&lab->state.frame);
 	top_history_finish(&lab->state.history);
+	top_history_finish(&lab->state.seen);
 	str_finish(&lab->state.arguments);
 }
 
@@ -374,6 +381,26 @@ static void test_short_words(void **state)
 	expect_words(86400000LL * 400, "400d", 20000LL << 30, "20T");
 }
 
+/* Without the check of the start time this test would end itself. */
+static void test_a_pid_of_another_is_not_signalled(void **state)
+{
+	(void)state;
+	char bytes[2048];
+	struct stat_line s;
+	struct err e = { 0 };
+	ssize_t n = file_read_at(AT_FDCWD, "/proc/self/stat", bytes, sizeof(bytes));
+	assert_true(n > 0 && stat_line_parse(bytes, (size_t)n, &s));
+	struct process_id id = { .pid = (uint32_t)getpid(), .start_ticks = s.start_ticks };
+	assert_int_equal(top_signal_send(&id, 0, &e), 0);
+	id.start_ticks++;
+	assert_int_equal(top_signal_send(&id, SIGKILL, &e), ERR_WORLD);
+	assert_non_null(strstr(e.text, "another's"));
+	id.start_ticks = 0;
+	assert_int_equal(top_signal_send(&id, SIGKILL, &e), ERR_WORLD);
+	id = (struct process_id){ .pid = 0, .start_ticks = 1 };
+	assert_int_equal(top_signal_send(&id, SIGKILL, &e), ERR_WORLD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_names_are_never_formats),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_short_words),
+		cmocka_unit_test(test_a_pid_of_another_is_not_signalled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
