@@ -46,11 +46,17 @@ struct util_sample {
 	double util_pct; /* 0..100 */
 };
 
+/* What a process can use of a card besides the multiprocessors; every driver that tells of
+ * processes knows the first three, some know all. */
+enum engine { ENGINE_MEMORY, ENGINE_ENCODER, ENGINE_DECODER, ENGINE_JPEG, ENGINE_FLOW };
+#define ENGINE_COUNT 5
+
 /* One process' mean use since the drain before. Processes that are not listed had none. */
 struct process_util {
 	uint32_t pid;
-	int64_t wall_us; /* stamp of its newest sample */
-	double sm_pct;	 /* 0..100 */
+	int64_t wall_us;		 /* stamp of its newest sample */
+	double sm_pct;			 /* 0..100 */
+	double engine_pct[ENGINE_COUNT]; /* by enum engine; NAN: the driver does not tell */
 };
 
 enum process_kind {
@@ -80,8 +86,9 @@ struct card_reading {
 	bool process_util_known; /* false: the driver has none for this card */
 	const struct process_util *process_utils;
 	size_t n_process_utils;
-	double energy_mj; /* running counter, or integrated from power; NAN: neither */
-	double power_mw;  /* now, or NAN */
+	unsigned n_engines; /* the driver tells of the first so many of enum engine */
+	double energy_mj;   /* running counter, or integrated from power; NAN: neither */
+	double power_mw;    /* now, or NAN */
 
 	/* Filled by every look (process lists, memory). */
 	bool processes_known; /* false: the lists could not be read */

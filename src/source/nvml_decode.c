@@ -86,7 +86,40 @@ size_t nvml_merge_process(
 	return n + 1;
 }
 
-int nvml_plausible_use(uint64_t wall_us, uint32_t sm_pct, int64_t seen_us, int64_t now_us)
+/* From the last to the first: a record that is still to be read is never written over. */
+void nvml_widen_uses(void *records, size_t n)
 {
-	return sm_pct <= 100 && is_between(wall_us, seen_us, now_us);
+	const struct nvml_process_sample *from = records;
+	struct nvml_process_sample_v1 *to = records;
+	for (size_t i = n; i-- > 0;) {
+		struct nvml_process_sample old = from[i];
+		to[i] = (struct nvml_process_sample_v1){ .wall_us = old.wall_us,
+			.pid = old.pid,
+			.sm_pct = old.sm_pct,
+			.memory_pct = old.memory_pct,
+			.encoder_pct = old.encoder_pct,
+			.decoder_pct = old.decoder_pct,
+			.jpeg_pct = UINT32_MAX,
+			.flow_pct = UINT32_MAX };
+	}
+}
+
+bool nvml_decode_use(const struct nvml_process_sample_v1 *from, int64_t seen_us, int64_t now_us,
+	struct process_util *to)
+{
+	const uint32_t engines[ENGINE_COUNT] = {
+		[ENGINE_MEMORY] = from->memory_pct,
+		[ENGINE_ENCODER] = from->encoder_pct,
+		[ENGINE_DECODER] = from->decoder_pct,
+		[ENGINE_JPEG] = from->jpeg_pct,
+		[ENGINE_FLOW] = from->flow_pct,
+	};
+	if (from->sm_pct > 100 || !is_between(from->wall_us, seen_us, now_us))
+		return false;
+	*to = (struct process_util){
+		.pid = from->pid, .wall_us = (int64_t)from->wall_us, .sm_pct = from->sm_pct
+	};
+	for (int i = 0; i < ENGINE_COUNT; i++)
+		to->engine_pct[i] = engines[i] <= 100 ? engines[i] : NAN;
+	return true;
 }

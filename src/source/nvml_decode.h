@@ -2,6 +2,7 @@
 #ifndef GUA_SOURCE_NVML_DECODE_H
 #define GUA_SOURCE_NVML_DECODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,8 +33,13 @@ size_t nvml_entry_stride(const unsigned char *bytes, size_t size, size_t n, size
 size_t nvml_merge_process(
 	struct card_process *to, size_t n, uint32_t pid, unsigned kind, uint64_t mem_bytes);
 
-/* Whether a record of a process' use can be true: a percentage, stamped after `seen_us` and not
- * ahead of `now_us`. */
-int nvml_plausible_use(uint64_t wall_us, uint32_t sm_pct, int64_t seen_us, int64_t now_us);
+/* Turns n records of the older call into those of the newer one, in place: `records` has room
+ * for these. What the older call does not tell becomes no percentage. */
+void nvml_widen_uses(void *records, size_t n);
+
+/* Decodes a record of a process' use; false: it cannot be true, being no percentage, not newer
+ * than `seen_us` or ahead of `now_us`. */
+bool nvml_decode_use(const struct nvml_process_sample_v1 *from, int64_t seen_us, int64_t now_us,
+	struct process_util *to);
 
 #endif

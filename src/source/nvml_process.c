@@ -114,7 +114,7 @@ void nvml_look_memory(struct nvml_source *s, size_t card)
 	r->mem_used_bytes = (int64_t)memory.used;
 }
 
-/* Fills c->raw_utils; *n is how many records came. */
+/* Fills c->raw_utils with records of the older call; *n is how many came. */
 static int read_use(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 {
 	unsigned long long since = (unsigned long long)c->process_seen_us;
@@ -132,11 +132,10 @@ static int read_use(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 	return NVML_TOO_SMALL;
 }
 
-/* The same by the call of newer drivers, turned into the older records in place. */
+/* The same by the call of newer drivers, whose records say more. */
 static int read_use_v1(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 {
 	size_t want = USE_ENTRIES;
-	int code = NVML_TOO_SMALL;
 	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
 		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
 			return NVML_NO_MEMORY;
@@ -146,24 +145,17 @@ static int read_use_v1(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 			.last_seen_us = (uint64_t)c->process_seen_us,
 			.samples = c->raw_utils.data,
 		};
-		code = NVML_CALL(s->lib.api.process_samples_v1, c->handle, &all);
+		int code = NVML_CALL(s->lib.api.process_samples_v1, c->handle, &all);
 		*n = all.count < c->raw_utils.cap ? all.count : (unsigned)c->raw_utils.cap;
 		if (code != NVML_TOO_SMALL)
-			break;
+			return code;
 		want = (all.count > c->raw_utils.cap ? all.count : c->raw_utils.cap) * 3 / 2 +
 		       16;
 	}
-	for (unsigned i = 0; code == NVML_OK && i < *n; i++) {
-		struct nvml_process_sample_v1 from =
-			((struct nvml_process_sample_v1 *)c->raw_utils.data)[i];
-		((struct nvml_process_sample *)c->raw_utils.data)[i] =
-			(struct nvml_process_sample){
-				.pid = from.pid, .wall_us = from.wall_us, .sm_pct = from.sm_pct
-			};
-	}
-	return code;
+	return NVML_TOO_SMALL;
 }
 
+/* Fills c->raw_utils with struct nvml_process_sample_v1, whichever call it was. */
 static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -175,6 +167,8 @@ static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 	}
 	if (code == NVML_OK && *n > c->raw_utils.cap)
 		*n = (unsigned)c->raw_utils.cap;
+	if (code == NVML_OK && way == 0)
+		nvml_widen_uses(c->raw_utils.data, *n);
 	return code;
 }
 
@@ -212,17 +206,16 @@ static bool is_known(struct nvml_source *s, size_t card, uint32_t pid, bool *loo
 
 /* Puts a record among the readings: one for each pid, the newest. */
 static void add_use(
-	struct card_reading *r, struct process_util *to, const struct nvml_process_sample *from)
+	struct card_reading *r, struct process_util *to, const struct process_util *use)
 {
-	struct process_util use = { from->pid, (int64_t)from->wall_us, from->sm_pct };
 	for (size_t i = 0; i < r->n_process_utils; i++) {
-		if (to[i].pid != from->pid)
+		if (to[i].pid != use->pid)
 			continue;
-		if (use.wall_us > to[i].wall_us)
-			to[i] = use;
+		if (use->wall_us > to[i].wall_us)
+			to[i] = *use;
 		return;
 	}
-	to[r->n_process_utils++] = use;
+	to[r->n_process_utils++] = *use;
 }
 
 void nvml_drain_process_util(struct nvml_source *s, size_t card)
@@ -242,13 +235,15 @@ void nvml_drain_process_util(struct nvml_source *s, size_t card)
 	bool looked = false;
 	r->process_util_known = true;
 	r->process_utils = c->utils.data;
-	const struct nvml_process_sample *records = c->raw_utils.data;
+	r->n_engines = c->ways[NVML_JOB_PROCESS_UTIL].way == 0 ? ENGINE_JPEG : ENGINE_COUNT;
+	const struct nvml_process_sample_v1 *records = c->raw_utils.data;
 	for (unsigned i = 0; i < n && c->handle; i++) {
-		if (!nvml_plausible_use(records[i].wall_us, records[i].sm_pct, seen_us, now_us))
+		struct process_util use;
+		if (!nvml_decode_use(&records[i], seen_us, now_us, &use))
 			continue;
-		if ((int64_t)records[i].wall_us > c->process_seen_us)
-			c->process_seen_us = (int64_t)records[i].wall_us;
-		if (records[i].pid && is_known(s, card, records[i].pid, &looked))
-			add_use(r, c->utils.data, &records[i]);
+		if (use.wall_us > c->process_seen_us)
+			c->process_seen_us = use.wall_us;
+		if (use.pid && is_known(s, card, use.pid, &looked))
+			add_use(r, c->utils.data, &use);
 	}
 }

@@ -151,11 +151,17 @@ static void read_process_utils(struct sim *sim, size_t i)
 	for (size_t k = 0; k < n; k++) {
 		const struct play_use *use = &sim->uses[k];
 		double pct = use->sm_pct < 100 ? use->sm_pct : 100;
-		own->process_utils[k] =
-			(struct process_util){ sim->scenario->processes[use->process].pid,
-				use->wall_us, pct };
+		own->process_utils[k] = (struct process_util){
+			.pid = sim->scenario->processes[use->process].pid,
+			.wall_us = use->wall_us,
+			.sm_pct = pct,
+			.engine_pct = { [ENGINE_MEMORY] = floor(pct / 2),
+				[ENGINE_JPEG] = NAN,
+				[ENGINE_FLOW] = NAN },
+		};
 	}
 	card->n_process_utils = n;
+	card->n_engines = ENGINE_JPEG;
 }
 
 static void read_power(struct sim *sim, size_t i, int64_t since_us)

@@ -49,19 +49,24 @@ static const struct column_row {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
-/* Columns of a process: those of utilisation and of memory. */
+/* Where a column of a process comes from; below these: an enum engine. */
+enum process_from { FROM_SM = ENGINE_COUNT, FROM_MEMORY, FROM_NOWHERE };
+
+/* Columns of a process: those of utilisation and of memory. ccpm is memory of confidential
+ * computing, which the driver's lists do not tell apart. */
 static const struct process_column {
 	char group;
 	const char *title, *unit;
+	int from; /* enum engine or process_from */
 } process_columns[] = {
-	{ 'u', "sm", "%" },
-	{ 'u', "mem", "%" },
-	{ 'u', "enc", "%" },
-	{ 'u', "dec", "%" },
-	{ 'u', "jpg", "%" },
-	{ 'u', "ofa", "%" },
-	{ 'm', "fb", "MB" },
-	{ 'm', "ccpm", "MB" },
+	{ 'u', "sm", "%", FROM_SM },
+	{ 'u', "mem", "%", ENGINE_MEMORY },
+	{ 'u', "enc", "%", ENGINE_ENCODER },
+	{ 'u', "dec", "%", ENGINE_DECODER },
+	{ 'u', "jpg", "%", ENGINE_JPEG },
+	{ 'u', "ofa", "%", ENGINE_FLOW },
+	{ 'm', "fb", "MB", FROM_MEMORY },
+	{ 'm', "ccpm", "MB", FROM_NOWHERE },
 };
 enum { PROCESS_COLUMNS = sizeof(process_columns) / sizeof(process_columns[0]) };
 
@@ -175,13 +180,21 @@ static void add_board(struct dmon *d, const struct live *l, const struct live_bo
 	before->at_ms = now_ms;
 }
 
+static double process_value(const struct process_column *c, const struct live_process *p)
+{
+	if (!p || c->from == FROM_NOWHERE)
+		return NAN;
+	if (c->from == FROM_SM)
+		return p->sm_pct;
+	if (c->from == FROM_MEMORY)
+		return p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
+	return p->engine_pct[c->from];
+}
+
 static void add_process(struct dmon *d, const struct live *l, const struct live_card *c,
 	const struct live_process *p, struct str *out)
 {
 	char command[COMMAND_CAP] = "-", kind[CELL_CAP] = "-";
-	double values[PROCESS_COLUMNS];
-	for (size_t i = 0; i < PROCESS_COLUMNS; i++)
-		values[i] = NAN;
 	begin_line(d, live_now_ms(l), c->id.index, out);
 	if (p) {
 		snprintf(kind, sizeof(kind), "%s%s%s", p->kind & PROCESS_MPS ? "M+" : "",
@@ -190,15 +203,13 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 			: p->kind & PROCESS_COMPUTE   ? "+G"
 						      : "G");
 		stat_command(command, sizeof(command), p);
-		values[0] = p->sm_pct;
-		values[6] = p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
 		str_addf(out, " %11u %6s", p->id.pid, kind);
 	} else {
 		str_addf(out, " %11s %6s", "-", "-");
 	}
 	for (size_t i = 0; i < PROCESS_COLUMNS; i++)
 		if (has_group(d, process_columns[i].group))
-			add_number(out, values[i]);
+			add_number(out, process_value(&process_columns[i], p));
 	str_addf(out, "    %s\n", command[0] ? command : "-");
 }
 

@@ -19,10 +19,11 @@
 
 struct live_process {
 	struct process_id id;
-	size_t card;	       /* index into live.cards */
-	unsigned kind;	       /* process_kind bits */
-	int64_t mem_bytes;     /* on the card, or -1 */
-	double sm_pct;	       /* own use since the last refresh; NAN unknown */
+	size_t card;			 /* index into live.cards */
+	unsigned kind;			 /* process_kind bits */
+	int64_t mem_bytes;		 /* on the card, or -1 */
+	double sm_pct;			 /* own use since the last refresh; NAN unknown */
+	double engine_pct[ENGINE_COUNT]; /* the same of what else it uses, by enum engine */
 	double cpu_pct;	       /* of one core since the last refresh; NAN unknown or first */
 	int64_t rss_bytes;     /* host memory, or -1 */
 	int64_t held_since_ms; /* first seen on the card; -1: was there before anybody looked */
@@ -93,8 +94,7 @@ const struct live_board *live_boards(const struct live *l, size_t *n);
  * when they cannot be read. */
 void live_arguments(struct live *l, const struct live_process *p, struct str *out);
 int64_t live_now_ms(const struct live *l);
-const char *live_driver(const struct live *l);
-const char *live_hostname(const struct live *l);
+const char *live_driver(const struct live *l), *live_hostname(const struct live *l);
 const char *live_note(const struct live *l); /* "" or why the past is not known */
 
 #endif

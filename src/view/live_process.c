@@ -107,6 +107,7 @@ static void remember(struct live *l, struct live_process *p)
 		/* The driver has taken no sample since: what it said last holds. */
 		if (!r->n_samples) {
 			p->sm_pct = b->sm_pct;
+			memcpy(p->engine_pct, b->engine_pct, sizeof(p->engine_pct));
 			p->active = b->active;
 		}
 	} else if (l->refreshed) {
@@ -125,6 +126,22 @@ static void remember(struct live *l, struct live_process *p)
 		p->last_active_ms = h->last_active_ms;
 }
 
+/* How much it used the card since the drain before; who is not in the driver's list had no use
+ * of what that driver tells of. */
+static void read_use(struct live_process *p, const struct card_reading *r)
+{
+	p->sm_pct = r->process_util_known ? 0 : NAN;
+	for (unsigned i = 0; i < ENGINE_COUNT; i++)
+		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
+	for (size_t k = 0; k < r->n_process_utils; k++) {
+		const struct process_util *use = &r->process_utils[k];
+		if (use->pid != p->id.pid)
+			continue;
+		p->sm_pct = use->sm_pct;
+		memcpy(p->engine_pct, use->engine_pct, sizeof(p->engine_pct));
+	}
+}
+
 static void add_process(struct live *l, size_t card, const struct card_process *listed)
 {
 	const struct card_reading *r = &l->source->cards[card];
@@ -136,13 +153,10 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 		.card = card,
 		.kind = listed->kind,
 		.mem_bytes = listed->mem_bytes,
-		.sm_pct = r->process_util_known ? 0 : NAN,
 		.held_since_ms = -1,
 		.last_active_ms = -1,
 		.idle_since_ms = -1 };
-	for (size_t k = 0; k < r->n_process_utils; k++)
-		if (r->process_utils[k].pid == listed->pid)
-			p->sm_pct = r->process_utils[k].sm_pct;
+	read_use(p, r);
 	p->holder = l->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
 	p->context_only = p->holder && p->mem_bytes >= CONTEXT_LEAST_BYTES &&
 			  p->mem_bytes <= CONTEXT_MOST_BYTES;

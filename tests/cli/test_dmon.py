@@ -23,6 +23,37 @@ def test_the_driver_says_the_same_as_the_simulation(sim, driver):
     assert driver(*args, at=0).stdout == sim(*args).stdout
 
 
+GAME = CARDS + 'process game pid 1004 user eve uid 1004 command "game" kind both\n' \
+    "at 0s hold game card 2 memory 1GiB\nat 0s load game card 2 sm 80\n"
+
+
+def columns(run):
+    """The lines of a look, by title."""
+    lines = [line.split() for line in run.stdout.splitlines()]
+    return [dict(zip(lines[0][1:], line)) for line in lines[2:]]
+
+
+def test_a_process_has_all_that_the_driver_tells(driver):
+    game, = [row for row in columns(driver("dmon", "-p", "-c", "1", scenario=GAME)) if row["pid"] == "1004"]
+    assert [game[name] for name in ("type", "sm", "mem", "enc", "dec", "jpg", "ofa", "fb", "ccpm")] == \
+        ["C+G", "80", "40", "20", "16", "-", "-", "1024", "-"]
+
+
+def test_the_newer_call_tells_of_more_engines(driver):
+    rows = columns(driver("dmon", "-p", "-c", "1", scenario=GAME, missing=["nvmlDeviceGetProcessUtilization"]))
+    use = {row["pid"]: [row[name] for name in ("sm", "mem", "enc", "dec", "jpg", "ofa")] for row in rows}
+    assert use["1004"] == ["80", "40", "20", "16", "10", "8"]
+    assert use["1003"] == ["0"] * 6  # listed, and did nothing
+
+
+def test_what_the_driver_does_not_tell_of_processes_is_a_dash(driver):
+    rows = columns(driver("dmon", "-p", "-s", "u", "-c", "1", scenario=MIG))
+    assert {row["pid"]: row["mem"] for row in rows} == {"1001": "-", "1002": "-", "-": "-"}
+    rows = columns(driver("dmon", "-p", "-c", "1", missing=[
+        "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo"]))
+    assert all(row[name] == "-" for row in rows for name in ("sm", "mem", "enc", "dec", "jpg", "ofa"))
+
+
 def test_the_header_comes_again(sim):
     lines = sim("dmon", "-c", "30", "-i", "1").stdout.splitlines()
     assert [i for i, line in enumerate(lines) if line.startswith("# gpu")] == [0, 26]

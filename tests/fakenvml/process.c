@@ -134,6 +134,22 @@ static size_t add_garbage(struct abi_process_use *out, uint64_t last_seen, uint6
 	return 4;
 }
 
+/* A process uses the card's memory half as much as its multiprocessors; one that draws encodes
+ * and decodes as well, a little of each kind. */
+static struct abi_process_use use_of(
+	const struct scenario_process *p, const struct play_use *use)
+{
+	double drawn = p->kind & PROCESS_GRAPHICS ? use->sm_pct : 0;
+	return (struct abi_process_use){ .stamp_us = (uint64_t)use->wall_us,
+		.pid = p->pid,
+		.sm = (uint32_t)(use->sm_pct + 0.5),
+		.mem = (uint32_t)(use->sm_pct / 2),
+		.enc = (uint32_t)(drawn / 4),
+		.dec = (uint32_t)(drawn / 5),
+		.jpg = (uint32_t)(drawn / 8),
+		.ofa = (uint32_t)(drawn / 10) };
+}
+
 /* One record a process, the last one first: the driver does not sort them. With garbage the
  * first true pid also has an impossible record and an old one. */
 static size_t collect_uses(
@@ -144,10 +160,7 @@ static size_t collect_uses(
 	       found = play_uses(f->play, unit, (int64_t)last_seen, true, uses, USES_MAX);
 	uint64_t now_us = (uint64_t)play_wall(f->play, play_time(f->play));
 	for (size_t i = found; i-- > 0;)
-		out[n++] = (struct abi_process_use){ .stamp_us = (uint64_t)uses[i].wall_us,
-			.pid = f->scenario->processes[uses[i].process].pid,
-			.sm = (uint32_t)(uses[i].sm_pct + 0.5),
-			.mem = (uint32_t)(uses[i].sm_pct / 2) };
+		out[n++] = use_of(&f->scenario->processes[uses[i].process], &uses[i]);
 	if (!play_garbage(f->play, unit))
 		return n;
 	size_t true_ones = n;
@@ -183,7 +196,9 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *device, struct abi_process_samp
 		samples[i] = (struct abi_process_sample){ .pid = uses[i].pid,
 			.stamp_us = uses[i].stamp_us,
 			.sm = uses[i].sm,
-			.mem = uses[i].mem };
+			.mem = uses[i].mem,
+			.enc = uses[i].enc,
+			.dec = uses[i].dec };
 	*count = (unsigned)n;
 	return fake_leave(n ? SUCCESS : NOT_FOUND);
 }

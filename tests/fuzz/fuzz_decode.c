@@ -1,6 +1,8 @@
-/* What a driver writes into buffers: samples and process lists. The first byte is the value
- * type and the number of entries. */
+/* What a driver writes into buffers: samples, process lists and processes' use. The first byte
+ * is the value type and the number of entries. */
 #include "fuzz.h"
+
+#include <math.h>
 
 #include "source/nvml_decode.h"
 
@@ -46,11 +48,32 @@ static void check_processes(size_t n, const uint8_t *data, size_t size)
 	free(to);
 }
 
+static void check_uses(const uint8_t *data, size_t size)
+{
+	size_t n = size / sizeof(struct nvml_process_sample);
+	struct nvml_process_sample_v1 *records = calloc(n + 1, sizeof(*records));
+	CHECK(records);
+	if (n)
+		memcpy(records, data, n * sizeof(struct nvml_process_sample));
+	nvml_widen_uses(records, n);
+	for (size_t i = 0; i < n; i++) {
+		struct process_util to;
+		if (!nvml_decode_use(&records[i], 1000, INT64_C(1) << 51, &to))
+			continue;
+		CHECK(to.wall_us > 1000 && to.sm_pct >= 0 && to.sm_pct <= 100);
+		for (int k = 0; k < ENGINE_COUNT; k++)
+			CHECK(isnan(to.engine_pct[k]) ||
+				(to.engine_pct[k] >= 0 && to.engine_pct[k] <= 100));
+	}
+	free(records);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
 	check_samples(data[0] % 9, data + 1, size - 1);
 	check_processes(data[0], data + 1, size - 1);
+	check_uses(data + 1, size - 1);
 	return 0;
 }

@@ -115,14 +115,62 @@ static void test_lists_are_merged(void **state)
 	assert_int_equal(to[2].mem_bytes, UNKNOWN_BYTES);
 }
 
+static bool is_use(uint64_t wall_us, uint32_t sm_pct)
+{
+	struct nvml_process_sample_v1 from = { .wall_us = wall_us, .pid = 1, .sm_pct = sm_pct };
+	struct process_util to;
+	return nvml_decode_use(&from, 100, 200, &to);
+}
+
 static void test_use_must_be_plausible(void **state)
 {
 	(void)state;
-	assert_true(nvml_plausible_use(150, 100, 100, 200));
-	assert_false(nvml_plausible_use(150, 101, 100, 200));
-	assert_false(nvml_plausible_use(100, 5, 100, 200));
-	assert_false(nvml_plausible_use(201 + NVML_AHEAD_US, 5, 100, 200));
-	assert_false(nvml_plausible_use(UINT64_MAX, 5, 100, 200));
+	assert_true(is_use(150, 100));
+	assert_false(is_use(150, 101));
+	assert_false(is_use(100, 5));
+	assert_false(is_use(201 + NVML_AHEAD_US, 5));
+	assert_false(is_use(UINT64_MAX, 5));
+}
+
+static void test_use_of_every_engine(void **state)
+{
+	(void)state;
+	struct process_util to;
+	const struct nvml_process_sample_v1 whole = { 150, 7, 60, 50, 40, 30, 20, 10 };
+	assert_true(nvml_decode_use(&whole, 100, 200, &to));
+	assert_int_equal(to.pid, 7);
+	assert_int_equal(to.wall_us, 150);
+	assert_true(to.sm_pct == 60);
+	for (int i = 0; i < ENGINE_COUNT; i++)
+		assert_true(to.engine_pct[i] == 50 - 10 * i);
+	/* Garbage in one leaves the others. */
+	const struct nvml_process_sample_v1 odd = { 150, 7, 60, 101, 40, UINT32_MAX, 20, 10 };
+	assert_true(nvml_decode_use(&odd, 100, 200, &to));
+	assert_true(isnan(to.engine_pct[ENGINE_MEMORY]) && to.engine_pct[ENGINE_ENCODER] == 40);
+	assert_true(isnan(to.engine_pct[ENGINE_DECODER]) && to.engine_pct[ENGINE_JPEG] == 20);
+}
+
+static void test_older_records_are_widened_in_place(void **state)
+{
+	(void)state;
+	enum { N = 5 };
+	struct nvml_process_sample_v1 records[N];
+	for (uint32_t i = 0; i < N; i++) {
+		struct nvml_process_sample old = { i + 1, 150 + i, i, 10 + i, 20 + i, 30 + i };
+		memcpy((char *)records + i * sizeof(old), &old, sizeof(old));
+	}
+	nvml_widen_uses(records, N);
+	for (uint32_t i = 0; i < N; i++) {
+		struct process_util to;
+		assert_true(nvml_decode_use(&records[i], 100, 200, &to));
+		assert_int_equal(to.pid, i + 1);
+		assert_true(to.wall_us == 150 + i && to.sm_pct == i);
+		assert_true(to.engine_pct[ENGINE_MEMORY] == 10 + i);
+		assert_true(to.engine_pct[ENGINE_ENCODER] == 20 + i);
+		assert_true(to.engine_pct[ENGINE_DECODER] == 30 + i);
+		assert_true(isnan(to.engine_pct[ENGINE_JPEG]));
+		assert_true(isnan(to.engine_pct[ENGINE_FLOW]));
+	}
 }
 
 /* ---- the kernel's files ---- */
@@ -219,6 +267,8 @@ int main(void)
 		cmocka_unit_test(test_the_written_stride_is_measured),
 		cmocka_unit_test(test_lists_are_merged),
 		cmocka_unit_test(test_use_must_be_plausible),
+		cmocka_unit_test(test_use_of_every_engine),
+		cmocka_unit_test(test_older_records_are_widened_in_place),
 		cmocka_unit_test_setup_teardown(
 			test_the_module_and_its_version, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(
