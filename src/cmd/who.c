@@ -67,13 +67,6 @@ static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 			     : "-");
 }
 
-/* Nobody saw it compute and nobody saw it come: it may have been idle for longer. */
-static bool is_lower_bound(const struct live_process *p)
-{
-	return p->last_active_ms < 0 &&
-	       (p->held_since_ms < 0 || p->idle_since_ms > p->held_since_ms);
-}
-
 static void show_idle(char *dst, size_t cap, const struct live_process *p, int64_t now_ms)
 {
 	char age[40];
@@ -84,7 +77,7 @@ static void show_idle(char *dst, size_t cap, const struct live_process *p, int64
 	else if (p->idle_since_ms < 0)
 		text_copy(dst, cap, "-");
 	else
-		snprintf(dst, cap, "%s%s", is_lower_bound(p) ? "> " : "", age);
+		snprintf(dst, cap, "%s%s", p->idle_longer ? "> " : "", age);
 }
 
 /* Longest idle first, then what is not known, then active; by card, the most memory first. */
@@ -222,7 +215,7 @@ static void add_holder_json(
 	json_moment(j, "idle_since", idle ? p->idle_since_ms : -1);
 	json_number(
 		j, "idle_seconds", idle ? (double)(now_ms - p->idle_since_ms) / 1000 : NAN, 3);
-	json_bool(j, "idle_longer", idle && is_lower_bound(p));
+	json_bool(j, "idle_longer", idle && p->idle_longer);
 	json_moment(j, "held_since", p->held_since_ms);
 	json_moment(j, "started", p->id.started_ms);
 	add_label(j, "notebook", p->id.notebook);

@@ -217,9 +217,11 @@ static void follow_state(struct live *l, size_t card, enum card_state state, str
 	int64_t since_ms = since_by_samples(l, card, state, held, &whole);
 	if (since_ms < 0 && m->seen && !goes_on)
 		since_ms = l->now_ms;
-	if (!whole || !goes_on)
-		m->since_ms = since_ms;
 	bool first = !m->seen || m->gap;
+	if (!whole || !goes_on) {
+		m->since_ms = since_ms;
+		m->longer = whole && first;
+	}
 	m->ask = whole && first && l->past_fresh && state != CARD_UNOBSERVED;
 	m->state = state;
 	m->seen = true;
@@ -302,8 +304,10 @@ static int ask_past(struct live *l, struct err *e)
 		struct live_memory *m = &l->memory[whose[i]];
 		m->ask = false;
 		if (asks[i].since_ms >= 0 &&
-			(m->since_ms < 0 || asks[i].since_ms < m->since_ms))
+			(m->since_ms < 0 || asks[i].since_ms < m->since_ms)) {
 			m->since_ms = asks[i].since_ms;
+			m->longer = false;
+		}
 	}
 	bool failed = !asks || !whose;
 	free(asks);
@@ -316,6 +320,7 @@ static void finish_card(struct live *l, size_t card)
 	struct live_card *c = &l->cards[card];
 	const struct live_memory *m = &l->memory[card];
 	c->state_since_ms = m->since_ms;
+	c->state_longer = m->longer;
 	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
 	if (c->status != CARD_STATUS_OK)
 		return;

@@ -29,7 +29,8 @@ struct live_process {
 	int64_t held_since_ms; /* first seen on the card; -1: was there before anybody looked */
 	int64_t last_active_ms; /* -1: never seen active */
 	bool active;		/* computes now, as far as can be told */
-	int64_t idle_since_ms;	/* has not computed since, at least; -1: active, or not known */
+	int64_t idle_since_ms;	/* has not computed since; -1: active, or not known */
+	bool idle_longer;	/* nobody saw what it did before: it may be for longer */
 	bool context_only;	/* holds about as much as a bare context */
 	bool holder;		/* compute or MPS: see the definitions */
 };
@@ -40,6 +41,7 @@ struct live_card {
 	int code;		/* the driver's code behind a status that is not ok */
 	enum card_state state;	/* of the newest sample; CARD_UNOBSERVED: none */
 	int64_t state_since_ms; /* in this state since, as far as is known; or -1 */
+	bool state_longer;	/* nobody saw it before: it may be for longer */
 	int64_t free_since_ms;	/* truly idle since, by the store and what was seen; or -1 */
 	/* By enum metric; NAN unknown. What an instance has not (temperature, power, clocks) is
 	 * that of its card: do not add it up. */
@@ -65,8 +67,7 @@ struct live_options {
 	struct source_options source;
 	const char *db;		      /* store to ask for the past, or NULL: none */
 	struct rules rules;	      /* of the states */
-	const unsigned char *metrics; /* METRIC_COUNT flags: which to read; NULL: the usual
-					 ones, live_usual_metrics */
+	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
 };
 
 struct live;
@@ -78,8 +79,7 @@ extern const unsigned char live_usual_metrics[METRIC_COUNT];
  * live_note(), not a failure). */
 int live_open(struct live **l, const struct live_options *o, struct err *e);
 void live_close(struct live *l);
-/* Reads everything again. A card's fault is its status; fails when the driver as a whole is
- * gone. */
+/* Reads everything again. A card's fault is its status; fails when the driver is gone. */
 int live_refresh(struct live *l, struct err *e);
 
 /* Reads the processes' CPU time once more, some time after a refresh: their cpu_pct is then

@@ -13,6 +13,7 @@ struct live_memory {
 	double util_pct; /* newest sample, or NAN */
 	enum card_state state;
 	int64_t since_ms;   /* in that state; -1: not known */
+	bool longer;	    /* or longer: nobody saw what it was before */
 	bool seen;	    /* state and since_ms are of an earlier refresh */
 	int64_t newest_ms;  /* newest sample; -1: none yet */
 	int64_t covered_ms; /* every sample since then was seen; -1: none yet */

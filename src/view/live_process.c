@@ -230,6 +230,24 @@ static size_t gather_holders(struct live *l, const struct live_card *c)
 	return n;
 }
 
+/* Since when a process that is not active has been idle: since it was seen active, else as long
+ * as somebody has looked, and never before it began to live. */
+static void idle_since(const struct live *l, struct live_process *p, const struct live_mark *m)
+{
+	int64_t covered_ms = l->memory[p->card].covered_ms, started_ms = p->id.started_ms;
+	p->idle_since_ms = p->last_active_ms >= 0 ? p->last_active_ms
+			   : m->recorded	  ? p->held_since_ms
+						  : m->watched_ms;
+	if (!m->recorded && p->idle_since_ms < covered_ms)
+		p->idle_since_ms = covered_ms;
+	p->idle_longer = p->last_active_ms < 0 &&
+			 (p->held_since_ms < 0 || p->idle_since_ms > p->held_since_ms);
+	if (p->idle_since_ms > started_ms)
+		return;
+	p->idle_since_ms = started_ms < l->now_ms ? started_ms : l->now_ms;
+	p->idle_longer = false;
+}
+
 /* A process is as active as its user is on the card, as the recorder has it: when the card had
  * an active sample and its user did not merely sit there. */
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
@@ -247,13 +265,7 @@ void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 			p->active = worked && c->state == CARD_ACTIVE;
 		if (p->active || c->state == CARD_UNOBSERVED)
 			continue;
-		const struct live_mark *mark = &l->now.marks[c->first_process + k];
-		int64_t covered_ms = l->memory[card].covered_ms;
-		p->idle_since_ms = p->last_active_ms >= 0 ? p->last_active_ms
-				   : mark->recorded	  ? p->held_since_ms
-							  : mark->watched_ms;
-		if (!mark->recorded && p->idle_since_ms < covered_ms)
-			p->idle_since_ms = covered_ms;
+		idle_since(l, p, &l->now.marks[c->first_process + k]);
 	}
 }
 

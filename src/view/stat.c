@@ -82,15 +82,16 @@ static void short_duration(char *dst, size_t cap, int64_t ms)
 		snprintf(dst, cap, h % 24 ? "%lldd%lldh" : "%lldd", h / 24, h % 24);
 }
 
-/* Appends " WORD 2h10m", or nothing when it is not known or not long. */
+/* Appends "WORD 2h10m", ">2h10m" when it may be longer, or nothing when it is not known or not
+ * long. */
 static void add_since(
-	struct str *out, const char *word, int64_t since_ms, int64_t now_ms, const char *space)
+	struct str *out, const char *word, int64_t since_ms, bool longer, int64_t now_ms)
 {
 	char text[TEXT_CAP];
 	if (since_ms < 0 || now_ms - since_ms < LEAST_SHOWN_MS)
 		return;
 	short_duration(text, sizeof(text), now_ms - since_ms);
-	str_addf(out, "%s%s%s%s", space, word, *word ? " " : "", text);
+	str_addf(out, "%s%s%s", word, longer ? ">" : "", text);
 }
 
 static void add_state(struct str *out, const struct live_card *c, int64_t now_ms,
@@ -102,7 +103,7 @@ static void add_state(struct str *out, const struct live_card *c, int64_t now_ms
 	struct str text = { 0 };
 	str_add(&text, words[c->state]);
 	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE)
-		add_since(&text, "", c->state_since_ms, now_ms, " ");
+		add_since(&text, " ", c->state_since_ms, c->state_longer, now_ms);
 	text_add_colored(out, str_text(&text), colors[c->state], style);
 	str_finish(&text);
 }
@@ -140,7 +141,7 @@ static void add_process(struct str *out, const struct live_process *p, int64_t n
 	str_add(out, "(");
 	text_add_colored(out, text, "33", style);
 	if (p->holder)
-		add_since(out, "idle", p->idle_since_ms, now_ms, " ");
+		add_since(out, " idle ", p->idle_since_ms, p->idle_longer, now_ms);
 	str_add(out, ")");
 }
 

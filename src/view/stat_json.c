@@ -43,6 +43,7 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 	json_moment(j, "gua.held_since", p->held_since_ms);
 	json_moment(j, "gua.idle_since", p->idle_since_ms);
 	json_number(j, "gua.idle_seconds", idle_ms < 0 ? NAN : (double)idle_ms / 1000, 3);
+	json_bool(j, "gua.idle_longer", p->idle_longer);
 	json_bool(j, "gua.context_only", p->context_only);
 	json_text(j, "gua.notebook", or_null(p->id.notebook));
 	json_text(j, "gua.job", or_null(p->id.job));
@@ -92,6 +93,7 @@ static void add_own(struct json *j, const struct live_card *c)
 {
 	json_text(j, "gua.state", state_name(c));
 	json_moment(j, "gua.state_since", c->state_since_ms);
+	json_bool(j, "gua.state_longer", c->state_longer);
 	json_moment(j, "gua.free_since", c->free_since_ms);
 }
 

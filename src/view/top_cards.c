@@ -138,6 +138,17 @@ static void draw_fault(struct top_frame *f, const struct live_card *c)
 		top_add(f, TOP_DIM, "; looked for again every 30 s");
 }
 
+/* For how long it has been in its state. */
+static void draw_since(struct top_state *s, const struct live_card *c)
+{
+	char text[40] = ">";
+	size_t mark = c->state_since_ms >= 0 && c->state_longer;
+	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.now_ms - c->state_since_ms;
+	top_span_text(text + mark, sizeof(text) - mark, ms);
+	top_add_field(&s->frame, c->state == CARD_IDLE_HELD ? top_state_style(c) : TOP_PLAIN,
+		text, 7, false);
+}
+
 static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 {
 	struct top_frame *f = &s->frame;
@@ -165,9 +176,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	draw_temperature(f, c);
 	top_add(f, TOP_PLAIN, " ");
 	top_add_field(f, style, top_state_word(c), 10, true);
-	int64_t since_ms = c->state_since_ms;
-	top_span_text(text, sizeof(text), since_ms < 0 ? -1 : s->now.now_ms - since_ms);
-	top_add_field(f, c->state == CARD_IDLE_HELD ? style : TOP_PLAIN, text, 7, false);
+	draw_since(s, c);
 	top_add(f, TOP_PLAIN, " ");
 	top_history_get(&s->history, card, s->now.now_ms, minutes, w->spark);
 	top_add_spark(f, TOP_ACTIVE, minutes, w->spark);

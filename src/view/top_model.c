@@ -43,12 +43,6 @@ int64_t top_idle_ms(const struct live_process *p, int64_t now_ms)
 	return now_ms > p->idle_since_ms ? now_ms - p->idle_since_ms : 0;
 }
 
-bool top_idle_at_least(const struct live_process *p)
-{
-	return p->last_active_ms < 0 &&
-	       (p->held_since_ms < 0 || p->idle_since_ms > p->held_since_ms);
-}
-
 const char *top_what(const struct process_id *id)
 {
 	const char *labels[] = { id->notebook, id->job, id->container, id->pod };

@@ -157,6 +157,15 @@ static void use_fact(struct top_state *s, const struct live_process *p)
 	fact(s, "uses", text);
 }
 
+static void idle_fact(struct top_state *s, const struct live_process *p)
+{
+	if (top_idle_ms(p, s->now.now_ms) < 0)
+		return;
+	moment_fact(s, "idle since", p->idle_since_ms);
+	if (p->idle_longer)
+		fact(s, "", "or longer: nobody saw what it did before");
+}
+
 static void draw_history(struct top_state *s)
 {
 	if (!s->use_known) {
@@ -212,8 +221,7 @@ static void draw_details(struct top_state *s)
 	if (p->active)
 		fact(s, "now", "computes");
 	else
-		moment_fact(s, "idle since",
-			top_idle_ms(p, s->now.now_ms) < 0 ? -1 : p->idle_since_ms);
+		idle_fact(s, p);
 	draw_history(s);
 }
 

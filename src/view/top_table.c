@@ -103,7 +103,7 @@ static void cell(char *dst, size_t cap, const struct top_state *s, const struct 
 {
 	int64_t now_ms = s->now.now_ms, started_ms = p->id.started_ms;
 	int64_t idle_ms = top_idle_ms(p, now_ms);
-	size_t mark = idle_ms >= 0 && top_idle_at_least(p);
+	size_t mark = idle_ms >= 0 && p->idle_longer;
 	*dst = '\0';
 	switch (c) {
 	case COLUMN_CARD:

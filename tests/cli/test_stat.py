@@ -131,6 +131,19 @@ def test_idle_times_come_from_the_store(recorded, sim):
     assert process["gua.idle_since"].startswith("2026-11-02T08:00:20")
 
 
+def test_what_nobody_saw_may_have_been_for_longer(tmp_path, clock_file):
+    """A view that has looked for a minute knows of a minute, not of the three days before."""
+    clock, path = clock_file(WALL + 60, 3660), tmp_path / "view.scenario"
+    path.write_text(CARDS)
+    run = subprocess.Popen([GUA, "stat", "--source", "sim", "--scenario", path, "--clock", clock, "--no-store",
+                            "--no-header", "-i", "5"], stdout=subprocess.PIPE, text=True, env=clean_environment())
+    lines = [run.stdout.readline().rstrip() for _ in range(3 * 5)]
+    run.kill()
+    run.wait()
+    assert lines[1].endswith("| held | bob(8192M) root(300M)") and lines[2].endswith("| free |")
+    assert lines[-2].endswith("| held >29s | bob(8192M idle >29s) root(300M)") and lines[-1].endswith("| free >29s |")
+
+
 def test_a_store_that_cannot_be_read_is_a_note(sim, tmp_path):
     (tmp_path / "bad.db").write_text("this is no store, whatever its name says" * 100)
     run = sim("stat", "--db", tmp_path / "bad.db", "--json")

@@ -92,6 +92,15 @@ def test_without_a_store_only_the_last_seconds_are_known(who):
     assert notebook["idle_seconds"] < 15 and notebook["idle_longer"]
 
 
+def test_nobody_is_idle_for_longer_than_it_lives(who):
+    young = 'process young pid 6000 user dora uid 1004 command "young"\n' \
+            "at 595s hold young card 0 memory 2GB\n"
+    found = {h["user"]: h for h in json.loads(who(600, "--json", text=LAB + young).stdout)["holders"]}
+    assert found["alice"]["idle_seconds"] > 9 and found["alice"]["idle_longer"]
+    assert found["dora"]["idle_since"] == found["dora"]["started"] and found["dora"]["idle_seconds"] == 5
+    assert not found["dora"]["idle_longer"]
+
+
 def test_idle_filters(who):
     run = who(600, "--idle", "8m", recorded=True)
     assert run.returncode == 0 and "alice" in users(run) and "python train.py" not in run.stdout
