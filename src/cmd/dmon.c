@@ -69,7 +69,7 @@ static int look(struct live_session *s, struct dmon *d, const struct filter *f,
 	int64_t looks = 0;
 	int rc;
 	do {
-		rc = live_refresh(s->live, e);
+		rc = cmd_live_refresh(s, e);
 		if (rc == 0)
 			rc = dmon_look(d, s->live, f, &out, e);
 		if (rc == 0)

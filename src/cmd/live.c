@@ -67,6 +67,19 @@ void cmd_live_close(struct live_session *s)
 	clock_finish(&s->clock);
 }
 
+int cmd_live_check(const struct live_session *s, struct err *e)
+{
+	size_t n = 0;
+	live_cards(s->live, &n);
+	return n ? 0 : err_set(e, ERR_WORLD, "the driver is there and lists no card");
+}
+
+int cmd_live_refresh(struct live_session *s, struct err *e)
+{
+	int rc = live_refresh(s->live, e);
+	return rc ? rc : cmd_live_check(s, e);
+}
+
 void cmd_live_catch(struct live_session *s)
 {
 	sigset_t stop;

@@ -50,6 +50,11 @@ struct live_session {
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
 void cmd_live_close(struct live_session *s);
+/* Reads everything again, as live_refresh(); a driver that has never listed a card is an error
+ * too. */
+int cmd_live_refresh(struct live_session *s, struct err *e);
+/* That error, after a refresh. */
+int cmd_live_check(const struct live_session *s, struct err *e);
 
 /* From now on Ctrl-C and SIGTERM end cmd_live_wait() instead of the program. */
 void cmd_live_catch(struct live_session *s);

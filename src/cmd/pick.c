@@ -88,14 +88,14 @@ static int lock_cards(struct choice *c, const struct pick_wish *wish, int direct
 
 /* One look: fills `c` with wish->n cards, or with none. */
 static int choose(struct choice *c, const struct pick_wish *wish, const struct filter *filter,
-	struct live *live, int directory, size_t counts[PICK_VERDICTS], struct err *e)
+	struct live_session *s, int directory, size_t counts[PICK_VERDICTS], struct err *e)
 {
 	size_t n_cards;
 	memset(counts, 0, PICK_VERDICTS * sizeof(*counts));
-	int rc = live_refresh(live, e);
+	int rc = cmd_live_refresh(s, e);
 	if (rc)
 		return rc;
-	const struct live_card *cards = live_cards(live, &n_cards);
+	const struct live_card *cards = live_cards(s->live, &n_cards);
 	size_t *candidates = calloc(n_cards + 1, sizeof(*candidates));
 	if (!candidates)
 		return err_set(e, ERR_WORLD, "out of memory");
@@ -105,7 +105,7 @@ static int choose(struct choice *c, const struct pick_wish *wish, const struct f
 	rc = turn < 0 ? turn : 0;
 	if (rc == 0) {
 		size_t good = pick_rank(
-			wish, cards, candidates, (size_t)n, live_now_ms(live), counts);
+			wish, cards, candidates, (size_t)n, live_now_ms(s->live), counts);
 		rc = lock_cards(c, wish, directory, cards, candidates, good, counts, e);
 		if (rc || c->n < wish->n)
 			release(c);
@@ -150,7 +150,7 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 	size_t counts[PICK_VERDICTS];
 	int64_t start_us = clock_now(&s->clock).boot_us, poll_ms = FIRST_POLL_MS;
 	bool failing = false;
-	int rc = choose(c, &wish, filter, s->live, directory, counts, e);
+	int rc = choose(c, &wish, filter, s, directory, counts, e);
 	if (rc)
 		return rc;
 	if (c->n == 0 && wait_ms != 0 && isatty(STDERR_FILENO))
@@ -161,7 +161,7 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 			return rc ? rc : no_card(v, counts, live_note(s->live), e);
 		cmd_live_wait(s, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
 		poll_ms = 2 * poll_ms < LAST_POLL_MS ? 2 * poll_ms : LAST_POLL_MS;
-		rc = choose(c, &wish, filter, s->live, directory, counts, e);
+		rc = choose(c, &wish, filter, s, directory, counts, e);
 		if (rc && !failing)
 			fprintf(stderr, "gua pick: %s; waiting\n", e->text);
 		failing = rc != 0;

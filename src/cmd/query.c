@@ -106,7 +106,7 @@ static int look(struct live_session *s, const struct query *q, const struct filt
 	if (!q->json && !q->no_header)
 		query_header(q, &out);
 	do {
-		rc = live_refresh(s->live, e);
+		rc = cmd_live_refresh(s, e);
 		if (rc == 0)
 			rc = query_look(q, s->live, f, every_ms ? 0 : 3, &out, e);
 		if (rc == 0)

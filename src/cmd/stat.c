@@ -165,7 +165,10 @@ static int look(struct live_session *s, const struct filter *f, const struct sta
 	else if (rc == 0)
 		stat_text(out, s->live, f, &picked, o);
 	stat_pick_finish(&picked);
-	return rc ? rc : show(frames, out, e);
+	/* What gpustat prints is printed all the same. */
+	if (rc == 0)
+		rc = show(frames, out, e);
+	return rc ? rc : cmd_live_check(s, e);
 }
 
 static int watch(struct live_session *s, const struct filter *f, const struct stat_options *o,

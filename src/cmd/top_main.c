@@ -39,7 +39,8 @@ static int print_once(struct top *t, struct err *e)
 	return cmd_fail(&cmd_top, e);
 }
 
-static int show(const struct top_options *o, const struct top_values *v)
+static int show(
+	const struct live_session *s, const struct top_options *o, const struct top_values *v)
 {
 	struct err e = { 0 };
 	struct top *t = NULL;
@@ -50,7 +51,9 @@ static int show(const struct top_options *o, const struct top_values *v)
 	if (top_open(&t, o, &e) != 0)
 		return cmd_fail(&cmd_top, &e);
 	int status = 0;
-	if (v->once || dumb || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+	if (cmd_live_check(s, &e) != 0) {
+		status = cmd_fail(&cmd_top, &e);
+	} else if (v->once || dumb || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
 		status = print_once(t, &e);
 	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
 		status = cmd_fail(&cmd_top, &e);
@@ -99,7 +102,7 @@ int main(int argc, char **argv)
 		.ascii = v.ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
 		.sort = v.sort,
 		.tree = v.tree };
-	status = show(&o, &v);
+	status = show(&session, &o, &v);
 	cmd_live_close(&session);
 	return status;
 }

@@ -285,7 +285,7 @@ static int run(const struct command *self, int argc, char **argv)
 		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);
 	f.live = session.live;
-	if (live_refresh(f.live, &e) || find_holders(&f, &v, &e)) {
+	if (cmd_live_refresh(&session, &e) || find_holders(&f, &v, &e)) {
 		status = cmd_fail(self, &e);
 	} else {
 		say_notes(&f, &v);

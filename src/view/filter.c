@@ -80,13 +80,30 @@ static int check_pids(const struct text_list *pids, struct err *e)
 	return 0;
 }
 
+/* A list without a word would match nothing: a script's variable is empty. */
+static int check_words(const char *option, const struct text_list *list, struct err *e)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i][strspn(list->items[i], ",")] == '\0')
+			return err_set(e, ERR_USAGE, "--%s '%s' names nothing", option,
+				list->items[i]);
+	return 0;
+}
+
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
 {
+	const struct {
+		const char *option;
+		const struct text_list *list;
+	} lists[] = { { "user", &v->users }, { "pid", &v->pids }, { "id", &v->ids },
+		{ "state", &v->states } };
 	char word[WORD_CAP];
 	*f = (struct filter){ .values = v, .min_mem_bytes = -1 };
 	int rc = v->min_mem ? size_parse(v->min_mem, &f->min_mem_bytes, e) : 0;
 	if (rc)
 		return err_prefix(e, "--min-mem");
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && rc == 0; i++)
+		rc = check_words(lists[i].option, lists[i].list, e);
 	for (size_t i = 0; i < v->states.n && rc == 0; i++)
 		for (const char *at = v->states.items[i]; rc == 0 && next_word(&at, word);)
 			rc = read_state(f, word, e);
@@ -218,4 +235,13 @@ bool filter_process(const struct filter *f, const struct live_process *p)
 bool filter_has_process(const struct filter *f)
 {
 	return f->values->users.n || f->values->pids.n || f->min_mem_bytes >= 0;
+}
+
+bool filter_on_card(
+	const struct filter *f, const struct live_card *card, const struct live_process *all)
+{
+	bool passes = !filter_has_process(f);
+	for (size_t k = 0; k < card->n_processes && !passes; k++)
+		passes = filter_process(f, &all[card->first_process + k]);
+	return passes;
 }

@@ -1,6 +1,7 @@
 /* Which cards and processes a view is asked for. The options mean the same in every view:
  * --user, --pid, --id, --min-mem, --state. Within one option any may match; all options that
- * are given must. */
+ * are given must. --id and --state choose cards, the others processes, and of the cards those
+ * that have such a process. */
 #ifndef GUA_VIEW_FILTER_H
 #define GUA_VIEW_FILTER_H
 
@@ -59,7 +60,11 @@ int filter_cards(const struct filter *f, const struct live_card *cards, size_t n
 bool filter_state(const struct filter *f, const struct live_card *card);
 /* Whether --user, --pid and --min-mem let a process pass. */
 bool filter_process(const struct filter *f, const struct live_process *p);
-/* Whether one of those three was given: cards without a match are then of no interest. */
+/* Whether one of those three was given. */
 bool filter_has_process(const struct filter *f);
+/* Whether they let a card pass: it has a process that does, or none of them was given. `all`
+ * are those of live_processes(). */
+bool filter_on_card(
+	const struct filter *f, const struct live_card *card, const struct live_process *all);
 
 #endif

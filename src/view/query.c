@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "render/text.h"
+#include "view/stat.h"
 
 enum { CELL_CAP = 160, NEAREST = 3 };
 
@@ -226,16 +227,11 @@ static int add_cards(const struct query *q, const struct live *l, const struct f
 	size_t n = 0, n_boards = 0;
 	const struct live_card *cards = live_cards(l, &n);
 	const struct live_board *boards = live_boards(l, &n_boards);
-	size_t *picked = calloc(n + 1, sizeof(*picked));
+	struct stat_pick picked = { 0 };
 	bool *done = calloc(n_boards + 1, sizeof(*done));
-	if (!picked || !done) {
-		free(picked);
-		free(done);
-		return err_set(e, ERR_WORLD, "out of memory");
-	}
-	int found = filter_cards(f, cards, n, picked, e);
-	for (int i = 0; i < found; i++) {
-		const struct live_card *c = &cards[picked[i]];
+	int rc = done ? stat_pick(&picked, l, f, e) : err_set(e, ERR_WORLD, "out of memory");
+	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
+		const struct live_card *c = &cards[picked.cards[i]];
 		struct line line =
 			q->instances ? card_line(c) : board_line(&boards[c->board], cards);
 		if (!q->instances && done[c->board])
@@ -243,9 +239,9 @@ static int add_cards(const struct query *q, const struct live *l, const struct f
 		done[c->board] = true;
 		add_line(q, l, &line, json, out);
 	}
-	free(picked);
+	stat_pick_finish(&picked);
 	free(done);
-	return found < 0 ? found : 0;
+	return rc;
 }
 
 int query_look(const struct query *q, struct live *l, const struct filter *f, int lines,

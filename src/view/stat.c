@@ -23,14 +23,9 @@ int stat_pick(struct stat_pick *p, const struct live *l, const struct filter *f,
 	int found = filter_cards(f, cards, n, p->cards, e);
 	if (found < 0)
 		return found;
-	for (int i = 0; i < found; i++) {
-		const struct live_card *c = &cards[p->cards[i]];
-		bool shown = !filter_has_process(f);
-		for (size_t k = 0; k < c->n_processes && !shown; k++)
-			shown = filter_process(f, &processes[c->first_process + k]);
-		if (shown)
+	for (int i = 0; i < found; i++)
+		if (filter_on_card(f, &cards[p->cards[i]], processes))
 			p->cards[p->n++] = p->cards[i];
-	}
 	return 0;
 }
 

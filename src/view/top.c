@@ -24,7 +24,7 @@ struct top {
 	size_t cap_cards;
 };
 
-/* Which cards are shown, by --id and --state. */
+/* Which cards are shown. */
 static int choose_cards(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
@@ -43,7 +43,8 @@ static int choose_cards(struct top *t, struct err *e)
 	for (size_t i = 0; n >= 0 && i < now->n_cards; i++)
 		t->card_on[i] = false;
 	for (int i = 0; i < n; i++)
-		t->card_on[t->picked[i]] = true;
+		t->card_on[t->picked[i]] = filter_on_card(
+			t->options->filter, &now->cards[t->picked[i]], now->processes);
 	now->card_on = t->card_on;
 	return n < 0 ? n : 0;
 }

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from conftest import GUA, clean_environment, gua
-from fake import calls, fake_driver
+from fake import fake_driver
 from live import CARDS, LOST, MIG, WALL, driver, recorded, sim  # noqa: F401
 
 GPUSTAT_KEYS = {"index", "name", "uuid", "temperature.gpu", "fan.speed", "memory.used", "memory.total", "utilization.gpu",
@@ -53,20 +53,6 @@ def test_a_lost_card_is_a_row_that_says_so(driver, expect):
     run = driver("stat", "--no-header", "--no-processes", scenario=LOST)
     assert run.returncode == 0, run.stderr
     expect("stat/lost.txt", run.stdout)
-
-
-def test_a_sleeping_card_is_left_alone(driver, tmp_path):
-    root = tmp_path / "sleepy"
-    for pci, status in (("0000:17:00.0", "active"), ("0000:65:00.0", "suspended"), ("0000:98:00.0", "active")):
-        power = root / "sys/bus/pci/devices" / pci / "power"
-        power.mkdir(parents=True)
-        (power / "runtime_status").write_text(status + "\n")
-        (root / "proc/driver/nvidia/gpus" / pci).mkdir(parents=True)
-        (root / "proc/driver/nvidia/gpus" / pci / "information").write_text("Model: \t NVIDIA GeForce RTX 3090\n")
-    run = driver("stat", "--no-header", scenario=CARDS, root=root)
-    assert run.returncode == 0, run.stderr
-    assert "[1] NVIDIA GeForce RTX 3090 | ((asleep))" in run.stdout.splitlines()
-    assert not [name for _, name, card, _ in calls(tmp_path / "log") if card == 1]
 
 
 def test_json_has_the_keys_of_gpustat_whatever_is_shown(sim):

@@ -1,0 +1,105 @@
+"""What all live views have in common: filters, no driver, no cards, cards that sleep."""
+import json
+import re
+
+import pytest
+
+from conftest import BUILD, gua
+from fake import calls
+from live import CARDS, driver, sim  # noqa: F401
+
+# Each view, in a form that prints one line a card or one a process, and how the cards are read off it.
+VIEWS = {
+    "stat": (["stat", "--no-header"], r"^\[(\d+)\]"),
+    "stat --json": (["stat", "--json"], r'^      "index": (\d+)'),
+    "query": (["query", "--query-gpu=index", "--format=csv,noheader"], r"^(\d+)$"),
+    "apps": (["query", "--query-compute-apps=gua.gpu_index", "--format=csv,noheader"], r"^(\d+)$"),
+    "dmon": (["dmon", "-c", "1"], r"^ +(\d+) "),
+    "dmon -p": (["dmon", "-p", "-c", "1"], r"^ +(\d+) +\d+ "),
+    "who": (["who"], r"^  \w+ +(\d+) "),
+    "top": (["top", "--once"], r"^ {3}(\d+) (?:A100|GeForce)"),
+    "top's table": (["top", "--once"], r"^[! ] {3}(\d+) \w+ +\d+ [CG] "),
+}
+PICK = ["pick", "--min-free", "1M"]
+OF_PROCESSES = {"apps", "dmon -p", "who", "top's table"}
+needs_top = pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built without gua top")
+views = pytest.mark.parametrize("view", [pytest.param(name, marks=needs_top if "top" in name else ())
+                                         for name in VIEWS])
+
+commands = pytest.mark.parametrize("words", [
+    pytest.param(words, marks=needs_top if words[0] == "top" else (), id=" ".join(words))
+    for words in [*[words for words, _ in VIEWS.values()][:-1], PICK, [*PICK, "--wait"]]])
+
+
+def cards(run, view):
+    return sorted(set(re.findall(VIEWS[view][1], run.stdout, re.M)))
+
+
+@views
+@pytest.mark.parametrize("args, found", [
+    (["--user", "alice"], "0"), (["--user", "bob"], "01"), (["--user", "1001"], "0"), (["--pid", "1001"], "0"),
+    (["--pid", "1001,1002", "--id", "1"], "1"), (["--min-mem", "5GiB"], "01"), (["--min-mem", "9GiB"], "0"),
+    (["--state", "active"], "01"), (["--state", "truly-idle"], "2"), (["--id", "2"], "2"), (["--user", "nobody"], ""),
+    (["--id", "GPU-bbbb,17:00.0"], "01"), (["--user", "alice", "--id", "1"], ""),
+])
+def test_filters_mean_the_same_everywhere(sim, view, args, found):
+    run = sim(VIEWS[view][0][0], *VIEWS[view][0][1:], *args, env={"COLUMNS": "120"})
+    if view in OF_PROCESSES:
+        found = found.replace("2", "")  # nobody is on it
+    assert cards(run, view) == list(found), run.stdout
+    assert run.returncode == (1 if view == "who" and not found else 0)
+
+
+@views
+@pytest.mark.parametrize("option", ["--user", "--pid", "--id", "--state"])
+def test_a_list_without_a_word_is_a_mistake(sim, view, option):
+    """A script's variable is empty: to match nothing, or everything, would be a guess."""
+    run = sim(VIEWS[view][0][0], *VIEWS[view][0][1:], option, "")
+    assert run.returncode == 2 and f"{option} '' names nothing" in run.stderr and run.stdout == ""
+
+
+@views
+def test_no_driver_is_a_sentence(tmp_path, view):
+    run = gua(*VIEWS[view][0], "--no-store", "--nvml", tmp_path / "none.so")
+    assert (run.returncode, run.stdout) == (1, "") and run.stderr.count("\n") == 1
+
+
+@commands
+def test_no_card_is_a_sentence(sim, words):
+    """Nobody waits for a card that the driver does not know."""
+    run = sim(*words, scenario="host lab\ndriver 560.35.05\n")
+    assert run.returncode == 1
+    assert run.stderr == f"gua {words[0]}: the driver is there and lists no card\n"
+    if "--json" in words:
+        assert json.loads(run.stdout)["gpus"] == []
+    else:
+        assert run.stdout in ("", "(No GPUs are available)\n")
+
+
+@pytest.mark.parametrize("words, said", [
+    (["stat"], r"^\[1\] NVIDIA GeForce RTX 3090 \| \(\(asleep\)\)$"),
+    (["query", "--query-gpu=index,gua.state,temperature.gpu,memory.used,pcie.link.gen.current"],
+     r"^1, asleep, \[N/A\], \[N/A\], \[N/A\]$"),
+    (["dmon", "-s", "pucvmet", "-c", "2", "-d", "0.1"], r"^ +1( +-)+$"),
+    (["dmon", "-p", "-c", "1"], r"^ +1( +-)+$"),
+    (["who"], "card 1 is asleep"),
+    ([*PICK, "--id", "1"], "1 lost, asleep or not readable"),
+    pytest.param(["top", "--once"], "^ +1 .*asleep, and left alone", marks=needs_top),
+], ids=lambda value: value[0] if isinstance(value, list) else None)
+def test_a_sleeping_card_is_not_woken(driver, tmp_path, words, said):
+    root = tmp_path / "sleepy"
+    for pci, status in (("0000:17:00.0", "active"), ("0000:65:00.0", "suspended"), ("0000:98:00.0", "active")):
+        power = root / "sys/bus/pci/devices" / pci / "power"
+        power.mkdir(parents=True)
+        (power / "runtime_status").write_text(status + "\n")
+        (root / "proc/driver/nvidia/gpus" / pci).mkdir(parents=True)
+        (root / "proc/driver/nvidia/gpus" / pci / "information").write_text("Model: \t NVIDIA GeForce RTX 3090\n")
+    run = driver(*words, scenario=CARDS + "at 0s asleep card 1\n", root=root)
+    assert re.search(said, run.stdout + run.stderr, re.M), run.stdout + run.stderr
+    log = calls(tmp_path / "log")
+    assert log and not [call for call in log if call[2] == 1 or call[1] == "woken"]
+
+
+def test_pick_takes_no_empty_list_either(sim):
+    run = sim(*PICK, "--id", ",")
+    assert run.returncode == 2 and "--id ',' names nothing" in run.stderr
