@@ -40,7 +40,6 @@ static int read_options(
 {
 	const char *usual = v->processes ? "um" : "puc";
 	*d = (struct dmon){ .processes = v->processes };
-	d->groups = v->select ? v->select : usual;
 	for (const char *at = v->front ? v->front : ""; *at; at++) {
 		d->date |= *at == 'D';
 		d->time |= *at == 'T';
@@ -48,7 +47,7 @@ static int read_options(
 			return err_set(e, ERR_USAGE, "--options takes letters of DT, not '%s'",
 				v->front);
 	}
-	int rc = dmon_check(d, e);
+	int rc = dmon_select(d, v->select ? v->select : usual, e);
 	if (rc == 0 && cmd_seconds(v->delay ? v->delay : "1", every_ms, e) != 0)
 		rc = err_prefix(e, "--delay");
 	return rc;

@@ -17,8 +17,10 @@ enum how {
 	SHARE,	 /* growth of nanoseconds: percent of the time */
 	WHETHER, /* growth: 1 when there is any */
 	RATE,	 /* growth of bytes: MB a second */
+	NOWHERE, /* no source tells it */
 };
 
+/* ccpm is memory of confidential computing, which no source tells apart. */
 static const struct column_row {
 	char group;
 	const char *title, *unit;
@@ -41,6 +43,7 @@ static const struct column_row {
 	{ 'v', "tviol", "bool", METRIC_THERMAL_VIOLATION, 1, WHETHER },
 	{ 'm', "fb", "MB", METRIC_MEMORY_USED, 1048576, PLAIN },
 	{ 'm', "bar1", "MB", METRIC_BAR1_USED, 1048576, PLAIN },
+	{ 'm', "ccpm", "MB", METRIC_MEMORY_USED, 1, NOWHERE },
 	{ 'e', "sbecc", "errs", METRIC_ECC_CORRECTED_VOLATILE, 1, PLAIN },
 	{ 'e', "dbecc", "errs", METRIC_ECC_UNCORRECTED_VOLATILE, 1, PLAIN },
 	{ 'e', "pci", "errs", METRIC_PCIE_REPLAYS, 1, PLAIN },
@@ -52,8 +55,7 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 /* Where a column of a process comes from; below these: an enum engine. */
 enum process_from { FROM_SM = ENGINE_COUNT, FROM_MEMORY, FROM_NOWHERE };
 
-/* Columns of a process: those of utilisation and of memory. ccpm is memory of confidential
- * computing, which the driver's lists do not tell apart. */
+/* Columns of a process: those of utilisation and of memory. */
 static const struct process_column {
 	char group;
 	const char *title, *unit;
@@ -70,26 +72,33 @@ static const struct process_column {
 };
 enum { PROCESS_COLUMNS = sizeof(process_columns) / sizeof(process_columns[0]) };
 
-int dmon_check(const struct dmon *d, struct err *e)
+_Static_assert((int)COLUMNS <= DMON_COLUMNS_MAX && (int)PROCESS_COLUMNS <= DMON_COLUMNS_MAX,
+	"the columns have room");
+
+static char group_of(const struct dmon *d, size_t column)
 {
-	const char *known = d->processes ? "um" : "pucvmet";
-	size_t good = strspn(d->groups, known);
-	if (d->groups[good] || !*d->groups)
-		return err_set(e, ERR_USAGE, "--select takes letters of %s, not '%s'", known,
-			d->groups);
-	return 0;
+	return d->processes ? process_columns[column].group : columns[column].group;
 }
 
-static bool has_group(const struct dmon *d, char group)
+int dmon_select(struct dmon *d, const char *groups, struct err *e)
 {
-	return strchr(d->groups, group) != NULL;
+	const char *known = d->processes ? "um" : "pucvmet";
+	size_t n = d->processes ? (size_t)PROCESS_COLUMNS : (size_t)COLUMNS;
+	if (groups[strspn(groups, known)] || !*groups)
+		return err_set(
+			e, ERR_USAGE, "--select takes letters of %s, not '%s'", known, groups);
+	d->n_columns = 0;
+	for (const char *at = groups; *at; at++)
+		for (size_t i = 0; i < n; i++)
+			if (group_of(d, i) == *at && strchr(groups, *at) == at)
+				d->columns[d->n_columns++] = (unsigned char)i;
+	return 0;
 }
 
 void dmon_wanted(const struct dmon *d, unsigned char *wanted)
 {
-	for (size_t i = 0; !d->processes && i < COLUMNS; i++)
-		if (has_group(d, columns[i].group))
-			wanted[columns[i].metric] = 1;
+	for (size_t i = 0; !d->processes && i < d->n_columns; i++)
+		wanted[columns[d->columns[i]].metric] = 1;
 }
 
 void dmon_finish(struct dmon *d)
@@ -104,19 +113,20 @@ static void add_header_line(const struct dmon *d, bool units, struct str *out)
 {
 	str_add(out, "#");
 	if (d->date)
-		str_addf(out, "%-10s ", units ? "YYYYMMDD" : "Date");
+		str_addf(out, "%-12s", units ? "YYYYMMDD" : "Date");
 	if (d->time)
-		str_addf(out, "%-10s ", units ? "HH:MM:SS" : "Time");
+		str_addf(out, "%-12s", units ? "HH:MM:SS" : "Time");
 	str_add(out, units ? " Idx" : " gpu");
 	if (d->processes)
 		str_addf(out, " %11s %6s", units ? "#" : "pid", units ? "C/G" : "type");
-	for (size_t i = 0; !d->processes && i < COLUMNS; i++)
-		if (has_group(d, columns[i].group))
-			str_addf(out, " %6s", units ? columns[i].unit : columns[i].title);
-	for (size_t i = 0; d->processes && i < PROCESS_COLUMNS; i++)
-		if (has_group(d, process_columns[i].group))
+	for (size_t i = 0; i < d->n_columns; i++) {
+		size_t at = d->columns[i];
+		if (d->processes)
 			str_addf(out, " %6s",
-				units ? process_columns[i].unit : process_columns[i].title);
+				units ? process_columns[at].unit : process_columns[at].title);
+		else
+			str_addf(out, " %6s", units ? columns[at].unit : columns[at].title);
+	}
 	if (d->processes)
 		str_add(out, units ? "    name" : "    command");
 	str_add(out, "\n");
@@ -132,11 +142,11 @@ static void begin_line(struct dmon *d, int64_t now_ms, int index, struct str *ou
 	str_add(out, " ");
 	if (d->date) {
 		strftime(text, sizeof(text), "%Y%m%d", &tm);
-		str_addf(out, "%-10s ", text);
+		str_addf(out, "%-12s", text);
 	}
 	if (d->time) {
 		strftime(text, sizeof(text), "%H:%M:%S", &tm);
-		str_addf(out, "%-10s ", text);
+		str_addf(out, "%-12s", text);
 	}
 	str_addf(out, "%4d", index);
 }
@@ -155,8 +165,8 @@ static double column_value(const struct column_row *c, const double *values,
 {
 	double value = values[c->metric], grown = value - before->counters[c->metric];
 	double ms = (double)(now_ms - before->at_ms);
-	if (c->how == PLAIN)
-		return value / c->scale;
+	if (c->how == PLAIN || c->how == NOWHERE)
+		return c->how == PLAIN ? value / c->scale : NAN;
 	/* A counter that went back started anew. */
 	if (!before->at_ms || ms <= 0 || isnan(grown) || grown < 0)
 		return NAN;
@@ -172,9 +182,9 @@ static void add_board(struct dmon *d, const struct live *l, const struct live_bo
 {
 	int64_t now_ms = live_now_ms(l);
 	begin_line(d, now_ms, b->id.index, out);
-	for (size_t i = 0; i < COLUMNS; i++)
-		if (has_group(d, columns[i].group))
-			add_number(out, column_value(&columns[i], b->values, before, now_ms));
+	for (size_t i = 0; i < d->n_columns; i++)
+		add_number(
+			out, column_value(&columns[d->columns[i]], b->values, before, now_ms));
 	str_add(out, "\n");
 	memcpy(before->counters, b->values, sizeof(before->counters));
 	before->at_ms = now_ms;
@@ -207,9 +217,8 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 	} else {
 		str_addf(out, " %11s %6s", "-", "-");
 	}
-	for (size_t i = 0; i < PROCESS_COLUMNS; i++)
-		if (has_group(d, process_columns[i].group))
-			add_number(out, process_value(&process_columns[i], p));
+	for (size_t i = 0; i < d->n_columns; i++)
+		add_number(out, process_value(&process_columns[d->columns[i]], p));
 	str_addf(out, "    %s\n", command[0] ? command : "-");
 }
 

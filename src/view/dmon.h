@@ -18,9 +18,12 @@ struct dmon_before {
 	int64_t at_ms; /* 0: there was none */
 };
 
+enum { DMON_COLUMNS_MAX = 32 };
+
 struct dmon {
-	const char *groups; /* letters of "pucvmet", or of "um" for processes */
 	bool processes;
+	unsigned char columns[DMON_COLUMNS_MAX]; /* rows of the table of columns, in order */
+	size_t n_columns;
 	bool date, time; /* in front of each line */
 	struct dmon_before *before;
 	size_t n_before;
@@ -28,8 +31,9 @@ struct dmon {
 	bool has_header;
 };
 
-/* Checks the letters; ERR_USAGE. */
-int dmon_check(const struct dmon *d, struct err *e);
+/* Chooses the columns: those of the groups, letters of "pucvmet" or of "um" for processes, in
+ * the order of the letters. ERR_USAGE. */
+int dmon_select(struct dmon *d, const char *groups, struct err *e);
 /* Sets the flags of the metrics that it needs. */
 void dmon_wanted(const struct dmon *d, unsigned char *wanted);
 /* Appends one look, with the header when it is time. */

@@ -54,6 +54,20 @@ def test_what_the_driver_does_not_tell_of_processes_is_a_dash(driver):
     assert all(row[name] == "-" for row in rows for name in ("sm", "mem", "enc", "dec", "jpg", "ofa"))
 
 
+@pytest.mark.parametrize("args, titles", [
+    (["-s", "mu"], "# gpu fb bar1 ccpm sm mem enc dec jpg ofa"),
+    (["-s", "te", "-o", "T"], "#Time gpu rxpci txpci sbecc dbecc pci"),
+    (["-s", "uu"], "# gpu sm mem enc dec jpg ofa"),
+    (["-p", "-s", "mu"], "# gpu pid type fb ccpm sm mem enc dec jpg ofa command"),
+])
+def test_columns_come_in_the_order_of_the_letters(sim, args, titles):
+    """As in nvidia-smi: scripts count columns."""
+    lines = sim("dmon", "-c", "1", *args).stdout.splitlines()
+    assert lines[0].split() == titles.split()
+    assert len(lines[1].split()) == len(lines[0].split())
+    assert len(lines[-1].split()) == len(lines[0].replace("#", "").split())
+
+
 def test_the_header_comes_again(sim):
     lines = sim("dmon", "-c", "30", "-i", "1").stdout.splitlines()
     assert [i for i, line in enumerate(lines) if line.startswith("# gpu")] == [0, 26]
@@ -69,7 +83,7 @@ def test_a_lost_card_and_a_divided_one_have_dashes(driver):
     lines = driver("dmon", "-c", "1", scenario=LOST).stdout.splitlines()
     assert lines[3].split() == ["1"] + ["-"] * 11 and lines[2].split()[1] == "332"
     lines = driver("dmon", "-c", "1", "-s", "um", scenario=MIG).stdout.splitlines()
-    assert lines[2].split() == ["0"] + ["-"] * 6 + ["11264", "4"]
+    assert lines[2].split() == ["0"] + ["-"] * 6 + ["11264", "4", "-"]
 
 
 def test_pcie_is_never_measured_by_blocking(driver, tmp_path):
