@@ -92,6 +92,12 @@ def test_pcie_is_never_measured_by_blocking(driver, tmp_path):
     assert not [name for _, name, _, _ in calls(tmp_path / "log") if "Throughput" in name]
 
 
+def test_ecc_errors_are_those_of_the_cards_life(driver, tmp_path):
+    driver("dmon", "-c", "1", "-s", "e", "-i", "0")
+    asked = {rest for _, name, _, rest in calls(tmp_path / "log") if name.endswith("TotalEccErrors")}
+    assert asked == {"type=0 counter=1", "type=1 counter=1"}
+
+
 def test_a_file_instead_of_the_terminal(sim, tmp_path):
     run = sim("dmon", "-c", "1", "-f", tmp_path / "out")
     assert run.stdout == "" and (tmp_path / "out").read_text().count("\n") == 5
