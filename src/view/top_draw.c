@@ -59,7 +59,8 @@ static void draw_states(struct top_state *s)
 	}
 }
 
-/* How much is held, and how much of it by whom does not compute. */
+/* How much is held, and how much of it by whom does not compute: first, because the end of the
+ * line may not be on the screen. */
 static void draw_summary(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
@@ -76,13 +77,14 @@ static void draw_summary(struct top_state *s)
 		idle++;
 		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
 	}
-	draw_states(s);
 	top_size(size, sizeof(size), idle_bytes);
 	if (idle)
-		top_addf(f, TOP_IDLE, "; %zu of %zu holder%s idle: %s", idle, holders,
+		top_addf(f, TOP_IDLE, " %zu of %zu holder%s idle: %s", idle, holders,
 			holders == 1 ? "" : "s", size);
 	else
-		top_addf(f, TOP_PLAIN, "; %zu holder%s", holders, holders == 1 ? "" : "s");
+		top_addf(f, TOP_PLAIN, " %zu holder%s", holders, holders == 1 ? "" : "s");
+	top_add(f, TOP_PLAIN, ";");
+	draw_states(s);
 	top_end_line(f);
 }
 
@@ -102,16 +104,17 @@ static void draw_keys(struct top_state *s)
 		top_end_line(f);
 		return;
 	}
+	/* What hides rows must be seen. */
+	if (s->model.filter[0])
+		top_addf(f, TOP_IDLE, "only '%s' ", s->model.filter);
+	if (s->model.user[0])
+		top_addf(f, TOP_IDLE, "only of %s ", s->model.user);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (keys[i].key[0] == 'k' && s->no_signals)
 			continue;
 		top_add(f, TOP_KEY, keys[i].key);
 		top_add(f, TOP_LABEL, keys[i].label);
 	}
-	if (s->model.filter[0])
-		top_addf(f, TOP_IDLE, " only '%s'", s->model.filter);
-	if (s->model.user[0])
-		top_addf(f, TOP_IDLE, " only of %s", s->model.user);
 	top_fill(f, TOP_LABEL, s->layout.columns);
 	top_end_line(f);
 }

@@ -133,6 +133,8 @@ void top_add_bar(struct top_frame *f, enum top_style style, double part, size_t 
 	size_t inside = ascii && width > 2 ? width - 2 : width;
 	double clipped = isnan(part) ? 0 : fmin(fmax(part, 0), 1);
 	size_t full = (size_t)lround(clipped * (double)inside);
+	if (inside == 0)
+		return;
 	if (full == 0 && clipped > 0.005)
 		full = 1;
 	if (ascii)

@@ -117,16 +117,30 @@ static enum top_action choose(struct top_state *s, const char *const *names)
 	return TOP_ARRANGE;
 }
 
+/* A click takes the line that it is on. */
+static enum top_action click_menu(
+	struct top_state *s, const char *const *names, size_t n, size_t at)
+{
+	const struct top_layout *l = &s->layout;
+	if (at < l->table_at || at >= l->table_at + l->table_rows)
+		return TOP_NOTHING;
+	size_t line = top_menu_first(s) + at - l->table_at;
+	if (line >= n)
+		return TOP_NOTHING;
+	s->menu = line;
+	return choose(s, names);
+}
+
 static enum top_action press_menu(struct top_state *s, int key, size_t at)
 {
 	const char *names[TOP_USERS_MAX] = { NULL };
 	size_t n = s->page == TOP_SORT_MENU ? TOP_SORTS
 					    : top_users(&s->now, names, TOP_USERS_MAX) + 1;
+	if (key == TOP_KEY_CLICK)
+		return click_menu(s, names, n, at);
 	long to = (long)s->menu + movement(key, s->layout.table_rows);
 	s->menu = to < 0 ? 0 : (size_t)to >= n ? n - 1 : (size_t)to;
-	if (key == TOP_KEY_CLICK && at >= s->layout.table_at && at - s->layout.table_at < n)
-		s->menu = at - s->layout.table_at;
-	if (key == TOP_KEY_ENTER || key == TOP_KEY_CLICK)
+	if (key == TOP_KEY_ENTER)
 		return choose(s, names);
 	if (key == TOP_KEY_ESCAPE || key == 'q')
 		s->page = TOP_TABLE;

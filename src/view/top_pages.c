@@ -61,11 +61,16 @@ static void draw_help(struct top_state *s)
 	top_end_line(&s->frame);
 }
 
+size_t top_menu_first(const struct top_state *s)
+{
+	size_t visible = s->layout.table_rows;
+	return s->menu >= visible ? s->menu - visible + 1 : 0;
+}
+
 /* A line of a menu, when it is on the screen. */
 static void menu_line(struct top_state *s, size_t line, const char *text)
 {
-	size_t visible = s->layout.table_rows;
-	size_t first = s->menu >= visible ? s->menu - visible + 1 : 0;
+	size_t visible = s->layout.table_rows, first = top_menu_first(s);
 	enum top_style style = line == s->menu ? TOP_SELECTED : TOP_PLAIN;
 	if (line < first || line >= first + visible)
 		return;
@@ -209,7 +214,9 @@ static void draw_details(struct top_state *s)
 	fact(s, "unit", id->unit);
 	moment_fact(s, "started", id->started_ms);
 	if (!p) {
-		fact(s, "card", "it is no longer there");
+		bool ancestor = s->target_card == SIZE_MAX;
+		fact(s, "card",
+			ancestor ? "none: what it started is on one" : "it is no longer there");
 		return;
 	}
 	top_card_name(name, sizeof(name), &s->now.cards[p->card].id);

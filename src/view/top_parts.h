@@ -15,6 +15,8 @@ void top_draw_table(struct top_state *s);
 /* Help, a menu, a question or details instead of the table; as many lines as that has. */
 void top_draw_page(struct top_state *s);
 
+/* The line of a menu that is the first on the screen. */
+size_t top_menu_first(const struct top_state *s);
 /* The names of those that have processes, sorted; returns how many. */
 size_t top_users(const struct top_now *now, const char **names, size_t max);
 

@@ -32,7 +32,7 @@ static const struct column_info {
 	[COLUMN_CARD] = { "CARD", 4, false, 0, TOP_SORT_CARD },
 	[COLUMN_USER] = { "USER", 0, true, 0, TOP_SORT_USER },
 	[COLUMN_PID] = { "PID", 7, false, 0, TOP_SORT_PID },
-	[COLUMN_KIND] = { "T", 1, false, 90, TOP_SORTS },
+	[COLUMN_KIND] = { "T", 1, false, 76, TOP_SORTS },
 	[COLUMN_MEM] = { "MEM", 5, false, 0, TOP_SORT_MEM },
 	[COLUMN_SM] = { "SM%", 3, false, 0, TOP_SORT_SM },
 	[COLUMN_CPU] = { "CPU%", 5, false, 0, TOP_SORT_CPU },

@@ -152,9 +152,9 @@ def test_screen_of_80_columns(lab):
     top = lab()
     top.press("r", "r", "r")  # reading again without new samples of the driver changes nothing
     text = top.wait("F1Help", r"^   7 ")
-    assert "8 cards: 3 active, 2 idle-held, 3 truly-idle; 3 of 6 holders idle: 103G" in text
+    assert " 3 of 6 holders idle: 103G; 8 cards: 3 active, 2 idle-held, 3 truly-idle" in text
     assert re.search(r"^   0 █+  97% █+░+ 61.0G/80.0G 390W +\d+° active ", text, re.M)
-    assert re.search(r"^! +2 bob +4242 31.0G +0 +- +- +3d00h +>\w+ ipykernel_launcher", text, re.M)
+    assert re.search(r"^! +2 bob +4242 C 31.0G +0 +- +- +3d00h +>\w+ ipykernel_launcher", text, re.M)
     top.rows(4100, 4101, 4242, 5150, 5200, 900, 6001)
 
 
@@ -183,7 +183,7 @@ def test_filter_and_user(lab):
     top.press("/", "t", "r", "A", "i")
     top.wait("Filter: trAi_", gone=["bob"])
     top.press("Enter")
-    top.wait("only 'trAi'")
+    top.wait("^only 'trAi' F1Help")
     top.rows(4100, 4101)
     top.press("/", "x")
     top.wait("no process matches")
@@ -316,7 +316,7 @@ def sleeper(tmp_path):
 def test_a_signal_needs_a_yes(screen, sleeper):
     child, env = sleeper
     top = screen("--no-store", env=env)
-    top.wait(rf" {child.pid} +8.0G .*sleep")
+    top.wait(rf" {child.pid} C +8.0G .*sleep")
     top.press("k")
     top.wait(f"Send SIGTERM to process {child.pid} of ", "command +sleep")
     top.press("n")
@@ -356,6 +356,9 @@ def test_the_tree_shows_who_started_it(screen, sleeper):
     top = screen("--no-store", env=env, columns=160, rows=40)
     top.press("t")
     top.wait(rf" {os.getpid()} (.*\n)+.* {child.pid} .*└─ *sleep")
+    top.press("Home", "Enter")  # a process that is on no card itself
+    text = top.wait("^ PROCESS ", "card +none: what it started is on one")
+    assert "no longer there" not in text
 
 
 def test_the_mouse_selects(lab):

@@ -280,6 +280,39 @@ static void test_menus_and_the_mouse(void **state)
 	finish_lab(&lab);
 }
 
+/* A menu that is longer than the screen is scrolled: a click takes the line that is seen. */
+static void test_a_click_takes_the_line_of_the_menu_that_is_seen(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	top_press(&lab.state, 's', 0);
+	top_draw(&lab.state, 14, 80);
+	size_t rows = lab.state.layout.table_rows, first = lab.state.layout.table_at;
+	assert_true(rows < TOP_SORTS);
+	for (int i = 0; i < TOP_SORTS; i++)
+		top_press(&lab.state, TOP_KEY_DOWN, 0);
+	top_draw(&lab.state, 14, 80);
+	assert_int_equal(top_press(&lab.state, TOP_KEY_CLICK, first - 1), TOP_NOTHING);
+	assert_int_equal(lab.state.page, TOP_SORT_MENU);
+	assert_int_equal(top_press(&lab.state, TOP_KEY_CLICK, first), TOP_ARRANGE);
+	assert_int_equal(lab.state.model.sort, TOP_SORTS - rows);
+	finish_lab(&lab);
+}
+
+/* Where there is no room for bars there are none, and the numbers stay. */
+static void test_a_narrow_screen_keeps_the_numbers(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 1);
+	lab.cards[0].values[METRIC_UTILIZATION_GPU] = 73;
+	lab.state.frame.style.ascii = false;
+	top_draw(&lab.state, 24, 40);
+	assert_non_null(strstr(str_text(&lab.state.frame.text), "   0   73% "));
+	finish_lab(&lab);
+}
+
 /* Every size: no more lines than the screen has, none wider, and the keys at the bottom. */
 static void test_every_size_is_kept(void **state)
 {
@@ -412,6 +445,8 @@ int main(void)
 		cmocka_unit_test(test_typing_a_filter),
 		cmocka_unit_test(test_a_signal_is_asked_for_twice),
 		cmocka_unit_test(test_menus_and_the_mouse),
+		cmocka_unit_test(test_a_click_takes_the_line_of_the_menu_that_is_seen),
+		cmocka_unit_test(test_a_narrow_screen_keeps_the_numbers),
 		cmocka_unit_test(test_every_size_is_kept),
 		cmocka_unit_test(test_many_cards_share_lines_and_scroll),
 		cmocka_unit_test(test_names_are_never_formats),
