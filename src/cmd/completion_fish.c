@@ -33,6 +33,22 @@ static void add_value(
 	str_add(out, "'");
 }
 
+/* A command that runs another one: which options take the next word, and whom to ask. */
+static void add_wrapper(struct str *out, const struct command *command)
+{
+	str_addf(out, "set -g __gua_valued_%s", command->name);
+	for (const struct option_row *row = command->options; row->name; row++) {
+		if (!completion_needs_value(row))
+			continue;
+		if (row->letter)
+			str_addf(out, " -%c", row->letter);
+		str_addf(out, " --%s", row->name);
+	}
+	str_addf(out,
+		"\ncomplete -c gua -n '__gua_runs %s' -x -a '(complete -C (__gua_run %s))'\n",
+		command->name, command->name);
+}
+
 static void add_command(struct str *out, const struct command *command)
 {
 	str_addf(out, "complete -c gua -n __gua_first -a %s -d ", command->name);
@@ -54,10 +70,7 @@ static void add_command(struct str *out, const struct command *command)
 	str_addf(out, "complete -c gua -n '__gua_is %s' -l help -s h -d 'this text'\n",
 		command->name);
 	if (command->stop_at_operand)
-		str_addf(out,
-			"complete -c gua -n '__gua_is %s' -x -a "
-			"'(__fish_complete_subcommand --fcs-skip=2)'\n",
-			command->name);
+		add_wrapper(out, command);
 	else if (completion_operands(command) == COMPLETION_FILES)
 		str_addf(out, "complete -c gua -n '__gua_is %s' -F\n", command->name);
 	else if (command->operands) {
@@ -67,20 +80,56 @@ static void add_command(struct str *out, const struct command *command)
 	}
 }
 
+static const char head[] =
+	"# fish completion for gua, made by 'gua completion fish'.\n"
+	"\n"
+	"function __gua_first\n"
+	"    test (count (commandline -opc)) -eq 1\n"
+	"end\n"
+	"\n"
+	"function __gua_at\n"
+	"    set -l words (commandline -opc)\n"
+	"    test (count $words) -gt 1; and test $words[2] = $argv[1]\n"
+	"end\n"
+	"\n"
+	"# What the command is given to run, as far as it is there; fails when it is not.\n"
+	"function __gua_run\n"
+	"    set -l valued __gua_valued_$argv[1]\n"
+	"    set -q $valued; or return 1\n"
+	"    set -l words (commandline -opc | string escape) (commandline -ct)\n"
+	"    set -e words[1..2]\n"
+	"    while set -q words[1]\n"
+	"        switch $words[1]\n"
+	"            case --\n"
+	"                set -e words[1]\n"
+	"                break\n"
+	"            case '-*'\n"
+	"                contains -- $words[1] $$valued; and set -e words[1]\n"
+	"                set -e words[1]\n"
+	"            case '*'\n"
+	"                break\n"
+	"        end\n"
+	"    end\n"
+	"    set -q words[1]; and printf '%s\\n' \"$words\"\n"
+	"end\n"
+	"\n"
+	"function __gua_runs\n"
+	"    __gua_at $argv[1]; and __gua_run $argv[1] >/dev/null\n"
+	"end\n"
+	"\n"
+	"# Whether it is this command, and what is written is for the command itself.\n"
+	"function __gua_is\n"
+	"    __gua_at $argv[1]; and not __gua_run $argv[1] >/dev/null\n"
+	"end\n"
+	"\n"
+	"complete -c gua -f\n"
+	"complete -c gpu-usage-audit -w gua\n"
+	"complete -c gua -n __gua_first -a help -d 'explain a command'\n"
+	"complete -c gua -n __gua_first -a version -d 'print the version'\n";
+
 void completion_fish(struct str *out, const struct command *const *commands)
 {
-	str_add(out, "# fish completion for gua, made by 'gua completion fish'.\n\n"
-		     "function __gua_first\n"
-		     "    test (count (commandline -opc)) -eq 1\n"
-		     "end\n\n"
-		     "function __gua_is\n"
-		     "    set -l words (commandline -opc)\n"
-		     "    test (count $words) -gt 1; and test $words[2] = $argv[1]\n"
-		     "end\n\n"
-		     "complete -c gua -f\n"
-		     "complete -c gpu-usage-audit -w gua\n"
-		     "complete -c gua -n __gua_first -a help -d 'explain a command'\n"
-		     "complete -c gua -n __gua_first -a version -d 'print the version'\n");
+	str_add(out, head);
 	for (size_t i = 0; commands[i]; i++)
 		add_command(out, commands[i]);
 	str_add(out, "complete -c gua -n '__gua_is help' -f -a '");

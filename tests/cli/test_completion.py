@@ -1,18 +1,64 @@
-"""gua completion: the scripts load, and offer what the program takes."""
+"""gua completion: the scripts load in their shells, and offer what the program takes."""
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from conftest import clean_environment, gua
 
-ASK = """
+SHELLS = ["bash", "zsh", "fish"]
+
+# Each answers the lines that are its arguments after the script, a match a line and <end> after each line.
+ASK = {
+    # Here a line is its words, as readline cuts it.
+    "bash": r"""
 source "$1"; shift
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-_gua
-printf '%s\\n' "${COMPREPLY[@]}"
-"""
+for line; do
+    mapfile -t COMP_WORDS <<<"$line"; COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _gua
+    printf '%s\n' "${COMPREPLY[@]}" "<end>"
+done
+""",
+    # A shell at a terminal of its own, with the script where zsh looks for them, gets the tab key; what is
+    # added as a match is printed.
+    "zsh": r"""
+zmodload zsh/zpty
+capture='
+PROMPT=
+setopt no_auto_list no_auto_menu
+zstyle ":completion:*" insert-tab false
+compadd() {
+    local -a hits
+    if [[ " ${@[1,(i)(-|--)]} " == *" -"[ADO]" "* ]]; then builtin compadd "$@"; return; fi
+    builtin compadd -A hits "$@"
+    print -rl -- "<hit>"${^hits}
+    builtin compadd "$@"
+}
+say_end() { print "<end>"; comppostfuncs=(say_end) }
+comppostfuncs=(say_end)'
+directory=${1:h}; shift
+zpty shell zsh -f -i
+zpty -w shell "stty -echo; fpath=(${(q)directory} \$fpath); autoload -Uz compinit; compinit -D -u"
+zpty -w shell "$capture; print rea''dy"
+zpty -r shell out "*ready*"
+for line; do
+    zpty -w -n shell $'\x15'"$line"$'\t'  # Ctrl-U drops what the line before has become
+    zpty -r shell out "*<end>*"
+    print -r -- "$out"
+done
+zpty -d shell
+""",
+    "fish": """
+source $argv[1]
+for line in $argv[2..-1]
+    complete -C $line
+    echo '<end>'
+end
+""",
+}
+START = {"bash": ["bash", "--norc", "-c", ASK["bash"], "bash"], "zsh": ["zsh", "-f", "-c", ASK["zsh"], "zsh"],
+         "fish": ["fish", "--no-config", "-c", ASK["fish"]]}
+FILES = {"bash": "gua.bash", "zsh": "_gua", "fish": "gua.fish"}
 
 
 def commands():
@@ -24,100 +70,98 @@ def shown_options(name):
     return set(re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+)", text, re.M)) | set(re.findall(r"^ +(-\w), ", text, re.M))
 
 
+def words(line):
+    """The words of a line as readline cuts it, also at "="; the last one may be empty."""
+    return "\n".join(re.findall("[^ =]+|=", line) + [""] * line.endswith(" "))
+
+
+def matches(shell, text):
+    """What is offered, out of what a shell printed."""
+    if shell == "zsh":
+        return re.findall("<hit>(.*)", text.replace("\r", "").replace("\\ ", " "))
+    found = [line.split("\t")[0] for line in text.splitlines() if line]
+    # fish completes the whole word and marks directories.
+    return [re.sub("^--[a-z-]+=", "", word).rstrip("/") for word in found] if shell == "fish" else found
+
+
 @pytest.fixture(scope="module")
-def script(tmp_path_factory):
-    path = tmp_path_factory.mktemp("completion") / "gua.bash"
-    run = gua("completion", "bash")
+def script(request, tmp_path_factory):
+    """(shell, path of its script)"""
+    path = tmp_path_factory.mktemp("completion") / FILES[request.param]
+    run = gua("completion", request.param)
     assert run.returncode == 0
     path.write_text(run.stdout)
-    return path
+    return request.param, path
 
 
 @pytest.fixture
 def offered(script, tmp_path):
-    """offered("gua", "re"): what bash offers for the last word, in a directory with two files."""
+    """offered("gua re", ...): what the shell offers at the end of each line, sorted, in a directory with a
+    file and a directory; one line: its answer alone."""
     (tmp_path / "week one.db").touch()
     (tmp_path / "weekend").mkdir()
+    shell, path = script
 
-    def ask(*words):
-        run = subprocess.run(["bash", "--norc", "-c", ASK, "bash", script, *words], cwd=tmp_path, text=True,
-                             capture_output=True, env=clean_environment(), timeout=30)
+    def ask(*lines):
+        asked = [words(line) for line in lines] if shell == "bash" else lines
+        run = subprocess.run([*START[shell], path, *asked], cwd=tmp_path, text=True, capture_output=True,
+                             env=clean_environment(HOME=str(tmp_path), TERM="xterm"), timeout=60)
         assert (run.returncode, run.stderr) == (0, ""), run.stderr
-        return [line for line in run.stdout.splitlines() if line]
+        answers = [sorted(set(matches(shell, text))) for text in run.stdout.split("<end>")[:-1]]
+        assert len(answers) == len(lines), run.stdout
+        return answers[0] if len(lines) == 1 else answers
     return ask
 
 
+in_every_shell = pytest.mark.parametrize("script", SHELLS, indirect=True)
+
+
+@in_every_shell
 def test_commands(offered):
-    assert sorted(offered("gua", "")) == sorted([*commands(), "help"])
-    assert offered("gua", "repo") == ["report"]
-    assert offered("gua", "help", "repo") == ["report"]
+    assert offered("gua ", "gua repo", "gua help repo") == [sorted([*commands(), "help"]), ["report"], ["report"]]
 
 
-@pytest.mark.parametrize("name", [name for name in commands() if name != "version"])
-def test_every_option_of_every_command(offered, name):
-    assert set(offered("gua", name, "-")) == shown_options(name)
+@in_every_shell
+def test_every_option_of_every_command(offered):
+    names = [name for name in commands() if name != "version"]
+    for name, answer in zip(names, offered(*(f"gua {name} -" for name in names))):
+        assert set(answer) == shown_options(name), name
 
 
+@in_every_shell
 def test_words_and_files_are_offered_as_values(offered):
-    assert offered("gua", "report", "--format", "") == ["text", "json", "csv"]
-    assert offered("gua", "report", "--format", "=", "j") == ["json"]
-    assert offered("gua", "report", "--format", "=") == ["text", "json", "csv"]
-    assert offered("gua", "track", "-f", "c") == ["csv"]
-    assert sorted(offered("gua", "report", "--db", "week")) == ["week one.db", "weekend"]
-    assert offered("gua", "report", "--since", "") == []
-    assert offered("gua", "report", "") == []
+    assert offered("gua report --format ", "gua report --format=j", "gua report --format=", "gua track -f c",
+                   "gua report --db week", "gua report --since ") == [
+        ["csv", "json", "text"], ["json"], ["csv", "json", "text"], ["csv"], ["week one.db", "weekend"], []]
+    assert "weekend" not in offered("gua report ")
 
 
+@in_every_shell
 def test_operands(offered):
-    assert offered("gua", "sub-track", "c") == ["combine", "compare"]
-    assert sorted(offered("gua", "import", "week")) == ["week one.db", "weekend"]
-    assert offered("gua", "completion", "") == ["bash", "zsh", "fish"]
+    assert offered("gua sub-track c", "gua import week", "gua completion ") == [
+        ["combine", "compare"], ["week one.db", "weekend"], ["bash", "fish", "zsh"]]
 
 
+@in_every_shell
 def test_the_command_that_is_run_has_options_of_its_own(offered):
-    assert "sleep" in offered("gua", "track", "slee")
-    assert "sleep" in offered("gua", "track", "-o", "x", "--", "slee")
-    assert offered("gua", "track", "-f", "json", "cat", "week") == ["week one.db", "weekend"]
-    assert offered("gua", "track", "cat", "--form") == []
-    assert offered("gua", "track", "--format", "=", "json", "--outp") == ["--output"]
+    for answer in offered("gua track slee", "gua track -o x -- slee", "gua track -o x slee"):
+        assert "sleep" in answer
+    assert offered("gua track -f json cat week", "gua track cat --form", "gua track --format=json --outp") == [
+        ["week one.db", "weekend"], [], ["--output"]]
 
 
+@in_every_shell
 def test_an_optional_value_does_not_take_the_next_word(offered):
-    assert "sleep" in offered("gua", "pick", "--wait", "slee")
-    assert offered("gua", "pick", "--wait", "=", "") == []
-    assert offered("gua", "pick", "--wait", "--form") == ["--format"]
-    assert offered("gua", "pick", "--lock-dir", "week") == ["weekend"]
+    assert "sleep" in offered("gua pick --wait slee")
+    assert offered("gua pick --wait=", "gua pick --wait --form", "gua pick --lock-dir week") == [
+        [], ["--format"], ["weekend"]]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_syntax(shell, tmp_path):
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not installed")
-    path = tmp_path / "script"
-    path.write_text(gua("completion", shell).stdout)
+@in_every_shell
+def test_syntax(script, tmp_path):
+    shell, path = script
     run = subprocess.run([shell, "-n", path], capture_output=True, text=True, env=clean_environment(HOME=str(tmp_path)))
     assert (run.returncode, run.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_every_option_is_in_the_other_scripts(shell):
-    text = gua("completion", shell).stdout
-    start = {"zsh": "\n\t\t{}\\)\n.*?;;\n", "fish": "(?:__gua_is {}'[^\n]*\n)+"}[shell]
-    option = {"zsh": "--{}[=[,}}]", "fish": " -l {} "}[shell]
-    for name in commands():
-        if name == "version":
-            continue
-        part = "".join(re.findall(start.format(name), text, re.S)) if shell == "zsh" else "".join(
-            line + "\n" for line in text.splitlines() if f"'__gua_is {name}'" in line)
-        for long in shown_options(name):
-            if long.startswith("--"):
-                assert re.search(option.format(long[2:]), part), (name, long)
-
-
-def test_zsh_keeps_its_own_table_of_commands():
-    """A local parameter of that name would leave nothing to complete after `gua track --`."""
-    text = gua("completion", "zsh").stdout
-    assert "_command_names" in text and not re.search(r"\bcommands=|local -a commands\b", text)
 
 
 def test_scripts_are_installed(installed):
