@@ -40,13 +40,21 @@
 #define COMMAND_POINTER(name) &cmd_##name,
 static const struct command *const commands[] = { COMMANDS(COMMAND_POINTER) NULL };
 
+/* A build may be without the programs that need more libraries, or they are packages of their
+ * own. */
+static bool is_missing(const struct command *command)
+{
+	return command->handed_over && !hand_over_finds(command->name);
+}
+
 static void print_commands(FILE *to)
 {
 	fputs("usage: gua COMMAND [OPTIONS]\n\nGPU usage audit: what every card did and who "
 	      "held it.\n\n",
 		to);
 	for (size_t i = 0; commands[i]; i++)
-		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(to, "  %-10s %s%s\n", commands[i]->name, commands[i]->summary,
+			is_missing(commands[i]) ? " (not installed)" : "");
 	fputs("  version    print the version\n\n"
 	      "gua COMMAND --help explains one; man gua has the definitions.\n",
 		to);

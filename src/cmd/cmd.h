@@ -14,6 +14,7 @@ struct command {
 	const struct option_row *options; /* ends with a row without a name */
 	const char *operands; /* for completion: "FILE", or words "a|b|c"; NULL: neither */
 	bool stop_at_operand; /* options end at the first operand: it is a command of its own */
+	bool handed_over;     /* the program gua-NAME does it, where that is installed */
 	/* argv[0] is the command's name. Returns the exit status; has printed its own errors
 	 * with cmd_fail(). */
 	int (*run)(const struct command *self, int argc, char **argv);

@@ -15,19 +15,19 @@ static int is_name(const char *name)
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
-static void become(const char *directory, const char *name, char **argv)
+/* Writes the path of the program into `path` when it is in the directory. */
+static bool is_in(const char *directory, const char *name, char path[PATH_MAX])
 {
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/gua-%s", directory, name);
-	if (len > 0 && (size_t)len < sizeof(path))
-		execv(path, argv);
+	int len = snprintf(path, PATH_MAX, "%s/gua-%s", directory, name);
+	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
 }
 
-void hand_over(const char *name, char **argv)
+/* Finds the program of a command. */
+static bool find(const char *name, char path[PATH_MAX])
 {
 	char self[PATH_MAX];
 	if (!is_name(name))
-		return;
+		return false;
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[len > 0 ? len : 0] = '\0';
 	char *slash = strrchr(self, '/');
@@ -35,11 +35,22 @@ void hand_over(const char *name, char **argv)
 		*slash = '\0';
 	/* What belongs to this program comes first: in a build tree that of the tree, and an
 	 * installation may have been moved. */
-	if (slash) {
-		become(self, name, argv);
-		size_t room = sizeof(self) - (size_t)(slash - self);
-		snprintf(slash, room, "/../libexec/gua");
-		become(self, name, argv);
-	}
-	become(GUA_LIBEXEC, name, argv);
+	if (slash && is_in(self, name, path))
+		return true;
+	if (slash)
+		snprintf(slash, sizeof(self) - (size_t)(slash - self), "/../libexec/gua");
+	return (slash && is_in(self, name, path)) || is_in(GUA_LIBEXEC, name, path);
+}
+
+bool hand_over_finds(const char *name)
+{
+	char path[PATH_MAX];
+	return find(name, path);
+}
+
+void hand_over(const char *name, char **argv)
+{
+	char path[PATH_MAX];
+	if (find(name, path))
+		execv(path, argv);
 }

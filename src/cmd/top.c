@@ -40,5 +40,6 @@ const struct command cmd_top = {
 	.usage = "[--delay D] [--sort BY] [--user NAME] [--readonly] [OPTIONS]",
 	.details = "Where standard output is no terminal: one frame as text.",
 	.options = options,
+	.handed_over = true,
 	.run = run,
 };

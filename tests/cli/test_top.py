@@ -418,3 +418,13 @@ def test_gua_hands_over(tmp_path, installed):
     assert "--readonly" in gua("top", "--help", binary=copy).stdout
     run = gua("top", "--once", binary=copy)
     assert (run.returncode, run.stderr) == (1, "gua top: the program gua-top is not installed\n")
+
+
+def test_help_says_when_it_is_not_installed(tmp_path, installed):
+    """As in a build with -Dtop=disabled: there is no gua-top beside gua."""
+    def line(binary):
+        return next(line for line in gua("help", binary=binary).stdout.splitlines() if line.startswith("  top "))
+    copy = shutil.copy(GUA, tmp_path / "gua")
+    assert line(copy).endswith("(not installed)") and line(copy).startswith(line(GUA))
+    for binary in (GUA, installed / "bin" / "gua"):
+        assert "installed" not in line(binary)
