@@ -22,7 +22,7 @@
  *   track/     a command and its process tree: what it used
  *   view/      the cards now: live (what the driver says, joined with the store's past),
  *              filter, pick (which are free), and a file or two per view: stat, query, dmon;
- *              top* is the interactive one, and top_screen alone knows curses
+ *              top* is the interactive one; top_screen and top_pen alone know curses
  *   cmd/       one file per command; top_main is gua-top, a program of its own
  *   lib/       libgua, the library: base to track behind include/gua.h
  */

@@ -69,8 +69,17 @@ void str_addf(struct str *s, const char *format, ...)
 
 void str_add_repeat(struct str *s, const char *text, size_t times)
 {
+	size_t len = strlen(text);
+	if (len && times > SIZE_MAX / 2 / len) {
+		s->failed = true;
+		return;
+	}
+	if (!reserve(s, len * times))
+		return;
 	for (size_t i = 0; i < times; i++)
-		str_add(s, text);
+		memcpy(s->data + s->len + i * len, text, len);
+	s->len += len * times;
+	s->data[s->len] = '\0';
 }
 
 const char *str_text(const struct str *s)
@@ -177,10 +186,19 @@ static size_t columns_of(unsigned c)
 	return wide ? 2 : 1;
 }
 
+size_t text_plain(const char *text)
+{
+	size_t n = 0;
+	while (text[n] >= ' ' && text[n] < 0x7F)
+		n++;
+	return n;
+}
+
 size_t text_columns(const char *text)
 {
-	size_t len = strlen(text), columns = 0;
-	for (size_t i = 0; i < len;) {
+	size_t plain = text_plain(text);
+	size_t len = plain + strlen(text + plain), columns = plain;
+	for (size_t i = plain; i < len;) {
 		unsigned c = 0;
 		size_t n = utf8_char(text + i, len - i, &c);
 		columns += n ? columns_of(c) : 1;

@@ -36,6 +36,9 @@ bool text_copy(char *dst, size_t cap, const char *text);
  * whole character when `cap` is small. Always terminates; returns the length written. */
 size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len);
 
+/* Length of the printable ASCII at the beginning: as many bytes as columns. */
+size_t text_plain(const char *text);
+
 /* Columns that `text` (valid UTF-8) takes on a terminal. */
 size_t text_columns(const char *text);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -77,6 +78,16 @@ static const char *no_signals(const struct top_values *v)
 	return v->readonly ? "read only" : NULL;
 }
 
+/* Two files are kept open for each process: the usual 1024 are few on a large host. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = { 0 };
@@ -85,6 +96,7 @@ int main(int argc, char **argv)
 	struct live_session session;
 	int status = 0;
 	setlocale(LC_CTYPE, "");
+	raise_file_limit();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
 		return status;
 	if (filter_init(&filter, &v.filter, &e) != 0 ||

@@ -302,6 +302,7 @@ int watch_look(struct watch *w, struct source *s, int64_t now_ms, struct err *e)
 {
 	watch_flush(w, now_ms);
 	note_activity(w);
+	lives_check(&w->lives, now_ms);
 	for (size_t i = 0; i < w->n_cards && i < s->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		take_status(w, i, r, now_ms);

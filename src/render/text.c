@@ -29,7 +29,11 @@ size_t text_add_cut(
 	struct str *out, const char *text, size_t columns, const struct text_style *style)
 {
 	char piece[20];
-	size_t used = 0, mark_at = out->len, mark_used = 0;
+	size_t used = 0, mark_at = out->len, mark_used = 0, plain = text_plain(text);
+	if (!text[plain] && plain <= columns) {
+		str_add_bytes(out, text, plain);
+		return plain;
+	}
 	while (*text) {
 		text += show_char(piece, text, style);
 		size_t wide = text_columns(piece);

@@ -48,7 +48,13 @@ static bool grow(struct lives *l, size_t cap)
 	uint32_t *by_pid = realloc(l->by_pid, 2 * cap * sizeof(*by_pid));
 	if (by_pid)
 		l->by_pid = by_pid;
-	if (!entries || !lives || !by_pid)
+	struct pollfd *fds = realloc(l->fds, cap * sizeof(*fds));
+	if (fds)
+		l->fds = fds;
+	uint32_t *places = realloc(l->places, cap * sizeof(*places));
+	if (places)
+		l->places = places;
+	if (!entries || !lives || !by_pid || !fds || !places)
 		return false;
 	l->cap = cap;
 	reindex(l);
@@ -82,6 +88,8 @@ void lives_finish(struct lives *l)
 	free(l->entries);
 	free(l->lives);
 	free(l->by_pid);
+	free(l->fds);
+	free(l->places);
 	free(l->users);
 	*l = (struct lives){ 0 };
 }
@@ -137,28 +145,28 @@ static void end_life(struct lives *l, uint32_t i, int64_t now_ms)
 	reindex(l);
 }
 
-/* A pidfd is readable once its process has ended. */
-static bool pidfd_ended(int pidfd)
-{
-	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
-	return poll(&fd, 1, 0) > 0;
-}
-
 void lives_exited(struct lives *l, uint32_t i, int64_t now_ms)
 {
 	l->lives[i].exited_ms = now_ms;
 	close_pidfd(&l->lives[i]);
 }
 
+void lives_check(struct lives *l, int64_t now_ms)
+{
+	size_t n = lives_poll_set(l, l->fds, l->places, l->cap);
+	if (n == 0 || poll(l->fds, n, 0) <= 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (l->fds[i].revents)
+			lives_exited(l, l->places[i], now_ms);
+}
+
 /* Whether the life goes on; ends it if not. After its exit the start time decides: a zombie is
  * still the same life, and the driver may still list it. */
 static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t now_ms)
 {
-	struct life *life = &l->lives[i];
-	if (life->pidfd >= 0 && !pidfd_ended(life->pidfd))
+	if (l->lives[i].pidfd >= 0)
 		return true;
-	if (life->pidfd >= 0)
-		lives_exited(l, i, now_ms);
 	const struct process_id *id = &l->entries[i].id;
 	if (start_ticks_now(l, source, id->pid) == id->start_ticks)
 		return true;
@@ -168,9 +176,13 @@ static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t 
 
 void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
 {
+	bool checked = false;
 	for (uint32_t i = 0; i < l->n; i++) {
 		if (!is_live(l, i) || l->entries[i].last_seen_ms == now_ms)
 			continue;
+		if (!checked)
+			lives_check(l, now_ms);
+		checked = true;
 		/* What is not in /proc lives as long as the driver lists it. */
 		if (l->entries[i].id.start_ticks == 0)
 			end_life(l, i, now_ms);

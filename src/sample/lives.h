@@ -31,13 +31,18 @@ struct lives {
 	struct process_entry *entries;
 	struct life *lives;
 	size_t n, cap;
-	uint32_t *by_pid; /* hash: place plus one */
+	uint32_t *by_pid;   /* hash: place plus one */
+	struct pollfd *fds; /* scratch of lives_check(), with whose they are */
+	uint32_t *places;
 	char (*users)[USER_CAP];
 	size_t n_users, cap_users;
 };
 
 int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e);
 void lives_finish(struct lives *l);
+
+/* Asks the pidfds, all at once, who has exited. After each look, before lives_find(). */
+void lives_check(struct lives *l, int64_t now_ms);
 
 /* The life of `pid` now, made and described when it is new; ends an earlier life of the same
  * pid. LIFE_NONE: out of memory. */

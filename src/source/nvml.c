@@ -211,6 +211,8 @@ static void nvml_close(struct source *base)
 		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
 			free(buffers[k]->data);
 	}
+	for (size_t i = 0; i < s->n_devices; i++)
+		nvml_host_power_close(&s->devices[i].power);
 	free(s->cards);
 	free(s->devices);
 	free(base->cards);

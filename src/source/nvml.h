@@ -6,16 +6,12 @@
 
 #include <sys/types.h>
 
+#include "source/nvml_host.h"
 #include "source/nvml_job.h"
 #include "source/nvml_lib.h"
 #include "source/nvml_metric.h"
 #include "source/source.h"
 
-/* Memory that is kept from call to call and grown when it must be. */
-struct nvml_buffer {
-	void *data;
-	size_t cap; /* entries */
-};
 /* A running energy counter that never goes back, whatever the driver's does. */
 struct nvml_energy {
 	double total_mj;	     /* NAN until the first reading */
@@ -34,6 +30,7 @@ struct nvml_device {
 	bool no_mig;	 /* knows no MIG: not asked again until re-init */
 	int persistence; /* 1 on, 0 off, -1 unknown */
 	bool events_on;	 /* registered for events */
+	struct nvml_host_power power;
 	struct nvml_dead dead;
 };
 
@@ -82,7 +79,6 @@ void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status sta
 void nvml_lose_card(struct nvml_source *s, size_t card, int code);
 void nvml_drop_handles(struct nvml_source *s);
 void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
-bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size);
 void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
 
 /* nvml_events.c: registers for XIDs; collects them; ends that (before a shutdown). */

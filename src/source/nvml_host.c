@@ -61,15 +61,33 @@ bool nvml_host_module_version(const char *root, char *dst, size_t cap)
 	return false;
 }
 
-bool nvml_host_asleep(const char *root, const char *pci)
+static void open_power(struct nvml_host_power *p, const char *root, const char *pci)
 {
-	char path[128], status[32];
-	if (!pci[0])
-		return false;
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/power/runtime_status", pci);
-	if (read_below(root, path, status, sizeof(status)) <= 0)
-		return false;
-	return strncmp(status, "suspended", 9) == 0;
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/power/runtime_status",
+		root, pci);
+	p->known = true;
+	if (!pci[0] || n < 0 || (size_t)n >= sizeof(path))
+		return;
+	p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	p->there = p->fd >= 0;
+}
+
+bool nvml_host_asleep(struct nvml_host_power *p, const char *root, const char *pci)
+{
+	static const char word[] = "suspended";
+	char status[32];
+	if (!p->known)
+		open_power(p, root, pci);
+	ssize_t n = p->there ? pread(p->fd, status, sizeof(status), 0) : -1;
+	return n >= (ssize_t)strlen(word) && memcmp(status, word, strlen(word)) == 0;
+}
+
+void nvml_host_power_close(struct nvml_host_power *p)
+{
+	if (p->there)
+		close(p->fd);
+	*p = (struct nvml_host_power){ 0 };
 }
 
 /* Copies what follows "KEY:" and blanks on its line. */

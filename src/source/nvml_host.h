@@ -21,8 +21,17 @@ struct nvml_host_gpu {
 bool nvml_host_has_module(const char *root);
 /* Its version, "535.261.03"; false when it cannot be told. */
 bool nvml_host_module_version(const char *root, char *dst, size_t cap);
-/* Whether the card is runtime-suspended; false when that cannot be told. */
-bool nvml_host_asleep(const char *root, const char *pci);
+
+/* The file that tells whether a card is runtime-suspended. It is kept open from the first
+ * question on, which comes at each round; all zero: not looked for yet. */
+struct nvml_host_power {
+	bool known, there;
+	int fd;
+};
+/* Whether the card at the address is suspended; false when that cannot be told. */
+bool nvml_host_asleep(struct nvml_host_power *p, const char *root, const char *pci);
+void nvml_host_power_close(struct nvml_host_power *p);
+
 /* The cards that the module has, ordered by bus address; returns how many. */
 size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max);
 

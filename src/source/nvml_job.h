@@ -45,4 +45,11 @@ void nvml_forget_ways(struct nvml_card *c, bool is_instance);
 /* source_ops.facilities */
 size_t nvml_facilities(struct source *base, struct facility *rows, size_t max);
 
+/* Memory that is kept from call to call and grown when it must be. */
+struct nvml_buffer {
+	void *data;
+	size_t cap; /* entries */
+};
+bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size);
+
 #endif

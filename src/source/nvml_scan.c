@@ -158,8 +158,11 @@ static void refuse_index(
 static bool leave_asleep(struct nvml_source *s, int index, const struct nvml_host_gpu *gpu)
 {
 	struct card_id id;
+	struct nvml_host_power power = { 0 };
 	guess_identity(s, index, gpu, &id);
-	if (!nvml_host_asleep(s->root, id.pci))
+	bool asleep = nvml_host_asleep(&power, s->root, id.pci);
+	nvml_host_power_close(&power);
+	if (!asleep)
 		return false;
 	struct nvml_device *d = claim_device(s, &id);
 	if (d)
@@ -231,6 +234,8 @@ int nvml_find_cards(struct nvml_source *s, struct err *e)
 	int codes[NVML_HOST_GPUS];
 	unsigned count = 0;
 	int code = s->lib.api.count(&count);
+	for (size_t i = 0; i < s->n_devices; i++) /* addresses may change */
+		nvml_host_power_close(&s->devices[i].power);
 	if (count > NVML_HOST_GPUS)
 		count = NVML_HOST_GPUS;
 	/* The driver counts by bus address; a list of another length or order is of no use, and
@@ -272,10 +277,10 @@ static void wake_device(struct nvml_source *s, size_t device)
 void nvml_check_awake(struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->n_devices && !s->down; i++) {
-		const struct nvml_device *d = &s->devices[i];
+		struct nvml_device *d = &s->devices[i];
 		if (d->status != CARD_STATUS_OK && d->status != CARD_STATUS_ASLEEP)
 			continue;
-		bool asleep = nvml_host_asleep(s->root, d->id.pci);
+		bool asleep = nvml_host_asleep(&d->power, s->root, d->id.pci);
 		if (asleep && d->status == CARD_STATUS_OK)
 			nvml_drop_device(s, i, CARD_STATUS_ASLEEP, NVML_OK);
 		else if (!asleep && d->status == CARD_STATUS_ASLEEP)

@@ -107,6 +107,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	l->rules = o->rules;
 	l->db = o->db;
 	l->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
+	l->page_bytes = sysconf(_SC_PAGESIZE);
 	memcpy(l->wanted, o->metrics ? o->metrics : live_usual_metrics, METRIC_COUNT);
 	metric_complete(l->wanted);
 	int rc = source_open(&l->source, &o->source, e);

@@ -24,8 +24,9 @@ struct live_memory {
 
 /* What is kept of a process besides; same order as live.processes. */
 struct live_mark {
+	int stat_fd;	    /* its PROC/PID/stat, kept open from the first measure on; or -1 */
 	int64_t ticks;	    /* CPU time, or -1 */
-	int64_t at_us;	    /* boot time when that was */
+	int64_t at_us;	    /* boot time when that was; 0: never */
 	int64_t watched_ms; /* since when this view knows what it does */
 	bool recorded;	    /* the store has known it, and is at work */
 };
@@ -58,7 +59,7 @@ struct live {
 	struct live_list now, before; /* processes of this refresh and of the last one */
 	struct holder *holders;	      /* scratch */
 	size_t cap_holders;
-	int64_t now_ms, scanned_us, ticks_per_s;
+	int64_t now_ms, scanned_us, ticks_per_s, page_bytes;
 	bool failed;	/* the last refresh: the driver is to be looked for again */
 	bool refreshed; /* there was one that worked */
 	char hostname[128];

@@ -18,8 +18,19 @@
 
 enum { ARGUMENTS_CAP = 16 * 1024 };
 
+/* Closes what marks keep open; a list that was taken over has none. */
+static void close_marks(struct live_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->marks[i].stat_fd >= 0)
+			close(list->marks[i].stat_fd);
+		list->marks[i].stat_fd = -1;
+	}
+}
+
 void live_finish_list(struct live_list *list)
 {
+	close_marks(list);
 	free(list->items);
 	free(list->marks);
 	*list = (struct live_list){ 0 };
@@ -41,11 +52,13 @@ static bool reserve(struct live_list *list, size_t n)
 	return true;
 }
 
-/* The same life on the same card at the last refresh; NULL: it is new. */
+/* The same life on the same card at the last refresh; NULL: it is new. Lists seldom change: it
+ * is looked for from the same place on. */
 static const struct live_process *before(const struct live *l, const struct live_process *p)
 {
-	for (size_t i = 0; i < l->before.n; i++) {
-		const struct live_process *b = &l->before.items[i];
+	size_t n = l->before.n, same = (size_t)(p - l->now.items);
+	for (size_t i = 0; i < n; i++) {
+		const struct live_process *b = &l->before.items[(same + i) % n];
 		if (b->card == p->card && b->id.pid == p->id.pid &&
 			b->id.start_ticks == p->id.start_ticks)
 			return b;
@@ -53,43 +66,55 @@ static const struct live_process *before(const struct live *l, const struct live
 	return NULL;
 }
 
-/* Reads CPU time and memory from PROC/PID/stat; false: not to be had. */
-static bool read_host_use(const struct live *l, uint32_t pid, struct stat_line *s)
+static int open_stat(const struct live *l, uint32_t pid)
 {
-	char path[PATH_MAX], bytes[2048];
+	char path[PATH_MAX];
 	if (l->source->ops->describe)
-		return false;
+		return -1;
 	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", l->root, pid);
 	if (len < 0 || (size_t)len >= sizeof(path))
-		return false;
-	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
-	return n > 0 && stat_line_parse(bytes, (size_t)n, s);
+		return -1;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-static void measure(struct live *l, struct live_process *p, struct live_mark *mark,
-	const struct live_mark *last)
+/* Reads CPU time and memory; false: not to be had. The kernel gives the line in one piece. */
+static bool read_host_use(int fd, struct stat_line *s)
 {
+	char bytes[2048];
+	ssize_t n = fd >= 0 ? pread(fd, bytes, sizeof(bytes) - 1, 0) : -1;
+	if (n <= 0)
+		return false;
+	bytes[n] = '\0';
+	return stat_line_parse(bytes, (size_t)n, s);
+}
+
+void live_measure(struct live *l, size_t process)
+{
+	struct live_process *p = &l->now.items[process];
+	struct live_mark *mark = &l->now.marks[process];
+	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
 	struct stat_line s;
 	mark->ticks = -1;
 	mark->at_us = clock_now(l->clock).boot_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
-	if (!read_host_use(l, p->id.pid, &s) || s.start_ticks != p->id.start_ticks)
+	if (mark->stat_fd < 0)
+		mark->stat_fd = open_stat(l, p->id.pid);
+	if (!read_host_use(mark->stat_fd, &s) || s.start_ticks != p->id.start_ticks)
 		return;
-	p->rss_bytes = s.rss_pages * sysconf(_SC_PAGESIZE);
+	p->rss_bytes = s.rss_pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;
-	int64_t us = last ? mark->at_us - last->at_us : 0;
-	if (last && last->ticks >= 0 && us > 0)
-		p->cpu_pct = (double)(mark->ticks - last->ticks) / (double)l->ticks_per_s *
-			     1e8 / (double)us;
+	if (before_ticks >= 0 && mark->at_us > before_us)
+		p->cpu_pct = (double)(mark->ticks - before_ticks) / (double)l->ticks_per_s *
+			     1e8 / (double)(mark->at_us - before_us);
 }
 
-void live_measure_cpu(struct live *l)
+void live_measure_older(struct live *l, int64_t than_us)
 {
-	for (size_t i = 0; i < l->now.n; i++) {
-		struct live_mark last = l->now.marks[i];
-		measure(l, &l->now.items[i], &l->now.marks[i], &last);
-	}
+	int64_t now_us = clock_now(l->clock).boot_us;
+	for (size_t i = 0; i < l->now.n; i++)
+		if (!l->now.marks[i].at_us || now_us - l->now.marks[i].at_us >= than_us)
+			live_measure(l, i);
 }
 
 /* What is known of it from the last refresh and from the store. */
@@ -98,12 +123,16 @@ static void remember(struct live *l, struct live_process *p)
 	const struct live_process *b = before(l, p);
 	const struct card_reading *r = &l->source->cards[p->card];
 	struct live_mark *mark = &l->now.marks[p - l->now.items];
-	*mark = (struct live_mark){ .watched_ms = l->now_ms };
-	measure(l, p, mark, b ? &l->before.marks[b - l->before.items] : NULL);
+	*mark = (struct live_mark){ .watched_ms = l->now_ms, .stat_fd = -1, .ticks = -1 };
 	if (b) {
+		struct live_mark *old = &l->before.marks[b - l->before.items];
 		p->held_since_ms = b->held_since_ms;
 		p->last_active_ms = b->last_active_ms;
-		mark->watched_ms = l->before.marks[b - l->before.items].watched_ms;
+		p->cpu_pct = b->cpu_pct;
+		p->rss_bytes = b->rss_bytes;
+		*mark = *old;
+		mark->recorded = false;
+		old->stat_fd = -1;
 		/* The driver has taken no sample since: what it said last holds. */
 		if (!r->n_samples) {
 			p->sm_pct = b->sm_pct;
@@ -153,6 +182,8 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 		.card = card,
 		.kind = listed->kind,
 		.mem_bytes = listed->mem_bytes,
+		.cpu_pct = NAN,
+		.rss_bytes = -1,
 		.held_since_ms = -1,
 		.last_active_ms = -1,
 		.idle_since_ms = -1 };
@@ -174,6 +205,7 @@ int live_list_processes(struct live *l, struct err *e)
 		n += l->source->cards[i].n_processes;
 	if (!reserve(&l->now, n + 1))
 		return err_set(e, ERR_WORLD, "out of memory");
+	lives_check(&l->lives, l->now_ms);
 	for (size_t i = 0; i < l->n_cards; i++) {
 		const struct card_reading *r = &l->source->cards[i];
 		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
@@ -183,6 +215,7 @@ int live_list_processes(struct live *l, struct err *e)
 			add_process(l, i, &r->processes[k]);
 		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
 	}
+	close_marks(&l->before);
 	lives_sweep(&l->lives, l->source, l->now_ms);
 	lives_forget_ended(&l->lives);
 	return 0;

@@ -14,6 +14,8 @@
 
 /* CPU use of a single frame is measured over so long. */
 #define MEASURE_US 100000
+/* Processes that are not on the screen are measured this often. */
+#define MEASURE_OTHERS_US (15 * 1000000LL)
 
 struct top {
 	const struct top_options *options; /* the caller's */
@@ -130,6 +132,24 @@ static int arrange(struct top *t, struct err *e)
 		       : err_set(e, ERR_WORLD, "out of memory");
 }
 
+/* Processes that are on the screen are measured at each refresh, the others seldom; all when
+ * their order depends on it. */
+static void measure(struct top *t)
+{
+	const struct top_state *s = &t->state;
+	const struct top_model *m = &s->model;
+	const struct live_process *target = top_target(s);
+	if (s->page == TOP_TABLE)
+		for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows;
+			i++)
+			if (m->rows[i].process)
+				live_measure(t->options->live,
+					(size_t)(m->rows[i].process - s->now.processes));
+	if (s->page == TOP_DETAILS && target)
+		live_measure(t->options->live, (size_t)(target - s->now.processes));
+	live_measure_older(t->options->live, MEASURE_OTHERS_US);
+}
+
 /* Takes over what the live view has read. */
 static int take(struct top *t, struct err *e)
 {
@@ -152,7 +172,14 @@ static int take(struct top *t, struct err *e)
 	text_copy(t->state.note, sizeof(t->state.note), live_note(t->options->live));
 	t->state.driver = live_driver(t->options->live);
 	t->state.host = live_hostname(t->options->live);
-	return arrange(t, e);
+	bool by_measure =
+		t->state.model.sort == TOP_SORT_CPU || t->state.model.sort == TOP_SORT_HOST;
+	if (by_measure)
+		live_measure_older(t->options->live, 0);
+	rc = arrange(t, e);
+	if (rc == 0 && !by_measure)
+		measure(t);
+	return rc;
 }
 
 /* Reads everything again. A driver that is gone is a message; what it said last stays. */
@@ -216,7 +243,7 @@ int top_once(struct top *t, size_t columns, struct str *out, struct err *e)
 {
 	if (!clock_is_virtual(t->options->clock)) {
 		usleep(MEASURE_US);
-		live_measure_cpu(t->options->live);
+		live_measure_older(t->options->live, 0);
 	}
 	int rc = arrange(t, e);
 	if (rc)

@@ -22,16 +22,20 @@ void top_frame_start(struct top_frame *f, size_t columns)
 {
 	f->style.columns = columns;
 	f->n_spans = f->used = f->lines = 0;
+	f->apart = false;
 	str_clear(&f->text);
 }
 
-/* Says that the text from `from` on has the style; goes on with the last span where it can. */
-static void add_span(struct top_frame *f, enum top_style style, size_t from)
+/* Says that the text from `from` on, which takes so many columns, has the style; goes on with
+ * the last span where it can. */
+static void add_span(struct top_frame *f, enum top_style style, size_t from, size_t columns)
 {
-	size_t len = f->text.len - from;
-	struct top_span *last = f->n_spans ? &f->spans[f->n_spans - 1] : NULL;
+	size_t len = f->text.len - from, column = f->used;
+	struct top_span *last = f->n_spans && !f->apart ? &f->spans[f->n_spans - 1] : NULL;
 	if (len == 0)
 		return;
+	f->used += columns;
+	f->apart = false;
 	if (last && last->style == style && style != TOP_NEWLINE) {
 		last->len += len;
 		return;
@@ -46,7 +50,7 @@ static void add_span(struct top_frame *f, enum top_style style, size_t from)
 		f->spans = grown;
 		f->cap_spans = cap;
 	}
-	f->spans[f->n_spans++] = (struct top_span){ from, len, style };
+	f->spans[f->n_spans++] = (struct top_span){ from, len, column, style };
 }
 
 static size_t room(const struct top_frame *f)
@@ -57,9 +61,10 @@ static size_t room(const struct top_frame *f)
 void top_add(struct top_frame *f, enum top_style style, const char *text)
 {
 	size_t from = f->text.len;
-	if (room(f))
-		f->used += text_add_cut(&f->text, text, room(f), &f->style);
-	add_span(f, style, from);
+	if (room(f)) {
+		size_t columns = text_add_cut(&f->text, text, room(f), &f->style);
+		add_span(f, style, from, columns);
+	}
 }
 
 void top_addf(struct top_frame *f, enum top_style style, const char *format, ...)
@@ -78,8 +83,7 @@ void top_add_repeat(struct top_frame *f, enum top_style style, const char *text,
 	if (times > room(f))
 		times = room(f);
 	str_add_repeat(&f->text, text, times);
-	f->used += times;
-	add_span(f, style, from);
+	add_span(f, style, from, times);
 }
 
 void top_fill(struct top_frame *f, enum top_style style, size_t column)
@@ -91,15 +95,16 @@ void top_fill(struct top_frame *f, enum top_style style, size_t column)
 void top_add_field(
 	struct top_frame *f, enum top_style style, const char *text, size_t width, bool left)
 {
-	size_t from = f->text.len, start = f->used;
+	size_t start = f->used;
 	if (width > room(f))
 		width = room(f);
-	size_t wide = text_columns(text);
+	size_t wide = left ? 0 : text_columns(text);
+	f->apart = true;
 	if (!left && wide < width)
 		top_add_repeat(f, style, " ", width - wide);
-	from = f->text.len;
-	f->used += text_add_cut(&f->text, text, start + width - f->used, &f->style);
-	add_span(f, style, from);
+	size_t from = f->text.len;
+	size_t columns = text_add_cut(&f->text, text, start + width - f->used, &f->style);
+	add_span(f, style, from, columns);
 	top_fill(f, style, start + width);
 }
 
@@ -107,7 +112,7 @@ void top_end_line(struct top_frame *f)
 {
 	size_t from = f->text.len;
 	str_add(&f->text, "\n");
-	add_span(f, TOP_NEWLINE, from);
+	add_span(f, TOP_NEWLINE, from, 0);
 	f->used = 0;
 	f->lines++;
 }
@@ -151,12 +156,12 @@ void top_add_spark(struct top_frame *f, enum top_style style, const double *valu
 	static const char *const signs[] = { "_", ".", "-", "=", "+", "*", "#", "@" };
 	for (size_t i = 0; i < n; i++) {
 		if (isnan(values[i])) {
-			top_add(f, TOP_DIM, f->style.ascii ? " " : "·");
+			top_add_repeat(f, TOP_DIM, f->style.ascii ? " " : "·", 1);
 			continue;
 		}
 		double clipped = fmin(fmax(values[i], 0), 100);
 		size_t level = (size_t)fmin(clipped / 12.5, 7);
-		top_add(f, style, f->style.ascii ? signs[level] : blocks[level]);
+		top_add_repeat(f, style, f->style.ascii ? signs[level] : blocks[level], 1);
 	}
 }
 

@@ -27,9 +27,11 @@ enum top_style {
 	TOP_NEWLINE = TOP_STYLES, /* a line ends */
 };
 
-/* A stretch of the text in one style. */
+/* A stretch of the text in one style. A field is a stretch of its own, so that it can be sent
+ * alone when it alone has changed. */
 struct top_span {
 	size_t from, len; /* bytes of frame.text */
+	size_t column;	  /* where it begins; of a newline: the width of its line */
 	enum top_style style;
 };
 
@@ -40,6 +42,7 @@ struct top_frame {
 	size_t n_spans, cap_spans;
 	size_t used;  /* columns of the line that is being made */
 	size_t lines; /* that are complete */
+	bool apart;   /* the next stretch does not go on with the last one */
 };
 
 void top_frame_init(struct top_frame *f, size_t columns, bool ascii);

@@ -1,77 +1,73 @@
-/* Curses for `gua top`: styles become attributes, keys become ours. */
+/* Curses for `gua top`: it owns the terminal's modes, its keys and its mouse, and knows its
+ * sequences. What is on the screen is compared by the stretch (top_paint) and sent in one
+ * write: curses itself would compare each character and send each change alone, which was most
+ * of what a refresh cost. */
 #define NCURSES_WIDECHAR 1
 #include "view/top_screen.h"
 
 #include <curses.h>
+#include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "view/top_paint.h"
 #include "view/top_state.h"
 
 struct top_screen {
 	SCREEN *screen;
-	int in_fd;
-	attr_t attributes[TOP_STYLES];
-	short pairs[TOP_STYLES];
+	WINDOW *keys; /* a pad: reading keys from it draws nothing */
+	int in_fd, out_fd;
+	bool narrow; /* scrolls when its last place is written: leave that alone */
+	struct top_pen pen;
+	struct top_painting shown;
+	struct str out; /* what is being sent */
 };
 
-/* How a style looks with colours, and without them. */
-static const struct look {
-	short front, back; /* -1: the terminal's own */
-	attr_t with, without;
-} looks[TOP_STYLES] = {
-	[TOP_PLAIN] = { -1, -1, A_NORMAL, A_NORMAL },
-	[TOP_STRONG] = { -1, -1, A_BOLD, A_BOLD },
-	[TOP_DIM] = { -1, -1, A_DIM, A_DIM },
-	[TOP_TITLE] = { COLOR_WHITE, COLOR_BLUE, A_BOLD, A_REVERSE },
-	[TOP_HEADING] = { COLOR_BLACK, COLOR_GREEN, A_NORMAL, A_REVERSE },
-	[TOP_SORTED] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE | A_BOLD },
-	[TOP_ACTIVE] = { COLOR_GREEN, -1, A_NORMAL, A_NORMAL },
-	[TOP_IDLE] = { COLOR_YELLOW, -1, A_BOLD, A_BOLD },
-	[TOP_FREE] = { COLOR_CYAN, -1, A_NORMAL, A_NORMAL },
-	[TOP_LOST] = { COLOR_RED, -1, A_BOLD, A_BOLD },
-	[TOP_SELECTED] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
-	[TOP_KEY] = { -1, -1, A_BOLD, A_BOLD },
-	[TOP_LABEL] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
-};
+/* Somebody else may have drawn on the terminal: the program was stopped and goes on. */
+static volatile sig_atomic_t continued;
 
-static void choose_looks(struct top_screen *s, bool color)
+static void on_continue(int signal)
 {
-	bool colors = color && has_colors() && start_color() == OK;
-	if (colors)
-		use_default_colors();
-	for (short i = 0; i < TOP_STYLES; i++) {
-		s->attributes[i] = colors ? looks[i].with : looks[i].without;
-		s->pairs[i] = 0;
-		if (!colors || (looks[i].front < 0 && looks[i].back < 0))
-			continue;
-		s->pairs[i] = (short)(i + 1);
-		init_pair(s->pairs[i], looks[i].front, looks[i].back);
-	}
+	(void)signal;
+	continued = 1;
 }
 
-int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, struct err *e)
+static void set_modes(struct top_screen *s)
 {
-	struct top_screen *s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_set(e, ERR_WORLD, "out of memory");
-	s->screen = newterm(NULL, to, in);
-	if (!s->screen) {
-		free(s);
-		return err_set(e, ERR_WORLD,
-			"this terminal is not known to curses (TERM): try --once");
-	}
-	s->in_fd = fileno(in);
 	set_escdelay(25);
 	cbreak();
 	noecho();
 	nonl();
-	keypad(stdscr, TRUE);
+	keypad(s->keys, TRUE);
+	wtimeout(s->keys, 0);
 	curs_set(0);
 	mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 	mouseinterval(0);
-	choose_looks(s, color);
+}
+
+int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, struct err *e)
+{
+	struct sigaction action = { .sa_handler = on_continue };
+	struct top_screen *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, ERR_WORLD, "out of memory");
+	s->screen = newterm(NULL, to, in);
+	bool able = s->screen && top_pen_make(&s->pen, color);
+	s->keys = able ? newpad(1, 1) : NULL;
+	if (!s->keys) {
+		top_screen_close(s);
+		return err_set(e, ERR_WORLD,
+			"this terminal is not known to curses (TERM): try --once");
+	}
+	s->in_fd = fileno(in);
+	s->out_fd = fileno(to);
+	s->narrow = tigetflag("am") > 0 && tigetflag("xenl") <= 0;
+	set_modes(s);
+	sigaction(SIGCONT, &action, NULL);
+	refresh(); /* curses takes the screen over, empty */
 	*out = s;
 	return 0;
 }
@@ -80,34 +76,53 @@ void top_screen_close(struct top_screen *s)
 {
 	if (!s)
 		return;
-	endwin();
-	delscreen(s->screen);
+	if (s->keys)
+		delwin(s->keys);
+	if (s->screen) {
+		endwin();
+		delscreen(s->screen);
+	}
+	top_painting_finish(&s->shown);
+	top_pen_finish(&s->pen);
+	str_finish(&s->out);
 	free(s);
 }
 
 void top_screen_size(const struct top_screen *s, size_t *rows, size_t *columns)
 {
-	(void)s;
 	*rows = (size_t)LINES;
-	*columns = (size_t)COLS;
+	*columns = COLS > 1 && s->narrow ? (size_t)COLS - 1 : (size_t)COLS;
+}
+
+/* A terminal that is gone shows in the next poll(). */
+static void send_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+		struct pollfd ready = { .fd = fd, .events = POLLOUT };
+		if (n > 0) {
+			bytes += n;
+			len -= (size_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			poll(&ready, 1, -1);
+		} else if (n == 0 || errno != EINTR) {
+			return;
+		}
+	}
 }
 
 void top_screen_show(struct top_screen *s, const struct top_frame *f)
 {
-	int line = 0;
-	erase();
-	move(0, 0);
-	for (size_t i = 0; i < f->n_spans && line < LINES; i++) {
-		const struct top_span *span = &f->spans[i];
-		if (span->style == TOP_NEWLINE) {
-			move(++line, 0);
-			continue;
-		}
-		attr_set(s->attributes[span->style], s->pairs[span->style], NULL);
-		addnstr(f->text.data + span->from, (int)span->len);
+	if (continued) {
+		continued = 0;
+		s->shown.known = false;
 	}
-	attr_set(A_NORMAL, 0, NULL);
-	refresh();
+	str_clear(&s->out);
+	top_paint(&s->shown, f, &s->pen, &s->out);
+	if (s->out.failed)
+		s->shown.known = false;
+	else
+		send_all(s->out_fd, str_text(&s->out), s->out.len);
 }
 
 static int mouse_key(size_t *at)
@@ -149,21 +164,27 @@ static int function_key(int key, size_t *at)
 	return TOP_KEY_RESIZE;
 }
 
-/* Whether the other end of the terminal has been closed. */
-static bool is_gone(const struct top_screen *s)
+/* Waits for input, or a signal. False: the other end of the terminal has been closed. */
+static bool wait_for_input(const struct top_screen *s, int wait_ms)
 {
 	struct pollfd fd = { .fd = s->in_fd, .events = POLLIN };
-	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLHUP | POLLERR | POLLNVAL));
+	return poll(&fd, 1, wait_ms) <= 0 || !(fd.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 int top_screen_key(struct top_screen *s, int wait_ms, size_t *at)
 {
 	wint_t key = 0;
 	*at = 0;
-	timeout(wait_ms);
-	int rc = get_wch(&key);
+	int rc = wget_wch(s->keys, &key);
+	if (rc == ERR) {
+		if (!wait_for_input(s, wait_ms))
+			return TOP_KEY_HANGUP;
+		rc = wget_wch(s->keys, &key);
+	}
 	if (rc == ERR)
-		return is_gone(s) ? TOP_KEY_HANGUP : -1;
+		return continued ? TOP_KEY_RESIZE : -1;
+	if (rc == KEY_CODE_YES && key == KEY_RESIZE)
+		s->shown.known = false;
 	if (rc == KEY_CODE_YES)
 		return function_key((int)key, at);
 	if (key == '\r' || key == '\n')
@@ -173,7 +194,7 @@ int top_screen_key(struct top_screen *s, int wait_ms, size_t *at)
 	if (key == 8 || key == 127)
 		return TOP_KEY_BACKSPACE;
 	if (key == 12) {
-		clearok(stdscr, TRUE);
+		s->shown.known = false;
 		return TOP_KEY_RESIZE;
 	}
 	return (int)key;

@@ -66,20 +66,20 @@ static size_t within(size_t value, size_t least, size_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-static void choose_widths(const struct top_state *s, size_t *widths)
+static void choose_widths(const struct top_state *s, size_t *widths, size_t longest_what)
 {
 	size_t screen = s->layout.columns, used = 1;
 	for (size_t c = 0; c < COLUMNS; c++)
 		widths[c] = screen >= columns[c].from ? columns[c].width : 0;
 	widths[COLUMN_USER] = within(longest(s, false), 4, screen < 100 ? 8 : 16);
-	if (screen >= columns[COLUMN_WHAT].from && longest(s, true))
-		widths[COLUMN_WHAT] = within(longest(s, true), 4, screen / 5);
+	if (screen >= columns[COLUMN_WHAT].from && longest_what)
+		widths[COLUMN_WHAT] = within(longest_what, 4, screen / 5);
 	for (size_t c = 0; c < COLUMN_COMMAND; c++)
 		used += widths[c] ? widths[c] + 1 : 0;
 	widths[COLUMN_COMMAND] = screen > used ? screen - used : 0;
 }
 
-static void draw_heading(struct top_state *s, const size_t *widths)
+static void draw_heading(struct top_state *s, const size_t *widths, bool any_what)
 {
 	struct top_frame *f = &s->frame;
 	top_add(f, TOP_HEADING, " ");
@@ -88,7 +88,7 @@ static void draw_heading(struct top_state *s, const size_t *widths)
 		bool sorts = info->sort == s->model.sort;
 		if (!widths[c])
 			continue;
-		bool merged = c == COLUMN_COMMAND && !widths[COLUMN_WHAT] && longest(s, true);
+		bool merged = c == COLUMN_COMMAND && !widths[COLUMN_WHAT] && any_what;
 		top_add_field(f, sorts ? TOP_SORTED : TOP_HEADING,
 			merged ? "WHAT, COMMAND" : info->title, widths[c], info->left);
 		top_add(f, TOP_HEADING, c + 1 < COLUMNS ? " " : "");
@@ -215,8 +215,9 @@ void top_draw_table(struct top_state *s)
 {
 	size_t widths[COLUMNS];
 	struct top_model *m = &s->model;
-	choose_widths(s, widths);
-	draw_heading(s, widths);
+	size_t longest_what = longest(s, true);
+	choose_widths(s, widths, longest_what);
+	draw_heading(s, widths, longest_what > 0);
 	top_model_show(m, s->layout.table_rows);
 	for (size_t i = 0; i < s->layout.table_rows && m->first + i < m->n_rows; i++) {
 		size_t at = m->first + i;

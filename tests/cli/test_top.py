@@ -248,6 +248,30 @@ def test_f10_quits_too(lab):
     top.wait("status 0")
 
 
+def test_stopped_and_continued(tmp_path, clock):
+    """Ctrl-Z gives the terminal back, fg draws everything again; so does Ctrl-L."""
+    top = Screen(tmp_path, ["bash", "--norc", "--noprofile", "-i"], 100, 24, {"PS1": ""})
+    try:
+        command = [GUA, *sim(clock, 300, "--no-store", "--delay", "60s")]
+        top.press(shlex.join(map(str, command)), "Enter")
+        first = top.wait(r"^.?CARD USER", "F1Help")
+        top.press("C-z")
+        top.wait(gone=["F1Help"])
+        top.press("clear; echo ba''ck", "Enter")
+        top.wait(r"^back$")
+        top.press("fg", "Enter")
+        assert top.wait(r"^.?CARD USER", "F1Help", gone=["^back"]) == first
+        tty = top.tmux("list-panes", "-F", "#{pane_tty}").strip()
+        with open(tty, "w") as other:
+            other.write("\033[5;5Hgarbage of others\033[20;1H\033[2K")
+        top.wait("garbage of others")
+        top.press("C-l")
+        top.wait("F1Help", gone=["garbage"])
+        assert top.text() == first
+    finally:
+        subprocess.run([*top.base, "kill-server"], env=top.env, capture_output=True)
+
+
 def test_resize(lab):
     top = lab()
     top.tmux("resize-window", "-x", "200", "-y", "50")

@@ -250,12 +250,19 @@ static void test_the_module_s_list_of_cards(void **state)
 static void test_sleep(void **state)
 {
 	(void)state;
-	assert_false(nvml_host_asleep(root, ""));
-	assert_false(nvml_host_asleep(root, "0000:17:00.0"));
+	struct nvml_host_power p = { 0 };
+	const char *pci = "0000:17:00.0";
+	assert_false(nvml_host_asleep(&p, root, ""));
+	nvml_host_power_close(&p);
+	assert_false(nvml_host_asleep(&p, root, pci));
+	nvml_host_power_close(&p);
 	put("/sys/bus/pci/devices/0000:17:00.0/power/runtime_status", "active\n");
-	assert_false(nvml_host_asleep(root, "0000:17:00.0"));
+	assert_false(nvml_host_asleep(&p, root, pci));
 	put("/sys/bus/pci/devices/0000:17:00.0/power/runtime_status", "suspended\n");
-	assert_true(nvml_host_asleep(root, "0000:17:00.0"));
+	assert_true(nvml_host_asleep(&p, root, pci));
+	put("/sys/bus/pci/devices/0000:17:00.0/power/runtime_status", "active\n");
+	assert_false(nvml_host_asleep(&p, root, pci));
+	nvml_host_power_close(&p);
 }
 
 int main(void)

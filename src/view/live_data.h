@@ -1,0 +1,60 @@
+/* What a live view has read: processes, cards, boards. */
+#ifndef GUA_VIEW_LIVE_DATA_H
+#define GUA_VIEW_LIVE_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/metric.h"
+#include "model/process.h"
+#include "model/reading.h"
+#include "model/state.h"
+
+struct live_process {
+	struct process_id id;
+	size_t card;			 /* index into live.cards */
+	unsigned kind;			 /* process_kind bits */
+	int64_t mem_bytes;		 /* on the card, or -1 */
+	double sm_pct;			 /* own use since the last refresh; NAN unknown */
+	double engine_pct[ENGINE_COUNT]; /* the same of what else it uses, by enum engine */
+	double cpu_pct;			 /* of one core, as measured; NAN unknown or first */
+	int64_t rss_bytes;		 /* host memory, as measured; or -1 */
+	int64_t held_since_ms; /* first seen on the card; -1: was there before anybody looked */
+	int64_t last_active_ms; /* -1: never seen active */
+	bool active;		/* computes now, as far as can be told */
+	int64_t idle_since_ms;	/* has not computed since; -1: active, or not known */
+	bool idle_longer;	/* nobody saw what it did before: it may be for longer */
+	bool context_only;	/* holds about as much as a bare context */
+	bool holder;		/* compute or MPS: see the definitions */
+};
+
+struct live_card {
+	struct card_id id;
+	enum card_status status;
+	int code;		/* the driver's code behind a status that is not ok */
+	enum card_state state;	/* of the newest sample; CARD_UNOBSERVED: none */
+	int64_t state_since_ms; /* in this state since, as far as is known; or -1 */
+	bool state_longer;	/* nobody saw it before: it may be for longer */
+	int64_t free_since_ms;	/* truly idle since, by the store and what was seen; or -1 */
+	/* By enum metric; NAN unknown. What an instance has not (temperature, power, clocks) is
+	 * that of its card: do not add it up. */
+	double values[METRIC_COUNT];
+	metric_texts texts;		   /* serial number and the like; "" unknown */
+	size_t board;			   /* index into live_boards() */
+	bool processes_known;		   /* the driver lists processes */
+	size_t first_process, n_processes; /* in live.processes */
+};
+
+/* A physical card: one card, or with MIG on those that it is divided into. */
+struct live_board {
+	struct card_id id;
+	enum card_status status;
+	int code;
+	bool mig;		     /* divided: its cards are instances */
+	size_t first_card;	     /* one of them, in live.cards */
+	double values[METRIC_COUNT]; /* as of a card; of the whole board */
+	metric_texts texts;
+};
+
+#endif
