@@ -44,6 +44,10 @@ extern const struct metric_info metrics[METRIC_COUNT];
 
 /* The metric of a name or synonym, whatever its case; -1: none. */
 int metric_find(const char *name, size_t len);
+/* How far a name is from what was asked: how many characters differ; little when the one is a
+ * part of the other. A distance above metric_far() is no use to anybody. */
+size_t metric_distance(const char *name, size_t len, const char *asked, size_t asked_len);
+size_t metric_far(size_t asked_len);
 /* At most `max` metrics whose names are the nearest, best first; returns how many are near. */
 size_t metric_nearest(const char *name, size_t len, int *found, size_t max);
 

@@ -16,10 +16,12 @@ static int unknown_field(bool apps, const char *name, size_t len, struct err *e)
 {
 	int near[NEAREST];
 	char text[200] = "";
-	size_t n = apps ? 0 : metric_nearest(name, len, near, NEAREST), at = 0;
-	for (size_t i = 0; i < n; i++)
+	size_t n = apps ? query_app_nearest(name, len, near, NEAREST)
+			: metric_nearest(name, len, near, NEAREST);
+	for (size_t i = 0, at = 0; i < n; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s",
-			i == 0 ? "; the nearest: " : ", ", metrics[near[i]].name);
+			i == 0 ? "; the nearest: " : ", ",
+			apps ? query_app_name(near[i]) : metrics[near[i]].name);
 	return err_set(e, ERR_USAGE, "there is no field '%.*s'%s; --help-query-%s lists all",
 		(int)(len < 100 ? len : 100), name, text, apps ? "compute-apps" : "gpu");
 }

@@ -41,6 +41,8 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, in
 void query_help(bool apps, struct str *out);
 
 /* query_apps.c: the fields of processes. */
+/* As metric_nearest(). */
+size_t query_app_nearest(const char *name, size_t len, int *found, size_t max);
 int query_app_find(const char *name, size_t len);
 const char *query_app_name(int field);
 const char *query_app_unit(int field);

@@ -80,11 +80,26 @@ def test_how_values_are_written(request, source):
         "92.00.19.00.01"]]
 
 
-def test_an_unknown_field_names_the_nearest(sim):
-    run = sim("query", "--query-gpu=index,utilisation.gpu")
-    assert run.returncode == 2
-    assert "no field 'utilisation.gpu'; the nearest: utilization.gpu" in run.stderr
-    assert run.stdout == ""
+@pytest.mark.parametrize("option, field, nearest", [
+    ("gpu", "utilisation.gpu", "utilization.gpu, "),
+    ("gpu", "memory.usd", "memory.used, "),
+    ("gpu", "temp", "temperature.gpu, temperature.memory"),
+    ("gpu", "util", "utilization.gpu, utilization.memory, "),
+    ("gpu", "memory", "memory.total, "),
+    ("compute-apps", "pidd", "pid;"),
+    ("compute-apps", "gpu_uid", "gpu_uuid, "),
+    ("compute-apps", "memory", "used_gpu_memory;"),
+    ("compute-apps", "gua.idle", "gua.idle_since, gua.idle_for"),
+])
+def test_an_unknown_field_names_the_nearest(sim, option, field, nearest):
+    run = sim("query", f"--query-{option}=timestamp,{field}")
+    assert run.returncode == 2 and run.stdout == ""
+    assert f"no field '{field}'; the nearest: {nearest}" in run.stderr
+
+
+def test_what_is_like_no_field_names_none(sim):
+    run = sim("query", "--query-gpu=zzzzzz")
+    assert run.returncode == 2 and "no field 'zzzzzz'; --help-query-gpu lists all" in run.stderr
 
 
 @pytest.mark.parametrize("args, words", [
