@@ -8,21 +8,21 @@
 #include <stdint.h>
 
 enum { UUID_CAP = 96, CARD_NAME_CAP = 96, PCI_CAP = 32, VERSION_CAP = 80 };
-
 #define UNKNOWN_BYTES (-1LL)
 
 /* A card, or a MIG instance, which is a card of its own. */
 struct card_id {
 	char uuid[UUID_CAP];
 	char name[CARD_NAME_CAP];
-	char parent_uuid[UUID_CAP]; /* of a MIG instance; else "" */
-	char pci[PCI_CAP];	    /* sysfs form "0000:17:00.0"; "" when unknown */
-	int index;		    /* the driver's index of the physical card */
-	int mig_index;		    /* index of the instance within its card, or -1 */
-	int gpu_instance;	    /* GI id, or -1 */
-	int compute_instance;	    /* CI id, or -1 */
-	int64_t mem_total_bytes;    /* or -1 */
+	char parent_uuid[UUID_CAP];	    /* of a MIG instance; else "" */
+	char pci[PCI_CAP];		    /* sysfs form "0000:17:00.0"; "" when unknown */
+	int index;			    /* the driver's index of the physical card */
+	int mig_index;			    /* index of the instance within its card, or -1 */
+	int gpu_instance, compute_instance; /* GI and CI id, or -1 */
+	int64_t mem_total_bytes;	    /* or -1 */
 };
+/* Whether the UUID is its own: a card that was never asked has a stand-in. */
+bool card_has_uuid(const struct card_id *id);
 
 enum card_status {
 	CARD_STATUS_OK,

@@ -12,11 +12,6 @@
 #include "source/nvml.h"
 #include "source/nvml_host.h"
 
-static bool is_stand_in(const char *uuid)
-{
-	return strncmp(uuid, "pci-", 4) == 0 || strncmp(uuid, "index-", 6) == 0;
-}
-
 /* The device of a UUID, or the one with a stand-in at that address or index; or NULL. */
 static struct nvml_device *find_device(struct nvml_source *s, const struct card_id *id)
 {
@@ -25,7 +20,7 @@ static struct nvml_device *find_device(struct nvml_source *s, const struct card_
 			return &s->devices[i];
 	for (size_t i = 0; i < s->n_devices; i++) {
 		const struct card_id *other = &s->devices[i].id;
-		if (!is_stand_in(other->uuid))
+		if (card_has_uuid(other))
 			continue;
 		bool same = other->pci[0] && id->pci[0]
 				    ? strcmp(other->pci, id->pci) == 0

@@ -149,7 +149,7 @@ static void card_text(
 	else if (m == METRIC_NAME)
 		text_copy(dst, cap, line->id->name);
 	else if (m == METRIC_UUID)
-		text_copy(dst, cap, line->id->uuid);
+		text_copy(dst, cap, card_has_uuid(line->id) ? line->id->uuid : "");
 	else if (m == METRIC_PCI_BUS_ID)
 		query_bus_id(dst, cap, line->id->pci);
 	else if (m == METRIC_GUA_STATE)

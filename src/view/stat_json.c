@@ -128,8 +128,8 @@ static void add_board(struct json *j, struct live *l, const struct filter *f,
 	const double *v = b->values;
 	json_open(j, NULL, '{');
 	json_number(j, "index", b->id.index, 0);
-	json_text(j, "uuid", b->id.uuid);
-	json_text(j, "name", b->id.name);
+	json_text(j, "uuid", card_has_uuid(&b->id) ? b->id.uuid : NULL);
+	json_text(j, "name", or_null(b->id.name));
 	add_number(j, "temperature.gpu", v, METRIC_TEMPERATURE_GPU);
 	add_number(j, "fan.speed", v, METRIC_FAN_SPEED);
 	add_number(j, "utilization.gpu", v, METRIC_UTILIZATION_GPU);

@@ -155,6 +155,15 @@ def test_a_lost_card_keeps_its_line_and_its_name(driver):
     assert table[1][3:] == ["70", "active"] and table[3][3:] == ["30", "truly_idle"]
 
 
+def test_a_card_that_was_never_asked_has_no_uuid(driver):
+    """A stand-in for it is nobody's business."""
+    denied = CARDS + "at 0s fail nvmlDeviceGetHandleByIndex_v2 card 1 code 4\n"
+    run = driver("query", "--query-gpu=index,name,uuid,gua.state", "-i", "1", scenario=denied)
+    assert rows(run.stdout)[1] == ["1", "[Insufficient Permissions]", "[Insufficient Permissions]", "denied"]
+    card = json.loads(driver("stat", "--json", "--id", "1", scenario=denied).stdout)["gpus"][0]
+    assert (card["index"], card["name"], card["uuid"], card["gua.state"]) == (1, None, None, "denied")
+
+
 @pytest.mark.parametrize("source", ["sim", "driver"])
 def test_mig_is_one_line_a_card_or_one_an_instance(request, source):
     view = request.getfixturevalue(source)
