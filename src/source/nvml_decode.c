@@ -120,6 +120,6 @@ bool nvml_decode_use(const struct nvml_process_sample_v1 *from, int64_t seen_us,
 		.pid = from->pid, .wall_us = (int64_t)from->wall_us, .sm_pct = from->sm_pct
 	};
 	for (int i = 0; i < ENGINE_COUNT; i++)
-		to->engine_pct[i] = engines[i] <= 100 ? engines[i] : NAN;
+		to->engine_pct[i] = engines[i] <= 100 ? (double)engines[i] : NAN;
 	return true;
 }
