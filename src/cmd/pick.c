@@ -234,9 +234,16 @@ static int become(const struct command *self, char **argv, const struct choice *
 	return status;
 }
 
-static int read_wait(const struct values *v, int64_t *wait_ms, struct err *e)
+/* `command` is the first word that is no option, or NULL. */
+static int read_wait(
+	const struct values *v, const char *command, int64_t *wait_ms, struct err *e)
 {
+	struct err ignored = { 0 };
 	*wait_ms = v->wait ? -1 : 0;
+	/* An optional value cannot be a word of its own: 10m would be the command. */
+	if (v->wait && !*v->wait && command && duration_parse(command, wait_ms, &ignored) == 0)
+		return err_set(e, ERR_USAGE, "write --wait=%s: '%s' alone is the command",
+			command, command);
 	if (!v->wait || !*v->wait)
 		return 0;
 	return duration_parse(v->wait, wait_ms, e) ? err_prefix(e, "--wait") : 0;
@@ -283,7 +290,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int first = 0, status = 0;
 	if (cmd_options(self, argc, argv, &v, &first, &status))
 		return status;
-	int rc = read_wait(&v, &wait_ms, &e);
+	int rc = read_wait(&v, argv[first], &wait_ms, &e);
 	if (rc == 0 && v.format && first < argc)
 		rc = err_set(&e, ERR_USAGE, "--format is for a pick without a command");
 	if (rc == 0)

@@ -304,6 +304,7 @@ def test_files_and_directory_can_be_used_by_all(lab):
     (["--max-util", "101"], 2, "--max-util"),
     (["--free-for", "soon"], 2, "--free-for"),
     (["--wait=soon"], 2, "--wait"),
+    (["--wait", "10m"], 2, "write --wait=10m"),
     (["--format", "xml"], 2, "--format"),
     (["--format", "index", "--", "true"], 2, "without a command"),
     (["-i", "77"], 1, "there is no card '77'"),
