@@ -14,6 +14,7 @@
 enum shape {
 	ONE,	/* (device, unsigned *) */
 	TWO,	/* (device, unsigned *, unsigned *) */
+	POINT,	/* the same: what is before and behind the point of one number */
 	THREE,	/* the same with three */
 	FOUR,	/* and with four */
 	LONG,	/* (device, unsigned long long *) */
@@ -67,6 +68,7 @@ static const struct row rows[] = {
 	VALUE(PCIE_TX, 197),
 	VALUE(PCIE_RX, 198),
 	CALL(PERSISTENCE_MODE, ONE, "PersistenceMode"),
+	CALL(COMPUTE_CAP, POINT, "CudaComputeCapability"),
 	CALL(COMPUTE_MODE, ONE, "ComputeMode", .instance = true),
 	CALL(DISPLAY_MODE, ONE, "DisplayMode"),
 	CALL(DISPLAY_ACTIVE, ONE, "DisplayActive"),
@@ -226,7 +228,7 @@ static int ask_call(const struct row *row, union call call, void *handle, struct
 	int code = NVML_NO_FUNCTION;
 	if (row->shape == ONE)
 		code = call.one(handle, &out[0]);
-	else if (row->shape == TWO)
+	else if (row->shape == TWO || row->shape == POINT)
 		code = call.two(handle, &out[0], &out[1]);
 	else if (row->shape == THREE)
 		code = call.three(handle, &out[0], &out[1], &out[2]);
@@ -246,6 +248,8 @@ static int ask_call(const struct row *row, union call call, void *handle, struct
 		a->numbers[i] = out[i];
 	if (row->shape == LONG || row->shape == ERRORS)
 		a->numbers[0] = (double)number;
+	if (row->shape == POINT)
+		a->numbers[0] += a->numbers[1] / 10;
 	if (row->shape == BYTES) {
 		a->numbers[0] = (double)bytes.total;
 		a->numbers[2] = (double)bytes.used;

@@ -150,6 +150,8 @@ static double health_metric(const struct scenario_card *c, enum metric m)
 		return 0;
 	case METRIC_ACCOUNTING_BUFFER:
 		return 4000;
+	case METRIC_COMPUTE_CAP:
+		return 8;
 	case METRIC_PCIE_GEN_MAX:
 	case METRIC_PCIE_GEN_GPU_MAX:
 		return 4;

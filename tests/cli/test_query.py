@@ -72,12 +72,12 @@ def test_how_values_are_written(request, source):
         "query", "-i", "0", "--format=csv,noheader",
         "--query-gpu=pci.bus_id,pci.bus,pci.device_id,persistence_mode,compute_mode,power.draw,fan.speed,serial,"
         "clocks_event_reasons.active,clocks_event_reasons.gpu_idle,ecc.mode.current,mig.mode.current,count,index,"
-        "power.draw.instant,temperature.memory,ecc.errors.corrected.volatile.total,power.max_limit,vbios_version")
+        "power.draw.instant,temperature.memory,ecc.errors.corrected.volatile.total,power.max_limit,vbios_version,compute_cap")
     assert run.returncode == 0, run.stderr
     assert rows(run.stdout) == [[
         "00000000:17:00.0", "0x17", "0x20B210DE", "Enabled", "Default", "332.00 W", "[N/A]", "1500000000001",
         "0x0000000000000000", "Not Active", "Enabled", "Disabled", "3", "0", "332.00 W", "74", "0", "400.00 W",
-        "92.00.19.00.01"]]
+        "92.00.19.00.01", "8.0"]]
 
 
 @pytest.mark.parametrize("option, field, nearest", [
