@@ -108,22 +108,21 @@ static bool is_wanted(const struct values *v, const struct filter *filter,
 }
 
 /* Gathers the holders on the cards that were asked for. */
-static int find_holders(struct found *f, const struct values *v, struct err *e)
+static int find_holders(
+	struct found *f, const struct values *v, const struct filter *filter, struct err *e)
 {
-	struct filter filter;
 	size_t n_cards, n_processes;
 	f->cards = live_cards(f->live, &n_cards);
 	const struct live_process *all = live_processes(f->live, &n_processes);
 	size_t *picked = calloc(n_cards + 1, sizeof(*picked));
 	f->holders = calloc(n_processes + 1, sizeof(const struct live_process *));
-	int rc = picked && f->holders ? filter_init(&filter, &v->filter, e)
-				      : err_set(e, ERR_WORLD, "out of memory");
-	int n_picked = rc ? rc : filter_cards(&filter, f->cards, n_cards, picked, e);
+	int n_picked = picked && f->holders ? filter_cards(filter, f->cards, n_cards, picked, e)
+					    : err_set(e, ERR_WORLD, "out of memory");
 	for (int i = 0; i < n_picked; i++) {
 		const struct live_card *c = &f->cards[picked[i]];
 		for (size_t k = 0; k < c->n_processes; k++) {
 			const struct live_process *p = &all[c->first_process + k];
-			if (is_wanted(v, &filter, p, live_now_ms(f->live)))
+			if (is_wanted(v, filter, p, live_now_ms(f->live)))
 				f->holders[f->n++] = p;
 		}
 	}
@@ -242,21 +241,33 @@ static void add_json(struct str *out, const struct found *f)
 	json_close(&j, '}');
 }
 
+/* What could not be seen of a card. */
+static void say_note(const struct live_card *c)
+{
+	char card[CARD_CAP];
+	double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
+	show_card(card, &c->id);
+	if (c->status != CARD_STATUS_OK)
+		fprintf(stderr, "gua who: card %s is %s: its holders are not known\n", card,
+			card_status_names[c->status]);
+	else if (!c->processes_known)
+		fprintf(stderr, "gua who: the driver does not list who is on card %s\n", card);
+	else if (orphan >= (double)ORPHAN_LEAST_BYTES)
+		fprintf(stderr,
+			"gua who: on card %s %.1f GB are in use that no listed process "
+			"explains: see man gua-memory\n",
+			card, orphan / 1e9);
+}
+
 /* What could not be seen, to standard error. */
-static void say_notes(const struct found *f, const struct values *v)
+static void say_notes(
+	const struct found *f, const struct filter *filter, const struct values *v)
 {
 	size_t n;
 	const struct live_card *cards = live_cards(f->live, &n);
-	for (size_t i = 0; i < n; i++) {
-		char card[CARD_CAP];
-		show_card(card, &cards[i].id);
-		if (cards[i].status != CARD_STATUS_OK)
-			fprintf(stderr, "gua who: card %s is %s: its holders are not known\n",
-				card, card_status_names[cards[i].status]);
-		else if (!cards[i].processes_known)
-			fprintf(stderr, "gua who: the driver does not list who is on card %s\n",
-				card);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (filter_card(filter, &cards[i]))
+			say_note(&cards[i]);
 	if (*live_note(f->live))
 		fprintf(stderr, "gua who: %s\n", live_note(f->live));
 	if (f->n == 0 && !v->json)
@@ -274,21 +285,21 @@ static int run(const struct command *self, int argc, char **argv)
 	static const unsigned char no_metrics[METRIC_COUNT] = { 0 };
 	struct values v = { .idle_ms = -1 };
 	struct live_session session = { 0 };
-	struct filter checked;
+	struct filter filter;
 	struct found f = { 0 };
 	struct err e = { 0 };
 	struct str out = { 0 };
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (filter_init(&checked, &v.filter, &e) ||
+	if (filter_init(&filter, &v.filter, &e) ||
 		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);
 	f.live = session.live;
-	if (cmd_live_refresh(&session, &e) || find_holders(&f, &v, &e)) {
+	if (cmd_live_refresh(&session, &e) || find_holders(&f, &v, &filter, &e)) {
 		status = cmd_fail(self, &e);
 	} else {
-		say_notes(&f, &v);
+		say_notes(&f, &filter, &v);
 		if (v.json)
 			add_json(&out, &f);
 		else if (f.n)

@@ -151,6 +151,17 @@ bool filter_state(const struct filter *f, const struct live_card *card)
 	return f->states & 1U << card->state;
 }
 
+static bool is_named(const char *word, const void *what)
+{
+	return filter_names(word, what);
+}
+
+bool filter_card(const struct filter *f, const struct live_card *card)
+{
+	const struct text_list *ids = &f->values->ids;
+	return filter_state(f, card) && (!ids->n || any_word(ids, is_named, &card->id));
+}
+
 /* Adds the cards that one --id names. */
 static int pick_id(const struct filter *f, const char *id, const struct live_card *cards,
 	size_t n, size_t *picked, size_t *n_picked, struct err *e)

@@ -58,6 +58,8 @@ int filter_cards(const struct filter *f, const struct live_card *cards, size_t n
 	size_t *picked, struct err *e);
 /* Whether --state lets a card pass. */
 bool filter_state(const struct filter *f, const struct live_card *card);
+/* Whether --id and --state do. */
+bool filter_card(const struct filter *f, const struct live_card *card);
 /* Whether --user, --pid and --min-mem let a process pass. */
 bool filter_process(const struct filter *f, const struct live_process *p);
 /* Whether one of those three was given. */

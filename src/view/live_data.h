@@ -29,6 +29,11 @@ struct live_process {
 	bool holder;		/* compute or MPS: see the definitions */
 };
 
+/* Memory in use that no listed process explains is worth a word from here on: less may be the
+ * driver's own (older calls do not tell it apart) or the display's. Whose it is sits in another
+ * container, as a rule. */
+#define ORPHAN_LEAST_BYTES (1LL << 30)
+
 struct live_card {
 	struct card_id id;
 	enum card_status status;

@@ -13,6 +13,7 @@ const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_INSTANCE] = "an instance, of which a program can use one only",
 	[PICK_ACTIVE] = "active",
 	[PICK_HELD] = "held",
+	[PICK_ORPHAN] = "with memory in use that no listed process explains",
 	[PICK_FULL] = "without enough free memory",
 	[PICK_RECENT] = "not known to be free for so long",
 	[PICK_TAKEN] = "taken by another gua pick",
@@ -47,6 +48,9 @@ enum pick_verdict pick_judge(
 	 */
 	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card))
 		return PICK_HELD;
+	if (wish->min_free_bytes < 0 &&
+		card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES)
+		return PICK_ORPHAN;
 	if (wish->min_free_bytes >= 0 &&
 		!(card->values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))
 		return PICK_FULL;

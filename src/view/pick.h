@@ -25,6 +25,7 @@ enum pick_verdict {
 	PICK_INSTANCE,	 /* a MIG instance, and several cards are wished for */
 	PICK_ACTIVE,
 	PICK_HELD,
+	PICK_ORPHAN, /* much memory is in use by nobody that is listed */
 	PICK_FULL,   /* too little free memory */
 	PICK_RECENT, /* not free for so long, as far as is known */
 	PICK_TAKEN,  /* another pick has it; the caller says so */

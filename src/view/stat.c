@@ -265,6 +265,20 @@ static void end_line(struct str *out)
 	str_add(out, "\n");
 }
 
+/* Memory that nobody who is listed holds: the card is not as free as it looks. */
+static void add_orphans(
+	struct str *out, const struct live_card *c, const struct text_style *style)
+{
+	char text[TEXT_CAP];
+	double bytes = c->values[METRIC_GUA_ORPHAN_MEMORY];
+	if (!(bytes >= (double)ORPHAN_LEAST_BYTES))
+		return;
+	snprintf(text, sizeof(text), "%.0fM", floor(bytes / 1048576));
+	str_add(out, " unexplained(");
+	text_add_colored(out, text, "33", style);
+	str_add(out, ")");
+}
+
 /* What a whole line ends with: state and processes. */
 static void add_tail(struct str *out, struct live *l, const struct filter *f,
 	const struct live_card *c, const struct stat_options *o)
@@ -277,6 +291,7 @@ static void add_tail(struct str *out, struct live *l, const struct filter *f,
 			add_processes(out, l, f, c, o, false);
 		else
 			str_add(out, " (Not Supported)");
+		add_orphans(out, c, &o->style);
 	}
 	end_line(out);
 	if (o->full_command && !o->no_processes)

@@ -95,6 +95,7 @@ static void add_own(struct json *j, const struct live_card *c)
 	json_moment(j, "gua.state_since", c->state_since_ms);
 	json_bool(j, "gua.state_longer", c->state_longer);
 	json_moment(j, "gua.free_since", c->free_since_ms);
+	add_number(j, "gua.orphan_memory", c->values, METRIC_GUA_ORPHAN_MEMORY);
 }
 
 static void add_instances(struct json *j, struct live *l, const struct filter *f,

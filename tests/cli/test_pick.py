@@ -97,6 +97,16 @@ def test_none(lab):
     assert run.returncode == 1 and "3 without enough free memory" in run.stderr
 
 
+def test_a_card_whose_memory_somebody_unseen_uses_is_not_free(lab):
+    """A job in another container is not in the driver's list. Its memory is."""
+    text = LAB + "at 0s orphan card 3 memory 30GiB\n"
+    assert cards(lab.pick(text=text)) == [2]
+    run = lab.pick("-i", "3", text=text)
+    assert run.returncode == 1 and "1 with memory in use that no listed process explains" in run.stderr
+    assert cards(lab.pick("-i", "3", "--min-free", "20G", text=text)) == [3]
+    assert cards(lab.pick("-i", "3", text=LAB + "at 0s orphan card 3 memory 600MiB\n")) == [3]
+
+
 def test_free_for_so_long_by_the_store(lab):
     run = lab.pick("--free-for", "5m", seconds=600)
     assert run.returncode == 1 and "not known to be free for so long" in run.stderr

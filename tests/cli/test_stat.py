@@ -138,6 +138,14 @@ def test_a_store_that_cannot_be_read_is_a_note(sim, tmp_path):
     assert "no store at" in json.loads(run.stdout)["gua.note"]
 
 
+def test_memory_that_nobody_explains_is_said(sim):
+    scenario = CARDS + "at 0s orphan card 2 memory 20GiB\nat 0s orphan card 1 memory 500MiB\n"
+    lines = sim("stat", "--no-header", scenario=scenario).stdout.splitlines()
+    assert lines[2].endswith("| free | unexplained(20480M)") and "unexplained" not in lines[1]
+    gpus = json.loads(sim("stat", "--json", scenario=scenario).stdout)["gpus"]
+    assert [gpu["gua.orphan_memory"] for gpu in gpus] == [0, 500, 20480]
+
+
 def test_filters(sim):
     def lines(*args):
         return sim("stat", "--no-header", *args).stdout.splitlines()

@@ -139,6 +139,15 @@ def test_a_lost_or_sleeping_card_is_named(who):
     assert "card 0 is lost" in run.stderr and "card 2 is asleep" in run.stderr
 
 
+def test_what_is_said_is_of_the_cards_that_were_asked_for(who):
+    text = LAB + "at 5m lost card 0\nat 0s orphan card 1 memory 30GiB\n"
+    said = who(600, text=text).stderr
+    assert "card 0 is lost" in said and "on card 1 32.2 GB are in use that no listed process explains" in said
+    said = who(600, "-i", "2", text=text).stderr
+    assert "card 0" not in said and "card 1" not in said
+    assert "card 0" not in who(600, "--state", "active", text=text).stderr
+
+
 def test_names_from_outside_are_escaped(tmp_path):
     scenario = tmp_path / "evil.scenario"
     scenario.write_text(LAB.replace("python train.py", "python \x1b[31m.py"))
