@@ -16,6 +16,7 @@
 #include "record/lock.h"
 #include "record/notify.h"
 #include "record/recorder.h"
+#include "source/scenario.h"
 
 struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
@@ -239,6 +240,15 @@ static int make_absolute(const char **path, char *storage, struct err *e)
 	return 0;
 }
 
+/* A scenario with a mistake is found before anything is written. */
+static int check_scenario(const char *path, struct err *e)
+{
+	struct scenario *s = NULL;
+	int rc = scenario_read(&s, path, e);
+	scenario_free(s);
+	return rc;
+}
+
 /* Fills in what was not given. */
 static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e)
 {
@@ -265,6 +275,8 @@ static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e
 		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
 	if (!rc && v->once && v->ticks)
 		rc = err_set(e, ERR_USAGE, "--once and --ticks do not go together");
+	if (!rc && v->scenario)
+		rc = check_scenario(v->scenario, e);
 	return rc;
 }
 

@@ -349,7 +349,16 @@ def test_a_second_recorder_is_refused(background, tmp_path):
     for db in (run.db, link):
         second = gua("daemon", "--db", db, "--once", "--source", "sim")
         assert second.returncode == 1
-        assert "already writing" in second.stderr
+        assert "already writing" in second.stderr and "gua status --db" in second.stderr
+
+
+@pytest.mark.parametrize("how", [["daemon"], ["start"], ["daemon", "--once"]])
+def test_a_scenario_that_cannot_be_read_leaves_nothing(tmp_path, how):
+    (tmp_path / "bad.scenario").write_text("card 0\nnonsense\n")
+    for scenario, said in (("none.scenario", "none.scenario: No such file"), ("bad.scenario", "bad.scenario:")):
+        run = gua(*how, "--db", tmp_path / "x.db", "--source", "sim", "--scenario", tmp_path / scenario)
+        assert run.returncode in (1, 2) and said in run.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.scenario"]
 
 
 def test_start_tells_why_it_cannot(tmp_path, background):
