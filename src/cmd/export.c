@@ -9,7 +9,6 @@
 #include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "query/export.h"
-#include "query/status.h"
 #include "render/rows.h"
 
 struct export_options {
@@ -72,6 +71,9 @@ static int export_file(struct sink *s, const char *path, const int64_t window_ms
 	struct export *x = NULL;
 	struct cell cells[EXPORT_MAX_COLUMNS];
 	int rc = export_open(&x, what, path, window_ms[0], window_ms[1], e);
+	/* The rows have no place for it. */
+	if (rc == 0 && export_simulated(x, window_ms[0], window_ms[1]))
+		log_notice("%s: simulated data, invented and not measured on a GPU", path);
 	while (rc == 0) {
 		rc = export_next(x, cells, e);
 		if (rc <= 0)
@@ -86,15 +88,6 @@ static int export_file(struct sink *s, const char *path, const int64_t window_ms
 	return rc;
 }
 
-/* The rows have no place for it. */
-static void note_simulated(const char *path)
-{
-	struct store_status s;
-	struct err ignored = { 0 };
-	if (status_read(&s, path, &ignored) == 0 && strcmp(s.source, "sim") == 0)
-		log_notice("%s: simulated data, invented and not measured on a GPU", path);
-}
-
 static int export_all(struct sink *s, const struct export_options *o,
 	const int64_t window_ms[2], enum export_what what, struct err *e)
 {
@@ -106,7 +99,6 @@ static int export_all(struct sink *s, const struct export_options *o,
 	else
 		csv_header(&s->out, s->columns, s->n_columns);
 	for (size_t i = 0; i < o->db.n && rc == 0; i++) {
-		note_simulated(o->db.items[i]);
 		rc = export_file(s, o->db.items[i], window_ms, what, e);
 	}
 	if (s->is_json && rc == 0)

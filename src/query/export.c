@@ -181,6 +181,23 @@ int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct 
 	return rc;
 }
 
+/* A slot is an hour at most: what a run recorded may stand in rows an hour around it. */
+bool export_simulated(struct export *x, int64_t since_ms, int64_t until_ms)
+{
+	struct err ignored = { 0 };
+	sqlite3_stmt *stmt = NULL;
+	bool any = false;
+	if (sql_prepare(x->db, &stmt, &ignored,
+		    "SELECT 1 FROM run WHERE source = 'sim' AND started_ms - 3600000 < ?2 AND "
+		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1 LIMIT 1") == 0) {
+		sqlite3_bind_int64(stmt, 1, since_ms);
+		sqlite3_bind_int64(stmt, 2, until_ms);
+		any = sql_step(stmt, &ignored) == 1;
+	}
+	sqlite3_finalize(stmt);
+	return any;
+}
+
 void export_close(struct export *x)
 {
 	if (!x)

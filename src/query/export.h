@@ -2,6 +2,7 @@
 #ifndef GUA_QUERY_EXPORT_H
 #define GUA_QUERY_EXPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,7 @@ int export_open(struct export **x, enum export_what what, const char *path, int6
  * when it failed. */
 int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct err *e);
 void export_close(struct export *x);
+/* Whether some of the rows of the window may be invented: a simulated source recorded in it. */
+bool export_simulated(struct export *x, int64_t since_ms, int64_t until_ms);
 
 #endif

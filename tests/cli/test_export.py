@@ -1,8 +1,10 @@
 """gua export: every row of a store, in order, as CSV and JSON, in constant memory."""
+import contextlib
 import csv
 import io
 import json
 import os
+import sqlite3
 import subprocess
 
 import pytest
@@ -136,6 +138,12 @@ def test_simulated_data_is_said(store, tmp_path):
     gua("demo", "--ticks", 1, "--db", db)
     assert gua("export", "--db", db).stderr == f"gua: {db}: simulated data, invented and not measured on a GPU\n"
     assert gua("export", "--db", store).stderr == ""
+    # A later run of a real source makes it no less invented; a time without it has nothing to say.
+    with contextlib.closing(sqlite3.connect(db)) as file, file:
+        columns = [row[1] for row in file.execute("PRAGMA table_info(run)") if row[1] not in ("id", "source")]
+        file.execute(f"INSERT INTO run (source, {', '.join(columns)}) SELECT 'nvml', {', '.join(columns)} FROM run")
+    assert "simulated data" in gua("export", "--db", db).stderr
+    assert gua("export", "--db", db, "--since", "2001-01-01", "--until", "2001-02-01").stderr == ""
 
 
 def test_memory_does_not_grow_with_the_store(tmp_path):
