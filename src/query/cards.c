@@ -52,6 +52,11 @@ static int take_card(
 		(a->cards[i].host != host || strcmp(a->cards[i].id.uuid, card.id.uuid) != 0))
 		i++;
 	if (i < a->n_cards) {
+		int rc =
+			file->checked == host + 1u ? 0 : gather_check_overlap(g, file, host, e);
+		if (rc)
+			return rc;
+		file->checked = host + 1u;
 		merge_card(&a->cards[i], &card);
 	} else {
 		struct audit_card *cards = grow_array(a->cards, a->n_cards, sizeof(*cards), e);

@@ -15,6 +15,7 @@ struct gather_file {
 	struct idmap hosts; /* its host ids to audit.hosts */
 	struct idmap cards; /* its card ids to audit.cards; IDMAP_NONE: not in the report */
 	size_t first_run;   /* its runs are gather.runs from here on */
+	size_t checked;	    /* a host whose runs overlap with no earlier file's, plus one */
 };
 
 /* One start of a recorder. */
@@ -54,6 +55,10 @@ void gather_close(struct gather *g);
 
 /* Hosts, merged over the files, and the runs. */
 int gather_hosts(struct gather *g, struct err *e);
+/* A card is in the file and in an earlier one: fails when both recorded its host at one time of
+ * the window, which would be counted twice. */
+int gather_check_overlap(
+	const struct gather *g, const struct gather_file *file, size_t host, struct err *e);
 /* The window that is used, and what the runs in it say. */
 int gather_window(struct gather *g, struct err *e);
 /* Cards, merged over the files; their sums and the heatmap; then those that stay. */

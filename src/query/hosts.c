@@ -8,6 +8,10 @@
 #include "query/gather.h"
 #include "query/sql.h"
 
+/* A recorder that takes over from another begins with what the driver still has of the time
+ * before: so much may be in both. */
+#define OVERLAP_SLACK_MS 60000
+
 static struct audit_host *add_host(struct audit *a, struct err *e)
 {
 	struct audit_host *hosts = grow_array(a->hosts, a->n_hosts, sizeof(*hosts), e);
@@ -84,6 +88,50 @@ static int check_not_copied(const struct gather *g, const struct gather_file *fi
 		return err_set(e, ERR_USAGE,
 			"%s and %s both have what was recorded on %s from %s on: give one",
 			other->path, file->path, g->a->hosts[run->host].hostname, when);
+	}
+	return 0;
+}
+
+/* Of an earlier file, a run of the same host that overlaps with this one in the window. */
+static const struct gather_run *overlapping(
+	const struct gather *g, const struct gather_file *file, const struct gather_run *run)
+{
+	int64_t from_ms = run->started_ms, to_ms = run->last_tick_ms;
+	from_ms = from_ms > g->a->since_ms ? from_ms : g->a->since_ms;
+	to_ms = to_ms < g->a->until_ms ? to_ms : g->a->until_ms;
+	for (size_t i = 0; i < file->first_run && from_ms < to_ms; i++) {
+		const struct gather_run *r = &g->runs[i];
+		if (r->host == run->host && r->started_ms + OVERLAP_SLACK_MS < to_ms &&
+			r->last_tick_ms > from_ms + OVERLAP_SLACK_MS)
+			return r;
+	}
+	return NULL;
+}
+
+int gather_check_overlap(
+	const struct gather *g, const struct gather_file *file, size_t host, struct err *e)
+{
+	const struct gather_file *next = file + 1, *other = g->files;
+	size_t end = next < g->files + g->n_files ? next->first_run : g->n_runs;
+	char from[48], to[48];
+	for (size_t i = file->first_run; i < end; i++) {
+		const struct gather_run *run = &g->runs[i];
+		const struct gather_run *r =
+			run->host == host ? overlapping(g, file, run) : NULL;
+		if (!r)
+			continue;
+		while (other + 1 < file && other[1].first_run <= (size_t)(r - g->runs))
+			other++;
+		int64_t from_ms = r->started_ms, to_ms = r->last_tick_ms;
+		from_ms = from_ms > run->started_ms ? from_ms : run->started_ms;
+		to_ms = to_ms < run->last_tick_ms ? to_ms : run->last_tick_ms;
+		moment_text(from, sizeof(from), from_ms, g->q->utc);
+		moment_text(to, sizeof(to), to_ms, g->q->utc);
+		return err_set(e, ERR_USAGE,
+			"%s and %s both recorded the cards of %s from %s to %s, which would be "
+			"counted twice: give one, or choose other times with --since and "
+			"--until",
+			other->path, file->path, g->a->hosts[host].hostname, from, to);
 	}
 	return 0;
 }

@@ -46,7 +46,8 @@ int lock_take(const char *db, int *fd, struct err *e)
 	if (fcntl(lock, F_SETLK, &want) != 0) {
 		if (errno == EACCES || errno == EAGAIN)
 			err_set(e, ERR_WORLD,
-				"a recorder (pid %d) is already writing %s; see: gua status --db "
+				"a recorder (pid %d) is already writing %s; see: gua status "
+				"--db "
 				"%s",
 				(int)holder_of(lock), db, db);
 		else

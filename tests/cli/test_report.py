@@ -344,12 +344,13 @@ def test_mig_instances_are_cards_and_their_parent_is_not(store):
     assert "  0:0  0aaaaaaa  A100 MIG" in text and "  0:2  2aaaaaaa" in text
 
 
-def two_hosts(store, names=("alpha", "beta"), machines=("m1", "m2"), source=("nvml", "nvml")):
+def two_hosts(store, names=("alpha", "beta"), machines=("m1", "m2"), source=("nvml", "nvml"), in_turn=False):
     paths = []
     for i, name in enumerate(names):
         s = store(f"{i}.db")
         host = s.host(name, machines[i], driver=f"{550 + i}.1")
-        s.run(host, T + i, T + HOUR, source=source[i])
+        begin, end = (T + 1800 * i, T + 1800 * (i + 1)) if in_turn else (T + i, T + HOUR)
+        s.run(host, begin, end, source=source[i])
         # The same UUID on both: cards belong to hosts.
         gpu = s.card(host, 0, T, T + HOUR)
         user = s.process(host, 10 + i, "alice")
@@ -378,11 +379,32 @@ def test_two_machines_of_one_name(store):
 
 
 def test_one_machine_in_two_files(store):
-    document = report_json(*two_hosts(store, names=("node", "node"), machines=("m", "m")))
+    document = report_json(*two_hosts(store, names=("node", "node"), machines=("m", "m"), in_turn=True))
     assert [h["hostname"] for h in document["hosts"]] == ["node"]
     assert len(document["gpus"]) == 1
     assert document["gpu_seconds"] == {"active": 0, "idle_held": 3600, "truly_idle": 0,
                                        "unobserved": 0}
+
+
+def test_two_recorders_of_one_card_at_one_time_are_refused(store):
+    """Their time would be counted twice; other cards, other hosts, other times are fine."""
+    def recorder(name, begin, end, card=0, machine="m"):
+        s = store(name)
+        host = s.host("node", machine)
+        s.run(host, begin, end)
+        s.usage(begin, s.card(host, card, begin, end), ACTIVE, 60)
+        return s.save()
+    now = "--now", f"@{T + 2 * HOUR}", "--since", "4h"
+    first = recorder("a.db", T, T + HOUR)
+    later = recorder("b.db", T + HOUR - 30, T + 2 * HOUR)
+    same = recorder("c.db", T + 1800, T + 2 * HOUR)
+    said = fails(2, "--db", later, "--db", first, "--db", same, *now)
+    assert f"{later} and {same} both recorded the cards of node from Mon 2026-11-02 1" in said and "counted twice" in said
+    assert f"{first} and {same} both" in fails(2, "--db", first, "--db", same, *now)
+    report_json(first, later)
+    report_json(first, recorder("d.db", T + 1800, T + HOUR, card=1))
+    report_json(first, recorder("e.db", T + 1800, T + HOUR, machine="other"))
+    report_json(first, same, args=("--until", "2026-11-02T12:20Z"))
 
 
 def test_the_same_file_twice_is_refused(store, tmp_path):
