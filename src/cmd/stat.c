@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -131,17 +132,55 @@ static void end_screen(const struct frames *f)
 	fflush(stdout);
 }
 
+/* How many columns a line takes, without the codes of its colours. */
+static size_t line_columns(const char *line, size_t len)
+{
+	struct str plain = { 0 };
+	for (size_t at = 0; at < len;) {
+		size_t text = strcspn(line + at, "\033\n");
+		str_add_bytes(&plain, line + at, text < len - at ? text : len - at);
+		at += text + strcspn(line + at + text, "m") + 1;
+	}
+	size_t columns = text_columns(str_text(&plain));
+	str_finish(&plain);
+	return columns;
+}
+
+/* The frame from the top of the screen on. What does not fit is left out and counted: to scroll
+ * would mix it with the frame before. */
+static void show_screen(const char *text)
+{
+	struct winsize size = { 0 };
+	size_t left = 0, used = 0;
+	bool sized = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col;
+	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+		left++;
+	fputs("\033[H", stdout);
+	for (const char *at = text; left; left--) {
+		size_t len = strcspn(at, "\n"), columns = line_columns(at, len);
+		size_t rows = sized && columns ? (columns - 1) / size.ws_col + 1 : 1;
+		bool fits = !sized || used + rows + (left > 1) <= size.ws_row;
+		if (used)
+			fputs("\n", stdout);
+		if (!fits) {
+			printf("(%zu more)\033[K", left);
+			break;
+		}
+		/* Behind the last column this would clear that. */
+		bool whole = sized && columns && columns % size.ws_col == 0;
+		printf("%.*s%s", (int)len, at, whole ? "" : "\033[K");
+		used += rows;
+		at += len + 1;
+	}
+	fputs("\033[J", stdout);
+}
+
 static int show(const struct frames *f, struct str *out, struct err *e)
 {
-	const char *at = str_text(out);
-	if (f->screen) {
-		fputs("\033[H", stdout);
-		for (const char *end; (end = strchr(at, '\n')) != NULL; at = end + 1)
-			printf("%.*s\033[K\n", (int)(end - at), at);
-		fputs("\033[J", stdout);
-	} else {
-		fputs(at, stdout);
-	}
+	if (f->screen)
+		show_screen(str_text(out));
+	else
+		fputs(str_text(out), stdout);
 	bool whole = !out->failed && fflush(stdout) == 0 && !ferror(stdout);
 	str_clear(out);
 	return whole ? 0

@@ -1,11 +1,14 @@
 """gua stat: gpustat's lines and keys, with states, idle times, instances and lost cards."""
+import fcntl
 import json
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -212,11 +215,13 @@ def test_full_commands_have_cpu_and_host_memory(eight):
     assert once["gpus"][0]["processes"][0]["cpu_percent"] is None
 
 
-def test_watching_on_a_terminal_ends_with_ctrl_c(tmp_path):
+def watch(tmp_path, scenario, *args, rows=24, columns=80):
+    """What gua stat -i writes to a terminal of that size, until it is ended with Ctrl-C."""
     path = tmp_path / "view.scenario"
-    path.write_text(CARDS)
+    path.write_text(scenario)
     leader, follower = pty.openpty()
-    run = subprocess.Popen([GUA, "stat", "--source", "sim", "--scenario", path, "--no-store", "-i", "0.1"],
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    run = subprocess.Popen([GUA, "stat", "--source", "sim", "--scenario", path, "--no-store", "-i", "0.1", *args],
                            stdin=follower, stdout=follower, stderr=follower,
                            env=clean_environment(TERM="xterm", NO_COLOR="1"), start_new_session=True)
     os.close(follower)
@@ -233,5 +238,20 @@ def test_watching_on_a_terminal_ends_with_ctrl_c(tmp_path):
         except OSError:
             break
     os.close(leader)
+    return seen
+
+
+def test_watching_on_a_terminal_ends_with_ctrl_c(tmp_path):
+    seen = watch(tmp_path, CARDS)
     assert seen.startswith(b"\033[?1049h") and seen.endswith(b"\033[?1049l")
     assert b"[0] NVIDIA A100-SXM4-80GB " in seen and b"\033[31m" not in seen
+
+
+@pytest.mark.parametrize("args", [["--no-header", "--no-processes"], ["--no-header", "--no-processes", "--force-color"]])
+def test_what_does_not_fit_on_the_screen_is_counted(tmp_path, args):
+    """A frame that scrolls is mixed with the one before."""
+    many = "".join(f'card {i} uuid GPU-{i} name "NVIDIA A100" memory 40GiB\n' for i in range(64))
+    frame = watch(tmp_path, many, *args).split(b"\033[H")[1].split(b"\033[J")[0].split(b"\r\n")
+    assert len(frame) == 24 and frame[-1].startswith(b"(41 more)") and b"[22]" in frame[-2]
+    narrow = watch(tmp_path, many, *args, columns=40).split(b"\033[H")[1].split(b"\033[J")[0].split(b"\r\n")
+    assert len(narrow) == 12 and narrow[-1].startswith(b"(53 more)")  # each takes two rows
