@@ -189,12 +189,10 @@ static bool resume_run(struct store *s)
 	return once(q, &s->run);
 }
 
-static bool add_run(struct store *s)
+/* Writes or changes a run; the statements take the same parameters. */
+static bool write_run(struct store *s, const char *sql)
 {
-	sqlite3_stmt *q = prepare(s,
-		"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
-		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id");
+	sqlite3_stmt *q = prepare(s, sql);
 	sqlite3_bind_int64(q, 1, s->host);
 	sqlite3_bind_text(q, 2, GUA_VERSION, -1, SQLITE_STATIC);
 	sql_bind_text(q, 3, s->info.source);
@@ -208,10 +206,30 @@ static bool add_run(struct store *s)
 	return once(q, &s->run);
 }
 
+/* One look after the other, from a timer, is one run: a row for each would be most of the file.
+ * A run that finished by itself goes on when nothing else came between. */
+static bool continue_run(struct store *s)
+{
+	return write_run(s, "UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
+			    " id = (SELECT max(id) FROM run WHERE host = ?1)"
+			    " AND how_ended = 'finished' AND version = ?2 AND source = ?3"
+			    " AND boot_id = ?4 AND last_tick_ms <= ?5 AND interval_ms = ?6"
+			    " AND drain_ms = ?7 AND active_util_pct = ?8"
+			    " AND held_mem_bytes = ?9 AND count_graphics = ?10 RETURNING id");
+}
+
+static bool add_run(struct store *s)
+{
+	return write_run(s,
+		"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
+		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id");
+}
+
 static bool begin_present_run(struct store *s)
 {
 	return close_holders(s) && close_killed_runs(s) && resume_run(s) &&
-	       (s->run != 0 || add_run(s));
+	       (s->run != 0 || continue_run(s)) && (s->run != 0 || add_run(s));
 }
 
 int store_ensure_run(struct store *s, struct err *e)

@@ -1,4 +1,5 @@
 """The recorder on the fake driver and a virtual clock: every second is accounted, none invented."""
+import contextlib
 import fcntl
 import json
 import os
@@ -359,6 +360,23 @@ def test_a_scenario_that_cannot_be_read_leaves_nothing(tmp_path, how):
         run = gua(*how, "--db", tmp_path / "x.db", "--source", "sim", "--scenario", tmp_path / scenario)
         assert run.returncode in (1, 2) and said in run.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["bad.scenario"]
+
+
+def test_looks_from_a_timer_are_one_run(tmp_path):
+    """A row for each would be most of the file; another rule is another run."""
+    db = tmp_path / "x.db"
+
+    def runs():
+        with contextlib.closing(sqlite3.connect(db)) as file:
+            return file.execute("SELECT started_ms, last_tick_ms, ended_ms, how_ended FROM run").fetchall()
+
+    def look(*options):
+        assert gua("daemon", "--once", "--source", "sim", "--db", db, *options).returncode == 0
+        return runs()
+    (first,), (last,) = look(), look()
+    assert last[0] == first[0] and last[1] > first[1] and last[2] > first[2] and last[3] == "finished"
+    assert len(look("--active-util", "20")) == 2
+    assert len(look()) == 3
 
 
 def test_start_tells_why_it_cannot(tmp_path, background):
