@@ -138,6 +138,8 @@ def test_options_choose_cards_and_processes(clock):
     assert " 2 cards: " in text and "alice" not in text
     assert gua("top", "--min-mem", "much").returncode == 2
     assert gua("top", "--sort", "luck").returncode == 2
+    assert gua("top", "--delay", "often").returncode == gua("top", "--delay", "2h").returncode == 2
+    assert gua(*sim(clock, 300, "--no-store", "--delay", "0.5")).returncode == 0
     assert gua("top", "operand").returncode == 2
     assert gua(*sim(clock, 300, "--no-store", "--id", "99")).returncode == 1
 
@@ -391,6 +393,7 @@ def test_the_mouse_selects(lab):
     line = next(i for i, text in enumerate(lines, 1) if " 5150 " in text)
     for button in (0, 3):
         top.tmux("send-keys", "-l", f"\x1b[M{chr(32 + button)}*{chr(32 + line)}")
+    top.wait(r"^[^\n]*\x1b\[46m[^\n]* 5150 ", options=["-e"])  # curses may lose a click that a key follows at once
     top.press("Enter")
     top.wait("PROCESS 5150")
 
