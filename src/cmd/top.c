@@ -7,8 +7,8 @@
 #define AT(field) .offset = offsetof(struct top_values, field)
 
 static const struct option_row options[] = {
-	{ OPTION_DURATION, 'd', "delay", "D", "between two readings (default 1s)", AT(delay_ms),
-		.min = 100, .max = 3600e3 },
+	{ OPTION_TEXT, 'd', "delay", "SECONDS", "time between two readings (default 1)",
+		AT(delay) },
 	FILTER_ROWS(struct top_values, filter, 'u', 'p', 'i'),
 	{ OPTION_CHOICE, 's', "sort", "BY", "order of the processes at start",
 		.choices = "card|user|pid|mem|sm|cpu|host|age|idle|what|command", AT(sort) },
@@ -37,7 +37,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_top = {
 	.name = "top",
 	.summary = "interactive: the cards and who is on them, idle holders first",
-	.usage = "[--delay D] [--sort BY] [--user NAME] [--readonly] [OPTIONS]",
+	.usage = "[--delay SECONDS] [--sort BY] [--user NAME] [--readonly] [OPTIONS]",
 	.details = "Where standard output is no terminal: one frame as text.",
 	.options = options,
 	.handed_over = true,

@@ -13,7 +13,7 @@ struct top_values {
 	struct live_values live;
 	const char *sort;
 	struct filter_values filter;
-	int64_t delay_ms;
+	const char *delay;
 	bool readonly, once, ascii, no_color, tree;
 };
 

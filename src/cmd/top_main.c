@@ -13,7 +13,7 @@
 #include "cmd/top.h"
 #include "view/top.h"
 
-enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400 };
+enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400, MOST_DELAY_MS = 3600000 };
 
 /* How wide a frame is that is printed: the terminal, else COLUMNS, else enough for all. */
 static size_t plain_columns(void)
@@ -88,18 +88,29 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
+{
+	if (cmd_seconds(v->delay ? v->delay : "1", ms, e) != 0)
+		return err_prefix(e, "--delay");
+	if (*ms > MOST_DELAY_MS)
+		return err_set(
+			e, ERR_USAGE, "--delay takes at most an hour, not '%s'", v->delay);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = { 0 };
 	struct top_values v = { 0 };
 	struct filter filter;
 	struct live_session session;
+	int64_t delay_ms = 0;
 	int status = 0;
 	setlocale(LC_CTYPE, "");
 	raise_file_limit();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
 		return status;
-	if (filter_init(&filter, &v.filter, &e) != 0 ||
+	if (read_delay(&v, &delay_ms, &e) != 0 || filter_init(&filter, &v.filter, &e) != 0 ||
 		cmd_live_open(&session, &v.live, NULL, &e) != 0)
 		return cmd_fail(&cmd_top, &e);
 	bool sim = v.live.source && strcmp(v.live.source, "sim") == 0;
@@ -109,7 +120,7 @@ int main(int argc, char **argv)
 		.db = session.store,
 		.root = sim ? NULL : root,
 		.filter = &filter,
-		.delay_ms = v.delay_ms ? v.delay_ms : 1000,
+		.delay_ms = delay_ms,
 		.no_signals = no_signals(&v),
 		.ascii = v.ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
 		.sort = v.sort,
