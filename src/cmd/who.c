@@ -67,17 +67,39 @@ static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 			     : "-");
 }
 
-static void show_idle(char *dst, size_t cap, const struct live_process *p, int64_t now_ms)
+/* Whether it was idle when the last recorder ended, and may be so still. */
+static bool was_idle(const struct live_process *p)
 {
-	char age[40];
+	return p->was_idle_since_ms >= 0 && !p->active;
+}
+
+/* "10 min"; "> 9 s (2 h)": for at least 9 s, and for 2 h when nobody watched any more. */
+static void show_idle(
+	char *dst, size_t cap, const struct live_process *p, const struct live *live)
+{
+	char age[40], then[40];
+	int64_t now_ms = live_now_ms(live);
 	int64_t ms = now_ms > p->idle_since_ms ? now_ms - p->idle_since_ms : 0;
 	duration_text(age, sizeof(age), ms);
+	duration_text(then, sizeof(then), live_recorded_until(live) - p->was_idle_since_ms);
 	if (p->active)
 		text_copy(dst, cap, "active");
 	else if (p->idle_since_ms < 0)
 		text_copy(dst, cap, "-");
+	else if (was_idle(p))
+		snprintf(dst, cap, "%s%s (%s)", p->idle_longer ? "> " : "", age, then);
 	else
 		snprintf(dst, cap, "%s%s", p->idle_longer ? "> " : "", age);
+}
+
+/* What holders are sorted by: the earlier, the longer idle, as far as is known. */
+static int64_t idle_order(const struct live_process *p)
+{
+	if (p->active)
+		return INT64_MAX;
+	if (was_idle(p))
+		return p->was_idle_since_ms;
+	return p->idle_since_ms < 0 ? INT64_MAX - 1 : p->idle_since_ms;
 }
 
 /* Longest idle first, then what is not known, then active; by card, the most memory first. */
@@ -85,10 +107,7 @@ static int compare(const void *left, const void *right)
 {
 	const struct live_process *a = *(const struct live_process *const *)left;
 	const struct live_process *b = *(const struct live_process *const *)right;
-	int64_t since_a = a->active ? INT64_MAX : a->idle_since_ms;
-	int64_t since_b = b->active ? INT64_MAX : b->idle_since_ms;
-	since_a = since_a < 0 ? INT64_MAX - 1 : since_a;
-	since_b = since_b < 0 ? INT64_MAX - 1 : since_b;
+	int64_t since_a = idle_order(a), since_b = idle_order(b);
 	if (since_a != since_b)
 		return since_a < since_b ? -1 : 1;
 	if (a->card != b->card)
@@ -170,9 +189,9 @@ static void add_text(struct str *out, const struct found *f)
 	struct text_style style = text_style();
 	for (size_t i = 0; i < f->n; i++) {
 		const struct live_process *p = f->holders[i];
-		char card[CARD_CAP], idle[48], what[WHAT_CAP];
+		char card[CARD_CAP], idle[96], what[WHAT_CAP];
 		show_card(card, &f->cards[p->card].id);
-		show_idle(idle, sizeof(idle), p, live_now_ms(f->live));
+		show_idle(idle, sizeof(idle), p, f->live);
 		show_what(what, p);
 		struct cell cells[] = {
 			cell_text(p->id.user),
@@ -215,6 +234,8 @@ static void add_holder_json(
 	json_number(
 		j, "idle_seconds", idle ? (double)(now_ms - p->idle_since_ms) / 1000 : NAN, 3);
 	json_bool(j, "idle_longer", idle && p->idle_longer);
+	json_moment(j, "was_idle_since", was_idle(p) ? p->was_idle_since_ms : -1);
+	json_moment(j, "last_active", p->last_active_ms);
 	json_moment(j, "held_since", p->held_since_ms);
 	json_moment(j, "started", p->id.started_ms);
 	add_label(j, "notebook", p->id.notebook);
@@ -233,6 +254,7 @@ static void add_json(struct str *out, const struct found *f)
 	json_text(&j, "hostname", live_hostname(f->live));
 	json_moment(&j, "time", live_now_ms(f->live));
 	add_label(&j, "note", live_note(f->live));
+	json_moment(&j, "recorded_until", live_recorded_until(f->live));
 	json_open(&j, "holders", '[');
 	for (size_t i = 0; i < f->n; i++)
 		add_holder_json(&j, f->holders[i], &f->cards[f->holders[i]->card],
@@ -264,12 +286,16 @@ static void say_notes(
 	const struct found *f, const struct filter *filter, const struct values *v)
 {
 	size_t n;
+	bool some_then = false;
 	const struct live_card *cards = live_cards(f->live, &n);
 	for (size_t i = 0; i < n; i++)
 		if (filter_card(filter, &cards[i]))
 			say_note(&cards[i]);
+	for (size_t i = 0; i < f->n; i++)
+		some_then |= was_idle(f->holders[i]);
 	if (*live_note(f->live))
-		fprintf(stderr, "gua who: %s\n", live_note(f->live));
+		fprintf(stderr, "gua who: %s%s\n", live_note(f->live),
+			some_then && !v->json ? "; in brackets: idle for so long then" : "");
 	if (f->n == 0 && !v->json)
 		fputs(v->idle_ms >= 0 || v->filter.users.n || v->filter.pids.n ||
 					v->filter.ids.n || v->filter.states.n ||

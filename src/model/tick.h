@@ -123,6 +123,7 @@ struct run_info {
 	int64_t started_ms;
 	int64_t interval_ms, drain_ms;
 	struct rules rules;
+	bool one_look; /* it ends after the opening look */
 };
 
 #endif

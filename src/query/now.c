@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "query/sql.h"
 #include "store/store.h"
 
 /* Rows that a walk reads at most, ten milliseconds: for 16 cards that never did anything else
  * 20 hours, for 8 some days. */
 #define ROWS_MAX 20000
+/* A recorder that is started so soon misses nothing: the driver keeps its samples. */
+#define RING_MS 10000
+/* The last slots of a recorder that ended begin after this long before its last tick. */
+enum { LAST_SLOTS_S = 120 };
 
 int now_open(struct now *n, const char *path, struct err *e)
 {
@@ -24,21 +29,95 @@ void now_close(struct now *n)
 	*n = (struct now){ .last_tick_ms = -1 };
 }
 
-static int read_run(struct now *n, struct err *e)
+/* Columns of a run, as read_runs() asks for them. */
+enum { RUN_WHERE, RUN_STARTED, RUN_LAST, RUN_INTERVAL, RUN_OPEN, RUN_LOOKS };
+enum { WHERE_CAP = BOOT_ID_CAP + 32 };
+
+static void take_newest(struct now *n, sqlite3_stmt *row)
+{
+	n->any_run = true;
+	n->running = sql_int(row, RUN_OPEN, 0);
+	n->started_ms = sql_int(row, RUN_STARTED, 0);
+	n->last_tick_ms = sql_int(row, RUN_LAST, -1);
+	n->interval_ms = sql_int(row, RUN_INTERVAL, 0);
+	n->watched_since_ms = sql_int(row, RUN_LOOKS, 0) ? n->last_tick_ms : n->started_ms;
+}
+
+/* The newest run; and those before it, as long as each went on where the one before had ended:
+ * the driver's ring reaches back over a short pause. Runs that finished by themselves are looks
+ * from a timer: nobody watched between them. */
+static int read_runs(struct now *n, struct err *e)
 {
 	sqlite3_stmt *stmt;
+	char where[WHERE_CAP] = "", before[WHERE_CAP];
+	n->any_run = false;
 	int rc = sql_prepare(n->db, &stmt, e,
-		"SELECT last_tick_ms, interval_ms FROM run WHERE source <> 'import' "
-		"ORDER BY id DESC LIMIT 1");
-	if (rc == 0)
-		rc = sql_step(stmt, e);
-	n->any_run = rc == 1;
-	if (rc == 1) {
-		n->last_tick_ms = sql_int(stmt, 0, -1);
-		n->interval_ms = sql_int(stmt, 1, 0);
+		"SELECT host || ' ' || boot_id, started_ms, last_tick_ms, interval_ms, "
+		"ended_ms IS NULL, how_ended IS 'finished' FROM run "
+		"WHERE source <> 'import' ORDER BY id DESC");
+	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
+		rc = 0;
+		sql_text(stmt, RUN_WHERE, before, sizeof(before));
+		if (!n->any_run) {
+			take_newest(n, stmt);
+			text_copy(where, sizeof(where), before);
+			continue;
+		}
+		if (sql_int(stmt, RUN_LOOKS, 0) || strcmp(before, where) != 0 ||
+			n->watched_since_ms - sql_int(stmt, RUN_LAST, -1) > RING_MS)
+			break;
+		n->watched_since_ms = sql_int(stmt, RUN_STARTED, 0);
 	}
 	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : 0;
+}
+
+/* A look that is at work has the row of those before it, and holders since now: none is older
+ * than the watching. */
+static int check_since(struct now *n, struct err *e)
+{
+	int64_t first_ms = -1;
+	int rc = n->running ? sql_number(n->db, &first_ms, -1, e,
+				      "SELECT min(since_ms) FROM holder")
+			    : 0;
+	if (first_ms > n->started_ms + n->interval_ms)
+		n->watched_since_ms = first_ms;
+	return rc;
+}
+
+/* What the store has of a life; -1: nothing. */
+struct life {
+	int64_t active_ms;    /* last active, on this card */
+	int64_t elsewhere_ms; /* the same on any card, and of earlier runs too */
+	int64_t seen_ms;      /* first seen on any card */
+	int64_t started_ms;
+};
+
+/* Whether it may have been there when the watching began: seen since about then, and older. */
+static bool is_older(const struct now *n, int64_t seen_ms, int64_t began_ms, int64_t started_ms)
+{
+	return seen_ms < began_ms ||
+	       (seen_ms < began_ms + n->interval_ms && started_ms < began_ms);
+}
+
+static void judge_idle(const struct now *n, struct now_holder *h, const struct life *life)
+{
+	bool here = life->active_ms >= 0;
+	bool before = h->since_ms < 0 || life->elsewhere_ms < h->since_ms;
+	/* Before a recorder that was started anew: on whatever card that was. */
+	h->last_active_ms = here ? life->active_ms : before ? life->elsewhere_ms : -1;
+	h->idle_longer = false;
+	if (h->last_active_ms >= n->watched_since_ms) {
+		h->idle_since_ms = h->last_active_ms;
+	} else if (life->elsewhere_ms < n->watched_since_ms) {
+		h->idle_since_ms = life->seen_ms > n->watched_since_ms ? life->seen_ms
+								       : n->watched_since_ms;
+		h->idle_longer =
+			is_older(n, life->seen_ms, n->watched_since_ms, life->started_ms);
+	} else {
+		h->idle_since_ms = h->since_ms;
+		h->idle_longer = is_older(n, h->since_ms, n->started_ms, life->started_ms);
+	}
 }
 
 static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
@@ -54,28 +133,46 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	struct now_holder *h = &n->holders[n->n_holders++];
 	*h = (struct now_holder){ .pid = (uint32_t)sql_int(row, 1, 0),
 		.start_ticks = (uint64_t)sql_int(row, 2, 0),
-		.since_ms = sql_int(row, 4, -1),
-		.last_active_ms = sql_int(row, 5, -1) };
+		.since_ms = sql_int(row, 4, -1) };
 	sql_text(row, 0, h->uuid, sizeof(h->uuid));
 	sql_text(row, 3, h->boot_id, sizeof(h->boot_id));
+	const struct life life = { sql_int(row, 5, -1), sql_int(row, 6, -1), sql_int(row, 7, 0),
+		sql_int(row, 8, -1) };
+	judge_idle(n, h, &life);
 	return 0;
+}
+
+#define LIFE                                                                                   \
+	"process.last_active_ms, process.first_seen_ms, process.started_ms "                   \
+	"FROM %s AS at JOIN process ON process.id = at.process "                               \
+	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "
+
+/* A recorder that ends takes its holders out of the table. Who was there until then is told by
+ * its last slots, and by lives that were seen until its last tick. */
+static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
+{
+	if (n->running)
+		return sql_prepare(n->db, stmt, e,
+			"SELECT gpu.uuid, pid, start_ticks, boot_id, at.since_ms, "
+			"at.last_active_ms, " LIFE,
+			"holder");
+	return sql_prepare(n->db, stmt, e,
+		"SELECT DISTINCT gpu.uuid, pid, start_ticks, boot_id, NULL, NULL, " LIFE
+		"WHERE slot > %lld AND process.last_seen_ms >= %lld",
+		"holding_1m", (long long)n->last_tick_ms / 1000 - LAST_SLOTS_S,
+		(long long)n->last_tick_ms);
 }
 
 int now_read(struct now *n, struct err *e)
 {
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	n->n_holders = 0;
-	int rc = read_run(n, e);
-	if (rc)
+	int rc = read_runs(n, e);
+	if (rc || !n->any_run)
 		return rc;
-	rc = sql_prepare(n->db, &stmt, e,
-		"SELECT gpu.uuid, process.pid, process.start_ticks, run.boot_id, "
-		"holder.since_ms, coalesce(holder.last_active_ms, "
-		/* Before a recorder that was started anew: on whatever card that was. */
-		"iif(process.last_active_ms < holder.since_ms, process.last_active_ms, NULL)) "
-		"FROM holder "
-		"JOIN process ON process.id = holder.process JOIN run ON run.id = process.run "
-		"JOIN gpu ON gpu.id = holder.gpu");
+	rc = check_since(n, e);
+	if (rc == 0)
+		rc = ask_holders(n, &stmt, e);
 	while (rc == 0) {
 		rc = sql_step(stmt, e);
 		if (rc <= 0)

@@ -12,20 +12,26 @@
 #include "model/reading.h"
 #include "model/state.h"
 
-/* A holder as of the recorder's last tick. */
+/* A holder as of the recorder's last tick. Idle times reach back as far as recorders watched
+ * without a pause, and no further. */
 struct now_holder {
 	char uuid[UUID_CAP]; /* of the card */
 	uint32_t pid;
 	uint64_t start_ticks;
 	char boot_id[BOOT_ID_CAP];
-	int64_t since_ms;	/* first seen on the card */
+	int64_t since_ms; /* first seen on the card, or -1: a recorder that ended forgets */
 	int64_t last_active_ms; /* or -1 */
+	int64_t idle_since_ms;	/* had not computed since */
+	bool idle_longer;	/* nobody saw what it did before: it may be for longer */
 };
 
 struct now {
 	bool any_run;
+	bool running;	      /* the newest run has not ended, or was killed */
+	int64_t started_ms;   /* of the newest run */
 	int64_t last_tick_ms; /* of the newest run; -1: none */
 	int64_t interval_ms;
+	int64_t watched_since_ms; /* without a pause until last_tick_ms */
 	struct now_holder *holders;
 	size_t n_holders;
 	struct sqlite3 *db;
@@ -34,7 +40,7 @@ struct now {
 /* Opens the store; now_read() fills. Zero-initialise before. */
 int now_open(struct now *n, const char *path, struct err *e);
 void now_close(struct now *n);
-/* Reads the newest run and all holders again. */
+/* Reads the newest run and all its holders again: those of now, or those of its end. */
 int now_read(struct now *n, struct err *e);
 /* The holder that is this life on this card, or NULL. A life whose start time is not known
  * (start_ticks 0) is never found. */

@@ -341,6 +341,7 @@ static int begin_run(struct recorder *r, struct err *e)
 		.interval_ms = r->o->interval_ms,
 		.drain_ms = r->o->drain_ms,
 		.rules = r->o->rules,
+		.one_look = r->o->once,
 	};
 	host_describe(&info, r->o->source.root, s->hostname);
 	text_copy(info.driver, sizeof(info.driver), s->driver_version);

@@ -207,9 +207,12 @@ static bool write_run(struct store *s, const char *sql)
 }
 
 /* One look after the other, from a timer, is one run: a row for each would be most of the file.
- * A run that finished by itself goes on when nothing else came between. */
+ * A run that finished by itself goes on when nothing else came between. A recorder that stays
+ * has a row of its own: it watches all the time from its start on, which looks do not. */
 static bool continue_run(struct store *s)
 {
+	if (!s->info.one_look)
+		return true;
 	return write_run(s, "UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
 			    " id = (SELECT max(id) FROM run WHERE host = ?1)"
 			    " AND how_ended = 'finished' AND version = ?2 AND source = ?3"

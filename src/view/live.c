@@ -74,15 +74,18 @@ static void read_past(struct live *l)
 		return;
 	}
 	int64_t age_ms = l->now_ms - l->past.last_tick_ms;
-	l->past_fresh = l->past.any_run && age_ms <= 2 * l->past.interval_ms + PAST_SLACK_MS;
+	l->past_fresh = l->past.any_run && l->past.running &&
+			age_ms <= 2 * l->past.interval_ms + PAST_SLACK_MS;
 	if (!l->past.any_run) {
 		text_copy(l->note, sizeof(l->note), "nothing was recorded in the store yet");
 	} else if (!l->past_fresh) {
 		char age[40];
 		duration_text(age, sizeof(age), age_ms);
 		snprintf(l->note, sizeof(l->note),
-			"the recorder has written nothing for %s: times before now are not "
-			"known",
+			l->past.running
+				? "the recorder has written nothing for %s: nobody watched "
+				  "since"
+				: "the recorder stopped %s ago: nobody has watched since",
 			age);
 	}
 }
@@ -424,6 +427,11 @@ const char *live_driver(const struct live *l)
 const char *live_hostname(const struct live *l)
 {
 	return l->hostname;
+}
+
+int64_t live_recorded_until(const struct live *l)
+{
+	return l->has_past && l->past.any_run && !l->past_fresh ? l->past.last_tick_ms : -1;
 }
 
 const char *live_note(const struct live *l)

@@ -50,5 +50,7 @@ int64_t live_now_ms(const struct live *l);
 const char *live_driver(const struct live *l);
 const char *live_hostname(const struct live *l);
 const char *live_note(const struct live *l); /* "" or why the past is not known */
+/* When the last recorder wrote last; -1: one is at work, or there was none. */
+int64_t live_recorded_until(const struct live *l);
 
 #endif

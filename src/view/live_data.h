@@ -25,8 +25,12 @@ struct live_process {
 	bool active;		/* computes now, as far as can be told */
 	int64_t idle_since_ms;	/* has not computed since; -1: active, or not known */
 	bool idle_longer;	/* nobody saw what it did before: it may be for longer */
-	bool context_only;	/* holds about as much as a bare context */
-	bool holder;		/* compute or MPS: see the definitions */
+	/* Where no recorder is at work: idle since, when the last one ended (see
+	 * live_recorded_until()). Nobody knows what it did from then on. -1: not known, or
+	 * active then. */
+	int64_t was_idle_since_ms;
+	bool context_only; /* holds about as much as a bare context */
+	bool holder;	   /* compute or MPS: see the definitions */
 };
 
 /* Memory in use that no listed process explains is worth a word from here on: less may be the

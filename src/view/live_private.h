@@ -28,7 +28,10 @@ struct live_mark {
 	int64_t ticks;	    /* CPU time, or -1 */
 	int64_t at_us;	    /* boot time when that was; 0: never */
 	int64_t watched_ms; /* since when this view knows what it does */
-	bool recorded;	    /* the store has known it, and is at work */
+	int64_t active_ms;  /* this view saw it active; -1: it did not */
+	bool recorded;	    /* a recorder at work knows the following */
+	int64_t recorded_idle_ms;
+	bool recorded_longer;
 };
 
 /* Processes of one refresh. */
@@ -75,5 +78,10 @@ void live_finish_list(struct live_list *list);
 /* Since when a holder has been idle, and who is active: needs the card's state. */
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms);
 struct use_since live_use_since(const struct live *l, size_t card);
+
+/* live_past.c: what the store has of a process; and since when one that is not active is idle.
+ */
+void live_join_past(struct live *l, struct live_process *p, struct live_mark *m);
+void live_idle_since(const struct live *l, struct live_process *p, const struct live_mark *m);
 
 #endif

@@ -123,7 +123,9 @@ static void remember(struct live *l, struct live_process *p)
 	const struct live_process *b = before(l, p);
 	const struct card_reading *r = &l->source->cards[p->card];
 	struct live_mark *mark = &l->now.marks[p - l->now.items];
-	*mark = (struct live_mark){ .watched_ms = l->now_ms, .stat_fd = -1, .ticks = -1 };
+	*mark = (struct live_mark){
+		.watched_ms = l->now_ms, .active_ms = -1, .stat_fd = -1, .ticks = -1
+	};
 	if (b) {
 		struct live_mark *old = &l->before.marks[b - l->before.items];
 		p->held_since_ms = b->held_since_ms;
@@ -131,7 +133,6 @@ static void remember(struct live *l, struct live_process *p)
 		p->cpu_pct = b->cpu_pct;
 		p->rss_bytes = b->rss_bytes;
 		*mark = *old;
-		mark->recorded = false;
 		old->stat_fd = -1;
 		/* The driver has taken no sample since: what it said last holds. */
 		if (!r->n_samples) {
@@ -144,15 +145,7 @@ static void remember(struct live *l, struct live_process *p)
 	} else if (r->n_samples) {
 		mark->watched_ms = r->samples[0].wall_us / 1000;
 	}
-	const struct now_holder *h = now_find(
-		&l->past, l->cards[p->card].id.uuid, &p->id, owners_boot_id(l->owners));
-	if (!h)
-		return;
-	if (p->held_since_ms < 0 || h->since_ms < p->held_since_ms)
-		p->held_since_ms = h->since_ms;
-	mark->recorded = l->past_fresh;
-	if (l->past_fresh && h->last_active_ms > p->last_active_ms)
-		p->last_active_ms = h->last_active_ms;
+	live_join_past(l, p, mark);
 }
 
 /* How much it used the card since the drain before; who is not in the driver's list had no use
@@ -186,7 +179,8 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 		.rss_bytes = -1,
 		.held_since_ms = -1,
 		.last_active_ms = -1,
-		.idle_since_ms = -1 };
+		.idle_since_ms = -1,
+		.was_idle_since_ms = -1 };
 	read_use(p, r);
 	p->holder = l->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
 	p->context_only = p->holder && p->mem_bytes >= CONTEXT_LEAST_BYTES &&
@@ -263,24 +257,6 @@ static size_t gather_holders(struct live *l, const struct live_card *c)
 	return n;
 }
 
-/* Since when a process that is not active has been idle: since it was seen active, else as long
- * as somebody has looked, and never before it began to live. */
-static void idle_since(const struct live *l, struct live_process *p, const struct live_mark *m)
-{
-	int64_t covered_ms = l->memory[p->card].covered_ms, started_ms = p->id.started_ms;
-	p->idle_since_ms = p->last_active_ms >= 0 ? p->last_active_ms
-			   : m->recorded	  ? p->held_since_ms
-						  : m->watched_ms;
-	if (!m->recorded && p->idle_since_ms < covered_ms)
-		p->idle_since_ms = covered_ms;
-	p->idle_longer = p->last_active_ms < 0 &&
-			 (p->held_since_ms < 0 || p->idle_since_ms > p->held_since_ms);
-	if (p->idle_since_ms > started_ms)
-		return;
-	p->idle_since_ms = started_ms < l->now_ms ? started_ms : l->now_ms;
-	p->idle_longer = false;
-}
-
 /* A process is as active as its user is on the card, as the recorder has it: when the card had
  * an active sample and its user did not merely sit there. */
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
@@ -291,14 +267,17 @@ void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 	classify_use(l->holders, n, &use, &l->rules);
 	for (size_t k = 0; k < n; k++) {
 		struct live_process *p = &l->now.items[c->first_process + k];
+		struct live_mark *mark = &l->now.marks[c->first_process + k];
 		bool worked = active_ms >= 0 && l->holders[k].when_active == HOLDER_ACTIVE;
-		if (worked && active_ms > p->last_active_ms)
-			p->last_active_ms = active_ms;
+		if (worked && active_ms > mark->active_ms)
+			mark->active_ms = active_ms;
+		if (mark->active_ms > p->last_active_ms)
+			p->last_active_ms = mark->active_ms;
 		if (l->source->cards[card].n_samples)
 			p->active = worked && c->state == CARD_ACTIVE;
 		if (p->active || c->state == CARD_UNOBSERVED)
 			continue;
-		idle_since(l, p, &l->now.marks[c->first_process + k]);
+		live_idle_since(l, p, mark);
 	}
 }
 

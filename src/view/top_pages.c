@@ -164,11 +164,17 @@ static void use_fact(struct top_state *s, const struct live_process *p)
 
 static void idle_fact(struct top_state *s, const struct live_process *p)
 {
+	char when[40], text[96];
 	if (top_idle_ms(p, s->now.now_ms) < 0)
 		return;
 	moment_fact(s, "idle since", p->idle_since_ms);
 	if (p->idle_longer)
 		fact(s, "", "or longer: nobody saw what it did before");
+	if (p->was_idle_since_ms < 0)
+		return;
+	moment_text(when, sizeof(when), p->was_idle_since_ms, s->utc);
+	snprintf(text, sizeof(text), "since %s, when the recorder was last at work", when);
+	fact(s, "was idle", text);
 }
 
 static void draw_history(struct top_state *s)

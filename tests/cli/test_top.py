@@ -216,6 +216,13 @@ def test_details_have_the_history_of_the_store(screen, clock, recorded):
     top.wait("PROCESS 4242", "last hour +·+▅▅▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁")
 
 
+def test_details_say_what_a_recorder_that_stopped_knew(screen, clock, recorded):
+    db, _ = recorded(1201, SCENARIO.read_text())
+    top = screen("--source", "sim", "--scenario", SCENARIO, "--clock", clock(9000), "--db", db, "--sort", "pid")
+    top.press("Down", "Down", "Down", "Enter")
+    top.wait("PROCESS 4242", "or longer", "was idle +since Mon 2026-11-02 08:02", "nobody watched since")
+
+
 def test_help(lab):
     top = lab()
     for key in ("F1", "?"):

@@ -31,29 +31,41 @@ at 0s hold blind card 2 memory unknown
 
 
 def leave_at_work(path):
-    """The store as it is while the recorder is at work: one that ends takes its holders away."""
+    """The store as it is while the newest recorder is at work: one that ends takes its holders away."""
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE run SET ended_ms = NULL, how_ended = ''")
+        newest, started = db.execute("SELECT id, started_ms FROM run ORDER BY id DESC").fetchone()
+        db.execute("UPDATE run SET ended_ms = NULL, how_ended = '' WHERE id = ?", (newest,))
         db.execute("INSERT INTO holder (gpu, process, kind, since_ms, last_active_ms) "
-                   "SELECT DISTINCT holding.gpu, process.id, 1, first_seen_ms, last_active_ms FROM process "
-                   "JOIN holding ON holding.process = process.id")
+                   "SELECT DISTINCT holding.gpu, process.id, 1, max(first_seen_ms, ?1), "
+                   "iif(last_active_ms >= ?1, last_active_ms, NULL) FROM process "
+                   "JOIN holding ON holding.process = process.id", (started,))
+
+
+def end_runs(path):
+    """As if somebody had stopped the recorders."""
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE run SET how_ended = 'stopped' WHERE how_ended = 'finished'")
 
 
 @pytest.fixture
 def who(tmp_path, clock_file):
-    """who(SECONDS, *ARGS): gua who at that time of the scenario; recorded=True: after a recorder that
-    ran from its beginning up to then."""
+    """who(SECONDS, *ARGS): gua who at that time of the scenario; recorded=True: with a recorder at work that
+    ran from its beginning up to then; or recorders that ran one after the other, [(FROM, TO), ...], the last
+    of which is at work when it ran up to then."""
     scenario = tmp_path / "lab.scenario"
     scenario.write_text(LAB)
     db = tmp_path / "store.db"
 
-    def run(seconds, *args, recorded=False, text=LAB):
+    def run(seconds, *args, recorded=(), text=LAB):
         scenario.write_text(text)
         source = ["--source", "sim", "--scenario", scenario, "--db", db]
-        if recorded:
-            clock = clock_file(START, name="recorder")
-            made = gua("daemon", "--foreground", "--ticks", seconds // 30, *source, "--clock", clock)
+        runs = [(0, seconds)] if recorded is True else recorded
+        for begin, end in runs:
+            clock = clock_file(START + begin, boot_seconds=3600 + begin, name="recorder")
+            made = gua("daemon", "--foreground", "--ticks", (end - begin) // 30, *source, "--clock", clock)
             assert made.returncode == 0, made.stderr
+            end_runs(db)
+        if runs and runs[-1][1] == seconds:
             leave_at_work(db)
         clock = clock_file(START + seconds, boot_seconds=3600 + seconds)
         return gua("who", *source, "--clock", clock, *args)
@@ -80,6 +92,79 @@ def test_idle_since_comes_from_the_store(who):
     assert found["python train.py"]["active"] and found["python train.py"]["idle_since"] is None
     assert found["blind"]["mem_bytes"] is None
     assert [h["command"] for h in found.values() if h["context_only"]] == ["python idle.py"]
+
+
+def test_after_the_recorder_stopped_it_is_said_what_was_known_then(who, expect):
+    """Nobody watched the hour since: no idle time is claimed over it."""
+    run = who(4200, recorded=[(0, 600)])
+    assert run.returncode == 0
+    assert run.stderr == "gua who: the recorder stopped 1 h 0 min ago: nobody has watched since; " \
+        "in brackets: idle for so long then\n"
+    expect("who-stopped.txt", run.stdout)
+    answer = json.loads(who(4200, "--json").stdout)
+    assert answer["recorded_until"] == "2026-11-02T08:10:00Z" and "stopped" in answer["note"]
+    found = {holder["pid"]: holder for holder in answer["holders"]}
+    notebook = found[4242]
+    assert notebook["idle_seconds"] < 15 and notebook["idle_longer"]
+    assert notebook["was_idle_since"] == notebook["last_active"] and notebook["last_active"][:16] == "2026-11-02T08:01"
+    assert found[4301]["was_idle_since"] == "2026-11-02T08:00:00Z" and found[4301]["last_active"] is None
+    assert found[4300]["active"] and found[4300]["was_idle_since"] is None
+    assert who(4200, "--idle", "5m").returncode == 1
+
+
+def test_who_was_active_when_the_recorder_stopped_was_not_idle(who):
+    run = who(4200, "--json", recorded=[(0, 600)], text=LAB + "at 20m load train card 1 sm 0\n")
+    train, = [holder for holder in json.loads(run.stdout)["holders"] if holder["pid"] == 4300]
+    assert train["idle_seconds"] < 15 and train["idle_longer"] and train["was_idle_since"] is None
+    assert train["last_active"][:16] == "2026-11-02T08:10"
+
+
+def test_a_recorder_that_was_killed_is_not_at_work_either(who, tmp_path):
+    assert who(600, recorded=True).returncode == 0
+    run = who(4200, "--json")
+    found = {holder["pid"]: holder for holder in json.loads(run.stdout)["holders"]}
+    assert "has written nothing for 1 h" in run.stderr
+    assert found[4242]["idle_seconds"] < 15 and found[4242]["was_idle_since"] == found[4242]["last_active"]
+    assert found[4242]["held_since"] == "2026-11-02T08:00:00Z"
+
+
+@pytest.mark.parametrize("begin, idle_since, longer", [
+    (305, 60, False),  # the driver's samples reach back over the pause
+    (330, 330, True),  # and over this one they do not
+])
+def test_idle_time_does_not_go_over_a_pause_of_the_recorder(who, begin, idle_since, longer):
+    now = begin + 900
+    run = who(now, "--json", recorded=[(0, 300), (begin, now)])
+    notebook, = [holder for holder in json.loads(run.stdout)["holders"] if holder["pid"] == 4242]
+    assert idle_since <= now - notebook["idle_seconds"] <= idle_since + 6
+    assert notebook["idle_longer"] == longer and notebook["last_active"][:16] == "2026-11-02T08:01"
+
+
+def test_looks_from_a_timer_do_not_watch(who, tmp_path, clock_file):
+    """They are one run; what happens between them nobody sees."""
+    for seconds in (90, 390, 690):
+        clock = clock_file(START + seconds, boot_seconds=3600 + seconds, name="timer")
+        assert gua("daemon", "--once", "--source", "sim", "--scenario", tmp_path / "lab.scenario", "--clock", clock,
+                   "--db", tmp_path / "store.db").returncode == 0
+    with sqlite3.connect(tmp_path / "store.db") as db:
+        assert db.execute("SELECT count(*) FROM run").fetchone() == (1,)
+    found = json.loads(who(700, "--json").stdout)["holders"]
+    assert {holder["was_idle_since"] for holder in found} == {None}
+    assert all(holder["active"] or holder["idle_seconds"] < 15 for holder in found)
+    with sqlite3.connect(tmp_path / "store.db") as db:  # as it is while such a look is at work
+        db.execute("UPDATE run SET ended_ms = NULL, how_ended = NULL")
+        db.execute("INSERT INTO holder SELECT DISTINCT gpu, process, 1, 1, ?, NULL FROM holding", ((START + 690) * 1000,))
+    found = json.loads(who(700, "--json").stdout)["holders"]
+    assert all(holder["active"] or holder["idle_seconds"] < 15 and holder["idle_longer"] for holder in found)
+
+
+def test_a_holder_that_was_there_before_the_recorder_may_be_idle_for_longer(who):
+    came = 'process came pid 4400 user dora uid 1004 command "came" started -2h\n' \
+        "at 100s hold came card 0 memory 2GB\n"
+    run = who(600, "--json", recorded=True, text=LAB + came)
+    found = {holder["pid"]: holder for holder in json.loads(run.stdout)["holders"]}
+    assert found[4301]["idle_seconds"] == 600 and found[4301]["idle_longer"]
+    assert 450 < found[4400]["idle_seconds"] <= 500 and not found[4400]["idle_longer"]
 
 
 def test_without_a_store_only_the_last_seconds_are_known(who):
