@@ -39,7 +39,7 @@ const unsigned char live_usual_metrics[METRIC_COUNT] = {
 };
 
 static const struct live_memory nothing_seen = {
-	.util_pct = NAN, .since_ms = -1, .newest_ms = -1, .covered_ms = -1
+	.util_pct = NAN, .since_ms = -1, .newest_ms = -1, .covered_ms = -1, .unheld_ms = -1
 };
 
 /* The store is a help: without it the view goes on and says so. */
@@ -285,6 +285,9 @@ static void classify(struct live *l, size_t card)
 		*m = nothing_seen;
 	c->state = state_of(l, m->util_pct, held);
 	m->held = held;
+	bool unheld =
+		c->processes_known && classify_card(0, held, &l->rules) == CARD_TRULY_IDLE;
+	m->unheld_ms = !unheld ? -1 : m->unheld_ms < 0 ? l->now_ms : m->unheld_ms;
 	if (c->status == CARD_STATUS_OK)
 		follow_state(l, card, c->state, held);
 }
@@ -326,6 +329,7 @@ static void finish_card(struct live *l, size_t card)
 	c->state_since_ms = m->since_ms;
 	c->state_longer = m->longer;
 	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
+	c->unheld_since_ms = m->unheld_ms;
 	if (c->status != CARD_STATUS_OK)
 		return;
 	live_judge_processes(l, card, last_active_sample(l, card));

@@ -18,6 +18,7 @@ struct live_memory {
 	int64_t newest_ms;  /* newest sample; -1: none yet */
 	int64_t covered_ms; /* every sample since then was seen; -1: none yet */
 	struct held held;   /* by the holders, now */
+	int64_t unheld_ms;  /* by no more than what counts as held, since; -1: it is held */
 	bool ask;	    /* the store is to be asked since when */
 	bool gap;	    /* this drain came too late for some */
 };

@@ -16,6 +16,9 @@ const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_ORPHAN] = "with memory in use that no listed process explains",
 	[PICK_FULL] = "without enough free memory",
 	[PICK_RECENT] = "not known to be free for so long",
+	[PICK_UNTOLD] =
+		"whose use the driver does not tell (as with MIG) and that gua pick has not "
+		"watched for so long",
 	[PICK_TAKEN] = "taken by another gua pick",
 };
 
@@ -54,9 +57,11 @@ enum pick_verdict pick_judge(
 	if (wish->min_free_bytes >= 0 &&
 		!(card->values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))
 		return PICK_FULL;
-	if (wish->free_for_ms > 0 &&
-		(card->free_since_ms < 0 || now_ms - card->free_since_ms < wish->free_for_ms))
-		return PICK_RECENT;
+	/* Time without utilisation is unobserved in the store, which then knows nothing of who
+	 * came and went: only what was seen here counts. */
+	int64_t since_ms = isnan(util_pct) ? card->unheld_since_ms : card->free_since_ms;
+	if (wish->free_for_ms > 0 && (since_ms < 0 || now_ms - since_ms < wish->free_for_ms))
+		return isnan(util_pct) ? PICK_UNTOLD : PICK_RECENT;
 	return PICK_GOOD;
 }
 

@@ -28,6 +28,7 @@ enum pick_verdict {
 	PICK_ORPHAN, /* much memory is in use by nobody that is listed */
 	PICK_FULL,   /* too little free memory */
 	PICK_RECENT, /* not free for so long, as far as is known */
+	PICK_UNTOLD, /* the same of a card without utilisation: a MIG instance */
 	PICK_TAKEN,  /* another pick has it; the caller says so */
 	PICK_VERDICTS
 };

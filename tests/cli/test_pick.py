@@ -139,6 +139,24 @@ at 0s hold job mig 0/0 memory 4GB
     assert run.returncode == 1 and "of which a program can use one only" in run.stderr
 
 
+def test_an_instance_is_free_for_as_long_as_somebody_waited(lab):
+    text = """card 0 uuid GPU-0 name A100 memory 80GiB
+mig 0 index 0 gi 1 ci 0 uuid MIG-1111 name "A100 1g.10gb" memory 10GiB
+mig 0 index 1 gi 2 ci 0 uuid MIG-2222 name "A100 2g.20gb" memory 20GiB
+process job pid 4300 user bob uid 1002 command job started -1h
+at 10m hold job mig 0/1 memory 4GB
+at 15m exit job
+"""
+    run = lab.pick("--free-for", "10m", text=text)
+    assert run.returncode == 1 and "2 whose use the driver does not tell (as with MIG)" in run.stderr
+    run = lab.pick("--free-for", "10m", "--wait=9m", text=text)
+    assert run.returncode == 1 and "has not watched for so long" in run.stderr
+    # From 3m on; at 13m the larger one is held.
+    assert lab.pick("--free-for", "10m", "--wait=1h", text=text).stdout == "MIG-1111\n"
+    run = lab.pick("--free-for", "10m", "--wait=1h", "-i", "0:1", text=text)
+    assert run.stdout == "MIG-2222\n"
+
+
 def test_a_sleeping_or_lost_card_is_left_alone(lab):
     run = lab.pick("-n", "1", text=CARDS + "at 1m asleep card 0\nat 1m lost card 1\nat 1m asleep card 2\n")
     assert cards(run) == [3]

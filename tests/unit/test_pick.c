@@ -85,6 +85,16 @@ static void test_instances(void **state)
 	wish = any;
 	wish.min_free_bytes = 1000;
 	assert_int_equal(judge(wish, c), PICK_GOOD);
+	wish = any;
+	wish.free_for_ms = 600000;
+	c.unheld_since_ms = -1;
+	assert_int_equal(judge(wish, c), PICK_UNTOLD);
+	c.unheld_since_ms = NOW_MS - 599999;
+	assert_int_equal(judge(wish, c), PICK_UNTOLD);
+	c.unheld_since_ms = NOW_MS - 600000;
+	assert_int_equal(judge(wish, c), PICK_GOOD);
+	wish = any;
+	wish.min_free_bytes = 1000;
 	c.values[METRIC_GUA_HOLDERS] = 1;
 	c.values[METRIC_GUA_HELD_MEMORY] = GB;
 	assert_int_equal(judge(wish, c), PICK_HELD);
