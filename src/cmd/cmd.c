@@ -89,12 +89,14 @@ int cmd_print(const struct command *self, struct str *out)
 	return e.code ? cmd_fail(self, &e) : 0;
 }
 
+#define SYSTEM_DB "/var/lib/gua/gua.db"
+
 int cmd_default_db(char *path, size_t cap, struct err *e)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	int n;
 	if (geteuid() == 0)
-		n = snprintf(path, cap, "/var/lib/gua/gua.db");
+		n = snprintf(path, cap, SYSTEM_DB);
 	else if (state && state[0] == '/')
 		n = snprintf(path, cap, "%s/gua/gua.db", state);
 	else if (home && home[0] == '/')
@@ -106,6 +108,15 @@ int cmd_default_db(char *path, size_t cap, struct err *e)
 		return err_set(
 			e, ERR_USAGE, "the path of the store is too long: give --db PATH");
 	return 0;
+}
+
+int cmd_readable_db(char *path, size_t cap, struct err *e)
+{
+	int rc = cmd_default_db(path, cap, e);
+	if ((rc || access(path, F_OK) != 0) && access(SYSTEM_DB, R_OK) == 0 &&
+		text_copy(path, cap, SYSTEM_DB))
+		return 0;
+	return rc;
 }
 
 const char *cmd_nvml_path(const char *option)

@@ -38,6 +38,9 @@ int cmd_print(const struct command *self, struct str *out);
 
 /* The default store: /var/lib/gua/gua.db for root, else $XDG_STATE_HOME/gua/gua.db. */
 int cmd_default_db(char *path, size_t cap, struct err *e);
+/* The store that is read when none is named: that one, or the system's where the user keeps
+ * none and may read it. */
+int cmd_readable_db(char *path, size_t cap, struct err *e);
 
 /* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
 const char *cmd_nvml_path(const char *option);

@@ -147,7 +147,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int rc = read_window(&o, window_ms, &e);
 	if (rc == 0 && o.db.n == 0) {
 		o.db.items[o.db.n++] = default_db;
-		rc = cmd_default_db(default_db, sizeof(default_db), &e);
+		rc = cmd_readable_db(default_db, sizeof(default_db), &e);
 	}
 	if (rc == 0)
 		rc = export_all(&s, &o, window_ms, read_what(o.what), &e);

@@ -13,19 +13,14 @@
 
 /* Scenario time 0 of a virtual clock without a file. */
 #define VIRTUAL_START_MS 1793606400000LL
-#define SYSTEM_DB "/var/lib/gua/gua.db"
 enum { LEAST_MS = 100 };
 
-/* The store to ask. People look at the system's record when they keep none of their own. */
+/* The store to ask. */
 static const char *choose_db(struct live_session *s, const struct live_values *v)
 {
 	if (v->no_store || v->db)
 		return v->no_store ? NULL : v->db;
-	bool named = cmd_default_db(s->db, sizeof(s->db), NULL) == 0;
-	bool own = named && access(s->db, F_OK) == 0;
-	if (!own && access(SYSTEM_DB, R_OK) == 0)
-		return SYSTEM_DB;
-	return named ? s->db : NULL;
+	return cmd_readable_db(s->db, sizeof(s->db), NULL) == 0 ? s->db : NULL;
 }
 
 int cmd_live_open(struct live_session *s, const struct live_values *v,

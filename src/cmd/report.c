@@ -171,7 +171,7 @@ static int finish_options(struct report_options *o, char *default_db, size_t cap
 	if (o->db.n)
 		return 0;
 	o->db.items[o->db.n++] = default_db;
-	return cmd_default_db(default_db, cap, e);
+	return cmd_readable_db(default_db, cap, e);
 }
 
 static int run(const struct command *self, int argc, char **argv)

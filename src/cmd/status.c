@@ -105,7 +105,7 @@ static int run(const struct command *self, int argc, char **argv)
 	pid_t pid = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (!v.db && cmd_default_db(path, sizeof(path), &e))
+	if (!v.db && cmd_readable_db(path, sizeof(path), &e))
 		return cmd_fail(self, &e);
 	const char *db = v.db ? v.db : path;
 	if (lock_holder(db, &pid, published, &e) || status_read(&s, db, &e))
