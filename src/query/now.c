@@ -198,10 +198,10 @@ const struct now_holder *now_find(
 /* A walk back through the slots of one card. */
 struct walk {
 	int64_t card;
-	enum card_state state;
+	unsigned states;
 	int64_t since_s; /* begin of the stretch as far as it was followed; INT64_MAX: none */
 	int64_t slot;	 /* the slot that is being read; -1: none yet */
-	int64_t slot_ms; /* time in the state in it */
+	int64_t slot_ms; /* time in the states in it */
 	bool broken;	 /* it was in another state in the slot */
 	bool ended;
 };
@@ -230,19 +230,11 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 		w->slot_ms = 0;
 		w->broken = false;
 	}
-	if (ms > 0 && sql_int(row, 1, -1) == (int64_t)w->state)
+	int64_t state = sql_int(row, 1, -1);
+	if (ms > 0 && state >= 0 && state < CARD_STATES && (w->states & 1U << state))
 		w->slot_ms += ms;
 	else if (ms > 0)
 		w->broken = true;
-}
-
-/* The walk of a card, which is -1 where nobody asks. */
-static struct walk *find_walk(struct walk *walks, size_t n, int64_t card)
-{
-	for (size_t i = 0; i < n; i++)
-		if (walks[i].card == card)
-			return &walks[i];
-	return NULL;
 }
 
 static bool all_ended(const struct walk *walks, size_t n)
@@ -264,11 +256,15 @@ static int walk_table(struct now *n, struct walk *walks, size_t n_walks,
 		if (rc <= 0)
 			break;
 		rc = 0;
-		struct walk *w = find_walk(walks, n_walks, sqlite3_column_int64(stmt, 3));
-		if (!w || w->ended)
-			continue;
-		take_row(w, t, stmt);
-		if (w->ended && all_ended(walks, n_walks))
+		int64_t card = sqlite3_column_int64(stmt, 3);
+		bool ended = false;
+		for (size_t i = 0; i < n_walks; i++) {
+			if (walks[i].card != card || walks[i].ended)
+				continue;
+			take_row(&walks[i], t, stmt);
+			ended |= walks[i].ended;
+		}
+		if (ended && all_ended(walks, n_walks))
 			break;
 	}
 	sqlite3_finalize(stmt);
@@ -296,7 +292,7 @@ int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct 
 		return err_set(e, ERR_WORLD, "out of memory");
 	for (size_t i = 0; i < n_asks; i++) {
 		walks[i] = (struct walk){ .card = card_number(n, asks[i].uuid, e),
-			.state = asks[i].state,
+			.states = asks[i].states,
 			.since_s = INT64_MAX,
 			.slot = -1 };
 		walks[i].ended = walks[i].card < 0;

@@ -47,10 +47,10 @@ int now_read(struct now *n, struct err *e);
 const struct now_holder *now_find(const struct now *n, const char *uuid,
 	const struct process_id *id, const char *boot_id);
 
-/* A question about a card: since when it has been in that state without a pause. */
+/* A question about a card: since when it has been in one of these states without a pause. */
 struct now_ask {
 	const char *uuid;
-	enum card_state state;
+	unsigned states;  /* bits 1 << enum card_state */
 	int64_t since_ms; /* the answer; -1: the store has nothing of it */
 };
 

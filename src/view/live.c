@@ -38,9 +38,14 @@ const unsigned char live_usual_metrics[METRIC_COUNT] = {
 	[METRIC_PSTATE] = 1,
 };
 
-static const struct live_memory nothing_seen = {
-	.util_pct = NAN, .since_ms = -1, .newest_ms = -1, .covered_ms = -1, .unheld_ms = -1
-};
+static const struct live_memory nothing_seen = { .util_pct = NAN,
+	.since_ms = -1,
+	.idle_ms = -1,
+	.newest_ms = -1,
+	.covered_ms = -1,
+	.unheld_ms = -1 };
+
+#define IDLE_STATES (1U << CARD_IDLE_HELD | 1U << CARD_TRULY_IDLE)
 
 /* The store is a help: without it the view goes on and says so. */
 static void open_past(struct live *l)
@@ -195,16 +200,16 @@ static enum card_state state_of(const struct live *l, double util_pct, struct he
 	return isnan(util_pct) ? CARD_UNOBSERVED : classify_card(util_pct, held, &l->rules);
 }
 
-/* Since when, by the samples that were just read, the card has been in the state: the oldest
- * one behind which none says otherwise. *whole: none of them does. */
+/* Since when, by the samples that were just read, the card has been in one of the states: the
+ * oldest one behind which none says otherwise. *whole: none of them does. */
 static int64_t since_by_samples(
-	const struct live *l, size_t card, enum card_state state, struct held held, bool *whole)
+	const struct live *l, size_t card, unsigned states, struct held held, bool *whole)
 {
 	const struct card_reading *r = &l->source->cards[card];
 	int64_t since_ms = -1;
 	*whole = true;
 	for (size_t i = r->n_samples; i-- > 0;) {
-		if (state_of(l, r->samples[i].util_pct, held) != state) {
+		if (!(states & 1U << state_of(l, r->samples[i].util_pct, held))) {
 			*whole = false;
 			break;
 		}
@@ -213,15 +218,31 @@ static int64_t since_by_samples(
 	return since_ms;
 }
 
+/* The same for being idle: who held it, and whether, does not matter. Comes before the state is
+ * brought forward. */
+static void follow_idle(struct live *l, size_t card, enum card_state state, struct held held)
+{
+	struct live_memory *m = &l->memory[card];
+	bool whole = true;
+	int64_t since_ms = since_by_samples(l, card, IDLE_STATES, held, &whole);
+	if (!(IDLE_STATES & 1U << state))
+		m->idle_ms = -1;
+	else if (!whole || m->gap || m->idle_ms < 0)
+		m->idle_ms = since_ms >= 0 || !m->seen ? since_ms : l->now_ms;
+}
+
 /* Brings what is remembered of the card's state forward. */
 static void follow_state(struct live *l, size_t card, enum card_state state, struct held held)
 {
 	struct live_memory *m = &l->memory[card];
 	bool whole = true, goes_on = m->seen && m->state == state && !m->gap;
-	int64_t since_ms = since_by_samples(l, card, state, held, &whole);
-	if (since_ms < 0 && m->seen && !goes_on)
-		since_ms = l->now_ms;
+	int64_t since_ms = since_by_samples(l, card, 1U << state, held, &whole);
 	bool first = !m->seen || m->gap;
+	/* Samples tell of use. When a holder came or went between two looks nobody knows. */
+	unsigned both = 1U << m->state | 1U << state;
+	bool handed = whole && !first && (both & IDLE_STATES) == both;
+	if (m->seen && !goes_on && (since_ms < 0 || handed))
+		since_ms = l->now_ms;
 	if (!whole || !goes_on) {
 		m->since_ms = since_ms;
 		m->longer = whole && first;
@@ -259,8 +280,8 @@ static void compute_own(struct live *l, struct live_card *c, struct held held)
 	v[METRIC_GUA_HELD_MEMORY] =
 		c->processes_known && !held.unknown ? (double)held.bytes : NAN;
 	v[METRIC_GUA_STATE_SINCE] = c->state_since_ms < 0 ? NAN : (double)c->state_since_ms;
-	bool idle = c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE;
-	v[METRIC_GUA_IDLE_SINCE] = idle ? v[METRIC_GUA_STATE_SINCE] : NAN;
+	int64_t idle_ms = l->memory[c - l->cards].idle_ms;
+	v[METRIC_GUA_IDLE_SINCE] = idle_ms < 0 ? NAN : (double)idle_ms;
 	if (c->state == CARD_ACTIVE || c->state == CARD_IDLE_HELD)
 		v[METRIC_GUA_FREE_FOR] = 0;
 	else if (c->free_since_ms >= 0)
@@ -288,34 +309,48 @@ static void classify(struct live *l, size_t card)
 	bool unheld =
 		c->processes_known && classify_card(0, held, &l->rules) == CARD_TRULY_IDLE;
 	m->unheld_ms = !unheld ? -1 : m->unheld_ms < 0 ? l->now_ms : m->unheld_ms;
-	if (c->status == CARD_STATUS_OK)
-		follow_state(l, card, c->state, held);
+	if (c->status != CARD_STATUS_OK)
+		return;
+	follow_idle(l, card, c->state, held);
+	follow_state(l, card, c->state, held);
 }
 
-/* Asks the store since when, of all cards that are seen for the first time. */
+/* What the store answered of the state, and of being idle when that was asked. */
+static void take_past(struct live_memory *m, int64_t state_ms, int64_t idle_ms)
+{
+	m->ask = false;
+	if (state_ms >= 0 && (m->since_ms < 0 || state_ms < m->since_ms)) {
+		m->since_ms = state_ms;
+		m->longer = false;
+	}
+	if (idle_ms >= 0 && (m->idle_ms < 0 || idle_ms < m->idle_ms))
+		m->idle_ms = idle_ms;
+}
+
+/* Asks the store since when, of all cards that are seen for the first time: each question twice
+ * where somebody wants to know of being idle. */
 static int ask_past(struct live *l, struct err *e)
 {
 	struct err unread = { 0 };
-	size_t n = 0;
-	struct now_ask *asks = calloc(l->n_cards + 1, sizeof(*asks));
+	size_t n = 0, at = 0, each = l->wanted[METRIC_GUA_IDLE_SINCE] ? 2 : 1;
+	struct now_ask *asks = calloc(2 * l->n_cards + 1, sizeof(*asks));
 	size_t *whose = calloc(l->n_cards + 1, sizeof(*whose));
 	for (size_t i = 0; asks && whose && i < l->n_cards; i++) {
+		const char *uuid = l->cards[i].id.uuid;
+		unsigned state = 1U << l->cards[i].state;
 		if (!l->memory[i].ask)
 			continue;
-		whose[n] = i;
-		asks[n++] = (struct now_ask){ l->cards[i].id.uuid, l->cards[i].state, -1 };
+		whose[n++] = i;
+		asks[at++] = (struct now_ask){ uuid, state, -1 };
+		if (each == 2)
+			asks[at++] = (struct now_ask){ uuid,
+				IDLE_STATES & state ? IDLE_STATES : 0, -1 };
 	}
 	if (n)
-		now_states_since(&l->past, asks, n, &unread);
-	for (size_t i = 0; i < n; i++) {
-		struct live_memory *m = &l->memory[whose[i]];
-		m->ask = false;
-		if (asks[i].since_ms >= 0 &&
-			(m->since_ms < 0 || asks[i].since_ms < m->since_ms)) {
-			m->since_ms = asks[i].since_ms;
-			m->longer = false;
-		}
-	}
+		now_states_since(&l->past, asks, at, &unread);
+	for (size_t i = 0; i < n; i++)
+		take_past(&l->memory[whose[i]], asks[i * each].since_ms,
+			each == 2 ? asks[i * each + 1].since_ms : -1);
 	bool failed = !asks || !whose;
 	free(asks);
 	free(whose);

@@ -14,6 +14,7 @@ struct live_memory {
 	enum card_state state;
 	int64_t since_ms;   /* in that state; -1: not known */
 	bool longer;	    /* or longer: nobody saw what it was before */
+	int64_t idle_ms;    /* not active since, in whichever state; -1: active, or not known */
 	bool seen;	    /* state and since_ms are of an earlier refresh */
 	int64_t newest_ms;  /* newest sample; -1: none yet */
 	int64_t covered_ms; /* every sample since then was seen; -1: none yet */

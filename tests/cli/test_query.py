@@ -295,6 +295,31 @@ def test_the_store_knows_since_when(recorded, sim):
     assert third["gua.state"] == "truly_idle" and 1795 <= third["gua.free_for"] <= 1800
 
 
+def test_idle_goes_on_when_the_holder_goes(recorded, sim):
+    """Nothing has computed since second 20, whoever held the card until minute 30."""
+    left = CARDS + "at 30m release note card 1\n"
+    db, clock = recorded(2400, left)
+    fields = "--query-gpu=gua.state,gua.state_since,gua.idle_since,gua.free_for"
+    args = ["query", fields, "--format=csv,noheader,nounits", "-i", "1", "--db", db]
+    assert rows(sim(*args, scenario=left, clock=clock).stdout) == [
+        ["truly_idle", "2026-11-02T08:30:00Z", "2026-11-02T08:01:00Z", "600"]]
+
+
+def test_idle_goes_on_while_one_looks(tmp_path):
+    path = tmp_path / "view.scenario"
+    path.write_text(CARDS + "at 40s release note card 1\n")
+    run = subprocess.Popen([GUA, "query", "--query-gpu=gua.state,gua.idle_since,gua.state_since", "--source", "sim",
+                            "--scenario", path, "--clock", "virtual", "--no-store", "--format=csv,noheader", "-i", "1",
+                            "-l", "5"], stdout=subprocess.PIPE, text=True, env=clean_environment())
+    lines = [run.stdout.readline().strip().split(", ") for _ in range(12)]
+    run.kill()
+    run.wait()
+    assert lines[3] == ["active", "[N/A]", "2026-11-02T08:00:00Z"] and lines[5][0] == "idle_held"
+    idle = [line for line in lines if line[0] != "active"]
+    assert {line[1] for line in idle} == {"2026-11-02T08:00:20Z"}
+    assert idle[-1] == ["truly_idle", "2026-11-02T08:00:20Z", "2026-11-02T08:00:40Z"]
+
+
 def test_the_store_knows_how_long_each_holder_is_idle(recorded, sim):
     db, clock = recorded(1800)
     run = sim("query", "--db", db, "--format=json", clock=clock,
