@@ -16,7 +16,7 @@
  *   classify/  pure functions: sample -> state -> sums
  *   store/     SQLite: schema.sql, writing, compaction, import (py*: the Python tool's
  *              files), trackfile
- *   query/     a question becomes numbers: audit*, now, status, export, subtrack*
+ *   query/     a question becomes numbers: audit*, now, context, status, export, subtrack*
  *   render/    numbers become text, JSON, CSV
  *   record/    the recorder: loop, lock, service manager
  *   track/     a command and its process tree: what it used

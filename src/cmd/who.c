@@ -60,8 +60,9 @@ static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 			    : *id->container ? id->container
 			    : *id->pod	     ? id->pod
 					     : "";
-	snprintf(dst, WHAT_CAP, "%s%s%s%s", p->context_only ? "(context only) " : "", label,
-		*label ? " " : "",
+	const char *context = live_context_texts[p->context];
+	snprintf(dst, WHAT_CAP, "%s%s%s%s%s%s", *context ? "(" : "", context,
+		*context ? ") " : "", label, *label ? " " : "",
 		*id->command ? id->command
 		: *label     ? ""
 			     : "-");
@@ -227,7 +228,7 @@ static void add_holder_json(
 	json_text(j, "uuid", c->id.uuid);
 	json_text(j, "card_state", card_state_names[c->state]);
 	json_number(j, "mem_bytes", p->mem_bytes < 0 ? NAN : (double)p->mem_bytes, 0);
-	json_bool(j, "context_only", p->context_only);
+	add_label(j, "context", live_context_texts[p->context]);
 	json_bool(j, "active", p->active);
 	json_number(j, "sm_pct", p->sm_pct, 1);
 	json_moment(j, "idle_since", idle ? p->idle_since_ms : -1);

@@ -141,6 +141,7 @@ void live_close(struct live *l)
 		return;
 	if (l->has_past)
 		now_close(&l->past);
+	context_finish(&l->contexts);
 	lives_finish(&l->lives);
 	owners_close(l->owners);
 	source_close(l->source);

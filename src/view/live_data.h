@@ -11,6 +11,14 @@
 #include "model/reading.h"
 #include "model/state.h"
 
+/* How near what a holder has is to a bare CUDA context: a judgement, see live_past.c. */
+enum live_context {
+	CONTEXT_MORE,  /* it has more, or not even that */
+	CONTEXT_ABOUT, /* no more than contexts usually take */
+	CONTEXT_ONLY,  /* what contexts take on this model of card, by what was recorded */
+};
+extern const char *const live_context_texts[]; /* "", "about a context", "context only" */
+
 struct live_process {
 	struct process_id id;
 	size_t card;			 /* index into live.cards */
@@ -29,8 +37,8 @@ struct live_process {
 	 * live_recorded_until()). Nobody knows what it did from then on. -1: not known, or
 	 * active then. */
 	int64_t was_idle_since_ms;
-	bool context_only; /* holds about as much as a bare context */
-	bool holder;	   /* compute or MPS: see the definitions */
+	enum live_context context;
+	bool holder; /* compute or MPS: see the definitions */
 };
 
 /* Memory in use that no listed process explains is worth a word from here on: less may be the

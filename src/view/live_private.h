@@ -3,6 +3,7 @@
 #define GUA_VIEW_LIVE_PRIVATE_H
 
 #include "classify/classify.h"
+#include "query/context.h"
 #include "query/now.h"
 #include "sample/lives.h"
 #include "sample/owner.h"
@@ -48,10 +49,11 @@ struct live {
 	struct source *source;
 	struct owners *owners; /* NULL: the source describes processes */
 	struct lives lives;
-	struct now past; /* open when has_past */
-	bool has_past;	 /* the store can be read */
-	bool past_fresh; /* its recorder is at work */
-	int64_t past_us; /* boot time when it was read last */
+	struct now past;		/* open when has_past */
+	bool has_past;			/* the store can be read */
+	bool past_fresh;		/* its recorder is at work */
+	int64_t past_us;		/* boot time when it was read last */
+	struct context_floors contexts; /* learned once somebody may have but a context */
 	const char *db;
 	char root[4096];
 	struct rules rules;
@@ -81,8 +83,9 @@ void live_finish_list(struct live_list *list);
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms);
 struct use_since live_use_since(const struct live *l, size_t card);
 
-/* live_past.c: what the store has of a process; and since when one that is not active is idle.
- */
+/* live_past.c: what the store has of a process; whether it is but a context; and since when one
+ * that is not active is idle. */
+enum live_context live_judge_context(struct live *l, const struct live_process *p);
 void live_join_past(struct live *l, struct live_process *p, struct live_mark *m);
 void live_idle_since(const struct live *l, struct live_process *p, const struct live_mark *m);
 

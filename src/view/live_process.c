@@ -12,10 +12,6 @@
 #include "track/procread.h"
 #include "view/live_private.h"
 
-/* What a CUDA process takes before it stores anything is about 0.3 to 0.5 GB. */
-#define CONTEXT_LEAST_BYTES (64LL << 20)
-#define CONTEXT_MOST_BYTES (512LL << 20)
-
 enum { ARGUMENTS_CAP = 16 * 1024 };
 
 /* Closes what marks keep open; a list that was taken over has none. */
@@ -183,8 +179,7 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 		.was_idle_since_ms = -1 };
 	read_use(p, r);
 	p->holder = l->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
-	p->context_only = p->holder && p->mem_bytes >= CONTEXT_LEAST_BYTES &&
-			  p->mem_bytes <= CONTEXT_MOST_BYTES;
+	p->context = live_judge_context(l, p);
 	remember(l, p);
 }
 

@@ -151,14 +151,16 @@ const struct live_process *top_target(const struct top_state *s)
 
 static void use_fact(struct top_state *s, const struct live_process *p)
 {
-	char sm[32], cpu[32], mem[32], host[32], text[256];
+	char sm[32], cpu[32], mem[32], host[32], context[32] = "", text[256];
 	top_number(sm, sizeof(sm), p->sm_pct, " %");
 	top_number(cpu, sizeof(cpu), p->cpu_pct, " %");
 	top_size(mem, sizeof(mem), p->mem_bytes);
 	top_size(host, sizeof(host), p->rss_bytes);
+	if (p->context != CONTEXT_MORE)
+		snprintf(context, sizeof(context), " (%s)", live_context_texts[p->context]);
 	snprintf(text, sizeof(text),
 		"%s of the card, %s CPU; memory %s on the card%s, %s on the host", sm, cpu, mem,
-		p->context_only ? " (context only)" : "", host);
+		context, host);
 	fact(s, "uses", text);
 }
 

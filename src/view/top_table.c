@@ -47,7 +47,7 @@ static const struct column_info {
 static const char *what_of(const struct top_row *row)
 {
 	const char *what = top_what(top_row_id(row));
-	return *what || !row->process || !row->process->context_only ? what : "context only";
+	return *what || !row->process ? what : live_context_texts[row->process->context];
 }
 
 static size_t longest(const struct top_state *s, bool what)

@@ -91,7 +91,53 @@ def test_idle_since_comes_from_the_store(who):
     assert 535 <= notebook["idle_seconds"] <= 541 and not notebook["idle_longer"]
     assert found["python train.py"]["active"] and found["python train.py"]["idle_since"] is None
     assert found["blind"]["mem_bytes"] is None
-    assert [h["command"] for h in found.values() if h["context_only"]] == ["python idle.py"]
+    assert {h["command"]: h["context"] for h in found.values() if h["context"]} == {"python idle.py": "about a context"}
+
+
+MODELS = """host lab
+start 2026-11-02T08:00:00Z
+card 0 uuid GPU-aaaa0000 name "NVIDIA H100 80GB HBM3" memory 80GiB
+card 1 uuid GPU-bbbb0000 name "Tesla T4" memory 15GiB
+card 2 uuid GPU-cccc0000 name "NVIDIA A100-SXM4-80GB" memory 80GiB
+card 3 uuid GPU-dddd0000 name "NVIDIA L40S" memory 48GiB
+"""
+# (card, MB, what is said with a store and without it)
+CONTEXTS = [
+    (0, 580, "context only", None), (0, 590, "context only", None), (0, 600, "context only", None),
+    (0, 700, "context only", None), (0, 730, None, None), (0, 100, "context only", "about a context"),
+    (1, 110, "context only", "about a context"), (1, 112, "context only", "about a context"),
+    (1, 115, "context only", "about a context"), (1, 400, "about a context", "about a context"), (1, 600, None, None),
+    # Two alike are a coincidence, and what is this large is no context.
+    (2, 300, "about a context", "about a context"), (2, 305, "about a context", "about a context"),
+    (3, 900, None, None), (3, 900, None, None), (3, 900, None, None), (3, 20, None, None),
+]
+
+
+def test_a_bare_context_is_learned_for_each_model(who):
+    text = MODELS + "".join(
+        f'process p{i} pid {6000 + i} user u uid 1001 command "{card} {size}" started -1h\n'
+        f"at 0s hold p{i} card {card} memory {size}MB\n" for i, (card, size, _, _) in enumerate(CONTEXTS))
+    text += 'process mps pid 7000 user u uid 1001 command "mps" kind mps started -1h\nat 0s hold mps card 0 memory 300MB\n'
+
+    def said(**options):
+        return {holder["pid"]: holder["context"] for holder in json.loads(
+            who(600, "--json", text=text, **options).stdout)["holders"]}
+    expected = [said_with for _, _, said_with, _ in CONTEXTS], [without for _, _, _, without in CONTEXTS]
+    before, after = said(), said(recorded=True)
+    assert [after[6000 + i] for i in range(len(CONTEXTS))] == expected[0]
+    assert [before[6000 + i] for i in range(len(CONTEXTS))] == expected[1]
+    assert before[7000] is None and after[7000] is None
+    assert "(context only) 0 600" in who(600, text=text).stdout
+
+
+def test_a_life_counts_by_the_most_that_it_had(who):
+    """Who is caught while it starts has not yet its whole context."""
+    text = MODELS + "".join(
+        f'process p{i} pid {6000 + i} user u uid 1001 command "p" started -1h\n'
+        f"at 0s hold p{i} card 0 memory 100MB\nat 90s hold p{i} card 0 memory 40GB\n" for i in range(3))
+    text += 'process late pid 7000 user u uid 1001 command "late"\nat 5m hold late card 0 memory 120MB\n'
+    late, = [h for h in json.loads(who(600, "--json", recorded=True, text=text).stdout)["holders"] if h["pid"] == 7000]
+    assert late["context"] == "about a context"
 
 
 def test_after_the_recorder_stopped_it_is_said_what_was_known_then(who, expect):
