@@ -6,22 +6,31 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 struct worker {
 	struct source_options options;
 	int64_t deadline_ms;
 	struct source *source; /* touched by the thread while busy, by the owner otherwise */
+	worker_call *call;     /* JOB_OWN, with its context */
+	void *context;
+	void (*release)(void *context);
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
 	bool busy;	/* a job is under way */
-	bool ending;	/* the thread is to end */
+	bool ending;	/* the thread is to close the source and to end */
+	bool ended;	/* it has */
 	bool abandoned; /* the owner is gone: the thread frees */
 	enum worker_job job;
 	int result;
 	struct err error;
+	int64_t begun_us, took_us; /* monotonic; took_us of the last job */
+	int done_fd;		   /* made when somebody polls; -1 */
+	bool polled;		   /* it is to be told of the end of this job */
 };
 
 static const char *const job_names[] = {
@@ -29,61 +38,111 @@ static const char *const job_names[] = {
 	[JOB_SCAN] = "being asked for its cards",
 	[JOB_DRAIN] = "being asked for utilisation",
 	[JOB_LOOK] = "being asked for processes",
-	[JOB_CLOSE] = "being closed",
+	[JOB_OWN] = "being asked for readings",
 };
+
+/* The source is published as soon as it is there: a job may open it and then go on. */
+static int open_source(struct worker *w, struct err *e)
+{
+	struct source *source = NULL;
+	int rc = source_open(&source, &w->options, e);
+	pthread_mutex_lock(&w->lock);
+	w->source = rc ? NULL : source;
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
 
 static int do_job(struct worker *w, enum worker_job job, struct err *e)
 {
-	if (job == JOB_OPEN && !w->source)
-		return source_open(&w->source, &w->options, e);
-	if (job == JOB_CLOSE) {
-		source_close(w->source);
-		w->source = NULL;
-		return 0;
-	}
+	int rc = 0;
+	if (!w->source && (job == JOB_OPEN || job == JOB_OWN))
+		rc = open_source(w, e);
+	if (rc || job == JOB_OPEN)
+		return rc;
 	if (!w->source)
 		return err_set(e, ERR_WORLD, "the source is not open");
 	if (job == JOB_DRAIN)
 		return source_drain(w->source, e);
 	if (job == JOB_LOOK)
 		return source_look(w->source, e);
+	if (job == JOB_OWN)
+		return w->call(w->source, w->context, e);
 	return source_scan(w->source, e);
+}
+
+static int64_t monotonic_us(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 static void destroy(struct worker *w)
 {
+	if (w->release)
+		w->release(w->context);
+	if (w->done_fd >= 0)
+		close(w->done_fd);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->changed);
 	free(w);
 }
 
+/* Whoever waits is told, without the lock so that it can go on at once; only who polls costs
+ * a system call more. */
+static void finish_job(struct worker *w, int result, const struct err *e)
+{
+	pthread_mutex_lock(&w->lock);
+	w->result = result;
+	w->error = *e;
+	w->busy = false;
+	w->took_us = monotonic_us() - w->begun_us;
+	if (w->polled)
+		eventfd_write(w->done_fd, 1);
+	pthread_mutex_unlock(&w->lock);
+	pthread_cond_broadcast(&w->changed);
+}
+
+/* Waits for the next job; false: it is to end. */
+static bool next_job(struct worker *w, enum worker_job *job)
+{
+	pthread_mutex_lock(&w->lock);
+	while (!w->busy && !w->ending)
+		pthread_cond_wait(&w->changed, &w->lock);
+	bool any = !w->ending;
+	*job = w->job;
+	pthread_mutex_unlock(&w->lock);
+	return any;
+}
+
+/* Whether the owner is gone; tells it at the same time whether the thread is. */
+static bool is_abandoned(struct worker *w, bool ended)
+{
+	pthread_mutex_lock(&w->lock);
+	bool abandoned = w->abandoned;
+	w->ended = ended;
+	pthread_mutex_unlock(&w->lock);
+	return abandoned;
+}
+
 static void *worker_main(void *argument)
 {
 	struct worker *w = argument;
-	pthread_mutex_lock(&w->lock);
-	while (!w->ending) {
-		if (!w->busy) {
-			pthread_cond_wait(&w->changed, &w->lock);
-			continue;
-		}
-		enum worker_job job = w->job;
+	enum worker_job job;
+	while (next_job(w, &job)) {
 		struct err e = { 0 };
-		pthread_mutex_unlock(&w->lock);
 		int result = do_job(w, job, &e);
-		pthread_mutex_lock(&w->lock);
-		w->result = result;
-		w->error = e;
-		w->busy = false;
-		pthread_cond_broadcast(&w->changed);
+		finish_job(w, result, &e);
 	}
-	bool abandoned = w->abandoned;
-	pthread_mutex_unlock(&w->lock);
-	if (abandoned)
+	/* What the source was opened with may be gone with the owner. */
+	if (!is_abandoned(w, false))
+		source_close(w->source);
+	if (is_abandoned(w, true))
 		destroy(w);
 	return NULL;
 }
 
-/* Signals belong to the recorder's own thread. */
+/* Signals belong to the owner's thread. */
 static int start_thread(struct worker *w)
 {
 	sigset_t all, before;
@@ -102,6 +161,7 @@ int worker_new(struct worker **w, const struct source_options *options, int64_t 
 		return err_set(e, ERR_WORLD, "out of memory");
 	new->options = *options;
 	new->deadline_ms = deadline_ms;
+	new->done_fd = -1;
 	pthread_condattr_t monotonic;
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -117,17 +177,24 @@ int worker_new(struct worker **w, const struct source_options *options, int64_t 
 	return 0;
 }
 
+void worker_own(
+	struct worker *w, worker_call *call, void *context, void (*release)(void *context))
+{
+	w->call = call;
+	w->context = context;
+	w->release = release;
+}
+
+static struct timespec in_ms(int64_t ms)
+{
+	int64_t us = monotonic_us() + ms * 1000;
+	return (struct timespec){ .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
+}
+
 /* Waits, with the lock held, until the job is done; false: the deadline has passed. */
 static bool wait_done(struct worker *w, int64_t wait_ms)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
-	until.tv_nsec += wait_ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
+	struct timespec until = in_ms(wait_ms);
 	while (w->busy)
 		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != 0)
 			break;
@@ -141,9 +208,11 @@ bool worker_begin(struct worker *w, enum worker_job job)
 	if (idle) {
 		w->job = job;
 		w->busy = true;
-		pthread_cond_broadcast(&w->changed);
+		w->begun_us = monotonic_us();
 	}
 	pthread_mutex_unlock(&w->lock);
+	if (idle)
+		pthread_cond_broadcast(&w->changed);
 	return idle;
 }
 
@@ -152,6 +221,10 @@ int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
 	pthread_mutex_lock(&w->lock);
 	int result = 0;
 	if (wait_done(w, wait_ms)) {
+		eventfd_t times;
+		if (w->polled)
+			eventfd_read(w->done_fd, &times);
+		w->polled = false;
 		result = w->result;
 		if (result && e)
 			*e = w->error;
@@ -174,6 +247,35 @@ int worker_run(struct worker *w, enum worker_job job, struct err *e)
 	return worker_begin(w, job) ? worker_result(w, w->deadline_ms, e) : ERR_BUSY;
 }
 
+int64_t worker_took_ms(struct worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	int64_t took_us = w->busy ? monotonic_us() - w->begun_us : w->took_us;
+	pthread_mutex_unlock(&w->lock);
+	return took_us / 1000;
+}
+
+int worker_fd(struct worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	if (w->done_fd < 0)
+		w->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	bool new = w->done_fd >= 0 && !w->polled;
+	w->polled = w->done_fd >= 0;
+	if (new && !w->busy)
+		eventfd_write(w->done_fd, 1);
+	pthread_mutex_unlock(&w->lock);
+	return w->done_fd;
+}
+
+struct source *worker_opened(struct worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	struct source *source = w->source;
+	pthread_mutex_unlock(&w->lock);
+	return source;
+}
+
 struct source *worker_source(struct worker *w)
 {
 	pthread_mutex_lock(&w->lock);
@@ -182,20 +284,38 @@ struct source *worker_source(struct worker *w)
 	return source;
 }
 
-void worker_free(struct worker *w)
+/* Leaves the thread to itself, which frees the worker; false: it has just ended. */
+static bool abandon(struct worker *w)
 {
-	if (!w)
-		return;
-	bool hung = worker_run(w, JOB_CLOSE, NULL) == ERR_BUSY;
 	pthread_mutex_lock(&w->lock);
+	pthread_t thread = w->thread;
+	bool ended = w->ended;
+	w->abandoned = !ended;
+	pthread_mutex_unlock(&w->lock);
+	if (!ended)
+		pthread_detach(thread);
+	return !ended;
+}
+
+bool worker_end(struct worker *w, int64_t wait_ms)
+{
+	pthread_mutex_lock(&w->lock);
+	bool hung = w->busy;
 	w->ending = true;
-	w->abandoned = hung;
 	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->lock);
-	if (hung) {
-		pthread_detach(w->thread);
-		return;
-	}
-	pthread_join(w->thread, NULL);
+	struct timespec until = in_ms(hung ? 0 : wait_ms);
+	bool joined = pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+	if (!joined && abandon(w))
+		return false;
+	if (!joined)
+		pthread_join(w->thread, NULL);
 	destroy(w);
+	return true;
+}
+
+void worker_free(struct worker *w)
+{
+	if (w)
+		worker_end(w, w->deadline_ms);
 }
