@@ -74,7 +74,8 @@ static int look(struct live_session *s, struct dmon *d, const struct filter *f,
 		if (rc == 0)
 			rc = print(to, &out, e);
 		looks++;
-	} while (rc == 0 && (v->count == 0 || looks < v->count) && cmd_live_wait(s, every_ms));
+	} while ((v->count == 0 || looks < v->count) &&
+		 cmd_live_again(s, &cmd_dmon, &rc, e, every_ms));
 	str_finish(&out);
 	return rc;
 }

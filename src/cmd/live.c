@@ -2,7 +2,9 @@
 #include "cmd/live.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -13,7 +15,7 @@
 
 /* Scenario time 0 of a virtual clock without a file. */
 #define VIRTUAL_START_MS 1793606400000LL
-enum { LEAST_MS = 100 };
+enum { LEAST_MS = 100, TIMEOUT_MS = 10000 };
 
 /* The store to ask. */
 static const char *choose_db(struct live_session *s, const struct live_values *v)
@@ -41,10 +43,13 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 			.clock = &s->clock },
 		.db = s->store,
 		.rules = RULES_DEFAULT,
+		.deadline_ms = v->timeout_ms ? v->timeout_ms : TIMEOUT_MS,
 		.metrics = wanted,
 	};
 	/* What the driver does not have is seen in the view itself. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	/* The thread that asks the driver takes turns with this one: one heap for both. */
+	mallopt(M_ARENA_MAX, 1);
 	rc = live_open(&s->live, &o, e);
 	if (rc)
 		cmd_live_close(s);
@@ -52,14 +57,33 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	return rc;
 }
 
+/* Ends the program past the thread that hangs: what is done at exit, the driver's part of it
+ * above all, might wait for a lock that the thread has. */
+static void leave(int status, void *nothing)
+{
+	(void)nothing;
+	fflush(stdout);
+	_exit(status);
+}
+
 void cmd_live_close(struct live_session *s)
 {
-	live_close(s->live);
+	bool closed = live_close(s->live);
 	s->live = NULL;
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
 	s->stop_fd = -1;
-	clock_finish(&s->clock);
+	if (closed)
+		clock_finish(&s->clock);
+	else
+		on_exit(leave, NULL);
+}
+
+int cmd_live_look(struct live_session *s, struct err *e)
+{
+	int rc = live_refresh(s->live, s->stop_fd, e);
+	s->lost = rc != 0;
+	return rc;
 }
 
 int cmd_live_check(const struct live_session *s, struct err *e)
@@ -71,7 +95,7 @@ int cmd_live_check(const struct live_session *s, struct err *e)
 
 int cmd_live_refresh(struct live_session *s, struct err *e)
 {
-	int rc = live_refresh(s->live, e);
+	int rc = cmd_live_look(s, e);
 	return rc ? rc : cmd_live_check(s, e);
 }
 
@@ -101,6 +125,28 @@ bool cmd_live_wait(struct live_session *s, int64_t every_ms)
 		if (errno != EINTR)
 			return false;
 	}
+}
+
+static bool wants_to_end(const struct live_session *s)
+{
+	struct pollfd fd = { .fd = s->stop_fd, .events = POLLIN };
+	return poll(&fd, 1, 0) > 0;
+}
+
+bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
+	const struct err *e, int64_t every_ms)
+{
+	if (*rc && !s->lost)
+		return false;
+	if (s->lost && !s->told && !wants_to_end(s))
+		fprintf(stderr, "gua %s: %s; trying again\n", self->name, e->text);
+	if (!s->lost && s->told)
+		fprintf(stderr, "gua %s: the driver answers again\n", self->name);
+	s->told = s->lost;
+	if (cmd_live_wait(s, every_ms))
+		return true;
+	*rc = 0;
+	return false;
 }
 
 int cmd_seconds(const char *text, int64_t *ms, struct err *e)

@@ -13,6 +13,7 @@
 struct live_values {
 	const char *db, *source, *scenario, *nvml, *clock, *root;
 	bool no_store;
+	int64_t timeout_ms; /* 0: the usual */
 };
 
 /* The rows, for a table whose values have a struct live_values `member`. */
@@ -29,6 +30,10 @@ struct live_values {
 		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \
 			"the driver's library (default libnvidia-ml.so.1)",                    \
 			.offset = offsetof(type, member.nvml) },                               \
+		{ OPTION_DURATION, 0, "driver-timeout", "D",                                   \
+			"a driver that does not answer for this long hangs (default 10s)",     \
+			.offset = offsetof(type, member.timeout_ms), .min = 100,               \
+			.max = 3600e3 },                                                       \
 		{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file",            \
 			.offset = offsetof(type, member.clock), .hidden = true },              \
 	{                                                                                      \
@@ -43,15 +48,19 @@ struct live_session {
 	struct live *live;
 	int stop_fd;	 /* readable once the user wants to end; -1 */
 	int64_t next_us; /* boot time of the next look */
+	bool lost;	 /* at the last look the driver was gone, or did not answer */
+	bool told;	 /* and that was said */
 };
 
 /* Opens the view; `wanted` are live_options.metrics. The store is --db, else one's own, else
  * the system's where that can be read. The session must not move. */
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
+/* When the driver hangs, nothing may follow but the end of the program. */
 void cmd_live_close(struct live_session *s);
-/* Reads everything again, as live_refresh(); a driver that has never listed a card is an error
- * too. */
+/* Reads everything again: live_refresh(). */
+int cmd_live_look(struct live_session *s, struct err *e);
+/* The same; a driver that has never listed a card is an error too. */
 int cmd_live_refresh(struct live_session *s, struct err *e);
 /* That error, after a refresh. */
 int cmd_live_check(const struct live_session *s, struct err *e);
@@ -61,6 +70,11 @@ void cmd_live_catch(struct live_session *s);
 /* Waits until it is time for the next look, `every_ms` after the one before; a look that took
  * longer is not caught up. False: the user wants to end. */
 bool cmd_live_wait(struct live_session *s, int64_t every_ms);
+/* Whether a loop goes on after a look that came to *rc, and waits for the next one. A driver
+ * that is lost is said once and no reason to end; that it is back, too. When the user wants to
+ * end *rc is 0. */
+bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
+	const struct err *e, int64_t every_ms);
 
 /* "1", "0.5": seconds; or a duration as everywhere. At least 100 ms. */
 int cmd_seconds(const char *text, int64_t *ms, struct err *e);

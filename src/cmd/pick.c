@@ -149,24 +149,21 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 		.rules = RULES_DEFAULT };
 	size_t counts[PICK_VERDICTS];
 	int64_t start_us = clock_now(&s->clock).boot_us, poll_ms = FIRST_POLL_MS;
-	bool failing = false;
-	int rc = choose(c, &wish, filter, s, directory, counts, e);
-	if (rc)
-		return rc;
-	if (c->n == 0 && wait_ms != 0 && isatty(STDERR_FILENO))
-		fputs("gua pick: no card is free as wished; waiting\n", stderr);
-	while (c->n == 0) {
+	for (bool first = true;; first = false) {
+		int rc = choose(c, &wish, filter, s, directory, counts, e);
+		if (c->n || (rc && !s->lost))
+			return rc;
 		int64_t left_ms = wait_ms - (clock_now(&s->clock).boot_us - start_us) / 1000;
 		if (wait_ms >= 0 && left_ms <= 0)
 			return rc ? rc : no_card(v, counts, live_note(s->live), e);
+		if (s->lost && !s->told)
+			fprintf(stderr, "gua pick: %s; waiting\n", e->text);
+		else if (!s->lost && first && isatty(STDERR_FILENO))
+			fputs("gua pick: no card is free as wished; waiting\n", stderr);
+		s->told = s->lost;
 		cmd_live_wait(s, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
 		poll_ms = 2 * poll_ms < LAST_POLL_MS ? 2 * poll_ms : LAST_POLL_MS;
-		rc = choose(c, &wish, filter, s, directory, counts, e);
-		if (rc && !failing)
-			fprintf(stderr, "gua pick: %s; waiting\n", e->text);
-		failing = rc != 0;
 	}
-	return 0;
 }
 
 /* UUIDs are from the driver: in a shell they must be nothing but words. */

@@ -192,7 +192,7 @@ static int look(struct live_session *s, const struct filter *f, const struct sta
 	const struct frames *frames, struct str *out, struct err *e)
 {
 	struct stat_pick picked = { 0 };
-	int rc = live_refresh(s->live, e);
+	int rc = cmd_live_look(s, e);
 	if (rc == 0 && (o->full_command || frames->json))
 		live_measure_older(s->live, 0);
 	if (rc == 0 && o->full_command && !frames->every_ms) {
@@ -222,7 +222,7 @@ static int watch(struct live_session *s, const struct filter *f, const struct st
 	begin_screen(frames);
 	do {
 		rc = look(s, f, o, frames, &out, e);
-	} while (rc == 0 && frames->every_ms && cmd_live_wait(s, frames->every_ms));
+	} while (frames->every_ms && cmd_live_again(s, &cmd_stat, &rc, e, frames->every_ms));
 	end_screen(frames);
 	str_finish(&out);
 	return rc;

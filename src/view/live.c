@@ -1,4 +1,4 @@
-/* Opening and refreshing a live view: cards, boards, states. */
+/* Opening a live view, and what is made of the driver's answers: cards, boards, states. */
 #include "view/live.h"
 
 #include <errno.h>
@@ -11,9 +11,6 @@
 #include "base/timetext.h"
 #include "view/live_private.h"
 
-/* A lost card is looked for this often, new ones seldom. */
-#define RETRY_US (30 * 1000000LL)
-#define RESCAN_US (600 * 1000000LL)
 /* The store is asked again this often. */
 #define PAST_US (10 * 1000000LL)
 /* Samples come at least once a second. */
@@ -118,33 +115,30 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	l->page_bytes = sysconf(_SC_PAGESIZE);
 	memcpy(l->wanted, o->metrics ? o->metrics : live_usual_metrics, METRIC_COUNT);
 	metric_complete(l->wanted);
-	int rc = source_open(&l->source, &o->source, e);
+	*out = l;
+	int rc = live_open_driver(l, o, e);
 	bool own_host = root[0] == '\0' && rc == 0 && !l->source->ops->describe;
 	if (rc == 0)
 		rc = owners_open(&l->owners, root, e);
 	if (rc == 0)
 		rc = lives_init(&l->lives, l->owners, own_host, e);
-	if (rc) {
-		live_close(l);
+	if (rc)
 		return rc;
-	}
-	l->scanned_us = clock_now(l->clock).boot_us;
 	name_host(l);
 	open_past(l);
-	*out = l;
 	return 0;
 }
 
-void live_close(struct live *l)
+bool live_close(struct live *l)
 {
 	if (!l)
-		return;
+		return true;
+	bool closed = live_close_driver(l);
 	if (l->has_past)
 		now_close(&l->past);
 	context_finish(&l->contexts);
 	lives_finish(&l->lives);
 	owners_close(l->owners);
-	source_close(l->source);
 	live_finish_list(&l->now);
 	live_finish_list(&l->before);
 	free(l->cards);
@@ -152,47 +146,20 @@ void live_close(struct live *l)
 	free(l->boards);
 	free(l->holders);
 	free(l);
+	return closed;
 }
 
-static bool has_lost_card(const struct live *l)
-{
-	for (size_t i = 0; i < l->source->n_cards; i++)
-		if (l->source->cards[i].status == CARD_STATUS_LOST)
-			return true;
-	return false;
-}
-
-/* Looks for cards when it is time. */
-static int rescan(struct live *l, struct err *e)
-{
-	int64_t boot_us = clock_now(l->clock).boot_us;
-	int64_t every_us = has_lost_card(l) ? RETRY_US : RESCAN_US;
-	if (!l->failed && boot_us - l->scanned_us < every_us)
-		return 0;
-	l->scanned_us = boot_us;
-	return source_scan(l->source, e);
-}
-
-/* Room for the cards that the source has now; none ever goes. */
+/* Room to remember the cards that there are now; none ever goes. */
 static int follow_cards(struct live *l, struct err *e)
 {
-	size_t n = l->source->n_cards;
-	if (n > l->n_cards) {
-		struct live_card *cards = reallocarray(l->cards, n, sizeof(*cards));
-		if (cards)
-			l->cards = cards;
-		struct live_memory *memory = reallocarray(l->memory, n, sizeof(*memory));
-		if (memory)
-			l->memory = memory;
-		struct live_board *boards = reallocarray(l->boards, n, sizeof(*boards));
-		if (boards)
-			l->boards = boards;
-		if (!cards || !memory || !boards)
-			return err_set(e, ERR_WORLD, "out of memory");
-		for (size_t i = l->n_cards; i < n; i++)
-			memory[i] = nothing_seen;
-	}
-	l->n_cards = n;
+	if (l->n_cards <= l->n_memory)
+		return 0;
+	struct live_memory *memory = reallocarray(l->memory, l->n_cards, sizeof(*memory));
+	if (!memory)
+		return err_set(e, ERR_WORLD, "out of memory");
+	l->memory = memory;
+	while (l->n_memory < l->n_cards)
+		memory[l->n_memory++] = nothing_seen;
 	return 0;
 }
 
@@ -398,21 +365,16 @@ static void take_util(struct live *l)
 	}
 }
 
-static int refresh(struct live *l, struct err *e)
+int live_digest(struct live *l, struct err *e)
 {
-	int rc = rescan(l, e);
-	if (rc == 0)
-		rc = source_drain(l->source, e);
-	if (rc == 0)
-		rc = source_look(l->source, e);
-	if (rc == 0)
-		rc = follow_cards(l, e);
+	int rc = follow_cards(l, e);
 	if (rc)
 		return rc;
 	l->now_ms = clock_wall_ms(l->clock);
+	text_copy(l->driver, sizeof(l->driver), l->source->driver_version);
 	read_past(l);
 	take_util(l);
-	live_read_boards(l);
+	live_finish_boards(l);
 	rc = live_list_processes(l, e);
 	for (size_t i = 0; rc == 0 && i < l->n_cards; i++)
 		classify(l, i);
@@ -425,14 +387,6 @@ static int refresh(struct live *l, struct err *e)
 		if (!l->boards[i].mig)
 			memcpy(l->boards[i].values, l->cards[l->boards[i].first_card].values,
 				sizeof(l->boards[i].values));
-	return rc;
-}
-
-int live_refresh(struct live *l, struct err *e)
-{
-	int rc = refresh(l, e);
-	l->failed = rc != 0;
-	l->refreshed |= rc == 0;
 	return rc;
 }
 
@@ -461,7 +415,7 @@ int64_t live_now_ms(const struct live *l)
 
 const char *live_driver(const struct live *l)
 {
-	return l->source->driver_version;
+	return l->driver;
 }
 
 const char *live_hostname(const struct live *l)

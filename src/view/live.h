@@ -1,6 +1,7 @@
 /* What is on the cards now, for all live views: cards with their readings and state, processes
  * with their owners and how long they have been idle. Where there is a store, "idle since"
- * comes from it; without one, from what this view has seen itself. */
+ * comes from it; without one, from what this view has seen itself. The driver is asked in a
+ * thread of its own (sample/worker.h): one that hangs costs a deadline. */
 #ifndef GUA_VIEW_LIVE_H
 #define GUA_VIEW_LIVE_H
 
@@ -18,6 +19,7 @@ struct live_options {
 	struct source_options source;
 	const char *db;		      /* store to ask for the past, or NULL: none */
 	struct rules rules;	      /* of the states */
+	int64_t deadline_ms;	      /* a driver that does not answer for this long hangs */
 	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
 };
 
@@ -27,11 +29,26 @@ struct live;
 extern const unsigned char live_usual_metrics[METRIC_COUNT];
 
 /* Opens the source and, when there is one, the store (a store that cannot be read is a note in
- * live_note(), not a failure). */
+ * live_note(), not a failure). When it fails *l is still to be closed. */
 int live_open(struct live **l, const struct live_options *o, struct err *e);
-void live_close(struct live *l);
-/* Reads everything again. A card's fault is its status; fails when the driver is gone. */
-int live_refresh(struct live *l, struct err *e);
+/* False: the driver hangs. The thread that asks it is left behind and still uses what the
+ * options of the source point to: the program is to end, or to become another one. */
+bool live_close(struct live *l);
+/* Reads everything again. A card's fault is its status; fails when the driver as a whole is
+ * gone, with ERR_BUSY when it has not answered within the deadline, or still does not. Waits no
+ * longer once `stop_fd` is readable (-1: there is none). */
+int live_refresh(struct live *l, int stop_fd, struct err *e);
+
+/* The same in steps, for a view that has keys to answer meanwhile. Asks the driver, unless the
+ * answer to an earlier question is still to be taken. */
+void live_ask(struct live *l);
+/* Takes the answer, after at most `wait_ms`. ERR_BUSY: there is none yet; what was read before
+ * stands. */
+int live_take(struct live *l, int64_t wait_ms, struct err *e);
+/* How long the driver has owed an answer; -1: it owes none. */
+int64_t live_silent_ms(struct live *l);
+/* For poll(2): readable once there is an answer to be taken; -1: there is none to be had. */
+int live_fd(struct live *l);
 
 /* Reads CPU time and memory of a process, an index into live_processes(): its rss_bytes is then
  * of now, its cpu_pct since it was read last. A refresh reads them of nobody: they stay. */

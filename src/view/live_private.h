@@ -46,7 +46,9 @@ struct live_list {
 
 struct live {
 	struct clock *clock;
-	struct source *source;
+	struct live_asking *asking; /* the driver's thread: see live_ask.c */
+	struct source *source; /* the thread's; its readings: only while nothing is asked */
+	char driver[VERSION_CAP];
 	struct owners *owners; /* NULL: the source describes processes */
 	struct lives lives;
 	struct now past;		/* open when has_past */
@@ -59,29 +61,33 @@ struct live {
 	struct rules rules;
 	unsigned char wanted[METRIC_COUNT];
 	struct live_card *cards;
-	struct live_memory *memory;
-	size_t n_cards;
 	struct live_board *boards;
-	size_t n_boards;
+	struct live_memory *memory;
+	size_t n_cards, n_boards, cap, n_memory;
 	struct live_list now, before; /* processes of this refresh and of the last one */
 	struct holder *holders;	      /* scratch */
 	size_t cap_holders;
-	int64_t now_ms, scanned_us, ticks_per_s, page_bytes;
+	int64_t now_ms, ticks_per_s, page_bytes;
 	bool failed;	/* the last refresh: the driver is to be looked for again */
 	bool refreshed; /* there was one that worked */
-	char hostname[128];
-	char note[256];
+	char hostname[128], note[256];
 };
 
-/* live_board.c: the boards of the cards, and the metrics of both. */
-void live_read_boards(struct live *l);
+/* live_ask.c: opening and closing the driver; what is as in live_open() and live_close(). */
+int live_open_driver(struct live *l, const struct live_options *o, struct err *e);
+bool live_close_driver(struct live *l);
+
+/* live.c: makes of the driver's answer what the views show. */
+int live_digest(struct live *l, struct err *e);
+
+/* live_board.c: completes the metrics of boards and cards. */
+void live_finish_boards(struct live *l);
 
 /* live_process.c: the processes of all cards; and the states that follow from them. */
 int live_list_processes(struct live *l, struct err *e);
 void live_finish_list(struct live_list *list);
 /* Since when a holder has been idle, and who is active: needs the card's state. */
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms);
-struct use_since live_use_since(const struct live *l, size_t card);
 
 /* live_past.c: what the store has of a process; whether it is but a context; and since when one
  * that is not active is idle. */

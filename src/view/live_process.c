@@ -210,7 +210,7 @@ int live_list_processes(struct live *l, struct err *e)
 	return 0;
 }
 
-struct use_since live_use_since(const struct live *l, size_t card)
+static struct use_since use_since(const struct live *l, size_t card)
 {
 	const struct card_reading *r = &l->source->cards[card];
 	struct use_since use = { .known = r->process_util_known };
@@ -257,7 +257,7 @@ static size_t gather_holders(struct live *l, const struct live_card *c)
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 {
 	const struct live_card *c = &l->cards[card];
-	struct use_since use = live_use_since(l, card);
+	struct use_since use = use_since(l, card);
 	size_t n = gather_holders(l, c);
 	classify_use(l->holders, n, &use, &l->rules);
 	for (size_t k = 0; k < n; k++) {

@@ -16,6 +16,13 @@
 #define MEASURE_US 100000
 /* Processes that are not on the screen are measured this often. */
 #define MEASURE_OTHERS_US (15 * 1000000LL)
+/* A driver that is well answers within this; a refresh waits for it, so as not to draw twice.
+ */
+#define PATIENCE_MS 20
+/* A driver that has not answered for so long is worth a message. */
+#define SILENCE_MS 2000
+/* The message is brought up to date this often. */
+#define SILENCE_EVERY_US 1000000
 
 struct top {
 	const struct top_options *options; /* the caller's */
@@ -104,8 +111,8 @@ static bool read_recorded(struct top *t)
 }
 
 /* What the page of details shows besides: arguments, and the use of the card by minute, from
- * the store and from what this page has seen. */
-static void read_target(struct top *t)
+ * the store and from what this page has seen. `fresh`: it sees something new. */
+static void read_target(struct top *t, bool fresh)
 {
 	struct top_state *s = &t->state;
 	double seen[TOP_DETAIL_MINUTES];
@@ -117,7 +124,8 @@ static void read_target(struct top *t)
 	if (!p || top_history_room(&s->seen, 1) != 0)
 		return;
 	live_arguments(t->options->live, p, &s->arguments);
-	top_history_add(&s->seen, 0, s->now.now_ms, p->sm_pct);
+	if (fresh)
+		top_history_add(&s->seen, 0, s->now.now_ms, p->sm_pct);
 	top_history_get(&s->seen, 0, s->now.now_ms, seen, TOP_DETAIL_MINUTES);
 	for (size_t i = 0; i < TOP_DETAIL_MINUTES; i++) {
 		s->use[i] = isnan(s->use[i]) ? seen[i] : s->use[i];
@@ -150,6 +158,26 @@ static void measure(struct top *t)
 	live_measure_older(t->options->live, MEASURE_OTHERS_US);
 }
 
+/* What the page that is shown needs besides, and the order of the rows. */
+static int prepare_page(struct top *t, bool fresh, struct err *e)
+{
+	struct top_now *now = &t->state.now;
+	enum top_sort sort = t->state.model.sort;
+	bool by_measure = sort == TOP_SORT_CPU || sort == TOP_SORT_HOST;
+	now->parents = NULL;
+	now->n_family = 0;
+	if (t->state.model.tree && t->options->root)
+		top_family_read(&t->family, t->options->root, now);
+	if (t->state.page == TOP_DETAILS)
+		read_target(t, fresh);
+	if (by_measure)
+		live_measure_older(t->options->live, 0);
+	int rc = arrange(t, e);
+	if (rc == 0 && !by_measure)
+		measure(t);
+	return rc;
+}
+
 /* Takes over what the live view has read. */
 static int take(struct top *t, struct err *e)
 {
@@ -158,47 +186,52 @@ static int take(struct top *t, struct err *e)
 	now->processes = live_processes(t->options->live, &now->n_processes);
 	now->now_ms = live_now_ms(t->options->live);
 	now->filter = filter_has_process(t->options->filter) ? t->options->filter : NULL;
-	now->parents = NULL;
-	now->n_family = 0;
 	int rc = choose_cards(t, e);
 	if (rc == 0)
 		rc = follow_history(t, e);
 	if (rc)
 		return rc;
-	if (t->state.model.tree && t->options->root)
-		top_family_read(&t->family, t->options->root, now);
-	if (t->state.page == TOP_DETAILS)
-		read_target(t);
 	text_copy(t->state.note, sizeof(t->state.note), live_note(t->options->live));
 	t->state.driver = live_driver(t->options->live);
 	t->state.host = live_hostname(t->options->live);
-	bool by_measure =
-		t->state.model.sort == TOP_SORT_CPU || t->state.model.sort == TOP_SORT_HOST;
-	if (by_measure)
-		live_measure_older(t->options->live, 0);
-	rc = arrange(t, e);
-	if (rc == 0 && !by_measure)
-		measure(t);
-	return rc;
+	return prepare_page(t, true, e);
 }
 
-/* Reads everything again. A driver that is gone is a message; what it said last stays. */
-static void refresh(struct top *t)
+/* Takes the driver's answer, when there is one within `wait_ms`. A driver that is gone, or
+ * silent, is a message; what it said last stays. */
+static int receive(struct top *t, int64_t wait_ms)
 {
 	struct top_state *s = &t->state;
 	struct err e = { 0 };
 	int64_t now_ms = clock_wall_ms(t->options->clock);
-	int rc = live_refresh(t->options->live, &e);
+	int rc = live_take(t->options->live, wait_ms, &e);
+	if (rc == ERR_BUSY) {
+		int64_t ms = live_silent_ms(t->options->live);
+		s->silent_ms = ms < SILENCE_MS ? 0 : ms;
+		if (s->silent_ms)
+			s->now.now_ms = now_ms;
+		return rc;
+	}
+	s->silent_ms = 0;
 	if (rc == 0)
 		rc = take(t, &e);
 	if (rc && !s->fault[0])
 		s->fault_since_ms = now_ms;
-	if (rc) {
+	if (rc)
 		s->now.now_ms = now_ms;
-		text_copy(s->fault, sizeof(s->fault), e.text);
-	} else {
-		s->fault[0] = '\0';
-	}
+	text_copy(s->fault, sizeof(s->fault), rc ? e.text : "");
+	return rc;
+}
+
+/* Reads everything again. What the driver does not say soon is taken when it does. */
+static void refresh(struct top *t)
+{
+	struct live *live = t->options->live;
+	struct err e = { 0 };
+	bool asked = live_silent_ms(live) >= 0;
+	live_ask(live);
+	if (receive(t, asked ? 0 : PATIENCE_MS) == ERR_BUSY && prepare_page(t, false, &e) != 0)
+		text_copy(t->state.message, sizeof(t->state.message), e.text);
 }
 
 int top_open(struct top **out, const struct top_options *o, struct err *e)
@@ -213,7 +246,7 @@ int top_open(struct top **out, const struct top_options *o, struct err *e)
 	for (size_t i = 0; o->sort && i < TOP_SORTS; i++)
 		if (strcmp(top_sort_words[i], o->sort) == 0)
 			t->state.model.sort = (enum top_sort)i;
-	int rc = live_refresh(o->live, e);
+	int rc = live_refresh(o->live, -1, e);
 	if (rc == 0)
 		rc = take(t, e);
 	if (rc) {
@@ -280,6 +313,16 @@ static bool act(struct top *t, enum top_action action)
 	return action != TOP_QUIT;
 }
 
+/* Waits for a key, the time, or an answer that the driver owes. */
+static int wait_key(struct top *t, struct top_screen *screen, int64_t wait_us, size_t *at)
+{
+	bool owed = live_silent_ms(t->options->live) >= 0;
+	if (owed && wait_us > SILENCE_EVERY_US)
+		wait_us = SILENCE_EVERY_US;
+	return top_screen_key(screen, wait_us > 0 ? (int)((wait_us + 999) / 1000) : 0,
+		owed ? live_fd(t->options->live) : -1, at);
+}
+
 void top_run(struct top *t, struct top_screen *screen)
 {
 	struct clock real;
@@ -291,9 +334,7 @@ void top_run(struct top *t, struct top_screen *screen)
 		top_screen_size(screen, &rows, &columns);
 		top_draw(&t->state, rows, columns);
 		top_screen_show(screen, &t->state.frame);
-		int64_t wait_us = due_us - clock_now(&real).mono_us;
-		int key = top_screen_key(
-			screen, wait_us > 0 ? (int)((wait_us + 999) / 1000) : 0, &at);
+		int key = wait_key(t, screen, due_us - clock_now(&real).mono_us, &at);
 		if (key == TOP_KEY_HANGUP)
 			return;
 		if (key >= 0)
@@ -301,6 +342,8 @@ void top_run(struct top *t, struct top_screen *screen)
 		if (goes_on && clock_now(&real).mono_us >= due_us) {
 			refresh(t);
 			due_us = clock_now(&real).mono_us + delay_us;
+		} else if (live_silent_ms(t->options->live) >= 0) {
+			receive(t, 0);
 		}
 	}
 }

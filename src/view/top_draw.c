@@ -122,12 +122,17 @@ static void draw_keys(struct top_state *s)
 /* The line above the keys; false: there is nothing to say. */
 static bool draw_message(struct top_state *s, bool count_only)
 {
-	bool any = s->message[0] || s->fault[0] || s->note[0];
+	bool any = s->message[0] || s->silent_ms || s->fault[0] || s->note[0];
 	char age[16];
 	if (count_only || !any)
 		return any;
 	if (s->message[0]) {
 		top_addf(&s->frame, TOP_STRONG, " %s", s->message);
+	} else if (s->silent_ms) {
+		top_span_text(age, sizeof(age), s->silent_ms);
+		top_addf(&s->frame, TOP_LOST,
+			" the driver has not answered for %s: this is what it said before",
+			age);
 	} else if (s->fault[0]) {
 		top_span_text(age, sizeof(age), s->now.now_ms - s->fault_since_ms);
 		top_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s", age,

@@ -165,20 +165,22 @@ static int function_key(int key, size_t *at)
 	return TOP_KEY_RESIZE;
 }
 
-/* Waits for input, or a signal. False: the other end of the terminal has been closed. */
-static bool wait_for_input(const struct top_screen *s, int wait_ms)
+/* Waits for input, for the other descriptor, or a signal. False: the other end of the terminal
+ * has been closed. */
+static bool wait_for_input(const struct top_screen *s, int wait_ms, int other_fd)
 {
-	struct pollfd fd = { .fd = s->in_fd, .events = POLLIN };
-	return poll(&fd, 1, wait_ms) <= 0 || !(fd.revents & (POLLHUP | POLLERR | POLLNVAL));
+	struct pollfd fds[] = { { .fd = s->in_fd, .events = POLLIN },
+		{ .fd = other_fd, .events = POLLIN } };
+	return poll(fds, 2, wait_ms) <= 0 || !(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-int top_screen_key(struct top_screen *s, int wait_ms, size_t *at)
+int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, size_t *at)
 {
 	wint_t key = 0;
 	*at = 0;
 	int rc = wget_wch(s->keys, &key);
 	if (rc == ERR) {
-		if (!wait_for_input(s, wait_ms))
+		if (!wait_for_input(s, wait_ms, other_fd))
 			return TOP_KEY_HANGUP;
 		rc = wget_wch(s->keys, &key);
 	}

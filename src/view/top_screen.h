@@ -19,7 +19,7 @@ void top_screen_size(const struct top_screen *s, size_t *rows, size_t *columns);
 /* Shows the frame; only what has changed is sent. */
 void top_screen_show(struct top_screen *s, const struct top_frame *f);
 /* Waits for a key: a character, an enum top_key_code with the line of the mouse in *at, or -1
- * when the time is over. */
-int top_screen_key(struct top_screen *s, int wait_ms, size_t *at);
+ * when the time is over or `other_fd` is readable (-1: there is none). */
+int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, size_t *at);
 
 #endif

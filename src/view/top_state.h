@@ -76,10 +76,10 @@ struct top_state {
 	const char *no_signals;	   /* why none can be sent; NULL: they can */
 	const char *host, *driver; /* for the title */
 	bool utc;
-	char message[256]; /* until the next key */
-	char fault[512];   /* of the driver; "": none */
-	int64_t fault_since_ms;
-	char note[256]; /* why the past is not known; "" */
+	char message[256];		   /* until the next key */
+	char fault[512];		   /* of the driver; "": none */
+	int64_t fault_since_ms, silent_ms; /* so long it has not answered; 0: it does */
+	char note[256];			   /* why the past is not known; "" */
 	struct top_frame frame;
 };
 

@@ -337,6 +337,63 @@ def test_a_driver_that_goes_away_is_a_message(screen, clock, tmp_path):
 
 
 @pytest.fixture
+def stuck(screen, tmp_path):
+    """gua top on a driver that plays in real time and hangs after two seconds, until a file is there."""
+    scenario = CARD.format(0) + "process p pid env HOLDER\nat 0s hold p card 0 memory 8GiB\n" \
+        "at 2s hold p card 0 memory 9GiB\nat 2s hang nvmlDeviceGetSamples\n"
+    env = fake_driver(tmp_path, scenario, FAKENVML_RELEASE=tmp_path / "release", HOLDER=os.getpid())
+    return lambda *options: screen("--no-store", *options, env=env)
+
+
+def test_a_driver_that_hangs_is_a_message(stuck, tmp_path):
+    """What it said last stays; it goes on by itself."""
+    top = stuck()
+    top.wait(r"^   0 .* 8.0G/80.0G", gone=["answered"])
+    text = top.wait("the driver has not answered for [2-9]s: this is what it said before", r"^   0 .* 8.0G/80.0G")
+    title = text.splitlines()[0]
+    top.wait("the driver has not answered for ([4-9]|1[0-9])s")
+    assert title not in top.text()  # the time goes on
+    (tmp_path / "release").touch()
+    top.wait(r"^   0 .* 9.0G/80.0G", gone=["answered"])
+
+
+def test_keys_work_while_the_driver_hangs(stuck):
+    top = stuck("--driver-timeout", "300ms")
+    top.wait("has not answered")
+    top.press("?")
+    top.wait("KEYS", "has not answered")
+    top.press("x", "t")
+    top.wait(rf"CARD USER(.*\n)+.* {os.getpid()} ", gone=["KEYS"])
+    top.press("t")
+    top.press("/", "n", "o", "n", "e")
+    top.wait("Filter: none_", "no process matches")
+    top.press("Escape", "r", "Enter")
+    top.wait(f"PROCESS {os.getpid()}", "has not answered")
+    top.press("Escape")
+    top.tmux("resize-window", "-x", "120", "-y", "30")
+    top.wait(r"\A(.*\n){29}F1Help", r"^   0 .* 8.0G/80.0G")
+    start = time.monotonic()
+    top.press("q")
+    top.wait("status 0", gone=["gua top"])
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("since, options", [("0s", []), ("2s", ["--driver-timeout", "300ms"])])
+def test_a_slow_driver_is_not_one_that_hangs(screen, tmp_path, since, options):
+    """An answer that takes longer than a refresh is shown when it comes, also when all take too long."""
+    env = fake_driver(tmp_path, CARD.format(0) + "process p pid env HOLDER\nat 0s hold p card 0 memory 8GiB\n"
+                      f"at {since} slow nvmlDeviceGetTemperature 400ms\nat 3s hold p card 0 memory 9GiB\n",
+                      HOLDER=os.getpid())
+    top = screen("--no-store", "--delay", "60s", *options, env=env)
+    top.wait(r" 8.0G/80.0G")
+    time.sleep(3)
+    top.press("r")
+    start = time.monotonic()
+    top.wait(r" 9.0G/80.0G", gone=["answered"])
+    assert time.monotonic() - start < 20  # long before the next refresh
+
+
+@pytest.fixture
 def sleeper(tmp_path):
     """A process that lives, on the card of a fake driver: (process, environment)."""
     child = subprocess.Popen(["sleep", "600"])
