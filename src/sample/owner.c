@@ -23,6 +23,7 @@ enum {
 	STAT_CAP = 2048,
 	SCRATCH_CAP = 16 * 1024, /* status, cmdline, cgroup: more of them says nothing new */
 	PASSWD_MAX = 1024 * 1024,
+	BOOT_TIME_US = 200000, /* the boot time is believed for so long */
 };
 
 struct owners {
@@ -30,6 +31,8 @@ struct owners {
 	bool recorded;	     /* a tree, not this host */
 	char boot_id[BOOT_ID_CAP];
 	int64_t ticks_per_s;
+	int64_t boot_s;	 /* when the host was booted, as it was read last; or -1 */
+	int64_t boot_us; /* monotonic time of that; 0: never */
 	struct users *users;
 	char stat[STAT_CAP]; /* of the process that is described: its comm is used to the end */
 	char scratch[SCRATCH_CAP];
@@ -121,12 +124,16 @@ static size_t read_scratch(struct owners *o, int dirfd, const char *name)
 	return n < 0 ? 0 : (size_t)n;
 }
 
-static void set_user(struct owners *o, struct process_id *id, uint32_t uid)
+static int64_t monotonic_us(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t now_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-	users_name(o->users, uid, now_us, id->user, sizeof(id->user));
+	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+static void set_user(struct owners *o, struct process_id *id, uint32_t uid)
+{
+	users_name(o->users, uid, monotonic_us(), id->user, sizeof(id->user));
 }
 
 /* The identity is who logged in, which survives su and sudo, when somebody other than root did;
@@ -167,11 +174,23 @@ static void describe_cgroup(struct owners *o, int dirfd, struct process_id *id)
 	memcpy(id->unit, labels.unit, sizeof(id->unit));
 }
 
+/* The boot time moves when the wall clock is set, and on a large host the kernel takes a
+ * millisecond to tell it: once for all processes that are described in a row. */
+static int64_t boot_time(struct owners *o)
+{
+	int64_t now_us = monotonic_us();
+	if (!o->boot_us || o->recorded || now_us - o->boot_us > BOOT_TIME_US) {
+		o->boot_s = proc_boot_time(o->proc, o->scratch, sizeof(o->scratch));
+		o->boot_us = now_us;
+	}
+	return o->boot_s;
+}
+
 static void describe_start(
 	struct owners *o, const struct proc_stat *stat, struct process_id *id)
 {
 	id->start_ticks = stat->start_ticks;
-	int64_t boot_s = proc_boot_time(o->proc, o->scratch, sizeof(o->scratch));
+	int64_t boot_s = boot_time(o);
 	uint64_t seconds = stat->start_ticks / (uint64_t)o->ticks_per_s;
 	uint64_t rest = stat->start_ticks % (uint64_t)o->ticks_per_s;
 	if (boot_s >= 0 && seconds < INT64_MAX / 4000 && boot_s < INT64_MAX / 4000)
