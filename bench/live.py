@@ -1,8 +1,9 @@
-"""What the live views cost: one `gua stat`, and `gua top` beside nvtop on the same driver library."""
+"""What the live views cost: one shot of each, and `gua top` beside nvtop on the same driver library."""
 import fcntl
 import os
 import pty
 import shutil
+import sqlite3
 import statistics
 import struct
 import subprocess
@@ -12,6 +13,9 @@ import time
 
 from track import schedstat_ms, status_of
 
+# What scripts ask for most.
+FIELDS = "--query-gpu=timestamp,pstate,temperature.gpu,utilization.gpu,utilization.memory,memory.total," \
+    "memory.free,memory.used"
 EIGHT = "\n".join(f'card {i} uuid GPU-{i} name "Card {i}" memory 80GiB' for i in range(8)) + "\n"
 
 
@@ -24,14 +28,15 @@ def environment(build, scenario, folder):
             "GUA_NVML": str(folder / "libnvidia-ml.so.1")}
 
 
-def stat_once(gua, env, runs):
-    """Milliseconds of one `gua stat`, the fastest of several: what a person waits on a quiet machine."""
+def one_shot(table, figure, command, env, runs):
+    """Milliseconds of one run, the fastest of several: what a person waits on a quiet machine."""
     times = []
     for _ in range(runs):
         begin = time.monotonic()
-        subprocess.run([gua, "stat"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         times.append((time.monotonic() - begin) * 1000)
-    return min(times), statistics.median(times)
+    table.row(figure, min(times), "ms", 20,
+              f"whole process, driver included; median {statistics.median(times):.1f} ms")
 
 
 def screen(command, env, seconds, settle=3):
@@ -60,28 +65,63 @@ def screen(command, env, seconds, settle=3):
         os.close(fd)
 
 
-def crowded(path, processes):
-    """16 cards, and processes that live on this host: a view has to read them in /proc."""
+def crowded(path, processes, used=16, more=""):
+    """16 cards, and processes that live on this host: a view has to read them in /proc. They are on the first
+    `used` cards."""
     lines = [f'card {i} uuid GPU-{i:04} name "NVIDIA H100 80GB HBM3" memory 80GiB idle-power 70W max-power 700W'
              for i in range(16)]
     lines += [f"process p{i} pid {p.pid} user u uid {i} command sleep" for i, p in enumerate(processes)]
-    lines += [f"at 0s hold p{i} card {i % 16} memory {1 + i % 7}GiB" for i in range(len(processes))]
-    lines += [f"at 0s load p{i} card {i % 16} sm 11 on {3 + i % 5}s off 4s" for i in range(0, len(processes), 2)]
-    path.write_text("\n".join(lines) + "\n")
+    lines += [f"at 0s hold p{i} card {i % used} memory {1 + i % 7}GiB" for i in range(len(processes))]
+    lines += [f"at 0s load p{i} card {i % used} sm 11 on {3 + i % 5}s off 4s" for i in range(0, len(processes), 2)]
+    path.write_text("\n".join(lines) + f"\n{more}\n")
     return path
 
 
+def recorded(build, folder, processes, used, hours):
+    """A store whose recorder has been at work for so long, up to now: in virtual time, until its driver hangs."""
+    db, clock, seconds = folder / "live.db", folder / "live.clock", hours * 3600
+    clock.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", 3600 * 10**6, int(time.time() - seconds - 3600) * 10**6, 0))
+    scenario = crowded(folder / "live.scenario", processes, used, f"at {seconds}s hang nvmlDeviceGetSamples")
+    recorder = subprocess.Popen(
+        [build / "gua", "daemon", "--foreground", "--db", db, "--clock", clock, "--driver-timeout", "1h"],
+        env={**environment(build, scenario, folder), "FAKENVML_CLOCK": str(clock)}, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    try:
+        while time.monotonic() < deadline and recorder.poll() is None and last_tick(db) < time.time() - 60:
+            time.sleep(0.1)
+    finally:
+        recorder.kill()
+        recorder.wait()
+    return db
+
+
+def last_tick(db):
+    """When the recorder last wrote, unix seconds; 0: not yet."""
+    try:
+        with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as store:
+            return (store.execute("SELECT max(last_tick_ms) FROM run").fetchone()[0] or 0) / 1000
+    except sqlite3.Error:
+        return 0
+
+
 def rows(table, say, build, folder, quick):
-    seconds = 5 if quick else 15
+    seconds, runs = (5, 10) if quick else (15, 40)
     gua = str(build / "gua")
-    say("gua stat with 8 cards")
+    say("one shot with 8 cards")
     eight = folder / "eight.scenario"
     eight.write_text(EIGHT)
-    best, median = stat_once(gua, environment(build, eight, folder), 10 if quick else 40)
-    table.row("stat: one shot, 8 cards", best, "ms", 20, f"whole process, driver included; median {median:.1f} ms")
-    say("gua top on a terminal, 16 cards and 128 processes")
+    env = environment(build, eight, folder)
+    one_shot(table, "stat: one shot, 8 cards", [gua, "stat"], env, runs)
+    one_shot(table, "query: one shot, 8 cards, 8 fields", [gua, "query", FIELDS, "--format=csv"], env, runs)
     processes = [subprocess.Popen(["sleep", "600"]) for _ in range(128)]
     try:
+        say("a store, then one shot with 16 cards and 128 holders")
+        db = recorded(build, folder, processes, 8, 1 if quick else 6)
+        env = environment(build, crowded(folder / "half.scenario", processes, 8), folder)
+        one_shot(table, "who: one shot, 128 holders, with a store", [gua, "who", "--db", db], env, runs)
+        one_shot(table, "pick: one shot, 16 cards, with a store", [
+            gua, "pick", "--free-for", "10m", "--db", db, "--lock-dir", folder / "locks"], env, runs)
+        say("gua top on a terminal, 16 cards and 128 processes")
         compare(table, say, gua, environment(build, crowded(folder / "crowd.scenario", processes), folder), seconds)
     finally:
         for process in processes:
