@@ -32,7 +32,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-enum { CARD_CAP = 24, WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
+enum { CARD_CAP = 24, WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32, UNCUT_COLUMNS = 2000 };
 
 /* The holders that were asked for, and where they come from. */
 struct found {
@@ -54,18 +54,13 @@ static void show_card(char dst[CARD_CAP], const struct card_id *id)
 /* What a holder is: the name that says most, and the command. */
 static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 {
-	const struct process_id *id = &p->id;
-	const char *label = *id->notebook    ? id->notebook
-			    : *id->job	     ? id->job
-			    : *id->container ? id->container
-			    : *id->pod	     ? id->pod
-					     : "";
+	const char *label = live_label(p), *command = p->id.command;
 	const char *context = live_context_texts[p->context];
 	snprintf(dst, WHAT_CAP, "%s%s%s%s%s%s", *context ? "(" : "", context,
 		*context ? ") " : "", label, *label ? " " : "",
-		*id->command ? id->command
-		: *label     ? ""
-			     : "-");
+		*command ? command
+		: *label ? ""
+			 : "-");
 }
 
 /* Whether it was idle when the last recorder ended, and may be so still. */
@@ -167,7 +162,8 @@ static int64_t since_ms(const struct live_process *p)
 	return p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms;
 }
 
-/* The width of a terminal, else 80; its characters and colour. */
+/* The width of a terminal, and no end where there is none: who greps wants the whole line; its
+ * characters and colour. */
 static struct text_style text_style(void)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -176,7 +172,9 @@ static struct text_style text_style(void)
 	bool sized = terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col;
 	setlocale(LC_CTYPE, "");
 	return (struct text_style){
-		.columns = sized ? size.ws_col : 80,
+		.columns = sized      ? size.ws_col
+			   : terminal ? 80
+				      : UNCUT_COLUMNS,
 		.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
 		.color = terminal && !(no_color && *no_color) && term && *term &&
 			 strcmp(term, "dumb") != 0,
@@ -240,6 +238,7 @@ static void add_holder_json(
 	json_moment(j, "held_since", p->held_since_ms);
 	json_moment(j, "started", p->id.started_ms);
 	add_label(j, "notebook", p->id.notebook);
+	add_label(j, "notebook_path", p->notebook_path);
 	add_label(j, "job", p->id.job);
 	add_label(j, "container", p->id.container);
 	add_label(j, "pod", p->id.pod);

@@ -1,4 +1,5 @@
-/* Recognising a Jupyter kernel by the connection file in its arguments. */
+/* Recognising a Jupyter kernel by the connection file in its arguments, and its notebook by
+ * what the server has put into its environment. */
 #include "sample/jupyter.h"
 
 #include <string.h>
@@ -91,6 +92,27 @@ bool jupyter_label(char *dst, size_t cap, const char *bytes, size_t len)
 			return true;
 		}
 		named = option && takes_file(arg, arg_len);
+	}
+	return false;
+}
+
+bool jupyter_path(char *dst, size_t cap, const char *bytes, size_t len)
+{
+	static const char key[] = "JPY_SESSION_NAME=";
+	enum { KEY = sizeof(key) - 1 };
+	size_t at = 0, arg_len = 0;
+	const char *arg = NULL;
+	dst[0] = '\0';
+	while (proc_next_argument(bytes, len, &at, &arg, &arg_len)) {
+		if (arg_len <= KEY || memcmp(arg, key, KEY) != 0)
+			continue;
+		const char *path = arg + KEY, *end = arg + arg_len;
+		/* Where it does not fit the end says more than the beginning. */
+		while ((size_t)(end - path) >= cap &&
+			memchr(path + 1, '/', (size_t)(end - path) - 1))
+			path = memchr(path + 1, '/', (size_t)(end - path) - 1);
+		text_escape(dst, cap, path, (size_t)(end - path));
+		return true;
 	}
 	return false;
 }

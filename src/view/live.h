@@ -63,6 +63,11 @@ const struct live_board *live_boards(const struct live *l, size_t *n);
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
  * when they cannot be read. */
 void live_arguments(struct live *l, const struct live_process *p, struct str *out);
+/* What a process belongs to: the notebook's path, else the kernel, job, container or pod; "".
+ */
+const char *live_label(const struct live_process *p);
+/* The same of one that is on no card. */
+const char *live_label_of(const struct process_id *id);
 int64_t live_now_ms(const struct live *l);
 const char *live_driver(const struct live *l);
 const char *live_hostname(const struct live *l);

@@ -38,7 +38,8 @@ struct live_process {
 	 * active then. */
 	int64_t was_idle_since_ms;
 	enum live_context context;
-	bool holder; /* compute or MPS: see the definitions */
+	bool holder;		       /* compute or MPS: see the definitions */
+	char notebook_path[LABEL_CAP]; /* of a kernel that we may look into; "": not known */
 };
 
 /* Memory in use that no listed process explains is worth a word from here on: less may be the

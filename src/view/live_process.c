@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "sample/jupyter.h"
 #include "sample/proc.h"
 #include "track/procread.h"
 #include "view/live_private.h"
 
-enum { ARGUMENTS_CAP = 16 * 1024 };
+enum { ARGUMENTS_CAP = 16 * 1024, ENVIRONMENT_CAP = 256 * 1024 };
 
 /* Closes what marks keep open; a list that was taken over has none. */
 static void close_marks(struct live_list *list)
@@ -113,6 +114,27 @@ void live_measure_older(struct live *l, int64_t than_us)
 			live_measure(l, i);
 }
 
+/* A kernel's server tells it the path of the notebook, in the environment. That holds secrets:
+ * it is read of kernels alone, here alone, where nothing is stored, and wiped at once. The
+ * system lets one read it of one's own processes, and root of all. */
+static void read_notebook_path(const struct live *l, struct live_process *p)
+{
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/environ", l->root, p->id.pid);
+	if (!p->id.notebook[0] || l->source->ops->describe || len < 0 ||
+		(size_t)len >= sizeof(path))
+		return;
+	char *bytes = malloc(ENVIRONMENT_CAP);
+	if (!bytes)
+		return;
+	ssize_t n = file_read_at(AT_FDCWD, path, bytes, ENVIRONMENT_CAP);
+	if (n > 0 && owners_start_ticks(l->owners, p->id.pid) == p->id.start_ticks)
+		jupyter_path(p->notebook_path, sizeof(p->notebook_path), bytes, (size_t)n);
+	if (n > 0)
+		explicit_bzero(bytes, (size_t)n);
+	free(bytes);
+}
+
 /* What is known of it from the last refresh and from the store. */
 static void remember(struct live *l, struct live_process *p)
 {
@@ -128,6 +150,7 @@ static void remember(struct live *l, struct live_process *p)
 		p->last_active_ms = b->last_active_ms;
 		p->cpu_pct = b->cpu_pct;
 		p->rss_bytes = b->rss_bytes;
+		memcpy(p->notebook_path, b->notebook_path, sizeof(p->notebook_path));
 		*mark = *old;
 		old->stat_fd = -1;
 		/* The driver has taken no sample since: what it said last holds. */
@@ -141,6 +164,8 @@ static void remember(struct live *l, struct live_process *p)
 	} else if (r->n_samples) {
 		mark->watched_ms = r->samples[0].wall_us / 1000;
 	}
+	if (!b)
+		read_notebook_path(l, p);
 	live_join_past(l, p, mark);
 }
 
@@ -311,4 +336,18 @@ void live_arguments(struct live *l, const struct live_process *p, struct str *ou
 		str_add_bytes(out, safe, safe_len);
 		str_add_bytes(out, "", 1);
 	}
+}
+
+const char *live_label(const struct live_process *p)
+{
+	return p->notebook_path[0] ? p->notebook_path : live_label_of(&p->id);
+}
+
+const char *live_label_of(const struct process_id *id)
+{
+	const char *const labels[] = { id->notebook, id->job, id->container, id->pod };
+	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
+		if (*labels[i])
+			return labels[i];
+	return "";
 }

@@ -26,6 +26,7 @@ enum app_field {
 	APP_SM,
 	APP_COMMAND,
 	APP_NOTEBOOK,
+	APP_NOTEBOOK_PATH,
 	APP_JOB,
 	APP_CONTAINER,
 	APP_HELD_SINCE,
@@ -34,8 +35,11 @@ enum app_field {
 	APP_FIELDS,
 };
 
+#define TEXT(member) offsetof(struct live_process, member)
+
 static const struct app_info {
 	const char *name, *synonym, *unit, *help;
+	size_t text; /* where a process has it as a text; 0: it is made */
 } fields[APP_FIELDS] = {
 	[APP_TIMESTAMP] = { "timestamp", "", "", "When the line was made, in local time." },
 	[APP_GPU_NAME] = { "gpu_name", "", "", "The card's product name." },
@@ -49,12 +53,18 @@ static const struct app_info {
 	[APP_GPU_INDEX] = { "gua.gpu_index", "", "", "The driver's number of the card." },
 	[APP_TYPE] = { "gua.type", "", "",
 		"C compute, G graphics, M client of MPS; or several." },
-	[APP_USER] = { "gua.user", "", "", "Whose process it is." },
+	[APP_USER] = { "gua.user", "", "", "Whose process it is.", TEXT(id.user) },
 	[APP_SM] = { "gua.sm", "", "%", "How much of the card it used since the look before." },
-	[APP_COMMAND] = { "gua.command", "", "", "The program and its script." },
-	[APP_NOTEBOOK] = { "gua.notebook", "", "", "The Jupyter kernel that it is." },
-	[APP_JOB] = { "gua.job", "", "", "The batch job that it belongs to." },
-	[APP_CONTAINER] = { "gua.container", "", "", "The container that it runs in." },
+	[APP_COMMAND] = { "gua.command", "", "", "The program and its script.",
+		TEXT(id.command) },
+	[APP_NOTEBOOK] = { "gua.notebook", "", "", "The Jupyter kernel that it is.",
+		TEXT(id.notebook) },
+	[APP_NOTEBOOK_PATH] = { "gua.notebook_path", "", "",
+		"The notebook that it runs, where one may look: of one's own, and as root.",
+		TEXT(notebook_path) },
+	[APP_JOB] = { "gua.job", "", "", "The batch job that it belongs to.", TEXT(id.job) },
+	[APP_CONTAINER] = { "gua.container", "", "", "The container that it runs in.",
+		TEXT(id.container) },
 	[APP_HELD_SINCE] = { "gua.held_since", "", "", "When it was first seen on the card." },
 	[APP_IDLE_SINCE] = { "gua.idle_since", "", "",
 		"Since when it has not computed, at least; unknown while it does." },
@@ -135,6 +145,8 @@ static void field_text(char *dst, size_t cap, enum app_field field, struct live 
 	const struct live_card *c, const struct live_process *p)
 {
 	dst[0] = '\0';
+	if (fields[field].text)
+		text_copy(dst, cap, (const char *)p + fields[field].text);
 	switch (field) {
 	case APP_TIMESTAMP:
 		query_timestamp(dst, cap, live_now_ms(l));
@@ -158,21 +170,6 @@ static void field_text(char *dst, size_t cap, enum app_field field, struct live 
 		snprintf(dst, cap, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",
 			p->kind & PROCESS_GRAPHICS ? "G" : "",
 			p->kind & PROCESS_MPS ? "M" : "");
-		break;
-	case APP_USER:
-		text_copy(dst, cap, p->id.user);
-		break;
-	case APP_COMMAND:
-		text_copy(dst, cap, p->id.command);
-		break;
-	case APP_NOTEBOOK:
-		text_copy(dst, cap, p->id.notebook);
-		break;
-	case APP_JOB:
-		text_copy(dst, cap, p->id.job);
-		break;
-	case APP_CONTAINER:
-		text_copy(dst, cap, p->id.container);
 		break;
 	case APP_HELD_SINCE:
 		add_moment(dst, cap, p->held_since_ms);

@@ -35,13 +35,6 @@ void stat_pick_finish(struct stat_pick *p)
 	*p = (struct stat_pick){ 0 };
 }
 
-const char *stat_label(const struct live_process *p)
-{
-	if (p->id.notebook[0])
-		return p->id.notebook;
-	return p->id.job[0] ? p->id.job : p->id.container;
-}
-
 void stat_command(char *dst, size_t cap, const struct live_process *p)
 {
 	size_t len = strcspn(p->id.command, " ");
@@ -127,8 +120,8 @@ static void add_process(struct str *out, const struct live_process *p, int64_t n
 	}
 	if (o->pid)
 		str_addf(out, "/%u", p->id.pid);
-	if (*stat_label(p))
-		str_addf(out, "[%s]", stat_label(p));
+	if (*live_label(p))
+		str_addf(out, "[%s]", live_label(p));
 	if (p->mem_bytes > 0)
 		snprintf(text, sizeof(text), "%lldM", (long long)(p->mem_bytes >> 20));
 	else

@@ -34,8 +34,6 @@ void stat_text(struct str *out, struct live *l, const struct filter *f,
 void stat_json(struct str *out, struct live *l, const struct filter *f,
 	const struct stat_pick *picked, int lines);
 
-/* The notebook, job or container of a process; "" when it has none. */
-const char *stat_label(const struct live_process *p);
 /* The first word of a command. */
 void stat_command(char *dst, size_t cap, const struct live_process *p);
 

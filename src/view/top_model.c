@@ -43,13 +43,9 @@ int64_t top_idle_ms(const struct live_process *p, int64_t now_ms)
 	return now_ms > p->idle_since_ms ? now_ms - p->idle_since_ms : 0;
 }
 
-const char *top_what(const struct process_id *id)
+const char *top_what(const struct top_row *row)
 {
-	const char *labels[] = { id->notebook, id->job, id->container, id->pod };
-	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
-		if (*labels[i])
-			return labels[i];
-	return "";
+	return row->process ? live_label(row->process) : live_label_of(&row->ancestor->id);
 }
 
 /* The process in numbers, for sorting: the largest comes first; NAN: not known. */
@@ -81,7 +77,7 @@ static double number_of(const struct live_process *p, enum top_sort sort, int64_
 static const char *text_of(const struct live_process *p, enum top_sort sort)
 {
 	return sort == TOP_SORT_USER   ? p->id.user
-	       : sort == TOP_SORT_WHAT ? top_what(&p->id)
+	       : sort == TOP_SORT_WHAT ? live_label(p)
 				       : p->id.command;
 }
 
@@ -125,12 +121,13 @@ static int compare(const void *left, const void *right, void *context)
 	return order ? order : (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
 }
 
-static bool contains(const struct process_id *id, const char *part)
+static bool contains(const struct live_process *p, const char *part)
 {
 	char pid[16];
+	const struct process_id *id = &p->id;
 	snprintf(pid, sizeof(pid), "%u", id->pid);
 	const char *texts[] = { pid, id->user, id->command, id->notebook, id->job,
-		id->container, id->pod, id->unit };
+		id->container, id->pod, id->unit, p->notebook_path };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (strcasestr(texts[i], part))
 			return true;
@@ -143,7 +140,7 @@ static bool wanted(
 	return (!now->card_on || now->card_on[p->card]) &&
 	       (!now->filter || filter_process(now->filter, p)) &&
 	       (!m->user[0] || strcmp(m->user, p->id.user) == 0) &&
-	       (!m->filter[0] || contains(&p->id, m->filter));
+	       (!m->filter[0] || contains(p, m->filter));
 }
 
 static struct top_key key_of(const struct top_row *row)

@@ -88,7 +88,7 @@ const struct top_row *top_model_row(const struct top_model *m);
 const struct process_id *top_row_id(const struct top_row *row);
 /* How long a holder has been idle, ms; -1: it computes, is no holder, or is not known. */
 int64_t top_idle_ms(const struct live_process *p, int64_t now_ms);
-/* Notebook, else job, container, pod; "" when it is none of them. */
-const char *top_what(const struct process_id *id);
+/* What a row belongs to; "": nothing. */
+const char *top_what(const struct top_row *row);
 
 #endif

@@ -215,7 +215,8 @@ static void draw_details(struct top_state *s)
 	fact(s, "command", id->command);
 	arguments_fact(s);
 	fact(s, "user", id->user);
-	fact(s, "notebook", id->notebook);
+	fact(s, "notebook", p ? p->notebook_path : "");
+	fact(s, p && p->notebook_path[0] ? "kernel" : "notebook", id->notebook);
 	fact(s, "job", id->job);
 	fact(s, "container", id->container);
 	fact(s, "pod", id->pod);

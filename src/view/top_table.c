@@ -46,7 +46,7 @@ static const struct column_info {
 /* What a row has in a place of its own, or before the command. */
 static const char *what_of(const struct top_row *row)
 {
-	const char *what = top_what(top_row_id(row));
+	const char *what = top_what(row);
 	return *what || !row->process ? what : live_context_texts[row->process->context];
 }
 

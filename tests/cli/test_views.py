@@ -1,10 +1,11 @@
 """What all live views have in common: filters, no driver, no cards, cards that sleep."""
 import json
 import re
+import shutil
 
 import pytest
 
-from conftest import BUILD, gua
+from conftest import BUILD, ROOT, gua
 from fake import calls
 from live import CARDS, driver, sim  # noqa: F401
 
@@ -103,3 +104,35 @@ def test_a_sleeping_card_is_not_woken(driver, tmp_path, words, said):
 def test_pick_takes_no_empty_list_either(sim):
     run = sim(*PICK, "--id", ",")
     assert run.returncode == 2 and "--id ',' names nothing" in run.stderr
+
+
+KERNEL = """
+host lab
+start 2026-11-02T08:00:00Z
+card 0 uuid GPU-aaaa0000 name "NVIDIA A100" memory 80GiB
+process kernel pid 3101
+process other pid 3106
+at 0s hold kernel card 0 memory 8GiB
+at 0s hold other card 0 memory 2GiB
+"""
+
+
+@pytest.mark.parametrize("words, shown", [
+    (["stat", "-c"], "python[/home/alice/thesis/exp1.ipynb](8192M)"),
+    (["who"], " /home/alice/thesis/exp1.ipynb python -m ipykernel_launcher\n"),
+    (["who", "--json"], '"notebook": "jupyter:2f6b1c9e-0d4a-4b7f-9a53-7c1e0d2b8f46", '
+     '"notebook_path": "/home/alice/thesis/exp1.ipynb"'),
+    (["stat", "--json"], '"gua.notebook_path": "/home/alice/thesis/exp1.ipynb"'),
+    (["query", "--query-compute-apps=pid,gua.notebook_path"], "\n3101, /home/alice/thesis/exp1.ipynb\n3106, [N/A]\n"),
+    pytest.param(["top", "--once"], " /home/alice/thesis/exp1… python -m ipykernel_launcher", marks=needs_top),
+], ids=lambda value: " ".join(value)[:20] if isinstance(value, list) else None)
+def test_a_kernel_is_named_by_its_notebook(driver, tmp_path, words, shown):
+    """Its server says so in its environment, of which nothing else is to be seen anywhere."""
+    root = tmp_path / "jupyter"
+    shutil.copytree(ROOT / "tests/roots/jupyter", root)
+    secrets = b"HF_TOKEN=hush\0JPY_SESSION_NAME=/home/alice/thesis/exp1.ipynb\0KEY=hush\0"
+    for pid in ("3101", "3106"):  # the second is no kernel: its environment is its own
+        (root / "proc" / pid / "environ").write_bytes(secrets)
+    run = driver(*words, scenario=KERNEL, root=root)
+    assert shown in run.stdout, run.stdout + run.stderr
+    assert "hush" not in run.stdout + run.stderr

@@ -1,4 +1,4 @@
-/* /proc/PID/cmdline: the command and the kernel that it names. */
+/* /proc/PID/cmdline: the command and the kernel that it names; environ, which has that form. */
 #include "fuzz.h"
 
 #include "model/process.h"
@@ -19,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool kernel = jupyter_label(label, sizeof(label), bytes, size);
 	CHECK(kernel == (strncmp(label, "jupyter:", 8) == 0));
 	CHECK(kernel || label[0] == '\0');
+	check_safe(label);
+	bool notebook = jupyter_path(label, sizeof(label), bytes, size);
+	CHECK(notebook || label[0] == '\0');
 	check_safe(label);
 	return 0;
 }
