@@ -44,6 +44,9 @@ int cmd_readable_db(char *path, size_t cap, struct err *e);
 
 /* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
 const char *cmd_nvml_path(const char *option);
+/* A thread hangs in the driver: the program is to end past it. What is done at exit, the
+ * driver's part of it above all, might wait for a lock that the thread has. */
+void cmd_leave_driver(void);
 
 /* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */
 #define COMMANDS(X)                                                                            \

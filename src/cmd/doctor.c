@@ -9,11 +9,16 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
+#include "sample/worker.h"
 
 struct doctor_options {
 	bool json;
 	const char *db, *nvml, *root, *clock;
+	int64_t timeout_ms;
 };
+
+/* How long a driver that has answered may take to close. */
+#define CLOSING_MS 1000
 
 #define AT(member) offsetof(struct doctor_options, member)
 static const struct option_row doctor_table[] = {
@@ -28,6 +33,13 @@ static const struct option_row doctor_table[] = {
 		.arg = "PATH",
 		.help = "the driver's library (default: GUA_NVML, else libnvidia-ml.so.1)",
 		.offset = AT(nvml) },
+	{ .kind = OPTION_DURATION,
+		.name = "driver-timeout",
+		.arg = "D",
+		.help = "a driver that does not answer for this long hangs (default 10s)",
+		.offset = AT(timeout_ms),
+		.min = 100,
+		.max = 3600e3 },
 	{ .kind = OPTION_TEXT,
 		.name = "root",
 		.arg = "DIR",
@@ -71,16 +83,25 @@ void finding_advise(struct finding *row, const char *format, ...)
 }
 
 /* One round of everything, so that it is known which ways work. */
-static void ask_driver(struct examination *x, const struct source_options *options)
+static int ask_all(struct source *s, void *nothing, struct err *e)
 {
-	if (source_open(&x->source, options, &x->why) != 0) {
-		x->source = NULL;
-		return;
-	}
-	if (source_drain(x->source, &x->why) == 0 && source_look(x->source, &x->why) == 0)
-		return;
-	source_close(x->source);
-	x->source = NULL;
+	(void)nothing;
+	int rc = source_drain(s, e);
+	return rc ? rc : source_look(s, e);
+}
+
+/* The source is the worker's: NULL when the driver has not answered. */
+static struct worker *ask_driver(
+	struct examination *x, const struct source_options *options, int64_t deadline_ms)
+{
+	struct worker *w = NULL;
+	if (worker_new(&w, options, deadline_ms, &x->why) != 0)
+		return NULL;
+	worker_own(w, ask_all, NULL, NULL);
+	int rc = worker_run(w, JOB_OWN, &x->why);
+	x->hangs = rc == ERR_BUSY;
+	x->source = rc ? NULL : worker_source(w);
+	return w;
 }
 
 static void examine(const struct examination *x, struct findings *f)
@@ -188,9 +209,9 @@ static void print_json(const struct findings *f, struct source *s, struct str *o
 
 static int run_doctor(const struct command *self, int argc, char **argv)
 {
-	struct doctor_options o = { .root = "", .clock = "real" };
+	struct doctor_options o = { .root = "", .clock = "real", .timeout_ms = 10000 };
 	struct err e = { 0 };
-	struct clock clock;
+	static struct clock clock; /* a thread that hangs may still use it */
 	char db[PATH_MAX];
 	int status;
 	if (cmd_options_only(self, argc, argv, &o, &status))
@@ -206,11 +227,12 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 	};
 	struct findings *f = calloc(1, sizeof(*f));
 	struct str out = { .failed = !f };
+	struct worker *w = NULL;
 	if (f) {
-		ask_driver(&x, &(struct source_options){ .name = "nvml",
-				       .nvml_path = x.nvml,
-				       .root = x.root,
-				       .clock = &clock });
+		const struct source_options source = {
+			.name = "nvml", .nvml_path = x.nvml, .root = x.root, .clock = &clock
+		};
+		w = ask_driver(&x, &source, o.timeout_ms);
 		examine(&x, f);
 		if (o.json)
 			print_json(f, x.source, &out);
@@ -220,8 +242,10 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 	status = cmd_print(self, &out);
 	if (status == 0)
 		status = f->count[FINDING_PROBLEM] > 0;
-	source_close(x.source);
-	clock_finish(&clock);
+	if (w && !worker_end(w, CLOSING_MS))
+		cmd_leave_driver();
+	else
+		clock_finish(&clock);
 	free(f);
 	return status;
 }

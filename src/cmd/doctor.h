@@ -32,6 +32,7 @@ struct examination {
 	const char *db;	       /* the store's path */
 	struct source *source; /* NULL: the driver did not open */
 	struct err why;	       /* then: the sentence */
+	bool hangs;	       /* then: it has not answered in time */
 };
 
 /* Adds a finding; returns it so that an advice can be put in. */

@@ -31,7 +31,10 @@ void examine_driver(const struct examination *x, struct findings *f)
 	struct source *s = x->source;
 	if (!s) {
 		finding_advise(finding_add(f, FINDING_PROBLEM, "driver", "%s", x->why.text),
-			"gua demo shows what a recording looks like without a driver");
+			x->hangs ? "look for NVRM and Xid in the kernel's log (dmesg); a reset "
+				   "of the card or a reboot may be needed"
+				 : "gua demo shows what a recording looks like without a "
+				   "driver");
 		return;
 	}
 	struct facility rows[FACILITIES_MAX];

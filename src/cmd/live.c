@@ -57,15 +57,6 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	return rc;
 }
 
-/* Ends the program past the thread that hangs: what is done at exit, the driver's part of it
- * above all, might wait for a lock that the thread has. */
-static void leave(int status, void *nothing)
-{
-	(void)nothing;
-	fflush(stdout);
-	_exit(status);
-}
-
 void cmd_live_close(struct live_session *s)
 {
 	bool closed = live_close(s->live);
@@ -76,7 +67,7 @@ void cmd_live_close(struct live_session *s)
 	if (closed)
 		clock_finish(&s->clock);
 	else
-		on_exit(leave, NULL);
+		cmd_leave_driver();
 }
 
 int cmd_live_look(struct live_session *s, struct err *e)

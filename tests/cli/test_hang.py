@@ -56,6 +56,18 @@ def test_a_look_says_so_and_ends(tmp_path, words, call):
     assert 0.3 <= seconds < 10
 
 
+@pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetSamples", "nvmlShutdown"])
+def test_the_doctor_goes_on_without_it(tmp_path, call):
+    run = gua("doctor", "--json", "--driver-timeout", "300ms", env=hanging(tmp_path, call), timeout=30)
+    checks = {check["check"]: check for check in json.loads(run.stdout)["checks"]}
+    assert run.returncode == 1 and "store" in checks
+    if call == "nvmlShutdown":
+        assert checks["driver"]["result"] == "ok"
+    else:
+        assert checks["driver"]["result"] == "problem" and "does not answer" in checks["driver"]["text"]
+        assert "dmesg" in checks["driver"]["advice"]
+
+
 @pytest.mark.parametrize("words", [["stat"], QUERY])
 def test_the_metrics_of_a_card_hang(tmp_path, words):
     run, _ = run_hanging(tmp_path, "nvmlDeviceGetTemperature card 1", words)
