@@ -277,8 +277,8 @@ static size_t gather_holders(struct live *l, const struct live_card *c)
 	return n;
 }
 
-/* A process is as active as its user is on the card, as the recorder has it: when the card had
- * an active sample and its user did not merely sit there. */
+/* Who computes, as the recorder has it: the card had an active sample, the user did not merely
+ * sit there, and the process itself used the card, where the driver tells. */
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 {
 	const struct live_card *c = &l->cards[card];
@@ -288,7 +288,9 @@ void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 	for (size_t k = 0; k < n; k++) {
 		struct live_process *p = &l->now.items[c->first_process + k];
 		struct live_mark *mark = &l->now.marks[c->first_process + k];
-		bool worked = active_ms >= 0 && l->holders[k].when_active == HOLDER_ACTIVE;
+		bool self = !use.known || p->sm_pct > 0;
+		bool worked =
+			active_ms >= 0 && self && l->holders[k].when_active == HOLDER_ACTIVE;
 		if (worked && active_ms > mark->active_ms)
 			mark->active_ms = active_ms;
 		if (mark->active_ms > p->last_active_ms)

@@ -232,6 +232,17 @@ def test_nobody_is_idle_for_longer_than_it_lives(who):
     assert not found["dora"]["idle_longer"]
 
 
+def test_one_process_of_a_user_may_be_idle_beside_another(who):
+    """A notebook that was left open is idle, also when its owner trains on the same card."""
+    text = LAB + 'process left pid 6000 user bob uid 1002 command "left" started -3h\n' \
+        "at 0s hold left card 1 memory 2GB\nat 0s load left card 1 sm 8\nat 2m load left card 1 sm 0\n"
+    for recorded in ((), True):
+        found = json.loads(who(600, "--json", "-u", "bob", "-i", "1", text=text, recorded=recorded).stdout)["holders"]
+        assert [(h["command"], h["active"], h["sm_pct"]) for h in found] == [
+            ("left", False, 0), ("python train.py", True, 90)]
+    assert 475 <= found[0]["idle_seconds"] <= 481 and not found[0]["idle_longer"]
+
+
 def test_idle_filters(who):
     run = who(600, "--idle", "8m", recorded=True)
     assert run.returncode == 0 and "alice" in users(run) and "python train.py" not in run.stdout
