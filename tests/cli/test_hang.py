@@ -60,10 +60,11 @@ def test_a_look_says_so_and_ends(tmp_path, words, call):
 def test_the_doctor_goes_on_without_it(tmp_path, call):
     run = gua("doctor", "--json", "--driver-timeout", "300ms", env=hanging(tmp_path, call), timeout=30)
     checks = {check["check"]: check for check in json.loads(run.stdout)["checks"]}
-    assert run.returncode == 1 and "store" in checks
+    assert "store" in checks
     if call == "nvmlShutdown":
-        assert checks["driver"]["result"] == "ok"
+        assert (run.returncode, checks["driver"]["result"]) == (0, "ok")
     else:
+        assert run.returncode == 1
         assert checks["driver"]["result"] == "problem" and "does not answer" in checks["driver"]["text"]
         assert "dmesg" in checks["driver"]["advice"]
 
