@@ -196,6 +196,8 @@ void metric_show(char *dst, size_t cap, enum metric m, double value)
 		text_copy(dst, cap, word);
 	else if (info->form == METRIC_FORM_HEX)
 		snprintf(dst, cap, "0x%0*llX", info->detail, (unsigned long long)value);
+	else if (info->form == METRIC_FORM_PSTATE && value > 15)
+		text_copy(dst, cap, ""); /* 32 is how the driver says that it does not know */
 	else if (info->form == METRIC_FORM_PSTATE)
 		snprintf(dst, cap, "P%d", (int)value);
 	else if (info->form == METRIC_FORM_MOMENT)

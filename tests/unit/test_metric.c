@@ -66,6 +66,7 @@ static void values_are_written_as_nvidia_smi_does(void **state)
 	assert_string_equal(shown(METRIC_POWER_DRAW, 25.5), "25.50");
 	assert_string_equal(shown(METRIC_PSTATE, 0), "P0");
 	assert_string_equal(shown(METRIC_PSTATE, 12), "P12");
+	assert_string_equal(shown(METRIC_PSTATE, 32), "");
 	assert_string_equal(shown(METRIC_PCI_DEVICE_ID, 0x20b210de), "0x20B210DE");
 	assert_string_equal(shown(METRIC_PCI_BUS, 0x7), "0x07");
 	assert_string_equal(shown(METRIC_REASONS, 0x40), "0x0000000000000040");
