@@ -164,6 +164,7 @@ static void show_screen(const char *text)
 			fputs("\n", stdout);
 		if (!fits) {
 			printf("(%zu more)\033[K", left);
+			used++;
 			break;
 		}
 		/* Behind the last column this would clear that. */
@@ -172,7 +173,9 @@ static void show_screen(const char *text)
 		used += rows;
 		at += len + 1;
 	}
-	fputs("\033[J", stdout);
+	/* What is said besides begins below. On the last row there is nothing to clear. */
+	if (!sized || used < size.ws_row)
+		fputs("\n\033[J", stdout);
 }
 
 static int show(const struct frames *f, struct str *out, struct err *e)

@@ -251,7 +251,11 @@ def test_watching_on_a_terminal_ends_with_ctrl_c(tmp_path):
 def test_what_does_not_fit_on_the_screen_is_counted(tmp_path, args):
     """A frame that scrolls is mixed with the one before."""
     many = "".join(f'card {i} uuid GPU-{i} name "NVIDIA A100" memory 40GiB\n' for i in range(64))
-    frame = watch(tmp_path, many, *args).split(b"\033[H")[1].split(b"\033[J")[0].split(b"\r\n")
+    def first(**size):
+        return watch(tmp_path, many, *args, **size).split(b"\033[H")[1].split(b"\r\n")
+    frame = first()
     assert len(frame) == 24 and frame[-1].startswith(b"(41 more)") and b"[22]" in frame[-2]
-    narrow = watch(tmp_path, many, *args, columns=40).split(b"\033[H")[1].split(b"\033[J")[0].split(b"\r\n")
-    assert len(narrow) == 12 and narrow[-1].startswith(b"(53 more)")  # each takes two rows
+    narrow = first(columns=40)  # each takes two rows, and below the last one there is room for a message
+    assert len(narrow) == 13 and narrow[-2].startswith(b"(53 more)") and narrow[-1] == b"\033[J"
+    high = first(rows=70)
+    assert b"[63]" in high[63] and high[64:] == [b"\033[J"]
