@@ -91,6 +91,7 @@ struct life {
 	int64_t elsewhere_ms; /* the same on any card, and of earlier runs too */
 	int64_t seen_ms;      /* first seen on any card */
 	int64_t started_ms;
+	int64_t break_ms; /* the recorder could not see the card just before this */
 };
 
 /* Whether it may have been there when the watching began: seen since about then, and older. */
@@ -100,24 +101,28 @@ static bool is_older(const struct now *n, int64_t seen_ms, int64_t began_ms, int
 	       (seen_ms < began_ms + n->interval_ms && started_ms < began_ms);
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void judge_idle(const struct now *n, struct now_holder *h, const struct life *life)
 {
+	int64_t began_ms = later(n->watched_since_ms, life->break_ms);
 	bool here = life->active_ms >= 0;
 	bool before = h->since_ms < 0 || life->elsewhere_ms < h->since_ms;
 	/* Before a recorder that was started anew: on whatever card that was. */
 	h->last_active_ms = here ? life->active_ms : before ? life->elsewhere_ms : -1;
 	h->idle_longer = false;
-	if (h->last_active_ms >= n->watched_since_ms) {
-		h->idle_since_ms = h->last_active_ms;
-	} else if (life->elsewhere_ms < n->watched_since_ms) {
-		h->idle_since_ms = life->seen_ms > n->watched_since_ms ? life->seen_ms
-								       : n->watched_since_ms;
-		h->idle_longer =
-			is_older(n, life->seen_ms, n->watched_since_ms, life->started_ms);
-	} else {
-		h->idle_since_ms = h->since_ms;
-		h->idle_longer = is_older(n, h->since_ms, n->started_ms, life->started_ms);
-	}
+	h->idle_since_ms = h->last_active_ms;
+	if (h->last_active_ms >= began_ms)
+		return;
+	/* Never active since the watching began: on no card, or on others alone. */
+	bool nowhere = life->elsewhere_ms < began_ms;
+	int64_t seen_ms = nowhere ? life->seen_ms : h->since_ms;
+	int64_t from_ms = nowhere ? began_ms : later(n->started_ms, life->break_ms);
+	h->idle_since_ms = later(seen_ms, from_ms);
+	h->idle_longer = is_older(n, seen_ms, from_ms, life->started_ms);
 }
 
 static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
@@ -137,13 +142,23 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	sql_text(row, 0, h->uuid, sizeof(h->uuid));
 	sql_text(row, 3, h->boot_id, sizeof(h->boot_id));
 	const struct life life = { sql_int(row, 5, -1), sql_int(row, 6, -1), sql_int(row, 7, 0),
-		sql_int(row, 8, -1) };
+		sql_int(row, 8, -1), later(sql_int(row, 9, -1), sql_int(row, 10, -1)) };
 	judge_idle(n, h, &life);
 	return 0;
 }
 
+/* When cards could be seen again after they could not, each for longer than the ring reaches
+ * back; NULL: all of them. A clock that was set moves what was before. */
+#define BREAKS                                                                                 \
+	"WITH breaks AS MATERIALIZED (SELECT gpu, max(at_ms) AS ms FROM "                      \
+	"(SELECT gpu, at_ms, kind, value FROM event ORDER BY id DESC LIMIT 2000) "             \
+	"WHERE kind IN ('card-back', 'card-awake', 'driver-up') "                              \
+	"OR (kind IN ('gap', 'clock-step') AND abs(value) > 10000) GROUP BY gpu) "
+
 #define LIFE                                                                                   \
-	"process.last_active_ms, process.first_seen_ms, process.started_ms "                   \
+	"process.last_active_ms, process.first_seen_ms, process.started_ms, "                  \
+	"(SELECT ms FROM breaks WHERE gpu = at.gpu), "                                         \
+	"(SELECT ms FROM breaks WHERE gpu IS NULL) "                                           \
 	"FROM %s AS at JOIN process ON process.id = at.process "                               \
 	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "
 
@@ -153,12 +168,12 @@ static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
 {
 	if (n->running)
 		return sql_prepare(n->db, stmt, e,
-			"SELECT gpu.uuid, pid, start_ticks, boot_id, at.since_ms, "
-			"at.last_active_ms, " LIFE,
+			BREAKS "SELECT gpu.uuid, pid, start_ticks, boot_id, at.since_ms, "
+			       "at.last_active_ms, " LIFE,
 			"holder");
 	return sql_prepare(n->db, stmt, e,
-		"SELECT DISTINCT gpu.uuid, pid, start_ticks, boot_id, NULL, NULL, " LIFE
-		"WHERE slot > %lld AND process.last_seen_ms >= %lld",
+		BREAKS "SELECT DISTINCT gpu.uuid, pid, start_ticks, boot_id, NULL, NULL, " LIFE
+		       "WHERE slot > %lld AND process.last_seen_ms >= %lld",
 		"holding_1m", (long long)n->last_tick_ms / 1000 - LAST_SLOTS_S,
 		(long long)n->last_tick_ms);
 }

@@ -186,6 +186,17 @@ def test_idle_time_does_not_go_over_a_pause_of_the_recorder(who, begin, idle_sin
     assert notebook["idle_longer"] == longer and notebook["last_active"][:16] == "2026-11-02T08:01"
 
 
+@pytest.mark.parametrize("recorded, now", [(True, 900), ([(0, 900)], 4200)])
+def test_idle_time_does_not_go_over_what_the_recorder_could_not_see(who, recorded, now):
+    run = who(now, "--json", recorded=recorded, text=LAB + "at 5m lost card 0 until 8m\n")
+    found = {holder["pid"]: holder for holder in json.loads(run.stdout)["holders"]}
+    key = "idle_since" if now == 900 else "was_idle_since"
+    for pid in (4242, 4301):
+        assert "2026-11-02T08:08:00Z" <= found[pid][key] <= "2026-11-02T08:08:31Z"
+        assert found[pid]["idle_longer"]
+    assert found[5000][key] == "2026-11-02T08:00:00Z"  # on another card
+
+
 def test_looks_from_a_timer_do_not_watch(who, tmp_path, clock_file):
     """They are one run; what happens between them nobody sees."""
     for seconds in (90, 390, 690):
