@@ -60,14 +60,18 @@ static void open_past(struct live *l)
 		text_copy(l->note, sizeof(l->note), e.text);
 }
 
-/* Reads the store again when it is time. */
+/* Reads the store again when it is time; one that was not there may have come. */
 static void read_past(struct live *l)
 {
 	struct err e = { 0 };
 	int64_t boot_us = clock_now(l->clock).boot_us;
-	if (!l->has_past || (l->refreshed && boot_us - l->past_us < PAST_US))
+	if (l->refreshed && boot_us - l->past_us < PAST_US)
 		return;
 	l->past_us = boot_us;
+	if (!l->has_past)
+		open_past(l);
+	if (!l->has_past)
+		return;
 	l->past_fresh = false;
 	l->note[0] = '\0';
 	if (now_read(&l->past, &e)) {
@@ -125,7 +129,6 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	if (rc)
 		return rc;
 	name_host(l);
-	open_past(l);
 	return 0;
 }
 

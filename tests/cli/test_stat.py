@@ -133,6 +133,23 @@ def test_what_nobody_saw_may_have_been_for_longer(tmp_path, clock_file):
     assert lines[-2].endswith("| held >29s | bob(8192M idle >29s) root(300M)") and lines[-1].endswith("| free >29s |")
 
 
+def test_a_store_that_comes_later_is_found(tmp_path):
+    """Somebody starts the recorder while somebody else watches."""
+    path, db = tmp_path / "view.scenario", tmp_path / "late.db"
+    path.write_text(CARDS)
+    source = ["--source", "sim", "--scenario", path, "--clock", "virtual", "--db", db]
+    run = subprocess.Popen([GUA, "stat", *source, "--json", "-i", "15"], stdout=subprocess.PIPE, text=True,
+                           env=clean_environment())
+    assert json.loads(run.stdout.readline())["gua.note"].startswith("no store at ")
+    assert gua("daemon", "--foreground", "--ticks", "1", *source).returncode == 0
+    deadline, note = time.monotonic() + 20, ""
+    while not note.startswith("the recorder stopped"):
+        assert time.monotonic() < deadline, note
+        note = json.loads(run.stdout.readline())["gua.note"]
+    run.kill()
+    run.wait()
+
+
 def test_a_store_that_cannot_be_read_is_a_note(sim, tmp_path):
     (tmp_path / "bad.db").write_text("this is no store, whatever its name says" * 100)
     run = sim("stat", "--db", tmp_path / "bad.db", "--json")
