@@ -45,6 +45,8 @@ static bool reserve(struct live_list *list, size_t n)
 		list->marks = marks;
 	if (!items || !marks)
 		return false;
+	memset(items + list->cap, 0, (2 * n - list->cap) * sizeof(*items));
+	memset(marks + list->cap, 0, (2 * n - list->cap) * sizeof(*marks));
 	list->cap = 2 * n;
 	return true;
 }
@@ -141,6 +143,7 @@ static void remember(struct live *l, struct live_process *p)
 	const struct live_process *b = before(l, p);
 	const struct card_reading *r = &l->source->cards[p->card];
 	struct live_mark *mark = &l->now.marks[p - l->now.items];
+	int64_t described_ms = mark->described_ms;
 	*mark = (struct live_mark){
 		.watched_ms = l->now_ms, .active_ms = -1, .stat_fd = -1, .ticks = -1
 	};
@@ -150,7 +153,8 @@ static void remember(struct live *l, struct live_process *p)
 		p->last_active_ms = b->last_active_ms;
 		p->cpu_pct = b->cpu_pct;
 		p->rss_bytes = b->rss_bytes;
-		memcpy(p->notebook_path, b->notebook_path, sizeof(p->notebook_path));
+		if (!p->notebook_path[0])
+			text_copy(p->notebook_path, sizeof(p->notebook_path), b->notebook_path);
 		*mark = *old;
 		old->stat_fd = -1;
 		/* The driver has taken no sample since: what it said last holds. */
@@ -166,6 +170,7 @@ static void remember(struct live *l, struct live_process *p)
 	}
 	if (!b)
 		read_notebook_path(l, p);
+	mark->described_ms = described_ms;
 	live_join_past(l, p, mark);
 }
 
@@ -185,23 +190,34 @@ static void read_use(struct live_process *p, const struct card_reading *r)
 	}
 }
 
+/* Who it is. That is most of the bytes, and lists seldom change: as a rule the place has had
+ * the same life, and has them already. */
+static void identify(
+	struct live_process *p, struct live_mark *mark, const struct process_entry *entry)
+{
+	if (p->id.pid == entry->id.pid && p->id.start_ticks == entry->id.start_ticks &&
+		mark->described_ms == entry->first_seen_ms)
+		return;
+	p->id = entry->id;
+	p->notebook_path[0] = '\0';
+	mark->described_ms = entry->first_seen_ms;
+}
+
 static void add_process(struct live *l, size_t card, const struct card_process *listed)
 {
 	const struct card_reading *r = &l->source->cards[card];
 	uint32_t life = lives_find(&l->lives, l->source, listed->pid, l->now_ms);
 	if (life == LIFE_NONE)
 		return;
-	struct live_process *p = &l->now.items[l->now.n++];
-	*p = (struct live_process){ .id = l->lives.entries[life].id,
-		.card = card,
-		.kind = listed->kind,
-		.mem_bytes = listed->mem_bytes,
-		.cpu_pct = NAN,
-		.rss_bytes = -1,
-		.held_since_ms = -1,
-		.last_active_ms = -1,
-		.idle_since_ms = -1,
-		.was_idle_since_ms = -1 };
+	struct live_process *p = &l->now.items[l->now.n];
+	identify(p, &l->now.marks[l->now.n++], &l->lives.entries[life]);
+	p->card = card;
+	p->kind = listed->kind;
+	p->mem_bytes = listed->mem_bytes;
+	p->cpu_pct = NAN;
+	p->rss_bytes = -1;
+	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
+	p->active = p->idle_longer = false;
 	read_use(p, r);
 	p->holder = l->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
 	p->context = live_judge_context(l, p);
