@@ -197,10 +197,10 @@ static int look(struct live_session *s, const struct filter *f, const struct sta
 	struct stat_pick picked = { 0 };
 	int rc = cmd_live_look(s, e);
 	if (rc == 0 && (o->full_command || frames->json))
-		live_measure_older(s->live, 0);
+		live_measure_all(s->live, 0);
 	if (rc == 0 && o->full_command && !frames->every_ms) {
 		cmd_live_wait(s, CPU_WAIT_MS);
-		live_measure_older(s->live, 0);
+		live_measure_all(s->live, 0);
 	}
 	if (rc == 0)
 		rc = stat_pick(&picked, s->live, f, e);

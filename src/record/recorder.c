@@ -25,7 +25,6 @@
 #define RESCAN_US (600 * 1000000LL)
 /* Slots that one tick may move to coarser tables. */
 #define COMPACT_SLOTS 10
-enum { MAX_POLL = 1024 };
 
 struct recorder {
 	const struct recorder_options *o;
@@ -45,8 +44,6 @@ struct recorder {
 	int64_t next_scan_us;
 	int64_t ticks;
 	struct fault driver_fault, store_fault, compact_fault;
-	struct pollfd fds[MAX_POLL];
-	uint32_t places[MAX_POLL]; /* whose pidfd fds[1 + i] is */
 };
 
 static int64_t now_ms(struct recorder *r)
@@ -263,17 +260,15 @@ static void schedule_tick(struct recorder *r)
 static bool wait_for_work(struct recorder *r, int64_t until_us)
 {
 	for (;;) {
-		r->fds[0] = (struct pollfd){ .fd = r->o->stop_fd, .events = POLLIN };
-		size_t n = lives_poll_set(&r->watch.lives, r->fds + 1, r->places, MAX_POLL - 1);
-		int ready = clock_wait(r->clock, until_us, r->fds, (unsigned)n + 1);
+		const struct lives *l = &r->watch.lives;
+		struct pollfd fds[] = { { .fd = r->o->stop_fd, .events = POLLIN },
+			{ .fd = l->exits_fd, .events = POLLIN } };
+		int ready = clock_wait(r->clock, until_us, fds, l->pidfds ? 2 : 1);
 		if (ready == 0)
 			return false;
-		if (ready > 0 && r->fds[0].revents)
+		if (ready > 0 && fds[0].revents)
 			return true;
-		int64_t now = now_ms(r);
-		for (size_t i = 0; ready > 0 && i < n; i++)
-			if (r->fds[1 + i].revents)
-				watch_exited(&r->watch, r->places[i], now);
+		watch_exits(&r->watch, now_ms(r));
 	}
 }
 

@@ -319,13 +319,14 @@ int watch_look(struct watch *w, struct source *s, int64_t now_ms, struct err *e)
 	return 0;
 }
 
-void watch_exited(struct watch *w, uint32_t i, int64_t now_ms)
+void watch_exits(struct watch *w, int64_t now_ms)
 {
-	lives_exited(&w->lives, i, now_ms);
-	for (size_t c = 0; c < w->n_cards; c++)
-		for (size_t k = 0; k < w->cards[c].n_holders; k++)
-			if (w->cards[c].holders[k].process == i)
-				w->cards[c].holders[k].to_ms = now_ms;
+	uint32_t i;
+	while ((i = lives_next_exited(&w->lives, now_ms)) != LIFE_NONE)
+		for (size_t c = 0; c < w->n_cards; c++)
+			for (size_t k = 0; k < w->cards[c].n_holders; k++)
+				if (w->cards[c].holders[k].process == i)
+					w->cards[c].holders[k].to_ms = now_ms;
 }
 
 /* A card that answers and yet had no readings for a while. */

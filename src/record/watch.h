@@ -72,8 +72,8 @@ void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms);
 void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card, int64_t value,
 	const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* Life `i` has ended: its holders count until now. */
-void watch_exited(struct watch *w, uint32_t i, int64_t now_ms);
+/* The holders whose process has exited since the last look count until now. */
+void watch_exits(struct watch *w, int64_t now_ms);
 
 /* Fills a tick with all that waits; watch_stored() after it was written. */
 int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,13 +49,7 @@ static bool grow(struct lives *l, size_t cap)
 	uint32_t *by_pid = realloc(l->by_pid, 2 * cap * sizeof(*by_pid));
 	if (by_pid)
 		l->by_pid = by_pid;
-	struct pollfd *fds = realloc(l->fds, cap * sizeof(*fds));
-	if (fds)
-		l->fds = fds;
-	uint32_t *places = realloc(l->places, cap * sizeof(*places));
-	if (places)
-		l->places = places;
-	if (!entries || !lives || !by_pid || !fds || !places)
+	if (!entries || !lives || !by_pid)
 		return false;
 	l->cap = cap;
 	reindex(l);
@@ -63,7 +58,9 @@ static bool grow(struct lives *l, size_t cap)
 
 int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e)
 {
-	*l = (struct lives){ .owners = owners, .pidfds = pidfds };
+	*l = (struct lives){ .owners = owners };
+	l->exits_fd = pidfds ? epoll_create1(EPOLL_CLOEXEC) : -1;
+	l->pidfds = l->exits_fd >= 0;
 	l->users = calloc(FIRST_USERS, sizeof(*l->users));
 	l->cap_users = FIRST_USERS;
 	if (!l->users || !grow(l, FIRST_PLACES)) {
@@ -85,11 +82,11 @@ void lives_finish(struct lives *l)
 	for (size_t i = 0; i < l->n; i++)
 		if (l->lives[i].used)
 			close_pidfd(&l->lives[i]);
+	if (l->pidfds)
+		close(l->exits_fd);
 	free(l->entries);
 	free(l->lives);
 	free(l->by_pid);
-	free(l->fds);
-	free(l->places);
 	free(l->users);
 	*l = (struct lives){ 0 };
 }
@@ -145,20 +142,21 @@ static void end_life(struct lives *l, uint32_t i, int64_t now_ms)
 	reindex(l);
 }
 
-void lives_exited(struct lives *l, uint32_t i, int64_t now_ms)
+/* Closing a pidfd takes it off the watch, too. */
+uint32_t lives_next_exited(struct lives *l, int64_t now_ms)
 {
-	l->lives[i].exited_ms = now_ms;
-	close_pidfd(&l->lives[i]);
+	struct epoll_event event;
+	if (!l->pidfds || epoll_wait(l->exits_fd, &event, 1, 0) <= 0)
+		return LIFE_NONE;
+	l->lives[event.data.u32].exited_ms = now_ms;
+	close_pidfd(&l->lives[event.data.u32]);
+	return event.data.u32;
 }
 
 void lives_check(struct lives *l, int64_t now_ms)
 {
-	size_t n = lives_poll_set(l, l->fds, l->places, l->cap);
-	if (n == 0 || poll(l->fds, n, 0) <= 0)
-		return;
-	for (size_t i = 0; i < n; i++)
-		if (l->fds[i].revents)
-			lives_exited(l, l->places[i], now_ms);
+	while (lives_next_exited(l, now_ms) != LIFE_NONE)
+		;
 }
 
 /* Whether the life goes on; ends it if not. After its exit the start time decides: a zombie is
@@ -202,6 +200,17 @@ static uint32_t take_place(struct lives *l)
 	return (uint32_t)l->n++;
 }
 
+/* -1: there is none, and start times tell lives apart. */
+static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = place };
+	int pidfd = l->pidfds ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+	if (pidfd < 0 || epoll_ctl(l->exits_fd, EPOLL_CTL_ADD, pidfd, &event) == 0)
+		return pidfd;
+	close(pidfd);
+	return -1;
+}
+
 static uint32_t begin_life(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms)
 {
 	uint32_t i = take_place(l);
@@ -217,7 +226,7 @@ static uint32_t begin_life(struct lives *l, struct source *source, uint32_t pid,
 	};
 	/* The pidfd first: whatever is described after it belongs to the life that it names, or
 	 * the check at the next look will see it ended. */
-	int pidfd = l->pidfds ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+	int pidfd = open_pidfd(l, pid, i);
 	describe(l, source, pid, &entry->id);
 	if (entry->id.start_ticks == 0 && pidfd >= 0) {
 		close(pidfd);
@@ -236,18 +245,6 @@ uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_
 		return place - 1;
 	}
 	return begin_life(l, source, pid, now_ms);
-}
-
-size_t lives_poll_set(const struct lives *l, struct pollfd *fds, uint32_t *places, size_t max)
-{
-	size_t n = 0;
-	for (uint32_t i = 0; i < l->n && n < max; i++) {
-		if (!is_live(l, i) || l->lives[i].pidfd < 0)
-			continue;
-		fds[n] = (struct pollfd){ .fd = l->lives[i].pidfd, .events = POLLIN };
-		places[n++] = i;
-	}
-	return n;
 }
 
 void lives_forget_ended(struct lives *l)

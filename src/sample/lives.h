@@ -5,7 +5,6 @@
 #ifndef GUA_SAMPLE_LIVES_H
 #define GUA_SAMPLE_LIVES_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,12 +27,11 @@ struct life {
 struct lives {
 	struct owners *owners; /* borrowed; NULL: the source describes processes itself */
 	bool pidfds;	       /* pids are of this host: take pidfds */
+	int exits_fd;	       /* then: readable when one of them has ended, for poll(2) */
 	struct process_entry *entries;
 	struct life *lives;
 	size_t n, cap;
-	uint32_t *by_pid;   /* hash: place plus one */
-	struct pollfd *fds; /* scratch of lives_check(), with whose they are */
-	uint32_t *places;
+	uint32_t *by_pid; /* hash: place plus one */
 	char (*users)[USER_CAP];
 	size_t n_users, cap_users;
 };
@@ -41,8 +39,10 @@ struct lives {
 int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e);
 void lives_finish(struct lives *l);
 
-/* Asks the pidfds, all at once, who has exited. After each look, before lives_find(). */
+/* Notes who has exited, by the pidfds. After each look, before lives_find(). */
 void lives_check(struct lives *l, int64_t now_ms);
+/* The same for one: its place, or LIFE_NONE when there is no other. */
+uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
 
 /* The life of `pid` now, made and described when it is new; ends an earlier life of the same
  * pid. LIFE_NONE: out of memory. */
@@ -50,12 +50,6 @@ uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_
 
 /* After all cards were looked at: ends the lives that are gone. */
 void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
-
-/* The pidfd of life `i` is ready: the process has exited. */
-void lives_exited(struct lives *l, uint32_t i, int64_t now_ms);
-
-/* The pidfds of lives that go on, for poll(2); places[] tells whose. Returns how many. */
-size_t lives_poll_set(const struct lives *l, struct pollfd *fds, uint32_t *places, size_t max);
 
 /* Frees the places of lives that have ended; call after all was stored. */
 void lives_forget_ended(struct lives *l);

@@ -50,11 +50,11 @@ int64_t live_silent_ms(struct live *l);
 /* For poll(2): readable once there is an answer to be taken; -1: there is none to be had. */
 int live_fd(struct live *l);
 
-/* Reads CPU time and memory of a process, an index into live_processes(): its rss_bytes is then
- * of now, its cpu_pct since it was read last. A refresh reads them of nobody: they stay. */
-void live_measure(struct live *l, size_t process);
-/* All that were not measured for so long, 0: all. */
-void live_measure_older(struct live *l, int64_t than_us);
+/* Reads CPU time and memory of a process, an index into live_processes(), unless that was done
+ * less than so long ago: its rss_bytes is then of now, its cpu_pct since it was read last. A
+ * refresh reads them of nobody: they stay. */
+void live_measure(struct live *l, size_t process, int64_t every_us);
+void live_measure_all(struct live *l, int64_t every_us);
 
 /* Valid until the next refresh. */
 const struct live_card *live_cards(const struct live *l, size_t *n);

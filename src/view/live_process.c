@@ -13,6 +13,9 @@
 #include "track/procread.h"
 #include "view/live_private.h"
 
+/* CPU use over less than that says little: ticks are 10 ms. */
+#define FIRST_MEASURE_US 100000
+
 enum { ARGUMENTS_CAP = 16 * 1024, ENVIRONMENT_CAP = 256 * 1024 };
 
 /* Closes what marks keep open; a list that was taken over has none. */
@@ -87,14 +90,20 @@ static bool read_host_use(int fd, struct stat_line *s)
 	return stat_line_parse(bytes, (size_t)n, s);
 }
 
-void live_measure(struct live *l, size_t process)
+void live_measure(struct live *l, size_t process, int64_t every_us)
 {
 	struct live_process *p = &l->now.items[process];
 	struct live_mark *mark = &l->now.marks[process];
 	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
+	int64_t now_us = clock_now(l->clock).boot_us;
 	struct stat_line s;
+	/* It was read once: CPU use is known as soon as it can be. */
+	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
+		every_us = FIRST_MEASURE_US;
+	if (before_us && now_us - before_us < every_us)
+		return;
 	mark->ticks = -1;
-	mark->at_us = clock_now(l->clock).boot_us;
+	mark->at_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
 	if (mark->stat_fd < 0)
@@ -108,12 +117,10 @@ void live_measure(struct live *l, size_t process)
 			     1e8 / (double)(mark->at_us - before_us);
 }
 
-void live_measure_older(struct live *l, int64_t than_us)
+void live_measure_all(struct live *l, int64_t every_us)
 {
-	int64_t now_us = clock_now(l->clock).boot_us;
 	for (size_t i = 0; i < l->now.n; i++)
-		if (!l->now.marks[i].at_us || now_us - l->now.marks[i].at_us >= than_us)
-			live_measure(l, i);
+		live_measure(l, i, every_us);
 }
 
 /* A kernel's server tells it the path of the notebook, in the environment. That holds secrets:

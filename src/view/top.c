@@ -14,7 +14,9 @@
 
 /* CPU use of a single frame is measured over so long. */
 #define MEASURE_US 100000
-/* Processes that are not on the screen are measured this often. */
+/* Processes are measured this often, and those that are not on the screen. A little less than
+ * two seconds, so that it is every second refresh. */
+#define MEASURE_SHOWN_US 1900000
 #define MEASURE_OTHERS_US (15 * 1000000LL)
 /* A driver that is well answers within this; a refresh waits for it, so as not to draw twice.
  */
@@ -140,8 +142,8 @@ static int arrange(struct top *t, struct err *e)
 		       : err_set(e, ERR_WORLD, "out of memory");
 }
 
-/* Processes that are on the screen are measured at each refresh, the others seldom; all when
- * their order depends on it. */
+/* Processes that are on the screen are measured often, the others seldom; all at each refresh
+ * when their order depends on it. */
 static void measure(struct top *t)
 {
 	const struct top_state *s = &t->state;
@@ -152,10 +154,11 @@ static void measure(struct top *t)
 			i++)
 			if (m->rows[i].process)
 				live_measure(t->options->live,
-					(size_t)(m->rows[i].process - s->now.processes));
+					(size_t)(m->rows[i].process - s->now.processes),
+					MEASURE_SHOWN_US);
 	if (s->page == TOP_DETAILS && target)
-		live_measure(t->options->live, (size_t)(target - s->now.processes));
-	live_measure_older(t->options->live, MEASURE_OTHERS_US);
+		live_measure(t->options->live, (size_t)(target - s->now.processes), 0);
+	live_measure_all(t->options->live, MEASURE_OTHERS_US);
 }
 
 /* What the page that is shown needs besides, and the order of the rows. */
@@ -171,7 +174,7 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	if (t->state.page == TOP_DETAILS)
 		read_target(t, fresh);
 	if (by_measure)
-		live_measure_older(t->options->live, 0);
+		live_measure_all(t->options->live, 0);
 	int rc = arrange(t, e);
 	if (rc == 0 && !by_measure)
 		measure(t);
@@ -276,7 +279,7 @@ int top_once(struct top *t, size_t columns, struct str *out, struct err *e)
 {
 	if (!clock_is_virtual(t->options->clock)) {
 		usleep(MEASURE_US);
-		live_measure_older(t->options->live, 0);
+		live_measure_all(t->options->live, 0);
 	}
 	int rc = arrange(t, e);
 	if (rc)

@@ -487,7 +487,7 @@ def test_files_left_open(background):
         kinds = sorted(os.readlink(fd).replace(str(run.db), "DB") for fd in fds.iterdir())
         child.kill()
     allowed = {"/dev/null", "DB", "DB-wal", "DB-shm", "DB.lock", "DB.log", "anon_inode:[pidfd]",
-               "anon_inode:[signalfd]"}
+               "anon_inode:[signalfd]", "anon_inode:[eventpoll]"}
     strange = [k for k in kinds if k not in allowed and "driver.scenario" not in k]
     assert not strange, kinds
 
