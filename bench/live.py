@@ -120,7 +120,7 @@ def rows(table, say, build, folder, quick):
         env = environment(build, crowded(folder / "half.scenario", processes, 8), folder)
         one_shot(table, "who: one shot, 128 holders, with a store", [gua, "who", "--db", db], env, runs)
         one_shot(table, "pick: one shot, 16 cards, with a store", [
-            gua, "pick", "--free-for", "10m", "--db", db, "--lock-dir", folder / "locks"], env, runs)
+            gua, "pick", "--free-for", "10m", "--hold", "0s", "--db", db, "--lock-dir", folder / "locks"], env, runs)
         say("gua top on a terminal, 16 cards and 128 processes")
         compare(table, say, gua, environment(build, crowded(folder / "crowd.scenario", processes), folder), seconds)
     finally:

@@ -14,12 +14,14 @@
 #include "view/filter.h"
 #include "view/pick.h"
 
+/* From the pick to the first memory on the card: a program that loads its libraries first. */
+#define HOLD_MS 30000
 enum { MAX_CARDS = 64, FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000 };
 
 struct values {
 	struct live_values live;
-	struct filter_values filter; /* only the ids */
-	int64_t n, min_free_bytes, free_for_ms;
+	struct filter_values filter;			 /* only the ids */
+	int64_t n, min_free_bytes, free_for_ms, hold_ms; /* hold_ms -1: not given */
 	double max_util_pct;
 	const char *wait, *format, *lock_dir;
 };
@@ -41,6 +43,9 @@ static const struct option_row rows[] = {
 		AT(wait) },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env: for eval",
 		.choices = "index|uuid|env", AT(format) },
+	{ OPTION_DURATION, 0, "hold", "D",
+		"without a command, other picks get other cards for so long (default 30s)",
+		AT(hold_ms), .max = 86400e3 },
 	{ OPTION_LIST, 'i', "id", "CARD,...",
 		"only these cards: index, index:instance, UUID (or its beginning) or PCI "
 		"address",
@@ -280,7 +285,7 @@ static int pick(struct choice *c, const struct values *v, int64_t wait_ms, struc
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct values v = { .n = 1, .min_free_bytes = -1, .max_util_pct = NAN };
+	struct values v = { .n = 1, .min_free_bytes = -1, .hold_ms = -1, .max_util_pct = NAN };
 	struct choice chosen = { 0 };
 	struct err e = { 0 };
 	int64_t wait_ms = 0;
@@ -290,12 +295,17 @@ static int run(const struct command *self, int argc, char **argv)
 	int rc = read_wait(&v, argv[first], &wait_ms, &e);
 	if (rc == 0 && v.format && first < argc)
 		rc = err_set(&e, ERR_USAGE, "--format is for a pick without a command");
+	if (rc == 0 && v.hold_ms >= 0 && first < argc)
+		rc = err_set(&e, ERR_USAGE,
+			"--hold is for a pick without a command, which holds its cards itself");
 	if (rc == 0)
 		rc = pick(&chosen, &v, wait_ms, &e);
 	if (rc)
 		return cmd_fail(self, &e);
 	if (first < argc)
 		return become(self, argv + first, &chosen);
+	if (pick_lock_keep(v.hold_ms >= 0 ? v.hold_ms : HOLD_MS, &e) != 0)
+		return cmd_fail(self, &e);
 	status = print_choice(self, v.format ? v.format : "uuid", &chosen);
 	release(&chosen);
 	return status;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -129,4 +130,33 @@ int pick_lock_take(int directory, const char *text, bool wait, struct err *e)
 	err_set(e, code, "cannot lock %s: %s", name, strerror(errno));
 	close(fd);
 	return code;
+}
+
+/* Nobody who waits for the end of the output waits for this. */
+static void let_go_of_terminal(void)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd <= 2; fd++)
+		if (nothing < 0 || dup2(nothing, fd) < 0)
+			close(fd);
+	if (nothing > 2)
+		close(nothing);
+	setsid();
+	(void)!chdir("/");
+}
+
+int pick_lock_keep(int64_t ms, struct err *e)
+{
+	if (ms <= 0)
+		return 0;
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_set(e, ERR_WORLD, "cannot hold the cards: %s", strerror(errno));
+	if (pid > 0)
+		return 0;
+	let_go_of_terminal();
+	struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+		;
+	_exit(0);
 }

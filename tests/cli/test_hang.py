@@ -24,7 +24,7 @@ SENTENCE = r"the driver has not answered for \d+ m?s: look for NVRM and Xid in t
            r"or wait longer with --driver-timeout"
 QUERY = ["query", "--query-gpu=memory.used,temperature.gpu", "--format=csv,noheader,nounits"]
 LOOKS = [["stat"], ["stat", "--json"], QUERY, ["query", "--query-compute-apps=pid"], ["dmon", "-c", "1"],
-         ["dmon", "-p", "-c", "1"], ["who"], ["pick"], ["top"], ["top", "--once"]]
+         ["dmon", "-p", "-c", "1"], ["who"], ["pick", "--hold", "0s"], ["top"], ["top", "--once"]]
 needs_top = pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built without gua top")
 looks = pytest.mark.parametrize("words", [pytest.param(words, marks=needs_top if words[0] == "top" else (),
                                                        id=" ".join(words[:2])) for words in LOOKS])
@@ -198,7 +198,7 @@ def test_the_user_ends_it_meanwhile(loop):
 
 
 def test_a_pick_waits_for_the_driver_too(tmp_path, loop):
-    run = loop("nvmlDeviceGetSamples", "pick", "--wait", "--lock-dir", tmp_path, at="0s")
+    run = loop("nvmlDeviceGetSamples", "pick", "--wait", "--hold", "0s", "--lock-dir", tmp_path, at="0s")
     run.wait(lambda: "; waiting" in run.said.read_text())
     run.release.touch()
     assert run.process.wait(30) == 0

@@ -1,6 +1,7 @@
 """gua pick: which cards, for whom, for how long; what the command gets; and that nobody gets another's."""
 import fcntl
 import os
+import pathlib
 import re
 import signal
 import sqlite3
@@ -46,6 +47,8 @@ class Lab:
         if seconds is not None:
             clock = ["--clock", self.clock_file(START + seconds, boot_seconds=3600 + seconds)]
         store = ["--db", self.db] if self.db.exists() else ["--no-store"]
+        if not {"--", "sh", "echo", "--hold"} & set(args):
+            store += ["--hold", "0s"]
         return ["pick", "--source", "sim", "--scenario", self.scenario, *store, *clock,
                 "--lock-dir", self.locks, *args]
 
@@ -211,6 +214,37 @@ def test_of_many_picks_at_once_each_card_goes_to_one(lab):
         for process in running:
             process.kill()
             process.communicate()
+
+
+def test_without_a_command_the_cards_are_held_for_a_while(lab):
+    """A loop that starts a job a card: each gets another, though none has memory there yet."""
+    first = [cards(lab.pick("--hold", "60s")) for _ in range(2)]
+    assert first == [[3], [2]]
+    run = lab.pick("-n", "4", "--hold", "60s")
+    assert run.returncode == 1 and "2 taken by another gua pick" in run.stderr
+    keepers = holding(lab.locks)
+    assert len(keepers) == 2
+    for pid in keepers:
+        files = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+        assert files <= {"/dev/null", *map(str, lab.locks.iterdir())}
+        os.kill(pid, signal.SIGKILL)
+    assert cards(lab.pick("--hold", "300ms", "-i", "3")) == [3]
+    deadline = time.monotonic() + 20
+    while lab.pick("-i", "3").returncode != 0:
+        assert time.monotonic() < deadline
+    assert lab.pick("--hold", "1s", "--", "true").returncode == 2
+
+
+def holding(locks):
+    """Who has files of the directory open."""
+    pids = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*/fd"):
+        try:
+            if any(os.readlink(fd).startswith(f"{locks}/") for fd in folder.iterdir()):
+                pids.append(int(folder.parent.name))
+        except OSError:
+            continue
+    return pids
 
 
 def test_who_wishes_for_all_cards_gets_all_or_none(lab):

@@ -21,7 +21,7 @@ VIEWS = {
     "top": (["top", "--once"], r"^ {3}(\d+) (?:A100|GeForce)"),
     "top's table": (["top", "--once"], r"^[! ] {3}(\d+) \w+ +\d+ [CG] "),
 }
-PICK = ["pick", "--min-free", "1M"]
+PICK = ["pick", "--min-free", "1M", "--hold", "0s"]
 OF_PROCESSES = {"apps", "dmon -p", "who", "top's table"}
 needs_top = pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built without gua top")
 views = pytest.mark.parametrize("view", [pytest.param(name, marks=needs_top if "top" in name else ())
