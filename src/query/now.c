@@ -68,6 +68,7 @@ static int read_runs(struct now *n, struct err *e)
 			break;
 		n->watched_since_ms = sql_int(stmt, RUN_STARTED, 0);
 	}
+	n->recorded_since_ms = n->watched_since_ms;
 	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : 0;
 }
@@ -218,7 +219,10 @@ struct walk {
 	int64_t slot;	 /* the slot that is being read; -1: none yet */
 	int64_t slot_ms; /* time in the states in it */
 	bool broken;	 /* it was in another state in the slot */
+	bool blind;	 /* ... or not observed */
 	bool ended;
+	bool changed;	  /* it ended with another state, which was seen */
+	int64_t first_ms; /* when a recorder saw the card first */
 };
 
 /* The slot that was read is whole: the stretch goes on through it, or ends in it. */
@@ -226,9 +230,10 @@ static void finish_slot(struct walk *w)
 {
 	if (w->slot < 0 || w->ended)
 		return;
-	if (w->broken)
+	if (w->broken || w->blind) {
 		w->ended = true;
-	else if (w->slot_ms > 0)
+		w->changed = !w->blind;
+	} else if (w->slot_ms > 0)
 		w->since_s = w->slot;
 }
 
@@ -243,11 +248,13 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 			w->ended = true;
 		w->slot = slot;
 		w->slot_ms = 0;
-		w->broken = false;
+		w->broken = w->blind = false;
 	}
 	int64_t state = sql_int(row, 1, -1);
 	if (ms > 0 && state >= 0 && state < CARD_STATES && (w->states & 1U << state))
 		w->slot_ms += ms;
+	else if (ms > 0 && state == CARD_UNOBSERVED)
+		w->blind = true;
 	else if (ms > 0)
 		w->broken = true;
 }
@@ -286,17 +293,37 @@ static int walk_table(struct now *n, struct walk *walks, size_t n_walks,
 	return rc < 0 ? rc : 0;
 }
 
-/* The card's number in the store, or -1. */
-static int64_t card_number(struct now *n, const char *uuid, struct err *e)
+/* Begins with the card that the store has under this identity, if any. */
+static void begin_walk(struct now *n, struct walk *w, const struct now_ask *ask, struct err *e)
 {
 	sqlite3_stmt *stmt;
+	*w = (struct walk){
+		.card = -1, .states = ask->states, .since_s = INT64_MAX, .slot = -1
+	};
 	if (sql_prepare(n->db, &stmt, e,
-		    "SELECT id FROM gpu WHERE uuid = ?1 ORDER BY last_seen_ms DESC LIMIT 1"))
-		return -1;
-	sqlite3_bind_text(stmt, 1, uuid, -1, SQLITE_STATIC);
-	int64_t number = sql_step(stmt, e) == 1 ? sql_int(stmt, 0, -1) : -1;
-	sqlite3_finalize(stmt);
-	return number;
+		    "SELECT id, first_seen_ms FROM gpu WHERE uuid = ?1 "
+		    "ORDER BY last_seen_ms DESC LIMIT 1") == 0) {
+		sqlite3_bind_text(stmt, 1, ask->uuid, -1, SQLITE_STATIC);
+		if (sql_step(stmt, e) == 1) {
+			w->card = sql_int(stmt, 0, -1);
+			w->first_ms = sql_int(stmt, 1, 0);
+		}
+		sqlite3_finalize(stmt);
+	}
+	w->ended = w->card < 0;
+}
+
+/* A slot is taken whole, but it may have begun before anybody looked. */
+static void answer(const struct now *n, const struct walk *w, struct now_ask *ask)
+{
+	int64_t first_ms =
+		w->first_ms > n->recorded_since_ms ? w->first_ms : n->recorded_since_ms;
+	ask->since_ms = w->since_s == INT64_MAX ? -1 : w->since_s * 1000;
+	ask->longer = !w->changed;
+	if (ask->since_ms >= 0 && ask->since_ms < first_ms) {
+		ask->since_ms = first_ms;
+		ask->longer = true;
+	}
 }
 
 int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e)
@@ -305,13 +332,8 @@ int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct 
 	struct walk *walks = calloc(n_asks + 1, sizeof(*walks));
 	if (!walks)
 		return err_set(e, ERR_WORLD, "out of memory");
-	for (size_t i = 0; i < n_asks; i++) {
-		walks[i] = (struct walk){ .card = card_number(n, asks[i].uuid, e),
-			.states = asks[i].states,
-			.since_s = INT64_MAX,
-			.slot = -1 };
-		walks[i].ended = walks[i].card < 0;
-	}
+	for (size_t i = 0; i < n_asks; i++)
+		begin_walk(n, &walks[i], &asks[i], e);
 	int rc = 0;
 	for (int i = SLOT_TABLES; i-- > 0 && rc == 0 && !all_ended(walks, n_asks);)
 		rc = walk_table(n, walks, n_asks, &slot_tables[i], &rows_left, e);
@@ -319,8 +341,8 @@ int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct 
 		/* The slot where the rows ran out may not be whole. */
 		if (!walks[i].ended && rows_left > 0)
 			finish_slot(&walks[i]);
-		bool known = rc == 0 && walks[i].since_s != INT64_MAX;
-		asks[i].since_ms = known ? walks[i].since_s * 1000 : -1;
+		if (rc == 0)
+			answer(n, &walks[i], &asks[i]);
 	}
 	free(walks);
 	return rc;

@@ -31,7 +31,8 @@ struct now {
 	int64_t started_ms;   /* of the newest run */
 	int64_t last_tick_ms; /* of the newest run; -1: none */
 	int64_t interval_ms;
-	int64_t watched_since_ms; /* without a pause until last_tick_ms */
+	int64_t recorded_since_ms; /* runs without a pause until last_tick_ms */
+	int64_t watched_since_ms;  /* the same, of holders */
 	struct now_holder *holders;
 	size_t n_holders;
 	struct sqlite3 *db;
@@ -52,10 +53,11 @@ struct now_ask {
 	const char *uuid;
 	unsigned states;  /* bits 1 << enum card_state */
 	int64_t since_ms; /* the answer; -1: the store has nothing of it */
+	bool longer;	  /* nobody saw what it was before: it may be for longer */
 };
 
 /* Answers all questions in one walk back through the slots: exact to a slot, never earlier than
- * the truth, and no further back than some rows. */
+ * the truth or than a recorder looked, and no further back than some rows. */
 int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e);
 
 #endif

@@ -287,12 +287,12 @@ static void classify(struct live *l, size_t card)
 }
 
 /* What the store answered of the state, and of being idle when that was asked. */
-static void take_past(struct live_memory *m, int64_t state_ms, int64_t idle_ms)
+static void take_past(struct live_memory *m, const struct now_ask *state, int64_t idle_ms)
 {
 	m->ask = false;
-	if (state_ms >= 0 && (m->since_ms < 0 || state_ms < m->since_ms)) {
-		m->since_ms = state_ms;
-		m->longer = false;
+	if (state->since_ms >= 0 && (m->since_ms < 0 || state->since_ms < m->since_ms)) {
+		m->since_ms = state->since_ms;
+		m->longer = state->longer;
 	}
 	if (idle_ms >= 0 && (m->idle_ms < 0 || idle_ms < m->idle_ms))
 		m->idle_ms = idle_ms;
@@ -312,15 +312,15 @@ static int ask_past(struct live *l, struct err *e)
 		if (!l->memory[i].ask)
 			continue;
 		whose[n++] = i;
-		asks[at++] = (struct now_ask){ uuid, state, -1 };
+		asks[at++] = (struct now_ask){ uuid, state, -1, true };
 		if (each == 2)
 			asks[at++] = (struct now_ask){ uuid,
-				IDLE_STATES & state ? IDLE_STATES : 0, -1 };
+				IDLE_STATES & state ? IDLE_STATES : 0, -1, true };
 	}
 	if (n)
 		now_states_since(&l->past, asks, at, &unread);
 	for (size_t i = 0; i < n; i++)
-		take_past(&l->memory[whose[i]], asks[i * each].since_ms,
+		take_past(&l->memory[whose[i]], &asks[i * each],
 			each == 2 ? asks[i * each + 1].since_ms : -1);
 	bool failed = !asks || !whose;
 	free(asks);

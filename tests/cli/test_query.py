@@ -295,6 +295,30 @@ def test_the_store_knows_since_when(recorded, sim):
     assert third["gua.state"] == "truly_idle" and 1795 <= third["gua.free_for"] <= 1800
 
 
+def test_nothing_is_known_of_the_time_before_the_recorder(recorded, sim):
+    """It began 40 seconds into a slot: the slot is not taken whole."""
+    late = CARDS.replace("start 2026-11-02T08:00:00Z", "start 2026-11-02T08:00:40Z")
+    db, clock = recorded(150, late)
+    run = sim("query", "--db", db, "--query-gpu=gua.state_since,gua.idle_since", "--format=csv,noheader", "-i", "2",
+              scenario=late, clock=clock)
+    assert run.stdout == "2026-11-02T08:00:40Z, 2026-11-02T08:00:40Z\n"
+    card = json.loads(sim("stat", "--db", db, "--json", "--id", "2", scenario=late, clock=clock).stdout)["gpus"][0]
+    assert card["gua.free_since"] == "2026-11-02T08:00:40Z" and card["gua.state_longer"] is True
+
+
+def test_a_state_that_began_while_the_recorder_looked_is_not_for_longer(recorded, sim):
+    db, clock = recorded(1800)
+    card = json.loads(sim("stat", "--db", db, "--json", "--id", "1", clock=clock).stdout)["gpus"][0]
+    assert card["gua.state_since"] == "2026-11-02T08:01:00Z" and card["gua.state_longer"] is False
+
+
+def test_a_card_that_could_not_be_seen_may_have_been_so_for_longer(recorded, sim):
+    lost = CARDS + "at 10m lost card 2 until 610s\n"
+    db, clock = recorded(1800, lost)
+    card = json.loads(sim("stat", "--db", db, "--json", "--id", "2", scenario=lost, clock=clock).stdout)["gpus"][0]
+    assert card["gua.state_since"] == "2026-11-02T08:11:00Z" and card["gua.state_longer"] is True
+
+
 def test_idle_goes_on_when_the_holder_goes(recorded, sim):
     """Nothing has computed since second 20, whoever held the card until minute 30."""
     left = CARDS + "at 30m release note card 1\n"
