@@ -103,14 +103,17 @@ static void draw_memory(struct top_frame *f, const struct live_card *c, size_t b
 	top_add_field(f, TOP_PLAIN, both, 12, false);
 }
 
+/* Whole watts, as the other views have them. */
 static void draw_power(struct top_frame *f, const struct live_card *c, size_t width)
 {
 	char draw[32], limit[32], both[72];
-	top_number(draw, sizeof(draw), c->values[METRIC_POWER_DRAW], "");
-	top_number(limit, sizeof(limit), c->values[METRIC_POWER_ENFORCED], "W");
+	double drawn = floor(c->values[METRIC_POWER_DRAW]);
+	double most = floor(c->values[METRIC_POWER_ENFORCED]);
+	top_number(draw, sizeof(draw), drawn, "");
+	top_number(limit, sizeof(limit), most, "W");
 	snprintf(both, sizeof(both), "%s/%s", draw, limit);
-	if (width < 9 || isnan(c->values[METRIC_POWER_ENFORCED]))
-		top_number(both, sizeof(both), c->values[METRIC_POWER_DRAW], "W");
+	if (width < 9 || isnan(most))
+		top_number(both, sizeof(both), drawn, "W");
 	top_add_field(f, TOP_PLAIN, both, width, false);
 }
 

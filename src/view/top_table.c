@@ -224,10 +224,9 @@ void top_draw_table(struct top_state *s)
 		draw_row(s, &m->rows[at], widths, s->layout.rows && at == m->selected);
 	}
 	if (m->n_rows == 0) {
-		bool chosen = m->filter[0] || m->user[0] || s->now.filter;
 		top_add(&s->frame, TOP_DIM,
-			chosen && s->now.n_processes ? "  no process matches"
-						     : "  no process is on a card");
+			s->now.n_processes ? "  no process matches"
+					   : "  no process is on a card");
 		top_end_line(&s->frame);
 	}
 }
