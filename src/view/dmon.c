@@ -222,8 +222,8 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 	str_addf(out, "    %s\n", command[0] ? command : "-");
 }
 
-/* The processes of a card that pass, or one line that says that there are none. */
-static void add_processes(struct dmon *d, const struct live *l, const struct filter *f,
+/* The processes of a card that pass; how many they are. */
+static size_t add_processes(struct dmon *d, const struct live *l, const struct filter *f,
 	const struct live_card *c, struct str *out)
 {
 	size_t n = 0, shown = 0;
@@ -235,6 +235,19 @@ static void add_processes(struct dmon *d, const struct live *l, const struct fil
 		add_process(d, l, c, p, out);
 		shown++;
 	}
+	return shown;
+}
+
+/* Those of all picked instances of a board, or one line that says that there are none. */
+static void add_board_processes(struct dmon *d, const struct live *l, const struct filter *f,
+	const struct stat_pick *picked, size_t first, struct str *out)
+{
+	size_t n = 0, shown = 0;
+	const struct live_card *cards = live_cards(l, &n);
+	const struct live_card *c = &cards[picked->cards[first]];
+	for (size_t i = first; i < picked->n; i++)
+		if (cards[picked->cards[i]].board == c->board)
+			shown += add_processes(d, l, f, &cards[picked->cards[i]], out);
 	if (shown == 0 && !filter_has_process(f))
 		add_process(d, l, c, NULL, out);
 }
@@ -263,9 +276,11 @@ static void add_look(struct dmon *d, const struct live *l, const struct filter *
 		bool again = false;
 		for (size_t k = 0; k < i; k++)
 			again |= cards[picked->cards[k]].board == c->board;
+		if (again)
+			continue;
 		if (d->processes)
-			add_processes(d, l, f, c, out);
-		else if (!again)
+			add_board_processes(d, l, f, picked, i, out);
+		else
 			add_board(d, l, &boards[c->board], &d->before[c->board], out);
 	}
 }

@@ -103,6 +103,16 @@ def test_a_file_instead_of_the_terminal(sim, tmp_path):
     assert run.stdout == "" and (tmp_path / "out").read_text().count("\n") == 5
 
 
+def test_a_divided_card_is_empty_when_all_its_instances_are(driver):
+    """One line says so, and none does where somebody is on another instance."""
+    half = MIG.replace("at 0s hold a mig 0/0 memory 10GiB\n", "")
+    empty = half.replace("at 0s hold b mig 0/1 memory 1GiB\n", "")
+    lines = driver("dmon", "-p", "-c", "1", scenario=half).stdout.splitlines()[2:]
+    assert [line.split()[:2] for line in lines] == [["0", "1002"], ["1", "-"]]
+    lines = driver("dmon", "-p", "-c", "1", scenario=empty).stdout.splitlines()[2:]
+    assert [line.split()[:2] for line in lines] == [["0", "-"], ["1", "-"]]
+
+
 @pytest.mark.parametrize("args, words", [
     (["-s", "x"], "--select takes"),
     (["-p", "-s", "c"], "--select takes"),
