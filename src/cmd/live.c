@@ -35,6 +35,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	if (rc)
 		return rc;
 	s->store = choose_db(s, v);
+	s->named = v->db && !v->no_store;
 	struct live_options o = {
 		.source = { .name = v->source ? v->source : "nvml",
 			.nvml_path = cmd_nvml_path(v->nvml),
@@ -88,6 +89,13 @@ int cmd_live_refresh(struct live_session *s, struct err *e)
 {
 	int rc = cmd_live_look(s, e);
 	return rc ? rc : cmd_live_check(s, e);
+}
+
+void cmd_live_note(struct live_session *s, const struct command *self)
+{
+	if (s->named && *live_note(s->live))
+		fprintf(stderr, "gua %s: %s\n", self->name, live_note(s->live));
+	s->named = false;
 }
 
 void cmd_live_catch(struct live_session *s)

@@ -50,6 +50,7 @@ struct live_session {
 	int64_t next_us; /* boot time of the next look */
 	bool lost;	 /* at the last look the driver was gone, or did not answer */
 	bool told;	 /* and that was said */
+	bool named;	 /* the user named the store */
 };
 
 /* Opens the view; `wanted` are live_options.metrics. The store is --db, else one's own, else
@@ -64,6 +65,9 @@ int cmd_live_look(struct live_session *s, struct err *e);
 int cmd_live_refresh(struct live_session *s, struct err *e);
 /* That error, after a refresh. */
 int cmd_live_check(const struct live_session *s, struct err *e);
+
+/* Says once, on standard error, why the store that the user named does not tell the past. */
+void cmd_live_note(struct live_session *s, const struct command *self);
 
 /* From now on Ctrl-C and SIGTERM end cmd_live_wait() instead of the program. */
 void cmd_live_catch(struct live_session *s);

@@ -111,6 +111,8 @@ static int look(struct live_session *s, const struct query *q, const struct filt
 			rc = query_look(q, s->live, f, every_ms ? 0 : 3, &out, e);
 		if (rc == 0)
 			rc = write_out(to, &out, e);
+		if (rc == 0)
+			cmd_live_note(s, &cmd_query);
 	} while (every_ms && cmd_live_again(s, &cmd_query, &rc, e, every_ms));
 	str_finish(&out);
 	return rc;

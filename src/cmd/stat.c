@@ -227,6 +227,8 @@ static int watch(struct live_session *s, const struct filter *f, const struct st
 		rc = look(s, f, o, frames, &out, e);
 	} while (frames->every_ms && cmd_live_again(s, &cmd_stat, &rc, e, frames->every_ms));
 	end_screen(frames);
+	if (rc == 0 && !frames->json)
+		cmd_live_note(s, &cmd_stat);
 	str_finish(&out);
 	return rc;
 }

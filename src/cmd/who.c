@@ -227,7 +227,10 @@ static void add_holder_json(
 	json_text(j, "card_state", card_state_names[c->state]);
 	json_number(j, "mem_bytes", p->mem_bytes < 0 ? NAN : (double)p->mem_bytes, 0);
 	add_label(j, "context", live_context_texts[p->context]);
-	json_bool(j, "active", p->active);
+	if (p->active || idle)
+		json_bool(j, "active", p->active);
+	else
+		json_text(j, "active", NULL);
 	json_number(j, "sm_pct", p->sm_pct, 1);
 	json_moment(j, "idle_since", idle ? p->idle_since_ms : -1);
 	json_number(

@@ -38,7 +38,10 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 	json_number(j, "cpu_memory_usage", p->rss_bytes < 0 ? NAN : (double)p->rss_bytes, 0);
 	json_number(j, "pid", p->id.pid, 0);
 	json_bool(j, "gua.holder", p->holder);
-	json_bool(j, "gua.active", p->active);
+	if (p->active || p->idle_since_ms >= 0)
+		json_bool(j, "gua.active", p->active);
+	else
+		json_text(j, "gua.active", NULL);
 	json_number(j, "gua.sm_percent", p->sm_pct, 1);
 	json_moment(j, "gua.held_since", p->held_since_ms);
 	json_moment(j, "gua.idle_since", p->idle_since_ms);

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import BUILD, ROOT, gua
 from fake import calls
-from live import CARDS, driver, sim  # noqa: F401
+from live import CARDS, MIG, driver, sim  # noqa: F401
 
 # Each view, in a form that prints one line a card or one a process, and how the cards are read off it.
 VIEWS = {
@@ -136,3 +136,43 @@ def test_a_kernel_is_named_by_its_notebook(driver, tmp_path, words, shown):
     run = driver(*words, scenario=KERNEL, root=root)
     assert shown in run.stdout, run.stdout + run.stderr
     assert "hush" not in run.stdout + run.stderr
+
+
+def test_whether_an_instance_computes_is_not_known(sim):
+    """The driver does not tell: that is neither true nor false."""
+    holders = json.loads(sim("who", "--json", scenario=MIG).stdout)["holders"]
+    assert [holder["active"] for holder in holders] == [None, None]
+    card = json.loads(sim("stat", "--json", scenario=MIG).stdout)["gpus"][0]
+    assert [process["gua.active"] for process in card["processes"]] == [None, None]
+    known = json.loads(sim("who", "--json").stdout)["holders"]
+    assert {holder["pid"]: holder["active"] for holder in known if holder["card"] == 0} == {1001: True, 1002: False}
+
+
+@needs_top
+def test_power_is_the_same_number_everywhere(sim):
+    """Whole watts are those below, as in gpustat."""
+    odd, only = CARDS.replace("sm 80", "sm 79"), ["--id", "0"]
+    exact = sim("query", "--query-gpu=power.draw", "--format=csv,noheader", *only, scenario=odd).stdout
+    assert exact == "328.60 W\n"
+    assert " 328 / 400 W " in sim("stat", "-P", *only, scenario=odd).stdout
+    assert sim("dmon", "-s", "p", "-c", "1", *only, scenario=odd).stdout.split()[-3] == "328"
+    assert " 328/400W " in sim("top", "--once", *only, scenario=odd, env={"COLUMNS": "120"}).stdout
+
+
+@pytest.mark.parametrize("words", [["stat"], ["query", "--query-gpu=index"], ["who"]], ids=" ".join)
+def test_a_store_that_was_named_and_cannot_be_asked_is_said(sim, tmp_path, words):
+    missing = tmp_path / "none.db"
+    run = sim(*words, "--db", missing)
+    assert run.returncode == 0 and run.stdout and f"gua {words[0]}: no store at {missing}: " in run.stderr
+
+
+def test_nobody_needs_a_store(tmp_path):
+    for words in [["stat"], ["query", "--query-gpu=index"]]:
+        run = gua(*words, "--source", "sim", "--clock", "virtual", env={"XDG_STATE_HOME": tmp_path, "HOME": tmp_path})
+        assert run.returncode == 0 and run.stderr == ""
+
+
+@needs_top
+def test_top_says_that_processes_were_filtered(sim):
+    assert "no process matches" in sim("top", "--once", "--state", "lost").stdout
+    assert "no process is on a card" in sim("top", "--once", scenario=CARDS[:CARDS.index("process ")]).stdout
