@@ -66,6 +66,7 @@ static void draw_summary(struct top_state *s)
 	struct top_frame *f = &s->frame;
 	size_t holders = 0, idle = 0;
 	int64_t idle_bytes = 0;
+	bool more = false; /* of some the driver cannot tell */
 	char size[16];
 	for (size_t i = 0; i < s->now.n_processes; i++) {
 		const struct live_process *p = &s->now.processes[i];
@@ -76,11 +77,12 @@ static void draw_summary(struct top_state *s)
 			continue;
 		idle++;
 		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
+		more |= p->mem_bytes < 0;
 	}
-	top_size(size, sizeof(size), idle_bytes);
+	top_size(size, sizeof(size), more && !idle_bytes ? -1 : idle_bytes);
 	if (idle)
-		top_addf(f, TOP_IDLE, " %zu of %zu holder%s idle: %s", idle, holders,
-			holders == 1 ? "" : "s", size);
+		top_addf(f, TOP_IDLE, " %zu of %zu holder%s idle: %s%s", idle, holders,
+			holders == 1 ? "" : "s", more && idle_bytes ? ">" : "", size);
 	else
 		top_addf(f, TOP_PLAIN, " %zu holder%s", holders, holders == 1 ? "" : "s");
 	top_add(f, TOP_PLAIN, ";");
