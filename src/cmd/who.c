@@ -83,7 +83,8 @@ static void show_idle(
 	else if (p->idle_since_ms < 0)
 		text_copy(dst, cap, "-");
 	else if (was_idle(p))
-		snprintf(dst, cap, "%s%s (%s)", p->idle_longer ? "> " : "", age, then);
+		snprintf(dst, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age,
+			p->was_idle_longer ? "> " : "", then);
 	else
 		snprintf(dst, cap, "%s%s", p->idle_longer ? "> " : "", age);
 }
@@ -237,6 +238,7 @@ static void add_holder_json(
 		j, "idle_seconds", idle ? (double)(now_ms - p->idle_since_ms) / 1000 : NAN, 3);
 	json_bool(j, "idle_longer", idle && p->idle_longer);
 	json_moment(j, "was_idle_since", was_idle(p) ? p->was_idle_since_ms : -1);
+	json_bool(j, "was_idle_longer", was_idle(p) && p->was_idle_longer);
 	json_moment(j, "last_active", p->last_active_ms);
 	json_moment(j, "held_since", p->held_since_ms);
 	json_moment(j, "started", p->id.started_ms);

@@ -37,6 +37,7 @@ struct live_process {
 	 * live_recorded_until()). Nobody knows what it did from then on. -1: not known, or
 	 * active then. */
 	int64_t was_idle_since_ms;
+	bool was_idle_longer; /* nobody saw what it did before that */
 	enum live_context context;
 	bool holder;		       /* compute or MPS: see the definitions */
 	char notebook_path[LABEL_CAP]; /* of a kernel that we may look into; "": not known */

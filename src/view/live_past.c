@@ -47,8 +47,10 @@ void live_join_past(struct live *l, struct live_process *p, struct live_mark *m)
 	m->recorded_idle_ms = h->idle_since_ms;
 	m->recorded_longer = h->idle_longer;
 	/* Less than a tick is not idle. */
-	if (!l->past_fresh && l->past.last_tick_ms - h->idle_since_ms >= l->past.interval_ms)
+	if (!l->past_fresh && l->past.last_tick_ms - h->idle_since_ms >= l->past.interval_ms) {
 		p->was_idle_since_ms = h->idle_since_ms;
+		p->was_idle_longer = h->idle_longer;
+	}
 }
 
 /* As the recorder at work has it, else as long as this view has looked; since it was seen

@@ -224,7 +224,7 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
 	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
-	p->active = p->idle_longer = false;
+	p->active = p->idle_longer = p->was_idle_longer = false;
 	read_use(p, r);
 	p->holder = l->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
 	p->context = live_judge_context(l, p);

@@ -175,7 +175,8 @@ static void idle_fact(struct top_state *s, const struct live_process *p)
 	if (p->was_idle_since_ms < 0)
 		return;
 	moment_text(when, sizeof(when), p->was_idle_since_ms, s->utc);
-	snprintf(text, sizeof(text), "since %s, when the recorder was last at work", when);
+	snprintf(text, sizeof(text), "since %s%s, when the recorder was last at work", when,
+		p->was_idle_longer ? " or longer" : "");
 	fact(s, "was idle", text);
 }
 

@@ -154,6 +154,7 @@ def test_after_the_recorder_stopped_it_is_said_what_was_known_then(who, expect):
     assert notebook["idle_seconds"] < 15 and notebook["idle_longer"]
     assert notebook["was_idle_since"] == notebook["last_active"] and notebook["last_active"][:16] == "2026-11-02T08:01"
     assert found[4301]["was_idle_since"] == "2026-11-02T08:00:00Z" and found[4301]["last_active"] is None
+    assert found[4301]["was_idle_longer"] and not notebook["was_idle_longer"]
     assert found[4300]["active"] and found[4300]["was_idle_since"] is None
     assert who(4200, "--idle", "5m").returncode == 1
 
