@@ -7,10 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/str.h"
+
+/* Descriptors that are left for a moment's use: a store has four files, a thread its own. */
+enum { SPARE_FILES = 64 };
+
+/* The kernel gives the lowest number that is free: it tells how many are in use. */
+bool file_can_stay_open(int fd)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return true;
+	rlim_t spare = limit.rlim_cur / 2 < SPARE_FILES ? limit.rlim_cur / 2 : SPARE_FILES;
+	return (rlim_t)fd < limit.rlim_cur - spare;
+}
 
 /* Fills `dst` as far as the file goes. */
 static ssize_t read_up_to(int fd, char *dst, size_t cap)

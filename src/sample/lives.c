@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 
 enum { FIRST_PLACES = 64, FIRST_USERS = 16 };
@@ -205,7 +206,8 @@ static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = place };
 	int pidfd = l->pidfds ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
-	if (pidfd < 0 || epoll_ctl(l->exits_fd, EPOLL_CTL_ADD, pidfd, &event) == 0)
+	if (pidfd < 0 || (file_can_stay_open(pidfd) &&
+				 epoll_ctl(l->exits_fd, EPOLL_CTL_ADD, pidfd, &event) == 0))
 		return pidfd;
 	close(pidfd);
 	return -1;

@@ -28,7 +28,7 @@ struct live_memory {
 /* What is kept of a process besides; same order as live.processes. */
 struct live_mark {
 	int64_t described_ms; /* first sight of the life that the place has the identity of */
-	int stat_fd;	    /* its PROC/PID/stat, kept open from the first measure on; or -1 */
+	int stat_fd;	    /* its PROC/PID/stat, kept open where it can be; or -1 */
 	int64_t ticks;	    /* CPU time, or -1 */
 	int64_t at_us;	    /* boot time when that was; 0: never */
 	int64_t watched_ms; /* since when this view knows what it does */

@@ -80,10 +80,16 @@ static int open_stat(const struct live *l, uint32_t pid)
 }
 
 /* Reads CPU time and memory; false: not to be had. The kernel gives the line in one piece. */
-static bool read_host_use(int fd, struct stat_line *s)
+static bool read_host_use(
+	const struct live *l, uint32_t pid, struct live_mark *mark, struct stat_line *s)
 {
 	char bytes[2048];
+	int fd = mark->stat_fd >= 0 ? mark->stat_fd : open_stat(l, pid);
 	ssize_t n = fd >= 0 ? pread(fd, bytes, sizeof(bytes) - 1, 0) : -1;
+	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
+		close(fd);
+	else
+		mark->stat_fd = fd;
 	if (n <= 0)
 		return false;
 	bytes[n] = '\0';
@@ -106,9 +112,7 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	mark->at_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
-	if (mark->stat_fd < 0)
-		mark->stat_fd = open_stat(l, p->id.pid);
-	if (!read_host_use(mark->stat_fd, &s) || s.start_ticks != p->id.start_ticks)
+	if (!read_host_use(l, p->id.pid, mark, &s) || s.start_ticks != p->id.start_ticks)
 		return;
 	p->rss_bytes = s.rss_pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;

@@ -1,12 +1,15 @@
 """What all live views have in common: filters, no driver, no cards, cards that sleep."""
 import json
 import re
+import resource
 import shutil
+import sqlite3
+import subprocess
 
 import pytest
 
 from conftest import BUILD, ROOT, gua
-from fake import calls
+from fake import calls, fake_driver
 from live import CARDS, MIG, driver, sim  # noqa: F401
 
 # Each view, in a form that prints one line a card or one a process, and how the cards are read off it.
@@ -185,3 +188,32 @@ def test_memory_that_the_driver_cannot_tell_is_not_nothing(sim):
     assert " 2 of 3 holders idle: >8.0G;" in run.stdout
     run = sim("top", "--once", "--id", "0", scenario=one)
     assert " 1 of 2 holders idle: -;" in run.stdout
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    """The environment of a driver with forty processes of this host on a card."""
+    children = [subprocess.Popen(["sleep", "300"]) for _ in range(40)]
+    scenario = 'driver 560.35.05\ncard 0 uuid GPU-0 name "NVIDIA A100" memory 80GiB\n' + "".join(
+        f"process p{child.pid} pid {child.pid}\nat 0s hold p{child.pid} card 0 memory 600MiB\n" for child in children)
+    yield fake_driver(tmp_path, scenario)
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+def few_files():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+
+def test_more_processes_than_files_that_may_be_open(crowd, tmp_path):
+    """What is kept open for each process must not take the files by which others are described."""
+    run = gua("who", "--no-store", env=crowd, preexec_fn=few_files)
+    assert run.stdout.count("sleep") == 40 and "_dead" not in run.stdout, run.stdout
+    run = gua("stat", "--no-store", "--json", env=crowd, preexec_fn=few_files)
+    processes = json.loads(run.stdout)["gpus"][0]["processes"]
+    assert len(processes) == 40 and all(p["cpu_memory_usage"] for p in processes), run.stdout
+    run = gua("daemon", "--once", "--db", tmp_path / "gua.db", env=crowd, preexec_fn=few_files)
+    assert run.returncode == 0, run.stderr
+    with sqlite3.connect(tmp_path / "gua.db") as db:
+        assert db.execute("SELECT count(*), sum(user = '_dead') FROM process").fetchone() == (40, 0)
