@@ -102,7 +102,7 @@ static bool read_recorded(struct top *t)
 	struct err e = { 0 };
 	struct sqlite3 *db = NULL;
 	const char *path = t->options->db;
-	int64_t from = s->now.now_ms / 60000 - TOP_DETAIL_MINUTES + 1;
+	int64_t from = s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1;
 	if (s->target_card >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
 		recent_open(&db, path, &e) != 0)
 		return false;
@@ -128,7 +128,7 @@ static void read_target(struct top *t, bool fresh)
 	live_arguments(t->options->live, p, &s->arguments);
 	if (fresh)
 		top_history_add(&s->seen, 0, s->now.now_ms, p->sm_pct);
-	top_history_get(&s->seen, 0, s->now.now_ms, seen, TOP_DETAIL_MINUTES);
+	top_history_get(&s->seen, 0, s->clock_ms, seen, TOP_DETAIL_MINUTES);
 	for (size_t i = 0; i < TOP_DETAIL_MINUTES; i++) {
 		s->use[i] = isnan(s->use[i]) ? seen[i] : s->use[i];
 		s->use_known |= !isnan(seen[i]);
@@ -187,7 +187,7 @@ static int take(struct top *t, struct err *e)
 	struct top_now *now = &t->state.now;
 	now->cards = live_cards(t->options->live, &now->n_cards);
 	now->processes = live_processes(t->options->live, &now->n_processes);
-	now->now_ms = live_now_ms(t->options->live);
+	now->now_ms = t->state.clock_ms = live_now_ms(t->options->live);
 	now->filter = filter_has_process(t->options->filter) ? t->options->filter : NULL;
 	int rc = choose_cards(t, e);
 	if (rc == 0)
@@ -201,7 +201,8 @@ static int take(struct top *t, struct err *e)
 }
 
 /* Takes the driver's answer, when there is one within `wait_ms`. A driver that is gone, or
- * silent, is a message; what it said last stays. */
+ * silent, is a message; what it said last stays, and no idle time grows over what nobody saw.
+ */
 static int receive(struct top *t, int64_t wait_ms)
 {
 	struct top_state *s = &t->state;
@@ -212,7 +213,7 @@ static int receive(struct top *t, int64_t wait_ms)
 		int64_t ms = live_silent_ms(t->options->live);
 		s->silent_ms = ms < SILENCE_MS ? 0 : ms;
 		if (s->silent_ms)
-			s->now.now_ms = now_ms;
+			s->clock_ms = now_ms;
 		return rc;
 	}
 	s->silent_ms = 0;
@@ -221,7 +222,7 @@ static int receive(struct top *t, int64_t wait_ms)
 	if (rc && !s->fault[0])
 		s->fault_since_ms = now_ms;
 	if (rc)
-		s->now.now_ms = now_ms;
+		s->clock_ms = now_ms;
 	text_copy(s->fault, sizeof(s->fault), rc ? e.text : "");
 	return rc;
 }

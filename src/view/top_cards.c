@@ -181,7 +181,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	top_add_field(f, style, top_state_word(c), 10, true);
 	draw_since(s, c);
 	top_add(f, TOP_PLAIN, " ");
-	top_history_get(&s->history, card, s->now.now_ms, minutes, w->spark);
+	top_history_get(&s->history, card, s->clock_ms, minutes, w->spark);
 	top_add_spark(f, TOP_ACTIVE, minutes, w->spark);
 	top_end_line(f);
 }

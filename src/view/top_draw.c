@@ -11,7 +11,7 @@ static void draw_title(struct top_state *s)
 	struct top_frame *f = &s->frame;
 	char when[40] = "";
 	struct tm tm;
-	time_t seconds = (time_t)(s->now.now_ms / 1000);
+	time_t seconds = (time_t)(s->clock_ms / 1000);
 	bool wide = s->layout.columns >= 90;
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), wide ? "%a %Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
@@ -136,7 +136,7 @@ static bool draw_message(struct top_state *s, bool count_only)
 			" the driver has not answered for %s: this is what it said before",
 			age);
 	} else if (s->fault[0]) {
-		top_span_text(age, sizeof(age), s->now.now_ms - s->fault_since_ms);
+		top_span_text(age, sizeof(age), s->clock_ms - s->fault_since_ms);
 		top_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s", age,
 			s->fault);
 	} else {

@@ -57,7 +57,8 @@ struct top_layout {
 enum { TOP_DETAIL_MINUTES = 60, TOP_USERS_MAX = 256 };
 
 struct top_state {
-	struct top_now now;
+	struct top_now now; /* now.now_ms is when the driver said that */
+	int64_t clock_ms;   /* and this is the time: later while it says nothing */
 	struct top_model model;
 	struct top_history history;
 	struct top_layout layout;

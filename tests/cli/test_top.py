@@ -345,14 +345,23 @@ def stuck(screen, tmp_path):
     return lambda *options: screen("--no-store", *options, env=env)
 
 
+def idle_for(text, pid):
+    """What the column of idle times has of a process."""
+    heading = re.search("^.*CARD USER.*$", text, re.M)[0]
+    row = re.search(rf"^.* {pid} [CGM].*$", text, re.M)[0]
+    end = heading.index("IDLE") + len("IDLE")
+    return row[:end].split()[-1]
+
+
 def test_a_driver_that_hangs_is_a_message(stuck, tmp_path):
     """What it said last stays; it goes on by itself."""
     top = stuck()
     top.wait(r"^   0 .* 8.0G/80.0G", gone=["answered"])
     text = top.wait("the driver has not answered for [2-9]s: this is what it said before", r"^   0 .* 8.0G/80.0G")
-    title = text.splitlines()[0]
-    top.wait("the driver has not answered for ([4-9]|1[0-9])s")
-    assert title not in top.text()  # the time goes on
+    title, idle = text.splitlines()[0], idle_for(text, os.getpid())
+    text = top.wait("the driver has not answered for ([4-9]|1[0-9])s")
+    assert title not in text  # the time goes on
+    assert idle_for(text, os.getpid()) == idle  # but nobody saw whether it is still idle
     (tmp_path / "release").touch()
     top.wait(r"^   0 .* 9.0G/80.0G", gone=["answered"])
 
