@@ -279,7 +279,9 @@ static void classify(struct live *l, size_t card)
 	m->held = held;
 	bool unheld =
 		c->processes_known && classify_card(0, held, &l->rules) == CARD_TRULY_IDLE;
-	m->unheld_ms = !unheld ? -1 : m->unheld_ms < 0 ? l->now_ms : m->unheld_ms;
+	bool first =
+		m->unheld_ms < 0 || l->failed; /* nobody looked while the driver was gone */
+	m->unheld_ms = !unheld ? -1 : first ? l->now_ms : m->unheld_ms;
 	if (c->status != CARD_STATUS_OK)
 		return;
 	follow_idle(l, card, c->state, held);
@@ -342,12 +344,13 @@ static void finish_card(struct live *l, size_t card)
 	compute_own(l, c, m->held);
 }
 
-/* Whether samples were lost between the last drain and this one: the driver keeps ten seconds.
- */
+/* Whether samples were lost between the last drain and this one: the driver keeps ten seconds,
+ * and hands out each but once. */
 static void take_coverage(struct live_memory *m, const struct card_reading *r)
 {
 	int64_t oldest_ms = r->samples[0].wall_us / 1000;
-	m->gap = m->newest_ms >= 0 && oldest_ms - m->newest_ms > HOLE_MS;
+	m->gap = m->newest_ms >= 0 && (m->missed || oldest_ms - m->newest_ms > HOLE_MS);
+	m->missed = false;
 	if (m->gap || m->covered_ms < 0)
 		m->covered_ms = oldest_ms;
 	m->newest_ms = r->samples[r->n_samples - 1].wall_us / 1000;
@@ -359,6 +362,7 @@ static void take_util(struct live *l)
 	for (size_t i = 0; i < l->n_cards; i++) {
 		const struct card_reading *r = &l->source->cards[i];
 		l->memory[i].gap = false;
+		l->memory[i].missed |= l->failed;
 		if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
 			l->memory[i].util_pct = NAN;
 		} else if (r->n_samples) {

@@ -22,18 +22,19 @@ struct live_memory {
 	struct held held;   /* by the holders, now */
 	int64_t unheld_ms;  /* by no more than what counts as held, since; -1: it is held */
 	bool ask;	    /* the store is to be asked since when */
-	bool gap;	    /* this drain came too late for some */
+	bool missed; /* since the newest sample an answer was lost, with those that it had */
+	bool gap;    /* this drain does not go on where the one before ended */
 };
 
 /* What is kept of a process besides; same order as live.processes. */
 struct live_mark {
 	int64_t described_ms; /* first sight of the life that the place has the identity of */
-	int stat_fd;	    /* its PROC/PID/stat, kept open where it can be; or -1 */
-	int64_t ticks;	    /* CPU time, or -1 */
-	int64_t at_us;	    /* boot time when that was; 0: never */
-	int64_t watched_ms; /* since when this view knows what it does */
-	int64_t active_ms;  /* this view saw it active; -1: it did not */
-	bool recorded;	    /* a recorder at work knows the following */
+	int stat_fd;	      /* its PROC/PID/stat, kept open where it can be; or -1 */
+	int64_t ticks;	      /* CPU time, or -1 */
+	int64_t at_us;	      /* boot time when that was; 0: never */
+	int64_t watched_ms;   /* since when this view knows what it does */
+	int64_t active_ms;    /* this view saw it active; -1: it did not */
+	bool recorded;	      /* a recorder at work knows the following */
 	int64_t recorded_idle_ms;
 	bool recorded_longer;
 };
@@ -69,7 +70,7 @@ struct live {
 	struct holder *holders;	      /* scratch */
 	size_t cap_holders;
 	int64_t now_ms, ticks_per_s, page_bytes;
-	bool failed;	/* the last refresh: the driver is to be looked for again */
+	bool failed; /* the last answer was an error, or dropped: look for the driver again */
 	bool refreshed; /* there was one that worked */
 	char hostname[128], note[256];
 };

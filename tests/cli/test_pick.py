@@ -158,6 +158,11 @@ at 15m exit job
     assert lab.pick("--free-for", "10m", "--wait=1h", text=text).stdout == "MIG-1111\n"
     run = lab.pick("--free-for", "10m", "--wait=1h", "-i", "0:1", text=text)
     assert run.stdout == "MIG-2222\n"
+    # Nobody looks while the driver is gone.
+    text += "at 5m fail nvml* code 9 until 6m\n"
+    run = lab.pick("--free-for", "10m", "--wait=12m", "-i", "0:0", text=text)
+    assert run.returncode == 1 and "has not watched for so long" in run.stderr
+    assert lab.pick("--free-for", "10m", "--wait=14m", "-i", "0:0", text=text).stdout == "MIG-1111\n"
 
 
 def test_a_sleeping_or_lost_card_is_left_alone(lab):

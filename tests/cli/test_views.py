@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, gua
+from conftest import BUILD, GUA, ROOT, clean_environment, gua
 from fake import calls, fake_driver
-from live import CARDS, MIG, driver, sim  # noqa: F401
+from live import CARDS, MIG, WALL, driver, sim  # noqa: F401
 
 # Each view, in a form that prints one line a card or one a process, and how the cards are read off it.
 VIEWS = {
@@ -217,3 +217,21 @@ def test_more_processes_than_files_that_may_be_open(crowd, tmp_path):
     assert run.returncode == 0, run.stderr
     with sqlite3.connect(tmp_path / "gua.db") as db:
         assert db.execute("SELECT count(*), sum(user = '_dead') FROM process").fetchone() == (40, 0)
+
+
+def test_samples_that_an_error_took_along_may_have_been_active(tmp_path, clock_file):
+    """The driver gives each sample once: those of an answer that fails half-way are lost, and nobody can say that
+    the process was idle meanwhile. It was not."""
+    clock = clock_file(WALL + 60, 3660)
+    env = fake_driver(tmp_path, "start 2026-11-02T08:00:00Z\n" 'card 0 uuid GPU-0 name "NVIDIA A100" memory 80GiB\n'
+                      "process p pid 77\nat 0s hold p card 0 memory 8GiB\n"
+                      "at 62100ms load p card 0 sm 90\nat 62800ms load p card 0 sm 0\n"
+                      "at 63s fail nvmlDeviceGetComputeRunningProcesses* code 9 until 63200ms\n", clock=clock)
+    (tmp_path / "proc").mkdir()
+    with subprocess.Popen([GUA, "query", "--query-compute-apps=gua.idle_since", "--format=csv,noheader", "-l", "1",
+                           "--no-store", "--clock", clock, "--root", tmp_path], env=clean_environment(**env),
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as loop:
+        since = [loop.stdout.readline().strip() for _ in range(5)]  # at 60, 61, 62, 64 and 65 seconds
+        loop.kill()
+    assert since[0] == since[2] < "2026-11-02T08:01:00"
+    assert "2026-11-02T08:01:02.8" < since[3] == since[4]
