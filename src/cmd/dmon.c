@@ -84,7 +84,7 @@ static int monitor(const struct values *v, struct err *e)
 {
 	struct dmon d;
 	struct filter f;
-	struct live_session s;
+	static struct live_session s; /* a thread that hangs may still use its clock */
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	int64_t every_ms = 0;
 	int rc = read_options(v, &d, &every_ms, e);

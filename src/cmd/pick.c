@@ -260,7 +260,7 @@ static int pick(struct choice *c, const struct values *v, int64_t wait_ms, struc
 		[METRIC_MEMORY_USED] = 1,
 		[METRIC_MEMORY_FREE] = 1,
 	};
-	struct live_session session;
+	static struct live_session session; /* a thread that hangs may still use its clock */
 	struct filter filter;
 	bool shared = false;
 	int rc = filter_init(&filter, &v->filter, e);

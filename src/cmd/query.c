@@ -122,7 +122,7 @@ static int query_all(const struct values *v, struct err *e)
 {
 	struct query q = { 0 };
 	struct filter f;
-	struct live_session s;
+	static struct live_session s; /* a thread that hangs may still use its clock */
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	int64_t every_ms = 0;
 	int rc = read_query(v, &q, e);

@@ -249,7 +249,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct stat_options o;
 	struct filter f;
 	struct frames frames = { 0 };
-	struct live_session s;
+	static struct live_session s; /* a thread that hangs may still use its clock */
 	struct err e = { 0 };
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))

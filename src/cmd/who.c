@@ -315,7 +315,7 @@ static int run(const struct command *self, int argc, char **argv)
 	/* Only the processes are wanted: no metric is read beside them. */
 	static const unsigned char no_metrics[METRIC_COUNT] = { 0 };
 	struct values v = { .idle_ms = -1 };
-	struct live_session session = { 0 };
+	static struct live_session session; /* a thread that hangs may still use its clock */
 	struct filter filter;
 	struct found f = { 0 };
 	struct err e = { 0 };
