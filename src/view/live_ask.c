@@ -121,8 +121,7 @@ static void make_boards(struct live_question *q, struct source *s)
 		struct live_board *b = &q->boards[at];
 		q->cards[i].board = at;
 		if (b->status == CARD_STATUS_OK ||
-			(b->status == CARD_STATUS_LOST && b->first_card != i &&
-				r->status == CARD_STATUS_LOST))
+			(r->status == CARD_STATUS_LOST && b->first_card != i))
 			continue;
 		b->status = r->status;
 		b->code = r->code;

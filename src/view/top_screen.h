@@ -1,4 +1,4 @@
-/* The terminal of `gua top`: the only file that knows curses. */
+/* The terminal of `gua top`: with top_pen, all that knows curses. */
 #ifndef GUA_VIEW_TOP_SCREEN_H
 #define GUA_VIEW_TOP_SCREEN_H
 
