@@ -17,8 +17,8 @@ ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. */
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
-/* Whether a descriptor that was just opened can stay open for long: enough others are left under
- * the limit of this process for files that are opened for a moment. */
+/* Whether a descriptor that was just opened can stay open for long: enough others are left
+ * under the limit of this process for files that are opened for a moment. */
 bool file_can_stay_open(int fd);
 
 /* Makes `path` and its missing parents with `mode`. */

@@ -132,7 +132,7 @@ static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
 	char when[40], age[40], text[96];
 	if (at_ms < 0)
 		return;
-	moment_text(when, sizeof(when), at_ms, s->utc);
+	moment_text(when, sizeof(when), at_ms, false);
 	duration_text(age, sizeof(age), s->now.now_ms > at_ms ? s->now.now_ms - at_ms : 0);
 	snprintf(text, sizeof(text), "%s (%s ago)", when, age);
 	fact(s, label, text);
@@ -174,7 +174,7 @@ static void idle_fact(struct top_state *s, const struct live_process *p)
 		fact(s, "", "or longer: nobody saw what it did before");
 	if (p->was_idle_since_ms < 0)
 		return;
-	moment_text(when, sizeof(when), p->was_idle_since_ms, s->utc);
+	moment_text(when, sizeof(when), p->was_idle_since_ms, false);
 	snprintf(text, sizeof(text), "since %s%s, when the recorder was last at work", when,
 		p->was_idle_longer ? " or longer" : "");
 	fact(s, "was idle", text);

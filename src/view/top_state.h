@@ -72,11 +72,10 @@ struct top_state {
 	struct str arguments;		/* the target's, each NUL-terminated */
 	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
 	bool use_known;
-	struct top_history seen;   /* of the target, while its details are shown */
-	size_t signal;		   /* index into top_signals */
-	const char *no_signals;	   /* why none can be sent; NULL: they can */
-	const char *host, *driver; /* for the title */
-	bool utc;
+	struct top_history seen;	   /* of the target, while its details are shown */
+	size_t signal;			   /* index into top_signals */
+	const char *no_signals;		   /* why none can be sent; NULL: they can */
+	const char *host, *driver;	   /* for the title */
 	char message[256];		   /* until the next key */
 	char fault[512];		   /* of the driver; "": none */
 	int64_t fault_since_ms, silent_ms; /* so long it has not answered; 0: it does */
