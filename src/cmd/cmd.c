@@ -89,8 +89,6 @@ int cmd_print(const struct command *self, struct str *out)
 	return e.code ? cmd_fail(self, &e) : 0;
 }
 
-#define SYSTEM_DB "/var/lib/gua/gua.db"
-
 int cmd_default_db(char *path, size_t cap, struct err *e)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");

@@ -36,6 +36,8 @@ int cmd_fail(const struct command *self, const struct err *e);
  */
 int cmd_print(const struct command *self, struct str *out);
 
+/* Where root and the service record. */
+#define SYSTEM_DB "/var/lib/gua/gua.db"
 /* The default store: /var/lib/gua/gua.db for root, else $XDG_STATE_HOME/gua/gua.db. */
 int cmd_default_db(char *path, size_t cap, struct err *e);
 /* The store that is read when none is named: that one, or the system's where the user keeps

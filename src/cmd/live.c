@@ -22,7 +22,11 @@ static const char *choose_db(struct live_session *s, const struct live_values *v
 {
 	if (v->no_store || v->db)
 		return v->no_store ? NULL : v->db;
-	return cmd_readable_db(s->db, sizeof(s->db), NULL) == 0 ? s->db : NULL;
+	int rc = cmd_readable_db(s->db, sizeof(s->db), NULL);
+	/* Who keeps none and may not read the system's is told so, by the note. */
+	if ((rc || access(s->db, F_OK) != 0) && access(SYSTEM_DB, R_OK) != 0 && errno == EACCES)
+		return SYSTEM_DB;
+	return rc == 0 ? s->db : NULL;
 }
 
 int cmd_live_open(struct live_session *s, const struct live_values *v,

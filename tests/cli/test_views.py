@@ -1,5 +1,6 @@
 """What all live views have in common: filters, no driver, no cards, cards that sleep."""
 import json
+import os
 import re
 import resource
 import shutil
@@ -235,3 +236,15 @@ def test_samples_that_an_error_took_along_may_have_been_active(tmp_path, clock_f
         loop.kill()
     assert since[0] == since[2] < "2026-11-02T08:01:00"
     assert "2026-11-02T08:01:02.8" < since[3] == since[4]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a /var/lib of its own")
+@pytest.mark.parametrize("mode, said", [(750, "cannot open the store /var/lib/gua/gua.db: Permission denied"),
+                                        (755, "no store at /var/lib/none/gua/gua.db: ")])
+def test_who_may_not_read_the_systems_store_is_told(mode, said):
+    """The service's directory is closed to who is not in its group."""
+    script = f"""mount -t tmpfs none /var/lib && mkdir -m {mode} /var/lib/gua && cp {GUA} /var/lib/gua-program &&
+        exec setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/gua-program who --source sim"""
+    run = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                         env=clean_environment(XDG_STATE_HOME="/var/lib/none"))
+    assert run.returncode == 0 and f"gua who: {said}" in run.stderr and "alice" in run.stdout, run.stderr
