@@ -51,7 +51,7 @@ static int choose_cards(struct top *t, struct err *e)
 		t->cap_cards = now->n_cards;
 	}
 	int n = filter_cards(t->options->filter, now->cards, now->n_cards, t->picked, e);
-	for (size_t i = 0; n >= 0 && i < now->n_cards; i++)
+	for (size_t i = 0; i < now->n_cards; i++)
 		t->card_on[i] = false;
 	for (int i = 0; i < n; i++)
 		t->card_on[t->picked[i]] = filter_on_card(
@@ -189,6 +189,10 @@ static int take(struct top *t, struct err *e)
 	now->processes = live_processes(t->options->live, &now->n_processes);
 	now->now_ms = t->state.clock_ms = live_now_ms(t->options->live);
 	now->filter = filter_has_process(t->options->filter) ? t->options->filter : NULL;
+	/* These are of the answer before, whatever happens now. */
+	t->state.model.n_rows = 0;
+	now->parents = NULL;
+	now->n_family = 0;
 	int rc = choose_cards(t, e);
 	if (rc == 0)
 		rc = follow_history(t, e);
@@ -217,8 +221,8 @@ static int receive(struct top *t, int64_t wait_ms)
 		return rc;
 	}
 	s->silent_ms = 0;
-	if (rc == 0)
-		rc = take(t, &e);
+	if (rc == 0 && take(t, &e) != 0)
+		text_copy(s->note, sizeof(s->note), e.text);
 	if (rc && !s->fault[0])
 		s->fault_since_ms = now_ms;
 	if (rc)

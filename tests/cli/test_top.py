@@ -528,3 +528,21 @@ def test_help_says_when_it_is_not_installed(tmp_path, installed):
     assert line(copy).endswith("(not installed)") and line(copy).startswith(line(GUA))
     for binary in (GUA, installed / "bin" / "gua"):
         assert "installed" not in line(binary)
+
+
+def test_a_card_that_was_chosen_by_an_index_which_is_gone(screen, clock, tmp_path):
+    """The driver counts anew without the card that vanished, and nothing points to what was read before."""
+    path = clock(10)
+    many = "".join(f"process p{i} pid {9000 + i}\nat {70 + i // 20}s hold p{i} card 1 memory 100MiB\n" for i in range(400))
+    env = fake_driver(tmp_path, CARD.format(0) + CARD.format(1) + "process p pid 77\nat 0s hold p card 1 memory 8GiB\n" +
+                      many + "at 60s vanish card 0 until 200s\n", clock=path)
+    (tmp_path / "proc").mkdir()
+    top = screen("--clock", path, "--no-store", "--id", "1", "--root", tmp_path, env=env)
+    top.wait(r"^!? +1 _dead +77 ")
+    advance(path, 51)
+    for _ in range(8):
+        advance(path, 10)
+        time.sleep(0.3)
+    top.wait("there is no card '1'", gone=["no driver", r"^!? +\d _dead +77 "])
+    advance(path, 60)
+    top.wait(r"^!? +1 _dead +77 ", gone=["there is no card"])
