@@ -105,7 +105,7 @@ def last_tick(db):
 
 
 def rows(table, say, build, folder, quick):
-    seconds, runs = (5, 10) if quick else (15, 40)
+    seconds, rounds, runs = (5, 1, 10) if quick else (10, 3, 40)
     gua = str(build / "gua")
     say("one shot with 8 cards")
     eight = folder / "eight.scenario"
@@ -122,21 +122,30 @@ def rows(table, say, build, folder, quick):
         one_shot(table, "pick: one shot, 16 cards, with a store", [
             gua, "pick", "--free-for", "10m", "--hold", "0s", "--db", db, "--lock-dir", folder / "locks"], env, runs)
         say("gua top on a terminal, 16 cards and 128 processes")
-        compare(table, say, gua, environment(build, crowded(folder / "crowd.scenario", processes), folder), seconds)
+        env = environment(build, crowded(folder / "crowd.scenario", processes), folder)
+        compare(table, say, gua, env, seconds, rounds)
     finally:
         for process in processes:
             process.kill()
             process.wait()
 
 
-def compare(table, say, gua, env, seconds):
-    """gua top, and nvtop where it is installed."""
-    ours, resident = screen([gua, "top"], env, seconds)
-    table.row("top: resident, 16 cards, 128 processes", resident / 1024, "MiB", 12, "the driver library included")
-    if not shutil.which("nvtop"):
+def compare(table, say, gua, env, seconds, rounds):
+    """gua top, and nvtop where it is installed: in turn, so that both see the same machine."""
+    has_nvtop = shutil.which("nvtop")
+    ours, theirs, resident = [], [], []
+    for _ in range(rounds):
+        cpu, kib = screen([gua, "top"], env, seconds)
+        ours.append(cpu)
+        resident.append(kib)
+        if has_nvtop:
+            theirs.append(screen(["nvtop"], env, seconds)[0])
+    table.row("top: resident, 16 cards, 128 processes", max(resident) / 1024, "MiB", 12, "the driver library included")
+    if not has_nvtop:
         say("nvtop is not installed: no comparison")
-        table.row("top: CPU at 1 s, part of nvtop's", ours, "%", 0, "nvtop is not installed", judged=False)
+        table.row("top: CPU at 1 s, part of nvtop's", statistics.median(ours), "%", 0, "nvtop is not installed",
+                  judged=False)
         return
-    theirs, _ = screen(["nvtop"], env, seconds)
-    table.row("top: CPU at 1 s, part of nvtop's", ours / theirs, "x", 1 / 3,
-              f"{ours:.2f} % against {theirs:.2f} % of one core")
+    mine, other = statistics.median(ours), statistics.median(theirs)
+    table.row("top: CPU at 1 s, part of nvtop's", mine / other, "x", 1 / 3,
+              f"{mine:.2f} % against {other:.2f} % of one core, medians of {rounds}")

@@ -63,11 +63,12 @@ struct top_state {
 	struct top_history history;
 	struct top_layout layout;
 	enum top_page page;
-	bool typing;		  /* a filter, in model.filter */
-	size_t menu;		  /* the line of a menu that is selected */
-	size_t first_cards_row;	  /* cards are scrolled by so many rows */
-	size_t shift;		  /* commands are scrolled by so many columns */
-	struct process_id target; /* whom a signal goes to, or whose details are shown */
+	bool typing;			 /* a filter, in model.filter */
+	size_t menu;			 /* the line of a menu that is selected */
+	size_t first_cards_row;		 /* cards are scrolled by so many rows */
+	size_t widest_user, widest_what; /* columns of what the table has shown */
+	size_t shift;			 /* commands are scrolled by so many columns */
+	struct process_id target;	 /* whom a signal goes to, or whose details are shown */
 	size_t target_card;
 	struct str arguments;		/* the target's, each NUL-terminated */
 	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
@@ -83,11 +84,10 @@ struct top_state {
 	struct top_frame frame;
 };
 
-struct top_signal {
+extern const struct top_signal {
 	const char *name;
 	int number;
-};
-extern const struct top_signal top_signals[];
+} top_signals[];
 extern const size_t n_top_signals;
 
 /* What a key does. `at` is the line of the screen for the mouse. */

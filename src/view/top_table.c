@@ -50,15 +50,16 @@ static const char *what_of(const struct top_row *row)
 	return *what || !row->process ? what : live_context_texts[row->process->context];
 }
 
-static size_t longest(const struct top_state *s, bool what)
+/* Columns fit what has been shown: they grow while one scrolls, and do not shrink again. */
+static void follow_widths(struct top_state *s)
 {
-	size_t most = 0;
-	for (size_t i = 0; i < s->model.n_rows; i++) {
-		const struct top_row *row = &s->model.rows[i];
-		size_t wide = text_columns(what ? what_of(row) : top_row_id(row)->user);
-		most = wide > most ? wide : most;
+	const struct top_model *m = &s->model;
+	for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows; i++) {
+		size_t user = text_columns(top_row_id(&m->rows[i])->user);
+		size_t what = text_columns(what_of(&m->rows[i]));
+		s->widest_user = user > s->widest_user ? user : s->widest_user;
+		s->widest_what = what > s->widest_what ? what : s->widest_what;
 	}
-	return most;
 }
 
 static size_t within(size_t value, size_t least, size_t most)
@@ -66,20 +67,20 @@ static size_t within(size_t value, size_t least, size_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-static void choose_widths(const struct top_state *s, size_t *widths, size_t longest_what)
+static void choose_widths(const struct top_state *s, size_t *widths)
 {
 	size_t screen = s->layout.columns, used = 1;
 	for (size_t c = 0; c < COLUMNS; c++)
 		widths[c] = screen >= columns[c].from ? columns[c].width : 0;
-	widths[COLUMN_USER] = within(longest(s, false), 4, screen < 100 ? 8 : 16);
-	if (screen >= columns[COLUMN_WHAT].from && longest_what)
-		widths[COLUMN_WHAT] = within(longest_what, 4, screen / 5);
+	widths[COLUMN_USER] = within(s->widest_user, 4, screen < 100 ? 8 : 16);
+	if (screen >= columns[COLUMN_WHAT].from && s->widest_what)
+		widths[COLUMN_WHAT] = within(s->widest_what, 4, screen / 5);
 	for (size_t c = 0; c < COLUMN_COMMAND; c++)
 		used += widths[c] ? widths[c] + 1 : 0;
 	widths[COLUMN_COMMAND] = screen > used ? screen - used : 0;
 }
 
-static void draw_heading(struct top_state *s, const size_t *widths, bool any_what)
+static void draw_heading(struct top_state *s, const size_t *widths)
 {
 	struct top_frame *f = &s->frame;
 	top_add(f, TOP_HEADING, " ");
@@ -88,7 +89,7 @@ static void draw_heading(struct top_state *s, const size_t *widths, bool any_wha
 		bool sorts = info->sort == s->model.sort;
 		if (!widths[c])
 			continue;
-		bool merged = c == COLUMN_COMMAND && !widths[COLUMN_WHAT] && any_what;
+		bool merged = c == COLUMN_COMMAND && !widths[COLUMN_WHAT] && s->widest_what;
 		top_add_field(f, sorts ? TOP_SORTED : TOP_HEADING,
 			merged ? "WHAT, COMMAND" : info->title, widths[c], info->left);
 		top_add(f, TOP_HEADING, c + 1 < COLUMNS ? " " : "");
@@ -215,10 +216,10 @@ void top_draw_table(struct top_state *s)
 {
 	size_t widths[COLUMNS];
 	struct top_model *m = &s->model;
-	size_t longest_what = longest(s, true);
-	choose_widths(s, widths, longest_what);
-	draw_heading(s, widths, longest_what > 0);
 	top_model_show(m, s->layout.table_rows);
+	follow_widths(s);
+	choose_widths(s, widths);
+	draw_heading(s, widths);
 	for (size_t i = 0; i < s->layout.table_rows && m->first + i < m->n_rows; i++) {
 		size_t at = m->first + i;
 		draw_row(s, &m->rows[at], widths, s->layout.rows && at == m->selected);
