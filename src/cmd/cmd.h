@@ -46,6 +46,9 @@ int cmd_readable_db(char *path, size_t cap, struct err *e);
 
 /* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
 const char *cmd_nvml_path(const char *option);
+/* Of --driver-timeout, which means the same in all commands. */
+#define DRIVER_TIMEOUT_MS 10000
+#define DRIVER_TIMEOUT_HELP "a driver that does not answer for this long hangs (default 10s)"
 /* A thread hangs in the driver: the program is to end past it. What is done at exit, the
  * driver's part of it above all, might wait for a lock that the thread has. */
 void cmd_leave_driver(void);

@@ -17,9 +17,6 @@ struct doctor_options {
 	int64_t timeout_ms;
 };
 
-/* How long a driver that has answered may take to close. */
-#define CLOSING_MS 1000
-
 #define AT(member) offsetof(struct doctor_options, member)
 static const struct option_row doctor_table[] = {
 	{ .kind = OPTION_FLAG, .name = "json", .help = "print JSON", .offset = AT(json) },
@@ -36,7 +33,7 @@ static const struct option_row doctor_table[] = {
 	{ .kind = OPTION_DURATION,
 		.name = "driver-timeout",
 		.arg = "D",
-		.help = "a driver that does not answer for this long hangs (default 10s)",
+		.help = DRIVER_TIMEOUT_HELP,
 		.offset = AT(timeout_ms),
 		.min = 100,
 		.max = 3600e3 },
@@ -209,7 +206,9 @@ static void print_json(const struct findings *f, struct source *s, struct str *o
 
 static int run_doctor(const struct command *self, int argc, char **argv)
 {
-	struct doctor_options o = { .root = "", .clock = "real", .timeout_ms = 10000 };
+	struct doctor_options o = {
+		.root = "", .clock = "real", .timeout_ms = DRIVER_TIMEOUT_MS
+	};
 	struct err e = { 0 };
 	static struct clock clock; /* a thread that hangs may still use it */
 	char db[PATH_MAX];
@@ -242,7 +241,7 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 	status = cmd_print(self, &out);
 	if (status == 0)
 		status = f->count[FINDING_PROBLEM] > 0;
-	if (w && !worker_end(w, CLOSING_MS))
+	if (w && !worker_end(w, WORKER_CLOSING_MS))
 		cmd_leave_driver();
 	else
 		clock_finish(&clock);

@@ -15,7 +15,7 @@
 
 /* Scenario time 0 of a virtual clock without a file. */
 #define VIRTUAL_START_MS 1793606400000LL
-enum { LEAST_MS = 100, TIMEOUT_MS = 10000 };
+enum { LEAST_MS = 100 };
 
 /* The store to ask. */
 static const char *choose_db(struct live_session *s, const struct live_values *v)
@@ -48,7 +48,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 			.clock = &s->clock },
 		.db = s->store,
 		.rules = RULES_DEFAULT,
-		.deadline_ms = v->timeout_ms ? v->timeout_ms : TIMEOUT_MS,
+		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
 		.metrics = wanted,
 	};
 	/* What the driver does not have is seen in the view itself. */

@@ -30,8 +30,7 @@ struct live_values {
 		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \
 			"the driver's library (default libnvidia-ml.so.1)",                    \
 			.offset = offsetof(type, member.nvml) },                               \
-		{ OPTION_DURATION, 0, "driver-timeout", "D",                                   \
-			"a driver that does not answer for this long hangs (default 10s)",     \
+		{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP,              \
 			.offset = offsetof(type, member.timeout_ms), .min = 100,               \
 			.max = 3600e3 },                                                       \
 		{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file",            \

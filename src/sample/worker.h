@@ -26,6 +26,8 @@ int worker_new(struct worker **w, const struct source_options *options, int64_t 
  * jobs the owner may use it too. */
 void worker_own(
 	struct worker *w, worker_call *call, void *context, void (*release)(void *context));
+/* For a program that has said all: nobody waits long for a driver to be closed. */
+#define WORKER_CLOSING_MS 1000
 /* Closes the source and ends the thread. A thread that hangs in the driver, or does not close
  * it within `wait_ms`, is left behind: false. It still uses what the options point to. */
 bool worker_end(struct worker *w, int64_t wait_ms);

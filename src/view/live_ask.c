@@ -18,8 +18,6 @@
 #define PATIENCE_MS 50
 /* The answer that came with opening is good for a first look as soon as this. */
 #define FRESH_US 100000
-/* All has been said: nobody waits long for a driver to be closed. */
-#define CLOSING_MS 1000
 
 /* What the driver is asked and what it said. Belongs to its thread while a question is open, to
  * the view otherwise. */
@@ -225,7 +223,7 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 bool live_close_driver(struct live *l)
 {
 	bool open = l->asking && l->asking->worker;
-	bool closed = !open || worker_end(l->asking->worker, CLOSING_MS);
+	bool closed = !open || worker_end(l->asking->worker, WORKER_CLOSING_MS);
 	free(l->asking);
 	return closed;
 }
