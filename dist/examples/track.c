@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	if (failed)
 		return fail(tracker);
 
-	printf("%.1f s, %.1f s of CPU, %.0f MB, %d process(es)\n", result.elapsed_s,
+	printf("%.2f s, %.2f s of CPU, %.0f MB, %d process(es)\n", result.elapsed_s,
 		result.user_s[GUA_COMBINED] + result.system_s[GUA_COMBINED],
 		(double)result.ram_total_bytes[GUA_COMBINED] / 1e6, (int)result.processes_seen);
 	print_gpu(tracker, &result);
