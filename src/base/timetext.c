@@ -77,15 +77,21 @@ static int64_t tm_to_ms(struct tm *tm, bool utc)
 	return (int64_t)(utc ? timegm(tm) : mktime(tm)) * 1000;
 }
 
+struct tm moment_fields(int64_t ms, bool utc)
+{
+	time_t t = (time_t)(ms / 1000 - (ms % 1000 < 0));
+	struct tm tm = { 0 };
+	if (utc)
+		gmtime_r(&t, &tm);
+	else
+		localtime_r(&t, &tm);
+	return tm;
+}
+
 /* The midnight that began the day `days_back` days before now. */
 static int64_t midnight(int64_t now_ms, int days_back, bool utc)
 {
-	time_t now = (time_t)(now_ms / 1000);
-	struct tm tm;
-	if (utc)
-		gmtime_r(&now, &tm);
-	else
-		localtime_r(&now, &tm);
+	struct tm tm = moment_fields(now_ms, utc);
 	tm.tm_mday -= days_back;
 	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
 	return tm_to_ms(&tm, utc);
@@ -95,12 +101,7 @@ static bool parse_weekday(const char *text, int64_t now_ms, bool utc, int64_t *m
 {
 	static const char *const names[] = { "sunday", "monday", "tuesday", "wednesday",
 		"thursday", "friday", "saturday" };
-	time_t now = (time_t)(now_ms / 1000);
-	struct tm tm;
-	if (utc)
-		gmtime_r(&now, &tm);
-	else
-		localtime_r(&now, &tm);
+	struct tm tm = moment_fields(now_ms, utc);
 	for (int day = 0; day < 7; day++) {
 		bool whole = strcasecmp(text, names[day]) == 0;
 		bool three = strlen(text) == 3 && strncasecmp(text, names[day], 3) == 0;
@@ -201,18 +202,12 @@ wrong:
 
 void moment_iso(char *dst, size_t cap, int64_t ms)
 {
-	int64_t seconds = ms / 1000, rest = ms % 1000;
-	if (rest < 0) {
-		rest += 1000;
-		seconds--;
-	}
-	time_t t = (time_t)seconds;
-	struct tm tm;
-	char text[64] = "";
-	if (gmtime_r(&t, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	struct tm tm = moment_fields(ms, true);
+	int rest = (int)((ms % 1000 + 1000) % 1000);
+	char text[64];
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
 	if (rest)
-		snprintf(dst, cap, "%s.%03dZ", text, (int)rest);
+		snprintf(dst, cap, "%s.%03dZ", text, rest);
 	else
 		snprintf(dst, cap, "%sZ", text);
 }
@@ -222,12 +217,7 @@ void moment_text(char *dst, size_t cap, int64_t ms, bool utc)
 	/* Not strftime's %a: that follows the locale, and reports are compared byte for byte.
 	 */
 	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	time_t t = (time_t)(ms / 1000);
-	struct tm tm = { 0 };
-	if (utc)
-		gmtime_r(&t, &tm);
-	else
-		localtime_r(&t, &tm);
+	struct tm tm = moment_fields(ms, utc);
 	snprintf(dst, cap, "%s %04d-%02d-%02d %02d:%02d%s", days[tm.tm_wday % 7],
 		tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
 		utc ? " UTC" : "");

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/err.h"
 
@@ -18,6 +19,8 @@ int duration_parse(const char *text, int64_t *ms, struct err *e);
  * "@UNIXSECONDS". Local time unless it ends in Z or `utc`. */
 int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct err *e);
 
+/* Year, month, day and so on of a moment, in UTC or local time. */
+struct tm moment_fields(int64_t ms, bool utc);
 /* "2026-11-01T08:30:15Z" (or with ".123" where the milliseconds are not 0). */
 void moment_iso(char *dst, size_t cap, int64_t ms);
 /* "Sun 2026-11-01 08:30" in local time, or with " UTC" behind when `utc`. */

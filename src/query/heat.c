@@ -1,6 +1,5 @@
 /* Slots become hours of the week in local time. */
-#include <time.h>
-
+#include "base/timetext.h"
 #include "query/gather.h"
 
 enum { QUARTER_S = 900, HOUR_S = 3600 };
@@ -13,11 +12,8 @@ static int64_t zone_offset(struct heat_clock *h, bool utc, int64_t t)
 		return 0;
 	int64_t hour = t - t % HOUR_S;
 	if (h->hour != hour || hour == 0) {
-		time_t at = (time_t)hour;
-		struct tm tm = { 0 };
-		localtime_r(&at, &tm);
 		h->hour = hour;
-		h->offset_s = (int64_t)tm.tm_gmtoff;
+		h->offset_s = (int64_t)moment_fields(hour * 1000, false).tm_gmtoff;
 	}
 	return h->offset_s;
 }

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/timetext.h"
 
 enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 24, FLEXIBLE_MIN = 6 };
 
@@ -104,12 +105,7 @@ void text_add_colored(
 
 static void show_moment(char *dst, size_t cap, int64_t ms, bool utc)
 {
-	time_t t = (time_t)(ms / 1000);
-	struct tm tm = { 0 };
-	if (utc)
-		gmtime_r(&t, &tm);
-	else
-		localtime_r(&t, &tm);
+	struct tm tm = moment_fields(ms, utc);
 	snprintf(dst, cap, "%02d-%02d %02d:%02d", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
 		tm.tm_min);
 }

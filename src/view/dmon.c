@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/timetext.h"
 #include "view/stat.h"
 
 enum { HEADER_EVERY = 24, CELL_CAP = 32 };
@@ -134,10 +134,8 @@ static void add_header_line(const struct dmon *d, bool units, struct str *out)
 
 static void begin_line(struct dmon *d, int64_t now_ms, int index, struct str *out)
 {
-	time_t t = (time_t)(now_ms / 1000);
-	struct tm tm = { 0 };
+	struct tm tm = moment_fields(now_ms, false);
 	char text[CELL_CAP];
-	localtime_r(&t, &tm);
 	d->since_header++;
 	str_add(out, " ");
 	if (d->date) {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/timetext.h"
 #include "render/text.h"
 #include "view/stat.h"
 
@@ -91,9 +91,7 @@ void query_header(const struct query *q, struct str *out)
 
 void query_timestamp(char *dst, size_t cap, int64_t ms)
 {
-	time_t t = (time_t)(ms / 1000);
-	struct tm tm = { 0 };
-	localtime_r(&t, &tm);
+	struct tm tm = moment_fields(ms, false);
 	snprintf(dst, cap, "%04d/%02d/%02d %02d:%02d:%02d.%03d", tm.tm_year + 1900,
 		tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
 }

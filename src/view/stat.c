@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/timetext.h"
 
 /* The driver's ring is ten seconds long: "idle for 9 s" would say how long it is, not how long
  * nothing happened. */
@@ -347,12 +348,7 @@ static void add_instance(struct str *out, struct live *l, const struct filter *f
 static void add_header(struct str *out, const struct live *l, size_t width, bool utc)
 {
 	char when[TEXT_CAP];
-	time_t t = (time_t)(live_now_ms(l) / 1000);
-	struct tm tm = { 0 };
-	if (utc)
-		gmtime_r(&t, &tm);
-	else
-		localtime_r(&t, &tm);
+	struct tm tm = moment_fields(live_now_ms(l), utc);
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 	const char *driver = live_driver(l);
 	str_addf(out, "%-*s  %s  %s", (int)width + 3, live_hostname(l), when,

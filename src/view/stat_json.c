@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/timetext.h"
 #include "render/json.h"
 #include "view/stat.h"
 
@@ -159,9 +159,7 @@ void stat_json(struct str *out, struct live *l, const struct filter *f,
 	size_t n = 0;
 	char when[64];
 	const struct live_card *cards = live_cards(l, &n);
-	time_t t = (time_t)(live_now_ms(l) / 1000);
-	struct tm tm = { 0 };
-	localtime_r(&t, &tm);
+	struct tm tm = moment_fields(live_now_ms(l), false);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	json_open(&j, NULL, '{');
 	json_text(&j, "hostname", live_hostname(l));

@@ -1,8 +1,8 @@
 /* The whole screen of `gua top`: title, summary, cards, table or page, messages, keys. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/timetext.h"
 #include "view/top_parts.h"
 #include "view/top_words.h"
 
@@ -10,11 +10,9 @@ static void draw_title(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
 	char when[40] = "";
-	struct tm tm;
-	time_t seconds = (time_t)(s->clock_ms / 1000);
+	struct tm tm = moment_fields(s->clock_ms, false);
 	bool wide = s->layout.columns >= 90;
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), wide ? "%a %Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	strftime(when, sizeof(when), wide ? "%a %Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
 	size_t at =
 		s->layout.columns > strlen(when) + 1 ? s->layout.columns - strlen(when) - 1 : 0;
 	top_add(f, TOP_TITLE, " gua top  ");

@@ -98,6 +98,17 @@ static void test_local_time(void **state)
 	assert_string_equal(text, "Wed 2026-07-01 00:00");
 }
 
+/* Half a second before 1970 is in 1969. */
+static void test_before_1970(void **state)
+{
+	(void)state;
+	char text[40];
+	moment_iso(text, sizeof(text), -500);
+	assert_string_equal(text, "1969-12-31T23:59:59.500Z");
+	moment_text(text, sizeof(text), -500, true);
+	assert_string_equal(text, "Wed 1969-12-31 23:59 UTC");
+}
+
 static void test_printing(void **state)
 {
 	(void)state;
@@ -120,6 +131,7 @@ int main(void)
 		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_bad_moments),
 		cmocka_unit_test(test_local_time),
+		cmocka_unit_test(test_before_1970),
 		cmocka_unit_test(test_printing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
