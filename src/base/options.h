@@ -39,6 +39,10 @@ struct option_row {
 	size_t offset;	     /* of the value in the caller's struct */
 	double min, max;     /* for numbers, durations (ms), sizes (bytes); max 0: no limit */
 	bool hidden;	     /* an old spelling: parsed, not shown */
+	/* For completion: appends the words of the table that the value is looked up in, each
+	 * with a blank behind it; NULL: `choices` has them. A value whose `arg` is written with
+	 * a comma is a list of them. */
+	void (*words)(struct str *out);
 };
 
 /* Parses argv[1..]; operands are moved to the end as getopt_long does (stops at "--"), or with

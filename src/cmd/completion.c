@@ -6,16 +6,30 @@
 
 static const struct option_row rows[] = { { 0 } };
 
+/* What a value is, by its name in the help. */
+static const struct value_name {
+	const char *arg;
+	enum completion_value value;
+} value_names[] = {
+	{ "PATH", COMPLETION_FILES },
+	{ "FILE", COMPLETION_FILES },
+	{ "DIR", COMPLETION_DIRECTORIES },
+	{ "USER,...", COMPLETION_USERS },
+	{ "GROUPS", COMPLETION_LETTERS },
+	{ "LETTERS", COMPLETION_LETTERS },
+};
+
 enum completion_value completion_option(const struct option_row *row)
 {
+	const char *arg = row->arg ? row->arg : "";
 	if (row->kind == OPTION_FLAG)
 		return COMPLETION_NONE;
-	if (row->choices)
-		return COMPLETION_WORDS;
-	if (row->arg && (strcmp(row->arg, "PATH") == 0 || strcmp(row->arg, "FILE") == 0))
-		return COMPLETION_FILES;
-	return row->arg && strcmp(row->arg, "DIR") == 0 ? COMPLETION_DIRECTORIES
-							: COMPLETION_OTHER;
+	for (size_t i = 0; i < sizeof(value_names) / sizeof(value_names[0]); i++)
+		if (strcmp(arg, value_names[i].arg) == 0)
+			return value_names[i].value;
+	if (!row->choices && !row->words)
+		return COMPLETION_OTHER;
+	return strchr(arg, ',') ? COMPLETION_LIST : COMPLETION_WORDS;
 }
 
 bool completion_needs_value(const struct option_row *row)
@@ -35,6 +49,19 @@ void completion_add_words(struct str *out, const char *choices)
 {
 	for (const char *at = choices; *at; at++)
 		str_add_bytes(out, *at == '|' ? " " : at, 1);
+}
+
+void completion_add_option_words(struct str *out, const struct option_row *row)
+{
+	struct str words = { 0 };
+	if (row->words)
+		row->words(&words);
+	else if (row->choices)
+		completion_add_words(&words, row->choices);
+	if (words.len && words.data[words.len - 1] == ' ')
+		words.len--;
+	str_add_bytes(out, words.data, words.len);
+	str_finish(&words);
 }
 
 static const struct shell {

@@ -14,10 +14,35 @@ static const char tail[] =
 	"\tesac\n"
 	"}\n"
 	"\n"
-	"# Offers what fits: words:A B, files, directories or commands.\n"
+	"# Offers the rest of a list with commas: what compgen has for its last word, and is "
+	"not in it yet.\n"
+	"_gua_list()\n"
+	"{\n"
+	"\tlocal last=${1##*,} word\n"
+	"\tlocal before=${1%\"$last\"}\n"
+	"\tshift\n"
+	"\twhile read -r word; do\n"
+	"\t\t[[ ,$before == *\",$word,\"* ]] || COMPREPLY+=(\"$before$word\")\n"
+	"\tdone < <(compgen \"$@\" -- \"$last\")\n"
+	"}\n"
+	"\n"
+	"# Offers one more of the letters in $2 behind those in $1.\n"
+	"_gua_letters()\n"
+	"{\n"
+	"\tlocal letter\n"
+	"\tfor letter in $2; do\n"
+	"\t\t[[ $1 == *\"$letter\"* ]] || COMPREPLY+=(\"$1$letter\")\n"
+	"\tdone\n"
+	"}\n"
+	"\n"
+	"# Offers what fits: words:A B, list:A B, letters:A B, users, files, directories or "
+	"commands.\n"
 	"_gua_offer()\n"
 	"{\n"
 	"\tcase $1 in\n"
+	"\tlist:*) _gua_list \"$2\" -W \"${1#list:}\" ;;\n"
+	"\tusers) _gua_list \"$2\" -u ;;\n"
+	"\tletters:*) _gua_letters \"$2\" \"${1#letters:}\" ;;\n"
 	"\twords:*) mapfile -t COMPREPLY < <(compgen -W \"${1#words:}\" -- \"$2\") ;;\n"
 	"\tfiles) mapfile -t COMPREPLY < <(compgen -f -- \"$2\") ;;\n"
 	"\tdirectories) mapfile -t COMPREPLY < <(compgen -d -- \"$2\") ;;\n"
@@ -25,6 +50,7 @@ static const char tail[] =
 	"\tesac\n"
 	"\tcase $1 in\n"
 	"\tfiles|directories) compopt -o filenames 2>/dev/null ;;\n"
+	"\tlist:*|users|letters:*) compopt -o nospace 2>/dev/null ;;\n"
 	"\tesac\n"
 	"}\n"
 	"\n"
@@ -85,20 +111,38 @@ static void add_names(struct str *out, const struct option_row *row, const char 
 }
 
 /* What _gua_offer is told. */
-static void add_value(struct str *out, enum completion_value value, const char *words)
+static void add_value(struct str *out, enum completion_value value, const struct str *words)
 {
 	static const char *const names[] = {
 		[COMPLETION_NONE] = "none",
 		[COMPLETION_WORDS] = "'words:",
+		[COMPLETION_LIST] = "'list:",
+		[COMPLETION_LETTERS] = "'letters:",
+		[COMPLETION_USERS] = "users",
 		[COMPLETION_FILES] = "files",
 		[COMPLETION_DIRECTORIES] = "directories",
 		[COMPLETION_OTHER] = "other",
 	};
 	str_add(out, names[value]);
-	if (value != COMPLETION_WORDS)
-		return;
-	completion_add_words(out, words);
-	str_add(out, "'");
+	if (names[value][0] == '\'')
+		str_addf(out, "%s'", str_text(words));
+}
+
+static void add_option_value(struct str *out, const struct option_row *row)
+{
+	struct str words = { 0 };
+	completion_add_option_words(&words, row);
+	add_value(out, completion_option(row), &words);
+	str_finish(&words);
+}
+
+static void add_operands(struct str *out, const struct command *command)
+{
+	struct str words = { 0 };
+	if (command->operands)
+		completion_add_words(&words, command->operands);
+	add_value(out, completion_operands(command), &words);
+	str_finish(&words);
 }
 
 static void add_lists(struct str *out, const struct command *command)
@@ -127,7 +171,7 @@ static void add_command(struct str *out, const struct command *command)
 	str_addf(out, "\t%s)\n", command->name);
 	add_lists(out, command);
 	str_add(out, "\t\toperands=");
-	add_value(out, completion_operands(command), command->operands);
+	add_operands(out, command);
 	str_addf(out, "\n\t\twrapper=%s\n\t\tcase $2 in\n",
 		command->stop_at_operand ? "yes" : "");
 	for (const struct option_row *row = command->options; row->name; row++) {
@@ -139,7 +183,7 @@ static void add_command(struct str *out, const struct command *command)
 			str_add(out, "|");
 		}
 		str_addf(out, "--%s=) value=", row->name);
-		add_value(out, completion_option(row), row->choices);
+		add_option_value(out, row);
 		str_add(out, " ;;\n");
 	}
 	str_add(out, "\t\tesac ;;\n");

@@ -13,24 +13,31 @@ static void add_quoted(struct str *out, const char *text)
 	str_add(out, "'");
 }
 
-/* Says what may follow; -x: a value that is no file. */
-static void add_value(
-	struct str *out, enum completion_value value, bool needed, const char *words)
+/* What makes the values out of words; the words, where there are any, go between the two. */
+static const struct maker {
+	const char *before, *after;
+} makers[] = {
+	[COMPLETION_WORDS] = { " -a '", "'" },
+	[COMPLETION_LIST] = { " -a '(__gua_list ", ")'" },
+	[COMPLETION_LETTERS] = { " -a '(__gua_letters ", ")'" },
+	[COMPLETION_USERS] = { " -a '(__gua_list (__gua_users))'", "" },
+	[COMPLETION_DIRECTORIES] = { " -a '(__fish_complete_directories)'", "" },
+	[COMPLETION_OTHER] = { "", "" },
+};
+
+/* Says what may follow an option; -x: a value that is no file. */
+static void add_value(struct str *out, const struct option_row *row)
 {
-	static const char *const how[] = {
-		[COMPLETION_NONE] = "",
-		[COMPLETION_WORDS] = " -x",
-		[COMPLETION_FILES] = " -r -F",
-		[COMPLETION_DIRECTORIES] = " -x -a '(__fish_complete_directories)'",
-		[COMPLETION_OTHER] = " -x",
-	};
-	if (needed)
-		str_add(out, how[value]);
-	if (value != COMPLETION_WORDS)
+	enum completion_value value = completion_option(row);
+	if (value == COMPLETION_NONE)
 		return;
-	str_add(out, " -a '");
-	completion_add_words(out, words);
-	str_add(out, "'");
+	if (completion_needs_value(row))
+		str_add(out, value == COMPLETION_FILES ? " -r -F" : " -x");
+	if (value == COMPLETION_FILES)
+		return;
+	str_add(out, makers[value].before);
+	completion_add_option_words(out, row);
+	str_add(out, makers[value].after);
 }
 
 /* A command that runs another one: which options take the next word, and whom to ask. */
@@ -61,8 +68,7 @@ static void add_command(struct str *out, const struct command *command)
 			row->name);
 		if (row->letter)
 			str_addf(out, " -s %c", row->letter);
-		add_value(
-			out, completion_option(row), completion_needs_value(row), row->choices);
+		add_value(out, row);
 		str_add(out, " -d ");
 		add_quoted(out, row->help);
 		str_add(out, "\n");
@@ -90,6 +96,30 @@ static const char head[] =
 	"function __gua_at\n"
 	"    set -l words (commandline -opc)\n"
 	"    test (count $words) -gt 1; and test $words[2] = $argv[1]\n"
+	"end\n"
+	"\n"
+	"# The word that is written, without the option that it is the value of.\n"
+	"function __gua_typed\n"
+	"    string replace -r -- '^--[a-z-]+=' '' (commandline -ct)\n"
+	"end\n"
+	"\n"
+	"# Ends a list with commas with each of the words that are not in it yet.\n"
+	"function __gua_list\n"
+	"    set -l before (string match -r '^.*,' -- (__gua_typed))\n"
+	"    for word in $argv\n"
+	"        contains -- $word (string split , -- $before); or echo \"$before$word\"\n"
+	"    end\n"
+	"end\n"
+	"\n"
+	"function __gua_letters\n"
+	"    set -l typed (__gua_typed)\n"
+	"    for letter in $argv\n"
+	"        string match -q -- \"*$letter*\" $typed; or echo \"$typed$letter\"\n"
+	"    end\n"
+	"end\n"
+	"\n"
+	"function __gua_users\n"
+	"    string replace -r '\\t.*' '' -- (__fish_complete_users)\n"
 	"end\n"
 	"\n"
 	"# What the command is given to run, as far as it is there; fails when it is not.\n"

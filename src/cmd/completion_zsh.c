@@ -15,26 +15,19 @@ static void add_quoted(struct str *out, const char *text, const char *special)
 	}
 }
 
-static void add_value(struct str *out, enum completion_value value, const char *words)
-{
-	switch (value) {
-	case COMPLETION_WORDS:
-		str_add(out, "(");
-		completion_add_words(out, words);
-		str_add(out, ")");
-		break;
-	case COMPLETION_FILES:
-		str_add(out, "_files");
-		break;
-	case COMPLETION_DIRECTORIES:
-		str_add(out, "_files -/");
-		break;
-	case COMPLETION_NONE:
-	case COMPLETION_OTHER:
-		str_add(out, " ");
-		break;
-	}
-}
+/* What may follow; the words, where there are any, go between the two. */
+static const struct action {
+	const char *before, *after;
+} actions[] = {
+	[COMPLETION_NONE] = { " ", "" },
+	[COMPLETION_WORDS] = { "(", ")" },
+	[COMPLETION_LIST] = { "_sequence compadd - ", "" },
+	[COMPLETION_LETTERS] = { "_values -s \"\" letters ", "" },
+	[COMPLETION_USERS] = { "_sequence _users", "" },
+	[COMPLETION_FILES] = { "_files", "" },
+	[COMPLETION_DIRECTORIES] = { "_files -/", "" },
+	[COMPLETION_OTHER] = { " ", "" },
+};
 
 /* "--name=": the value is in the same word or in the next one, "--name=-": in the same. */
 static void add_option(struct str *out, const struct option_row *row)
@@ -57,7 +50,9 @@ static void add_option(struct str *out, const struct option_row *row)
 		str_add(out, completion_needs_value(row) ? ":" : "::");
 		add_quoted(out, row->arg ? row->arg : "value", ":\\");
 		str_add(out, ":");
-		add_value(out, completion_option(row), row->choices);
+		str_add(out, actions[completion_option(row)].before);
+		completion_add_option_words(out, row);
+		str_add(out, actions[completion_option(row)].after);
 	}
 	str_add(out, "'");
 }
@@ -75,7 +70,10 @@ static void add_command(struct str *out, const struct command *command)
 			     " \\\n\t\t\t'*::argument: _normal'");
 	} else if (command->operands) {
 		str_add(out, " \\\n\t\t\t'*:argument:");
-		add_value(out, completion_operands(command), command->operands);
+		str_add(out, actions[completion_operands(command)].before);
+		if (completion_operands(command) == COMPLETION_WORDS)
+			completion_add_words(out, command->operands);
+		str_add(out, actions[completion_operands(command)].after);
 		str_add(out, "'");
 	}
 	str_add(out, " ;;\n");

@@ -17,25 +17,20 @@ struct export_options {
 	bool utc;
 };
 
-#define ROW(member) offsetof(struct export_options, member)
+#define ROW(member) .offset = offsetof(struct export_options, member)
 static const struct option_row rows[] = {
-	{ OPTION_LIST, 0, "db", "PATH", "store to read; may be given several times", NULL,
-		ROW(db), 0, 0, false },
-	{ OPTION_CHOICE, 0, "format", "FORMAT", "csv or json (default csv)", "csv|json",
-		ROW(format), 0, 0, false },
+	{ OPTION_LIST, 0, "db", "PATH", "store to read; may be given several times", ROW(db) },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "csv or json (default csv)",
+		.choices = "csv|json", ROW(format) },
 	{ OPTION_CHOICE, 0, "what", "WHAT",
 		"usage (slots of cards), holding (slots of processes on cards), process or "
 		"event "
 		"(default usage)",
-		EXPORT_NAMES, ROW(what), 0, 0, false },
-	{ OPTION_TEXT, 0, "since", "TIME", "from here on (default all)", NULL, ROW(since), 0, 0,
-		false },
-	{ OPTION_TEXT, 0, "until", "TIME", "up to here (default all)", NULL, ROW(until), 0, 0,
-		false },
-	{ OPTION_FLAG, 0, "utc", NULL, "dates in --since and --until are UTC", NULL, ROW(utc),
-		0, 0, false },
-	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", NULL, ROW(now), 0, 0,
-		true },
+		.choices = EXPORT_NAMES, ROW(what) },
+	{ OPTION_TEXT, 0, "since", "TIME", "from here on (default all)", ROW(since) },
+	{ OPTION_TEXT, 0, "until", "TIME", "up to here (default all)", ROW(until) },
+	{ OPTION_FLAG, 0, "utc", .help = "dates in --since and --until are UTC", ROW(utc) },
+	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", ROW(now), .hidden = true },
 	{ 0 },
 };
 

@@ -19,11 +19,13 @@ struct values {
 
 static const struct option_row options[] = {
 	{ OPTION_TEXT, 0, "query-gpu", "FIELD,...", "one line a card with these fields",
-		AT(gpu) },
+		AT(gpu), .words = query_gpu_fields },
 	{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",
-		"one line a compute process with these fields", AT(apps) },
-	{ OPTION_TEXT, 0, "format", "FORMAT", "csv[,noheader][,nounits] (default csv) or json",
-		AT(format) },
+		"one line a compute process with these fields", AT(apps),
+		.words = query_app_fields },
+	{ OPTION_TEXT, 0, "format", "FORMAT,...",
+		"csv[,noheader][,nounits] (default csv) or json", AT(format),
+		.words = query_formats },
 	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS", "again and again (alone: every 5 s)",
 		AT(loop) },
 	{ OPTION_TEXT, 0, "loop-ms", "MS", "the same in milliseconds; also -lms MS",

@@ -37,7 +37,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_top = {
 	.name = "top",
 	.summary = "interactive: the cards and who is on them, idle holders first",
-	.usage = "[--delay SECONDS] [--sort BY] [--user NAME] [--readonly] [OPTIONS]",
+	.usage = "[--delay SECONDS] [--sort BY] [--user USER] [--readonly] [OPTIONS]",
 	.details = "Where standard output is no terminal: one frame as text.",
 	.options = options,
 	.handed_over = true,

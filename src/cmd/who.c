@@ -346,7 +346,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_who = {
 	.name = "who",
 	.summary = "who holds the cards now, how much, and idle for how long",
-	.usage = "[--idle D] [-u NAME] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
+	.usage = "[--idle D] [-u USER] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
 		 "[--json]",
 	.details = "Exit status 1 when no holder is like that.",
 	.options = rows,

@@ -53,6 +53,23 @@ const struct track_unit *track_size_unit(const char *name, double value)
 	return find_unit(sizes, SIZES, DECIMAL_SIZES, name, value);
 }
 
+static void add_units(struct str *out, const struct track_unit *units, size_t n)
+{
+	str_add(out, "auto ");
+	for (size_t i = 0; i < n; i++)
+		str_addf(out, "%s ", units[i].name);
+}
+
+void track_sizes(struct str *out)
+{
+	add_units(out, sizes, SIZES);
+}
+
+void track_times(struct str *out)
+{
+	add_units(out, times, TIMES);
+}
+
 const struct track_unit *track_time_unit(const char *name, double value)
 {
 	return find_unit(times, TIMES, TIMES, name, value);

@@ -23,6 +23,10 @@ const struct track_unit *track_size_unit(const char *name, double value);
 /* seconds minutes hours days, auto. */
 const struct track_unit *track_time_unit(const char *name, double value);
 
+/* Append their names and auto, each with a blank behind it. */
+void track_sizes(struct str *out);
+void track_times(struct str *out);
+
 enum track_format { TRACK_TEXT, TRACK_JSON, TRACK_CSV };
 
 struct track_style {

@@ -80,6 +80,13 @@ static char group_of(const struct dmon *d, size_t column)
 	return d->processes ? process_columns[column].group : columns[column].group;
 }
 
+void dmon_groups(struct str *out)
+{
+	for (size_t i = 0; i < COLUMNS; i++)
+		if (i == 0 || columns[i].group != columns[i - 1].group)
+			str_addf(out, "%c ", columns[i].group);
+}
+
 int dmon_select(struct dmon *d, const char *groups, struct err *e)
 {
 	const char *known = d->processes ? "um" : "pucvmet";

@@ -31,6 +31,8 @@ struct dmon {
 	bool has_header;
 };
 
+/* Appends the letters of the groups, each with a blank behind it. */
+void dmon_groups(struct str *out);
 /* Chooses the columns: those of the groups, letters of "pucvmet" or of "um" for processes, in
  * the order of the letters. ERR_USAGE. */
 int dmon_select(struct dmon *d, const char *groups, struct err *e);

@@ -42,21 +42,32 @@ static const struct state_word {
 	unsigned states, statuses;
 } state_words[] = {
 	{ "active", 1U << CARD_ACTIVE, 0 },
-	{ "idle_held", 1U << CARD_IDLE_HELD, 0 },
 	{ "idle-held", 1U << CARD_IDLE_HELD, 0 },
+	{ "idle_held", 1U << CARD_IDLE_HELD, 0 },
 	{ "held", 1U << CARD_IDLE_HELD, 0 },
-	{ "truly_idle", 1U << CARD_TRULY_IDLE, 0 },
 	{ "truly-idle", 1U << CARD_TRULY_IDLE, 0 },
+	{ "truly_idle", 1U << CARD_TRULY_IDLE, 0 },
 	{ "free", 1U << CARD_TRULY_IDLE, 0 },
 	{ "unobserved", 1U << CARD_UNOBSERVED, 0 },
 	{ "lost", 0, 1U << CARD_STATUS_LOST },
 	{ "asleep", 0, 1U << CARD_STATUS_ASLEEP },
 	{ "denied", 0, 1U << CARD_STATUS_DENIED },
 };
+enum { STATE_WORDS = sizeof(state_words) / sizeof(state_words[0]) };
+
+/* Of several words that mean the same only the first. */
+void filter_states(struct str *out)
+{
+	const struct state_word *before = NULL;
+	for (size_t i = 0; i < STATE_WORDS; before = &state_words[i++])
+		if (!before || before->states != state_words[i].states ||
+			before->statuses != state_words[i].statuses)
+			str_addf(out, "%s ", state_words[i].word);
+}
 
 static int read_state(struct filter *f, const char *word, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(state_words) / sizeof(state_words[0]); i++) {
+	for (size_t i = 0; i < STATE_WORDS; i++) {
 		if (strcasecmp(word, state_words[i].word) != 0)
 			continue;
 		f->states |= state_words[i].states;

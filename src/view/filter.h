@@ -22,7 +22,7 @@ struct filter_values {
 /* The rows, for a table whose values have a struct filter_values `member`. The letters are 0
  * where a view uses them for something else. */
 #define FILTER_ROWS(type, member, letter_user, letter_pid, letter_id)                          \
-	{ OPTION_LIST, letter_user, "user", "NAME,...", "only processes of these users",       \
+	{ OPTION_LIST, letter_user, "user", "USER,...", "only processes of these users",       \
 		.offset = offsetof(type, member.users) },                                      \
 		{ OPTION_LIST, letter_pid, "pid", "N,...", "only these processes",             \
 			.offset = offsetof(type, member.pids) },                               \
@@ -37,7 +37,7 @@ struct filter_values {
 		OPTION_LIST, 0, "state", "STATE,...",                                          \
 			"only cards that are active, idle-held, truly-idle, unobserved, "      \
 			"lost, asleep or denied",                                              \
-			.offset = offsetof(type, member.states)                                \
+			.offset = offsetof(type, member.states), .words = filter_states        \
 	}
 
 struct filter {
@@ -46,6 +46,9 @@ struct filter {
 	unsigned states;		    /* bits 1 << enum card_state; 0: any */
 	unsigned statuses; /* bits 1 << enum card_status that are not ok; 0: any */
 };
+
+/* Appends the words of --state, each with a blank behind it. */
+void filter_states(struct str *out);
 
 /* Checks the values; ERR_USAGE. `v` must outlive the filter. */
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e);

@@ -44,28 +44,55 @@ int query_fields(struct query *q, const char *list, struct err *e)
 	return q->n ? 0 : err_set(e, ERR_USAGE, "no field is named");
 }
 
+/* The words of --format, and the flag that each sets. */
+static const struct format_word {
+	const char *word;
+	size_t flag;
+} format_words[] = {
+	{ "csv", offsetof(struct query, csv) },
+	{ "noheader", offsetof(struct query, no_header) },
+	{ "nounits", offsetof(struct query, no_units) },
+	{ "json", offsetof(struct query, json) },
+};
+enum { FORMAT_WORDS = sizeof(format_words) / sizeof(format_words[0]) };
+
+static bool *format_flag(struct query *q, const char *word, size_t len)
+{
+	for (size_t i = 0; i < FORMAT_WORDS; i++)
+		if (strlen(format_words[i].word) == len &&
+			strncmp(format_words[i].word, word, len) == 0)
+			return (bool *)((char *)q + format_words[i].flag);
+	return NULL;
+}
+
 int query_format(struct query *q, const char *text, struct err *e)
 {
-	bool csv = false;
 	for (const char *at = text; *at;) {
 		size_t len = strcspn(at, ",");
-		if (len == 3 && strncmp(at, "csv", len) == 0)
-			csv = true;
-		else if (len == 4 && strncmp(at, "json", len) == 0)
-			q->json = true;
-		else if (len == 8 && strncmp(at, "noheader", len) == 0)
-			q->no_header = true;
-		else if (len == 7 && strncmp(at, "nounits", len) == 0)
-			q->no_units = true;
-		else
+		bool *flag = format_flag(q, at, len);
+		if (!flag)
 			return err_set(e, ERR_USAGE,
 				"--format takes csv[,noheader][,nounits] or json, not '%s'",
 				text);
+		*flag = true;
 		at += len + (at[len] == ',');
 	}
-	if (csv == q->json)
+	if (q->csv == q->json)
 		return err_set(e, ERR_USAGE, "--format wants either csv or json");
 	return 0;
+}
+
+void query_formats(struct str *out)
+{
+	for (size_t i = 0; i < FORMAT_WORDS; i++)
+		str_addf(out, "%s ", format_words[i].word);
+}
+
+void query_gpu_fields(struct str *out)
+{
+	for (int i = 0; i < METRIC_COUNT; i++)
+		str_addf(out, "%s %s%s", metrics[i].name, metrics[i].synonyms,
+			*metrics[i].synonyms ? " " : "");
 }
 
 void query_wanted(const struct query *q, unsigned char *wanted)

@@ -17,7 +17,7 @@ enum { QUERY_FIELDS_MAX = 128 };
 struct query {
 	bool apps;	/* of processes; else of cards */
 	bool instances; /* one line a MIG instance instead of one a card */
-	bool json;
+	bool csv, json;
 	bool no_header, no_units;
 	int fields[QUERY_FIELDS_MAX]; /* enum metric, or enum app_field */
 	size_t n;
@@ -27,6 +27,11 @@ struct query {
 int query_fields(struct query *q, const char *list, struct err *e);
 /* Reads "csv,noheader,nounits" or "json". */
 int query_format(struct query *q, const char *text, struct err *e);
+/* Append the words that --format, --query-gpu and --query-compute-apps take, each with a blank
+ * behind it. */
+void query_formats(struct str *out);
+void query_gpu_fields(struct str *out);
+void query_app_fields(struct str *out);
 /* Sets the flags of the metrics that it needs. */
 void query_wanted(const struct query *q, unsigned char *wanted);
 

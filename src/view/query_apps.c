@@ -71,6 +71,13 @@ static const struct app_info {
 	[APP_IDLE_FOR] = { "gua.idle_for", "", "s", "How long it has not computed, at least." },
 };
 
+void query_app_fields(struct str *out)
+{
+	for (int i = 0; i < APP_FIELDS; i++)
+		str_addf(out, "%s %s%s", fields[i].name, fields[i].synonym,
+			*fields[i].synonym ? " " : "");
+}
+
 int query_app_find(const char *name, size_t len)
 {
 	for (int i = 0; i < APP_FIELDS; i++) {

@@ -80,8 +80,8 @@ def matches(shell, text):
     if shell == "zsh":
         return re.findall("<hit>(.*)", text.replace("\r", "").replace("\\ ", " "))
     found = [line.split("\t")[0] for line in text.splitlines() if line]
-    # fish completes the whole word and marks directories.
-    return [re.sub("^--[a-z-]+=", "", word).rstrip("/") for word in found] if shell == "fish" else found
+    # fish completes the whole word, and marks directories and options that may have a value.
+    return [re.sub("^--[a-z-]+=(?=.)", "", word).rstrip("/=") for word in found] if shell == "fish" else found
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +134,55 @@ def test_words_and_files_are_offered_as_values(offered):
                    "gua report --db week", "gua report --since ") == [
         ["csv", "json", "text"], ["json"], ["csv", "json", "text"], ["csv"], ["week one.db", "weekend"], []]
     assert "weekend" not in offered("gua report ")
+
+
+def last_words(answers):
+    """The words that end a list: bash and fish give the whole list, zsh its last word."""
+    return [sorted(re.sub(".*,", "", match) for match in answer) for answer in answers]
+
+
+@in_every_shell
+def test_the_last_word_of_a_list(offered):
+    states = ["active", "asleep", "denied", "idle-held", "lost", "truly-idle", "unobserved"]
+    answers = offered("gua who --state ", "gua stat --state=active,l", "gua top --state active,",
+                      "gua query --query-gpu=index,temperature.g", "gua query --query-gpu gpu_u",
+                      "gua query --query-compute-apps=pid,used_", "gua query --format=csv,no",
+                      "gua stat --show-power=draw,")
+    assert last_words(answers) == [
+        states, ["lost"], states[1:], ["temperature.gpu"], ["gpu_uuid"],
+        ["used_gpu_memory", "used_memory"], ["noheader", "nounits"], ["limit"]]
+
+
+@in_every_shell
+def test_a_list_stays_as_it_was_written(offered, script):
+    if script[0] != "zsh":
+        assert offered("gua query --query-gpu=name,uuid,inde", "gua who --state active,los") == [
+            ["name,uuid,index"], ["active,lost"]]
+
+
+@in_every_shell
+def test_every_field_is_offered(offered):
+    for what in ("gpu", "compute-apps"):
+        fields = set(re.findall('"([a-zA-Z0-9_.]+)"', gua("query", f"--help-query-{what}").stdout))
+        assert len(fields) > 20 and set(offered(f"gua query --query-{what}=")) == fields
+
+
+@in_every_shell
+def test_letters(offered):
+    answers = offered("gua dmon -s ", "gua dmon --select=puc", "gua dmon -o D")
+    assert [sorted(match[-1] for match in answer) for answer in answers] == [
+        list("cemptuv"), list("emtv"), ["T"]]
+
+
+@in_every_shell
+def test_users(offered):
+    assert last_words(offered("gua who -u roo", "gua top --user=daemon,roo")) == [["root"], ["root"]]
+
+
+@in_every_shell
+def test_units(offered):
+    assert offered("gua track --ru meb", "gua track --tu=") == [
+        ["mebibytes"], ["auto", "days", "hours", "minutes", "seconds"]]
 
 
 @in_every_shell

@@ -14,20 +14,17 @@ struct values {
 };
 
 static const struct option_row table[] = {
-	{ OPTION_FLAG, 'v', "verbose", NULL, "say more", NULL, offsetof(struct values, flag), 0,
-		0, false },
-	{ OPTION_TEXT, 0, "db", "PATH", "the store", NULL, offsetof(struct values, text), 0, 0,
-		false },
-	{ OPTION_LIST, 'a', "add", "X", "one more", NULL, offsetof(struct values, list), 0, 0,
-		false },
-	{ OPTION_COUNT, 'n', "count", "N", "how many", NULL, offsetof(struct values, count), 1,
-		100, false },
-	{ OPTION_DURATION, 0, "wait", "D", "how long", NULL, offsetof(struct values, wait_ms),
-		1000, 8000, false },
-	{ OPTION_REAL, 0, "cost", "X", "price", NULL, offsetof(struct values, real), 0, 0,
-		false },
-	{ OPTION_CHOICE, 0, "format", "F", "form", "text|json", offsetof(struct values, choice),
-		0, 0, false },
+	{ OPTION_FLAG, 'v', "verbose", .help = "say more",
+		.offset = offsetof(struct values, flag) },
+	{ OPTION_TEXT, 0, "db", "PATH", "the store", .offset = offsetof(struct values, text) },
+	{ OPTION_LIST, 'a', "add", "X", "one more", .offset = offsetof(struct values, list) },
+	{ OPTION_COUNT, 'n', "count", "N", "how many", .offset = offsetof(struct values, count),
+		.min = 1, .max = 100 },
+	{ OPTION_DURATION, 0, "wait", "D", "how long",
+		.offset = offsetof(struct values, wait_ms), .min = 1000, .max = 8000 },
+	{ OPTION_REAL, 0, "cost", "X", "price", .offset = offsetof(struct values, real) },
+	{ OPTION_CHOICE, 0, "format", "F", "form", .choices = "text|json",
+		.offset = offsetof(struct values, choice) },
 	{ 0 },
 };
 
