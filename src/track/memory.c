@@ -123,7 +123,9 @@ static void read_status(struct tree *t, struct member *p)
 	p->faults_at_status = p->faults;
 }
 
-static void read_rollup(struct memory *m, struct tree *t, struct member *p)
+/* False: it may not be read, or has just ended. What that one had is not nothing: if nobody
+ * saw it before, its mark tells in the end. */
+static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 {
 	struct rollup r = { 0 };
 	p->faults_at_roll = p->faults;
@@ -131,17 +133,20 @@ static void read_rollup(struct memory *m, struct tree *t, struct member *p)
 	if (n < 0 && (errno == EACCES || errno == EPERM)) {
 		p->shown.unreadable = true;
 		m->some_unreadable = true;
-		return;
+		return false;
 	}
-	if (n <= 0 || !rollup_parse(t->buffer, (size_t)n, &r))
-		r = (struct rollup){ 0 }; /* it has just ended */
-	p->roll = r;
 	p->rolled = true;
+	if (n <= 0 || !rollup_parse(t->buffer, (size_t)n, &r)) {
+		p->roll = (struct rollup){ 0 };
+		return false;
+	}
+	p->roll = r;
 	raise_to(&p->shown.max_total_bytes, r.pss_bytes);
 	raise_to(&p->shown.max_private_bytes, r.uss_bytes);
 	raise_to(&p->shown.max_rss_bytes, r.rss_bytes);
 	raise_to(&p->explained_rss_bytes, r.rss_bytes);
 	raise_to(&m->largest_rss_bytes, p->shown.max_rss_bytes);
+	return true;
 }
 
 static void add_ram(struct track_ram *to, const struct rollup *r)
@@ -263,8 +268,7 @@ static void make_round(struct memory *m, struct tree *t, double now_s)
 		struct member *p = &t->members[i];
 		if (!is_living(p) || p->shown.unreadable)
 			continue;
-		read_rollup(m, t, p);
-		if (p->shown.unreadable)
+		if (!read_rollup(m, t, p))
 			continue;
 		add_ram(&now[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS], &p->roll);
 		add_ram(&now[TRACK_COMBINED], &p->roll);
