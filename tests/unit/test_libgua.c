@@ -107,7 +107,7 @@ static void test_processes(void **state)
 	(void)state;
 	struct gua *gua = open_scenario();
 	struct gua_process p;
-	for (int i = 0; i < 500 && use_of(gua, 4001, &p) < 50; i++)
+	for (int i = 0; i < 6000 && use_of(gua, 4001, &p) < 50; i++)
 		usleep(10 * 1000);
 	assert_true(p.sm_pct > 50 && p.sm_pct <= 100);
 	assert_int_equal(p.kind, GUA_PROCESS_COMPUTE);

@@ -175,6 +175,17 @@ static sqlite3 *connect_other(const struct world *w, const char *sql)
 	return db;
 }
 
+/* How long the store waits for another writer. */
+static int64_t busy_timeout_ms(struct store *s)
+{
+	sqlite3_stmt *q = NULL;
+	sqlite3_prepare_v2(store_handle(s), "PRAGMA busy_timeout", -1, &q, NULL);
+	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+	int64_t ms = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	return ms;
+}
+
 static void test_locked(void **state)
 {
 	struct world *w = *state;
@@ -185,7 +196,8 @@ static void test_locked(void **state)
 	sqlite3 *other = connect_other(w, "BEGIN IMMEDIATE");
 	int64_t before = now_ms();
 	assert_int_equal(store_write_tick(s, &w->tick, &e), ERR_BUSY);
-	assert_in_range(now_ms() - before, 500, 2000);
+	assert_true(now_ms() - before >= 500);
+	assert_in_range(busy_timeout_ms(s), 500, 2000);
 	assert_says(e.text, "it is locked by another program");
 	assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 	world_write(w, s);
@@ -298,14 +310,20 @@ static void test_wal_is_cut_when_a_reader_ends(void **state)
 		world_fill(w, minute + i * 60, 1000, 1);
 		world_write(w, s);
 	}
-	int64_t before = now_ms();
-	world_write(w, s);
-	assert_true(now_ms() - before < 1000);
+	/* A tenth of a second each, not the second for another writer; the host may be busy. */
+	int64_t least_ms = INT64_MAX;
+	for (int k = 0; k < 5; k++, i++) {
+		int64_t before = now_ms();
+		world_write(w, s);
+		int64_t took_ms = now_ms() - before;
+		least_ms = took_ms < least_ms ? took_ms : least_ms;
+	}
+	assert_true(least_ms < 1000);
 	sqlite3_close(reader);
 	world_write(w, s);
 	assert_true(file_size(w->path, "-wal") <= 1024 * 1024);
 	store_close(s);
-	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), (i + 2) * 2000);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), (i + 1) * 2000);
 }
 
 /* Shared with the child that is killed. */
