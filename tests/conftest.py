@@ -6,6 +6,7 @@ import os
 import pathlib
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -56,6 +57,24 @@ def clock_file(tmp_path):
                                      int(wall_seconds * 1e6) - boot_us, 0))
         return path
     return make
+
+
+def advance(clock, seconds):
+    """Moves a clock file."""
+    with open(clock, "r+b") as file:
+        file.seek(8)
+        boot_us, = struct.unpack("=q", file.read(8))
+        file.seek(8)
+        file.write(struct.pack("=q", boot_us + int(seconds * 1e6)))
+
+
+def wait_for(condition, what=lambda: "it never happened", seconds=60):
+    """Returns as soon as the condition holds; fails when it never does. The limit is for faults, not for slow
+    machines: `what()` says what was there instead."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what()
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")
