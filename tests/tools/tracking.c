@@ -2,8 +2,15 @@
  * writes the result as one JSON document.
  *
  * usage: tracking [OPTIONS] OUT CMD ARGS...
- *        tracking [OPTIONS] --pid N --seconds S OUT */
+ *        tracking [OPTIONS] --pid N --seconds S OUT
+ *        tracking [OPTIONS] --pid N --clock FILE --looks N OUT
+ *
+ * With --samples FILE two numbers are there after each sample: how many there were, and the
+ * tree's memory in bytes. A workload looks there whether it was seen, and nobody guesses how
+ * long that takes. With --clock FILE the driver lives in that time, of which a second passes
+ * before each look; a look is over when the driver has answered. */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <poll.h>
@@ -18,12 +25,22 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "track/tracker.h"
+#include "track/gpu_private.h"
+#include "track/tracker_private.h"
+
+/* A driver that has not answered for so long hangs. */
+enum { HANGS_MS = 1000 };
 
 struct settings {
-	const char *source, *nvml, *scenario;
-	int64_t interval_ms, pid;
+	const char *source, *nvml, *scenario, *samples, *clock;
+	int64_t interval_ms, pid, looks;
 	double seconds;
+};
+
+/* The driver's own time, and who is told of samples. */
+struct tools {
+	struct clock clock, driver_clock;
+	int samples_fd, signals;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -34,6 +51,9 @@ static const struct option_row options[] = {
 	{ .kind = OPTION_DURATION, .name = "interval", .arg = "D", .offset = AT(interval_ms) },
 	{ .kind = OPTION_COUNT, .name = "pid", .arg = "N", .offset = AT(pid) },
 	{ .kind = OPTION_REAL, .name = "seconds", .arg = "S", .offset = AT(seconds) },
+	{ .kind = OPTION_TEXT, .name = "samples", .arg = "FILE", .offset = AT(samples) },
+	{ .kind = OPTION_TEXT, .name = "clock", .arg = "FILE", .offset = AT(clock) },
+	{ .kind = OPTION_COUNT, .name = "looks", .arg = "N", .offset = AT(looks) },
 	{ .name = NULL },
 };
 
@@ -149,25 +169,52 @@ static bool reap(struct tracker *t, pid_t first)
 	}
 }
 
-static void follow(struct tracker *t, int signals, pid_t child, int64_t until_us)
+static void tell(const struct tracker *t, const struct tools *tools)
 {
-	struct clock clock;
-	clock_init_real(&clock);
+	int64_t numbers[] = { t->samples, t->memory.now[TRACK_COMBINED].total_bytes };
+	if (tools->samples_fd >= 0 &&
+		pwrite(tools->samples_fd, numbers, sizeof(numbers), 0) < 0)
+		fprintf(stderr, "tracking: cannot tell of samples: %s\n", strerror(errno));
+}
+
+static bool sample(struct tracker *t, const struct tools *tools)
+{
+	bool alive = tracker_sample(t, NULL);
+	tell(t, tools);
+	return alive;
+}
+
+static void follow(struct tracker *t, struct tools *tools, pid_t child, int64_t until_us)
+{
 	for (;;) {
-		struct pollfd fd = { .fd = signals, .events = POLLIN };
+		struct pollfd fd = { .fd = tools->signals, .events = POLLIN };
 		int64_t next_us = tracker_next_us(t);
 		if (until_us && until_us < next_us)
 			next_us = until_us;
-		int ready = clock_wait(&clock, next_us, &fd, 1);
+		int ready = clock_wait(&tools->clock, next_us, &fd, 1);
 		struct signalfd_siginfo info;
-		if (ready > 0 && read(signals, &info, sizeof(info)) > 0 && reap(t, child))
+		if (ready > 0 && read(fd.fd, &info, sizeof(info)) > 0 && reap(t, child))
 			return;
 		if (ready != 0)
 			continue;
-		if (until_us && clock_now(&clock).boot_us >= until_us)
+		if (until_us && clock_now(&tools->clock).boot_us >= until_us)
 			return;
-		if (!tracker_sample(t, NULL) && !child)
+		if (!sample(t, tools) && !child)
 			return;
+	}
+}
+
+/* Looks at the driver's times, however long that takes. */
+static void look(struct tracker *t, struct tools *tools, int64_t looks)
+{
+	int64_t left_ms = HANGS_MS;
+	for (int64_t i = 0; i < looks; i++) {
+		clock_advance(&tools->driver_clock, i ? 1000000 : 0);
+		for (sample(t, tools); t->gpu->waiting && left_ms > 0; sample(t, tools)) {
+			usleep(5000);
+			left_ms -= 5;
+		}
+		left_ms = t->gpu->waiting ? 0 : HANGS_MS;
 	}
 }
 
@@ -188,46 +235,73 @@ static int fail(const char *what)
 	return 2;
 }
 
+static void open_tools(struct tools *tools, const struct settings *set, sigset_t *before)
+{
+	sigset_t chld;
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, before);
+	tools->signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	clock_init_real(&tools->clock);
+	tools->samples_fd = -1;
+	if (set->samples)
+		tools->samples_fd =
+			open(set->samples, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+/* Follows until the end; how long that took at most, measured from outside. */
+static double run(struct tracker *t, struct tools *tools, const struct settings *set,
+	pid_t child, int64_t began_us)
+{
+	int64_t until_us = 0;
+	tell(t, tools);
+	if (set->pid && set->seconds > 0)
+		until_us = clock_now(&tools->clock).boot_us + (int64_t)(set->seconds * 1e6);
+	if (set->looks)
+		look(t, tools, set->looks);
+	else
+		follow(t, tools, child, until_us);
+	int64_t over_us = clock_now(&tools->clock).boot_us;
+	tracker_stop(t);
+	if (set->pid)
+		over_us = clock_now(&tools->clock).boot_us;
+	return (double)(over_us - began_us) / 1e6;
+}
+
 int main(int argc, char **argv)
 {
 	struct settings set = { .source = NULL, .interval_ms = 1000 };
 	struct err e = { 0 };
 	struct tracker *t;
-	struct clock clock;
+	struct tools tools;
 	int first = 0;
 	bool help = false;
+	sigset_t before;
 	if (options_parse(options, true, argc, argv, &set, &first, &help, &e) != 0 ||
-		first >= argc)
+		first >= argc || clock_open(&tools.driver_clock, set.clock, 0, &e) != 0)
 		return fail(e.code ? e.text : "no file for the result");
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	clock_init_real(&clock);
-	sigset_t chld, before;
-	sigemptyset(&chld);
-	sigaddset(&chld, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &chld, &before);
-	int signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	open_tools(&tools, &set, &before);
 	struct tracker_options o = { .pid = (pid_t)set.pid,
 		.interval_ms = set.interval_ms,
 		.source = { .name = set.source,
 			.nvml_path = set.nvml,
 			.scenario = set.scenario,
+			.clock = set.clock ? &tools.driver_clock : NULL,
 			.root = "" },
 		.rules = RULES_DEFAULT };
-	pid_t child = 0;
-	int64_t until_us = 0;
+	int64_t began_us = clock_now(&tools.clock).boot_us;
 	if (!set.pid) {
-		o.started_us = clock_now(&clock).boot_us;
+		o.started_us = began_us;
 		o.subreaper = true;
-		o.pid = child = start(argv + first + 1, &before);
+		o.pid = start(argv + first + 1, &before);
 	}
 	if (tracker_open(&t, &o, &e) != 0)
 		return fail(e.text);
-	if (set.pid && set.seconds > 0)
-		until_us = clock_now(&clock).boot_us + (int64_t)(set.seconds * 1e6);
-	follow(t, signals, child, until_us);
-	tracker_stop(t);
+	double at_most_s = run(t, &tools, &set, set.pid ? 0 : o.pid, began_us);
 	json_t *json = result_json(tracker_result(t));
+	json_object_set_new(json, "at_most_s", json_real(at_most_s));
 	int rc = !json || json_dump_file(json, argv[first], JSON_INDENT(1)) != 0;
 	json_decref(json);
 	tracker_close(t);
