@@ -121,6 +121,7 @@ static bool is_abandoned(struct worker *w, bool ended)
 	pthread_mutex_lock(&w->lock);
 	bool abandoned = w->abandoned;
 	w->ended = ended;
+	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->lock);
 	return abandoned;
 }
@@ -284,34 +285,28 @@ struct source *worker_source(struct worker *w)
 	return source;
 }
 
-/* Leaves the thread to itself, which frees the worker; false: it has just ended. */
-static bool abandon(struct worker *w)
+/* A thread that does not end in time is left to itself, and frees the worker. */
+bool worker_end(struct worker *w, int64_t wait_ms)
 {
-	pthread_mutex_lock(&w->lock);
 	pthread_t thread = w->thread;
+	struct timespec until = in_ms(wait_ms);
+	pthread_mutex_lock(&w->lock);
+	w->ending = true;
+	pthread_cond_broadcast(&w->changed);
+	/* What hangs now is not waited for. */
+	while (!w->busy && !w->ended)
+		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != 0)
+			break;
 	bool ended = w->ended;
 	w->abandoned = !ended;
 	pthread_mutex_unlock(&w->lock);
-	if (!ended)
+	if (ended) {
+		pthread_join(thread, NULL);
+		destroy(w);
+	} else {
 		pthread_detach(thread);
-	return !ended;
-}
-
-bool worker_end(struct worker *w, int64_t wait_ms)
-{
-	pthread_mutex_lock(&w->lock);
-	bool hung = w->busy;
-	w->ending = true;
-	pthread_cond_broadcast(&w->changed);
-	pthread_mutex_unlock(&w->lock);
-	struct timespec until = in_ms(hung ? 0 : wait_ms);
-	bool joined = pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
-	if (!joined && abandon(w))
-		return false;
-	if (!joined)
-		pthread_join(w->thread, NULL);
-	destroy(w);
-	return true;
+	}
+	return ended;
 }
 
 void worker_free(struct worker *w)

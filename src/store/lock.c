@@ -1,0 +1,122 @@
+/* A record lock that names its holder. */
+#include "store/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+/* STORE.lock, beside the file that a symbolic link points to. */
+static int lock_path(char *path, size_t cap, const char *db, struct err *e)
+{
+	char real[PATH_MAX];
+	const char *name = realpath(db, real) ? real : db;
+	int n = snprintf(path, cap, "%s.lock", name);
+	if (n < 0 || (size_t)n >= cap)
+		return err_set(e, ERR_USAGE, "the path %s is too long", db);
+	return 0;
+}
+
+static pid_t holder_of(int fd)
+{
+	struct flock ask = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	if (fcntl(fd, F_GETLK, &ask) != 0 || ask.l_type == F_UNLCK)
+		return 0;
+	return ask.l_pid;
+}
+
+int lock_take(const char *db, int *fd, struct err *e)
+{
+	char path[PATH_MAX];
+	int rc = file_make_parent(db, 0750, e);
+	if (!rc)
+		rc = lock_path(path, sizeof(path), db, e);
+	if (rc)
+		return rc;
+	int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (lock < 0)
+		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
+	struct flock want = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	if (fcntl(lock, F_SETLK, &want) != 0) {
+		if (errno == EACCES || errno == EAGAIN)
+			err_set(e, ERR_WORLD,
+				"a recorder (pid %d) is already writing %s; see: gua status "
+				"--db "
+				"%s",
+				(int)holder_of(lock), db, db);
+		else
+			err_set(e, ERR_WORLD, "cannot lock %s: %s", path, strerror(errno));
+		close(lock);
+		return e ? e->code : ERR_WORLD;
+	}
+	lock_publish(lock, NULL, 0);
+	*fd = lock;
+	return 0;
+}
+
+int lock_holder(const char *db, pid_t *pid, char *text, struct err *e)
+{
+	char path[PATH_MAX];
+	*pid = 0;
+	if (text)
+		text[0] = '\0';
+	int rc = lock_path(path, sizeof(path), db, e);
+	if (rc)
+		return rc;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
+	*pid = holder_of(fd);
+	if (*pid && text) {
+		ssize_t n = pread(fd, text, LOCK_TEXT_CAP - 1, 0);
+		text[n < 0 ? 0 : n] = '\0';
+	}
+	close(fd);
+	return 0;
+}
+
+int lock_is_held(const char *db)
+{
+	char path[PATH_MAX];
+	struct err unread = { 0 };
+	struct flock ask = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = lock_path(path, sizeof(path), db, &unread) == 0
+			 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+			 : -1;
+	if (fd < 0)
+		return -1;
+	bool told = fcntl(fd, F_GETLK, &ask) == 0;
+	close(fd);
+	return told ? ask.l_type != F_UNLCK : -1;
+}
+
+void lock_publish(int fd, const struct fault *const *faults, size_t n)
+{
+	if (fd < 0)
+		return;
+	char text[LOCK_TEXT_CAP] = "", before[LOCK_TEXT_CAP];
+	size_t len = 0;
+	for (size_t i = 0; i < n && len < sizeof(text) - 400; i++) {
+		char safe[320];
+		text_escape(safe, sizeof(safe), faults[i]->text, strlen(faults[i]->text));
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%lld %s\n",
+			(long long)faults[i]->since_ms, safe);
+	}
+	/* NULs end the text, in place, so that it needs no new room. Written only when it
+	 * changes: a tick without news writes nothing here. */
+	size_t size = len < LOCK_ROOM ? LOCK_ROOM : len + 1;
+	ssize_t old = pread(fd, before, sizeof(before), 0);
+	if (old >= (ssize_t)size && memcmp(before, text, size) == 0)
+		return;
+	if (pwrite(fd, text, size, 0) < (ssize_t)size)
+		log_debug("cannot write the lock file: %s", strerror(errno));
+}

@@ -1,0 +1,33 @@
+/* The recorder's lock: one recorder a store. It is a POSIX record lock on STORE.lock, so the
+ * kernel knows who holds it: nothing is ever stale, and `gua status` and `gua stop` ask the
+ * kernel for the pid. The file's text tells the faults in force. */
+#ifndef GUA_STORE_LOCK_H
+#define GUA_STORE_LOCK_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+#define LOCK_MAX_FAULTS 32
+#define LOCK_TEXT_CAP 16384
+/* What the file always has, also when the disk is full: just then there is a fault to tell. */
+#define LOCK_ROOM 4096
+
+/* Takes the lock of the store at `db` for this process, until it ends; *fd keeps it. ERR_WORLD
+ * when another recorder has it, naming its pid. */
+int lock_take(const char *db, int *fd, struct err *e);
+
+/* Who holds the lock of `db`: a pid, 0 when nobody does. `text` (of LOCK_TEXT_CAP bytes, may be
+ * NULL) gets what the holder published. */
+int lock_holder(const char *db, pid_t *pid, char *text, struct err *e);
+
+/* Whether somebody holds it, wherever that one's pid is known: 1, 0, or -1 when there is no
+ * lock file or it cannot be read. Asks the kernel, waits for nobody and changes nothing. */
+int lock_is_held(const char *db);
+
+/* Publishes the faults in force, "SINCE_MS TEXT" a line; nothing happens when fd is -1. */
+void lock_publish(int fd, const struct fault *const *faults, size_t n);
+
+#endif
