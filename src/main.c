@@ -14,11 +14,11 @@
  *              simulated one) over scenario* (the engine that the tests' fake driver shares)
  *   sample/    one drain, one look: cards + processes + owners
  *   classify/  pure functions: sample -> state -> sums
- *   store/     SQLite: schema.sql, writing, compaction, import (py*: the Python tool's
- *              files), trackfile
+ *   store/     SQLite: schema.sql, writing, compaction, the recorder's lock, import (py*: the
+ *              Python tool's files), trackfile
  *   query/     a question becomes numbers: audit*, now, context, status, export, subtrack*
  *   render/    numbers become text, JSON, CSV
- *   record/    the recorder: loop, lock, service manager
+ *   record/    the recorder: loop, service manager
  *   track/     a command and its process tree: what it used
  *   view/      the cards now: live (what the driver says, joined with the store's past),
  *              filter, pick (which are free), and a file or two per view: stat, query, dmon;

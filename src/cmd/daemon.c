@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/detach.h"
-#include "record/lock.h"
 #include "record/notify.h"
 #include "record/recorder.h"
 #include "source/scenario.h"
+#include "store/lock.h"
 
 struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;

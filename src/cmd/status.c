@@ -8,7 +8,7 @@
 #include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "query/status.h"
-#include "record/lock.h"
+#include "store/lock.h"
 
 /* A tick that is late by this much, and by one interval, is a fault. */
 #define LATE_MS 10000

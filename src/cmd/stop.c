@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "record/lock.h"
+#include "store/lock.h"
 
 struct values {
 	const char *db;

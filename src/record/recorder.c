@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "record/host.h"
-#include "record/lock.h"
 #include "record/watch.h"
 #include "sample/owner.h"
 #include "sample/worker.h"
+#include "store/lock.h"
 
 /* Wall and boot clock move together; a difference above this is a step. */
 #define STEP_US 50000

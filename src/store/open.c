@@ -210,12 +210,12 @@ static int reopen_immutable(sqlite3 **db, const char *path)
 		uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 }
 
-static int open_reader(sqlite3 **db, const char *path, struct err *e)
+static int open_reader(sqlite3 **db, const char *path, int wait_ms, struct err *e)
 {
 	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc != SQLITE_OK)
 		return sql_fail(e, *db, "open", path);
-	sqlite3_busy_timeout(*db, READ_BUSY_MS);
+	sqlite3_busy_timeout(*db, wait_ms);
 	int64_t version = sql_value(*db, "PRAGMA user_version", 0, &rc);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
 		if (reopen_immutable(db, path) == SQLITE_OK)
@@ -236,6 +236,11 @@ static int open_reader(sqlite3 **db, const char *path, struct err *e)
 
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e)
 {
+	return store_open_read_within(db, path, READ_BUSY_MS, e);
+}
+
+int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, struct err *e)
+{
 	*db = NULL;
 	int kind = store_identify(path, e);
 	if (kind < 0)
@@ -246,7 +251,7 @@ int store_open_read(struct sqlite3 **db, const char *path, struct err *e)
 			path);
 	if (kind == STORE_EMPTY)
 		return err_set(e, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
-	int code = open_reader(db, path, e);
+	int code = open_reader(db, path, wait_ms, e);
 	if (code) {
 		sqlite3_close(*db);
 		*db = NULL;

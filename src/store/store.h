@@ -23,6 +23,9 @@ void store_close(struct store *s);
 
 /* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
+/* The same, and no statement waits longer than so for another program to unlock it: for who
+ * has a screen to keep. */
+int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, struct err *e);
 
 /* Starts a run: writes its host and run rows, finishes rows that a killed run left behind. A
  * run whose source is "import" is about the past and may be written beside a live recorder: it
