@@ -136,16 +136,30 @@ static bool wants_to_end(const struct live_session *s)
 	return poll(&fd, 1, 0) > 0;
 }
 
+/* Says what has changed in how the driver answers. */
+static void tell(struct live_session *s, const struct command *self, const struct err *e)
+{
+	int64_t late_ms = s->lost ? 0 : live_late_ms(s->live);
+	bool well = !s->lost && !late_ms;
+	if (s->lost && !s->told && !wants_to_end(s))
+		fprintf(stderr, "gua %s: %s; trying again\n", self->name, e->text);
+	if (late_ms && !s->told_late)
+		fprintf(stderr,
+			"gua %s: the driver always takes longer than --driver-timeout: what is "
+			"shown was asked for %.1f s before\n",
+			self->name, (double)late_ms / 1000);
+	if (well && s->told)
+		fprintf(stderr, "gua %s: the driver answers again\n", self->name);
+	s->told = !well;
+	s->told_late = !well && (s->told_late || late_ms);
+}
+
 bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	const struct err *e, int64_t every_ms)
 {
 	if (*rc && !s->lost)
 		return false;
-	if (s->lost && !s->told && !wants_to_end(s))
-		fprintf(stderr, "gua %s: %s; trying again\n", self->name, e->text);
-	if (!s->lost && s->told)
-		fprintf(stderr, "gua %s: the driver answers again\n", self->name);
-	s->told = s->lost;
+	tell(s, self, e);
 	if (cmd_live_wait(s, every_ms))
 		return true;
 	*rc = 0;

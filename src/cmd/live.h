@@ -49,6 +49,7 @@ struct live_session {
 	int64_t next_us; /* boot time of the next look */
 	bool lost;	 /* at the last look the driver was gone, or did not answer */
 	bool told;	 /* and that was said */
+	bool told_late;	 /* it was said that it always answers too late */
 	bool named;	 /* the user named the store */
 };
 
@@ -74,8 +75,8 @@ void cmd_live_catch(struct live_session *s);
  * longer is not caught up. False: the user wants to end. */
 bool cmd_live_wait(struct live_session *s, int64_t every_ms);
 /* Whether a loop goes on after a look that came to *rc, and waits for the next one. A driver
- * that is lost is said once and no reason to end; that it is back, too. When the user wants to
- * end *rc is 0. */
+ * that is lost is said once and no reason to end; that it is back, and how old what is shown is
+ * when it is always late, too. When the user wants to end *rc is 0. */
 bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	const struct err *e, int64_t every_ms);
 

@@ -92,14 +92,21 @@ static int lock_cards(struct choice *c, const struct pick_wish *wish, int direct
 }
 
 /* One look: fills `c` with wish->n cards, or with none. */
-static int choose(struct choice *c, const struct pick_wish *wish, const struct filter *filter,
+static int choose(struct choice *c, struct pick_wish *wish, const struct filter *filter,
 	struct live_session *s, int directory, size_t counts[PICK_VERDICTS], struct err *e)
 {
 	size_t n_cards;
 	memset(counts, 0, PICK_VERDICTS * sizeof(*counts));
 	int rc = cmd_live_refresh(s, e);
+	/* What is always old is not good enough to take a card by. */
+	if (rc == 0 && live_late_ms(s->live)) {
+		s->lost = true;
+		rc = err_set(e, ERR_BUSY,
+			"the driver always takes longer than --driver-timeout to answer");
+	}
 	if (rc)
 		return rc;
+	wish->rules = *live_rules(s->live);
 	const struct live_card *cards = live_cards(s->live, &n_cards);
 	size_t *candidates = calloc(n_cards + 1, sizeof(*candidates));
 	if (!candidates)
@@ -147,11 +154,10 @@ static int no_card(const struct values *v, const size_t counts[PICK_VERDICTS], c
 static int choose_in_time(struct choice *c, const struct values *v, struct live_session *s,
 	const struct filter *filter, int directory, int64_t wait_ms, struct err *e)
 {
-	const struct pick_wish wish = { .n = (size_t)v->n,
+	struct pick_wish wish = { .n = (size_t)v->n,
 		.min_free_bytes = v->min_free_bytes,
 		.max_util_pct = v->max_util_pct,
-		.free_for_ms = v->free_for_ms,
-		.rules = RULES_DEFAULT };
+		.free_for_ms = v->free_for_ms };
 	size_t counts[PICK_VERDICTS];
 	int64_t start_us = clock_now(&s->clock).boot_us, poll_ms = FIRST_POLL_MS;
 	for (bool first = true;; first = false) {

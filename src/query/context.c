@@ -63,7 +63,6 @@ int context_learn(struct context_floors *f, struct sqlite3 *db, struct err *e)
 	sqlite3_stmt *stmt = NULL;
 	struct lives lives = { .n = 0 };
 	context_finish(f);
-	f->learned = true;
 	int rc = sql_prepare(db, &stmt, e,
 		"WITH newest AS (SELECT * FROM (SELECT gpu, process, mem_peak_kib "
 		"FROM holding_1d ORDER BY slot DESC LIMIT %d) "
@@ -78,6 +77,9 @@ int context_learn(struct context_floors *f, struct sqlite3 *db, struct err *e)
 	while (rc == 0 && (rc = sql_step(stmt, e)) == 1)
 		rc = take_life(f, &lives, stmt, e);
 	sqlite3_finalize(stmt);
+	if (rc)
+		context_finish(f);
+	f->learned = rc == 0;
 	return rc;
 }
 

@@ -26,12 +26,13 @@ struct context_floor {
 struct context_floors {
 	struct context_floor *items;
 	size_t n;
-	bool learned; /* it was tried */
+	bool learned;
 };
 
 struct sqlite3;
 
-/* Learns from the newest records; what was learned before is forgotten. */
+/* Learns from the newest records; what was learned before is forgotten. When it fails nothing
+ * is learned. */
 int context_learn(struct context_floors *f, struct sqlite3 *db, struct err *e);
 void context_finish(struct context_floors *f);
 /* The floor of a model, or -1: too few lives tell. */

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "query/sql.h"
+#include "store/lock.h"
 #include "store/store.h"
 
 /* Rows that a walk reads at most, ten milliseconds: for 16 cards that never did anything else
@@ -16,12 +17,6 @@
 /* The last slots of a recorder that ended begin after this long before its last tick. */
 enum { LAST_SLOTS_S = 120 };
 
-int now_open(struct now *n, const char *path, struct err *e)
-{
-	*n = (struct now){ .last_tick_ms = -1 };
-	return store_open_read(&n->db, path, e);
-}
-
 void now_close(struct now *n)
 {
 	sqlite3_close(n->db);
@@ -30,7 +25,17 @@ void now_close(struct now *n)
 }
 
 /* Columns of a run, as read_runs() asks for them. */
-enum { RUN_WHERE, RUN_STARTED, RUN_LAST, RUN_INTERVAL, RUN_OPEN, RUN_LOOKS };
+enum {
+	RUN_WHERE,
+	RUN_STARTED,
+	RUN_LAST,
+	RUN_INTERVAL,
+	RUN_OPEN,
+	RUN_LOOKS,
+	RUN_UTIL,
+	RUN_HELD,
+	RUN_GRAPHICS
+};
 enum { WHERE_CAP = BOOT_ID_CAP + 32 };
 
 static void take_newest(struct now *n, sqlite3_stmt *row)
@@ -40,6 +45,9 @@ static void take_newest(struct now *n, sqlite3_stmt *row)
 	n->started_ms = sql_int(row, RUN_STARTED, 0);
 	n->last_tick_ms = sql_int(row, RUN_LAST, -1);
 	n->interval_ms = sql_int(row, RUN_INTERVAL, 0);
+	n->rules = (struct rules){ .active_util_pct = sqlite3_column_double(row, RUN_UTIL),
+		.held_mem_bytes = sql_int(row, RUN_HELD, 0),
+		.count_graphics = sqlite3_column_int(row, RUN_GRAPHICS) != 0 };
 	n->watched_since_ms = sql_int(row, RUN_LOOKS, 0) ? n->last_tick_ms : n->started_ms;
 }
 
@@ -50,10 +58,10 @@ static int read_runs(struct now *n, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	char where[WHERE_CAP] = "", before[WHERE_CAP];
-	n->any_run = false;
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT host || ' ' || boot_id, started_ms, last_tick_ms, interval_ms, "
-		"ended_ms IS NULL, how_ended IS 'finished' FROM run "
+		"ended_ms IS NULL, how_ended IS 'finished', active_util_pct, held_mem_bytes, "
+		"count_graphics FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC");
 	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
 		rc = 0;
@@ -179,16 +187,10 @@ static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
 		(long long)n->last_tick_ms);
 }
 
-int now_read(struct now *n, struct err *e)
+static int read_holders(struct now *n, struct err *e)
 {
 	sqlite3_stmt *stmt = NULL;
-	n->n_holders = 0;
-	int rc = read_runs(n, e);
-	if (rc || !n->any_run)
-		return rc;
-	rc = check_since(n, e);
-	if (rc == 0)
-		rc = ask_holders(n, &stmt, e);
+	int rc = ask_holders(n, &stmt, e);
 	while (rc == 0) {
 		rc = sql_step(stmt, e);
 		if (rc <= 0)
@@ -196,6 +198,27 @@ int now_read(struct now *n, struct err *e)
 		rc = add_holder(n, stmt, e);
 	}
 	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* All in one transaction: a recorder that ends meanwhile would have no holders any more. */
+int now_read(struct now *n, const char *path, int wait_ms, struct err *e)
+{
+	*n = (struct now){ .last_tick_ms = -1 };
+	/* The lock first: a recorder has it before it begins its run, and until after its end.
+	 */
+	int held = lock_is_held(path);
+	int rc = store_open_read_within(&n->db, path, wait_ms, e);
+	if (rc)
+		return rc;
+	sqlite3_exec(n->db, "BEGIN", NULL, NULL, NULL);
+	rc = read_runs(n, e);
+	n->killed = n->running && held == 0;
+	if (rc == 0 && n->any_run)
+		rc = check_since(n, e);
+	if (rc == 0 && n->any_run)
+		rc = read_holders(n, e);
+	sqlite3_exec(n->db, "COMMIT", NULL, NULL, NULL);
 	return rc;
 }
 

@@ -28,9 +28,11 @@ struct now_holder {
 struct now {
 	bool any_run;
 	bool running;	      /* the newest run has not ended, or was killed */
+	bool killed;	      /* ... which is known: nobody holds the recorder's lock */
 	int64_t started_ms;   /* of the newest run */
 	int64_t last_tick_ms; /* of the newest run; -1: none */
 	int64_t interval_ms;
+	struct rules rules;	   /* of the newest run */
 	int64_t recorded_since_ms; /* runs without a pause until last_tick_ms */
 	int64_t watched_since_ms;  /* the same, of holders */
 	struct now_holder *holders;
@@ -38,11 +40,11 @@ struct now {
 	struct sqlite3 *db;
 };
 
-/* Opens the store; now_read() fills. Zero-initialise before. */
-int now_open(struct now *n, const char *path, struct err *e);
+/* Opens the store and reads the newest run and all its holders: those of now, or those of its
+ * end. Waits no longer than so for a store that is locked. *n is to be closed in any case. */
+int now_read(struct now *n, const char *path, int wait_ms, struct err *e);
+/* Closing zero does nothing. */
 void now_close(struct now *n);
-/* Reads the newest run and all its holders again: those of now, or those of its end. */
-int now_read(struct now *n, struct err *e);
 /* The holder that is this life on this card, or NULL. A life whose start time is not known
  * (start_ticks 0) is never found. */
 const struct now_holder *now_find(const struct now *n, const char *uuid,

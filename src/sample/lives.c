@@ -57,6 +57,14 @@ static bool grow(struct lives *l, size_t cap)
 	return true;
 }
 
+int lives_reserve(struct lives *l, size_t more, struct err *e)
+{
+	while (l->cap < l->n + more)
+		if (!grow(l, 2 * l->cap))
+			return err_set(e, ERR_WORLD, "out of memory");
+	return 0;
+}
+
 int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e)
 {
 	*l = (struct lives){ .owners = owners };

@@ -39,6 +39,9 @@ struct lives {
 int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e);
 void lives_finish(struct lives *l);
 
+/* Makes room: so many lives more can be found without memory. */
+int lives_reserve(struct lives *l, size_t more, struct err *e);
+
 /* Notes who has exited, by the pidfds. After each look, before lives_find(). */
 void lives_check(struct lives *l, int64_t now_ms);
 /* The same for one: its place, or LIFE_NONE when there is no other. */

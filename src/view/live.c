@@ -1,23 +1,18 @@
 /* Opening a live view, and what is made of the driver's answers: cards, boards, states. */
 #include "view/live.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/timetext.h"
 #include "view/live_private.h"
 
-/* The store is asked again this often. */
-#define PAST_US (10 * 1000000LL)
 /* Samples come at least once a second. */
 #define HOLE_MS 2500
-/* How far behind a recorder at work may be, besides its ticks. */
-#define PAST_SLACK_MS 15000
-
+/* Wall and boot clock move together; a difference above this is a step. */
+#define STEP_US 50000
 const unsigned char live_usual_metrics[METRIC_COUNT] = {
 	[METRIC_TEMPERATURE_GPU] = 1,
 	[METRIC_FAN_SPEED] = 1,
@@ -38,63 +33,10 @@ const unsigned char live_usual_metrics[METRIC_COUNT] = {
 static const struct live_memory nothing_seen = { .util_pct = NAN,
 	.since_ms = -1,
 	.idle_ms = -1,
+	.from_ms = -1,
 	.newest_ms = -1,
 	.covered_ms = -1,
 	.unheld_ms = -1 };
-
-#define IDLE_STATES (1U << CARD_IDLE_HELD | 1U << CARD_TRULY_IDLE)
-
-/* The store is a help: without it the view goes on and says so. */
-static void open_past(struct live *l)
-{
-	struct err e = { 0 };
-	if (!l->db)
-		return;
-	if (access(l->db, F_OK) != 0 && errno == ENOENT) {
-		snprintf(l->note, sizeof(l->note),
-			"no store at %s: times before now are not known", l->db);
-		return;
-	}
-	l->has_past = now_open(&l->past, l->db, &e) == 0;
-	if (!l->has_past)
-		text_copy(l->note, sizeof(l->note), e.text);
-}
-
-/* Reads the store again when it is time; one that was not there may have come. */
-static void read_past(struct live *l)
-{
-	struct err e = { 0 };
-	int64_t boot_us = clock_now(l->clock).boot_us;
-	if (l->refreshed && boot_us - l->past_us < PAST_US)
-		return;
-	l->past_us = boot_us;
-	if (!l->has_past)
-		open_past(l);
-	if (!l->has_past)
-		return;
-	l->past_fresh = false;
-	l->note[0] = '\0';
-	if (now_read(&l->past, &e)) {
-		text_copy(l->note, sizeof(l->note), e.text);
-		l->past.n_holders = 0;
-		return;
-	}
-	int64_t age_ms = l->now_ms - l->past.last_tick_ms;
-	l->past_fresh = l->past.any_run && l->past.running &&
-			age_ms <= 2 * l->past.interval_ms + PAST_SLACK_MS;
-	if (!l->past.any_run) {
-		text_copy(l->note, sizeof(l->note), "nothing was recorded in the store yet");
-	} else if (!l->past_fresh) {
-		char age[40];
-		duration_text(age, sizeof(age), age_ms);
-		snprintf(l->note, sizeof(l->note),
-			l->past.running
-				? "the recorder has written nothing for %s: nobody watched "
-				  "since"
-				: "the recorder stopped %s ago: nobody has watched since",
-			age);
-	}
-}
 
 static void name_host(struct live *l)
 {
@@ -113,7 +55,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	const char *root = o->source.root ? o->source.root : "";
 	text_copy(l->root, sizeof(l->root), root);
 	l->clock = o->source.clock;
-	l->rules = o->rules;
+	l->rules = l->usual_rules = o->rules;
 	l->db = o->db;
 	l->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	l->page_bytes = sysconf(_SC_PAGESIZE);
@@ -137,8 +79,7 @@ bool live_close(struct live *l)
 	if (!l)
 		return true;
 	bool closed = live_close_driver(l);
-	if (l->has_past)
-		now_close(&l->past);
+	now_close(&l->past);
 	context_finish(&l->contexts);
 	lives_finish(&l->lives);
 	owners_close(l->owners);
@@ -166,9 +107,45 @@ static int follow_cards(struct live *l, struct err *e)
 	return 0;
 }
 
+void live_move(int64_t *at_ms, int64_t step_ms)
+{
+	if (*at_ms >= 0)
+		*at_ms = *at_ms + step_ms > 0 ? *at_ms + step_ms : 0;
+}
+
+/* The wall clock was set: what was seen was as long ago as before. */
+static void follow_clock(struct live *l)
+{
+	struct moment m = clock_now(l->clock);
+	int64_t step_us = m.wall_us - m.boot_us - l->wall_less_us;
+	int64_t step_ms = step_us / 1000;
+	l->now_ms = m.wall_us / 1000;
+	if (l->refreshed && step_us < STEP_US && step_us > -STEP_US)
+		return;
+	l->wall_less_us += step_us;
+	if (!l->refreshed)
+		return;
+	for (size_t i = 0; i < l->n_memory; i++) {
+		struct live_memory *memory = &l->memory[i];
+		int64_t *const times[] = { &memory->since_ms, &memory->idle_ms,
+			&memory->newest_ms, &memory->covered_ms, &memory->unheld_ms };
+		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++)
+			live_move(times[k], step_ms);
+	}
+	live_move_processes(l, step_ms);
+}
+
 static enum card_state state_of(const struct live *l, double util_pct, struct held held)
 {
 	return isnan(util_pct) ? CARD_UNOBSERVED : classify_card(util_pct, held, &l->rules);
+}
+
+int64_t live_sample_ms(const struct live *l, size_t card, size_t sample)
+{
+	int64_t ms = l->source->cards[card].samples[sample].wall_us / 1000;
+	if (ms < l->memory[card].from_ms)
+		ms = l->memory[card].from_ms;
+	return ms < l->now_ms ? ms : l->now_ms;
 }
 
 /* Since when, by the samples that were just read, the card has been in one of the states: the
@@ -184,7 +161,7 @@ static int64_t since_by_samples(
 			*whole = false;
 			break;
 		}
-		since_ms = r->samples[i].wall_us / 1000;
+		since_ms = live_sample_ms(l, card, i);
 	}
 	return since_ms;
 }
@@ -212,12 +189,15 @@ static void follow_state(struct live *l, size_t card, enum card_state state, str
 	/* Samples tell of use. When a holder came or went between two looks nobody knows. */
 	unsigned both = 1U << m->state | 1U << state;
 	bool handed = whole && !first && (both & IDLE_STATES) == both;
-	if (m->seen && !goes_on && (since_ms < 0 || handed))
+	/* Nor who may have been there before the first one: a card is free from then on. */
+	bool freed = state == CARD_TRULY_IDLE;
+	if (freed || (m->seen && !goes_on && (since_ms < 0 || handed)))
 		since_ms = l->now_ms;
 	if (!whole || !goes_on) {
 		m->since_ms = since_ms;
-		m->longer = whole && first;
+		m->longer = first && (whole || freed);
 	}
+	first |= m->longer && l->past_came;
 	m->ask = whole && first && l->past_fresh && state != CARD_UNOBSERVED;
 	m->state = state;
 	m->seen = true;
@@ -229,7 +209,7 @@ static int64_t last_active_sample(const struct live *l, size_t card)
 	const struct card_reading *r = &l->source->cards[card];
 	for (size_t i = r->n_samples; i-- > 0;)
 		if (r->samples[i].util_pct >= l->rules.active_util_pct)
-			return r->samples[i].wall_us / 1000;
+			return live_sample_ms(l, card, i);
 	return -1;
 }
 
@@ -246,6 +226,7 @@ static void compute_own(struct live *l, struct live_card *c, struct held held)
 	if (c->status != CARD_STATUS_OK)
 		return;
 	double used = v[METRIC_MEMORY_USED];
+	known = known && !isnan(used);
 	v[METRIC_GUA_ORPHAN_MEMORY] = known ? fmax(used - listed, 0) : NAN;
 	v[METRIC_GUA_HOLDERS] = c->processes_known ? (double)held.n : NAN;
 	v[METRIC_GUA_HELD_MEMORY] =
@@ -288,48 +269,6 @@ static void classify(struct live *l, size_t card)
 	follow_state(l, card, c->state, held);
 }
 
-/* What the store answered of the state, and of being idle when that was asked. */
-static void take_past(struct live_memory *m, const struct now_ask *state, int64_t idle_ms)
-{
-	m->ask = false;
-	if (state->since_ms >= 0 && (m->since_ms < 0 || state->since_ms < m->since_ms)) {
-		m->since_ms = state->since_ms;
-		m->longer = state->longer;
-	}
-	if (idle_ms >= 0 && (m->idle_ms < 0 || idle_ms < m->idle_ms))
-		m->idle_ms = idle_ms;
-}
-
-/* Asks the store since when, of all cards that are seen for the first time: each question twice
- * where somebody wants to know of being idle. */
-static int ask_past(struct live *l, struct err *e)
-{
-	struct err unread = { 0 };
-	size_t n = 0, at = 0, each = l->wanted[METRIC_GUA_IDLE_SINCE] ? 2 : 1;
-	struct now_ask *asks = calloc(2 * l->n_cards + 1, sizeof(*asks));
-	size_t *whose = calloc(l->n_cards + 1, sizeof(*whose));
-	for (size_t i = 0; asks && whose && i < l->n_cards; i++) {
-		const char *uuid = l->cards[i].id.uuid;
-		unsigned state = 1U << l->cards[i].state;
-		if (!l->memory[i].ask)
-			continue;
-		whose[n++] = i;
-		asks[at++] = (struct now_ask){ uuid, state, -1, true };
-		if (each == 2)
-			asks[at++] = (struct now_ask){ uuid,
-				IDLE_STATES & state ? IDLE_STATES : 0, -1, true };
-	}
-	if (n)
-		now_states_since(&l->past, asks, at, &unread);
-	for (size_t i = 0; i < n; i++)
-		take_past(&l->memory[whose[i]], &asks[i * each],
-			each == 2 ? asks[i * each + 1].since_ms : -1);
-	bool failed = !asks || !whose;
-	free(asks);
-	free(whose);
-	return failed ? err_set(e, ERR_WORLD, "out of memory") : 0;
-}
-
 static void finish_card(struct live *l, size_t card)
 {
 	struct live_card *c = &l->cards[card];
@@ -346,14 +285,16 @@ static void finish_card(struct live *l, size_t card)
 
 /* Whether samples were lost between the last drain and this one: the driver keeps ten seconds,
  * and hands out each but once. */
-static void take_coverage(struct live_memory *m, const struct card_reading *r)
+static void take_coverage(struct live *l, size_t card)
 {
-	int64_t oldest_ms = r->samples[0].wall_us / 1000;
-	m->gap = m->newest_ms >= 0 && (m->missed || oldest_ms - m->newest_ms > HOLE_MS);
+	struct live_memory *m = &l->memory[card];
+	m->from_ms = m->newest_ms;
+	int64_t oldest_ms = live_sample_ms(l, card, 0);
+	m->gap = m->from_ms >= 0 && (m->missed || oldest_ms - m->from_ms > HOLE_MS);
 	m->missed = false;
 	if (m->gap || m->covered_ms < 0)
 		m->covered_ms = oldest_ms;
-	m->newest_ms = r->samples[r->n_samples - 1].wall_us / 1000;
+	m->newest_ms = live_sample_ms(l, card, l->source->cards[card].n_samples - 1);
 }
 
 /* The newest utilisation; a drain that brought no sample leaves the one before. */
@@ -366,7 +307,7 @@ static void take_util(struct live *l)
 		if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
 			l->memory[i].util_pct = NAN;
 		} else if (r->n_samples) {
-			take_coverage(&l->memory[i], r);
+			take_coverage(l, i);
 			l->memory[i].util_pct = r->samples[r->n_samples - 1].util_pct;
 		}
 	}
@@ -375,26 +316,28 @@ static void take_util(struct live *l)
 int live_digest(struct live *l, struct err *e)
 {
 	int rc = follow_cards(l, e);
+	if (rc == 0)
+		rc = live_make_room(l, e);
+	/* From here on nothing fails: what was shown stands, or all of the answer is. */
 	if (rc)
 		return rc;
-	l->now_ms = clock_wall_ms(l->clock);
+	follow_clock(l);
 	text_copy(l->driver, sizeof(l->driver), l->source->driver_version);
-	read_past(l);
+	live_read_past(l);
 	take_util(l);
 	live_finish_boards(l);
-	rc = live_list_processes(l, e);
-	for (size_t i = 0; rc == 0 && i < l->n_cards; i++)
+	live_list_processes(l);
+	for (size_t i = 0; i < l->n_cards; i++)
 		classify(l, i);
-	if (rc == 0)
-		rc = ask_past(l, e);
-	for (size_t i = 0; rc == 0 && i < l->n_cards; i++)
+	live_ask_past(l);
+	for (size_t i = 0; i < l->n_cards; i++)
 		finish_card(l, i);
 	/* Of a board that is not divided we know what we know of its card. */
-	for (size_t i = 0; rc == 0 && i < l->n_boards; i++)
+	for (size_t i = 0; i < l->n_boards; i++)
 		if (!l->boards[i].mig)
 			memcpy(l->boards[i].values, l->cards[l->boards[i].first_card].values,
 				sizeof(l->boards[i].values));
-	return rc;
+	return 0;
 }
 
 const struct live_card *live_cards(const struct live *l, size_t *n)
@@ -420,6 +363,11 @@ int64_t live_now_ms(const struct live *l)
 	return l->now_ms;
 }
 
+const struct rules *live_rules(const struct live *l)
+{
+	return &l->rules;
+}
+
 const char *live_driver(const struct live *l)
 {
 	return l->driver;
@@ -432,7 +380,7 @@ const char *live_hostname(const struct live *l)
 
 int64_t live_recorded_until(const struct live *l)
 {
-	return l->has_past && l->past.any_run && !l->past_fresh ? l->past.last_tick_ms : -1;
+	return l->past.any_run && !l->past_fresh ? l->past.last_tick_ms : -1;
 }
 
 const char *live_note(const struct live *l)

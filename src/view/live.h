@@ -18,7 +18,7 @@
 struct live_options {
 	struct source_options source;
 	const char *db;		      /* store to ask for the past, or NULL: none */
-	struct rules rules;	      /* of the states */
+	struct rules rules;	      /* of the states, where no store has others */
 	int64_t deadline_ms;	      /* a driver that does not answer for this long hangs */
 	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
 };
@@ -45,6 +45,9 @@ void live_ask(struct live *l);
 /* Takes the answer, after at most `wait_ms`. ERR_BUSY: there is none yet; what was read before
  * stands. */
 int live_take(struct live *l, int64_t wait_ms, struct err *e);
+/* How long ago what is shown was asked for, when the driver always takes longer than the
+ * deadline; 0: it does not. (A single answer that comes too late is not shown.) */
+int64_t live_late_ms(const struct live *l);
 /* How long the driver has owed an answer; -1: it owes none. */
 int64_t live_silent_ms(struct live *l);
 /* For poll(2): readable once there is an answer to be taken; -1: there is none to be had. */
@@ -69,6 +72,8 @@ const char *live_label(const struct live_process *p);
 /* The same of one that is on no card. */
 const char *live_label_of(const struct process_id *id);
 int64_t live_now_ms(const struct live *l);
+/* What is active and held: as the store's newest recorder has it, else as the options say. */
+const struct rules *live_rules(const struct live *l);
 const char *live_driver(const struct live *l);
 const char *live_hostname(const struct live *l);
 const char *live_note(const struct live *l); /* "" or why the past is not known */

@@ -16,6 +16,8 @@
 #define RESCAN_US (600 * 1000000LL)
 /* A driver that is well answers in less; only then is it worth to wait for more than it. */
 #define PATIENCE_MS 50
+/* A driver that is always late is as late again, not much later: then it hung. */
+#define AS_LATE 2
 /* The answer that came with opening is good for a first look as soon as this. */
 #define FRESH_US 100000
 
@@ -37,9 +39,9 @@ struct live_asking {
 	struct live_question *question; /* the worker's */
 	bool asked;			/* its answer is still to be taken */
 	bool overdue;			/* it was waited for in vain */
-	bool dropped;			/* the answer before it came too late */
+	int64_t late_ms;		/* the last answer took so long; 0: it was in time */
 	int64_t deadline_ms;
-	int64_t opened_us; /* boot time */
+	int64_t opened_us, asked_us; /* boot time */
 };
 
 /* What belongs to an instance itself, not to the board that it is a part of. */
@@ -95,7 +97,7 @@ static size_t find_board(struct live_question *q, struct source *s, size_t card)
 		if (strcmp(q->boards[i].id.uuid, uuid) == 0)
 			return i;
 	struct live_board *b = &q->boards[q->n_boards];
-	*b = (struct live_board){ .id = r->id, .first_card = card, .mig = instance };
+	*b = (struct live_board){ .id = r->id, .first_card = card };
 	b->status = CARD_STATUS_LOST;
 	b->code = r->code;
 	if (instance) {
@@ -124,6 +126,7 @@ static void make_boards(struct live_question *q, struct source *s)
 		b->status = r->status;
 		b->code = r->code;
 		b->first_card = i;
+		b->mig = r->id.mig_index >= 0;
 	}
 }
 
@@ -234,6 +237,7 @@ void live_ask(struct live *l)
 	if (a->asked)
 		return;
 	a->question->scan = l->failed;
+	a->asked_us = clock_now(l->clock).boot_us;
 	a->asked = worker_begin(a->worker, JOB_OWN);
 }
 
@@ -259,22 +263,38 @@ static void swap_readings(struct live *l, struct live_question *q)
 	swap_sizes(&l->cap, &q->cap);
 }
 
+static void drop(struct live *l)
+{
+	l->asking->asked = false;
+	l->failed = true;
+}
+
+/* Whether the answer that has come is dropped. What came too late is partly old, and the driver
+ * may be well now: ask again. But of one that is never faster it has to do. */
+static bool drop_late(struct live *l)
+{
+	struct live_asking *a = l->asking;
+	int64_t took_ms = worker_took_ms(a->worker), before_ms = a->late_ms;
+	a->late_ms = took_ms > a->deadline_ms ? took_ms : 0;
+	if (a->late_ms <= AS_LATE * before_ms)
+		return false;
+	drop(l);
+	return true;
+}
+
 int live_take(struct live *l, int64_t wait_ms, struct err *e)
 {
 	struct live_asking *a = l->asking;
 	int rc = worker_result(a->worker, wait_ms, e);
-	/* What it said after all is partly old: ask again; but of a driver that is never faster
-	 * it has to do. */
-	bool late = rc != ERR_BUSY && worker_took_ms(a->worker) > a->deadline_ms;
-	if (late && !a->dropped) {
-		a->asked = false;
-		a->dropped = l->failed = true;
+	if (rc != ERR_BUSY && drop_late(l)) {
 		live_ask(l);
 		rc = worker_result(a->worker, wait_ms, e);
 	}
 	if (rc == ERR_BUSY)
 		return no_answer(l, e);
-	a->asked = a->dropped = false;
+	if (worker_took_ms(a->worker) <= a->deadline_ms)
+		a->late_ms = 0;
+	a->asked = false;
 	if (rc == 0) {
 		swap_readings(l, a->question);
 		rc = live_digest(l, e);
@@ -284,6 +304,12 @@ int live_take(struct live *l, int64_t wait_ms, struct err *e)
 	l->failed = rc != 0;
 	l->refreshed |= rc == 0;
 	return rc;
+}
+
+int64_t live_late_ms(const struct live *l)
+{
+	const struct live_asking *a = l->asking;
+	return a->late_ms ? (clock_now(l->clock).boot_us - a->asked_us) / 1000 : 0;
 }
 
 int64_t live_silent_ms(struct live *l)
@@ -314,25 +340,23 @@ static int take_or_stop(struct live *l, int stop_fd, struct err *e)
 	return rc;
 }
 
-/* Drops the answer to an earlier question, which is old now; false: there still is none. */
-static bool drop_old(struct live *l)
+/* Whether what is asked is an earlier question, so that its answer is old. */
+static bool is_old(const struct live *l)
 {
-	struct live_asking *a = l->asking;
+	const struct live_asking *a = l->asking;
 	int64_t age_us = clock_now(l->clock).boot_us - a->opened_us;
-	if (!a->asked || (!a->overdue && age_us < FRESH_US))
-		return true;
-	if (worker_result(a->worker, 0, NULL) == ERR_BUSY)
-		return false;
-	a->asked = false;
-	l->failed = true;
-	return true;
+	return a->asked && (a->overdue || age_us >= FRESH_US);
 }
 
 int live_refresh(struct live *l, int stop_fd, struct err *e)
 {
 	struct live_asking *a = l->asking;
-	if (!drop_old(l))
+	bool old = is_old(l);
+	if (old && worker_result(a->worker, 0, NULL) == ERR_BUSY)
 		return no_answer(l, e);
+	/* One that came too late may have to do: live_take() decides. */
+	if (old && worker_took_ms(a->worker) <= a->deadline_ms)
+		drop(l);
 	live_ask(l);
 	int rc = stop_fd < 0 ? live_take(l, a->deadline_ms, e) : take_or_stop(l, stop_fd, e);
 	a->overdue = rc == ERR_BUSY;

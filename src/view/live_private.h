@@ -2,49 +2,14 @@
 #ifndef GUA_VIEW_LIVE_PRIVATE_H
 #define GUA_VIEW_LIVE_PRIVATE_H
 
-#include "classify/classify.h"
 #include "query/context.h"
 #include "query/now.h"
 #include "sample/lives.h"
 #include "sample/owner.h"
 #include "view/live.h"
+#include "view/live_memory.h"
 
-/* What is kept of a card from refresh to refresh; same order as live.cards. */
-struct live_memory {
-	double util_pct; /* newest sample, or NAN */
-	enum card_state state;
-	int64_t since_ms;   /* in that state; -1: not known */
-	bool longer;	    /* or longer: nobody saw what it was before */
-	int64_t idle_ms;    /* not active since, in whichever state; -1: active, or not known */
-	bool seen;	    /* state and since_ms are of an earlier refresh */
-	int64_t newest_ms;  /* newest sample; -1: none yet */
-	int64_t covered_ms; /* every sample since then was seen; -1: none yet */
-	struct held held;   /* by the holders, now */
-	int64_t unheld_ms;  /* by no more than what counts as held, since; -1: it is held */
-	bool ask;	    /* the store is to be asked since when */
-	bool missed; /* since the newest sample an answer was lost, with those that it had */
-	bool gap;    /* this drain does not go on where the one before ended */
-};
-
-/* What is kept of a process besides; same order as live.processes. */
-struct live_mark {
-	int64_t described_ms; /* first sight of the life that the place has the identity of */
-	int stat_fd;	      /* its PROC/PID/stat, kept open where it can be; or -1 */
-	int64_t ticks;	      /* CPU time, or -1 */
-	int64_t at_us;	      /* boot time when that was; 0: never */
-	int64_t watched_ms;   /* since when this view knows what it does */
-	int64_t active_ms;    /* this view saw it active; -1: it did not */
-	bool recorded;	      /* a recorder at work knows the following */
-	int64_t recorded_idle_ms;
-	bool recorded_longer;
-};
-
-/* Processes of one refresh. */
-struct live_list {
-	struct live_process *items;
-	struct live_mark *marks;
-	size_t n, cap;
-};
+#define IDLE_STATES (1U << CARD_IDLE_HELD | 1U << CARD_TRULY_IDLE)
 
 struct live {
 	struct clock *clock;
@@ -53,14 +18,15 @@ struct live {
 	char driver[VERSION_CAP];
 	struct owners *owners; /* NULL: the source describes processes */
 	struct lives lives;
-	struct now past;		/* open when has_past */
-	bool has_past;			/* the store can be read */
+	struct now past;		/* as the store was last read; zero: never */
 	bool past_fresh;		/* its recorder is at work */
+	bool past_came;			/* ... which it was not before this refresh */
 	int64_t past_us;		/* boot time when it was read last */
 	struct context_floors contexts; /* learned once somebody may have but a context */
+	bool ask_contexts;		/* the store was read again since that was tried */
 	const char *db;
 	char root[4096];
-	struct rules rules;
+	struct rules rules, usual_rules; /* in force; without a store */
 	unsigned char wanted[METRIC_COUNT];
 	struct live_card *cards;
 	struct live_board *boards;
@@ -70,6 +36,7 @@ struct live {
 	struct holder *holders;	      /* scratch */
 	size_t cap_holders;
 	int64_t now_ms, ticks_per_s, page_bytes;
+	int64_t wall_less_us; /* wall minus boot clock, as reckoned until now */
 	bool failed; /* the last answer was an error, or dropped: look for the driver again */
 	bool refreshed; /* there was one that worked */
 	char hostname[128], note[256];
@@ -81,18 +48,27 @@ bool live_close_driver(struct live *l);
 
 /* live.c: makes of the driver's answer what the views show. */
 int live_digest(struct live *l, struct err *e);
+/* When a sample was taken: between the drain before and now, however the clock was set. */
+int64_t live_sample_ms(const struct live *l, size_t card, size_t sample);
+/* A moment, unless it is -1, after the wall clock was set by so much. */
+void live_move(int64_t *at_ms, int64_t step_ms);
 
 /* live_board.c: completes the metrics of boards and cards. */
 void live_finish_boards(struct live *l);
 
 /* live_process.c: the processes of all cards; and the states that follow from them. */
-int live_list_processes(struct live *l, struct err *e);
+int live_make_room(struct live *l, struct err *e); /* for all that the driver lists */
+void live_list_processes(struct live *l);
+void live_move_processes(struct live *l, int64_t step_ms); /* see live_move() */
 void live_finish_list(struct live_list *list);
 /* Since when a holder has been idle, and who is active: needs the card's state. */
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms);
 
-/* live_past.c: what the store has of a process; whether it is but a context; and since when one
- * that is not active is idle. */
+/* live_past.c: reads the store when it is time; asks it since when cards are as they are. What
+ * it has of a process; whether that is but a context; and since when one that is not active is
+ * idle. */
+void live_read_past(struct live *l);
+void live_ask_past(struct live *l);
 enum live_context live_judge_context(struct live *l, const struct live_process *p);
 void live_join_past(struct live *l, struct live_process *p, struct live_mark *m);
 void live_idle_since(const struct live *l, struct live_process *p, const struct live_mark *m);

@@ -54,16 +54,53 @@ static bool reserve(struct live_list *list, size_t n)
 	return true;
 }
 
-/* The same life on the same card at the last refresh; NULL: it is new. Lists seldom change: it
- * is looked for from the same place on. */
-static const struct live_process *before(const struct live *l, const struct live_process *p)
+int live_make_room(struct live *l, struct err *e)
 {
-	size_t n = l->before.n, same = (size_t)(p - l->now.items);
-	for (size_t i = 0; i < n; i++) {
-		const struct live_process *b = &l->before.items[(same + i) % n];
-		if (b->card == p->card && b->id.pid == p->id.pid &&
-			b->id.start_ticks == p->id.start_ticks)
-			return b;
+	size_t n = 0;
+	for (size_t i = 0; i < l->n_cards; i++)
+		n += l->source->cards[i].n_processes;
+	if (n > l->cap_holders) {
+		void *grown = reallocarray(l->holders, 2 * n, sizeof(*l->holders));
+		if (!grown)
+			return err_set(e, ERR_WORLD, "out of memory");
+		l->holders = grown;
+		l->cap_holders = 2 * n;
+	}
+	if (!reserve(&l->before, n + 1))
+		return err_set(e, ERR_WORLD, "out of memory");
+	return lives_reserve(&l->lives, n, e);
+}
+
+void live_move_processes(struct live *l, int64_t step_ms)
+{
+	for (size_t i = 0; i < l->lives.n; i++)
+		live_move(&l->lives.entries[i].id.started_ms, step_ms);
+	for (size_t i = 0; i < l->now.n; i++) {
+		live_move(&l->now.items[i].held_since_ms, step_ms);
+		live_move(&l->now.items[i].last_active_ms, step_ms);
+		live_move(&l->now.marks[i].watched_ms, step_ms);
+		live_move(&l->now.marks[i].active_ms, step_ms);
+	}
+	/* All places are to take their identity again. */
+	for (size_t i = 0; i < l->now.cap; i++)
+		l->now.marks[i].described_ms = -1;
+	for (size_t i = 0; i < l->before.cap; i++)
+		l->before.marks[i].described_ms = -1;
+}
+
+/* The same life on the same card at the last refresh; NULL: it is new. Lists change little: it
+ * is looked for behind the one that was found last. */
+static const struct live_process *before(struct live *l, const struct live_process *p)
+{
+	struct live_list *list = &l->before;
+	for (size_t i = 0; i < list->n; i++) {
+		size_t at = (list->next + i) % list->n;
+		const struct live_process *b = &list->items[at];
+		if (b->card != p->card || b->id.pid != p->id.pid ||
+			b->id.start_ticks != p->id.start_ticks)
+			continue;
+		list->next = at + 1;
+		return b;
 	}
 	return NULL;
 }
@@ -177,7 +214,7 @@ static void remember(struct live *l, struct live_process *p)
 	} else if (l->refreshed) {
 		p->held_since_ms = l->now_ms;
 	} else if (r->n_samples) {
-		mark->watched_ms = r->samples[0].wall_us / 1000;
+		mark->watched_ms = live_sample_ms(l, p->card, 0);
 	}
 	if (!b)
 		read_notebook_path(l, p);
@@ -235,17 +272,12 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	remember(l, p);
 }
 
-int live_list_processes(struct live *l, struct err *e)
+void live_list_processes(struct live *l)
 {
 	struct live_list list = l->before;
-	size_t n = 0;
 	l->before = l->now;
 	l->now = list;
-	l->now.n = 0;
-	for (size_t i = 0; i < l->n_cards; i++)
-		n += l->source->cards[i].n_processes;
-	if (!reserve(&l->now, n + 1))
-		return err_set(e, ERR_WORLD, "out of memory");
+	l->now.n = l->before.next = 0;
 	lives_check(&l->lives, l->now_ms);
 	for (size_t i = 0; i < l->n_cards; i++) {
 		const struct card_reading *r = &l->source->cards[i];
@@ -259,7 +291,6 @@ int live_list_processes(struct live *l, struct err *e)
 	close_marks(&l->before);
 	lives_sweep(&l->lives, l->source, l->now_ms);
 	lives_forget_ended(&l->lives);
-	return 0;
 }
 
 static struct use_since use_since(const struct live *l, size_t card)
@@ -279,13 +310,6 @@ static struct use_since use_since(const struct live *l, size_t card)
 static size_t gather_holders(struct live *l, const struct live_card *c)
 {
 	size_t n = 0;
-	if (c->n_processes > l->cap_holders) {
-		void *grown = reallocarray(l->holders, 2 * c->n_processes, sizeof(*l->holders));
-		if (!grown)
-			return 0;
-		l->holders = grown;
-		l->cap_holders = 2 * c->n_processes;
-	}
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct live_process *p = &l->now.items[c->first_process + k];
 		uint32_t user = (uint32_t)k;

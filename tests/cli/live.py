@@ -74,24 +74,34 @@ def driver(tmp_path, clock_file):
 
 @pytest.fixture
 def recorded(tmp_path, clock_file):
-    """recorded(SECONDS, scenario=CARDS) records so long on the simulated source and returns the store and the
-    clock. The recorder is then still at work: its driver hangs from that moment on, so that time stands still."""
+    """recorded(SECONDS, scenario=CARDS, *OPTIONS) records so long on the simulated source and returns the store and
+    the clock. The recorder is then still at work: its driver hangs from that moment on, so that time stands still.
+    recorded.kill() ends it as kill -9 does."""
     running = []
 
-    def record(seconds, scenario=CARDS):
+    def kill():
+        for process in running:
+            process.kill()
+            process.wait()
+
+    def record(seconds, scenario=CARDS, *options):
         path, db, clock = tmp_path / "rec.scenario", tmp_path / "gua.db", clock_file(WALL, name="rec-clock")
         path.write_text(f"{scenario}at {seconds}s hang nvmlDeviceGetSamples\n")
         running.append(subprocess.Popen(
             [GUA, "daemon", "--foreground", "--source", "sim", "--scenario", path, "--clock", clock, "--db", db,
-             "--driver-timeout", "1h"], stderr=subprocess.DEVNULL, env=clean_environment()))
+             "--driver-timeout", "1h", *options], stderr=subprocess.DEVNULL, env=clean_environment()))
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and last_tick(db) < (WALL + seconds - 30) * 1000:
             time.sleep(0.05)
         return db, clock
+    record.kill = kill
     yield record
-    for process in running:
-        process.kill()
-        process.wait()
+    kill()
+
+
+def forget_lock(db):
+    """Nobody can tell any more whether the recorder lives: the views go by when it wrote last."""
+    db.with_name(db.name + ".lock").unlink(missing_ok=True)
 
 
 def last_tick(db):

@@ -190,6 +190,28 @@ def test_an_answer_that_came_too_late_is_not_shown(loop):
     assert rows[1] == 0 and rows[before + 1] >= 3 * 1024
 
 
+LATE = r"the driver always takes longer than --driver-timeout: what is shown was asked for \d+\.\d s before"
+
+
+@pytest.mark.parametrize("words", [["stat", "-i", "0.2"], [*QUERY, "-lms", "100"], ["dmon", "-d", "1"]],
+                         ids=["stat", "query", "dmon"])
+def test_a_driver_that_is_always_late_is_shown_late(loop, words):
+    """Rather than never, and that is said once."""
+    run = loop("nvmlSystemGetNVMLVersion", *words, at="1h",
+               scenario=CARDS + "at 0s slow nvmlDeviceGetTemperature 600ms\n")
+    run.more(6)
+    run.end()
+    said = run.said.read_text()
+    assert re.fullmatch(f"gua {words[0]}: {SENTENCE}; trying again\ngua {words[0]}: {LATE}\n", said), said
+
+
+def test_no_card_is_picked_by_what_is_old(tmp_path):
+    env = driver(tmp_path, CARDS + "at 0s slow nvmlDeviceGetComputeRunningProcesses* 600ms\n")
+    run = gua("pick", "--no-store", "--driver-timeout", "300ms", "--wait=4s", "--hold", "0s", "--lock-dir", tmp_path,
+              env=env, timeout=60)
+    assert (run.returncode, run.stdout) == (1, "") and "the driver" in run.stderr
+
+
 def test_looks_that_are_counted_end(tmp_path):
     run = run_hanging(tmp_path, "nvmlDeviceGetSamples", ["dmon", "--no-store", "-c", "2", "-d", "0.1"])
     assert (run.returncode, run.stdout) == (1, "")

@@ -12,6 +12,7 @@ import pytest
 
 from conftest import GUA, clean_environment, gua
 from fake import fake_driver
+from live import forget_lock
 
 START = 1793606400  # 2026-11-02T08:00:00Z
 UUIDS = [f"GPU-{letter * 8}-1111-2222-3333-444455556666" for letter in "abcd"]
@@ -66,6 +67,7 @@ class Lab:
         run = gua("daemon", "--foreground", "--ticks", seconds // 30, "--source", "sim", "--scenario", self.scenario,
                   "--db", self.db, "--clock", self.clock_file(START, name="recorder"))
         assert run.returncode == 0, run.stderr
+        forget_lock(self.db)
         with sqlite3.connect(self.db) as db:
             db.execute("UPDATE run SET ended_ms = NULL, how_ended = ''")
 

@@ -130,7 +130,7 @@ def test_what_nobody_saw_may_have_been_for_longer(tmp_path, clock_file):
     run.kill()
     run.wait()
     assert lines[1].endswith("| held | bob(8192M) root(300M)") and lines[2].endswith("| free |")
-    assert lines[-2].endswith("| held >29s | bob(8192M idle >29s) root(300M)") and lines[-1].endswith("| free >29s |")
+    assert lines[-2].endswith("| held >29s | bob(8192M idle >29s) root(300M)") and lines[-1].endswith("| free >20s |")
 
 
 def test_a_store_that_comes_later_is_found(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from conftest import ROOT, gua
 from fake import fake_driver
+from live import forget_lock
 
 START = 1793606400  # 2026-11-02T08:00:00Z
 LAB = """host lab
@@ -32,6 +33,7 @@ at 0s hold blind card 2 memory unknown
 
 def leave_at_work(path):
     """The store as it is while the newest recorder is at work: one that ends takes its holders away."""
+    forget_lock(path)
     with sqlite3.connect(path) as db:
         newest, started = db.execute("SELECT id, started_ms FROM run ORDER BY id DESC").fetchone()
         db.execute("UPDATE run SET ended_ms = NULL, how_ended = '' WHERE id = ?", (newest,))
@@ -209,6 +211,7 @@ def test_looks_from_a_timer_do_not_watch(who, tmp_path, clock_file):
     found = json.loads(who(700, "--json").stdout)["holders"]
     assert {holder["was_idle_since"] for holder in found} == {None}
     assert all(holder["active"] or holder["idle_seconds"] < 15 for holder in found)
+    forget_lock(tmp_path / "store.db")
     with sqlite3.connect(tmp_path / "store.db") as db:  # as it is while such a look is at work
         db.execute("UPDATE run SET ended_ms = NULL, how_ended = NULL")
         db.execute("INSERT INTO holder SELECT DISTINCT gpu, process, 1, 1, ?, NULL FROM holding", ((START + 690) * 1000,))

@@ -1,0 +1,68 @@
+"""Live views and the store of a recorder: its rules are theirs, and they notice what happens to it."""
+import json
+import sqlite3
+
+import pytest
+
+from conftest import gua
+from fake import fake_driver
+from live import CARDS, recorded  # noqa: F401
+
+STEADY = CARDS.replace("at 20s load note card 1 sm 0\n", "")  # card 1: 50 %, 8.6 GB, and a screen of 300 MiB
+
+
+@pytest.fixture
+def look(tmp_path):
+    """look(STORE, CLOCK, *WORDS): a view on the fake driver at that moment."""
+    def run(db, clock, *words):
+        root = tmp_path / "root"
+        (root / "proc").mkdir(parents=True, exist_ok=True)
+        return gua(*words, "--db", db, "--clock", clock, "--root", root,
+                   env=fake_driver(tmp_path, STEADY, clock=clock))
+    return run
+
+
+@pytest.mark.parametrize("options, states, holders", [
+    ((), ["active", "active", "truly_idle"], "1"),
+    (("--active-util", "60"), ["active", "idle_held", "truly_idle"], "1"),
+    (("--active-util", "60", "--held-mem", "9000"), ["active", "truly_idle", "truly_idle"], "1"),
+    (("--active-util", "60", "--held-mem", "8900", "--count-graphics"), ["active", "idle_held", "truly_idle"], "2"),
+], ids=["usual", "active", "held", "graphics"])
+def test_the_rules_are_those_of_the_recorder(recorded, look, tmp_path, options, states, holders):
+    """Live views, the report and the store say the same of the same card."""
+    db, clock = recorded(600, STEADY, *options)
+    fields = look(db, clock, "query", "--query-gpu=gua.state,gua.holders", "--format=csv,noheader").stdout.splitlines()
+    assert [line.split(", ")[0] for line in fields] == states and fields[1].split(", ")[1] == holders
+    found = json.loads(look(db, clock, "stat", "--json").stdout)["gpus"]
+    assert [card["gua.state"] for card in found] == states
+    pick = look(db, clock, "pick", "-i", "1", "--hold", "0s", "--format", "index", "--lock-dir", tmp_path)
+    assert pick.returncode == (0 if states[1] == "truly_idle" else 1), pick.stderr
+    with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as store:
+        most = store.execute("SELECT idx, state FROM gpu JOIN usage_1m ON gpu.id = usage_1m.gpu WHERE state < 3 "
+                             "GROUP BY idx, state ORDER BY idx, sum(ms)").fetchall()
+    names = ["active", "idle_held", "truly_idle"]
+    assert [names[state] for state in dict(most).values()] == states
+
+
+def test_without_a_store_the_rules_are_the_usual_ones(recorded, look):
+    db, clock = recorded(600, STEADY, "--active-util", "60")
+    run = look(db, clock, "query", "--query-gpu=gua.state", "--format=csv,noheader", "--no-store")
+    assert run.stdout.split() == ["active", "active", "truly_idle"]
+
+
+def test_the_rules_stay_when_the_recorder_is_gone(recorded, look):
+    """What the report of its time says must not be another thing from then on."""
+    db, clock = recorded(600, STEADY, "--active-util", "60")
+    recorded.kill()
+    run = look(db, clock, "query", "--query-gpu=gua.state", "--format=csv,noheader")
+    assert run.stdout.split() == ["active", "idle_held", "truly_idle"]
+
+
+def test_a_recorder_that_is_killed_is_not_believed_for_a_moment(recorded, look):
+    db, clock = recorded(600, STEADY)
+    words = ["query", "--query-gpu=gua.free_for", "--format=csv,noheader,nounits", "-i", "2"]
+    assert float(look(db, clock, *words).stdout) >= 500
+    recorded.kill()
+    run = look(db, clock, *words)
+    assert float(run.stdout) == 0
+    assert run.stderr.startswith("gua query: the recorder was killed, its last tick was ")

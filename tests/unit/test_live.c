@@ -1,0 +1,326 @@
+/* A live view when the world is against it: no memory, a clock that is set, a store that is
+ * replaced or broken under it. */
+#include "test.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "store_fixture.h"
+#include "view/live.h"
+
+static const char scenario[] = "host lab\n"
+			       "start 2026-11-01T00:00:00Z\n"
+			       "card 0 uuid GPU-a name \"NVIDIA A100\" memory 80GiB\n"
+			       "card 1 uuid GPU-b name \"NVIDIA A100\" memory 80GiB\n"
+			       "card 2 uuid GPU-c name \"NVIDIA A100\" memory 80GiB\n"
+			       "process one pid 101 user alice command one started -2h\n"
+			       "process two pid 102 user bob command two started -2h\n"
+			       "process more pid 103 user carol command more started -30m\n"
+			       "at 0s hold one card 0 memory 2GiB\n"
+			       "at 0s hold two card 1 memory 2GiB\n"
+			       "at 0s load two card 1 sm 90\n"
+			       "at 100s load two card 1 sm 0\n"
+			       "at 110s hold more card 0 memory 3GiB\n"
+			       "at 110s hold one card 2 memory 1GiB\n";
+
+/* Allocations of this thread fail from then on: -1 never, 0 now. The linker hands them all to
+ * the functions below. */
+static __thread int until_failure = -1;
+static __thread bool failed_once;
+
+static bool fails(void)
+{
+	if (until_failure < 0)
+		return false;
+	failed_once |= until_failure == 0;
+	return until_failure == 0 || until_failure-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__real_reallocarray(void *old, size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_reallocarray(void *old, size_t n, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
+void *__wrap_reallocarray(void *old, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_reallocarray(old, n, size);
+}
+
+enum { CROWD = 100 }; /* more lives at once than there is room for at first */
+
+static bool write_scenario(FILE *f, const char *more)
+{
+	bool written = f && fputs(scenario, f) >= 0 && fputs(more, f) >= 0;
+	for (int i = 0; written && i < CROWD; i++)
+		written = fprintf(f,
+				  "process crowd%d pid %d user dora command c started -1h\n"
+				  "at 110s hold crowd%d card 0 memory 1MiB\n",
+				  i, 2000 + i, i) > 0;
+	return written;
+}
+
+/* A view on the scenario, some seconds after its start. */
+struct view {
+	struct clock clock;
+	struct live *live;
+	char path[160];
+};
+
+static void open_view(struct view *v, const struct world *w, int64_t seconds, const char *more)
+{
+	struct err e = { 0 };
+	snprintf(v->path, sizeof(v->path), "%s/scenario", w->dir);
+	FILE *f = fopen(v->path, "w");
+	assert_true(write_scenario(f, more) && fclose(f) == 0);
+	clock_init_virtual(&v->clock, WORLD_START_MS);
+	clock_advance(&v->clock, seconds * 1000000);
+	struct live_options o = { .source = { .name = "sim",
+					  .scenario = v->path,
+					  .root = "",
+					  .clock = &v->clock },
+		.db = access(w->path, F_OK) == 0 ? w->path : NULL,
+		.rules = RULES_DEFAULT,
+		.deadline_ms = 60000 };
+	if (live_open(&v->live, &o, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+static void look(struct view *v, int64_t seconds)
+{
+	struct err e = { 0 };
+	clock_advance(&v->clock, seconds * 1000000);
+	if (live_refresh(v->live, -1, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+static const struct live_card *card(const struct view *v, size_t i)
+{
+	size_t n;
+	const struct live_card *cards = live_cards(v->live, &n);
+	assert_true(i < n);
+	return &cards[i];
+}
+
+static const struct live_process *process(const struct view *v, size_t on, size_t i)
+{
+	size_t n;
+	const struct live_process *all = live_processes(v->live, &n);
+	assert_true(card(v, on)->first_process + i < n && i < card(v, on)->n_processes);
+	return &all[card(v, on)->first_process + i];
+}
+
+/* What is shown of the cards and who is on them, in a line. */
+static const char *shown(const struct view *v)
+{
+	static char text[2][40 * (CROWD + 10)];
+	static unsigned turn;
+	char *at = text[turn ^= 1], *end = at + sizeof(text[0]);
+	for (size_t i = 0; i < 3; i++) {
+		at += snprintf(
+			at, (size_t)(end - at), "| %s ", card_state_names[card(v, i)->state]);
+		for (size_t k = 0; k < card(v, i)->n_processes; k++) {
+			const struct live_process *p = process(v, i, k);
+			at += snprintf(at, (size_t)(end - at), "%u %s %d ", p->id.pid,
+				p->id.user, p->active || p->idle_since_ms >= 0);
+		}
+	}
+	return text[turn];
+}
+
+/* However far it came: what was shown stands, or the answer is shown whole. */
+static void test_no_memory(void **state)
+{
+	const char *was = "| idle_held 101 alice 1 | active 102 bob 1 | truly_idle ";
+	char is[40 * (CROWD + 10)];
+	struct view whole;
+	open_view(&whole, *state, 130, "");
+	look(&whole, 0);
+	snprintf(is, sizeof(is), "%s", shown(&whole));
+	assert_says(is, " 2099 dora 1 ");
+	assert_true(live_close(whole.live));
+	int refused = 0;
+	bool tried = true;
+	for (int at = 0; tried; at++) {
+		struct view v;
+		open_view(&v, *state, 60, "");
+		look(&v, 10);
+		assert_string_equal(shown(&v), was);
+		clock_advance(&v.clock, 60 * 1000000);
+		failed_once = false;
+		until_failure = at;
+		int rc = live_refresh(v.live, -1, NULL);
+		until_failure = -1;
+		tried = failed_once;
+		refused += rc != 0;
+		assert_string_equal(shown(&v), rc ? was : is);
+		look(&v, 1);
+		assert_string_equal(shown(&v), is);
+		assert_true(live_close(v.live));
+	}
+	assert_true(refused > 0);
+}
+
+/* How long ago, seconds. */
+static double ago(const struct view *v, int64_t at_ms)
+{
+	return (double)(live_now_ms(v->live) - at_ms) / 1000;
+}
+
+static void check_lengths(const struct view *v, double looked_s)
+{
+	assert_true(fabs(ago(v, card(v, 1)->state_since_ms) - (looked_s - 30)) < 2);
+	assert_true(fabs(ago(v, card(v, 2)->free_since_ms) - looked_s) < 2);
+	assert_true(fabs(ago(v, process(v, 1, 0)->idle_since_ms) - (looked_s - 30)) < 2);
+	assert_true(fabs(ago(v, process(v, 1, 0)->last_active_ms) - (looked_s - 30)) < 2);
+	assert_true(fabs(ago(v, process(v, 1, 0)->id.started_ms) - 7270 - looked_s) < 2);
+	assert_true(ago(v, process(v, 0, 0)->idle_since_ms) >= looked_s);
+}
+
+/* Somebody sets the clock: nothing is longer or shorter because of that. */
+static void test_a_clock_that_is_set(void **state)
+{
+	static const char *const steps[] = { "at 109s step +1h\n", "at 109s step -1h\n",
+		"at 109s step -700d\n", "at 109s step +2s\n" };
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct view v;
+		open_view(&v, *state, 70, steps[i]);
+		int64_t looked_s = 0;
+		for (look(&v, 0); looked_s < 38; looked_s += 2)
+			look(&v, 2);
+		check_lengths(&v, (double)looked_s);
+		look(&v, 1);
+		look(&v, 0);
+		check_lengths(&v, (double)looked_s + 1);
+		for (int k = 0; k < 15; k++)
+			look(&v, 2);
+		/* On the cards 0 and 2 others came meanwhile. */
+		assert_true(fabs(ago(&v, card(&v, 1)->state_since_ms) - 39) < 2);
+		assert_false(card(&v, 1)->state_longer);
+		assert_true(live_close(v.live));
+	}
+}
+
+/* Samples of before are stamped as it was then. */
+static void test_samples_of_before_the_clock_was_set(void **state)
+{
+	static const char *const steps[] = { "at 101s step +1h\n", "at 101s step -1h\n" };
+	for (size_t i = 0; i < 2; i++) {
+		struct view v;
+		open_view(&v, *state, 89, steps[i]);
+		for (int k = 0; k < 10; k++)
+			look(&v, 1);
+		assert_int_equal(card(&v, 1)->state, CARD_ACTIVE);
+		look(&v, 3);
+		assert_int_equal(card(&v, 1)->state, CARD_IDLE_HELD);
+		/* Between the looks. */
+		assert_true(fabs(ago(&v, card(&v, 1)->state_since_ms) - 1.5) < 2);
+		assert_true(fabs(ago(&v, process(&v, 1, 0)->idle_since_ms) - 1.5) < 2);
+		assert_true(live_close(v.live));
+	}
+}
+
+/* Time that nobody saw before is not free time, however idle the card was in it. */
+static void test_a_card_is_free_from_the_first_look_on(void **state)
+{
+	struct view v;
+	open_view(&v, *state, 60, "");
+	look(&v, 0);
+	look(&v, 0);
+	assert_int_equal(card(&v, 2)->state, CARD_TRULY_IDLE);
+	assert_true(card(&v, 2)->free_since_ms == live_now_ms(v.live));
+	assert_true(card(&v, 2)->state_longer);
+	assert_true(live_close(v.live));
+}
+
+/* A store in which a recorder is at work that began its run so long ago. */
+static void make_store(struct world *w, double active_pct, int64_t seconds)
+{
+	struct err e = { 0 };
+	world_forget(w);
+	w->info.rules.active_util_pct = active_pct;
+	w->info.started_ms = WORLD_START_MS + 60000 - seconds * 1000;
+	w->tick.at_ms = WORLD_START_MS + 60000;
+	w->tick.n_usage = w->tick.n_holding = w->tick.n_events = w->tick.n_holders = 0;
+	struct store *s = world_open(w);
+	assert_int_equal(store_write_tick(s, &w->tick, &e), 0);
+	store_close(s);
+}
+
+/* Another file under the same name is the store from then on, with its rules. */
+static void test_a_store_that_is_replaced(void **state)
+{
+	struct world *w = *state;
+	struct view v;
+	make_store(w, 95, 50);
+	open_view(&v, w, 70, "");
+	look(&v, 0);
+	assert_string_equal(live_note(v.live), "");
+	assert_true(live_rules(v.live)->active_util_pct == 95);
+	assert_int_equal(card(&v, 1)->state, CARD_IDLE_HELD);
+	char other[160];
+	snprintf(other, sizeof(other), "%s.old", w->path);
+	assert_int_equal(rename(w->path, other), 0);
+	look(&v, 11);
+	assert_says(live_note(v.live), "no store at");
+	assert_int_equal(card(&v, 1)->state, CARD_IDLE_HELD);
+	make_store(w, 20, 50);
+	look(&v, 11);
+	assert_string_equal(live_note(v.live), "");
+	assert_true(live_rules(v.live)->active_util_pct == 20);
+	assert_int_equal(card(&v, 1)->state, CARD_ACTIVE);
+	assert_true(live_close(v.live));
+}
+
+/* What was read of it stands, for as long as a recorder that writes is believed. */
+static void test_a_store_that_breaks(void **state)
+{
+	struct world *w = *state;
+	struct view v;
+	make_store(w, 95, 50);
+	open_view(&v, w, 70, "");
+	look(&v, 0);
+	assert_int_equal(live_recorded_until(v.live), -1);
+	assert_int_equal(truncate(w->path, 0), 0);
+	look(&v, 11);
+	assert_says(live_note(v.live), "is empty");
+	assert_int_equal(live_recorded_until(v.live), -1);
+	assert_true(live_rules(v.live)->active_util_pct == 95);
+	look(&v, 60);
+	assert_int_equal(live_recorded_until(v.live), WORLD_START_MS + 60000);
+	assert_true(live_close(v.live));
+}
+
+int main(void)
+{
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
+	const struct CMUnitTest tests[] = {
+		IN_A_WORLD(test_no_memory),
+		IN_A_WORLD(test_a_clock_that_is_set),
+		IN_A_WORLD(test_samples_of_before_the_clock_was_set),
+		IN_A_WORLD(test_a_card_is_free_from_the_first_look_on),
+		IN_A_WORLD(test_a_store_that_is_replaced),
+		IN_A_WORLD(test_a_store_that_breaks),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
