@@ -155,37 +155,35 @@ void metric_derive(double *values)
 					: (double)((long long)reasons >> metrics[i].detail & 1);
 }
 
-static const char *word_at(const char *const *words, size_t n, double value)
-{
-	return value >= 0 && value < (double)n ? words[(size_t)value] : "";
-}
+/* The words of the forms that have some, by value. */
+static const struct form_words {
+	const char *words[5];
+	size_t n;
+} form_words[METRIC_FORM_MOMENT + 1] = {
+	[METRIC_FORM_ON_OFF] = { { "Disabled", "Enabled" }, 2 },
+	[METRIC_FORM_YES_NO] = { { "No", "Yes" }, 2 },
+	[METRIC_FORM_REASON_BIT] = { { "Not Active", "Active" }, 2 },
+	[METRIC_FORM_COMPUTE_MODE] = { { "Default", "Exclusive_Thread", "Prohibited",
+					       "Exclusive_Process" },
+		4 },
+	[METRIC_FORM_GOM] = { { "All On", "Compute", "Low Double Precision" }, 3 },
+	[METRIC_FORM_ADDRESSING] = { { "None", "HMM", "ATS" }, 3 },
+	[METRIC_FORM_VALIDITY] = { { "invalid", "valid" }, 2 },
+	[METRIC_FORM_RECOVERY] = { { "None", "Reset", "Reboot", "Drain P2P",
+					   "Drain and Reset" },
+		5 },
+	[METRIC_FORM_FABRIC] = { { "", "Not Started", "In Progress", "Completed" }, 4 },
+};
 
-/* The word that stands for a value; NULL: it is a number. */
+/* The word that stands for a value, "" when there is none; NULL: it is a number. */
 static const char *word_of(enum metric_form form, double value)
 {
-	static const char *const on_off[] = { "Disabled", "Enabled" };
-	static const char *const yes_no[] = { "No", "Yes" };
-	static const char *const active[] = { "Not Active", "Active" };
-	static const char *const compute[] = { "Default", "Exclusive_Thread", "Prohibited",
-		"Exclusive_Process" };
-	static const char *const gom[] = { "All On", "Compute", "Low Double Precision" };
-	switch (form) {
-	case METRIC_FORM_ON_OFF:
-		return word_at(on_off, 2, value);
-	case METRIC_FORM_YES_NO:
-		return word_at(yes_no, 2, value);
-	case METRIC_FORM_REASON_BIT:
-		return word_at(active, 2, value);
-	case METRIC_FORM_COMPUTE_MODE:
-		return word_at(compute, 4, value);
-	case METRIC_FORM_GOM:
-		return word_at(gom, 3, value);
-	case METRIC_FORM_DRIVER_TEXT:
-	case METRIC_FORM_CARD_TEXT:
+	const struct form_words *f = &form_words[form];
+	if (form == METRIC_FORM_DRIVER_TEXT || form == METRIC_FORM_CARD_TEXT)
 		return "";
-	default:
+	if (f->n == 0)
 		return NULL;
-	}
+	return value >= 0 && value < (double)f->n ? f->words[(size_t)value] : "";
 }
 
 void metric_show(char *dst, size_t cap, enum metric m, double value)

@@ -28,6 +28,10 @@ enum metric_form {
 	METRIC_FORM_COMPUTE_MODE, /* Default, Exclusive_Thread, Prohibited, Exclusive_Process */
 	METRIC_FORM_PSTATE,	  /* P0 .. P15 */
 	METRIC_FORM_GOM,	  /* All On, Compute, Low Double Precision */
+	METRIC_FORM_ADDRESSING,	  /* None, HMM, ATS */
+	METRIC_FORM_VALIDITY,	  /* invalid, valid */
+	METRIC_FORM_RECOVERY,	  /* None, Reset, Reboot, Drain P2P, Drain and Reset */
+	METRIC_FORM_FABRIC,	  /* "", Not Started, In Progress, Completed */
 	METRIC_FORM_MOMENT,	  /* unix milliseconds */
 };
 

@@ -4,26 +4,39 @@
 #include "source/nvml_metric.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "source/nvml.h"
 #include "source/nvml_decode.h"
+#include "source/nvml_metric_abi.h"
 
 /* Signatures. */
 enum shape {
-	ONE,	/* (device, unsigned *) */
-	TWO,	/* (device, unsigned *, unsigned *) */
-	POINT,	/* the same: what is before and behind the point of one number */
-	THREE,	/* the same with three */
-	FOUR,	/* and with four */
-	LONG,	/* (device, unsigned long long *) */
-	OF,	/* (device, int which, unsigned *) */
-	ERRORS, /* (device, int type, int counter, unsigned long long *) */
-	TEXT,	/* (device, char *, unsigned length) */
-	BYTES,	/* (device, {u64 total, free, used} *) */
-	FIELD,	/* nvmlDeviceGetFieldValues with one field */
-	PCI,	/* the calls of the source itself */
+	ONE,		/* (device, unsigned *) */
+	TWO,		/* (device, unsigned *, unsigned *) */
+	POINT,		/* the same: what is before and behind the point of one number */
+	THREE,		/* the same with three */
+	FOUR,		/* and with four */
+	FIVE,		/* (device, {unsigned [5]} *) */
+	LONG,		/* (device, unsigned long long *) */
+	OF,		/* (device, int which, unsigned *) */
+	ERRORS,		/* (device, int type, int counter, unsigned long long *) */
+	PLACE,		/* (device, int type, int counter, int place, unsigned long long *) */
+	TEXT,		/* (device, char *, unsigned length) */
+	TEXT_OF,	/* (device, int which, char *, unsigned length) */
+	CHECK,		/* (device): whether it says yes */
+	VERSIONED,	/* (device, {version, int} *) */
+	VERSIONED_TWO,	/* the same with two of them */
+	CLASSES,	/* (device, struct nvml_pci_ext *) */
+	SRAM,		/* (device, struct nvml_sram_errors *) */
+	FABRIC,		/* (device, struct nvml_fabric *): state and clique */
+	FABRIC_RESULT,	/* of the same the status as a text */
+	FABRIC_CLUSTER, /* and the cluster's UUID */
+	BYTES,		/* (device, {u64 total, free, used} *) */
+	FIELD,		/* nvmlDeviceGetFieldValues with one field */
+	PCI,		/* the calls of the source itself */
 	MEMORY,
 	RATES,
 };
@@ -32,105 +45,25 @@ struct row {
 	enum metric metric;
 	enum shape shape;
 	const char *symbol, *older; /* the first that is there is taken; NULL: none */
-	int which;		    /* OF, FIELD: the number; ERRORS: the type */
-	int other;		    /* ERRORS: the counter */
-	int out;		    /* which of several answers */
-	double scale;		    /* the answer times this is the value; 0: 1 */
-	bool instance;		    /* MIG instances have one of their own */
+	int which;     /* OF, TEXT_OF, FIELD: the number; ERRORS, PLACE: the type */
+	int other;     /* ERRORS, PLACE: the counter; FIELD: the scope */
+	int place;     /* PLACE */
+	int out;       /* which of several answers */
+	double scale;  /* the answer times this is the value; 0: 1 */
+	bool instance; /* MIG instances have one of their own */
 };
 
 /* clang-format off */
+#define ROW(metric_, shape_, ...)                                                              \
+	{ .metric = METRIC_##metric_, .shape = shape_, __VA_ARGS__ },
 #define CALL(metric_, shape_, symbol_, ...)                                                    \
-	{ .metric = METRIC_##metric_, .shape = shape_, .symbol = "nvmlDeviceGet" symbol_, __VA_ARGS__ }
+	ROW(metric_, shape_, .symbol = "nvmlDeviceGet" symbol_, __VA_ARGS__)
 #define VALUE(metric_, number, ...)                                                            \
-	{ .metric = METRIC_##metric_, .shape = FIELD, .symbol = "nvmlDeviceGetFieldValues",    \
-		.which = (number), __VA_ARGS__ }
-/* clang-format on */
-
+	ROW(metric_, FIELD, .symbol = "nvmlDeviceGetFieldValues", .which = (number), __VA_ARGS__)
 static const struct row rows[] = {
-	CALL(SERIAL, TEXT, "Serial"),
-	CALL(VBIOS_VERSION, TEXT, "VbiosVersion"),
-	CALL(INFOROM_IMAGE, TEXT, "InforomImageVersion"),
-	{ METRIC_PCI_DEVICE_ID, PCI, .out = 0 },
-	{ METRIC_PCI_SUB_DEVICE_ID, PCI, .out = 1 },
-	{ METRIC_MEMORY_TOTAL, MEMORY, .out = 0, .instance = true },
-	{ METRIC_MEMORY_RESERVED, MEMORY, .out = 1, .instance = true },
-	{ METRIC_MEMORY_FREE, MEMORY, .out = 2, .instance = true },
-	{ METRIC_MEMORY_USED, MEMORY, .out = 3, .instance = true },
-	{ METRIC_UTILIZATION_GPU, RATES, .out = 0 },
-	{ METRIC_UTILIZATION_MEMORY, RATES, .out = 1 },
-	CALL(PCIE_GEN_CURRENT, ONE, "CurrPcieLinkGeneration"),
-	CALL(PCIE_GEN_MAX, ONE, "MaxPcieLinkGeneration"),
-	CALL(PCIE_GEN_GPU_MAX, ONE, "GpuMaxPcieLinkGeneration"),
-	CALL(PCIE_WIDTH_CURRENT, ONE, "CurrPcieLinkWidth"),
-	CALL(PCIE_WIDTH_MAX, ONE, "MaxPcieLinkWidth"),
-	CALL(PCIE_REPLAYS, ONE, "PcieReplayCounter"),
-	VALUE(PCIE_TX, 197),
-	VALUE(PCIE_RX, 198),
-	CALL(PERSISTENCE_MODE, ONE, "PersistenceMode"),
-	CALL(COMPUTE_CAP, POINT, "CudaComputeCapability"),
-	CALL(COMPUTE_MODE, ONE, "ComputeMode", .instance = true),
-	CALL(DISPLAY_MODE, ONE, "DisplayMode"),
-	CALL(DISPLAY_ACTIVE, ONE, "DisplayActive"),
-	CALL(ACCOUNTING_MODE, ONE, "AccountingMode"),
-	CALL(ACCOUNTING_BUFFER, ONE, "AccountingBufferSize"),
-	CALL(PSTATE, ONE, "PerformanceState"),
-	CALL(REASONS_SUPPORTED, LONG, "SupportedClocksEventReasons",
-		.older = "nvmlDeviceGetSupportedClocksThrottleReasons"),
-	CALL(REASONS, LONG, "CurrentClocksEventReasons",
-		.older = "nvmlDeviceGetCurrentClocksThrottleReasons"),
-	CALL(TEMPERATURE_GPU, OF, "Temperature", .which = 0),
-	VALUE(TEMPERATURE_MEMORY, 82),
-	CALL(FAN_SPEED, ONE, "FanSpeed"),
-	CALL(UTILIZATION_ENCODER, TWO, "EncoderUtilization"),
-	CALL(UTILIZATION_DECODER, TWO, "DecoderUtilization"),
-	CALL(UTILIZATION_JPEG, TWO, "JpgUtilization"),
-	CALL(UTILIZATION_OFA, TWO, "OfaUtilization"),
-	CALL(ENCODER_SESSIONS, THREE, "EncoderStats", .out = 0),
-	CALL(ENCODER_FPS, THREE, "EncoderStats", .out = 1),
-	CALL(ENCODER_LATENCY, THREE, "EncoderStats", .out = 2),
-	CALL(BAR1_TOTAL, BYTES, "BAR1MemoryInfo", .out = 0, .instance = true),
-	CALL(BAR1_USED, BYTES, "BAR1MemoryInfo", .out = 2, .instance = true),
-	CALL(POWER_DRAW, ONE, "PowerUsage", .scale = 1e-3),
-	VALUE(POWER_AVERAGE, 185, .scale = 1e-3),
-	VALUE(POWER_INSTANT, 186, .scale = 1e-3),
-	CALL(POWER_LIMIT, ONE, "PowerManagementLimit", .scale = 1e-3),
-	CALL(POWER_ENFORCED, ONE, "EnforcedPowerLimit", .scale = 1e-3),
-	CALL(POWER_DEFAULT, ONE, "PowerManagementDefaultLimit", .scale = 1e-3),
-	CALL(POWER_MIN, TWO, "PowerManagementLimitConstraints", .out = 0, .scale = 1e-3),
-	CALL(POWER_MAX, TWO, "PowerManagementLimitConstraints", .out = 1, .scale = 1e-3),
-	CALL(ENERGY, LONG, "TotalEnergyConsumption", .scale = 1e-3),
-	VALUE(POWER_VIOLATION, 74),
-	VALUE(THERMAL_VIOLATION, 75),
-	CALL(CLOCK_GRAPHICS, OF, "ClockInfo", .which = 0),
-	CALL(CLOCK_SM, OF, "ClockInfo", .which = 1),
-	CALL(CLOCK_MEMORY, OF, "ClockInfo", .which = 2),
-	CALL(CLOCK_VIDEO, OF, "ClockInfo", .which = 3),
-	CALL(CLOCK_APP_GRAPHICS, OF, "ApplicationsClock", .which = 0),
-	CALL(CLOCK_APP_MEMORY, OF, "ApplicationsClock", .which = 2),
-	CALL(CLOCK_DEFAULT_GRAPHICS, OF, "DefaultApplicationsClock", .which = 0),
-	CALL(CLOCK_DEFAULT_MEMORY, OF, "DefaultApplicationsClock", .which = 2),
-	CALL(CLOCK_MAX_GRAPHICS, OF, "MaxClockInfo", .which = 0),
-	CALL(CLOCK_MAX_SM, OF, "MaxClockInfo", .which = 1),
-	CALL(CLOCK_MAX_MEMORY, OF, "MaxClockInfo", .which = 2),
-	CALL(ECC_CURRENT, TWO, "EccMode", .out = 0),
-	CALL(ECC_PENDING, TWO, "EccMode", .out = 1),
-	CALL(ECC_CORRECTED_VOLATILE, ERRORS, "TotalEccErrors", .which = 0, .other = 0),
-	CALL(ECC_CORRECTED_AGGREGATE, ERRORS, "TotalEccErrors", .which = 0, .other = 1),
-	CALL(ECC_UNCORRECTED_VOLATILE, ERRORS, "TotalEccErrors", .which = 1, .other = 0),
-	CALL(ECC_UNCORRECTED_AGGREGATE, ERRORS, "TotalEccErrors", .which = 1, .other = 1),
-	VALUE(RETIRED_SBE, 29),
-	VALUE(RETIRED_DBE, 30),
-	VALUE(RETIRED_PENDING, 31),
-	CALL(REMAPPED_CORRECTABLE, FOUR, "RemappedRows", .out = 0),
-	CALL(REMAPPED_UNCORRECTABLE, FOUR, "RemappedRows", .out = 1),
-	CALL(REMAPPED_PENDING, FOUR, "RemappedRows", .out = 2),
-	CALL(REMAPPED_FAILURE, FOUR, "RemappedRows", .out = 3),
-	CALL(MIG_CURRENT, TWO, "MigMode", .out = 0),
-	CALL(MIG_PENDING, TWO, "MigMode", .out = 1),
-	CALL(GOM_CURRENT, TWO, "GpuOperationMode", .out = 0),
-	CALL(GOM_PENDING, TWO, "GpuOperationMode", .out = 1),
+#include "source/nvml_metrics.def"
 };
+/* clang-format on */
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 _Static_assert((int)ROWS <= (int)NVML_METRIC_ROWS, "room for every row");
 
@@ -146,7 +79,7 @@ void nvml_find_metrics(struct nvml_source *s)
 
 /* One answer of the driver: numbers or a text. */
 struct answer {
-	double numbers[4];
+	double numbers[12];
 	char text[METRIC_TEXT_CAP];
 };
 
@@ -194,10 +127,10 @@ static double field_number(const struct nvml_field *f)
 	return nvml_sample_value(&sample, (int)f->type);
 }
 
-static int ask_field(
-	int (*call)(void *, int, struct nvml_field *), void *handle, int id, struct answer *a)
+static int ask_field(int (*call)(void *, int, struct nvml_field *), const struct row *row,
+	void *handle, struct answer *a)
 {
-	struct nvml_field field = { .id = (uint32_t)id };
+	struct nvml_field field = { .id = (uint32_t)row->which, .scope = (uint32_t)row->other };
 	int code = call(handle, 1, &field);
 	if (code == NVML_OK)
 		code = field.code;
@@ -215,14 +148,22 @@ union call {
 	int (*number)(void *, unsigned long long *);
 	int (*of)(void *, int, unsigned *);
 	int (*errors)(void *, int, int, unsigned long long *);
+	int (*place)(void *, int, int, int, unsigned long long *);
 	int (*text)(void *, char *, unsigned);
+	int (*text_of)(void *, int, char *, unsigned);
+	int (*check)(void *);
+	int (*versioned)(void *, struct nvml_versioned *);
+	int (*versioned_two)(void *, struct nvml_versioned *, struct nvml_versioned *);
+	int (*classes)(void *, struct nvml_pci_ext *);
+	int (*sram)(void *, struct nvml_sram_errors *);
+	int (*fabric)(void *, struct nvml_fabric *);
 	int (*bytes)(void *, struct nvml_memory *);
 	int (*field)(void *, int, struct nvml_field *);
 };
 
 static int ask_call(const struct row *row, union call call, void *handle, struct answer *a)
 {
-	unsigned out[4] = { 0 };
+	unsigned out[5] = { 0 };
 	unsigned long long number = 0;
 	struct nvml_memory bytes = { 0 };
 	int code = NVML_NO_FUNCTION;
@@ -234,35 +175,134 @@ static int ask_call(const struct row *row, union call call, void *handle, struct
 		code = call.three(handle, &out[0], &out[1], &out[2]);
 	else if (row->shape == FOUR)
 		code = call.four(handle, &out[0], &out[1], &out[2], &out[3]);
+	else if (row->shape == FIVE)
+		code = call.one(handle, out);
 	else if (row->shape == OF)
 		code = call.of(handle, row->which, &out[0]);
 	else if (row->shape == LONG)
 		code = call.number(handle, &number);
 	else if (row->shape == ERRORS)
 		code = call.errors(handle, row->which, row->other, &number);
+	else if (row->shape == PLACE)
+		code = call.place(handle, row->which, row->other, row->place, &number);
 	else if (row->shape == FIELD)
-		return ask_field(call.field, handle, row->which, a);
+		return ask_field(call.field, row, handle, a);
 	else if (row->shape == BYTES)
 		code = call.bytes(handle, &bytes);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 5; i++)
 		a->numbers[i] = out[i];
-	if (row->shape == LONG || row->shape == ERRORS)
+	if (row->shape == LONG || row->shape == ERRORS || row->shape == PLACE)
 		a->numbers[0] = (double)number;
 	if (row->shape == POINT)
 		a->numbers[0] += a->numbers[1] / 10;
 	if (row->shape == BYTES) {
 		a->numbers[0] = (double)bytes.total;
+		a->numbers[1] = (double)bytes.free;
 		a->numbers[2] = (double)bytes.used;
 	}
 	return code;
 }
 
-static int ask_text(union call call, void *handle, struct answer *a)
+static int ask_text(const struct row *row, union call call, void *handle, struct answer *a)
 {
 	char raw[METRIC_TEXT_CAP] = "";
-	int code = call.text(handle, raw, sizeof(raw));
+	int code = row->shape == TEXT ? call.text(handle, raw, sizeof(raw))
+				      : call.text_of(handle, row->which, raw, sizeof(raw));
 	text_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
 	return code;
+}
+
+/* An infoROM that is damaged is an answer, too. */
+static int ask_check(union call call, void *handle, struct answer *a)
+{
+	int code = call.check(handle);
+	a->numbers[0] = code == NVML_OK;
+	return code == NVML_CORRUPTED ? NVML_OK : code;
+}
+
+static int ask_versioned(const struct row *row, union call call, void *handle, struct answer *a)
+{
+	struct nvml_versioned one = { .version = NVML_VERSION_WORD(one, 1) }, two = one;
+	int code = row->shape == VERSIONED ? call.versioned(handle, &one)
+					   : call.versioned_two(handle, &one, &two);
+	a->numbers[0] = one.value;
+	a->numbers[1] = two.value;
+	return code;
+}
+
+static int ask_classes(union call call, void *handle, struct answer *a)
+{
+	struct nvml_pci_ext pci = { .version = NVML_VERSION_WORD(pci, 1) };
+	int code = call.classes(handle, &pci);
+	a->numbers[0] = pci.base_class;
+	a->numbers[1] = pci.sub_class;
+	return code;
+}
+
+static int ask_sram(union call call, void *handle, struct answer *a)
+{
+	struct nvml_sram_errors errors = { .version = NVML_VERSION_WORD(errors, 1) };
+	int code = call.sram(handle, &errors);
+	for (size_t i = 0; i < NVML_SRAM_COUNTS; i++)
+		a->numbers[i] = (double)errors.counts[i];
+	a->numbers[NVML_SRAM_COUNTS] = errors.threshold_exceeded != 0;
+	return code;
+}
+
+/* The driver's own name of a code. */
+static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
+{
+	union {
+		void *found;
+		const char *(*name)(int);
+	} call = { .found = nvml_lib_find(&s->lib, "nvmlErrorString") };
+	const char *name = call.found ? call.name(code) : "";
+	text_escape(dst, cap, name, strlen(name));
+}
+
+/* A card that can be in no fabric says so in the state. */
+static int ask_fabric(struct nvml_source *s, const struct row *row, union call call,
+	void *handle, struct answer *a)
+{
+	struct nvml_fabric fabric = { 0 };
+	const unsigned char *u = fabric.cluster;
+	int code = call.fabric(handle, &fabric);
+	a->numbers[0] = fabric.state;
+	a->numbers[1] = fabric.clique;
+	if (row->shape == FABRIC_RESULT)
+		error_name(s, fabric.status, a->text, sizeof(a->text));
+	else
+		snprintf(a->text, sizeof(a->text),
+			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
+			u[11], u[12], u[13], u[14], u[15]);
+	return code == NVML_OK && fabric.state == 0 ? NVML_NOT_SUPPORTED : code;
+}
+
+/* The calls that fill in a struct, or a text. */
+static int ask_struct(struct nvml_source *s, const struct row *row, union call call,
+	void *handle, struct answer *a)
+{
+	switch (row->shape) {
+	case TEXT:
+	case TEXT_OF:
+		return ask_text(row, call, handle, a);
+	case CHECK:
+		return ask_check(call, handle, a);
+	case VERSIONED:
+	case VERSIONED_TWO:
+		return ask_versioned(row, call, handle, a);
+	case CLASSES:
+		return ask_classes(call, handle, a);
+	case SRAM:
+		return ask_sram(call, handle, a);
+	case FABRIC:
+	case FABRIC_RESULT:
+	case FABRIC_CLUSTER:
+		return ask_fabric(s, row, call, handle, a);
+	default:
+		return ask_call(row, call, handle, a);
+	}
 }
 
 static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a)
@@ -280,8 +320,7 @@ static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a
 	}
 	if (!call.found)
 		return NVML_NO_FUNCTION;
-	return rows[row].shape == TEXT ? ask_text(call, handle, a)
-				       : ask_call(&rows[row], call, handle, a);
+	return ask_struct(s, &rows[row], call, handle, a);
 }
 
 static bool is_for_good(int code)
@@ -302,14 +341,14 @@ static bool same_call(const struct row *a, const struct row *b)
 	bool same_symbol = a->symbol && b->symbol ? strcmp(a->symbol, b->symbol) == 0
 						  : a->symbol == b->symbol;
 	return a->shape == b->shape && same_symbol && a->which == b->which &&
-	       a->other == b->other;
+	       a->other == b->other && a->place == b->place;
 }
 
 static void take_answer(
 	const struct row *row, const struct answer *a, double *values, metric_texts texts)
 {
 	double number = a->numbers[row->out] * (row->scale != 0 ? row->scale : 1);
-	if (row->shape == TEXT)
+	if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
 		memcpy(texts[row->metric], a->text, METRIC_TEXT_CAP);
 	else
 		values[row->metric] = number;

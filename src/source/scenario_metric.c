@@ -28,6 +28,13 @@ static bool has_ecc(const struct scenario_card *c)
 	return has_word(c, models, 9);
 }
 
+/* Cards that tell how far they are from slowing down, and can be in a fabric. */
+static bool is_hopper(const struct scenario_card *c)
+{
+	static const char *const models[] = { "H100", "H200", "B200" };
+	return has_word(c, models, 3);
+}
+
 static double newest_util(const struct play *p, size_t unit)
 {
 	size_t n = play_ring_size(p, unit);
@@ -79,7 +86,11 @@ static double power_metric(
 		return floor(play_energy_mj(p, unit)) / 1000;
 	case METRIC_POWER_VIOLATION:
 	case METRIC_THERMAL_VIOLATION:
+	case METRIC_COUNTER_SW_POWER:
+	case METRIC_COUNTER_SYNC:
 		return 0;
+	case METRIC_POWER_MANAGEMENT:
+		return 1;
 	case METRIC_PCIE_TX:
 	case METRIC_PCIE_RX:
 		return floor(play_energy_mj(p, unit)) * (m == METRIC_PCIE_TX ? 1000 : 3000);
@@ -110,6 +121,7 @@ static double clock_metric(double util, enum metric m)
 	case METRIC_PSTATE:
 		return util > 0 ? 0 : 8;
 	case METRIC_PCIE_GEN_CURRENT:
+	case METRIC_PCIE_GEN_GPU_CURRENT:
 		return util > 0 ? 4 : 1;
 	case METRIC_REASONS:
 		return util > 0 ? 0 : 1;
@@ -120,50 +132,94 @@ static double clock_metric(double util, enum metric m)
 	}
 }
 
+/* Old cards have had errors: another number in each counter. */
+static double error_metric(const struct scenario_card *c, enum metric m)
+{
+	enum {
+		PLACES_AND_TOTAL =
+			METRIC_ECC_CORRECTED_VOLATILE - METRIC_ECC_CORRECTED_VOLATILE_DEVICE + 1
+	};
+	int at = (int)m - METRIC_ECC_CORRECTED_VOLATILE_DEVICE;
+	bool counts_dram = m < METRIC_SRAM_VOLATILE_PARITY && at % PLACES_AND_TOTAL == 0;
+	if (!has_ecc(c))
+		return NAN;
+	if (m == METRIC_ROWS_MAX)
+		return 640;
+	if (!strstr(c->id.name, "V100"))
+		return 0;
+	return m == METRIC_SRAM_THRESHOLD ? 1 : at + (counts_dram ? 1 : 0);
+}
+
+/* What all cards say. */
+static const struct constant {
+	enum metric metric;
+	double value;
+} constants[] = {
+	{ METRIC_PERSISTENCE_MODE, 1 },
+	{ METRIC_GSP_CURRENT, 1 },
+	{ METRIC_GSP_DEFAULT, 1 },
+	{ METRIC_DISPLAY_MODE, 0 },
+	{ METRIC_DISPLAY_ATTACHED, 0 },
+	{ METRIC_DISPLAY_ACTIVE, 0 },
+	{ METRIC_ADDRESSING_MODE, 0 },
+	{ METRIC_RECOVERY_ACTION, 0 },
+	{ METRIC_C2C_MODE, 0 },
+	{ METRIC_PROTECTED_TOTAL, 0 },
+	{ METRIC_PROTECTED_USED, 0 },
+	{ METRIC_PROTECTED_FREE, 0 },
+	{ METRIC_ACCOUNTING_MODE, 0 },
+	{ METRIC_ACCOUNTING_BUFFER, 4000 },
+	{ METRIC_PCIE_REPLAYS, 0 },
+	{ METRIC_ENCODER_SESSIONS, 0 },
+	{ METRIC_ENCODER_FPS, 0 },
+	{ METRIC_ENCODER_LATENCY, 0 },
+	{ METRIC_COMPUTE_CAP, 8 },
+	{ METRIC_PCIE_GEN_MAX, 4 },
+	{ METRIC_PCIE_GEN_GPU_MAX, 4 },
+	{ METRIC_PCIE_WIDTH_CURRENT, 16 },
+	{ METRIC_PCIE_WIDTH_MAX, 16 },
+	{ METRIC_PCI_CLASS, 3 },
+	{ METRIC_PCI_DEVICE_ID, 0x20b210de },
+	{ METRIC_PCI_SUB_DEVICE_ID, 0x146310de },
+};
+
+static double constant_metric(enum metric m)
+{
+	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
+		if (constants[i].metric == m)
+			return constants[i].value;
+	return NAN;
+}
+
 static double health_metric(const struct scenario_card *c, enum metric m)
 {
+	if ((m >= METRIC_ECC_CORRECTED_VOLATILE_DEVICE && m <= METRIC_SRAM_IN_OTHER) ||
+		(m >= METRIC_ROWS_MAX && m <= METRIC_ROWS_NONE))
+		return error_metric(c, m);
 	switch (m) {
-	case METRIC_ECC_CURRENT:
-	case METRIC_ECC_PENDING:
-		return has_ecc(c) ? 1 : NAN;
-	case METRIC_ECC_CORRECTED_VOLATILE:
-	case METRIC_ECC_CORRECTED_AGGREGATE:
-	case METRIC_ECC_UNCORRECTED_VOLATILE:
-	case METRIC_ECC_UNCORRECTED_AGGREGATE:
 	case METRIC_REMAPPED_CORRECTABLE:
 	case METRIC_REMAPPED_UNCORRECTABLE:
 	case METRIC_REMAPPED_PENDING:
 	case METRIC_REMAPPED_FAILURE:
 		return has_ecc(c) ? 0 : NAN;
+	case METRIC_ECC_CURRENT:
+	case METRIC_ECC_PENDING:
+	case METRIC_INFOROM_CHECK:
+		return has_ecc(c) ? 1 : NAN;
 	case METRIC_MIG_CURRENT:
 	case METRIC_MIG_PENDING:
 		return scenario_can_mig(c) ? c->has_mig : NAN;
-	case METRIC_PERSISTENCE_MODE:
-		return 1;
-	case METRIC_DISPLAY_MODE:
-	case METRIC_DISPLAY_ACTIVE:
-	case METRIC_ACCOUNTING_MODE:
-	case METRIC_PCIE_REPLAYS:
-	case METRIC_ENCODER_SESSIONS:
-	case METRIC_ENCODER_FPS:
-	case METRIC_ENCODER_LATENCY:
-		return 0;
-	case METRIC_ACCOUNTING_BUFFER:
-		return 4000;
-	case METRIC_COMPUTE_CAP:
-		return 8;
-	case METRIC_PCIE_GEN_MAX:
-	case METRIC_PCIE_GEN_GPU_MAX:
-		return 4;
-	case METRIC_PCIE_WIDTH_CURRENT:
-	case METRIC_PCIE_WIDTH_MAX:
-		return 16;
-	case METRIC_PCI_DEVICE_ID:
-		return 0x20b210de;
-	case METRIC_PCI_SUB_DEVICE_ID:
-		return 0x146310de;
+	case METRIC_DRAM_ENCRYPTION_CURRENT:
+	case METRIC_DRAM_ENCRYPTION_PENDING:
+		return strstr(c->id.name, "B200") ? 0 : NAN;
+	case METRIC_FABRIC_STATE:
+		return is_hopper(c) ? 3 : NAN;
+	case METRIC_FABRIC_CLIQUE:
+		return is_hopper(c) ? 7 : NAN;
+	case METRIC_PCI_SUB_CLASS:
+		return has_ecc(c) ? 2 : 0;
 	default:
-		return NAN;
+		return constant_metric(m);
 	}
 }
 
@@ -182,6 +238,8 @@ static double use_metric(const struct scenario_card *c, double util, enum metric
 		return c->has_mig ? NAN : 0;
 	case METRIC_TEMPERATURE_GPU:
 		return 30 + floor(util / 2);
+	case METRIC_TEMPERATURE_MARGIN:
+		return is_hopper(c) ? 55 - floor(util / 2) : NAN;
 	case METRIC_TEMPERATURE_MEMORY:
 		return passive ? 34 + floor(util / 2) : NAN;
 	case METRIC_FAN_SPEED:
@@ -214,6 +272,14 @@ bool play_metric_text(
 		snprintf(dst, cap, "92.00.%02X.00.01", (unsigned)unit + 0x19);
 	else if (m == METRIC_INFOROM_IMAGE)
 		snprintf(dst, cap, "G500.0200.00.03");
+	else if (m == METRIC_INFOROM_OEM)
+		snprintf(dst, cap, "2.1");
+	else if (m == METRIC_INFOROM_ECC && has_ecc(&s->cards[unit]))
+		snprintf(dst, cap, "6.16");
+	else if (m == METRIC_FABRIC_STATUS && is_hopper(&s->cards[unit]))
+		snprintf(dst, cap, "Success");
+	else if (m == METRIC_FABRIC_CLUSTER && is_hopper(&s->cards[unit]))
+		snprintf(dst, cap, "00010203-0405-0607-0809-0a0b0c0d0e0f");
 	else
 		return false;
 	return true;

@@ -12,7 +12,7 @@
 #include "view/filter.h"
 #include "view/live.h"
 
-enum { QUERY_FIELDS_MAX = 128 };
+enum { QUERY_FIELDS_MAX = 256 };
 
 struct query {
 	bool apps;	/* of processes; else of cards */

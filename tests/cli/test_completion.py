@@ -149,7 +149,7 @@ def test_the_last_word_of_a_list(offered):
                       "gua query --query-compute-apps=pid,used_", "gua query --format=csv,no",
                       "gua stat --show-power=draw,")
     assert last_words(answers) == [
-        states, ["lost"], states[1:], ["temperature.gpu"], ["gpu_uuid"],
+        states, ["lost"], states[1:], ["temperature.gpu", "temperature.gpu.tlimit"], ["gpu_uuid"],
         ["used_gpu_memory", "used_memory"], ["noheader", "nounits"], ["limit"]]
 
 

@@ -15,6 +15,7 @@ enum code {
 	INSUFFICIENT_SIZE = 7,
 	TIMEOUT = 10,
 	FUNCTION_NOT_FOUND = 13,
+	CORRUPTED_INFOROM = 14,
 	GPU_IS_LOST = 15,
 	VERSION_MISMATCH = 25,
 };
@@ -76,6 +77,28 @@ struct abi_field {
 	uint32_t type, code;
 	uint64_t value;
 };
+struct abi_versioned {
+	uint32_t version;
+	int32_t value;
+};
+struct abi_pci_ext {
+	uint32_t version, domain, bus, device, device_id, subsystem_id, base_class, sub_class;
+	char bus_id[32];
+};
+struct abi_sram {
+	uint32_t version;
+	uint64_t agg_parity, agg_secded, agg_corrected, vol_parity, vol_secded, vol_corrected;
+	uint64_t l2, sm, pcie, mcu, other;
+	uint32_t threshold;
+};
+struct abi_histogram {
+	uint32_t max, high, partial, low, none;
+};
+struct abi_fabric {
+	unsigned char cluster[16];
+	uint32_t status, clique;
+	unsigned char state;
+};
 struct abi_event {
 	void *device;
 	uint64_t type, data;
@@ -92,6 +115,9 @@ static_assert(sizeof(struct abi_process_details) == 24, "nvmlProcessDetailList_v
 static_assert(sizeof(struct abi_pci) == 68, "nvmlPciInfo_t");
 static_assert(sizeof(struct abi_attributes) == 40, "nvmlDeviceAttributes_t");
 static_assert(sizeof(struct abi_field) == 40, "nvmlFieldValue_t");
+static_assert(sizeof(struct abi_pci_ext) == 64, "nvmlPciInfoExt_v1_t");
+static_assert(sizeof(struct abi_sram) == 104, "nvmlEccSramErrorStatus_v1_t");
+static_assert(sizeof(struct abi_fabric) == 28, "nvmlGpuFabricInfo_t");
 static_assert(sizeof(struct abi_event) == 32, "nvmlEventData_t");
 
 #endif

@@ -49,6 +49,19 @@ int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *other
 	unsigned *pending, unsigned *failed);
 int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *n);
 int nvmlDeviceGetBAR1MemoryInfo(void *device, struct abi_memory *memory);
+int nvmlDeviceGetConfComputeProtectedMemoryUsage(void *device, struct abi_memory *memory);
+int nvmlDeviceGetMemoryErrorCounter(
+	void *device, int type, int counter, int place, unsigned long long *n);
+int nvmlDeviceGetSramEccErrorStatus(void *device, struct abi_sram *errors);
+int nvmlDeviceGetRowRemapperHistogram(void *device, struct abi_histogram *rows);
+int nvmlDeviceGetInforomVersion(void *device, int object, char *text, unsigned length);
+int nvmlDeviceValidateInforom(void *device);
+int nvmlDeviceGetMarginTemperature(void *device, struct abi_versioned *margin);
+int nvmlDeviceGetAddressingMode(void *device, struct abi_versioned *mode);
+int nvmlDeviceGetDramEncryptionMode(
+	void *device, struct abi_versioned *current, struct abi_versioned *pending);
+int nvmlDeviceGetPciInfoExt(void *device, struct abi_pci_ext *pci);
+int nvmlDeviceGetGpuFabricInfo(void *device, struct abi_fabric *fabric);
 int nvmlDeviceGetFieldValues(void *device, int count, struct abi_field *fields);
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count);

@@ -122,11 +122,13 @@ static const struct field {
 } fields_known[] = {
 	{ 74, METRIC_POWER_VIOLATION, 1 },
 	{ 75, METRIC_THERMAL_VIOLATION, 1 },
+	{ 76, METRIC_COUNTER_SYNC, 1 },
 	{ 82, METRIC_TEMPERATURE_MEMORY, 1 },
 	{ 185, METRIC_POWER_AVERAGE, 1000 },
 	{ 186, METRIC_POWER_INSTANT, 1000 },
 	{ 197, METRIC_PCIE_TX, 1 },
 	{ 198, METRIC_PCIE_RX, 1 },
+	{ 230, METRIC_RECOVERY_ACTION, 1 },
 };
 
 static void give_field(struct fake *f, size_t unit, struct abi_field *field)
@@ -135,7 +137,7 @@ static void give_field(struct fake *f, size_t unit, struct abi_field *field)
 	for (size_t i = 0; i < sizeof(fields_known) / sizeof(fields_known[0]); i++) {
 		const struct field *known = &fields_known[i];
 		double number = play_metric(f->play, f->scenario, unit, known->metric);
-		if (known->id != field->id || isnan(number))
+		if (known->id != field->id || field->scope != 0 || isnan(number))
 			continue;
 		field->code = SUCCESS;
 		field->type = 3; /* unsigned, 64 bits */

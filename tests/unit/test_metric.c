@@ -75,6 +75,13 @@ static void values_are_written_as_nvidia_smi_does(void **state)
 	assert_string_equal(shown(METRIC_COMPUTE_MODE, 3), "Exclusive_Process");
 	assert_string_equal(shown(METRIC_COMPUTE_MODE, 7), "");
 	assert_string_equal(shown(METRIC_REMAPPED_PENDING, 1), "Yes");
+	assert_string_equal(shown(METRIC_RECOVERY_ACTION, 4), "Drain and Reset");
+	assert_string_equal(shown(METRIC_RECOVERY_ACTION, 5), "");
+	assert_string_equal(shown(METRIC_FABRIC_STATE, 0), "");
+	assert_string_equal(shown(METRIC_INFOROM_CHECK, 0), "invalid");
+	assert_string_equal(shown(METRIC_PCI_CLASS, 3), "0x3");
+	assert_string_equal(shown(METRIC_TEMPERATURE_MARGIN, -4), "-4");
+	assert_string_equal(shown(METRIC_COUNTER_SW_POWER, 1999), "1");
 	assert_string_equal(
 		shown(METRIC_GUA_IDLE_SINCE, 1793606400000.0), "2026-11-02T08:00:00Z");
 	for (int i = 0; i < METRIC_COUNT; i++)

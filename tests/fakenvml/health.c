@@ -1,0 +1,170 @@
+/* The fake library's answers that are structs: errors by place, margins, the fabric. A wrong
+ * version word is refused as the real library does it. */
+#include "fake.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "exports.h"
+
+enum { PAIR_WORD = 0x01000008, PCI_WORD = 0x01000040, SRAM_WORD = 0x01000068 };
+
+/* The number of a card; NAN: it has none. */
+static double number(size_t unit, enum metric m)
+{
+	struct fake *f = fake_state();
+	return play_metric(f->play, f->scenario, unit, m);
+}
+
+static int give_pair(size_t unit, enum metric m, struct abi_versioned *pair)
+{
+	double value = number(unit, m);
+	if (pair->version != PAIR_WORD)
+		return VERSION_MISMATCH;
+	if (isnan(value))
+		return NOT_SUPPORTED;
+	pair->value = (int32_t)value;
+	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetMarginTemperature(void *device, struct abi_versioned *margin)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	return fake_leave(give_pair(unit, METRIC_TEMPERATURE_MARGIN, margin));
+}
+
+EXPORT int nvmlDeviceGetAddressingMode(void *device, struct abi_versioned *mode)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	return fake_leave(give_pair(unit, METRIC_ADDRESSING_MODE, mode));
+}
+
+EXPORT int nvmlDeviceGetDramEncryptionMode(
+	void *device, struct abi_versioned *current, struct abi_versioned *pending)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	int code = give_pair(unit, METRIC_DRAM_ENCRYPTION_CURRENT, current);
+	if (code == SUCCESS)
+		code = give_pair(unit, METRIC_DRAM_ENCRYPTION_PENDING, pending);
+	return fake_leave(code);
+}
+
+EXPORT int nvmlDeviceGetPciInfoExt(void *device, struct abi_pci_ext *pci)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	if (pci->version != PCI_WORD)
+		return fake_leave(VERSION_MISMATCH);
+	pci->base_class = (uint32_t)number(unit, METRIC_PCI_CLASS);
+	pci->sub_class = (uint32_t)number(unit, METRIC_PCI_SUB_CLASS);
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetInforomVersion(void *device, int object, char *text, unsigned length)
+{
+	static const enum metric objects[] = { METRIC_INFOROM_OEM, METRIC_INFOROM_ECC,
+		METRIC_INFOROM_POWER };
+	ENTER_DEVICE(device, "object=%d", object);
+	if (object < 0 || object > 2)
+		return fake_leave(INVALID_ARGUMENT);
+	bool has = play_metric_text(f->scenario, unit, objects[object], text, length);
+	return fake_leave(has ? SUCCESS : NOT_SUPPORTED);
+}
+
+EXPORT int nvmlDeviceValidateInforom(void *device)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	double valid = number(unit, METRIC_INFOROM_CHECK);
+	return fake_leave(isnan(valid) ? NOT_SUPPORTED
+			  : valid != 0 ? SUCCESS
+				       : CORRUPTED_INFOROM);
+}
+
+EXPORT int nvmlDeviceGetConfComputeProtectedMemoryUsage(void *device, struct abi_memory *memory)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	double total = number(unit, METRIC_PROTECTED_TOTAL);
+	if (isnan(total))
+		return fake_leave(NOT_SUPPORTED);
+	*memory = (struct abi_memory){ (uint64_t)total,
+		(uint64_t)number(unit, METRIC_PROTECTED_FREE),
+		(uint64_t)number(unit, METRIC_PROTECTED_USED) };
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetMemoryErrorCounter(
+	void *device, int type, int counter, int place, unsigned long long *n)
+{
+	/* In the order of the driver's numbers of places, below the first metric of a counter.
+	 */
+	static const int places[] = { 3, 4, 1, 2, 5, -1, 6, 7 };
+	static const enum metric firsts[2][2] = {
+		{ METRIC_ECC_CORRECTED_VOLATILE_DEVICE, METRIC_ECC_CORRECTED_AGGREGATE_DEVICE },
+		{ METRIC_ECC_UNCORRECTED_VOLATILE_DEVICE,
+			METRIC_ECC_UNCORRECTED_AGGREGATE_DEVICE }
+	};
+	ENTER_DEVICE(device, "type=%d counter=%d place=%d", type, counter, place);
+	(void)f;
+	if (type < 0 || type > 1 || counter < 0 || counter > 1 || place < 0 || place > 7 ||
+		places[place] < 0)
+		return fake_leave(INVALID_ARGUMENT);
+	double count = number(unit, (enum metric)((int)firsts[type][counter] + places[place]));
+	*n = isnan(count) ? 0 : (unsigned long long)count;
+	return fake_leave(isnan(count) ? NOT_SUPPORTED : SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetSramEccErrorStatus(void *device, struct abi_sram *errors)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	if (errors->version != SRAM_WORD)
+		return fake_leave(VERSION_MISMATCH);
+	if (isnan(number(unit, METRIC_SRAM_IN_L2)))
+		return fake_leave(NOT_SUPPORTED);
+	*errors = (struct abi_sram){ SRAM_WORD,
+		.agg_parity = (uint64_t)number(unit, METRIC_SRAM_AGGREGATE_PARITY),
+		.agg_secded = (uint64_t)number(unit, METRIC_SRAM_AGGREGATE_SECDED),
+		.vol_parity = (uint64_t)number(unit, METRIC_SRAM_VOLATILE_PARITY),
+		.vol_secded = (uint64_t)number(unit, METRIC_SRAM_VOLATILE_SECDED),
+		.l2 = (uint64_t)number(unit, METRIC_SRAM_IN_L2),
+		.sm = (uint64_t)number(unit, METRIC_SRAM_IN_SM),
+		.pcie = (uint64_t)number(unit, METRIC_SRAM_IN_PCIE),
+		.mcu = (uint64_t)number(unit, METRIC_SRAM_IN_MCU),
+		.other = (uint64_t)number(unit, METRIC_SRAM_IN_OTHER),
+		.threshold = (uint32_t)number(unit, METRIC_SRAM_THRESHOLD) };
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetRowRemapperHistogram(void *device, struct abi_histogram *rows)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	double max = number(unit, METRIC_ROWS_MAX);
+	if (isnan(max))
+		return fake_leave(NOT_SUPPORTED);
+	*rows = (struct abi_histogram){ (uint32_t)max, (uint32_t)number(unit, METRIC_ROWS_HIGH),
+		(uint32_t)number(unit, METRIC_ROWS_PARTIAL),
+		(uint32_t)number(unit, METRIC_ROWS_LOW),
+		(uint32_t)number(unit, METRIC_ROWS_NONE) };
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetGpuFabricInfo(void *device, struct abi_fabric *fabric)
+{
+	ENTER_DEVICE(device, "%s", "");
+	(void)f;
+	double state = number(unit, METRIC_FABRIC_STATE);
+	*fabric = (struct abi_fabric){ .state = 0 };
+	if (isnan(state))
+		return fake_leave(SUCCESS); /* as the real one: in none, by its state */
+	for (unsigned char i = 0; i < sizeof(fabric->cluster); i++)
+		fabric->cluster[i] = i;
+	fabric->clique = (uint32_t)number(unit, METRIC_FABRIC_CLIQUE);
+	fabric->state = (unsigned char)state;
+	return fake_leave(SUCCESS);
+}
