@@ -18,7 +18,7 @@ enum nvml_code {
 	NVML_TIMEOUT = 10,
 	NVML_NO_FUNCTION = 13, /* also for a wrong version word; and ours for a missing symbol
 				*/
-	NVML_CORRUPTED = 14, /* the infoROM */
+	NVML_CORRUPTED = 14,   /* the infoROM */
 	NVML_LOST = 15,
 	NVML_RESET_REQUIRED = 16,
 	NVML_BLOCKED = 17, /* by the operating system */

@@ -57,18 +57,20 @@ static void draw_states(struct top_state *s)
 	}
 }
 
-/* How much is held, and how much of it by whom does not compute: first, because the end of the
- * line may not be on the screen. */
+/* How much those that are listed hold, and how much of it by whom does not compute: first,
+ * because the end of the line may not be on the screen. */
 static void draw_summary(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
+	const struct top_model *m = &s->model;
+	const char *shown = m->filter[0] || m->user[0] || s->now.filter ? "shown " : "";
 	size_t holders = 0, idle = 0;
 	int64_t idle_bytes = 0;
 	bool more = false; /* of some the driver cannot tell */
 	char size[16];
-	for (size_t i = 0; i < s->now.n_processes; i++) {
-		const struct live_process *p = &s->now.processes[i];
-		if (!p->holder || (s->now.card_on && !s->now.card_on[p->card]))
+	for (size_t i = 0; i < m->n_rows; i++) {
+		const struct live_process *p = m->rows[i].process;
+		if (!p || !p->holder)
 			continue;
 		holders++;
 		if (top_idle_ms(p, s->now.now_ms) < 0)
@@ -79,10 +81,11 @@ static void draw_summary(struct top_state *s)
 	}
 	top_size(size, sizeof(size), more && !idle_bytes ? -1 : idle_bytes);
 	if (idle)
-		top_addf(f, TOP_IDLE, " %zu of %zu holder%s idle: %s%s", idle, holders,
+		top_addf(f, TOP_IDLE, " %zu of %zu %sholder%s idle: %s%s", idle, holders, shown,
 			holders == 1 ? "" : "s", more && idle_bytes ? ">" : "", size);
 	else
-		top_addf(f, TOP_PLAIN, " %zu holder%s", holders, holders == 1 ? "" : "s");
+		top_addf(f, TOP_PLAIN, " %zu %sholder%s", holders, shown,
+			holders == 1 ? "" : "s");
 	top_add(f, TOP_PLAIN, ";");
 	draw_states(s);
 	top_end_line(f);

@@ -17,6 +17,8 @@ static enum top_action open_page(struct top_state *s, enum top_page page)
 {
 	s->page = page;
 	s->menu = page == TOP_SORT_MENU ? s->model.sort : 0;
+	if (page == TOP_USER_MENU)
+		top_list_users(s);
 	return TOP_NOTHING;
 }
 
@@ -107,19 +109,18 @@ static long movement(int key, size_t page)
 	}
 }
 
-static enum top_action choose(struct top_state *s, const char *const *names)
+static enum top_action choose(struct top_state *s)
 {
 	bool users = s->page == TOP_USER_MENU;
 	s->page = TOP_TABLE;
 	if (!users)
 		return sort_by(s, (enum top_sort)s->menu);
-	text_copy(s->model.user, sizeof(s->model.user), s->menu ? names[s->menu - 1] : "");
+	text_copy(s->model.user, sizeof(s->model.user), s->menu ? s->users[s->menu - 1] : "");
 	return TOP_ARRANGE;
 }
 
 /* A click takes the line that it is on. */
-static enum top_action click_menu(
-	struct top_state *s, const char *const *names, size_t n, size_t at)
+static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
 {
 	const struct top_layout *l = &s->layout;
 	if (at < l->table_at || at >= l->table_at + l->table_rows)
@@ -128,20 +129,18 @@ static enum top_action click_menu(
 	if (line >= n)
 		return TOP_NOTHING;
 	s->menu = line;
-	return choose(s, names);
+	return choose(s);
 }
 
 static enum top_action press_menu(struct top_state *s, int key, size_t at)
 {
-	const char *names[TOP_USERS_MAX] = { NULL };
-	size_t n = s->page == TOP_SORT_MENU ? TOP_SORTS
-					    : top_users(&s->now, names, TOP_USERS_MAX) + 1;
+	size_t n = s->page == TOP_SORT_MENU ? TOP_SORTS : s->n_users + 1;
 	if (key == TOP_KEY_CLICK)
-		return click_menu(s, names, n, at);
+		return click_menu(s, n, at);
 	long to = (long)s->menu + movement(key, s->layout.table_rows);
 	s->menu = to < 0 ? 0 : (size_t)to >= n ? n - 1 : (size_t)to;
 	if (key == TOP_KEY_ENTER)
-		return choose(s, names);
+		return choose(s);
 	if (key == TOP_KEY_ESCAPE || key == 'q')
 		s->page = TOP_TABLE;
 	return TOP_NOTHING;

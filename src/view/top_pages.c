@@ -88,33 +88,36 @@ static void draw_sort_menu(struct top_state *s)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	return strcmp(a, b);
 }
 
-size_t top_users(const struct top_now *now, const char **names, size_t max)
+static size_t find_user(const struct top_state *s, const char *user)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < now->n_processes && n < max; i++) {
-		const char *user = now->processes[i].id.user;
-		size_t k = 0;
-		while (k < n && strcmp(names[k], user) != 0)
-			k++;
-		if (k == n)
-			names[n++] = user;
+	size_t k = 0;
+	while (k < s->n_users && strcmp(s->users[k], user) != 0)
+		k++;
+	return k;
+}
+
+void top_list_users(struct top_state *s)
+{
+	s->n_users = 0;
+	for (size_t i = 0; i < s->now.n_processes && s->n_users < TOP_USERS_MAX; i++) {
+		const char *user = s->now.processes[i].id.user;
+		if (find_user(s, user) == s->n_users)
+			text_copy(s->users[s->n_users++], USER_CAP, user);
 	}
-	if (n)
-		qsort(names, n, sizeof(*names), by_name);
-	return n;
+	qsort(s->users, s->n_users, sizeof(s->users[0]), by_name);
+	size_t now = find_user(s, s->model.user);
+	s->menu = now < s->n_users ? now + 1 : 0;
 }
 
 static void draw_user_menu(struct top_state *s)
 {
-	const char *names[TOP_USERS_MAX] = { NULL };
-	size_t n = top_users(&s->now, names, TOP_USERS_MAX);
 	heading(s, "ONLY PROCESSES OF: Enter takes it, Escape leaves it as it is");
 	menu_line(s, 0, "all users");
-	for (size_t i = 0; i < n; i++)
-		menu_line(s, i + 1, names[i]);
+	for (size_t i = 0; i < s->n_users; i++)
+		menu_line(s, i + 1, s->users[i]);
 }
 
 static void fact(struct top_state *s, const char *label, const char *text)

@@ -17,7 +17,8 @@ void top_draw_page(struct top_state *s);
 
 /* The line of a menu that is the first on the screen. */
 size_t top_menu_first(const struct top_state *s);
-/* The names of those that have processes, sorted; returns how many. */
-size_t top_users(const struct top_now *now, const char **names, size_t max);
+/* Fills in the menu of users: those that have processes, sorted. It stays like that while it is
+ * open, so that a line is the same user when a key takes it. */
+void top_list_users(struct top_state *s);
 
 #endif

@@ -63,11 +63,11 @@ struct top_state {
 	struct top_history history;
 	struct top_layout layout;
 	enum top_page page;
-	bool typing;			 /* a filter, in model.filter */
-	size_t menu;			 /* the line of a menu that is selected */
-	size_t first_cards_row;		 /* cards are scrolled by so many rows */
+	bool typing;			     /* a filter, in model.filter */
+	size_t menu, n_users;		     /* the line of a menu that is selected; of users */
+	char users[TOP_USERS_MAX][USER_CAP]; /* of the menu: those when it was opened */
+	size_t first_cards_row, shift;	 /* rows of cards, columns of commands that are off */
 	size_t widest_user, widest_what; /* columns of what the table has shown */
-	size_t shift;			 /* commands are scrolled by so many columns */
 	struct process_id target;	 /* whom a signal goes to, or whose details are shown */
 	size_t target_card;
 	struct str arguments;		/* the target's, each NUL-terminated */

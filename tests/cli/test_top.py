@@ -194,7 +194,7 @@ def test_filter_and_user(lab):
     top.press("u")
     top.wait("ONLY PROCESSES OF", "all users", "carol")
     top.press("Down", "Down", "Down", "Enter")
-    top.wait("only of carol", gone=["alice"])
+    top.wait("only of carol", "^ 1 of 2 shown holders idle: 72.0G; 8 cards", gone=["alice"])
     top.rows(5150, 6001)
 
 

@@ -280,6 +280,42 @@ static void test_menus_and_the_mouse(void **state)
 	finish_lab(&lab);
 }
 
+/* Whoever comes or goes while the menu is open: a line is the user that it was. */
+static void test_the_menu_of_users_stays_as_it_was_opened(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	top_press(&lab.state, 'u', 0);
+	top_press(&lab.state, TOP_KEY_DOWN, 0);
+	top_press(&lab.state, TOP_KEY_DOWN, 0);
+	for (size_t i = 0; i < lab.state.now.n_processes; i++)
+		if (strcmp(lab.processes[i].id.user, "bob") != 0)
+			snprintf(lab.processes[i].id.user, USER_CAP, "aaron");
+	top_draw(&lab.state, 24, 80);
+	assert_non_null(strstr(str_text(&lab.state.frame.text), "alice"));
+	top_press(&lab.state, TOP_KEY_ENTER, 0);
+	assert_string_equal(lab.state.model.user, "bob");
+	top_press(&lab.state, 'u', 0);
+	assert_int_equal(lab.state.menu, 2); /* all users, aaron, bob: the one that is chosen */
+	finish_lab(&lab);
+}
+
+/* The head sums up what is listed, and says so when that is not all. */
+static void test_the_head_is_of_what_is_listed(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	top_draw(&lab.state, 24, 80);
+	assert_null(strstr(str_text(&lab.state.frame.text), "shown"));
+	snprintf(lab.state.model.user, USER_CAP, "alice");
+	assert_true(top_model_arrange(&lab.state.model, &lab.state.now));
+	top_draw(&lab.state, 24, 80);
+	assert_non_null(strstr(str_text(&lab.state.frame.text), " 1 of 1 shown holder idle: "));
+	finish_lab(&lab);
+}
+
 /* A menu that is longer than the screen is scrolled: a click takes the line that is seen. */
 static void test_a_click_takes_the_line_of_the_menu_that_is_seen(void **state)
 {
@@ -445,6 +481,8 @@ int main(void)
 		cmocka_unit_test(test_typing_a_filter),
 		cmocka_unit_test(test_a_signal_is_asked_for_twice),
 		cmocka_unit_test(test_menus_and_the_mouse),
+		cmocka_unit_test(test_the_menu_of_users_stays_as_it_was_opened),
+		cmocka_unit_test(test_the_head_is_of_what_is_listed),
 		cmocka_unit_test(test_a_click_takes_the_line_of_the_menu_that_is_seen),
 		cmocka_unit_test(test_a_narrow_screen_keeps_the_numbers),
 		cmocka_unit_test(test_every_size_is_kept),
