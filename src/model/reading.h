@@ -77,7 +77,9 @@ struct card_process {
 struct card_reading {
 	struct card_id id;
 	enum card_status status;
-	int code; /* the driver's return code behind a status that is not ok */
+	int code;  /* the driver's return code behind a status that is not ok */
+	bool gone; /* lost, and no fault: an instance that was destroyed, or a card that is
+		      instances now */
 
 	/* Filled by every drain. */
 	enum util_kind util_kind;

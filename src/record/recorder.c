@@ -142,7 +142,7 @@ static bool something_is_wrong(const struct recorder *r)
 	if (r->driver_fault.on)
 		return true;
 	for (size_t i = 0; i < r->watch.n_cards; i++)
-		if (r->watch.entries[i].status != CARD_STATUS_OK)
+		if (r->watch.entries[i].status != CARD_STATUS_OK && !r->watch.cards[i].gone)
 			return true;
 	return false;
 }

@@ -90,6 +90,18 @@ static enum event_kind status_event(enum card_status from, enum card_status to)
 	return from == CARD_STATUS_ASLEEP ? EVENT_CARD_AWAKE : EVENT_CARD_BACK;
 }
 
+/* An instance that is destroyed leaves its account as it is; when there is one of that name
+ * again, that begins anew. */
+static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
+{
+	struct watched *card = &w->cards[i];
+	if (gone && !card->gone)
+		account_blind(&card->account, now_ms, &w->ledger);
+	else if (!gone && card->gone)
+		account_start(&card->account, (uint32_t)i, now_ms);
+	card->gone = gone;
+}
+
 static void take_status(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms)
 {
 	struct card_entry *entry = &w->entries[i];
@@ -98,13 +110,14 @@ static void take_status(struct watch *w, size_t i, const struct card_reading *r,
 		entry->id = *id;
 		entry->dirty = true;
 	}
+	take_gone(w, i, r->gone, now_ms);
 	if (entry->status == r->status)
 		return;
 	watch_event(w, now_ms, status_event(entry->status, r->status), (int)i, r->code,
 		"card %d is %s (code %d)", id->index, card_status_names[r->status], r->code);
 	if (entry->status != CARD_STATUS_OK)
 		fault_clear(&w->cards[i].fault, now_ms);
-	if (r->status != CARD_STATUS_OK)
+	if (r->status != CARD_STATUS_OK && !r->gone)
 		fault_raise(&w->cards[i].fault, now_ms, "card %d (%s) is %s (driver code %d)",
 			id->index, id->uuid, card_status_names[r->status], r->code);
 	entry->status = r->status;
@@ -154,6 +167,8 @@ static void drain_card(struct watch *w, size_t i, const struct card_reading *r,
 {
 	struct watched *card = &w->cards[i];
 	card->util_kind = r->util_kind;
+	if (card->gone)
+		return;
 	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
 		account_blind(&card->account, now_ms, &w->ledger);
 		return;
@@ -195,7 +210,8 @@ void watch_flush(struct watch *w, int64_t now_ms)
 void watch_blind(struct watch *w, int64_t now_ms)
 {
 	for (size_t i = 0; i < w->n_cards; i++)
-		account_blind(&w->cards[i].account, now_ms, &w->ledger);
+		if (!w->cards[i].gone)
+			account_blind(&w->cards[i].account, now_ms, &w->ledger);
 }
 
 void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
@@ -203,6 +219,8 @@ void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
 	watch_blind(w, old_now_ms);
 	for (size_t i = 0; i < w->n_cards; i++) {
 		struct watched *card = &w->cards[i];
+		if (card->gone)
+			continue;
 		account_start(&card->account, (uint32_t)i, new_now_ms);
 		card->unobserved_ms = 0;
 		for (size_t k = 0; k < card->n_holders; k++) {

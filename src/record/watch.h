@@ -24,6 +24,7 @@ struct watched {
 	struct holder *holders;
 	size_t n_holders, cap_holders;
 	struct fault fault;	  /* lost, asleep, denied */
+	bool gone;		  /* no longer there: it has no time to account */
 	enum util_kind util_kind; /* of the last drain */
 	int64_t unobserved_ms;	  /* of the account, at the last tick: growth is a gap */
 	bool gap_told;		  /* at the last tick: lost, asleep ..., which says why */

@@ -13,6 +13,7 @@ static void clear_reading(struct card_reading *r, enum card_status status, int c
 	*r = (struct card_reading){ .id = r->id,
 		.status = status,
 		.code = code,
+		.gone = status == CARD_STATUS_LOST && code == NVML_NOT_FOUND,
 		.energy_mj = NAN,
 		.power_mw = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES };
@@ -60,19 +61,13 @@ ssize_t nvml_find_card(const struct nvml_source *s, const char *uuid)
 	return -1;
 }
 
-/* An instance that was destroyed, or a device that became instances. */
-static bool is_gone(const struct card_reading *r)
-{
-	return r->status == CARD_STATUS_LOST && r->code == NVML_NOT_FOUND;
-}
-
 void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status status, int code)
 {
 	s->devices[device].handle = NULL;
 	s->devices[device].status = status;
 	s->devices[device].code = code;
 	for (size_t i = 0; i < s->base.n_cards; i++)
-		if (s->cards[i].device == device && !is_gone(&s->base.cards[i]))
+		if (s->cards[i].device == device && !s->base.cards[i].gone)
 			drop_card(s, i, status, code);
 }
 
@@ -110,6 +105,7 @@ static void show_card(
 	r->id.mem_total_bytes = mem_total_bytes;
 	r->status = CARD_STATUS_OK;
 	r->code = NVML_OK;
+	r->gone = false;
 	s->cards[card].device = device;
 	s->cards[card].handle = handle;
 	s->cards[card].found = true;
@@ -182,7 +178,7 @@ static void show_absent(struct nvml_source *s, size_t device)
 {
 	const struct nvml_device *d = &s->devices[device];
 	for (size_t i = 0; i < s->base.n_cards; i++)
-		if (s->cards[i].device == device && !is_gone(&s->base.cards[i]))
+		if (s->cards[i].device == device && !s->base.cards[i].gone)
 			return;
 	ssize_t card = nvml_find_card(s, d->id.uuid);
 	if (card < 0)

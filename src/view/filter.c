@@ -155,6 +155,8 @@ bool filter_names(const char *id, const struct card_id *card)
 
 bool filter_state(const struct filter *f, const struct live_card *card)
 {
+	if (card->gone)
+		return false;
 	if (!f->states && !f->statuses)
 		return true;
 	if (card->status != CARD_STATUS_OK)

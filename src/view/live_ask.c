@@ -53,7 +53,7 @@ static const enum metric divided[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERV
 static bool has_lost_card(const struct source *s)
 {
 	for (size_t i = 0; i < s->n_cards; i++)
-		if (s->cards[i].status == CARD_STATUS_LOST)
+		if (s->cards[i].status == CARD_STATUS_LOST && !s->cards[i].gone)
 			return true;
 	return false;
 }

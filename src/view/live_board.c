@@ -56,6 +56,7 @@ static void finish_card(struct live *l, size_t i)
 	c->id = r->id;
 	c->status = r->status;
 	c->code = r->code;
+	c->gone = r->gone;
 	if (r->status == CARD_STATUS_OK)
 		return;
 	metric_clear(c->values, c->texts);

@@ -52,6 +52,7 @@ struct live_card {
 	struct card_id id;
 	enum card_status status;
 	int code;		 /* the driver's code behind a status that is not ok */
+	bool gone;		 /* no longer there, which is no fault: not to be shown */
 	enum card_state state;	 /* of the newest sample; CARD_UNOBSERVED: none */
 	int64_t state_since_ms;	 /* in this state since, as far as is known; or -1 */
 	bool state_longer;	 /* nobody saw it before: it may be for longer */

@@ -538,3 +538,18 @@ def test_a_full_disk_loses_nothing(tmp_path):
     assert sum(seconds.values()) >= (ended - started) / 1000 - 1
     assert seconds.get("unobserved", 0) < 1
     assert size
+
+
+MIG = ONE_CARD + """mig 0 index 0 gi 1 ci 0 uuid MIG-1111 name "Test A MIG 1g.10gb" memory 10GiB
+mig 0 index 1 gi 2 ci 0 uuid MIG-2222 name "Test A MIG 1g.10gb" memory 10GiB
+"""
+
+
+def test_an_instance_that_was_destroyed_has_no_time(record):
+    """Neither it nor a card that is instances now is a fault, or unobserved for ever."""
+    run = record(MIG + "at 100s fail nvmlDeviceGetMigDeviceHandleByIndex code 6 until 400s\n", "--foreground",
+                 "--ticks", "20", "-v")
+    seen = dict(rows(run.db, "SELECT uuid, sum(ms) FROM gpu JOIN usage_1m ON gpu = gpu.id GROUP BY uuid"))
+    assert set(seen) == {"MIG-1111", "MIG-2222"}
+    assert all(290_000 <= ms <= 370_000 for ms in seen.values())  # of 600 s
+    assert "is lost (driver code" not in run.stderr

@@ -276,3 +276,43 @@ def test_what_does_not_fit_on_the_screen_is_counted(tmp_path, args):
     assert len(narrow) == 13 and narrow[-2].startswith(b"(53 more)") and narrow[-1] == b"\033[J"
     high = first(rows=70)
     assert b"[63]" in high[63] and high[64:] == [b"\033[J"]
+
+
+@pytest.fixture
+def frames(tmp_path, clock_file):
+    """frames(SCENARIO, N, *WORDS): so many lines of a view that looks every minute, on the fake driver."""
+    def run(scenario, n, *words):
+        root, clock = tmp_path / "root", clock_file(WALL + 60, 3660)
+        (root / "proc").mkdir(parents=True, exist_ok=True)
+        env = clean_environment(**fake_driver(tmp_path, scenario, clock=clock))
+        view = subprocess.Popen([GUA, *words, "--no-store", "--clock", clock, "--root", root], text=True,
+                                stdout=subprocess.PIPE, env=env)
+        lines = [view.stdout.readline().rstrip() for _ in range(n)]
+        view.kill()
+        view.wait()
+        return lines
+    return run
+
+
+def test_a_card_that_is_divided_while_somebody_looks(frames):
+    """The card as a whole is no longer there, which is no fault; and its board is the whole board."""
+    scenario = MIG + "at 0s fail nvmlDeviceGetMigMode code 999 until 100s\n"
+    lines = frames(scenario, 8, "stat", "-i", "60", "--no-header", "--no-processes")
+    assert lines[0].startswith("[0] NVIDIA A100-SXM4-40GB |") and lines[0].endswith("| 11264 / 40960 MB | unobserved")
+    assert lines[2].endswith("| 11264 / 40960 MB | MIG") and lines[5].startswith("[1] NVIDIA A30")
+    assert [line.split()[0] for line in lines[3:5]] == ["[0:0]", "[0:1]"] and "lost" not in "".join(lines)
+    lines = frames(scenario, 4, "query", "--query-gpu=memory.total,mig.mode.current", "--format=csv,noheader", "-l", "60")
+    assert lines[0] == "40960 MiB, [N/A]" and lines[2] == "40960 MiB, Enabled"
+
+
+def test_instances_that_are_destroyed_while_somebody_looks(frames):
+    scenario = MIG + "at 100s fail nvmlDeviceGetMigDeviceHandleByIndex card 0 code 6 until 150s\n"
+    lines = frames(scenario, 9, "stat", "-i", "60", "--no-header", "--no-processes")
+    assert [line.split()[0] for line in lines] == ["[0]", "[0:0]", "[0:1]", "[1]", "[1]", "[0]", "[0:0]", "[0:1]", "[1]"]
+
+
+def test_memory_that_is_not_told_is_not_unexplained_by_nobody(driver):
+    """What is not known is null, not 0."""
+    scenario = CARDS.replace("pci 0000:98:00.0", "pci 0000:98:00.0 memory-info none")
+    gpus = json.loads(driver("stat", "--json", scenario=scenario).stdout)["gpus"]
+    assert [gpu["gua.orphan_memory"] for gpu in gpus] == [0, 0, None]
