@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/detach.h"
+#include "cmd/leftover.h"
 #include "record/notify.h"
 #include "record/recorder.h"
 #include "source/scenario.h"
@@ -89,6 +90,7 @@ struct front {
 	struct detached *detached; /* the process that waits in the foreground, or NULL */
 	const char *notify_socket;
 	const char *pid_file;
+	struct leftover log, lock, store; /* log: of the background only */
 };
 
 static void write_pid(const char *path)
@@ -158,6 +160,23 @@ static struct recorder_options make_options(const struct values *v)
 	};
 }
 
+/* Before anything is made in its directory. */
+static void note_lock(struct front *front, const char *db)
+{
+	char path[PATH_MAX + 8];
+	snprintf(path, sizeof(path), "%s.lock", db);
+	leftover_note(&front->lock, path);
+}
+
+/* Recording could not begin, for want of a driver or of cards: nothing stays that was made for
+ * it. The lock goes last and while it is held: what goes before is nobody else's. */
+static void leave_nothing(const struct front *front)
+{
+	leftover_remove(&front->log);
+	leftover_remove(&front->store);
+	leftover_remove(&front->lock);
+}
+
 static int record(const struct values *v, struct front *front, struct err *e)
 {
 	struct clock clock;
@@ -171,8 +190,11 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	o.alive = on_alive;
 	rc = lock_take(v->db, &o.lock_fd, e);
 	if (!rc) {
+		leftover_note(&front->store, v->db);
 		o.stop_fd = stop_signals();
 		rc = recorder_run(&o, e);
+		if (rc)
+			leave_nothing(front);
 		notify_send(front->notify_socket, "STOPPING=1");
 		close(o.stop_fd);
 		close(o.lock_fd);
@@ -186,8 +208,10 @@ static int record(const struct values *v, struct front *front, struct err *e)
 static int run_foreground(const struct command *self, const struct values *v)
 {
 	struct err e = { 0 };
-	struct front front = { NULL, getenv("NOTIFY_SOCKET"), v->pid_file };
+	struct front front = { .notify_socket = getenv("NOTIFY_SOCKET"),
+		.pid_file = v->pid_file };
 	bool journal = getenv("JOURNAL_STREAM") != NULL;
+	note_lock(&front, v->db);
 	log_setup(LOG_LEVEL_NOTICE, journal ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
 	unsetenv("NOTIFY_SOCKET");
 	return record(v, &front, &e) ? cmd_fail(self, &e) : 0;
@@ -209,6 +233,9 @@ static int run_background(const struct command *self, struct values *v)
 {
 	struct err e = { 0 };
 	struct detached detached;
+	struct front front = { .detached = &detached, .pid_file = v->pid_file };
+	leftover_note(&front.log, v->log_file);
+	note_lock(&front, v->db);
 	int rc = detach(&detached, v->log_file, &e);
 	if (rc < 0)
 		return cmd_fail(self, &e);
@@ -218,7 +245,6 @@ static int run_background(const struct command *self, struct values *v)
 		return say_started(self, v, detached.pid);
 	}
 	log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_STAMP);
-	struct front front = { &detached, NULL, v->pid_file };
 	rc = record(v, &front, &e);
 	if (rc)
 		log_error("%s", e.text);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -30,6 +31,16 @@ static pid_t holder_of(int fd)
 	if (fcntl(fd, F_GETLK, &ask) != 0 || ask.l_type == F_UNLCK)
 		return 0;
 	return ask.l_pid;
+}
+
+/* A recorder that could not begin takes its lock file away: a lock on that one is worth
+ * nothing.
+ */
+static bool is_still_there(int fd, const char *path)
+{
+	struct stat held, there;
+	return fstat(fd, &held) == 0 && stat(path, &there) == 0 &&
+	       held.st_ino == there.st_ino && held.st_dev == there.st_dev;
 }
 
 int lock_take(const char *db, int *fd, struct err *e)
@@ -55,6 +66,10 @@ int lock_take(const char *db, int *fd, struct err *e)
 			err_set(e, ERR_WORLD, "cannot lock %s: %s", path, strerror(errno));
 		close(lock);
 		return e ? e->code : ERR_WORLD;
+	}
+	if (!is_still_there(lock, path)) {
+		close(lock);
+		return lock_take(db, fd, e);
 	}
 	lock_publish(lock, NULL, 0);
 	*fd = lock;

@@ -362,6 +362,26 @@ def test_a_scenario_that_cannot_be_read_leaves_nothing(tmp_path, how):
     assert [p.name for p in tmp_path.iterdir()] == ["bad.scenario"]
 
 
+@pytest.mark.parametrize("how", [["daemon"], ["start"], ["daemon", "--once"], ["daemon", "--ticks", "2"]])
+def test_no_driver_leaves_nothing_that_was_not_there(tmp_path, how):
+    new = tmp_path / "new"
+    log = ["--log-file", new / "logs" / "gua.log"] if len(how) == 1 else []
+    run = gua(*how, "--db", new / "deep" / "x.db", *log, "--nvml", tmp_path / "none.so")
+    assert run.returncode == 1 and "cannot load the NVIDIA management library" in run.stderr
+    assert list(tmp_path.iterdir()) == []
+    # What was there stays as it was.
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "x.db.log").write_text("an earlier word\n")
+    assert gua(*how, "--db", old / "x.db", "--nvml", tmp_path / "none.so").returncode == 1
+    assert [path.name for path in old.iterdir()] == ["x.db.log"]
+    assert (old / "x.db.log").read_text().startswith("an earlier word\n")
+    assert gua("daemon", "--once", "--source", "sim", "--db", old / "x.db").returncode == 0
+    before = gua("report", "--db", old / "x.db", "--json", "--since", "1d", "--now", "2026-11-03").stdout
+    assert gua(*how, "--db", old / "x.db", "--nvml", tmp_path / "none.so").returncode == 1
+    assert gua("report", "--db", old / "x.db", "--json", "--since", "1d", "--now", "2026-11-03").stdout == before
+
+
 def test_looks_from_a_timer_are_one_run(tmp_path):
     """A row for each would be most of the file; another rule is another run."""
     db = tmp_path / "x.db"
