@@ -46,8 +46,7 @@ struct util_sample {
 	double util_pct; /* 0..100 */
 };
 
-/* What a process can use of a card besides the multiprocessors; every driver that tells of
- * processes knows the first three, some know all. */
+/* What a process can use of a card besides; every driver that tells of it knows three. */
 enum engine { ENGINE_MEMORY, ENGINE_ENCODER, ENGINE_DECODER, ENGINE_JPEG, ENGINE_FLOW };
 #define ENGINE_COUNT 5
 
@@ -78,8 +77,7 @@ struct card_reading {
 	struct card_id id;
 	enum card_status status;
 	int code;  /* the driver's return code behind a status that is not ok */
-	bool gone; /* lost, and no fault: an instance that was destroyed, or a card that is
-		      instances now */
+	bool gone; /* lost, and no fault: a destroyed instance, a card that is instances now */
 
 	/* Filled by every drain. */
 	enum util_kind util_kind;
