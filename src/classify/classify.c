@@ -3,6 +3,13 @@
 
 #include <math.h>
 
+#include "model/reading.h"
+
+bool is_holder(unsigned kind, const struct rules *rules)
+{
+	return rules->count_graphics || (kind & (PROCESS_COMPUTE | PROCESS_MPS));
+}
+
 bool holder_counts(const struct holder *h, int64_t at_ms)
 {
 	return h->from_ms <= at_ms && at_ms < h->to_ms;

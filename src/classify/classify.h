@@ -30,6 +30,8 @@ struct held {
 	size_t n;
 };
 
+/* Whether a process of that kind (process_kind bits) is a holder. */
+bool is_holder(unsigned kind, const struct rules *rules);
 bool holder_counts(const struct holder *h, int64_t at_ms);
 struct held held_at(const struct holder *holders, size_t n, int64_t at_ms);
 /* The same for the holders of one user. */

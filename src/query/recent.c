@@ -6,9 +6,12 @@
 #include "query/sql.h"
 #include "store/store.h"
 
+/* A store that is locked is not waited for: there are keys to answer. */
+enum { WAIT_MS = 200 };
+
 int recent_open(struct sqlite3 **db, const char *path, struct err *e)
 {
-	return store_open_read(db, path, e);
+	return store_open_read_within(db, path, WAIT_MS, e);
 }
 
 void recent_close(struct sqlite3 *db)

@@ -231,11 +231,6 @@ void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
 	}
 }
 
-static bool is_holder(const struct watch *w, const struct card_process *p)
-{
-	return w->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
-}
-
 static const struct holder *holder_before(const struct watched *card, uint32_t process)
 {
 	for (size_t i = 0; i < card->n_holders; i++)
@@ -292,7 +287,7 @@ static int look_card(struct watch *w, struct watched *card, struct source *s,
 	for (size_t k = 0; k < r->n_processes; k++) {
 		const struct card_process *p = &r->processes[k];
 		uint32_t life =
-			is_holder(w, p) ? lives_find(&w->lives, s, p->pid, now_ms) : LIFE_NONE;
+			is_holder(p->kind, &w->rules) ? lives_find(&w->lives, s, p->pid, now_ms) : LIFE_NONE;
 		if (life != LIFE_NONE)
 			card->holders[n++] = make_holder(w, card, life, p, now_ms);
 	}

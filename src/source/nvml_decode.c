@@ -68,10 +68,13 @@ size_t nvml_entry_stride(const unsigned char *bytes, size_t size, size_t n, size
 	return expected;
 }
 
+/* No card has more: what says so is not told, and sums of it would not be numbers. */
+#define MEMORY_MOST_BYTES (1ULL << 50)
+
 size_t nvml_merge_process(
 	struct card_process *to, size_t n, uint32_t pid, unsigned kind, uint64_t mem_bytes)
 {
-	int64_t mem = mem_bytes > (uint64_t)INT64_MAX ? UNKNOWN_BYTES : (int64_t)mem_bytes;
+	int64_t mem = mem_bytes > MEMORY_MOST_BYTES ? UNKNOWN_BYTES : (int64_t)mem_bytes;
 	if (pid == 0)
 		return n;
 	for (size_t i = 0; i < n; i++) {

@@ -168,11 +168,6 @@ static bool reserve(struct gpu_card *c, size_t n)
 	return true;
 }
 
-static bool is_holder(const struct card_process *p, const struct rules *rules)
-{
-	return (p->kind & (PROCESS_COMPUTE | PROCESS_MPS)) || rules->count_graphics;
-}
-
 /* Moves the holder of `pid` to place `to`, or makes it there. */
 static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t from_ms)
 {
@@ -232,7 +227,7 @@ bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree
 		return false;
 	for (size_t i = 0; known && i < r->n_processes; i++) {
 		const struct card_process *p = &r->processes[i];
-		if (!is_holder(p, rules))
+		if (!is_holder(p->kind, rules))
 			continue;
 		uint32_t member = tree_find(t, (pid_t)p->pid);
 		place_holder(c, n, p->pid, from_ms);

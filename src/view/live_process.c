@@ -267,7 +267,7 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
 	p->active = p->idle_longer = p->was_idle_longer = false;
 	read_use(p, r);
-	p->holder = l->rules.count_graphics || (p->kind & (PROCESS_COMPUTE | PROCESS_MPS));
+	p->holder = is_holder(p->kind, &l->rules);
 	p->context = live_judge_context(l, p);
 	remember(l, p);
 }

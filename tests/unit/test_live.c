@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
+#include "query/context.h"
 #include "store_fixture.h"
 #include "view/live.h"
 
@@ -311,6 +314,48 @@ static void test_a_store_that_breaks(void **state)
 	assert_true(live_close(v.live));
 }
 
+/* Somebody starts the recorder while somebody else looks: what it knows of before is asked. */
+static void test_a_recorder_that_comes_later(void **state)
+{
+	struct world *w = *state;
+	struct view v;
+	make_store(w, 10, 50);
+	tell(w->path, "UPDATE run SET ended_ms = last_tick_ms, how_ended = 'stopped'");
+	open_view(&v, w, 70, "");
+	look(&v, 0);
+	assert_says(live_note(v.live), "the recorder stopped 10 s ago");
+	assert_true(ago(&v, card(&v, 2)->free_since_ms) < 1);
+	tell(w->path, "UPDATE run SET ended_ms = NULL");
+	tell(w->path, "INSERT INTO gpu SELECT 99, host, 'GPU-c', name, parent_uuid, pci, idx, "
+		      "mig_index, gpu_instance, compute_instance, mem_total_bytes, status, "
+		      "first_seen_ms, last_seen_ms FROM gpu LIMIT 1");
+	tell(w->path, "INSERT INTO usage_1m (slot, gpu, state, ms, util_pct_ms) "
+		      "SELECT started_ms / 60000 * 60, 99, 2, 50000, 0 FROM run");
+	look(&v, 11);
+	assert_string_equal(live_note(v.live), "");
+	assert_true(fabs(ago(&v, card(&v, 2)->free_since_ms) - 71) < 2);
+	assert_true(live_close(v.live));
+}
+
+/* What could not be learned is not taken for learned. */
+static void test_contexts_are_asked_for_again(void **state)
+{
+	struct world *w = *state;
+	struct context_floors floors = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_true(context_learn(&floors, db, &e) != 0);
+	assert_false(floors.learned);
+	sqlite3_close(db);
+	make_store(w, 10, 50);
+	assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+	assert_int_equal(context_learn(&floors, db, &e), 0);
+	assert_true(floors.learned);
+	sqlite3_close(db);
+	context_finish(&floors);
+}
+
 int main(void)
 {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
@@ -321,6 +366,8 @@ int main(void)
 		IN_A_WORLD(test_a_card_is_free_from_the_first_look_on),
 		IN_A_WORLD(test_a_store_that_is_replaced),
 		IN_A_WORLD(test_a_store_that_breaks),
+		IN_A_WORLD(test_a_recorder_that_comes_later),
+		IN_A_WORLD(test_contexts_are_asked_for_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,8 @@ static void test_lists_are_merged(void **state)
 	assert_int_equal(to[1].mem_bytes, 50); /* known is better than unknown */
 	n = nvml_merge_process(to, n, 9, PROCESS_COMPUTE, NVML_UNKNOWN_MEMORY);
 	assert_int_equal(to[2].mem_bytes, UNKNOWN_BYTES);
+	n = nvml_merge_process(to, n, 9, PROCESS_COMPUTE, INT64_MAX); /* garbage */
+	assert_int_equal(to[2].mem_bytes, UNKNOWN_BYTES);
 }
 
 static bool is_use(uint64_t wall_us, uint32_t sm_pct)
