@@ -286,8 +286,9 @@ static int look_card(struct watch *w, struct watched *card, struct source *s,
 	size_t n = old;
 	for (size_t k = 0; k < r->n_processes; k++) {
 		const struct card_process *p = &r->processes[k];
-		uint32_t life =
-			is_holder(p->kind, &w->rules) ? lives_find(&w->lives, s, p->pid, now_ms) : LIFE_NONE;
+		uint32_t life = is_holder(p->kind, &w->rules)
+					? lives_find(&w->lives, s, p->pid, now_ms)
+					: LIFE_NONE;
 		if (life != LIFE_NONE)
 			card->holders[n++] = make_holder(w, card, life, p, now_ms);
 	}
