@@ -11,8 +11,9 @@
 
 /* A look waits this long for an answer; a later one takes it otherwise. */
 #define PATIENCE_MS 2
-/* The end waits this long, unless the driver was silent for that long already. */
-#define LAST_PATIENCE_MS 1000
+/* The end waits this long, unless the driver was silent for that long already. A host that is
+ * busy, or cards that are not kept initialised, may need seconds. */
+#define LAST_PATIENCE_MS 5000
 /* The driver samples six times a second. */
 #define DRAIN_EVERY_US 150000
 /* Process lists are dear: 4 ms for a card. */
@@ -62,7 +63,7 @@ int gpu_open(struct gpu **out, const struct tracker_options *o, struct err *e)
 	g->wall_less_us = now.wall_us - now.boot_us;
 	int rc = ledger_init(&g->ledger, e);
 	if (!rc)
-		rc = worker_new(&g->worker, &o->source, LAST_PATIENCE_MS, e);
+		rc = worker_new(&g->worker, &o->source, WORKER_CLOSING_MS, e);
 	if (rc) {
 		gpu_close(g);
 		return rc;
@@ -307,7 +308,8 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 	if (!g->waiting)
 		return true;
 	int rc = worker_result(g->worker, wait_ms, &e);
-	if (rc == ERR_BUSY && !worker_source(g->worker)) {
+	/* An answer that comes in this very moment is the next look's. */
+	if (rc == ERR_BUSY) {
 		if (boot_us(g) - g->begun_us > 10 * 1000000 && g->state == GPU_OPEN)
 			track_warn(r, "%.180s", e.text);
 		return false;
