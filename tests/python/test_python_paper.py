@@ -70,7 +70,7 @@ print(tracker)
     assert number_at(text, "Max GPU RAM", "Main") == 0.277
     assert number_at(text, "Max GPU RAM", "System capacity") == 2.147
     assert number_at(text, "CPU utilization", "Number of expected cores") == 1
-    assert 0 < number_at(text, "CPU utilization", "Main", "Mean sum percent") < 150  # it samples in a thread of its own
+    assert 0 < number_at(text, "CPU utilization", "Main", "Mean sum percent") < 200  # it samples in a thread of its own
     assert number_at(text, "CPU utilization", "Main number of threads") == 1
     assert number_at(text, "GPU utilization", "GPU percentages", "Max sum percent") > 0
 

@@ -20,7 +20,19 @@ at 0s hold other card 1 memory 300MiB
 at 0s load us card 0 sm 40
 at 0s load other card 1 sm 80
 """
-PREPARE = "import os, time\nos.environ['OUR_PID'] = str(os.getpid())\nimport gua\n"
+PREPARE = """
+import os, pathlib, time
+os.environ['OUR_PID'] = str(os.getpid())
+import gua
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+
+def see_the_card(tracker):
+    until(lambda: tracker.snapshot().max_gpu_ram.main)
+"""
 
 
 def test_states(python):
@@ -89,6 +101,7 @@ def test_units_of_true_bytes(python, tmp_path, ram, gpu, time, ram_factor, gpu_f
     printed = python(PREPARE + f"""
 with gua.Tracker(0.1, {ram!r}, {gpu!r}, {time!r}, gpu_uuids=["GPU-a"]) as tracker:
     memory = b"x" * 100_000_000
+    see_the_card(tracker)
     time.sleep(0.5)
 import json
 print(json.dumps([tracker.to_json(), tracker.details.elapsed_s]))
@@ -168,10 +181,13 @@ import ctypes
 hold = ctypes.PyDLL(None).usleep
 tracker = gua.Tracker(sleep_time=0.1, ram_unit="megabytes", tracking_file="t.{kind}")
 with tracker:
+    see_the_card(tracker)
+    begun = time.time()
     hold(1_500_000)
-print(tracker.details.samples, tracker.resource_usage.cpu_utilization.main_n_threads)
+    ended = time.time()
+print(tracker.details.samples, tracker.resource_usage.cpu_utilization.main_n_threads, begun, ended)
 """, env=fake_driver(tmp_path, SCENARIO))
-    samples, threads = map(int, number.split())
+    samples, threads, begun, ended = map(float, number.split())
     assert threads == 1
     if kind == "sqlite":
         with sqlite3.connect(tmp_path / "t.sqlite") as connection:
@@ -185,8 +201,9 @@ print(tracker.details.samples, tracker.resource_usage.cpu_utilization.main_n_thr
     assert list(map(str, static[:3])) == ["megabytes", "gigabytes", "hours"]
     assert float(static[4]) == pytest.approx(6 * 2**30 / 1e9) and int(static[7]) == 2
     times = [float(row[-1]) for row in rows]
-    assert 12 <= len(rows) <= samples
-    assert times == sorted(times) and max(b - a for a, b in zip(times, times[1:])) < 0.5
+    # All but the first and the last, and two early looks.
+    assert samples - 4 <= len(rows) <= samples
+    assert times == sorted(times) and any(begun < at < ended for at in times)
     assert float(rows[-1][4]) == pytest.approx(1500 * 2**20 / 1e9)
     assert {int(float(row[10])) for row in rows} == {1}
 
@@ -195,12 +212,16 @@ def test_a_tracking_file_is_analysed(python, tmp_path):
     python(PREPARE + """
 tracker = gua.Tracker(sleep_time=0.1, tracking_file="t.csv", overwrite=True)
 with tracker:
+    see_the_card(tracker)
+    def rows():
+        return pathlib.Path("t.csv").read_text().count("\\n") if os.path.exists("t.csv") else 0
     with gua.SubTracker("block", sub_tracking_file="s.csv"):
-        time.sleep(0.5)
+        enough = rows() + 20  # some may be of samples that were taken before
+        until(lambda: rows() >= enough)
 results = gua.SubTrackingAnalyzer("t.csv", "s.csv").sub_tracking_results()
 block, = results.code_block_results
 assert block.num_calls == 1 and block.num_timepoints >= 3, results
-assert 0.5 <= block.compute_time["max"] < 5
+assert 0.5 <= block.compute_time["max"]
 assert abs(block.resource_usage["main_gpu_ram"]["max"] - 1.572864) < 1e-6
 assert results.overall["main_n_threads"]["max"] == 1
 """, env=fake_driver(tmp_path, SCENARIO))
@@ -208,10 +229,10 @@ assert results.overall["main_n_threads"]["max"] == 1
 
 def test_a_short_run_has_a_row_in_its_file(python, tmp_path):
     python(PREPARE + """
-with gua.Tracker(tracking_file="t.csv"):
-    time.sleep(0.3)
+with gua.Tracker(tracking_file="t.csv") as tracker:
+    until(lambda: tracker._tracker.sample(1))  # an early look, long before the first interval is over
 """, env=fake_driver(tmp_path, SCENARIO))
-    assert len((tmp_path / "t.csv").read_text().splitlines()) == 4
+    assert len((tmp_path / "t.csv").read_text().splitlines()) >= 4  # three are its head
 
 
 def test_a_copy_of_the_results_for_a_killed_program(python, tmp_path):
@@ -258,9 +279,14 @@ def test_a_forked_child_leaves_the_tracker_alone(python):
             gc.collect()
             os._exit(0)
         os.waitpid(pid, 0)
-        time.sleep(0.3)
+        def cpu():
+            return tracker.snapshot().cpu_utilization.main.max_sum_percent
+        before = cpu()
+        end = time.monotonic() + 60
+        while cpu() == before and time.monotonic() < end:
+            sum(range(1000))
+        print(cpu() != before)
         tracker.stop()
-        print(tracker.details.samples >= 3)
         """)
     assert printed.splitlines() == ["another process has started it", "True"]
 
