@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import GUA, clean_environment, gua
+from conftest import GUA, advance, clean_environment, gua, wait_for
 from fake import fake_driver
 
 WALL = 1793606400  # Mon 2026-11-02 08:00:00 UTC
@@ -258,15 +258,6 @@ def test_a_quick_restart_leaves_no_gap(tmp_path, clock_file):
     assert seconds == {"active": 3 * 60 + 2 * 4.0}
 
 
-def advance(clock, seconds):
-    """Lets time pass while nobody records."""
-    import struct
-    data = bytearray(clock.read_bytes())
-    boot, = struct.unpack_from("=q", data, 8)
-    struct.pack_into("=q", data, 8, boot + int(seconds * 1e6))
-    clock.write_bytes(data)
-
-
 def test_no_driver(tmp_path):
     db = tmp_path / "gua.db"
     (tmp_path / "proc").mkdir()
@@ -315,16 +306,6 @@ def background(tmp_path):
     yield start
     for db in started:
         gua("stop", "--db", db)
-
-
-def wait_for(condition, seconds=20):
-    """Polls: returns as soon as the condition holds, fails when it never does."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never happened")
 
 
 def test_start_status_stop(background):
@@ -425,44 +406,63 @@ def test_kill_9_leaves_no_stale_pid_and_loses_no_tick(background):
     assert rows(run.db, "PRAGMA integrity_check") == [("ok",)]
 
 
+def open_files(pid):
+    """What a process has open."""
+    found = []
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.append(os.readlink(fd))
+        except FileNotFoundError:  # closed meanwhile
+            continue
+    return found
+
+
 def test_a_process_that_ends_is_seen_at_once(background):
     with subprocess.Popen(["sleep", "60"]) as child:
         run = background(ONE_CARD + """
             process job pid env JOB user ignored uid 0 command "ignored"
             at 0s hold job card 0 memory 5GiB
-            """, "--interval", "30s", JOB=child.pid)
+            """, "--interval", "10m", JOB=child.pid)
         assert run.returncode == 0, run.stderr
         found = rows(run.db, "SELECT pid, command FROM process")
         assert found == [(child.pid, "sleep")]
         time.sleep(0.3)
         child.kill()
         child.wait()
-        ended_ms = time.time() * 1000
-    # Long enough to tell an end that was seen from one that is found at the next look.
-    time.sleep(3)
+    # It is watched until its end was seen, and that is long before the next look.
+    wait_for(lambda: "anon_inode:[pidfd]" not in open_files(recorder_pid(run.db)))
+    seen_ms = time.time() * 1000
+    time.sleep(1)
     assert gua("stop", "--db", run.db).returncode == 0
     (ms,), = rows(run.db, "SELECT sum(idle_held_ms) FROM holding_1m")
     (first, last), = rows(run.db, "SELECT min(first_seen_ms), max(last_seen_ms) FROM process")
-    assert last <= ended_ms + 2000 and 200 <= ms <= ended_ms - first + 2000
+    assert last <= seen_ms
+    # A sample accounts for the sixth of a second until the next, at both ends.
+    assert 200 <= ms <= seen_ms - first + 400
 
 
-def test_a_driver_that_hangs(background):
-    run = background(ONE_CARD + """
-        at 1s hang nvmlDeviceGetSamples until 3s
-        """, "--driver-timeout", "200ms")
+def test_a_driver_that_hangs(background, tmp_path):
+    hang = tmp_path / "hang"
+    run = background(ONE_CARD + "at 0s hang nvmlDeviceGetSamples\n", "--driver-timeout", "200ms", FAKENVML_HANG=hang)
     assert run.returncode == 0, run.stderr
+    hang.touch()
     wait_for(lambda: "does not answer" in gua("status", "--db", run.db).stdout)
+    time.sleep(1.5)
+    hang.unlink()
     wait_for(lambda: "faults     none" in gua("status", "--db", run.db).stdout)
+    assert gua("stop", "--db", run.db).returncode == 0
     kinds = [kind for kind, in rows(run.db, "SELECT kind FROM event ORDER BY id")]
     assert "driver-down" in kinds and "driver-up" in kinds
     assert card_seconds(run.db)["unobserved"] >= 1
+    # Its start and its end, and nothing at each tick; a machine that is slow enough makes the driver late by itself.
     log = pathlib.Path(str(run.db) + ".log").read_text()
-    assert log.count("does not answer") == 2  # its start and its end
+    assert log.count("does not answer") == kinds.count("driver-down") + kinds.count("driver-up")
 
 
-def test_stop_while_the_driver_hangs(background):
-    run = background(ONE_CARD + "at 500ms hang nvmlDeviceGetSamples until 600s\n",
-                     "--driver-timeout", "200ms")
+def test_stop_while_the_driver_hangs(background, tmp_path):
+    hang = tmp_path / "hang"
+    run = background(ONE_CARD + "at 0s hang nvmlDeviceGetSamples\n", "--driver-timeout", "200ms", FAKENVML_HANG=hang)
+    hang.touch()
     wait_for(lambda: "does not answer" in gua("status", "--db", run.db).stdout)
     stop = gua("stop", "--db", run.db)
     assert stop.returncode == 0, stop.stderr
@@ -472,7 +472,7 @@ def test_service_manager_protocol(tmp_path):
     path = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
         server.bind(str(path))
-        server.settimeout(20)
+        server.settimeout(60)
         env = fake_driver(tmp_path, ONE_CARD)
         env["NOTIFY_SOCKET"] = str(path)
         with subprocess.Popen([GUA, "daemon", "--foreground", "--db", tmp_path / "gua.db", "--interval",
@@ -483,17 +483,21 @@ def test_service_manager_protocol(tmp_path):
             words = [server.recv(100)]
             while words[-1] != b"STOPPING=1":
                 words.append(server.recv(100))
-            assert child.wait(20) == 0
+            assert child.wait(60) == 0
 
 
-def test_foreground_waits_for_a_driver(tmp_path):
-    env = fake_driver(tmp_path, ONE_CARD + "at 0s fail nvmlInit_v2 code 9 until 1s\n")
-    env["FAKENVML_START"] = str(time.time())
-    run = gua("daemon", "--foreground", "--db", tmp_path / "gua.db", "--interval", "200ms", "--drain",
-              "100ms", "--retry", "100ms", "--ticks", 3, env=env)
-    assert run.returncode == 0, run.stderr
-    assert run.stderr.count("trying again") == 2  # its start and its end
-    assert "active" in card_seconds(tmp_path / "gua.db") or "truly_idle" in card_seconds(tmp_path / "gua.db")
+def test_foreground_waits_for_a_driver(tmp_path, clock_file):
+    """The driver's clock stands until the recorder has tried."""
+    clock, said, db = clock_file(time.time()), tmp_path / "said", tmp_path / "gua.db"
+    env = fake_driver(tmp_path, ONE_CARD + "at 0s fail nvmlInit_v2 code 9 until 1s\n", clock=clock)
+    with open(said, "w") as errors, subprocess.Popen(
+            [GUA, "daemon", "--foreground", "--db", db, "--interval", "200ms", "--drain", "100ms", "--retry", "100ms",
+             "--ticks", "3"], env=clean_environment(**env), stderr=errors) as child:
+        wait_for(lambda: "trying again" in said.read_text(), said.read_text)
+        advance(clock, 2)
+        assert child.wait(60) == 0, said.read_text()
+    assert said.read_text().count("trying again") == 2  # its start and its end
+    assert card_seconds(db)["truly_idle"] > 0
 
 
 def test_files_left_open(background):
@@ -503,8 +507,7 @@ def test_files_left_open(background):
             at 0s hold job card 0 memory 5GiB
             """, JOB=child.pid)
         wait_for(lambda: sum(card_seconds(run.db).values()) > 1)
-        fds = pathlib.Path(f"/proc/{recorder_pid(run.db)}/fd")
-        kinds = sorted(os.readlink(fd).replace(str(run.db), "DB") for fd in fds.iterdir())
+        kinds = sorted(name.replace(str(run.db), "DB") for name in open_files(recorder_pid(run.db)))
         child.kill()
     allowed = {"/dev/null", "DB", "DB-wal", "DB-shm", "DB.lock", "DB.log", "anon_inode:[pidfd]",
                "anon_inode:[signalfd]", "anon_inode:[eventpoll]"}
@@ -534,30 +537,29 @@ def test_the_lock_file_has_room_for_faults_when_the_disk_is_full(background):
 def test_a_full_disk_loses_nothing(tmp_path):
     """A file size limit that is lifted again: the sums of the time in between are there."""
     import resource
-    env = fake_driver(tmp_path, ONE_CARD)
+    env = fake_driver(tmp_path, ONE_CARD, FAKENVML_START=time.time() - 60)  # its ring is full
     db = tmp_path / "gua.db"
     gua("daemon", "--db", db, "--once", env=env)
-    size = db.stat().st_size
+    once = sum(card_seconds(db).values())
     with subprocess.Popen([GUA, "daemon", "--foreground", "--db", db, "--interval", "100ms", "--drain", "100ms"],
                           env=clean_environment(**env), stderr=subprocess.PIPE, text=True) as child:
         try:
-            wait_for(lambda: sum(card_seconds(db).values()) > 1)
+            wait_for(lambda: sum(card_seconds(db).values()) > once + 1)
             unlimited = resource.prlimit(child.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (4096, unlimited[1]))
             wait_for(lambda: "keeping what fits in memory" in gua("status", "--db", db).stdout)
-            before = sum(card_seconds(db).values())
+            before, begun = sum(card_seconds(db).values()), time.monotonic()
             time.sleep(0.5)
             assert sum(card_seconds(db).values()) == before
+            full = time.monotonic() - begun
             resource.prlimit(child.pid, resource.RLIMIT_FSIZE, unlimited)
             wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
         finally:
             child.terminate()
-        assert child.wait(20) == 0
-    (started, ended), = rows(db, "SELECT started_ms, ended_ms FROM run ORDER BY id DESC LIMIT 1")
+        assert child.wait(60) == 0
     seconds = card_seconds(db)
-    assert sum(seconds.values()) >= (ended - started) / 1000 - 1
+    assert sum(seconds.values()) >= before + full
     assert seconds.get("unobserved", 0) < 1
-    assert size
 
 
 MIG = ONE_CARD + """mig 0 index 0 gi 1 ci 0 uuid MIG-1111 name "Test A MIG 1g.10gb" memory 10GiB

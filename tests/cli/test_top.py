@@ -7,13 +7,12 @@ import re
 import shlex
 import shutil
 import signal
-import struct
 import subprocess
 import time
 
 import pytest
 
-from conftest import BUILD, GUA, SCENARIOS, clean_environment, gua
+from conftest import BUILD, GUA, SCENARIOS, advance, clean_environment, gua, wait_for
 from fake import fake_driver
 from live import recorded  # noqa: F401 (a fixture)
 
@@ -28,14 +27,6 @@ pytestmark = pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built 
 def clock(clock_file):
     """clock(SECONDS) is a clock file that stands at that time of the scenario."""
     return lambda seconds, name="clock": clock_file(START + seconds, 3600 + seconds, name)
-
-
-def advance(path, seconds):
-    with open(path, "r+b") as file:
-        file.seek(8)
-        boot_us, = struct.unpack("=q", file.read(8))
-        file.seek(8)
-        file.write(struct.pack("=q", boot_us + int(seconds * 1e6)))
 
 
 class Screen:
@@ -57,7 +48,7 @@ class Screen:
 
     def wait(self, *wanted, gone=(), options=()):
         """The screen once it has all that is wanted (regular expressions) and nothing that is to be gone."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             text = self.text(*options)
             missing = [word for word in wanted if not re.search(word, text, re.M)]
@@ -73,7 +64,7 @@ class Screen:
 
     def rows(self, *wanted):
         """Waits until the rows are those of the processes `wanted`, in order."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         found = None
         while found != list(wanted):
             assert time.monotonic() < deadline, f"rows {found}, wanted {wanted}:\n{self.text()}"
@@ -237,9 +228,7 @@ def test_quit_gives_the_terminal_back(lab, tmp_path):
     top.press("q")
     text = top.wait("status 0", gone=["gua top"])
     assert text.strip() == "status 0"
-    deadline = time.monotonic() + 10
-    while not (tmp_path / "after").exists() or not (tmp_path / "after").read_text():
-        assert time.monotonic() < deadline
+    wait_for(lambda: (tmp_path / "after").exists() and (tmp_path / "after").read_text())
     assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
     assert (tmp_path / "errors").read_text() == ""
 
@@ -337,12 +326,19 @@ def test_a_driver_that_goes_away_is_a_message(screen, clock, tmp_path):
 
 
 @pytest.fixture
-def stuck(screen, tmp_path):
-    """gua top on a driver that plays in real time and hangs after two seconds, until a file is there."""
+def stuck(screen, clock, tmp_path):
+    """gua top in real time on a driver that hangs since second 1 of a clock of its own, until a file is there."""
     scenario = CARD.format(0) + "process p pid env HOLDER\nat 0s hold p card 0 memory 8GiB\n" \
-        "at 2s hold p card 0 memory 9GiB\nat 2s hang nvmlDeviceGetSamples\n"
-    env = fake_driver(tmp_path, scenario, FAKENVML_RELEASE=tmp_path / "release", HOLDER=os.getpid())
-    return lambda *options: screen("--no-store", *options, env=env)
+        "at 1s hold p card 0 memory 9GiB\nat 1s hang nvmlDeviceGetSamples\n"
+    path = clock(0)
+    env = fake_driver(tmp_path, scenario, clock=path, FAKENVML_RELEASE=tmp_path / "release", HOLDER=os.getpid())
+
+    def start(*options):
+        top = screen("--no-store", *options, env=env)
+        top.wait(r"^   0 .* 8.0G/80.0G")
+        advance(path, 2)
+        return top
+    return start
 
 
 def idle_for(text, pid):
@@ -356,10 +352,10 @@ def idle_for(text, pid):
 def test_a_driver_that_hangs_is_a_message(stuck, tmp_path):
     """What it said last stays; it goes on by itself."""
     top = stuck()
-    top.wait(r"^   0 .* 8.0G/80.0G", gone=["answered"])
-    text = top.wait("the driver has not answered for [2-9]s: this is what it said before", r"^   0 .* 8.0G/80.0G")
+    text = top.wait(r"the driver has not answered for \d+s: this is what it said before", r"^   0 .* 8.0G/80.0G")
     title, idle = text.splitlines()[0], idle_for(text, os.getpid())
-    text = top.wait("the driver has not answered for ([4-9]|1[0-9])s")
+    since = re.search(r"not answered for \d+s", text)[0]
+    text = top.wait(r"the driver has not answered for \d+s", gone=[since])
     assert title not in text  # the time goes on
     assert idle_for(text, os.getpid()) == idle  # but nobody saw whether it is still idle
     (tmp_path / "release").touch()
@@ -381,25 +377,21 @@ def test_keys_work_while_the_driver_hangs(stuck):
     top.press("Escape")
     top.tmux("resize-window", "-x", "120", "-y", "30")
     top.wait(r"\A(.*\n){29}F1Help", r"^   0 .* 8.0G/80.0G")
-    start = time.monotonic()
     top.press("q")
     top.wait("status 0", gone=["gua top"])
-    assert time.monotonic() - start < 5
 
 
-@pytest.mark.parametrize("since, options", [("0s", []), ("2s", ["--driver-timeout", "300ms"])])
+@pytest.mark.parametrize("since, options", [("0s", []), ("1s", ["--driver-timeout", "300ms"])])
 def test_a_slow_driver_is_not_one_that_hangs(screen, tmp_path, since, options):
     """An answer that takes longer than a refresh is shown when it comes, also when all take too long."""
     env = fake_driver(tmp_path, CARD.format(0) + "process p pid env HOLDER\nat 0s hold p card 0 memory 8GiB\n"
-                      f"at {since} slow nvmlDeviceGetTemperature 400ms\nat 3s hold p card 0 memory 9GiB\n",
+                      f"at {since} slow nvmlDeviceGetTemperature 400ms\nat 2s hold p card 0 memory 9GiB\n",
                       HOLDER=os.getpid())
-    top = screen("--no-store", "--delay", "60s", *options, env=env)
-    top.wait(r" 8.0G/80.0G")
-    time.sleep(3)
+    top = screen("--no-store", "--delay", "10m", *options, env=env)
+    top.wait(r" [89].0G/80.0G")
+    time.sleep(2)
     top.press("r")
-    start = time.monotonic()
-    top.wait(r" 9.0G/80.0G", gone=["answered"])
-    assert time.monotonic() - start < 20  # long before the next refresh
+    top.wait(r" 9.0G/80.0G", gone=["answered"])  # long before the next refresh
 
 
 @pytest.fixture
@@ -425,7 +417,7 @@ def test_a_signal_needs_a_yes(screen, sleeper):
     top.wait(f"Send SIGINT to process {child.pid}")
     top.press("Left", "y")
     top.wait(f"sent SIGTERM to process {child.pid}")
-    assert child.wait(timeout=10) == -signal.SIGTERM
+    assert child.wait(timeout=60) == -signal.SIGTERM
 
 
 def test_a_process_that_has_ended_gets_nothing(screen, sleeper):

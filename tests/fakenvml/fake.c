@@ -170,11 +170,17 @@ static size_t check_handle(const char *call, const void *device)
 	return h->unit;
 }
 
-/* Whether a hanging call is let go from outside. */
+static bool is_there(const char *variable)
+{
+	const char *path = getenv(variable);
+	return path && access(path, F_OK) == 0;
+}
+
+/* Whether a hanging call is let go from outside, or not yet made to hang. */
 static bool released(void)
 {
-	const char *path = getenv("FAKENVML_RELEASE");
-	return path && access(path, F_OK) == 0;
+	return is_there("FAKENVML_RELEASE") ||
+	       (getenv("FAKENVML_HANG") && !is_there("FAKENVML_HANG"));
 }
 
 static void play_slow_and_hang(const char *call, int unit)
