@@ -197,11 +197,11 @@ def test_the_service_is_up_while_it_waits_for_a_driver(tmp_path):
     path = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
         server.bind(str(path))
-        server.settimeout(20)
+        server.settimeout(60)
         env = clean_environment(NOTIFY_SOCKET=str(path), GUA_NVML=str(tmp_path / "none"))
         with subprocess.Popen([GUA, "daemon", "--foreground", "--db", tmp_path / "gua.db", "--retry", "100ms"],
                               env=env, stderr=subprocess.DEVNULL) as child:
             words = [server.recv(100) for _ in range(4)]
             child.terminate()
-            assert child.wait(20) == 0
+            assert child.wait(60) == 0
     assert words == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"WATCHDOG=1"]

@@ -6,11 +6,10 @@ import re
 import signal
 import sqlite3
 import subprocess
-import time
 
 import pytest
 
-from conftest import GUA, clean_environment, gua
+from conftest import GUA, clean_environment, gua, wait_for
 from fake import fake_driver
 from live import forget_lock
 
@@ -235,10 +234,9 @@ def test_without_a_command_the_cards_are_held_for_a_while(lab):
         files = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
         assert files <= {"/dev/null", *map(str, lab.locks.iterdir())}
         os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not holding(lab.locks))
     assert cards(lab.pick("--hold", "300ms", "-i", "3")) == [3]
-    deadline = time.monotonic() + 20
-    while lab.pick("-i", "3").returncode != 0:
-        assert time.monotonic() < deadline
+    wait_for(lambda: lab.pick("-i", "3").returncode == 0)
     assert lab.pick("--hold", "1s", "--", "true").returncode == 2
 
 
@@ -271,9 +269,9 @@ def test_one_chooses_at_a_time(lab):
     with (lab.locks / "choosing").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         waiting = lab.start()
-        while not re.search(rf"-> FLOCK +ADVISORY +WRITE +{waiting.pid} ", open("/proc/locks").read()):
-            assert waiting.poll() is None, "it did not wait for its turn"
-            time.sleep(0.01)
+        wait_for(lambda: waiting.poll() is not None or
+                 re.search(rf"-> FLOCK +ADVISORY +WRITE +{waiting.pid} ", open("/proc/locks").read()))
+        assert waiting.poll() is None, "it did not wait for its turn"
     assert waiting.communicate(timeout=60)[0].strip() == UUIDS[0]
 
 
@@ -296,9 +294,7 @@ def test_the_lock_lives_as_long_as_what_the_command_started(lab):
     assert lab.start(text=one).wait(timeout=60) == 1
     os.kill(child, signal.SIGKILL)
     held.communicate()
-    deadline = time.monotonic() + 30
-    while lab.start(text=one).wait(timeout=60) != 0:
-        assert time.monotonic() < deadline
+    wait_for(lambda: lab.start(text=one).wait(timeout=60) == 0)
 
 
 def test_wait_gets_the_card_when_its_holder_goes(lab):

@@ -280,7 +280,7 @@ def test_loops_go_on_until_nobody_reads(tmp_path, loop, seconds):
                            stdout=subprocess.PIPE, text=True, env=clean_environment())
     lines = [run.stdout.readline() for _ in range(4)]
     run.stdout.close()
-    run.wait(timeout=10)
+    run.wait(timeout=60)
     assert lines[0] == "timestamp, index\n"
     stamps = [float(line[17:23]) for line in lines[1:]]
     assert [round(b - a, 3) for a, b in zip(stamps, stamps[1:])] == [seconds, seconds]
@@ -294,7 +294,7 @@ def test_a_loop_of_json_is_one_document_a_line(tmp_path):
                            stdout=subprocess.PIPE, text=True, env=clean_environment())
     documents = [json.loads(run.stdout.readline()) for _ in range(3)]
     run.stdout.close()
-    run.wait(timeout=10)
+    run.wait(timeout=60)
     assert [document["time"][-3:-1] for document in documents] == ["00", "01", "02"]
 
 

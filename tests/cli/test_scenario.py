@@ -94,7 +94,7 @@ def child(tmp_path, clock_file):
         env = fake_driver(tmp_path, scenario, clock=clock, log=tmp_path / "log", **options)
         result = subprocess.run(
             [sys.executable, "-c", PRELUDE + textwrap.dedent(code)], capture_output=True, text=True,
-            env=clean_environment(**env, **sanitizer()), timeout=60)
+            env=clean_environment(**env, **sanitizer()), timeout=120)
         if not check:
             return result
         assert result.returncode == 0, result.stderr
@@ -352,15 +352,15 @@ def test_faults_of_calls(child, tmp_path):
 def test_a_hanging_call_in_real_time_returns_when_it_is_let_go(child, tmp_path):
     results = child(HEAD + "at 0s hang nvmlDeviceGetPowerUsage until 400ms\nat 0s hang nvmlDeviceGetBrand\n", """
         import threading, time
-        L.nvmlInit_v2(); card = handle(0)
         begin = time.monotonic()
-        out(number(L.nvmlDeviceGetPowerUsage, card), time.monotonic() - begin > 0.2)
+        L.nvmlInit_v2(); card = handle(0)
+        out(number(L.nvmlDeviceGetPowerUsage, card), time.monotonic() - begin >= 0.4)
         ends = []
         thread = threading.Thread(target=lambda: ends.append(number(L.nvmlDeviceGetBrand, card)))
         thread.start()
         out(number(L.nvmlDeviceGetPowerUsage, card), ends)  # others go on
         open(os.environ["FAKENVML_RELEASE"], "w").close()
-        thread.join(30)
+        thread.join(60)
         out(ends)
         """, real=True, FAKENVML_RELEASE=tmp_path / "release")
     assert results == [[60000, True], [60000, []], [[14]]]

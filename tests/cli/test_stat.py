@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import GUA, clean_environment, gua
+from conftest import GUA, clean_environment, gua, wait_for
 from fake import fake_driver
 from live import CARDS, LOST, MIG, WALL, driver, recorded, sim  # noqa: F401
 
@@ -89,7 +89,7 @@ def test_watching_as_json_streams_one_document_a_line(tmp_path):
                             "--json", "-i", "15"], stdout=subprocess.PIPE, text=True, env=clean_environment())
     documents = [json.loads(run.stdout.readline()) for _ in range(4)]
     run.stdout.close()
-    run.wait(timeout=10)
+    run.wait(timeout=60)
     assert [d["gua.time"][-4:-1] for d in documents] == [":00", ":15", ":30", ":45"]
     # Without a store idle time is what this view saw: it was active until second 20.
     note = [d["gpus"][1]["processes"][0] for d in documents]
@@ -105,7 +105,7 @@ def test_watching_closely_misses_nothing(tmp_path):
                             "--no-header", "-i", "5"], stdout=subprocess.PIPE, text=True, env=clean_environment())
     lines = [run.stdout.readline() for _ in range(3 * 20)]
     run.stdout.close()
-    run.wait(timeout=10)
+    run.wait(timeout=60)
     # At 08:01:35 it has been idle since 08:00:20.
     assert lines[3 * 19 + 1].rstrip().endswith("| held 1m | bob(8192M idle 1m) root(300M)")
 
@@ -142,7 +142,7 @@ def test_a_store_that_comes_later_is_found(tmp_path):
                            env=clean_environment())
     assert json.loads(run.stdout.readline())["gua.note"].startswith("no store at ")
     assert gua("daemon", "--foreground", "--ticks", "1", *source).returncode == 0
-    deadline, note = time.monotonic() + 20, ""
+    deadline, note = time.monotonic() + 60, ""
     while not note.startswith("the recorder stopped"):
         assert time.monotonic() < deadline, note
         note = json.loads(run.stdout.readline())["gua.note"]
@@ -209,23 +209,27 @@ def eight(tmp_path):
     child.wait()
 
 
-def test_nothing_sleeps_in_one_look(eight):
+def test_nothing_sleeps_in_one_look(eight, clock_file):
+    """On a virtual clock, which moves when somebody waits: for CPU time, and for nothing else."""
     env, _ = eight
-    times = []
-    for _ in range(3):
-        begin = time.monotonic()
-        assert gua("stat", "--no-store", env=env).returncode == 0
-        times.append(time.monotonic() - begin)
-    limit = 1.0 if "asan" in str(GUA) else 0.09  # less than one sleep of a tenth
-    assert min(times) < limit
+    for args, moves in (([], 0), (["--json"], 0), (["-f"], 100_000)):
+        clock = clock_file(WALL)
+        before, = struct.unpack_from("=q", clock.read_bytes(), 8)
+        assert gua("stat", "--no-store", "--clock", clock, *args, env=env).returncode == 0
+        after, = struct.unpack_from("=q", clock.read_bytes(), 8)
+        assert after - before == moves, args
 
 
 def test_full_commands_have_cpu_and_host_memory(eight):
     env, child = eight
-    run = gua("stat", "--no-store", "-f", "--id", "3", "--json", env=env)
-    process, = json.loads(run.stdout)["gpus"][0]["processes"]
+    def look():
+        run = gua("stat", "--no-store", "-f", "--id", "3", "--json", env=env)
+        process, = json.loads(run.stdout)["gpus"][0]["processes"]
+        return process
+    process = look()
     assert process["pid"] == child.pid and process["full_command"][-2:] == ["word one", r"\x1B[31m"]
-    assert process["cpu_percent"] >= 20 and process["cpu_memory_usage"] > 1_000_000
+    assert process["cpu_percent"] is not None and process["cpu_memory_usage"] > 1_000_000
+    wait_for(lambda: look()["cpu_percent"] > 0)  # it computes whenever others let it
     text = gua("stat", "--no-store", "-f", "--id", "3", env=env).stdout
     assert f"└─ {child.pid:6}" in text and "\033" not in text
     once = json.loads(gua("stat", "--no-store", "--json", env=env).stdout)
@@ -242,19 +246,19 @@ def watch(tmp_path, scenario, *args, rows=24, columns=80):
                            stdin=follower, stdout=follower, stderr=follower,
                            env=clean_environment(TERM="xterm", NO_COLOR="1"), start_new_session=True)
     os.close(follower)
-    seen = b""
-    deadline = time.monotonic() + 20
-    while seen.count(b"\033[H") < 3 and time.monotonic() < deadline:
-        if select.select([leader], [], [], 1)[0]:
-            seen += os.read(leader, 65536)
-    run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=10) == 0
-    while select.select([leader], [], [], 0.2)[0]:
-        try:
-            seen += os.read(leader, 65536)
-        except OSError:
-            break
+    seen, told = b"", False
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if select.select([leader], [], [], 1)[0]:
+                seen += os.read(leader, 65536)
+            if seen.count(b"\033[H") >= 3 and not told:
+                run.send_signal(signal.SIGINT)
+                told = True
+    except OSError:  # it has ended
+        pass
     os.close(leader)
+    assert run.wait(timeout=60) == 0
     return seen
 
 
