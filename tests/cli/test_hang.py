@@ -194,7 +194,7 @@ def test_an_answer_that_came_too_late_is_not_shown(loop):
 LATE = r"the driver always takes longer than --driver-timeout: what is shown was asked for \d+\.\d s before"
 
 
-@pytest.mark.parametrize("words", [["stat", "-i", "0.2"], [*QUERY, "-lms", "100"], ["dmon", "-d", "1"]],
+@pytest.mark.parametrize("words", [["stat", "-i", "0.2"], [*QUERY, "-lms", "100"], ["dmon", "-d", "0.2"]],
                          ids=["stat", "query", "dmon"])
 def test_a_driver_that_is_always_late_is_shown_late(loop, words):
     """Rather than never, and that is said once. In real time: a call takes its time in that alone."""
@@ -208,8 +208,8 @@ def test_a_driver_that_is_always_late_is_shown_late(loop, words):
 
 def test_no_card_is_picked_by_what_is_old(tmp_path):
     env = driver(tmp_path, CARDS + "at 0s slow nvmlDeviceGetComputeRunningProcesses* 600ms\n")
-    run = gua("pick", "--no-store", "--driver-timeout", "300ms", "--wait=4s", "--hold", "0s", "--lock-dir", tmp_path,
-              env=env, timeout=60)
+    run = gua("pick", "--no-store", "--driver-timeout", "300ms", "--wait=2s", "--hold", "0s", "--lock-dir", tmp_path,
+              env=env)
     assert (run.returncode, run.stdout) == (1, "") and "the driver" in run.stderr
 
 
