@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/gpu_tracker.h"
@@ -104,6 +105,7 @@ int main(int argc, char **argv)
 {
 	const char *program = argc > 0 ? argv[0] : "gua";
 	const char *slash = strrchr(program, '/');
+	file_hold_standard();
 	if (strcmp(slash ? slash + 1 : program, "gpu-tracker") == 0)
 		return gpu_tracker_main(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";

@@ -108,3 +108,12 @@ int file_make_parent(const char *path, mode_t mode, struct err *e)
 	*slash = '\0';
 	return make_directories(parent, mode, e);
 }
+
+void file_hold_standard(void)
+{
+	int fd = 0;
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = open("/dev/null", O_RDONLY);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}

@@ -21,6 +21,11 @@ int file_read_all(const char *path, size_t max, char **data, size_t *len, struct
  * under the limit of this process for files that are opened for a moment. */
 bool file_can_stay_open(int fd);
 
+/* For the start of a program: standard input, output and error that were closed would be the
+ * next files that it opens, and get what it says. They are /dev/null then, and writing to them
+ * is the error that it was. */
+void file_hold_standard(void);
+
 /* Makes `path` and its missing parents with `mode`. */
 int make_directories(const char *path, mode_t mode, struct err *e);
 /* The same for the directory that the file `path` is in. */

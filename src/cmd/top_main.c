@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/top.h"
@@ -106,6 +107,7 @@ int main(int argc, char **argv)
 	static struct live_session session; /* a thread that hangs may still use its clock */
 	int64_t delay_ms = 0;
 	int status = 0;
+	file_hold_standard();
 	setlocale(LC_CTYPE, "");
 	raise_file_limit();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))

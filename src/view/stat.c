@@ -408,6 +408,8 @@ void stat_text(struct str *out, struct live *l, const struct filter *f,
 	for (size_t i = 0; i < picked->n; i++)
 		if (!shown_before(picked, cards, i))
 			add_rows(out, l, f, picked, i, width, o);
-	if (n == 0)
-		text_add_colored(out, "(No GPUs are available)\n", "33", &o->style);
+	if (picked->n == 0)
+		text_add_colored(out,
+			n ? "(no card is like that)\n" : "(No GPUs are available)\n", "33",
+			&o->style);
 }

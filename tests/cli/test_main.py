@@ -32,3 +32,12 @@ def test_version_and_help():
     assert gua("version").stdout.startswith("gua ")
     run = gua("help")
     assert run.returncode == 0 and "usage: gua COMMAND" in run.stdout
+
+
+def test_a_file_that_was_closed_is_nobody_elses(tmp_path):
+    """Standard error that is closed is not the next file that is opened: what is said does not go there."""
+    samples = tmp_path / "samples.csv"
+    shell = f'"{GUA}" track --source none --tf "{samples}" -- true 2>&-; "{GUA}" version >&-'
+    run = subprocess.run(["sh", "-c", shell], env=clean_environment(), capture_output=True, text=True)
+    assert run.returncode == 1 and run.stderr == "gua: cannot write the output: Bad file descriptor\n"
+    assert samples.read_text().startswith("ram_unit,") and "Max RAM" not in samples.read_text()

@@ -320,3 +320,9 @@ def test_memory_that_is_not_told_is_not_unexplained_by_nobody(driver):
     scenario = CARDS.replace("pci 0000:98:00.0", "pci 0000:98:00.0 memory-info none")
     gpus = json.loads(driver("stat", "--json", scenario=scenario).stdout)["gpus"]
     assert [gpu["gua.orphan_memory"] for gpu in gpus] == [0, 0, None]
+
+
+@pytest.mark.parametrize("option", [["--user", "nobody-like-that"], ["--state", "lost"], ["--pid", "1"]])
+def test_filters_that_leave_no_card_say_so(sim, option):
+    run = sim("stat", "--no-header", *option)
+    assert (run.returncode, run.stdout) == (0, "(no card is like that)\n")
