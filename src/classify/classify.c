@@ -66,30 +66,31 @@ static double use_of(uint32_t user, const struct holder *holders, size_t n)
 	return sum;
 }
 
-/* Whether somebody who is not `user` reached `limit_pct`. */
-static bool somebody_else(uint32_t user, const struct holder *holders, size_t n,
+/* Whether somebody who is not the user of holder `self` reached `limit_pct`. */
+static bool somebody_else(const struct holder *self, const struct holder *holders, size_t n,
 	double mean_pct, double limit_pct)
 {
 	double explained = 0;
 	for (size_t i = 0; i < n; i++) {
 		explained += known_or_zero(holders[i].sm_pct);
-		if (holders[i].user != user && use_of(holders[i].user, holders, n) >= limit_pct)
+		if (holders[i].user != self->user && holders[i].user_pct >= limit_pct)
 			return true;
 	}
 	return mean_pct - explained >= limit_pct;
 }
 
-static enum holder_state state_when_active(uint32_t user, const struct holder *holders,
-	size_t n, const struct use_since *use, const struct rules *rules)
+static enum holder_state state_when_active(const struct holder *self,
+	const struct holder *holders, size_t n, const struct use_since *use,
+	const struct rules *rules)
 {
 	if (!use->known || use->active_part <= 0)
 		return HOLDER_ACTIVE;
 	/* The means cover idle samples too. Who computed did so in the active ones: a burst of
 	 * 100 % in a twentieth of the time has a mean of 5 % and is not idle. */
 	double limit_pct = rules->active_util_pct * use->active_part;
-	if (use_of(user, holders, n) >= limit_pct)
+	if (self->user_pct >= limit_pct)
 		return HOLDER_ACTIVE;
-	bool other = somebody_else(user, holders, n, use->mean_pct, limit_pct);
+	bool other = somebody_else(self, holders, n, use->mean_pct, limit_pct);
 	return other ? HOLDER_SQUATTING : HOLDER_ACTIVE;
 }
 
@@ -97,8 +98,9 @@ void classify_use(struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules)
 {
 	for (size_t i = 0; i < n; i++)
-		holders[i].when_active =
-			state_when_active(holders[i].user, holders, n, use, rules);
+		holders[i].user_pct = use_of(holders[i].user, holders, n);
+	for (size_t i = 0; i < n; i++)
+		holders[i].when_active = state_when_active(&holders[i], holders, n, use, rules);
 }
 
 enum holder_state classify_holder(const struct holder *holders, size_t n, size_t i,

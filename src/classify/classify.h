@@ -15,6 +15,7 @@ struct holder {
 	unsigned kind;		/* process_kind bits */
 	int64_t mem_bytes;	/* or -1 */
 	double sm_pct;		/* own SM use, mean since the last drain; NAN: not known */
+	double user_pct;	/* the same of all of its user's; set by classify_use() */
 	int64_t since_ms;	/* first seen on this card */
 	int64_t from_ms;	/* counted from here ... */
 	int64_t to_ms;		/* ... to here: INT64_MAX, or when the process ended */
