@@ -317,7 +317,12 @@ int watch_look(struct watch *w, struct source *s, int64_t now_ms, struct err *e)
 	watch_flush(w, now_ms);
 	note_activity(w);
 	lives_check(&w->lives, now_ms);
-	for (size_t i = 0; i < w->n_cards && i < s->n_cards; i++) {
+	/* Without room for all, nothing is seen: a holder must not be missing. */
+	size_t listed = 0;
+	for (size_t i = 0; i < s->n_cards; i++)
+		listed += s->cards[i].n_processes;
+	int rc = lives_reserve(&w->lives, listed, e);
+	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		take_status(w, i, r, now_ms);
 		if (r->status != CARD_STATUS_OK)
@@ -325,12 +330,11 @@ int watch_look(struct watch *w, struct source *s, int64_t now_ms, struct err *e)
 		/* Lists that cannot be read leave the holders as they were. */
 		if (r->status != CARD_STATUS_OK || !r->processes_known)
 			continue;
-		int rc = look_card(w, &w->cards[i], s, r, now_ms, e);
-		if (rc)
-			return rc;
+		rc = look_card(w, &w->cards[i], s, r, now_ms, e);
 	}
-	lives_sweep(&w->lives, s, now_ms);
-	return 0;
+	if (rc == 0)
+		lives_sweep(&w->lives, s, now_ms);
+	return rc;
 }
 
 void watch_exits(struct watch *w, int64_t now_ms)
