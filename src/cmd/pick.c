@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
 		"holds it)",
 		AT(min_free_bytes) },
 	{ OPTION_REAL, 0, "max-util", "PCT",
-		"utilisation is at most that (default: below 10, not active)", AT(max_util_pct),
+		"utilisation is at most that (default: not active)", AT(max_util_pct),
 		.max = 100 },
 	{ OPTION_DURATION, 0, "free-for", "D",
 		"by the store, truly idle for so long: 10m (default: now)", AT(free_for_ms) },

@@ -1,4 +1,4 @@
-/* Names of the states. */
+/* Names of the states, and whether rules are the same. */
 #include "model/state.h"
 
 const char *const card_state_names[CARD_STATES] = {
@@ -14,3 +14,9 @@ const char *const holder_state_names[HOLDER_STATES] = {
 	[HOLDER_TRULY_IDLE] = "truly_idle",
 	[HOLDER_SQUATTING] = "squatting",
 };
+
+bool rules_equal(const struct rules *a, const struct rules *b)
+{
+	return a->active_util_pct == b->active_util_pct &&
+	       a->held_mem_bytes == b->held_mem_bytes && a->count_graphics == b->count_graphics;
+}

@@ -39,6 +39,8 @@ struct rules {
 	bool count_graphics;	/* graphics-only processes are holders too */
 };
 
+bool rules_equal(const struct rules *a, const struct rules *b);
+
 #define RULES_DEFAULT                                                                          \
 	{                                                                                      \
 		.active_util_pct = 10, .held_mem_bytes = 100 * 1000 * 1000                     \

@@ -38,6 +38,13 @@ enum {
 };
 enum { WHERE_CAP = BOOT_ID_CAP + 32 };
 
+static struct rules rules_of(sqlite3_stmt *row)
+{
+	return (struct rules){ .active_util_pct = sqlite3_column_double(row, RUN_UTIL),
+		.held_mem_bytes = sql_int(row, RUN_HELD, 0),
+		.count_graphics = sqlite3_column_int(row, RUN_GRAPHICS) != 0 };
+}
+
 static void take_newest(struct now *n, sqlite3_stmt *row)
 {
 	n->any_run = true;
@@ -45,15 +52,14 @@ static void take_newest(struct now *n, sqlite3_stmt *row)
 	n->started_ms = sql_int(row, RUN_STARTED, 0);
 	n->last_tick_ms = sql_int(row, RUN_LAST, -1);
 	n->interval_ms = sql_int(row, RUN_INTERVAL, 0);
-	n->rules = (struct rules){ .active_util_pct = sqlite3_column_double(row, RUN_UTIL),
-		.held_mem_bytes = sql_int(row, RUN_HELD, 0),
-		.count_graphics = sqlite3_column_int(row, RUN_GRAPHICS) != 0 };
+	n->rules = rules_of(row);
 	n->watched_since_ms = sql_int(row, RUN_LOOKS, 0) ? n->last_tick_ms : n->started_ms;
 }
 
 /* The newest run; and those before it, as long as each went on where the one before had ended:
  * the driver's ring reaches back over a short pause. Runs that finished by themselves are looks
- * from a timer: nobody watched between them. */
+ * from a timer: nobody watched between them. Under other rules the states meant other things.
+ */
 static int read_runs(struct now *n, struct err *e)
 {
 	sqlite3_stmt *stmt;
@@ -71,7 +77,9 @@ static int read_runs(struct now *n, struct err *e)
 			text_copy(where, sizeof(where), before);
 			continue;
 		}
+		struct rules rules = rules_of(stmt);
 		if (sql_int(stmt, RUN_LOOKS, 0) || strcmp(before, where) != 0 ||
+			!rules_equal(&rules, &n->rules) ||
 			n->watched_since_ms - sql_int(stmt, RUN_LAST, -1) > RING_MS)
 			break;
 		n->watched_since_ms = sql_int(stmt, RUN_STARTED, 0);

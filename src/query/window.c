@@ -87,12 +87,6 @@ static void end_windows(struct gather *g, int64_t until_ms)
 	}
 }
 
-static bool same_rules(const struct rules *a, const struct rules *b)
-{
-	return a->active_util_pct == b->active_util_pct &&
-	       a->held_mem_bytes == b->held_mem_bytes && a->count_graphics == b->count_graphics;
-}
-
 /* What the runs in the window say of their hosts, and the rules that were in force. */
 static void judge_runs(struct gather *g)
 {
@@ -105,7 +99,7 @@ static void judge_runs(struct gather *g)
 		host->ran = true;
 		host->simulated |= strcmp(run->source, "sim") == 0;
 		host->imported |= strcmp(run->source, "import") == 0;
-		if (newest && !same_rules(&newest->rules, &run->rules))
+		if (newest && !rules_equal(&newest->rules, &run->rules))
 			g->a->rules_mixed = true;
 		if (!newest || run->started_ms >= newest->started_ms)
 			newest = run;

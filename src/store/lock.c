@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +101,22 @@ int lock_holder(const char *db, pid_t *pid, char *text, struct err *e)
 	return 0;
 }
 
+/* Locks of other hosts are not seen everywhere where their files are. */
+static bool is_local(int fd)
+{
+	static const uint32_t remote[] = { 0x6969 /* NFS */, 0x517b /* SMB */,
+		0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */, 0x65735546 /* FUSE */,
+		0x01021997 /* 9P */, 0x00c36400 /* Ceph */, 0x0bd00bd0 /* Lustre */,
+		0x47504653 /* GPFS */ };
+	struct statfs info;
+	if (fstatfs(fd, &info) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
+		if ((uint32_t)info.f_type == remote[i])
+			return false;
+	return true;
+}
+
 int lock_is_held(const char *db)
 {
 	char path[PATH_MAX];
@@ -109,7 +127,7 @@ int lock_is_held(const char *db)
 			 : -1;
 	if (fd < 0)
 		return -1;
-	bool told = fcntl(fd, F_GETLK, &ask) == 0;
+	bool told = is_local(fd) && fcntl(fd, F_GETLK, &ask) == 0;
 	close(fd);
 	return told ? ask.l_type != F_UNLCK : -1;
 }

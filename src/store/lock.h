@@ -24,7 +24,8 @@ int lock_take(const char *db, int *fd, struct err *e);
 int lock_holder(const char *db, pid_t *pid, char *text, struct err *e);
 
 /* Whether somebody holds it, wherever that one's pid is known: 1, 0, or -1 when there is no
- * lock file or it cannot be read. Asks the kernel, waits for nobody and changes nothing. */
+ * lock file, it cannot be read, or is not on a disk of this host. Asks the kernel, waits for
+ * nobody and changes nothing. */
 int lock_is_held(const char *db);
 
 /* Publishes the faults in force, "SINCE_MS TEXT" a line; nothing happens when fd is -1. */

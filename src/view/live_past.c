@@ -74,9 +74,7 @@ static bool is_fresh(struct live *l)
 static void take_rules(struct live *l)
 {
 	struct rules rules = l->past.any_run ? l->past.rules : l->usual_rules;
-	bool same = rules.active_util_pct == l->rules.active_util_pct &&
-		    rules.held_mem_bytes == l->rules.held_mem_bytes &&
-		    rules.count_graphics == l->rules.count_graphics;
+	bool same = rules_equal(&rules, &l->rules);
 	l->rules = rules;
 	for (size_t i = 0; !same && i < l->n_memory; i++) {
 		l->memory[i].seen = false;

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import gua
 from fake import fake_driver
-from live import CARDS, recorded  # noqa: F401
+from live import CARDS, WALL, forget_lock, recorded  # noqa: F401
 
 STEADY = CARDS.replace("at 20s load note card 1 sm 0\n", "")  # card 1: 50 %, 8.6 GB, and a screen of 300 MiB
 
@@ -66,3 +66,22 @@ def test_a_recorder_that_is_killed_is_not_believed_for_a_moment(recorded, look):
     run = look(db, clock, *words)
     assert float(run.stdout) == 0
     assert run.stderr.startswith("gua query: the recorder was killed, its last tick was ")
+
+
+@pytest.mark.parametrize("first, since", [("100", 240), ("9000", 305)], ids=["same rules", "other rules"])
+def test_time_under_other_rules_does_not_count(tmp_path, clock_file, look, first, since):
+    """Until 4m a notebook held the card, which the first recorder did or did not count as held."""
+    scenario, db = tmp_path / "lab.scenario", tmp_path / "gua.db"
+    scenario.write_text(STEADY + "at 0s hold note card 2 memory 8GiB\nat 4m release note card 2\n")
+    for begin, end, held in (0, 300, first), (305, 905, "100"):
+        clock = clock_file(WALL + begin, boot_seconds=3600 + begin, name="recorder")
+        run = gua("daemon", "--foreground", "--ticks", (end - begin) // 30, "--source", "sim", "--scenario", scenario,
+                  "--clock", clock, "--db", db, "--held-mem", held)
+        assert run.returncode == 0, run.stderr
+    forget_lock(db)
+    with sqlite3.connect(db) as store:
+        store.execute("UPDATE run SET how_ended = 'stopped'")
+        store.execute("UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE id = (SELECT max(id) FROM run)")
+    run = look(db, clock_file(WALL + 905, 3600 + 905), "query", "--query-gpu=gua.free_for", "--format=csv,noheader,nounits",
+               "-i", "2")
+    assert since - 6 <= 905 - float(run.stdout) <= since + 60  # exact to a slot of a minute
