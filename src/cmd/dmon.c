@@ -10,7 +10,7 @@
 struct values {
 	struct live_values live;
 	struct filter_values filter;
-	const char *select, *delay, *front, *file;
+	const char *select, *delay, *front, *format, *file;
 	int64_t count;
 	bool processes;
 };
@@ -27,6 +27,8 @@ static const struct option_row options[] = {
 	{ OPTION_COUNT, 'c', "count", "N", "end after so many looks", AT(count), .min = 1 },
 	{ OPTION_TEXT, 'o', "options", "LETTERS",
 		"D the date, T the time in front of each line", .choices = "D|T", AT(front) },
+	{ OPTION_TEXT, 0, "format", "FORMAT,...", "csv[,noheader][,nounit] instead of columns",
+		AT(format), .words = dmon_formats },
 	{ OPTION_FLAG, 'p', "processes", .help = "processes instead of cards", AT(processes) },
 	{ OPTION_TEXT, 'f', "filename", "FILE", "write there instead of to the terminal",
 		AT(file) },
@@ -47,7 +49,9 @@ static int read_options(
 			return err_set(e, ERR_USAGE, "--options takes letters of DT, not '%s'",
 				v->front);
 	}
-	int rc = dmon_select(d, v->select ? v->select : usual, e);
+	int rc = v->format ? dmon_format(d, v->format, e) : 0;
+	if (rc == 0)
+		rc = dmon_select(d, v->select ? v->select : usual, e);
 	if (rc == 0 && cmd_seconds(v->delay ? v->delay : "1", every_ms, e) != 0)
 		rc = err_prefix(e, "--delay");
 	return rc;

@@ -17,10 +17,9 @@ enum how {
 	SHARE,	 /* growth of nanoseconds: percent of the time */
 	WHETHER, /* growth: 1 when there is any */
 	RATE,	 /* growth of bytes: MB a second */
-	NOWHERE, /* no source tells it */
 };
 
-/* ccpm is memory of confidential computing, which no source tells apart. */
+/* ccpm is memory of confidential computing. */
 static const struct column_row {
 	char group;
 	const char *title, *unit;
@@ -43,7 +42,7 @@ static const struct column_row {
 	{ 'v', "tviol", "bool", METRIC_THERMAL_VIOLATION, 1, WHETHER },
 	{ 'm', "fb", "MB", METRIC_MEMORY_USED, 1048576, PLAIN },
 	{ 'm', "bar1", "MB", METRIC_BAR1_USED, 1048576, PLAIN },
-	{ 'm', "ccpm", "MB", METRIC_MEMORY_USED, 1, NOWHERE },
+	{ 'm', "ccpm", "MB", METRIC_PROTECTED_USED, 1048576, PLAIN },
 	{ 'e', "sbecc", "errs", METRIC_ECC_CORRECTED_AGGREGATE, 1, PLAIN },
 	{ 'e', "dbecc", "errs", METRIC_ECC_UNCORRECTED_AGGREGATE, 1, PLAIN },
 	{ 'e', "pci", "errs", METRIC_PCIE_REPLAYS, 1, PLAIN },
@@ -102,6 +101,39 @@ int dmon_select(struct dmon *d, const char *groups, struct err *e)
 	return 0;
 }
 
+/* The words of --format, and the flag that each sets. */
+static const struct format_word {
+	const char *word;
+	size_t flag;
+} format_words[] = {
+	{ "csv", offsetof(struct dmon, csv) },
+	{ "noheader", offsetof(struct dmon, no_header) },
+	{ "nounit", offsetof(struct dmon, no_units) },
+};
+enum { FORMAT_WORDS = sizeof(format_words) / sizeof(format_words[0]) };
+
+void dmon_formats(struct str *out)
+{
+	for (size_t i = 0; i < FORMAT_WORDS; i++)
+		str_addf(out, "%s ", format_words[i].word);
+}
+
+int dmon_format(struct dmon *d, const char *text, struct err *e)
+{
+	for (const char *at = text; *at;) {
+		size_t len = strcspn(at, ","), i = 0;
+		while (i < FORMAT_WORDS && (strlen(format_words[i].word) != len ||
+						   strncmp(format_words[i].word, at, len) != 0))
+			i++;
+		if (i == FORMAT_WORDS)
+			return err_set(e, ERR_USAGE,
+				"--format takes csv[,noheader][,nounit], not '%s'", text);
+		*(bool *)((char *)d + format_words[i].flag) = true;
+		at += len + (at[len] == ',');
+	}
+	return d->csv ? 0 : err_set(e, ERR_USAGE, "--format wants csv");
+}
+
 void dmon_wanted(const struct dmon *d, unsigned char *wanted)
 {
 	for (size_t i = 0; !d->processes && i < d->n_columns; i++)
@@ -115,28 +147,54 @@ void dmon_finish(struct dmon *d)
 	d->n_before = 0;
 }
 
-/* One of the two header lines: titles, or units. */
-static void add_header_line(const struct dmon *d, bool units, struct str *out)
+/* Appends a cell: in columns `lead` and `width` (below 0: to the left) say how. */
+static void add_cell(
+	struct dmon *d, struct str *out, const char *lead, int width, const char *text)
 {
+	if (d->csv)
+		str_addf(out, "%s%s", d->cells ? ", " : "", text);
+	else
+		str_addf(out, "%s%*s", lead, width, text);
+	d->cells++;
+}
+
+/* One of the two header lines: titles, or units. */
+static void add_header_line(struct dmon *d, bool units, struct str *out)
+{
+	d->cells = 0;
 	str_add(out, "#");
 	if (d->date)
-		str_addf(out, "%-12s", units ? "YYYYMMDD" : "Date");
+		add_cell(d, out, "", -12, units ? "YYYYMMDD" : "Date");
 	if (d->time)
-		str_addf(out, "%-12s", units ? "HH:MM:SS" : "Time");
-	str_add(out, units ? " Idx" : " gpu");
-	if (d->processes)
-		str_addf(out, " %11s %6s", units ? "#" : "pid", units ? "C/G" : "type");
+		add_cell(d, out, "", -12, units ? "HH:MM:SS" : "Time");
+	add_cell(d, out, "", 4, units ? "Idx" : "gpu");
+	if (d->processes) {
+		add_cell(d, out, " ", 11, units ? "#" : "pid");
+		add_cell(d, out, " ", 6, units ? "C/G" : "type");
+	}
 	for (size_t i = 0; i < d->n_columns; i++) {
 		size_t at = d->columns[i];
-		if (d->processes)
-			str_addf(out, " %6s",
-				units ? process_columns[at].unit : process_columns[at].title);
-		else
-			str_addf(out, " %6s", units ? columns[at].unit : columns[at].title);
+		const char *unit = d->processes ? process_columns[at].unit : columns[at].unit;
+		const char *title =
+			d->processes ? process_columns[at].title : columns[at].title;
+		add_cell(d, out, " ", 6, units ? unit : title);
 	}
 	if (d->processes)
-		str_add(out, units ? "    name" : "    command");
+		add_cell(d, out, "    ", 0, units ? "name" : "command");
 	str_add(out, "\n");
+}
+
+/* In columns the header comes again and again; a file of values has it once. */
+static void add_header(struct dmon *d, struct str *out)
+{
+	bool again = !d->csv && d->since_header >= HEADER_EVERY;
+	if (d->no_header || (d->has_header && !again))
+		return;
+	add_header_line(d, false, out);
+	if (!d->no_units)
+		add_header_line(d, true, out);
+	d->has_header = true;
+	d->since_header = 0;
 }
 
 static void begin_line(struct dmon *d, int64_t now_ms, int index, struct str *out)
@@ -144,24 +202,26 @@ static void begin_line(struct dmon *d, int64_t now_ms, int index, struct str *ou
 	struct tm tm = moment_fields(now_ms, false);
 	char text[CELL_CAP];
 	d->since_header++;
-	str_add(out, " ");
+	d->cells = 0;
+	str_add(out, d->csv ? "" : " ");
 	if (d->date) {
 		strftime(text, sizeof(text), "%Y%m%d", &tm);
-		str_addf(out, "%-12s", text);
+		add_cell(d, out, "", -12, text);
 	}
 	if (d->time) {
 		strftime(text, sizeof(text), "%H:%M:%S", &tm);
-		str_addf(out, "%-12s", text);
+		add_cell(d, out, "", -12, text);
 	}
-	str_addf(out, "%4d", index);
+	snprintf(text, sizeof(text), "%d", index);
+	add_cell(d, out, "", 4, text);
 }
 
-static void add_number(struct str *out, double value)
+static void add_number(struct dmon *d, struct str *out, double value)
 {
-	if (isnan(value))
-		str_addf(out, " %6s", "-");
-	else
-		str_addf(out, " %6.0f", floor(value));
+	char text[CELL_CAP] = "-";
+	if (!isnan(value))
+		snprintf(text, sizeof(text), "%.0f", floor(value));
+	add_cell(d, out, " ", 6, text);
 }
 
 /* The column's value now; NAN also when there was no look before to compare with. */
@@ -170,8 +230,8 @@ static double column_value(const struct column_row *c, const double *values,
 {
 	double value = values[c->metric], grown = value - before->counters[c->metric];
 	double ms = (double)(now_ms - before->at_ms);
-	if (c->how == PLAIN || c->how == NOWHERE)
-		return c->how == PLAIN ? value / c->scale : NAN;
+	if (c->how == PLAIN)
+		return value / c->scale;
 	/* A counter that went back started anew. */
 	if (!before->at_ms || ms <= 0 || isnan(grown) || grown < 0)
 		return NAN;
@@ -188,8 +248,8 @@ static void add_board(struct dmon *d, const struct live *l, const struct live_bo
 	int64_t now_ms = live_now_ms(l);
 	begin_line(d, now_ms, b->id.index, out);
 	for (size_t i = 0; i < d->n_columns; i++)
-		add_number(
-			out, column_value(&columns[d->columns[i]], b->values, before, now_ms));
+		add_number(d, out,
+			column_value(&columns[d->columns[i]], b->values, before, now_ms));
 	str_add(out, "\n");
 	memcpy(before->counters, b->values, sizeof(before->counters));
 	before->at_ms = now_ms;
@@ -209,7 +269,7 @@ static double process_value(const struct process_column *c, const struct live_pr
 static void add_process(struct dmon *d, const struct live *l, const struct live_card *c,
 	const struct live_process *p, struct str *out)
 {
-	char command[COMMAND_CAP] = "-", kind[CELL_CAP] = "-";
+	char command[COMMAND_CAP] = "-", kind[CELL_CAP] = "-", pid[CELL_CAP] = "-";
 	begin_line(d, live_now_ms(l), c->id.index, out);
 	if (p) {
 		snprintf(kind, sizeof(kind), "%s%s%s", p->kind & PROCESS_MPS ? "M+" : "",
@@ -218,13 +278,14 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 			: p->kind & PROCESS_COMPUTE   ? "+G"
 						      : "G");
 		stat_command(command, sizeof(command), p);
-		str_addf(out, " %11u %6s", p->id.pid, kind);
-	} else {
-		str_addf(out, " %11s %6s", "-", "-");
+		snprintf(pid, sizeof(pid), "%u", p->id.pid);
 	}
+	add_cell(d, out, " ", 11, pid);
+	add_cell(d, out, " ", 6, kind);
 	for (size_t i = 0; i < d->n_columns; i++)
-		add_number(out, process_value(&process_columns[d->columns[i]], p));
-	str_addf(out, "    %s\n", command[0] ? command : "-");
+		add_number(d, out, process_value(&process_columns[d->columns[i]], p));
+	add_cell(d, out, "    ", 0, command[0] ? command : "-");
+	str_add(out, "\n");
 }
 
 /* The processes of a card that pass; how many they are. */
@@ -299,12 +360,8 @@ int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, stru
 	if (!reserve(d, n))
 		return err_set(e, ERR_WORLD, "out of memory");
 	int rc = stat_pick(&picked, l, f, e);
-	if (rc == 0 && (!d->has_header || d->since_header >= HEADER_EVERY)) {
-		add_header_line(d, false, out);
-		add_header_line(d, true, out);
-		d->has_header = true;
-		d->since_header = 0;
-	}
+	if (rc == 0)
+		add_header(d, out);
 	if (rc == 0)
 		add_look(d, l, f, &picked, out);
 	stat_pick_finish(&picked);

@@ -25,6 +25,8 @@ struct dmon {
 	unsigned char columns[DMON_COLUMNS_MAX]; /* rows of the table of columns, in order */
 	size_t n_columns;
 	bool date, time; /* in front of each line */
+	bool csv, no_header, no_units;
+	size_t cells; /* of the line so far */
 	struct dmon_before *before;
 	size_t n_before;
 	size_t since_header; /* lines; the header comes again after some */
@@ -36,6 +38,10 @@ void dmon_groups(struct str *out);
 /* Chooses the columns: those of the groups, letters of "pucvmet" or of "um" for processes, in
  * the order of the letters. ERR_USAGE. */
 int dmon_select(struct dmon *d, const char *groups, struct err *e);
+/* Reads "csv,noheader,nounit"; ERR_USAGE. */
+int dmon_format(struct dmon *d, const char *text, struct err *e);
+/* Appends those words, each with a blank behind it. */
+void dmon_formats(struct str *out);
 /* Sets the flags of the metrics that it needs. */
 void dmon_wanted(const struct dmon *d, unsigned char *wanted);
 /* Appends one look, with the header when it is time. */

@@ -147,10 +147,11 @@ def test_the_last_word_of_a_list(offered):
     answers = offered("gua who --state ", "gua stat --state=active,l", "gua top --state active,",
                       "gua query --query-gpu=index,temperature.g", "gua query --query-gpu gpu_u",
                       "gua query --query-compute-apps=pid,used_", "gua query --format=csv,no",
-                      "gua stat --show-power=draw,")
+                      "gua stat --show-power=draw,", "gua dmon --format=csv,")
     assert last_words(answers) == [
         states, ["lost"], states[1:], ["temperature.gpu", "temperature.gpu.tlimit"], ["gpu_uuid"],
-        ["used_gpu_memory", "used_memory"], ["noheader", "nounits"], ["limit"]]
+        ["used_gpu_memory", "used_memory"], ["noheader", "nounits"], ["limit"],
+        ["noheader", "nounit"]]
 
 
 @in_every_shell

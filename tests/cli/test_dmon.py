@@ -23,6 +23,21 @@ def test_the_driver_says_the_same_as_the_simulation(sim, driver):
     assert driver(*args, at=0).stdout == sim(*args).stdout
 
 
+def test_values_with_commas(sim):
+    whole = sim("dmon", "-c", "20", "-s", "pm", "--format", "csv").stdout.splitlines()
+    assert whole[:2] == ["#gpu, pwr, gtemp, mtemp, fb, bar1, ccpm", "#Idx, W, C, C, MB, MB, MB"]
+    assert whole[2] == "0, 332, 70, 74, 43008, 4, 0" and len(whole) == 2 + 20 * 3  # the header is there once
+    in_columns = [line.split() for line in sim("dmon", "-c", "2", "-s", "pm").stdout.splitlines()]
+    assert [line.split(", ") for line in whole[2:8]] == in_columns[2:8]
+    assert sim("dmon", "-c", "20", "-s", "pm", "--format=csv,nounit").stdout.splitlines() == whole[:1] + whole[2:]
+    bare = sim("dmon", "-p", "-c", "1", "-o", "DT", "--format=csv,noheader,nounit", "-i", "1").stdout
+    assert bare == "20261102, 08:00:00, 1, 1002, C, 50, 25, 0, 0, -, -, 8192, -, python\n" \
+        "20261102, 08:00:00, 1, 1003, G, 0, 0, 0, 0, -, -, 300, -, Xorg\n"
+    for wrong, said in (("json", "takes csv"), ("noheader", "wants csv"), ("csv,nothing", "takes csv")):
+        run = sim("dmon", "-c", "1", "--format", wrong)
+        assert run.returncode == 2 and said in run.stderr
+
+
 GAME = CARDS + 'process game pid 1004 user eve uid 1004 command "game" kind both\n' \
     "at 0s hold game card 2 memory 1GiB\nat 0s load game card 2 sm 80\n"
 
@@ -83,7 +98,7 @@ def test_a_lost_card_and_a_divided_one_have_dashes(driver):
     lines = driver("dmon", "-c", "1", scenario=LOST).stdout.splitlines()
     assert lines[3].split() == ["1"] + ["-"] * 11 and lines[2].split()[1] == "332"
     lines = driver("dmon", "-c", "1", "-s", "um", scenario=MIG).stdout.splitlines()
-    assert lines[2].split() == ["0"] + ["-"] * 6 + ["11264", "4", "-"]
+    assert lines[2].split() == ["0"] + ["-"] * 6 + ["11264", "4", "0"]
 
 
 def test_pcie_is_never_measured_by_blocking(driver, tmp_path):
