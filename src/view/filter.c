@@ -252,6 +252,8 @@ bool filter_process(const struct filter *f, const struct live_process *p)
 		return false;
 	if (v->pids.n && !any_word(&v->pids, is_pid, p))
 		return false;
+	if (v->compute && p->kind == PROCESS_GRAPHICS)
+		return false;
 	/* Memory that the driver cannot tell may be any. */
 	return f->min_mem_bytes < 0 || p->mem_bytes < 0 || p->mem_bytes >= f->min_mem_bytes;
 }

@@ -1,7 +1,7 @@
 /* Which cards and processes a view is asked for. The options mean the same in every view:
- * --user, --pid, --id, --min-mem, --state. Within one option any may match; all options that
- * are given must. --id and --state choose cards, the others processes, and of the cards those
- * that have such a process. */
+ * --user, --pid, --id, --min-mem, --state, --compute. Within one option any may match; all
+ * options that are given must. --id and --state choose cards, --compute processes, the others
+ * processes, and of the cards those that have such a process. */
 #ifndef GUA_VIEW_FILTER_H
 #define GUA_VIEW_FILTER_H
 
@@ -17,6 +17,7 @@
 struct filter_values {
 	struct text_list users, pids, ids, states; /* each may be a list with commas */
 	const char *min_mem;
+	bool compute;
 };
 
 /* The rows, for a table whose values have a struct filter_values `member`. The letters are 0
@@ -33,6 +34,9 @@ struct filter_values {
 		{ OPTION_TEXT, 0, "min-mem", "SIZE",                                           \
 			"only processes with at least so much memory on the card: 500M, 2G",   \
 			.offset = offsetof(type, member.min_mem) },                            \
+		{ OPTION_FLAG, 0, "compute",                                                   \
+			.help = "no processes that only draw, such as Xorg",                   \
+			.offset = offsetof(type, member.compute) },                            \
 	{                                                                                      \
 		OPTION_LIST, 0, "state", "STATE,...",                                          \
 			"only cards that are active, idle-held, truly-idle, unobserved, "      \
@@ -63,9 +67,9 @@ int filter_cards(const struct filter *f, const struct live_card *cards, size_t n
 bool filter_state(const struct filter *f, const struct live_card *card);
 /* Whether --id and --state do. */
 bool filter_card(const struct filter *f, const struct live_card *card);
-/* Whether --user, --pid and --min-mem let a process pass. */
+/* Whether --user, --pid, --min-mem and --compute let a process pass. */
 bool filter_process(const struct filter *f, const struct live_process *p);
-/* Whether one of those three was given. */
+/* Whether one of the first three was given. */
 bool filter_has_process(const struct filter *f);
 /* Whether they let a card pass: it has a process that does, or none of them was given. `all`
  * are those of live_processes(). */

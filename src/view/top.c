@@ -188,7 +188,7 @@ static int take(struct top *t, struct err *e)
 	now->cards = live_cards(t->options->live, &now->n_cards);
 	now->processes = live_processes(t->options->live, &now->n_processes);
 	now->now_ms = t->state.clock_ms = live_now_ms(t->options->live);
-	now->filter = filter_has_process(t->options->filter) ? t->options->filter : NULL;
+	now->filter = t->options->filter;
 	/* These are of the answer before, whatever happens now. */
 	t->state.model.n_rows = 0;
 	now->parents = NULL;

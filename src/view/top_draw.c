@@ -63,7 +63,9 @@ static void draw_summary(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
 	const struct top_model *m = &s->model;
-	const char *shown = m->filter[0] || m->user[0] || s->now.filter ? "shown " : "";
+	bool hides = m->filter[0] || m->user[0] ||
+		     (s->now.filter && filter_has_process(s->now.filter));
+	const char *shown = hides ? "shown " : "";
 	size_t holders = 0, idle = 0;
 	int64_t idle_bytes = 0;
 	bool more = false; /* of some the driver cannot tell */

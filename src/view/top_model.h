@@ -39,7 +39,7 @@ struct top_now {
 	size_t n_cards;
 	const struct live_process *processes;
 	size_t n_processes;
-	const struct filter *filter; /* --user, --pid, --min-mem; NULL: all */
+	const struct filter *filter; /* --user, --pid, --min-mem, --compute; NULL: all */
 	const bool *card_on;	     /* of each card: it is shown; NULL: all are */
 	const uint32_t *parents;     /* pid of each process's parent, 0 unknown; or NULL */
 	const struct top_ancestor *family; /* for the tree */

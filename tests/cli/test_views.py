@@ -105,6 +105,17 @@ def test_a_sleeping_card_is_not_woken(driver, tmp_path, words, said):
     assert log and not [call for call in log if call[2] == 1 or call[1] == "woken"]
 
 
+@pytest.mark.parametrize("words", [["stat", "-p"], ["stat", "--json"], ["dmon", "-p", "-c", "1"],
+                                   pytest.param(["top", "--once"], marks=needs_top)], ids=" ".join)
+def test_processes_that_only_draw_can_be_left_out(sim, words):
+    whole, computing = sim(*words).stdout, sim(*words, "--compute").stdout
+    assert "1003" in whole and "1003" not in computing and "1002" in computing
+    assert "shown" not in computing  # no holder is hidden
+    if words[0] != "top":
+        assert len(computing.split("1001")[0]) == len(whole.split("1001")[0])  # cards stay
+    assert sim("who", "--compute").stdout == sim("who").stdout
+
+
 def test_pick_takes_no_empty_list_either(sim):
     run = sim(*PICK, "--id", ",")
     assert run.returncode == 2 and "--id ',' names nothing" in run.stderr
