@@ -33,7 +33,9 @@ static void add_age(struct str *out, const char *label, int64_t at_ms, int64_t n
 
 static void add_recorder(struct str *out, const struct store_status *s, pid_t pid)
 {
-	if (pid)
+	if (pid == LOCK_ELSEWHERE)
+		str_addf(out, "%-11srunning, outside of this container\n", "recorder");
+	else if (pid)
 		str_addf(out, "%-11srunning (pid %d)\n", "recorder", (int)pid);
 	else if (s->any_run && s->ended_ms < 0) /* the next one to start writes this down */
 		str_addf(out, "%-11snot running; killed\n", "recorder");

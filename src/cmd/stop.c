@@ -65,6 +65,11 @@ static int run(const struct command *self, int argc, char **argv)
 		err_set(&e, ERR_WORLD, "no recorder is running on %s", db);
 		return cmd_fail(self, &e);
 	}
+	if (pid == LOCK_ELSEWHERE) {
+		err_set(&e, ERR_WORLD,
+			"the recorder of %s is outside of this container: stop it there", db);
+		return cmd_fail(self, &e);
+	}
 	if (end_holder(db, pid, v.timeout_ms, &e))
 		return cmd_fail(self, &e);
 	printf("stopped (pid %d)\n", (int)pid);

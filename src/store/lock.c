@@ -32,7 +32,7 @@ static pid_t holder_of(int fd)
 	struct flock ask = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	if (fcntl(fd, F_GETLK, &ask) != 0 || ask.l_type == F_UNLCK)
 		return 0;
-	return ask.l_pid;
+	return ask.l_pid > 0 ? ask.l_pid : LOCK_ELSEWHERE;
 }
 
 /* A recorder that could not begin takes its lock file away: a lock on that one is worth
@@ -43,6 +43,15 @@ static bool is_still_there(int fd, const char *path)
 	struct stat held, there;
 	return fstat(fd, &held) == 0 && stat(path, &there) == 0 &&
 	       held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+}
+
+static void refuse(pid_t holder, const char *db, struct err *e)
+{
+	char who[40] = "outside of this container";
+	if (holder != LOCK_ELSEWHERE)
+		snprintf(who, sizeof(who), "(pid %d)", (int)holder);
+	err_set(e, ERR_WORLD, "a recorder %s is already writing %s; see: gua status --db %s",
+		who, db, db);
 }
 
 int lock_take(const char *db, int *fd, struct err *e)
@@ -59,11 +68,7 @@ int lock_take(const char *db, int *fd, struct err *e)
 	struct flock want = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	if (fcntl(lock, F_SETLK, &want) != 0) {
 		if (errno == EACCES || errno == EAGAIN)
-			err_set(e, ERR_WORLD,
-				"a recorder (pid %d) is already writing %s; see: gua status "
-				"--db "
-				"%s",
-				(int)holder_of(lock), db, db);
+			refuse(holder_of(lock), db, e);
 		else
 			err_set(e, ERR_WORLD, "cannot lock %s: %s", path, strerror(errno));
 		close(lock);

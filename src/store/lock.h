@@ -19,7 +19,10 @@
  * when another recorder has it, naming its pid. */
 int lock_take(const char *db, int *fd, struct err *e);
 
-/* Who holds the lock of `db`: a pid, 0 when nobody does. `text` (of LOCK_TEXT_CAP bytes, may be
+/* The holder has no pid here: it is outside of this container, or on another host. */
+#define LOCK_ELSEWHERE (-1)
+
+/* Who holds the lock of `db`: a pid, LOCK_ELSEWHERE, or 0 when nobody does. `text` (of LOCK_TEXT_CAP bytes, may be
  * NULL) gets what the holder published. */
 int lock_holder(const char *db, pid_t *pid, char *text, struct err *e);
 

@@ -324,6 +324,24 @@ def test_start_status_stop(background):
     assert gua("stop", "--db", run.db).returncode == 1
 
 
+def test_a_recorder_outside_of_the_container_is_running(background):
+    """Seen from processes that have pids of their own, as in a container."""
+    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
+    if subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
+        pytest.skip("name spaces cannot be made here")
+    run = background(ONE_CARD)
+
+    def within(command, *args):
+        return subprocess.run([*inside, GUA, command, "--db", run.db, *args], capture_output=True, text=True,
+                              env=clean_environment())
+    status = within("status")
+    assert status.returncode == 0 and "recorder   running, outside of this container\n" in status.stdout
+    stop = within("stop")
+    assert stop.returncode == 1 and "outside of this container: stop it there" in stop.stderr
+    assert "a recorder outside of this container is already writing" in within("daemon", "--once").stderr
+    assert "running (pid" in gua("status", "--db", run.db).stdout
+
+
 def test_a_second_recorder_is_refused(background, tmp_path):
     run = background(ONE_CARD)
     link = tmp_path / "link.db"
