@@ -22,8 +22,8 @@ int lock_take(const char *db, int *fd, struct err *e);
 /* The holder has no pid here: it is outside of this container, or on another host. */
 #define LOCK_ELSEWHERE (-1)
 
-/* Who holds the lock of `db`: a pid, LOCK_ELSEWHERE, or 0 when nobody does. `text` (of LOCK_TEXT_CAP bytes, may be
- * NULL) gets what the holder published. */
+/* Who holds the lock of `db`: a pid, LOCK_ELSEWHERE, or 0 when nobody does. `text` (of
+ * LOCK_TEXT_CAP bytes, may be NULL) gets what the holder published. */
 int lock_holder(const char *db, pid_t *pid, char *text, struct err *e);
 
 /* Whether somebody holds it, wherever that one's pid is known: 1, 0, or -1 when there is no

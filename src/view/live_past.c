@@ -160,6 +160,12 @@ enum live_context live_judge_context(struct live *l, const struct live_process *
 	return p->mem_bytes <= CONTEXT_MOST_BYTES ? CONTEXT_ABOUT : CONTEXT_MORE;
 }
 
+/* The recorder may not have noticed yet that the clock was set back. */
+static int64_t until_now(const struct live *l, int64_t at_ms)
+{
+	return at_ms < l->now_ms ? at_ms : l->now_ms;
+}
+
 void live_join_past(struct live *l, struct live_process *p, struct live_mark *m)
 {
 	const struct now_holder *h = now_find(
@@ -167,11 +173,12 @@ void live_join_past(struct live *l, struct live_process *p, struct live_mark *m)
 	m->recorded = h && l->past_fresh;
 	if (!h)
 		return;
-	if (h->since_ms >= 0 && (p->held_since_ms < 0 || h->since_ms < p->held_since_ms))
-		p->held_since_ms = h->since_ms;
-	if (h->last_active_ms > p->last_active_ms)
-		p->last_active_ms = h->last_active_ms;
-	m->recorded_idle_ms = h->idle_since_ms;
+	int64_t since_ms = until_now(l, h->since_ms);
+	if (since_ms >= 0 && (p->held_since_ms < 0 || since_ms < p->held_since_ms))
+		p->held_since_ms = since_ms;
+	if (until_now(l, h->last_active_ms) > p->last_active_ms)
+		p->last_active_ms = until_now(l, h->last_active_ms);
+	m->recorded_idle_ms = until_now(l, h->idle_since_ms);
 	m->recorded_longer = h->idle_longer;
 	/* Less than a tick is not idle. */
 	if (!l->past_fresh && l->past.last_tick_ms - h->idle_since_ms >= l->past.interval_ms) {
@@ -199,6 +206,6 @@ void live_idle_since(const struct live *l, struct live_process *p, const struct 
 	p->idle_since_ms = since_ms;
 	if (since_ms > started_ms)
 		return;
-	p->idle_since_ms = started_ms < l->now_ms ? started_ms : l->now_ms;
+	p->idle_since_ms = until_now(l, started_ms);
 	p->idle_longer = false;
 }

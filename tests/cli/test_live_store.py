@@ -85,3 +85,15 @@ def test_time_under_other_rules_does_not_count(tmp_path, clock_file, look, first
     run = look(db, clock_file(WALL + 905, 3600 + 905), "query", "--query-gpu=gua.free_for", "--format=csv,noheader,nounits",
                "-i", "2")
     assert since - 6 <= 905 - float(run.stdout) <= since + 60  # exact to a slot of a minute
+
+
+def test_no_time_is_in_the_future(recorded, tmp_path):
+    """Somebody has set the clock back, and the recorder has not noticed yet."""
+    quiet = CARDS + "at 300s load train card 0 sm 0\n"
+    db, clock = recorded(600, quiet)
+    scenario = tmp_path / "back.scenario"
+    scenario.write_text(quiet + "at 590s step -1h\n")
+    run = gua("who", "--json", "--source", "sim", "--scenario", scenario, "--db", db, "--clock", clock)
+    found = json.loads(run.stdout)["holders"]
+    assert len(found) == 3 and all(holder["idle_seconds"] >= 0 for holder in found), found
+    assert all(holder["held_since"] <= "2026-11-02T07:11" for holder in found), found
