@@ -34,6 +34,8 @@ enum shape {
 	FABRIC,		/* (device, struct nvml_fabric *): state and clique */
 	FABRIC_RESULT,	/* of the same the status as a text */
 	FABRIC_CLUSTER, /* and the cluster's UUID */
+	PLATFORM,	/* (device, struct nvml_platform *): numbers and chassis */
+	PLATFORM_GUID,	/* of the same the identity */
 	BYTES,		/* (device, {u64 total, free, used} *) */
 	FIELD,		/* nvmlDeviceGetFieldValues with one field */
 	PCI,		/* the calls of the source itself */
@@ -157,6 +159,7 @@ union call {
 	int (*classes)(void *, struct nvml_pci_ext *);
 	int (*sram)(void *, struct nvml_sram_errors *);
 	int (*fabric)(void *, struct nvml_fabric *);
+	int (*platform)(void *, struct nvml_platform *);
 	int (*bytes)(void *, struct nvml_memory *);
 	int (*field)(void *, int, struct nvml_field *);
 };
@@ -279,6 +282,22 @@ static int ask_fabric(struct nvml_source *s, const struct row *row, union call c
 	return code == NVML_OK && fabric.state == 0 ? NVML_NOT_SUPPORTED : code;
 }
 
+static int ask_platform(const struct row *row, union call call, void *handle, struct answer *a)
+{
+	struct nvml_platform p = { .version = NVML_VERSION_WORD(p, 2) };
+	const unsigned char *g = p.guid;
+	int code = call.platform(handle, &p);
+	const double numbers[] = { p.slot, p.tray, p.host, p.peer, p.module };
+	memcpy(a->numbers, numbers, sizeof(numbers));
+	if (row->shape == PLATFORM_GUID)
+		snprintf(a->text, sizeof(a->text), "0x%02X%02X%02X%02X%02X%02X%02X%02X", g[0],
+			g[1], g[2], g[3], g[4], g[5], g[6], g[7]);
+	else
+		text_escape(a->text, sizeof(a->text), (char *)p.chassis,
+			strnlen((char *)p.chassis, sizeof(p.chassis)));
+	return code;
+}
+
 /* The calls that fill in a struct, or a text. */
 static int ask_struct(struct nvml_source *s, const struct row *row, union call call,
 	void *handle, struct answer *a)
@@ -300,6 +319,9 @@ static int ask_struct(struct nvml_source *s, const struct row *row, union call c
 	case FABRIC_RESULT:
 	case FABRIC_CLUSTER:
 		return ask_fabric(s, row, call, handle, a);
+	case PLATFORM:
+	case PLATFORM_GUID:
+		return ask_platform(row, call, handle, a);
 	default:
 		return ask_call(row, call, handle, a);
 	}

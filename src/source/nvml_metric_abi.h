@@ -27,6 +27,14 @@ struct nvml_sram_errors {
 };
 _Static_assert(sizeof(struct nvml_sram_errors) == 104, "driver ABI");
 
+/* Where in a rack a card is. */
+struct nvml_platform {
+	uint32_t version; /* layout 2 */
+	unsigned char guid[16], chassis[16];
+	unsigned char slot, tray, host, peer, module;
+};
+_Static_assert(sizeof(struct nvml_platform) == 44, "driver ABI");
+
 struct nvml_fabric {
 	unsigned char cluster[16];
 	int32_t status; /* a code, once it is completed */

@@ -191,6 +191,14 @@ static double constant_metric(enum metric m)
 	return NAN;
 }
 
+/* Newest cards are in a rack. */
+static double rack_metric(const struct scenario_card *c, enum metric m)
+{
+	if (!strstr(c->id.name, "B200"))
+		return NAN;
+	return m == METRIC_PLATFORM_PEER ? 1 : (double)((int)m - METRIC_PLATFORM_SLOT + 10);
+}
+
 static double health_metric(const struct scenario_card *c, enum metric m)
 {
 	if ((m >= METRIC_ECC_CORRECTED_VOLATILE_DEVICE && m <= METRIC_SRAM_IN_OTHER) ||
@@ -219,7 +227,9 @@ static double health_metric(const struct scenario_card *c, enum metric m)
 	case METRIC_PCI_SUB_CLASS:
 		return has_ecc(c) ? 2 : 0;
 	default:
-		return constant_metric(m);
+		return m >= METRIC_PLATFORM_SLOT && m <= METRIC_PLATFORM_MODULE
+			       ? rack_metric(c, m)
+			       : constant_metric(m);
 	}
 }
 
@@ -278,6 +288,10 @@ bool play_metric_text(
 		snprintf(dst, cap, "6.16");
 	else if (m == METRIC_FABRIC_STATUS && is_hopper(&s->cards[unit]))
 		snprintf(dst, cap, "Success");
+	else if (m == METRIC_PLATFORM_CHASSIS && strstr(s->cards[unit].id.name, "B200"))
+		snprintf(dst, cap, "1821325190344");
+	else if (m == METRIC_PLATFORM_GUID && strstr(s->cards[unit].id.name, "B200"))
+		snprintf(dst, cap, "0xFFEEDDCCBBAA9988");
 	else if (m == METRIC_FABRIC_CLUSTER && is_hopper(&s->cards[unit]))
 		snprintf(dst, cap, "00010203-0405-0607-0809-0a0b0c0d0e0f");
 	else

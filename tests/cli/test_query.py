@@ -72,7 +72,9 @@ def test_the_names_of_newer_drivers_are_known():
         inforom.checksum_validation gpu_recovery_action gsp.mode.current gsp.mode.default c2c.mode fabric.state
         fabric.status fabric.cliqueId fabric.clusterUuid power.management protected_memory.total
         protected_memory.used protected_memory.free dramEncryption.mode.current dramEncryption.mode.pending
-        clocks_event_reasons_counters.sw_power_cap module.power.draw.average module.enforced.power.limit""".split())
+        clocks_event_reasons_counters.sw_power_cap module.power.draw.average module.enforced.power.limit
+        module.power.limit platform.chassis_serial_number platform.slot_number platform.tray_index platform.host_id
+        platform.peer_type platform.module_id platform.gpu_fabric_guid""".split())
     assert names <= {name for field in fields() for name in field}
 
 
@@ -105,6 +107,11 @@ def test_fields_of_newer_cards(driver):
              "driver_model.current,clocks_event_reasons_counters.sw_power_cap,inforom.power,remapped_rows.histogram.max")
     run = driver("query", f"--query-gpu={asked}", "--format=csv,noheader", scenario=SERVERS)
     new, _, newest, home = rows(run.stdout)
+    rack = driver("query", "--query-gpu=platform.chassis_serial_number,platform.slot_number,platform.tray_index,"
+                  "platform.host_id,platform.peer_type,platform.module_id,platform.gpu_fabric_guid", "-i", "0,2",
+                  "--format=csv,noheader", scenario=SERVERS)
+    assert rows(rack.stdout) == [["[N/A]"] * 7, ["1821325190344", "10", "11", "12", "Switch Connected", "14",
+                                                 "0xFFEEDDCCBBAA9988"]]
     assert new == ["55", "Completed", "Success", "7", "00010203-0405-0607-0809-0a0b0c0d0e0f", "None", "valid", "None",
                    "[N/A]", "No", "0x3", "[N/A]", "0 us", "[N/A]", "640"]
     assert newest[8] == "Disabled" and home[:5] == ["[N/A]"] * 5 and home[6] == "[N/A]"

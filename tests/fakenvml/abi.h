@@ -99,6 +99,10 @@ struct abi_fabric {
 	uint32_t status, clique;
 	unsigned char state;
 };
+struct abi_platform {
+	uint32_t version;
+	unsigned char guid[16], chassis[16], slot, tray, host, peer, module;
+};
 struct abi_event {
 	void *device;
 	uint64_t type, data;
@@ -117,6 +121,7 @@ static_assert(sizeof(struct abi_attributes) == 40, "nvmlDeviceAttributes_t");
 static_assert(sizeof(struct abi_field) == 40, "nvmlFieldValue_t");
 static_assert(sizeof(struct abi_pci_ext) == 64, "nvmlPciInfoExt_v1_t");
 static_assert(sizeof(struct abi_sram) == 104, "nvmlEccSramErrorStatus_v1_t");
+static_assert(sizeof(struct abi_platform) == 44, "nvmlPlatformInfo_v2_t");
 static_assert(sizeof(struct abi_fabric) == 28, "nvmlGpuFabricInfo_t");
 static_assert(sizeof(struct abi_event) == 32, "nvmlEventData_t");
 

@@ -61,6 +61,7 @@ int nvmlDeviceGetAddressingMode(void *device, struct abi_versioned *mode);
 int nvmlDeviceGetDramEncryptionMode(
 	void *device, struct abi_versioned *current, struct abi_versioned *pending);
 int nvmlDeviceGetPciInfoExt(void *device, struct abi_pci_ext *pci);
+int nvmlDeviceGetPlatformInfo(void *device, struct abi_platform *platform);
 int nvmlDeviceGetGpuFabricInfo(void *device, struct abi_fabric *fabric);
 int nvmlDeviceGetFieldValues(void *device, int count, struct abi_field *fields);
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);

@@ -7,7 +7,12 @@
 
 #include "exports.h"
 
-enum { PAIR_WORD = 0x01000008, PCI_WORD = 0x01000040, SRAM_WORD = 0x01000068 };
+enum {
+	PAIR_WORD = 0x01000008,
+	PCI_WORD = 0x01000040,
+	SRAM_WORD = 0x01000068,
+	PLATFORM_WORD = 0x0200002C,
+};
 
 /* The number of a card; NAN: it has none. */
 static double number(size_t unit, enum metric m)
@@ -166,5 +171,27 @@ EXPORT int nvmlDeviceGetGpuFabricInfo(void *device, struct abi_fabric *fabric)
 		fabric->cluster[i] = i;
 	fabric->clique = (uint32_t)number(unit, METRIC_FABRIC_CLIQUE);
 	fabric->state = (unsigned char)state;
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetPlatformInfo(void *device, struct abi_platform *platform)
+{
+	static const unsigned char guid[] = { 0xFF, 0xEE, 0xDD, 0xCC, 0xBB, 0xAA, 0x99, 0x88 };
+	char chassis[sizeof(platform->chassis)] = "";
+	ENTER_DEVICE(device, "%s", "");
+	double slot = number(unit, METRIC_PLATFORM_SLOT);
+	if (platform->version != PLATFORM_WORD)
+		return fake_leave(VERSION_MISMATCH);
+	if (isnan(slot))
+		return fake_leave(NOT_SUPPORTED);
+	play_metric_text(f->scenario, unit, METRIC_PLATFORM_CHASSIS, chassis, sizeof(chassis));
+	*platform = (struct abi_platform){ .version = PLATFORM_WORD,
+		.slot = (unsigned char)slot,
+		.tray = (unsigned char)number(unit, METRIC_PLATFORM_TRAY),
+		.host = (unsigned char)number(unit, METRIC_PLATFORM_HOST),
+		.peer = (unsigned char)number(unit, METRIC_PLATFORM_PEER),
+		.module = (unsigned char)number(unit, METRIC_PLATFORM_MODULE) };
+	memcpy(platform->guid, guid, sizeof(guid));
+	memcpy(platform->chassis, chassis, sizeof(chassis));
 	return fake_leave(SUCCESS);
 }
