@@ -247,9 +247,10 @@ def test_a_copy_of_the_results_for_a_killed_program(python, tmp_path):
             os._exit(9)
         tracker.stop()
         """
-    assert python.run(program, "die").returncode == 9
+    env = fake_driver(tmp_path, SCENARIO, OUR_PID=1)
+    assert python.run(program, "die", env=env).returncode == 9
     assert json.loads((tmp_path / "now.json").read_text())["max_ram"]["main"]["total_rss"] > 0
-    python(program, "stop")
+    python(program, "stop", env=env)
     assert not (tmp_path / "now.json").exists()
 
 
