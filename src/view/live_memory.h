@@ -26,6 +26,7 @@ struct live_memory {
 /* Of a process; same order as live.processes. */
 struct live_mark {
 	int64_t described_ms; /* first sight of the life that the place has the identity of */
+	uint32_t user;	      /* same number, same user */
 	int stat_fd;	      /* its PROC/PID/stat, kept open where it can be; or -1 */
 	int64_t ticks;	      /* CPU time, or -1 */
 	int64_t at_us;	      /* boot time when that was; 0: never */

@@ -270,6 +270,7 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	p->holder = is_holder(p->kind, &l->rules);
 	p->context = live_judge_context(l, p);
 	remember(l, p);
+	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
 }
 
 void live_list_processes(struct live *l)
@@ -306,18 +307,14 @@ static struct use_since use_since(const struct live *l, size_t card)
 	return use;
 }
 
-/* The holders of a card as the classifier wants them. Users are numbered by who comes first. */
+/* The holders of a card as the classifier wants them. */
 static size_t gather_holders(struct live *l, const struct live_card *c)
 {
 	size_t n = 0;
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct live_process *p = &l->now.items[c->first_process + k];
-		uint32_t user = (uint32_t)k;
-		for (uint32_t i = 0; i < k && user == k; i++)
-			if (strcmp(l->now.items[c->first_process + i].id.user, p->id.user) == 0)
-				user = i;
 		l->holders[n++] = (struct holder){ .process = (uint32_t)k,
-			.user = user,
+			.user = l->now.marks[c->first_process + k].user,
 			.kind = p->kind,
 			.mem_bytes = p->mem_bytes,
 			.sm_pct = p->sm_pct,

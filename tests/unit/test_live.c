@@ -243,6 +243,22 @@ static void test_samples_of_before_the_clock_was_set(void **state)
 	}
 }
 
+/* Nobody knows what was on the cards while the host slept and after, until the first look. */
+static void test_a_host_that_slept(void **state)
+{
+	struct view v;
+	open_view(&v, *state, 70, "at 90s suspend 2h\n");
+	for (int k = 0; k < 19; k++)
+		look(&v, 1);
+	assert_true(ago(&v, card(&v, 0)->state_since_ms) >= 18);
+	look(&v, 7205);
+	assert_int_equal(card(&v, 0)->state, CARD_IDLE_HELD);
+	assert_true(ago(&v, card(&v, 0)->state_since_ms) < 12 && card(&v, 0)->state_longer);
+	assert_true(ago(&v, process(&v, 0, 0)->idle_since_ms) < 12);
+	assert_true(process(&v, 0, 0)->idle_longer);
+	assert_true(live_close(v.live));
+}
+
 /* Time that nobody saw before is not free time, however idle the card was in it. */
 static void test_a_card_is_free_from_the_first_look_on(void **state)
 {
@@ -363,6 +379,7 @@ int main(void)
 		IN_A_WORLD(test_no_memory),
 		IN_A_WORLD(test_a_clock_that_is_set),
 		IN_A_WORLD(test_samples_of_before_the_clock_was_set),
+		IN_A_WORLD(test_a_host_that_slept),
 		IN_A_WORLD(test_a_card_is_free_from_the_first_look_on),
 		IN_A_WORLD(test_a_store_that_is_replaced),
 		IN_A_WORLD(test_a_store_that_breaks),
