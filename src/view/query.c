@@ -290,11 +290,12 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, in
 	return rc;
 }
 
-/* A name and its sentence, within 80 columns. */
+/* A name and its sentence, within 80 columns; an empty line first, by which programs that read
+ * nvidia-smi's list find the next name. */
 static void add_help(const struct metric_info *m, struct str *out)
 {
 	const struct text_style style = { .columns = 80, .ascii = true };
-	str_addf(out, "\"%s\"", m->name);
+	str_addf(out, "\n\"%s\"", m->name);
 	for (const char *at = m->synonyms; *at;) {
 		size_t len = strcspn(at, " ");
 		str_addf(out, " or \"%.*s\"", (int)len, at);
@@ -310,7 +311,7 @@ void query_help(bool apps, struct str *out)
 		query_app_help(out);
 		return;
 	}
-	str_add(out, "Fields of --query-gpu, with the names that mean the same:\n\n");
+	str_add(out, "Fields of --query-gpu, with the names that mean the same:\n");
 	for (int i = 0; i < METRIC_COUNT; i++)
 		add_help(&metrics[i], out);
 }

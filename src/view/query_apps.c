@@ -119,9 +119,9 @@ const char *query_app_unit(int field)
 
 void query_app_help(struct str *out)
 {
-	str_add(out, "Fields of --query-compute-apps:\n\n");
+	str_add(out, "Fields of --query-compute-apps:\n");
 	for (int i = 0; i < APP_FIELDS; i++) {
-		str_addf(out, "\"%s\"", fields[i].name);
+		str_addf(out, "\n\"%s\"", fields[i].name);
 		if (*fields[i].synonym)
 			str_addf(out, " or \"%s\"", fields[i].synonym);
 		str_addf(out, "\n    %s\n", fields[i].help);

@@ -47,6 +47,9 @@ def test_there_are_enough_fields_and_each_has_a_sentence():
     ours = [names for names in fields() if names[0].startswith("gua.")]
     assert len(fields()) - len(ours) >= 60
     assert {"gua.state", "gua.idle_since", "gua.holders", "gua.free_for"} <= {names[0] for names in ours}
+    # Programs look for what is in quotes after an empty line.
+    assert len(re.findall(r'\n\n"([^"]+)"', listed)) == len(fields())
+    assert len(re.findall(r'\n\n"([^"]+)"', gua("query", "--help-query-compute-apps").stdout)) == 20
     paragraphs = re.split(r'^(?=")', listed, flags=re.M)[1:]
     assert all(re.search(r"\n    \w.*\.\n", paragraph) for paragraph in paragraphs)
     assert max(map(len, listed.splitlines())) <= 200
