@@ -264,7 +264,8 @@ static double run(struct tracker *t, struct tools *tools, const struct settings 
 		follow(t, tools, child, until_us);
 	int64_t over_us = clock_now(&tools->clock).boot_us;
 	tracker_stop(t);
-	if (set->pid)
+	/* What goes on without end, or for a moment longer than the command, is over now. */
+	if (set->pid || t->tree.alive)
 		over_us = clock_now(&tools->clock).boot_us;
 	return (double)(over_us - began_us) / 1e6;
 }
