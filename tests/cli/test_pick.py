@@ -183,7 +183,7 @@ def test_the_command_gets_the_cards(lab):
 
 
 def test_pick_becomes_the_command(lab):
-    held = lab.start("sh", "-c", "echo $$; exec sleep 60")
+    held = lab.start("sh", "-c", "echo $$; exec sleep 600")
     assert int(held.stdout.readline()) == held.pid
     held.kill()
     held.communicate()
@@ -203,7 +203,7 @@ def test_the_driver_is_closed_before_the_command_runs(lab, tmp_path, clock_file)
 
 def test_of_many_picks_at_once_each_card_goes_to_one(lab):
     """20 at the same moment, 4 cards: 4 get one each, and 16 are told that there is none."""
-    running = [lab.start("--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 60") for _ in range(20)]
+    running = [lab.start("--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 600") for _ in range(20)]
     try:
         got, refused = [], []
         for process in running:
@@ -224,9 +224,9 @@ def test_of_many_picks_at_once_each_card_goes_to_one(lab):
 
 def test_without_a_command_the_cards_are_held_for_a_while(lab):
     """A loop that starts a job a card: each gets another, though none has memory there yet."""
-    first = [cards(lab.pick("--hold", "60s")) for _ in range(2)]
+    first = [cards(lab.pick("--hold", "10m")) for _ in range(2)]
     assert first == [[3], [2]]
-    run = lab.pick("-n", "4", "--hold", "60s")
+    run = lab.pick("-n", "4", "--hold", "10m")
     assert run.returncode == 1 and "2 taken by another gua pick" in run.stderr
     keepers = holding(lab.locks)
     assert len(keepers) == 2
@@ -253,7 +253,7 @@ def holding(locks):
 
 
 def test_who_wishes_for_all_cards_gets_all_or_none(lab):
-    running = [lab.start("-n", "4", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 60") for _ in range(8)]
+    running = [lab.start("-n", "4", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 600") for _ in range(8)]
     try:
         got = [line for line in (process.stdout.readline().strip() for process in running) if line]
         assert len(got) == 1 and sorted(got[0].split(",")) == UUIDS
@@ -277,7 +277,7 @@ def test_one_chooses_at_a_time(lab):
 
 def test_a_killed_command_gives_its_card_back(lab):
     one = CARDS.splitlines()[1] + "\n"
-    held = lab.start("--", "sh", "-c", "echo held; exec sleep 60", text=one)
+    held = lab.start("--", "sh", "-c", "echo held; exec sleep 600", text=one)
     assert held.stdout.readline() == "held\n"
     assert lab.start(text=one).wait(timeout=60) == 1
     held.send_signal(signal.SIGKILL)
@@ -288,7 +288,7 @@ def test_a_killed_command_gives_its_card_back(lab):
 
 def test_the_lock_lives_as_long_as_what_the_command_started(lab):
     one = CARDS.splitlines()[1] + "\n"
-    held = lab.start("--", "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!", text=one)
+    held = lab.start("--", "sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!", text=one)
     child = int(held.stdout.readline())
     assert held.wait(timeout=60) == 0
     assert lab.start(text=one).wait(timeout=60) == 1
@@ -317,9 +317,9 @@ def test_a_driver_that_fails_while_somebody_waits_is_waited_for(lab):
 
 def test_wait_gets_the_card_when_another_pick_gives_it_back(lab):
     one = CARDS.splitlines()[1] + "\n"
-    held = lab.start("--", "sh", "-c", "echo held; exec sleep 60", text=one)
+    held = lab.start("--", "sh", "-c", "echo held; exec sleep 600", text=one)
     assert held.stdout.readline() == "held\n"
-    waiting = lab.start("--wait=60s", text=one)
+    waiting = lab.start("--wait=10m", text=one)
     with pytest.raises(subprocess.TimeoutExpired):
         waiting.wait(timeout=0.5)
     held.kill()
