@@ -1,11 +1,11 @@
 """What the tests of the live views share: scenarios, and the fake driver at a moment of its time."""
 import sqlite3
+import struct
 import subprocess
-import time
 
 import pytest
 
-from conftest import GUA, clean_environment, gua
+from conftest import GUA, clean_environment, gua, wait_for
 from fake import fake_driver
 
 WALL = 1793606400  # Mon 2026-11-02 08:00:00 UTC
@@ -90,9 +90,9 @@ def recorded(tmp_path, clock_file):
         running.append(subprocess.Popen(
             [GUA, "daemon", "--foreground", "--source", "sim", "--scenario", path, "--clock", clock, "--db", db,
              "--driver-timeout", "1h", *options], stderr=subprocess.DEVNULL, env=clean_environment()))
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and last_tick(db) < (WALL + seconds - 30) * 1000:
-            time.sleep(0.05)
+        # After the last tick time goes on for a while, to where the driver hangs.
+        wait_for(lambda: last_tick(db) >= (WALL + seconds - 30) * 1000 and
+                 struct.unpack_from("=q", clock.read_bytes(), 8)[0] >= (3600 + seconds) * 1_000_000)
         return db, clock
     record.kill = kill
     yield record

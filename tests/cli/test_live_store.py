@@ -87,10 +87,11 @@ def test_time_under_other_rules_does_not_count(tmp_path, clock_file, look, first
     assert since - 6 <= 905 - float(run.stdout) <= since + 60  # exact to a slot of a minute
 
 
-def test_no_time_is_in_the_future(recorded, tmp_path):
-    """Somebody has set the clock back, and the recorder has not noticed yet."""
+def test_no_time_is_in_the_future(recorded, tmp_path, clock_file):
+    """Somebody has set the clock back, and the recorder has not noticed yet: it has a clock of its own."""
     quiet = CARDS + "at 300s load train card 0 sm 0\n"
-    db, clock = recorded(600, quiet)
+    db, _ = recorded(600, quiet)
+    clock = clock_file(WALL + 600, 3600 + 600)
     scenario = tmp_path / "back.scenario"
     scenario.write_text(quiet + "at 590s step -1h\n")
     run = gua("who", "--json", "--source", "sim", "--scenario", scenario, "--db", db, "--clock", clock)
