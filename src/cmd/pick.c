@@ -16,7 +16,9 @@
 
 /* From the pick to the first memory on the card: a program that loads its libraries first. */
 #define HOLD_MS 30000
-enum { MAX_CARDS = 64, FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000 };
+/* Who watches how long a card is free looks this often at least: some drivers keep no samples,
+ * and what was between two looks that are further apart is not known. */
+enum { MAX_CARDS = 64, FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000, WATCH_POLL_MS = 2000 };
 
 struct values {
 	struct live_values live;
@@ -160,6 +162,7 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 		.free_for_ms = v->free_for_ms };
 	size_t counts[PICK_VERDICTS];
 	int64_t start_us = clock_now(&s->clock).boot_us, poll_ms = FIRST_POLL_MS;
+	int64_t last_poll_ms = v->free_for_ms > 0 ? WATCH_POLL_MS : LAST_POLL_MS;
 	for (bool first = true;; first = false) {
 		int rc = choose(c, &wish, filter, s, directory, counts, e);
 		if (c->n || (rc && !s->lost))
@@ -173,7 +176,7 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 			fputs("gua pick: no card is free as wished; waiting\n", stderr);
 		s->told = s->lost;
 		cmd_live_wait(s, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
-		poll_ms = 2 * poll_ms < LAST_POLL_MS ? 2 * poll_ms : LAST_POLL_MS;
+		poll_ms = 2 * poll_ms < last_poll_ms ? 2 * poll_ms : last_poll_ms;
 	}
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import GUA, clean_environment, gua, wait_for
 from fake import fake_driver
-from live import forget_lock
+from live import driver, forget_lock  # noqa: F401
 
 START = 1793606400  # 2026-11-02T08:00:00Z
 UUIDS = [f"GPU-{letter * 8}-1111-2222-3333-444455556666" for letter in "abcd"]
@@ -164,6 +164,13 @@ at 15m exit job
     run = lab.pick("--free-for", "10m", "--wait=12m", "-i", "0:0", text=text)
     assert run.returncode == 1 and "has not watched for so long" in run.stderr
     assert lab.pick("--free-for", "10m", "--wait=14m", "-i", "0:0", text=text).stdout == "MIG-1111\n"
+
+
+def test_a_card_without_samples_is_free_for_as_long_as_somebody_waited(driver, tmp_path):
+    """Where the driver keeps none (as under WSL) each look is all there is."""
+    run = driver("pick", "--free-for", "1m", "--wait=2m", "--hold", "0s", "--lock-dir", tmp_path / "locks",
+                 scenario=CARDS + "at 0s fail nvmlDeviceGetSamples code 3\n")
+    assert cards(run) == [0]
 
 
 def test_a_sleeping_or_lost_card_is_left_alone(lab):
