@@ -1,4 +1,5 @@
 """What the live views cost: one shot of each, and `gua top` beside nvtop on the same driver library."""
+import contextlib
 import fcntl
 import os
 import pty
@@ -77,8 +78,10 @@ def crowded(path, processes, used=16, more=""):
     return path
 
 
+@contextlib.contextmanager
 def recorded(build, folder, processes, used, hours):
-    """A store whose recorder has been at work for so long, up to now: in virtual time, until its driver hangs."""
+    """A store whose recorder has been at work for so long, up to now: in virtual time, until its driver hangs. It is
+    then still there, and does nothing."""
     db, clock, seconds = folder / "live.db", folder / "live.clock", hours * 3600
     clock.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", 3600 * 10**6, int(time.time() - seconds - 3600) * 10**6, 0))
     scenario = crowded(folder / "live.scenario", processes, used, f"at {seconds}s hang nvmlDeviceGetSamples")
@@ -89,10 +92,10 @@ def recorded(build, folder, processes, used, hours):
     try:
         while time.monotonic() < deadline and recorder.poll() is None and last_tick(db) < time.time() - 60:
             time.sleep(0.1)
+        yield db
     finally:
         recorder.kill()
         recorder.wait()
-    return db
 
 
 def last_tick(db):
@@ -116,11 +119,12 @@ def rows(table, say, build, folder, quick):
     processes = [subprocess.Popen(["sleep", "600"]) for _ in range(128)]
     try:
         say("a store, then one shot with 16 cards and 128 holders")
-        db = recorded(build, folder, processes, 8, 1 if quick else 6)
-        env = environment(build, crowded(folder / "half.scenario", processes, 8), folder)
-        one_shot(table, "who: one shot, 128 holders, with a store", [gua, "who", "--db", db], env, runs)
-        one_shot(table, "pick: one shot, 16 cards, with a store", [
-            gua, "pick", "--free-for", "10m", "--hold", "0s", "--db", db, "--lock-dir", folder / "locks"], env, runs)
+        with recorded(build, folder, processes, 8, 1 if quick else 6) as db:
+            env = environment(build, crowded(folder / "half.scenario", processes, 8), folder)
+            one_shot(table, "who: one shot, 128 holders, with a store", [gua, "who", "--db", db], env, runs)
+            one_shot(table, "pick: one shot, 16 cards, with a store", [
+                gua, "pick", "--free-for", "10m", "--hold", "0s", "--db", db, "--lock-dir", folder / "locks"],
+                env, runs)
         say("gua top on a terminal, 16 cards and 128 processes")
         env = environment(build, crowded(folder / "crowd.scenario", processes), folder)
         compare(table, say, gua, env, seconds, rounds)
