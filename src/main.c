@@ -21,8 +21,8 @@
  *   record/    the recorder: loop, service manager
  *   track/     a command and its process tree: what it used
  *   view/      the cards now: live (what the driver says, joined with the store's past),
- *              filter, pick (which are free), and a file or two per view: stat, query, dmon;
- *              top* is the interactive one; top_screen and top_pen alone know curses
+ *              filter, format, pick (which are free), and a file or two per view: stat, query,
+ *              dmon; top* is the interactive one; top_screen and top_pen alone know curses
  *   cmd/       one file per command; top_main is gua-top, a program of its own
  *   lib/       libgua, the library: base to track behind include/gua.h
  */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/timetext.h"
+#include "view/format.h"
 #include "view/stat.h"
 
 enum { HEADER_EVERY = 24, CELL_CAP = 32 };
@@ -101,36 +102,23 @@ int dmon_select(struct dmon *d, const char *groups, struct err *e)
 	return 0;
 }
 
-/* The words of --format, and the flag that each sets. */
-static const struct format_word {
-	const char *word;
-	size_t flag;
-} format_words[] = {
+static const struct format_word format_words[] = {
 	{ "csv", offsetof(struct dmon, csv) },
 	{ "noheader", offsetof(struct dmon, no_header) },
 	{ "nounit", offsetof(struct dmon, no_units) },
+	{ 0 },
 };
-enum { FORMAT_WORDS = sizeof(format_words) / sizeof(format_words[0]) };
 
 void dmon_formats(struct str *out)
 {
-	for (size_t i = 0; i < FORMAT_WORDS; i++)
-		str_addf(out, "%s ", format_words[i].word);
+	format_list(format_words, out);
 }
 
 int dmon_format(struct dmon *d, const char *text, struct err *e)
 {
-	for (const char *at = text; *at;) {
-		size_t len = strcspn(at, ","), i = 0;
-		while (i < FORMAT_WORDS && (strlen(format_words[i].word) != len ||
-						   strncmp(format_words[i].word, at, len) != 0))
-			i++;
-		if (i == FORMAT_WORDS)
-			return err_set(e, ERR_USAGE,
-				"--format takes csv[,noheader][,nounit], not '%s'", text);
-		*(bool *)((char *)d + format_words[i].flag) = true;
-		at += len + (at[len] == ',');
-	}
+	if (!format_take(format_words, d, text))
+		return err_set(
+			e, ERR_USAGE, "--format takes csv[,noheader][,nounit], not '%s'", text);
 	return d->csv ? 0 : err_set(e, ERR_USAGE, "--format wants csv");
 }
 

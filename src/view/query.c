@@ -8,6 +8,7 @@
 
 #include "base/timetext.h"
 #include "render/text.h"
+#include "view/format.h"
 #include "view/stat.h"
 
 enum { CELL_CAP = 160, NEAREST = 3 };
@@ -44,39 +45,19 @@ int query_fields(struct query *q, const char *list, struct err *e)
 	return q->n ? 0 : err_set(e, ERR_USAGE, "no field is named");
 }
 
-/* The words of --format, and the flag that each sets. */
-static const struct format_word {
-	const char *word;
-	size_t flag;
-} format_words[] = {
+static const struct format_word format_words[] = {
 	{ "csv", offsetof(struct query, csv) },
 	{ "noheader", offsetof(struct query, no_header) },
 	{ "nounits", offsetof(struct query, no_units) },
 	{ "json", offsetof(struct query, json) },
+	{ 0 },
 };
-enum { FORMAT_WORDS = sizeof(format_words) / sizeof(format_words[0]) };
-
-static bool *format_flag(struct query *q, const char *word, size_t len)
-{
-	for (size_t i = 0; i < FORMAT_WORDS; i++)
-		if (strlen(format_words[i].word) == len &&
-			strncmp(format_words[i].word, word, len) == 0)
-			return (bool *)((char *)q + format_words[i].flag);
-	return NULL;
-}
 
 int query_format(struct query *q, const char *text, struct err *e)
 {
-	for (const char *at = text; *at;) {
-		size_t len = strcspn(at, ",");
-		bool *flag = format_flag(q, at, len);
-		if (!flag)
-			return err_set(e, ERR_USAGE,
-				"--format takes csv[,noheader][,nounits] or json, not '%s'",
-				text);
-		*flag = true;
-		at += len + (at[len] == ',');
-	}
+	if (!format_take(format_words, q, text))
+		return err_set(e, ERR_USAGE,
+			"--format takes csv[,noheader][,nounits] or json, not '%s'", text);
 	if (q->csv == q->json)
 		return err_set(e, ERR_USAGE, "--format wants either csv or json");
 	return 0;
@@ -84,8 +65,7 @@ int query_format(struct query *q, const char *text, struct err *e)
 
 void query_formats(struct str *out)
 {
-	for (size_t i = 0; i < FORMAT_WORDS; i++)
-		str_addf(out, "%s ", format_words[i].word);
+	format_list(format_words, out);
 }
 
 void query_gpu_fields(struct str *out)
