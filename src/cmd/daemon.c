@@ -90,10 +90,11 @@ struct front {
 	struct detached *detached; /* the process that waits in the foreground, or NULL */
 	const char *notify_socket;
 	const char *pid_file;
-	struct leftover log, lock, store; /* log: of the background only */
+	bool wrote_pid;
+	struct leftover log, lock; /* log: of the background only */
 };
 
-static void write_pid(const char *path)
+static bool write_pid(const char *path)
 {
 	struct err e = { 0 };
 	FILE *f = NULL;
@@ -103,13 +104,14 @@ static void write_pid(const char *path)
 		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
 	if (f)
 		fclose(f);
+	return f != NULL;
 }
 
 static void on_ready(void *context)
 {
 	struct front *front = context;
 	if (front->pid_file)
-		write_pid(front->pid_file);
+		front->wrote_pid = write_pid(front->pid_file);
 	notify_send(front->notify_socket, "READY=1");
 	if (front->detached)
 		detach_ready(front->detached);
@@ -169,11 +171,11 @@ static void note_lock(struct front *front, const char *db)
 }
 
 /* Recording could not begin, for want of a driver or of cards: nothing stays that was made for
- * it. The lock goes last and while it is held: what goes before is nobody else's. */
+ * it. A store does, if there is one by now: others may have written to it, or have it open. The
+ * lock goes last and while it is held: what goes before is nobody else's. */
 static void leave_nothing(const struct front *front)
 {
 	leftover_remove(&front->log);
-	leftover_remove(&front->store);
 	leftover_remove(&front->lock);
 }
 
@@ -190,7 +192,6 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	o.alive = on_alive;
 	rc = lock_take(v->db, &o.lock_fd, e);
 	if (!rc) {
-		leftover_note(&front->store, v->db);
 		o.stop_fd = stop_signals();
 		rc = recorder_run(&o, e);
 		if (rc)
@@ -200,7 +201,7 @@ static int record(const struct values *v, struct front *front, struct err *e)
 		close(o.lock_fd);
 	}
 	clock_finish(&clock);
-	if (front->pid_file)
+	if (front->wrote_pid)
 		unlink(front->pid_file);
 	return rc;
 }

@@ -392,7 +392,10 @@ static int prepare(struct recorder *r, struct err *e)
 {
 	const struct recorder_options *o = r->o;
 	bool own_host = o->source.root[0] == '\0' && strcmp(o->source.name, "sim") != 0;
-	int rc = store_open(&r->store, o->db, e);
+	/* A store that is not there is made when a driver answers: so there is none to take
+	 * away where none does. Who waits for a driver makes it now. */
+	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;
+	int rc = now ? store_open(&r->store, o->db, e) : 0;
 	if (!rc)
 		rc = owners_open(&r->owners, o->source.root, e);
 	if (!rc)
@@ -414,6 +417,8 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 	int rc = prepare(r, e);
 	if (!rc)
 		rc = open_source(r, e);
+	if (!rc && !r->store)
+		rc = store_open(&r->store, o->db, e);
 	if (!rc)
 		rc = open_run(r, e);
 	const char *how = "failed";

@@ -16,7 +16,8 @@ import subprocess
 
 import pytest
 
-from conftest import GUA, clean_environment, gua
+from conftest import GUA, clean_environment, gua, wait_for
+from fake import fake_driver
 
 START = 1777629600.25  # 2026-05-01 10:00:00.25 UTC
 
@@ -529,3 +530,21 @@ def test_the_report_names_the_way_to_import(tmp_path):
         assert result.returncode == 1
         assert f"gua import {file}" in result.stderr
     assert file.read_bytes() == before
+
+
+def test_a_store_that_others_wrote_to_meanwhile_stays(tmp_path):
+    """A recorder waits for its driver in vain; what somebody brought into the new store is not its own to remove."""
+    db, old, answer = tmp_path / "x.db", tmp_path / "old.db", tmp_path / "answer"
+    Tool().fill(1, ticks=10).write(old)
+    env = fake_driver(tmp_path, "card 0 uuid GPU-aaaa name A memory 80GiB\n"
+                      "at 0s hang nvmlInit_v2\nat 0s fail nvmlInit_v2 code 9\n",
+                      FAKENVML_RELEASE=answer)
+    with subprocess.Popen([GUA, "daemon", "--ticks", "1", "--db", db, "--driver-timeout", "10m"],
+                          stderr=subprocess.DEVNULL, env={**clean_environment(), **env}) as recorder:
+        wait_for((tmp_path / "x.db.lock").exists)
+        assert gua("import", old, "--db", db).returncode == 0
+        answer.touch()
+        assert recorder.wait() == 1
+    with sqlite3.connect(db) as store:
+        assert store.execute("SELECT count(*) FROM run WHERE source = 'import'").fetchone() == (1,)
+    assert not (tmp_path / "x.db.lock").exists()

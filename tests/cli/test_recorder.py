@@ -381,6 +381,16 @@ def test_no_driver_leaves_nothing_that_was_not_there(tmp_path, how):
     assert gua("report", "--db", old / "x.db", "--json", "--since", "1d", "--now", "2026-11-03").stdout == before
 
 
+def test_a_recorder_that_is_refused_leaves_the_pid_file_of_the_other(background, tmp_path):
+    pid_file = tmp_path / "pid"
+    run = background(ONE_CARD, "--pid-file", pid_file)
+    assert pid_file.read_text().strip() == str(recorder_pid(run.db))
+    assert background(ONE_CARD, "--pid-file", pid_file).returncode == 1
+    assert pid_file.exists()
+    assert gua("stop", "--db", run.db).returncode == 0
+    wait_for(lambda: not pid_file.exists())
+
+
 def test_looks_from_a_timer_are_one_run(tmp_path):
     """A row for each would be most of the file; another rule is another run."""
     db = tmp_path / "x.db"
