@@ -246,6 +246,7 @@ const struct now_holder *now_find(
 struct walk {
 	int64_t card;
 	unsigned states;
+	int64_t until_s; /* the newest slot reaches at least to here */
 	int64_t since_s; /* begin of the stretch as far as it was followed; INT64_MAX: none */
 	int64_t slot;	 /* the slot that is being read; -1: none yet */
 	int64_t slot_ms; /* time in the states in it */
@@ -274,8 +275,9 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 	int64_t slot = sql_int(row, 0, 0), ms = sql_int(row, 2, 0);
 	if (slot != w->slot) {
 		finish_slot(w);
-		/* Slots that are missing were not observed. */
-		if (w->slot >= 0 && slot + t->seconds < w->since_s)
+		/* Slots that are missing were not observed; the newest ones are those of an
+		 * instance that was destroyed: when it is there again, that begins anew. */
+		if (slot + t->seconds < (w->slot >= 0 ? w->since_s : w->until_s))
 			w->ended = true;
 		w->slot = slot;
 		w->slot_ms = 0;
@@ -328,9 +330,11 @@ static int walk_table(struct now *n, struct walk *walks, size_t n_walks,
 static void begin_walk(struct now *n, struct walk *w, const struct now_ask *ask, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	*w = (struct walk){
-		.card = -1, .states = ask->states, .since_s = INT64_MAX, .slot = -1
-	};
+	*w = (struct walk){ .card = -1,
+		.states = ask->states,
+		.until_s = (n->last_tick_ms - RING_MS) / 1000,
+		.since_s = INT64_MAX,
+		.slot = -1 };
 	if (sql_prepare(n->db, &stmt, e,
 		    "SELECT id, first_seen_ms FROM gpu WHERE uuid = ?1 "
 		    "ORDER BY last_seen_ms DESC LIMIT 1") == 0) {

@@ -68,6 +68,15 @@ def test_a_recorder_that_is_killed_is_not_believed_for_a_moment(recorded, look):
     assert run.stderr.startswith("gua query: the recorder was killed, its last tick was ")
 
 
+def test_a_card_that_was_away_begins_anew(recorded, look):
+    """It was divided into instances, and is whole again before the recorder has noticed: nobody knows of that time."""
+    db, clock = recorded(600, STEADY)
+    with sqlite3.connect(db) as store:
+        store.execute("DELETE FROM usage_1m WHERE slot >= ? AND gpu = (SELECT id FROM gpu WHERE idx = 2)", (WALL + 360,))
+    run = look(db, clock, "query", "--query-gpu=gua.free_for", "--format=csv,noheader,nounits", "-i", "1,2")
+    assert float(run.stdout.split()[1]) == 0
+
+
 @pytest.mark.parametrize("first, since", [("100", 240), ("9000", 305)], ids=["same rules", "other rules"])
 def test_time_under_other_rules_does_not_count(tmp_path, clock_file, look, first, since):
     """Until 4m a notebook held the card, which the first recorder did or did not count as held."""
