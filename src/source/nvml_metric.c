@@ -263,7 +263,8 @@ static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
 	text_escape(dst, cap, name, strlen(name));
 }
 
-/* A card that can be in no fabric says so in the state. */
+/* A card that can be in no fabric says so in the state; of one that has not joined yet only the
+ * state is true. */
 static int ask_fabric(struct nvml_source *s, const struct row *row, union call call,
 	void *handle, struct answer *a)
 {
@@ -271,7 +272,8 @@ static int ask_fabric(struct nvml_source *s, const struct row *row, union call c
 	const unsigned char *u = fabric.cluster;
 	int code = call.fabric(handle, &fabric);
 	a->numbers[0] = fabric.state;
-	a->numbers[1] = fabric.clique;
+	bool joined = fabric.state == NVML_FABRIC_COMPLETED;
+	a->numbers[1] = joined ? fabric.clique : NAN;
 	if (row->shape == FABRIC_RESULT)
 		error_name(s, fabric.status, a->text, sizeof(a->text));
 	else
@@ -279,7 +281,9 @@ static int ask_fabric(struct nvml_source *s, const struct row *row, union call c
 			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
 			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
 			u[11], u[12], u[13], u[14], u[15]);
-	return code == NVML_OK && fabric.state == 0 ? NVML_NOT_SUPPORTED : code;
+	if (code == NVML_OK && fabric.state == 0)
+		return NVML_NOT_SUPPORTED;
+	return code == NVML_OK && !joined && row->shape != FABRIC ? NVML_NO_DATA : code;
 }
 
 static int ask_platform(const struct row *row, union call call, void *handle, struct answer *a)

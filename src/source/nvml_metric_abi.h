@@ -35,9 +35,10 @@ struct nvml_platform {
 };
 _Static_assert(sizeof(struct nvml_platform) == 44, "driver ABI");
 
-struct nvml_fabric {
+enum { NVML_FABRIC_COMPLETED = 3 };
+struct nvml_fabric { /* what is before the state: once that is completed */
 	unsigned char cluster[16];
-	int32_t status; /* a code, once it is completed */
+	int32_t status; /* a code */
 	uint32_t clique;
 	unsigned char state; /* 0: it can be in none */
 };

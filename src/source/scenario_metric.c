@@ -35,6 +35,12 @@ static bool is_hopper(const struct scenario_card *c)
 	return has_word(c, models, 3);
 }
 
+/* Of those, one kind has not joined its fabric yet. */
+static bool has_joined(const struct scenario_card *c)
+{
+	return is_hopper(c) && !strstr(c->id.name, "H200");
+}
+
 static double newest_util(const struct play *p, size_t unit)
 {
 	size_t n = play_ring_size(p, unit);
@@ -221,9 +227,9 @@ static double health_metric(const struct scenario_card *c, enum metric m)
 	case METRIC_DRAM_ENCRYPTION_PENDING:
 		return strstr(c->id.name, "B200") ? 0 : NAN;
 	case METRIC_FABRIC_STATE:
-		return is_hopper(c) ? 3 : NAN;
+		return has_joined(c) ? 3 : is_hopper(c) ? 2 : NAN;
 	case METRIC_FABRIC_CLIQUE:
-		return is_hopper(c) ? 7 : NAN;
+		return has_joined(c) ? 7 : NAN;
 	case METRIC_PCI_SUB_CLASS:
 		return has_ecc(c) ? 2 : 0;
 	default:
@@ -286,13 +292,13 @@ bool play_metric_text(
 		snprintf(dst, cap, "2.1");
 	else if (m == METRIC_INFOROM_ECC && has_ecc(&s->cards[unit]))
 		snprintf(dst, cap, "6.16");
-	else if (m == METRIC_FABRIC_STATUS && is_hopper(&s->cards[unit]))
+	else if (m == METRIC_FABRIC_STATUS && has_joined(&s->cards[unit]))
 		snprintf(dst, cap, "Success");
 	else if (m == METRIC_PLATFORM_CHASSIS && strstr(s->cards[unit].id.name, "B200"))
 		snprintf(dst, cap, "1821325190344");
 	else if (m == METRIC_PLATFORM_GUID && strstr(s->cards[unit].id.name, "B200"))
 		snprintf(dst, cap, "0xFFEEDDCCBBAA9988");
-	else if (m == METRIC_FABRIC_CLUSTER && is_hopper(&s->cards[unit]))
+	else if (m == METRIC_FABRIC_CLUSTER && has_joined(&s->cards[unit]))
 		snprintf(dst, cap, "00010203-0405-0607-0809-0a0b0c0d0e0f");
 	else
 		return false;

@@ -120,6 +120,14 @@ def test_fields_of_newer_cards(driver):
     assert newest[8] == "Disabled" and home[:5] == ["[N/A]"] * 5 and home[6] == "[N/A]"
 
 
+def test_what_a_fabric_is_before_the_card_has_joined_it(driver, sim):
+    """The driver's status is 0, Success, until there is one; and the cluster is nobody's."""
+    words = ["query", "--query-gpu=fabric.state,fabric.status,fabric.cliqueId,fabric.clusterUuid", "--format=csv,noheader"]
+    scenario = 'start 2026-11-02T08:00:00Z\ncard 0 uuid GPU-aaaa name "NVIDIA H200" memory 141GiB\n'
+    for view in driver, sim:
+        assert rows(view(*words, scenario=scenario).stdout) == [["In Progress", "[N/A]", "[N/A]", "[N/A]"]]
+
+
 def test_a_synonym_has_the_header_of_its_field(sim):
     run = sim("query", "--query-gpu=clocks.gr,clocks_throttle_reasons.active,gpu_name", "--format=csv")
     assert rows(run.stdout)[0] == ["clocks.current.graphics [MHz]", "clocks_event_reasons.active", "name"]

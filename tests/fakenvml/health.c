@@ -169,7 +169,8 @@ EXPORT int nvmlDeviceGetGpuFabricInfo(void *device, struct abi_fabric *fabric)
 		return fake_leave(SUCCESS); /* as the real one: in none, by its state */
 	for (unsigned char i = 0; i < sizeof(fabric->cluster); i++)
 		fabric->cluster[i] = i;
-	fabric->clique = (uint32_t)number(unit, METRIC_FABRIC_CLIQUE);
+	double clique = number(unit, METRIC_FABRIC_CLIQUE);
+	fabric->clique = isnan(clique) ? 0 : (uint32_t)clique;
 	fabric->state = (unsigned char)state;
 	return fake_leave(SUCCESS);
 }
