@@ -36,7 +36,9 @@ static const struct live_memory nothing_seen = { .util_pct = NAN,
 	.from_ms = -1,
 	.newest_ms = -1,
 	.covered_ms = -1,
-	.unheld_ms = -1 };
+	.unheld_ms = -1,
+	.own_ms = -1,
+	.own_idle_ms = -1 };
 
 static void name_host(struct live *l)
 {
@@ -128,7 +130,8 @@ static void follow_clock(struct live *l)
 	for (size_t i = 0; i < l->n_memory; i++) {
 		struct live_memory *memory = &l->memory[i];
 		int64_t *const times[] = { &memory->since_ms, &memory->idle_ms,
-			&memory->newest_ms, &memory->covered_ms, &memory->unheld_ms };
+			&memory->newest_ms, &memory->covered_ms, &memory->unheld_ms,
+			&memory->own_ms, &memory->own_idle_ms };
 		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++)
 			live_move(times[k], step_ms);
 	}
@@ -196,9 +199,11 @@ static void follow_state(struct live *l, size_t card, enum card_state state, str
 	if (!whole || !goes_on) {
 		m->since_ms = since_ms;
 		m->longer = first && (whole || freed);
+		m->lent = false;
 	}
 	first |= m->longer && l->past_came;
-	m->ask = whole && first && l->past_fresh && state != CARD_UNOBSERVED;
+	bool told = m->lent && l->past.last_tick_ms >= m->own_ms;
+	m->ask = whole && (first || told) && l->past_fresh && state != CARD_UNOBSERVED;
 	m->state = state;
 	m->seen = true;
 }

@@ -19,6 +19,8 @@ struct live_memory {
 	struct held held;   /* by the holders, now */
 	int64_t unheld_ms;  /* by no more than what counts as held, since; -1: it is held */
 	bool ask;	    /* the store is to be asked since when */
+	bool lent;	    /* it was, and had not written yet what was just before own_ms */
+	int64_t own_ms, own_idle_ms; /* since_ms and idle_ms without its answer */
 	bool missed; /* since the newest sample an answer was lost, with those that it had */
 	bool gap;    /* this drain does not go on where the one before ended */
 };

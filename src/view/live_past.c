@@ -96,9 +96,19 @@ void live_read_past(struct live *l)
 	l->past_came = l->past_fresh && !was_fresh;
 }
 
-/* What the store answered of the state, and of being idle when that was asked. */
-static void take_past(struct live_memory *m, const struct now_ask *state, int64_t idle_ms)
+/* What the store answered of the state, and of being idle when that was asked. Between its last
+ * tick and what was seen here there may be some seconds: it is asked again when it has them. */
+static void take_past(struct live_memory *m, const struct now_ask *state, int64_t idle_ms,
+	int64_t last_tick_ms)
 {
+	if (m->lent) {
+		m->since_ms = m->own_ms;
+		m->idle_ms = m->own_idle_ms;
+		m->longer = true;
+	}
+	m->own_ms = m->since_ms;
+	m->own_idle_ms = m->idle_ms;
+	m->lent = last_tick_ms < m->own_ms;
 	if (state->since_ms >= 0 && (m->since_ms < 0 || state->since_ms < m->since_ms)) {
 		m->since_ms = state->since_ms;
 		m->longer = state->longer;
@@ -130,7 +140,7 @@ void live_ask_past(struct live *l)
 		now_states_since(&l->past, asks, at, &unread);
 	for (size_t i = 0; i < n; i++)
 		take_past(&l->memory[whose[i]], &asks[i * each],
-			each == 2 ? asks[i * each + 1].since_ms : -1);
+			each == 2 ? asks[i * each + 1].since_ms : -1, l->past.last_tick_ms);
 	free(asks);
 	free(whose);
 }

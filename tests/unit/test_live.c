@@ -330,6 +330,16 @@ static void test_a_store_that_breaks(void **state)
 	assert_true(live_close(v.live));
 }
 
+/* The third card was free since the run began. */
+static void add_free_card(const struct world *w)
+{
+	tell(w->path, "INSERT INTO gpu SELECT 99, host, 'GPU-c', name, parent_uuid, pci, idx, "
+		      "mig_index, gpu_instance, compute_instance, mem_total_bytes, status, "
+		      "first_seen_ms, last_seen_ms FROM gpu LIMIT 1");
+	tell(w->path, "INSERT INTO usage_1m (slot, gpu, state, ms, util_pct_ms) "
+		      "SELECT started_ms / 60000 * 60, 99, 2, 50000, 0 FROM run");
+}
+
 /* Somebody starts the recorder while somebody else looks: what it knows of before is asked. */
 static void test_a_recorder_that_comes_later(void **state)
 {
@@ -342,14 +352,32 @@ static void test_a_recorder_that_comes_later(void **state)
 	assert_says(live_note(v.live), "the recorder stopped 10 s ago");
 	assert_true(ago(&v, card(&v, 2)->free_since_ms) < 1);
 	tell(w->path, "UPDATE run SET ended_ms = NULL");
-	tell(w->path, "INSERT INTO gpu SELECT 99, host, 'GPU-c', name, parent_uuid, pci, idx, "
-		      "mig_index, gpu_instance, compute_instance, mem_total_bytes, status, "
-		      "first_seen_ms, last_seen_ms FROM gpu LIMIT 1");
-	tell(w->path, "INSERT INTO usage_1m (slot, gpu, state, ms, util_pct_ms) "
-		      "SELECT started_ms / 60000 * 60, 99, 2, 50000, 0 FROM run");
+	add_free_card(w);
 	look(&v, 11);
 	assert_string_equal(live_note(v.live), "");
 	assert_true(fabs(ago(&v, card(&v, 2)->free_since_ms) - 71) < 2);
+	assert_true(live_close(v.live));
+}
+
+/* Just before somebody looked the card was used, and the recorder had not written that yet. */
+static void test_what_the_recorder_writes_later(void **state)
+{
+	struct world *w = *state;
+	struct view v;
+	make_store(w, 10, 50);
+	add_free_card(w);
+	open_view(&v, w, 85, "");
+	look(&v, 0);
+	assert_true(fabs(ago(&v, card(&v, 2)->free_since_ms) - 75) < 2);
+	look(&v, 11);
+	assert_true(fabs(ago(&v, card(&v, 2)->free_since_ms) - 86) < 2);
+	tell(w->path, "UPDATE run SET last_tick_ms = last_tick_ms + 40000");
+	tell(w->path,
+		"INSERT INTO usage_1m (slot, gpu, state, ms, util_pct_ms) "
+		"SELECT slot + 60, gpu, column1, 20000, 0 FROM usage_1m, (VALUES (0), (2))");
+	look(&v, 11);
+	assert_true(fabs(ago(&v, card(&v, 2)->free_since_ms) - 22) < 2);
+	assert_true(card(&v, 2)->state_longer);
 	assert_true(live_close(v.live));
 }
 
@@ -384,6 +412,7 @@ int main(void)
 		IN_A_WORLD(test_a_store_that_is_replaced),
 		IN_A_WORLD(test_a_store_that_breaks),
 		IN_A_WORLD(test_a_recorder_that_comes_later),
+		IN_A_WORLD(test_what_the_recorder_writes_later),
 		IN_A_WORLD(test_contexts_are_asked_for_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
