@@ -172,7 +172,7 @@ static const struct form_words {
 	[METRIC_FORM_RECOVERY] = { { "None", "Reset", "Reboot", "Drain P2P",
 					   "Drain and Reset" },
 		5 },
-	[METRIC_FORM_PEER] = { { "Direct Connected", "Switch Connected" }, 2 },
+	[METRIC_FORM_PEER] = { { "Direct Connected" }, 1 },
 	[METRIC_FORM_FABRIC] = { { "", "Not Started", "In Progress", "Completed" }, 4 },
 };
 

@@ -32,7 +32,7 @@ enum metric_form {
 	METRIC_FORM_VALIDITY,	  /* invalid, valid */
 	METRIC_FORM_RECOVERY,	  /* None, Reset, Reboot, Drain P2P, Drain and Reset */
 	METRIC_FORM_FABRIC,	  /* "", Not Started, In Progress, Completed */
-	METRIC_FORM_PEER,	  /* Direct Connected, Switch Connected */
+	METRIC_FORM_PEER,	  /* Direct Connected; no other is known */
 	METRIC_FORM_MOMENT,	  /* unix milliseconds */
 };
 

@@ -202,7 +202,7 @@ static double rack_metric(const struct scenario_card *c, enum metric m)
 {
 	if (!strstr(c->id.name, "B200"))
 		return NAN;
-	return m == METRIC_PLATFORM_PEER ? 1 : (double)((int)m - METRIC_PLATFORM_SLOT + 10);
+	return m == METRIC_PLATFORM_PEER ? 0 : (double)((int)m - METRIC_PLATFORM_SLOT + 10);
 }
 
 static double health_metric(const struct scenario_card *c, enum metric m)

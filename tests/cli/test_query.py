@@ -113,7 +113,7 @@ def test_fields_of_newer_cards(driver):
     rack = driver("query", "--query-gpu=platform.chassis_serial_number,platform.slot_number,platform.tray_index,"
                   "platform.host_id,platform.peer_type,platform.module_id,platform.gpu_fabric_guid", "-i", "0,2",
                   "--format=csv,noheader", scenario=SERVERS)
-    assert rows(rack.stdout) == [["[N/A]"] * 7, ["1821325190344", "10", "11", "12", "Switch Connected", "14",
+    assert rows(rack.stdout) == [["[N/A]"] * 7, ["1821325190344", "10", "11", "12", "Direct Connected", "14",
                                                  "0xFFEEDDCCBBAA9988"]]
     assert new == ["55", "Completed", "Success", "7", "00010203-0405-0607-0809-0a0b0c0d0e0f", "None", "valid", "None",
                    "[N/A]", "No", "0x3", "[N/A]", "0 us", "[N/A]", "640"]

@@ -78,6 +78,8 @@ static void values_are_written_as_nvidia_smi_does(void **state)
 	assert_string_equal(shown(METRIC_RECOVERY_ACTION, 4), "Drain and Reset");
 	assert_string_equal(shown(METRIC_RECOVERY_ACTION, 5), "");
 	assert_string_equal(shown(METRIC_FABRIC_STATE, 0), "");
+	assert_string_equal(shown(METRIC_PLATFORM_PEER, 0), "Direct Connected");
+	assert_string_equal(shown(METRIC_PLATFORM_PEER, 1), "");
 	assert_string_equal(shown(METRIC_INFOROM_CHECK, 0), "invalid");
 	assert_string_equal(shown(METRIC_PCI_CLASS, 3), "0x3");
 	assert_string_equal(shown(METRIC_TEMPERATURE_MARGIN, -4), "-4");
