@@ -273,7 +273,7 @@ static int ask_fabric(struct nvml_source *s, const struct row *row, union call c
 	int code = call.fabric(handle, &fabric);
 	a->numbers[0] = fabric.state;
 	bool joined = fabric.state == NVML_FABRIC_COMPLETED;
-	a->numbers[1] = joined ? fabric.clique : NAN;
+	a->numbers[1] = joined ? (double)fabric.clique : NAN;
 	if (row->shape == FABRIC_RESULT)
 		error_name(s, fabric.status, a->text, sizeof(a->text));
 	else
