@@ -112,6 +112,15 @@ int64_t clock_wall_ms(const struct clock *c)
 	return clock_now(c).wall_us / 1000;
 }
 
+int64_t clock_cost_us(const struct clock *c)
+{
+	struct timespec t;
+	if (c->virtual_time)
+		return clock_now(c).mono_us;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds)
 {
 	if (c->virtual_time) {

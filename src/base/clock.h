@@ -46,6 +46,9 @@ bool clock_is_virtual(const struct clock *c);
 /* Reads the three clocks within a millisecond of each other. */
 struct moment clock_now(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
+/* CPU time of the calling thread: the difference of two is what the code between them cost. Of
+ * a virtual clock it is its own time, so that what depends on it can be played again. */
+int64_t clock_cost_us(const struct clock *c);
 
 /* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first; returns
  * what poll(2) returns (0: the time has come; -1 with EINTR on a signal). A virtual clock

@@ -84,7 +84,7 @@ static int ask_all(struct source *s, void *nothing, struct err *e)
 {
 	(void)nothing;
 	int rc = source_drain(s, e);
-	return rc ? rc : source_look(s, e);
+	return rc ? rc : source_look(s, NULL, e);
 }
 
 /* The source is the worker's: NULL when the driver has not answered. */

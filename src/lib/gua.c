@@ -162,7 +162,7 @@ API int gua_refresh(struct gua *handle)
 		return rc;
 	/* Samples are valid until the source's next call. */
 	keep_newest_samples(handle);
-	return source_look(handle->source, &handle->err);
+	return source_look(handle->source, NULL, &handle->err);
 }
 
 API size_t gua_card_count(const struct gua *handle)

@@ -35,15 +35,17 @@ extern const char *const card_status_names[CARD_STATUS_COUNT]; /* ok lost asleep
 
 /* Where a card's utilisation comes from. */
 enum util_kind {
-	UTIL_NONE,   /* the driver does not tell: all time is unobserved */
-	UTIL_RING,   /* every sample of the driver's ring */
-	UTIL_POLLED, /* one reading a drain */
+	UTIL_NONE,    /* no reading: the time is unobserved */
+	UTIL_RING,    /* every sample of the driver's ring */
+	UTIL_POLLED,  /* readings at drains and glances */
+	UTIL_MEAN,    /* a sample is the mean from its stamp on until the next reading (GPM) */
+	UTIL_UNKNOWN, /* the card answers, its utilisation is not supported: samples of NAN */
 };
 
 /* One driver sample. */
 struct util_sample {
 	int64_t wall_us; /* the driver's stamp, CLOCK_REALTIME */
-	double util_pct; /* 0..100 */
+	double util_pct; /* 0..100, or NAN (UTIL_UNKNOWN) */
 };
 
 /* What a process can use of a card besides; every driver that tells of it knows three. */
@@ -56,6 +58,13 @@ struct process_util {
 	int64_t wall_us;		 /* stamp of its newest sample */
 	double sm_pct;			 /* 0..100 */
 	double engine_pct[ENGINE_COUNT]; /* by enum engine; NAN: the driver does not tell */
+};
+
+/* A process that has ended, from the driver's own records (accounting mode). */
+struct ended_process {
+	uint32_t pid;
+	int64_t started_ms, ended_ms; /* wall clock */
+	int64_t mem_peak_bytes;	      /* or -1 */
 };
 
 enum process_kind {
@@ -87,10 +96,16 @@ struct card_reading {
 	const struct process_util *process_utils;
 	size_t n_process_utils;
 	unsigned n_engines; /* the driver tells of the first so many of enum engine */
-	double energy_mj;   /* running counter, or integrated from power; NAN: neither */
-	double power_mw;    /* now, or NAN */
+	bool stranger;	    /* process utilisation named a pid that is in no list */
+	const struct ended_process *ended; /* recorded since the drain before */
+	size_t n_ended;
+	double sm_active_pct; /* mean since the drain before (GPM), or NAN */
+	double power_mw;      /* now, or NAN; not read by glances */
 
-	/* Filled by every look (process lists, memory). */
+	/* Filled by every drain, and by glances that ask for it. */
+	double energy_mj; /* running counter, or integrated from power; NAN: neither */
+
+	/* Filled by every look (process lists, memory); memory also by glances. */
 	bool processes_known; /* false: the lists could not be read */
 	const struct card_process *processes;
 	size_t n_processes;

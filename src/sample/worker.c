@@ -64,7 +64,7 @@ static int do_job(struct worker *w, enum worker_job job, struct err *e)
 	if (job == JOB_DRAIN)
 		return source_drain(w->source, e);
 	if (job == JOB_LOOK)
-		return source_look(w->source, e);
+		return source_look(w->source, NULL, e);
 	if (job == JOB_OWN)
 		return w->call(w->source, w->context, e);
 	return source_scan(w->source, e);

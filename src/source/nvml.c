@@ -182,13 +182,47 @@ static int nvml_drain(struct source *base, struct err *e)
 	return end_round(s, e);
 }
 
-static int nvml_look(struct source *base, struct err *e)
+static void glance_memory(struct nvml_source *s)
+{
+	int64_t before_us = clock_cost_us(s->clock);
+	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_look_memory(s, i);
+	s->base.memory_cost_us = clock_cost_us(s->clock) - before_us;
+}
+
+static void glance_energy(struct nvml_source *s)
+{
+	int64_t before_us = clock_cost_us(s->clock);
+	for (size_t i = 0; i < s->base.n_cards && !s->down; i++) {
+		s->base.cards[i].energy_mj = NAN;
+		if (s->cards[i].handle)
+			nvml_drain_energy(s, i);
+	}
+	s->base.energy_cost_us = clock_cost_us(s->clock) - before_us;
+}
+
+static int nvml_glance(struct source *base, unsigned what, struct err *e)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	base->memory_cost_us = base->energy_cost_us = 0;
+	bool go_on = begin_round(s);
+	if (go_on && what & GLANCE_MEMORY)
+		glance_memory(s);
+	if (go_on && what & GLANCE_ENERGY)
+		glance_energy(s);
+	return end_round(s, e);
+}
+
+static int nvml_look(struct source *base, const bool *which, struct err *e)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
 	bool go_on = begin_round(s);
-	if (go_on)
+	if (go_on && !which)
 		nvml_find_instances(s);
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++) {
+		if (which && !which[i])
+			continue;
 		base->cards[i].processes_known = false;
 		base->cards[i].n_processes = 0;
 		if (s->cards[i].handle)
@@ -229,6 +263,7 @@ static const struct source_ops nvml_ops = {
 	.name = "nvml",
 	.scan = nvml_scan,
 	.drain = nvml_drain,
+	.glance = nvml_glance,
 	.look = nvml_look,
 	.metrics = nvml_metrics,
 	.board = nvml_board,

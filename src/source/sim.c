@@ -20,6 +20,7 @@
 struct sim_card {
 	size_t unit;	      /* index into scenario.cards */
 	int64_t drained_us;   /* scenario time of the last drain */
+	int64_t power_us;     /* of the last reading of power; INT64_MIN: none */
 	double integrated_mj; /* energy from power, where the counter fails */
 	struct util_sample *samples;
 	struct process_util *process_utils;
@@ -164,7 +165,7 @@ static void read_process_utils(struct sim *sim, size_t i)
 	card->n_engines = ENGINE_JPEG;
 }
 
-static void read_power(struct sim *sim, size_t i, int64_t since_us)
+static void read_power(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
 	struct sim_card *own = &sim->cards[i];
@@ -175,9 +176,10 @@ static void read_power(struct sim *sim, size_t i, int64_t since_us)
 		card->energy_mj = floor(play_energy_mj(sim->play, own->unit));
 		return;
 	}
-	if (!isnan(card->power_mw) && since_us != INT64_MIN)
-		own->integrated_mj +=
-			card->power_mw * (double)(play_time(sim->play) - since_us) / 1e6;
+	int64_t now_us = play_time(sim->play);
+	if (!isnan(card->power_mw) && own->power_us != INT64_MIN)
+		own->integrated_mj += card->power_mw * (double)(now_us - own->power_us) / 1e6;
+	own->power_us = isnan(card->power_mw) ? INT64_MIN : now_us;
 	card->energy_mj = isnan(card->power_mw) ? NAN : own->integrated_mj;
 }
 
@@ -186,7 +188,6 @@ static void drain_card(struct sim *sim, size_t i)
 	struct card_reading *card = &sim->source.cards[i];
 	struct sim_card *own = &sim->cards[i];
 	int unit = (int)own->unit;
-	int64_t before_us = own->drained_us;
 	card->util_kind = UTIL_NONE;
 	card->n_samples = card->n_process_utils = 0;
 	card->process_util_known = false;
@@ -203,7 +204,7 @@ static void drain_card(struct sim *sim, size_t i)
 	int64_t read_us = play_time(sim->play);
 	read_process_utils(sim, i);
 	own->drained_us = read_us;
-	read_power(sim, i, before_us);
+	read_power(sim, i);
 }
 
 static int sim_drain(struct source *s, struct err *e)
@@ -216,6 +217,18 @@ static int sim_drain(struct source *s, struct err *e)
 	return 0;
 }
 
+static void read_memory(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	int unit = (int)sim->cards[i].unit;
+	card->mem_used_bytes = UNKNOWN_BYTES;
+	if (call_code(sim, "nvmlDeviceGetMemoryInfo_v2", unit) == 0)
+		card->mem_used_bytes = play_memory_used(sim->play, sim->cards[i].unit);
+	else if (call_code(sim, "nvmlDeviceGetMemoryInfo", unit) == 0)
+		card->mem_used_bytes = play_memory_used(sim->play, sim->cards[i].unit) +
+				       sim->scenario->cards[unit].reserved_bytes;
+}
+
 static void look_at_card(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
@@ -226,11 +239,7 @@ static void look_at_card(struct sim *sim, size_t i)
 	card->mem_used_bytes = UNKNOWN_BYTES;
 	if (!read_status(sim, i))
 		return;
-	if (call_code(sim, "nvmlDeviceGetMemoryInfo_v2", unit) == 0)
-		card->mem_used_bytes = play_memory_used(sim->play, own->unit);
-	else if (call_code(sim, "nvmlDeviceGetMemoryInfo", unit) == 0)
-		card->mem_used_bytes = play_memory_used(sim->play, own->unit) +
-				       sim->scenario->cards[unit].reserved_bytes;
+	read_memory(sim, i);
 	if (call_code(sim, "nvmlDeviceGetComputeRunningProcesses_v2", unit) != 0)
 		return;
 	card->processes_known = true;
@@ -244,13 +253,32 @@ static void look_at_card(struct sim *sim, size_t i)
 	}
 }
 
-static int sim_look(struct source *s, struct err *e)
+static int sim_glance(struct source *s, unsigned what, struct err *e)
+{
+	struct sim *sim = (struct sim *)s;
+	if (go_to_now(sim, e) != 0)
+		return ERR_WORLD;
+	for (size_t i = 0; i < s->n_cards; i++) {
+		s->cards[i].mem_used_bytes = UNKNOWN_BYTES;
+		s->cards[i].energy_mj = NAN;
+		if (!read_status(sim, i))
+			continue;
+		if (what & GLANCE_MEMORY)
+			read_memory(sim, i);
+		if (what & GLANCE_ENERGY && sim->scenario->cards[sim->cards[i].unit].parent < 0)
+			read_power(sim, i);
+	}
+	return 0;
+}
+
+static int sim_look(struct source *s, const bool *which, struct err *e)
 {
 	struct sim *sim = (struct sim *)s;
 	if (go_to_now(sim, e) != 0)
 		return ERR_WORLD;
 	for (size_t i = 0; i < s->n_cards; i++)
-		look_at_card(sim, i);
+		if (!which || which[i])
+			look_at_card(sim, i);
 	return 0;
 }
 
@@ -360,6 +388,7 @@ static const struct source_ops sim_ops = {
 	.name = "sim",
 	.scan = sim_scan,
 	.drain = sim_drain,
+	.glance = sim_glance,
 	.look = sim_look,
 	.describe = sim_describe,
 	.metrics = sim_metrics,
@@ -374,7 +403,9 @@ static bool make_card(struct sim *sim, size_t unit)
 	struct card_reading *card = &sim->source.cards[sim->source.n_cards];
 	struct sim_card *own = &sim->cards[sim->source.n_cards++];
 	size_t ring = (size_t)(s->ring_us * s->samples_per_second / s->second_us);
-	*own = (struct sim_card){ .unit = unit, .drained_us = INT64_MIN };
+	*own = (struct sim_card){
+		.unit = unit, .drained_us = INT64_MIN, .power_us = INT64_MIN
+	};
 	own->samples = calloc(ring, sizeof(*own->samples));
 	own->process_utils = calloc(s->cards[unit].n_seats + 1, sizeof(*own->process_utils));
 	own->processes = calloc(s->cards[unit].n_seats + 1, sizeof(*own->processes));

@@ -36,7 +36,12 @@ int source_drain(struct source *s, struct err *e)
 	return s->ops->drain(s, e);
 }
 
-int source_look(struct source *s, struct err *e)
+int source_glance(struct source *s, unsigned what, struct err *e)
 {
-	return s->ops->look(s, e);
+	return s->ops->glance(s, what, e);
+}
+
+int source_look(struct source *s, const bool *which, struct err *e)
+{
+	return s->ops->look(s, which, e);
 }

@@ -1,4 +1,4 @@
-/* A source of GPU numbers: the real driver (nvml.c) or a simulated one (sim.c), behind four
+/* A source of GPU numbers: the real driver (nvml.c) or a simulated one (sim.c), behind five
  * calls. A source owns the arrays that its readings point to; they are valid until its next
  * call. All calls are made from one thread at a time and may block when a driver hangs: the
  * sampler puts a deadline around them. */
@@ -25,6 +25,9 @@ struct facility {
 
 struct source;
 
+/* What a glance reads. */
+enum glance { GLANCE_MEMORY = 1, GLANCE_ENERGY = 2 };
+
 struct source_ops {
 	const char *name; /* "nvml", "sim" */
 	/* Finds the cards again: new ones are added, lost ones matched by UUID, MIG instances
@@ -35,8 +38,13 @@ struct source_ops {
 	 * card's fault is its status, not a failure; fails only when the driver as a whole is
 	 * gone. */
 	int (*drain)(struct source *s, struct err *e);
-	/* Process lists and memory. Fails as drain() does. */
-	int (*look)(struct source *s, struct err *e);
+	/* The cheap reading between two drains: what `what` (enum glance bits) asks for, of all
+	 * cards. Where utilisation is not sampled by the driver, a glance reads it, too; the
+	 * next drain has it among its samples. Fails as drain() does. */
+	int (*glance)(struct source *s, unsigned what, struct err *e);
+	/* Process lists and memory of the cards whose flag is set (n_cards flags; NULL: of all,
+	 * and MIG instances are enumerated again). Fails as drain() does. */
+	int (*look)(struct source *s, const bool *which, struct err *e);
 	/* Who a process is, for sources that know it themselves; NULL: look in /proc. Returns
 	 * false when there is no such process. */
 	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
@@ -68,6 +76,11 @@ struct source {
 	char driver_version[VERSION_CAP]; /* "" when unknown */
 	char hostname[128];		  /* a simulated source names its own host; else "" */
 	int64_t sample_period_us; /* longest time between two samples; 0: at most a second */
+	int64_t ring_us; /* time that the shortest ring spans, as seen so far; 0: not known yet
+			  */
+	/* What the last glance cost, by clock_cost_us(): its memory part and its energy part.
+	 */
+	int64_t memory_cost_us, energy_cost_us;
 };
 
 /* What a source is opened with. Strings are borrowed until source_close(). */
@@ -87,7 +100,8 @@ void source_close(struct source *s);
 
 int source_scan(struct source *s, struct err *e);
 int source_drain(struct source *s, struct err *e);
-int source_look(struct source *s, struct err *e);
+int source_glance(struct source *s, unsigned what, struct err *e);
+int source_look(struct source *s, const bool *which, struct err *e);
 
 /* The two kinds, for source.c. */
 int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);

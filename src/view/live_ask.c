@@ -157,7 +157,7 @@ static int put_question(struct source *s, void *context, struct err *e)
 	if (rc == 0)
 		rc = source_drain(s, e);
 	if (rc == 0)
-		rc = source_look(s, e);
+		rc = source_look(s, NULL, e);
 	if (rc == 0)
 		rc = make_room(q, s->n_cards, e);
 	if (rc)

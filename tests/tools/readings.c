@@ -143,16 +143,26 @@ static void pause_for_test(void)
 		exit(1);
 }
 
+static int look_all(struct source *s, struct err *e)
+{
+	return source_look(s, NULL, e);
+}
+
+static int glance_all(struct source *s, struct err *e)
+{
+	return source_glance(s, GLANCE_MEMORY | GLANCE_ENERGY, e);
+}
+
 static int act(struct source **s, const struct source_options *o, const char *action)
 {
 	static const struct {
 		const char *name;
 		int (*call)(struct source *, struct err *);
-	} calls[] = { { "scan", source_scan }, { "drain", source_drain },
-		{ "look", source_look } };
+	} calls[] = { { "scan", source_scan }, { "drain", source_drain }, { "look", look_all },
+		{ "glance", glance_all } };
 	struct err e = { 0 };
 	size_t grown = 0;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (strcmp(action, calls[i].name) == 0) {
 			measured(calls[i].call, *s, &e, &grown);
 			print_round(*s, action, &e, grown);

@@ -52,7 +52,7 @@ static void drain_at(struct stage *g, double seconds)
 	int64_t at_us = 3600 * SECOND + llround(seconds * 1e6);
 	clock_advance(&g->clock, at_us - clock_now(&g->clock).boot_us);
 	assert_int_equal(source_drain(g->source, &g->e), 0);
-	assert_int_equal(source_look(g->source, &g->e), 0);
+	assert_int_equal(source_look(g->source, NULL, &g->e), 0);
 }
 
 static void test_what_is_known_at_once(void **state)
