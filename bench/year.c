@@ -120,12 +120,13 @@ static void account_job(struct lab *lab, uint32_t card, const struct job *job, i
 	struct process_entry *p = &lab->lives[job->process];
 	enum holder_state own = state == CARD_ACTIVE && !job->busy ? HOLDER_SQUATTING
 								   : (enum holder_state)state;
-	struct holding_sum *sum = ledger_holding(&lab->ledger, slot, card, job->process, own);
+	struct holding_sum *sum = ledger_holding(&lab->ledger, slot, card, job->process);
 	if (!sum)
 		abort();
-	sum->ms += ms;
-	sum->presence_ms += ms;
-	sum->share_ms += ms / lab->n_jobs[card];
+	sum->ms[own] += ms;
+	sum->presence_ms[own] += ms;
+	*(state == CARD_ACTIVE ? &sum->active_share_ms : &sum->idle_share_ms) +=
+		ms / lab->n_jobs[card];
 	sum->sm_pct_ms = (sum->sm_pct_ms < 0 ? 0 : sum->sm_pct_ms) + (job->busy ? 57 * ms : 0);
 	if (sum->mem_peak_kib < job->mem_kib)
 		sum->mem_peak_kib = job->mem_kib;
@@ -162,8 +163,8 @@ static void account_card(struct lab *lab, uint32_t card, int64_t now_s)
 			abort();
 		sum->ms += parts[k].ms;
 		sum->util_pct_ms += parts[k].ms * (parts[k].state == CARD_ACTIVE ? 83 : 1);
-		sum->energy_mj = (sum->energy_mj < 0 ? 0 : sum->energy_mj) +
-				 parts[k].ms * (parts[k].state == CARD_ACTIVE ? 412 : 71);
+		sum->energy_mj += parts[k].ms * (parts[k].state == CARD_ACTIVE ? 412 : 71);
+		sum->energy_ms += parts[k].ms;
 		for (int i = 0; i < lab->n_jobs[card]; i++)
 			account_job(lab, card, &lab->jobs[card][i], slot, parts[k].ms,
 				parts[k].state, now_s);

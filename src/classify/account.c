@@ -111,12 +111,13 @@ static void add_holding(struct account *a, int64_t slot, const struct holder *h,
 	enum holder_state state, int64_t ms, int64_t presence_ms, int64_t share_ms,
 	struct ledger *ledger)
 {
-	struct holding_sum *sum = ledger_holding(ledger, slot, a->card, h->process, state);
+	struct holding_sum *sum = ledger_holding(ledger, slot, a->card, h->process);
 	if (!sum)
 		return;
-	sum->ms += ms;
-	sum->presence_ms += presence_ms;
-	sum->share_ms += share_ms;
+	bool active = state == HOLDER_ACTIVE || state == HOLDER_SQUATTING;
+	sum->ms[state] += ms;
+	sum->presence_ms[state] += presence_ms;
+	*(active ? &sum->active_share_ms : &sum->idle_share_ms) += share_ms;
 	if (!isnan(h->sm_pct)) {
 		int64_t add = llround(h->sm_pct * (double)ms);
 		sum->sm_pct_ms = sum->sm_pct_ms < 0 ? add : sum->sm_pct_ms + add;
@@ -215,9 +216,10 @@ static void split_energy(struct account *a, double energy_mj, struct ledger *led
 		done_ms += p->ms;
 		int64_t upto = (int64_t)((double)grown * ((double)done_ms / (double)total_ms));
 		struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
-		if (sum)
-			sum->energy_mj =
-				(sum->energy_mj < 0 ? 0 : sum->energy_mj) + upto - given;
+		if (sum) {
+			sum->energy_mj += upto - given;
+			sum->energy_ms += p->ms;
+		}
 		given = upto;
 	}
 	a->energy_mj = energy_mj;

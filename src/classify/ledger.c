@@ -46,30 +46,35 @@ static void usage_add(void *to, const void *from)
 	const struct usage_sum *f = from;
 	t->ms += f->ms;
 	t->util_pct_ms += f->util_pct_ms;
-	t->energy_mj = add_known(t->energy_mj, f->energy_mj);
+	t->energy_mj += f->energy_mj;
+	t->energy_ms += f->energy_ms;
+	t->unsure_ms += f->unsure_ms;
+	t->sm_active_pct_ms += f->sm_active_pct_ms;
+	t->sm_active_ms += f->sm_active_ms;
 }
 
 static uint64_t holding_hash(const void *row)
 {
 	const struct holding_sum *r = row;
-	return mix(
-		mix(mix(mix(1, (uint64_t)r->slot), r->card), r->process), (uint64_t)r->state);
+	return mix(mix(mix(1, (uint64_t)r->slot), r->card), r->process);
 }
 
 static bool holding_same(const void *a, const void *b)
 {
 	const struct holding_sum *x = a, *y = b;
-	return x->slot == y->slot && x->card == y->card && x->process == y->process &&
-	       x->state == y->state;
+	return x->slot == y->slot && x->card == y->card && x->process == y->process;
 }
 
 static void holding_add(void *to, const void *from)
 {
 	struct holding_sum *t = to;
 	const struct holding_sum *f = from;
-	t->ms += f->ms;
-	t->presence_ms += f->presence_ms;
-	t->share_ms += f->share_ms;
+	for (int state = 0; state < HOLDER_STATES; state++) {
+		t->ms[state] += f->ms[state];
+		t->presence_ms[state] += f->presence_ms[state];
+	}
+	t->active_share_ms += f->active_share_ms;
+	t->idle_share_ms += f->idle_share_ms;
 	t->sm_pct_ms = add_known(t->sm_pct_ms, f->sm_pct_ms);
 	if (f->mem_peak_kib > t->mem_peak_kib)
 		t->mem_peak_kib = f->mem_peak_kib;
@@ -215,20 +220,17 @@ int64_t ledger_slot(const struct ledger *l, int64_t at_ms)
 struct usage_sum *ledger_usage(
 	struct ledger *l, int64_t slot, uint32_t card, enum card_state state)
 {
-	struct usage_sum fresh = {
-		.slot = slot, .card = card, .state = state, .energy_mj = -1
-	};
+	struct usage_sum fresh = { .slot = slot, .card = card, .state = state };
 	return find_or_add(&l->usage, &fresh);
 }
 
-struct holding_sum *ledger_holding(struct ledger *l, int64_t slot, uint32_t card,
-	uint32_t process, enum holder_state state)
+struct holding_sum *ledger_holding(
+	struct ledger *l, int64_t slot, uint32_t card, uint32_t process)
 {
 	struct holding_sum fresh = {
 		.slot = slot,
 		.card = card,
 		.process = process,
-		.state = state,
 		.sm_pct_ms = -1,
 		.mem_peak_kib = -1,
 	};

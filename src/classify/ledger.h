@@ -1,5 +1,5 @@
 /* The ledger: sums that are not in the store yet, one row a (slot, card, state) and a (slot,
- * card, process, state). A tick that could not be written leaves its rows here, bounded: when
+ * card, process). A tick that could not be written leaves its rows here, bounded: when
  * there are too many slots they are folded into hours, which keeps every sum and loses only
  * resolution; what does not fit even then is counted in dropped_ms. */
 #ifndef GUA_CLASSIFY_LEDGER_H
@@ -36,12 +36,13 @@ void ledger_finish(struct ledger *l);
 void ledger_clear(struct ledger *l);
 bool ledger_empty(const struct ledger *l);
 
-/* The row for a key, made when it is missing (ms 0, unknowns -1); NULL: no room, and then the
- * caller's time is to be added to dropped_ms. Valid until the next call. */
+/* The row for a key, made when it is missing (sums 0, what is not known of a holder -1); NULL:
+ * no room, and then the caller's time is to be added to dropped_ms. Valid until the next call.
+ */
 struct usage_sum *ledger_usage(
 	struct ledger *l, int64_t slot, uint32_t card, enum card_state state);
-struct holding_sum *ledger_holding(struct ledger *l, int64_t slot, uint32_t card,
-	uint32_t process, enum holder_state state);
+struct holding_sum *ledger_holding(
+	struct ledger *l, int64_t slot, uint32_t card, uint32_t process);
 int64_t ledger_slot(const struct ledger *l, int64_t at_ms);
 
 /* The rows, for the store. */

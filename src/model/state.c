@@ -6,6 +6,7 @@ const char *const card_state_names[CARD_STATES] = {
 	[CARD_IDLE_HELD] = "idle_held",
 	[CARD_TRULY_IDLE] = "truly_idle",
 	[CARD_UNOBSERVED] = "unobserved",
+	[CARD_USE_UNKNOWN] = "use_unknown",
 };
 
 const char *const holder_state_names[HOLDER_STATES] = {
@@ -13,6 +14,7 @@ const char *const holder_state_names[HOLDER_STATES] = {
 	[HOLDER_IDLE_HELD] = "idle_held",
 	[HOLDER_TRULY_IDLE] = "truly_idle",
 	[HOLDER_SQUATTING] = "squatting",
+	[HOLDER_USE_UNKNOWN] = "use_unknown",
 };
 
 bool rules_equal(const struct rules *a, const struct rules *b)

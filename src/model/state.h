@@ -8,28 +8,30 @@
 
 /* What a card did in a stretch of time. */
 enum card_state {
-	CARD_ACTIVE = 0,     /* utilisation at or above the threshold */
-	CARD_IDLE_HELD = 1,  /* below it, and holders keep more than the memory threshold */
-	CARD_TRULY_IDLE = 2, /* below it, and they do not */
-	CARD_UNOBSERVED = 3, /* the recorder ran and had no reading */
-	CARD_STATES = 4,
+	CARD_ACTIVE = 0,      /* utilisation at or above the threshold */
+	CARD_IDLE_HELD = 1,   /* below it, and holders keep more than the memory threshold */
+	CARD_TRULY_IDLE = 2,  /* below it, and they do not */
+	CARD_UNOBSERVED = 3,  /* the recorder ran and had no reading */
+	CARD_USE_UNKNOWN = 4, /* processes are on it, and its utilisation cannot be read */
+	CARD_STATES = 5,
 };
 
-/* What one holder did in a stretch of time. The first three mean the same as for cards. */
+/* What one holder did in a stretch of time: a process by its own facts, or a user on a card by
+ * those of all of its processes there. While the card is not active, both are as the card. */
 enum holder_state {
 	HOLDER_ACTIVE = 0,
-	HOLDER_IDLE_HELD = 1, /* card below the threshold; the holder's user holds more than the
-				 memory threshold there */
-	HOLDER_TRULY_IDLE =
-		2, /* card below the threshold; the user's memory there is no more */
-	HOLDER_SQUATTING =
-		3, /* idle itself while another user's process keeps the card active */
-	HOLDER_STATES = 4,
+	HOLDER_IDLE_HELD = 1, /* a process can be this on an active card too: its owner's
+				 other process keeps it active */
+	HOLDER_TRULY_IDLE = 2,
+	HOLDER_SQUATTING = 3,	/* idle itself while another user keeps the card active */
+	HOLDER_USE_UNKNOWN = 4, /* the card's utilisation cannot be read */
+	HOLDER_STATES = 5,
 };
 
-/* Names as in JSON keys, CSV and views: "active" "idle_held" "truly_idle" "unobserved". */
+/* Names as in JSON keys, CSV and views: "active" "idle_held" "truly_idle" "unobserved"
+ * "use_unknown". */
 extern const char *const card_state_names[CARD_STATES];
-/* "active" "idle_held" "truly_idle" "squatting" */
+/* "active" "idle_held" "truly_idle" "squatting" "use_unknown" */
 extern const char *const holder_state_names[HOLDER_STATES];
 
 /* The thresholds of a run; stored with it and printed with every report. */

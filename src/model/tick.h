@@ -16,30 +16,35 @@
 /* The finest slot: one minute. Slots are named by their start, unix seconds. */
 #define SLOT_SECONDS 60
 
-/* Sums of one card in one state in one slot. */
+/* Sums of one card in one state in one slot. Sums may be negative: energy, and with it the time
+ * that it is known for, can come a tick later than the time itself. */
 struct usage_sum {
 	int64_t slot;  /* unix seconds, multiple of SLOT_SECONDS */
 	uint32_t card; /* index into tick.cards */
 	enum card_state state;
-	int64_t ms;	     /* measured time */
-	int64_t util_pct_ms; /* sum of utilisation percent x ms */
-	int64_t energy_mj;   /* or -1: unknown */
+	int64_t ms;		  /* measured time */
+	int64_t util_pct_ms;	  /* sum of utilisation percent x ms */
+	int64_t energy_mj;	  /* of the time whose energy is known */
+	int64_t energy_ms;	  /* that time */
+	int64_t unsure_ms;	  /* at most this much of it belongs to another state */
+	int64_t sm_active_pct_ms; /* sum of the mean SM activity x ms ... */
+	int64_t sm_active_ms;	  /* ... over the time for which it is known */
 };
 
-/* Sums of one process on one card in one state in one slot. */
+/* Sums of one process on one card in one slot. */
 struct holding_sum {
 	int64_t slot;
-	uint32_t card;	  /* index into tick.cards */
-	uint32_t process; /* index into tick.processes */
-	enum holder_state state;
-	int64_t ms;	      /* time on the card in that state */
-	int64_t presence_ms;  /* of it, what counts for its user: one process a user, card and
-				 moment leads, the others have 0; the sum over a user's processes
-				 is  the user's presence */
-	int64_t share_ms;     /* its part of the card's active and idle-held time: shares of all
-				 holders add up to the card's */
-	int64_t sm_pct_ms;    /* sum of its own SM percent x ms; -1: the driver has none */
-	int64_t mem_peak_kib; /* or -1: the driver cannot tell */
+	uint32_t card;			    /* index into tick.cards */
+	uint32_t process;		    /* index into tick.processes */
+	int64_t ms[HOLDER_STATES];	    /* its time on the card, by its own state */
+	int64_t presence_ms[HOLDER_STATES]; /* what counts for its user, by the user's state:
+					       one process a user, card and moment leads, the
+					       others have 0; the sum over a user's processes
+					       is the user's presence */
+	int64_t active_share_ms;	    /* its part of the card's active time ... */
+	int64_t idle_share_ms; /* ... and idle-held time: all holders' add up to the card's */
+	int64_t sm_pct_ms;     /* sum of its own SM percent x ms; -1: the driver has none */
+	int64_t mem_peak_kib;  /* or -1: the driver cannot tell */
 };
 
 /* A card as the recorder knows it. */
@@ -121,7 +126,7 @@ struct run_info {
 	char boot_id[BOOT_ID_CAP];
 	char source[16]; /* nvml, or sim: a simulated source is never shown as real */
 	int64_t started_ms;
-	int64_t interval_ms, drain_ms;
+	int64_t interval_ms, drain_ms, glance_ms;
 	struct rules rules;
 	bool one_look; /* it ends after the opening look */
 };

@@ -76,7 +76,7 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	struct pair *pair = find_pair(h->pairs, process, card, f->e);
 	if (!pair)
 		return false;
-	for (int state = 0; state < HOLDER_STATES; state++) {
+	for (int state = 0; state <= HOLDER_SQUATTING; state++) {
 		int64_t ms = value_sum(values[2 + state]), twice = value_sum(values[6 + state]);
 		pair->ms[state] += ms;
 		pair->presence_ms[state] += twice < ms ? ms - twice : 0;

@@ -233,15 +233,17 @@ static int account_process(struct importer *im, const struct pyfile_sample *samp
 	int64_t life = pylives_sight(&im->lives, &sighting);
 	struct holding_sum *sum = life < 0 ? NULL
 					   : ledger_holding(&im->ledger, stretch->slot,
-						     (uint32_t)im->card, (uint32_t)life, state);
+						     (uint32_t)im->card, (uint32_t)life);
 	if (!sum)
 		return err_set(e, ERR_WORLD, "out of memory");
 	if (state == HOLDER_ACTIVE)
 		im->lives.entries[life].last_active_ms = sample->at_ms;
-	sum->ms += stretch->ms;
-	sum->presence_ms += leads ? stretch->ms : 0;
-	if (stretch->state != CARD_TRULY_IDLE)
-		sum->share_ms += next_share(stretch, p->mem_bytes);
+	sum->ms[state] += stretch->ms;
+	sum->presence_ms[state] += leads ? stretch->ms : 0;
+	if (stretch->state == CARD_ACTIVE)
+		sum->active_share_ms += next_share(stretch, p->mem_bytes);
+	else if (stretch->state == CARD_IDLE_HELD)
+		sum->idle_share_ms += next_share(stretch, p->mem_bytes);
 	if (p->mem_bytes >= 0 && sum->mem_peak_kib < (p->mem_bytes + 1023) / 1024)
 		sum->mem_peak_kib = (p->mem_bytes + 1023) / 1024;
 	return 0;

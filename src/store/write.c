@@ -218,19 +218,37 @@ static bool write_usage(struct store *s, const struct usage_sum *u)
 	sqlite3_bind_int(q, 3, (int)u->state);
 	sqlite3_bind_int64(q, 4, u->ms);
 	sqlite3_bind_int64(q, 5, u->util_pct_ms);
-	sql_bind_known(q, 6, u->energy_mj, -1);
+	sql_bind_known(q, 6, u->energy_ms ? u->energy_mj : -1, -1);
 	sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_GPU);
 	sqlite3_bind_int64(total, 1, card);
 	sqlite3_bind_int(total, 2, (int)u->state);
 	sqlite3_bind_int64(total, 3, u->ms);
-	sql_bind_known(total, 4, u->energy_mj, -1);
+	sql_bind_known(total, 4, u->energy_ms ? u->energy_mj : -1, -1);
 	return run(q, NULL) && run(total, NULL);
 }
 
-/* While the holder is active or squats, its card is active; otherwise it is not. */
-static bool card_is_active(enum holder_state state)
+/* The user's running totals: presence by the user's state; shares of active time count as
+ * active, those of idle-held time as idle-held. */
+static bool write_user_totals(
+	struct store *s, const struct tick *t, const struct holding_sum *h)
 {
-	return state == HOLDER_ACTIVE || state == HOLDER_SQUATTING;
+	const int64_t share_ms[HOLDER_STATES] = {
+		[HOLDER_ACTIVE] = h->active_share_ms,
+		[HOLDER_IDLE_HELD] = h->idle_share_ms,
+	};
+	bool ok = true;
+	for (int state = 0; ok && state < HOLDER_STATES; state++) {
+		if (h->presence_ms[state] == 0 && share_ms[state] == 0)
+			continue;
+		sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_USER);
+		sqlite3_bind_int64(total, 1, s->host);
+		sql_bind_text(total, 2, t->processes[h->process].id.user);
+		sqlite3_bind_int(total, 3, state);
+		sqlite3_bind_int64(total, 4, h->presence_ms[state]);
+		sqlite3_bind_int64(total, 5, share_ms[state]);
+		ok = run(total, NULL);
+	}
+	return ok;
 }
 
 static bool write_holding(struct store *s, const struct tick *t, const struct holding_sum *h)
@@ -239,22 +257,15 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 	sqlite3_bind_int64(q, 1, h->slot);
 	sqlite3_bind_int64(q, 2, s->card_ids[h->card]);
 	sqlite3_bind_int64(q, 3, s->process_ids[h->process]);
-	for (int state = 0; state < HOLDER_STATES; state++) {
-		bool is = state == (int)h->state;
-		sqlite3_bind_int64(q, 4 + state, is ? h->ms : 0);
-		sqlite3_bind_int64(q, 8 + state, is ? h->ms - h->presence_ms : 0);
+	for (int state = 0; state <= HOLDER_SQUATTING; state++) {
+		sqlite3_bind_int64(q, 4 + state, h->ms[state]);
+		sqlite3_bind_int64(q, 8 + state, h->ms[state] - h->presence_ms[state]);
 	}
-	sqlite3_bind_int64(q, 12, card_is_active(h->state) ? h->share_ms : 0);
-	sqlite3_bind_int64(q, 13, card_is_active(h->state) ? 0 : h->share_ms);
+	sqlite3_bind_int64(q, 12, h->active_share_ms);
+	sqlite3_bind_int64(q, 13, h->idle_share_ms);
 	sql_bind_known(q, 14, h->sm_pct_ms, -1);
 	sql_bind_known(q, 15, h->mem_peak_kib, -1);
-	sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_USER);
-	sqlite3_bind_int64(total, 1, s->host);
-	sql_bind_text(total, 2, t->processes[h->process].id.user);
-	sqlite3_bind_int(total, 3, (int)h->state);
-	sqlite3_bind_int64(total, 4, h->presence_ms);
-	sqlite3_bind_int64(total, 5, h->share_ms);
-	return run(q, NULL) && run(total, NULL);
+	return run(q, NULL) && write_user_totals(s, t, h);
 }
 
 static bool write_event(struct store *s, const struct event *v)

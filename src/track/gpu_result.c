@@ -28,11 +28,10 @@ static struct times times_of(const struct gpu *g, size_t card)
 		const struct holding_sum *h = &holding[i];
 		if (h->card != card || h->process != HOLDER_TREE)
 			continue;
-		if (h->state == HOLDER_ACTIVE)
-			sum.active_ms += (double)h->presence_ms;
+		sum.active_ms += (double)h->presence_ms[HOLDER_ACTIVE];
 		/* Who squats holds and does nothing, whatever others do there. */
-		if (h->state == HOLDER_IDLE_HELD || h->state == HOLDER_SQUATTING)
-			sum.idle_held_ms += (double)h->presence_ms;
+		sum.idle_held_ms += (double)(h->presence_ms[HOLDER_IDLE_HELD] +
+					     h->presence_ms[HOLDER_SQUATTING]);
 	}
 	return sum;
 }

@@ -86,9 +86,9 @@ static void add_since(
 static void add_state(struct str *out, const struct live_card *c, int64_t now_ms,
 	const struct text_style *style)
 {
-	static const char *const words[CARD_STATES] = { "active", "held", "free",
-		"unobserved" };
-	static const char *const colors[CARD_STATES] = { "32", "1;33", "36", "1;30" };
+	static const char *const words[CARD_STATES] = { "active", "held", "free", "unobserved",
+		"use unknown" };
+	static const char *const colors[CARD_STATES] = { "32", "1;33", "36", "1;30", "33" };
 	struct str text = { 0 };
 	str_add(&text, words[c->state]);
 	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE)

@@ -69,6 +69,7 @@ static const struct words {
 	[CARD_IDLE_HELD] = { "idle-held", "held", TOP_IDLE },
 	[CARD_TRULY_IDLE] = { "truly-idle", "free", TOP_FREE },
 	[CARD_UNOBSERVED] = { "unobserved", "?", TOP_DIM },
+	[CARD_USE_UNKNOWN] = { "use unknown", "held?", TOP_IDLE },
 }, statuses[CARD_STATUS_COUNT] = {
 	[CARD_STATUS_OK] = { "ok", "ok", TOP_PLAIN },
 	[CARD_STATUS_LOST] = { "lost", "lost", TOP_LOST },

@@ -94,9 +94,13 @@ static void add_usage(
 	struct world *w, int64_t slot, int card, enum card_state state, int64_t ms, double util)
 {
 	if (ms > 0)
-		w->usage[w->n_usage++] = (struct usage_sum){ slot, (uint32_t)card, state, ms,
-			(int64_t)(util * (double)ms),
-			(int64_t)((60 + 2.4 * util) * (double)ms) };
+		w->usage[w->n_usage++] = (struct usage_sum){ .slot = slot,
+			.card = (uint32_t)card,
+			.state = state,
+			.ms = ms,
+			.util_pct_ms = (int64_t)(util * (double)ms),
+			.energy_mj = (int64_t)((60 + 2.4 * util) * (double)ms),
+			.energy_ms = ms };
 }
 
 static void add_holding(struct world *w, int64_t slot, size_t i, int64_t active, int64_t idle,
@@ -104,21 +108,22 @@ static void add_holding(struct world *w, int64_t slot, size_t i, int64_t active,
 {
 	const struct life *life = &w->lives[i];
 	enum holder_state busy = life->trains ? HOLDER_ACTIVE : HOLDER_SQUATTING;
-	const int64_t ms[2] = { active, idle };
-	for (int k = 0; k < 2; k++) {
-		if (ms[k] <= 0)
-			continue;
-		w->holding[w->n_holding++] = (struct holding_sum){ .slot = slot,
-			.card = (uint32_t)life->card,
-			.process = (uint32_t)i,
-			.state = k == 0 ? busy : HOLDER_IDLE_HELD,
-			.ms = ms[k],
-			.presence_ms = leads || chance(w) < 0.8 ? ms[k] : 0,
-			.share_ms = (int64_t)((double)ms[k] / (double)holders * chance(w)),
-			.sm_pct_ms = k == 0 && life->trains
-					     ? (int64_t)(chance(w) * 90 * (double)ms[k])
-					     : 0,
-			.mem_peak_kib = life->mem_kib };
+	struct holding_sum *h = &w->holding[w->n_holding++];
+	*h = (struct holding_sum){ .slot = slot,
+		.card = (uint32_t)life->card,
+		.process = (uint32_t)i,
+		.mem_peak_kib = life->mem_kib };
+	if (active > 0) {
+		h->ms[busy] = active;
+		h->presence_ms[busy] = leads || chance(w) < 0.8 ? active : 0;
+		h->active_share_ms = (int64_t)((double)active / (double)holders * chance(w));
+		if (life->trains)
+			h->sm_pct_ms = (int64_t)(chance(w) * 90 * (double)active);
+	}
+	if (idle > 0) {
+		h->ms[HOLDER_IDLE_HELD] = idle;
+		h->presence_ms[HOLDER_IDLE_HELD] = leads || chance(w) < 0.8 ? idle : 0;
+		h->idle_share_ms = (int64_t)((double)idle / (double)holders * chance(w));
 	}
 	w->holders[w->n_holders++] =
 		(struct holder_now){ (uint32_t)life->card, (uint32_t)i, PROCESS_COMPUTE,

@@ -107,16 +107,20 @@ void world_fill(struct world *w, int64_t slot, int64_t ms, int64_t energy_mj)
 {
 	static const uint32_t card_of[WORLD_PROCESSES] = { 0, 1, 1 };
 	for (uint32_t i = 0; i < WORLD_CARDS; i++)
-		w->usage[i] =
-			(struct usage_sum){ slot, i, CARD_ACTIVE, ms, 50 * ms, energy_mj };
+		w->usage[i] = (struct usage_sum){ .slot = slot,
+			.card = i,
+			.state = CARD_ACTIVE,
+			.ms = ms,
+			.util_pct_ms = 50 * ms,
+			.energy_mj = energy_mj < 0 ? 0 : energy_mj,
+			.energy_ms = energy_mj < 0 ? 0 : ms };
 	for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
 		w->holding[i] = (struct holding_sum){ .slot = slot,
 			.card = card_of[i],
 			.process = i,
-			.state = HOLDER_ACTIVE,
-			.ms = ms,
-			.presence_ms = i == 2 ? 0 : ms,
-			.share_ms = i == 0 ? ms : ms / 2,
+			.ms[HOLDER_ACTIVE] = ms,
+			.presence_ms[HOLDER_ACTIVE] = i == 2 ? 0 : ms,
+			.active_share_ms = i == 0 ? ms : ms / 2,
 			.sm_pct_ms = 20 * ms,
 			.mem_peak_kib = 1000 * (i + 1) };
 		w->holders[i] = (struct holder_now){ card_of[i], i, PROCESS_COMPUTE,

@@ -49,22 +49,28 @@ static int64_t sum_energy(const struct fixture *f)
 	int64_t mj = 0;
 	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
 	for (size_t i = 0; i < n; i++)
-		mj += rows[i].energy_mj > 0 ? rows[i].energy_mj : 0;
+		mj += rows[i].energy_mj;
 	return mj;
 }
 
-/* Sums over holding rows of one process. */
-static struct holding_sum sum_holding(const struct fixture *f, uint32_t process)
+/* Sums over holding rows of one process, all states. */
+struct holder_time {
+	int64_t ms, presence_ms, share_ms;
+};
+
+static struct holder_time sum_holding(const struct fixture *f, uint32_t process)
 {
 	size_t n = 0;
-	struct holding_sum sum = { .mem_peak_kib = -1 };
+	struct holder_time sum = { 0 };
 	const struct holding_sum *rows = ledger_holding_rows(&f->ledger, &n);
 	for (size_t i = 0; i < n; i++) {
 		if (rows[i].process != process)
 			continue;
-		sum.ms += rows[i].ms;
-		sum.presence_ms += rows[i].presence_ms;
-		sum.share_ms += rows[i].share_ms;
+		for (int state = 0; state < HOLDER_STATES; state++) {
+			sum.ms += rows[i].ms[state];
+			sum.presence_ms += rows[i].presence_ms[state];
+		}
+		sum.share_ms += rows[i].active_share_ms + rows[i].idle_share_ms;
 	}
 	return sum;
 }
@@ -153,7 +159,7 @@ static void test_shares_add_up_and_presence_counts_once(void **state)
 	struct util_sample s[] = { at(0, 0), at(333, 0), at(1000, 0) };
 	drain(f, s, 3, h, 3, NAN);
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 1000);
-	struct holding_sum a = sum_holding(f, 0), b = sum_holding(f, 1), c = sum_holding(f, 2);
+	struct holder_time a = sum_holding(f, 0), b = sum_holding(f, 1), c = sum_holding(f, 2);
 	assert_int_equal(a.share_ms + b.share_ms + c.share_ms, 1000);
 	assert_in_range(c.share_ms, 142, 144); /* a seventh of the memory */
 	assert_int_equal(a.presence_ms + b.presence_ms, 1000);

@@ -48,7 +48,8 @@ static void test_sums_add_up(void **state)
 		world_fill(w, minute, 1000, i == 1 ? -1 : 500);
 		w->holding[0].sm_pct_ms = i == 2 ? 7 : -1;
 		w->holding[0].mem_peak_kib = i == 1 ? 77 : -1;
-		w->holding[0].state = (enum holder_state)i;
+		w->holding[0].ms[HOLDER_ACTIVE] = 0;
+		w->holding[0].ms[i] = 1000;
 		world_write(w, s);
 	}
 	store_close(s);
@@ -64,7 +65,7 @@ static void test_sums_add_up(void **state)
 			" truly_idle_ms, squatting_ms, active_share_ms, idle_share_ms, "
 			"sm_pct_ms,"
 			" mem_peak_kib) FROM holding_1m WHERE process = 1"),
-		"1000 1000 1000 0, 1000 2000, 7 77");
+		"1000 1000 1000 0, 3000 0, 7 77");
 	assert_int_equal(
 		ask(w->path, "SELECT sum(presence_ms) FROM total_user WHERE user = 'bob'"),
 		3000);

@@ -12,6 +12,8 @@ enum { DAYS = 60 };
 #else
 enum { DAYS = 365 };
 #endif
+/* Of a holder's states, those that the store has. */
+enum { STORED_STATES = HOLDER_SQUATTING + 1 };
 enum { HOURS = DAYS * 24, TICK_S = 3600, TICKS = DAYS * 86400 / TICK_S };
 
 static const int64_t start_s = WORLD_START_MS / 1000;
@@ -60,11 +62,15 @@ static void random_usage(struct model *m, struct usage_sum *u, int64_t now_s)
 		.state = (enum card_state)pick(m, CARD_STATES),
 		.ms = pick(m, 60001),
 		.util_pct_ms = pick(m, 6000000),
-		.energy_mj = pick(m, 3) ? pick(m, 1000000000) : -1 };
+		.energy_mj = pick(m, 1000000000) };
+	u->energy_ms = pick(m, 3) ? u->ms : 0;
+	if (!u->energy_ms)
+		u->energy_mj = 0;
 	struct card_sum *sum = &m->cards[(u->slot - start_s) / 3600][u->card][u->state];
 	sum->ms += u->ms;
 	sum->util_pct_ms += u->util_pct_ms;
-	add_known(&sum->energy_mj, u->energy_mj);
+	if (u->energy_ms)
+		add_known(&sum->energy_mj, u->energy_mj);
 }
 
 static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s)
@@ -73,17 +79,19 @@ static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s
 	*h = (struct holding_sum){ .slot = pick_slot(m, now_s),
 		.card = (uint32_t)pick(m, WORLD_CARDS),
 		.process = (uint32_t)pick(m, WORLD_PROCESSES),
-		.state = (enum holder_state)pick(m, HOLDER_STATES),
-		.ms = ms,
-		.presence_ms = pick(m, 2) ? ms : pick(m, ms + 1),
-		.share_ms = pick(m, ms + 1),
+		.active_share_ms = pick(m, ms + 1),
+		.idle_share_ms = pick(m, ms + 1),
 		.sm_pct_ms = pick(m, 3) ? pick(m, 6000000) : -1,
 		.mem_peak_kib = pick(m, 3) ? pick(m, 80000000) : -1 };
 	struct holder_sum *sum = &m->holders[(h->slot - start_s) / 3600][h->card][h->process];
-	bool active = h->state == HOLDER_ACTIVE || h->state == HOLDER_SQUATTING;
-	sum->ms[h->state] += ms;
-	sum->twice[h->state] += ms - h->presence_ms;
-	sum->share[active ? 0 : 1] += h->share_ms;
+	int own = (int)pick(m, STORED_STATES), user = (int)pick(m, STORED_STATES);
+	h->ms[own] = ms;
+	h->presence_ms[user] = pick(m, 2) ? ms : pick(m, ms + 1);
+	sum->ms[own] += ms;
+	sum->twice[own] += ms;
+	sum->twice[user] -= h->presence_ms[user];
+	sum->share[0] += h->active_share_ms;
+	sum->share[1] += h->idle_share_ms;
 	add_known(&sum->sm_pct_ms, h->sm_pct_ms);
 	if (h->mem_peak_kib > sum->mem_peak_kib)
 		sum->mem_peak_kib = h->mem_peak_kib;
@@ -161,7 +169,7 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const struct holder_sum *sum = &m->holders[(column(q, 0) - start_s) / 3600]
 							  [column(q, 1) - 1][column(q, 2) - 1];
-		for (int state = 0; state < HOLDER_STATES; state++) {
+		for (int state = 0; state < STORED_STATES; state++) {
 			assert_int_equal(column(q, 3 + state), sum->ms[state]);
 			assert_int_equal(column(q, 7 + state), sum->twice[state]);
 			rows += sum->ms[state] > 0;
