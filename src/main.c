@@ -6,10 +6,10 @@
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              log, fault, clock (real or virtual time), timetext (durations, dates), size,
  *              file, options, words and csv (splitting)
- *   model/     the nouns handed from stage to stage: state (and the rules), reading (what a
- *              source says), process (a life and its owner), tick (what the store is given),
- *              table (what reports and exports print), metric (fields of live views),
- *              tracking (columns of a tracking file)
+ *   model/     the nouns handed from stage to stage: state (and the rules), reading and
+ *              process_reading (what a source says), process (a life and its owner), tick
+ *              (what the store is given), table (what reports and exports print), metric
+ *              (fields of live views), tracking (columns of a tracking file)
  *   source/    where GPU numbers come from: nvml* (the real driver, by its ABI), sim (a
  *              simulated one) over scenario* (the engine that the tests' fake driver shares)
  *   sample/    one drain, one look: cards + processes + owners

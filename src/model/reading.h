@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/process_reading.h"
+
 enum { UUID_CAP = 96, CARD_NAME_CAP = 96, PCI_CAP = 32, VERSION_CAP = 80 };
 #define UNKNOWN_BYTES (-1LL)
 
@@ -46,38 +48,6 @@ enum util_kind {
 struct util_sample {
 	int64_t wall_us; /* the driver's stamp, CLOCK_REALTIME */
 	double util_pct; /* 0..100, or NAN (UTIL_UNKNOWN) */
-};
-
-/* What a process can use of a card besides; every driver that tells of it knows three. */
-enum engine { ENGINE_MEMORY, ENGINE_ENCODER, ENGINE_DECODER, ENGINE_JPEG, ENGINE_FLOW };
-#define ENGINE_COUNT 5
-
-/* One process' mean use since the drain before. Processes that are not listed had none. */
-struct process_util {
-	uint32_t pid;
-	int64_t wall_us;		 /* stamp of its newest sample */
-	double sm_pct;			 /* 0..100 */
-	double engine_pct[ENGINE_COUNT]; /* by enum engine; NAN: the driver does not tell */
-};
-
-/* A process that has ended, from the driver's own records (accounting mode). */
-struct ended_process {
-	uint32_t pid;
-	int64_t started_ms, ended_ms; /* wall clock */
-	int64_t mem_peak_bytes;	      /* or -1 */
-};
-
-enum process_kind {
-	PROCESS_COMPUTE = 1,
-	PROCESS_GRAPHICS = 2,
-	PROCESS_MPS = 4, /* client of an MPS server */
-};
-
-/* A process on a card; one entry a pid, lists merged: kind is a set of process_kind bits. */
-struct card_process {
-	uint32_t pid;
-	unsigned kind;
-	int64_t mem_bytes; /* or -1: the driver cannot tell */
 };
 
 /* All that is known of one card after a drain or a look. Arrays belong to the source and are

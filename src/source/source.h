@@ -8,20 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "model/metric.h"
 #include "model/process.h"
 #include "model/reading.h"
-
-/* How one job of the source is done: for the log and `gua doctor`. */
-struct facility {
-	const char *job; /* "utilisation", "process list", "energy" ... */
-	const char *how; /* the symbol or way in force: "nvmlDeviceGetMemoryInfo_v2" */
-	bool fallback;	 /* not the preferred way */
-	bool works;	 /* false: no way works; `how` says why */
-	char note[96];	 /* which cards, or the code that made it fall back; may be "" */
-};
+#include "source/facility.h"
+#include "source/source_options.h"
 
 struct source;
 
@@ -81,17 +73,6 @@ struct source {
 	/* What the last glance cost, by clock_cost_us(): its memory part and its energy part.
 	 */
 	int64_t memory_cost_us, energy_cost_us;
-};
-
-/* What a source is opened with. Strings are borrowed until source_close(). */
-struct source_options {
-	const char *name;      /* "nvml" or "sim" */
-	const char *nvml_path; /* --nvml or GUA_NVML; NULL: libnvidia-ml.so.1 after checking the
-				  module */
-	const char *scenario;  /* sim: path of a scenario file; NULL: the built-in lab */
-	const char *root;      /* where /proc and /sys are; "" for the real ones */
-	struct clock *clock;   /* outlives the source */
-	int64_t sample_period_us; /* sim: sample this seldom instead; 0: as the scenario says */
 };
 
 /* Opens the source and does the first scan. ERR_WORLD with one sentence that says why not. */

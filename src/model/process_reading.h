@@ -1,0 +1,39 @@
+/* What a source says about the processes on a card: lists, use, and those that have ended. */
+#ifndef GUA_MODEL_PROCESS_READING_H
+#define GUA_MODEL_PROCESS_READING_H
+
+#include <stdint.h>
+
+/* What a process can use of a card besides; every driver that tells of it knows three. */
+enum engine { ENGINE_MEMORY, ENGINE_ENCODER, ENGINE_DECODER, ENGINE_JPEG, ENGINE_FLOW };
+#define ENGINE_COUNT 5
+
+/* One process' mean use since the drain before. Processes that are not listed had none. */
+struct process_util {
+	uint32_t pid;
+	int64_t wall_us;		 /* stamp of its newest sample */
+	double sm_pct;			 /* 0..100 */
+	double engine_pct[ENGINE_COUNT]; /* by enum engine; NAN: the driver does not tell */
+};
+
+/* A process that has ended, from the driver's own records (accounting mode). */
+struct ended_process {
+	uint32_t pid;
+	int64_t started_ms, ended_ms; /* wall clock */
+	int64_t mem_peak_bytes;	      /* or -1 */
+};
+
+enum process_kind {
+	PROCESS_COMPUTE = 1,
+	PROCESS_GRAPHICS = 2,
+	PROCESS_MPS = 4, /* client of an MPS server */
+};
+
+/* A process on a card; one entry a pid, lists merged: kind is a set of process_kind bits. */
+struct card_process {
+	uint32_t pid;
+	unsigned kind;
+	int64_t mem_bytes; /* or -1: the driver cannot tell */
+};
+
+#endif

@@ -1,0 +1,20 @@
+/* What a source is opened with. */
+#ifndef GUA_SOURCE_SOURCE_OPTIONS_H
+#define GUA_SOURCE_SOURCE_OPTIONS_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+
+/* Strings are borrowed until source_close(). */
+struct source_options {
+	const char *name;      /* "nvml" or "sim" */
+	const char *nvml_path; /* --nvml or GUA_NVML; NULL: libnvidia-ml.so.1 after checking the
+				  module */
+	const char *scenario;  /* sim: path of a scenario file; NULL: the built-in lab */
+	const char *root;      /* where /proc and /sys are; "" for the real ones */
+	struct clock *clock;   /* outlives the source */
+	int64_t sample_period_us; /* sim: sample this seldom instead; 0: as the scenario says */
+};
+
+#endif
