@@ -12,8 +12,9 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms)
 		.card = card,
 		.started = from_ms >= 0,
 		.covered_ms = from_ms,
-		.energy_mj = NAN,
+		.sm_active_pct = NAN,
 	};
+	energy_reset(&a->energy);
 }
 
 static int64_t min64(int64_t a, int64_t b)
@@ -21,31 +22,31 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Remembers where the time of this drain went, for its energy. */
-static void note_piece(struct account *a, int64_t slot, enum card_state state, int64_t ms)
-{
-	for (size_t i = 0; i < a->n_pieces; i++) {
-		if (a->pieces[i].slot == slot && a->pieces[i].state == state) {
-			a->pieces[i].ms += ms;
-			return;
-		}
-	}
-	if (a->n_pieces < ACCOUNT_PIECES)
-		a->pieces[a->n_pieces++] = (struct account_piece){ slot, state, ms };
-}
+/* A stretch within one slot and one state. */
+struct piece {
+	int64_t slot, from_ms, to_ms, ms;
+	enum card_state state;
+	int64_t unsure_ms; /* at most this much of it is in another state */
+};
 
-static void add_usage(struct account *a, int64_t slot, enum card_state state, int64_t ms,
-	double util_pct, struct ledger *ledger)
+static void add_usage(struct account *a, const struct piece *p, struct ledger *ledger)
 {
-	struct usage_sum *sum = ledger_usage(ledger, slot, a->card, state);
+	struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
+	bool seen = p->state != CARD_UNOBSERVED && !isnan(a->pending_pct);
 	if (!sum) {
-		ledger->dropped_ms += ms;
+		ledger->dropped_ms += p->ms;
 		return;
 	}
-	sum->ms += ms;
-	if (state != CARD_UNOBSERVED)
-		sum->util_pct_ms += llround(util_pct * (double)ms);
-	note_piece(a, slot, state, ms);
+	sum->ms += p->ms;
+	sum->unsure_ms += p->unsure_ms;
+	if (seen)
+		sum->util_pct_ms += llround(a->pending_pct * (double)p->ms);
+	if (p->state != CARD_UNOBSERVED && !isnan(a->sm_active_pct)) {
+		sum->sm_active_pct_ms += llround(a->sm_active_pct * (double)p->ms);
+		sum->sm_active_ms += p->ms;
+	}
+	energy_piece(&a->energy, &(struct energy_piece){ p->slot, p->from_ms, p->to_ms,
+					 p->state, seen ? a->pending_pct : 0 });
 }
 
 /* A holder's weight in the split of a card's second: SM use of an active one, memory of a held
@@ -59,6 +60,9 @@ static double share_weight(const struct holder *h, enum card_state state, bool u
 
 /* How a stretch of time is split among the holders that count in it. */
 struct split {
+	enum card_state state;
+	bool use_known;
+	int64_t ms;
 	double total_weight;
 	size_t n;
 	bool by_weight;
@@ -67,59 +71,57 @@ struct split {
 	int64_t given_ms;
 };
 
-static struct split split_start(const struct holder *holders, size_t n, int64_t at_ms,
-	enum card_state state, bool use_known)
+static struct split split_start(
+	const struct account_scene *on, const struct piece *p, bool use_known)
 {
-	struct split s = { .by_weight = true };
-	for (size_t i = 0; i < n && i < MAX_SHARERS; i++) {
-		if (!holder_counts(&holders[i], at_ms))
+	struct split s = {
+		.state = p->state, .use_known = use_known, .ms = p->ms, .by_weight = true
+	};
+	for (size_t i = 0; i < on->n && i < MAX_SHARERS; i++) {
+		const struct holder *h = &on->holders[i];
+		if (!holder_counts(h, p->from_ms))
 			continue;
-		double weight = share_weight(&holders[i], state, use_known);
-		bool unknown = !(state == CARD_ACTIVE && use_known) && holders[i].mem_bytes < 0;
+		bool unknown = !(s.state == CARD_ACTIVE && use_known) && h->mem_bytes < 0;
 		s.by_weight = s.by_weight && !unknown;
-		s.total_weight += weight;
+		s.total_weight += share_weight(h, s.state, use_known);
 		s.n++;
 	}
 	s.by_weight = s.by_weight && s.total_weight > 0;
 	return s;
 }
 
-/* The next holder's part. Cumulative rounding: the parts add up to `ms` exactly. */
-static int64_t split_next(struct split *s, const struct holder *h, enum card_state state,
-	bool use_known, int64_t ms)
+/* The next holder's part. Cumulative rounding: the parts add up to the whole exactly. */
+static int64_t split_next(struct split *s, const struct holder *h)
 {
 	s->done++;
-	s->running += share_weight(h, state, use_known);
+	s->running += share_weight(h, s->state, s->use_known);
 	double part =
 		s->by_weight ? s->running / s->total_weight : (double)s->done / (double)s->n;
-	int64_t upto = s->done == s->n ? ms : min64(ms, llround(part * (double)ms));
+	int64_t upto = s->done == s->n ? s->ms : min64(s->ms, llround(part * (double)s->ms));
 	int64_t mine = upto - s->given_ms;
 	s->given_ms = upto;
 	return mine;
 }
 
-/* Whether `holders[i]` leads its user: the first of the user's holders that count. */
-static bool leads(const struct holder *holders, size_t i, int64_t at_ms)
+static void add_holding(struct account *a, const struct piece *p, size_t i, int64_t share_ms,
+	struct account_scene *on)
 {
-	for (size_t k = 0; k < i; k++)
-		if (holders[k].user == holders[i].user && holder_counts(&holders[k], at_ms))
-			return false;
-	return true;
-}
-
-static void add_holding(struct account *a, int64_t slot, const struct holder *h,
-	enum holder_state state, int64_t ms, int64_t presence_ms, int64_t share_ms,
-	struct ledger *ledger)
-{
-	struct holding_sum *sum = ledger_holding(ledger, slot, a->card, h->process);
+	struct holder *h = &on->holders[i];
+	struct holding_sum *sum = ledger_holding(on->ledger, p->slot, a->card, h->process);
+	enum holder_state own = classify_holder(p->state, h->own_state);
+	if (own == HOLDER_ACTIVE && (!a->use_known || h->sm_pct > 0))
+		h->last_active_ms = p->to_ms;
 	if (!sum)
 		return;
-	bool active = state == HOLDER_ACTIVE || state == HOLDER_SQUATTING;
-	sum->ms[state] += ms;
-	sum->presence_ms[state] += presence_ms;
-	*(active ? &sum->active_share_ms : &sum->idle_share_ms) += share_ms;
+	sum->ms[own] += p->ms;
+	if (holder_leads(on->holders, on->n, i, p->from_ms))
+		sum->presence_ms[classify_holder(p->state, h->user_state)] += p->ms;
+	if (p->state == CARD_ACTIVE)
+		sum->active_share_ms += share_ms;
+	else if (p->state == CARD_IDLE_HELD)
+		sum->idle_share_ms += share_ms;
 	if (!isnan(h->sm_pct)) {
-		int64_t add = llround(h->sm_pct * (double)ms);
+		int64_t add = llround(h->sm_pct * (double)p->ms);
 		sum->sm_pct_ms = sum->sm_pct_ms < 0 ? add : sum->sm_pct_ms + add;
 	}
 	int64_t kib = h->mem_bytes < 0 ? -1 : (h->mem_bytes + 1023) / 1024;
@@ -127,40 +129,76 @@ static void add_holding(struct account *a, int64_t slot, const struct holder *h,
 		sum->mem_peak_kib = kib;
 }
 
-/* One stretch within one slot with one utilisation. */
-static void account_piece(struct account *a, int64_t from_ms, int64_t to_ms,
-	struct holder *holders, size_t n, const struct rules *rules, struct ledger *ledger)
+/* The state of a stretch, and how sure it is. */
+static void judge(const struct account *a, struct piece *p, const struct account_scene *on)
 {
-	int64_t ms = to_ms - from_ms, slot = ledger_slot(ledger, from_ms);
-	enum card_state state =
-		classify_card(a->pending_pct, held_at(holders, n, from_ms), rules);
-	add_usage(a, slot, state, ms, a->pending_pct, ledger);
-	struct split split = split_start(holders, n, from_ms, state, a->use.known);
-	for (size_t i = 0; i < n; i++) {
-		struct holder *h = &holders[i];
-		if (!holder_counts(h, from_ms))
-			continue;
-		enum holder_state own = classify_holder(holders, n, i, state, from_ms, rules);
-		bool shares = state != CARD_TRULY_IDLE && i < MAX_SHARERS;
-		int64_t share = shares ? split_next(&split, h, state, a->use.known, ms) : 0;
-		int64_t presence = leads(holders, i, from_ms) ? ms : 0;
-		add_holding(a, slot, h, own, ms, presence, share, ledger);
-		bool self = !a->use.known || (!isnan(h->sm_pct) && h->sm_pct > 0);
-		if (own == HOLDER_ACTIVE && self)
-			h->last_active_ms = to_ms;
+	int64_t at_ms = p->from_ms;
+	enum card_state states[] = { [HELD_COUNTED] = 0, [HELD_SURELY] = 0, [HELD_MAYBE] = 0 };
+	for (int sure = HELD_COUNTED; sure <= HELD_MAYBE; sure++)
+		states[sure] = classify_card(a->pending_pct,
+			held_at(on->holders, on->n, at_ms, (enum sureness)sure), on->rules);
+	bool unsure = states[HELD_SURELY] != states[HELD_MAYBE];
+	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
+	p->state = states[HELD_COUNTED];
+	/* The middle of what is possible counts: half of it can be wrong. */
+	p->unsure_ms = a->doubtful ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
+	if (a->pending_suspect || (unsure && stalled)) {
+		p->state = CARD_UNOBSERVED;
+		p->unsure_ms = 0;
 	}
 }
 
-/* Cuts a stretch at slot boundaries. */
-static void account_observed(struct account *a, int64_t to_ms, struct holder *holders, size_t n,
-	const struct rules *rules, struct ledger *ledger)
+/* One stretch within one slot, with one utilisation and the same holders. */
+static void account_piece(
+	struct account *a, int64_t from_ms, int64_t to_ms, struct account_scene *on)
+{
+	struct piece p = { .slot = ledger_slot(on->ledger, from_ms),
+		.from_ms = from_ms,
+		.to_ms = to_ms,
+		.ms = to_ms - from_ms };
+	judge(a, &p, on);
+	add_usage(a, &p, on->ledger);
+	if (p.state == CARD_UNOBSERVED) {
+		a->unobserved_ms += p.ms;
+		return;
+	}
+	a->observed_ms += p.ms;
+	struct split split = split_start(on, &p, a->use_known);
+	for (size_t i = 0; i < on->n; i++) {
+		if (!holder_counts(&on->holders[i], from_ms))
+			continue;
+		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
+		add_holding(a, &p, i, share, on);
+	}
+}
+
+/* The next moment after `at_ms` at which somebody comes or goes, or may. */
+static int64_t next_change(const struct account_scene *on, int64_t at_ms, int64_t next_ms)
+{
+	for (size_t i = 0; i < on->n; i++) {
+		const struct holder *h = &on->holders[i];
+		const int64_t moments[] = { h->from.lo, h->from.at, h->from.hi, h->to.lo,
+			h->to.at, h->to.hi };
+		for (size_t k = 0; k < sizeof(moments) / sizeof(moments[0]); k++)
+			if (moments[k] > at_ms && moments[k] < next_ms)
+				next_ms = moments[k];
+	}
+	return next_ms;
+}
+
+/* Cuts a stretch at slot boundaries and where holders change. */
+static void account_observed(struct account *a, int64_t to_ms, struct account_scene *on)
 {
 	while (a->covered_ms < to_ms) {
 		int64_t slot_end =
-			(ledger_slot(ledger, a->covered_ms) + ledger->slot_seconds) * 1000;
-		int64_t end = min64(to_ms, slot_end);
-		account_piece(a, a->covered_ms, end, holders, n, rules, ledger);
-		a->observed_ms += end - a->covered_ms;
+			(ledger_slot(on->ledger, a->covered_ms) + on->ledger->slot_seconds) *
+			1000;
+		int64_t end = next_change(on, a->covered_ms, min64(to_ms, slot_end));
+		if (a->covered_ms < a->stall_from_ms)
+			end = min64(end, a->stall_from_ms);
+		else if (a->covered_ms < a->stall_to_ms)
+			end = min64(end, a->stall_to_ms);
+		account_piece(a, a->covered_ms, end, on);
 		a->covered_ms = end;
 	}
 }
@@ -170,100 +208,118 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 	while (a->covered_ms < to_ms) {
 		int64_t slot = ledger_slot(ledger, a->covered_ms);
 		int64_t end = min64(to_ms, (slot + ledger->slot_seconds) * 1000);
-		add_usage(a, slot, CARD_UNOBSERVED, end - a->covered_ms, 0, ledger);
-		a->unobserved_ms += end - a->covered_ms;
+		int64_t ms = end - a->covered_ms;
+		add_usage(a,
+			&(struct piece){ slot, a->covered_ms, end, ms, CARD_UNOBSERVED, 0 },
+			ledger);
+		a->unobserved_ms += ms;
 		a->covered_ms = end;
 	}
 }
 
 /* Everything up to `to_ms`: the pending sample as far as it holds, then nothing. */
-static void account_until(struct account *a, int64_t to_ms, struct holder *holders, size_t n,
-	const struct rules *rules, struct ledger *ledger)
+static void account_until(struct account *a, int64_t to_ms, struct account_scene *on)
 {
 	if (a->pending)
-		account_observed(a, min64(to_ms, a->pending_to_ms), holders, n, rules, ledger);
-	account_unobserved(a, to_ms, ledger);
+		account_observed(
+			a, to_ms <= a->pending_to_ms ? to_ms : a->pending_short_ms, on);
+	account_unobserved(a, to_ms, on->ledger);
 }
 
-static struct use_since summarise(const struct account_drain *d, const struct rules *rules)
+static bool differs(double a_pct, double b_pct, const struct rules *rules)
 {
-	struct use_since use = { .known = d->use_known };
-	size_t active = 0;
-	for (size_t i = 0; i < d->n_samples; i++) {
-		use.mean_pct += d->samples[i].util_pct;
-		active += d->samples[i].util_pct >= rules->active_util_pct;
+	return (a_pct >= rules->active_util_pct) != (b_pct >= rules->active_util_pct);
+}
+
+static void take_sample(struct account *a, const struct util_sample *s,
+	const struct account_drain *d, struct account_scene *on)
+{
+	int64_t at_ms = s->wall_us / 1000;
+	if (!a->started) {
+		a->started = true;
+		a->covered_ms = at_ms;
 	}
+	/* A sample from before what is covered only says how it went on from there. */
+	a->doubtful =
+		d->polled && a->pending && differs(a->pending_pct, s->util_pct, on->rules);
+	if (at_ms > a->covered_ms)
+		account_until(a, at_ms, on);
+	a->doubtful = false;
+	a->pending = true;
+	a->pending_suspect = d->suspect;
+	a->pending_pct = s->util_pct;
+	a->pending_to_ms = at_ms + d->hold_ms;
+	a->pending_short_ms = at_ms + d->period_ms;
+}
+
+/* What the newest sample before this drain still accounts for is judged by its own drain. */
+static void close_pending(
+	struct account *a, const struct account_drain *d, struct account_scene *on)
+{
+	int64_t first_ms = d->n_samples ? d->samples[0].wall_us / 1000 : INT64_MIN;
+	if (a->pending && first_ms > a->covered_ms) {
+		a->doubtful =
+			d->polled && differs(a->pending_pct, d->samples[0].util_pct, on->rules);
+		account_until(a, first_ms, on);
+		a->doubtful = false;
+	}
+}
+
+void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
+{
+	close_pending(a, d, on);
 	if (d->n_samples) {
-		use.mean_pct /= (double)d->n_samples;
-		use.active_part = (double)active / (double)d->n_samples;
+		struct use_since use =
+			use_of_samples(d->samples, d->n_samples, d->use_known, on->rules);
+		a->use_known = d->use_known;
+		a->sm_active_pct = d->sm_active_pct;
+		for (size_t i = 0; i < on->n; i++)
+			on->holders[i].sm_pct = d->sm_pct[i];
+		classify_use(on->holders, on->n, d->samples, d->n_samples, &use, on->rules);
 	}
-	return use;
+	for (size_t i = 0; i < d->n_samples; i++)
+		take_sample(a, &d->samples[i], d, on);
+	energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
 }
 
-/* The counter's growth since the last drain goes to the time accounted since, by length: within
- * one drain it is not known which second used more. Nothing accounted: it waits. */
-static void split_energy(struct account *a, double energy_mj, struct ledger *ledger)
+void account_energy(struct account *a, int64_t at_ms, double energy_mj)
 {
-	int64_t total_ms = 0, done_ms = 0, given = 0;
-	for (size_t i = 0; i < a->n_pieces; i++)
-		total_ms += a->pieces[i].ms;
-	bool known = !isnan(energy_mj) && !isnan(a->energy_mj) && energy_mj >= a->energy_mj;
-	if (total_ms == 0 && known)
+	energy_read(&a->energy, at_ms, energy_mj);
+}
+
+void account_stall(struct account *a, int64_t from_ms, int64_t to_ms)
+{
+	a->stall_from_ms = from_ms;
+	a->stall_to_ms = to_ms;
+}
+
+void account_doubt(struct account *a, int64_t ms, struct ledger *ledger)
+{
+	if (!a->started || ms <= 0)
 		return;
-	int64_t grown = known ? (int64_t)energy_mj - (int64_t)a->energy_mj : 0;
-	for (size_t i = 0; known && i < a->n_pieces; i++) {
-		const struct account_piece *p = &a->pieces[i];
-		done_ms += p->ms;
-		int64_t upto = (int64_t)((double)grown * ((double)done_ms / (double)total_ms));
-		struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
-		if (sum) {
-			sum->energy_mj += upto - given;
-			sum->energy_ms += p->ms;
-		}
-		given = upto;
-	}
-	a->energy_mj = energy_mj;
-	a->n_pieces = 0;
+	int64_t slot = ledger_slot(ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
+	struct usage_sum *sum = ledger_usage(ledger, slot, a->card, CARD_TRULY_IDLE);
+	if (sum)
+		sum->unsure_ms += ms;
 }
 
-void account_drain(struct account *a, const struct account_drain *d, struct holder *holders,
-	size_t n_holders, const struct rules *rules, struct ledger *ledger)
-{
-	a->use = summarise(d, rules);
-	classify_use(holders, n_holders, &a->use, rules);
-	for (size_t i = 0; i < d->n_samples; i++) {
-		const struct util_sample *s = &d->samples[i];
-		int64_t at_ms = s->wall_us / 1000;
-		if (!a->started) {
-			a->started = true;
-			a->covered_ms = at_ms;
-		}
-		/* A sample from before what is covered only says how it went on from there. */
-		if (at_ms > a->covered_ms)
-			account_until(a, at_ms, holders, n_holders, rules, ledger);
-		a->pending = true;
-		a->pending_pct = s->util_pct;
-		a->pending_to_ms = at_ms + d->hold_ms;
-	}
-	split_energy(a, d->energy_mj, ledger);
-}
-
-void account_flush(struct account *a, int64_t to_ms, struct holder *holders, size_t n_holders,
-	const struct rules *rules, struct ledger *ledger)
+void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 {
 	if (a->pending && to_ms > a->covered_ms)
-		account_until(a, to_ms, holders, n_holders, rules, ledger);
+		account_until(a, to_ms, on);
+	energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
 }
 
-void account_blind(struct account *a, int64_t to_ms, struct ledger *ledger)
+void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 {
-	a->pending = false;
-	a->energy_mj = NAN;
-	a->n_pieces = 0;
 	if (!a->started) {
 		a->started = true;
 		a->covered_ms = to_ms;
 	}
-	account_unobserved(a, to_ms, ledger);
-	a->n_pieces = 0;
+	if (to_ms > a->covered_ms) {
+		account_until(a, to_ms, on);
+		a->pending = false;
+	}
+	energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
+	energy_read(&a->energy, to_ms, NAN);
 }

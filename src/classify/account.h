@@ -1,7 +1,8 @@
 /* Accounting: the driver's samples of one card become time in states. Each sample is classified
- * by itself and accounts for the time until the next one, at most `hold_ms`; what no sample
- * covers is unobserved. Moments are quantised to milliseconds, not lengths, so sums are exact:
- * what is accounted between two moments always adds up to the time between them. */
+ * by itself and accounts for the time until the next one; what no sample covers is unobserved.
+ * Accounts lag behind: at a drain, who held the card until then is known. Moments are quantised
+ * to milliseconds, not lengths, so sums are exact: what is accounted between two moments always
+ * adds up to the time between them. */
 #ifndef GUA_CLASSIFY_ACCOUNT_H
 #define GUA_CLASSIFY_ACCOUNT_H
 
@@ -10,57 +11,74 @@
 #include <stdint.h>
 
 #include "classify/classify.h"
+#include "classify/energy.h"
 #include "classify/ledger.h"
 #include "model/reading.h"
 
-/* Pieces of one drain, kept until its energy is known and split over them. */
-#define ACCOUNT_PIECES 32
-struct account_piece {
-	int64_t slot;
-	enum card_state state;
-	int64_t ms;
-};
-
 /* One card's running account. Zero-initialise, then account_start(). */
 struct account {
-	uint32_t card;			    /* index in the recorder's table */
-	bool started;			    /* covered_ms is set */
-	int64_t covered_ms;		    /* all time before is accounted */
-	bool pending;			    /* there is a sample whose time goes on */
-	double pending_pct;		    /* its utilisation */
-	int64_t pending_to_ms;		    /* how long it may account at most */
-	struct use_since use;		    /* of the drain that is being accounted */
-	double energy_mj;		    /* counter at the last drain, or NAN */
+	uint32_t card;		  /* index in the recorder's table */
+	bool started;		  /* covered_ms is set */
+	int64_t covered_ms;	  /* all time before is accounted */
+	bool pending;		  /* there is a sample whose time goes on */
+	bool pending_suspect;	  /* it is not believed: its time is unobserved */
+	double pending_pct;	  /* its utilisation */
+	int64_t pending_to_ms;	  /* until the next sample, if that is not later ... */
+	int64_t pending_short_ms; /* ... and only until here if it is */
+	bool use_known;		  /* the holders' sm_pct of its drain are known */
+	double sm_active_pct;	  /* of its drain, or NAN */
+	bool doubtful;		  /* the state may have changed within this stretch */
+	int64_t stall_from_ms, stall_to_ms; /* nobody looked: see account_stall() */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
-	struct account_piece pieces[ACCOUNT_PIECES];
-	size_t n_pieces;
+	struct energy_split energy;
+};
+
+/* Who is on the card, and by which rules; passed to everything that accounts time. */
+struct account_scene {
+	struct holder *holders;
+	size_t n;
+	const struct rules *rules;
+	struct ledger *ledger;
 };
 
 /* What a drain brings for one card. */
 struct account_drain {
 	const struct util_sample *samples; /* in time order */
 	size_t n_samples;
-	int64_t hold_ms;  /* how long a sample of this drain may account */
-	bool use_known;	  /* the holders' sm_pct are known */
-	double energy_mj; /* running counter, or NAN */
+	int64_t hold_ms;      /* samples further apart than this leave a gap ... */
+	int64_t period_ms;    /* ... before which a sample accounts for no more than this */
+	bool polled;	      /* single readings: between two that differ nobody knows */
+	bool suspect;	      /* the samples are not believed */
+	bool use_known;	      /* the driver tells the use of processes */
+	const double *sm_pct; /* of each holder, NAN unknown */
+	double sm_active_pct; /* or NAN */
 };
 
-/* Starts (or starts over) at `from_ms`: nothing before is accounted. Without this the first
- * sample starts it. */
+/* Starts (or starts over) at `from_ms`: nothing before is accounted. With -1 the first sample
+ * starts it. */
 void account_start(struct account *a, uint32_t card, int64_t from_ms);
 
-/* Accounts what the samples say; time after the newest one waits for the next. Holders'
- * last_active_ms are brought forward. */
-void account_drain(struct account *a, const struct account_drain *d, struct holder *holders,
-	size_t n_holders, const struct rules *rules, struct ledger *ledger);
+/* Accounts what the samples say; time after the newest one waits for the next, and is judged by
+ * the use of its own drain. Holders get their sm_pct, and last_active_ms is brought forward. */
+void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on);
+
+/* A reading of the energy counter (NAN: there is none). Before the drain of its round. */
+void account_energy(struct account *a, int64_t at_ms, double energy_mj);
+
+/* Nobody looked at the card's holders between the two: where it depends on who came or went
+ * then, the card's state is not known. */
+void account_stall(struct account *a, int64_t from_ms, int64_t to_ms);
+
+/* Time that is accounted already turns out to be less sure by so much. */
+void account_doubt(struct account *a, int64_t ms, struct ledger *ledger);
 
 /* Accounts up to `to_ms` with the sample that is pending as far as it holds, the rest as
- * unobserved: before the holders change, and at the end. Without a pending sample it waits: the
- * driver may still have older ones. */
-void account_flush(struct account *a, int64_t to_ms, struct holder *holders, size_t n_holders,
-	const struct rules *rules, struct ledger *ledger);
+ * unobserved: at the end. Without a pending sample it waits: the driver may still have older
+ * ones. */
+void account_flush(struct account *a, int64_t to_ms, struct account_scene *on);
 
-/* There is no reading: drops the pending sample and accounts up to `to_ms` as unobserved. */
-void account_blind(struct account *a, int64_t to_ms, struct ledger *ledger);
+/* There is no reading: accounts up to `to_ms` as unobserved, but for what the pending sample
+ * covers. */
+void account_blind(struct account *a, int64_t to_ms, struct account_scene *on);
 
 #endif

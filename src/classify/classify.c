@@ -1,9 +1,24 @@
-/* The three states of a card and the four of a holder. */
+/* The states of cards, users and processes. */
 #include "classify/classify.h"
 
 #include <math.h>
 
 #include "model/reading.h"
+
+/* The driver gives the use of a process in whole percents. */
+#define ROUNDING_PCT 0.5
+
+struct edge edge_exactly(int64_t at_ms)
+{
+	return (struct edge){ at_ms, at_ms, at_ms };
+}
+
+struct edge edge_between(int64_t lo_ms, int64_t hi_ms)
+{
+	if (lo_ms >= hi_ms)
+		return edge_exactly(hi_ms);
+	return (struct edge){ lo_ms, lo_ms + (hi_ms - lo_ms) / 2, hi_ms };
+}
 
 bool is_holder(unsigned kind, const struct rules *rules)
 {
@@ -12,43 +27,31 @@ bool is_holder(unsigned kind, const struct rules *rules)
 
 bool holder_counts(const struct holder *h, int64_t at_ms)
 {
-	return h->from_ms <= at_ms && at_ms < h->to_ms;
+	return h->from.at <= at_ms && at_ms < h->to.at;
 }
 
-static void hold(struct held *held, const struct holder *h)
+static bool holds(const struct holder *h, int64_t at_ms, enum sureness sure)
 {
-	held->n++;
-	if (h->mem_bytes < 0)
-		held->unknown = true;
-	else
-		held->bytes += h->mem_bytes;
+	if (sure == HELD_SURELY)
+		return h->from.hi <= at_ms && at_ms < h->to.lo;
+	if (sure == HELD_MAYBE)
+		return h->from.lo <= at_ms && at_ms < h->to.hi;
+	return holder_counts(h, at_ms);
 }
 
-struct held held_at(const struct holder *holders, size_t n, int64_t at_ms)
-{
-	struct held held = { 0 };
-	for (size_t i = 0; i < n; i++)
-		if (holder_counts(&holders[i], at_ms))
-			hold(&held, &holders[i]);
-	return held;
-}
-
-struct held held_by_user(const struct holder *holders, size_t n, uint32_t user, int64_t at_ms)
+struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure)
 {
 	struct held held = { 0 };
-	for (size_t i = 0; i < n; i++)
-		if (holders[i].user == user && holder_counts(&holders[i], at_ms))
-			hold(&held, &holders[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (!holds(&holders[i], at_ms, sure))
+			continue;
+		held.n++;
+		if (holders[i].mem_bytes < 0)
+			held.unknown = true;
+		else
+			held.bytes += holders[i].mem_bytes;
+	}
 	return held;
-}
-
-enum card_state classify_card(double util_pct, struct held held, const struct rules *rules)
-{
-	if (util_pct >= rules->active_util_pct)
-		return CARD_ACTIVE;
-	if (held.unknown || held.bytes > rules->held_mem_bytes)
-		return CARD_IDLE_HELD;
-	return CARD_TRULY_IDLE;
 }
 
 static double known_or_zero(double x)
@@ -56,59 +59,184 @@ static double known_or_zero(double x)
 	return isnan(x) ? 0 : x;
 }
 
-/* SM use of one user's holders together, mean since the last drain. */
-static double use_of(uint32_t user, const struct holder *holders, size_t n)
+bool holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms)
 {
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		if (holders[i].user == user)
-			sum += known_or_zero(holders[i].sm_pct);
-	return sum;
+	double own = known_or_zero(holders[i].sm_pct);
+	for (size_t k = 0; k < n; k++) {
+		if (k == i || holders[k].user != holders[i].user ||
+			!holder_counts(&holders[k], at_ms))
+			continue;
+		double other = known_or_zero(holders[k].sm_pct);
+		if (other > own || (other >= own && k < i))
+			return false;
+	}
+	return true;
 }
 
-/* Whether somebody who is not the user of holder `self` reached `limit_pct`. */
+static bool is_much(struct held held, const struct rules *rules)
+{
+	return held.unknown || held.bytes > rules->held_mem_bytes;
+}
+
+enum card_state classify_card(double util_pct, struct held held, const struct rules *rules)
+{
+	if (isnan(util_pct))
+		return held.n > 0 ? CARD_USE_UNKNOWN : CARD_TRULY_IDLE;
+	if (util_pct >= rules->active_util_pct)
+		return CARD_ACTIVE;
+	return is_much(held, rules) ? CARD_IDLE_HELD : CARD_TRULY_IDLE;
+}
+
+struct use_since use_of_samples(
+	const struct util_sample *samples, size_t n, bool known, const struct rules *rules)
+{
+	struct use_since use = { .known = known };
+	size_t active = 0;
+	for (size_t i = 0; i < n; i++) {
+		use.mean_pct += samples[i].util_pct;
+		active += samples[i].util_pct >= rules->active_util_pct;
+	}
+	if (n) {
+		use.mean_pct /= (double)n;
+		use.active_part = (double)active / (double)n;
+	}
+	return use;
+}
+
+static bool is_first_stretch(const struct holder *holders, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (holders[k].process == holders[i].process)
+			return false;
+	return true;
+}
+
+/* For which part of the samples each holder was there while the card was active. */
+static void find_parts(struct holder *holders, size_t n, const struct util_sample *samples,
+	size_t n_samples, const struct rules *rules)
+{
+	double one = n_samples ? 1 / (double)n_samples : 0;
+	for (size_t i = 0; i < n; i++)
+		holders[i].use = (struct holder_use){ .first = is_first_stretch(holders, i) };
+	for (size_t k = 0; k < n_samples; k++) {
+		int64_t at_ms = samples[k].wall_us / 1000;
+		if (!(samples[k].util_pct >= rules->active_util_pct))
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			if (!holder_counts(&holders[i], at_ms))
+				continue;
+			holders[i].use.own_part += one;
+			if (holder_leads(holders, n, i, at_ms))
+				holders[i].use.lead_part += one;
+		}
+	}
+}
+
+/* Adds up over the stretches of each process and over the processes of each user. */
+static void find_users(struct holder *holders, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct holder_use *use = &holders[i].use;
+		for (size_t k = 0; k < n; k++) {
+			const struct holder *other = &holders[k];
+			if (other->process == holders[i].process)
+				use->process_part += other->use.own_part;
+			if (other->user != holders[i].user)
+				continue;
+			use->user_part += other->use.lead_part;
+			use->user_pct += other->use.first ? known_or_zero(other->sm_pct) : 0;
+		}
+	}
+}
+
+static bool reaches(double pct, double part, const struct rules *rules)
+{
+	return pct > 0 && pct >= rules->active_util_pct * part;
+}
+
+/* Whether somebody who is not the user of `self` kept the card active: another user, or
+ * processes that are no holders. The driver rounds the use of each process to a percent. */
 static bool somebody_else(const struct holder *self, const struct holder *holders, size_t n,
-	double mean_pct, double limit_pct)
+	const struct use_since *use, const struct rules *rules)
 {
 	double explained = 0;
 	for (size_t i = 0; i < n; i++) {
-		explained += known_or_zero(holders[i].sm_pct);
-		if (holders[i].user != self->user && holders[i].user_pct >= limit_pct)
+		if (holders[i].use.first)
+			explained += known_or_zero(holders[i].sm_pct) + ROUNDING_PCT;
+		if (holders[i].user != self->user &&
+			reaches(holders[i].use.user_pct, holders[i].use.user_part, rules))
 			return true;
 	}
-	return mean_pct - explained >= limit_pct;
+	return reaches(use->mean_pct - explained, use->active_part, rules);
 }
 
-static enum holder_state state_when_active(const struct holder *self,
+static bool is_busy(const struct holder *h, const struct rules *rules)
+{
+	return reaches(known_or_zero(h->sm_pct), h->use.process_part, rules);
+}
+
+/* Whether another process of the same user kept the card active. */
+static bool own_other(const struct holder *self, const struct holder *holders, size_t n,
+	const struct rules *rules)
+{
+	for (size_t i = 0; i < n; i++)
+		if (holders[i].user == self->user && holders[i].process != self->process &&
+			is_busy(&holders[i], rules))
+			return true;
+	return false;
+}
+
+static enum holder_state user_when_active(const struct holder *self,
 	const struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules)
 {
-	if (!use->known || use->active_part <= 0)
+	if (reaches(self->use.user_pct, self->use.user_part, rules))
 		return HOLDER_ACTIVE;
-	/* The means cover idle samples too. Who computed did so in the active ones: a burst of
-	 * 100 % in a twentieth of the time has a mean of 5 % and is not idle. */
-	double limit_pct = rules->active_util_pct * use->active_part;
-	if (self->user_pct >= limit_pct)
-		return HOLDER_ACTIVE;
-	bool other = somebody_else(self, holders, n, use->mean_pct, limit_pct);
-	return other ? HOLDER_SQUATTING : HOLDER_ACTIVE;
+	return somebody_else(self, holders, n, use, rules) ? HOLDER_SQUATTING : HOLDER_ACTIVE;
 }
 
-void classify_use(struct holder *holders, size_t n, const struct use_since *use,
-	const struct rules *rules)
+static enum holder_state own_when_active(const struct holder *self,
+	const struct holder *holders, size_t n, const struct rules *rules)
 {
-	for (size_t i = 0; i < n; i++)
-		holders[i].user_pct = use_of(holders[i].user, holders, n);
-	for (size_t i = 0; i < n; i++)
-		holders[i].when_active = state_when_active(&holders[i], holders, n, use, rules);
+	bool much = self->mem_bytes < 0 || self->mem_bytes > rules->held_mem_bytes;
+	if (is_busy(self, rules))
+		return HOLDER_ACTIVE;
+	if (self->user_state == HOLDER_SQUATTING)
+		return HOLDER_SQUATTING;
+	if (own_other(self, holders, n, rules))
+		return much ? HOLDER_IDLE_HELD : HOLDER_TRULY_IDLE;
+	return HOLDER_ACTIVE;
 }
 
-enum holder_state classify_holder(const struct holder *holders, size_t n, size_t i,
-	enum card_state card, int64_t at_ms, const struct rules *rules)
+void classify_use(struct holder *holders, size_t n, const struct util_sample *samples,
+	size_t n_samples, const struct use_since *use, const struct rules *rules)
 {
-	if (card == CARD_ACTIVE)
-		return holders[i].when_active;
-	struct held own = held_by_user(holders, n, holders[i].user, at_ms);
-	bool much = own.unknown || own.bytes > rules->held_mem_bytes;
-	return much ? HOLDER_IDLE_HELD : HOLDER_TRULY_IDLE;
+	/* Of less active time than this the driver's whole percents say nothing. */
+	bool judged =
+		use->known && use->active_part * rules->active_util_pct >= 2 * ROUNDING_PCT;
+	if (judged) {
+		find_parts(holders, n, samples, n_samples, rules);
+		find_users(holders, n);
+	}
+	for (size_t i = 0; i < n; i++)
+		holders[i].user_state =
+			judged ? user_when_active(&holders[i], holders, n, use, rules)
+			       : HOLDER_ACTIVE;
+	for (size_t i = 0; i < n; i++)
+		holders[i].own_state = judged ? own_when_active(&holders[i], holders, n, rules)
+					      : HOLDER_ACTIVE;
+}
+
+enum holder_state classify_holder(enum card_state card, enum holder_state when_active)
+{
+	switch (card) {
+	case CARD_ACTIVE:
+		return when_active;
+	case CARD_IDLE_HELD:
+		return HOLDER_IDLE_HELD;
+	case CARD_USE_UNKNOWN:
+		return HOLDER_USE_UNKNOWN;
+	default:
+		return HOLDER_TRULY_IDLE;
+	}
 }

@@ -1,4 +1,5 @@
-/* Pure functions: what a sample says about a card, and what it says about a holder. */
+/* Pure functions: what a sample says about a card, about a user on it, and about a process. The
+ * three levels, each by its own facts, are defined in gua(1), DEFINITIONS. */
 #ifndef GUA_CLASSIFY_CLASSIFY_H
 #define GUA_CLASSIFY_CLASSIFY_H
 
@@ -8,37 +9,63 @@
 
 #include "model/state.h"
 
-/* A holder on one card, as it was at the last look, with its use since the last drain. */
+/* A moment that is known to lie between two: `at` is the one that counts. Unix milliseconds. */
+struct edge {
+	int64_t lo, at, hi;
+};
+#define EDGE_ALWAYS ((struct edge){ INT64_MIN, INT64_MIN, INT64_MIN })
+#define EDGE_NEVER ((struct edge){ INT64_MAX, INT64_MAX, INT64_MAX })
+struct edge edge_exactly(int64_t at_ms);
+/* Somewhere between the two: the middle counts. */
+struct edge edge_between(int64_t lo_ms, int64_t hi_ms);
+
+/* What classify_use() works out of one drain. Parts are of the drain's samples, 0..1: those in
+ * which the card was active and the holder was there. */
+struct holder_use {
+	bool first;	     /* no other stretch of the same process stands before it */
+	double own_part;     /* of this stretch */
+	double lead_part;    /* of it, where it leads its user */
+	double process_part; /* of all stretches of its process */
+	double user_part;    /* of its user */
+	double user_pct;     /* SM use of all of its user's processes */
+};
+
+/* One stretch of time in which a process held one amount of memory on a card. A process whose
+ * memory changes has several, one after the other. */
 struct holder {
 	uint32_t process;	/* index of the life in the recorder's table */
 	uint32_t user;		/* same number, same identity; the sampler numbers them */
 	unsigned kind;		/* process_kind bits */
 	int64_t mem_bytes;	/* or -1 */
 	double sm_pct;		/* own SM use, mean since the last drain; NAN: not known */
-	double user_pct;	/* the same of all of its user's; set by classify_use() */
 	int64_t since_ms;	/* first seen on this card */
-	int64_t from_ms;	/* counted from here ... */
-	int64_t to_ms;		/* ... to here: INT64_MAX, or when the process ended */
+	struct edge from, to;	/* the stretch; `to` is EDGE_NEVER while it goes on */
 	int64_t last_active_ms; /* or -1 */
-	enum holder_state
-		when_active; /* its state while the card is active; see classify_use() */
+	/* Set by classify_use(): the states while the card is active. */
+	enum holder_state own_state, user_state;
+	struct holder_use use; /* private to classify_use() */
 };
 
-/* The holders of a card that count at one moment, and what they hold together. */
+/* The holders of a card at one moment, and what they hold together. */
 struct held {
 	int64_t bytes; /* sum of what is known */
 	bool unknown;  /* one of them has memory that the driver cannot tell */
 	size_t n;
 };
 
+/* Which holders count: by the moments that count, or only those that surely held, or all that
+ * may have held. */
+enum sureness { HELD_COUNTED, HELD_SURELY, HELD_MAYBE };
+
 /* Whether a process of that kind (process_kind bits) is a holder. */
 bool is_holder(unsigned kind, const struct rules *rules);
 bool holder_counts(const struct holder *h, int64_t at_ms);
-struct held held_at(const struct holder *holders, size_t n, int64_t at_ms);
-/* The same for the holders of one user. */
-struct held held_by_user(const struct holder *holders, size_t n, uint32_t user, int64_t at_ms);
+struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
+/* Whether holders[i] stands for its user at that moment: the busiest of the user's that count,
+ * the first of several. */
+bool holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms);
 
-/* Active, idle-held or truly-idle: the definition of the three. */
+/* The definition of a card's states; a utilisation of NAN cannot be read. */
 enum card_state classify_card(double util_pct, struct held held, const struct rules *rules);
 
 /* What was seen of a card between two drains: decides who squats. */
@@ -47,15 +74,17 @@ struct use_since {
 	double mean_pct;    /* mean utilisation of the samples */
 	double active_part; /* share of the samples that were active, 0..1 */
 };
+struct util_sample; /* of model/reading.h */
+struct use_since use_of_samples(
+	const struct util_sample *samples, size_t n, bool known, const struct rules *rules);
 
-/* Sets every holder's when_active from the use since the last drain. A user squats when its own
- * use during active samples is below the threshold and that of another user, or of processes
- * that are no holders, is not. All processes of a user on one card share its state. */
-void classify_use(struct holder *holders, size_t n, const struct use_since *use,
-	const struct rules *rules);
+/* Sets own_state and user_state of every holder from the use since the last drain. Means cover
+ * idle samples, too: a holder is compared with the threshold over the active samples in which
+ * it was there, so that a short burst of 100 % is not idle. */
+void classify_use(struct holder *holders, size_t n, const struct util_sample *samples,
+	size_t n_samples, const struct use_since *use, const struct rules *rules);
 
-/* The state of holders[i] at a moment in which its card is in state `card`. */
-enum holder_state classify_holder(const struct holder *holders, size_t n, size_t i,
-	enum card_state card, int64_t at_ms, const struct rules *rules);
+/* The state of a holder whose state on an active card is `when_active`. */
+enum holder_state classify_holder(enum card_state card, enum holder_state when_active);
 
 #endif

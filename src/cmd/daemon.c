@@ -21,7 +21,7 @@
 
 struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
-	int64_t interval_ms, drain_ms, ticks, timeout_ms, retry_ms, keep_minutes_ms,
+	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, retry_ms, keep_minutes_ms,
 		keep_five_ms;
 	double active_util, held_mem;
 	bool foreground, once, verbose, count_graphics;
@@ -37,6 +37,9 @@ const struct option_row daemon_options[] = {
 	{ OPTION_DURATION, 0, "drain", "D",
 		"read the driver's samples (default 5s, at most 8s)", AT(drain_ms), .min = 100,
 		.max = 8000 },
+	{ OPTION_DURATION, 0, "glance", "D",
+		"look for processes that came or went (default 1s, at most 8s)", AT(glance_ms),
+		.min = 100, .max = 8000 },
 	{ OPTION_FLAG, 'f', "foreground",
 		.help = "stay in the foreground, for service managers", AT(foreground) },
 	{ OPTION_FLAG, 0, "once",
@@ -64,8 +67,8 @@ const struct option_row daemon_options[] = {
 	{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP, AT(timeout_ms),
 		.min = 100, .max = 3600e3 },
 	{ OPTION_DURATION, 0, "retry", "D",
-		"try a lost card or driver this often (default 30s)", AT(retry_ms), .min = 100,
-		.max = 86400e3 },
+		"longest wait before a lost card or driver is tried again (default 30s)",
+		AT(retry_ms), .min = 100, .max = 86400e3 },
 	{ OPTION_TEXT, 0, "log-file", "PATH",
 		"log of the background recorder (default: the "
 		"store's path with .log behind)",
@@ -150,6 +153,7 @@ static struct recorder_options make_options(const struct values *v)
 			.count_graphics = v->count_graphics },
 		.interval_ms = v->interval_ms,
 		.drain_ms = v->drain_ms,
+		.glance_ms = v->glance_ms,
 		.deadline_ms = v->timeout_ms,
 		.retry_ms = v->retry_ms,
 		.max_ticks = v->ticks,
@@ -316,6 +320,7 @@ int daemon_main(const struct command *self, int argc, char **argv)
 		.root = "",
 		.interval_ms = 30000,
 		.drain_ms = 5000,
+		.glance_ms = 1000,
 		.timeout_ms = DRIVER_TIMEOUT_MS,
 		.retry_ms = 30000,
 		.keep_minutes_ms = 86400000,

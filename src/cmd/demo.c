@@ -81,6 +81,7 @@ static int record(const struct values *v, struct clock *clock, struct err *e)
 		.rules = RULES_DEFAULT,
 		.interval_ms = v->interval_ms,
 		.drain_ms = drain_ms,
+		.glance_ms = v->interval_ms > 60000 ? drain_ms : 1000,
 		.deadline_ms = 60000,
 		.retry_ms = v->interval_ms,
 		.max_ticks = v->ticks,

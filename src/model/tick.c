@@ -14,4 +14,5 @@ const char *const event_kind_names[EVENT_KINDS] = {
 	[EVENT_SUSPEND] = "suspend",
 	[EVENT_STORE_FAULT] = "store-fault",
 	[EVENT_XID] = "xid",
+	[EVENT_SUSPECT] = "suspect-use",
 };

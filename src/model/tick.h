@@ -80,6 +80,7 @@ enum event_kind {
 	EVENT_SUSPEND,	   /* the host slept; value: ms */
 	EVENT_STORE_FAULT, /* could not write; value: rows dropped, or 0 */
 	EVENT_XID,	   /* value: XID number */
+	EVENT_SUSPECT,	   /* a card's utilisation is not believed */
 	EVENT_KINDS,
 };
 extern const char *const event_kind_names[EVENT_KINDS];

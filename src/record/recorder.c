@@ -1,5 +1,5 @@
-/* The loop of the recorder: when to drain, when to tick, and what to do when the world fails.
- */
+/* The loop of the recorder: what to ask of the driver, when to tick, and what to do when the
+ * world fails. */
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -12,8 +12,10 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "record/host.h"
+#include "record/schedule.h"
 #include "record/watch.h"
 #include "sample/owner.h"
+#include "sample/round.h"
 #include "sample/worker.h"
 #include "store/lock.h"
 
@@ -21,8 +23,10 @@
 #define STEP_US 50000
 /* A suspend shorter than this is not worth an event. */
 #define SUSPEND_US 1000000
-/* Cards are looked for this often when all is well. */
-#define RESCAN_US (600 * 1000000LL)
+/* Twice the distance of glances and this: longer, and nobody looked. */
+#define STALL_US 1000000
+/* What a driver's ring may still hold when it answers again. */
+#define RING_MS 10000
 /* Slots that one tick may move to coarser tables. */
 #define COMPACT_SLOTS 10
 
@@ -33,15 +37,14 @@ struct recorder {
 	struct worker *worker;
 	struct owners *owners;
 	struct watch watch;
-	bool opened;	      /* the source is open */
+	struct round *round; /* the worker's: touched between its jobs only */
+	struct schedule schedule;
 	bool run_begun;	      /* the store has this run's row */
 	bool told_ready;      /* o->ready was called */
 	int64_t wall_less_us; /* wall minus boot clock, as reckoned now */
 	int64_t suspended_us; /* boot minus monotonic clock */
-	int64_t start_us;     /* boot time of the opening look: ticks are multiples from here */
-	int64_t drained_us;   /* boot time of the last drain */
-	int64_t next_tick_us;
-	int64_t next_scan_us;
+	int64_t exits_us;     /* boot time: who ended before has been noticed */
+	int64_t asked_us;     /* boot time: the last round began */
 	int64_t ticks;
 	struct fault driver_fault, store_fault, compact_fault;
 };
@@ -57,13 +60,14 @@ static int64_t card_seen(void *context, const char *uuid)
 	return store_card_seen(r->store, uuid);
 }
 
-/* The driver as a whole failed: says so once, and nothing is observed. */
+/* The driver as a whole failed: says so once. What its ring still holds when it is back is
+ * used, so only older time is given up. */
 static void driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = now_ms(r);
 	if (fault_raise(&r->driver_fault, now, "%s", e->text))
 		watch_event(&r->watch, now, EVENT_DRIVER_DOWN, -1, 0, "%s", e->text);
-	watch_blind(&r->watch, now);
+	watch_blind(&r->watch, now - RING_MS);
 }
 
 static void driver_works(struct recorder *r)
@@ -71,18 +75,6 @@ static void driver_works(struct recorder *r)
 	int64_t now = now_ms(r);
 	if (fault_clear(&r->driver_fault, now))
 		watch_event(&r->watch, now, EVENT_DRIVER_UP, -1, 0, "the driver answers again");
-}
-
-/* Runs one job of the source. NULL: it failed, and that is taken care of. */
-static struct source *ask(struct recorder *r, enum worker_job job)
-{
-	struct err e = { 0 };
-	struct source *s = NULL;
-	if (worker_run(r->worker, job, &e) == 0)
-		s = worker_source(r->worker);
-	if (!s)
-		driver_failed(r, &e);
-	return s;
 }
 
 /* Notices clock steps and suspends; true: what was drained cannot be placed in time. */
@@ -110,55 +102,58 @@ static bool clock_stepped(struct recorder *r)
 	return true;
 }
 
-static void drain(struct recorder *r)
+/* Who has ended since it was last looked for; `exact`: it was waited for meanwhile. */
+static void notice_exits(struct recorder *r, bool exact)
 {
-	struct source *s = ask(r, JOB_DRAIN);
-	if (s) {
-		driver_works(r);
-		if (!clock_stepped(r))
-			watch_drain(&r->watch, s, now_ms(r));
-	}
-	r->drained_us = clock_now(r->clock).boot_us;
+	struct moment m = clock_now(r->clock);
+	int64_t lo_us = exact ? m.wall_us : m.wall_us - (m.boot_us - r->exits_us);
+	if (watch_exits(&r->watch, r->round, lo_us / 1000, m.wall_us / 1000))
+		schedule_soon(&r->schedule, m.boot_us);
+	r->exits_us = m.boot_us;
 }
 
-static bool look(struct recorder *r)
+/* Takes in what the round brought. */
+static int take_round(struct recorder *r, struct source *s, struct err *e)
+{
+	int64_t now = now_ms(r);
+	int rc = watch_cards(&r->watch, s, now, card_seen, r, e);
+	r->watch.pace.stall_ms = (2 * r->schedule.apart_us + STALL_US) / 1000;
+	return rc ? rc : watch_round(&r->watch, s, r->round, e);
+}
+
+/* Asks the driver for what r->round says. False: it failed, and that is taken care of. */
+static bool ask(struct recorder *r)
 {
 	struct err e = { 0 };
-	struct source *s = ask(r, JOB_LOOK);
-	if (!s)
-		return false;
-	driver_works(r);
-	clock_stepped(r);
-	if (watch_cards(&r->watch, s, now_ms(r), card_seen, r, &e) ||
-		watch_look(&r->watch, s, now_ms(r), &e)) {
-		driver_failed(r, &e);
-		return false;
+	struct moment begun = clock_now(r->clock);
+	/* After a stall nobody knows who is there, whatever their memory says. */
+	r->round->look_all |= begun.boot_us - r->asked_us > 2 * r->schedule.apart_us + STALL_US;
+	r->asked_us = begun.boot_us;
+	int rc = worker_run(r->worker, JOB_OWN, &e);
+	struct source *s = rc ? NULL : worker_source(r->worker);
+	struct moment ended = clock_now(r->clock);
+	if (s) {
+		driver_works(r);
+		notice_exits(r, false);
+		r->round->begun_ms = begun.wall_us / 1000;
+		r->round->ended_ms = ended.wall_us / 1000;
+		schedule_done(&r->schedule, ended.boot_us, r->round,
+			ended.boot_us - begun.boot_us, s->ring_us);
+		rc = clock_stepped(r) ? 0 : take_round(r, s, &e);
 	}
-	return true;
+	if (rc)
+		driver_failed(r, &e);
+	return rc == 0;
 }
 
-static bool something_is_wrong(const struct recorder *r)
+static enum health health_of(const struct recorder *r)
 {
 	if (r->driver_fault.on)
-		return true;
+		return HEALTH_DOWN;
 	for (size_t i = 0; i < r->watch.n_cards; i++)
 		if (r->watch.entries[i].status != CARD_STATUS_OK && !r->watch.cards[i].gone)
-			return true;
-	return false;
-}
-
-/* Looks for cards again when it is time: soon while something is wrong, seldom otherwise.
- * Returns whether it did. */
-static bool rescan(struct recorder *r)
-{
-	int64_t boot_us = clock_now(r->clock).boot_us;
-	int64_t soon_us = boot_us + r->o->retry_ms * 1000;
-	if (something_is_wrong(r) && r->next_scan_us > soon_us)
-		r->next_scan_us = soon_us;
-	if (boot_us < r->next_scan_us)
-		return false;
-	r->next_scan_us = boot_us + RESCAN_US;
-	return ask(r, JOB_SCAN) != NULL;
+			return HEALTH_CARD;
+	return HEALTH_GOOD;
 }
 
 static void report_store_fault(struct recorder *r, const struct err *e)
@@ -227,7 +222,8 @@ static void log_tick(struct recorder *r)
 	size_t ok = 0, holders = 0;
 	for (size_t i = 0; i < r->watch.n_cards; i++) {
 		ok += r->watch.entries[i].status == CARD_STATUS_OK;
-		holders += r->watch.cards[i].n_holders;
+		for (size_t k = 0; k < r->watch.cards[i].holders.n; k++)
+			holders += holder_is_open(&r->watch.cards[i].holders.items[k]);
 	}
 	log_notice(
 		"tick %lld: %zu of %zu cards read, %zu holders, %zu usage and %zu holding sums",
@@ -238,60 +234,49 @@ static void log_tick(struct recorder *r)
 static void tick(struct recorder *r)
 {
 	struct err e = { 0 };
-	drain(r);
-	if (rescan(r) || !r->driver_fault.on)
-		look(r);
 	r->ticks++;
 	if (r->o->verbose)
 		log_tick(r);
+	/* While the driver is silent, time is given up tick by tick. */
+	if (r->driver_fault.on)
+		watch_blind(&r->watch, now_ms(r) - RING_MS);
 	commit(r, &e);
 	publish_faults(r);
 }
 
-/* The next multiple of the interval after now: a tick that was missed is not caught up. */
-static void schedule_tick(struct recorder *r)
-{
-	int64_t interval_us = r->o->interval_ms * 1000;
-	int64_t past_us = clock_now(r->clock).boot_us - r->start_us;
-	r->next_tick_us = r->start_us + (past_us / interval_us + 1) * interval_us;
-}
-
-/* Waits for the next drain or tick, and meanwhile for ends of processes; true: told to stop. */
+/* Waits for what is due next, and meanwhile for ends of processes; true: told to stop. */
 static bool wait_for_work(struct recorder *r, int64_t until_us)
 {
-	for (;;) {
-		const struct lives *l = &r->watch.lives;
-		struct pollfd fds[] = { { .fd = r->o->stop_fd, .events = POLLIN },
-			{ .fd = l->exits_fd, .events = POLLIN } };
-		int ready = clock_wait(r->clock, until_us, fds, l->pidfds ? 2 : 1);
-		if (ready == 0)
-			return false;
-		if (ready > 0 && fds[0].revents)
-			return true;
-		watch_exits(&r->watch, now_ms(r));
-	}
+	const struct lives *l = &r->watch.lives;
+	struct pollfd fds[] = { { .fd = r->o->stop_fd, .events = POLLIN },
+		{ .fd = l->exits_fd, .events = POLLIN } };
+	notice_exits(r, false);
+	int ready = clock_wait(r->clock, until_us, fds, l->pidfds ? 2 : 1);
+	if (ready > 0 && fds[0].revents)
+		return true;
+	/* One that wakes up late was not there to see it. */
+	notice_exits(r, clock_now(r->clock).boot_us <= until_us);
+	return false;
 }
 
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Drains and ticks until done (true) or told to stop (false). */
+/* Asks, and ticks when it is time, until done (true) or told to stop (false). */
 static bool loop(struct recorder *r)
 {
 	while (r->o->max_ticks == 0 || r->ticks < r->o->max_ticks) {
-		int64_t next_drain_us = r->drained_us + r->o->drain_ms * 1000;
-		if (wait_for_work(r, min64(next_drain_us, r->next_tick_us)))
+		if (wait_for_work(r, schedule_next(&r->schedule)))
 			return false;
+		int64_t now_us = clock_now(r->clock).boot_us;
+		if (now_us < schedule_next(&r->schedule))
+			continue;
 		if (r->o->alive)
 			r->o->alive(r->o->context);
-		if (clock_now(r->clock).boot_us >= r->next_tick_us) {
-			tick(r);
-			schedule_tick(r);
-		} else {
-			drain(r);
-		}
+		bool is_tick = schedule_is_tick(&r->schedule, now_us);
+		if (schedule_ask(&r->schedule, now_us, health_of(r), r->round))
+			ask(r);
+		if (!is_tick)
+			continue;
+		tick(r);
+		schedule_tick(&r->schedule, clock_now(r->clock).boot_us);
 	}
 	return true;
 }
@@ -335,6 +320,7 @@ static int begin_run(struct recorder *r, struct err *e)
 		.started_ms = now_ms(r),
 		.interval_ms = r->o->interval_ms,
 		.drain_ms = r->o->drain_ms,
+		.glance_ms = r->o->glance_ms,
 		.rules = r->o->rules,
 		.one_look = r->o->once,
 	};
@@ -352,16 +338,16 @@ static int open_run(struct recorder *r, struct err *e)
 	struct moment m = clock_now(r->clock);
 	r->wall_less_us = m.wall_us - m.boot_us;
 	r->suspended_us = m.boot_us - m.mono_us;
-	r->start_us = r->drained_us = m.boot_us;
-	r->next_scan_us = m.boot_us + RESCAN_US;
-	schedule_tick(r);
+	r->exits_us = r->asked_us = m.boot_us;
+	schedule_start(&r->schedule, m.boot_us);
 	int rc = begin_run(r, e);
 	if (rc)
 		return rc;
 	r->run_begun = true;
-	if (!look(r))
+	r->round->drain = r->round->look_all = true;
+	r->round->scan = false;
+	if (!ask(r))
 		return err_set(e, ERR_WORLD, "%s", r->driver_fault.text);
-	drain(r);
 	rc = commit(r, e);
 	publish_faults(r);
 	return rc;
@@ -374,13 +360,13 @@ static void close_run(struct recorder *r, const char *how)
 	struct err e = { 0 };
 	if (!r->run_begun)
 		return;
-	if (!r->driver_fault.on)
-		drain(r);
-	watch_flush(&r->watch, now_ms(r));
-	/* Who ended since the last look ended then, not now. */
-	struct source *s = worker_source(r->worker);
-	if (s)
-		lives_sweep(&r->watch.lives, s, now_ms(r));
+	r->round->drain = r->round->look_all = true;
+	r->round->scan = false;
+	bool answers = !r->driver_fault.on && ask(r);
+	if (answers)
+		watch_flush(&r->watch, now_ms(r));
+	else
+		watch_blind(&r->watch, now_ms(r));
 	for (size_t i = 0; i < r->watch.lives.n; i++)
 		r->watch.lives.entries[i].dirty |= r->watch.lives.lives[i].used;
 	commit(r, &e);
@@ -399,9 +385,19 @@ static int prepare(struct recorder *r, struct err *e)
 	if (!rc)
 		rc = owners_open(&r->owners, o->source.root, e);
 	if (!rc)
-		rc = watch_init(&r->watch, &o->rules, o->drain_ms, r->owners, own_host, e);
+		rc = watch_init(&r->watch, &o->rules,
+			&(struct watch_pace){ .drain_ms = o->drain_ms }, r->owners, own_host,
+			e);
 	if (!rc)
 		rc = worker_new(&r->worker, &o->source, o->deadline_ms, e);
+	if (!rc)
+		rc = round_new(&r->round, r->clock, e);
+	if (!rc)
+		worker_own(r->worker, round_run, r->round, round_free);
+	r->schedule = (struct schedule){ .interval_us = o->interval_ms * 1000,
+		.drain_us = o->drain_ms * 1000,
+		.glance_us = o->glance_ms * 1000,
+		.retry_us = o->retry_ms * 1000 };
 	if (!rc && o->slot_seconds)
 		r->watch.ledger.slot_seconds = o->slot_seconds;
 	return rc;

@@ -18,8 +18,9 @@ struct recorder_options {
 	struct rules rules;
 	int64_t interval_ms; /* tick */
 	int64_t drain_ms;    /* at most 8000 */
+	int64_t glance_ms;   /* least distance of glances */
 	int64_t deadline_ms; /* for one round of driver calls */
-	int64_t retry_ms;    /* how often a lost card or driver is tried again */
+	int64_t retry_ms;    /* longest wait before a lost card or driver is tried again */
 	int64_t max_ticks;   /* end after so many; 0: never. */
 	bool once;	     /* end after the opening look, with what the driver's ring holds */
 	bool verbose;	     /* one line a tick */

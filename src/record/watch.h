@@ -13,7 +13,9 @@
 #include "classify/account.h"
 #include "classify/ledger.h"
 #include "model/tick.h"
+#include "record/holders.h"
 #include "sample/lives.h"
+#include "sample/round.h"
 #include "source/source.h"
 
 #define WATCH_MAX_EVENTS 256
@@ -21,18 +23,29 @@
 /* One card: its account and its holders. */
 struct watched {
 	struct account account;
-	struct holder *holders;
-	size_t n_holders, cap_holders;
+	struct holders holders;
+	int64_t glance_ms;	  /* since when its memory is as at its last look; -1 never */
+	int64_t look_ms;	  /* its last process list; -1 none yet */
+	int64_t mem_bytes;	  /* used at its last look; -1 unknown */
+	int64_t floor_bytes;	  /* least use of memory that was seen without any process */
+	bool empty;		  /* no process of any kind was listed at its last look */
 	struct fault fault;	  /* lost, asleep, denied */
+	struct fault suspect;	  /* its utilisation is not believed */
 	bool gone;		  /* no longer there: it has no time to account */
 	enum util_kind util_kind; /* of the last drain */
 	int64_t unobserved_ms;	  /* of the account, at the last tick: growth is a gap */
 	bool gap_told;		  /* at the last tick: lost, asleep ..., which says why */
 };
 
+/* How the recorder samples, as far as it matters here. */
+struct watch_pace {
+	int64_t drain_ms;
+	int64_t stall_ms; /* longer without a glance: nobody looked */
+};
+
 struct watch {
 	struct rules rules;
-	int64_t drain_ms; /* for how long a polled reading may account */
+	struct watch_pace pace;
 	struct lives lives;
 	struct ledger ledger;
 	struct watched *cards;	    /* same order as the source's cards */
@@ -42,9 +55,13 @@ struct watch {
 	size_t n_events;
 	struct holder_now *now; /* filled by watch_tick() */
 	size_t cap_now;
+	/* Private: room for one process list, and for the use of one card's holders. */
+	struct listed *list;
+	double *sm_pct;
+	size_t cap_list, cap_sm_pct;
 };
 
-int watch_init(struct watch *w, const struct rules *rules, int64_t drain_ms,
+int watch_init(struct watch *w, const struct rules *rules, const struct watch_pace *pace,
 	struct owners *owners, bool pidfds, struct err *e);
 void watch_finish(struct watch *w);
 
@@ -56,14 +73,12 @@ typedef int64_t (*watch_seen)(void *context, const char *uuid);
 int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
 	void *context, struct err *e);
 
-/* Accounts a drain of every card. */
-void watch_drain(struct watch *w, const struct source *s, int64_t now_ms);
+/* Takes a round in: who came and went, energy, and when it drained, samples. Asks in `round`
+ * for another look where it is needed. */
+int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e);
 
-/* Accounts up to now and takes the new process lists in. */
-int watch_look(struct watch *w, struct source *s, int64_t now_ms, struct err *e);
-
-/* The driver gave nothing: all time up to now is unobserved. */
-void watch_blind(struct watch *w, int64_t now_ms);
+/* The driver gives nothing: time up to `until_ms` is unobserved. */
+void watch_blind(struct watch *w, int64_t until_ms);
 /* Accounts up to now with the last samples: before the recorder ends. */
 void watch_flush(struct watch *w, int64_t now_ms);
 /* The wall clock jumped: time up to `old_now_ms` in the old reckoning is unobserved, and
@@ -73,8 +88,9 @@ void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms);
 void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card, int64_t value,
 	const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* The holders whose process has exited since the last look count until now. */
-void watch_exits(struct watch *w, int64_t now_ms);
+/* The holders whose process has exited, at some time between the two, count until then; their
+ * cards are to be looked at. Returns whether there was one. */
+bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms);
 
 /* Fills a tick with all that waits; watch_stored() after it was written. */
 int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);

@@ -11,6 +11,7 @@
 #include "base/str.h"
 
 enum { FIRST_PLACES = 64, FIRST_USERS = 16 };
+#define USER_UNKNOWN "_unknown"
 
 static size_t hash_size(const struct lives *l)
 {
@@ -242,7 +243,7 @@ static uint32_t begin_life(struct lives *l, struct source *source, uint32_t pid,
 		close(pidfd);
 		pidfd = -1;
 	}
-	l->lives[i] = (struct life){ true, pidfd, user_number(l, entry->id.user), -1 };
+	l->lives[i] = (struct life){ true, pidfd, user_number(l, entry->id.user), -1, false };
 	*find_place(l, pid) = i + 1;
 	return i;
 }
@@ -257,9 +258,52 @@ uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_
 	return begin_life(l, source, pid, now_ms);
 }
 
+/* A life of which there is nothing in /proc. */
+static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64_t to_ms)
+{
+	uint32_t i = take_place(l);
+	if (i == LIFE_NONE)
+		return i;
+	l->entries[i] = (struct process_entry){
+		.id = { .pid = pid, .started_ms = -1, .uid = -1, .user = USER_UNKNOWN },
+		.first_seen_ms = from_ms,
+		.last_seen_ms = to_ms,
+		.last_active_ms = -1,
+		.ended_ms = -1,
+		.dirty = true,
+	};
+	l->lives[i] = (struct life){ true, -1, user_number(l, USER_UNKNOWN), -1, false };
+	return i;
+}
+
+uint32_t lives_unknown(struct lives *l, int64_t now_ms)
+{
+	uint32_t place = *find_place(l, 0);
+	if (place && is_live(l, place - 1)) {
+		l->entries[place - 1].last_seen_ms = now_ms;
+		return place - 1;
+	}
+	uint32_t i = add_unseen(l, 0, now_ms, now_ms);
+	if (i != LIFE_NONE)
+		*find_place(l, 0) = i + 1;
+	return i;
+}
+
+uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms)
+{
+	uint32_t i = add_unseen(l, pid, started_ms, ended_ms);
+	if (i == LIFE_NONE)
+		return i;
+	l->entries[i].id.started_ms = started_ms;
+	l->entries[i].ended_ms = ended_ms;
+	return i;
+}
+
 void lives_forget_ended(struct lives *l)
 {
-	for (uint32_t i = 0; i < l->n; i++)
+	for (uint32_t i = 0; i < l->n; i++) {
 		if (l->lives[i].used && l->entries[i].ended_ms >= 0)
-			l->lives[i].used = false;
+			l->lives[i].used = l->lives[i].kept;
+		l->lives[i].kept = false;
+	}
 }

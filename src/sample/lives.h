@@ -22,6 +22,7 @@ struct life {
 	int pidfd;	   /* or -1 */
 	uint32_t user;	   /* number of the identity: same name, same number */
 	int64_t exited_ms; /* its pidfd told, or -1; a zombie may go on holding memory */
+	bool kept;	   /* its place is needed although it has ended */
 };
 
 struct lives {
@@ -51,10 +52,17 @@ uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
  * pid. LIFE_NONE: out of memory. */
 uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms);
 
+/* A life that stands for whoever holds memory that no listed process explains. */
+uint32_t lives_unknown(struct lives *l, int64_t now_ms);
+/* A life that nobody saw and that has ended, as the driver's records have it; whose it was is
+ * not known. */
+uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms);
+
 /* After all cards were looked at: ends the lives that are gone. */
 void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
 
-/* Frees the places of lives that have ended; call after all was stored. */
+/* Frees the places of lives that have ended, but for those that are kept, which are kept no
+ * longer; call after all was stored. */
 void lives_forget_ended(struct lives *l);
 
 #endif

@@ -31,7 +31,7 @@ struct owners {
 	bool recorded;	     /* a tree, not this host */
 	char boot_id[BOOT_ID_CAP];
 	int64_t ticks_per_s;
-	int64_t boot_s;	 /* when the host was booted, as it was read last; or -1 */
+	int64_t boot_ms; /* when the host was booted, as it was read last; or -1 */
 	int64_t boot_us; /* monotonic time of that; 0: never */
 	struct users *users;
 	char stat[STAT_CAP]; /* of the process that is described: its comm is used to the end */
@@ -174,27 +174,43 @@ static void describe_cgroup(struct owners *o, int dirfd, struct process_id *id)
 	memcpy(id->unit, labels.unit, sizeof(id->unit));
 }
 
+/* /proc/stat has the boot time in whole seconds; the clocks of a host that is its own have it
+ * to the millisecond, unless they count from elsewhere (a time namespace). */
+static int64_t finer_boot_time(int64_t boot_ms)
+{
+	struct timespec wall, boot;
+	if (clock_gettime(CLOCK_REALTIME, &wall) != 0 ||
+		clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+		return boot_ms;
+	int64_t finer_ms = (int64_t)(wall.tv_sec - boot.tv_sec) * 1000 +
+			   (wall.tv_nsec - boot.tv_nsec) / 1000000;
+	return llabs(finer_ms - boot_ms) <= 1500 ? finer_ms : boot_ms;
+}
+
 /* The boot time moves when the wall clock is set, and on a large host the kernel takes a
  * millisecond to tell it: once for all processes that are described in a row. */
 static int64_t boot_time(struct owners *o)
 {
 	int64_t now_us = monotonic_us();
 	if (!o->boot_us || o->recorded || now_us - o->boot_us > BOOT_TIME_US) {
-		o->boot_s = proc_boot_time(o->proc, o->scratch, sizeof(o->scratch));
+		int64_t boot_s = proc_boot_time(o->proc, o->scratch, sizeof(o->scratch));
+		o->boot_ms = boot_s < 0 || boot_s > INT64_MAX / 4000 ? -1 : boot_s * 1000;
+		if (o->boot_ms >= 0 && !o->recorded)
+			o->boot_ms = finer_boot_time(o->boot_ms);
 		o->boot_us = now_us;
 	}
-	return o->boot_s;
+	return o->boot_ms;
 }
 
 static void describe_start(
 	struct owners *o, const struct proc_stat *stat, struct process_id *id)
 {
 	id->start_ticks = stat->start_ticks;
-	int64_t boot_s = boot_time(o);
+	int64_t boot_ms = boot_time(o);
 	uint64_t seconds = stat->start_ticks / (uint64_t)o->ticks_per_s;
 	uint64_t rest = stat->start_ticks % (uint64_t)o->ticks_per_s;
-	if (boot_s >= 0 && seconds < INT64_MAX / 4000 && boot_s < INT64_MAX / 4000)
-		id->started_ms = (boot_s + (int64_t)seconds) * 1000 +
+	if (boot_ms >= 0 && seconds < INT64_MAX / 4000)
+		id->started_ms = boot_ms + (int64_t)seconds * 1000 +
 				 (int64_t)(rest * 1000 / (uint64_t)o->ticks_per_s);
 }
 

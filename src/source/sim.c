@@ -259,9 +259,12 @@ static int sim_glance(struct source *s, unsigned what, struct err *e)
 	if (go_to_now(sim, e) != 0)
 		return ERR_WORLD;
 	for (size_t i = 0; i < s->n_cards; i++) {
-		s->cards[i].mem_used_bytes = UNKNOWN_BYTES;
-		s->cards[i].energy_mj = NAN;
-		if (!read_status(sim, i))
+		bool ok = read_status(sim, i);
+		if (what & GLANCE_MEMORY)
+			s->cards[i].mem_used_bytes = UNKNOWN_BYTES;
+		if (what & GLANCE_ENERGY)
+			s->cards[i].energy_mj = NAN;
+		if (!ok)
 			continue;
 		if (what & GLANCE_MEMORY)
 			read_memory(sim, i);

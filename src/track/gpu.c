@@ -124,7 +124,8 @@ static void check_clock(struct gpu *g)
 		account_start(&g->cards[i].account, (uint32_t)i, now.wall_us / 1000);
 		g->cards[i].drained_ms = -1;
 		for (size_t k = 0; k < g->cards[i].n_holders; k++)
-			g->cards[i].holders[k].from_ms += step_us / 1000;
+			g->cards[i].holders[k].from =
+				edge_exactly(g->cards[i].holders[k].from.at + step_us / 1000);
 	}
 }
 
@@ -291,7 +292,9 @@ static void driver_failed(struct gpu *g, const struct err *e, struct track_resul
 	for (size_t i = 0; i < g->n_cards; i++) {
 		g->cards[i].shown.status = CARD_STATUS_LOST;
 		g->cards[i].newest_pct = g->cards[i].tree_pct = NAN;
-		account_blind(&g->cards[i].account, now_ms, &g->ledger);
+		struct account_scene on = { g->cards[i].holders, g->cards[i].n_holders,
+			&g->o->rules, &g->ledger };
+		account_blind(&g->cards[i].account, now_ms, &on);
 	}
 	if (!g->scan_us) {
 		g->scan_every_us = g->scan_every_us ? 2 * g->scan_every_us : SCAN_FIRST_US;

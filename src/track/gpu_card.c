@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the recorder: a sample never accounts for more than this. */
+/* As the recorder: samples further apart than this leave a gap. */
 #define RING_HOLD_MS 2000
 #define POLLED_HOLD_MS 4000
+/* How long a sample accounts before a gap. */
+#define PERIOD_MS 1000
 /* A CUDA context takes 0.3 to 0.5 GB. Less than a tenth of a GB or more than 0.6 is not one. */
 #define CONTEXT_LEAST 100000000
 #define CONTEXT_MOST 600000000
@@ -41,6 +43,17 @@ void gpu_card_finish(struct gpu_card *c)
 {
 	free(c->holders);
 	free(c->pids);
+	free(c->sm_pct);
+}
+
+uint32_t gpu_card_process(uint32_t pid, uint32_t whose)
+{
+	return 2 * pid + whose;
+}
+
+uint32_t gpu_card_whose(uint32_t process)
+{
+	return process % 2;
 }
 
 static bool in_tree(const struct tree *t, uint32_t pid)
@@ -59,12 +72,12 @@ static double use_of(const struct card_reading *r, uint32_t pid)
 }
 
 /* A process that used nothing since the drain before may be a bare context. */
-static void learn_floor(struct gpu_card *c, const struct holder *h)
+static void learn_floor(struct gpu_card *c, double sm_pct, int64_t mem_bytes)
 {
-	bool idle = !isnan(h->sm_pct) && h->sm_pct <= 0;
-	if (idle && h->mem_bytes >= CONTEXT_LEAST && h->mem_bytes <= CONTEXT_MOST &&
-		(c->floor_bytes < 0 || h->mem_bytes < c->floor_bytes))
-		c->floor_bytes = h->mem_bytes;
+	bool idle = !isnan(sm_pct) && sm_pct <= 0;
+	if (idle && mem_bytes >= CONTEXT_LEAST && mem_bytes <= CONTEXT_MOST &&
+		(c->floor_bytes < 0 || mem_bytes < c->floor_bytes))
+		c->floor_bytes = mem_bytes;
 }
 
 /* The tree's part of what the card used since the drain before: by SM use, else by memory,
@@ -79,8 +92,8 @@ static double tree_share(
 	for (size_t i = 0; i < c->n_holders; i++) {
 		const struct holder *h = &c->holders[i];
 		unknown |= h->mem_bytes < 0;
-		bytes[h->process] += h->mem_bytes < 0 ? 0 : (double)h->mem_bytes;
-		heads[h->process]++;
+		bytes[h->user] += h->mem_bytes < 0 ? 0 : (double)h->mem_bytes;
+		heads[h->user]++;
 	}
 	const double *by = use[0] + use[1] > 0			 ? use
 			   : !unknown && bytes[0] + bytes[1] > 0 ? bytes
@@ -123,9 +136,10 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 	const struct rules *rules, struct ledger *ledger, int64_t now_ms)
 {
 	c->shown.status = r->status;
+	struct account_scene on = { c->holders, c->n_holders, rules, ledger };
 	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
 		c->newest_pct = c->tree_pct = NAN;
-		account_blind(&c->account, now_ms, ledger);
+		account_blind(&c->account, now_ms, &on);
 	}
 	if (r->status != CARD_STATUS_OK) {
 		c->drained_ms = -1;
@@ -137,19 +151,21 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 	take_energy(c, r, t);
 	c->drained_ms = now_ms;
 	for (size_t i = 0; i < c->n_holders; i++) {
-		c->holders[i].sm_pct = use_of(r, c->pids[i]);
-		learn_floor(c, &c->holders[i]);
+		c->sm_pct[i] = use_of(r, c->pids[i]);
+		learn_floor(c, c->sm_pct[i], c->holders[i].mem_bytes);
 	}
 	if (r->util_kind == UTIL_NONE)
 		return;
 	struct account_drain drain = {
 		.samples = r->samples,
 		.n_samples = r->n_samples,
-		.hold_ms = r->util_kind == UTIL_POLLED ? POLLED_HOLD_MS : RING_HOLD_MS,
+		.hold_ms = r->util_kind == UTIL_RING ? RING_HOLD_MS : POLLED_HOLD_MS,
+		.period_ms = PERIOD_MS,
 		.use_known = r->process_util_known,
-		.energy_mj = NAN, /* taken above: the account's split is by card state */
+		.sm_pct = c->sm_pct,
+		.sm_active_pct = NAN,
 	};
-	account_drain(&c->account, &drain, c->holders, c->n_holders, rules, ledger);
+	account_drain(&c->account, &drain, &on);
 }
 
 static bool reserve(struct gpu_card *c, size_t n)
@@ -161,9 +177,12 @@ static bool reserve(struct gpu_card *c, size_t n)
 	if (holders)
 		c->holders = holders;
 	uint32_t *pids = holders ? reallocarray(c->pids, cap, sizeof(*pids)) : NULL;
-	if (!pids)
+	if (pids)
+		c->pids = pids;
+	double *sm_pct = pids ? reallocarray(c->sm_pct, cap, sizeof(*sm_pct)) : NULL;
+	if (!sm_pct)
 		return false;
-	c->pids = pids;
+	c->sm_pct = sm_pct;
 	c->cap = cap;
 	return true;
 }
@@ -190,8 +209,8 @@ static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t fr
 	c->pids[to] = pid;
 	c->holders[to] = (struct holder){ .sm_pct = NAN,
 		.since_ms = from_ms,
-		.from_ms = from_ms,
-		.to_ms = INT64_MAX,
+		.from = edge_exactly(from_ms),
+		.to = EDGE_NEVER,
 		.last_active_ms = -1 };
 }
 
@@ -234,7 +253,8 @@ bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree
 		struct holder *h = &c->holders[n++];
 		h->kind = p->kind;
 		h->mem_bytes = p->mem_bytes;
-		h->process = h->user = member != NO_MEMBER ? HOLDER_TREE : HOLDER_STRANGER;
+		h->user = member != NO_MEMBER ? HOLDER_TREE : HOLDER_STRANGER;
+		h->process = gpu_card_process(p->pid, h->user);
 		if (member != NO_MEMBER)
 			hold_for_tree(c, &t->members[member], p->mem_bytes);
 	}
@@ -249,7 +269,8 @@ bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree
 void gpu_card_flush(
 	struct gpu_card *c, const struct rules *rules, struct ledger *ledger, int64_t now_ms)
 {
-	account_flush(&c->account, now_ms, c->holders, c->n_holders, rules, ledger);
+	struct account_scene on = { c->holders, c->n_holders, rules, ledger };
+	account_flush(&c->account, now_ms, &on);
 }
 
 int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes)
@@ -257,7 +278,7 @@ int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes)
 	int64_t sum = 0;
 	for (size_t i = 0; i < c->n_holders; i++) {
 		const struct holder *h = &c->holders[i];
-		if (h->process == HOLDER_TREE && h->mem_bytes >= 0)
+		if (h->user == HOLDER_TREE && h->mem_bytes >= 0)
 			sum += h->mem_bytes < floor_bytes ? h->mem_bytes : floor_bytes;
 	}
 	return sum;

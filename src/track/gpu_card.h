@@ -11,15 +11,19 @@
 #include "track/result.h"
 #include "track/tree.h"
 
-/* Whose a holder is; the numbers are those of struct holder: process and user. */
+/* Whose a holder is: the user of struct holder. */
 enum { HOLDER_TREE, HOLDER_STRANGER };
+/* The process of struct holder: its pid, and whose it is. */
+uint32_t gpu_card_process(uint32_t pid, uint32_t whose);
+uint32_t gpu_card_whose(uint32_t process);
 
 struct gpu_card {
 	struct track_card shown;
 	struct account account;
 	bool chosen;		/* counts in utilisation */
-	struct holder *holders; /* at the last look; .process is HOLDER_TREE or _STRANGER */
-	uint32_t *pids;		/* whose */
+	struct holder *holders; /* at the last look; .user is HOLDER_TREE or HOLDER_STRANGER */
+	uint32_t *pids;		/* their pids */
+	double *sm_pct;		/* their use since the drain before */
 	size_t n_holders, cap;
 	bool looked, listed; /* there was a look; there was one with a process list */
 	bool tree_unknown;   /* a process of the tree had memory that cannot be told */

@@ -26,7 +26,7 @@ static struct times times_of(const struct gpu *g, size_t card)
 	const struct holding_sum *holding = ledger_holding_rows(&g->ledger, &n);
 	for (size_t i = 0; i < n; i++) {
 		const struct holding_sum *h = &holding[i];
-		if (h->card != card || h->process != HOLDER_TREE)
+		if (h->card != card || gpu_card_whose(h->process) != HOLDER_TREE)
 			continue;
 		sum.active_ms += (double)h->presence_ms[HOLDER_ACTIVE];
 		/* Who squats holds and does nothing, whatever others do there. */

@@ -294,19 +294,6 @@ void live_list_processes(struct live *l)
 	lives_forget_ended(&l->lives);
 }
 
-static struct use_since use_since(const struct live *l, size_t card)
-{
-	const struct card_reading *r = &l->source->cards[card];
-	struct use_since use = { .known = r->process_util_known };
-	double active = 0;
-	for (size_t i = 0; i < r->n_samples; i++) {
-		use.mean_pct += r->samples[i].util_pct / (double)r->n_samples;
-		active += r->samples[i].util_pct >= l->rules.active_util_pct;
-	}
-	use.active_part = r->n_samples ? active / (double)r->n_samples : 0;
-	return use;
-}
-
 /* The holders of a card as the classifier wants them. */
 static size_t gather_holders(struct live *l, const struct live_card *c)
 {
@@ -318,9 +305,8 @@ static size_t gather_holders(struct live *l, const struct live_card *c)
 			.kind = p->kind,
 			.mem_bytes = p->mem_bytes,
 			.sm_pct = p->sm_pct,
-			.from_ms = INT64_MIN,
-			.to_ms = INT64_MAX,
-			.when_active = HOLDER_ACTIVE };
+			.from = EDGE_ALWAYS,
+			.to = EDGE_NEVER };
 	}
 	return n;
 }
@@ -330,15 +316,17 @@ static size_t gather_holders(struct live *l, const struct live_card *c)
 void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 {
 	const struct live_card *c = &l->cards[card];
-	struct use_since use = use_since(l, card);
+	const struct card_reading *r = &l->source->cards[card];
+	struct use_since use =
+		use_of_samples(r->samples, r->n_samples, r->process_util_known, &l->rules);
 	size_t n = gather_holders(l, c);
-	classify_use(l->holders, n, &use, &l->rules);
+	classify_use(l->holders, n, r->samples, r->n_samples, &use, &l->rules);
 	for (size_t k = 0; k < n; k++) {
 		struct live_process *p = &l->now.items[c->first_process + k];
 		struct live_mark *mark = &l->now.marks[c->first_process + k];
 		bool self = !use.known || p->sm_pct > 0;
 		bool worked =
-			active_ms >= 0 && self && l->holders[k].when_active == HOLDER_ACTIVE;
+			active_ms >= 0 && self && l->holders[k].own_state == HOLDER_ACTIVE;
 		if (worked && active_ms > mark->active_ms)
 			mark->active_ms = active_ms;
 		if (mark->active_ms > p->last_active_ms)

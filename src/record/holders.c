@@ -1,0 +1,199 @@
+/* Lists to stretches. */
+#include "record/holders.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What the driver's ring may reach back at the first look. */
+#define RING_MS 10000
+
+int holders_reserve(struct holders *h, size_t more, struct err *e)
+{
+	if (h->n + more <= h->cap)
+		return 0;
+	size_t cap = 2 * (h->n + more);
+	struct holder *items = reallocarray(h->items, cap, sizeof(*items));
+	if (!items)
+		return err_set(e, ERR_WORLD, "out of memory");
+	h->items = items;
+	h->cap = cap;
+	return 0;
+}
+
+void holders_finish(struct holders *h)
+{
+	free(h->items);
+	*h = (struct holders){ 0 };
+}
+
+bool holder_is_open(const struct holder *h)
+{
+	return h->to.at == INT64_MAX;
+}
+
+/* When something came about that is new in the window: its middle; after a stall what is sure
+ * counts, which is late for a begin and early for an end. */
+static struct edge edge_of(const struct look_window *w, int64_t lo_ms, bool begins)
+{
+	struct edge edge = edge_between(lo_ms, w->hi_ms);
+	if (w->stalled)
+		edge.at = begins ? edge.hi : edge.lo;
+	return edge;
+}
+
+/* From when a new holder counts: not before it started. At the first look what the driver's
+ * ring holds reaches back, and a process that is older than that was there. */
+static struct edge begin_edge(const struct process_id *id, const struct look_window *w)
+{
+	if (w->first && id->started_ms < w->hi_ms - RING_MS)
+		return EDGE_ALWAYS;
+	int64_t lo_ms = w->first ? id->started_ms : w->lo_ms;
+	return edge_of(w, id->started_ms > lo_ms ? id->started_ms : lo_ms, true);
+}
+
+static void open_stretch(struct holders *h, const struct lives *lives,
+	const struct listed *p, struct edge from, const struct holder *before, int64_t now_ms)
+{
+	h->items[h->n++] = (struct holder){
+		.process = p->life,
+		.user = lives->lives[p->life].user,
+		.kind = p->kind,
+		.mem_bytes = p->mem_bytes,
+		.sm_pct = before ? before->sm_pct : NAN,
+		.since_ms = before ? before->since_ms : now_ms,
+		.from = from,
+		.to = EDGE_NEVER,
+		.last_active_ms = before ? before->last_active_ms : -1,
+		.own_state = before ? before->own_state : HOLDER_ACTIVE,
+		.user_state = before ? before->user_state : HOLDER_ACTIVE,
+	};
+}
+
+/* The newest stretch of a life. */
+static struct holder *find_last(struct holders *h, size_t n, uint32_t life)
+{
+	while (n-- > 0)
+		if (h->items[n].process == life)
+			return &h->items[n];
+	return NULL;
+}
+
+/* Returns as holders_take() does. */
+static int64_t take_one(struct holders *h, size_t old, const struct lives *lives,
+	const struct listed *p, const struct look_window *w)
+{
+	struct holder *last = find_last(h, old, p->life);
+	/* One that has exited and is listed all the same goes on holding. */
+	if (last && !holder_is_open(last) && last->to.hi >= w->lo_ms)
+		last->to = EDGE_NEVER;
+	if (!last || !holder_is_open(last)) {
+		const struct process_id *id = &lives->entries[p->life].id;
+		struct edge from = begin_edge(id, w);
+		int64_t since_ms = from.at > 0 ? from.at : w->hi_ms;
+		open_stretch(h, lives, p, from, NULL, since_ms);
+		return from.lo;
+	}
+	last->kind = p->kind;
+	if (last->mem_bytes == p->mem_bytes)
+		return INT64_MAX;
+	struct edge change = edge_of(w, w->lo_ms, true);
+	/* Memory that changed again before the first change was accounted: one change. */
+	if (change.at <= last->from.at) {
+		last->mem_bytes = p->mem_bytes;
+		return change.lo;
+	}
+	struct holder before = *last;
+	last->to = change;
+	open_stretch(h, lives, p, change, &before, w->hi_ms);
+	return change.lo;
+}
+
+static bool is_listed(const struct listed *list, size_t n, uint32_t life)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].life == life)
+			return true;
+	return false;
+}
+
+int64_t holders_take(struct holders *h, const struct lives *lives, const struct listed *list,
+	size_t n, const struct look_window *window)
+{
+	size_t old = h->n;
+	int64_t earliest_ms = INT64_MAX;
+	for (size_t i = 0; i < old; i++) {
+		struct holder *item = &h->items[i];
+		if (!holder_is_open(item) || is_listed(list, n, item->process))
+			continue;
+		/* One that came and went again between the same two lists was there once. */
+		struct edge end = edge_of(window, window->lo_ms, false);
+		item->to = end.at > item->from.at ? end : item->from;
+		earliest_ms = window->lo_ms;
+	}
+	for (size_t i = 0; i < n; i++) {
+		int64_t changed_ms = take_one(h, old, lives, &list[i], window);
+		earliest_ms = changed_ms < earliest_ms ? changed_ms : earliest_ms;
+	}
+	return earliest_ms;
+}
+
+bool holders_exit(struct holders *h, uint32_t life, int64_t lo_ms, int64_t hi_ms)
+{
+	bool here = false;
+	for (size_t i = 0; i < h->n; i++) {
+		struct holder *item = &h->items[i];
+		if (item->process != life || !holder_is_open(item))
+			continue;
+		item->to = edge_between(lo_ms, hi_ms);
+		here = true;
+	}
+	return here;
+}
+
+void holders_end(struct holders *h, int64_t at_ms)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (holder_is_open(&h->items[i]))
+			h->items[i].to = edge_exactly(at_ms);
+}
+
+void holders_add_ended(struct holders *h, const struct lives *lives, uint32_t life,
+	int64_t mem_bytes, int64_t from_ms, int64_t to_ms)
+{
+	struct listed p = { life, PROCESS_COMPUTE, mem_bytes };
+	open_stretch(h, lives, &p, edge_exactly(from_ms), NULL, from_ms);
+	h->items[h->n - 1].to = edge_exactly(to_ms);
+}
+
+bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pid,
+	int64_t from_ms, int64_t to_ms)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		const struct holder *item = &h->items[i];
+		if (lives->entries[item->process].id.pid == pid && item->from.lo <= to_ms &&
+			item->to.hi >= from_ms)
+			return true;
+	}
+	return false;
+}
+
+void holders_drop(struct holders *h, int64_t covered_ms)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < h->n; i++)
+		if (h->items[i].to.hi > covered_ms)
+			h->items[n++] = h->items[i];
+	h->n = n;
+}
+
+void holders_restart(struct holders *h)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < h->n; i++) {
+		if (!holder_is_open(&h->items[i]))
+			continue;
+		h->items[n] = h->items[i];
+		h->items[n++].from = EDGE_ALWAYS;
+	}
+	h->n = n;
+}

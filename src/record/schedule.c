@@ -1,0 +1,117 @@
+/* Distances and deadlines. */
+#include "record/schedule.h"
+
+/* What glances may take: of a core, for memory with the looks that follow and for energy, and
+ * of the time by the clock, because the driver serves one caller at a time. */
+#define GLANCE_SHARE 0.0002
+#define ENERGY_SHARE 0.0001
+#define WALL_SHARE 0.01
+/* Cards are looked for this often when all is well. */
+#define RESCAN_US (600 * 1000000LL)
+/* The first wait after a failure, and after somebody has ended. */
+#define FIRST_WAIT_US 1000000
+#define SOON_US 100000
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+void schedule_start(struct schedule *s, int64_t now_us)
+{
+	s->start_us = now_us;
+	s->apart_us = s->glance_us;
+	s->random = (uint64_t)now_us | 1;
+	s->next_drain_us = s->next_glance_us = s->next_energy_us = now_us;
+	s->next_scan_us = now_us + RESCAN_US;
+	schedule_tick(s, now_us);
+}
+
+void schedule_tick(struct schedule *s, int64_t now_us)
+{
+	int64_t past_us = now_us - s->start_us;
+	s->next_tick_us = s->start_us + (past_us / s->interval_us + 1) * s->interval_us;
+}
+
+int64_t schedule_next(const struct schedule *s)
+{
+	int64_t next_us = min64(s->next_tick_us, s->next_scan_us);
+	if (s->health == HEALTH_DOWN)
+		return next_us;
+	return min64(next_us, min64(s->next_drain_us, s->next_glance_us));
+}
+
+bool schedule_is_tick(const struct schedule *s, int64_t now_us)
+{
+	return now_us >= s->next_tick_us;
+}
+
+/* Waits twice as long after each try. */
+static void wait_longer(struct schedule *s, int64_t now_us)
+{
+	s->wait_us = s->wait_us ? 2 * s->wait_us : FIRST_WAIT_US;
+	s->wait_us = min64(s->wait_us, s->retry_us);
+	s->next_scan_us = now_us + s->wait_us;
+}
+
+bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct round *round)
+{
+	bool wrong = health != HEALTH_GOOD;
+	if (!wrong && s->wait_us) {
+		s->wait_us = 0;
+		s->next_scan_us = now_us + RESCAN_US;
+	}
+	if (wrong && !s->wait_us)
+		wait_longer(s, now_us);
+	s->health = health;
+	bool tick = schedule_is_tick(s, now_us);
+	round->scan = now_us >= s->next_scan_us;
+	round->drain = tick || round->scan || now_us >= s->next_drain_us;
+	round->look_all = tick || round->scan;
+	round->energy = now_us >= s->next_energy_us;
+	if (round->scan && wrong)
+		wait_longer(s, now_us);
+	else if (round->scan)
+		s->next_scan_us = now_us + RESCAN_US;
+	if (health == HEALTH_DOWN)
+		return round->scan;
+	return round->drain || now_us >= s->next_glance_us;
+}
+
+/* A number between 0.8 and 1.2: jobs in step with glances would be seen in one phase only. */
+static double jitter(struct schedule *s)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	return 0.8 + 0.4 * (double)(s->random >> 11) / (double)(1ULL << 53);
+}
+
+void schedule_done(struct schedule *s, int64_t now_us, const struct round *round,
+	int64_t took_us, int64_t ring_us)
+{
+	int64_t most_us = s->drain_us > s->glance_us ? s->drain_us : s->glance_us;
+	spacing_add(&s->glances, round->cost_us);
+	if (!round->drain)
+		spacing_add(&s->walls, took_us);
+	if (round->energy && !round->drain)
+		spacing_add(&s->energy, round->energy_cost_us);
+	int64_t cpu_us = spacing_us(&s->glances, GLANCE_SHARE, s->glance_us, most_us);
+	int64_t wall_us = spacing_us(&s->walls, WALL_SHARE, s->glance_us, most_us);
+	s->apart_us = cpu_us > wall_us ? cpu_us : wall_us;
+	s->next_glance_us = now_us + (int64_t)((double)s->apart_us * jitter(s));
+	if (round->energy || round->drain)
+		s->next_energy_us = now_us + spacing_us(&s->energy, ENERGY_SHARE, 0, most_us);
+	if (!round->drain)
+		return;
+	/* The ring must not turn round between two drains. */
+	int64_t apart_us = s->drain_us;
+	if (ring_us > 0 && ring_us / 2 < apart_us)
+		apart_us = ring_us / 2;
+	s->next_drain_us = now_us + apart_us;
+}
+
+void schedule_soon(struct schedule *s, int64_t now_us)
+{
+	s->next_glance_us = min64(s->next_glance_us, now_us + SOON_US);
+}

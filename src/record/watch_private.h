@@ -1,0 +1,18 @@
+/* What the files of the watch share. */
+#ifndef GUA_RECORD_WATCH_PRIVATE_H
+#define GUA_RECORD_WATCH_PRIVATE_H
+
+#include "record/watch.h"
+
+/* What a driver's ring may hold: a card that was accounted until less than this ago goes on
+ * without a gap, and time without readings is not given up before. */
+#define WATCH_RING_MS 10000
+
+/* The holders of card `i`, for its account. */
+struct account_scene watch_scene(struct watch *w, size_t i);
+/* Takes in what the card is now: lost, back, gone ... */
+void watch_status(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms);
+/* Brings the lives' last activity forward to that of their stretches. */
+void watch_note_activity(struct watch *w);
+
+#endif

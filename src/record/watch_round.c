@@ -1,0 +1,360 @@
+/* Rounds to accounts: who came and went on each card, what it did, and what is not believed. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "record/watch.h"
+#include "record/watch_private.h"
+
+/* Samples of the ring that are further apart leave a gap. */
+#define RING_HOLD_MS 2000
+/* How long a sample accounts before a gap when the driver's period is not known. */
+#define PERIOD_MS 1000
+/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card. */
+#define RESERVE_BYTES (1LL << 30)
+/* All samples at least this, and nobody there: a card that hangs on to its last reading. */
+#define LATCHED_PCT 95
+
+static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struct err *e)
+{
+	if (listed > w->cap_list) {
+		struct listed *list = reallocarray(w->list, 2 * listed, sizeof(*list));
+		if (!list)
+			return err_set(e, ERR_WORLD, "out of memory");
+		w->list = list;
+		w->cap_list = 2 * listed;
+	}
+	if (holders > w->cap_sm_pct) {
+		double *sm_pct = reallocarray(w->sm_pct, 2 * holders, sizeof(*sm_pct));
+		if (!sm_pct)
+			return err_set(e, ERR_WORLD, "out of memory");
+		w->sm_pct = sm_pct;
+		w->cap_sm_pct = 2 * holders;
+	}
+	return 0;
+}
+
+/* Room for everything that the round lists: without it nothing is seen, for a holder must not
+ * be missing. */
+static int reserve(struct watch *w, const struct source *s, struct err *e)
+{
+	size_t listed = 0, most = 0, holders = 0;
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
+		const struct card_reading *r = &s->cards[i];
+		size_t n = r->n_processes + 1;
+		listed += n + r->n_ended;
+		most = n > most ? n : most;
+		rc = holders_reserve(&w->cards[i].holders, 2 * n + r->n_ended, e);
+		if (w->cards[i].holders.cap > holders)
+			holders = w->cards[i].holders.cap;
+	}
+	if (rc == 0)
+		rc = reserve_scratch(w, most, holders, e);
+	return rc ? rc : lives_reserve(&w->lives, listed, e);
+}
+
+/* Memory of a card without any process that is the driver's own. */
+static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
+{
+	int64_t most = r->id.mem_total_bytes / 50 > RESERVE_BYTES ? r->id.mem_total_bytes / 50
+								  : RESERVE_BYTES;
+	int64_t now = r->mem_used_bytes < most ? r->mem_used_bytes : most;
+	if (!r->mem_includes_reserved)
+		return 0;
+	if (card->floor_bytes < 0 || now < card->floor_bytes)
+		card->floor_bytes = now;
+	return card->floor_bytes;
+}
+
+/* What nobody who is listed holds, on a card on which nobody is listed; -1: nothing. Memory of
+ * one that has just ended may still be on its way back to the driver. */
+static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
+	const struct card_reading *r, int64_t since_ms)
+{
+	if (r->n_processes > 0 || r->mem_used_bytes < 0)
+		return -1;
+	int64_t bytes = r->mem_used_bytes - floor_bytes(card, r);
+	if (bytes <= w->rules.held_mem_bytes)
+		return -1;
+	for (size_t i = 0; i < card->holders.n; i++) {
+		const struct holder *h = &card->holders.items[i];
+		if (!holder_is_open(h) && h->to.hi >= since_ms)
+			return -1;
+	}
+	return bytes;
+}
+
+/* The holders among the processes of a list, and whoever is not listed. */
+static size_t make_list(struct watch *w, struct source *s, size_t i, int64_t since_ms,
+	int64_t now_ms)
+{
+	const struct card_reading *r = &s->cards[i];
+	size_t n = 0;
+	for (size_t k = 0; k < r->n_processes; k++) {
+		const struct card_process *p = &r->processes[k];
+		uint32_t life = is_holder(p->kind, &w->rules)
+					? lives_find(&w->lives, s, p->pid, now_ms)
+					: LIFE_NONE;
+		if (life != LIFE_NONE)
+			w->list[n++] = (struct listed){ life, p->kind, p->mem_bytes };
+	}
+	int64_t bytes = unexplained_bytes(w, &w->cards[i], r, since_ms);
+	uint32_t life = bytes >= 0 ? lives_unknown(&w->lives, now_ms) : LIFE_NONE;
+	if (life != LIFE_NONE)
+		w->list[n++] = (struct listed){ life, PROCESS_COMPUTE, bytes };
+	return n;
+}
+
+/* A new process list: who came and went since its sign before. */
+static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_ms)
+{
+	struct watched *card = &w->cards[i];
+	const struct card_reading *r = &s->cards[i];
+	bool by_memory = card->mem_bytes >= 0 && r->mem_used_bytes >= 0;
+	struct look_window window = {
+		.lo_ms = by_memory ? card->glance_ms : card->look_ms,
+		.hi_ms = now_ms,
+		.first = card->look_ms < 0,
+	};
+	int64_t apart_ms = by_memory ? 0 : 2 * w->pace.drain_ms;
+	window.stalled = !window.first && now_ms - window.lo_ms > w->pace.stall_ms + apart_ms;
+	if (window.stalled)
+		account_stall(&card->account, window.lo_ms, now_ms);
+	size_t n = make_list(w, s, i, window.lo_ms, now_ms);
+	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
+	/* Time that was accounted before this was known is less sure. */
+	if (!window.first && since_ms < card->account.covered_ms)
+		account_doubt(&card->account, card->account.covered_ms - since_ms, &w->ledger);
+	card->empty = r->n_processes == 0;
+	card->mem_bytes = r->mem_used_bytes;
+}
+
+/* The driver's records of processes that came and went unseen. */
+static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
+{
+	struct watched *card = &w->cards[i];
+	for (size_t k = 0; k < r->n_ended; k++) {
+		const struct ended_process *p = &r->ended[k];
+		if (!card->account.started || p->ended_ms <= card->account.covered_ms ||
+			holders_had(&card->holders, &w->lives, p->pid, p->started_ms,
+				p->ended_ms))
+			continue;
+		uint32_t life =
+			lives_add_ended(&w->lives, p->pid, p->started_ms, p->ended_ms);
+		if (life != LIFE_NONE)
+			holders_add_ended(&card->holders, &w->lives, life, p->mem_peak_bytes,
+				p->started_ms, p->ended_ms);
+	}
+}
+
+/* Who is on the card, as far as this round says. */
+static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
+{
+	struct watched *card = &w->cards[i];
+	const struct card_reading *r = &s->cards[i];
+	if (r->status != CARD_STATUS_OK || card->gone)
+		return;
+	bool listed = round->cards[i].looked && r->processes_known;
+	if (listed)
+		take_list(w, s, i, round->ended_ms);
+	if (listed)
+		card->look_ms = round->begun_ms;
+	if (listed || (round->glanced && !round->cards[i].want))
+		card->glance_ms = round->begun_ms;
+	if (round->drain)
+		take_ended(w, i, r);
+}
+
+/* Each holder's use since the last drain; a process that the driver did not name had none. */
+static void find_use(struct watch *w, const struct watched *card, const struct card_reading *r)
+{
+	for (size_t i = 0; i < card->holders.n; i++) {
+		uint32_t pid = w->lives.entries[card->holders.items[i].process].id.pid;
+		w->sm_pct[i] = r->process_util_known ? 0 : NAN;
+		for (size_t k = 0; k < r->n_process_utils; k++)
+			if (r->process_utils[k].pid == pid)
+				w->sm_pct[i] = r->process_utils[k].sm_pct;
+	}
+}
+
+/* A card that goes on saying 100 % after its last process was killed: nobody is there, no
+ * memory is used. */
+static bool is_latched(const struct watch *w, struct watched *card, const struct card_reading *r)
+{
+	if (!card->empty || card->holders.n > 0 || r->n_samples == 0 || card->mem_bytes < 0 ||
+		card->mem_bytes - floor_bytes(card, r) > w->rules.held_mem_bytes)
+		return false;
+	for (size_t i = 0; i < r->n_samples; i++)
+		if (!(r->samples[i].util_pct >= LATCHED_PCT))
+			return false;
+	return true;
+}
+
+static bool suspects(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms)
+{
+	struct watched *card = &w->cards[i];
+	bool latched = is_latched(w, card, r);
+	if (latched && fault_raise(&card->suspect, now_ms,
+			       "card %d reports %.0f%% use with no process and no memory on "
+			       "it; the time is not observed",
+			       r->id.index, r->samples[0].util_pct))
+		watch_event(w, now_ms, EVENT_SUSPECT, (int)i, 0, "%s", card->suspect.text);
+	if (!latched && r->n_samples)
+		fault_clear(&card->suspect, now_ms);
+	return latched;
+}
+
+static void set_hold(const struct watch *w, const struct source *s, const struct card_reading *r,
+	struct account_drain *d)
+{
+	int64_t period_ms = s->sample_period_us / 1000;
+	if (r->util_kind != UTIL_RING) {
+		d->hold_ms = w->pace.drain_ms * 3 / 2 + 1000;
+		d->period_ms = PERIOD_MS;
+		return;
+	}
+	d->hold_ms = 2 * period_ms > RING_HOLD_MS ? 2 * period_ms : RING_HOLD_MS;
+	d->period_ms = period_ms > 0 ? period_ms : PERIOD_MS;
+}
+
+/* A card that is used while nobody is known to be there. */
+static bool is_used_unseen(const struct watch *w, size_t i, const struct card_reading *r)
+{
+	bool active = false;
+	for (size_t k = 0; k < r->n_samples; k++)
+		active |= r->samples[k].util_pct >= w->rules.active_util_pct;
+	for (size_t k = 0; active && k < w->cards[i].holders.n; k++)
+		active = !holder_is_open(&w->cards[i].holders.items[k]);
+	return active;
+}
+
+static void take_drain(
+	struct watch *w, const struct source *s, size_t i, struct round *round, int64_t now_ms)
+{
+	struct watched *card = &w->cards[i];
+	const struct card_reading *r = &s->cards[i];
+	struct account_scene on = watch_scene(w, i);
+	card->util_kind = r->util_kind;
+	if (card->gone)
+		return;
+	if (!card->account.started && r->n_samples == 0)
+		account_start(&card->account, (uint32_t)i, now_ms);
+	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
+		account_blind(&card->account, now_ms - WATCH_RING_MS, &on);
+		return;
+	}
+	find_use(w, card, r);
+	struct account_drain drain = {
+		.samples = r->samples,
+		.n_samples = r->n_samples,
+		.polled = r->util_kind == UTIL_POLLED,
+		.suspect = suspects(w, i, r, now_ms),
+		.use_known = r->process_util_known,
+		.sm_pct = w->sm_pct,
+		.sm_active_pct = r->sm_active_pct,
+	};
+	set_hold(w, s, r, &drain);
+	account_drain(&card->account, &drain, &on);
+	if (is_used_unseen(w, i, r))
+		round_want(round, i);
+}
+
+void watch_note_activity(struct watch *w)
+{
+	for (size_t i = 0; i < w->n_cards; i++) {
+		const struct holders *holders = &w->cards[i].holders;
+		for (size_t k = 0; k < holders->n; k++) {
+			const struct holder *h = &holders->items[k];
+			struct process_entry *entry = &w->lives.entries[h->process];
+			if (h->last_active_ms > entry->last_active_ms)
+				entry->last_active_ms = h->last_active_ms;
+		}
+	}
+}
+
+static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
+{
+	for (size_t i = 0; i < s->n_xids; i++)
+		if (s->xids[i].card < w->n_cards)
+			watch_event(w, now_ms, EVENT_XID, (int)s->xids[i].card,
+				s->xids[i].number, "the driver reports XID %lld",
+				(long long)s->xids[i].number);
+}
+
+int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e)
+{
+	int64_t now_ms = round->ended_ms;
+	int rc = reserve(w, s, e);
+	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
+		struct watched *card = &w->cards[i];
+		watch_status(w, i, &s->cards[i], now_ms);
+		take_holders(w, s, i, round);
+		if (s->cards[i].status == CARD_STATUS_OK && (round->drain || round->energy))
+			account_energy(&card->account, now_ms, s->cards[i].energy_mj);
+		if (round->drain)
+			take_drain(w, s, i, round, now_ms);
+	}
+	if (rc)
+		return rc;
+	watch_note_activity(w);
+	for (size_t i = 0; i < w->n_cards; i++)
+		holders_drop(&w->cards[i].holders, w->cards[i].account.covered_ms);
+	if (round->drain)
+		take_xids(w, s, now_ms);
+	if (round->look_all && round->glanced)
+		lives_sweep(&w->lives, s, now_ms);
+	return 0;
+}
+
+void watch_flush(struct watch *w, int64_t now_ms)
+{
+	for (size_t i = 0; i < w->n_cards; i++) {
+		struct account_scene on = watch_scene(w, i);
+		if (w->cards[i].gone)
+			continue;
+		if (w->entries[i].status == CARD_STATUS_OK)
+			account_flush(&w->cards[i].account, now_ms, &on);
+		else
+			account_blind(&w->cards[i].account, now_ms, &on);
+	}
+	watch_note_activity(w);
+}
+
+void watch_blind(struct watch *w, int64_t until_ms)
+{
+	for (size_t i = 0; i < w->n_cards; i++) {
+		struct account_scene on = watch_scene(w, i);
+		if (!w->cards[i].gone && w->cards[i].account.started)
+			account_blind(&w->cards[i].account, until_ms, &on);
+	}
+}
+
+void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
+{
+	watch_blind(w, old_now_ms);
+	for (size_t i = 0; i < w->n_cards; i++) {
+		struct watched *card = &w->cards[i];
+		if (card->gone)
+			continue;
+		account_start(&card->account, (uint32_t)i, new_now_ms);
+		card->unobserved_ms = 0;
+		holders_restart(&card->holders);
+		if (card->look_ms >= 0)
+			card->look_ms = card->glance_ms = new_now_ms;
+	}
+}
+
+bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms)
+{
+	bool any = false;
+	uint32_t life;
+	while ((life = lives_next_exited(&w->lives, now_ms)) != LIFE_NONE) {
+		for (size_t c = 0; c < w->n_cards; c++) {
+			if (!holders_exit(&w->cards[c].holders, life, lo_ms, now_ms))
+				continue;
+			round_want(round, c);
+			any = true;
+		}
+	}
+	return any;
+}

@@ -1,0 +1,124 @@
+/* Drain, glance, look: in this order, so that who holds the cards is known up to a moment that
+ * is not before any sample. */
+#include "sample/round.h"
+
+#include <stdlib.h>
+
+/* Used memory moves by less than this without anybody coming or going. */
+#define MEMORY_STEP_BYTES (1 << 20)
+
+int round_new(struct round **r, const struct clock *clock, struct err *e)
+{
+	*r = calloc(1, sizeof(**r));
+	if (!*r)
+		return err_set(e, ERR_WORLD, "out of memory");
+	(*r)->clock = clock;
+	return 0;
+}
+
+void round_free(void *round)
+{
+	struct round *r = round;
+	if (!r)
+		return;
+	free(r->cards);
+	free(r->flags);
+	free(r);
+}
+
+void round_want(struct round *r, size_t card)
+{
+	if (card < r->n_cards)
+		r->cards[card].want = true;
+}
+
+/* Room for all cards that the source has; new ones are to be looked at. */
+static int reserve(struct round *r, size_t n, struct err *e)
+{
+	if (n > r->cap_cards) {
+		struct round_card *cards = reallocarray(r->cards, n + 8, sizeof(*cards));
+		if (cards)
+			r->cards = cards;
+		bool *flags = reallocarray(r->flags, n + 8, sizeof(*flags));
+		if (flags)
+			r->flags = flags;
+		if (!cards || !flags)
+			return err_set(e, ERR_WORLD, "out of memory");
+		r->cap_cards = n + 8;
+	}
+	for (; r->n_cards < n; r->n_cards++)
+		r->cards[r->n_cards] =
+			(struct round_card){ .want = true, .mem_bytes = UNKNOWN_BYTES };
+	return 0;
+}
+
+/* Whether somebody may have come or gone since the last look. Where memory cannot be read, each
+ * drain is a reason to look. */
+static bool must_look(const struct round *r, const struct round_card *c,
+	const struct card_reading *now)
+{
+	if (now->status != CARD_STATUS_OK)
+		return false;
+	if (c->want || (r->drain && now->stranger))
+		return true;
+	if (now->mem_used_bytes < 0 || c->mem_bytes < 0)
+		return r->drain || now->mem_used_bytes != c->mem_bytes;
+	return llabs(now->mem_used_bytes - c->mem_bytes) >= MEMORY_STEP_BYTES;
+}
+
+/* Looks at the cards that need it. */
+static int look_at(struct source *s, struct round *r, struct err *e)
+{
+	bool any = false;
+	size_t before = s->n_cards;
+	for (size_t i = 0; i < before; i++) {
+		r->flags[i] = r->look_all || must_look(r, &r->cards[i], &s->cards[i]);
+		any |= r->flags[i];
+	}
+	if (!any)
+		return 0;
+	int rc = source_look(s, r->look_all ? NULL : r->flags, e);
+	if (!rc)
+		rc = reserve(r, s->n_cards, e);
+	for (size_t i = 0; !rc && i < s->n_cards; i++) {
+		struct round_card *c = &r->cards[i];
+		c->looked = i >= before || r->flags[i];
+		if (!c->looked)
+			continue;
+		c->want = !s->cards[i].processes_known;
+		c->mem_bytes = s->cards[i].mem_used_bytes;
+	}
+	return rc;
+}
+
+static int glance(struct source *s, struct round *r, struct err *e)
+{
+	bool energy = r->energy && !r->drain;
+	int rc = source_glance(s, GLANCE_MEMORY | (energy ? GLANCE_ENERGY : 0U), e);
+	return rc ? rc : look_at(s, r, e);
+}
+
+int round_run(struct source *s, void *round, struct err *e)
+{
+	struct round *r = round;
+	struct err later = { 0 };
+	int rc = r->scan ? source_scan(s, e) : 0;
+	if (!rc && r->drain)
+		rc = source_drain(s, e);
+	if (!rc)
+		rc = reserve(r, s->n_cards, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < r->n_cards; i++) {
+		r->cards[i].looked = false;
+		/* One that comes back is to be looked at. */
+		r->cards[i].want |= s->cards[i].status != CARD_STATUS_OK;
+	}
+	int64_t before_us = clock_cost_us(r->clock);
+	rc = glance(s, r, r->drain ? &later : e);
+	r->cost_us = clock_cost_us(r->clock) - before_us - s->energy_cost_us;
+	r->energy_cost_us = s->energy_cost_us;
+	r->glanced = rc == 0;
+	/* What was drained is not lost for a fault that came after it. */
+	return r->drain ? 0 : rc;
+}

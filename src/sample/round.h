@@ -1,0 +1,46 @@
+/* A round: everything that the recorder asks of the driver at one moment, in one go, so that the
+ * driver's thread is entered once: utilisation when it is due, a glance at every card's memory,
+ * and at once the process lists of the cards whose memory has changed. */
+#ifndef GUA_SAMPLE_ROUND_H
+#define GUA_SAMPLE_ROUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "source/source.h"
+
+/* What a round is for one card. */
+struct round_card {
+	bool want;	   /* asked: look at its processes, whatever its memory says */
+	bool looked;	   /* done: its process list was read */
+	int64_t mem_bytes; /* used memory at its last look; -1 unknown */
+};
+
+struct round {
+	const struct clock *clock; /* borrowed */
+	/* Asked for; the owner sets it between rounds. */
+	bool scan;     /* look for cards first */
+	bool drain;    /* utilisation */
+	bool look_all; /* the process lists of all cards */
+	bool energy;   /* a drain has it anyway */
+	/* Done. */
+	int64_t begun_ms, ended_ms; /* wall clock; the owner sets it */
+	bool glanced; /* memory was read; false: the driver failed after the drain */
+	struct round_card *cards;
+	size_t n_cards, cap_cards;
+	bool *flags; /* private: which cards to look at */
+	int64_t cost_us;	/* of glance and looks, by clock_cost_us() */
+	int64_t energy_cost_us; /* of reading energy at the glance */
+};
+
+int round_new(struct round **r, const struct clock *clock, struct err *e);
+/* For worker_own(): frees a struct round. */
+void round_free(void *round);
+/* For worker_own(): the context is a struct round. Fails when the driver as a whole fails. */
+int round_run(struct source *s, void *round, struct err *e);
+/* Asks for a look at a card in the next round. */
+void round_want(struct round *r, size_t card);
+
+#endif
