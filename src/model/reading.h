@@ -44,6 +44,9 @@ enum util_kind {
 	UTIL_UNKNOWN, /* the card answers, its utilisation is not supported: samples of NAN */
 };
 
+/* Whether there are percentages among the samples of that kind. */
+bool util_is_known(enum util_kind kind);
+
 /* One driver sample. */
 struct util_sample {
 	int64_t wall_us; /* the driver's stamp, CLOCK_REALTIME */
@@ -62,6 +65,7 @@ struct card_reading {
 	enum util_kind util_kind;
 	const struct util_sample *samples; /* in time order, all newer than at the last drain */
 	size_t n_samples;
+	size_t n_lost;		 /* samples that the ring dropped before they were read */
 	bool process_util_known; /* false: the driver has none for this card */
 	const struct process_util *process_utils;
 	size_t n_process_utils;

@@ -158,6 +158,8 @@ static void clear_drained(struct card_reading *r)
 	r->n_samples = 0;
 	r->process_util_known = false;
 	r->n_process_utils = 0;
+	r->n_lost = 0;
+	r->stranger = false;
 	r->energy_mj = NAN;
 	r->power_mw = NAN;
 }
@@ -178,7 +180,10 @@ static int nvml_drain(struct source *base, struct err *e)
 			nvml_drain_process_util(s, i);
 		if (s->cards[i].handle)
 			nvml_drain_energy(s, i);
+		if (s->cards[i].handle)
+			nvml_finish_util(s, i);
 	}
+	nvml_note_rings(s);
 	return end_round(s, e);
 }
 
@@ -211,6 +216,9 @@ static int nvml_glance(struct source *base, unsigned what, struct err *e)
 		glance_memory(s);
 	if (go_on && what & GLANCE_ENERGY)
 		glance_energy(s);
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_glance_util(s, i);
 	return end_round(s, e);
 }
 

@@ -40,6 +40,8 @@ void nvml_forget_ways(struct nvml_card *c, bool is_instance)
 	for (size_t job = 0; job < NVML_JOBS; job++)
 		c->ways[job] = (struct nvml_way){ .way = NVML_WAY_UNTRIED };
 	c->dead = (struct nvml_dead){ 0 };
+	c->ring.wholes = 0; /* it starts anew, too */
+	c->ring.full = false;
 	if (!is_instance)
 		return;
 	/* What the driver does not have for MIG instances is not asked at all. */
