@@ -12,7 +12,9 @@ static bool open_card(
 	c->loading = calloc(fixed->n_load_seats + 1, sizeof(*c->loading));
 	c->ring = calloc(p->ring_cap, sizeof(*c->ring));
 	c->parts = calloc(p->ring_cap * fixed->n_load_seats + 1, sizeof(*c->parts));
-	return c->loading && c->ring && c->parts;
+	bool accounts = p->scenario->accounting && fixed->parent < 0 && !fixed->has_mig;
+	c->dead = accounts ? calloc(DEAD_KEPT, sizeof(*c->dead)) : NULL;
+	return c->loading && c->ring && c->parts && (c->dead || !accounts);
 }
 
 int play_open(struct play **out, const struct scenario *s, bool virtual_time, struct err *e)
@@ -50,6 +52,7 @@ void play_close(struct play *p)
 		free(p->cards[i].loading);
 		free(p->cards[i].ring);
 		free(p->cards[i].parts);
+		free(p->cards[i].dead);
 	}
 	free(p->cards);
 	free(p->seats);

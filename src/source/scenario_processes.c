@@ -47,8 +47,8 @@ static int parse_pid_file(struct words *w, struct scenario_process *p)
 	if (words_copy(w, "the file", p->pid_file, sizeof(p->pid_file)) != 0)
 		return ERR_USAGE;
 	if (p->pid_file[0] == '.' || strchr(p->pid_file, '/'))
-		return words_fail(
-			w, "the file is '%s' and must be a name without / and not begin with .",
+		return words_fail(w,
+			"the file is '%s' and must be a name without / and not begin with .",
 			p->pid_file);
 	return 0;
 }

@@ -30,6 +30,7 @@ static void test_everything_is_read(void **state)
 		"ring 8s\n"
 		"repeat 1d\n"
 		"layout v3 32\n"
+		"accounting on\n"
 		"missing nvmlA nvmlB\n"
 		"\n"
 		"card 0 uuid GPU-0 name \"NVIDIA A100\" memory 80GiB reserved 600MiB "
@@ -49,6 +50,7 @@ static void test_everything_is_read(void **state)
 	assert_int_equal(s->ring_us, 8000000);
 	assert_int_equal(s->repeat_us, 86400LL * 1000000);
 	assert_int_equal(s->layout[2], 32);
+	assert_true(s->accounting);
 	assert_int_equal(s->n_missing, 2);
 	assert_string_equal(s->missing[1], "nvmlB");
 	assert_int_equal(s->n_cards, 3);
@@ -101,6 +103,7 @@ static void test_mistakes(void **state)
 			"x:1: the start is 'now'; write it like 2026-11-02T08:00:00Z" },
 		{ "ring 2m\n", "x:1: the ring must be from 1s to 60s" },
 		{ "repeat 500ms\n", "x:1: repeat must be whole seconds" },
+		{ "accounting off\n", "x:1: write accounting on, or leave it out" },
 		{ "layout v4 24\n", "x:1: write layout v1|v2|v3 16|24|32" },
 		{ "layout v3 20\n", "x:1: write layout v1|v2|v3 16|24|32" },
 		{ "driver 1 cuda x\n", "x:1: the CUDA version is 'x'; write it like 12.6" },
