@@ -22,6 +22,7 @@ struct scenario {
 	int64_t start_wall_us;	     /* it, at time 0 */
 	int samples_per_second;	     /* of the driver */
 	int64_t second_us;	     /* a second; longer when it is played with fewer samples */
+	bool accounting;	     /* the driver keeps statistics of processes */
 	int64_t ring_us;	     /* how long the driver keeps samples */
 	int64_t repeat_us;	     /* events happen again after so long; 0: once */
 	int layout[3];		     /* bytes of an entry of the process lists v1, v2, v3 */
@@ -50,9 +51,13 @@ int scenario_parse(
 int scenario_read(struct scenario **out, const char *path, struct err *e);
 void scenario_free(struct scenario *s);
 
+/* The variable with the directory of the files of `pid file NAME`. */
+#define SCENARIO_PIDS "FAKENVML_PIDS"
+
 /* Gives processes with `pid env NAME` their number; `lookup` returns the text of a variable or
  * NULL, and may be NULL itself where there are none to ask. To be called once, before playing;
- * fails when one is missing, or when two live processes would share a pid. */
+ * fails when one is missing, or when two live processes would share a pid. Whoever plays a
+ * scenario with `pid file NAME` calls play_read_pids(). */
 int scenario_resolve(
 	struct scenario *s, const char *(*lookup)(const char *name), struct err *e);
 

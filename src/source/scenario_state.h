@@ -2,6 +2,7 @@
 #ifndef GUA_SOURCE_SCENARIO_STATE_H
 #define GUA_SOURCE_SCENARIO_STATE_H
 
+#include "source/scenario_account.h"
 #include "source/scenario_play.h"
 
 enum { XIDS_KEPT = 64 };
@@ -19,6 +20,7 @@ struct seat_now {
 	int64_t mem_bytes; /* or -1 */
 	struct load load;
 	int64_t sum, newest_us; /* scratch of play_uses() */
+	struct account account; /* while it is held */
 };
 
 /* Who used a card in one sample. */
@@ -39,6 +41,9 @@ struct card_state_now {
 	struct part *parts;	  /* ring_cap x parts_stride */
 	size_t parts_stride;
 	size_t ring_next, ring_used;
+	struct account *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
+	size_t n_dead;
+	int64_t samples;	   /* ever taken */
 	int64_t next_sample;	   /* number of the first sample not yet taken */
 	int util_pct;		   /* of the newest one */
 	int64_t energy_mw_samples; /* sum of the samples' power */
@@ -48,6 +53,9 @@ struct card_state_now {
 /* One life of a process after the other. */
 struct life {
 	bool alive, lived;
+	uint32_t number; /* of this life, from 1 */
+	bool seated;	 /* it is or was on a card */
+	uint32_t pid;	 /* from its file; 0: not read */
 	int64_t started_us;
 };
 

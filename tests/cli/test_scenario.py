@@ -251,6 +251,82 @@ at 0s load a mig 0/4 sm 50
 """
 
 
+ACCOUNTS = """
+        def accounts(device, room=200):
+            count, pids = ctypes.c_uint(room), (ctypes.c_uint * room)()
+            code = L.nvmlDeviceGetAccountingPids(device, ctypes.byref(count), pids if room else None)
+            return sorted(pids[:count.value]) if code == 0 else [code, count.value]
+        def account(device, pid):
+            stats = ctypes.create_string_buffer(b"\\xaa" * 64)
+            code = L.nvmlDeviceGetAccountingStats(device, pid, stats)
+            assert stats.raw[56:60] == b"\\xaa" * 4
+            return list(struct.unpack_from("<IIQQQI", stats)) if code == 0 else code
+        L.nvmlInit_v2(); card = handle(0)
+"""
+
+
+def test_accounting_mode(child):
+    results = child(HEAD + """
+        accounting on
+        at 2s hold a card 0 memory 3GiB
+        at 2s load a card 0 sm 50
+        at 3s hold a card 0 memory 2GiB
+        at 5s hold b card 0 memory unknown
+        at 8s release a card 0
+        at 20s hold a card 0 memory 1GiB
+        at 30s exit b
+        """, ACCOUNTS + f"""
+        out(number(L.nvmlDeviceGetAccountingMode, card), number(L.nvmlDeviceGetAccountingBufferSize, card), accounts(card, 0))
+        go(6); out(accounts(card, 0), accounts(card, 1), accounts(card), account(card, 4242), account(card, 77)[2:])
+        out(account(card, 5), accounts(handle(1)))
+        go(10); out(accounts(card), account(card, 4242))
+        go(25); out(accounts(card), account(card, 4242))
+        go(31); out(accounts(card), account(card, 77)[3:])
+        """)
+    start, gib = WALL * 10**6, 2**30
+    assert results == [
+        [1, 4000, []],
+        [[7, 2], [7, 2], [77, 4242], [50, 25, 3 * gib, 0, start + 2 * 10**6, 1], [2**64 - 1, 0, start + 5 * 10**6, 1]],
+        [6, []],
+        [[77, 4242], [50, 25, 3 * gib, 6000, start + 2 * 10**6, 0]],
+        [[77, 4242], [0, 0, gib, 0, start + 20 * 10**6, 1]],
+        [[77, 4242], [25000, start + 5 * 10**6, 0]]]
+
+
+def test_accounting_mode_forgets_the_oldest_and_can_be_off(child):
+    jobs = "".join(f"process p{i} pid {1000 + i}\nat {i}s hold p{i} card 0 memory 1MiB\nat {i}s exit p{i}\n"
+                   for i in range(130))
+    results = child("accounting on\n" + HEAD + jobs + "at 0s hold a card 0 memory 1GiB\n", ACCOUNTS + """
+        go(200); pids = accounts(card); out(len(pids), pids[:2], pids[-1], account(card, 1001))
+        """)
+    assert results == [[129, [1002, 1003], 4242, 6]]
+    mig = HEAD + "mig 0 index 0 gi 1 ci 0 uuid M name M memory 10GiB\n"
+    for scenario in (HEAD, "accounting on\n" + mig):
+        assert child(scenario, ACCOUNTS + """
+            out(number(L.nvmlDeviceGetAccountingMode, card), accounts(card), account(card, 4242))
+            """.replace("\n    ", "\n")) == [[0, [3, 200], 3]]
+
+
+def test_accounting_of_processes_with_pids_from_files(child, tmp_path):
+    (tmp_path / "pids").mkdir()
+    results = child("accounting on\n" + HEAD + """
+        process one pid file one
+        process two pid file two
+        at 1s hold one card 0 memory 1GiB
+        at 2s exit one
+        at 3s hold two card 0 memory 1GiB
+        at 5s exit two
+        """, ACCOUNTS + """
+        def write(name, text):
+            with open(os.path.join(os.environ["FAKENVML_PIDS"], name), "w") as file:
+                file.write(text)
+        go(10); out(accounts(card))
+        write("two", "50"); out(accounts(card), account(card, 50)[3])
+        write("one", "50"); out(accounts(card), account(card, 50)[3])  # an older entry of the pid
+        """, FAKENVML_PIDS=tmp_path / "pids")
+    assert results == [[[]], [[50], 2000], [[50], 2000]]
+
+
 def test_mig(child):
     results = child(MIG, f"""
         L.nvmlInit_v2(); card = handle(0)
@@ -420,6 +496,47 @@ def test_real_pids_and_real_time(child):
     assert late == [[60]]
 
 
+def test_pids_from_files(child, tmp_path):
+    """A process is not there before its file is; each life reads the file once; pids may repeat."""
+    (tmp_path / "pids").mkdir()
+    results = child(HEAD + """
+        process job pid file job
+        process next pid file next
+        at 0s hold job card 0 memory 1GiB
+        at 0s load job card 0 sm 40
+        at 20s exit job
+        at 20s hold next card 0 memory 2GiB
+        at 40s load job card 0 sm 30
+        """, f"""
+        pids = os.environ["FAKENVML_PIDS"]
+        def write(name, text):
+            with open(os.path.join(pids, name), "w") as file:
+                file.write(text)
+        def see():
+            memory = (ctypes.c_ulonglong * 3)()
+            L.nvmlDeviceGetMemoryInfo(card, memory)
+            records = uses(card)
+            out([pid for pid, *_ in processes("{COMPUTE}_v2", card, 24)],
+                6 if records[0] == 6 else [use[0] for use in records],
+                (memory[2] >> 20) - 600, samples(card)[-1][1])
+        L.nvmlInit_v2(); card = handle(0); go(5); see()
+        write("job", ""); see()
+        write("job", "1234\\n"); see()
+        write("job", "99"); go(6); see()
+        write("next", "1234"); go(35); see()
+        go(45); see()
+        """, FAKENVML_PIDS=tmp_path / "pids")
+    assert results == [
+        [[], 6, 0, 40],  # the card is busy all the same
+        [[], 6, 0, 40],
+        [[1234], [1234], 1024, 40],
+        [[1234], [1234], 1024, 40],
+        [[1234], 6, 2048, 0],
+        [[1234], [99], 2048, 30]]
+    run = child("process job pid file job\n", "L.nvmlInit_v2()", check=False)
+    assert "process 'job' needs the variable FAKENVML_PIDS" in run.stderr
+
+
 # ---- the truth ----
 
 def test_truth_by_hand():
@@ -561,6 +678,9 @@ def test_a_mistake_in_a_scenario_is_the_users(tmp_path):
     path.write_text("process a pid env HOME\n")
     run = gua("daemon", "--source", "sim", "--scenario", path, "--db", tmp_path / "x.db", "--once")
     assert run.returncode == 2 and "needs the variable HOME" in run.stderr
+    path.write_text("process a pid file job\n")
+    run = gua("daemon", "--source", "sim", "--scenario", path, "--db", tmp_path / "x.db", "--once")
+    assert run.returncode == 2 and "process 'a' needs the variable FAKENVML_PIDS" in run.stderr
 
 
 def test_the_examples_of_the_manual_and_the_lab_are_scenarios(tmp_path):
@@ -576,8 +696,9 @@ def test_the_examples_of_the_manual_and_the_lab_are_scenarios(tmp_path):
 def test_every_word_of_the_language_is_in_the_manual():
     manual = (ROOT / "man" / "gua-scenario.5.scd").read_text()
     words = []
-    for name in ("scenario_parse.c", "scenario_verbs.c"):
-        source = (ROOT / "src" / "source" / name).read_text()
-        words += re.findall(r'words_take\(w, "([a-z0-9-]+)"\)', source) + re.findall(r'\{ "([a-z-]+)", parse_', source)
+    for path in (ROOT / "src" / "source").glob("scenario_*.c"):
+        source = path.read_text()
+        words += re.findall(r'words_take\(w, "([a-z0-9-]+)"\)', source)
+        words += re.findall(r'\{ "([a-z-]+)", (?:scenario_)?parse_', source)
     assert len(words) > 40
     assert [word for word in words if not re.search(rf"\*[^*\n]*\b{word}\b[^*\n]*\*", manual)] == []

@@ -103,6 +103,11 @@ struct abi_platform {
 	uint32_t version;
 	unsigned char guid[16], chassis[16], slot, tray, host, peer, module;
 };
+struct abi_accounting {
+	uint32_t gpu, memory;
+	uint64_t peak, time_ms, start_us;
+	uint32_t running, reserved[5];
+};
 struct abi_event {
 	void *device;
 	uint64_t type, data;
@@ -123,6 +128,7 @@ static_assert(sizeof(struct abi_pci_ext) == 64, "nvmlPciInfoExt_v1_t");
 static_assert(sizeof(struct abi_sram) == 104, "nvmlEccSramErrorStatus_v1_t");
 static_assert(sizeof(struct abi_platform) == 44, "nvmlPlatformInfo_v2_t");
 static_assert(sizeof(struct abi_fabric) == 28, "nvmlGpuFabricInfo_t");
+static_assert(sizeof(struct abi_accounting) == 56, "nvmlAccountingStats_t");
 static_assert(sizeof(struct abi_event) == 32, "nvmlEventData_t");
 
 #endif

@@ -77,6 +77,8 @@ int nvmlDeviceGetConfComputeMemSizeInfo(void *device, void *info);
 int nvmlDeviceGetProcessUtilization(void *device, struct abi_process_sample *samples,
 	unsigned *count, unsigned long long last_seen);
 int nvmlDeviceGetProcessesUtilizationInfo(void *device, struct abi_processes_use *info);
+int nvmlDeviceGetAccountingPids(void *device, unsigned *count, unsigned *pids);
+int nvmlDeviceGetAccountingStats(void *device, unsigned pid, struct abi_accounting *stats);
 int nvmlEventSetCreate(struct event_set **set);
 int nvmlEventSetFree(struct event_set *set);
 int nvmlDeviceGetSupportedEventTypes(void *device, unsigned long long *types);
