@@ -106,6 +106,7 @@ API int gua_open(struct gua **handle, const struct gua_options *options)
 		g->source = NULL;
 		return rc;
 	}
+	g->source->want_power = true;
 	return gua_refresh(g);
 }
 

@@ -74,7 +74,7 @@ struct card_reading {
 	const struct ended_process *ended; /* recorded since the drain before */
 	size_t n_ended;
 	double sm_active_pct; /* mean since the drain before (GPM), or NAN */
-	double power_mw;      /* now, or NAN; not read by glances */
+	double power_mw;      /* now, or NAN; where the source's caller wants it */
 
 	/* Filled by every drain, and by glances that ask for it. */
 	double energy_mj; /* running counter, or integrated from power; NAN: neither */

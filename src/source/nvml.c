@@ -162,6 +162,8 @@ static void clear_drained(struct card_reading *r)
 	r->stranger = false;
 	r->energy_mj = NAN;
 	r->power_mw = NAN;
+	r->n_ended = 0;
+	r->sm_active_pct = NAN;
 }
 
 static int nvml_drain(struct source *base, struct err *e)
@@ -179,7 +181,9 @@ static int nvml_drain(struct source *base, struct err *e)
 		if (s->cards[i].handle)
 			nvml_drain_process_util(s, i);
 		if (s->cards[i].handle)
-			nvml_drain_energy(s, i);
+			nvml_read_energy(s, i);
+		if (s->cards[i].handle && base->want_power)
+			nvml_read_power(s, i);
 		if (s->cards[i].handle)
 			nvml_finish_util(s, i);
 	}
@@ -199,11 +203,9 @@ static void glance_memory(struct nvml_source *s)
 static void glance_energy(struct nvml_source *s)
 {
 	int64_t before_us = clock_cost_us(s->clock);
-	for (size_t i = 0; i < s->base.n_cards && !s->down; i++) {
-		s->base.cards[i].energy_mj = NAN;
+	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_drain_energy(s, i);
-	}
+			nvml_read_energy(s, i);
 	s->base.energy_cost_us = clock_cost_us(s->clock) - before_us;
 }
 

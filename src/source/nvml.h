@@ -51,7 +51,9 @@ void nvml_finish_util(struct nvml_source *s, size_t card); /* after all else of 
 void nvml_glance_util(struct nvml_source *s, size_t card);
 void nvml_note_rings(struct nvml_source *s);
 void nvml_drain_process_util(struct nvml_source *s, size_t card);
-void nvml_drain_energy(struct nvml_source *s, size_t card);
+void nvml_read_energy(struct nvml_source *s, size_t card);
+void nvml_read_power(struct nvml_source *s, size_t card);
+void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_look_processes(struct nvml_source *s, size_t card);
 bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
 void nvml_look_memory(struct nvml_source *s, size_t card);

@@ -3,6 +3,7 @@
 #ifndef GUA_SOURCE_NVML_CARD_H
 #define GUA_SOURCE_NVML_CARD_H
 
+#include "base/log.h"
 #include "source/nvml_host.h"
 #include "source/nvml_job.h"
 #include "source/nvml_metric.h"
@@ -21,11 +22,12 @@ struct nvml_device {
 	void *handle;	   /* NULL: must not be asked */
 	enum card_status status;
 	int code;
-	bool found;	 /* by the scan in progress */
-	bool mig;	 /* MIG is on: its instances are the cards */
-	bool no_mig;	 /* knows no MIG: not asked again until re-init */
-	int persistence; /* 1 on, 0 off, -1 unknown */
-	bool events_on;	 /* registered for events */
+	bool found;	       /* by the scan in progress */
+	bool mig;	       /* MIG is on: its instances are the cards */
+	bool no_mig;	       /* knows no MIG: not asked again until re-init */
+	int persistence;       /* 1 on, 0 off, -1 unknown */
+	bool events_on;	       /* registered for events */
+	double power_limit_mw; /* or NAN */
 	struct nvml_host_power power;
 	struct nvml_dead dead;
 };
@@ -45,12 +47,13 @@ struct nvml_card {
 	void *handle;  /* NULL: must not be asked */
 	bool found;    /* by the look at the MIG instances in progress */
 	struct nvml_way ways[NVML_JOBS];
-	bool answered; /* in this round */
-	int failure;   /* of this round: "unknown error" and the like, or NVML_OK */
+	bool answered;		 /* in this round */
+	int failure;		 /* of this round: "unknown error" and the like, or NVML_OK */
 	enum nvml_stamps stamps; /* whose clock the driver's stamps are of */
 	struct nvml_ring ring;
 	int64_t since_us; /* where this drain began, by that clock: process use is from there */
 	struct nvml_energy energy;
+	struct fault bad_power; /* more than the board can draw */
 	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes;
 	size_t n_processes;
 	bool listed; /* processes[] is what the driver listed last */

@@ -16,6 +16,7 @@ static void clear_reading(struct card_reading *r, enum card_status status, int c
 		.gone = status == CARD_STATUS_LOST && code == NVML_NOT_FOUND,
 		.energy_mj = NAN,
 		.power_mw = NAN,
+		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES };
 }
 

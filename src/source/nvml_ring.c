@@ -9,10 +9,10 @@
 #define WALL_LEAST_US 1000000000000000LL
 
 enum {
-	SPACINGS = 128,			/* of the newest samples: enough for a median */
-	ENOUGH_US = 20000000,		/* a ring that spans this much is long enough */
-	WHOLE_EVERY_US = 30000000,	/* a ring that may still grow is read whole again */
-	WHOLE_SOON_US = 1000000,	/* the second time: to see whether it was full */
+	SPACINGS = 128,		   /* of the newest samples: enough for a median */
+	ENOUGH_US = 20000000,	   /* a ring that spans this much is long enough */
+	WHOLE_EVERY_US = 30000000, /* a ring that may still grow is read whole again */
+	WHOLE_SOON_US = 1000000,   /* the second time: to see whether it was full */
 };
 
 enum nvml_stamps nvml_stamps_learn(

@@ -1,6 +1,6 @@
 /* What is learned of the driver's ring of utilisation samples, by what it gives: how often it
- * samples, how much it keeps, whether samples were lost, and which clock its stamps are of. Pure
- * functions. */
+ * samples, how much it keeps, whether samples were lost, and which clock its stamps are of.
+ * Pure functions. */
 #ifndef GUA_SOURCE_NVML_RING_H
 #define GUA_SOURCE_NVML_RING_H
 
@@ -30,12 +30,12 @@ int64_t nvml_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now);
 
 /* The ring of a card. All zero: nothing is known. */
 struct nvml_ring {
-	int64_t seen_us;  /* utilisation is known up to here, by the driver's clock */
-	int64_t whole_us; /* CLOCK_MONOTONIC when it was read whole last */
-	unsigned wholes;  /* how often that was; saturates at 2 */
-	size_t count;	  /* samples that it had then */
-	size_t new_since; /* samples that it gave since then */
-	bool full;	  /* it has dropped samples: it holds `count`, not more */
+	int64_t seen_us;   /* utilisation is known up to here, by the driver's clock */
+	int64_t whole_us;  /* CLOCK_MONOTONIC when it was read whole last */
+	unsigned wholes;   /* how often that was; saturates at 2 */
+	size_t count;	   /* samples that it had then */
+	size_t new_since;  /* samples that it gave since then */
+	bool full;	   /* it has dropped samples: it holds `count`, not more */
 	int64_t period_us; /* median time between two samples; 0: not known */
 	bool lost;	   /* at the last drain; logged when it starts */
 };

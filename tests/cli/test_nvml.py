@@ -362,6 +362,15 @@ def test_energy_without_a_counter_is_integrated_power(driver):
     assert row["fallback"] and "integrated" in row["how"]
 
 
+def test_power_is_read_only_where_it_is_wanted(driver, tmp_path):
+    run = readings(driver(ONE_CARD), "+10000 drain +1000 glance +4000 drain")
+    assert run.card("drain")["power_mw"] is None and run.card("drain")["energy_mj"] is not None
+    assert "nvmlDeviceGetPowerUsage" not in names(tmp_path)
+    run = readings(driver(ONE_CARD), "power +10000 drain +1000 glance")
+    assert run.of("drain")[0]["cards"][0]["power_mw"] == 100_000
+    assert names(tmp_path).count("nvmlDeviceGetPowerUsage") == 1
+
+
 def test_a_counter_that_fails_for_a_while_is_bridged(driver):
     scenario = ONE_CARD + ("at 0s load card 0 util 50\n"
                            "at 12s fail nvmlDeviceGetTotalEnergyConsumption code 999 until 22s\n")
@@ -573,6 +582,7 @@ def test_optional_symbols_may_all_be_missing(driver):
                 "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetSamples",
                 "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo",
                 "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMigMode",
+                "nvmlDeviceGetEnforcedPowerLimit",
                 "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex",
                 "nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId", "nvmlEventSetCreate",
                 "nvmlEventSetFree", "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents",

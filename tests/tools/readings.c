@@ -2,6 +2,7 @@
  *
  * usage: readings [OPTIONS] ACTION...
  *   scan drain glance look facilities   do it and print
+ *   power                        from now on drains read power
  *   +MS                          advance the virtual clock
  *   step+MS step-MS              set the wall clock forward or back
  *   reopen                       close the source and open it again
@@ -173,6 +174,8 @@ static int act(struct source **s, const struct source_options *o, const char *ac
 		}
 	if (strcmp(action, "facilities") == 0) {
 		print_facilities(*s);
+	} else if (strcmp(action, "power") == 0) {
+		(*s)->want_power = true;
 	} else if (strcmp(action, "pause") == 0) {
 		pause_for_test();
 	} else if (strcmp(action, "reopen") == 0) {
