@@ -1,4 +1,5 @@
-/* The fake library's accounting mode: statistics of the processes that are and were on a card. */
+/* The fake library's accounting mode: statistics of the processes that are and were on a card.
+ */
 #include "fake.h"
 
 #include <string.h>
