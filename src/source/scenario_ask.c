@@ -232,6 +232,15 @@ double play_energy_mj(const struct play *p, size_t card)
 	return sum / per_second * ((double)second_us / 1e6);
 }
 
+int64_t play_util_sum(const struct play *p, size_t card)
+{
+	const struct card_state_now *c = &p->cards[card];
+	int64_t newest_us = play_sample_time(p, c->next_sample - 1);
+	bool lasts = c->ring_used && c->ring[ring_place(p, c, 0)].t_us == newest_us;
+	int64_t rest_us = play_sample_time(p, c->next_sample) - p->t_us;
+	return c->util_pct_us - (lasts ? c->util_pct * rest_us : 0);
+}
+
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us)
 {
 	const struct scenario *s = p->scenario;

@@ -14,7 +14,7 @@ static int64_t last_sample(const struct play *p, int64_t t_us)
 	return ((t_us + 1) * p->scenario->samples_per_second - 1) / p->scenario->second_us;
 }
 
-static int64_t sample_time(const struct play *p, int64_t k)
+int64_t play_sample_time(const struct play *p, int64_t k)
 {
 	return k * p->scenario->second_us / p->scenario->samples_per_second;
 }
@@ -65,25 +65,34 @@ static bool is_steady(const struct play *p, const struct card_state_now *c)
 	return steady;
 }
 
+/* Adds `times` samples of utilisation `util_pct` from number `first` on to the card's sums. */
+static void add_up(struct play *p, size_t card, int util_pct, int64_t first, int64_t times)
+{
+	int64_t from_us = play_sample_time(p, first),
+		to_us = play_sample_time(p, first + times);
+	p->cards[card].energy_mw_samples +=
+		power_at(&p->scenario->cards[card], util_pct) * times;
+	p->cards[card].util_pct_us += util_pct * (to_us - from_us);
+}
+
 /* Samples `card` up to number `last`. */
 static void sample_to(struct play *p, size_t card, int64_t last)
 {
 	struct card_state_now *c = &p->cards[card];
-	const struct scenario_card *fixed = &p->scenario->cards[card];
 	bool off = c->status != CARD_STATUS_OK || c->vanished || p->suspended;
 	if (off && last >= c->next_sample)
 		c->next_sample = last + 1;
 	/* What would be overwritten in the ring at once need not be put there. */
 	int64_t skip = last + 1 - c->next_sample - (int64_t)p->ring_cap;
 	if (skip > 0 && is_steady(p, c)) {
-		int util = take_sample(p, card, sample_time(p, c->next_sample), skip);
-		c->energy_mw_samples += power_at(fixed, util) * skip;
+		int util = take_sample(p, card, play_sample_time(p, c->next_sample), skip);
+		add_up(p, card, util, c->next_sample, skip);
 		c->next_sample += skip;
 	}
 	for (; c->next_sample <= last; c->next_sample++) {
-		int64_t t_us = sample_time(p, c->next_sample);
+		int64_t t_us = play_sample_time(p, c->next_sample);
 		c->util_pct = take_sample(p, card, t_us, 1);
-		c->energy_mw_samples += power_at(fixed, c->util_pct);
+		add_up(p, card, c->util_pct, c->next_sample, 1);
 	}
 }
 

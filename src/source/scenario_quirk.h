@@ -12,6 +12,10 @@ void play_read_pids(struct play *p, uint32_t (*read)(const char *file));
 /* The pid of a process in its present or last life; 0: not known yet. */
 uint32_t play_pid(const struct play *p, uint32_t process);
 
+/* Sum of the card's utilisation over time, percent x microseconds: the difference of two is
+ * the mean between them. Each sample lasts until the next one. */
+int64_t play_util_sum(const struct play *p, size_t card);
+
 /* What accounting mode keeps of a process that is or was on a card. */
 struct play_account {
 	uint32_t pid;

@@ -44,6 +44,7 @@ struct card_state_now {
 	struct account *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
 	size_t n_dead;
 	int64_t samples;	   /* ever taken */
+	int64_t util_pct_us;	   /* sum of utilisation, each sample's until the next one */
 	int64_t next_sample;	   /* number of the first sample not yet taken */
 	int util_pct;		   /* of the newest one */
 	int64_t energy_mw_samples; /* sum of the samples' power */
@@ -89,5 +90,8 @@ struct play {
 	struct xid xids[XIDS_KEPT];
 	uint64_t n_xids; /* ever */
 };
+
+/* When sample number `k` is taken. */
+int64_t play_sample_time(const struct play *p, int64_t k);
 
 #endif

@@ -356,6 +356,84 @@ def test_mig(child):
         [[[4242, 2**30, 11, 2]], [], [[4242, 2**30, 11, 2]]], [0, 10240], [3, 3, 3, 230000, -3, 3]]
 
 
+GPM = """
+        def supported(device):
+            support = struct.pack("<II", 1, 7)
+            support = ctypes.create_string_buffer(support, 8)
+            code = L.nvmlGpmQueryDeviceSupport(device, support)
+            return struct.unpack_from("<I", support, 4)[0] if code == 0 else -code
+        def new():
+            sample = ctypes.c_void_p()
+            assert L.nvmlGpmSampleAlloc(ctypes.byref(sample)) == 0
+            return sample
+        def metrics(first, second, *ids, version=1):
+            get = ctypes.create_string_buffer(b"\\xaa" * (24 + 40 * (len(ids) + 1)))
+            struct.pack_into("<IIQQ", get, 0, version, len(ids), first.value, second.value)
+            for i, number in enumerate(ids):
+                struct.pack_into("<I", get, 24 + 40 * i, number)
+            code = L.nvmlGpmMetricsGet(get)
+            assert get.raw[24 + 40 * len(ids):][:40] == b"\\xaa" * 40
+            found = [struct.unpack_from("<Id", get, 28 + 40 * i) for i in range(len(ids))] if code == 0 else code
+            return [value if good == 0 else -good for good, value in found] if code == 0 else code
+        L.nvmlInit_v2(); card = handle(0); first, second = new(), new()
+"""
+
+
+def test_gpm(child):
+    results = child(HEAD.replace("pci", "gpm yes sm-active 40 pci") + """
+        at 0s load a card 0 sm 37
+        at 10s load a card 0 sm 90 on 500ms off 500ms
+        """, GPM + """
+        out(supported(card), supported(handle(1)), L.nvmlGpmSampleGet(handle(1), first))
+        out(metrics(first, second, 1))
+        go(1.234567); L.nvmlGpmSampleGet(card, first)
+        go(1.334566); L.nvmlGpmSampleGet(card, second); out(metrics(first, second, 1, 3))
+        go(1.334567); L.nvmlGpmSampleGet(card, second); out(metrics(first, second, 1, 2, 3), metrics(second, first, 1))
+        go(20); L.nvmlGpmSampleGet(card, first); go(320); L.nvmlGpmSampleGet(card, second)
+        out(metrics(first, second, 1), metrics(first, second, 1, version=2), L.nvmlGpmMigSampleGet(card, 1, first))
+        L.nvmlGpmSampleFree(first); L.nvmlGpmSampleFree(second); out(L.nvmlShutdown())
+        """)
+    assert results == [[1, 0, 3], [2], [[-21, -3]], [[37, 14.8, -3], [-21]], [[45], 25, 3], [0]]
+
+
+def test_gpm_of_instances_and_what_it_breaks(child):
+    results = child(HEAD.replace("pci", "gpm breaks pci") + """
+        mig 0 index 0 gi 7 ci 0 uuid M0 name M memory 10GiB
+        mig 0 index 2 gi 9 ci 0 uuid M2 name M memory 10GiB sm-active 10
+        mig 0 index 3 gi 9 ci 1 uuid M3 name M memory 10GiB
+        mig 0 index 4 gi 11 ci 0 uuid M4 name M memory 10GiB gpm no
+        at 0s load a mig 0/2 sm 30
+        at 0s load b mig 0/3 sm 20
+        """, GPM + """
+        def instance(index):
+            device = ctypes.c_void_p()
+            L.nvmlDeviceGetMigDeviceHandleByIndex(card, index, ctypes.byref(device))
+            return device
+        def memory(device):
+            v2 = ctypes.create_string_buffer(struct.pack("<I", 0x02000028), 40)
+            return L.nvmlDeviceGetMemoryInfo(device, (ctypes.c_ulonglong * 3)()), L.nvmlDeviceGetMemoryInfo_v2(device, v2)
+        out(supported(card), supported(instance(2)), supported(instance(4)), L.nvmlGpmSampleGet(card, first), memory(instance(0)))
+        out(*(L.nvmlGpmMigSampleGet(card, gi, first) for gi in (1, 11, 9)))
+        go(2); L.nvmlGpmMigSampleGet(card, 9, second); out(metrics(first, second, 1, 2))
+        out(memory(instance(0)), memory(card), memory(handle(1)))
+        L.nvmlGpmSampleGet(instance(2), first); out(metrics(first, second, 1))
+        go(4); L.nvmlGpmSampleGet(instance(2), second); out(metrics(first, second, 1))
+        L.nvmlGpmSampleFree(first); L.nvmlGpmSampleFree(second)
+        L.nvmlShutdown(); L.nvmlInit_v2(); card = handle(0); out(memory(instance(0)))
+        """)
+    assert results == [[1, 1, 0, 3, [0, 0]], [6, 3, 0], [[50, 5]], [[19, 19], [0, 0], [0, 0]], [2], [[30]], [[0, 0]]]
+
+
+@pytest.mark.parametrize("code, says", [
+    ("L.nvmlGpmSampleFree(first); L.nvmlShutdown()", "1 GPM samples are not freed"),
+    ("L.nvmlGpmSampleFree(first); L.nvmlGpmSampleFree(first)", "never given or is freed"),
+    ("L.nvmlGpmSampleGet(card, ctypes.c_void_p(4096))", "never given or is freed"),
+])
+def test_gpm_samples_that_are_misused(child, code, says):
+    run = child(HEAD, GPM + "        " + code, check=False)
+    assert run.returncode != 0 and says in run.stderr
+
+
 def test_a_card_that_is_lost_and_returns(child):
     results = child(HEAD + "at 10s lost card 1 code 15 until 20s\n", """
         L.nvmlInit_v2(); card = handle(1); go(11)

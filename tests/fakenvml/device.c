@@ -67,9 +67,17 @@ EXPORT int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_
 	return fake_leave(found ? SUCCESS : NOT_FOUND);
 }
 
+/* The memory of an instance cannot be read any more: see `gpm breaks`. */
+static bool gpm_broke(const struct fake *f, const struct scenario_card *card)
+{
+	return is_instance(card) && f->gpm_broke[card->parent];
+}
+
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct abi_memory *memory)
 {
 	ENTER_DEVICE(device, "%s", "");
+	if (gpm_broke(f, card))
+		return fake_leave(IN_USE);
 	int64_t used = play_memory_used(f->play, unit) + card->reserved_bytes;
 	memory->total = (uint64_t)card->id.mem_total_bytes;
 	memory->used = (uint64_t)used;
@@ -82,6 +90,8 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct abi_memory_v2 *memory
 	ENTER_DEVICE(device, "version=%#x", memory->version);
 	if (memory->version != 0x02000028)
 		return fake_leave(FUNCTION_NOT_FOUND);
+	if (gpm_broke(f, card))
+		return fake_leave(IN_USE);
 	memory->total = (uint64_t)card->id.mem_total_bytes;
 	memory->reserved = (uint64_t)card->reserved_bytes;
 	memory->used = (uint64_t)play_memory_used(f->play, unit);

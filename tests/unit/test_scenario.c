@@ -34,8 +34,9 @@ static void test_everything_is_read(void **state)
 		"missing nvmlA nvmlB\n"
 		"\n"
 		"card 0 uuid GPU-0 name \"NVIDIA A100\" memory 80GiB reserved 600MiB "
-		"pci 0000:17:00.0 idle-power 60.5W max-power 400W\n"
-		"card 1 uuid GPU-1 name Other memory 1.5GB energy no memory-info v1\n"
+		"pci 0000:17:00.0 idle-power 60.5W max-power 400W gpm breaks\n"
+		"card 1 uuid GPU-1 name Other memory 1.5GB energy no memory-info v1 "
+		"gpm yes sm-active 30\n"
 		"mig 0 index 2 gi 3 ci 0 uuid MIG-2 name \"1g.10gb\" memory 10GiB\n"
 		"process train pid 42 user alice uid 1001 command \"python train.py\" kind mps "
 		"started -2h\n"
@@ -61,6 +62,11 @@ static void test_everything_is_read(void **state)
 	assert_true(s->cards[0].has_mig);
 	assert_int_equal(s->cards[1].id.mem_total_bytes, 1500000000);
 	assert_int_equal(s->n_faults, 2); /* energy, memory v2 */
+	assert_true(s->cards[1].gpm);
+	assert_int_equal(s->cards[1].sm_active_pct, 30);
+	assert_true(s->cards[0].gpm_breaks);
+	assert_true(s->cards[2].gpm); /* as its card */
+	assert_int_equal(s->cards[2].sm_active_pct, 50);
 	assert_int_equal(s->cards[2].parent, 0);
 	assert_int_equal(s->cards[2].id.mig_index, 2);
 	assert_int_equal(s->cards[2].id.gpu_instance, 3);
@@ -122,6 +128,10 @@ static void test_mistakes(void **state)
 			"x:2: another card has the uuid 'GPU-0'" },
 		{ "card 0 uuid G name B memory 1GiB idle-power 9W max-power 8W\n",
 			"x:1: max-power is below idle-power" },
+		{ "card 0 gpm maybe\n", "x:1: gpm is yes, no or breaks" },
+		{ CARD "mig 0 index 0 gi 1 ci 0 gpm breaks\n", "x:2: gpm is yes or no" },
+		{ "card 0 sm-active 101\n",
+			"x:1: sm-active is '101' and must be a number from 0 to 100" },
 		{ CARD "mig 1 index 0\n", "x:2: there is no card 1" },
 		{ CARD "mig 0 index 7 gi 1 ci 0 uuid M name M memory 1GiB\n",
 			"x:2: write mig CARD index I gi G ci C uuid ..." },

@@ -178,6 +178,21 @@ static void test_energy_is_the_sum_of_samples(void **state)
 	close_stage(&g);
 }
 
+static void test_the_sum_of_utilisation_is_exact(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD "at 0s load a card 0 sm 37\n"
+					 "at 1s load a card 0 sm 90 on 500ms off 500ms\n",
+		false);
+	for (int64_t t = 0; t < SECOND; t += 77777) {
+		play_advance(g.p, t, 0);
+		assert_int_equal(play_util_sum(g.p, 0), 37 * t);
+	}
+	play_advance(g.p, 5 * SECOND, 0);
+	assert_int_equal(play_util_sum(g.p, 0), 37 * SECOND + 4 * 45 * SECOND);
+	close_stage(&g);
+}
+
 /* One long jump sees what many short steps see. */
 static void test_jumping_and_walking_agree(void **state)
 {
@@ -195,6 +210,7 @@ static void test_jumping_and_walking_agree(void **state)
 	play_advance(jump.p, 3000 * SECOND, 0);
 	assert_true(play_energy_mj(walk.p, 0) > 1e5);
 	assert_true(play_energy_mj(walk.p, 0) == play_energy_mj(jump.p, 0));
+	assert_int_equal(play_util_sum(walk.p, 0), play_util_sum(jump.p, 0));
 	assert_int_equal(play_ring_size(walk.p, 0), 60);
 	assert_int_equal(play_ring_size(jump.p, 0), 60);
 	for (size_t i = 0; i < 60; i++)
@@ -417,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_turns_end_at_exact_times),
 		cmocka_unit_test(test_holders_and_memory),
 		cmocka_unit_test(test_energy_is_the_sum_of_samples),
+		cmocka_unit_test(test_the_sum_of_utilisation_is_exact),
 		cmocka_unit_test(test_jumping_and_walking_agree),
 		cmocka_unit_test(test_lives),
 		cmocka_unit_test(test_faults),
