@@ -98,6 +98,12 @@ static void use_way(struct nvml_source *s, size_t card, enum nvml_job job, int w
 			jobs[job].ways[way], jobs[job].ways[0], nvml_code_text(code));
 }
 
+void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code)
+{
+	s->cards[card].ways[job].dead |= (1U << way) - 1;
+	use_way(s, card, job, way, code);
+}
+
 static bool is_for_good(int code)
 {
 	return code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION ||

@@ -6,6 +6,7 @@ enum {
 	USE_ENTRIES = 128, /* the driver's ring has 72 or 100 */
 	MOST_ENTRIES = 16384,
 	SIZE_TRIES = 8, /* for a list that grows while it is read */
+	BUSY_PCT = 10,	/* a card that was used so much was used by somebody */
 };
 
 /* Fills c->raw_utils with records of the older call; *n is how many came. */
@@ -119,13 +120,12 @@ static int64_t newest_stamp_us(const struct nvml_process_sample_v1 *records, uns
 	return newest_us;
 }
 
-void nvml_drain_process_util(struct nvml_source *s, size_t card)
+/* What n records in c->raw_utils say, by one of the calls, becomes the reading. */
+static void take_records(struct nvml_source *s, size_t card, int way, unsigned n)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
-	unsigned n = 0;
-	if (nvml_do(s, card, NVML_JOB_PROCESS_UTIL, attempt_use, &n) != NVML_OK)
-		return;
+	r->n_process_utils = 0;
 	if (!nvml_reserve(&c->utils, n + 1, sizeof(struct process_util)))
 		return;
 	struct moment now = clock_now(s->clock);
@@ -134,7 +134,7 @@ void nvml_drain_process_util(struct nvml_source *s, size_t card)
 	int64_t now_us = nvml_stamps_now(c->stamps, &now);
 	r->process_util_known = true;
 	r->process_utils = c->utils.data;
-	r->n_engines = c->ways[NVML_JOB_PROCESS_UTIL].way == 0 ? ENGINE_JPEG : ENGINE_COUNT;
+	r->n_engines = way == 0 ? ENGINE_JPEG : ENGINE_COUNT;
 	for (unsigned i = 0; i < n; i++) {
 		struct process_util use;
 		if (!nvml_decode_use(&records[i], c->since_us, now_us, &use))
@@ -143,4 +143,43 @@ void nvml_drain_process_util(struct nvml_source *s, size_t card)
 		if (is_heard(c, r, &use))
 			add_use(r, c->utils.data, &use);
 	}
+}
+
+/* Whether the card was busy, processes are on it, and none of them is said to have used it. A
+ * little use may have been rounded to nothing. */
+static bool is_nobodys(const struct nvml_card *c, const struct card_reading *r)
+{
+	double sum_pct = 0;
+	for (size_t i = 0; i < r->n_samples; i++)
+		sum_pct += r->samples[i].util_pct;
+	if (!(sum_pct >= BUSY_PCT * (double)r->n_samples) || r->n_samples == 0)
+		return false;
+	for (size_t i = 0; i < r->n_process_utils; i++)
+		if (r->process_utils[i].sm_pct > 0)
+			return false;
+	return c->listed && c->n_processes > 0;
+}
+
+void nvml_drain_process_util(struct nvml_source *s, size_t card)
+{
+	struct nvml_card *c = &s->cards[card];
+	struct card_reading *r = &s->base.cards[card];
+	const struct nvml_way *in_force = &c->ways[NVML_JOB_PROCESS_UTIL];
+	unsigned n = 0;
+	if (nvml_do(s, card, NVML_JOB_PROCESS_UTIL, attempt_use, &n) != NVML_OK)
+		return;
+	take_records(s, card, in_force->way, n);
+	if (!is_nobodys(c, r))
+		return;
+	/* Some drivers say 0 for all in one call and the truth in the other. */
+	if (in_force->way == 0 &&
+		nvml_try(s, card, NVML_JOB_PROCESS_UTIL, 1, attempt_use, &n) == NVML_OK) {
+		take_records(s, card, 1, n);
+		if (!is_nobodys(c, r)) {
+			nvml_turn_to(s, card, NVML_JOB_PROCESS_UTIL, 1, NVML_NO_DATA);
+			return;
+		}
+	}
+	r->process_util_known = false;
+	r->n_process_utils = 0;
 }

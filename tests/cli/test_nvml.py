@@ -235,6 +235,31 @@ def test_a_stranger_that_a_look_does_not_find_is_garbage(driver):
     assert [[use[0] for use in card["uses"]] for card in cards] == [[], [4100001], [4100001], [], []]
 
 
+def test_use_of_zero_for_all_on_a_busy_card_is_asked_by_the_other_call(driver, tmp_path):
+    scenario = TWO_CARDS + "at 0s fail nvmlDeviceGetProcessUtilization card 0 code 6\n"
+    run = readings(driver(scenario), "+10000 look drain +5000 drain +5000 drain facilities")
+    assert [use[0::2] for use in run.card("drain")["uses"]] == [[1001, 80]]
+    assert all(line["cards"][0]["uses_known"] for line in run.of("drain"))
+    assert names(tmp_path, 0).count("nvmlDeviceGetProcessUtilization") == 1  # the other is kept to
+    rows = {row["how"]: row["note"] for row in run.facility("process utilisation")}
+    assert rows == {"nvmlDeviceGetProcessUtilization": "GPU 1", "nvmlDeviceGetProcessesUtilizationInfo": "GPU 0"}
+
+
+def test_use_of_zero_for_all_by_both_calls_is_unknown(driver):
+    scenario = TWO_CARDS + ("at 0s fail nvmlDeviceGetProcess* card 0 code 6 until 17s\n"
+                            "at 22s load train card 0 sm 0\n")
+    run = readings(driver(scenario), "+10000 look drain +5000 drain +5000 drain +5000 drain +5000 drain")
+    assert [line["cards"][0]["uses_known"] for line in run.of("drain")] == [False, False, True, True, True]
+
+
+def test_a_card_that_is_hardly_used_may_have_use_of_zero(driver):
+    scenario = TWO_CARDS + ("at 0s fail nvmlDeviceGetProcess* card 0 code 6\nat 0s load train card 0 sm 0\n"
+                            "at 12s load train card 0 sm 80\nat 12500ms load train card 0 sm 0\n")
+    run = readings(driver(scenario), "+10000 look drain +5000 drain")
+    assert max(pct for _, pct in run.card("drain")["samples"]) == 80
+    assert run.card("drain")["uses_known"]
+
+
 def test_the_newer_call_for_process_utilisation_is_a_fallback(driver):
     run = readings(driver(TWO_CARDS, missing=["nvmlDeviceGetProcessUtilization"]),
                    "+10000 drain +5000 drain facilities")
