@@ -24,7 +24,8 @@ static void check_sample(const char *call, const struct gpm_sample *sample)
 		fake_abort("%s was called with a NULL sample", call);
 	bool ours = sample >= samples && sample < samples + SAMPLES_MAX;
 	if (!ours || !sample->given)
-		fake_abort("%s was called with a sample that was never given or is freed", call);
+		fake_abort(
+			"%s was called with a sample that was never given or is freed", call);
 }
 
 void fake_finish_gpm(void)
