@@ -117,7 +117,7 @@ static void add_parts(struct play *p, const struct card_state_now *c, size_t pla
 	for (size_t i = 0; i < c->ring[place].n_parts; i++) {
 		struct seat_now *seat = &p->seats[parts[i].seat];
 		seat->sum += parts[i].pct;
-		seat->newest_us = c->ring[place].wall_us;
+		seat->newest = place;
 	}
 }
 
@@ -143,7 +143,8 @@ size_t play_uses(struct play *p, size_t card, int64_t after_us, bool by_wall,
 		if (seat->sum == 0 || play_pid(p, process) == 0)
 			continue;
 		if (n < max)
-			uses[n] = (struct play_use){ process, seat->newest_us,
+			uses[n] = (struct play_use){ process, c->ring[seat->newest].wall_us,
+				c->ring[seat->newest].t_us,
 				(double)seat->sum / (double)samples };
 		n++;
 	}

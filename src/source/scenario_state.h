@@ -19,7 +19,8 @@ struct seat_now {
 	bool held;
 	int64_t mem_bytes; /* or -1 */
 	struct load load;
-	int64_t sum, newest_us; /* scratch of play_uses() */
+	int64_t sum;		/* scratch of play_uses() */
+	size_t newest;		/* the same: place in the ring */
 	struct account account; /* while it is held */
 };
 

@@ -251,6 +251,17 @@ at 0s load a mig 0/4 sm 50
 """
 
 
+def test_stamps_since_boot(child):
+    results = child("stamps boot\n" + HEAD + "at 0s load a card 0 sm 50\nat 20s garbage card 0\n", """
+        L.nvmlInit_v2(); card = handle(0); boot = 3600 * 10**6
+        go(2); out([t - boot for t, _ in samples(card)][-2:], [t - boot for t, _ in samples(card, last=boot + 1800000)])
+        out([(pid, t - boot, sm) for pid, t, sm, *_ in uses(card)], uses(card, last=boot + 2 * 10**6))
+        out([sm for _, _, sm, *_ in uses(card, last=boot + 1900000)], samples(card, last=boot + 2 * 10**6))
+        go(22); out(max(t for _, t, *_ in uses(card)) - boot)
+        """)
+    assert results == [[[1833333, 2000000], [1833333, 2000000]], [[[4242, 2000000, 50]], [6, 0]], [[50], 6], [22000000]]
+
+
 ACCOUNTS = """
         def accounts(device, room=200):
             count, pids = ctypes.c_uint(room), (ctypes.c_uint * room)()

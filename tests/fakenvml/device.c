@@ -54,12 +54,13 @@ EXPORT int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_
 	unsigned n = 0, found = 0;
 	for (size_t i = 0; i < play_ring_size(f->play, unit); i++) {
 		const struct play_sample *sample = play_ring_at(f->play, unit, i);
-		if ((uint64_t)sample->wall_us <= last_seen)
+		uint64_t stamp_us = fake_stamp(sample->t_us, sample->wall_us);
+		if (stamp_us <= last_seen)
 			continue;
 		found++;
 		if (!samples || n == *count)
 			continue;
-		samples[n] = (struct abi_sample){ .stamp_us = (uint64_t)sample->wall_us };
+		samples[n] = (struct abi_sample){ .stamp_us = stamp_us };
 		samples[n++].value.u = sample_value(card, type, sample->util_pct);
 	}
 	*value_type = 1;

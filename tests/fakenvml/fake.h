@@ -38,6 +38,11 @@ int fake_leave(int code);
 /* The state; only between fake_enter() and fake_leave(). */
 struct fake *fake_state(void);
 
+/* The driver's stamp of a sample: wall clock, or since boot with `stamps boot`. */
+uint64_t fake_stamp(int64_t t_us, int64_t wall_us);
+/* The stamp of now. */
+uint64_t fake_stamp_now(void);
+
 /* A handle for a card, good until the card is lost or the library is shut down. */
 void *fake_handle(size_t unit);
 /* Notes that the program was told that a card is lost, and returns the code; 0: it is there. */

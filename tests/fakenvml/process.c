@@ -141,7 +141,7 @@ static struct abi_process_use use_of(const struct fake *f, const struct play_use
 {
 	const struct scenario_process *p = &f->scenario->processes[use->process];
 	double drawn = p->kind & PROCESS_GRAPHICS ? use->sm_pct : 0;
-	return (struct abi_process_use){ .stamp_us = (uint64_t)use->wall_us,
+	return (struct abi_process_use){ .stamp_us = fake_stamp(use->t_us, use->wall_us),
 		.pid = play_pid(f->play, use->process),
 		.sm = (uint32_t)(use->sm_pct + 0.5),
 		.mem = (uint32_t)(use->sm_pct / 2),
@@ -157,9 +157,10 @@ static size_t collect_uses(
 	struct fake *f, size_t unit, uint64_t last_seen, struct abi_process_use *out)
 {
 	static struct play_use uses[USES_MAX]; /* under the lock */
-	size_t n = 0,
-	       found = play_uses(f->play, unit, (int64_t)last_seen, true, uses, USES_MAX);
-	uint64_t now_us = (uint64_t)play_wall(f->play, play_time(f->play));
+	bool by_wall = !f->scenario->boot_stamps;
+	int64_t after_us = (int64_t)last_seen - (by_wall ? 0 : f->origin_us);
+	size_t n = 0, found = play_uses(f->play, unit, after_us, by_wall, uses, USES_MAX);
+	uint64_t now_us = fake_stamp_now();
 	for (size_t i = found; i-- > 0;)
 		out[n++] = use_of(f, &uses[i]);
 	if (!play_garbage(f->play, unit))

@@ -31,6 +31,7 @@ static void test_everything_is_read(void **state)
 		"repeat 1d\n"
 		"layout v3 32\n"
 		"accounting on\n"
+		"stamps boot\n"
 		"missing nvmlA nvmlB\n"
 		"\n"
 		"card 0 uuid GPU-0 name \"NVIDIA A100\" memory 80GiB reserved 600MiB "
@@ -52,6 +53,7 @@ static void test_everything_is_read(void **state)
 	assert_int_equal(s->repeat_us, 86400LL * 1000000);
 	assert_int_equal(s->layout[2], 32);
 	assert_true(s->accounting);
+	assert_true(s->boot_stamps);
 	assert_int_equal(s->n_missing, 2);
 	assert_string_equal(s->missing[1], "nvmlB");
 	assert_int_equal(s->n_cards, 3);
@@ -110,6 +112,7 @@ static void test_mistakes(void **state)
 		{ "ring 2m\n", "x:1: the ring must be from 1s to 60s" },
 		{ "repeat 500ms\n", "x:1: repeat must be whole seconds" },
 		{ "accounting off\n", "x:1: write accounting on, or leave it out" },
+		{ "stamps\n", "x:1: write stamps boot, or leave it out" },
 		{ "layout v4 24\n", "x:1: write layout v1|v2|v3 16|24|32" },
 		{ "layout v3 20\n", "x:1: write layout v1|v2|v3 16|24|32" },
 		{ "driver 1 cuda x\n", "x:1: the CUDA version is 'x'; write it like 12.6" },
