@@ -83,7 +83,8 @@ struct card_reading {
 	bool processes_known; /* false: the lists could not be read */
 	const struct card_process *processes;
 	size_t n_processes;
-	int64_t mem_used_bytes; /* or -1 */
+	int64_t mem_used_bytes;	    /* or -1 */
+	bool mem_includes_reserved; /* used counts what the driver keeps for itself */
 };
 
 #endif

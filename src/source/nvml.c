@@ -196,7 +196,7 @@ static void glance_memory(struct nvml_source *s)
 	int64_t before_us = clock_cost_us(s->clock);
 	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_look_memory(s, i);
+			nvml_read_memory(s, i, NVML_MEMORY_GLANCED);
 	s->base.memory_cost_us = clock_cost_us(s->clock) - before_us;
 }
 
@@ -238,7 +238,7 @@ static int nvml_look(struct source *base, const bool *which, struct err *e)
 		if (s->cards[i].handle)
 			nvml_look_processes(s, i);
 		if (s->cards[i].handle)
-			nvml_look_memory(s, i);
+			nvml_read_memory(s, i, NVML_MEMORY_LOOKED);
 	}
 	return end_round(s, e);
 }
@@ -251,7 +251,7 @@ static void nvml_close(struct source *base)
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
 		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
-			&c->utils, &c->raw_list, &c->processes };
+			&c->utils, &c->raw_list, &c->processes, &c->glanced };
 		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
 			free(buffers[k]->data);
 	}

@@ -56,6 +56,12 @@ void nvml_read_power(struct nvml_source *s, size_t card);
 void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_look_processes(struct nvml_source *s, size_t card);
 bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
-void nvml_look_memory(struct nvml_source *s, size_t card);
+/* The sum of their memory, read anew without changing the lists; -1: not known. */
+int64_t nvml_glance_processes(struct nvml_source *s, size_t card);
+
+/* nvml_memory.c: how full a card is; whether its process lists were read just now matters where
+ * only these tell. */
+enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
+void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
 
 #endif

@@ -54,9 +54,10 @@ struct nvml_card {
 	int64_t since_us; /* where this drain began, by that clock: process use is from there */
 	struct nvml_energy energy;
 	struct fault bad_power; /* more than the board can draw */
-	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes;
+	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
 	size_t n_processes;
-	bool listed; /* processes[] is what the driver listed last */
+	int64_t compute_bytes, listed_bytes; /* memory of the compute list, and of all; or -1 */
+	bool listed;			     /* processes[] is what the driver listed last */
 	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: no one */
 	size_t next_stranger;
 	bool dry; /* the ring gave nothing for a while: glances poll */

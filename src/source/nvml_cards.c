@@ -111,7 +111,7 @@ static void show_card(
 	s->cards[card].handle = handle;
 	s->cards[card].found = true;
 	if (mem_total_bytes < 0)
-		nvml_look_memory(s, (size_t)card);
+		nvml_read_memory(s, (size_t)card, NVML_MEMORY_SCANNED);
 }
 
 void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap)

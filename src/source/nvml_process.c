@@ -1,4 +1,4 @@
-/* Who is on a card: the three process lists merged, and how much memory. */
+/* Who is on a card: the three process lists merged. */
 #include <string.h>
 
 #include "source/nvml.h"
@@ -36,21 +36,27 @@ static int read_list(struct nvml_card *c, nvml_list_call call, unsigned *n)
 	return NVML_TOO_SMALL;
 }
 
-/* One list by one of its symbols: its entries are added to c->processes. */
+/* A list to be read, and where its entries are added. */
+struct list_job {
+	enum nvml_list list;
+	struct nvml_buffer *to; /* of struct card_process */
+	size_t *n;
+};
+
+/* One list by one of its symbols. */
 static int attempt_list(struct nvml_source *s, size_t card, int way, void *out)
 {
-	enum nvml_list list = *(enum nvml_list *)out;
+	const struct list_job *job = out;
 	struct nvml_card *c = &s->cards[card];
 	unsigned n = 0;
-	int code = read_list(c, s->lib.api.lists[list][way], &n);
+	int code = read_list(c, s->lib.api.lists[job->list][way], &n);
 	if (code == NVML_NOT_FOUND || (code == NVML_OK && n == 0))
 		return NVML_OK;
 	if (code != NVML_OK)
 		return code;
 	if (n > c->raw_list.cap)
 		n = (unsigned)c->raw_list.cap;
-	if (!nvml_reserve(&c->processes, c->n_processes + n + LIST_ENTRIES,
-		    sizeof(struct card_process)))
+	if (!nvml_reserve(job->to, *job->n + n + LIST_ENTRIES, sizeof(struct card_process)))
 		return NVML_NO_MEMORY;
 	size_t stride = nvml_entry_stride(
 		c->raw_list.data, c->raw_list.cap * NVML_ENTRY_LARGEST, n, entry_sizes[way]);
@@ -60,8 +66,8 @@ static int attempt_list(struct nvml_source *s, size_t card, int way, void *out)
 		uint64_t mem_bytes;
 		memcpy(&pid, entry, sizeof(pid));
 		memcpy(&mem_bytes, entry + 8, sizeof(mem_bytes));
-		c->n_processes = nvml_merge_process(
-			c->processes.data, c->n_processes, pid, list_kinds[list], mem_bytes);
+		*job->n = nvml_merge_process(
+			job->to->data, *job->n, pid, list_kinds[job->list], mem_bytes);
 	}
 	return NVML_OK;
 }
@@ -84,6 +90,35 @@ static void judge_strangers(struct nvml_card *c)
 			c->strangers[i].unlisted = !nvml_is_listed(c, c->strangers[i].pid);
 }
 
+/* Memory of the processes as far as it is known; -1: of none of them. */
+static int64_t sum_bytes(const struct nvml_buffer *list, size_t n)
+{
+	const struct card_process *processes = list->data;
+	int64_t sum = 0;
+	size_t known = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (processes[i].mem_bytes < 0)
+			continue;
+		sum += processes[i].mem_bytes;
+		known++;
+	}
+	return n && !known ? UNKNOWN_BYTES : sum;
+}
+
+int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
+{
+	struct nvml_card *c = &s->cards[card];
+	size_t n = 0;
+	struct list_job job = { NVML_COMPUTE, &c->glanced, &n };
+	int code = nvml_do(s, card, NVML_JOB_LISTS + NVML_COMPUTE, attempt_list, &job);
+	int64_t bytes = sum_bytes(&c->glanced, n);
+	if (code != NVML_OK || bytes < 0)
+		return UNKNOWN_BYTES;
+	/* What the other lists added to the last look is believed to be there still. */
+	bool more = c->listed && c->compute_bytes >= 0 && c->listed_bytes > c->compute_bytes;
+	return bytes + (more ? c->listed_bytes - c->compute_bytes : 0);
+}
+
 void nvml_look_processes(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -91,42 +126,19 @@ void nvml_look_processes(struct nvml_source *s, size_t card)
 	int codes[NVML_LISTS];
 	c->n_processes = 0;
 	for (int list = 0; list < NVML_LISTS && c->handle; list++) {
-		enum nvml_list which = (enum nvml_list)list;
+		struct list_job job = { (enum nvml_list)list, &c->processes, &c->n_processes };
 		codes[list] = nvml_do(
-			s, card, (enum nvml_job)(NVML_JOB_LISTS + list), attempt_list, &which);
+			s, card, (enum nvml_job)(NVML_JOB_LISTS + list), attempt_list, &job);
+		if (list == NVML_COMPUTE)
+			c->compute_bytes = sum_bytes(&c->processes, c->n_processes);
 	}
 	if (!c->handle)
 		return;
+	c->listed_bytes = sum_bytes(&c->processes, c->n_processes);
 	c->listed = codes[NVML_COMPUTE] == NVML_OK;
 	if (c->listed)
 		judge_strangers(c);
 	r->processes_known = c->listed;
 	r->processes = c->processes.data;
 	r->n_processes = c->n_processes;
-}
-
-static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out)
-{
-	struct nvml_memory *memory = out;
-	void *handle = s->cards[card].handle;
-	if (way == 1)
-		return NVML_CALL(s->lib.api.memory, handle, memory);
-	struct nvml_memory_v2 v2 = { .version = NVML_VERSION_WORD(struct nvml_memory_v2, 2) };
-	int code = NVML_CALL(s->lib.api.memory_v2, handle, &v2);
-	*memory = (struct nvml_memory){ .total = v2.total, .free = v2.free, .used = v2.used };
-	return code;
-}
-
-void nvml_look_memory(struct nvml_source *s, size_t card)
-{
-	struct card_reading *r = &s->base.cards[card];
-	struct nvml_memory memory = { 0 };
-	r->mem_used_bytes = UNKNOWN_BYTES;
-	if (nvml_do(s, card, NVML_JOB_MEMORY, attempt_memory, &memory) != NVML_OK)
-		return;
-	/* Cards that share the host's memory say 0; garbage says more than there is. */
-	if (memory.total == 0 || memory.total > INT64_MAX || memory.used > memory.total)
-		return;
-	r->id.mem_total_bytes = (int64_t)memory.total;
-	r->mem_used_bytes = (int64_t)memory.used;
 }

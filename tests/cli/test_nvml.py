@@ -159,6 +159,26 @@ def test_a_drain_that_comes_too_late_says_what_was_lost(driver):
     assert run.stderr.count("card 0: 60 samples were lost") == 1
 
 
+def test_stamps_that_count_from_boot(driver, tmp_path):
+    scenario = TWO_CARDS + "stamps boot\n"
+    run = readings(driver(scenario), "+10000 drain look +5000 drain step+7000 +5000 drain")
+    for number, line in enumerate(run.of("drain")):
+        card, now = line["cards"][0], WALL + 10 + 5 * number + 7 * (number == 2)
+        assert len(card["samples"]) == (60 if number == 0 else 30)
+        assert card["samples"][-1] == [now * 1_000_000, 80]
+        assert card["uses"] == [[1001, now * 1_000_000, 80]]
+    # It is asked by its own clock, which is at an hour when the scenario begins.
+    asked = [int(text.split("last=")[1].split()[0]) for _, name, card, text in calls(tmp_path / "log")
+             if name == "nvmlDeviceGetProcessUtilization" and card == 0]
+    assert asked == [0, 3610_000_000, 3615_000_000]
+
+
+def test_stamps_that_count_from_boot_without_a_ring(driver):
+    run = readings(driver(TWO_CARDS + "stamps boot\n", missing=["nvmlDeviceGetSamples"]),
+                   "+10000 drain look +5000 drain +5000 drain")
+    assert run.card("drain")["uses"] == [[1001, (WALL + 20) * 1_000_000, 80]]
+
+
 def test_a_clock_step_forward_is_not_a_loss(driver):
     run = readings(driver(TWO_CARDS), "+10000 drain +5000 drain step+3600000 +5000 drain +5000 drain")
     assert [line["cards"][0]["lost"] for line in run.of("drain")] == [0] * 4
@@ -356,12 +376,42 @@ def test_memory_falls_back_to_the_older_call_on_any_failure(driver, tmp_path, co
     assert asked == (3 if code == 999 else 1)
 
 
-def test_memory_without_what_is_reserved_and_unknown(driver):
-    run = readings(driver(TWO_CARDS + "at 1s fail nvmlDeviceGetMemoryInfo* code 3\n"),
-                   "look +2000 reopen look")
-    assert run.of("look")[0]["cards"][0]["mem_used"] == 12_000_000_000
-    assert run.of("look")[1]["cards"][0]["mem_used"] == -1
-    assert run.of("look")[1]["cards"][0]["mem_total"] == -1
+def test_memory_without_what_is_reserved(driver):
+    run = readings(driver(TWO_CARDS + 'card 2 uuid GPU-c name X memory 24GB reserved 1GB memory-info v1\n'), "look glance")
+    cards = run.of("glance")[0]["cards"]
+    assert [card["mem_used"] for card in cards] == [12_000_000_000, 1_000_000_000, 1_000_000_000]
+    assert [card["mem_includes_reserved"] for card in cards] == [False, False, True]
+
+
+def test_memory_that_fails_is_unknown(driver):
+    run = readings(driver(TWO_CARDS + "at 1s fail nvmlDeviceGetMemoryInfo* code 999\n"),
+                   "look +2000 look glance")
+    assert [card["mem_used"] for card in run.of("look")[1]["cards"]] == [-1, -1]
+    assert [card["mem_total"] for card in run.of("look")[1]["cards"]] == [40_000_000_000, 24_000_000_000]
+    assert run.card("glance")["mem_used"] == -1
+
+
+def test_memory_that_the_driver_does_not_know_is_the_sum_over_processes(driver, tmp_path):
+    scenario = """
+card 0 uuid GPU-aaaa name "NVIDIA GB10" memory 120GB memory-info none
+process train pid 1001
+process draw pid 1002 kind graphics
+process both pid 1003 kind both
+process new pid 1004
+at 0s hold train card 0 memory 10GB
+at 0s hold draw card 0 memory 2GB
+at 0s hold both card 0 memory 1GB
+at 12s hold new card 0 memory 5GB
+"""
+    run = readings(driver(scenario), "+5000 drain look +5000 glance +5000 glance scan facilities look")
+    assert run.of("look")[0]["cards"][0]["mem_used"] == 13_000_000_000
+    assert [line["cards"][0]["mem_used"] for line in run.of("glance")] == [13_000_000_000, 18_000_000_000]
+    assert len(run.of("glance")[1]["cards"][0]["processes"]) == 3  # glances leave the lists alone
+    assert run.card("look")["mem_used"] == 18_000_000_000 and run.card("look")["mem_total"] == -1
+    assert names(tmp_path).count("nvmlDeviceGetComputeRunningProcesses_v2") == 4
+    assert names(tmp_path).count("nvmlDeviceGetMemoryInfo_v2") == 1
+    row, = run.facility("memory")
+    assert row["works"] and row["fallback"] and row["how"] == "sum over processes"
 
 
 # ---- energy ----

@@ -85,8 +85,9 @@ static json_t *card_json(const struct card_reading *r)
 			number(r->energy_mj), "power_mw", number(r->power_mw),
 			"processes_known", r->processes_known, "processes", processes_json(r),
 			"mem_used", (json_int_t)r->mem_used_bytes));
-	json_object_update_new(card, json_pack("{s:b, s:I}", "stranger", r->stranger, "lost",
-					     (json_int_t)r->n_lost));
+	json_object_update_new(card,
+		json_pack("{s:b, s:b, s:I}", "mem_includes_reserved", r->mem_includes_reserved,
+			"stranger", r->stranger, "lost", (json_int_t)r->n_lost));
 	return card;
 }
 
