@@ -94,6 +94,17 @@ int64_t play_grow(const struct play *p, size_t card, int64_t *most)
 	return p->cards[card].grow_by;
 }
 
+unsigned play_zero_use(const struct play *p, size_t card)
+{
+	return p->cards[card].zero_use;
+}
+
+int64_t play_power_factor(const struct play *p, size_t card)
+{
+	int64_t factor = p->cards[card].power_factor;
+	return factor ? factor : 1;
+}
+
 size_t play_ring_size(const struct play *p, size_t card)
 {
 	return p->cards[card].ring_used;

@@ -243,6 +243,21 @@ static void apply_to_seat(struct play *p, const struct scenario_event *event, in
 			(struct load){ (int)event->value, event->on_us, event->off_us, t_us });
 }
 
+/* Odd answers of the driver. */
+static void apply_quirk(struct card_state_now *c, const struct scenario_event *event)
+{
+	if (event->verb == EVENT_VERB_GARBAGE)
+		c->garbage = event->value != 0;
+	if (event->verb == EVENT_VERB_ZERO_USE)
+		c->zero_use = (unsigned)event->value;
+	if (event->verb == EVENT_VERB_POWER_FACTOR)
+		c->power_factor = event->value;
+	if (event->verb == EVENT_VERB_GROW) {
+		c->grow_by = event->value;
+		c->grow_to = event->on_us;
+	}
+}
+
 static void apply(struct play *p, const struct scenario_event *event, int64_t t_us)
 {
 	struct card_state_now *c = event->card >= 0 ? &p->cards[event->card] : NULL;
@@ -286,11 +301,10 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 		apply_to_host(p, event, t_us);
 		break;
 	case EVENT_VERB_GARBAGE:
-		c->garbage = event->value != 0;
-		break;
 	case EVENT_VERB_GROW:
-		c->grow_by = event->value;
-		c->grow_to = event->on_us;
+	case EVENT_VERB_ZERO_USE:
+	case EVENT_VERB_POWER_FACTOR:
+		apply_quirk(c, event);
 		break;
 	}
 }

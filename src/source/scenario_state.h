@@ -34,6 +34,8 @@ struct card_state_now {
 	int code;
 	bool vanished, garbage;
 	int64_t grow_by, grow_to;
+	unsigned zero_use;    /* bits of calls */
+	int64_t power_factor; /* 0: none */
 	int64_t orphan_bytes;
 	struct load own_load; /* by nobody in the list */
 	uint32_t *loading;    /* seats with a load, its instances' included */

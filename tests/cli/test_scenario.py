@@ -251,6 +251,39 @@ at 0s load a mig 0/4 sm 50
 """
 
 
+def test_use_that_reads_zero(child):
+    results = child(HEAD + """
+        at 0s load a card 0 sm 50
+        at 0s load b card 0 sm 20
+        at 5s zero-use card 0 until 15s
+        at 20s zero-use card 0 call nvmlDeviceGetProcessUtilization
+        """, """
+        def newer():
+            items = ctypes.create_string_buffer(400)
+            info = ctypes.create_string_buffer(struct.pack("<IIQQ", 0x01000018, 10, 0, ctypes.addressof(items)), 24)
+            assert L.nvmlDeviceGetProcessesUtilizationInfo(card, info) == 0
+            return [struct.unpack_from("<7I", items, 8 + 40 * i) for i in range(struct.unpack_from("<I", info, 4)[0])]
+        L.nvmlInit_v2(); card = handle(0)
+        for t in (4, 10, 16, 30):
+            go(t); out([(pid, *rest) for pid, _, *rest in uses(card)], [use[:3] for use in newer()])
+        """)
+    true = [[77, 20, 10, 5, 4], [4242, 50, 25, 0, 0]], [[77, 20, 10], [4242, 50, 25]]
+    zero = [[77, 0, 0, 0, 0], [4242, 0, 0, 0, 0]], [[77, 0, 0], [4242, 0, 0]]
+    assert results == [list(true), list(zero), list(true), [zero[0], true[1]]]
+
+
+def test_power_that_reads_too_much(child):
+    results = child(HEAD.replace("pci", "idle-power 60W max-power 450W pci") + """
+        at 5s power-factor card 0 10 until 15s
+        """, """
+        L.nvmlInit_v2(); card = handle(0)
+        for t in (4, 10, 16):
+            go(t); out(number(L.nvmlDeviceGetPowerUsage, card), number(L.nvmlDeviceGetEnforcedPowerLimit, card),
+                       number(L.nvmlDeviceGetTotalEnergyConsumption, card, kind=ctypes.c_ulonglong))
+        """)
+    assert results == [[60000, 450000, 240000], [600000, 450000, 600000], [60000, 450000, 960000]]
+
+
 def test_stamps_since_boot(child):
     results = child("stamps boot\n" + HEAD + "at 0s load a card 0 sm 50\nat 20s garbage card 0\n", """
         L.nvmlInit_v2(); card = handle(0); boot = 3600 * 10**6

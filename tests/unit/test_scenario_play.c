@@ -378,6 +378,26 @@ static void test_mig_adds_up_in_its_card(void **state)
 	close_stage(&g);
 }
 
+static void test_odd_answers(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD
+		"at 1s zero-use card 0 until 2s\n"
+		"at 3s zero-use card 0 call nvmlDeviceGetProcessUtilization\n"
+		"at 4s zero-use card 0 call nvmlDeviceGetProcessesUtilizationInfo until 5s\n"
+		"at 1s power-factor card 0 10 until 2s\nat 1s garbage card 0 until 2s\n",
+		false);
+	static const unsigned zero[] = { 0, 3, 0, 1, 2, 0 };
+	for (int t = 0; t < 6; t++) {
+		play_advance(g.p, t * SECOND, 0);
+		assert_int_equal(play_zero_use(g.p, 0), zero[t]);
+		assert_int_equal(play_power_factor(g.p, 0), t == 1 ? 10 : 1);
+		assert_int_equal(play_garbage(g.p, 0), t == 1);
+		assert_int_equal(play_power_mw(g.p, 0), 60000);
+	}
+	close_stage(&g);
+}
+
 static uint32_t pid_in_file; /* 0: there is no file */
 
 static uint32_t read_pid(const char *file)
@@ -441,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_steps_and_suspends_move_a_virtual_clock),
 		cmocka_unit_test(test_a_real_clock_is_left_alone),
 		cmocka_unit_test(test_mig_adds_up_in_its_card),
+		cmocka_unit_test(test_odd_answers),
 		cmocka_unit_test(test_pids_from_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
