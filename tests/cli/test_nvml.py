@@ -255,8 +255,10 @@ def test_a_stranger_that_a_look_does_not_find_is_garbage(driver):
     assert [[use[0] for use in card["uses"]] for card in cards] == [[], [4100001], [4100001], [], []]
 
 
-def test_use_of_zero_for_all_on_a_busy_card_is_asked_by_the_other_call(driver, tmp_path):
-    scenario = TWO_CARDS + "at 0s fail nvmlDeviceGetProcessUtilization card 0 code 6\n"
+@pytest.mark.parametrize("fault", ["fail nvmlDeviceGetProcessUtilization card 0 code 6",
+                                   "zero-use card 0 call nvmlDeviceGetProcessUtilization"])
+def test_use_of_zero_for_all_on_a_busy_card_is_asked_by_the_other_call(driver, tmp_path, fault):
+    scenario = TWO_CARDS + f"at 0s {fault}\n"
     run = readings(driver(scenario), "+10000 look drain +5000 drain +5000 drain facilities")
     assert [use[0::2] for use in run.card("drain")["uses"]] == [[1001, 80]]
     assert all(line["cards"][0]["uses_known"] for line in run.of("drain"))
@@ -444,6 +446,23 @@ def test_power_is_read_only_where_it_is_wanted(driver, tmp_path):
     run = readings(driver(ONE_CARD), "power +10000 drain +1000 glance")
     assert run.of("drain")[0]["cards"][0]["power_mw"] == 100_000
     assert names(tmp_path).count("nvmlDeviceGetPowerUsage") == 1
+
+
+def test_power_above_what_the_board_can_draw_is_not_counted(driver):
+    scenario = ONE_CARD.replace("memory 40GB", "memory 40GB energy no") + (
+        "at 0s load card 0 util 50\nat 12s power-factor card 0 6 until 22s\n")
+    run = readings(driver(scenario), "power +10000 drain" + " +5000 drain" * 5)
+    power = [line["cards"][0]["power_mw"] for line in run.of("drain")]
+    energy = [line["cards"][0]["energy_mj"] for line in run.of("drain")]
+    assert power == [200_000, None, None, 200_000, 200_000, 200_000]
+    assert energy == [0, None, None, 0, pytest.approx(1_000_000), pytest.approx(2_000_000)]
+    assert run.stderr.count("its power is unknown") == 2  # when it starts and when it ends
+
+
+def test_a_board_without_a_limit_is_believed(driver):
+    scenario = ONE_CARD + "at 0s load card 0 util 50\nat 5s power-factor card 0 6\n"
+    run = readings(driver(scenario, missing=["nvmlDeviceGetEnforcedPowerLimit"]), "power +10000 drain")
+    assert run.card("drain")["power_mw"] == 1_200_000
 
 
 def test_a_counter_that_fails_for_a_while_is_bridged(driver):
