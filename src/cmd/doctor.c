@@ -83,6 +83,7 @@ void finding_advise(struct finding *row, const char *format, ...)
 static int ask_all(struct source *s, void *nothing, struct err *e)
 {
 	(void)nothing;
+	s->want_power = true;
 	int rc = source_drain(s, e);
 	return rc ? rc : source_look(s, NULL, e);
 }

@@ -98,8 +98,8 @@ static const struct meaning {
 	{ "energy", "energy is not recorded", "an estimate; a newer card has a counter" },
 	{ "power", "power is not shown", "" },
 	{ "memory", "how full a card is is not known",
-		"used memory includes what the driver "
-		"reserves" },
+		"used memory includes what the driver reserves; as a sum over processes it "
+		"lacks what belongs to none" },
 	{ "compute processes", "holders are not known: idle-held time cannot be told", "" },
 	{ "graphics processes", "processes that draw are not listed", "" },
 	{ "MPS processes", "clients of an MPS server are not listed by themselves", "" },

@@ -106,6 +106,7 @@ API int gua_open(struct gua **handle, const struct gua_options *options)
 		g->source = NULL;
 		return rc;
 	}
+	g->source->want_power = true;
 	return gua_refresh(g);
 }
 
@@ -139,7 +140,7 @@ static void keep_newest_samples(struct gua *g)
 {
 	for (size_t i = 0; i < g->source->n_cards; i++) {
 		const struct card_reading *card = &g->source->cards[i];
-		if (card->status != CARD_STATUS_OK || card->util_kind == UTIL_NONE)
+		if (card->status != CARD_STATUS_OK || !util_is_known(card->util_kind))
 			g->util_pct[i] = NAN;
 		else if (card->n_samples)
 			g->util_pct[i] = card->samples[card->n_samples - 1].util_pct;

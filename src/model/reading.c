@@ -15,3 +15,8 @@ bool card_has_uuid(const struct card_id *id)
 	return id->uuid[0] && strncmp(id->uuid, "pci-", 4) != 0 &&
 	       strncmp(id->uuid, "index-", 6) != 0;
 }
+
+bool util_is_known(enum util_kind kind)
+{
+	return kind != UTIL_NONE && kind != UTIL_UNKNOWN;
+}

@@ -44,6 +44,9 @@ enum util_kind {
 	UTIL_UNKNOWN, /* the card answers, its utilisation is not supported: samples of NAN */
 };
 
+/* Whether there are percentages among the samples of that kind. */
+bool util_is_known(enum util_kind kind);
+
 /* One driver sample. */
 struct util_sample {
 	int64_t wall_us; /* the driver's stamp, CLOCK_REALTIME */
@@ -62,6 +65,7 @@ struct card_reading {
 	enum util_kind util_kind;
 	const struct util_sample *samples; /* in time order, all newer than at the last drain */
 	size_t n_samples;
+	size_t n_lost;		 /* samples that the ring dropped before they were read */
 	bool process_util_known; /* false: the driver has none for this card */
 	const struct process_util *process_utils;
 	size_t n_process_utils;
@@ -70,7 +74,7 @@ struct card_reading {
 	const struct ended_process *ended; /* recorded since the drain before */
 	size_t n_ended;
 	double sm_active_pct; /* mean since the drain before (GPM), or NAN */
-	double power_mw;      /* now, or NAN; not read by glances */
+	double power_mw;      /* now, or NAN; where the source's caller wants it */
 
 	/* Filled by every drain, and by glances that ask for it. */
 	double energy_mj; /* running counter, or integrated from power; NAN: neither */
@@ -80,7 +84,7 @@ struct card_reading {
 	const struct card_process *processes;
 	size_t n_processes;
 	int64_t mem_used_bytes;	    /* or -1 */
-	bool mem_includes_reserved; /* with what the driver keeps for itself */
+	bool mem_includes_reserved; /* used counts what the driver keeps for itself */
 };
 
 #endif

@@ -158,8 +158,12 @@ static void clear_drained(struct card_reading *r)
 	r->n_samples = 0;
 	r->process_util_known = false;
 	r->n_process_utils = 0;
+	r->n_lost = 0;
+	r->stranger = false;
 	r->energy_mj = NAN;
 	r->power_mw = NAN;
+	r->n_ended = 0;
+	r->sm_active_pct = NAN;
 }
 
 static int nvml_drain(struct source *base, struct err *e)
@@ -177,8 +181,13 @@ static int nvml_drain(struct source *base, struct err *e)
 		if (s->cards[i].handle)
 			nvml_drain_process_util(s, i);
 		if (s->cards[i].handle)
-			nvml_drain_energy(s, i);
+			nvml_read_energy(s, i);
+		if (s->cards[i].handle && base->want_power)
+			nvml_read_power(s, i);
+		if (s->cards[i].handle)
+			nvml_finish_util(s, i);
 	}
+	nvml_note_rings(s);
 	return end_round(s, e);
 }
 
@@ -187,18 +196,16 @@ static void glance_memory(struct nvml_source *s)
 	int64_t before_us = clock_cost_us(s->clock);
 	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_look_memory(s, i);
+			nvml_read_memory(s, i, NVML_MEMORY_GLANCED);
 	s->base.memory_cost_us = clock_cost_us(s->clock) - before_us;
 }
 
 static void glance_energy(struct nvml_source *s)
 {
 	int64_t before_us = clock_cost_us(s->clock);
-	for (size_t i = 0; i < s->base.n_cards && !s->down; i++) {
-		s->base.cards[i].energy_mj = NAN;
+	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_drain_energy(s, i);
-	}
+			nvml_read_energy(s, i);
 	s->base.energy_cost_us = clock_cost_us(s->clock) - before_us;
 }
 
@@ -211,6 +218,9 @@ static int nvml_glance(struct source *base, unsigned what, struct err *e)
 		glance_memory(s);
 	if (go_on && what & GLANCE_ENERGY)
 		glance_energy(s);
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_glance_util(s, i);
 	return end_round(s, e);
 }
 
@@ -228,7 +238,7 @@ static int nvml_look(struct source *base, const bool *which, struct err *e)
 		if (s->cards[i].handle)
 			nvml_look_processes(s, i);
 		if (s->cards[i].handle)
-			nvml_look_memory(s, i);
+			nvml_read_memory(s, i, NVML_MEMORY_LOOKED);
 	}
 	return end_round(s, e);
 }
@@ -241,7 +251,7 @@ static void nvml_close(struct source *base)
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
 		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
-			&c->utils, &c->raw_list, &c->processes };
+			&c->utils, &c->raw_list, &c->processes, &c->glanced };
 		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
 			free(buffers[k]->data);
 	}

@@ -1,56 +1,15 @@
-/* The inside of the real driver's source, shared by the nvml_*.c files: devices (what the
- * driver has), cards (what is audited: a device, or each of its MIG instances), and for each
- * job the ways to do it, best first. */
+/* The inside of the real driver's source, shared by the nvml_*.c files: the state as a
+ * whole, and what each file does with it. */
 #ifndef GUA_SOURCE_NVML_H
 #define GUA_SOURCE_NVML_H
 
 #include <sys/types.h>
 
-#include "source/nvml_host.h"
+#include "source/nvml_card.h"
 #include "source/nvml_job.h"
 #include "source/nvml_lib.h"
 #include "source/nvml_metric.h"
 #include "source/source.h"
-
-/* A running energy counter that never goes back, whatever the driver's does. */
-struct nvml_energy {
-	double total_mj;	     /* NAN until the first reading */
-	double counter_mj, power_mw; /* of the reading before; NAN: none to continue from */
-	int64_t mono_us;	     /* when that was */
-};
-
-/* A physical card. */
-struct nvml_device {
-	struct card_id id; /* uuid may be a stand-in: see nvml_cards.c */
-	void *handle;	   /* NULL: must not be asked */
-	enum card_status status;
-	int code;
-	bool found;	 /* by the scan in progress */
-	bool mig;	 /* MIG is on: its instances are the cards */
-	bool no_mig;	 /* knows no MIG: not asked again until re-init */
-	int persistence; /* 1 on, 0 off, -1 unknown */
-	bool events_on;	 /* registered for events */
-	struct nvml_host_power power;
-	struct nvml_dead dead;
-};
-
-/* What the source remembers of a card; as many as base.cards, in the same order. */
-struct nvml_card {
-	size_t device; /* index into devices */
-	void *handle;  /* NULL: must not be asked */
-	bool found;    /* by the look at the MIG instances in progress */
-	struct nvml_way ways[NVML_JOBS];
-	bool answered; /* in this round */
-	int failure;   /* of this round: "unknown error" and the like, or NVML_OK */
-	int64_t util_seen_us, process_seen_us; /* newest stamps: asked from there */
-	struct nvml_energy energy;
-	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes;
-	size_t n_processes;
-	bool listed;	       /* processes[] is what the driver listed last */
-	uint32_t unlisted[16]; /* pids that were used and are in no list */
-	size_t n_unlisted;
-	struct nvml_dead dead; /* of an instance itself; its card's are the device's */
-};
 
 struct nvml_source {
 	struct source base;
@@ -86,11 +45,23 @@ void nvml_watch_events(struct nvml_source *s);
 void nvml_collect_events(struct nvml_source *s);
 void nvml_drop_events(struct nvml_source *s);
 
-/* nvml_util.c, nvml_process.c, nvml_energy.c: one card's part of a drain or a look. */
+/* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
 void nvml_drain_util(struct nvml_source *s, size_t card);
+void nvml_finish_util(struct nvml_source *s, size_t card); /* after all else of the card */
+void nvml_glance_util(struct nvml_source *s, size_t card);
+void nvml_note_rings(struct nvml_source *s);
 void nvml_drain_process_util(struct nvml_source *s, size_t card);
-void nvml_drain_energy(struct nvml_source *s, size_t card);
+void nvml_read_energy(struct nvml_source *s, size_t card);
+void nvml_read_power(struct nvml_source *s, size_t card);
+void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_look_processes(struct nvml_source *s, size_t card);
-void nvml_look_memory(struct nvml_source *s, size_t card);
+bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
+/* The sum of their memory, read anew without changing the lists; -1: not known. */
+int64_t nvml_glance_processes(struct nvml_source *s, size_t card);
+
+/* nvml_memory.c: how full a card is; whether its process lists were read just now matters where
+ * only these tell. */
+enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
+void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
 
 #endif

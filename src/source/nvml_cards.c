@@ -16,6 +16,7 @@ static void clear_reading(struct card_reading *r, enum card_status status, int c
 		.gone = status == CARD_STATUS_LOST && code == NVML_NOT_FOUND,
 		.energy_mj = NAN,
 		.power_mw = NAN,
+		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES };
 }
 
@@ -110,7 +111,7 @@ static void show_card(
 	s->cards[card].handle = handle;
 	s->cards[card].found = true;
 	if (mem_total_bytes < 0)
-		nvml_look_memory(s, (size_t)card);
+		nvml_read_memory(s, (size_t)card, NVML_MEMORY_SCANNED);
 }
 
 void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap)

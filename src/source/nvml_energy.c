@@ -2,6 +2,7 @@
  * over time, joined to one sum that never goes back. */
 #include <math.h>
 
+#include "base/log.h"
 #include "source/nvml.h"
 
 /* No board draws that much: a counter that grows faster was not counting. */
@@ -61,20 +62,54 @@ static void integrate_power(struct nvml_energy *n, double power_mw, int64_t mono
 	n->mono_us = mono_us;
 }
 
-void nvml_drain_energy(struct nvml_source *s, size_t card)
+/* Some drivers say far more than a board can draw: that is not a reading. */
+static bool is_plausible(struct nvml_source *s, size_t card, double power_mw)
+{
+	struct nvml_card *c = &s->cards[card];
+	int64_t now_ms = clock_wall_ms(s->clock);
+	double limit_mw = s->devices[c->device].power_limit_mw;
+	if (!(power_mw > limit_mw * 1.5)) {
+		fault_clear(&c->bad_power, now_ms);
+		return true;
+	}
+	fault_raise(&c->bad_power, now_ms,
+		"card %d: the driver says that it draws %.0f W, and its limit is %.0f W: its "
+		"power is unknown",
+		s->base.cards[card].id.index, power_mw / 1e3, limit_mw / 1e3);
+	return false;
+}
+
+void nvml_read_energy(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	double value = 0;
-	unsigned mw = 0;
-	if (nvml_do(s, card, NVML_JOB_ENERGY, read_energy, &value) == NVML_OK) {
-		int64_t mono_us = clock_now(s->clock).mono_us;
-		if (c->ways[NVML_JOB_ENERGY].way == 0)
-			count_energy(&c->energy, value, mono_us);
-		else
-			integrate_power(&c->energy, value, mono_us);
-		r->energy_mj = c->energy.total_mj;
+	r->energy_mj = NAN;
+	if (nvml_do(s, card, NVML_JOB_ENERGY, read_energy, &value) != NVML_OK)
+		return;
+	int64_t mono_us = clock_now(s->clock).mono_us;
+	if (c->ways[NVML_JOB_ENERGY].way == 0) {
+		count_energy(&c->energy, value, mono_us);
+	} else if (is_plausible(s, card, value)) {
+		integrate_power(&c->energy, value, mono_us);
+	} else {
+		c->energy.power_mw = NAN;
+		return;
 	}
-	if (c->handle && nvml_do(s, card, NVML_JOB_POWER, read_power, &mw) == NVML_OK)
-		r->power_mw = mw;
+	r->energy_mj = c->energy.total_mj;
+}
+
+void nvml_read_power(struct nvml_source *s, size_t card)
+{
+	unsigned mw = 0;
+	if (nvml_do(s, card, NVML_JOB_POWER, read_power, &mw) == NVML_OK &&
+		is_plausible(s, card, mw))
+		s->base.cards[card].power_mw = mw;
+}
+
+void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d)
+{
+	unsigned mw = 0;
+	int code = NVML_CALL(s->lib.api.power_limit, d->handle, &mw);
+	d->power_limit_mw = code == NVML_OK && mw > 0 ? (double)mw : NAN;
 }

@@ -20,7 +20,8 @@ static const struct job {
 						"nvmlDeviceGetPowerUsage, integrated" } },
 	[NVML_JOB_POWER] = { "power", { "nvmlDeviceGetPowerUsage" } },
 	[NVML_JOB_MEMORY] = { "memory",
-		{ "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo" } },
+		{ "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo",
+			"sum over processes" } },
 	[NVML_JOB_LISTS + NVML_COMPUTE] = { "compute processes",
 		{ "nvmlDeviceGetComputeRunningProcesses_v2",
 			"nvmlDeviceGetComputeRunningProcesses_v3",
@@ -40,6 +41,8 @@ void nvml_forget_ways(struct nvml_card *c, bool is_instance)
 	for (size_t job = 0; job < NVML_JOBS; job++)
 		c->ways[job] = (struct nvml_way){ .way = NVML_WAY_UNTRIED };
 	c->dead = (struct nvml_dead){ 0 };
+	c->ring.wholes = 0; /* it starts anew, too */
+	c->ring.full = false;
 	if (!is_instance)
 		return;
 	/* What the driver does not have for MIG instances is not asked at all. */
@@ -94,6 +97,12 @@ static void use_way(struct nvml_source *s, size_t card, enum nvml_job job, int w
 	else
 		log_notice("%s on GPU %d by %s, because of %s: %s", jobs[job].name, id->index,
 			jobs[job].ways[way], jobs[job].ways[0], nvml_code_text(code));
+}
+
+void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code)
+{
+	s->cards[card].ways[job].dead |= (1U << way) - 1;
+	use_way(s, card, job, way, code);
 }
 
 static bool is_for_good(int code)

@@ -50,6 +50,7 @@ static const struct symbol symbols[] = {
 	{ LIST(NVML_MPS, 2), { "nvmlDeviceGetMPSComputeRunningProcesses" }, false },
 	{ AT(energy), { "nvmlDeviceGetTotalEnergyConsumption" }, false },
 	{ AT(power), { "nvmlDeviceGetPowerUsage" }, false },
+	{ AT(power_limit), { "nvmlDeviceGetEnforcedPowerLimit" }, false },
 	{ AT(mig_mode), { "nvmlDeviceGetMigMode" }, false },
 	{ AT(mig_max), { "nvmlDeviceGetMaxMigDeviceCount" }, false },
 	{ AT(mig_by_index), { "nvmlDeviceGetMigDeviceHandleByIndex" }, false },

@@ -37,6 +37,7 @@ struct nvml_api {
 	nvml_list_call lists[NVML_LISTS][NVML_LIST_WAYS];
 	int (*energy)(void *handle, unsigned long long *mj);
 	int (*power)(void *handle, unsigned *mw);
+	int (*power_limit)(void *handle, unsigned *mw);
 	int (*mig_mode)(void *handle, unsigned *current, unsigned *pending);
 	int (*mig_max)(void *handle, unsigned *count);
 	int (*mig_by_index)(void *handle, unsigned index, void **instance);

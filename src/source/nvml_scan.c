@@ -3,6 +3,7 @@
  *
  * A device that may not be opened, sleeps or is lost before it was ever asked has a stand-in
  * for a UUID, "pci-ADDRESS" or "index-N", until its own is known. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static struct nvml_device *add_device(struct nvml_source *s)
 	if (!grown)
 		return NULL;
 	s->devices = grown;
-	s->devices[s->n_devices] = (struct nvml_device){ .persistence = -1 };
+	s->devices[s->n_devices] =
+		(struct nvml_device){ .persistence = -1, .power_limit_mw = NAN };
 	return &s->devices[s->n_devices++];
 }
 
@@ -133,6 +135,7 @@ static int open_index(struct nvml_source *s, int index)
 	unsigned on = 0;
 	code = NVML_CALL(api->persistence, handle, &on);
 	d->persistence = code == NVML_OK ? on != 0 : -1;
+	nvml_read_power_limit(s, d);
 	return NVML_OK;
 }
 

@@ -22,6 +22,8 @@ struct scenario {
 	int64_t start_wall_us;	     /* it, at time 0 */
 	int samples_per_second;	     /* of the driver */
 	int64_t second_us;	     /* a second; longer when it is played with fewer samples */
+	bool boot_stamps;	     /* samples are stamped since boot, not by the wall clock */
+	bool accounting;	     /* the driver keeps statistics of processes */
 	int64_t ring_us;	     /* how long the driver keeps samples */
 	int64_t repeat_us;	     /* events happen again after so long; 0: once */
 	int layout[3];		     /* bytes of an entry of the process lists v1, v2, v3 */

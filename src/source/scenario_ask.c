@@ -12,7 +12,9 @@ static bool open_card(
 	c->loading = calloc(fixed->n_load_seats + 1, sizeof(*c->loading));
 	c->ring = calloc(p->ring_cap, sizeof(*c->ring));
 	c->parts = calloc(p->ring_cap * fixed->n_load_seats + 1, sizeof(*c->parts));
-	return c->loading && c->ring && c->parts;
+	bool accounts = p->scenario->accounting && fixed->parent < 0 && !fixed->has_mig;
+	c->dead = accounts ? calloc(DEAD_KEPT, sizeof(*c->dead)) : NULL;
+	return c->loading && c->ring && c->parts && (c->dead || !accounts);
 }
 
 int play_open(struct play **out, const struct scenario *s, bool virtual_time, struct err *e)
@@ -50,6 +52,7 @@ void play_close(struct play *p)
 		free(p->cards[i].loading);
 		free(p->cards[i].ring);
 		free(p->cards[i].parts);
+		free(p->cards[i].dead);
 	}
 	free(p->cards);
 	free(p->seats);
@@ -91,6 +94,17 @@ int64_t play_grow(const struct play *p, size_t card, int64_t *most)
 	return p->cards[card].grow_by;
 }
 
+unsigned play_zero_use(const struct play *p, size_t card)
+{
+	return p->cards[card].zero_use;
+}
+
+int64_t play_power_factor(const struct play *p, size_t card)
+{
+	int64_t factor = p->cards[card].power_factor;
+	return factor ? factor : 1;
+}
+
 size_t play_ring_size(const struct play *p, size_t card)
 {
 	return p->cards[card].ring_used;
@@ -114,7 +128,7 @@ static void add_parts(struct play *p, const struct card_state_now *c, size_t pla
 	for (size_t i = 0; i < c->ring[place].n_parts; i++) {
 		struct seat_now *seat = &p->seats[parts[i].seat];
 		seat->sum += parts[i].pct;
-		seat->newest_us = c->ring[place].wall_us;
+		seat->newest = place;
 	}
 }
 
@@ -140,7 +154,8 @@ size_t play_uses(struct play *p, size_t card, int64_t after_us, bool by_wall,
 		if (seat->sum == 0 || play_pid(p, process) == 0)
 			continue;
 		if (n < max)
-			uses[n] = (struct play_use){ process, seat->newest_us,
+			uses[n] = (struct play_use){ process, c->ring[seat->newest].wall_us,
+				c->ring[seat->newest].t_us,
 				(double)seat->sum / (double)samples };
 		n++;
 	}
@@ -227,6 +242,15 @@ double play_energy_mj(const struct play *p, size_t card)
 		sum -= (double)play_power_mw(p, card) *
 		       (1 - (double)((p->t_us - newest) * per_second) / (double)second_us);
 	return sum / per_second * ((double)second_us / 1e6);
+}
+
+int64_t play_util_sum(const struct play *p, size_t card)
+{
+	const struct card_state_now *c = &p->cards[card];
+	int64_t newest_us = play_sample_time(p, c->next_sample - 1);
+	bool lasts = c->ring_used && c->ring[ring_place(p, c, 0)].t_us == newest_us;
+	int64_t rest_us = play_sample_time(p, c->next_sample) - p->t_us;
+	return c->util_pct_us - (lasts ? c->util_pct * rest_us : 0);
 }
 
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us)

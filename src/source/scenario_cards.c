@@ -56,6 +56,25 @@ static int parse_pci(struct words *w, struct card_id *id)
 	return 0;
 }
 
+static int parse_gpm(struct words *w, struct scenario_card *card)
+{
+	card->gpm_breaks = card->parent < 0 && words_take(w, "breaks");
+	card->gpm = card->gpm_breaks || words_take(w, "yes");
+	if (card->gpm || words_take(w, "no"))
+		return 0;
+	return words_fail(
+		w, card->parent < 0 ? "gpm is yes, no or breaks" : "gpm is yes or no");
+}
+
+static int parse_sm_active(struct words *w, struct scenario_card *card)
+{
+	int64_t pct = 0;
+	if (words_count(w, "sm-active", 0, 100, &pct) != 0)
+		return ERR_USAGE;
+	card->sm_active_pct = (int)pct;
+	return 0;
+}
+
 /* One `key value` of a card or MIG line. */
 static int parse_card_key(struct scenario *s, struct words *w, struct scenario_card *card)
 {
@@ -77,6 +96,10 @@ static int parse_card_key(struct scenario *s, struct words *w, struct scenario_c
 		return words_power(w, "the largest power", &card->max_mw);
 	if (words_take(w, "memory-info"))
 		return parse_memory_info(s, w, at);
+	if (words_take(w, "gpm"))
+		return parse_gpm(w, card);
+	if (words_take(w, "sm-active"))
+		return parse_sm_active(w, card);
 	if (words_take(w, "energy"))
 		return words_take(w, "no")
 			       ? never_works(s, w, at, "nvmlDeviceGetTotalEnergyConsumption")
@@ -110,7 +133,9 @@ int scenario_parse_card(struct scenario *s, struct words *w)
 		return words_fail(
 			w, "cards are numbered in order: the next is %zu", s->n_cards);
 	struct scenario_card *card = &s->cards[s->n_cards];
-	*card = (struct scenario_card){ .parent = -1, .idle_mw = 60000, .max_mw = 400000 };
+	*card = (struct scenario_card){
+		.parent = -1, .idle_mw = 60000, .max_mw = 400000, .sm_active_pct = 50
+	};
 	card->id = (struct card_id){
 		.index = (int)index, .mig_index = -1, .gpu_instance = -1, .compute_instance = -1
 	};
@@ -148,7 +173,9 @@ int scenario_parse_mig(struct scenario *s, struct words *w)
 	if ((size_t)parent >= s->n_physical)
 		return words_fail(w, "there is no card %d", (int)parent);
 	struct scenario_card *card = &s->cards[s->n_cards];
-	*card = (struct scenario_card){ .parent = (int)parent };
+	*card = (struct scenario_card){ .parent = (int)parent,
+		.gpm = s->cards[parent].gpm,
+		.sm_active_pct = s->cards[parent].sm_active_pct };
 	card->id.index = (int)parent;
 	text_copy(card->id.parent_uuid, UUID_CAP, s->cards[parent].id.uuid);
 	text_copy(card->id.pci, PCI_CAP, s->cards[parent].id.pci);

@@ -18,12 +18,20 @@ enum scenario_verb {
 	EVENT_VERB_STATUS, /* value: enum card_status; code */
 	EVENT_VERB_VANISH, /* value: 1 gone, 0 back */
 	EVENT_VERB_ENERGY_RESET,
-	EVENT_VERB_XID,	    /* value: number */
-	EVENT_VERB_FAULT,   /* fault; value: 1 begins, 0 ends */
-	EVENT_VERB_STEP,    /* value: microseconds, either sign */
-	EVENT_VERB_SUSPEND, /* value: microseconds, 0: its end */
-	EVENT_VERB_GARBAGE, /* value: 1 on, 0 off */
-	EVENT_VERB_GROW,    /* value: entries more after each refusal; on_us: at most */
+	EVENT_VERB_XID,		 /* value: number */
+	EVENT_VERB_FAULT,	 /* fault; value: 1 begins, 0 ends */
+	EVENT_VERB_STEP,	 /* value: microseconds, either sign */
+	EVENT_VERB_SUSPEND,	 /* value: microseconds, 0: its end */
+	EVENT_VERB_GARBAGE,	 /* value: 1 on, 0 off */
+	EVENT_VERB_GROW,	 /* value: entries more after each refusal; on_us: at most */
+	EVENT_VERB_ZERO_USE,	 /* value: bits of calls, 0: end */
+	EVENT_VERB_POWER_FACTOR, /* value: factor, 0: end */
+};
+
+/* Calls in which the use of processes is 0. */
+enum {
+	ZERO_USE_OLDER = 1, /* nvmlDeviceGetProcessUtilization */
+	ZERO_USE_NEWER = 2, /* nvmlDeviceGetProcessesUtilizationInfo */
 };
 
 struct scenario_event {

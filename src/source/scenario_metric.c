@@ -173,7 +173,6 @@ static const struct constant {
 	{ METRIC_PROTECTED_TOTAL, 0 },
 	{ METRIC_PROTECTED_USED, 0 },
 	{ METRIC_PROTECTED_FREE, 0 },
-	{ METRIC_ACCOUNTING_MODE, 0 },
 	{ METRIC_ACCOUNTING_BUFFER, 4000 },
 	{ METRIC_PCIE_REPLAYS, 0 },
 	{ METRIC_ENCODER_SESSIONS, 0 },
@@ -271,6 +270,8 @@ double play_metric(const struct play *p, const struct scenario *s, size_t unit, 
 	double value = memory_metric(p, c, unit, m), util = newest_util(p, unit);
 	if (!isnan(value) || c->parent >= 0)
 		return value;
+	if (m == METRIC_ACCOUNTING_MODE)
+		return s->accounting && !c->has_mig; /* MIG turns it off */
 	value = power_metric(p, c, unit, m);
 	value = isnan(value) ? clock_metric(util, m) : value;
 	value = isnan(value) ? health_metric(c, m) : value;

@@ -94,6 +94,18 @@ static int parse_repeat(struct scenario *s, struct words *w)
 	return 0;
 }
 
+static int parse_accounting(struct scenario *s, struct words *w)
+{
+	s->accounting = words_take(w, "on");
+	return s->accounting ? 0 : words_fail(w, "write accounting on, or leave it out");
+}
+
+static int parse_stamps(struct scenario *s, struct words *w)
+{
+	s->boot_stamps = words_take(w, "boot");
+	return s->boot_stamps ? 0 : words_fail(w, "write stamps boot, or leave it out");
+}
+
 static int parse_layout(struct scenario *s, struct words *w)
 {
 	static const char *const names[] = { "v1", "v2", "v3" };
@@ -143,6 +155,8 @@ static const struct {
 	{ "samples-per-second", parse_samples },
 	{ "ring", parse_ring },
 	{ "repeat", parse_repeat },
+	{ "accounting", parse_accounting },
+	{ "stamps", parse_stamps },
 	{ "layout", parse_layout },
 	{ "missing", parse_missing },
 	{ "card", scenario_parse_card },

@@ -112,6 +112,10 @@ void play_read_pids(struct play *p, uint32_t (*read)(const char *file))
 		const char *file = p->scenario->processes[i].pid_file;
 		if (*file && life->seated && life->pid == 0)
 			life->pid = read(file);
+		else
+			continue;
+		if (life->pid != 0)
+			account_name(p, (uint32_t)i);
 	}
 }
 

@@ -14,7 +14,7 @@ static int64_t last_sample(const struct play *p, int64_t t_us)
 	return ((t_us + 1) * p->scenario->samples_per_second - 1) / p->scenario->second_us;
 }
 
-static int64_t sample_time(const struct play *p, int64_t k)
+int64_t play_sample_time(const struct play *p, int64_t k)
 {
 	return k * p->scenario->second_us / p->scenario->samples_per_second;
 }
@@ -32,9 +32,10 @@ static int load_now(const struct load *load, int64_t t_us)
 										    : 0;
 }
 
-/* Takes one sample into the ring; returns the utilisation. */
-static int take_sample(struct play *p, struct card_state_now *c, int64_t t_us)
+/* Takes one sample into the ring, which stands for `times` of them; returns the utilisation. */
+static int take_sample(struct play *p, size_t card, int64_t t_us, int64_t times)
 {
+	struct card_state_now *c = &p->cards[card];
 	struct play_sample *sample = &c->ring[c->ring_next];
 	struct part *parts = &c->parts[c->ring_next * c->parts_stride];
 	*sample = (struct play_sample){ .t_us = t_us, .wall_us = play_wall(p, t_us) };
@@ -45,8 +46,11 @@ static int take_sample(struct play *p, struct card_state_now *c, int64_t t_us)
 			continue;
 		parts[sample->n_parts++] = (struct part){ c->loading[i], (uint32_t)pct };
 		sum += pct;
+		if (p->scenario->seats[c->loading[i]].card == card)
+			p->seats[c->loading[i]].account.used += pct * times;
 	}
 	sample->util_pct = sum < 100 ? sum : 100;
+	c->samples += times;
 	c->ring_next = (c->ring_next + 1) % p->ring_cap;
 	c->ring_used += c->ring_used < p->ring_cap ? 1 : 0;
 	return sample->util_pct;
@@ -61,25 +65,34 @@ static bool is_steady(const struct play *p, const struct card_state_now *c)
 	return steady;
 }
 
+/* Adds `times` samples of utilisation `util_pct` from number `first` on to the card's sums. */
+static void add_up(struct play *p, size_t card, int util_pct, int64_t first, int64_t times)
+{
+	int64_t from_us = play_sample_time(p, first),
+		to_us = play_sample_time(p, first + times);
+	p->cards[card].energy_mw_samples +=
+		power_at(&p->scenario->cards[card], util_pct) * times;
+	p->cards[card].util_pct_us += util_pct * (to_us - from_us);
+}
+
 /* Samples `card` up to number `last`. */
 static void sample_to(struct play *p, size_t card, int64_t last)
 {
 	struct card_state_now *c = &p->cards[card];
-	const struct scenario_card *fixed = &p->scenario->cards[card];
 	bool off = c->status != CARD_STATUS_OK || c->vanished || p->suspended;
 	if (off && last >= c->next_sample)
 		c->next_sample = last + 1;
 	/* What would be overwritten in the ring at once need not be put there. */
 	int64_t skip = last + 1 - c->next_sample - (int64_t)p->ring_cap;
 	if (skip > 0 && is_steady(p, c)) {
-		int util = take_sample(p, c, sample_time(p, c->next_sample));
-		c->energy_mw_samples += power_at(fixed, util) * skip;
+		int util = take_sample(p, card, play_sample_time(p, c->next_sample), skip);
+		add_up(p, card, util, c->next_sample, skip);
 		c->next_sample += skip;
 	}
 	for (; c->next_sample <= last; c->next_sample++) {
-		int64_t t_us = sample_time(p, c->next_sample);
-		c->util_pct = take_sample(p, c, t_us);
-		c->energy_mw_samples += power_at(fixed, c->util_pct);
+		int64_t t_us = play_sample_time(p, c->next_sample);
+		c->util_pct = take_sample(p, card, t_us, 1);
+		add_up(p, card, c->util_pct, c->next_sample, 1);
 	}
 }
 
@@ -131,15 +144,19 @@ static void begin_life(struct play *p, int process, int64_t t_us)
 	if (life->alive)
 		return;
 	life->alive = true;
+	life->number++;
 	life->seated = false;
 	life->pid = 0;
 	life->started_us = !life->lived && fixed->has_started ? fixed->started_us : t_us;
 	life->lived = true;
 }
 
-static void leave_seat(struct play *p, uint32_t seat)
+static void leave_seat(struct play *p, uint32_t seat, int64_t t_us)
 {
+	bool held = p->seats[seat].held;
 	p->seats[seat].held = false;
+	if (held)
+		account_leave(p, seat, t_us);
 	set_load(p, seat, (struct load){ 0 });
 }
 
@@ -149,7 +166,7 @@ static void end_life(struct play *p, int process, int64_t t_us)
 	for (uint32_t seat = p->scenario->processes[process].first_seat; seat != SEAT_NONE;
 		seat = p->scenario->seats[seat].next) {
 		sample_before(p, (int)p->scenario->seats[seat].card, t_us);
-		leave_seat(p, seat);
+		leave_seat(p, seat, t_us);
 	}
 }
 
@@ -212,14 +229,33 @@ static void apply_to_seat(struct play *p, const struct scenario_event *event, in
 		p->lives[event->process].seated = true;
 	}
 	if (event->verb == EVENT_VERB_RELEASE)
-		leave_seat(p, event->seat);
+		leave_seat(p, event->seat, t_us);
 	if (event->verb == EVENT_VERB_HOLD) {
+		bool comes = !p->seats[event->seat].held;
 		p->seats[event->seat].held = true;
+		if (comes)
+			account_come(p, event->seat, t_us);
 		p->seats[event->seat].mem_bytes = event->value;
+		account_memory(p, event->seat);
 	}
 	if (event->verb == EVENT_VERB_LOAD)
 		set_load(p, event->seat,
 			(struct load){ (int)event->value, event->on_us, event->off_us, t_us });
+}
+
+/* Odd answers of the driver. */
+static void apply_quirk(struct card_state_now *c, const struct scenario_event *event)
+{
+	if (event->verb == EVENT_VERB_GARBAGE)
+		c->garbage = event->value != 0;
+	if (event->verb == EVENT_VERB_ZERO_USE)
+		c->zero_use = (unsigned)event->value;
+	if (event->verb == EVENT_VERB_POWER_FACTOR)
+		c->power_factor = event->value;
+	if (event->verb == EVENT_VERB_GROW) {
+		c->grow_by = event->value;
+		c->grow_to = event->on_us;
+	}
 }
 
 static void apply(struct play *p, const struct scenario_event *event, int64_t t_us)
@@ -265,11 +301,10 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 		apply_to_host(p, event, t_us);
 		break;
 	case EVENT_VERB_GARBAGE:
-		c->garbage = event->value != 0;
-		break;
 	case EVENT_VERB_GROW:
-		c->grow_by = event->value;
-		c->grow_to = event->on_us;
+	case EVENT_VERB_ZERO_USE:
+	case EVENT_VERB_POWER_FACTOR:
+		apply_quirk(c, event);
 		break;
 	}
 }

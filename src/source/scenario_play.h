@@ -29,6 +29,7 @@ struct play_holder {
 struct play_use {
 	uint32_t process;
 	int64_t wall_us; /* stamp of its newest sample */
+	int64_t t_us;	 /* scenario time of that */
 	double sm_pct;	 /* sum over its samples / number of all samples */
 };
 

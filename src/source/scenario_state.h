@@ -2,6 +2,7 @@
 #ifndef GUA_SOURCE_SCENARIO_STATE_H
 #define GUA_SOURCE_SCENARIO_STATE_H
 
+#include "source/scenario_account.h"
 #include "source/scenario_play.h"
 
 enum { XIDS_KEPT = 64 };
@@ -18,7 +19,9 @@ struct seat_now {
 	bool held;
 	int64_t mem_bytes; /* or -1 */
 	struct load load;
-	int64_t sum, newest_us; /* scratch of play_uses() */
+	int64_t sum;		/* scratch of play_uses() */
+	size_t newest;		/* the same: place in the ring */
+	struct account account; /* while it is held */
 };
 
 /* Who used a card in one sample. */
@@ -31,6 +34,8 @@ struct card_state_now {
 	int code;
 	bool vanished, garbage;
 	int64_t grow_by, grow_to;
+	unsigned zero_use;    /* bits of calls */
+	int64_t power_factor; /* 0: none */
 	int64_t orphan_bytes;
 	struct load own_load; /* by nobody in the list */
 	uint32_t *loading;    /* seats with a load, its instances' included */
@@ -39,6 +44,10 @@ struct card_state_now {
 	struct part *parts;	  /* ring_cap x parts_stride */
 	size_t parts_stride;
 	size_t ring_next, ring_used;
+	struct account *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
+	size_t n_dead;
+	int64_t samples;	   /* ever taken */
+	int64_t util_pct_us;	   /* sum of utilisation, each sample's until the next one */
 	int64_t next_sample;	   /* number of the first sample not yet taken */
 	int util_pct;		   /* of the newest one */
 	int64_t energy_mw_samples; /* sum of the samples' power */
@@ -48,8 +57,9 @@ struct card_state_now {
 /* One life of a process after the other. */
 struct life {
 	bool alive, lived;
-	bool seated;  /* it is or was on a card */
-	uint32_t pid; /* from its file; 0: not read */
+	uint32_t number; /* of this life, from 1 */
+	bool seated;	 /* it is or was on a card */
+	uint32_t pid;	 /* from its file; 0: not read */
 	int64_t started_us;
 };
 
@@ -83,5 +93,8 @@ struct play {
 	struct xid xids[XIDS_KEPT];
 	uint64_t n_xids; /* ever */
 };
+
+/* When sample number `k` is taken. */
+int64_t play_sample_time(const struct play *p, int64_t k);
 
 #endif

@@ -22,6 +22,9 @@ struct scenario_card {
 	bool has_mig;		/* it has instances: MIG is on */
 	int64_t reserved_bytes; /* by the driver, of id.mem_total_bytes */
 	int64_t idle_mw, max_mw;
+	bool gpm;		    /* it has GPM: use of cards and instances from counters */
+	bool gpm_breaks;	    /* after which the memory of its instances cannot be read */
+	int sm_active_pct;	    /* SM use by GPM, of the utilisation */
 	size_t first_seat, n_seats; /* its part of seats[] */
 	size_t n_load_seats;	    /* seats that ever use it, its instances' included */
 };

@@ -1,4 +1,4 @@
-/* Reads what happens in a scenario: the lines that begin with `at`. */
+/* Reads what happens in a scenario: the lines that begin with `at`, but for faults. */
 #include "source/scenario_parse.h"
 
 #include <stdlib.h>
@@ -33,8 +33,7 @@ struct scenario_event *scenario_add_event(
 	return event;
 }
 
-/* [until T], later than `at_us`; INT64_MAX when it is not there. */
-static int parse_until(struct words *w, int64_t at_us, int64_t *until_us)
+int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
 {
 	*until_us = INT64_MAX;
 	if (!words_take(w, "until"))
@@ -44,8 +43,7 @@ static int parse_until(struct words *w, int64_t at_us, int64_t *until_us)
 	return *until_us > at_us ? 0 : words_fail(w, "until is not later than at");
 }
 
-/* "card N" or "mig N/I" -> index into cards[]. */
-static int parse_card_ref(struct scenario *s, struct words *w, int *card)
+int scenario_card_ref(struct scenario *s, struct words *w, int *card)
 {
 	int64_t index = 0, instance = 0;
 	bool mig = words_take(w, "mig");
@@ -79,11 +77,10 @@ static int parse_process_ref(struct scenario *s, struct words *w, int *process)
 	return *process >= 0 ? 0 : words_fail(w, "there is no process '%s'", name);
 }
 
-/* Adds an event of a card that ends with its opposite: value 0, or status ok. */
-static int add_span(struct scenario *s, struct words *w, struct scenario_event event)
+int scenario_add_span(struct scenario *s, struct words *w, struct scenario_event event)
 {
 	int64_t until_us = 0;
-	if (parse_until(w, event.at_us, &until_us) != 0)
+	if (scenario_until(w, event.at_us, &until_us) != 0)
 		return ERR_USAGE;
 	struct scenario_event *added = scenario_add_event(s, w, event.at_us, event.verb);
 	if (!added)
@@ -100,7 +97,7 @@ static int add_span(struct scenario *s, struct words *w, struct scenario_event e
 	return 0;
 }
 
-static struct scenario_event span_event(
+struct scenario_event scenario_span(
 	struct words *w, int64_t at_us, enum scenario_verb verb, int card)
 {
 	return (struct scenario_event){ .at_us = at_us,
@@ -112,84 +109,11 @@ static struct scenario_event span_event(
 		.line = w->line };
 }
 
-int scenario_add_fault(
-	struct scenario *s, struct words *w, int64_t at_us, const struct scenario_fault *fault)
-{
-	if (s->n_faults == s->cap_faults) {
-		size_t cap = s->cap_faults ? 2 * s->cap_faults : 16;
-		struct scenario_fault *grown = realloc(s->faults, cap * sizeof(*grown));
-		if (!grown)
-			return words_fail(w, "out of memory");
-		s->faults = grown;
-		s->cap_faults = cap;
-	}
-	struct scenario_event event = span_event(w, at_us, EVENT_VERB_FAULT, fault->card);
-	event.fault = (uint32_t)s->n_faults;
-	s->faults[s->n_faults++] = *fault;
-	struct scenario_event *added = scenario_add_event(s, w, at_us, EVENT_VERB_FAULT);
-	if (!added)
-		return ERR_USAGE;
-	event.order = added->order;
-	*added = event;
-	if (fault->until_us == INT64_MAX)
-		return 0;
-	struct scenario_event *end =
-		scenario_add_event(s, w, fault->until_us, EVENT_VERB_FAULT);
-	if (!end)
-		return ERR_USAGE;
-	end->card = fault->card;
-	end->fault = event.fault;
-	return 0;
-}
-
-/* CALL [D] [card ...] [code C] [until T] */
-static int parse_fault(
-	struct scenario *s, struct words *w, int64_t at_us, enum scenario_fault_kind kind)
-{
-	struct scenario_fault fault = { .kind = kind, .card = -1 };
-	if (words_copy(w, "the call", fault.call, sizeof(fault.call)) != 0)
-		return ERR_USAGE;
-	size_t len = strlen(fault.call);
-	if (fault.call[len - 1] == '*') {
-		fault.prefix = true;
-		fault.call[len - 1] = '\0';
-	}
-	if (kind == FAULT_SLOW && words_duration(w, "how slow", &fault.slow_us) != 0)
-		return ERR_USAGE;
-	const char *next = words_peek(w);
-	if (next && (strcmp(next, "card") == 0 || strcmp(next, "mig") == 0) &&
-		parse_card_ref(s, w, &fault.card) != 0)
-		return ERR_USAGE;
-	int64_t code = 0;
-	if (kind == FAULT_FAIL &&
-		(!words_take(w, "code") || words_count(w, "the code", 1, 999, &code) != 0))
-		return words_fail(w, "write fail CALL [card N] code C [until T]");
-	fault.code = (int)code;
-	if (parse_until(w, at_us, &fault.until_us) != 0)
-		return ERR_USAGE;
-	return scenario_add_fault(s, w, at_us, &fault);
-}
-
-static int parse_fail(struct scenario *s, struct words *w, int64_t at_us)
-{
-	return parse_fault(s, w, at_us, FAULT_FAIL);
-}
-
-static int parse_slow(struct scenario *s, struct words *w, int64_t at_us)
-{
-	return parse_fault(s, w, at_us, FAULT_SLOW);
-}
-
-static int parse_hang(struct scenario *s, struct words *w, int64_t at_us)
-{
-	return parse_fault(s, w, at_us, FAULT_HANG);
-}
-
 static int parse_hold(struct scenario *s, struct words *w, int64_t at_us)
 {
 	int process = -1, card = -1;
 	int64_t bytes = -1;
-	if (parse_process_ref(s, w, &process) != 0 || parse_card_ref(s, w, &card) != 0)
+	if (parse_process_ref(s, w, &process) != 0 || scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	if (!words_take(w, "memory"))
 		return words_fail(w, "write hold PROCESS card N memory SIZE");
@@ -225,10 +149,10 @@ static int parse_load(struct scenario *s, struct words *w, int64_t at_us)
 	const char *next = words_peek(w);
 	bool own = next && (strcmp(next, "card") == 0 || strcmp(next, "mig") == 0);
 	struct scenario_event event =
-		span_event(w, at_us, own ? EVENT_VERB_CARD_LOAD : EVENT_VERB_LOAD, -1);
+		scenario_span(w, at_us, own ? EVENT_VERB_CARD_LOAD : EVENT_VERB_LOAD, -1);
 	if (!own && parse_process_ref(s, w, &event.process) != 0)
 		return ERR_USAGE;
-	if (parse_card_ref(s, w, &event.card) != 0)
+	if (scenario_card_ref(s, w, &event.card) != 0)
 		return ERR_USAGE;
 	if (!words_take(w, own ? "util" : "sm"))
 		return words_fail(
@@ -253,7 +177,7 @@ static int parse_process_event(
 	int process = -1, card = -1;
 	if (parse_process_ref(s, w, &process) != 0)
 		return ERR_USAGE;
-	if (verb == EVENT_VERB_RELEASE && parse_card_ref(s, w, &card) != 0)
+	if (verb == EVENT_VERB_RELEASE && scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	struct scenario_event *event = scenario_add_event(s, w, at_us, verb);
 	if (!event)
@@ -282,7 +206,7 @@ static int parse_orphan(struct scenario *s, struct words *w, int64_t at_us)
 {
 	int card = -1;
 	int64_t bytes = 0;
-	if (parse_card_ref(s, w, &card) != 0)
+	if (scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	if (!words_take(w, "memory") || words_size(w, "the memory", &bytes) != 0)
 		return words_fail(w, "write orphan card N memory SIZE");
@@ -294,49 +218,43 @@ static int parse_orphan(struct scenario *s, struct words *w, int64_t at_us)
 	return 0;
 }
 
-/* card N [until T], for a physical card. */
-static int parse_card_span(struct scenario *s, struct words *w, int64_t at_us,
+int scenario_card_span(struct scenario *s, struct words *w, int64_t at_us,
 	enum scenario_verb verb, int64_t value)
 {
 	int card = -1;
 	int64_t code = 15;
-	if (parse_card_ref(s, w, &card) != 0)
+	if (scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	if (s->cards[card].parent >= 0)
 		return words_fail(w, "this happens to whole cards, not to MIG instances");
 	bool lost = verb == EVENT_VERB_STATUS && value == CARD_STATUS_LOST;
 	if (lost && words_take(w, "code") && words_count(w, "the code", 1, 999, &code) != 0)
 		return ERR_USAGE;
-	struct scenario_event event = span_event(w, at_us, verb, card);
+	struct scenario_event event = scenario_span(w, at_us, verb, card);
 	event.value = value;
 	event.code = lost ? (int)code : 0;
-	return add_span(s, w, event);
+	return scenario_add_span(s, w, event);
 }
 
 static int parse_lost(struct scenario *s, struct words *w, int64_t at_us)
 {
-	return parse_card_span(s, w, at_us, EVENT_VERB_STATUS, CARD_STATUS_LOST);
+	return scenario_card_span(s, w, at_us, EVENT_VERB_STATUS, CARD_STATUS_LOST);
 }
 
 static int parse_asleep(struct scenario *s, struct words *w, int64_t at_us)
 {
-	return parse_card_span(s, w, at_us, EVENT_VERB_STATUS, CARD_STATUS_ASLEEP);
+	return scenario_card_span(s, w, at_us, EVENT_VERB_STATUS, CARD_STATUS_ASLEEP);
 }
 
 static int parse_vanish(struct scenario *s, struct words *w, int64_t at_us)
 {
-	return parse_card_span(s, w, at_us, EVENT_VERB_VANISH, 1);
-}
-
-static int parse_garbage(struct scenario *s, struct words *w, int64_t at_us)
-{
-	return parse_card_span(s, w, at_us, EVENT_VERB_GARBAGE, 1);
+	return scenario_card_span(s, w, at_us, EVENT_VERB_VANISH, 1);
 }
 
 static int parse_energy_reset(struct scenario *s, struct words *w, int64_t at_us)
 {
 	int card = -1;
-	if (parse_card_ref(s, w, &card) != 0)
+	if (scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_ENERGY_RESET);
 	if (!event)
@@ -349,7 +267,7 @@ static int parse_xid(struct scenario *s, struct words *w, int64_t at_us)
 {
 	int card = -1;
 	int64_t xid = 0;
-	if (words_count(w, "the XID", 1, 999, &xid) != 0 || parse_card_ref(s, w, &card) != 0)
+	if (words_count(w, "the XID", 1, 999, &xid) != 0 || scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_XID);
 	if (!event)
@@ -357,18 +275,6 @@ static int parse_xid(struct scenario *s, struct words *w, int64_t at_us)
 	event->card = card;
 	event->value = xid;
 	return 0;
-}
-
-/* card N by N to N [until T] */
-static int parse_grow(struct scenario *s, struct words *w, int64_t at_us)
-{
-	struct scenario_event event = span_event(w, at_us, EVENT_VERB_GROW, -1);
-	if (parse_card_ref(s, w, &event.card) != 0)
-		return ERR_USAGE;
-	if (!words_take(w, "by") || words_count(w, "by", 1, 4096, &event.value) != 0 ||
-		!words_take(w, "to") || words_count(w, "to", 1, 4096, &event.on_us) != 0)
-		return words_fail(w, "write grow card N by N to N [until T]");
-	return add_span(s, w, event);
 }
 
 static int parse_step(struct scenario *s, struct words *w, int64_t at_us)
@@ -412,13 +318,8 @@ static const struct {
 	{ "asleep", parse_asleep },
 	{ "energy-reset", parse_energy_reset },
 	{ "xid", parse_xid },
-	{ "fail", parse_fail },
-	{ "slow", parse_slow },
-	{ "hang", parse_hang },
 	{ "step", parse_step },
 	{ "suspend", parse_suspend },
-	{ "garbage", parse_garbage },
-	{ "grow", parse_grow },
 };
 
 int scenario_parse_verb(struct scenario *s, struct words *w, int64_t at_us)
@@ -429,5 +330,5 @@ int scenario_parse_verb(struct scenario *s, struct words *w, int64_t at_us)
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (words_take(w, verbs[i].name))
 			return verbs[i].parse(s, w, at_us);
-	return words_fail(w, "nothing is called '%s'", verb);
+	return scenario_parse_fault(s, w, at_us);
 }

@@ -415,6 +415,7 @@ static bool make_card(struct sim *sim, size_t unit)
 	*card = (struct card_reading){ .id = s->cards[unit].id,
 		.energy_mj = NAN,
 		.power_mw = NAN,
+		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES,
 		.samples = own->samples,
 		.process_utils = own->process_utils,

@@ -181,7 +181,7 @@ static void take_drain(
 	for (size_t i = 0; i < g->n_cards; i++) {
 		const struct card_reading *card = &s->cards[i];
 		gpu_card_drain(&g->cards[i], card, t, &g->o->rules, &g->ledger, wall_ms(g));
-		if (card->status == CARD_STATUS_OK && card->util_kind == UTIL_NONE)
+		if (card->status == CARD_STATUS_OK && !util_is_known(card->util_kind))
 			track_warn(r, "the driver does not tell how much a card is used");
 	}
 	play_samples(g, s);

@@ -80,6 +80,16 @@ static void learn_floor(struct gpu_card *c, double sm_pct, int64_t mem_bytes)
 		c->floor_bytes = mem_bytes;
 }
 
+/* Whether the record of a pid counts: what is neither of the tree nor on the card when it was
+ * looked at may be garbage. */
+static bool is_heard(const struct gpu_card *c, const struct tree *t, uint32_t pid)
+{
+	for (size_t i = 0; i < c->n_holders; i++)
+		if (c->pids[i] == pid)
+			return true;
+	return in_tree(t, pid);
+}
+
 /* The tree's part of what the card used since the drain before: by SM use, else by memory,
  * else by heads. */
 static double tree_share(
@@ -87,8 +97,11 @@ static double tree_share(
 {
 	double use[2] = { 0, 0 }, bytes[2] = { 0, 0 }, heads[2] = { 0, 0 };
 	bool unknown = false;
-	for (size_t i = 0; r->process_util_known && i < r->n_process_utils; i++)
-		use[!in_tree(t, r->process_utils[i].pid)] += r->process_utils[i].sm_pct;
+	for (size_t i = 0; r->process_util_known && i < r->n_process_utils; i++) {
+		const struct process_util *u = &r->process_utils[i];
+		if (is_heard(c, t, u->pid))
+			use[!in_tree(t, u->pid)] += u->sm_pct;
+	}
 	for (size_t i = 0; i < c->n_holders; i++) {
 		const struct holder *h = &c->holders[i];
 		unknown |= h->mem_bytes < 0;
@@ -137,7 +150,7 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 {
 	c->shown.status = r->status;
 	struct account_scene on = { c->holders, c->n_holders, rules, ledger };
-	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
+	if (r->status != CARD_STATUS_OK || !util_is_known(r->util_kind)) {
 		c->newest_pct = c->tree_pct = NAN;
 		account_blind(&c->account, now_ms, &on);
 	}
@@ -154,7 +167,7 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 		c->sm_pct[i] = use_of(r, c->pids[i]);
 		learn_floor(c, c->sm_pct[i], c->holders[i].mem_bytes);
 	}
-	if (r->util_kind == UTIL_NONE)
+	if (!util_is_known(r->util_kind))
 		return;
 	struct account_drain drain = {
 		.samples = r->samples,

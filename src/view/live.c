@@ -309,7 +309,7 @@ static void take_util(struct live *l)
 		const struct card_reading *r = &l->source->cards[i];
 		l->memory[i].gap = false;
 		l->memory[i].missed |= l->failed;
-		if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
+		if (r->status != CARD_STATUS_OK || !util_is_known(r->util_kind)) {
 			l->memory[i].util_pct = NAN;
 		} else if (r->n_samples) {
 			take_coverage(l, i);

@@ -84,13 +84,104 @@ def test_a_ring_that_stands_still_is_helped_out_by_one_polled_reading(driver):
     assert "utilisation" not in run.stderr
 
 
-def test_no_utilisation_at_all_is_none(driver):
+def test_utilisation_that_is_not_supported_is_unknown_at_each_drain_and_glance(driver):
     run = readings(driver(TWO_CARDS, missing=["nvmlDeviceGetSamples", "nvmlDeviceGetUtilizationRates"]),
-                   "+10000 drain facilities")
-    assert run.card("drain")["util_kind"] == "none"
-    assert run.card("drain")["samples"] == []
+                   "+10000 drain +2000 glance +3000 drain facilities")
+    assert run.card("drain")["util_kind"] == "unknown"
+    assert [line["cards"][0]["samples"] for line in run.of("drain")] == [
+        [[(WALL + 10) * 1_000_000, None]], [[(WALL + 12) * 1_000_000, None], [(WALL + 15) * 1_000_000, None]]]
     row, = run.facility("utilisation")
     assert not row["works"]
+
+
+def test_utilisation_that_fails_is_none(driver):
+    scenario = TWO_CARDS + ("at 12s fail nvmlDeviceGetSamples code 999 until 17s\n"
+                            "at 12s fail nvmlDeviceGetUtilizationRates code 999 until 17s\n")
+    run = readings(driver(scenario), "+10000 drain +5000 drain +5000 drain")
+    _, failed, after = (line["cards"][0] for line in run.of("drain"))
+    assert (failed["util_kind"], failed["samples"]) == ("none", [])
+    assert len(after["samples"]) == 10 * 6  # the ring has them still
+    assert after["uses"] == [[1001, (WALL + 20) * 1_000_000, 80]]
+
+
+def test_glances_poll_where_there_is_no_ring(driver):
+    scenario = TWO_CARDS + "at 12s load train card 0 sm 20\nat 14s load train card 0 sm 80\n"
+    run = readings(driver(scenario, missing=["nvmlDeviceGetSamples"]),
+                   "glance +10000 drain +2500 glance +2500 drain" + " +100 glance" * 70 + " drain")
+    drains = [line["cards"][0] for line in run.of("drain")]
+    assert [card["util_kind"] for card in drains] == ["polled"] * 3
+    assert drains[1]["samples"] == [[(WALL * 10 + 125) * 100_000, 20], [(WALL + 15) * 1_000_000, 80]]
+    stamps = [stamp for stamp, _ in drains[2]["samples"]]
+    assert len(stamps) == 64 and stamps == sorted(stamps)
+    assert stamps[-1] == (WALL + 22) * 1_000_000
+
+
+def test_glances_do_not_poll_where_the_ring_runs(driver, tmp_path):
+    readings(driver(TWO_CARDS), "+10000 drain +1000 glance +1000 glance +3000 drain")
+    assert "nvmlDeviceGetUtilizationRates" not in names(tmp_path)
+
+
+def test_glances_poll_while_the_ring_is_dry(driver):
+    scenario = TWO_CARDS + "at 12s fail nvmlDeviceGetSamples card 0 code 6 until 22s\n"
+    run = readings(driver(scenario), "+10000 drain +5000 drain +1000 glance +4000 drain",
+                   "+1000 glance +4000 drain +1000 glance +4000 drain")
+    kinds = [line["cards"][0]["util_kind"] for line in run.of("drain")]
+    assert kinds == ["ring", "polled", "polled", "ring", "ring"]
+    polled, back, after = (line["cards"][0]["samples"] for line in run.of("drain")[2:])
+    assert polled == [[(WALL + 16) * 1_000_000, 80], [(WALL + 20) * 1_000_000, 80]]
+    assert back[0][0] > (WALL + 20) * 1_000_000 and len(back) >= 5 * 6
+    assert [stamp for stamp, _ in back] == sorted(stamp for stamp, _ in back)
+    assert len(after) == 5 * 6
+
+
+def test_the_ring_is_discovered(driver, tmp_path):
+    scenario = ONE_CARD + "samples-per-second 5\nring 14s\nat 0s load card 0 util 40\n"
+    run = readings(driver(scenario), "+20000 drain +5000 drain" + " +5000 drain" * 12)
+    assert [line["ring_us"] for line in run.of("drain")[:2]] == [0, 14_000_000]
+    assert run.of("drain")[0]["period_us"] == 200_000
+    assert all(len(line["cards"][0]["samples"]) == 25 for line in run.of("drain")[1:])
+    asked = [(at, text.split()[1]) for at, name, _, text in calls(tmp_path / "log")
+             if name == "nvmlDeviceGetSamples"]
+    assert [at for at, since in asked if since == "last=0"] == [20, 25, 55, 85]
+
+
+def test_a_ring_that_was_started_just_now_is_not_taken_for_a_short_one(driver):
+    run = readings(driver(ONE_CARD + "ring 12s\n"), "+2000 drain +2000 drain" + " +5000 drain" * 8)
+    spans = [line["ring_us"] for line in run.of("drain")]
+    assert spans[0] == spans[1] == 0  # it grew in between
+    assert spans[-1] == pytest.approx(12_000_000, rel=0.01)
+
+
+def test_a_drain_that_comes_too_late_says_what_was_lost(driver):
+    run = readings(driver(TWO_CARDS), "+10000 drain +5000 drain +20000 drain +20000 drain +5000 drain")
+    lost = [line["cards"][0]["lost"] for line in run.of("drain")]
+    assert lost == [0, 0, 60, 60, 0]
+    assert run.stderr.count("card 0: 60 samples were lost") == 1
+
+
+def test_stamps_that_count_from_boot(driver, tmp_path):
+    scenario = TWO_CARDS + "stamps boot\n"
+    run = readings(driver(scenario), "+10000 drain look +5000 drain step+7000 +5000 drain")
+    for number, line in enumerate(run.of("drain")):
+        card, now = line["cards"][0], WALL + 10 + 5 * number + 7 * (number == 2)
+        assert len(card["samples"]) == (60 if number == 0 else 30)
+        assert card["samples"][-1] == [now * 1_000_000, 80]
+        assert card["uses"] == [[1001, now * 1_000_000, 80]]
+    # It is asked by its own clock, which is at an hour when the scenario begins.
+    asked = [int(text.split("last=")[1].split()[0]) for _, name, card, text in calls(tmp_path / "log")
+             if name == "nvmlDeviceGetProcessUtilization" and card == 0]
+    assert asked == [0, 3610_000_000, 3615_000_000]
+
+
+def test_stamps_that_count_from_boot_without_a_ring(driver):
+    run = readings(driver(TWO_CARDS + "stamps boot\n", missing=["nvmlDeviceGetSamples"]),
+                   "+10000 drain look +5000 drain +5000 drain")
+    assert run.card("drain")["uses"] == [[1001, (WALL + 20) * 1_000_000, 80]]
+
+
+def test_a_clock_step_forward_is_not_a_loss(driver):
+    run = readings(driver(TWO_CARDS), "+10000 drain +5000 drain step+3600000 +5000 drain +5000 drain")
+    assert [line["cards"][0]["lost"] for line in run.of("drain")] == [0] * 4
 
 
 def test_a_clock_that_is_set_back_does_not_make_every_sample_old(driver):
@@ -115,11 +206,25 @@ def test_process_utilisation_and_its_idle_answer(driver):
     assert run.of("drain")[0]["cards"][1]["uses_known"]  # NOT_FOUND from the start: idle, not unknown
 
 
-def test_process_utilisation_is_asked_from_the_newest_stamp_seen(driver, tmp_path):
-    readings(driver(TWO_CARDS), "+10000 drain +5000 drain")
-    asked = [text for _, name, card, text in calls(tmp_path / "log")
-             if name == "nvmlDeviceGetProcessUtilization" and card == 0]
-    assert [text.split()[0] for text in asked] == ["last=0", f"last={(WALL + 10) * 1_000_000}"]
+def asked_since(tmp_path, call="nvmlDeviceGetProcessUtilization"):
+    """From when on process utilisation of card 0 was asked, in seconds after WALL."""
+    texts = [text for _, name, card, text in calls(tmp_path / "log") if name == call and card == 0]
+    stamps = [int(text.split("last=")[1].split()[0]) for text in texts]
+    return [stamp and stamp / 1e6 - WALL for stamp in stamps]
+
+
+def test_process_utilisation_is_of_the_time_of_the_samples(driver, tmp_path):
+    """After a pause of all processes it is not a mean over the pause."""
+    scenario = TWO_CARDS + "at 10500ms load train card 0 sm 0\nat 40s load train card 0 sm 90\n"
+    run = readings(driver(scenario), "+10000 drain look" + " +5000 drain" * 7)
+    assert asked_since(tmp_path) == [0, 10, 15, 20, 25, 30, 35, 40]
+    assert run.card("drain")["uses"][0][2] == 90
+
+
+def test_without_a_ring_process_utilisation_is_asked_from_the_drain_before(driver, tmp_path):
+    readings(driver(TWO_CARDS, missing=["nvmlDeviceGetSamples"]),
+             "+10000 drain +2000 glance +3100 drain +5000 drain")
+    assert asked_since(tmp_path) == pytest.approx([0, 10, 15.1])
 
 
 def test_garbage_records_are_dropped(driver):
@@ -130,18 +235,51 @@ def test_garbage_records_are_dropped(driver):
     assert other["uses_known"] and other["uses"] == []
 
 
-def test_a_process_that_started_since_the_last_look_is_not_taken_for_garbage(driver):
+def test_a_process_that_started_since_the_last_look_is_not_taken_for_garbage(driver, tmp_path):
     scenario = TWO_CARDS + ("process late pid 1003\nat 12s hold late card 1 memory 1GB\n"
                             "at 12s load late card 1 sm 30\n")
-    run = readings(driver(scenario), "+10000 drain look +5000 drain")
-    assert [use[0] for use in run.card("drain", 1)["uses"]] == [1003]
+    run = readings(driver(scenario), "+10000 drain look +5000 drain look +5000 drain")
+    before, started, listed = (line["cards"][1] for line in run.of("drain"))
+    assert [use[0] for use in started["uses"]] == [1003]
+    assert [card["stranger"] for card in (before, started, listed)] == [False, True, False]
+    # A drain does not read the lists: that is left to the caller.
+    assert names(tmp_path, 1).count("nvmlDeviceGetComputeRunningProcesses_v2") == 2
 
 
-def test_a_stranger_is_looked_for_once(driver, tmp_path):
-    scenario = TWO_CARDS + "at 0s garbage card 1\n"
-    readings(driver(scenario), "+10000 look drain +5000 drain +5000 drain")
-    lists = names(tmp_path, 1).count("nvmlDeviceGetComputeRunningProcesses_v2")
-    assert lists == 2  # the look's, and one for the stranger
+def test_a_stranger_that_a_look_does_not_find_is_garbage(driver):
+    scenario = TWO_CARDS + "at 12s garbage card 1\n"
+    run = readings(driver(scenario), "+10000 look drain +5000 drain +5000 drain look +5000 drain look",
+                   "+5000 drain")
+    cards = [line["cards"][1] for line in run.of("drain")]
+    assert [card["stranger"] for card in cards] == [False, True, True, False, False]
+    assert [[use[0] for use in card["uses"]] for card in cards] == [[], [4100001], [4100001], [], []]
+
+
+@pytest.mark.parametrize("fault", ["fail nvmlDeviceGetProcessUtilization card 0 code 6",
+                                   "zero-use card 0 call nvmlDeviceGetProcessUtilization"])
+def test_use_of_zero_for_all_on_a_busy_card_is_asked_by_the_other_call(driver, tmp_path, fault):
+    scenario = TWO_CARDS + f"at 0s {fault}\n"
+    run = readings(driver(scenario), "+10000 look drain +5000 drain +5000 drain facilities")
+    assert [use[0::2] for use in run.card("drain")["uses"]] == [[1001, 80]]
+    assert all(line["cards"][0]["uses_known"] for line in run.of("drain"))
+    assert names(tmp_path, 0).count("nvmlDeviceGetProcessUtilization") == 1  # the other is kept to
+    rows = {row["how"]: row["note"] for row in run.facility("process utilisation")}
+    assert rows == {"nvmlDeviceGetProcessUtilization": "GPU 1", "nvmlDeviceGetProcessesUtilizationInfo": "GPU 0"}
+
+
+def test_use_of_zero_for_all_by_both_calls_is_unknown(driver):
+    scenario = TWO_CARDS + ("at 0s fail nvmlDeviceGetProcess* card 0 code 6 until 17s\n"
+                            "at 22s load train card 0 sm 0\n")
+    run = readings(driver(scenario), "+10000 look drain +5000 drain +5000 drain +5000 drain +5000 drain")
+    assert [line["cards"][0]["uses_known"] for line in run.of("drain")] == [False, False, True, True, True]
+
+
+def test_a_card_that_is_hardly_used_may_have_use_of_zero(driver):
+    scenario = TWO_CARDS + ("at 0s fail nvmlDeviceGetProcess* card 0 code 6\nat 0s load train card 0 sm 0\n"
+                            "at 12s load train card 0 sm 80\nat 12500ms load train card 0 sm 0\n")
+    run = readings(driver(scenario), "+10000 look drain +5000 drain")
+    assert max(pct for _, pct in run.card("drain")["samples"]) == 80
+    assert run.card("drain")["uses_known"]
 
 
 def test_the_newer_call_for_process_utilisation_is_a_fallback(driver):
@@ -240,12 +378,42 @@ def test_memory_falls_back_to_the_older_call_on_any_failure(driver, tmp_path, co
     assert asked == (3 if code == 999 else 1)
 
 
-def test_memory_without_what_is_reserved_and_unknown(driver):
-    run = readings(driver(TWO_CARDS + "at 1s fail nvmlDeviceGetMemoryInfo* code 3\n"),
-                   "look +2000 reopen look")
-    assert run.of("look")[0]["cards"][0]["mem_used"] == 12_000_000_000
-    assert run.of("look")[1]["cards"][0]["mem_used"] == -1
-    assert run.of("look")[1]["cards"][0]["mem_total"] == -1
+def test_memory_without_what_is_reserved(driver):
+    run = readings(driver(TWO_CARDS + 'card 2 uuid GPU-c name X memory 24GB reserved 1GB memory-info v1\n'), "look glance")
+    cards = run.of("glance")[0]["cards"]
+    assert [card["mem_used"] for card in cards] == [12_000_000_000, 1_000_000_000, 1_000_000_000]
+    assert [card["mem_includes_reserved"] for card in cards] == [False, False, True]
+
+
+def test_memory_that_fails_is_unknown(driver):
+    run = readings(driver(TWO_CARDS + "at 1s fail nvmlDeviceGetMemoryInfo* code 999\n"),
+                   "look +2000 look glance")
+    assert [card["mem_used"] for card in run.of("look")[1]["cards"]] == [-1, -1]
+    assert [card["mem_total"] for card in run.of("look")[1]["cards"]] == [40_000_000_000, 24_000_000_000]
+    assert run.card("glance")["mem_used"] == -1
+
+
+def test_memory_that_the_driver_does_not_know_is_the_sum_over_processes(driver, tmp_path):
+    scenario = """
+card 0 uuid GPU-aaaa name "NVIDIA GB10" memory 120GB memory-info none
+process train pid 1001
+process draw pid 1002 kind graphics
+process both pid 1003 kind both
+process new pid 1004
+at 0s hold train card 0 memory 10GB
+at 0s hold draw card 0 memory 2GB
+at 0s hold both card 0 memory 1GB
+at 12s hold new card 0 memory 5GB
+"""
+    run = readings(driver(scenario), "+5000 drain look +5000 glance +5000 glance scan facilities look")
+    assert run.of("look")[0]["cards"][0]["mem_used"] == 13_000_000_000
+    assert [line["cards"][0]["mem_used"] for line in run.of("glance")] == [13_000_000_000, 18_000_000_000]
+    assert len(run.of("glance")[1]["cards"][0]["processes"]) == 3  # glances leave the lists alone
+    assert run.card("look")["mem_used"] == 18_000_000_000 and run.card("look")["mem_total"] == -1
+    assert names(tmp_path).count("nvmlDeviceGetComputeRunningProcesses_v2") == 4
+    assert names(tmp_path).count("nvmlDeviceGetMemoryInfo_v2") == 1
+    row, = run.facility("memory")
+    assert row["works"] and row["fallback"] and row["how"] == "sum over processes"
 
 
 # ---- energy ----
@@ -269,6 +437,32 @@ def test_energy_without_a_counter_is_integrated_power(driver):
     assert third - second == pytest.approx(10 * (200_000 + 300_000) / 2)
     row, = run.facility("energy")
     assert row["fallback"] and "integrated" in row["how"]
+
+
+def test_power_is_read_only_where_it_is_wanted(driver, tmp_path):
+    run = readings(driver(ONE_CARD), "+10000 drain +1000 glance +4000 drain")
+    assert run.card("drain")["power_mw"] is None and run.card("drain")["energy_mj"] is not None
+    assert "nvmlDeviceGetPowerUsage" not in names(tmp_path)
+    run = readings(driver(ONE_CARD), "power +10000 drain +1000 glance")
+    assert run.of("drain")[0]["cards"][0]["power_mw"] == 100_000
+    assert names(tmp_path).count("nvmlDeviceGetPowerUsage") == 1
+
+
+def test_power_above_what_the_board_can_draw_is_not_counted(driver):
+    scenario = ONE_CARD.replace("memory 40GB", "memory 40GB energy no") + (
+        "at 0s load card 0 util 50\nat 12s power-factor card 0 6 until 22s\n")
+    run = readings(driver(scenario), "power +10000 drain" + " +5000 drain" * 5)
+    power = [line["cards"][0]["power_mw"] for line in run.of("drain")]
+    energy = [line["cards"][0]["energy_mj"] for line in run.of("drain")]
+    assert power == [200_000, None, None, 200_000, 200_000, 200_000]
+    assert energy == [0, None, None, 0, pytest.approx(1_000_000), pytest.approx(2_000_000)]
+    assert run.stderr.count("its power is unknown") == 2  # when it starts and when it ends
+
+
+def test_a_board_without_a_limit_is_believed(driver):
+    scenario = ONE_CARD + "at 0s load card 0 util 50\nat 5s power-factor card 0 6\n"
+    run = readings(driver(scenario, missing=["nvmlDeviceGetEnforcedPowerLimit"]), "power +10000 drain")
+    assert run.card("drain")["power_mw"] == 1_200_000
 
 
 def test_a_counter_that_fails_for_a_while_is_bridged(driver):
@@ -312,7 +506,7 @@ def test_mig_instances_are_the_cards_and_holes_are_skipped(driver):
     assert third["name"] == "NVIDIA A100 MIG 2g.10gb" and third["mem_total"] == 10_000_000_000
     assert third["processes"] == [[1001, 1, 3_000_000_000]] and third["mem_used"] == 3_000_000_000
     assert cards[0]["processes_known"] and cards[0]["processes"] == []
-    assert third["util_kind"] == "none" and not third["uses_known"]
+    assert third["util_kind"] == "unknown" and not third["uses_known"]
     assert third["energy_mj"] is None and third["power_mw"] is None
     assert cards[2]["util_kind"] == "ring"
     assert any(not row["works"] and "0/0 0/3" in row["note"] for row in run.facility("utilisation"))
@@ -482,6 +676,7 @@ def test_optional_symbols_may_all_be_missing(driver):
                 "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetSamples",
                 "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo",
                 "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMigMode",
+                "nvmlDeviceGetEnforcedPowerLimit",
                 "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex",
                 "nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId", "nvmlEventSetCreate",
                 "nvmlEventSetFree", "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents",
@@ -490,7 +685,7 @@ def test_optional_symbols_may_all_be_missing(driver):
     run = readings(driver(TWO_CARDS, missing=optional), "+10000 drain look")
     assert [card["uuid"] for card in run.of("look")[-1]["cards"]] == ["GPU-aaaa", "GPU-bbbb"]
     card = run.card("look")
-    assert (card["util_kind"], card["processes_known"], card["mem_used"]) == ("none", False, -1)
+    assert (card["util_kind"], card["processes_known"], card["mem_used"]) == ("unknown", False, -1)
 
 
 def test_a_required_symbol_is_named(driver):

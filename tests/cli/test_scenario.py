@@ -251,6 +251,126 @@ at 0s load a mig 0/4 sm 50
 """
 
 
+def test_use_that_reads_zero(child):
+    results = child(HEAD + """
+        at 0s load a card 0 sm 50
+        at 0s load b card 0 sm 20
+        at 5s zero-use card 0 until 15s
+        at 20s zero-use card 0 call nvmlDeviceGetProcessUtilization
+        """, """
+        def newer():
+            items = ctypes.create_string_buffer(400)
+            info = ctypes.create_string_buffer(struct.pack("<IIQQ", 0x01000018, 10, 0, ctypes.addressof(items)), 24)
+            assert L.nvmlDeviceGetProcessesUtilizationInfo(card, info) == 0
+            return [struct.unpack_from("<7I", items, 8 + 40 * i) for i in range(struct.unpack_from("<I", info, 4)[0])]
+        L.nvmlInit_v2(); card = handle(0)
+        for t in (4, 10, 16, 30):
+            go(t); out([(pid, *rest) for pid, _, *rest in uses(card)], [use[:3] for use in newer()])
+        """)
+    true = [[77, 20, 10, 5, 4], [4242, 50, 25, 0, 0]], [[77, 20, 10], [4242, 50, 25]]
+    zero = [[77, 0, 0, 0, 0], [4242, 0, 0, 0, 0]], [[77, 0, 0], [4242, 0, 0]]
+    assert results == [list(true), list(zero), list(true), [zero[0], true[1]]]
+
+
+def test_power_that_reads_too_much(child):
+    results = child(HEAD.replace("pci", "idle-power 60W max-power 450W pci") + """
+        at 5s power-factor card 0 10 until 15s
+        """, """
+        L.nvmlInit_v2(); card = handle(0)
+        for t in (4, 10, 16):
+            go(t); out(number(L.nvmlDeviceGetPowerUsage, card), number(L.nvmlDeviceGetEnforcedPowerLimit, card),
+                       number(L.nvmlDeviceGetTotalEnergyConsumption, card, kind=ctypes.c_ulonglong))
+        """)
+    assert results == [[60000, 450000, 240000], [600000, 450000, 600000], [60000, 450000, 960000]]
+
+
+def test_stamps_since_boot(child):
+    results = child("stamps boot\n" + HEAD + "at 0s load a card 0 sm 50\nat 20s garbage card 0\n", """
+        L.nvmlInit_v2(); card = handle(0); boot = 3600 * 10**6
+        go(2); out([t - boot for t, _ in samples(card)][-2:], [t - boot for t, _ in samples(card, last=boot + 1800000)])
+        out([(pid, t - boot, sm) for pid, t, sm, *_ in uses(card)], uses(card, last=boot + 2 * 10**6))
+        out([sm for _, _, sm, *_ in uses(card, last=boot + 1900000)], samples(card, last=boot + 2 * 10**6))
+        go(22); out(max(t for _, t, *_ in uses(card)) - boot)
+        """)
+    assert results == [[[1833333, 2000000], [1833333, 2000000]], [[[4242, 2000000, 50]], [6, 0]], [[50], 6], [22000000]]
+
+
+ACCOUNTS = """
+        def accounts(device, room=200):
+            count, pids = ctypes.c_uint(room), (ctypes.c_uint * room)()
+            code = L.nvmlDeviceGetAccountingPids(device, ctypes.byref(count), pids if room else None)
+            return sorted(pids[:count.value]) if code == 0 else [code, count.value]
+        def account(device, pid):
+            stats = ctypes.create_string_buffer(b"\\xaa" * 64)
+            code = L.nvmlDeviceGetAccountingStats(device, pid, stats)
+            assert stats.raw[56:60] == b"\\xaa" * 4
+            return list(struct.unpack_from("<IIQQQI", stats)) if code == 0 else code
+        L.nvmlInit_v2(); card = handle(0)
+"""
+
+
+def test_accounting_mode(child):
+    results = child(HEAD + """
+        accounting on
+        at 2s hold a card 0 memory 3GiB
+        at 2s load a card 0 sm 50
+        at 3s hold a card 0 memory 2GiB
+        at 5s hold b card 0 memory unknown
+        at 8s release a card 0
+        at 20s hold a card 0 memory 1GiB
+        at 30s exit b
+        """, ACCOUNTS + f"""
+        out(number(L.nvmlDeviceGetAccountingMode, card), number(L.nvmlDeviceGetAccountingBufferSize, card), accounts(card, 0))
+        go(6); out(accounts(card, 0), accounts(card, 1), accounts(card), account(card, 4242), account(card, 77)[2:])
+        out(account(card, 5), accounts(handle(1)))
+        go(10); out(accounts(card), account(card, 4242))
+        go(25); out(accounts(card), account(card, 4242))
+        go(31); out(accounts(card), account(card, 77)[3:])
+        """)
+    start, gib = WALL * 10**6, 2**30
+    assert results == [
+        [1, 4000, []],
+        [[7, 2], [7, 2], [77, 4242], [50, 25, 3 * gib, 0, start + 2 * 10**6, 1], [2**64 - 1, 0, start + 5 * 10**6, 1]],
+        [6, []],
+        [[77, 4242], [50, 25, 3 * gib, 6000, start + 2 * 10**6, 0]],
+        [[77, 4242], [0, 0, gib, 0, start + 20 * 10**6, 1]],
+        [[77, 4242], [25000, start + 5 * 10**6, 0]]]
+
+
+def test_accounting_mode_forgets_the_oldest_and_can_be_off(child):
+    jobs = "".join(f"process p{i} pid {1000 + i}\nat {i}s hold p{i} card 0 memory 1MiB\nat {i}s exit p{i}\n"
+                   for i in range(130))
+    results = child("accounting on\n" + HEAD + jobs + "at 0s hold a card 0 memory 1GiB\n", ACCOUNTS + """
+        go(200); pids = accounts(card); out(len(pids), pids[:2], pids[-1], account(card, 1001))
+        """)
+    assert results == [[129, [1002, 1003], 4242, 6]]
+    mig = HEAD + "mig 0 index 0 gi 1 ci 0 uuid M name M memory 10GiB\n"
+    for scenario in (HEAD, "accounting on\n" + mig):
+        assert child(scenario, ACCOUNTS + """
+            out(number(L.nvmlDeviceGetAccountingMode, card), accounts(card), account(card, 4242))
+            """.replace("\n    ", "\n")) == [[0, [3, 200], 3]]
+
+
+def test_accounting_of_processes_with_pids_from_files(child, tmp_path):
+    (tmp_path / "pids").mkdir()
+    results = child("accounting on\n" + HEAD + """
+        process one pid file one
+        process two pid file two
+        at 1s hold one card 0 memory 1GiB
+        at 2s exit one
+        at 3s hold two card 0 memory 1GiB
+        at 5s exit two
+        """, ACCOUNTS + """
+        def write(name, text):
+            with open(os.path.join(os.environ["FAKENVML_PIDS"], name), "w") as file:
+                file.write(text)
+        go(10); out(accounts(card))
+        write("two", "50"); out(accounts(card), account(card, 50)[3])
+        write("one", "50"); out(accounts(card), account(card, 50)[3])  # an older entry of the pid
+        """, FAKENVML_PIDS=tmp_path / "pids")
+    assert results == [[[]], [[50], 2000], [[50], 2000]]
+
+
 def test_mig(child):
     results = child(MIG, f"""
         L.nvmlInit_v2(); card = handle(0)
@@ -278,6 +398,84 @@ def test_mig(child):
     assert results == [
         [0, 1, 7], [[6, 6, 6, 6, 6]], ["MIG-4", 4, 11, 2, 1, 0], [0, True],
         [[[4242, 2**30, 11, 2]], [], [[4242, 2**30, 11, 2]]], [0, 10240], [3, 3, 3, 230000, -3, 3]]
+
+
+GPM = """
+        def supported(device):
+            support = struct.pack("<II", 1, 7)
+            support = ctypes.create_string_buffer(support, 8)
+            code = L.nvmlGpmQueryDeviceSupport(device, support)
+            return struct.unpack_from("<I", support, 4)[0] if code == 0 else -code
+        def new():
+            sample = ctypes.c_void_p()
+            assert L.nvmlGpmSampleAlloc(ctypes.byref(sample)) == 0
+            return sample
+        def metrics(first, second, *ids, version=1):
+            get = ctypes.create_string_buffer(b"\\xaa" * (24 + 40 * (len(ids) + 1)))
+            struct.pack_into("<IIQQ", get, 0, version, len(ids), first.value, second.value)
+            for i, number in enumerate(ids):
+                struct.pack_into("<I", get, 24 + 40 * i, number)
+            code = L.nvmlGpmMetricsGet(get)
+            assert get.raw[24 + 40 * len(ids):][:40] == b"\\xaa" * 40
+            found = [struct.unpack_from("<Id", get, 28 + 40 * i) for i in range(len(ids))] if code == 0 else code
+            return [value if good == 0 else -good for good, value in found] if code == 0 else code
+        L.nvmlInit_v2(); card = handle(0); first, second = new(), new()
+"""
+
+
+def test_gpm(child):
+    results = child(HEAD.replace("pci", "gpm yes sm-active 40 pci") + """
+        at 0s load a card 0 sm 37
+        at 10s load a card 0 sm 90 on 500ms off 500ms
+        """, GPM + """
+        out(supported(card), supported(handle(1)), L.nvmlGpmSampleGet(handle(1), first))
+        out(metrics(first, second, 1))
+        go(1.234567); L.nvmlGpmSampleGet(card, first)
+        go(1.334566); L.nvmlGpmSampleGet(card, second); out(metrics(first, second, 1, 3))
+        go(1.334567); L.nvmlGpmSampleGet(card, second); out(metrics(first, second, 1, 2, 3), metrics(second, first, 1))
+        go(20); L.nvmlGpmSampleGet(card, first); go(320); L.nvmlGpmSampleGet(card, second)
+        out(metrics(first, second, 1), metrics(first, second, 1, version=2), L.nvmlGpmMigSampleGet(card, 1, first))
+        L.nvmlGpmSampleFree(first); L.nvmlGpmSampleFree(second); out(L.nvmlShutdown())
+        """)
+    assert results == [[1, 0, 3], [2], [[-21, -3]], [[37, 14.8, -3], [-21]], [[45], 25, 3], [0]]
+
+
+def test_gpm_of_instances_and_what_it_breaks(child):
+    results = child(HEAD.replace("pci", "gpm breaks pci") + """
+        mig 0 index 0 gi 7 ci 0 uuid M0 name M memory 10GiB
+        mig 0 index 2 gi 9 ci 0 uuid M2 name M memory 10GiB sm-active 10
+        mig 0 index 3 gi 9 ci 1 uuid M3 name M memory 10GiB
+        mig 0 index 4 gi 11 ci 0 uuid M4 name M memory 10GiB gpm no
+        at 0s load a mig 0/2 sm 30
+        at 0s load b mig 0/3 sm 20
+        """, GPM + """
+        def instance(index):
+            device = ctypes.c_void_p()
+            L.nvmlDeviceGetMigDeviceHandleByIndex(card, index, ctypes.byref(device))
+            return device
+        def memory(device):
+            v2 = ctypes.create_string_buffer(struct.pack("<I", 0x02000028), 40)
+            return L.nvmlDeviceGetMemoryInfo(device, (ctypes.c_ulonglong * 3)()), L.nvmlDeviceGetMemoryInfo_v2(device, v2)
+        out(supported(card), supported(instance(2)), supported(instance(4)), L.nvmlGpmSampleGet(card, first), memory(instance(0)))
+        out(*(L.nvmlGpmMigSampleGet(card, gi, first) for gi in (1, 11, 9)))
+        go(2); L.nvmlGpmMigSampleGet(card, 9, second); out(metrics(first, second, 1, 2))
+        out(memory(instance(0)), memory(card), memory(handle(1)))
+        L.nvmlGpmSampleGet(instance(2), first); out(metrics(first, second, 1))
+        go(4); L.nvmlGpmSampleGet(instance(2), second); out(metrics(first, second, 1))
+        L.nvmlGpmSampleFree(first); L.nvmlGpmSampleFree(second)
+        L.nvmlShutdown(); L.nvmlInit_v2(); card = handle(0); out(memory(instance(0)))
+        """)
+    assert results == [[1, 1, 0, 3, [0, 0]], [6, 3, 0], [[50, 5]], [[19, 19], [0, 0], [0, 0]], [2], [[30]], [[0, 0]]]
+
+
+@pytest.mark.parametrize("code, says", [
+    ("L.nvmlGpmSampleFree(first); L.nvmlShutdown()", "1 GPM samples are not freed"),
+    ("L.nvmlGpmSampleFree(first); L.nvmlGpmSampleFree(first)", "never given or is freed"),
+    ("L.nvmlGpmSampleGet(card, ctypes.c_void_p(4096))", "never given or is freed"),
+])
+def test_gpm_samples_that_are_misused(child, code, says):
+    run = child(HEAD, GPM + "        " + code, check=False)
+    assert run.returncode != 0 and says in run.stderr
 
 
 def test_a_card_that_is_lost_and_returns(child):

@@ -17,6 +17,8 @@ enum code {
 	FUNCTION_NOT_FOUND = 13,
 	CORRUPTED_INFOROM = 14,
 	GPU_IS_LOST = 15,
+	IN_USE = 19,
+	NO_DATA = 21,
 	VERSION_MISMATCH = 25,
 };
 
@@ -103,6 +105,25 @@ struct abi_platform {
 	uint32_t version;
 	unsigned char guid[16], chassis[16], slot, tray, host, peer, module;
 };
+struct abi_accounting {
+	uint32_t gpu, memory;
+	uint64_t peak, time_ms, start_us;
+	uint32_t running, reserved[5];
+};
+struct abi_gpm_support {
+	uint32_t version, is_supported;
+};
+struct abi_gpm_metric {
+	uint32_t id, code;
+	double value;
+	const char *short_name, *long_name, *unit;
+};
+/* The library touches `count` metrics, whatever the length of the caller's array. */
+struct abi_gpm_metrics {
+	uint32_t version, count;
+	struct gpm_sample *samples[2];
+	struct abi_gpm_metric metrics[];
+};
 struct abi_event {
 	void *device;
 	uint64_t type, data;
@@ -123,6 +144,9 @@ static_assert(sizeof(struct abi_pci_ext) == 64, "nvmlPciInfoExt_v1_t");
 static_assert(sizeof(struct abi_sram) == 104, "nvmlEccSramErrorStatus_v1_t");
 static_assert(sizeof(struct abi_platform) == 44, "nvmlPlatformInfo_v2_t");
 static_assert(sizeof(struct abi_fabric) == 28, "nvmlGpuFabricInfo_t");
+static_assert(sizeof(struct abi_accounting) == 56, "nvmlAccountingStats_t");
+static_assert(sizeof(struct abi_gpm_metric) == 40, "nvmlGpmMetric_t");
+static_assert(offsetof(struct abi_gpm_metrics, metrics) == 24, "nvmlGpmMetricsGet_t");
 static_assert(sizeof(struct abi_event) == 32, "nvmlEventData_t");
 
 #endif

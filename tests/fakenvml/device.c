@@ -54,12 +54,13 @@ EXPORT int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_
 	unsigned n = 0, found = 0;
 	for (size_t i = 0; i < play_ring_size(f->play, unit); i++) {
 		const struct play_sample *sample = play_ring_at(f->play, unit, i);
-		if ((uint64_t)sample->wall_us <= last_seen)
+		uint64_t stamp_us = fake_stamp(sample->t_us, sample->wall_us);
+		if (stamp_us <= last_seen)
 			continue;
 		found++;
 		if (!samples || n == *count)
 			continue;
-		samples[n] = (struct abi_sample){ .stamp_us = (uint64_t)sample->wall_us };
+		samples[n] = (struct abi_sample){ .stamp_us = stamp_us };
 		samples[n++].value.u = sample_value(card, type, sample->util_pct);
 	}
 	*value_type = 1;
@@ -67,9 +68,17 @@ EXPORT int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_
 	return fake_leave(found ? SUCCESS : NOT_FOUND);
 }
 
+/* The memory of an instance cannot be read any more: see `gpm breaks`. */
+static bool gpm_broke(const struct fake *f, const struct scenario_card *card)
+{
+	return is_instance(card) && f->gpm_broke[card->parent];
+}
+
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct abi_memory *memory)
 {
 	ENTER_DEVICE(device, "%s", "");
+	if (gpm_broke(f, card))
+		return fake_leave(IN_USE);
 	int64_t used = play_memory_used(f->play, unit) + card->reserved_bytes;
 	memory->total = (uint64_t)card->id.mem_total_bytes;
 	memory->used = (uint64_t)used;
@@ -82,6 +91,8 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct abi_memory_v2 *memory
 	ENTER_DEVICE(device, "version=%#x", memory->version);
 	if (memory->version != 0x02000028)
 		return fake_leave(FUNCTION_NOT_FOUND);
+	if (gpm_broke(f, card))
+		return fake_leave(IN_USE);
 	memory->total = (uint64_t)card->id.mem_total_bytes;
 	memory->reserved = (uint64_t)card->reserved_bytes;
 	memory->used = (uint64_t)play_memory_used(f->play, unit);
@@ -94,7 +105,7 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *mw)
 	ENTER_DEVICE(device, "%s", "");
 	if (is_instance(card))
 		return fake_leave(NOT_SUPPORTED);
-	*mw = (unsigned)play_power_mw(f->play, unit);
+	*mw = (unsigned)(play_power_mw(f->play, unit) * play_power_factor(f->play, unit));
 	return fake_leave(SUCCESS);
 }
 

@@ -5,6 +5,7 @@
 #include "abi.h"
 
 struct event_set;
+struct gpm_sample;
 
 int nvmlInit_v2(void);
 int nvmlInitWithFlags(unsigned flags);
@@ -77,6 +78,14 @@ int nvmlDeviceGetConfComputeMemSizeInfo(void *device, void *info);
 int nvmlDeviceGetProcessUtilization(void *device, struct abi_process_sample *samples,
 	unsigned *count, unsigned long long last_seen);
 int nvmlDeviceGetProcessesUtilizationInfo(void *device, struct abi_processes_use *info);
+int nvmlDeviceGetAccountingPids(void *device, unsigned *count, unsigned *pids);
+int nvmlDeviceGetAccountingStats(void *device, unsigned pid, struct abi_accounting *stats);
+int nvmlGpmQueryDeviceSupport(void *device, struct abi_gpm_support *support);
+int nvmlGpmSampleAlloc(struct gpm_sample **sample);
+int nvmlGpmSampleFree(struct gpm_sample *sample);
+int nvmlGpmSampleGet(void *device, struct gpm_sample *sample);
+int nvmlGpmMigSampleGet(void *device, unsigned gpu_instance, struct gpm_sample *sample);
+int nvmlGpmMetricsGet(struct abi_gpm_metrics *get);
 int nvmlEventSetCreate(struct event_set **set);
 int nvmlEventSetFree(struct event_set *set);
 int nvmlDeviceGetSupportedEventTypes(void *device, unsigned long long *types);

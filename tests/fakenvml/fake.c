@@ -283,6 +283,17 @@ int fake_lost(size_t unit)
 	return code;
 }
 
+uint64_t fake_stamp(int64_t t_us, int64_t wall_us)
+{
+	return (uint64_t)(fake.scenario->boot_stamps ? fake.origin_us + t_us : wall_us);
+}
+
+uint64_t fake_stamp_now(void)
+{
+	int64_t t_us = play_time(fake.play);
+	return fake_stamp(t_us, play_wall(fake.play, t_us));
+}
+
 void *fake_handle(size_t unit)
 {
 	for (size_t i = n_handles; i-- > first_valid;)

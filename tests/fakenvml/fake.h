@@ -17,7 +17,8 @@ struct fake {
 	int initialised;		 /* nvmlInit calls less nvmlShutdown calls */
 	int visible[SCENARIO_CARDS_MAX]; /* cards that the last first nvmlInit found */
 	unsigned n_visible;
-	int64_t grown[SCENARIO_UNITS_MAX]; /* entries that `grow` added to process lists */
+	bool gpm_broke[SCENARIO_CARDS_MAX]; /* a card with `gpm breaks` was sampled */
+	int64_t grown[SCENARIO_UNITS_MAX];  /* entries that `grow` added to process lists */
 };
 
 /* What kind of a call it is. */
@@ -37,12 +38,19 @@ int fake_leave(int code);
 /* The state; only between fake_enter() and fake_leave(). */
 struct fake *fake_state(void);
 
+/* The driver's stamp of a sample: wall clock, or since boot with `stamps boot`. */
+uint64_t fake_stamp(int64_t t_us, int64_t wall_us);
+/* The stamp of now. */
+uint64_t fake_stamp_now(void);
+
 /* A handle for a card, good until the card is lost or the library is shut down. */
 void *fake_handle(size_t unit);
 /* Notes that the program was told that a card is lost, and returns the code; 0: it is there. */
 int fake_lost(size_t unit);
 /* Frees every handle: they are stale from now on. */
 void fake_forget_handles(void);
+/* Ends the program when samples of GPM were not freed, and mends what they broke. */
+void fake_finish_gpm(void);
 /* Prints the message and ends the program: it did what it must never do. */
 void fake_abort(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void fake_sleep_us(int64_t us);

@@ -141,7 +141,7 @@ static struct abi_process_use use_of(const struct fake *f, const struct play_use
 {
 	const struct scenario_process *p = &f->scenario->processes[use->process];
 	double drawn = p->kind & PROCESS_GRAPHICS ? use->sm_pct : 0;
-	return (struct abi_process_use){ .stamp_us = (uint64_t)use->wall_us,
+	return (struct abi_process_use){ .stamp_us = fake_stamp(use->t_us, use->wall_us),
 		.pid = play_pid(f->play, use->process),
 		.sm = (uint32_t)(use->sm_pct + 0.5),
 		.mem = (uint32_t)(use->sm_pct / 2),
@@ -153,15 +153,22 @@ static struct abi_process_use use_of(const struct fake *f, const struct play_use
 
 /* One record a process, the last one first: the driver does not sort them. With garbage the
  * first true pid also has an impossible record and an old one. */
-static size_t collect_uses(
-	struct fake *f, size_t unit, uint64_t last_seen, struct abi_process_use *out)
+static size_t collect_uses(struct fake *f, size_t unit, uint64_t last_seen, unsigned call,
+	struct abi_process_use *out)
 {
 	static struct play_use uses[USES_MAX]; /* under the lock */
-	size_t n = 0,
-	       found = play_uses(f->play, unit, (int64_t)last_seen, true, uses, USES_MAX);
-	uint64_t now_us = (uint64_t)play_wall(f->play, play_time(f->play));
-	for (size_t i = found; i-- > 0;)
-		out[n++] = use_of(f, &uses[i]);
+	bool by_wall = !f->scenario->boot_stamps;
+	int64_t after_us = (int64_t)last_seen - (by_wall ? 0 : f->origin_us);
+	size_t n = 0, found = play_uses(f->play, unit, after_us, by_wall, uses, USES_MAX);
+	uint64_t now_us = fake_stamp_now();
+	bool zero = play_zero_use(f->play, unit) & call;
+	for (size_t i = found; i-- > 0;) {
+		out[n] = use_of(f, &uses[i]);
+		if (zero)
+			out[n] = (struct abi_process_use){ .stamp_us = out[n].stamp_us,
+				.pid = out[n].pid };
+		n++;
+	}
 	if (!play_garbage(f->play, unit))
 		return n;
 	size_t true_ones = n;
@@ -187,7 +194,7 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *device, struct abi_process_samp
 		return fake_leave(NOT_SUPPORTED);
 	if (!count)
 		return fake_leave(INVALID_ARGUMENT);
-	size_t n = collect_uses(f, unit, last_seen, uses);
+	size_t n = collect_uses(f, unit, last_seen, ZERO_USE_OLDER, uses);
 	if (!samples || n > *count) {
 		/* The first call is told the capacity of the ring, whatever is in it. */
 		*count = n > 100 ? (unsigned)n : 100;
@@ -213,7 +220,7 @@ EXPORT int nvmlDeviceGetProcessesUtilizationInfo(void *device, struct abi_proces
 		return fake_leave(VERSION_MISMATCH);
 	if (card->parent >= 0 || card->has_mig)
 		return fake_leave(NOT_SUPPORTED);
-	size_t n = collect_uses(f, unit, info->last_seen_us, uses);
+	size_t n = collect_uses(f, unit, info->last_seen_us, ZERO_USE_NEWER, uses);
 	unsigned room = info->count;
 	info->count = (unsigned)n;
 	if (n == 0)

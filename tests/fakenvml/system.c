@@ -47,8 +47,10 @@ EXPORT int nvmlShutdown(void)
 	int code = fake_enter(DOOR_SYSTEM, __func__, NULL, NULL, "%s", "");
 	if (code)
 		return code;
-	if (--fake_state()->initialised == 0)
+	if (--fake_state()->initialised == 0) {
+		fake_finish_gpm();
 		fake_forget_handles();
+	}
 	return fake_leave(SUCCESS);
 }
 

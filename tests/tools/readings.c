@@ -1,7 +1,8 @@
 /* For tests: opens a source, does what its operands say and prints each reading as a JSON line.
  *
  * usage: readings [OPTIONS] ACTION...
- *   scan drain look facilities   do it and print
+ *   scan drain glance look facilities   do it and print
+ *   power                        from now on drains read power
  *   +MS                          advance the virtual clock
  *   step+MS step-MS              set the wall clock forward or back
  *   reopen                       close the source and open it again
@@ -42,8 +43,8 @@ static json_t *samples_json(const struct card_reading *r)
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->n_samples; i++)
 		json_array_append_new(
-			list, json_pack("[I,f]", (json_int_t)r->samples[i].wall_us,
-				      r->samples[i].util_pct));
+			list, json_pack("[I,o]", (json_int_t)r->samples[i].wall_us,
+				      number(r->samples[i].util_pct)));
 	return list;
 }
 
@@ -71,7 +72,7 @@ static json_t *processes_json(const struct card_reading *r)
 
 static json_t *card_json(const struct card_reading *r)
 {
-	static const char *const util_kinds[] = { "none", "ring", "polled" };
+	static const char *const util_kinds[] = { "none", "ring", "polled", "mean", "unknown" };
 	json_t *card = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I}", "uuid",
 		r->id.uuid, "name", r->id.name, "parent", r->id.parent_uuid, "pci", r->id.pci,
 		"index", r->id.index, "mig_index", r->id.mig_index, "gi", r->id.gpu_instance,
@@ -84,6 +85,9 @@ static json_t *card_json(const struct card_reading *r)
 			number(r->energy_mj), "power_mw", number(r->power_mw),
 			"processes_known", r->processes_known, "processes", processes_json(r),
 			"mem_used", (json_int_t)r->mem_used_bytes));
+	json_object_update_new(card,
+		json_pack("{s:b, s:b, s:I}", "mem_includes_reserved", r->mem_includes_reserved,
+			"stranger", r->stranger, "lost", (json_int_t)r->n_lost));
 	return card;
 }
 
@@ -105,10 +109,11 @@ static void print_round(
 	for (size_t i = 0; s && i < s->n_xids; i++)
 		json_array_append_new(xids, json_pack("[I,I]", (json_int_t)s->xids[i].card,
 						    (json_int_t)s->xids[i].number));
-	print_line(json_pack("{s:s, s:s?, s:i, s:s, s:I, s:o, s:o}", "action", action, "error",
-		e->code ? e->text : NULL, "error_code", e->code, "driver",
+	print_line(json_pack("{s:s, s:s?, s:i, s:s, s:I, s:o, s:o, s:I, s:I}", "action", action,
+		"error", e->code ? e->text : NULL, "error_code", e->code, "driver",
 		s ? s->driver_version : "", "heap_grown", (json_int_t)heap_grown, "cards",
-		cards, "xids", xids));
+		cards, "xids", xids, "period_us", (json_int_t)(s ? s->sample_period_us : 0),
+		"ring_us", (json_int_t)(s ? s->ring_us : 0)));
 }
 
 static void print_facilities(struct source *s)
@@ -170,6 +175,8 @@ static int act(struct source **s, const struct source_options *o, const char *ac
 		}
 	if (strcmp(action, "facilities") == 0) {
 		print_facilities(*s);
+	} else if (strcmp(action, "power") == 0) {
+		(*s)->want_power = true;
 	} else if (strcmp(action, "pause") == 0) {
 		pause_for_test();
 	} else if (strcmp(action, "reopen") == 0) {

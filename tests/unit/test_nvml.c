@@ -9,6 +9,7 @@
 
 #include "source/nvml_decode.h"
 #include "source/nvml_host.h"
+#include "source/nvml_ring.h"
 
 static struct nvml_sample sample(uint64_t wall_us, const void *value, size_t size)
 {
@@ -175,6 +176,61 @@ static void test_older_records_are_widened_in_place(void **state)
 	}
 }
 
+/* ---- the ring ---- */
+
+static void test_the_clock_of_stamps(void **state)
+{
+	(void)state;
+	const int64_t s = 1000000;
+	const struct moment now = {
+		.wall_us = 1700000000 * s, .boot_us = 9000 * s, .mono_us = 2000 * s
+	};
+	assert_int_equal(nvml_stamps_learn(NVML_STAMPS_UNKNOWN, 0, &now), NVML_STAMPS_UNKNOWN);
+	enum nvml_stamps stamps = nvml_stamps_learn(NVML_STAMPS_UNKNOWN, now.wall_us, &now);
+	assert_int_equal(stamps, NVML_STAMPS_WALL);
+	assert_int_equal(nvml_stamps_to_wall(stamps, &now), 0);
+	stamps = nvml_stamps_learn(NVML_STAMPS_UNKNOWN, 1999 * s, &now);
+	assert_int_equal(stamps, NVML_STAMPS_MONOTONIC);
+	assert_int_equal(1999 * s + nvml_stamps_to_wall(stamps, &now), now.wall_us - s);
+	stamps = nvml_stamps_learn(NVML_STAMPS_UNKNOWN, 8999 * s, &now);
+	assert_int_equal(stamps, NVML_STAMPS_BOOT);
+	assert_int_equal(8999 * s + nvml_stamps_to_wall(stamps, &now), now.wall_us - s);
+	/* An old stamp fits both clocks: what is known stays. */
+	assert_int_equal(nvml_stamps_learn(stamps, 1500 * s, &now), NVML_STAMPS_BOOT);
+}
+
+static void test_a_ring_is_learned_from_what_it_gives(void **state)
+{
+	(void)state;
+	enum { N = 100 };
+	struct util_sample all[N];
+	for (int i = 0; i < N; i++) /* one sample is missing */
+		all[i] = (struct util_sample){ .wall_us = 200000LL * (i + (i > 50)) };
+	struct nvml_ring ring = { 0 };
+	assert_true(nvml_ring_wants_whole(&ring, 1));
+	nvml_ring_learn(&ring, all, 60, 1);
+	assert_int_equal(ring.period_us, 200000);
+	assert_int_equal(nvml_ring_span_us(&ring), 0); /* it may grow */
+	assert_false(nvml_ring_wants_whole(&ring, 500000));
+	assert_true(nvml_ring_wants_whole(&ring, 2000000));
+	ring.new_since = 10;
+	nvml_ring_learn(&ring, all, 70, 2000000);
+	assert_int_equal(nvml_ring_span_us(&ring), 0); /* and did */
+	assert_false(nvml_ring_wants_whole(&ring, 20000000));
+	ring.new_since = 30;
+	nvml_ring_learn(&ring, all, 72, 40000000);
+	assert_int_equal(nvml_ring_span_us(&ring), 72 * 200000);
+	ring.seen_us = 1000000;
+	assert_int_equal(nvml_ring_lost(&ring, 72, 1200000), 0);
+	assert_int_equal(nvml_ring_lost(&ring, 72, 2000000), 4);
+	assert_int_equal(nvml_ring_lost(&ring, 71, 2000000), 0); /* not all of them are new */
+	/* One that spans enough is not asked about any more. */
+	struct nvml_ring large = { 0 };
+	nvml_ring_learn(&large, all, 100, 1);
+	assert_int_equal(nvml_ring_span_us(&large), 20000000);
+	assert_false(nvml_ring_wants_whole(&large, 100000000));
+}
+
 /* ---- the kernel's files ---- */
 
 static char root[64];
@@ -278,6 +334,8 @@ int main(void)
 		cmocka_unit_test(test_use_must_be_plausible),
 		cmocka_unit_test(test_use_of_every_engine),
 		cmocka_unit_test(test_older_records_are_widened_in_place),
+		cmocka_unit_test(test_the_clock_of_stamps),
+		cmocka_unit_test(test_a_ring_is_learned_from_what_it_gives),
 		cmocka_unit_test_setup_teardown(
 			test_the_module_and_its_version, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(

@@ -30,11 +30,14 @@ static void test_everything_is_read(void **state)
 		"ring 8s\n"
 		"repeat 1d\n"
 		"layout v3 32\n"
+		"accounting on\n"
+		"stamps boot\n"
 		"missing nvmlA nvmlB\n"
 		"\n"
 		"card 0 uuid GPU-0 name \"NVIDIA A100\" memory 80GiB reserved 600MiB "
-		"pci 0000:17:00.0 idle-power 60.5W max-power 400W\n"
-		"card 1 uuid GPU-1 name Other memory 1.5GB energy no memory-info v1\n"
+		"pci 0000:17:00.0 idle-power 60.5W max-power 400W gpm breaks\n"
+		"card 1 uuid GPU-1 name Other memory 1.5GB energy no memory-info v1 "
+		"gpm yes sm-active 30\n"
 		"mig 0 index 2 gi 3 ci 0 uuid MIG-2 name \"1g.10gb\" memory 10GiB\n"
 		"process train pid 42 user alice uid 1001 command \"python train.py\" kind mps "
 		"started -2h\n"
@@ -49,6 +52,8 @@ static void test_everything_is_read(void **state)
 	assert_int_equal(s->ring_us, 8000000);
 	assert_int_equal(s->repeat_us, 86400LL * 1000000);
 	assert_int_equal(s->layout[2], 32);
+	assert_true(s->accounting);
+	assert_true(s->boot_stamps);
 	assert_int_equal(s->n_missing, 2);
 	assert_string_equal(s->missing[1], "nvmlB");
 	assert_int_equal(s->n_cards, 3);
@@ -59,6 +64,11 @@ static void test_everything_is_read(void **state)
 	assert_true(s->cards[0].has_mig);
 	assert_int_equal(s->cards[1].id.mem_total_bytes, 1500000000);
 	assert_int_equal(s->n_faults, 2); /* energy, memory v2 */
+	assert_true(s->cards[1].gpm);
+	assert_int_equal(s->cards[1].sm_active_pct, 30);
+	assert_true(s->cards[0].gpm_breaks);
+	assert_true(s->cards[2].gpm); /* as its card */
+	assert_int_equal(s->cards[2].sm_active_pct, 50);
 	assert_int_equal(s->cards[2].parent, 0);
 	assert_int_equal(s->cards[2].id.mig_index, 2);
 	assert_int_equal(s->cards[2].id.gpu_instance, 3);
@@ -101,6 +111,8 @@ static void test_mistakes(void **state)
 			"x:1: the start is 'now'; write it like 2026-11-02T08:00:00Z" },
 		{ "ring 2m\n", "x:1: the ring must be from 1s to 60s" },
 		{ "repeat 500ms\n", "x:1: repeat must be whole seconds" },
+		{ "accounting off\n", "x:1: write accounting on, or leave it out" },
+		{ "stamps\n", "x:1: write stamps boot, or leave it out" },
 		{ "layout v4 24\n", "x:1: write layout v1|v2|v3 16|24|32" },
 		{ "layout v3 20\n", "x:1: write layout v1|v2|v3 16|24|32" },
 		{ "driver 1 cuda x\n", "x:1: the CUDA version is 'x'; write it like 12.6" },
@@ -119,6 +131,10 @@ static void test_mistakes(void **state)
 			"x:2: another card has the uuid 'GPU-0'" },
 		{ "card 0 uuid G name B memory 1GiB idle-power 9W max-power 8W\n",
 			"x:1: max-power is below idle-power" },
+		{ "card 0 gpm maybe\n", "x:1: gpm is yes, no or breaks" },
+		{ CARD "mig 0 index 0 gi 1 ci 0 gpm breaks\n", "x:2: gpm is yes or no" },
+		{ "card 0 sm-active 101\n",
+			"x:1: sm-active is '101' and must be a number from 0 to 100" },
 		{ CARD "mig 1 index 0\n", "x:2: there is no card 1" },
 		{ CARD "mig 0 index 7 gi 1 ci 0 uuid M name M memory 1GiB\n",
 			"x:2: write mig CARD index I gi G ci C uuid ..." },
@@ -157,6 +173,16 @@ static void test_mistakes(void **state)
 			"x:3: on and off must be longer than nothing" },
 		{ CARD "at 5s lost card 0 until 5s\n", "x:2: until is not later than at" },
 		{ CARD "at 5s fail nvmlX\n", "x:2: write fail CALL [card N] code C [until T]" },
+		{ CARD "at 5s zero-use card 1\n", "x:2: there is no card 1" },
+		{ CARD "at 5s zero-use card 0 call nvmlX\n",
+			"x:2: nvmlX has no use of processes" },
+		{ CARD "at 5s zero-use card 0 call\n", "x:2: the call is missing" },
+		{ CARD "at 5s power-factor card 0\n", "x:2: the factor is missing" },
+		{ CARD "at 5s power-factor card 0 1.5\n",
+			"x:2: the factor is '1.5' and must be a number from 2 to 40" },
+		{ CARD "mig 0 index 0 gi 1 ci 0 uuid M name M memory 1GiB\n"
+		       "at 5s power-factor mig 0/0 2\n",
+			"x:3: this happens to whole cards, not to MIG instances" },
 		{ CARD "at 5s suspend 0\n", "x:2: a suspend takes some time" },
 		{ "at 5s step +1h\n", "x:1: step needs a start line" },
 		{ "repeat 1m\n" CARD "at 1m lost card 0\n", "x:3: this is later than repeat" },

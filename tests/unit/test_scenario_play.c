@@ -178,6 +178,21 @@ static void test_energy_is_the_sum_of_samples(void **state)
 	close_stage(&g);
 }
 
+static void test_the_sum_of_utilisation_is_exact(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD "at 0s load a card 0 sm 37\n"
+					 "at 1s load a card 0 sm 90 on 500ms off 500ms\n",
+		false);
+	for (int64_t t = 0; t < SECOND; t += 77777) {
+		play_advance(g.p, t, 0);
+		assert_int_equal(play_util_sum(g.p, 0), 37 * t);
+	}
+	play_advance(g.p, 5 * SECOND, 0);
+	assert_int_equal(play_util_sum(g.p, 0), 37 * SECOND + 4 * 45 * SECOND);
+	close_stage(&g);
+}
+
 /* One long jump sees what many short steps see. */
 static void test_jumping_and_walking_agree(void **state)
 {
@@ -195,6 +210,7 @@ static void test_jumping_and_walking_agree(void **state)
 	play_advance(jump.p, 3000 * SECOND, 0);
 	assert_true(play_energy_mj(walk.p, 0) > 1e5);
 	assert_true(play_energy_mj(walk.p, 0) == play_energy_mj(jump.p, 0));
+	assert_int_equal(play_util_sum(walk.p, 0), play_util_sum(jump.p, 0));
 	assert_int_equal(play_ring_size(walk.p, 0), 60);
 	assert_int_equal(play_ring_size(jump.p, 0), 60);
 	for (size_t i = 0; i < 60; i++)
@@ -362,6 +378,26 @@ static void test_mig_adds_up_in_its_card(void **state)
 	close_stage(&g);
 }
 
+static void test_odd_answers(void **state)
+{
+	(void)state;
+	struct stage g = open_stage(HEAD
+		"at 1s zero-use card 0 until 2s\n"
+		"at 3s zero-use card 0 call nvmlDeviceGetProcessUtilization\n"
+		"at 4s zero-use card 0 call nvmlDeviceGetProcessesUtilizationInfo until 5s\n"
+		"at 1s power-factor card 0 10 until 2s\nat 1s garbage card 0 until 2s\n",
+		false);
+	static const unsigned zero[] = { 0, 3, 0, 1, 2, 0 };
+	for (int t = 0; t < 6; t++) {
+		play_advance(g.p, t * SECOND, 0);
+		assert_int_equal(play_zero_use(g.p, 0), zero[t]);
+		assert_int_equal(play_power_factor(g.p, 0), t == 1 ? 10 : 1);
+		assert_int_equal(play_garbage(g.p, 0), t == 1);
+		assert_int_equal(play_power_mw(g.p, 0), 60000);
+	}
+	close_stage(&g);
+}
+
 static uint32_t pid_in_file; /* 0: there is no file */
 
 static uint32_t read_pid(const char *file)
@@ -417,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_turns_end_at_exact_times),
 		cmocka_unit_test(test_holders_and_memory),
 		cmocka_unit_test(test_energy_is_the_sum_of_samples),
+		cmocka_unit_test(test_the_sum_of_utilisation_is_exact),
 		cmocka_unit_test(test_jumping_and_walking_agree),
 		cmocka_unit_test(test_lives),
 		cmocka_unit_test(test_faults),
@@ -424,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_steps_and_suspends_move_a_virtual_clock),
 		cmocka_unit_test(test_a_real_clock_is_left_alone),
 		cmocka_unit_test(test_mig_adds_up_in_its_card),
+		cmocka_unit_test(test_odd_answers),
 		cmocka_unit_test(test_pids_from_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
