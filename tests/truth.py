@@ -117,7 +117,7 @@ class Scenario:
         self.cards["card", card[1]].divided = True
 
     def read_process(self, words):
-        keys = pairs([word for word in words[1:] if word not in ("dead", "env")])
+        keys = pairs([word for word in words[1:] if word not in ("dead", "env", "file")])
         self.processes[words[0]] = Process(words[0], keys.get("user", words[0]), keys.get("kind", "compute"))
 
     def read_at(self, words):

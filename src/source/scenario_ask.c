@@ -1,4 +1,5 @@
 /* Opens a play and answers questions about the moment that it is at. */
+#include "source/scenario_quirk.h"
 #include "source/scenario_state.h"
 
 #include <stdlib.h>
@@ -135,16 +136,21 @@ size_t play_uses(struct play *p, size_t card, int64_t after_us, bool by_wall,
 	}
 	for (size_t i = 0; i < fixed->n_seats; i++) {
 		const struct seat_now *seat = &p->seats[fixed->first_seat + i];
-		if (seat->sum == 0)
+		uint32_t process = p->scenario->seats[fixed->first_seat + i].process;
+		if (seat->sum == 0 || play_pid(p, process) == 0)
 			continue;
 		if (n < max)
-			uses[n] = (struct play_use){
-				p->scenario->seats[fixed->first_seat + i].process,
-				seat->newest_us, (double)seat->sum / (double)samples
-			};
+			uses[n] = (struct play_use){ process, seat->newest_us,
+				(double)seat->sum / (double)samples };
 		n++;
 	}
 	return n;
+}
+
+/* Whether a process is on the card and the driver can name it. */
+static bool holds(const struct play *p, size_t seat)
+{
+	return p->seats[seat].held && play_pid(p, p->scenario->seats[seat].process) != 0;
 }
 
 /* The holders of one card or instance. */
@@ -155,7 +161,7 @@ static size_t own_holders(
 	size_t n = 0;
 	for (size_t i = 0; i < fixed->n_seats; i++) {
 		const struct seat_now *seat = &p->seats[fixed->first_seat + i];
-		if (!seat->held)
+		if (!holds(p, fixed->first_seat + i))
 			continue;
 		if (n < max)
 			out[n] = (struct play_holder){
@@ -183,8 +189,8 @@ static int64_t own_memory(const struct play *p, size_t card)
 	const struct scenario_card *fixed = &p->scenario->cards[card];
 	int64_t sum = p->cards[card].orphan_bytes;
 	for (size_t i = 0; i < fixed->n_seats; i++) {
-		const struct seat_now *seat = &p->seats[fixed->first_seat + i];
-		sum += seat->held && seat->mem_bytes > 0 ? seat->mem_bytes : 0;
+		int64_t bytes = p->seats[fixed->first_seat + i].mem_bytes;
+		sum += holds(p, fixed->first_seat + i) && bytes > 0 ? bytes : 0;
 	}
 	return sum;
 }

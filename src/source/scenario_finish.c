@@ -1,5 +1,5 @@
-/* Makes a scenario whole once its lines are read: order, seats, pids, and what only the whole
- * can be wrong about. */
+/* Makes a scenario whole once its lines are read: order, seats, and what only the whole can be
+ * wrong about. */
 #include "source/scenario_parse.h"
 
 #include <stdio.h>
@@ -163,99 +163,4 @@ void scenario_free(struct scenario *s)
 	free(s->by_name);
 	free(s->missing);
 	free(s);
-}
-
-static int take_pids(struct scenario *s, const char *(*lookup)(const char *), struct err *e)
-{
-	for (size_t i = 0; i < s->n_processes; i++) {
-		struct scenario_process *p = &s->processes[i];
-		if (!p->pid_env[0])
-			continue;
-		const char *text = lookup ? lookup(p->pid_env) : NULL;
-		if (!text)
-			return err_set(e, ERR_USAGE,
-				"the scenario's process '%s' needs the variable %s", p->name,
-				p->pid_env);
-		char *rest = NULL;
-		long pid = strtol(text, &rest, 10);
-		if (pid < 1 || pid > INT32_MAX || *rest)
-			return err_set(
-				e, ERR_USAGE, "%s is '%s' and must be a pid", p->pid_env, text);
-		p->pid = (uint32_t)pid;
-	}
-	return 0;
-}
-
-static int compare_pids(const void *a, const void *b, void *context)
-{
-	const struct scenario *s = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint32_t p = s->processes[x].pid, q = s->processes[y].pid;
-	if (p != q)
-		return p < q ? -1 : 1;
-	return (x > y) - (x < y);
-}
-
-size_t scenario_find_pid(const struct scenario *s, uint32_t pid)
-{
-	size_t low = 0, high = s->n_processes;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (s->processes[s->by_pid[middle]].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool found = low < s->n_processes && s->processes[s->by_pid[low]].pid == pid;
-	return found ? low : s->n_processes;
-}
-
-/* Whether another process with the pid of `process` lives at the moment. */
-static bool pid_taken(const struct scenario *s, const bool *alive, uint32_t process)
-{
-	uint32_t pid = s->processes[process].pid;
-	for (size_t i = scenario_find_pid(s, pid);
-		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++)
-		if (s->by_pid[i] != process && alive[s->by_pid[i]])
-			return true;
-	return false;
-}
-
-/* Plays who lives, twice round when the timeline repeats. */
-static int check_lives(const struct scenario *s, bool *alive, struct err *e)
-{
-	for (size_t i = 0; i < s->n_events * (s->repeat_us ? 2 : 1); i++) {
-		const struct scenario_event *event = &s->events[i % s->n_events];
-		bool begins = event->verb == EVENT_VERB_HOLD ||
-			      event->verb == EVENT_VERB_LOAD || event->verb == EVENT_VERB_START;
-		if (event->process < 0)
-			continue;
-		if (begins && pid_taken(s, alive, (uint32_t)event->process))
-			return err_set(e, ERR_USAGE,
-				"line %d of the scenario: pid %u belongs to another process "
-				"that lives",
-				event->line, s->processes[event->process].pid);
-		if (begins || event->verb == EVENT_VERB_EXIT)
-			alive[event->process] = begins;
-	}
-	return 0;
-}
-
-int scenario_resolve(struct scenario *s, const char *(*lookup)(const char *name), struct err *e)
-{
-	if (take_pids(s, lookup, e) != 0)
-		return ERR_USAGE;
-	free(s->by_pid);
-	s->by_pid = calloc(s->n_processes + 1, sizeof(*s->by_pid));
-	bool *alive = calloc(s->n_processes + 1, sizeof(*alive));
-	if (!s->by_pid || !alive) {
-		free(alive);
-		return err_set(e, ERR_WORLD, "out of memory");
-	}
-	for (size_t i = 0; i < s->n_processes; i++)
-		s->by_pid[i] = (uint32_t)i;
-	qsort_r(s->by_pid, s->n_processes, sizeof(*s->by_pid), compare_pids, s);
-	int failed = check_lives(s, alive, e);
-	free(alive);
-	return failed;
 }

@@ -1,9 +1,12 @@
-/* What the two files that read the language share. Private to scenario*.c. */
+/* What the files that read the language share. Private to scenario*.c. */
 #ifndef GUA_SOURCE_SCENARIO_PARSE_H
 #define GUA_SOURCE_SCENARIO_PARSE_H
 
 #include "source/scenario.h"
 #include "source/scenario_words.h"
+
+/* Slots of scenario.by_name. */
+enum { SCENARIO_NAMES = 2 * SCENARIO_PROCESSES_MAX };
 
 /* Adds an event at `at_us` of kind `verb` with nothing else set; NULL: failed. The pointer is
  * valid until the next event. */
@@ -17,6 +20,10 @@ int scenario_add_fault(
 /* Index of the process of that name, or -1. */
 int scenario_find_process(const struct scenario *s, const char *name);
 
+/* The rest of a line behind its first word. */
+int scenario_parse_card(struct scenario *s, struct words *w);
+int scenario_parse_mig(struct scenario *s, struct words *w);
+int scenario_parse_process(struct scenario *s, struct words *w);
 /* The rest of a line behind `at T`. */
 int scenario_parse_verb(struct scenario *s, struct words *w, int64_t at_us);
 

@@ -131,6 +131,8 @@ static void begin_life(struct play *p, int process, int64_t t_us)
 	if (life->alive)
 		return;
 	life->alive = true;
+	life->seated = false;
+	life->pid = 0;
 	life->started_us = !life->lived && fixed->has_started ? fixed->started_us : t_us;
 	life->lived = true;
 }
@@ -205,8 +207,10 @@ static void apply_to_host(struct play *p, const struct scenario_event *event, in
 /* Events of a process on a card. */
 static void apply_to_seat(struct play *p, const struct scenario_event *event, int64_t t_us)
 {
-	if (event->verb != EVENT_VERB_RELEASE)
+	if (event->verb != EVENT_VERB_RELEASE) {
 		begin_life(p, event->process, t_us);
+		p->lives[event->process].seated = true;
+	}
 	if (event->verb == EVENT_VERB_RELEASE)
 		leave_seat(p, event->seat);
 	if (event->verb == EVENT_VERB_HOLD) {

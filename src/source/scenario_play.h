@@ -49,9 +49,6 @@ int64_t play_wall(const struct play *p, int64_t t_us);
 
 enum card_status play_status(const struct play *p, size_t card, int *code);
 bool play_vanished(const struct play *p, size_t card);
-bool play_garbage(const struct play *p, size_t card);
-/* How much a process list grows with each refusal (0: not), and up to how many entries. */
-int64_t play_grow(const struct play *p, size_t card, int64_t *most);
 
 /* The ring, oldest first. */
 size_t play_ring_size(const struct play *p, size_t card);

@@ -48,6 +48,8 @@ struct card_state_now {
 /* One life of a process after the other. */
 struct life {
 	bool alive, lived;
+	bool seated;  /* it is or was on a card */
+	uint32_t pid; /* from its file; 0: not read */
 	int64_t started_us;
 };
 

@@ -1,9 +1,10 @@
-/* The parts of a scenario: card, process, event, fault, seat. */
+/* The parts of a scenario: card, process, seat; events and faults are in scenario_event.h. */
 #ifndef GUA_SOURCE_SCENARIO_TYPES_H
 #define GUA_SOURCE_SCENARIO_TYPES_H
 
 #include "model/process.h"
 #include "model/reading.h"
+#include "source/scenario_event.h"
 
 enum {
 	SCENARIO_BYTES_MAX = 1000000,
@@ -12,7 +13,6 @@ enum {
 	SCENARIO_UNITS_MAX = SCENARIO_CARDS_MAX * (1 + SCENARIO_MIG_MAX),
 	SCENARIO_PROCESSES_MAX = 4096,
 	SCENARIO_EVENTS_MAX = 65536,
-	SCENARIO_CALL_CAP = 64,
 };
 
 /* A physical card or a MIG instance. */
@@ -29,8 +29,9 @@ struct scenario_card {
 /* One pid in the file; it may live several lives. */
 struct scenario_process {
 	char name[32];	    /* of the file */
-	uint32_t pid;	    /* 0: not yet taken from `pid_env` */
+	uint32_t pid;	    /* 0: not yet taken from `pid_env`, or in a file */
 	char pid_env[64];   /* environment variable with the pid, or "" */
+	char pid_file[64];  /* name of the file with the pid of each life, or "" */
 	unsigned kind;	    /* process_kind bits */
 	int64_t uid;	    /* or -1 */
 	bool dead;	    /* the driver lists it, the system does not know it */
@@ -48,52 +49,6 @@ struct scenario_seat {
 	uint32_t card, process;
 	uint32_t next; /* another seat of the process, or SEAT_NONE */
 	bool loads;    /* some event makes it use the card */
-};
-
-enum scenario_verb {
-	EVENT_VERB_HOLD,      /* value: bytes, or -1 */
-	EVENT_VERB_LOAD,      /* value: percent; on_us and off_us */
-	EVENT_VERB_CARD_LOAD, /* the same, by nobody */
-	EVENT_VERB_RELEASE,
-	EVENT_VERB_EXIT,
-	EVENT_VERB_START,
-	EVENT_VERB_ORPHAN, /* value: bytes */
-	EVENT_VERB_STATUS, /* value: enum card_status; code */
-	EVENT_VERB_VANISH, /* value: 1 gone, 0 back */
-	EVENT_VERB_ENERGY_RESET,
-	EVENT_VERB_XID,	    /* value: number */
-	EVENT_VERB_FAULT,   /* fault; value: 1 begins, 0 ends */
-	EVENT_VERB_STEP,    /* value: microseconds, either sign */
-	EVENT_VERB_SUSPEND, /* value: microseconds, 0: its end */
-	EVENT_VERB_GARBAGE, /* value: 1 on, 0 off */
-	EVENT_VERB_GROW,    /* value: entries more after each refusal; on_us: at most */
-};
-
-struct scenario_event {
-	int64_t at_us;
-	int64_t value;
-	int64_t on_us, off_us; /* duty cycle; 0: steady */
-	enum scenario_verb verb;
-	int card;	/* index into cards[], or -1 */
-	int process;	/* index into processes[], or -1 */
-	int code;	/* driver's return code of a status */
-	uint32_t seat;	/* of (card, process), or SEAT_NONE */
-	uint32_t fault; /* index into faults[] */
-	uint32_t order; /* place in the file */
-	int line;	/* in the file */
-};
-
-enum scenario_fault_kind { FAULT_FAIL, FAULT_SLOW, FAULT_HANG };
-
-/* What is wrong with a call while it is on. */
-struct scenario_fault {
-	enum scenario_fault_kind kind;
-	char call[SCENARIO_CALL_CAP]; /* name, or a beginning when `prefix` */
-	bool prefix;
-	int card;	  /* index into cards[], or -1: whatever card */
-	int code;	  /* FAULT_FAIL */
-	int64_t slow_us;  /* FAULT_SLOW */
-	int64_t until_us; /* within a round of the timeline; INT64_MAX: for ever */
 };
 
 #endif

@@ -420,6 +420,47 @@ def test_real_pids_and_real_time(child):
     assert late == [[60]]
 
 
+def test_pids_from_files(child, tmp_path):
+    """A process is not there before its file is; each life reads the file once; pids may repeat."""
+    (tmp_path / "pids").mkdir()
+    results = child(HEAD + """
+        process job pid file job
+        process next pid file next
+        at 0s hold job card 0 memory 1GiB
+        at 0s load job card 0 sm 40
+        at 20s exit job
+        at 20s hold next card 0 memory 2GiB
+        at 40s load job card 0 sm 30
+        """, f"""
+        pids = os.environ["FAKENVML_PIDS"]
+        def write(name, text):
+            with open(os.path.join(pids, name), "w") as file:
+                file.write(text)
+        def see():
+            memory = (ctypes.c_ulonglong * 3)()
+            L.nvmlDeviceGetMemoryInfo(card, memory)
+            records = uses(card)
+            out([pid for pid, *_ in processes("{COMPUTE}_v2", card, 24)],
+                6 if records[0] == 6 else [use[0] for use in records],
+                (memory[2] >> 20) - 600, samples(card)[-1][1])
+        L.nvmlInit_v2(); card = handle(0); go(5); see()
+        write("job", ""); see()
+        write("job", "1234\\n"); see()
+        write("job", "99"); go(6); see()
+        write("next", "1234"); go(35); see()
+        go(45); see()
+        """, FAKENVML_PIDS=tmp_path / "pids")
+    assert results == [
+        [[], 6, 0, 40],  # the card is busy all the same
+        [[], 6, 0, 40],
+        [[1234], [1234], 1024, 40],
+        [[1234], [1234], 1024, 40],
+        [[1234], 6, 2048, 0],
+        [[1234], [99], 2048, 30]]
+    run = child("process job pid file job\n", "L.nvmlInit_v2()", check=False)
+    assert "process 'job' needs the variable FAKENVML_PIDS" in run.stderr
+
+
 # ---- the truth ----
 
 def test_truth_by_hand():
@@ -561,6 +602,9 @@ def test_a_mistake_in_a_scenario_is_the_users(tmp_path):
     path.write_text("process a pid env HOME\n")
     run = gua("daemon", "--source", "sim", "--scenario", path, "--db", tmp_path / "x.db", "--once")
     assert run.returncode == 2 and "needs the variable HOME" in run.stderr
+    path.write_text("process a pid file job\n")
+    run = gua("daemon", "--source", "sim", "--scenario", path, "--db", tmp_path / "x.db", "--once")
+    assert run.returncode == 2 and "process 'a' needs the variable FAKENVML_PIDS" in run.stderr
 
 
 def test_the_examples_of_the_manual_and_the_lab_are_scenarios(tmp_path):
@@ -576,8 +620,9 @@ def test_the_examples_of_the_manual_and_the_lab_are_scenarios(tmp_path):
 def test_every_word_of_the_language_is_in_the_manual():
     manual = (ROOT / "man" / "gua-scenario.5.scd").read_text()
     words = []
-    for name in ("scenario_parse.c", "scenario_verbs.c"):
-        source = (ROOT / "src" / "source" / name).read_text()
-        words += re.findall(r'words_take\(w, "([a-z0-9-]+)"\)', source) + re.findall(r'\{ "([a-z-]+)", parse_', source)
+    for path in (ROOT / "src" / "source").glob("scenario_*.c"):
+        source = path.read_text()
+        words += re.findall(r'words_take\(w, "([a-z0-9-]+)"\)', source)
+        words += re.findall(r'\{ "([a-z-]+)", (?:scenario_)?parse_', source)
     assert len(words) > 40
     assert [word for word in words if not re.search(rf"\*[^*\n]*\b{word}\b[^*\n]*\*", manual)] == []

@@ -58,6 +58,20 @@ static const char *from_environment(const char *name)
 	return getenv(name);
 }
 
+/* The number in a file of FAKENVML_PIDS; 0: there is none, or it is not written yet. */
+static uint32_t pid_in_file(const char *name)
+{
+	char path[4096], text[32] = "";
+	snprintf(path, sizeof(path), "%s/%s", getenv(SCENARIO_PIDS), name);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	bool read = fgets(text, sizeof(text), file) != NULL;
+	fclose(file);
+	long pid = read ? strtol(text, NULL, 10) : 0;
+	return pid > 0 && pid <= INT32_MAX ? (uint32_t)pid : 0;
+}
+
 static void open_clock(struct err *e)
 {
 	const char *path = getenv("FAKENVML_CLOCK"), *start = getenv("FAKENVML_START");
@@ -123,6 +137,7 @@ static int64_t thread_ns(void)
 static void follow(void)
 {
 	play_follow(fake.play, &fake.clock, fake.origin_us);
+	play_read_pids(fake.play, pid_in_file);
 	for (size_t i = 0; i < fake.scenario->n_cards; i++) {
 		int code = 0;
 		if (!told_lost[i] || play_status(fake.play, i, &code) == CARD_STATUS_LOST)

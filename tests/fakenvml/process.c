@@ -21,7 +21,8 @@ static unsigned list_processes(
 		if (!(p->kind & kind))
 			continue;
 		bool mig = at->mig_index >= 0;
-		out[n++] = (struct abi_process_detail){ .pid = p->pid,
+		out[n++] = (struct abi_process_detail){ .pid = play_pid(
+								f->play, holders[i].process),
 			.mem = (uint64_t)holders[i].mem_bytes,
 			.gi = mig ? (uint32_t)at->gpu_instance : NOT_MIG,
 			.ci = mig ? (uint32_t)at->compute_instance : NOT_MIG };
@@ -136,12 +137,12 @@ static size_t add_garbage(struct abi_process_use *out, uint64_t last_seen, uint6
 
 /* A process uses the card's memory half as much as its multiprocessors; one that draws encodes
  * and decodes as well, a little of each kind. */
-static struct abi_process_use use_of(
-	const struct scenario_process *p, const struct play_use *use)
+static struct abi_process_use use_of(const struct fake *f, const struct play_use *use)
 {
+	const struct scenario_process *p = &f->scenario->processes[use->process];
 	double drawn = p->kind & PROCESS_GRAPHICS ? use->sm_pct : 0;
 	return (struct abi_process_use){ .stamp_us = (uint64_t)use->wall_us,
-		.pid = p->pid,
+		.pid = play_pid(f->play, use->process),
 		.sm = (uint32_t)(use->sm_pct + 0.5),
 		.mem = (uint32_t)(use->sm_pct / 2),
 		.enc = (uint32_t)(drawn / 4),
@@ -160,16 +161,16 @@ static size_t collect_uses(
 	       found = play_uses(f->play, unit, (int64_t)last_seen, true, uses, USES_MAX);
 	uint64_t now_us = (uint64_t)play_wall(f->play, play_time(f->play));
 	for (size_t i = found; i-- > 0;)
-		out[n++] = use_of(&f->scenario->processes[uses[i].process], &uses[i]);
+		out[n++] = use_of(f, &uses[i]);
 	if (!play_garbage(f->play, unit))
 		return n;
 	size_t true_ones = n;
 	n += add_garbage(out + n, last_seen, now_us);
 	struct play_holder holder;
 	if (true_ones == 0 && play_holders(f->play, unit, &holder, 1) > 0)
-		out[n++] = (struct abi_process_use){ .stamp_us = now_us,
-			.pid = f->scenario->processes[holder.process].pid,
-			.sm = 4711 };
+		out[n++] = (struct abi_process_use){
+			.stamp_us = now_us, .pid = play_pid(f->play, holder.process), .sm = 4711
+		};
 	if (true_ones > 0) {
 		out[n] = out[0];
 		out[n++].sm = 4711;

@@ -125,6 +125,13 @@ static void test_mistakes(void **state)
 		{ "process p\n", "x:1: the process 'p' needs a pid" },
 		{ "process p pid 0\n",
 			"x:1: the pid is '0' and must be a number from 1 to 4194304" },
+		{ "process p pid file\n", "x:1: the file is missing" },
+		{ "process p pid file a/b\n", "x:1: the file is 'a/b' and must be a name "
+					      "without / and not begin with "
+					      "." },
+		{ "process p pid file ..\n",
+			"x:1: the file is '..' and must be a name without / and not begin with "
+			"." },
 		{ "process card pid 1\n", "x:1: a process cannot be called 'card'" },
 		{ PROCESS "process p pid 2\n", "x:2: there is a process 'p' already" },
 		{ "process p pid 1 kind x\n",
@@ -231,6 +238,8 @@ static void test_limits(void **state)
 
 static const char *variable(const char *name)
 {
+	if (strcmp(name, SCENARIO_PIDS) == 0)
+		return "/a/directory";
 	if (strcmp(name, "GOOD") == 0)
 		return "77";
 	return strcmp(name, "BAD") == 0 ? "7x" : NULL;
@@ -252,10 +261,23 @@ static void test_pids(void **state)
 	(void)state;
 	struct err e = { 0 };
 	assert_int_equal(resolve("process p pid env GOOD\n", &e), 0);
+	assert_int_equal(resolve("process p pid file KEY\nprocess q pid 77\n", &e), 0);
 	assert_int_equal(resolve("process p pid env BAD\n", &e), ERR_USAGE);
 	assert_string_equal(e.text, "BAD is '7x' and must be a pid");
 	assert_int_equal(resolve("process p pid env NONE\n", &e), ERR_USAGE);
 	assert_string_equal(e.text, "the scenario's process 'p' needs the variable NONE");
+	struct scenario *s = NULL;
+	assert_int_equal(scenario_parse(&s, "x", "process p pid file f\n", 21, &e), 0);
+	assert_string_equal(s->processes[0].pid_file, "f");
+	assert_int_equal(scenario_resolve(s, NULL, &e), ERR_USAGE);
+	assert_string_equal(
+		e.text, "the scenario's process 'p' needs the variable FAKENVML_PIDS");
+	scenario_free(s);
+	/* What is in the files is not known before it is played. */
+	assert_int_equal(resolve(CARD "process p pid file f\nprocess q pid file f\n"
+				      "process r pid 77\nat 0s start p\nat 0s start q\n",
+				 &e),
+		0);
 #define TWO CARD "process a pid 77\nprocess b pid 77\nat 0s hold a card 0 memory 1GiB\n"
 	assert_int_equal(resolve(TWO "at 5s start b\n", &e), ERR_USAGE);
 	assert_string_equal(

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "source/scenario_play.h"
+#include "source/scenario_quirk.h"
 
 #define SECOND 1000000LL
 #define HEAD                                                                                   \
@@ -362,6 +362,52 @@ static void test_mig_adds_up_in_its_card(void **state)
 	close_stage(&g);
 }
 
+static uint32_t pid_in_file; /* 0: there is no file */
+
+static uint32_t read_pid(const char *file)
+{
+	assert_string_equal(file, "key");
+	return pid_in_file;
+}
+
+static const char *directory(const char *name)
+{
+	(void)name;
+	return "/a/directory";
+}
+
+static void test_pids_from_files(void **state)
+{
+	(void)state;
+	struct stage g = { 0 };
+	static const char text[] = HEAD "process f pid file key\nat 1s start f\n"
+					"at 2s hold f card 0 memory 3GiB\nat 4s exit f\n"
+					"at 6s hold f card 0 memory 1GiB\n";
+	assert_int_equal(scenario_parse(&g.s, "x", text, sizeof(text) - 1, NULL), 0);
+	assert_int_equal(scenario_resolve(g.s, directory, NULL), 0);
+	assert_int_equal(play_open(&g.p, g.s, true, NULL), 0);
+	struct play_holder holders[2];
+	play_advance(g.p, 1 * SECOND, 0);
+	pid_in_file = 50;
+	play_read_pids(g.p, read_pid); /* it is on no card yet */
+	assert_int_equal(play_pid(g.p, 2), 0);
+	play_advance(g.p, 2 * SECOND, 0);
+	assert_int_equal(play_holders(g.p, 0, holders, 2), 0);
+	assert_int_equal(play_memory_used(g.p, 0), 0);
+	play_read_pids(g.p, read_pid);
+	pid_in_file = 60;
+	play_read_pids(g.p, read_pid); /* once a life */
+	assert_int_equal(play_pid(g.p, 2), 50);
+	assert_int_equal(play_holders(g.p, 0, holders, 2), 1);
+	assert_int_equal(play_memory_used(g.p, 0), 3LL << 30);
+	play_advance(g.p, 6 * SECOND, 0);
+	assert_int_equal(play_holders(g.p, 0, holders, 2), 0);
+	play_read_pids(g.p, read_pid);
+	assert_int_equal(play_pid(g.p, 2), 60);
+	assert_int_equal(play_pid(g.p, 0), 10);
+	close_stage(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_steps_and_suspends_move_a_virtual_clock),
 		cmocka_unit_test(test_a_real_clock_is_left_alone),
 		cmocka_unit_test(test_mig_adds_up_in_its_card),
+		cmocka_unit_test(test_pids_from_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
