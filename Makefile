@@ -7,16 +7,20 @@
 #   make install  PREFIX=/usr/local DESTDIR=
 #   make format   let clang-format decide
 #   make bench    measure speed and size against the goals; some minutes
+#   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
+#                 plays at once, and compare with the truth; best as root, who can be several users
 #   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS (needs clang)
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
+TRUTH_SECONDS ?= 3600
+TRUTH_SEEDS ?= 8
 # Shows what a command said only when it failed.
 quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all setup run test bench install format fuzz clean
+.PHONY: all setup run test bench truth install format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -46,6 +50,9 @@ BENCH_TOOLS = $(addprefix bench/bench_,drive measure scan year)
 bench: all
 	@$(call quietly,ninja -C build $(BENCH_TOOLS))
 	@bench/run $(BENCH_OPTIONS)
+
+truth: all
+	@tools/truth $(TRUTH_SECONDS) $(TRUTH_SEEDS)
 
 install: all
 	@meson configure build -Dprefix="$(PREFIX)"

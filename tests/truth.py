@@ -2,10 +2,13 @@
 microsecond. Shares no code with the engine in C; the language and what is true in it are in
 gua-scenario(5), the states in gua(1).
 
-    truth = Scenario(path.read_text()).truth(since=0, until=3600, lists=range(0, 3600, 30))
+    truth = Scenario(path.read_text()).truth(since=0, until=3600)
     truth.cards["GPU-0"]["idle_held"]      seconds of that card in that state
     truth.users["alice"]["idle_held"]      presence: once per card and moment
-    truth.energy_mj["GPU-0"]               what the card used
+    truth.processes["train"]["idle_held"]  its own state, on all cards together
+    truth.energy_mj["GPU-0"]["idle_held"]  what the card used in that state
+
+With `lists` the holders are those that process lists read at these times show.
 
 Faults of single calls (fail, slow, hang) are not played: they change what a program can see, not
 what is true. Times are seconds outside and whole microseconds inside.
@@ -72,7 +75,8 @@ class Event:
 class Truth:
     cards: dict = field(default_factory=dict)      # uuid -> state -> seconds
     users: dict = field(default_factory=dict)      # user -> state -> seconds of presence
-    energy_mj: dict = field(default_factory=dict)  # uuid -> millijoules
+    processes: dict = field(default_factory=dict)  # name -> state -> seconds
+    energy_mj: dict = field(default_factory=dict)  # uuid -> state -> millijoules
 
     def presence(self, user):
         return sum(self.users.get(user, {}).values())
@@ -176,18 +180,25 @@ class Scenario:
                 result.append((t, dropped))
         return result
 
-    def truth(self, since, until, lists, active_pct=10, held_bytes=100 * 10**6, count_graphics=False,
-              exits=False, grain=1):
-        """The sums between two scenario times; every sample accounts for the time until the next,
-        holders are those of the last list that was read at one of `lists`, less those that have
-        ended since when `exits`. Moments are cut down to multiples of `grain` microseconds."""
+    def changes(self, until):
+        """All times below `until` at which somebody may begin or end to hold."""
+        return sorted({t for t, event in self.timeline(until) if event.verb in ("hold", "release", "exit")})
+
+    def truth(self, since, until, lists=None, active_pct=10, held_bytes=100 * 10**6, count_graphics=False,
+              exits=False, grain=1, own_use=True):
+        """The sums between two scenario times; every sample accounts for the time until the next.
+        Holders are those that truly were, or, with `lists`, those of the last list that was read at one
+        of these times, less those that have ended since when `exits`. Moments are cut down to multiples
+        of `grain` microseconds. Without `own_use` nobody can tell which process uses a card."""
         since, until = int(since * 10**6), int(until * 10**6)
-        known = self.holders_at([int(t * 10**6) for t in lists], until if exits else 0)
+        known = self.holders_at([int(t * 10**6) for t in lists] if lists is not None else self.changes(until),
+                                until if exits else 0)
         known = [(t // grain * grain, held) for t, held in known]
-        rules = Rules(active_pct, held_bytes, count_graphics, self.processes)
+        rules = Rules(active_pct, held_bytes, count_graphics, own_use, self.processes)
         units = [card for card in self.cards.values() if not card.divided]
         sums = {card.uuid: dict.fromkeys(CARD_STATES, 0) for card in units}
-        users, energy = {}, {card.uuid: 0 for card in units}
+        energy = {card.uuid: dict.fromkeys(CARD_STATES, 0) for card in units}
+        users, processes = {}, {}
         next_time = self.sample_times(until)[1]
         for k, (t, stage) in enumerate(self.samples(until)):
             end = next_time(k + 1)
@@ -198,20 +209,24 @@ class Scenario:
             begin, end = max(t // grain * grain, since), min(end // grain * grain, until)
             for card in units:
                 use = stage.use(card.key, t)
-                if card.key[0] == "card" and use is not None:
-                    energy[card.uuid] += stage.power_mw(card, use) * part
+                power_mw = stage.power_mw(card, use) if card.key[0] == "card" and use is not None else 0
                 for a, b, held in pieces(begin, end, known):
-                    state, states = rules.classify(card, use, held.get(card.key, {}))
+                    state, of_users, of_processes = rules.classify(card, use, held.get(card.key, {}))
                     sums[card.uuid][state] += b - a
-                    for user, own in states.items():
-                        users.setdefault(user, dict.fromkeys(HOLDER_STATES, 0))[own] += b - a
-        return Truth({uuid: seconds(states) for uuid, states in sums.items()},
-                     {user: seconds(states) for user, states in users.items()},
-                     energy)
+                    energy[card.uuid][state] += power_mw * part * (b - a) / (end - begin)
+                    add_states(users, of_users, b - a)
+                    add_states(processes, of_processes, b - a)
+        return Truth(seconds(sums), seconds(users), seconds(processes), energy)
 
 
-def seconds(states):
-    return {state: us / 10**6 for state, us in states.items()}
+def add_states(sums, states, us):
+    """Adds a stretch to what each user or process has in its state."""
+    for who, state in states.items():
+        sums.setdefault(who, dict.fromkeys(HOLDER_STATES, 0))[state] += us
+
+
+def seconds(sums):
+    return {who: {state: us / 10**6 for state, us in states.items()} for who, states in sums.items()}
 
 
 def pieces(begin, end, known):
@@ -227,38 +242,50 @@ def pieces(begin, end, known):
 
 @dataclass
 class Rules:
+    """The states of gua(1) on their three levels: a card, a user on it, a process on it."""
     active_pct: float
     held_bytes: int
     count_graphics: bool
+    own_use: bool
     processes: dict
 
-    def much(self, sizes):
-        return None in sizes or sum(sizes) > self.held_bytes
+    def idle(self, sizes):
+        much = None in sizes or sum(sizes) > self.held_bytes
+        return "idle_held" if much else "truly_idle"
+
+    def holders(self, held):
+        """What of a process list counts: {process: bytes or None}."""
+        return {process: size for process, size in held.items()
+                if self.processes[process].kind != "graphics" or self.count_graphics}
 
     def classify(self, card, use, held):
-        """The card's state, and each user's own: use is {process or None: percent}, None where there
-        is no sample."""
+        """The card's state, each user's and each process's; `use` is {process or None: percent}, None
+        where there is no sample."""
         if use is None or card.key[0] == "mig":
-            return "unobserved", {}
-        total = min(100, sum(use.values()))
-        mine = {}
-        for process, size in held.items():
-            if self.processes[process].kind != "graphics" or self.count_graphics:
-                mine.setdefault(self.processes[process].user, []).append(size)
-        sizes = [size for user in mine for size in mine[user]]
-        if total < self.active_pct:
-            states = {user: "idle_held" if self.much(own) else "truly_idle" for user, own in mine.items()}
-            return ("idle_held" if self.much(sizes) else "truly_idle"), states
+            return "unobserved", {}, {}
+        held = self.holders(held)
+        user_of = {process: self.processes[process].user for process in held}
+        active = min(100, sum(use.values())) >= self.active_pct
+        if not active or not self.own_use:
+            state = "active" if active else self.idle(held.values())
+            return state, dict.fromkeys(user_of.values(), state), dict.fromkeys(held, state)
         by_user = {}
         for process, pct in use.items():
             user = self.processes[process].user if process else None
             by_user[user] = by_user.get(user, 0) + pct
-        states = {}
-        for user in mine:
-            others = any(pct >= self.active_pct for other, pct in by_user.items() if other != user)
-            idle = by_user.get(user, 0) < self.active_pct
-            states[user] = "squatting" if idle and others else "active"
-        return "active", states
+        return "active", {user: self.of_user(user, by_user) for user in user_of.values()}, \
+            {process: self.of_process(process, size, use, by_user) for process, size in held.items()}
+
+    def of_user(self, user, by_user):
+        """The state of a user on an active card."""
+        others = any(pct >= self.active_pct for other, pct in by_user.items() if other != user)
+        return "squatting" if others and by_user.get(user, 0) < self.active_pct else "active"
+
+    def of_process(self, process, size, use, by_user):
+        """The state of a process on an active card: idle beside a busy one of the same user, else its user's."""
+        user = self.processes[process].user
+        idle = use.get(process, 0) < self.active_pct <= by_user.get(user, 0)
+        return self.idle([size]) if idle else self.of_user(user, by_user)
 
 
 class Stage:

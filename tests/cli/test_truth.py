@@ -61,7 +61,8 @@ def compare(db, truth, with_users):
     for uuid, states in truth.cards.items():
         for state in STATES:
             assert abs(cards[uuid][state] - states[state]) <= CLOSE, (uuid, state, cards[uuid], states)
-        assert abs(energy[uuid] - truth.energy_mj[uuid]) <= 0.01 * truth.energy_mj[uuid] + 400_000 * CLOSE
+        used = sum(truth.energy_mj[uuid].values())
+        assert abs(energy[uuid] - used) <= 0.01 * used + 400_000 * CLOSE
     if not with_users:
         return
     for user, states in truth.users.items():
@@ -95,3 +96,37 @@ def test_real_driver_interface(tmp_path, clock_file, seed):
     end = TICKS * INTERVAL
     # The scenario's pids are nobody's here, so that users cannot be told; cards can.
     compare(tmp_path / "gua.db", Scenario(text).truth(0, end, range(0, end, INTERVAL)), False)
+
+
+def states_of(text):
+    """The states of the first second: of the card, of users, of processes."""
+    truth = Scenario("card 0 uuid GPU-0 name A memory 80GiB\n" + text).truth(0, 1)
+    return [{who: max(states, key=states.get) for who, states in level.items()}
+            for level in (truth.cards, truth.users, truth.processes)]
+
+
+PEOPLE = """
+process train pid 1 user ann
+process notebook pid 2 user ann
+process other pid 3 user ben
+"""
+
+
+@pytest.mark.parametrize("events, expected", [
+    # Idle beside a busy one of the same user: the process is idle, the user is not.
+    (["hold train card 0 memory 4GB", "load train card 0 sm 80", "hold notebook card 0 memory 4GB"],
+     [{"GPU-0": "active"}, {"ann": "active"}, {"train": "active", "notebook": "idle_held"}]),
+    # Idle beside somebody else's busy one.
+    (["hold train card 0 memory 4GB", "load train card 0 sm 80", "hold other card 0 memory 40MB"],
+     [{"GPU-0": "active"}, {"ann": "active", "ben": "squatting"}, {"train": "active", "other": "squatting"}]),
+    # Together they hold what counts as held.
+    (["hold train card 0 memory 60MB", "hold other card 0 memory 60MB"],
+     [{"GPU-0": "idle_held"}, {"ann": "idle_held", "ben": "idle_held"},
+      {"train": "idle_held", "other": "idle_held"}]),
+    # Each uses a little, together they keep the card active.
+    (["hold train card 0 memory 4GB", "load train card 0 sm 6", "hold other card 0 memory 4GB",
+      "load other card 0 sm 6"],
+     [{"GPU-0": "active"}, {"ann": "active", "ben": "active"}, {"train": "active", "other": "active"}]),
+])
+def test_states_on_three_levels(events, expected):
+    assert states_of(PEOPLE + "".join(f"at 0s {event}\n" for event in events)) == expected

@@ -1,0 +1,222 @@
+"""Compares what a store says with the truth of the lives that were played, figure by figure.
+
+    figures = judge(db, lives, driver, start, played, GOALS_HOUR)
+    print(table(figures))
+    assert all(figure.ok for figure in figures)
+"""
+import math
+import sqlite3
+import statistics
+from dataclasses import dataclass
+
+from lives import IDLE_WATTS, name_of, scenario
+from truth import Scenario
+
+CARD_STATES = ["active", "idle_held", "truly_idle", "unobserved", "use_unknown"]
+HOLDER_STATES = ["active", "idle_held", "truly_idle", "squatting", "use_unknown"]
+BEYOND = "error beyond the stated"
+SLOTS = ["1m", "5m", "1h"]
+
+
+class Store:
+    """The sums of a store, in seconds and millijoules. A column that the store does not have counts as 0."""
+
+    def __init__(self, path):
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            connection.row_factory = sqlite3.Row
+            self.connection = connection
+            self.gpus = {row["id"]: row for row in self.rows("gpu")}
+            self.lives = {row["id"]: row for row in self.rows("process")}
+            self.usage = [row for slot in SLOTS for row in self.rows(f"usage_{slot}")]
+            self.holding = [row for slot in SLOTS for row in self.rows(f"holding_{slot}")]
+
+    def rows(self, table):
+        return [dict(row) for row in self.connection.execute(f"SELECT * FROM {table}")]
+
+    def window(self):
+        """Begin and end (unix seconds) of what was accounted; all cards are accounted together."""
+        windows = []
+        for gpu, row in self.gpus.items():
+            ms = sum(usage["ms"] for usage in self.usage if usage["gpu"] == gpu)
+            windows.append(((row["last_seen_ms"] - ms) / 1000, row["last_seen_ms"] / 1000))
+        return tuple(statistics.median(side) for side in zip(*windows))
+
+    def of_cards(self, state, column="ms", uuid=None):
+        """Sum over the slots of all cards or one, as stored."""
+        return sum(row.get(column) or 0 for row in self.usage if CARD_STATES[row["state"]] == state
+                   and uuid in (None, self.gpus[row["gpu"]]["uuid"]))
+
+    def presence(self, user, states=HOLDER_STATES):
+        """What a user has in these states: time less what another of their processes counts already."""
+        return sum(row.get(f"{state}_ms", 0) - row.get(f"{state}_double_ms", 0) for row in self.holding
+                   for state in states if self.lives[row["process"]]["user"] == user) / 1000
+
+    def of_process(self, process, state):
+        return sum(row.get(f"{state}_ms", 0) for row in self.holding if row["process"] == process) / 1000
+
+    def users(self):
+        return {row["user"] for row in self.lives.values()}
+
+
+@dataclass
+class Figure:
+    name: str
+    true: float
+    measured: float
+    goal: float = None      # the largest error that is good, None: for information
+    unit: str = "s"
+
+    @property
+    def error(self):
+        return self.measured - self.true
+
+    @property
+    def ok(self):
+        return self.goal is None or abs(self.error) <= self.goal
+
+    @property
+    def kind(self):
+        """What is compared over many plays: "presence of" is one kind, whoever it is of."""
+        return self.name.partition(":")[0]
+
+
+@dataclass
+class Goals:
+    """What is good enough. A glance finds a begin or an end within about a second, too early as often as too
+    late, so that the error of many grows with the root of their number: in a short play that is more than
+    the percentages of an hour."""
+    edge_s: float = 0       # for the root of the number of begins and ends of holding
+    burst_s: float = 0      # for the root of the number of begins and ends of use on a shared card
+    held: float = 0.005
+    user: float = 0.005
+    user_s: float = 2
+    squatting: float = 0.01
+    energy: float = 0.03
+
+
+GOALS_HOUR = Goals()
+GOALS_SHORT = Goals(edge_s=1, burst_s=3)
+STATED_EDGE_S = 1           # no begin or end is more uncertain than this, on the average
+
+
+class Judge:
+    def __init__(self, store, lives, driver, start, played, goals):
+        self.store, self.lives, self.driver, self.played, self.goals = store, lives, driver, played, goals
+        begin, end = store.window()
+        self.since, self.until, self.start = begin - start, end - start, start
+        self.truth = Scenario(scenario(lives, driver)).truth(self.since, self.until, own_use=driver.own_use)
+
+    def edges(self, user=None):
+        """How many begins and ends of holding are in the window."""
+        moments = [moment for life in self.lives if user in (None, name_of(life.user))
+                   for moment in (life.events[0][0], life.end)]
+        return sum(self.since <= moment / 1000 <= self.until for moment in moments)
+
+    def bursts(self):
+        """How many begins and ends of use there are on cards that somebody else was on meanwhile."""
+        return sum(verb == "load" for life in self.lives for at, verb, _ in life.events if any(
+            other.card == life.card and other.user != life.user and other.start <= at < other.end
+            for other in self.lives))
+
+    def late(self):
+        """For how long the player was late, over all processes."""
+        return sum(one["late_ms"] for one in self.played.values()) / 1000
+
+    def stated(self):
+        """The uncertainty that the store states for idle-held time."""
+        return self.store.of_cards("idle_held", "unsure_ms") / 1000
+
+    def slack(self, edges):
+        """What so many begins and ends may be off together; more on a machine on which glances were rare."""
+        rare = 1 + 2 * self.stated() / max(1, self.edges())
+        return self.goals.edge_s * rare * math.sqrt(edges) + self.late()
+
+    def true_card(self, state, uuid=None):
+        return sum(states.get(state, 0) for card, states in self.truth.cards.items() if uuid in (None, card))
+
+    def polled(self, goal):
+        """Without samples use is only known at the moments of the readings: what is stated counts."""
+        return goal if self.driver.samples else max(goal, self.stated())
+
+    def cards(self):
+        true = self.true_card("idle_held")
+        goal = self.polled(max(self.goals.held * true, self.slack(self.edges())))
+        yield Figure("idle-held", true, self.store.of_cards("idle_held") / 1000, goal)
+        for state in CARD_STATES:
+            if state != "idle_held":
+                yield Figure(state, self.true_card(state), self.store.of_cards(state) / 1000)
+        for uuid in self.truth.cards:
+            for state in CARD_STATES:
+                true, measured = self.true_card(state, uuid), self.store.of_cards(state, uuid=uuid) / 1000
+                if true or measured:
+                    yield Figure(f"card: {uuid} {state}", true, measured)
+
+    def users(self):
+        for user in sorted(set(self.truth.users) | self.store.users()):
+            states = self.truth.users.get(user, {})
+            slack = max(self.goals.user_s, self.slack(self.edges(user)))
+            for name, true, measured in (
+                    ("presence", sum(states.values()), self.store.presence(user)),
+                    ("user's idle-held", states.get("idle_held", 0), self.store.presence(user, ["idle_held"]))):
+                goal = max(self.goals.user * true, slack)
+                # Time that somebody unseen evidently held is nobody's in the truth.
+                goal = None if user == "_unknown" else self.polled(goal) if "idle" in name else goal
+                yield Figure(f"{name}: {user}", true, measured, goal)
+
+    def squatting(self):
+        true = sum(states["squatting"] for states in self.truth.users.values())
+        measured = sum(self.store.presence(user, ["squatting"]) for user in self.store.users())
+        goal = max(self.goals.squatting * (self.until - self.since), self.goals.burst_s * math.sqrt(self.bursts()))
+        yield Figure("squatting", true, measured, goal if self.driver.samples else None)
+
+    def energy(self):
+        """Joules of idle-held time; where part of the time is without energy, of the rest."""
+        ms, unknown = (self.store.of_cards("idle_held", column) for column in ("ms", "energy_unknown_ms"))
+        true = sum(states["idle_held"] for states in self.truth.energy_mj.values()) / 1000
+        true *= (ms - unknown) / ms if ms else 1
+        measured = self.store.of_cards("idle_held", "energy_mj") / 1000
+        goal = self.goals.energy * true + IDLE_WATTS * self.polled(self.slack(self.edges()))
+        yield Figure("idle-held energy", true, measured, goal, "J")
+
+    def life_of(self, row):
+        """Which life a process of the store is: pids are used again."""
+        same = [(key, abs((row["started_ms"] or row["first_seen_ms"]) / 1000 - one["started"]))
+                for key, one in self.played.items() if one["pid"] == row["pid"]]
+        return min(same, key=lambda pair: pair[1])[0] if same else None
+
+    def processes(self):
+        """The process whose own states are furthest from the truth."""
+        measured = {}
+        for id, row in self.store.lives.items():
+            measured.setdefault(self.life_of(row), []).append(id)
+        worst = []
+        for key, states in self.truth.processes.items():
+            for state in HOLDER_STATES:
+                found = sum(self.store.of_process(id, state) for id in measured.get(key, []))
+                worst.append(Figure(f"worst process: {key} {state}", states.get(state, 0), found))
+        yield max(worst, key=lambda figure: abs(figure.error))
+
+    def uncertainty(self):
+        """The error of idle-held time is at most what the store states, and it does not state too much."""
+        yield Figure("stated uncertainty", 0, self.stated(),
+                     STATED_EDGE_S * self.edges() if self.driver.samples else None)
+        error = abs(self.store.of_cards("idle_held") / 1000 - self.true_card("idle_held"))
+        yield Figure(BEYOND, 0, max(0, error - self.stated()), self.slack(self.edges()) / 2)
+
+    def figures(self):
+        return [*self.cards(), *self.users(), *self.squatting(), *self.energy(), *self.processes(),
+                *self.uncertainty()]
+
+
+def judge(db, lives, driver, start, played, goals):
+    return Judge(Store(db), lives, driver, start, played, goals).figures()
+
+
+def table(figures):
+    """For people: figure, true, measured, error, goal, whether it is met."""
+    lines = [f"{'figure':34}{'true':>10}{'measured':>10}{'error':>9}{'goal':>8}  ok"]
+    for figure in figures:
+        goal = "-" if figure.goal is None else f"{figure.goal:.1f}"
+        ok = "-" if figure.goal is None else "yes" if figure.ok else "NO"
+        lines.append(f"{figure.name:34}{figure.true:10.1f}{figure.measured:10.1f}{figure.error:+9.1f}{goal:>8}  {ok}")
+    return "\n".join(lines)
