@@ -231,6 +231,22 @@ static bool differs(double a_pct, double b_pct, const struct rules *rules)
 	return (a_pct >= rules->active_util_pct) != (b_pct >= rules->active_util_pct);
 }
 
+/* Accounts up to the next sample. Where the state changed between two polled readings, nobody
+ * knows when: the middle counts, and half of the time between can be wrong. */
+static void account_to_sample(struct account *a, const struct util_sample *next,
+	const struct account_drain *d, struct account_scene *on)
+{
+	int64_t at_ms = next->wall_us / 1000;
+	bool changed = d->polled && a->pending && at_ms <= a->pending_to_ms &&
+		       differs(a->pending_pct, next->util_pct, on->rules);
+	if (changed)
+		at_ms = a->pending_ms + (at_ms - a->pending_ms) / 2;
+	a->doubtful = changed;
+	if (at_ms > a->covered_ms)
+		account_until(a, at_ms, on);
+	a->doubtful = false;
+}
+
 static void take_sample(struct account *a, const struct util_sample *s,
 	const struct account_drain *d, struct account_scene *on)
 {
@@ -240,34 +256,20 @@ static void take_sample(struct account *a, const struct util_sample *s,
 		a->covered_ms = at_ms;
 	}
 	/* A sample from before what is covered only says how it went on from there. */
-	a->doubtful =
-		d->polled && a->pending && differs(a->pending_pct, s->util_pct, on->rules);
-	if (at_ms > a->covered_ms)
-		account_until(a, at_ms, on);
-	a->doubtful = false;
+	account_to_sample(a, s, d, on);
 	a->pending = true;
 	a->pending_suspect = d->suspect;
 	a->pending_pct = s->util_pct;
+	a->pending_ms = at_ms;
 	a->pending_to_ms = at_ms + d->hold_ms;
 	a->pending_short_ms = at_ms + d->period_ms;
 }
 
-/* What the newest sample before this drain still accounts for is judged by its own drain. */
-static void close_pending(
-	struct account *a, const struct account_drain *d, struct account_scene *on)
-{
-	int64_t first_ms = d->n_samples ? d->samples[0].wall_us / 1000 : INT64_MIN;
-	if (a->pending && first_ms > a->covered_ms) {
-		a->doubtful =
-			d->polled && differs(a->pending_pct, d->samples[0].util_pct, on->rules);
-		account_until(a, first_ms, on);
-		a->doubtful = false;
-	}
-}
-
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
 {
-	close_pending(a, d, on);
+	/* The newest sample of the drain before is judged by its own drain's use. */
+	if (d->n_samples && a->pending)
+		account_to_sample(a, &d->samples[0], d, on);
 	if (d->n_samples) {
 		struct use_since use =
 			use_of_samples(d->samples, d->n_samples, d->use_known, on->rules);

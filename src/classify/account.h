@@ -23,6 +23,7 @@ struct account {
 	bool pending;		  /* there is a sample whose time goes on */
 	bool pending_suspect;	  /* it is not believed: its time is unobserved */
 	double pending_pct;	  /* its utilisation */
+	int64_t pending_ms;	  /* when it was taken */
 	int64_t pending_to_ms;	  /* until the next sample, if that is not later ... */
 	int64_t pending_short_ms; /* ... and only until here if it is */
 	bool use_known;		  /* the holders' sm_pct of its drain are known */

@@ -84,7 +84,7 @@ static int ask_all(struct source *s, void *nothing, struct err *e)
 {
 	(void)nothing;
 	s->want_power = true;
-	int rc = source_drain(s, e);
+	int rc = source_drain(s, NULL, e);
 	return rc ? rc : source_look(s, NULL, e);
 }
 

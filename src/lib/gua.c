@@ -158,7 +158,7 @@ API int gua_refresh(struct gua *handle)
 	if (!rc)
 		rc = grow_util(handle);
 	if (!rc)
-		rc = source_drain(handle->source, &handle->err);
+		rc = source_drain(handle->source, NULL, &handle->err);
 	if (rc)
 		return rc;
 	/* Samples are valid until the source's next call. */

@@ -51,8 +51,8 @@ static struct edge begin_edge(const struct process_id *id, const struct look_win
 	return edge_of(w, id->started_ms > lo_ms ? id->started_ms : lo_ms, true);
 }
 
-static void open_stretch(struct holders *h, const struct lives *lives,
-	const struct listed *p, struct edge from, const struct holder *before, int64_t now_ms)
+static void open_stretch(struct holders *h, const struct lives *lives, const struct listed *p,
+	struct edge from, const struct holder *before, int64_t now_ms)
 {
 	h->items[h->n++] = (struct holder){
 		.process = p->life,
@@ -173,6 +173,19 @@ bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pi
 		if (lives->entries[item->process].id.pid == pid && item->from.lo <= to_ms &&
 			item->to.hi >= from_ms)
 			return true;
+	}
+	return false;
+}
+
+bool holders_are_several(const struct holders *h)
+{
+	const struct holder *one = NULL;
+	for (size_t i = 0; i < h->n; i++) {
+		if (!holder_is_open(&h->items[i]))
+			continue;
+		if (one && one->user != h->items[i].user)
+			return true;
+		one = &h->items[i];
 	}
 	return false;
 }

@@ -53,6 +53,9 @@ void holders_add_ended(struct holders *h, const struct lives *lives, uint32_t li
 bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pid,
 	int64_t from_ms, int64_t to_ms);
 
+/* Whether processes of more than one user are here. */
+bool holders_are_several(const struct holders *h);
+
 /* Drops the stretches that ended before `covered_ms`. */
 void holders_drop(struct holders *h, int64_t covered_ms);
 /* The clock was set: all that goes on counts from the beginning of the new reckoning. */

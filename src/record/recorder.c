@@ -345,7 +345,7 @@ static int open_run(struct recorder *r, struct err *e)
 		return rc;
 	r->run_begun = true;
 	r->round->drain = r->round->look_all = true;
-	r->round->scan = false;
+	r->round->scan = r->round->shared = false;
 	if (!ask(r))
 		return err_set(e, ERR_WORLD, "%s", r->driver_fault.text);
 	rc = commit(r, e);
@@ -361,7 +361,7 @@ static void close_run(struct recorder *r, const char *how)
 	if (!r->run_begun)
 		return;
 	r->round->drain = r->round->look_all = true;
-	r->round->scan = false;
+	r->round->scan = r->round->shared = false;
 	bool answers = !r->driver_fault.on && ask(r);
 	if (answers)
 		watch_flush(&r->watch, now_ms(r));

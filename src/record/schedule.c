@@ -1,10 +1,12 @@
 /* Distances and deadlines. */
 #include "record/schedule.h"
 
-/* What glances may take: of a core, for memory with the looks that follow and for energy, and
- * of the time by the clock, because the driver serves one caller at a time. */
-#define GLANCE_SHARE 0.0002
-#define ENERGY_SHARE 0.0001
+/* What glances may take: of a core, for memory with the looks that follow, for energy, and for
+ * the use of shared cards; and of the time by the clock, because the driver serves one caller
+ * at a time. */
+#define GLANCE_SHARE 0.00015
+#define ENERGY_SHARE 0.00005
+#define SHARED_SHARE 0.0001
 #define WALL_SHARE 0.01
 /* Cards are looked for this often when all is well. */
 #define RESCAN_US (600 * 1000000LL)
@@ -22,7 +24,7 @@ void schedule_start(struct schedule *s, int64_t now_us)
 	s->start_us = now_us;
 	s->apart_us = s->glance_us;
 	s->random = (uint64_t)now_us | 1;
-	s->next_drain_us = s->next_glance_us = s->next_energy_us = now_us;
+	s->next_drain_us = s->next_glance_us = s->next_energy_us = s->next_shared_us = now_us;
 	s->next_scan_us = now_us + RESCAN_US;
 	schedule_tick(s, now_us);
 }
@@ -69,6 +71,7 @@ bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct
 	round->drain = tick || round->scan || now_us >= s->next_drain_us;
 	round->look_all = tick || round->scan;
 	round->energy = now_us >= s->next_energy_us;
+	round->shared = now_us >= s->next_shared_us;
 	if (round->scan && wrong)
 		wait_longer(s, now_us);
 	else if (round->scan)
@@ -87,21 +90,32 @@ static double jitter(struct schedule *s)
 	return 0.8 + 0.4 * (double)(s->random >> 11) / (double)(1ULL << 53);
 }
 
+/* Learns what the parts of a round cost. */
+static void learn(struct schedule *s, const struct round *round, int64_t took_us)
+{
+	spacing_add(&s->glances, round->cost_us);
+	if (round->drain)
+		return;
+	spacing_add(&s->walls, took_us);
+	if (round->energy)
+		spacing_add(&s->energy, round->energy_cost_us);
+	if (round->shared)
+		spacing_add(&s->shared, round->shared_cost_us);
+}
+
 void schedule_done(struct schedule *s, int64_t now_us, const struct round *round,
 	int64_t took_us, int64_t ring_us)
 {
 	int64_t most_us = s->drain_us > s->glance_us ? s->drain_us : s->glance_us;
-	spacing_add(&s->glances, round->cost_us);
-	if (!round->drain)
-		spacing_add(&s->walls, took_us);
-	if (round->energy && !round->drain)
-		spacing_add(&s->energy, round->energy_cost_us);
+	learn(s, round, took_us);
 	int64_t cpu_us = spacing_us(&s->glances, GLANCE_SHARE, s->glance_us, most_us);
 	int64_t wall_us = spacing_us(&s->walls, WALL_SHARE, s->glance_us, most_us);
 	s->apart_us = cpu_us > wall_us ? cpu_us : wall_us;
 	s->next_glance_us = now_us + (int64_t)((double)s->apart_us * jitter(s));
 	if (round->energy || round->drain)
 		s->next_energy_us = now_us + spacing_us(&s->energy, ENERGY_SHARE, 0, most_us);
+	if (round->shared || round->drain)
+		s->next_shared_us = now_us + spacing_us(&s->shared, SHARED_SHARE, 0, most_us);
 	if (!round->drain)
 		return;
 	/* The ring must not turn round between two drains. */

@@ -9,7 +9,8 @@
 #define RING_HOLD_MS 2000
 /* How long a sample accounts before a gap when the driver's period is not known. */
 #define PERIOD_MS 1000
-/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card. */
+/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card.
+ */
 #define RESERVE_BYTES (1LL << 30)
 /* All samples at least this, and nobody there: a card that hangs on to its last reading. */
 #define LATCHED_PCT 95
@@ -85,8 +86,8 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 }
 
 /* The holders among the processes of a list, and whoever is not listed. */
-static size_t make_list(struct watch *w, struct source *s, size_t i, int64_t since_ms,
-	int64_t now_ms)
+static size_t make_list(
+	struct watch *w, struct source *s, size_t i, int64_t since_ms, int64_t now_ms)
 {
 	const struct card_reading *r = &s->cards[i];
 	size_t n = 0;
@@ -136,11 +137,10 @@ static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 	for (size_t k = 0; k < r->n_ended; k++) {
 		const struct ended_process *p = &r->ended[k];
 		if (!card->account.started || p->ended_ms <= card->account.covered_ms ||
-			holders_had(&card->holders, &w->lives, p->pid, p->started_ms,
-				p->ended_ms))
+			holders_had(
+				&card->holders, &w->lives, p->pid, p->started_ms, p->ended_ms))
 			continue;
-		uint32_t life =
-			lives_add_ended(&w->lives, p->pid, p->started_ms, p->ended_ms);
+		uint32_t life = lives_add_ended(&w->lives, p->pid, p->started_ms, p->ended_ms);
 		if (life != LIFE_NONE)
 			holders_add_ended(&card->holders, &w->lives, life, p->mem_peak_bytes,
 				p->started_ms, p->ended_ms);
@@ -161,7 +161,8 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 		card->look_ms = round->begun_ms;
 	if (listed || (round->glanced && !round->cards[i].want))
 		card->glance_ms = round->begun_ms;
-	if (round->drain)
+	round->cards[i].shared = holders_are_several(&card->holders);
+	if (round->cards[i].drained)
 		take_ended(w, i, r);
 }
 
@@ -179,7 +180,8 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 
 /* A card that goes on saying 100 % after its last process was killed: nobody is there, no
  * memory is used. */
-static bool is_latched(const struct watch *w, struct watched *card, const struct card_reading *r)
+static bool is_latched(
+	const struct watch *w, struct watched *card, const struct card_reading *r)
 {
 	if (!card->empty || card->holders.n > 0 || r->n_samples == 0 || card->mem_bytes < 0 ||
 		card->mem_bytes - floor_bytes(card, r) > w->rules.held_mem_bytes)
@@ -204,8 +206,8 @@ static bool suspects(struct watch *w, size_t i, const struct card_reading *r, in
 	return latched;
 }
 
-static void set_hold(const struct watch *w, const struct source *s, const struct card_reading *r,
-	struct account_drain *d)
+static void set_hold(const struct watch *w, const struct source *s,
+	const struct card_reading *r, struct account_drain *d)
 {
 	int64_t period_ms = s->sample_period_us / 1000;
 	if (r->util_kind != UTIL_RING) {
@@ -289,9 +291,10 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 		struct watched *card = &w->cards[i];
 		watch_status(w, i, &s->cards[i], now_ms);
 		take_holders(w, s, i, round);
-		if (s->cards[i].status == CARD_STATUS_OK && (round->drain || round->energy))
+		bool drained = round->cards[i].drained;
+		if (s->cards[i].status == CARD_STATUS_OK && (drained || round->energy))
 			account_energy(&card->account, now_ms, s->cards[i].energy_mj);
-		if (round->drain)
+		if (drained)
 			take_drain(w, s, i, round, now_ms);
 	}
 	if (rc)
@@ -299,7 +302,7 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 	watch_note_activity(w);
 	for (size_t i = 0; i < w->n_cards; i++)
 		holders_drop(&w->cards[i].holders, w->cards[i].account.covered_ms);
-	if (round->drain)
+	if (round->drain || round->shared)
 		take_xids(w, s, now_ms);
 	if (round->look_all && round->glanced)
 		lives_sweep(&w->lives, s, now_ms);

@@ -54,15 +54,14 @@ static int reserve(struct round *r, size_t n, struct err *e)
 
 /* Whether somebody may have come or gone since the last look. Where memory cannot be read, each
  * drain is a reason to look. */
-static bool must_look(const struct round *r, const struct round_card *c,
-	const struct card_reading *now)
+static bool must_look(const struct round_card *c, const struct card_reading *now)
 {
 	if (now->status != CARD_STATUS_OK)
 		return false;
-	if (c->want || (r->drain && now->stranger))
+	if (c->want || (c->drained && now->stranger))
 		return true;
 	if (now->mem_used_bytes < 0 || c->mem_bytes < 0)
-		return r->drain || now->mem_used_bytes != c->mem_bytes;
+		return c->drained || now->mem_used_bytes != c->mem_bytes;
 	return llabs(now->mem_used_bytes - c->mem_bytes) >= MEMORY_STEP_BYTES;
 }
 
@@ -72,7 +71,7 @@ static int look_at(struct source *s, struct round *r, struct err *e)
 	bool any = false;
 	size_t before = s->n_cards;
 	for (size_t i = 0; i < before; i++) {
-		r->flags[i] = r->look_all || must_look(r, &r->cards[i], &s->cards[i]);
+		r->flags[i] = r->look_all || must_look(&r->cards[i], &s->cards[i]);
 		any |= r->flags[i];
 	}
 	if (!any)
@@ -98,15 +97,30 @@ static int glance(struct source *s, struct round *r, struct err *e)
 	return rc ? rc : look_at(s, r, e);
 }
 
+/* Drains all cards, or those that are shared. */
+static int drain(struct source *s, struct round *r, struct err *e)
+{
+	bool any = false;
+	int64_t before_us = clock_cost_us(r->clock);
+	for (size_t i = 0; i < s->n_cards; i++) {
+		r->flags[i] = r->cards[i].drained =
+			r->drain || (r->shared && r->cards[i].shared);
+		any |= r->flags[i];
+	}
+	int rc = any ? source_drain(s, r->drain ? NULL : r->flags, e) : 0;
+	r->shared_cost_us = r->drain ? 0 : clock_cost_us(r->clock) - before_us;
+	return rc;
+}
+
 int round_run(struct source *s, void *round, struct err *e)
 {
 	struct round *r = round;
 	struct err later = { 0 };
 	int rc = r->scan ? source_scan(s, e) : 0;
-	if (!rc && r->drain)
-		rc = source_drain(s, e);
 	if (!rc)
 		rc = reserve(r, s->n_cards, e);
+	if (!rc)
+		rc = drain(s, r, e);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < r->n_cards; i++) {
@@ -114,11 +128,12 @@ int round_run(struct source *s, void *round, struct err *e)
 		/* One that comes back is to be looked at. */
 		r->cards[i].want |= s->cards[i].status != CARD_STATUS_OK;
 	}
+	bool drained = r->drain || r->shared;
 	int64_t before_us = clock_cost_us(r->clock);
-	rc = glance(s, r, r->drain ? &later : e);
+	rc = glance(s, r, drained ? &later : e);
 	r->cost_us = clock_cost_us(r->clock) - before_us - s->energy_cost_us;
 	r->energy_cost_us = s->energy_cost_us;
 	r->glanced = rc == 0;
 	/* What was drained is not lost for a fault that came after it. */
-	return r->drain ? 0 : rc;
+	return drained ? 0 : rc;
 }

@@ -1,6 +1,8 @@
-/* A round: everything that the recorder asks of the driver at one moment, in one go, so that the
- * driver's thread is entered once: utilisation when it is due, a glance at every card's memory,
- * and at once the process lists of the cards whose memory has changed. */
+/* A round: everything that the recorder asks of the driver at one moment, in one go, so that
+ * the driver's thread is entered once: utilisation when it is due, a glance at every card's
+ * memory, and at once the process lists of the cards whose memory has changed. Who of several
+ * users keeps a card busy is known as a mean since the last drain, so cards with several users
+ * are drained more often than the others. */
 #ifndef GUA_SAMPLE_ROUND_H
 #define GUA_SAMPLE_ROUND_H
 
@@ -14,6 +16,8 @@
 /* What a round is for one card. */
 struct round_card {
 	bool want;	   /* asked: look at its processes, whatever its memory says */
+	bool shared;	   /* asked: drain it when shared cards are drained */
+	bool drained;	   /* done: it has new samples */
 	bool looked;	   /* done: its process list was read */
 	int64_t mem_bytes; /* used memory at its last look; -1 unknown */
 };
@@ -22,7 +26,8 @@ struct round {
 	const struct clock *clock; /* borrowed */
 	/* Asked for; the owner sets it between rounds. */
 	bool scan;     /* look for cards first */
-	bool drain;    /* utilisation */
+	bool drain;    /* utilisation of all cards */
+	bool shared;   /* utilisation of the cards that several users share */
 	bool look_all; /* the process lists of all cards */
 	bool energy;   /* a drain has it anyway */
 	/* Done. */
@@ -30,8 +35,9 @@ struct round {
 	bool glanced; /* memory was read; false: the driver failed after the drain */
 	struct round_card *cards;
 	size_t n_cards, cap_cards;
-	bool *flags; /* private: which cards to look at */
+	bool *flags;		/* private: which cards to look at */
 	int64_t cost_us;	/* of glance and looks, by clock_cost_us() */
+	int64_t shared_cost_us; /* of draining shared cards */
 	int64_t energy_cost_us; /* of reading energy at the glance */
 };
 

@@ -62,7 +62,7 @@ static int do_job(struct worker *w, enum worker_job job, struct err *e)
 	if (!w->source)
 		return err_set(e, ERR_WORLD, "the source is not open");
 	if (job == JOB_DRAIN)
-		return source_drain(w->source, e);
+		return source_drain(w->source, NULL, e);
 	if (job == JOB_LOOK)
 		return source_look(w->source, NULL, e);
 	if (job == JOB_OWN)

@@ -166,16 +166,19 @@ static void clear_drained(struct card_reading *r)
 	r->sm_active_pct = NAN;
 }
 
-static int nvml_drain(struct source *base, struct err *e)
+static int nvml_drain(struct source *base, const bool *which, struct err *e)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
 	base->n_xids = 0;
 	for (size_t i = 0; i < base->n_cards; i++)
-		clear_drained(&base->cards[i]);
+		if (!which || which[i])
+			clear_drained(&base->cards[i]);
 	bool go_on = begin_round(s);
 	if (go_on)
 		nvml_collect_events(s);
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++) {
+		if (which && !which[i])
+			continue;
 		if (s->cards[i].handle)
 			nvml_drain_util(s, i);
 		if (s->cards[i].handle)

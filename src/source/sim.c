@@ -207,13 +207,14 @@ static void drain_card(struct sim *sim, size_t i)
 	read_power(sim, i);
 }
 
-static int sim_drain(struct source *s, struct err *e)
+static int sim_drain(struct source *s, const bool *which, struct err *e)
 {
 	struct sim *sim = (struct sim *)s;
 	if (go_to_now(sim, e) != 0)
 		return ERR_WORLD;
 	for (size_t i = 0; i < s->n_cards; i++)
-		drain_card(sim, i);
+		if (!which || which[i])
+			drain_card(sim, i);
 	return 0;
 }
 

@@ -31,9 +31,9 @@ int source_scan(struct source *s, struct err *e)
 	return s->ops->scan(s, e);
 }
 
-int source_drain(struct source *s, struct err *e)
+int source_drain(struct source *s, const bool *which, struct err *e)
 {
-	return s->ops->drain(s, e);
+	return s->ops->drain(s, which, e);
 }
 
 int source_glance(struct source *s, unsigned what, struct err *e)

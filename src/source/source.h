@@ -26,10 +26,10 @@ struct source_ops {
 	 * enumerated. Order of cards[] never changes and none is removed while the source is
 	 * open. Fails only when there is no driver to ask. */
 	int (*scan)(struct source *s, struct err *e);
-	/* Utilisation samples since the last drain, process utilisation, power, energy. A
-	 * card's fault is its status, not a failure; fails only when the driver as a whole is
-	 * gone. */
-	int (*drain)(struct source *s, struct err *e);
+	/* Utilisation samples since its last drain, process utilisation and energy of the cards
+	 * whose flag is set (n_cards flags; NULL: of all). A card's fault is its status, not a
+	 * failure; fails only when the driver as a whole is gone. */
+	int (*drain)(struct source *s, const bool *which, struct err *e);
 	/* The cheap reading between two drains: what `what` (enum glance bits) asks for, of all
 	 * cards. Where utilisation is not sampled by the driver, a glance reads it, too; the
 	 * next drain has it among its samples. Fails as drain() does. */
@@ -82,7 +82,7 @@ int source_open(struct source **s, const struct source_options *options, struct 
 void source_close(struct source *s);
 
 int source_scan(struct source *s, struct err *e);
-int source_drain(struct source *s, struct err *e);
+int source_drain(struct source *s, const bool *which, struct err *e);
 int source_glance(struct source *s, unsigned what, struct err *e);
 int source_look(struct source *s, const bool *which, struct err *e);
 

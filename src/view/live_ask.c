@@ -155,7 +155,7 @@ static int put_question(struct source *s, void *context, struct err *e)
 	struct live_question *q = context;
 	int rc = rescan(q, s, e);
 	if (rc == 0)
-		rc = source_drain(s, e);
+		rc = source_drain(s, NULL, e);
 	if (rc == 0)
 		rc = source_look(s, NULL, e);
 	if (rc == 0)

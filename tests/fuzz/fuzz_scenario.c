@@ -88,7 +88,8 @@ static void simulate(const uint8_t *data, size_t size)
 		check_safe(source->hostname);
 		check_safe(source->driver_version);
 		for (int step = 0; step < STEPS / 2; step++, clock_advance(&clock, STEP_US)) {
-			if (source_drain(source, &e) == 0 && source_look(source, NULL, &e) == 0)
+			if (source_drain(source, NULL, &e) == 0 &&
+				source_look(source, NULL, &e) == 0)
 				for (size_t i = 0; i < source->n_cards; i++)
 					check_card(source, &source->cards[i]);
 		}

@@ -148,6 +148,11 @@ static void pause_for_test(void)
 		exit(1);
 }
 
+static int drain_all(struct source *s, struct err *e)
+{
+	return source_drain(s, NULL, e);
+}
+
 static int look_all(struct source *s, struct err *e)
 {
 	return source_look(s, NULL, e);
@@ -163,7 +168,7 @@ static int act(struct source **s, const struct source_options *o, const char *ac
 	static const struct {
 		const char *name;
 		int (*call)(struct source *, struct err *);
-	} calls[] = { { "scan", source_scan }, { "drain", source_drain }, { "look", look_all },
+	} calls[] = { { "scan", source_scan }, { "drain", drain_all }, { "look", look_all },
 		{ "glance", glance_all } };
 	struct err e = { 0 };
 	size_t grown = 0;

@@ -51,7 +51,7 @@ static void drain_at(struct stage *g, double seconds)
 {
 	int64_t at_us = 3600 * SECOND + llround(seconds * 1e6);
 	clock_advance(&g->clock, at_us - clock_now(&g->clock).boot_us);
-	assert_int_equal(source_drain(g->source, &g->e), 0);
+	assert_int_equal(source_drain(g->source, NULL, &g->e), 0);
 	assert_int_equal(source_look(g->source, NULL, &g->e), 0);
 }
 
@@ -162,7 +162,7 @@ static void test_no_driver(void **state)
 	struct stage *g = stage(HEAD "at 5s fail nvmlInit_v2 code 9 until 10s\n");
 	drain_at(g, 4);
 	clock_advance(&g->clock, 2 * SECOND);
-	assert_int_equal(source_drain(g->source, &g->e), ERR_WORLD);
+	assert_int_equal(source_drain(g->source, NULL, &g->e), ERR_WORLD);
 	assert_int_equal(source_scan(g->source, &g->e), ERR_WORLD);
 	assert_non_null(strstr(g->e.text, "code 9"));
 	drain_at(g, 10);
