@@ -124,6 +124,17 @@ static void examine_persistence(const struct facility *row, struct findings *f)
 			"'nvidia-smi -pm 1' or nvidia-persistenced does");
 }
 
+static void examine_accounting(const struct facility *row, struct findings *f)
+{
+	bool off = strcmp(row->how, "accounting mode is off") == 0;
+	struct finding *found =
+		finding_add(f, FINDING_OK, "ended processes", "%s (%s)", row->how, row->note);
+	if (off)
+		finding_advise(found,
+			"'nvidia-smi -am 1' as root lets the driver remember processes that "
+			"end between two looks");
+}
+
 static void examine_job(const struct facility *row, struct findings *f)
 {
 	const struct meaning *meaning = find_meaning(row->job);
@@ -149,6 +160,8 @@ void examine_facilities(const struct examination *x, struct findings *f)
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(rows[i].job, "persistence mode") == 0)
 			examine_persistence(&rows[i], f);
+		else if (strcmp(rows[i].job, "ended processes") == 0)
+			examine_accounting(&rows[i], f);
 		else
 			examine_job(&rows[i], f);
 	}

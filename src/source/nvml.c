@@ -181,6 +181,8 @@ static int nvml_drain(struct source *base, struct err *e)
 		if (s->cards[i].handle)
 			nvml_drain_process_util(s, i);
 		if (s->cards[i].handle)
+			nvml_drain_ended(s, i);
+		if (s->cards[i].handle)
 			nvml_read_energy(s, i);
 		if (s->cards[i].handle && base->want_power)
 			nvml_read_power(s, i);
@@ -251,7 +253,8 @@ static void nvml_close(struct source *base)
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
 		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
-			&c->utils, &c->raw_list, &c->processes, &c->glanced };
+			&c->utils, &c->raw_list, &c->processes, &c->glanced, &c->accounts.pids,
+			&c->accounts.lives, &c->accounts.next, &c->accounts.ended };
 		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
 			free(buffers[k]->data);
 	}
@@ -291,6 +294,7 @@ int nvml_source_open(
 	s->path = options->nvml_path;
 	s->root = options->root ? options->root : "";
 	s->clock = options->clock;
+	s->opened_ms = clock_wall_ms(s->clock);
 	if (nvml_scan(&s->base, e) != 0) {
 		int code = e->code;
 		nvml_close(&s->base);

@@ -16,6 +16,7 @@ struct nvml_source {
 	const char *path, *root;
 	struct clock *clock; /* like those of the options */
 	struct nvml_lib lib;
+	int64_t opened_ms; /* wall clock */
 	int down; /* code that says that the driver as a whole is gone; NVML_OK: it is not */
 	struct err why; /* while it is down: the sentence */
 	struct nvml_device *devices;

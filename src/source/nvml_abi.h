@@ -103,6 +103,16 @@ _Static_assert(sizeof(struct nvml_process_samples_v1) == 24, "driver ABI");
  * pid (u32) at 0 and the memory (u64) at 8. */
 enum { NVML_ENTRY_SMALLEST = 16, NVML_ENTRY_LARGEST = 32 };
 
+/* What accounting mode keeps of a process. */
+struct nvml_account_stats {
+	uint32_t gpu_pct, memory_pct;
+	uint64_t peak_bytes;
+	uint64_t time_ms; /* 0 while it runs */
+	uint64_t start_us;
+	uint32_t running, reserved[5];
+};
+_Static_assert(sizeof(struct nvml_account_stats) == 56, "driver ABI");
+
 /* One of nvmlDeviceGetFieldValues. */
 struct nvml_field {
 	uint32_t id, scope;

@@ -187,15 +187,20 @@ static bool describe_way(
 	return users > 0;
 }
 
-static bool describe_persistence(struct nvml_source *s, int on, struct facility *row)
+/* One row for the devices whose mode is on, or off; false when there is none. */
+static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct facility *row)
 {
 	char labels[sizeof(row->note) - 4] = "";
-	*row = (struct facility){
-		.job = "persistence mode", .how = on ? "on" : "off", .works = true
-	};
-	for (size_t i = 0; i < s->n_devices; i++)
-		if (s->devices[i].persistence == on)
-			add_label(labels, sizeof(labels), &s->devices[i].id);
+	*row = (struct facility){ .job = accounting ? "ended processes" : "persistence mode",
+		.how = !accounting ? on ? "on" : "off"
+		       : on	   ? "accounting mode is on"
+				   : "accounting mode is off",
+		.works = true };
+	for (size_t i = 0; i < s->n_devices; i++) {
+		const struct nvml_device *d = &s->devices[i];
+		if ((accounting ? d->accounting : d->persistence) == on)
+			add_label(labels, sizeof(labels), &d->id);
+	}
 	if (labels[0])
 		snprintf(row->note, sizeof(row->note), "GPU%s", labels);
 	return labels[0] != '\0';
@@ -216,6 +221,8 @@ size_t nvml_facilities(struct source *base, struct facility *rows, size_t max)
 		for (int way = NVML_WAY_NONE; way < NVML_WAYS && n < max; way++)
 			n += describe_way(s, (enum nvml_job)job, way, &rows[n]);
 	for (int on = 0; on <= 1 && n < max; on++)
-		n += describe_persistence(s, on, &rows[n]);
+		n += describe_mode(s, false, on, &rows[n]);
+	for (int on = 0; on <= 1 && n < max; on++)
+		n += describe_mode(s, true, on, &rows[n]);
 	return n;
 }

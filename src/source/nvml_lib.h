@@ -38,6 +38,9 @@ struct nvml_api {
 	int (*energy)(void *handle, unsigned long long *mj);
 	int (*power)(void *handle, unsigned *mw);
 	int (*power_limit)(void *handle, unsigned *mw);
+	int (*accounting_mode)(void *handle, unsigned *on);
+	int (*accounting_pids)(void *handle, unsigned *count, unsigned *pids);
+	int (*accounting_stats)(void *handle, unsigned pid, struct nvml_account_stats *stats);
 	int (*mig_mode)(void *handle, unsigned *current, unsigned *pending);
 	int (*mig_max)(void *handle, unsigned *count);
 	int (*mig_by_index)(void *handle, unsigned index, void **instance);

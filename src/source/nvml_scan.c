@@ -135,6 +135,7 @@ static int open_index(struct nvml_source *s, int index)
 	unsigned on = 0;
 	code = NVML_CALL(api->persistence, handle, &on);
 	d->persistence = code == NVML_OK ? on != 0 : -1;
+	d->accounting = nvml_read_accounting(s, handle);
 	nvml_read_power_limit(s, d);
 	return NVML_OK;
 }

@@ -365,6 +365,67 @@ def test_lists_that_cannot_be_read_are_unknown_not_empty(driver):
     assert not run.card("look")["processes_known"]
 
 
+# ---- accounting mode ----
+
+ACCOUNTING = "accounting on\n" + ONE_CARD + """
+process train pid 1001
+process short pid 1002
+process again pid 1003
+process old pid 1004
+at 0s hold train card 0 memory 1GB
+at 0s hold old card 0 memory 1GB
+at 3s exit old
+at 11s hold short card 0 memory 3GB
+at 13s exit short
+at 21s hold again card 0 memory 2GB
+at 24s exit again
+at 31s hold again card 0 memory 5GB
+at 36s exit again
+at 52s exit train
+"""
+
+
+def ended(run, wall=WALL):
+    """What each drain said of processes that ended: pid, from and to in seconds, peak in GB."""
+    return [[(pid, start / 1000 - wall, end / 1000 - wall, peak / 1e9) for pid, start, end, peak in
+             line["cards"][0]["ended"]] for line in run.of("drain")]
+
+
+def stats_asked(tmp_path):
+    return [(at, int(text.split("=")[1])) for at, name, _, text in calls(tmp_path / "log")
+            if name == "nvmlDeviceGetAccountingStats"]
+
+
+def test_processes_that_ended_are_given_once(driver, tmp_path):
+    run = readings(driver(ACCOUNTING), "+5000 reopen look drain +5000 drain +10000 drain +10000 drain look",
+                   "+5000 drain look +5000 drain look +20000 look drain drain facilities")
+    assert ended(run) == [[], [], [(1002, 11, 13, 3)], [(1003, 21, 24, 2)], [], [(1003, 31, 36, 5)],
+                          [(1001, 0, 52, 1)], []]
+    assert stats_asked(tmp_path) == [(5, 1001), (5, 1004), (20, 1002), (30, 1003), (40, 1003), (60, 1001)]
+    row, = run.facility("ended processes")
+    assert row["how"] == "accounting mode is on" and row["note"] == "GPU 0"
+
+
+def test_a_pid_that_comes_again_is_another_process(driver, tmp_path):
+    run = readings(driver(ACCOUNTING), "+22000 look drain +10000 look drain +8000 look drain")
+    assert ended(run) == [[(1002, 11, 13, 3), (1004, 0, 3, 1)], [], [(1003, 31, 36, 5)]]
+
+
+def test_accounting_mode_that_is_off_is_not_asked(driver, tmp_path):
+    run = readings(driver(ACCOUNTING.replace("accounting on", "")), "+22000 look drain facilities")
+    assert ended(run) == [[]] and "nvmlDeviceGetAccountingPids" not in names(tmp_path)
+    row, = run.facility("ended processes")
+    assert row["how"] == "accounting mode is off" and row["works"]
+
+
+def test_records_of_many_processes(driver, tmp_path):
+    many = "".join(f"process p{i} pid {5000 + i}\nat {11000 + i}ms hold p{i} card 0 memory 1MB\n"
+                   + (f"at {14000 + i}ms exit p{i}\n" if i < 100 else "") for i in range(700))
+    run = readings(driver("accounting on\n" + ONE_CARD + many), "+10000 look drain +10000 drain +5000 drain look drain")
+    assert [len(drain) for drain in ended(run)] == [0, 100, 0, 0]
+    assert len(stats_asked(tmp_path)) == 700
+
+
 # ---- memory ----
 
 @pytest.mark.parametrize("code", [3, 13, 25, 999])
@@ -676,7 +737,8 @@ def test_optional_symbols_may_all_be_missing(driver):
                 "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetSamples",
                 "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo",
                 "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMigMode",
-                "nvmlDeviceGetEnforcedPowerLimit",
+                "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetAccountingMode", "nvmlDeviceGetAccountingPids",
+                "nvmlDeviceGetAccountingStats",
                 "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex",
                 "nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId", "nvmlEventSetCreate",
                 "nvmlEventSetFree", "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents",
