@@ -90,13 +90,14 @@ static const struct meaning {
 	const char *fallback; /* when it is not the first */
 } meanings[] = {
 	{ "utilisation", "the time of these cards is recorded as unobserved",
-		"one reading a drain instead of every sample" },
+		"readings now and then instead of every sample" },
 	{ "process utilisation",
 		"who used a card is not known: its holders share its state, and no squatter "
 		"is seen",
 		"the same numbers by a newer call" },
 	{ "energy", "energy is not recorded", "an estimate; a newer card has a counter" },
 	{ "power", "power is not shown", "" },
+	{ "SM activity", "the use of MIG instances is not known", "" },
 	{ "memory", "how full a card is is not known",
 		"used memory includes what the driver reserves; as a sum over processes it "
 		"lacks what belongs to none" },

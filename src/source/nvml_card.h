@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "source/nvml_account.h"
+#include "source/nvml_gpm.h"
 #include "source/nvml_host.h"
 #include "source/nvml_job.h"
 #include "source/nvml_metric.h"
@@ -28,6 +29,7 @@ struct nvml_device {
 	bool no_mig;	       /* knows no MIG: not asked again until re-init */
 	int persistence;       /* 1 on, 0 off, -1 unknown */
 	int accounting;	       /* the same */
+	int gpm;	       /* 1 it has it, 0 not, -1 not asked */
 	bool events_on;	       /* registered for events */
 	double power_limit_mw; /* or NAN */
 	struct nvml_host_power power;
@@ -67,6 +69,7 @@ struct nvml_card {
 	struct util_sample polled[NVML_POLLED]; /* readings since the drain before */
 	size_t n_polled;
 	struct nvml_accounts accounts;
+	struct nvml_gpm gpm;
 	struct nvml_dead dead; /* of an instance itself; its card's are the device's */
 };
 

@@ -38,8 +38,9 @@ static struct nvml_device *add_device(struct nvml_source *s)
 	if (!grown)
 		return NULL;
 	s->devices = grown;
-	s->devices[s->n_devices] =
-		(struct nvml_device){ .persistence = -1, .power_limit_mw = NAN };
+	s->devices[s->n_devices] = (struct nvml_device){
+		.persistence = -1, .accounting = -1, .gpm = -1, .power_limit_mw = NAN
+	};
 	return &s->devices[s->n_devices++];
 }
 

@@ -158,7 +158,7 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 	struct account_drain drain = {
 		.samples = r->samples,
 		.n_samples = r->n_samples,
-		.hold_ms = r->util_kind == UTIL_POLLED ? POLLED_HOLD_MS : RING_HOLD_MS,
+		.hold_ms = r->util_kind == UTIL_RING ? RING_HOLD_MS : POLLED_HOLD_MS,
 		.use_known = r->process_util_known,
 		.energy_mj = NAN, /* taken above: the account's split is by card state */
 	};

@@ -597,6 +597,83 @@ def test_an_instance_that_is_destroyed_while_it_is_asked(driver):
     assert states == [["ok"] * 3, ["ok", "lost", "ok"], ["ok"] * 3]
 
 
+# ---- GPM ----
+
+GPM = """
+card 0 uuid GPU-aaaa name "NVIDIA H100" memory 80GB gpm yes sm-active 25
+card 1 uuid GPU-bbbb name "NVIDIA H100" memory 80GB gpm yes sm-active 50
+mig 0 index 0 gi 7 ci 0 uuid MIG-0 name "NVIDIA H100 MIG 1g.10gb" memory 10GB
+mig 0 index 1 gi 9 ci 0 uuid MIG-1 name "NVIDIA H100 MIG 1g.10gb" memory 10GB
+process train pid 1001
+process other pid 1002
+at 0s hold train mig 0/0 memory 3GB
+at 0s load train mig 0/0 sm 80
+at 12s load train mig 0/0 sm 0
+at 0s hold other card 1 memory 3GB
+at 0s load other card 1 sm 60
+"""
+
+
+def test_use_of_instances_by_gpm(driver, tmp_path):
+    run = readings(driver(GPM), "+10000 drain +2000 glance +3000 drain look +50 glance +4950 drain facilities")
+    first, second, third = (line["cards"][0] for line in run.of("drain"))
+    assert [card["util_kind"] for card in (first, second, third)] == ["mean"] * 3
+    assert first["samples"] == [] and first["sm_active"] is None
+    assert second["samples"] == [[(WALL + 10) * 1_000_000, pytest.approx(80)],
+                                 [(WALL + 12) * 1_000_000, pytest.approx(0)]]
+    assert second["sm_active"] == pytest.approx(80 * 2 / 5 / 4)
+    assert third["samples"] == [[(WALL + 15) * 1_000_000, 0]]  # 50 ms are too short
+    whole = run.of("drain")[1]["cards"][2]
+    assert whole["util_kind"] == "ring" and whole["sm_active"] == pytest.approx(30)
+    sampled = [(at, name) for at, name, *_ in calls(tmp_path / "log") if "SampleGet" in name]
+    assert [at for at, name in sampled if name == "nvmlGpmSampleGet"] == [10, 15, 20]
+    assert [at for at, name in sampled if name == "nvmlGpmMigSampleGet"] == [10, 10, 12, 12, 15, 15, 20, 20]
+    assert {row["how"]: row["note"] for row in run.facility("utilisation")} == {
+        "nvmlDeviceGetSamples": "GPU 1", "nvmlGpmMigSampleGet": "GPU 0/0 0/1"}
+    row, = run.facility("SM activity")
+    assert row["works"] and row["note"] == "GPU 0/0 0/1 1"
+
+
+def test_gpm_comes_last_in_a_round(driver, tmp_path):
+    readings(driver(GPM), "+10000 drain +2000 glance")
+    after = [name for at, name, *_ in calls(tmp_path / "log") if at == 12]
+    first = min(i for i, name in enumerate(after) if "Gpm" in name)
+    assert first > 0 and not any(name.startswith("nvmlDevice") for name in after[first:])
+
+
+def test_gpm_that_breaks_the_memory_of_instances_is_not_used_again(driver, tmp_path):
+    run = readings(driver(GPM.replace("gpm yes sm-active 25", "gpm breaks")),
+                   "look +10000 drain +2000 glance +3000 drain +5000 scan drain look facilities")
+    assert [line["cards"][0]["util_kind"] for line in run.of("drain")] == ["mean", "unknown", "unknown"]
+    assert run.of("drain")[1]["cards"][0]["samples"] == [[(WALL + 12) * 1_000_000, None],
+                                                         [(WALL + 15) * 1_000_000, None]]
+    assert run.of("glance")[0]["cards"][0]["mem_used"] == -1
+    assert run.card("look")["mem_used"] == 3_000_000_000  # the scan started the library anew
+    sampled = [at for at, name, *_ in calls(tmp_path / "log") if "Gpm" in name and name != "nvmlGpmSampleFree"]
+    assert max(sampled) == 10
+    assert run.stderr.count("GPM") == 1
+    row, = run.facility("SM activity")
+    assert not row["works"]
+
+
+def test_compute_instances_that_share_a_gpu_instance_have_no_use_of_their_own(driver):
+    run = readings(driver(GPM.replace("gi 9 ci 0", "gi 7 ci 1")), "+10000 drain +5000 drain")
+    assert [card["util_kind"] for card in run.of("drain")[1]["cards"]] == ["unknown", "unknown", "ring"]
+
+
+def test_gpm_that_fails_for_a_while(driver):
+    scenario = GPM + "at 12s fail nvmlGpmMigSampleGet code 999 until 17s\n"
+    run = readings(driver(scenario), "+10000 drain" + " +5000 drain" * 3)
+    assert [line["cards"][0]["util_kind"] for line in run.of("drain")] == ["mean", "unknown", "mean", "mean"]
+    assert run.card("drain")["samples"] == [[(WALL + 20) * 1_000_000, 0]]
+
+
+def test_a_lost_card_with_gpm_comes_back(driver):
+    scenario = GPM + "at 12s lost card 0 until 17s\n"
+    run = readings(driver(scenario), "+10000 drain +5000 drain +5000 scan drain +5000 drain reopen drain")
+    assert [line["cards"][0]["util_kind"] for line in run.of("drain")] == ["mean", "none", "mean", "mean", "mean"]
+
+
 # ---- faults of a card ----
 
 @pytest.mark.parametrize("code", [15, 16])
@@ -738,7 +815,8 @@ def test_optional_symbols_may_all_be_missing(driver):
                 "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo",
                 "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMigMode",
                 "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetAccountingMode", "nvmlDeviceGetAccountingPids",
-                "nvmlDeviceGetAccountingStats",
+                "nvmlDeviceGetAccountingStats", "nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc",
+                "nvmlGpmSampleFree", "nvmlGpmSampleGet", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet",
                 "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex",
                 "nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId", "nvmlEventSetCreate",
                 "nvmlEventSetFree", "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents",
