@@ -90,13 +90,14 @@ static const struct meaning {
 	const char *fallback; /* when it is not the first */
 } meanings[] = {
 	{ "utilisation", "the time of these cards is recorded as unobserved",
-		"one reading a drain instead of every sample" },
+		"readings now and then instead of every sample" },
 	{ "process utilisation",
 		"who used a card is not known: its holders share its state, and no squatter "
 		"is seen",
 		"the same numbers by a newer call" },
 	{ "energy", "energy is not recorded", "an estimate; a newer card has a counter" },
 	{ "power", "power is not shown", "" },
+	{ "SM activity", "the use of MIG instances is not known", "" },
 	{ "memory", "how full a card is is not known",
 		"used memory includes what the driver reserves; as a sum over processes it "
 		"lacks what belongs to none" },
@@ -124,6 +125,17 @@ static void examine_persistence(const struct facility *row, struct findings *f)
 			"'nvidia-smi -pm 1' or nvidia-persistenced does");
 }
 
+static void examine_accounting(const struct facility *row, struct findings *f)
+{
+	bool off = strcmp(row->how, "accounting mode is off") == 0;
+	struct finding *found =
+		finding_add(f, FINDING_OK, "ended processes", "%s (%s)", row->how, row->note);
+	if (off)
+		finding_advise(found,
+			"'nvidia-smi -am 1' as root lets the driver remember processes that "
+			"end between two looks");
+}
+
 static void examine_job(const struct facility *row, struct findings *f)
 {
 	const struct meaning *meaning = find_meaning(row->job);
@@ -149,6 +161,8 @@ void examine_facilities(const struct examination *x, struct findings *f)
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(rows[i].job, "persistence mode") == 0)
 			examine_persistence(&rows[i], f);
+		else if (strcmp(rows[i].job, "ended processes") == 0)
+			examine_accounting(&rows[i], f);
 		else
 			examine_job(&rows[i], f);
 	}

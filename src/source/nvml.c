@@ -43,9 +43,13 @@ static void forget(struct nvml_source *s)
 {
 	nvml_drop_events(s);
 	nvml_drop_handles(s);
-	for (size_t i = 0; i < s->base.n_cards; i++)
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		nvml_free_gpm(s, i);
 		nvml_forget_ways(&s->cards[i], s->base.cards[i].id.mig_index >= 0);
+	}
+	s->gpm_mend = false;
 	for (size_t i = 0; i < s->n_devices; i++) {
+		s->devices[i].gpm = -1;
 		s->devices[i].no_mig = false;
 		s->devices[i].dead = (struct nvml_dead){ 0 };
 	}
@@ -108,7 +112,7 @@ static int nvml_scan(struct source *base, struct err *e)
 	int rc = 0;
 	if (s->down || !s->lib.ready)
 		rc = reload(s, e);
-	else if (has_lost_device(s))
+	else if (has_lost_device(s) || s->gpm_mend)
 		rc = restart(s, e);
 	if (rc == 0)
 		rc = nvml_find_cards(s, e);
@@ -184,12 +188,18 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 		if (s->cards[i].handle)
 			nvml_drain_process_util(s, i);
 		if (s->cards[i].handle)
+			nvml_drain_ended(s, i);
+		if (s->cards[i].handle)
 			nvml_read_energy(s, i);
 		if (s->cards[i].handle && base->want_power)
 			nvml_read_power(s, i);
+	}
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_read_gpm(s, i, true);
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
 		if (s->cards[i].handle)
 			nvml_finish_util(s, i);
-	}
 	nvml_note_rings(s);
 	return end_round(s, e);
 }
@@ -224,6 +234,9 @@ static int nvml_glance(struct source *base, unsigned what, struct err *e)
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
 		if (s->cards[i].handle)
 			nvml_glance_util(s, i);
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_read_gpm(s, i, false);
 	return end_round(s, e);
 }
 
@@ -250,11 +263,14 @@ static void nvml_close(struct source *base)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
 	nvml_drop_events(s);
+	for (size_t i = 0; i < base->n_cards; i++)
+		nvml_free_gpm(s, i);
 	nvml_lib_close(&s->lib);
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
 		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
-			&c->utils, &c->raw_list, &c->processes, &c->glanced };
+			&c->utils, &c->raw_list, &c->processes, &c->glanced, &c->accounts.pids,
+			&c->accounts.lives, &c->accounts.next, &c->accounts.ended };
 		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
 			free(buffers[k]->data);
 	}
@@ -294,6 +310,7 @@ int nvml_source_open(
 	s->path = options->nvml_path;
 	s->root = options->root ? options->root : "";
 	s->clock = options->clock;
+	s->opened_ms = clock_wall_ms(s->clock);
 	if (nvml_scan(&s->base, e) != 0) {
 		int code = e->code;
 		nvml_close(&s->base);

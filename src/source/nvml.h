@@ -16,6 +16,7 @@ struct nvml_source {
 	const char *path, *root;
 	struct clock *clock; /* like those of the options */
 	struct nvml_lib lib;
+	int64_t opened_ms; /* wall clock */
 	int down; /* code that says that the driver as a whole is gone; NVML_OK: it is not */
 	struct err why; /* while it is down: the sentence */
 	struct nvml_device *devices;
@@ -23,6 +24,9 @@ struct nvml_source {
 	size_t n_devices;
 	void *event_set; /* or NULL */
 	struct source_xid xids[16];
+	bool gpm_used;	  /* GPM was asked of a card */
+	bool gpm_stopped; /* and broke other calls: never again */
+	bool gpm_mend;	  /* the next scan restarts the library, which may mend them */
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
 	struct nvml_metric_calls metric_calls;
 };
@@ -48,6 +52,7 @@ void nvml_drop_events(struct nvml_source *s);
 /* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
 void nvml_drain_util(struct nvml_source *s, size_t card);
 void nvml_finish_util(struct nvml_source *s, size_t card); /* after all else of the card */
+void nvml_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct);
 void nvml_glance_util(struct nvml_source *s, size_t card);
 void nvml_note_rings(struct nvml_source *s);
 void nvml_drain_process_util(struct nvml_source *s, size_t card);

@@ -23,6 +23,7 @@ enum nvml_code {
 	NVML_RESET_REQUIRED = 16,
 	NVML_BLOCKED = 17, /* by the operating system */
 	NVML_MISMATCH = 18,
+	NVML_IN_USE = 19, /* by another client */
 	NVML_NO_MEMORY = 20,
 	NVML_NO_DATA = 21,
 	NVML_BAD_VERSION = 25,
@@ -102,6 +103,38 @@ _Static_assert(sizeof(struct nvml_process_samples_v1) == 24, "driver ABI");
 /* Process lists are arrays of entries of 16, 24 or 32 bytes, by symbol and driver; all have the
  * pid (u32) at 0 and the memory (u64) at 8. */
 enum { NVML_ENTRY_SMALLEST = 16, NVML_ENTRY_LARGEST = 32 };
+
+/* What accounting mode keeps of a process. */
+struct nvml_account_stats {
+	uint32_t gpu_pct, memory_pct;
+	uint64_t peak_bytes;
+	uint64_t time_ms; /* 0 while it runs */
+	uint64_t start_us;
+	uint32_t running, reserved[5];
+};
+_Static_assert(sizeof(struct nvml_account_stats) == 56, "driver ABI");
+
+/* GPM's layouts have a plain version. */
+struct nvml_gpm_support {
+	uint32_t version; /* 1 */
+	uint32_t is_supported;
+};
+
+struct nvml_gpm_metric {
+	uint32_t id, code;
+	double value;
+	const char *names[3];
+};
+_Static_assert(sizeof(struct nvml_gpm_metric) == 40, "driver ABI");
+
+/* The driver's array is longer; it touches `count` entries. */
+struct nvml_gpm_metrics {
+	uint32_t version; /* 1 */
+	uint32_t count;
+	void *samples[2];
+	struct nvml_gpm_metric metric;
+};
+_Static_assert(sizeof(struct nvml_gpm_metrics) == 64, "driver ABI");
 
 /* One of nvmlDeviceGetFieldValues. */
 struct nvml_field {

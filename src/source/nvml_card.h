@@ -4,6 +4,8 @@
 #define GUA_SOURCE_NVML_CARD_H
 
 #include "base/log.h"
+#include "source/nvml_account.h"
+#include "source/nvml_gpm.h"
 #include "source/nvml_host.h"
 #include "source/nvml_job.h"
 #include "source/nvml_metric.h"
@@ -26,6 +28,8 @@ struct nvml_device {
 	bool mig;	       /* MIG is on: its instances are the cards */
 	bool no_mig;	       /* knows no MIG: not asked again until re-init */
 	int persistence;       /* 1 on, 0 off, -1 unknown */
+	int accounting;	       /* the same */
+	int gpm;	       /* 1 it has it, 0 not, -1 not asked */
 	bool events_on;	       /* registered for events */
 	double power_limit_mw; /* or NAN */
 	struct nvml_host_power power;
@@ -56,6 +60,7 @@ struct nvml_card {
 	struct fault bad_power; /* more than the board can draw */
 	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
 	size_t n_processes;
+	unsigned n_looks;		     /* how often the lists were read */
 	int64_t compute_bytes, listed_bytes; /* memory of the compute list, and of all; or -1 */
 	bool listed;			     /* processes[] is what the driver listed last */
 	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: no one */
@@ -63,6 +68,8 @@ struct nvml_card {
 	bool dry; /* the ring gave nothing for a while: glances poll */
 	struct util_sample polled[NVML_POLLED]; /* readings since the drain before */
 	size_t n_polled;
+	struct nvml_accounts accounts;
+	struct nvml_gpm gpm;
 	struct nvml_dead dead; /* of an instance itself; its card's are the device's */
 };
 

@@ -27,6 +27,8 @@ static void drop_card(struct nvml_source *s, size_t card, enum card_status statu
 	c->handle = NULL;
 	c->listed = false;
 	c->n_processes = 0;
+	c->gpm.base = c->gpm.last = NVML_GPM_NONE;
+	c->gpm.works = false;
 	if (status != CARD_STATUS_OK || s->down)
 		c->energy.counter_mj = c->energy.power_mw = NAN;
 	clear_reading(&s->base.cards[card], status, code);
@@ -46,7 +48,8 @@ static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_
 	}
 	s->cards = cards;
 	s->cards[n] = (struct nvml_card){ .device = device,
-		.energy = { .total_mj = NAN, .counter_mj = NAN, .power_mw = NAN } };
+		.energy = { .total_mj = NAN, .counter_mj = NAN, .power_mw = NAN },
+		.gpm = { .base = NVML_GPM_NONE, .last = NVML_GPM_NONE } };
 	nvml_forget_ways(&s->cards[n], id->mig_index >= 0);
 	s->base.cards[n].id = *id;
 	clear_reading(&s->base.cards[n], CARD_STATUS_OK, NVML_OK);

@@ -12,7 +12,8 @@ static const struct job {
 	const char *ways[NVML_WAYS]; /* the symbols, best first */
 } jobs[NVML_JOBS] = {
 	[NVML_JOB_UTIL] = { "utilisation",
-		{ "nvmlDeviceGetSamples", "nvmlDeviceGetUtilizationRates" } },
+		{ "nvmlDeviceGetSamples", "nvmlDeviceGetUtilizationRates",
+			"nvmlGpmMigSampleGet" } },
 	[NVML_JOB_PROCESS_UTIL] = { "process utilisation",
 		{ "nvmlDeviceGetProcessUtilization",
 			"nvmlDeviceGetProcessesUtilizationInfo" } },
@@ -40,6 +41,7 @@ void nvml_forget_ways(struct nvml_card *c, bool is_instance)
 {
 	for (size_t job = 0; job < NVML_JOBS; job++)
 		c->ways[job] = (struct nvml_way){ .way = NVML_WAY_UNTRIED };
+	c->ways[NVML_JOB_UTIL].dead = 1U << 2; /* GPM is read by itself, after all else */
 	c->dead = (struct nvml_dead){ 0 };
 	c->ring.wholes = 0; /* it starts anew, too */
 	c->ring.full = false;
@@ -105,7 +107,7 @@ void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way
 	use_way(s, card, job, way, code);
 }
 
-static bool is_for_good(int code)
+bool nvml_is_for_good(int code)
 {
 	return code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION ||
 	       code == NVML_BAD_VERSION || code == NVML_DEPRECATED;
@@ -119,7 +121,7 @@ int nvml_try(struct nvml_source *s, size_t card, enum nvml_job job, int way,
 		return NVML_NOT_SUPPORTED;
 	int code = attempt(s, card, way, out);
 	nvml_heed(s, card, code);
-	if (is_for_good(code))
+	if (nvml_is_for_good(code))
 		w->dead |= 1U << way;
 	return code;
 }
@@ -187,18 +189,38 @@ static bool describe_way(
 	return users > 0;
 }
 
-static bool describe_persistence(struct nvml_source *s, int on, struct facility *row)
+/* One row for the devices whose mode is on, or off; false when there is none. */
+static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct facility *row)
 {
 	char labels[sizeof(row->note) - 4] = "";
-	*row = (struct facility){
-		.job = "persistence mode", .how = on ? "on" : "off", .works = true
-	};
-	for (size_t i = 0; i < s->n_devices; i++)
-		if (s->devices[i].persistence == on)
-			add_label(labels, sizeof(labels), &s->devices[i].id);
+	*row = (struct facility){ .job = accounting ? "ended processes" : "persistence mode",
+		.how = !accounting ? on ? "on" : "off"
+		       : on	   ? "accounting mode is on"
+				   : "accounting mode is off",
+		.works = true };
+	for (size_t i = 0; i < s->n_devices; i++) {
+		const struct nvml_device *d = &s->devices[i];
+		if ((accounting ? d->accounting : d->persistence) == on)
+			add_label(labels, sizeof(labels), &d->id);
+	}
 	if (labels[0])
 		snprintf(row->note, sizeof(row->note), "GPU%s", labels);
 	return labels[0] != '\0';
+}
+
+/* One row for the cards whose GPM counters are read; false when there is none. */
+static bool describe_gpm(struct nvml_source *s, struct facility *row)
+{
+	char labels[sizeof(row->note) - 4] = "";
+	*row = (struct facility){ .job = "SM activity",
+		.how = s->gpm_stopped ? "it broke other calls" : "GPM counters",
+		.works = !s->gpm_stopped };
+	for (size_t i = 0; i < s->base.n_cards; i++)
+		if (s->cards[i].gpm.works)
+			add_label(labels, sizeof(labels), &s->base.cards[i].id);
+	if (labels[0])
+		snprintf(row->note, sizeof(row->note), "GPU%s", labels);
+	return labels[0] || s->gpm_stopped;
 }
 
 size_t nvml_facilities(struct source *base, struct facility *rows, size_t max)
@@ -215,7 +237,11 @@ size_t nvml_facilities(struct source *base, struct facility *rows, size_t max)
 	for (int job = 0; job < NVML_JOBS; job++)
 		for (int way = NVML_WAY_NONE; way < NVML_WAYS && n < max; way++)
 			n += describe_way(s, (enum nvml_job)job, way, &rows[n]);
+	if (n < max)
+		n += describe_gpm(s, &rows[n]);
 	for (int on = 0; on <= 1 && n < max; on++)
-		n += describe_persistence(s, on, &rows[n]);
+		n += describe_mode(s, false, on, &rows[n]);
+	for (int on = 0; on <= 1 && n < max; on++)
+		n += describe_mode(s, true, on, &rows[n]);
 	return n;
 }

@@ -41,6 +41,8 @@ int nvml_try(struct nvml_source *s, size_t card, enum nvml_job job, int way,
 /* Does the job by a later way from now on: the ones before it work and do not tell the truth.
  */
 void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
+/* Whether a code means that the call will never work. */
+bool nvml_is_for_good(int code);
 /* Heeds what a code says beyond the call that gave it: the card or the driver may be gone. */
 void nvml_heed(struct nvml_source *s, size_t card, int code);
 /* Nothing has been tried; for an instance, what the driver has only for whole cards is not. */

@@ -38,6 +38,15 @@ struct nvml_api {
 	int (*energy)(void *handle, unsigned long long *mj);
 	int (*power)(void *handle, unsigned *mw);
 	int (*power_limit)(void *handle, unsigned *mw);
+	int (*accounting_mode)(void *handle, unsigned *on);
+	int (*accounting_pids)(void *handle, unsigned *count, unsigned *pids);
+	int (*accounting_stats)(void *handle, unsigned pid, struct nvml_account_stats *stats);
+	int (*gpm_support)(void *handle, struct nvml_gpm_support *support);
+	int (*gpm_alloc)(void **sample);
+	int (*gpm_free)(void *sample);
+	int (*gpm_sample)(void *handle, void *sample);
+	int (*gpm_mig_sample)(void *handle, unsigned gpu_instance, void *sample);
+	int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
 	int (*mig_mode)(void *handle, unsigned *current, unsigned *pending);
 	int (*mig_max)(void *handle, unsigned *count);
 	int (*mig_by_index)(void *handle, unsigned index, void **instance);

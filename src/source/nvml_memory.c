@@ -38,6 +38,15 @@ static int sum_processes(struct nvml_source *s, size_t card, struct memory_job *
 	return NVML_OK;
 }
 
+/* An instance whose memory was known and is not since GPM counters were read. */
+static void notice_broken(struct nvml_source *s, size_t card, int code, uint64_t total)
+{
+	const struct card_id *id = &s->base.cards[card].id;
+	bool broken = code == NVML_IN_USE || (code == NVML_OK && total == 0);
+	if (broken && id->mig_index >= 0 && id->mem_total_bytes >= 0)
+		nvml_stop_gpm(s, card, code == NVML_OK ? NVML_NO_DATA : code);
+}
+
 static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct memory_job *job = out;
@@ -45,6 +54,7 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 	if (way == 2)
 		return sum_processes(s, card, job);
 	int code = read_by_driver(s, card, way, &memory);
+	notice_broken(s, card, code, memory.total);
 	if (code != NVML_OK)
 		return code;
 	/* Cards that share the host's memory say 0; garbage says more than there is. */

@@ -125,6 +125,7 @@ void nvml_look_processes(struct nvml_source *s, size_t card)
 	struct card_reading *r = &s->base.cards[card];
 	int codes[NVML_LISTS];
 	c->n_processes = 0;
+	c->n_looks++;
 	for (int list = 0; list < NVML_LISTS && c->handle; list++) {
 		struct list_job job = { (enum nvml_list)list, &c->processes, &c->n_processes };
 		codes[list] = nvml_do(

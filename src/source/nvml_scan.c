@@ -38,8 +38,9 @@ static struct nvml_device *add_device(struct nvml_source *s)
 	if (!grown)
 		return NULL;
 	s->devices = grown;
-	s->devices[s->n_devices] =
-		(struct nvml_device){ .persistence = -1, .power_limit_mw = NAN };
+	s->devices[s->n_devices] = (struct nvml_device){
+		.persistence = -1, .accounting = -1, .gpm = -1, .power_limit_mw = NAN
+	};
 	return &s->devices[s->n_devices++];
 }
 
@@ -135,6 +136,7 @@ static int open_index(struct nvml_source *s, int index)
 	unsigned on = 0;
 	code = NVML_CALL(api->persistence, handle, &on);
 	d->persistence = code == NVML_OK ? on != 0 : -1;
+	d->accounting = nvml_read_accounting(s, handle);
 	nvml_read_power_limit(s, d);
 	return NVML_OK;
 }

@@ -121,12 +121,11 @@ static int drain_ring(struct nvml_source *s, size_t card)
 }
 
 /* Keeps a reading for the drain; of too many the newest. */
-static void keep_polled(struct nvml_source *s, struct nvml_card *c, double util_pct)
+void nvml_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct)
 {
 	if (c->n_polled == NVML_POLLED)
 		memmove(c->polled, c->polled + 1, --c->n_polled * sizeof(c->polled[0]));
-	c->polled[c->n_polled++] = (struct util_sample){ .wall_us = clock_now(s->clock).wall_us,
-		.util_pct = util_pct };
+	c->polled[c->n_polled++] = (struct util_sample){ wall_us, util_pct };
 }
 
 static int poll_rates(struct nvml_source *s, struct nvml_card *c)
@@ -137,7 +136,7 @@ static int poll_rates(struct nvml_source *s, struct nvml_card *c)
 		return code;
 	if (rates.gpu_pct > 100)
 		return NVML_NO_DATA;
-	keep_polled(s, c, rates.gpu_pct);
+	nvml_keep_polled(c, clock_now(s->clock).wall_us, rates.gpu_pct);
 	return NVML_OK;
 }
 
@@ -173,6 +172,13 @@ static int attempt_rates(struct nvml_source *s, size_t card, int way, void *out)
 	return poll_rates(s, &s->cards[card]);
 }
 
+/* Whether no way to read utilisation is supported. */
+static bool is_unsupported(const struct nvml_card *c)
+{
+	const unsigned both = 3;
+	return (c->ways[NVML_JOB_UTIL].dead & both) == both;
+}
+
 void nvml_drain_util(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -184,6 +190,8 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 	if (c->ring.seen_us > now_us)
 		c->ring.seen_us = now_us;
 	c->since_us = c->ring.seen_us;
+	if (is_unsupported(c) && c->gpm.works)
+		return;
 	if (nvml_do(s, card, NVML_JOB_UTIL, attempt_util, NULL) != NVML_OK)
 		return;
 	/* A ring that stands still says nothing; the rates may. The way in force stays. */
@@ -192,20 +200,15 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 		nvml_try(s, card, NVML_JOB_UTIL, 1, attempt_util, NULL);
 }
 
-/* Whether no way to read utilisation is supported. */
-static bool is_unsupported(const struct nvml_card *c)
-{
-	const unsigned both = 3;
-	return (c->ways[NVML_JOB_UTIL].dead & both) == both;
-}
-
 void nvml_finish_util(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	struct moment now = clock_now(s->clock);
-	if (is_unsupported(c)) {
-		keep_polled(s, c, NAN);
+	if (is_unsupported(c) && c->gpm.works) {
+		hand_out_polled(s, card, UTIL_MEAN);
+	} else if (is_unsupported(c)) {
+		nvml_keep_polled(c, now.wall_us, NAN);
 		hand_out_polled(s, card, UTIL_UNKNOWN);
 	}
 	/* Without samples of the ring, process use is asked from the moment of this drain. */
@@ -217,8 +220,10 @@ void nvml_finish_util(struct nvml_source *s, size_t card)
 void nvml_glance_util(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
+	if (is_unsupported(c) && c->gpm.works)
+		return;
 	if (is_unsupported(c))
-		keep_polled(s, c, NAN);
+		nvml_keep_polled(c, clock_now(s->clock).wall_us, NAN);
 	else if (c->dry || c->ways[NVML_JOB_UTIL].way == 1)
 		nvml_try(s, card, NVML_JOB_UTIL, 1, attempt_rates, NULL);
 }

@@ -10,8 +10,8 @@ static bool open_card(
 {
 	c->parts_stride = fixed->n_load_seats;
 	c->loading = calloc(fixed->n_load_seats + 1, sizeof(*c->loading));
-	c->ring = calloc(p->ring_cap, sizeof(*c->ring));
-	c->parts = calloc(p->ring_cap * fixed->n_load_seats + 1, sizeof(*c->parts));
+	c->ring = calloc(p->ring_room, sizeof(*c->ring));
+	c->parts = calloc(p->ring_room * fixed->n_load_seats + 1, sizeof(*c->parts));
 	bool accounts = p->scenario->accounting && fixed->parent < 0 && !fixed->has_mig;
 	c->dead = accounts ? calloc(DEAD_KEPT, sizeof(*c->dead)) : NULL;
 	return c->loading && c->ring && c->parts && (c->dead || !accounts);
@@ -29,6 +29,9 @@ int play_open(struct play **out, const struct scenario *s, bool virtual_time, st
 	if (virtual_time && s->has_start)
 		p->wall_less_us = s->start_wall_us;
 	p->ring_cap = (size_t)(s->ring_us * s->samples_per_second / s->second_us);
+	p->ring_room = (size_t)(SCENARIO_KEPT_US * s->samples_per_second / s->second_us + 1);
+	if (p->ring_room < p->ring_cap)
+		p->ring_room = p->ring_cap;
 	p->cards = calloc(s->n_cards + 1, sizeof(*p->cards));
 	p->seats = calloc(s->n_seats + 1, sizeof(*p->seats));
 	p->lives = calloc(s->n_processes + 1, sizeof(*p->lives));
@@ -112,7 +115,7 @@ size_t play_ring_size(const struct play *p, size_t card)
 
 static size_t ring_place(const struct play *p, const struct card_state_now *c, size_t back)
 {
-	return (c->ring_next + p->ring_cap - 1 - back) % p->ring_cap;
+	return (c->ring_next + p->ring_room - 1 - back) % p->ring_room;
 }
 
 const struct play_sample *play_ring_at(const struct play *p, size_t card, size_t i)
@@ -227,6 +230,30 @@ int64_t play_power_mw(const struct play *p, size_t card)
 	const struct scenario_card *fixed = &p->scenario->cards[card];
 	return fixed->idle_mw +
 	       (fixed->max_mw - fixed->idle_mw) * p->cards[card].util_pct / 100;
+}
+
+size_t play_power_ring(const struct play *p, size_t card, struct play_power *out)
+{
+	const struct card_state_now *c = &p->cards[card];
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	size_t kept = (size_t)c->samples < p->ring_room ? (size_t)c->samples : p->ring_room;
+	int64_t newest = p->t_us / POWER_PERIOD_US, n = 0;
+	for (int64_t k = newest - POWER_RING_MAX + 1; k <= newest && kept > 0; k++) {
+		int64_t t_us = k * POWER_PERIOD_US;
+		if (k < 0)
+			continue;
+		int64_t taken_us = play_sample_time(p, play_last_sample(p, t_us));
+		while (kept > 1 && c->ring[ring_place(p, c, kept - 1)].t_us < taken_us)
+			kept--;
+		const struct play_sample *sample = &c->ring[ring_place(p, c, kept - 1)];
+		if (sample->t_us != taken_us)
+			continue; /* the card was off */
+		out[n++] = (struct play_power){ .t_us = t_us,
+			.wall_us = sample->wall_us + t_us - sample->t_us,
+			.mw = fixed->idle_mw +
+			      (fixed->max_mw - fixed->idle_mw) * sample->util_pct / 100 };
+	}
+	return (size_t)n;
 }
 
 double play_energy_mj(const struct play *p, size_t card)

@@ -6,8 +6,7 @@
 
 #define STEPS_MAX_US (1000LL * 366 * 86400 * 1000000)
 
-/* The last sample number that is not later than `t_us`; -1: none. */
-static int64_t last_sample(const struct play *p, int64_t t_us)
+int64_t play_last_sample(const struct play *p, int64_t t_us)
 {
 	if (t_us < 0)
 		return -1;
@@ -51,7 +50,7 @@ static int take_sample(struct play *p, size_t card, int64_t t_us, int64_t times)
 	}
 	sample->util_pct = sum < 100 ? sum : 100;
 	c->samples += times;
-	c->ring_next = (c->ring_next + 1) % p->ring_cap;
+	c->ring_next = (c->ring_next + 1) % p->ring_room;
 	c->ring_used += c->ring_used < p->ring_cap ? 1 : 0;
 	return sample->util_pct;
 }
@@ -83,7 +82,7 @@ static void sample_to(struct play *p, size_t card, int64_t last)
 	if (off && last >= c->next_sample)
 		c->next_sample = last + 1;
 	/* What would be overwritten in the ring at once need not be put there. */
-	int64_t skip = last + 1 - c->next_sample - (int64_t)p->ring_cap;
+	int64_t skip = last + 1 - c->next_sample - (int64_t)p->ring_room;
 	if (skip > 0 && is_steady(p, c)) {
 		int util = take_sample(p, card, play_sample_time(p, c->next_sample), skip);
 		add_up(p, card, util, c->next_sample, skip);
@@ -99,16 +98,16 @@ static void sample_to(struct play *p, size_t card, int64_t last)
 /* Samples the card, and the one that it is an instance of, up to just before `t_us`. */
 static void sample_before(struct play *p, int card, int64_t t_us)
 {
-	sample_to(p, (size_t)card, last_sample(p, t_us - 1));
+	sample_to(p, (size_t)card, play_last_sample(p, t_us - 1));
 	int parent = p->scenario->cards[card].parent;
 	if (parent >= 0)
-		sample_to(p, (size_t)parent, last_sample(p, t_us - 1));
+		sample_to(p, (size_t)parent, play_last_sample(p, t_us - 1));
 }
 
 static void sample_all_before(struct play *p, int64_t t_us)
 {
 	for (size_t i = 0; i < p->scenario->n_cards; i++)
-		sample_to(p, i, last_sample(p, t_us - 1));
+		sample_to(p, i, play_last_sample(p, t_us - 1));
 }
 
 /* Puts a seat into a card's list of those that load it, or takes it out; order is kept. */
@@ -313,7 +312,7 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 static void forget(const struct play *p, struct card_state_now *c, int64_t t_us)
 {
 	while (c->ring_used) {
-		size_t oldest = (c->ring_next + p->ring_cap - c->ring_used) % p->ring_cap;
+		size_t oldest = (c->ring_next + p->ring_room - c->ring_used) % p->ring_room;
 		if (c->ring[oldest].t_us > t_us - p->scenario->ring_us)
 			return;
 		c->ring_used--;
@@ -340,7 +339,7 @@ void play_advance(struct play *p, int64_t t_us, int64_t wall_less_us)
 		p->finished = s->repeat_us == 0;
 	}
 	for (size_t i = 0; i < s->n_cards; i++) {
-		sample_to(p, i, last_sample(p, t_us));
+		sample_to(p, i, play_last_sample(p, t_us));
 		forget(p, &p->cards[i], t_us);
 	}
 	p->t_us = t_us;

@@ -16,6 +16,18 @@ uint32_t play_pid(const struct play *p, uint32_t process);
  * the mean between them. Each sample lasts until the next one. */
 int64_t play_util_sum(const struct play *p, size_t card);
 
+enum { POWER_RING_MAX = 119, POWER_PERIOD_US = 20000 };
+
+/* The power of a card at one moment, by the newest sample then. */
+struct play_power {
+	int64_t t_us, wall_us; /* as in struct play_sample */
+	int64_t mw;
+};
+
+/* The ring of power: the last POWER_RING_MAX moments, every POWER_PERIOD_US, in which the card
+ * was on; oldest first. `out` has room for all. Returns how many. */
+size_t play_power_ring(const struct play *p, size_t card, struct play_power *out);
+
 /* What accounting mode keeps of a process that is or was on a card. */
 struct play_account {
 	uint32_t pid;

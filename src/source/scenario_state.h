@@ -40,8 +40,8 @@ struct card_state_now {
 	struct load own_load; /* by nobody in the list */
 	uint32_t *loading;    /* seats with a load, its instances' included */
 	size_t n_loading;
-	struct play_sample *ring; /* ring_cap of them */
-	struct part *parts;	  /* ring_cap x parts_stride */
+	struct play_sample *ring; /* ring_room of them */
+	struct part *parts;	  /* ring_room x parts_stride */
 	size_t parts_stride;
 	size_t ring_next, ring_used;
 	struct account *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
@@ -76,25 +76,25 @@ struct xid {
 struct play {
 	const struct scenario *scenario;
 	bool virtual_time;
-	int64_t t_us;	      /* now */
-	int64_t wall_less_us; /* wall clock less scenario time, steps not included */
-	int64_t step_us;      /* sum of the steps so far */
-	int64_t suspended_us; /* sum of the suspends so far */
-	bool suspended;	      /* now */
-	size_t next_event;    /* in this round */
-	int64_t round_us;     /* when this round began */
-	bool finished;	      /* no event is left */
-	size_t ring_cap;
-	struct card_state_now *cards; /* as scenario.cards */
-	struct seat_now *seats;	      /* as scenario.seats */
-	struct life *lives;	      /* as scenario.processes */
-	struct fault_on *on;	      /* faults that are on, the latest last */
+	int64_t t_us;		       /* now */
+	int64_t wall_less_us;	       /* wall clock less scenario time, steps not included */
+	int64_t step_us, suspended_us; /* sums of the steps and of the suspends so far */
+	bool suspended;		       /* now */
+	size_t next_event;	       /* in this round */
+	int64_t round_us;	       /* when this round began */
+	bool finished;		       /* no event is left */
+	size_t ring_cap, ring_room;    /* samples that a ring shows, and that it keeps */
+	struct card_state_now *cards;  /* as scenario.cards */
+	struct seat_now *seats;	       /* as scenario.seats */
+	struct life *lives;	       /* as scenario.processes */
+	struct fault_on *on;	       /* faults that are on, the latest last */
 	size_t n_on;
 	struct xid xids[XIDS_KEPT];
 	uint64_t n_xids; /* ever */
 };
 
-/* When sample number `k` is taken. */
+/* When sample number `k` is taken; the last number not later than `t_us`, -1: none. */
 int64_t play_sample_time(const struct play *p, int64_t k);
+int64_t play_last_sample(const struct play *p, int64_t t_us);
 
 #endif

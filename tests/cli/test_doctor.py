@@ -81,6 +81,14 @@ def test_a_healthy_host(host, doctor):
     assert {check["result"] for check in answer["checks"]} == {"ok"}
 
 
+@pytest.mark.parametrize("mode", ["on", "off"])
+def test_accounting_mode(host, doctor, mode):
+    answer, _ = doctor(host(), SCENARIO + ("accounting on\n" if mode == "on" else ""))
+    check = only(answer, "ended processes")
+    assert check["text"] == f"accounting mode is {mode} (GPU 0 1)" and check["result"] == "ok"
+    assert ("nvidia-smi -am 1" in check["advice"]) == (mode == "off")
+
+
 def test_the_text_fits_a_terminal(host, doctor):
     _, process = doctor(host(nodes=()), json_wanted=False)
     lines = process.stdout.splitlines()

@@ -365,6 +365,67 @@ def test_lists_that_cannot_be_read_are_unknown_not_empty(driver):
     assert not run.card("look")["processes_known"]
 
 
+# ---- accounting mode ----
+
+ACCOUNTING = "accounting on\n" + ONE_CARD + """
+process train pid 1001
+process short pid 1002
+process again pid 1003
+process old pid 1004
+at 0s hold train card 0 memory 1GB
+at 0s hold old card 0 memory 1GB
+at 3s exit old
+at 11s hold short card 0 memory 3GB
+at 13s exit short
+at 21s hold again card 0 memory 2GB
+at 24s exit again
+at 31s hold again card 0 memory 5GB
+at 36s exit again
+at 52s exit train
+"""
+
+
+def ended(run, wall=WALL):
+    """What each drain said of processes that ended: pid, from and to in seconds, peak in GB."""
+    return [[(pid, start / 1000 - wall, end / 1000 - wall, peak / 1e9) for pid, start, end, peak in
+             line["cards"][0]["ended"]] for line in run.of("drain")]
+
+
+def stats_asked(tmp_path):
+    return [(at, int(text.split("=")[1])) for at, name, _, text in calls(tmp_path / "log")
+            if name == "nvmlDeviceGetAccountingStats"]
+
+
+def test_processes_that_ended_are_given_once(driver, tmp_path):
+    run = readings(driver(ACCOUNTING), "+5000 reopen look drain +5000 drain +10000 drain +10000 drain look",
+                   "+5000 drain look +5000 drain look +20000 look drain drain facilities")
+    assert ended(run) == [[], [], [(1002, 11, 13, 3)], [(1003, 21, 24, 2)], [], [(1003, 31, 36, 5)],
+                          [(1001, 0, 52, 1)], []]
+    assert stats_asked(tmp_path) == [(5, 1001), (5, 1004), (20, 1002), (30, 1003), (40, 1003), (60, 1001)]
+    row, = run.facility("ended processes")
+    assert row["how"] == "accounting mode is on" and row["note"] == "GPU 0"
+
+
+def test_a_pid_that_comes_again_is_another_process(driver, tmp_path):
+    run = readings(driver(ACCOUNTING), "+22000 look drain +10000 look drain +8000 look drain")
+    assert ended(run) == [[(1002, 11, 13, 3), (1004, 0, 3, 1)], [], [(1003, 31, 36, 5)]]
+
+
+def test_accounting_mode_that_is_off_is_not_asked(driver, tmp_path):
+    run = readings(driver(ACCOUNTING.replace("accounting on", "")), "+22000 look drain facilities")
+    assert ended(run) == [[]] and "nvmlDeviceGetAccountingPids" not in names(tmp_path)
+    row, = run.facility("ended processes")
+    assert row["how"] == "accounting mode is off" and row["works"]
+
+
+def test_records_of_many_processes(driver, tmp_path):
+    many = "".join(f"process p{i} pid {5000 + i}\nat {11000 + i}ms hold p{i} card 0 memory 1MB\n"
+                   + (f"at {14000 + i}ms exit p{i}\n" if i < 100 else "") for i in range(700))
+    run = readings(driver("accounting on\n" + ONE_CARD + many), "+10000 look drain +10000 drain +5000 drain look drain")
+    assert [len(drain) for drain in ended(run)] == [0, 100, 0, 0]
+    assert len(stats_asked(tmp_path)) == 700
+
+
 # ---- memory ----
 
 @pytest.mark.parametrize("code", [3, 13, 25, 999])
@@ -536,6 +597,83 @@ def test_an_instance_that_is_destroyed_while_it_is_asked(driver):
     assert states == [["ok"] * 3, ["ok", "lost", "ok"], ["ok"] * 3]
 
 
+# ---- GPM ----
+
+GPM = """
+card 0 uuid GPU-aaaa name "NVIDIA H100" memory 80GB gpm yes sm-active 25
+card 1 uuid GPU-bbbb name "NVIDIA H100" memory 80GB gpm yes sm-active 50
+mig 0 index 0 gi 7 ci 0 uuid MIG-0 name "NVIDIA H100 MIG 1g.10gb" memory 10GB
+mig 0 index 1 gi 9 ci 0 uuid MIG-1 name "NVIDIA H100 MIG 1g.10gb" memory 10GB
+process train pid 1001
+process other pid 1002
+at 0s hold train mig 0/0 memory 3GB
+at 0s load train mig 0/0 sm 80
+at 12s load train mig 0/0 sm 0
+at 0s hold other card 1 memory 3GB
+at 0s load other card 1 sm 60
+"""
+
+
+def test_use_of_instances_by_gpm(driver, tmp_path):
+    run = readings(driver(GPM), "+10000 drain +2000 glance +3000 drain look +50 glance +4950 drain facilities")
+    first, second, third = (line["cards"][0] for line in run.of("drain"))
+    assert [card["util_kind"] for card in (first, second, third)] == ["mean"] * 3
+    assert first["samples"] == [] and first["sm_active"] is None
+    assert second["samples"] == [[(WALL + 10) * 1_000_000, pytest.approx(80)],
+                                 [(WALL + 12) * 1_000_000, pytest.approx(0)]]
+    assert second["sm_active"] == pytest.approx(80 * 2 / 5 / 4)
+    assert third["samples"] == [[(WALL + 15) * 1_000_000, 0]]  # 50 ms are too short
+    whole = run.of("drain")[1]["cards"][2]
+    assert whole["util_kind"] == "ring" and whole["sm_active"] == pytest.approx(30)
+    sampled = [(at, name) for at, name, *_ in calls(tmp_path / "log") if "SampleGet" in name]
+    assert [at for at, name in sampled if name == "nvmlGpmSampleGet"] == [10, 15, 20]
+    assert [at for at, name in sampled if name == "nvmlGpmMigSampleGet"] == [10, 10, 12, 12, 15, 15, 20, 20]
+    assert {row["how"]: row["note"] for row in run.facility("utilisation")} == {
+        "nvmlDeviceGetSamples": "GPU 1", "nvmlGpmMigSampleGet": "GPU 0/0 0/1"}
+    row, = run.facility("SM activity")
+    assert row["works"] and row["note"] == "GPU 0/0 0/1 1"
+
+
+def test_gpm_comes_last_in_a_round(driver, tmp_path):
+    readings(driver(GPM), "+10000 drain +2000 glance")
+    after = [name for at, name, *_ in calls(tmp_path / "log") if at == 12]
+    first = min(i for i, name in enumerate(after) if "Gpm" in name)
+    assert first > 0 and not any(name.startswith("nvmlDevice") for name in after[first:])
+
+
+def test_gpm_that_breaks_the_memory_of_instances_is_not_used_again(driver, tmp_path):
+    run = readings(driver(GPM.replace("gpm yes sm-active 25", "gpm breaks")),
+                   "look +10000 drain +2000 glance +3000 drain +5000 scan drain look facilities")
+    assert [line["cards"][0]["util_kind"] for line in run.of("drain")] == ["mean", "unknown", "unknown"]
+    assert run.of("drain")[1]["cards"][0]["samples"] == [[(WALL + 12) * 1_000_000, None],
+                                                         [(WALL + 15) * 1_000_000, None]]
+    assert run.of("glance")[0]["cards"][0]["mem_used"] == -1
+    assert run.card("look")["mem_used"] == 3_000_000_000  # the scan started the library anew
+    sampled = [at for at, name, *_ in calls(tmp_path / "log") if "Gpm" in name and name != "nvmlGpmSampleFree"]
+    assert max(sampled) == 10
+    assert run.stderr.count("GPM") == 1
+    row, = run.facility("SM activity")
+    assert not row["works"]
+
+
+def test_compute_instances_that_share_a_gpu_instance_have_no_use_of_their_own(driver):
+    run = readings(driver(GPM.replace("gi 9 ci 0", "gi 7 ci 1")), "+10000 drain +5000 drain")
+    assert [card["util_kind"] for card in run.of("drain")[1]["cards"]] == ["unknown", "unknown", "ring"]
+
+
+def test_gpm_that_fails_for_a_while(driver):
+    scenario = GPM + "at 12s fail nvmlGpmMigSampleGet code 999 until 17s\n"
+    run = readings(driver(scenario), "+10000 drain" + " +5000 drain" * 3)
+    assert [line["cards"][0]["util_kind"] for line in run.of("drain")] == ["mean", "unknown", "mean", "mean"]
+    assert run.card("drain")["samples"] == [[(WALL + 20) * 1_000_000, 0]]
+
+
+def test_a_lost_card_with_gpm_comes_back(driver):
+    scenario = GPM + "at 12s lost card 0 until 17s\n"
+    run = readings(driver(scenario), "+10000 drain +5000 drain +5000 scan drain +5000 drain reopen drain")
+    assert [line["cards"][0]["util_kind"] for line in run.of("drain")] == ["mean", "none", "mean", "mean", "mean"]
+
+
 # ---- faults of a card ----
 
 @pytest.mark.parametrize("code", [15, 16])
@@ -676,7 +814,9 @@ def test_optional_symbols_may_all_be_missing(driver):
                 "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetSamples",
                 "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo",
                 "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMigMode",
-                "nvmlDeviceGetEnforcedPowerLimit",
+                "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetAccountingMode", "nvmlDeviceGetAccountingPids",
+                "nvmlDeviceGetAccountingStats", "nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc",
+                "nvmlGpmSampleFree", "nvmlGpmSampleGet", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet",
                 "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex",
                 "nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId", "nvmlEventSetCreate",
                 "nvmlEventSetFree", "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents",

@@ -284,6 +284,32 @@ def test_power_that_reads_too_much(child):
     assert results == [[60000, 450000, 240000], [600000, 450000, 600000], [60000, 450000, 960000]]
 
 
+def test_the_ring_of_power_is_short_and_fine(child):
+    results = child(HEAD + "at 0s load card 1 util 50\nat 10s load card 1 util 100\n", f"""
+        L.nvmlInit_v2(); card = handle(1); start = {WALL} * 10**6
+        go(10.05); ring = samples(card, kind=0); times = [t - start for t, _ in ring]
+        out(len(ring), times[0], times[-1], {{b - a for a, b in zip(times, times[1:])}} == {{20000}})
+        out(ring[-4][1], ring[-3][1], len(samples(card)), len(samples(card, kind=0, last=start + 10 * 10**6)))
+        out(samples(card, kind=0, last=start + 10040000), samples(card, kind=3))
+        """)
+    assert results == [[119, 7680000, 10040000, True], [230000, 400000, 60, 2], [6, 3]]
+
+
+def test_garbage_in_the_rings(child):
+    results = child(HEAD + "at 0s load card 1 util 50\nat 10s garbage card 1\n", """
+        L.nvmlInit_v2(); card = handle(1)
+        go(9)
+        for kind in (0, 1, 2):
+            before = samples(card, kind=kind)
+            out(sorted(before) == before)
+        for kind in (0, 1, 2):
+            go(20); ring = samples(card, kind=kind); times = [t for t, _ in ring if t]
+            out(len(ring), len(times), sorted(times) == times, len(set(times)) == len(times), {v for t, v in ring if t} == {(230000, 50, 25)[kind]})
+        out(samples(card, last=ring[-1][0] + 10**6), len(samples(card, last=max(times) - 1)))
+        """)
+    assert results == [[True]] * 3 + [[120, 119, False, True, True]] + [[61, 60, False, True, True]] * 2 + [[6, 2]]
+
+
 def test_stamps_since_boot(child):
     results = child("stamps boot\n" + HEAD + "at 0s load a card 0 sm 50\nat 20s garbage card 0\n", """
         L.nvmlInit_v2(); card = handle(0); boot = 3600 * 10**6

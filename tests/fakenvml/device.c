@@ -33,41 +33,6 @@ EXPORT int nvmlDeviceGetUtilizationRates(void *device, struct abi_utilization *r
 	return fake_leave(SUCCESS);
 }
 
-/* What a sample shows for the sampling types 0 power, 1 use, 2 memory use. */
-static uint32_t sample_value(const struct scenario_card *card, int type, int util_pct)
-{
-	if (type == 0)
-		return (uint32_t)(card->idle_mw +
-				  (card->max_mw - card->idle_mw) * util_pct / 100);
-	return (uint32_t)(type == 1 ? util_pct : util_pct / 2);
-}
-
-EXPORT int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_seen,
-	int *value_type, unsigned *count, struct abi_sample *samples)
-{
-	ENTER_DEVICE(device, "type=%d last=%llu buffer=%u", type, last_seen,
-		samples && count ? *count : 0);
-	if (type < 0 || type > 2 || is_instance(card) || (type > 0 && card->has_mig))
-		return fake_leave(NOT_SUPPORTED);
-	if (!count || !value_type)
-		return fake_leave(INVALID_ARGUMENT);
-	unsigned n = 0, found = 0;
-	for (size_t i = 0; i < play_ring_size(f->play, unit); i++) {
-		const struct play_sample *sample = play_ring_at(f->play, unit, i);
-		uint64_t stamp_us = fake_stamp(sample->t_us, sample->wall_us);
-		if (stamp_us <= last_seen)
-			continue;
-		found++;
-		if (!samples || n == *count)
-			continue;
-		samples[n] = (struct abi_sample){ .stamp_us = stamp_us };
-		samples[n++].value.u = sample_value(card, type, sample->util_pct);
-	}
-	*value_type = 1;
-	*count = samples ? n : found;
-	return fake_leave(found ? SUCCESS : NOT_FOUND);
-}
-
 /* The memory of an instance cannot be read any more: see `gpm breaks`. */
 static bool gpm_broke(const struct fake *f, const struct scenario_card *card)
 {

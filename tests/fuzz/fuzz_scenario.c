@@ -2,7 +2,7 @@
  * simulated source, which must not hand on what a terminal would obey. */
 #include "fuzz_file.h"
 
-#include "source/scenario_play.h"
+#include "source/scenario_quirk.h"
 #include "source/source.h"
 
 enum { STEP_US = 5000000, STEPS = 6, MAX_ASKED = 8 };
@@ -10,6 +10,29 @@ enum { STEP_US = 5000000, STEPS = 6, MAX_ASKED = 8 };
 static const char *lookup(const char *name)
 {
 	return strcmp(name, "UNSET") == 0 ? NULL : "4242";
+}
+
+/* Some files are missing, some pids repeat. */
+static uint32_t read_pid(const char *file)
+{
+	return file[0] == 'x' ? 0 : 4242 + (unsigned char)file[0] % 2;
+}
+
+/* What the tests' library asks besides. */
+static void ask_library(struct play *p, size_t card)
+{
+	static struct play_power powers[POWER_RING_MAX];
+	struct play_account accounts[MAX_ASKED];
+	size_t n = play_power_ring(p, card, powers);
+	CHECK(n <= POWER_RING_MAX);
+	for (size_t i = 1; i < n; i++)
+		CHECK(powers[i].t_us > powers[i - 1].t_us && powers[i].mw >= 0);
+	n = play_accounts(p, card, accounts, MAX_ASKED);
+	for (size_t i = 0; i < n && i < MAX_ASKED; i++)
+		CHECK(accounts[i].pid != 0 && accounts[i].length_us >= 0 &&
+			accounts[i].sm_pct >= 0 && accounts[i].sm_pct <= 100);
+	int64_t most = play_time(p) < 0 ? 0 : 100 * play_time(p);
+	CHECK(play_util_sum(p, card) >= 0 && play_util_sum(p, card) <= most);
 }
 
 static void ask(struct play *p, size_t card)
@@ -45,8 +68,11 @@ static void play(const struct scenario *s)
 	}
 	for (int step = 0; step <= STEPS; step++) {
 		play_advance(p, (int64_t)step * STEP_US, 0);
-		for (size_t card = 0; card < s->n_cards; card++)
+		play_read_pids(p, read_pid);
+		for (size_t card = 0; card < s->n_cards; card++) {
 			ask(p, card);
+			ask_library(p, card);
+		}
 	}
 	play_close(p);
 }

@@ -70,6 +70,17 @@ static json_t *processes_json(const struct card_reading *r)
 	return list;
 }
 
+static json_t *ended_json(const struct card_reading *r)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->n_ended; i++)
+		json_array_append_new(list, json_pack("[I,I,I,I]", (json_int_t)r->ended[i].pid,
+						    (json_int_t)r->ended[i].started_ms,
+						    (json_int_t)r->ended[i].ended_ms,
+						    (json_int_t)r->ended[i].mem_peak_bytes));
+	return list;
+}
+
 static json_t *card_json(const struct card_reading *r)
 {
 	static const char *const util_kinds[] = { "none", "ring", "polled", "mean", "unknown" };
@@ -85,9 +96,11 @@ static json_t *card_json(const struct card_reading *r)
 			number(r->energy_mj), "power_mw", number(r->power_mw),
 			"processes_known", r->processes_known, "processes", processes_json(r),
 			"mem_used", (json_int_t)r->mem_used_bytes));
-	json_object_update_new(card,
-		json_pack("{s:b, s:b, s:I}", "mem_includes_reserved", r->mem_includes_reserved,
-			"stranger", r->stranger, "lost", (json_int_t)r->n_lost));
+	json_object_update_new(
+		card, json_pack("{s:b, s:b, s:I, s:o, s:o}", "mem_includes_reserved",
+			      r->mem_includes_reserved, "stranger", r->stranger, "lost",
+			      (json_int_t)r->n_lost, "ended", ended_json(r), "sm_active",
+			      number(r->sm_active_pct)));
 	return card;
 }
 

@@ -378,6 +378,36 @@ static void test_mig_adds_up_in_its_card(void **state)
 	close_stage(&g);
 }
 
+static void test_the_ring_of_power(void **state)
+{
+	(void)state;
+	/* Half of the span of power from 4 s on; off from 5.1 s to 5.5 s; a ring of use that is
+	 * shorter than the one of power. */
+	struct stage g = open_stage("ring 1s\n" HEAD "at 4s load a card 0 sm 50\n"
+				    "at 5100ms asleep card 0 until 5500ms\n",
+		false);
+	struct play_power powers[POWER_RING_MAX];
+	play_advance(g.p, 50000, 0);
+	assert_int_equal(play_power_ring(g.p, 0, powers), 3);
+	play_advance(g.p, 4 * SECOND + 30000, 1000 * SECOND);
+	assert_int_equal(play_power_ring(g.p, 0, powers), POWER_RING_MAX);
+	assert_int_equal(powers[0].t_us, 4020000 - 118 * 20000);
+	assert_int_equal(powers[0].mw, 60000);
+	assert_int_equal(powers[116].mw, 60000);
+	assert_int_equal(powers[117].t_us, 4 * SECOND);
+	assert_int_equal(powers[117].mw, 230000);
+	assert_int_equal(powers[118].wall_us, 1004020000);
+	assert_int_equal(play_ring_size(g.p, 0), 6);
+	/* The last sample before the sleep lasts until 5.1666 s, the next one is at 5.5 s. */
+	play_advance(g.p, 6 * SECOND, 0);
+	size_t n = play_power_ring(g.p, 0, powers), before = n - 1;
+	assert_int_equal(n, POWER_RING_MAX - 16);
+	while (powers[before].t_us >= 5500000)
+		before--;
+	assert_int_equal(powers[before].t_us, 5160000);
+	close_stage(&g);
+}
+
 static void test_odd_answers(void **state)
 {
 	(void)state;
@@ -461,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_steps_and_suspends_move_a_virtual_clock),
 		cmocka_unit_test(test_a_real_clock_is_left_alone),
 		cmocka_unit_test(test_mig_adds_up_in_its_card),
+		cmocka_unit_test(test_the_ring_of_power),
 		cmocka_unit_test(test_odd_answers),
 		cmocka_unit_test(test_pids_from_files),
 	};

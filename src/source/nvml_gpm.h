@@ -1,0 +1,33 @@
+/* GPM: counters of newer cards that are read twice for a mean in between. They are the driver's
+ * only utilisation of MIG instances, and a second opinion of whole cards. On some machines the
+ * first reading breaks other calls, so they are read last in a round, and not any more once
+ * that is seen. */
+#ifndef GUA_SOURCE_NVML_GPM_H
+#define GUA_SOURCE_NVML_GPM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nvml_source;
+
+enum { NVML_GPM_NONE = -1 };
+
+/* The counters of a card. Samples are the driver's memory. */
+struct nvml_gpm {
+	void *samples[3]; /* NULL: not there yet */
+	int base, last;	  /* which is of the drain before, and of the reading before; or NONE */
+	int64_t last_mono_us, last_wall_us; /* when the last one was taken */
+	bool works;			    /* the last reading did */
+	bool dead;			    /* not supported: not asked again until re-init */
+};
+
+/* Reads the counters of a card: of an instance, the mean use since the reading before is kept
+ * for the drain. A drain also fills sm_active_pct; whole cards are read by drains alone. */
+void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains);
+/* Forgets the counters of a card and gives the driver its memory back. */
+void nvml_free_gpm(struct nvml_source *s, size_t card);
+/* Stops reading counters on this host: a call that worked before does not any more. */
+void nvml_stop_gpm(struct nvml_source *s, size_t card, int code);
+
+#endif
