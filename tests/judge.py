@@ -122,8 +122,8 @@ class Judge:
         return sum(one["late_ms"] for one in self.played.values()) / 1000
 
     def stated(self):
-        """The uncertainty that the store states for idle-held time."""
-        return self.store.of_cards("idle_held", "unsure_ms") / 1000
+        """The uncertainty that the store states: how much time of all cards may be of another state."""
+        return sum(self.store.of_cards(state, "unsure_ms") for state in CARD_STATES) / 1000
 
     def slack(self, edges):
         """What so many begins and ends may be off together; more on a machine on which glances were rare."""
