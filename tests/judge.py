@@ -64,7 +64,6 @@ class Figure:
     true: float
     measured: float
     goal: float = None      # the largest error that is good, None: for information
-    unit: str = "s"
 
     @property
     def error(self):
@@ -103,7 +102,7 @@ class Judge:
     def __init__(self, store, lives, driver, start, played, goals):
         self.store, self.lives, self.driver, self.played, self.goals = store, lives, driver, played, goals
         begin, end = store.window()
-        self.since, self.until, self.start = begin - start, end - start, start
+        self.since, self.until = begin - start, end - start
         self.truth = Scenario(scenario(lives, driver)).truth(self.since, self.until, own_use=driver.own_use)
 
     def edges(self, user=None):
@@ -123,8 +122,8 @@ class Judge:
         return sum(one["late_ms"] for one in self.played.values()) / 1000
 
     def stated(self):
-        """The uncertainty that the store states for idle-held time."""
-        return self.store.of_cards("idle_held", "unsure_ms") / 1000
+        """The uncertainty that the store states: how much time of all cards may be of another state."""
+        return sum(self.store.of_cards(state, "unsure_ms") for state in CARD_STATES) / 1000
 
     def slack(self, edges):
         """What so many begins and ends may be off together; more on a machine on which glances were rare."""
@@ -176,7 +175,7 @@ class Judge:
         true *= (ms - unknown) / ms if ms else 1
         measured = self.store.of_cards("idle_held", "energy_mj") / 1000
         goal = self.goals.energy * true + IDLE_WATTS * self.polled(self.slack(self.edges()))
-        yield Figure("idle-held energy", true, measured, goal, "J")
+        yield Figure("idle-held energy (J)", true, measured, goal)
 
     def life_of(self, row):
         """Which life a process of the store is: pids are used again."""
@@ -213,7 +212,7 @@ def judge(db, lives, driver, start, played, goals):
 
 
 def table(figures):
-    """For people: figure, true, measured, error, goal, whether it is met."""
+    """For people: figure, true, measured, error and goal in seconds, whether it is met."""
     lines = [f"{'figure':34}{'true':>10}{'measured':>10}{'error':>9}{'goal':>8}  ok"]
     for figure in figures:
         goal = "-" if figure.goal is None else f"{figure.goal:.1f}"

@@ -48,8 +48,9 @@ class Play:
 
     def faults(self):
         """What went wrong with the programs, as text."""
-        return [f"{name} ended with {child.returncode}: {(self.where / name / 'log').read_text()}"
-                for name, child in self.recorders.items() if child.returncode != 0]
+        player = [f"the player ended with {self.player.returncode}"] if self.player.returncode else []
+        return player + [f"{name} ended with {child.returncode}: {(self.where / name / 'log').read_text()}"
+                         for name, child in self.recorders.items() if child.returncode != 0]
 
     def judge(self, goals):
         """Yields (driver, figures)."""
