@@ -35,6 +35,7 @@ struct lab {
 	struct card_entry cards[CARDS];
 	struct job jobs[CARDS][MAX_JOBS];
 	int n_jobs[CARDS];
+	bool changed[CARDS]; /* somebody came or went, at a moment that is not known exactly */
 	struct process_entry *lives; /* those that are alive; ended ones go after a flush */
 	size_t n_lives, cap_lives, born;
 	int64_t end_s;
@@ -93,10 +94,12 @@ static void start_and_end(struct lab *lab, int card, int64_t now_s)
 		lab->lives[jobs[i].process].ended_ms = now_s * 1000;
 		lab->lives[jobs[i].process].dirty = true;
 		jobs[i] = jobs[--lab->n_jobs[card]];
+		lab->changed[card] = true;
 	}
 	/* 1.5 holders on average, when a life takes 7.5 hours on average. */
 	if (lab->n_jobs[card] == MAX_JOBS || chance(lab) > 1.5 * TICK_S / (7.5 * 3600))
 		return;
+	lab->changed[card] = true;
 	double minutes = 5;
 	for (double x = chance(lab) * 9.17; x > 0; x -= 1) /* 5 minutes to 2 days, by ratio */
 		minutes *= x >= 1 ? 2 : 1 + x;
@@ -165,10 +168,13 @@ static void account_card(struct lab *lab, uint32_t card, int64_t now_s)
 		sum->util_pct_ms += parts[k].ms * (parts[k].state == CARD_ACTIVE ? 83 : 1);
 		sum->energy_mj += parts[k].ms * (parts[k].state == CARD_ACTIVE ? 412 : 71);
 		sum->energy_ms += parts[k].ms;
+		if (parts[k].state != CARD_ACTIVE && lab->changed[card])
+			sum->unsure_ms += 250 + now_s / TICK_S % 250;
 		for (int i = 0; i < lab->n_jobs[card]; i++)
 			account_job(lab, card, &lab->jobs[card][i], slot, parts[k].ms,
 				parts[k].state, now_s);
 	}
+	lab->changed[card] = false;
 }
 
 /* Drops the lives that ended and were written; jobs follow their places. */

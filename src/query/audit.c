@@ -26,6 +26,7 @@ static void add_up(struct audit *a)
 			a->energy_mj[state] += card->energy_mj[state];
 			a->energy_known_ms[state] += card->energy_known_ms[state];
 		}
+		a->unsure_ms += card->unsure_ms;
 	}
 	int64_t shared_ms = 0, used_ms = a->ms[CARD_ACTIVE] + a->ms[CARD_IDLE_HELD];
 	for (size_t i = 0; i < a->n_identities; i++)

@@ -42,13 +42,15 @@ struct audit_card {
 	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
 	int64_t energy_mj[CARD_STATES]; /* of the time whose energy is known */
 	int64_t energy_known_ms[CARD_STATES];
-	int64_t util_pct_ms; /* over observed time */
-	bool has_rows;	     /* there is a slot of it in the window */
+	int64_t util_pct_ms; /* over the time in the first three states */
+	int64_t unsure_ms;   /* at most so much observed time may be of another state */
+	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
+	bool has_rows;				/* there is a slot of it in the window */
 };
 
 struct audit_identity {
 	char identity[USER_CAP];
-	int64_t presence_ms[HOLDER_STATES];
+	int64_t presence_ms[HOLDER_STATES]; /* by the user's state on the card */
 	int64_t active_share_ms,
 		idle_share_ms;	/* its part of the cards' active, idle-held time */
 	int64_t peak_mem_kib;	/* of its largest process; -1 unknown */
@@ -63,7 +65,7 @@ struct audit_process {
 	int64_t started_ms; /* -1 unknown */
 	char *command;	    /* heap, like the next; NULL: none */
 	char *notebook, *job, *container, *pod, *unit;
-	int64_t ms[HOLDER_STATES];
+	int64_t ms[HOLDER_STATES];	      /* by its own state */
 	int64_t peak_mem_kib, last_active_ms; /* -1 unknown, never */
 };
 
@@ -80,8 +82,8 @@ struct audit {
 	size_t n_hosts;
 	struct audit_card *cards; /* by host, then index */
 	size_t n_cards;
-	int64_t ms[CARD_STATES]; /* sums over cards, like the next two */
-	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES];
+	int64_t ms[CARD_STATES]; /* sums over cards, like the next three */
+	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES], unsure_ms;
 	struct audit_identity *identities; /* most presence first */
 	size_t n_identities;
 	int64_t unattributed_ms; /* active and idle-held time that is in nobody's share */

@@ -124,8 +124,27 @@ static void set_unobserved(const struct audit *a, struct audit_card *card)
 	if (card->last_seen_ms < to_ms && (is_pending(host, card) || is_parent(a, card)))
 		to_ms = card->last_seen_ms;
 	int64_t rest_ms = to_ms - from_ms - card->ms[CARD_ACTIVE] - card->ms[CARD_IDLE_HELD] -
-			  card->ms[CARD_TRULY_IDLE];
+			  card->ms[CARD_TRULY_IDLE] - card->ms[CARD_USE_UNKNOWN];
 	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
+}
+
+/* Sums that can be off for a tick, or are of rows without sense: no less than nothing, and no
+ * more than there is. */
+static void set_bounds(struct audit_card *card)
+{
+	int64_t observed_ms = 0;
+	for (int state = 0; state < CARD_STATES; state++) {
+		int64_t *known_ms = &card->energy_known_ms[state];
+		if (*known_ms < 0 || card->energy_mj[state] < 0)
+			*known_ms = card->energy_mj[state] = 0;
+		if (*known_ms > card->ms[state])
+			*known_ms = card->ms[state];
+		observed_ms += state == CARD_UNOBSERVED ? 0 : card->ms[state];
+	}
+	if (card->unsure_ms > observed_ms)
+		card->unsure_ms = observed_ms;
+	if (card->unsure_ms < 0)
+		card->unsure_ms = 0;
 }
 
 /* Host, index, instance, UUID. */
@@ -170,6 +189,7 @@ int gather_settle(struct gather *g, struct err *e)
 		return err_set(e, ERR_WORLD, "out of memory");
 	}
 	for (uint32_t i = 0; i < n; i++) {
+		set_bounds(&a->cards[i]);
 		set_unobserved(a, &a->cards[i]);
 		order[i] = i;
 		to[i] = IDMAP_NONE;

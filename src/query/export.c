@@ -22,6 +22,8 @@ static const struct column usage_columns[] = {
 	{ .key = "seconds", .kind = COLUMN_MS },
 	{ .key = "mean_util_pct", .kind = COLUMN_PCT },
 	{ .key = "energy_joules", .kind = COLUMN_MJ },
+	{ .key = "energy_unknown_seconds", .kind = COLUMN_MS },
+	{ .key = "unsure_seconds", .kind = COLUMN_MS },
 };
 
 static const struct column holding_columns[] = {
@@ -43,6 +45,7 @@ static const struct column holding_columns[] = {
 	{ .key = "idle_held_share_seconds", .kind = COLUMN_MS },
 	{ .key = "mean_sm_pct", .kind = COLUMN_PCT },
 	{ .key = "peak_mem_mb", .kind = COLUMN_KIB },
+	{ .key = "use_unknown_seconds", .kind = COLUMN_MS },
 };
 
 static const struct column process_columns[] = {
@@ -96,20 +99,22 @@ static const struct export_kind {
 		"SELECT slot * 1000, seconds, " OF_CARD
 		"CASE state WHEN 0 THEN 'active' WHEN 1 THEN 'idle_held' WHEN 2 THEN "
 		"'truly_idle' "
-		"WHEN 3 THEN 'unobserved' END, ms, "
-		"CASE WHEN state < 3 AND ms > 0 THEN 1.0 * util_pct_ms / ms END, energy_mj "
+		"WHEN 3 THEN 'unobserved' WHEN 4 THEN 'use_unknown' END, ms, "
+		"CASE WHEN state < 3 AND ms > 0 THEN 1.0 * util_pct_ms / ms END, "
+		"iif(energy_unknown_ms < ms, energy_mj, NULL), max(energy_unknown_ms, 0), "
+		"max(unsure_ms, 0) "
 		"FROM " SLOTS("usage", "state") },
 	[EXPORT_HOLDING] = { holding_columns, COUNT(holding_columns),
 		"SELECT slot * 1000, seconds, " OF_CARD
 		"process, " OF_PROCESS("pid") OF_PROCESS("user") OF_PROCESS(
 			"command") "active_ms, idle_held_ms, truly_idle_ms, squatting_ms, "
-				   "active_ms + idle_held_ms + truly_idle_ms + squatting_ms - "
-				   "active_double_ms "
-				   "- idle_held_double_ms - truly_idle_double_ms - "
-				   "squatting_double_ms, "
+				   "active_ms + idle_held_ms + truly_idle_ms + squatting_ms + "
+				   "use_unknown_ms - active_double_ms - idle_held_double_ms - "
+				   "truly_idle_double_ms - squatting_double_ms - "
+				   "use_unknown_double_ms, "
 				   "active_share_ms, idle_share_ms, 1.0 * sm_pct_ms / "
-				   "nullif(active_ms + idle_held_ms "
-				   "+ truly_idle_ms + squatting_ms, 0), mem_peak_kib "
+				   "nullif(active_ms + idle_held_ms + truly_idle_ms + "
+				   "squatting_ms, 0), mem_peak_kib, use_unknown_ms "
 				   "FROM " SLOTS("holding", "process") },
 	[EXPORT_PROCESS] = { process_columns, COUNT(process_columns),
 		/* Of those that hold now, the last tick and `holder` know best. */

@@ -65,7 +65,15 @@ struct holding_fold {
 	const struct gather_file *file;
 };
 
-/* Values: gpu, process, the four times, of each what is counted double, two shares, peak. */
+/* The states in the order of the columns: the last came with version 2. */
+#define COLUMNS                                                                                \
+	"gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms, use_unknown_ms, " \
+	"active_double_ms, idle_held_double_ms, truly_idle_double_ms, squatting_double_ms, "   \
+	"use_unknown_double_ms, active_share_ms, idle_share_ms, mem_peak_kib"
+enum { MS_AT = 2, DOUBLE_AT = MS_AT + HOLDER_STATES, REST_AT = DOUBLE_AT + HOLDER_STATES };
+
+/* Presence is time less what counts double, which is negative where the user's state is not
+ * that of the process. */
 static bool take_holding(struct fold *f, sqlite3_value **values)
 {
 	struct holding_fold *h = f->context;
@@ -76,14 +84,15 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	struct pair *pair = find_pair(h->pairs, process, card, f->e);
 	if (!pair)
 		return false;
-	for (int state = 0; state <= HOLDER_SQUATTING; state++) {
-		int64_t ms = value_sum(values[2 + state]), twice = value_sum(values[6 + state]);
+	for (int state = 0; state < HOLDER_STATES; state++) {
+		int64_t ms = value_sum(values[MS_AT + state]);
+		int64_t twice = value_signed(values[DOUBLE_AT + state]);
 		pair->ms[state] += ms;
 		pair->presence_ms[state] += twice < ms ? ms - twice : 0;
 	}
-	pair->active_share_ms += value_sum(values[10]);
-	pair->idle_share_ms += value_sum(values[11]);
-	int64_t peak_kib = value_known(values[12]);
+	pair->active_share_ms += value_sum(values[REST_AT]);
+	pair->idle_share_ms += value_sum(values[REST_AT + 1]);
+	int64_t peak_kib = value_known(values[REST_AT + 2]);
 	if (peak_kib > pair->peak_mem_kib)
 		pair->peak_mem_kib = peak_kib;
 	return true;
@@ -97,11 +106,8 @@ static int read_holdings(struct gather_file *file, const char *table, struct spa
 		return 0;
 	h.fold = (struct fold){ .row = take_holding, .context = &h };
 	return sql_fold(file->db, &h.fold, e,
-		"SELECT fold(gpu, process, active_ms, idle_held_ms, truly_idle_ms, "
-		"squatting_ms, active_double_ms, idle_held_double_ms, truly_idle_double_ms, "
-		"squatting_double_ms, active_share_ms, idle_share_ms, mem_peak_kib) FROM %s "
-		"WHERE slot >= %lld AND slot < %lld",
-		table, (long long)span.from, (long long)span.to);
+		"SELECT fold(" COLUMNS ") FROM %s WHERE slot >= %lld AND slot < %lld", table,
+		(long long)span.from, (long long)span.to);
 }
 
 static int read_window(

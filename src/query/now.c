@@ -251,7 +251,7 @@ struct walk {
 	int64_t slot;	 /* the slot that is being read; -1: none yet */
 	int64_t slot_ms; /* time in the states in it */
 	bool broken;	 /* it was in another state in the slot */
-	bool blind;	 /* ... or not observed */
+	bool blind;	 /* ... or in one that is not known */
 	bool ended;
 	bool changed;	  /* it ended with another state, which was seen */
 	int64_t first_ms; /* when a recorder saw the card first */
@@ -286,7 +286,7 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 	int64_t state = sql_int(row, 1, -1);
 	if (ms > 0 && state >= 0 && state < CARD_STATES && (w->states & 1U << state))
 		w->slot_ms += ms;
-	else if (ms > 0 && state == CARD_UNOBSERVED)
+	else if (ms > 0 && (state == CARD_UNOBSERVED || state == CARD_USE_UNKNOWN))
 		w->blind = true;
 	else if (ms > 0)
 		w->broken = true;

@@ -41,7 +41,7 @@ int recent_card(struct sqlite3 *db, const char *uuid, int64_t from_minute, doubl
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(db, &stmt, e,
 		"SELECT slot, SUM(util_pct_ms), SUM(ms) FROM usage_1m WHERE slot >= ?1 "
-		"AND state <> 3 AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
+		"AND state < 3 AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
 		"ORDER BY last_seen_ms DESC LIMIT 1) GROUP BY slot");
 	if (rc)
 		return rc;

@@ -108,6 +108,11 @@ int64_t value_sum(sqlite3_value *value)
 	return within(sqlite3_value_int64(value), 0, ROW_MAX);
 }
 
+int64_t value_signed(sqlite3_value *value)
+{
+	return within(sqlite3_value_int64(value), -ROW_MAX, ROW_MAX);
+}
+
 static void fold_step(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	(void)n;

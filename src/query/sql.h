@@ -51,8 +51,9 @@ void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap);
 char *sql_text_copy(sqlite3_stmt *stmt, int column);
 /* A column as a number, `fallback` for NULL. */
 int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback);
-/* A value as a number, -1 for NULL; and as a sum: 0..ROW_MAX. */
+/* A value as a number, -1 for NULL; as a sum: 0..ROW_MAX; as one that may be negative. */
 int64_t value_known(sqlite3_value *value);
 int64_t value_sum(sqlite3_value *value);
+int64_t value_signed(sqlite3_value *value);
 
 #endif

@@ -28,44 +28,57 @@ static void take_width(struct usage_fold *u)
 		u->g->a->resolution_ms = u->seconds * 1000;
 }
 
-/* Values: slot, gpu, state, ms, util_pct_ms, energy_mj. */
+/* Columns of a slot and of a day, in the order of the values below. */
+#define SUMS "slot, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms"
+
+/* Adds a row; NULL when it is of no card of ours. Utilisation is known in the first three
+ * states.
+ */
+static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
+{
+	int state = sqlite3_value_int(values[2]);
+	struct audit_card *card = card_of(u, values[1], state);
+	if (!card)
+		return NULL;
+	int64_t ms = value_sum(values[3]);
+	card->has_rows = true;
+	card->ms[state] += ms;
+	if (state < CARD_UNOBSERVED)
+		card->util_pct_ms += value_sum(values[4]);
+	card->energy_mj[state] += value_signed(values[5]);
+	card->energy_known_ms[state] += ms - value_signed(values[6]);
+	if (state != CARD_UNOBSERVED)
+		card->unsure_ms += value_signed(values[7]);
+	return card;
+}
+
 static bool take_slot(struct fold *f, sqlite3_value **values)
 {
 	struct usage_fold *u = f->context;
 	int state = sqlite3_value_int(values[2]);
-	struct audit_card *card = card_of(u, values[1], state);
-	if (!card)
+	if (!add_row(u, values))
 		return true;
-	int64_t ms = value_sum(values[3]), energy_mj = value_known(values[5]);
-	card->has_rows = true;
-	card->ms[state] += ms;
-	if (state != CARD_UNOBSERVED) {
-		card->util_pct_ms += value_sum(values[4]);
+	if (state < CARD_UNOBSERVED)
 		heat_add(u->g->a, &u->clock, u->g->q->utc, sqlite3_value_int64(values[0]),
-			u->seconds, state, ms);
-	}
-	if (energy_mj >= 0) {
-		card->energy_mj[state] += energy_mj < ROW_MAX ? energy_mj : ROW_MAX;
-		card->energy_known_ms[state] += ms;
-	}
+			u->seconds, state, value_sum(values[3]));
 	take_width(u);
 	return true;
 }
 
-/* Values: gpu, state, ms, util_pct_ms, energy_mj, energy_known_ms. */
 static bool take_day(struct fold *f, sqlite3_value **values)
 {
-	struct usage_fold *u = f->context;
-	int state = sqlite3_value_int(values[1]);
-	struct audit_card *card = card_of(u, values[0], state);
-	if (!card)
-		return true;
-	card->has_rows = true;
-	card->ms[state] += value_sum(values[2]);
-	if (state != CARD_UNOBSERVED)
-		card->util_pct_ms += value_sum(values[3]);
-	card->energy_mj[state] += value_sum(values[4]);
-	card->energy_known_ms[state] += value_sum(values[5]);
+	add_row(f->context, values);
+	return true;
+}
+
+/* Values: gpu, ms, pct_ms. */
+static bool take_sm_active(struct fold *f, sqlite3_value **values)
+{
+	struct audit_card *card = card_of(f->context, values[0], CARD_ACTIVE);
+	if (card) {
+		card->sm_active_ms += value_sum(values[1]);
+		card->sm_active_pct_ms += value_sum(values[2]);
+	}
 	return true;
 }
 
@@ -95,8 +108,7 @@ static int read_rows(struct usage_fold *u, bool (*row)(struct fold *, sqlite3_va
 static int read_slots(
 	struct usage_fold *u, const struct slot_table *t, struct span span, struct err *e)
 {
-	return read_rows(u, take_slot, "slot, gpu, state, ms, util_pct_ms, energy_mj", t->usage,
-		span, e);
+	return read_rows(u, take_slot, SUMS, t->usage, span, e);
 }
 
 /* The part of a table that the sums by day do not have, and of those that they have the hours
@@ -120,9 +132,12 @@ static int read_table(
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
 	struct usage_fold days = { .g = g, .file = file };
-	int rc = read_rows(&days, take_day,
-		"gpu, state, ms, util_pct_ms, energy_mj, energy_known_ms", "usage_1d",
-		window_parts(g).days, e);
+	struct window_parts parts = window_parts(g);
+	/* Kept by the hour: those that the window cuts are in. */
+	struct span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
+	int rc = read_rows(&days, take_day, SUMS, "usage_1d", parts.days, e);
+	if (rc == 0)
+		rc = read_rows(&days, take_sm_active, "gpu, ms, pct_ms", "sm_active", hours, e);
 	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
 		rc = read_table(g, file, &slot_tables[t], e);
 	return rc;

@@ -8,7 +8,7 @@
 #include "store/sums.h"
 
 /* The most statements that a step has. */
-enum { STEP_SQL = 12 };
+enum { STEP_SQL = 8 };
 
 /* One step from fine to coarse. */
 struct step {
@@ -21,20 +21,15 @@ struct step {
 #define BY " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 ON CONFLICT DO UPDATE SET "
 #define ADD_USAGE(fine, coarse, seconds)                                                       \
 	"INSERT INTO usage_" coarse " SELECT slot - slot % " seconds ", gpu, state, sum(ms),"  \
-	" sum(util_pct_ms), sum(energy_mj) FROM usage_" fine RANGE BY USAGE_ADD
+	" sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms)"            \
+	" FROM usage_" fine RANGE BY USAGE_ADD
 #define ADD_HOLDING(fine, coarse, seconds)                                                     \
 	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds ", gpu, process,"       \
 	" sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms),"           \
 	" sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms),"         \
 	" sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), sum(sm_pct_ms)," \
-	" max(mem_peak_kib) FROM holding_" fine RANGE BY HOLDING_ADD
-/* What a table has in the range leaves usage_1d ("-") before the move, and what it has then
- * enters ("+"): slots of unknown energy that join one of known energy become known, which no
- * sum of what moves could tell. */
-#define DAYS(sign, table)                                                                      \
-	"INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, " sign "sum(ms)," sign   \
-	"sum(util_pct_ms)," sign "coalesce(sum(energy_mj), 0)," sign                           \
-	"sum(iif(energy_mj IS NULL, 0, ms)) FROM " table RANGE BY USAGE_DAY_ADD
+	" max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms) FROM "            \
+	"holding_" fine RANGE BY HOLDING_ADD
 #define SET_HEAT(width)                                                                        \
 	"INSERT OR REPLACE INTO heat_" width " SELECT slot, sum(iif(state = 0, ms, 0)),"       \
 	" sum(iif(state = 1, ms, 0)), sum(iif(state = 2, ms, 0)) FROM usage_" width RANGE      \
@@ -48,15 +43,14 @@ static const struct step steps[] = {
 	{ .fine_s = 60,
 		.coarse_s = 300,
 		.oldest = OLDEST("1m"),
-		.sql = { DAYS("-", "usage_5m"), ADD_USAGE("1m", "5m", "300"),
-			DAYS("+", "usage_5m"), SET_HEAT("5m"), ADD_HOLDING("1m", "5m", "300"),
+		.sql = { ADD_USAGE("1m", "5m", "300"), ADD_USAGE("1m", "1d", "86400"),
+			SET_HEAT("5m"), ADD_HOLDING("1m", "5m", "300"),
 			ADD_HOLDING("1m", "1d", "86400"), DELETE("usage_1m"),
 			DELETE("holding_1m") } },
 	{ .fine_s = 300,
 		.coarse_s = 3600,
 		.oldest = OLDEST("5m"),
-		.sql = { DAYS("-", "usage_5m"), DAYS("-", "usage_1h"),
-			ADD_USAGE("5m", "1h", "3600"), DAYS("+", "usage_1h"), SET_HEAT("1h"),
+		.sql = { ADD_USAGE("5m", "1h", "3600"), SET_HEAT("1h"),
 			ADD_HOLDING("5m", "1h", "3600"), DELETE("usage_5m"), DELETE("heat_5m"),
 			DELETE("holding_5m") } },
 };

@@ -83,6 +83,34 @@ int lock_take(const char *db, int *fd, struct err *e)
 	return 0;
 }
 
+/* Far beyond SQLite's own lock bytes, and beyond every page. */
+enum { STORE_BYTE_SHIFT = 62 };
+
+int lock_store(int fd, const char *db, struct err *e)
+{
+	struct flock want = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)1 << STORE_BYTE_SHIFT,
+		.l_len = 1 };
+	if (fcntl(fd, F_OFD_SETLK, &want) == 0)
+		return 0;
+	if (errno != EACCES && errno != EAGAIN) {
+		log_debug("cannot lock %s itself: %s", db, strerror(errno));
+		return 0;
+	}
+	/* Who may only read the store can take a read lock: no recorder does. */
+	if (fcntl(fd, F_OFD_GETLK, &want) == 0 && want.l_type == F_RDLCK) {
+		log_warning(
+			"a program that is no recorder has locked %s; recording goes on", db);
+		return 0;
+	}
+	return err_set(e, ERR_WORLD,
+		"another recorder is already writing %s, under another name of the file (a "
+		"hard "
+		"link)",
+		db);
+}
+
 int lock_holder(const char *db, pid_t *pid, char *text, struct err *e)
 {
 	char path[PATH_MAX];

@@ -19,6 +19,11 @@
  * when another recorder has it, naming its pid. */
 int lock_take(const char *db, int *fd, struct err *e);
 
+/* Locks one byte of the store itself, open as `fd`, until that descriptor is closed: finds
+ * another recorder also through a hard link, where there is another STORE.lock. ERR_WORLD when
+ * there is one; where the file system has no such locks, nothing happens. */
+int lock_store(int fd, const char *db, struct err *e);
+
 /* The holder has no pid here: it is outside of this container, or on another host. */
 #define LOCK_ELSEWHERE (-1)
 

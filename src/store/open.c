@@ -1,4 +1,4 @@
-/* Opening: the connection, its settings, and the numbered migrations of the schema. */
+/* Opening: the connection and its settings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "schema.h"
 #include "store/identify.h"
 #include "store/sql.h"
 #include "store/store.h"
@@ -23,13 +22,6 @@ enum { BUSY_MS = 1000, READ_BUSY_MS = 5000 };
  * end. A transaction that is left open for hours still makes it grow: nothing is lost for it.
  */
 enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
-
-/* migrations[i] turns version i into version i + 1, in one transaction with its number. */
-static const char *const migrations[] = {
-	schema_sql, /* 0 -> 1: an empty file gets the schema */
-};
-_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_VERSION,
-	"a new version needs its migration");
 
 /* Settings of the writer's connection.
  *
@@ -74,6 +66,10 @@ void store_disconnect(struct store *s)
 	}
 	sqlite3_close(s->db);
 	s->db = NULL;
+	/* After SQLite, whose locks would go with any descriptor of the file. */
+	if (s->locked)
+		close(s->lock_fd);
+	s->locked = false;
 	s->run_ready = false;
 	s->ids_stale = true;
 	s->holders_known = false;
@@ -93,51 +89,6 @@ static int make_file(const char *path, struct err *e)
 	return 0;
 }
 
-static int refuse_newer(const char *path, int64_t version, struct err *e)
-{
-	return err_set(e, ERR_WORLD,
-		"%s has schema version %lld and this gua knows up to %d: use a newer gua", path,
-		(long long)version, STORE_VERSION);
-}
-
-/* One step; the version is read again inside the transaction, because another program may have
- * been faster. */
-static int migrate_one(sqlite3 *db, int64_t *version)
-{
-	char number[64];
-	int rc = sql_exec(db, "BEGIN IMMEDIATE");
-	if (rc != SQLITE_OK)
-		return rc;
-	*version = sql_value(db, "PRAGMA user_version", 0, &rc);
-	if (rc == SQLITE_OK && *version < STORE_VERSION) {
-		rc = sql_exec(db, migrations[*version]);
-		(*version)++;
-		snprintf(number, sizeof(number), "PRAGMA user_version = %lld",
-			(long long)*version);
-		if (rc == SQLITE_OK)
-			rc = sql_exec(db, number);
-	}
-	return rc == SQLITE_OK ? sql_exec(db, "COMMIT") : rc;
-}
-
-/* The page size can only be chosen before the first table, and the schema is written before WAL
- * is switched on, so that the mark in the header is there from the first moment. */
-static int migrate(sqlite3 *db, const char *path, struct err *e)
-{
-	int rc = SQLITE_OK;
-	int64_t version = sql_value(db, "PRAGMA user_version", 0, &rc);
-	if (rc != SQLITE_OK)
-		return sql_fail(e, db, "open", path);
-	if (version > STORE_VERSION)
-		return refuse_newer(path, version, e);
-	if (version == 0 && sql_exec(db, "PRAGMA page_size = 2048") != SQLITE_OK)
-		return sql_fail(e, db, "make", path);
-	while (version < STORE_VERSION)
-		if (migrate_one(db, &version) != SQLITE_OK)
-			return sql_fail(e, db, "make", path);
-	return 0;
-}
-
 /* Opens, sets up and migrates; `*db` must be closed whatever comes back. */
 static int open_writer(sqlite3 **db, const char *path, struct err *e)
 {
@@ -148,7 +99,7 @@ static int open_writer(sqlite3 **db, const char *path, struct err *e)
 	sqlite3_busy_timeout(*db, BUSY_MS);
 	if (sqlite3_db_readonly(*db, "main") == 1)
 		return sql_fail_code(e, SQLITE_READONLY, "write", path);
-	int code = migrate(*db, path, e);
+	int code = store_upgrade(*db, path, e);
 	if (code)
 		return code;
 	if (sql_exec(*db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
@@ -223,15 +174,7 @@ static int open_reader(sqlite3 **db, const char *path, int wait_ms, struct err *
 	}
 	if (rc != SQLITE_OK)
 		return sql_fail(e, *db, "read", path);
-	if (version > STORE_VERSION)
-		return refuse_newer(path, version, e);
-	if (version < STORE_VERSION)
-		return err_set(e, ERR_WORLD,
-			"%s has schema version %lld, older than %d: the recorder brings it up "
-			"to "
-			"date when it starts",
-			path, (long long)version, STORE_VERSION);
-	return 0;
+	return store_adapt(*db, version, path, e);
 }
 
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e)

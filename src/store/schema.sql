@@ -1,9 +1,10 @@
--- The store of gua: one SQLite file. This file is the only schema; user_version numbers it.
+-- The store of gua: one SQLite file. This file has its tables, views.sql its views, and
+-- upgrade.sql what a store of an older version lacks; user_version numbers the schema.
 -- Times named *_ms are unix milliseconds, slots are unix seconds (start of the slot).
--- Start reading at the views at the end: day_cards, day_users, now_holders.
+-- Start reading at the views: day_cards, day_users, now_holders.
 
 PRAGMA application_id = 0x47554131; -- "GUA1"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- One row per machine. A file that was merged or imported has several.
 CREATE TABLE host (
@@ -31,7 +32,8 @@ CREATE TABLE run (
 	drain_ms        INTEGER NOT NULL,
 	active_util_pct REAL NOT NULL,     -- the rules in force
 	held_mem_bytes  INTEGER NOT NULL,
-	count_graphics  INTEGER NOT NULL
+	count_graphics  INTEGER NOT NULL,
+	glance_ms       INTEGER NOT NULL DEFAULT 0 -- time between glances; 0: none
 );
 
 -- One row per card or MIG instance.
@@ -83,39 +85,40 @@ CREATE TABLE holder (
 	PRIMARY KEY (gpu, process)
 ) WITHOUT ROWID;
 
--- Sums of a card's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 unobserved.
+-- Sums of a card's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 unobserved,
+-- 4 use_unknown (held, and the driver has no utilisation there).
 -- A minute table for the last day, five minutes for two weeks, hours for ever; compaction moves
 -- sums from one to the next.
 CREATE TABLE usage_1m (
-	slot        INTEGER NOT NULL,
-	gpu         INTEGER NOT NULL,
-	state       INTEGER NOT NULL,
-	ms          INTEGER NOT NULL,      -- measured milliseconds
-	util_pct_ms INTEGER NOT NULL,      -- sum of percent x ms: divide by ms for the mean
-	energy_mj   INTEGER,               -- NULL: unknown
+	slot              INTEGER NOT NULL,
+	gpu               INTEGER NOT NULL,
+	state             INTEGER NOT NULL,
+	ms                INTEGER NOT NULL,  -- measured milliseconds
+	util_pct_ms       INTEGER NOT NULL,  -- sum of percent x ms: divide by ms for the mean
+	energy_mj         INTEGER NOT NULL DEFAULT 0, -- of the part of ms whose energy is known
+	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, -- the other part
+	unsure_ms         INTEGER NOT NULL DEFAULT 0, -- at most so much of ms is of another state
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE usage_5m (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
-	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER,
+	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
+	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, unsure_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE usage_1h (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
-	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER,
+	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
+	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, unsure_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 -- The sums of usage_5m and usage_1h once more, for long windows: by day (UTC) for each card, and
 -- over all cards of the file for the hours of the week. A slot enters them when it leaves
 -- usage_1m; they always say exactly what those two tables say.
 CREATE TABLE usage_1d (
-	slot            INTEGER NOT NULL,
-	gpu             INTEGER NOT NULL,
-	state           INTEGER NOT NULL,
-	ms              INTEGER NOT NULL,
-	util_pct_ms     INTEGER NOT NULL,
-	energy_mj       INTEGER NOT NULL,  -- of the slots that know it
-	energy_known_ms INTEGER NOT NULL,  -- and their time
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
+	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
+	energy_unknown_ms INTEGER NOT NULL, unsure_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE heat_5m (
@@ -129,24 +132,36 @@ CREATE TABLE heat_1h (
 	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL, truly_idle_ms INTEGER NOT NULL
 );
 
+-- Mean SM activity by the hour, of cards that report it (GPM): pct_ms / ms, in percent.
+CREATE TABLE sm_active (
+	slot   INTEGER NOT NULL,
+	gpu    INTEGER NOT NULL,
+	ms     INTEGER NOT NULL,           -- time for which it is known
+	pct_ms INTEGER NOT NULL,           -- sum of percent x ms
+	PRIMARY KEY (slot, gpu)
+) WITHOUT ROWID;
+
 -- Sums of a holder's time, its states side by side: most holders have two in an hour, and a row
 -- for each would make the file a quarter larger.
 CREATE TABLE holding_1m (
 	slot                 INTEGER NOT NULL,
 	gpu                  INTEGER NOT NULL,
 	process              INTEGER NOT NULL,
-	active_ms            INTEGER NOT NULL, -- its time on the card in each state
+	active_ms            INTEGER NOT NULL, -- its time on the card, by its own state
 	idle_held_ms         INTEGER NOT NULL,
 	truly_idle_ms        INTEGER NOT NULL,
 	squatting_ms         INTEGER NOT NULL,
-	active_double_ms     INTEGER NOT NULL, -- of it, what another process of the same user
-	idle_held_double_ms  INTEGER NOT NULL, -- counts already: time - double is presence, and
-	truly_idle_double_ms INTEGER NOT NULL, -- presence summed over a user's processes is the
-	squatting_double_ms  INTEGER NOT NULL, -- user's GPU time
+	active_double_ms     INTEGER NOT NULL, -- time - double is presence, by the user's state:
+	idle_held_double_ms  INTEGER NOT NULL, -- summed over a user's processes, the user's GPU
+	truly_idle_double_ms INTEGER NOT NULL, -- time. Mostly what another process of the user
+	squatting_double_ms  INTEGER NOT NULL, -- counts already; negative where the user's state
+	                                       -- is not that of this process
 	active_share_ms      INTEGER NOT NULL, -- its part of the card's active time (by SM use)
 	idle_share_ms        INTEGER NOT NULL, -- and of its idle-held time (by memory)
 	sm_pct_ms            INTEGER,          -- own SM percent x ms; NULL: the driver has none
 	mem_peak_kib         INTEGER,          -- NULL: the driver cannot tell
+	use_unknown_ms       INTEGER NOT NULL DEFAULT 0, -- as active_ms ...
+	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0, -- ... and active_double_ms
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_5m (
@@ -157,6 +172,8 @@ CREATE TABLE holding_5m (
 	truly_idle_double_ms INTEGER NOT NULL, squatting_double_ms INTEGER NOT NULL,
 	active_share_ms INTEGER NOT NULL, idle_share_ms INTEGER NOT NULL,
 	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
+	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_1h (
@@ -167,6 +184,8 @@ CREATE TABLE holding_1h (
 	truly_idle_double_ms INTEGER NOT NULL, squatting_double_ms INTEGER NOT NULL,
 	active_share_ms INTEGER NOT NULL, idle_share_ms INTEGER NOT NULL,
 	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
+	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 -- The sums of holding_5m and holding_1h once more, by day (UTC): for windows of whole days, which
@@ -179,23 +198,28 @@ CREATE TABLE holding_1d (
 	truly_idle_double_ms INTEGER NOT NULL, squatting_double_ms INTEGER NOT NULL,
 	active_share_ms INTEGER NOT NULL, idle_share_ms INTEGER NOT NULL,
 	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
+	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 
 -- Running totals since the store was made: exported counters never go back.
 CREATE TABLE total_gpu (
-	gpu       INTEGER NOT NULL,
-	state     INTEGER NOT NULL,
-	ms        INTEGER NOT NULL,
-	energy_mj INTEGER,
+	gpu               INTEGER NOT NULL,
+	state             INTEGER NOT NULL,
+	ms                INTEGER NOT NULL,
+	energy_mj         INTEGER NOT NULL DEFAULT 0,
+	energy_unknown_ms INTEGER NOT NULL DEFAULT 0,
+	unsure_ms         INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE total_user (
 	host        INTEGER NOT NULL,
 	user        TEXT NOT NULL,
-	state       INTEGER NOT NULL,      -- 0 active, 1 idle_held, 2 truly_idle, 3 squatting
+	state       INTEGER NOT NULL,      -- 0 active, 1 idle_held, 2 truly_idle, 3 squatting,
+	                                   -- 4 use_unknown
 	presence_ms INTEGER NOT NULL,
-	share_ms    INTEGER NOT NULL,
+	share_ms    INTEGER NOT NULL,      -- of cards' active time at 0, of idle-held time at 1
 	PRIMARY KEY (host, user, state)
 ) WITHOUT ROWID;
 
@@ -233,71 +257,3 @@ CREATE TABLE import (
 	path        TEXT NOT NULL,
 	UNIQUE (host, first_ms, last_ms, samples)
 );
-
--- Views for people; gua-store(5) has examples. Days and times are UTC.
-
--- The names of the states.
-CREATE VIEW state (of, state, name) AS VALUES
-	('card', 0, 'active'), ('card', 1, 'idle_held'),
-	('card', 2, 'truly_idle'), ('card', 3, 'unobserved'),
-	('holder', 0, 'active'), ('holder', 1, 'idle_held'),
-	('holder', 2, 'truly_idle'), ('holder', 3, 'squatting');
-
--- All slots of cards; `seconds` is the width of the slot.
-CREATE VIEW usage (slot, seconds, gpu, state, ms, util_pct_ms, energy_mj) AS
-	SELECT slot, 3600, gpu, state, ms, util_pct_ms, energy_mj FROM usage_1h UNION ALL
-	SELECT slot, 300, gpu, state, ms, util_pct_ms, energy_mj FROM usage_5m UNION ALL
-	SELECT slot, 60, gpu, state, ms, util_pct_ms, energy_mj FROM usage_1m;
-
--- All slots of holders, with presence worked out.
-CREATE VIEW holding AS
-	SELECT slot, seconds, gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms,
-		active_ms - active_double_ms AS active_presence_ms,
-		idle_held_ms - idle_held_double_ms AS idle_held_presence_ms,
-		truly_idle_ms - truly_idle_double_ms AS truly_idle_presence_ms,
-		squatting_ms - squatting_double_ms AS squatting_presence_ms,
-		active_share_ms, idle_share_ms, sm_pct_ms, mem_peak_kib
-	FROM (SELECT 3600 AS seconds, * FROM holding_1h UNION ALL
-		SELECT 300, * FROM holding_5m UNION ALL SELECT 60, * FROM holding_1m);
-
--- What each card did each day. energy_kwh is NULL when the card does not tell.
-CREATE VIEW day_cards AS
-	SELECT date(slot, 'unixepoch') AS day, host.hostname AS host, gpu.idx AS card,
-		gpu.mig_index AS mig, gpu.uuid AS uuid,
-		round(sum(iif(state = 0, ms, 0)) / 3.6e6, 3) AS active_hours,
-		round(sum(iif(state = 1, ms, 0)) / 3.6e6, 3) AS idle_held_hours,
-		round(sum(iif(state = 2, ms, 0)) / 3.6e6, 3) AS truly_idle_hours,
-		round(sum(iif(state = 3, ms, 0)) / 3.6e6, 3) AS unobserved_hours,
-		round(sum(iif(state < 3, util_pct_ms, 0)) * 1.0
-			/ nullif(sum(iif(state < 3, ms, 0)), 0), 1) AS mean_util_pct,
-		round(sum(energy_mj) / 3.6e9, 3) AS energy_kwh
-	FROM usage JOIN gpu ON gpu.id = usage.gpu JOIN host ON host.id = gpu.host
-	GROUP BY day, gpu.id ORDER BY day, host.hostname, gpu.idx, gpu.mig_index;
-
--- What each user had each day: presence, and in the last column the share.
-CREATE VIEW day_users AS
-	SELECT date(slot, 'unixepoch') AS day, host.hostname AS host, process.user AS user,
-		round(sum(active_presence_ms + idle_held_presence_ms + truly_idle_presence_ms
-			+ squatting_presence_ms) / 3.6e6, 3) AS gpu_hours,
-		round(sum(active_presence_ms) / 3.6e6, 3) AS active_hours,
-		round(sum(idle_held_presence_ms) / 3.6e6, 3) AS idle_held_hours,
-		round(sum(squatting_presence_ms) / 3.6e6, 3) AS squatting_hours,
-		round(sum(active_share_ms + idle_share_ms) / 3.6e6, 3) AS share_hours
-	FROM holding JOIN process ON process.id = holding.process
-		JOIN host ON host.id = process.host
-	GROUP BY day, host.id, process.user ORDER BY day, host.hostname, process.user;
-
--- Who holds what now, as of the last tick. idle_since is NULL while the holder is active.
-CREATE VIEW now_holders AS
-	SELECT host.hostname AS host, gpu.idx AS card, gpu.mig_index AS mig, process.user AS user,
-		process.pid AS pid, process.command AS command,
-		holder.mem_bytes / 1000000 AS mem_mb,
-		datetime(holder.since_ms / 1000, 'unixepoch') AS since,
-		iif(holder.last_active_ms >= run.last_tick_ms - run.interval_ms, NULL,
-			datetime(coalesce(holder.last_active_ms, holder.since_ms) / 1000,
-				'unixepoch')) AS idle_since,
-		datetime(run.last_tick_ms / 1000, 'unixepoch') AS as_of
-	FROM holder JOIN process ON process.id = holder.process
-		JOIN gpu ON gpu.id = holder.gpu JOIN host ON host.id = gpu.host
-		LEFT JOIN run ON run.host = host.id AND run.ended_ms IS NULL
-	ORDER BY host.hostname, gpu.idx, gpu.mig_index, holder.mem_bytes DESC;

@@ -2,10 +2,13 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/str.h"
+#include "store/lock.h"
 #include "store/sql.h"
 #include "store/store_private.h"
 #include "version.h"
@@ -203,6 +206,7 @@ static bool write_run(struct store *s, const char *sql)
 	sqlite3_bind_double(q, 8, s->info.rules.active_util_pct);
 	sqlite3_bind_int64(q, 9, s->info.rules.held_mem_bytes);
 	sqlite3_bind_int(q, 10, s->info.rules.count_graphics);
+	sqlite3_bind_int64(q, 11, s->info.glance_ms);
 	return once(q, &s->run);
 }
 
@@ -218,15 +222,17 @@ static bool continue_run(struct store *s)
 			    " AND how_ended = 'finished' AND version = ?2 AND source = ?3"
 			    " AND boot_id = ?4 AND last_tick_ms <= ?5 AND interval_ms = ?6"
 			    " AND drain_ms = ?7 AND active_util_pct = ?8"
-			    " AND held_mem_bytes = ?9 AND count_graphics = ?10 RETURNING id");
+			    " AND held_mem_bytes = ?9 AND count_graphics = ?10"
+			    " AND glance_ms = ?11 RETURNING id");
 }
 
 static bool add_run(struct store *s)
 {
 	return write_run(s,
 		"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
-		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id");
+		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics,"
+		" glance_ms)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id");
 }
 
 static bool begin_present_run(struct store *s)
@@ -235,10 +241,35 @@ static bool begin_present_run(struct store *s)
 	       (s->run != 0 || continue_run(s)) && (s->run != 0 || add_run(s));
 }
 
+/* Takes the recorder's lock on the file that is open. A descriptor of it that is closed takes
+ * SQLite's locks with it: a failure closes the connection first. */
+static int take_lock(struct store *s, struct err *e)
+{
+	struct stat st;
+	if (s->past || s->locked)
+		return 0;
+	s->lock_fd = open(s->path, O_RDWR | O_CLOEXEC);
+	if (s->lock_fd < 0)
+		return err_set(
+			e, ERR_WORLD, "cannot open the store %s: %s", s->path, strerror(errno));
+	s->locked = true;
+	int code = 0;
+	if (fstat(s->lock_fd, &st) != 0 || st.st_dev != s->dev || st.st_ino != s->ino)
+		code = err_set(e, ERR_BUSY, "the store %s was replaced just now", s->path);
+	else
+		code = lock_store(s->lock_fd, s->path, e);
+	if (code)
+		store_disconnect(s);
+	return code;
+}
+
 int store_ensure_run(struct store *s, struct err *e)
 {
 	int code = store_connect(s, e);
 	if (code || s->run_ready || !s->has_run)
+		return code;
+	code = take_lock(s, e);
+	if (code)
 		return code;
 	code = store_begin(s, e);
 	if (code)

@@ -13,7 +13,7 @@
 struct store;	/* a writer */
 struct sqlite3; /* of <sqlite3.h> */
 
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 /* Opens for writing; makes the file (mode 0640) and its directory when they are missing,
  * migrates an older schema. Refuses a newer one, a Python gpu-usage-audit file (says to import
@@ -21,15 +21,18 @@ struct sqlite3; /* of <sqlite3.h> */
 int store_open(struct store **s, const char *path, struct err *e);
 void store_close(struct store *s);
 
-/* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. */
+/* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. One
+ * of an older version is left as it is and looks like one of ours. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
 /* The same, and no statement waits longer than so for another program to unlock it: for who
  * has a screen to keep. */
 int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, struct err *e);
 
 /* Starts a run: writes its host and run rows, finishes rows that a killed run left behind. A
- * run whose source is "import" is about the past and may be written beside a live recorder: it
- * leaves other runs, `holder` and newer facts about its host alone. */
+ * recorder's run takes the lock of the file itself, under whatever name it was opened:
+ * ERR_WORLD when another recorder has it. A run whose source is "import" is about the past and
+ * may be written beside a live recorder: it leaves other runs, `holder` and newer facts about
+ * its host alone. */
 int store_begin_run(struct store *s, const struct run_info *info, struct err *e);
 /* Writes one tick in one transaction: all or nothing. On success store_id is set and dirty
  * cleared in the entries. ERR_BUSY: locked, try again; ERR_WORLD: disk full, read-only, corrupt

@@ -24,6 +24,7 @@ enum statement {
 	STATEMENT_SET_PROCESS,
 	STATEMENT_USAGE,
 	STATEMENT_HOLDING,
+	STATEMENT_SM_ACTIVE,
 	STATEMENT_TOTAL_GPU,
 	STATEMENT_TOTAL_USER,
 	STATEMENT_EVENT,
@@ -44,6 +45,8 @@ struct store {
 	sqlite3 *db; /* NULL after a fault that it cannot outlive: opened again when needed */
 	dev_t dev;   /* of the open file: tells when it was deleted or replaced */
 	ino_t ino;
+	bool locked; /* lock_fd is open: the recorder's lock of the file itself */
+	int lock_fd;
 	int wal_pages; /* in the -wal file after the last commit */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 
@@ -72,8 +75,13 @@ struct store {
 int store_connect(struct store *s, struct err *e);
 /* Folds the -wal file into the store when it is large; a failure shows at the next write. */
 void store_bound_wal(struct store *s);
-/* Finalizes the statements and closes; the store stays usable. */
+/* Finalizes the statements and closes, the lock too; the store stays usable. */
 void store_disconnect(struct store *s);
+
+/* upgrade.c: makes the schema in an empty file, brings an older one up to date. */
+int store_upgrade(sqlite3 *db, const char *path, struct err *e);
+/* Lets a reader ask a store of that version as if it were of ours; it stays as it is. */
+int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e);
 
 /* store.c: makes sure that the run's rows are in the file. */
 int store_ensure_run(struct store *s, struct err *e);

@@ -17,13 +17,13 @@
 #define USAGE_ADD \
 	ADD("ms") ", " \
 	ADD("util_pct_ms") ", " \
-	ADD_KNOWN("energy_mj")
-
-#define USAGE_DAY_ADD \
-	ADD("ms") ", " \
-	ADD("util_pct_ms") ", " \
 	ADD("energy_mj") ", " \
-	ADD("energy_known_ms")
+	ADD("energy_unknown_ms") ", " \
+	ADD("unsure_ms")
+
+#define SM_ACTIVE_ADD \
+	ADD("ms") ", " \
+	ADD("pct_ms")
 
 #define HOLDING_ADD \
 	ADD("active_ms") ", " \
@@ -37,11 +37,15 @@
 	ADD("active_share_ms") ", " \
 	ADD("idle_share_ms") ", " \
 	ADD_KNOWN("sm_pct_ms") ", " \
-	MAX_KNOWN("mem_peak_kib")
+	MAX_KNOWN("mem_peak_kib") ", " \
+	ADD("use_unknown_ms") ", " \
+	ADD("use_unknown_double_ms")
 
 #define TOTAL_GPU_ADD \
 	ADD("ms") ", " \
-	ADD_KNOWN("energy_mj")
+	ADD("energy_mj") ", " \
+	ADD("energy_unknown_ms") ", " \
+	ADD("unsure_ms")
 
 #define TOTAL_USER_ADD \
 	ADD("presence_ms") ", " \

@@ -42,12 +42,14 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" container = ?6, pod = ?7, unit = ?8, last_seen_ms = max(last_seen_ms, ?9),"
 		" last_active_ms = coalesce(max(last_active_ms, ?10), ?10, last_active_ms),"
 		" ended_ms = ?11 WHERE id = ?1",
-	[STATEMENT_USAGE] = "INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+	[STATEMENT_USAGE] = "INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
 			    " ON CONFLICT DO UPDATE SET " USAGE_ADD,
 	[STATEMENT_HOLDING] =
 		"INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-		" ?12, ?13, ?14, ?15) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
-	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4)"
+		" ?12, ?13, ?14, ?15, ?16, ?17) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
+	[STATEMENT_SM_ACTIVE] = "INSERT INTO sm_active VALUES (?1, ?2, ?3, ?4)"
+				" ON CONFLICT DO UPDATE SET " SM_ACTIVE_ADD,
+	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 				" ON CONFLICT DO UPDATE SET " TOTAL_GPU_ADD,
 	[STATEMENT_TOTAL_USER] = "INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5)"
 				 " ON CONFLICT DO UPDATE SET " TOTAL_USER_ADD,
@@ -209,22 +211,39 @@ static bool write_processes(struct store *s, const struct tick *t)
 	return ok;
 }
 
+/* SM activity is kept by the hour from the start: few ask for it finer. */
+static bool write_sm_active(struct store *s, const struct usage_sum *u)
+{
+	if (u->sm_active_ms == 0)
+		return true;
+	sqlite3_stmt *q = statement(s, STATEMENT_SM_ACTIVE);
+	sqlite3_bind_int64(q, 1, u->slot - u->slot % 3600);
+	sqlite3_bind_int64(q, 2, s->card_ids[u->card]);
+	sqlite3_bind_int64(q, 3, u->sm_active_ms);
+	sqlite3_bind_int64(q, 4, u->sm_active_pct_ms);
+	return run(q, NULL);
+}
+
 static bool write_usage(struct store *s, const struct usage_sum *u)
 {
-	int64_t card = s->card_ids[u->card];
+	int64_t card = s->card_ids[u->card], energy_unknown_ms = u->ms - u->energy_ms;
 	sqlite3_stmt *q = statement(s, STATEMENT_USAGE);
 	sqlite3_bind_int64(q, 1, u->slot);
 	sqlite3_bind_int64(q, 2, card);
 	sqlite3_bind_int(q, 3, (int)u->state);
 	sqlite3_bind_int64(q, 4, u->ms);
 	sqlite3_bind_int64(q, 5, u->util_pct_ms);
-	sql_bind_known(q, 6, u->energy_ms ? u->energy_mj : -1, -1);
+	sqlite3_bind_int64(q, 6, u->energy_mj);
+	sqlite3_bind_int64(q, 7, energy_unknown_ms);
+	sqlite3_bind_int64(q, 8, u->unsure_ms);
 	sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_GPU);
 	sqlite3_bind_int64(total, 1, card);
 	sqlite3_bind_int(total, 2, (int)u->state);
 	sqlite3_bind_int64(total, 3, u->ms);
-	sql_bind_known(total, 4, u->energy_ms ? u->energy_mj : -1, -1);
-	return run(q, NULL) && run(total, NULL);
+	sqlite3_bind_int64(total, 4, u->energy_mj);
+	sqlite3_bind_int64(total, 5, energy_unknown_ms);
+	sqlite3_bind_int64(total, 6, u->unsure_ms);
+	return run(q, NULL) && run(total, NULL) && write_sm_active(s, u);
 }
 
 /* The user's running totals: presence by the user's state; shares of active time count as
@@ -251,15 +270,27 @@ static bool write_user_totals(
 	return ok;
 }
 
+/* Where a state's two columns are; the last state came with version 2, behind all others. */
+static const struct places {
+	int ms, twice;
+} places[HOLDER_STATES] = {
+	[HOLDER_ACTIVE] = { 4, 8 },
+	[HOLDER_IDLE_HELD] = { 5, 9 },
+	[HOLDER_TRULY_IDLE] = { 6, 10 },
+	[HOLDER_SQUATTING] = { 7, 11 },
+	[HOLDER_USE_UNKNOWN] = { 16, 17 },
+};
+
 static bool write_holding(struct store *s, const struct tick *t, const struct holding_sum *h)
 {
 	sqlite3_stmt *q = statement(s, STATEMENT_HOLDING);
 	sqlite3_bind_int64(q, 1, h->slot);
 	sqlite3_bind_int64(q, 2, s->card_ids[h->card]);
 	sqlite3_bind_int64(q, 3, s->process_ids[h->process]);
-	for (int state = 0; state <= HOLDER_SQUATTING; state++) {
-		sqlite3_bind_int64(q, 4 + state, h->ms[state]);
-		sqlite3_bind_int64(q, 8 + state, h->ms[state] - h->presence_ms[state]);
+	for (int state = 0; state < HOLDER_STATES; state++) {
+		const struct places *to = &places[state];
+		sqlite3_bind_int64(q, to->ms, h->ms[state]);
+		sqlite3_bind_int64(q, to->twice, h->ms[state] - h->presence_ms[state]);
 	}
 	sqlite3_bind_int64(q, 12, h->active_share_ms);
 	sqlite3_bind_int64(q, 13, h->idle_share_ms);

@@ -1,12 +1,13 @@
-"""Stores made by hand: src/store/schema.sql and the rows that a test wants, nothing else."""
+"""Stores made by hand: the schema of src/store and the rows that a test wants, nothing else."""
 import sqlite3
 
 from conftest import ROOT
 
 HOUR = 3600
-ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED = range(4)
+SCHEMA = "".join((ROOT / "src/store" / name).read_text() for name in ("schema.sql", "views.sql"))
+ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED, USE_UNKNOWN = range(5)
 SQUATTING = 3
-HOLDER_STATES = ("active", "idle_held", "truly_idle", "squatting")
+HOLDER_STATES = ("active", "idle_held", "truly_idle", "squatting", "use_unknown")
 TABLES = {60: "1m", 300: "5m", 3600: "1h"}
 
 
@@ -16,7 +17,7 @@ class Store:
     def __init__(self, path):
         self.path = path
         self.db = sqlite3.connect(path)
-        self.db.executescript((ROOT / "src/store/schema.sql").read_text())
+        self.db.executescript(SCHEMA)
 
     def insert(self, table, **values):
         names = ", ".join(values)
@@ -57,20 +58,24 @@ class Store:
                            last_active_ms=None if last_active is None
                            else int(last_active * 1000), **labels)
 
-    def usage(self, slot, card, state, seconds, util=0, joules=None, width=60):
-        self.insert(f"usage_{TABLES[width]}", slot=int(slot), gpu=card, state=state,
-                    ms=round(seconds * 1000), util_pct_ms=round(seconds * 1000 * util),
-                    energy_mj=None if joules is None else round(joules * 1000))
+    def usage(self, slot, card, state, seconds, util=0, joules=None, width=60, joules_known=None, unsure=0):
+        """joules None: not known; joules_known: they are of so many seconds, if not of all."""
+        known = (0 if joules is None else seconds) if joules_known is None else joules_known
+        sums = (round(seconds * 1000), round(seconds * 1000 * util), round((joules or 0) * 1000),
+                round((seconds - known) * 1000), round(unsure * 1000))
+        self.db.execute(f"INSERT INTO usage_{TABLES[width]} VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                        (int(slot), card, state, *sums))
         if width > 60:  # the sums by day and over all cards have it once more
-            self.usage_sums(slot, card, state, round(seconds * 1000), util, joules, TABLES[width])
+            self.usage_sums(slot, card, state, sums, TABLES[width])
 
-    def usage_sums(self, slot, card, state, ms, util, joules, suffix):
+    def usage_sums(self, slot, card, state, sums, suffix):
         self.db.execute(
-            "INSERT INTO usage_1d VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, "
+            "INSERT INTO usage_1d VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, "
             "util_pct_ms = util_pct_ms + excluded.util_pct_ms, energy_mj = energy_mj + excluded.energy_mj, "
-            "energy_known_ms = energy_known_ms + excluded.energy_known_ms",
-            (int(slot) // 86400 * 86400, card, state, ms, round(ms * util), round((joules or 0) * 1000),
-             0 if joules is None else ms))
+            "energy_unknown_ms = energy_unknown_ms + excluded.energy_unknown_ms, "
+            "unsure_ms = unsure_ms + excluded.unsure_ms",
+            (int(slot) // 86400 * 86400, card, state, *sums))
+        ms = sums[0]
         self.db.execute(
             f"INSERT INTO heat_{suffix} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "active_ms = active_ms + excluded.active_ms, idle_held_ms = idle_held_ms + excluded.idle_held_ms, "
@@ -89,7 +94,7 @@ class Store:
             places.append(("holding_1d", int(slot) // 86400 * 86400))
         for table, start in places:
             self.db.execute(
-                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL) "
+                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0) "
                 "ON CONFLICT DO NOTHING", (start, card, process))
             self.db.execute(
                 f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "

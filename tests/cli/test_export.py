@@ -150,7 +150,7 @@ def test_memory_does_not_grow_with_the_store(tmp_path):
     def peak_kib(slots):
         s = Store(tmp_path / f"{slots}.db")
         gpu = s.card(s.host(), 0, T, T)
-        s.db.executemany("INSERT INTO usage_1h VALUES (?, ?, ?, 1, 1, 1)",
+        s.db.executemany("INSERT INTO usage_1h VALUES (?, ?, ?, 1, 1, 1, 0, 0)",
                          ((T + HOUR * i, gpu, k) for i in range(slots) for k in range(4)))
         command = ["/usr/bin/python3", "-c", "import resource, subprocess, sys; "
                    "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True); "

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import time
 
@@ -350,6 +351,30 @@ def test_a_second_recorder_is_refused(background, tmp_path):
         second = gua("daemon", "--db", db, "--once", "--source", "sim")
         assert second.returncode == 1
         assert "already writing" in second.stderr and "gua status --db" in second.stderr
+
+
+def test_a_second_recorder_through_a_hard_link_is_refused(background, tmp_path):
+    """It finds no lock file beside its name of the store; the store itself is locked."""
+    run = background(ONE_CARD)
+    other = tmp_path / "other" / "same.db"
+    other.parent.mkdir()
+    os.link(run.db, other)
+    second = gua("daemon", "--db", other, "--once", "--source", "sim")
+    assert second.returncode == 1
+    assert f"another recorder is already writing {other}" in second.stderr
+    assert "running (pid" in gua("status", "--db", run.db).stdout
+
+
+def test_a_reader_cannot_keep_the_recorder_out(tmp_path):
+    """Who may read the store can lock the same byte for reading: recording goes on."""
+    db = tmp_path / "gua.db"
+    once = ["daemon", "--db", db, "--once", "--source", "sim"]
+    assert gua(*once).returncode == 0
+    with open(db, "rb") as held:
+        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 2**62, 1, 0)
+        fcntl.fcntl(held, 37, lock)  # F_OFD_SETLK, which this Python does not name
+        again = gua(*once)
+    assert again.returncode == 0 and "is no recorder has locked" in again.stderr
 
 
 @pytest.mark.parametrize("how", [["daemon"], ["start"], ["daemon", "--once"]])

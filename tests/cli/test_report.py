@@ -596,14 +596,14 @@ def test_rows_without_sense_are_left_out(store):
     s.usage(T, gpu, ACTIVE, 60)
     big = 2**63 - 1
     for slot in (T + 60, T + 120, T + 180):
-        s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 1, ?, ?, ?)", (slot, gpu, big, big, big))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 77, 1, 1, 1)", (T, gpu))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, 99, 0, 1, 1, 1)", (T,))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 2, -5, -5, -5)", (T, gpu))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 0, 'x', 'y', 'z')", (T + 240, gpu))
+        s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 1, ?, ?, ?, ?, ?)", (slot, gpu, *[big] * 5))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 77, 1, 1, 1, 1, 1)", (T, gpu))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, 99, 0, 1, 1, 1, 1, 1)", (T,))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 2, -5, -5, -5, -5, -5)", (T, gpu))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 0, 'x', 'y', 'z', 'u', 'v')", (T + 240, gpu))
     for process in (life, -1, big, 12345):
-        s.db.execute(f"INSERT INTO holding_1m VALUES (?, ?, ?, {', '.join(['?'] * 12)})",
-                     (T, gpu, process, *[big] * 12))
+        s.db.execute(f"INSERT INTO holding_1m VALUES (?, ?, ?, {', '.join(['?'] * 14)})",
+                     (T, gpu, process, *[big] * 14))
     document = report_json(s.save(), args=("--by", "process"))
     assert document["gpu_seconds"]["active"] == 60
     assert [who["identity"] for who in document["identities"]] == ["alice"]

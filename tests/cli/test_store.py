@@ -1,12 +1,15 @@
 """The store as people see it: the views, the manual page, and the files that gua refuses."""
+import csv
+import io
+import json
 import re
 import sqlite3
 
 import pytest
 
 from conftest import ROOT, gua
+from handmade import SCHEMA
 
-SCHEMA = (ROOT / "src" / "store" / "schema.sql").read_text()
 PAGE = (ROOT / "man" / "gua-store.5.scd").read_text()
 HOUR = 3_600_000
 DAY_S = 1793491200  # 2026-11-01 00:00 UTC
@@ -29,14 +32,14 @@ def store(tmp_path):
             (1, 1, 1, 10, 1, NULL, NULL, 'alice', 'train', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
             (2, 1, 1, 20, 1, NULL, NULL, 'bob', 'jupyter', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
             (3, 1, 1, 21, 1, NULL, NULL, 'bob', 'jupyter', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL);
-        INSERT INTO usage_1h VALUES ({DAY_S}, 1, 0, {HOUR // 2}, {HOUR // 2 * 80}, 1800000000),
-                                    ({DAY_S}, 1, 1, {HOUR // 2}, 0, NULL);
-        INSERT INTO usage_5m VALUES ({DAY_S + 7200}, 1, 2, {HOUR // 4}, 0, 1800000000);
-        INSERT INTO usage_1m VALUES ({DAY_S + 86400}, 1, 3, {HOUR}, 0, NULL);
-        INSERT INTO holding_1h VALUES ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, 0, 0, 0, 0, 0, {HOUR // 2}, 0, NULL, 2048);
+        INSERT INTO usage_1h VALUES ({DAY_S}, 1, 0, {HOUR // 2}, {HOUR // 2 * 80}, 1800000000, 0, 0),
+                                    ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, {HOUR // 2}, {HOUR // 100});
+        INSERT INTO usage_5m VALUES ({DAY_S + 7200}, 1, 2, {HOUR // 4}, 0, 1800000000, 0, 0);
+        INSERT INTO usage_1m VALUES ({DAY_S + 86400}, 1, 3, {HOUR}, 0, 0, {HOUR}, 0);
+        INSERT INTO holding_1h VALUES ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, 0, 0, 0, 0, 0, {HOUR // 2}, 0, NULL, 2048, 0, 0);
         INSERT INTO holding_5m VALUES
-            ({DAY_S}, 1, 2, 0, {HOUR // 2}, 0, {HOUR // 4}, 0, 0, 0, 0, 0, {HOUR // 4}, NULL, NULL),
-            ({DAY_S}, 1, 3, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 4}, NULL, NULL);
+            ({DAY_S}, 1, 2, 0, {HOUR // 2}, 0, {HOUR // 4}, 0, 0, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0),
+            ({DAY_S}, 1, 3, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0);
         INSERT INTO holding_1d SELECT * FROM holding_1h UNION ALL SELECT * FROM holding_5m;
         INSERT INTO holder VALUES (1, 1, 1, 5000000, {start}, {start + 30 * HOUR}),
                                   (1, 2, 1, NULL, {start}, {start + HOUR}),
@@ -48,15 +51,15 @@ def store(tmp_path):
 
 def test_day_cards(store):
     assert store.execute("SELECT * FROM day_cards").fetchall() == [
-        ("2026-11-01", "lab", 3, None, "GPU-1", 0.5, 0.5, 0.25, 0.0, 32.0, 1.0),
-        ("2026-11-02", "lab", 3, None, "GPU-1", 0.0, 0.0, 0.0, 1.0, None, None)]
+        ("2026-11-01", "lab", 3, None, "GPU-1", 0.5, 0.5, 0.25, 0.0, 0.0, 0.01, 32.0, 1.0),
+        ("2026-11-02", "lab", 3, None, "GPU-1", 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, None, None)]
 
 
 def test_day_users_counts_presence_once(store):
     """bob's second process is on the card at the same time: it is time of his once."""
     assert store.execute("SELECT * FROM day_users").fetchall() == [
-        ("2026-11-01", "lab", "alice", 0.5, 0.5, 0.0, 0.0, 0.5),
-        ("2026-11-01", "lab", "bob", 0.75, 0.0, 0.5, 0.25, 0.5)]
+        ("2026-11-01", "lab", "alice", 0.5, 0.5, 0.0, 0.0, 0.0, 0.5),
+        ("2026-11-01", "lab", "bob", 0.75, 0.0, 0.5, 0.25, 0.0, 0.5)]
 
 
 def test_now_holders(store):
@@ -77,8 +80,8 @@ def test_usage_and_holding_join_the_widths(store):
 def test_state_names(store):
     names = {of: [name for (name,) in store.execute("SELECT name FROM state WHERE of = ? ORDER BY state", (of,))]
              for of in ("card", "holder")}
-    assert names == {"card": ["active", "idle_held", "truly_idle", "unobserved"],
-                     "holder": ["active", "idle_held", "truly_idle", "squatting"]}
+    assert names == {"card": ["active", "idle_held", "truly_idle", "unobserved", "use_unknown"],
+                     "holder": ["active", "idle_held", "truly_idle", "squatting", "use_unknown"]}
 
 
 def test_every_table_and_column_is_in_the_manual(store):
@@ -111,7 +114,7 @@ def test_newer_store(tmp_path):
     db = sqlite3.connect(path)
     db.executescript(SCHEMA + "PRAGMA user_version = 99;")
     db.close()
-    assert "has schema version 99 and this gua knows up to 1: use a newer gua" in refused(path)
+    assert "has schema version 99 and this gua knows up to 2: use a newer gua" in refused(path)
 
 
 def test_python_tool(tmp_path):
@@ -138,3 +141,67 @@ def test_escapes_in_a_path_stay_escaped(tmp_path):
     done = gua("report", "--db", tmp_path / "a\x1b[31mb")
     assert done.returncode == 1
     assert "\x1b" not in done.stderr and "there is no store at" in done.stderr
+
+
+@pytest.fixture
+def version_1(tmp_path):
+    """A store that an older gua wrote, and what that gua's report said of it."""
+    path = tmp_path / "old.db"
+    db = sqlite3.connect(path)
+    db.executescript((ROOT / "tests" / "stores" / "version-1.sql").read_text())
+    db.close()
+    return path
+
+
+OLD_REPORT = {"active": 96000, "idle_held": 188400, "truly_idle": 3600, "use_unknown": 0}
+
+
+def report_of(path):
+    done = gua("report", "--db", path, "--since", "2026-11-01", "--until", "2026-11-04", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def check_old_report(document):
+    assert {name: document["gpu_seconds"][name] for name in OLD_REPORT} == OLD_REPORT
+    assert document["waste"]["energy_kwh"] == pytest.approx(12480.00024 / 3600)
+    assert document["waste"]["energy_known"] == pytest.approx(48000 / 188400)
+    assert [who["identity"] for who in document["identities"]] == ["bob", "alice"]
+    assert document["identities"][0]["squatting_gpu_seconds"] == 93600
+
+
+def test_an_older_store_is_read_as_it_is(version_1):
+    """Without a right to write, and without a change."""
+    before = version_1.read_bytes()
+    check_old_report(report_of(version_1))
+    for command in (["status"], ["export", "--what", "holding"], ["who"]):
+        done = gua(*command, "--db", version_1)
+        assert "schema" not in done.stderr and "no such" not in done.stderr, done.stderr
+    assert version_1.read_bytes() == before
+    rows = list(csv.DictReader(io.StringIO(gua("export", "--db", version_1).stdout)))
+    assert {(row["gpu"][7 + 4], row["energy_joules"] == "") for row in rows} == {("0", False), ("1", True)}
+
+
+def columns_of(db):
+    """Names of the columns of every table and view."""
+    return {name: [row[1] for row in db.execute(f"PRAGMA table_info({name})")]
+            for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")}
+
+
+def test_an_older_store_is_brought_up_to_date(version_1, store):
+    """By the first command that writes: the tables of a new store, and the same sums."""
+    before = report_of(version_1)
+    done = gua("daemon", "--source", "sim", "--ticks", "1", "--interval", "1s", "--db", version_1)
+    assert done.returncode == 0, done.stderr
+    db = sqlite3.connect(version_1)
+    assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    assert columns_of(db) == columns_of(store)
+    old = "SELECT {} FROM {} WHERE gpu < 3"
+    assert db.execute(old.format("sum(ms), sum(energy_unknown_ms), sum(energy_mj IS NULL)", "usage")).fetchone() \
+        == (288000000, 144000000, 0)
+    assert db.execute(old.format("sum(energy_unknown_ms)", "total_gpu")).fetchone() == (144000000,)
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+    after = report_of(version_1)
+    check_old_report(after)
+    assert after["gpus"][:2] == before["gpus"] and after["identities"] == before["identities"]

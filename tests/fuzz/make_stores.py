@@ -102,6 +102,7 @@ def main():
     make(schema, directory / "far", filled, with_far_slots)
     make(schema, directory / "view", filled, with_a_view)
     make(schema, directory / "missing", filled, lambda db: db.execute("DROP TABLE holding_5m"))
+    make(pathlib.Path(sys.argv[4]).read_text(), directory / "older")
     make(schema, directory / "newer", lambda db: db.execute("PRAGMA user_version = 99"))
     pathlib.Path(sys.argv[3]).touch()
 

@@ -100,7 +100,8 @@ static void add_usage(
 			.ms = ms,
 			.util_pct_ms = (int64_t)(util * (double)ms),
 			.energy_mj = (int64_t)((60 + 2.4 * util) * (double)ms),
-			.energy_ms = ms };
+			.energy_ms = ms,
+			.unsure_ms = chance(w) < 0.3 ? 250 : 0 };
 }
 
 static void add_holding(struct world *w, int64_t slot, size_t i, int64_t active, int64_t idle,

@@ -29,18 +29,21 @@ static sqlite3 *make_store(char *path, int n_cards, int hours)
 	int fd = mkstemp(strcpy(path, "/tmp/gua-test-XXXXXX"));
 	assert_true(fd >= 0);
 	close(fd);
-	snprintf(name, sizeof(name), "%s/src/store/schema.sql", root ? root : "..");
-	assert_int_equal(file_read_all(name, 1 << 20, &schema, &len, &e), 0);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	exec(db, "BEGIN");
-	exec(db, schema);
-	free(schema);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s/src/store/%s.sql", root ? root : "..",
+			i ? "views" : "schema");
+		assert_int_equal(file_read_all(name, 1 << 20, &schema, &len, &e), 0);
+		exec(db, schema);
+		free(schema);
+	}
 	long long start_ms = (NOON - hours * 3600LL) * 1000;
 	snprintf(sql, sizeof(sql),
 		"INSERT INTO host VALUES (1, 'h', 'm', 'bare', '1', %lld, %lld);"
 		"INSERT INTO run VALUES (1, 1, 'v', 'nvml', 'b', %lld, %lld, NULL, NULL, "
 		"30000, "
-		"5000, 10, 100000000, 0);",
+		"5000, 10, 100000000, 0, 1000);",
 		start_ms, NOON * 1000, start_ms, NOON * 1000);
 	exec(db, sql);
 	for (int i = 1; i <= n_cards; i++) {
@@ -91,19 +94,20 @@ static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long sl
 {
 	char sql[512];
 	int part = seconds * 250;
-	for (int state = 0; state < 4; state++) {
-		int ms = next(random, part), energy_mj = next(random, 9999);
+	for (int state = 0; state < CARD_STATES; state++) {
+		int ms = 100 + next(random, part), energy_mj = next(random, 9999);
 		snprintf(sql, sizeof(sql),
-			"INSERT INTO usage_%s VALUES (%lld, %d, %d, %d, %d, nullif(%d, 0))",
-			suffix, slot, card, state, ms, 50 * ms, energy_mj % 3 ? energy_mj : 0);
+			"INSERT INTO usage_%s VALUES (%lld, %d, %d, %d, %d, %d, %d, %d)",
+			suffix, slot, card, state, ms, 50 * ms, energy_mj, next(random, ms),
+			next(random, 100) - 10);
 		exec(db, sql);
 	}
 	int process = 1 + next(random, 200), active = 5 + next(random, part);
 	int held = 5 + next(random, part), double_ms = next(random, 5);
 	snprintf(sql, sizeof(sql),
-		"INSERT INTO holding_%s VALUES (%lld, %d, %d, %d, %d, 7, 8, %d, 1, 2, 3, %d, "
+		"INSERT INTO holding_%s VALUES (%lld, %d, %d, %d, %d, 7, 8, %d, -6, 2, 3, %d, "
 		"%d, "
-		"NULL, %d)",
+		"NULL, %d, 11, 4)",
 		suffix, slot, card, process, active, held, double_ms, active / 2, held / 3,
 		active + held);
 	exec(db, sql);
@@ -142,11 +146,12 @@ static void fill(sqlite3 *db, int n_cards, int hours)
 		 "sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), "
 		 "sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), "
 		 "sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), NULL, "
-		 "max(mem_peak_kib) FROM (SELECT * FROM holding_1h UNION ALL "
+		 "max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms) "
+		 "FROM (SELECT * FROM holding_1h UNION ALL "
 		 "SELECT * FROM holding_5m) GROUP BY slot - slot % 86400, gpu, process");
 	exec(db, "INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, sum(ms), "
-		 "sum(util_pct_ms), coalesce(sum(energy_mj), 0), sum(iif(energy_mj IS NULL, 0, "
-		 "ms)) FROM (SELECT * FROM usage_1h UNION "
+		 "sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms) "
+		 "FROM (SELECT * FROM usage_1h UNION "
 		 "ALL SELECT * FROM usage_5m) GROUP BY slot - slot % 86400, gpu, state");
 	exec(db, FILL_HEAT("1h"));
 	exec(db, FILL_HEAT("5m"));
@@ -158,8 +163,8 @@ static void expect_sums_over_cards(const struct audit *a, sqlite3 *db, long long
 	char sql[512];
 	for (int s = 0; s < CARD_UNOBSERVED; s++) {
 		snprintf(sql, sizeof(sql),
-			"SELECT sum(ms) FROM usage WHERE slot >= %lld AND state = %d AND "
-			"energy_mj NOT NULL",
+			"SELECT sum(ms - energy_unknown_ms) FROM usage WHERE slot >= %lld "
+			"AND state = %d",
 			since, s);
 		assert_int_equal(a->energy_known_ms[s], ask(db, sql));
 		for (int i = 0; i < 7 * 24; i++) {
@@ -196,8 +201,16 @@ static void test_sums_are_the_stores(void **state)
 	}
 	snprintf(
 		sql, sizeof(sql), "SELECT sum(energy_mj) FROM usage WHERE slot >= %lld", since);
-	assert_int_equal(a.energy_mj[0] + a.energy_mj[1] + a.energy_mj[2] + a.energy_mj[3],
-		ask(db, sql));
+	int64_t energy_mj = 0;
+	for (int s = 0; s < CARD_STATES; s++)
+		energy_mj += a.energy_mj[s];
+	assert_int_equal(energy_mj, ask(db, sql));
+	snprintf(sql, sizeof(sql),
+		"SELECT sum(unsure_ms) FROM usage WHERE slot >= %lld AND state <> 3", since);
+	assert_int_equal(a.unsure_ms, ask(db, sql));
+	snprintf(sql, sizeof(sql), "SELECT sum(ms) FROM usage WHERE slot >= %lld AND state = 4",
+		since);
+	assert_int_equal(a.ms[CARD_USE_UNKNOWN], ask(db, sql));
 	expect_sums_over_cards(&a, db, since);
 	assert_int_equal(a.resolution_ms, 3600 * 1000);
 	assert_int_equal(a.n_identities, 7);
@@ -208,6 +221,11 @@ static void test_sums_are_the_stores(void **state)
 			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
 			since, who->identity);
 		assert_int_equal(who->presence_ms[HOLDER_IDLE_HELD], ask(db, sql));
+		snprintf(sql, sizeof(sql),
+			"SELECT sum(use_unknown_presence_ms) FROM holding JOIN process p ON "
+			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
+			since, who->identity);
+		assert_int_equal(who->presence_ms[HOLDER_USE_UNKNOWN], ask(db, sql));
 		snprintf(sql, sizeof(sql),
 			"SELECT max(mem_peak_kib) FROM holding JOIN process p ON "
 			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
@@ -237,12 +255,12 @@ static void test_many_identities_in_order(void **state)
 			"'c', 0, 0);"
 			"INSERT INTO holding_1m VALUES (%lld, 1, %d, %d, 0, 0, 0, 0, 0, 0, 0, "
 			"0, 0, "
-			"NULL, NULL)",
+			"NULL, NULL, 0, 0)",
 			i * 20, i, i, NOON - 60, i * 20, 100 + i / 2);
 		exec(db, sql);
 	}
-	snprintf(sql, sizeof(sql), "INSERT INTO usage_1m VALUES (%lld, 1, 0, 60000, 0, NULL)",
-		NOON - 60);
+	snprintf(sql, sizeof(sql),
+		"INSERT INTO usage_1m VALUES (%lld, 1, 0, 60000, 0, 0, 60000, 0)", NOON - 60);
 	exec(db, sql);
 	exec(db, "COMMIT");
 	sqlite3_close(db);
@@ -279,7 +297,7 @@ static void test_no_data_says_where_there_is_some(void **state)
 	assert_int_equal(a.n_cards, 0);
 	assert_int_equal(a.oldest_ms, -1);
 	audit_finish(&a);
-	snprintf(sql, sizeof(sql), "INSERT INTO usage_1h VALUES (%lld, 1, 0, 1, 0, NULL)",
+	snprintf(sql, sizeof(sql), "INSERT INTO usage_1h VALUES (%lld, 1, 0, 1, 0, 0, 1, 0)",
 		NOON - 24 * 3600);
 	exec(db, sql);
 	sqlite3_close(db);

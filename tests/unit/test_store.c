@@ -56,9 +56,13 @@ static void test_sums_add_up(void **state)
 	assert_int_equal(ask(w->path, "SELECT ms FROM usage_1m WHERE gpu = 1"), 3000);
 	assert_int_equal(
 		ask(w->path, "SELECT util_pct_ms FROM usage_1m WHERE gpu = 1"), 150000);
-	/* unknown + known = known */
 	assert_int_equal(ask(w->path, "SELECT energy_mj FROM usage_1m WHERE gpu = 1"), 1000);
 	assert_int_equal(ask(w->path, "SELECT energy_mj FROM total_gpu WHERE gpu = 1"), 1000);
+	/* known for two of three seconds */
+	assert_int_equal(
+		ask(w->path, "SELECT energy_unknown_ms FROM usage_1m WHERE gpu = 1"), 1000);
+	assert_int_equal(
+		ask(w->path, "SELECT energy_unknown_ms FROM total_gpu WHERE gpu = 1"), 1000);
 	assert_string_equal(
 		ask_text(w->path,
 			"SELECT format('%d %d %d %d, %d %d, %d %d', active_ms, idle_held_ms,"
@@ -73,6 +77,52 @@ static void test_sums_add_up(void **state)
 		ask(w->path, "SELECT sum(share_ms) FROM total_user WHERE user = 'bob'"), 3000);
 }
 
+/* A process that idles beside its owner's busy one: its own state is not its user's. Energy
+ * comes a tick late, and SM activity is kept by the hour. */
+static void test_own_states_and_late_energy(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	world_fill(w, minute, 1000, -1);
+	w->holding[0].ms[HOLDER_ACTIVE] = 0;
+	w->holding[0].ms[HOLDER_IDLE_HELD] = 1000;
+	w->holding[1].ms[HOLDER_ACTIVE] = w->holding[1].presence_ms[HOLDER_ACTIVE] = 0;
+	w->holding[1].ms[HOLDER_USE_UNKNOWN] = w->holding[1].presence_ms[HOLDER_USE_UNKNOWN] =
+		1000;
+	w->usage[0].unsure_ms = 300;
+	w->usage[0].sm_active_ms = 1000;
+	w->usage[0].sm_active_pct_ms = 40000;
+	world_write(w, s);
+	world_fill(w, minute, 0, 700);
+	w->usage[0].energy_ms = 900;
+	w->usage[0].unsure_ms = -100;
+	world_write(w, s);
+	store_close(s);
+	assert_string_equal(
+		ask_text(w->path, "SELECT format('%d %d %d %d', active_ms, idle_held_ms,"
+				  " active_double_ms, idle_held_double_ms)"
+				  " FROM holding_1m WHERE process = 1"),
+		"0 1000 -1000 1000");
+	assert_string_equal(
+		ask_text(w->path, "SELECT format('%d %d', active_presence_ms,"
+				  " idle_held_presence_ms) FROM holding WHERE process = 1"),
+		"1000 0");
+	assert_int_equal(
+		ask(w->path, "SELECT use_unknown_presence_ms FROM holding WHERE process = 2"),
+		1000);
+	assert_int_equal(
+		ask(w->path, "SELECT presence_ms FROM total_user WHERE state = 4"), 1000);
+	assert_string_equal(
+		ask_text(w->path, "SELECT format('%d %d %d %d', ms, energy_mj,"
+				  " energy_unknown_ms, unsure_ms) FROM usage_1m WHERE gpu = 1"),
+		"1000 700 100 200");
+	assert_string_equal(
+		ask_text(w->path, "SELECT format('%d %d %d', slot % 3600, ms, pct_ms)"
+				  " FROM sm_active"),
+		"0 1000 40000");
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM sm_active"), 1);
+}
+
 static void test_unknown_stays_null(void **state)
 {
 	struct world *w = *state;
@@ -84,8 +134,8 @@ static void test_unknown_stays_null(void **state)
 		world_write(w, s);
 	}
 	store_close(s);
-	assert_string_equal(ask_text(w->path, "SELECT energy_mj FROM usage_1m"), "NULL");
-	assert_string_equal(ask_text(w->path, "SELECT energy_mj FROM total_gpu"), "NULL");
+	assert_int_equal(ask(w->path, "SELECT energy_unknown_ms FROM usage_1m"), 2000);
+	assert_int_equal(ask(w->path, "SELECT energy_unknown_ms FROM total_gpu"), 2000);
 	assert_string_equal(
 		ask_text(w->path, "SELECT sm_pct_ms FROM holding_1m WHERE process = 1"),
 		"NULL");
@@ -347,6 +397,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_a_tick_is_stored),
 		WORLD_TEST(test_sums_add_up),
+		WORLD_TEST(test_own_states_and_late_energy),
 		WORLD_TEST(test_unknown_stays_null),
 		WORLD_TEST(test_entries_are_written_when_they_changed),
 		WORLD_TEST(test_holders_are_of_the_last_tick),

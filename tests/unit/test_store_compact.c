@@ -12,15 +12,13 @@ enum { DAYS = 60 };
 #else
 enum { DAYS = 365 };
 #endif
-/* Of a holder's states, those that the store has. */
-enum { STORED_STATES = HOLDER_SQUATTING + 1 };
 enum { HOURS = DAYS * 24, TICK_S = 3600, TICKS = DAYS * 86400 / TICK_S };
 
 static const int64_t start_s = WORLD_START_MS / 1000;
 static const struct retention keep = RETENTION_DEFAULT;
 
 struct card_sum {
-	int64_t ms, util_pct_ms, energy_mj; /* energy -1: never known */
+	int64_t ms, util_pct_ms, energy_mj, energy_ms, unsure_ms;
 };
 
 struct holder_sum {
@@ -63,14 +61,14 @@ static void random_usage(struct model *m, struct usage_sum *u, int64_t now_s)
 		.ms = pick(m, 60001),
 		.util_pct_ms = pick(m, 6000000),
 		.energy_mj = pick(m, 1000000000) };
-	u->energy_ms = pick(m, 3) ? u->ms : 0;
-	if (!u->energy_ms)
-		u->energy_mj = 0;
+	u->energy_ms = pick(m, 3) ? u->ms : pick(m, 200) - 100;
+	u->unsure_ms = pick(m, 1000) - 100;
 	struct card_sum *sum = &m->cards[(u->slot - start_s) / 3600][u->card][u->state];
 	sum->ms += u->ms;
 	sum->util_pct_ms += u->util_pct_ms;
-	if (u->energy_ms)
-		add_known(&sum->energy_mj, u->energy_mj);
+	sum->energy_mj += u->energy_mj;
+	sum->energy_ms += u->energy_ms;
+	sum->unsure_ms += u->unsure_ms;
 }
 
 static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s)
@@ -84,7 +82,7 @@ static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s
 		.sm_pct_ms = pick(m, 3) ? pick(m, 6000000) : -1,
 		.mem_peak_kib = pick(m, 3) ? pick(m, 80000000) : -1 };
 	struct holder_sum *sum = &m->holders[(h->slot - start_s) / 3600][h->card][h->process];
-	int own = (int)pick(m, STORED_STATES), user = (int)pick(m, STORED_STATES);
+	int own = (int)pick(m, HOLDER_STATES), user = (int)pick(m, HOLDER_STATES);
 	h->ms[own] = ms;
 	h->presence_ms[user] = pick(m, 2) ? ms : pick(m, ms + 1);
 	sum->ms[own] += ms;
@@ -104,8 +102,6 @@ static struct model *new_model(void)
 	m->random = 20261101;
 	for (int hour = 0; hour < HOURS; hour++)
 		for (int card = 0; card < WORLD_CARDS; card++) {
-			for (int state = 0; state < CARD_STATES; state++)
-				m->cards[hour][card][state].energy_mj = -1;
 			for (int i = 0; i < WORLD_PROCESSES; i++) {
 				m->holders[hour][card][i].sm_pct_ms = -1;
 				m->holders[hour][card][i].mem_peak_kib = -1;
@@ -136,13 +132,16 @@ static void compare_usage(const struct model *m, sqlite3 *db)
 			expected += (&m->cards[hour][0][0])[i].ms > 0;
 	sqlite3_stmt *q = prepare(db,
 		"SELECT slot / 3600 * 3600 AS hour, gpu, state, sum(ms), sum(util_pct_ms),"
-		" sum(energy_mj) FROM usage GROUP BY 1, 2, 3");
+		" sum(energy_mj), sum(ms - energy_unknown_ms), sum(unsure_ms)"
+		" FROM usage GROUP BY 1, 2, 3");
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const struct card_sum *sum = &m->cards[(column(q, 0) - start_s) / 3600]
 						      [column(q, 1) - 1][column(q, 2)];
 		assert_int_equal(column(q, 3), sum->ms);
 		assert_int_equal(column(q, 4), sum->util_pct_ms);
 		assert_int_equal(column(q, 5), sum->energy_mj);
+		assert_int_equal(column(q, 6), sum->energy_ms);
+		assert_int_equal(column(q, 7), sum->unsure_ms);
 		rows += sum->ms > 0;
 	}
 	sqlite3_finalize(q);
@@ -160,24 +159,25 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 	sqlite3_stmt *q = prepare(db,
 		"SELECT slot / 3600 * 3600 AS hour, gpu, process, sum(active_ms),"
 		" sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms),"
-		" sum(active_ms - active_presence_ms), sum(idle_held_ms - "
+		" sum(use_unknown_ms), sum(active_ms - active_presence_ms), sum(idle_held_ms - "
 		"idle_held_presence_ms),"
 		" sum(truly_idle_ms - truly_idle_presence_ms),"
-		" sum(squatting_ms - squatting_presence_ms), sum(active_share_ms),"
+		" sum(squatting_ms - squatting_presence_ms),"
+		" sum(use_unknown_ms - use_unknown_presence_ms), sum(active_share_ms),"
 		" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib) FROM holding"
 		" GROUP BY 1, 2, 3");
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const struct holder_sum *sum = &m->holders[(column(q, 0) - start_s) / 3600]
 							  [column(q, 1) - 1][column(q, 2) - 1];
-		for (int state = 0; state < STORED_STATES; state++) {
+		for (int state = 0; state < HOLDER_STATES; state++) {
 			assert_int_equal(column(q, 3 + state), sum->ms[state]);
-			assert_int_equal(column(q, 7 + state), sum->twice[state]);
+			assert_int_equal(column(q, 8 + state), sum->twice[state]);
 			rows += sum->ms[state] > 0;
 		}
-		assert_int_equal(column(q, 11), sum->share[0]);
-		assert_int_equal(column(q, 12), sum->share[1]);
-		assert_int_equal(column(q, 13), sum->sm_pct_ms);
-		assert_int_equal(column(q, 14), sum->mem_peak_kib);
+		assert_int_equal(column(q, 13), sum->share[0]);
+		assert_int_equal(column(q, 14), sum->share[1]);
+		assert_int_equal(column(q, 15), sum->sm_pct_ms);
+		assert_int_equal(column(q, 16), sum->mem_peak_kib);
 	}
 	sqlite3_finalize(q);
 	assert_int_equal(rows, expected);
@@ -187,14 +187,15 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 	"gpu, process, sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms),"                 \
 	" sum(squatting_ms), sum(active_double_ms), sum(idle_held_double_ms),"                 \
 	" sum(truly_idle_double_ms), sum(squatting_double_ms), sum(active_share_ms),"          \
-	" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib)"
+	" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib), sum(use_unknown_ms),"         \
+	" sum(use_unknown_double_ms)"
 #define DAYS_OF_SLOTS                                                                          \
 	"SELECT slot / 86400 * 86400 AS day, " DAY_SUMS                                        \
 	" FROM (SELECT * FROM holding_5m UNION ALL SELECT * FROM holding_1h) GROUP BY 1, 2, 3"
 #define DAYS_OF_TABLE "SELECT * FROM holding_1d"
 #define CARD_DAYS_OF_SLOTS                                                                     \
 	"SELECT slot / 86400 * 86400 AS day, gpu, state, sum(ms), sum(util_pct_ms),"           \
-	" coalesce(sum(energy_mj), 0), sum(iif(energy_mj IS NULL, 0, ms))"                     \
+	" sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms)"                              \
 	" FROM (SELECT * FROM usage_5m UNION ALL SELECT * FROM usage_1h) GROUP BY 1, 2, 3"
 #define CARD_DAYS_OF_TABLE "SELECT * FROM usage_1d"
 #define HEAT_OF_SLOTS(width)                                                                   \
@@ -222,14 +223,16 @@ static void compare_rollups(const char *path)
 	expect_same_rows(path, HEAT_OF_SLOTS("5m"), HEAT_OF_TABLE("5m"));
 	expect_same_rows(path, HEAT_OF_SLOTS("1h"), HEAT_OF_TABLE("1h"));
 	assert_int_equal(ask(path, "SELECT count(*) FROM (SELECT gpu, state, sum(ms),"
-				   " sum(energy_mj) FROM usage GROUP BY 1, 2"
+				   " sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms)"
+				   " FROM usage GROUP BY 1, 2"
 				   " EXCEPT SELECT * FROM total_gpu)"),
 		0);
 	assert_int_equal(
 		ask(path, "SELECT (SELECT sum(presence_ms) FROM total_user WHERE user ="
 			  " 'bob') - (SELECT sum(active_presence_ms +"
 			  " idle_held_presence_ms + truly_idle_presence_ms +"
-			  " squatting_presence_ms) FROM holding WHERE process > 1)"),
+			  " squatting_presence_ms + use_unknown_presence_ms)"
+			  " FROM holding WHERE process > 1)"),
 		0);
 	assert_int_equal(ask(path, "SELECT (SELECT sum(share_ms) FROM total_user) - (SELECT"
 				   " sum(active_share_ms + idle_share_ms) FROM holding)"),

@@ -1,0 +1,31 @@
+-- How a program that may not write reads a store of version 1: temporary views stand before its
+-- tables and have the columns of version 2. Only what gua itself asks for is here.
+CREATE TEMP VIEW run AS SELECT *, 0 AS glance_ms FROM main.run;
+
+CREATE TEMP VIEW usage_1m AS
+	SELECT slot, gpu, state, ms, util_pct_ms, coalesce(energy_mj, 0) AS energy_mj,
+		iif(energy_mj IS NULL, ms, 0) AS energy_unknown_ms, 0 AS unsure_ms
+	FROM main.usage_1m;
+CREATE TEMP VIEW usage_5m AS
+	SELECT slot, gpu, state, ms, util_pct_ms, coalesce(energy_mj, 0) AS energy_mj,
+		iif(energy_mj IS NULL, ms, 0) AS energy_unknown_ms, 0 AS unsure_ms
+	FROM main.usage_5m;
+CREATE TEMP VIEW usage_1h AS
+	SELECT slot, gpu, state, ms, util_pct_ms, coalesce(energy_mj, 0) AS energy_mj,
+		iif(energy_mj IS NULL, ms, 0) AS energy_unknown_ms, 0 AS unsure_ms
+	FROM main.usage_1h;
+CREATE TEMP VIEW usage_1d AS
+	SELECT slot, gpu, state, ms, util_pct_ms, energy_mj,
+		ms - energy_known_ms AS energy_unknown_ms, 0 AS unsure_ms
+	FROM main.usage_1d;
+
+CREATE TEMP VIEW holding_1m AS
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_1m;
+CREATE TEMP VIEW holding_5m AS
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_5m;
+CREATE TEMP VIEW holding_1h AS
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_1h;
+CREATE TEMP VIEW holding_1d AS
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_1d;
+
+CREATE TEMP VIEW sm_active AS SELECT 0 AS slot, 0 AS gpu, 0 AS ms, 0 AS pct_ms WHERE 0;

@@ -1,0 +1,83 @@
+/* The versions of the schema: making it, bringing an older one up to date, reading an older
+ * one. */
+#include <stdio.h>
+
+#include "old.h"
+#include "schema.h"
+#include "store/sql.h"
+#include "store/store.h"
+#include "store/store_private.h"
+#include "upgrade.h"
+#include "views.h"
+
+/* steps[i] turns version i + 1 into version i + 2. */
+static const char *const steps[] = { upgrade_sql };
+_Static_assert(
+	sizeof(steps) / sizeof(steps[0]) == STORE_VERSION - 1, "a new version needs its step");
+
+static int refuse_newer(const char *path, int64_t version, struct err *e)
+{
+	return err_set(e, ERR_WORLD,
+		"%s has schema version %lld and this gua knows up to %d: use a newer gua", path,
+		(long long)version, STORE_VERSION);
+}
+
+/* All tables, from whatever version; then the views, which are the same for all. */
+static int make_schema(sqlite3 *db, int64_t version)
+{
+	char number[64];
+	int rc = SQLITE_OK;
+	if (version == 0)
+		rc = sql_exec(db, schema_sql);
+	for (int64_t i = version; rc == SQLITE_OK && i > 0 && i < STORE_VERSION; i++)
+		rc = sql_exec(db, steps[i - 1]);
+	if (rc == SQLITE_OK)
+		rc = sql_exec(db, views_sql);
+	snprintf(number, sizeof(number), "PRAGMA user_version = %d", STORE_VERSION);
+	return rc == SQLITE_OK ? sql_exec(db, number) : rc;
+}
+
+/* One transaction; the version is read again inside it, because another program may have been
+ * faster. */
+static int upgrade(sqlite3 *db, int64_t *version)
+{
+	int rc = sql_exec(db, "BEGIN IMMEDIATE");
+	if (rc != SQLITE_OK)
+		return rc;
+	*version = sql_value(db, "PRAGMA user_version", 0, &rc);
+	if (rc == SQLITE_OK && *version < STORE_VERSION)
+		rc = make_schema(db, *version);
+	return rc == SQLITE_OK ? sql_exec(db, "COMMIT") : rc;
+}
+
+/* The page size can only be chosen before the first table, and the schema is written before WAL
+ * is switched on, so that the mark in the header is there from the first moment. */
+int store_upgrade(sqlite3 *db, const char *path, struct err *e)
+{
+	int rc = SQLITE_OK;
+	int64_t version = sql_value(db, "PRAGMA user_version", 0, &rc);
+	if (rc != SQLITE_OK)
+		return sql_fail(e, db, "open", path);
+	if (version == 0 && sql_exec(db, "PRAGMA page_size = 2048") != SQLITE_OK)
+		return sql_fail(e, db, "make", path);
+	if (version < STORE_VERSION && upgrade(db, &version) != SQLITE_OK)
+		return sql_fail(e, db, version == 0 ? "make" : "upgrade", path);
+	return version > STORE_VERSION ? refuse_newer(path, version, e) : 0;
+}
+
+int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e)
+{
+	if (version > STORE_VERSION)
+		return refuse_newer(path, version, e);
+	if (version == STORE_VERSION)
+		return 0;
+	if (version < 1)
+		return err_set(e, ERR_WORLD,
+			"%s has schema version %lld, older than 1: the recorder brings it up "
+			"to date when it starts",
+			path, (long long)version);
+	if (sql_exec(db, "PRAGMA temp_store = MEMORY") != SQLITE_OK ||
+		sql_exec(db, old_sql) != SQLITE_OK)
+		return sql_fail(e, db, "read", path);
+	return 0;
+}

@@ -1,0 +1,46 @@
+-- Version 1 to version 2. Energy was NULL where it was not known; time has a column for that now.
+-- The views are made again afterwards.
+DROP VIEW IF EXISTS state;
+DROP VIEW IF EXISTS usage;
+DROP VIEW IF EXISTS holding;
+DROP VIEW IF EXISTS day_cards;
+DROP VIEW IF EXISTS day_users;
+DROP VIEW IF EXISTS now_holders;
+
+ALTER TABLE run ADD COLUMN glance_ms INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE usage_1m ADD COLUMN energy_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage_1m ADD COLUMN unsure_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE usage_1m SET energy_mj = 0, energy_unknown_ms = ms WHERE energy_mj IS NULL;
+ALTER TABLE usage_5m ADD COLUMN energy_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage_5m ADD COLUMN unsure_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE usage_5m SET energy_mj = 0, energy_unknown_ms = ms WHERE energy_mj IS NULL;
+ALTER TABLE usage_1h ADD COLUMN energy_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage_1h ADD COLUMN unsure_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE usage_1h SET energy_mj = 0, energy_unknown_ms = ms WHERE energy_mj IS NULL;
+ALTER TABLE usage_1d RENAME COLUMN energy_known_ms TO energy_unknown_ms;
+UPDATE usage_1d SET energy_unknown_ms = ms - energy_unknown_ms;
+ALTER TABLE usage_1d ADD COLUMN unsure_ms INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE sm_active (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, ms INTEGER NOT NULL, pct_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu)
+) WITHOUT ROWID;
+
+ALTER TABLE holding_1m ADD COLUMN use_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_1m ADD COLUMN use_unknown_double_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_5m ADD COLUMN use_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_5m ADD COLUMN use_unknown_double_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_1h ADD COLUMN use_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_1h ADD COLUMN use_unknown_double_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_1d ADD COLUMN use_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_1d ADD COLUMN use_unknown_double_ms INTEGER NOT NULL DEFAULT 0;
+
+-- The slots of all time are the days and the minutes that are in no day yet.
+ALTER TABLE total_gpu ADD COLUMN energy_unknown_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE total_gpu ADD COLUMN unsure_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE total_gpu SET energy_mj = coalesce(energy_mj, 0), energy_unknown_ms =
+	coalesce((SELECT sum(energy_unknown_ms) FROM usage_1d AS u
+		WHERE u.gpu = total_gpu.gpu AND u.state = total_gpu.state), 0) +
+	coalesce((SELECT sum(energy_unknown_ms) FROM usage_1m AS u
+		WHERE u.gpu = total_gpu.gpu AND u.state = total_gpu.state), 0);

@@ -1,0 +1,73 @@
+-- The store's views for people; gua-store(5) has examples. Days and times are UTC.
+
+-- The names of the states.
+CREATE VIEW state (of, state, name) AS VALUES
+	('card', 0, 'active'), ('card', 1, 'idle_held'),
+	('card', 2, 'truly_idle'), ('card', 3, 'unobserved'), ('card', 4, 'use_unknown'),
+	('holder', 0, 'active'), ('holder', 1, 'idle_held'),
+	('holder', 2, 'truly_idle'), ('holder', 3, 'squatting'), ('holder', 4, 'use_unknown');
+
+-- All slots of cards; `seconds` is the width of the slot.
+CREATE VIEW usage AS
+	SELECT slot, seconds, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms
+	FROM (SELECT 3600 AS seconds, * FROM usage_1h UNION ALL
+		SELECT 300, * FROM usage_5m UNION ALL SELECT 60, * FROM usage_1m);
+
+-- All slots of holders, with presence worked out.
+CREATE VIEW holding AS
+	SELECT slot, seconds, gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms,
+		use_unknown_ms, active_ms - active_double_ms AS active_presence_ms,
+		idle_held_ms - idle_held_double_ms AS idle_held_presence_ms,
+		truly_idle_ms - truly_idle_double_ms AS truly_idle_presence_ms,
+		squatting_ms - squatting_double_ms AS squatting_presence_ms,
+		use_unknown_ms - use_unknown_double_ms AS use_unknown_presence_ms,
+		active_share_ms, idle_share_ms, sm_pct_ms, mem_peak_kib
+	FROM (SELECT 3600 AS seconds, * FROM holding_1h UNION ALL
+		SELECT 300, * FROM holding_5m UNION ALL SELECT 60, * FROM holding_1m);
+
+-- What each card did each day. mean_util_pct is of the first three states; energy_kwh of the time
+-- whose energy is known, NULL when none is.
+CREATE VIEW day_cards AS
+	SELECT date(slot, 'unixepoch') AS day, host.hostname AS host, gpu.idx AS card,
+		gpu.mig_index AS mig, gpu.uuid AS uuid,
+		round(sum(iif(state = 0, ms, 0)) / 3.6e6, 3) AS active_hours,
+		round(sum(iif(state = 1, ms, 0)) / 3.6e6, 3) AS idle_held_hours,
+		round(sum(iif(state = 2, ms, 0)) / 3.6e6, 3) AS truly_idle_hours,
+		round(sum(iif(state = 3, ms, 0)) / 3.6e6, 3) AS unobserved_hours,
+		round(sum(iif(state = 4, ms, 0)) / 3.6e6, 3) AS use_unknown_hours,
+		round(sum(iif(state = 1, unsure_ms, 0)) / 3.6e6, 3) AS idle_held_unsure_hours,
+		round(sum(iif(state < 3, util_pct_ms, 0)) * 1.0
+			/ nullif(sum(iif(state < 3, ms, 0)), 0), 1) AS mean_util_pct,
+		iif(sum(ms) > sum(energy_unknown_ms), round(sum(energy_mj) / 3.6e9, 3), NULL)
+			AS energy_kwh
+	FROM usage JOIN gpu ON gpu.id = usage.gpu JOIN host ON host.id = gpu.host
+	GROUP BY day, gpu.id ORDER BY day, host.hostname, gpu.idx, gpu.mig_index;
+
+-- What each user had each day: presence, and in the last column the share.
+CREATE VIEW day_users AS
+	SELECT date(slot, 'unixepoch') AS day, host.hostname AS host, process.user AS user,
+		round(sum(active_presence_ms + idle_held_presence_ms + truly_idle_presence_ms
+			+ squatting_presence_ms + use_unknown_presence_ms) / 3.6e6, 3) AS gpu_hours,
+		round(sum(active_presence_ms) / 3.6e6, 3) AS active_hours,
+		round(sum(idle_held_presence_ms) / 3.6e6, 3) AS idle_held_hours,
+		round(sum(squatting_presence_ms) / 3.6e6, 3) AS squatting_hours,
+		round(sum(use_unknown_presence_ms) / 3.6e6, 3) AS use_unknown_hours,
+		round(sum(active_share_ms + idle_share_ms) / 3.6e6, 3) AS share_hours
+	FROM holding JOIN process ON process.id = holding.process
+		JOIN host ON host.id = process.host
+	GROUP BY day, host.id, process.user ORDER BY day, host.hostname, process.user;
+
+-- Who holds what now, as of the last tick. idle_since is NULL while the holder is active.
+CREATE VIEW now_holders AS
+	SELECT host.hostname AS host, gpu.idx AS card, gpu.mig_index AS mig, process.user AS user,
+		process.pid AS pid, process.command AS command,
+		holder.mem_bytes / 1000000 AS mem_mb,
+		datetime(holder.since_ms / 1000, 'unixepoch') AS since,
+		iif(holder.last_active_ms >= run.last_tick_ms - run.interval_ms, NULL,
+			datetime(coalesce(holder.last_active_ms, holder.since_ms) / 1000,
+				'unixepoch')) AS idle_since,
+		datetime(run.last_tick_ms / 1000, 'unixepoch') AS as_of
+	FROM holder JOIN process ON process.id = holder.process
+		JOIN gpu ON gpu.id = holder.gpu JOIN host ON host.id = gpu.host
+		LEFT JOIN run ON run.host = host.id AND run.ended_ms IS NULL
+	ORDER BY host.hostname, gpu.idx, gpu.mig_index, holder.mem_bytes DESC;
