@@ -170,6 +170,25 @@ static void clear_drained(struct card_reading *r)
 	r->sm_active_pct = NAN;
 }
 
+/* Whether a card that can be asked is among those that are meant. */
+static bool is_meant(const struct nvml_source *s, const bool *which, size_t i)
+{
+	return !s->down && s->cards[i].handle && (!which || which[i]);
+}
+
+static void drain_card(struct nvml_source *s, size_t i)
+{
+	nvml_drain_util(s, i);
+	if (s->cards[i].handle)
+		nvml_drain_process_util(s, i);
+	if (s->cards[i].handle)
+		nvml_drain_ended(s, i);
+	if (s->cards[i].handle)
+		nvml_read_energy(s, i);
+	if (s->cards[i].handle && s->base.want_power)
+		nvml_read_power(s, i);
+}
+
 static int nvml_drain(struct source *base, const bool *which, struct err *e)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
@@ -180,25 +199,14 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 	bool go_on = begin_round(s);
 	if (go_on)
 		nvml_collect_events(s);
-	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++) {
-		if (which && !which[i])
-			continue;
-		if (s->cards[i].handle)
-			nvml_drain_util(s, i);
-		if (s->cards[i].handle)
-			nvml_drain_process_util(s, i);
-		if (s->cards[i].handle)
-			nvml_drain_ended(s, i);
-		if (s->cards[i].handle)
-			nvml_read_energy(s, i);
-		if (s->cards[i].handle && base->want_power)
-			nvml_read_power(s, i);
-	}
-	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
-		if (s->cards[i].handle)
+	for (size_t i = 0; go_on && i < base->n_cards; i++)
+		if (is_meant(s, which, i))
+			drain_card(s, i);
+	for (size_t i = 0; go_on && i < base->n_cards; i++)
+		if (is_meant(s, which, i))
 			nvml_read_gpm(s, i, true);
-	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
-		if (s->cards[i].handle)
+	for (size_t i = 0; go_on && i < base->n_cards; i++)
+		if (is_meant(s, which, i))
 			nvml_finish_util(s, i);
 	nvml_note_rings(s);
 	return end_round(s, e);
