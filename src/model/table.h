@@ -38,7 +38,9 @@ struct table {
 	size_t n_columns;
 	struct cell *cells; /* n_rows x n_columns, row by row; texts are the table's own */
 	size_t n_rows, cap_rows;
-	bool failed; /* out of memory: rows are missing */
+	uint64_t optional; /* bit c: text leaves column c out when no row knows it, or there is
+			      no room */
+	bool failed;	   /* out of memory: rows are missing */
 };
 
 /* A text that is copied into the table, and a number; -1 as an integer means unknown. */

@@ -27,6 +27,12 @@ int64_t report_observed_ms(const int64_t ms[CARD_STATES]);
 double report_share(int64_t part_ms, int64_t whole_ms);
 /* Cards that were observed for any time: what a share of observed time is a share of. */
 size_t report_observed_cards(const struct audit *a);
+/* By how much idle-held's share of observed time can be off; NAN when nothing was observed. */
+double report_uncertainty(int64_t unsure_ms, const int64_t ms[CARD_STATES]);
+/* Mean utilisation over the time for which it is known, and mean SM activity; NAN: not known.
+ */
+double report_util_pct(const struct audit_card *card);
+double report_sm_active_pct(const struct audit_card *card);
 /* Energy of a state in kWh; NAN when no reading told it. */
 double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], int state);

@@ -60,9 +60,11 @@ static void add_gpu_seconds(struct json *j, const int64_t ms[CARD_STATES])
 static void add_headline(struct json *j, const struct audit *a)
 {
 	json_open(j, "headline", '{');
-	for (int state = 0; state < CARD_UNOBSERVED; state++)
-		json_number(j, card_state_names[state],
-			report_share(a->ms[state], report_observed_ms(a->ms)), 6);
+	for (int state = 0; state < CARD_STATES; state++)
+		if (state != CARD_UNOBSERVED)
+			json_number(j, card_state_names[state],
+				report_share(a->ms[state], report_observed_ms(a->ms)), 6);
+	json_number(j, "idle_held_uncertainty", report_uncertainty(a->unsure_ms, a->ms), 6);
 	json_close(j, '}');
 	add_gpu_seconds(j, a->ms);
 }
@@ -101,15 +103,18 @@ static void add_card(struct json *j, const struct audit *a, const struct audit_c
 		j, "mig_index", card->id.mig_index < 0 ? (double)NAN : card->id.mig_index, 0);
 	json_text(j, "parent_uuid", *card->id.parent_uuid ? card->id.parent_uuid : NULL);
 	json_text(j, "status", card->status);
-	json_number(j, "mean_util_pct",
-		report_share(card->util_pct_ms, report_observed_ms(card->ms)), 3);
+	json_number(j, "mean_util_pct", report_util_pct(card), 3);
+	json_number(j, "sm_active_pct", report_sm_active_pct(card), 3);
 	add_gpu_seconds(j, card->ms);
+	json_number(
+		j, "idle_held_uncertainty", report_uncertainty(card->unsure_ms, card->ms), 6);
 	json_open(j, "energy_kwh", '{');
-	for (int state = 0; state < CARD_UNOBSERVED; state++)
-		json_number(j, card_state_names[state],
-			report_energy_kwh(
-				card->energy_mj, card->energy_known_ms, card->ms, state),
-			6);
+	for (int state = 0; state < CARD_STATES; state++)
+		if (state != CARD_UNOBSERVED)
+			json_number(j, card_state_names[state],
+				report_energy_kwh(card->energy_mj, card->energy_known_ms,
+					card->ms, state),
+				6);
 	json_close(j, '}');
 	json_close(j, '}');
 }

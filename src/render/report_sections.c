@@ -99,7 +99,9 @@ static void add_processes(
 	add_left_out(
 		out, text, t.n_rows, a->n_processes + a->n_processes_left_out, "processes");
 	if (t.n_rows)
-		report_line(out, text, NULL, "Hours are presence of the process on that card.");
+		report_line(out, text, NULL,
+			"Hours are the process's time on that card; held h is by its own "
+			"use.");
 	table_finish(&t);
 }
 

@@ -9,7 +9,8 @@
 
 int64_t report_observed_ms(const int64_t ms[CARD_STATES])
 {
-	return ms[CARD_ACTIVE] + ms[CARD_IDLE_HELD] + ms[CARD_TRULY_IDLE];
+	return ms[CARD_ACTIVE] + ms[CARD_IDLE_HELD] + ms[CARD_TRULY_IDLE] +
+	       ms[CARD_USE_UNKNOWN];
 }
 
 double report_share(int64_t part_ms, int64_t whole_ms)
@@ -23,6 +24,22 @@ size_t report_observed_cards(const struct audit *a)
 	for (size_t i = 0; i < a->n_cards; i++)
 		n += report_observed_ms(a->cards[i].ms) > 0;
 	return n;
+}
+
+double report_uncertainty(int64_t unsure_ms, const int64_t ms[CARD_STATES])
+{
+	return report_share(unsure_ms, report_observed_ms(ms));
+}
+
+double report_util_pct(const struct audit_card *card)
+{
+	return report_share(
+		card->util_pct_ms, report_observed_ms(card->ms) - card->ms[CARD_USE_UNKNOWN]);
+}
+
+double report_sm_active_pct(const struct audit_card *card)
+{
+	return report_share(card->sm_active_pct_ms, card->sm_active_ms);
 }
 
 double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
@@ -76,6 +93,9 @@ static bool heads_are_alike(const struct audit *a, size_t host)
 	return false;
 }
 
+/* Columns of which text shows only what somebody has. */
+enum { CARD_COLUMN_UNKNOWN = 16, CARD_COLUMN_SM = 18, IDENTITY_COLUMN_UNKNOWN = 6 };
+
 static const struct column card_columns[] = {
 	{ "host", NULL, COLUMN_TEXT, 0, false },
 	{ NULL, "gpu", COLUMN_TEXT, 0, false },
@@ -93,8 +113,14 @@ static const struct column card_columns[] = {
 	{ "active", "active", COLUMN_SHARE, 6, false },
 	{ "idle_held", "idle-held", COLUMN_SHARE, 6, false },
 	{ "truly_idle", "truly-idle", COLUMN_SHARE, 6, false },
+	[CARD_COLUMN_UNKNOWN] = { NULL, "use?", COLUMN_SHARE, 6, false },
 	{ "mean_util_pct", "util", COLUMN_PCT, 6, false },
+	[CARD_COLUMN_SM] = { NULL, "SM", COLUMN_PCT, 6, false },
 	{ "observed", "observed", COLUMN_SHARE, 6, false },
+	{ "use_unknown_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
+	{ "use_unknown", NULL, COLUMN_SHARE, 0, false },
+	{ "idle_held_uncertainty", NULL, COLUMN_SHARE, 0, false },
+	{ "sm_active_pct", NULL, COLUMN_PCT, 0, false },
 };
 
 static void add_card(
@@ -103,6 +129,7 @@ static void add_card(
 	char label[32], uuid[UUID_CAP];
 	int64_t observed_ms = report_observed_ms(card->ms);
 	int64_t whole_ms = observed_ms + card->ms[CARD_UNOBSERVED];
+	int64_t unknown_ms = card->ms[CARD_USE_UNKNOWN];
 	const char *name = card->id.name;
 	report_card_label(label, sizeof(label) - 1, &card->id);
 	if (strcmp(card->status, "ok") != 0)
@@ -125,15 +152,23 @@ static void add_card(
 		cell_number(report_share(card->ms[CARD_ACTIVE], observed_ms)),
 		cell_number(report_share(card->ms[CARD_IDLE_HELD], observed_ms)),
 		cell_number(report_share(card->ms[CARD_TRULY_IDLE], observed_ms)),
-		cell_number(report_share(card->util_pct_ms, observed_ms)),
+		cell_number(unknown_ms ? report_share(unknown_ms, observed_ms) : NAN),
+		cell_number(report_util_pct(card)),
+		cell_number(report_sm_active_pct(card)),
 		cell_number(report_share(observed_ms, whole_ms)),
+		cell_number((double)unknown_ms),
+		cell_number(report_share(unknown_ms, observed_ms)),
+		cell_number(report_uncertainty(card->unsure_ms, card->ms)),
+		cell_number(report_sm_active_pct(card)),
 	};
 	table_add(t, cells);
 }
 
 void report_cards_table(struct table *t, const struct audit *a, size_t host)
 {
-	*t = (struct table){ .columns = card_columns, .n_columns = COUNT(card_columns) };
+	*t = (struct table){ .columns = card_columns,
+		.n_columns = COUNT(card_columns),
+		.optional = 1ULL << CARD_COLUMN_UNKNOWN | 1ULL << CARD_COLUMN_SM };
 	bool tail = heads_are_alike(a, host);
 	for (size_t i = 0; i < a->n_cards; i++)
 		if (host == SIZE_MAX || a->cards[i].host == host)
@@ -142,7 +177,10 @@ void report_cards_table(struct table *t, const struct audit *a, size_t host)
 
 static int64_t sum_of(const int64_t ms[HOLDER_STATES])
 {
-	return ms[0] + ms[1] + ms[2] + ms[3];
+	int64_t sum = 0;
+	for (int state = 0; state < HOLDER_STATES; state++)
+		sum += ms[state];
+	return sum;
 }
 
 static const struct column identity_columns[] = {
@@ -152,20 +190,23 @@ static const struct column identity_columns[] = {
 	{ "active_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
 	{ "idle_held_gpu_seconds", "held h", COLUMN_GPU_MS, 7, false },
 	{ "squatting_gpu_seconds", "squat h", COLUMN_GPU_MS, 7, false },
+	[IDENTITY_COLUMN_UNKNOWN] = { NULL, "use? h", COLUMN_GPU_MS, 6, false },
 	{ "truly_idle_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
 	{ "share_gpu_seconds", "share h", COLUMN_GPU_MS, 7, false },
 	{ "idle_held_share_gpu_seconds", NULL, COLUMN_GPU_MS, 7, false },
 	{ "peak_mem_mb", "peak mem", COLUMN_KIB, 8, false },
 	{ "last_active", NULL, COLUMN_MOMENT, 0, false },
+	{ "use_unknown_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
 };
 
 void report_identities_table(struct table *t, const struct audit *a, size_t top)
 {
 	*t = (struct table){ .columns = identity_columns,
-		.n_columns = COUNT(identity_columns) };
+		.n_columns = COUNT(identity_columns),
+		.optional = 1ULL << IDENTITY_COLUMN_UNKNOWN };
 	for (size_t i = 0; i < a->n_identities && (top == 0 || i < top); i++) {
 		const struct audit_identity *who = &a->identities[i];
-		const int64_t *ms = who->presence_ms;
+		const int64_t *ms = who->presence_ms, unknown_ms = ms[HOLDER_USE_UNKNOWN];
 		const struct cell cells[COUNT(identity_columns)] = {
 			cell_text(who->identity),
 			cell_number((double)sum_of(ms)),
@@ -173,11 +214,13 @@ void report_identities_table(struct table *t, const struct audit *a, size_t top)
 			cell_number((double)ms[HOLDER_ACTIVE]),
 			cell_number((double)ms[HOLDER_IDLE_HELD]),
 			cell_number((double)ms[HOLDER_SQUATTING]),
+			cell_number(unknown_ms ? (double)unknown_ms : NAN),
 			cell_number((double)ms[HOLDER_TRULY_IDLE]),
 			cell_number((double)(who->active_share_ms + who->idle_share_ms)),
 			cell_number((double)who->idle_share_ms),
 			cell_known(who->peak_mem_kib),
 			cell_known(who->last_active_ms),
+			cell_number((double)unknown_ms),
 		};
 		table_add(t, cells);
 	}
@@ -202,6 +245,7 @@ static const struct column process_columns[] = {
 	{ "container", NULL, COLUMN_TEXT, 0, false },
 	{ "pod", NULL, COLUMN_TEXT, 0, false },
 	{ "unit", NULL, COLUMN_TEXT, 0, false },
+	{ "use_unknown_gpu_seconds", NULL, COLUMN_GPU_MS, 0, false },
 };
 
 static void add_process(struct table *t, const struct audit *a, const struct audit_process *p)
@@ -230,6 +274,7 @@ static void add_process(struct table *t, const struct audit *a, const struct aud
 		cell_text(p->container),
 		cell_text(p->pod),
 		cell_text(p->unit),
+		cell_number((double)p->ms[HOLDER_USE_UNKNOWN]),
 	};
 	table_add(t, cells);
 }

@@ -132,22 +132,28 @@ static void add_header(struct str *out, const struct audit *a, const struct text
 	add_absent(out, a, style);
 }
 
+/* Observed time; a part of use unknown is shown where there is some. */
 static const struct bar_part {
+	enum card_state state;
 	const char *label, *block, *ascii, *color, *remark;
-} bar_parts[3] = {
-	{ "active", "█", "#", "32", "" },
-	{ "idle-held", "▒", "=", "33", "held and not used: what dashboards miss" },
-	{ "truly-idle", "░", ".", "2", "" },
+} bar_parts[] = {
+	{ CARD_ACTIVE, "active", "█", "#", "32", "" },
+	{ CARD_IDLE_HELD, "idle-held", "▒", "=", "33",
+		"held and not used: what dashboards miss" },
+	{ CARD_TRULY_IDLE, "truly-idle", "░", ".", "2", "" },
+	{ CARD_USE_UNKNOWN, "use unknown", "▚", "?", "35",
+		"held, but the driver has no utilisation there (MIG)" },
 };
+enum { BAR_PARTS = sizeof(bar_parts) / sizeof(bar_parts[0]) };
 
 static void add_bar(struct str *out, const struct audit *a, const struct report_style *style)
 {
-	double parts[3];
-	size_t cells[3];
-	for (int i = 0; i < 3; i++)
-		parts[i] = (double)a->ms[i];
-	bar_divide(parts, 3, style->bar_cells, cells);
-	for (int i = 0; i < 3; i++) {
+	double parts[BAR_PARTS];
+	size_t cells[BAR_PARTS];
+	for (int i = 0; i < BAR_PARTS; i++)
+		parts[i] = (double)a->ms[bar_parts[i].state];
+	bar_divide(parts, BAR_PARTS, style->bar_cells, cells);
+	for (int i = 0; i < BAR_PARTS; i++) {
 		struct str run = { 0 };
 		str_add_repeat(&run,
 			style->text.ascii ? bar_parts[i].ascii : bar_parts[i].block, cells[i]);
@@ -156,6 +162,28 @@ static void add_bar(struct str *out, const struct audit *a, const struct report_
 		out->failed |= run.failed;
 		str_finish(&run);
 	}
+	str_add(out, "\n");
+}
+
+/* " ± 0.2": by how many percent the share can be off, rounded up to a tenth; nothing for 0. */
+static void add_uncertainty(
+	struct str *out, const struct audit *a, const struct text_style *style)
+{
+	double tenths = ceil(1000 * report_uncertainty(a->unsure_ms, a->ms) - 1e-6);
+	if (tenths >= 1)
+		str_addf(out, " %s %.1f", style->ascii ? "+-" : "±", tenths / 10);
+}
+
+static void add_state(struct str *out, const struct audit *a, const struct bar_part *part,
+	const struct text_style *style)
+{
+	str_addf(out, "  %-12s%s %5.1f%%", part->label,
+		style->ascii ? part->ascii : part->block,
+		100 * report_share(a->ms[part->state], report_observed_ms(a->ms)));
+	if (part->state == CARD_IDLE_HELD)
+		add_uncertainty(out, a, style);
+	if (*part->remark)
+		str_addf(out, "  %s %s", style->ascii ? "<-" : "←", part->remark);
 	str_add(out, "\n");
 }
 
@@ -168,14 +196,9 @@ static void add_headline(
 	report_heading(out, &style->text, 1, "Headline");
 	if (observed_ms > 0)
 		add_bar(out, a, style);
-	for (int i = 0; i < 3 && observed_ms > 0; i++) {
-		const struct bar_part *part = &bar_parts[i];
-		const char *arrow = style->text.ascii ? "<- " : "← ";
-		str_addf(out, "  %-10s  %s %5.1f%%%s%s%s\n", part->label,
-			style->text.ascii ? part->ascii : part->block,
-			100 * report_share(a->ms[i], observed_ms), *part->remark ? "  " : "",
-			*part->remark ? arrow : "", part->remark);
-	}
+	for (int i = 0; i < BAR_PARTS && observed_ms > 0; i++)
+		if (bar_parts[i].state != CARD_USE_UNKNOWN || a->ms[CARD_USE_UNKNOWN] > 0)
+			add_state(out, a, &bar_parts[i], &style->text);
 	hours_text(hours, sizeof(hours), observed_ms);
 	report_line(out, &style->text, NULL, "of %s GPU-hours observed on %zu GPU%s", hours,
 		report_observed_cards(a), report_observed_cards(a) == 1 ? "" : "s");
@@ -217,6 +240,11 @@ static void add_rule(struct str *out, const struct audit *a, const struct text_s
 			"Idle-held is %.1f%% of observed time, not above 20%%: the allocation "
 			"policy is not the problem.",
 			100 * share);
+	if (a->ms[CARD_USE_UNKNOWN] > 0)
+		report_line(out, style, "",
+			"%.1f%% of observed time is held with its use unknown, and counts as "
+			"neither.",
+			100 * report_share(a->ms[CARD_USE_UNKNOWN], report_observed_ms(a->ms)));
 }
 
 static void add_waste(struct str *out, const struct audit *a, const struct report_style *style)

@@ -7,7 +7,7 @@
 
 #include "base/timetext.h"
 
-enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 24, FLEXIBLE_MIN = 6 };
+enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 32, FLEXIBLE_MIN = 6 };
 
 /* One character of `text` as the style shows it; returns the bytes taken. */
 static size_t show_char(char piece[20], const char *text, const struct text_style *style)
@@ -166,20 +166,38 @@ static size_t column_width(const struct table *t, size_t c, const struct text_st
 	return width > most ? most : width;
 }
 
+static bool is_shown(const struct table *t, size_t c)
+{
+	bool known = !(t->optional & 1ULL << c);
+	for (size_t row = 0; !known && row < t->n_rows; row++)
+		known = !isnan(table_cell(t, row, c)->number);
+	return t->columns[c].title && known;
+}
+
 /* Widths of all columns, 0 for those that are not shown. */
 static void choose_widths(
 	const struct table *t, size_t widths[MAX_COLUMNS], const struct text_style *style)
 {
 	size_t used = 0, flexible = MAX_COLUMNS;
 	for (size_t c = 0; c < t->n_columns; c++) {
-		widths[c] = t->columns[c].title ? column_width(t, c, style) : 0;
+		widths[c] = is_shown(t, c) ? column_width(t, c, style) : 0;
 		if (!widths[c])
 			continue;
 		used += (used ? GAP : INDENT) + widths[c];
 		if (t->columns[c].flexible)
 			flexible = c;
 	}
-	if (used <= style->columns || flexible == MAX_COLUMNS)
+	if (flexible == MAX_COLUMNS)
+		return;
+	/* Where the flexible column cannot give enough, optional ones go, the last first. */
+	size_t spare = widths[flexible] > FLEXIBLE_MIN ? widths[flexible] - FLEXIBLE_MIN : 0;
+	for (size_t c = t->n_columns; c-- > 0 && used > style->columns + spare;) {
+		if (!widths[c] || !(t->optional & 1ULL << c))
+			continue;
+		used -= GAP + widths[c];
+		widths[c] = 0;
+	}
+	if (used <= style->columns)
 		return;
 	size_t over = used - style->columns;
 	widths[flexible] =

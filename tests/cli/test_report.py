@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import re
 import os
 import pty
 import shutil
@@ -12,7 +13,7 @@ import jsonschema
 import pytest
 
 from conftest import GUA, ROOT, clean_environment, gua
-from handmade import (ACTIVE, HOUR, IDLE_HELD, SQUATTING, TRULY_IDLE, UNOBSERVED, Store)
+from handmade import ACTIVE, HOUR, IDLE_HELD, SQUATTING, TRULY_IDLE, UNOBSERVED, USE_UNKNOWN, Store
 
 T = 1793620800  # Mon 2026-11-02 12:00 UTC
 SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
@@ -319,7 +320,7 @@ def test_nothing_observed_is_not_nothing(store):
         s.usage(slot, gpu, UNOBSERVED, 60)
     path = s.save()
     document = report_json(path)
-    assert document["headline"] == {"active": None, "idle_held": None, "truly_idle": None}
+    assert set(document["headline"].values()) == {None}
     assert document["waste"]["verdict"] is None
     text = report(path)
     assert "No time was observed." in text and "nan" not in text
@@ -501,7 +502,8 @@ def test_unknown_energy(store):
     assert "energy      - (the driver told no energy for this time)" in report(path)
     document = report_json(path)
     assert document["waste"]["energy_kwh"] is None
-    assert document["gpus"][0]["energy_kwh"] == {"active": 0, "idle_held": None, "truly_idle": 0}
+    assert document["gpus"][0]["energy_kwh"] == {"active": 0, "idle_held": None, "truly_idle": 0,
+                                                 "use_unknown": 0}
 
 
 def test_partly_known_energy(store):
@@ -514,6 +516,124 @@ def test_partly_known_energy(store):
     path = s.save()
     assert "0.75 kWh went into idle-held time (known for 75.0% of it)" in report(path)
     assert report_json(path)["waste"]["energy_known"] == 0.75
+
+
+def test_energy_that_is_known_for_part_of_a_slot(store):
+    """After a kill a slot is known in part, and counts with that part."""
+    s = store()
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    gpu = s.card(host, 0, T, T + HOUR)
+    s.usage(T, gpu, IDLE_HELD, HOUR, joules=360_000, joules_known=HOUR / 4, width=3600)
+    path = s.save()
+    assert "0.10 kWh went into idle-held time (known for 25.0% of it)" in report(path)
+    assert report_json(path)["waste"]["energy_known"] == 0.25
+
+
+@pytest.mark.parametrize("unsure, says, share", [
+    (0, "▒  50.0%  ←", 0), (6, "▒  50.0% ± 0.2  ←", 0.001667), (7.2, "▒  50.0% ± 0.2  ←", 0.002),
+    (7.3, "▒  50.0% ± 0.3  ←", 0.002028), (0.1, "▒  50.0% ± 0.1  ←", 0.000028)])
+def test_how_exact_idle_held_is(store, unsure, says, share):
+    """Rounded up to a tenth of a percent: what is printed covers what is stored."""
+    s = store()
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    gpu = s.card(host, 0, T, T + HOUR)
+    s.usage(T, gpu, IDLE_HELD, HOUR / 2, width=3600, unsure=unsure / 4)
+    s.usage(T, gpu, TRULY_IDLE, HOUR / 2, width=3600, unsure=unsure * 3 / 4)
+    path = s.save()
+    assert says in report(path)
+    assert says.replace("▒", "=").replace("±", "+-").replace("←", "<-") in report(path, args=("--ascii",))
+    document = report_json(path)
+    assert document["headline"]["idle_held_uncertainty"] == pytest.approx(share, abs=1e-6)
+    assert document["gpus"][0]["idle_held_uncertainty"] == pytest.approx(share, abs=1e-6)
+    card, = report_csv(path, args=("--by", "card"))
+    assert float(card["idle_held_uncertainty"]) == pytest.approx(share, abs=1e-6)
+
+
+@pytest.fixture
+def mig(store):
+    """A card, and an instance whose utilisation is not known: one user on it with two processes."""
+    s = store()
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    whole = s.card(host, 0, T, T + HOUR)
+    part = s.card(host, 1, T, T + HOUR, uuid="MIG-1", parent="GPU-parent", mig=0)
+    s.usage(T, whole, ACTIVE, HOUR / 2, util=90, width=3600)
+    s.usage(T, whole, IDLE_HELD, HOUR / 2, width=3600)
+    s.usage(T, part, USE_UNKNOWN, HOUR / 2, width=3600, joules=3600)
+    s.usage(T, part, TRULY_IDLE, HOUR / 2, util=2, width=3600)
+    s.db.execute("INSERT INTO sm_active VALUES (?, ?, ?, ?)", (T, whole, HOUR * 500, HOUR * 500 * 37))
+    for pid, presence in ((10, HOUR / 2), (11, 0)):
+        s.holding(T, part, s.process(host, pid, "alice"), USE_UNKNOWN, HOUR / 2, presence=presence, width=3600)
+    s.holding(T, whole, s.process(host, 20, "bob"), IDLE_HELD, HOUR / 2, share=HOUR / 2, width=3600)
+    return s.save()
+
+
+def test_use_unknown_is_held_time_of_its_own(mig):
+    """Observed, in nobody's idle-held time and in nobody's share."""
+    document = report_json(mig, args=("--by", "process"))
+    assert document["gpu_seconds"] == {"active": 1800, "idle_held": 1800, "truly_idle": 1800, "unobserved": 0,
+                                       "use_unknown": 1800}
+    headline = document["headline"]
+    assert headline["use_unknown"] == headline["idle_held"] == 0.25 and document["window"]["observed"] == 1
+    assert document["gpus"][1]["mean_util_pct"] == 2  # of the half that has one
+    assert document["gpus"][1]["energy_kwh"]["use_unknown"] == pytest.approx(0.001)
+    alice = next(who for who in document["identities"] if who["identity"] == "alice")
+    assert alice["gpu_seconds"] == alice["use_unknown_gpu_seconds"] == 1800
+    assert alice["share_gpu_seconds"] == alice["idle_held_gpu_seconds"] == 0
+    assert [p["use_unknown_gpu_seconds"] for p in document["processes"] if p["user"] == "alice"] == [1800, 1800]
+    assert sum(cell["truly_idle"] for cell in document["heatmap"]) == 1800
+    users = {row["identity"]: row for row in report_csv(mig)}
+    assert users["alice"]["use_unknown_gpu_seconds"] == "1800"
+    cards = report_csv(mig, args=("--by", "card"))
+    assert [(row["use_unknown_gpu_seconds"], row["use_unknown"]) for row in cards] == [("0", "0"), ("1800", "0.5")]
+
+
+def test_use_unknown_in_text(mig):
+    text = report(mig)
+    assert "  use unknown ▚  25.0%  ← held, but the driver has no utilisation there (MIG)\n" in text
+    assert "25.0% of observed time is held with its use unknown, and counts as neither." in \
+        " ".join(text.split())
+    assert re.search(r"truly-idle +use\? +util +observed", text)
+    assert re.search(r"1:0 .* 50\.0% +50\.0% +2\.0% +100\.0%", text)
+    assert "use? h" in text and widest(text) <= 80
+
+
+def test_columns_that_nobody_needs_are_not_shown(lab):
+    for word in ("use?", "unknown", " SM "):
+        assert word not in report(lab)
+
+
+def test_sm_activity(mig):
+    document = report_json(mig)
+    assert [card["sm_active_pct"] for card in document["gpus"]] == [37, None]
+    assert [row["sm_active_pct"] for row in report_csv(mig, args=("--by", "card"))] == ["37", ""]
+    db = sqlite3.connect(mig)
+    db.executescript("DELETE FROM usage_1h WHERE state = 4; DELETE FROM usage_1d WHERE state = 4;")
+    db.close()
+    text = report(mig)
+    assert re.search(r"util +SM +observed", text) and " 37.0% " in text and widest(text) <= 80
+
+
+def test_a_process_has_its_own_state_and_its_user_another(store):
+    """An idle process beside its owner's busy one: the process idles, the user does not."""
+    s = store()
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    gpu = s.card(host, 0, T, T + HOUR)
+    s.usage(T, gpu, ACTIVE, HOUR, util=90, width=3600)
+    busy, idle = (s.process(host, pid, "alice") for pid in (10, 11))
+    s.holding(T, gpu, idle, IDLE_HELD, HOUR, presence=0, width=3600)     # it counts for its user, ...
+    s.holding(T, gpu, idle, ACTIVE, 0, presence=HOUR, width=3600)        # ... who is active
+    s.holding(T, gpu, busy, ACTIVE, HOUR, presence=0, share=HOUR, width=3600)
+    path = s.save()
+    document = report_json(path, args=("--by", "process"))
+    alice, = document["identities"]
+    assert (alice["gpu_seconds"], alice["active_gpu_seconds"], alice["idle_held_gpu_seconds"]) == (HOUR, HOUR, 0)
+    held = {p["pid"]: p["idle_held_gpu_seconds"] for p in document["processes"]}
+    assert held == {10: 0, 11: HOUR}
+    assert document["unattributed_share_gpu_seconds"] == 0
 
 
 @pytest.mark.parametrize("held, verdict, says", [
