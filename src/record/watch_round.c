@@ -302,7 +302,7 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 	watch_note_activity(w);
 	for (size_t i = 0; i < w->n_cards; i++)
 		holders_drop(&w->cards[i].holders, w->cards[i].account.covered_ms);
-	if (round->drain || round->shared)
+	if (round->drained)
 		take_xids(w, s, now_ms);
 	if (round->look_all && round->glanced)
 		lives_sweep(&w->lives, s, now_ms);

@@ -100,14 +100,14 @@ static int glance(struct source *s, struct round *r, struct err *e)
 /* Drains all cards, or those that are shared. */
 static int drain(struct source *s, struct round *r, struct err *e)
 {
-	bool any = false;
 	int64_t before_us = clock_cost_us(r->clock);
+	r->drained = false;
 	for (size_t i = 0; i < s->n_cards; i++) {
 		r->flags[i] = r->cards[i].drained =
 			r->drain || (r->shared && r->cards[i].shared);
-		any |= r->flags[i];
+		r->drained |= r->flags[i];
 	}
-	int rc = any ? source_drain(s, r->drain ? NULL : r->flags, e) : 0;
+	int rc = r->drained ? source_drain(s, r->drain ? NULL : r->flags, e) : 0;
 	r->shared_cost_us = r->drain ? 0 : clock_cost_us(r->clock) - before_us;
 	return rc;
 }
@@ -128,12 +128,11 @@ int round_run(struct source *s, void *round, struct err *e)
 		/* One that comes back is to be looked at. */
 		r->cards[i].want |= s->cards[i].status != CARD_STATUS_OK;
 	}
-	bool drained = r->drain || r->shared;
 	int64_t before_us = clock_cost_us(r->clock);
-	rc = glance(s, r, drained ? &later : e);
+	rc = glance(s, r, r->drained ? &later : e);
 	r->cost_us = clock_cost_us(r->clock) - before_us - s->energy_cost_us;
 	r->energy_cost_us = s->energy_cost_us;
 	r->glanced = rc == 0;
 	/* What was drained is not lost for a fault that came after it. */
-	return drained ? 0 : rc;
+	return r->drained ? 0 : rc;
 }

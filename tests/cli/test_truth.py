@@ -13,6 +13,8 @@ TICKS, INTERVAL = 20, 30
 STATES = ["active", "idle_held", "truly_idle", "unobserved"]
 # Moments are kept in milliseconds: each change of state can be off by one.
 CLOSE = 0.1
+# Between two glances: a second and a fifth at most, of which the middle counts.
+EDGE = 0.65
 
 
 def random_scenario(seed):
@@ -42,6 +44,7 @@ def random_scenario(seed):
 
 
 def recorded(db):
+    """Seconds of cards and users by state, shares, millijoules, and how unsure each card is."""
     with sqlite3.connect(db) as connection:
         cards = {}
         for uuid, state, ms in connection.execute(
@@ -53,26 +56,42 @@ def recorded(db):
         shares, = connection.execute("SELECT sum(share_ms) / 1000.0 FROM total_user").fetchone()
         energy = dict(connection.execute(
             "SELECT uuid, sum(energy_mj) FROM total_gpu JOIN gpu ON gpu.id = gpu GROUP BY uuid"))
-    return cards, users, shares, energy
+        unsure = dict(connection.execute(
+            "SELECT uuid, sum(unsure_ms) / 1000.0 FROM usage JOIN gpu ON gpu.id = gpu GROUP BY uuid"))
+    return cards, users, shares, energy, unsure
 
 
-def compare(db, truth, with_users):
-    cards, users, shares, energy = recorded(db)
+def compare(db, truth, edges, with_users):
+    """A card is as exact as the store says; a user is off by at most half a glance per edge."""
+    cards, users, shares, energy, unsure = recorded(db)
     for uuid, states in truth.cards.items():
         for state in STATES:
-            assert abs(cards[uuid][state] - states[state]) <= CLOSE, (uuid, state, cards[uuid], states)
-        used = sum(truth.energy_mj[uuid].values())
-        assert abs(energy[uuid] - used) <= 0.01 * used + 400_000 * CLOSE
+            assert abs(cards[uuid][state] - states[state]) <= unsure[uuid] + CLOSE, (uuid, state, cards[uuid], states)
+        assert unsure[uuid] <= edges[uuid] * EDGE + CLOSE, (uuid, unsure[uuid], edges[uuid])
+        joules = sum(truth.energy_mj[uuid].values())
+        assert abs(energy[uuid] - joules) <= 0.01 * joules + 400_000 * CLOSE
     if not with_users:
         return
+    slack = CLOSE + EDGE * sum(edges.values())
     for user, states in truth.users.items():
         mine = users[user]
         # Who computes is known per drain, not per sample: active and squatting together are exact.
-        assert abs(mine.get(1, 0) - states["idle_held"]) <= CLOSE, (user, mine, states)
-        assert abs(mine.get(2, 0) - states["truly_idle"]) <= CLOSE, (user, mine, states)
-        assert abs(mine.get(0, 0) + mine.get(3, 0) - states["active"] - states["squatting"]) <= CLOSE
+        assert abs(mine.get(1, 0) - states["idle_held"]) <= slack, (user, mine, states)
+        assert abs(mine.get(2, 0) - states["truly_idle"]) <= slack, (user, mine, states)
+        assert abs(mine.get(0, 0) + mine.get(3, 0) - states["active"] - states["squatting"]) <= slack
     held = sum(card["active"] + card["idle_held"] for card in truth.cards.values())
-    assert shares <= held + CLOSE
+    assert shares <= held + sum(unsure.values()) + CLOSE
+
+
+def edges_of(text):
+    """How often somebody comes, goes or changes memory on each card; an exit may leave any."""
+    found = {f"GPU-{i}": 1 for i in range(4)}
+    for line in text.splitlines():
+        words = line.split()
+        if words[0] == "at" and words[2] in ("hold", "release", "exit"):
+            for uuid in [f"GPU-{words[5]}"] if "card" in words else found:
+                found[uuid] += 1
+    return found
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -82,8 +101,7 @@ def test_simulated_source(tmp_path, seed):
     run = gua("daemon", "--source", "sim", "--scenario", tmp_path / "s.scenario", "--clock", "virtual",
               "--db", tmp_path / "gua.db", "--ticks", TICKS)
     assert run.returncode == 0, run.stderr
-    end = TICKS * INTERVAL
-    compare(tmp_path / "gua.db", Scenario(text).truth(0, end, range(0, end, INTERVAL)), True)
+    compare(tmp_path / "gua.db", Scenario(text).truth(0, TICKS * INTERVAL), edges_of(text), True)
 
 
 @pytest.mark.parametrize("seed", range(6, 10))
@@ -93,40 +111,44 @@ def test_real_driver_interface(tmp_path, clock_file, seed):
     env = fake_driver(tmp_path, text, clock=clock)
     run = gua("daemon", "--clock", clock, "--db", tmp_path / "gua.db", "--ticks", TICKS, env=env)
     assert run.returncode == 0, run.stderr
-    end = TICKS * INTERVAL
     # The scenario's pids are nobody's here, so that users cannot be told; cards can.
-    compare(tmp_path / "gua.db", Scenario(text).truth(0, end, range(0, end, INTERVAL)), False)
+    compare(tmp_path / "gua.db", Scenario(text).truth(0, TICKS * INTERVAL), edges_of(text), False)
 
 
-def states_of(text):
-    """The states of the first second: of the card, of users, of processes."""
-    truth = Scenario("card 0 uuid GPU-0 name A memory 80GiB\n" + text).truth(0, 1)
-    return [{who: max(states, key=states.get) for who, states in level.items()}
-            for level in (truth.cards, truth.users, truth.processes)]
+@pytest.mark.parametrize("period, held", [(30, 7), (30, 25), (5, 2), (1, 0.4), (29, 10)])
+def test_jobs_in_step_with_ticks_are_seen_as_others_are(tmp_path, period, held):
+    """A process that holds for `held` of every `period` seconds, for an hour: 30 s and 5 s are the steps of
+    ticks and drains, and jobs in step with them used to be seen always or never."""
+    text = "\n".join([
+        "start 2026-11-02T08:00:00Z", f"repeat {period}s",
+        'card 0 uuid GPU-0 name "Card 0" memory 80GiB idle-power 50W max-power 400W',
+        "process job pid 4194200 user ann uid 1000 command job started -1h",
+        "at 0s hold job card 0 memory 8GiB",
+        f"at {int(held * 1000)}ms release job card 0"]) + "\n"
+    (tmp_path / "s.scenario").write_text(text)
+    run = gua("daemon", "--source", "sim", "--scenario", tmp_path / "s.scenario", "--clock", "virtual",
+              "--db", tmp_path / "gua.db", "--ticks", 120)
+    assert run.returncode == 0, run.stderr
+    cards, users, _, _, unsure = recorded(tmp_path / "gua.db")
+    true = 3600 * held / period
+    assert abs(cards["GPU-0"]["idle_held"] - true) <= unsure["GPU-0"] + CLOSE
+    # What is shorter than a glance is seen by chance, and is right in the mean.
+    assert abs(cards["GPU-0"]["idle_held"] - true) <= max(0.03 * true, 3), (cards, true)
+    assert abs(users["ann"][1] - cards["GPU-0"]["idle_held"]) <= 1
 
 
-PEOPLE = """
-process train pid 1 user ann
-process notebook pid 2 user ann
-process other pid 3 user ben
-"""
-
-
-@pytest.mark.parametrize("events, expected", [
-    # Idle beside a busy one of the same user: the process is idle, the user is not.
-    (["hold train card 0 memory 4GB", "load train card 0 sm 80", "hold notebook card 0 memory 4GB"],
-     [{"GPU-0": "active"}, {"ann": "active"}, {"train": "active", "notebook": "idle_held"}]),
-    # Idle beside somebody else's busy one.
-    (["hold train card 0 memory 4GB", "load train card 0 sm 80", "hold other card 0 memory 40MB"],
-     [{"GPU-0": "active"}, {"ann": "active", "ben": "squatting"}, {"train": "active", "other": "squatting"}]),
-    # Together they hold what counts as held.
-    (["hold train card 0 memory 60MB", "hold other card 0 memory 60MB"],
-     [{"GPU-0": "idle_held"}, {"ann": "idle_held", "ben": "idle_held"},
-      {"train": "idle_held", "other": "idle_held"}]),
-    # Each uses a little, together they keep the card active.
-    (["hold train card 0 memory 4GB", "load train card 0 sm 6", "hold other card 0 memory 4GB",
-      "load other card 0 sm 6"],
-     [{"GPU-0": "active"}, {"ann": "active", "ben": "active"}, {"train": "active", "other": "active"}]),
-])
-def test_states_on_three_levels(events, expected):
-    assert states_of(PEOPLE + "".join(f"at 0s {event}\n" for event in events)) == expected
+@pytest.mark.parametrize("on, off", [(2, 8), (3, 4), (1, 1)])
+def test_the_energy_of_bursts_is_not_that_of_the_time_between(tmp_path, on, off):
+    text = "\n".join([
+        "start 2026-11-02T08:00:00Z",
+        'card 0 uuid GPU-0 name "Card 0" memory 80GiB idle-power 50W max-power 400W',
+        "process job pid 4194200 user ann uid 1000 command job started -1h",
+        "at 0s hold job card 0 memory 8GiB", "at 20s hold job card 0 memory 9GiB",
+        f"at 20s load job card 0 sm 100 on {on}s off {off}s"]) + "\n"
+    (tmp_path / "s.scenario").write_text(text)
+    run = gua("daemon", "--source", "sim", "--scenario", tmp_path / "s.scenario", "--clock", "virtual",
+              "--db", tmp_path / "gua.db", "--ticks", 20)
+    assert run.returncode == 0, run.stderr
+    with sqlite3.connect(tmp_path / "gua.db") as connection:
+        mj, ms = connection.execute("SELECT sum(energy_mj), sum(ms - energy_unknown_ms) FROM usage WHERE state = 1").fetchone()
+    assert abs(mj / ms - 50) <= 1.5
