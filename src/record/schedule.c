@@ -91,6 +91,8 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 	int64_t took_us, int64_t ring_us)
 {
 	int64_t most_us = s->drain_us > s->glance_us ? s->drain_us : s->glance_us;
+	if (s->health == HEALTH_DOWN) /* it answers again: glances and drains go on */
+		s->health = HEALTH_GOOD;
 	spacing_add(&s->glances, round->cost_us);
 	if (!round->drain)
 		spacing_add(&s->walls, took_us);
