@@ -39,11 +39,57 @@ static bool holds(const struct holder *h, int64_t at_ms, enum sureness sure)
 	return holder_counts(h, at_ms);
 }
 
+static bool may_be_edge(const struct edge *a, const struct edge *b, int64_t at_ms)
+{
+	return a->lo == b->lo && a->hi == b->hi && a->lo <= at_ms && at_ms < a->hi;
+}
+
+/* The stretch before or after this one of a process whose memory changed, when `at_ms` may
+ * belong to either; NULL: there is none. */
+static const struct holder *other_side(
+	const struct holder *holders, size_t n, const struct holder *h, int64_t at_ms)
+{
+	bool near = (h->from.lo <= at_ms && at_ms < h->from.hi) ||
+		    (h->to.lo <= at_ms && at_ms < h->to.hi);
+	for (size_t i = 0; near && i < n; i++) {
+		const struct holder *other = &holders[i];
+		if (other != h && other->process == h->process &&
+			(may_be_edge(&h->from, &other->to, at_ms) ||
+				may_be_edge(&h->to, &other->from, at_ms)))
+			return other;
+	}
+	return NULL;
+}
+
+/* Whether the first has more memory; of equal ones exactly one has. */
+static bool has_more(const struct holder *a, const struct holder *b)
+{
+	int64_t a_bytes = a->mem_bytes < 0 ? INT64_MAX : a->mem_bytes;
+	int64_t b_bytes = b->mem_bytes < 0 ? INT64_MAX : b->mem_bytes;
+	return a_bytes > b_bytes || (a_bytes == b_bytes && a < b);
+}
+
+/* As holds(), but a process whose memory changed at an unknown moment held on all the while:
+ * surely the lesser amount, and at most the greater. */
+static bool holds_among(const struct holder *holders, size_t n, const struct holder *h,
+	int64_t at_ms, enum sureness sure)
+{
+	const struct holder *other =
+		sure == HELD_COUNTED ? NULL : other_side(holders, n, h, at_ms);
+	if (!other)
+		return holds(h, at_ms, sure);
+	const struct holder *before = may_be_edge(&h->to, &other->from, at_ms) ? h : other;
+	const struct holder *after = before == h ? other : h;
+	if (sure == HELD_MAYBE)
+		return has_more(h, other) && before->from.lo <= at_ms && at_ms < after->to.hi;
+	return has_more(other, h) && before->from.hi <= at_ms && at_ms < after->to.lo;
+}
+
 struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure)
 {
 	struct held held = { 0 };
 	for (size_t i = 0; i < n; i++) {
-		if (!holds(&holders[i], at_ms, sure))
+		if (!holds_among(holders, n, &holders[i], at_ms, sure))
 			continue;
 		held.n++;
 		if (holders[i].mem_bytes < 0)

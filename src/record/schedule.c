@@ -19,6 +19,15 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* A number between 0 and 1. */
+static double chance(struct schedule *s)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	return (double)(s->random >> 11) / (double)(1ULL << 53);
+}
+
 void schedule_start(struct schedule *s, int64_t now_us)
 {
 	s->start_us = now_us;
@@ -33,6 +42,8 @@ void schedule_tick(struct schedule *s, int64_t now_us)
 {
 	int64_t past_us = now_us - s->start_us;
 	s->next_tick_us = s->start_us + (past_us / s->interval_us + 1) * s->interval_us;
+	int64_t before_us = min64(s->apart_us, s->interval_us / 2);
+	s->next_look_us = s->next_tick_us - (int64_t)(chance(s) * (double)before_us);
 }
 
 int64_t schedule_next(const struct schedule *s)
@@ -40,6 +51,7 @@ int64_t schedule_next(const struct schedule *s)
 	int64_t next_us = min64(s->next_tick_us, s->next_scan_us);
 	if (s->health == HEALTH_DOWN)
 		return next_us;
+	next_us = min64(next_us, s->next_look_us);
 	return min64(next_us, min64(s->next_drain_us, s->next_glance_us));
 }
 
@@ -67,10 +79,10 @@ bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct
 	if (wrong && !s->wait_us)
 		wait_longer(s, now_us);
 	s->health = health;
-	bool tick = schedule_is_tick(s, now_us);
+	bool look = now_us >= s->next_look_us;
 	round->scan = now_us >= s->next_scan_us;
-	round->drain = tick || round->scan || now_us >= s->next_drain_us;
-	round->look_all = tick || round->scan;
+	round->drain = look || round->scan || now_us >= s->next_drain_us;
+	round->look_all = look || round->scan;
 	round->energy = now_us >= s->next_energy_us;
 	round->shared = now_us >= s->next_shared_us;
 	if (round->scan && wrong)
@@ -80,15 +92,6 @@ bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct
 	if (health == HEALTH_DOWN)
 		return round->scan;
 	return round->drain || now_us >= s->next_glance_us;
-}
-
-/* A number between 0.8 and 1.2: jobs in step with glances would be seen in one phase only. */
-static double jitter(struct schedule *s)
-{
-	s->random ^= s->random << 13;
-	s->random ^= s->random >> 7;
-	s->random ^= s->random << 17;
-	return 0.8 + 0.4 * (double)(s->random >> 11) / (double)(1ULL << 53);
 }
 
 /* Learns what the parts of a round cost. */
@@ -108,11 +111,15 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 	int64_t took_us, int64_t ring_us)
 {
 	int64_t most_us = s->drain_us > s->glance_us ? s->drain_us : s->glance_us;
+	if (s->health == HEALTH_DOWN) /* it answers again: glances and drains go on */
+		s->health = HEALTH_GOOD;
 	learn(s, round, took_us);
 	int64_t cpu_us = spacing_us(&s->glances, GLANCE_SHARE, s->glance_us, most_us);
 	int64_t wall_us = spacing_us(&s->walls, WALL_SHARE, s->glance_us, most_us);
 	s->apart_us = cpu_us > wall_us ? cpu_us : wall_us;
-	s->next_glance_us = now_us + (int64_t)((double)s->apart_us * jitter(s));
+	s->next_glance_us = now_us + (int64_t)((double)s->apart_us * (0.8 + 0.4 * chance(s)));
+	if (round->look_all)
+		s->next_look_us = INT64_MAX;
 	if (round->energy || round->drain)
 		s->next_energy_us = now_us + spacing_us(&s->energy, ENERGY_SHARE, 0, most_us);
 	if (round->shared || round->drain)
@@ -123,7 +130,7 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 	int64_t apart_us = s->drain_us;
 	if (ring_us > 0 && ring_us / 2 < apart_us)
 		apart_us = ring_us / 2;
-	s->next_drain_us = now_us + apart_us;
+	s->next_drain_us = now_us + (int64_t)((double)apart_us * (0.8 + 0.2 * chance(s)));
 }
 
 void schedule_soon(struct schedule *s, int64_t now_us)

@@ -1,5 +1,7 @@
 /* When the recorder does what: glances, drains, ticks, and another try when something failed.
- * Boot time, microseconds. */
+ * Only ticks are regular: whatever asks the driver is at moments that are a little irregular,
+ * so that jobs with a period of their own are not always seen in the same phase. Boot time,
+ * microseconds. */
 #ifndef GUA_RECORD_SCHEDULE_H
 #define GUA_RECORD_SCHEDULE_H
 
@@ -18,8 +20,10 @@ enum health {
 
 struct schedule {
 	int64_t interval_us, drain_us, glance_us, retry_us; /* as asked for */
-	int64_t start_us; /* ticks are multiples of the interval from here */
-	int64_t next_tick_us, next_drain_us, next_glance_us;
+	int64_t start_us;     /* ticks are multiples of the interval from here */
+	int64_t next_tick_us; /* what was seen is stored */
+	int64_t next_look_us; /* shortly before: all process lists */
+	int64_t next_drain_us, next_glance_us;
 	int64_t next_energy_us; /* earliest glance that reads energy */
 	int64_t next_shared_us; /* and that drains the cards that several users share */
 	int64_t next_scan_us;	/* look for cards again */

@@ -28,6 +28,7 @@ struct watched {
 	int64_t look_ms;	  /* its last process list; -1 none yet */
 	int64_t mem_bytes;	  /* used at its last look; -1 unknown */
 	int64_t floor_bytes;	  /* least use of memory that was seen without any process */
+	bool exits;		  /* a holder has exited since its last look */
 	bool empty;		  /* no process of any kind was listed at its last look */
 	struct fault fault;	  /* lost, asleep, denied */
 	struct fault suspect;	  /* its utilisation is not believed */

@@ -72,7 +72,7 @@ static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 	const struct card_reading *r, int64_t since_ms)
 {
-	if (r->n_processes > 0 || r->mem_used_bytes < 0)
+	if (r->n_processes > 0 || r->mem_used_bytes < 0 || r->mem_is_sum)
 		return -1;
 	int64_t bytes = r->mem_used_bytes - floor_bytes(card, r);
 	if (bytes <= w->rules.held_mem_bytes)
@@ -111,16 +111,18 @@ static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_m
 {
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
-	bool by_memory = card->mem_bytes >= 0 && r->mem_used_bytes >= 0;
+	/* Used memory tells since when it is so; where it did not change, only lists do. */
+	bool told = card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
+		    (card->mem_bytes != r->mem_used_bytes || card->exits);
 	struct look_window window = {
-		.lo_ms = by_memory ? card->glance_ms : card->look_ms,
+		.lo_ms = told ? card->glance_ms : card->look_ms,
 		.hi_ms = now_ms,
 		.first = card->look_ms < 0,
 	};
-	int64_t apart_ms = by_memory ? 0 : 2 * w->pace.drain_ms;
-	window.stalled = !window.first && now_ms - window.lo_ms > w->pace.stall_ms + apart_ms;
+	window.stalled = !window.first && now_ms - card->glance_ms > w->pace.stall_ms;
+	card->exits = false;
 	if (window.stalled)
-		account_stall(&card->account, window.lo_ms, now_ms);
+		account_stall(&card->account, card->glance_ms, now_ms);
 	size_t n = make_list(w, s, i, window.lo_ms, now_ms);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
 	/* Time that was accounted before this was known is less sure. */
@@ -355,6 +357,7 @@ bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t no
 		for (size_t c = 0; c < w->n_cards; c++) {
 			if (!holders_exit(&w->cards[c].holders, life, lo_ms, now_ms))
 				continue;
+			w->cards[c].exits = true;
 			round_want(round, c);
 			any = true;
 		}

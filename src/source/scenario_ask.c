@@ -202,13 +202,17 @@ size_t play_holders(const struct play *p, size_t card, struct play_holder *out, 
 	return n;
 }
 
+/* What a process takes whose memory the driver cannot tell: the card's own sum has it. */
+#define UNKNOWN_USES_BYTES (1LL << 30)
+
 static int64_t own_memory(const struct play *p, size_t card)
 {
 	const struct scenario_card *fixed = &p->scenario->cards[card];
 	int64_t sum = p->cards[card].orphan_bytes;
 	for (size_t i = 0; i < fixed->n_seats; i++) {
 		int64_t bytes = p->seats[fixed->first_seat + i].mem_bytes;
-		sum += holds(p, fixed->first_seat + i) && bytes > 0 ? bytes : 0;
+		if (holds(p, fixed->first_seat + i))
+			sum += bytes < 0 ? UNKNOWN_USES_BYTES : bytes;
 	}
 	return sum;
 }

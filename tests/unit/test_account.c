@@ -1,146 +1,80 @@
 /* Samples to sums: nothing lost, nothing twice, nothing invented. */
-#include "test.h"
-
-#include <math.h>
-#include <stdbool.h>
-
-#include "classify/account.h"
-
-static const struct rules rules = RULES_DEFAULT;
-#define MB 1000000LL
-#define T0 1794528000000LL /* a full minute */
-
-struct fixture {
-	struct account account;
-	struct ledger ledger;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct err e = { 0 };
-	assert_int_equal(ledger_init(&f->ledger, &e), 0);
-	account_start(&f->account, 0, -1);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	ledger_finish(&f->ledger);
-	free(f);
-	return 0;
-}
-
-static int64_t sum_ms(const struct fixture *f, enum card_state state)
-{
-	size_t n = 0;
-	int64_t ms = 0;
-	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
-	for (size_t i = 0; i < n; i++)
-		ms += rows[i].state == state ? rows[i].ms : 0;
-	return ms;
-}
-
-static int64_t sum_energy(const struct fixture *f)
-{
-	size_t n = 0;
-	int64_t mj = 0;
-	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
-	for (size_t i = 0; i < n; i++)
-		mj += rows[i].energy_mj;
-	return mj;
-}
-
-/* Sums over holding rows of one process, all states. */
-struct holder_time {
-	int64_t ms, presence_ms, share_ms;
-};
-
-static struct holder_time sum_holding(const struct fixture *f, uint32_t process)
-{
-	size_t n = 0;
-	struct holder_time sum = { 0 };
-	const struct holding_sum *rows = ledger_holding_rows(&f->ledger, &n);
-	for (size_t i = 0; i < n; i++) {
-		if (rows[i].process != process)
-			continue;
-		for (int state = 0; state < HOLDER_STATES; state++) {
-			sum.ms += rows[i].ms[state];
-			sum.presence_ms += rows[i].presence_ms[state];
-		}
-		sum.share_ms += rows[i].active_share_ms + rows[i].idle_share_ms;
-	}
-	return sum;
-}
-
-static void drain(struct fixture *f, const struct util_sample *samples, size_t n,
-	struct holder *holders, size_t n_holders, double energy_mj)
-{
-	struct account_drain d = {
-		.samples = samples,
-		.n_samples = n,
-		.hold_ms = 2000,
-		.use_known = n_holders && !isnan(holders[0].sm_pct),
-		.energy_mj = energy_mj,
-	};
-	account_drain(&f->account, &d, holders, n_holders, &rules, &f->ledger);
-}
-
-static struct util_sample at(int64_t after_ms, double pct)
-{
-	return (struct util_sample){ (T0 + after_ms) * 1000, pct };
-}
-
-static struct holder holder(uint32_t process, uint32_t user, int64_t mem, double sm)
-{
-	return (struct holder){ .process = process,
-		.user = user,
-		.mem_bytes = mem,
-		.sm_pct = sm,
-		.from_ms = INT64_MIN,
-		.to_ms = INT64_MAX,
-		.last_active_ms = -1 };
-}
+#include "account_fixture.h"
 
 static void test_each_sample_lasts_until_the_next(void **state)
 {
 	struct fixture *f = *state;
 	struct util_sample s[] = { at(0, 0), at(167, 50), at(333, 0), at(500, 0) };
-	drain(f, s, 4, NULL, 0, NAN);
+	drain(f, s, 4, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 167 + 167);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 166);
-	account_flush(&f->account, T0 + 600, NULL, 0, &rules, &f->ledger);
+	flush(f, 600, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 167 + 167 + 100);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
 }
 
+/* Before a gap a sample accounts for its period, and not for all that it could have held. */
 static void test_a_late_sample_leaves_a_gap(void **state)
 {
 	struct fixture *f = *state;
-	struct util_sample first[] = { at(0, 50) }, second[] = { at(10000, 50) };
-	drain(f, first, 1, NULL, 0, NAN);
-	drain(f, second, 1, NULL, 0, NAN);
+	struct util_sample first[] = { at(0, 50), at(2000, 50) }, second[] = { at(12000, 50) };
+	drain(f, first, 2, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 8000);
+	drain(f, second, 1, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000 + 200);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 9800);
+	assert_int_equal(f->account.observed_ms, 2200);
+	assert_int_equal(f->account.unobserved_ms, 9800);
 }
 
 static void test_blind_time_is_unobserved(void **state)
 {
 	struct fixture *f = *state;
-	struct util_sample first[] = { at(0, 50) };
-	drain(f, first, 1, NULL, 0, NAN);
-	account_blind(&f->account, T0 + 5000, &f->ledger);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 0);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 5000);
+	struct util_sample first[] = { at(0, 50) }, later[] = { at(6000, 50), at(6500, 50) };
+	drain(f, first, 1, NULL, 0);
+	/* What the pending sample covers is seen; what may still come is not given up. */
+	blind(f, 1500, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1500);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
+	blind(f, 1000, NULL, 0);
+	blind(f, 5000, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1500);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 3500);
+	drain(f, later, 2, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 4500);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000);
+}
+
+static void test_blind_from_the_beginning(void **state)
+{
+	struct fixture *f = *state;
+	blind(f, 1000, NULL, 0);
+	blind(f, 4000, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 3000);
+}
+
+/* At the end the pending sample counts as far as it holds; without one nothing is said. */
+static void test_flush(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample s[] = { at(0, 50) };
+	flush(f, 1000, NULL, 0);
+	account_start(&f->account, 0, T0);
+	flush(f, 1000, NULL, 0);
+	assert_true(ledger_empty(&f->ledger));
+	drain(f, s, 1, NULL, 0);
+	flush(f, 1500, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1500);
+	flush(f, 9000, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1500);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 7500);
 }
 
 static void test_slots_are_cut(void **state)
 {
 	struct fixture *f = *state;
 	struct util_sample s[] = { at(59900, 50), at(60100, 50) };
-	drain(f, s, 2, NULL, 0, NAN);
+	drain(f, s, 2, NULL, 0);
 	size_t n = 0;
 	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
 	assert_int_equal(n, 2);
@@ -157,7 +91,7 @@ static void test_shares_add_up_and_presence_counts_once(void **state)
 	struct holder h[] = { holder(0, 0, 3000 * MB, 0), holder(1, 0, 3000 * MB, 0),
 		holder(2, 1, 1000 * MB, 0) };
 	struct util_sample s[] = { at(0, 0), at(333, 0), at(1000, 0) };
-	drain(f, s, 3, h, 3, NAN);
+	drain(f, s, 3, h, 3);
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 1000);
 	struct holder_time a = sum_holding(f, 0), b = sum_holding(f, 1), c = sum_holding(f, 2);
 	assert_int_equal(a.share_ms + b.share_ms + c.share_ms, 1000);
@@ -173,7 +107,7 @@ static void test_active_seconds_are_split_by_use(void **state)
 	struct holder h[] = { holder(0, 0, 1000 * MB, 75), holder(1, 1, 9000 * MB, 25),
 		holder(2, 2, 9000 * MB, 0) };
 	struct util_sample s[] = { at(0, 100), at(1000, 100) };
-	drain(f, s, 2, h, 3, NAN);
+	drain(f, s, 2, h, 3);
 	assert_int_equal(sum_holding(f, 0).share_ms, 750);
 	assert_int_equal(sum_holding(f, 1).share_ms, 250);
 	assert_int_equal(sum_holding(f, 2).share_ms, 0);
@@ -186,27 +120,91 @@ static void test_energy_is_conserved(void **state)
 	struct fixture *f = *state;
 	struct util_sample one[] = { at(0, 0), at(500, 90) },
 			   two[] = { at(1300, 0), at(2000, 0) };
-	drain(f, one, 2, NULL, 0, 1000.5);
-	drain(f, two, 2, NULL, 0, 1778.9);
+	account_energy(&f->account, T0, 1000.5);
+	drain(f, one, 2, NULL, 0);
+	account_energy(&f->account, T0 + 2000, 1778.9);
+	drain(f, two, 2, NULL, 0);
 	assert_int_equal(sum_energy(f), 778);
 	/* A counter that is not there adds nothing, and the growth over the hole is not
 	 * guessed. */
 	struct util_sample three[] = { at(2500, 0) }, four[] = { at(3000, 0) };
-	drain(f, three, 1, NULL, 0, NAN);
-	drain(f, four, 1, NULL, 0, 9000);
+	account_energy(&f->account, T0 + 2500, NAN);
+	drain(f, three, 1, NULL, 0);
+	account_energy(&f->account, T0 + 3000, 9000);
+	drain(f, four, 1, NULL, 0);
+	assert_int_equal(sum_energy(f), 778);
+	/* Nor is it over time that nobody saw. */
+	blind(f, 4000, NULL, 0);
+	account_energy(&f->account, T0 + 5000, 19000);
+	flush(f, 5000, NULL, 0);
 	assert_int_equal(sum_energy(f), 778);
 }
 
-static void test_an_ended_holder_counts_until_its_end(void **state)
+static void test_samples_that_are_not_believed(void **state)
 {
 	struct fixture *f = *state;
-	struct holder h[] = { holder(0, 0, 1000 * MB, 0) };
-	h[0].to_ms = T0 + 500;
-	struct util_sample s[] = { at(0, 0), at(500, 0), at(1000, 0) };
-	drain(f, s, 3, h, 1, NAN);
-	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 500);
-	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 500);
-	assert_int_equal(sum_holding(f, 0).ms, 500);
+	struct util_sample s[] = { at(0, 100), at(1000, 100) }, good[] = { at(2000, 0) };
+	struct account_drain d = ring(s, 2);
+	d.suspect = true;
+	drain_as(f, d, NULL, 0);
+	drain(f, good, 1, NULL, 0);
+	flush(f, 2100, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 0);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 2000);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 100);
+}
+
+/* The last sample of a drain goes on into the next, and is judged by its own drain's use. */
+static void test_the_pending_sample_is_of_its_own_drain(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 90), holder(1, 1, 1000 * MB, 0) };
+	struct util_sample one[] = { at(0, 90), at(1000, 90) };
+	struct util_sample two[] = { at(2000, 90), at(3000, 90) };
+	drain(f, one, 2, h, 2);
+	struct account_scene on = scene(f, h, 2);
+	struct account_drain d = ring(two, 2);
+	d.use_known = true;
+	d.sm_pct = (const double[]){ 0, 90 };
+	account_drain(&f->account, &d, &on);
+	assert_int_equal(sum_state(f, 0, HOLDER_ACTIVE), 2000);
+	assert_int_equal(sum_state(f, 0, HOLDER_SQUATTING), 1000);
+	assert_int_equal(sum_state(f, 1, HOLDER_SQUATTING), 2000);
+	assert_int_equal(sum_state(f, 1, HOLDER_ACTIVE), 1000);
+	assert_int_equal(sum_holding(f, 0).share_ms, 2000);
+	assert_int_equal(sum_holding(f, 1).share_ms, 1000);
+}
+
+static void test_use_unknown_is_time_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 10 * MB, NAN) };
+	h[0].to = edge_exactly(T0 + 600);
+	struct util_sample s[] = { at(0, NAN), at(1000, NAN) };
+	drain(f, s, 2, h, 1);
+	assert_int_equal(sum_ms(f, CARD_USE_UNKNOWN), 600);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 400);
+	assert_int_equal(sum_state(f, 0, HOLDER_USE_UNKNOWN), 600);
+	assert_int_equal(sum_holding(f, 0).presence_ms, 600);
+	assert_int_equal(sum_holding(f, 0).share_ms, 0);
+	assert_int_equal(h[0].last_active_ms, -1);
+}
+
+static void test_sm_activity_of_its_drain(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample one[] = { at(0, 90), at(1000, 90) }, two[] = { at(2000, 90) };
+	struct account_drain d = ring(one, 2);
+	size_t n = 0;
+	d.sm_active_pct = 40;
+	drain_as(f, d, NULL, 0);
+	drain(f, two, 1, NULL, 0);
+	flush(f, 3000, NULL, 0);
+	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(rows[0].ms, 3000);
+	assert_int_equal(rows[0].sm_active_ms, 2000);
+	assert_int_equal(rows[0].sm_active_pct_ms, 80000);
 }
 
 static void test_a_restart_goes_on_where_it_was(void **state)
@@ -214,38 +212,10 @@ static void test_a_restart_goes_on_where_it_was(void **state)
 	struct fixture *f = *state;
 	account_start(&f->account, 0, T0 + 400);
 	struct util_sample s[] = { at(167, 50), at(333, 0), at(500, 0), at(1000, 50) };
-	drain(f, s, 4, NULL, 0, NAN);
+	drain(f, s, 4, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 600);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 0);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
-}
-
-static void test_random_time_always_adds_up(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t seed = 42;
-	int64_t now = 0;
-	struct holder h[] = { holder(0, 0, 500 * MB, 3), holder(1, 1, 20 * MB, 60) };
-	account_start(&f->account, 0, T0);
-	for (int round = 0; round < 2000; round++) {
-		struct util_sample s[8];
-		size_t n = 0;
-		for (; n < 8; n++) {
-			seed = seed * 6364136223846793005u + 1442695040888963407u;
-			now += (int64_t)(seed >> 33) % (n == 3 ? 4000 : 400);
-			s[n] = at(now, (double)((seed >> 20) % 101));
-		}
-		drain(f, s, n, h, 2, NAN);
-		if (round % 7 == 0)
-			account_blind(&f->account, T0 + (now += 123), &f->ledger);
-	}
-	account_flush(&f->account, T0 + now, h, 2, &rules, &f->ledger);
-	int64_t all = 0;
-	for (int i = 0; i < CARD_STATES; i++)
-		all += sum_ms(f, (enum card_state)i);
-	assert_int_equal(all, now);
-	int64_t shares = sum_holding(f, 0).share_ms + sum_holding(f, 1).share_ms;
-	assert_int_equal(shares, sum_ms(f, CARD_ACTIVE) + sum_ms(f, CARD_IDLE_HELD));
 }
 
 /* Months without a store: the ledger stays bounded and keeps every second. */
@@ -272,21 +242,23 @@ static void test_ledger_folds_and_keeps_sums(void **state)
 	assert_true(ledger_empty(&f->ledger));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_each_sample_lasts_until_the_next),
 		TEST(test_a_late_sample_leaves_a_gap),
 		TEST(test_blind_time_is_unobserved),
+		TEST(test_blind_from_the_beginning),
+		TEST(test_flush),
 		TEST(test_slots_are_cut),
 		TEST(test_shares_add_up_and_presence_counts_once),
 		TEST(test_active_seconds_are_split_by_use),
 		TEST(test_energy_is_conserved),
-		TEST(test_an_ended_holder_counts_until_its_end),
+		TEST(test_samples_that_are_not_believed),
+		TEST(test_the_pending_sample_is_of_its_own_drain),
+		TEST(test_use_unknown_is_time_of_its_own),
+		TEST(test_sm_activity_of_its_drain),
 		TEST(test_a_restart_goes_on_where_it_was),
-		TEST(test_random_time_always_adds_up),
 		TEST(test_ledger_folds_and_keeps_sums),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

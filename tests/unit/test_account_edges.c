@@ -1,0 +1,155 @@
+/* Who came and went, and when nobody looked: what is not sure is said to be unsure. */
+#include "account_fixture.h"
+
+static void test_an_ended_holder_counts_until_its_end(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0) };
+	h[0].to = edge_exactly(T0 + 500);
+	struct util_sample s[] = { at(0, 0), at(500, 0), at(1000, 0) };
+	drain(f, s, 3, h, 1);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 500);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 500);
+	assert_int_equal(sum_holding(f, 0).ms, 500);
+	assert_int_equal(sum_unsure(f), 0);
+}
+
+/* Where an edge is not known, the middle counts, and half of the window may be wrong. */
+static void test_half_of_a_window_is_unsure(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0) };
+	h[0].from = edge_between(T0 + 200, T0 + 1200);
+	struct util_sample s[] = { at(0, 0), at(2000, 0) };
+	drain(f, s, 2, h, 1);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 1300);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 700);
+	assert_int_equal(sum_unsure(f), 500);
+}
+
+/* What does not depend on who was there is sure. */
+static void test_an_active_card_is_sure(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 50) };
+	h[0].from = edge_between(T0 + 200, T0 + 1200);
+	struct util_sample s[] = { at(0, 50), at(2000, 50) };
+	drain(f, s, 2, h, 1);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000);
+	assert_int_equal(sum_unsure(f), 0);
+	struct holder two[] = { holder(0, 0, 1000 * MB, 50), h[0] };
+	two[1].from = edge_between(T0 + 2200, T0 + 3200);
+	struct util_sample idle[] = { at(2000, 0), at(4000, 0) };
+	drain(f, idle, 2, two, 2);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 2000);
+	assert_int_equal(sum_unsure(f), 0);
+}
+
+/* Memory that changes at an unknown moment: the process held the card all the while. */
+static void test_changed_memory_is_sure(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 4000 * MB, 0), holder(0, 0, 8000 * MB, 0) };
+	h[0].to = h[1].from = edge_between(T0 + 200, T0 + 1200);
+	struct util_sample s[] = { at(0, 0), at(2000, 0) };
+	account_stall(&f->account, T0 + 200, T0 + 1200);
+	drain(f, s, 2, h, 2);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 2000);
+	assert_int_equal(sum_unsure(f), 0);
+}
+
+/* From above the threshold to below it: that is not sure. */
+static void test_memory_that_falls_below_the_threshold(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 4000 * MB, 0), holder(0, 0, 60 * MB, 0) };
+	h[0].to = h[1].from = edge_between(T0 + 200, T0 + 1200);
+	struct util_sample s[] = { at(0, 0), at(2000, 0) };
+	drain(f, s, 2, h, 2);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 700);
+	assert_int_equal(sum_unsure(f), 500);
+	/* 60 MB and then 70 are never 130. */
+	struct holder less[] = { holder(0, 0, 60 * MB, 0), holder(0, 0, 70 * MB, 0) };
+	less[0].to = less[1].from = edge_between(T0 + 2200, T0 + 3200);
+	struct util_sample next[] = { at(2000, 0), at(4000, 0) };
+	drain(f, next, 2, less, 2);
+	assert_int_equal(sum_unsure(f), 500);
+}
+
+static void test_stalls(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0) };
+	h[0].to = edge_between(T0 + 2000, T0 + 5000);
+	h[0].to.at = T0 + 2000;
+	struct util_sample s[9];
+	for (int i = 0; i < 9; i++)
+		s[i] = at(1000L * i, i == 4 ? 50 : 0);
+	account_stall(&f->account, T0 + 2000, T0 + 5000);
+	drain(f, s, 9, h, 1);
+	/* Idle time of the stall is held or free: nobody knows. Active time is active. */
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 2000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 2000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1000);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 3000);
+	assert_int_equal(sum_unsure(f), 0);
+	assert_int_equal(sum_holding(f, 0).ms, 2000);
+}
+
+static void test_a_stall_without_change_costs_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0) };
+	struct util_sample s[] = { at(0, 0), at(2000, 0), at(4000, 0) };
+	account_stall(&f->account, T0 + 500, T0 + 3500);
+	drain(f, s, 3, h, 1);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 4000);
+}
+
+/* Between two single readings that differ nobody knows when it changed. */
+static void test_polled_readings_are_doubtful(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample a[] = { at(0, 50), at(1000, 60) },
+			   b[] = { at(2000, 0), at(3000, 5) };
+	struct account_drain one = ring(a, 2), two = ring(b, 2);
+	one.polled = two.polled = true;
+	drain_as(f, one, NULL, 0);
+	assert_int_equal(sum_unsure(f), 0);
+	drain_as(f, two, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000);
+	assert_int_equal(sum_unsure(f), 1000);
+	/* A ring's samples are not. */
+	struct util_sample c[] = { at(4000, 50), at(5000, 0) };
+	drain(f, c, 2, NULL, 0);
+	assert_int_equal(sum_unsure(f), 1000);
+}
+
+static void test_doubt_comes_later(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample s[] = { at(0, 0), at(1000, 0) };
+	account_doubt(&f->account, 300, &f->ledger);
+	assert_true(ledger_empty(&f->ledger));
+	drain(f, s, 2, NULL, 0);
+	account_doubt(&f->account, 300, &f->ledger);
+	account_doubt(&f->account, -5, &f->ledger);
+	assert_int_equal(sum_unsure(f), 300);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_an_ended_holder_counts_until_its_end),
+		TEST(test_half_of_a_window_is_unsure),
+		TEST(test_an_active_card_is_sure),
+		TEST(test_changed_memory_is_sure),
+		TEST(test_memory_that_falls_below_the_threshold),
+		TEST(test_stalls),
+		TEST(test_a_stall_without_change_costs_nothing),
+		TEST(test_polled_readings_are_doubtful),
+		TEST(test_doubt_comes_later),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

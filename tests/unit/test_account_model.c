@@ -1,0 +1,272 @@
+/* Random samples and holders, accounted, against a model that asks each millisecond by itself:
+ * who is here, what does the sample say, whose time is it. */
+#include "account_fixture.h"
+
+enum { HOLDERS = 7, USERS = 3, DRAINS = 60, MAX_SAMPLES = 40, MAX_MOMENTS = 4000, SLOTS = 40 };
+
+static const struct rules rules = RULES_DEFAULT;
+
+/* A sample, or (with blind) the moment up to which nothing more comes. */
+struct happening {
+	int64_t at_ms;
+	bool blind, suspect;
+	double pct;
+	int drain; /* whose use judges it */
+};
+
+/* What the account was given, and what the model makes of it. */
+struct model {
+	uint64_t seed;
+	struct holder holders[DRAINS][HOLDERS]; /* as judged by each drain */
+	bool use_known[DRAINS];
+	struct happening happenings[MAX_MOMENTS];
+	size_t n;
+	int64_t stall_from_ms, stall_to_ms, end_ms;
+
+	int64_t usage_ms[SLOTS][CARD_STATES];
+	int64_t own_ms[HOLDERS][HOLDER_STATES], presence_ms[HOLDERS][HOLDER_STATES];
+	double active_share_ms[HOLDERS], idle_share_ms[HOLDERS];
+	int64_t user_ms[USERS]; /* with at least one process of theirs */
+	int64_t shared_ms, unsure_ms;
+};
+
+static int64_t random_below(struct model *m, int64_t n)
+{
+	m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
+	return (int64_t)(m->seed >> 33) % n;
+}
+
+/* Holders that come and go at moments that are known more or less. */
+static void make_holders(struct model *m, struct holder *h)
+{
+	static const int64_t amounts[] = { 60 * MB, 70 * MB, 5000 * MB, 0, -1, 101 * MB };
+	for (uint32_t i = 0; i < HOLDERS; i++) {
+		h[i] = holder(
+			i, (uint32_t)random_below(m, USERS), amounts[random_below(m, 6)], NAN);
+		int64_t from = T0 + random_below(m, 200000);
+		int64_t to = from + random_below(m, 150000);
+		if (i > 0)
+			h[i].from = edge_between(from, from + random_below(m, 1500));
+		if (i > 1)
+			h[i].to = edge_between(to, to + random_below(m, 1500));
+	}
+	/* Two stretches of one process. */
+	h[5].process = h[4].process;
+	h[5].user = h[4].user;
+	h[5].from = h[4].to;
+}
+
+/* Steps that leave a gap now and then; more than one sample a millisecond. */
+static int64_t next_step(struct model *m)
+{
+	int64_t kind = random_below(m, 50);
+	return kind == 0 ? random_below(m, 6000) : kind == 1 ? 0 : 100 + random_below(m, 150);
+}
+
+static void play_drain(
+	struct model *m, struct fixture *f, struct holder *h, int drain, int64_t *now_ms)
+{
+	struct util_sample samples[MAX_SAMPLES];
+	double sm_pct[HOLDERS];
+	size_t n = (size_t)random_below(m, MAX_SAMPLES + 1);
+	bool known = random_below(m, 4) > 0, suspect = random_below(m, 12) == 0;
+	double most = random_below(m, 3) ? 101 : 20;
+	for (size_t i = 0; i < n; i++) {
+		*now_ms += next_step(m);
+		samples[i] = (struct util_sample){ *now_ms * 1000,
+			random_below(m, 20) ? (double)random_below(m, (int64_t)most) : NAN };
+		m->happenings[m->n++] = (struct happening){ *now_ms, false, suspect,
+			samples[i].util_pct, drain };
+	}
+	for (int i = 0; i < HOLDERS; i++)
+		sm_pct[i] = known ? (double)random_below(m, 60) : NAN;
+	sm_pct[5] = sm_pct[4];
+	struct account_scene on = scene(f, h, HOLDERS);
+	struct account_drain d = ring(samples, n);
+	d.suspect = suspect;
+	d.use_known = known;
+	d.sm_pct = sm_pct;
+	account_drain(&f->account, &d, &on);
+	memcpy(m->holders[drain], h, HOLDERS * sizeof(*h));
+	m->use_known[drain] = known;
+}
+
+static void play(struct model *m, struct fixture *f)
+{
+	struct holder h[HOLDERS];
+	int64_t now_ms = T0;
+	make_holders(m, h);
+	m->stall_from_ms = T0 + 60000;
+	m->stall_to_ms = T0 + 90000;
+	account_start(&f->account, 0, T0);
+	account_stall(&f->account, m->stall_from_ms, m->stall_to_ms);
+	for (int drain = 0; drain < DRAINS; drain++) {
+		play_drain(m, f, h, drain, &now_ms);
+		if (random_below(m, 8) > 0)
+			continue;
+		now_ms += 1 + random_below(m, 3000);
+		blind(f, now_ms - T0, h, HOLDERS);
+		m->happenings[m->n++] = (struct happening){ now_ms, true, false, NAN, drain };
+	}
+	m->end_ms = now_ms + 1500;
+	blind(f, m->end_ms - T0, h, HOLDERS);
+	m->happenings[m->n++] = (struct happening){ m->end_ms, true, false, NAN, 0 };
+}
+
+/* Who leads each user and how a millisecond is shared. */
+static void model_holders(
+	struct model *m, const struct happening *at, int64_t t, enum card_state state)
+{
+	const struct holder *h = m->holders[at->drain];
+	bool by_use = state == CARD_ACTIVE && m->use_known[at->drain], even = false;
+	double weights[HOLDERS] = { 0 }, total = 0;
+	bool users[USERS] = { false };
+	int there = 0;
+	for (int i = 0; i < HOLDERS; i++) {
+		if (!holder_counts(&h[i], t))
+			continue;
+		there++;
+		users[h[i].user] = true;
+		weights[i] = by_use ? h[i].sm_pct : (double)h[i].mem_bytes;
+		even = even || (!by_use && h[i].mem_bytes < 0);
+		total += weights[i];
+		m->own_ms[i][classify_holder(state, h[i].own_state)]++;
+		if (holder_leads(h, HOLDERS, (size_t)i, t))
+			m->presence_ms[i][classify_holder(state, h[i].user_state)]++;
+	}
+	for (int user = 0; user < USERS; user++)
+		m->user_ms[user] += users[user];
+	bool shared = state == CARD_ACTIVE || state == CARD_IDLE_HELD;
+	m->shared_ms += shared && there;
+	for (int i = 0; shared && i < HOLDERS; i++) {
+		if (!holder_counts(&h[i], t))
+			continue;
+		double part = even || total <= 0 ? 1. / there : weights[i] / total;
+		*(state == CARD_ACTIVE ? &m->active_share_ms[i] : &m->idle_share_ms[i]) += part;
+	}
+}
+
+/* One millisecond for which a sample speaks. */
+static enum card_state model_moment(struct model *m, const struct happening *at, int64_t t)
+{
+	const struct holder *h = m->holders[at->drain];
+	enum card_state sure =
+		classify_card(at->pct, held_at(h, HOLDERS, t, HELD_SURELY), &rules);
+	enum card_state maybe =
+		classify_card(at->pct, held_at(h, HOLDERS, t, HELD_MAYBE), &rules);
+	bool stalled = t >= m->stall_from_ms && t < m->stall_to_ms;
+	if (at->suspect || (stalled && sure != maybe))
+		return CARD_UNOBSERVED;
+	m->unsure_ms += sure != maybe;
+	enum card_state state =
+		classify_card(at->pct, held_at(h, HOLDERS, t, HELD_COUNTED), &rules);
+	model_holders(m, at, t, state);
+	return state;
+}
+
+static void run_model(struct model *m)
+{
+	size_t i = 0;
+	for (int64_t t = T0; t < m->end_ms; t++) {
+		while (i + 1 < m->n && m->happenings[i + 1].at_ms <= t)
+			i++;
+		const struct happening *now = &m->happenings[i], *next = now + 1;
+		enum card_state state = CARD_UNOBSERVED;
+		if (!now->blind && now->at_ms <= t &&
+			(next->at_ms - now->at_ms <= 2000 || t - now->at_ms < 200))
+			state = model_moment(m, now, t);
+		m->usage_ms[(t - T0) / 60000][state]++;
+	}
+}
+
+static void compare_usage(const struct model *m, const struct fixture *f)
+{
+	size_t n = 0;
+	int64_t left[SLOTS][CARD_STATES], unsure_ms = 0;
+	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
+	memcpy(left, m->usage_ms, sizeof(left));
+	for (size_t i = 0; i < n; i++) {
+		left[(rows[i].slot - T0 / 1000) / 60][rows[i].state] -= rows[i].ms;
+		unsure_ms += rows[i].unsure_ms;
+	}
+	for (int slot = 0; slot < SLOTS; slot++)
+		for (int state = 0; state < CARD_STATES; state++)
+			assert_int_equal(left[slot][state], 0);
+	/* Half of it, and half a millisecond for each stretch. */
+	int64_t pieces = (int64_t)m->n + 6 * HOLDERS + SLOTS;
+	assert_in_range(unsure_ms, m->unsure_ms / 2, m->unsure_ms / 2 + pieces);
+}
+
+static void compare_holders(const struct model *m, const struct fixture *f)
+{
+	size_t n = 0;
+	int64_t own[HOLDERS][HOLDER_STATES] = { 0 }, presence[HOLDERS][HOLDER_STATES] = { 0 };
+	int64_t active[HOLDERS] = { 0 }, idle[HOLDERS] = { 0 }, shares = 0;
+	const struct holding_sum *rows = ledger_holding_rows(&f->ledger, &n);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t p = rows[i].process;
+		for (int state = 0; state < HOLDER_STATES; state++) {
+			own[p][state] += rows[i].ms[state];
+			presence[p][state] += rows[i].presence_ms[state];
+		}
+		active[p] += rows[i].active_share_ms;
+		idle[p] += rows[i].idle_share_ms;
+		shares += rows[i].active_share_ms + rows[i].idle_share_ms;
+	}
+	assert_int_equal(shares, m->shared_ms);
+	for (uint32_t p = 0; p < HOLDERS; p++) {
+		uint32_t also = p == 4 ? 5 : p; /* the second stretch of the fifth process */
+		double more_active = p == 4 ? m->active_share_ms[5] : 0;
+		double more_idle = p == 4 ? m->idle_share_ms[5] : 0;
+		if (p == 5)
+			continue;
+		for (int state = 0; state < HOLDER_STATES; state++) {
+			assert_int_equal(own[p][state],
+				m->own_ms[p][state] + (also != p ? m->own_ms[5][state] : 0));
+			assert_int_equal(presence[p][state],
+				m->presence_ms[p][state] +
+					(also != p ? m->presence_ms[5][state] : 0));
+		}
+		double pieces = (double)m->n + 6 * HOLDERS + SLOTS;
+		assert_true(
+			fabs((double)active[p] - m->active_share_ms[p] - more_active) < pieces);
+		assert_true(fabs((double)idle[p] - m->idle_share_ms[p] - more_idle) < pieces);
+	}
+}
+
+/* A user's presence is the time in which at least one of the user's processes was there. */
+static void compare_users(const struct model *m)
+{
+	for (uint32_t user = 0; user < USERS; user++) {
+		int64_t presence_ms = 0;
+		for (int i = 0; i < HOLDERS; i++)
+			for (int state = 0; state < HOLDER_STATES; state++)
+				if (m->holders[0][i].user == user)
+					presence_ms += m->presence_ms[i][state];
+		assert_int_equal(presence_ms, m->user_ms[user]);
+	}
+}
+
+static void test_as_if_each_millisecond_were_asked(void **state)
+{
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		struct model *m = calloc(1, sizeof(*m));
+		*state = NULL;
+		account_setup(state);
+		m->seed = seed;
+		play(m, *state);
+		run_model(m);
+		compare_usage(m, *state);
+		compare_holders(m, *state);
+		compare_users(m);
+		account_teardown(state);
+		free(m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		test_as_if_each_millisecond_were_asked) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

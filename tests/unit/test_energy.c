@@ -1,0 +1,311 @@
+/* Joules by state: bursts do not leak into the idle time beside them, and nothing is lost. */
+#include "test.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "classify/energy.h"
+
+#define T0 1794528000000LL /* a full minute */
+#define PIECE_MS 100
+
+struct fixture {
+	struct energy_split split;
+	struct ledger ledger;
+	uint64_t seed;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err e = { 0 };
+	assert_int_equal(ledger_init(&f->ledger, &e), 0);
+	energy_reset(&f->split);
+	f->seed = 42;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	ledger_finish(&f->ledger);
+	free(f);
+	return 0;
+}
+
+/* The sums of a state over all slots; CARD_STATES: of all states. */
+static struct usage_sum sum_of(const struct fixture *f, enum card_state state)
+{
+	size_t n = 0;
+	struct usage_sum sum = { 0 };
+	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (state != CARD_STATES && rows[i].state != state)
+			continue;
+		sum.energy_mj += rows[i].energy_mj;
+		sum.energy_ms += rows[i].energy_ms;
+	}
+	return sum;
+}
+
+static double watts(struct usage_sum sum)
+{
+	return (double)sum.energy_mj / (double)sum.energy_ms;
+}
+
+static void piece(
+	struct fixture *f, int64_t from_ms, int64_t to_ms, enum card_state state, double pct)
+{
+	energy_piece(&f->split, &(struct energy_piece){ ledger_slot(&f->ledger, T0 + from_ms),
+					T0 + from_ms, T0 + to_ms, state, pct });
+}
+
+static void divide(struct fixture *f, int64_t covered_ms)
+{
+	energy_divide(&f->split, 0, T0 + covered_ms, &f->ledger);
+}
+
+static int64_t random_between(struct fixture *f, int64_t lo, int64_t hi)
+{
+	f->seed = f->seed * 6364136223846793005u + 1442695040888963407u;
+	return lo + (int64_t)((f->seed >> 33) % (uint64_t)(hi - lo + 1));
+}
+
+/* A card that computes for `on_ms` of each `period_ms`, at 400 W, and else draws 50 W. */
+struct bursts {
+	int64_t on_ms, period_ms;
+};
+
+static int64_t joules_mj(const struct bursts *b, int64_t at_ms)
+{
+	int64_t whole = at_ms / b->period_ms, rest = at_ms % b->period_ms;
+	int64_t on_ms = whole * b->on_ms + (rest < b->on_ms ? rest : b->on_ms);
+	return 400 * on_ms + 50 * (at_ms - on_ms);
+}
+
+/* Plays it: energy is read at jittered seconds, and time is accounted every five. Returns the
+ * moment of the last reading. */
+static int64_t play(struct fixture *f, const struct bursts *b, int64_t length_ms)
+{
+	int64_t covered_ms = 0, read_ms = 0;
+	for (int64_t at_ms = 0; at_ms < length_ms; at_ms += random_between(f, 800, 1200)) {
+		energy_read(&f->split, T0 + at_ms, (double)joules_mj(b, at_ms));
+		read_ms = at_ms;
+		if (at_ms - covered_ms < 5000)
+			continue;
+		for (; covered_ms + PIECE_MS <= at_ms; covered_ms += PIECE_MS) {
+			bool on = covered_ms % b->period_ms < b->on_ms;
+			piece(f, covered_ms, covered_ms + PIECE_MS,
+				on ? CARD_ACTIVE : CARD_IDLE_HELD, on ? 90 : 0);
+		}
+		divide(f, covered_ms);
+	}
+	return read_ms;
+}
+
+static void expect_bursts(struct fixture *f, const struct bursts *b)
+{
+	play(f, b, 600000);
+	struct usage_sum idle = sum_of(f, CARD_IDLE_HELD), active = sum_of(f, CARD_ACTIVE);
+	assert_true(fabs(watts(idle) - 50) < 0.03 * 50);
+	assert_true(fabs(watts(active) - 400) < 0.03 * 400);
+	/* Conserved exactly: all that the counter grew up to the reading that was reached. */
+	int64_t upto_ms = f->split.points[0].at_ms - T0;
+	assert_true(upto_ms > 590000);
+	assert_int_equal(idle.energy_mj + active.energy_mj, joules_mj(b, upto_ms));
+	assert_int_equal(idle.energy_ms + active.energy_ms, upto_ms);
+}
+
+static void test_two_seconds_of_ten(void **state)
+{
+	expect_bursts(*state, &(struct bursts){ 2000, 10000 });
+}
+
+static void test_three_seconds_of_seven(void **state)
+{
+	expect_bursts(*state, &(struct bursts){ 3000, 7000 });
+}
+
+/* Never a whole second without a burst: what idling costs is not known, and split by time. */
+static void test_idle_power_that_was_never_seen(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 0);
+	energy_read(&f->split, T0 + 1000, 100000);
+	piece(f, 0, 600, CARD_ACTIVE, 80);
+	piece(f, 600, 1000, CARD_IDLE_HELD, 0);
+	divide(f, 1000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 60000);
+	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 40000);
+	/* A second of idling later it is known. */
+	energy_read(&f->split, T0 + 2000, 130000);
+	energy_read(&f->split, T0 + 3000, 230000);
+	piece(f, 1000, 2600, CARD_IDLE_HELD, 0);
+	piece(f, 2600, 3000, CARD_ACTIVE, 80);
+	divide(f, 3000);
+	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 40000 + 30000 + 18000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 60000 + 82000);
+}
+
+/* More than the second had is never given away. */
+static void test_idle_power_above_the_mean(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 0);
+	energy_read(&f->split, T0 + 1000, 90000);
+	energy_read(&f->split, T0 + 2000, 130000);
+	piece(f, 0, 1500, CARD_TRULY_IDLE, 0);
+	piece(f, 1500, 2000, CARD_ACTIVE, 50);
+	divide(f, 2000);
+	assert_int_equal(sum_of(f, CARD_TRULY_IDLE).energy_mj, 90000 + 20000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 20000);
+}
+
+static void test_active_time_is_weighted_by_utilisation(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 0);
+	energy_read(&f->split, T0 + 1000, 50000);
+	energy_read(&f->split, T0 + 2000, 275000);
+	piece(f, 0, 1500, CARD_IDLE_HELD, 0);
+	piece(f, 1500, 1750, CARD_ACTIVE, 20);
+	piece(f, 1750, 2000, CARD_ACTIVE, 80);
+	divide(f, 2000);
+	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 75000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 200000);
+}
+
+static void test_a_counter_that_goes_back(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 100000);
+	energy_read(&f->split, T0 + 1000, 150000);
+	piece(f, 0, 1000, CARD_IDLE_HELD, 0);
+	divide(f, 1000);
+	energy_read(&f->split, T0 + 2000, 3000);
+	energy_read(&f->split, T0 + 3000, 53000);
+	piece(f, 1000, 3000, CARD_IDLE_HELD, 0);
+	divide(f, 3000);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_mj, 100000);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_ms, 2000);
+}
+
+static void test_a_counter_that_is_not_there(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 100000);
+	energy_read(&f->split, T0 + 1000, 150000);
+	piece(f, 0, 1000, CARD_IDLE_HELD, 0);
+	divide(f, 1000);
+	energy_read(&f->split, T0 + 2000, NAN);
+	piece(f, 1000, 2000, CARD_IDLE_HELD, 0);
+	divide(f, 2000);
+	assert_int_equal(f->split.n_pieces, 0);
+	energy_read(&f->split, T0 + 3000, 900000);
+	piece(f, 2000, 4000, CARD_IDLE_HELD, 0);
+	energy_read(&f->split, T0 + 4000, 950000);
+	divide(f, 4000);
+	/* The growth over the hole is not guessed. */
+	assert_int_equal(sum_of(f, CARD_STATES).energy_mj, 100000);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_ms, 2000);
+}
+
+static void test_readings_wait_for_time(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 0);
+	energy_read(&f->split, T0 + 1000, 50000);
+	piece(f, 0, 999, CARD_IDLE_HELD, 0);
+	divide(f, 999);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_ms, 0);
+	piece(f, 999, 1300, CARD_IDLE_HELD, 0);
+	divide(f, 1300);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_mj, 50000);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_ms, 1000);
+	/* Two readings at one moment are one. */
+	energy_read(&f->split, T0 + 1000, 50001);
+	assert_int_equal(f->split.n_points, 1);
+}
+
+static void test_slots_get_their_part(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0 + 59500, 0);
+	energy_read(&f->split, T0 + 60500, 1001);
+	piece(f, 59000, 60000, CARD_IDLE_HELD, 0);
+	piece(f, 60000, 61000, CARD_IDLE_HELD, 0);
+	divide(f, 61000);
+	size_t n = 0;
+	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(rows[0].slot + 60, rows[1].slot);
+	assert_int_equal(rows[0].energy_ms, 500);
+	assert_int_equal(rows[1].energy_ms, 500);
+	assert_int_equal(rows[0].energy_mj + rows[1].energy_mj, 1001);
+	assert_in_range(rows[0].energy_mj, 500, 501);
+}
+
+/* Readings that find no room are joined: the total stays. */
+static void test_more_readings_than_room(void **state)
+{
+	struct fixture *f = *state;
+	for (int64_t i = 0; i <= 3 * ENERGY_POINTS; i++)
+		energy_read(&f->split, T0 + i * 1000, (double)(i * 50000));
+	assert_int_equal(f->split.n_points, ENERGY_POINTS);
+	assert_int_equal(f->split.points[0].at_ms, T0);
+	piece(f, 0, 3 * ENERGY_POINTS * 1000LL, CARD_IDLE_HELD, 0);
+	divide(f, 3 * ENERGY_POINTS * 1000LL);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_mj, 3 * ENERGY_POINTS * 50000LL);
+	assert_int_equal(sum_of(f, CARD_STATES).energy_ms, 3 * ENERGY_POINTS * 1000LL);
+}
+
+/* Stretches that find no room: no joule is invented, and power stays what it was. */
+static void test_more_pieces_than_room(void **state)
+{
+	struct fixture *f = *state;
+	const int64_t n = 3 * ENERGY_PIECES;
+	for (int64_t i = 0; i <= n / 10; i++)
+		energy_read(&f->split, T0 + i * 1000, (double)(i * 50000));
+	for (int64_t i = 0; i < n; i++)
+		piece(f, i * 100, (i + 1) * 100, CARD_ACTIVE, i % 2 ? 50 : 60);
+	assert_int_equal(f->split.n_pieces, ENERGY_PIECES);
+	divide(f, n * 100);
+	struct usage_sum sum = sum_of(f, CARD_ACTIVE);
+	assert_true(sum.energy_mj <= n / 10 * 50000);
+	assert_true(sum.energy_ms > 0);
+	assert_true(fabs(watts(sum) - 50) < 0.03 * 50);
+}
+
+static void test_unobserved_time_has_energy(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 0);
+	energy_read(&f->split, T0 + 2000, 100000);
+	piece(f, 0, 1000, CARD_ACTIVE, 50);
+	piece(f, 1000, 2000, CARD_UNOBSERVED, 0);
+	divide(f, 2000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 50000);
+	assert_int_equal(sum_of(f, CARD_UNOBSERVED).energy_mj, 50000);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_two_seconds_of_ten),
+		TEST(test_three_seconds_of_seven),
+		TEST(test_idle_power_that_was_never_seen),
+		TEST(test_idle_power_above_the_mean),
+		TEST(test_active_time_is_weighted_by_utilisation),
+		TEST(test_a_counter_that_goes_back),
+		TEST(test_a_counter_that_is_not_there),
+		TEST(test_readings_wait_for_time),
+		TEST(test_slots_get_their_part),
+		TEST(test_more_readings_than_room),
+		TEST(test_more_pieces_than_room),
+		TEST(test_unobserved_time_has_energy),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
