@@ -85,6 +85,7 @@ struct card_reading {
 	size_t n_processes;
 	int64_t mem_used_bytes;	    /* or -1 */
 	bool mem_includes_reserved; /* used counts what the driver keeps for itself */
+	bool mem_is_sum; /* used is the sum over processes: the driver knows no more */
 };
 
 #endif

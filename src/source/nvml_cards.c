@@ -27,6 +27,7 @@ static void drop_card(struct nvml_source *s, size_t card, enum card_status statu
 	c->handle = NULL;
 	c->listed = false;
 	c->n_processes = 0;
+	c->n_polled = 0;
 	c->gpm.base = c->gpm.last = NVML_GPM_NONE;
 	c->gpm.works = false;
 	if (status != CARD_STATUS_OK || s->down)

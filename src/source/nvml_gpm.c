@@ -37,6 +37,15 @@ static bool is_alone(const struct nvml_source *s, size_t card)
 	return id->gpu_instance >= 0 && id->compute_instance >= 0;
 }
 
+static bool may_read(struct nvml_source *s, size_t card)
+{
+	const struct nvml_card *c = &s->cards[card];
+	struct nvml_device *d = &s->devices[c->device];
+	bool instance = s->base.cards[card].id.mig_index >= 0;
+	return !s->gpm_stopped && !c->gpm.dead && d->handle && s->lib.api.gpm_metrics &&
+	       (!instance || is_alone(s, card)) && is_supported(s, d);
+}
+
 /* A sample that neither the drain before nor the reading before needs; or NONE. */
 static int take_spare(struct nvml_source *s, struct nvml_gpm *g)
 {
@@ -93,11 +102,13 @@ void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct nvml_gpm *g = &c->gpm;
-	struct nvml_device *d = &s->devices[c->device];
 	bool instance = s->base.cards[card].id.mig_index >= 0;
-	if (s->gpm_stopped || g->dead || !d->handle || !s->lib.api.gpm_metrics ||
-		!(instance ? is_alone(s, card) : drains) || !is_supported(s, d))
+	if (!instance && !drains)
 		return;
+	if (!may_read(s, card)) {
+		g->works = false;
+		return;
+	}
 	struct moment now = clock_now(s->clock);
 	if (g->last != NVML_GPM_NONE && now.mono_us - g->last_mono_us < APART_US)
 		return;

@@ -43,8 +43,7 @@ void nvml_forget_ways(struct nvml_card *c, bool is_instance)
 		c->ways[job] = (struct nvml_way){ .way = NVML_WAY_UNTRIED };
 	c->ways[NVML_JOB_UTIL].dead = 1U << 2; /* GPM is read by itself, after all else */
 	c->dead = (struct nvml_dead){ 0 };
-	c->ring.wholes = 0; /* it starts anew, too */
-	c->ring.full = false;
+	nvml_ring_forget(&c->ring);
 	if (!is_instance)
 		return;
 	/* What the driver does not have for MIG instances is not asked at all. */

@@ -81,4 +81,5 @@ void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from 
 		r->id.mem_total_bytes = job.total;
 	r->mem_used_bytes = job.used;
 	r->mem_includes_reserved = s->cards[card].ways[NVML_JOB_MEMORY].way == 1;
+	r->mem_is_sum = s->cards[card].ways[NVML_JOB_MEMORY].way == 2;
 }

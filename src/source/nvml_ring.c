@@ -41,6 +41,13 @@ int64_t nvml_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now)
 	return now->wall_us - nvml_stamps_now(stamps, now);
 }
 
+void nvml_ring_forget(struct nvml_ring *r)
+{
+	r->wholes = 0;
+	r->count = r->new_since = 0;
+	r->full = false;
+}
+
 bool nvml_ring_wants_whole(const struct nvml_ring *r, int64_t mono_us)
 {
 	if (r->wholes == 0)

@@ -40,6 +40,8 @@ struct nvml_ring {
 	bool lost;	   /* at the last drain; logged when it starts */
 };
 
+/* Its length is learned anew: it started again, or some of its stamps are not believed. */
+void nvml_ring_forget(struct nvml_ring *r);
 /* Whether the whole ring shall be read, not only what is new: at first, soon again, and now and
  * then while it may still grow. */
 bool nvml_ring_wants_whole(const struct nvml_ring *r, int64_t mono_us);

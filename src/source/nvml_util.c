@@ -187,8 +187,10 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 	int64_t now_us = nvml_stamps_now(c->stamps, &now);
 	/* After a clock step back the newest stamp lies in the future: everything would be old.
 	 */
-	if (c->ring.seen_us > now_us)
+	if (c->ring.seen_us > now_us) {
 		c->ring.seen_us = now_us;
+		nvml_ring_forget(&c->ring); /* what it has is not counted by then */
+	}
 	c->since_us = c->ring.seen_us;
 	if (is_unsupported(c) && c->gpm.works)
 		return;

@@ -231,7 +231,7 @@ static void compute_own(struct live *l, struct live_card *c, struct held held)
 	if (c->status != CARD_STATUS_OK)
 		return;
 	double used = v[METRIC_MEMORY_USED];
-	known = known && !isnan(used);
+	known = known && !isnan(used) && !l->source->cards[c - l->cards].mem_is_sum;
 	v[METRIC_GUA_ORPHAN_MEMORY] = known ? fmax(used - listed, 0) : NAN;
 	v[METRIC_GUA_HOLDERS] = c->processes_known ? (double)held.n : NAN;
 	v[METRIC_GUA_HELD_MEMORY] =

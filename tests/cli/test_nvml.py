@@ -194,6 +194,13 @@ def test_a_clock_that_is_set_back_does_not_make_every_sample_old(driver):
     assert after["uses"] == [[1001, now, 80]]
 
 
+def test_a_clock_that_is_set_back_does_not_make_the_ring_short(driver):
+    run = readings(driver(TWO_CARDS), "+10000 drain" + " +5000 drain" * 6 + " step-3600000" + " +5000 drain" * 9)
+    spans = {line["ring_us"] for line in run.of("drain")}
+    assert max(spans) == pytest.approx(10_000_000, rel=0.01) and min(spans - {0}) == max(spans)
+    assert run.of("drain")[-1]["ring_us"] and not any(line["cards"][0]["lost"] for line in run.of("drain"))
+
+
 # ---- process utilisation ----
 
 def test_process_utilisation_and_its_idle_answer(driver):
@@ -471,6 +478,7 @@ at 12s hold new card 0 memory 5GB
     assert [line["cards"][0]["mem_used"] for line in run.of("glance")] == [13_000_000_000, 18_000_000_000]
     assert len(run.of("glance")[1]["cards"][0]["processes"]) == 3  # glances leave the lists alone
     assert run.card("look")["mem_used"] == 18_000_000_000 and run.card("look")["mem_total"] == -1
+    assert run.card("look")["mem_is_sum"]
     assert names(tmp_path).count("nvmlDeviceGetComputeRunningProcesses_v2") == 4
     assert names(tmp_path).count("nvmlDeviceGetMemoryInfo_v2") == 1
     row, = run.facility("memory")

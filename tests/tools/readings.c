@@ -97,10 +97,10 @@ static json_t *card_json(const struct card_reading *r)
 			"processes_known", r->processes_known, "processes", processes_json(r),
 			"mem_used", (json_int_t)r->mem_used_bytes));
 	json_object_update_new(
-		card, json_pack("{s:b, s:b, s:I, s:o, s:o}", "mem_includes_reserved",
-			      r->mem_includes_reserved, "stranger", r->stranger, "lost",
-			      (json_int_t)r->n_lost, "ended", ended_json(r), "sm_active",
-			      number(r->sm_active_pct)));
+		card, json_pack("{s:b, s:b, s:b, s:I, s:o, s:o}", "mem_includes_reserved",
+			      r->mem_includes_reserved, "mem_is_sum", r->mem_is_sum, "stranger",
+			      r->stranger, "lost", (json_int_t)r->n_lost, "ended",
+			      ended_json(r), "sm_active", number(r->sm_active_pct)));
 	return card;
 }
 

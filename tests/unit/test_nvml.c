@@ -76,6 +76,8 @@ static void test_negative_and_not_a_number_are_dropped(void **state)
 	struct util_sample to[1];
 	struct nvml_sample s = SAMPLE(int32_t, -1);
 	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_S32, 0, 10, to), 0);
+	s = at(0, 50); /* a place of the ring that was not filled yet */
+	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_U32, 0, 10, to), 0);
 	s = SAMPLE(double, NAN);
 	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_DOUBLE, 0, 10, to), 0);
 }
