@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Used memory moves by less than this without anybody coming or going. */
-#define MEMORY_STEP_BYTES (1 << 20)
+#define MEMORY_STEP_BYTES (1 << 16)
 
 int round_new(struct round **r, const struct clock *clock, struct err *e)
 {

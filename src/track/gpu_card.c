@@ -9,7 +9,7 @@
 #define RING_HOLD_MS 2000
 #define POLLED_HOLD_MS 4000
 /* How long a sample accounts before a gap. */
-#define PERIOD_MS 1000
+#define PERIOD_MS 200
 /* A CUDA context takes 0.3 to 0.5 GB. Less than a tenth of a GB or more than 0.6 is not one. */
 #define CONTEXT_LEAST 100000000
 #define CONTEXT_MOST 600000000

