@@ -50,11 +50,10 @@ struct audit_card {
 
 struct audit_identity {
 	char identity[USER_CAP];
-	int64_t presence_ms[HOLDER_STATES]; /* by the user's state on the card */
-	int64_t active_share_ms,
-		idle_share_ms;	/* its part of the cards' active, idle-held time */
-	int64_t peak_mem_kib;	/* of its largest process; -1 unknown */
-	int64_t last_active_ms; /* of its processes in the window; -1 never */
+	int64_t presence_ms[HOLDER_STATES];	/* by the user's state on the card */
+	int64_t active_share_ms, idle_share_ms; /* its part of the cards' active, held time */
+	int64_t peak_mem_kib;			/* of its largest process; -1 unknown */
+	int64_t last_active_ms;			/* of its processes in the window; -1 never */
 };
 
 /* One process on one card. */

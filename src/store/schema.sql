@@ -72,7 +72,13 @@ CREATE TABLE process (
 	last_active_ms INTEGER,            -- NULL: never seen active
 	ended_ms       INTEGER             -- seen to be gone, or the recorder stopped; NULL: lives
 );
-CREATE INDEX process_pid ON process (pid); -- a life is found again after a restart
+-- Lives of this boot that a recorder left open: its next start finds them again by their pid. An
+-- index of all pids would be as large as a tenth of their rows.
+CREATE TABLE open_life (
+	pid     INTEGER NOT NULL,
+	process INTEGER NOT NULL REFERENCES process(id),
+	PRIMARY KEY (pid, process)
+) WITHOUT ROWID;
 
 -- Who holds what now: replaced by each tick.
 CREATE TABLE holder (

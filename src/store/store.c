@@ -148,7 +148,7 @@ static bool write_host(struct store *s)
 
 /* Closes what a run of this host left open: its holders were seen until its last tick, and a
  * process that was not seen to end is closed at the moment it was last seen (one that still
- * lives is found again by the next run's first tick, and opened). */
+ * lives is found again in open_life by a later run of the same boot, and opened). */
 static bool close_holders(struct store *s)
 {
 	static const char *const steps[] = {
@@ -156,6 +156,11 @@ static bool close_holders(struct store *s)
 		" max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0))"
 		" WHERE id IN (SELECT process FROM holder JOIN gpu ON gpu.id = holder.gpu"
 		" WHERE gpu.host = ?1)",
+		"INSERT OR IGNORE INTO open_life SELECT pid, id FROM process"
+		" WHERE host = ?1 AND ended_ms IS NULL",
+		"DELETE FROM open_life WHERE (SELECT process.host = ?1 AND boot_id <> ?2"
+		" FROM process JOIN run ON run.id = process.run"
+		" WHERE process.id = open_life.process)",
 		"UPDATE process SET ended_ms = last_seen_ms"
 		" WHERE host = ?1 AND ended_ms IS NULL",
 		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
@@ -164,6 +169,8 @@ static bool close_holders(struct store *s)
 	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
 		sqlite3_stmt *q = prepare(s, steps[i]);
 		sqlite3_bind_int64(q, 1, s->host);
+		if (sqlite3_bind_parameter_count(q) > 1)
+			sql_bind_text(q, 2, s->info.boot_id);
 		ok = once(q, NULL);
 	}
 	return ok;

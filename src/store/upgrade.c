@@ -10,10 +10,15 @@
 #include "upgrade.h"
 #include "views.h"
 
-/* steps[i] turns version i + 1 into version i + 2. */
-static const char *const steps[] = { upgrade_sql };
+/* steps[i] turns version i into version i + 1; an empty file gets the newest schema at once. */
+static const char *const steps[] = { "", upgrade_sql };
 _Static_assert(
-	sizeof(steps) / sizeof(steps[0]) == STORE_VERSION - 1, "a new version needs its step");
+	sizeof(steps) / sizeof(steps[0]) == STORE_VERSION, "a new version needs its step");
+
+static bool is_foreign(int64_t version)
+{
+	return version < 0 || version > STORE_VERSION;
+}
 
 static int refuse_newer(const char *path, int64_t version, struct err *e)
 {
@@ -29,8 +34,9 @@ static int make_schema(sqlite3 *db, int64_t version)
 	int rc = SQLITE_OK;
 	if (version == 0)
 		rc = sql_exec(db, schema_sql);
-	for (int64_t i = version; rc == SQLITE_OK && i > 0 && i < STORE_VERSION; i++)
-		rc = sql_exec(db, steps[i - 1]);
+	else
+		for (int64_t i = version; rc == SQLITE_OK && i < STORE_VERSION; i++)
+			rc = sql_exec(db, steps[i]);
 	if (rc == SQLITE_OK)
 		rc = sql_exec(db, views_sql);
 	snprintf(number, sizeof(number), "PRAGMA user_version = %d", STORE_VERSION);
@@ -45,7 +51,7 @@ static int upgrade(sqlite3 *db, int64_t *version)
 	if (rc != SQLITE_OK)
 		return rc;
 	*version = sql_value(db, "PRAGMA user_version", 0, &rc);
-	if (rc == SQLITE_OK && *version < STORE_VERSION)
+	if (rc == SQLITE_OK && *version >= 0 && *version < STORE_VERSION)
 		rc = make_schema(db, *version);
 	return rc == SQLITE_OK ? sql_exec(db, "COMMIT") : rc;
 }
@@ -62,12 +68,12 @@ int store_upgrade(sqlite3 *db, const char *path, struct err *e)
 		return sql_fail(e, db, "make", path);
 	if (version < STORE_VERSION && upgrade(db, &version) != SQLITE_OK)
 		return sql_fail(e, db, version == 0 ? "make" : "upgrade", path);
-	return version > STORE_VERSION ? refuse_newer(path, version, e) : 0;
+	return is_foreign(version) ? refuse_newer(path, version, e) : 0;
 }
 
 int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e)
 {
-	if (version > STORE_VERSION)
+	if (is_foreign(version))
 		return refuse_newer(path, version, e);
 	if (version == STORE_VERSION)
 		return 0;

@@ -7,6 +7,15 @@ DROP VIEW IF EXISTS day_cards;
 DROP VIEW IF EXISTS day_users;
 DROP VIEW IF EXISTS now_holders;
 
+DROP INDEX process_pid;
+CREATE TABLE open_life (
+	pid INTEGER NOT NULL, process INTEGER NOT NULL REFERENCES process(id),
+	PRIMARY KEY (pid, process)
+) WITHOUT ROWID;
+INSERT INTO open_life SELECT pid, process.id FROM process JOIN run ON run.id = process.run
+	WHERE boot_id = (SELECT boot_id FROM run AS newest WHERE newest.host = process.host
+		ORDER BY newest.id DESC LIMIT 1);
+
 ALTER TABLE run ADD COLUMN glance_ms INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE usage_1m ADD COLUMN energy_unknown_ms INTEGER NOT NULL DEFAULT 0;

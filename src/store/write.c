@@ -30,8 +30,10 @@ static const char *const texts[STATEMENT_COUNT] = {
 	" last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) RETURNING id",
 	[STATEMENT_CARD_SEEN] = "UPDATE gpu SET " LAST_SEEN " WHERE id = ?1",
 	[STATEMENT_FIND_PROCESS] =
-		"SELECT process.id FROM process JOIN run ON run.id = process.run"
-		" WHERE pid = ?1 AND start_ticks = ?2 AND process.host = ?3 AND boot_id = ?4",
+		"SELECT process.id FROM open_life JOIN process ON process.id = "
+		"open_life.process"
+		" JOIN run ON run.id = process.run WHERE open_life.pid = ?1 AND start_ticks = "
+		"?2 AND process.host = ?3 AND boot_id = ?4",
 	[STATEMENT_ADD_PROCESS] =
 		"INSERT INTO process (host, run, pid, start_ticks, started_ms, uid, user,"
 		" command, notebook, job, container, pod, unit, first_seen_ms, last_seen_ms,"

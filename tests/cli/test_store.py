@@ -200,6 +200,7 @@ def test_an_older_store_is_brought_up_to_date(version_1, store):
     assert db.execute(old.format("sum(ms), sum(energy_unknown_ms), sum(energy_mj IS NULL)", "usage")).fetchone() \
         == (288000000, 144000000, 0)
     assert db.execute(old.format("sum(energy_unknown_ms)", "total_gpu")).fetchone() == (144000000,)
+    assert db.execute("SELECT pid FROM open_life WHERE process <= 3 ORDER BY pid").fetchall() == [(100,), (101,), (200,)]
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     db.close()
     after = report_of(version_1)

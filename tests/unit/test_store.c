@@ -243,6 +243,27 @@ static void test_a_killed_run_is_finished(void **state)
 		ask(w->path, "SELECT count(*) FROM process WHERE ended_ms IS NULL"), 3);
 }
 
+/* A life that no tick of the run between named is the same one in the run after that. */
+static void test_a_life_is_found_two_runs_later(void **state)
+{
+	struct world *w = *state;
+	size_t n_processes = w->tick.n_processes;
+	for (int run = 0; run < 3; run++) {
+		world_forget(w);
+		w->info.started_ms += 60000;
+		struct store *s = world_open(w);
+		world_fill(w, minute + 60 * run, 1000, 1);
+		if (run == 1)
+			w->tick.n_processes = w->tick.n_holding = w->tick.n_holders = 0;
+		world_write(w, s);
+		w->tick.n_processes = n_processes;
+		store_close(s);
+	}
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 3);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM run"), 3);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM open_life"), 3);
+}
+
 /* Another boot: pid and start time say nothing across it. */
 static void test_a_boot_makes_new_lives(void **state)
 {
@@ -259,6 +280,7 @@ static void test_a_boot_makes_new_lives(void **state)
 	world_write(w, s);
 	store_close(s);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 6);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM open_life WHERE process < 4"), 0);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM host"), 1);
 	assert_string_equal(ask_text(w->path, "SELECT driver FROM host"), "560.1");
 }
@@ -403,6 +425,7 @@ int main(void)
 		WORLD_TEST(test_holders_are_of_the_last_tick),
 		WORLD_TEST(test_a_run_ends),
 		WORLD_TEST(test_a_killed_run_is_finished),
+		WORLD_TEST(test_a_life_is_found_two_runs_later),
 		WORLD_TEST(test_a_boot_makes_new_lives),
 		WORLD_TEST(test_a_file_that_is_replaced),
 		WORLD_TEST(test_a_batch_is_whole_or_nothing),

@@ -131,6 +131,8 @@ static void test_a_newer_version_is_refused(void **state)
 	store_close(s);
 	tell(w->path, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 7");
 	expect_refused(w, "has schema version 7 and this gua knows up to 2: use a newer gua");
+	tell(w->path, "PRAGMA user_version = -3");
+	expect_refused(w, "and this gua knows up to 2: use a newer gua");
 }
 
 /* The newer number is still in the write-ahead log: the header does not tell. */

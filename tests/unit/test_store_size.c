@@ -37,9 +37,7 @@ static void test_a_year_fits(void **state)
 	store_close(s);
 	double hours =
 		(double)pages_of(w, "'usage_1h', 'holding_1h', 'heat_1h'") / (DAYS - FINE_DAYS);
-	double lives =
-		(double)pages_of(w, "'process', 'process_pid', 'holding_1d', 'usage_1d'") /
-		DAYS;
+	double lives = (double)pages_of(w, "'process', 'holding_1d', 'usage_1d'") / DAYS;
 	double fine = (double)pages_of(
 		w, "'usage_5m', 'usage_1m', 'holding_5m', 'holding_1m', 'heat_5m'");
 	double year = hours * (365 - FINE_DAYS) + lives * 365 + fine;
