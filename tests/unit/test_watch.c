@@ -48,17 +48,25 @@ static void test_all_holders_or_none(void **state)
 	struct watch w;
 	for (uint32_t i = 0; i < CROWD; i++)
 		processes[i] = (struct card_process){ 100 + i, PROCESS_COMPUTE, 1 << 20 };
-	assert_int_equal(watch_init(&w, &rules, 5000, NULL, false, &e), 0);
+	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 3000 };
+	struct round_card looked = { .looked = true };
+	struct round round = { .begun_ms = 2000,
+		.ended_ms = 2000,
+		.glanced = true,
+		.look_all = true,
+		.cards = &looked,
+		.n_cards = 1 };
+	assert_int_equal(watch_init(&w, &rules, &pace, NULL, false, &e), 0);
 	assert_int_equal(watch_cards(&w, &source, 1000, never_seen, NULL, &e), 0);
 	/* Room for the holders on the card, not for their lives. */
-	w.cards[0].holders = calloc(2 * CROWD, sizeof(*w.cards[0].holders));
-	w.cards[0].cap_holders = 2 * CROWD;
 	no_memory = true;
-	assert_int_equal(watch_look(&w, &source, 2000, &e), ERR_WORLD);
+	assert_int_equal(watch_round(&w, &source, &round, &e), ERR_WORLD);
 	no_memory = false;
 	assert_string_equal(e.text, "out of memory");
-	assert_int_equal(watch_look(&w, &source, 3000, &e), 0);
-	assert_int_equal(w.cards[0].n_holders, CROWD);
+	assert_int_equal(w.cards[0].holders.n, 0);
+	assert_int_equal(w.cards[0].look_ms, -1);
+	assert_int_equal(watch_round(&w, &source, &round, &e), 0);
+	assert_int_equal(w.cards[0].holders.n, CROWD);
 	watch_finish(&w);
 }
 

@@ -1,0 +1,183 @@
+/* Rounds of a world that fails: lost cards, stalls, clock steps, use that is not believed. */
+#include "watch_fixture.h"
+
+static void test_a_card_that_hangs_on_to_its_last_reading(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 100);
+	drain(f, 5000, 100);
+	put_process(f, false);
+	glance(f, 6000);
+	drain(f, 10000, 100); /* it was there for a part of it */
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 0);
+	drain(f, 15000, 100);
+	drain(f, 20000, 100);
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 1);
+	assert_true(f->watch.cards[0].suspect.on);
+	drain(f, 25000, 0);
+	assert_false(f->watch.cards[0].suspect.on);
+	watch_flush(&f->watch, T0 + 25000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 10200);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 10000);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 4800);
+}
+
+static void test_use_that_is_believed(void **state)
+{
+	struct fixture *f = *state;
+	drain(f, 0, 94); /* not latched */
+	drain(f, 5000, 94);
+	f->card.mem_used_bytes = 500 * MB; /* somebody unseen */
+	drain(f, 10000, 100);
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 0);
+	f->card.mem_used_bytes = -1; /* nothing is known */
+	drain(f, 15000, 100);
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 0);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
+}
+
+/* Lost for eight seconds: what the ring still holds is used, and its holder held all along. */
+static void test_a_lost_card_keeps_its_holders(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 0);
+	drain(f, 5000, 0);
+	f->card.status = CARD_STATUS_LOST;
+	glance(f, 6000);
+	assert_int_equal(n_events(f, EVENT_CARD_LOST), 1);
+	assert_true(f->watch.cards[0].fault.on);
+	assert_int_equal(n_open(f), 1);
+	f->card.status = CARD_STATUS_OK;
+	drain(f, 14000, 0);
+	assert_int_equal(n_events(f, EVENT_CARD_BACK), 1);
+	assert_int_equal(n_open(f), 1);
+	assert_int_equal(f->watch.cards[0].holders.n, 1);
+	watch_flush(&f->watch, T0 + 14000);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 14000);
+	assert_int_equal(presence_ms(f, "user100"), 14000);
+}
+
+/* Lost for longer than the ring holds: the time before is unobserved. */
+static void test_a_card_that_is_lost_for_long(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 0);
+	f->card.status = CARD_STATUS_LOST;
+	for (int64_t at_ms = 5000; at_ms <= 30000; at_ms += 5000) {
+		f->round->drain = true;
+		f->card.n_samples = 0;
+		make_round(f, at_ms);
+	}
+	f->card.status = CARD_STATUS_OK;
+	f->sampled_ms = 24000;
+	drain(f, 34000, 0);
+	watch_flush(&f->watch, T0 + 34000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 24000 - 200);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 10000 + 200);
+}
+
+static void test_an_instance_that_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 0);
+	drain(f, 5000, 0);
+	f->card.status = CARD_STATUS_LOST;
+	f->card.gone = true;
+	glance(f, 6000);
+	assert_int_equal(n_open(f), 0);
+	assert_false(f->watch.cards[0].fault.on);
+	int64_t held_ms = sum_ms(f, CARD_IDLE_HELD);
+	for (int64_t at_ms = 10000; at_ms <= 60000; at_ms += 5000) {
+		f->round->drain = true;
+		make_round(f, at_ms);
+	}
+	watch_flush(&f->watch, T0 + 60000);
+	watch_blind(&f->watch, T0 + 60000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED) + sum_ms(f, CARD_IDLE_HELD), 6000);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), held_ms);
+	/* One of that name again begins anew. */
+	f->card.status = CARD_STATUS_OK;
+	f->card.gone = false;
+	f->sampled_ms = 70000;
+	drain(f, 70000, 0);
+	assert_int_equal(n_open(f), 1);
+	drain(f, 75000, 0);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), held_ms + 5000);
+}
+
+/* Nobody looked for twenty seconds, and then it is somebody else. */
+static void test_stall(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 0);
+	drain(f, 5000, 0);
+	f->process.pid = 200;
+	drain(f, 25000, 0);
+	assert_string_equal(open_user(f), "user200");
+	drain(f, 30000, 0);
+	assert_int_equal(presence_ms(f, "user100"), 5000);
+	assert_int_equal(presence_ms(f, "user200"), 5000);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 10000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 20000);
+}
+
+static void test_stall_with_the_same_holder(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 0);
+	drain(f, 5000, 0);
+	drain(f, 25000, 0);
+	drain(f, 30000, 0);
+	assert_int_equal(presence_ms(f, "user100"), 30000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
+}
+
+static void test_clock_step(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 0);
+	drain(f, 5000, 0);
+	watch_clock_step(&f->watch, T0 + 6000, T0 + 3606000);
+	assert_int_equal(n_open(f), 1);
+	f->sampled_ms = 3606000;
+	drain(f, 3610000, 0);
+	watch_flush(&f->watch, T0 + 3610000);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 5000 + 1000 + 4000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
+	assert_int_equal(f->watch.cards[0].holders.n, 1);
+}
+
+static void test_xids(void **state)
+{
+	struct fixture *f = *state;
+	drain(f, 0, 0);
+	f->xid = (struct source_xid){ 0, 79 };
+	f->source.xids = &f->xid;
+	f->source.n_xids = 1;
+	drain(f, 5000, 0);
+	assert_int_equal(n_events(f, EVENT_XID), 1);
+	assert_int_equal(f->watch.events[f->watch.n_events - 1].value, 79);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_card_that_hangs_on_to_its_last_reading),
+		TEST(test_use_that_is_believed),
+		TEST(test_a_lost_card_keeps_its_holders),
+		TEST(test_a_card_that_is_lost_for_long),
+		TEST(test_an_instance_that_is_gone),
+		TEST(test_stall),
+		TEST(test_stall_with_the_same_holder),
+		TEST(test_clock_step),
+		TEST(test_xids),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
