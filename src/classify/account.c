@@ -319,7 +319,9 @@ void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 		a->covered_ms = to_ms;
 	}
 	if (to_ms > a->covered_ms) {
-		account_until(a, to_ms, on);
+		if (a->pending)
+			account_observed(a, min64(to_ms, a->pending_short_ms), on);
+		account_unobserved(a, to_ms, on->ledger);
 		a->pending = false;
 	}
 	energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);

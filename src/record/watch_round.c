@@ -317,7 +317,8 @@ void watch_flush(struct watch *w, int64_t now_ms)
 		struct account_scene on = watch_scene(w, i);
 		if (w->cards[i].gone)
 			continue;
-		if (w->entries[i].status == CARD_STATUS_OK)
+		if (w->entries[i].status == CARD_STATUS_OK &&
+			w->cards[i].util_kind != UTIL_NONE)
 			account_flush(&w->cards[i].account, now_ms, &on);
 		else
 			account_blind(&w->cards[i].account, now_ms, &on);
