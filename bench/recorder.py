@@ -2,6 +2,7 @@
 virtual time, so that a week takes a minute."""
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import time
@@ -75,3 +76,27 @@ class Recording:
             return  # it has just ended
         if pages:
             self.points.append((boot_us / 1e6 - 3600, pages * os.sysconf("SC_PAGESIZE") // 1024, int(written)))
+
+
+def cpu_seconds(pid):
+    """Of all threads, to the nanosecond."""
+    return sum(int(stat.read_text().split()[0]) for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
+def share_of_a_core(gua, library, scenario, folder, seconds):
+    """What the recorder takes of one core in real time, with default options and the driver library's own CPU
+    included: on a real clock it spaces its glances by what they cost."""
+    folder.mkdir()
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", "FAKENVML_SCENARIO": str(scenario)}
+    command = [gua, "daemon", "--foreground", "--db", folder / "gua.db", "--nvml", library,
+               "--root", make_root(folder / "root")]
+    with open(folder / "log", "wb") as log:
+        child = subprocess.Popen([str(word) for word in command], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        time.sleep(5)  # the opening look describes every process once
+        before, begin = cpu_seconds(child.pid), time.monotonic()
+        time.sleep(seconds)
+        return (cpu_seconds(child.pid) - before) / (time.monotonic() - begin)
+    finally:
+        child.send_signal(signal.SIGTERM)
+        child.wait()
