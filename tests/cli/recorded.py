@@ -1,0 +1,46 @@
+"""What tests of the recorder share: small hosts, a run in virtual time, and what it stored."""
+import sqlite3
+
+import pytest
+
+from conftest import gua
+from fake import fake_driver
+
+WALL = 1793606400  # Mon 2026-11-02 08:00:00 UTC
+
+ONE_CARD = """
+start 2026-11-02T08:00:00Z
+driver 560.35.05
+card 0 uuid GPU-aaaa name "Test A" memory 80GiB idle-power 50W max-power 400W
+"""
+TWO_CARDS = ONE_CARD + """
+card 1 uuid GPU-bbbb name "Test B" memory 80GiB
+"""
+
+
+@pytest.fixture
+def record(tmp_path, clock_file):
+    """record(SCENARIO, *ARGS) runs gua daemon on the fake driver in virtual time; returns the run,
+    with .db and .report (of everything) added."""
+    def run(scenario, *args, root=None, check=True, **options):
+        clock = clock_file(WALL)
+        db = tmp_path / "gua.db"
+        env = fake_driver(tmp_path, scenario, clock=clock, **options)
+        result = gua("daemon", "--db", db, "--clock", clock, "--root", root or "/", *args, env=env)
+        assert not check or result.returncode == 0, result.stderr
+        result.db = db
+        return result
+    return run
+
+
+def rows(db, sql, *args):
+    with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
+        return connection.execute(sql, args).fetchall()
+
+
+def card_seconds(db, uuid="GPU-aaaa"):
+    """GPU-seconds of a card by state name, from the raw tables."""
+    names = ["active", "idle_held", "truly_idle", "unobserved", "use_unknown"]
+    found = rows(db, "SELECT state, sum(ms) FROM usage_1m JOIN gpu ON gpu.id = gpu WHERE uuid = ?"
+                 " GROUP BY state", uuid)
+    return {names[state]: ms / 1000 for state, ms in found}

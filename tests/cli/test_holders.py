@@ -1,0 +1,222 @@
+"""Who held a card and whether it was used, on hosts as they are: processes that come and go, drivers that
+know less, cards that say what cannot be true. The fake driver in virtual time, unless said otherwise."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import GUA, clean_environment, gua, wait_for
+from fake import fake_driver
+from recorded import ONE_CARD, TWO_CARDS, card_seconds, record, rows  # noqa: F401
+
+JOB = 'process job pid 4194242 user alice uid 1001 command "python train.py"\n'
+
+
+def presence(db):
+    """{user: {state: seconds}} by the view."""
+    names = ["active", "idle_held", "truly_idle", "squatting", "use_unknown"]
+    sums = ", ".join(f"sum({name}_presence_ms)" for name in names)
+    found = rows(db, f"SELECT user, {sums} FROM holding JOIN process ON process.id = process GROUP BY user")
+    return {user: {name: ms / 1000 for name, ms in zip(names, values) if ms} for user, *values in found}
+
+
+def unsure(db):
+    (seconds,), = rows(db, "SELECT sum(unsure_ms) / 1000.0 FROM usage")
+    return seconds
+
+
+@pytest.fixture
+def simulate(tmp_path):
+    """simulate(SCENARIO, *ARGS) records the simulated source, which knows users; returns the store."""
+    def run(scenario, *args):
+        (tmp_path / "s.scenario").write_text(scenario)
+        result = gua("daemon", "--source", "sim", "--scenario", tmp_path / "s.scenario", "--clock", "virtual",
+                     "--db", tmp_path / "gua.db", *args)
+        assert result.returncode == 0, result.stderr
+        return tmp_path / "gua.db"
+    return run
+
+
+# ---- who came and went ----
+
+def test_a_process_between_two_ticks_is_seen(record):
+    run = record(ONE_CARD + JOB + "at 33s hold job card 0 memory 8GiB\nat 51s exit job\n", "--ticks", 3)
+    seconds = card_seconds(run.db)
+    assert abs(seconds["idle_held"] - 18) <= unsure(run.db) + 0.01 and unsure(run.db) <= 1.3
+    assert sum(seconds.values()) == 90
+
+
+def test_memory_of_nobody_who_is_listed_is_not_free(simulate):
+    db = simulate(ONE_CARD + "at 10s orphan card 0 memory 5GiB\nat 40s orphan card 0 memory 0B\n"
+                  "at 50s orphan card 0 memory 90MB\n", "--ticks", 2)
+    held = card_seconds(db)["idle_held"]
+    assert abs(held - 30) <= unsure(db) + 0.01 and unsure(db) <= 1.3
+    assert presence(db) == {"_unknown": {"idle_held": held}}
+
+
+def test_what_the_driver_keeps_for_itself_is_nobodys(record):
+    """The older memory call counts the driver's own reserve."""
+    reserved = ONE_CARD.replace("memory 80GiB", "memory 80GiB reserved 900MiB memory-info v1")
+    run = record(reserved + JOB + "at 10s hold job card 0 memory 5GiB\nat 20s exit job\n", "--ticks", 1)
+    seconds = card_seconds(run.db)
+    assert abs(seconds["idle_held"] - 10) <= unsure(run.db) + 0.01
+    assert seconds["truly_idle"] > 18
+
+
+@pytest.mark.parametrize("accounting", [True, False])
+def test_a_process_between_two_glances_is_in_the_drivers_records(record, accounting):
+    mode = "accounting on\n" if accounting else ""
+    run = record(ONE_CARD + mode + JOB + "at 12100ms hold job card 0 memory 5GiB\nat 12300ms exit job\n",
+                 "--glance", "8s", "--ticks", 1)
+    held = card_seconds(run.db).get("idle_held", 0)
+    assert held == (0.2 if accounting else 0)
+    assert presence(run.db) == ({"_unknown": {"idle_held": 0.2}} if accounting else {})
+
+
+def test_a_sole_user_is_never_a_squatter(simulate):
+    db = simulate(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 1s load job card 0 sm 80 on 4s off 16s\n",
+                  "--ticks", 6)
+    alice = presence(db)["alice"]
+    assert set(alice) == {"active", "idle_held"} and abs(alice["active"] - 36) <= 0.5
+
+
+def test_an_idle_process_beside_its_owners_training(simulate):
+    """The process is idle, the user is not; another user who sits there squats."""
+    db = simulate(ONE_CARD + JOB + """
+        process left pid 4194243 user alice uid 1001 command "left"
+        process other pid 4194244 user bob uid 1002 command "other"
+        at 0s hold job card 0 memory 5GiB
+        at 0s load job card 0 sm 90
+        at 0s hold left card 0 memory 4GB
+        at 0s hold other card 0 memory 1GB
+        """, "--ticks", 2)
+    assert presence(db) == {"alice": {"active": 60.0}, "bob": {"squatting": 60.0}}
+    assert rows(db, "SELECT command, sum(active_ms), sum(idle_held_ms), sum(squatting_ms) FROM holding JOIN process"
+                " ON process.id = process GROUP BY command ORDER BY command") == [
+        ("left", 0, 60000, 0), ("other", 0, 0, 60000), ("python train.py", 60000, 0, 0)]
+
+
+def test_two_users_with_little_hold_the_card_together(simulate):
+    db = simulate(ONE_CARD + JOB + """
+        process other pid 4194244 user bob uid 1002 command "other"
+        at 0s hold job card 0 memory 60MB
+        at 0s hold other card 0 memory 60MB
+        """, "--ticks", 2)
+    assert card_seconds(db) == {"idle_held": 60.0}
+    assert presence(db) == {"alice": {"idle_held": 60.0}, "bob": {"idle_held": 60.0}}
+
+
+# ---- faults cost what they last ----
+
+@pytest.mark.parametrize("fault, lasts", [
+    ("at 33s lost card 0 until 43s", 10), ("at 33s fail nvmlDevice* code 999 until 36s", 0.2),
+    ("at 33s lost card 0 until 35s", 2)])
+def test_a_fault_costs_what_it_lasts(record, fault, lasts):
+    """A lost card samples nothing; a driver that fails goes on sampling, and its ring reaches back."""
+    run = record(TWO_CARDS + JOB + f"at 0s hold job card 0 memory 5GiB\n{fault}\n", "--ticks", 4)
+    seconds = card_seconds(run.db)
+    assert abs(seconds.get("unobserved", 0) - lasts) <= 0.5 and sum(seconds.values()) == 120
+    assert abs(seconds["idle_held"] - 120 + lasts) <= 0.5
+    assert card_seconds(run.db, "GPU-bbbb").get("unobserved", 0) <= 0.5
+
+
+@pytest.mark.parametrize("retry, most", [("1s", 1.5), ("30s", 32)])
+def test_retry_is_the_longest_wait(record, tmp_path, retry, most):
+    log = tmp_path / "calls"
+    run = record(ONE_CARD + "at 10s lost card 0 until 200s\n", "--retry", retry, "--ticks", 8, log=log)
+    assert run.returncode == 0
+    tries = [float(line.split()[0]) for line in log.read_text().splitlines() if " nvmlInit_v2 " in line]
+    waits = [b - a for a, b in zip(tries, tries[1:]) if 10 < a and b < 200]
+    assert len(waits) >= 4 and waits[0] <= 2.5 and max(waits) <= most
+    assert waits == sorted(waits) or retry == "1s"
+
+
+# ---- drivers that know less, or say what cannot be true ----
+
+def test_utilisation_without_anybody_is_suspect(record):
+    run = record(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 0s load card 0 util 100\n"
+                 "at 30s exit job\n", "--ticks", 4)
+    seconds = card_seconds(run.db)
+    assert abs(seconds["active"] - 30) <= 6 and abs(seconds["unobserved"] - 90) <= 6
+    (text,), = rows(run.db, "SELECT text FROM event WHERE kind = 'suspect-use'")
+    assert text == "card 0 reports 100% use with no process and no memory on it; the time is not observed"
+
+
+def test_use_of_zero_for_all_makes_nobody_a_squatter(record):
+    run = record(ONE_CARD + JOB + """
+        process other pid 4194244 user bob uid 1002 command "other"
+        at 0s hold job card 0 memory 5GiB
+        at 0s load job card 0 sm 90
+        at 0s hold other card 0 memory 1GB
+        at 0s zero-use card 0
+        """, "--ticks", 2)
+    assert rows(run.db, "SELECT sum(squatting_ms), sum(active_ms) FROM holding") == [(0, 120000)]
+
+
+def test_a_board_without_memory_of_its_own(record):
+    """As GB10: no memory of the card, stamps since boot, a ring that is dry while nobody computes."""
+    board = ONE_CARD.replace("memory 80GiB", "memory 80GiB memory-info none") + "stamps boot\nsamples-per-second 5\n"
+    run = record(board + JOB + """
+        at 0s fail nvmlDeviceGetSamples code 6
+        at 20s hold job card 0 memory 5GiB
+        at 40s exit job
+        """, "--ticks", 2)
+    seconds = card_seconds(run.db)
+    assert abs(seconds["idle_held"] - 20) <= unsure(run.db) + 0.1 and unsure(run.db) <= 6
+    assert seconds.get("unobserved", 0) == 0
+
+
+def test_gpm_knows_the_use_of_instances(record):
+    run = record(ONE_CARD.replace("max-power 400W", "max-power 400W gpm yes sm-active 40") + JOB + """
+        mig 0 index 0 gi 7 ci 0 uuid MIG-1 name "Test A MIG 1g.10gb" memory 10GiB gpm yes
+        at 0s hold job mig 0/0 memory 5GiB
+        at 20s load job mig 0/0 sm 80
+        at 50s load job mig 0/0 sm 0
+        """, "--ticks", 3)
+    seconds = card_seconds(run.db, "MIG-1")
+    assert abs(seconds["active"] - 30) <= 2.5 and abs(seconds["idle_held"] - 60) <= 5
+    ((ms, pct_ms),) = rows(run.db, "SELECT sum(ms), sum(pct_ms) FROM sm_active")
+    assert abs(pct_ms / ms - 0.4 * 80 * 30 / 90) <= 2
+
+
+# ---- in real time ----
+
+def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
+    """Who left meanwhile was there until the stop at least; who was there before and after was there."""
+    with subprocess.Popen(["sleep", "60"]) as leaver, subprocess.Popen(["sleep", "60"]) as stayer:
+        scenario = """
+            card 0 uuid GPU-aaaa name "Test A" memory 80GiB
+            card 1 uuid GPU-bbbb name "Test B" memory 80GiB
+            process leaver pid env LEAVER user a uid 0 command "a"
+            process stayer pid env STAYER user b uid 0 command "b"
+            at 0s hold leaver card 0 memory 5GiB
+            at 0s hold stayer card 1 memory 5GiB
+            at 7s exit leaver
+            """
+        env = {**clean_environment(), **fake_driver(tmp_path, scenario, LEAVER=leaver.pid, STAYER=stayer.pid)}
+        db = tmp_path / "gua.db"
+        begin = time.time()
+        with subprocess.Popen([GUA, "daemon", "--foreground", "--db", db], env=env, stderr=subprocess.DEVNULL) as run:
+            wait_for(lambda: db.exists() and rows(db, "SELECT count(*) FROM run") == [(1,)])
+            time.sleep(max(0, begin + 3 - time.time()))
+            os.kill(run.pid, signal.SIGSTOP)
+            stopped = time.time()
+            time.sleep(max(0, begin + 7 - time.time()))
+            leaver.kill()
+            leaver.wait()
+            time.sleep(4)
+            os.kill(run.pid, signal.SIGCONT)
+            woken = time.time()
+            time.sleep(2)
+            run.terminate()
+            run.wait()
+            ended = time.time()
+        stayer.kill()
+    by_pid = dict(rows(db, "SELECT pid, sum(idle_held_ms) / 1000.0 FROM holding JOIN process ON process.id = process"
+                       " WHERE command = 'sleep' GROUP BY pid"))
+    # Both have a little from before: the ring reaches back to their start.
+    assert by_pid[leaver.pid] <= stopped - begin + 1.5
+    assert by_pid[stayer.pid] >= ended - begin - 1.5
+    assert card_seconds(db)["unobserved"] >= woken - stopped - 2 and card_seconds(db, "GPU-bbbb").get("unobserved", 0) <= 1
