@@ -30,9 +30,10 @@ struct energy_point {
 struct energy_split {
 	struct energy_piece pieces[ENERGY_PIECES]; /* accounted, energy not divided yet */
 	size_t n_pieces;
-	struct energy_point points[ENERGY_POINTS]; /* readings whose time is not accounted yet */
+	struct energy_point
+		points[ENERGY_POINTS]; /* readings whose time is not accounted yet */
 	size_t n_points;
-	double idle_mw;	 /* what the card drew when it last did nothing; NAN: not seen */
+	double idle_mw;	  /* what the card drew when it last did nothing; NAN: not seen */
 	bool idle_before; /* it did nothing between the two readings before */
 };
 

@@ -18,14 +18,15 @@ enum health {
 
 struct schedule {
 	int64_t interval_us, drain_us, glance_us, retry_us; /* as asked for */
-	int64_t start_us;	/* ticks are multiples of the interval from here */
+	int64_t start_us; /* ticks are multiples of the interval from here */
 	int64_t next_tick_us, next_drain_us, next_glance_us;
 	int64_t next_energy_us; /* earliest glance that reads energy */
 	int64_t next_scan_us;	/* look for cards again */
 	enum health health;	/* at the last round */
 	int64_t wait_us;	/* before the next try while it is not good, else 0 */
 	int64_t apart_us;	/* distance of glances now */
-	struct spacing glances, energy, walls; /* CPU of glances, of energy; time by the clock */
+	struct spacing glances, energy,
+		walls; /* CPU of glances, of energy; time by the clock */
 	uint64_t random;
 };
 
@@ -38,8 +39,7 @@ int64_t schedule_next(const struct schedule *s);
 bool schedule_is_tick(const struct schedule *s, int64_t now_us);
 /* Says in `round` what is due; what has failed is tried again after 1, 2, 4 ... seconds. False:
  * the driver is not to be asked now. */
-bool schedule_ask(
-	struct schedule *s, int64_t now_us, enum health health, struct round *round);
+bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct round *round);
 /* A round was made that took so long; the driver's ring spans `ring_us` (0: not known). */
 void schedule_done(struct schedule *s, int64_t now_us, const struct round *round,
 	int64_t took_us, int64_t ring_us);

@@ -54,8 +54,8 @@ static int reserve(struct round *r, size_t n, struct err *e)
 
 /* Whether somebody may have come or gone since the last look. Where memory cannot be read, each
  * drain is a reason to look. */
-static bool must_look(const struct round *r, const struct round_card *c,
-	const struct card_reading *now)
+static bool must_look(
+	const struct round *r, const struct round_card *c, const struct card_reading *now)
 {
 	if (now->status != CARD_STATUS_OK)
 		return false;

@@ -1,6 +1,6 @@
-/* A round: everything that the recorder asks of the driver at one moment, in one go, so that the
- * driver's thread is entered once: utilisation when it is due, a glance at every card's memory,
- * and at once the process lists of the cards whose memory has changed. */
+/* A round: everything that the recorder asks of the driver at one moment, in one go, so that
+ * the driver's thread is entered once: utilisation when it is due, a glance at every card's
+ * memory, and at once the process lists of the cards whose memory has changed. */
 #ifndef GUA_SAMPLE_ROUND_H
 #define GUA_SAMPLE_ROUND_H
 
@@ -30,7 +30,7 @@ struct round {
 	bool glanced; /* memory was read; false: the driver failed after the drain */
 	struct round_card *cards;
 	size_t n_cards, cap_cards;
-	bool *flags; /* private: which cards to look at */
+	bool *flags;		/* private: which cards to look at */
 	int64_t cost_us;	/* of glance and looks, by clock_cost_us() */
 	int64_t energy_cost_us; /* of reading energy at the glance */
 };
