@@ -51,8 +51,8 @@ static struct edge begin_edge(const struct process_id *id, const struct look_win
 	return edge_of(w, id->started_ms > lo_ms ? id->started_ms : lo_ms, true);
 }
 
-static void open_stretch(struct holders *h, const struct lives *lives,
-	const struct listed *p, struct edge from, const struct holder *before, int64_t now_ms)
+static void open_stretch(struct holders *h, const struct lives *lives, const struct listed *p,
+	struct edge from, const struct holder *before, int64_t now_ms)
 {
 	h->items[h->n++] = (struct holder){
 		.process = p->life,
@@ -137,14 +137,14 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
 	return earliest_ms;
 }
 
-bool holders_exit(struct holders *h, uint32_t life, int64_t lo_ms, int64_t hi_ms)
+bool holders_exit(struct holders *h, uint32_t life, const struct look_window *window)
 {
 	bool here = false;
 	for (size_t i = 0; i < h->n; i++) {
 		struct holder *item = &h->items[i];
 		if (item->process != life || !holder_is_open(item))
 			continue;
-		item->to = edge_between(lo_ms, hi_ms);
+		item->to = edge_of(window, window->lo_ms, false);
 		here = true;
 	}
 	return here;

@@ -9,7 +9,8 @@
 #define RING_HOLD_MS 2000
 /* How long a sample accounts before a gap when the driver's period is not known. */
 #define PERIOD_MS 1000
-/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card. */
+/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card.
+ */
 #define RESERVE_BYTES (1LL << 30)
 /* All samples at least this, and nobody there: a card that hangs on to its last reading. */
 #define LATCHED_PCT 95
@@ -85,8 +86,8 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 }
 
 /* The holders among the processes of a list, and whoever is not listed. */
-static size_t make_list(struct watch *w, struct source *s, size_t i, int64_t since_ms,
-	int64_t now_ms)
+static size_t make_list(
+	struct watch *w, struct source *s, size_t i, int64_t since_ms, int64_t now_ms)
 {
 	const struct card_reading *r = &s->cards[i];
 	size_t n = 0;
@@ -136,11 +137,10 @@ static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 	for (size_t k = 0; k < r->n_ended; k++) {
 		const struct ended_process *p = &r->ended[k];
 		if (!card->account.started || p->ended_ms <= card->account.covered_ms ||
-			holders_had(&card->holders, &w->lives, p->pid, p->started_ms,
-				p->ended_ms))
+			holders_had(
+				&card->holders, &w->lives, p->pid, p->started_ms, p->ended_ms))
 			continue;
-		uint32_t life =
-			lives_add_ended(&w->lives, p->pid, p->started_ms, p->ended_ms);
+		uint32_t life = lives_add_ended(&w->lives, p->pid, p->started_ms, p->ended_ms);
 		if (life != LIFE_NONE)
 			holders_add_ended(&card->holders, &w->lives, life, p->mem_peak_bytes,
 				p->started_ms, p->ended_ms);
@@ -179,7 +179,8 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 
 /* A card that goes on saying 100 % after its last process was killed: nobody is there, no
  * memory is used. */
-static bool is_latched(const struct watch *w, struct watched *card, const struct card_reading *r)
+static bool is_latched(
+	const struct watch *w, struct watched *card, const struct card_reading *r)
 {
 	if (!card->empty || card->holders.n > 0 || r->n_samples == 0 || card->mem_bytes < 0 ||
 		card->mem_bytes - floor_bytes(card, r) > w->rules.held_mem_bytes)
@@ -204,8 +205,8 @@ static bool suspects(struct watch *w, size_t i, const struct card_reading *r, in
 	return latched;
 }
 
-static void set_hold(const struct watch *w, const struct source *s, const struct card_reading *r,
-	struct account_drain *d)
+static void set_hold(const struct watch *w, const struct source *s,
+	const struct card_reading *r, struct account_drain *d)
 {
 	int64_t period_ms = s->sample_period_us / 1000;
 	if (r->util_kind != UTIL_RING) {
@@ -346,11 +347,14 @@ void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
 
 bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms)
 {
+	struct look_window window = {
+		.lo_ms = lo_ms, .hi_ms = now_ms, .stalled = now_ms - lo_ms > w->pace.stall_ms
+	};
 	bool any = false;
 	uint32_t life;
 	while ((life = lives_next_exited(&w->lives, now_ms)) != LIFE_NONE) {
 		for (size_t c = 0; c < w->n_cards; c++) {
-			if (!holders_exit(&w->cards[c].holders, life, lo_ms, now_ms))
+			if (!holders_exit(&w->cards[c].holders, life, &window))
 				continue;
 			round_want(round, c);
 			any = true;
