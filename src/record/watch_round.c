@@ -330,11 +330,13 @@ void watch_blind(struct watch *w, int64_t until_ms)
 	}
 }
 
-void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
+void watch_clock_step(
+	struct watch *w, struct round *round, int64_t old_now_ms, int64_t new_now_ms)
 {
 	watch_blind(w, old_now_ms);
 	for (size_t i = 0; i < w->n_cards; i++) {
 		struct watched *card = &w->cards[i];
+		round_want(round, i);
 		if (card->gone)
 			continue;
 		account_start(&card->account, (uint32_t)i, new_now_ms);

@@ -209,7 +209,7 @@ static void test_clock_step(void **state)
 	put_process(f, true);
 	drain(f, 0, 0);
 	drain(f, 5000, 0);
-	watch_clock_step(&f->watch, T0 + 6000, T0 + 3606000);
+	watch_clock_step(&f->watch, f->round, T0 + 6000, T0 + 3606000);
 	assert_int_equal(n_open(f), 1);
 	f->sampled_ms = 3606000;
 	drain(f, 3610000, 0);
@@ -217,6 +217,21 @@ static void test_clock_step(void **state)
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 5000 + 1000 + 4000);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
 	assert_int_equal(f->watch.cards[0].holders.n, 1);
+}
+
+/* The round that noticed the step saw somebody come, and was not taken in. */
+static void test_a_newcomer_at_a_clock_step(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = { 0 };
+	drain(f, 0, 0);
+	f->round->drain = false;
+	put_process(f, true);
+	assert_int_equal(round_run(&f->source, f->round, &e), 0);
+	assert_true(f->round->cards[0].looked);
+	watch_clock_step(&f->watch, f->round, T0 + 1000, T0 + 3601000);
+	glance(f, 3602000);
+	assert_int_equal(n_open(f), 1);
 }
 
 static void test_xids(void **state)
@@ -244,6 +259,7 @@ int main(void)
 		TEST(test_an_exit_that_was_waited_for),
 		TEST(test_an_exit_during_a_stall),
 		TEST(test_clock_step),
+		TEST(test_a_newcomer_at_a_clock_step),
 		TEST(test_xids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
