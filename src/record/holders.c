@@ -137,14 +137,14 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
 	return earliest_ms;
 }
 
-bool holders_exit(struct holders *h, uint32_t life, int64_t lo_ms, int64_t hi_ms)
+bool holders_exit(struct holders *h, uint32_t life, const struct look_window *window)
 {
 	bool here = false;
 	for (size_t i = 0; i < h->n; i++) {
 		struct holder *item = &h->items[i];
 		if (item->process != life || !holder_is_open(item))
 			continue;
-		item->to = edge_between(lo_ms, hi_ms);
+		item->to = edge_of(window, window->lo_ms, false);
 		here = true;
 	}
 	return here;

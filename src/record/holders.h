@@ -19,7 +19,7 @@ struct holders {
 	size_t n, cap;
 };
 
-/* Between which moments what a list shows to be new came about. */
+/* Between which moments what is seen to be new came about. */
 struct look_window {
 	int64_t lo_ms, hi_ms; /* the sign before this one, and this one */
 	bool first;	      /* there was no list before */
@@ -42,8 +42,8 @@ void holders_finish(struct holders *h);
  * at which something may have changed; INT64_MAX: nothing did. */
 int64_t holders_take(struct holders *h, const struct lives *lives, const struct listed *list,
 	size_t n, const struct look_window *window);
-/* A life has ended between the two moments. Returns whether it was here. */
-bool holders_exit(struct holders *h, uint32_t life, int64_t lo_ms, int64_t hi_ms);
+/* A life has ended within the window. Returns whether it was here. */
+bool holders_exit(struct holders *h, uint32_t life, const struct look_window *window);
 /* Ends all stretches that go on, at `at_ms`. */
 void holders_end(struct holders *h, int64_t at_ms);
 /* A process that nobody saw was here. There must be room for one more. */

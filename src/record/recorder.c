@@ -97,7 +97,7 @@ static bool clock_stepped(struct recorder *r)
 		(double)step_us / 1e6);
 	watch_event(&r->watch, m.wall_us / 1000, EVENT_CLOCK_STEP, -1, step_us / 1000,
 		"clock set %+.3f s", (double)step_us / 1e6);
-	watch_clock_step(&r->watch, old_now_ms, m.wall_us / 1000);
+	watch_clock_step(&r->watch, r->round, old_now_ms, m.wall_us / 1000);
 	r->wall_less_us = m.wall_us - m.boot_us;
 	return true;
 }

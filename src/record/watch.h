@@ -83,8 +83,9 @@ void watch_blind(struct watch *w, int64_t until_ms);
 /* Accounts up to now with the last samples: before the recorder ends. */
 void watch_flush(struct watch *w, int64_t now_ms);
 /* The wall clock jumped: time up to `old_now_ms` in the old reckoning is unobserved, and
- * accounts go on at `new_now_ms`. */
-void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms);
+ * accounts go on at `new_now_ms`. The round at hand is lost: asks for another look. */
+void watch_clock_step(
+	struct watch *w, struct round *round, int64_t old_now_ms, int64_t new_now_ms);
 
 void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card, int64_t value,
 	const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -335,11 +335,13 @@ void watch_blind(struct watch *w, int64_t until_ms)
 	}
 }
 
-void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
+void watch_clock_step(
+	struct watch *w, struct round *round, int64_t old_now_ms, int64_t new_now_ms)
 {
 	watch_blind(w, old_now_ms);
 	for (size_t i = 0; i < w->n_cards; i++) {
 		struct watched *card = &w->cards[i];
+		round_want(round, i);
 		if (card->gone)
 			continue;
 		account_start(&card->account, (uint32_t)i, new_now_ms);
@@ -352,11 +354,14 @@ void watch_clock_step(struct watch *w, int64_t old_now_ms, int64_t new_now_ms)
 
 bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms)
 {
+	struct look_window window = {
+		.lo_ms = lo_ms, .hi_ms = now_ms, .stalled = now_ms - lo_ms > w->pace.stall_ms
+	};
 	bool any = false;
 	uint32_t life;
 	while ((life = lives_next_exited(&w->lives, now_ms)) != LIFE_NONE) {
 		for (size_t c = 0; c < w->n_cards; c++) {
-			if (!holders_exit(&w->cards[c].holders, life, lo_ms, now_ms))
+			if (!holders_exit(&w->cards[c].holders, life, &window))
 				continue;
 			w->cards[c].exits = true;
 			round_want(round, c);

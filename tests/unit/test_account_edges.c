@@ -106,7 +106,7 @@ static void test_a_stall_without_change_costs_nothing(void **state)
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 4000);
 }
 
-/* Between two single readings that differ nobody knows when it changed. */
+/* Between two single readings that differ nobody knows when it changed: the middle counts. */
 static void test_polled_readings_are_doubtful(void **state)
 {
 	struct fixture *f = *state;
@@ -117,12 +117,13 @@ static void test_polled_readings_are_doubtful(void **state)
 	drain_as(f, one, NULL, 0);
 	assert_int_equal(sum_unsure(f), 0);
 	drain_as(f, two, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000);
-	assert_int_equal(sum_unsure(f), 1000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1500);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 1500);
+	assert_int_equal(sum_unsure(f), 500);
 	/* A ring's samples are not. */
 	struct util_sample c[] = { at(4000, 50), at(5000, 0) };
 	drain(f, c, 2, NULL, 0);
-	assert_int_equal(sum_unsure(f), 1000);
+	assert_int_equal(sum_unsure(f), 500);
 }
 
 static void test_doubt_comes_later(void **state)

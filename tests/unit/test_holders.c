@@ -67,6 +67,12 @@ static int64_t take(struct fixture *f, uint32_t pid, int64_t mem_bytes, struct l
 	return holders_take(&f->holders, &f->lives, &list, pid != 0, &w);
 }
 
+static bool leave(struct fixture *f, uint32_t who, int64_t lo_ms, int64_t hi_ms)
+{
+	struct look_window w = between(lo_ms, hi_ms);
+	return holders_exit(&f->holders, who, &w);
+}
+
 static void assert_edge(struct edge e, int64_t lo, int64_t at, int64_t hi)
 {
 	assert_int_equal(e.lo, lo);
@@ -160,10 +166,10 @@ static void test_exits(void **state)
 {
 	struct fixture *f = *state;
 	take(f, 1, 500 * MB, first);
-	assert_false(holders_exit(&f->holders, life(f, 2), 60000, 60000));
-	assert_true(holders_exit(&f->holders, life(f, 1), 60000, 60000));
+	assert_false(leave(f, life(f, 2), 60000, 60000));
+	assert_true(leave(f, life(f, 1), 60000, 60000));
 	assert_edge(f->holders.items[0].to, 60000, 60000, 60000);
-	assert_false(holders_exit(&f->holders, life(f, 1), 61000, 61000));
+	assert_false(leave(f, life(f, 1), 61000, 61000));
 	/* The list that no longer has it does not move its end. */
 	assert_int_equal(take(f, 0, 0, between(59500, 60100)), INT64_MAX);
 	assert_edge(f->holders.items[0].to, 60000, 60000, 60000);
@@ -173,8 +179,14 @@ static void test_exit_at_an_unknown_moment(void **state)
 {
 	struct fixture *f = *state;
 	take(f, 1, 500 * MB, first);
-	assert_true(holders_exit(&f->holders, life(f, 1), 60000, 64000));
+	assert_true(leave(f, life(f, 1), 60000, 64000));
 	assert_edge(f->holders.items[0].to, 60000, 62000, 64000);
+	/* While nobody looked: only what is sure counts. */
+	struct look_window stalled = between(70000, 90000);
+	stalled.stalled = true;
+	take(f, 2, 500 * MB, between(65000, 66000));
+	assert_true(holders_exit(&f->holders, life(f, 2), &stalled));
+	assert_edge(f->holders.items[1].to, 70000, 70000, 90000);
 }
 
 static void test_memory_that_changes(void **state)
@@ -198,7 +210,7 @@ static void test_memory_that_changes(void **state)
 	assert_true(h[1].sm_pct > 39 && h[1].sm_pct < 41);
 	assert_int_equal(h[1].own_state, HOLDER_SQUATTING);
 	/* Both are of one process: it ends once. */
-	assert_true(holders_exit(&f->holders, h[0].process, 62000, 62000));
+	assert_true(leave(f, h[0].process, 62000, 62000));
 	assert_edge(h[0].to, 60000, 60500, 61000);
 	assert_edge(h[1].to, 62000, 62000, 62000);
 }
@@ -218,7 +230,7 @@ static void test_a_zombie_that_is_still_listed(void **state)
 {
 	struct fixture *f = *state;
 	take(f, 1, 500 * MB, first);
-	holders_exit(&f->holders, life(f, 1), 60000, 60000);
+	leave(f, life(f, 1), 60000, 60000);
 	take(f, 1, 500 * MB, between(59500, 60100));
 	assert_int_equal(f->holders.n, 1);
 	assert_true(holder_is_open(&f->holders.items[0]));
@@ -278,7 +290,7 @@ static void test_end_of_a_card(void **state)
 {
 	struct fixture *f = *state;
 	take(f, 1, 500 * MB, first);
-	holders_exit(&f->holders, life(f, 1), 55000, 55000);
+	leave(f, life(f, 1), 55000, 55000);
 	take(f, 2, 500 * MB, between(60000, 61000));
 	holders_end(&f->holders, 65000);
 	assert_edge(f->holders.items[0].to, 55000, 55000, 55000);

@@ -115,6 +115,62 @@ static void test_a_pidfd_tells_the_end_and_a_zombie_stays_itself(void **state)
 	owners_close(owners);
 }
 
+/* Whoever holds memory that no process explains is one life while it is seen. */
+static void test_the_unknown(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct fake fake = { .source.ops = &told_ops, .start_ticks = 1 };
+	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
+	uint32_t known = lives_find(&l, &fake.source, 7, 1000);
+	uint32_t unknown = lives_unknown(&l, 1000);
+	assert_int_not_equal(unknown, known);
+	assert_int_equal(lives_unknown(&l, 2000), unknown);
+	assert_string_equal(l.entries[unknown].id.user, "_unknown");
+	assert_int_equal(l.entries[unknown].id.pid, 0);
+	assert_int_equal(l.entries[unknown].id.started_ms, -1);
+	lives_find(&l, &fake.source, 7, 2000);
+	lives_sweep(&l, &fake.source, 2000);
+	assert_int_equal(l.entries[unknown].ended_ms, -1);
+	lives_sweep(&l, &fake.source, 3000);
+	assert_int_equal(l.entries[unknown].ended_ms, 3000);
+	assert_int_equal(l.entries[known].ended_ms, -1);
+	/* Later it is somebody else, of the same name. */
+	uint32_t later = lives_unknown(&l, 4000);
+	assert_int_not_equal(later, unknown);
+	assert_int_equal(l.lives[later].user, l.lives[unknown].user);
+	lives_finish(&l);
+}
+
+/* A record of one that has ended takes nothing from a life of the same pid. */
+static void test_one_that_nobody_saw(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct fake fake = { .source.ops = &told_ops, .start_ticks = 1 };
+	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
+	uint32_t now = lives_find(&l, &fake.source, 7, 5000);
+	uint32_t before = lives_add_ended(&l, 7, 1000, 4000);
+	assert_int_not_equal(now, before);
+	assert_int_equal(l.entries[before].id.pid, 7);
+	assert_int_equal(l.entries[before].id.started_ms, 1000);
+	assert_int_equal(l.entries[before].first_seen_ms, 1000);
+	assert_int_equal(l.entries[before].last_seen_ms, 4000);
+	assert_int_equal(l.entries[before].ended_ms, 4000);
+	assert_true(l.entries[before].dirty);
+	assert_int_equal(lives_find(&l, &fake.source, 7, 6000), now);
+	/* Its place is kept for as long as it is needed. */
+	l.lives[before].kept = true;
+	lives_forget_ended(&l);
+	assert_true(l.lives[before].used);
+	lives_forget_ended(&l);
+	assert_false(l.lives[before].used);
+	assert_true(l.lives[now].used);
+	lives_finish(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +178,8 @@ int main(void)
 		cmocka_unit_test(test_a_place_is_used_again_only_after_it_was_stored),
 		cmocka_unit_test(test_who_is_not_in_proc_lives_as_long_as_it_is_listed),
 		cmocka_unit_test(test_a_pidfd_tells_the_end_and_a_zombie_stays_itself),
+		cmocka_unit_test(test_the_unknown),
+		cmocka_unit_test(test_one_that_nobody_saw),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

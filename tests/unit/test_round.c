@@ -17,7 +17,8 @@ struct fake {
 	int scans, drains, glances, looks;
 	unsigned glanced_what;
 	bool looked_all;
-	bool looked[CARDS]; /* at the last look */
+	bool looked[CARDS];  /* at the last look */
+	bool drained[CARDS]; /* at the last drain */
 	bool fail_scan, fail_drain, fail_glance, fail_look;
 	size_t appears;	  /* cards there after the next look */
 	int64_t takes_us; /* CPU of a glance without energy */
@@ -35,10 +36,12 @@ static int fake_scan(struct source *s, struct err *e)
 	return answer(f->fail_scan, e, "scan");
 }
 
-static int fake_drain(struct source *s, struct err *e)
+static int fake_drain(struct source *s, const bool *which, struct err *e)
 {
 	struct fake *f = (struct fake *)s;
 	f->drains++;
+	for (size_t i = 0; i < s->n_cards; i++)
+		f->drained[i] = !which || which[i];
 	return answer(f->fail_drain, e, "drain");
 }
 
@@ -148,10 +151,26 @@ static void test_memory_that_changed(void **state)
 	f->fake.cards[0].mem_used_bytes -= 20 * MB;
 	expect(f, true, false);
 	/* Less than a step since the last look, and then a step in two steps. */
-	f->fake.cards[0].mem_used_bytes += MB - 1;
+	f->fake.cards[0].mem_used_bytes += (1 << 16) - 1;
 	expect(f, false, false);
 	f->fake.cards[0].mem_used_bytes += 1;
 	expect(f, true, false);
+}
+
+static void test_cards_that_are_shared_are_drained_alone(void **state)
+{
+	struct fixture *f = *state;
+	f->round->drain = false;
+	f->round->shared = true;
+	assert_int_equal(run(f), 0);
+	assert_int_equal(f->fake.drains, 0);
+	assert_false(f->round->drained);
+	f->round->cards[1].shared = true;
+	assert_int_equal(run(f), 0);
+	assert_int_equal(f->fake.drains, 1);
+	assert_true(f->round->drained && f->round->cards[1].drained);
+	assert_false(f->fake.drained[0] || f->round->cards[0].drained);
+	assert_true(f->fake.drained[1]);
 }
 
 static void test_a_card_that_is_wanted(void **state)
@@ -309,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_nothing_new),
 		TEST(test_memory_that_changed),
+		TEST(test_cards_that_are_shared_are_drained_alone),
 		TEST(test_a_card_that_is_wanted),
 		TEST(test_a_stranger_in_the_drain),
 		TEST(test_memory_that_cannot_be_read),

@@ -1,6 +1,12 @@
 /* Rounds of a world that fails: lost cards, stalls, clock steps, use that is not believed. */
 #include "watch_fixture.h"
 
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void test_a_card_that_hangs_on_to_its_last_reading(void **state)
 {
 	struct fixture *f = *state;
@@ -138,20 +144,95 @@ static void test_stall_with_the_same_holder(void **state)
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
 }
 
+/* Puts a real process on the card, for its end to be seen. */
+static pid_t put_child(struct fixture *f)
+{
+	struct err e = { 0 };
+	struct rules rules = f->watch.rules;
+	struct watch_pace pace = f->watch.pace;
+	watch_finish(&f->watch);
+	assert_int_equal(watch_init(&f->watch, &rules, &pace, NULL, true, &e), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	f->process.pid = (uint32_t)child;
+	put_process(f, true);
+	return child;
+}
+
+static void end_child(struct fixture *f, pid_t child)
+{
+	struct pollfd exits = { .fd = f->watch.lives.exits_fd, .events = POLLIN };
+	kill(child, SIGKILL);
+	assert_int_equal(poll(&exits, 1, 60000), 1);
+	waitpid(child, NULL, 0);
+	put_process(f, false);
+}
+
+static void test_an_exit_that_was_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child = put_child(f);
+	drain(f, 0, 50);
+	glance(f, 1000);
+	assert_false(watch_exits(&f->watch, f->round, T0 + 1000, T0 + 1000));
+	end_child(f, child);
+	assert_true(watch_exits(&f->watch, f->round, T0 + 1700, T0 + 1700));
+	assert_true(f->round->cards[0].want);
+	assert_int_equal(f->watch.cards[0].holders.items[0].to.lo, T0 + 1700);
+	assert_int_equal(f->watch.cards[0].holders.items[0].to.hi, T0 + 1700);
+	assert_false(watch_exits(&f->watch, f->round, T0 + 1800, T0 + 1800));
+}
+
+/* It ended at some time of a stall: what is not sure is not its time. */
+static void test_an_exit_during_a_stall(void **state)
+{
+	struct fixture *f = *state;
+	char user[32];
+	pid_t child = put_child(f);
+	snprintf(user, sizeof(user), "user%u", f->process.pid);
+	drain(f, 0, 50);
+	drain(f, 5000, 50);
+	end_child(f, child);
+	assert_true(watch_exits(&f->watch, f->round, T0 + 5000, T0 + 25000));
+	drain(f, 25000, 50);
+	drain(f, 30000, 50);
+	assert_int_equal(presence_ms(f, user), 5000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 30000);
+}
+
 static void test_clock_step(void **state)
 {
 	struct fixture *f = *state;
 	put_process(f, true);
 	drain(f, 0, 0);
 	drain(f, 5000, 0);
-	watch_clock_step(&f->watch, T0 + 6000, T0 + 3606000);
+	watch_clock_step(&f->watch, f->round, T0 + 6000, T0 + 3606000);
 	assert_int_equal(n_open(f), 1);
 	f->sampled_ms = 3606000;
 	drain(f, 3610000, 0);
 	watch_flush(&f->watch, T0 + 3610000);
-	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 5000 + 1000 + 4000);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
+	/* The last sample before it speaks for its own period only. */
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 5000 + 200 + 4000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 800);
 	assert_int_equal(f->watch.cards[0].holders.n, 1);
+}
+
+/* The round that noticed the step saw somebody come, and was not taken in. */
+static void test_a_newcomer_at_a_clock_step(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = { 0 };
+	drain(f, 0, 0);
+	f->round->drain = false;
+	put_process(f, true);
+	assert_int_equal(round_run(&f->source, f->round, &e), 0);
+	assert_true(f->round->cards[0].looked);
+	watch_clock_step(&f->watch, f->round, T0 + 1000, T0 + 3601000);
+	glance(f, 3602000);
+	assert_int_equal(n_open(f), 1);
 }
 
 static void test_xids(void **state)
@@ -176,7 +257,10 @@ int main(void)
 		TEST(test_an_instance_that_is_gone),
 		TEST(test_stall),
 		TEST(test_stall_with_the_same_holder),
+		TEST(test_an_exit_that_was_waited_for),
+		TEST(test_an_exit_during_a_stall),
 		TEST(test_clock_step),
+		TEST(test_a_newcomer_at_a_clock_step),
 		TEST(test_xids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,8 @@ static void test_memory_of_one_that_has_just_ended(void **state)
 	drain(f, 0, 0);
 	glance(f, 1000);
 	uint32_t life = open_holder(f)->process;
-	assert_true(holders_exit(&f->watch.cards[0].holders, life, T0 + 1500, T0 + 1500));
+	struct look_window ends = { .lo_ms = T0 + 1500, .hi_ms = T0 + 1500 };
+	assert_true(holders_exit(&f->watch.cards[0].holders, life, &ends));
 	round_want(f->round, 0);
 	f->card.n_processes = 0;
 	glance(f, 1600);
@@ -179,7 +180,8 @@ static void test_tick(void **state)
 	assert_int_equal(f->watch.n_events, 0);
 	/* Ended, stored, and not accounted to its end yet: its place is kept. */
 	uint32_t place = open_holder(f)->process;
-	holders_exit(&f->watch.cards[0].holders, place, T0 + 6000, T0 + 6000);
+	struct look_window ends = { .lo_ms = T0 + 6000, .hi_ms = T0 + 6000 };
+	holders_exit(&f->watch.cards[0].holders, place, &ends);
 	f->watch.lives.entries[place].ended_ms = T0 + 6000;
 	assert_int_equal(watch_tick(&f->watch, &t, T0 + 6000, &e), 0);
 	assert_int_equal(t.n_holders, 0);

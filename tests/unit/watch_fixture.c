@@ -35,7 +35,7 @@ static int look_nothing(struct source *s, const bool *which, struct err *e)
 static const struct source_ops ops = { .name = "fake",
 	.describe = describe,
 	.scan = nothing,
-	.drain = nothing,
+	.drain = look_nothing,
 	.glance = glance_nothing,
 	.look = look_nothing };
 
