@@ -285,6 +285,21 @@ static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
 				(long long)s->xids[i].number);
 }
 
+/* Ends the lives that are gone. Who was on a card that could not be looked at may still be
+ * there. */
+static void sweep(struct watch *w, struct source *s, const struct round *round)
+{
+	for (size_t i = 0; i < w->n_cards && i < round->n_cards; i++) {
+		const struct holders *holders = &w->cards[i].holders;
+		bool seen = round->cards[i].looked && s->cards[i].processes_known;
+		for (size_t k = 0; !seen && k < holders->n; k++)
+			if (holder_is_open(&holders->items[k]))
+				w->lives.entries[holders->items[k].process].last_seen_ms =
+					round->ended_ms;
+	}
+	lives_sweep(&w->lives, s, round->ended_ms);
+}
+
 int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e)
 {
 	int64_t now_ms = round->ended_ms;
@@ -307,7 +322,7 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 	if (round->drained)
 		take_xids(w, s, now_ms);
 	if (round->look_all && round->glanced)
-		lives_sweep(&w->lives, s, now_ms);
+		sweep(w, s, round);
 	return 0;
 }
 

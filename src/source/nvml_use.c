@@ -157,7 +157,7 @@ static bool is_nobodys(const struct nvml_card *c, const struct card_reading *r)
 	for (size_t i = 0; i < r->n_process_utils; i++)
 		if (r->process_utils[i].sm_pct > 0)
 			return false;
-	return c->listed && c->n_processes > 0;
+	return !c->listed || c->n_processes > 0;
 }
 
 void nvml_drain_process_util(struct nvml_source *s, size_t card)

@@ -1,7 +1,8 @@
 """Who held a card and whether it was used, on hosts as they are: processes that come and go, drivers that
 know less, cards that say what cannot be true. The fake driver in virtual time, unless said otherwise."""
-import os
+import contextlib
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -114,11 +115,13 @@ def test_two_users_with_little_hold_the_card_together(simulate):
     ("at 33s lost card 0 until 43s", 10), ("at 33s fail nvmlDevice* code 999 until 36s", 0.2),
     ("at 33s lost card 0 until 35s", 2)])
 def test_a_fault_costs_what_it_lasts(record, fault, lasts):
-    """A lost card samples nothing; a driver that fails goes on sampling, and its ring reaches back."""
+    """A lost card samples nothing, and what was not drained before may be gone with it when it is back; a driver
+    that fails goes on sampling, and its ring reaches back."""
     run = record(TWO_CARDS + JOB + f"at 0s hold job card 0 memory 5GiB\n{fault}\n", "--ticks", 4)
     seconds = card_seconds(run.db)
-    assert abs(seconds.get("unobserved", 0) - lasts) <= 0.5 and sum(seconds.values()) == 120
-    assert abs(seconds["idle_held"] - 120 + lasts) <= 0.5
+    undrained = 5 if lasts > 5 else 0
+    assert lasts - 0.5 <= seconds.get("unobserved", 0) <= lasts + 0.5 + undrained
+    assert seconds["idle_held"] + seconds.get("unobserved", 0) == 120
     assert card_seconds(run.db, "GPU-bbbb").get("unobserved", 0) <= 0.5
 
 
@@ -130,7 +133,7 @@ def test_retry_is_the_longest_wait(record, tmp_path, retry, most):
     tries = [float(line.split()[0]) for line in log.read_text().splitlines() if " nvmlInit_v2 " in line]
     waits = [b - a for a, b in zip(tries, tries[1:]) if 10 < a and b < 200]
     assert len(waits) >= 4 and waits[0] <= 2.5 and max(waits) <= most
-    assert waits == sorted(waits) or retry == "1s"
+    assert [round(wait) for wait in waits][:4] == ([1, 1, 1, 1] if retry == "1s" else [2, 4, 8, 16])
 
 
 # ---- drivers that know less, or say what cannot be true ----
@@ -183,40 +186,56 @@ def test_gpm_knows_the_use_of_instances(record):
 
 # ---- in real time ----
 
+def has_begun(db):
+    with contextlib.suppress(sqlite3.OperationalError):
+        return rows(db, "SELECT count(*) FROM run") == [(1,)]
+    return False
+
+
+@contextlib.contextmanager
+def running(*command, **options):
+    """A process that is gone afterwards, whatever happens."""
+    child = subprocess.Popen(command, **options)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
     """Who left meanwhile was there until the stop at least; who was there before and after was there."""
-    with subprocess.Popen(["sleep", "60"]) as leaver, subprocess.Popen(["sleep", "60"]) as stayer:
-        scenario = """
-            card 0 uuid GPU-aaaa name "Test A" memory 80GiB
-            card 1 uuid GPU-bbbb name "Test B" memory 80GiB
-            process leaver pid env LEAVER user a uid 0 command "a"
-            process stayer pid env STAYER user b uid 0 command "b"
-            at 0s hold leaver card 0 memory 5GiB
-            at 0s hold stayer card 1 memory 5GiB
-            at 7s exit leaver
-            """
+    scenario = """
+        card 0 uuid GPU-aaaa name "Test A" memory 80GiB
+        card 1 uuid GPU-bbbb name "Test B" memory 80GiB
+        process leaver pid env LEAVER user a uid 0 command "a"
+        process stayer pid env STAYER user b uid 0 command "b"
+        at 0s hold leaver card 0 memory 5GiB
+        at 0s hold stayer card 1 memory 5GiB
+        at 7s exit leaver
+        """
+    db = tmp_path / "gua.db"
+    with running("sleep", "60") as leaver, running("sleep", "60") as stayer:
         env = {**clean_environment(), **fake_driver(tmp_path, scenario, LEAVER=leaver.pid, STAYER=stayer.pid)}
-        db = tmp_path / "gua.db"
         begin = time.time()
-        with subprocess.Popen([GUA, "daemon", "--foreground", "--db", db], env=env, stderr=subprocess.DEVNULL) as run:
-            wait_for(lambda: db.exists() and rows(db, "SELECT count(*) FROM run") == [(1,)])
+        with running(GUA, "daemon", "--foreground", "--db", db, env=env, stderr=subprocess.DEVNULL) as recorder:
+            wait_for(lambda: has_begun(db))
             time.sleep(max(0, begin + 3 - time.time()))
-            os.kill(run.pid, signal.SIGSTOP)
+            recorder.send_signal(signal.SIGSTOP)
             stopped = time.time()
             time.sleep(max(0, begin + 7 - time.time()))
             leaver.kill()
             leaver.wait()
             time.sleep(4)
-            os.kill(run.pid, signal.SIGCONT)
             woken = time.time()
+            recorder.send_signal(signal.SIGCONT)
             time.sleep(2)
-            run.terminate()
-            run.wait()
+            recorder.terminate()
+            recorder.wait()
             ended = time.time()
-        stayer.kill()
     by_pid = dict(rows(db, "SELECT pid, sum(idle_held_ms) / 1000.0 FROM holding JOIN process ON process.id = process"
                        " WHERE command = 'sleep' GROUP BY pid"))
-    # Both have a little from before: the ring reaches back to their start.
     assert by_pid[leaver.pid] <= stopped - begin + 1.5
     assert by_pid[stayer.pid] >= ended - begin - 1.5
-    assert card_seconds(db)["unobserved"] >= woken - stopped - 2 and card_seconds(db, "GPU-bbbb").get("unobserved", 0) <= 1
+    assert card_seconds(db)["unobserved"] >= woken - stopped - 2
+    assert card_seconds(db, "GPU-bbbb").get("unobserved", 0) <= 1
