@@ -271,7 +271,7 @@ static void add_json(struct str *out, const struct found *f)
 /* What could not be seen of a card. */
 static void say_note(const struct live_card *c)
 {
-	char card[CARD_CAP];
+	char card[CARD_CAP], text[256];
 	double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
 	show_card(card, &c->id);
 	if (c->status != CARD_STATUS_OK)
@@ -279,7 +279,10 @@ static void say_note(const struct live_card *c)
 			card_status_names[c->status]);
 	else if (!c->processes_known)
 		fprintf(stderr, "gua who: the driver does not list who is on card %s\n", card);
-	else if (orphan >= (double)ORPHAN_LEAST_BYTES)
+	else if (c->state == CARD_SUSPECT) {
+		live_suspect_text(text, sizeof(text), c);
+		fprintf(stderr, "gua who: %s\n", text);
+	} else if (orphan >= (double)ORPHAN_LEAST_BYTES)
 		fprintf(stderr,
 			"gua who: on card %s %.1f GB are in use that no listed process "
 			"explains: see man gua-memory\n",
