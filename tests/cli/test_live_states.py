@@ -53,7 +53,7 @@ def test_who_holds_an_instance_and_not_whether_idle(view):
     assert (holder["card"], holder["mig"], holder["card_state"]) == (0, 0, "use_unknown")
     assert holder["active"] is None and holder["idle_since"] is None and holder["mem_bytes"] == 10 << 30
     line = view("who", scenario=HALF).stdout.splitlines()[1]
-    assert line.split()[1] == "0:0" and " - " in line
+    assert line.split()[1] == "0:0" and " use unknown " in line
 
 
 @pytest.mark.parametrize("state, cards", [("use-unknown", ["0:0"]), ("use_unknown", ["0:0"]), ("free", ["0:1"]),
