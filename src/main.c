@@ -10,7 +10,7 @@
  *              process_reading (what a source says), process (a life and its owner), tick
  *              (what the store is given), table (what reports and exports print), metric
  *              (fields of live views), tracking (columns of a tracking file)
- *   source/    where GPU numbers come from: nvml* (the real driver, by its ABI), sim (a
+ *   source/    where GPU numbers come from: nvml* (the real driver, by its ABI), sim* (a
  *              simulated one) over scenario* (the engine that the tests' fake driver shares)
  *   sample/    one drain, one look: cards + processes + owners
  *   classify/  pure functions: sample -> state -> sums

@@ -3,10 +3,13 @@
 
 #include <math.h>
 
-#include "model/reading.h"
-
 /* The driver gives the use of a process in whole percents. */
 #define ROUNDING_PCT 0.5
+/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card.
+ */
+#define RESERVE_BYTES (1LL << 30)
+/* All samples at least this, and nobody there: a card that hangs on to its last reading. */
+#define LATCHED_PCT 95
 
 struct edge edge_exactly(int64_t at_ms)
 {
@@ -131,6 +134,26 @@ enum card_state classify_card(double util_pct, struct held held, const struct ru
 	if (util_pct >= rules->active_util_pct)
 		return CARD_ACTIVE;
 	return is_much(held, rules) ? CARD_IDLE_HELD : CARD_TRULY_IDLE;
+}
+
+int64_t reserve_bytes(const struct card_reading *r)
+{
+	int64_t fiftieth = r->id.mem_total_bytes / 50;
+	int64_t most = fiftieth > RESERVE_BYTES ? fiftieth : RESERVE_BYTES;
+	if (!r->mem_includes_reserved)
+		return 0;
+	return r->mem_used_bytes < most ? r->mem_used_bytes : most;
+}
+
+bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
+	const struct rules *rules)
+{
+	if (n == 0 || used_bytes < 0 || used_bytes > rules->held_mem_bytes)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!(samples[i].util_pct >= LATCHED_PCT))
+			return false;
+	return true;
 }
 
 struct use_since use_of_samples(

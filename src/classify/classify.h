@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/reading.h"
 #include "model/state.h"
 
 /* A moment that is known to lie between two: `at` is the one that counts. Unix milliseconds. */
@@ -68,13 +69,20 @@ bool holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_m
 /* The definition of a card's states; a utilisation of NAN cannot be read. */
 enum card_state classify_card(double util_pct, struct held held, const struct rules *rules);
 
+/* How much of the memory in use on a card without a process may be the driver's own. */
+int64_t reserve_bytes(const struct card_reading *r);
+/* Whether utilisation is not believed: a card that goes on reporting about 100 % after its last
+ * process was killed ("latched"). Only for a card on which no process is, and was when the
+ * samples were taken; `used_bytes` is memory in use without the driver's own, -1 not known. */
+bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
+	const struct rules *rules);
+
 /* What was seen of a card between two drains: decides who squats. */
 struct use_since {
 	bool known;	    /* the driver tells the use of processes on this card */
 	double mean_pct;    /* mean utilisation of the samples */
 	double active_part; /* share of the samples that were active, 0..1 */
 };
-struct util_sample; /* of model/reading.h */
 struct use_since use_of_samples(
 	const struct util_sample *samples, size_t n, bool known, const struct rules *rules);
 

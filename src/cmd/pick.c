@@ -62,6 +62,7 @@ static const struct option_row rows[] = {
 struct choice {
 	struct card_id cards[MAX_CARDS];
 	int locks[MAX_CARDS];
+	char suspect[256]; /* the sentence of one whose utilisation is not believed, or "" */
 	size_t n;
 };
 
@@ -70,6 +71,7 @@ static void release(struct choice *c)
 	for (size_t i = 0; i < c->n; i++)
 		close(c->locks[i]);
 	c->n = 0;
+	c->suspect[0] = '\0';
 }
 
 /* Locks cards in order until there are enough; returns 0 also when there are not. */
@@ -87,6 +89,8 @@ static int lock_cards(struct choice *c, const struct pick_wish *wish, int direct
 		}
 		if (fd < 0)
 			return fd;
+		if (cards[ranked[i]].state == CARD_SUSPECT)
+			live_suspect_text(c->suspect, sizeof(c->suspect), &cards[ranked[i]]);
 		c->locks[c->n] = fd;
 		c->cards[c->n++] = *id;
 	}
@@ -286,6 +290,8 @@ static int pick(struct choice *c, const struct values *v, int64_t wait_ms, struc
 			stderr);
 	if (rc == 0)
 		rc = choose_in_time(c, v, &session, &filter, directory, wait_ms, e);
+	if (rc == 0 && c->suspect[0])
+		fprintf(stderr, "gua pick: %s\n", c->suspect);
 	if (directory >= 0)
 		close(directory);
 	cmd_live_close(&session);

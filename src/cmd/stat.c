@@ -216,6 +216,20 @@ static int look(struct live_session *s, const struct filter *f, const struct sta
 	return rc ? rc : cmd_live_check(s, e);
 }
 
+/* Explains the cards whose utilisation is not believed. */
+static void say_suspects(const struct live *l, const struct filter *f)
+{
+	size_t n = 0;
+	char text[256];
+	const struct live_card *cards = live_cards(l, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (cards[i].state != CARD_SUSPECT || !filter_card(f, &cards[i]))
+			continue;
+		live_suspect_text(text, sizeof(text), &cards[i]);
+		fprintf(stderr, "gua stat: %s\n", text);
+	}
+}
+
 static int watch(struct live_session *s, const struct filter *f, const struct stat_options *o,
 	const struct frames *frames, struct err *e)
 {
@@ -228,8 +242,10 @@ static int watch(struct live_session *s, const struct filter *f, const struct st
 		rc = look(s, f, o, frames, &out, e);
 	} while (frames->every_ms && cmd_live_again(s, &cmd_stat, &rc, e, frames->every_ms));
 	end_screen(frames);
-	if (rc == 0 && !frames->json)
+	if (rc == 0 && !frames->json) {
 		cmd_live_note(s, &cmd_stat);
+		say_suspects(s->live, f);
+	}
 	str_finish(&out);
 	return rc;
 }

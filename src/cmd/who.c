@@ -70,8 +70,8 @@ static bool was_idle(const struct live_process *p)
 }
 
 /* "10 min"; "> 9 s (2 h)": for at least 9 s, and for 2 h when nobody watched any more. */
-static void show_idle(
-	char *dst, size_t cap, const struct live_process *p, const struct live *live)
+static void show_idle(char *dst, size_t cap, const struct live_process *p,
+	const struct live_card *c, const struct live *live)
 {
 	char age[40], then[40];
 	int64_t now_ms = live_now_ms(live);
@@ -81,7 +81,7 @@ static void show_idle(
 	if (p->active)
 		text_copy(dst, cap, "active");
 	else if (p->idle_since_ms < 0)
-		text_copy(dst, cap, "-");
+		text_copy(dst, cap, c->state == CARD_USE_UNKNOWN ? "use unknown" : "-");
 	else if (was_idle(p))
 		snprintf(dst, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age,
 			p->was_idle_longer ? "> " : "", then);
@@ -191,7 +191,7 @@ static void add_text(struct str *out, const struct found *f)
 		const struct live_process *p = f->holders[i];
 		char card[CARD_CAP], idle[96], what[WHAT_CAP];
 		show_card(card, &f->cards[p->card].id);
-		show_idle(idle, sizeof(idle), p, f->live);
+		show_idle(idle, sizeof(idle), p, &f->cards[p->card], f->live);
 		show_what(what, p);
 		struct cell cells[] = {
 			cell_text(p->id.user),
@@ -271,7 +271,7 @@ static void add_json(struct str *out, const struct found *f)
 /* What could not be seen of a card. */
 static void say_note(const struct live_card *c)
 {
-	char card[CARD_CAP];
+	char card[CARD_CAP], text[256];
 	double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
 	show_card(card, &c->id);
 	if (c->status != CARD_STATUS_OK)
@@ -279,7 +279,10 @@ static void say_note(const struct live_card *c)
 			card_status_names[c->status]);
 	else if (!c->processes_known)
 		fprintf(stderr, "gua who: the driver does not list who is on card %s\n", card);
-	else if (orphan >= (double)ORPHAN_LEAST_BYTES)
+	else if (c->state == CARD_SUSPECT) {
+		live_suspect_text(text, sizeof(text), c);
+		fprintf(stderr, "gua who: %s\n", text);
+	} else if (orphan >= (double)ORPHAN_LEAST_BYTES)
 		fprintf(stderr,
 			"gua who: on card %s %.1f GB are in use that no listed process "
 			"explains: see man gua-memory\n",

@@ -1,12 +1,13 @@
 /* Names of the states, and whether rules are the same. */
 #include "model/state.h"
 
-const char *const card_state_names[CARD_STATES] = {
+const char *const card_state_names[CARD_SHOWN_STATES] = {
 	[CARD_ACTIVE] = "active",
 	[CARD_IDLE_HELD] = "idle_held",
 	[CARD_TRULY_IDLE] = "truly_idle",
 	[CARD_UNOBSERVED] = "unobserved",
 	[CARD_USE_UNKNOWN] = "use_unknown",
+	[CARD_SUSPECT] = "suspect",
 };
 
 const char *const holder_state_names[HOLDER_STATES] = {

@@ -14,6 +14,10 @@ enum card_state {
 	CARD_UNOBSERVED = 3,  /* the recorder ran and had no reading */
 	CARD_USE_UNKNOWN = 4, /* processes are on it, and its utilisation cannot be read */
 	CARD_STATES = 5,
+	/* Live views only, never stored: utilisation that is not believed. The recorder counts
+	 * that time as unobserved. */
+	CARD_SUSPECT = CARD_STATES,
+	CARD_SHOWN_STATES,
 };
 
 /* What one holder did in a stretch of time: a process by its own facts, or a user on a card by
@@ -29,8 +33,8 @@ enum holder_state {
 };
 
 /* Names as in JSON keys, CSV and views: "active" "idle_held" "truly_idle" "unobserved"
- * "use_unknown". */
-extern const char *const card_state_names[CARD_STATES];
+ * "use_unknown"; "suspect". */
+extern const char *const card_state_names[CARD_SHOWN_STATES];
 /* "active" "idle_held" "truly_idle" "squatting" "use_unknown" */
 extern const char *const holder_state_names[HOLDER_STATES];
 

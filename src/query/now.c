@@ -269,6 +269,14 @@ static void finish_slot(struct walk *w)
 		w->since_s = w->slot;
 }
 
+/* Whether a card in another state than these may have been in one of them all the same. One
+ * whose use is unknown was held: it was not free. */
+static bool is_blind(unsigned states, int64_t state)
+{
+	return state == CARD_UNOBSERVED ||
+	       (state == CARD_USE_UNKNOWN && states != 1U << CARD_TRULY_IDLE);
+}
+
 /* One row, newest slot first. */
 static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *row)
 {
@@ -286,7 +294,7 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 	int64_t state = sql_int(row, 1, -1);
 	if (ms > 0 && state >= 0 && state < CARD_STATES && (w->states & 1U << state))
 		w->slot_ms += ms;
-	else if (ms > 0 && (state == CARD_UNOBSERVED || state == CARD_USE_UNKNOWN))
+	else if (ms > 0 && is_blind(w->states, state))
 		w->blind = true;
 	else if (ms > 0)
 		w->broken = true;

@@ -9,11 +9,6 @@
 #define RING_HOLD_MS 2000
 /* How long a sample accounts before a gap when the driver's period is not known. */
 #define PERIOD_MS 1000
-/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card.
- */
-#define RESERVE_BYTES (1LL << 30)
-/* All samples at least this, and nobody there: a card that hangs on to its last reading. */
-#define LATCHED_PCT 95
 
 static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struct err *e)
 {
@@ -57,9 +52,7 @@ static int reserve(struct watch *w, const struct source *s, struct err *e)
 /* Memory of a card without any process that is the driver's own. */
 static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 {
-	int64_t most = r->id.mem_total_bytes / 50 > RESERVE_BYTES ? r->id.mem_total_bytes / 50
-								  : RESERVE_BYTES;
-	int64_t now = r->mem_used_bytes < most ? r->mem_used_bytes : most;
+	int64_t now = reserve_bytes(r);
 	if (!r->mem_includes_reserved)
 		return 0;
 	if (card->floor_bytes < 0 || now < card->floor_bytes)
@@ -180,24 +173,20 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 	}
 }
 
-/* A card that goes on saying 100 % after its last process was killed: nobody is there, no
- * memory is used. */
-static bool is_latched(
+/* Whether the card is latched, by this drain and the newest list. */
+static bool reports_latched(
 	const struct watch *w, struct watched *card, const struct card_reading *r)
 {
-	if (!card->empty || card->holders.n > 0 || r->n_samples == 0 || card->mem_bytes < 0 ||
-		card->mem_bytes - floor_bytes(card, r) > w->rules.held_mem_bytes)
+	if (!card->empty || card->holders.n > 0 || r->n_samples == 0 || card->mem_bytes < 0)
 		return false;
-	for (size_t i = 0; i < r->n_samples; i++)
-		if (!(r->samples[i].util_pct >= LATCHED_PCT))
-			return false;
-	return true;
+	int64_t used_bytes = card->mem_bytes - floor_bytes(card, r);
+	return is_latched(r->samples, r->n_samples, used_bytes > 0 ? used_bytes : 0, &w->rules);
 }
 
 static bool suspects(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms)
 {
 	struct watched *card = &w->cards[i];
-	bool latched = is_latched(w, card, r);
+	bool latched = reports_latched(w, card, r);
 	if (latched && fault_raise(&card->suspect, now_ms,
 			       "card %d reports %.0f%% use with no process and no memory on "
 			       "it; the time is not observed",

@@ -1,5 +1,5 @@
 /* The simulated source: a scenario instead of a driver. */
-#include "source/source.h"
+#include "source/sim_private.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,34 +9,11 @@
 
 #include "base/str.h"
 #include "lab.h"
-#include "source/scenario_play.h"
 
 /* Boot time of a virtual clock at scenario time 0. */
 #define VIRTUAL_ORIGIN_US (3600LL * 1000000)
 /* How long before the scenario its host was started: processes may be that old. */
 #define UPTIME_US (90LL * 86400 * 1000000)
-
-/* What is kept for one card besides its reading. */
-struct sim_card {
-	size_t unit;	      /* index into scenario.cards */
-	int64_t drained_us;   /* scenario time of the last drain */
-	int64_t power_us;     /* of the last reading of power; INT64_MIN: none */
-	double integrated_mj; /* energy from power, where the counter fails */
-	struct util_sample *samples;
-	struct process_util *process_utils;
-	struct card_process *processes;
-};
-
-struct sim {
-	struct source source;
-	struct scenario *scenario;
-	struct play *play;
-	struct clock *clock;
-	int64_t origin_us; /* boot time at scenario time 0 */
-	struct sim_card *cards;
-	struct play_use *uses; /* scratch, as many as a card has seats */
-	struct play_holder *holders;
-};
 
 static void sleep_us(int64_t us)
 {
@@ -58,8 +35,7 @@ static void hang(struct sim *sim, const char *call, int unit)
 	}
 }
 
-/* Plays that `call` is made: takes the time that the scenario says, returns its code. */
-static int call_code(struct sim *sim, const char *call, int unit)
+int sim_call(struct sim *sim, const char *call, int unit)
 {
 	const struct scenario_fault *fault = play_fault(sim->play, FAULT_SLOW, call, unit);
 	if (fault) {
@@ -78,7 +54,7 @@ static int call_code(struct sim *sim, const char *call, int unit)
 static int go_to_now(struct sim *sim, struct err *e)
 {
 	play_follow(sim->play, sim->clock, sim->origin_us);
-	int code = call_code(sim, "nvmlInit_v2", -1);
+	int code = sim_call(sim, "nvmlInit_v2", -1);
 	if (code == 0)
 		return 0;
 	return err_set(
@@ -90,7 +66,7 @@ static bool read_status(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
 	size_t unit = sim->cards[i].unit;
-	int code = call_code(sim, "nvmlDeviceGetHandleByIndex_v2", (int)unit);
+	int code = sim_call(sim, "nvmlDeviceGetHandleByIndex_v2", (int)unit);
 	card->status = play_status(sim->play, unit, &card->code);
 	if (card->status == CARD_STATUS_OK && code != 0) {
 		card->status = code == 4 ? CARD_STATUS_DENIED : CARD_STATUS_LOST;
@@ -139,11 +115,20 @@ static void read_rate(struct sim *sim, size_t i)
 	card->n_samples = 1;
 }
 
+/* A reading of an instance: that it is there, and not what it does. */
+static void keep_unknown(struct sim *sim, size_t i)
+{
+	struct sim_card *own = &sim->cards[i];
+	if (own->n_kept < own->cap)
+		own->samples[own->n_kept++] =
+			(struct util_sample){ play_wall(sim->play, play_time(sim->play)), NAN };
+}
+
 static void read_process_utils(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
 	struct sim_card *own = &sim->cards[i];
-	int code = call_code(sim, "nvmlDeviceGetProcessUtilization", (int)own->unit);
+	int code = sim_call(sim, "nvmlDeviceGetProcessUtilization", (int)own->unit);
 	card->process_util_known = code == 0 && card->util_kind != UTIL_NONE;
 	if (!card->process_util_known)
 		return;
@@ -170,9 +155,9 @@ static void read_power(struct sim *sim, size_t i)
 	struct card_reading *card = &sim->source.cards[i];
 	struct sim_card *own = &sim->cards[i];
 	int unit = (int)own->unit;
-	if (call_code(sim, "nvmlDeviceGetPowerUsage", unit) == 0)
+	if (sim_call(sim, "nvmlDeviceGetPowerUsage", unit) == 0)
 		card->power_mw = (double)play_power_mw(sim->play, own->unit);
-	if (call_code(sim, "nvmlDeviceGetTotalEnergyConsumption", unit) == 0) {
+	if (sim_call(sim, "nvmlDeviceGetTotalEnergyConsumption", unit) == 0) {
 		card->energy_mj = floor(play_energy_mj(sim->play, own->unit));
 		return;
 	}
@@ -195,11 +180,16 @@ static void drain_card(struct sim *sim, size_t i)
 	if (!read_status(sim, i))
 		return;
 	/* Instances have neither utilisation nor power. */
-	if (sim->scenario->cards[unit].parent >= 0)
+	if (sim->scenario->cards[unit].parent >= 0) {
+		keep_unknown(sim, i);
+		card->util_kind = UTIL_UNKNOWN;
+		card->n_samples = own->n_kept;
+		own->n_kept = 0;
 		return;
-	if (call_code(sim, "nvmlDeviceGetSamples", unit) == 0)
+	}
+	if (sim_call(sim, "nvmlDeviceGetSamples", unit) == 0)
 		read_ring(sim, i);
-	else if (call_code(sim, "nvmlDeviceGetUtilizationRates", unit) == 0)
+	else if (sim_call(sim, "nvmlDeviceGetUtilizationRates", unit) == 0)
 		read_rate(sim, i);
 	int64_t read_us = play_time(sim->play);
 	read_process_utils(sim, i);
@@ -223,9 +213,9 @@ static void read_memory(struct sim *sim, size_t i)
 	struct card_reading *card = &sim->source.cards[i];
 	int unit = (int)sim->cards[i].unit;
 	card->mem_used_bytes = UNKNOWN_BYTES;
-	if (call_code(sim, "nvmlDeviceGetMemoryInfo_v2", unit) == 0)
+	if (sim_call(sim, "nvmlDeviceGetMemoryInfo_v2", unit) == 0)
 		card->mem_used_bytes = play_memory_used(sim->play, sim->cards[i].unit);
-	else if (call_code(sim, "nvmlDeviceGetMemoryInfo", unit) == 0)
+	else if (sim_call(sim, "nvmlDeviceGetMemoryInfo", unit) == 0)
 		card->mem_used_bytes = play_memory_used(sim->play, sim->cards[i].unit) +
 				       sim->scenario->cards[unit].reserved_bytes;
 }
@@ -241,7 +231,7 @@ static void look_at_card(struct sim *sim, size_t i)
 	if (!read_status(sim, i))
 		return;
 	read_memory(sim, i);
-	if (call_code(sim, "nvmlDeviceGetComputeRunningProcesses_v2", unit) != 0)
+	if (sim_call(sim, "nvmlDeviceGetComputeRunningProcesses_v2", unit) != 0)
 		return;
 	card->processes_known = true;
 	size_t most = sim->scenario->cards[unit].n_seats;
@@ -269,7 +259,9 @@ static int sim_glance(struct source *s, unsigned what, struct err *e)
 			continue;
 		if (what & GLANCE_MEMORY)
 			read_memory(sim, i);
-		if (what & GLANCE_ENERGY && sim->scenario->cards[sim->cards[i].unit].parent < 0)
+		if (sim->scenario->cards[sim->cards[i].unit].parent >= 0)
+			keep_unknown(sim, i);
+		else if (what & GLANCE_ENERGY)
 			read_power(sim, i);
 	}
 	return 0;
@@ -302,48 +294,14 @@ static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
 	return true;
 }
 
-/* The calls that the metrics of live views stand for; a fault of one is a fault of those. */
-static const struct sim_call {
-	enum metric metric;
-	const char *call;
-} sim_calls[] = {
-	{ METRIC_TEMPERATURE_GPU, "nvmlDeviceGetTemperature" },
-	{ METRIC_FAN_SPEED, "nvmlDeviceGetFanSpeed" },
-	{ METRIC_UTILIZATION_GPU, "nvmlDeviceGetUtilizationRates" },
-	{ METRIC_UTILIZATION_MEMORY, "nvmlDeviceGetUtilizationRates" },
-	{ METRIC_POWER_DRAW, "nvmlDeviceGetPowerUsage" },
-	{ METRIC_POWER_ENFORCED, "nvmlDeviceGetEnforcedPowerLimit" },
-	{ METRIC_PSTATE, "nvmlDeviceGetPerformanceState" },
-};
-
-static bool metric_works(struct sim *sim, enum metric m, size_t unit)
+/* A scenario's texts are as much from outside as a driver's. */
+static void escape_id(struct card_id *id, const struct card_id *raw)
 {
-	for (size_t i = 0; i < sizeof(sim_calls) / sizeof(sim_calls[0]); i++)
-		if (sim_calls[i].metric == m)
-			return call_code(sim, sim_calls[i].call, (int)unit) == 0;
-	return true;
-}
-
-static void sim_metrics(struct source *s, size_t card, bool board, const unsigned char *wanted,
-	double *values, metric_texts texts)
-{
-	struct sim *sim = (struct sim *)s;
-	size_t unit = sim->cards[card].unit;
-	int parent = sim->scenario->cards[unit].parent;
-	if (board && parent >= 0)
-		unit = (size_t)parent;
-	for (int m = 0; m < METRIC_COUNT; m++) {
-		if (!wanted[m])
-			continue;
-		if (m < METRIC_DRIVER_TEXTS)
-			play_metric_text(
-				sim->scenario, unit, (enum metric)m, texts[m], METRIC_TEXT_CAP);
-		else if (metric_works(sim, (enum metric)m, unit)) {
-			double value =
-				play_metric(sim->play, sim->scenario, unit, (enum metric)m);
-			values[m] = isnan(value) ? values[m] : value;
-		}
-	}
+	*id = *raw;
+	text_escape(id->name, CARD_NAME_CAP, raw->name, strlen(raw->name));
+	text_escape(id->uuid, UUID_CAP, raw->uuid, strlen(raw->uuid));
+	text_escape(id->parent_uuid, UUID_CAP, raw->parent_uuid, strlen(raw->parent_uuid));
+	text_escape(id->pci, PCI_CAP, raw->pci, strlen(raw->pci));
 }
 
 static void sim_board(struct source *s, size_t card, struct card_id *id)
@@ -352,11 +310,7 @@ static void sim_board(struct source *s, size_t card, struct card_id *id)
 	int parent = sim->scenario->cards[sim->cards[card].unit].parent;
 	if (parent < 0)
 		return;
-	const struct card_id *raw = &sim->scenario->cards[parent].id;
-	*id = *raw;
-	text_escape(id->name, sizeof(id->name), raw->name, strlen(raw->name));
-	text_escape(id->uuid, sizeof(id->uuid), raw->uuid, strlen(raw->uuid));
-	text_escape(id->pci, sizeof(id->pci), raw->pci, strlen(raw->pci));
+	escape_id(id, &sim->scenario->cards[parent].id);
 }
 
 static size_t sim_facilities(struct source *s, struct facility *rows, size_t max)
@@ -410,22 +364,18 @@ static bool make_card(struct sim *sim, size_t unit)
 	*own = (struct sim_card){
 		.unit = unit, .drained_us = INT64_MIN, .power_us = INT64_MIN
 	};
+	own->cap = ring;
 	own->samples = calloc(ring, sizeof(*own->samples));
 	own->process_utils = calloc(s->cards[unit].n_seats + 1, sizeof(*own->process_utils));
 	own->processes = calloc(s->cards[unit].n_seats + 1, sizeof(*own->processes));
-	*card = (struct card_reading){ .id = s->cards[unit].id,
-		.energy_mj = NAN,
+	*card = (struct card_reading){ .energy_mj = NAN,
 		.power_mw = NAN,
 		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES,
 		.samples = own->samples,
 		.process_utils = own->process_utils,
 		.processes = own->processes };
-	const struct card_id *raw = &s->cards[unit].id;
-	text_escape(card->id.name, CARD_NAME_CAP, raw->name, strlen(raw->name));
-	text_escape(card->id.uuid, UUID_CAP, raw->uuid, strlen(raw->uuid));
-	text_escape(card->id.parent_uuid, UUID_CAP, raw->parent_uuid, strlen(raw->parent_uuid));
-	text_escape(card->id.pci, PCI_CAP, raw->pci, strlen(raw->pci));
+	escape_id(&card->id, &s->cards[unit].id);
 	return own->samples && own->process_utils && own->processes;
 }
 

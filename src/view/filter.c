@@ -48,7 +48,10 @@ static const struct state_word {
 	{ "truly-idle", 1U << CARD_TRULY_IDLE, 0 },
 	{ "truly_idle", 1U << CARD_TRULY_IDLE, 0 },
 	{ "free", 1U << CARD_TRULY_IDLE, 0 },
+	{ "use-unknown", 1U << CARD_USE_UNKNOWN, 0 },
+	{ "use_unknown", 1U << CARD_USE_UNKNOWN, 0 },
 	{ "unobserved", 1U << CARD_UNOBSERVED, 0 },
+	{ "suspect", 1U << CARD_SUSPECT, 0 },
 	{ "lost", 0, 1U << CARD_STATUS_LOST },
 	{ "asleep", 0, 1U << CARD_STATUS_ASLEEP },
 	{ "denied", 0, 1U << CARD_STATUS_DENIED },
@@ -75,8 +78,8 @@ static int read_state(struct filter *f, const char *word, struct err *e)
 		return 0;
 	}
 	return err_set(e, ERR_USAGE,
-		"--state takes active, idle-held, truly-idle, unobserved, lost, asleep or "
-		"denied, not '%s'",
+		"--state takes active, idle-held, truly-idle, use-unknown, unobserved, "
+		"suspect, lost, asleep or denied, not '%s'",
 		word);
 }
 

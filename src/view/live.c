@@ -36,7 +36,7 @@ static const struct live_memory nothing_seen = { .util_pct = NAN,
 	.from_ms = -1,
 	.newest_ms = -1,
 	.covered_ms = -1,
-	.unheld_ms = -1,
+	.empty = true,
 	.own_ms = -1,
 	.own_idle_ms = -1 };
 
@@ -130,17 +130,23 @@ static void follow_clock(struct live *l)
 	for (size_t i = 0; i < l->n_memory; i++) {
 		struct live_memory *memory = &l->memory[i];
 		int64_t *const times[] = { &memory->since_ms, &memory->idle_ms,
-			&memory->newest_ms, &memory->covered_ms, &memory->unheld_ms,
-			&memory->own_ms, &memory->own_idle_ms };
+			&memory->newest_ms, &memory->covered_ms, &memory->own_ms,
+			&memory->own_idle_ms };
 		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++)
 			live_move(times[k], step_ms);
 	}
 	live_move_processes(l, step_ms);
 }
 
-static enum card_state state_of(const struct live *l, double util_pct, struct held held)
+/* Without utilisation the processes decide, where they are known. */
+static enum card_state state_of(
+	const struct live *l, size_t card, double util_pct, struct held held)
 {
-	return isnan(util_pct) ? CARD_UNOBSERVED : classify_card(util_pct, held, &l->rules);
+	if (l->memory[card].latched)
+		return CARD_SUSPECT;
+	if (isnan(util_pct) && !l->cards[card].processes_known)
+		return CARD_UNOBSERVED;
+	return classify_card(util_pct, held, &l->rules);
 }
 
 int64_t live_sample_ms(const struct live *l, size_t card, size_t sample)
@@ -160,7 +166,7 @@ static int64_t since_by_samples(
 	int64_t since_ms = -1;
 	*whole = true;
 	for (size_t i = r->n_samples; i-- > 0;) {
-		if (!(states & 1U << state_of(l, r->samples[i].util_pct, held))) {
+		if (!(states & 1U << state_of(l, card, r->samples[i].util_pct, held))) {
 			*whole = false;
 			break;
 		}
@@ -182,13 +188,22 @@ static void follow_idle(struct live *l, size_t card, enum card_state state, stru
 		m->idle_ms = since_ms >= 0 || !m->seen ? since_ms : l->now_ms;
 }
 
+/* Whether nobody knows since when a card that was `before` is in another state: it may have
+ * been so all the while. That a card was held by somebody is known. */
+static bool was_blind(enum card_state before, enum card_state state)
+{
+	return before != state &&
+	       (before == CARD_UNOBSERVED ||
+		       (before == CARD_USE_UNKNOWN && state != CARD_TRULY_IDLE));
+}
+
 /* Brings what is remembered of the card's state forward. */
 static void follow_state(struct live *l, size_t card, enum card_state state, struct held held)
 {
 	struct live_memory *m = &l->memory[card];
 	bool whole = true, goes_on = m->seen && m->state == state && !m->gap;
 	int64_t since_ms = since_by_samples(l, card, 1U << state, held, &whole);
-	bool first = !m->seen || m->gap;
+	bool first = !m->seen || m->gap || was_blind(m->state, state);
 	/* Samples tell of use. When a holder came or went between two looks nobody knows. */
 	unsigned both = 1U << m->state | 1U << state;
 	bool handed = whole && !first && (both & IDLE_STATES) == both;
@@ -203,7 +218,8 @@ static void follow_state(struct live *l, size_t card, enum card_state state, str
 	}
 	first |= m->longer && l->past_came;
 	bool told = m->lent && l->past.last_tick_ms >= m->own_ms;
-	m->ask = whole && (first || told) && l->past_fresh && state != CARD_UNOBSERVED;
+	bool stored = state != CARD_UNOBSERVED && state != CARD_SUSPECT;
+	m->ask = whole && (first || told) && l->past_fresh && stored;
 	m->state = state;
 	m->seen = true;
 }
@@ -239,17 +255,31 @@ static void compute_own(struct live *l, struct live_card *c, struct held held)
 	v[METRIC_GUA_STATE_SINCE] = c->state_since_ms < 0 ? NAN : (double)c->state_since_ms;
 	int64_t idle_ms = l->memory[c - l->cards].idle_ms;
 	v[METRIC_GUA_IDLE_SINCE] = idle_ms < 0 ? NAN : (double)idle_ms;
-	if (c->state == CARD_ACTIVE || c->state == CARD_IDLE_HELD)
+	if (c->state == CARD_ACTIVE || c->state == CARD_IDLE_HELD ||
+		c->state == CARD_USE_UNKNOWN)
 		v[METRIC_GUA_FREE_FOR] = 0;
 	else if (c->free_since_ms >= 0)
 		v[METRIC_GUA_FREE_FOR] = (double)(l->now_ms - c->free_since_ms) / 1000;
 }
 
-/* The state of a card, by its newest sample and its holders. */
-static void classify(struct live *l, size_t card)
+/* Whether the card's utilisation is believed. While samples are read that were taken before the
+ * last process left, they are: nobody may have been there at the look before either. A drain
+ * without samples changes nothing but that somebody may have come. */
+static void judge_samples(struct live *l, size_t card)
 {
-	struct live_card *c = &l->cards[card];
 	struct live_memory *m = &l->memory[card];
+	const struct card_reading *r = &l->source->cards[card];
+	bool known = l->cards[card].processes_known && r->mem_used_bytes >= 0;
+	bool empty = known && r->n_processes == 0;
+	int64_t used_bytes = empty ? r->mem_used_bytes - reserve_bytes(r) : -1;
+	if (r->n_samples || !empty || !util_is_known(r->util_kind))
+		m->latched = empty && m->empty && util_is_known(r->util_kind) &&
+			     is_latched(r->samples, r->n_samples, used_bytes, &l->rules);
+	m->empty = empty;
+}
+
+static struct held sum_held(const struct live *l, const struct live_card *c)
+{
 	struct held held = { 0 };
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct live_process *p = &l->now.items[c->first_process + k];
@@ -259,15 +289,21 @@ static void classify(struct live *l, size_t card)
 		held.unknown |= p->mem_bytes < 0;
 		held.bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
 	}
-	if (c->status != CARD_STATUS_OK)
+	return held;
+}
+
+/* The state of a card, by its newest sample and its holders. */
+static void classify(struct live *l, size_t card)
+{
+	struct live_card *c = &l->cards[card];
+	struct live_memory *m = &l->memory[card];
+	struct held held = sum_held(l, c);
+	if (c->status == CARD_STATUS_OK)
+		judge_samples(l, card);
+	else
 		*m = nothing_seen;
-	c->state = state_of(l, m->util_pct, held);
+	c->state = state_of(l, card, m->util_pct, held);
 	m->held = held;
-	bool unheld =
-		c->processes_known && classify_card(0, held, &l->rules) == CARD_TRULY_IDLE;
-	bool first =
-		m->unheld_ms < 0 || l->failed; /* nobody looked while the driver was gone */
-	m->unheld_ms = !unheld ? -1 : first ? l->now_ms : m->unheld_ms;
 	if (c->status != CARD_STATUS_OK)
 		return;
 	follow_idle(l, card, c->state, held);
@@ -281,7 +317,6 @@ static void finish_card(struct live *l, size_t card)
 	c->state_since_ms = m->since_ms;
 	c->state_longer = m->longer;
 	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
-	c->unheld_since_ms = m->unheld_ms;
 	if (c->status != CARD_STATUS_OK)
 		return;
 	live_judge_processes(l, card, last_active_sample(l, card));
@@ -289,20 +324,23 @@ static void finish_card(struct live *l, size_t card)
 }
 
 /* Whether samples were lost between the last drain and this one: the driver keeps ten seconds,
- * and hands out each but once. */
+ * and hands out each but once. A mean leaves nothing out. */
 static void take_coverage(struct live *l, size_t card)
 {
 	struct live_memory *m = &l->memory[card];
 	m->from_ms = m->newest_ms;
 	int64_t oldest_ms = live_sample_ms(l, card, 0);
-	m->gap = m->from_ms >= 0 && (m->missed || oldest_ms - m->from_ms > HOLE_MS);
+	bool hole = oldest_ms - m->from_ms > HOLE_MS &&
+		    l->source->cards[card].util_kind != UTIL_MEAN;
+	m->gap = m->from_ms >= 0 && (m->missed || hole);
 	m->missed = false;
 	if (m->gap || m->covered_ms < 0)
 		m->covered_ms = oldest_ms;
 	m->newest_ms = live_sample_ms(l, card, l->source->cards[card].n_samples - 1);
 }
 
-/* The newest utilisation; a drain that brought no sample leaves the one before. */
+/* The newest utilisation; a drain that brought no sample leaves the one before. Without any,
+ * what is known comes from looks: there were none while the driver was gone. */
 static void take_util(struct live *l)
 {
 	for (size_t i = 0; i < l->n_cards; i++) {
@@ -311,6 +349,8 @@ static void take_util(struct live *l)
 		l->memory[i].missed |= l->failed;
 		if (r->status != CARD_STATUS_OK || !util_is_known(r->util_kind)) {
 			l->memory[i].util_pct = NAN;
+			l->memory[i].gap = l->memory[i].missed;
+			l->memory[i].missed = false;
 		} else if (r->n_samples) {
 			take_coverage(l, i);
 			l->memory[i].util_pct = r->samples[r->n_samples - 1].util_pct;
@@ -386,6 +426,17 @@ const char *live_hostname(const struct live *l)
 int64_t live_recorded_until(const struct live *l)
 {
 	return l->past.any_run && !l->past_fresh ? l->past.last_tick_ms : -1;
+}
+
+void live_suspect_text(char *dst, size_t cap, const struct live_card *card)
+{
+	char instance[16] = "";
+	if (card->id.mig_index >= 0)
+		snprintf(instance, sizeof(instance), ":%d", card->id.mig_index);
+	snprintf(dst, cap,
+		"card %d%s reports %.0f %% use with no process and no memory: not believed; "
+		"opening and closing a CUDA context clears it",
+		card->id.index, instance, card->values[METRIC_UTILIZATION_GPU]);
 }
 
 const char *live_note(const struct live *l)

@@ -77,6 +77,8 @@ const struct rules *live_rules(const struct live *l);
 const char *live_driver(const struct live *l);
 const char *live_hostname(const struct live *l);
 const char *live_note(const struct live *l); /* "" or why the past is not known */
+/* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
+void live_suspect_text(char *dst, size_t cap, const struct live_card *card);
 /* When the last recorder wrote last; -1: one is at work, or there was none. */
 int64_t live_recorded_until(const struct live *l);
 

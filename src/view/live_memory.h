@@ -17,7 +17,8 @@ struct live_memory {
 	int64_t newest_ms;  /* newest sample; -1: none yet */
 	int64_t covered_ms; /* every sample since then was seen; -1: none yet */
 	struct held held;   /* by the holders, now */
-	int64_t unheld_ms;  /* by no more than what counts as held, since; -1: it is held */
+	bool empty;	    /* the look before listed nobody */
+	bool latched;	    /* the newest samples are not believed: see is_latched() */
 	bool ask;	    /* the store is to be asked since when */
 	bool lent;	    /* it was, and had not written yet what was just before own_ms */
 	int64_t own_ms, own_idle_ms; /* since_ms and idle_ms without its answer */

@@ -1,6 +1,7 @@
 /* What the store adds to a live view: since when a card is as it is, since when a process is
  * idle, and was; what a bare context takes; and the rules of what is active and held. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -78,7 +79,7 @@ static void take_rules(struct live *l)
 	l->rules = rules;
 	for (size_t i = 0; !same && i < l->n_memory; i++) {
 		l->memory[i].seen = false;
-		l->memory[i].idle_ms = l->memory[i].unheld_ms = -1;
+		l->memory[i].idle_ms = -1;
 	}
 }
 
@@ -190,7 +191,9 @@ void live_join_past(struct live *l, struct live_process *p, struct live_mark *m)
 		p->last_active_ms = until_now(l, h->last_active_ms);
 	m->recorded_idle_ms = until_now(l, h->idle_since_ms);
 	m->recorded_longer = h->idle_longer;
-	/* Less than a tick is not idle. */
+	/* Less than a tick is not idle; without utilisation nobody knows. */
+	if (isnan(l->memory[p->card].util_pct))
+		return;
 	if (!l->past_fresh && l->past.last_tick_ms - h->idle_since_ms >= l->past.interval_ms) {
 		p->was_idle_since_ms = h->idle_since_ms;
 		p->was_idle_longer = h->idle_longer;

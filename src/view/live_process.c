@@ -333,7 +333,7 @@ void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
 			p->last_active_ms = mark->active_ms;
 		if (l->source->cards[card].n_samples)
 			p->active = worked && c->state == CARD_ACTIVE;
-		if (p->active || c->state == CARD_UNOBSERVED)
+		if (p->active || isnan(l->memory[card].util_pct))
 			continue;
 		live_idle_since(l, p, mark);
 	}

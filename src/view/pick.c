@@ -16,18 +16,16 @@ const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_ORPHAN] = "with memory in use that no listed process explains",
 	[PICK_FULL] = "without enough free memory",
 	[PICK_RECENT] = "not known to be free for so long",
-	[PICK_UNTOLD] =
-		"whose use the driver does not tell (as with MIG) and that gua pick has not "
-		"watched for so long",
 	[PICK_TAKEN] = "taken by another gua pick",
 };
 
-/* Whether holders keep the card. Memory that the driver cannot tell may be any. */
-static bool is_held(const struct pick_wish *wish, const struct live_card *card)
+/* Whether holders keep the card. Memory that the driver cannot tell may be any; without
+ * utilisation nobody knows what even a small holder does. */
+static bool is_held(const struct pick_wish *wish, const struct live_card *card, double util_pct)
 {
 	double held = card->values[METRIC_GUA_HELD_MEMORY];
-	if (card->values[METRIC_GUA_HOLDERS] == 0)
-		return false;
+	if (card->values[METRIC_GUA_HOLDERS] == 0 || isnan(util_pct))
+		return card->values[METRIC_GUA_HOLDERS] != 0;
 	return !(held <= (double)wish->rules.held_mem_bytes);
 }
 
@@ -40,16 +38,18 @@ static bool is_active(const struct pick_wish *wish, double util_pct)
 enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms)
 {
-	double util_pct = card->values[METRIC_UTILIZATION_GPU];
+	/* What is not believed is not known: nobody is on a suspect card. */
+	bool suspect = card->state == CARD_SUSPECT;
+	double util_pct = suspect ? NAN : card->values[METRIC_UTILIZATION_GPU];
 	if (card->status != CARD_STATUS_OK || !card->processes_known || !card->id.uuid[0])
 		return PICK_UNREADABLE;
 	if (wish->n > 1 && card->id.mig_index >= 0)
 		return PICK_INSTANCE;
 	if (is_active(wish, util_pct))
 		return PICK_ACTIVE;
-	/* Without utilisation (instances) nobody knows what the holders do: they must not be.
+	/* Without utilisation (instances) nobody knows what the holders do: there must be none.
 	 */
-	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card))
+	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card, util_pct))
 		return PICK_HELD;
 	if (wish->min_free_bytes < 0 &&
 		card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES)
@@ -57,11 +57,9 @@ enum pick_verdict pick_judge(
 	if (wish->min_free_bytes >= 0 &&
 		!(card->values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))
 		return PICK_FULL;
-	/* Time without utilisation is unobserved in the store, which then knows nothing of who
-	 * came and went: only what was seen here counts. */
-	int64_t since_ms = isnan(util_pct) ? card->unheld_since_ms : card->free_since_ms;
+	int64_t since_ms = card->free_since_ms;
 	if (wish->free_for_ms > 0 && (since_ms < 0 || now_ms - since_ms < wish->free_for_ms))
-		return isnan(util_pct) ? PICK_UNTOLD : PICK_RECENT;
+		return PICK_RECENT;
 	return PICK_GOOD;
 }
 
@@ -74,6 +72,8 @@ static double known(double value, double otherwise)
 /* Whether `a` is to be taken before `b`. */
 static bool is_better(const struct live_card *a, const struct live_card *b)
 {
+	if ((a->state == CARD_SUSPECT) != (b->state == CARD_SUSPECT))
+		return b->state == CARD_SUSPECT;
 	double free_a = floor(known(a->values[METRIC_MEMORY_FREE], 0) / MEMORY_STEP_BYTES);
 	double free_b = floor(known(b->values[METRIC_MEMORY_FREE], 0) / MEMORY_STEP_BYTES);
 	if (free_a != free_b)

@@ -28,7 +28,6 @@ enum pick_verdict {
 	PICK_ORPHAN, /* much memory is in use by nobody that is listed */
 	PICK_FULL,   /* too little free memory */
 	PICK_RECENT, /* not free for so long, as far as is known */
-	PICK_UNTOLD, /* the same of a card without utilisation: a MIG instance */
 	PICK_TAKEN,  /* another pick has it; the caller says so */
 	PICK_VERDICTS
 };
@@ -39,8 +38,9 @@ enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms);
 
 /* Sorts `candidates` (indexes into `cards`): those that are good first, least loaded first:
- * most free memory (in steps of 64 MiB), lowest utilisation, longest free, lowest index. Adds
- * each one's verdict to `counts`; returns how many are good. */
+ * those whose utilisation is not believed last, most free memory (in steps of 64 MiB), lowest
+ * utilisation, longest free, lowest index. Adds each one's verdict to `counts`; returns how
+ * many are good. */
 size_t pick_rank(const struct pick_wish *wish, const struct live_card *cards,
 	size_t *candidates, size_t n, int64_t now_ms, size_t counts[PICK_VERDICTS]);
 

@@ -86,12 +86,14 @@ static void add_since(
 static void add_state(struct str *out, const struct live_card *c, int64_t now_ms,
 	const struct text_style *style)
 {
-	static const char *const words[CARD_STATES] = { "active", "held", "free", "unobserved",
-		"use unknown" };
-	static const char *const colors[CARD_STATES] = { "32", "1;33", "36", "1;30", "33" };
+	static const char *const words[CARD_SHOWN_STATES] = { "active", "held", "free",
+		"unobserved", "use unknown", "suspect" };
+	static const char *const colors[CARD_SHOWN_STATES] = { "32", "1;33", "36", "1;30", "33",
+		"31" };
 	struct str text = { 0 };
 	str_add(&text, words[c->state]);
-	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE)
+	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE ||
+		c->state == CARD_USE_UNKNOWN)
 		add_since(&text, " ", c->state_since_ms, c->state_longer, now_ms);
 	text_add_colored(out, str_text(&text), colors[c->state], style);
 	str_finish(&text);

@@ -181,6 +181,20 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	return rc;
 }
 
+/* The line that explains: a card that is not believed, else why the past is not known. */
+static void find_note(struct top *t)
+{
+	struct top_state *s = &t->state;
+	text_copy(s->note, sizeof(s->note), live_note(t->options->live));
+	for (size_t i = 0; i < s->now.n_cards; i++) {
+		const struct live_card *c = &s->now.cards[i];
+		if (c->state != CARD_SUSPECT || (s->now.card_on && !s->now.card_on[i]))
+			continue;
+		live_suspect_text(s->note, sizeof(s->note), c);
+		return;
+	}
+}
+
 /* Takes over what the live view has read. */
 static int take(struct top *t, struct err *e)
 {
@@ -198,7 +212,7 @@ static int take(struct top *t, struct err *e)
 		rc = follow_history(t, e);
 	if (rc)
 		return rc;
-	text_copy(t->state.note, sizeof(t->state.note), live_note(t->options->live));
+	find_note(t);
 	t->state.driver = live_driver(t->options->live);
 	t->state.host = live_hostname(t->options->live);
 	return prepare_page(t, true, e);

@@ -38,7 +38,7 @@ struct top_layout top_plan(const struct top_state *s, size_t rows, size_t column
 
 /* Widths of the parts of a card's line. */
 struct widths {
-	size_t name, bar, power, spark;
+	size_t name, bar, power, state, spark;
 };
 
 /* The name without the maker's, which is everybody's. */
@@ -50,15 +50,17 @@ static const char *short_name(const struct live_card *c)
 static struct widths choose_widths(const struct top_state *s)
 {
 	size_t columns = s->layout.columns, longest = 4;
-	/* id, utilisation, memory, temperature, state, since when, blanks */
-	size_t fixed = 4 + 1 + 5 + 1 + 12 + 5 + 11 + 7 + 1;
-	struct widths w = { .power = columns >= 110 ? 9 : 5 };
-	fixed += w.power;
-	size_t rest = columns > fixed ? columns - fixed : 0;
+	/* id, utilisation, memory, temperature, since when, blanks */
+	size_t fixed = 4 + 1 + 5 + 1 + 12 + 5 + 1 + 7 + 1;
+	struct widths w = { .power = columns >= 110 ? 9 : 5, .state = 10 };
 	for (size_t i = 0; i < s->now.n_cards; i++) {
 		size_t wide = text_columns(short_name(&s->now.cards[i])) + 1;
+		size_t word = strlen(top_state_word(&s->now.cards[i]));
 		longest = wide > longest ? wide : longest;
+		w.state = word > w.state ? word : w.state;
 	}
+	fixed += w.power + w.state;
+	size_t rest = columns > fixed ? columns - fixed : 0;
 	if (columns >= 100)
 		w.name = longest < rest * 3 / 10 ? longest : rest * 3 / 10;
 	rest -= w.name;
@@ -78,7 +80,7 @@ static void draw_heading(struct top_state *s, const struct widths *w)
 	top_add_field(f, TOP_HEADING, "MEMORY", w->bar + 12, true);
 	top_add_field(f, TOP_HEADING, "POWER", w->power, false);
 	top_add_field(f, TOP_HEADING, "TEMP", 5, false);
-	top_add_field(f, TOP_HEADING, " STATE", 11, true);
+	top_add_field(f, TOP_HEADING, " STATE", 1 + w->state, true);
 	top_add_field(f, TOP_HEADING, "FOR", 7, false);
 	snprintf(text, sizeof(text), w->spark > 14 ? " LAST %zu MIN" : " %zu MIN", w->spark);
 	top_add_field(f, TOP_HEADING, w->spark > 6 ? text : "", w->spark + 1, true);
@@ -178,7 +180,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	draw_power(f, c, w->power);
 	draw_temperature(f, c);
 	top_add(f, TOP_PLAIN, " ");
-	top_add_field(f, style, top_state_word(c), 10, true);
+	top_add_field(f, style, top_state_word(c), w->state, true);
 	draw_since(s, c);
 	top_add(f, TOP_PLAIN, " ");
 	top_history_get(&s->history, card, s->clock_ms, minutes, w->spark);

@@ -80,7 +80,7 @@ struct top_state {
 	char message[256];		   /* until the next key */
 	char fault[512];		   /* of the driver; "": none */
 	int64_t fault_since_ms, silent_ms; /* so long it has not answered; 0: it does */
-	char note[256];			   /* why the past is not known; "" */
+	char note[256];			   /* what is to be explained; "": nothing */
 	struct top_frame frame;
 };
 

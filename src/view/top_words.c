@@ -64,12 +64,13 @@ const char *top_kind(unsigned kind)
 static const struct words {
 	const char *word, *brief;
 	enum top_style style;
-} states[CARD_STATES] = {
+} states[CARD_SHOWN_STATES] = {
 	[CARD_ACTIVE] = { "active", "active", TOP_ACTIVE },
 	[CARD_IDLE_HELD] = { "idle-held", "held", TOP_IDLE },
 	[CARD_TRULY_IDLE] = { "truly-idle", "free", TOP_FREE },
 	[CARD_UNOBSERVED] = { "unobserved", "?", TOP_DIM },
 	[CARD_USE_UNKNOWN] = { "use unknown", "held?", TOP_IDLE },
+	[CARD_SUSPECT] = { "suspect", "susp.", TOP_LOST },
 }, statuses[CARD_STATUS_COUNT] = {
 	[CARD_STATUS_OK] = { "ok", "ok", TOP_PLAIN },
 	[CARD_STATUS_LOST] = { "lost", "lost", TOP_LOST },

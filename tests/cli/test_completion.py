@@ -143,7 +143,8 @@ def last_words(answers):
 
 @in_every_shell
 def test_the_last_word_of_a_list(offered):
-    states = ["active", "asleep", "denied", "idle-held", "lost", "truly-idle", "unobserved"]
+    states = ["active", "asleep", "denied", "idle-held", "lost", "suspect", "truly-idle", "unobserved",
+              "use-unknown"]
     answers = offered("gua who --state ", "gua stat --state=active,l", "gua top --state active,",
                       "gua query --query-gpu=index,temperature.g", "gua query --query-gpu gpu_u",
                       "gua query --query-compute-apps=pid,used_", "gua query --format=csv,no",

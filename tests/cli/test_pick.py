@@ -152,9 +152,9 @@ at 10m hold job mig 0/1 memory 4GB
 at 15m exit job
 """
     run = lab.pick("--free-for", "10m", text=text)
-    assert run.returncode == 1 and "2 whose use the driver does not tell (as with MIG)" in run.stderr
+    assert run.returncode == 1 and "2 not known to be free for so long" in run.stderr
     run = lab.pick("--free-for", "10m", "--wait=9m", text=text)
-    assert run.returncode == 1 and "has not watched for so long" in run.stderr
+    assert run.returncode == 1 and "not known to be free for so long" in run.stderr
     # From 3m on; at 13m the larger one is held.
     assert lab.pick("--free-for", "10m", "--wait=1h", text=text).stdout == "MIG-1111\n"
     run = lab.pick("--free-for", "10m", "--wait=1h", "-i", "0:1", text=text)
@@ -162,7 +162,7 @@ at 15m exit job
     # Nobody looks while the driver is gone.
     text += "at 5m fail nvml* code 9 until 6m\n"
     run = lab.pick("--free-for", "10m", "--wait=12m", "-i", "0:0", text=text)
-    assert run.returncode == 1 and "has not watched for so long" in run.stderr
+    assert run.returncode == 1 and "not known to be free for so long" in run.stderr
     assert lab.pick("--free-for", "10m", "--wait=14m", "-i", "0:0", text=text).stdout == "MIG-1111\n"
 
 

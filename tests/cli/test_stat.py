@@ -302,7 +302,7 @@ def test_a_card_that_is_divided_while_somebody_looks(frames):
     """The card as a whole is no longer there, which is no fault; and its board is the whole board."""
     scenario = MIG + "at 0s fail nvmlDeviceGetMigMode code 999 until 100s\n"
     lines = frames(scenario, 8, "stat", "-i", "60", "--no-header", "--no-processes")
-    assert lines[0].startswith("[0] NVIDIA A100-SXM4-40GB |") and lines[0].endswith("| 11264 / 40960 MB | unobserved")
+    assert lines[0].startswith("[0] NVIDIA A100-SXM4-40GB |") and lines[0].endswith("| 11264 / 40960 MB | use unknown")
     assert lines[2].endswith("| 11264 / 40960 MB | MIG") and lines[5].startswith("[1] NVIDIA A30")
     assert [line.split()[0] for line in lines[3:5]] == ["[0:0]", "[0:1]"] and "lost" not in "".join(lines)
     lines = frames(scenario, 4, "query", "--query-gpu=memory.total,mig.mode.current", "--format=csv,noheader", "-l", "60")

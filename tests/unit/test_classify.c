@@ -343,6 +343,37 @@ static void test_squatting_beside_a_desktop(void **state)
 	expect_use(h, 1, &d, STATES(HOLDER_SQUATTING), STATES(HOLDER_SQUATTING));
 }
 
+static void test_what_is_latched(void **state)
+{
+	(void)state;
+	struct drained d = drained(100, 0, SAMPLES);
+	assert_true(is_latched(d.samples, SAMPLES, 0, &rules));
+	assert_true(is_latched(d.samples, SAMPLES, rules.held_mem_bytes, &rules));
+	assert_false(is_latched(d.samples, SAMPLES, rules.held_mem_bytes + 1, &rules));
+	assert_false(is_latched(d.samples, SAMPLES, -1, &rules));
+	assert_false(is_latched(d.samples, 0, 0, &rules));
+	d.samples[SAMPLES - 1].util_pct = 95;
+	assert_true(is_latched(d.samples, SAMPLES, 0, &rules));
+	d.samples[SAMPLES - 1].util_pct = 94;
+	assert_false(is_latched(d.samples, SAMPLES, 0, &rules));
+	d.samples[SAMPLES - 1].util_pct = NAN;
+	assert_false(is_latched(d.samples, SAMPLES, 0, &rules));
+}
+
+static void test_what_the_driver_may_keep_for_itself(void **state)
+{
+	(void)state;
+	struct card_reading r = { .mem_used_bytes = 600 * MB };
+	r.id.mem_total_bytes = 80000 * MB;
+	assert_int_equal(reserve_bytes(&r), 0);
+	r.mem_includes_reserved = true;
+	assert_int_equal(reserve_bytes(&r), 600 * MB);
+	r.mem_used_bytes = 5000 * MB;
+	assert_int_equal(reserve_bytes(&r), 1600 * MB);
+	r.id.mem_total_bytes = -1;
+	assert_int_equal(reserve_bytes(&r), 1LL << 30);
+}
+
 static void test_use_of_samples(void **state)
 {
 	(void)state;
@@ -379,6 +410,8 @@ int main(void)
 		cmocka_unit_test(test_two_stretches_are_one_process),
 		cmocka_unit_test(test_small_uses_that_add_up),
 		cmocka_unit_test(test_squatting_beside_a_desktop),
+		cmocka_unit_test(test_what_is_latched),
+		cmocka_unit_test(test_what_the_driver_may_keep_for_itself),
 		cmocka_unit_test(test_use_of_samples),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -381,6 +381,69 @@ static void test_what_the_recorder_writes_later(void **state)
 	assert_true(live_close(v.live));
 }
 
+static const char instances[] = "card 3 uuid GPU-d name \"NVIDIA A100\" memory 40GiB\n"
+				"mig 3 index 0 gi 1 ci 0 uuid MIG-0 name \"1g\" memory 5GiB\n"
+				"mig 3 index 1 gi 2 ci 0 uuid MIG-1 name \"1g\" memory 5GiB\n"
+				"process part pid 104 user dan command part started -1h\n"
+				"at 0s hold part mig 3/0 memory 1GiB\n"
+				"at 80s release part mig 3/0\n"
+				"at 90s fail nvml* code 9 until 100s\n";
+
+/* Without utilisation the looks decide, however far apart; but nobody looks without a driver.
+ */
+static void test_a_card_whose_use_is_unknown(void **state)
+{
+	struct view v;
+	open_view(&v, *state, 60, instances);
+	look(&v, 0);
+	assert_int_equal(card(&v, 3)->state, CARD_USE_UNKNOWN);
+	assert_true(card(&v, 3)->state_longer && card(&v, 3)->free_since_ms < 0);
+	assert_false(process(&v, 3, 0)->active);
+	assert_int_equal(process(&v, 3, 0)->idle_since_ms, -1);
+	assert_int_equal(card(&v, 4)->state, CARD_TRULY_IDLE);
+	look(&v, 10);
+	assert_true(ago(&v, card(&v, 3)->state_since_ms) >= 10);
+	assert_true(ago(&v, card(&v, 4)->free_since_ms) >= 10);
+	look(&v, 12);
+	assert_int_equal(card(&v, 3)->state, CARD_TRULY_IDLE);
+	assert_true(ago(&v, card(&v, 3)->free_since_ms) < 1 && !card(&v, 3)->state_longer);
+	clock_advance(&v.clock, 10 * 1000000);
+	assert_true(live_refresh(v.live, -1, NULL) != 0);
+	look(&v, 10);
+	assert_true(ago(&v, card(&v, 4)->free_since_ms) < 1 && card(&v, 4)->state_longer);
+	assert_true(live_close(v.live));
+}
+
+/* Its last process is killed at 80 s, and it goes on reporting 100 %; at 100 s it is itself. */
+static void test_a_card_that_is_not_believed(void **state)
+{
+	static const char latched[] = "process part pid 104 user dan command part started -1h\n"
+				      "at 0s hold part card 2 memory 1GiB\n"
+				      "at 0s load card 2 util 100\n"
+				      "at 80s exit part\n"
+				      "at 100s load card 2 util 0\n";
+	struct view v;
+	open_view(&v, *state, 75, latched);
+	look(&v, 0);
+	assert_int_equal(card(&v, 2)->state, CARD_ACTIVE);
+	/* What was read was of its time, or may have been. */
+	look(&v, 6);
+	assert_int_equal(card(&v, 2)->state, CARD_ACTIVE);
+	look(&v, 2);
+	assert_int_equal(card(&v, 2)->state, CARD_SUSPECT);
+	assert_true(card(&v, 2)->free_since_ms < 0);
+	assert_true(isnan(card(&v, 2)->values[METRIC_GUA_FREE_FOR]));
+	assert_true(isnan(card(&v, 2)->values[METRIC_GUA_IDLE_SINCE]));
+	look(&v, 0); /* no new sample: what was said stands */
+	assert_int_equal(card(&v, 2)->state, CARD_SUSPECT);
+	look(&v, 8);
+	assert_true(ago(&v, card(&v, 2)->state_since_ms) >= 8);
+	look(&v, 11);
+	assert_int_equal(card(&v, 2)->state, CARD_TRULY_IDLE);
+	assert_true(ago(&v, card(&v, 2)->free_since_ms) < 1);
+	assert_true(live_close(v.live));
+}
+
 /* What could not be learned is not taken for learned. */
 static void test_contexts_are_asked_for_again(void **state)
 {
@@ -413,6 +476,8 @@ int main(void)
 		IN_A_WORLD(test_a_store_that_breaks),
 		IN_A_WORLD(test_a_recorder_that_comes_later),
 		IN_A_WORLD(test_what_the_recorder_writes_later),
+		IN_A_WORLD(test_a_card_whose_use_is_unknown),
+		IN_A_WORLD(test_a_card_that_is_not_believed),
 		IN_A_WORLD(test_contexts_are_asked_for_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,17 +87,35 @@ static void test_instances(void **state)
 	assert_int_equal(judge(wish, c), PICK_GOOD);
 	wish = any;
 	wish.free_for_ms = 600000;
-	c.unheld_since_ms = -1;
-	assert_int_equal(judge(wish, c), PICK_UNTOLD);
-	c.unheld_since_ms = NOW_MS - 599999;
-	assert_int_equal(judge(wish, c), PICK_UNTOLD);
-	c.unheld_since_ms = NOW_MS - 600000;
+	assert_int_equal(judge(wish, c), PICK_RECENT);
+	c.free_since_ms = NOW_MS - 600000;
 	assert_int_equal(judge(wish, c), PICK_GOOD);
 	wish = any;
+	c.values[METRIC_GUA_HOLDERS] = 1;
+	c.values[METRIC_GUA_HELD_MEMORY] = 1e6; /* even a small one may be computing */
+	assert_int_equal(judge(wish, c), PICK_HELD);
 	wish.min_free_bytes = 1000;
 	c.values[METRIC_GUA_HOLDERS] = 1;
 	c.values[METRIC_GUA_HELD_MEMORY] = GB;
 	assert_int_equal(judge(wish, c), PICK_HELD);
+}
+
+/* Its 100 % are not believed: nobody is there. Since when is not known. */
+static void test_a_suspect_card_is_free_and_comes_last(void **state)
+{
+	(void)state;
+	struct pick_wish wish = any;
+	struct live_card cards[] = { card(0, 96 * GB, 100, 0, 0, -1),
+		card(1, 40 * GB, 9, 0, 0, -1) };
+	size_t order[] = { 0, 1 }, counts[PICK_VERDICTS] = { 0 };
+	cards[0].state = CARD_SUSPECT;
+	assert_int_equal(judge(wish, cards[0]), PICK_GOOD);
+	assert_int_equal(pick_rank(&wish, cards, order, 2, NOW_MS, counts), 2);
+	assert_int_equal(order[0], 1);
+	wish.max_util_pct = 50;
+	assert_int_equal(judge(wish, cards[0]), PICK_GOOD);
+	wish.free_for_ms = 1000;
+	assert_int_equal(judge(wish, cards[0]), PICK_RECENT);
 }
 
 static void test_the_least_loaded_comes_first(void **state)
@@ -126,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_wishes),
 		cmocka_unit_test(test_what_cannot_be_asked_is_not_picked),
 		cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_a_suspect_card_is_free_and_comes_last),
 		cmocka_unit_test(test_the_least_loaded_comes_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

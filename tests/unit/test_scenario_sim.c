@@ -220,7 +220,16 @@ static void test_mig_instances_are_cards(void **state)
 	assert_string_equal(card->id.uuid, "MIG-3");
 	assert_string_equal(card->id.parent_uuid, "GPU-0");
 	assert_int_equal(card->id.gpu_instance, 4);
-	assert_int_equal(card->util_kind, UTIL_NONE);
+	assert_int_equal(card->util_kind, UTIL_UNKNOWN);
+	assert_int_equal(card->n_samples, 1);
+	assert_true(isnan(card->samples[0].util_pct));
+	assert_int_equal(card->samples[0].wall_us, (START_MS + 1000) * 1000);
+	/* A glance is a reading too; the drain behind it hands it out. */
+	assert_int_equal(source_glance(g->source, GLANCE_MEMORY, NULL), 0);
+	drain_at(g, 2);
+	assert_int_equal(card->n_samples, 2);
+	assert_int_equal(card->samples[0].wall_us, (START_MS + 1000) * 1000);
+	assert_int_equal(card->samples[1].wall_us, (START_MS + 2000) * 1000);
 	assert_true(isnan(card->energy_mj));
 	assert_int_equal(card->n_processes, 1);
 	assert_int_equal(card->mem_used_bytes, 1LL << 30);
