@@ -72,7 +72,7 @@ static void add_identities(
 	else
 		text_add_table(out, &t, text);
 	add_left_out(out, text, t.n_rows, a->n_identities, "identities");
-	if (a->unattributed_ms > 0)
+	if (a->unattributed_ms >= 18000) /* what shows as 0.01 h */
 		report_line(out, text, NULL,
 			"%.2f GPU-hours of active or idle-held time are in "
 			"nobody's share.",

@@ -92,4 +92,6 @@ def test_a_lost_card_is_not_a_gap_as_well(tmp_path):
     gua("demo", "--db", db)
     with sqlite3.connect(db) as connection:
         gaps = connection.execute("SELECT at_ms / 60000 % 60, value FROM event WHERE kind = 'gap'").fetchall()
-    assert gaps == [(1, 11000)]
+    # It was away for three seconds; the demo drains every ten, so some of what it had sampled was gone with it.
+    (minute, length), = gaps
+    assert minute == 1 and 3000 <= length <= 8000

@@ -136,7 +136,7 @@ static void test_holders_and_memory(void **state)
 	assert_int_equal(holders[0].process, 0);
 	assert_int_equal(holders[0].mem_bytes, 30LL << 30);
 	assert_int_equal(holders[1].mem_bytes, -1);
-	assert_int_equal(play_memory_used(g.p, 0), 30LL << 30);
+	assert_int_equal(play_memory_used(g.p, 0), 31LL << 30);
 	play_advance(g.p, 3 * SECOND, 0);
 	assert_int_equal(play_memory_used(g.p, 0), 79LL << 30); /* all but the driver's own */
 	play_advance(g.p, 4 * SECOND, 0);
