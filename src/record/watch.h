@@ -38,7 +38,6 @@ struct watched {
 	bool gap_told;		  /* at the last tick: lost, asleep ..., which says why */
 };
 
-/* How the recorder samples, as far as it matters here. */
 struct watch_pace {
 	int64_t drain_ms;
 	int64_t stall_ms; /* longer without a glance: nobody looked */
