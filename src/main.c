@@ -1,30 +1,51 @@
 /* gua: a GPU usage audit. This file is the map, the list of commands and nothing else.
  *
- * Folders under src/ are the stages of a pipeline, left to right; a file includes only its own
- * folder and those before it (tools/lint-layers checks):
+ * Folders under src/ are the stages of a pipeline, top to bottom; a file includes only its own
+ * folder and those above it. tools/lint-layers checks that, and that this map names every file;
+ * a name with a star stands for all files that begin so.
  *
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
- *              log, fault, clock (real or virtual time), timetext (durations, dates), size,
- *              file, options, words and csv (splitting)
+ *              log, fault (a fault that lasts), clock (real or virtual time), timetext
+ *              (durations, dates), size, file, options, words and csv (splitting)
+ *   proc/      reads /proc and cgroups: proc and procread (stat, status), command (what a
+ *              command line shows), cgroup, jupyter (kernels), user (names of uids), text
+ *              (how long these texts are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), process (a life and its owner), tick
  *              (what the store is given), table (what reports and exports print), metric
  *              (fields of live views), tracking (columns of a tracking file)
- *   source/    where GPU numbers come from: nvml* (the real driver, by its ABI), sim* (a
- *              simulated one) over scenario* (the engine that the tests' fake driver shares)
- *   sample/    one drain, one look: cards + processes + owners
- *   classify/  pure functions: sample -> state -> sums
- *   store/     SQLite: schema.sql, writing, compaction, the recorder's lock, import (py*: the
- *              Python tool's files), trackfile
- *   query/     a question becomes numbers: audit*, now, context, status, export, subtrack*
- *   render/    numbers become text, JSON, CSV
- *   record/    the recorder: loop, service manager
- *   track/     a command and its process tree: what it used
- *   view/      the cards now: live (what the driver says, joined with the store's past),
- *              filter, format, pick (which are free), and a file or two per view: stat, query,
- *              dmon; top* is the interactive one; top_screen and top_pen alone know curses
- *   cmd/       one file per command; top_main is gua-top, a program of its own
- *   lib/       libgua, the library: base to track behind include/gua.h
+ *   source/    where GPU numbers come from: source (the interface), source_options, facility
+ *              (how a source does its jobs)
+ *              nvml/: nvml* (the real driver, by its ABI)
+ *              sim/: sim* (a simulated driver) over scenario* (the engine, which the tests'
+ *              fake driver library shares)
+ *   sample/    asks a source: round (drain, glance and look in one go), worker (a thread with
+ *              a deadline), spacing (how often a cost allows), lives (processes by pid and
+ *              start time), owner (whose a process is)
+ *   classify/  pure functions: classify (sample -> state), account (states -> sums), energy
+ *              (joules by state), ledger (the sums)
+ *   track/     a command and its process tree: tracker*, tree, member, memory, gpu*, host,
+ *              sums, result
+ *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sums,
+ *              sql, lock (one recorder), recorded, identify (what a file is), trackfile
+ *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
+ *   query/     a question becomes numbers. The audit: audit, cards, usage, holders, users,
+ *              hosts, heat, gather, files, idmap, window. Others: now, recent, context,
+ *              status, export, subtrack*, sql
+ *   live/      the cards now, joined with the store's past: live*, filter, pick (which are
+ *              free)
+ *   render/    numbers become text, JSON, CSV: report*, outline, text, json, rows, track*,
+ *              subtrack
+ *   record/    the recorder: recorder (its loop), schedule (when it does what), watch* (rounds
+ *              to accounts), holders (process lists to stretches of time), host, notify
+ *   view/      one-shot and scrolling views: stat*, query*, dmon, format
+ *   top/       the interactive view: top*; top_screen and top_pen alone know curses
+ *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
+ *              demo, doctor*, stat, query, dmon, who, pick*, top (hands over), top_main (the
+ *              program gua-top), track*, subtrack, gpu_tracker, completion*; and what they
+ *              share: cmd, live, detach, leftover, hand_over
+ *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
+ *              sampler*, silent, tracker*
  */
 #include <errno.h>
 #include <stdbool.h>

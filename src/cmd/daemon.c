@@ -16,7 +16,7 @@
 #include "cmd/leftover.h"
 #include "record/notify.h"
 #include "record/recorder.h"
-#include "source/scenario.h"
+#include "source/sim/scenario.h"
 #include "store/lock.h"
 
 struct values {

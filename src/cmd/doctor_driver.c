@@ -4,8 +4,8 @@
 
 #include "base/str.h"
 #include "cmd/doctor.h"
-#include "source/nvml_host.h"
-#include "source/nvml_lib.h"
+#include "source/nvml/nvml_host.h"
+#include "source/nvml/nvml_lib.h"
 
 enum { FACILITIES_MAX = 64 };
 

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/doctor.h"
-#include "source/nvml_host.h"
+#include "source/nvml/nvml_host.h"
 #include "store/identify.h"
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MB = 100 };

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/timetext.h"
 #include "cmd/cmd.h"
-#include "store/import.h"
+#include "import/import.h"
 #include "store/store.h"
 
 struct values {

@@ -7,7 +7,7 @@
 
 #include "base/options.h"
 #include "cmd/cmd.h"
-#include "view/live.h"
+#include "live/live.h"
 
 /* What the option rows write; zero-initialise. */
 struct live_values {

@@ -11,8 +11,8 @@
 #include "cmd/cmd.h"
 #include "cmd/live.h"
 #include "cmd/pick_lock.h"
-#include "view/filter.h"
-#include "view/pick.h"
+#include "live/filter.h"
+#include "live/pick.h"
 
 /* From the pick to the first memory on the card: a program that loads its libraries first. */
 #define HOLD_MS 30000

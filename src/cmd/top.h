@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/live.h"
-#include "view/filter.h"
+#include "live/filter.h"
 
 struct top_values {
 	struct live_values live;

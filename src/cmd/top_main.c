@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/top.h"
-#include "view/top.h"
+#include "top/top.h"
 
 enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400, MOST_DELAY_MS = 3600000 };
 

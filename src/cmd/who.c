@@ -13,7 +13,7 @@
 #include "cmd/live.h"
 #include "render/json.h"
 #include "render/text.h"
-#include "view/filter.h"
+#include "live/filter.h"
 
 struct values {
 	struct live_values live;

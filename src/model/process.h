@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { USER_CAP = 64, COMMAND_CAP = 256, LABEL_CAP = 128, BOOT_ID_CAP = 40 };
+#include "proc/text.h"
 
 /* What was found out about a process once, at first sight. Texts are raw bytes made safe with
  * text_escape(); "" when unknown. */
@@ -16,7 +16,7 @@ struct process_id {
 	int64_t uid;	      /* who it runs as, or -1 */
 	char user[USER_CAP]; /* identity: name of the login uid, else of the uid; "uid:123" when
 				there is no name; "_dead" when the process is not in /proc */
-	char command[COMMAND_CAP]; /* argv[0] basename and the script, cut; see sample/proc.h */
+	char command[COMMAND_CAP]; /* argv[0] basename and the script, cut; see proc/proc.h */
 	char notebook[LABEL_CAP];  /* jupyter kernel or notebook */
 	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */
 	char container[LABEL_CAP]; /* docker:ID12, podman: ..., containerd: ... */

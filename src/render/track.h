@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "sample/user.h"
+#include "proc/user.h"
 #include "track/result.h"
 
 /* A unit that a number is shown in: value x factor. */

@@ -14,10 +14,10 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "sample/cgroup.h"
-#include "sample/jupyter.h"
-#include "sample/proc.h"
-#include "sample/user.h"
+#include "proc/cgroup.h"
+#include "proc/jupyter.h"
+#include "proc/proc.h"
+#include "proc/user.h"
 
 enum {
 	STAT_CAP = 2048,

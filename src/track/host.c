@@ -5,7 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "track/procread.h"
+#include "proc/procread.h"
 
 void host_open(struct host *h, int proc_fd)
 {

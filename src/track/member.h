@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "track/procread.h"
+#include "proc/procread.h"
 #include "track/result.h"
 
 #define NO_MEMBER UINT32_MAX

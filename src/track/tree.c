@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "sample/proc.h"
+#include "proc/proc.h"
 #include "track/tracker.h"
 
 enum {

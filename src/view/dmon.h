@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "view/filter.h"
-#include "view/live.h"
+#include "live/filter.h"
+#include "live/live.h"
 
 /* Counters of a board at the look before: what is shown are their differences. */
 struct dmon_before {

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "render/json.h"
-#include "view/filter.h"
-#include "view/live.h"
+#include "live/filter.h"
+#include "live/live.h"
 
 enum { QUERY_FIELDS_MAX = 256 };
 

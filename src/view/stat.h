@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "render/text.h"
-#include "view/filter.h"
-#include "view/live.h"
+#include "live/filter.h"
+#include "live/live.h"
 
 struct stat_options {
 	bool command, full_command, user, pid, fan, no_header, no_processes;

@@ -34,6 +34,10 @@ def test_a_good_tree_passes(tmp_path):
 @pytest.mark.parametrize("name, text, says", [
     ("base/a.c", '#include "model/state.h"\n', "src/base/a.c:1: base includes model"),
     ("query/a.c", '\n#include "render/text.h"\n', "src/query/a.c:2: query includes render"),
+    ("live/a.c", '#include "render/text.h"\n', "src/live/a.c:1: live includes render"),
+    ("view/a.c", '#include "top/top.h"\n', "src/view/a.c:1: view includes top"),
+    ("policy/a.c", '#include "live/live.h"\n#include "render/text.h"\n', "src/policy/a.c:2: policy includes render"),
+    ("fleet/a.c", '#include "view/stat.h"\n', "src/fleet/a.c:1: fleet includes view"),
     ("lib/a.c", '#include "store/store.h"\n', "src/lib/a.c:1: lib includes store"),
     ("main.c", '#include "store/store.h"\n', "src/main.c:1: main.c includes store"),
     ("extra/a.c", "int x;\n", "src/extra/a.c:1: the folder extra has no place"),
@@ -55,6 +59,18 @@ def test_each_rule_finds_what_breaks_it(tmp_path, name, text, says):
     run = lint(tmp_path, {**GOOD, name: text})
     assert run.returncode == 1
     assert run.stdout.startswith(says) and run.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("names, says", [
+    ("base/     log\n *   cmd/      report", ""),
+    ("base/     l*: lines\n *              of text\n *   cmd/      report", ""),
+    ("base/     err\n *              log\n *   cmd/      report", ""),
+    ("base/     err\n *   cmd/      report, log", "src/main.c:1: the map does not name base/log.c\n"),
+])
+def test_the_map_names_every_file(tmp_path, names, says):
+    head = f"/* A map:\n *\n *   {names}\n */\n"
+    files = {name: GOOD[name] for name in ("base/log.c", "cmd/report.c")}
+    assert lint(tmp_path, {**files, "main.c": head + GOOD["main.c"]}).stdout == says
 
 
 def test_an_empty_tree_is_not_good(tmp_path):

@@ -1,7 +1,7 @@
 /* /proc/PID/cgroup. */
 #include "fuzz.h"
 
-#include "sample/cgroup.h"
+#include "proc/cgroup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,8 +2,8 @@
 #include "fuzz.h"
 
 #include "model/process.h"
-#include "sample/jupyter.h"
-#include "sample/proc.h"
+#include "proc/jupyter.h"
+#include "proc/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "model/process.h"
-#include "sample/user.h"
+#include "proc/user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

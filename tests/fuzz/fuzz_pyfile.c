@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "store/pyfile.h"
+#include "import/pyfile.h"
 
 enum { MAX_SAMPLES = 10000 };
 

@@ -1,7 +1,7 @@
 /* Time stamps in databases of the Python tool. */
 #include "fuzz.h"
 
-#include "store/pytime.h"
+#include "import/pytime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

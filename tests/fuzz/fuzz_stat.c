@@ -1,7 +1,7 @@
 /* /proc/PID/stat. */
 #include "fuzz.h"
 
-#include "sample/proc.h"
+#include "proc/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

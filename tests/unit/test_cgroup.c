@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "sample/cgroup.h"
+#include "proc/cgroup.h"
 
 #define HEX12 "a1b2c3d4e5f6"
 #define HEX64 HEX12 HEX12 HEX12 HEX12 HEX12 "abcd"

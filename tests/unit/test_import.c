@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "store/import.h"
+#include "import/import.h"
 #include "store/recorded.h"
 
 #define START_S 1777629600 /* 2026-05-01 10:00:00 UTC */

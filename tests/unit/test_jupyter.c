@@ -1,7 +1,7 @@
 /* Kernels by their connection file, in every spelling of the option. */
 #include "test.h"
 
-#include "sample/jupyter.h"
+#include "proc/jupyter.h"
 
 #define ID "2f6b1c9e-0d4a-4b7f-9a53-7c1e0d2b8f46"
 #define FILE_NAME "/run/user/1000/jupyter/runtime/kernel-" ID ".json"

@@ -11,7 +11,7 @@
 
 #include "query/context.h"
 #include "store_fixture.h"
-#include "view/live.h"
+#include "live/live.h"
 
 static const char scenario[] = "host lab\n"
 			       "start 2026-11-01T00:00:00Z\n"

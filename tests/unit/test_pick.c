@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "view/pick.h"
+#include "live/pick.h"
 
 #define GB 1e9
 #define NOW_MS 10000000

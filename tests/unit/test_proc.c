@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "sample/proc.h"
+#include "proc/proc.h"
 
 #define TAIL " S 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 20 0 9 0 4711 5 6\n"
 

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/pylives.h"
-#include "store/pyfile.h"
-#include "store/pytime.h"
+#include "import/pylives.h"
+#include "import/pyfile.h"
+#include "import/pytime.h"
 
 static int64_t parsed(const char *text)
 {

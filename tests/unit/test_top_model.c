@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "track/procread.h"
-#include "view/top_parts.h"
-#include "view/top_signal.h"
-#include "view/top_words.h"
+#include "proc/procread.h"
+#include "top/top_parts.h"
+#include "top/top_signal.h"
+#include "top/top_words.h"
 
 enum { NOW_MS = 100000000, CARDS_MAX = 64, PROCESSES_MAX = 8 };
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "view/top_paint.h"
+#include "top/top_paint.h"
 
 enum { ROWS = 12, COLUMNS = 40, CELL = 8 };
 

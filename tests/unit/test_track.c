@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "track/procread.h"
+#include "proc/procread.h"
 #include "track/tracker.h"
 #include "track/tree.h"
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sample/user.h"
+#include "proc/user.h"
 
 #define SECOND INT64_C(1000000)
 #define SECOND_NS (1000 * SECOND)

@@ -1,0 +1,409 @@
+/* Turns the samples of a Python gpu-usage-audit file into the sums of a store. */
+#include "import/import.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/timetext.h"
+#include "classify/classify.h"
+#include "classify/ledger.h"
+#include "import/pylives.h"
+#include "store/recorded.h"
+
+enum {
+	MAX_CARDS = 4096,
+	FLUSH_ROWS = 16384,	/* half of what a ledger holds */
+	COMPACT_SLOTS = 64,	/* a step of compaction */
+	COMPACT_SLACK_S = 7200, /* how far from an edge of retention data is left fine */
+	PROGRESS_SAMPLES = 512, /* between two calls */
+};
+
+struct importer {
+	struct store *store;
+	struct pyfile *file;
+	const struct import_question *question;
+	struct import_summary *summary;
+	struct rules rules;
+	struct recorded recorded;
+	struct card_entry *cards;
+	size_t n_cards, card; /* card: of the sample before, where the next is looked for */
+	struct pylives lives;
+	struct ledger ledger;
+	int64_t at_ms;	  /* of the sample before */
+	int64_t until_ms; /* accounted up to here */
+};
+
+/* Says that the file was imported before, if it was. */
+static int check_not_imported(
+	sqlite3 *db, const struct pyfile_facts *facts, const char *path, struct err *e)
+{
+	char when[32];
+	sqlite3_stmt *row = NULL;
+	static const char sql[] =
+		"SELECT imported_ms FROM import JOIN host ON host.id = import.host WHERE "
+		"hostname = ? AND first_ms = ? AND last_ms = ? AND samples = ?";
+	if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
+		return err_set(e, ERR_WORLD, "cannot read the store: %s", sqlite3_errmsg(db));
+	sqlite3_bind_text(row, 1, facts->hostname, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(row, 2, facts->first_ms);
+	sqlite3_bind_int64(row, 3, facts->last_ms);
+	sqlite3_bind_int64(row, 4, facts->samples);
+	if (sqlite3_step(row) == SQLITE_ROW) {
+		moment_iso(when, sizeof(when), sqlite3_column_int64(row, 0) / 1000 * 1000);
+		err_set(e, ERR_WORLD,
+			"%s is in the store already (imported at %s): nothing was changed",
+			path, when);
+	}
+	sqlite3_finalize(row);
+	return e->code;
+}
+
+static int note_import(const struct importer *im, struct err *e)
+{
+	const struct pyfile_facts *facts = &im->summary->facts;
+	sqlite3 *db = store_handle(im->store);
+	sqlite3_stmt *row = NULL;
+	char path[1024];
+	static const char sql[] =
+		"INSERT INTO import (host, first_ms, last_ms, samples, imported_ms, path) "
+		"SELECT id, ?2, ?3, ?4, ?5, ?6 FROM host WHERE hostname = ?1";
+	if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK) {
+		text_escape(path, sizeof(path), im->question->path, strlen(im->question->path));
+		sqlite3_bind_text(row, 1, facts->hostname, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(row, 2, facts->first_ms);
+		sqlite3_bind_int64(row, 3, facts->last_ms);
+		sqlite3_bind_int64(row, 4, facts->samples);
+		sqlite3_bind_int64(row, 5, im->question->now_ms);
+		sqlite3_bind_text(row, 6, path, -1, SQLITE_STATIC);
+	}
+	int rc = row ? sqlite3_step(row) : SQLITE_ERROR;
+	if (rc != SQLITE_DONE || sqlite3_changes(db) != 1)
+		err_set(e, ERR_WORLD, "cannot note the import in the store: %s",
+			sqlite3_errmsg(db));
+	sqlite3_finalize(row);
+	return e->code;
+}
+
+static int begin_run(struct importer *im, struct err *e)
+{
+	const struct pyfile_facts *facts = &im->summary->facts;
+	struct run_info info = {
+		.source = "import",
+		.started_ms = facts->first_ms,
+		.interval_ms =
+			facts->interval_ms > 0 ? facts->interval_ms : im->question->interval_ms,
+		.rules = im->rules,
+	};
+	info.drain_ms = info.interval_ms;
+	text_copy(info.hostname, sizeof(info.hostname), facts->hostname);
+	text_copy(info.environment, sizeof(info.environment), facts->environment);
+	text_copy(info.driver, sizeof(info.driver), facts->driver);
+	return store_begin_run(im->store, &info, e);
+}
+
+/* Hands what was summed up to the store. */
+static int flush(struct importer *im, struct err *e)
+{
+	struct tick tick = {
+		.at_ms = im->until_ms,
+		.cards = im->cards,
+		.n_cards = im->n_cards,
+		.processes = im->lives.entries,
+	};
+	pylives_end(&im->lives, im->at_ms);
+	tick.n_processes = im->lives.n;
+	tick.usage = ledger_usage_rows(&im->ledger, &tick.n_usage);
+	tick.holding = ledger_holding_rows(&im->ledger, &tick.n_holding);
+	if (store_write_tick(im->store, &tick, e) != 0)
+		return e->code;
+	ledger_clear(&im->ledger);
+	pylives_forget(&im->lives);
+	return 0;
+}
+
+/* The slot that compaction would put this moment in, at once: thirty days are a few thousand
+ * hours then, not a million minutes. Near an edge it is left to compaction. */
+static int64_t slot_for(const struct importer *im, int64_t at_ms)
+{
+	const struct retention keep = RETENTION_DEFAULT;
+	int64_t at = at_ms / 1000, age = im->question->now_ms / 1000 - at - COMPACT_SLACK_S;
+	int64_t seconds = age > keep.five_s ? 3600 : age > keep.minute_s ? 300 : SLOT_SECONDS;
+	return at - at % seconds;
+}
+
+static int64_t find_card(const struct importer *im, const char *uuid)
+{
+	for (size_t i = 0; i < im->n_cards; i++) {
+		size_t at = (im->card + 1 + i) % im->n_cards;
+		if (strcmp(im->cards[at].id.uuid, uuid) == 0)
+			return (int64_t)at;
+	}
+	return -1;
+}
+
+static int add_card(struct importer *im, const struct pyfile_sample *sample, struct err *e)
+{
+	struct card_entry *cards = realloc(im->cards, (im->n_cards + 1) * sizeof(*cards));
+	if (!cards)
+		return err_set(e, ERR_WORLD, "out of memory");
+	im->cards = cards;
+	if (im->n_cards == MAX_CARDS)
+		return err_set(e, ERR_WORLD, "%s has more than %d cards: it cannot be right",
+			im->question->path, MAX_CARDS);
+	struct card_entry *card = &cards[im->n_cards];
+	*card = (struct card_entry){
+		.id = { .index = (int)im->n_cards,
+			.mig_index = -1,
+			.gpu_instance = -1,
+			.compute_instance = -1,
+			.mem_total_bytes = -1 },
+		.status = CARD_STATUS_OK,
+		.first_seen_ms = sample->at_ms,
+	};
+	text_copy(card->id.uuid, sizeof(card->id.uuid), sample->uuid);
+	pyfile_device(im->file, sample->uuid, &card->id);
+	im->card = im->n_cards++;
+	return 0;
+}
+
+/* Makes im->card the sample's card and brings it up to date. */
+static int see_card(
+	struct importer *im, const struct pyfile_sample *sample, int64_t ms, struct err *e)
+{
+	int64_t found = find_card(im, sample->uuid);
+	if (found >= 0)
+		im->card = (size_t)found;
+	else if (add_card(im, sample, e) != 0)
+		return e->code;
+	struct card_entry *card = &im->cards[im->card];
+	if (sample->index >= 0)
+		card->id.index = sample->index;
+	if (card->last_seen_ms < sample->at_ms + ms)
+		card->last_seen_ms = sample->at_ms + ms;
+	card->dirty = true;
+	return 0;
+}
+
+/* What some processes hold together. */
+static struct held held_by(const struct pyfile_process *p, size_t n)
+{
+	struct held held = { .n = n };
+	for (size_t i = 0; i < n; i++) {
+		held.unknown = held.unknown || p[i].mem_bytes < 0;
+		held.bytes += p[i].mem_bytes < 0 ? 0 : p[i].mem_bytes;
+	}
+	return held;
+}
+
+/* A stretch of one card's time, and what its holders add to. */
+struct stretch {
+	int64_t slot, ms;
+	enum card_state state;
+	struct held all;
+	size_t n;	     /* processes */
+	size_t done;	     /* of them, how many have got their share ... */
+	int64_t bytes_done;  /* ... what they hold ... */
+	int64_t share_given; /* ... and what they got */
+};
+
+/* The next process' part of the card's time: by memory, in equal parts when that is not known
+ * of all. The end of each part is rounded, not the part: together they are the whole. */
+static int64_t next_share(struct stretch *s, int64_t mem_bytes)
+{
+	s->bytes_done += mem_bytes < 0 ? 0 : mem_bytes;
+	double part = (double)++s->done / (double)s->n;
+	if (!s->all.unknown && s->all.bytes > 0)
+		part = (double)s->bytes_done / (double)s->all.bytes;
+	int64_t upto = s->done == s->n ? s->ms : llround(part * (double)s->ms);
+	int64_t share = upto - s->share_given;
+	s->share_given = upto;
+	return share;
+}
+
+static int account_process(struct importer *im, const struct pyfile_sample *sample, size_t i,
+	struct stretch *stretch, enum holder_state state, bool leads, struct err *e)
+{
+	const struct pyfile_process *p = &sample->processes[i];
+	const struct sighting sighting = { p->pid, p->user, p->command, sample->at_ms,
+		stretch->ms };
+	int64_t life = pylives_sight(&im->lives, &sighting);
+	struct holding_sum *sum = life < 0 ? NULL
+					   : ledger_holding(&im->ledger, stretch->slot,
+						     (uint32_t)im->card, (uint32_t)life);
+	if (!sum)
+		return err_set(e, ERR_WORLD, "out of memory");
+	if (state == HOLDER_ACTIVE)
+		im->lives.entries[life].last_active_ms = sample->at_ms;
+	sum->ms[state] += stretch->ms;
+	sum->presence_ms[state] += leads ? stretch->ms : 0;
+	if (stretch->state == CARD_ACTIVE)
+		sum->active_share_ms += next_share(stretch, p->mem_bytes);
+	else if (stretch->state == CARD_IDLE_HELD)
+		sum->idle_share_ms += next_share(stretch, p->mem_bytes);
+	if (p->mem_bytes >= 0 && sum->mem_peak_kib < (p->mem_bytes + 1023) / 1024)
+		sum->mem_peak_kib = (p->mem_bytes + 1023) / 1024;
+	return 0;
+}
+
+/* The processes of each user, who is there once however many they are. */
+static int account_users(struct importer *im, const struct pyfile_sample *sample,
+	struct stretch *stretch, struct err *e)
+{
+	const struct pyfile_process *p = sample->processes;
+	for (size_t first = 0, end; first < sample->n_processes; first = end) {
+		for (end = first + 1; end < sample->n_processes; end++)
+			if (strcmp(p[end].user, p[first].user) != 0)
+				break;
+		enum card_state own = classify_card(
+			sample->util_pct, held_by(&p[first], end - first), &im->rules);
+		for (size_t i = first; i < end; i++)
+			if (account_process(im, sample, i, stretch, (enum holder_state)own,
+				    i == first, e) != 0)
+				return e->code;
+	}
+	return 0;
+}
+
+static int account(struct importer *im, const struct pyfile_sample *sample, struct err *e)
+{
+	struct stretch stretch = {
+		.slot = slot_for(im, sample->at_ms),
+		.ms = sample->interval_ms > 0 ? sample->interval_ms : im->question->interval_ms,
+		.all = held_by(sample->processes, sample->n_processes),
+		.n = sample->n_processes,
+	};
+	stretch.state = classify_card(sample->util_pct, stretch.all, &im->rules);
+	if (sample->at_ms + stretch.ms > im->until_ms)
+		im->until_ms = sample->at_ms + stretch.ms;
+	if (see_card(im, sample, stretch.ms, e) != 0)
+		return e->code;
+	struct usage_sum *sum =
+		ledger_usage(&im->ledger, stretch.slot, (uint32_t)im->card, stretch.state);
+	if (!sum)
+		return err_set(e, ERR_WORLD, "out of memory");
+	sum->ms += stretch.ms;
+	sum->util_pct_ms += llround(sample->util_pct * (double)stretch.ms);
+	return account_users(im, sample, &stretch, e);
+}
+
+static void count(struct importer *im, const struct pyfile_sample *sample)
+{
+	struct import_summary *summary = im->summary;
+	if (summary->samples == 0)
+		summary->first_ms = sample->at_ms;
+	if (summary->samples == 0 || sample->at_ms != im->at_ms)
+		summary->ticks++;
+	if (sample->at_ms > summary->last_ms)
+		summary->last_ms = sample->at_ms;
+	summary->samples++;
+	im->at_ms = sample->at_ms;
+}
+
+static int stopped(void *context)
+{
+	struct importer *im = context;
+	const struct import_question *q = im->question;
+	return q->progress ? q->progress(q->context, pyfile_rows_done(im->file),
+				     im->summary->facts.rows)
+			   : 0;
+}
+
+static bool ledger_is_full(const struct ledger *l)
+{
+	size_t usage, holding;
+	ledger_usage_rows(l, &usage);
+	ledger_holding_rows(l, &holding);
+	return usage + holding >= FLUSH_ROWS;
+}
+
+static int import_samples(struct importer *im, struct err *e)
+{
+	struct pyfile_sample sample;
+	int rc;
+	for (int64_t n = 1; (rc = pyfile_next(im->file, &sample, e)) == 1; n++) {
+		if (n % PROGRESS_SAMPLES == 0 && stopped(im))
+			return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
+		if (recorded_has(&im->recorded, sample.uuid, sample.at_ms)) {
+			im->summary->recorded++;
+			continue;
+		}
+		if (ledger_is_full(&im->ledger) && flush(im, e) != 0)
+			return e->code;
+		count(im, &sample);
+		if (account(im, &sample, e) != 0)
+			return e->code;
+	}
+	if (rc == 0 && im->summary->samples)
+		rc = flush(im, e);
+	return rc;
+}
+
+static int compact(struct importer *im, struct err *e)
+{
+	const struct retention keep = RETENTION_DEFAULT;
+	for (bool more = true; more;) {
+		if (stopped(im))
+			return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
+		if (store_compact(im->store, im->question->now_ms, &keep, COMPACT_SLOTS, &more,
+			    e) != 0)
+			return e->code;
+	}
+	return 0;
+}
+
+/* All that is written, between the two ends of a batch. */
+static int import_batch(struct importer *im, struct err *e)
+{
+	struct import_summary *summary = im->summary;
+	if (recorded_read(&im->recorded, store_handle(im->store), summary->facts.hostname, e) !=
+			0 ||
+		begin_run(im, e) != 0 || import_samples(im, e) != 0 ||
+		store_end_run(im->store,
+			im->until_ms > 0 ? im->until_ms : summary->facts.last_ms, "imported",
+			e) != 0 ||
+		note_import(im, e) != 0)
+		return e->code;
+	summary->cards = (int64_t)im->n_cards;
+	summary->bad_rows = pyfile_rows_bad(im->file);
+	return compact(im, e);
+}
+
+static int run_batch(struct importer *im, struct err *e)
+{
+	struct err ignored = { 0 };
+	if (ledger_init(&im->ledger, e) != 0 || store_begin_batch(im->store, e) != 0)
+		return e->code;
+	if (check_not_imported(
+		    store_handle(im->store), &im->summary->facts, im->question->path, e) != 0 ||
+		import_batch(im, e) != 0) {
+		store_end_batch(im->store, false, &ignored);
+		return e->code;
+	}
+	return store_end_batch(im->store, true, e);
+}
+
+int import_run(struct store *s, struct pyfile *f, const struct import_question *q,
+	struct import_summary *summary, struct err *e)
+{
+	struct importer im = {
+		.store = s, .file = f, .question = q, .summary = summary, .rules = RULES_DEFAULT
+	};
+	*summary = (struct import_summary){ .first_ms = -1, .last_ms = -1 };
+	if (pyfile_facts(f, &summary->facts, e) != 0)
+		return e->code;
+	if (summary->facts.first_ms < 0)
+		return err_set(e, ERR_WORLD, "%s holds no samples: there is nothing to import",
+			q->path);
+	pyfile_interrupt(f, stopped, &im);
+	int rc = run_batch(&im, e);
+	pyfile_interrupt(f, NULL, NULL);
+	recorded_finish(&im.recorded);
+	pylives_finish(&im.lives);
+	ledger_finish(&im.ledger);
+	free(im.cards);
+	return rc;
+}

@@ -1,0 +1,53 @@
+/* What the two halves of pyfile share: opening (pyfile.c) and reading in order (pyrows.c). */
+#ifndef GUA_STORE_PYFILE_PRIVATE_H
+#define GUA_STORE_PYFILE_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "base/str.h"
+#include "import/pyfile.h"
+
+/* More than a card can have; what is above is not a reading. */
+#define MAX_MEM_MB 1e9
+enum { MAX_PROCESSES = 8192, MAX_INTERVAL_S = 86400, TS_CAP = 64 };
+
+/* What both sample tables are ordered and joined by. Raw text, as in the file. */
+struct key {
+	char ts[TS_CAP];
+	char uuid[UUID_CAP];
+	int64_t run; /* -1: NULL, which matches NULL */
+	bool valid;  /* false: cannot be a key (too long, empty, not a text) */
+};
+
+struct pyfile {
+	sqlite3 *db;
+	char *path;		 /* for messages */
+	sqlite3_stmt *cards;	 /* gpu_sample in order; NULL before the first sample */
+	sqlite3_stmt *processes; /* proc_sample in the same order */
+	sqlite3_stmt *device;	 /* gpu_device by uuid, or NULL */
+	struct key card_key, process_key; /* of the rows that the two stand on */
+	bool cards_end, processes_end;	  /* no row is left */
+	struct key last;		  /* of the sample given out last */
+	char time_text[TS_CAP];		  /* the last text that was a time ... */
+	int64_t time_ms;		  /* ... and what it meant */
+	struct pyfile_process *list;	  /* of the sample given out last */
+	size_t n_list, cap_list;
+	int64_t rows_done, rows_bad;
+};
+
+/* The sentence for SQLite's last failure. */
+int pyfile_failed(const struct pyfile *f, struct err *e);
+bool pyfile_has(struct pyfile *f, const char *table, const char *column);
+/* Adds ", TABLE.COLUMN", or ", NULL" where the layout has none. */
+void pyfile_add_column(
+	struct pyfile *f, struct str *sql, const char *table, const char *column);
+/* Prepares and finishes `sql`. */
+int pyfile_prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, struct err *e);
+/* A text column made safe; `otherwise` for NULL and "". */
+void pyfile_text(sqlite3_stmt *row, int column, char *dst, size_t cap, const char *otherwise);
+/* A number within 0..max, or -1: NULL, a text, negative, too large, not finite. */
+double pyfile_number(sqlite3_stmt *row, int column, double max);
+/* Seconds as milliseconds, or -1. */
+int64_t pyfile_interval_ms(sqlite3_stmt *row, int column);
+
+#endif

@@ -1,0 +1,122 @@
+/* Finds process lives in sightings. */
+#include "import/pylives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+void pylives_finish(struct pylives *l)
+{
+	free(l->entries);
+	free(l->expire_ms);
+	free(l->next);
+	memset(l, 0, sizeof(*l));
+}
+
+static bool grow(struct pylives *l)
+{
+	size_t cap = l->cap ? l->cap * 2 : 64;
+	if (l->n < l->cap)
+		return true;
+	void *entries = realloc(l->entries, cap * sizeof(l->entries[0]));
+	if (entries)
+		l->entries = entries;
+	void *expire = realloc(l->expire_ms, cap * sizeof(l->expire_ms[0]));
+	if (expire)
+		l->expire_ms = expire;
+	void *next = realloc(l->next, cap * sizeof(l->next[0]));
+	if (next)
+		l->next = next;
+	if (!entries || !expire || !next)
+		return false;
+	l->cap = cap;
+	return true;
+}
+
+static void end(struct pylives *l, size_t i)
+{
+	l->entries[i].ended_ms = l->entries[i].last_seen_ms;
+	l->entries[i].dirty = true;
+}
+
+static uint32_t *bucket_of(struct pylives *l, uint32_t pid)
+{
+	return &l->buckets[pid % PYLIVES_BUCKETS];
+}
+
+/* The life that goes on; one that ended in the meantime is marked and passed over. */
+static int64_t find(struct pylives *l, const struct sighting *s)
+{
+	for (uint32_t at = *bucket_of(l, s->pid); at; at = l->next[at - 1]) {
+		struct process_entry *p = &l->entries[at - 1];
+		if (p->id.pid != s->pid || p->ended_ms >= 0 ||
+			strcmp(p->id.user, s->user) != 0 ||
+			strcmp(p->id.command, s->command) != 0)
+			continue;
+		if (s->at_ms <= l->expire_ms[at - 1])
+			return (int64_t)at - 1;
+		end(l, at - 1);
+	}
+	return -1;
+}
+
+static void link_entry(struct pylives *l, size_t i)
+{
+	uint32_t *bucket = bucket_of(l, l->entries[i].id.pid);
+	l->next[i] = *bucket;
+	*bucket = (uint32_t)i + 1;
+}
+
+static int64_t add(struct pylives *l, const struct sighting *s)
+{
+	if (!grow(l))
+		return -1;
+	struct process_entry *p = &l->entries[l->n];
+	*p = (struct process_entry){
+		.id = { .pid = s->pid, .started_ms = -1, .uid = -1 },
+		.first_seen_ms = s->at_ms,
+		.last_active_ms = -1,
+		.ended_ms = -1,
+	};
+	text_copy(p->id.user, sizeof(p->id.user), s->user);
+	text_copy(p->id.command, sizeof(p->id.command), s->command);
+	link_entry(l, l->n);
+	return (int64_t)l->n++;
+}
+
+int64_t pylives_sight(struct pylives *l, const struct sighting *s)
+{
+	int64_t i = find(l, s);
+	if (i < 0)
+		i = add(l, s);
+	if (i < 0)
+		return -1;
+	struct process_entry *p = &l->entries[i];
+	if (p->last_seen_ms < s->at_ms + s->interval_ms)
+		p->last_seen_ms = s->at_ms + s->interval_ms;
+	l->expire_ms[i] = s->at_ms + PYLIVES_GAP_INTERVALS * s->interval_ms;
+	p->dirty = true;
+	return i;
+}
+
+void pylives_end(struct pylives *l, int64_t at_ms)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->expire_ms[i] < at_ms && l->entries[i].ended_ms < 0)
+			end(l, i);
+}
+
+void pylives_forget(struct pylives *l)
+{
+	size_t n = 0;
+	memset(l->buckets, 0, sizeof(l->buckets));
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->entries[i].ended_ms >= 0)
+			continue;
+		l->entries[n] = l->entries[i];
+		l->expire_ms[n] = l->expire_ms[i];
+		link_entry(l, n++);
+	}
+	l->n = n;
+}

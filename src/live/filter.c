@@ -1,0 +1,276 @@
+/* Matching of cards and processes. */
+#include "live/filter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/size.h"
+
+enum { WORD_CAP = 128 };
+
+/* The next word of a list with commas; false at the end. */
+static bool next_word(const char **at, char word[WORD_CAP])
+{
+	while (**at == ',')
+		++*at;
+	size_t len = strcspn(*at, ",");
+	if (len == 0)
+		return false;
+	size_t kept = len < WORD_CAP ? len : WORD_CAP - 1;
+	memcpy(word, *at, kept);
+	word[kept] = '\0';
+	*at += len;
+	return true;
+}
+
+/* Calls `match` with every word of an option; true when one matches. */
+static bool any_word(const struct text_list *list,
+	bool (*match)(const char *word, const void *what), const void *what)
+{
+	char word[WORD_CAP];
+	for (size_t i = 0; i < list->n; i++)
+		for (const char *at = list->items[i]; next_word(&at, word);)
+			if (match(word, what))
+				return true;
+	return false;
+}
+
+static const struct state_word {
+	const char *word;
+	unsigned states, statuses;
+} state_words[] = {
+	{ "active", 1U << CARD_ACTIVE, 0 },
+	{ "idle-held", 1U << CARD_IDLE_HELD, 0 },
+	{ "idle_held", 1U << CARD_IDLE_HELD, 0 },
+	{ "held", 1U << CARD_IDLE_HELD, 0 },
+	{ "truly-idle", 1U << CARD_TRULY_IDLE, 0 },
+	{ "truly_idle", 1U << CARD_TRULY_IDLE, 0 },
+	{ "free", 1U << CARD_TRULY_IDLE, 0 },
+	{ "use-unknown", 1U << CARD_USE_UNKNOWN, 0 },
+	{ "use_unknown", 1U << CARD_USE_UNKNOWN, 0 },
+	{ "unobserved", 1U << CARD_UNOBSERVED, 0 },
+	{ "suspect", 1U << CARD_SUSPECT, 0 },
+	{ "lost", 0, 1U << CARD_STATUS_LOST },
+	{ "asleep", 0, 1U << CARD_STATUS_ASLEEP },
+	{ "denied", 0, 1U << CARD_STATUS_DENIED },
+};
+enum { STATE_WORDS = sizeof(state_words) / sizeof(state_words[0]) };
+
+/* Of several words that mean the same only the first. */
+void filter_states(struct str *out)
+{
+	const struct state_word *before = NULL;
+	for (size_t i = 0; i < STATE_WORDS; before = &state_words[i++])
+		if (!before || before->states != state_words[i].states ||
+			before->statuses != state_words[i].statuses)
+			str_addf(out, "%s ", state_words[i].word);
+}
+
+static int read_state(struct filter *f, const char *word, struct err *e)
+{
+	for (size_t i = 0; i < STATE_WORDS; i++) {
+		if (strcasecmp(word, state_words[i].word) != 0)
+			continue;
+		f->states |= state_words[i].states;
+		f->statuses |= state_words[i].statuses;
+		return 0;
+	}
+	return err_set(e, ERR_USAGE,
+		"--state takes active, idle-held, truly-idle, use-unknown, unobserved, "
+		"suspect, lost, asleep or denied, not '%s'",
+		word);
+}
+
+static int check_pids(const struct text_list *pids, struct err *e)
+{
+	char word[WORD_CAP];
+	for (size_t i = 0; i < pids->n; i++)
+		for (const char *at = pids->items[i]; next_word(&at, word);)
+			if (word[strspn(word, "0123456789")])
+				return err_set(e, ERR_USAGE,
+					"--pid takes process ids, not '%s'", word);
+	return 0;
+}
+
+/* A list without a word would match nothing: a script's variable is empty. */
+static int check_words(const char *option, const struct text_list *list, struct err *e)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i][strspn(list->items[i], ",")] == '\0')
+			return err_set(e, ERR_USAGE, "--%s '%s' names nothing", option,
+				list->items[i]);
+	return 0;
+}
+
+int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
+{
+	const struct {
+		const char *option;
+		const struct text_list *list;
+	} lists[] = { { "user", &v->users }, { "pid", &v->pids }, { "id", &v->ids },
+		{ "state", &v->states } };
+	char word[WORD_CAP];
+	*f = (struct filter){ .values = v, .min_mem_bytes = -1 };
+	int rc = v->min_mem ? size_parse(v->min_mem, &f->min_mem_bytes, e) : 0;
+	if (rc)
+		return err_prefix(e, "--min-mem");
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && rc == 0; i++)
+		rc = check_words(lists[i].option, lists[i].list, e);
+	for (size_t i = 0; i < v->states.n && rc == 0; i++)
+		for (const char *at = v->states.items[i]; rc == 0 && next_word(&at, word);)
+			rc = read_state(f, word, e);
+	return rc ? rc : check_pids(&v->pids, e);
+}
+
+/* "17:00.0", "0000:17:00.0" and the driver's "00000000:17:00.0" name 0000:17:00.0. */
+static bool names_pci(const char *id, const char *pci)
+{
+	unsigned a[4], b[4];
+	int end = 0;
+	if (sscanf(pci, "%x:%x:%x.%x", &b[0], &b[1], &b[2], &b[3]) != 4)
+		return false;
+	if (sscanf(id, "%x:%x:%x.%x%n", &a[0], &a[1], &a[2], &a[3], &end) == 4 && !id[end])
+		return memcmp(a, b, sizeof(a)) == 0;
+	end = 0;
+	return sscanf(id, "%x:%x.%x%n", &a[1], &a[2], &a[3], &end) == 3 && !id[end] &&
+	       a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+bool filter_names(const char *id, const struct card_id *card)
+{
+	char *end = NULL;
+	if (*id >= '0' && *id <= '9') {
+		long index = strtol(id, &end, 10);
+		if (*end == '\0')
+			return index == card->index;
+		if (*end == ':' && strspn(end + 1, "0123456789") == strlen(end + 1) && end[1] &&
+			strlen(end) < 4)
+			return index == card->index && atoi(end + 1) == card->mig_index;
+	}
+	if (names_pci(id, card->pci))
+		return true;
+	size_t len = strlen(id);
+	return len > 3 && (strncasecmp(id, card->uuid, len) == 0 ||
+				  strncasecmp(id, card->parent_uuid, len) == 0);
+}
+
+bool filter_state(const struct filter *f, const struct live_card *card)
+{
+	if (card->gone)
+		return false;
+	if (!f->states && !f->statuses)
+		return true;
+	if (card->status != CARD_STATUS_OK)
+		return f->statuses & 1U << card->status;
+	return f->states & 1U << card->state;
+}
+
+static bool is_named(const char *word, const void *what)
+{
+	return filter_names(word, what);
+}
+
+bool filter_card(const struct filter *f, const struct live_card *card)
+{
+	const struct text_list *ids = &f->values->ids;
+	return filter_state(f, card) && (!ids->n || any_word(ids, is_named, &card->id));
+}
+
+/* Adds the cards that one --id names. */
+static int pick_id(const struct filter *f, const char *id, const struct live_card *cards,
+	size_t n, size_t *picked, size_t *n_picked, struct err *e)
+{
+	bool named = false;
+	for (size_t i = 0; i < n; i++) {
+		if (!filter_names(id, &cards[i].id))
+			continue;
+		named = true;
+		bool again = false;
+		for (size_t k = 0; k < *n_picked; k++)
+			again |= picked[k] == i;
+		if (!again && filter_state(f, &cards[i]))
+			picked[(*n_picked)++] = i;
+	}
+	return named ? 0 : err_set(e, ERR_WORLD, "there is no card '%s'", id);
+}
+
+/* By index and instance: new cards and instances are behind the others in the source. */
+static bool comes_before(const struct card_id *a, const struct card_id *b)
+{
+	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;
+}
+
+static size_t pick_all(
+	const struct filter *f, const struct live_card *cards, size_t n, size_t *picked)
+{
+	size_t n_picked = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!filter_state(f, &cards[i]))
+			continue;
+		size_t at = n_picked++;
+		for (; at > 0 && comes_before(&cards[i].id, &cards[picked[at - 1]].id); at--)
+			picked[at] = picked[at - 1];
+		picked[at] = i;
+	}
+	return n_picked;
+}
+
+int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
+	size_t *picked, struct err *e)
+{
+	const struct text_list *ids = &f->values->ids;
+	size_t n_picked = ids->n ? 0 : pick_all(f, cards, n, picked);
+	char word[WORD_CAP];
+	for (size_t i = 0; i < ids->n; i++)
+		for (const char *at = ids->items[i]; next_word(&at, word);) {
+			int rc = pick_id(f, word, cards, n, picked, &n_picked, e);
+			if (rc)
+				return rc;
+		}
+	return (int)n_picked;
+}
+
+static bool is_user(const char *word, const void *what)
+{
+	const struct live_process *p = what;
+	char *end = NULL;
+	if (strcmp(word, p->id.user) == 0)
+		return true;
+	long long uid = strtoll(word, &end, 10);
+	return *end == '\0' && uid == p->id.uid;
+}
+
+static bool is_pid(const char *word, const void *what)
+{
+	const struct live_process *p = what;
+	return strtoul(word, NULL, 10) == p->id.pid;
+}
+
+bool filter_process(const struct filter *f, const struct live_process *p)
+{
+	const struct filter_values *v = f->values;
+	if (v->users.n && !any_word(&v->users, is_user, p))
+		return false;
+	if (v->pids.n && !any_word(&v->pids, is_pid, p))
+		return false;
+	if (v->compute && p->kind == PROCESS_GRAPHICS)
+		return false;
+	/* Memory that the driver cannot tell may be any. */
+	return f->min_mem_bytes < 0 || p->mem_bytes < 0 || p->mem_bytes >= f->min_mem_bytes;
+}
+
+bool filter_has_process(const struct filter *f)
+{
+	return f->values->users.n || f->values->pids.n || f->min_mem_bytes >= 0;
+}
+
+bool filter_on_card(
+	const struct filter *f, const struct live_card *card, const struct live_process *all)
+{
+	bool passes = !filter_has_process(f);
+	for (size_t k = 0; k < card->n_processes && !passes; k++)
+		passes = filter_process(f, &all[card->first_process + k]);
+	return passes;
+}

@@ -1,0 +1,79 @@
+/* Which cards and processes a view is asked for. The options mean the same in every view:
+ * --user, --pid, --id, --min-mem, --state, --compute. Within one option any may match; all
+ * options that are given must. --id and --state choose cards, --compute processes, the others
+ * processes, and of the cards those that have such a process. */
+#ifndef GUA_VIEW_FILTER_H
+#define GUA_VIEW_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/options.h"
+#include "live/live.h"
+
+/* What the option rows write; zero-initialise. */
+struct filter_values {
+	struct text_list users, pids, ids, states; /* each may be a list with commas */
+	const char *min_mem;
+	bool compute;
+};
+
+/* The rows, for a table whose values have a struct filter_values `member`. The letters are 0
+ * where a view uses them for something else. */
+#define FILTER_ROWS(type, member, letter_user, letter_pid, letter_id)                          \
+	{ OPTION_LIST, letter_user, "user", "USER,...", "only processes of these users",       \
+		.offset = offsetof(type, member.users) },                                      \
+		{ OPTION_LIST, letter_pid, "pid", "N,...", "only these processes",             \
+			.offset = offsetof(type, member.pids) },                               \
+		{ OPTION_LIST, letter_id, "id", "CARD,...",                                    \
+			"only these cards: index, index:instance, UUID (or its beginning) or " \
+			"PCI address",                                                         \
+			.offset = offsetof(type, member.ids) },                                \
+		{ OPTION_TEXT, 0, "min-mem", "SIZE",                                           \
+			"only processes with at least so much memory on the card: 500M, 2G",   \
+			.offset = offsetof(type, member.min_mem) },                            \
+		{ OPTION_FLAG, 0, "compute",                                                   \
+			.help = "no processes that only draw, such as Xorg",                   \
+			.offset = offsetof(type, member.compute) },                            \
+	{                                                                                      \
+		OPTION_LIST, 0, "state", "STATE,...",                                          \
+			"only cards that are active, idle-held, truly-idle, use-unknown, "     \
+			"unobserved, suspect, lost, asleep or denied",                         \
+			.offset = offsetof(type, member.states), .words = filter_states        \
+	}
+
+struct filter {
+	const struct filter_values *values; /* borrowed */
+	int64_t min_mem_bytes;		    /* -1: any */
+	unsigned states;		    /* bits 1 << enum card_state; 0: any */
+	unsigned statuses; /* bits 1 << enum card_status that are not ok; 0: any */
+};
+
+/* Appends the words of --state, each with a blank behind it. */
+void filter_states(struct str *out);
+
+/* Checks the values; ERR_USAGE. `v` must outlive the filter. */
+int filter_init(struct filter *f, const struct filter_values *v, struct err *e);
+
+/* Whether an --id names the card (of no use for states and processes). */
+bool filter_names(const char *id, const struct card_id *card);
+/* Fills `picked` (room for all) with the cards that match, in the order of --id when that was
+ * given, else by index; returns how many, or ERR_WORLD when an --id names no card. */
+int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
+	size_t *picked, struct err *e);
+/* Whether --state lets a card pass. */
+bool filter_state(const struct filter *f, const struct live_card *card);
+/* Whether --id and --state do. */
+bool filter_card(const struct filter *f, const struct live_card *card);
+/* Whether --user, --pid, --min-mem and --compute let a process pass. */
+bool filter_process(const struct filter *f, const struct live_process *p);
+/* Whether one of the first three was given. */
+bool filter_has_process(const struct filter *f);
+/* Whether they let a card pass: it has a process that does, or none of them was given. `all`
+ * are those of live_processes(). */
+bool filter_on_card(
+	const struct filter *f, const struct live_card *card, const struct live_process *all);
+
+#endif

@@ -1,0 +1,364 @@
+/* Asking the driver of a live view. All that it is asked at once is one trip into its thread:
+ * whether there are other cards, their samples, their processes, their metrics. */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "sample/worker.h"
+#include "live/live_private.h"
+
+/* A lost card is looked for this often, new ones seldom. */
+#define RETRY_US (30 * 1000000LL)
+#define RESCAN_US (600 * 1000000LL)
+/* A driver that is well answers in less; only then is it worth to wait for more than it. */
+#define PATIENCE_MS 50
+/* A driver that is always late is as late again, not much later: then it hung. */
+#define AS_LATE 2
+/* The answer that came with opening is good for a first look as soon as this. */
+#define FRESH_US 100000
+
+/* What the driver is asked and what it said. Belongs to its thread while a question is open, to
+ * the view otherwise. */
+struct live_question {
+	struct clock *clock;
+	unsigned char wanted[METRIC_COUNT];
+	bool scan;		 /* look for cards in any case */
+	int64_t scanned_us;	 /* boot time when that was last done */
+	struct live_card *cards; /* their boards; of instances the metrics too */
+	struct live_board *boards;
+	size_t n_cards, n_boards, cap;
+};
+
+/* The driver's thread, and what it was asked. */
+struct live_asking {
+	struct worker *worker;
+	struct live_question *question; /* the worker's */
+	bool asked;			/* its answer is still to be taken */
+	bool overdue;			/* it was waited for in vain */
+	int64_t late_ms;		/* the last answer took so long; 0: it was in time */
+	int64_t deadline_ms;
+	int64_t opened_us, asked_us; /* boot time */
+};
+
+/* What belongs to an instance itself, not to the board that it is a part of. */
+static const enum metric divided[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERVED,
+	METRIC_MEMORY_USED, METRIC_MEMORY_FREE, METRIC_UTILIZATION_GPU,
+	METRIC_UTILIZATION_MEMORY, METRIC_UTILIZATION_ENCODER, METRIC_UTILIZATION_DECODER,
+	METRIC_UTILIZATION_JPEG, METRIC_UTILIZATION_OFA, METRIC_BAR1_TOTAL, METRIC_BAR1_USED };
+
+static bool has_lost_card(const struct source *s)
+{
+	for (size_t i = 0; i < s->n_cards; i++)
+		if (s->cards[i].status == CARD_STATUS_LOST && !s->cards[i].gone)
+			return true;
+	return false;
+}
+
+/* Looks for cards when it is time. */
+static int rescan(struct live_question *q, struct source *s, struct err *e)
+{
+	int64_t boot_us = clock_now(q->clock).boot_us;
+	int64_t every_us = has_lost_card(s) ? RETRY_US : RESCAN_US;
+	if (!q->scan && boot_us - q->scanned_us < every_us)
+		return 0;
+	q->scanned_us = boot_us;
+	return source_scan(s, e);
+}
+
+/* Room for the cards that the source has now. */
+static int make_room(struct live_question *q, size_t n, struct err *e)
+{
+	if (n > q->cap) {
+		struct live_card *cards = reallocarray(q->cards, n, sizeof(*cards));
+		if (cards)
+			q->cards = cards;
+		struct live_board *boards = reallocarray(q->boards, n, sizeof(*boards));
+		if (boards)
+			q->boards = boards;
+		if (!cards || !boards)
+			return err_set(e, ERR_WORLD, "out of memory");
+		q->cap = n;
+	}
+	q->n_cards = n;
+	return 0;
+}
+
+/* The board of a card, made when the card is the first of it. */
+static size_t find_board(struct live_question *q, struct source *s, size_t card)
+{
+	const struct card_reading *r = &s->cards[card];
+	bool instance = r->id.mig_index >= 0;
+	const char *uuid = instance ? r->id.parent_uuid : r->id.uuid;
+	for (size_t i = 0; i < q->n_boards; i++)
+		if (strcmp(q->boards[i].id.uuid, uuid) == 0)
+			return i;
+	struct live_board *b = &q->boards[q->n_boards];
+	*b = (struct live_board){ .id = r->id, .first_card = card };
+	b->status = CARD_STATUS_LOST;
+	b->code = r->code;
+	if (instance) {
+		text_copy(b->id.uuid, sizeof(b->id.uuid), r->id.parent_uuid);
+		b->id.parent_uuid[0] = '\0';
+		b->id.mig_index = b->id.gpu_instance = b->id.compute_instance = -1;
+		if (s->ops->board)
+			s->ops->board(s, card, &b->id);
+	}
+	metric_clear(b->values, b->texts);
+	return q->n_boards++;
+}
+
+/* A board is as well as the best of its cards. */
+static void make_boards(struct live_question *q, struct source *s)
+{
+	q->n_boards = 0;
+	for (size_t i = 0; i < q->n_cards; i++) {
+		const struct card_reading *r = &s->cards[i];
+		size_t at = find_board(q, s, i);
+		struct live_board *b = &q->boards[at];
+		q->cards[i].board = at;
+		if (b->status == CARD_STATUS_OK ||
+			(r->status == CARD_STATUS_LOST && b->first_card != i))
+			continue;
+		b->status = r->status;
+		b->code = r->code;
+		b->first_card = i;
+		b->mig = r->id.mig_index >= 0;
+	}
+}
+
+static void read_metrics(const struct live_question *q, struct source *s, size_t card,
+	bool board, double *values, metric_texts texts)
+{
+	if (s->ops->metrics && s->cards[card].status == CARD_STATUS_OK)
+		s->ops->metrics(s, card, board, q->wanted, values, texts);
+}
+
+/* An instance has what its board has, but for what belongs to it alone. */
+static void read_instance(struct live_question *q, struct source *s, size_t card)
+{
+	struct live_card *c = &q->cards[card];
+	const struct live_board *b = &q->boards[c->board];
+	memcpy(c->values, b->values, sizeof(c->values));
+	memcpy(c->texts, b->texts, sizeof(c->texts));
+	for (size_t k = 0; k < sizeof(divided) / sizeof(divided[0]); k++)
+		c->values[divided[k]] = NAN;
+	read_metrics(q, s, card, false, c->values, c->texts);
+}
+
+/* The question: runs in the driver's thread. */
+static int put_question(struct source *s, void *context, struct err *e)
+{
+	struct live_question *q = context;
+	int rc = rescan(q, s, e);
+	if (rc == 0)
+		rc = source_drain(s, NULL, e);
+	if (rc == 0)
+		rc = source_look(s, NULL, e);
+	if (rc == 0)
+		rc = make_room(q, s->n_cards, e);
+	if (rc)
+		return rc;
+	make_boards(q, s);
+	for (size_t i = 0; i < q->n_boards; i++) {
+		struct live_board *b = &q->boards[i];
+		if (b->status == CARD_STATUS_OK)
+			read_metrics(q, s, b->first_card, true, b->values, b->texts);
+	}
+	for (size_t i = 0; i < q->n_cards; i++)
+		if (s->cards[i].id.mig_index >= 0)
+			read_instance(q, s, i);
+	return 0;
+}
+
+static void free_question(void *context)
+{
+	struct live_question *q = context;
+	free(q->cards);
+	free(q->boards);
+	free(q);
+}
+
+/* The sentence for a driver that hangs. */
+static int no_answer(struct live *l, struct err *e)
+{
+	int64_t ms = worker_took_ms(l->asking->worker);
+	char age[40];
+	duration_text(age, sizeof(age), ms);
+	if (ms < 1000)
+		snprintf(age, sizeof(age), "%lld ms", (long long)ms);
+	return err_set(e, ERR_BUSY,
+		"the driver has not answered for %s: look for NVRM and Xid in the kernel's log "
+		"(dmesg), or wait longer with --driver-timeout",
+		age);
+}
+
+int live_open_driver(struct live *l, const struct live_options *o, struct err *e)
+{
+	struct live_asking *a = l->asking = calloc(1, sizeof(*a));
+	struct live_question *q = calloc(1, sizeof(*q));
+	int rc = a && q ? worker_new(&a->worker, &o->source, o->deadline_ms, e)
+			: err_set(e, ERR_WORLD, "out of memory");
+	if (rc) {
+		free(q);
+		return rc;
+	}
+	worker_own(a->worker, put_question, q, free_question);
+	q->clock = o->source.clock;
+	q->scanned_us = clock_now(q->clock).boot_us;
+	memcpy(q->wanted, l->wanted, METRIC_COUNT);
+	a->question = q;
+	a->deadline_ms = o->deadline_ms;
+	/* The first question is put at once: that is one trip into the thread less. */
+	live_ask(l);
+	rc = worker_result(a->worker, a->deadline_ms, e);
+	a->overdue = rc == ERR_BUSY;
+	a->opened_us = clock_now(l->clock).boot_us;
+	l->source = worker_opened(a->worker);
+	if (l->source)
+		return 0;
+	return a->overdue ? no_answer(l, e) : rc;
+}
+
+bool live_close_driver(struct live *l)
+{
+	bool open = l->asking && l->asking->worker;
+	bool closed = !open || worker_end(l->asking->worker, WORKER_CLOSING_MS);
+	free(l->asking);
+	return closed;
+}
+
+void live_ask(struct live *l)
+{
+	struct live_asking *a = l->asking;
+	if (a->asked)
+		return;
+	a->question->scan = l->failed;
+	a->asked_us = clock_now(l->clock).boot_us;
+	a->asked = worker_begin(a->worker, JOB_OWN);
+}
+
+static void swap_sizes(size_t *a, size_t *b)
+{
+	size_t was = *a;
+	*a = *b;
+	*b = was;
+}
+
+/* What the driver said of the cards becomes what is shown; what was shown, room for its next
+ * answer. And back. */
+static void swap_readings(struct live *l, struct live_question *q)
+{
+	struct live_card *cards = l->cards;
+	struct live_board *boards = l->boards;
+	l->cards = q->cards;
+	l->boards = q->boards;
+	q->cards = cards;
+	q->boards = boards;
+	swap_sizes(&l->n_cards, &q->n_cards);
+	swap_sizes(&l->n_boards, &q->n_boards);
+	swap_sizes(&l->cap, &q->cap);
+}
+
+static void drop(struct live *l)
+{
+	l->asking->asked = false;
+	l->failed = true;
+}
+
+/* Whether the answer that has come is dropped. What came too late is partly old, and the driver
+ * may be well now: ask again. But of one that is never faster it has to do. */
+static bool drop_late(struct live *l)
+{
+	struct live_asking *a = l->asking;
+	int64_t took_ms = worker_took_ms(a->worker), before_ms = a->late_ms;
+	a->late_ms = took_ms > a->deadline_ms ? took_ms : 0;
+	if (a->late_ms <= AS_LATE * before_ms)
+		return false;
+	drop(l);
+	return true;
+}
+
+int live_take(struct live *l, int64_t wait_ms, struct err *e)
+{
+	struct live_asking *a = l->asking;
+	int rc = worker_result(a->worker, wait_ms, e);
+	if (rc != ERR_BUSY && drop_late(l)) {
+		live_ask(l);
+		rc = worker_result(a->worker, wait_ms, e);
+	}
+	if (rc == ERR_BUSY)
+		return no_answer(l, e);
+	if (worker_took_ms(a->worker) <= a->deadline_ms)
+		a->late_ms = 0;
+	a->asked = false;
+	if (rc == 0) {
+		swap_readings(l, a->question);
+		rc = live_digest(l, e);
+		if (rc)
+			swap_readings(l, a->question);
+	}
+	l->failed = rc != 0;
+	l->refreshed |= rc == 0;
+	return rc;
+}
+
+int64_t live_late_ms(const struct live *l)
+{
+	const struct live_asking *a = l->asking;
+	return a->late_ms ? (clock_now(l->clock).boot_us - a->asked_us) / 1000 : 0;
+}
+
+int64_t live_silent_ms(struct live *l)
+{
+	return l->asking->asked ? worker_took_ms(l->asking->worker) : -1;
+}
+
+int live_fd(struct live *l)
+{
+	return worker_fd(l->asking->worker);
+}
+
+/* Takes the answer within the deadline, unless the user wants to end before. */
+static int take_or_stop(struct live *l, int stop_fd, struct err *e)
+{
+	int rc = live_take(l, PATIENCE_MS, e);
+	int64_t left_ms;
+	while (rc == ERR_BUSY && (left_ms = l->asking->deadline_ms - live_silent_ms(l)) > 0) {
+		struct pollfd fds[] = { { .fd = live_fd(l), .events = POLLIN },
+			{ .fd = stop_fd, .events = POLLIN } };
+		int ready = poll(fds, 2, (int)left_ms);
+		if (ready < 0 && errno != EINTR)
+			break;
+		rc = live_take(l, 0, e);
+		if (ready > 0 && fds[1].revents)
+			break;
+	}
+	return rc;
+}
+
+/* Whether what is asked is an earlier question, so that its answer is old. */
+static bool is_old(const struct live *l)
+{
+	const struct live_asking *a = l->asking;
+	int64_t age_us = clock_now(l->clock).boot_us - a->opened_us;
+	return a->asked && (a->overdue || age_us >= FRESH_US);
+}
+
+int live_refresh(struct live *l, int stop_fd, struct err *e)
+{
+	struct live_asking *a = l->asking;
+	bool old = is_old(l);
+	if (old && worker_result(a->worker, 0, NULL) == ERR_BUSY)
+		return no_answer(l, e);
+	/* One that came too late may have to do: live_take() decides. */
+	if (old && worker_took_ms(a->worker) <= a->deadline_ms)
+		drop(l);
+	live_ask(l);
+	int rc = stop_fd < 0 ? live_take(l, a->deadline_ms, e) : take_or_stop(l, stop_fd, e);
+	a->overdue = rc == ERR_BUSY;
+	return rc;
+}

@@ -1,0 +1,391 @@
+/* The processes of a live view: who they are, what they use, since when they are idle. */
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "proc/jupyter.h"
+#include "proc/proc.h"
+#include "proc/procread.h"
+#include "live/live_private.h"
+
+/* CPU use over less than that says little: ticks are 10 ms. */
+#define FIRST_MEASURE_US 100000
+
+enum { ARGUMENTS_CAP = 16 * 1024, ENVIRONMENT_CAP = 256 * 1024 };
+
+/* Closes what marks keep open; a list that was taken over has none. */
+static void close_marks(struct live_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->marks[i].stat_fd >= 0)
+			close(list->marks[i].stat_fd);
+		list->marks[i].stat_fd = -1;
+	}
+}
+
+void live_finish_list(struct live_list *list)
+{
+	close_marks(list);
+	free(list->items);
+	free(list->marks);
+	*list = (struct live_list){ 0 };
+}
+
+static bool reserve(struct live_list *list, size_t n)
+{
+	if (n <= list->cap)
+		return true;
+	struct live_process *items = reallocarray(list->items, 2 * n, sizeof(*items));
+	if (items)
+		list->items = items;
+	struct live_mark *marks = reallocarray(list->marks, 2 * n, sizeof(*marks));
+	if (marks)
+		list->marks = marks;
+	if (!items || !marks)
+		return false;
+	memset(items + list->cap, 0, (2 * n - list->cap) * sizeof(*items));
+	memset(marks + list->cap, 0, (2 * n - list->cap) * sizeof(*marks));
+	list->cap = 2 * n;
+	return true;
+}
+
+int live_make_room(struct live *l, struct err *e)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < l->n_cards; i++)
+		n += l->source->cards[i].n_processes;
+	if (n > l->cap_holders) {
+		void *grown = reallocarray(l->holders, 2 * n, sizeof(*l->holders));
+		if (!grown)
+			return err_set(e, ERR_WORLD, "out of memory");
+		l->holders = grown;
+		l->cap_holders = 2 * n;
+	}
+	if (!reserve(&l->before, n + 1))
+		return err_set(e, ERR_WORLD, "out of memory");
+	return lives_reserve(&l->lives, n, e);
+}
+
+void live_move_processes(struct live *l, int64_t step_ms)
+{
+	for (size_t i = 0; i < l->lives.n; i++)
+		live_move(&l->lives.entries[i].id.started_ms, step_ms);
+	for (size_t i = 0; i < l->now.n; i++) {
+		live_move(&l->now.items[i].held_since_ms, step_ms);
+		live_move(&l->now.items[i].last_active_ms, step_ms);
+		live_move(&l->now.marks[i].watched_ms, step_ms);
+		live_move(&l->now.marks[i].active_ms, step_ms);
+	}
+	/* All places are to take their identity again. */
+	for (size_t i = 0; i < l->now.cap; i++)
+		l->now.marks[i].described_ms = -1;
+	for (size_t i = 0; i < l->before.cap; i++)
+		l->before.marks[i].described_ms = -1;
+}
+
+/* The same life on the same card at the last refresh; NULL: it is new. Lists change little: it
+ * is looked for behind the one that was found last. */
+static const struct live_process *before(struct live *l, const struct live_process *p)
+{
+	struct live_list *list = &l->before;
+	for (size_t i = 0; i < list->n; i++) {
+		size_t at = (list->next + i) % list->n;
+		const struct live_process *b = &list->items[at];
+		if (b->card != p->card || b->id.pid != p->id.pid ||
+			b->id.start_ticks != p->id.start_ticks)
+			continue;
+		list->next = at + 1;
+		return b;
+	}
+	return NULL;
+}
+
+static int open_stat(const struct live *l, uint32_t pid)
+{
+	char path[PATH_MAX];
+	if (l->source->ops->describe)
+		return -1;
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", l->root, pid);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return -1;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Reads CPU time and memory; false: not to be had. The kernel gives the line in one piece. */
+static bool read_host_use(
+	const struct live *l, uint32_t pid, struct live_mark *mark, struct stat_line *s)
+{
+	char bytes[2048];
+	int fd = mark->stat_fd >= 0 ? mark->stat_fd : open_stat(l, pid);
+	ssize_t n = fd >= 0 ? pread(fd, bytes, sizeof(bytes) - 1, 0) : -1;
+	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
+		close(fd);
+	else
+		mark->stat_fd = fd;
+	if (n <= 0)
+		return false;
+	bytes[n] = '\0';
+	return stat_line_parse(bytes, (size_t)n, s);
+}
+
+void live_measure(struct live *l, size_t process, int64_t every_us)
+{
+	struct live_process *p = &l->now.items[process];
+	struct live_mark *mark = &l->now.marks[process];
+	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
+	int64_t now_us = clock_now(l->clock).boot_us;
+	struct stat_line s;
+	/* It was read once: CPU use is known as soon as it can be. */
+	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
+		every_us = FIRST_MEASURE_US;
+	if (before_us && now_us - before_us < every_us)
+		return;
+	mark->ticks = -1;
+	mark->at_us = now_us;
+	p->cpu_pct = NAN;
+	p->rss_bytes = -1;
+	if (!read_host_use(l, p->id.pid, mark, &s) || s.start_ticks != p->id.start_ticks)
+		return;
+	p->rss_bytes = s.rss_pages * l->page_bytes;
+	mark->ticks = s.user_ticks + s.system_ticks;
+	if (before_ticks >= 0 && mark->at_us > before_us)
+		p->cpu_pct = (double)(mark->ticks - before_ticks) / (double)l->ticks_per_s *
+			     1e8 / (double)(mark->at_us - before_us);
+}
+
+void live_measure_all(struct live *l, int64_t every_us)
+{
+	for (size_t i = 0; i < l->now.n; i++)
+		live_measure(l, i, every_us);
+}
+
+/* A kernel's server tells it the path of the notebook, in the environment. That holds secrets:
+ * it is read of kernels alone, here alone, where nothing is stored, and wiped at once. The
+ * system lets one read it of one's own processes, and root of all. */
+static void read_notebook_path(const struct live *l, struct live_process *p)
+{
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/environ", l->root, p->id.pid);
+	if (!p->id.notebook[0] || l->source->ops->describe || len < 0 ||
+		(size_t)len >= sizeof(path))
+		return;
+	char *bytes = malloc(ENVIRONMENT_CAP);
+	if (!bytes)
+		return;
+	ssize_t n = file_read_at(AT_FDCWD, path, bytes, ENVIRONMENT_CAP);
+	if (n > 0 && owners_start_ticks(l->owners, p->id.pid) == p->id.start_ticks)
+		jupyter_path(p->notebook_path, sizeof(p->notebook_path), bytes, (size_t)n);
+	if (n > 0)
+		explicit_bzero(bytes, (size_t)n);
+	free(bytes);
+}
+
+/* What is known of it from the last refresh and from the store. */
+static void remember(struct live *l, struct live_process *p)
+{
+	const struct live_process *b = before(l, p);
+	const struct card_reading *r = &l->source->cards[p->card];
+	struct live_mark *mark = &l->now.marks[p - l->now.items];
+	int64_t described_ms = mark->described_ms;
+	*mark = (struct live_mark){
+		.watched_ms = l->now_ms, .active_ms = -1, .stat_fd = -1, .ticks = -1
+	};
+	if (b) {
+		struct live_mark *old = &l->before.marks[b - l->before.items];
+		p->held_since_ms = b->held_since_ms;
+		p->last_active_ms = b->last_active_ms;
+		p->cpu_pct = b->cpu_pct;
+		p->rss_bytes = b->rss_bytes;
+		if (!p->notebook_path[0])
+			text_copy(p->notebook_path, sizeof(p->notebook_path), b->notebook_path);
+		*mark = *old;
+		old->stat_fd = -1;
+		/* The driver has taken no sample since: what it said last holds. */
+		if (!r->n_samples) {
+			p->sm_pct = b->sm_pct;
+			memcpy(p->engine_pct, b->engine_pct, sizeof(p->engine_pct));
+			p->active = b->active;
+		}
+	} else if (l->refreshed) {
+		p->held_since_ms = l->now_ms;
+	} else if (r->n_samples) {
+		mark->watched_ms = live_sample_ms(l, p->card, 0);
+	}
+	if (!b)
+		read_notebook_path(l, p);
+	mark->described_ms = described_ms;
+	live_join_past(l, p, mark);
+}
+
+/* How much it used the card since the drain before; who is not in the driver's list had no use
+ * of what that driver tells of. */
+static void read_use(struct live_process *p, const struct card_reading *r)
+{
+	p->sm_pct = r->process_util_known ? 0 : NAN;
+	for (unsigned i = 0; i < ENGINE_COUNT; i++)
+		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
+	for (size_t k = 0; k < r->n_process_utils; k++) {
+		const struct process_util *use = &r->process_utils[k];
+		if (use->pid != p->id.pid)
+			continue;
+		p->sm_pct = use->sm_pct;
+		memcpy(p->engine_pct, use->engine_pct, sizeof(p->engine_pct));
+	}
+}
+
+/* Who it is. That is most of the bytes, and lists seldom change: as a rule the place has had
+ * the same life, and has them already. */
+static void identify(
+	struct live_process *p, struct live_mark *mark, const struct process_entry *entry)
+{
+	if (p->id.pid == entry->id.pid && p->id.start_ticks == entry->id.start_ticks &&
+		mark->described_ms == entry->first_seen_ms)
+		return;
+	p->id = entry->id;
+	p->notebook_path[0] = '\0';
+	mark->described_ms = entry->first_seen_ms;
+}
+
+static void add_process(struct live *l, size_t card, const struct card_process *listed)
+{
+	const struct card_reading *r = &l->source->cards[card];
+	uint32_t life = lives_find(&l->lives, l->source, listed->pid, l->now_ms);
+	if (life == LIFE_NONE)
+		return;
+	struct live_process *p = &l->now.items[l->now.n];
+	identify(p, &l->now.marks[l->now.n++], &l->lives.entries[life]);
+	p->card = card;
+	p->kind = listed->kind;
+	p->mem_bytes = listed->mem_bytes;
+	p->cpu_pct = NAN;
+	p->rss_bytes = -1;
+	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
+	p->active = p->idle_longer = p->was_idle_longer = false;
+	read_use(p, r);
+	p->holder = is_holder(p->kind, &l->rules);
+	p->context = live_judge_context(l, p);
+	remember(l, p);
+	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
+}
+
+void live_list_processes(struct live *l)
+{
+	struct live_list list = l->before;
+	l->before = l->now;
+	l->now = list;
+	l->now.n = l->before.next = 0;
+	lives_check(&l->lives, l->now_ms);
+	for (size_t i = 0; i < l->n_cards; i++) {
+		const struct card_reading *r = &l->source->cards[i];
+		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
+		l->cards[i].processes_known = readable;
+		l->cards[i].first_process = l->now.n;
+		for (size_t k = 0; readable && k < r->n_processes; k++)
+			add_process(l, i, &r->processes[k]);
+		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
+	}
+	close_marks(&l->before);
+	lives_sweep(&l->lives, l->source, l->now_ms);
+	lives_forget_ended(&l->lives);
+}
+
+/* The holders of a card as the classifier wants them. */
+static size_t gather_holders(struct live *l, const struct live_card *c)
+{
+	size_t n = 0;
+	for (size_t k = 0; k < c->n_processes; k++) {
+		const struct live_process *p = &l->now.items[c->first_process + k];
+		l->holders[n++] = (struct holder){ .process = (uint32_t)k,
+			.user = l->now.marks[c->first_process + k].user,
+			.kind = p->kind,
+			.mem_bytes = p->mem_bytes,
+			.sm_pct = p->sm_pct,
+			.from = EDGE_ALWAYS,
+			.to = EDGE_NEVER };
+	}
+	return n;
+}
+
+/* Who computes, as the recorder has it: the card had an active sample, the user did not merely
+ * sit there, and the process itself used the card, where the driver tells. */
+void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
+{
+	const struct live_card *c = &l->cards[card];
+	const struct card_reading *r = &l->source->cards[card];
+	struct use_since use =
+		use_of_samples(r->samples, r->n_samples, r->process_util_known, &l->rules);
+	size_t n = gather_holders(l, c);
+	classify_use(l->holders, n, r->samples, r->n_samples, &use, &l->rules);
+	for (size_t k = 0; k < n; k++) {
+		struct live_process *p = &l->now.items[c->first_process + k];
+		struct live_mark *mark = &l->now.marks[c->first_process + k];
+		bool self = !use.known || p->sm_pct > 0;
+		bool worked =
+			active_ms >= 0 && self && l->holders[k].own_state == HOLDER_ACTIVE;
+		if (worked && active_ms > mark->active_ms)
+			mark->active_ms = active_ms;
+		if (mark->active_ms > p->last_active_ms)
+			p->last_active_ms = mark->active_ms;
+		if (l->source->cards[card].n_samples)
+			p->active = worked && c->state == CARD_ACTIVE;
+		if (p->active || isnan(l->memory[card].util_pct))
+			continue;
+		live_idle_since(l, p, mark);
+	}
+}
+
+/* What a simulated process would have as arguments. */
+static void split_command(const char *command, struct str *out)
+{
+	for (const char *at = command; *at;) {
+		at += strspn(at, " ");
+		size_t len = strcspn(at, " ");
+		if (len) {
+			str_add_bytes(out, at, len);
+			str_add_bytes(out, "", 1);
+		}
+		at += len;
+	}
+}
+
+void live_arguments(struct live *l, const struct live_process *p, struct str *out)
+{
+	char path[PATH_MAX], bytes[ARGUMENTS_CAP], safe[ARGUMENTS_CAP];
+	if (l->source->ops->describe) {
+		split_command(p->id.command, out);
+		return;
+	}
+	if (p->id.start_ticks == 0 ||
+		owners_start_ticks(l->owners, p->id.pid) != p->id.start_ticks)
+		return;
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/cmdline", l->root, p->id.pid);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return;
+	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
+	size_t at = 0, arg_len = 0;
+	const char *arg = NULL;
+	while (n > 0 && proc_next_argument(bytes, (size_t)n, &at, &arg, &arg_len)) {
+		size_t safe_len = text_escape(safe, sizeof(safe), arg, arg_len);
+		str_add_bytes(out, safe, safe_len);
+		str_add_bytes(out, "", 1);
+	}
+}
+
+const char *live_label(const struct live_process *p)
+{
+	return p->notebook_path[0] ? p->notebook_path : live_label_of(&p->id);
+}
+
+const char *live_label_of(const struct process_id *id)
+{
+	const char *const labels[] = { id->notebook, id->job, id->container, id->pod };
+	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
+		if (*labels[i])
+			return labels[i];
+	return "";
+}

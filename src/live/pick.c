@@ -1,0 +1,109 @@
+/* Judging and ranking cards. */
+#include "live/pick.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Less than this is no reason to prefer a card. */
+#define MEMORY_STEP_BYTES (64LL << 20)
+
+const char *const pick_verdict_names[PICK_VERDICTS] = {
+	[PICK_GOOD] = "free",
+	[PICK_UNREADABLE] = "lost, asleep or not readable",
+	[PICK_INSTANCE] = "an instance, of which a program can use one only",
+	[PICK_ACTIVE] = "active",
+	[PICK_HELD] = "held",
+	[PICK_ORPHAN] = "with memory in use that no listed process explains",
+	[PICK_FULL] = "without enough free memory",
+	[PICK_RECENT] = "not known to be free for so long",
+	[PICK_TAKEN] = "taken by another gua pick",
+};
+
+/* Whether holders keep the card. Memory that the driver cannot tell may be any; without
+ * utilisation nobody knows what even a small holder does. */
+static bool is_held(const struct pick_wish *wish, const struct live_card *card, double util_pct)
+{
+	double held = card->values[METRIC_GUA_HELD_MEMORY];
+	if (card->values[METRIC_GUA_HOLDERS] == 0 || isnan(util_pct))
+		return card->values[METRIC_GUA_HOLDERS] != 0;
+	return !(held <= (double)wish->rules.held_mem_bytes);
+}
+
+static bool is_active(const struct pick_wish *wish, double util_pct)
+{
+	return isnan(wish->max_util_pct) ? util_pct >= wish->rules.active_util_pct
+					 : util_pct > wish->max_util_pct;
+}
+
+enum pick_verdict pick_judge(
+	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms)
+{
+	/* What is not believed is not known: nobody is on a suspect card. */
+	bool suspect = card->state == CARD_SUSPECT;
+	double util_pct = suspect ? NAN : card->values[METRIC_UTILIZATION_GPU];
+	if (card->status != CARD_STATUS_OK || !card->processes_known || !card->id.uuid[0])
+		return PICK_UNREADABLE;
+	if (wish->n > 1 && card->id.mig_index >= 0)
+		return PICK_INSTANCE;
+	if (is_active(wish, util_pct))
+		return PICK_ACTIVE;
+	/* Without utilisation (instances) nobody knows what the holders do: there must be none.
+	 */
+	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card, util_pct))
+		return PICK_HELD;
+	if (wish->min_free_bytes < 0 &&
+		card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES)
+		return PICK_ORPHAN;
+	if (wish->min_free_bytes >= 0 &&
+		!(card->values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))
+		return PICK_FULL;
+	int64_t since_ms = card->free_since_ms;
+	if (wish->free_for_ms > 0 && (since_ms < 0 || now_ms - since_ms < wish->free_for_ms))
+		return PICK_RECENT;
+	return PICK_GOOD;
+}
+
+/* What is not known is not preferred. */
+static double known(double value, double otherwise)
+{
+	return isnan(value) ? otherwise : value;
+}
+
+/* Whether `a` is to be taken before `b`. */
+static bool is_better(const struct live_card *a, const struct live_card *b)
+{
+	if ((a->state == CARD_SUSPECT) != (b->state == CARD_SUSPECT))
+		return b->state == CARD_SUSPECT;
+	double free_a = floor(known(a->values[METRIC_MEMORY_FREE], 0) / MEMORY_STEP_BYTES);
+	double free_b = floor(known(b->values[METRIC_MEMORY_FREE], 0) / MEMORY_STEP_BYTES);
+	if (free_a != free_b)
+		return free_a > free_b;
+	double util_a = known(a->values[METRIC_UTILIZATION_GPU], 100);
+	double util_b = known(b->values[METRIC_UTILIZATION_GPU], 100);
+	if (util_a != util_b)
+		return util_a < util_b;
+	int64_t since_a = a->free_since_ms < 0 ? INT64_MAX : a->free_since_ms;
+	int64_t since_b = b->free_since_ms < 0 ? INT64_MAX : b->free_since_ms;
+	if (since_a != since_b)
+		return since_a < since_b;
+	return a->id.index != b->id.index ? a->id.index < b->id.index
+					  : a->id.mig_index < b->id.mig_index;
+}
+
+size_t pick_rank(const struct pick_wish *wish, const struct live_card *cards,
+	size_t *candidates, size_t n, int64_t now_ms, size_t counts[PICK_VERDICTS])
+{
+	size_t good = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t card = candidates[i], at = good;
+		enum pick_verdict verdict = pick_judge(wish, &cards[card], now_ms);
+		counts[verdict]++;
+		if (verdict != PICK_GOOD)
+			continue;
+		candidates[i] = candidates[good++];
+		for (; at > 0 && is_better(&cards[card], &cards[candidates[at - 1]]); at--)
+			candidates[at] = candidates[at - 1];
+		candidates[at] = card;
+	}
+	return good;
+}

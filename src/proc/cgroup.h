@@ -1,0 +1,21 @@
+/* What a process' place in the cgroup tree says about it: batch job, container, pod, unit. */
+#ifndef GUA_SAMPLE_CGROUP_H
+#define GUA_SAMPLE_CGROUP_H
+
+#include <stddef.h>
+
+#include "proc/text.h"
+
+/* Each "" when the path says nothing of the kind; escaped. */
+struct cgroup_labels {
+	char job[LABEL_CAP];	   /* slurm:ID pbs:ID lsf:ID nomad:ALLOC.TASK */
+	char container[LABEL_CAP]; /* docker:ID12 podman:ID12 containerd:ID12 crio:ID12
+				      container:ID12 lxc:NAME machine:NAME */
+	char pod[LABEL_CAP];	   /* uid of a kubernetes pod */
+	char unit[LABEL_CAP];	   /* service or scope, systemd's escapes undone */
+};
+
+/* Reads /proc/PID/cgroup (v1, v2 or both). Of several matches for a label the deepest wins. */
+void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels);
+
+#endif

@@ -1,0 +1,7 @@
+/* How long the texts are that a process is described with; longer ones are cut. */
+#ifndef GUA_PROC_TEXT_H
+#define GUA_PROC_TEXT_H
+
+enum { USER_CAP = 64, COMMAND_CAP = 256, LABEL_CAP = 128, BOOT_ID_CAP = 40 };
+
+#endif

@@ -1,0 +1,321 @@
+/* The cache of user names and the threads that fill it. */
+#include "proc/user.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/str.h"
+#include "proc/text.h"
+
+enum {
+	MAX_USERS = 256, /* cached; more push out those that expire first */
+	MAX_OVERDUE = 8, /* lookups that hang at the same time; more are not started */
+	NAME_CAP = 256,	 /* of a raw name: LOGIN_NAME_MAX */
+	BUFFER_START = 16 * 1024,
+	BUFFER_MAX = 1024 * 1024,
+};
+
+/* One question to the user database. It belongs to the table and to its thread together: either
+ * may be done with it first (the thread when the answer is quick, the table when it is closed
+ * while a directory server hangs), so the last one frees it. */
+struct lookup {
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	int owners; /* 2, 1; under the lock, like the next three */
+	bool done;
+	bool found;
+	char name[NAME_CAP];
+	user_find *find; /* set before the thread starts */
+	void *context;
+	uint32_t uid;
+};
+
+struct user_entry {
+	bool used;
+	uint32_t uid;
+	int64_t expires_us;	/* ask again then */
+	char name[USER_CAP];	/* escaped; "": has none */
+	struct lookup *pending; /* overdue, or NULL */
+};
+
+struct users {
+	user_find *find;
+	void *context;
+	int deadline_ms;
+	char *passwd; /* bytes of a passwd file, or NULL: ask `find` */
+	size_t passwd_len;
+	int overdue; /* entries with a pending lookup */
+	struct user_entry entries[MAX_USERS];
+};
+
+bool user_find_system(void *context, uint32_t uid, char *name, size_t cap)
+{
+	(void)context;
+	bool found = false;
+	for (size_t size = BUFFER_START; size <= BUFFER_MAX; size *= 4) {
+		char *buffer = malloc(size);
+		struct passwd entry, *result = NULL;
+		int rc = buffer ? getpwuid_r(uid, &entry, buffer, size, &result) : ENOMEM;
+		if (rc == 0 && result && *result->pw_name) {
+			text_copy(name, cap, result->pw_name);
+			found = true;
+		}
+		free(buffer);
+		if (rc != ERANGE)
+			break;
+	}
+	return found;
+}
+
+static void lookup_release(struct lookup *l)
+{
+	pthread_mutex_lock(&l->lock);
+	bool last = --l->owners == 0;
+	pthread_mutex_unlock(&l->lock);
+	if (!last)
+		return;
+	pthread_cond_destroy(&l->answered);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static void *lookup_thread(void *argument)
+{
+	struct lookup *l = argument;
+	char name[NAME_CAP] = "";
+	bool found = l->find(l->context, l->uid, name, sizeof(name));
+	pthread_mutex_lock(&l->lock);
+	l->done = true;
+	l->found = found;
+	memcpy(l->name, name, sizeof(name));
+	pthread_cond_signal(&l->answered);
+	pthread_mutex_unlock(&l->lock);
+	lookup_release(l);
+	return NULL;
+}
+
+/* Starts a detached thread that takes no signals: they are the main thread's. */
+static bool start_thread(struct lookup *l)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&thread, &attributes, lookup_thread, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return rc == 0;
+}
+
+static struct lookup *lookup_start(struct users *u, uint32_t uid)
+{
+	struct lookup *l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->answered, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_mutex_init(&l->lock, NULL);
+	l->owners = 2;
+	l->find = u->find;
+	l->context = u->context;
+	l->uid = uid;
+	if (start_thread(l))
+		return l;
+	l->owners = 1;
+	lookup_release(l);
+	return NULL;
+}
+
+/* Waits at most `ms` for the answer; true when it is there. */
+static bool lookup_wait(struct lookup *l, int ms)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (ms % 1000) * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&l->lock);
+	for (int rc = 0; !l->done && rc == 0;)
+		rc = pthread_cond_timedwait(&l->answered, &l->lock, &until);
+	bool done = l->done;
+	pthread_mutex_unlock(&l->lock);
+	return done;
+}
+
+static void set_answer(struct user_entry *entry, bool found, const char *name, int64_t now_us)
+{
+	/* Who once had a name keeps it: accounts are removed, their hours stay. */
+	if (found)
+		text_escape(entry->name, sizeof(entry->name), name, strlen(name));
+	entry->expires_us = now_us + (found ? USER_KEEP_US : USER_KEEP_MISSING_US);
+}
+
+/* Takes the answer of a lookup that is done. */
+static void take_answer(struct user_entry *entry, struct lookup *l, int64_t now_us)
+{
+	pthread_mutex_lock(&l->lock);
+	set_answer(entry, l->found, l->name, now_us);
+	pthread_mutex_unlock(&l->lock);
+	lookup_release(l);
+}
+
+static void forget(struct users *u, struct user_entry *entry)
+{
+	if (entry->pending) {
+		lookup_release(entry->pending);
+		u->overdue--;
+	}
+	*entry = (struct user_entry){ 0 };
+}
+
+/* The uid's entry; a new one, expired at once, when there is none. */
+static struct user_entry *find_entry(struct users *u, uint32_t uid, int64_t now_us)
+{
+	struct user_entry *free_one = &u->entries[0];
+	for (size_t i = 0; i < MAX_USERS; i++) {
+		struct user_entry *entry = &u->entries[i];
+		if (entry->used && entry->uid == uid)
+			return entry;
+		if (free_one->used &&
+			(!entry->used || entry->expires_us < free_one->expires_us))
+			free_one = entry;
+	}
+	forget(u, free_one);
+	*free_one = (struct user_entry){ .used = true, .uid = uid, .expires_us = now_us };
+	return free_one;
+}
+
+/* Asks in a thread. It is waited for only when none is overdue already, so that a directory
+ * server that hangs costs one deadline and not one for each user. */
+static void ask(struct users *u, struct user_entry *entry, int64_t now_us)
+{
+	struct lookup *l = u->overdue < MAX_OVERDUE ? lookup_start(u, entry->uid) : NULL;
+	if (!l)
+		return; /* the entry stays expired: asked again the next time */
+	if (lookup_wait(l, u->overdue ? 0 : u->deadline_ms)) {
+		take_answer(entry, l, now_us);
+		return;
+	}
+	entry->pending = l;
+	u->overdue++;
+}
+
+static void refresh(struct users *u, struct user_entry *entry, int64_t now_us)
+{
+	if (entry->pending && lookup_wait(entry->pending, 0)) {
+		take_answer(entry, entry->pending, now_us);
+		entry->pending = NULL;
+		u->overdue--;
+	}
+	if (entry->pending || now_us < entry->expires_us)
+		return;
+	if (!u->passwd) {
+		ask(u, entry, now_us);
+		return;
+	}
+	char name[NAME_CAP];
+	bool found = passwd_find(u->passwd, u->passwd_len, entry->uid, name, sizeof(name));
+	set_answer(entry, found, name, now_us);
+}
+
+void users_name(struct users *u, uint32_t uid, int64_t now_us, char *dst, size_t cap)
+{
+	struct user_entry *entry = find_entry(u, uid, now_us);
+	refresh(u, entry, now_us);
+	if (entry->name[0])
+		text_copy(dst, cap, entry->name);
+	else
+		snprintf(dst, cap, "uid:%u", uid);
+}
+
+int users_new(struct users **u, user_find *find, void *context, int deadline_ms, struct err *e)
+{
+	*u = calloc(1, sizeof(**u));
+	if (!*u)
+		return err_set(e, ERR_WORLD, "out of memory");
+	(*u)->find = find;
+	(*u)->context = context;
+	(*u)->deadline_ms = deadline_ms;
+	return 0;
+}
+
+int users_new_file(struct users **u, char *bytes, size_t len, struct err *e)
+{
+	int rc = users_new(u, NULL, NULL, 0, e);
+	if (rc)
+		return rc;
+	(*u)->passwd = bytes;
+	(*u)->passwd_len = len;
+	return 0;
+}
+
+void users_free(struct users *u)
+{
+	if (!u)
+		return;
+	for (size_t i = 0; i < MAX_USERS; i++)
+		forget(u, &u->entries[i]);
+	free(u->passwd);
+	free(u);
+}
+
+/* The next field of a passwd line; moves *at behind its colon. */
+static bool next_field(
+	const char *line, size_t len, size_t *at, const char **field, size_t *field_len)
+{
+	if (*at > len)
+		return false;
+	const char *colon = memchr(line + *at, ':', len - *at);
+	*field = line + *at;
+	*field_len = colon ? (size_t)(colon - *field) : len - *at;
+	*at += *field_len + 1;
+	return true;
+}
+
+/* "NAME:PASSWORD:UID:GID:..."; a line that starts with + or - is NIS' and no user. */
+static bool line_is_user(
+	const char *line, size_t len, uint32_t uid, const char **name, size_t *name_len)
+{
+	const char *field = NULL;
+	size_t at = 0, field_len = 0;
+	char digits[16];
+	if (!next_field(line, len, &at, name, name_len) || *name_len == 0 || **name == '+' ||
+		**name == '-' || **name == '#')
+		return false;
+	if (!next_field(line, len, &at, &field, &field_len) ||
+		!next_field(line, len, &at, &field, &field_len) || at > len)
+		return false;
+	int n = snprintf(digits, sizeof(digits), "%u", uid);
+	return field_len == (size_t)n && memcmp(field, digits, field_len) == 0;
+}
+
+bool passwd_find(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap)
+{
+	for (size_t i = 0; i < len;) {
+		const char *newline = memchr(bytes + i, '\n', len - i), *found = NULL;
+		size_t n = newline ? (size_t)(newline - bytes) - i : len - i, found_len = 0;
+		if (line_is_user(bytes + i, n, uid, &found, &found_len)) {
+			size_t keep = found_len < cap ? found_len : cap - 1;
+			memcpy(name, found, keep);
+			name[keep] = '\0';
+			return true;
+		}
+		i += n + 1;
+	}
+	return false;
+}

@@ -1,0 +1,72 @@
+/* The inside of the real driver's source, shared by the nvml_*.c files: the state as a
+ * whole, and what each file does with it. */
+#ifndef GUA_SOURCE_NVML_H
+#define GUA_SOURCE_NVML_H
+
+#include <sys/types.h>
+
+#include "source/nvml/nvml_card.h"
+#include "source/nvml/nvml_job.h"
+#include "source/nvml/nvml_lib.h"
+#include "source/nvml/nvml_metric.h"
+#include "source/source.h"
+
+struct nvml_source {
+	struct source base;
+	const char *path, *root;
+	struct clock *clock; /* like those of the options */
+	struct nvml_lib lib;
+	int64_t opened_ms; /* wall clock */
+	int down; /* code that says that the driver as a whole is gone; NVML_OK: it is not */
+	struct err why; /* while it is down: the sentence */
+	struct nvml_device *devices;
+	struct nvml_card *cards;
+	size_t n_devices;
+	void *event_set; /* or NULL */
+	struct source_xid xids[16];
+	bool gpm_used;	  /* GPM was asked of a card */
+	bool gpm_stopped; /* and broke other calls: never again */
+	bool gpm_mend;	  /* the next scan restarts the library, which may mend them */
+	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
+	struct nvml_metric_calls metric_calls;
+};
+/* nvml_scan.c: finds the devices and shows their cards; opens those that woke up. */
+int nvml_find_cards(struct nvml_source *s, struct err *e);
+void nvml_check_awake(struct nvml_source *s);
+
+/* nvml_cards.c: brings the cards in line with what a device has; drops what is not there. */
+void nvml_show_device(struct nvml_source *s, size_t device);
+void nvml_find_instances(struct nvml_source *s);
+ssize_t nvml_find_card(const struct nvml_source *s, const char *uuid);
+void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status status, int code);
+void nvml_lose_card(struct nvml_source *s, size_t card, int code);
+void nvml_drop_handles(struct nvml_source *s);
+void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
+void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
+
+/* nvml_events.c: registers for XIDs; collects them; ends that (before a shutdown). */
+void nvml_watch_events(struct nvml_source *s);
+void nvml_collect_events(struct nvml_source *s);
+void nvml_drop_events(struct nvml_source *s);
+
+/* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
+void nvml_drain_util(struct nvml_source *s, size_t card);
+void nvml_finish_util(struct nvml_source *s, size_t card); /* after all else of the card */
+void nvml_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct);
+void nvml_glance_util(struct nvml_source *s, size_t card);
+void nvml_note_rings(struct nvml_source *s);
+void nvml_drain_process_util(struct nvml_source *s, size_t card);
+void nvml_read_energy(struct nvml_source *s, size_t card);
+void nvml_read_power(struct nvml_source *s, size_t card);
+void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
+void nvml_look_processes(struct nvml_source *s, size_t card);
+bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
+/* The sum of their memory, read anew without changing the lists; -1: not known. */
+int64_t nvml_glance_processes(struct nvml_source *s, size_t card);
+
+/* nvml_memory.c: how full a card is; whether its process lists were read just now matters where
+ * only these tell. */
+enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
+void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
+
+#endif

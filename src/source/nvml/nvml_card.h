@@ -1,0 +1,76 @@
+/* What the real driver's source knows: devices (what the driver has) and cards (what is
+ * audited: a device, or each of its MIG instances). */
+#ifndef GUA_SOURCE_NVML_CARD_H
+#define GUA_SOURCE_NVML_CARD_H
+
+#include "base/log.h"
+#include "source/nvml/nvml_account.h"
+#include "source/nvml/nvml_gpm.h"
+#include "source/nvml/nvml_host.h"
+#include "source/nvml/nvml_job.h"
+#include "source/nvml/nvml_metric.h"
+#include "source/nvml/nvml_ring.h"
+
+/* A running energy counter that never goes back, whatever the driver's does. */
+struct nvml_energy {
+	double total_mj;	     /* NAN until the first reading */
+	double counter_mj, power_mw; /* of the reading before; NAN: none to continue from */
+	int64_t mono_us;	     /* when that was */
+};
+
+/* A physical card. */
+struct nvml_device {
+	struct card_id id; /* uuid may be a stand-in: see nvml_cards.c */
+	void *handle;	   /* NULL: must not be asked */
+	enum card_status status;
+	int code;
+	bool found;	       /* by the scan in progress */
+	bool mig;	       /* MIG is on: its instances are the cards */
+	bool no_mig;	       /* knows no MIG: not asked again until re-init */
+	int persistence;       /* 1 on, 0 off, -1 unknown */
+	int accounting;	       /* the same */
+	int gpm;	       /* 1 it has it, 0 not, -1 not asked */
+	bool events_on;	       /* registered for events */
+	double power_limit_mw; /* or NAN */
+	struct nvml_host_power power;
+	struct nvml_dead dead;
+};
+
+/* A pid that was used and is in no list. */
+struct nvml_stranger {
+	uint32_t pid;
+	bool unlisted; /* a look did not find it either: its records are garbage */
+};
+enum { NVML_STRANGERS = 16 };
+
+enum { NVML_POLLED = 64 }; /* readings between two drains that are kept */
+
+/* What the source remembers of a card; as many as base.cards, in the same order. */
+struct nvml_card {
+	size_t device; /* index into devices */
+	void *handle;  /* NULL: must not be asked */
+	bool found;    /* by the look at the MIG instances in progress */
+	struct nvml_way ways[NVML_JOBS];
+	bool answered;		 /* in this round */
+	int failure;		 /* of this round: "unknown error" and the like, or NVML_OK */
+	enum nvml_stamps stamps; /* whose clock the driver's stamps are of */
+	struct nvml_ring ring;
+	int64_t since_us; /* where this drain began, by that clock: process use is from there */
+	struct nvml_energy energy;
+	struct fault bad_power; /* more than the board can draw */
+	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
+	size_t n_processes;
+	unsigned n_looks;		     /* how often the lists were read */
+	int64_t compute_bytes, listed_bytes; /* memory of the compute list, and of all; or -1 */
+	bool listed;			     /* processes[] is what the driver listed last */
+	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: no one */
+	size_t next_stranger;
+	bool dry; /* the ring gave nothing for a while: glances poll */
+	struct util_sample polled[NVML_POLLED]; /* readings since the drain before */
+	size_t n_polled;
+	struct nvml_accounts accounts;
+	struct nvml_gpm gpm;
+	struct nvml_dead dead; /* of an instance itself; its card's are the device's */
+};
+
+#endif

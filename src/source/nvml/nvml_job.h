@@ -1,0 +1,60 @@
+/* Jobs and the ways to do them, best first: a way that a card does not support is not asked
+ * again, and which one is in force is remembered for the log and for `gua doctor`. */
+#ifndef GUA_SOURCE_NVML_JOB_H
+#define GUA_SOURCE_NVML_JOB_H
+
+#include "source/nvml/nvml_lib.h"
+#include "source/source.h"
+
+struct nvml_card;
+struct nvml_source;
+
+enum nvml_job {
+	NVML_JOB_UTIL,
+	NVML_JOB_PROCESS_UTIL,
+	NVML_JOB_ENERGY,
+	NVML_JOB_POWER,
+	NVML_JOB_MEMORY,
+	NVML_JOB_LISTS, /* three of them, in the order of enum nvml_list */
+	NVML_JOBS = NVML_JOB_LISTS + NVML_LISTS,
+};
+enum { NVML_WAYS = 3 };
+
+/* How a job is done on a card. */
+struct nvml_way {
+	int way;       /* index into the job's ways; NVML_WAY_NONE or NVML_WAY_UNTRIED */
+	int code;      /* why not the first way; NVML_OK when it is */
+	unsigned dead; /* bits: ways that are not supported and not asked again until re-init */
+};
+enum { NVML_WAY_NONE = -1, NVML_WAY_UNTRIED = -2 };
+
+/* One attempt at a job by one of its ways; returns the driver's code. */
+typedef int (*nvml_attempt)(struct nvml_source *s, size_t card, int way, void *out);
+
+/* Attempts the job by each way until one works; returns NVML_OK or the first way's code. The
+ * card must have a handle; it may have none afterwards. */
+int nvml_do(
+	struct nvml_source *s, size_t card, enum nvml_job job, nvml_attempt attempt, void *out);
+/* The same by one way only; the way in force stays. */
+int nvml_try(struct nvml_source *s, size_t card, enum nvml_job job, int way,
+	nvml_attempt attempt, void *out);
+/* Does the job by a later way from now on: the ones before it work and do not tell the truth.
+ */
+void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
+/* Whether a code means that the call will never work. */
+bool nvml_is_for_good(int code);
+/* Heeds what a code says beyond the call that gave it: the card or the driver may be gone. */
+void nvml_heed(struct nvml_source *s, size_t card, int code);
+/* Nothing has been tried; for an instance, what the driver has only for whole cards is not. */
+void nvml_forget_ways(struct nvml_card *c, bool is_instance);
+/* source_ops.facilities */
+size_t nvml_facilities(struct source *base, struct facility *rows, size_t max);
+
+/* Memory that is kept from call to call and grown when it must be. */
+struct nvml_buffer {
+	void *data;
+	size_t cap; /* entries */
+};
+bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size);
+
+#endif

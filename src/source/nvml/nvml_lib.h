@@ -1,0 +1,90 @@
+/* The driver's library: opened, its symbols looked up, initialised; and what its codes mean. */
+#ifndef GUA_SOURCE_NVML_LIB_H
+#define GUA_SOURCE_NVML_LIB_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "model/reading.h"
+#include "source/nvml/nvml_abi.h"
+
+enum nvml_list { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_LISTS };
+enum { NVML_LIST_WAYS = 3 }; /* symbols of one list: _v2, _v3, unsuffixed */
+
+typedef int (*nvml_list_call)(void *handle, unsigned *count, void *entries);
+
+/* The calls; NULL when the library does not have one: see NVML_CALL. */
+struct nvml_api {
+	int (*init)(void);
+	int (*shutdown)(void);
+	int (*library_version)(char *text, unsigned cap);
+	int (*driver_version)(char *text, unsigned cap);
+	int (*count)(unsigned *count);
+	int (*by_index)(unsigned index, void **handle);
+	int (*uuid)(void *handle, char *text, unsigned cap);
+	int (*name)(void *handle, char *text, unsigned cap);
+	int (*pci)(void *handle, struct nvml_pci *pci);
+	int (*persistence)(void *handle, unsigned *on);
+	int (*memory_v2)(void *handle, struct nvml_memory_v2 *memory);
+	int (*memory)(void *handle, struct nvml_memory *memory);
+	int (*rates)(void *handle, struct nvml_rates *rates);
+	int (*samples)(void *handle, int ring, unsigned long long last_seen_us, int *type,
+		unsigned *count, struct nvml_sample *samples);
+	int (*process_samples)(void *handle, struct nvml_process_sample *samples,
+		unsigned *count, unsigned long long last_seen_us);
+	int (*process_samples_v1)(void *handle, struct nvml_process_samples_v1 *samples);
+	nvml_list_call lists[NVML_LISTS][NVML_LIST_WAYS];
+	int (*energy)(void *handle, unsigned long long *mj);
+	int (*power)(void *handle, unsigned *mw);
+	int (*power_limit)(void *handle, unsigned *mw);
+	int (*accounting_mode)(void *handle, unsigned *on);
+	int (*accounting_pids)(void *handle, unsigned *count, unsigned *pids);
+	int (*accounting_stats)(void *handle, unsigned pid, struct nvml_account_stats *stats);
+	int (*gpm_support)(void *handle, struct nvml_gpm_support *support);
+	int (*gpm_alloc)(void **sample);
+	int (*gpm_free)(void *sample);
+	int (*gpm_sample)(void *handle, void *sample);
+	int (*gpm_mig_sample)(void *handle, unsigned gpu_instance, void *sample);
+	int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
+	int (*mig_mode)(void *handle, unsigned *current, unsigned *pending);
+	int (*mig_max)(void *handle, unsigned *count);
+	int (*mig_by_index)(void *handle, unsigned index, void **instance);
+	int (*gpu_instance)(void *handle, unsigned *id);
+	int (*compute_instance)(void *handle, unsigned *id);
+	int (*event_set_new)(void **set);
+	int (*event_set_free)(void *set);
+	int (*event_kinds)(void *handle, unsigned long long *kinds);
+	int (*event_register)(void *handle, unsigned long long kinds, void *set);
+	int (*event_wait)(void *set, struct nvml_event *event, unsigned timeout_ms);
+};
+
+/* A symbol that the library does not have answers as the driver would. */
+#define NVML_CALL(function, ...) ((function) ? (function)(__VA_ARGS__) : NVML_NO_FUNCTION)
+
+struct nvml_lib {
+	void *dl;   /* NULL: closed */
+	bool ready; /* initialised: handles are valid until nvml_lib_stop() */
+	struct nvml_api api;
+	char path[PATH_MAX];	   /* where it was found */
+	char version[VERSION_CAP]; /* the library's: as the module's, "535.261.03"; or "" */
+};
+
+/* dlopens `path` (NULL: libnvidia-ml.so.1) and looks its symbols up; fails when it cannot be
+ * loaded or lacks a symbol that is required. Calls nothing but the version. */
+int nvml_lib_open(struct nvml_lib *lib, const char *path, struct err *e);
+/* The address of a symbol; NULL: it does not have it. */
+void *nvml_lib_find(const struct nvml_lib *lib, const char *name);
+/* Initialises; `root` is where /proc is. The sentence says what a failure means. */
+int nvml_lib_start(struct nvml_lib *lib, const char *root, struct err *e);
+/* Shuts down: every handle is dead. */
+void nvml_lib_stop(struct nvml_lib *lib);
+/* Stops and unloads. */
+void nvml_lib_close(struct nvml_lib *lib);
+
+/* What a return code means, in a few words. */
+const char *nvml_code_text(int code);
+/* Fills `e` with what a code for the driver as a whole means and what to do; ERR_WORLD. */
+int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct err *e);
+
+#endif

@@ -1,0 +1,408 @@
+/* Asks the driver for single numbers by a table: which call, how it is called, what to do with
+ * the answer. The calls that measure PCIe traffic are not in it, because each blocks for 20 ms:
+ * running counters are. */
+#include "source/nvml/nvml_metric.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "source/nvml/nvml.h"
+#include "source/nvml/nvml_decode.h"
+#include "source/nvml/nvml_metric_abi.h"
+
+/* Signatures. */
+enum shape {
+	ONE,		/* (device, unsigned *) */
+	TWO,		/* (device, unsigned *, unsigned *) */
+	POINT,		/* the same: what is before and behind the point of one number */
+	THREE,		/* the same with three */
+	FOUR,		/* and with four */
+	FIVE,		/* (device, {unsigned [5]} *) */
+	LONG,		/* (device, unsigned long long *) */
+	OF,		/* (device, int which, unsigned *) */
+	ERRORS,		/* (device, int type, int counter, unsigned long long *) */
+	PLACE,		/* (device, int type, int counter, int place, unsigned long long *) */
+	TEXT,		/* (device, char *, unsigned length) */
+	TEXT_OF,	/* (device, int which, char *, unsigned length) */
+	CHECK,		/* (device): whether it says yes */
+	VERSIONED,	/* (device, {version, int} *) */
+	VERSIONED_TWO,	/* the same with two of them */
+	CLASSES,	/* (device, struct nvml_pci_ext *) */
+	SRAM,		/* (device, struct nvml_sram_errors *) */
+	FABRIC,		/* (device, struct nvml_fabric *): state and clique */
+	FABRIC_RESULT,	/* of the same the status as a text */
+	FABRIC_CLUSTER, /* and the cluster's UUID */
+	PLATFORM,	/* (device, struct nvml_platform *): numbers and chassis */
+	PLATFORM_GUID,	/* of the same the identity */
+	BYTES,		/* (device, {u64 total, free, used} *) */
+	FIELD,		/* nvmlDeviceGetFieldValues with one field */
+	PCI,		/* the calls of the source itself */
+	MEMORY,
+	RATES,
+};
+
+struct row {
+	enum metric metric;
+	enum shape shape;
+	const char *symbol, *older; /* the first that is there is taken; NULL: none */
+	int which;     /* OF, TEXT_OF, FIELD: the number; ERRORS, PLACE: the type */
+	int other;     /* ERRORS, PLACE: the counter; FIELD: the scope */
+	int place;     /* PLACE */
+	int out;       /* which of several answers */
+	double scale;  /* the answer times this is the value; 0: 1 */
+	bool instance; /* MIG instances have one of their own */
+};
+
+/* clang-format off */
+#define ROW(metric_, shape_, ...)                                                              \
+	{ .metric = METRIC_##metric_, .shape = shape_, __VA_ARGS__ },
+#define CALL(metric_, shape_, symbol_, ...)                                                    \
+	ROW(metric_, shape_, .symbol = "nvmlDeviceGet" symbol_, __VA_ARGS__)
+#define VALUE(metric_, number, ...)                                                            \
+	ROW(metric_, FIELD, .symbol = "nvmlDeviceGetFieldValues", .which = (number), __VA_ARGS__)
+static const struct row rows[] = {
+#include "source/nvml/nvml_metrics.def"
+};
+/* clang-format on */
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+_Static_assert((int)ROWS <= (int)NVML_METRIC_ROWS, "room for every row");
+
+void nvml_find_metrics(struct nvml_source *s)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		void *found = rows[i].symbol ? nvml_lib_find(&s->lib, rows[i].symbol) : NULL;
+		if (!found && rows[i].older)
+			found = nvml_lib_find(&s->lib, rows[i].older);
+		s->metric_calls.call[i] = found;
+	}
+}
+
+/* One answer of the driver: numbers or a text. */
+struct answer {
+	double numbers[12];
+	char text[METRIC_TEXT_CAP];
+};
+
+static int ask_memory(struct nvml_source *s, void *handle, struct answer *a)
+{
+	struct nvml_memory_v2 v2 = { .version = NVML_VERSION_WORD(struct nvml_memory_v2, 2) };
+	struct nvml_memory v1 = { 0 };
+	int code = NVML_CALL(s->lib.api.memory_v2, handle, &v2);
+	double numbers[] = { (double)v2.total, (double)v2.reserved, (double)v2.free,
+		(double)v2.used };
+	if (code != NVML_OK) {
+		code = NVML_CALL(s->lib.api.memory, handle, &v1);
+		double older[] = { (double)v1.total, NAN, (double)v1.free, (double)v1.used };
+		memcpy(numbers, older, sizeof(numbers));
+	}
+	/* Cards that share the host's memory say 0. */
+	if (code == NVML_OK && numbers[0] == 0)
+		return NVML_NOT_SUPPORTED;
+	memcpy(a->numbers, numbers, sizeof(numbers));
+	return code;
+}
+
+static int ask_pci(struct nvml_source *s, void *handle, struct answer *a)
+{
+	struct nvml_pci pci = { 0 };
+	int code = NVML_CALL(s->lib.api.pci, handle, &pci);
+	a->numbers[0] = pci.ids;
+	a->numbers[1] = pci.subsystem_ids;
+	return code;
+}
+
+static int ask_rates(struct nvml_source *s, void *handle, struct answer *a)
+{
+	struct nvml_rates rates = { 0 };
+	int code = NVML_CALL(s->lib.api.rates, handle, &rates);
+	a->numbers[0] = rates.gpu_pct;
+	a->numbers[1] = rates.memory_pct;
+	return code;
+}
+
+static double field_number(const struct nvml_field *f)
+{
+	struct nvml_sample sample = { 0 };
+	memcpy(sample.value, f->value, sizeof(sample.value));
+	return nvml_sample_value(&sample, (int)f->type);
+}
+
+static int ask_field(int (*call)(void *, int, struct nvml_field *), const struct row *row,
+	void *handle, struct answer *a)
+{
+	struct nvml_field field = { .id = (uint32_t)row->which, .scope = (uint32_t)row->other };
+	int code = call(handle, 1, &field);
+	if (code == NVML_OK)
+		code = field.code;
+	a->numbers[0] = field_number(&field);
+	return code;
+}
+
+/* The calls by signature. */
+union call {
+	void *found;
+	int (*one)(void *, unsigned *);
+	int (*two)(void *, unsigned *, unsigned *);
+	int (*three)(void *, unsigned *, unsigned *, unsigned *);
+	int (*four)(void *, unsigned *, unsigned *, unsigned *, unsigned *);
+	int (*number)(void *, unsigned long long *);
+	int (*of)(void *, int, unsigned *);
+	int (*errors)(void *, int, int, unsigned long long *);
+	int (*place)(void *, int, int, int, unsigned long long *);
+	int (*text)(void *, char *, unsigned);
+	int (*text_of)(void *, int, char *, unsigned);
+	int (*check)(void *);
+	int (*versioned)(void *, struct nvml_versioned *);
+	int (*versioned_two)(void *, struct nvml_versioned *, struct nvml_versioned *);
+	int (*classes)(void *, struct nvml_pci_ext *);
+	int (*sram)(void *, struct nvml_sram_errors *);
+	int (*fabric)(void *, struct nvml_fabric *);
+	int (*platform)(void *, struct nvml_platform *);
+	int (*bytes)(void *, struct nvml_memory *);
+	int (*field)(void *, int, struct nvml_field *);
+};
+
+static int ask_call(const struct row *row, union call call, void *handle, struct answer *a)
+{
+	unsigned out[5] = { 0 };
+	unsigned long long number = 0;
+	struct nvml_memory bytes = { 0 };
+	int code = NVML_NO_FUNCTION;
+	if (row->shape == ONE)
+		code = call.one(handle, &out[0]);
+	else if (row->shape == TWO || row->shape == POINT)
+		code = call.two(handle, &out[0], &out[1]);
+	else if (row->shape == THREE)
+		code = call.three(handle, &out[0], &out[1], &out[2]);
+	else if (row->shape == FOUR)
+		code = call.four(handle, &out[0], &out[1], &out[2], &out[3]);
+	else if (row->shape == FIVE)
+		code = call.one(handle, out);
+	else if (row->shape == OF)
+		code = call.of(handle, row->which, &out[0]);
+	else if (row->shape == LONG)
+		code = call.number(handle, &number);
+	else if (row->shape == ERRORS)
+		code = call.errors(handle, row->which, row->other, &number);
+	else if (row->shape == PLACE)
+		code = call.place(handle, row->which, row->other, row->place, &number);
+	else if (row->shape == FIELD)
+		return ask_field(call.field, row, handle, a);
+	else if (row->shape == BYTES)
+		code = call.bytes(handle, &bytes);
+	for (size_t i = 0; i < 5; i++)
+		a->numbers[i] = out[i];
+	if (row->shape == LONG || row->shape == ERRORS || row->shape == PLACE)
+		a->numbers[0] = (double)number;
+	if (row->shape == POINT)
+		a->numbers[0] += a->numbers[1] / 10;
+	if (row->shape == BYTES) {
+		a->numbers[0] = (double)bytes.total;
+		a->numbers[1] = (double)bytes.free;
+		a->numbers[2] = (double)bytes.used;
+	}
+	return code;
+}
+
+static int ask_text(const struct row *row, union call call, void *handle, struct answer *a)
+{
+	char raw[METRIC_TEXT_CAP] = "";
+	int code = row->shape == TEXT ? call.text(handle, raw, sizeof(raw))
+				      : call.text_of(handle, row->which, raw, sizeof(raw));
+	text_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
+	return code;
+}
+
+/* An infoROM that is damaged is an answer, too. */
+static int ask_check(union call call, void *handle, struct answer *a)
+{
+	int code = call.check(handle);
+	a->numbers[0] = code == NVML_OK;
+	return code == NVML_CORRUPTED ? NVML_OK : code;
+}
+
+static int ask_versioned(const struct row *row, union call call, void *handle, struct answer *a)
+{
+	struct nvml_versioned one = { .version = NVML_VERSION_WORD(one, 1) }, two = one;
+	int code = row->shape == VERSIONED ? call.versioned(handle, &one)
+					   : call.versioned_two(handle, &one, &two);
+	a->numbers[0] = one.value;
+	a->numbers[1] = two.value;
+	return code;
+}
+
+static int ask_classes(union call call, void *handle, struct answer *a)
+{
+	struct nvml_pci_ext pci = { .version = NVML_VERSION_WORD(pci, 1) };
+	int code = call.classes(handle, &pci);
+	a->numbers[0] = pci.base_class;
+	a->numbers[1] = pci.sub_class;
+	return code;
+}
+
+static int ask_sram(union call call, void *handle, struct answer *a)
+{
+	struct nvml_sram_errors errors = { .version = NVML_VERSION_WORD(errors, 1) };
+	int code = call.sram(handle, &errors);
+	for (size_t i = 0; i < NVML_SRAM_COUNTS; i++)
+		a->numbers[i] = (double)errors.counts[i];
+	a->numbers[NVML_SRAM_COUNTS] = errors.threshold_exceeded != 0;
+	return code;
+}
+
+/* The driver's own name of a code. */
+static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
+{
+	union {
+		void *found;
+		const char *(*name)(int);
+	} call = { .found = nvml_lib_find(&s->lib, "nvmlErrorString") };
+	const char *name = call.found ? call.name(code) : "";
+	text_escape(dst, cap, name, strlen(name));
+}
+
+/* A card that can be in no fabric says so in the state; of one that has not joined yet only the
+ * state is true. */
+static int ask_fabric(struct nvml_source *s, const struct row *row, union call call,
+	void *handle, struct answer *a)
+{
+	struct nvml_fabric fabric = { 0 };
+	const unsigned char *u = fabric.cluster;
+	int code = call.fabric(handle, &fabric);
+	a->numbers[0] = fabric.state;
+	bool joined = fabric.state == NVML_FABRIC_COMPLETED;
+	a->numbers[1] = joined ? (double)fabric.clique : NAN;
+	if (row->shape == FABRIC_RESULT)
+		error_name(s, fabric.status, a->text, sizeof(a->text));
+	else
+		snprintf(a->text, sizeof(a->text),
+			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
+			u[11], u[12], u[13], u[14], u[15]);
+	if (code == NVML_OK && fabric.state == 0)
+		return NVML_NOT_SUPPORTED;
+	return code == NVML_OK && !joined && row->shape != FABRIC ? NVML_NO_DATA : code;
+}
+
+static int ask_platform(const struct row *row, union call call, void *handle, struct answer *a)
+{
+	struct nvml_platform p = { .version = NVML_VERSION_WORD(p, 2) };
+	const unsigned char *g = p.guid;
+	int code = call.platform(handle, &p);
+	const double numbers[] = { p.slot, p.tray, p.host, p.peer, p.module };
+	memcpy(a->numbers, numbers, sizeof(numbers));
+	if (row->shape == PLATFORM_GUID)
+		snprintf(a->text, sizeof(a->text), "0x%02X%02X%02X%02X%02X%02X%02X%02X", g[0],
+			g[1], g[2], g[3], g[4], g[5], g[6], g[7]);
+	else
+		text_escape(a->text, sizeof(a->text), (char *)p.chassis,
+			strnlen((char *)p.chassis, sizeof(p.chassis)));
+	return code;
+}
+
+/* The calls that fill in a struct, or a text. */
+static int ask_struct(struct nvml_source *s, const struct row *row, union call call,
+	void *handle, struct answer *a)
+{
+	switch (row->shape) {
+	case TEXT:
+	case TEXT_OF:
+		return ask_text(row, call, handle, a);
+	case CHECK:
+		return ask_check(call, handle, a);
+	case VERSIONED:
+	case VERSIONED_TWO:
+		return ask_versioned(row, call, handle, a);
+	case CLASSES:
+		return ask_classes(call, handle, a);
+	case SRAM:
+		return ask_sram(call, handle, a);
+	case FABRIC:
+	case FABRIC_RESULT:
+	case FABRIC_CLUSTER:
+		return ask_fabric(s, row, call, handle, a);
+	case PLATFORM:
+	case PLATFORM_GUID:
+		return ask_platform(row, call, handle, a);
+	default:
+		return ask_call(row, call, handle, a);
+	}
+}
+
+static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a)
+{
+	union call call = { .found = s->metric_calls.call[row] };
+	switch (rows[row].shape) {
+	case MEMORY:
+		return ask_memory(s, handle, a);
+	case PCI:
+		return ask_pci(s, handle, a);
+	case RATES:
+		return ask_rates(s, handle, a);
+	default:
+		break;
+	}
+	if (!call.found)
+		return NVML_NO_FUNCTION;
+	return ask_struct(s, &rows[row], call, handle, a);
+}
+
+static bool is_for_good(int code)
+{
+	return code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION ||
+	       code == NVML_BAD_VERSION || code == NVML_DEPRECATED || code == NVML_BAD_ARGUMENT;
+}
+
+static bool is_fatal(int code)
+{
+	return code == NVML_LOST || code == NVML_RESET_REQUIRED || code == NVML_UNINITIALISED ||
+	       code == NVML_NO_DRIVER || code == NVML_MISMATCH;
+}
+
+/* Whether two rows are answered by one call: neighbours of the same kind. */
+static bool same_call(const struct row *a, const struct row *b)
+{
+	bool same_symbol = a->symbol && b->symbol ? strcmp(a->symbol, b->symbol) == 0
+						  : a->symbol == b->symbol;
+	return a->shape == b->shape && same_symbol && a->which == b->which &&
+	       a->other == b->other && a->place == b->place;
+}
+
+static void take_answer(
+	const struct row *row, const struct answer *a, double *values, metric_texts texts)
+{
+	double number = a->numbers[row->out] * (row->scale != 0 ? row->scale : 1);
+	if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
+		memcpy(texts[row->metric], a->text, METRIC_TEXT_CAP);
+	else
+		values[row->metric] = number;
+}
+
+void nvml_metrics(struct source *base, size_t card, bool board, const unsigned char *wanted,
+	double *values, metric_texts texts)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	struct nvml_card *c = &s->cards[card];
+	struct nvml_device *d = &s->devices[c->device];
+	struct nvml_dead *dead = board ? &d->dead : &c->dead;
+	const struct row *last = NULL;
+	struct answer a = { 0 };
+	int code = NVML_OK;
+	for (size_t i = 0; i < ROWS; i++) {
+		void *handle = board ? d->handle : c->handle;
+		if (!handle || s->down)
+			return;
+		if (!wanted[rows[i].metric] || dead->row[i] || (!board && !rows[i].instance))
+			continue;
+		if (!last || !same_call(last, &rows[i]))
+			code = ask(s, i, handle, &a);
+		last = &rows[i];
+		dead->row[i] = is_for_good(code);
+		if (is_fatal(code))
+			nvml_heed(s, card, code);
+		if (code == NVML_OK)
+			take_answer(&rows[i], &a, values, texts);
+	}
+}

@@ -1,0 +1,307 @@
+/* What a scenario's cards say when they are asked for this and that: numbers that follow from
+ * utilisation, memory and power, and from what kind of card the name tells. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "source/sim/scenario_play.h"
+
+static bool has_word(const struct scenario_card *c, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strstr(c->id.name, words[i]))
+			return true;
+	return false;
+}
+
+bool scenario_can_mig(const struct scenario_card *c)
+{
+	static const char *const models[] = { "A100", "A30", "H100", "H200", "B200" };
+	return (c->has_mig || has_word(c, models, 5)) && c->parent < 0;
+}
+
+/* Cards with error correction. */
+static bool has_ecc(const struct scenario_card *c)
+{
+	static const char *const models[] = { "A100", "A30", "A40", "H100", "H200", "B200",
+		"L40", "V100", "A6000" };
+	return has_word(c, models, 9);
+}
+
+/* Cards that tell how far they are from slowing down, and can be in a fabric. */
+static bool is_hopper(const struct scenario_card *c)
+{
+	static const char *const models[] = { "H100", "H200", "B200" };
+	return has_word(c, models, 3);
+}
+
+/* Of those, one kind has not joined its fabric yet. */
+static bool has_joined(const struct scenario_card *c)
+{
+	return is_hopper(c) && !strstr(c->id.name, "H200");
+}
+
+static double newest_util(const struct play *p, size_t unit)
+{
+	size_t n = play_ring_size(p, unit);
+	return n ? play_ring_at(p, unit, n - 1)->util_pct : 0;
+}
+
+/* Of cards and of instances alike. */
+static double memory_metric(
+	const struct play *p, const struct scenario_card *c, size_t unit, enum metric m)
+{
+	double total = (double)c->id.mem_total_bytes, reserved = (double)c->reserved_bytes;
+	double used = (double)play_memory_used(p, unit);
+	switch (m) {
+	case METRIC_MEMORY_TOTAL:
+		return total;
+	case METRIC_MEMORY_RESERVED:
+		return reserved;
+	case METRIC_MEMORY_USED:
+		return used;
+	case METRIC_MEMORY_FREE:
+		return total - reserved - used;
+	case METRIC_BAR1_TOTAL:
+		return total > 32e9 ? 128.0 * (1 << 30) : 256.0 * (1 << 20);
+	case METRIC_BAR1_USED:
+		return 4.0 * (1 << 20);
+	case METRIC_COMPUTE_MODE:
+		return 0;
+	default:
+		return NAN;
+	}
+}
+
+static double power_metric(
+	const struct play *p, const struct scenario_card *c, size_t unit, enum metric m)
+{
+	switch (m) {
+	case METRIC_POWER_DRAW:
+	case METRIC_POWER_AVERAGE:
+	case METRIC_POWER_INSTANT:
+		return (double)play_power_mw(p, unit) / 1000;
+	case METRIC_POWER_LIMIT:
+	case METRIC_POWER_ENFORCED:
+	case METRIC_POWER_DEFAULT:
+	case METRIC_POWER_MAX:
+		return (double)c->max_mw / 1000;
+	case METRIC_POWER_MIN:
+		return (double)(c->max_mw / 4) / 1000;
+	case METRIC_ENERGY:
+		return floor(play_energy_mj(p, unit)) / 1000;
+	case METRIC_POWER_VIOLATION:
+	case METRIC_THERMAL_VIOLATION:
+	case METRIC_COUNTER_SW_POWER:
+	case METRIC_COUNTER_SYNC:
+		return 0;
+	case METRIC_POWER_MANAGEMENT:
+		return 1;
+	case METRIC_PCIE_TX:
+	case METRIC_PCIE_RX:
+		return floor(play_energy_mj(p, unit)) * (m == METRIC_PCIE_TX ? 1000 : 3000);
+	default:
+		return NAN;
+	}
+}
+
+static double clock_metric(double util, enum metric m)
+{
+	switch (m) {
+	case METRIC_CLOCK_GRAPHICS:
+	case METRIC_CLOCK_SM:
+		return util > 0 ? 1410 : 210;
+	case METRIC_CLOCK_VIDEO:
+		return util > 0 ? 1275 : 585;
+	case METRIC_CLOCK_MEMORY:
+	case METRIC_CLOCK_MAX_MEMORY:
+	case METRIC_CLOCK_APP_MEMORY:
+	case METRIC_CLOCK_DEFAULT_MEMORY:
+		return 1593;
+	case METRIC_CLOCK_APP_GRAPHICS:
+	case METRIC_CLOCK_DEFAULT_GRAPHICS:
+		return 1275;
+	case METRIC_CLOCK_MAX_GRAPHICS:
+	case METRIC_CLOCK_MAX_SM:
+		return 1410;
+	case METRIC_PSTATE:
+		return util > 0 ? 0 : 8;
+	case METRIC_PCIE_GEN_CURRENT:
+	case METRIC_PCIE_GEN_GPU_CURRENT:
+		return util > 0 ? 4 : 1;
+	case METRIC_REASONS:
+		return util > 0 ? 0 : 1;
+	case METRIC_REASONS_SUPPORTED:
+		return 0x1ff;
+	default:
+		return NAN;
+	}
+}
+
+/* Old cards have had errors: another number in each counter. */
+static double error_metric(const struct scenario_card *c, enum metric m)
+{
+	enum {
+		PLACES_AND_TOTAL =
+			METRIC_ECC_CORRECTED_VOLATILE - METRIC_ECC_CORRECTED_VOLATILE_DEVICE + 1
+	};
+	int at = (int)m - METRIC_ECC_CORRECTED_VOLATILE_DEVICE;
+	bool counts_dram = m < METRIC_SRAM_VOLATILE_PARITY && at % PLACES_AND_TOTAL == 0;
+	if (!has_ecc(c))
+		return NAN;
+	if (m == METRIC_ROWS_MAX)
+		return 640;
+	if (!strstr(c->id.name, "V100"))
+		return 0;
+	return m == METRIC_SRAM_THRESHOLD ? 1 : at + (counts_dram ? 1 : 0);
+}
+
+/* What all cards say. */
+static const struct constant {
+	enum metric metric;
+	double value;
+} constants[] = {
+	{ METRIC_PERSISTENCE_MODE, 1 },
+	{ METRIC_GSP_CURRENT, 1 },
+	{ METRIC_GSP_DEFAULT, 1 },
+	{ METRIC_DISPLAY_MODE, 0 },
+	{ METRIC_DISPLAY_ATTACHED, 0 },
+	{ METRIC_DISPLAY_ACTIVE, 0 },
+	{ METRIC_ADDRESSING_MODE, 0 },
+	{ METRIC_RECOVERY_ACTION, 0 },
+	{ METRIC_C2C_MODE, 0 },
+	{ METRIC_PROTECTED_TOTAL, 0 },
+	{ METRIC_PROTECTED_USED, 0 },
+	{ METRIC_PROTECTED_FREE, 0 },
+	{ METRIC_ACCOUNTING_BUFFER, 4000 },
+	{ METRIC_PCIE_REPLAYS, 0 },
+	{ METRIC_ENCODER_SESSIONS, 0 },
+	{ METRIC_ENCODER_FPS, 0 },
+	{ METRIC_ENCODER_LATENCY, 0 },
+	{ METRIC_COMPUTE_CAP, 8 },
+	{ METRIC_PCIE_GEN_MAX, 4 },
+	{ METRIC_PCIE_GEN_GPU_MAX, 4 },
+	{ METRIC_PCIE_WIDTH_CURRENT, 16 },
+	{ METRIC_PCIE_WIDTH_MAX, 16 },
+	{ METRIC_PCI_CLASS, 3 },
+	{ METRIC_PCI_DEVICE_ID, 0x20b210de },
+	{ METRIC_PCI_SUB_DEVICE_ID, 0x146310de },
+};
+
+static double constant_metric(enum metric m)
+{
+	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
+		if (constants[i].metric == m)
+			return constants[i].value;
+	return NAN;
+}
+
+/* Newest cards are in a rack. */
+static double rack_metric(const struct scenario_card *c, enum metric m)
+{
+	if (!strstr(c->id.name, "B200"))
+		return NAN;
+	return m == METRIC_PLATFORM_PEER ? 0 : (double)((int)m - METRIC_PLATFORM_SLOT + 10);
+}
+
+static double health_metric(const struct scenario_card *c, enum metric m)
+{
+	if ((m >= METRIC_ECC_CORRECTED_VOLATILE_DEVICE && m <= METRIC_SRAM_IN_OTHER) ||
+		(m >= METRIC_ROWS_MAX && m <= METRIC_ROWS_NONE))
+		return error_metric(c, m);
+	switch (m) {
+	case METRIC_REMAPPED_CORRECTABLE:
+	case METRIC_REMAPPED_UNCORRECTABLE:
+	case METRIC_REMAPPED_PENDING:
+	case METRIC_REMAPPED_FAILURE:
+		return has_ecc(c) ? 0 : NAN;
+	case METRIC_ECC_CURRENT:
+	case METRIC_ECC_PENDING:
+	case METRIC_INFOROM_CHECK:
+		return has_ecc(c) ? 1 : NAN;
+	case METRIC_MIG_CURRENT:
+	case METRIC_MIG_PENDING:
+		return scenario_can_mig(c) ? c->has_mig : NAN;
+	case METRIC_DRAM_ENCRYPTION_CURRENT:
+	case METRIC_DRAM_ENCRYPTION_PENDING:
+		return strstr(c->id.name, "B200") ? 0 : NAN;
+	case METRIC_FABRIC_STATE:
+		return has_joined(c) ? 3 : is_hopper(c) ? 2 : NAN;
+	case METRIC_FABRIC_CLIQUE:
+		return has_joined(c) ? 7 : NAN;
+	case METRIC_PCI_SUB_CLASS:
+		return has_ecc(c) ? 2 : 0;
+	default:
+		return m >= METRIC_PLATFORM_SLOT && m <= METRIC_PLATFORM_MODULE
+			       ? rack_metric(c, m)
+			       : constant_metric(m);
+	}
+}
+
+static double use_metric(const struct scenario_card *c, double util, enum metric m)
+{
+	bool passive = strstr(c->id.name, "SXM") || strstr(c->id.name, "HBM");
+	switch (m) {
+	case METRIC_UTILIZATION_GPU:
+		return c->has_mig ? NAN : util;
+	case METRIC_UTILIZATION_MEMORY:
+		return c->has_mig ? NAN : floor(util / 2);
+	case METRIC_UTILIZATION_ENCODER:
+	case METRIC_UTILIZATION_DECODER:
+	case METRIC_UTILIZATION_JPEG:
+	case METRIC_UTILIZATION_OFA:
+		return c->has_mig ? NAN : 0;
+	case METRIC_TEMPERATURE_GPU:
+		return 30 + floor(util / 2);
+	case METRIC_TEMPERATURE_MARGIN:
+		return is_hopper(c) ? 55 - floor(util / 2) : NAN;
+	case METRIC_TEMPERATURE_MEMORY:
+		return passive ? 34 + floor(util / 2) : NAN;
+	case METRIC_FAN_SPEED:
+		return passive ? NAN : 30 + floor(util / 2);
+	default:
+		return NAN;
+	}
+}
+
+double play_metric(const struct play *p, const struct scenario *s, size_t unit, enum metric m)
+{
+	const struct scenario_card *c = &s->cards[unit];
+	double value = memory_metric(p, c, unit, m), util = newest_util(p, unit);
+	if (!isnan(value) || c->parent >= 0)
+		return value;
+	if (m == METRIC_ACCOUNTING_MODE)
+		return s->accounting && !c->has_mig; /* MIG turns it off */
+	value = power_metric(p, c, unit, m);
+	value = isnan(value) ? clock_metric(util, m) : value;
+	value = isnan(value) ? health_metric(c, m) : value;
+	return isnan(value) ? use_metric(c, util, m) : value;
+}
+
+bool play_metric_text(
+	const struct scenario *s, size_t unit, enum metric m, char *dst, size_t cap)
+{
+	if (s->cards[unit].parent >= 0)
+		return false;
+	if (m == METRIC_SERIAL)
+		snprintf(dst, cap, "15%011u", (unsigned)unit + 1);
+	else if (m == METRIC_VBIOS_VERSION)
+		snprintf(dst, cap, "92.00.%02X.00.01", (unsigned)unit + 0x19);
+	else if (m == METRIC_INFOROM_IMAGE)
+		snprintf(dst, cap, "G500.0200.00.03");
+	else if (m == METRIC_INFOROM_OEM)
+		snprintf(dst, cap, "2.1");
+	else if (m == METRIC_INFOROM_ECC && has_ecc(&s->cards[unit]))
+		snprintf(dst, cap, "6.16");
+	else if (m == METRIC_FABRIC_STATUS && has_joined(&s->cards[unit]))
+		snprintf(dst, cap, "Success");
+	else if (m == METRIC_PLATFORM_CHASSIS && strstr(s->cards[unit].id.name, "B200"))
+		snprintf(dst, cap, "1821325190344");
+	else if (m == METRIC_PLATFORM_GUID && strstr(s->cards[unit].id.name, "B200"))
+		snprintf(dst, cap, "0xFFEEDDCCBBAA9988");
+	else if (m == METRIC_FABRIC_CLUSTER && has_joined(&s->cards[unit]))
+		snprintf(dst, cap, "00010203-0405-0607-0809-0a0b0c0d0e0f");
+	else
+		return false;
+	return true;
+}

@@ -1,0 +1,48 @@
+/* The metrics of the simulated source, for live views. */
+#include <math.h>
+
+#include "source/sim/sim_private.h"
+
+/* The calls that the metrics of live views stand for; a fault of one is a fault of those. */
+static const struct metric_call {
+	enum metric metric;
+	const char *call;
+} sim_calls[] = {
+	{ METRIC_TEMPERATURE_GPU, "nvmlDeviceGetTemperature" },
+	{ METRIC_FAN_SPEED, "nvmlDeviceGetFanSpeed" },
+	{ METRIC_UTILIZATION_GPU, "nvmlDeviceGetUtilizationRates" },
+	{ METRIC_UTILIZATION_MEMORY, "nvmlDeviceGetUtilizationRates" },
+	{ METRIC_POWER_DRAW, "nvmlDeviceGetPowerUsage" },
+	{ METRIC_POWER_ENFORCED, "nvmlDeviceGetEnforcedPowerLimit" },
+	{ METRIC_PSTATE, "nvmlDeviceGetPerformanceState" },
+};
+
+static bool metric_works(struct sim *sim, enum metric m, size_t unit)
+{
+	for (size_t i = 0; i < sizeof(sim_calls) / sizeof(sim_calls[0]); i++)
+		if (sim_calls[i].metric == m)
+			return sim_call(sim, sim_calls[i].call, (int)unit) == 0;
+	return true;
+}
+
+void sim_metrics(struct source *s, size_t card, bool board, const unsigned char *wanted,
+	double *values, metric_texts texts)
+{
+	struct sim *sim = (struct sim *)s;
+	size_t unit = sim->cards[card].unit;
+	int parent = sim->scenario->cards[unit].parent;
+	if (board && parent >= 0)
+		unit = (size_t)parent;
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		if (!wanted[m])
+			continue;
+		if (m < METRIC_DRIVER_TEXTS)
+			play_metric_text(
+				sim->scenario, unit, (enum metric)m, texts[m], METRIC_TEXT_CAP);
+		else if (metric_works(sim, (enum metric)m, unit)) {
+			double value =
+				play_metric(sim->play, sim->scenario, unit, (enum metric)m);
+			values[m] = isnan(value) ? values[m] : value;
+		}
+	}
+}

@@ -1,0 +1,38 @@
+/* The inside of the simulated source, shared by the sim*.c files. */
+#ifndef GUA_SOURCE_SIM_PRIVATE_H
+#define GUA_SOURCE_SIM_PRIVATE_H
+
+#include "source/sim/scenario_play.h"
+#include "source/source.h"
+
+/* What is kept for one card besides its reading. */
+struct sim_card {
+	size_t unit;	      /* index into scenario.cards */
+	int64_t drained_us;   /* scenario time of the last drain */
+	int64_t power_us;     /* of the last reading of power; INT64_MIN: none */
+	double integrated_mj; /* energy from power, where the counter fails */
+	struct util_sample *samples;
+	size_t cap, n_kept; /* of samples; those that glances made for the next drain */
+	struct process_util *process_utils;
+	struct card_process *processes;
+};
+
+struct sim {
+	struct source source;
+	struct scenario *scenario;
+	struct play *play;
+	struct clock *clock;
+	int64_t origin_us; /* boot time at scenario time 0 */
+	struct sim_card *cards;
+	struct play_use *uses; /* scratch, as many as a card has seats */
+	struct play_holder *holders;
+};
+
+/* Plays that `call` is made: takes the time that the scenario says, returns its code. */
+int sim_call(struct sim *sim, const char *call, int unit);
+
+/* sim_metric.c: source_ops.metrics. */
+void sim_metrics(struct source *s, size_t card, bool board, const unsigned char *wanted,
+	double *values, metric_texts texts);
+
+#endif

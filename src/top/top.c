@@ -1,0 +1,371 @@
+/* The loop of `gua top`. */
+#include "top/top.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "query/recent.h"
+#include "top/top_family.h"
+#include "top/top_signal.h"
+#include "top/top_state.h"
+
+/* CPU use of a single frame is measured over so long. */
+#define MEASURE_US 100000
+/* Processes are measured this often, and those that are not on the screen. A little less than
+ * two seconds, so that it is every second refresh. */
+#define MEASURE_SHOWN_US 1900000
+#define MEASURE_OTHERS_US (15 * 1000000LL)
+/* A driver that is well answers within this; a refresh waits for it, so as not to draw twice.
+ */
+#define PATIENCE_MS 20
+/* A driver that has not answered for so long is worth a message. */
+#define SILENCE_MS 2000
+/* The message is brought up to date this often. */
+#define SILENCE_EVERY_US 1000000
+
+struct top {
+	const struct top_options *options; /* the caller's */
+	struct top_state state;
+	struct top_family family;
+	bool *card_on;
+	size_t *picked; /* scratch */
+	size_t cap_cards;
+};
+
+/* Which cards are shown. */
+static int choose_cards(struct top *t, struct err *e)
+{
+	struct top_now *now = &t->state.now;
+	if (now->n_cards > t->cap_cards) {
+		bool *on = reallocarray(t->card_on, now->n_cards, sizeof(*on));
+		if (on)
+			t->card_on = on;
+		size_t *picked = reallocarray(t->picked, now->n_cards, sizeof(*picked));
+		if (picked)
+			t->picked = picked;
+		if (!on || !picked)
+			return err_set(e, ERR_WORLD, "out of memory");
+		t->cap_cards = now->n_cards;
+	}
+	int n = filter_cards(t->options->filter, now->cards, now->n_cards, t->picked, e);
+	for (size_t i = 0; i < now->n_cards; i++)
+		t->card_on[i] = false;
+	for (int i = 0; i < n; i++)
+		t->card_on[t->picked[i]] = filter_on_card(
+			t->options->filter, &now->cards[t->picked[i]], now->processes);
+	now->card_on = t->card_on;
+	return n < 0 ? n : 0;
+}
+
+/* What the store has of the cards from `first` on; nothing is said when it has nothing. */
+static void seed_history(struct top *t, size_t first)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	struct sqlite3 *db = NULL;
+	double pct[TOP_HISTORY_MINUTES];
+	int64_t from = s->now.now_ms / 60000 - TOP_HISTORY_MINUTES + 1;
+	const char *path = t->options->db;
+	if (first >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
+		recent_open(&db, path, &e) != 0)
+		return;
+	for (size_t i = first; i < s->now.n_cards; i++) {
+		if (recent_card(db, s->now.cards[i].id.uuid, from, pct, TOP_HISTORY_MINUTES,
+			    &e) != 0)
+			break;
+		for (int64_t k = 0; k < TOP_HISTORY_MINUTES; k++)
+			top_history_add(&s->history, i, (from + k) * 60000, pct[k]);
+	}
+	recent_close(db);
+}
+
+static int follow_history(struct top *t, struct err *e)
+{
+	struct top_state *s = &t->state;
+	size_t known = s->history.n_cards;
+	if (top_history_room(&s->history, s->now.n_cards) != 0)
+		return err_set(e, ERR_WORLD, "out of memory");
+	seed_history(t, known);
+	for (size_t i = 0; i < s->now.n_cards; i++)
+		top_history_add(&s->history, i, s->now.now_ms,
+			s->now.cards[i].values[METRIC_UTILIZATION_GPU]);
+	return 0;
+}
+
+/* What the store has of the target's last hour; false: nothing. */
+static bool read_recorded(struct top *t)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	struct sqlite3 *db = NULL;
+	const char *path = t->options->db;
+	int64_t from = s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1;
+	if (s->target_card >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
+		recent_open(&db, path, &e) != 0)
+		return false;
+	int rc = recent_process(db, s->now.cards[s->target_card].id.uuid, s->target.pid,
+		s->target.start_ticks, from, s->use, TOP_DETAIL_MINUTES, &e);
+	recent_close(db);
+	return rc == 1;
+}
+
+/* What the page of details shows besides: arguments, and the use of the card by minute, from
+ * the store and from what this page has seen. `fresh`: it sees something new. */
+static void read_target(struct top *t, bool fresh)
+{
+	struct top_state *s = &t->state;
+	double seen[TOP_DETAIL_MINUTES];
+	str_clear(&s->arguments);
+	s->use_known = read_recorded(t);
+	for (size_t i = 0; !s->use_known && i < TOP_DETAIL_MINUTES; i++)
+		s->use[i] = NAN;
+	const struct live_process *p = top_target(s);
+	if (!p || top_history_room(&s->seen, 1) != 0)
+		return;
+	live_arguments(t->options->live, p, &s->arguments);
+	if (fresh)
+		top_history_add(&s->seen, 0, s->now.now_ms, p->sm_pct);
+	top_history_get(&s->seen, 0, s->clock_ms, seen, TOP_DETAIL_MINUTES);
+	for (size_t i = 0; i < TOP_DETAIL_MINUTES; i++) {
+		s->use[i] = isnan(s->use[i]) ? seen[i] : s->use[i];
+		s->use_known |= !isnan(seen[i]);
+	}
+}
+
+static int arrange(struct top *t, struct err *e)
+{
+	return top_model_arrange(&t->state.model, &t->state.now)
+		       ? 0
+		       : err_set(e, ERR_WORLD, "out of memory");
+}
+
+/* Processes that are on the screen are measured often, the others seldom; all at each refresh
+ * when their order depends on it. */
+static void measure(struct top *t)
+{
+	const struct top_state *s = &t->state;
+	const struct top_model *m = &s->model;
+	const struct live_process *target = top_target(s);
+	if (s->page == TOP_TABLE)
+		for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows;
+			i++)
+			if (m->rows[i].process)
+				live_measure(t->options->live,
+					(size_t)(m->rows[i].process - s->now.processes),
+					MEASURE_SHOWN_US);
+	if (s->page == TOP_DETAILS && target)
+		live_measure(t->options->live, (size_t)(target - s->now.processes), 0);
+	live_measure_all(t->options->live, MEASURE_OTHERS_US);
+}
+
+/* What the page that is shown needs besides, and the order of the rows. */
+static int prepare_page(struct top *t, bool fresh, struct err *e)
+{
+	struct top_now *now = &t->state.now;
+	enum top_sort sort = t->state.model.sort;
+	bool by_measure = sort == TOP_SORT_CPU || sort == TOP_SORT_HOST;
+	now->parents = NULL;
+	now->n_family = 0;
+	if (t->state.model.tree && t->options->root)
+		top_family_read(&t->family, t->options->root, now);
+	if (t->state.page == TOP_DETAILS)
+		read_target(t, fresh);
+	if (by_measure)
+		live_measure_all(t->options->live, 0);
+	int rc = arrange(t, e);
+	if (rc == 0 && !by_measure)
+		measure(t);
+	return rc;
+}
+
+/* The line that explains: a card that is not believed, else why the past is not known. */
+static void find_note(struct top *t)
+{
+	struct top_state *s = &t->state;
+	text_copy(s->note, sizeof(s->note), live_note(t->options->live));
+	for (size_t i = 0; i < s->now.n_cards; i++) {
+		const struct live_card *c = &s->now.cards[i];
+		if (c->state != CARD_SUSPECT || (s->now.card_on && !s->now.card_on[i]))
+			continue;
+		live_suspect_text(s->note, sizeof(s->note), c);
+		return;
+	}
+}
+
+/* Takes over what the live view has read. */
+static int take(struct top *t, struct err *e)
+{
+	struct top_now *now = &t->state.now;
+	now->cards = live_cards(t->options->live, &now->n_cards);
+	now->processes = live_processes(t->options->live, &now->n_processes);
+	now->now_ms = t->state.clock_ms = live_now_ms(t->options->live);
+	now->filter = t->options->filter;
+	/* These are of the answer before, whatever happens now. */
+	t->state.model.n_rows = 0;
+	now->parents = NULL;
+	now->n_family = 0;
+	int rc = choose_cards(t, e);
+	if (rc == 0)
+		rc = follow_history(t, e);
+	if (rc)
+		return rc;
+	find_note(t);
+	t->state.driver = live_driver(t->options->live);
+	t->state.host = live_hostname(t->options->live);
+	return prepare_page(t, true, e);
+}
+
+/* Takes the driver's answer, when there is one within `wait_ms`. A driver that is gone, or
+ * silent, is a message; what it said last stays, and no idle time grows over what nobody saw.
+ */
+static int receive(struct top *t, int64_t wait_ms)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	int64_t now_ms = clock_wall_ms(t->options->clock);
+	int rc = live_take(t->options->live, wait_ms, &e);
+	if (rc == ERR_BUSY) {
+		int64_t ms = live_silent_ms(t->options->live);
+		s->silent_ms = ms < SILENCE_MS ? 0 : ms;
+		if (s->silent_ms)
+			s->clock_ms = now_ms;
+		return rc;
+	}
+	s->silent_ms = 0;
+	if (rc == 0 && take(t, &e) != 0)
+		text_copy(s->note, sizeof(s->note), e.text);
+	if (rc && !s->fault[0])
+		s->fault_since_ms = now_ms;
+	if (rc)
+		s->clock_ms = now_ms;
+	text_copy(s->fault, sizeof(s->fault), rc ? e.text : "");
+	return rc;
+}
+
+/* Reads everything again. What the driver does not say soon is taken when it does. */
+static void refresh(struct top *t)
+{
+	struct live *live = t->options->live;
+	struct err e = { 0 };
+	bool asked = live_silent_ms(live) >= 0;
+	live_ask(live);
+	if (receive(t, asked ? 0 : PATIENCE_MS) == ERR_BUSY && prepare_page(t, false, &e) != 0)
+		text_copy(t->state.message, sizeof(t->state.message), e.text);
+}
+
+int top_open(struct top **out, const struct top_options *o, struct err *e)
+{
+	struct top *t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(e, ERR_WORLD, "out of memory");
+	t->options = o;
+	t->state.no_signals = o->no_signals;
+	t->state.model.tree = o->tree;
+	top_frame_init(&t->state.frame, 80, o->ascii);
+	for (size_t i = 0; o->sort && i < TOP_SORTS; i++)
+		if (strcmp(top_sort_words[i], o->sort) == 0)
+			t->state.model.sort = (enum top_sort)i;
+	int rc = live_refresh(o->live, -1, e);
+	if (rc == 0)
+		rc = take(t, e);
+	if (rc) {
+		top_close(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+void top_close(struct top *t)
+{
+	if (!t)
+		return;
+	top_family_finish(&t->family);
+	top_model_finish(&t->state.model);
+	top_history_finish(&t->state.history);
+	top_history_finish(&t->state.seen);
+	top_frame_finish(&t->state.frame);
+	str_finish(&t->state.arguments);
+	free(t->card_on);
+	free(t->picked);
+	free(t);
+}
+
+int top_once(struct top *t, size_t columns, struct str *out, struct err *e)
+{
+	if (!clock_is_virtual(t->options->clock)) {
+		usleep(MEASURE_US);
+		live_measure_all(t->options->live, 0);
+	}
+	int rc = arrange(t, e);
+	if (rc)
+		return rc;
+	top_draw(&t->state, 0, columns);
+	top_frame_print(&t->state.frame, out);
+	return 0;
+}
+
+static void send_signal(struct top *t)
+{
+	struct top_state *s = &t->state;
+	struct err e = { 0 };
+	const struct top_signal *signal = &top_signals[s->signal];
+	if (s->no_signals)
+		return;
+	if (top_signal_send(&s->target, signal->number, &e) != 0)
+		text_copy(s->message, sizeof(s->message), e.text);
+	else
+		snprintf(s->message, sizeof(s->message), "sent %s to process %u", signal->name,
+			s->target.pid);
+}
+
+/* Does what a key asked for; false: to quit. */
+static bool act(struct top *t, enum top_action action)
+{
+	struct err e = { 0 };
+	if (action == TOP_REFRESH)
+		refresh(t);
+	if (action == TOP_SEND)
+		send_signal(t);
+	if (action == TOP_ARRANGE && arrange(t, &e) != 0)
+		text_copy(t->state.message, sizeof(t->state.message), e.text);
+	return action != TOP_QUIT;
+}
+
+/* Waits for a key, the time, or an answer that the driver owes. */
+static int wait_key(struct top *t, struct top_screen *screen, int64_t wait_us, size_t *at)
+{
+	bool owed = live_silent_ms(t->options->live) >= 0;
+	if (owed && wait_us > SILENCE_EVERY_US)
+		wait_us = SILENCE_EVERY_US;
+	return top_screen_key(screen, wait_us > 0 ? (int)((wait_us + 999) / 1000) : 0,
+		owed ? live_fd(t->options->live) : -1, at);
+}
+
+void top_run(struct top *t, struct top_screen *screen)
+{
+	struct clock real;
+	size_t rows, columns, at;
+	clock_init_real(&real);
+	int64_t delay_us = t->options->delay_ms * 1000;
+	int64_t due_us = clock_now(&real).mono_us + delay_us;
+	for (bool goes_on = true; goes_on;) {
+		top_screen_size(screen, &rows, &columns);
+		top_draw(&t->state, rows, columns);
+		top_screen_show(screen, &t->state.frame);
+		int key = wait_key(t, screen, due_us - clock_now(&real).mono_us, &at);
+		if (key == TOP_KEY_HANGUP)
+			return;
+		if (key >= 0)
+			goes_on = act(t, top_press(&t->state, key, at));
+		if (goes_on && clock_now(&real).mono_us >= due_us) {
+			refresh(t);
+			due_us = clock_now(&real).mono_us + delay_us;
+		} else if (live_silent_ms(t->options->live) >= 0) {
+			receive(t, 0);
+		}
+	}
+}

@@ -1,0 +1,91 @@
+/* Reading chains of parents. */
+#include "top/top_family.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "proc/procread.h"
+
+enum { CHAIN_MAX = 32 };
+
+void top_family_finish(struct top_family *f)
+{
+	owners_close(f->owners);
+	free(f->parents);
+	free(f->ancestors);
+	*f = (struct top_family){ 0 };
+}
+
+/* The parent of a process, 0 when it is not known or is init. */
+static uint32_t read_parent(const char *root, uint32_t pid)
+{
+	char path[PATH_MAX], bytes[2048];
+	struct stat_line s;
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", root, pid);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return 0;
+	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
+	if (n <= 0 || !stat_line_parse(bytes, (size_t)n, &s) || s.ppid <= 1)
+		return 0;
+	return (uint32_t)s.ppid;
+}
+
+static bool is_known(const struct top_family *f, const struct top_now *now, uint32_t pid)
+{
+	for (size_t i = 0; i < now->n_processes; i++)
+		if (now->processes[i].id.pid == pid)
+			return true;
+	for (size_t i = 0; i < f->n; i++)
+		if (f->ancestors[i].id.pid == pid)
+			return true;
+	return false;
+}
+
+/* Adds a process and returns its parent; 0: the chain ends. */
+static uint32_t add_ancestor(struct top_family *f, const char *root, uint32_t pid)
+{
+	if (f->n == f->cap) {
+		size_t cap = f->cap ? 2 * f->cap : 16;
+		struct top_ancestor *grown = reallocarray(f->ancestors, cap, sizeof(*grown));
+		if (!grown)
+			return 0;
+		f->ancestors = grown;
+		f->cap = cap;
+	}
+	struct top_ancestor *a = &f->ancestors[f->n];
+	if (!owners_describe(f->owners, pid, &a->id))
+		return 0;
+	a->parent = read_parent(root, pid);
+	f->n++;
+	return a->parent;
+}
+
+void top_family_read(struct top_family *f, const char *root, struct top_now *now)
+{
+	struct err e = { 0 };
+	now->parents = NULL;
+	now->n_family = f->n = 0;
+	if (now->n_processes == 0 || (!f->owners && owners_open(&f->owners, root, &e) != 0))
+		return;
+	if (now->n_processes > f->cap_parents) {
+		uint32_t *grown =
+			reallocarray(f->parents, 2 * now->n_processes, sizeof(*grown));
+		if (!grown)
+			return;
+		f->parents = grown;
+		f->cap_parents = 2 * now->n_processes;
+	}
+	for (size_t i = 0; i < now->n_processes; i++) {
+		const struct process_id *id = &now->processes[i].id;
+		f->parents[i] = id->start_ticks ? read_parent(root, id->pid) : 0;
+		uint32_t pid = f->parents[i];
+		for (int k = 0; k < CHAIN_MAX && pid && !is_known(f, now, pid); k++)
+			pid = add_ancestor(f, root, pid);
+	}
+	now->parents = f->parents;
+	now->family = f->ancestors;
+	now->n_family = f->n;
+}

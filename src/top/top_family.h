@@ -1,0 +1,22 @@
+/* Who started the processes on the cards, from /proc, for the tree of `gua top`. */
+#ifndef GUA_VIEW_TOP_FAMILY_H
+#define GUA_VIEW_TOP_FAMILY_H
+
+#include "base/err.h"
+#include "sample/owner.h"
+#include "top/top_model.h"
+
+struct top_family {
+	struct owners *owners; /* opened when it is first needed */
+	uint32_t *parents;     /* of each process; 0 unknown */
+	size_t cap_parents;
+	struct top_ancestor *ancestors;
+	size_t n, cap;
+};
+
+void top_family_finish(struct top_family *f);
+/* Reads the parents of all processes and their parents in turn, up to but without init, and
+ * hands them to `now`. What cannot be read is left out. */
+void top_family_read(struct top_family *f, const char *root, struct top_now *now);
+
+#endif

@@ -1,0 +1,287 @@
+/* What each key of `gua top` does to its state. */
+#include <string.h>
+
+#include "top/top_parts.h"
+
+static enum top_action sort_by(struct top_state *s, enum top_sort sort)
+{
+	s->model.sort = sort;
+	s->model.reverse = false;
+	/* What is on top now is what is of interest. */
+	s->model.first = s->model.selected = 0;
+	s->model.key = (struct top_key){ 0 };
+	return TOP_ARRANGE;
+}
+
+static enum top_action open_page(struct top_state *s, enum top_page page)
+{
+	s->page = page;
+	s->menu = page == TOP_SORT_MENU ? s->model.sort : 0;
+	if (page == TOP_USER_MENU)
+		top_list_users(s);
+	return TOP_NOTHING;
+}
+
+/* Takes the selected process as the one that the page is about. */
+static enum top_action open_target(struct top_state *s, enum top_page page)
+{
+	const struct top_row *row = top_model_row(&s->model);
+	if (page == TOP_SIGNAL && s->no_signals) {
+		text_copy(s->message, sizeof(s->message), "no signals are sent: ");
+		strncat(s->message, s->no_signals, sizeof(s->message) - strlen(s->message) - 1);
+		return TOP_NOTHING;
+	}
+	if (s->page == TOP_TABLE && !row)
+		return TOP_NOTHING;
+	if (s->page == TOP_TABLE) {
+		s->target = *top_row_id(row);
+		s->target_card = row->process ? row->process->card : SIZE_MAX;
+	}
+	s->signal = 0;
+	top_history_finish(&s->seen);
+	open_page(s, page);
+	return page == TOP_DETAILS ? TOP_REFRESH : TOP_NOTHING;
+}
+
+/* Adds a character to the filter as UTF-8, where it fits. */
+static void type_char(char *text, size_t cap, unsigned c)
+{
+	char bytes[5] = { 0 };
+	if (c < 0x80) {
+		bytes[0] = (char)c;
+	} else if (c < 0x800) {
+		bytes[0] = (char)(0xC0 | c >> 6);
+		bytes[1] = (char)(0x80 | (c & 0x3F));
+	} else if (c < 0x10000) {
+		bytes[0] = (char)(0xE0 | c >> 12);
+		bytes[1] = (char)(0x80 | (c >> 6 & 0x3F));
+		bytes[2] = (char)(0x80 | (c & 0x3F));
+	}
+	size_t len = strlen(text);
+	if (len + strlen(bytes) < cap)
+		memcpy(text + len, bytes, strlen(bytes) + 1);
+}
+
+static void untype_char(char *text)
+{
+	size_t len = strlen(text);
+	while (len && ((unsigned char)text[len - 1] & 0xC0) == 0x80)
+		len--;
+	text[len ? len - 1 : 0] = '\0';
+}
+
+static enum top_action press_typing(struct top_state *s, int key)
+{
+	char *filter = s->model.filter;
+	if (key == TOP_KEY_ENTER || key == TOP_KEY_ESCAPE)
+		s->typing = false;
+	if (key == TOP_KEY_ESCAPE)
+		filter[0] = '\0';
+	else if (key == TOP_KEY_BACKSPACE)
+		untype_char(filter);
+	else if (key >= ' ' && key != 0x7F && key < 0x10000)
+		type_char(filter, sizeof(s->model.filter), (unsigned)key);
+	return TOP_ARRANGE;
+}
+
+/* How far a key moves a selection; 0: it is no such key. */
+static long movement(int key, size_t page)
+{
+	switch (key) {
+	case TOP_KEY_UP:
+		return -1;
+	case TOP_KEY_DOWN:
+		return 1;
+	case TOP_KEY_PAGE_UP:
+		return -(long)(page ? page : 1);
+	case TOP_KEY_PAGE_DOWN:
+		return (long)(page ? page : 1);
+	case TOP_KEY_HOME:
+		return -1000000;
+	case TOP_KEY_END:
+		return 1000000;
+	case TOP_KEY_WHEEL_UP:
+		return -3;
+	case TOP_KEY_WHEEL_DOWN:
+		return 3;
+	default:
+		return 0;
+	}
+}
+
+static enum top_action choose(struct top_state *s)
+{
+	bool users = s->page == TOP_USER_MENU;
+	s->page = TOP_TABLE;
+	if (!users)
+		return sort_by(s, (enum top_sort)s->menu);
+	text_copy(s->model.user, sizeof(s->model.user), s->menu ? s->users[s->menu - 1] : "");
+	return TOP_ARRANGE;
+}
+
+/* A click takes the line that it is on. */
+static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
+{
+	const struct top_layout *l = &s->layout;
+	if (at < l->table_at || at >= l->table_at + l->table_rows)
+		return TOP_NOTHING;
+	size_t line = top_menu_first(s) + at - l->table_at;
+	if (line >= n)
+		return TOP_NOTHING;
+	s->menu = line;
+	return choose(s);
+}
+
+static enum top_action press_menu(struct top_state *s, int key, size_t at)
+{
+	size_t n = s->page == TOP_SORT_MENU ? TOP_SORTS : s->n_users + 1;
+	if (key == TOP_KEY_CLICK)
+		return click_menu(s, n, at);
+	long to = (long)s->menu + movement(key, s->layout.table_rows);
+	s->menu = to < 0 ? 0 : (size_t)to >= n ? n - 1 : (size_t)to;
+	if (key == TOP_KEY_ENTER)
+		return choose(s);
+	if (key == TOP_KEY_ESCAPE || key == 'q')
+		s->page = TOP_TABLE;
+	return TOP_NOTHING;
+}
+
+static enum top_action press_question(struct top_state *s, int key)
+{
+	if (key == TOP_KEY_LEFT || key == TOP_KEY_RIGHT) {
+		size_t by = key == TOP_KEY_RIGHT ? 1 : n_top_signals - 1;
+		s->signal = (s->signal + by) % n_top_signals;
+		return TOP_NOTHING;
+	}
+	s->page = TOP_TABLE;
+	if (key == 'y' || key == 'Y')
+		return TOP_SEND;
+	text_copy(s->message, sizeof(s->message), "no signal was sent");
+	return TOP_NOTHING;
+}
+
+static void scroll_cards(struct top_state *s, long by)
+{
+	long to = (long)s->first_cards_row + by;
+	s->first_cards_row = to < 0 ? 0 : (size_t)to;
+}
+
+/* The mouse: the wheel over the cards scrolls them, a click selects, again opens. */
+static enum top_action press_mouse(struct top_state *s, int key, size_t at)
+{
+	const struct top_layout *l = &s->layout;
+	if (key != TOP_KEY_CLICK) {
+		if (at < l->table_at - 1)
+			scroll_cards(s, key == TOP_KEY_WHEEL_UP ? -1 : 1);
+		else
+			top_model_move(&s->model, movement(key, 0));
+		return TOP_NOTHING;
+	}
+	size_t row = s->model.first + at - l->table_at;
+	if (at < l->table_at || at >= l->table_at + l->table_rows || row >= s->model.n_rows)
+		return TOP_NOTHING;
+	if (row == s->model.selected)
+		return open_target(s, TOP_DETAILS);
+	top_model_select(&s->model, row);
+	return TOP_NOTHING;
+}
+
+/* Letters and F-keys of the table that need nothing but the state. */
+static enum top_action press_letter(struct top_state *s, int key)
+{
+	switch (key) {
+	case 'i':
+		return sort_by(s, TOP_SORT_IDLE);
+	case 'P':
+		return sort_by(s, TOP_SORT_SM);
+	case 'M':
+		return sort_by(s, TOP_SORT_MEM);
+	case 'T':
+		return sort_by(s, TOP_SORT_AGE);
+	case 'c':
+		return sort_by(s, TOP_SORT_CARD);
+	case 'I':
+		s->model.reverse = !s->model.reverse;
+		return TOP_ARRANGE;
+	case 't':
+	case TOP_KEY_F0 + 5:
+		s->model.tree = !s->model.tree;
+		return TOP_REFRESH;
+	case 'r':
+		return TOP_REFRESH;
+	case '/':
+	case TOP_KEY_F0 + 3:
+	case TOP_KEY_F0 + 4:
+		s->typing = true;
+		return TOP_NOTHING;
+	case '[':
+	case ']':
+		scroll_cards(s, key == '[' ? -1 : 1);
+		return TOP_NOTHING;
+	default:
+		return TOP_NOTHING;
+	}
+}
+
+static enum top_action press_table(struct top_state *s, int key)
+{
+	switch (key) {
+	case 'q':
+	case TOP_KEY_F0 + 10:
+		return TOP_QUIT;
+	case '?':
+	case 'h':
+	case TOP_KEY_F0 + 1:
+		return open_page(s, TOP_HELP);
+	case 's':
+	case TOP_KEY_F0 + 6:
+		return open_page(s, TOP_SORT_MENU);
+	case 'u':
+		return open_page(s, TOP_USER_MENU);
+	case 'k':
+	case TOP_KEY_F0 + 9:
+		return open_target(s, TOP_SIGNAL);
+	case TOP_KEY_ENTER:
+		return open_target(s, TOP_DETAILS);
+	case TOP_KEY_LEFT:
+		s->shift = s->shift > 8 ? s->shift - 8 : 0;
+		return TOP_NOTHING;
+	case TOP_KEY_RIGHT:
+		s->shift = s->shift < COMMAND_CAP ? s->shift + 8 : s->shift;
+		return TOP_NOTHING;
+	default:
+		top_model_move(&s->model, movement(key, s->layout.table_rows));
+		return press_letter(s, key);
+	}
+}
+
+static enum top_action press_page(struct top_state *s, int key)
+{
+	if (s->page == TOP_DETAILS && (key == 'k' || key == TOP_KEY_F0 + 9))
+		return open_target(s, TOP_SIGNAL);
+	s->page = TOP_TABLE;
+	return TOP_NOTHING;
+}
+
+enum top_action top_press(struct top_state *s, int key, size_t at)
+{
+	bool mouse =
+		key == TOP_KEY_CLICK || key == TOP_KEY_WHEEL_UP || key == TOP_KEY_WHEEL_DOWN;
+	if (key == TOP_KEY_RESIZE)
+		return TOP_NOTHING;
+	s->message[0] = '\0';
+	if (s->typing && !mouse)
+		return press_typing(s, key);
+	switch (s->page) {
+	case TOP_SORT_MENU:
+	case TOP_USER_MENU:
+		return press_menu(s, key, at);
+	case TOP_SIGNAL:
+		return press_question(s, key);
+	case TOP_HELP:
+	case TOP_DETAILS:
+		return press_page(s, key);
+	default:
+		return mouse ? press_mouse(s, key, at) : press_table(s, key);
+	}
+}

@@ -1,0 +1,94 @@
+/* Which processes `gua top` shows in which order, and which of them is selected. Pure: works on
+ * what the live view has read and touches nothing else. */
+#ifndef GUA_VIEW_TOP_MODEL_H
+#define GUA_VIEW_TOP_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/filter.h"
+#include "live/live.h"
+
+enum top_sort {
+	TOP_SORT_CARD, /* and within a card by memory */
+	TOP_SORT_USER,
+	TOP_SORT_PID,
+	TOP_SORT_MEM,
+	TOP_SORT_SM,
+	TOP_SORT_CPU,
+	TOP_SORT_HOST, /* host memory */
+	TOP_SORT_AGE,
+	TOP_SORT_IDLE, /* those that hold and do not compute first, the longest on top */
+	TOP_SORT_WHAT, /* notebook, job, container */
+	TOP_SORT_COMMAND,
+	TOP_SORTS,
+};
+extern const char *const top_sort_names[TOP_SORTS]; /* for the menu */
+extern const char *const top_sort_words[TOP_SORTS]; /* for --sort */
+
+/* A process that is on no card and has a child or grandchild that is. */
+struct top_ancestor {
+	struct process_id id;
+	uint32_t parent; /* its pid, or 0 */
+};
+
+/* What is there to be shown. All is borrowed. */
+struct top_now {
+	const struct live_card *cards;
+	size_t n_cards;
+	const struct live_process *processes;
+	size_t n_processes;
+	const struct filter *filter; /* --user, --pid, --min-mem, --compute; NULL: all */
+	const bool *card_on;	     /* of each card: it is shown; NULL: all are */
+	const uint32_t *parents;     /* pid of each process's parent, 0 unknown; or NULL */
+	const struct top_ancestor *family; /* for the tree */
+	size_t n_family;
+	int64_t now_ms;
+};
+
+struct top_row {
+	const struct live_process *process;  /* NULL: it is an ancestor */
+	const struct top_ancestor *ancestor; /* else NULL */
+	unsigned depth;			     /* in the tree */
+};
+
+/* What tells a row from others over refreshes. */
+struct top_key {
+	uint32_t pid;
+	uint64_t start_ticks;
+	size_t card; /* SIZE_MAX: of an ancestor */
+};
+
+struct top_model {
+	enum top_sort sort;
+	bool reverse;
+	bool tree;
+	char filter[64];      /* part of a text of the process, any case; "": all */
+	char user[USER_CAP];  /* only this one's; "": all */
+	struct top_row *rows; /* what is shown, in order */
+	size_t n_rows, cap_rows;
+	size_t selected;    /* index into rows; 0 when there is none */
+	size_t first;	    /* the first row on the screen */
+	struct top_key key; /* of the selected row, so that it stays selected */
+};
+
+void top_model_finish(struct top_model *m);
+/* Makes the rows again; false: out of memory. The selection stays with its process. */
+bool top_model_arrange(struct top_model *m, const struct top_now *now);
+/* Moves the selection, at most to the ends. */
+void top_model_move(struct top_model *m, long by);
+void top_model_select(struct top_model *m, size_t row);
+/* Scrolls so that the selected row is among the `visible` ones. */
+void top_model_show(struct top_model *m, size_t visible);
+/* The selected row; NULL: there is none. */
+const struct top_row *top_model_row(const struct top_model *m);
+
+/* Who a row is. */
+const struct process_id *top_row_id(const struct top_row *row);
+/* How long a holder has been idle, ms; -1: it computes, is no holder, or is not known. */
+int64_t top_idle_ms(const struct live_process *p, int64_t now_ms);
+/* What a row belongs to; "": nothing. */
+const char *top_what(const struct top_row *row);
+
+#endif

@@ -1,0 +1,293 @@
+/* What `gua top` shows in place of the table: help, menus, the question before a signal, the
+ * details of one process. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "top/top_parts.h"
+#include "top/top_words.h"
+
+const struct top_signal top_signals[] = {
+	{ "SIGTERM", SIGTERM },
+	{ "SIGINT", SIGINT },
+	{ "SIGHUP", SIGHUP },
+	{ "SIGKILL", SIGKILL },
+	{ "SIGSTOP", SIGSTOP },
+	{ "SIGCONT", SIGCONT },
+	{ "SIGUSR1", SIGUSR1 },
+};
+const size_t n_top_signals = sizeof(top_signals) / sizeof(top_signals[0]);
+
+static void heading(struct top_state *s, const char *text)
+{
+	top_add(&s->frame, TOP_HEADING, " ");
+	top_add(&s->frame, TOP_HEADING, text);
+	top_fill(&s->frame, TOP_HEADING, s->layout.columns);
+	top_end_line(&s->frame);
+}
+
+static void draw_help(struct top_state *s)
+{
+	static const char *const lines[][2] = {
+		{ "F1 ? h", "this help; any key closes it" },
+		{ "arrows, PgUp PgDn Home End",
+			"select a process; left and right scroll its command" },
+		{ "Enter", "details of the process" },
+		{ "/ F3 F4", "filter: part of a command, user, notebook, job, pid" },
+		{ "u", "only one user" },
+		{ "t F5", "tree: below the processes that started them" },
+		{ "s F6", "sort by ..." },
+		{ "i", "idle holders first, the longest on top" },
+		{ "P M T c", "sort by use, memory, age, card; I reverses" },
+		{ "k F9", "send a signal; asks first" },
+		{ "r", "read everything again now" },
+		{ "[ ]", "scroll the cards; the mouse wheel does, too" },
+		{ "q F10", "quit" },
+	};
+	heading(s, "KEYS");
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		top_add(&s->frame, TOP_PLAIN, " ");
+		top_add_field(&s->frame, TOP_STRONG, lines[i][0], 27, true);
+		top_add(&s->frame, TOP_PLAIN, lines[i][1]);
+		top_end_line(&s->frame);
+	}
+	top_add(&s->frame, TOP_IDLE, " ! IDLE");
+	top_add(&s->frame, TOP_PLAIN, " holds memory and has not computed for that long");
+	top_end_line(&s->frame);
+	top_add(&s->frame, TOP_PLAIN, " T: C compute, G graphics, X both, M by way of MPS.");
+	top_end_line(&s->frame);
+}
+
+size_t top_menu_first(const struct top_state *s)
+{
+	size_t visible = s->layout.table_rows;
+	return s->menu >= visible ? s->menu - visible + 1 : 0;
+}
+
+/* A line of a menu, when it is on the screen. */
+static void menu_line(struct top_state *s, size_t line, const char *text)
+{
+	size_t visible = s->layout.table_rows, first = top_menu_first(s);
+	enum top_style style = line == s->menu ? TOP_SELECTED : TOP_PLAIN;
+	if (line < first || line >= first + visible)
+		return;
+	top_add(&s->frame, style, "  ");
+	top_add_field(&s->frame, style, text, 40, true);
+	top_end_line(&s->frame);
+}
+
+static void draw_sort_menu(struct top_state *s)
+{
+	heading(s, "SORT BY: Enter takes it, Escape leaves it as it is");
+	for (size_t i = 0; i < TOP_SORTS; i++)
+		menu_line(s, i, top_sort_names[i]);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static size_t find_user(const struct top_state *s, const char *user)
+{
+	size_t k = 0;
+	while (k < s->n_users && strcmp(s->users[k], user) != 0)
+		k++;
+	return k;
+}
+
+void top_list_users(struct top_state *s)
+{
+	s->n_users = 0;
+	for (size_t i = 0; i < s->now.n_processes && s->n_users < TOP_USERS_MAX; i++) {
+		const char *user = s->now.processes[i].id.user;
+		if (find_user(s, user) == s->n_users)
+			text_copy(s->users[s->n_users++], USER_CAP, user);
+	}
+	qsort(s->users, s->n_users, sizeof(s->users[0]), by_name);
+	size_t now = find_user(s, s->model.user);
+	s->menu = now < s->n_users ? now + 1 : 0;
+}
+
+static void draw_user_menu(struct top_state *s)
+{
+	heading(s, "ONLY PROCESSES OF: Enter takes it, Escape leaves it as it is");
+	menu_line(s, 0, "all users");
+	for (size_t i = 0; i < s->n_users; i++)
+		menu_line(s, i + 1, s->users[i]);
+}
+
+static void fact(struct top_state *s, const char *label, const char *text)
+{
+	if (!*text)
+		return;
+	top_add(&s->frame, TOP_PLAIN, "  ");
+	top_add_field(&s->frame, TOP_DIM, label, 12, true);
+	top_add(&s->frame, TOP_PLAIN, text);
+	top_end_line(&s->frame);
+}
+
+static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
+{
+	char when[40], age[40], text[96];
+	if (at_ms < 0)
+		return;
+	moment_text(when, sizeof(when), at_ms, false);
+	duration_text(age, sizeof(age), s->now.now_ms > at_ms ? s->now.now_ms - at_ms : 0);
+	snprintf(text, sizeof(text), "%s (%s ago)", when, age);
+	fact(s, label, text);
+}
+
+const struct live_process *top_target(const struct top_state *s)
+{
+	for (size_t i = 0; i < s->now.n_processes; i++) {
+		const struct live_process *p = &s->now.processes[i];
+		if (p->id.pid == s->target.pid && p->id.start_ticks == s->target.start_ticks &&
+			p->card == s->target_card)
+			return p;
+	}
+	return NULL;
+}
+
+static void use_fact(struct top_state *s, const struct live_process *p)
+{
+	char sm[32], cpu[32], mem[32], host[32], context[32] = "", text[256];
+	top_number(sm, sizeof(sm), p->sm_pct, " %");
+	top_number(cpu, sizeof(cpu), p->cpu_pct, " %");
+	top_size(mem, sizeof(mem), p->mem_bytes);
+	top_size(host, sizeof(host), p->rss_bytes);
+	if (p->context != CONTEXT_MORE)
+		snprintf(context, sizeof(context), " (%s)", live_context_texts[p->context]);
+	snprintf(text, sizeof(text),
+		"%s of the card, %s CPU; memory %s on the card%s, %s on the host", sm, cpu, mem,
+		context, host);
+	fact(s, "uses", text);
+}
+
+static void idle_fact(struct top_state *s, const struct live_process *p)
+{
+	char when[40], text[96];
+	if (top_idle_ms(p, s->now.now_ms) < 0)
+		return;
+	moment_fact(s, "idle since", p->idle_since_ms);
+	if (p->idle_longer)
+		fact(s, "", "or longer: nobody saw what it did before");
+	if (p->was_idle_since_ms < 0)
+		return;
+	moment_text(when, sizeof(when), p->was_idle_since_ms, false);
+	snprintf(text, sizeof(text), "since %s%s, when the recorder was last at work", when,
+		p->was_idle_longer ? " or longer" : "");
+	fact(s, "was idle", text);
+}
+
+static void draw_history(struct top_state *s)
+{
+	if (!s->use_known) {
+		fact(s, "history", "not known: neither the driver nor a store tells");
+		return;
+	}
+	top_add(&s->frame, TOP_PLAIN, "  ");
+	top_add_field(&s->frame, TOP_DIM, "last hour", 12, true);
+	top_add_spark(&s->frame, TOP_ACTIVE, s->use, TOP_DETAIL_MINUTES);
+	top_end_line(&s->frame);
+}
+
+/* The command line, each argument that has blanks in quotes. */
+static void arguments_fact(struct top_state *s)
+{
+	struct str line = { 0 };
+	for (size_t at = 0; at < s->arguments.len;) {
+		const char *word = s->arguments.data + at;
+		const char *quote = *word && !strchr(word, ' ') ? "" : "'";
+		str_addf(&line, "%s%s%s%s", line.len ? " " : "", quote, word, quote);
+		at += strlen(word) + 1;
+	}
+	fact(s, "arguments", str_text(&line));
+	str_finish(&line);
+}
+
+static void draw_details(struct top_state *s)
+{
+	const struct live_process *p = top_target(s);
+	const struct process_id *id = &s->target;
+	char text[160], name[16];
+	snprintf(text, sizeof(text), "PROCESS %u: Escape goes back, k sends a signal", id->pid);
+	heading(s, text);
+	fact(s, "command", id->command);
+	arguments_fact(s);
+	fact(s, "user", id->user);
+	fact(s, "notebook", p ? p->notebook_path : "");
+	fact(s, p && p->notebook_path[0] ? "kernel" : "notebook", id->notebook);
+	fact(s, "job", id->job);
+	fact(s, "container", id->container);
+	fact(s, "pod", id->pod);
+	fact(s, "unit", id->unit);
+	moment_fact(s, "started", id->started_ms);
+	if (!p) {
+		bool ancestor = s->target_card == SIZE_MAX;
+		fact(s, "card",
+			ancestor ? "none: what it started is on one" : "it is no longer there");
+		return;
+	}
+	top_card_name(name, sizeof(name), &s->now.cards[p->card].id);
+	snprintf(text, sizeof(text), "%s, %s", name, s->now.cards[p->card].id.name);
+	fact(s, "card", text);
+	moment_fact(s, "there since", p->held_since_ms);
+	use_fact(s, p);
+	moment_fact(s, "last active", p->last_active_ms);
+	if (p->active)
+		fact(s, "now", "computes");
+	else
+		idle_fact(s, p);
+	draw_history(s);
+}
+
+static void draw_question(struct top_state *s)
+{
+	struct top_frame *f = &s->frame;
+	heading(s, "SEND A SIGNAL");
+	top_end_line(f);
+	top_addf(f, TOP_STRONG, "  Send %s to process %u of %s?", top_signals[s->signal].name,
+		s->target.pid, s->target.user);
+	top_end_line(f);
+	top_end_line(f);
+	fact(s, "command", s->target.command);
+	moment_fact(s, "started", s->target.started_ms);
+	top_end_line(f);
+	top_add(f, TOP_PLAIN, " ");
+	for (size_t i = 0; i < n_top_signals; i++) {
+		top_add(f, TOP_PLAIN, " ");
+		top_add(f, i == s->signal ? TOP_SELECTED : TOP_DIM, top_signals[i].name);
+	}
+	top_end_line(f);
+	top_end_line(f);
+	top_add(f, TOP_KEY,
+		"  y sends it; left and right choose another; any other key does not");
+	top_end_line(f);
+}
+
+void top_draw_page(struct top_state *s)
+{
+	switch (s->page) {
+	case TOP_HELP:
+		draw_help(s);
+		break;
+	case TOP_SORT_MENU:
+		draw_sort_menu(s);
+		break;
+	case TOP_USER_MENU:
+		draw_user_menu(s);
+		break;
+	case TOP_SIGNAL:
+		draw_question(s);
+		break;
+	case TOP_DETAILS:
+		draw_details(s);
+		break;
+	case TOP_TABLE:
+		break;
+	}
+}

@@ -1,0 +1,136 @@
+/* Comparing a frame with what a terminal shows, stretch by stretch. */
+#include "top/top_paint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the cursor is and how it writes. */
+struct brush {
+	const struct top_pen *pen;
+	struct str *out;
+	size_t line, column; /* of the cursor; SIZE_MAX: not known */
+	enum top_style style;
+};
+
+static void use_style(struct brush *b, enum top_style style)
+{
+	if (b->style == style)
+		return;
+	if (b->style != TOP_PLAIN)
+		str_add_bytes(b->out, str_text(&b->pen->off), b->pen->off.len);
+	str_add_bytes(b->out, str_text(&b->pen->on[style]), b->pen->on[style].len);
+	b->style = style;
+}
+
+static void go_to(struct brush *b, size_t line, size_t column)
+{
+	if (b->line != line || b->column != column)
+		b->pen->move(b->out, line, column);
+	b->line = line;
+	b->column = column;
+}
+
+static bool same_span(const struct top_painting *shown, const struct top_span *old,
+	const struct top_frame *f, const struct top_span *span)
+{
+	return old->style == span->style && old->column == span->column &&
+	       old->len == span->len &&
+	       memcmp(shown->text.data + old->from, f->text.data + span->from, span->len) == 0;
+}
+
+/* Writes the stretches of one line that are not there yet. Both lines end with a newline. */
+static void paint_line(struct brush *b, size_t line, const struct top_frame *f,
+	const struct top_span *span, const struct top_painting *shown,
+	const struct top_span *old)
+{
+	while (span->style != TOP_NEWLINE) {
+		bool there = old && old->style != TOP_NEWLINE && same_span(shown, old, f, span);
+		size_t end = span[1].column;
+		if (!there) {
+			go_to(b, line, span->column);
+			use_style(b, span->style);
+			str_add_bytes(b->out, f->text.data + span->from, span->len);
+			b->column = end;
+		}
+		if (old && old->style != TOP_NEWLINE)
+			old++;
+		span++;
+	}
+	while (old && old->style != TOP_NEWLINE)
+		old++;
+	if (!old || old->column <= span->column)
+		return;
+	go_to(b, line, span->column);
+	use_style(b, TOP_PLAIN);
+	str_add_bytes(b->out, str_text(&b->pen->erase), b->pen->erase.len);
+}
+
+/* The stretch behind the next newline; NULL: there is no further line. */
+static const struct top_span *next_line(
+	const struct top_span *span, const struct top_span *spans, size_t n)
+{
+	if (!span)
+		return NULL;
+	while (span->style != TOP_NEWLINE)
+		span++;
+	span++;
+	return (size_t)(span - spans) < n ? span : NULL;
+}
+
+static void remember(struct top_painting *shown, const struct top_frame *f)
+{
+	if (f->n_spans > shown->cap_spans) {
+		struct top_span *grown = reallocarray(shown->spans, f->n_spans, sizeof(*grown));
+		shown->known = grown != NULL;
+		if (!grown)
+			return;
+		shown->spans = grown;
+		shown->cap_spans = f->n_spans;
+	}
+	str_clear(&shown->text);
+	str_add_bytes(&shown->text, str_text(&f->text), f->text.len);
+	if (f->n_spans)
+		memcpy(shown->spans, f->spans, f->n_spans * sizeof(*f->spans));
+	shown->n_spans = f->n_spans;
+	shown->known = !shown->text.failed;
+}
+
+void top_paint(struct top_painting *shown, const struct top_frame *f, const struct top_pen *pen,
+	struct str *out)
+{
+	struct brush b = { pen, out, SIZE_MAX, SIZE_MAX, TOP_PLAIN };
+	const struct top_span *span = f->n_spans ? f->spans : NULL;
+	const struct top_span *old = shown->n_spans ? shown->spans : NULL;
+	/* Out of memory: the frame has no end, and the last one stays. */
+	if (f->text.failed)
+		return;
+	if (!shown->known) {
+		str_add_bytes(out, str_text(&pen->off), pen->off.len);
+		str_add_bytes(out, str_text(&pen->clear), pen->clear.len);
+		old = NULL;
+	}
+	for (size_t line = 0; span || old; line++) {
+		static const struct top_span nothing = { .style = TOP_NEWLINE };
+		paint_line(&b, line, f, span ? span : &nothing, shown, old);
+		span = next_line(span, f->spans, f->n_spans);
+		old = next_line(old, shown->spans, shown->n_spans);
+	}
+	use_style(&b, TOP_PLAIN);
+	remember(shown, f);
+}
+
+void top_painting_finish(struct top_painting *shown)
+{
+	str_finish(&shown->text);
+	free(shown->spans);
+	*shown = (struct top_painting){ 0 };
+}
+
+void top_pen_finish(struct top_pen *pen)
+{
+	for (size_t i = 0; i < TOP_STYLES; i++)
+		str_finish(&pen->on[i]);
+	str_finish(&pen->off);
+	str_finish(&pen->clear);
+	str_finish(&pen->erase);
+}

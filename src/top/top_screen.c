@@ -1,0 +1,204 @@
+/* Curses for `gua top`: it owns the terminal's modes, its keys and its mouse, and knows its
+ * sequences. What is on the screen is compared by the stretch (top_paint) and sent in one
+ * write: curses itself would compare each character and send each change alone, which was most
+ * of what a refresh cost. */
+#define NCURSES_WIDECHAR 1
+#include "top/top_screen.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "top/top_paint.h"
+#include "top/top_state.h"
+
+struct top_screen {
+	SCREEN *screen;
+	WINDOW *keys; /* a pad: reading keys from it draws nothing */
+	int in_fd, out_fd;
+	bool narrow; /* scrolls when its last place is written: leave that alone */
+	struct top_pen pen;
+	struct top_painting shown;
+	struct str out; /* what is being sent */
+};
+
+/* Somebody else may have drawn on the terminal: the program was stopped and goes on. */
+static volatile sig_atomic_t continued;
+
+static void on_continue(int signal)
+{
+	(void)signal;
+	continued = 1;
+}
+
+static void set_modes(struct top_screen *s)
+{
+	set_escdelay(25);
+	cbreak();
+	noecho();
+	nonl();
+	keypad(s->keys, TRUE);
+	wtimeout(s->keys, 0);
+	curs_set(0);
+	mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+	mouseinterval(0);
+}
+
+int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, struct err *e)
+{
+	struct sigaction action = { .sa_handler = on_continue };
+	struct top_screen *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, ERR_WORLD, "out of memory");
+	s->screen = newterm(NULL, to, in);
+	bool able = s->screen && top_pen_make(&s->pen, color);
+	s->keys = able ? newpad(1, 1) : NULL;
+	if (!s->keys) {
+		top_screen_close(s);
+		return err_set(e, ERR_WORLD,
+			"this terminal (TERM) is not known to curses: install its description "
+			"(ncurses-term has most), set TERM=xterm-256color, or try --once");
+	}
+	s->in_fd = fileno(in);
+	s->out_fd = fileno(to);
+	s->narrow = tigetflag("am") > 0 && tigetflag("xenl") <= 0;
+	set_modes(s);
+	sigaction(SIGCONT, &action, NULL);
+	refresh(); /* curses takes the screen over, empty */
+	*out = s;
+	return 0;
+}
+
+void top_screen_close(struct top_screen *s)
+{
+	if (!s)
+		return;
+	if (s->keys)
+		delwin(s->keys);
+	if (s->screen) {
+		endwin();
+		delscreen(s->screen);
+	}
+	top_painting_finish(&s->shown);
+	top_pen_finish(&s->pen);
+	str_finish(&s->out);
+	free(s);
+}
+
+void top_screen_size(const struct top_screen *s, size_t *rows, size_t *columns)
+{
+	*rows = (size_t)LINES;
+	*columns = COLS > 1 && s->narrow ? (size_t)COLS - 1 : (size_t)COLS;
+}
+
+/* A terminal that is gone shows in the next poll(). */
+static void send_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+		struct pollfd ready = { .fd = fd, .events = POLLOUT };
+		if (n > 0) {
+			bytes += n;
+			len -= (size_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			poll(&ready, 1, -1);
+		} else if (n == 0 || errno != EINTR) {
+			return;
+		}
+	}
+}
+
+void top_screen_show(struct top_screen *s, const struct top_frame *f)
+{
+	if (continued) {
+		continued = 0;
+		s->shown.known = false;
+	}
+	str_clear(&s->out);
+	top_paint(&s->shown, f, &s->pen, &s->out);
+	if (s->out.failed)
+		s->shown.known = false;
+	else
+		send_all(s->out_fd, str_text(&s->out), s->out.len);
+}
+
+static int mouse_key(size_t *at)
+{
+	MEVENT event;
+	if (getmouse(&event) != OK)
+		return TOP_KEY_RESIZE;
+	*at = event.y > 0 ? (size_t)event.y : 0;
+	if (event.bstate & BUTTON4_PRESSED)
+		return TOP_KEY_WHEEL_UP;
+	if (event.bstate & BUTTON5_PRESSED)
+		return TOP_KEY_WHEEL_DOWN;
+	return event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED) ? TOP_KEY_CLICK
+								  : TOP_KEY_RESIZE;
+}
+
+static int function_key(int key, size_t *at)
+{
+	static const int keys[][2] = {
+		{ KEY_UP, TOP_KEY_UP },
+		{ KEY_DOWN, TOP_KEY_DOWN },
+		{ KEY_LEFT, TOP_KEY_LEFT },
+		{ KEY_RIGHT, TOP_KEY_RIGHT },
+		{ KEY_PPAGE, TOP_KEY_PAGE_UP },
+		{ KEY_NPAGE, TOP_KEY_PAGE_DOWN },
+		{ KEY_HOME, TOP_KEY_HOME },
+		{ KEY_END, TOP_KEY_END },
+		{ KEY_ENTER, TOP_KEY_ENTER },
+		{ KEY_BACKSPACE, TOP_KEY_BACKSPACE },
+		{ KEY_DC, TOP_KEY_BACKSPACE },
+	};
+	if (key == KEY_MOUSE)
+		return mouse_key(at);
+	if (key >= KEY_F(1) && key <= KEY_F(12))
+		return TOP_KEY_F0 + (key - KEY_F(0));
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] == key)
+			return keys[i][1];
+	return TOP_KEY_RESIZE;
+}
+
+/* Waits for input, for the other descriptor, or a signal. False: the other end of the terminal
+ * has been closed. */
+static bool wait_for_input(const struct top_screen *s, int wait_ms, int other_fd)
+{
+	struct pollfd fds[] = { { .fd = s->in_fd, .events = POLLIN },
+		{ .fd = other_fd, .events = POLLIN } };
+	return poll(fds, 2, wait_ms) <= 0 || !(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, size_t *at)
+{
+	wint_t key = 0;
+	*at = 0;
+	int rc = wget_wch(s->keys, &key);
+	if (rc == ERR) {
+		if (!wait_for_input(s, wait_ms, other_fd))
+			return TOP_KEY_HANGUP;
+		rc = wget_wch(s->keys, &key);
+	}
+	if (rc == ERR)
+		return continued ? TOP_KEY_RESIZE : -1;
+	if (rc == KEY_CODE_YES && key == KEY_RESIZE)
+		s->shown.known = false;
+	if (rc == KEY_CODE_YES)
+		return function_key((int)key, at);
+	if (key == '\r' || key == '\n')
+		return TOP_KEY_ENTER;
+	if (key == 27)
+		return TOP_KEY_ESCAPE;
+	if (key == 8 || key == 127)
+		return TOP_KEY_BACKSPACE;
+	if (key == 12) {
+		s->shown.known = false;
+		return TOP_KEY_RESIZE;
+	}
+	return (int)key;
+}

@@ -1,0 +1,100 @@
+/* All that `gua top` knows between two keys. Keys change it, drawing shows it. */
+#ifndef GUA_VIEW_TOP_STATE_H
+#define GUA_VIEW_TOP_STATE_H
+
+#include "top/top_frame.h"
+#include "top/top_history.h"
+#include "top/top_model.h"
+
+/* What is below the cards. */
+enum top_page {
+	TOP_TABLE,
+	TOP_HELP,
+	TOP_SORT_MENU,
+	TOP_USER_MENU,
+	TOP_SIGNAL, /* asks before it sends */
+	TOP_DETAILS,
+};
+
+/* What the loop is to do after a key. */
+enum top_action {
+	TOP_NOTHING, /* draw again */
+	TOP_QUIT,
+	TOP_REFRESH,
+	TOP_ARRANGE, /* the order or the choice of rows has changed */
+	TOP_SEND,    /* the signal */
+};
+
+/* Keys that are no characters. */
+enum top_key_code {
+	TOP_KEY_F0 = 0x200000, /* + 1 .. 12 */
+	TOP_KEY_UP = 0x200100,
+	TOP_KEY_DOWN,
+	TOP_KEY_LEFT,
+	TOP_KEY_RIGHT,
+	TOP_KEY_PAGE_UP,
+	TOP_KEY_PAGE_DOWN,
+	TOP_KEY_HOME,
+	TOP_KEY_END,
+	TOP_KEY_ENTER,
+	TOP_KEY_ESCAPE,
+	TOP_KEY_BACKSPACE,
+	TOP_KEY_RESIZE,
+	TOP_KEY_CLICK, /* with a row of the screen */
+	TOP_KEY_WHEEL_UP,
+	TOP_KEY_WHEEL_DOWN,
+	TOP_KEY_HANGUP, /* nobody is there any more */
+};
+
+/* Where things are on the screen; the drawing fills it, keys and the mouse use it. */
+struct top_layout {
+	size_t rows, columns;	     /* of the screen */
+	size_t cards_at, cards_rows; /* first line of the cards, and how many */
+	size_t cards_a_line;	     /* more than 1: compact */
+	size_t table_at, table_rows; /* first line of processes, and how many */
+};
+
+enum { TOP_DETAIL_MINUTES = 60, TOP_USERS_MAX = 256 };
+
+struct top_state {
+	struct top_now now; /* now.now_ms is when the driver said that */
+	int64_t clock_ms;   /* and this is the time: later while it says nothing */
+	struct top_model model;
+	struct top_history history;
+	struct top_layout layout;
+	enum top_page page;
+	bool typing;			     /* a filter, in model.filter */
+	size_t menu, n_users;		     /* the line of a menu that is selected; of users */
+	char users[TOP_USERS_MAX][USER_CAP]; /* of the menu: those when it was opened */
+	size_t first_cards_row, shift;	 /* rows of cards, columns of commands that are off */
+	size_t widest_user, widest_what; /* columns of what the table has shown */
+	struct process_id target;	 /* whom a signal goes to, or whose details are shown */
+	size_t target_card;
+	struct str arguments;		/* the target's, each NUL-terminated */
+	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
+	bool use_known;
+	struct top_history seen;	   /* of the target, while its details are shown */
+	size_t signal;			   /* index into top_signals */
+	const char *no_signals;		   /* why none can be sent; NULL: they can */
+	const char *host, *driver;	   /* for the title */
+	char message[256];		   /* until the next key */
+	char fault[512];		   /* of the driver; "": none */
+	int64_t fault_since_ms, silent_ms; /* so long it has not answered; 0: it does */
+	char note[256];			   /* what is to be explained; "": nothing */
+	struct top_frame frame;
+};
+
+extern const struct top_signal {
+	const char *name;
+	int number;
+} top_signals[];
+extern const size_t n_top_signals;
+
+/* What a key does. `at` is the line of the screen for the mouse. */
+enum top_action top_press(struct top_state *s, int key, size_t at);
+/* Draws everything into s->frame; rows 0: as many lines as it takes. */
+void top_draw(struct top_state *s, size_t rows, size_t columns);
+/* The process that a page is about: the same life on the same card; NULL: it has gone. */
+const struct live_process *top_target(const struct top_state *s);
+
+#endif

@@ -1,0 +1,149 @@
+/* Ordering rows as a tree: each below its parent, as far as parents are known. */
+#include "top/top_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Chains of parents are followed this far: no sane one is longer, and a changing /proc may have
+ * given a circle. */
+enum { DEPTH_MAX = 32 };
+
+#define NO_NODE SIZE_MAX
+
+/* A process of the tree, however many cards it is on. */
+struct node {
+	uint32_t pid, parent;
+	const struct top_ancestor *ancestor; /* NULL: it is on a card */
+	size_t up;			     /* its parent's node, or NO_NODE */
+};
+
+struct tree {
+	struct node *nodes; /* by pid */
+	size_t n_nodes;
+	const struct top_row *in; /* the sorted rows */
+	size_t *node;		  /* of each */
+	bool *done;		  /* of each: it is in `out` */
+	size_t n_in;
+	struct top_row *out;
+	size_t n_out, cap_out;
+};
+
+static int by_pid(const void *a, const void *b)
+{
+	uint32_t left = ((const struct node *)a)->pid, right = ((const struct node *)b)->pid;
+	return (left > right) - (left < right);
+}
+
+static size_t find_node(const struct tree *t, uint32_t pid)
+{
+	struct node key = { .pid = pid };
+	const struct node *n =
+		pid ? bsearch(&key, t->nodes, t->n_nodes, sizeof(key), by_pid) : NULL;
+	return n ? (size_t)(n - t->nodes) : NO_NODE;
+}
+
+/* Makes the nodes of all rows and ancestors. */
+static void make_nodes(struct tree *t, const struct top_now *now)
+{
+	size_t n = 0, kept = 0;
+	for (size_t i = 0; i < t->n_in; i++) {
+		const struct live_process *p = t->in[i].process;
+		uint32_t parent = now->parents ? now->parents[p - now->processes] : 0;
+		t->nodes[n++] = (struct node){ .pid = p->id.pid, .parent = parent };
+	}
+	for (size_t i = 0; i < now->n_family; i++)
+		t->nodes[n++] = (struct node){ .pid = now->family[i].id.pid,
+			.parent = now->family[i].parent,
+			.ancestor = &now->family[i] };
+	qsort(t->nodes, n, sizeof(*t->nodes), by_pid);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && t->nodes[kept - 1].pid == t->nodes[i].pid) {
+			if (!t->nodes[i].ancestor)
+				t->nodes[kept - 1].ancestor = NULL;
+			continue;
+		}
+		t->nodes[kept++] = t->nodes[i];
+	}
+	t->n_nodes = kept;
+	for (size_t i = 0; i < kept; i++) {
+		size_t up = find_node(t, t->nodes[i].parent);
+		t->nodes[i].up = up == i ? NO_NODE : up;
+	}
+	for (size_t i = 0; i < t->n_in; i++)
+		t->node[i] = find_node(t, t->in[i].process->id.pid);
+}
+
+/* The child of `top` that `node` is or descends from; NO_NODE: it does not. With `top`
+ * NO_NODE: the oldest one above it. */
+static size_t child_towards(const struct tree *t, size_t top, size_t node)
+{
+	for (int i = 0; i < DEPTH_MAX && node != NO_NODE; i++) {
+		if (t->nodes[node].up == top)
+			return node;
+		node = t->nodes[node].up;
+	}
+	return NO_NODE;
+}
+
+static void put(struct tree *t, const struct top_row *row, unsigned depth)
+{
+	if (t->n_out == t->cap_out)
+		return;
+	t->out[t->n_out] = *row;
+	t->out[t->n_out++].depth = depth;
+}
+
+/* Appends a process, on each of its cards, and then all that descend from it. */
+static void put_family(struct tree *t, size_t node, unsigned depth)
+{
+	if (t->nodes[node].ancestor)
+		put(t, &(struct top_row){ .ancestor = t->nodes[node].ancestor }, depth);
+	for (size_t i = 0; i < t->n_in; i++) {
+		if (t->done[i] || t->node[i] != node)
+			continue;
+		t->done[i] = true;
+		put(t, &t->in[i], depth);
+	}
+	for (size_t i = 0; depth < DEPTH_MAX && i < t->n_in; i++) {
+		size_t child = t->done[i] ? NO_NODE : child_towards(t, node, t->node[i]);
+		if (child != NO_NODE)
+			put_family(t, child, depth + 1);
+	}
+}
+
+static void put_all(struct tree *t)
+{
+	for (size_t i = 0; i < t->n_in; i++) {
+		size_t root = t->done[i] ? NO_NODE : child_towards(t, NO_NODE, t->node[i]);
+		if (root != NO_NODE)
+			put_family(t, root, 0);
+		/* Its parents are a circle. */
+		if (!t->done[i]) {
+			t->done[i] = true;
+			put(t, &t->in[i], 0);
+		}
+	}
+}
+
+bool top_tree_order(struct top_model *m, const struct top_now *now)
+{
+	struct tree t = { .in = m->rows, .n_in = m->n_rows, .cap_out = m->cap_rows };
+	if (m->n_rows == 0)
+		return true;
+	t.nodes = calloc(m->n_rows + now->n_family, sizeof(*t.nodes));
+	t.node = calloc(m->n_rows, sizeof(*t.node));
+	t.done = calloc(m->n_rows, sizeof(*t.done));
+	t.out = calloc(t.cap_out, sizeof(*t.out));
+	bool ok = t.nodes && t.node && t.done && t.out;
+	if (ok) {
+		make_nodes(&t, now);
+		put_all(&t);
+		memcpy(m->rows, t.out, t.n_out * sizeof(*t.out));
+		m->n_rows = t.n_out;
+	}
+	free(t.nodes);
+	free(t.node);
+	free(t.done);
+	free(t.out);
+	return ok;
+}

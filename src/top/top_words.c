@@ -1,0 +1,99 @@
+/* Short texts for the cells of `gua top`. */
+#include "top/top_words.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void top_size(char *dst, size_t cap, int64_t bytes)
+{
+	double mib = (double)bytes / (1 << 20);
+	if (bytes < 0)
+		snprintf(dst, cap, "-");
+	else if (mib < 999.5)
+		snprintf(dst, cap, "%.0fM", mib);
+	else if (mib / 1024 < 99.95)
+		snprintf(dst, cap, "%.1fG", mib / 1024);
+	else if (mib / 1024 < 9999)
+		snprintf(dst, cap, "%.0fG", mib / 1024);
+	else
+		snprintf(dst, cap, "%.0fT", mib / 1024 / 1024);
+}
+
+void top_span_text(char *dst, size_t cap, int64_t ms)
+{
+	long long s = ms / 1000, minutes = s / 60, hours = minutes / 60, days = hours / 24;
+	if (ms < 0)
+		snprintf(dst, cap, "-");
+	else if (minutes == 0)
+		snprintf(dst, cap, "%llds", s);
+	else if (hours == 0)
+		snprintf(dst, cap, "%lldm", minutes);
+	else if (days == 0)
+		snprintf(dst, cap, "%lldh%02lldm", hours, minutes % 60);
+	else if (days < 100)
+		snprintf(dst, cap, "%lldd%02lldh", days, hours % 24);
+	else
+		snprintf(dst, cap, "%lldd", days);
+}
+
+void top_number(char *dst, size_t cap, double value, const char *unit)
+{
+	if (isnan(value))
+		snprintf(dst, cap, "-");
+	else
+		snprintf(dst, cap, "%.0f%s", value, unit);
+}
+
+void top_card_name(char *dst, size_t cap, const struct card_id *id)
+{
+	if (id->mig_index >= 0)
+		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
+	else
+		snprintf(dst, cap, "%d", id->index);
+}
+
+const char *top_kind(unsigned kind)
+{
+	bool compute = kind & (PROCESS_COMPUTE | PROCESS_MPS);
+	if (compute && (kind & PROCESS_GRAPHICS))
+		return "X";
+	return kind & PROCESS_MPS ? "M" : compute ? "C" : kind & PROCESS_GRAPHICS ? "G" : "-";
+}
+
+/* Rows: card_state of a card that is well; then card_status of one that is not. */
+static const struct words {
+	const char *word, *brief;
+	enum top_style style;
+} states[CARD_SHOWN_STATES] = {
+	[CARD_ACTIVE] = { "active", "active", TOP_ACTIVE },
+	[CARD_IDLE_HELD] = { "idle-held", "held", TOP_IDLE },
+	[CARD_TRULY_IDLE] = { "truly-idle", "free", TOP_FREE },
+	[CARD_UNOBSERVED] = { "unobserved", "?", TOP_DIM },
+	[CARD_USE_UNKNOWN] = { "use unknown", "held?", TOP_IDLE },
+	[CARD_SUSPECT] = { "suspect", "susp.", TOP_LOST },
+}, statuses[CARD_STATUS_COUNT] = {
+	[CARD_STATUS_OK] = { "ok", "ok", TOP_PLAIN },
+	[CARD_STATUS_LOST] = { "lost", "lost", TOP_LOST },
+	[CARD_STATUS_ASLEEP] = { "asleep", "asleep", TOP_DIM },
+	[CARD_STATUS_DENIED] = { "denied", "denied", TOP_LOST },
+};
+
+static const struct words *words_of(const struct live_card *card)
+{
+	return card->status == CARD_STATUS_OK ? &states[card->state] : &statuses[card->status];
+}
+
+const char *top_state_word(const struct live_card *card)
+{
+	return words_of(card)->word;
+}
+
+const char *top_state_short(const struct live_card *card)
+{
+	return words_of(card)->brief;
+}
+
+enum top_style top_state_style(const struct live_card *card)
+{
+	return words_of(card)->style;
+}

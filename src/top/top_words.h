@@ -1,0 +1,28 @@
+/* Numbers in few columns, and the words and styles of states, for `gua top`. */
+#ifndef GUA_VIEW_TOP_WORDS_H
+#define GUA_VIEW_TOP_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/live.h"
+#include "top/top_frame.h"
+
+/* "512M", "12.3G", "120G" of 1024s, in at most 5 columns; "-" for -1. */
+void top_size(char *dst, size_t cap, int64_t bytes);
+/* "45s", "12m", "3h20m", "5d02h", "400d" in at most 6 columns; "-" below 0. */
+void top_span_text(char *dst, size_t cap, int64_t ms);
+/* A whole number; "-" for NAN. */
+void top_number(char *dst, size_t cap, double value, const char *unit);
+/* "3", or of an instance "3:1". */
+void top_card_name(char *dst, size_t cap, const struct card_id *id);
+/* C, G, M (MPS) or X (both C and G). */
+const char *top_kind(unsigned kind);
+
+/* "active", "idle-held", "truly-idle", "lost" ... */
+const char *top_state_word(const struct live_card *card);
+/* The same in at most six columns. */
+const char *top_state_short(const struct live_card *card);
+enum top_style top_state_style(const struct live_card *card);
+
+#endif
