@@ -221,12 +221,22 @@ static bool is_used_unseen(const struct watch *w, size_t i, const struct card_re
 	return active;
 }
 
+/* Samples that were taken before the clock was set back come first, and from the future. */
+static size_t from_the_future(const struct card_reading *r, int64_t now_ms)
+{
+	size_t n = 0;
+	while (n < r->n_samples && r->samples[n].wall_us / 1000 > now_ms)
+		n++;
+	return n;
+}
+
 static void take_drain(
 	struct watch *w, const struct source *s, size_t i, struct round *round, int64_t now_ms)
 {
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
 	struct account_scene on = watch_scene(w, i);
+	size_t skipped = from_the_future(r, now_ms);
 	card->util_kind = r->util_kind;
 	if (card->gone)
 		return;
@@ -238,8 +248,8 @@ static void take_drain(
 	}
 	find_use(w, card, r);
 	struct account_drain drain = {
-		.samples = r->samples,
-		.n_samples = r->n_samples,
+		.samples = r->samples + skipped,
+		.n_samples = r->n_samples - skipped,
 		.polled = r->util_kind == UTIL_POLLED,
 		.suspect = suspects(w, i, r, now_ms),
 		.use_known = r->process_util_known,

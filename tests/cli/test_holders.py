@@ -136,6 +136,19 @@ def test_retry_is_the_longest_wait(record, tmp_path, retry, most):
     assert [round(wait) for wait in waits][:4] == ([1, 1, 1, 1] if retry == "1s" else [2, 4, 8, 16])
 
 
+@pytest.mark.parametrize("knows", ["", "at 0s fail nvmlDeviceGetSamples code 3\n"])
+def test_a_clock_that_is_set_back_costs_a_drain_at_most(record, knows):
+    """What was read before, and not drained, has stamps of a time that is still to come."""
+    run = record(ONE_CARD + JOB + knows + "at 0s hold job card 0 memory 5GiB\nat 33s step -2h\n", "--ticks", 4)
+    seconds = card_seconds(run.db)
+    assert sum(seconds.values()) == 120 and seconds["unobserved"] <= 6
+
+
+def test_a_simulated_clock_that_is_set_back(simulate):
+    seconds = card_seconds(simulate(ONE_CARD + "at 33s step -2h\n", "--ticks", 4))
+    assert sum(seconds.values()) == 120 and seconds["unobserved"] <= 6
+
+
 # ---- drivers that know less, or say what cannot be true ----
 
 def test_utilisation_without_anybody_is_suspect(record):
