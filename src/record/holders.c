@@ -84,7 +84,8 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 {
 	struct holder *last = find_last(h, old, p->life);
 	/* One that has exited and is listed all the same goes on holding. */
-	if (last && !holder_is_open(last) && last->to.hi >= w->lo_ms)
+	bool exited = lives->lives[p->life].exited_ms >= 0;
+	if (last && exited && !holder_is_open(last) && last->to.hi >= w->lo_ms)
 		last->to = EDGE_NEVER;
 	if (!last || !holder_is_open(last)) {
 		const struct process_id *id = &lives->entries[p->life].id;
