@@ -13,6 +13,7 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms)
 		.started = from_ms >= 0,
 		.covered_ms = from_ms,
 		.sm_active_pct = NAN,
+		.unlisted_ms = INT64_MAX,
 	};
 	energy_reset(&a->energy);
 }
@@ -129,20 +130,29 @@ static void add_holding(struct account *a, const struct piece *p, size_t i, int6
 		sum->mem_peak_kib = kib;
 }
 
+static enum card_state state_at(
+	double util_pct, int64_t at_ms, enum sureness sure, const struct account_scene *on)
+{
+	return classify_card(util_pct, held_at(on->holders, on->n, at_ms, sure), on->rules);
+}
+
+static bool is_unsure(double util_pct, int64_t at_ms, const struct account_scene *on)
+{
+	return state_at(util_pct, at_ms, HELD_SURELY, on) !=
+	       state_at(util_pct, at_ms, HELD_MAYBE, on);
+}
+
 /* The state of a stretch, and how sure it is. */
 static void judge(const struct account *a, struct piece *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
-	enum card_state states[] = { [HELD_COUNTED] = 0, [HELD_SURELY] = 0, [HELD_MAYBE] = 0 };
-	for (int sure = HELD_COUNTED; sure <= HELD_MAYBE; sure++)
-		states[sure] = classify_card(a->pending_pct,
-			held_at(on->holders, on->n, at_ms, (enum sureness)sure), on->rules);
-	bool unsure = states[HELD_SURELY] != states[HELD_MAYBE];
+	bool unsure = is_unsure(a->pending_pct, at_ms, on);
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
-	p->state = states[HELD_COUNTED];
+	p->state = state_at(a->pending_pct, at_ms, HELD_COUNTED, on);
+	bool unlisted = at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE;
 	/* The middle of what is possible counts: half of it can be wrong. */
 	p->unsure_ms = a->doubtful ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
-	if (a->pending_suspect || (unsure && stalled)) {
+	if (a->pending_suspect || unlisted || (unsure && stalled)) {
 		p->state = CARD_UNOBSERVED;
 		p->unsure_ms = 0;
 	}
@@ -198,6 +208,8 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 			end = min64(end, a->stall_from_ms);
 		else if (a->covered_ms < a->stall_to_ms)
 			end = min64(end, a->stall_to_ms);
+		if (a->covered_ms < a->unlisted_ms)
+			end = min64(end, a->unlisted_ms);
 		account_piece(a, a->covered_ms, end, on);
 		a->covered_ms = end;
 	}
@@ -295,14 +307,26 @@ void account_stall(struct account *a, int64_t from_ms, int64_t to_ms)
 	a->stall_to_ms = to_ms;
 }
 
-void account_doubt(struct account *a, int64_t ms, struct ledger *ledger)
+void account_unlisted(struct account *a, int64_t from_ms)
 {
-	if (!a->started || ms <= 0)
+	a->unlisted_ms = from_ms;
+}
+
+void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on)
+{
+	int64_t to_ms = min64(a->covered_ms, a->unlisted_ms), unsure_ms = 0;
+	double idle_pct = isnan(a->pending_pct) ? NAN : 0;
+	while (a->started && from_ms < to_ms) {
+		int64_t end = next_change(on, from_ms, to_ms);
+		unsure_ms += is_unsure(idle_pct, from_ms, on) ? end - from_ms : 0;
+		from_ms = end;
+	}
+	if (unsure_ms == 0)
 		return;
-	int64_t slot = ledger_slot(ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
-	struct usage_sum *sum = ledger_usage(ledger, slot, a->card, CARD_TRULY_IDLE);
+	int64_t slot = ledger_slot(on->ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
+	struct usage_sum *sum = ledger_usage(on->ledger, slot, a->card, CARD_TRULY_IDLE);
 	if (sum)
-		sum->unsure_ms += ms;
+		sum->unsure_ms += unsure_ms;
 }
 
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)

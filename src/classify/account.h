@@ -30,6 +30,7 @@ struct account {
 	double sm_active_pct;	  /* of its drain, or NAN */
 	bool doubtful;		  /* the state may have changed within this stretch */
 	int64_t stall_from_ms, stall_to_ms; /* nobody looked: see account_stall() */
+	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: who holds is known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
 	struct energy_split energy;
 };
@@ -70,8 +71,13 @@ void account_energy(struct account *a, int64_t at_ms, double energy_mj);
  * then, the card's state is not known. */
 void account_stall(struct account *a, int64_t from_ms, int64_t to_ms);
 
-/* Time that is accounted already turns out to be less sure by so much. */
-void account_doubt(struct account *a, int64_t ms, struct ledger *ledger);
+/* Who holds the card since then is not known, because its lists cannot be read: time is active
+ * or unobserved. INT64_MAX: it is known again. */
+void account_unlisted(struct account *a, int64_t from_ms);
+
+/* Since `from_ms` somebody came, went, or may have: time that is accounted already is less
+ * sure where it depends on that. */
+void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on);
 
 /* Accounts up to `to_ms` with the sample that is pending as far as it holds, the rest as
  * unobserved: at the end. Without a pending sample it waits: the driver may still have older

@@ -119,8 +119,9 @@ static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_m
 	size_t n = make_list(w, s, i, window.lo_ms, now_ms);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
 	/* Time that was accounted before this was known is less sure. */
-	if (!window.first && since_ms < card->account.covered_ms)
-		account_doubt(&card->account, card->account.covered_ms - since_ms, &w->ledger);
+	struct account_scene on = watch_scene(w, i);
+	if (!window.first)
+		account_doubt(&card->account, since_ms, &on);
 	card->empty = r->n_processes == 0;
 	card->mem_bytes = r->mem_used_bytes;
 }
@@ -142,6 +143,13 @@ static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 	}
 }
 
+/* Whether nothing says that somebody came or went since the last list. */
+static bool is_as_listed(const struct watched *card, const struct card_reading *r)
+{
+	return card->look_ms >= 0 && !card->exits && r->mem_used_bytes >= 0 &&
+	       r->mem_used_bytes == card->mem_bytes;
+}
+
 /* Who is on the card, as far as this round says. */
 static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
 {
@@ -150,12 +158,17 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 	if (r->status != CARD_STATUS_OK || card->gone)
 		return;
 	bool listed = round->cards[i].looked && r->processes_known;
+	bool same = round->glanced && (!round->cards[i].want || is_as_listed(card, r));
 	if (listed)
 		take_list(w, s, i, round->ended_ms);
 	if (listed)
 		card->look_ms = round->begun_ms;
-	if (listed || (round->glanced && !round->cards[i].want))
+	if (listed || same)
 		card->glance_ms = round->begun_ms;
+	if (listed || same)
+		account_unlisted(&card->account, INT64_MAX);
+	else if (round->cards[i].looked)
+		account_unlisted(&card->account, card->glance_ms);
 	round->cards[i].shared = holders_are_several(&card->holders);
 	if (round->cards[i].drained)
 		take_ended(w, i, r);

@@ -149,6 +149,36 @@ def test_a_simulated_clock_that_is_set_back(simulate):
     assert sum(seconds.values()) == 120 and seconds["unobserved"] <= 6
 
 
+@pytest.mark.parametrize("begins, ends, idle", [(0, 0, "hold"), (10, 12, "hold"), (10, 12, "exit")])
+def test_lists_that_cannot_be_read(simulate, begins, ends, idle):
+    """Somebody came or went, by the card's memory, and nobody knows who."""
+    before = "" if idle == "hold" else "at 0s hold job card 0 memory 5GiB\n"
+    event = "hold job card 0 memory 5GiB" if idle == "hold" else "exit job"
+    db = simulate(ONE_CARD + JOB + f"{before}at {ends}s {event}\n"
+                  f"at {begins}s fail nvmlDeviceGetComputeRunningProcesses* code 999 until 100s\n", "--ticks", 4)
+    seconds = card_seconds(db)
+    assert abs(seconds["unobserved"] - (100 - ends)) <= 2.5 and sum(seconds.values()) == 120
+    free = seconds.get("truly_idle", 0)
+    assert abs(free - ends if idle == "hold" else free - 20) <= 2.5 and unsure(db) <= 1.3
+
+
+def test_lists_that_fail_while_nobody_comes_or_goes(simulate):
+    db = simulate(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\n"
+                  "at 10s fail nvmlDeviceGetComputeRunningProcesses* code 999 until 100s\n", "--ticks", 4)
+    assert card_seconds(db) == {"idle_held": 120.0} and unsure(db) == 0
+
+
+def test_memory_that_two_exchange_is_held_for_sure(simulate):
+    db = simulate(ONE_CARD + JOB + """
+        process other pid 4194244 user bob uid 1002 command "other"
+        at 0s hold job card 0 memory 4GiB
+        at 0s hold other card 0 memory 6GiB
+        at 17s hold job card 0 memory 6GiB
+        at 17s hold other card 0 memory 4GiB
+        """, "--ticks", 2)
+    assert card_seconds(db) == {"idle_held": 60.0} and unsure(db) == 0
+
+
 # ---- drivers that know less, or say what cannot be true ----
 
 def test_utilisation_without_anybody_is_suspect(record):

@@ -126,17 +126,40 @@ static void test_polled_readings_are_doubtful(void **state)
 	assert_int_equal(sum_unsure(f), 500);
 }
 
+/* Only where it depends on who came or went. */
 static void test_doubt_comes_later(void **state)
 {
 	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0) };
 	struct util_sample s[] = { at(0, 0), at(1000, 0) };
-	account_doubt(&f->account, 300, &f->ledger);
+	struct account_scene one = scene(f, h, 1), two = scene(f, h, 2);
+	h[0].from = edge_between(T0 + 700, T0 + 1100);
+	account_doubt(&f->account, T0 + 700, &one);
 	assert_true(ledger_empty(&f->ledger));
 	drain(f, s, 2, NULL, 0);
-	account_doubt(&f->account, 300, &f->ledger);
-	account_doubt(&f->account, -5, &f->ledger);
+	account_doubt(&f->account, T0 + 700, &one);
+	account_doubt(&f->account, T0 + 1005, &one);
+	assert_int_equal(sum_unsure(f), 300);
+	h[1].from = EDGE_ALWAYS;
+	account_doubt(&f->account, T0 + 700, &two);
 	assert_int_equal(sum_unsure(f), 300);
 	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 1000);
+}
+
+/* Lists that cannot be read: only that a card is active is known. */
+static void test_unlisted(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample s[] = { at(0, 0), at(1000, 50), at(2000, 0), at(3000, 0) };
+	account_unlisted(&f->account, T0 + 500);
+	drain(f, s, 4, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 500);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1500);
+	account_unlisted(&f->account, INT64_MAX);
+	struct util_sample later[] = { at(4000, 0) };
+	drain(f, later, 1, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 1500);
 }
 
 int main(void)
@@ -151,6 +174,7 @@ int main(void)
 		TEST(test_a_stall_without_change_costs_nothing),
 		TEST(test_polled_readings_are_doubtful),
 		TEST(test_doubt_comes_later),
+		TEST(test_unlisted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
