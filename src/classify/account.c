@@ -18,6 +18,11 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms)
 	energy_reset(&a->energy);
 }
 
+void account_not_before(struct account *a, int64_t seen_ms)
+{
+	a->covered_ms = seen_ms;
+}
+
 static int64_t min64(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -265,7 +270,8 @@ static void take_sample(struct account *a, const struct util_sample *s,
 	int64_t at_ms = s->wall_us / 1000;
 	if (!a->started) {
 		a->started = true;
-		a->covered_ms = at_ms;
+		if (at_ms > a->covered_ms)
+			a->covered_ms = at_ms;
 	}
 	/* A sample from before what is covered only says how it went on from there. */
 	account_to_sample(a, s, d, on);

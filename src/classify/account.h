@@ -60,6 +60,9 @@ struct account_drain {
  * starts it. */
 void account_start(struct account *a, uint32_t card, int64_t from_ms);
 
+/* One that the first sample starts: time before `seen_ms` is accounted already. */
+void account_not_before(struct account *a, int64_t seen_ms);
+
 /* Accounts what the samples say; time after the newest one waits for the next, and is judged by
  * the use of its own drain. Holders get their sm_pct, and last_active_ms is brought forward. */
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on);

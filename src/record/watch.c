@@ -82,6 +82,8 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	};
 	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= WATCH_RING_MS;
 	account_start(&w->cards[i].account, (uint32_t)i, recent ? seen_ms : -1);
+	if (!recent && seen_ms <= now_ms)
+		account_not_before(&w->cards[i].account, seen_ms);
 	if (seen_ms < 0)
 		watch_event(w, now_ms, EVENT_CARD_NEW, (int)i, 0, "%s", r->id.name);
 	return 0;

@@ -230,6 +230,15 @@ def test_once_records_the_ring(tmp_path, clock_file):
     assert 9.5 <= card_seconds(tmp_path / "gua.db")["active"] <= 10.5
 
 
+def test_a_ring_that_reaches_back_before_the_last_run_is_counted_once(tmp_path, clock_file):
+    clock, db = clock_file(WALL), tmp_path / "gua.db"
+    env = fake_driver(tmp_path, ONE_CARD + "ring 20s\n", clock=clock)
+    assert gua("daemon", "--db", db, "--clock", clock, "--ticks", 2, env=env).returncode == 0
+    advance(clock, 15)
+    assert gua("daemon", "--db", db, "--clock", clock, "--ticks", 2, env=env).returncode == 0
+    assert card_seconds(db) == {"truly_idle": 135.0}
+
+
 def test_a_quick_restart_leaves_no_gap(tmp_path, clock_file):
     clock = clock_file(WALL)
     env = fake_driver(tmp_path, ONE_CARD + "at 0s load card 0 util 50\n", clock=clock)
