@@ -315,6 +315,7 @@ static void sweep(struct watch *w, struct source *s, const struct round *round)
 int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e)
 {
 	int64_t now_ms = round->ended_ms;
+	int64_t energy_ms = round->energy_ms ? round->energy_ms : now_ms;
 	int rc = reserve(w, s, e);
 	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
 		struct watched *card = &w->cards[i];
@@ -322,7 +323,7 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 		take_holders(w, s, i, round);
 		bool drained = round->cards[i].drained;
 		if (s->cards[i].status == CARD_STATUS_OK && (drained || round->energy))
-			account_energy(&card->account, now_ms, s->cards[i].energy_mj);
+			account_energy(&card->account, energy_ms, s->cards[i].energy_mj);
 		if (drained)
 			take_drain(w, s, i, round, now_ms);
 	}

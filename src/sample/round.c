@@ -94,6 +94,8 @@ static int glance(struct source *s, struct round *r, struct err *e)
 {
 	bool energy = r->energy && !r->drain;
 	int rc = source_glance(s, GLANCE_MEMORY | (energy ? GLANCE_ENERGY : 0U), e);
+	if (energy)
+		r->energy_ms = clock_now(r->clock).wall_us / 1000;
 	return rc ? rc : look_at(s, r, e);
 }
 
@@ -108,6 +110,7 @@ static int drain(struct source *s, struct round *r, struct err *e)
 		r->drained |= r->flags[i];
 	}
 	int rc = r->drained ? source_drain(s, r->drain ? NULL : r->flags, e) : 0;
+	r->energy_ms = r->drained ? clock_now(r->clock).wall_us / 1000 : 0;
 	r->shared_cost_us = r->drain ? 0 : clock_cost_us(r->clock) - before_us;
 	return rc;
 }

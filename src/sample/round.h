@@ -32,6 +32,7 @@ struct round {
 	bool energy;   /* a drain has it anyway */
 	/* Done. */
 	int64_t begun_ms, ended_ms; /* wall clock; the owner sets it */
+	int64_t energy_ms;	    /* wall clock: when energy was read; 0 it was not */
 	bool drained;		    /* some cards have new samples */
 	bool glanced; /* memory was read; false: the driver failed after the drain */
 	struct round_card *cards;

@@ -179,6 +179,14 @@ def test_memory_that_two_exchange_is_held_for_sure(simulate):
     assert card_seconds(db) == {"idle_held": 60.0} and unsure(db) == 0
 
 
+def test_slow_calls_do_not_move_energy(record):
+    """Joules belong to the time at which the counter was read, not to the end of the round."""
+    run = record(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 0s load job card 0 sm 100 on 5s off 5s\n"
+                 "at 22s slow nvmlDeviceGetMemoryInfo* 300ms\n", "--ticks", 4)
+    (mw,), = rows(run.db, "SELECT sum(energy_mj) * 1.0 / sum(ms - energy_unknown_ms) FROM usage WHERE state = 1")
+    assert abs(mw - 50) <= 2
+
+
 # ---- drivers that know less, or say what cannot be true ----
 
 def test_utilisation_without_anybody_is_suspect(record):
