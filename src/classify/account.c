@@ -147,6 +147,24 @@ static bool is_unsure(double util_pct, int64_t at_ms, const struct account_scene
 	       state_at(util_pct, at_ms, HELD_MAYBE, on);
 }
 
+/* Whether at one moment a process may have gone and another may have come: then the card may
+ * have been empty for all of it, or held for all of it. */
+static bool may_change_hands(const struct account_scene *on, int64_t at_ms)
+{
+	for (size_t i = 0; i < on->n; i++) {
+		const struct holder *gone = &on->holders[i];
+		if (at_ms < gone->to.lo || at_ms >= gone->to.hi)
+			continue;
+		for (size_t k = 0; k < on->n; k++) {
+			const struct holder *new = &on->holders[k];
+			if (new->process != gone->process &&new->from.lo <= at_ms &&
+				at_ms < new->from.hi)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* The state of a stretch, and how sure it is. */
 static void judge(const struct account *a, struct piece *p, const struct account_scene *on)
 {
@@ -156,7 +174,8 @@ static void judge(const struct account *a, struct piece *p, const struct account
 	p->state = state_at(a->pending_pct, at_ms, HELD_COUNTED, on);
 	bool unlisted = at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE;
 	/* The middle of what is possible counts: half of it can be wrong. */
-	p->unsure_ms = a->doubtful ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
+	bool whole = a->doubtful || (unsure && may_change_hands(on, at_ms));
+	p->unsure_ms = whole ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
 	if (a->pending_suspect || unlisted || (unsure && stalled)) {
 		p->state = CARD_UNOBSERVED;
 		p->unsure_ms = 0;

@@ -61,9 +61,9 @@ static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 }
 
 /* What nobody who is listed holds, on a card on which nobody is listed; -1: nothing. Memory of
- * one that has just ended may still be on its way back to the driver. */
+ * one that has just ended may still be on its way back to the driver: *again, then. */
 static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
-	const struct card_reading *r, int64_t since_ms)
+	const struct card_reading *r, int64_t since_ms, bool *again)
 {
 	if (r->n_processes > 0 || r->mem_used_bytes < 0 || r->mem_is_sum)
 		return -1;
@@ -72,16 +72,17 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 		return -1;
 	for (size_t i = 0; i < card->holders.n; i++) {
 		const struct holder *h = &card->holders.items[i];
-		if (!holder_is_open(h) && h->to.hi >= since_ms)
-			return -1;
+		*again |= !holder_is_open(h) && h->to.hi >= since_ms;
 	}
-	return bytes;
+	return *again ? -1 : bytes;
 }
 
 /* The holders among the processes of a list, and whoever is not listed. */
 static size_t make_list(
-	struct watch *w, struct source *s, size_t i, int64_t since_ms, int64_t now_ms)
+	struct watch *w, struct source *s, size_t i, int64_t since_ms, struct round *round)
 {
+	int64_t now_ms = round->ended_ms;
+	bool again = false;
 	const struct card_reading *r = &s->cards[i];
 	size_t n = 0;
 	for (size_t k = 0; k < r->n_processes; k++) {
@@ -92,7 +93,9 @@ static size_t make_list(
 		if (life != LIFE_NONE)
 			w->list[n++] = (struct listed){ life, p->kind, p->mem_bytes };
 	}
-	int64_t bytes = unexplained_bytes(w, &w->cards[i], r, since_ms);
+	int64_t bytes = unexplained_bytes(w, &w->cards[i], r, since_ms, &again);
+	if (again)
+		round_want(round, i);
 	uint32_t life = bytes >= 0 ? lives_unknown(&w->lives, now_ms) : LIFE_NONE;
 	if (life != LIFE_NONE)
 		w->list[n++] = (struct listed){ life, PROCESS_COMPUTE, bytes };
@@ -100,8 +103,9 @@ static size_t make_list(
 }
 
 /* A new process list: who came and went since its sign before. */
-static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_ms)
+static void take_list(struct watch *w, struct source *s, size_t i, struct round *round)
 {
+	int64_t now_ms = round->ended_ms;
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
 	/* Used memory tells since when it is so; where it did not change, only lists do. */
@@ -116,7 +120,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_m
 	card->exits = false;
 	if (window.stalled)
 		account_stall(&card->account, card->glance_ms, now_ms);
-	size_t n = make_list(w, s, i, window.lo_ms, now_ms);
+	size_t n = make_list(w, s, i, window.lo_ms, round);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
 	/* Time that was accounted before this was known is less sure. */
 	struct account_scene on = watch_scene(w, i);
@@ -160,7 +164,7 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 	bool listed = round->cards[i].looked && r->processes_known;
 	bool same = round->glanced && (!round->cards[i].want || is_as_listed(card, r));
 	if (listed)
-		take_list(w, s, i, round->ended_ms);
+		take_list(w, s, i, round);
 	if (listed)
 		card->look_ms = round->begun_ms;
 	if (listed || same)

@@ -106,6 +106,20 @@ static void test_a_stall_without_change_costs_nothing(void **state)
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 4000);
 }
 
+/* One may have gone at once and the other come at last: all of the time between can be wrong.
+ */
+static void test_a_card_that_changes_hands(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0) };
+	struct util_sample s[] = { at(0, 0), at(1000, 0), at(2000, 0), at(3000, 0) };
+	h[0].to = edge_between(T0 + 1000, T0 + 2000);
+	h[1].from = edge_between(T0 + 1000, T0 + 2000);
+	drain(f, s, 4, h, 2);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 3000);
+	assert_int_equal(sum_unsure(f), 1000);
+}
+
 /* Between two single readings that differ nobody knows when it changed: the middle counts. */
 static void test_polled_readings_are_doubtful(void **state)
 {
@@ -172,6 +186,7 @@ int main(void)
 		TEST(test_memory_that_falls_below_the_threshold),
 		TEST(test_stalls),
 		TEST(test_a_stall_without_change_costs_nothing),
+		TEST(test_a_card_that_changes_hands),
 		TEST(test_polled_readings_are_doubtful),
 		TEST(test_doubt_comes_later),
 		TEST(test_unlisted),
