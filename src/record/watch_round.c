@@ -1,4 +1,5 @@
-/* Rounds to accounts: who came and went on each card, what it did, and what is not believed. */
+/* Takes the results of a round: which processes came and went on each card, what the card did,
+ * and which readings are not believed. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,8 +30,8 @@ static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struc
 	return 0;
 }
 
-/* Room for everything that the round lists: without it nothing is seen, for a holder must not
- * be missing. */
+/* Makes room for everything that the round lists. Without it the round is not taken at all,
+ * because no holder may be missing. */
 static int reserve(struct watch *w, const struct source *s, struct err *e)
 {
 	size_t listed = 0, most = 0, holders = 0;
@@ -49,7 +50,7 @@ static int reserve(struct watch *w, const struct source *s, struct err *e)
 	return rc ? rc : lives_reserve(&w->lives, listed, e);
 }
 
-/* Memory of a card without any process that is the driver's own. */
+/* How much of the memory in use on a card without processes is the driver's own. */
 static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 {
 	int64_t now = reserve_bytes(r);
@@ -60,8 +61,8 @@ static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 	return card->floor_bytes;
 }
 
-/* What nobody who is listed holds, on a card on which nobody is listed; -1: nothing. Memory of
- * one that has just ended may still be on its way back to the driver. */
+/* Memory in use on a card on which no process is listed, if it is more than the threshold; else
+ * -1. Memory of a process that has just ended may not be freed yet, so it does not count. */
 static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 	const struct card_reading *r, int64_t since_ms)
 {
@@ -78,7 +79,7 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 	return bytes;
 }
 
-/* The holders among the processes of a list, and whoever is not listed. */
+/* Lists the holders among a card's processes, and _unknown for memory without a process. */
 static size_t make_list(
 	struct watch *w, struct source *s, size_t i, int64_t since_ms, int64_t now_ms)
 {
@@ -99,12 +100,13 @@ static size_t make_list(
 	return n;
 }
 
-/* A new process list: who came and went since its sign before. */
+/* Takes a new process list: which processes came and went since the last reading. */
 static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_ms)
 {
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
-	/* Used memory tells since when it is so; where it did not change, only lists do. */
+	/* Where used memory changed, it changed after the last glance; else only the last list
+	 * is known to be without the change. */
 	bool told = card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
 		    (card->mem_bytes != r->mem_used_bytes || card->exits);
 	struct look_window window = {
@@ -118,7 +120,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_m
 		account_stall(&card->account, card->glance_ms, now_ms);
 	size_t n = make_list(w, s, i, window.lo_ms, now_ms);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
-	/* Time that was accounted before this was known is less sure. */
+	/* Time that was accounted before this was known is less certain. */
 	if (!window.first && since_ms < card->account.covered_ms)
 		account_doubt(&card->account, card->account.covered_ms - since_ms, &w->ledger);
 	card->empty = r->n_processes == 0;
@@ -142,7 +144,7 @@ static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 	}
 }
 
-/* Who is on the card, as far as this round says. */
+/* Takes what this round says about the holders of the card. */
 static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
 {
 	struct watched *card = &w->cards[i];
@@ -210,7 +212,7 @@ static void set_hold(const struct watch *w, const struct source *s,
 	d->period_ms = period_ms > 0 ? period_ms : PERIOD_MS;
 }
 
-/* A card that is used while nobody is known to be there. */
+/* Whether the card was in use while no holder is known. */
 static bool is_used_unseen(const struct watch *w, size_t i, const struct card_reading *r)
 {
 	bool active = false;
@@ -274,7 +276,7 @@ static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
 				(long long)s->xids[i].number);
 }
 
-/* Ends the lives that are gone. Who was on a card that could not be looked at may still be
+/* Ends the lives that are gone. A process on a card whose list could not be read may still be
  * there. */
 static void sweep(struct watch *w, struct source *s, const struct round *round)
 {
