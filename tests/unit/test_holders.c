@@ -1,4 +1,5 @@
-/* Process lists become stretches of time: who came and went, when, and how sure that is. */
+/* Process lists become stretches of time: which process came and went, when, and how exactly
+ * that is known. */
 #include "test.h"
 
 #include <math.h>
@@ -181,7 +182,7 @@ static void test_exit_at_an_unknown_moment(void **state)
 	take(f, 1, 500 * MB, first);
 	assert_true(leave(f, life(f, 1), 60000, 64000));
 	assert_edge(f->holders.items[0].to, 60000, 62000, 64000);
-	/* While nobody looked: only what is sure counts. */
+	/* After a stall only sure time counts. */
 	struct look_window stalled = between(70000, 90000);
 	stalled.stalled = true;
 	take(f, 2, 500 * MB, between(65000, 66000));
@@ -225,7 +226,7 @@ static void test_memory_that_changes_twice_in_one_window(void **state)
 	assert_int_equal(f->holders.items[0].mem_bytes, 900 * MB);
 }
 
-/* Its exit was seen, and the driver lists it all the same: it goes on holding. */
+/* Its exit was seen, but the driver still lists it: it still holds its memory. */
 static void test_a_zombie_that_is_still_listed(void **state)
 {
 	struct fixture *f = *state;
