@@ -149,7 +149,7 @@ void nvml_stop_gpm(struct nvml_source *s, size_t card, int code)
 	if (s->gpm_stopped || !s->gpm_used)
 		return;
 	log_warning("card %d/%d: after GPM counters were read, the driver no longer reports "
-		    "its memory (%s); GPM counters are not read again, and the use of MIG "
+		    "its memory (%s); the counters are not read again, and the use of MIG "
 		    "instances is unknown",
 		id->index, id->mig_index, nvml_code_text(code));
 	s->gpm_stopped = s->gpm_mend = true;
