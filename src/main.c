@@ -10,15 +10,27 @@
  *              process_reading (what a source says), process (a life and its owner), tick
  *              (what the store is given), table (what reports and exports print), metric
  *              (fields of live views), tracking (columns of a tracking file)
- *   source/    where GPU numbers come from: nvml* (the real driver, by its ABI), sim* (a
- *              simulated one) over scenario* (the engine that the tests' fake driver shares)
- *   sample/    one drain, one look: cards + processes + owners
- *   classify/  pure functions: sample -> state -> sums
- *   store/     SQLite: schema.sql, writing, compaction, the recorder's lock, import (py*: the
- *              Python tool's files), trackfile
+ *   source/    where GPU numbers come from: source.h (what every source can do),
+ *              source_options, facility (how a source does each job, for doctor);
+ *              nvml* (the real driver, by its ABI): lib, abi, scan, cards, job (which call
+ *              does what), then one file for each kind of reading: util and ring (samples),
+ *              use (of processes), process, memory, energy, account (ended processes), gpm
+ *              (MIG instances), events, metric;
+ *              sim* (a simulated source) over scenario* (the engine that the tests' fake
+ *              driver shares: parse, cards, processes, verbs and faults read the language,
+ *              play, account and pids play it, ask answers)
+ *   sample/    asking the driver and naming the processes: round (one drain, glance and look),
+ *              worker (the thread that may hang), spacing (what calls cost), lives, owner
+ *   classify/  pure functions: classify (sample -> state), account (state -> sums, with their
+ *              uncertainty), energy (joules by state), ledger (sums that are not stored yet)
+ *   store/     SQLite: schema.sql, views.sql, upgrade and old.sql (older versions), writing,
+ *              compaction, the recorder's lock, import (py*: the Python tool's files),
+ *              trackfile
  *   query/     a question becomes numbers: audit*, now, context, status, export, subtrack*
  *   render/    numbers become text, JSON, CSV
- *   record/    the recorder: loop, service manager
+ *   record/    the recorder: recorder (its loop), schedule (when to do what), watch and
+ *              watch_round (what a round says about each card), holders (process lists become
+ *              stretches of time), host, notify (the service manager)
  *   track/     a command and its process tree: what it used
  *   view/      the cards now: live (what the driver says, joined with the store's past),
  *              filter, format, pick (which are free), and a file or two per view: stat, query,

@@ -1,4 +1,4 @@
-/* Samples to sums. */
+/* Turns samples into sums: cuts time into pieces, judges each, and adds it to the ledger. */
 #include "classify/account.h"
 
 #include <math.h>
@@ -173,7 +173,7 @@ static void judge(const struct account *a, struct piece *p, const struct account
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
 	p->state = state_at(a->pending_pct, at_ms, HELD_COUNTED, on);
 	bool unlisted = at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE;
-	/* The middle of what is possible counts: half of it can be wrong. */
+	/* The middle of the possible moments counts, so at most half of the time is wrong. */
 	bool whole = a->doubtful || (unsure && may_change_hands(on, at_ms));
 	p->unsure_ms = whole ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
 	if (a->pending_suspect || unlisted || (unsure && stalled)) {
@@ -206,7 +206,7 @@ static void account_piece(
 	}
 }
 
-/* The next moment after `at_ms` at which somebody comes or goes, or may. */
+/* The next moment after `at_ms` at which a holder comes or goes, or may do so. */
 static int64_t next_change(const struct account_scene *on, int64_t at_ms, int64_t next_ms)
 {
 	for (size_t i = 0; i < on->n; i++) {
@@ -253,7 +253,7 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 	}
 }
 
-/* Everything up to `to_ms`: the pending sample as far as it holds, then nothing. */
+/* Everything up to `to_ms`: the pending sample as far as it lasts, the rest as unobserved. */
 static void account_until(struct account *a, int64_t to_ms, struct account_scene *on)
 {
 	if (a->pending)
@@ -267,8 +267,8 @@ static bool differs(double a_pct, double b_pct, const struct rules *rules)
 	return (a_pct >= rules->active_util_pct) != (b_pct >= rules->active_util_pct);
 }
 
-/* Accounts up to the next sample. Where the state changed between two polled readings, nobody
- * knows when: the middle counts, and half of the time between can be wrong. */
+/* Accounts up to the next sample. Where the state changed between two polled readings, the
+ * moment is not known: the middle counts, and half of the time between can be wrong. */
 static void account_to_sample(struct account *a, const struct util_sample *next,
 	const struct account_drain *d, struct account_scene *on)
 {
@@ -292,7 +292,7 @@ static void take_sample(struct account *a, const struct util_sample *s,
 		if (at_ms > a->covered_ms)
 			a->covered_ms = at_ms;
 	}
-	/* A sample from before what is covered only says how it went on from there. */
+	/* Of a sample from before covered_ms only the time after that is accounted. */
 	account_to_sample(a, s, d, on);
 	a->pending = true;
 	a->pending_suspect = d->suspect;
@@ -304,7 +304,7 @@ static void take_sample(struct account *a, const struct util_sample *s,
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
 {
-	/* The newest sample of the drain before is judged by its own drain's use. */
+	/* The last sample of the previous drain is judged by the use of that drain. */
 	if (d->n_samples && a->pending)
 		account_to_sample(a, &d->samples[0], d, on);
 	if (d->n_samples) {

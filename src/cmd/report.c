@@ -50,7 +50,7 @@ static const struct option_row rows[] = {
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(utc) },
 	{ OPTION_FLAG, 0, "ascii", .help = "no character outside ASCII", ROW(ascii) },
 	{ OPTION_FLAG, 0, "no-color", .help = "no colour on a terminal either", ROW(no_color) },
-	{ OPTION_TEXT, 0, "interval", "TIME", "accepted from old habits and ignored",
+	{ OPTION_TEXT, 0, "interval", "TIME", "accepted for compatibility and ignored",
 		ROW(interval), .hidden = true },
 	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", ROW(now), .hidden = true },
 	{ 0 },

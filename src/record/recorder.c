@@ -1,5 +1,5 @@
 /* The loop of the recorder: what to ask of the driver, when to tick, and what to do when the
- * world fails. */
+ * driver, the store or the clock fails. */
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define STEP_US 50000
 /* A suspend shorter than this is not worth an event. */
 #define SUSPEND_US 1000000
-/* Twice the distance of glances and this: longer, and nobody looked. */
+/* A stall: no glance for twice the time between glances plus this. */
 #define STALL_US 1000000
 /* What a driver's ring may still hold when it answers again. */
 #define RING_MS 10000
@@ -43,7 +43,7 @@ struct recorder {
 	bool told_ready;      /* o->ready was called */
 	int64_t wall_less_us; /* wall minus boot clock, as reckoned now */
 	int64_t suspended_us; /* boot minus monotonic clock */
-	int64_t exits_us;     /* boot time: who ended before has been noticed */
+	int64_t exits_us;     /* boot time: exits up to here have been noticed */
 	int64_t asked_us;     /* boot time: the last round began */
 	int64_t ticks;
 	struct fault driver_fault, store_fault, compact_fault;
@@ -60,8 +60,8 @@ static int64_t card_seen(void *context, const char *uuid)
 	return store_card_seen(r->store, uuid);
 }
 
-/* The driver as a whole failed: says so once. What its ring still holds when it is back is
- * used, so only older time is given up. */
+/* The driver as a whole failed: logs it once. Samples that its ring still holds when it is back
+ * are used, so only older time becomes unobserved. */
 static void driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = now_ms(r);
@@ -102,7 +102,8 @@ static bool clock_stepped(struct recorder *r)
 	return true;
 }
 
-/* Who has ended since it was last looked for; `exact`: it was waited for meanwhile. */
+/* Notices processes that have exited since the last call; `exact`: it was waited for them, so
+ * the moment of the exit is now. */
 static void notice_exits(struct recorder *r, bool exact)
 {
 	struct moment m = clock_now(r->clock);
@@ -126,7 +127,7 @@ static bool ask(struct recorder *r)
 {
 	struct err e = { 0 };
 	struct moment begun = clock_now(r->clock);
-	/* After a stall nobody knows who is there, whatever their memory says. */
+	/* After a stall process lists are read again even where used memory is the same. */
 	r->round->look_all |= begun.boot_us - r->asked_us > 2 * r->schedule.apart_us + STALL_US;
 	r->asked_us = begun.boot_us;
 	int rc = worker_run(r->worker, JOB_OWN, &e);
@@ -237,7 +238,7 @@ static void tick(struct recorder *r)
 	r->ticks++;
 	if (r->o->verbose)
 		log_tick(r);
-	/* While the driver is silent, time is given up tick by tick. */
+	/* While the driver does not answer, time becomes unobserved tick by tick. */
 	if (r->driver_fault.on)
 		watch_blind(&r->watch, now_ms(r) - RING_MS);
 	commit(r, &e);
@@ -254,7 +255,7 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 	int ready = clock_wait(r->clock, until_us, fds, l->pidfds ? 2 : 1);
 	if (ready > 0 && fds[0].revents)
 		return true;
-	/* One that wakes up late was not there to see it. */
+	/* After waking up late, the moment of an exit is not known exactly. */
 	notice_exits(r, clock_now(r->clock).boot_us <= until_us);
 	return false;
 }

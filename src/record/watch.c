@@ -227,7 +227,7 @@ void watch_stored(struct watch *w)
 {
 	ledger_clear(&w->ledger);
 	w->n_events = 0;
-	/* What is not accounted yet names its lives by their places. */
+	/* Sums that are not stored yet refer to lives by index. */
 	for (size_t i = 0; i < w->n_cards; i++)
 		for (size_t k = 0; k < w->cards[i].holders.n; k++)
 			w->lives.lives[w->cards[i].holders.items[k].process].kept = true;

@@ -24,10 +24,10 @@
 struct watched {
 	struct account account;
 	struct holders holders;
-	int64_t glance_ms;	  /* since when its memory is as at its last look; -1 never */
+	int64_t glance_ms;	  /* last glance with memory as at its last look; -1 never */
 	int64_t look_ms;	  /* its last process list; -1 none yet */
 	int64_t mem_bytes;	  /* used at its last look; -1 unknown */
-	int64_t floor_bytes;	  /* least use of memory that was seen without any process */
+	int64_t floor_bytes;	  /* least memory in use that was seen without a process */
 	bool exits;		  /* a holder has exited since its last look */
 	bool empty;		  /* no process of any kind was listed at its last look */
 	struct fault fault;	  /* lost, asleep, denied */
@@ -40,7 +40,7 @@ struct watched {
 
 struct watch_pace {
 	int64_t drain_ms;
-	int64_t stall_ms; /* longer without a glance: nobody looked */
+	int64_t stall_ms; /* a longer time without a glance is a stall */
 };
 
 struct watch {
@@ -73,11 +73,11 @@ typedef int64_t (*watch_seen)(void *context, const char *uuid);
 int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
 	void *context, struct err *e);
 
-/* Takes a round in: who came and went, energy, and when it drained, samples. Asks in `round`
- * for another look where it is needed. */
+/* Takes the results of a round: processes that came and went, energy, and samples of cards that
+ * were drained. Asks in `round` for another look where it is needed. */
 int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e);
 
-/* The driver gives nothing: time up to `until_ms` is unobserved. */
+/* The driver does not answer: time up to `until_ms` is unobserved. */
 void watch_blind(struct watch *w, int64_t until_ms);
 /* Accounts up to now with the last samples: before the recorder ends. */
 void watch_flush(struct watch *w, int64_t now_ms);

@@ -1,4 +1,5 @@
-/* Rounds to accounts: who came and went on each card, what it did, and what is not believed. */
+/* Takes the results of a round: which processes came and went on each card, what the card did,
+ * and which readings are not believed. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,8 +30,8 @@ static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struc
 	return 0;
 }
 
-/* Room for everything that the round lists: without it nothing is seen, for a holder must not
- * be missing. */
+/* Makes room for everything that the round lists. Without it the round is not taken at all,
+ * because no holder may be missing. */
 static int reserve(struct watch *w, const struct source *s, struct err *e)
 {
 	size_t listed = 0, most = 0, holders = 0;
@@ -49,7 +50,7 @@ static int reserve(struct watch *w, const struct source *s, struct err *e)
 	return rc ? rc : lives_reserve(&w->lives, listed, e);
 }
 
-/* Memory of a card without any process that is the driver's own. */
+/* How much of the memory in use on a card without processes is the driver's own. */
 static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 {
 	int64_t now = reserve_bytes(r);
@@ -60,8 +61,9 @@ static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 	return card->floor_bytes;
 }
 
-/* What nobody who is listed holds, on a card on which nobody is listed; -1: nothing. Memory of
- * one that has just ended may still be on its way back to the driver: *again, then. */
+/* Memory in use on a card on which no process is listed, if it is more than the threshold; else
+ * -1. Memory of a process that has just ended may not be freed yet: it does not count, and
+ * *again asks for another look. */
 static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 	const struct card_reading *r, int64_t since_ms, bool *again)
 {
@@ -77,7 +79,7 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 	return *again ? -1 : bytes;
 }
 
-/* The holders among the processes of a list, and whoever is not listed. */
+/* Lists the holders among a card's processes, and _unknown for memory without a process. */
 static size_t make_list(
 	struct watch *w, struct source *s, size_t i, int64_t since_ms, struct round *round)
 {
@@ -102,13 +104,14 @@ static size_t make_list(
 	return n;
 }
 
-/* A new process list: who came and went since its sign before. */
+/* Takes a new process list: which processes came and went since the last reading. */
 static void take_list(struct watch *w, struct source *s, size_t i, struct round *round)
 {
 	int64_t now_ms = round->ended_ms;
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
-	/* Used memory tells since when it is so; where it did not change, only lists do. */
+	/* Where used memory changed, it changed after the last glance; else only the last list
+	 * is known to be without the change. */
 	bool told = card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
 		    (card->mem_bytes != r->mem_used_bytes || card->exits);
 	struct look_window window = {
@@ -122,7 +125,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 		account_stall(&card->account, card->glance_ms, now_ms);
 	size_t n = make_list(w, s, i, window.lo_ms, round);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
-	/* Time that was accounted before this was known is less sure. */
+	/* Time that was accounted before this was known is less certain. */
 	struct account_scene on = watch_scene(w, i);
 	if (!window.first)
 		account_doubt(&card->account, since_ms, &on);
@@ -147,14 +150,14 @@ static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 	}
 }
 
-/* Whether nothing says that somebody came or went since the last list. */
+/* Whether there is no sign that a process came or went since the last list. */
 static bool is_as_listed(const struct watched *card, const struct card_reading *r)
 {
 	return card->look_ms >= 0 && !card->exits && r->mem_used_bytes >= 0 &&
 	       r->mem_used_bytes == card->mem_bytes;
 }
 
-/* Who is on the card, as far as this round says. */
+/* Takes what this round says about the holders of the card. */
 static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
 {
 	struct watched *card = &w->cards[i];
@@ -227,7 +230,7 @@ static void set_hold(const struct watch *w, const struct source *s,
 	d->period_ms = period_ms > 0 ? period_ms : PERIOD_MS;
 }
 
-/* A card that is used while nobody is known to be there. */
+/* Whether the card was in use while no holder is known. */
 static bool is_used_unseen(const struct watch *w, size_t i, const struct card_reading *r)
 {
 	bool active = false;
@@ -301,7 +304,7 @@ static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
 				(long long)s->xids[i].number);
 }
 
-/* Ends the lives that are gone. Who was on a card that could not be looked at may still be
+/* Ends the lives that are gone. A process on a card whose list could not be read may still be
  * there. */
 static void sweep(struct watch *w, struct source *s, const struct round *round)
 {

@@ -7,7 +7,7 @@
 #include "source/nvml.h"
 
 enum {
-	PID_ENTRIES = 256, /* room for the usual without asking twice */
+	PID_ENTRIES = 256, /* usually enough, so that the driver is asked once */
 	PID_MOST = 4000,   /* what the driver keeps */
 	SIZE_TRIES = 6,
 };
@@ -47,8 +47,8 @@ static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 	return NVML_OK;
 }
 
-/* Whether the record of a known life must be read again: the lists were read since, and say
- * otherwise. */
+/* Whether the record of a known life must be read again: lists that were read since then
+ * contradict it. */
 static bool is_doubtful(const struct nvml_card *c, const struct nvml_life *life)
 {
 	return life->asked_look != c->n_looks && life->ended == nvml_is_listed(c, life->pid);

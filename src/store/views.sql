@@ -57,7 +57,7 @@ CREATE VIEW day_users AS
 		JOIN host ON host.id = process.host
 	GROUP BY day, host.id, process.user ORDER BY day, host.hostname, process.user;
 
--- Who holds what now, as of the last tick. idle_since is NULL while the holder is active.
+-- Which process holds what, as of the last tick. idle_since is NULL while the holder is active.
 CREATE VIEW now_holders AS
 	SELECT host.hostname AS host, gpu.idx AS card, gpu.mig_index AS mig, process.user AS user,
 		process.pid AS pid, process.command AS command,

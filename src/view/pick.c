@@ -19,8 +19,8 @@ const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_TAKEN] = "taken by another gua pick",
 };
 
-/* Whether holders keep the card. Memory that the driver cannot tell may be any; without
- * utilisation nobody knows what even a small holder does. */
+/* Whether holders keep the card. Memory that the driver does not report may be any amount;
+ * without utilisation, it is not known what even a small holder does. */
 static bool is_held(const struct pick_wish *wish, const struct live_card *card, double util_pct)
 {
 	double held = card->values[METRIC_GUA_HELD_MEMORY];
@@ -38,7 +38,7 @@ static bool is_active(const struct pick_wish *wish, double util_pct)
 enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms)
 {
-	/* What is not believed is not known: nobody is on a suspect card. */
+	/* The utilisation of a suspect card is not believed; no process is on it. */
 	bool suspect = card->state == CARD_SUSPECT;
 	double util_pct = suspect ? NAN : card->values[METRIC_UTILIZATION_GPU];
 	if (card->status != CARD_STATUS_OK || !card->processes_known || !card->id.uuid[0])
@@ -47,7 +47,7 @@ enum pick_verdict pick_judge(
 		return PICK_INSTANCE;
 	if (is_active(wish, util_pct))
 		return PICK_ACTIVE;
-	/* Without utilisation (instances) nobody knows what the holders do: there must be none.
+	/* Without utilisation (instances) it is not known what holders do: there must be none.
 	 */
 	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card, util_pct))
 		return PICK_HELD;

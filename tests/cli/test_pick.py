@@ -96,7 +96,7 @@ def test_wishes(lab):
 def test_none(lab):
     run = lab.pick("-n", "3")
     assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr == "gua pick: there are no 3 cards free as wished: 2 free; 1 active; 1 held\n"
+    assert run.stderr == "gua pick: fewer than 3 free cards: 2 free; 1 active; 1 held\n"
     run = lab.pick("--min-free", "90G")
     assert run.returncode == 1 and "3 without enough free memory" in run.stderr
 

@@ -32,7 +32,7 @@ static void test_blind_time_is_unobserved(void **state)
 	struct fixture *f = *state;
 	struct util_sample first[] = { at(0, 50) }, later[] = { at(6000, 50), at(6500, 50) };
 	drain(f, first, 1, NULL, 0);
-	/* The pending sample speaks for its own period. */
+	/* The pending sample accounts for its own period. */
 	blind(f, 1500, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 200);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1300);
@@ -133,7 +133,7 @@ static void test_energy_is_conserved(void **state)
 	account_energy(&f->account, T0 + 3000, 9000);
 	drain(f, four, 1, NULL, 0);
 	assert_int_equal(sum_energy(f), 778);
-	/* Nor is it over time that nobody saw. */
+	/* Nor over time without readings. */
 	blind(f, 4000, NULL, 0);
 	account_energy(&f->account, T0 + 5000, 19000);
 	flush(f, 5000, NULL, 0);

@@ -1,4 +1,4 @@
-/* Who came and went, and when nobody looked: what is not sure is said to be unsure. */
+/* Holders that come and go at moments that are not known exactly: the uncertainty is stored. */
 #include "account_fixture.h"
 
 static void test_an_ended_holder_counts_until_its_end(void **state)
@@ -27,7 +27,7 @@ static void test_half_of_a_window_is_unsure(void **state)
 	assert_int_equal(sum_unsure(f), 500);
 }
 
-/* What does not depend on who was there is sure. */
+/* A state that does not depend on the holders is sure. */
 static void test_an_active_card_is_sure(void **state)
 {
 	struct fixture *f = *state;
@@ -87,7 +87,7 @@ static void test_stalls(void **state)
 		s[i] = at(1000L * i, i == 4 ? 50 : 0);
 	account_stall(&f->account, T0 + 2000, T0 + 5000);
 	drain(f, s, 9, h, 1);
-	/* Idle time of the stall is held or free: nobody knows. Active time is active. */
+	/* Idle time of the stall may be held or free: unobserved. Active time is active. */
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 2000);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 2000);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1000);
@@ -106,7 +106,7 @@ static void test_a_stall_without_change_costs_nothing(void **state)
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 4000);
 }
 
-/* One may have gone at once and the other come at last: all of the time between can be wrong.
+/* The first may have gone at once and the second come at the end: the card may have been empty.
  */
 static void test_a_card_that_changes_hands(void **state)
 {
@@ -120,7 +120,7 @@ static void test_a_card_that_changes_hands(void **state)
 	assert_int_equal(sum_unsure(f), 1000);
 }
 
-/* Between two single readings that differ nobody knows when it changed: the middle counts. */
+/* When the use changed between two single readings is not known: the middle counts. */
 static void test_polled_readings_are_doubtful(void **state)
 {
 	struct fixture *f = *state;

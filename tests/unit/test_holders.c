@@ -1,4 +1,5 @@
-/* Process lists become stretches of time: who came and went, when, and how sure that is. */
+/* Process lists become stretches of time: which process came and went, when, and how exactly
+ * that is known. */
 #include "test.h"
 
 #include <math.h>
@@ -181,7 +182,7 @@ static void test_exit_at_an_unknown_moment(void **state)
 	take(f, 1, 500 * MB, first);
 	assert_true(leave(f, life(f, 1), 60000, 64000));
 	assert_edge(f->holders.items[0].to, 60000, 62000, 64000);
-	/* While nobody looked: only what is sure counts. */
+	/* After a stall only sure time counts. */
 	struct look_window stalled = between(70000, 90000);
 	stalled.stalled = true;
 	take(f, 2, 500 * MB, between(65000, 66000));

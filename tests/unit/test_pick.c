@@ -1,4 +1,4 @@
-/* Which cards are free as wished, and which comes first. */
+/* Which cards pick takes, and in which order. */
 #include "test.h"
 
 #include <math.h>
