@@ -46,7 +46,7 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 		card->util_pct_ms += value_sum(values[4]);
 	card->energy_mj[state] += value_signed(values[5]);
 	card->energy_known_ms[state] += ms - value_signed(values[6]);
-	if (state != CARD_UNOBSERVED)
+	if (state < CARD_UNOBSERVED) /* held time of unknown use cannot be idle-held */
 		card->unsure_ms += value_signed(values[7]);
 	return card;
 }

@@ -203,7 +203,12 @@ static const struct fault *fault_at(const struct recorder *r, size_t i)
 	size_t n_fixed = sizeof(fixed) / sizeof(fixed[0]);
 	if (i < n_fixed)
 		return fixed[i];
-	return i - n_fixed < r->watch.n_cards ? &r->watch.cards[i - n_fixed].fault : NULL;
+	size_t card = (i - n_fixed) / 3;
+	if (card >= r->watch.n_cards)
+		return NULL;
+	const struct watched *w = &r->watch.cards[card];
+	const struct fault *const own[] = { &w->fault, &w->suspect, &w->unlisted };
+	return own[(i - n_fixed) % 3];
 }
 
 /* Leaves the faults in force where `gua status` reads them. */
@@ -293,6 +298,7 @@ static void tell_ready(struct recorder *r)
 static int open_source(struct recorder *r, struct err *e)
 {
 	struct fault waiting = { 0 };
+	int64_t wait_us = 0;
 	for (;;) {
 		int rc = worker_run(r->worker, JOB_OPEN, e);
 		if (rc == 0) {
@@ -302,14 +308,13 @@ static int open_source(struct recorder *r, struct err *e)
 		if (!r->o->wait_for_driver || rc == ERR_USAGE)
 			return rc;
 		const struct fault *faults[] = { &waiting };
-		if (fault_raise(&waiting, now_ms(r), "%s; trying again every %lld s", e->text,
-			    (long long)(r->o->retry_ms / 1000)))
+		if (fault_raise(&waiting, now_ms(r), "%s; trying again", e->text))
 			lock_publish(r->o->lock_fd, faults, 1);
 		tell_ready(r);
 		if (r->o->alive)
 			r->o->alive(r->o->context);
-		int64_t until_us = clock_now(r->clock).boot_us + r->o->retry_ms * 1000;
-		if (wait_for_work(r, until_us))
+		wait_us = schedule_wait(wait_us, r->o->retry_ms * 1000);
+		if (wait_for_work(r, clock_now(r->clock).boot_us + wait_us))
 			return 1;
 	}
 }

@@ -60,11 +60,14 @@ bool schedule_is_tick(const struct schedule *s, int64_t now_us)
 	return now_us >= s->next_tick_us;
 }
 
-/* Waits twice as long after each try. */
+int64_t schedule_wait(int64_t before_us, int64_t most_us)
+{
+	return min64(before_us ? 2 * before_us : FIRST_WAIT_US, most_us);
+}
+
 static void wait_longer(struct schedule *s, int64_t now_us)
 {
-	s->wait_us = s->wait_us ? 2 * s->wait_us : FIRST_WAIT_US;
-	s->wait_us = min64(s->wait_us, s->retry_us);
+	s->wait_us = schedule_wait(s->wait_us, s->retry_us);
 	s->next_scan_us = now_us + s->wait_us;
 }
 

@@ -54,4 +54,7 @@ void schedule_tick(struct schedule *s, int64_t now_us);
 /* A process came or went: the next glance is soon. */
 void schedule_soon(struct schedule *s, int64_t now_us);
 
+/* How long to wait before the next try, after a wait of `before_us` (0: the first). */
+int64_t schedule_wait(int64_t before_us, int64_t most_us);
+
 #endif

@@ -158,7 +158,8 @@ static void note_gap(struct watch *w, size_t i, int64_t now_ms)
 	struct watched *card = &w->cards[i];
 	int64_t grown = card->account.unobserved_ms - card->unobserved_ms;
 	card->unobserved_ms = card->account.unobserved_ms;
-	bool told = w->entries[i].status != CARD_STATUS_OK || card->util_kind == UTIL_NONE;
+	bool told = w->entries[i].status != CARD_STATUS_OK || card->util_kind == UTIL_NONE ||
+		    card->suspect.on || card->unlisted.on;
 	bool ends_told = card->gap_told;
 	card->gap_told = told;
 	if (grown < GAP_EVENT_MS || told || ends_told)

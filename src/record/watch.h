@@ -32,6 +32,7 @@ struct watched {
 	bool empty;		  /* no process of any kind was listed at its last look */
 	struct fault fault;	  /* lost, asleep, denied */
 	struct fault suspect;	  /* its utilisation is not believed */
+	struct fault unlisted;	  /* its process lists cannot be read */
 	bool gone;		  /* no longer there: it has no time to account */
 	enum util_kind util_kind; /* of the last drain */
 	int64_t unobserved_ms;	  /* of the account, at the last tick: growth is a gap */

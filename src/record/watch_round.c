@@ -157,6 +157,22 @@ static bool is_as_listed(const struct watched *card, const struct card_reading *
 	       r->mem_used_bytes == card->mem_bytes;
 }
 
+/* Time without a process list is not observed, and the log says so. */
+static void note_unlisted(
+	struct watched *card, const struct card_reading *r, bool known, int64_t now_ms)
+{
+	if (known) {
+		account_unlisted(&card->account, INT64_MAX);
+		fault_clear(&card->unlisted, now_ms);
+		return;
+	}
+	account_unlisted(&card->account, card->glance_ms);
+	fault_raise(&card->unlisted, now_ms,
+		"card %d: its processes cannot be listed; while it is idle, its time is not "
+		"observed",
+		r->id.index);
+}
+
 /* Takes what this round says about the holders of the card. */
 static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
 {
@@ -172,10 +188,7 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 		card->look_ms = round->begun_ms;
 	if (listed || same)
 		card->glance_ms = round->begun_ms;
-	if (listed || same)
-		account_unlisted(&card->account, INT64_MAX);
-	else if (round->cards[i].looked)
-		account_unlisted(&card->account, card->glance_ms);
+	note_unlisted(card, r, listed || same || !round->cards[i].looked, round->ended_ms);
 	round->cards[i].shared = holders_are_several(&card->holders);
 	if (round->cards[i].drained)
 		take_ended(w, i, r);

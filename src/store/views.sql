@@ -35,7 +35,7 @@ CREATE VIEW day_cards AS
 		round(sum(iif(state = 2, ms, 0)) / 3.6e6, 3) AS truly_idle_hours,
 		round(sum(iif(state = 3, ms, 0)) / 3.6e6, 3) AS unobserved_hours,
 		round(sum(iif(state = 4, ms, 0)) / 3.6e6, 3) AS use_unknown_hours,
-		round(sum(iif(state = 1, unsure_ms, 0)) / 3.6e6, 3) AS idle_held_unsure_hours,
+		round(sum(iif(state < 3, unsure_ms, 0)) / 3.6e6, 3) AS idle_held_unsure_hours,
 		round(sum(iif(state < 3, util_pct_ms, 0)) * 1.0
 			/ nullif(sum(iif(state < 3, ms, 0)), 0), 1) AS mean_util_pct,
 		iif(sum(ms) > sum(energy_unknown_ms), round(sum(energy_mj) / 3.6e9, 3), NULL)
