@@ -75,11 +75,11 @@ static void add_ended(struct nvml_source *s, size_t card, uint32_t pid,
 		!nvml_reserve(&a->ended, r->n_ended + 1, sizeof(struct ended_process)))
 		return;
 	struct ended_process *all = a->ended.data;
-	bool peak_known = stats->peak_bytes > 0 && stats->peak_bytes <= INT64_MAX;
 	all[r->n_ended++] = (struct ended_process){ .pid = pid,
 		.started_ms = started_ms,
 		.ended_ms = ended_ms,
-		.mem_peak_bytes = peak_known ? (int64_t)stats->peak_bytes : UNKNOWN_BYTES };
+		.mem_peak_bytes = stats->peak_bytes > 0 ? nvml_decode_memory(stats->peak_bytes)
+							: UNKNOWN_BYTES };
 	r->ended = all;
 }
 
