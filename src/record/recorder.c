@@ -184,6 +184,7 @@ static int commit(struct recorder *r, struct err *e)
 		rc = store_write_tick(r->store, &t, e);
 	if (rc) {
 		report_store_fault(r, e);
+		watch_unstored(&r->watch);
 		return rc;
 	}
 	watch_stored(&r->watch);
