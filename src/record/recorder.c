@@ -38,13 +38,14 @@ struct recorder {
 	struct owners *owners;
 	struct watch watch;
 	struct round *round; /* the worker's: touched between its jobs only */
+	bool late; /* its job has not come back in time: r->round must not be touched */
+	struct moment begun; /* when the last round was begun */
 	struct schedule schedule;
 	bool run_begun;	      /* the store has this run's row */
 	bool told_ready;      /* o->ready was called */
 	int64_t wall_less_us; /* wall minus boot clock, as reckoned now */
 	int64_t suspended_us; /* boot minus monotonic clock */
 	int64_t exits_us;     /* boot time: exits up to here have been noticed */
-	int64_t asked_us;     /* boot time: the last round began */
 	int64_t ticks;
 	struct fault driver_fault, store_fault, compact_fault;
 };
@@ -108,7 +109,8 @@ static void notice_exits(struct recorder *r, bool exact)
 {
 	struct moment m = clock_now(r->clock);
 	int64_t lo_us = exact ? m.wall_us : m.wall_us - (m.boot_us - r->exits_us);
-	if (watch_exits(&r->watch, r->round, lo_us / 1000, m.wall_us / 1000))
+	struct round *round = r->late ? NULL : r->round;
+	if (watch_exits(&r->watch, round, lo_us / 1000, m.wall_us / 1000))
 		schedule_soon(&r->schedule, m.boot_us);
 	r->exits_us = m.boot_us;
 }
@@ -122,24 +124,40 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
 
-/* Asks the driver for what r->round says. False: it failed, and that is taken care of. */
+/* Begins the round that r->round asks for and waits for it, or waits no longer for one that is
+ * late: when it comes back, its readings are as good as new ones. */
+static int run_round(struct recorder *r, struct err *e)
+{
+	int rc;
+	if (r->late) {
+		rc = worker_result(r->worker, 0, e);
+	} else {
+		struct moment now = clock_now(r->clock);
+		int64_t apart_us = now.boot_us - r->begun.boot_us;
+		/* After a stall process lists are read again even where used memory is the
+		 * same. */
+		r->round->look_all |= apart_us > 2 * r->schedule.apart_us + STALL_US;
+		r->begun = now;
+		rc = worker_run(r->worker, JOB_OWN, e);
+	}
+	r->late = rc == ERR_BUSY;
+	return rc;
+}
+
+/* Asks the driver. False: it failed, and that is taken care of. */
 static bool ask(struct recorder *r)
 {
 	struct err e = { 0 };
-	struct moment begun = clock_now(r->clock);
-	/* After a stall process lists are read again even where used memory is the same. */
-	r->round->look_all |= begun.boot_us - r->asked_us > 2 * r->schedule.apart_us + STALL_US;
-	r->asked_us = begun.boot_us;
-	int rc = worker_run(r->worker, JOB_OWN, &e);
+	int rc = run_round(r, &e);
 	struct source *s = rc ? NULL : worker_source(r->worker);
 	struct moment ended = clock_now(r->clock);
 	if (s) {
 		driver_works(r);
 		notice_exits(r, false);
-		r->round->begun_ms = begun.wall_us / 1000;
+		r->round->begun_ms = r->begun.wall_us / 1000;
 		r->round->ended_ms = ended.wall_us / 1000;
 		schedule_done(&r->schedule, ended.boot_us, r->round,
-			ended.boot_us - begun.boot_us, s->ring_us);
+			ended.boot_us - r->begun.boot_us, s->ring_us);
 		rc = clock_stepped(r) ? 0 : take_round(r, s, &e);
 	}
 	if (rc)
@@ -185,6 +203,7 @@ static int commit(struct recorder *r, struct err *e)
 		rc = store_write_tick(r->store, &t, e);
 	if (rc) {
 		report_store_fault(r, e);
+		watch_unstored(&r->watch);
 		return rc;
 	}
 	watch_stored(&r->watch);
@@ -277,7 +296,9 @@ static bool loop(struct recorder *r)
 		if (r->o->alive)
 			r->o->alive(r->o->context);
 		bool is_tick = schedule_is_tick(&r->schedule, now_us);
-		if (schedule_ask(&r->schedule, now_us, health_of(r), r->round))
+		struct round unused = { 0 };
+		if (schedule_ask(
+			    &r->schedule, now_us, health_of(r), r->late ? &unused : r->round))
 			ask(r);
 		if (!is_tick)
 			continue;
@@ -344,7 +365,8 @@ static int open_run(struct recorder *r, struct err *e)
 	struct moment m = clock_now(r->clock);
 	r->wall_less_us = m.wall_us - m.boot_us;
 	r->suspended_us = m.boot_us - m.mono_us;
-	r->exits_us = r->asked_us = m.boot_us;
+	r->exits_us = m.boot_us;
+	r->begun = m;
 	schedule_start(&r->schedule, m.boot_us);
 	int rc = begin_run(r, e);
 	if (rc)
@@ -366,8 +388,10 @@ static void close_run(struct recorder *r, const char *how)
 	struct err e = { 0 };
 	if (!r->run_begun)
 		return;
-	r->round->drain = r->round->look_all = true;
-	r->round->scan = r->round->shared = false;
+	if (!r->late) {
+		r->round->drain = r->round->look_all = true;
+		r->round->scan = r->round->shared = false;
+	}
 	bool answers = !r->driver_fault.on && ask(r);
 	if (answers)
 		watch_flush(&r->watch, now_ms(r));

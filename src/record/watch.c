@@ -224,13 +224,30 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 	return rc;
 }
 
+/* What is not accounted yet names its lives by their places. */
+static void keep_held(struct watch *w)
+{
+	for (size_t i = 0; i < w->n_cards; i++)
+		for (size_t k = 0; k < w->cards[i].holders.n; k++)
+			w->lives.lives[w->cards[i].holders.items[k].process].kept = true;
+}
+
 void watch_stored(struct watch *w)
 {
 	ledger_clear(&w->ledger);
 	w->n_events = 0;
-	/* Sums that are not stored yet refer to lives by index. */
-	for (size_t i = 0; i < w->n_cards; i++)
-		for (size_t k = 0; k < w->cards[i].holders.n; k++)
-			w->lives.lives[w->cards[i].holders.items[k].process].kept = true;
+	keep_held(w);
+	lives_forget_ended(&w->lives);
+}
+
+void watch_unstored(struct watch *w)
+{
+	size_t n;
+	const struct holding_sum *sums = ledger_holding_rows(&w->ledger, &n);
+	if (w->lives.n <= LEDGER_MAX_ROWS)
+		return;
+	for (size_t i = 0; i < n; i++)
+		w->lives.lives[sums[i].process].kept = true;
+	keep_held(w);
 	lives_forget_ended(&w->lives);
 }

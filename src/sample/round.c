@@ -28,7 +28,7 @@ void round_free(void *round)
 
 void round_want(struct round *r, size_t card)
 {
-	if (card < r->n_cards)
+	if (r && card < r->n_cards)
 		r->cards[card].want = true;
 }
 

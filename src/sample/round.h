@@ -48,7 +48,7 @@ int round_new(struct round **r, const struct clock *clock, struct err *e);
 void round_free(void *round);
 /* For worker_own(): the context is a struct round. Fails when the driver as a whole fails. */
 int round_run(struct source *s, void *round, struct err *e);
-/* Asks for a look at a card in the next round. */
+/* Asks for a look at a card in the next round; without a round (NULL) it does nothing. */
 void round_want(struct round *r, size_t card);
 
 #endif

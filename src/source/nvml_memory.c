@@ -1,6 +1,7 @@
 /* The used memory of a card: as the driver reports it, or the sum over the processes on boards
  * that share the host's memory, where the driver does not report it. */
 #include "source/nvml.h"
+#include "source/nvml_decode.h"
 
 /* One reading of memory. */
 struct memory_job {
@@ -60,7 +61,8 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 	/* Cards that share the host's memory say 0; garbage says more than there is. */
 	if (memory.total == 0 && s->base.cards[card].id.mem_total_bytes < 0)
 		return NVML_NOT_SUPPORTED;
-	if (memory.total == 0 || memory.total > INT64_MAX || memory.used > memory.total)
+	if (memory.total == 0 || nvml_decode_memory(memory.total) < 0 ||
+		memory.used > memory.total)
 		return NVML_NO_DATA;
 	job->total = (int64_t)memory.total;
 	job->used = (int64_t)memory.used;

@@ -272,6 +272,7 @@ static void judge_samples(struct live *l, size_t card)
 	bool known = l->cards[card].processes_known && r->mem_used_bytes >= 0;
 	bool empty = known && r->n_processes == 0;
 	int64_t used_bytes = empty ? r->mem_used_bytes - reserve_bytes(r) : -1;
+	l->cards[card].unexplained_bytes = used_bytes > 0 && !r->mem_is_sum ? used_bytes : 0;
 	if (r->n_samples || !empty || !util_is_known(r->util_kind))
 		m->latched = empty && m->empty && util_is_known(r->util_kind) &&
 			     is_latched(r->samples, r->n_samples, used_bytes, &l->rules);

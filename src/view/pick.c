@@ -29,6 +29,14 @@ static bool is_held(const struct pick_wish *wish, const struct live_card *card, 
 	return !(held <= (double)wish->rules.held_mem_bytes);
 }
 
+/* Whether somebody who is not listed keeps the card: as the recorder judges it, or by so much
+ * beside what is listed that it cannot be the driver's own. */
+static bool is_held_unseen(const struct pick_wish *wish, const struct live_card *card)
+{
+	return card->unexplained_bytes > wish->rules.held_mem_bytes ||
+	       card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES;
+}
+
 static bool is_active(const struct pick_wish *wish, double util_pct)
 {
 	return isnan(wish->max_util_pct) ? util_pct >= wish->rules.active_util_pct
@@ -51,8 +59,7 @@ enum pick_verdict pick_judge(
 	 */
 	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card, util_pct))
 		return PICK_HELD;
-	if (wish->min_free_bytes < 0 &&
-		card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES)
+	if (wish->min_free_bytes < 0 && is_held_unseen(wish, card))
 		return PICK_ORPHAN;
 	if (wish->min_free_bytes >= 0 &&
 		!(card->values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))

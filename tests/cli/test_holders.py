@@ -76,6 +76,13 @@ def test_a_process_between_two_glances_is_in_the_drivers_records(record, account
     assert presence(run.db) == ({"_unknown": {"idle_held": 0.2}} if accounting else {})
 
 
+def test_a_record_that_ends_in_the_future_is_nobodys(record):
+    """The driver's record has the start by the clock as it was before somebody set it back."""
+    run = record(ONE_CARD + "accounting on\n" + JOB + "at 5s hold job card 0 memory 5GiB\nat 20s step -1h\n"
+                 "at 40s exit job\n", "--ticks", 4)
+    assert rows(run.db, "SELECT user FROM process WHERE user = '_unknown'") == []
+
+
 def test_a_sole_user_is_never_a_squatter(simulate):
     db = simulate(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 1s load job card 0 sm 80 on 4s off 16s\n",
                   "--ticks", 6)
