@@ -8,7 +8,7 @@
 #   make format   let clang-format decide
 #   make bench    measure speed and size against the goals; some minutes
 #   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
-#                 plays at once, and compare with the truth; best as root, who can be several users
+#                 plays at once, and compare with the truth; as root the processes have several users
 #   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS (needs clang)
 PREFIX ?= /usr/local
 DESTDIR ?=

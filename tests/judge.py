@@ -47,7 +47,7 @@ class Store:
                    and uuid in (None, self.gpus[row["gpu"]]["uuid"]))
 
     def presence(self, user, states=HOLDER_STATES):
-        """What a user has in these states: time less what another of their processes counts already."""
+        """A user's presence in these states: time less what is counted double."""
         return sum(row.get(f"{state}_ms", 0) - row.get(f"{state}_double_ms", 0) for row in self.holding
                    for state in states if self.lives[row["process"]]["user"] == user) / 1000
 
@@ -112,7 +112,7 @@ class Judge:
         return sum(self.since <= moment / 1000 <= self.until for moment in moments)
 
     def bursts(self):
-        """How many begins and ends of use there are on cards that somebody else was on meanwhile."""
+        """How many begins and ends of use there are on cards that another user shared at that time."""
         return sum(verb == "load" for life in self.lives for at, verb, _ in life.events if any(
             other.card == life.card and other.user != life.user and other.start <= at < other.end
             for other in self.lives))
@@ -126,7 +126,7 @@ class Judge:
         return sum(self.store.of_cards(state, "unsure_ms") for state in CARD_STATES) / 1000
 
     def slack(self, edges):
-        """What so many begins and ends may be off together; more on a machine on which glances were rare."""
+        """How far this many begins and ends may be off together; more on a machine on which glances were rare."""
         rare = 1 + 2 * self.stated() / max(1, self.edges())
         return self.goals.edge_s * rare * math.sqrt(edges) + self.late()
 
@@ -158,7 +158,7 @@ class Judge:
                     ("presence", sum(states.values()), self.store.presence(user)),
                     ("user's idle-held", states.get("idle_held", 0), self.store.presence(user, ["idle_held"]))):
                 goal = max(self.goals.user * true, slack)
-                # Time that somebody unseen evidently held is nobody's in the truth.
+                # The truth has no _unknown: every process of the play has its user.
                 goal = None if user == "_unknown" else self.polled(goal) if "idle" in name else goal
                 yield Figure(f"{name}: {user}", true, measured, goal)
 

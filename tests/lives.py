@@ -1,4 +1,4 @@
-"""Random lives of processes on cards, from a seed: who starts when, loads, computes with pauses, holds
+"""Random lives of processes on cards, from a seed: when each starts, loads, computes with pauses, holds
 idle, releases, exits or is killed. `scenario()` writes them for the fake driver, tests/player.py plays
 them with real processes, tests/truth.py computes what is true.
 
@@ -36,7 +36,7 @@ class Life:
 
 @dataclass
 class Driver:
-    """What a kind of driver can tell."""
+    """What a kind of driver reports."""
     name: str
     faults: tuple = ()      # calls that are not supported
     card_keys: str = ""
@@ -82,7 +82,7 @@ def load_memory(rng, life):
 
 
 def compute(rng, life, begin, end, bursts):
-    """Bursts and pauses between two times, at most so many bursts; use is clearly above what counts as
+    """Bursts and pauses between two times, at most this many bursts; use is clearly above what counts as
     active. The last burst may be cut off by the end."""
     at = begin + length(rng, 0.2, 5)
     while at < end and bursts > 0:
@@ -107,14 +107,14 @@ def live(rng, life):
 
 
 def companion(rng, life, key, seconds):
-    """Where another life is: beside somebody else's process or beside their own."""
+    """A life on the card of another one, of the same user or of another."""
     user = life.user if rng.random() < 0.4 else rng.randrange(USERS)
     start = rng.randrange(life.start, max(life.start + 1, life.end))
     return Life(key, user, life.card, start, start + life_length(rng, seconds / 4), rng.random() < 0.3)
 
 
 def stranger(rng, key, seconds):
-    """Anywhere. Most are on the first cards; the last one is often quiet."""
+    """A life on any card. Most are on the first cards; the last card often has none."""
     card = rng.choices(range(CARDS), range(CARDS + 1, 1, -1))[0]
     start = rng.randrange(QUIET_MS, max(QUIET_MS + 1, 1000 * seconds - 2000))
     return Life(key, rng.randrange(USERS), card, start, start + life_length(rng, seconds / 4),
@@ -156,12 +156,12 @@ def read_lives(path):
 # ---- the scenario ----
 
 def uid_of(user):
-    """Only root can be several people."""
+    """The uid of a user of the play: only root can start processes of several users."""
     return FIRST_UID + user if os.geteuid() == 0 else os.geteuid()
 
 
 def name_of(user):
-    """What gua calls them."""
+    """The name that gua shows for a user."""
     try:
         return pwd.getpwuid(uid_of(user)).pw_name
     except KeyError:
@@ -194,7 +194,7 @@ def memory_of_nobody(lives):
 
 
 def scenario(lives, driver):
-    """The play as the driver tells it."""
+    """The scenario for the fake driver."""
     lines = [f'card {i} uuid GPU-{i} name "Card {i}" memory 80GiB idle-power {IDLE_WATTS}W max-power 400W'
              f' {driver.card_keys}' for i in range(CARDS)]
     lines += [f"process {life.key} pid file {life.key} user {name_of(life.user)} uid {uid_of(life.user)}"

@@ -5,7 +5,7 @@ its time. Ends when the last life has ended, or on SIGTERM; no process of the pl
 
 LIVES.json is from tests/lives.py, PIDS a directory that gets a file with the pid for each life, START the
 unix time of the scenario's time 0. In the end PIDS/played.json says what happened: for each life its pid,
-when it truly started, and for how long the system and the driver told different things because it was late.
+when it truly started, and for how long the system and the driver disagreed because the player was late.
 """
 import ctypes
 import heapq

@@ -46,8 +46,9 @@ bool clock_is_virtual(const struct clock *c);
 /* Reads the three clocks within a millisecond of each other. */
 struct moment clock_now(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
-/* CPU time of the calling thread: the difference of two is what the code between them cost. Of
- * a virtual clock it is its own time, so that what depends on it can be played again. */
+/* CPU time of the calling thread: the difference of two readings is the cost of the code
+ * between them. A virtual clock returns its own time, so that a run in virtual time is
+ * repeatable. */
 int64_t clock_cost_us(const struct clock *c);
 
 /* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first; returns

@@ -1,4 +1,4 @@
-/* Samples to sums. */
+/* Turns samples into sums: cuts time into pieces, judges each, and adds it to the ledger. */
 #include "classify/account.h"
 
 #include <math.h>
@@ -13,8 +13,14 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms)
 		.started = from_ms >= 0,
 		.covered_ms = from_ms,
 		.sm_active_pct = NAN,
+		.unlisted_ms = INT64_MAX,
 	};
 	energy_reset(&a->energy);
+}
+
+void account_not_before(struct account *a, int64_t seen_ms)
+{
+	a->covered_ms = seen_ms;
 }
 
 static int64_t min64(int64_t a, int64_t b)
@@ -129,20 +135,48 @@ static void add_holding(struct account *a, const struct piece *p, size_t i, int6
 		sum->mem_peak_kib = kib;
 }
 
+static enum card_state state_at(
+	double util_pct, int64_t at_ms, enum sureness sure, const struct account_scene *on)
+{
+	return classify_card(util_pct, held_at(on->holders, on->n, at_ms, sure), on->rules);
+}
+
+static bool is_unsure(double util_pct, int64_t at_ms, const struct account_scene *on)
+{
+	return state_at(util_pct, at_ms, HELD_SURELY, on) !=
+	       state_at(util_pct, at_ms, HELD_MAYBE, on);
+}
+
+/* Whether at one moment a process may have gone and another may have come: then the card may
+ * have been empty for all of it, or held for all of it. */
+static bool may_change_hands(const struct account_scene *on, int64_t at_ms)
+{
+	for (size_t i = 0; i < on->n; i++) {
+		const struct holder *gone = &on->holders[i];
+		if (at_ms < gone->to.lo || at_ms >= gone->to.hi)
+			continue;
+		for (size_t k = 0; k < on->n; k++) {
+			const struct holder *new = &on->holders[k];
+			if (new->process != gone->process &&new->from.lo <= at_ms &&
+				at_ms < new->from.hi)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* The state of a stretch, and how sure it is. */
 static void judge(const struct account *a, struct piece *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
-	enum card_state states[] = { [HELD_COUNTED] = 0, [HELD_SURELY] = 0, [HELD_MAYBE] = 0 };
-	for (int sure = HELD_COUNTED; sure <= HELD_MAYBE; sure++)
-		states[sure] = classify_card(a->pending_pct,
-			held_at(on->holders, on->n, at_ms, (enum sureness)sure), on->rules);
-	bool unsure = states[HELD_SURELY] != states[HELD_MAYBE];
+	bool unsure = is_unsure(a->pending_pct, at_ms, on);
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
-	p->state = states[HELD_COUNTED];
-	/* The middle of what is possible counts: half of it can be wrong. */
-	p->unsure_ms = a->doubtful ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
-	if (a->pending_suspect || (unsure && stalled)) {
+	p->state = state_at(a->pending_pct, at_ms, HELD_COUNTED, on);
+	bool unlisted = at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE;
+	/* The middle of the possible moments counts, so at most half of the time is wrong. */
+	bool whole = a->doubtful || (unsure && may_change_hands(on, at_ms));
+	p->unsure_ms = whole ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
+	if (a->pending_suspect || unlisted || (unsure && stalled)) {
 		p->state = CARD_UNOBSERVED;
 		p->unsure_ms = 0;
 	}
@@ -172,7 +206,7 @@ static void account_piece(
 	}
 }
 
-/* The next moment after `at_ms` at which somebody comes or goes, or may. */
+/* The next moment after `at_ms` at which a holder comes or goes, or may do so. */
 static int64_t next_change(const struct account_scene *on, int64_t at_ms, int64_t next_ms)
 {
 	for (size_t i = 0; i < on->n; i++) {
@@ -198,6 +232,8 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 			end = min64(end, a->stall_from_ms);
 		else if (a->covered_ms < a->stall_to_ms)
 			end = min64(end, a->stall_to_ms);
+		if (a->covered_ms < a->unlisted_ms)
+			end = min64(end, a->unlisted_ms);
 		account_piece(a, a->covered_ms, end, on);
 		a->covered_ms = end;
 	}
@@ -217,7 +253,7 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 	}
 }
 
-/* Everything up to `to_ms`: the pending sample as far as it holds, then nothing. */
+/* Everything up to `to_ms`: the pending sample as far as it lasts, the rest as unobserved. */
 static void account_until(struct account *a, int64_t to_ms, struct account_scene *on)
 {
 	if (a->pending)
@@ -231,8 +267,8 @@ static bool differs(double a_pct, double b_pct, const struct rules *rules)
 	return (a_pct >= rules->active_util_pct) != (b_pct >= rules->active_util_pct);
 }
 
-/* Accounts up to the next sample. Where the state changed between two polled readings, nobody
- * knows when: the middle counts, and half of the time between can be wrong. */
+/* Accounts up to the next sample. Where the state changed between two polled readings, the
+ * moment is not known: the middle counts, and half of the time between can be wrong. */
 static void account_to_sample(struct account *a, const struct util_sample *next,
 	const struct account_drain *d, struct account_scene *on)
 {
@@ -253,9 +289,10 @@ static void take_sample(struct account *a, const struct util_sample *s,
 	int64_t at_ms = s->wall_us / 1000;
 	if (!a->started) {
 		a->started = true;
-		a->covered_ms = at_ms;
+		if (at_ms > a->covered_ms)
+			a->covered_ms = at_ms;
 	}
-	/* A sample from before what is covered only says how it went on from there. */
+	/* Of a sample from before covered_ms only the time after that is accounted. */
 	account_to_sample(a, s, d, on);
 	a->pending = true;
 	a->pending_suspect = d->suspect;
@@ -267,7 +304,7 @@ static void take_sample(struct account *a, const struct util_sample *s,
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
 {
-	/* The newest sample of the drain before is judged by its own drain's use. */
+	/* The last sample of the previous drain is judged by the use of that drain. */
 	if (d->n_samples && a->pending)
 		account_to_sample(a, &d->samples[0], d, on);
 	if (d->n_samples) {
@@ -295,14 +332,26 @@ void account_stall(struct account *a, int64_t from_ms, int64_t to_ms)
 	a->stall_to_ms = to_ms;
 }
 
-void account_doubt(struct account *a, int64_t ms, struct ledger *ledger)
+void account_unlisted(struct account *a, int64_t from_ms)
 {
-	if (!a->started || ms <= 0)
+	a->unlisted_ms = from_ms;
+}
+
+void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on)
+{
+	int64_t to_ms = min64(a->covered_ms, a->unlisted_ms), unsure_ms = 0;
+	double idle_pct = isnan(a->pending_pct) ? NAN : 0;
+	while (a->started && from_ms < to_ms) {
+		int64_t end = next_change(on, from_ms, to_ms);
+		unsure_ms += is_unsure(idle_pct, from_ms, on) ? end - from_ms : 0;
+		from_ms = end;
+	}
+	if (unsure_ms == 0)
 		return;
-	int64_t slot = ledger_slot(ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
-	struct usage_sum *sum = ledger_usage(ledger, slot, a->card, CARD_TRULY_IDLE);
+	int64_t slot = ledger_slot(on->ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
+	struct usage_sum *sum = ledger_usage(on->ledger, slot, a->card, CARD_TRULY_IDLE);
 	if (sum)
-		sum->unsure_ms += ms;
+		sum->unsure_ms += unsure_ms;
 }
 
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)

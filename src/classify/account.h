@@ -1,8 +1,8 @@
 /* Accounting: the driver's samples of one card become time in states. Each sample is classified
  * by itself and accounts for the time until the next one; what no sample covers is unobserved.
- * Accounts lag behind: at a drain, who held the card until then is known. Moments are quantised
- * to milliseconds, not lengths, so sums are exact: what is accounted between two moments always
- * adds up to the time between them. */
+ * Time is accounted at drains, when the holders up to then are known. Moments are rounded to
+ * milliseconds, and lengths are differences of moments, so sums are exact: what is accounted
+ * between two moments always adds up to the time between them. */
 #ifndef GUA_CLASSIFY_ACCOUNT_H
 #define GUA_CLASSIFY_ACCOUNT_H
 
@@ -20,21 +20,22 @@ struct account {
 	uint32_t card;		  /* index in the recorder's table */
 	bool started;		  /* covered_ms is set */
 	int64_t covered_ms;	  /* all time before is accounted */
-	bool pending;		  /* there is a sample whose time goes on */
+	bool pending;		  /* the newest sample is not accounted to its end */
 	bool pending_suspect;	  /* it is not believed: its time is unobserved */
 	double pending_pct;	  /* its utilisation */
 	int64_t pending_ms;	  /* when it was taken */
-	int64_t pending_to_ms;	  /* until the next sample, if that is not later ... */
-	int64_t pending_short_ms; /* ... and only until here if it is */
+	int64_t pending_to_ms;	  /* it lasts to the next sample, if that is not later ... */
+	int64_t pending_short_ms; /* ... and else only until here */
 	bool use_known;		  /* the holders' sm_pct of its drain are known */
 	double sm_active_pct;	  /* of its drain, or NAN */
 	bool doubtful;		  /* the state may have changed within this stretch */
-	int64_t stall_from_ms, stall_to_ms; /* nobody looked: see account_stall() */
+	int64_t stall_from_ms, stall_to_ms; /* see account_stall() */
+	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: who holds is known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
 	struct energy_split energy;
 };
 
-/* Who is on the card, and by which rules; passed to everything that accounts time. */
+/* The holders on the card, and the rules; passed to everything that accounts time. */
 struct account_scene {
 	struct holder *holders;
 	size_t n;
@@ -48,9 +49,9 @@ struct account_drain {
 	size_t n_samples;
 	int64_t hold_ms;      /* samples further apart than this leave a gap ... */
 	int64_t period_ms;    /* ... before which a sample accounts for no more than this */
-	bool polled;	      /* single readings: between two that differ nobody knows */
+	bool polled;	      /* single readings: when the use changed is not known */
 	bool suspect;	      /* the samples are not believed */
-	bool use_known;	      /* the driver tells the use of processes */
+	bool use_known;	      /* the driver reports the use of processes */
 	const double *sm_pct; /* of each holder, NAN unknown */
 	double sm_active_pct; /* or NAN */
 };
@@ -59,19 +60,28 @@ struct account_drain {
  * starts it. */
 void account_start(struct account *a, uint32_t card, int64_t from_ms);
 
-/* Accounts what the samples say; time after the newest one waits for the next, and is judged by
- * the use of its own drain. Holders get their sm_pct, and last_active_ms is brought forward. */
+/* For an account that the first sample starts: the time before `seen_ms` is accounted already.
+ */
+void account_not_before(struct account *a, int64_t seen_ms);
+
+/* Accounts the time up to the newest sample; the time after it is accounted with the next
+ * drain, by the use of this one. Sets the holders' sm_pct and updates their last_active_ms. */
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on);
 
-/* A reading of the energy counter (NAN: there is none). Before the drain of its round. */
+/* Adds a reading of the energy counter (NAN: there is none). Call before account_drain(). */
 void account_energy(struct account *a, int64_t at_ms, double energy_mj);
 
-/* Nobody looked at the card's holders between the two: where it depends on who came or went
- * then, the card's state is not known. */
+/* The holders were not read between the two moments. Where the card's state depends on
+ * processes that came or went then, the time is unobserved. */
 void account_stall(struct account *a, int64_t from_ms, int64_t to_ms);
 
-/* Time that is accounted already turns out to be less sure by so much. */
-void account_doubt(struct account *a, int64_t ms, struct ledger *ledger);
+/* The process lists cannot be read since then, so the holders are not known: time is active or
+ * unobserved. INT64_MAX: they are known again. */
+void account_unlisted(struct account *a, int64_t from_ms);
+
+/* A process came or went at some time since `from_ms`: accounted time whose state depends on
+ * that becomes less certain. */
+void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on);
 
 /* Accounts up to `to_ms` with the sample that is pending as far as it holds, the rest as
  * unobserved: at the end. Without a pending sample it waits: the driver may still have older

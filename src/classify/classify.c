@@ -5,10 +5,9 @@
 
 /* The driver gives the use of a process in whole percents. */
 #define ROUNDING_PCT 0.5
-/* What the driver may keep for itself where it does not say: this, or a fiftieth of the card.
- */
+/* What the driver may reserve where it does not report it: this, or a fiftieth of the card. */
 #define RESERVE_BYTES (1LL << 30)
-/* All samples at least this, and nobody there: a card that hangs on to its last reading. */
+/* A card without processes whose samples are all at least this repeats its last reading. */
 #define LATCHED_PCT 95
 
 struct edge edge_exactly(int64_t at_ms)
@@ -64,7 +63,7 @@ static const struct holder *other_side(
 	return NULL;
 }
 
-/* Whether the first has more memory; of equal ones exactly one has. */
+/* Whether `a` has more memory than `b`. Of two equal ones, the first in the array has. */
 static bool has_more(const struct holder *a, const struct holder *b)
 {
 	int64_t a_bytes = a->mem_bytes < 0 ? INT64_MAX : a->mem_bytes;
@@ -72,8 +71,8 @@ static bool has_more(const struct holder *a, const struct holder *b)
 	return a_bytes > b_bytes || (a_bytes == b_bytes && a < b);
 }
 
-/* As holds(), but a process whose memory changed at an unknown moment held on all the while:
- * surely the lesser amount, and at most the greater. */
+/* As holds(), but a process whose memory changed at an unknown moment held memory all the time:
+ * at least the smaller amount, and at most the larger. */
 static bool holds_among(const struct holder *holders, size_t n, const struct holder *h,
 	int64_t at_ms, enum sureness sure)
 {
@@ -180,7 +179,7 @@ static bool is_first_stretch(const struct holder *holders, size_t i)
 	return true;
 }
 
-/* For which part of the samples each holder was there while the card was active. */
+/* Sets for each holder the part of the samples in which it was there and the card active. */
 static void find_parts(struct holder *holders, size_t n, const struct util_sample *samples,
 	size_t n_samples, const struct rules *rules)
 {
@@ -224,7 +223,7 @@ static bool reaches(double pct, double part, const struct rules *rules)
 }
 
 /* Whether somebody who is not the user of `self` kept the card active: another user, or
- * processes that are no holders. The driver rounds the use of each process to a percent. */
+ * processes that are not holders. The driver rounds the use of each process to a percent. */
 static bool somebody_else(const struct holder *self, const struct holder *holders, size_t n,
 	const struct use_since *use, const struct rules *rules)
 {
@@ -280,7 +279,8 @@ static enum holder_state own_when_active(const struct holder *self,
 void classify_use(struct holder *holders, size_t n, const struct util_sample *samples,
 	size_t n_samples, const struct use_since *use, const struct rules *rules)
 {
-	/* Of less active time than this the driver's whole percents say nothing. */
+	/* Below this much active time, rounding to whole percents hides the use of processes.
+	 */
 	bool judged =
 		use->known && use->active_part * rules->active_util_pct >= 2 * ROUNDING_PCT;
 	if (judged) {

@@ -10,7 +10,8 @@
 #include "model/reading.h"
 #include "model/state.h"
 
-/* A moment that is known to lie between two: `at` is the one that counts. Unix milliseconds. */
+/* A moment that is known to lie between `lo` and `hi`; `at` is the moment that counts. Unix
+ * milliseconds. */
 struct edge {
 	int64_t lo, at, hi;
 };
@@ -20,12 +21,12 @@ struct edge edge_exactly(int64_t at_ms);
 /* Somewhere between the two: the middle counts. */
 struct edge edge_between(int64_t lo_ms, int64_t hi_ms);
 
-/* What classify_use() works out of one drain. Parts are of the drain's samples, 0..1: those in
- * which the card was active and the holder was there. */
+/* What classify_use() computes from one drain. A part (0..1) is the share of the drain's
+ * samples in which the card was active and the holder was there. */
 struct holder_use {
-	bool first;	     /* no other stretch of the same process stands before it */
+	bool first;	     /* the first stretch of its process in the array */
 	double own_part;     /* of this stretch */
-	double lead_part;    /* of it, where it leads its user */
+	double lead_part;    /* of this stretch, while it leads: see holder_leads() */
 	double process_part; /* of all stretches of its process */
 	double user_part;    /* of its user */
 	double user_pct;     /* SM use of all of its user's processes */
@@ -50,20 +51,20 @@ struct holder {
 /* The holders of a card at one moment, and what they hold together. */
 struct held {
 	int64_t bytes; /* sum of what is known */
-	bool unknown;  /* one of them has memory that the driver cannot tell */
+	bool unknown;  /* the driver does not report the memory of one of them */
 	size_t n;
 };
 
-/* Which holders count: by the moments that count, or only those that surely held, or all that
- * may have held. */
+/* Which holders count: those between the moments that count (`at`), only those that surely held
+ * memory, or all that may have held it. */
 enum sureness { HELD_COUNTED, HELD_SURELY, HELD_MAYBE };
 
 /* Whether a process of that kind (process_kind bits) is a holder. */
 bool is_holder(unsigned kind, const struct rules *rules);
 bool holder_counts(const struct holder *h, int64_t at_ms);
 struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
-/* Whether holders[i] stands for its user at that moment: the busiest of the user's that count,
- * the first of several. */
+/* Whether holders[i] represents its user at that moment: it is the busiest of the user's
+ * holders that count, or the first of several equal ones. */
 bool holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms);
 
 /* The definition of a card's states; a utilisation of NAN cannot be read. */
@@ -71,24 +72,25 @@ enum card_state classify_card(double util_pct, struct held held, const struct ru
 
 /* How much of the memory in use on a card without a process may be the driver's own. */
 int64_t reserve_bytes(const struct card_reading *r);
-/* Whether utilisation is not believed: a card that goes on reporting about 100 % after its last
- * process was killed ("latched"). Only for a card on which no process is, and was when the
- * samples were taken; `used_bytes` is memory in use without the driver's own, -1 not known. */
+/* Whether utilisation is not believed: some cards keep reporting about 100 % after their last
+ * process was killed ("latched"). Ask only about a card that had no process when the samples
+ * were taken and has none now; `used_bytes` is memory in use without the driver's own, -1
+ * unknown. */
 bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 	const struct rules *rules);
 
 /* What was seen of a card between two drains: decides who squats. */
 struct use_since {
-	bool known;	    /* the driver tells the use of processes on this card */
+	bool known;	    /* the driver reports the use of processes on this card */
 	double mean_pct;    /* mean utilisation of the samples */
 	double active_part; /* share of the samples that were active, 0..1 */
 };
 struct use_since use_of_samples(
 	const struct util_sample *samples, size_t n, bool known, const struct rules *rules);
 
-/* Sets own_state and user_state of every holder from the use since the last drain. Means cover
- * idle samples, too: a holder is compared with the threshold over the active samples in which
- * it was there, so that a short burst of 100 % is not idle. */
+/* Sets own_state and user_state of every holder from the use since the last drain. The driver's
+ * mean covers idle samples too, so the threshold is scaled to the active samples in which the
+ * holder was there: a short burst of 100 % is not idle. */
 void classify_use(struct holder *holders, size_t n, const struct util_sample *samples,
 	size_t n_samples, const struct use_since *use, const struct rules *rules);
 

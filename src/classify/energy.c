@@ -1,6 +1,7 @@
-/* Joules to states. Within a second in which a card both computed and waited, the waiting part
- * gets what the card drew when it last did nothing, and computing gets the rest: split by time
- * alone, a burst of 400 W would show up as waste of the idle time beside it. */
+/* Divides joules over states. In an interval in which a card was both active and idle, the idle
+ * part gets the power that the card drew when it was last idle, and the active part gets the
+ * rest. Divided by time alone, a burst of 400 W would count as energy of the idle time beside
+ * it. */
 #include "classify/energy.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ void energy_read(struct energy_split *s, int64_t at_ms, double mj)
 		s->n_points = 0;
 	else if (last && at_ms == last->at_ms)
 		return;
-	if (s->n_points == ENERGY_POINTS) /* the longest wait is for time: join the oldest */
+	if (s->n_points == ENERGY_POINTS) /* full: join the two oldest intervals */
 		memmove(s->points + 1, s->points + 2,
 			(--s->n_points - 1) * sizeof(s->points[0]));
 	s->points[s->n_points++] = (struct energy_point){ at_ms, mj };
@@ -60,7 +61,7 @@ void energy_piece(struct energy_split *s, const struct energy_piece *piece)
 	s->pieces[s->n_pieces++] = *piece;
 }
 
-/* What one interval between two readings is made of. */
+/* The time in each kind of state between two readings. */
 struct mixture {
 	int64_t all_ms, idle_ms, active_ms;
 	double active_pct_ms; /* utilisation x ms of the active part */
@@ -90,8 +91,8 @@ static struct mixture mix_of(const struct energy_split *s, int64_t from_ms, int6
 	return m;
 }
 
-/* Learns what the card draws when it does nothing. The counter may lag by a tenth of a second
- * behind a burst, so the first idle interval can only lower it. */
+/* Learns what the card draws when it is idle. The counter may lag a tenth of a second behind a
+ * burst, so the first idle interval after one may only lower the value. */
 static void learn_idle(struct energy_split *s, const struct mixture *m, double mw)
 {
 	bool idle = m->idle_ms > 0 && m->idle_ms == m->all_ms;

@@ -1,5 +1,5 @@
-/* Energy by state: what a card's counter grew between two readings, divided over what the card
- * did between them. */
+/* Energy by state: the growth of a card's energy counter between two readings is divided over
+ * the states that the card was in between them. */
 #ifndef GUA_CLASSIFY_ENERGY_H
 #define GUA_CLASSIFY_ENERGY_H
 
@@ -26,23 +26,23 @@ struct energy_point {
 	double mj;
 };
 
-/* One card's. energy_reset() first. */
+/* The energy of one card that is not divided yet. Call energy_reset() first. */
 struct energy_split {
 	struct energy_piece pieces[ENERGY_PIECES]; /* accounted, energy not divided yet */
 	size_t n_pieces;
 	struct energy_point
 		points[ENERGY_POINTS]; /* readings whose time is not accounted yet */
 	size_t n_points;
-	double idle_mw;	  /* what the card drew when it last did nothing; NAN: not seen */
-	bool idle_before; /* it did nothing between the two readings before */
+	double idle_mw;	  /* what the card drew when it was last idle; NAN: not seen */
+	bool idle_before; /* it was idle in the previous interval */
 };
 
 void energy_reset(struct energy_split *s);
-/* A reading; NAN, or one that is below the last: what was used since is not known. */
+/* Adds a reading. After NAN, or one below the last, the energy since the last is unknown. */
 void energy_read(struct energy_split *s, int64_t at_ms, double mj);
-/* Time that was accounted; pieces come in time order. */
+/* Adds time that was accounted; pieces come in time order. */
 void energy_piece(struct energy_split *s, const struct energy_piece *piece);
-/* Divides what can be: all readings up to `covered_ms`, up to where time is accounted. */
+/* Divides all intervals that end by `covered_ms`, up to which time is accounted. */
 void energy_divide(
 	struct energy_split *s, uint32_t card, int64_t covered_ms, struct ledger *ledger);
 

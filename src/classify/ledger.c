@@ -14,6 +14,12 @@ struct row_kind {
 	void (*add)(void *to, const void *from);
 };
 
+union row {
+	int64_t slot;
+	struct usage_sum usage;
+	struct holding_sum holding;
+};
+
 static uint64_t mix(uint64_t h, uint64_t value)
 {
 	h = (h ^ value) * 0x9E3779B97F4A7C15u;
@@ -128,11 +134,7 @@ static bool grow(struct row_table *t, size_t cap)
  * already, so it works in place. */
 static void fold_into_hours(struct row_table *t)
 {
-	union {
-		struct usage_sum usage;
-		struct holding_sum holding;
-		int64_t slot;
-	} row;
+	union row row;
 	size_t n = t->n;
 	t->n = 0;
 	reindex(t);
@@ -147,29 +149,45 @@ static void fold_into_hours(struct row_table *t)
 		memcpy(row_at(t, t->n), &row, t->kind->size);
 		*place = (uint32_t)++t->n;
 	}
+	t->hourly = t->n > t->cap / 2;
 }
 
-/* Makes room for one more row: grows, folds when at the bound, or fails. */
+/* Makes room for one more row: grows, folds when at the bound, or fails. A fold that
+ * gains little is the last one before the rows are stored: each would read all of them. */
 static bool make_room(struct row_table *t)
 {
 	if (t->n < t->cap)
 		return true;
 	if (t->cap < LEDGER_MAX_ROWS && grow(t, t->cap * 2))
 		return true;
-	fold_into_hours(t);
+	if (!t->hourly)
+		fold_into_hours(t);
 	return t->n < t->cap;
+}
+
+/* The place of a row that may belong to its hour by now. */
+static uint32_t *find_now(const struct row_table *t, union row *row)
+{
+	if (t->hourly)
+		row->slot -= row->slot % HOUR_SECONDS;
+	return find_place(t, row);
 }
 
 /* The row with the key of `fresh`, which becomes that row when there is none. */
 static void *find_or_add(struct row_table *t, const void *fresh)
 {
-	uint32_t *place = find_place(t, fresh);
+	union row row;
+	memcpy(&row, fresh, t->kind->size);
+	uint32_t *place = find_now(t, &row);
 	if (*place)
 		return row_at(t, *place - 1);
-	if (!make_room(t))
+	bool room = make_room(t);
+	place = find_now(t, &row);
+	if (*place)
+		return row_at(t, *place - 1);
+	if (!room)
 		return NULL;
-	place = find_place(t, fresh);
-	memcpy(row_at(t, t->n), fresh, t->kind->size);
+	memcpy(row_at(t, t->n), &row, t->kind->size);
 	*place = (uint32_t)++t->n;
 	return row_at(t, *place - 1);
 }
@@ -200,6 +218,7 @@ void ledger_finish(struct ledger *l)
 void ledger_clear(struct ledger *l)
 {
 	l->usage.n = l->holding.n = 0;
+	l->usage.hourly = l->holding.hourly = false;
 	l->dropped_ms = 0;
 	reindex(&l->usage);
 	reindex(&l->holding);

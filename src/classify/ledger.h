@@ -19,6 +19,7 @@ struct row_table {
 	const struct row_kind *kind; /* hash, comparison, addition: private to ledger.c */
 	char *rows;		     /* n rows of kind->size bytes */
 	size_t n, cap;
+	bool hourly;	 /* slots are hours until the rows are stored: there is little room */
 	uint32_t *place; /* 2 * cap places: number of a row plus one, 0 for none */
 };
 

@@ -38,8 +38,9 @@ const struct option_row daemon_options[] = {
 		"read the driver's samples (default 5s, at most 8s)", AT(drain_ms), .min = 100,
 		.max = 8000 },
 	{ OPTION_DURATION, 0, "glance", "D",
-		"look for processes that came or went (default 1s, at most 8s)", AT(glance_ms),
-		.min = 100, .max = 8000 },
+		"read used memory, to notice processes that come or go (default 1s, at most "
+		"8s)",
+		AT(glance_ms), .min = 100, .max = 8000 },
 	{ OPTION_FLAG, 'f', "foreground",
 		.help = "stay in the foreground, for service managers", AT(foreground) },
 	{ OPTION_FLAG, 0, "once",

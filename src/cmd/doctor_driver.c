@@ -89,19 +89,19 @@ static const struct meaning {
 	const char *without;  /* when no way works */
 	const char *fallback; /* when it is not the first */
 } meanings[] = {
-	{ "utilisation", "the time of these cards is recorded as unobserved",
-		"readings now and then instead of every sample" },
+	{ "utilisation", "held time of these cards is recorded as use unknown",
+		"single readings instead of every sample" },
 	{ "process utilisation",
-		"who used a card is not known: its holders share its state, and no squatter "
-		"is seen",
+		"which process used a card is not known: its holders share its state, and no "
+		"squatter is seen",
 		"the same numbers by a newer call" },
 	{ "energy", "energy is not recorded", "an estimate; a newer card has a counter" },
 	{ "power", "power is not shown", "" },
 	{ "SM activity", "the use of MIG instances is not known", "" },
-	{ "memory", "how full a card is is not known",
-		"used memory includes what the driver reserves; as a sum over processes it "
-		"lacks what belongs to none" },
-	{ "compute processes", "holders are not known: idle-held time cannot be told", "" },
+	{ "memory", "the used memory of a card is not known",
+		"used memory includes what the driver reserves, or it is the sum of the "
+		"processes' memory" },
+	{ "compute processes", "holders are not known: idle-held time cannot be measured", "" },
 	{ "graphics processes", "processes that draw are not listed", "" },
 	{ "MPS processes", "clients of an MPS server are not listed by themselves", "" },
 };
@@ -132,8 +132,8 @@ static void examine_accounting(const struct facility *row, struct findings *f)
 		finding_add(f, FINDING_OK, "ended processes", "%s (%s)", row->how, row->note);
 	if (off)
 		finding_advise(found,
-			"'nvidia-smi -am 1' as root lets the driver remember processes that "
-			"end between two looks");
+			"with 'nvidia-smi -am 1' (as root) the driver keeps records of "
+			"processes that end between two looks");
 }
 
 static void examine_job(const struct facility *row, struct findings *f)

@@ -133,7 +133,7 @@ static int choose(struct choice *c, struct pick_wish *wish, const struct filter 
 	return rc;
 }
 
-/* "no card is free as wished: 2 held, 1 active". */
+/* "no free card: 2 held; 1 active". */
 static int no_card(const struct values *v, const size_t counts[PICK_VERDICTS], const char *note,
 	struct err *e)
 {
@@ -143,9 +143,9 @@ static int no_card(const struct values *v, const size_t counts[PICK_VERDICTS], c
 			str_addf(&why, "%s%zu %s", why.len ? "; " : "", counts[i],
 				pick_verdict_names[i]);
 	if (v->n == 1)
-		err_set(e, ERR_WORLD, "no card is free as wished: %s", str_text(&why));
+		err_set(e, ERR_WORLD, "no free card: %s", str_text(&why));
 	else
-		err_set(e, ERR_WORLD, "there are no %d cards free as wished: %s", (int)v->n,
+		err_set(e, ERR_WORLD, "fewer than %d free cards: %s", (int)v->n,
 			str_text(&why));
 	str_finish(&why);
 	if (v->free_for_ms > 0 && *note) {
@@ -177,7 +177,7 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 		if (s->lost && !s->told)
 			fprintf(stderr, "gua pick: %s; waiting\n", e->text);
 		else if (!s->lost && first && isatty(STDERR_FILENO))
-			fputs("gua pick: no card is free as wished; waiting\n", stderr);
+			fputs("gua pick: not enough free cards; waiting\n", stderr);
 		s->told = s->lost;
 		cmd_live_wait(s, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
 		poll_ms = 2 * poll_ms < last_poll_ms ? 2 * poll_ms : last_poll_ms;

@@ -33,7 +33,7 @@ static const struct option_row options[] = {
 	{ OPTION_TEXT, 'f', "filename", "FILE", "write there instead of to the terminal",
 		AT(file) },
 	{ OPTION_FLAG, 't', "timestamp",
-		.help = "accepted from old habits and ignored; ask for the field timestamp",
+		.help = "accepted for compatibility and ignored; ask for the field timestamp",
 		AT(t) },
 	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of cards", AT(help_gpu) },
 	{ OPTION_FLAG, 0, "help-query-compute-apps", .help = "list the fields of processes",

@@ -50,7 +50,7 @@ static const struct option_row rows[] = {
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(utc) },
 	{ OPTION_FLAG, 0, "ascii", .help = "no character outside ASCII", ROW(ascii) },
 	{ OPTION_FLAG, 0, "no-color", .help = "no colour on a terminal either", ROW(no_color) },
-	{ OPTION_TEXT, 0, "interval", "TIME", "accepted from old habits and ignored",
+	{ OPTION_TEXT, 0, "interval", "TIME", "accepted for compatibility and ignored",
 		ROW(interval), .hidden = true },
 	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", ROW(now), .hidden = true },
 	{ 0 },
@@ -115,7 +115,9 @@ static int no_data(const struct command *self, const struct audit *a,
 	moment_text(newest, sizeof(newest), a->newest_ms, utc);
 	int64_t hours = (q->now_ms - a->newest_ms) / 3600000 + 1;
 	if (a->oldest_ms < 0)
-		err_set(&e, ERR_WORLD, "the store has no data yet");
+		err_set(&e, ERR_WORLD,
+			"the store has no data yet; the recorder stores the first after one "
+			"interval (30 s by default)");
 	else if (a->newest_ms > q->now_ms || q->until_ms < q->now_ms)
 		err_set(&e, ERR_WORLD,
 			"no data between %s and %s; the store has data from %s to %s", since,

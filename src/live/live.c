@@ -188,8 +188,8 @@ static void follow_idle(struct live *l, size_t card, enum card_state state, stru
 		m->idle_ms = since_ms >= 0 || !m->seen ? since_ms : l->now_ms;
 }
 
-/* Whether nobody knows since when a card that was `before` is in another state: it may have
- * been so all the while. That a card was held by somebody is known. */
+/* Whether it is not known since when a card that was `before` is in its new state: it may have
+ * been in it all the time. A card whose use is unknown was surely held. */
 static bool was_blind(enum card_state before, enum card_state state)
 {
 	return before != state &&
@@ -262,9 +262,9 @@ static void compute_own(struct live *l, struct live_card *c, struct held held)
 		v[METRIC_GUA_FREE_FOR] = (double)(l->now_ms - c->free_since_ms) / 1000;
 }
 
-/* Whether the card's utilisation is believed. While samples are read that were taken before the
- * last process left, they are: nobody may have been there at the look before either. A drain
- * without samples changes nothing but that somebody may have come. */
+/* Sets whether the card's utilisation is not believed (latched). Two looks in a row must find
+ * no process, because samples may be older than the exit of the last one. A drain without
+ * samples changes the answer only when a process has come. */
 static void judge_samples(struct live *l, size_t card)
 {
 	struct live_memory *m = &l->memory[card];
@@ -272,6 +272,7 @@ static void judge_samples(struct live *l, size_t card)
 	bool known = l->cards[card].processes_known && r->mem_used_bytes >= 0;
 	bool empty = known && r->n_processes == 0;
 	int64_t used_bytes = empty ? r->mem_used_bytes - reserve_bytes(r) : -1;
+	l->cards[card].unexplained_bytes = used_bytes > 0 && !r->mem_is_sum ? used_bytes : 0;
 	if (r->n_samples || !empty || !util_is_known(r->util_kind))
 		m->latched = empty && m->empty && util_is_known(r->util_kind) &&
 			     is_latched(r->samples, r->n_samples, used_bytes, &l->rules);

@@ -51,12 +51,14 @@ struct live_process {
 struct live_card {
 	struct card_id id;
 	enum card_status status;
-	int code;		/* the driver's code behind a status that is not ok */
-	bool gone;		/* no longer there, which is no fault: not to be shown */
-	enum card_state state;	/* of the newest sample; CARD_UNOBSERVED: nothing is known */
-	int64_t state_since_ms; /* in this state since, as far as is known; or -1 */
-	bool state_longer;	/* nobody saw it before: it may be for longer */
-	int64_t free_since_ms;	/* truly idle since, by the store and what was seen; or -1 */
+	int code;		   /* the driver's code behind a status that is not ok */
+	bool gone;		   /* removed on purpose, not a fault: not to be shown */
+	enum card_state state;	   /* of the newest sample; CARD_UNOBSERVED: nothing is known */
+	int64_t state_since_ms;	   /* in this state since, as far as is known; or -1 */
+	bool state_longer;	   /* not seen before that: it may be longer */
+	int64_t free_since_ms;	   /* truly idle since, by the store and what was seen; or -1 */
+	int64_t unexplained_bytes; /* used while no process is listed, beyond what the driver
+				      keeps for itself; 0: none, or not known */
 	/* By enum metric; NAN unknown. What an instance has not (temperature, power, clocks) is
 	 * that of its card: do not add it up. */
 	double values[METRIC_COUNT];

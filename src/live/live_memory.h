@@ -17,7 +17,7 @@ struct live_memory {
 	int64_t newest_ms;  /* newest sample; -1: none yet */
 	int64_t covered_ms; /* every sample since then was seen; -1: none yet */
 	struct held held;   /* by the holders, now */
-	bool empty;	    /* the look before listed nobody */
+	bool empty;	    /* the last look listed no process */
 	bool latched;	    /* the newest samples are not believed: see is_latched() */
 	bool ask;	    /* the store is to be asked since when */
 	bool lent;	    /* it was, and had not written yet what was just before own_ms */

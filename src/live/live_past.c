@@ -191,7 +191,7 @@ void live_join_past(struct live *l, struct live_process *p, struct live_mark *m)
 		p->last_active_ms = until_now(l, h->last_active_ms);
 	m->recorded_idle_ms = until_now(l, h->idle_since_ms);
 	m->recorded_longer = h->idle_longer;
-	/* Less than a tick is not idle; without utilisation nobody knows. */
+	/* Less than a tick does not count as idle; without utilisation it is not known. */
 	if (isnan(l->memory[p->card].util_pct))
 		return;
 	if (!l->past_fresh && l->past.last_tick_ms - h->idle_since_ms >= l->past.interval_ms) {

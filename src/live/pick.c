@@ -19,14 +19,22 @@ const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_TAKEN] = "taken by another gua pick",
 };
 
-/* Whether holders keep the card. Memory that the driver cannot tell may be any; without
- * utilisation nobody knows what even a small holder does. */
+/* Whether holders keep the card. Memory that the driver does not report may be any amount;
+ * without utilisation, it is not known what even a small holder does. */
 static bool is_held(const struct pick_wish *wish, const struct live_card *card, double util_pct)
 {
 	double held = card->values[METRIC_GUA_HELD_MEMORY];
 	if (card->values[METRIC_GUA_HOLDERS] == 0 || isnan(util_pct))
 		return card->values[METRIC_GUA_HOLDERS] != 0;
 	return !(held <= (double)wish->rules.held_mem_bytes);
+}
+
+/* Whether somebody who is not listed keeps the card: as the recorder judges it, or by so much
+ * beside what is listed that it cannot be the driver's own. */
+static bool is_held_unseen(const struct pick_wish *wish, const struct live_card *card)
+{
+	return card->unexplained_bytes > wish->rules.held_mem_bytes ||
+	       card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES;
 }
 
 static bool is_active(const struct pick_wish *wish, double util_pct)
@@ -38,7 +46,7 @@ static bool is_active(const struct pick_wish *wish, double util_pct)
 enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms)
 {
-	/* What is not believed is not known: nobody is on a suspect card. */
+	/* The utilisation of a suspect card is not believed; no process is on it. */
 	bool suspect = card->state == CARD_SUSPECT;
 	double util_pct = suspect ? NAN : card->values[METRIC_UTILIZATION_GPU];
 	if (card->status != CARD_STATUS_OK || !card->processes_known || !card->id.uuid[0])
@@ -47,12 +55,11 @@ enum pick_verdict pick_judge(
 		return PICK_INSTANCE;
 	if (is_active(wish, util_pct))
 		return PICK_ACTIVE;
-	/* Without utilisation (instances) nobody knows what the holders do: there must be none.
+	/* Without utilisation (instances) it is not known what holders do: there must be none.
 	 */
 	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card, util_pct))
 		return PICK_HELD;
-	if (wish->min_free_bytes < 0 &&
-		card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES)
+	if (wish->min_free_bytes < 0 && is_held_unseen(wish, card))
 		return PICK_ORPHAN;
 	if (wish->min_free_bytes >= 0 &&
 		!(card->values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))

@@ -4,16 +4,16 @@
 
 #include <stdint.h>
 
-/* What a process can use of a card besides; every driver that tells of it knows three. */
+/* Other engines of a card; drivers that report their use know at least the first three. */
 enum engine { ENGINE_MEMORY, ENGINE_ENCODER, ENGINE_DECODER, ENGINE_JPEG, ENGINE_FLOW };
 #define ENGINE_COUNT 5
 
-/* One process' mean use since the drain before. Processes that are not listed had none. */
+/* One process's mean use since the last drain. Processes that are not listed had none. */
 struct process_util {
 	uint32_t pid;
 	int64_t wall_us;		 /* stamp of its newest sample */
 	double sm_pct;			 /* 0..100 */
-	double engine_pct[ENGINE_COUNT]; /* by enum engine; NAN: the driver does not tell */
+	double engine_pct[ENGINE_COUNT]; /* by enum engine; NAN: not reported */
 };
 
 /* A process that has ended, from the driver's own records (accounting mode). */

@@ -26,7 +26,7 @@ struct usage_sum {
 	int64_t util_pct_ms;	  /* sum of utilisation percent x ms */
 	int64_t energy_mj;	  /* of the time whose energy is known */
 	int64_t energy_ms;	  /* that time */
-	int64_t unsure_ms;	  /* at most this much of it belongs to another state */
+	int64_t unsure_ms;	  /* at most this much time belongs to another state */
 	int64_t sm_active_pct_ms; /* sum of the mean SM activity x ms ... */
 	int64_t sm_active_ms;	  /* ... over the time for which it is known */
 };

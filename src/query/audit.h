@@ -43,7 +43,7 @@ struct audit_card {
 	int64_t energy_mj[CARD_STATES]; /* of the time whose energy is known */
 	int64_t energy_known_ms[CARD_STATES];
 	int64_t util_pct_ms; /* over the time in the first three states */
-	int64_t unsure_ms;   /* at most so much observed time may be of another state */
+	int64_t unsure_ms;   /* at most this much observed time is of another state */
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
 	bool has_rows;				/* there is a slot of it in the window */
 };
@@ -85,7 +85,7 @@ struct audit {
 	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES], unsure_ms;
 	struct audit_identity *identities; /* most presence first */
 	size_t n_identities;
-	int64_t unattributed_ms; /* active and idle-held time that is in nobody's share */
+	int64_t unattributed_ms;	 /* active and idle-held time in no identity's share */
 	struct audit_process *processes; /* most time first */
 	size_t n_processes, n_processes_left_out;
 	struct audit_heat heat[7][24]; /* Sunday first */

@@ -128,8 +128,8 @@ static void set_unobserved(const struct audit *a, struct audit_card *card)
 	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
 }
 
-/* Sums that can be off for a tick, or are of rows without sense: no less than nothing, and no
- * more than there is. */
+/* Limits sums to 0 and to the card's time: energy can lag a tick behind, and rows of a damaged
+ * store can hold anything. */
 static void set_bounds(struct audit_card *card)
 {
 	int64_t observed_ms = 0;

@@ -269,8 +269,8 @@ static void finish_slot(struct walk *w)
 		w->since_s = w->slot;
 }
 
-/* Whether a card in another state than these may have been in one of them all the same. One
- * whose use is unknown was held: it was not free. */
+/* Whether a card that is stored in `state` may in truth have been in one of `states`. A card
+ * whose use is unknown was held, so it was not free. */
 static bool is_blind(unsigned states, int64_t state)
 {
 	return state == CARD_UNOBSERVED ||

@@ -31,9 +31,8 @@ static void take_width(struct usage_fold *u)
 /* Columns of a slot and of a day, in the order of the values below. */
 #define SUMS "slot, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms"
 
-/* Adds a row; NULL when it is of no card of ours. Utilisation is known in the first three
- * states.
- */
+/* Adds a row to its card; NULL when the row is of no known card. Utilisation is known in the
+ * first three states. */
 static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 {
 	int state = sqlite3_value_int(values[2]);
@@ -47,7 +46,7 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 		card->util_pct_ms += value_sum(values[4]);
 	card->energy_mj[state] += value_signed(values[5]);
 	card->energy_known_ms[state] += ms - value_signed(values[6]);
-	if (state != CARD_UNOBSERVED)
+	if (state < CARD_UNOBSERVED) /* held time of unknown use cannot be idle-held */
 		card->unsure_ms += value_signed(values[7]);
 	return card;
 }
@@ -133,7 +132,7 @@ static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
 	struct usage_fold days = { .g = g, .file = file };
 	struct window_parts parts = window_parts(g);
-	/* Kept by the hour: those that the window cuts are in. */
+	/* Kept by the hour: hours that the window cuts are included. */
 	struct span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
 	int rc = read_rows(&days, take_day, SUMS, "usage_1d", parts.days, e);
 	if (rc == 0)

@@ -1,10 +1,10 @@
-/* Lists to stretches. */
+/* Turns process lists into stretches of time in which a process held memory. */
 #include "record/holders.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* What the driver's ring may reach back at the first look. */
+/* How far back the driver's ring may reach at the first look. */
 #define RING_MS 10000
 
 int holders_reserve(struct holders *h, size_t more, struct err *e)
@@ -31,8 +31,8 @@ bool holder_is_open(const struct holder *h)
 	return h->to.at == INT64_MAX;
 }
 
-/* When something came about that is new in the window: its middle; after a stall what is sure
- * counts, which is late for a begin and early for an end. */
+/* The moment of a change that happened within the window: its middle. After a stall only sure
+ * time counts: a begin is at the end of the window, an end at its begin. */
 static struct edge edge_of(const struct look_window *w, int64_t lo_ms, bool begins)
 {
 	struct edge edge = edge_between(lo_ms, w->hi_ms);
@@ -41,8 +41,9 @@ static struct edge edge_of(const struct look_window *w, int64_t lo_ms, bool begi
 	return edge;
 }
 
-/* From when a new holder counts: not before it started. At the first look what the driver's
- * ring holds reaches back, and a process that is older than that was there. */
+/* The moment from which a new holder counts, not before it started. At the first look the
+ * samples in the driver's ring are older than the list; a process that started before them was
+ * there. */
 static struct edge begin_edge(const struct process_id *id, const struct look_window *w)
 {
 	if (w->first && id->started_ms < w->hi_ms - RING_MS)
@@ -83,8 +84,9 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 	const struct listed *p, const struct look_window *w)
 {
 	struct holder *last = find_last(h, old, p->life);
-	/* One that has exited and is listed all the same goes on holding. */
-	if (last && !holder_is_open(last) && last->to.hi >= w->lo_ms)
+	/* A process that has exited but is still listed still holds its memory. */
+	bool exited = lives->lives[p->life].exited_ms >= 0;
+	if (last && exited && !holder_is_open(last) && last->to.hi >= w->lo_ms)
 		last->to = EDGE_NEVER;
 	if (!last || !holder_is_open(last)) {
 		const struct process_id *id = &lives->entries[p->life].id;
@@ -97,7 +99,7 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 	if (last->mem_bytes == p->mem_bytes)
 		return INT64_MAX;
 	struct edge change = edge_of(w, w->lo_ms, true);
-	/* Memory that changed again before the first change was accounted: one change. */
+	/* Memory that changed twice before the first change was accounted: one change. */
 	if (change.at <= last->from.at) {
 		last->mem_bytes = p->mem_bytes;
 		return change.lo;

@@ -1,5 +1,5 @@
 /* The loop of the recorder: what to ask of the driver, when to tick, and what to do when the
- * world fails. */
+ * driver, the store or the clock fails. */
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define STEP_US 50000
 /* A suspend shorter than this is not worth an event. */
 #define SUSPEND_US 1000000
-/* Twice the distance of glances and this: longer, and nobody looked. */
+/* A stall: no glance for twice the time between glances plus this. */
 #define STALL_US 1000000
 /* What a driver's ring may still hold when it answers again. */
 #define RING_MS 10000
@@ -38,13 +38,14 @@ struct recorder {
 	struct owners *owners;
 	struct watch watch;
 	struct round *round; /* the worker's: touched between its jobs only */
+	bool late; /* its job has not come back in time: r->round must not be touched */
+	struct moment begun; /* when the last round was begun */
 	struct schedule schedule;
 	bool run_begun;	      /* the store has this run's row */
 	bool told_ready;      /* o->ready was called */
 	int64_t wall_less_us; /* wall minus boot clock, as reckoned now */
 	int64_t suspended_us; /* boot minus monotonic clock */
-	int64_t exits_us;     /* boot time: who ended before has been noticed */
-	int64_t asked_us;     /* boot time: the last round began */
+	int64_t exits_us;     /* boot time: exits up to here have been noticed */
 	int64_t ticks;
 	struct fault driver_fault, store_fault, compact_fault;
 };
@@ -60,8 +61,8 @@ static int64_t card_seen(void *context, const char *uuid)
 	return store_card_seen(r->store, uuid);
 }
 
-/* The driver as a whole failed: says so once. What its ring still holds when it is back is
- * used, so only older time is given up. */
+/* The driver as a whole failed: logs it once. Samples that its ring still holds when it is back
+ * are used, so only older time becomes unobserved. */
 static void driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = now_ms(r);
@@ -102,12 +103,14 @@ static bool clock_stepped(struct recorder *r)
 	return true;
 }
 
-/* Who has ended since it was last looked for; `exact`: it was waited for meanwhile. */
+/* Notices processes that have exited since the last call; `exact`: it was waited for them, so
+ * the moment of the exit is now. */
 static void notice_exits(struct recorder *r, bool exact)
 {
 	struct moment m = clock_now(r->clock);
 	int64_t lo_us = exact ? m.wall_us : m.wall_us - (m.boot_us - r->exits_us);
-	if (watch_exits(&r->watch, r->round, lo_us / 1000, m.wall_us / 1000))
+	struct round *round = r->late ? NULL : r->round;
+	if (watch_exits(&r->watch, round, lo_us / 1000, m.wall_us / 1000))
 		schedule_soon(&r->schedule, m.boot_us);
 	r->exits_us = m.boot_us;
 }
@@ -121,24 +124,40 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
 
-/* Asks the driver for what r->round says. False: it failed, and that is taken care of. */
+/* Begins the round that r->round asks for and waits for it, or waits no longer for one that is
+ * late: when it comes back, its readings are as good as new ones. */
+static int run_round(struct recorder *r, struct err *e)
+{
+	int rc;
+	if (r->late) {
+		rc = worker_result(r->worker, 0, e);
+	} else {
+		struct moment now = clock_now(r->clock);
+		int64_t apart_us = now.boot_us - r->begun.boot_us;
+		/* After a stall process lists are read again even where used memory is the
+		 * same. */
+		r->round->look_all |= apart_us > 2 * r->schedule.apart_us + STALL_US;
+		r->begun = now;
+		rc = worker_run(r->worker, JOB_OWN, e);
+	}
+	r->late = rc == ERR_BUSY;
+	return rc;
+}
+
+/* Asks the driver. False: it failed, and that is taken care of. */
 static bool ask(struct recorder *r)
 {
 	struct err e = { 0 };
-	struct moment begun = clock_now(r->clock);
-	/* After a stall nobody knows who is there, whatever their memory says. */
-	r->round->look_all |= begun.boot_us - r->asked_us > 2 * r->schedule.apart_us + STALL_US;
-	r->asked_us = begun.boot_us;
-	int rc = worker_run(r->worker, JOB_OWN, &e);
+	int rc = run_round(r, &e);
 	struct source *s = rc ? NULL : worker_source(r->worker);
 	struct moment ended = clock_now(r->clock);
 	if (s) {
 		driver_works(r);
 		notice_exits(r, false);
-		r->round->begun_ms = begun.wall_us / 1000;
+		r->round->begun_ms = r->begun.wall_us / 1000;
 		r->round->ended_ms = ended.wall_us / 1000;
 		schedule_done(&r->schedule, ended.boot_us, r->round,
-			ended.boot_us - begun.boot_us, s->ring_us);
+			ended.boot_us - r->begun.boot_us, s->ring_us);
 		rc = clock_stepped(r) ? 0 : take_round(r, s, &e);
 	}
 	if (rc)
@@ -184,6 +203,7 @@ static int commit(struct recorder *r, struct err *e)
 		rc = store_write_tick(r->store, &t, e);
 	if (rc) {
 		report_store_fault(r, e);
+		watch_unstored(&r->watch);
 		return rc;
 	}
 	watch_stored(&r->watch);
@@ -202,7 +222,12 @@ static const struct fault *fault_at(const struct recorder *r, size_t i)
 	size_t n_fixed = sizeof(fixed) / sizeof(fixed[0]);
 	if (i < n_fixed)
 		return fixed[i];
-	return i - n_fixed < r->watch.n_cards ? &r->watch.cards[i - n_fixed].fault : NULL;
+	size_t card = (i - n_fixed) / 3;
+	if (card >= r->watch.n_cards)
+		return NULL;
+	const struct watched *w = &r->watch.cards[card];
+	const struct fault *const own[] = { &w->fault, &w->suspect, &w->unlisted };
+	return own[(i - n_fixed) % 3];
 }
 
 /* Leaves the faults in force where `gua status` reads them. */
@@ -237,7 +262,7 @@ static void tick(struct recorder *r)
 	r->ticks++;
 	if (r->o->verbose)
 		log_tick(r);
-	/* While the driver is silent, time is given up tick by tick. */
+	/* While the driver does not answer, time becomes unobserved tick by tick. */
 	if (r->driver_fault.on)
 		watch_blind(&r->watch, now_ms(r) - RING_MS);
 	commit(r, &e);
@@ -254,7 +279,7 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 	int ready = clock_wait(r->clock, until_us, fds, l->pidfds ? 2 : 1);
 	if (ready > 0 && fds[0].revents)
 		return true;
-	/* One that wakes up late was not there to see it. */
+	/* After waking up late, the moment of an exit is not known exactly. */
 	notice_exits(r, clock_now(r->clock).boot_us <= until_us);
 	return false;
 }
@@ -271,7 +296,9 @@ static bool loop(struct recorder *r)
 		if (r->o->alive)
 			r->o->alive(r->o->context);
 		bool is_tick = schedule_is_tick(&r->schedule, now_us);
-		if (schedule_ask(&r->schedule, now_us, health_of(r), r->round))
+		struct round unused = { 0 };
+		if (schedule_ask(
+			    &r->schedule, now_us, health_of(r), r->late ? &unused : r->round))
 			ask(r);
 		if (!is_tick)
 			continue;
@@ -292,6 +319,7 @@ static void tell_ready(struct recorder *r)
 static int open_source(struct recorder *r, struct err *e)
 {
 	struct fault waiting = { 0 };
+	int64_t wait_us = 0;
 	for (;;) {
 		int rc = worker_run(r->worker, JOB_OPEN, e);
 		if (rc == 0) {
@@ -301,14 +329,13 @@ static int open_source(struct recorder *r, struct err *e)
 		if (!r->o->wait_for_driver || rc == ERR_USAGE)
 			return rc;
 		const struct fault *faults[] = { &waiting };
-		if (fault_raise(&waiting, now_ms(r), "%s; trying again every %lld s", e->text,
-			    (long long)(r->o->retry_ms / 1000)))
+		if (fault_raise(&waiting, now_ms(r), "%s; trying again", e->text))
 			lock_publish(r->o->lock_fd, faults, 1);
 		tell_ready(r);
 		if (r->o->alive)
 			r->o->alive(r->o->context);
-		int64_t until_us = clock_now(r->clock).boot_us + r->o->retry_ms * 1000;
-		if (wait_for_work(r, until_us))
+		wait_us = schedule_wait(wait_us, r->o->retry_ms * 1000);
+		if (wait_for_work(r, clock_now(r->clock).boot_us + wait_us))
 			return 1;
 	}
 }
@@ -338,7 +365,8 @@ static int open_run(struct recorder *r, struct err *e)
 	struct moment m = clock_now(r->clock);
 	r->wall_less_us = m.wall_us - m.boot_us;
 	r->suspended_us = m.boot_us - m.mono_us;
-	r->exits_us = r->asked_us = m.boot_us;
+	r->exits_us = m.boot_us;
+	r->begun = m;
 	schedule_start(&r->schedule, m.boot_us);
 	int rc = begin_run(r, e);
 	if (rc)
@@ -360,8 +388,10 @@ static void close_run(struct recorder *r, const char *how)
 	struct err e = { 0 };
 	if (!r->run_begun)
 		return;
-	r->round->drain = r->round->look_all = true;
-	r->round->scan = r->round->shared = false;
+	if (!r->late) {
+		r->round->drain = r->round->look_all = true;
+		r->round->scan = r->round->shared = false;
+	}
 	bool answers = !r->driver_fault.on && ask(r);
 	if (answers)
 		watch_flush(&r->watch, now_ms(r));

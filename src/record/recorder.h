@@ -18,7 +18,7 @@ struct recorder_options {
 	struct rules rules;
 	int64_t interval_ms; /* tick */
 	int64_t drain_ms;    /* at most 8000 */
-	int64_t glance_ms;   /* least distance of glances */
+	int64_t glance_ms;   /* shortest time between glances */
 	int64_t deadline_ms; /* for one round of driver calls */
 	int64_t retry_ms;    /* longest wait before a lost card or driver is tried again */
 	int64_t max_ticks;   /* end after so many; 0: never. */

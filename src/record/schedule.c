@@ -1,16 +1,16 @@
-/* Distances and deadlines. */
+/* Computes when to glance, drain, look and tick, from the options and the measured cost. */
 #include "record/schedule.h"
 
-/* What glances may take: of a core, for memory with the looks that follow, for energy, and for
- * the use of shared cards; and of the time by the clock, because the driver serves one caller
- * at a time. */
+/* The share of one core that glances may take: for memory and the looks that follow, for
+ * energy, and for draining shared cards. WALL_SHARE is of elapsed time, because the driver
+ * serves one caller at a time. */
 #define GLANCE_SHARE 0.00015
 #define ENERGY_SHARE 0.00005
 #define SHARED_SHARE 0.0001
 #define WALL_SHARE 0.01
 /* Cards are looked for this often when all is well. */
 #define RESCAN_US (600 * 1000000LL)
-/* The first wait after a failure, and after somebody has ended. */
+/* The first wait after a failure, and the wait after a process has ended. */
 #define FIRST_WAIT_US 1000000
 #define SOON_US 100000
 
@@ -60,11 +60,14 @@ bool schedule_is_tick(const struct schedule *s, int64_t now_us)
 	return now_us >= s->next_tick_us;
 }
 
-/* Waits twice as long after each try. */
+int64_t schedule_wait(int64_t before_us, int64_t most_us)
+{
+	return min64(before_us ? 2 * before_us : FIRST_WAIT_US, most_us);
+}
+
 static void wait_longer(struct schedule *s, int64_t now_us)
 {
-	s->wait_us = s->wait_us ? 2 * s->wait_us : FIRST_WAIT_US;
-	s->wait_us = min64(s->wait_us, s->retry_us);
+	s->wait_us = schedule_wait(s->wait_us, s->retry_us);
 	s->next_scan_us = now_us + s->wait_us;
 }
 
@@ -126,7 +129,7 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 		s->next_shared_us = now_us + spacing_us(&s->shared, SHARED_SHARE, 0, most_us);
 	if (!round->drain)
 		return;
-	/* The ring must not turn round between two drains. */
+	/* The ring must not drop samples between two drains. */
 	int64_t apart_us = s->drain_us;
 	if (ring_us > 0 && ring_us / 2 < apart_us)
 		apart_us = ring_us / 2;

@@ -1,7 +1,7 @@
 /* When the recorder does what: glances, drains, ticks, and another try when something failed.
- * Only ticks are regular: whatever asks the driver is at moments that are a little irregular,
- * so that jobs with a period of their own are not always seen in the same phase. Boot time,
- * microseconds. */
+ * Only ticks are regular. Everything that asks the driver happens at slightly random times, so
+ * that a job that repeats in step is not always seen in the same phase. Times are microseconds
+ * of the boot clock. */
 #ifndef GUA_RECORD_SCHEDULE_H
 #define GUA_RECORD_SCHEDULE_H
 
@@ -29,13 +29,14 @@ struct schedule {
 	int64_t next_scan_us;	/* look for cards again */
 	enum health health;	/* at the last round */
 	int64_t wait_us;	/* before the next try while it is not good, else 0 */
-	int64_t apart_us;	/* distance of glances now */
+	int64_t apart_us;	/* time between glances now */
 	/* CPU of glances, of reading energy, of draining shared cards; time by the clock. */
 	struct spacing glances, energy, shared, walls;
 	uint64_t random;
 };
 
-/* Begins now; what is asked for must be set. `retry_us` is the longest wait between two tries.
+/* Starts at `now_us`; the first four fields must be set. `retry_us` is the longest wait between
+ * two tries.
  */
 void schedule_start(struct schedule *s, int64_t now_us);
 
@@ -45,12 +46,15 @@ bool schedule_is_tick(const struct schedule *s, int64_t now_us);
 /* Says in `round` what is due; what has failed is tried again after 1, 2, 4 ... seconds. False:
  * the driver is not to be asked now. */
 bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct round *round);
-/* A round was made that took so long; the driver's ring spans `ring_us` (0: not known). */
+/* A round was made and took `took_us`; the driver's ring spans `ring_us` (0: not known). */
 void schedule_done(struct schedule *s, int64_t now_us, const struct round *round,
 	int64_t took_us, int64_t ring_us);
 /* The next tick after now: one that was missed is not caught up. */
 void schedule_tick(struct schedule *s, int64_t now_us);
-/* Somebody came or went: the next glance is soon. */
+/* A process came or went: the next glance is soon. */
 void schedule_soon(struct schedule *s, int64_t now_us);
+
+/* How long to wait before the next try, after a wait of `before_us` (0: the first). */
+int64_t schedule_wait(int64_t before_us, int64_t most_us);
 
 #endif

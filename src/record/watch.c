@@ -82,6 +82,8 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	};
 	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= WATCH_RING_MS;
 	account_start(&w->cards[i].account, (uint32_t)i, recent ? seen_ms : -1);
+	if (!recent && seen_ms <= now_ms)
+		account_not_before(&w->cards[i].account, seen_ms);
 	if (seen_ms < 0)
 		watch_event(w, now_ms, EVENT_CARD_NEW, (int)i, 0, "%s", r->id.name);
 	return 0;
@@ -156,7 +158,8 @@ static void note_gap(struct watch *w, size_t i, int64_t now_ms)
 	struct watched *card = &w->cards[i];
 	int64_t grown = card->account.unobserved_ms - card->unobserved_ms;
 	card->unobserved_ms = card->account.unobserved_ms;
-	bool told = w->entries[i].status != CARD_STATUS_OK || card->util_kind == UTIL_NONE;
+	bool told = w->entries[i].status != CARD_STATUS_OK || card->util_kind == UTIL_NONE ||
+		    card->suspect.on || card->unlisted.on;
 	bool ends_told = card->gap_told;
 	card->gap_told = told;
 	if (grown < GAP_EVENT_MS || told || ends_told)
@@ -221,13 +224,30 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 	return rc;
 }
 
+/* What is not accounted yet names its lives by their places. */
+static void keep_held(struct watch *w)
+{
+	for (size_t i = 0; i < w->n_cards; i++)
+		for (size_t k = 0; k < w->cards[i].holders.n; k++)
+			w->lives.lives[w->cards[i].holders.items[k].process].kept = true;
+}
+
 void watch_stored(struct watch *w)
 {
 	ledger_clear(&w->ledger);
 	w->n_events = 0;
-	/* What is not accounted yet names its lives by their places. */
-	for (size_t i = 0; i < w->n_cards; i++)
-		for (size_t k = 0; k < w->cards[i].holders.n; k++)
-			w->lives.lives[w->cards[i].holders.items[k].process].kept = true;
+	keep_held(w);
+	lives_forget_ended(&w->lives);
+}
+
+void watch_unstored(struct watch *w)
+{
+	size_t n;
+	const struct holding_sum *sums = ledger_holding_rows(&w->ledger, &n);
+	if (w->lives.n <= LEDGER_MAX_ROWS)
+		return;
+	for (size_t i = 0; i < n; i++)
+		w->lives.lives[sums[i].process].kept = true;
+	keep_held(w);
 	lives_forget_ended(&w->lives);
 }

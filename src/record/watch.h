@@ -1,6 +1,5 @@
-/* What the recorder knows between two ticks: the cards, who holds them, their accounts, and the
- * sums and events that wait for the store. No clock, no store and no driver call in here: it is
- * told the time and given the source's readings. */
+/* What the recorder knows between two ticks: cards, holders, accounts, and the sums and events
+ * that wait for the store. It is told the time and given readings; it asks nobody. */
 #ifndef GUA_RECORD_WATCH_H
 #define GUA_RECORD_WATCH_H
 
@@ -24,15 +23,15 @@
 struct watched {
 	struct account account;
 	struct holders holders;
-	int64_t glance_ms;	  /* since when its memory is as at its last look; -1 never */
-	int64_t look_ms;	  /* its last process list; -1 none yet */
-	int64_t mem_bytes;	  /* used at its last look; -1 unknown */
-	int64_t floor_bytes;	  /* least use of memory that was seen without any process */
-	bool exits;		  /* a holder has exited since its last look */
-	bool empty;		  /* no process of any kind was listed at its last look */
-	struct fault fault;	  /* lost, asleep, denied */
-	struct fault suspect;	  /* its utilisation is not believed */
-	bool gone;		  /* no longer there: it has no time to account */
+	int64_t glance_ms;     /* last glance with memory as at its last look; -1 never */
+	int64_t look_ms;       /* its last process list; -1 none yet */
+	int64_t mem_bytes;     /* used at its last look; -1 unknown */
+	int64_t floor_bytes;   /* least memory in use that was seen without a process */
+	bool exits, empty;     /* a holder exited since its last look; no process was there */
+	struct fault fault;    /* lost, asleep, denied */
+	struct fault suspect;  /* its utilisation is not believed */
+	struct fault unlisted; /* its process lists cannot be read */
+	bool gone;	       /* no longer there: it has no time to account */
 	enum util_kind util_kind; /* of the last drain */
 	int64_t unobserved_ms;	  /* of the account, at the last tick: growth is a gap */
 	bool gap_told;		  /* at the last tick: lost, asleep ..., which says why */
@@ -40,7 +39,7 @@ struct watched {
 
 struct watch_pace {
 	int64_t drain_ms;
-	int64_t stall_ms; /* longer without a glance: nobody looked */
+	int64_t stall_ms; /* a longer time without a glance is a stall */
 };
 
 struct watch {
@@ -55,7 +54,7 @@ struct watch {
 	size_t n_events;
 	struct holder_now *now; /* filled by watch_tick() */
 	size_t cap_now;
-	/* Private: room for one process list, and for the use of one card's holders. */
+	/* Private: room for one process list, and for one card's use. */
 	struct listed *list;
 	double *sm_pct;
 	size_t cap_list, cap_sm_pct;
@@ -68,21 +67,20 @@ void watch_finish(struct watch *w);
 /* Up to where the store has accounted a card already, or -1. */
 typedef int64_t (*watch_seen)(void *context, const char *uuid);
 
-/* Takes in cards that are new in the source and status changes of all. A card that was
- * accounted until a moment ago goes on from there. */
+/* Takes in new cards and status changes; a card accounted until a moment ago goes on. */
 int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
 	void *context, struct err *e);
 
-/* Takes a round in: who came and went, energy, and when it drained, samples. Asks in `round`
- * for another look where it is needed. */
+/* Takes the results of a round: processes that came and went, energy, and samples of cards that
+ * were drained. Asks in `round` for another look where it is needed. */
 int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e);
 
-/* The driver gives nothing: time up to `until_ms` is unobserved. */
+/* The driver does not answer: time up to `until_ms` is unobserved. */
 void watch_blind(struct watch *w, int64_t until_ms);
 /* Accounts up to now with the last samples: before the recorder ends. */
 void watch_flush(struct watch *w, int64_t now_ms);
-/* The wall clock jumped: time up to `old_now_ms` in the old reckoning is unobserved, and
- * accounts go on at `new_now_ms`. The round at hand is lost: asks for another look. */
+/* The wall clock jumped: time up to `old_now_ms` by the old one is unobserved, accounts go on
+ * at `new_now_ms`. The round at hand is lost: asks for another look. */
 void watch_clock_step(
 	struct watch *w, struct round *round, int64_t old_now_ms, int64_t new_now_ms);
 
@@ -93,8 +91,10 @@ void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card,
  * cards are to be looked at. Returns whether there was one. */
 bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms);
 
-/* Fills a tick with all that waits; watch_stored() after it was written. */
+/* Fills a tick with all that waits. After it watch_stored(), or when it was not written
+ * watch_unstored(), which forgets ended lives of which no sum found room. */
 int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);
 void watch_stored(struct watch *w);
+void watch_unstored(struct watch *w);
 
 #endif

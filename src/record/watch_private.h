@@ -4,15 +4,15 @@
 
 #include "record/watch.h"
 
-/* What a driver's ring may hold: a card that was accounted until less than this ago goes on
- * without a gap, and time without readings is not given up before. */
+/* How long a driver's ring may reach back. A card that was accounted up to less than this ago
+ * continues without a gap; time without readings becomes unobserved only after this long. */
 #define WATCH_RING_MS 10000
 
 /* The holders of card `i`, for its account. */
 struct account_scene watch_scene(struct watch *w, size_t i);
-/* Takes in what the card is now: lost, back, gone ... */
+/* Takes the status of the card: lost, back, gone ... */
 void watch_status(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms);
-/* Brings the lives' last activity forward to that of their stretches. */
+/* Updates last_active_ms of the lives from their stretches. */
 void watch_note_activity(struct watch *w);
 
 #endif

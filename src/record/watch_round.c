@@ -1,4 +1,5 @@
-/* Rounds to accounts: who came and went on each card, what it did, and what is not believed. */
+/* Takes the results of a round: which processes came and went on each card, what the card did,
+ * and which readings are not believed. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,8 +30,8 @@ static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struc
 	return 0;
 }
 
-/* Room for everything that the round lists: without it nothing is seen, for a holder must not
- * be missing. */
+/* Makes room for everything that the round lists. Without it the round is not taken at all,
+ * because no holder may be missing. */
 static int reserve(struct watch *w, const struct source *s, struct err *e)
 {
 	size_t listed = 0, most = 0, holders = 0;
@@ -49,7 +50,7 @@ static int reserve(struct watch *w, const struct source *s, struct err *e)
 	return rc ? rc : lives_reserve(&w->lives, listed, e);
 }
 
-/* Memory of a card without any process that is the driver's own. */
+/* How much of the memory in use on a card without processes is the driver's own. */
 static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 {
 	int64_t now = reserve_bytes(r);
@@ -60,10 +61,11 @@ static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 	return card->floor_bytes;
 }
 
-/* What nobody who is listed holds, on a card on which nobody is listed; -1: nothing. Memory of
- * one that has just ended may still be on its way back to the driver. */
+/* Memory in use on a card on which no process is listed, if it is more than the threshold; else
+ * -1. Memory of a process that has just ended may not be freed yet: it does not count, and
+ * *again asks for another look. */
 static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
-	const struct card_reading *r, int64_t since_ms)
+	const struct card_reading *r, int64_t since_ms, bool *again)
 {
 	if (r->n_processes > 0 || r->mem_used_bytes < 0 || r->mem_is_sum)
 		return -1;
@@ -72,16 +74,17 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 		return -1;
 	for (size_t i = 0; i < card->holders.n; i++) {
 		const struct holder *h = &card->holders.items[i];
-		if (!holder_is_open(h) && h->to.hi >= since_ms)
-			return -1;
+		*again |= !holder_is_open(h) && h->to.hi >= since_ms;
 	}
-	return bytes;
+	return *again ? -1 : bytes;
 }
 
-/* The holders among the processes of a list, and whoever is not listed. */
+/* Lists the holders among a card's processes, and _unknown for memory without a process. */
 static size_t make_list(
-	struct watch *w, struct source *s, size_t i, int64_t since_ms, int64_t now_ms)
+	struct watch *w, struct source *s, size_t i, int64_t since_ms, struct round *round)
 {
+	int64_t now_ms = round->ended_ms;
+	bool again = false;
 	const struct card_reading *r = &s->cards[i];
 	size_t n = 0;
 	for (size_t k = 0; k < r->n_processes; k++) {
@@ -92,19 +95,23 @@ static size_t make_list(
 		if (life != LIFE_NONE)
 			w->list[n++] = (struct listed){ life, p->kind, p->mem_bytes };
 	}
-	int64_t bytes = unexplained_bytes(w, &w->cards[i], r, since_ms);
+	int64_t bytes = unexplained_bytes(w, &w->cards[i], r, since_ms, &again);
+	if (again)
+		round_want(round, i);
 	uint32_t life = bytes >= 0 ? lives_unknown(&w->lives, now_ms) : LIFE_NONE;
 	if (life != LIFE_NONE)
 		w->list[n++] = (struct listed){ life, PROCESS_COMPUTE, bytes };
 	return n;
 }
 
-/* A new process list: who came and went since its sign before. */
-static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_ms)
+/* Takes a new process list: which processes came and went since the last reading. */
+static void take_list(struct watch *w, struct source *s, size_t i, struct round *round)
 {
+	int64_t now_ms = round->ended_ms;
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
-	/* Used memory tells since when it is so; where it did not change, only lists do. */
+	/* Where used memory changed, it changed after the last glance; else only the last list
+	 * is known to be without the change. */
 	bool told = card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
 		    (card->mem_bytes != r->mem_used_bytes || card->exits);
 	struct look_window window = {
@@ -116,11 +123,12 @@ static void take_list(struct watch *w, struct source *s, size_t i, int64_t now_m
 	card->exits = false;
 	if (window.stalled)
 		account_stall(&card->account, card->glance_ms, now_ms);
-	size_t n = make_list(w, s, i, window.lo_ms, now_ms);
+	size_t n = make_list(w, s, i, window.lo_ms, round);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
-	/* Time that was accounted before this was known is less sure. */
-	if (!window.first && since_ms < card->account.covered_ms)
-		account_doubt(&card->account, card->account.covered_ms - since_ms, &w->ledger);
+	/* Time that was accounted before this was known is less certain. */
+	struct account_scene on = watch_scene(w, i);
+	if (!window.first)
+		account_doubt(&card->account, since_ms, &on);
 	card->empty = r->n_processes == 0;
 	card->mem_bytes = r->mem_used_bytes;
 }
@@ -142,7 +150,30 @@ static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 	}
 }
 
-/* Who is on the card, as far as this round says. */
+/* Whether there is no sign that a process came or went since the last list. */
+static bool is_as_listed(const struct watched *card, const struct card_reading *r)
+{
+	return card->look_ms >= 0 && !card->exits && r->mem_used_bytes >= 0 &&
+	       r->mem_used_bytes == card->mem_bytes;
+}
+
+/* Time without a process list is not observed, and the log says so. */
+static void note_unlisted(
+	struct watched *card, const struct card_reading *r, bool known, int64_t now_ms)
+{
+	if (known) {
+		account_unlisted(&card->account, INT64_MAX);
+		fault_clear(&card->unlisted, now_ms);
+		return;
+	}
+	account_unlisted(&card->account, card->glance_ms);
+	fault_raise(&card->unlisted, now_ms,
+		"card %d: its processes cannot be listed; while it is idle, its time is not "
+		"observed",
+		r->id.index);
+}
+
+/* Takes what this round says about the holders of the card. */
 static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
 {
 	struct watched *card = &w->cards[i];
@@ -150,12 +181,14 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 	if (r->status != CARD_STATUS_OK || card->gone)
 		return;
 	bool listed = round->cards[i].looked && r->processes_known;
+	bool same = round->glanced && (!round->cards[i].want || is_as_listed(card, r));
 	if (listed)
-		take_list(w, s, i, round->ended_ms);
+		take_list(w, s, i, round);
 	if (listed)
 		card->look_ms = round->begun_ms;
-	if (listed || (round->glanced && !round->cards[i].want))
+	if (listed || same)
 		card->glance_ms = round->begun_ms;
+	note_unlisted(card, r, listed || same || !round->cards[i].looked, round->ended_ms);
 	round->cards[i].shared = holders_are_several(&card->holders);
 	if (round->cards[i].drained)
 		take_ended(w, i, r);
@@ -210,7 +243,7 @@ static void set_hold(const struct watch *w, const struct source *s,
 	d->period_ms = period_ms > 0 ? period_ms : PERIOD_MS;
 }
 
-/* A card that is used while nobody is known to be there. */
+/* Whether the card was in use while no holder is known. */
 static bool is_used_unseen(const struct watch *w, size_t i, const struct card_reading *r)
 {
 	bool active = false;
@@ -221,12 +254,22 @@ static bool is_used_unseen(const struct watch *w, size_t i, const struct card_re
 	return active;
 }
 
+/* Samples that were taken before the clock was set back come first, and from the future. */
+static size_t from_the_future(const struct card_reading *r, int64_t now_ms)
+{
+	size_t n = 0;
+	while (n < r->n_samples && r->samples[n].wall_us / 1000 > now_ms)
+		n++;
+	return n;
+}
+
 static void take_drain(
 	struct watch *w, const struct source *s, size_t i, struct round *round, int64_t now_ms)
 {
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
 	struct account_scene on = watch_scene(w, i);
+	size_t skipped = from_the_future(r, now_ms);
 	card->util_kind = r->util_kind;
 	if (card->gone)
 		return;
@@ -238,8 +281,8 @@ static void take_drain(
 	}
 	find_use(w, card, r);
 	struct account_drain drain = {
-		.samples = r->samples,
-		.n_samples = r->n_samples,
+		.samples = r->samples + skipped,
+		.n_samples = r->n_samples - skipped,
 		.polled = r->util_kind == UTIL_POLLED,
 		.suspect = suspects(w, i, r, now_ms),
 		.use_known = r->process_util_known,
@@ -274,7 +317,7 @@ static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
 				(long long)s->xids[i].number);
 }
 
-/* Ends the lives that are gone. Who was on a card that could not be looked at may still be
+/* Ends the lives that are gone. A process on a card whose list could not be read may still be
  * there. */
 static void sweep(struct watch *w, struct source *s, const struct round *round)
 {
@@ -292,6 +335,7 @@ static void sweep(struct watch *w, struct source *s, const struct round *round)
 int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e)
 {
 	int64_t now_ms = round->ended_ms;
+	int64_t energy_ms = round->energy_ms ? round->energy_ms : now_ms;
 	int rc = reserve(w, s, e);
 	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
 		struct watched *card = &w->cards[i];
@@ -299,7 +343,7 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 		take_holders(w, s, i, round);
 		bool drained = round->cards[i].drained;
 		if (s->cards[i].status == CARD_STATUS_OK && (drained || round->energy))
-			account_energy(&card->account, now_ms, s->cards[i].energy_mj);
+			account_energy(&card->account, energy_ms, s->cards[i].energy_mj);
 		if (drained)
 			take_drain(w, s, i, round, now_ms);
 	}

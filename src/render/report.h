@@ -33,7 +33,7 @@ double report_uncertainty(int64_t unsure_ms, const int64_t ms[CARD_STATES]);
  */
 double report_util_pct(const struct audit_card *card);
 double report_sm_active_pct(const struct audit_card *card);
-/* Energy of a state in kWh; NAN when no reading told it. */
+/* Energy of a state in kWh; NAN when it is not known. */
 double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], int state);
 /* Idle-held above 20 % of observed time. */

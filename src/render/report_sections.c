@@ -74,8 +74,8 @@ static void add_identities(
 	add_left_out(out, text, t.n_rows, a->n_identities, "identities");
 	if (a->unattributed_ms >= 18000) /* what shows as 0.01 h */
 		report_line(out, text, NULL,
-			"%.2f GPU-hours of active or idle-held time are in "
-			"nobody's share.",
+			"%.2f GPU-hours of active or idle-held time are in no identity's "
+			"share.",
 			(double)a->unattributed_ms / 3600e3);
 	if (t.n_rows)
 		report_line(out, text, NULL,
@@ -100,8 +100,8 @@ static void add_processes(
 		out, text, t.n_rows, a->n_processes + a->n_processes_left_out, "processes");
 	if (t.n_rows)
 		report_line(out, text, NULL,
-			"Hours are the process's time on that card; held h is by its own "
-			"use.");
+			"Hours are the process's time on that card; held h are those in "
+			"which the process itself was idle-held.");
 	table_finish(&t);
 }
 

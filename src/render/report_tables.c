@@ -93,7 +93,7 @@ static bool heads_are_alike(const struct audit *a, size_t host)
 	return false;
 }
 
-/* Columns of which text shows only what somebody has. */
+/* Columns that text shows only when a row has a value in them. */
 enum { CARD_COLUMN_UNKNOWN = 16, CARD_COLUMN_SM = 18, IDENTITY_COLUMN_UNKNOWN = 6 };
 
 static const struct column card_columns[] = {

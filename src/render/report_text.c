@@ -142,7 +142,7 @@ static const struct bar_part {
 		"held and not used: what dashboards miss" },
 	{ CARD_TRULY_IDLE, "truly-idle", "░", ".", "2", "" },
 	{ CARD_USE_UNKNOWN, "use unknown", "▚", "?", "35",
-		"held, but the driver has no utilisation there (MIG)" },
+		"held, but the driver reports no utilisation (MIG)" },
 };
 enum { BAR_PARTS = sizeof(bar_parts) / sizeof(bar_parts[0]) };
 
@@ -217,8 +217,8 @@ static void add_energy(struct str *out, const struct audit *a, const struct text
 	double kwh = report_energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD);
 	double known = report_share(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
 	if (!isfinite(kwh))
-		report_line(
-			out, style, "energy", "- (the driver told no energy for this time)");
+		report_line(out, style, "energy",
+			"- (the driver reported no energy for this time)");
 	else if (isfinite(known) && known < 0.9995)
 		report_line(out, style, "energy",
 			"%.2f kWh went into idle-held time (known for %.1f%% of it)", kwh,
@@ -242,8 +242,8 @@ static void add_rule(struct str *out, const struct audit *a, const struct text_s
 			100 * share);
 	if (a->ms[CARD_USE_UNKNOWN] > 0)
 		report_line(out, style, "",
-			"%.1f%% of observed time is held with its use unknown, and counts as "
-			"neither.",
+			"Time held with use unknown (%.1f%% of observed time) does not count "
+			"as idle-held.",
 			100 * report_share(a->ms[CARD_USE_UNKNOWN], report_observed_ms(a->ms)));
 }
 

@@ -52,17 +52,16 @@ uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
  * pid. LIFE_NONE: out of memory. */
 uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms);
 
-/* A life that stands for whoever holds memory that no listed process explains. */
+/* A life for memory in use that no listed process explains; its user is _unknown. */
 uint32_t lives_unknown(struct lives *l, int64_t now_ms);
-/* A life that nobody saw and that has ended, as the driver's records have it; whose it was is
- * not known. */
+/* A life that has ended and is known only from the driver's records; its user is _unknown. */
 uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms);
 
 /* After all cards were looked at: ends the lives that are gone. */
 void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
 
-/* Frees the places of lives that have ended, but for those that are kept, which are kept no
- * longer; call after all was stored. */
+/* Frees the places of lives that have ended, except those marked `kept`, whose mark is cleared.
+ * Call after everything was stored. */
 void lives_forget_ended(struct lives *l);
 
 #endif

@@ -174,8 +174,8 @@ static void describe_cgroup(struct owners *o, int dirfd, struct process_id *id)
 	memcpy(id->unit, labels.unit, sizeof(id->unit));
 }
 
-/* /proc/stat has the boot time in whole seconds; the clocks of a host that is its own have it
- * to the millisecond, unless they count from elsewhere (a time namespace). */
+/* /proc/stat has the boot time in whole seconds. The difference of the wall and boot clocks has
+ * it to the millisecond, unless the boot clock has an offset (a time namespace). */
 static int64_t finer_boot_time(int64_t boot_ms)
 {
 	struct timespec wall, boot;

@@ -1,10 +1,10 @@
-/* Drain, glance, look: in this order, so that who holds the cards is known up to a moment that
- * is not before any sample. */
+/* Drain, glance, look: in this order, so that the process lists are never older than the newest
+ * sample. */
 #include "sample/round.h"
 
 #include <stdlib.h>
 
-/* Used memory moves by less than this without anybody coming or going. */
+/* Used memory changes by up to this much although no process came or went. */
 #define MEMORY_STEP_BYTES (1 << 16)
 
 int round_new(struct round **r, const struct clock *clock, struct err *e)
@@ -28,7 +28,7 @@ void round_free(void *round)
 
 void round_want(struct round *r, size_t card)
 {
-	if (card < r->n_cards)
+	if (r && card < r->n_cards)
 		r->cards[card].want = true;
 }
 
@@ -52,8 +52,8 @@ static int reserve(struct round *r, size_t n, struct err *e)
 	return 0;
 }
 
-/* Whether somebody may have come or gone since the last look. Where memory cannot be read, each
- * drain is a reason to look. */
+/* Whether a process may have come or gone since the last look. Where memory cannot be read,
+ * each drain is a reason to look. */
 static bool must_look(const struct round_card *c, const struct card_reading *now)
 {
 	if (now->status != CARD_STATUS_OK)
@@ -94,6 +94,8 @@ static int glance(struct source *s, struct round *r, struct err *e)
 {
 	bool energy = r->energy && !r->drain;
 	int rc = source_glance(s, GLANCE_MEMORY | (energy ? GLANCE_ENERGY : 0U), e);
+	if (energy)
+		r->energy_ms = clock_now(r->clock).wall_us / 1000;
 	return rc ? rc : look_at(s, r, e);
 }
 
@@ -108,6 +110,7 @@ static int drain(struct source *s, struct round *r, struct err *e)
 		r->drained |= r->flags[i];
 	}
 	int rc = r->drained ? source_drain(s, r->drain ? NULL : r->flags, e) : 0;
+	r->energy_ms = r->drained ? clock_now(r->clock).wall_us / 1000 : 0;
 	r->shared_cost_us = r->drain ? 0 : clock_cost_us(r->clock) - before_us;
 	return rc;
 }
@@ -125,7 +128,7 @@ int round_run(struct source *s, void *round, struct err *e)
 		return rc;
 	for (size_t i = 0; i < r->n_cards; i++) {
 		r->cards[i].looked = false;
-		/* One that comes back is to be looked at. */
+		/* A card that comes back needs a look. */
 		r->cards[i].want |= s->cards[i].status != CARD_STATUS_OK;
 	}
 	int64_t before_us = clock_cost_us(r->clock);
@@ -133,6 +136,6 @@ int round_run(struct source *s, void *round, struct err *e)
 	r->cost_us = clock_cost_us(r->clock) - before_us - s->energy_cost_us;
 	r->energy_cost_us = s->energy_cost_us;
 	r->glanced = rc == 0;
-	/* What was drained is not lost for a fault that came after it. */
+	/* What was drained is kept even when a later step fails. */
 	return r->drained ? 0 : rc;
 }

@@ -1,8 +1,8 @@
 /* A round: everything that the recorder asks of the driver at one moment, in one go, so that
  * the driver's thread is entered once: utilisation when it is due, a glance at every card's
- * memory, and at once the process lists of the cards whose memory has changed. Who of several
- * users keeps a card busy is known as a mean since the last drain, so cards with several users
- * are drained more often than the others. */
+ * memory, and at once the process lists of the cards whose memory has changed. The use of each
+ * process is known only as a mean since the last drain, so cards with several users are drained
+ * more often than the others. */
 #ifndef GUA_SAMPLE_ROUND_H
 #define GUA_SAMPLE_ROUND_H
 
@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "source/source.h"
 
-/* What a round is for one card. */
+/* What is asked of a round, and what it did, for one card. */
 struct round_card {
 	bool want;	   /* asked: look at its processes, whatever its memory says */
 	bool shared;	   /* asked: drain it when shared cards are drained */
@@ -29,9 +29,10 @@ struct round {
 	bool drain;    /* utilisation of all cards */
 	bool shared;   /* utilisation of the cards that several users share */
 	bool look_all; /* the process lists of all cards */
-	bool energy;   /* a drain has it anyway */
+	bool energy;   /* the energy counter; a drain reads it anyway */
 	/* Done. */
 	int64_t begun_ms, ended_ms; /* wall clock; the owner sets it */
+	int64_t energy_ms;	    /* wall clock: when energy was read; 0 it was not */
 	bool drained;		    /* some cards have new samples */
 	bool glanced; /* memory was read; false: the driver failed after the drain */
 	struct round_card *cards;
@@ -47,7 +48,7 @@ int round_new(struct round **r, const struct clock *clock, struct err *e);
 void round_free(void *round);
 /* For worker_own(): the context is a struct round. Fails when the driver as a whole fails. */
 int round_run(struct source *s, void *round, struct err *e);
-/* Asks for a look at a card in the next round. */
+/* Asks for a look at a card in the next round; without a round (NULL) it does nothing. */
 void round_want(struct round *r, size_t card);
 
 #endif

@@ -1,4 +1,4 @@
-/* A cost and a share of the time become a distance. */
+/* Computes how far apart to do something, from its cost and the share of time it may take. */
 #include "sample/spacing.h"
 
 void spacing_add(struct spacing *s, int64_t cost_us)

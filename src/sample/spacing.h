@@ -1,5 +1,5 @@
-/* How far apart something is done so that it takes no more than a share of the time. What it
- * costs differs a thousandfold from driver to driver, so it is measured, not assumed. */
+/* How far apart to do something so that it takes at most a given share of the time. Its cost
+ * differs a thousandfold between drivers, so it is measured, not assumed. */
 #ifndef GUA_SAMPLE_SPACING_H
 #define GUA_SAMPLE_SPACING_H
 
@@ -8,14 +8,14 @@
 
 enum { SPACING_RECENT = 8 };
 
-/* The newest costs. The least of them counts: the others met other work. */
+/* The newest costs. The smallest counts: the others were delayed by other work. */
 struct spacing {
 	int64_t recent_us[SPACING_RECENT];
 	size_t n; /* how many there were in all */
 };
 
 void spacing_add(struct spacing *s, int64_t cost_us);
-/* The distance at which it costs `share` of the time (0..1), within the bounds. */
+/* The time between two of them at which they take `share` of the time (0..1), within bounds. */
 int64_t spacing_us(const struct spacing *s, double share, int64_t least_us, int64_t most_us);
 
 #endif

@@ -1,4 +1,4 @@
-/* How a source does its jobs. */
+/* How a source does each of its jobs: by which call, and whether that works. */
 #ifndef GUA_SOURCE_FACILITY_H
 #define GUA_SOURCE_FACILITY_H
 

@@ -73,7 +73,7 @@ struct source {
 	/* What the last glance cost, by clock_cost_us(): its memory part and its energy part.
 	 */
 	int64_t memory_cost_us, energy_cost_us;
-	bool want_power; /* set by the caller: drains read power_mw, which is dear on some
+	bool want_power; /* set by the caller: drains read power_mw, which is slow on some
 			    drivers */
 };
 

@@ -1,4 +1,4 @@
-/* What a source is opened with. */
+/* The options with which a source is opened. */
 #ifndef GUA_SOURCE_SOURCE_OPTIONS_H
 #define GUA_SOURCE_SOURCE_OPTIONS_H
 
@@ -14,7 +14,7 @@ struct source_options {
 	const char *scenario;  /* sim: path of a scenario file; NULL: the built-in lab */
 	const char *root;      /* where /proc and /sys are; "" for the real ones */
 	struct clock *clock;   /* outlives the source */
-	int64_t sample_period_us; /* sim: sample this seldom instead; 0: as the scenario says */
+	int64_t sample_period_us; /* sim: sample at this period; 0: as the scenario says */
 };
 
 #endif

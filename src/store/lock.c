@@ -98,10 +98,10 @@ int lock_store(int fd, const char *db, struct err *e)
 		log_debug("cannot lock %s itself: %s", db, strerror(errno));
 		return 0;
 	}
-	/* Who may only read the store can take a read lock: no recorder does. */
+	/* A program that may only read the store can take a read lock; recorders take none. */
 	if (fcntl(fd, F_OFD_GETLK, &want) == 0 && want.l_type == F_RDLCK) {
-		log_warning(
-			"a program that is no recorder has locked %s; recording goes on", db);
+		log_warning("a program that is not a recorder has locked %s; recording goes on",
+			db);
 		return 0;
 	}
 	return err_set(e, ERR_WORLD,

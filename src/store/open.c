@@ -66,7 +66,7 @@ void store_disconnect(struct store *s)
 	}
 	sqlite3_close(s->db);
 	s->db = NULL;
-	/* After SQLite, whose locks would go with any descriptor of the file. */
+	/* Closed after SQLite: closing any descriptor of the file drops SQLite's locks. */
 	if (s->locked)
 		close(s->lock_fd);
 	s->locked = false;

@@ -72,15 +72,15 @@ CREATE TABLE process (
 	last_active_ms INTEGER,            -- NULL: never seen active
 	ended_ms       INTEGER             -- seen to be gone, or the recorder stopped; NULL: lives
 );
--- Lives of this boot that a recorder left open: its next start finds them again by their pid. An
--- index of all pids would be as large as a tenth of their rows.
+-- Processes that were alive when a recorder ended: the next recorder of the same boot finds them
+-- by pid. An index of all pids would be as large as a tenth of their rows.
 CREATE TABLE open_life (
 	pid     INTEGER NOT NULL,
 	process INTEGER NOT NULL REFERENCES process(id),
 	PRIMARY KEY (pid, process)
 ) WITHOUT ROWID;
 
--- Who holds what now: replaced by each tick.
+-- Which process holds what now: replaced by each tick.
 CREATE TABLE holder (
 	gpu            INTEGER NOT NULL REFERENCES gpu(id),
 	process        INTEGER NOT NULL REFERENCES process(id),
@@ -92,7 +92,7 @@ CREATE TABLE holder (
 ) WITHOUT ROWID;
 
 -- Sums of a card's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 unobserved,
--- 4 use_unknown (held, and the driver has no utilisation there).
+-- 4 use_unknown (held, and the driver reports no utilisation).
 -- A minute table for the last day, five minutes for two weeks, hours for ever; compaction moves
 -- sums from one to the next.
 CREATE TABLE usage_1m (
@@ -103,7 +103,7 @@ CREATE TABLE usage_1m (
 	util_pct_ms       INTEGER NOT NULL,  -- sum of percent x ms: divide by ms for the mean
 	energy_mj         INTEGER NOT NULL DEFAULT 0, -- of the part of ms whose energy is known
 	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, -- the other part
-	unsure_ms         INTEGER NOT NULL DEFAULT 0, -- at most so much of ms is of another state
+	unsure_ms         INTEGER NOT NULL DEFAULT 0, -- at most this much is of another state
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE usage_5m (

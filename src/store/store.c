@@ -248,8 +248,8 @@ static bool begin_present_run(struct store *s)
 	       (s->run != 0 || continue_run(s)) && (s->run != 0 || add_run(s));
 }
 
-/* Takes the recorder's lock on the file that is open. A descriptor of it that is closed takes
- * SQLite's locks with it: a failure closes the connection first. */
+/* Takes the recorder's lock on the open file. Closing any descriptor of the file drops SQLite's
+ * locks, so a failure closes the connection first. */
 static int take_lock(struct store *s, struct err *e)
 {
 	struct stat st;

@@ -21,8 +21,8 @@ struct sqlite3; /* of <sqlite3.h> */
 int store_open(struct store **s, const char *path, struct err *e);
 void store_close(struct store *s);
 
-/* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. One
- * of an older version is left as it is and looks like one of ours. */
+/* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. A
+ * store of an older version is not changed, but can be read like one of the present version. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
 /* The same, and no statement waits longer than so for another program to unlock it: for who
  * has a screen to keep. */

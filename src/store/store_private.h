@@ -80,7 +80,7 @@ void store_disconnect(struct store *s);
 
 /* upgrade.c: makes the schema in an empty file, brings an older one up to date. */
 int store_upgrade(sqlite3 *db, const char *path, struct err *e);
-/* Lets a reader ask a store of that version as if it were of ours; it stays as it is. */
+/* Lets a reader read a store of that version like one of the present version, unchanged. */
 int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e);
 
 /* store.c: makes sure that the run's rows are in the file. */

@@ -35,7 +35,7 @@ CREATE VIEW day_cards AS
 		round(sum(iif(state = 2, ms, 0)) / 3.6e6, 3) AS truly_idle_hours,
 		round(sum(iif(state = 3, ms, 0)) / 3.6e6, 3) AS unobserved_hours,
 		round(sum(iif(state = 4, ms, 0)) / 3.6e6, 3) AS use_unknown_hours,
-		round(sum(iif(state = 1, unsure_ms, 0)) / 3.6e6, 3) AS idle_held_unsure_hours,
+		round(sum(iif(state < 3, unsure_ms, 0)) / 3.6e6, 3) AS idle_held_unsure_hours,
 		round(sum(iif(state < 3, util_pct_ms, 0)) * 1.0
 			/ nullif(sum(iif(state < 3, ms, 0)), 0), 1) AS mean_util_pct,
 		iif(sum(ms) > sum(energy_unknown_ms), round(sum(energy_mj) / 3.6e9, 3), NULL)
@@ -57,7 +57,7 @@ CREATE VIEW day_users AS
 		JOIN host ON host.id = process.host
 	GROUP BY day, host.id, process.user ORDER BY day, host.hostname, process.user;
 
--- Who holds what now, as of the last tick. idle_since is NULL while the holder is active.
+-- Which process holds what, as of the last tick. idle_since is NULL while the holder is active.
 CREATE VIEW now_holders AS
 	SELECT host.hostname AS host, gpu.idx AS card, gpu.mig_index AS mig, process.user AS user,
 		process.pid AS pid, process.command AS command,

@@ -213,7 +213,7 @@ static bool write_processes(struct store *s, const struct tick *t)
 	return ok;
 }
 
-/* SM activity is kept by the hour from the start: few ask for it finer. */
+/* SM activity is kept by the hour from the start; finer slots are not needed. */
 static bool write_sm_active(struct store *s, const struct usage_sum *u)
 {
 	if (u->sm_active_ms == 0)

@@ -181,7 +181,7 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	return rc;
 }
 
-/* The line that explains: a card that is not believed, else why the past is not known. */
+/* The explaining line: about a suspect card, else why the past is not known. */
 static void find_note(struct top *t)
 {
 	struct top_state *s = &t->state;

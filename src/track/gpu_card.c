@@ -80,8 +80,8 @@ static void learn_floor(struct gpu_card *c, double sm_pct, int64_t mem_bytes)
 		c->floor_bytes = mem_bytes;
 }
 
-/* Whether the record of a pid counts: what is neither of the tree nor on the card when it was
- * looked at may be garbage. */
+/* Whether the record of a pid counts: a pid that is neither in the tree nor was on the card at
+ * the last look may be garbage. */
 static bool is_heard(const struct gpu_card *c, const struct tree *t, uint32_t pid)
 {
 	for (size_t i = 0; i < c->n_holders; i++)

@@ -11,7 +11,7 @@
 #include "track/result.h"
 #include "track/tree.h"
 
-/* Whose a holder is: the user of struct holder. */
+/* Values of struct holder's `user`. */
 enum { HOLDER_TREE, HOLDER_STRANGER };
 /* The process of struct holder: its pid, and whose it is. */
 uint32_t gpu_card_process(uint32_t pid, uint32_t whose);

@@ -179,7 +179,7 @@ def test_mig_instances_are_shown_as_cards(host, doctor):
     card = answer["cards"][1]
     assert (card["uuid"], card["mig_index"], card["parent_uuid"]) == ("MIG-x", 2, "GPU-bbbb")
     assert "MIG-x" in only(answer, "card 1/2")["text"]
-    assert "unobserved" in [check for check in checks(answer, "utilisation")
+    assert "use unknown" in [check for check in checks(answer, "utilisation")
                             if check["result"] == "warning"][0]["advice"]
 
 

@@ -1,5 +1,5 @@
-"""Who held a card and whether it was used, on hosts as they are: processes that come and go, drivers that
-know less, cards that say what cannot be true. The fake driver in virtual time, unless said otherwise."""
+"""Which processes held a card and whether it was used, on realistic hosts: processes that come and go, drivers
+that report less, cards that report what cannot be true. The fake driver in virtual time, unless said otherwise."""
 import contextlib
 import signal
 import sqlite3
@@ -40,7 +40,7 @@ def simulate(tmp_path):
     return run
 
 
-# ---- who came and went ----
+# ---- processes that come and go ----
 
 def test_a_process_between_two_ticks_is_seen(record):
     run = record(ONE_CARD + JOB + "at 33s hold job card 0 memory 8GiB\nat 51s exit job\n", "--ticks", 3)
@@ -49,7 +49,7 @@ def test_a_process_between_two_ticks_is_seen(record):
     assert sum(seconds.values()) == 90
 
 
-def test_memory_of_nobody_who_is_listed_is_not_free(simulate):
+def test_memory_without_a_listed_process_is_not_free(simulate):
     db = simulate(ONE_CARD + "at 10s orphan card 0 memory 5GiB\nat 40s orphan card 0 memory 0B\n"
                   "at 50s orphan card 0 memory 90MB\n", "--ticks", 2)
     held = card_seconds(db)["idle_held"]
@@ -57,7 +57,7 @@ def test_memory_of_nobody_who_is_listed_is_not_free(simulate):
     assert presence(db) == {"_unknown": {"idle_held": held}}
 
 
-def test_what_the_driver_keeps_for_itself_is_nobodys(record):
+def test_memory_that_the_driver_reserves_has_no_holder(record):
     """The older memory call counts the driver's own reserve."""
     reserved = ONE_CARD.replace("memory 80GiB", "memory 80GiB reserved 900MiB memory-info v1")
     run = record(reserved + JOB + "at 10s hold job card 0 memory 5GiB\nat 20s exit job\n", "--ticks", 1)
@@ -76,6 +76,13 @@ def test_a_process_between_two_glances_is_in_the_drivers_records(record, account
     assert presence(run.db) == ({"_unknown": {"idle_held": 0.2}} if accounting else {})
 
 
+def test_a_record_that_ends_in_the_future_is_nobodys(record):
+    """The driver's record has the start by the clock as it was before somebody set it back."""
+    run = record(ONE_CARD + "accounting on\n" + JOB + "at 5s hold job card 0 memory 5GiB\nat 20s step -1h\n"
+                 "at 40s exit job\n", "--ticks", 4)
+    assert rows(run.db, "SELECT user FROM process WHERE user = '_unknown'") == []
+
+
 def test_a_sole_user_is_never_a_squatter(simulate):
     db = simulate(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 1s load job card 0 sm 80 on 4s off 16s\n",
                   "--ticks", 6)
@@ -84,7 +91,7 @@ def test_a_sole_user_is_never_a_squatter(simulate):
 
 
 def test_an_idle_process_beside_its_owners_training(simulate):
-    """The process is idle, the user is not; another user who sits there squats."""
+    """The process is idle, its user is not; another user with an idle process there squats."""
     db = simulate(ONE_CARD + JOB + """
         process left pid 4194243 user alice uid 1001 command "left"
         process other pid 4194244 user bob uid 1002 command "other"
@@ -115,8 +122,8 @@ def test_two_users_with_little_hold_the_card_together(simulate):
     ("at 33s lost card 0 until 43s", 10), ("at 33s fail nvmlDevice* code 999 until 36s", 0.2),
     ("at 33s lost card 0 until 35s", 2)])
 def test_a_fault_costs_what_it_lasts(record, fault, lasts):
-    """A lost card samples nothing, and what was not drained before may be gone with it when it is back; a driver
-    that fails goes on sampling, and its ring reaches back."""
+    """A lost card takes no samples, and its samples from before may be gone when it is back. A driver that fails
+    goes on sampling, and its ring still has those samples."""
     run = record(TWO_CARDS + JOB + f"at 0s hold job card 0 memory 5GiB\n{fault}\n", "--ticks", 4)
     seconds = card_seconds(run.db)
     undrained = 5 if lasts > 5 else 0
@@ -136,7 +143,58 @@ def test_retry_is_the_longest_wait(record, tmp_path, retry, most):
     assert [round(wait) for wait in waits][:4] == ([1, 1, 1, 1] if retry == "1s" else [2, 4, 8, 16])
 
 
-# ---- drivers that know less, or say what cannot be true ----
+@pytest.mark.parametrize("knows", ["", "at 0s fail nvmlDeviceGetSamples code 3\n"])
+def test_a_clock_that_is_set_back_costs_a_drain_at_most(record, knows):
+    """What was read before, and not drained, has stamps of a time that is still to come."""
+    run = record(ONE_CARD + JOB + knows + "at 0s hold job card 0 memory 5GiB\nat 33s step -2h\n", "--ticks", 4)
+    seconds = card_seconds(run.db)
+    assert sum(seconds.values()) == 120 and seconds["unobserved"] <= 6
+
+
+def test_a_simulated_clock_that_is_set_back(simulate):
+    seconds = card_seconds(simulate(ONE_CARD + "at 33s step -2h\n", "--ticks", 4))
+    assert sum(seconds.values()) == 120 and seconds["unobserved"] <= 6
+
+
+@pytest.mark.parametrize("begins, ends, idle", [(0, 0, "hold"), (10, 12, "hold"), (10, 12, "exit")])
+def test_lists_that_cannot_be_read(simulate, begins, ends, idle):
+    """Somebody came or went, by the card's memory, and nobody knows who."""
+    before = "" if idle == "hold" else "at 0s hold job card 0 memory 5GiB\n"
+    event = "hold job card 0 memory 5GiB" if idle == "hold" else "exit job"
+    db = simulate(ONE_CARD + JOB + f"{before}at {ends}s {event}\n"
+                  f"at {begins}s fail nvmlDeviceGetComputeRunningProcesses* code 999 until 100s\n", "--ticks", 4)
+    seconds = card_seconds(db)
+    assert abs(seconds["unobserved"] - (100 - ends)) <= 2.5 and sum(seconds.values()) == 120
+    free = seconds.get("truly_idle", 0)
+    assert abs(free - ends if idle == "hold" else free - 20) <= 2.5 and unsure(db) <= 1.3
+
+
+def test_lists_that_fail_while_nobody_comes_or_goes(simulate):
+    db = simulate(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\n"
+                  "at 10s fail nvmlDeviceGetComputeRunningProcesses* code 999 until 100s\n", "--ticks", 4)
+    assert card_seconds(db) == {"idle_held": 120.0} and unsure(db) == 0
+
+
+def test_memory_that_two_exchange_is_held_for_sure(simulate):
+    db = simulate(ONE_CARD + JOB + """
+        process other pid 4194244 user bob uid 1002 command "other"
+        at 0s hold job card 0 memory 4GiB
+        at 0s hold other card 0 memory 6GiB
+        at 17s hold job card 0 memory 6GiB
+        at 17s hold other card 0 memory 4GiB
+        """, "--ticks", 2)
+    assert card_seconds(db) == {"idle_held": 60.0} and unsure(db) == 0
+
+
+def test_slow_calls_do_not_move_energy(record):
+    """Joules belong to the time at which the counter was read, not to the end of the round."""
+    run = record(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 0s load job card 0 sm 100 on 5s off 5s\n"
+                 "at 22s slow nvmlDeviceGetMemoryInfo* 300ms\n", "--ticks", 4)
+    (mw,), = rows(run.db, "SELECT sum(energy_mj) * 1.0 / sum(ms - energy_unknown_ms) FROM usage WHERE state = 1")
+    assert abs(mw - 50) <= 2
+
+
+# ---- drivers that report less, or what cannot be true ----
 
 def test_utilisation_without_anybody_is_suspect(record):
     run = record(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 0s load card 0 util 100\n"
@@ -159,7 +217,7 @@ def test_use_of_zero_for_all_makes_nobody_a_squatter(record):
 
 
 def test_a_board_without_memory_of_its_own(record):
-    """As GB10: no memory of the card, stamps since boot, a ring that is dry while nobody computes."""
+    """As GB10: no memory of the card, stamps since boot, a ring that is empty while no process computes."""
     board = ONE_CARD.replace("memory 80GiB", "memory 80GiB memory-info none") + "stamps boot\nsamples-per-second 5\n"
     run = record(board + JOB + """
         at 0s fail nvmlDeviceGetSamples code 6
@@ -204,7 +262,7 @@ def running(*command, **options):
 
 
 def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
-    """Who left meanwhile was there until the stop at least; who was there before and after was there."""
+    """A process that left during the stop counts until the stop; one that was there before and after counts for all."""
     scenario = """
         card 0 uuid GPU-aaaa name "Test A" memory 80GiB
         card 1 uuid GPU-bbbb name "Test B" memory 80GiB

@@ -1,4 +1,4 @@
-"""The live views of cards whose use is unknown (MIG instances without GPM) and of cards that are not believed."""
+"""The live views of cards whose use is unknown (MIG instances without GPM) and of suspect cards."""
 import json
 import subprocess
 
@@ -63,7 +63,7 @@ def test_filter_by_use_unknown(view, state, cards):
     assert [line.split()[0].strip("[]") for line in lines if line.startswith("  [")] == cards
 
 
-def test_pick_takes_the_instance_that_nobody_holds(view, tmp_path):
+def test_pick_takes_the_instance_without_holders(view, tmp_path):
     words = ["pick", "--hold", "0s", "--lock-dir", tmp_path / "locks", "--format", "index", "--id", "0"]
     run = view(*words, scenario=HALF)
     assert run.stdout == "0:1\n", run.stderr
@@ -73,14 +73,14 @@ def test_pick_takes_the_instance_that_nobody_holds(view, tmp_path):
 
 @pytest.mark.parametrize("left, expected", [("", 600), ("at 300s release a mig 0/0\n", 300)], ids=["held", "left"])
 def test_since_when_comes_from_the_store(recorded, sim, left, expected):
-    """The recorder knows who held an instance; what it did, nobody does."""
+    """The recorder knows which process held an instance, but not what it did."""
     db, clock = recorded(600, HALF + left)
     run = sim("query", "--mig", "--query-gpu=gua.state,gua.state_since,gua.free_for", "--format=csv,noheader,nounits",
               "--db", db, scenario=HALF + left, clock=clock)
     held, free = [line.split(", ") for line in run.stdout.splitlines()[:2]]
     assert (held[0], free[0]) == ("truly_idle" if left else "use_unknown", "truly_idle")
     line = sim("stat", "--no-header", "--db", db, scenario=HALF + left, clock=clock).stdout.splitlines()[1]
-    # Exact to a slot; that it was held before is known, that it was there before the recorder came may be.
+    # Exact to a slot; it may have been held for longer, before the recorder came.
     assert ("| free 5m |" if left else "| use unknown >10m |") in line or "| free 4m |" in line, line
     assert float(free[2]) >= 590 and (not left or expected - 61 <= float(held[2]) <= expected)
 

@@ -169,8 +169,7 @@ def test_a_suspend_is_unobserved_and_an_event(record):
 
 
 def test_without_utilisation_held_time_is_of_its_own_kind(record):
-    """Where the driver has no utilisation, nobody knows whether who holds a card uses it; a card that nobody
-    holds is free."""
+    """Where the driver reports no utilisation, a held card is use unknown, and a card without holders is free."""
     run = record(TWO_CARDS + """
         process job pid 4194101 user alice uid 1001 command "python"
         at 0s hold job card 0 memory 5GiB
@@ -206,7 +205,7 @@ def test_mig_instances_are_cards(record):
     assert rows(run.db, "SELECT uuid, parent_uuid, mig_index, gpu_instance FROM gpu ORDER BY uuid") == [
         ("MIG-1", "GPU-aaaa", 0, 7), ("MIG-2", "GPU-aaaa", 3, 9)]
     assert card_seconds(run.db, "MIG-1") == {"truly_idle": 30.0}
-    # Who holds an instance is known, whether it is used is not.
+    # The holder of an instance is known; whether it uses the instance is not.
     assert card_seconds(run.db, "MIG-2") == {"use_unknown": 30.0}
     assert rows(run.db, "SELECT pid, use_unknown_presence_ms FROM process JOIN holding ON process = id") == [
         (4194101, 30000)]
@@ -228,6 +227,15 @@ def test_once_records_the_ring(tmp_path, clock_file):
     run = gua("daemon", "--db", tmp_path / "gua.db", "--clock", clock, "--once", env=env)
     assert run.returncode == 0, run.stderr
     assert 9.5 <= card_seconds(tmp_path / "gua.db")["active"] <= 10.5
+
+
+def test_a_ring_that_reaches_back_before_the_last_run_is_counted_once(tmp_path, clock_file):
+    clock, db = clock_file(WALL), tmp_path / "gua.db"
+    env = fake_driver(tmp_path, ONE_CARD + "ring 20s\n", clock=clock)
+    assert gua("daemon", "--db", db, "--clock", clock, "--ticks", 2, env=env).returncode == 0
+    advance(clock, 15)
+    assert gua("daemon", "--db", db, "--clock", clock, "--ticks", 2, env=env).returncode == 0
+    assert card_seconds(db) == {"truly_idle": 135.0}
 
 
 def test_a_quick_restart_leaves_no_gap(tmp_path, clock_file):
@@ -336,7 +344,7 @@ def test_a_second_recorder_is_refused(background, tmp_path):
 
 
 def test_a_second_recorder_through_a_hard_link_is_refused(background, tmp_path):
-    """It finds no lock file beside its name of the store; the store itself is locked."""
+    """Beside the hard link there is no lock file, but the store itself is locked."""
     run = background(ONE_CARD)
     other = tmp_path / "other" / "same.db"
     other.parent.mkdir()
@@ -348,7 +356,7 @@ def test_a_second_recorder_through_a_hard_link_is_refused(background, tmp_path):
 
 
 def test_a_reader_cannot_keep_the_recorder_out(tmp_path):
-    """Who may read the store can lock the same byte for reading: recording goes on."""
+    """A program that may only read the store can lock the same byte for reading: recording goes on."""
     db = tmp_path / "gua.db"
     once = ["daemon", "--db", db, "--once", "--source", "sim"]
     assert gua(*once).returncode == 0
@@ -356,7 +364,7 @@ def test_a_reader_cannot_keep_the_recorder_out(tmp_path):
         lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 2**62, 1, 0)
         fcntl.fcntl(held, 37, lock)  # F_OFD_SETLK, which this Python does not name
         again = gua(*once)
-    assert again.returncode == 0 and "is no recorder has locked" in again.stderr
+    assert again.returncode == 0 and "is not a recorder has locked" in again.stderr
 
 
 @pytest.mark.parametrize("how", [["daemon"], ["start"], ["daemon", "--once"]])
@@ -469,7 +477,7 @@ def test_a_process_that_ends_is_seen_at_once(background):
     seen_ms = time.time() * 1000
     time.sleep(1)
     assert gua("stop", "--db", run.db).returncode == 0
-    # The fake driver goes on listing it: that is somebody who is not there any more.
+    # The fake driver still lists it: that is a process which no longer exists (_dead).
     ours = "process WHERE command = 'sleep'"
     (ms,), = rows(run.db, f"SELECT sum(idle_held_ms) FROM holding_1m WHERE process IN (SELECT id FROM {ours})")
     (first, last), = rows(run.db, f"SELECT first_seen_ms, last_seen_ms FROM {ours}")

@@ -458,7 +458,7 @@ def test_one_and_many_cards(store):
 def test_zero_identities(store):
     path = one_card(store, minutes(T, 60))
     assert "Nobody held a GPU." in report(path)
-    assert "1.00 GPU-hours of active or idle-held time are in nobody's share." in report(path)
+    assert "1.00 GPU-hours of active or idle-held time are in no identity's share." in report(path)
     assert report_json(path)["unattributed_share_gpu_seconds"] == 3600
     assert report_csv(path) == []
 
@@ -499,7 +499,7 @@ def test_mixed_rules_are_said(store):
 
 def test_unknown_energy(store):
     path = one_card(store, minutes(T, 60))
-    assert "energy      - (the driver told no energy for this time)" in report(path)
+    assert "energy      - (the driver reported no energy for this time)" in report(path)
     document = report_json(path)
     assert document["waste"]["energy_kwh"] is None
     assert document["gpus"][0]["energy_kwh"] == {"active": 0, "idle_held": None, "truly_idle": 0,
@@ -571,7 +571,7 @@ def mig(store):
 
 
 def test_use_unknown_is_held_time_of_its_own(mig):
-    """Observed, in nobody's idle-held time and in nobody's share."""
+    """It is observed time, but in no identity's idle-held time and in no share."""
     document = report_json(mig, args=("--by", "process"))
     assert document["gpu_seconds"] == {"active": 1800, "idle_held": 1800, "truly_idle": 1800, "unobserved": 0,
                                        "use_unknown": 1800}
@@ -592,15 +592,15 @@ def test_use_unknown_is_held_time_of_its_own(mig):
 
 def test_use_unknown_in_text(mig):
     text = report(mig)
-    assert "  use unknown ▚  25.0%  ← held, but the driver has no utilisation there (MIG)\n" in text
-    assert "25.0% of observed time is held with its use unknown, and counts as neither." in \
+    assert "  use unknown ▚  25.0%  ← held, but the driver reports no utilisation (MIG)\n" in text
+    assert "Time held with use unknown (25.0% of observed time) does not count as idle-held." in \
         " ".join(text.split())
     assert re.search(r"truly-idle +use\? +util +observed", text)
     assert re.search(r"1:0 .* 50\.0% +50\.0% +2\.0% +100\.0%", text)
     assert "use? h" in text and widest(text) <= 80
 
 
-def test_columns_that_nobody_needs_are_not_shown(lab):
+def test_columns_without_values_are_not_shown(lab):
     for word in ("use?", "unknown", " SM "):
         assert word not in report(lab)
 

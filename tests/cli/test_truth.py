@@ -84,7 +84,7 @@ def compare(db, truth, edges, with_users):
 
 
 def edges_of(text):
-    """How often somebody comes, goes or changes memory on each card; an exit may leave any."""
+    """How often a process comes, goes or changes its memory on each card; an exit may be on any card."""
     found = {f"GPU-{i}": 1 for i in range(4)}
     for line in text.splitlines():
         words = line.split()

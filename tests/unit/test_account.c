@@ -32,7 +32,7 @@ static void test_blind_time_is_unobserved(void **state)
 	struct fixture *f = *state;
 	struct util_sample first[] = { at(0, 50) }, later[] = { at(6000, 50), at(6500, 50) };
 	drain(f, first, 1, NULL, 0);
-	/* The pending sample speaks for its own period. */
+	/* The pending sample accounts for its own period. */
 	blind(f, 1500, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 200);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1300);
@@ -133,7 +133,7 @@ static void test_energy_is_conserved(void **state)
 	account_energy(&f->account, T0 + 3000, 9000);
 	drain(f, four, 1, NULL, 0);
 	assert_int_equal(sum_energy(f), 778);
-	/* Nor is it over time that nobody saw. */
+	/* Nor over time without readings. */
 	blind(f, 4000, NULL, 0);
 	account_energy(&f->account, T0 + 5000, 19000);
 	flush(f, 5000, NULL, 0);
@@ -242,6 +242,24 @@ static void test_ledger_folds_and_keeps_sums(void **state)
 	assert_true(ledger_empty(&f->ledger));
 }
 
+/* More processes than there is room for: those that have a row go on in it. */
+static void test_a_full_ledger_goes_on_by_the_hour(void **state)
+{
+	struct fixture *f = *state;
+	int64_t slot = T0 / 1000 - T0 / 1000 % 3600 + 60;
+	for (uint32_t process = 0; process < LEDGER_MAX_ROWS; process++)
+		assert_non_null(ledger_holding(&f->ledger, slot, 0, process));
+	assert_null(ledger_holding(&f->ledger, slot, 0, LEDGER_MAX_ROWS));
+	struct holding_sum *old = ledger_holding(&f->ledger, slot, 0, 7);
+	assert_ptr_equal(ledger_holding(&f->ledger, slot + 60, 0, 7), old);
+	assert_non_null(old);
+	assert_int_equal(old->process, 7);
+	ledger_clear(&f->ledger);
+	struct holding_sum *fresh = ledger_holding(&f->ledger, slot, 0, 7);
+	assert_non_null(fresh);
+	assert_int_equal(fresh->slot, slot);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +278,7 @@ int main(void)
 		TEST(test_sm_activity_of_its_drain),
 		TEST(test_a_restart_goes_on_where_it_was),
 		TEST(test_ledger_folds_and_keeps_sums),
+		TEST(test_a_full_ledger_goes_on_by_the_hour),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

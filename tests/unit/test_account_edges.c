@@ -1,4 +1,4 @@
-/* Who came and went, and when nobody looked: what is not sure is said to be unsure. */
+/* Holders that come and go at moments that are not known exactly: the uncertainty is stored. */
 #include "account_fixture.h"
 
 static void test_an_ended_holder_counts_until_its_end(void **state)
@@ -27,7 +27,7 @@ static void test_half_of_a_window_is_unsure(void **state)
 	assert_int_equal(sum_unsure(f), 500);
 }
 
-/* What does not depend on who was there is sure. */
+/* A state that does not depend on the holders is sure. */
 static void test_an_active_card_is_sure(void **state)
 {
 	struct fixture *f = *state;
@@ -87,7 +87,7 @@ static void test_stalls(void **state)
 		s[i] = at(1000L * i, i == 4 ? 50 : 0);
 	account_stall(&f->account, T0 + 2000, T0 + 5000);
 	drain(f, s, 9, h, 1);
-	/* Idle time of the stall is held or free: nobody knows. Active time is active. */
+	/* Idle time of the stall may be held or free: unobserved. Active time is active. */
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 2000);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 2000);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1000);
@@ -106,7 +106,21 @@ static void test_a_stall_without_change_costs_nothing(void **state)
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 4000);
 }
 
-/* Between two single readings that differ nobody knows when it changed: the middle counts. */
+/* The first may have gone at once and the second come at the end: the card may have been empty.
+ */
+static void test_a_card_that_changes_hands(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0) };
+	struct util_sample s[] = { at(0, 0), at(1000, 0), at(2000, 0), at(3000, 0) };
+	h[0].to = edge_between(T0 + 1000, T0 + 2000);
+	h[1].from = edge_between(T0 + 1000, T0 + 2000);
+	drain(f, s, 4, h, 2);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 3000);
+	assert_int_equal(sum_unsure(f), 1000);
+}
+
+/* When the use changed between two single readings is not known: the middle counts. */
 static void test_polled_readings_are_doubtful(void **state)
 {
 	struct fixture *f = *state;
@@ -126,17 +140,40 @@ static void test_polled_readings_are_doubtful(void **state)
 	assert_int_equal(sum_unsure(f), 500);
 }
 
+/* Only where it depends on who came or went. */
 static void test_doubt_comes_later(void **state)
 {
 	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0) };
 	struct util_sample s[] = { at(0, 0), at(1000, 0) };
-	account_doubt(&f->account, 300, &f->ledger);
+	struct account_scene one = scene(f, h, 1), two = scene(f, h, 2);
+	h[0].from = edge_between(T0 + 700, T0 + 1100);
+	account_doubt(&f->account, T0 + 700, &one);
 	assert_true(ledger_empty(&f->ledger));
 	drain(f, s, 2, NULL, 0);
-	account_doubt(&f->account, 300, &f->ledger);
-	account_doubt(&f->account, -5, &f->ledger);
+	account_doubt(&f->account, T0 + 700, &one);
+	account_doubt(&f->account, T0 + 1005, &one);
+	assert_int_equal(sum_unsure(f), 300);
+	h[1].from = EDGE_ALWAYS;
+	account_doubt(&f->account, T0 + 700, &two);
 	assert_int_equal(sum_unsure(f), 300);
 	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 1000);
+}
+
+/* Lists that cannot be read: only that a card is active is known. */
+static void test_unlisted(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample s[] = { at(0, 0), at(1000, 50), at(2000, 0), at(3000, 0) };
+	account_unlisted(&f->account, T0 + 500);
+	drain(f, s, 4, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 500);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 1000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1500);
+	account_unlisted(&f->account, INT64_MAX);
+	struct util_sample later[] = { at(4000, 0) };
+	drain(f, later, 1, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 1500);
 }
 
 int main(void)
@@ -149,8 +186,10 @@ int main(void)
 		TEST(test_memory_that_falls_below_the_threshold),
 		TEST(test_stalls),
 		TEST(test_a_stall_without_change_costs_nothing),
+		TEST(test_a_card_that_changes_hands),
 		TEST(test_polled_readings_are_doubtful),
 		TEST(test_doubt_comes_later),
+		TEST(test_unlisted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

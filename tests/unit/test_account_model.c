@@ -1,5 +1,5 @@
-/* Random samples and holders, accounted, against a model that asks each millisecond by itself:
- * who is here, what does the sample say, whose time is it. */
+/* Random samples and holders, accounted, against a model that judges each millisecond by
+ * itself: which holders are there, what the sample says, and to whom the time belongs. */
 #include "account_fixture.h"
 
 enum { HOLDERS = 12, USERS = 3, DRAINS = 60, MAX_SAMPLES = 40, MAX_MOMENTS = 4000, SLOTS = 40 };
@@ -68,7 +68,7 @@ static int64_t next_step(struct model *m)
 	return kind == 0 ? random_below(m, 6000) : kind == 1 ? 0 : 100 + random_below(m, 150);
 }
 
-/* More often nothing than something; now and then the driver cannot tell. */
+/* Mostly no use; sometimes the driver does not report it. */
 static double random_pct(struct model *m, int64_t busy)
 {
 	if (random_below(m, 20) == 0)

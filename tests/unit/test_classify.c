@@ -172,7 +172,7 @@ static void test_the_busiest_leads_its_user(void **state)
 	assert_true(holder_leads(h, 4, 1, 0));
 	assert_false(holder_leads(h, 4, 2, 0));
 	assert_true(holder_leads(h, 4, 3, 0));
-	/* Those that are not there lead nobody. */
+	/* Holders that are not there lead no user. */
 	h[1].to = edge_exactly(0);
 	assert_true(holder_leads(h, 4, 2, 0));
 }

@@ -1,4 +1,5 @@
-/* Process lists become stretches of time: who came and went, when, and how sure that is. */
+/* Process lists become stretches of time: which process came and went, when, and how exactly
+ * that is known. */
 #include "test.h"
 
 #include <math.h>
@@ -181,7 +182,7 @@ static void test_exit_at_an_unknown_moment(void **state)
 	take(f, 1, 500 * MB, first);
 	assert_true(leave(f, life(f, 1), 60000, 64000));
 	assert_edge(f->holders.items[0].to, 60000, 62000, 64000);
-	/* While nobody looked: only what is sure counts. */
+	/* After a stall only sure time counts. */
 	struct look_window stalled = between(70000, 90000);
 	stalled.stalled = true;
 	take(f, 2, 500 * MB, between(65000, 66000));
@@ -225,11 +226,24 @@ static void test_memory_that_changes_twice_in_one_window(void **state)
 	assert_int_equal(f->holders.items[0].mem_bytes, 900 * MB);
 }
 
+/* Away at one glance and back at the next: it was away. */
+static void test_release_and_hold_at_once(void **state)
+{
+	struct fixture *f = *state;
+	take(f, 1, 500 * MB, first);
+	take(f, 0, 0, between(60000, 61000));
+	take(f, 1, 500 * MB, between(61000, 62000));
+	assert_int_equal(f->holders.n, 2);
+	assert_edge(f->holders.items[0].to, 60000, 60500, 61000);
+	assert_edge(f->holders.items[1].from, 61000, 61500, 62000);
+}
+
 /* Its exit was seen, and the driver lists it all the same: it goes on holding. */
 static void test_a_zombie_that_is_still_listed(void **state)
 {
 	struct fixture *f = *state;
 	take(f, 1, 500 * MB, first);
+	f->lives.lives[life(f, 1)].exited_ms = 60000;
 	leave(f, life(f, 1), 60000, 60000);
 	take(f, 1, 500 * MB, between(59500, 60100));
 	assert_int_equal(f->holders.n, 1);
@@ -356,6 +370,7 @@ int main(void)
 		TEST(test_exit_at_an_unknown_moment),
 		TEST(test_memory_that_changes),
 		TEST(test_memory_that_changes_twice_in_one_window),
+		TEST(test_release_and_hold_at_once),
 		TEST(test_a_zombie_that_is_still_listed),
 		TEST(test_came_and_went_between_the_same_lists),
 		TEST(test_stall),

@@ -389,7 +389,7 @@ static const char instances[] = "card 3 uuid GPU-d name \"NVIDIA A100\" memory 4
 				"at 80s release part mig 3/0\n"
 				"at 90s fail nvml* code 9 until 100s\n";
 
-/* Without utilisation the looks decide, however far apart; but nobody looks without a driver.
+/* Without utilisation the looks decide, however far apart; without a driver there are none.
  */
 static void test_a_card_whose_use_is_unknown(void **state)
 {

@@ -136,7 +136,7 @@ static void test_the_unknown(void **state)
 	lives_sweep(&l, &fake.source, 3000);
 	assert_int_equal(l.entries[unknown].ended_ms, 3000);
 	assert_int_equal(l.entries[known].ended_ms, -1);
-	/* Later it is somebody else, of the same name. */
+	/* Later it is another life with the same name. */
 	uint32_t later = lives_unknown(&l, 4000);
 	assert_int_not_equal(later, unknown);
 	assert_int_equal(l.lives[later].user, l.lives[unknown].user);

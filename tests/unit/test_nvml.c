@@ -21,6 +21,15 @@ static struct nvml_sample sample(uint64_t wall_us, const void *value, size_t siz
 
 #define SAMPLE(type, number) sample(1, &(type){ number }, sizeof(type))
 
+static void test_memory_that_no_card_has_is_unknown(void **state)
+{
+	(void)state;
+	assert_int_equal(nvml_decode_memory(0), 0);
+	assert_int_equal(nvml_decode_memory(80ULL << 30), 80LL << 30);
+	assert_int_equal(nvml_decode_memory(INT64_MAX), UNKNOWN_BYTES);
+	assert_int_equal(nvml_decode_memory(NVML_UNKNOWN_MEMORY), UNKNOWN_BYTES);
+}
+
 static void test_values_are_read_by_their_type(void **state)
 {
 	(void)state;
@@ -328,6 +337,7 @@ static void test_sleep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_that_no_card_has_is_unknown),
 		cmocka_unit_test(test_values_are_read_by_their_type),
 		cmocka_unit_test(test_samples_are_sorted_and_filtered),
 		cmocka_unit_test(test_negative_and_not_a_number_are_dropped),

@@ -1,4 +1,4 @@
-/* Which cards are free as wished, and which comes first. */
+/* Which cards pick takes, and in which order. */
 #include "test.h"
 
 #include <math.h>
@@ -59,6 +59,19 @@ static void test_wishes(void **state)
 	assert_int_equal(judge(wish, card(0, GB, 0, 0, 0, NOW_MS - 600000)), PICK_GOOD);
 	assert_int_equal(judge(wish, card(0, GB, 0, 0, 0, NOW_MS - 599999)), PICK_RECENT);
 	assert_int_equal(judge(wish, card(0, GB, 0, 0, 0, -1)), PICK_RECENT);
+}
+
+static void test_memory_of_nobody_who_is_listed(void **state)
+{
+	(void)state;
+	struct live_card c = card(0, 80 * GB, 0, 0, 0, 0);
+	struct pick_wish wish = any;
+	c.unexplained_bytes = any.rules.held_mem_bytes;
+	assert_int_equal(judge(any, c), PICK_GOOD);
+	c.unexplained_bytes++;
+	assert_int_equal(judge(any, c), PICK_ORPHAN);
+	wish.min_free_bytes = 1;
+	assert_int_equal(judge(wish, c), PICK_GOOD);
 }
 
 static void test_what_cannot_be_asked_is_not_picked(void **state)
@@ -142,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_free_means_idle_and_held_by_nobody),
 		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_memory_of_nobody_who_is_listed),
 		cmocka_unit_test(test_what_cannot_be_asked_is_not_picked),
 		cmocka_unit_test(test_instances),
 		cmocka_unit_test(test_a_suspect_card_is_free_and_comes_last),

@@ -70,8 +70,33 @@ static void test_all_holders_or_none(void **state)
 	watch_finish(&w);
 }
 
+/* A store that fails for days on a host where many processes come and go. */
+static void test_lives_are_bounded_while_the_store_fails(void **state)
+{
+	(void)state;
+	static const struct rules rules = RULES_DEFAULT;
+	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 3000 };
+	struct err e = { 0 };
+	struct watch w;
+	assert_int_equal(watch_init(&w, &rules, &pace, NULL, false, &e), 0);
+	size_t n = LEDGER_MAX_ROWS + 100;
+	assert_int_equal(lives_reserve(&w.lives, n, &e), 0);
+	for (w.lives.n = 0; w.lives.n < n; w.lives.n++) {
+		w.lives.lives[w.lives.n] =
+			(struct life){ .used = true, .pidfd = -1, .exited_ms = -1 };
+		w.lives.entries[w.lives.n] = (struct process_entry){ .ended_ms = 1000 };
+	}
+	assert_non_null(ledger_holding(&w.ledger, 0, 0, 5));
+	watch_unstored(&w);
+	assert_true(w.lives.lives[5].used);
+	assert_false(w.lives.lives[6].used);
+	assert_int_equal(lives_add_ended(&w.lives, 7, 1000, 2000), 0);
+	watch_finish(&w);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_holders_or_none) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_holders_or_none),
+		cmocka_unit_test(test_lives_are_bounded_while_the_store_fails) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void test_use_that_is_believed(void **state)
 	struct fixture *f = *state;
 	drain(f, 0, 94); /* not latched */
 	drain(f, 5000, 94);
-	f->card.mem_used_bytes = 500 * MB; /* somebody unseen */
+	f->card.mem_used_bytes = 500 * MB; /* of a process that is not listed */
 	drain(f, 10000, 100);
 	assert_int_equal(n_events(f, EVENT_SUSPECT), 0);
 	f->card.mem_used_bytes = -1; /* nothing is known */
@@ -115,7 +115,7 @@ static void test_an_instance_that_is_gone(void **state)
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), held_ms + 5000);
 }
 
-/* Nobody looked for twenty seconds, and then it is somebody else. */
+/* A stall of twenty seconds, after which another process is there. */
 static void test_stall(void **state)
 {
 	struct fixture *f = *state;
@@ -220,7 +220,7 @@ static void test_clock_step(void **state)
 	assert_int_equal(f->watch.cards[0].holders.n, 1);
 }
 
-/* The round that noticed the step saw somebody come, and was not taken in. */
+/* The round that noticed the step saw a process come, and was dropped. */
 static void test_a_newcomer_at_a_clock_step(void **state)
 {
 	struct fixture *f = *state;

@@ -1,4 +1,5 @@
-/* Rounds to accounts: who came and went, memory that nobody explains, records of the ended. */
+/* Results of rounds become accounts: processes that come and go, memory without a process, and
+ * the driver's records of ended processes. */
 #include "watch_fixture.h"
 
 static void test_a_holder_that_comes_between_two_glances(void **state)
@@ -27,7 +28,7 @@ static void test_memory_that_nobody_explains(void **state)
 	glance(f, 2000);
 	assert_string_equal(open_user(f), "_unknown");
 	assert_int_equal(open_holder(f)->mem_bytes, 5000 * MB);
-	/* Somebody is listed who has it. */
+	/* A listed process has it. */
 	glance(f, 3000);
 	f->process.mem_bytes = 5100 * MB;
 	put_process(f, true);
@@ -136,7 +137,7 @@ static void test_records_of_the_ended(void **state)
 	drain(f, 5000, 0);
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 2000);
 	assert_int_equal(presence_ms(f, "_unknown"), 2000);
-	/* What is accounted already is not told again. */
+	/* A record of time that is already accounted is not used again. */
 	drain(f, 10000, 0);
 	assert_int_equal(presence_ms(f, "_unknown"), 2000);
 }
@@ -156,7 +157,7 @@ static void test_records_of_those_that_were_seen(void **state)
 	assert_int_equal(presence_ms(f, "user100"), 1500);
 }
 
-/* What a tick hands to the store: who is there now, and when they were last active. */
+/* What a tick hands to the store: the holders now, and when they were last active. */
 static void test_tick(void **state)
 {
 	struct fixture *f = *state;

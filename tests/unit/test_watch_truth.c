@@ -69,7 +69,7 @@ static void read_card(struct truth *t, struct fixture *f, int64_t at_ms)
 	}
 }
 
-/* As a pidfd tells: who has ended since the last glance, and when. */
+/* As a pidfd reports: which processes have ended since the last glance, and when. */
 static void notice_exits(struct truth *t, struct fixture *f, int64_t from_ms, int64_t to_ms)
 {
 	for (uint32_t i = 0; i < LIVES; i++) {

@@ -24,9 +24,9 @@ struct nvml_source {
 	size_t n_devices;
 	void *event_set; /* or NULL */
 	struct source_xid xids[16];
-	bool gpm_used;	  /* GPM was asked of a card */
-	bool gpm_stopped; /* and broke other calls: never again */
-	bool gpm_mend;	  /* the next scan restarts the library, which may mend them */
+	bool gpm_used;	  /* GPM counters of a card were read */
+	bool gpm_stopped; /* reading them broke other calls: not read again */
+	bool gpm_mend;	  /* the next scan restarts the library, which may repair the calls */
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
 	struct nvml_metric_calls metric_calls;
 };
@@ -64,8 +64,8 @@ bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
 /* The sum of their memory, read anew without changing the lists; -1: not known. */
 int64_t nvml_glance_processes(struct nvml_source *s, size_t card);
 
-/* nvml_memory.c: how full a card is; whether its process lists were read just now matters where
- * only these tell. */
+/* nvml_memory.c: the used memory of a card. Where it is known only from the process lists,
+ * `from` says whether they were read just now. */
 enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
 void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
 

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "source/nvml/nvml.h"
+#include "source/nvml/nvml_decode.h"
 
 enum {
-	PID_ENTRIES = 256, /* room for the usual without asking twice */
+	PID_ENTRIES = 256, /* usually enough, so that the driver is asked once */
 	PID_MOST = 4000,   /* what the driver keeps */
 	SIZE_TRIES = 6,
 };
@@ -47,14 +48,15 @@ static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 	return NVML_OK;
 }
 
-/* Whether the record of a known life must be read again: the lists were read since, and say
- * otherwise. */
+/* Whether the record of a known life must be read again: lists that were read since then
+ * contradict it. */
 static bool is_doubtful(const struct nvml_card *c, const struct nvml_life *life)
 {
 	return life->asked_look != c->n_looks && life->ended == nvml_is_listed(c, life->pid);
 }
 
-/* Adds a life that has ended, unless that was before the source was opened. */
+/* Adds a life that has ended, unless that was before the source was opened. One that ends after
+ * now is garbage, or started before the clock was set back. */
 static void add_ended(struct nvml_source *s, size_t card, uint32_t pid,
 	const struct nvml_account_stats *stats)
 {
@@ -65,16 +67,19 @@ static void add_ended(struct nvml_source *s, size_t card, uint32_t pid,
 		nvml_stamps_learn(s->cards[card].stamps, (int64_t)stats->start_us, &now);
 	int64_t started_ms =
 		((int64_t)stats->start_us + nvml_stamps_to_wall(stamps, &now)) / 1000;
+	int64_t latest_ms = (now.wall_us + NVML_AHEAD_US) / 1000;
+	if (started_ms > latest_ms || stats->time_ms > (uint64_t)latest_ms)
+		return;
 	int64_t ended_ms = started_ms + (int64_t)stats->time_ms;
-	if (ended_ms < s->opened_ms || stats->time_ms > (uint64_t)ended_ms ||
+	if (ended_ms < s->opened_ms || ended_ms > latest_ms ||
 		!nvml_reserve(&a->ended, r->n_ended + 1, sizeof(struct ended_process)))
 		return;
 	struct ended_process *all = a->ended.data;
-	bool peak_known = stats->peak_bytes > 0 && stats->peak_bytes <= INT64_MAX;
 	all[r->n_ended++] = (struct ended_process){ .pid = pid,
 		.started_ms = started_ms,
 		.ended_ms = ended_ms,
-		.mem_peak_bytes = peak_known ? (int64_t)stats->peak_bytes : UNKNOWN_BYTES };
+		.mem_peak_bytes = stats->peak_bytes > 0 ? nvml_decode_memory(stats->peak_bytes)
+							: UNKNOWN_BYTES };
 	r->ended = all;
 }
 

@@ -18,10 +18,10 @@ struct nvml_accounts {
 	struct nvml_buffer pids;	/* of uint32_t: what the driver lists */
 	struct nvml_buffer lives, next; /* of struct nvml_life, by pid; next: being made */
 	size_t n_lives;
-	struct nvml_buffer ended; /* of struct ended_process: since the drain before */
+	struct nvml_buffer ended; /* of struct ended_process: since the last drain */
 };
 
-/* Whether the mode is on (1), off (0) or cannot be told (-1). */
+/* Whether the mode is on (1), off (0) or unknown (-1). */
 int nvml_read_accounting(struct nvml_source *s, void *handle);
 /* A card's part of a drain: fills the reading's ended[]. */
 void nvml_drain_ended(struct nvml_source *s, size_t card);

@@ -26,10 +26,10 @@ struct nvml_device {
 	int code;
 	bool found;	       /* by the scan in progress */
 	bool mig;	       /* MIG is on: its instances are the cards */
-	bool no_mig;	       /* knows no MIG: not asked again until re-init */
+	bool no_mig;	       /* does not support MIG: not asked again until re-init */
 	int persistence;       /* 1 on, 0 off, -1 unknown */
 	int accounting;	       /* the same */
-	int gpm;	       /* 1 it has it, 0 not, -1 not asked */
+	int gpm;	       /* 1 supported, 0 not, -1 not asked yet */
 	bool events_on;	       /* registered for events */
 	double power_limit_mw; /* or NAN */
 	struct nvml_host_power power;
@@ -53,19 +53,19 @@ struct nvml_card {
 	struct nvml_way ways[NVML_JOBS];
 	bool answered;		 /* in this round */
 	int failure;		 /* of this round: "unknown error" and the like, or NVML_OK */
-	enum nvml_stamps stamps; /* whose clock the driver's stamps are of */
+	enum nvml_stamps stamps; /* the clock of the driver's stamps */
 	struct nvml_ring ring;
 	int64_t since_us; /* where this drain began, by that clock: process use is from there */
 	struct nvml_energy energy;
-	struct fault bad_power; /* more than the board can draw */
+	struct fault bad_power; /* it reports more power than the board can draw */
 	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
 	size_t n_processes;
 	unsigned n_looks;		     /* how often the lists were read */
 	int64_t compute_bytes, listed_bytes; /* memory of the compute list, and of all; or -1 */
 	bool listed;			     /* processes[] is what the driver listed last */
-	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: no one */
+	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: none */
 	size_t next_stranger;
-	bool dry; /* the ring gave nothing for a while: glances poll */
+	bool dry; /* the ring was empty for a while: glances read utilisation */
 	struct util_sample polled[NVML_POLLED]; /* readings since the drain before */
 	size_t n_polled;
 	struct nvml_accounts accounts;

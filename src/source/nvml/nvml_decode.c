@@ -68,13 +68,18 @@ size_t nvml_entry_stride(const unsigned char *bytes, size_t size, size_t n, size
 	return expected;
 }
 
-/* No card has more: what says so is not told, and sums of it would not be numbers. */
+/* No card has more. */
 #define MEMORY_MOST_BYTES (1ULL << 50)
+
+int64_t nvml_decode_memory(uint64_t bytes)
+{
+	return bytes > MEMORY_MOST_BYTES ? UNKNOWN_BYTES : (int64_t)bytes;
+}
 
 size_t nvml_merge_process(
 	struct card_process *to, size_t n, uint32_t pid, unsigned kind, uint64_t mem_bytes)
 {
-	int64_t mem = mem_bytes > MEMORY_MOST_BYTES ? UNKNOWN_BYTES : (int64_t)mem_bytes;
+	int64_t mem = nvml_decode_memory(mem_bytes);
 	if (pid == 0)
 		return n;
 	for (size_t i = 0; i < n; i++) {

@@ -28,6 +28,9 @@ enum { NVML_FILL = 0xAA };
  * does not tell. */
 size_t nvml_entry_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected);
 
+/* An amount of memory; UNKNOWN_BYTES for more than any card has, whose sums would overflow. */
+int64_t nvml_decode_memory(uint64_t bytes);
+
 /* Adds a process to `to` (n used, room for one more); a pid that is there already is merged:
  * kinds are joined, the larger known memory counts. Pid 0 is nobody. Returns the new n. */
 size_t nvml_merge_process(

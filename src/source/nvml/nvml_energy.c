@@ -62,7 +62,7 @@ static void integrate_power(struct nvml_energy *n, double power_mw, int64_t mono
 	n->mono_us = mono_us;
 }
 
-/* Some drivers say far more than a board can draw: that is not a reading. */
+/* Some drivers report far more than a board can draw: such a reading is not used. */
 static bool is_plausible(struct nvml_source *s, size_t card, double power_mw)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -73,8 +73,8 @@ static bool is_plausible(struct nvml_source *s, size_t card, double power_mw)
 		return true;
 	}
 	fault_raise(&c->bad_power, now_ms,
-		"card %d: the driver says that it draws %.0f W, and its limit is %.0f W: its "
-		"power is unknown",
+		"card %d: the driver reports %.0f W, but the card's limit is %.0f W: its power "
+		"counts as unknown",
 		s->base.cards[card].id.index, power_mw / 1e3, limit_mw / 1e3);
 	return false;
 }

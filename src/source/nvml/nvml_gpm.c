@@ -1,4 +1,4 @@
-/* Reading of GPM counters. */
+/* Reads GPM counters. */
 #include "source/nvml/nvml_gpm.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "source/nvml/nvml.h"
 
 enum {
-	APART_US = 100000,    /* two samples that are nearer have no data */
+	APART_US = 100000,    /* two samples that are closer have no data */
 	METRIC_GRAPHICS = 1,  /* percent of the time in which anything ran */
 	METRIC_SM_ACTIVE = 2, /* percent of the multiprocessors that were busy */
 };
@@ -24,8 +24,8 @@ static bool is_supported(struct nvml_source *s, struct nvml_device *d)
 	return d->gpm;
 }
 
-/* The driver adds up the compute instances of a GPU instance: only where there is one of them,
- * it is its use. */
+/* The driver adds up the compute instances of a GPU instance, so the number is the use of a
+ * compute instance only where there is just one. */
 static bool is_alone(const struct nvml_source *s, size_t card)
 {
 	const struct card_id *id = &s->base.cards[card].id;
@@ -46,7 +46,7 @@ static bool may_read(struct nvml_source *s, size_t card)
 	       (!instance || is_alone(s, card)) && is_supported(s, d);
 }
 
-/* A sample that neither the drain before nor the reading before needs; or NONE. */
+/* A sample that is needed neither for the last drain nor for the last reading; or NONE. */
 static int take_spare(struct nvml_source *s, struct nvml_gpm *g)
 {
 	int spare = 0;
@@ -84,7 +84,7 @@ static double read_metric(
 	return get.metric.value >= 0 && get.metric.value <= 100 ? get.metric.value : NAN;
 }
 
-/* A reading that failed: what comes next starts anew. */
+/* A reading failed: the next one starts anew. */
 static void give_up(struct nvml_source *s, size_t card, int code)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -93,7 +93,7 @@ static void give_up(struct nvml_source *s, size_t card, int code)
 	c->gpm.dead = nvml_is_for_good(code);
 	if (s->base.cards[card].id.mig_index >= 0)
 		c->n_polled = 0;
-	/* What it says of an instance is said by the calls that need no GPM. */
+	/* Other codes say nothing about the card: the calls that do not need GPM decide. */
 	if (code == NVML_LOST || code == NVML_RESET_REQUIRED || code == NVML_UNINITIALISED)
 		nvml_heed(s, card, code);
 }
@@ -148,9 +148,9 @@ void nvml_stop_gpm(struct nvml_source *s, size_t card, int code)
 	const struct card_id *id = &s->base.cards[card].id;
 	if (s->gpm_stopped || !s->gpm_used)
 		return;
-	log_warning("card %d/%d: its memory cannot be read any more since the driver's GPM "
-		    "counters were (%s); they are not read again, and the use of instances is "
-		    "unknown",
+	log_warning("card %d/%d: after GPM counters were read, the driver no longer reports "
+		    "its memory (%s); the counters are not read again, and the use of MIG "
+		    "instances is unknown",
 		id->index, id->mig_index, nvml_code_text(code));
 	s->gpm_stopped = s->gpm_mend = true;
 	for (size_t i = 0; i < s->base.n_cards; i++) {

@@ -1,7 +1,7 @@
-/* GPM: counters of newer cards that are read twice for a mean in between. They are the driver's
- * only utilisation of MIG instances, and a second opinion of whole cards. On some machines the
- * first reading breaks other calls, so they are read last in a round, and not any more once
- * that is seen. */
+/* GPM: counters of newer cards; two readings give the mean between them. They are the only
+ * utilisation that the driver has of MIG instances, and a second opinion on whole cards. On
+ * some machines the first reading breaks other calls, so they are read last in a round, and
+ * never again once that has happened. */
 #ifndef GUA_SOURCE_NVML_GPM_H
 #define GUA_SOURCE_NVML_GPM_H
 
@@ -16,9 +16,9 @@ enum { NVML_GPM_NONE = -1 };
 /* The counters of a card. Samples are the driver's memory. */
 struct nvml_gpm {
 	void *samples[3]; /* NULL: not there yet */
-	int base, last;	  /* which is of the drain before, and of the reading before; or NONE */
+	int base, last;	  /* index of the last drain's and of the last reading's; or NONE */
 	int64_t last_mono_us, last_wall_us; /* when the last one was taken */
-	bool works;			    /* the last reading did */
+	bool works;			    /* the last reading worked */
 	bool dead;			    /* not supported: not asked again until re-init */
 };
 
@@ -27,7 +27,7 @@ struct nvml_gpm {
 void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains);
 /* Forgets the counters of a card and gives the driver its memory back. */
 void nvml_free_gpm(struct nvml_source *s, size_t card);
-/* Stops reading counters on this host: a call that worked before does not any more. */
+/* Stops reading counters on this host, because a call that worked before now fails. */
 void nvml_stop_gpm(struct nvml_source *s, size_t card, int code);
 
 #endif

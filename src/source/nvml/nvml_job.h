@@ -38,7 +38,7 @@ int nvml_do(
 /* The same by one way only; the way in force stays. */
 int nvml_try(struct nvml_source *s, size_t card, enum nvml_job job, int way,
 	nvml_attempt attempt, void *out);
-/* Does the job by a later way from now on: the ones before it work and do not tell the truth.
+/* Does the job by a later way from now on: the earlier ones work but report wrong values.
  */
 void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
 /* Whether a code means that the call will never work. */

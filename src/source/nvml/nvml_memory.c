@@ -1,6 +1,7 @@
-/* How full a card is: by the driver, or where it does not know, as boards do that share the
- * host's memory, the sum over the processes. */
+/* The used memory of a card: as the driver reports it, or the sum over the processes on boards
+ * that share the host's memory, where the driver does not report it. */
 #include "source/nvml/nvml.h"
+#include "source/nvml/nvml_decode.h"
 
 /* One reading of memory. */
 struct memory_job {
@@ -19,7 +20,7 @@ static int read_by_driver(struct nvml_source *s, size_t card, int way, struct nv
 	return code;
 }
 
-/* Whether the driver has none: neither call is supported. */
+/* Whether the driver does not report memory: neither call is supported. */
 static bool is_unsupported(const struct nvml_card *c)
 {
 	const unsigned both = 3;
@@ -30,7 +31,7 @@ static int sum_processes(struct nvml_source *s, size_t card, struct memory_job *
 {
 	struct nvml_card *c = &s->cards[card];
 	if (!is_unsupported(c))
-		return NVML_UNKNOWN; /* it has, and failed */
+		return NVML_UNKNOWN; /* it is supported, and failed */
 	if (job->from == NVML_MEMORY_LOOKED)
 		job->used = c->listed ? c->listed_bytes : UNKNOWN_BYTES;
 	else if (job->from == NVML_MEMORY_GLANCED)
@@ -38,7 +39,7 @@ static int sum_processes(struct nvml_source *s, size_t card, struct memory_job *
 	return NVML_OK;
 }
 
-/* An instance whose memory was known and is not since GPM counters were read. */
+/* Whether the memory of an instance is unknown since GPM counters were read. */
 static void notice_broken(struct nvml_source *s, size_t card, int code, uint64_t total)
 {
 	const struct card_id *id = &s->base.cards[card].id;
@@ -60,7 +61,8 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 	/* Cards that share the host's memory say 0; garbage says more than there is. */
 	if (memory.total == 0 && s->base.cards[card].id.mem_total_bytes < 0)
 		return NVML_NOT_SUPPORTED;
-	if (memory.total == 0 || memory.total > INT64_MAX || memory.used > memory.total)
+	if (memory.total == 0 || nvml_decode_memory(memory.total) < 0 ||
+		memory.used > memory.total)
 		return NVML_NO_DATA;
 	job->total = (int64_t)memory.total;
 	job->used = (int64_t)memory.used;
@@ -71,7 +73,7 @@ void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from 
 {
 	struct card_reading *r = &s->base.cards[card];
 	struct memory_job job = { from, UNKNOWN_BYTES, UNKNOWN_BYTES };
-	/* A scan asks for the total, which the processes do not tell. */
+	/* A scan asks for the total, which is not known from the processes. */
 	if (from == NVML_MEMORY_SCANNED && is_unsupported(&s->cards[card]))
 		return;
 	r->mem_used_bytes = UNKNOWN_BYTES;

@@ -1,4 +1,4 @@
-/* Who is on a card: the three process lists merged. */
+/* The processes on a card: the three process lists merged. */
 #include <string.h>
 
 #include "source/nvml/nvml.h"
@@ -81,8 +81,8 @@ bool nvml_is_listed(const struct nvml_card *c, uint32_t pid)
 	return false;
 }
 
-/* Strangers that the lists, read just now, still do not have are garbage from now on: a look
- * for them would find nothing again. */
+/* Strangers that are not in the lists that were just read count as garbage from now on: another
+ * look would not find them either. */
 static void judge_strangers(struct nvml_card *c)
 {
 	for (size_t i = 0; i < NVML_STRANGERS; i++)
@@ -114,7 +114,7 @@ int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 	int64_t bytes = sum_bytes(&c->glanced, n);
 	if (code != NVML_OK || bytes < 0)
 		return UNKNOWN_BYTES;
-	/* What the other lists added to the last look is believed to be there still. */
+	/* Memory that only the other lists had at the last look is taken as unchanged. */
 	bool more = c->listed && c->compute_bytes >= 0 && c->listed_bytes > c->compute_bytes;
 	return bytes + (more ? c->listed_bytes - c->compute_bytes : 0);
 }

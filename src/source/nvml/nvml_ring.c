@@ -1,11 +1,12 @@
-/* Learning about the driver's ring of samples. */
+/* Learns about the driver's ring of samples. */
 #include "source/nvml/nvml_ring.h"
 
 #include <stdlib.h>
 
 #include "source/nvml/nvml_decode.h"
 
-/* The wall clock was there in 2001; a host that is up for 31 years is not. */
+/* September 2001 in microseconds: a stamp above it is of the wall clock, because no host is up
+ * for 31 years. */
 #define WALL_LEAST_US 1000000000000000LL
 
 enum {
@@ -22,8 +23,8 @@ enum nvml_stamps nvml_stamps_learn(
 		return before;
 	if (newest_us >= WALL_LEAST_US)
 		return NVML_STAMPS_WALL;
-	/* The monotonic clock is never ahead of the boot clock: what fits it is nearest to now.
-	 * A stamp after it can only be of the other one, and that is remembered. */
+	/* The monotonic clock is never ahead of the boot clock. A stamp that is later than the
+	 * monotonic clock can only be of the boot clock, and that is remembered. */
 	if (before == NVML_STAMPS_BOOT || newest_us > now->mono_us + NVML_AHEAD_US)
 		return NVML_STAMPS_BOOT;
 	return NVML_STAMPS_MONOTONIC;
@@ -82,7 +83,7 @@ void nvml_ring_learn(
 	int64_t period_us = median_spacing_us(all, n);
 	if (period_us > 0)
 		r->period_us = period_us;
-	/* It has less than it had and was given: it drops the oldest. */
+	/* It has fewer than it had and then got: it drops the oldest. */
 	r->full = r->wholes > 0 && (r->full || n < r->count + r->new_since);
 	r->full |= (int64_t)n * r->period_us >= ENOUGH_US;
 	r->count = n;

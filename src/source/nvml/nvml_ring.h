@@ -1,6 +1,5 @@
-/* What is learned of the driver's ring of utilisation samples, by what it gives: how often it
- * samples, how much it keeps, whether samples were lost, and which clock its stamps are of.
- * Pure functions. */
+/* What the samples show about the driver's ring: how often it samples, how much it keeps,
+ * whether samples were lost, and which clock its stamps are of. Pure functions. */
 #ifndef GUA_SOURCE_NVML_RING_H
 #define GUA_SOURCE_NVML_RING_H
 
@@ -25,7 +24,7 @@ enum nvml_stamps nvml_stamps_learn(
 	enum nvml_stamps before, int64_t newest_us, const struct moment *now);
 /* The moment on that clock. */
 int64_t nvml_stamps_now(enum nvml_stamps stamps, const struct moment *now);
-/* What must be added to a stamp to have the wall clock. */
+/* What to add to a stamp to get the wall clock. */
 int64_t nvml_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now);
 
 /* The ring of a card. All zero: nothing is known. */
@@ -40,10 +39,10 @@ struct nvml_ring {
 	bool lost;	   /* at the last drain; logged when it starts */
 };
 
-/* Its length is learned anew: it started again, or some of its stamps are not believed. */
+/* Forgets its length: the ring started again, or some of its stamps are not believed. */
 void nvml_ring_forget(struct nvml_ring *r);
-/* Whether the whole ring shall be read, not only what is new: at first, soon again, and now and
- * then while it may still grow. */
+/* Whether to read the whole ring, not only new samples: at first, once more soon after, and
+ * then from time to time while it may still grow. */
 bool nvml_ring_wants_whole(const struct nvml_ring *r, int64_t mono_us);
 /* Learns from all samples of the ring, in time order. */
 void nvml_ring_learn(

@@ -1,4 +1,4 @@
-/* How much each process used a card since the drain before. */
+/* How much each process used a card since the last drain. */
 #include "source/nvml/nvml.h"
 #include "source/nvml/nvml_decode.h"
 
@@ -6,7 +6,7 @@ enum {
 	USE_ENTRIES = 128, /* the driver's ring has 72 or 100 */
 	MOST_ENTRIES = 16384,
 	SIZE_TRIES = 8, /* for a list that grows while it is read */
-	BUSY_PCT = 10,	/* a card that was used so much was used by somebody */
+	BUSY_PCT = 10,	/* from this utilisation on, a process must have used the card */
 };
 
 /* Fills c->raw_utils with records of the older call; *n is how many came. */
@@ -57,7 +57,7 @@ static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 	unsigned *n = out;
 	int code = way == 0 ? read_use(s, c, n) : read_use_v1(s, c, n);
 	if (code == NVML_NOT_FOUND) {
-		*n = 0; /* nobody had a sample: all idle */
+		*n = 0; /* no process had a sample: all were idle */
 		return NVML_OK;
 	}
 	if (code == NVML_OK && *n > c->raw_utils.cap)
@@ -145,8 +145,8 @@ static void take_records(struct nvml_source *s, size_t card, int way, unsigned n
 	}
 }
 
-/* Whether the card was busy, processes are on it, and none of them is said to have used it. A
- * little use may have been rounded to nothing. */
+/* Whether the card was busy and has processes, but all of them are reported with no use. A
+ * little use may have been rounded to 0. */
 static bool is_nobodys(const struct nvml_card *c, const struct card_reading *r)
 {
 	double sum_pct = 0;
@@ -171,7 +171,7 @@ void nvml_drain_process_util(struct nvml_source *s, size_t card)
 	take_records(s, card, in_force->way, n);
 	if (!is_nobodys(c, r))
 		return;
-	/* Some drivers say 0 for all in one call and the truth in the other. */
+	/* Some drivers report 0 for all processes in one call and true values in the other. */
 	if (in_force->way == 0 &&
 		nvml_try(s, card, NVML_JOB_PROCESS_UTIL, 1, attempt_use, &n) == NVML_OK) {
 		take_records(s, card, 1, n);

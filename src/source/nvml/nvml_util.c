@@ -48,14 +48,14 @@ static int64_t newest_stamp_us(const struct nvml_sample *samples, size_t n)
 	return newest_us;
 }
 
-/* A drain that came too late finds a ring that has dropped what was not read. */
+/* When a drain comes too late, the ring has dropped samples that were not read. */
 static void count_lost(struct nvml_source *s, size_t card, size_t n, int64_t oldest_us)
 {
 	struct nvml_ring *ring = &s->cards[card].ring;
 	struct card_reading *r = &s->base.cards[card];
 	r->n_lost = nvml_ring_lost(ring, n, oldest_us);
 	if (r->n_lost && !ring->lost)
-		log_warning("card %d: %zu samples were lost, because it was asked too late: "
+		log_warning("card %d: %zu samples were lost, because they were read too late: "
 			    "the driver keeps samples for %.1f s",
 			r->id.index, r->n_lost, (double)nvml_ring_span_us(ring) / 1e6);
 	ring->lost = r->n_lost > 0;
@@ -120,7 +120,7 @@ static int drain_ring(struct nvml_source *s, size_t card)
 	return NVML_OK;
 }
 
-/* Keeps a reading for the drain; of too many the newest. */
+/* Keeps a reading for the drain; of too many it keeps the newest. */
 void nvml_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct)
 {
 	if (c->n_polled == NVML_POLLED)
@@ -213,7 +213,7 @@ void nvml_finish_util(struct nvml_source *s, size_t card)
 		nvml_keep_polled(c, now.wall_us, NAN);
 		hand_out_polled(s, card, UTIL_UNKNOWN);
 	}
-	/* Without samples of the ring, process use is asked from the moment of this drain. */
+	/* Without samples of the ring, the next drain asks for process use since this one. */
 	bool polled = r->util_kind == UTIL_POLLED || r->util_kind == UTIL_UNKNOWN;
 	if (polled && c->stamps != NVML_STAMPS_UNKNOWN)
 		c->ring.seen_us = nvml_stamps_now(c->stamps, &now);

@@ -57,8 +57,8 @@ void scenario_free(struct scenario *s);
 
 /* Gives processes with `pid env NAME` their number; `lookup` returns the text of a variable or
  * NULL, and may be NULL itself where there are none to ask. To be called once, before playing;
- * fails when one is missing, or when two live processes would share a pid. Whoever plays a
- * scenario with `pid file NAME` calls play_read_pids(). */
+ * fails when one is missing, or when two live processes would share a pid. A program that plays
+ * a scenario with `pid file NAME` calls play_read_pids(). */
 int scenario_resolve(
 	struct scenario *s, const char *(*lookup)(const char *name), struct err *e);
 

@@ -202,7 +202,7 @@ size_t play_holders(const struct play *p, size_t card, struct play_holder *out, 
 	return n;
 }
 
-/* What a process takes whose memory the driver cannot tell: the card's own sum has it. */
+/* What a process whose memory is not reported adds to the used memory of the card. */
 #define UNKNOWN_USES_BYTES (1LL << 30)
 
 static int64_t own_memory(const struct play *p, size_t card)

@@ -23,7 +23,7 @@ static int parse_memory_info(struct scenario *s, struct words *w, int card)
 		return ERR_USAGE;
 	bool v1 = strcmp(which, "v1") == 0, none = strcmp(which, "none") == 0;
 	if (!v1 && !none && strcmp(which, "v2") != 0)
-		return words_fail(w, "memory-info is v1, v2 or none");
+		return words_fail(w, "memory-info must be v1, v2 or none");
 	if ((v1 || none) && never_works(s, w, card, "nvmlDeviceGetMemoryInfo_v2") != 0)
 		return ERR_USAGE;
 	return none ? never_works(s, w, card, "nvmlDeviceGetMemoryInfo") : 0;
@@ -62,8 +62,8 @@ static int parse_gpm(struct words *w, struct scenario_card *card)
 	card->gpm = card->gpm_breaks || words_take(w, "yes");
 	if (card->gpm || words_take(w, "no"))
 		return 0;
-	return words_fail(
-		w, card->parent < 0 ? "gpm is yes, no or breaks" : "gpm is yes or no");
+	return words_fail(w,
+		card->parent < 0 ? "gpm must be yes, no or breaks" : "gpm must be yes or no");
 }
 
 static int parse_sm_active(struct words *w, struct scenario_card *card)
@@ -104,7 +104,7 @@ static int parse_card_key(struct scenario *s, struct words *w, struct scenario_c
 		return words_take(w, "no")
 			       ? never_works(s, w, at, "nvmlDeviceGetTotalEnergyConsumption")
 			       : words_fail(w, "write energy no, or leave it out");
-	return words_fail(w, "a card has no '%s'", words_peek(w));
+	return words_fail(w, "a card has no key '%s'", words_peek(w));
 }
 
 /* What every card line must have. */

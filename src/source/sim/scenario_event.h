@@ -10,7 +10,7 @@ enum { SCENARIO_CALL_CAP = 64 };
 enum scenario_verb {
 	EVENT_VERB_HOLD,      /* value: bytes, or -1 */
 	EVENT_VERB_LOAD,      /* value: percent; on_us and off_us */
-	EVENT_VERB_CARD_LOAD, /* the same, by nobody */
+	EVENT_VERB_CARD_LOAD, /* the same, by no process */
 	EVENT_VERB_RELEASE,
 	EVENT_VERB_EXIT,
 	EVENT_VERB_START,

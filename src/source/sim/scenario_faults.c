@@ -113,7 +113,7 @@ static int parse_zero_use(struct scenario *s, struct words *w, int64_t at_us)
 		bool older = strcmp(call, "nvmlDeviceGetProcessUtilization") == 0;
 		bool newer = strcmp(call, "nvmlDeviceGetProcessesUtilizationInfo") == 0;
 		if (!older && !newer)
-			return words_fail(w, "%s has no use of processes", call);
+			return words_fail(w, "%s does not report the use of processes", call);
 		event.value = older ? ZERO_USE_OLDER : ZERO_USE_NEWER;
 	}
 	return scenario_add_span(s, w, event);
@@ -150,5 +150,5 @@ int scenario_parse_fault(struct scenario *s, struct words *w, int64_t at_us)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		if (words_take(w, faults[i].name))
 			return faults[i].parse(s, w, at_us);
-	return words_fail(w, "nothing is called '%s'", verb);
+	return words_fail(w, "there is no event or fault '%s'", verb);
 }

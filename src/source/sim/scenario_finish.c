@@ -1,5 +1,5 @@
-/* Makes a scenario whole once its lines are read: order, seats, and what only the whole can be
- * wrong about. */
+/* Completes a scenario after its lines are read: puts events in order, assigns seats, and makes
+ * the checks that need all lines. */
 #include "source/sim/scenario_parse.h"
 
 #include <stdio.h>

@@ -58,7 +58,7 @@ static bool pid_taken(const struct scenario *s, const bool *alive, uint32_t proc
 {
 	uint32_t pid = s->processes[process].pid;
 	if (pid == 0)
-		return false; /* nobody knows yet */
+		return false; /* not known yet */
 	for (size_t i = scenario_find_pid(s, pid);
 		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++)
 		if (s->by_pid[i] != process && alive[s->by_pid[i]])
@@ -66,7 +66,7 @@ static bool pid_taken(const struct scenario *s, const bool *alive, uint32_t proc
 	return false;
 }
 
-/* Plays who lives, twice round when the timeline repeats. */
+/* Checks pids over the whole timeline, twice when it repeats. */
 static int check_lives(const struct scenario *s, bool *alive, struct err *e)
 {
 	for (size_t i = 0; i < s->n_events * (s->repeat_us ? 2 : 1); i++) {

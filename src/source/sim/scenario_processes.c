@@ -39,7 +39,7 @@ static int parse_kind(struct words *w, unsigned *kind)
 		*kind = kinds[i].kind;
 		return 0;
 	}
-	return words_fail(w, "the kind is compute, graphics, both or mps");
+	return words_fail(w, "the kind must be compute, graphics, both or mps");
 }
 
 static int parse_pid_file(struct words *w, struct scenario_process *p)
@@ -83,7 +83,7 @@ static int parse_process_key(struct words *w, struct scenario_process *p)
 		return 0;
 	}
 	if (!words_take(w, "started"))
-		return words_fail(w, "a process has no '%s'", words_peek(w));
+		return words_fail(w, "a process has no key '%s'", words_peek(w));
 	p->has_started = true;
 	return words_signed_duration(w, "started", &p->started_us);
 }

@@ -45,9 +45,9 @@ bool play_garbage(const struct play *p, size_t card);
 /* How much a process list grows with each refusal (0: not), and up to how many entries. */
 int64_t play_grow(const struct play *p, size_t card, int64_t *most);
 
-/* The calls (ZERO_USE_ bits) that say 0 of every process that used the card. */
+/* The calls (ZERO_USE_ bits) that report 0 for every process that used the card. */
 unsigned play_zero_use(const struct play *p, size_t card);
-/* What the reading of power is multiplied with. */
+/* The factor by which the reading of power is multiplied. */
 int64_t play_power_factor(const struct play *p, size_t card);
 
 #endif

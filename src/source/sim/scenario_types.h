@@ -13,7 +13,7 @@ enum {
 	SCENARIO_UNITS_MAX = SCENARIO_CARDS_MAX * (1 + SCENARIO_MIG_MAX),
 	SCENARIO_PROCESSES_MAX = 4096,
 	SCENARIO_EVENTS_MAX = 65536,
-	SCENARIO_KEPT_US = 4000000, /* samples are kept so long, however short the ring */
+	SCENARIO_KEPT_US = 4000000, /* samples are kept this long, even for a shorter ring */
 };
 
 /* A physical card or a MIG instance. */

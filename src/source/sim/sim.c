@@ -115,7 +115,7 @@ static void read_rate(struct sim *sim, size_t i)
 	card->n_samples = 1;
 }
 
-/* A reading of an instance: that it is there, and not what it does. */
+/* A reading of an instance: it is there, and its use is unknown. */
 static void keep_unknown(struct sim *sim, size_t i)
 {
 	struct sim_card *own = &sim->cards[i];
