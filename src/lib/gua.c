@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "lib/lib.h"
+#include "sample/use.h"
 #include "source/source.h"
 #include "version.h"
 
@@ -212,17 +213,6 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 	return 0;
 }
 
-/* A process that the driver's list does not name did nothing; without a list nobody knows. */
-static double process_use(const struct card_reading *card, uint32_t pid)
-{
-	if (!card->process_util_known)
-		return NAN;
-	for (size_t i = 0; i < card->n_process_utils; i++)
-		if (card->process_utils[i].pid == pid)
-			return card->process_utils[i].sm_pct;
-	return 0;
-}
-
 API int gua_card_process(
 	struct gua *handle, size_t card, size_t index, struct gua_process *process)
 {
@@ -238,7 +228,7 @@ API int gua_card_process(
 		.pid = of->pid,
 		.kind = of->kind,
 		.mem_bytes = of->mem_bytes,
-		.sm_pct = process_use(reading, of->pid),
+		.sm_pct = use_of(reading, of->pid),
 	};
 	hand_over(process, process->size, &found, sizeof(found));
 	return 0;

@@ -11,6 +11,7 @@
 #include "proc/jupyter.h"
 #include "proc/proc.h"
 #include "proc/procread.h"
+#include "sample/use.h"
 #include "live/live_private.h"
 
 /* CPU use over less than that says little: ticks are 10 ms. */
@@ -226,16 +227,12 @@ static void remember(struct live *l, struct live_process *p)
  * of what that driver tells of. */
 static void read_use(struct live_process *p, const struct card_reading *r)
 {
-	p->sm_pct = r->process_util_known ? 0 : NAN;
+	const struct process_util *record = use_record(r, p->id.pid);
+	p->sm_pct = use_of(r, p->id.pid);
 	for (unsigned i = 0; i < ENGINE_COUNT; i++)
 		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
-	for (size_t k = 0; k < r->n_process_utils; k++) {
-		const struct process_util *use = &r->process_utils[k];
-		if (use->pid != p->id.pid)
-			continue;
-		p->sm_pct = use->sm_pct;
-		memcpy(p->engine_pct, use->engine_pct, sizeof(p->engine_pct));
-	}
+	if (record)
+		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
 }
 
 /* Who it is. That is most of the bytes, and lists seldom change: as a rule the place has had

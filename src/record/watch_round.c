@@ -1,9 +1,9 @@
 /* Rounds to accounts: who came and went on each card, what it did, and what is not believed. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "record/watch.h"
 #include "record/watch_private.h"
+#include "sample/use.h"
 
 /* Samples of the ring that are further apart leave a gap. */
 #define RING_HOLD_MS 2000
@@ -161,15 +161,12 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 		take_ended(w, i, r);
 }
 
-/* Each holder's use since the last drain; a process that the driver did not name had none. */
+/* Each holder's use since the last drain. */
 static void find_use(struct watch *w, const struct watched *card, const struct card_reading *r)
 {
 	for (size_t i = 0; i < card->holders.n; i++) {
 		uint32_t pid = w->lives.entries[card->holders.items[i].process].id.pid;
-		w->sm_pct[i] = r->process_util_known ? 0 : NAN;
-		for (size_t k = 0; k < r->n_process_utils; k++)
-			if (r->process_utils[k].pid == pid)
-				w->sm_pct[i] = r->process_utils[k].sm_pct;
+		w->sm_pct[i] = use_of(r, pid);
 	}
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sample/use.h"
+
 /* As the recorder: samples further apart than this leave a gap. */
 #define RING_HOLD_MS 2000
 #define POLLED_HOLD_MS 4000
@@ -59,16 +61,6 @@ uint32_t gpu_card_whose(uint32_t process)
 static bool in_tree(const struct tree *t, uint32_t pid)
 {
 	return tree_find(t, (pid_t)pid) != NO_MEMBER;
-}
-
-static double use_of(const struct card_reading *r, uint32_t pid)
-{
-	if (!r->process_util_known)
-		return NAN;
-	for (size_t i = 0; i < r->n_process_utils; i++)
-		if (r->process_utils[i].pid == pid)
-			return r->process_utils[i].sm_pct;
-	return 0;
 }
 
 /* A process that used nothing since the drain before may be a bare context. */
