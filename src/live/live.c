@@ -11,8 +11,7 @@
 
 /* Samples come at least once a second. */
 #define HOLE_MS 2500
-/* Wall and boot clock move together; a difference above this is a step. */
-#define STEP_US 50000
+
 const unsigned char live_usual_metrics[METRIC_COUNT] = {
 	[METRIC_TEMPERATURE_GPU] = 1,
 	[METRIC_FAN_SPEED] = 1,
@@ -119,13 +118,11 @@ void live_move(int64_t *at_ms, int64_t step_ms)
 static void follow_clock(struct live *l)
 {
 	struct moment m = clock_now(l->clock);
-	int64_t step_us = m.wall_us - m.boot_us - l->wall_less_us;
-	int64_t step_ms = step_us / 1000;
 	l->now_ms = m.wall_us / 1000;
-	if (l->refreshed && step_us < STEP_US && step_us > -STEP_US)
-		return;
-	l->wall_less_us += step_us;
 	if (!l->refreshed)
+		clock_watch_start(&l->clock_watch, &m);
+	int64_t step_ms = clock_watch_step_us(&l->clock_watch, &m) / 1000;
+	if (!step_ms)
 		return;
 	for (size_t i = 0; i < l->n_memory; i++) {
 		struct live_memory *memory = &l->memory[i];

@@ -4,6 +4,7 @@
 
 #include "query/context.h"
 #include "query/now.h"
+#include "sample/clock_watch.h"
 #include "sample/lives.h"
 #include "sample/owner.h"
 #include "live/live.h"
@@ -36,7 +37,7 @@ struct live {
 	struct holder *holders;	      /* scratch */
 	size_t cap_holders;
 	int64_t now_ms, ticks_per_s, page_bytes;
-	int64_t wall_less_us; /* wall minus boot clock, as reckoned until now */
+	struct clock_watch clock_watch;
 	bool failed; /* the last answer was an error, or dropped: look for the driver again */
 	bool refreshed; /* there was one that worked */
 	char hostname[128], note[256];

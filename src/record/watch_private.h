@@ -4,10 +4,6 @@
 
 #include "record/watch.h"
 
-/* What a driver's ring may hold: a card that was accounted until less than this ago goes on
- * without a gap, and time without readings is not given up before. */
-#define WATCH_RING_MS 10000
-
 /* The holders of card `i`, for its account. */
 struct account_scene watch_scene(struct watch *w, size_t i);
 /* Takes in what the card is now: lost, back, gone ... */

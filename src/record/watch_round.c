@@ -3,12 +3,8 @@
 
 #include "record/watch.h"
 #include "record/watch_private.h"
+#include "sample/ring.h"
 #include "sample/use.h"
-
-/* Samples of the ring that are further apart leave a gap. */
-#define RING_HOLD_MS 2000
-/* How long a sample accounts before a gap when the driver's period is not known. */
-#define PERIOD_MS 1000
 
 static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struct err *e)
 {
@@ -194,19 +190,6 @@ static bool suspects(struct watch *w, size_t i, const struct card_reading *r, in
 	return latched;
 }
 
-static void set_hold(const struct watch *w, const struct source *s,
-	const struct card_reading *r, struct account_drain *d)
-{
-	int64_t period_ms = s->sample_period_us / 1000;
-	if (r->util_kind != UTIL_RING) {
-		d->hold_ms = w->pace.drain_ms * 3 / 2 + 1000;
-		d->period_ms = PERIOD_MS;
-		return;
-	}
-	d->hold_ms = 2 * period_ms > RING_HOLD_MS ? 2 * period_ms : RING_HOLD_MS;
-	d->period_ms = period_ms > 0 ? period_ms : PERIOD_MS;
-}
-
 /* A card that is used while nobody is known to be there. */
 static bool is_used_unseen(const struct watch *w, size_t i, const struct card_reading *r)
 {
@@ -230,20 +213,23 @@ static void take_drain(
 	if (!card->account.started && r->n_samples == 0)
 		account_start(&card->account, (uint32_t)i, now_ms);
 	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
-		account_blind(&card->account, now_ms - WATCH_RING_MS, &on);
+		account_blind(&card->account, now_ms - RING_MS, &on);
 		return;
 	}
 	find_use(w, card, r);
+	struct ring_hold hold =
+		ring_hold_of(r->util_kind, s->sample_period_us, w->pace.drain_ms);
 	struct account_drain drain = {
 		.samples = r->samples,
 		.n_samples = r->n_samples,
+		.hold_ms = hold.hold_ms,
+		.period_ms = hold.period_ms,
 		.polled = r->util_kind == UTIL_POLLED,
 		.suspect = suspects(w, i, r, now_ms),
 		.use_known = r->process_util_known,
 		.sm_pct = w->sm_pct,
 		.sm_active_pct = r->sm_active_pct,
 	};
-	set_hold(w, s, r, &drain);
 	account_drain(&card->account, &drain, &on);
 	if (is_used_unseen(w, i, r))
 		round_want(round, i);

@@ -2,6 +2,7 @@
 #ifndef GUA_TRACK_GPU_PRIVATE_H
 #define GUA_TRACK_GPU_PRIVATE_H
 
+#include "sample/clock_watch.h"
 #include "sample/worker.h"
 #include "track/gpu.h"
 #include "track/gpu_card.h"
@@ -15,9 +16,9 @@ struct gpu {
 	char note[256]; /* why there is none */
 	bool waiting;	/* a job is under way */
 	enum worker_job job;
-	int64_t begun_us;		/* when it was begun */
-	int64_t start_ms;		/* wall time of the beginning */
-	int64_t wall_less_us;		/* wall minus boot clock */
+	int64_t begun_us; /* when it was begun */
+	int64_t start_ms; /* wall time of the beginning */
+	struct clock_watch clock_watch;
 	int64_t drained_us, looked_us;	/* when they were last begun, or -1 */
 	int64_t scan_us, scan_every_us; /* when cards are looked for again; 0: no need */
 	struct gpu_card *cards;
