@@ -24,14 +24,14 @@
  *              start time), owner (whose a process is), use (how much a process used a card),
  *              clock_watch (clock steps and suspends), ring (how long samples hold)
  *   classify/  pure functions: classify (sample -> state), account (states -> sums), energy
- *              (joules by state), ledger (the sums)
+ *              (joules by state), ledger (the sums), context (what a bare CUDA context is)
  *   track/     a command and its process tree: tracker*, tree, member, memory, gpu*, host,
  *              sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sums,
  *              sql, lock (one recorder), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes numbers. The audit: audit, cards, usage, holders, users,
- *              hosts, heat, gather, files, idmap, window. Others: now, recent, context,
+ *              hosts, heat, gather, files, idmap, window. Others: now, recent, floors,
  *              status, export, subtrack*, sql
  *   live/      the cards now, joined with the store's past: live*, filter, pick (which are
  *              free)

@@ -55,7 +55,7 @@ static void show_card(char dst[CARD_CAP], const struct card_id *id)
 static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 {
 	const char *label = live_label(p), *command = p->id.command;
-	const char *context = live_context_texts[p->context];
+	const char *context = context_texts[p->context];
 	snprintf(dst, WHAT_CAP, "%s%s%s%s%s%s", *context ? "(" : "", context,
 		*context ? ") " : "", label, *label ? " " : "",
 		*command ? command
@@ -227,7 +227,7 @@ static void add_holder_json(
 	json_text(j, "uuid", c->id.uuid);
 	json_text(j, "card_state", card_state_names[c->state]);
 	json_number(j, "mem_bytes", p->mem_bytes < 0 ? NAN : (double)p->mem_bytes, 0);
-	add_label(j, "context", live_context_texts[p->context]);
+	add_label(j, "context", context_texts[p->context]);
 	if (p->active || idle)
 		json_bool(j, "active", p->active);
 	else

@@ -16,13 +16,6 @@
 /* A store that is locked is waited for: at the first look, and while a screen is shown. */
 enum { FIRST_WAIT_MS = 5000, WAIT_MS = 200 };
 
-/* What a CUDA process takes before it stores anything depends on the card, the driver and on
- * which libraries the program loads: 0.1 to 0.6 GB as a rule. Where nothing was recorded that
- * would tell, this much is taken for about a context. */
-#define CONTEXT_MOST_BYTES (512LL << 20)
-/* A context and a few small buffers, against the floor of the model. */
-#define CONTEXT_SLACK_PCT 125
-
 /* Reads the store, opened anew each time: the file may be another one by now, and one that
  * nobody wrote to is opened so that no change is seen. What was read before stands when that
  * fails. */
@@ -146,29 +139,17 @@ void live_ask_past(struct live *l)
 	free(whose);
 }
 
-const char *const live_context_texts[] = {
-	[CONTEXT_MORE] = "",
-	[CONTEXT_ABOUT] = "about a context",
-	[CONTEXT_ONLY] = "context only",
-};
-
-/* The floor of a model is the least that several lives there had in common. It errs where a
- * small job was run again and again and nobody was ever there with a context alone. A program
- * that loads more libraries has a larger context than the floor, so that what is above it and
- * within the usual range is still about a context. An MPS client has none of its own. */
-enum live_context live_judge_context(struct live *l, const struct live_process *p)
+/* The floors are learned once somebody may have but a context. */
+enum context live_judge_context(struct live *l, const struct live_process *p)
 {
 	struct err unread = { 0 };
-	if (!p->holder || (p->kind & PROCESS_MPS) || p->mem_bytes < CONTEXT_LEAST_BYTES ||
-		p->mem_bytes > CONTEXT_LARGEST_BYTES)
+	if (!p->holder || !context_may_be(p->mem_bytes))
 		return CONTEXT_MORE;
-	if (l->ask_contexts && !l->contexts.learned)
-		context_learn(&l->contexts, l->past.db, &unread);
+	if (l->ask_contexts && !l->contexts_learned)
+		l->contexts_learned = floors_read(&l->contexts, l->past.db, &unread) == 0;
 	l->ask_contexts = false;
-	int64_t floor = context_floor(&l->contexts, l->cards[p->card].id.name);
-	if (floor >= 0 && p->mem_bytes <= floor * CONTEXT_SLACK_PCT / 100)
-		return CONTEXT_ONLY;
-	return p->mem_bytes <= CONTEXT_MOST_BYTES ? CONTEXT_ABOUT : CONTEXT_MORE;
+	return context_judge(
+		p->kind, p->mem_bytes, context_floor(&l->contexts, l->cards[p->card].id.name));
 }
 
 /* The recorder may not have noticed yet that the clock was set back. */

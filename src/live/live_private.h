@@ -2,7 +2,7 @@
 #ifndef GUA_VIEW_LIVE_PRIVATE_H
 #define GUA_VIEW_LIVE_PRIVATE_H
 
-#include "query/context.h"
+#include "query/floors.h"
 #include "query/now.h"
 #include "sample/clock_watch.h"
 #include "sample/lives.h"
@@ -24,7 +24,8 @@ struct live {
 	bool past_came;			/* ... which it was not before this refresh */
 	int64_t past_us;		/* boot time when it was read last */
 	struct context_floors contexts; /* learned once somebody may have but a context */
-	bool ask_contexts;		/* the store was read again since that was tried */
+	bool contexts_learned;
+	bool ask_contexts; /* the store was read again since that was tried */
 	const char *db;
 	char root[4096];
 	struct rules rules, usual_rules; /* in force; without a store */
@@ -70,7 +71,7 @@ void live_judge_processes(struct live *l, size_t card, int64_t active_ms);
  * idle. */
 void live_read_past(struct live *l);
 void live_ask_past(struct live *l);
-enum live_context live_judge_context(struct live *l, const struct live_process *p);
+enum context live_judge_context(struct live *l, const struct live_process *p);
 void live_join_past(struct live *l, struct live_process *p, struct live_mark *m);
 void live_idle_since(const struct live *l, struct live_process *p, const struct live_mark *m);
 

@@ -47,7 +47,7 @@ static const struct column_info {
 static const char *what_of(const struct top_row *row)
 {
 	const char *what = top_what(row);
-	return *what || !row->process ? what : live_context_texts[row->process->context];
+	return *what || !row->process ? what : context_texts[row->process->context];
 }
 
 /* Columns fit what has been shown: they grow while one scrolls, and do not shrink again. */

@@ -21,8 +21,6 @@
 /* A card that is lost is looked for again, ever more seldom. */
 #define SCAN_FIRST_US 5000000
 #define SCAN_MOST_US 60000000
-/* The context of a process on a card of which nothing was learned. */
-#define CONTEXT_DEFAULT 400000000
 
 static int64_t boot_us(const struct gpu *g)
 {
@@ -39,6 +37,7 @@ static struct gpu_scene scene_now(struct gpu *g, const struct source *s)
 {
 	return (struct gpu_scene){ .rules = &g->o->rules,
 		.ledger = &g->ledger,
+		.contexts = &g->contexts,
 		.period_us = s ? s->sample_period_us : 0,
 		.now_ms = wall_ms(g) };
 }
@@ -90,6 +89,7 @@ void gpu_close(struct gpu *g)
 		gpu_card_finish(&g->cards[i]);
 	free(g->cards);
 	ledger_finish(&g->ledger);
+	context_finish(&g->contexts);
 	free(g);
 }
 
@@ -196,14 +196,8 @@ static void take_drain(
 
 static int64_t floor_of(const struct gpu *g, size_t card)
 {
-	int64_t floor = -1;
-	for (size_t i = 0; i < g->n_cards; i++) {
-		const struct gpu_card *c = &g->cards[i];
-		bool same = strcmp(c->shown.id.name, g->cards[card].shown.id.name) == 0;
-		if (same && c->floor_bytes >= 0 && (floor < 0 || c->floor_bytes < floor))
-			floor = c->floor_bytes;
-	}
-	return floor < 0 ? CONTEXT_DEFAULT : floor;
+	int64_t floor = context_floor(&g->contexts, g->cards[card].shown.id.name);
+	return floor < 0 ? CONTEXT_USUAL_BYTES : floor;
 }
 
 /* The groups' memory, from their members'. */

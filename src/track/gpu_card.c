@@ -10,9 +10,6 @@
 
 /* A drain may come as late as this. */
 #define DRAIN_MS 2000
-/* A CUDA context takes 0.3 to 0.5 GB. Less than a tenth of a GB or more than 0.6 is not one. */
-#define CONTEXT_LEAST 100000000
-#define CONTEXT_MOST 600000000
 
 void gpu_card_init(
 	struct gpu_card *c, const struct card_reading *r, uint32_t index, int64_t start_ms)
@@ -34,7 +31,6 @@ void gpu_card_init(
 		.tree_pct = NAN,
 		.energy_mj = NAN,
 		.drained_ms = -1,
-		.floor_bytes = -1,
 	};
 	account_start(&c->account, index, start_ms);
 }
@@ -59,15 +55,6 @@ uint32_t gpu_card_whose(uint32_t process)
 static bool in_tree(const struct tree *t, uint32_t pid)
 {
 	return tree_find(t, (pid_t)pid) != NO_MEMBER;
-}
-
-/* A process that used nothing since the drain before may be a bare context. */
-static void learn_floor(struct gpu_card *c, double sm_pct, int64_t mem_bytes)
-{
-	bool idle = !isnan(sm_pct) && sm_pct <= 0;
-	if (idle && mem_bytes >= CONTEXT_LEAST && mem_bytes <= CONTEXT_MOST &&
-		(c->floor_bytes < 0 || mem_bytes < c->floor_bytes))
-		c->floor_bytes = mem_bytes;
 }
 
 /* Whether the record of a pid counts: what is neither of the tree nor on the card when it was
@@ -161,7 +148,11 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 	c->drained_ms = now_ms;
 	for (size_t i = 0; i < c->n_holders; i++) {
 		c->sm_pct[i] = use_of(r, c->pids[i]);
-		learn_floor(c, c->sm_pct[i], c->holders[i].mem_bytes);
+		/* A process that used nothing since the drain before may be a bare context.
+		 * Without memory nothing is learned. */
+		if (!isnan(c->sm_pct[i]) && c->sm_pct[i] <= 0)
+			context_learn_idle(
+				scene->contexts, r->id.name, c->holders[i].mem_bytes, NULL);
 	}
 	if (!util_is_known(r->util_kind))
 		return;

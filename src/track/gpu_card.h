@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "classify/account.h"
+#include "classify/context.h"
 #include "classify/ledger.h"
 #include "track/result.h"
 #include "track/tree.h"
@@ -34,7 +35,6 @@ struct gpu_card {
 	double tree_pct_s, tree_known_s; /* its sum over time, and that time */
 	double energy_mj;		 /* counter at the last drain, NAN */
 	int64_t drained_ms;		 /* wall time of the last drain, or -1 */
-	int64_t floor_bytes; /* smallest memory of a process that did nothing; -1 unknown */
 };
 
 void gpu_card_init(
@@ -45,6 +45,7 @@ void gpu_card_finish(struct gpu_card *c);
 struct gpu_scene {
 	const struct rules *rules;
 	struct ledger *ledger;
+	struct context_floors *contexts;
 	int64_t period_us; /* of the source's samples: see ring_hold_of() */
 	int64_t now_ms;
 };

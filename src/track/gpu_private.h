@@ -24,7 +24,8 @@ struct gpu {
 	struct gpu_card *cards;
 	size_t n_cards;
 	struct ledger ledger; /* one slot for all time */
-	double max_sum_pct;   /* utilisation of the chosen cards together; NAN */
+	struct context_floors contexts;
+	double max_sum_pct; /* utilisation of the chosen cards together; NAN */
 	int64_t ram[TRACK_GROUPS], max_ram[TRACK_GROUPS]; /* -1 unknown */
 	bool ram_unknown[TRACK_GROUPS];	    /* a member had memory that cannot be told */
 	int64_t used_bytes, max_used_bytes; /* all cards; -1 unknown */
