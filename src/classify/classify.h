@@ -61,6 +61,8 @@ enum sureness { HELD_COUNTED, HELD_SURELY, HELD_MAYBE };
 /* Whether a process of that kind (process_kind bits) is a holder. */
 bool is_holder(unsigned kind, const struct rules *rules);
 bool holder_counts(const struct holder *h, int64_t at_ms);
+/* Adds one that has so much, or -1. */
+void held_add(struct held *held, int64_t mem_bytes);
 struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
 /* Whether holders[i] stands for its user at that moment: the busiest of the user's that count,
  * the first of several. */

@@ -32,7 +32,7 @@ struct context_floors {
 	struct context_floor {
 		char name[CARD_NAME_CAP]; /* the model */
 		int64_t bytes;
-	} *items;
+	} * items;
 	size_t n;
 };
 
@@ -42,7 +42,8 @@ int64_t context_floor(const struct context_floors *f, const char *name);
 
 /* Learns from a process that did nothing: the least of them is the floor. Fails without memory;
  * what is outside the range is no lesson. */
-int context_learn_idle(struct context_floors *f, const char *name, int64_t bytes, struct err *e);
+int context_learn_idle(
+	struct context_floors *f, const char *name, int64_t bytes, struct err *e);
 
 /* How many lives must agree: one alone may be a small job. */
 enum { CONTEXT_LIVES = 3 };

@@ -280,11 +280,8 @@ static struct held sum_held(const struct live *l, const struct live_card *c)
 	struct held held = { 0 };
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct live_process *p = &l->now.items[c->first_process + k];
-		if (!p->holder)
-			continue;
-		held.n++;
-		held.unknown |= p->mem_bytes < 0;
-		held.bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
+		if (p->holder)
+			held_add(&held, p->mem_bytes);
 	}
 	return held;
 }
