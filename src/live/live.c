@@ -424,13 +424,12 @@ int64_t live_recorded_until(const struct live *l)
 
 void live_suspect_text(char *dst, size_t cap, const struct live_card *card)
 {
-	char instance[16] = "";
-	if (card->id.mig_index >= 0)
-		snprintf(instance, sizeof(instance), ":%d", card->id.mig_index);
+	char label[CARD_LABEL_CAP];
+	card_label(label, sizeof(label), &card->id);
 	snprintf(dst, cap,
-		"card %d%s reports %.0f %% use with no process and no memory: not believed; "
+		"card %s reports %.0f %% use with no process and no memory: not believed; "
 		"opening and closing a CUDA context clears it",
-		card->id.index, instance, card->values[METRIC_UTILIZATION_GPU]);
+		label, card->values[METRIC_UTILIZATION_GPU]);
 }
 
 const char *live_note(const struct live *l)

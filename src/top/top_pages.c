@@ -232,7 +232,7 @@ static void draw_details(struct top_state *s)
 			ancestor ? "none: what it started is on one" : "it is no longer there");
 		return;
 	}
-	top_card_name(name, sizeof(name), &s->now.cards[p->card].id);
+	card_label(name, sizeof(name), &s->now.cards[p->card].id);
 	snprintf(text, sizeof(text), "%s, %s", name, s->now.cards[p->card].id.name);
 	fact(s, "card", text);
 	moment_fact(s, "there since", p->held_since_ms);

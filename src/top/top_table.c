@@ -108,7 +108,7 @@ static void cell(char *dst, size_t cap, const struct top_state *s, const struct 
 	*dst = '\0';
 	switch (c) {
 	case COLUMN_CARD:
-		top_card_name(dst, cap, &s->now.cards[p->card].id);
+		card_label(dst, cap, &s->now.cards[p->card].id);
 		break;
 	case COLUMN_KIND:
 		text_copy(dst, cap, top_kind(p->kind));
