@@ -39,12 +39,13 @@
  *              subtrack
  *   record/    the recorder: recorder (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), host, notify
- *   view/      one-shot and scrolling views: stat*, query*, dmon, format
+ *   view/      one-shot and scrolling views: stat*, query*, dmon, who,
+ *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
  *              demo, doctor*, stat, query, dmon, who, pick*, top (hands over), top_main (the
  *              program gua-top), track*, subtrack, gpu_tracker, completion*; and what they
- *              share: cmd, live, detach, leftover, hand_over
+ *              share: cmd, live, terminal, detach, leftover, hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */
