@@ -33,8 +33,8 @@
  *   query/     a question becomes numbers. The audit: audit, cards, usage, holders, users,
  *              hosts, heat, gather, files, idmap, window. Others: now, recent, floors,
  *              status, export, subtrack*, sql
- *   live/      the cards now, joined with the store's past: live*, filter, pick (which are
- *              free)
+ *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
+ *              (what the store answers), filter, pick (which are free)
  *   render/    numbers become text, JSON, CSV: report*, outline, text, json, rows, track*,
  *              subtrack
  *   record/    the recorder: recorder (its loop), schedule (when it does what), watch* (rounds

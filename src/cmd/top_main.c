@@ -115,7 +115,6 @@ int main(int argc, char **argv)
 	const char *root = v.live.root ? v.live.root : "";
 	struct top_options o = { .live = session.live,
 		.clock = &session.clock,
-		.db = session.store,
 		.root = sim ? NULL : root,
 		.filter = &filter,
 		.delay_ms = delay_ms,

@@ -90,8 +90,9 @@ int who_find(struct who *f, struct live *live, const struct who_question *q, str
 	const struct live_process *all = live_processes(f->live, &n_processes);
 	size_t *picked = calloc(n_cards + 1, sizeof(*picked));
 	f->holders = calloc(n_processes + 1, sizeof(const struct live_process *));
-	int n_picked = picked && f->holders ? filter_cards(q->filter, f->cards, n_cards, picked, e)
-					    : err_set(e, ERR_WORLD, "out of memory");
+	int n_picked = picked && f->holders
+			       ? filter_cards(q->filter, f->cards, n_cards, picked, e)
+			       : err_set(e, ERR_WORLD, "out of memory");
 	for (int i = 0; i < n_picked; i++) {
 		const struct live_card *c = &f->cards[picked[i]];
 		for (size_t k = 0; k < c->n_processes; k++) {
@@ -228,7 +229,8 @@ static void add_card_note(struct str *out, const struct live_card *c)
 		str_addf(out, "%s\n", text);
 	} else if (orphan >= (double)ORPHAN_LEAST_BYTES)
 		str_addf(out,
-			"on card %s %.1f GB are in use that no listed process explains: see man "
+			"on card %s %.1f GB are in use that no listed process explains: see "
+			"man "
 			"gua-memory\n",
 			card, orphan / 1e9);
 }
@@ -255,6 +257,6 @@ void who_notes(struct str *out, const struct who *f, const struct who_question *
 		str_addf(out, "%s%s\n", live_note(f->live),
 			some_then && text ? "; in brackets: idle for so long then" : "");
 	if (f->n == 0 && text)
-		str_add(out, is_narrow(q) ? "no holder is like that\n"
-					  : "nobody holds a card\n");
+		str_add(out,
+			is_narrow(q) ? "no holder is like that\n" : "nobody holds a card\n");
 }
