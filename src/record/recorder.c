@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "record/host.h"
