@@ -28,7 +28,7 @@
  *   track/     a command and its process tree: tracker*, tree, member, memory, gpu*, host,
  *              sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sums,
- *              sql, lock (one recorder), recorded, identify (what a file is), trackfile
+ *              sqlite, lock (one recorder), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes numbers. The audit: audit, cards, usage, holders, users,
  *              hosts, heat, gather, files, idmap, window. Others: now, recent, floors,

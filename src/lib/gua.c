@@ -209,7 +209,7 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 	text_copy(found.name, sizeof(found.name), reading->id.name);
 	text_copy(found.parent_uuid, sizeof(found.parent_uuid), reading->id.parent_uuid);
 	text_copy(found.pci, sizeof(found.pci), reading->id.pci);
-	hand_over(card, card->size, &found, sizeof(found));
+	hand_struct(card, card->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -230,7 +230,7 @@ API int gua_card_process(
 		.mem_bytes = of->mem_bytes,
 		.sm_pct = use_of(reading, of->pid),
 	};
-	hand_over(process, process->size, &found, sizeof(found));
+	hand_struct(process, process->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -284,6 +284,6 @@ API int gua_host_summary(struct gua *handle, struct gua_host *host)
 		add_to_host(&found, &handle->source->cards[i], handle->util_pct[i], &n_utils);
 	if (n_utils)
 		found.util_mean_pct /= (double)n_utils;
-	hand_over(host, host->size, &found, sizeof(found));
+	hand_struct(host, host->size, &found, sizeof(found));
 	return 0;
 }

@@ -2,8 +2,8 @@
  * with their owners and how long they have been idle. Where there is a store, "idle since"
  * comes from it; without one, from what this view has seen itself. The driver is asked in a
  * thread of its own (sample/worker.h): one that hangs costs a deadline. */
-#ifndef GUA_VIEW_LIVE_H
-#define GUA_VIEW_LIVE_H
+#ifndef GUA_LIVE_LIVE_H
+#define GUA_LIVE_LIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What a live view has read: processes, cards, boards. */
-#ifndef GUA_VIEW_LIVE_DATA_H
-#define GUA_VIEW_LIVE_DATA_H
+#ifndef GUA_LIVE_DATA_H
+#define GUA_LIVE_DATA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The inside of a live view, shared by the live*.c files. */
-#ifndef GUA_VIEW_LIVE_PRIVATE_H
-#define GUA_VIEW_LIVE_PRIVATE_H
+#ifndef GUA_LIVE_PRIVATE_H
+#define GUA_LIVE_PRIVATE_H
 
 #include "sample/clock_watch.h"
 #include "sample/lives.h"

@@ -1,6 +1,6 @@
 /* `gua top`: reads the cards again and again, shows them, and does what the keys say. */
-#ifndef GUA_VIEW_TOP_H
-#define GUA_VIEW_TOP_H
+#ifndef GUA_TOP_H
+#define GUA_TOP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Numbers in few columns, and the words and styles of states, for `gua top`. */
-#ifndef GUA_VIEW_TOP_WORDS_H
-#define GUA_VIEW_TOP_WORDS_H
+#ifndef GUA_TOP_WORDS_H
+#define GUA_TOP_WORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
