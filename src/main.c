@@ -21,29 +21,32 @@
  *              fake driver library shares)
  *   sample/    asks a source: round (drain, glance and look in one go), worker (a thread with
  *              a deadline), spacing (how often a cost allows), lives (processes by pid and
- *              start time), owner (whose a process is)
- *   classify/  pure functions: classify (sample -> state), account (states -> sums), energy
- *              (joules by state), ledger (the sums)
+ *              start time), owner (whose a process is), use (how much a process used a card),
+ *              clock_watch (clock steps and suspends), ring (how long samples hold)
+ *   classify/  pure functions: classify (sample -> state), edge (a moment between two),
+ *              account (states -> sums), energy (joules by state), ledger (the sums),
+ *              context (what a bare context is)
  *   track/     a command and its process tree: tracker*, tree, member, memory, gpu*, host,
  *              sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sums,
- *              sql, lock (one recorder), recorded, identify (what a file is), trackfile
+ *              sqlite, lock (one recorder), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes numbers. The audit: audit, cards, usage, holders, users,
- *              hosts, heat, gather, files, idmap, window. Others: now, recent, context,
+ *              hosts, heat, gather, files, idmap, window. Others: now, recent, floors,
  *              status, export, subtrack*, sql
- *   live/      the cards now, joined with the store's past: live*, filter, pick (which are
- *              free)
+ *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
+ *              (what the store answers), filter, pick (which are free)
  *   render/    numbers become text, JSON, CSV: report*, outline, text, json, rows, track*,
  *              subtrack
  *   record/    the recorder: recorder (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), host, notify
- *   view/      one-shot and scrolling views: stat*, query*, dmon, format
+ *   view/      one-shot and scrolling views: stat*, query*, dmon, who,
+ *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
  *              demo, doctor*, stat, query, dmon, who, pick*, top (hands over), top_main (the
  *              program gua-top), track*, subtrack, gpu_tracker, completion*; and what they
- *              share: cmd, live, detach, leftover, hand_over
+ *              share: cmd, live, terminal, detach, leftover, hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

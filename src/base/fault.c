@@ -1,4 +1,6 @@
-/* Faults that last: logged at their start and end only. */
+/* Raises and clears faults. */
+#include "base/fault.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -10,18 +10,6 @@
 /* A card without processes whose samples are all at least this repeats its last reading. */
 #define LATCHED_PCT 95
 
-struct edge edge_exactly(int64_t at_ms)
-{
-	return (struct edge){ at_ms, at_ms, at_ms };
-}
-
-struct edge edge_between(int64_t lo_ms, int64_t hi_ms)
-{
-	if (lo_ms >= hi_ms)
-		return edge_exactly(hi_ms);
-	return (struct edge){ lo_ms, lo_ms + (hi_ms - lo_ms) / 2, hi_ms };
-}
-
 bool is_holder(unsigned kind, const struct rules *rules)
 {
 	return rules->count_graphics || (kind & (PROCESS_COMPUTE | PROCESS_MPS));
@@ -87,17 +75,19 @@ static bool holds_among(const struct holder *holders, size_t n, const struct hol
 	return has_more(other, h) && before->from.hi <= at_ms && at_ms < after->to.lo;
 }
 
+void held_add(struct held *held, int64_t mem_bytes)
+{
+	held->n++;
+	held->unknown |= mem_bytes < 0;
+	held->bytes += mem_bytes > 0 ? mem_bytes : 0;
+}
+
 struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure)
 {
 	struct held held = { 0 };
 	for (size_t i = 0; i < n; i++) {
-		if (!holds_among(holders, n, &holders[i], at_ms, sure))
-			continue;
-		held.n++;
-		if (holders[i].mem_bytes < 0)
-			held.unknown = true;
-		else
-			held.bytes += holders[i].mem_bytes;
+		if (holds_among(holders, n, &holders[i], at_ms, sure))
+			held_add(&held, holders[i].mem_bytes);
 	}
 	return held;
 }

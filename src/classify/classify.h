@@ -8,18 +8,8 @@
 #include <stdint.h>
 
 #include "model/reading.h"
+#include "classify/edge.h"
 #include "model/state.h"
-
-/* A moment that is known to lie between `lo` and `hi`; `at` is the moment that counts. Unix
- * milliseconds. */
-struct edge {
-	int64_t lo, at, hi;
-};
-#define EDGE_ALWAYS ((struct edge){ INT64_MIN, INT64_MIN, INT64_MIN })
-#define EDGE_NEVER ((struct edge){ INT64_MAX, INT64_MAX, INT64_MAX })
-struct edge edge_exactly(int64_t at_ms);
-/* Somewhere between the two: the middle counts. */
-struct edge edge_between(int64_t lo_ms, int64_t hi_ms);
 
 /* What classify_use() computes from one drain. A part (0..1) is the share of the drain's
  * samples in which the card was active and the holder was there. */
@@ -62,6 +52,8 @@ enum sureness { HELD_COUNTED, HELD_SURELY, HELD_MAYBE };
 /* Whether a process of that kind (process_kind bits) is a holder. */
 bool is_holder(unsigned kind, const struct rules *rules);
 bool holder_counts(const struct holder *h, int64_t at_ms);
+/* Adds one that has so much, or -1. */
+void held_add(struct held *held, int64_t mem_bytes);
 struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
 /* Whether holders[i] represents its user at that moment: it is the busiest of the user's
  * holders that count, or the first of several equal ones. */

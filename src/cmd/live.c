@@ -38,7 +38,6 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	int rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
 	if (rc)
 		return rc;
-	s->store = choose_db(s, v);
 	s->named = v->db && !v->no_store;
 	struct live_options o = {
 		.source = { .name = v->source ? v->source : "nvml",
@@ -46,7 +45,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 			.scenario = v->scenario,
 			.root = v->root ? v->root : "",
 			.clock = &s->clock },
-		.db = s->store,
+		.db = choose_db(s, v),
 		.rules = RULES_DEFAULT,
 		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
 		.metrics = wanted,

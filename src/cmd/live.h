@@ -43,7 +43,6 @@ struct live_values {
 struct live_session {
 	struct clock clock;
 	char db[PATH_MAX];
-	const char *store; /* the one that is asked for the past, or NULL */
 	struct live *live;
 	int stop_fd;	 /* readable once the user wants to end; -1 */
 	int64_t next_us; /* boot time of the next look */

@@ -205,9 +205,9 @@ static int add_uuids(struct str *out, const struct choice *c, struct err *e)
 static void add_indexes(struct str *out, const struct choice *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		str_addf(out, "%s%d", i ? "," : "", c->cards[i].index);
-		if (c->cards[i].mig_index >= 0)
-			str_addf(out, ":%d", c->cards[i].mig_index);
+		char label[CARD_LABEL_CAP];
+		card_label(label, sizeof(label), &c->cards[i]);
+		str_addf(out, "%s%s", i ? "," : "", label);
 	}
 }
 

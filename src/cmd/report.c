@@ -1,7 +1,5 @@
 /* gua report: the audit of a window, for people and for programs. */
-#include <langinfo.h>
 #include <limits.h>
-#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +12,7 @@
 #include "base/log.h"
 #include "base/timetext.h"
 #include "cmd/cmd.h"
+#include "cmd/terminal.h"
 #include "render/report.h"
 
 struct report_options {
@@ -75,17 +74,9 @@ static int read_window(const struct report_options *o, struct audit_question *q,
 	return 0;
 }
 
-static bool terminal_has_color(void)
-{
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && *term &&
-	       strcmp(term, "dumb") != 0;
-}
-
 static struct report_style read_style(const struct report_options *o)
 {
-	setlocale(LC_CTYPE, "");
-	bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	bool utf8 = terminal_is_utf8();
 	struct report_style style = {
 		.text = { .columns = 80,
 			.utc = o->utc,

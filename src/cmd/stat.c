@@ -1,15 +1,13 @@
 /* gua stat: the cards now, one line each. */
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/live.h"
+#include "cmd/terminal.h"
 #include "view/stat.h"
 
 struct values {
@@ -81,17 +79,14 @@ static int read_two(const char *option, const char *text, const char *a, const c
 
 static bool want_color(const struct values *v)
 {
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	if (v->force_color || v->no_color)
 		return v->force_color;
-	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && *term &&
-	       strcmp(term, "dumb") != 0;
+	return terminal_has_color();
 }
 
 static int read_options(const struct values *v, struct stat_options *o, struct err *e)
 {
-	setlocale(LC_CTYPE, "");
-	bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	bool utf8 = terminal_is_utf8();
 	*o = (struct stat_options){ .command = v->command || v->all,
 		.full_command = v->full_command,
 		.user = v->user || v->all,
@@ -151,16 +146,16 @@ static size_t line_columns(const char *line, size_t len)
  * would mix it with the frame before. */
 static void show_screen(const char *text)
 {
-	struct winsize size = { 0 };
+	struct terminal_size size = terminal_size();
 	size_t left = 0, used = 0;
-	bool sized = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col;
+	bool sized = size.rows && size.columns;
 	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
 		left++;
 	fputs("\033[H", stdout);
 	for (const char *at = text; left; left--) {
 		size_t len = strcspn(at, "\n"), columns = line_columns(at, len);
-		size_t rows = sized && columns ? (columns - 1) / size.ws_col + 1 : 1;
-		bool fits = !sized || used + rows + (left > 1) <= size.ws_row;
+		size_t rows = sized && columns ? (columns - 1) / size.columns + 1 : 1;
+		bool fits = !sized || used + rows + (left > 1) <= size.rows;
 		if (used)
 			fputs("\n", stdout);
 		if (!fits) {
@@ -169,13 +164,13 @@ static void show_screen(const char *text)
 			break;
 		}
 		/* Behind the last column this would clear that. */
-		bool whole = sized && columns && columns % size.ws_col == 0;
+		bool whole = sized && columns && columns % size.columns == 0;
 		printf("%.*s%s", (int)len, at, whole ? "" : "\033[K");
 		used += rows;
 		at += len + 1;
 	}
 	/* What is said besides begins below. On the last row there is nothing to clear. */
-	if (!sized || used < size.ws_row)
+	if (!sized || used < size.rows)
 		fputs("\n\033[J", stdout);
 }
 

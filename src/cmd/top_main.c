@@ -1,16 +1,14 @@
 /* gua-top: the interactive view, a program of its own because it links curses. */
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/terminal.h"
 #include "cmd/top.h"
 #include "top/top.h"
 
@@ -19,11 +17,10 @@ enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400, MOST_DELAY_M
 /* How wide a frame is that is printed: the terminal, else COLUMNS, else enough for all. */
 static size_t plain_columns(void)
 {
-	struct winsize size = { 0 };
 	const char *variable = getenv("COLUMNS");
 	long columns = variable ? strtol(variable, NULL, 10) : 0;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-		columns = size.ws_col;
+	if (terminal_size().columns)
+		columns = (long)terminal_size().columns;
 	if (columns <= 0)
 		columns = PLAIN_COLUMNS;
 	if (columns < LEAST_COLUMNS)
@@ -47,15 +44,14 @@ static int show(
 	struct err e = { 0 };
 	struct top *t = NULL;
 	struct top_screen *screen = NULL;
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-	bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
-	bool color = !v->no_color && !(no_color && *no_color);
+	bool color = !v->no_color && terminal_may_color();
 	if (top_open(&t, o, &e) != 0)
 		return cmd_fail(&cmd_top, &e);
 	int status = 0;
 	if (cmd_live_check(s, &e) != 0) {
 		status = cmd_fail(&cmd_top, &e);
-	} else if (v->once || dumb || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+	} else if (v->once || terminal_is_dumb() || !isatty(STDOUT_FILENO) ||
+		   !isatty(STDIN_FILENO)) {
 		status = print_once(t, &e);
 	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
 		status = cmd_fail(&cmd_top, &e);
@@ -108,7 +104,7 @@ int main(int argc, char **argv)
 	int64_t delay_ms = 0;
 	int status = 0;
 	file_hold_standard();
-	setlocale(LC_CTYPE, "");
+	bool utf8 = terminal_is_utf8();
 	raise_file_limit();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
 		return status;
@@ -119,12 +115,11 @@ int main(int argc, char **argv)
 	const char *root = v.live.root ? v.live.root : "";
 	struct top_options o = { .live = session.live,
 		.clock = &session.clock,
-		.db = session.store,
 		.root = sim ? NULL : root,
 		.filter = &filter,
 		.delay_ms = delay_ms,
 		.no_signals = no_signals(&v),
-		.ascii = v.ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+		.ascii = v.ascii || !utf8,
 		.sort = v.sort,
 		.tree = v.tree };
 	status = show(&session, &o, &v);

@@ -1,19 +1,12 @@
 /* gua who: who holds the cards now, how much, and idle for how long. */
-#include <langinfo.h>
-#include <locale.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "cmd/live.h"
-#include "render/json.h"
-#include "render/text.h"
-#include "live/filter.h"
+#include "cmd/terminal.h"
+#include "view/who.h"
 
 struct values {
 	struct live_values live;
@@ -32,285 +25,47 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-enum { CARD_CAP = 24, WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32, UNCUT_COLUMNS = 2000 };
+/* Columns where there is no terminal: the whole line, for those who grep. */
+enum { UNCUT_COLUMNS = 2000 };
 
-/* The holders that were asked for, and where they come from. */
-struct found {
-	struct live *live;
-	const struct live_card *cards;
-	const struct live_process **holders;
-	size_t n;
-};
-
-/* "0", or "0:3" for instance 3 of card 0. */
-static void show_card(char dst[CARD_CAP], const struct card_id *id)
-{
-	if (id->mig_index < 0)
-		snprintf(dst, CARD_CAP, "%d", id->index);
-	else
-		snprintf(dst, CARD_CAP, "%d:%d", id->index, id->mig_index);
-}
-
-/* What a holder is: the name that says most, and the command. */
-static void show_what(char dst[WHAT_CAP], const struct live_process *p)
-{
-	const char *label = live_label(p), *command = p->id.command;
-	const char *context = live_context_texts[p->context];
-	snprintf(dst, WHAT_CAP, "%s%s%s%s%s%s", *context ? "(" : "", context,
-		*context ? ") " : "", label, *label ? " " : "",
-		*command ? command
-		: *label ? ""
-			 : "-");
-}
-
-/* Whether it was idle when the last recorder ended, and may be so still. */
-static bool was_idle(const struct live_process *p)
-{
-	return p->was_idle_since_ms >= 0 && !p->active;
-}
-
-/* "10 min"; "> 9 s (2 h)": for at least 9 s, and for 2 h when nobody watched any more. */
-static void show_idle(char *dst, size_t cap, const struct live_process *p,
-	const struct live_card *c, const struct live *live)
-{
-	char age[40], then[40];
-	int64_t now_ms = live_now_ms(live);
-	int64_t ms = now_ms > p->idle_since_ms ? now_ms - p->idle_since_ms : 0;
-	duration_text(age, sizeof(age), ms);
-	duration_text(then, sizeof(then), live_recorded_until(live) - p->was_idle_since_ms);
-	if (p->active)
-		text_copy(dst, cap, "active");
-	else if (p->idle_since_ms < 0)
-		text_copy(dst, cap, c->state == CARD_USE_UNKNOWN ? "use unknown" : "-");
-	else if (was_idle(p))
-		snprintf(dst, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age,
-			p->was_idle_longer ? "> " : "", then);
-	else
-		snprintf(dst, cap, "%s%s", p->idle_longer ? "> " : "", age);
-}
-
-/* What holders are sorted by: the earlier, the longer idle, as far as is known. */
-static int64_t idle_order(const struct live_process *p)
-{
-	if (p->active)
-		return INT64_MAX;
-	if (was_idle(p))
-		return p->was_idle_since_ms;
-	return p->idle_since_ms < 0 ? INT64_MAX - 1 : p->idle_since_ms;
-}
-
-/* Longest idle first, then what is not known, then active; by card, the most memory first. */
-static int compare(const void *left, const void *right)
-{
-	const struct live_process *a = *(const struct live_process *const *)left;
-	const struct live_process *b = *(const struct live_process *const *)right;
-	int64_t since_a = idle_order(a), since_b = idle_order(b);
-	if (since_a != since_b)
-		return since_a < since_b ? -1 : 1;
-	if (a->card != b->card)
-		return a->card < b->card ? -1 : 1;
-	if (a->mem_bytes != b->mem_bytes)
-		return a->mem_bytes > b->mem_bytes ? -1 : 1;
-	return a->id.pid < b->id.pid ? -1 : 1;
-}
-
-static bool is_wanted(const struct values *v, const struct filter *filter,
-	const struct live_process *p, int64_t now_ms)
-{
-	if (!p->holder || !filter_process(filter, p))
-		return false;
-	return v->idle_ms < 0 ||
-	       (!p->active && p->idle_since_ms >= 0 && now_ms - p->idle_since_ms >= v->idle_ms);
-}
-
-/* Gathers the holders on the cards that were asked for. */
-static int find_holders(
-	struct found *f, const struct values *v, const struct filter *filter, struct err *e)
-{
-	size_t n_cards, n_processes;
-	f->cards = live_cards(f->live, &n_cards);
-	const struct live_process *all = live_processes(f->live, &n_processes);
-	size_t *picked = calloc(n_cards + 1, sizeof(*picked));
-	f->holders = calloc(n_processes + 1, sizeof(const struct live_process *));
-	int n_picked = picked && f->holders ? filter_cards(filter, f->cards, n_cards, picked, e)
-					    : err_set(e, ERR_WORLD, "out of memory");
-	for (int i = 0; i < n_picked; i++) {
-		const struct live_card *c = &f->cards[picked[i]];
-		for (size_t k = 0; k < c->n_processes; k++) {
-			const struct live_process *p = &all[c->first_process + k];
-			if (is_wanted(v, filter, p, live_now_ms(f->live)))
-				f->holders[f->n++] = p;
-		}
-	}
-	free(picked);
-	qsort(f->holders, f->holders ? f->n : 0, sizeof(const struct live_process *), compare);
-	return n_picked < 0 ? n_picked : 0;
-}
-
-static const struct column columns[] = {
-	{ "user", "user", COLUMN_TEXT, -14, false },
-	{ "card", "card", COLUMN_TEXT, 0, false },
-	{ "pid", "pid", COLUMN_COUNT, 0, false },
-	{ "memory", "memory", COLUMN_KIB, 0, false },
-	{ "idle", "idle for", COLUMN_TEXT, 0, false },
-	{ "since", "since", COLUMN_MOMENT, 0, false },
-	{ "what", "what", COLUMN_TEXT, 0, true },
-};
-
-/* Since when it holds; where nobody saw it come, since it started. */
-static int64_t since_ms(const struct live_process *p)
-{
-	return p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms;
-}
-
-/* The width of a terminal, and no end where there is none: who greps wants the whole line; its
- * characters and colour. */
 static struct text_style text_style(void)
 {
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-	struct winsize size = { 0 };
-	bool terminal = isatty(STDOUT_FILENO);
-	bool sized = terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col;
-	setlocale(LC_CTYPE, "");
+	size_t columns = terminal_size().columns;
 	return (struct text_style){
-		.columns = sized      ? size.ws_col
-			   : terminal ? 80
-				      : UNCUT_COLUMNS,
-		.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
-		.color = terminal && !(no_color && *no_color) && term && *term &&
-			 strcmp(term, "dumb") != 0,
+		.columns = columns		   ? columns
+			   : isatty(STDOUT_FILENO) ? 80
+						   : UNCUT_COLUMNS,
+		.ascii = !terminal_is_utf8(),
+		.color = terminal_has_color(),
 	};
 }
 
-static void add_text(struct str *out, const struct found *f)
+/* Each line of the notes to standard error, with the name of the command. */
+static void print_notes(const struct who *w, const struct who_question *q, bool text)
 {
-	struct table t = { .columns = columns,
-		.n_columns = sizeof(columns) / sizeof(columns[0]) };
-	struct text_style style = text_style();
-	for (size_t i = 0; i < f->n; i++) {
-		const struct live_process *p = f->holders[i];
-		char card[CARD_CAP], idle[96], what[WHAT_CAP];
-		show_card(card, &f->cards[p->card].id);
-		show_idle(idle, sizeof(idle), p, &f->cards[p->card], f->live);
-		show_what(what, p);
-		struct cell cells[] = {
-			cell_text(p->id.user),
-			cell_text(card),
-			cell_number(p->id.pid),
-			cell_number(p->mem_bytes < 0 ? NAN : (double)p->mem_bytes / 1024),
-			cell_text(idle),
-			cell_known(since_ms(p)),
-			cell_text(what),
-		};
-		table_add(&t, cells);
+	struct str notes = { 0 };
+	who_notes(&notes, w, q, text);
+	for (const char *at = str_text(&notes); *at;) {
+		size_t len = strcspn(at, "\n") + 1;
+		fprintf(stderr, "gua who: %.*s", (int)len, at);
+		at += len;
 	}
-	text_add_table(out, &t, &style);
-	table_finish(&t);
+	str_finish(&notes);
 }
 
-/* "" as null. */
-static void add_label(struct json *j, const char *key, const char *text)
+/* Prints what was found; returns the exit status. */
+static int print_holders(const struct command *self, const struct who *w,
+	const struct who_question *q, bool json)
 {
-	json_text(j, key, *text ? text : NULL);
-}
-
-static void add_holder_json(
-	struct json *j, const struct live_process *p, const struct live_card *c, int64_t now_ms)
-{
-	bool idle = !p->active && p->idle_since_ms >= 0;
-	json_open(j, NULL, '{');
-	json_text(j, "user", p->id.user);
-	json_number(j, "uid", p->id.uid < 0 ? NAN : (double)p->id.uid, 0);
-	json_number(j, "pid", p->id.pid, 0);
-	json_number(j, "card", c->id.index, 0);
-	json_number(j, "mig", c->id.mig_index < 0 ? NAN : (double)c->id.mig_index, 0);
-	json_text(j, "uuid", c->id.uuid);
-	json_text(j, "card_state", card_state_names[c->state]);
-	json_number(j, "mem_bytes", p->mem_bytes < 0 ? NAN : (double)p->mem_bytes, 0);
-	add_label(j, "context", live_context_texts[p->context]);
-	if (p->active || idle)
-		json_bool(j, "active", p->active);
-	else
-		json_text(j, "active", NULL);
-	json_number(j, "sm_pct", p->sm_pct, 1);
-	json_moment(j, "idle_since", idle ? p->idle_since_ms : -1);
-	json_number(
-		j, "idle_seconds", idle ? (double)(now_ms - p->idle_since_ms) / 1000 : NAN, 3);
-	json_bool(j, "idle_longer", idle && p->idle_longer);
-	json_moment(j, "was_idle_since", was_idle(p) ? p->was_idle_since_ms : -1);
-	json_bool(j, "was_idle_longer", was_idle(p) && p->was_idle_longer);
-	json_moment(j, "last_active", p->last_active_ms);
-	json_moment(j, "held_since", p->held_since_ms);
-	json_moment(j, "started", p->id.started_ms);
-	add_label(j, "notebook", p->id.notebook);
-	add_label(j, "notebook_path", p->notebook_path);
-	add_label(j, "job", p->id.job);
-	add_label(j, "container", p->id.container);
-	add_label(j, "pod", p->id.pod);
-	add_label(j, "unit", p->id.unit);
-	add_label(j, "command", p->id.command);
-	json_close(j, '}');
-}
-
-static void add_json(struct str *out, const struct found *f)
-{
-	struct json j = { .out = out, .lines = 2 };
-	json_open(&j, NULL, '{');
-	json_text(&j, "hostname", live_hostname(f->live));
-	json_moment(&j, "time", live_now_ms(f->live));
-	add_label(&j, "note", live_note(f->live));
-	json_moment(&j, "recorded_until", live_recorded_until(f->live));
-	json_open(&j, "holders", '[');
-	for (size_t i = 0; i < f->n; i++)
-		add_holder_json(&j, f->holders[i], &f->cards[f->holders[i]->card],
-			live_now_ms(f->live));
-	json_close(&j, ']');
-	json_close(&j, '}');
-}
-
-/* What could not be seen of a card. */
-static void say_note(const struct live_card *c)
-{
-	char card[CARD_CAP], text[256];
-	double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
-	show_card(card, &c->id);
-	if (c->status != CARD_STATUS_OK)
-		fprintf(stderr, "gua who: card %s is %s: its holders are not known\n", card,
-			card_status_names[c->status]);
-	else if (!c->processes_known)
-		fprintf(stderr, "gua who: the driver does not list who is on card %s\n", card);
-	else if (c->state == CARD_SUSPECT) {
-		live_suspect_text(text, sizeof(text), c);
-		fprintf(stderr, "gua who: %s\n", text);
-	} else if (orphan >= (double)ORPHAN_LEAST_BYTES)
-		fprintf(stderr,
-			"gua who: on card %s %.1f GB are in use that no listed process "
-			"explains: see man gua-memory\n",
-			card, orphan / 1e9);
-}
-
-/* What could not be seen, to standard error. */
-static void say_notes(
-	const struct found *f, const struct filter *filter, const struct values *v)
-{
-	size_t n;
-	bool some_then = false;
-	const struct live_card *cards = live_cards(f->live, &n);
-	for (size_t i = 0; i < n; i++)
-		if (filter_card(filter, &cards[i]))
-			say_note(&cards[i]);
-	for (size_t i = 0; i < f->n; i++)
-		some_then |= was_idle(f->holders[i]);
-	if (*live_note(f->live))
-		fprintf(stderr, "gua who: %s%s\n", live_note(f->live),
-			some_then && !v->json ? "; in brackets: idle for so long then" : "");
-	if (f->n == 0 && !v->json)
-		fputs(v->idle_ms >= 0 || v->filter.users.n || v->filter.pids.n ||
-					v->filter.ids.n || v->filter.states.n ||
-					v->filter.min_mem
-				? "gua who: no holder is like that\n"
-				: "gua who: nobody holds a card\n",
-			stderr);
+	struct str out = { 0 };
+	struct text_style style = text_style();
+	print_notes(w, q, !json);
+	if (json)
+		who_json(&out, w);
+	else if (w->n)
+		who_text(&out, w, &style);
+	int status = cmd_print(self, &out);
+	return status ? status : w->n ? 0 : 1;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -320,28 +75,20 @@ static int run(const struct command *self, int argc, char **argv)
 	struct values v = { .idle_ms = -1 };
 	static struct live_session session; /* a thread that hangs may still use its clock */
 	struct filter filter;
-	struct found f = { 0 };
+	struct who who = { 0 };
 	struct err e = { 0 };
-	struct str out = { 0 };
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
 	if (filter_init(&filter, &v.filter, &e) ||
 		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);
-	f.live = session.live;
-	if (cmd_live_refresh(&session, &e) || find_holders(&f, &v, &filter, &e)) {
+	struct who_question q = { .filter = &filter, .idle_ms = v.idle_ms };
+	if (cmd_live_refresh(&session, &e) || who_find(&who, session.live, &q, &e))
 		status = cmd_fail(self, &e);
-	} else {
-		say_notes(&f, &filter, &v);
-		if (v.json)
-			add_json(&out, &f);
-		else if (f.n)
-			add_text(&out, &f);
-		status = cmd_print(self, &out);
-		status = status ? status : f.n ? 0 : 1;
-	}
-	free(f.holders);
+	else
+		status = print_holders(self, &who, &q, v.json);
+	who_finish(&who);
 	cmd_live_close(&session);
 	return status;
 }

@@ -1,8 +1,8 @@
 /* Takes over a database of the Python tool gpu-usage-audit: each of its card samples counts its
  * run's interval, in the state that the tool's rule gives, so that a report says what the tool
  * said. All of it is one transaction. */
-#ifndef GUA_STORE_IMPORT_H
-#define GUA_STORE_IMPORT_H
+#ifndef GUA_IMPORT_IMPORT_H
+#define GUA_IMPORT_IMPORT_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* A database of the Python tool gpu-usage-audit, any of its layouts: opened read-only, never
  * changed, and read one card's tick after the other in the order of time. */
-#ifndef GUA_STORE_PYFILE_H
-#define GUA_STORE_PYFILE_H
+#ifndef GUA_IMPORT_PYFILE_H
+#define GUA_IMPORT_PYFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

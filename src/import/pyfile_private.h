@@ -1,6 +1,6 @@
 /* What the two halves of pyfile share: opening (pyfile.c) and reading in order (pyrows.c). */
-#ifndef GUA_STORE_PYFILE_PRIVATE_H
-#define GUA_STORE_PYFILE_PRIVATE_H
+#ifndef GUA_IMPORT_PYFILE_PRIVATE_H
+#define GUA_IMPORT_PYFILE_PRIVATE_H
 
 #include <sqlite3.h>
 

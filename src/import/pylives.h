@@ -1,7 +1,7 @@
 /* Process lives of data that has no start times: sightings of one (pid, user, command) without
  * a long gap are one life. Only lives that may still be sighted are kept in memory. */
-#ifndef GUA_STORE_PYLIVES_H
-#define GUA_STORE_PYLIVES_H
+#ifndef GUA_IMPORT_PYLIVES_H
+#define GUA_IMPORT_PYLIVES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The time stamps of the Python tool: ISO 8601, UTC unless an offset says otherwise. */
-#ifndef GUA_STORE_PYTIME_H
-#define GUA_STORE_PYTIME_H
+#ifndef GUA_IMPORT_PYTIME_H
+#define GUA_IMPORT_PYTIME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "lib/lib.h"
+#include "sample/use.h"
 #include "source/source.h"
 #include "version.h"
 
@@ -208,18 +209,7 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 	text_copy(found.name, sizeof(found.name), reading->id.name);
 	text_copy(found.parent_uuid, sizeof(found.parent_uuid), reading->id.parent_uuid);
 	text_copy(found.pci, sizeof(found.pci), reading->id.pci);
-	hand_over(card, card->size, &found, sizeof(found));
-	return 0;
-}
-
-/* A process that the driver's list does not name did nothing; without a list nobody knows. */
-static double process_use(const struct card_reading *card, uint32_t pid)
-{
-	if (!card->process_util_known)
-		return NAN;
-	for (size_t i = 0; i < card->n_process_utils; i++)
-		if (card->process_utils[i].pid == pid)
-			return card->process_utils[i].sm_pct;
+	hand_struct(card, card->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -238,9 +228,9 @@ API int gua_card_process(
 		.pid = of->pid,
 		.kind = of->kind,
 		.mem_bytes = of->mem_bytes,
-		.sm_pct = process_use(reading, of->pid),
+		.sm_pct = use_of(reading, of->pid),
 	};
-	hand_over(process, process->size, &found, sizeof(found));
+	hand_struct(process, process->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -294,6 +284,6 @@ API int gua_host_summary(struct gua *handle, struct gua_host *host)
 		add_to_host(&found, &handle->source->cards[i], handle->util_pct[i], &n_utils);
 	if (n_utils)
 		found.util_mean_pct /= (double)n_utils;
-	hand_over(host, host->size, &found, sizeof(found));
+	hand_struct(host, host->size, &found, sizeof(found));
 	return 0;
 }

@@ -3,7 +3,7 @@
 
 #include "lib/lib.h"
 
-void hand_over(void *to, size_t to_size, const void *from, size_t from_size)
+void hand_struct(void *to, size_t to_size, const void *from, size_t from_size)
 {
 	size_t head = sizeof(size_t), n = to_size < from_size ? to_size : from_size;
 	memcpy((char *)to + head, (const char *)from + head, n - head);

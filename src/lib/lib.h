@@ -7,6 +7,6 @@
 #define API __attribute__((visibility("default")))
 
 /* Hands a struct that begins with its size to a caller whose own may be shorter or longer. */
-void hand_over(void *to, size_t to_size, const void *from, size_t from_size);
+void hand_struct(void *to, size_t to_size, const void *from, size_t from_size);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "lib/lib.h"
 #include "lib/sampler.h"
-#include "lib/tracker_private.h"
+#include "lib/tracker_rows.h"
 
 enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000 };
 

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "lib/lib.h"
 #include "lib/sampler.h"
-#include "lib/tracker_private.h"
+#include "lib/tracker_rows.h"
 
 static void fill_groups(struct gua_track_result *to, const struct track_result *r)
 {
@@ -75,7 +75,7 @@ API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result 
 	};
 	fill_groups(&found, r);
 	fill_gpu(&found, r);
-	hand_over(result, result->size, &found, sizeof(found));
+	hand_struct(result, result->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static void fill_sample(
 		found.threads[g] = s->threads[g];
 		found.cpu_pct[g] = s->cpu_pct[g];
 	}
-	hand_over(sample, sample->size, &found, sizeof(found));
+	hand_struct(sample, sample->size, &found, sizeof(found));
 }
 
 API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample)
@@ -156,7 +156,7 @@ API int gua_tracker_card(struct gua_tracker *tracker, size_t index, struct gua_t
 	};
 	text_copy(found.uuid, sizeof(found.uuid), c->id.uuid);
 	text_copy(found.name, sizeof(found.name), c->id.name);
-	hand_over(card, card->size, &found, sizeof(found));
+	hand_struct(card, card->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -188,7 +188,7 @@ API int gua_tracker_process(
 		.unreadable = p->unreadable,
 	};
 	text_copy(found.command, sizeof(found.command), p->id.command);
-	hand_over(process, process->size, &found, sizeof(found));
+	hand_struct(process, process->size, &found, sizeof(found));
 	return 0;
 }
 

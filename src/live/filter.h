@@ -2,8 +2,8 @@
  * --user, --pid, --id, --min-mem, --state, --compute. Within one option any may match; all
  * options that are given must. --id and --state choose cards, --compute processes, the others
  * processes, and of the cards those that have such a process. */
-#ifndef GUA_VIEW_FILTER_H
-#define GUA_VIEW_FILTER_H
+#ifndef GUA_LIVE_FILTER_H
+#define GUA_LIVE_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "live/live_private.h"
+#include "query/recent.h"
 
 /* Samples come at least once a second. */
 #define HOLE_MS 2500
-/* Wall and boot clock move together; a difference above this is a step. */
-#define STEP_US 50000
+
 const unsigned char live_usual_metrics[METRIC_COUNT] = {
 	[METRIC_TEMPERATURE_GPU] = 1,
 	[METRIC_FAN_SPEED] = 1,
@@ -30,7 +30,7 @@ const unsigned char live_usual_metrics[METRIC_COUNT] = {
 	[METRIC_PSTATE] = 1,
 };
 
-static const struct live_memory nothing_seen = { .util_pct = NAN,
+const struct live_memory live_nothing_seen = { .util_pct = NAN,
 	.since_ms = -1,
 	.idle_ms = -1,
 	.from_ms = -1,
@@ -58,7 +58,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	text_copy(l->root, sizeof(l->root), root);
 	l->clock = o->source.clock;
 	l->rules = l->usual_rules = o->rules;
-	l->db = o->db;
+	l->past.db = o->db;
 	l->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	l->page_bytes = sysconf(_SC_PAGESIZE);
 	memcpy(l->wanted, o->metrics ? o->metrics : live_usual_metrics, METRIC_COUNT);
@@ -81,8 +81,7 @@ bool live_close(struct live *l)
 	if (!l)
 		return true;
 	bool closed = live_close_driver(l);
-	now_close(&l->past);
-	context_finish(&l->contexts);
+	past_finish(&l->past);
 	lives_finish(&l->lives);
 	owners_close(l->owners);
 	live_finish_list(&l->now);
@@ -105,7 +104,7 @@ static int follow_cards(struct live *l, struct err *e)
 		return err_set(e, ERR_WORLD, "out of memory");
 	l->memory = memory;
 	while (l->n_memory < l->n_cards)
-		memory[l->n_memory++] = nothing_seen;
+		memory[l->n_memory++] = live_nothing_seen;
 	return 0;
 }
 
@@ -119,13 +118,11 @@ void live_move(int64_t *at_ms, int64_t step_ms)
 static void follow_clock(struct live *l)
 {
 	struct moment m = clock_now(l->clock);
-	int64_t step_us = m.wall_us - m.boot_us - l->wall_less_us;
-	int64_t step_ms = step_us / 1000;
 	l->now_ms = m.wall_us / 1000;
-	if (l->refreshed && step_us < STEP_US && step_us > -STEP_US)
-		return;
-	l->wall_less_us += step_us;
 	if (!l->refreshed)
+		clock_watch_start(&l->clock_watch, &m);
+	int64_t step_ms = clock_watch_step_us(&l->clock_watch, &m) / 1000;
+	if (!step_ms)
 		return;
 	for (size_t i = 0; i < l->n_memory; i++) {
 		struct live_memory *memory = &l->memory[i];
@@ -138,190 +135,17 @@ static void follow_clock(struct live *l)
 	live_move_processes(l, step_ms);
 }
 
-/* Without utilisation the processes decide, where they are known. */
-static enum card_state state_of(
-	const struct live *l, size_t card, double util_pct, struct held held)
-{
-	if (l->memory[card].latched)
-		return CARD_SUSPECT;
-	if (isnan(util_pct) && !l->cards[card].processes_known)
-		return CARD_UNOBSERVED;
-	return classify_card(util_pct, held, &l->rules);
-}
-
 int64_t live_sample_ms(const struct live *l, size_t card, size_t sample)
 {
 	int64_t ms = l->source->cards[card].samples[sample].wall_us / 1000;
 	if (ms < l->memory[card].from_ms)
 		ms = l->memory[card].from_ms;
-	return ms < l->now_ms ? ms : l->now_ms;
+	return live_until_now(l, ms);
 }
 
-/* Since when, by the samples that were just read, the card has been in one of the states: the
- * oldest one behind which none says otherwise. *whole: none of them does. */
-static int64_t since_by_samples(
-	const struct live *l, size_t card, unsigned states, struct held held, bool *whole)
+int64_t live_until_now(const struct live *l, int64_t at_ms)
 {
-	const struct card_reading *r = &l->source->cards[card];
-	int64_t since_ms = -1;
-	*whole = true;
-	for (size_t i = r->n_samples; i-- > 0;) {
-		if (!(states & 1U << state_of(l, card, r->samples[i].util_pct, held))) {
-			*whole = false;
-			break;
-		}
-		since_ms = live_sample_ms(l, card, i);
-	}
-	return since_ms;
-}
-
-/* The same for being idle: who held it, and whether, does not matter. Comes before the state is
- * brought forward. */
-static void follow_idle(struct live *l, size_t card, enum card_state state, struct held held)
-{
-	struct live_memory *m = &l->memory[card];
-	bool whole = true;
-	int64_t since_ms = since_by_samples(l, card, IDLE_STATES, held, &whole);
-	if (!(IDLE_STATES & 1U << state))
-		m->idle_ms = -1;
-	else if (!whole || m->gap || m->idle_ms < 0)
-		m->idle_ms = since_ms >= 0 || !m->seen ? since_ms : l->now_ms;
-}
-
-/* Whether it is not known since when a card that was `before` is in its new state: it may have
- * been in it all the time. A card whose use is unknown was surely held. */
-static bool was_blind(enum card_state before, enum card_state state)
-{
-	return before != state &&
-	       (before == CARD_UNOBSERVED ||
-		       (before == CARD_USE_UNKNOWN && state != CARD_TRULY_IDLE));
-}
-
-/* Brings what is remembered of the card's state forward. */
-static void follow_state(struct live *l, size_t card, enum card_state state, struct held held)
-{
-	struct live_memory *m = &l->memory[card];
-	bool whole = true, goes_on = m->seen && m->state == state && !m->gap;
-	int64_t since_ms = since_by_samples(l, card, 1U << state, held, &whole);
-	bool first = !m->seen || m->gap || was_blind(m->state, state);
-	/* Samples tell of use. When a holder came or went between two looks nobody knows. */
-	unsigned both = 1U << m->state | 1U << state;
-	bool handed = whole && !first && (both & IDLE_STATES) == both;
-	/* Nor who may have been there before the first one: a card is free from then on. */
-	bool freed = state == CARD_TRULY_IDLE;
-	if (freed || (m->seen && !goes_on && (since_ms < 0 || handed)))
-		since_ms = l->now_ms;
-	if (!whole || !goes_on) {
-		m->since_ms = since_ms;
-		m->longer = first && (whole || freed);
-		m->lent = false;
-	}
-	first |= m->longer && l->past_came;
-	bool told = m->lent && l->past.last_tick_ms >= m->own_ms;
-	bool stored = state != CARD_UNOBSERVED && state != CARD_SUSPECT;
-	m->ask = whole && (first || told) && l->past_fresh && stored;
-	m->state = state;
-	m->seen = true;
-}
-
-/* The newest sample that was active, unix milliseconds; -1: none. */
-static int64_t last_active_sample(const struct live *l, size_t card)
-{
-	const struct card_reading *r = &l->source->cards[card];
-	for (size_t i = r->n_samples; i-- > 0;)
-		if (r->samples[i].util_pct >= l->rules.active_util_pct)
-			return live_sample_ms(l, card, i);
-	return -1;
-}
-
-/* What we compute ourselves. */
-static void compute_own(struct live *l, struct live_card *c, struct held held)
-{
-	double listed = 0, *v = c->values;
-	bool known = c->processes_known;
-	for (size_t k = 0; k < c->n_processes; k++) {
-		int64_t mem = l->now.items[c->first_process + k].mem_bytes;
-		known = known && mem >= 0;
-		listed += mem >= 0 ? (double)mem : 0;
-	}
-	if (c->status != CARD_STATUS_OK)
-		return;
-	double used = v[METRIC_MEMORY_USED];
-	known = known && !isnan(used) && !l->source->cards[c - l->cards].mem_is_sum;
-	v[METRIC_GUA_ORPHAN_MEMORY] = known ? fmax(used - listed, 0) : NAN;
-	v[METRIC_GUA_HOLDERS] = c->processes_known ? (double)held.n : NAN;
-	v[METRIC_GUA_HELD_MEMORY] =
-		c->processes_known && !held.unknown ? (double)held.bytes : NAN;
-	v[METRIC_GUA_STATE_SINCE] = c->state_since_ms < 0 ? NAN : (double)c->state_since_ms;
-	int64_t idle_ms = l->memory[c - l->cards].idle_ms;
-	v[METRIC_GUA_IDLE_SINCE] = idle_ms < 0 ? NAN : (double)idle_ms;
-	if (c->state == CARD_ACTIVE || c->state == CARD_IDLE_HELD ||
-		c->state == CARD_USE_UNKNOWN)
-		v[METRIC_GUA_FREE_FOR] = 0;
-	else if (c->free_since_ms >= 0)
-		v[METRIC_GUA_FREE_FOR] = (double)(l->now_ms - c->free_since_ms) / 1000;
-}
-
-/* Sets whether the card's utilisation is not believed (latched). Two looks in a row must find
- * no process, because samples may be older than the exit of the last one. A drain without
- * samples changes the answer only when a process has come. */
-static void judge_samples(struct live *l, size_t card)
-{
-	struct live_memory *m = &l->memory[card];
-	const struct card_reading *r = &l->source->cards[card];
-	bool known = l->cards[card].processes_known && r->mem_used_bytes >= 0;
-	bool empty = known && r->n_processes == 0;
-	int64_t used_bytes = empty ? r->mem_used_bytes - reserve_bytes(r) : -1;
-	l->cards[card].unexplained_bytes = used_bytes > 0 && !r->mem_is_sum ? used_bytes : 0;
-	if (r->n_samples || !empty || !util_is_known(r->util_kind))
-		m->latched = empty && m->empty && util_is_known(r->util_kind) &&
-			     is_latched(r->samples, r->n_samples, used_bytes, &l->rules);
-	m->empty = empty;
-}
-
-static struct held sum_held(const struct live *l, const struct live_card *c)
-{
-	struct held held = { 0 };
-	for (size_t k = 0; k < c->n_processes; k++) {
-		const struct live_process *p = &l->now.items[c->first_process + k];
-		if (!p->holder)
-			continue;
-		held.n++;
-		held.unknown |= p->mem_bytes < 0;
-		held.bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
-	}
-	return held;
-}
-
-/* The state of a card, by its newest sample and its holders. */
-static void classify(struct live *l, size_t card)
-{
-	struct live_card *c = &l->cards[card];
-	struct live_memory *m = &l->memory[card];
-	struct held held = sum_held(l, c);
-	if (c->status == CARD_STATUS_OK)
-		judge_samples(l, card);
-	else
-		*m = nothing_seen;
-	c->state = state_of(l, card, m->util_pct, held);
-	m->held = held;
-	if (c->status != CARD_STATUS_OK)
-		return;
-	follow_idle(l, card, c->state, held);
-	follow_state(l, card, c->state, held);
-}
-
-static void finish_card(struct live *l, size_t card)
-{
-	struct live_card *c = &l->cards[card];
-	const struct live_memory *m = &l->memory[card];
-	c->state_since_ms = m->since_ms;
-	c->state_longer = m->longer;
-	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
-	if (c->status != CARD_STATUS_OK)
-		return;
-	live_judge_processes(l, card, last_active_sample(l, card));
-	compute_own(l, c, m->held);
+	return at_ms < l->now_ms ? at_ms : l->now_ms;
 }
 
 /* Whether samples were lost between the last drain and this one: the driver keeps ten seconds,
@@ -367,22 +191,18 @@ int live_digest(struct live *l, struct err *e)
 	/* From here on nothing fails: what was shown stands, or all of the answer is. */
 	if (rc)
 		return rc;
+	/* The driver's answer, */
 	follow_clock(l);
 	text_copy(l->driver, sizeof(l->driver), l->source->driver_version);
-	live_read_past(l);
 	take_util(l);
 	live_finish_boards(l);
 	live_list_processes(l);
-	for (size_t i = 0; i < l->n_cards; i++)
-		classify(l, i);
-	live_ask_past(l);
-	for (size_t i = 0; i < l->n_cards; i++)
-		finish_card(l, i);
-	/* Of a board that is not divided we know what we know of its card. */
-	for (size_t i = 0; i < l->n_boards; i++)
-		if (!l->boards[i].mig)
-			memcpy(l->boards[i].values, l->cards[l->boards[i].first_card].values,
-				sizeof(l->boards[i].values));
+	/* joined with the past, */
+	struct moment now = clock_now(l->clock);
+	past_read(&l->past, &now, !l->refreshed);
+	live_join(l);
+	/* and what follows from both. */
+	live_judge(l);
 	return 0;
 }
 
@@ -426,21 +246,44 @@ const char *live_hostname(const struct live *l)
 
 int64_t live_recorded_until(const struct live *l)
 {
-	return l->past.any_run && !l->past_fresh ? l->past.last_tick_ms : -1;
+	return past_ended_ms(&l->past);
 }
 
 void live_suspect_text(char *dst, size_t cap, const struct live_card *card)
 {
-	char instance[16] = "";
-	if (card->id.mig_index >= 0)
-		snprintf(instance, sizeof(instance), ":%d", card->id.mig_index);
+	char label[CARD_LABEL_CAP];
+	card_label(label, sizeof(label), &card->id);
 	snprintf(dst, cap,
-		"card %d%s reports %.0f %% use with no process and no memory: not believed; "
+		"card %s reports %.0f %% use with no process and no memory: not believed; "
 		"opening and closing a CUDA context clears it",
-		card->id.index, instance, card->values[METRIC_UTILIZATION_GPU]);
+		label, card->values[METRIC_UTILIZATION_GPU]);
 }
 
 const char *live_note(const struct live *l)
 {
-	return l->note;
+	return l->past.note;
+}
+
+void live_recent_cards(
+	const struct live *l, size_t first, int64_t from_minute, double *pct, size_t n)
+{
+	struct sqlite3 *db = past_open(&l->past);
+	for (size_t i = 0; i < (l->n_cards - first) * n; i++)
+		pct[i] = NAN;
+	for (size_t i = first; db && i < l->n_cards; i++)
+		if (recent_card(db, l->cards[i].id.uuid, from_minute, pct + (i - first) * n, n,
+			    NULL) != 0)
+			break;
+	recent_close(db);
+}
+
+bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
+	int64_t from_minute, double *pct, size_t n)
+{
+	struct sqlite3 *db = card < l->n_cards ? past_open(&l->past) : NULL;
+	int rc = db ? recent_process(db, l->cards[card].id.uuid, id->pid, id->start_ticks,
+			      from_minute, pct, n, NULL)
+		    : 0;
+	recent_close(db);
+	return rc == 1;
 }

@@ -2,8 +2,8 @@
  * with their owners and how long they have been idle. Where there is a store, "idle since"
  * comes from it; without one, from what this view has seen itself. The driver is asked in a
  * thread of its own (sample/worker.h): one that hangs costs a deadline. */
-#ifndef GUA_VIEW_LIVE_H
-#define GUA_VIEW_LIVE_H
+#ifndef GUA_LIVE_LIVE_H
+#define GUA_LIVE_LIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,6 +66,14 @@ const struct live_board *live_boards(const struct live *l, size_t *n);
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
  * when they cannot be read. */
 void live_arguments(struct live *l, const struct live_process *p, struct str *out);
+/* What the store has of the last minutes, `n` of them from `from_minute` (since 1970) on; NAN
+ * where it has nothing. The mean utilisation of the cards from `first` on, one after the other:
+ * */
+void live_recent_cards(
+	const struct live *l, size_t first, int64_t from_minute, double *pct, size_t n);
+/* and the use of a card by one process; false: the store does not know it. */
+bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
+	int64_t from_minute, double *pct, size_t n);
 /* What a process belongs to: the notebook's path, else the kernel, job, container or pod; "".
  */
 const char *live_label(const struct live_process *p);

@@ -1,23 +1,16 @@
 /* What a live view has read: processes, cards, boards. */
-#ifndef GUA_VIEW_LIVE_DATA_H
-#define GUA_VIEW_LIVE_DATA_H
+#ifndef GUA_LIVE_DATA_H
+#define GUA_LIVE_DATA_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "classify/context.h"
 #include "model/metric.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/state.h"
-
-/* How near what a holder has is to a bare CUDA context: a judgement, see live_past.c. */
-enum live_context {
-	CONTEXT_MORE,  /* it has more, or not even that */
-	CONTEXT_ABOUT, /* no more than contexts usually take */
-	CONTEXT_ONLY,  /* what contexts take on this model of card, by what was recorded */
-};
-extern const char *const live_context_texts[]; /* "", "about a context", "context only" */
 
 struct live_process {
 	struct process_id id;
@@ -37,8 +30,8 @@ struct live_process {
 	 * live_recorded_until()). Nobody knows what it did from then on. -1: not known, or
 	 * active then. */
 	int64_t was_idle_since_ms;
-	bool was_idle_longer; /* nobody saw what it did before that */
-	enum live_context context;
+	bool was_idle_longer;	       /* nobody saw what it did before that */
+	enum context context;	       /* a judgement by its memory */
 	bool holder;		       /* compute or MPS: see the definitions */
 	char notebook_path[LABEL_CAP]; /* of a kernel that we may look into; "": not known */
 };

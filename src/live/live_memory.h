@@ -1,6 +1,6 @@
 /* What a live view keeps from refresh to refresh, of cards and of processes. */
-#ifndef GUA_VIEW_LIVE_MEMORY_H
-#define GUA_VIEW_LIVE_MEMORY_H
+#ifndef GUA_LIVE_MEMORY_H
+#define GUA_LIVE_MEMORY_H
 
 #include "classify/classify.h"
 #include "live/live_data.h"

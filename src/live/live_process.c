@@ -1,4 +1,4 @@
-/* The processes of a live view: who they are, what they use, since when they are idle. */
+/* The processes of a live view: who they are and what they use. */
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 #include "proc/jupyter.h"
 #include "proc/proc.h"
 #include "proc/procread.h"
+#include "sample/use.h"
 #include "live/live_private.h"
 
 /* CPU use over less than that says little: ticks are 10 ms. */
@@ -185,7 +186,7 @@ static void read_notebook_path(const struct live *l, struct live_process *p)
 	free(bytes);
 }
 
-/* What is known of it from the last refresh and from the store. */
+/* What is known of it from the last refresh. */
 static void remember(struct live *l, struct live_process *p)
 {
 	const struct live_process *b = before(l, p);
@@ -219,23 +220,18 @@ static void remember(struct live *l, struct live_process *p)
 	if (!b)
 		read_notebook_path(l, p);
 	mark->described_ms = described_ms;
-	live_join_past(l, p, mark);
 }
 
 /* How much it used the card since the drain before; who is not in the driver's list had no use
  * of what that driver tells of. */
 static void read_use(struct live_process *p, const struct card_reading *r)
 {
-	p->sm_pct = r->process_util_known ? 0 : NAN;
+	const struct process_util *record = use_record(r, p->id.pid);
+	p->sm_pct = use_of(r, p->id.pid);
 	for (unsigned i = 0; i < ENGINE_COUNT; i++)
 		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
-	for (size_t k = 0; k < r->n_process_utils; k++) {
-		const struct process_util *use = &r->process_utils[k];
-		if (use->pid != p->id.pid)
-			continue;
-		p->sm_pct = use->sm_pct;
-		memcpy(p->engine_pct, use->engine_pct, sizeof(p->engine_pct));
-	}
+	if (record)
+		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
 }
 
 /* Who it is. That is most of the bytes, and lists seldom change: as a rule the place has had
@@ -267,8 +263,6 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
 	p->active = p->idle_longer = p->was_idle_longer = false;
 	read_use(p, r);
-	p->holder = is_holder(p->kind, &l->rules);
-	p->context = live_judge_context(l, p);
 	remember(l, p);
 	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
 }
@@ -292,51 +286,6 @@ void live_list_processes(struct live *l)
 	close_marks(&l->before);
 	lives_sweep(&l->lives, l->source, l->now_ms);
 	lives_forget_ended(&l->lives);
-}
-
-/* The holders of a card as the classifier wants them. */
-static size_t gather_holders(struct live *l, const struct live_card *c)
-{
-	size_t n = 0;
-	for (size_t k = 0; k < c->n_processes; k++) {
-		const struct live_process *p = &l->now.items[c->first_process + k];
-		l->holders[n++] = (struct holder){ .process = (uint32_t)k,
-			.user = l->now.marks[c->first_process + k].user,
-			.kind = p->kind,
-			.mem_bytes = p->mem_bytes,
-			.sm_pct = p->sm_pct,
-			.from = EDGE_ALWAYS,
-			.to = EDGE_NEVER };
-	}
-	return n;
-}
-
-/* Who computes, as the recorder has it: the card had an active sample, the user did not merely
- * sit there, and the process itself used the card, where the driver tells. */
-void live_judge_processes(struct live *l, size_t card, int64_t active_ms)
-{
-	const struct live_card *c = &l->cards[card];
-	const struct card_reading *r = &l->source->cards[card];
-	struct use_since use =
-		use_of_samples(r->samples, r->n_samples, r->process_util_known, &l->rules);
-	size_t n = gather_holders(l, c);
-	classify_use(l->holders, n, r->samples, r->n_samples, &use, &l->rules);
-	for (size_t k = 0; k < n; k++) {
-		struct live_process *p = &l->now.items[c->first_process + k];
-		struct live_mark *mark = &l->now.marks[c->first_process + k];
-		bool self = !use.known || p->sm_pct > 0;
-		bool worked =
-			active_ms >= 0 && self && l->holders[k].own_state == HOLDER_ACTIVE;
-		if (worked && active_ms > mark->active_ms)
-			mark->active_ms = active_ms;
-		if (mark->active_ms > p->last_active_ms)
-			p->last_active_ms = mark->active_ms;
-		if (l->source->cards[card].n_samples)
-			p->active = worked && c->state == CARD_ACTIVE;
-		if (p->active || isnan(l->memory[card].util_pct))
-			continue;
-		live_idle_since(l, p, mark);
-	}
 }
 
 /* What a simulated process would have as arguments. */

@@ -1,7 +1,7 @@
 /* Which cards are free as somebody wishes, and which of them first. Pure functions of what a
  * live view shows; who gets a card when several ask is for cmd/pick_lock.h. */
-#ifndef GUA_VIEW_PICK_H
-#define GUA_VIEW_PICK_H
+#ifndef GUA_LIVE_PICK_H
+#define GUA_LIVE_PICK_H
 
 #include <stdbool.h>
 #include <stddef.h>

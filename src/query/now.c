@@ -6,14 +6,13 @@
 
 #include "base/str.h"
 #include "query/sql.h"
+#include "sample/ring.h"
 #include "store/lock.h"
 #include "store/store.h"
 
 /* Rows that a walk reads at most, ten milliseconds: for 16 cards that never did anything else
  * 20 hours, for 8 some days. */
 #define ROWS_MAX 20000
-/* A recorder that is started so soon misses nothing: the driver keeps its samples. */
-#define RING_MS 10000
 /* The last slots of a recorder that ended begin after this long before its last tick. */
 enum { LAST_SLOTS_S = 120 };
 
@@ -103,7 +102,7 @@ static int check_since(struct now *n, struct err *e)
 }
 
 /* What the store has of a life; -1: nothing. */
-struct life {
+struct holder_past {
 	int64_t active_ms;    /* last active, on this card */
 	int64_t elsewhere_ms; /* the same on any card, and of earlier runs too */
 	int64_t seen_ms;      /* first seen on any card */
@@ -123,23 +122,24 @@ static int64_t later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-static void judge_idle(const struct now *n, struct now_holder *h, const struct life *life)
+static void judge_idle(
+	const struct now *n, struct now_holder *h, const struct holder_past *past)
 {
-	int64_t began_ms = later(n->watched_since_ms, life->break_ms);
-	bool here = life->active_ms >= 0;
-	bool before = h->since_ms < 0 || life->elsewhere_ms < h->since_ms;
+	int64_t began_ms = later(n->watched_since_ms, past->break_ms);
+	bool here = past->active_ms >= 0;
+	bool before = h->since_ms < 0 || past->elsewhere_ms < h->since_ms;
 	/* Before a recorder that was started anew: on whatever card that was. */
-	h->last_active_ms = here ? life->active_ms : before ? life->elsewhere_ms : -1;
+	h->last_active_ms = here ? past->active_ms : before ? past->elsewhere_ms : -1;
 	h->idle_longer = false;
 	h->idle_since_ms = h->last_active_ms;
 	if (h->last_active_ms >= began_ms)
 		return;
 	/* Never active since the watching began: on no card, or on others alone. */
-	bool nowhere = life->elsewhere_ms < began_ms;
-	int64_t seen_ms = nowhere ? life->seen_ms : h->since_ms;
-	int64_t from_ms = nowhere ? began_ms : later(n->started_ms, life->break_ms);
+	bool nowhere = past->elsewhere_ms < began_ms;
+	int64_t seen_ms = nowhere ? past->seen_ms : h->since_ms;
+	int64_t from_ms = nowhere ? began_ms : later(n->started_ms, past->break_ms);
 	h->idle_since_ms = later(seen_ms, from_ms);
-	h->idle_longer = is_older(n, seen_ms, from_ms, life->started_ms);
+	h->idle_longer = is_older(n, seen_ms, from_ms, past->started_ms);
 }
 
 static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
@@ -158,19 +158,20 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 		.since_ms = sql_int(row, 4, -1) };
 	sql_text(row, 0, h->uuid, sizeof(h->uuid));
 	sql_text(row, 3, h->boot_id, sizeof(h->boot_id));
-	const struct life life = { sql_int(row, 5, -1), sql_int(row, 6, -1), sql_int(row, 7, 0),
-		sql_int(row, 8, -1), later(sql_int(row, 9, -1), sql_int(row, 10, -1)) };
-	judge_idle(n, h, &life);
+	const struct holder_past past = { sql_int(row, 5, -1), sql_int(row, 6, -1),
+		sql_int(row, 7, 0), sql_int(row, 8, -1),
+		later(sql_int(row, 9, -1), sql_int(row, 10, -1)) };
+	judge_idle(n, h, &past);
 	return 0;
 }
 
 /* When cards could be seen again after they could not, each for longer than the ring reaches
- * back; NULL: all of them. A clock that was set moves what was before. */
+ * back (the %d); NULL: all of them. A clock that was set moves what was before. */
 #define BREAKS                                                                                 \
 	"WITH breaks AS MATERIALIZED (SELECT gpu, max(at_ms) AS ms FROM "                      \
 	"(SELECT gpu, at_ms, kind, value FROM event ORDER BY id DESC LIMIT 2000) "             \
 	"WHERE kind IN ('card-back', 'card-awake', 'driver-up') "                              \
-	"OR (kind IN ('gap', 'clock-step') AND abs(value) > 10000) GROUP BY gpu) "
+	"OR (kind IN ('gap', 'clock-step') AND abs(value) > %d) GROUP BY gpu) "
 
 #define LIFE                                                                                   \
 	"process.last_active_ms, process.first_seen_ms, process.started_ms, "                  \
@@ -187,11 +188,11 @@ static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
 		return sql_prepare(n->db, stmt, e,
 			BREAKS "SELECT gpu.uuid, pid, start_ticks, boot_id, at.since_ms, "
 			       "at.last_active_ms, " LIFE,
-			"holder");
+			RING_MS, "holder");
 	return sql_prepare(n->db, stmt, e,
 		BREAKS "SELECT DISTINCT gpu.uuid, pid, start_ticks, boot_id, NULL, NULL, " LIFE
 		       "WHERE slot > %lld AND process.last_seen_ms >= %lld",
-		"holding_1m", (long long)n->last_tick_ms / 1000 - LAST_SLOTS_S,
+		RING_MS, "holding_1m", (long long)n->last_tick_ms / 1000 - LAST_SLOTS_S,
 		(long long)n->last_tick_ms);
 }
 

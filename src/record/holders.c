@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How far back the driver's ring may reach at the first look. */
-#define RING_MS 10000
+#include "sample/ring.h"
 
 int holders_reserve(struct holders *h, size_t more, struct err *e)
 {

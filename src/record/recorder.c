@@ -9,24 +9,21 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "record/host.h"
 #include "record/schedule.h"
 #include "record/watch.h"
+#include "sample/clock_watch.h"
 #include "sample/owner.h"
+#include "sample/ring.h"
 #include "sample/round.h"
 #include "sample/worker.h"
 #include "store/lock.h"
 
-/* Wall and boot clock move together; a difference above this is a step. */
-#define STEP_US 50000
-/* A suspend shorter than this is not worth an event. */
-#define SUSPEND_US 1000000
 /* A stall: no glance for twice the time between glances plus this. */
 #define STALL_US 1000000
-/* What a driver's ring may still hold when it answers again. */
-#define RING_MS 10000
 /* Slots that one tick may move to coarser tables. */
 #define COMPACT_SLOTS 10
 
@@ -41,11 +38,10 @@ struct recorder {
 	bool late; /* its job has not come back in time: r->round must not be touched */
 	struct moment begun; /* when the last round was begun */
 	struct schedule schedule;
-	bool run_begun;	      /* the store has this run's row */
-	bool told_ready;      /* o->ready was called */
-	int64_t wall_less_us; /* wall minus boot clock, as reckoned now */
-	int64_t suspended_us; /* boot minus monotonic clock */
-	int64_t exits_us;     /* boot time: exits up to here have been noticed */
+	bool run_begun;	 /* the store has this run's row */
+	bool told_ready; /* o->ready was called */
+	struct clock_watch clock_watch;
+	int64_t exits_us; /* boot time: exits up to here have been noticed */
 	int64_t ticks;
 	struct fault driver_fault, store_fault, compact_fault;
 };
@@ -82,24 +78,21 @@ static void driver_works(struct recorder *r)
 static bool clock_stepped(struct recorder *r)
 {
 	struct moment m = clock_now(r->clock);
-	int64_t suspended_us = m.boot_us - m.mono_us;
-	if (suspended_us - r->suspended_us > SUSPEND_US) {
-		int64_t ms = (suspended_us - r->suspended_us) / 1000;
+	int64_t ms = clock_watch_suspend_us(&r->clock_watch, &m) / 1000;
+	if (ms) {
 		log_notice("the host was suspended for %.1f s", (double)ms / 1000);
 		watch_event(&r->watch, m.wall_us / 1000, EVENT_SUSPEND, -1, ms,
 			"suspended for %.1f s", (double)ms / 1000);
 	}
-	r->suspended_us = suspended_us;
-	int64_t step_us = m.wall_us - m.boot_us - r->wall_less_us;
-	if (step_us < STEP_US && step_us > -STEP_US)
+	int64_t step_us = clock_watch_step_us(&r->clock_watch, &m);
+	if (!step_us)
 		return false;
-	int64_t old_now_ms = (m.boot_us + r->wall_less_us) / 1000;
+	int64_t old_now_ms = (m.wall_us - step_us) / 1000;
 	log_notice("the clock was set %+.3f s; the time since the last reading is not observed",
 		(double)step_us / 1e6);
 	watch_event(&r->watch, m.wall_us / 1000, EVENT_CLOCK_STEP, -1, step_us / 1000,
 		"clock set %+.3f s", (double)step_us / 1e6);
 	watch_clock_step(&r->watch, r->round, old_now_ms, m.wall_us / 1000);
-	r->wall_less_us = m.wall_us - m.boot_us;
 	return true;
 }
 
@@ -363,8 +356,7 @@ static int begin_run(struct recorder *r, struct err *e)
 static int open_run(struct recorder *r, struct err *e)
 {
 	struct moment m = clock_now(r->clock);
-	r->wall_less_us = m.wall_us - m.boot_us;
-	r->suspended_us = m.boot_us - m.mono_us;
+	clock_watch_start(&r->clock_watch, &m);
 	r->exits_us = m.boot_us;
 	r->begun = m;
 	schedule_start(&r->schedule, m.boot_us);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "record/watch_private.h"
+#include "sample/ring.h"
 
 /* Shorter gaps are not worth an event. */
 #define GAP_EVENT_MS 2000
@@ -80,7 +81,7 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	w->cards[i] = (struct watched){
 		.glance_ms = -1, .look_ms = -1, .mem_bytes = -1, .floor_bytes = -1
 	};
-	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= WATCH_RING_MS;
+	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= RING_MS;
 	account_start(&w->cards[i].account, (uint32_t)i, recent ? seen_ms : -1);
 	if (!recent && seen_ms <= now_ms)
 		account_not_before(&w->cards[i].account, seen_ms);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/log.h"
+#include "base/fault.h"
 #include "classify/account.h"
 #include "classify/ledger.h"
 #include "model/tick.h"

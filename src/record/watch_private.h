@@ -4,10 +4,6 @@
 
 #include "record/watch.h"
 
-/* How long a driver's ring may reach back. A card that was accounted up to less than this ago
- * continues without a gap; time without readings becomes unobserved only after this long. */
-#define WATCH_RING_MS 10000
-
 /* The holders of card `i`, for its account. */
 struct account_scene watch_scene(struct watch *w, size_t i);
 /* Takes the status of the card: lost, back, gone ... */

@@ -1,15 +1,11 @@
 /* Takes the results of a round: which processes came and went on each card, what the card did,
  * and which readings are not believed. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "record/watch.h"
 #include "record/watch_private.h"
-
-/* Samples of the ring that are further apart leave a gap. */
-#define RING_HOLD_MS 2000
-/* How long a sample accounts before a gap when the driver's period is not known. */
-#define PERIOD_MS 1000
+#include "sample/ring.h"
+#include "sample/use.h"
 
 static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struct err *e)
 {
@@ -194,15 +190,12 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 		take_ended(w, i, r);
 }
 
-/* Each holder's use since the last drain; a process that the driver did not name had none. */
+/* Each holder's use since the last drain. */
 static void find_use(struct watch *w, const struct watched *card, const struct card_reading *r)
 {
 	for (size_t i = 0; i < card->holders.n; i++) {
 		uint32_t pid = w->lives.entries[card->holders.items[i].process].id.pid;
-		w->sm_pct[i] = r->process_util_known ? 0 : NAN;
-		for (size_t k = 0; k < r->n_process_utils; k++)
-			if (r->process_utils[k].pid == pid)
-				w->sm_pct[i] = r->process_utils[k].sm_pct;
+		w->sm_pct[i] = use_of(r, pid);
 	}
 }
 
@@ -228,19 +221,6 @@ static bool suspects(struct watch *w, size_t i, const struct card_reading *r, in
 	if (!latched && r->n_samples)
 		fault_clear(&card->suspect, now_ms);
 	return latched;
-}
-
-static void set_hold(const struct watch *w, const struct source *s,
-	const struct card_reading *r, struct account_drain *d)
-{
-	int64_t period_ms = s->sample_period_us / 1000;
-	if (r->util_kind != UTIL_RING) {
-		d->hold_ms = w->pace.drain_ms * 3 / 2 + 1000;
-		d->period_ms = PERIOD_MS;
-		return;
-	}
-	d->hold_ms = 2 * period_ms > RING_HOLD_MS ? 2 * period_ms : RING_HOLD_MS;
-	d->period_ms = period_ms > 0 ? period_ms : PERIOD_MS;
 }
 
 /* Whether the card was in use while no holder is known. */
@@ -276,20 +256,23 @@ static void take_drain(
 	if (!card->account.started && r->n_samples == 0)
 		account_start(&card->account, (uint32_t)i, now_ms);
 	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
-		account_blind(&card->account, now_ms - WATCH_RING_MS, &on);
+		account_blind(&card->account, now_ms - RING_MS, &on);
 		return;
 	}
 	find_use(w, card, r);
+	struct ring_hold hold =
+		ring_hold_of(r->util_kind, s->sample_period_us, w->pace.drain_ms);
 	struct account_drain drain = {
 		.samples = r->samples + skipped,
 		.n_samples = r->n_samples - skipped,
+		.hold_ms = hold.hold_ms,
+		.period_ms = hold.period_ms,
 		.polled = r->util_kind == UTIL_POLLED,
 		.suspect = suspects(w, i, r, now_ms),
 		.use_known = r->process_util_known,
 		.sm_pct = w->sm_pct,
 		.sm_active_pct = r->sm_active_pct,
 	};
-	set_hold(w, s, r, &drain);
 	account_drain(&card->account, &drain, &on);
 	if (is_used_unseen(w, i, r))
 		round_want(round, i);

@@ -57,10 +57,7 @@ bool report_breaks_rule(const struct audit *a)
 
 void report_card_label(char *dst, size_t cap, const struct card_id *id)
 {
-	if (id->mig_index < 0)
-		snprintf(dst, cap, "%d", id->index);
-	else
-		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
+	card_label(dst, cap, id);
 }
 
 /* Eight characters of "GPU-3f2a91c4-...": the first, or the last where the first are not enough

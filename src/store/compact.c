@@ -3,7 +3,7 @@
  * lost or counted twice. */
 #include "store/store.h"
 
-#include "store/sql.h"
+#include "store/sqlite.h"
 #include "store/store_private.h"
 #include "store/sums.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/sql.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 
 /* The head of every SQLite file (https://sqlite.org/fileformat.html, 1.3). */

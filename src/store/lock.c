@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 
 /* STORE.lock, beside the file that a symbolic link points to. */

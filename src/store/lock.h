@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/log.h"
+#include "base/fault.h"
 
 #define LOCK_MAX_FAULTS 32
 #define LOCK_TEXT_CAP 16384

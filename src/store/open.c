@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/identify.h"
-#include "store/sql.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_private.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "store/lock.h"
-#include "store/sql.h"
+#include "store/sqlite.h"
 #include "store/store_private.h"
 #include "version.h"
 
@@ -60,7 +60,7 @@ int store_begin(struct store *s, struct err *e)
 {
 	if (s->in_batch)
 		return 0;
-	errno = 0; /* see why_system() in sql.c */
+	errno = 0; /* see why_system() in sqlite.c */
 	if (sql_exec(s->db, "BEGIN IMMEDIATE") != SQLITE_OK)
 		return store_abandon(s, "write", e);
 	return 0;

@@ -4,7 +4,7 @@
 
 #include "old.h"
 #include "schema.h"
-#include "store/sql.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_private.h"
 #include "upgrade.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/sql.h"
+#include "store/sqlite.h"
 #include "store/sums.h"
 #include "store/store.h"
 #include "store/store_private.h"

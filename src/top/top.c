@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "query/recent.h"
 #include "top/top_family.h"
 #include "top/top_signal.h"
 #include "top/top_state.h"
@@ -61,25 +60,24 @@ static int choose_cards(struct top *t, struct err *e)
 }
 
 /* What the store has of the cards from `first` on; nothing is said when it has nothing. */
-static void seed_history(struct top *t, size_t first)
+static int seed_history(struct top *t, size_t first, struct err *e)
 {
 	struct top_state *s = &t->state;
-	struct err e = { 0 };
-	struct sqlite3 *db = NULL;
-	double pct[TOP_HISTORY_MINUTES];
 	int64_t from = s->now.now_ms / 60000 - TOP_HISTORY_MINUTES + 1;
-	const char *path = t->options->db;
-	if (first >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
-		recent_open(&db, path, &e) != 0)
-		return;
-	for (size_t i = first; i < s->now.n_cards; i++) {
-		if (recent_card(db, s->now.cards[i].id.uuid, from, pct, TOP_HISTORY_MINUTES,
-			    &e) != 0)
-			break;
-		for (int64_t k = 0; k < TOP_HISTORY_MINUTES; k++)
-			top_history_add(&s->history, i, (from + k) * 60000, pct[k]);
+	if (first >= s->now.n_cards)
+		return 0;
+	size_t n = s->now.n_cards - first;
+	double *pct = calloc(n * TOP_HISTORY_MINUTES, sizeof(*pct));
+	if (!pct)
+		return err_set(e, ERR_WORLD, "out of memory");
+	live_recent_cards(t->options->live, first, from, pct, TOP_HISTORY_MINUTES);
+	for (size_t i = 0; i < n * TOP_HISTORY_MINUTES; i++) {
+		int64_t minute = from + (int64_t)(i % TOP_HISTORY_MINUTES);
+		top_history_add(
+			&s->history, first + i / TOP_HISTORY_MINUTES, minute * 60000, pct[i]);
 	}
-	recent_close(db);
+	free(pct);
+	return 0;
 }
 
 static int follow_history(struct top *t, struct err *e)
@@ -88,28 +86,13 @@ static int follow_history(struct top *t, struct err *e)
 	size_t known = s->history.n_cards;
 	if (top_history_room(&s->history, s->now.n_cards) != 0)
 		return err_set(e, ERR_WORLD, "out of memory");
-	seed_history(t, known);
+	int rc = seed_history(t, known, e);
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < s->now.n_cards; i++)
 		top_history_add(&s->history, i, s->now.now_ms,
 			s->now.cards[i].values[METRIC_UTILIZATION_GPU]);
 	return 0;
-}
-
-/* What the store has of the target's last hour; false: nothing. */
-static bool read_recorded(struct top *t)
-{
-	struct top_state *s = &t->state;
-	struct err e = { 0 };
-	struct sqlite3 *db = NULL;
-	const char *path = t->options->db;
-	int64_t from = s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1;
-	if (s->target_card >= s->now.n_cards || !path || access(path, R_OK) != 0 ||
-		recent_open(&db, path, &e) != 0)
-		return false;
-	int rc = recent_process(db, s->now.cards[s->target_card].id.uuid, s->target.pid,
-		s->target.start_ticks, from, s->use, TOP_DETAIL_MINUTES, &e);
-	recent_close(db);
-	return rc == 1;
 }
 
 /* What the page of details shows besides: arguments, and the use of the card by minute, from
@@ -119,7 +102,9 @@ static void read_target(struct top *t, bool fresh)
 	struct top_state *s = &t->state;
 	double seen[TOP_DETAIL_MINUTES];
 	str_clear(&s->arguments);
-	s->use_known = read_recorded(t);
+	int64_t from = s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1;
+	s->use_known = live_recent_process(
+		t->options->live, s->target_card, &s->target, from, s->use, TOP_DETAIL_MINUTES);
 	for (size_t i = 0; !s->use_known && i < TOP_DETAIL_MINUTES; i++)
 		s->use[i] = NAN;
 	const struct live_process *p = top_target(s);

@@ -1,6 +1,6 @@
 /* `gua top`: reads the cards again and again, shows them, and does what the keys say. */
-#ifndef GUA_VIEW_TOP_H
-#define GUA_VIEW_TOP_H
+#ifndef GUA_TOP_H
+#define GUA_TOP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 struct top_options {
 	struct live *live;	     /* open; everything here is borrowed */
 	struct clock *clock;	     /* its clock */
-	const char *db;		     /* store with the last minutes, or NULL */
 	const char *root;	     /* where /proc is: "" for the real one; NULL: nowhere */
 	const struct filter *filter; /* which cards and processes */
 	int64_t delay_ms;	     /* between two readings */

@@ -161,7 +161,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	enum top_style style = top_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
 	char text[40];
-	top_card_name(text, sizeof(text), &c->id);
+	card_label(text, sizeof(text), &c->id);
 	top_add_field(f, TOP_STRONG, text, 4, false);
 	top_add(f, TOP_PLAIN, " ");
 	if (w->name)
@@ -197,7 +197,7 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 	double util = c->values[METRIC_UTILIZATION_GPU], used = c->values[METRIC_MEMORY_USED];
 	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;
 	char text[40];
-	top_card_name(text, sizeof(text), &c->id);
+	card_label(text, sizeof(text), &c->id);
 	top_add_field(f, TOP_STRONG, text, 4, false);
 	top_add(f, TOP_PLAIN, " ");
 	if (bar >= 4) {

@@ -1,6 +1,6 @@
 /* Who started the processes on the cards, from /proc, for the tree of `gua top`. */
-#ifndef GUA_VIEW_TOP_FAMILY_H
-#define GUA_VIEW_TOP_FAMILY_H
+#ifndef GUA_TOP_FAMILY_H
+#define GUA_TOP_FAMILY_H
 
 #include "base/err.h"
 #include "sample/owner.h"

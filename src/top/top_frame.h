@@ -1,7 +1,7 @@
 /* A screen as lines of styled text, before any terminal has seen it: what `gua top` draws, what
  * it prints where there is no terminal, and what its tests look at. */
-#ifndef GUA_VIEW_TOP_FRAME_H
-#define GUA_VIEW_TOP_FRAME_H
+#ifndef GUA_TOP_FRAME_H
+#define GUA_TOP_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* How much each card was used in the last minutes, for the small graphs: what the store has,
  * and what was seen since. */
-#ifndef GUA_VIEW_TOP_HISTORY_H
-#define GUA_VIEW_TOP_HISTORY_H
+#ifndef GUA_TOP_HISTORY_H
+#define GUA_TOP_HISTORY_H
 
 #include <stddef.h>
 #include <stdint.h>

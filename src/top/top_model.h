@@ -1,7 +1,7 @@
 /* Which processes `gua top` shows in which order, and which of them is selected. Pure: works on
  * what the live view has read and touches nothing else. */
-#ifndef GUA_VIEW_TOP_MODEL_H
-#define GUA_VIEW_TOP_MODEL_H
+#ifndef GUA_TOP_MODEL_H
+#define GUA_TOP_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

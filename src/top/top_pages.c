@@ -160,7 +160,7 @@ static void use_fact(struct top_state *s, const struct live_process *p)
 	top_size(mem, sizeof(mem), p->mem_bytes);
 	top_size(host, sizeof(host), p->rss_bytes);
 	if (p->context != CONTEXT_MORE)
-		snprintf(context, sizeof(context), " (%s)", live_context_texts[p->context]);
+		snprintf(context, sizeof(context), " (%s)", context_texts[p->context]);
 	snprintf(text, sizeof(text),
 		"%s of the card, %s CPU; memory %s on the card%s, %s on the host", sm, cpu, mem,
 		context, host);
@@ -232,7 +232,7 @@ static void draw_details(struct top_state *s)
 			ancestor ? "none: what it started is on one" : "it is no longer there");
 		return;
 	}
-	top_card_name(name, sizeof(name), &s->now.cards[p->card].id);
+	card_label(name, sizeof(name), &s->now.cards[p->card].id);
 	snprintf(text, sizeof(text), "%s, %s", name, s->now.cards[p->card].id.name);
 	fact(s, "card", text);
 	moment_fact(s, "there since", p->held_since_ms);

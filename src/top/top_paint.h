@@ -1,7 +1,7 @@
 /* What to send to a terminal so that it shows a frame, given what it shows already. Knows no
  * terminal: its sequences are the pen's. */
-#ifndef GUA_VIEW_TOP_PAINT_H
-#define GUA_VIEW_TOP_PAINT_H
+#ifndef GUA_TOP_PAINT_H
+#define GUA_TOP_PAINT_H
 
 #include "top/top_frame.h"
 

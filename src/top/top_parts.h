@@ -1,6 +1,6 @@
 /* The parts of the screen of `gua top`, for top_draw(). Each appends whole lines. */
-#ifndef GUA_VIEW_TOP_PARTS_H
-#define GUA_VIEW_TOP_PARTS_H
+#ifndef GUA_TOP_PARTS_H
+#define GUA_TOP_PARTS_H
 
 #include "top/top_state.h"
 

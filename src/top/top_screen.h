@@ -1,6 +1,6 @@
 /* The terminal of `gua top`: with top_pen, all that knows curses. */
-#ifndef GUA_VIEW_TOP_SCREEN_H
-#define GUA_VIEW_TOP_SCREEN_H
+#ifndef GUA_TOP_SCREEN_H
+#define GUA_TOP_SCREEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Sending a signal to the process that was shown, and to no other that has its pid by now. */
-#ifndef GUA_VIEW_TOP_SIGNAL_H
-#define GUA_VIEW_TOP_SIGNAL_H
+#ifndef GUA_TOP_SIGNAL_H
+#define GUA_TOP_SIGNAL_H
 
 #include "base/err.h"
 #include "model/process.h"

@@ -1,6 +1,6 @@
 /* All that `gua top` knows between two keys. Keys change it, drawing shows it. */
-#ifndef GUA_VIEW_TOP_STATE_H
-#define GUA_VIEW_TOP_STATE_H
+#ifndef GUA_TOP_STATE_H
+#define GUA_TOP_STATE_H
 
 #include "top/top_frame.h"
 #include "top/top_history.h"

@@ -47,7 +47,7 @@ static const struct column_info {
 static const char *what_of(const struct top_row *row)
 {
 	const char *what = top_what(row);
-	return *what || !row->process ? what : live_context_texts[row->process->context];
+	return *what || !row->process ? what : context_texts[row->process->context];
 }
 
 /* Columns fit what has been shown: they grow while one scrolls, and do not shrink again. */
@@ -108,7 +108,7 @@ static void cell(char *dst, size_t cap, const struct top_state *s, const struct 
 	*dst = '\0';
 	switch (c) {
 	case COLUMN_CARD:
-		top_card_name(dst, cap, &s->now.cards[p->card].id);
+		card_label(dst, cap, &s->now.cards[p->card].id);
 		break;
 	case COLUMN_KIND:
 		text_copy(dst, cap, top_kind(p->kind));

@@ -1,7 +1,7 @@
 /* The rows of `gua top` as a tree of processes: those on cards below those that started them.
  */
-#ifndef GUA_VIEW_TOP_TREE_H
-#define GUA_VIEW_TOP_TREE_H
+#ifndef GUA_TOP_TREE_H
+#define GUA_TOP_TREE_H
 
 #include "top/top_model.h"
 

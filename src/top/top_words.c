@@ -44,14 +44,6 @@ void top_number(char *dst, size_t cap, double value, const char *unit)
 		snprintf(dst, cap, "%.0f%s", value, unit);
 }
 
-void top_card_name(char *dst, size_t cap, const struct card_id *id)
-{
-	if (id->mig_index >= 0)
-		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
-	else
-		snprintf(dst, cap, "%d", id->index);
-}
-
 const char *top_kind(unsigned kind)
 {
 	bool compute = kind & (PROCESS_COMPUTE | PROCESS_MPS);

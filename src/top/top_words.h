@@ -1,6 +1,6 @@
 /* Numbers in few columns, and the words and styles of states, for `gua top`. */
-#ifndef GUA_VIEW_TOP_WORDS_H
-#define GUA_VIEW_TOP_WORDS_H
+#ifndef GUA_TOP_WORDS_H
+#define GUA_TOP_WORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +14,6 @@ void top_size(char *dst, size_t cap, int64_t bytes);
 void top_span_text(char *dst, size_t cap, int64_t ms);
 /* A whole number; "-" for NAN. */
 void top_number(char *dst, size_t cap, double value, const char *unit);
-/* "3", or of an instance "3:1". */
-void top_card_name(char *dst, size_t cap, const struct card_id *id);
 /* C, G, M (MPS) or X (both C and G). */
 const char *top_kind(unsigned kind);
 

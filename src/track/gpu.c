@@ -21,10 +21,6 @@
 /* A card that is lost is looked for again, ever more seldom. */
 #define SCAN_FIRST_US 5000000
 #define SCAN_MOST_US 60000000
-/* The context of a process on a card of which nothing was learned. */
-#define CONTEXT_DEFAULT 400000000
-/* Wall and boot clock move together; a difference above this is a step. */
-#define STEP_US 50000
 
 static int64_t boot_us(const struct gpu *g)
 {
@@ -34,6 +30,16 @@ static int64_t boot_us(const struct gpu *g)
 static int64_t wall_ms(const struct gpu *g)
 {
 	return clock_now(g->o->source.clock).wall_us / 1000;
+}
+
+/* `s` may be NULL where no samples are read. */
+static struct gpu_scene scene_now(struct gpu *g, const struct source *s)
+{
+	return (struct gpu_scene){ .rules = &g->o->rules,
+		.ledger = &g->ledger,
+		.contexts = &g->contexts,
+		.period_us = s ? s->sample_period_us : 0,
+		.now_ms = wall_ms(g) };
 }
 
 static void begin(struct gpu *g, enum worker_job job)
@@ -60,7 +66,7 @@ int gpu_open(struct gpu **out, const struct tracker_options *o, struct err *e)
 		g->ram[i] = g->max_ram[i] = -1;
 	struct moment now = clock_now(o->source.clock);
 	g->start_ms = now.wall_us / 1000;
-	g->wall_less_us = now.wall_us - now.boot_us;
+	clock_watch_start(&g->clock_watch, &now);
 	int rc = ledger_init(&g->ledger, e);
 	if (!rc)
 		rc = worker_new(&g->worker, &o->source, WORKER_CLOSING_MS, e);
@@ -83,6 +89,7 @@ void gpu_close(struct gpu *g)
 		gpu_card_finish(&g->cards[i]);
 	free(g->cards);
 	ledger_finish(&g->ledger);
+	context_finish(&g->contexts);
 	free(g);
 }
 
@@ -115,17 +122,16 @@ static bool take_cards(struct gpu *g, const struct source *s)
 static void check_clock(struct gpu *g)
 {
 	struct moment now = clock_now(g->o->source.clock);
-	int64_t step_us = now.wall_us - now.boot_us - g->wall_less_us;
-	if (step_us < STEP_US && step_us > -STEP_US)
+	int64_t step_ms = clock_watch_step_us(&g->clock_watch, &now) / 1000;
+	if (!step_ms)
 		return;
-	g->wall_less_us += step_us;
-	g->start_ms += step_us / 1000;
+	g->start_ms += step_ms;
 	for (size_t i = 0; i < g->n_cards; i++) {
 		account_start(&g->cards[i].account, (uint32_t)i, now.wall_us / 1000);
 		g->cards[i].drained_ms = -1;
 		for (size_t k = 0; k < g->cards[i].n_holders; k++)
 			g->cards[i].holders[k].from =
-				edge_exactly(g->cards[i].holders[k].from.at + step_us / 1000);
+				edge_exactly(g->cards[i].holders[k].from.at + step_ms);
 	}
 }
 
@@ -178,9 +184,10 @@ static void take_drain(
 	struct gpu *g, const struct tree *t, const struct source *s, struct track_result *r)
 {
 	check_clock(g);
+	struct gpu_scene scene = scene_now(g, s);
 	for (size_t i = 0; i < g->n_cards; i++) {
 		const struct card_reading *card = &s->cards[i];
-		gpu_card_drain(&g->cards[i], card, t, &g->o->rules, &g->ledger, wall_ms(g));
+		gpu_card_drain(&g->cards[i], card, t, &scene);
 		if (card->status == CARD_STATUS_OK && !util_is_known(card->util_kind))
 			track_warn(r, "the driver does not tell how much a card is used");
 	}
@@ -189,14 +196,8 @@ static void take_drain(
 
 static int64_t floor_of(const struct gpu *g, size_t card)
 {
-	int64_t floor = -1;
-	for (size_t i = 0; i < g->n_cards; i++) {
-		const struct gpu_card *c = &g->cards[i];
-		bool same = strcmp(c->shown.id.name, g->cards[card].shown.id.name) == 0;
-		if (same && c->floor_bytes >= 0 && (floor < 0 || c->floor_bytes < floor))
-			floor = c->floor_bytes;
-	}
-	return floor < 0 ? CONTEXT_DEFAULT : floor;
+	int64_t floor = context_floor(&g->contexts, g->cards[card].shown.id.name);
+	return floor < 0 ? CONTEXT_USUAL_BYTES : floor;
 }
 
 /* The groups' memory, from their members'. */
@@ -240,7 +241,7 @@ static void take_look(
 	struct gpu *g, struct tree *t, const struct source *s, struct track_result *r)
 {
 	check_clock(g);
-	int64_t now_ms = wall_ms(g);
+	struct gpu_scene scene = scene_now(g, s);
 	bool any = false;
 	for (size_t i = 0; i < t->n; i++)
 		t->members[i].gpu_bytes = 0;
@@ -249,8 +250,8 @@ static void take_look(
 		/* Who was there at the first look was there when tracking began. */
 		bool before = !c->looked && g->o->started_us == 0;
 		c->shown.id = s->cards[i].id;
-		if (!gpu_card_look(c, &s->cards[i], t, &g->o->rules, &g->ledger, now_ms,
-			    before ? g->start_ms : now_ms))
+		if (!gpu_card_look(
+			    c, &s->cards[i], t, &scene, before ? g->start_ms : scene.now_ms))
 			track_warn(r, "out of memory: GPU processes are not counted");
 		any |= c->tree_bytes >= 0;
 		if (c->tree_unknown)
@@ -388,8 +389,9 @@ void gpu_stop(struct gpu *g, struct tree *t, struct track_result *r)
 		begin(g, JOB_LOOK);
 		take_answer(g, t, r, LAST_PATIENCE_MS);
 	}
+	struct gpu_scene scene = scene_now(g, NULL);
 	for (size_t i = 0; i < g->n_cards; i++)
-		gpu_card_flush(&g->cards[i], &g->o->rules, &g->ledger, wall_ms(g));
+		gpu_card_flush(&g->cards[i], &scene);
 }
 
 void gpu_sample(const struct gpu *g, struct track_sample *out)

@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the recorder: samples further apart than this leave a gap. */
-#define RING_HOLD_MS 2000
-#define POLLED_HOLD_MS 4000
-/* How long a sample accounts before a gap. */
-#define PERIOD_MS 200
-/* A CUDA context takes 0.3 to 0.5 GB. Less than a tenth of a GB or more than 0.6 is not one. */
-#define CONTEXT_LEAST 100000000
-#define CONTEXT_MOST 600000000
+#include "sample/ring.h"
+#include "sample/use.h"
+
+/* A drain may come as late as this. */
+#define DRAIN_MS 2000
 
 void gpu_card_init(
 	struct gpu_card *c, const struct card_reading *r, uint32_t index, int64_t start_ms)
@@ -34,7 +31,6 @@ void gpu_card_init(
 		.tree_pct = NAN,
 		.energy_mj = NAN,
 		.drained_ms = -1,
-		.floor_bytes = -1,
 	};
 	account_start(&c->account, index, start_ms);
 }
@@ -59,25 +55,6 @@ uint32_t gpu_card_whose(uint32_t process)
 static bool in_tree(const struct tree *t, uint32_t pid)
 {
 	return tree_find(t, (pid_t)pid) != NO_MEMBER;
-}
-
-static double use_of(const struct card_reading *r, uint32_t pid)
-{
-	if (!r->process_util_known)
-		return NAN;
-	for (size_t i = 0; i < r->n_process_utils; i++)
-		if (r->process_utils[i].pid == pid)
-			return r->process_utils[i].sm_pct;
-	return 0;
-}
-
-/* A process that used nothing since the drain before may be a bare context. */
-static void learn_floor(struct gpu_card *c, double sm_pct, int64_t mem_bytes)
-{
-	bool idle = !isnan(sm_pct) && sm_pct <= 0;
-	if (idle && mem_bytes >= CONTEXT_LEAST && mem_bytes <= CONTEXT_MOST &&
-		(c->floor_bytes < 0 || mem_bytes < c->floor_bytes))
-		c->floor_bytes = mem_bytes;
 }
 
 /* Whether the record of a pid counts: a pid that is neither in the tree nor was on the card at
@@ -145,11 +122,17 @@ static void take_tree_use(
 		c->shown.max_tree_pct = pct;
 }
 
-void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const struct tree *t,
-	const struct rules *rules, struct ledger *ledger, int64_t now_ms)
+static struct account_scene account_scene(struct gpu_card *c, const struct gpu_scene *scene)
 {
+	return (struct account_scene){ c->holders, c->n_holders, scene->rules, scene->ledger };
+}
+
+void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const struct tree *t,
+	const struct gpu_scene *scene)
+{
+	int64_t now_ms = scene->now_ms;
+	struct account_scene on = account_scene(c, scene);
 	c->shown.status = r->status;
-	struct account_scene on = { c->holders, c->n_holders, rules, ledger };
 	if (r->status != CARD_STATUS_OK || !util_is_known(r->util_kind)) {
 		c->newest_pct = c->tree_pct = NAN;
 		account_blind(&c->account, now_ms, &on);
@@ -165,15 +148,20 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 	c->drained_ms = now_ms;
 	for (size_t i = 0; i < c->n_holders; i++) {
 		c->sm_pct[i] = use_of(r, c->pids[i]);
-		learn_floor(c, c->sm_pct[i], c->holders[i].mem_bytes);
+		/* A process that used nothing since the drain before may be a bare context.
+		 * Without memory nothing is learned. */
+		if (!isnan(c->sm_pct[i]) && c->sm_pct[i] <= 0)
+			context_learn_idle(
+				scene->contexts, r->id.name, c->holders[i].mem_bytes, NULL);
 	}
 	if (!util_is_known(r->util_kind))
 		return;
+	struct ring_hold hold = ring_hold_of(r->util_kind, scene->period_us, DRAIN_MS);
 	struct account_drain drain = {
 		.samples = r->samples,
 		.n_samples = r->n_samples,
-		.hold_ms = r->util_kind == UTIL_RING ? RING_HOLD_MS : POLLED_HOLD_MS,
-		.period_ms = PERIOD_MS,
+		.hold_ms = hold.hold_ms,
+		.period_ms = hold.period_ms,
 		.use_known = r->process_util_known,
 		.sm_pct = c->sm_pct,
 		.sm_active_pct = NAN,
@@ -242,9 +230,9 @@ static void hold_for_tree(struct gpu_card *c, struct member *m, int64_t bytes)
 }
 
 bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree *t,
-	const struct rules *rules, struct ledger *ledger, int64_t now_ms, int64_t from_ms)
+	const struct gpu_scene *scene, int64_t from_ms)
 {
-	gpu_card_flush(c, rules, ledger, now_ms);
+	gpu_card_flush(c, scene);
 	c->shown.status = r->status;
 	bool known = r->status == CARD_STATUS_OK && r->processes_known;
 	size_t n = 0;
@@ -259,7 +247,7 @@ bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree
 		return false;
 	for (size_t i = 0; known && i < r->n_processes; i++) {
 		const struct card_process *p = &r->processes[i];
-		if (!is_holder(p->kind, rules))
+		if (!is_holder(p->kind, scene->rules))
 			continue;
 		uint32_t member = tree_find(t, (pid_t)p->pid);
 		place_holder(c, n, p->pid, from_ms);
@@ -279,11 +267,10 @@ bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree
 	return true;
 }
 
-void gpu_card_flush(
-	struct gpu_card *c, const struct rules *rules, struct ledger *ledger, int64_t now_ms)
+void gpu_card_flush(struct gpu_card *c, const struct gpu_scene *scene)
 {
-	struct account_scene on = { c->holders, c->n_holders, rules, ledger };
-	account_flush(&c->account, now_ms, &on);
+	struct account_scene on = account_scene(c, scene);
+	account_flush(&c->account, scene->now_ms, &on);
 }
 
 int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes)

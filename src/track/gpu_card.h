@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "classify/account.h"
+#include "classify/context.h"
 #include "classify/ledger.h"
 #include "track/result.h"
 #include "track/tree.h"
@@ -34,22 +35,29 @@ struct gpu_card {
 	double tree_pct_s, tree_known_s; /* its sum over time, and that time */
 	double energy_mj;		 /* counter at the last drain, NAN */
 	int64_t drained_ms;		 /* wall time of the last drain, or -1 */
-	int64_t floor_bytes; /* smallest memory of a process that did nothing; -1 unknown */
 };
 
 void gpu_card_init(
 	struct gpu_card *c, const struct card_reading *r, uint32_t index, int64_t start_ms);
 void gpu_card_finish(struct gpu_card *c);
 
+/* What all cards share at one moment. */
+struct gpu_scene {
+	const struct rules *rules;
+	struct ledger *ledger;
+	struct context_floors *contexts;
+	int64_t period_us; /* of the source's samples: see ring_hold_of() */
+	int64_t now_ms;
+};
+
 /* After a drain. */
 void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const struct tree *t,
-	const struct rules *rules, struct ledger *ledger, int64_t now_ms);
+	const struct gpu_scene *scene);
 /* After a look; new holders count from `from_ms`. False: out of memory. */
 bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree *t,
-	const struct rules *rules, struct ledger *ledger, int64_t now_ms, int64_t from_ms);
+	const struct gpu_scene *scene, int64_t from_ms);
 /* Brings the account up to date. */
-void gpu_card_flush(
-	struct gpu_card *c, const struct rules *rules, struct ledger *ledger, int64_t now_ms);
+void gpu_card_flush(struct gpu_card *c, const struct gpu_scene *scene);
 
 /* Of the tree's memory on the card, how much is bare context when one takes `floor_bytes`. */
 int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes);

@@ -2,6 +2,7 @@
 #ifndef GUA_TRACK_GPU_PRIVATE_H
 #define GUA_TRACK_GPU_PRIVATE_H
 
+#include "sample/clock_watch.h"
 #include "sample/worker.h"
 #include "track/gpu.h"
 #include "track/gpu_card.h"
@@ -15,15 +16,16 @@ struct gpu {
 	char note[256]; /* why there is none */
 	bool waiting;	/* a job is under way */
 	enum worker_job job;
-	int64_t begun_us;		/* when it was begun */
-	int64_t start_ms;		/* wall time of the beginning */
-	int64_t wall_less_us;		/* wall minus boot clock */
+	int64_t begun_us; /* when it was begun */
+	int64_t start_ms; /* wall time of the beginning */
+	struct clock_watch clock_watch;
 	int64_t drained_us, looked_us;	/* when they were last begun, or -1 */
 	int64_t scan_us, scan_every_us; /* when cards are looked for again; 0: no need */
 	struct gpu_card *cards;
 	size_t n_cards;
 	struct ledger ledger; /* one slot for all time */
-	double max_sum_pct;   /* utilisation of the chosen cards together; NAN */
+	struct context_floors contexts;
+	double max_sum_pct; /* utilisation of the chosen cards together; NAN */
 	int64_t ram[TRACK_GROUPS], max_ram[TRACK_GROUPS]; /* -1 unknown */
 	bool ram_unknown[TRACK_GROUPS];	    /* a member had memory that cannot be told */
 	int64_t used_bytes, max_used_bytes; /* all cards; -1 unknown */

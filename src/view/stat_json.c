@@ -47,7 +47,7 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 	json_moment(j, "gua.idle_since", p->idle_since_ms);
 	json_number(j, "gua.idle_seconds", idle_ms < 0 ? NAN : (double)idle_ms / 1000, 3);
 	json_bool(j, "gua.idle_longer", p->idle_longer);
-	json_text(j, "gua.context", or_null(live_context_texts[p->context]));
+	json_text(j, "gua.context", or_null(context_texts[p->context]));
 	json_text(j, "gua.notebook", or_null(p->id.notebook));
 	json_text(j, "gua.notebook_path", or_null(p->notebook_path));
 	json_text(j, "gua.job", or_null(p->id.job));

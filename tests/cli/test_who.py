@@ -105,10 +105,12 @@ card 3 uuid GPU-dddd0000 name "NVIDIA L40S" memory 48GiB
 """
 # (card, MB, what is said with a store and without it)
 CONTEXTS = [
-    (0, 580, "context only", None), (0, 590, "context only", None), (0, 600, "context only", None),
-    (0, 700, "context only", None), (0, 730, None, None), (0, 100, "context only", "about a context"),
+    (0, 580, "context only", "about a context"), (0, 590, "context only", "about a context"),
+    (0, 600, "context only", "about a context"), (0, 700, "context only", "about a context"),
+    (0, 730, "about a context", "about a context"), (0, 100, "context only", "about a context"),
     (1, 110, "context only", "about a context"), (1, 112, "context only", "about a context"),
-    (1, 115, "context only", "about a context"), (1, 400, "about a context", "about a context"), (1, 600, None, None),
+    (1, 115, "context only", "about a context"), (1, 400, "about a context", "about a context"),
+    (1, 600, "about a context", "about a context"),
     # Two alike are a coincidence, and what is this large is no context.
     (2, 300, "about a context", "about a context"), (2, 305, "about a context", "about a context"),
     (3, 900, None, None), (3, 900, None, None), (3, 900, None, None), (3, 20, None, None),

@@ -83,7 +83,7 @@ static void test_lives_are_bounded_while_the_store_fails(void **state)
 	assert_int_equal(lives_reserve(&w.lives, n, &e), 0);
 	for (w.lives.n = 0; w.lives.n < n; w.lives.n++) {
 		w.lives.lives[w.lives.n] =
-			(struct life){ .used = true, .pidfd = -1, .exited_ms = -1 };
+			(struct life_watch){ .used = true, .pidfd = -1, .exited_ms = -1 };
 		w.lives.entries[w.lives.n] = (struct process_entry){ .ended_ms = 1000 };
 	}
 	assert_non_null(ledger_holding(&w.ledger, 0, 0, 5));

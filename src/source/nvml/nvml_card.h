@@ -3,7 +3,7 @@
 #ifndef GUA_SOURCE_NVML_CARD_H
 #define GUA_SOURCE_NVML_CARD_H
 
-#include "base/log.h"
+#include "base/fault.h"
 #include "source/nvml/nvml_account.h"
 #include "source/nvml/nvml_gpm.h"
 #include "source/nvml/nvml_host.h"

@@ -2,7 +2,7 @@
  * over time, joined to one sum that never goes back. */
 #include <math.h>
 
-#include "base/log.h"
+#include "base/fault.h"
 #include "source/nvml/nvml.h"
 
 /* No board draws that much: a counter that grows faster was not counting. */

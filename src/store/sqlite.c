@@ -1,5 +1,5 @@
 /* SQLite with our errors. */
-#include "store/sql.h"
+#include "store/sqlite.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Between tracker.c, which runs a tracker, and tracker_result.c, which reads it. */
-#ifndef GUA_LIB_TRACKER_PRIVATE_H
-#define GUA_LIB_TRACKER_PRIVATE_H
+#ifndef GUA_LIB_TRACKER_ROWS_H
+#define GUA_LIB_TRACKER_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>

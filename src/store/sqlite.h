@@ -1,7 +1,7 @@
 /* SQLite with our errors: one sentence for each way in which a file can fail, and short names
  * for binding values whose unknown is NULL. */
-#ifndef GUA_STORE_SQL_H
-#define GUA_STORE_SQL_H
+#ifndef GUA_STORE_SQLITE_H
+#define GUA_STORE_SQLITE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,89 @@
+/* Learns what a context takes, and compares with it. */
+#include "classify/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* Lives agree when none of them has more than this of what the least has. */
+#define AGREE_PCT 110
+/* A context and a few small buffers, against the floor of the model. */
+#define SLACK_PCT 125
+
+const char *const context_texts[] = {
+	[CONTEXT_MORE] = "",
+	[CONTEXT_ABOUT] = "about a context",
+	[CONTEXT_ONLY] = "context only",
+};
+
+void context_finish(struct context_floors *f)
+{
+	free(f->items);
+	*f = (struct context_floors){ 0 };
+}
+
+static struct context_floor *find(const struct context_floors *f, const char *name)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (strcmp(f->items[i].name, name) == 0)
+			return &f->items[i];
+	return NULL;
+}
+
+int64_t context_floor(const struct context_floors *f, const char *name)
+{
+	const struct context_floor *floor = find(f, name);
+	return floor ? floor->bytes : -1;
+}
+
+static int add(struct context_floors *f, const char *name, int64_t bytes, struct err *e)
+{
+	struct context_floor *grown = reallocarray(f->items, f->n + 1, sizeof(*grown));
+	if (!grown)
+		return err_set(e, ERR_WORLD, "out of memory");
+	f->items = grown;
+	f->items[f->n].bytes = bytes;
+	text_copy(f->items[f->n++].name, CARD_NAME_CAP, name);
+	return 0;
+}
+
+int context_learn_idle(struct context_floors *f, const char *name, int64_t bytes, struct err *e)
+{
+	struct context_floor *floor = find(f, name);
+	if (!context_may_be(bytes))
+		return 0;
+	if (!floor)
+		return add(f, name, bytes, e);
+	if (bytes < floor->bytes)
+		floor->bytes = bytes;
+	return 0;
+}
+
+int context_learn_life(struct context_floors *f, struct context_lives *l, const char *name,
+	int64_t bytes, struct err *e)
+{
+	if (!context_may_be(bytes))
+		return 0;
+	if (strcmp(name, l->name) != 0) {
+		*l = (struct context_lives){ .n = 0 };
+		text_copy(l->name, sizeof(l->name), name);
+	}
+	memmove(l->bytes, l->bytes + 1, (CONTEXT_LIVES - 1) * sizeof(l->bytes[0]));
+	l->bytes[CONTEXT_LIVES - 1] = bytes;
+	l->n++;
+	bool agree = l->n >= CONTEXT_LIVES && bytes * 100 <= l->bytes[0] * AGREE_PCT;
+	return agree && !find(f, name) ? add(f, name, l->bytes[0], e) : 0;
+}
+
+bool context_may_be(int64_t bytes)
+{
+	return bytes >= CONTEXT_LEAST_BYTES && bytes <= CONTEXT_MOST_BYTES;
+}
+
+enum context context_judge(unsigned kind, int64_t bytes, int64_t floor)
+{
+	if ((kind & PROCESS_MPS) || !context_may_be(bytes))
+		return CONTEXT_MORE;
+	return floor >= 0 && bytes <= floor * SLACK_PCT / 100 ? CONTEXT_ONLY : CONTEXT_ABOUT;
+}

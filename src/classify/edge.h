@@ -1,0 +1,18 @@
+/* A moment that is known only to lie between two others. */
+#ifndef GUA_CLASSIFY_EDGE_H
+#define GUA_CLASSIFY_EDGE_H
+
+#include <stdint.h>
+
+/* A moment that is known to lie between `lo` and `hi`; `at` is the moment that counts. Unix
+ * milliseconds. */
+struct edge {
+	int64_t lo, at, hi;
+};
+#define EDGE_ALWAYS ((struct edge){ INT64_MIN, INT64_MIN, INT64_MIN })
+#define EDGE_NEVER ((struct edge){ INT64_MAX, INT64_MAX, INT64_MAX })
+struct edge edge_exactly(int64_t at_ms);
+/* Somewhere between the two: the middle counts. */
+struct edge edge_between(int64_t lo_ms, int64_t hi_ms);
+
+#endif

@@ -1,0 +1,123 @@
+/* Reads the store now and then, and answers from it. */
+#include "live/past.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/timetext.h"
+#include "query/recent.h"
+
+/* The store is read again this often. */
+#define PAST_US (10 * 1000000LL)
+/* How far behind a recorder at work may be, besides its ticks. */
+#define PAST_SLACK_MS 15000
+/* A store that is locked is waited for: at the first look, and while a screen is shown. */
+enum { FIRST_WAIT_MS = 5000, WAIT_MS = 200 };
+
+/* Reads the store, opened anew each time: the file may be another one by now, and one that
+ * nobody wrote to is opened so that no change is seen. What was read before stands when that
+ * fails. */
+static void read_store(struct past *p, int wait_ms)
+{
+	struct err e = { 0 };
+	struct now now = { 0 };
+	p->note[0] = '\0';
+	if (access(p->db, F_OK) != 0 && errno == ENOENT) {
+		snprintf(p->note, sizeof(p->note),
+			"no store at %s: times before now are not known", p->db);
+		return;
+	}
+	if (now_read(&now, p->db, wait_ms, &e) != 0) {
+		text_copy(p->note, sizeof(p->note), e.text);
+		now_close(&now);
+		return;
+	}
+	now_close(&p->now);
+	p->now = now;
+	p->floors_due = true;
+	if (!now.any_run)
+		text_copy(p->note, sizeof(p->note), "nothing was recorded in the store yet");
+}
+
+/* Whether the recorder is at work; says so when it is not. */
+static bool is_fresh(struct past *p, int64_t now_ms)
+{
+	const struct now *now = &p->now;
+	int64_t age_ms = now_ms - now->last_tick_ms;
+	char age[40];
+	if (!now->any_run)
+		return false;
+	if (now->running && !now->killed && age_ms <= 2 * now->interval_ms + PAST_SLACK_MS)
+		return true;
+	duration_text(age, sizeof(age), age_ms > 0 ? age_ms : 0);
+	if (!p->note[0])
+		snprintf(p->note, sizeof(p->note),
+			!now->running ? "the recorder stopped %s ago: nobody has watched since"
+			: now->killed ? "the recorder was killed, its last tick was %s ago: "
+					"nobody has watched since"
+				      : "the recorder has written nothing for %s: nobody "
+					"watched since",
+			age);
+	return false;
+}
+
+void past_read(struct past *p, const struct moment *now, bool first)
+{
+	bool was_fresh = p->fresh;
+	p->came = false;
+	if (!p->db || (!first && now->boot_us - p->read_us < PAST_US))
+		return;
+	p->read_us = now->boot_us;
+	read_store(p, first ? FIRST_WAIT_MS : WAIT_MS);
+	p->fresh = is_fresh(p, now->wall_us / 1000);
+	p->came = p->fresh && !was_fresh;
+}
+
+void past_finish(struct past *p)
+{
+	now_close(&p->now);
+	context_finish(&p->floors);
+}
+
+const struct rules *past_rules(const struct past *p)
+{
+	return p->now.any_run ? &p->now.rules : NULL;
+}
+
+const struct now_holder *past_holder(const struct past *p, const char *uuid,
+	const struct process_id *id, const char *boot_id)
+{
+	return now_find(&p->now, uuid, id, boot_id);
+}
+
+void past_states_since(struct past *p, struct now_ask *asks, size_t n)
+{
+	struct err unread = { 0 };
+	if (n)
+		now_states_since(&p->now, asks, n, &unread);
+}
+
+int64_t past_floor(struct past *p, const char *model)
+{
+	struct err unread = { 0 };
+	if (p->floors_due && !p->floors_known)
+		p->floors_known = floors_read(&p->floors, p->now.db, &unread) == 0;
+	p->floors_due = false;
+	return context_floor(&p->floors, model);
+}
+
+int64_t past_ended_ms(const struct past *p)
+{
+	return p->now.any_run && !p->fresh ? p->now.last_tick_ms : -1;
+}
+
+struct sqlite3 *past_open(const struct past *p)
+{
+	struct sqlite3 *db = NULL;
+	struct err unread = { 0 };
+	if (!p->db || access(p->db, R_OK) != 0 || recent_open(&db, p->db, &unread) != 0)
+		return NULL;
+	return db;
+}

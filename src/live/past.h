@@ -1,0 +1,45 @@
+/* What the store knows of the past, for a live view: since when cards and processes are as they
+ * are, what a bare context takes, and the rules of what is active and held. It answers
+ * questions, and knows nothing of the view that asks. Zero-initialise, then set `db`. */
+#ifndef GUA_LIVE_PAST_H
+#define GUA_LIVE_PAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "query/floors.h"
+#include "query/now.h"
+
+struct past {
+	const char *db;	 /* the store, borrowed; NULL: there is none */
+	struct now now;	 /* as it was last read; zero: never */
+	bool fresh;	 /* its recorder is at work */
+	bool came;	 /* ... and was not at the reading before */
+	int64_t read_us; /* boot time of the last reading */
+	char note[256];	 /* "" or why the past is not known */
+	struct context_floors floors;
+	bool floors_known; /* they were learned */
+	bool floors_due;   /* the store was read again since that was tried */
+};
+
+/* Reads the store when that is due; the first time it waits longer for one that is locked. */
+void past_read(struct past *p, const struct moment *now, bool first);
+void past_finish(struct past *p);
+
+/* Those of the newest recorder, or NULL: nothing was recorded. */
+const struct rules *past_rules(const struct past *p);
+/* The holder that is this life on this card, or NULL. */
+const struct now_holder *past_holder(const struct past *p, const char *uuid,
+	const struct process_id *id, const char *boot_id);
+/* Answers all questions; without an answer since_ms stays as it is. */
+void past_states_since(struct past *p, struct now_ask *asks, size_t n);
+/* What a bare context takes on a model; -1: not known. Learned at the first question. */
+int64_t past_floor(struct past *p, const char *model);
+/* When the last recorder wrote last; -1: one is at work, or there was none. */
+int64_t past_ended_ms(const struct past *p);
+/* The store for query/recent.h, to be closed; NULL: it cannot be read. */
+struct sqlite3 *past_open(const struct past *p);
+
+#endif

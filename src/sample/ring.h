@@ -1,0 +1,24 @@
+/* The ring of samples that a driver keeps of each card: how far it reaches back, and how long a
+ * sample says what the card did. */
+#ifndef GUA_SAMPLE_RING_H
+#define GUA_SAMPLE_RING_H
+
+#include <stdint.h>
+
+#include "model/reading.h"
+
+/* What a driver's ring may hold: a card that was accounted until less than this ago goes on
+ * without a gap, and time without readings is not given up before. */
+#define RING_MS 10000
+
+struct ring_hold {
+	int64_t hold_ms;   /* samples further apart than this leave a gap ... */
+	int64_t period_ms; /* ... before which a sample accounts for no more than this */
+};
+
+/* For samples of that kind. `period_us` is the longest time between two samples of the ring (0:
+ * not known), `drain_ms` the longest time between two drains: that is how far single readings
+ * are apart. */
+struct ring_hold ring_hold_of(enum util_kind kind, int64_t period_us, int64_t drain_ms);
+
+#endif

@@ -1,0 +1,21 @@
+/* Finds the use of a process among what the driver reported of the card. */
+#include "sample/use.h"
+
+#include <math.h>
+
+const struct process_util *use_record(const struct card_reading *r, uint32_t pid)
+{
+	/* Of two lives of one pid the newer one stands behind. */
+	for (size_t i = r->process_util_known ? r->n_process_utils : 0; i-- > 0;)
+		if (r->process_utils[i].pid == pid)
+			return &r->process_utils[i];
+	return NULL;
+}
+
+double use_of(const struct card_reading *r, uint32_t pid)
+{
+	const struct process_util *record = use_record(r, pid);
+	if (!r->process_util_known)
+		return NAN;
+	return record ? record->sm_pct : 0;
+}

@@ -1,0 +1,15 @@
+/* How much one process used a card since the last drain. */
+#ifndef GUA_SAMPLE_USE_H
+#define GUA_SAMPLE_USE_H
+
+#include <stdint.h>
+
+#include "model/reading.h"
+
+/* The driver's record of a process; NULL: the driver has none. */
+const struct process_util *use_record(const struct card_reading *r, uint32_t pid);
+/* Its SM use in percent. A process without a record used nothing; NAN when the driver keeps no
+ * records for this card. */
+double use_of(const struct card_reading *r, uint32_t pid);
+
+#endif
