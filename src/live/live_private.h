@@ -25,7 +25,6 @@ struct live {
 	struct context_floors contexts; /* learned once somebody may have but a context */
 	bool ask_contexts;		/* the store was read again since that was tried */
 	const char *db;
-	char root[4096];
 	struct rules rules, usual_rules; /* in force; without a store */
 	unsigned char wanted[METRIC_COUNT];
 	struct live_card *cards;

@@ -4,8 +4,8 @@
  * minutes, and the recorder must not wait for it: each lookup runs in a thread of its own. When
  * it takes longer than the deadline the answer is "uid:N" for now, and the name is used from
  * when it has come. While one lookup is overdue, none is waited for. */
-#ifndef GUA_SAMPLE_USER_H
-#define GUA_SAMPLE_USER_H
+#ifndef GUA_PROC_USER_H
+#define GUA_PROC_USER_H
 
 #include <stdbool.h>
 #include <stddef.h>
