@@ -78,10 +78,10 @@ static bool in_list(const char *list, struct piece arg)
 }
 
 /* What an option means for the search. */
-enum meaning { MEANS_FLAG, MEANS_VALUE_FOLLOWS, MEANS_CODE, MEANS_MODULE };
+enum option_meaning { MEANS_FLAG, MEANS_VALUE_FOLLOWS, MEANS_CODE, MEANS_MODULE };
 
 /* A cluster of short options: "-um". *rest is what is left of it behind the deciding letter. */
-static enum meaning read_cluster(
+static enum option_meaning read_cluster(
 	const struct interpreter *how, struct piece arg, struct piece *rest)
 {
 	for (size_t i = 1; i < arg.len; i++) {
@@ -122,9 +122,9 @@ static bool find_script(const struct interpreter *how, struct proc_arguments *a,
 		if (arg.at[1] == '-' && arg.len == 2)
 			return next_piece(a, script) && script->len > 0;
 		bool is_long = arg.at[1] == '-';
-		enum meaning means = !is_long			? read_cluster(how, arg, &rest)
-				     : in_list(how->longs, arg) ? MEANS_VALUE_FOLLOWS
-								: MEANS_FLAG;
+		enum option_meaning means = !is_long ? read_cluster(how, arg, &rest)
+					    : in_list(how->longs, arg) ? MEANS_VALUE_FOLLOWS
+								       : MEANS_FLAG;
 		if (means == MEANS_CODE)
 			return false;
 		if (means == MEANS_VALUE_FOLLOWS && !next_piece(a, &arg))

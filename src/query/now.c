@@ -103,7 +103,7 @@ static int check_since(struct now *n, struct err *e)
 }
 
 /* What the store has of a life; -1: nothing. */
-struct life {
+struct stored_life {
 	int64_t active_ms;    /* last active, on this card */
 	int64_t elsewhere_ms; /* the same on any card, and of earlier runs too */
 	int64_t seen_ms;      /* first seen on any card */
@@ -123,7 +123,8 @@ static int64_t later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-static void judge_idle(const struct now *n, struct now_holder *h, const struct life *life)
+static void judge_idle(
+	const struct now *n, struct now_holder *h, const struct stored_life *life)
 {
 	int64_t began_ms = later(n->watched_since_ms, life->break_ms);
 	bool here = life->active_ms >= 0;
@@ -158,8 +159,9 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 		.since_ms = sql_int(row, 4, -1) };
 	sql_text(row, 0, h->uuid, sizeof(h->uuid));
 	sql_text(row, 3, h->boot_id, sizeof(h->boot_id));
-	const struct life life = { sql_int(row, 5, -1), sql_int(row, 6, -1), sql_int(row, 7, 0),
-		sql_int(row, 8, -1), later(sql_int(row, 9, -1), sql_int(row, 10, -1)) };
+	const struct stored_life life = { sql_int(row, 5, -1), sql_int(row, 6, -1),
+		sql_int(row, 7, 0), sql_int(row, 8, -1),
+		later(sql_int(row, 9, -1), sql_int(row, 10, -1)) };
 	judge_idle(n, h, &life);
 	return 0;
 }

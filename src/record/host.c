@@ -21,7 +21,7 @@ static void read_text(char *dst, size_t cap, const char *root, const char *path)
 }
 
 /* Marks in the first process' cgroup path, and the environment that they tell. */
-static const struct mark {
+static const struct engine_mark {
 	const char *text, *environment;
 } marks[] = {
 	{ "kubepods", "k8s" },

@@ -45,7 +45,7 @@ static bool grow(struct lives *l, size_t cap)
 	struct process_entry *entries = realloc(l->entries, cap * sizeof(*entries));
 	if (entries)
 		l->entries = entries;
-	struct life *lives = realloc(l->lives, cap * sizeof(*lives));
+	struct life_state *lives = realloc(l->lives, cap * sizeof(*lives));
 	if (lives)
 		l->lives = lives;
 	uint32_t *by_pid = realloc(l->by_pid, 2 * cap * sizeof(*by_pid));
@@ -80,7 +80,7 @@ int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *
 	return 0;
 }
 
-static void close_pidfd(struct life *life)
+static void close_pidfd(struct life_state *life)
 {
 	if (life->pidfd >= 0)
 		close(life->pidfd);
@@ -243,7 +243,8 @@ static uint32_t begin_life(struct lives *l, struct source *source, uint32_t pid,
 		close(pidfd);
 		pidfd = -1;
 	}
-	l->lives[i] = (struct life){ true, pidfd, user_number(l, entry->id.user), -1, false };
+	l->lives[i] =
+		(struct life_state){ true, pidfd, user_number(l, entry->id.user), -1, false };
 	*find_place(l, pid) = i + 1;
 	return i;
 }
@@ -272,7 +273,7 @@ static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64
 		.ended_ms = -1,
 		.dirty = true,
 	};
-	l->lives[i] = (struct life){ true, -1, user_number(l, USER_UNKNOWN), -1, false };
+	l->lives[i] = (struct life_state){ true, -1, user_number(l, USER_UNKNOWN), -1, false };
 	return i;
 }
 

@@ -17,7 +17,7 @@
 #define LIFE_NONE UINT32_MAX
 
 /* What a life needs besides its entry. */
-struct life {
+struct life_state {
 	bool used;	   /* the place is taken */
 	int pidfd;	   /* or -1 */
 	uint32_t user;	   /* number of the identity: same name, same number */
@@ -30,7 +30,7 @@ struct lives {
 	bool pidfds;	       /* pids are of this host: take pidfds */
 	int exits_fd;	       /* then: readable when one of them has ended, for poll(2) */
 	struct process_entry *entries;
-	struct life *lives;
+	struct life_state *lives;
 	size_t n, cap;
 	uint32_t *by_pid; /* hash: place plus one */
 	char (*users)[USER_CAP];

@@ -29,14 +29,14 @@ struct owners {
 	int64_t ticks_per_s;
 	int64_t boot_ms; /* when the host was booted, as it was read last; or -1 */
 	int64_t boot_us; /* monotonic time of that; 0: never */
-	struct users *users;
+	struct user_names *users;
 };
 
 /* A recorded tree without a passwd file has users without names. */
 static int open_users(struct owners *o, const char *root, struct err *e)
 {
 	if (!o->recorded)
-		return users_new(&o->users, user_find_system, NULL, USER_DEADLINE_MS, e);
+		return user_names_new(&o->users, user_find_system, NULL, USER_DEADLINE_MS, e);
 	char path[PATH_MAX], *bytes = NULL;
 	size_t len = 0;
 	if (snprintf(path, sizeof(path), "%s/etc/passwd", root) >= (int)sizeof(path) ||
@@ -44,7 +44,7 @@ static int open_users(struct owners *o, const char *root, struct err *e)
 		bytes = calloc(1, 1);
 	if (!bytes)
 		return err_set(e, ERR_WORLD, "out of memory");
-	int rc = users_new_file(&o->users, bytes, len, e);
+	int rc = user_names_new_file(&o->users, bytes, len, e);
 	if (rc)
 		free(bytes);
 	return rc;
@@ -76,7 +76,7 @@ void owners_close(struct owners *o)
 		return;
 	if (o->proc >= 0)
 		close(o->proc);
-	users_free(o->users);
+	user_names_free(o->users);
 	free(o);
 }
 
@@ -99,7 +99,7 @@ static int64_t monotonic_us(void)
 
 static void set_user(struct owners *o, struct process_id *id, uint32_t uid)
 {
-	users_name(o->users, uid, monotonic_us(), id->user, sizeof(id->user));
+	user_names_get(o->users, uid, monotonic_us(), id->user, sizeof(id->user));
 }
 
 /* The identity is who logged in, which survives su and sudo, when somebody other than root did;
