@@ -1,5 +1,5 @@
 /* Reads the files of one process below /proc. Nothing else in the tree opens them, so that
- * everybody has the same answer, and so that this can run in a process of its own: functions
+ * all stages have the same answer, and so that this can run in a process of its own: functions
  * take an open /proc and a pid and return plain values; none keeps anything.
  *
  * `proc` and `pid` name a process in one of two ways: an open /proc (proc_open) and its number;
@@ -16,14 +16,15 @@
 #include "base/err.h"
 #include "proc/parse.h"
 
-/* Opens ROOT/proc: `root` "" is this host's, else that of a recorded tree. For close(2). */
+/* Opens ROOT/proc: `root` "" is this host's, else that of a recorded tree. Returns 0 or an
+ * error's code; the caller closes it with close(2). */
 int proc_open(int *proc, const char *root, struct err *e);
 /* Opens the directory of one process, for reading several files of the same life. */
 int proc_open_process(int proc, uint32_t pid);
 
 int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat);
-/* For who reads it many times: opens the file, which stays with the life that it was opened
- * for, and reads it again from its start, with one call. */
+/* For callers that read it many times: opens the file, which stays with the life that it was
+ * opened for, and reads it again from its start, with one call. */
 int proc_open_stat(int proc, uint32_t pid);
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat);
 /* The start time alone, which tells one life of a pid from the next; 0: not to be had. */

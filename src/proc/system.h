@@ -21,7 +21,7 @@ int proc_open_newest(int proc);
 int64_t proc_read_newest(int fd);
 
 /* The processes of the host: opens the list (NULL with errno), and takes the next pid from it
- * (0: the end). For closedir(3). */
+ * (0: the end). The caller closes it with closedir(3). */
 DIR *proc_open_list(int proc);
 uint32_t proc_next_listed(DIR *list);
 
@@ -29,7 +29,7 @@ uint32_t proc_next_listed(DIR *list);
  * `real`: /proc is this host's, whose clocks have it finer than the file, which has seconds. */
 int64_t proc_boot_ms(int proc, bool real);
 
-/* Names this boot, escaped; "" when the kernel does not tell. */
+/* Names this boot, escaped; "" when it cannot be read. */
 void proc_read_boot_id(int proc, char *dst, size_t cap);
 
 #endif
