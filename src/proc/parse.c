@@ -73,13 +73,14 @@ static int64_t keyed(const char *bytes, size_t len, const char *key)
 	size_t key_len = strlen(key);
 	const char *end = bytes + len;
 	for (const char *line = bytes; line && line < end;) {
-		const char *p = line + key_len;
+		bool found = (size_t)(end - line) > key_len && memcmp(line, key, key_len) == 0;
+		const char *p = found ? line + key_len : line;
 		int64_t number;
-		if ((size_t)(end - line) > key_len && memcmp(line, key, key_len) == 0 &&
-			next_number(&p, end, &number))
+		if (found && next_number(&p, end, &number))
 			return p < end && number >= 0 ? number : -1;
 		line = memchr(line, '\n', (size_t)(end - line));
-		line += line != NULL;
+		if (line)
+			line++;
 	}
 	return -1;
 }
