@@ -7,9 +7,10 @@
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              log, fault (a fault that lasts), clock (real or virtual time), timetext
  *              (durations, dates), size, file, options, words and csv (splitting)
- *   proc/      reads /proc and cgroups: proc and procread (stat, status), command (what a
- *              command line shows), cgroup, jupyter (kernels), user (names of uids), text
- *              (how long these texts are)
+ *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
+ *              a process), system (those of the host), identity (who a process is), command
+ *              (what a command line shows), cgroup, jupyter (kernels), user (names of uids),
+ *              text (how long these texts are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), process (a life and its owner), tick
  *              (what the store is given), table (what reports and exports print), metric

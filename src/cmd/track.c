@@ -113,10 +113,10 @@ static int write_report(struct session *s, const struct track_outcome *outcome, 
 	};
 	/* A table without names is better than no report. */
 	if (v->processes &&
-		users_new(&style.users, user_find_system, NULL, USER_DEADLINE_MS, e))
+		user_names_new(&style.users, user_find_system, NULL, USER_DEADLINE_MS, e))
 		style.users = NULL;
 	track_render(&out, tracker_result(outcome->tracker), &style);
-	users_free(style.users);
+	user_names_free(style.users);
 	int rc = 0;
 	if (out.failed || write_all(s->output, str_text(&out), out.len) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot write the report: %s",

@@ -55,7 +55,6 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	if (!l)
 		return err_set(e, ERR_WORLD, "out of memory");
 	const char *root = o->source.root ? o->source.root : "";
-	text_copy(l->root, sizeof(l->root), root);
 	l->clock = o->source.clock;
 	l->rules = l->usual_rules = o->rules;
 	l->past.db = o->db;

@@ -19,7 +19,6 @@ struct live {
 	struct owners *owners; /* NULL: the source describes processes */
 	struct lives lives;
 	struct past past;
-	char root[4096];
 	struct rules rules, usual_rules; /* in force; without a store */
 	unsigned char wanted[METRIC_COUNT];
 	struct live_card *cards;

@@ -1,23 +1,17 @@
 /* The processes of a live view: who they are and what they use. */
-#include <fcntl.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "proc/jupyter.h"
+#include "proc/identity.h"
 #include "proc/proc.h"
-#include "proc/procread.h"
 #include "sample/use.h"
 #include "live/live_private.h"
 
 /* CPU use over less than that says little: ticks are 10 ms. */
 #define FIRST_MEASURE_US 100000
-
-enum { ARGUMENTS_CAP = 16 * 1024, ENVIRONMENT_CAP = 256 * 1024 };
 
 /* Closes what marks keep open; a list that was taken over has none. */
 static void close_marks(struct live_list *list)
@@ -106,32 +100,20 @@ static const struct live_process *before(struct live *l, const struct live_proce
 	return NULL;
 }
 
-static int open_stat(const struct live *l, uint32_t pid)
-{
-	char path[PATH_MAX];
-	if (l->source->ops->describe)
-		return -1;
-	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", l->root, pid);
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return -1;
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-/* Reads CPU time and memory; false: not to be had. The kernel gives the line in one piece. */
+/* Reads CPU time and memory; false: not to be had. */
 static bool read_host_use(
-	const struct live *l, uint32_t pid, struct live_mark *mark, struct stat_line *s)
+	const struct live *l, uint32_t pid, struct live_mark *mark, struct proc_stat *s)
 {
-	char bytes[2048];
-	int fd = mark->stat_fd >= 0 ? mark->stat_fd : open_stat(l, pid);
-	ssize_t n = fd >= 0 ? pread(fd, bytes, sizeof(bytes) - 1, 0) : -1;
+	if (l->source->ops->describe)
+		return false;
+	int fd = mark->stat_fd >= 0 ? mark->stat_fd
+				    : proc_open_stat(owners_proc(l->owners), pid);
+	bool read = fd >= 0 && proc_read_stat_again(fd, s) == 0;
 	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
 		close(fd);
 	else
 		mark->stat_fd = fd;
-	if (n <= 0)
-		return false;
-	bytes[n] = '\0';
-	return stat_line_parse(bytes, (size_t)n, s);
+	return read;
 }
 
 void live_measure(struct live *l, size_t process, int64_t every_us)
@@ -140,7 +122,7 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	struct live_mark *mark = &l->now.marks[process];
 	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
 	int64_t now_us = clock_now(l->clock).boot_us;
-	struct stat_line s;
+	struct proc_stat s;
 	/* It was read once: CPU use is known as soon as it can be. */
 	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
 		every_us = FIRST_MEASURE_US;
@@ -152,7 +134,7 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	p->rss_bytes = -1;
 	if (!read_host_use(l, p->id.pid, mark, &s) || s.start_ticks != p->id.start_ticks)
 		return;
-	p->rss_bytes = s.rss_pages * l->page_bytes;
+	p->rss_bytes = s.rss_pages < 0 ? -1 : s.rss_pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;
 	if (before_ticks >= 0 && mark->at_us > before_us)
 		p->cpu_pct = (double)(mark->ticks - before_ticks) / (double)l->ticks_per_s *
@@ -166,24 +148,13 @@ void live_measure_all(struct live *l, int64_t every_us)
 }
 
 /* A kernel's server tells it the path of the notebook, in the environment. That holds secrets:
- * it is read of kernels alone, here alone, where nothing is stored, and wiped at once. The
- * system lets one read it of one's own processes, and root of all. */
+ * it is read of kernels alone, here alone, where nothing is stored. The system lets one read it
+ * of one's own processes, and root of all. */
 static void read_notebook_path(const struct live *l, struct live_process *p)
 {
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/proc/%u/environ", l->root, p->id.pid);
-	if (!p->id.notebook[0] || l->source->ops->describe || len < 0 ||
-		(size_t)len >= sizeof(path))
-		return;
-	char *bytes = malloc(ENVIRONMENT_CAP);
-	if (!bytes)
-		return;
-	ssize_t n = file_read_at(AT_FDCWD, path, bytes, ENVIRONMENT_CAP);
-	if (n > 0 && owners_start_ticks(l->owners, p->id.pid) == p->id.start_ticks)
-		jupyter_path(p->notebook_path, sizeof(p->notebook_path), bytes, (size_t)n);
-	if (n > 0)
-		explicit_bzero(bytes, (size_t)n);
-	free(bytes);
+	if (p->id.notebook[0] && !l->source->ops->describe)
+		proc_read_notebook(owners_proc(l->owners), p->id.pid, p->id.start_ticks,
+			p->notebook_path, sizeof(p->notebook_path));
 }
 
 /* What is known of it from the last refresh. */
@@ -304,21 +275,22 @@ static void split_command(const char *command, struct str *out)
 
 void live_arguments(struct live *l, const struct live_process *p, struct str *out)
 {
-	char path[PATH_MAX], bytes[ARGUMENTS_CAP], safe[ARGUMENTS_CAP];
+	char bytes[PROC_ARGUMENTS_CAP], safe[PROC_ARGUMENTS_CAP];
 	if (l->source->ops->describe) {
 		split_command(p->id.command, out);
 		return;
 	}
-	if (p->id.start_ticks == 0 ||
-		owners_start_ticks(l->owners, p->id.pid) != p->id.start_ticks)
+	int handle = proc_open_process(owners_proc(l->owners), p->id.pid);
+	if (handle < 0)
 		return;
-	int len = snprintf(path, sizeof(path), "%s/proc/%u/cmdline", l->root, p->id.pid);
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return;
-	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
-	size_t at = 0, arg_len = 0;
+	ssize_t n = -1;
+	if (p->id.start_ticks != 0 && proc_start_ticks(handle, 0) == p->id.start_ticks)
+		n = proc_read_arguments(handle, 0, bytes, sizeof(bytes));
+	close(handle);
+	struct proc_arguments a = { .bytes = bytes, .len = n < 0 ? 0 : (size_t)n };
+	size_t arg_len = 0;
 	const char *arg = NULL;
-	while (n > 0 && proc_next_argument(bytes, (size_t)n, &at, &arg, &arg_len)) {
+	while (proc_next_argument(&a, &arg, &arg_len)) {
 		size_t safe_len = text_escape(safe, sizeof(safe), arg, arg_len);
 		str_add_bytes(out, safe, safe_len);
 		str_add_bytes(out, "", 1);

@@ -13,10 +13,10 @@ struct process_id {
 	uint32_t pid;
 	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: unknown (no such process) */
 	int64_t started_ms;   /* the same as unix milliseconds, or -1 */
-	int64_t uid;	      /* who it runs as, or -1 */
+	int64_t uid;	      /* the real uid, who runs it, or -1 */
 	char user[USER_CAP]; /* identity: name of the login uid, else of the uid; "uid:123" when
 				there is no name; "_dead" when the process is not in /proc */
-	char command[COMMAND_CAP]; /* argv[0] basename and the script, cut; see proc/proc.h */
+	char command[COMMAND_CAP]; /* basename of argv[0] and the script; proc/command.h */
 	char notebook[LABEL_CAP];  /* jupyter kernel or notebook */
 	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */
 	char container[LABEL_CAP]; /* docker:ID12, podman: ..., containerd: ... */

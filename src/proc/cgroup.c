@@ -34,7 +34,7 @@ enum label { LABEL_NONE, LABEL_JOB, LABEL_CONTAINER, LABEL_POD, LABEL_UNIT, LABE
 
 /* One row a kind of component. `pattern` has a '%' for the part that is kept; a '*' as its
  * first or last character stands for anything. */
-struct row {
+struct cgroup_rule {
 	const char *pattern;
 	const char *parent;   /* what the component above must be, '*' as above; NULL: anything;
 				 "": the component is the first */
@@ -46,7 +46,7 @@ struct row {
 
 /* The first row that matches gives its label. Monitors are listed so that they give none. A
  * unit is taken only when no other row matched. */
-static const struct row rows[] = {
+static const struct cgroup_rule rows[] = {
 	/* monitors: not the workload */
 	{ "libpod-conmon-%", NULL, NULL, SHAPE_NAME, LABEL_NONE, "" },
 	{ "crio-conmon-%", NULL, NULL, SHAPE_NAME, LABEL_NONE, "" },
@@ -199,7 +199,7 @@ static bool strip_tail(struct piece *text, const char *tail, size_t n)
 	return true;
 }
 
-static bool is_placed(const struct row *row, const struct path *path, size_t at)
+static bool is_placed(const struct cgroup_rule *row, const struct path *path, size_t at)
 {
 	static const struct piece none = { "", 0 };
 	if (row->parent && !is_like(at ? path->components[at - 1] : none, row->parent))
@@ -214,7 +214,7 @@ static bool is_placed(const struct row *row, const struct path *path, size_t at)
 
 /* Does the row match the component? *kept is what its '%' stands for. */
 static bool row_matches(
-	const struct row *row, const struct path *path, size_t at, struct piece *kept)
+	const struct cgroup_rule *row, const struct path *path, size_t at, struct piece *kept)
 {
 	size_t head = strcspn(row->pattern, "%");
 	const char *tail = row->pattern + head + 1;
@@ -265,7 +265,7 @@ struct search {
 };
 
 /* Gives a label its new text when this match is deeper than the one it has. */
-static void take(struct search *search, const struct row *row, const struct path *path,
+static void take(struct search *search, const struct cgroup_rule *row, const struct path *path,
 	size_t at, struct piece kept)
 {
 	char *dst = search->texts[row->label];
@@ -284,7 +284,7 @@ static void match_component(struct search *search, const struct path *path, size
 {
 	bool found[LABELS] = { false };
 	for (size_t i = 0; i < ROWS; i++) {
-		const struct row *row = &rows[i];
+		const struct cgroup_rule *row = &rows[i];
 		bool any = found[LABEL_JOB] || found[LABEL_CONTAINER] || found[LABEL_POD];
 		struct piece kept;
 		if (found[row->label] || (row->label == LABEL_UNIT && any))

@@ -1,6 +1,6 @@
 /* What a process' place in the cgroup tree says about it: batch job, container, pod, unit. */
-#ifndef GUA_SAMPLE_CGROUP_H
-#define GUA_SAMPLE_CGROUP_H
+#ifndef GUA_PROC_CGROUP_H
+#define GUA_PROC_CGROUP_H
 
 #include <stddef.h>
 

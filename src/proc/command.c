@@ -1,5 +1,5 @@
 /* The command of a process as it is stored: program and script, and no other argument. */
-#include "proc/proc.h"
+#include "proc/command.h"
 
 #include <string.h>
 
@@ -78,10 +78,10 @@ static bool in_list(const char *list, struct piece arg)
 }
 
 /* What an option means for the search. */
-enum meaning { MEANS_FLAG, MEANS_VALUE_FOLLOWS, MEANS_CODE, MEANS_MODULE };
+enum option_meaning { MEANS_FLAG, MEANS_VALUE_FOLLOWS, MEANS_CODE, MEANS_MODULE };
 
 /* A cluster of short options: "-um". *rest is what is left of it behind the deciding letter. */
-static enum meaning read_cluster(
+static enum option_meaning read_cluster(
 	const struct interpreter *how, struct piece arg, struct piece *rest)
 {
 	for (size_t i = 1; i < arg.len; i++) {
@@ -97,17 +97,17 @@ static enum meaning read_cluster(
 	return MEANS_FLAG;
 }
 
-static bool next_piece(const char *bytes, size_t len, size_t *at, struct piece *arg)
+static bool next_piece(struct proc_arguments *a, struct piece *arg)
 {
-	return proc_next_argument(bytes, len, at, &arg->at, &arg->len);
+	return proc_next_argument(a, &arg->at, &arg->len);
 }
 
-/* Finds the script or module behind argv[0], which ends at `at`. */
-static bool find_script(const struct interpreter *how, const char *bytes, size_t len, size_t at,
+/* Finds the script or module in the arguments behind argv[0]. */
+static bool find_script(const struct interpreter *how, struct proc_arguments *a,
 	struct piece *script, bool *module)
 {
 	struct piece arg, rest = { 0 };
-	while (next_piece(bytes, len, &at, &arg)) {
+	while (next_piece(a, &arg)) {
 		size_t file_len = how->file ? strlen(how->file) : 0;
 		*script = arg;
 		if (arg.len == 0 || arg.at[0] != '-')
@@ -120,19 +120,19 @@ static bool find_script(const struct interpreter *how, const char *bytes, size_t
 		if (arg.len == 1)
 			return false; /* "-": from standard input */
 		if (arg.at[1] == '-' && arg.len == 2)
-			return next_piece(bytes, len, &at, script) && script->len > 0;
+			return next_piece(a, script) && script->len > 0;
 		bool is_long = arg.at[1] == '-';
-		enum meaning means = !is_long			? read_cluster(how, arg, &rest)
-				     : in_list(how->longs, arg) ? MEANS_VALUE_FOLLOWS
-								: MEANS_FLAG;
+		enum option_meaning means = !is_long ? read_cluster(how, arg, &rest)
+					    : in_list(how->longs, arg) ? MEANS_VALUE_FOLLOWS
+								       : MEANS_FLAG;
 		if (means == MEANS_CODE)
 			return false;
-		if (means == MEANS_VALUE_FOLLOWS && !next_piece(bytes, len, &at, &arg))
+		if (means == MEANS_VALUE_FOLLOWS && !next_piece(a, &arg))
 			return false;
 		if (means == MEANS_MODULE) {
 			*module = true;
 			*script = rest;
-			return rest.len || (next_piece(bytes, len, &at, script) && script->len);
+			return rest.len || (next_piece(a, script) && script->len);
 		}
 	}
 	return false;
@@ -140,14 +140,14 @@ static bool find_script(const struct interpreter *how, const char *bytes, size_t
 
 /* argv[0]. A process that rewrites its title puts all of it there, arguments too, with nothing
  * or NULs behind: of such a title the first word is taken. */
-static struct piece find_program(const char *bytes, size_t len, size_t *at)
+static struct piece find_program(struct proc_arguments *a)
 {
-	struct piece program = { bytes, 0 };
-	if (!next_piece(bytes, len, at, &program))
+	struct piece program = { a->bytes, 0 };
+	if (!next_piece(a, &program))
 		return program;
 	bool title = true;
-	for (size_t i = *at; i < len && title; i++)
-		title = bytes[i] == '\0';
+	for (size_t i = a->at; i < a->len && title; i++)
+		title = a->bytes[i] == '\0';
 	const char *space = title ? memchr(program.at, ' ', program.len) : NULL;
 	if (space)
 		program.len = (size_t)(space - program.at);
@@ -170,8 +170,9 @@ static size_t add_piece(char *dst, size_t cap, size_t used, struct piece piece)
 void proc_command(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat)
 {
-	size_t at = 0, used = 0;
-	struct piece program = find_program(bytes, len, &at), script = { 0 };
+	struct proc_arguments a = { .bytes = bytes, .len = len };
+	struct piece program = find_program(&a), script = { 0 };
+	size_t used = 0;
 	bool module = false;
 	dst[0] = '\0';
 	if (program.len == 0) {
@@ -182,7 +183,7 @@ void proc_command(
 	}
 	used = add_piece(dst, cap, used, program);
 	const struct interpreter *how = find_interpreter(program);
-	if (!how || !find_script(how, bytes, len, at, &script, &module))
+	if (!how || !find_script(how, &a, &script, &module))
 		return;
 	used = add_text(dst, cap, used, module ? " -m " : " ");
 	add_piece(dst, cap, used, basename_of(script));

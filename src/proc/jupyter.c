@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "proc/proc.h"
+#include "proc/parse.h"
 
 static bool is_hex(char c)
 {
@@ -76,12 +76,13 @@ static const char *value_within(const char *arg, size_t len)
  * (kernel-v3...json). */
 bool jupyter_label(char *dst, size_t cap, const char *bytes, size_t len)
 {
-	size_t at = 0, arg_len = 0, id_len = 0;
+	struct proc_arguments a = { .bytes = bytes, .len = len };
+	size_t arg_len = 0, id_len = 0;
 	const char *arg = NULL, *id = NULL;
 	bool named = false; /* the argument before was the option's name */
 	dst[0] = '\0';
-	proc_next_argument(bytes, len, &at, &arg, &arg_len); /* argv[0] */
-	while (proc_next_argument(bytes, len, &at, &arg, &arg_len)) {
+	proc_next_argument(&a, &arg, &arg_len); /* argv[0] */
+	while (proc_next_argument(&a, &arg, &arg_len)) {
 		bool option = arg_len > 1 && arg[0] == '-';
 		const char *within = option ? value_within(arg, arg_len) : NULL;
 		const char *value = within ? within : arg;
@@ -100,10 +101,11 @@ bool jupyter_path(char *dst, size_t cap, const char *bytes, size_t len)
 {
 	static const char key[] = "JPY_SESSION_NAME=";
 	enum { KEY = sizeof(key) - 1 };
-	size_t at = 0, arg_len = 0;
+	struct proc_arguments a = { .bytes = bytes, .len = len };
+	size_t arg_len = 0;
 	const char *arg = NULL;
 	dst[0] = '\0';
-	while (proc_next_argument(bytes, len, &at, &arg, &arg_len)) {
+	while (proc_next_argument(&a, &arg, &arg_len)) {
 		if (arg_len <= KEY || memcmp(arg, key, KEY) != 0)
 			continue;
 		const char *path = arg + KEY, *end = arg + arg_len;

@@ -1,6 +1,6 @@
 /* Which Jupyter kernel a process is, by its arguments, and which notebook it runs. */
-#ifndef GUA_SAMPLE_JUPYTER_H
-#define GUA_SAMPLE_JUPYTER_H
+#ifndef GUA_PROC_JUPYTER_H
+#define GUA_PROC_JUPYTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Reading and parsing what /proc says about one process. */
+/* Opens, reads and parses the files of a process, each with as few calls as it takes. */
 #include "proc/proc.h"
 
 #include <errno.h>
@@ -8,156 +8,141 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/str.h"
+#include "base/file.h"
 
-/* Field 22 of stat is the 20th behind the comm: state is the first of those. */
-enum { FIELD_START = 20 };
+enum {
+	/* Longer than any stat line: 52 numbers and a name. */
+	STAT_CAP = 2048,
+	/* The masks of processors of a large host are longer than all the rest of status. */
+	STATUS_CAP = 8192,
+	SMALL_CAP = 2048,
+	NAME_CAP = 48,
+};
 
-static bool is_digit(char c)
+/* "PID/NAME", or "NAME" of a handle's process. By hand: the tracker asks thousands a second. */
+static void make_name(char dst[NAME_CAP], uint32_t pid, const char *name)
 {
-	return c >= '0' && c <= '9';
+	char digits[16];
+	size_t n = 0, at = 0;
+	for (uint32_t left = pid; left; left /= 10)
+		digits[n++] = (char)('0' + left % 10);
+	while (n)
+		dst[at++] = digits[--n];
+	if (at)
+		dst[at++] = '/';
+	while (*name && at + 1 < NAME_CAP)
+		dst[at++] = *name++;
+	dst[at] = '\0';
 }
 
-static bool is_space(char c)
+static ssize_t read_file(int proc, uint32_t pid, const char *name, char *dst, size_t cap)
 {
-	return c == ' ' || c == '\t' || c == '\n';
+	char path[NAME_CAP];
+	make_name(path, pid, name);
+	return file_read_at(proc, path, dst, cap);
 }
 
-/* Reads digits at *at, moves behind them; false when there are none or too many. */
-static bool take_number(const char *bytes, size_t len, size_t *at, uint64_t *number)
+/* What a reader returns: `read` is -1 with errno set when the file could not be read. */
+static int result_of(ssize_t read, bool parsed)
 {
-	size_t start = *at;
-	uint64_t n = 0;
-	for (; *at < len && is_digit(bytes[*at]); ++*at)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-			__builtin_add_overflow(n, (uint64_t)(bytes[*at] - '0'), &n))
-			return false;
-	*number = n;
-	return *at > start;
+	if (read >= 0 && !parsed)
+		errno = ENODATA;
+	return read >= 0 && parsed ? 0 : -1;
 }
 
-bool proc_parse_number(const char *bytes, size_t len, uint64_t *number)
-{
-	size_t at = 0;
-	if (!take_number(bytes, len, &at, number))
-		return false;
-	while (at < len && is_space(bytes[at]))
-		at++;
-	return at == len;
-}
-
-/* "PID (COMM) STATE PPID ...": the comm may hold anything, parentheses too, so its end is the
- * last one; what follows is numbers only. */
-bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat)
-{
-	const char *open = memchr(bytes, '(', len);
-	const char *close = memrchr(bytes, ')', len);
-	if (!open || !close || close < open)
-		return false;
-	stat->comm = open + 1;
-	stat->comm_len = (size_t)(close - open) - 1;
-	size_t at = (size_t)(close - bytes) + 1;
-	for (int field = 1;; field++) {
-		while (at < len && bytes[at] == ' ')
-			at++;
-		if (at == len || is_space(bytes[at]))
-			return false;
-		if (field == 1)
-			stat->state = bytes[at];
-		if (field == FIELD_START)
-			break;
-		while (at < len && !is_space(bytes[at]))
-			at++;
-	}
-	/* A number that ends with the bytes may have been cut. */
-	return take_number(bytes, len, &at, &stat->start_ticks) && at < len &&
-	       is_space(bytes[at]);
-}
-
-/* "Uid:\tREAL\tEFFECTIVE\tSAVED\tFS" */
-bool proc_parse_uid(const char *bytes, size_t len, uint32_t *uid)
-{
-	static const char key[] = "\nUid:";
-	const char *line = memmem(bytes, len, key, sizeof(key) - 1);
-	if (!line)
-		return false;
-	size_t at = (size_t)(line - bytes) + sizeof(key) - 1;
-	uint64_t number = 0;
-	for (int i = 0; i < 2; i++) {
-		while (at < len && (bytes[at] == '\t' || bytes[at] == ' '))
-			at++;
-		if (!take_number(bytes, len, &at, &number))
-			return false;
-	}
-	if (at == len || number > UINT32_MAX)
-		return false;
-	*uid = (uint32_t)number;
-	return true;
-}
-
-bool proc_next_argument(
-	const char *bytes, size_t len, size_t *at, const char **arg, size_t *arg_len)
-{
-	if (*at >= len)
-		return false;
-	*arg = bytes + *at;
-	*arg_len = strnlen(*arg, len - *at);
-	*at += *arg_len + 1;
-	return true;
-}
-
-int proc_open(const char *proc, uint32_t pid)
+int proc_open(int *proc, const char *root, struct err *e)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%u", proc, pid);
-	if (n < 0 || (size_t)n >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (snprintf(path, sizeof(path), "%s/proc", root) >= (int)sizeof(path))
+		return err_set(e, ERR_USAGE, "the path %s is too long", root);
+	*proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*proc < 0)
+		return err_set(e, ERR_WORLD, "cannot look at processes in %s: %s", path,
+			strerror(errno));
+	return 0;
 }
 
-/* "btime N" at the start of a line and whole; -1 when it is not in these bytes. */
-static int64_t find_boot_time(const char *bytes, size_t len)
+int proc_open_process(int proc, uint32_t pid)
 {
-	static const char key[] = "\nbtime ";
-	const char *line = memmem(bytes, len, key, sizeof(key) - 1);
-	if (!line)
-		return -1;
-	size_t at = (size_t)(line - bytes) + sizeof(key) - 1;
-	uint64_t seconds = 0;
-	bool whole = take_number(bytes, len, &at, &seconds) && at < len && bytes[at] == '\n';
-	return whole && seconds < INT64_MAX / 1000 ? (int64_t)seconds : -1;
+	char path[NAME_CAP];
+	make_name(path, pid, "");
+	return openat(proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The file grows with cores and interrupts, to 100 kB and more, and btime stands near its end:
- * so it is read in pieces that overlap by more than the line is long. */
-int64_t proc_boot_time(const char *proc, char *buffer, size_t cap)
+int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat)
 {
-	enum { OVERLAP = 64 };
-	char path[PATH_MAX];
-	if (snprintf(path, sizeof(path), "%s/stat", proc) >= (int)sizeof(path))
-		return -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -1;
-	int64_t seconds = -1;
-	size_t have = 0;
-	for (;;) {
-		ssize_t n = read(fd, buffer + have, cap - have);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-		seconds = find_boot_time(buffer, have);
-		if (seconds >= 0)
-			break;
-		if (have > OVERLAP) {
-			memmove(buffer, buffer + have - OVERLAP, OVERLAP);
-			have = OVERLAP;
-		}
-	}
-	close(fd);
-	return seconds;
+	char bytes[STAT_CAP];
+	ssize_t n = read_file(proc, pid, "stat", bytes, sizeof(bytes));
+	return result_of(n, n > 0 && proc_parse_stat(bytes, (size_t)n, stat));
+}
+
+int proc_open_stat(int proc, uint32_t pid)
+{
+	char path[NAME_CAP];
+	make_name(path, pid, "stat");
+	return openat(proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* The kernel gives the line in one piece. */
+int proc_read_stat_again(int stat_fd, struct proc_stat *stat)
+{
+	char bytes[STAT_CAP];
+	ssize_t n;
+	do
+		n = pread(stat_fd, bytes, sizeof(bytes), 0);
+	while (n < 0 && errno == EINTR);
+	return result_of(n, n > 0 && proc_parse_stat(bytes, (size_t)n, stat));
+}
+
+uint64_t proc_start_ticks(int proc, uint32_t pid)
+{
+	struct proc_stat stat;
+	return proc_read_stat(proc, pid, &stat) == 0 ? stat.start_ticks : 0;
+}
+
+int proc_read_status(int proc, uint32_t pid, struct proc_status *status)
+{
+	char bytes[STATUS_CAP];
+	ssize_t n = read_file(proc, pid, "status", bytes, sizeof(bytes));
+	proc_parse_status(bytes, n < 0 ? 0 : (size_t)n, status);
+	return result_of(n, n > 0);
+}
+
+int proc_read_rollup(int proc, uint32_t pid, struct proc_rollup *rollup)
+{
+	char bytes[SMALL_CAP];
+	ssize_t n = read_file(proc, pid, "smaps_rollup", bytes, sizeof(bytes));
+	return result_of(n, n > 0 && proc_parse_rollup(bytes, (size_t)n, rollup));
+}
+
+int proc_read_io(int proc, uint32_t pid, struct proc_io *io)
+{
+	char bytes[SMALL_CAP];
+	ssize_t n = read_file(proc, pid, "io", bytes, sizeof(bytes));
+	return result_of(n, n > 0 && proc_parse_io(bytes, (size_t)n, io));
+}
+
+int64_t proc_read_login_uid(int proc, uint32_t pid)
+{
+	char bytes[SMALL_CAP];
+	uint64_t uid = 0;
+	ssize_t n = read_file(proc, pid, "loginuid", bytes, sizeof(bytes));
+	/* The largest number stands for nobody. */
+	bool known = n > 0 && proc_parse_number(bytes, (size_t)n, &uid) && uid < UINT32_MAX;
+	return known ? (int64_t)uid : -1;
+}
+
+ssize_t proc_read_arguments(int proc, uint32_t pid, char *dst, size_t cap)
+{
+	return read_file(proc, pid, "cmdline", dst, cap);
+}
+
+ssize_t proc_read_cgroup(int proc, uint32_t pid, char *dst, size_t cap)
+{
+	return read_file(proc, pid, "cgroup", dst, cap);
+}
+
+ssize_t proc_read_environment(int proc, uint32_t pid, char *dst, size_t cap)
+{
+	return read_file(proc, pid, "environ", dst, cap);
 }

@@ -44,7 +44,7 @@ struct user_entry {
 	struct lookup *pending; /* overdue, or NULL */
 };
 
-struct users {
+struct user_names {
 	user_find *find;
 	void *context;
 	int deadline_ms;
@@ -116,7 +116,7 @@ static bool start_thread(struct lookup *l)
 	return rc == 0;
 }
 
-static struct lookup *lookup_start(struct users *u, uint32_t uid)
+static struct lookup *lookup_start(struct user_names *u, uint32_t uid)
 {
 	struct lookup *l = calloc(1, sizeof(*l));
 	if (!l)
@@ -174,7 +174,7 @@ static void take_answer(struct user_entry *entry, struct lookup *l, int64_t now_
 	lookup_release(l);
 }
 
-static void forget(struct users *u, struct user_entry *entry)
+static void forget(struct user_names *u, struct user_entry *entry)
 {
 	if (entry->pending) {
 		lookup_release(entry->pending);
@@ -184,7 +184,7 @@ static void forget(struct users *u, struct user_entry *entry)
 }
 
 /* The uid's entry; a new one, expired at once, when there is none. */
-static struct user_entry *find_entry(struct users *u, uint32_t uid, int64_t now_us)
+static struct user_entry *find_entry(struct user_names *u, uint32_t uid, int64_t now_us)
 {
 	struct user_entry *free_one = &u->entries[0];
 	for (size_t i = 0; i < MAX_USERS; i++) {
@@ -202,7 +202,7 @@ static struct user_entry *find_entry(struct users *u, uint32_t uid, int64_t now_
 
 /* Asks in a thread. It is waited for only when none is overdue already, so that a directory
  * server that hangs costs one deadline and not one for each user. */
-static void ask(struct users *u, struct user_entry *entry, int64_t now_us)
+static void ask(struct user_names *u, struct user_entry *entry, int64_t now_us)
 {
 	struct lookup *l = u->overdue < MAX_OVERDUE ? lookup_start(u, entry->uid) : NULL;
 	if (!l)
@@ -215,7 +215,7 @@ static void ask(struct users *u, struct user_entry *entry, int64_t now_us)
 	u->overdue++;
 }
 
-static void refresh(struct users *u, struct user_entry *entry, int64_t now_us)
+static void refresh(struct user_names *u, struct user_entry *entry, int64_t now_us)
 {
 	if (entry->pending && lookup_wait(entry->pending, 0)) {
 		take_answer(entry, entry->pending, now_us);
@@ -233,7 +233,7 @@ static void refresh(struct users *u, struct user_entry *entry, int64_t now_us)
 	set_answer(entry, found, name, now_us);
 }
 
-void users_name(struct users *u, uint32_t uid, int64_t now_us, char *dst, size_t cap)
+void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap)
 {
 	struct user_entry *entry = find_entry(u, uid, now_us);
 	refresh(u, entry, now_us);
@@ -243,7 +243,8 @@ void users_name(struct users *u, uint32_t uid, int64_t now_us, char *dst, size_t
 		snprintf(dst, cap, "uid:%u", uid);
 }
 
-int users_new(struct users **u, user_find *find, void *context, int deadline_ms, struct err *e)
+int user_names_new(
+	struct user_names **u, user_find *find, void *context, int deadline_ms, struct err *e)
 {
 	*u = calloc(1, sizeof(**u));
 	if (!*u)
@@ -254,9 +255,9 @@ int users_new(struct users **u, user_find *find, void *context, int deadline_ms,
 	return 0;
 }
 
-int users_new_file(struct users **u, char *bytes, size_t len, struct err *e)
+int user_names_new_file(struct user_names **u, char *bytes, size_t len, struct err *e)
 {
-	int rc = users_new(u, NULL, NULL, 0, e);
+	int rc = user_names_new(u, NULL, NULL, 0, e);
 	if (rc)
 		return rc;
 	(*u)->passwd = bytes;
@@ -264,7 +265,7 @@ int users_new_file(struct users **u, char *bytes, size_t len, struct err *e)
 	return 0;
 }
 
-void users_free(struct users *u)
+void user_names_free(struct user_names *u)
 {
 	if (!u)
 		return;

@@ -4,8 +4,8 @@
  * minutes, and the recorder must not wait for it: each lookup runs in a thread of its own. When
  * it takes longer than the deadline the answer is "uid:N" for now, and the name is used from
  * when it has come. While one lookup is overdue, none is waited for. */
-#ifndef GUA_SAMPLE_USER_H
-#define GUA_SAMPLE_USER_H
+#ifndef GUA_PROC_USER_H
+#define GUA_PROC_USER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,17 +24,18 @@ typedef bool user_find(void *context, uint32_t uid, char *name, size_t cap);
 /* The system's database (getpwuid_r). */
 bool user_find_system(void *context, uint32_t uid, char *name, size_t cap);
 
-struct users;
+struct user_names;
 
-int users_new(struct users **u, user_find *find, void *context, int deadline_ms, struct err *e);
+int user_names_new(
+	struct user_names **u, user_find *find, void *context, int deadline_ms, struct err *e);
 /* Names from the bytes of a passwd file, which the table takes over (freed with it): no
  * threads.
  */
-int users_new_file(struct users **u, char *bytes, size_t len, struct err *e);
-void users_free(struct users *u);
+int user_names_new_file(struct user_names **u, char *bytes, size_t len, struct err *e);
+void user_names_free(struct user_names *u);
 
 /* Writes the escaped name, or "uid:N". `now_us` is a monotonic clock's. */
-void users_name(struct users *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
+void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
 
 /* Finds a uid in the bytes of a passwd file and writes the raw name; lines that are not whole
  * are passed over. */

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "proc/proc.h"
 
 /* Reads a small file below root; "" when it is not there. */
 static void read_text(char *dst, size_t cap, const char *root, const char *path)
@@ -20,7 +21,7 @@ static void read_text(char *dst, size_t cap, const char *root, const char *path)
 }
 
 /* Marks in the first process' cgroup path, and the environment that they tell. */
-static const struct mark {
+static const struct engine_mark {
 	const char *text, *environment;
 } marks[] = {
 	{ "kubepods", "k8s" },
@@ -30,10 +31,22 @@ static const struct mark {
 	{ "containerd", "containerd" },
 };
 
+/* The cgroup of the first process; "" when it cannot be read. */
+static void read_first_cgroup(char *dst, size_t cap, const char *root)
+{
+	int proc = -1;
+	ssize_t n = -1;
+	if (proc_open(&proc, root, NULL) == 0) {
+		n = proc_read_cgroup(proc, 1, dst, cap);
+		close(proc);
+	}
+	dst[n < 0 ? 0 : n] = '\0';
+}
+
 static const char *environment_of(const char *root)
 {
 	char cgroup[8192], path[PATH_MAX];
-	read_text(cgroup, sizeof(cgroup), root, "/proc/1/cgroup");
+	read_first_cgroup(cgroup, sizeof(cgroup), root);
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		if (strstr(cgroup, marks[i].text))
 			return marks[i].environment;

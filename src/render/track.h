@@ -32,10 +32,10 @@ enum track_format { TRACK_TEXT, TRACK_JSON, TRACK_CSV };
 struct track_style {
 	enum track_format format;
 	const char *ram_unit, *gpu_ram_unit, *time_unit; /* names; "auto" */
-	bool legacy_spelling; /* descendents, as before its version 4 */
-	bool processes;	      /* the table of processes too */
-	struct users *users;  /* their names in that table, or NULL */
-	bool advice;	      /* what to ask Slurm for */
+	bool legacy_spelling;	  /* descendents, as before its version 4 */
+	bool processes;		  /* the table of processes too */
+	struct user_names *users; /* their names in that table, or NULL */
+	bool advice;		  /* what to ask Slurm for */
 };
 
 void track_render(

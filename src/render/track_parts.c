@@ -217,11 +217,12 @@ enum {
 };
 
 /* The name of a process' user, escaped; empty when it is not known. */
-static void find_user(char *dst, size_t cap, const struct process_id *id, struct users *users)
+static void find_user(
+	char *dst, size_t cap, const struct process_id *id, struct user_names *users)
 {
 	dst[0] = '\0';
 	if (users && id->uid >= 0)
-		users_name(users, (uint32_t)id->uid, 0, dst, cap);
+		user_names_get(users, (uint32_t)id->uid, 0, dst, cap);
 }
 
 /* One row for the processes that have none: of those only the CPU time was kept. */
@@ -241,7 +242,8 @@ static void add_others(struct table *t, const struct track_result *r)
 	table_add(t, cells);
 }
 
-static void make_processes(struct table *t, const struct track_result *r, struct users *users)
+static void make_processes(
+	struct table *t, const struct track_result *r, struct user_names *users)
 {
 	char user[256];
 	*t = (struct table){ .columns = process_columns, .n_columns = COUNT(process_columns) };
@@ -305,14 +307,16 @@ void track_cards_json(struct json *j, const struct track_result *r)
 	print_json(j, "cards", &t);
 }
 
-void track_processes_text(struct str *out, const struct track_result *r, struct users *users)
+void track_processes_text(
+	struct str *out, const struct track_result *r, struct user_names *users)
 {
 	struct table t;
 	make_processes(&t, r, users);
 	print_text(out, "Process table", &t);
 }
 
-void track_processes_json(struct json *j, const struct track_result *r, struct users *users)
+void track_processes_json(
+	struct json *j, const struct track_result *r, struct user_names *users)
 {
 	struct table t;
 	make_processes(&t, r, users);

@@ -1,13 +1,9 @@
 /* Reading chains of parents. */
 #include "top/top_family.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "proc/procread.h"
+#include "proc/proc.h"
 
 enum { CHAIN_MAX = 32 };
 
@@ -20,17 +16,12 @@ void top_family_finish(struct top_family *f)
 }
 
 /* The parent of a process, 0 when it is not known or is init. */
-static uint32_t read_parent(const char *root, uint32_t pid)
+static uint32_t read_parent(const struct top_family *f, uint32_t pid)
 {
-	char path[PATH_MAX], bytes[2048];
-	struct stat_line s;
-	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", root, pid);
-	if (len < 0 || (size_t)len >= sizeof(path))
+	struct proc_stat stat;
+	if (proc_read_stat(owners_proc(f->owners), pid, &stat) != 0 || stat.ppid <= 1)
 		return 0;
-	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
-	if (n <= 0 || !stat_line_parse(bytes, (size_t)n, &s) || s.ppid <= 1)
-		return 0;
-	return (uint32_t)s.ppid;
+	return (uint32_t)stat.ppid;
 }
 
 static bool is_known(const struct top_family *f, const struct top_now *now, uint32_t pid)
@@ -45,7 +36,7 @@ static bool is_known(const struct top_family *f, const struct top_now *now, uint
 }
 
 /* Adds a process and returns its parent; 0: the chain ends. */
-static uint32_t add_ancestor(struct top_family *f, const char *root, uint32_t pid)
+static uint32_t add_ancestor(struct top_family *f, uint32_t pid)
 {
 	if (f->n == f->cap) {
 		size_t cap = f->cap ? 2 * f->cap : 16;
@@ -58,7 +49,7 @@ static uint32_t add_ancestor(struct top_family *f, const char *root, uint32_t pi
 	struct top_ancestor *a = &f->ancestors[f->n];
 	if (!owners_describe(f->owners, pid, &a->id))
 		return 0;
-	a->parent = read_parent(root, pid);
+	a->parent = read_parent(f, pid);
 	f->n++;
 	return a->parent;
 }
@@ -80,10 +71,10 @@ void top_family_read(struct top_family *f, const char *root, struct top_now *now
 	}
 	for (size_t i = 0; i < now->n_processes; i++) {
 		const struct process_id *id = &now->processes[i].id;
-		f->parents[i] = id->start_ticks ? read_parent(root, id->pid) : 0;
+		f->parents[i] = id->start_ticks ? read_parent(f, id->pid) : 0;
 		uint32_t pid = f->parents[i];
 		for (int k = 0; k < CHAIN_MAX && pid && !is_known(f, now, pid); k++)
-			pid = add_ancestor(f, root, pid);
+			pid = add_ancestor(f, pid);
 	}
 	now->parents = f->parents;
 	now->family = f->ancestors;

@@ -3,23 +3,20 @@
 #include "top/top_signal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "proc/procread.h"
+#include "proc/proc.h"
 
 static bool is_same(const struct process_id *id)
 {
-	char path[64], bytes[2048];
-	struct stat_line s;
-	snprintf(path, sizeof(path), "/proc/%u/stat", id->pid);
-	ssize_t n = file_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
-	return n > 0 && stat_line_parse(bytes, (size_t)n, &s) &&
-	       s.start_ticks == id->start_ticks;
+	int proc = -1;
+	if (proc_open(&proc, "", NULL) != 0)
+		return false;
+	uint64_t start_ticks = proc_start_ticks(proc, id->pid);
+	close(proc);
+	return start_ticks == id->start_ticks;
 }
 
 int top_signal_send(const struct process_id *id, int number, struct err *e)

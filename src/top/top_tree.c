@@ -17,7 +17,7 @@ struct node {
 	size_t up;			     /* its parent's node, or NO_NODE */
 };
 
-struct tree {
+struct tree_rows {
 	struct node *nodes; /* by pid */
 	size_t n_nodes;
 	const struct top_row *in; /* the sorted rows */
@@ -34,7 +34,7 @@ static int by_pid(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static size_t find_node(const struct tree *t, uint32_t pid)
+static size_t find_node(const struct tree_rows *t, uint32_t pid)
 {
 	struct node key = { .pid = pid };
 	const struct node *n =
@@ -43,7 +43,7 @@ static size_t find_node(const struct tree *t, uint32_t pid)
 }
 
 /* Makes the nodes of all rows and ancestors. */
-static void make_nodes(struct tree *t, const struct top_now *now)
+static void make_nodes(struct tree_rows *t, const struct top_now *now)
 {
 	size_t n = 0, kept = 0;
 	for (size_t i = 0; i < t->n_in; i++) {
@@ -75,7 +75,7 @@ static void make_nodes(struct tree *t, const struct top_now *now)
 
 /* The child of `top` that `node` is or descends from; NO_NODE: it does not. With `top`
  * NO_NODE: the oldest one above it. */
-static size_t child_towards(const struct tree *t, size_t top, size_t node)
+static size_t child_towards(const struct tree_rows *t, size_t top, size_t node)
 {
 	for (int i = 0; i < DEPTH_MAX && node != NO_NODE; i++) {
 		if (t->nodes[node].up == top)
@@ -85,7 +85,7 @@ static size_t child_towards(const struct tree *t, size_t top, size_t node)
 	return NO_NODE;
 }
 
-static void put(struct tree *t, const struct top_row *row, unsigned depth)
+static void put(struct tree_rows *t, const struct top_row *row, unsigned depth)
 {
 	if (t->n_out == t->cap_out)
 		return;
@@ -94,7 +94,7 @@ static void put(struct tree *t, const struct top_row *row, unsigned depth)
 }
 
 /* Appends a process, on each of its cards, and then all that descend from it. */
-static void put_family(struct tree *t, size_t node, unsigned depth)
+static void put_family(struct tree_rows *t, size_t node, unsigned depth)
 {
 	if (t->nodes[node].ancestor)
 		put(t, &(struct top_row){ .ancestor = t->nodes[node].ancestor }, depth);
@@ -111,7 +111,7 @@ static void put_family(struct tree *t, size_t node, unsigned depth)
 	}
 }
 
-static void put_all(struct tree *t)
+static void put_all(struct tree_rows *t)
 {
 	for (size_t i = 0; i < t->n_in; i++) {
 		size_t root = t->done[i] ? NO_NODE : child_towards(t, NO_NODE, t->node[i]);
@@ -127,7 +127,7 @@ static void put_all(struct tree *t)
 
 bool top_tree_order(struct top_model *m, const struct top_now *now)
 {
-	struct tree t = { .in = m->rows, .n_in = m->n_rows, .cap_out = m->cap_rows };
+	struct tree_rows t = { .in = m->rows, .n_in = m->n_rows, .cap_out = m->cap_rows };
 	if (m->n_rows == 0)
 		return true;
 	t.nodes = calloc(m->n_rows + now->n_family, sizeof(*t.nodes));

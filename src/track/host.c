@@ -1,18 +1,17 @@
 /* Two files of /proc, kept open. */
 #include "track/host.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <unistd.h>
 
-#include "proc/procread.h"
+#include "proc/system.h"
 
 void host_open(struct host *h, int proc_fd)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	*h = (struct host){
-		.meminfo_fd = openat(proc_fd, "meminfo", O_RDONLY | O_CLOEXEC),
-		.stat_fd = openat(proc_fd, "stat", O_RDONLY | O_CLOEXEC),
+		.memory_fd = proc_open_memory(proc_fd),
+		.cpu_fd = proc_open_cpu(proc_fd),
 		.cores = cores > 0 ? cores : 1,
 		.capacity_bytes = -1,
 		.used_bytes = -1,
@@ -27,23 +26,26 @@ void host_open(struct host *h, int proc_fd)
 
 void host_close(struct host *h)
 {
-	if (h->meminfo_fd >= 0)
-		close(h->meminfo_fd);
-	if (h->stat_fd >= 0)
-		close(h->stat_fd);
+	if (h->memory_fd >= 0)
+		close(h->memory_fd);
+	if (h->cpu_fd >= 0)
+		close(h->cpu_fd);
 }
 
 void host_look(struct host *h)
 {
-	char bytes[2048];
-	ssize_t n = h->meminfo_fd < 0 ? -1 : read_again(h->meminfo_fd, bytes, sizeof(bytes));
-	if (n > 0 && meminfo_parse(bytes, (size_t)n, &h->capacity_bytes, &h->used_bytes) &&
-		h->used_bytes > h->max_used_bytes)
-		h->max_used_bytes = h->used_bytes;
-	/* The first line is enough; the file of a large host has thousands. */
-	n = h->stat_fd < 0 ? -1 : pread(h->stat_fd, bytes, 256, 0);
-	if (n > 0)
-		cpu_line_parse(bytes, (size_t)n, &h->busy_ticks, &h->all_ticks);
+	struct proc_memory memory;
+	struct proc_cpu cpu;
+	if (proc_read_memory(h->memory_fd, &memory)) {
+		h->capacity_bytes = memory.total_bytes;
+		h->used_bytes = memory.used_bytes;
+		if (h->used_bytes > h->max_used_bytes)
+			h->max_used_bytes = h->used_bytes;
+	}
+	if (proc_read_cpu(h->cpu_fd, &cpu)) {
+		h->busy_ticks = cpu.busy_ticks;
+		h->all_ticks = cpu.all_ticks;
+	}
 }
 
 double host_cpu_pct(const struct host *h, int64_t busy_before, int64_t all_before)

@@ -8,7 +8,7 @@
 #include "track/result.h"
 
 struct host {
-	int meminfo_fd, stat_fd; /* or -1 */
+	int memory_fd, cpu_fd; /* or -1 */
 	int64_t cores;
 	int64_t capacity_bytes, used_bytes, max_used_bytes; /* -1 unknown */
 	int64_t busy_ticks, all_ticks;			    /* since boot; -1 unknown */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "proc/procread.h"
+#include "proc/parse.h"
 #include "track/result.h"
 
 #define NO_MEMBER UINT32_MAX
@@ -46,7 +46,7 @@ struct member {
 	int64_t threads, rss_bytes; /* now */
 	/* For memory.c. */
 	bool rolled;			  /* roll is set */
-	struct rollup roll;		  /* last reading */
+	struct proc_rollup roll;	  /* last reading */
 	int64_t peak_rss_bytes;		  /* VmHWM as last read, or -1 */
 	int64_t peak_before_bytes;	  /* of it, what was there before the tracking */
 	int64_t explained_rss_bytes;	  /* of the peak, what was seen in a rollup */

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "proc/proc.h"
+
 #define BUDGET 0.008 /* of one core */
 #define CREDIT_FIRST_S 0.05
 #define CREDIT_MOST_S 0.1
@@ -95,12 +97,10 @@ static bool stands_alone(const struct tree *t, const struct member *p)
 /* The high-water mark, switches and I/O. */
 static void read_status(struct tree *t, struct member *p)
 {
-	struct status_lines s;
-	int64_t read_bytes, written_bytes;
-	ssize_t n = tree_read_file(t, (pid_t)p->shown.id.pid, "status");
-	if (n <= 0)
+	struct proc_status s;
+	struct proc_io io;
+	if (proc_read_status(t->proc_fd, p->shown.id.pid, &s) != 0)
 		return;
-	status_parse(t->buffer, (size_t)n, &s);
 	bool first = p->peak_rss_bytes < 0;
 	/* A mark that went down is that of another program: it has executed one. */
 	if (s.peak_rss_bytes >= 0 && s.peak_rss_bytes < p->peak_rss_bytes)
@@ -114,10 +114,9 @@ static void read_status(struct tree *t, struct member *p)
 	p->shown.id.uid = s.uid;
 	p->own[COUNT_VOLUNTARY] = (double)(s.voluntary < 0 ? 0 : s.voluntary);
 	p->own[COUNT_INVOLUNTARY] = (double)(s.involuntary < 0 ? 0 : s.involuntary);
-	n = tree_read_file(t, (pid_t)p->shown.id.pid, "io");
-	if (n > 0 && io_parse(t->buffer, (size_t)n, &read_bytes, &written_bytes)) {
-		p->waited[COUNT_READ] = (double)read_bytes;
-		p->waited[COUNT_WRITTEN] = (double)written_bytes;
+	if (proc_read_io(t->proc_fd, p->shown.id.pid, &io) == 0) {
+		p->waited[COUNT_READ] = (double)io.read_bytes;
+		p->waited[COUNT_WRITTEN] = (double)io.written_bytes;
 		t->io_known = true;
 	}
 	p->faults_at_status = p->faults;
@@ -127,17 +126,17 @@ static void read_status(struct tree *t, struct member *p)
  * saw it before, its mark tells in the end. */
 static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 {
-	struct rollup r = { 0 };
+	struct proc_rollup r = { 0 };
 	p->faults_at_roll = p->faults;
-	ssize_t n = tree_read_file(t, (pid_t)p->shown.id.pid, "smaps_rollup");
-	if (n < 0 && (errno == EACCES || errno == EPERM)) {
+	int rc = proc_read_rollup(t->proc_fd, p->shown.id.pid, &r);
+	if (rc != 0 && (errno == EACCES || errno == EPERM)) {
 		p->shown.unreadable = true;
 		m->some_unreadable = true;
 		return false;
 	}
 	p->rolled = true;
-	if (n <= 0 || !rollup_parse(t->buffer, (size_t)n, &r)) {
-		p->roll = (struct rollup){ 0 };
+	if (rc != 0) {
+		p->roll = (struct proc_rollup){ 0 };
 		return false;
 	}
 	p->roll = r;
@@ -149,7 +148,7 @@ static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 	return true;
 }
 
-static void add_ram(struct track_ram *to, const struct rollup *r)
+static void add_ram(struct track_ram *to, const struct proc_rollup *r)
 {
 	if (to->total_bytes < 0)
 		*to = (struct track_ram){ 0, 0, 0, 0 };
@@ -163,10 +162,10 @@ static void add_ram(struct track_ram *to, const struct rollup *r)
  * half of them: they are the first process', and its own but for the helper. */
 static void add_helpers_part(struct tree *t, struct track_ram *main, struct track_ram *all)
 {
-	struct rollup r;
+	struct proc_rollup r;
 	for (size_t i = 0; i < t->n_excluded; i++) {
-		ssize_t n = tree_read_file(t, t->excluded[i], "smaps_rollup");
-		if (n <= 0 || !rollup_parse(t->buffer, (size_t)n, &r) || main->total_bytes < 0)
+		if (proc_read_rollup(t->proc_fd, (uint32_t)t->excluded[i], &r) != 0 ||
+			main->total_bytes < 0)
 			continue;
 		int64_t half = r.pss_bytes - least(r.uss_bytes, r.pss_bytes);
 		struct track_ram *const both[] = { main, all };

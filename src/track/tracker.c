@@ -261,8 +261,8 @@ int tracker_open(struct tracker **out, const struct tracker_options *o, struct e
 	t->start_us = o->started_us > 0 ? o->started_us : clock_now(&t->clock).boot_us;
 	t->exit_status = -1;
 	t->last_end_s = -1;
-	t->tree.proc_fd = t->tree.loadavg_fd = -1;
-	t->host.meminfo_fd = t->host.stat_fd = -1;
+	t->tree.proc_fd = t->tree.newest_fd = -1;
+	t->host.memory_fd = t->host.cpu_fd = -1;
 	t->max_system_pct = t->sample_system_pct = NAN;
 	for (int g = 0; g < TRACK_GROUPS; g++)
 		t->max_pct[g] = NAN;

@@ -1,20 +1,15 @@
 /* Finding and reading the members. */
 #include "track/tree.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/str.h"
+#include "proc/command.h"
 #include "proc/proc.h"
+#include "proc/system.h"
 #include "track/tracker.h"
 
 enum {
@@ -84,19 +79,6 @@ static bool grow(struct tree *t)
 	return true;
 }
 
-ssize_t tree_read_file(struct tree *t, pid_t pid, const char *name)
-{
-	char path[48];
-	proc_name(path, sizeof(path), pid, name);
-	return file_read_at(t->proc_fd, path, t->buffer, sizeof(t->buffer));
-}
-
-static bool read_stat(struct tree *t, pid_t pid, struct stat_line *s)
-{
-	ssize_t n = tree_read_file(t, pid, "stat");
-	return n > 0 && stat_line_parse(t->buffer, (size_t)n, s);
-}
-
 /* CPU time to the nanosecond, where ticks are 10 ms: what is missing goes to the larger part.
  */
 static void sharpen_cpu(const struct tree *t, struct member *m)
@@ -121,7 +103,7 @@ static void note_end(struct member *m, double now_s)
 	m->rss_bytes = 0;
 }
 
-static void take_stat(struct tree *t, struct member *m, const struct stat_line *s, double now_s)
+static void take_stat(struct tree *t, struct member *m, const struct proc_stat *s, double now_s)
 {
 	m->own[COUNT_USER] = (double)s->user_ticks * t->tick_s;
 	m->own[COUNT_SYSTEM] = (double)s->system_ticks * t->tick_s;
@@ -141,7 +123,8 @@ static void take_stat(struct tree *t, struct member *m, const struct stat_line *
 		return;
 	}
 	m->threads = s->threads;
-	m->rss_bytes = (int64_t)((double)s->rss_pages * t->page_bytes);
+	if (s->rss_pages >= 0)
+		m->rss_bytes = (int64_t)((double)s->rss_pages * t->page_bytes);
 	if (m->threads > m->shown.max_threads)
 		m->shown.max_threads = m->threads;
 	if (m->rss_bytes > m->shown.max_rss_bytes)
@@ -165,46 +148,33 @@ static void lose(struct tree *t, struct member *m, double now_s)
 	m->stat_fd = -1;
 }
 
-/* Notes the program's name in a stat line; whether it is another one than before. */
-static bool is_renamed(struct member *m, const char *line, size_t len)
+/* Notes the program's name; whether it is another one than before. */
+static bool is_renamed(struct member *m, const struct proc_stat *s)
 {
 	char comm[sizeof(m->comm)] = { 0 };
-	const char *open = memchr(line, '(', len), *close = memrchr(line, ')', len);
-	size_t n = open && close > open ? (size_t)(close - open - 1) : 0;
-	memcpy(comm, open ? open + 1 : line, n < sizeof(comm) ? n : sizeof(comm));
+	memcpy(comm, s->comm, s->comm_len < sizeof(comm) ? s->comm_len : sizeof(comm));
 	bool renamed = memcmp(comm, m->comm, sizeof(comm)) != 0;
 	memcpy(m->comm, comm, sizeof(comm));
 	return renamed;
 }
 
 /* Who it is: its command. */
-static void describe(struct tree *t, struct member *m)
+static void describe(struct tree *t, struct member *m, const struct proc_stat *s)
 {
 	struct process_id *id = &m->shown.id;
-	struct proc_stat stat;
-	char line[1024];
-	ssize_t n = tree_read_file(t, (pid_t)id->pid, "stat");
-	if (n <= 0 || !proc_parse_stat(t->buffer, (size_t)n, &stat))
-		return;
-	/* The comm is in the buffer that the arguments are read into. */
-	size_t len = stat.comm_len < sizeof(line) ? stat.comm_len : sizeof(line);
-	memcpy(line, stat.comm, len);
-	stat.comm = line;
-	stat.comm_len = len;
-	is_renamed(m, t->buffer, (size_t)n);
-	n = tree_read_file(t, (pid_t)id->pid, "cmdline");
-	proc_command(id->command, sizeof(id->command), t->buffer, n < 0 ? 0 : (size_t)n, &stat);
+	char bytes[PROC_ARGUMENTS_CAP];
+	ssize_t n = proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
+	proc_command(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
 }
 
-/* Takes a stat line, which is in the buffer. Who has executed another program since is
- * described again; and once in any case, because a copy of python may become another one. */
-static void take_line(
-	struct tree *t, struct member *m, const struct stat_line *s, size_t len, double now_s)
+/* Who has executed another program since is described again; and once in any case, because a
+ * copy of python may become another one. */
+static void take_line(struct tree *t, struct member *m, const struct proc_stat *s, double now_s)
 {
-	bool renamed = is_renamed(m, t->buffer, len);
+	bool renamed = is_renamed(m, s);
 	take_stat(t, m, s, now_s);
 	if (renamed || (!m->settled && !m->zombie))
-		describe(t, m);
+		describe(t, m, s);
 	m->settled = true;
 }
 
@@ -212,21 +182,18 @@ static void take_line(
  * its path, where the start time tells. */
 static void read_member(struct tree *t, struct member *m, double now_s)
 {
-	struct stat_line s;
-	char path[32];
-	pid_t pid = (pid_t)m->shown.id.pid;
+	struct proc_stat s;
+	uint32_t pid = m->shown.id.pid;
 	if (m->stat_fd < 0 && t->n_open < TREE_OPEN_FILES) {
-		proc_name(path, sizeof(path), pid, "stat");
-		m->stat_fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
+		m->stat_fd = proc_open_stat(t->proc_fd, pid);
 		t->n_open += m->stat_fd >= 0;
 	}
-	ssize_t n = m->stat_fd >= 0 ? read_again(m->stat_fd, t->buffer, sizeof(t->buffer))
-				    : tree_read_file(t, pid, "stat");
-	if (n <= 0 || !stat_line_parse(t->buffer, (size_t)n, &s) ||
-		s.start_ticks != m->shown.id.start_ticks)
+	int rc = m->stat_fd >= 0 ? proc_read_stat_again(m->stat_fd, &s)
+				 : proc_read_stat(t->proc_fd, pid, &s);
+	if (rc != 0 || s.start_ticks != m->shown.id.start_ticks)
 		lose(t, m, now_s);
 	else
-		take_line(t, m, &s, (size_t)n, now_s);
+		take_line(t, m, &s, now_s);
 }
 
 static bool is_excluded(const struct tree *t, pid_t pid)
@@ -238,7 +205,7 @@ static bool is_excluded(const struct tree *t, pid_t pid)
 }
 
 /* Takes a process in; false when there is no memory for it. */
-static bool add_member(struct tree *t, pid_t pid, const struct stat_line *s, int64_t uid)
+static bool add_member(struct tree *t, pid_t pid, const struct proc_stat *s, int64_t uid)
 {
 	uint32_t parent = find_living(t, s->ppid);
 	if (!grow(t)) {
@@ -267,25 +234,26 @@ static bool add_member(struct tree *t, pid_t pid, const struct stat_line *s, int
 	index_member(t, (uint32_t)t->n++);
 	t->seen++;
 	t->changed = true;
-	describe(t, m);
+	is_renamed(m, s);
+	describe(t, m, s);
 	return true;
 }
 
-/* Whether a stat line is that of another tracker's helper. */
-static bool is_helper(const char *line)
+/* Whether it is another tracker's helper. */
+static bool is_helper(const struct proc_stat *s)
 {
-	static const char name[] = "(" TRACK_HELPER_NAME ")";
-	const char *comm = strchr(line, '(');
-	return comm && strncmp(comm, name, sizeof(name) - 1) == 0;
+	static const char name[] = TRACK_HELPER_NAME;
+	return s->comm_len == sizeof(name) - 1 && memcmp(s->comm, name, s->comm_len) == 0;
 }
 
 /* Whether a pid that is no member is a process of the tree now, and takes it in. Threads have
  * pids and stat files too: the group that they are in tells them apart. */
 static bool consider(struct tree *t, pid_t pid)
 {
-	struct stat_line s;
-	struct status_lines status;
-	if (is_excluded(t, pid) || !read_stat(t, pid, &s) || is_helper(t->buffer))
+	struct proc_stat s;
+	struct proc_status status;
+	if (is_excluded(t, pid) || proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0 ||
+		is_helper(&s))
 		return false;
 	bool adopted = t->owner && s.ppid == t->owner;
 	if (!adopted && find_living(t, s.ppid) == NO_MEMBER)
@@ -293,9 +261,7 @@ static bool consider(struct tree *t, pid_t pid)
 	uint32_t known = find_living(t, pid);
 	if (known != NO_MEMBER && t->members[known].shown.id.start_ticks == s.start_ticks)
 		return false;
-	ssize_t n = tree_read_file(t, pid, "status");
-	status_parse(t->buffer, n < 0 ? 0 : (size_t)n, &status);
-	if (status.tgid != pid)
+	if (proc_read_status(t->proc_fd, (uint32_t)pid, &status) != 0 || status.tgid != pid)
 		return false;
 	return add_member(t, pid, &s, status.uid);
 }
@@ -306,30 +272,14 @@ static void consider_all(struct tree *t)
 	bool added = true;
 	for (int rounds = 0; added && rounds < 16; rounds++) {
 		added = false;
-		int fd = openat(t->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		DIR *all = fd < 0 ? NULL : fdopendir(fd);
-		if (!all) {
-			if (fd >= 0)
-				close(fd);
+		DIR *all = proc_open_list(t->proc_fd);
+		if (!all)
 			return;
-		}
-		for (struct dirent *d = readdir(all); d; d = readdir(all)) {
-			char *end;
-			long pid = strtol(d->d_name, &end, 10);
-			if (pid > 0 && pid <= INT_MAX && !*end &&
-				find_living(t, (pid_t)pid) == NO_MEMBER)
+		for (uint32_t pid; (pid = proc_next_listed(all)) != 0;)
+			if (find_living(t, (pid_t)pid) == NO_MEMBER)
 				added |= consider(t, (pid_t)pid);
-		}
 		closedir(all);
 	}
-}
-
-static int64_t newest_pid(struct tree *t)
-{
-	int64_t newest;
-	ssize_t n = t->loadavg_fd < 0 ? -1
-				      : read_again(t->loadavg_fd, t->buffer, sizeof(t->buffer));
-	return n > 0 && loadavg_parse(t->buffer, (size_t)n, &newest) ? newest : -1;
 }
 
 /* Pids above `from` up to `to`; where the numbers began anew, both ends are asked. */
@@ -354,7 +304,7 @@ static void consider_range(struct tree *t, int64_t from, int64_t to)
  * looks. */
 static void find_new(struct tree *t)
 {
-	int64_t newest = newest_pid(t);
+	int64_t newest = proc_read_newest(t->newest_fd);
 	if (newest < 0)
 		consider_all(t);
 	else if (newest != t->newest_before)
@@ -426,38 +376,25 @@ uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, doub
 	return i;
 }
 
-static int open_proc(struct tree *t, const char *root, struct err *e)
-{
-	char path[PATH_MAX];
-	if (snprintf(path, sizeof(path), "%s/proc", root) >= (int)sizeof(path))
-		return err_set(e, ERR_USAGE, "the path %s is too long", root);
-	t->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->proc_fd < 0)
-		return err_set(e, ERR_WORLD, "cannot look at processes in %s: %s", path,
-			strerror(errno));
-	t->loadavg_fd = openat(t->proc_fd, "loadavg", O_RDONLY | O_CLOEXEC);
-	return 0;
-}
-
 int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct err *e)
 {
-	struct stat_line s;
-	struct status_lines status;
-	int rc = open_proc(t, root, e);
+	struct proc_stat s;
+	struct proc_status status;
+	int rc = proc_open(&t->proc_fd, root, e);
 	if (rc)
 		return rc;
+	t->newest_fd = proc_open_newest(t->proc_fd);
 	long ticks = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
 	t->tick_s = 1.0 / (double)(ticks > 0 ? ticks : 100);
 	t->page_bytes = (double)(page > 0 ? page : 4096);
 	t->real = root[0] == '\0';
 	if (!grow(t))
 		return err_set(e, ERR_WORLD, "out of memory");
-	if (!read_stat(t, pid, &s))
+	if (proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0)
 		return err_set(e, ERR_WORLD, "there is no process %d", (int)pid);
-	ssize_t n = tree_read_file(t, pid, "status");
-	status_parse(t->buffer, n < 0 ? 0 : (size_t)n, &status);
+	proc_read_status(t->proc_fd, (uint32_t)pid, &status);
 	add_member(t, pid, &s, status.uid);
-	t->newest_pid = t->newest_before = fresh ? pid : newest_pid(t);
+	t->newest_pid = t->newest_before = fresh ? pid : proc_read_newest(t->newest_fd);
 	if (!fresh)
 		consider_all(t);
 	return 0;
@@ -470,8 +407,8 @@ void tree_close(struct tree *t)
 			close(t->members[i].stat_fd);
 	if (t->proc_fd >= 0)
 		close(t->proc_fd);
-	if (t->loadavg_fd >= 0)
-		close(t->loadavg_fd);
+	if (t->newest_fd >= 0)
+		close(t->newest_fd);
 	free(t->members);
 	free(t->by_pid);
 }

@@ -24,9 +24,9 @@
 enum { TREE_OPEN_FILES = 64 };
 
 struct tree {
-	int proc_fd, loadavg_fd;
-	pid_t owner; /* whose children are members too (subreaper), or 0 */
-	bool real;   /* /proc is this host's: CPU clocks of processes may be asked */
+	int proc_fd, newest_fd; /* /proc, and the file of the newest pid; or -1 */
+	pid_t owner;		/* whose children are members too (subreaper), or 0 */
+	bool real;		/* /proc is this host's: CPU clocks of processes may be asked */
 	double tick_s, page_bytes;
 	double start_s;	       /* boot time at which tracking began */
 	const pid_t *excluded; /* never members */
@@ -43,7 +43,6 @@ struct tree {
 	double forgotten[COUNTERS]; /* of ended members without a parent that were forgotten */
 	int64_t n_forgotten;
 	struct track_process others; /* sums of all that were forgotten */
-	char buffer[4096];	     /* scratch */
 };
 
 /* Takes `pid` in as the first member and, unless `fresh`, everything that is below it now.
@@ -60,8 +59,6 @@ uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, doub
 
 /* The member with this pid, the living one before those that ended, or NO_MEMBER. */
 uint32_t tree_find(const struct tree *t, pid_t pid);
-/* Reads PID/NAME into the buffer, terminated; the length, or -1 with errno. */
-ssize_t tree_read_file(struct tree *t, pid_t pid, const char *name);
 
 /* What all have used: each second once, whoever has waited for whom. */
 void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS]);

@@ -22,6 +22,8 @@ GOOD = {
     "cmd/report.c": '#include "store/store.h"\n#include "version.h"\nvoid f(void)\n{\n\texit(getenv("X") != 0);\n}\n',
     "source/nvml.c": "#include <dlfcn.h>\nvoid f(void)\n{\n\tdlopen(0, 0);\n}\n",
     "store/store.c": "#include <sqlite3.h>\nint x = sqlite3_step(0);\n",
+    "proc/proc.c": 'int x = openat(0, "/proc", 0);\n',
+    "track/tree.c": '#include "proc/proc.h"\n/* reads "/proc" */\nint x = file_read_at(AT_FDCWD, "x/process");\n',
     "render/text.c": '/* stdout, exit() and getenv() in words */\nconst char *t = "dlopen(stderr)";\nint n = snprintf(0, 0, "x");\n',
 }
 
@@ -48,6 +50,11 @@ def test_a_good_tree_passes(tmp_path):
     ("source/a.c", 'char *x = getenv("X");\n', "src/source/a.c:1: the environment"),
     ("cmd/a.c", "void *x = dlopen(0, 0);\n", "src/cmd/a.c:1: dlopen"),
     ("cmd/a.c", "int x = sqlite3_step(0);\n", "src/cmd/a.c:1: SQLite"),
+    ("live/a.c", '\nconst char *p = "%s/proc/%u/stat";\n', "src/live/a.c:2: a file of /proc"),
+    ("cmd/a.c", 'int x = open("/proc", 0);\n', "src/cmd/a.c:1: a file of /proc"),
+    ("track/a.c", 'int x = openat(proc, "1/stat", 0);\n', "src/track/a.c:1: openat"),
+    ("sample/a.c", 'int x = file_read_at(dirfd, "stat");\n', "src/sample/a.c:1: openat"),
+    ("record/a.c", 'const char *p = "/sys/fs/cgroup/x";\n', "src/record/a.c:1: a file of the cgroup tree"),
     ("base/a.c", "/* TO" "DO: later */\n", "src/base/a.c:1: a note to do it later"),
     ("base/a.c", "int x; // FIX" "ME\n", "src/base/a.c:1: a note to do it later"),
     ("base/a.c", "#ifdef TEST\n#endif\n", "src/base/a.c:1: a test switch"),

@@ -555,7 +555,7 @@ def test_files_left_open(background):
         wait_for(lambda: sum(card_seconds(run.db).values()) > 1)
         kinds = sorted(name.replace(str(run.db), "DB") for name in open_files(recorder_pid(run.db)))
         child.kill()
-    allowed = {"/dev/null", "DB", "DB-wal", "DB-shm", "DB.lock", "DB.log", "anon_inode:[pidfd]",
+    allowed = {"/dev/null", "/proc", "DB", "DB-wal", "DB-shm", "DB.lock", "DB.log", "anon_inode:[pidfd]",
                "anon_inode:[signalfd]", "anon_inode:[eventpoll]"}
     strange = [k for k in kinds if k not in allowed and "driver.scenario" not in k]
     assert not strange, kinds

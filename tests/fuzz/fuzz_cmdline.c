@@ -2,13 +2,12 @@
 #include "fuzz.h"
 
 #include "model/process.h"
+#include "proc/command.h"
 #include "proc/jupyter.h"
-#include "proc/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char comm[] = "comm";
-	const struct proc_stat stat = { comm, sizeof(comm) - 1, 'S', 1 };
+	const struct proc_stat stat = { .comm = "comm", .comm_len = 4 };
 	const char *bytes = (const char *)data;
 	char command[COMMAND_CAP], tiny[4], label[LABEL_CAP];
 	proc_command(command, sizeof(command), bytes, size, &stat);

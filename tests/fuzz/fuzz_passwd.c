@@ -7,14 +7,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t uids[] = { 0, 1, 1000, 65534, UINT32_MAX };
-	struct users *u = NULL;
+	struct user_names *u = NULL;
 	char *text = fuzz_text(data, size), name[USER_CAP];
-	CHECK(users_new_file(&u, text, size, NULL) == 0);
+	CHECK(user_names_new_file(&u, text, size, NULL) == 0);
 	for (size_t i = 0; i < sizeof(uids) / sizeof(uids[0]); i++) {
-		users_name(u, uids[i], 0, name, sizeof(name));
+		user_names_get(u, uids[i], 0, name, sizeof(name));
 		CHECK(name[0]);
 		check_safe(name);
 	}
-	users_free(u);
+	user_names_free(u);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* /proc/PID/stat. */
 #include "fuzz.h"
 
-#include "proc/proc.h"
+#include "proc/command.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -9,10 +9,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct proc_stat stat;
 	if (!proc_parse_stat(bytes, size, &stat))
 		return 0;
-	CHECK(stat.comm > bytes && stat.comm + stat.comm_len < bytes + size);
-	CHECK(stat.comm[-1] == '(' && stat.comm[stat.comm_len] == ')');
-	CHECK(!memchr(stat.comm + stat.comm_len + 1, ')',
-		size - (size_t)(stat.comm - bytes) - stat.comm_len - 1));
+	const char *open = memchr(bytes, '(', size), *close = memrchr(bytes, ')', size);
+	size_t len = (size_t)(close - open) - 1;
+	CHECK(stat.comm_len == (len < sizeof(stat.comm) ? len : sizeof(stat.comm)));
+	CHECK(memcmp(stat.comm, open + 1, stat.comm_len) == 0);
+	CHECK(stat.state != ' ' && stat.rss_pages >= -1);
 	char command[256];
 	proc_command(command, sizeof(command), "", 0, &stat);
 	CHECK(command[0] == '[');

@@ -1,16 +1,45 @@
-/* /proc/PID/status and /proc/PID/loginuid. */
+/* /proc/PID/status, loginuid, smaps_rollup and io; /proc/meminfo, stat and loadavg. */
 #include "fuzz.h"
 
-#include "proc/proc.h"
+#include "proc/parse.h"
+
+static void check_process(const char *bytes, size_t size)
+{
+	struct proc_status status;
+	struct proc_rollup rollup;
+	struct proc_io io;
+	uint64_t number = 0;
+	proc_parse_status(bytes, size, &status);
+	CHECK(status.uid >= -1 && status.uid <= UINT32_MAX);
+	CHECK(status.uid < 0 || memmem(bytes, size, "Uid:", 4));
+	CHECK(status.tgid >= -1 && status.peak_rss_bytes >= -1);
+	CHECK(status.voluntary >= -1 && status.involuntary >= -1);
+	if (proc_parse_number(bytes, size, &number))
+		CHECK(size > 0 && bytes[0] >= '0' && bytes[0] <= '9');
+	if (proc_parse_rollup(bytes, size, &rollup))
+		CHECK(rollup.rss_bytes >= 0 && rollup.pss_bytes >= 0 && rollup.uss_bytes >= 0 &&
+			rollup.swap_bytes >= 0);
+	if (proc_parse_io(bytes, size, &io))
+		CHECK(io.read_bytes >= 0 && io.written_bytes >= 0);
+}
+
+static void check_host(const char *bytes, size_t size)
+{
+	struct proc_memory memory;
+	struct proc_cpu cpu;
+	int64_t newest = 0;
+	if (proc_parse_memory(bytes, size, &memory))
+		CHECK(memory.total_bytes >= 0 && memory.used_bytes <= memory.total_bytes);
+	if (proc_parse_cpu(bytes, size, &cpu))
+		CHECK(cpu.busy_ticks >= 0 && cpu.busy_ticks <= cpu.all_ticks);
+	CHECK(proc_parse_boot_time(bytes, size) >= -1);
+	if (proc_parse_newest(bytes, size, &newest))
+		CHECK(memchr(bytes, ' ', size));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *bytes = (const char *)data;
-	uint32_t uid = 0;
-	uint64_t number = 0;
-	if (proc_parse_uid(bytes, size, &uid))
-		CHECK(memmem(bytes, size, "\nUid:", 5));
-	if (proc_parse_number(bytes, size, &number))
-		CHECK(size > 0 && bytes[0] >= '0' && bytes[0] <= '9');
+	check_process((const char *)data, size);
+	check_host((const char *)data, size);
 	return 0;
 }

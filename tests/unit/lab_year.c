@@ -8,7 +8,7 @@
 
 enum { CARDS_MAX = 64, LIVES_MAX = 4096, SUMS_MAX = 8192, DAY = 86400 };
 
-struct life {
+struct lab_life {
 	int card;
 	bool trains; /* keeps its card busy; otherwise a notebook that is mostly idle */
 	int64_t from_ms, to_ms;
@@ -20,7 +20,7 @@ struct world {
 	uint64_t random;
 	struct card_entry cards[CARDS_MAX];
 	struct process_entry processes[LIVES_MAX];
-	struct life lives[LIVES_MAX]; /* by place, as `processes` */
+	struct lab_life lives[LIVES_MAX]; /* by place, as `processes` */
 	size_t n;
 	struct usage_sum usage[SUMS_MAX];
 	struct holding_sum holding[SUMS_MAX];
@@ -64,7 +64,7 @@ static void add_life(struct world *w, int card, int64_t at_ms)
 	double mean_days = lab->holders * lab->cards / lab->lives_per_day;
 	int64_t length = (int64_t)(-log(1 - chance(w)) * mean_days * DAY * 1000);
 	bool trains = chance(w) < 0.5;
-	w->lives[w->n] = (struct life){ card, trains, at_ms, at_ms + length,
+	w->lives[w->n] = (struct lab_life){ card, trains, at_ms, at_ms + length,
 		(int64_t)(chance(w) * (60 << 20)) + (400 << 10) };
 	struct process_entry *p = &w->processes[w->n++];
 	*p = (struct process_entry){ .first_seen_ms = at_ms,
@@ -107,7 +107,7 @@ static void add_usage(
 static void add_holding(struct world *w, int64_t slot, size_t i, int64_t active, int64_t idle,
 	bool leads, int64_t holders)
 {
-	const struct life *life = &w->lives[i];
+	const struct lab_life *life = &w->lives[i];
 	enum holder_state busy = life->trains ? HOLDER_ACTIVE : HOLDER_SQUATTING;
 	struct holding_sum *h = &w->holding[w->n_holding++];
 	*h = (struct holding_sum){ .slot = slot,
@@ -137,7 +137,7 @@ static void play_card(struct world *w, int64_t slot, int64_t width_ms, int card)
 	int64_t held = 0, count = 0, from = slot * 1000, to = from + width_ms;
 	bool trains = false;
 	for (size_t i = 0; i < w->n; i++) {
-		const struct life *life = &w->lives[i];
+		const struct lab_life *life = &w->lives[i];
 		if (life->card != card)
 			continue;
 		int64_t a = life->from_ms > from ? life->from_ms : from;

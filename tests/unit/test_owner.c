@@ -133,7 +133,7 @@ static void test_live(void **state)
 	assert_int_equal(strlen(owners_boot_id(o)), 36);
 	assert_true(owners_describe(o, (uint32_t)getpid(), &id));
 	assert_string_equal(id.command, "test_owner");
-	assert_int_equal(id.uid, geteuid());
+	assert_int_equal(id.uid, getuid());
 	assert_int_equal(id.start_ticks, owners_start_ticks(o, (uint32_t)getpid()));
 	assert_true(id.started_ms > 0 && id.started_ms / 1000 <= time(NULL) + 1);
 	owners_close(o);

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "proc/command.h"
 #include "proc/proc.h"
+#include "proc/system.h"
 
+/* Up to resident pages: all that is used. */
 #define TAIL " S 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 20 0 9 0 4711 5 6\n"
 
 static void expect_comm(const char *line, const char *comm)
@@ -40,8 +42,46 @@ static void test_cut_stat(void **state)
 	static const char line[] = "12 (python3)" TAIL;
 	size_t whole = (size_t)(strstr(line, "4711 ") - line) + 5;
 	struct proc_stat stat;
-	for (size_t len = 0; len < sizeof(line) - 1; len++)
+	for (size_t len = 0; len < sizeof(line) - 1; len++) {
 		assert_int_equal(proc_parse_stat(line, len, &stat), len >= whole);
+		if (len >= whole)
+			assert_int_equal(stat.rss_pages, -1);
+	}
+	assert_true(proc_parse_stat(line, sizeof(line) - 1, &stat));
+	assert_int_equal(stat.rss_pages, 6);
+}
+
+static void test_all_of_stat(void **state)
+{
+	static const char line[] =
+		"42 (a) b (c) S 7 42 42 0 -1 4194560 100 200 3 4 50 60 70 80 20 "
+		"0 5 0 12345 1000000 256 18446744073709551615 1 1 0\n";
+	struct proc_stat s;
+	(void)state;
+	assert_true(proc_parse_stat(line, sizeof(line) - 1, &s));
+	assert_int_equal(s.state, 'S');
+	assert_int_equal(s.ppid, 7);
+	assert_int_equal(s.minor_faults, 100);
+	assert_int_equal(s.waited_minor_faults, 200);
+	assert_int_equal(s.major_faults, 3);
+	assert_int_equal(s.waited_major_faults, 4);
+	assert_int_equal(s.user_ticks, 50);
+	assert_int_equal(s.system_ticks, 60);
+	assert_int_equal(s.waited_user_ticks, 70);
+	assert_int_equal(s.waited_system_ticks, 80);
+	assert_int_equal(s.threads, 5);
+	assert_int_equal(s.start_ticks, 12345);
+	assert_int_equal(s.rss_pages, 256);
+}
+
+static void test_long_comm(void **state)
+{
+	char line[256];
+	struct proc_stat s;
+	(void)state;
+	int n = snprintf(line, sizeof(line), "1 (%0100d)" TAIL, 7);
+	assert_true(proc_parse_stat(line, (size_t)n, &s));
+	assert_int_equal(s.comm_len, PROC_COMM_CAP);
 }
 
 static void test_bad_stat(void **state)
@@ -56,18 +96,85 @@ static void test_bad_stat(void **state)
 		assert_false(proc_parse_stat(bad[i], strlen(bad[i]), &stat));
 }
 
+static int64_t uid_in(const char *text, size_t len)
+{
+	struct proc_status status;
+	proc_parse_status(text, len, &status);
+	return status.uid;
+}
+
+/* The real uid, which is the first: a setuid program is its caller's. */
 static void test_uid(void **state)
 {
 	(void)state;
-	uint32_t uid = 1;
 	static const char text[] =
-		"Name:\tUid:\t7\t7\nUid:\t1000\t4294967295\t0\t0\nGid:\t5\t5\n";
-	assert_true(proc_parse_uid(text, sizeof(text) - 1, &uid));
-	assert_int_equal(uid, 4294967295U);
-	static const char *const bad[] = { "", "Uid:\t1\t1\t1\n", "\nUid:\t1\n", "\nUid:\t1\t",
-		"\nUid:\t1\t10", "\nUid:\t1\t4294967296\t\n", "\nUid:\ta\tb\n", "\nUid:" };
+		"Name:\tUid:\t7\t7\nUid:\t4294967295\t1000\t0\t0\nGid:\t5\t5\n";
+	size_t whole = (size_t)(strstr(text, "5\t1000") - text) + 2;
+	for (size_t len = 0; len < sizeof(text) - 1; len++)
+		assert_int_equal(uid_in(text, len), len < whole ? -1 : 4294967295);
+	static const char *const bad[] = { "", "\nUid:\t1", "\nUid:\t4294967296\t\n",
+		"\nUid:\ta\tb\n", "\nUid:", "\nUid:\t-5\t1\n" };
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_false(proc_parse_uid(bad[i], strlen(bad[i]), &uid));
+		assert_int_equal(uid_in(bad[i], strlen(bad[i])), -1);
+}
+
+static void test_status_and_rollup(void **state)
+{
+	static const char status[] =
+		"Name:\tx\nTgid:\t42\nUid:\t1000\t0\t0\t0\nVmHWM:\t  2048 kB\n"
+		"voluntary_ctxt_switches:\t11\nnonvoluntary_ctxt_switches:\t12\n";
+	static const char rollup[] =
+		"00400000-7fff ---p 00000000 00:00 0 [rollup]\nRss: 4000 kB\nPss: 1000 kB\n"
+		"Pss_Dirty: 900 kB\nShared_Clean: 3000 kB\nPrivate_Clean: 100 kB\n"
+		"Private_Dirty: 400 kB\nSwap: 8 kB\nSwapPss: 4 kB\n";
+	struct proc_status s;
+	struct proc_rollup r;
+	(void)state;
+	proc_parse_status(status, sizeof(status) - 1, &s);
+	assert_int_equal(s.tgid, 42);
+	assert_int_equal(s.uid, 1000);
+	assert_int_equal(s.peak_rss_bytes, 2048 * 1024);
+	assert_int_equal(s.voluntary, 11);
+	assert_int_equal(s.involuntary, 12);
+	proc_parse_status("Name:\tzombie\n", 13, &s);
+	assert_int_equal(s.peak_rss_bytes, -1);
+	assert_true(proc_parse_rollup(rollup, sizeof(rollup) - 1, &r));
+	assert_int_equal(r.rss_bytes, 4000 * 1024);
+	assert_int_equal(r.pss_bytes, 1000 * 1024);
+	assert_int_equal(r.uss_bytes, 500 * 1024);
+	assert_int_equal(r.swap_bytes, 4 * 1024);
+	assert_false(proc_parse_rollup(rollup, 20, &r));
+}
+
+static void test_io(void **state)
+{
+	static const char text[] = "rchar: 1\nread_bytes: 4096\nwrite_bytes: 8192\n";
+	struct proc_io io;
+	(void)state;
+	assert_true(proc_parse_io(text, sizeof(text) - 1, &io));
+	assert_int_equal(io.read_bytes, 4096);
+	assert_int_equal(io.written_bytes, 8192);
+	assert_false(proc_parse_io(text, sizeof(text) - 2, &io));
+}
+
+static void test_the_hosts_files(void **state)
+{
+	static const char text[] = "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 5 kB\n"
+				   "Buffers: 50 kB\nCached: 300 kB\nSReclaimable: 50 kB\n";
+	struct proc_memory memory;
+	struct proc_cpu cpu;
+	int64_t newest;
+	(void)state;
+	assert_true(proc_parse_memory(text, sizeof(text) - 1, &memory));
+	assert_int_equal(memory.total_bytes, 1000 * 1024);
+	assert_int_equal(memory.used_bytes, 500 * 1024);
+	assert_true(proc_parse_cpu("cpu  10 1 20 100 50 2 3 4 9 9\ncpu0 1\n", 37, &cpu));
+	assert_int_equal(cpu.busy_ticks, 40);
+	assert_int_equal(cpu.all_ticks, 190);
+	assert_false(proc_parse_cpu("cpu0 1 2\n", 9, &cpu));
+	assert_true(proc_parse_newest("0.1 0.2 0.3 1/161 24212\n", 24, &newest));
+	assert_int_equal(newest, 24212);
+	assert_false(proc_parse_newest("nothing\n", 8, &newest));
 }
 
 static void test_number(void **state)
@@ -91,7 +198,7 @@ static void expect_command(const char *arguments, const char *expected)
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] == '|')
 			bytes[i] = '\0';
-	const struct proc_stat stat = { "comm", 4, 'S', 1 };
+	const struct proc_stat stat = { .comm = "comm", .comm_len = 4 };
 	proc_command(out, sizeof(out), bytes, len, &stat);
 	assert_string_equal(out, expected);
 }
@@ -145,51 +252,87 @@ static void test_command_is_cut(void **state)
 {
 	(void)state;
 	char out[8];
-	const struct proc_stat stat = { "abcdefgh", 8, 'S', 1 };
+	const struct proc_stat stat = { .comm = "abcdefgh", .comm_len = 8 };
 	proc_command(out, sizeof(out), "python\0train.py", 15, &stat);
 	assert_string_equal(out, "python ");
 	proc_command(out, sizeof(out), "", 0, &stat);
 	assert_string_equal(out, "[abcdef");
 }
 
+/* The line may lie across two pieces that are read. */
 static void test_boot_time(void **state)
 {
 	(void)state;
-	char dir[] = "/tmp/gua-test-XXXXXX", path[64], buffer[300];
+	struct err e = { 0 };
+	char dir[] = "/tmp/gua-test-XXXXXX", path[96], below[64];
+	int proc = -1;
 	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/stat", dir);
-	for (int padding = 0; padding < 700; padding += 7) {
+	snprintf(below, sizeof(below), "%s/proc", dir);
+	assert_int_equal(mkdir(below, 0700), 0);
+	assert_int_equal(proc_open(&proc, dir, &e), 0);
+	snprintf(path, sizeof(path), "%s/stat", below);
+	for (int padding = 16300; padding < 16500; padding++) {
 		FILE *f = fopen(path, "w");
 		fprintf(f, "cpu 1\nintr %0*d\nbtime 1793952000\nprocesses 1\n", padding, 0);
 		fclose(f);
-		assert_int_equal(proc_boot_time(dir, buffer, sizeof(buffer)), 1793952000);
+		assert_int_equal(proc_boot_ms(proc, false), 1793952000000);
 	}
 	unlink(path);
-	assert_int_equal(proc_boot_time(dir, buffer, sizeof(buffer)), -1);
+	assert_int_equal(proc_boot_ms(proc, false), -1);
+	close(proc);
+	rmdir(below);
 	rmdir(dir);
+}
+
+/* The list of processes has this one, and no threads or files. */
+static void test_list(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	int proc = -1;
+	bool found = false;
+	assert_int_equal(proc_open(&proc, "", &e), 0);
+	DIR *list = proc_open_list(proc);
+	assert_non_null(list);
+	for (uint32_t pid; (pid = proc_next_listed(list)) != 0;)
+		found |= pid == (uint32_t)getpid();
+	assert_true(found);
+	closedir(list);
+	close(proc);
 }
 
 /* What the handle is for: it stays with the life that it was opened for. */
 static void test_handle_dies_with_its_process(void **state)
 {
 	(void)state;
-	char buffer[2048];
-	int gate[2];
+	struct err e = { 0 };
+	struct proc_stat stat;
+	char byte;
+	int gate[2], proc = -1;
 	assert_int_equal(pipe(gate), 0);
 	pid_t child = fork();
 	if (child == 0) {
 		close(gate[1]);
-		ssize_t n = read(gate[0], buffer, 1);
+		ssize_t n = read(gate[0], &byte, 1);
 		_exit((int)n);
 	}
-	int dirfd = proc_open("/proc", (uint32_t)child);
-	assert_true(dirfd >= 0);
-	assert_true(file_read_at(dirfd, "stat", buffer, sizeof(buffer)) > 0);
+	assert_int_equal(proc_open(&proc, "", &e), 0);
+	int handle = proc_open_process(proc, (uint32_t)child);
+	int open_stat = proc_open_stat(proc, (uint32_t)child);
+	assert_true(handle >= 0 && open_stat >= 0);
+	assert_int_equal(proc_read_stat(handle, 0, &stat), 0);
+	assert_int_equal(proc_read_stat_again(open_stat, &stat), 0);
+	assert_int_equal(stat.start_ticks, proc_start_ticks(proc, (uint32_t)child));
+	assert_int_equal(stat.ppid, getpid());
 	close(gate[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(file_read_at(dirfd, "stat", buffer, sizeof(buffer)), -1);
+	assert_int_equal(proc_read_stat(handle, 0, &stat), -1);
 	assert_int_equal(errno, ESRCH);
-	close(dirfd);
+	assert_int_equal(proc_read_stat_again(open_stat, &stat), -1);
+	assert_int_equal(proc_start_ticks(proc, (uint32_t)child), 0);
+	close(open_stat);
+	close(handle);
+	close(proc);
 	close(gate[0]);
 }
 
@@ -198,13 +341,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stat),
 		cmocka_unit_test(test_cut_stat),
+		cmocka_unit_test(test_all_of_stat),
+		cmocka_unit_test(test_long_comm),
 		cmocka_unit_test(test_bad_stat),
 		cmocka_unit_test(test_uid),
+		cmocka_unit_test(test_status_and_rollup),
+		cmocka_unit_test(test_io),
+		cmocka_unit_test(test_the_hosts_files),
 		cmocka_unit_test(test_number),
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_scripts),
 		cmocka_unit_test(test_command_is_cut),
 		cmocka_unit_test(test_boot_time),
+		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_handle_dies_with_its_process),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "proc/procread.h"
+#include "proc/proc.h"
 #include "top/top_parts.h"
 #include "top/top_signal.h"
 #include "top/top_words.h"
@@ -454,12 +454,12 @@ static void test_short_words(void **state)
 static void test_a_pid_of_another_is_not_signalled(void **state)
 {
 	(void)state;
-	char bytes[2048];
-	struct stat_line s;
 	struct err e = { 0 };
-	ssize_t n = file_read_at(AT_FDCWD, "/proc/self/stat", bytes, sizeof(bytes));
-	assert_true(n > 0 && stat_line_parse(bytes, (size_t)n, &s));
-	struct process_id id = { .pid = (uint32_t)getpid(), .start_ticks = s.start_ticks };
+	int proc = -1;
+	assert_int_equal(proc_open(&proc, "", &e), 0);
+	struct process_id id = { .pid = (uint32_t)getpid() };
+	id.start_ticks = proc_start_ticks(proc, id.pid);
+	close(proc);
 	assert_int_equal(top_signal_send(&id, 0, &e), 0);
 	id.start_ticks++;
 	assert_int_equal(top_signal_send(&id, SIGKILL, &e), ERR_WORLD);

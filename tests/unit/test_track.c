@@ -1,4 +1,4 @@
-/* The tracker's parsers, and the rule by which a second of CPU is in one place at a time. */
+/* The rule by which a second of CPU is in one place at a time. */
 #include "test.h"
 
 #include <math.h>
@@ -6,86 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc/procread.h"
 #include "track/tracker.h"
 #include "track/tree.h"
-
-static void test_stat_line(void **state)
-{
-	static const char line[] =
-		"42 (a) b (c) S 7 42 42 0 -1 4194560 100 200 3 4 50 60 70 80 20 "
-		"0 5 0 12345 1000000 256 18446744073709551615 1 1 0\n";
-	struct stat_line s;
-	(void)state;
-	assert_true(stat_line_parse(line, sizeof(line) - 1, &s));
-	assert_int_equal(s.state, 'S');
-	assert_int_equal(s.ppid, 7);
-	assert_int_equal(s.minor_faults, 100);
-	assert_int_equal(s.waited_minor_faults, 200);
-	assert_int_equal(s.major_faults, 3);
-	assert_int_equal(s.waited_major_faults, 4);
-	assert_int_equal(s.user_ticks, 50);
-	assert_int_equal(s.system_ticks, 60);
-	assert_int_equal(s.waited_user_ticks, 70);
-	assert_int_equal(s.waited_system_ticks, 80);
-	assert_int_equal(s.threads, 5);
-	assert_int_equal(s.start_ticks, 12345);
-	assert_int_equal(s.rss_pages, 256);
-	/* Cut anywhere before the last field that is used, it is no line. */
-	size_t whole = (size_t)(strstr(line, " 256 ") - line) + 4;
-	for (size_t len = 0; len <= whole; len++)
-		assert_false(stat_line_parse(line, len, &s));
-	assert_false(stat_line_parse("", 0, &s));
-}
-
-static void test_status_and_rollup(void **state)
-{
-	static const char status[] =
-		"Name:\tx\nTgid:\t42\nUid:\t1000\t1000\t1000\t1000\nVmHWM:\t  2048 kB\n"
-		"voluntary_ctxt_switches:\t11\nnonvoluntary_ctxt_switches:\t12\n";
-	static const char rollup[] =
-		"00400000-7fff ---p 00000000 00:00 0 [rollup]\nRss: 4000 kB\nPss: 1000 kB\n"
-		"Pss_Dirty: 900 kB\nShared_Clean: 3000 kB\nPrivate_Clean: 100 kB\n"
-		"Private_Dirty: 400 kB\nSwap: 8 kB\nSwapPss: 4 kB\n";
-	struct status_lines s;
-	struct rollup r;
-	(void)state;
-	status_parse(status, sizeof(status) - 1, &s);
-	assert_int_equal(s.tgid, 42);
-	assert_int_equal(s.uid, 1000);
-	assert_int_equal(s.peak_rss_bytes, 2048 * 1024);
-	assert_int_equal(s.voluntary, 11);
-	assert_int_equal(s.involuntary, 12);
-	status_parse("Name:\tzombie\n", 13, &s);
-	assert_int_equal(s.peak_rss_bytes, -1);
-	assert_true(rollup_parse(rollup, sizeof(rollup) - 1, &r));
-	assert_int_equal(r.rss_bytes, 4000 * 1024);
-	assert_int_equal(r.pss_bytes, 1000 * 1024);
-	assert_int_equal(r.uss_bytes, 500 * 1024);
-	assert_int_equal(r.swap_bytes, 4 * 1024);
-	assert_false(rollup_parse(rollup, 20, &r));
-}
-
-static void test_the_hosts_files(void **state)
-{
-	static const char memory[] = "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 5 kB\n"
-				     "Buffers: 50 kB\nCached: 300 kB\nSReclaimable: 50 kB\n";
-	int64_t a, b;
-	(void)state;
-	assert_true(meminfo_parse(memory, sizeof(memory) - 1, &a, &b));
-	assert_int_equal(a, 1000 * 1024);
-	assert_int_equal(b, 500 * 1024);
-	assert_true(cpu_line_parse("cpu  10 1 20 100 50 2 3 4 9 9\ncpu0 1\n", 37, &a, &b));
-	assert_int_equal(a, 40);
-	assert_int_equal(b, 190);
-	assert_false(cpu_line_parse("cpu0 1 2\n", 9, &a, &b));
-	assert_true(loadavg_parse("0.1 0.2 0.3 1/161 24212\n", 24, &a));
-	assert_int_equal(a, 24212);
-	assert_false(loadavg_parse("nothing\n", 8, &a));
-	assert_true(io_parse("rchar: 1\nread_bytes: 4096\nwrite_bytes: 8192\n", 43, &a, &b));
-	assert_int_equal(a, 4096);
-	assert_int_equal(b, 8192);
-}
 
 /* A tree by hand: members[1] and [2] are children of [0]. */
 struct by_hand {
@@ -225,9 +147,6 @@ static void test_early_looks_then_multiples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat_line),
-		cmocka_unit_test(test_status_and_rollup),
-		cmocka_unit_test(test_the_hosts_files),
 		cmocka_unit_test(test_a_second_is_in_one_place),
 		cmocka_unit_test(test_what_is_forgotten_still_counts),
 		cmocka_unit_test(test_wrong_options),

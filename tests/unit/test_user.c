@@ -52,10 +52,11 @@ static int asked(struct directory *d)
 	return n;
 }
 
-static void expect_name(struct users *u, uint32_t uid, int64_t now_us, const char *expected)
+static void expect_name(
+	struct user_names *u, uint32_t uid, int64_t now_us, const char *expected)
 {
 	char name[64];
-	users_name(u, uid, now_us, name, sizeof(name));
+	user_names_get(u, uid, now_us, name, sizeof(name));
 	assert_string_equal(name, expected);
 }
 
@@ -64,8 +65,8 @@ static void test_cache(void **state)
 	(void)state;
 	static struct directory d = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
 		false, true, 0, "al\nice" };
-	struct users *u = NULL;
-	assert_int_equal(users_new(&u, find_in, &d, 60000, NULL), 0);
+	struct user_names *u = NULL;
+	assert_int_equal(user_names_new(&u, find_in, &d, 60000, NULL), 0);
 	expect_name(u, 7, 0, "al\\x0Aice7");
 	expect_name(u, 7, 3599 * SECOND, "al\\x0Aice7");
 	assert_int_equal(asked(&d), 1);
@@ -78,7 +79,7 @@ static void test_cache(void **state)
 	set_directory(&d, false, true);
 	expect_name(u, 8, 300 * SECOND, "al\\x0Aice8");
 	assert_int_equal(asked(&d), 4);
-	users_free(u);
+	user_names_free(u);
 }
 
 static void test_more_users_than_places(void **state)
@@ -86,9 +87,9 @@ static void test_more_users_than_places(void **state)
 	(void)state;
 	static struct directory d = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
 		false, true, 0, "u" };
-	struct users *u = NULL;
+	struct user_names *u = NULL;
 	char expected[16];
-	assert_int_equal(users_new(&u, find_in, &d, 60000, NULL), 0);
+	assert_int_equal(user_names_new(&u, find_in, &d, 60000, NULL), 0);
 	for (uint32_t uid = 0; uid < 300; uid++) {
 		snprintf(expected, sizeof(expected), "u%u", uid);
 		expect_name(u, uid, uid, expected);
@@ -97,16 +98,16 @@ static void test_more_users_than_places(void **state)
 	assert_int_equal(asked(&d), 300);
 	expect_name(u, 0, 301, "u0"); /* had been pushed out */
 	assert_int_equal(asked(&d), 301);
-	users_free(u);
+	user_names_free(u);
 }
 
 /* Asks until the answer of the released thread has come; a minute is for a very busy machine.
  */
-static void wait_for_name(struct users *u, uint32_t uid, const char *expected)
+static void wait_for_name(struct user_names *u, uint32_t uid, const char *expected)
 {
 	char name[64] = "";
 	for (int i = 0; i < 60000 && strcmp(name, expected) != 0; i++) {
-		users_name(u, uid, 0, name, sizeof(name));
+		user_names_get(u, uid, 0, name, sizeof(name));
 		if (strcmp(name, expected) != 0)
 			usleep(1000);
 	}
@@ -118,8 +119,8 @@ static void test_directory_hangs(void **state)
 	(void)state;
 	static struct directory d = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, true,
 		true, 0, "u" };
-	struct users *u = NULL;
-	assert_int_equal(users_new(&u, find_in, &d, 10, NULL), 0);
+	struct user_names *u = NULL;
+	assert_int_equal(user_names_new(&u, find_in, &d, 10, NULL), 0);
 	expect_name(u, 7, 0, "uid:7");
 	expect_name(u, 7, 0, "uid:7"); /* the same lookup is still under way */
 	expect_name(u, 8, 0, "uid:8");
@@ -133,7 +134,7 @@ static void test_directory_hangs(void **state)
 	wait_for_name(u, 8, "u8");
 	wait_for_name(u, 119, "u119");
 	assert_true(asked(&d) <= 8 + 1);
-	users_free(u);
+	user_names_free(u);
 }
 
 /* Overdue lookups are not waited for one after the other: a hanging directory costs one
@@ -143,10 +144,10 @@ static void test_one_deadline_for_all(void **state)
 	(void)state;
 	static struct directory d = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, true,
 		true, 0, "u" };
-	struct users *u = NULL;
+	struct user_names *u = NULL;
 	struct timespec before, after;
 	/* Six of them are so long that no busy machine takes it for six threads. */
-	assert_int_equal(users_new(&u, find_in, &d, 1000, NULL), 0);
+	assert_int_equal(user_names_new(&u, find_in, &d, 1000, NULL), 0);
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	expect_name(u, 1, 0, "uid:1");
 	clock_gettime(CLOCK_MONOTONIC, &after);
@@ -155,24 +156,24 @@ static void test_one_deadline_for_all(void **state)
 	assert_true(one_ns >= SECOND_NS);
 	for (uint32_t uid = 2; uid < 8; uid++) {
 		char name[64];
-		users_name(u, uid, 0, name, sizeof(name));
+		user_names_get(u, uid, 0, name, sizeof(name));
 	}
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	int64_t six_ns =
 		(before.tv_sec - after.tv_sec) * SECOND_NS + before.tv_nsec - after.tv_nsec;
 	assert_true(six_ns < 6 * SECOND_NS);
-	users_free(u); /* while all seven hang: each thread frees its own request */
+	user_names_free(u); /* while all seven hang: each thread frees its own request */
 	set_directory(&d, false, true);
 }
 
 static void test_system(void **state)
 {
 	(void)state;
-	struct users *u = NULL;
-	assert_int_equal(users_new(&u, user_find_system, NULL, 60000, NULL), 0);
+	struct user_names *u = NULL;
+	assert_int_equal(user_names_new(&u, user_find_system, NULL, 60000, NULL), 0);
 	expect_name(u, 0, 0, "root");
 	expect_name(u, 3999999999U, 0, "uid:3999999999");
-	users_free(u);
+	user_names_free(u);
 }
 
 static void test_passwd(void **state)
@@ -203,13 +204,13 @@ static void test_passwd(void **state)
 static void test_file(void **state)
 {
 	(void)state;
-	struct users *u = NULL;
+	struct user_names *u = NULL;
 	char *bytes = strdup("alice:x:1000:1000::/:\n");
-	assert_int_equal(users_new_file(&u, bytes, strlen(bytes), NULL), 0);
+	assert_int_equal(user_names_new_file(&u, bytes, strlen(bytes), NULL), 0);
 	expect_name(u, 1000, 0, "alice");
 	expect_name(u, 1001, 0, "uid:1001");
-	users_free(u);
-	users_free(NULL);
+	user_names_free(u);
+	user_names_free(NULL);
 }
 
 int main(void)

@@ -82,7 +82,7 @@ void account_leave(struct play *p, uint32_t seat, int64_t t_us)
 
 void account_name(struct play *p, uint32_t process)
 {
-	const struct life *life = &p->lives[process];
+	const struct played_life *life = &p->lives[process];
 	for (size_t card = 0; card < p->scenario->n_physical; card++) {
 		struct card_state_now *c = &p->cards[card];
 		for (size_t i = 0; i < c->n_dead; i++)

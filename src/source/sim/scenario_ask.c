@@ -289,7 +289,7 @@ int play_process(const struct play *p, uint32_t pid, int64_t *started_us)
 	const struct scenario *s = p->scenario;
 	for (size_t i = scenario_find_pid(s, pid);
 		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++) {
-		const struct life *life = &p->lives[s->by_pid[i]];
+		const struct played_life *life = &p->lives[s->by_pid[i]];
 		if (!life->alive || s->processes[s->by_pid[i]].dead)
 			continue;
 		*started_us = life->started_us;

@@ -108,7 +108,7 @@ int scenario_resolve(struct scenario *s, const char *(*lookup)(const char *name)
 void play_read_pids(struct play *p, uint32_t (*read)(const char *file))
 {
 	for (size_t i = 0; i < p->scenario->n_processes; i++) {
-		struct life *life = &p->lives[i];
+		struct played_life *life = &p->lives[i];
 		const char *file = p->scenario->processes[i].pid_file;
 		if (*file && life->seated && life->pid == 0)
 			life->pid = read(file);

@@ -138,7 +138,7 @@ static void set_load(struct play *p, uint32_t seat, struct load load)
 
 static void begin_life(struct play *p, int process, int64_t t_us)
 {
-	struct life *life = &p->lives[process];
+	struct played_life *life = &p->lives[process];
 	const struct scenario_process *fixed = &p->scenario->processes[process];
 	if (life->alive)
 		return;

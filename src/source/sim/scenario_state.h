@@ -55,7 +55,7 @@ struct card_state_now {
 };
 
 /* One life of a process after the other. */
-struct life {
+struct played_life {
 	bool alive, lived;
 	uint32_t number; /* of this life, from 1 */
 	bool seated;	 /* it is or was on a card */
@@ -86,7 +86,7 @@ struct play {
 	size_t ring_cap, ring_room;    /* samples that a ring shows, and that it keeps */
 	struct card_state_now *cards;  /* as scenario.cards */
 	struct seat_now *seats;	       /* as scenario.seats */
-	struct life *lives;	       /* as scenario.processes */
+	struct played_life *lives;     /* as scenario.processes */
 	struct fault_on *on;	       /* faults that are on, the latest last */
 	size_t n_on;
 	struct xid xids[XIDS_KEPT];

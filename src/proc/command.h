@@ -1,0 +1,16 @@
+/* What is shown and stored of a command line. */
+#ifndef GUA_PROC_COMMAND_H
+#define GUA_PROC_COMMAND_H
+
+#include <stddef.h>
+
+#include "proc/parse.h"
+
+/* The command as it is stored: basename of argv[0] and, for interpreters, the basename of the
+ * script ("python3 train.py") or the module ("python3 -m torch.distributed.run"). No other
+ * argument, because arguments may be passwords. `bytes` are those of /proc/PID/cmdline; without
+ * arguments (a zombie): comm in brackets. Escaped and cut to `cap`. */
+void proc_command(
+	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat);
+
+#endif

@@ -1,0 +1,89 @@
+/* Puts together what the files of one process say. */
+#include "proc/identity.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proc/command.h"
+#include "proc/jupyter.h"
+#include "proc/proc.h"
+
+enum {
+	CGROUP_CAP = 16 * 1024,
+	ENVIRONMENT_CAP = 256 * 1024,
+};
+
+static void read_uids(int handle, struct proc_identity *id)
+{
+	struct proc_status status;
+	if (proc_read_status(handle, 0, &status) == 0)
+		id->uid = status.uid;
+	id->login_uid = proc_read_login_uid(handle, 0);
+}
+
+static void read_command(int handle, const struct proc_stat *stat, struct proc_identity *id)
+{
+	char bytes[PROC_ARGUMENTS_CAP];
+	ssize_t n = proc_read_arguments(handle, 0, bytes, sizeof(bytes));
+	size_t len = n < 0 ? 0 : (size_t)n;
+	proc_command(id->command, sizeof(id->command), bytes, len, stat);
+	jupyter_label(id->notebook, sizeof(id->notebook), bytes, len);
+}
+
+static void read_labels(int handle, struct proc_identity *id)
+{
+	char bytes[CGROUP_CAP];
+	ssize_t n = proc_read_cgroup(handle, 0, bytes, sizeof(bytes));
+	cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, &id->labels);
+}
+
+/* Returns -1 with `why` as errno; takes the owner of a directory that may not be read. */
+static int identify_hidden(int handle, int why, struct proc_identity *id)
+{
+	struct stat info;
+	bool denied = handle >= 0 && (why == EACCES || why == EPERM);
+	if (denied && fstat(handle, &info) == 0)
+		id->uid = info.st_uid;
+	if (handle >= 0)
+		close(handle);
+	errno = why;
+	return -1;
+}
+
+int proc_identify(int proc, uint32_t pid, struct proc_identity *id)
+{
+	struct proc_stat stat;
+	*id = (struct proc_identity){ .uid = -1, .login_uid = -1 };
+	int handle = proc_open_process(proc, pid);
+	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
+		return identify_hidden(handle, errno, id);
+	id->start_ticks = stat.start_ticks;
+	read_uids(handle, id);
+	read_command(handle, &stat, id);
+	read_labels(handle, id);
+	close(handle);
+	return 0;
+}
+
+bool proc_read_notebook(int proc, uint32_t pid, uint64_t start_ticks, char *dst, size_t cap)
+{
+	bool found = false;
+	dst[0] = '\0';
+	int handle = proc_open_process(proc, pid);
+	if (handle < 0)
+		return false;
+	char *bytes =
+		proc_start_ticks(handle, 0) == start_ticks ? malloc(ENVIRONMENT_CAP) : NULL;
+	if (bytes) {
+		ssize_t n = proc_read_environment(handle, 0, bytes, ENVIRONMENT_CAP);
+		found = n > 0 && jupyter_path(dst, cap, bytes, (size_t)n);
+		if (n > 0)
+			explicit_bzero(bytes, (size_t)n);
+	}
+	free(bytes);
+	close(handle);
+	return found;
+}

@@ -1,0 +1,87 @@
+/* Parsers of what the kernel writes into /proc: bytes in, plain values out. They are pure, and
+ * the only ones: the recorder, the views, the tracker and libgua get the same answers. Bytes
+ * may be cut anywhere and may hold anything; a number that the cut may have shortened is not
+ * believed. The tracker parses many times a second: nothing here allocates. */
+#ifndef GUA_PROC_PARSE_H
+#define GUA_PROC_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { PROC_COMM_CAP = 64 }; /* as long as the kernel makes one; longer ones are cut */
+
+/* What is used of /proc/PID/stat. Times are clock ticks. */
+struct proc_stat {
+	char comm[PROC_COMM_CAP]; /* raw and not terminated */
+	size_t comm_len;
+	char state; /* R S D Z ... */
+	pid_t ppid;
+	int64_t minor_faults, major_faults;		  /* its own */
+	int64_t waited_minor_faults, waited_major_faults; /* of children it waited for */
+	int64_t user_ticks, system_ticks;		  /* its own, all threads */
+	int64_t waited_user_ticks, waited_system_ticks;	  /* of children it waited for */
+	int64_t threads;
+	uint64_t start_ticks; /* field 22: between boot and its start */
+	int64_t rss_pages;    /* -1: the line was cut before it */
+};
+
+/* False when the line is not whole up to field 22. */
+bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat);
+
+/* What is used of /proc/PID/status; -1 for what is not there (a zombie has no memory).
+ *
+ * The uid of a process is its REAL one, for every user of this module: who runs it. A program
+ * with the setuid bit is somebody's, whatever rights it has taken. (The identity that reports
+ * name is the login uid where somebody logged in, else this one: see identity.h.) */
+struct proc_status {
+	int64_t tgid, uid;
+	int64_t peak_rss_bytes;		/* VmHWM: since the last exec */
+	int64_t voluntary, involuntary; /* switches of its first thread */
+};
+void proc_parse_status(const char *bytes, size_t len, struct proc_status *status);
+
+/* /proc/PID/smaps_rollup; false when it has no memory. */
+struct proc_rollup {
+	int64_t rss_bytes, pss_bytes, uss_bytes, swap_bytes;
+};
+bool proc_parse_rollup(const char *bytes, size_t len, struct proc_rollup *rollup);
+
+/* /proc/PID/io: what storage really moved, waited-for children included. */
+struct proc_io {
+	int64_t read_bytes, written_bytes;
+};
+bool proc_parse_io(const char *bytes, size_t len, struct proc_io *io);
+
+/* A whole decimal number, with white space behind it at most (/proc/PID/loginuid). */
+bool proc_parse_number(const char *bytes, size_t len, uint64_t *number);
+
+/* The arguments of /proc/PID/cmdline (and the variables of environ), one after the other. */
+struct proc_arguments {
+	const char *bytes;
+	size_t len, at; /* `at` is where the next one begins */
+};
+/* Gives the next one, not terminated; false at the end. */
+bool proc_next_argument(struct proc_arguments *a, const char **arg, size_t *arg_len);
+
+/* /proc/meminfo: total, and total less free, buffers, page cache and reclaimable slab. */
+struct proc_memory {
+	int64_t total_bytes, used_bytes;
+};
+bool proc_parse_memory(const char *bytes, size_t len, struct proc_memory *memory);
+
+/* The first line of /proc/stat: ticks of all cores since boot, busy (neither idle nor waiting
+ * for I/O) and together. */
+struct proc_cpu {
+	int64_t busy_ticks, all_ticks;
+};
+bool proc_parse_cpu(const char *bytes, size_t len, struct proc_cpu *cpu);
+
+/* "btime N" in a piece of /proc/stat, unix seconds; -1 when it is not in these bytes. */
+int64_t proc_parse_boot_time(const char *bytes, size_t len);
+
+/* The last field of /proc/loadavg: the newest pid. */
+bool proc_parse_newest(const char *bytes, size_t len, int64_t *newest_pid);
+
+#endif
