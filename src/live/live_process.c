@@ -105,23 +105,29 @@ static const struct live_process *before(struct live *l, const struct live_proce
 	return NULL;
 }
 
-static int open_stat(const struct live *l, uint32_t pid)
+/* Whether it is a process of this host, which /proc knows. */
+static bool is_of_host(const struct live *l, const struct live_process *p)
+{
+	return !l->source->cards[p->card].own_processes;
+}
+
+static int open_stat(const struct live *l, const struct live_process *p)
 {
 	char path[PATH_MAX];
-	if (l->source->ops->describe)
+	if (!is_of_host(l, p))
 		return -1;
-	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", l->root, pid);
+	int len = snprintf(path, sizeof(path), "%s/proc/%u/stat", l->root, p->id.pid);
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return -1;
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 /* Reads CPU time and memory; false: not to be had. The kernel gives the line in one piece. */
-static bool read_host_use(
-	const struct live *l, uint32_t pid, struct live_mark *mark, struct stat_line *s)
+static bool read_host_use(const struct live *l, const struct live_process *p,
+	struct live_mark *mark, struct stat_line *s)
 {
 	char bytes[2048];
-	int fd = mark->stat_fd >= 0 ? mark->stat_fd : open_stat(l, pid);
+	int fd = mark->stat_fd >= 0 ? mark->stat_fd : open_stat(l, p);
 	ssize_t n = fd >= 0 ? pread(fd, bytes, sizeof(bytes) - 1, 0) : -1;
 	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
 		close(fd);
@@ -149,7 +155,7 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	mark->at_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
-	if (!read_host_use(l, p->id.pid, mark, &s) || s.start_ticks != p->id.start_ticks)
+	if (!read_host_use(l, p, mark, &s) || s.start_ticks != p->id.start_ticks)
 		return;
 	p->rss_bytes = s.rss_pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;
@@ -171,8 +177,7 @@ static void read_notebook_path(const struct live *l, struct live_process *p)
 {
 	char path[PATH_MAX];
 	int len = snprintf(path, sizeof(path), "%s/proc/%u/environ", l->root, p->id.pid);
-	if (!p->id.notebook[0] || l->source->ops->describe || len < 0 ||
-		(size_t)len >= sizeof(path))
+	if (!p->id.notebook[0] || !is_of_host(l, p) || len < 0 || (size_t)len >= sizeof(path))
 		return;
 	char *bytes = malloc(ENVIRONMENT_CAP);
 	if (!bytes)
@@ -254,7 +259,8 @@ static void identify(
 static void add_process(struct live *l, size_t card, const struct card_process *listed)
 {
 	const struct card_reading *r = &l->source->cards[card];
-	uint32_t life = lives_find(&l->lives, l->source, listed->pid, l->now_ms);
+	uint32_t life =
+		lives_find(&l->lives, l->source, listed->pid, r->own_processes, l->now_ms);
 	if (life == LIFE_NONE)
 		return;
 	struct live_process *p = &l->now.items[l->now.n];
@@ -356,7 +362,7 @@ static void split_command(const char *command, struct str *out)
 void live_arguments(struct live *l, const struct live_process *p, struct str *out)
 {
 	char path[PATH_MAX], bytes[ARGUMENTS_CAP], safe[ARGUMENTS_CAP];
-	if (l->source->ops->describe) {
+	if (!is_of_host(l, p)) {
 		split_command(p->id.command, out);
 		return;
 	}

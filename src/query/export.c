@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "query/sql.h"
+#include "source/kind.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))
@@ -191,13 +192,17 @@ bool export_simulated(struct export *x, int64_t since_ms, int64_t until_ms)
 {
 	struct err ignored = { 0 };
 	sqlite3_stmt *stmt = NULL;
+	char source[SOURCE_LIST_CAP];
 	bool any = false;
 	if (sql_prepare(x->db, &stmt, &ignored,
-		    "SELECT 1 FROM run WHERE source = 'sim' AND started_ms - 3600000 < ?2 AND "
-		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1 LIMIT 1") == 0) {
+		    "SELECT DISTINCT source FROM run WHERE started_ms - 3600000 < ?2 AND "
+		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1") == 0) {
 		sqlite3_bind_int64(stmt, 1, since_ms);
 		sqlite3_bind_int64(stmt, 2, until_ms);
-		any = sql_step(stmt, &ignored) == 1;
+		while (!any && sql_step(stmt, &ignored) == 1) {
+			sql_text(stmt, 0, source, sizeof(source));
+			any = source_is_invented(source);
+		}
 	}
 	sqlite3_finalize(stmt);
 	return any;
