@@ -25,6 +25,7 @@ static const struct column usage_columns[] = {
 	{ .key = "energy_joules", .kind = COLUMN_MJ },
 	{ .key = "energy_unknown_seconds", .kind = COLUMN_MS },
 	{ .key = "unsure_seconds", .kind = COLUMN_MS },
+	{ .key = "source", .kind = COLUMN_TEXT },
 };
 
 static const struct column holding_columns[] = {
@@ -47,6 +48,7 @@ static const struct column holding_columns[] = {
 	{ .key = "mean_sm_pct", .kind = COLUMN_PCT },
 	{ .key = "peak_mem_mb", .kind = COLUMN_KIB },
 	{ .key = "use_unknown_seconds", .kind = COLUMN_MS },
+	{ .key = "source", .kind = COLUMN_TEXT },
 };
 
 static const struct column process_columns[] = {
@@ -89,6 +91,7 @@ static const struct column event_columns[] = {
 #define OF_CARD                                                                                \
 	OF_HOST "(SELECT uuid FROM gpu WHERE id = u.gpu), (SELECT idx FROM gpu WHERE id = "    \
 		"u.gpu), "
+#define OF_SOURCE "(SELECT source FROM gpu WHERE id = u.gpu) "
 #define OF_PROCESS(column) "(SELECT " column " FROM process WHERE id = u.process), "
 
 static const struct export_kind {
@@ -103,8 +106,7 @@ static const struct export_kind {
 		"WHEN 3 THEN 'unobserved' WHEN 4 THEN 'use_unknown' END, ms, "
 		"CASE WHEN state < 3 AND ms > 0 THEN 1.0 * util_pct_ms / ms END, "
 		"iif(energy_unknown_ms < ms, energy_mj, NULL), max(energy_unknown_ms, 0), "
-		"max(unsure_ms, 0) "
-		"FROM " SLOTS("usage", "state") },
+		"max(unsure_ms, 0), " OF_SOURCE "FROM " SLOTS("usage", "state") },
 	[EXPORT_HOLDING] = { holding_columns, COUNT(holding_columns),
 		"SELECT slot * 1000, seconds, " OF_CARD
 		"process, " OF_PROCESS("pid") OF_PROCESS("user") OF_PROCESS(
@@ -115,7 +117,7 @@ static const struct export_kind {
 				   "use_unknown_double_ms, "
 				   "active_share_ms, idle_share_ms, 1.0 * sm_pct_ms / "
 				   "nullif(active_ms + idle_held_ms + truly_idle_ms + "
-				   "squatting_ms, 0), mem_peak_kib, use_unknown_ms "
+				   "squatting_ms, 0), mem_peak_kib, use_unknown_ms, " OF_SOURCE
 				   "FROM " SLOTS("holding", "process") },
 	[EXPORT_PROCESS] = { process_columns, COUNT(process_columns),
 		/* Of those that hold now, the last tick and `holder` know best. */
