@@ -11,8 +11,13 @@ static const struct source_kind kinds[] = {
 	{ .name = "nvml",
 		.help = "NVIDIA's driver",
 		.open = nvml_source_open,
+		.diagnose = nvml_diagnose,
 		.automatic = true },
-	{ .name = "sim", .help = "invented data", .open = sim_source_open, .invented = true },
+	{ .name = "sim",
+		.help = "invented data",
+		.open = sim_source_open,
+		.diagnose = sim_diagnose,
+		.invented = true },
 	{ .name = SOURCE_NONE, .help = "no GPU" },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -40,14 +45,16 @@ static const struct source_kind *next_kind(const char **at)
 	return kind;
 }
 
-static int refuse(const char *names, bool or_none, struct err *e)
+/* `name` is a name and what may follow it in the list. */
+static int refuse(const char *name, bool or_none, struct err *e)
 {
 	struct str all = { 0 };
 	for (size_t i = 0; i < KINDS; i++)
 		if (or_none || !is_none(&kinds[i]))
 			str_addf(&all, "%s%s (%s)", all.len ? ", " : "", kinds[i].name,
 				kinds[i].help);
-	err_set(e, ERR_USAGE, "unknown source '%s'; there are %s", names, str_text(&all));
+	err_set(e, ERR_USAGE, "unknown source '%.*s'; there are %s", (int)strcspn(name, ","),
+		name, str_text(&all));
 	str_finish(&all);
 	return ERR_USAGE;
 }
@@ -73,9 +80,10 @@ int source_list_read(struct source_list *list, const char *names, bool or_none, 
 {
 	*list = (struct source_list){ 0 };
 	for (const char *at = names; at;) {
+		const char *name = at;
 		const struct source_kind *kind = next_kind(&at);
 		if (!kind || (is_none(kind) && !or_none))
-			return refuse(names, or_none, e);
+			return refuse(name, or_none, e);
 		if (is_none(kind) && strcmp(names, SOURCE_NONE) != 0)
 			return err_set(e, ERR_USAGE,
 				"the source 'none' cannot be combined with others");

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "source/diagnosis.h"
 #include "source/source_options.h"
 
 struct source;
@@ -19,6 +20,8 @@ struct source_kind {
 	/* Opens it and does the first scan; NULL: a word that stands for others, or for none.
 	 */
 	int (*open)(struct source **s, const struct source_options *options, struct err *e);
+	/* Examines itself for `gua doctor`; there where open is. */
+	void (*diagnose)(const struct diagnosis *d, struct findings *f);
 	bool invented;	/* what it reports was not measured on a GPU */
 	bool automatic; /* "auto" opens it */
 };
