@@ -46,7 +46,7 @@ enum gua_process_kind {
 /* What gua_open() looks at. Zero, NULL and "" mean the default; the texts are copied. */
 struct gua_options {
 	size_t size;
-	const char *source;    /* "nvml" (the default) or "sim", a simulated lab */
+	const char *source;    /* "auto" (the default), "nvml", or "sim": a lab; "nvml,sim" */
 	const char *nvml_path; /* driver library instead of libnvidia-ml.so.1 */
 	const char *scenario;  /* sim: a gua-scenario(5) file instead of the built-in lab */
 	const char *root;      /* directory in which proc and sys are, instead of / */
@@ -162,7 +162,7 @@ struct gua_tracker_options {
 	int64_t expected_cores; /* handed on to the result; default: all of the host */
 	const char *uuids;  /* cards that count in utilisation, with commas between; NULL: all
 			     */
-	const char *source; /* "nvml" (the default), "sim", or "none": no GPU */
+	const char *source; /* the same, or "none": no GPU */
 	const char *nvml_path; /* as in struct gua_options */
 	const char *scenario;
 	const char *root;

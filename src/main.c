@@ -14,9 +14,11 @@
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), process (a life and its owner), tick
  *              (what the store is given), table (what reports and exports print), metric
- *              (fields of live views), tracking (columns of a tracking file)
- *   source/    where GPU numbers come from: source (the interface), source_options, facility
- *              (how a source does its jobs)
+ *              (fields of live views), tracking (columns of a tracking file), finding (what an
+ *              examination found)
+ *   source/    where GPU numbers come from: source (the interface), kind (their names), set
+ *              (several as one), source_options, facility (how a source does its jobs),
+ *              diagnosis (how a source examines itself)
  *              nvml/: nvml* (the real driver, by its ABI)
  *              sim/: sim* (a simulated driver) over scenario* (the engine, which the tests'
  *              fake driver library shares)

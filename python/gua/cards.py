@@ -91,7 +91,8 @@ def read_card(handle, index):
 def gpus(source=None, nvml_path=None, scenario=None):
     """The cards of this host with their newest readings, as a list of GPU.
 
-    `source` is "nvml" (the default) or "sim", a simulated lab; `scenario` a gua-scenario(5) file for the latter.
+    `source` is "auto" (the default), "nvml" or "sim", a simulated lab, or several: "nvml,sim"; `scenario` a
+    gua-scenario(5) file for the simulated one.
     `nvml_path` (or the variable GUA_NVML) is a driver library instead of libnvidia-ml.so.1. Raises GuaError when
     there is no driver to ask: that is not the same as a host without cards."""
     with opened(source, nvml_path, scenario) as handle:

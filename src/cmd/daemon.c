@@ -16,6 +16,7 @@
 #include "cmd/leftover.h"
 #include "record/notify.h"
 #include "record/recorder.h"
+#include "source/kind.h"
 #include "source/sim/scenario.h"
 #include "store/lock.h"
 
@@ -60,8 +61,8 @@ const struct option_row daemon_options[] = {
 	{ OPTION_DURATION, 0, "keep-five", "D",
 		"keep five-minute slots this long (default 14d)", AT(keep_five_ms),
 		.min = 3600e3 },
-	{ OPTION_CHOICE, 0, "source", "NAME", "nvml (default), or sim: invented data",
-		.choices = "nvml|sim", AT(source) },
+	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP, AT(source),
+		.words = source_words },
 	{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays", AT(scenario) },
 	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
 		AT(nvml) },
@@ -302,8 +303,8 @@ static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e
 		rc = make_absolute(all[i], paths[i], e);
 	if (!rc && v->nvml && strchr(v->nvml, '/'))
 		rc = make_absolute(&v->nvml, paths[6], e);
-	if (!rc && v->scenario && strcmp(v->source, "sim") != 0)
-		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
+	if (!rc)
+		rc = source_check(v->source, v->scenario, false, e);
 	if (!rc && v->once && v->ticks)
 		rc = err_set(e, ERR_USAGE, "--once and --ticks do not go together");
 	if (!rc && v->scenario)
@@ -317,7 +318,7 @@ int daemon_main(const struct command *self, int argc, char **argv)
 	struct err e = { 0 };
 	char paths[7][PATH_MAX], log_file[PATH_MAX + 8];
 	struct values v = {
-		.source = "nvml",
+		.source = SOURCE_AUTO,
 		.root = "",
 		.interval_ms = 30000,
 		.drain_ms = 5000,

@@ -1,7 +1,6 @@
 /* `gua doctor`: can this host be audited, and what is in the way. Changes nothing. */
 #include <jansson.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,11 @@
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
 #include "sample/worker.h"
+#include "source/kind.h"
 
 struct doctor_options {
 	bool json;
-	const char *db, *nvml, *root, *clock;
+	const char *db, *source, *scenario, *nvml, *root, *clock;
 	int64_t timeout_ms;
 };
 
@@ -25,6 +25,17 @@ static const struct option_row doctor_table[] = {
 		.arg = "PATH",
 		.help = "the store to look at",
 		.offset = AT(db) },
+	{ .kind = OPTION_TEXT,
+		.name = "source",
+		.arg = "NAME,...",
+		.help = SOURCE_HELP,
+		.offset = AT(source),
+		.words = source_words },
+	{ .kind = OPTION_TEXT,
+		.name = "scenario",
+		.arg = "FILE",
+		.help = "what the simulated source plays",
+		.offset = AT(scenario) },
 	{ .kind = OPTION_TEXT,
 		.name = "nvml",
 		.arg = "PATH",
@@ -54,30 +65,17 @@ static const struct option_row doctor_table[] = {
 
 static const char *const result_names[] = { "ok", "warning", "problem" };
 
-struct finding *finding_add(struct findings *f, enum finding_result result, const char *check,
-	const char *format, ...)
-{
-	/* The last row is overwritten rather than lost with what it says of the exit status. */
-	struct finding *row = &f->rows[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
-	char raw[sizeof(row->text)];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(raw, sizeof(raw), format, args);
-	va_end(args);
-	*row = (struct finding){ .result = result };
-	text_copy(row->check, sizeof(row->check), check);
-	text_escape(row->text, sizeof(row->text), raw, strlen(raw));
-	f->count[result]++;
-	return row;
-}
+/* A source that is examined. */
+struct patient {
+	const struct source_kind *kind;
+	struct worker *worker;
+	struct diagnosis diagnosis; /* its source is the worker's */
+};
 
-void finding_advise(struct finding *row, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(row->advice, sizeof(row->advice), format, args);
-	va_end(args);
-}
+struct patients {
+	struct patient all[SOURCE_KINDS_MAX];
+	size_t n;
+};
 
 /* One round of everything, so that it is known which ways work. */
 static int ask_all(struct source *s, void *nothing, struct err *e)
@@ -88,28 +86,47 @@ static int ask_all(struct source *s, void *nothing, struct err *e)
 	return rc ? rc : source_look(s, NULL, e);
 }
 
-/* The source is the worker's: NULL when the driver has not answered. */
-static struct worker *ask_driver(
-	struct examination *x, const struct source_options *options, int64_t deadline_ms)
+/* Each source has a worker of its own: one that hangs keeps nobody else from answering. */
+static void ask_source(
+	struct patient *p, const struct source_options *common, int64_t deadline_ms)
 {
-	struct worker *w = NULL;
-	if (worker_new(&w, options, deadline_ms, &x->why) != 0)
-		return NULL;
-	worker_own(w, ask_all, NULL, NULL);
-	int rc = worker_run(w, JOB_OWN, &x->why);
-	x->hangs = rc == ERR_BUSY;
-	x->source = rc ? NULL : worker_source(w);
-	return w;
+	struct diagnosis *d = &p->diagnosis;
+	struct source_options options = *common;
+	options.name = p->kind->name;
+	d->root = options.root;
+	if (worker_new(&p->worker, &options, deadline_ms, &d->why) != 0)
+		return;
+	worker_own(p->worker, ask_all, NULL, NULL);
+	int rc = worker_run(p->worker, JOB_OWN, &d->why);
+	d->hangs = rc == ERR_BUSY;
+	d->source = rc ? NULL : worker_source(p->worker);
 }
 
-static void examine(const struct examination *x, struct findings *f)
+static void ask_sources(struct patients *p, const struct source_list *list,
+	const struct source_options *common, int64_t deadline_ms)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		p->all[i].kind = list->kinds[i];
+		ask_source(&p->all[i], common, deadline_ms);
+	}
+	p->n = list->n;
+}
+
+/* False: one hangs. */
+static bool end_sources(struct patients *p)
+{
+	bool ended = true;
+	for (size_t i = 0; i < p->n; i++)
+		if (p->all[i].worker && !worker_end(p->all[i].worker, WORKER_CLOSING_MS))
+			ended = false;
+	return ended;
+}
+
+static void examine(const struct examination *x, const struct patients *p, struct findings *f)
 {
 	examine_system(x, f);
-	examine_module(x, f);
-	examine_nodes(x, f);
-	examine_driver(x, f);
-	examine_cards(x, f);
-	examine_facilities(x, f);
+	for (size_t i = 0; i < p->n; i++)
+		p->all[i].kind->diagnose(&p->all[i].diagnosis, f);
 	examine_visibility(x, f);
 	examine_store(x, f);
 }
@@ -153,9 +170,8 @@ static void print_text(const struct findings *f, struct str *out)
 		f->count[FINDING_PROBLEM], f->count[FINDING_PROBLEM] == 1 ? "" : "s");
 }
 
-static json_t *cards_json(const struct source *s)
+static void add_cards(json_t *list, const struct source *s)
 {
-	json_t *list = json_array();
 	for (size_t i = 0; s && i < s->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		json_t *card = json_pack("{s:s, s:s, s:i, s:s, s:s, s:i}", "uuid", r->id.uuid,
@@ -169,34 +185,36 @@ static json_t *cards_json(const struct source *s)
 		json_object_set_new(card, "mem_total_bytes",
 			r->id.mem_total_bytes >= 0 ? json_integer(r->id.mem_total_bytes)
 						   : json_null());
+		json_object_set_new(card, "source", json_string(r->source));
 		json_array_append_new(list, card);
 	}
-	return list;
 }
 
-static json_t *facilities_json(struct source *s)
+static void add_facilities(json_t *list, struct source *s)
 {
 	struct facility rows[64];
 	size_t n = s ? s->ops->facilities(s, rows, 64) : 0;
-	json_t *list = json_array();
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(
 			list, json_pack("{s:s, s:s, s:b, s:b, s:s}", "job", rows[i].job, "how",
 				      rows[i].how, "fallback", rows[i].fallback, "works",
 				      rows[i].works, "note", rows[i].note));
-	return list;
 }
 
-static void print_json(const struct findings *f, struct source *s, struct str *out)
+static void print_json(const struct findings *f, const struct patients *p, struct str *out)
 {
-	json_t *checks = json_array();
+	json_t *checks = json_array(), *cards = json_array(), *facilities = json_array();
 	for (size_t i = 0; i < f->n; i++)
 		json_array_append_new(
 			checks, json_pack("{s:s, s:s, s:s, s:s}", "check", f->rows[i].check,
 					"result", result_names[f->rows[i].result], "text",
 					f->rows[i].text, "advice", f->rows[i].advice));
+	for (size_t i = 0; i < p->n; i++) {
+		add_cards(cards, p->all[i].diagnosis.source);
+		add_facilities(facilities, p->all[i].diagnosis.source);
+	}
 	json_t *all = json_pack("{s:i, s:o, s:o, s:o}", "schema", 1, "checks", checks, "cards",
-		cards_json(s), "facilities", facilities_json(s));
+		cards, "facilities", facilities);
 	char *text = json_dumps(all, JSON_INDENT(2));
 	str_add(out, text ? text : "");
 	str_add(out, "\n");
@@ -205,49 +223,60 @@ static void print_json(const struct findings *f, struct source *s, struct str *o
 	json_decref(all);
 }
 
-static int run_doctor(const struct command *self, int argc, char **argv)
+static int examine_all(const struct command *self, const struct doctor_options *o,
+	const struct source_list *list, const char *db)
 {
-	struct doctor_options o = {
-		.root = "", .clock = "real", .timeout_ms = DRIVER_TIMEOUT_MS
-	};
-	struct err e = { 0 };
 	static struct clock clock; /* a thread that hangs may still use it */
-	char db[PATH_MAX];
-	int status;
-	if (cmd_options_only(self, argc, argv, &o, &status))
-		return status;
-	if (!o.db && cmd_default_db(db, sizeof(db), &e) != 0)
+	struct err e = { 0 };
+	if (clock_open(&clock, o->clock, 0, &e) != 0)
 		return cmd_fail(self, &e);
-	if (clock_open(&clock, o.clock, 0, &e) != 0)
-		return cmd_fail(self, &e);
-	/* What falls back is in the findings; it need not be logged too. */
-	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
-	struct examination x = {
-		.root = o.root, .nvml = cmd_nvml_path(o.nvml), .db = o.db ? o.db : db
-	};
+	const struct source_options common = { .nvml_path = cmd_nvml_path(o->nvml),
+		.scenario = o->scenario,
+		.root = o->root,
+		.clock = &clock };
+	const struct examination x = { .root = o->root, .db = db };
+	struct patients p = { 0 };
 	struct findings *f = calloc(1, sizeof(*f));
 	struct str out = { .failed = !f };
-	struct worker *w = NULL;
 	if (f) {
-		const struct source_options source = {
-			.name = "nvml", .nvml_path = x.nvml, .root = x.root, .clock = &clock
-		};
-		w = ask_driver(&x, &source, o.timeout_ms);
-		examine(&x, f);
-		if (o.json)
-			print_json(f, x.source, &out);
+		ask_sources(&p, list, &common, o->timeout_ms);
+		examine(&x, &p, f);
+		if (o->json)
+			print_json(f, &p, &out);
 		else
 			print_text(f, &out);
 	}
-	status = cmd_print(self, &out);
+	int status = cmd_print(self, &out);
 	if (status == 0)
 		status = f->count[FINDING_PROBLEM] > 0;
-	if (w && !worker_end(w, WORKER_CLOSING_MS))
+	if (!end_sources(&p))
 		cmd_leave_driver();
 	else
 		clock_finish(&clock);
 	free(f);
 	return status;
+}
+
+static int run_doctor(const struct command *self, int argc, char **argv)
+{
+	struct doctor_options o = { .source = SOURCE_AUTO,
+		.root = "",
+		.clock = "real",
+		.timeout_ms = DRIVER_TIMEOUT_MS };
+	struct err e = { 0 };
+	struct source_list list;
+	char db[PATH_MAX];
+	int status;
+	if (cmd_options_only(self, argc, argv, &o, &status))
+		return status;
+	if (source_check(o.source, o.scenario, false, &e) != 0 ||
+		source_list_read(&list, o.source, false, &e) != 0)
+		return cmd_fail(self, &e);
+	if (!o.db && cmd_default_db(db, sizeof(db), &e) != 0)
+		return cmd_fail(self, &e);
+	/* What falls back is in the findings; it need not be logged too. */
+	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
+	return examine_all(self, &o, &list, o.db ? o.db : db);
 }
 
 const struct command cmd_doctor = {

@@ -1,6 +1,5 @@
-/* What `gua doctor` finds without the driver: system, module, device nodes, whether other
- * users' processes can be seen, the store. */
-#include <dirent.h>
+/* What `gua doctor` finds without a source: system, whether other users' processes can be seen,
+ * the store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +12,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/doctor.h"
-#include "source/nvml/nvml_host.h"
 #include "store/identify.h"
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MB = 100 };
@@ -63,63 +61,6 @@ void examine_system(const struct examination *x, struct findings *f)
 	else
 		finding_add(f, FINDING_OK, "system", "%s, %s %s %s", name, u.sysname, u.release,
 			u.machine);
-}
-
-void examine_module(const struct examination *x, struct findings *f)
-{
-	char version[VERSION_CAP];
-	if (nvml_host_module_version(x->root, version, sizeof(version))) {
-		finding_add(f, FINDING_OK, "module", "the nvidia kernel module %s is loaded",
-			version);
-		return;
-	}
-	if (nvml_host_has_module(x->root)) {
-		finding_add(f, FINDING_OK, "module", "the nvidia kernel module is loaded");
-		return;
-	}
-	finding_advise(finding_add(f, x->source ? FINDING_WARNING : FINDING_PROBLEM, "module",
-			       "the nvidia kernel module is not loaded"),
-		x->source ? "the library that was named answers without it; is it the real one?"
-			  : "install NVIDIA's driver, or load it with 'modprobe nvidia'");
-}
-
-static bool is_card_node(const char *name)
-{
-	size_t digits = strspn(name + 6, "0123456789");
-	return strncmp(name, "nvidia", 6) == 0 && digits > 0 && name[6 + digits] == '\0';
-}
-
-void examine_nodes(const struct examination *x, struct findings *f)
-{
-	char path[PATH_MAX];
-	size_t n = 0, refused = 0;
-	DIR *dir = below(path, sizeof(path), x->root, "/dev") ? opendir(path) : NULL;
-	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
-		if (strncmp(entry->d_name, "nvidia", 6) != 0)
-			continue;
-		if (strcmp(entry->d_name, "nvidiactl") != 0 && !is_card_node(entry->d_name))
-			continue;
-		n++;
-		if (faccessat(dirfd(dir), entry->d_name, R_OK | W_OK, AT_EACCESS) == 0)
-			continue;
-		refused++;
-		finding_advise(finding_add(f, FINDING_PROBLEM, "device nodes",
-				       "/dev/%s may not be opened: %s", entry->d_name,
-				       strerror(errno)),
-			"see its owner and mode, and the groups that you are in");
-	}
-	if (dir)
-		closedir(dir);
-	if (n && !refused)
-		finding_add(f, FINDING_OK, "device nodes",
-			"%zu in /dev, and all of them may be opened", n);
-	if (n == 0)
-		finding_advise(finding_add(f, x->source ? FINDING_WARNING : FINDING_PROBLEM,
-				       "device nodes",
-				       "there is neither /dev/nvidiactl nor /dev/nvidia0"),
-			"'nvidia-modprobe -c 0' as root makes them; in a container, give it "
-			"the "
-			"GPUs");
 }
 
 /* The super block's options of what is mounted on /proc (proc(5), mountinfo), or NULL. */

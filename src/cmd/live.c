@@ -33,14 +33,15 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e)
 {
 	*s = (struct live_session){ .stop_fd = -1 };
-	if (v->scenario && (!v->source || strcmp(v->source, "sim") != 0))
-		return err_set(e, ERR_USAGE, "--scenario goes with --source sim");
-	int rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
+	const char *source = v->source ? v->source : SOURCE_AUTO;
+	int rc = source_check(source, v->scenario, false, e);
+	if (!rc)
+		rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
 	if (rc)
 		return rc;
 	s->named = v->db && !v->no_store;
 	struct live_options o = {
-		.source = { .name = v->source ? v->source : "nvml",
+		.source = { .name = source,
 			.nvml_path = cmd_nvml_path(v->nvml),
 			.scenario = v->scenario,
 			.root = v->root ? v->root : "",

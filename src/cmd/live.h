@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "cmd/cmd.h"
 #include "live/live.h"
+#include "source/kind.h"
 
 /* What the option rows write; zero-initialise. */
 struct live_values {
@@ -23,8 +24,8 @@ struct live_values {
 		.offset = offsetof(type, member.db) },                                         \
 		{ OPTION_FLAG, 0, "no-store", .help = "do not ask a store",                    \
 			.offset = offsetof(type, member.no_store) },                           \
-		{ OPTION_CHOICE, 0, "source", "NAME", "nvml (default), or sim: invented data", \
-			.choices = "nvml|sim", .offset = offsetof(type, member.source) },      \
+		{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP,                           \
+			.offset = offsetof(type, member.source), .words = source_words },      \
 		{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays",       \
 			.offset = offsetof(type, member.scenario) },                           \
 		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \

@@ -8,6 +8,7 @@
 #include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "query/status.h"
+#include "source/kind.h"
 #include "store/lock.h"
 
 /* A tick that is late by this much, and by one interval, is a fault. */
@@ -93,7 +94,7 @@ static void add_store(struct str *out, const char *path, const struct store_stat
 	if (s->wal_bytes)
 		str_addf(out, " + %.1f MB not checkpointed", (double)s->wal_bytes / 1e6);
 	str_add(out, "\n");
-	if (strcmp(s->source, "sim") == 0)
+	if (source_is_invented(s->source))
 		str_addf(out, "%-11ssimulated: the data is invented\n", "source");
 }
 

@@ -68,7 +68,7 @@ static int show(
 /* Why no signal may be sent; NULL: they may. */
 static const char *no_signals(const struct top_values *v)
 {
-	if (v->live.source && strcmp(v->live.source, "sim") == 0)
+	if (v->live.source && source_is_invented(v->live.source))
 		return "simulated";
 	if (v->live.root && *v->live.root)
 		return "not this host";
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	if (read_delay(&v, &delay_ms, &e) != 0 || filter_init(&filter, &v.filter, &e) != 0 ||
 		cmd_live_open(&session, &v.live, NULL, &e) != 0)
 		return cmd_fail(&cmd_top, &e);
-	bool sim = v.live.source && strcmp(v.live.source, "sim") == 0;
+	bool sim = v.live.source && source_is_invented(v.live.source);
 	const char *root = v.live.root ? v.live.root : "";
 	struct top_options o = { .live = session.live,
 		.clock = &session.clock,

@@ -15,6 +15,7 @@
 #include "cmd/track_options.h"
 #include "cmd/track_run.h"
 #include "render/track.h"
+#include "source/kind.h"
 #include "store/trackfile.h"
 
 /* What accompanies a run: files and the live line. */
@@ -205,7 +206,8 @@ static struct track_job make_job(struct session *s, char **argv, struct clock *c
 			.expected_cores = v->cores,
 			.gpu_uuids = v->n_uuids ? v->uuid_list : NULL,
 			.n_gpu_uuids = v->n_uuids,
-			.source = { .name = strcmp(v->source, "none") == 0 ? NULL : v->source,
+			.source = { .name = strcmp(v->source, SOURCE_NONE) == 0 ? NULL
+										: v->source,
 				.nvml_path = cmd_nvml_path(v->nvml),
 				.scenario = v->scenario,
 				.root = v->root ? v->root : "",

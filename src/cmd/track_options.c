@@ -10,6 +10,7 @@
 
 #include "base/timetext.h"
 #include "render/track.h"
+#include "source/kind.h"
 
 #define AT(field) .offset = offsetof(struct track_values, field)
 #define SIZES                                                                                  \
@@ -60,8 +61,8 @@ const struct option_row track_options[] = {
 		.help = "write 'descendents' as old readers expect", AT(legacy_spelling) },
 	{ OPTION_CHOICE, 0, "gb", "BRAND", "nvidia: the only brand there is",
 		.choices = "nvidia", AT(brand) },
-	{ OPTION_CHOICE, 0, "source", "NAME", "nvml (default), sim: invented GPU data, or none",
-		.choices = "nvml|sim|none", AT(source) },
+	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_NONE_HELP, AT(source),
+		.words = source_words_none },
 	{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays", AT(scenario) },
 	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
 		AT(nvml) },
@@ -282,7 +283,7 @@ int track_finish_options(struct track_values *v, struct err *e)
 	v->ram_unit = v->ram_unit ? v->ram_unit : size;
 	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : size;
 	v->time_unit = v->time_unit ? v->time_unit : v->default_time ? v->default_time : "auto";
-	v->source = v->source ? v->source : "nvml";
+	v->source = v->source ? v->source : SOURCE_AUTO;
 	if (!rc && v->brand && strcmp(v->brand, "nvidia") != 0)
 		rc = err_set(e, ERR_USAGE, "gua knows NVIDIA cards only, not '%s'", v->brand);
 	if (!rc)
@@ -293,8 +294,8 @@ int track_finish_options(struct track_values *v, struct err *e)
 		rc = split_uuids(v, e);
 	if (!rc)
 		rc = check_tracking_file(v, e);
-	if (!rc && v->scenario && strcmp(v->source, "sim") != 0)
-		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
+	if (!rc)
+		rc = source_check(v->source, v->scenario, true, e);
 	if (!rc && v->until_exit && !v->pid)
 		rc = err_set(e, ERR_USAGE, "--until-exit goes with --pid");
 	return rc;

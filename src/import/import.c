@@ -156,6 +156,7 @@ static int add_card(struct importer *im, const struct pyfile_sample *sample, str
 			im->question->path, MAX_CARDS);
 	struct card_entry *card = &cards[im->n_cards];
 	*card = (struct card_entry){
+		.source = "nvml", /* that is what the Python tool asks */
 		.id = { .index = (int)im->n_cards,
 			.mig_index = -1,
 			.gpu_instance = -1,

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "lib/lib.h"
 #include "sample/use.h"
+#include "source/kind.h"
 #include "source/source.h"
 #include "version.h"
 
@@ -82,7 +83,7 @@ static int take_options(
 			!text_copy(handle->texts[i], sizeof(handle->texts[i]), texts[i]))
 			return err_set(&handle->err, GUA_WRONG_USE, "an option is too long");
 	*taken = (struct source_options){
-		.name = handle->texts[0][0] ? handle->texts[0] : "nvml",
+		.name = handle->texts[0][0] ? handle->texts[0] : SOURCE_AUTO,
 		.nvml_path = handle->texts[1][0] ? handle->texts[1] : NULL,
 		.scenario = handle->texts[2][0] ? handle->texts[2] : NULL,
 		.root = handle->texts[3],

@@ -16,6 +16,7 @@
 #include "lib/lib.h"
 #include "lib/sampler.h"
 #include "lib/tracker_rows.h"
+#include "source/kind.h"
 
 enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000 };
 
@@ -91,11 +92,11 @@ static int take_options(struct gua_tracker *t, const struct gua_tracker_options 
 	for (size_t i = 0; i < 5; i++)
 		if (texts[i] && !text_copy(t->texts[i], sizeof(t->texts[i]), texts[i]))
 			return err_set(&t->err, GUA_WRONG_USE, "an option is too long");
-	const char *source = t->texts[1][0] ? t->texts[1] : "nvml";
-	bool none = strcmp(source, "none") == 0;
-	if (!none && strcmp(source, "nvml") != 0 && strcmp(source, "sim") != 0)
-		return err_set(&t->err, GUA_WRONG_USE,
-			"unknown source '%s'; there are nvml, sim and none", source);
+	const char *source = t->texts[1][0] ? t->texts[1] : SOURCE_AUTO;
+	bool none = strcmp(source, SOURCE_NONE) == 0;
+	struct source_list list;
+	if (source_list_read(&list, source, true, &t->err) != 0)
+		return GUA_WRONG_USE;
 	t->o.rules = (struct rules)RULES_DEFAULT;
 	t->o.root = t->texts[4];
 	t->o.source = (struct source_options){ .name = none ? NULL : source,

@@ -9,6 +9,7 @@
 
 #include "live/live_private.h"
 #include "query/recent.h"
+#include "source/kind.h"
 
 /* Samples come at least once a second. */
 #define HOLE_MS 2500
@@ -64,7 +65,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	metric_complete(l->wanted);
 	*out = l;
 	int rc = live_open_driver(l, o, e);
-	bool own_host = root[0] == '\0' && rc == 0 && !l->source->ops->describe;
+	bool own_host = root[0] == '\0' && source_is_measured(o->source.name);
 	if (rc == 0)
 		rc = owners_open(&l->owners, root, e);
 	if (rc == 0)

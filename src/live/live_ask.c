@@ -50,19 +50,20 @@ static const enum metric divided[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERV
 	METRIC_UTILIZATION_MEMORY, METRIC_UTILIZATION_ENCODER, METRIC_UTILIZATION_DECODER,
 	METRIC_UTILIZATION_JPEG, METRIC_UTILIZATION_OFA, METRIC_BAR1_TOTAL, METRIC_BAR1_USED };
 
-static bool has_lost_card(const struct source *s)
+/* Whether a scan may bring back what is missing. */
+static bool misses_cards(const struct source *s)
 {
 	for (size_t i = 0; i < s->n_cards; i++)
 		if (s->cards[i].status == CARD_STATUS_LOST && !s->cards[i].gone)
 			return true;
-	return false;
+	return s->incomplete;
 }
 
 /* Looks for cards when it is time. */
 static int rescan(struct live_question *q, struct source *s, struct err *e)
 {
 	int64_t boot_us = clock_now(q->clock).boot_us;
-	int64_t every_us = has_lost_card(s) ? RETRY_US : RESCAN_US;
+	int64_t every_us = misses_cards(s) ? RETRY_US : RESCAN_US;
 	if (!q->scan && boot_us - q->scanned_us < every_us)
 		return 0;
 	q->scanned_us = boot_us;

@@ -100,14 +100,20 @@ static const struct live_process *before(struct live *l, const struct live_proce
 	return NULL;
 }
 
-/* Reads CPU time and memory; false: not to be had. */
-static bool read_host_use(
-	const struct live *l, uint32_t pid, struct live_mark *mark, struct proc_stat *s)
+/* Whether it is a process of this host, which /proc knows. */
+static bool is_of_host(const struct live *l, const struct live_process *p)
 {
-	if (l->source->ops->describe)
+	return !l->source->cards[p->card].own_processes;
+}
+
+/* Reads CPU time and memory; false: not to be had. */
+static bool read_host_use(const struct live *l, const struct live_process *p,
+	struct live_mark *mark, struct proc_stat *s)
+{
+	if (!is_of_host(l, p))
 		return false;
 	int fd = mark->stat_fd >= 0 ? mark->stat_fd
-				    : proc_open_stat(owners_proc(l->owners), pid);
+				    : proc_open_stat(owners_proc(l->owners), p->id.pid);
 	bool read = fd >= 0 && proc_read_stat_again(fd, s) == 0;
 	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
 		close(fd);
@@ -132,7 +138,7 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	mark->at_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
-	if (!read_host_use(l, p->id.pid, mark, &s) || s.start_ticks != p->id.start_ticks)
+	if (!read_host_use(l, p, mark, &s) || s.start_ticks != p->id.start_ticks)
 		return;
 	p->rss_bytes = s.rss_pages < 0 ? -1 : s.rss_pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;
@@ -152,7 +158,7 @@ void live_measure_all(struct live *l, int64_t every_us)
  * of one's own processes, and root of all. */
 static void read_notebook_path(const struct live *l, struct live_process *p)
 {
-	if (p->id.notebook[0] && !l->source->ops->describe)
+	if (p->id.notebook[0] && is_of_host(l, p))
 		proc_read_notebook(owners_proc(l->owners), p->id.pid, p->id.start_ticks,
 			p->notebook_path, sizeof(p->notebook_path));
 }
@@ -221,7 +227,8 @@ static void identify(
 static void add_process(struct live *l, size_t card, const struct card_process *listed)
 {
 	const struct card_reading *r = &l->source->cards[card];
-	uint32_t life = lives_find(&l->lives, l->source, listed->pid, l->now_ms);
+	uint32_t life =
+		lives_find(&l->lives, l->source, listed->pid, r->own_processes, l->now_ms);
 	if (life == LIFE_NONE)
 		return;
 	struct live_process *p = &l->now.items[l->now.n];
@@ -276,7 +283,7 @@ static void split_command(const char *command, struct str *out)
 void live_arguments(struct live *l, const struct live_process *p, struct str *out)
 {
 	char bytes[PROC_ARGUMENTS_CAP], safe[PROC_ARGUMENTS_CAP];
-	if (l->source->ops->describe) {
+	if (!is_of_host(l, p)) {
 		split_command(p->id.command, out);
 		return;
 	}

@@ -10,6 +10,7 @@
 #include "model/process_reading.h"
 
 enum { UUID_CAP = 96, CARD_NAME_CAP = 96, PCI_CAP = 32, VERSION_CAP = 80 };
+enum { SOURCE_CAP = 16, SOURCE_LIST_CAP = 64 }; /* name of a source; several with commas */
 #define UNKNOWN_BYTES (-1LL)
 
 /* A card, or a MIG instance, which is a card of its own. */
@@ -60,6 +61,8 @@ struct util_sample {
  * valid until its next call. */
 struct card_reading {
 	struct card_id id;
+	char source[SOURCE_CAP]; /* the name of the source that it is of: "nvml", "sim" */
+	bool own_processes;	 /* the source describes its processes; false: /proc does */
 	enum card_status status;
 	int code;  /* the driver's return code behind a status that is not ok */
 	bool gone; /* lost, and no fault: a destroyed instance, a card that is instances now */

@@ -50,6 +50,7 @@ struct holding_sum {
 /* A card as the recorder knows it. */
 struct card_entry {
 	struct card_id id;
+	char source[SOURCE_CAP]; /* of its readings; "" when unknown */
 	enum card_status status;
 	int64_t first_seen_ms, last_seen_ms; /* last_seen: accounted up to here */
 	int64_t store_id;		     /* 0: the store does not have it yet */
@@ -125,7 +126,7 @@ struct run_info {
 	char environment[16]; /* bare docker k8s ... */
 	char driver[VERSION_CAP];
 	char boot_id[BOOT_ID_CAP];
-	char source[16]; /* nvml, or sim: a simulated source is never shown as real */
+	char source[SOURCE_LIST_CAP]; /* "nvml", "nvml,sim": simulated is never shown as real */
 	int64_t started_ms;
 	int64_t interval_ms, drain_ms, glance_ms;
 	struct rules rules;

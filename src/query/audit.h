@@ -37,7 +37,7 @@ struct audit_host {
 struct audit_card {
 	size_t host;
 	struct card_id id;
-	char status[16];
+	char source[SOURCE_CAP], status[16]; /* source "": unknown */
 	int64_t first_seen_ms, last_seen_ms;
 	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
 	int64_t energy_mj[CARD_STATES]; /* of the time whose energy is known */

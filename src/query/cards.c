@@ -8,7 +8,8 @@
 
 static const char CARDS_SQL[] =
 	"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
-	"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms FROM gpu "
+	"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms, source FROM "
+	"gpu "
 	"ORDER BY id";
 
 static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
@@ -26,6 +27,7 @@ static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
 	sql_text(row, 11, card->status, sizeof(card->status));
 	card->first_seen_ms = sql_int(row, 12, 0);
 	card->last_seen_ms = sql_int(row, 13, 0);
+	sql_text(row, 14, card->source, sizeof(card->source));
 }
 
 /* The same card in another file of the same host: the newer row names it. */

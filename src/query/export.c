@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "query/sql.h"
+#include "source/kind.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))
@@ -24,6 +25,7 @@ static const struct column usage_columns[] = {
 	{ .key = "energy_joules", .kind = COLUMN_MJ },
 	{ .key = "energy_unknown_seconds", .kind = COLUMN_MS },
 	{ .key = "unsure_seconds", .kind = COLUMN_MS },
+	{ .key = "source", .kind = COLUMN_TEXT },
 };
 
 static const struct column holding_columns[] = {
@@ -46,6 +48,7 @@ static const struct column holding_columns[] = {
 	{ .key = "mean_sm_pct", .kind = COLUMN_PCT },
 	{ .key = "peak_mem_mb", .kind = COLUMN_KIB },
 	{ .key = "use_unknown_seconds", .kind = COLUMN_MS },
+	{ .key = "source", .kind = COLUMN_TEXT },
 };
 
 static const struct column process_columns[] = {
@@ -88,6 +91,7 @@ static const struct column event_columns[] = {
 #define OF_CARD                                                                                \
 	OF_HOST "(SELECT uuid FROM gpu WHERE id = u.gpu), (SELECT idx FROM gpu WHERE id = "    \
 		"u.gpu), "
+#define OF_SOURCE "(SELECT source FROM gpu WHERE id = u.gpu) "
 #define OF_PROCESS(column) "(SELECT " column " FROM process WHERE id = u.process), "
 
 static const struct export_kind {
@@ -102,8 +106,7 @@ static const struct export_kind {
 		"WHEN 3 THEN 'unobserved' WHEN 4 THEN 'use_unknown' END, ms, "
 		"CASE WHEN state < 3 AND ms > 0 THEN 1.0 * util_pct_ms / ms END, "
 		"iif(energy_unknown_ms < ms, energy_mj, NULL), max(energy_unknown_ms, 0), "
-		"max(unsure_ms, 0) "
-		"FROM " SLOTS("usage", "state") },
+		"max(unsure_ms, 0), " OF_SOURCE "FROM " SLOTS("usage", "state") },
 	[EXPORT_HOLDING] = { holding_columns, COUNT(holding_columns),
 		"SELECT slot * 1000, seconds, " OF_CARD
 		"process, " OF_PROCESS("pid") OF_PROCESS("user") OF_PROCESS(
@@ -114,7 +117,7 @@ static const struct export_kind {
 				   "use_unknown_double_ms, "
 				   "active_share_ms, idle_share_ms, 1.0 * sm_pct_ms / "
 				   "nullif(active_ms + idle_held_ms + truly_idle_ms + "
-				   "squatting_ms, 0), mem_peak_kib, use_unknown_ms "
+				   "squatting_ms, 0), mem_peak_kib, use_unknown_ms, " OF_SOURCE
 				   "FROM " SLOTS("holding", "process") },
 	[EXPORT_PROCESS] = { process_columns, COUNT(process_columns),
 		/* Of those that hold now, the last tick and `holder` know best. */
@@ -191,13 +194,17 @@ bool export_simulated(struct export *x, int64_t since_ms, int64_t until_ms)
 {
 	struct err ignored = { 0 };
 	sqlite3_stmt *stmt = NULL;
+	char source[SOURCE_LIST_CAP];
 	bool any = false;
 	if (sql_prepare(x->db, &stmt, &ignored,
-		    "SELECT 1 FROM run WHERE source = 'sim' AND started_ms - 3600000 < ?2 AND "
-		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1 LIMIT 1") == 0) {
+		    "SELECT DISTINCT source FROM run WHERE started_ms - 3600000 < ?2 AND "
+		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1") == 0) {
 		sqlite3_bind_int64(stmt, 1, since_ms);
 		sqlite3_bind_int64(stmt, 2, until_ms);
-		any = sql_step(stmt, &ignored) == 1;
+		while (!any && sql_step(stmt, &ignored) == 1) {
+			sql_text(stmt, 0, source, sizeof(source));
+			any = source_is_invented(source);
+		}
 	}
 	sqlite3_finalize(stmt);
 	return any;

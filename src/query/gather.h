@@ -21,7 +21,7 @@ struct gather_file {
 /* One start of a recorder. */
 struct gather_run {
 	size_t host;
-	char source[16];
+	char source[SOURCE_LIST_CAP];
 	int64_t started_ms, last_tick_ms, interval_ms;
 	bool ended;
 	struct rules rules;

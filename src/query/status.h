@@ -10,7 +10,7 @@
 
 struct store_status {
 	bool any_run; /* a recorder has written here */
-	char source[16], version[32];
+	char source[SOURCE_LIST_CAP], version[32];
 	int64_t started_ms, last_tick_ms, interval_ms;
 	int64_t ended_ms; /* of the last run, or -1: running or killed */
 	char how_ended[32];

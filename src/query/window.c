@@ -3,6 +3,7 @@
 
 #include "query/gather.h"
 #include "query/sql.h"
+#include "source/kind.h"
 
 /* Where a file's data begins and ends; leaves them alone when it has none. */
 static int file_bounds(
@@ -97,7 +98,7 @@ static void judge_runs(struct gather *g)
 			continue;
 		struct audit_host *host = &g->a->hosts[run->host];
 		host->ran = true;
-		host->simulated |= strcmp(run->source, "sim") == 0;
+		host->simulated |= source_is_invented(run->source);
 		host->imported |= strcmp(run->source, "import") == 0;
 		if (newest && !rules_equal(&newest->rules, &run->rules))
 			g->a->rules_mixed = true;

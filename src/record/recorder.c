@@ -20,6 +20,7 @@
 #include "sample/ring.h"
 #include "sample/round.h"
 #include "sample/worker.h"
+#include "source/kind.h"
 #include "store/lock.h"
 
 /* A stall: no glance for twice the time between glances plus this. */
@@ -43,6 +44,7 @@ struct recorder {
 	struct clock_watch clock_watch;
 	int64_t exits_us; /* boot time: exits up to here have been noticed */
 	int64_t ticks;
+	bool incomplete; /* a part of the source is down */
 	struct fault driver_fault, store_fault, compact_fault;
 };
 
@@ -146,6 +148,7 @@ static bool ask(struct recorder *r)
 	struct moment ended = clock_now(r->clock);
 	if (s) {
 		driver_works(r);
+		r->incomplete = s->incomplete;
 		notice_exits(r, false);
 		r->round->begun_ms = r->begun.wall_us / 1000;
 		r->round->ended_ms = ended.wall_us / 1000;
@@ -165,7 +168,7 @@ static enum health health_of(const struct recorder *r)
 	for (size_t i = 0; i < r->watch.n_cards; i++)
 		if (r->watch.entries[i].status != CARD_STATUS_OK && !r->watch.cards[i].gone)
 			return HEALTH_CARD;
-	return HEALTH_GOOD;
+	return r->incomplete ? HEALTH_CARD : HEALTH_GOOD;
 }
 
 static void report_store_fault(struct recorder *r, const struct err *e)
@@ -399,7 +402,7 @@ static void close_run(struct recorder *r, const char *how)
 static int prepare(struct recorder *r, struct err *e)
 {
 	const struct recorder_options *o = r->o;
-	bool own_host = o->source.root[0] == '\0' && strcmp(o->source.name, "sim") != 0;
+	bool own_host = o->source.root[0] == '\0' && source_is_measured(o->source.name);
 	/* A store that is not there is made when a driver answers: so there is none to take
 	 * away where none does. Who waits for a driver makes it now. */
 	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;

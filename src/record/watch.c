@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "record/watch_private.h"
 #include "sample/ring.h"
 
@@ -78,6 +79,7 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 		.last_seen_ms = now_ms,
 		.dirty = true,
 	};
+	text_copy(w->entries[i].source, SOURCE_CAP, r->source);
 	w->cards[i] = (struct watched){
 		.glance_ms = -1, .look_ms = -1, .mem_bytes = -1, .floor_bytes = -1
 	};

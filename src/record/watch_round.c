@@ -85,9 +85,10 @@ static size_t make_list(
 	size_t n = 0;
 	for (size_t k = 0; k < r->n_processes; k++) {
 		const struct card_process *p = &r->processes[k];
-		uint32_t life = is_holder(p->kind, &w->rules)
-					? lives_find(&w->lives, s, p->pid, now_ms)
-					: LIFE_NONE;
+		uint32_t life =
+			is_holder(p->kind, &w->rules)
+				? lives_find(&w->lives, s, p->pid, r->own_processes, now_ms)
+				: LIFE_NONE;
 		if (life != LIFE_NONE)
 			w->list[n++] = (struct listed){ life, p->kind, p->mem_bytes };
 	}

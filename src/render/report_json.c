@@ -102,6 +102,7 @@ static void add_card(struct json *j, const struct audit *a, const struct audit_c
 	json_number(
 		j, "mig_index", card->id.mig_index < 0 ? (double)NAN : card->id.mig_index, 0);
 	json_text(j, "parent_uuid", *card->id.parent_uuid ? card->id.parent_uuid : NULL);
+	json_text(j, "source", *card->source ? card->source : NULL);
 	json_text(j, "status", card->status);
 	json_number(j, "mean_util_pct", report_util_pct(card), 3);
 	json_number(j, "sm_active_pct", report_sm_active_pct(card), 3);

@@ -23,10 +23,15 @@ static bool is_live(const struct lives *l, uint32_t i)
 	return l->lives[i].used && l->entries[i].ended_ms < 0;
 }
 
-static uint32_t *find_place(const struct lives *l, uint32_t pid)
+static bool is_life_of(const struct lives *l, uint32_t i, uint32_t pid, bool own)
+{
+	return l->entries[i].id.pid == pid && l->lives[i].own == own;
+}
+
+static uint32_t *find_place(const struct lives *l, uint32_t pid, bool own)
 {
 	size_t at = pid * 2654435761u & (hash_size(l) - 1);
-	while (l->by_pid[at] && l->entries[l->by_pid[at] - 1].id.pid != pid)
+	while (l->by_pid[at] && !is_life_of(l, l->by_pid[at] - 1, pid, own))
 		at = (at + 1) & (hash_size(l) - 1);
 	return &l->by_pid[at];
 }
@@ -37,7 +42,7 @@ static void reindex(struct lives *l)
 	memset(l->by_pid, 0, hash_size(l) * sizeof(*l->by_pid));
 	for (uint32_t i = 0; i < l->n; i++)
 		if (is_live(l, i))
-			*find_place(l, l->entries[i].id.pid) = i + 1;
+			*find_place(l, l->entries[i].id.pid, l->lives[i].own) = i + 1;
 }
 
 static bool grow(struct lives *l, size_t cap)
@@ -120,11 +125,11 @@ static uint32_t user_number(struct lives *l, const char *name)
 }
 
 static void describe(
-	struct lives *l, struct source *source, uint32_t pid, struct process_id *id)
+	struct lives *l, struct source *source, uint32_t pid, bool own, struct process_id *id)
 {
 	memset(id, 0, sizeof(*id));
-	bool there = source->ops->describe ? source->ops->describe(source, pid, id)
-					   : owners_describe(l->owners, pid, id);
+	bool there = own ? source->ops->describe(source, pid, id)
+			 : owners_describe(l->owners, pid, id);
 	id->pid = pid;
 	if (there)
 		return;
@@ -134,9 +139,10 @@ static void describe(
 	text_copy(id->user, sizeof(id->user), "_dead");
 }
 
-static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t pid)
+static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t i)
 {
-	if (!source->ops->describe)
+	uint32_t pid = l->entries[i].id.pid;
+	if (!l->lives[i].own)
 		return owners_start_ticks(l->owners, pid);
 	struct process_id id = { 0 };
 	return source->ops->describe(source, pid, &id) ? id.start_ticks : 0;
@@ -175,8 +181,7 @@ static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t 
 {
 	if (l->lives[i].pidfd >= 0)
 		return true;
-	const struct process_id *id = &l->entries[i].id;
-	if (start_ticks_now(l, source, id->pid) == id->start_ticks)
+	if (start_ticks_now(l, source, i) == l->entries[i].id.start_ticks)
 		return true;
 	end_life(l, i, now_ms);
 	return false;
@@ -222,7 +227,8 @@ static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
 	return -1;
 }
 
-static uint32_t begin_life(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms)
+static uint32_t begin_life(
+	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
 {
 	uint32_t i = take_place(l);
 	if (i == LIFE_NONE)
@@ -237,26 +243,27 @@ static uint32_t begin_life(struct lives *l, struct source *source, uint32_t pid,
 	};
 	/* The pidfd first: whatever is described after it belongs to the life that it names, or
 	 * the check at the next look will see it ended. */
-	int pidfd = open_pidfd(l, pid, i);
-	describe(l, source, pid, &entry->id);
+	int pidfd = own ? -1 : open_pidfd(l, pid, i);
+	describe(l, source, pid, own, &entry->id);
 	if (entry->id.start_ticks == 0 && pidfd >= 0) {
 		close(pidfd);
 		pidfd = -1;
 	}
-	l->lives[i] =
-		(struct life_watch){ true, pidfd, user_number(l, entry->id.user), -1, false };
-	*find_place(l, pid) = i + 1;
+	uint32_t user = user_number(l, entry->id.user);
+	l->lives[i] = (struct life_watch){ true, own, pidfd, user, -1, false };
+	*find_place(l, pid, own) = i + 1;
 	return i;
 }
 
-uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms)
+uint32_t lives_find(
+	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
 {
-	uint32_t place = *find_place(l, pid);
+	uint32_t place = *find_place(l, pid, own);
 	if (place && goes_on(l, source, place - 1, now_ms)) {
 		l->entries[place - 1].last_seen_ms = now_ms;
 		return place - 1;
 	}
-	return begin_life(l, source, pid, now_ms);
+	return begin_life(l, source, pid, own, now_ms);
 }
 
 /* A life of which there is nothing in /proc. */
@@ -273,20 +280,21 @@ static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64
 		.ended_ms = -1,
 		.dirty = true,
 	};
-	l->lives[i] = (struct life_watch){ true, -1, user_number(l, USER_UNKNOWN), -1, false };
+	l->lives[i] =
+		(struct life_watch){ true, false, -1, user_number(l, USER_UNKNOWN), -1, false };
 	return i;
 }
 
 uint32_t lives_unknown(struct lives *l, int64_t now_ms)
 {
-	uint32_t place = *find_place(l, 0);
+	uint32_t place = *find_place(l, 0, false);
 	if (place && is_live(l, place - 1)) {
 		l->entries[place - 1].last_seen_ms = now_ms;
 		return place - 1;
 	}
 	uint32_t i = add_unseen(l, 0, now_ms, now_ms);
 	if (i != LIFE_NONE)
-		*find_place(l, 0) = i + 1;
+		*find_place(l, 0, false) = i + 1;
 	return i;
 }
 

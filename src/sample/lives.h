@@ -19,6 +19,7 @@
 /* What a life needs besides its entry. */
 struct life_watch {
 	bool used;	   /* the place is taken */
+	bool own;	   /* its source describes it, not /proc */
 	int pidfd;	   /* or -1 */
 	uint32_t user;	   /* number of the identity: same name, same number */
 	int64_t exited_ms; /* its pidfd told, or -1; a zombie may go on holding memory */
@@ -26,7 +27,7 @@ struct life_watch {
 };
 
 struct lives {
-	struct owners *owners; /* borrowed; NULL: the source describes processes itself */
+	struct owners *owners; /* borrowed; NULL: every card has own_processes */
 	bool pidfds;	       /* pids are of this host: take pidfds */
 	int exits_fd;	       /* then: readable when one of them has ended, for poll(2) */
 	struct process_entry *entries;
@@ -49,8 +50,10 @@ void lives_check(struct lives *l, int64_t now_ms);
 uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
 
 /* The life of `pid` now, made and described when it is new; ends an earlier life of the same
- * pid. LIFE_NONE: out of memory. */
-uint32_t lives_find(struct lives *l, struct source *source, uint32_t pid, int64_t now_ms);
+ * pid. `own`: the source describes it (card_reading.own_processes); such a pid and one of this
+ * host are different processes. LIFE_NONE: out of memory. */
+uint32_t lives_find(
+	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms);
 
 /* A life for memory in use that no listed process explains; its user is _unknown. */
 uint32_t lives_unknown(struct lives *l, int64_t now_ms);

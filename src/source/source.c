@@ -1,23 +1,18 @@
-/* Chooses a source by name; the calls go through its table. */
+/* Opens what a list of names stands for; the calls go through the source's table. */
 #include "source/source.h"
 
-#include <string.h>
-
-static const struct kind {
-	const char *name;
-	int (*open)(struct source **s, const struct source_options *options, struct err *e);
-} kinds[] = {
-	{ "nvml", nvml_source_open },
-	{ "sim", sim_source_open },
-};
+#include "source/kind.h"
+#include "source/set.h"
 
 int source_open(struct source **s, const struct source_options *options, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(options->name, kinds[i].name) == 0)
-			return kinds[i].open(s, options, e);
-	return err_set(
-		e, ERR_USAGE, "unknown source '%s'; there are nvml and sim", options->name);
+	struct source_list list;
+	int rc = source_list_read(&list, options->name, false, e);
+	if (rc)
+		return rc;
+	if (list.n == 1)
+		return list.kinds[0]->open(s, options, e);
+	return source_set_open(s, &list, options, e);
 }
 
 void source_close(struct source *s)

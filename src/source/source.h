@@ -1,7 +1,7 @@
-/* A source of GPU numbers: the real driver (nvml.c) or a simulated one (sim.c), behind five
- * calls. A source owns the arrays that its readings point to; they are valid until its next
- * call. All calls are made from one thread at a time and may block when a driver hangs: the
- * sampler puts a deadline around them. */
+/* A source of GPU numbers: the real driver (nvml.c), a simulated one (sim.c), or several joined
+ * (set.c), behind five calls. A source owns the arrays that its readings point to; they are
+ * valid until its next call. All calls are made from one thread at a time and may block when a
+ * driver hangs: the sampler puts a deadline around them. */
 #ifndef GUA_SOURCE_SOURCE_H
 #define GUA_SOURCE_SOURCE_H
 
@@ -37,7 +37,7 @@ struct source_ops {
 	/* Process lists and memory of the cards whose flag is set (n_cards flags; NULL: of all,
 	 * and MIG instances are enumerated again). Fails as drain() does. */
 	int (*look)(struct source *s, const bool *which, struct err *e);
-	/* Who a process is, for sources that know it themselves; NULL: look in /proc. Returns
+	/* Who a process of a card with own_processes is; NULL: there is no such card. Returns
 	 * false when there is no such process. */
 	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
 	/* Reads the wanted metrics (METRIC_COUNT flags) of a card or, with `board`, of the
@@ -68,6 +68,8 @@ struct source {
 	char driver_version[VERSION_CAP]; /* "" when unknown */
 	char hostname[128];		  /* a simulated source names its own host; else "" */
 	int64_t sample_period_us; /* longest time between two samples; 0: at most a second */
+	int code;		  /* the driver's code behind a call that failed; 0: none */
+	bool incomplete;	  /* a part of it is down: a scan may bring cards back */
 	int64_t ring_us; /* time that the shortest ring spans, as seen so far; 0: not known yet
 			  */
 	/* What the last glance cost, by clock_cost_us(): its memory part and its energy part.
@@ -86,7 +88,7 @@ int source_drain(struct source *s, const bool *which, struct err *e);
 int source_glance(struct source *s, unsigned what, struct err *e);
 int source_look(struct source *s, const bool *which, struct err *e);
 
-/* The two kinds, for source.c. */
+/* How each kind is opened, for the table of kinds. */
 int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);
 int sim_source_open(struct source **s, const struct source_options *options, struct err *e);
 

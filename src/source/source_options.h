@@ -8,7 +8,7 @@
 
 /* Strings are borrowed until source_close(). */
 struct source_options {
-	const char *name;      /* "nvml" or "sim" */
+	const char *name;      /* a list of names: see kind.h */
 	const char *nvml_path; /* --nvml or GUA_NVML; NULL: libnvidia-ml.so.1 after checking the
 				  module */
 	const char *scenario;  /* sim: path of a scenario file; NULL: the built-in lab */

@@ -1,6 +1,8 @@
 -- How a program that may not write reads a store of version 1: temporary views stand before its
 -- tables and have the columns of version 2. Only what gua itself asks for is here.
 CREATE TEMP VIEW run AS SELECT *, 0 AS glance_ms FROM main.run;
+CREATE TEMP VIEW gpu AS SELECT *, iif(EXISTS (SELECT 1 FROM main.run WHERE run.host = gpu.host
+	AND run.source <> 'sim'), 'nvml', 'sim') AS source FROM main.gpu;
 
 CREATE TEMP VIEW usage_1m AS
 	SELECT slot, gpu, state, ms, util_pct_ms, coalesce(energy_mj, 0) AS energy_mj,

@@ -22,7 +22,7 @@ CREATE TABLE run (
 	id              INTEGER PRIMARY KEY,
 	host            INTEGER NOT NULL REFERENCES host(id),
 	version         TEXT NOT NULL,     -- of gua
-	source          TEXT NOT NULL,     -- nvml, sim (invented data), import
+	source          TEXT NOT NULL,     -- nvml, sim (invented data), import; nvml,sim: both
 	boot_id         TEXT NOT NULL,
 	started_ms      INTEGER NOT NULL,
 	last_tick_ms    INTEGER NOT NULL,
@@ -52,6 +52,7 @@ CREATE TABLE gpu (
 	status           TEXT NOT NULL,    -- ok, lost, asleep, denied
 	first_seen_ms    INTEGER NOT NULL,
 	last_seen_ms     INTEGER NOT NULL, -- accounted up to here
+	source           TEXT NOT NULL DEFAULT '', -- nvml, sim (invented data); '' when unknown
 	UNIQUE (host, uuid)
 );
 

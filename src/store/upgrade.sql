@@ -18,6 +18,11 @@ INSERT INTO open_life SELECT pid, process.id FROM process JOIN run ON run.id = p
 
 ALTER TABLE run ADD COLUMN glance_ms INTEGER NOT NULL DEFAULT 0;
 
+-- A run had one source. A card of a host on which something was measured may be real.
+ALTER TABLE gpu ADD COLUMN source TEXT NOT NULL DEFAULT '';
+UPDATE gpu SET source = iif(EXISTS (SELECT 1 FROM run WHERE run.host = gpu.host
+	AND run.source <> 'sim'), 'nvml', 'sim');
+
 ALTER TABLE usage_1m ADD COLUMN energy_unknown_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE usage_1m ADD COLUMN unsure_ms INTEGER NOT NULL DEFAULT 0;
 UPDATE usage_1m SET energy_mj = 0, energy_unknown_ms = ms WHERE energy_mj IS NULL;

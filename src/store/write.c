@@ -11,7 +11,8 @@
 #define INSERT_CARD                                                                            \
 	"INSERT INTO gpu (host, uuid, name, parent_uuid, pci, idx, mig_index,"                 \
 	" gpu_instance, compute_instance, mem_total_bytes, status, first_seen_ms,"             \
-	" last_seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"       \
+	" last_seen_ms, source)"                                                               \
+	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"                \
 	" ON CONFLICT (host, uuid) DO UPDATE SET"                                              \
 	" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
 /* A clock that was set back is believed: a last tick in the future would look alive for ever.
@@ -25,7 +26,8 @@ static const char *const texts[STATEMENT_COUNT] = {
 	" gpu_instance = excluded.gpu_instance,"
 	" compute_instance = excluded.compute_instance,"
 	" mem_total_bytes = coalesce(excluded.mem_total_bytes, mem_total_bytes),"
-	" status = excluded.status, last_seen_ms = excluded.last_seen_ms RETURNING id",
+	" source = excluded.source, status = excluded.status, last_seen_ms = "
+	"excluded.last_seen_ms RETURNING id",
 	[STATEMENT_PAST_CARD] = INSERT_CARD
 	" last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) RETURNING id",
 	[STATEMENT_CARD_SEEN] = "UPDATE gpu SET " LAST_SEEN " WHERE id = ?1",
@@ -117,6 +119,7 @@ static bool write_card(struct store *s, const struct card_entry *c, int64_t *id)
 	sqlite3_bind_text(q, 11, card_status_names[c->status], -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 12, c->first_seen_ms);
 	sqlite3_bind_int64(q, 13, c->last_seen_ms);
+	sql_bind_text(q, 14, c->source);
 	return run(q, id);
 }
 

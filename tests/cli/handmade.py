@@ -40,12 +40,12 @@ class Store:
                            active_util_pct=util, held_mem_bytes=mem, count_graphics=graphics)
 
     def card(self, host, index, first_seen, last_seen, uuid=None, status="ok",
-             name="NVIDIA A100-SXM4-80GB", parent="", mig=None):
+             name="NVIDIA A100-SXM4-80GB", parent="", mig=None, source="nvml"):
         uuid = uuid or f"GPU-{index:08x}-1111-2222-3333-444444444444"
         return self.insert("gpu", host=host, uuid=uuid, name=name, parent_uuid=parent,
                            pci="0000:17:00.0", idx=index, mig_index=mig, gpu_instance=mig,
                            compute_instance=None if mig is None else 0,
-                           mem_total_bytes=85_899_345_920, status=status,
+                           mem_total_bytes=85_899_345_920, status=status, source=source,
                            first_seen_ms=int(first_seen * 1000),
                            last_seen_ms=int(last_seen * 1000))
 

@@ -269,7 +269,7 @@ def test_the_source_is_never_invented_silently(tmp_path):
     (["--drain", "9s"], "out of range"),
     (["--ticks", "0"], "out of range"),
     (["--once", "--ticks", "1"], "do not go together"),
-    (["--source", "cuda"], "one of nvml|sim"),
+    (["--source", "cuda"], "unknown source 'cuda'; there are auto ("),
     (["--db", ""], "needs a path"),
     (["--active-util", "0"], "out of range"),
     (["extra"], "unexpected argument"),

@@ -27,7 +27,7 @@ def store(tmp_path):
         INSERT INTO run (id, host, version, source, boot_id, started_ms, last_tick_ms, interval_ms,
             drain_ms, active_util_pct, held_mem_bytes, count_graphics)
             VALUES (1, 1, '0', 'nvml', 'b', {start}, {start + 30 * HOUR}, 30000, 5000, 10, 100000000, 0);
-        INSERT INTO gpu VALUES (1, 1, 'GPU-1', 'A100', '', '', 3, NULL, NULL, NULL, NULL, 'ok', {start}, {start});
+        INSERT INTO gpu VALUES (1, 1, 'GPU-1', 'A100', '', '', 3, NULL, NULL, NULL, NULL, 'ok', {start}, {start}, 'nvml');
         INSERT INTO process VALUES
             (1, 1, 1, 10, 1, NULL, NULL, 'alice', 'train', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
             (2, 1, 1, 20, 1, NULL, NULL, 'bob', 'jupyter', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
@@ -167,6 +167,7 @@ def check_old_report(document):
     assert document["waste"]["energy_kwh"] == pytest.approx(12480.00024 / 3600)
     assert document["waste"]["energy_known"] == pytest.approx(48000 / 188400)
     assert [who["identity"] for who in document["identities"]] == ["bob", "alice"]
+    assert document["hosts"][0]["simulated"] and {card["source"] for card in document["gpus"]} == {"sim"}
     assert document["identities"][0]["squatting_gpu_seconds"] == 93600
 
 
@@ -206,3 +207,16 @@ def test_an_older_store_is_brought_up_to_date(version_1, store):
     after = report_of(version_1)
     check_old_report(after)
     assert after["gpus"][:2] == before["gpus"] and after["identities"] == before["identities"]
+
+
+def test_cards_of_an_older_store_are_real_where_one_run_measured(version_1):
+    """Reading and upgrading give the same source."""
+    db = sqlite3.connect(version_1)
+    db.execute("UPDATE run SET source = 'nvml' WHERE id = 1")
+    db.commit()
+    db.close()
+    assert {card["source"] for card in report_of(version_1)["gpus"]} == {"nvml"}
+    assert gua("daemon", "--source", "sim", "--ticks", "1", "--interval", "1s", "--db", version_1).returncode == 0
+    db = sqlite3.connect(version_1)
+    assert set(db.execute("SELECT source FROM gpu WHERE id < 3")) == {("nvml",)}
+    db.close()

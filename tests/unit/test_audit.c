@@ -50,7 +50,7 @@ static sqlite3 *make_store(char *path, int n_cards, int hours)
 		snprintf(sql, sizeof(sql),
 			"INSERT INTO gpu VALUES (%d, 1, 'GPU-%d', 'A100', '', '', %d, NULL, "
 			"NULL, "
-			"NULL, NULL, 'ok', %lld, %lld)",
+			"NULL, NULL, 'ok', %lld, %lld, 'nvml')",
 			i, i, n_cards - i, start_ms, NOON * 1000);
 		exec(db, sql);
 	}

@@ -56,7 +56,7 @@ static struct look_window between(int64_t lo_ms, int64_t hi_ms)
 
 static uint32_t life(struct fixture *f, uint32_t pid)
 {
-	return lives_find(&f->lives, &f->source, pid, 1);
+	return lives_find(&f->lives, &f->source, pid, true, 1);
 }
 
 /* A list of at most one process; pid 0: an empty one. */

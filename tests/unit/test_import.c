@@ -156,8 +156,9 @@ static void test_recorded(void **state)
 	store_close(s);
 	run_sql(n.store[0],
 		"INSERT INTO host VALUES (1,'lab','','','',0,0),(2,'other','','','',0,0);"
-		"INSERT INTO gpu VALUES (1,1,'A','','','',0,NULL,NULL,NULL,NULL,'ok',0,0),"
-		"(2,2,'A','','','',0,NULL,NULL,NULL,NULL,'ok',0,0);"
+		"INSERT INTO gpu VALUES "
+		"(1,1,'A','','','',0,NULL,NULL,NULL,NULL,'ok',0,0,'nvml'),"
+		"(2,2,'A','','','',0,NULL,NULL,NULL,NULL,'ok',0,0,'nvml');"
 		"INSERT INTO usage_1m VALUES (12000,1,0,1,0,0,1,0),(12000,1,1,1,0,0,1,0),"
 		"(12060,1,0,1,0,0,1,0),(12180,1,3,1,0,0,1,0),(0,2,0,1,0,0,1,0);"
 		"INSERT INTO usage_5m VALUES (11700,1,0,1,0,0,1,0);"

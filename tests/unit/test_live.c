@@ -335,7 +335,7 @@ static void add_free_card(const struct world *w)
 {
 	tell(w->path, "INSERT INTO gpu SELECT 99, host, 'GPU-c', name, parent_uuid, pci, idx, "
 		      "mig_index, gpu_instance, compute_instance, mem_total_bytes, status, "
-		      "first_seen_ms, last_seen_ms FROM gpu LIMIT 1");
+		      "first_seen_ms, last_seen_ms, source FROM gpu LIMIT 1");
 	tell(w->path, "INSERT INTO usage_1m (slot, gpu, state, ms, util_pct_ms) "
 		      "SELECT started_ms / 60000 * 60, 99, 2, 50000, 0 FROM run");
 }

@@ -37,10 +37,10 @@ static void test_a_reused_pid_is_another_life(void **state)
 	struct lives l;
 	struct fake fake = { .source.ops = &told_ops, .start_ticks = 100 };
 	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
-	uint32_t first = lives_find(&l, &fake.source, 7, 1000);
-	assert_int_equal(lives_find(&l, &fake.source, 7, 2000), first);
+	uint32_t first = lives_find(&l, &fake.source, 7, true, 1000);
+	assert_int_equal(lives_find(&l, &fake.source, 7, true, 2000), first);
 	fake.start_ticks = 200;
-	uint32_t second = lives_find(&l, &fake.source, 7, 3000);
+	uint32_t second = lives_find(&l, &fake.source, 7, true, 3000);
 	assert_int_not_equal(first, second);
 	assert_int_equal(l.entries[first].ended_ms, 3000);
 	assert_int_equal(l.entries[second].ended_ms, -1);
@@ -55,15 +55,15 @@ static void test_a_place_is_used_again_only_after_it_was_stored(void **state)
 	struct lives l;
 	struct fake fake = { .source.ops = &told_ops, .start_ticks = 1 };
 	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
-	uint32_t first = lives_find(&l, &fake.source, 7, 1000);
+	uint32_t first = lives_find(&l, &fake.source, 7, true, 1000);
 	fake.start_ticks = 2;
-	uint32_t second = lives_find(&l, &fake.source, 7, 2000);
+	uint32_t second = lives_find(&l, &fake.source, 7, true, 2000);
 	lives_forget_ended(&l);
-	assert_int_equal(lives_find(&l, &fake.source, 8, 3000), first);
+	assert_int_equal(lives_find(&l, &fake.source, 8, true, 3000), first);
 	assert_int_not_equal(first, second);
 	for (uint32_t pid = 100; pid < 1100; pid++)
-		assert_int_not_equal(lives_find(&l, &fake.source, pid, 4000), LIFE_NONE);
-	assert_int_equal(lives_find(&l, &fake.source, 8, 5000), first);
+		assert_int_not_equal(lives_find(&l, &fake.source, pid, true, 4000), LIFE_NONE);
+	assert_int_equal(lives_find(&l, &fake.source, 8, true, 5000), first);
 	lives_finish(&l);
 }
 
@@ -74,7 +74,7 @@ static void test_who_is_not_in_proc_lives_as_long_as_it_is_listed(void **state)
 	struct lives l;
 	struct fake fake = { .source.ops = &told_ops };
 	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
-	uint32_t dead = lives_find(&l, &fake.source, 7, 1000);
+	uint32_t dead = lives_find(&l, &fake.source, 7, true, 1000);
 	assert_string_equal(l.entries[dead].id.user, "_dead");
 	lives_sweep(&l, &fake.source, 1000);
 	assert_int_equal(l.entries[dead].ended_ms, -1);
@@ -97,7 +97,7 @@ static void test_a_pidfd_tells_the_end_and_a_zombie_stays_itself(void **state)
 		pause();
 		_exit(0);
 	}
-	uint32_t i = lives_find(&l, &fake.source, (uint32_t)child, 1000);
+	uint32_t i = lives_find(&l, &fake.source, (uint32_t)child, false, 1000);
 	struct pollfd exits = { .fd = l.exits_fd, .events = POLLIN };
 	assert_int_equal(lives_next_exited(&l, 1500), LIFE_NONE);
 	kill(child, SIGKILL);
@@ -106,7 +106,7 @@ static void test_a_pidfd_tells_the_end_and_a_zombie_stays_itself(void **state)
 	assert_int_equal(lives_next_exited(&l, 2500), LIFE_NONE);
 	assert_int_equal(poll(&exits, 1, 0), 0);
 	/* Not waited for: a zombie, which the driver may still list. */
-	assert_int_equal(lives_find(&l, &fake.source, (uint32_t)child, 3000), i);
+	assert_int_equal(lives_find(&l, &fake.source, (uint32_t)child, false, 3000), i);
 	assert_int_equal(l.entries[i].ended_ms, -1);
 	waitpid(child, NULL, 0);
 	lives_sweep(&l, &fake.source, 4000);
@@ -123,14 +123,14 @@ static void test_the_unknown(void **state)
 	struct lives l;
 	struct fake fake = { .source.ops = &told_ops, .start_ticks = 1 };
 	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
-	uint32_t known = lives_find(&l, &fake.source, 7, 1000);
+	uint32_t known = lives_find(&l, &fake.source, 7, true, 1000);
 	uint32_t unknown = lives_unknown(&l, 1000);
 	assert_int_not_equal(unknown, known);
 	assert_int_equal(lives_unknown(&l, 2000), unknown);
 	assert_string_equal(l.entries[unknown].id.user, "_unknown");
 	assert_int_equal(l.entries[unknown].id.pid, 0);
 	assert_int_equal(l.entries[unknown].id.started_ms, -1);
-	lives_find(&l, &fake.source, 7, 2000);
+	lives_find(&l, &fake.source, 7, true, 2000);
 	lives_sweep(&l, &fake.source, 2000);
 	assert_int_equal(l.entries[unknown].ended_ms, -1);
 	lives_sweep(&l, &fake.source, 3000);
@@ -151,7 +151,7 @@ static void test_one_that_nobody_saw(void **state)
 	struct lives l;
 	struct fake fake = { .source.ops = &told_ops, .start_ticks = 1 };
 	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
-	uint32_t now = lives_find(&l, &fake.source, 7, 5000);
+	uint32_t now = lives_find(&l, &fake.source, 7, true, 5000);
 	uint32_t before = lives_add_ended(&l, 7, 1000, 4000);
 	assert_int_not_equal(now, before);
 	assert_int_equal(l.entries[before].id.pid, 7);
@@ -160,7 +160,7 @@ static void test_one_that_nobody_saw(void **state)
 	assert_int_equal(l.entries[before].last_seen_ms, 4000);
 	assert_int_equal(l.entries[before].ended_ms, 4000);
 	assert_true(l.entries[before].dirty);
-	assert_int_equal(lives_find(&l, &fake.source, 7, 6000), now);
+	assert_int_equal(lives_find(&l, &fake.source, 7, true, 6000), now);
 	/* Its place is kept for as long as it is needed. */
 	l.lives[before].kept = true;
 	lives_forget_ended(&l);

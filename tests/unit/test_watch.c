@@ -40,6 +40,7 @@ static void test_all_holders_or_none(void **state)
 	static const struct rules rules = RULES_DEFAULT;
 	struct card_process processes[CROWD];
 	struct card_reading card = { .id.uuid = "GPU-a",
+		.own_processes = true,
 		.processes_known = true,
 		.processes = processes,
 		.n_processes = CROWD };

@@ -151,7 +151,9 @@ static pid_t put_child(struct fixture *f)
 	struct rules rules = f->watch.rules;
 	struct watch_pace pace = f->watch.pace;
 	watch_finish(&f->watch);
-	assert_int_equal(watch_init(&f->watch, &rules, &pace, NULL, true, &e), 0);
+	assert_int_equal(owners_open(&f->owners, "", &e), 0);
+	assert_int_equal(watch_init(&f->watch, &rules, &pace, f->owners, true, &e), 0);
+	f->card.own_processes = false;
 	pid_t child = fork();
 	if (child == 0) {
 		pause();
@@ -190,10 +192,10 @@ static void test_an_exit_that_was_waited_for(void **state)
 static void test_an_exit_during_a_stall(void **state)
 {
 	struct fixture *f = *state;
-	char user[32];
+	char user[USER_CAP];
 	pid_t child = put_child(f);
-	snprintf(user, sizeof(user), "user%u", f->process.pid);
 	drain(f, 0, 50);
+	snprintf(user, sizeof(user), "%s", f->watch.lives.entries[0].id.user);
 	drain(f, 5000, 50);
 	end_child(f, child);
 	assert_true(watch_exits(&f->watch, f->round, T0 + 5000, T0 + 25000));

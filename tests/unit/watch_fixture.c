@@ -50,6 +50,7 @@ int watch_setup(void **state)
 	};
 	f->card = (struct card_reading){
 		.id = { .uuid = "GPU-a", .name = "card", .mem_total_bytes = 24000 * MB },
+		.own_processes = true,
 		.util_kind = UTIL_RING,
 		.samples = f->samples,
 		.process_utils = &f->util,
@@ -71,6 +72,7 @@ int watch_teardown(void **state)
 {
 	struct fixture *f = *state;
 	watch_finish(&f->watch);
+	owners_close(f->owners);
 	round_free(f->round);
 	clock_finish(&f->clock);
 	free(f);

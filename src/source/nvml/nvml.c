@@ -24,7 +24,7 @@ bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size)
 
 void nvml_go_down(struct nvml_source *s, int code)
 {
-	s->down = code;
+	s->down = s->base.code = code;
 	nvml_lib_err(&s->lib, s->root, code, &s->why);
 	nvml_drop_handles(s);
 }
@@ -32,7 +32,7 @@ void nvml_go_down(struct nvml_source *s, int code)
 /* The same with a sentence that was made already; returns its code. */
 static int stay_down(struct nvml_source *s, const struct err *why)
 {
-	s->down = NVML_UNINITIALISED;
+	s->down = s->base.code = NVML_UNINITIALISED;
 	s->why = *why;
 	nvml_drop_handles(s);
 	return why->code;

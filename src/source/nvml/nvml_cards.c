@@ -11,6 +11,7 @@
 static void clear_reading(struct card_reading *r, enum card_status status, int code)
 {
 	*r = (struct card_reading){ .id = r->id,
+		.source = "nvml",
 		.status = status,
 		.code = code,
 		.gone = status == CARD_STATUS_LOST && code == NVML_NOT_FOUND,

@@ -55,6 +55,7 @@ static int go_to_now(struct sim *sim, struct err *e)
 {
 	play_follow(sim->play, sim->clock, sim->origin_us);
 	int code = sim_call(sim, "nvmlInit_v2", -1);
+	sim->source.code = code;
 	if (code == 0)
 		return 0;
 	return err_set(
@@ -368,7 +369,9 @@ static bool make_card(struct sim *sim, size_t unit)
 	own->samples = calloc(ring, sizeof(*own->samples));
 	own->process_utils = calloc(s->cards[unit].n_seats + 1, sizeof(*own->process_utils));
 	own->processes = calloc(s->cards[unit].n_seats + 1, sizeof(*own->processes));
-	*card = (struct card_reading){ .energy_mj = NAN,
+	*card = (struct card_reading){ .source = "sim",
+		.own_processes = true,
+		.energy_mj = NAN,
 		.power_mw = NAN,
 		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES,

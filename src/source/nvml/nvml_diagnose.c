@@ -1,20 +1,22 @@
-/* What `gua doctor` finds by asking the driver: library, cards, and how each job is done. */
+/* What NVIDIA's driver finds about itself: module, device nodes, library, cards, and how each
+ * job is done. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "cmd/doctor.h"
+#include "source/nvml/nvml_diagnose.h"
 #include "source/nvml/nvml_host.h"
 #include "source/nvml/nvml_lib.h"
+#include "source/source.h"
 
 enum { FACILITIES_MAX = 64 };
 
 /* The library against the module: they must be of one version. */
 static void examine_library(
-	const struct examination *x, const struct facility *library, struct findings *f)
+	const struct diagnosis *d, const struct facility *library, struct findings *f)
 {
 	char module[VERSION_CAP] = "";
-	nvml_host_module_version(x->root, module, sizeof(module));
+	nvml_host_module_version(d->root, module, sizeof(module));
 	bool differ = module[0] && library->note[0] && strcmp(module, library->note) != 0;
 	struct finding *row = finding_add(f, differ ? FINDING_WARNING : FINDING_OK, "library",
 		"%s, version %s", library->how, library->note[0] ? library->note : "unknown");
@@ -26,12 +28,12 @@ static void examine_library(
 			module);
 }
 
-void examine_driver(const struct examination *x, struct findings *f)
+static void examine_driver(const struct diagnosis *d, struct findings *f)
 {
-	struct source *s = x->source;
+	struct source *s = d->source;
 	if (!s) {
-		finding_advise(finding_add(f, FINDING_PROBLEM, "driver", "%s", x->why.text),
-			x->hangs ? "look for NVRM and Xid in the kernel's log (dmesg); a reset "
+		finding_advise(finding_add(f, FINDING_PROBLEM, "driver", "%s", d->why.text),
+			d->hangs ? "look for NVRM and Xid in the kernel's log (dmesg); a reset "
 				   "of the card or a reboot may be needed"
 				 : "gua demo shows what a recording looks like without a "
 				   "driver");
@@ -41,7 +43,7 @@ void examine_driver(const struct examination *x, struct findings *f)
 	size_t n = s->ops->facilities(s, rows, FACILITIES_MAX);
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(rows[i].job, "library") == 0)
-			examine_library(x, &rows[i], f);
+			examine_library(d, &rows[i], f);
 	finding_add(f, FINDING_OK, "driver", "driver %s answers",
 		s->driver_version[0] ? s->driver_version : "of an unknown version");
 	if (s->n_cards == 0)
@@ -63,10 +65,10 @@ static const struct {
 		"you may not open it: see the device node's mode, or the container's devices" },
 };
 
-void examine_cards(const struct examination *x, struct findings *f)
+static void examine_cards(const struct diagnosis *d, struct findings *f)
 {
-	for (size_t i = 0; x->source && i < x->source->n_cards; i++) {
-		const struct card_reading *r = &x->source->cards[i];
+	for (size_t i = 0; d->source && i < d->source->n_cards; i++) {
+		const struct card_reading *r = &d->source->cards[i];
 		const struct card_id *id = &r->id;
 		char check[32], more[64] = "";
 		if (id->mig_index >= 0)
@@ -154,10 +156,10 @@ static void examine_job(const struct facility *row, struct findings *f)
 		finding_advise(found, "%s", meaning->fallback);
 }
 
-void examine_facilities(const struct examination *x, struct findings *f)
+static void examine_facilities(const struct diagnosis *d, struct findings *f)
 {
 	struct facility rows[FACILITIES_MAX];
-	size_t n = x->source ? x->source->ops->facilities(x->source, rows, FACILITIES_MAX) : 0;
+	size_t n = d->source ? d->source->ops->facilities(d->source, rows, FACILITIES_MAX) : 0;
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(rows[i].job, "persistence mode") == 0)
 			examine_persistence(&rows[i], f);
@@ -166,4 +168,13 @@ void examine_facilities(const struct examination *x, struct findings *f)
 		else
 			examine_job(&rows[i], f);
 	}
+}
+
+void nvml_diagnose(const struct diagnosis *d, struct findings *f)
+{
+	nvml_diagnose_module(d, f);
+	nvml_diagnose_nodes(d, f);
+	examine_driver(d, f);
+	examine_cards(d, f);
+	examine_facilities(d, f);
 }

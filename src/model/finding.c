@@ -1,0 +1,33 @@
+/* Adds findings to a list of fixed size. */
+#include "model/finding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+struct finding *finding_add(struct findings *f, enum finding_result result, const char *check,
+	const char *format, ...)
+{
+	/* The last row is overwritten rather than lost with what it says of the exit status. */
+	struct finding *row = &f->rows[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
+	char raw[sizeof(row->text)];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(raw, sizeof(raw), format, args);
+	va_end(args);
+	*row = (struct finding){ .result = result };
+	text_copy(row->check, sizeof(row->check), check);
+	text_escape(row->text, sizeof(row->text), raw, strlen(raw));
+	f->count[result]++;
+	return row;
+}
+
+void finding_advise(struct finding *row, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(row->advice, sizeof(row->advice), format, args);
+	va_end(args);
+}

@@ -1,0 +1,25 @@
+/* How a source examines itself: whether it can be used on this host, and what is in the way. It
+ * is asked whether or not it could be opened; it looks, and changes nothing. */
+#ifndef GUA_SOURCE_DIAGNOSIS_H
+#define GUA_SOURCE_DIAGNOSIS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "model/finding.h"
+
+struct source;
+
+/* What is known when a source is asked to examine itself. */
+struct diagnosis {
+	const char *root;      /* where /proc, /sys and /dev are; "" for the real ones */
+	struct source *source; /* drained and looked at once; NULL: that failed */
+	struct err why;	       /* then: the sentence */
+	bool hangs;	       /* then: it has not answered in time */
+};
+
+/* Of each kind, for the table of kinds. */
+void nvml_diagnose(const struct diagnosis *d, struct findings *f);
+void sim_diagnose(const struct diagnosis *d, struct findings *f);
+
+#endif

@@ -1,0 +1,10 @@
+/* The parts of the examination of NVIDIA's driver that need no answer of it. */
+#ifndef GUA_SOURCE_NVML_DIAGNOSE_H
+#define GUA_SOURCE_NVML_DIAGNOSE_H
+
+#include "source/diagnosis.h"
+
+void nvml_diagnose_module(const struct diagnosis *d, struct findings *f);
+void nvml_diagnose_nodes(const struct diagnosis *d, struct findings *f);
+
+#endif

@@ -1,0 +1,411 @@
+/* Hands each call to the members of the set and joins what they answer. */
+#include "source/set.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "source/source.h"
+
+#define NOWHERE SIZE_MAX /* place of a card that is left out */
+enum { SPARE = 8 };
+
+struct member {
+	const struct source_kind *kind;
+	struct source *source; /* NULL: it has never opened */
+	bool down;	       /* not asked before the next scan */
+	bool asked;	       /* by the call in progress */
+	struct err why;	       /* of the last failure */
+	struct fault fault;
+	size_t *at;  /* places of its cards in the set */
+	bool *flags; /* room for a flag per card */
+	size_t n, cap;
+};
+
+struct set {
+	struct source base;
+	struct source_ops ops;	    /* with the set's own name */
+	char name[SOURCE_LIST_CAP]; /* "nvml,sim" */
+	struct source_options options;
+	struct member members[SOURCE_KINDS_MAX];
+	size_t n_members;
+	struct place {
+		size_t member, card; /* whose card it is, and which */
+	} * places;		     /* as many as base.cards */
+	size_t cap_cards;
+	struct source_xid *xids;
+	size_t cap_xids;
+};
+
+/* What is asked of all members. */
+struct call {
+	enum { CALL_SCAN, CALL_DRAIN, CALL_GLANCE, CALL_LOOK } kind;
+	const bool *which; /* cards of the set, or NULL */
+	unsigned what;	   /* of a glance */
+};
+
+static void lose(struct set *s, struct member *m, const struct err *why)
+{
+	int64_t now_ms = clock_wall_ms(s->options.clock);
+	/* A member that is not there from the start must not stay unnoticed: views show errors
+	 * only. */
+	if (!m->source && !m->fault.on) {
+		log_error("source %s: %s", m->kind->name, why->text);
+		m->fault = (struct fault){ .on = true, .since_ms = now_ms, .count = 1 };
+		text_copy(m->fault.text, sizeof(m->fault.text), why->text);
+	} else {
+		fault_raise(&m->fault, now_ms, "source %s: %s", m->kind->name, why->text);
+	}
+	m->down = true;
+	m->why = *why;
+}
+
+static int open_member(struct set *s, struct member *m, struct err *e)
+{
+	struct source_options options = s->options;
+	options.name = m->kind->name;
+	int rc = m->kind->open(&m->source, &options, e);
+	if (rc)
+		m->source = NULL;
+	return rc;
+}
+
+/* Whether one of the member's cards is meant; fills its flags. */
+static bool fill_flags(struct member *m, const bool *which)
+{
+	bool any = which == NULL;
+	for (size_t i = 0; which && i < m->n; i++) {
+		m->flags[i] = m->at[i] != NOWHERE && which[m->at[i]];
+		any |= m->flags[i];
+	}
+	return any;
+}
+
+static int call_member(struct set *s, struct member *m, const struct call *c, struct err *e)
+{
+	const bool *which = c->which ? m->flags : NULL;
+	if (!m->source)
+		return open_member(s, m, e);
+	m->source->want_power = s->base.want_power;
+	switch (c->kind) {
+	case CALL_SCAN:
+		return source_scan(m->source, e);
+	case CALL_DRAIN:
+		return source_drain(m->source, which, e);
+	case CALL_GLANCE:
+		return source_glance(m->source, c->what, e);
+	case CALL_LOOK:
+		return source_look(m->source, which, e);
+	}
+	return 0;
+}
+
+static void ask_member(struct set *s, struct member *m, const struct call *c)
+{
+	struct err e = { 0 };
+	m->asked = (c->kind == CALL_SCAN || !m->down) && fill_flags(m, c->which);
+	if (!m->asked)
+		return;
+	if (call_member(s, m, c, &e) != 0) {
+		lose(s, m, &e);
+		return;
+	}
+	m->down = false;
+	fault_clear(&m->fault, clock_wall_ms(s->options.clock));
+}
+
+static bool has_uuid(const struct set *s, const char *uuid)
+{
+	for (size_t i = 0; i < s->base.n_cards; i++)
+		if (strcmp(s->base.cards[i].id.uuid, uuid) == 0)
+			return true;
+	return false;
+}
+
+static bool grow(void **array, size_t entries, size_t size)
+{
+	void *grown = reallocarray(*array, entries, size);
+	if (grown)
+		*array = grown;
+	return grown != NULL;
+}
+
+/* Room for one card more of a member, there and in the set. */
+static bool reserve(struct set *s, struct member *m)
+{
+	if (m->n == m->cap) {
+		if (!grow((void **)&m->at, m->n + SPARE, sizeof(*m->at)) ||
+			!grow((void **)&m->flags, m->n + SPARE, sizeof(*m->flags)))
+			return false;
+		m->cap = m->n + SPARE;
+	}
+	if (s->base.n_cards == s->cap_cards) {
+		size_t cap = s->cap_cards + SPARE;
+		if (!grow((void **)&s->base.cards, cap, sizeof(*s->base.cards)) ||
+			!grow((void **)&s->places, cap, sizeof(*s->places)))
+			return false;
+		s->cap_cards = cap;
+	}
+	return true;
+}
+
+/* Gives the cards that are new in a member their places. */
+static void place_cards(struct set *s, size_t member)
+{
+	struct member *m = &s->members[member];
+	while (m->n < m->source->n_cards) {
+		const struct card_reading *r = &m->source->cards[m->n];
+		if (!reserve(s, m)) {
+			log_error("not enough memory for another card");
+			return;
+		}
+		bool known = has_uuid(s, r->id.uuid);
+		m->at[m->n] = known ? NOWHERE : s->base.n_cards;
+		if (!known) {
+			s->places[s->base.n_cards] = (struct place){ member, m->n };
+			s->base.cards[s->base.n_cards++] = *r;
+		}
+		m->n++;
+	}
+}
+
+/* A card of a member that is down. What the member knew to be wrong with it stays. */
+static void lose_card(struct card_reading *r, int code)
+{
+	struct card_reading lost = { .id = r->id,
+		.own_processes = r->own_processes,
+		.status = r->status == CARD_STATUS_OK ? CARD_STATUS_LOST : r->status,
+		.code = r->status == CARD_STATUS_OK ? code : r->code,
+		.gone = r->gone,
+		.energy_mj = NAN,
+		.power_mw = NAN,
+		.sm_active_pct = NAN,
+		.mem_used_bytes = UNKNOWN_BYTES };
+	text_copy(lost.source, sizeof(lost.source), r->source);
+	*r = lost;
+}
+
+static void join_cards(struct set *s)
+{
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct member *m = &s->members[i];
+		if (!m->source)
+			continue;
+		place_cards(s, i);
+		for (size_t k = 0; k < m->n; k++) {
+			if (m->at[k] == NOWHERE)
+				continue;
+			struct card_reading *r = &s->base.cards[m->at[k]];
+			*r = m->source->cards[k];
+			if (m->down)
+				lose_card(r, m->source->code);
+		}
+	}
+}
+
+/* What was reported since the drain before, of the set's cards. */
+static void join_xids(struct set *s)
+{
+	s->base.n_xids = 0;
+	for (size_t i = 0; i < s->n_members; i++) {
+		const struct member *m = &s->members[i];
+		for (size_t k = 0; m->asked && !m->down && k < m->source->n_xids; k++) {
+			struct source_xid xid = m->source->xids[k];
+			if (xid.card >= m->n || m->at[xid.card] == NOWHERE)
+				continue;
+			if (s->base.n_xids == s->cap_xids) {
+				size_t cap = s->cap_xids + SPARE;
+				if (!grow((void **)&s->xids, cap, sizeof(*s->xids)))
+					return;
+				s->cap_xids = cap;
+				s->base.xids = s->xids;
+			}
+			xid.card = m->at[xid.card];
+			s->xids[s->base.n_xids++] = xid;
+		}
+	}
+}
+
+/* What is said of the source as a whole. A period of 0 is at most a second. */
+static void join_facts(struct set *s)
+{
+	struct source *base = &s->base;
+	bool unknown_period = false;
+	base->sample_period_us = base->ring_us = 0;
+	base->memory_cost_us = base->energy_cost_us = 0;
+	base->incomplete = false;
+	for (size_t i = 0; i < s->n_members; i++) {
+		const struct member *m = &s->members[i];
+		const struct source *one = m->source;
+		base->incomplete |= m->down;
+		if (!one)
+			continue;
+		unknown_period |= one->sample_period_us == 0;
+		if (one->sample_period_us > base->sample_period_us)
+			base->sample_period_us = one->sample_period_us;
+		if (one->ring_us > 0 && (!base->ring_us || one->ring_us < base->ring_us))
+			base->ring_us = one->ring_us;
+		base->memory_cost_us += m->down ? 0 : one->memory_cost_us;
+		base->energy_cost_us += m->down ? 0 : one->energy_cost_us;
+		if (!base->driver_version[0])
+			text_copy(base->driver_version, VERSION_CAP, one->driver_version);
+		if (!base->hostname[0])
+			text_copy(base->hostname, sizeof(base->hostname), one->hostname);
+	}
+	if (unknown_period && base->sample_period_us < 1000000)
+		base->sample_period_us = 0;
+}
+
+/* 0 when a member answers; else what was wrong with the first. */
+static int judge(struct set *s, struct err *e)
+{
+	const struct member *first = &s->members[0];
+	for (size_t i = 0; i < s->n_members; i++)
+		if (!s->members[i].down)
+			return 0;
+	s->base.code = first->source ? first->source->code : 0;
+	*e = first->why;
+	return e->code;
+}
+
+static int ask(struct source *base, const struct call *c, struct err *e)
+{
+	struct set *s = (struct set *)base;
+	for (size_t i = 0; i < s->n_members; i++)
+		ask_member(s, &s->members[i], c);
+	join_cards(s);
+	join_facts(s);
+	if (c->kind == CALL_DRAIN)
+		join_xids(s);
+	return judge(s, e);
+}
+
+static int set_scan(struct source *base, struct err *e)
+{
+	return ask(base, &(struct call){ .kind = CALL_SCAN }, e);
+}
+
+static int set_drain(struct source *base, const bool *which, struct err *e)
+{
+	return ask(base, &(struct call){ .kind = CALL_DRAIN, .which = which }, e);
+}
+
+static int set_glance(struct source *base, unsigned what, struct err *e)
+{
+	return ask(base, &(struct call){ .kind = CALL_GLANCE, .what = what }, e);
+}
+
+static int set_look(struct source *base, const bool *which, struct err *e)
+{
+	return ask(base, &(struct call){ .kind = CALL_LOOK, .which = which }, e);
+}
+
+static bool set_describe(struct source *base, uint32_t pid, struct process_id *id)
+{
+	const struct set *s = (struct set *)base;
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct source *one = s->members[i].source;
+		if (one && one->ops->describe && one->ops->describe(one, pid, id))
+			return true;
+	}
+	return false;
+}
+
+static void set_metrics(struct source *base, size_t card, bool board,
+	const unsigned char *wanted, double *values, metric_texts texts)
+{
+	const struct set *s = (struct set *)base;
+	const struct place *p = &s->places[card];
+	const struct member *m = &s->members[p->member];
+	if (m->down || !m->source->ops->metrics)
+		return;
+	m->source->ops->metrics(m->source, p->card, board, wanted, values, texts);
+	base->cards[card] = m->source->cards[p->card];
+}
+
+static void set_board(struct source *base, size_t card, struct card_id *id)
+{
+	const struct set *s = (struct set *)base;
+	const struct place *p = &s->places[card];
+	struct source *one = s->members[p->member].source;
+	if (one->ops->board)
+		one->ops->board(one, p->card, id);
+}
+
+static size_t set_facilities(struct source *base, struct facility *rows, size_t max)
+{
+	const struct set *s = (struct set *)base;
+	size_t n = 0;
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct source *one = s->members[i].source;
+		if (one && one->ops->facilities)
+			n += one->ops->facilities(one, rows + n, max - n);
+	}
+	return n;
+}
+
+static void set_close(struct source *base)
+{
+	struct set *s = (struct set *)base;
+	for (size_t i = 0; i < s->n_members; i++) {
+		source_close(s->members[i].source);
+		free(s->members[i].at);
+		free(s->members[i].flags);
+	}
+	free(s->places);
+	free(s->xids);
+	free(base->cards);
+	free(s);
+}
+
+static const struct source_ops set_ops = {
+	.scan = set_scan,
+	.drain = set_drain,
+	.glance = set_glance,
+	.look = set_look,
+	.describe = set_describe,
+	.metrics = set_metrics,
+	.board = set_board,
+	.facilities = set_facilities,
+	.close = set_close,
+};
+
+/* A wrong option is the user's to mend, whoever else answers. */
+static int find_misuse(const struct set *s, struct err *e)
+{
+	for (size_t i = 0; i < s->n_members; i++)
+		if (s->members[i].down && s->members[i].why.code == ERR_USAGE) {
+			*e = s->members[i].why;
+			return ERR_USAGE;
+		}
+	return 0;
+}
+
+int source_set_open(struct source **source, const struct source_list *list,
+	const struct source_options *options, struct err *e)
+{
+	struct set *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, ERR_WORLD, "out of memory");
+	source_list_text(list, s->name, sizeof(s->name));
+	s->ops = set_ops;
+	s->ops.name = s->name;
+	s->base.ops = &s->ops;
+	s->options = *options;
+	for (size_t i = 0; i < list->n; i++)
+		s->members[s->n_members++].kind = list->kinds[i];
+	int rc = set_scan(&s->base, e);
+	if (!rc)
+		rc = find_misuse(s, e);
+	if (rc) {
+		set_close(&s->base);
+		return rc;
+	}
+	*source = &s->base;
+	return 0;
+}
