@@ -1,6 +1,7 @@
 /* Names of what readings hold. */
 #include "model/reading.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *const card_status_names[CARD_STATUS_COUNT] = {
@@ -9,6 +10,14 @@ const char *const card_status_names[CARD_STATUS_COUNT] = {
 	[CARD_STATUS_ASLEEP] = "asleep",
 	[CARD_STATUS_DENIED] = "denied",
 };
+
+void card_label(char *dst, size_t cap, const struct card_id *id)
+{
+	if (id->mig_index < 0)
+		snprintf(dst, cap, "%d", id->index);
+	else
+		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
+}
 
 bool card_has_uuid(const struct card_id *id)
 {

@@ -23,6 +23,8 @@ struct card_id {
 	int gpu_instance, compute_instance; /* GI and CI id, or -1 */
 	int64_t mem_total_bytes;	    /* or -1 */
 };
+/* "0", or "0:1" for a MIG instance. */
+void card_label(char *dst, size_t cap, const struct card_id *id);
 /* Whether the UUID is its own: a card that was never asked has a stand-in. */
 bool card_has_uuid(const struct card_id *id);
 

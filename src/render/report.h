@@ -39,8 +39,6 @@ double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 /* Idle-held above 20 % of observed time. */
 bool report_breaks_rule(const struct audit *a);
 
-/* "0", or "0:1" for a MIG instance. */
-void report_card_label(char *dst, size_t cap, const struct card_id *id);
 /* The tables; the caller finishes them. `host` limits the cards to one, SIZE_MAX: all. */
 void report_cards_table(struct table *t, const struct audit *a, size_t host);
 void report_identities_table(struct table *t, const struct audit *a, size_t top);

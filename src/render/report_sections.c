@@ -24,7 +24,7 @@ static void add_status(struct str *out, const struct audit *a, const struct audi
 	for (size_t i = 0; i < sizeof(status_words) / sizeof(status_words[0]); i++)
 		if (strcmp(status_words[i].status, card->status) == 0)
 			words = status_words[i].words;
-	report_card_label(label, sizeof(label), &card->id);
+	card_label(label, sizeof(label), &card->id);
 	moment_text(seen, sizeof(seen), card->last_seen_ms, style->utc);
 	report_line(out, style, NULL, "* GPU %s%s%s %s; accounted up to %s", label,
 		several ? " on " : "", several ? a->hosts[card->host].hostname : "", words,

@@ -55,14 +55,6 @@ bool report_breaks_rule(const struct audit *a)
 	return report_share(a->ms[CARD_IDLE_HELD], report_observed_ms(a->ms)) > 0.2;
 }
 
-void report_card_label(char *dst, size_t cap, const struct card_id *id)
-{
-	if (id->mig_index < 0)
-		snprintf(dst, cap, "%d", id->index);
-	else
-		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
-}
-
 /* Eight characters of "GPU-3f2a91c4-...": the first, or the last where the first are not enough
  * to tell the cards apart. */
 enum { SHORT_UUID = 8 };
@@ -131,7 +123,7 @@ static void add_card(
 	int64_t whole_ms = observed_ms + card->ms[CARD_UNOBSERVED];
 	int64_t unknown_ms = card->ms[CARD_USE_UNKNOWN];
 	const char *name = card->id.name;
-	report_card_label(label, sizeof(label) - 1, &card->id);
+	card_label(label, sizeof(label) - 1, &card->id);
 	if (strcmp(card->status, "ok") != 0)
 		strcat(label, "*");
 	short_uuid(uuid, sizeof(uuid), card->id.uuid, tail);
@@ -252,7 +244,7 @@ static void add_process(struct table *t, const struct audit *a, const struct aud
 {
 	const struct audit_card *card = &a->cards[p->card];
 	char label[32], where[192];
-	report_card_label(label, sizeof(label), &card->id);
+	card_label(label, sizeof(label), &card->id);
 	snprintf(where, sizeof(where), a->n_hosts > 1 ? "%s %s" : "%s%s",
 		a->n_hosts > 1 ? a->hosts[p->host].hostname : "", label);
 	const struct cell cells[COUNT(process_columns)] = {

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "render/report.h"
 #include "render/rows.h"
 #include "render/text.h"
 
@@ -169,7 +168,7 @@ static void make_cards(struct table *t, const struct track_result *r)
 	for (size_t i = 0; i < r->n_cards; i++) {
 		const struct track_card *c = &r->cards[i];
 		char label[32];
-		report_card_label(label, sizeof(label), &c->id);
+		card_label(label, sizeof(label), &c->id);
 		struct cell cells[COUNT(card_columns)] = {
 			cell_text(label),
 			cell_text(c->id.uuid),
