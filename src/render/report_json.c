@@ -92,43 +92,6 @@ static void add_waste(struct json *j, const struct audit *a, const struct report
 	json_close(j, '}');
 }
 
-static void add_card(struct json *j, const struct audit *a, const struct audit_card *card)
-{
-	json_open(j, NULL, '{');
-	json_text(j, "host", a->hosts[card->host].hostname);
-	json_text(j, "uuid", card->id.uuid);
-	json_number(j, "index", card->id.index, 0);
-	json_text(j, "name", card->id.name);
-	json_number(
-		j, "mig_index", card->id.mig_index < 0 ? (double)NAN : card->id.mig_index, 0);
-	json_text(j, "parent_uuid", *card->id.parent_uuid ? card->id.parent_uuid : NULL);
-	json_text(j, "status", card->status);
-	json_number(j, "mean_util_pct", report_util_pct(card), 3);
-	json_number(j, "sm_active_pct", report_sm_active_pct(card), 3);
-	add_gpu_seconds(j, card->ms);
-	json_number(
-		j, "idle_held_uncertainty", report_uncertainty(card->unsure_ms, card->ms), 6);
-	json_open(j, "energy_kwh", '{');
-	for (int state = 0; state < CARD_STATES; state++)
-		if (state != CARD_UNOBSERVED)
-			json_number(j, card_state_names[state],
-				report_energy_kwh(card->energy_mj, card->energy_known_ms,
-					card->ms, state),
-				6);
-	json_close(j, '}');
-	json_close(j, '}');
-}
-
-static void add_table(struct json *j, const char *key, struct table *t)
-{
-	json_open(j, key, '[');
-	for (size_t row = 0; row < t->n_rows; row++)
-		json_row(j, t->columns, t->n_columns, table_cell(t, row, 0));
-	json_close(j, ']');
-	j->out->failed |= t->failed;
-	table_finish(t);
-}
-
 static void add_heatmap(struct json *j, const struct audit *a, bool utc)
 {
 	json_text(j, "heatmap_zone", utc ? "UTC" : "local");
@@ -159,16 +122,17 @@ void report_json(struct str *out, const struct audit *a, const struct report_sty
 	add_window(&j, a);
 	add_headline(&j, a);
 	add_waste(&j, a, style);
-	json_open(&j, "gpus", '[');
-	for (size_t i = 0; i < a->n_cards; i++)
-		add_card(&j, a, &a->cards[i]);
-	json_close(&j, ']');
+	report_cards_table(&t, a, SIZE_MAX);
+	json_table(&j, "gpus", &t);
+	table_finish(&t);
 	report_identities_table(&t, a, style->top);
-	add_table(&j, "identities", &t);
+	json_table(&j, "identities", &t);
+	table_finish(&t);
 	add_seconds(&j, "unattributed_share_gpu_seconds", a->unattributed_ms);
 	if (style->by == REPORT_BY_PROCESS) {
 		report_processes_table(&t, a, style->top);
-		add_table(&j, "processes", &t);
+		json_table(&j, "processes", &t);
+		table_finish(&t);
 	}
 	add_heatmap(&j, a, style->text.utc);
 	json_close(&j, '}');
