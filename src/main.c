@@ -12,8 +12,9 @@
  *              (how long these texts are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), process (a life and its owner), tick
- *              (what the store is given), table (what reports and exports print), metric
- *              (fields of live views), tracking (columns of a tracking file)
+ *              (what the store is given), audit (what the cards did and who held them),
+ *              table (what reports and exports print), metric (fields of live views),
+ *              tracking (columns of a tracking file)
  *   source/    where GPU numbers come from: source (the interface), source_options, facility
  *              (how a source does its jobs)
  *              nvml/: nvml* (the real driver, by its ABI)
@@ -29,9 +30,9 @@
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sums,
  *              sql, lock (one recorder), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
- *   query/     a question becomes numbers. The audit: audit, cards, usage, holders, users,
- *              hosts, heat, gather, files, idmap, window. Others: now, recent, context,
- *              status, export, subtrack*, sql
+ *   query/     a question becomes numbers. The audit: audit (filling one), gather (from
+ *              stores), cards, usage, holders, users, hosts, heat, files, idmap, window.
+ *              Others: now, recent, context, status, export, subtrack*, sql
  *   live/      the cards now, joined with the store's past: live*, filter, pick (which are
  *              free)
  *   render/    numbers become text, JSON, CSV: report*, outline, text, json, rows, track*,

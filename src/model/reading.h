@@ -23,7 +23,8 @@ struct card_id {
 	int gpu_instance, compute_instance; /* GI and CI id, or -1 */
 	int64_t mem_total_bytes;	    /* or -1 */
 };
-/* "0", or "0:1" for a MIG instance. */
+/* What people call a card: "0", or "0:1" for instance 1 of card 0. */
+enum { CARD_LABEL_CAP = 24 };
 void card_label(char *dst, size_t cap, const struct card_id *id);
 /* Whether the UUID is its own: a card that was never asked has a stand-in. */
 bool card_has_uuid(const struct card_id *id);
