@@ -1,6 +1,7 @@
 /* Text that fits. */
 #include "render/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -231,6 +232,7 @@ void text_add_table(struct str *out, const struct table *t, const struct text_st
 {
 	size_t widths[MAX_COLUMNS] = { 0 };
 	char text[512];
+	assert(t->n_columns <= MAX_COLUMNS);
 	choose_widths(t, widths, style);
 	for (size_t line = 0; line <= t->n_rows; line++) {
 		const char *gap = "  ";
