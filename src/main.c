@@ -13,9 +13,10 @@
  *              text (how long these texts are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), process (a life and its owner), tick
- *              (what the store is given), table (what reports and exports print), metric
- *              (fields of live views), tracking (columns of a tracking file), finding (what an
- *              examination found)
+ *              (what the store is given), audit (what the cards did and who held them),
+ *              table (rows, and columns that get them from a struct), report (facts,
+ *              sentences and tables: what formats print), metric (fields of live views),
+ *              tracking (columns of a tracking file), finding (what an examination found)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
  *              (several as one), source_options, facility (how a source does its jobs),
  *              diagnosis (how a source examines itself)
@@ -34,13 +35,15 @@
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sums,
  *              sqlite, lock (one recorder), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
- *   query/     a question becomes numbers. The audit: audit, cards, usage, holders, users,
- *              hosts, heat, gather, files, idmap, window. Others: now, recent, floors,
- *              status, export, subtrack*, sql
+ *   query/     a question becomes an audit, a report, a table. The audit: audit (filling
+ *              one), gather (from stores), cards, usage, holders, users, hosts, heat, files,
+ *              idmap, window. Its report: report (the facts), report_sentences, report_cards
+ *              and report_holders (the columns of its tables), report_parts. Others: now,
+ *              recent, floors, status, export, subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick (which are free)
- *   render/    numbers become text, JSON, CSV: report*, outline, text, json, rows, track*,
- *              subtrack
+ *   render/    a report or table becomes text, JSON, CSV: report*, outline, text, json,
+ *              rows, track*, subtrack
  *   record/    the recorder: recorder (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), host, notify
  *   view/      one-shot and scrolling views: stat*, query*, dmon, who,

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "record/recorder.h"
+#include "query/audit.h"
+#include "query/report.h"
 #include "render/report.h"
 
 /* Monday 2026-11-02 08:00 UTC: the same bytes each time, hours and days included. */
@@ -120,12 +122,13 @@ static int print_report(
 			.utc = true,
 			.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 },
 		.bar_cells = 60,
-		.top = 10,
-		.cost = NAN,
-		.currency = "",
 	};
+	struct report_request request = { .top = 10, .cost = NAN, .currency = "", .utc = true };
+	struct report r;
 	struct str out = { 0 };
-	report_text(&out, &a, &style);
+	report_make(&r, &a, &request);
+	report_text(&out, &r, &style);
+	report_finish(&r);
 	audit_finish(&a);
 	return cmd_print(self, &out);
 }

@@ -13,6 +13,8 @@
 #include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "cmd/terminal.h"
+#include "query/audit.h"
+#include "query/report.h"
 #include "render/report.h"
 
 struct report_options {
@@ -77,21 +79,28 @@ static int read_window(const struct report_options *o, struct audit_question *q,
 static struct report_style read_style(const struct report_options *o)
 {
 	bool utf8 = terminal_is_utf8();
-	struct report_style style = {
+	return (struct report_style){
 		.text = { .columns = 80,
 			.utc = o->utc,
 			.ascii = o->ascii || !utf8,
 			.color = !o->no_color && terminal_has_color() },
 		.bar_cells = (size_t)o->width,
+	};
+}
+
+static struct report_request read_request(const struct report_options *o)
+{
+	struct report_request request = {
 		.top = o->top < 0 ? 0 : (size_t)o->top,
 		.cost = o->cost,
 		.currency = o->currency,
+		.utc = o->utc,
 	};
 	if (o->by && strcmp(o->by, "process") == 0)
-		style.by = REPORT_BY_PROCESS;
+		request.by = REPORT_BY_PROCESS;
 	else if (o->by && strcmp(o->by, "card") == 0)
-		style.by = REPORT_BY_CARD;
-	return style;
+		request.by = REPORT_BY_CARD;
+	return request;
 }
 
 /* Where there is data, for somebody who asked for a window without any. */
@@ -124,25 +133,27 @@ static int no_data(const struct command *self, const struct audit *a,
 }
 
 /* CSV has no place for what text and JSON say of each host. */
-static void note_simulated(const struct audit *a)
+static void note_simulated(const struct report *r)
 {
-	for (size_t i = 0; i < a->n_hosts; i++)
-		if (a->hosts[i].simulated)
+	for (size_t i = 0; i < r->n_hosts; i++)
+		if (r->hosts[i].simulated)
 			log_notice("%s: simulated data, invented and not measured on a GPU",
-				a->hosts[i].hostname);
+				r->hosts[i].hostname);
 }
 
-static int print_report(const struct command *self, const struct report_options *o,
-	const struct audit *a, const struct report_style *style)
+static int print_report(
+	const struct command *self, const struct report_options *o, const struct report *r)
 {
 	struct str out = { 0 };
-	if (o->json || (o->format && strcmp(o->format, "json") == 0))
-		report_json(&out, a, style);
-	else if (o->format && strcmp(o->format, "csv") == 0) {
-		note_simulated(a);
-		report_csv(&out, a, style);
-	} else
-		report_text(&out, a, style);
+	if (o->json || (o->format && strcmp(o->format, "json") == 0)) {
+		report_json(&out, r);
+	} else if (o->format && strcmp(o->format, "csv") == 0) {
+		note_simulated(r);
+		report_csv(&out, r);
+	} else {
+		struct report_style style = read_style(o);
+		report_text(&out, r, &style);
+	}
 	return cmd_print(self, &out);
 }
 
@@ -166,6 +177,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct report_options o = { .cost = NAN, .top = -1, .width = 60, .currency = "USD" };
 	struct audit_question q = { 0 };
 	struct audit a = { 0 };
+	struct report r = { 0 };
 	struct err e = { 0 };
 	char default_db[PATH_MAX], currency[64];
 	int status = 0;
@@ -180,19 +192,22 @@ static int run(const struct command *self, int argc, char **argv)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
 	text_escape(currency, sizeof(currency), o.currency, strlen(o.currency));
 	o.currency = currency;
-	struct report_style style = read_style(&o);
+	struct report_request request = read_request(&o);
 	q.paths = o.db.items;
 	q.n_paths = o.db.n;
 	q.utc = o.utc;
-	q.want_processes = style.by == REPORT_BY_PROCESS;
-	q.max_processes = style.top;
+	q.want_processes = request.by == REPORT_BY_PROCESS;
+	q.max_processes = request.top;
 	rc = audit_run(&a, &q, &e);
 	if (rc)
 		status = cmd_fail(self, &e);
 	else if (a.n_cards == 0)
 		status = no_data(self, &a, &q, o.utc);
-	else
-		status = print_report(self, &o, &a, &style);
+	else {
+		report_make(&r, &a, &request);
+		status = print_report(self, &o, &r);
+	}
+	report_finish(&r);
 	audit_finish(&a);
 	return status;
 }

@@ -20,6 +20,32 @@ struct cell cell_known(int64_t number)
 	return cell_number(number < 0 ? NAN : (double)number);
 }
 
+struct cell get_chars(const void *row, size_t of)
+{
+	return cell_text((const char *)row + of);
+}
+
+struct cell get_string(const void *row, size_t of)
+{
+	const char *text;
+	memcpy(&text, (const char *)row + of, sizeof(text));
+	return cell_text(text);
+}
+
+struct cell get_double(const void *row, size_t of)
+{
+	double number;
+	memcpy(&number, (const char *)row + of, sizeof(number));
+	return cell_number(number);
+}
+
+struct cell get_known(const void *row, size_t of)
+{
+	int64_t number;
+	memcpy(&number, (const char *)row + of, sizeof(number));
+	return cell_known(number);
+}
+
 static bool reserve_row(struct table *t)
 {
 	if (t->n_rows < t->cap_rows)
@@ -33,18 +59,19 @@ static bool reserve_row(struct table *t)
 	return true;
 }
 
-void table_add(struct table *t, const struct cell *cells)
+void table_add(struct table *t, const void *row)
 {
 	if (t->failed || !reserve_row(t)) {
 		t->failed = true;
 		return;
 	}
-	struct cell *row = t->cells + t->n_rows++ * t->n_columns;
+	struct cell *cells = t->cells + t->n_rows++ * t->n_columns;
 	for (size_t i = 0; i < t->n_columns; i++) {
-		row[i] = cells[i];
+		const struct column *column = &t->columns[i];
+		cells[i] = column->get(row, column->of);
 		if (cells[i].text) {
-			row[i].text = strdup(cells[i].text);
-			t->failed |= row[i].text == NULL;
+			cells[i].text = strdup(cells[i].text);
+			t->failed |= cells[i].text == NULL;
 		}
 	}
 }
@@ -52,6 +79,14 @@ void table_add(struct table *t, const struct cell *cells)
 const struct cell *table_cell(const struct table *t, size_t row, size_t column)
 {
 	return &t->cells[row * t->n_columns + column];
+}
+
+struct table table_part(const struct table *t, size_t first, size_t n)
+{
+	struct table part = *t;
+	part.cells = t->cells + first * t->n_columns;
+	part.n_rows = n;
+	return part;
 }
 
 void table_finish(struct table *t)

@@ -17,15 +17,9 @@ enum column_kind {
 	COLUMN_PCT,    /* 0..100: percent / the number */
 	COLUMN_KIB,    /* KiB: GB / MB (10^6 bytes) */
 	COLUMN_MJ,     /* millijoules: kWh / joules */
+	COLUMN_KWH,    /* kilowatt-hours */
+	COLUMN_BOOL,   /* 0 or 1: no, yes / false, true in JSON and 0, 1 in CSV */
 	COLUMN_MOMENT, /* unix milliseconds: day and time / ISO 8601 in UTC */
-};
-
-struct column {
-	const char *key;   /* name in CSV and JSON */
-	const char *title; /* heading in text; NULL: not shown there */
-	enum column_kind kind;
-	int width; /* text: at least so wide; a text column is cut to it when it is negative */
-	bool flexible; /* text: takes what is left of the line, and is cut */
 };
 
 struct cell {
@@ -33,14 +27,30 @@ struct cell {
 	double number;	  /* the others; NAN: unknown */
 };
 
+/* A column: its names, what its numbers are, and how to get them from the struct that a row is
+ * made of. A format shows the columns that have a name for it, in this order; where the formats
+ * differ in order, a column stands in the table twice. */
+struct column {
+	const char *key;   /* name in CSV and in JSON; NULL: in neither */
+	const char *json;  /* name in JSON if it is another: "group.name" is in an object of the
+			      row with its neighbours of that group; "": not in JSON */
+	const char *title; /* heading in text; NULL: not shown there */
+	enum column_kind kind;
+	/* The cell of a row. `of` says which of several that the getter knows: a state, or the
+	 * offset of a member. A text need not outlive the row. */
+	struct cell (*get)(const void *row, size_t of);
+	size_t of;
+	int width; /* text: at least so wide; a text column is cut to it when it is negative */
+	bool flexible; /* text: takes what is left of the line, and is cut */
+	bool optional; /* text: left out when no row knows it, or there is no room */
+};
+
 struct table {
 	const struct column *columns; /* the maker's, constant */
 	size_t n_columns;
 	struct cell *cells; /* n_rows x n_columns, row by row; texts are the table's own */
 	size_t n_rows, cap_rows;
-	uint64_t optional; /* bit c: text leaves column c out when no row knows it, or there is
-			      no room */
-	bool failed;	   /* out of memory: rows are missing */
+	bool failed; /* out of memory: rows are missing */
 };
 
 /* A text that is copied into the table, and a number; -1 as an integer means unknown. */
@@ -48,10 +58,19 @@ struct cell cell_text(const char *text);
 struct cell cell_number(double number);
 struct cell cell_known(int64_t number);
 
-/* Adds a row of n_columns cells; texts are copied. */
-void table_add(struct table *t, const struct cell *cells);
+/* Getters for members of the row's struct: `of` is the offset of a char array, of a char *, of
+ * a double, of an int64_t where -1 is unknown. */
+struct cell get_chars(const void *row, size_t of);
+struct cell get_string(const void *row, size_t of);
+struct cell get_double(const void *row, size_t of);
+struct cell get_known(const void *row, size_t of);
+
+/* Adds a row: what the columns get from it; texts are copied. */
+void table_add(struct table *t, const void *row);
 /* The cell at (row, column). */
 const struct cell *table_cell(const struct table *t, size_t row, size_t column);
+/* Rows first .. first + n - 1 as a table that borrows them: it is not finished. */
+struct table table_part(const struct table *t, size_t first, size_t n);
 void table_finish(struct table *t);
 
 #endif

@@ -1,16 +1,10 @@
-/* The audit: a window over one or several stores becomes one set of numbers. Each table is read
- * once, in order, and summed in C. Renderers print it; nothing here prints. */
+/* Makes an audit: by asking stores, or step by step for another engine. Each table of a store
+ * is read once, in order, and summed in C. */
 #ifndef GUA_QUERY_AUDIT_H
 #define GUA_QUERY_AUDIT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
-#include "model/process.h"
-#include "model/reading.h"
-#include "model/state.h"
+#include "model/audit.h"
 
 struct audit_question {
 	const char *const *paths; /* stores */
@@ -22,79 +16,25 @@ struct audit_question {
 	size_t max_processes; /* at most so many of them, those with most time; 0: all */
 };
 
-struct audit_host {
-	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
-	bool simulated;	      /* some of its data in the window was invented: say so */
-	bool imported;	      /* some was taken over from another tool */
-	bool recording;	      /* a run is live: its last tick is recent */
-	bool ran;	      /* a run overlaps the window */
-	int64_t last_tick_ms; /* of its newest run, or -1 */
-	int64_t interval_ms;  /* between the ticks of that run */
-	int64_t until_ms;     /* end of its window: the last tick when a run is live */
-	size_t n_cards;	      /* in cards[] */
-};
-
-struct audit_card {
-	size_t host;
-	struct card_id id;
-	char source[SOURCE_CAP], status[16]; /* source "": unknown */
-	int64_t first_seen_ms, last_seen_ms;
-	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
-	int64_t energy_mj[CARD_STATES]; /* of the time whose energy is known */
-	int64_t energy_known_ms[CARD_STATES];
-	int64_t util_pct_ms; /* over the time in the first three states */
-	int64_t unsure_ms;   /* at most this much observed time is of another state */
-	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
-	bool has_rows;				/* there is a slot of it in the window */
-};
-
-struct audit_identity {
-	char identity[USER_CAP];
-	int64_t presence_ms[HOLDER_STATES];	/* by the user's state on the card */
-	int64_t active_share_ms, idle_share_ms; /* its part of the cards' active, held time */
-	int64_t peak_mem_kib;			/* of its largest process; -1 unknown */
-	int64_t last_active_ms;			/* of its processes in the window; -1 never */
-};
-
-/* One process on one card. */
-struct audit_process {
-	size_t host, card, identity, path; /* indexes; path: which store */
-	int64_t id;			   /* of its row there */
-	uint32_t pid;
-	int64_t started_ms; /* -1 unknown */
-	char *command;	    /* heap, like the next; NULL: none */
-	char *notebook, *job, *container, *pod, *unit;
-	int64_t ms[HOLDER_STATES];	      /* by its own state */
-	int64_t peak_mem_kib, last_active_ms; /* -1 unknown, never */
-};
-
-struct audit_heat {
-	int64_t ms[3]; /* active, idle-held, truly-idle; by enum card_state */
-};
-
-struct audit {
-	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
-	int64_t resolution_ms;	    /* widest slot in it: how far an edge can be off */
-	struct rules rules;
-	bool rules_mixed; /* runs in the window had different ones; these are the newest */
-	struct audit_host *hosts;
-	size_t n_hosts;
-	struct audit_card *cards; /* by host, then index */
-	size_t n_cards;
-	int64_t ms[CARD_STATES]; /* sums over cards, like the next three */
-	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES], unsure_ms;
-	struct audit_identity *identities; /* most presence first */
-	size_t n_identities;
-	int64_t unattributed_ms;	 /* active and idle-held time in no identity's share */
-	struct audit_process *processes; /* most time first */
-	size_t n_processes, n_processes_left_out;
-	struct audit_heat heat[7][24]; /* Sunday first */
-	int64_t oldest_ms, newest_ms;  /* of all data, whatever the window; -1 none */
-};
-
-/* Fills `*a`. No data in the window is not an error: n_cards is 0 then, and oldest_ms/newest_ms
- * say where there is some. audit_finish() is due even after a failure. */
+/* Fills `*a` from stores. No data in the window is not an error: n_cards is 0 then, and
+ * oldest_ms/newest_ms say where there is some. audit_finish() is due even after a failure. */
 int audit_run(struct audit *a, const struct audit_question *q, struct err *e);
+
+/* What model/audit.h asks of an engine: an audit without anything in it; one more host, card,
+ * identity or process, in order, nothing known of it yet; then the sums. NULL: out of memory,
+ * with `e` set. A pointer is good until the next of its kind is added. */
+void audit_init(struct audit *a);
+struct audit_host *audit_add_host(struct audit *a, struct err *e);
+struct audit_card *audit_add_card(struct audit *a, struct err *e);
+struct audit_identity *audit_add_identity(struct audit *a, struct err *e);
+struct audit_process *audit_add_process(struct audit *a, struct err *e);
+void audit_add_up(struct audit *a);
 void audit_finish(struct audit *a);
+
+/* All of a holder's time. */
+int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES]);
+/* Makes room for one more element in an array that grows by doubling at powers of two; returns
+ * the array or NULL (with `e` set; the old one stays valid). */
+void *grow_array(void *array, size_t n, size_t size, struct err *e);
 
 #endif

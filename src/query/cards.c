@@ -61,11 +61,10 @@ static int take_card(
 		file->checked = host + 1u;
 		merge_card(&a->cards[i], &card);
 	} else {
-		struct audit_card *cards = grow_array(a->cards, a->n_cards, sizeof(*cards), e);
-		if (!cards)
+		struct audit_card *new = audit_add_card(a, e);
+		if (!new)
 			return ERR_WORLD;
-		a->cards = cards;
-		cards[a->n_cards++] = card;
+		*new = card;
 	}
 	if (!idmap_put(&file->cards, sqlite3_column_int64(row, 0), (uint32_t)i))
 		return err_set(e, ERR_WORLD, "out of memory");

@@ -1,5 +1,5 @@
-/* An audit in the making: the open stores, and the steps that fill it, in their order. For
- * query/ alone. */
+/* The engine that fills an audit from stores: they are open, and its steps follow in their
+ * order. For query/ alone. */
 #ifndef GUA_QUERY_GATHER_H
 #define GUA_QUERY_GATHER_H
 
@@ -75,9 +75,5 @@ struct heat_clock {
 };
 void heat_add(struct audit *a, struct heat_clock *h, bool utc, int64_t slot, int64_t seconds,
 	int state, int64_t ms);
-
-/* Makes room for one more element in an array that grows by doubling at powers of two; returns
- * the array or NULL (with `e` set; the old one stays valid). */
-void *grow_array(void *array, size_t n, size_t size, struct err *e);
 
 #endif

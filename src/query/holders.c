@@ -220,20 +220,19 @@ static void add_to_identity(struct audit_identity *identity, const struct pair *
 
 static int add_process(struct audit *a, size_t path, const struct pair *pair, struct err *e)
 {
-	struct audit_process *list = grow_array(a->processes, a->n_processes, sizeof(*list), e);
-	if (!list)
+	struct audit_process *process = audit_add_process(a, e);
+	if (!process)
 		return ERR_WORLD;
-	a->processes = list;
-	list[a->n_processes] = (struct audit_process){ .host = a->cards[pair->card].host,
-		.card = pair->card,
-		.identity = pair->user,
-		.id = pair->process,
-		.path = path,
-		.pid = pair->pid,
-		.started_ms = pair->started_ms,
-		.peak_mem_kib = pair->peak_mem_kib,
-		.last_active_ms = pair->last_active_ms };
-	memcpy(list[a->n_processes++].ms, pair->ms, sizeof(pair->ms));
+	process->host = a->cards[pair->card].host;
+	process->card = pair->card;
+	process->identity = pair->user;
+	process->id = pair->process;
+	process->path = path;
+	process->pid = pair->pid;
+	process->started_ms = pair->started_ms;
+	process->peak_mem_kib = pair->peak_mem_kib;
+	process->last_active_ms = pair->last_active_ms;
+	memcpy(process->ms, pair->ms, sizeof(pair->ms));
 	return 0;
 }
 

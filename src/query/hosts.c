@@ -12,15 +12,6 @@
  * before: so much may be in both. */
 #define OVERLAP_SLACK_MS 60000
 
-static struct audit_host *add_host(struct audit *a, struct err *e)
-{
-	struct audit_host *hosts = grow_array(a->hosts, a->n_hosts, sizeof(*hosts), e);
-	if (!hosts)
-		return NULL;
-	a->hosts = hosts;
-	return memset(&hosts[a->n_hosts++], 0, sizeof(*hosts));
-}
-
 /* Fewer machines than files share a name; when two do, the later is NAME#2. */
 static void name_host(const struct audit *a, struct audit_host *host, const char *hostname)
 {
@@ -56,12 +47,11 @@ static int take_host(
 	while (i < a->n_hosts && !is_host(&a->hosts[i], hostname, machine_id))
 		i++;
 	if (i == a->n_hosts) {
-		struct audit_host *host = add_host(a, e);
+		struct audit_host *host = audit_add_host(a, e);
 		if (!host)
 			return ERR_WORLD;
 		name_host(a, host, hostname);
 		text_copy(host->machine_id, sizeof(host->machine_id), machine_id);
-		host->last_tick_ms = -1;
 	}
 	sql_text(row, 3, a->hosts[i].environment, sizeof(a->hosts[i].environment));
 	sql_text(row, 4, a->hosts[i].driver, sizeof(a->hosts[i].driver));

@@ -51,19 +51,11 @@ uint32_t users_find(struct users *u, const char *name, struct err *e)
 	return (uint32_t)u->n - 1;
 }
 
-static int64_t sum_of(const int64_t ms[HOLDER_STATES])
-{
-	int64_t sum = 0;
-	for (int state = 0; state < HOLDER_STATES; state++)
-		sum += ms[state];
-	return sum;
-}
-
 static int compare_identities(const void *x, const void *y, void *items)
 {
 	const struct audit_identity *p = (struct audit_identity *)items + *(const uint32_t *)x;
 	const struct audit_identity *q = (struct audit_identity *)items + *(const uint32_t *)y;
-	int64_t a = sum_of(p->presence_ms), b = sum_of(q->presence_ms);
+	int64_t a = audit_holder_ms(p->presence_ms), b = audit_holder_ms(q->presence_ms);
 	if (a != b)
 		return a > b ? -1 : 1;
 	return strcmp(p->identity, q->identity);
@@ -73,25 +65,22 @@ int users_hand_over(struct users *u, struct audit *a, struct err *e)
 {
 	uint32_t *order = calloc(2 * u->n + 1, sizeof(*order)),
 		 *to = order ? order + u->n : NULL;
-	struct audit_identity *sorted = calloc(u->n + 1, sizeof(*sorted));
-	if (!order || !sorted) {
-		free(order);
-		free(sorted);
-		return err_set(e, ERR_WORLD, "out of memory");
-	}
-	for (uint32_t i = 0; i < u->n; i++)
+	int rc = order ? 0 : err_set(e, ERR_WORLD, "out of memory");
+	for (uint32_t i = 0; i < u->n && rc == 0; i++)
 		order[i] = i;
-	qsort_r(order, u->n, sizeof(*order), compare_identities, u->items);
-	for (uint32_t i = 0; i < u->n; i++) {
-		sorted[i] = u->items[order[i]];
+	if (rc == 0)
+		qsort_r(order, u->n, sizeof(*order), compare_identities, u->items);
+	for (uint32_t i = 0; i < u->n && rc == 0; i++) {
+		struct audit_identity *identity = audit_add_identity(a, e);
+		if (identity)
+			*identity = u->items[order[i]];
 		to[order[i]] = i;
+		rc = identity ? 0 : ERR_WORLD;
 	}
-	for (size_t i = 0; i < a->n_processes; i++)
+	for (size_t i = 0; i < a->n_processes && rc == 0; i++)
 		a->processes[i].identity = to[a->processes[i].identity];
-	a->identities = sorted;
-	a->n_identities = u->n;
 	free(order);
-	return 0;
+	return rc;
 }
 
 void users_finish(struct users *u)
@@ -104,7 +93,7 @@ void users_finish(struct users *u)
 static int compare_processes(const void *x, const void *y)
 {
 	const struct audit_process *p = x, *q = y;
-	int64_t a = sum_of(p->ms), b = sum_of(q->ms);
+	int64_t a = audit_holder_ms(p->ms), b = audit_holder_ms(q->ms);
 	if (a != b)
 		return a > b ? -1 : 1;
 	if (p->card != q->card)

@@ -137,8 +137,8 @@ void outline_print_json(struct json *j, const struct outline *o)
 
 void outline_print_csv(struct str *out, const struct outline *o)
 {
-	static const struct column columns[] = { { "key", NULL, COLUMN_TEXT, 0, false },
-		{ "value", NULL, COLUMN_TEXT, 0, false } };
+	static const struct column columns[] = { { .key = "key", .kind = COLUMN_TEXT },
+		{ .key = "value", .kind = COLUMN_TEXT } };
 	char path[PATH_CAP] = "", name[NAME_CAP], value[64];
 	csv_header(out, columns, 2);
 	for (size_t i = 0; i < o->n; i++) {

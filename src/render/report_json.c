@@ -1,7 +1,4 @@
 /* The report for programs: JSON as man/report.schema.json describes it, and CSV. */
-#include <math.h>
-#include <string.h>
-
 #include "render/json.h"
 #include "render/report.h"
 #include "render/rows.h"
@@ -11,179 +8,98 @@ static void add_seconds(struct json *j, const char *key, int64_t ms)
 	json_number(j, key, (double)ms / 1000, 3);
 }
 
-static void add_hosts(struct json *j, const struct audit *a)
+static void add_window(struct json *j, const struct report *r)
 {
-	json_open(j, "hosts", '[');
-	for (size_t i = 0; i < a->n_hosts; i++) {
-		const struct audit_host *host = &a->hosts[i];
-		json_open(j, NULL, '{');
-		json_text(j, "hostname", host->hostname);
-		json_text(j, "environment", *host->environment ? host->environment : NULL);
-		json_text(j, "driver", *host->driver ? host->driver : NULL);
-		json_number(j, "gpus", (double)host->n_cards, 0);
-		json_bool(j, "simulated", host->simulated);
-		json_bool(j, "imported", host->imported);
-		json_bool(j, "recording", host->recording);
-		json_moment(j, "last_tick", host->last_tick_ms);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-static void add_window(struct json *j, const struct audit *a)
-{
-	int64_t observed_ms = report_observed_ms(a->ms);
 	json_open(j, "window", '{');
-	json_moment(j, "since", a->since_ms);
-	json_moment(j, "until", a->until_ms);
-	add_seconds(j, "seconds", a->until_ms - a->since_ms);
-	json_number(j, "observed",
-		report_share(observed_ms, observed_ms + a->ms[CARD_UNOBSERVED]), 6);
-	add_seconds(j, "resolution_seconds", a->resolution_ms);
+	json_moment(j, "since", r->since_ms);
+	json_moment(j, "until", r->until_ms);
+	add_seconds(j, "seconds", r->length_ms);
+	json_number(j, "observed", r->observed, 6);
+	add_seconds(j, "resolution_seconds", r->resolution_ms);
 	json_close(j, '}');
 	json_open(j, "rules", '{');
-	json_number(j, "active_util_pct", a->rules.active_util_pct, 6);
-	json_number(j, "held_mem_mb", (double)a->rules.held_mem_bytes / 1e6, 6);
-	json_bool(j, "count_graphics", a->rules.count_graphics);
-	json_bool(j, "mixed", a->rules_mixed);
+	json_number(j, "active_util_pct", r->rules.active_util_pct, 6);
+	json_number(j, "held_mem_mb", (double)r->rules.held_mem_bytes / 1e6, 6);
+	json_bool(j, "count_graphics", r->rules.count_graphics);
+	json_bool(j, "mixed", r->rules_mixed);
 	json_close(j, '}');
 }
 
-static void add_gpu_seconds(struct json *j, const int64_t ms[CARD_STATES])
-{
-	json_open(j, "gpu_seconds", '{');
-	for (int state = 0; state < CARD_STATES; state++)
-		add_seconds(j, card_state_names[state], ms[state]);
-	json_close(j, '}');
-}
-
-static void add_headline(struct json *j, const struct audit *a)
+static void add_headline(struct json *j, const struct report *r)
 {
 	json_open(j, "headline", '{');
 	for (int state = 0; state < CARD_STATES; state++)
 		if (state != CARD_UNOBSERVED)
-			json_number(j, card_state_names[state],
-				report_share(a->ms[state], report_observed_ms(a->ms)), 6);
-	json_number(j, "idle_held_uncertainty", report_uncertainty(a->unsure_ms, a->ms), 6);
+			json_number(j, card_state_names[state], r->share[state], 6);
+	json_number(j, "idle_held_uncertainty", r->uncertainty, 6);
 	json_close(j, '}');
-	add_gpu_seconds(j, a->ms);
-}
-
-static void add_waste(struct json *j, const struct audit *a, const struct report_style *style)
-{
-	int64_t observed_ms = report_observed_ms(a->ms);
-	double held_h = (double)a->ms[CARD_IDLE_HELD] / 3600e3;
-	double cards = (double)report_observed_cards(a);
-	const char *verdict = report_breaks_rule(a) ? "allocation_policy" : "within_rule";
-	json_open(j, "waste", '{');
-	json_number(j, "idle_held_gpu_hours", held_h, 6);
-	json_number(j, "truly_idle_gpu_hours", (double)a->ms[CARD_TRULY_IDLE] / 3600e3, 6);
-	json_number(j, "equivalent_gpus_unavailable",
-		cards * report_share(a->ms[CARD_IDLE_HELD], observed_ms), 6);
-	json_number(j, "equivalent_gpus_free",
-		cards * report_share(a->ms[CARD_TRULY_IDLE], observed_ms), 6);
-	json_number(j, "energy_kwh",
-		report_energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD), 6);
-	json_number(j, "energy_known",
-		report_share(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]), 6);
-	json_number(j, "cost", style->cost * held_h, 4);
-	json_text(j, "currency", isfinite(style->cost) ? style->currency : NULL);
-	json_text(j, "verdict", observed_ms > 0 ? verdict : NULL);
-	json_close(j, '}');
-}
-
-static void add_card(struct json *j, const struct audit *a, const struct audit_card *card)
-{
-	json_open(j, NULL, '{');
-	json_text(j, "host", a->hosts[card->host].hostname);
-	json_text(j, "uuid", card->id.uuid);
-	json_number(j, "index", card->id.index, 0);
-	json_text(j, "name", card->id.name);
-	json_number(
-		j, "mig_index", card->id.mig_index < 0 ? (double)NAN : card->id.mig_index, 0);
-	json_text(j, "parent_uuid", *card->id.parent_uuid ? card->id.parent_uuid : NULL);
-	json_text(j, "source", *card->source ? card->source : NULL);
-	json_text(j, "status", card->status);
-	json_number(j, "mean_util_pct", report_util_pct(card), 3);
-	json_number(j, "sm_active_pct", report_sm_active_pct(card), 3);
-	add_gpu_seconds(j, card->ms);
-	json_number(
-		j, "idle_held_uncertainty", report_uncertainty(card->unsure_ms, card->ms), 6);
-	json_open(j, "energy_kwh", '{');
+	json_open(j, "gpu_seconds", '{');
 	for (int state = 0; state < CARD_STATES; state++)
-		if (state != CARD_UNOBSERVED)
-			json_number(j, card_state_names[state],
-				report_energy_kwh(card->energy_mj, card->energy_known_ms,
-					card->ms, state),
-				6);
-	json_close(j, '}');
+		add_seconds(j, card_state_names[state], r->ms[state]);
 	json_close(j, '}');
 }
 
-static void add_table(struct json *j, const char *key, struct table *t)
+static void add_waste(struct json *j, const struct report_waste *w)
 {
-	json_open(j, key, '[');
-	for (size_t row = 0; row < t->n_rows; row++)
-		json_row(j, t->columns, t->n_columns, table_cell(t, row, 0));
-	json_close(j, ']');
-	j->out->failed |= t->failed;
-	table_finish(t);
+	json_open(j, "waste", '{');
+	json_number(j, "idle_held_gpu_hours", w->idle_held_hours, 6);
+	json_number(j, "truly_idle_gpu_hours", w->truly_idle_hours, 6);
+	json_number(j, "equivalent_gpus_unavailable", w->equivalent_unavailable, 6);
+	json_number(j, "equivalent_gpus_free", w->equivalent_free, 6);
+	json_number(j, "energy_kwh", w->energy_kwh, 6);
+	json_number(j, "energy_known", w->energy_known, 6);
+	json_number(j, "cost", w->cost, 4);
+	json_text(j, "currency", w->currency);
+	json_text(j, "verdict", w->verdict);
+	json_close(j, '}');
 }
 
-static void add_heatmap(struct json *j, const struct audit *a, bool utc)
+static void add_heatmap(struct json *j, const struct report *r)
 {
-	json_text(j, "heatmap_zone", utc ? "UTC" : "local");
+	json_text(j, "heatmap_zone", r->utc ? "UTC" : "local");
 	json_open(j, "heatmap", '[');
 	for (int dow = 0; dow < 7; dow++) {
 		for (int hour = 0; hour < 24; hour++) {
-			const int64_t *ms = a->heat[dow][hour].ms;
-			if (ms[0] + ms[1] + ms[2] == 0)
+			const struct report_hour *h = &r->hours[dow][hour];
+			if (!h->observed)
 				continue;
 			json_open(j, NULL, '{');
 			json_number(j, "dow", dow, 0);
 			json_number(j, "hour", hour, 0);
 			for (int state = 0; state < CARD_UNOBSERVED; state++)
-				add_seconds(j, card_state_names[state], ms[state]);
+				add_seconds(j, card_state_names[state], h->ms[state]);
 			json_close(j, '}');
 		}
 	}
 	json_close(j, ']');
 }
 
-void report_json(struct str *out, const struct audit *a, const struct report_style *style)
+void report_json(struct str *out, const struct report *r)
 {
 	struct json j = { .out = out, .lines = 2 };
-	struct table t;
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-report-1");
-	add_hosts(&j, a);
-	add_window(&j, a);
-	add_headline(&j, a);
-	add_waste(&j, a, style);
-	json_open(&j, "gpus", '[');
-	for (size_t i = 0; i < a->n_cards; i++)
-		add_card(&j, a, &a->cards[i]);
-	json_close(&j, ']');
-	report_identities_table(&t, a, style->top);
-	add_table(&j, "identities", &t);
-	add_seconds(&j, "unattributed_share_gpu_seconds", a->unattributed_ms);
-	if (style->by == REPORT_BY_PROCESS) {
-		report_processes_table(&t, a, style->top);
-		add_table(&j, "processes", &t);
-	}
-	add_heatmap(&j, a, style->text.utc);
+	json_table(&j, "hosts", &r->host_table);
+	add_window(&j, r);
+	add_headline(&j, r);
+	add_waste(&j, &r->waste);
+	json_table(&j, "gpus", &r->cards);
+	json_table(&j, "identities", &r->identities);
+	add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
+	if (r->by == REPORT_BY_PROCESS)
+		json_table(&j, "processes", &r->processes);
+	add_heatmap(&j, r);
 	json_close(&j, '}');
+	out->failed |= r->failed;
 }
 
-void report_csv(struct str *out, const struct audit *a, const struct report_style *style)
+void report_csv(struct str *out, const struct report *r)
 {
-	struct table t;
-	if (style->by == REPORT_BY_USER)
-		report_identities_table(&t, a, style->top);
-	else if (style->by == REPORT_BY_PROCESS)
-		report_processes_table(&t, a, style->top);
+	if (r->by == REPORT_BY_USER)
+		csv_table(out, &r->identities);
+	else if (r->by == REPORT_BY_PROCESS)
+		csv_table(out, &r->processes);
 	else
-		report_cards_table(&t, a, SIZE_MAX);
-	csv_table(out, &t);
-	table_finish(&t);
+		csv_table(out, &r->cards);
+	out->failed |= r->failed;
 }

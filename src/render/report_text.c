@@ -1,31 +1,14 @@
 /* The report for people: five sections, readable at 80 columns. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/timetext.h"
 #include "render/report.h"
-#include "render/report_text.h"
 
-#define LABEL_COLUMNS 14
+enum { LABEL_COLUMNS = 14, INDENT = 2 };
 
-void report_line(struct str *out, const struct text_style *style, const char *label,
-	const char *format, ...)
-{
-	struct str text = { 0 };
-	va_list args;
-	va_start(args, format);
-	str_vaddf(&text, format, args);
-	va_end(args);
-	size_t at = label ? LABEL_COLUMNS : 2;
-	str_addf(out, "  %-*s", label ? LABEL_COLUMNS - 2 : 0, label ? label : "");
-	text_add_wrapped(out, str_text(&text), at, at, style);
-	out->failed |= text.failed;
-	str_finish(&text);
-}
-
-void report_heading(
+/* A blank line and "§N TITLE". */
+static void add_heading(
 	struct str *out, const struct text_style *style, int number, const char *title)
 {
 	char line[80];
@@ -35,35 +18,32 @@ void report_heading(
 	str_add(out, "\n");
 }
 
-/* "0.80", or more digits where two would say nothing. */
-static void hours_text(char *dst, size_t cap, int64_t ms)
+/* Sentences of that kind as paragraphs, wrapped and indented; a label stands in a column of its
+ * own. */
+static void add_sentences(struct str *out, const struct report *r, enum sentence_kind kind,
+	size_t indent, const struct text_style *style)
 {
-	double hours = (double)ms / 3600e3;
-	snprintf(dst, cap, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
+	for (size_t i = 0; i < r->n_sentences; i++) {
+		const struct sentence *s = &r->sentences[i];
+		size_t at = s->label ? LABEL_COLUMNS : indent;
+		if (s->kind != kind)
+			continue;
+		str_addf(out, "%*s%-*s", (int)indent, "", (int)(at - indent),
+			s->label ? s->label : "");
+		text_add_wrapped(out, s->text, at, at, style);
+	}
 }
 
-static void add_sources(struct str *out, const struct audit *a, const struct text_style *style)
+/* The same, loud and in one line. */
+static void add_warnings(struct str *out, const struct report *r, enum sentence_kind kind,
+	const struct text_style *style)
 {
-	size_t simulated = 0, imported = 0;
-	for (size_t i = 0; i < a->n_hosts; i++) {
-		simulated += a->hosts[i].simulated;
-		imported += a->hosts[i].imported;
-	}
-	if (simulated) {
-		text_add_colored(out,
-			"SIMULATED DATA: invented by a simulated source, not measured on a "
-			"GPU.",
-			"1;31", style);
+	for (size_t i = 0; i < r->n_sentences; i++) {
+		if (r->sentences[i].kind != kind)
+			continue;
+		text_add_colored(out, r->sentences[i].text, "1;31", style);
 		str_add(out, "\n");
 	}
-	for (size_t i = 0; i < a->n_hosts && simulated && a->n_hosts > 1; i++)
-		if (a->hosts[i].simulated)
-			report_line(out, style, NULL, "simulated: %s", a->hosts[i].hostname);
-	if (imported)
-		text_add_wrapped(out,
-			"Some of this data was imported from another tool: its time is its "
-			"number of samples times their interval.",
-			0, 0, style);
 }
 
 /* "HOST (bare, driver V)REST" in one line of at most `columns`: the name gives way. */
@@ -82,83 +62,58 @@ static void add_host(struct str *out, const struct audit_host *host, const char 
 	str_finish(&tail);
 }
 
-static void add_window(struct str *out, const struct audit *a, const struct text_style *style)
-{
-	char since[48], until[48];
-	double observed = report_share(
-		report_observed_ms(a->ms), report_observed_ms(a->ms) + a->ms[CARD_UNOBSERVED]);
-	moment_text(since, sizeof(since), a->since_ms, style->utc);
-	moment_text(until, sizeof(until), a->until_ms, style->utc);
-	str_addf(out, "%s to %s", since, until);
-	if (isfinite(observed))
-		str_addf(out, ", %.1f%% of it observed", 100 * observed);
-	str_add(out, "\n");
-}
-
-static void add_absent(struct str *out, const struct audit *a, const struct text_style *style)
-{
-	for (size_t i = 0; i < a->n_hosts; i++) {
-		const struct audit_host *host = &a->hosts[i];
-		char last[48];
-		if (host->recording || host->last_tick_ms < 0 ||
-			host->last_tick_ms + 1000 >= host->until_ms)
-			continue;
-		moment_text(last, sizeof(last), host->last_tick_ms, style->utc);
-		struct str line = { 0 };
-		str_addf(&line, "No recorder on %s since %s.", host->hostname, last);
-		text_add_wrapped(out, str_text(&line), 0, 0, style);
-		str_finish(&line);
-	}
-}
-
-static void add_header(struct str *out, const struct audit *a, const struct text_style *style)
+static void add_header(struct str *out, const struct report *r, const struct text_style *style)
 {
 	char window[48], rest[64];
-	add_sources(out, a, style);
-	duration_clock(window, sizeof(window), a->until_ms - a->since_ms);
+	add_warnings(out, r, SENTENCE_SIMULATED, style);
+	add_sentences(out, r, SENTENCE_SIMULATED_HOST, INDENT, style);
+	add_sentences(out, r, SENTENCE_IMPORTED, 0, style);
+	duration_clock(window, sizeof(window), r->length_ms);
 	snprintf(rest, sizeof(rest), "  Window: %s", window);
 	str_add(out, style->ascii ? "gua - " : "gua — ");
-	if (a->n_hosts == 1)
-		add_host(out, &a->hosts[0], rest, style->columns - 6, style);
+	if (r->n_hosts == 1)
+		add_host(out, &r->hosts[0], rest, style->columns - 6, style);
 	else
-		str_addf(out, "%zu hosts%s\n", a->n_hosts, rest);
-	add_window(out, a, style);
-	for (size_t i = 0; i < a->n_hosts && a->n_hosts > 1; i++) {
-		size_t n = a->hosts[i].n_cards;
+		str_addf(out, "%zu hosts%s\n", r->n_hosts, rest);
+	add_sentences(out, r, SENTENCE_COVERAGE, 0, style);
+	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1; i++) {
+		size_t n = r->hosts[i].n_cards;
 		snprintf(rest, sizeof(rest), ": %zu GPU%s", n, n == 1 ? "" : "s");
 		str_add(out, "  ");
-		add_host(out, &a->hosts[i], rest, style->columns - 2, style);
+		add_host(out, &r->hosts[i], rest, style->columns - 2, style);
 	}
-	add_absent(out, a, style);
+	add_sentences(out, r, SENTENCE_ABSENT, 0, style);
 }
 
-/* Observed time; a part of use unknown is shown where there is some. */
-static const struct bar_part {
-	enum card_state state;
-	const char *label, *block, *ascii, *color, *remark;
-} bar_parts[] = {
-	{ CARD_ACTIVE, "active", "█", "#", "32", "" },
-	{ CARD_IDLE_HELD, "idle-held", "▒", "=", "33",
-		"held and not used: what dashboards miss" },
-	{ CARD_TRULY_IDLE, "truly-idle", "░", ".", "2", "" },
-	{ CARD_USE_UNKNOWN, "use unknown", "▚", "?", "35",
-		"held, but the driver reports no utilisation (MIG)" },
+/* How a state looks in the bar. */
+static const struct bar_mark {
+	const char *block, *ascii, *color;
+} bar_marks[CARD_STATES] = {
+	[CARD_ACTIVE] = { "█", "#", "32" },
+	[CARD_IDLE_HELD] = { "▒", "=", "33" },
+	[CARD_TRULY_IDLE] = { "░", ".", "2" },
+	[CARD_USE_UNKNOWN] = { "▚", "?", "35" },
 };
-enum { BAR_PARTS = sizeof(bar_parts) / sizeof(bar_parts[0]) };
 
-static void add_bar(struct str *out, const struct audit *a, const struct report_style *style)
+static const char *bar_mark(enum card_state state, const struct text_style *style)
 {
-	double parts[BAR_PARTS];
-	size_t cells[BAR_PARTS];
-	for (int i = 0; i < BAR_PARTS; i++)
-		parts[i] = (double)a->ms[bar_parts[i].state];
-	bar_divide(parts, BAR_PARTS, style->bar_cells, cells);
-	for (int i = 0; i < BAR_PARTS; i++) {
+	return style->ascii ? bar_marks[state].ascii : bar_marks[state].block;
+}
+
+static void add_bar(struct str *out, const struct report *r, const struct report_style *style)
+{
+	double parts[CARD_STATES];
+	size_t cells[CARD_STATES];
+	for (size_t i = 0; i < r->n_states; i++)
+		parts[i] = (double)r->ms[r->states[i].state];
+	bar_divide(parts, r->n_states, style->bar_cells, cells);
+	for (size_t i = 0; i < r->n_states; i++) {
+		enum card_state state = r->states[i].state;
 		struct str run = { 0 };
-		str_add_repeat(&run,
-			style->text.ascii ? bar_parts[i].ascii : bar_parts[i].block, cells[i]);
+		str_add_repeat(&run, bar_mark(state, &style->text), cells[i]);
 		if (cells[i])
-			text_add_colored(out, str_text(&run), bar_parts[i].color, &style->text);
+			text_add_colored(
+				out, str_text(&run), bar_marks[state].color, &style->text);
 		out->failed |= run.failed;
 		str_finish(&run);
 	}
@@ -166,141 +121,144 @@ static void add_bar(struct str *out, const struct audit *a, const struct report_
 }
 
 /* " ± 0.2": by how many percent the share can be off, rounded up to a tenth; nothing for 0. */
-static void add_uncertainty(
-	struct str *out, const struct audit *a, const struct text_style *style)
+static void add_uncertainty(struct str *out, double share, const struct text_style *style)
 {
-	double tenths = ceil(1000 * report_uncertainty(a->unsure_ms, a->ms) - 1e-6);
+	double tenths = ceil(1000 * share - 1e-6);
 	if (tenths >= 1)
 		str_addf(out, " %s %.1f", style->ascii ? "+-" : "±", tenths / 10);
 }
 
-static void add_state(struct str *out, const struct audit *a, const struct bar_part *part,
+static void add_state(struct str *out, const struct report *r, const struct report_state *s,
 	const struct text_style *style)
 {
-	str_addf(out, "  %-12s%s %5.1f%%", part->label,
-		style->ascii ? part->ascii : part->block,
-		100 * report_share(a->ms[part->state], report_observed_ms(a->ms)));
-	if (part->state == CARD_IDLE_HELD)
-		add_uncertainty(out, a, style);
-	if (*part->remark)
-		str_addf(out, "  %s %s", style->ascii ? "<-" : "←", part->remark);
+	str_addf(out, "  %-12s%s %5.1f%%", s->label, bar_mark(s->state, style),
+		100 * r->share[s->state]);
+	if (s->state == CARD_IDLE_HELD)
+		add_uncertainty(out, r->uncertainty, style);
+	if (*s->remark)
+		str_addf(out, "  %s %s", style->ascii ? "<-" : "←", s->remark);
 	str_add(out, "\n");
 }
 
 static void add_headline(
-	struct str *out, const struct audit *a, const struct report_style *style)
+	struct str *out, const struct report *r, const struct report_style *style)
 {
-	int64_t observed_ms = report_observed_ms(a->ms);
-	int64_t whole_ms = observed_ms + a->ms[CARD_UNOBSERVED];
-	char hours[32], whole[32];
-	report_heading(out, &style->text, 1, "Headline");
-	if (observed_ms > 0)
-		add_bar(out, a, style);
-	for (int i = 0; i < BAR_PARTS && observed_ms > 0; i++)
-		if (bar_parts[i].state != CARD_USE_UNKNOWN || a->ms[CARD_USE_UNKNOWN] > 0)
-			add_state(out, a, &bar_parts[i], &style->text);
-	hours_text(hours, sizeof(hours), observed_ms);
-	report_line(out, &style->text, NULL, "of %s GPU-hours observed on %zu GPU%s", hours,
-		report_observed_cards(a), report_observed_cards(a) == 1 ? "" : "s");
-	hours_text(hours, sizeof(hours), a->ms[CARD_UNOBSERVED]);
-	hours_text(whole, sizeof(whole), whole_ms);
-	struct str rest = { 0 };
-	str_addf(out, "  %-12s  %5.1f%% ", "unobserved",
-		100 * (whole_ms > 0 ? report_share(a->ms[CARD_UNOBSERVED], whole_ms) : 0));
-	str_addf(&rest, "of the window: %s of %s GPU-hours have no reading", hours, whole);
-	text_add_wrapped(out, str_text(&rest), 23, 24, &style->text);
-	str_finish(&rest);
-}
-
-static void add_energy(struct str *out, const struct audit *a, const struct text_style *style)
-{
-	double kwh = report_energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD);
-	double known = report_share(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
-	if (!isfinite(kwh))
-		report_line(out, style, "energy",
-			"- (the driver reported no energy for this time)");
-	else if (isfinite(known) && known < 0.9995)
-		report_line(out, style, "energy",
-			"%.2f kWh went into idle-held time (known for %.1f%% of it)", kwh,
-			100 * known);
-	else
-		report_line(out, style, "energy", "%.2f kWh went into idle-held time", kwh);
-}
-
-static void add_rule(struct str *out, const struct audit *a, const struct text_style *style)
-{
-	double share = report_share(a->ms[CARD_IDLE_HELD], report_observed_ms(a->ms));
-	if (report_breaks_rule(a))
-		report_line(out, style, "20% rule",
-			"Idle-held is %.1f%% of observed time, above 20%%: the problem is the "
-			"allocation policy, not the hardware.",
-			100 * share);
-	else
-		report_line(out, style, "20% rule",
-			"Idle-held is %.1f%% of observed time, not above 20%%: the allocation "
-			"policy is not the problem.",
-			100 * share);
-	if (a->ms[CARD_USE_UNKNOWN] > 0)
-		report_line(out, style, "",
-			"Time held with use unknown (%.1f%% of observed time) does not count "
-			"as idle-held.",
-			100 * report_share(a->ms[CARD_USE_UNKNOWN], report_observed_ms(a->ms)));
-}
-
-static void add_waste(struct str *out, const struct audit *a, const struct report_style *style)
-{
-	const struct text_style *text = &style->text;
-	int64_t observed_ms = report_observed_ms(a->ms);
-	size_t n = report_observed_cards(a);
-	char hours[32];
-	report_heading(out, text, 2, "Waste");
-	if (observed_ms == 0) {
-		report_line(out, text, NULL, "No time was observed.");
-		return;
+	add_heading(out, &style->text, 1, "Headline");
+	if (r->n_states)
+		add_bar(out, r, style);
+	for (size_t i = 0; i < r->n_states; i++)
+		add_state(out, r, &r->states[i], &style->text);
+	add_sentences(out, r, SENTENCE_OBSERVED, INDENT, &style->text);
+	for (size_t i = 0; i < r->n_sentences; i++) {
+		if (r->sentences[i].kind != SENTENCE_UNOBSERVED)
+			continue;
+		str_addf(out, "  %-12s  %5.1f%% ", "unobserved",
+			100 * r->share[CARD_UNOBSERVED]);
+		text_add_wrapped(out, r->sentences[i].text, 23, 24, &style->text);
 	}
-	hours_text(hours, sizeof(hours), a->ms[CARD_IDLE_HELD]);
-	report_line(out, text, "idle-held",
-		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", hours,
-		report_share(a->ms[CARD_IDLE_HELD], observed_ms) * (double)n, n,
-		n == 1 ? "" : "s");
-	hours_text(hours, sizeof(hours), a->ms[CARD_TRULY_IDLE]);
-	report_line(out, text, "truly-idle",
-		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", hours,
-		report_share(a->ms[CARD_TRULY_IDLE], observed_ms) * (double)n, n,
-		n == 1 ? "" : "s");
-	add_energy(out, a, text);
-	if (isfinite(style->cost))
-		report_line(out, text, "cost",
-			"%.2f %s for idle-held time at %.10g %s per GPU-hour",
-			style->cost * (double)a->ms[CARD_IDLE_HELD] / 3600e3, style->currency,
-			style->cost, style->currency);
-	add_rule(out, a, text);
 }
 
-/* The last lines: by which rules, and how fine. */
-static void add_footer(struct str *out, const struct audit *a, const struct text_style *style)
+static void add_waste(struct str *out, const struct report *r, const struct text_style *style)
 {
-	struct str line = { 0 };
-	char slot[32];
-	str_addf(&line, "Rules: active from %.10g%% utilisation; held above %.10g MB%s.%s",
-		a->rules.active_util_pct, (double)a->rules.held_mem_bytes / 1e6,
-		a->rules.count_graphics ? ", graphics processes included" : "",
-		a->rules_mixed ? " Other rules were in force in part of the window." : "");
-	duration_text(slot, sizeof(slot), a->resolution_ms);
-	if (a->resolution_ms)
-		str_addf(&line, " Time is kept in slots of up to %s, taken whole.", slot);
+	add_heading(out, style, 2, "Waste");
+	add_sentences(out, r, SENTENCE_WASTE, INDENT, style);
+	add_sentences(out, r, SENTENCE_VERDICT, INDENT, style);
+}
+
+static void add_cards(struct str *out, const struct report *r, const struct text_style *style)
+{
+	size_t first = 0;
+	add_heading(out, style, 3, "Per-GPU");
+	for (size_t i = 0; i < r->n_hosts; i++) {
+		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
+		first += cards.n_rows;
+		if (r->n_hosts > 1) {
+			str_add(out, " ");
+			text_add_cut(out, r->hosts[i].hostname, style->columns - 2, style);
+			str_add(out, "\n");
+		}
+		text_add_table(out, &cards, style);
+	}
+	add_sentences(out, r, SENTENCE_CARD, INDENT, style);
+}
+
+static void add_holders(struct str *out, const struct report *r, const struct text_style *style)
+{
+	bool users = r->by == REPORT_BY_USER;
+	const struct table *t = users ? &r->identities : &r->processes;
+	if (r->by == REPORT_BY_CARD)
+		return;
+	add_heading(out, style, 4, users ? "Top identities" : "Top processes");
+	if (t->n_rows)
+		text_add_table(out, t, style);
+	add_sentences(out, r, SENTENCE_HOLDERS, INDENT, style);
+}
+
+/* Shares from 0 to 1; the first is for less than 1 %. */
+static const char *const block_densities[] = { "·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+static const char *const ascii_densities[] = { ".", ":", "-", "=", "+", "*", "#", "%", "@" };
+enum { DENSITIES = 9 };
+
+static const char *density(double share, bool ascii)
+{
+	size_t level = share < 0.01 ? 0 : 1 + (size_t)(share * (DENSITIES - 1));
+	if (level >= DENSITIES)
+		level = DENSITIES - 1;
+	return ascii ? ascii_densities[level] : block_densities[level];
+}
+
+static void add_heat_row(struct str *out, const struct report_hour hours[24], int state,
+	const struct text_style *style)
+{
+	for (int hour = 0; hour < 24; hour++) {
+		const char *mark = " ";
+		if (hours[hour].observed)
+			mark = density(hours[hour].share[state], style->ascii);
+		str_addf(out, " %s%s", mark, mark);
+	}
+	while (out->len && out->data[out->len - 1] == ' ')
+		out->len--;
 	str_add(out, "\n");
-	text_add_wrapped(out, str_text(&line), 0, 0, style);
-	str_finish(&line);
 }
 
-void report_text(struct str *out, const struct audit *a, const struct report_style *style)
+static void add_heatmap(struct str *out, const struct report *r, const char *title, int state,
+	const struct text_style *style)
 {
-	add_header(out, a, &style->text);
-	add_headline(out, a, style);
-	add_waste(out, a, style);
-	report_cards_section(out, a, style);
-	report_holders_section(out, a, style);
-	report_heatmap_section(out, a, &style->text);
-	add_footer(out, a, &style->text);
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	str_addf(out, "  %s\n     ", title);
+	for (int hour = 0; hour < 24; hour++)
+		str_addf(out, " %02d", hour);
+	str_add(out, "\n");
+	for (int day = 0; day < 7; day++) {
+		int dow = (day + 1) % 7;
+		str_addf(out, "  %s", days[dow]);
+		add_heat_row(out, r->hours[dow], state, style);
+	}
+}
+
+static void add_hours(struct str *out, const struct report *r, const struct text_style *style)
+{
+	add_heading(out, style, 5,
+		r->utc ? "Hours of the week (UTC)" : "Hours of the week (local time)");
+	add_heatmap(out, r, "active, share of observed time", CARD_ACTIVE, style);
+	add_heatmap(out, r, "idle-held, share of observed time", CARD_IDLE_HELD, style);
+	str_add(out, "  ");
+	text_add_wrapped(out,
+		style->ascii
+			? "'.' below 1%, then :-=+*#%@ in eighths up to 100%; blank: no data"
+			: "· below 1%, then ▁▂▃▄▅▆▇█ in eighths up to 100%; blank: no data",
+		INDENT, INDENT, style);
+}
+
+void report_text(struct str *out, const struct report *r, const struct report_style *style)
+{
+	add_header(out, r, &style->text);
+	add_headline(out, r, style);
+	add_waste(out, r, &style->text);
+	add_cards(out, r, &style->text);
+	add_holders(out, r, &style->text);
+	add_hours(out, r, &style->text);
+	str_add(out, "\n");
+	add_sentences(out, r, SENTENCE_RULES, 0, &style->text);
+	out->failed |= r->failed;
 }

@@ -2,9 +2,12 @@
 #include "render/rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/timetext.h"
+
+enum { GROUP_CAP = 64 };
 
 /* How a kind's number is written: times `factor`, with so many decimals. */
 static const struct machine_form {
@@ -18,6 +21,8 @@ static const struct machine_form {
 	[COLUMN_PCT] = { 1, 3 },
 	[COLUMN_KIB] = { 1024 / 1e6, 3 },
 	[COLUMN_MJ] = { 1e-3, 3 },
+	[COLUMN_KWH] = { 1, 6 },
+	[COLUMN_BOOL] = { 1, 0 },
 };
 
 /* The cell as a number; "" when it is unknown. */
@@ -91,23 +96,58 @@ void csv_table(struct str *out, const struct table *t)
 	out->failed |= t->failed;
 }
 
+static void add_json_cell(
+	struct json *j, const char *key, const struct column *column, const struct cell *cell)
+{
+	double x = cell->number;
+	if (column->kind == COLUMN_TEXT)
+		json_text(j, key, cell->text);
+	else if (column->kind == COLUMN_MOMENT)
+		json_moment(j, key, isfinite(x) ? (int64_t)x : -1);
+	else if (column->kind == COLUMN_BOOL && isfinite(x))
+		json_bool(j, key, x != 0);
+	else
+		json_number(
+			j, key, x * forms[column->kind].factor, forms[column->kind].decimals);
+}
+
+/* Closes the object of the group that is open and opens that of `name`, which is "group.key"
+ * or "key"; returns the key. */
+static const char *enter_group(struct json *j, char group[GROUP_CAP], const char *name)
+{
+	const char *dot = strchr(name, '.');
+	size_t len = dot ? (size_t)(dot - name) : 0;
+	if (strlen(group) != len || strncmp(group, name, len) != 0) {
+		if (*group)
+			json_close(j, '}');
+		snprintf(group, GROUP_CAP, "%.*s", (int)len, name);
+		if (*group)
+			json_open(j, group, '{');
+	}
+	return dot ? dot + 1 : name;
+}
+
 void json_row(struct json *j, const struct column *columns, size_t n, const struct cell *cells)
 {
+	char group[GROUP_CAP] = "";
 	json_open(j, NULL, '{');
 	for (size_t i = 0; i < n; i++) {
-		const struct column *column = &columns[i];
-		const struct machine_form *form =
-			&forms[column->kind < COLUMN_MOMENT ? column->kind : 0];
-		if (!column->key)
+		const char *name = columns[i].json ? columns[i].json : columns[i].key;
+		if (!name || !*name)
 			continue;
-		if (column->kind == COLUMN_TEXT)
-			json_text(j, column->key, cells[i].text);
-		else if (column->kind == COLUMN_MOMENT)
-			json_moment(j, column->key,
-				isfinite(cells[i].number) ? (int64_t)cells[i].number : -1);
-		else
-			json_number(
-				j, column->key, cells[i].number * form->factor, form->decimals);
+		const char *key = enter_group(j, group, name);
+		add_json_cell(j, key, &columns[i], &cells[i]);
 	}
+	if (*group)
+		json_close(j, '}');
 	json_close(j, '}');
+}
+
+void json_table(struct json *j, const char *key, const struct table *t)
+{
+	json_open(j, key, '[');
+	for (size_t row = 0; row < t->n_rows; row++)
+		json_row(j, t->columns, t->n_columns, table_cell(t, row, 0));
+	json_close(j, ']');
+	j->out->failed |= t->failed;
 }

@@ -1,13 +1,14 @@
 /* Text that fits. */
 #include "render/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/timetext.h"
 
-enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 32, FLEXIBLE_MIN = 6 };
+enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 48, FLEXIBLE_MIN = 6 };
 
 /* One character of `text` as the style shows it; returns the bytes taken. */
 static size_t show_char(char piece[20], const char *text, const struct text_style *style)
@@ -132,6 +133,10 @@ void cell_show(char *dst, size_t cap, const struct column *column, const struct 
 		snprintf(dst, cap, "%.0f MB", x * 1024 / 1e6);
 	else if (column->kind == COLUMN_KIB)
 		snprintf(dst, cap, "%.1f GB", x * 1024 / 1e9);
+	else if (column->kind == COLUMN_BOOL)
+		text_copy(dst, cap, x != 0 ? "yes" : "no");
+	else if (column->kind == COLUMN_KWH)
+		snprintf(dst, cap, "%.2f", x);
 	else if (column->kind == COLUMN_MJ)
 		snprintf(dst, cap, "%.2f", x / 3.6e9);
 	else
@@ -168,7 +173,7 @@ static size_t column_width(const struct table *t, size_t c, const struct text_st
 
 static bool is_shown(const struct table *t, size_t c)
 {
-	bool known = !(t->optional & 1ULL << c);
+	bool known = !t->columns[c].optional;
 	for (size_t row = 0; !known && row < t->n_rows; row++)
 		known = !isnan(table_cell(t, row, c)->number);
 	return t->columns[c].title && known;
@@ -192,7 +197,7 @@ static void choose_widths(
 	/* Where the flexible column cannot give enough, optional ones go, the last first. */
 	size_t spare = widths[flexible] > FLEXIBLE_MIN ? widths[flexible] - FLEXIBLE_MIN : 0;
 	for (size_t c = t->n_columns; c-- > 0 && used > style->columns + spare;) {
-		if (!widths[c] || !(t->optional & 1ULL << c))
+		if (!widths[c] || !t->columns[c].optional)
 			continue;
 		used -= GAP + widths[c];
 		widths[c] = 0;
@@ -227,6 +232,7 @@ void text_add_table(struct str *out, const struct table *t, const struct text_st
 {
 	size_t widths[MAX_COLUMNS] = { 0 };
 	char text[512];
+	assert(t->n_columns <= MAX_COLUMNS);
 	choose_widths(t, widths, style);
 	for (size_t line = 0; line <= t->n_rows; line++) {
 		const char *gap = "  ";

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "render/report.h"
 #include "render/rows.h"
 #include "render/text.h"
 
@@ -141,80 +140,118 @@ void track_add_advice(
 	outline_close(o);
 }
 
-static const struct column card_columns[] = {
-	{ "index", "gpu", COLUMN_TEXT, 0, false },
-	{ "uuid", NULL, COLUMN_TEXT, 0, false },
-	{ "name", "name", COLUMN_TEXT, 0, true },
-	{ "max_used_mb", "card mem", COLUMN_KIB, 8, false },
-	{ "max_tree_mb", "tree mem", COLUMN_KIB, 8, false },
-	{ "mean_util_pct", "util", COLUMN_PCT, 6, false },
-	{ "mean_tree_pct", "tree", COLUMN_PCT, 6, false },
-	{ "active_seconds", "active s", COLUMN_MS, 8, false },
-	{ "idle_held_seconds", "held s", COLUMN_MS, 7, false },
-	{ "max_util_pct", NULL, COLUMN_PCT, 0, false },
-	{ "max_tree_pct", NULL, COLUMN_PCT, 0, false },
-	{ "energy_joules", NULL, COLUMN_MJ, 0, false },
-	{ "tree_energy_joules", NULL, COLUMN_MJ, 0, false },
-	{ "status", NULL, COLUMN_TEXT, 0, false },
+/* Bytes at `of` of the row as KiB. */
+static struct cell get_bytes(const void *row, size_t of)
+{
+	struct cell bytes = get_known(row, of);
+	return cell_number(bytes.number / 1024);
+}
+
+/* Seconds, or joules, at `of` in thousandths. */
+static struct cell get_milli(const void *row, size_t of)
+{
+	struct cell whole = get_double(row, of);
+	return cell_number(whole.number * 1000);
+}
+
+/* The rows of cards are struct track_card with the label. */
+struct card_row {
+	struct track_card card;
+	char label[32];
 };
 
-static struct cell kib(int64_t bytes)
+static struct cell card_status(const void *row, size_t of)
 {
-	return cell_number(bytes < 0 ? NAN : (double)bytes / 1024);
+	(void)of;
+	return cell_text(card_status_names[((const struct card_row *)row)->card.status]);
 }
+
+#define OF(member) offsetof(struct card_row, member)
+#define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
+#define VALUE(unit, getter, member) .kind = COLUMN_##unit, .get = getter, .of = member
+static const struct column card_columns[] = {
+	{ .key = "index", .title = "gpu", TEXT(get_chars, OF(label)) },
+	{ .key = "uuid", TEXT(get_chars, OF(card.id.uuid)) },
+	{ .key = "name", .title = "name", .flexible = true, TEXT(get_chars, OF(card.id.name)) },
+	{ .key = "max_used_mb",
+		.title = "card mem",
+		.width = 8,
+		VALUE(KIB, get_bytes, OF(card.max_used_bytes)) },
+	{ .key = "max_tree_mb",
+		.title = "tree mem",
+		.width = 8,
+		VALUE(KIB, get_bytes, OF(card.max_tree_bytes)) },
+	{ .key = "mean_util_pct",
+		.title = "util",
+		.width = 6,
+		VALUE(PCT, get_double, OF(card.mean_util_pct)) },
+	{ .key = "mean_tree_pct",
+		.title = "tree",
+		.width = 6,
+		VALUE(PCT, get_double, OF(card.mean_tree_pct)) },
+	{ .key = "active_seconds",
+		.title = "active s",
+		.width = 8,
+		VALUE(MS, get_milli, OF(card.active_s)) },
+	{ .key = "idle_held_seconds",
+		.title = "held s",
+		.width = 7,
+		VALUE(MS, get_milli, OF(card.idle_held_s)) },
+	{ .key = "max_util_pct", VALUE(PCT, get_double, OF(card.max_util_pct)) },
+	{ .key = "max_tree_pct", VALUE(PCT, get_double, OF(card.max_tree_pct)) },
+	{ .key = "energy_joules", VALUE(MJ, get_milli, OF(card.energy_j)) },
+	{ .key = "tree_energy_joules", VALUE(MJ, get_milli, OF(card.tree_energy_j)) },
+	{ .key = "status", TEXT(card_status, 0) },
+};
+#undef OF
 
 static void make_cards(struct table *t, const struct track_result *r)
 {
 	*t = (struct table){ .columns = card_columns, .n_columns = COUNT(card_columns) };
 	for (size_t i = 0; i < r->n_cards; i++) {
-		const struct track_card *c = &r->cards[i];
-		char label[32];
-		report_card_label(label, sizeof(label), &c->id);
-		struct cell cells[COUNT(card_columns)] = {
-			cell_text(label),
-			cell_text(c->id.uuid),
-			cell_text(c->id.name),
-			kib(c->max_used_bytes),
-			kib(c->max_tree_bytes),
-			cell_number(c->mean_util_pct),
-			cell_number(c->mean_tree_pct),
-			cell_number(c->active_s * 1000),
-			cell_number(c->idle_held_s * 1000),
-			cell_number(c->max_util_pct),
-			cell_number(c->max_tree_pct),
-			cell_number(c->energy_j * 1000),
-			cell_number(c->tree_energy_j * 1000),
-			cell_text(card_status_names[c->status]),
-		};
-		table_add(t, cells);
+		struct card_row row = { .card = r->cards[i] };
+		card_label(row.label, sizeof(row.label), &row.card.id);
+		table_add(t, &row);
 	}
 }
 
-static const struct column process_columns[] = {
-	{ "pid", "pid", COLUMN_COUNT, 7, false },
-	{ "ppid", NULL, COLUMN_COUNT, 0, false },
-	{ "user", "user", COLUMN_TEXT, -12, false },
-	{ "command", "command", COLUMN_TEXT, 0, true },
-	{ "cpu_seconds", "cpu s", COLUMN_MS, 8, false },
-	{ "max_total_mb", "memory", COLUMN_KIB, 8, false },
-	{ "max_gpu_mb", "gpu mem", COLUMN_KIB, 8, false },
-	{ "started_seconds", NULL, COLUMN_MS, 0, false },
-	{ "ended_seconds", NULL, COLUMN_MS, 0, false },
-	{ "user_seconds", NULL, COLUMN_MS, 0, false },
-	{ "system_seconds", NULL, COLUMN_MS, 0, false },
-	{ "max_private_mb", NULL, COLUMN_KIB, 0, false },
-	{ "max_rss_mb", NULL, COLUMN_KIB, 0, false },
-	{ "max_threads", NULL, COLUMN_COUNT, 0, false },
+/* What a row of processes is made of: one process, or all that have no row of their own. */
+struct process_row {
+	int64_t pid;		  /* -1: not one process */
+	double ppid, max_threads; /* NAN: not one process */
+	const char *command;
+	double cpu_s;
+	struct track_process process;
+	char user[256];
 };
 
-/* Places in that table. */
-enum {
-	PROCESS_USER = 2,
-	PROCESS_COMMAND = 3,
-	PROCESS_CPU = 4,
-	PROCESS_USER_TIME = 9,
-	PROCESS_SYSTEM_TIME = 10,
+#define OF(member) offsetof(struct process_row, member)
+static const struct column process_columns[] = {
+	{ .key = "pid", .title = "pid", .width = 7, VALUE(COUNT, get_known, OF(pid)) },
+	{ .key = "ppid", VALUE(COUNT, get_double, OF(ppid)) },
+	{ .key = "user", .title = "user", .width = -12, TEXT(get_chars, OF(user)) },
+	{ .key = "command",
+		.title = "command",
+		.flexible = true,
+		TEXT(get_string, OF(command)) },
+	{ .key = "cpu_seconds", .title = "cpu s", .width = 8, VALUE(MS, get_milli, OF(cpu_s)) },
+	{ .key = "max_total_mb",
+		.title = "memory",
+		.width = 8,
+		VALUE(KIB, get_bytes, OF(process.max_total_bytes)) },
+	{ .key = "max_gpu_mb",
+		.title = "gpu mem",
+		.width = 8,
+		VALUE(KIB, get_bytes, OF(process.max_gpu_bytes)) },
+	{ .key = "started_seconds", VALUE(MS, get_milli, OF(process.started_s)) },
+	{ .key = "ended_seconds", VALUE(MS, get_milli, OF(process.ended_s)) },
+	{ .key = "user_seconds", VALUE(MS, get_milli, OF(process.user_s)) },
+	{ .key = "system_seconds", VALUE(MS, get_milli, OF(process.system_s)) },
+	{ .key = "max_private_mb", VALUE(KIB, get_bytes, OF(process.max_private_bytes)) },
+	{ .key = "max_rss_mb", VALUE(KIB, get_bytes, OF(process.max_rss_bytes)) },
+	{ .key = "max_threads", VALUE(COUNT, get_double, OF(max_threads)) },
 };
+#undef OF
 
 /* The name of a process' user, escaped; empty when it is not known. */
 static void find_user(
@@ -230,43 +267,39 @@ static void add_others(struct table *t, const struct track_result *r)
 {
 	char command[64];
 	const struct track_process *o = &r->others;
-	struct cell cells[COUNT(process_columns)];
+	struct process_row row = {
+		.pid = -1,
+		.ppid = NAN,
+		.max_threads = NAN,
+		.command = command,
+		.cpu_s = o->user_s + o->system_s,
+		.process = { .user_s = o->user_s,
+			.system_s = o->system_s,
+			.started_s = NAN,
+			.ended_s = NAN,
+			.max_total_bytes = -1,
+			.max_private_bytes = -1,
+			.max_rss_bytes = -1,
+			.max_gpu_bytes = -1 },
+	};
 	snprintf(command, sizeof(command), "(%lld others)", (long long)r->n_others);
-	for (size_t i = 0; i < COUNT(cells); i++)
-		cells[i] = cell_number(NAN);
-	cells[PROCESS_USER] = cell_text("");
-	cells[PROCESS_COMMAND] = cell_text(command);
-	cells[PROCESS_CPU] = cell_number((o->user_s + o->system_s) * 1000);
-	cells[PROCESS_USER_TIME] = cell_number(o->user_s * 1000);
-	cells[PROCESS_SYSTEM_TIME] = cell_number(o->system_s * 1000);
-	table_add(t, cells);
+	table_add(t, &row);
 }
 
 static void make_processes(
 	struct table *t, const struct track_result *r, struct user_names *users)
 {
-	char user[256];
 	*t = (struct table){ .columns = process_columns, .n_columns = COUNT(process_columns) };
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct track_process *p = &r->processes[i];
-		find_user(user, sizeof(user), &p->id, users);
-		struct cell cells[COUNT(process_columns)] = {
-			cell_number(p->id.pid),
-			cell_number((double)p->ppid),
-			cell_text(user),
-			cell_text(p->id.command),
-			cell_number((p->user_s + p->system_s) * 1000),
-			kib(p->max_total_bytes),
-			kib(p->max_gpu_bytes),
-			cell_number(p->started_s * 1000),
-			cell_number(p->ended_s * 1000),
-			cell_number(p->user_s * 1000),
-			cell_number(p->system_s * 1000),
-			kib(p->max_private_bytes),
-			kib(p->max_rss_bytes),
-			cell_number((double)p->max_threads),
-		};
-		table_add(t, cells);
+		struct process_row row = { .pid = p->id.pid,
+			.ppid = (double)p->ppid,
+			.max_threads = (double)p->max_threads,
+			.command = p->id.command,
+			.cpu_s = p->user_s + p->system_s,
+			.process = *p };
+		find_user(row.user, sizeof(row.user), &p->id, users);
+		table_add(t, &row);
 	}
 	if (r->n_others)
 		add_others(t, r);
@@ -285,11 +318,7 @@ static void print_text(struct str *out, const char *title, struct table *t)
 
 static void print_json(struct json *j, const char *key, struct table *t)
 {
-	json_open(j, key, '[');
-	for (size_t i = 0; i < t->n_rows; i++)
-		json_row(j, t->columns, t->n_columns, table_cell(t, i, 0));
-	json_close(j, ']');
-	j->out->failed |= t->failed;
+	json_table(j, key, t);
 	table_finish(t);
 }
 

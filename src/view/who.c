@@ -112,21 +112,54 @@ void who_finish(struct who *f)
 	*f = (struct who){ 0 };
 }
 
-static const struct column columns[] = {
-	{ "user", "user", COLUMN_TEXT, -14, false },
-	{ "card", "card", COLUMN_TEXT, 0, false },
-	{ "pid", "pid", COLUMN_COUNT, 0, false },
-	{ "memory", "memory", COLUMN_KIB, 0, false },
-	{ "idle", "idle for", COLUMN_TEXT, 0, false },
-	{ "since", "since", COLUMN_MOMENT, 0, false },
-	{ "what", "what", COLUMN_TEXT, 0, true },
-};
-
 /* Since when it holds; where nobody saw it come, since it started. */
 static int64_t since_ms(const struct live_process *p)
 {
 	return p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms;
 }
+
+/* What a row is made of. */
+struct who_row {
+	const struct live_process *process;
+	char card[CARD_LABEL_CAP], idle[96], what[WHAT_CAP];
+};
+
+static struct cell get_user(const void *row, size_t of)
+{
+	(void)of;
+	return cell_text(((const struct who_row *)row)->process->id.user);
+}
+
+static struct cell get_pid(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(((const struct who_row *)row)->process->id.pid);
+}
+
+static struct cell get_memory(const void *row, size_t of)
+{
+	struct cell bytes = cell_known(((const struct who_row *)row)->process->mem_bytes);
+	(void)of;
+	return cell_number(bytes.number / 1024);
+}
+
+static struct cell get_since(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(since_ms(((const struct who_row *)row)->process));
+}
+
+#define COLUMN(name, what, getter) .title = name, .kind = COLUMN_##what, .get = getter
+#define OF(member) .of = offsetof(struct who_row, member)
+static const struct column columns[] = {
+	{ COLUMN("user", TEXT, get_user), .width = -14 },
+	{ COLUMN("card", TEXT, get_chars), OF(card) },
+	{ COLUMN("pid", COUNT, get_pid) },
+	{ COLUMN("memory", KIB, get_memory) },
+	{ COLUMN("idle for", TEXT, get_chars), OF(idle) },
+	{ COLUMN("since", MOMENT, get_since) },
+	{ COLUMN("what", TEXT, get_chars), OF(what), .flexible = true },
+};
 
 void who_text(struct str *out, const struct who *f, const struct text_style *style)
 {
@@ -134,20 +167,11 @@ void who_text(struct str *out, const struct who *f, const struct text_style *sty
 		.n_columns = sizeof(columns) / sizeof(columns[0]) };
 	for (size_t i = 0; i < f->n; i++) {
 		const struct live_process *p = f->holders[i];
-		char card[CARD_LABEL_CAP], idle[96], what[WHAT_CAP];
-		card_label(card, sizeof(card), &f->cards[p->card].id);
-		show_idle(idle, sizeof(idle), p, &f->cards[p->card], f->live);
-		show_what(what, p);
-		struct cell cells[] = {
-			cell_text(p->id.user),
-			cell_text(card),
-			cell_number(p->id.pid),
-			cell_number(p->mem_bytes < 0 ? NAN : (double)p->mem_bytes / 1024),
-			cell_text(idle),
-			cell_known(since_ms(p)),
-			cell_text(what),
-		};
-		table_add(&t, cells);
+		struct who_row row = { .process = p };
+		card_label(row.card, sizeof(row.card), &f->cards[p->card].id);
+		show_idle(row.idle, sizeof(row.idle), p, &f->cards[p->card], f->live);
+		show_what(row.what, p);
+		table_add(&t, &row);
 	}
 	text_add_table(out, &t, style);
 	table_finish(&t);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "query/audit.h"
+#include "query/report.h"
 #include "render/report.h"
 
 static void check_texts(const struct audit *a)
@@ -35,20 +36,20 @@ static void check_output(struct str *out)
 
 static void check_reports(const struct audit *a)
 {
-	struct report_style style = { .text = { .columns = 80, .utc = true },
-		.bar_cells = 60,
-		.top = 10,
-		.cost = 2.5,
-		.currency = "EUR" };
+	struct report_style style = { .text = { .columns = 80, .utc = true }, .bar_cells = 60 };
+	struct report_request q = { .top = 10, .cost = 2.5, .currency = "EUR", .utc = true };
+	struct report r;
 	struct str out = { 0 };
 	for (int by = REPORT_BY_USER; by <= REPORT_BY_CARD; by++) {
-		style.by = (enum report_by)by;
+		q.by = (enum report_by)by;
 		style.text.ascii = by != REPORT_BY_USER;
-		report_text(&out, a, &style);
+		report_make(&r, a, &q);
+		report_text(&out, &r, &style);
 		check_output(&out);
-		report_csv(&out, a, &style);
+		report_csv(&out, &r);
 		check_output(&out);
-		report_json(&out, a, &style);
+		report_json(&out, &r);
+		report_finish(&r);
 		json_t *parsed = json_loads(str_text(&out), 0, NULL);
 		CHECK(parsed);
 		json_decref(parsed);

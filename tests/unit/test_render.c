@@ -136,12 +136,23 @@ static void test_numbers(void **state)
 	check_number((double)INFINITY, 3, "");
 }
 
+struct row {
+	const char *name;
+	double count, time_ms, mem_kib;
+	int64_t at_ms;
+};
+
+#define GET(getter, member) .get = getter, .of = offsetof(struct row, member)
 static const struct column columns[] = {
-	{ .key = "name", .title = "name", .kind = COLUMN_TEXT, .flexible = true },
-	{ .title = "only text", .kind = COLUMN_COUNT },
-	{ .key = "time", .title = "time", .kind = COLUMN_GPU_MS },
-	{ .key = "mem", .title = "mem", .kind = COLUMN_KIB },
-	{ .key = "at", .title = "at", .kind = COLUMN_MOMENT },
+	{ .key = "name",
+		.title = "name",
+		.kind = COLUMN_TEXT,
+		.flexible = true,
+		GET(get_string, name) },
+	{ .title = "only text", .kind = COLUMN_COUNT, GET(get_double, count) },
+	{ .key = "time", .title = "time", .kind = COLUMN_GPU_MS, GET(get_double, time_ms) },
+	{ .key = "mem", .title = "mem", .kind = COLUMN_KIB, GET(get_double, mem_kib) },
+	{ .key = "at", .title = "at", .kind = COLUMN_MOMENT, GET(get_known, at_ms) },
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
@@ -211,17 +222,40 @@ static void test_json_is_json(void **state)
 	str_finish(&out);
 }
 
+/* Columns of one group are an object; a column may be in one format alone. */
+static void test_json_groups(void **state)
+{
+	(void)state;
+	static const struct column grouped[] = {
+		{ .key = "a", .json = "x.a", .kind = COLUMN_COUNT },
+		{ .key = "b", .json = "x.b", .kind = COLUMN_BOOL },
+		{ .key = "c", .json = "", .kind = COLUMN_COUNT },
+		{ .key = "d", .kind = COLUMN_COUNT },
+		{ .json = "y.a", .kind = COLUMN_KWH },
+		{ .title = "e", .kind = COLUMN_COUNT },
+	};
+	const struct cell cells[] = { cell_number(1), cell_number(1), cell_number(3),
+		cell_known(-1), cell_number(0.1234567), cell_number(6) };
+	struct str out = { 0 };
+	struct json j = { .out = &out };
+	json_row(&j, grouped, 6, cells);
+	assert_string_equal(str_text(&out),
+		"{\"x\": {\"a\": 1, \"b\": true}, \"d\": null, \"y\": {\"a\": 0.123457}}\n");
+	str_clear(&out);
+	csv_row(&out, grouped, 6, cells);
+	assert_string_equal(str_text(&out), "1,1,3,\r\n");
+	str_finish(&out);
+}
+
 static void test_table_fits(void **state)
 {
 	(void)state;
 	struct text_style style = { .columns = 48, .utc = true };
 	struct table t = { .columns = columns, .n_columns = COLUMNS };
 	struct str out = { 0 };
-	table_add(&t, (struct cell[]){ cell_text("a name that is much too long for this"),
-			      cell_number(7), cell_number(5400e3), cell_number(976562.5),
-			      cell_number(90061e3) });
-	table_add(&t, (struct cell[]){ cell_text(NULL), cell_known(-1), cell_known(-1),
-			      cell_known(-1), cell_known(-1) });
+	table_add(&t, &(struct row){ "a name that is much too long for this", 7, 5400e3,
+			      976562.5, 90061000 });
+	table_add(&t, &(struct row){ NULL, (double)NAN, (double)NAN, (double)NAN, -1 });
 	text_add_table(&out, &t, &style);
 	assert_string_equal(str_text(&out),
 		"  name      only text  time     mem           at\n"
@@ -241,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_csv),
 		cmocka_unit_test(test_json_is_json),
+		cmocka_unit_test(test_json_groups),
 		cmocka_unit_test(test_table_fits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

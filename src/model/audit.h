@@ -1,0 +1,98 @@
+/* The audit: what the cards did in a window and who held them, in sums. An engine fills it, and
+ * reports are made of it (query/report.h). Nothing here belongs to an engine: the stores are
+ * one (query/gather.h), a client of a fleet's metrics can be another.
+ *
+ * An engine calls audit_init(), adds with the functions in query/audit.h, and ends with
+ * audit_add_up(). It fills
+ *   - since_ms, until_ms, resolution_ms, rules, rules_mixed, oldest_ms, newest_ms;
+ *   - hosts that have a card, each with all of its members;
+ *   - cards by host, then index, then instance: all members. All of a card's window is in ms[],
+ *     what no reading covers in ms[CARD_UNOBSERVED]; energy_known_ms and unsure_ms are at most
+ *     as long as the time that they are of;
+ *   - identities, most presence first, and, if asked, processes, most time first: how many
+ *     were left out is in n_processes_left_out. `path` and `id` of a process are the engine's;
+ *   - heat: the time of all cards by hour of the week.
+ * Texts are safe for a terminal. Unknown is -1, as each member says. What remains (sums over
+ * cards, unattributed_ms) is audit_add_up()'s. */
+#ifndef GUA_MODEL_AUDIT_H
+#define GUA_MODEL_AUDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/process.h"
+#include "model/reading.h"
+#include "model/state.h"
+
+struct audit_host {
+	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
+	bool simulated;	      /* some of its data in the window was invented: say so */
+	bool imported;	      /* some was taken over from another tool */
+	bool recording;	      /* a run is live: its last tick is recent */
+	bool ran;	      /* a run overlaps the window */
+	int64_t last_tick_ms; /* of its newest run, or -1 */
+	int64_t interval_ms;  /* between the ticks of that run */
+	int64_t until_ms;     /* end of its window: the last tick when a run is live */
+	size_t n_cards;	      /* in cards[] */
+};
+
+struct audit_card {
+	size_t host;
+	struct card_id id;
+	char source[SOURCE_CAP], status[16]; /* source "": unknown */
+	int64_t first_seen_ms, last_seen_ms;
+	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
+	int64_t energy_mj[CARD_STATES]; /* of the time whose energy is known */
+	int64_t energy_known_ms[CARD_STATES];
+	int64_t util_pct_ms; /* over the time in the first three states */
+	int64_t unsure_ms;   /* at most this much observed time is of another state */
+	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
+	bool has_rows;				/* there is a slot of it in the window */
+};
+
+struct audit_identity {
+	char identity[USER_CAP];
+	int64_t presence_ms[HOLDER_STATES];	/* by the user's state on the card */
+	int64_t active_share_ms, idle_share_ms; /* its part of the cards' active, held time */
+	int64_t peak_mem_kib;			/* of its largest process; -1 unknown */
+	int64_t last_active_ms;			/* of its processes in the window; -1 never */
+};
+
+/* One process on one card. */
+struct audit_process {
+	size_t host, card, identity, path; /* indexes; path: which store */
+	int64_t id;			   /* of its row there */
+	uint32_t pid;
+	int64_t started_ms; /* -1 unknown */
+	char *command;	    /* heap, like the next; NULL: none */
+	char *notebook, *job, *container, *pod, *unit;
+	int64_t ms[HOLDER_STATES];	      /* by its own state */
+	int64_t peak_mem_kib, last_active_ms; /* -1 unknown, never */
+};
+
+struct audit_heat {
+	int64_t ms[3]; /* active, idle-held, truly-idle; by enum card_state */
+};
+
+struct audit {
+	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
+	int64_t resolution_ms;	    /* widest slot in it: how far an edge can be off */
+	struct rules rules;
+	bool rules_mixed; /* runs in the window had different ones; these are the newest */
+	struct audit_host *hosts;
+	size_t n_hosts;
+	struct audit_card *cards; /* by host, then index */
+	size_t n_cards;
+	int64_t ms[CARD_STATES]; /* sums over cards, like the next three */
+	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES], unsure_ms;
+	struct audit_identity *identities; /* most presence first */
+	size_t n_identities;
+	int64_t unattributed_ms;	 /* active and idle-held time in no identity's share */
+	struct audit_process *processes; /* most time first */
+	size_t n_processes, n_processes_left_out;
+	struct audit_heat heat[7][24]; /* Sunday first */
+	int64_t oldest_ms, newest_ms;  /* of all data, whatever the window; -1 none */
+};
+
+#endif

@@ -1,0 +1,21 @@
+/* The audit of stores, step by step. */
+#include "query/gather.h"
+
+#include <time.h>
+
+int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
+{
+	static int (*const steps[])(struct gather *, struct err *) = { gather_open,
+		gather_hosts, gather_window, gather_cards, gather_usage, gather_settle,
+		gather_holders };
+	struct gather g = { .a = a, .q = q };
+	int rc = 0;
+	audit_init(a);
+	tzset();
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)
+		rc = steps[i](&g, e);
+	gather_close(&g);
+	if (rc == 0)
+		audit_add_up(a);
+	return rc;
+}

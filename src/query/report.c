@@ -1,0 +1,130 @@
+/* The facts of a report. */
+#include "query/report_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+double part_of(int64_t part_ms, int64_t whole_ms)
+{
+	return whole_ms > 0 ? (double)part_ms / (double)whole_ms : NAN;
+}
+
+int64_t observed_ms(const int64_t ms[CARD_STATES])
+{
+	return ms[CARD_ACTIVE] + ms[CARD_IDLE_HELD] + ms[CARD_TRULY_IDLE] +
+	       ms[CARD_USE_UNKNOWN];
+}
+
+double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
+	const int64_t ms[CARD_STATES], size_t state)
+{
+	if (ms[state] > 0 && known_ms[state] == 0)
+		return NAN;
+	return (double)energy_mj[state] / 3.6e9;
+}
+
+static void add_window(struct report *r, const struct audit *a)
+{
+	r->since_ms = a->since_ms;
+	r->until_ms = a->until_ms;
+	r->length_ms = a->until_ms - a->since_ms;
+	r->resolution_ms = a->resolution_ms;
+	r->rules = a->rules;
+	r->rules_mixed = a->rules_mixed;
+	r->hosts = a->hosts;
+	r->n_hosts = a->n_hosts;
+}
+
+/* Use unknown is shown where there is some. */
+static const struct report_state states[] = {
+	{ CARD_ACTIVE, "active", "" },
+	{ CARD_IDLE_HELD, "idle-held", "held and not used: what dashboards miss" },
+	{ CARD_TRULY_IDLE, "truly-idle", "" },
+	{ CARD_USE_UNKNOWN, "use unknown",
+		"held, but the driver reports no utilisation (MIG)" },
+};
+
+static void add_headline(struct report *r, const struct audit *a)
+{
+	memcpy(r->ms, a->ms, sizeof(r->ms));
+	r->observed_ms = observed_ms(a->ms);
+	int64_t whole_ms = r->observed_ms + a->ms[CARD_UNOBSERVED];
+	for (int state = 0; state < CARD_STATES; state++)
+		r->share[state] = part_of(a->ms[state], r->observed_ms);
+	r->share[CARD_UNOBSERVED] =
+		whole_ms > 0 ? part_of(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
+	r->observed = part_of(r->observed_ms, whole_ms);
+	r->uncertainty = part_of(a->unsure_ms, r->observed_ms);
+	r->unattributed_ms = a->unattributed_ms;
+	for (size_t i = 0; i < a->n_cards; i++)
+		r->observed_cards += observed_ms(a->cards[i].ms) > 0;
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]) && r->observed_ms > 0; i++)
+		if (states[i].state != CARD_USE_UNKNOWN || a->ms[CARD_USE_UNKNOWN] > 0)
+			r->states[r->n_states++] = states[i];
+}
+
+/* The 20 % rule: idle-held above this share of observed time is a matter of policy. */
+#define RULE_SHARE 0.2
+
+static void add_waste(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	struct report_waste *w = &r->waste;
+	double cards = (double)r->observed_cards;
+	w->idle_held_hours = (double)r->ms[CARD_IDLE_HELD] / 3600e3;
+	w->truly_idle_hours = (double)r->ms[CARD_TRULY_IDLE] / 3600e3;
+	w->equivalent_unavailable = cards * r->share[CARD_IDLE_HELD];
+	w->equivalent_free = cards * r->share[CARD_TRULY_IDLE];
+	w->energy_kwh = energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD);
+	w->energy_known = part_of(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
+	w->cost = q->cost * w->idle_held_hours;
+	w->currency = isfinite(q->cost) ? q->currency : NULL;
+	if (r->observed_ms > 0)
+		w->verdict = r->share[CARD_IDLE_HELD] > RULE_SHARE ? "allocation_policy"
+								   : "within_rule";
+}
+
+static void add_hours(struct report *r, const struct audit *a)
+{
+	for (int dow = 0; dow < 7; dow++) {
+		for (int hour = 0; hour < 24; hour++) {
+			const int64_t *ms = a->heat[dow][hour].ms;
+			struct report_hour *h = &r->hours[dow][hour];
+			int64_t sum_ms = 0;
+			for (int state = 0; state < CARD_UNOBSERVED; state++)
+				sum_ms += ms[state];
+			h->observed = sum_ms != 0;
+			for (int state = 0; state < CARD_UNOBSERVED; state++) {
+				h->ms[state] = ms[state];
+				h->share[state] = part_of(ms[state], sum_ms);
+			}
+		}
+	}
+}
+
+void report_make(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	*r = (struct report){ .by = q->by, .utc = q->utc };
+	add_window(r, a);
+	add_headline(r, a);
+	add_waste(r, a, q);
+	add_hours(r, a);
+	report_add_hosts(&r->host_table, a);
+	report_add_cards(&r->cards, a);
+	report_add_identities(&r->identities, a, q->top);
+	if (q->by == REPORT_BY_PROCESS)
+		report_add_processes(&r->processes, a, q->top);
+	report_add_sentences(r, a, q);
+}
+
+void report_finish(struct report *r)
+{
+	for (size_t i = 0; i < r->n_sentences; i++)
+		free(r->sentences[i].text);
+	free(r->sentences);
+	table_finish(&r->host_table);
+	table_finish(&r->cards);
+	table_finish(&r->identities);
+	table_finish(&r->processes);
+	*r = (struct report){ 0 };
+}

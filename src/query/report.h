@@ -1,0 +1,20 @@
+/* Makes the report of an audit: each figure, sentence and table once, for all formats. */
+#ifndef GUA_QUERY_REPORT_H
+#define GUA_QUERY_REPORT_H
+
+#include "model/report.h"
+
+struct report_request {
+	enum report_by by;
+	size_t top;	      /* rows of identities or processes; 0: all */
+	double cost;	      /* of one GPU-hour; NAN: not asked for */
+	const char *currency; /* as given, safe for a terminal */
+	bool utc;	      /* moments in UTC instead of local time */
+};
+
+/* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. Running out of memory
+ * is kept in r->failed and its tables. */
+void report_make(struct report *r, const struct audit *a, const struct report_request *q);
+void report_finish(struct report *r);
+
+#endif

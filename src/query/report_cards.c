@@ -1,0 +1,263 @@
+/* The tables of hosts and of cards. To add a column, add a row to an array of columns. */
+#include "query/report_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The rows of hosts are struct audit_host itself; "" is unknown. */
+static struct cell host_text(const void *row, size_t of)
+{
+	struct cell text = get_chars(row, of);
+	return cell_text(*text.text ? text.text : NULL);
+}
+
+static struct cell host_flag(const void *row, size_t of)
+{
+	bool flag;
+	memcpy(&flag, (const char *)row + of, sizeof(flag));
+	return cell_number(flag);
+}
+
+static struct cell host_n_cards(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number((double)((const struct audit_host *)row)->n_cards);
+}
+
+#define OF(member) offsetof(struct audit_host, member)
+static const struct column host_columns[] = {
+	{ .key = "hostname", .title = "host", TEXT(get_chars, OF(hostname)) },
+	{ .key = "environment", .title = "environment", TEXT(host_text, OF(environment)) },
+	{ .key = "driver", .title = "driver", TEXT(host_text, OF(driver)) },
+	{ .key = "gpus", .title = "GPUs", VALUE(COUNT, host_n_cards, 0) },
+	{ .key = "simulated", VALUE(BOOL, host_flag, OF(simulated)) },
+	{ .key = "imported", VALUE(BOOL, host_flag, OF(imported)) },
+	{ .key = "recording", .title = "recording", VALUE(BOOL, host_flag, OF(recording)) },
+	{ .key = "last_tick",
+		.title = "last tick",
+		VALUE(MOMENT, get_known, OF(last_tick_ms)) },
+};
+#undef OF
+
+void report_add_hosts(struct table *t, const struct audit *a)
+{
+	*t = (struct table)TABLE_OF(host_columns);
+	for (size_t i = 0; i < a->n_hosts; i++)
+		table_add(t, &a->hosts[i]);
+}
+
+/* Eight characters of "GPU-3f2a91c4-...": the first, or the last where the first are not enough
+ * to tell the cards apart. */
+enum { SHORT_UUID = 8 };
+
+static void short_uuid(char *dst, size_t cap, const char *uuid, bool tail)
+{
+	const char *dash = strchr(uuid, '-');
+	const char *from = dash && dash - uuid <= 4 && dash[1] ? dash + 1 : uuid;
+	size_t len = strlen(from);
+	snprintf(dst, cap, "%.*s", SHORT_UUID,
+		from + (tail && len > SHORT_UUID ? len - SHORT_UUID : 0));
+}
+
+static bool heads_are_alike(const struct audit *a, size_t host)
+{
+	char one[UUID_CAP], other[UUID_CAP];
+	for (size_t i = 0; i < a->n_cards; i++) {
+		if (a->cards[i].host != host)
+			continue;
+		short_uuid(one, sizeof(one), a->cards[i].id.uuid, false);
+		for (size_t k = i; k-- > 0 && a->cards[k].host == host;) {
+			short_uuid(other, sizeof(other), a->cards[k].id.uuid, false);
+			if (strcmp(one, other) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What a row of cards is made of. */
+struct card_row {
+	struct audit_card card;
+	const char *host;
+	char label[CARD_LABEL_CAP + 1]; /* with a star when it cannot be read now */
+	char uuid[UUID_CAP];		/* the short one */
+};
+
+static struct cell card_index(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(((const struct card_row *)row)->card.id.index);
+}
+
+static struct cell card_instance(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(((const struct card_row *)row)->card.id.mig_index);
+}
+
+static struct cell card_parent(const void *row, size_t of)
+{
+	const char *uuid = ((const struct card_row *)row)->card.id.parent_uuid;
+	(void)of;
+	return cell_text(*uuid ? uuid : NULL);
+}
+
+static struct cell card_source(const void *row, size_t of)
+{
+	const char *source = ((const struct card_row *)row)->card.source;
+	(void)of;
+	return cell_text(*source ? source : NULL);
+}
+
+static struct cell card_short_name(const void *row, size_t of)
+{
+	const char *name = ((const struct card_row *)row)->card.id.name;
+	(void)of;
+	return cell_text(strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name);
+}
+
+static struct cell card_ms(const void *row, size_t state)
+{
+	return cell_number((double)((const struct card_row *)row)->card.ms[state]);
+}
+
+/* Of observed time. */
+static struct cell card_share(const void *row, size_t state)
+{
+	const int64_t *ms = ((const struct card_row *)row)->card.ms;
+	return cell_number(part_of(ms[state], observed_ms(ms)));
+}
+
+/* The same, but none is not known: text shows the column when there is some. */
+static struct cell card_some_share(const void *row, size_t state)
+{
+	const int64_t *ms = ((const struct card_row *)row)->card.ms;
+	return ms[state] ? card_share(row, state) : cell_number(NAN);
+}
+
+static struct cell card_observed(const void *row, size_t of)
+{
+	const int64_t *ms = ((const struct card_row *)row)->card.ms;
+	int64_t seen_ms = observed_ms(ms);
+	(void)of;
+	return cell_number(part_of(seen_ms, seen_ms + ms[CARD_UNOBSERVED]));
+}
+
+static struct cell card_uncertainty(const void *row, size_t of)
+{
+	const struct audit_card *card = &((const struct card_row *)row)->card;
+	(void)of;
+	return cell_number(part_of(card->unsure_ms, observed_ms(card->ms)));
+}
+
+/* The mean over the time for which it is known. */
+static struct cell card_util(const void *row, size_t of)
+{
+	const struct audit_card *card = &((const struct card_row *)row)->card;
+	int64_t known_ms = observed_ms(card->ms) - card->ms[CARD_USE_UNKNOWN];
+	(void)of;
+	return cell_number(part_of(card->util_pct_ms, known_ms));
+}
+
+static struct cell card_sm_active(const void *row, size_t of)
+{
+	const struct audit_card *card = &((const struct card_row *)row)->card;
+	(void)of;
+	return cell_number(part_of(card->sm_active_pct_ms, card->sm_active_ms));
+}
+
+static struct cell card_energy(const void *row, size_t state)
+{
+	const struct audit_card *card = &((const struct card_row *)row)->card;
+	return cell_number(energy_kwh(card->energy_mj, card->energy_known_ms, card->ms, state));
+}
+
+#define OF(member) offsetof(struct card_row, member)
+static const struct column card_columns[] = {
+	{ .key = "host", TEXT(get_string, OF(host)) },
+	{ .title = "gpu", TEXT(get_chars, OF(label)) },
+	{ .title = "uuid", TEXT(get_chars, OF(uuid)), .width = -8 },
+	{ .key = "uuid", TEXT(get_chars, OF(card.id.uuid)) },
+	{ .key = "index", VALUE(COUNT, card_index, 0) },
+	{ .json = "name", TEXT(get_chars, OF(card.id.name)) },
+	{ .key = "mig_index", VALUE(COUNT, card_instance, 0) },
+	{ .key = "name", .json = "", TEXT(get_chars, OF(card.id.name)) },
+	{ .title = "name", TEXT(card_short_name, 0), .flexible = true },
+	{ .json = "parent_uuid", TEXT(card_parent, 0) },
+	{ .json = "source", TEXT(card_source, 0) },
+	{ .key = "status", TEXT(get_chars, OF(card.status)) },
+	{ .json = "mean_util_pct", VALUE(PCT, card_util, 0) },
+	{ .json = "sm_active_pct", VALUE(PCT, card_sm_active, 0) },
+	{ .key = "active_gpu_seconds",
+		.json = "gpu_seconds.active",
+		VALUE(GPU_MS, card_ms, CARD_ACTIVE) },
+	{ .key = "idle_held_gpu_seconds",
+		.json = "gpu_seconds.idle_held",
+		VALUE(GPU_MS, card_ms, CARD_IDLE_HELD) },
+	{ .key = "truly_idle_gpu_seconds",
+		.json = "gpu_seconds.truly_idle",
+		VALUE(GPU_MS, card_ms, CARD_TRULY_IDLE) },
+	{ .key = "unobserved_gpu_seconds",
+		.json = "gpu_seconds.unobserved",
+		VALUE(GPU_MS, card_ms, CARD_UNOBSERVED) },
+	{ .json = "gpu_seconds.use_unknown", VALUE(GPU_MS, card_ms, CARD_USE_UNKNOWN) },
+	{ .key = "active",
+		.json = "",
+		.title = "active",
+		.width = 6,
+		VALUE(SHARE, card_share, CARD_ACTIVE) },
+	{ .key = "idle_held",
+		.json = "",
+		.title = "idle-held",
+		.width = 6,
+		VALUE(SHARE, card_share, CARD_IDLE_HELD) },
+	{ .key = "truly_idle",
+		.json = "",
+		.title = "truly-idle",
+		.width = 6,
+		VALUE(SHARE, card_share, CARD_TRULY_IDLE) },
+	{ .title = "use?",
+		.width = 6,
+		.optional = true,
+		VALUE(SHARE, card_some_share, CARD_USE_UNKNOWN) },
+	{ .key = "mean_util_pct",
+		.json = "",
+		.title = "util",
+		.width = 6,
+		VALUE(PCT, card_util, 0) },
+	{ .title = "SM", .width = 6, .optional = true, VALUE(PCT, card_sm_active, 0) },
+	{ .key = "observed",
+		.json = "",
+		.title = "observed",
+		.width = 6,
+		VALUE(SHARE, card_observed, 0) },
+	{ .key = "use_unknown_gpu_seconds",
+		.json = "",
+		VALUE(GPU_MS, card_ms, CARD_USE_UNKNOWN) },
+	{ .key = "use_unknown", .json = "", VALUE(SHARE, card_share, CARD_USE_UNKNOWN) },
+	{ .key = "idle_held_uncertainty", VALUE(SHARE, card_uncertainty, 0) },
+	{ .key = "sm_active_pct", .json = "", VALUE(PCT, card_sm_active, 0) },
+	{ .json = "energy_kwh.active", VALUE(KWH, card_energy, CARD_ACTIVE) },
+	{ .json = "energy_kwh.idle_held", VALUE(KWH, card_energy, CARD_IDLE_HELD) },
+	{ .json = "energy_kwh.truly_idle", VALUE(KWH, card_energy, CARD_TRULY_IDLE) },
+	{ .json = "energy_kwh.use_unknown", VALUE(KWH, card_energy, CARD_USE_UNKNOWN) },
+};
+#undef OF
+
+void report_add_cards(struct table *t, const struct audit *a)
+{
+	*t = (struct table)TABLE_OF(card_columns);
+	bool tail = false;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		const struct audit_card *card = &a->cards[i];
+		struct card_row row = { .card = *card, .host = a->hosts[card->host].hostname };
+		if (i == 0 || card->host != a->cards[i - 1].host)
+			tail = heads_are_alike(a, card->host);
+		card_label(row.label, sizeof(row.label) - 1, &card->id);
+		if (strcmp(card->status, "ok") != 0)
+			strcat(row.label, "*");
+		short_uuid(row.uuid, sizeof(row.uuid), card->id.uuid, tail);
+		table_add(t, &row);
+	}
+}

@@ -1,0 +1,31 @@
+/* The parts that a report is made of. For query/report*.c alone. */
+#ifndef GUA_QUERY_REPORT_PARTS_H
+#define GUA_QUERY_REPORT_PARTS_H
+
+#include "query/report.h"
+
+/* Numbers that follow from sums. A share is NAN when the whole is nothing. */
+double part_of(int64_t part_ms, int64_t whole_ms);
+int64_t observed_ms(const int64_t ms[CARD_STATES]);
+/* Energy of a state in kWh; NAN when no reading told it. */
+double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
+	const int64_t ms[CARD_STATES], size_t state);
+
+/* A column of a table: names, then TEXT or VALUE, then how text shows it. */
+#define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
+#define VALUE(unit, getter, which) .kind = COLUMN_##unit, .get = getter, .of = which
+#define TABLE_OF(array)                                                                        \
+	{                                                                                      \
+		.columns = array, .n_columns = sizeof(array) / sizeof(array[0])                \
+	}
+
+/* The tables; the report owns them. `top` 0: all rows. */
+void report_add_hosts(struct table *t, const struct audit *a);
+void report_add_cards(struct table *t, const struct audit *a);
+void report_add_identities(struct table *t, const struct audit *a, size_t top);
+void report_add_processes(struct table *t, const struct audit *a, size_t top);
+/* All sentences, of the facts and tables that are there already. */
+void report_add_sentences(
+	struct report *r, const struct audit *a, const struct report_request *q);
+
+#endif

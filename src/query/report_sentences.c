@@ -1,0 +1,252 @@
+/* The sentences of a report. */
+#include "query/report_parts.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/timetext.h"
+
+__attribute__((format(printf, 4, 5))) static void say(
+	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
+{
+	/* Room is made at powers of two. */
+	size_t n = r->n_sentences;
+	struct sentence *sentences = r->sentences;
+	if ((n & (n - 1)) == 0)
+		sentences = reallocarray(sentences, n ? 2 * n : 1, sizeof(*sentences));
+	if (!sentences) {
+		r->failed = true;
+		return;
+	}
+	r->sentences = sentences;
+	char *text = NULL;
+	va_list args;
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (!text)
+		r->failed = true;
+	else
+		sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* "0.80", or more digits where two would say nothing. */
+static void hours_text(char dst[32], int64_t ms)
+{
+	double hours = (double)ms / 3600e3;
+	snprintf(dst, 32, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
+}
+
+static void add_sources(struct report *r)
+{
+	size_t simulated = 0, imported = 0;
+	for (size_t i = 0; i < r->n_hosts; i++) {
+		simulated += r->hosts[i].simulated;
+		imported += r->hosts[i].imported;
+	}
+	if (simulated)
+		say(r, SENTENCE_SIMULATED, NULL,
+			"SIMULATED DATA: invented by a simulated source, not measured on a "
+			"GPU.");
+	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1; i++)
+		if (r->hosts[i].simulated)
+			say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %s",
+				r->hosts[i].hostname);
+	if (imported)
+		say(r, SENTENCE_IMPORTED, NULL,
+			"Some of this data was imported from another tool: its time is its "
+			"number of samples times their interval.");
+}
+
+static void add_coverage(struct report *r)
+{
+	char since[48], until[48], observed[48] = "";
+	moment_text(since, sizeof(since), r->since_ms, r->utc);
+	moment_text(until, sizeof(until), r->until_ms, r->utc);
+	if (isfinite(r->observed))
+		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
+			100 * r->observed);
+	say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
+	for (size_t i = 0; i < r->n_hosts; i++) {
+		const struct audit_host *host = &r->hosts[i];
+		char last[48];
+		if (host->recording || host->last_tick_ms < 0 ||
+			host->last_tick_ms + 1000 >= host->until_ms)
+			continue;
+		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
+		say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.", host->hostname,
+			last);
+	}
+}
+
+static void add_headline(struct report *r)
+{
+	char hours[32], whole[32];
+	hours_text(hours, r->observed_ms);
+	say(r, SENTENCE_OBSERVED, NULL, "of %s GPU-hours observed on %zu GPU%s", hours,
+		r->observed_cards, plural(r->observed_cards));
+	hours_text(hours, r->ms[CARD_UNOBSERVED]);
+	hours_text(whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
+	say(r, SENTENCE_UNOBSERVED, NULL, "of the window: %s of %s GPU-hours have no reading",
+		hours, whole);
+}
+
+static void add_energy(struct report *r)
+{
+	const struct report_waste *w = &r->waste;
+	if (!isfinite(w->energy_kwh))
+		say(r, SENTENCE_WASTE, "energy",
+			"- (the driver reported no energy for this time)");
+	else if (isfinite(w->energy_known) && w->energy_known < 0.9995)
+		say(r, SENTENCE_WASTE, "energy",
+			"%.2f kWh went into idle-held time (known for %.1f%% of it)",
+			w->energy_kwh, 100 * w->energy_known);
+	else
+		say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time",
+			w->energy_kwh);
+}
+
+static void add_verdict(struct report *r)
+{
+	bool broken = strcmp(r->waste.verdict, "allocation_policy") == 0;
+	say(r, SENTENCE_VERDICT, "20% rule", "Idle-held is %.1f%% of observed time, %s",
+		100 * r->share[CARD_IDLE_HELD],
+		broken ? "above 20%: the problem is the allocation policy, not the hardware."
+		       : "not above 20%: the allocation policy is not the problem.");
+	if (r->ms[CARD_USE_UNKNOWN] > 0)
+		say(r, SENTENCE_VERDICT, "",
+			"Time held with use unknown (%.1f%% of observed time) does not count "
+			"as idle-held.",
+			100 * r->share[CARD_USE_UNKNOWN]);
+}
+
+static void add_waste(struct report *r, const struct report_request *q)
+{
+	const struct report_waste *w = &r->waste;
+	size_t n = r->observed_cards;
+	char hours[32];
+	if (r->observed_ms == 0) {
+		say(r, SENTENCE_WASTE, NULL, "No time was observed.");
+		return;
+	}
+	hours_text(hours, r->ms[CARD_IDLE_HELD]);
+	say(r, SENTENCE_WASTE, "idle-held",
+		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", hours,
+		w->equivalent_unavailable, n, plural(n));
+	hours_text(hours, r->ms[CARD_TRULY_IDLE]);
+	say(r, SENTENCE_WASTE, "truly-idle",
+		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", hours, w->equivalent_free,
+		n, plural(n));
+	add_energy(r);
+	if (w->currency)
+		say(r, SENTENCE_WASTE, "cost",
+			"%.2f %s for idle-held time at %.10g %s per GPU-hour", w->cost,
+			w->currency, q->cost, w->currency);
+	add_verdict(r);
+}
+
+/* Why a card has no readings now. */
+static const struct status_word {
+	const char *status, *words;
+} status_words[] = {
+	{ "lost", "is lost" },
+	{ "asleep", "is asleep and was left alone" },
+	{ "denied", "may not be opened" },
+};
+
+static void add_cards(struct report *r, const struct audit *a)
+{
+	for (size_t i = 0; i < a->n_cards; i++) {
+		const struct audit_card *card = &a->cards[i];
+		const char *words = card->status;
+		char label[CARD_LABEL_CAP], seen[48];
+		bool several = a->n_hosts > 1;
+		if (strcmp(card->status, "ok") == 0)
+			continue;
+		for (size_t k = 0; k < sizeof(status_words) / sizeof(status_words[0]); k++)
+			if (strcmp(status_words[k].status, card->status) == 0)
+				words = status_words[k].words;
+		card_label(label, sizeof(label), &card->id);
+		moment_text(seen, sizeof(seen), card->last_seen_ms, r->utc);
+		say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s", label,
+			several ? " on " : "", several ? a->hosts[card->host].hostname : "",
+			words, seen);
+	}
+}
+
+static void add_left_out(struct report *r, size_t shown, size_t all, const char *what)
+{
+	if (shown < all)
+		say(r, SENTENCE_HOLDERS, NULL, "%zu more %s: --top 0 shows all", all - shown,
+			what);
+}
+
+static void add_identities(struct report *r, const struct audit *a)
+{
+	size_t shown = r->identities.n_rows;
+	if (shown == 0)
+		say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
+	add_left_out(r, shown, a->n_identities, "identities");
+	if (r->unattributed_ms >= 18000) /* what shows as 0.01 h */
+		say(r, SENTENCE_HOLDERS, NULL,
+			"%.2f GPU-hours of active or idle-held time are in no identity's "
+			"share.",
+			(double)r->unattributed_ms / 3600e3);
+	if (shown)
+		say(r, SENTENCE_HOLDERS, NULL,
+			"GPU-hours, idle-held, held h and squat h are presence: once per card "
+			"and moment. share h divides a card's time among its holders.");
+}
+
+static void add_processes(struct report *r, const struct audit *a)
+{
+	size_t shown = r->processes.n_rows;
+	if (shown == 0)
+		say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
+	add_left_out(r, shown, a->n_processes + a->n_processes_left_out, "processes");
+	if (shown)
+		say(r, SENTENCE_HOLDERS, NULL,
+			"Hours are the process's time on that card; held h are those in which "
+			"the "
+			"process itself was idle-held.");
+}
+
+static void add_rules(struct report *r)
+{
+	char slot[32], slots[96] = "";
+	duration_text(slot, sizeof(slot), r->resolution_ms);
+	if (r->resolution_ms)
+		snprintf(slots, sizeof(slots),
+			" Time is kept in slots of up to %s, taken whole.", slot);
+	say(r, SENTENCE_RULES, NULL,
+		"Rules: active from %.10g%% utilisation; held above %.10g MB%s.%s%s",
+		r->rules.active_util_pct, (double)r->rules.held_mem_bytes / 1e6,
+		r->rules.count_graphics ? ", graphics processes included" : "",
+		r->rules_mixed ? " Other rules were in force in part of the window." : "",
+		slots);
+}
+
+void report_add_sentences(
+	struct report *r, const struct audit *a, const struct report_request *q)
+{
+	add_sources(r);
+	add_coverage(r);
+	add_headline(r);
+	add_waste(r, q);
+	add_cards(r, a);
+	if (q->by == REPORT_BY_USER)
+		add_identities(r, a);
+	else if (q->by == REPORT_BY_PROCESS)
+		add_processes(r, a);
+	add_rules(r);
+}
