@@ -41,7 +41,7 @@ static int add(struct context_floors *f, const char *name, int64_t bytes, struct
 {
 	struct context_floor *grown = reallocarray(f->items, f->n + 1, sizeof(*grown));
 	if (!grown)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	f->items = grown;
 	f->items[f->n].bytes = bytes;
 	text_copy(f->items[f->n++].name, CARD_NAME_CAP, name);

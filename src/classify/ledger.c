@@ -201,7 +201,7 @@ int ledger_init(struct ledger *l, struct err *e)
 	};
 	if (!grow(&l->usage, FIRST_ROWS) || !grow(&l->holding, FIRST_ROWS)) {
 		ledger_finish(l);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	return 0;
 }

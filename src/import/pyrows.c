@@ -151,7 +151,7 @@ static int add_process(struct pyfile *f, struct err *e)
 		size_t cap = f->cap_list ? f->cap_list * 2 : 16;
 		struct pyfile_process *list = realloc(f->list, cap * sizeof(*list));
 		if (!list)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		f->list = list;
 		f->cap_list = cap;
 	}

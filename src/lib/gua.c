@@ -51,7 +51,7 @@ API const char *gua_code_text(int code)
 	case GUA_BUSY:
 		return "not possible now";
 	case GUA_NO_MEMORY:
-		return "out of memory";
+		return ERR_MEMORY_TEXT;
 	}
 	return "unknown code";
 }
@@ -63,7 +63,7 @@ API const char *gua_error(const struct gua *handle)
 
 static int out_of_memory(struct gua *handle)
 {
-	return err_set(&handle->err, GUA_NO_MEMORY, "out of memory");
+	return err_set(&handle->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT);
 }
 
 /* Copies what the caller's struct has: an older program's is shorter. */

@@ -54,7 +54,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 {
 	struct live *l = calloc(1, sizeof(*l));
 	if (!l)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	const char *root = o->source.root ? o->source.root : "";
 	l->clock = o->source.clock;
 	l->rules = l->usual_rules = o->rules;
@@ -101,7 +101,7 @@ static int follow_cards(struct live *l, struct err *e)
 		return 0;
 	struct live_memory *memory = reallocarray(l->memory, l->n_cards, sizeof(*memory));
 	if (!memory)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	l->memory = memory;
 	while (l->n_memory < l->n_cards)
 		memory[l->n_memory++] = live_nothing_seen;

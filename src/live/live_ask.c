@@ -81,7 +81,7 @@ static int make_room(struct live_question *q, size_t n, struct err *e)
 		if (boards)
 			q->boards = boards;
 		if (!cards || !boards)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		q->cap = n;
 	}
 	q->n_cards = n;
@@ -201,8 +201,7 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 {
 	struct live_asking *a = l->asking = calloc(1, sizeof(*a));
 	struct live_question *q = calloc(1, sizeof(*q));
-	int rc = a && q ? worker_new(&a->worker, &o->source, o->deadline_ms, e)
-			: err_set(e, ERR_WORLD, "out of memory");
+	int rc = a && q ? worker_new(&a->worker, &o->source, o->deadline_ms, e) : err_memory(e);
 	if (rc) {
 		free(q);
 		return rc;

@@ -57,12 +57,12 @@ int live_make_room(struct live *l, struct err *e)
 	if (n > l->cap_holders) {
 		void *grown = reallocarray(l->holders, 2 * n, sizeof(*l->holders));
 		if (!grown)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		l->holders = grown;
 		l->cap_holders = 2 * n;
 	}
 	if (!reserve(&l->before, n + 1))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	return lives_reserve(&l->lives, n, e);
 }
 

@@ -9,7 +9,7 @@ void *grow_array(void *array, size_t n, size_t size, struct err *e)
 		return array;
 	void *bigger = reallocarray(array, n ? 2 * n : 1, size);
 	if (!bigger)
-		err_set(e, ERR_WORLD, "out of memory");
+		err_memory(e);
 	return bigger;
 }
 

@@ -47,7 +47,7 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 		p->items = items;
 		index = (uint32_t)p->n;
 		if (!idmap_put(&p->map, key, index)) {
-			err_set(e, ERR_WORLD, "out of memory");
+			err_memory(e);
 			return NULL;
 		}
 		items[p->n++] = (struct pair){

@@ -56,7 +56,7 @@ static int take_host(
 	sql_text(row, 3, a->hosts[i].environment, sizeof(a->hosts[i].environment));
 	sql_text(row, 4, a->hosts[i].driver, sizeof(a->hosts[i].driver));
 	if (!idmap_put(&file->hosts, sqlite3_column_int64(row, 0), (uint32_t)i))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	return 0;
 }
 

@@ -149,7 +149,7 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 		size_t cap = n->n_holders ? 2 * n->n_holders : 16;
 		void *grown = reallocarray(n->holders, cap, sizeof(*n->holders));
 		if (!grown)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		n->holders = grown;
 	}
 	struct now_holder *h = &n->holders[n->n_holders++];
@@ -375,7 +375,7 @@ int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct 
 	int64_t rows_left = ROWS_MAX;
 	struct walk *walks = calloc(n_asks + 1, sizeof(*walks));
 	if (!walks)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	for (size_t i = 0; i < n_asks; i++)
 		begin_walk(n, &walks[i], &asks[i], e);
 	int rc = 0;

@@ -27,7 +27,7 @@ static int prepare(
 	char *sql = sqlite3_vmprintf(format, args);
 	*stmt = NULL;
 	if (!sql)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int rc = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
 	sqlite3_free(sql);
 	return rc == SQLITE_OK ? 0 : sql_failed(db, e);

@@ -91,14 +91,14 @@ static int pair(struct calls *calls, const struct mark *marks, size_t n, int64_t
 	size_t open = 0;
 	const struct mark **stack = malloc((n + 1) * sizeof(*stack));
 	if (!stack)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!marks[i].stop)
 			stack[open++] = &marks[i];
 		else if (open == 0)
 			rc = wrong_order(path, &marks[i], e);
 		else if (!keep_call(calls, stack[--open]->at, marks[i].at))
-			rc = err_set(e, ERR_WORLD, "out of memory");
+			rc = err_memory(e);
 	}
 	*unfinished += (int64_t)open;
 	free(stack);
@@ -168,12 +168,12 @@ static int add_block(struct subtrack *s, const struct marks *m, size_t from, siz
 	struct calls calls = { 0 };
 	struct subtrack_block *blocks = realloc(s->blocks, (s->n_blocks + 1) * sizeof(*blocks));
 	if (!blocks)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	s->blocks = blocks;
 	struct subtrack_block *block = &blocks[s->n_blocks];
 	*block = (struct subtrack_block){ .name = strdup(m->rows[from].block) };
 	if (!block->name)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	s->n_blocks++;
 	int rc = 0;
 	for (size_t i = from; !rc && i < from + n;) {

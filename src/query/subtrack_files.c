@@ -157,7 +157,7 @@ static int read_points(struct timepoints *t, struct rows *r, struct err *e)
 {
 	while (rows_next(r)) {
 		if (!grow((void **)&t->rows, t->n, &t->cap, sizeof(*t->rows)))
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		struct timepoint *p = &t->rows[t->n];
 		for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
 			p->values[i] = rows_number(r, i);
@@ -182,7 +182,7 @@ int timepoints_read(struct timepoints *t, char **statics, const char *path, stru
 		rc = bad_file(&r, "tracking file", e);
 	for (size_t i = 0; !rc && i < TRACKING_STATICS; i++) {
 		statics[i] = escaped(rows_text(&r, i));
-		rc = statics[i] ? 0 : err_set(e, ERR_WORLD, "out of memory");
+		rc = statics[i] ? 0 : err_memory(e);
 	}
 	if (!rc && !rows_header(&r, "data", tracking_columns, TRACKING_COLUMNS))
 		rc = bad_file(&r, "tracking file", e);
@@ -201,7 +201,7 @@ void timepoints_finish(struct timepoints *t)
 static int read_mark(struct marks *m, struct rows *r, struct err *e)
 {
 	if (!grow((void **)&m->rows, m->n, &m->cap, sizeof(*m->rows)))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	double process = rows_number(r, 0), position = rows_number(r, 2),
 	       at = rows_number(r, 3);
 	if (isnan(process) || fabs(process) > 1e15 || (position != 0 && position != 1) ||
@@ -211,7 +211,7 @@ static int read_mark(struct marks *m, struct rows *r, struct err *e)
 			r->number);
 	char *block = escaped(rows_text(r, 1));
 	if (!block)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	m->rows[m->n] = (struct mark){ (int64_t)process, block, position == 1, at, m->n };
 	m->n++;
 	return 0;

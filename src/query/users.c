@@ -35,7 +35,7 @@ static bool grow_table(struct users *u)
 uint32_t users_find(struct users *u, const char *name, struct err *e)
 {
 	if (2 * (u->n + 1) > u->cap && !grow_table(u)) {
-		err_set(e, ERR_WORLD, "out of memory");
+		err_memory(e);
 		return IDMAP_NONE;
 	}
 	size_t at = place_of(u, name);
@@ -65,7 +65,7 @@ int users_hand_over(struct users *u, struct audit *a, struct err *e)
 {
 	uint32_t *order = calloc(2 * u->n + 1, sizeof(*order)),
 		 *to = order ? order + u->n : NULL;
-	int rc = order ? 0 : err_set(e, ERR_WORLD, "out of memory");
+	int rc = order ? 0 : err_memory(e);
 	for (uint32_t i = 0; i < u->n && rc == 0; i++)
 		order[i] = i;
 	if (rc == 0)

@@ -13,7 +13,7 @@ int holders_reserve(struct holders *h, size_t more, struct err *e)
 	size_t cap = 2 * (h->n + more);
 	struct holder *items = reallocarray(h->items, cap, sizeof(*items));
 	if (!items)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	h->items = items;
 	h->cap = cap;
 	return 0;

@@ -68,7 +68,7 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 		if (entries)
 			w->entries = entries;
 		if (!cards || !entries)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		w->cap_cards = cap;
 	}
 	size_t i = w->n_cards++;
@@ -190,7 +190,7 @@ static int tick_holders(struct watch *w, struct tick *t, struct err *e)
 	if (need > w->cap_now) {
 		struct holder_now *now = realloc(w->now, 2 * need * sizeof(*now));
 		if (!now)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		w->now = now;
 		w->cap_now = 2 * need;
 	}

@@ -12,14 +12,14 @@ static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struc
 	if (listed > w->cap_list) {
 		struct listed *list = reallocarray(w->list, 2 * listed, sizeof(*list));
 		if (!list)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		w->list = list;
 		w->cap_list = 2 * listed;
 	}
 	if (holders > w->cap_sm_pct) {
 		double *sm_pct = reallocarray(w->sm_pct, 2 * holders, sizeof(*sm_pct));
 		if (!sm_pct)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		w->sm_pct = sm_pct;
 		w->cap_sm_pct = 2 * holders;
 	}

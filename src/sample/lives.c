@@ -67,7 +67,7 @@ int lives_reserve(struct lives *l, size_t more, struct err *e)
 {
 	while (l->cap < l->n + more)
 		if (!grow(l, 2 * l->cap))
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *
 	l->cap_users = FIRST_USERS;
 	if (!l->users || !grow(l, FIRST_PLACES)) {
 		lives_finish(l);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	return 0;
 }

@@ -11,7 +11,7 @@ int round_new(struct round **r, const struct clock *clock, struct err *e)
 {
 	*r = calloc(1, sizeof(**r));
 	if (!*r)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	(*r)->clock = clock;
 	return 0;
 }
@@ -43,7 +43,7 @@ static int reserve(struct round *r, size_t n, struct err *e)
 		if (flags)
 			r->flags = flags;
 		if (!cards || !flags)
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 		r->cap_cards = n + 8;
 	}
 	for (; r->n_cards < n; r->n_cards++)

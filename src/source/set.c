@@ -391,7 +391,7 @@ int source_set_open(struct source **source, const struct source_list *list,
 {
 	struct set *s = calloc(1, sizeof(*s));
 	if (!s)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	source_list_text(list, s->name, sizeof(s->name));
 	s->ops = set_ops;
 	s->ops.name = s->name;

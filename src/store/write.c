@@ -403,7 +403,7 @@ static void confirm(struct store *s, struct tick *t)
 int store_write_tick(struct store *s, struct tick *t, struct err *e)
 {
 	if (!make_room(s, t))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int code = store_ensure_run(s, e);
 	if (!code)
 		code = store_begin(s, e);

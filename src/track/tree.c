@@ -389,7 +389,7 @@ int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct er
 	t->page_bytes = (double)(page > 0 ? page : 4096);
 	t->real = root[0] == '\0';
 	if (!grow(t))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	if (proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0)
 		return err_set(e, ERR_WORLD, "there is no process %d", (int)pid);
 	proc_read_status(t->proc_fd, (uint32_t)pid, &status);

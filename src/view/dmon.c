@@ -346,7 +346,7 @@ int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, stru
 	size_t n = 0;
 	live_boards(l, &n);
 	if (!reserve(d, n))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int rc = stat_pick(&picked, l, f, e);
 	if (rc == 0)
 		add_header(d, out);

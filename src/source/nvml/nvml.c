@@ -313,7 +313,7 @@ int nvml_source_open(
 {
 	struct nvml_source *s = calloc(1, sizeof(*s));
 	if (!s)
-		return err_set(e, ERR_WORLD, "not enough memory");
+		return err_memory(e);
 	s->base.ops = &nvml_ops;
 	s->path = options->nvml_path;
 	s->root = options->root ? options->root : "";

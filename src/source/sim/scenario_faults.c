@@ -14,7 +14,7 @@ int scenario_add_fault(
 		size_t cap = s->cap_faults ? 2 * s->cap_faults : 16;
 		struct scenario_fault *grown = realloc(s->faults, cap * sizeof(*grown));
 		if (!grown)
-			return words_fail(w, "out of memory");
+			return words_fail(w, ERR_MEMORY_TEXT);
 		s->faults = grown;
 		s->cap_faults = cap;
 	}
