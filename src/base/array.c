@@ -19,7 +19,7 @@ size_t array_next_cap(size_t cap, size_t need)
 bool array_resize_sized(void *items, size_t n, size_t size)
 {
 	void *old, *grown;
-	if (n == 0)
+	if (n == 0 || size == 0)
 		return true;
 	memcpy(&old, items, sizeof(old));
 	grown = reallocarray(old, n, size);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* Used memory changes by up to this much although no process came or went. */
 #define MEMORY_STEP_BYTES (1 << 16)
 
@@ -36,13 +38,7 @@ void round_want(struct round *r, size_t card)
 static int reserve(struct round *r, size_t n, struct err *e)
 {
 	if (n > r->cap_cards) {
-		struct round_card *cards = reallocarray(r->cards, n + 8, sizeof(*cards));
-		if (cards)
-			r->cards = cards;
-		bool *flags = reallocarray(r->flags, n + 8, sizeof(*flags));
-		if (flags)
-			r->flags = flags;
-		if (!cards || !flags)
+		if (!array_resize(&r->cards, n + 8) || !array_resize(&r->flags, n + 8))
 			return err_memory(e);
 		r->cap_cards = n + 8;
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "track/gpu_private.h"
 #include "track/tracker_private.h"
@@ -106,13 +107,11 @@ static bool take_cards(struct gpu *g, const struct source *s)
 {
 	if (s->n_cards <= g->n_cards)
 		return true;
-	struct gpu_card *cards = reallocarray(g->cards, s->n_cards, sizeof(*cards));
-	if (!cards)
+	if (!array_resize(&g->cards, s->n_cards))
 		return false;
-	g->cards = cards;
 	for (size_t i = g->n_cards; i < s->n_cards; i++) {
-		gpu_card_init(&cards[i], &s->cards[i], (uint32_t)i, g->start_ms);
-		cards[i].chosen = is_chosen(g->o, s->cards[i].id.uuid);
+		gpu_card_init(&g->cards[i], &s->cards[i], (uint32_t)i, g->start_ms);
+		g->cards[i].chosen = is_chosen(g->o, s->cards[i].id.uuid);
 	}
 	g->n_cards = s->n_cards;
 	return true;

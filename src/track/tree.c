@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "proc/command.h"
 #include "proc/proc.h"
 #include "proc/system.h"
@@ -67,13 +68,8 @@ static bool grow(struct tree *t)
 	if (t->n < t->cap)
 		return true;
 	size_t cap = t->cap ? 2 * t->cap : FIRST_MEMBERS;
-	struct member *members = reallocarray(t->members, cap, sizeof(*members));
-	if (members)
-		t->members = members;
-	uint32_t *by_pid = members ? reallocarray(t->by_pid, 2 * cap, sizeof(*by_pid)) : NULL;
-	if (!by_pid)
+	if (!array_resize(&t->members, cap) || !array_resize(&t->by_pid, 2 * cap))
 		return false;
-	t->by_pid = by_pid;
 	t->cap = cap;
 	index_all(t);
 	return true;
