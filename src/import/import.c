@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "base/timetext.h"
 #include "classify/classify.h"
@@ -147,14 +148,12 @@ static int64_t find_card(const struct importer *im, const char *uuid)
 
 static int add_card(struct importer *im, const struct pyfile_sample *sample, struct err *e)
 {
-	struct card_entry *cards = realloc(im->cards, (im->n_cards + 1) * sizeof(*cards));
-	if (!cards)
+	if (!array_one_more(&im->cards, im->n_cards))
 		return err_memory(e);
-	im->cards = cards;
 	if (im->n_cards == MAX_CARDS)
 		return err_set(e, ERR_WORLD, "%s has more than %d cards: it cannot be right",
 			im->question->path, MAX_CARDS);
-	struct card_entry *card = &cards[im->n_cards];
+	struct card_entry *card = &im->cards[im->n_cards];
 	*card = (struct card_entry){
 		.source = "nvml", /* that is what the Python tool asks */
 		.id = { .index = (int)im->n_cards,

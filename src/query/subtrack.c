@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "query/subtrack_files.h"
 
 /* One call of a block. */
@@ -70,14 +71,8 @@ static int wrong_order(const char *path, const struct mark *m, struct err *e)
 
 static bool keep_call(struct calls *calls, double start, double stop)
 {
-	if (calls->n == calls->cap) {
-		size_t cap = calls->cap ? 2 * calls->cap : 64;
-		struct call *rows = realloc(calls->rows, cap * sizeof(*rows));
-		if (!rows)
-			return false;
-		calls->rows = rows;
-		calls->cap = cap;
-	}
+	if (!array_reserve(&calls->rows, &calls->cap, calls->n + 1))
+		return false;
 	calls->rows[calls->n++] = (struct call){ start, stop };
 	return true;
 }
@@ -166,11 +161,9 @@ static int add_block(struct subtrack *s, const struct marks *m, size_t from, siz
 	const struct timepoints *t, const char *path, struct err *e)
 {
 	struct calls calls = { 0 };
-	struct subtrack_block *blocks = realloc(s->blocks, (s->n_blocks + 1) * sizeof(*blocks));
-	if (!blocks)
+	if (!array_one_more(&s->blocks, s->n_blocks))
 		return err_memory(e);
-	s->blocks = blocks;
-	struct subtrack_block *block = &blocks[s->n_blocks];
+	struct subtrack_block *block = &s->blocks[s->n_blocks];
 	*block = (struct subtrack_block){ .name = strdup(m->rows[from].block) };
 	if (!block->name)
 		return err_memory(e);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -133,20 +134,6 @@ static char *escaped(const char *text)
 	return strdup(safe);
 }
 
-/* Makes room for one more row of `size` bytes. */
-static bool grow(void **rows, size_t n, size_t *cap, size_t size)
-{
-	if (n < *cap)
-		return true;
-	size_t more = *cap ? 2 * *cap : 64;
-	void *new = realloc(*rows, more * size);
-	if (!new)
-		return false;
-	*rows = new;
-	*cap = more;
-	return true;
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct timepoint *x = a, *y = b;
@@ -156,7 +143,7 @@ static int by_time(const void *a, const void *b)
 static int read_points(struct timepoints *t, struct rows *r, struct err *e)
 {
 	while (rows_next(r)) {
-		if (!grow((void **)&t->rows, t->n, &t->cap, sizeof(*t->rows)))
+		if (!array_reserve(&t->rows, &t->cap, t->n + 1))
 			return err_memory(e);
 		struct timepoint *p = &t->rows[t->n];
 		for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
@@ -200,7 +187,7 @@ void timepoints_finish(struct timepoints *t)
 
 static int read_mark(struct marks *m, struct rows *r, struct err *e)
 {
-	if (!grow((void **)&m->rows, m->n, &m->cap, sizeof(*m->rows)))
+	if (!array_reserve(&m->rows, &m->cap, m->n + 1))
 		return err_memory(e);
 	double process = rows_number(r, 0), position = rows_number(r, 2),
 	       at = rows_number(r, 3);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "query/sql.h"
 
@@ -41,12 +42,13 @@ uint32_t users_find(struct users *u, const char *name, struct err *e)
 	size_t at = place_of(u, name);
 	if (u->table[at])
 		return u->table[at] - 1;
-	struct audit_identity *items = grow_array(u->items, u->n, sizeof(*items), e);
-	if (!items)
+	if (!array_one_more(&u->items, u->n)) {
+		err_memory(e);
 		return IDMAP_NONE;
-	u->items = items;
-	items[u->n] = (struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
-	text_copy(items[u->n].identity, sizeof(items[u->n].identity), name);
+	}
+	struct audit_identity *item = &u->items[u->n];
+	*item = (struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
+	text_copy(item->identity, sizeof(item->identity), name);
 	u->table[at] = (uint32_t)++u->n;
 	return (uint32_t)u->n - 1;
 }
