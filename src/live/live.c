@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "live/live_private.h"
 #include "query/recent.h"
 #include "source/kind.h"
@@ -99,12 +100,10 @@ static int follow_cards(struct live *l, struct err *e)
 {
 	if (l->n_cards <= l->n_memory)
 		return 0;
-	struct live_memory *memory = reallocarray(l->memory, l->n_cards, sizeof(*memory));
-	if (!memory)
+	if (!array_resize(&l->memory, l->n_cards))
 		return err_memory(e);
-	l->memory = memory;
 	while (l->n_memory < l->n_cards)
-		memory[l->n_memory++] = live_nothing_seen;
+		l->memory[l->n_memory++] = live_nothing_seen;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/timetext.h"
 #include "sample/worker.h"
 #include "live/live_private.h"
@@ -74,13 +75,7 @@ static int rescan(struct live_question *q, struct source *s, struct err *e)
 static int make_room(struct live_question *q, size_t n, struct err *e)
 {
 	if (n > q->cap) {
-		struct live_card *cards = reallocarray(q->cards, n, sizeof(*cards));
-		if (cards)
-			q->cards = cards;
-		struct live_board *boards = reallocarray(q->boards, n, sizeof(*boards));
-		if (boards)
-			q->boards = boards;
-		if (!cards || !boards)
+		if (!array_resize(&q->cards, n) || !array_resize(&q->boards, n))
 			return err_memory(e);
 		q->cap = n;
 	}

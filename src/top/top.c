@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "top/top_family.h"
 #include "top/top_signal.h"
 #include "top/top_state.h"
@@ -39,13 +40,8 @@ static int choose_cards(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
 	if (now->n_cards > t->cap_cards) {
-		bool *on = reallocarray(t->card_on, now->n_cards, sizeof(*on));
-		if (on)
-			t->card_on = on;
-		size_t *picked = reallocarray(t->picked, now->n_cards, sizeof(*picked));
-		if (picked)
-			t->picked = picked;
-		if (!on || !picked)
+		if (!array_resize(&t->card_on, now->n_cards) ||
+			!array_resize(&t->picked, now->n_cards))
 			return err_memory(e);
 		t->cap_cards = now->n_cards;
 	}
