@@ -65,8 +65,8 @@ void table_add(struct table *t, const void *row)
 		const struct column *column = &t->columns[i];
 		cells[i] = column->get(row, column->of);
 		if (cells[i].text) {
-			cells[i].text = strdup(cells[i].text);
-			t->failed |= cells[i].text == NULL;
+			cells[i].text = arena_text(&t->texts, cells[i].text);
+			t->failed |= t->texts.failed;
 		}
 	}
 }
@@ -86,8 +86,7 @@ struct table table_part(const struct table *t, size_t first, size_t n)
 
 void table_finish(struct table *t)
 {
-	for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
-		free((char *)t->cells[i].text);
+	arena_finish(&t->texts);
 	free(t->cells);
 	*t = (struct table){ 0 };
 }

@@ -83,15 +83,7 @@ void audit_add_up(struct audit *a)
 
 void audit_finish(struct audit *a)
 {
-	for (size_t i = 0; i < a->n_processes; i++) {
-		struct audit_process *p = &a->processes[i];
-		free(p->command);
-		free(p->notebook);
-		free(p->job);
-		free(p->container);
-		free(p->pod);
-		free(p->unit);
-	}
+	arena_finish(&a->texts);
 	free(a->processes);
 	free(a->identities);
 	free(a->cards);

@@ -113,13 +113,14 @@ static int read_texts(struct gather *g, struct audit_process *p, struct err *e)
 	if (rc == 0)
 		rc = sql_step(stmt, e);
 	if (rc == 1) {
-		p->command = sql_text_copy(stmt, 0);
-		p->notebook = sql_text_copy(stmt, 1);
-		p->job = sql_text_copy(stmt, 2);
-		p->container = sql_text_copy(stmt, 3);
-		p->pod = sql_text_copy(stmt, 4);
-		p->unit = sql_text_copy(stmt, 5);
-		rc = 0;
+		struct arena *texts = &g->a->texts;
+		p->command = sql_text_copy(stmt, 0, texts);
+		p->notebook = sql_text_copy(stmt, 1, texts);
+		p->job = sql_text_copy(stmt, 2, texts);
+		p->container = sql_text_copy(stmt, 3, texts);
+		p->pod = sql_text_copy(stmt, 4, texts);
+		p->unit = sql_text_copy(stmt, 5, texts);
+		rc = texts->failed ? err_memory(e) : 0;
 	}
 	sqlite3_finalize(stmt);
 	return rc;
