@@ -22,6 +22,11 @@ int err_set(struct err *e, int code, const char *format, ...)
 	return code;
 }
 
+int err_memory(struct err *e)
+{
+	return err_set(e, ERR_WORLD, ERR_MEMORY_TEXT);
+}
+
 int err_prefix(struct err *e, const char *format, ...)
 {
 	char prefix[256], both[sizeof(e->text) + sizeof(prefix) + 4];

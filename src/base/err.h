@@ -20,6 +20,12 @@ struct err {
 int err_set(struct err *e, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* What every report of an allocation that failed says. */
+#define ERR_MEMORY_TEXT "out of memory"
+
+/* Fills `e` (may be NULL) for an allocation that failed. Returns ERR_WORLD. */
+int err_memory(struct err *e);
+
 /* Puts "PREFIX: " before the text that is there. Returns e->code. */
 int err_prefix(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

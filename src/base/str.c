@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static bool reserve(struct str *s, size_t more)
 {
 	if (s->failed)
@@ -14,20 +16,8 @@ static bool reserve(struct str *s, size_t more)
 		s->failed = true;
 		return false;
 	}
-	size_t need = s->len + more + 1;
-	if (need <= s->cap)
-		return true;
-	size_t cap = s->cap ? s->cap : 64;
-	while (cap < need)
-		cap *= 2;
-	char *data = realloc(s->data, cap);
-	if (!data) {
-		s->failed = true;
-		return false;
-	}
-	s->data = data;
-	s->cap = cap;
-	return true;
+	s->failed = !array_reserve(&s->data, &s->cap, s->len + more + 1);
+	return !s->failed;
 }
 
 void str_add_bytes(struct str *s, const char *bytes, size_t len)

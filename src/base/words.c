@@ -77,7 +77,7 @@ int words_split(const char *line, char ***words, size_t *n, struct err *e)
 	size_t len = strlen(line), most = len / 2 + 2;
 	char **list = malloc(most * sizeof(*list) + len + most);
 	if (!list)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	struct reader r = { line, (char *)(list + most) };
 	*n = 0;
 	for (;;) {

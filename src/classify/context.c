@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 
 /* Lives agree when none of them has more than this of what the least has. */
@@ -39,10 +40,8 @@ int64_t context_floor(const struct context_floors *f, const char *name)
 
 static int add(struct context_floors *f, const char *name, int64_t bytes, struct err *e)
 {
-	struct context_floor *grown = reallocarray(f->items, f->n + 1, sizeof(*grown));
-	if (!grown)
-		return err_set(e, ERR_WORLD, "out of memory");
-	f->items = grown;
+	if (!array_one_more(&f->items, f->n))
+		return err_memory(e);
 	f->items[f->n].bytes = bytes;
 	text_copy(f->items[f->n++].name, CARD_NAME_CAP, name);
 	return 0;

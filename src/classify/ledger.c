@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { FIRST_ROWS = 256, HOUR_SECONDS = 3600 };
 
 /* What the table needs to know of a kind of row. Every kind starts with its int64_t slot. */
@@ -117,14 +119,9 @@ static void reindex(struct row_table *t)
 /* `cap` is a power of two. */
 static bool grow(struct row_table *t, size_t cap)
 {
-	char *rows = realloc(t->rows, cap * t->kind->size);
-	if (!rows)
+	if (!array_resize_sized(&t->rows, cap, t->kind->size) ||
+		!array_resize(&t->place, 2 * cap))
 		return false;
-	t->rows = rows;
-	uint32_t *place = realloc(t->place, 2 * cap * sizeof(*place));
-	if (!place)
-		return false;
-	t->place = place;
 	t->cap = cap;
 	reindex(t);
 	return true;
@@ -201,7 +198,7 @@ int ledger_init(struct ledger *l, struct err *e)
 	};
 	if (!grow(&l->usage, FIRST_ROWS) || !grow(&l->holding, FIRST_ROWS)) {
 		ledger_finish(l);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	return 0;
 }

@@ -84,7 +84,7 @@ int cmd_print(const struct command *self, struct str *out)
 		whole = fwrite(out->data, 1, out->len, stdout) == out->len;
 	if (!whole || fflush(stdout) != 0)
 		err_set(&e, ERR_WORLD, "cannot write the output: %s",
-			out->failed ? "out of memory" : strerror(errno));
+			out->failed ? ERR_MEMORY_TEXT : strerror(errno));
 	str_finish(out);
 	return e.code ? cmd_fail(self, &e) : 0;
 }

@@ -49,7 +49,7 @@ enum { FLUSH_BYTES = 64 * 1024 };
 static int flush(struct sink *s, bool all, struct err *e)
 {
 	if (s->out.failed)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	if (!all && s->out.len < FLUSH_BYTES)
 		return 0;
 	if (s->out.len && fwrite(s->out.data, 1, s->out.len, stdout) != s->out.len)

@@ -116,7 +116,7 @@ static int choose(struct choice *c, struct pick_wish *wish, const struct filter 
 	const struct live_card *cards = live_cards(s->live, &n_cards);
 	size_t *candidates = calloc(n_cards + 1, sizeof(*candidates));
 	if (!candidates)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int n = filter_cards(filter, cards, n_cards, candidates, e);
 	/* One at a time: two that wish for two cards each do not get one each. */
 	int turn = n < 0 ? n : pick_lock_take(directory, "choosing", true, e);
@@ -235,7 +235,7 @@ static int become(const struct command *self, char **argv, const struct choice *
 	int rc = add_uuids(&uuids, c, &e);
 	if (!rc && (setenv("CUDA_VISIBLE_DEVICES", str_text(&uuids), 1) != 0 ||
 			   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) != 0))
-		rc = err_set(&e, ERR_WORLD, "out of memory");
+		rc = err_memory(&e);
 	str_finish(&uuids);
 	for (size_t i = 0; i < c->n && !rc; i++)
 		if (fcntl(c->locks[i], F_SETFD, 0) != 0)

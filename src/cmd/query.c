@@ -94,7 +94,7 @@ static int write_out(FILE *to, struct str *out, struct err *e)
 		     fflush(to) == 0;
 	if (!whole)
 		err_set(e, ERR_WORLD, "cannot write the output: %s",
-			out->failed ? "out of memory" : strerror(errno));
+			out->failed ? ERR_MEMORY_TEXT : strerror(errno));
 	str_clear(out);
 	return whole ? 0 : ERR_WORLD;
 }

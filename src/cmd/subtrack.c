@@ -108,7 +108,7 @@ static int list_folder(const char *folder, char ***paths, size_t *n, struct err 
 	}
 	free(names);
 	if (!*paths)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	qsort(*paths, *n, sizeof(**paths), by_text);
 	return 0;
 }

@@ -121,7 +121,7 @@ static int write_report(struct session *s, const struct track_outcome *outcome, 
 	int rc = 0;
 	if (out.failed || write_all(s->output, str_text(&out), out.len) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot write the report: %s",
-			out.failed ? "out of memory" : strerror(errno));
+			out.failed ? ERR_MEMORY_TEXT : strerror(errno));
 	str_finish(&out);
 	return rc;
 }

@@ -229,7 +229,7 @@ static int split_uuids(struct track_values *v, struct err *e)
 {
 	v->uuid_text = strdup(v->uuids);
 	if (!v->uuid_text)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	char *rest = NULL;
 	for (char *one = strtok_r(v->uuid_text, ", ", &rest); one;
 		one = strtok_r(NULL, ", ", &rest)) {

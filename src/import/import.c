@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "base/timetext.h"
 #include "classify/classify.h"
@@ -147,14 +148,12 @@ static int64_t find_card(const struct importer *im, const char *uuid)
 
 static int add_card(struct importer *im, const struct pyfile_sample *sample, struct err *e)
 {
-	struct card_entry *cards = realloc(im->cards, (im->n_cards + 1) * sizeof(*cards));
-	if (!cards)
-		return err_set(e, ERR_WORLD, "out of memory");
-	im->cards = cards;
+	if (!array_one_more(&im->cards, im->n_cards))
+		return err_memory(e);
 	if (im->n_cards == MAX_CARDS)
 		return err_set(e, ERR_WORLD, "%s has more than %d cards: it cannot be right",
 			im->question->path, MAX_CARDS);
-	struct card_entry *card = &cards[im->n_cards];
+	struct card_entry *card = &im->cards[im->n_cards];
 	*card = (struct card_entry){
 		.source = "nvml", /* that is what the Python tool asks */
 		.id = { .index = (int)im->n_cards,
@@ -236,7 +235,7 @@ static int account_process(struct importer *im, const struct pyfile_sample *samp
 					   : ledger_holding(&im->ledger, stretch->slot,
 						     (uint32_t)im->card, (uint32_t)life);
 	if (!sum)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	if (state == HOLDER_ACTIVE)
 		im->lives.entries[life].last_active_ms = sample->at_ms;
 	sum->ms[state] += stretch->ms;
@@ -285,7 +284,7 @@ static int account(struct importer *im, const struct pyfile_sample *sample, stru
 	struct usage_sum *sum =
 		ledger_usage(&im->ledger, stretch.slot, (uint32_t)im->card, stretch.state);
 	if (!sum)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	sum->ms += stretch.ms;
 	sum->util_pct_ms += llround(sample->util_pct * (double)stretch.ms);
 	return account_users(im, sample, &stretch, e);

@@ -128,7 +128,7 @@ int pyfile_open(struct pyfile **out, const char *path, struct err *e)
 		f->path = strdup(path);
 	if (!f || !f->path) {
 		free(f);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	int rc = open_database(f, e);
 	if (rc != 0) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 
 void pylives_finish(struct pylives *l)
@@ -16,19 +17,11 @@ void pylives_finish(struct pylives *l)
 
 static bool grow(struct pylives *l)
 {
-	size_t cap = l->cap ? l->cap * 2 : 64;
 	if (l->n < l->cap)
 		return true;
-	void *entries = realloc(l->entries, cap * sizeof(l->entries[0]));
-	if (entries)
-		l->entries = entries;
-	void *expire = realloc(l->expire_ms, cap * sizeof(l->expire_ms[0]));
-	if (expire)
-		l->expire_ms = expire;
-	void *next = realloc(l->next, cap * sizeof(l->next[0]));
-	if (next)
-		l->next = next;
-	if (!entries || !expire || !next)
+	size_t cap = array_next_cap(l->cap, l->n + 1);
+	if (!array_resize(&l->entries, cap) || !array_resize(&l->expire_ms, cap) ||
+		!array_resize(&l->next, cap))
 		return false;
 	l->cap = cap;
 	return true;

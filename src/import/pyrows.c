@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "import/pyfile_private.h"
 #include "import/pytime.h"
 
@@ -147,14 +148,8 @@ static int add_process(struct pyfile *f, struct err *e)
 {
 	if (is_graphics(f->processes))
 		return 0;
-	if (f->n_list == f->cap_list) {
-		size_t cap = f->cap_list ? f->cap_list * 2 : 16;
-		struct pyfile_process *list = realloc(f->list, cap * sizeof(*list));
-		if (!list)
-			return err_set(e, ERR_WORLD, "out of memory");
-		f->list = list;
-		f->cap_list = cap;
-	}
+	if (!array_reserve(&f->list, &f->cap_list, f->n_list + 1))
+		return err_memory(e);
 	if (f->n_list < MAX_PROCESSES && read_process(f->processes, &f->list[f->n_list]))
 		f->n_list++;
 	else

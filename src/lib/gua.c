@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -51,7 +52,7 @@ API const char *gua_code_text(int code)
 	case GUA_BUSY:
 		return "not possible now";
 	case GUA_NO_MEMORY:
-		return "out of memory";
+		return ERR_MEMORY_TEXT;
 	}
 	return "unknown code";
 }
@@ -63,7 +64,7 @@ API const char *gua_error(const struct gua *handle)
 
 static int out_of_memory(struct gua *handle)
 {
-	return err_set(&handle->err, GUA_NO_MEMORY, "out of memory");
+	return err_set(&handle->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT);
 }
 
 /* Copies what the caller's struct has: an older program's is shorter. */
@@ -128,12 +129,10 @@ static int grow_util(struct gua *g)
 	size_t n = g->source->n_cards;
 	if (n <= g->n_util)
 		return 0;
-	double *more = realloc(g->util_pct, n * sizeof(*more));
-	if (!more)
+	if (!array_resize(&g->util_pct, n))
 		return out_of_memory(g);
 	for (size_t i = g->n_util; i < n; i++)
-		more[i] = NAN;
-	g->util_pct = more;
+		g->util_pct[i] = NAN;
 	g->n_util = n;
 	return 0;
 }

@@ -13,7 +13,7 @@ struct image *image_new(struct err *e)
 	struct image *im = mmap(NULL, sizeof(*im), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (im == MAP_FAILED) {
-		err_set(e, ERR_WORLD, "out of memory");
+		err_memory(e);
 		return NULL;
 	}
 	pthread_mutexattr_init(&attributes);

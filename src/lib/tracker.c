@@ -205,7 +205,7 @@ API int gua_tracker_start(struct gua_tracker *tracker)
 	t->image = image_new(&t->err);
 	t->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (!t->seen || !t->image || t->stop_fd < 0)
-		return err_set(&t->err, GUA_NO_MEMORY, "out of memory or descriptors");
+		return err_set(&t->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT " or descriptors");
 	int rc = t->helper == GUA_HELPER_PROCESS ? start_process(t) : start_thread(t);
 	t->state = rc ? GUA_TRACKER_STOPPED : GUA_TRACKER_STARTED;
 	return rc;

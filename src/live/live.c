@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "live/live_private.h"
 #include "query/recent.h"
 #include "source/kind.h"
@@ -54,7 +55,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 {
 	struct live *l = calloc(1, sizeof(*l));
 	if (!l)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	const char *root = o->source.root ? o->source.root : "";
 	l->clock = o->source.clock;
 	l->rules = l->usual_rules = o->rules;
@@ -99,12 +100,10 @@ static int follow_cards(struct live *l, struct err *e)
 {
 	if (l->n_cards <= l->n_memory)
 		return 0;
-	struct live_memory *memory = reallocarray(l->memory, l->n_cards, sizeof(*memory));
-	if (!memory)
-		return err_set(e, ERR_WORLD, "out of memory");
-	l->memory = memory;
+	if (!array_resize(&l->memory, l->n_cards))
+		return err_memory(e);
 	while (l->n_memory < l->n_cards)
-		memory[l->n_memory++] = live_nothing_seen;
+		l->memory[l->n_memory++] = live_nothing_seen;
 	return 0;
 }
 

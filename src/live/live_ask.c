@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/timetext.h"
 #include "sample/worker.h"
 #include "live/live_private.h"
@@ -74,14 +75,8 @@ static int rescan(struct live_question *q, struct source *s, struct err *e)
 static int make_room(struct live_question *q, size_t n, struct err *e)
 {
 	if (n > q->cap) {
-		struct live_card *cards = reallocarray(q->cards, n, sizeof(*cards));
-		if (cards)
-			q->cards = cards;
-		struct live_board *boards = reallocarray(q->boards, n, sizeof(*boards));
-		if (boards)
-			q->boards = boards;
-		if (!cards || !boards)
-			return err_set(e, ERR_WORLD, "out of memory");
+		if (!array_resize(&q->cards, n) || !array_resize(&q->boards, n))
+			return err_memory(e);
 		q->cap = n;
 	}
 	q->n_cards = n;
@@ -201,8 +196,7 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 {
 	struct live_asking *a = l->asking = calloc(1, sizeof(*a));
 	struct live_question *q = calloc(1, sizeof(*q));
-	int rc = a && q ? worker_new(&a->worker, &o->source, o->deadline_ms, e)
-			: err_set(e, ERR_WORLD, "out of memory");
+	int rc = a && q ? worker_new(&a->worker, &o->source, o->deadline_ms, e) : err_memory(e);
 	if (rc) {
 		free(q);
 		return rc;

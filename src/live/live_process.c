@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "proc/identity.h"
 #include "proc/proc.h"
@@ -35,17 +36,12 @@ static bool reserve(struct live_list *list, size_t n)
 {
 	if (n <= list->cap)
 		return true;
-	struct live_process *items = reallocarray(list->items, 2 * n, sizeof(*items));
-	if (items)
-		list->items = items;
-	struct live_mark *marks = reallocarray(list->marks, 2 * n, sizeof(*marks));
-	if (marks)
-		list->marks = marks;
-	if (!items || !marks)
+	size_t cap = array_next_cap(list->cap, n), more = cap - list->cap;
+	if (!array_resize(&list->items, cap) || !array_resize(&list->marks, cap))
 		return false;
-	memset(items + list->cap, 0, (2 * n - list->cap) * sizeof(*items));
-	memset(marks + list->cap, 0, (2 * n - list->cap) * sizeof(*marks));
-	list->cap = 2 * n;
+	memset(list->items + list->cap, 0, more * sizeof(*list->items));
+	memset(list->marks + list->cap, 0, more * sizeof(*list->marks));
+	list->cap = cap;
 	return true;
 }
 
@@ -54,15 +50,8 @@ int live_make_room(struct live *l, struct err *e)
 	size_t n = 0;
 	for (size_t i = 0; i < l->n_cards; i++)
 		n += l->source->cards[i].n_processes;
-	if (n > l->cap_holders) {
-		void *grown = reallocarray(l->holders, 2 * n, sizeof(*l->holders));
-		if (!grown)
-			return err_set(e, ERR_WORLD, "out of memory");
-		l->holders = grown;
-		l->cap_holders = 2 * n;
-	}
-	if (!reserve(&l->before, n + 1))
-		return err_set(e, ERR_WORLD, "out of memory");
+	if (!array_reserve(&l->holders, &l->cap_holders, n) || !reserve(&l->before, n + 1))
+		return err_memory(e);
 	return lives_reserve(&l->lives, n, e);
 }
 

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/state.h"
@@ -64,9 +65,9 @@ struct audit_process {
 	size_t host, card, identity, path; /* indexes; path: which store */
 	int64_t id;			   /* of its row there */
 	uint32_t pid;
-	int64_t started_ms; /* -1 unknown */
-	char *command;	    /* heap, like the next; NULL: none */
-	char *notebook, *job, *container, *pod, *unit;
+	int64_t started_ms;  /* -1 unknown */
+	const char *command; /* the audit's, like the next; NULL: none */
+	const char *notebook, *job, *container, *pod, *unit;
 	int64_t ms[HOLDER_STATES];	      /* by its own state */
 	int64_t peak_mem_kib, last_active_ms; /* -1 unknown, never */
 };
@@ -91,6 +92,7 @@ struct audit {
 	int64_t unattributed_ms;	 /* active and idle-held time in no identity's share */
 	struct audit_process *processes; /* most time first */
 	size_t n_processes, n_processes_left_out;
+	struct arena texts;	       /* of the processes */
 	struct audit_heat heat[7][24]; /* Sunday first */
 	int64_t oldest_ms, newest_ms;  /* of all data, whatever the window; -1 none */
 };

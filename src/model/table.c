@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct cell cell_text(const char *text)
 {
 	return (struct cell){ .text = text, .number = NAN };
@@ -48,15 +50,8 @@ struct cell get_known(const void *row, size_t of)
 
 static bool reserve_row(struct table *t)
 {
-	if (t->n_rows < t->cap_rows)
-		return true;
-	size_t cap = t->cap_rows ? 2 * t->cap_rows : 16;
-	struct cell *cells = reallocarray(t->cells, cap * t->n_columns, sizeof(*cells));
-	if (!cells)
-		return false;
-	t->cells = cells;
-	t->cap_rows = cap;
-	return true;
+	size_t row = t->n_columns * sizeof(*t->cells);
+	return array_reserve_sized(&t->cells, &t->cap_rows, t->n_rows + 1, row);
 }
 
 void table_add(struct table *t, const void *row)
@@ -70,8 +65,8 @@ void table_add(struct table *t, const void *row)
 		const struct column *column = &t->columns[i];
 		cells[i] = column->get(row, column->of);
 		if (cells[i].text) {
-			cells[i].text = strdup(cells[i].text);
-			t->failed |= cells[i].text == NULL;
+			cells[i].text = arena_text(&t->texts, cells[i].text);
+			t->failed |= t->texts.failed;
 		}
 	}
 }
@@ -91,8 +86,7 @@ struct table table_part(const struct table *t, size_t first, size_t n)
 
 void table_finish(struct table *t)
 {
-	for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
-		free((char *)t->cells[i].text);
+	arena_finish(&t->texts);
 	free(t->cells);
 	*t = (struct table){ 0 };
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+
 /* What the number in a cell is, and so how it is shown: to people / to programs. */
 enum column_kind {
 	COLUMN_TEXT,   /* already safe for a terminal */
@@ -50,7 +52,8 @@ struct table {
 	size_t n_columns;
 	struct cell *cells; /* n_rows x n_columns, row by row; texts are the table's own */
 	size_t n_rows, cap_rows;
-	bool failed; /* out of memory: rows are missing */
+	struct arena texts; /* of the cells */
+	bool failed;	    /* out of memory: rows are missing */
 };
 
 /* A text that is copied into the table, and a number; -1 as an integer means unknown. */

@@ -248,7 +248,7 @@ int user_names_new(
 {
 	*u = calloc(1, sizeof(**u));
 	if (!*u)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	(*u)->find = find;
 	(*u)->context = context;
 	(*u)->deadline_ms = deadline_ms;

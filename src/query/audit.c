@@ -3,15 +3,7 @@
 
 #include <stdlib.h>
 
-void *grow_array(void *array, size_t n, size_t size, struct err *e)
-{
-	if (n & (n - 1))
-		return array;
-	void *bigger = reallocarray(array, n ? 2 * n : 1, size);
-	if (!bigger)
-		err_set(e, ERR_WORLD, "out of memory");
-	return bigger;
-}
+#include "base/array.h"
 
 void audit_init(struct audit *a)
 {
@@ -20,50 +12,48 @@ void audit_init(struct audit *a)
 
 struct audit_host *audit_add_host(struct audit *a, struct err *e)
 {
-	struct audit_host *hosts = grow_array(a->hosts, a->n_hosts, sizeof(*hosts), e);
-	if (!hosts)
+	if (!array_one_more(&a->hosts, a->n_hosts)) {
+		err_memory(e);
 		return NULL;
-	a->hosts = hosts;
-	hosts[a->n_hosts] = (struct audit_host){ .last_tick_ms = -1 };
-	return &hosts[a->n_hosts++];
+	}
+	a->hosts[a->n_hosts] = (struct audit_host){ .last_tick_ms = -1 };
+	return &a->hosts[a->n_hosts++];
 }
 
 struct audit_card *audit_add_card(struct audit *a, struct err *e)
 {
-	struct audit_card *cards = grow_array(a->cards, a->n_cards, sizeof(*cards), e);
-	if (!cards)
+	if (!array_one_more(&a->cards, a->n_cards)) {
+		err_memory(e);
 		return NULL;
-	a->cards = cards;
-	cards[a->n_cards] = (struct audit_card){ .id = { .mig_index = -1,
-							 .gpu_instance = -1,
-							 .compute_instance = -1,
-							 .mem_total_bytes = -1 } };
-	return &cards[a->n_cards++];
+	}
+	a->cards[a->n_cards] = (struct audit_card){ .id = { .mig_index = -1,
+							    .gpu_instance = -1,
+							    .compute_instance = -1,
+							    .mem_total_bytes = -1 } };
+	return &a->cards[a->n_cards++];
 }
 
 struct audit_identity *audit_add_identity(struct audit *a, struct err *e)
 {
-	struct audit_identity *identities =
-		grow_array(a->identities, a->n_identities, sizeof(*identities), e);
-	if (!identities)
+	if (!array_one_more(&a->identities, a->n_identities)) {
+		err_memory(e);
 		return NULL;
-	a->identities = identities;
-	identities[a->n_identities] =
+	}
+	a->identities[a->n_identities] =
 		(struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
-	return &identities[a->n_identities++];
+	return &a->identities[a->n_identities++];
 }
 
 struct audit_process *audit_add_process(struct audit *a, struct err *e)
 {
-	struct audit_process *processes =
-		grow_array(a->processes, a->n_processes, sizeof(*processes), e);
-	if (!processes)
+	if (!array_one_more(&a->processes, a->n_processes)) {
+		err_memory(e);
 		return NULL;
-	a->processes = processes;
-	processes[a->n_processes] = (struct audit_process){
+	}
+	a->processes[a->n_processes] = (struct audit_process){
 		.started_ms = -1, .peak_mem_kib = -1, .last_active_ms = -1
 	};
-	return &processes[a->n_processes++];
+	return &a->processes[a->n_processes++];
 }
 
 int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES])
@@ -93,15 +83,7 @@ void audit_add_up(struct audit *a)
 
 void audit_finish(struct audit *a)
 {
-	for (size_t i = 0; i < a->n_processes; i++) {
-		struct audit_process *p = &a->processes[i];
-		free(p->command);
-		free(p->notebook);
-		free(p->job);
-		free(p->container);
-		free(p->pod);
-		free(p->unit);
-	}
+	arena_finish(&a->texts);
 	free(a->processes);
 	free(a->identities);
 	free(a->cards);

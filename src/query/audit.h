@@ -33,8 +33,5 @@ void audit_finish(struct audit *a);
 
 /* All of a holder's time. */
 int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES]);
-/* Makes room for one more element in an array that grows by doubling at powers of two; returns
- * the array or NULL (with `e` set; the old one stays valid). */
-void *grow_array(void *array, size_t n, size_t size, struct err *e);
 
 #endif

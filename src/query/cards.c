@@ -67,7 +67,7 @@ static int take_card(
 		*new = card;
 	}
 	if (!idmap_put(&file->cards, sqlite3_column_int64(row, 0), (uint32_t)i))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	return 0;
 }
 
@@ -187,7 +187,7 @@ int gather_settle(struct gather *g, struct err *e)
 	if (!cards || !order) {
 		free(cards);
 		free(order);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		set_bounds(&a->cards[i]);

@@ -158,7 +158,7 @@ int export_open(struct export **x, enum export_what what, const char *path, int6
 	struct export *new = calloc(1, sizeof(*new));
 	*x = new;
 	if (!new)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	new->kind = &kinds[what];
 	int rc = store_open_read(&new->db, path, e);
 	if (rc == 0)

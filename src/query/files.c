@@ -36,7 +36,7 @@ int gather_open(struct gather *g, struct err *e)
 {
 	g->files = calloc(g->q->n_paths + 1, sizeof(*g->files));
 	if (!g->files)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	for (size_t i = 0; i < g->q->n_paths; i++) {
 		struct gather_file *file = &g->files[g->n_files++];
 		file->path = g->q->paths[i];

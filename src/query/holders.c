@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/tick.h"
 #include "query/gather.h"
 #include "query/sql.h"
@@ -41,16 +42,12 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 	int64_t key = process << CARD_BITS | card;
 	uint32_t index = idmap_get(&p->map, key);
 	if (index == IDMAP_NONE) {
-		struct pair *items = grow_array(p->items, p->n, sizeof(*items), e);
-		if (!items)
-			return NULL;
-		p->items = items;
 		index = (uint32_t)p->n;
-		if (!idmap_put(&p->map, key, index)) {
-			err_set(e, ERR_WORLD, "out of memory");
+		if (!array_one_more(&p->items, p->n) || !idmap_put(&p->map, key, index)) {
+			err_memory(e);
 			return NULL;
 		}
-		items[p->n++] = (struct pair){
+		p->items[p->n++] = (struct pair){
 			.process = process, .card = card, .user = IDMAP_NONE, .peak_mem_kib = -1
 		};
 	}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "base/timetext.h"
 #include "query/gather.h"
@@ -56,7 +57,7 @@ static int take_host(
 	sql_text(row, 3, a->hosts[i].environment, sizeof(a->hosts[i].environment));
 	sql_text(row, 4, a->hosts[i].driver, sizeof(a->hosts[i].driver));
 	if (!idmap_put(&file->hosts, sqlite3_column_int64(row, 0), (uint32_t)i))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	return 0;
 }
 
@@ -132,11 +133,9 @@ static int take_run(
 	uint32_t host = idmap_get(&file->hosts, sqlite3_column_int64(row, 0));
 	if (host == IDMAP_NONE)
 		return 0;
-	struct gather_run *runs = grow_array(g->runs, g->n_runs, sizeof(*runs), e);
-	if (!runs)
-		return ERR_WORLD;
-	g->runs = runs;
-	struct gather_run *run = &runs[g->n_runs++];
+	if (!array_one_more(&g->runs, g->n_runs))
+		return err_memory(e);
+	struct gather_run *run = &g->runs[g->n_runs++];
 	*run = (struct gather_run){
 		.host = host,
 		.started_ms = sql_int(row, 2, 0),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "query/sql.h"
 #include "sample/ring.h"
@@ -144,14 +145,8 @@ static void judge_idle(
 
 static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 {
-	/* Powers of two grow. */
-	if ((n->n_holders & (n->n_holders - 1)) == 0) {
-		size_t cap = n->n_holders ? 2 * n->n_holders : 16;
-		void *grown = reallocarray(n->holders, cap, sizeof(*n->holders));
-		if (!grown)
-			return err_set(e, ERR_WORLD, "out of memory");
-		n->holders = grown;
-	}
+	if (!array_one_more(&n->holders, n->n_holders))
+		return err_memory(e);
 	struct now_holder *h = &n->holders[n->n_holders++];
 	*h = (struct now_holder){ .pid = (uint32_t)sql_int(row, 1, 0),
 		.start_ticks = (uint64_t)sql_int(row, 2, 0),
@@ -375,7 +370,7 @@ int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct 
 	int64_t rows_left = ROWS_MAX;
 	struct walk *walks = calloc(n_asks + 1, sizeof(*walks));
 	if (!walks)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	for (size_t i = 0; i < n_asks; i++)
 		begin_walk(n, &walks[i], &asks[i], e);
 	int rc = 0;

@@ -1,4 +1,5 @@
 /* The sentences of a report. */
+#include "base/array.h"
 #include "query/report_parts.h"
 
 #include <math.h>
@@ -13,16 +14,10 @@
 __attribute__((format(printf, 4, 5))) static void say(
 	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
 {
-	/* Room is made at powers of two. */
-	size_t n = r->n_sentences;
-	struct sentence *sentences = r->sentences;
-	if ((n & (n - 1)) == 0)
-		sentences = reallocarray(sentences, n ? 2 * n : 1, sizeof(*sentences));
-	if (!sentences) {
+	if (!array_one_more(&r->sentences, r->n_sentences)) {
 		r->failed = true;
 		return;
 	}
-	r->sentences = sentences;
 	char *text = NULL;
 	va_list args;
 	va_start(args, format);
@@ -32,7 +27,7 @@ __attribute__((format(printf, 4, 5))) static void say(
 	if (!text)
 		r->failed = true;
 	else
-		sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
+		r->sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
 }
 
 static const char *plural(size_t n)

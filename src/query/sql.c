@@ -27,7 +27,7 @@ static int prepare(
 	char *sql = sqlite3_vmprintf(format, args);
 	*stmt = NULL;
 	if (!sql)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int rc = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
 	sqlite3_free(sql);
 	return rc == SQLITE_OK ? 0 : sql_failed(db, e);
@@ -73,13 +73,13 @@ void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap)
 	text_escape(dst, cap, text ? text : "", text ? len : 0);
 }
 
-char *sql_text_copy(sqlite3_stmt *stmt, int column)
+const char *sql_text_copy(sqlite3_stmt *stmt, int column, struct arena *texts)
 {
 	char text[1024];
 	if (sqlite3_column_type(stmt, column) == SQLITE_NULL)
 		return NULL;
 	sql_text(stmt, column, text, sizeof(text));
-	return strdup(text);
+	return arena_text(texts, text);
 }
 
 static int64_t within(int64_t number, int64_t min, int64_t max)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 
 /* The slot tables, coarsest (oldest) first: usage_1h, holding_1h ... */
@@ -47,8 +48,8 @@ int sql_fold(sqlite3 *db, struct fold *f, struct err *e, const char *format, ...
 
 /* A column as text that is safe to show, cut to fit; "" for NULL. */
 void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap);
-/* A column as safe text on the heap; NULL for NULL (or when out of memory). */
-char *sql_text_copy(sqlite3_stmt *stmt, int column);
+/* A column as safe text in the arena; NULL for NULL (or when out of memory). */
+const char *sql_text_copy(sqlite3_stmt *stmt, int column, struct arena *texts);
 /* A column as a number, `fallback` for NULL. */
 int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback);
 /* A value as a number, -1 for NULL; as a sum: 0..ROW_MAX; as one that may be negative. */

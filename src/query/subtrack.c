@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "query/subtrack_files.h"
 
 /* One call of a block. */
@@ -70,14 +71,8 @@ static int wrong_order(const char *path, const struct mark *m, struct err *e)
 
 static bool keep_call(struct calls *calls, double start, double stop)
 {
-	if (calls->n == calls->cap) {
-		size_t cap = calls->cap ? 2 * calls->cap : 64;
-		struct call *rows = realloc(calls->rows, cap * sizeof(*rows));
-		if (!rows)
-			return false;
-		calls->rows = rows;
-		calls->cap = cap;
-	}
+	if (!array_reserve(&calls->rows, &calls->cap, calls->n + 1))
+		return false;
 	calls->rows[calls->n++] = (struct call){ start, stop };
 	return true;
 }
@@ -91,14 +86,14 @@ static int pair(struct calls *calls, const struct mark *marks, size_t n, int64_t
 	size_t open = 0;
 	const struct mark **stack = malloc((n + 1) * sizeof(*stack));
 	if (!stack)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!marks[i].stop)
 			stack[open++] = &marks[i];
 		else if (open == 0)
 			rc = wrong_order(path, &marks[i], e);
 		else if (!keep_call(calls, stack[--open]->at, marks[i].at))
-			rc = err_set(e, ERR_WORLD, "out of memory");
+			rc = err_memory(e);
 	}
 	*unfinished += (int64_t)open;
 	free(stack);
@@ -166,14 +161,12 @@ static int add_block(struct subtrack *s, const struct marks *m, size_t from, siz
 	const struct timepoints *t, const char *path, struct err *e)
 {
 	struct calls calls = { 0 };
-	struct subtrack_block *blocks = realloc(s->blocks, (s->n_blocks + 1) * sizeof(*blocks));
-	if (!blocks)
-		return err_set(e, ERR_WORLD, "out of memory");
-	s->blocks = blocks;
-	struct subtrack_block *block = &blocks[s->n_blocks];
+	if (!array_one_more(&s->blocks, s->n_blocks))
+		return err_memory(e);
+	struct subtrack_block *block = &s->blocks[s->n_blocks];
 	*block = (struct subtrack_block){ .name = strdup(m->rows[from].block) };
 	if (!block->name)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	s->n_blocks++;
 	int rc = 0;
 	for (size_t i = from; !rc && i < from + n;) {

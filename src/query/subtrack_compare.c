@@ -85,7 +85,7 @@ static int load(struct loaded *l, const struct subtrack_session *session, struct
 	json_t *list = json_object_get(l->file, "code_block_results");
 	l->blocks = calloc(json_array_size(list) + 1, sizeof(*l->blocks));
 	if (!l->blocks)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	for (; l->n_blocks < json_array_size(list); l->n_blocks++)
 		l->blocks[l->n_blocks] = json_array_get(list, l->n_blocks);
 	qsort(l->blocks, l->n_blocks, sizeof(*l->blocks), by_name);

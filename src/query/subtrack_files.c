@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -133,20 +134,6 @@ static char *escaped(const char *text)
 	return strdup(safe);
 }
 
-/* Makes room for one more row of `size` bytes. */
-static bool grow(void **rows, size_t n, size_t *cap, size_t size)
-{
-	if (n < *cap)
-		return true;
-	size_t more = *cap ? 2 * *cap : 64;
-	void *new = realloc(*rows, more * size);
-	if (!new)
-		return false;
-	*rows = new;
-	*cap = more;
-	return true;
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct timepoint *x = a, *y = b;
@@ -156,8 +143,8 @@ static int by_time(const void *a, const void *b)
 static int read_points(struct timepoints *t, struct rows *r, struct err *e)
 {
 	while (rows_next(r)) {
-		if (!grow((void **)&t->rows, t->n, &t->cap, sizeof(*t->rows)))
-			return err_set(e, ERR_WORLD, "out of memory");
+		if (!array_reserve(&t->rows, &t->cap, t->n + 1))
+			return err_memory(e);
 		struct timepoint *p = &t->rows[t->n];
 		for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
 			p->values[i] = rows_number(r, i);
@@ -182,7 +169,7 @@ int timepoints_read(struct timepoints *t, char **statics, const char *path, stru
 		rc = bad_file(&r, "tracking file", e);
 	for (size_t i = 0; !rc && i < TRACKING_STATICS; i++) {
 		statics[i] = escaped(rows_text(&r, i));
-		rc = statics[i] ? 0 : err_set(e, ERR_WORLD, "out of memory");
+		rc = statics[i] ? 0 : err_memory(e);
 	}
 	if (!rc && !rows_header(&r, "data", tracking_columns, TRACKING_COLUMNS))
 		rc = bad_file(&r, "tracking file", e);
@@ -200,8 +187,8 @@ void timepoints_finish(struct timepoints *t)
 
 static int read_mark(struct marks *m, struct rows *r, struct err *e)
 {
-	if (!grow((void **)&m->rows, m->n, &m->cap, sizeof(*m->rows)))
-		return err_set(e, ERR_WORLD, "out of memory");
+	if (!array_reserve(&m->rows, &m->cap, m->n + 1))
+		return err_memory(e);
 	double process = rows_number(r, 0), position = rows_number(r, 2),
 	       at = rows_number(r, 3);
 	if (isnan(process) || fabs(process) > 1e15 || (position != 0 && position != 1) ||
@@ -211,7 +198,7 @@ static int read_mark(struct marks *m, struct rows *r, struct err *e)
 			r->number);
 	char *block = escaped(rows_text(r, 1));
 	if (!block)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	m->rows[m->n] = (struct mark){ (int64_t)process, block, position == 1, at, m->n };
 	m->n++;
 	return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "query/sql.h"
 
@@ -35,18 +36,19 @@ static bool grow_table(struct users *u)
 uint32_t users_find(struct users *u, const char *name, struct err *e)
 {
 	if (2 * (u->n + 1) > u->cap && !grow_table(u)) {
-		err_set(e, ERR_WORLD, "out of memory");
+		err_memory(e);
 		return IDMAP_NONE;
 	}
 	size_t at = place_of(u, name);
 	if (u->table[at])
 		return u->table[at] - 1;
-	struct audit_identity *items = grow_array(u->items, u->n, sizeof(*items), e);
-	if (!items)
+	if (!array_one_more(&u->items, u->n)) {
+		err_memory(e);
 		return IDMAP_NONE;
-	u->items = items;
-	items[u->n] = (struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
-	text_copy(items[u->n].identity, sizeof(items[u->n].identity), name);
+	}
+	struct audit_identity *item = &u->items[u->n];
+	*item = (struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
+	text_copy(item->identity, sizeof(item->identity), name);
 	u->table[at] = (uint32_t)++u->n;
 	return (uint32_t)u->n - 1;
 }
@@ -65,7 +67,7 @@ int users_hand_over(struct users *u, struct audit *a, struct err *e)
 {
 	uint32_t *order = calloc(2 * u->n + 1, sizeof(*order)),
 		 *to = order ? order + u->n : NULL;
-	int rc = order ? 0 : err_set(e, ERR_WORLD, "out of memory");
+	int rc = order ? 0 : err_memory(e);
 	for (uint32_t i = 0; i < u->n && rc == 0; i++)
 		order[i] = i;
 	if (rc == 0)
@@ -111,13 +113,14 @@ static int read_texts(struct gather *g, struct audit_process *p, struct err *e)
 	if (rc == 0)
 		rc = sql_step(stmt, e);
 	if (rc == 1) {
-		p->command = sql_text_copy(stmt, 0);
-		p->notebook = sql_text_copy(stmt, 1);
-		p->job = sql_text_copy(stmt, 2);
-		p->container = sql_text_copy(stmt, 3);
-		p->pod = sql_text_copy(stmt, 4);
-		p->unit = sql_text_copy(stmt, 5);
-		rc = 0;
+		struct arena *texts = &g->a->texts;
+		p->command = sql_text_copy(stmt, 0, texts);
+		p->notebook = sql_text_copy(stmt, 1, texts);
+		p->job = sql_text_copy(stmt, 2, texts);
+		p->container = sql_text_copy(stmt, 3, texts);
+		p->pod = sql_text_copy(stmt, 4, texts);
+		p->unit = sql_text_copy(stmt, 5, texts);
+		rc = texts->failed ? err_memory(e) : 0;
 	}
 	sqlite3_finalize(stmt);
 	return rc;

@@ -4,19 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "sample/ring.h"
 
 int holders_reserve(struct holders *h, size_t more, struct err *e)
 {
-	if (h->n + more <= h->cap)
-		return 0;
-	size_t cap = 2 * (h->n + more);
-	struct holder *items = reallocarray(h->items, cap, sizeof(*items));
-	if (!items)
-		return err_set(e, ERR_WORLD, "out of memory");
-	h->items = items;
-	h->cap = cap;
-	return 0;
+	return array_reserve(&h->items, &h->cap, h->n + more) ? 0 : err_memory(e);
 }
 
 void holders_finish(struct holders *h)

@@ -432,7 +432,7 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
 	if (!r)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	r->o = o;
 	r->clock = o->source.clock;
 	int rc = prepare(r, e);

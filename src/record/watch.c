@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "record/watch_private.h"
 #include "sample/ring.h"
@@ -60,15 +61,9 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	int64_t seen_ms, struct err *e)
 {
 	if (w->n_cards == w->cap_cards) {
-		size_t cap = w->cap_cards ? 2 * w->cap_cards : 8;
-		struct watched *cards = realloc(w->cards, cap * sizeof(*cards));
-		if (cards)
-			w->cards = cards;
-		struct card_entry *entries = realloc(w->entries, cap * sizeof(*entries));
-		if (entries)
-			w->entries = entries;
-		if (!cards || !entries)
-			return err_set(e, ERR_WORLD, "out of memory");
+		size_t cap = array_next_cap(w->cap_cards, w->n_cards + 1);
+		if (!array_resize(&w->cards, cap) || !array_resize(&w->entries, cap))
+			return err_memory(e);
 		w->cap_cards = cap;
 	}
 	size_t i = w->n_cards++;
@@ -187,13 +182,8 @@ static int tick_holders(struct watch *w, struct tick *t, struct err *e)
 	size_t need = 0, n = 0;
 	for (size_t i = 0; i < w->n_cards; i++)
 		need += w->cards[i].holders.n;
-	if (need > w->cap_now) {
-		struct holder_now *now = realloc(w->now, 2 * need * sizeof(*now));
-		if (!now)
-			return err_set(e, ERR_WORLD, "out of memory");
-		w->now = now;
-		w->cap_now = 2 * need;
-	}
+	if (!array_reserve(&w->now, &w->cap_now, need))
+		return err_memory(e);
 	for (size_t i = 0; i < w->n_cards; i++) {
 		const struct holders *holders = &w->cards[i].holders;
 		bool there = w->entries[i].status == CARD_STATUS_OK;

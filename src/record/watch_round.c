@@ -2,6 +2,7 @@
  * and which readings are not believed. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "record/watch.h"
 #include "record/watch_private.h"
 #include "sample/ring.h"
@@ -9,20 +10,9 @@
 
 static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struct err *e)
 {
-	if (listed > w->cap_list) {
-		struct listed *list = reallocarray(w->list, 2 * listed, sizeof(*list));
-		if (!list)
-			return err_set(e, ERR_WORLD, "out of memory");
-		w->list = list;
-		w->cap_list = 2 * listed;
-	}
-	if (holders > w->cap_sm_pct) {
-		double *sm_pct = reallocarray(w->sm_pct, 2 * holders, sizeof(*sm_pct));
-		if (!sm_pct)
-			return err_set(e, ERR_WORLD, "out of memory");
-		w->sm_pct = sm_pct;
-		w->cap_sm_pct = 2 * holders;
-	}
+	if (!array_reserve(&w->list, &w->cap_list, listed) ||
+		!array_reserve(&w->sm_pct, &w->cap_sm_pct, holders))
+		return err_memory(e);
 	return 0;
 }
 

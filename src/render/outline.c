@@ -7,23 +7,17 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "render/rows.h"
 
 enum { NAME_CAP = 96, PATH_CAP = 256 };
 
 static void add(struct outline *o, struct outline_item item)
 {
-	if (o->n == o->cap) {
-		size_t cap = o->cap ? 2 * o->cap : 64;
-		struct outline_item *items = realloc(o->items, cap * sizeof(*items));
-		if (!items) {
-			o->failed = true;
-			return;
-		}
-		o->items = items;
-		o->cap = cap;
-	}
-	o->items[o->n++] = item;
+	if (array_reserve(&o->items, &o->cap, o->n + 1))
+		o->items[o->n++] = item;
+	else
+		o->failed = true;
 }
 
 void outline_open(struct outline *o, const char *key, const char *label)

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -47,16 +48,8 @@ static void reindex(struct lives *l)
 
 static bool grow(struct lives *l, size_t cap)
 {
-	struct process_entry *entries = realloc(l->entries, cap * sizeof(*entries));
-	if (entries)
-		l->entries = entries;
-	struct life_watch *lives = realloc(l->lives, cap * sizeof(*lives));
-	if (lives)
-		l->lives = lives;
-	uint32_t *by_pid = realloc(l->by_pid, 2 * cap * sizeof(*by_pid));
-	if (by_pid)
-		l->by_pid = by_pid;
-	if (!entries || !lives || !by_pid)
+	if (!array_resize(&l->entries, cap) || !array_resize(&l->lives, cap) ||
+		!array_resize(&l->by_pid, 2 * cap))
 		return false;
 	l->cap = cap;
 	reindex(l);
@@ -67,7 +60,7 @@ int lives_reserve(struct lives *l, size_t more, struct err *e)
 {
 	while (l->cap < l->n + more)
 		if (!grow(l, 2 * l->cap))
-			return err_set(e, ERR_WORLD, "out of memory");
+			return err_memory(e);
 	return 0;
 }
 
@@ -80,7 +73,7 @@ int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *
 	l->cap_users = FIRST_USERS;
 	if (!l->users || !grow(l, FIRST_PLACES)) {
 		lives_finish(l);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	return 0;
 }
@@ -113,13 +106,8 @@ static uint32_t user_number(struct lives *l, const char *name)
 	for (size_t i = 0; i < l->n_users; i++)
 		if (strcmp(l->users[i], name) == 0)
 			return (uint32_t)i;
-	if (l->n_users == l->cap_users) {
-		void *users = realloc(l->users, 2 * l->cap_users * sizeof(*l->users));
-		if (!users)
-			return UINT32_MAX;
-		l->users = users;
-		l->cap_users *= 2;
-	}
+	if (!array_reserve(&l->users, &l->cap_users, l->n_users + 1))
+		return UINT32_MAX;
 	text_copy(l->users[l->n_users], USER_CAP, name);
 	return (uint32_t)l->n_users++;
 }

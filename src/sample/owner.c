@@ -43,7 +43,7 @@ static int open_users(struct owners *o, const char *root, struct err *e)
 		file_read_all(path, PASSWD_MAX, &bytes, &len, NULL) != 0)
 		bytes = calloc(1, 1);
 	if (!bytes)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int rc = user_names_new_file(&o->users, bytes, len, e);
 	if (rc)
 		free(bytes);
@@ -54,7 +54,7 @@ int owners_open(struct owners **out, const char *root, struct err *e)
 {
 	struct owners *o = calloc(1, sizeof(*o));
 	if (!o)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	o->proc = -1;
 	o->recorded = root[0] != '\0';
 	o->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;

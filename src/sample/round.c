@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* Used memory changes by up to this much although no process came or went. */
 #define MEMORY_STEP_BYTES (1 << 16)
 
@@ -11,7 +13,7 @@ int round_new(struct round **r, const struct clock *clock, struct err *e)
 {
 	*r = calloc(1, sizeof(**r));
 	if (!*r)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	(*r)->clock = clock;
 	return 0;
 }
@@ -36,14 +38,8 @@ void round_want(struct round *r, size_t card)
 static int reserve(struct round *r, size_t n, struct err *e)
 {
 	if (n > r->cap_cards) {
-		struct round_card *cards = reallocarray(r->cards, n + 8, sizeof(*cards));
-		if (cards)
-			r->cards = cards;
-		bool *flags = reallocarray(r->flags, n + 8, sizeof(*flags));
-		if (flags)
-			r->flags = flags;
-		if (!cards || !flags)
-			return err_set(e, ERR_WORLD, "out of memory");
+		if (!array_resize(&r->cards, n + 8) || !array_resize(&r->flags, n + 8))
+			return err_memory(e);
 		r->cap_cards = n + 8;
 	}
 	for (; r->n_cards < n; r->n_cards++)

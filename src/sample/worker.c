@@ -159,7 +159,7 @@ int worker_new(struct worker **w, const struct source_options *options, int64_t 
 {
 	struct worker *new = calloc(1, sizeof(*new));
 	if (!new)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	new->options = *options;
 	new->deadline_ms = deadline_ms;
 	new->done_fd = -1;

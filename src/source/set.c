@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -127,27 +128,18 @@ static bool has_uuid(const struct set *s, const char *uuid)
 	return false;
 }
 
-static bool grow(void **array, size_t entries, size_t size)
-{
-	void *grown = reallocarray(*array, entries, size);
-	if (grown)
-		*array = grown;
-	return grown != NULL;
-}
-
 /* Room for one card more of a member, there and in the set. */
 static bool reserve(struct set *s, struct member *m)
 {
 	if (m->n == m->cap) {
-		if (!grow((void **)&m->at, m->n + SPARE, sizeof(*m->at)) ||
-			!grow((void **)&m->flags, m->n + SPARE, sizeof(*m->flags)))
+		if (!array_resize(&m->at, m->n + SPARE) ||
+			!array_resize(&m->flags, m->n + SPARE))
 			return false;
 		m->cap = m->n + SPARE;
 	}
 	if (s->base.n_cards == s->cap_cards) {
 		size_t cap = s->cap_cards + SPARE;
-		if (!grow((void **)&s->base.cards, cap, sizeof(*s->base.cards)) ||
-			!grow((void **)&s->places, cap, sizeof(*s->places)))
+		if (!array_resize(&s->base.cards, cap) || !array_resize(&s->places, cap))
 			return false;
 		s->cap_cards = cap;
 	}
@@ -218,13 +210,9 @@ static void join_xids(struct set *s)
 			struct source_xid xid = m->source->xids[k];
 			if (xid.card >= m->n || m->at[xid.card] == NOWHERE)
 				continue;
-			if (s->base.n_xids == s->cap_xids) {
-				size_t cap = s->cap_xids + SPARE;
-				if (!grow((void **)&s->xids, cap, sizeof(*s->xids)))
-					return;
-				s->cap_xids = cap;
-				s->base.xids = s->xids;
-			}
+			if (!array_reserve(&s->xids, &s->cap_xids, s->base.n_xids + 1))
+				return;
+			s->base.xids = s->xids;
 			xid.card = m->at[xid.card];
 			s->xids[s->base.n_xids++] = xid;
 		}
@@ -391,7 +379,7 @@ int source_set_open(struct source **source, const struct source_list *list,
 {
 	struct set *s = calloc(1, sizeof(*s));
 	if (!s)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	source_list_text(list, s->name, sizeof(s->name));
 	s->ops = set_ops;
 	s->ops.name = s->name;

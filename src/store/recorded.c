@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 
 static struct recorded_card *find_gpu(struct recorded *r, int64_t gpu)
@@ -17,12 +18,10 @@ static struct recorded_card *find_gpu(struct recorded *r, int64_t gpu)
 
 static bool add_card(struct recorded *r, int64_t gpu, const char *uuid)
 {
-	struct recorded_card *cards = realloc(r->cards, (r->n + 1) * sizeof(*cards));
-	if (!cards)
+	if (!array_one_more(&r->cards, r->n))
 		return false;
-	r->cards = cards;
-	cards[r->n] = (struct recorded_card){ .gpu = gpu };
-	text_copy(cards[r->n++].uuid, UUID_CAP, uuid);
+	r->cards[r->n] = (struct recorded_card){ .gpu = gpu };
+	text_copy(r->cards[r->n++].uuid, UUID_CAP, uuid);
 	return true;
 }
 
@@ -34,14 +33,8 @@ static bool add_span(struct recorded_card *c, struct span span)
 			c->spans[c->n - 1].to = span.to;
 		return true;
 	}
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 16;
-		struct span *spans = realloc(c->spans, cap * sizeof(*spans));
-		if (!spans)
-			return false;
-		c->spans = spans;
-		c->cap = cap;
-	}
+	if (!array_reserve(&c->spans, &c->cap, c->n + 1))
+		return false;
 	c->spans[c->n++] = span;
 	return true;
 }

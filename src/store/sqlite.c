@@ -25,7 +25,7 @@ static const struct {
 	{ SQLITE_NOTADB, ERR_WORLD,
 		"the file is damaged or not a database; run `gua doctor`, then move it away or "
 		"restore a copy" },
-	{ SQLITE_NOMEM, ERR_WORLD, "out of memory" },
+	{ SQLITE_NOMEM, ERR_WORLD, ERR_MEMORY_TEXT },
 };
 
 static int fail(struct err *e, int rc, int system_errno, const char *message, const char *doing,
@@ -60,7 +60,7 @@ static int why_system(sqlite3 *db, int rc)
 int sql_fail(struct err *e, sqlite3 *db, const char *doing, const char *path)
 {
 	int rc = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
-	return fail(e, rc, why_system(db, rc), db ? sqlite3_errmsg(db) : "out of memory", doing,
+	return fail(e, rc, why_system(db, rc), db ? sqlite3_errmsg(db) : ERR_MEMORY_TEXT, doing,
 		path);
 }
 

@@ -18,7 +18,7 @@ int store_open(struct store **result, const char *path, struct err *e)
 	*result = NULL;
 	struct store *s = calloc(1, sizeof(*s));
 	if (!s)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	if (!text_copy(s->path, sizeof(s->path), path)) {
 		free(s);
 		return err_set(e, ERR_USAGE, "the path of the store is too long");

@@ -95,7 +95,7 @@ int trackfile_open(struct trackfile **f, const char *path, bool overwrite, struc
 	if (!*f || !(*f)->path) {
 		free(*f);
 		*f = NULL;
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	int rc = open_file(*f, overwrite, e);
 	if (rc) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store/sqlite.h"
 #include "store/sums.h"
 #include "store/store.h"
@@ -81,26 +82,12 @@ static bool run(sqlite3_stmt *q, int64_t *first)
 	return rc == SQLITE_DONE || rc == SQLITE_ROW;
 }
 
-static bool grow(void **array, size_t *cap, size_t wanted, size_t size)
-{
-	if (wanted <= *cap)
-		return true;
-	size_t cap_new = wanted + wanted / 2;
-	void *bigger = realloc(*array, cap_new * size);
-	if (!bigger)
-		return false;
-	*array = bigger;
-	*cap = cap_new;
-	return true;
-}
-
 static bool make_room(struct store *s, const struct tick *t)
 {
-	return grow((void **)&s->card_ids, &s->card_cap, t->n_cards, sizeof(*s->card_ids)) &&
-	       grow((void **)&s->process_ids, &s->process_cap, t->n_processes,
-		       sizeof(*s->process_ids)) &&
-	       grow((void **)&s->holders, &s->holder_cap, t->n_holders, sizeof(*s->holders)) &&
-	       grow((void **)&s->next, &s->next_cap, t->n_holders, sizeof(*s->next));
+	return array_reserve(&s->card_ids, &s->card_cap, t->n_cards) &&
+	       array_reserve(&s->process_ids, &s->process_cap, t->n_processes) &&
+	       array_reserve(&s->holders, &s->holder_cap, t->n_holders) &&
+	       array_reserve(&s->next, &s->next_cap, t->n_holders);
 }
 
 static bool write_card(struct store *s, const struct card_entry *c, int64_t *id)
@@ -403,7 +390,7 @@ static void confirm(struct store *s, struct tick *t)
 int store_write_tick(struct store *s, struct tick *t, struct err *e)
 {
 	if (!make_room(s, t))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int code = store_ensure_run(s, e);
 	if (!code)
 		code = store_begin(s, e);

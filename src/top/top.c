@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "top/top_family.h"
 #include "top/top_signal.h"
 #include "top/top_state.h"
@@ -39,14 +40,9 @@ static int choose_cards(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
 	if (now->n_cards > t->cap_cards) {
-		bool *on = reallocarray(t->card_on, now->n_cards, sizeof(*on));
-		if (on)
-			t->card_on = on;
-		size_t *picked = reallocarray(t->picked, now->n_cards, sizeof(*picked));
-		if (picked)
-			t->picked = picked;
-		if (!on || !picked)
-			return err_set(e, ERR_WORLD, "out of memory");
+		if (!array_resize(&t->card_on, now->n_cards) ||
+			!array_resize(&t->picked, now->n_cards))
+			return err_memory(e);
 		t->cap_cards = now->n_cards;
 	}
 	int n = filter_cards(t->options->filter, now->cards, now->n_cards, t->picked, e);
@@ -69,7 +65,7 @@ static int seed_history(struct top *t, size_t first, struct err *e)
 	size_t n = s->now.n_cards - first;
 	double *pct = calloc(n * TOP_HISTORY_MINUTES, sizeof(*pct));
 	if (!pct)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	live_recent_cards(t->options->live, first, from, pct, TOP_HISTORY_MINUTES);
 	for (size_t i = 0; i < n * TOP_HISTORY_MINUTES; i++) {
 		int64_t minute = from + (int64_t)(i % TOP_HISTORY_MINUTES);
@@ -85,7 +81,7 @@ static int follow_history(struct top *t, struct err *e)
 	struct top_state *s = &t->state;
 	size_t known = s->history.n_cards;
 	if (top_history_room(&s->history, s->now.n_cards) != 0)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int rc = seed_history(t, known, e);
 	if (rc)
 		return rc;
@@ -122,9 +118,7 @@ static void read_target(struct top *t, bool fresh)
 
 static int arrange(struct top *t, struct err *e)
 {
-	return top_model_arrange(&t->state.model, &t->state.now)
-		       ? 0
-		       : err_set(e, ERR_WORLD, "out of memory");
+	return top_model_arrange(&t->state.model, &t->state.now) ? 0 : err_memory(e);
 }
 
 /* Processes that are on the screen are measured often, the others seldom; all at each refresh
@@ -245,7 +239,7 @@ int top_open(struct top **out, const struct top_options *o, struct err *e)
 {
 	struct top *t = calloc(1, sizeof(*t));
 	if (!t)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	t->options = o;
 	t->state.no_signals = o->no_signals;
 	t->state.model.tree = o->tree;

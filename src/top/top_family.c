@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "proc/proc.h"
 
 enum { CHAIN_MAX = 32 };
@@ -38,14 +39,8 @@ static bool is_known(const struct top_family *f, const struct top_now *now, uint
 /* Adds a process and returns its parent; 0: the chain ends. */
 static uint32_t add_ancestor(struct top_family *f, uint32_t pid)
 {
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 16;
-		struct top_ancestor *grown = reallocarray(f->ancestors, cap, sizeof(*grown));
-		if (!grown)
-			return 0;
-		f->ancestors = grown;
-		f->cap = cap;
-	}
+	if (!array_reserve(&f->ancestors, &f->cap, f->n + 1))
+		return 0;
 	struct top_ancestor *a = &f->ancestors[f->n];
 	if (!owners_describe(f->owners, pid, &a->id))
 		return 0;
@@ -61,14 +56,8 @@ void top_family_read(struct top_family *f, const char *root, struct top_now *now
 	now->n_family = f->n = 0;
 	if (now->n_processes == 0 || (!f->owners && owners_open(&f->owners, root, &e) != 0))
 		return;
-	if (now->n_processes > f->cap_parents) {
-		uint32_t *grown =
-			reallocarray(f->parents, 2 * now->n_processes, sizeof(*grown));
-		if (!grown)
-			return;
-		f->parents = grown;
-		f->cap_parents = 2 * now->n_processes;
-	}
+	if (!array_reserve(&f->parents, &f->cap_parents, now->n_processes))
+		return;
 	for (size_t i = 0; i < now->n_processes; i++) {
 		const struct process_id *id = &now->processes[i].id;
 		f->parents[i] = id->start_ticks ? read_parent(f, id->pid) : 0;

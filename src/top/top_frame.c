@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void top_frame_init(struct top_frame *f, size_t columns, bool ascii)
 {
 	*f = (struct top_frame){ .style = { .columns = columns, .ascii = ascii } };
@@ -40,15 +42,9 @@ static void add_span(struct top_frame *f, enum top_style style, size_t from, siz
 		last->len += len;
 		return;
 	}
-	if (f->n_spans == f->cap_spans) {
-		size_t cap = f->cap_spans ? 2 * f->cap_spans : 256;
-		struct top_span *grown = reallocarray(f->spans, cap, sizeof(*grown));
-		if (!grown) {
-			f->text.failed = true;
-			return;
-		}
-		f->spans = grown;
-		f->cap_spans = cap;
+	if (!array_reserve(&f->spans, &f->cap_spans, f->n_spans + 1)) {
+		f->text.failed = true;
+		return;
 	}
 	f->spans[f->n_spans++] = (struct top_span){ from, len, column, style };
 }

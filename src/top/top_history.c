@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define MINUTE_MS 60000
 
 int top_history_room(struct top_history *h, size_t n_cards)
 {
 	if (n_cards <= h->n_cards)
 		return 0;
-	void *grown = reallocarray(h->cards, n_cards, sizeof(*h->cards));
-	if (!grown)
+	if (!array_resize(&h->cards, n_cards))
 		return -1;
-	h->cards = grown;
 	memset(h->cards[h->n_cards], 0, (n_cards - h->n_cards) * sizeof(*h->cards));
 	h->n_cards = n_cards;
 	return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "top/top_tree.h"
 
 const char *const top_sort_names[TOP_SORTS] = {
@@ -168,13 +169,8 @@ bool top_model_arrange(struct top_model *m, const struct top_now *now)
 {
 	size_t most = now->n_processes + now->n_family;
 	struct sorting s = { m->sort, m->reverse, now->now_ms };
-	if (most > m->cap_rows) {
-		struct top_row *grown = reallocarray(m->rows, 2 * most, sizeof(*grown));
-		if (!grown)
-			return false;
-		m->rows = grown;
-		m->cap_rows = 2 * most;
-	}
+	if (!array_reserve(&m->rows, &m->cap_rows, most))
+		return false;
 	m->n_rows = 0;
 	for (size_t i = 0; i < now->n_processes; i++)
 		if (wanted(m, now, &now->processes[i]))

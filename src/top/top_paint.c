@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* Where the cursor is and how it writes. */
 struct brush {
 	const struct top_pen *pen;
@@ -79,14 +81,9 @@ static const struct top_span *next_line(
 
 static void remember(struct top_painting *shown, const struct top_frame *f)
 {
-	if (f->n_spans > shown->cap_spans) {
-		struct top_span *grown = reallocarray(shown->spans, f->n_spans, sizeof(*grown));
-		shown->known = grown != NULL;
-		if (!grown)
-			return;
-		shown->spans = grown;
-		shown->cap_spans = f->n_spans;
-	}
+	shown->known = array_reserve(&shown->spans, &shown->cap_spans, f->n_spans);
+	if (!shown->known)
+		return;
 	str_clear(&shown->text);
 	str_add_bytes(&shown->text, str_text(&f->text), f->text.len);
 	if (f->n_spans)

@@ -53,7 +53,7 @@ int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, str
 	struct sigaction action = { .sa_handler = on_continue };
 	struct top_screen *s = calloc(1, sizeof(*s));
 	if (!s)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	s->screen = newterm(NULL, to, in);
 	bool able = s->screen && top_pen_make(&s->pen, color);
 	s->keys = able ? newpad(1, 1) : NULL;

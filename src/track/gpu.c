@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "track/gpu_private.h"
 #include "track/tracker_private.h"
@@ -57,7 +58,7 @@ int gpu_open(struct gpu **out, const struct tracker_options *o, struct err *e)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
 	if (!g)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	g->o = o;
 	g->drained_us = g->looked_us = -1;
 	g->max_sum_pct = NAN;
@@ -106,13 +107,11 @@ static bool take_cards(struct gpu *g, const struct source *s)
 {
 	if (s->n_cards <= g->n_cards)
 		return true;
-	struct gpu_card *cards = reallocarray(g->cards, s->n_cards, sizeof(*cards));
-	if (!cards)
+	if (!array_resize(&g->cards, s->n_cards))
 		return false;
-	g->cards = cards;
 	for (size_t i = g->n_cards; i < s->n_cards; i++) {
-		gpu_card_init(&cards[i], &s->cards[i], (uint32_t)i, g->start_ms);
-		cards[i].chosen = is_chosen(g->o, s->cards[i].id.uuid);
+		gpu_card_init(&g->cards[i], &s->cards[i], (uint32_t)i, g->start_ms);
+		g->cards[i].chosen = is_chosen(g->o, s->cards[i].id.uuid);
 	}
 	g->n_cards = s->n_cards;
 	return true;
@@ -252,7 +251,7 @@ static void take_look(
 		c->shown.id = s->cards[i].id;
 		if (!gpu_card_look(
 			    c, &s->cards[i], t, &scene, before ? g->start_ms : scene.now_ms))
-			track_warn(r, "out of memory: GPU processes are not counted");
+			track_warn(r, ERR_MEMORY_TEXT ": GPU processes are not counted");
 		any |= c->tree_bytes >= 0;
 		if (c->tree_unknown)
 			track_warn(r, "the driver does not tell how much GPU memory a process "
@@ -331,7 +330,7 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 	if (!s || rc)
 		return true;
 	if (!take_cards(g, s))
-		track_warn(r, "out of memory: not every card is counted");
+		track_warn(r, ERR_MEMORY_TEXT ": not every card is counted");
 	if (g->job == JOB_DRAIN)
 		take_drain(g, t, s, r);
 	if (g->job == JOB_LOOK)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sample/ring.h"
 #include "sample/use.h"
 
@@ -173,17 +174,10 @@ static bool reserve(struct gpu_card *c, size_t n)
 {
 	if (n <= c->cap)
 		return true;
-	size_t cap = n + 16;
-	struct holder *holders = reallocarray(c->holders, cap, sizeof(*holders));
-	if (holders)
-		c->holders = holders;
-	uint32_t *pids = holders ? reallocarray(c->pids, cap, sizeof(*pids)) : NULL;
-	if (pids)
-		c->pids = pids;
-	double *sm_pct = pids ? reallocarray(c->sm_pct, cap, sizeof(*sm_pct)) : NULL;
-	if (!sm_pct)
+	size_t cap = array_next_cap(c->cap, n);
+	if (!array_resize(&c->holders, cap) || !array_resize(&c->pids, cap) ||
+		!array_resize(&c->sm_pct, cap))
 		return false;
-	c->sm_pct = sm_pct;
 	c->cap = cap;
 	return true;
 }

@@ -1,8 +1,8 @@
 /* What the cards came to. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "track/gpu_private.h"
 
@@ -115,17 +115,15 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 		text_copy(r->gpu_note, sizeof(r->gpu_note), g->note);
 	if (g->state != GPU_OPEN)
 		return;
-	struct track_card *cards = reallocarray(r->cards, g->n_cards + 1, sizeof(*cards));
-	if (!cards)
+	if (!array_resize(&r->cards, g->n_cards + 1))
 		return;
-	r->cards = cards;
 	r->n_cards = g->n_cards;
 	r->gpu_known = true;
 	r->gpu_active_s = r->gpu_idle_held_s = 0;
 	r->gpu_count = (int64_t)g->n_cards;
 	for (size_t i = 0; i < g->n_cards; i++) {
-		fill_card(g, i, &cards[i]);
-		add_card(r, &g->cards[i], &cards[i]);
+		fill_card(g, i, &r->cards[i]);
+		add_card(r, &g->cards[i], &r->cards[i]);
 	}
 	r->gpu_util.max_sum_pct = isnan(r->gpu_util.mean_sum_pct) ? NAN : g->max_sum_pct;
 	fill_ram(g, r);

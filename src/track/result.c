@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "track/tracker_private.h"
 
 static void fill_memory(const struct tracker *t, struct track_result *r)
@@ -56,14 +57,8 @@ static void fill_counts(const struct tracker *t, struct track_result *r)
 
 static void fill_processes(struct tracker *t, struct track_result *r)
 {
-	if (t->tree.n > t->cap_processes) {
-		size_t cap = t->tree.n + 8;
-		struct track_process *more = reallocarray(r->processes, cap, sizeof(*more));
-		if (!more)
-			return;
-		r->processes = more;
-		t->cap_processes = cap;
-	}
+	if (!array_reserve(&r->processes, &t->cap_processes, t->tree.n))
+		return;
 	for (size_t i = 0; i < t->tree.n; i++)
 		r->processes[i] = t->tree.members[i].shown;
 	r->n_processes = t->tree.n;

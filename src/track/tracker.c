@@ -153,7 +153,7 @@ static void look(struct tracker *t, bool early)
 		track_warn(&t->result, "the memory of a process of another user cannot be read "
 				       "and is not counted; its CPU time is");
 	if (t->tree.failed)
-		track_warn(&t->result, "out of memory: not every process is followed");
+		track_warn(&t->result, ERR_MEMORY_TEXT ": not every process is followed");
 	if (t->tree.alive == 0 && t->last_end_s < 0)
 		t->last_end_s = now_s;
 	t->samples++;
@@ -252,7 +252,7 @@ int tracker_open(struct tracker **out, const struct tracker_options *o, struct e
 		return rc;
 	struct tracker *t = calloc(1, sizeof(*t));
 	if (!t)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	t->o = *o;
 	t->o.root = o->root ? o->root : "";
 	clock_init_real(&t->clock);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "proc/command.h"
 #include "proc/proc.h"
 #include "proc/system.h"
@@ -67,13 +68,8 @@ static bool grow(struct tree *t)
 	if (t->n < t->cap)
 		return true;
 	size_t cap = t->cap ? 2 * t->cap : FIRST_MEMBERS;
-	struct member *members = reallocarray(t->members, cap, sizeof(*members));
-	if (members)
-		t->members = members;
-	uint32_t *by_pid = members ? reallocarray(t->by_pid, 2 * cap, sizeof(*by_pid)) : NULL;
-	if (!by_pid)
+	if (!array_resize(&t->members, cap) || !array_resize(&t->by_pid, 2 * cap))
 		return false;
-	t->by_pid = by_pid;
 	t->cap = cap;
 	index_all(t);
 	return true;
@@ -389,7 +385,7 @@ int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct er
 	t->page_bytes = (double)(page > 0 ? page : 4096);
 	t->real = root[0] == '\0';
 	if (!grow(t))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	if (proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0)
 		return err_set(e, ERR_WORLD, "there is no process %d", (int)pid);
 	proc_read_status(t->proc_fd, (uint32_t)pid, &status);

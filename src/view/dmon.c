@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/timetext.h"
 #include "view/format.h"
 #include "view/stat.h"
@@ -310,11 +311,9 @@ static bool reserve(struct dmon *d, size_t n)
 {
 	if (n <= d->n_before)
 		return true;
-	struct dmon_before *grown = reallocarray(d->before, n, sizeof(*grown));
-	if (!grown)
+	if (!array_resize(&d->before, n))
 		return false;
-	memset(grown + d->n_before, 0, (n - d->n_before) * sizeof(*grown));
-	d->before = grown;
+	memset(d->before + d->n_before, 0, (n - d->n_before) * sizeof(*d->before));
 	d->n_before = n;
 	return true;
 }
@@ -346,7 +345,7 @@ int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, stru
 	size_t n = 0;
 	live_boards(l, &n);
 	if (!reserve(d, n))
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int rc = stat_pick(&picked, l, f, e);
 	if (rc == 0)
 		add_header(d, out);

@@ -236,7 +236,7 @@ static int add_cards(const struct query *q, const struct live *l, const struct f
 	const struct live_board *boards = live_boards(l, &n_boards);
 	struct stat_pick picked = { 0 };
 	bool *done = calloc(n_boards + 1, sizeof(*done));
-	int rc = done ? stat_pick(&picked, l, f, e) : err_set(e, ERR_WORLD, "out of memory");
+	int rc = done ? stat_pick(&picked, l, f, e) : err_memory(e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
 		const struct live_card *c = &cards[picked.cards[i]];
 		struct line line =

@@ -263,7 +263,7 @@ int query_app_look(const struct query *q, struct live *l, const struct filter *f
 	const struct live_process *processes = live_processes(l, &n_processes);
 	size_t *picked = calloc(n + 1, sizeof(*picked));
 	if (!picked)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int found = filter_cards(f, cards, n, picked, e);
 	for (int i = 0; i < found; i++) {
 		const struct live_card *c = &cards[picked[i]];

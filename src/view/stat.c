@@ -20,7 +20,7 @@ int stat_pick(struct stat_pick *p, const struct live *l, const struct filter *f,
 	const struct live_process *processes = live_processes(l, &n_processes);
 	*p = (struct stat_pick){ .cards = calloc(n + 1, sizeof(*p->cards)) };
 	if (!p->cards)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	int found = filter_cards(f, cards, n, p->cards, e);
 	if (found < 0)
 		return found;

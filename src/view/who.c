@@ -92,7 +92,7 @@ int who_find(struct who *f, struct live *live, const struct who_question *q, str
 	f->holders = calloc(n_processes + 1, sizeof(const struct live_process *));
 	int n_picked = picked && f->holders
 			       ? filter_cards(q->filter, f->cards, n_cards, picked, e)
-			       : err_set(e, ERR_WORLD, "out of memory");
+			       : err_memory(e);
 	for (int i = 0; i < n_picked; i++) {
 		const struct live_card *c = &f->cards[picked[i]];
 		for (size_t k = 0; k < c->n_processes; k++) {

@@ -240,7 +240,7 @@ int lab_year_write(struct lab_year *lab, struct store *s, struct err *e)
 		.rules = RULES_DEFAULT };
 	struct world *w = calloc(1, sizeof(*w));
 	if (!w)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	w->lab = lab;
 	w->random = lab->seed * 2 + 1;
 	lab->ticks = lab->lives = 0;

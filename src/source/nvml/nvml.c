@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "source/nvml/nvml_host.h"
 
@@ -14,10 +15,8 @@ bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size)
 {
 	if (entries <= b->cap)
 		return true;
-	void *data = reallocarray(b->data, entries, size);
-	if (!data)
+	if (!array_resize_sized(&b->data, entries, size))
 		return false;
-	b->data = data;
 	b->cap = entries;
 	return true;
 }
@@ -313,7 +312,7 @@ int nvml_source_open(
 {
 	struct nvml_source *s = calloc(1, sizeof(*s));
 	if (!s)
-		return err_set(e, ERR_WORLD, "not enough memory");
+		return err_memory(e);
 	s->base.ops = &nvml_ops;
 	s->path = options->nvml_path;
 	s->root = options->root ? options->root : "";

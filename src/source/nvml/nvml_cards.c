@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "source/nvml/nvml.h"
@@ -40,15 +41,10 @@ static void drop_card(struct nvml_source *s, size_t card, enum card_status statu
 static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_id *id)
 {
 	size_t n = s->base.n_cards;
-	void *readings = reallocarray(s->base.cards, n + 1, sizeof(s->base.cards[0]));
-	if (readings)
-		s->base.cards = readings;
-	void *cards = readings ? reallocarray(s->cards, n + 1, sizeof(s->cards[0])) : NULL;
-	if (!cards) {
+	if (!array_one_more(&s->base.cards, n) || !array_one_more(&s->cards, n)) {
 		log_error("not enough memory for another card");
 		return -1;
 	}
-	s->cards = cards;
 	s->cards[n] = (struct nvml_card){ .device = device,
 		.energy = { .total_mj = NAN, .counter_mj = NAN, .power_mw = NAN },
 		.gpm = { .base = NVML_GPM_NONE, .last = NVML_GPM_NONE } };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "source/nvml/nvml.h"
@@ -34,10 +35,8 @@ static struct nvml_device *find_device(struct nvml_source *s, const struct card_
 
 static struct nvml_device *add_device(struct nvml_source *s)
 {
-	void *grown = reallocarray(s->devices, s->n_devices + 1, sizeof(s->devices[0]));
-	if (!grown)
+	if (!array_one_more(&s->devices, s->n_devices))
 		return NULL;
-	s->devices = grown;
 	s->devices[s->n_devices] = (struct nvml_device){
 		.persistence = -1, .accounting = -1, .gpm = -1, .power_limit_mw = NAN
 	};

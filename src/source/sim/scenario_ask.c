@@ -22,7 +22,7 @@ int play_open(struct play **out, const struct scenario *s, bool virtual_time, st
 	*out = NULL;
 	struct play *p = calloc(1, sizeof(*p));
 	if (!p)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	p->scenario = s;
 	p->virtual_time = virtual_time;
 	p->t_us = INT64_MIN;
@@ -41,7 +41,7 @@ int play_open(struct play **out, const struct scenario *s, bool virtual_time, st
 		ok = open_card(p, &s->cards[i], &p->cards[i]);
 	if (!ok) {
 		play_close(p);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	*out = p;
 	return 0;

@@ -1,4 +1,5 @@
 /* Reads what goes wrong with a scenario's driver: calls that fail, and odd answers. */
+#include "base/array.h"
 #include "source/sim/scenario_parse.h"
 
 #include <stdlib.h>
@@ -10,14 +11,8 @@ enum { POWER_FACTOR_MAX = 40 };
 int scenario_add_fault(
 	struct scenario *s, struct words *w, int64_t at_us, const struct scenario_fault *fault)
 {
-	if (s->n_faults == s->cap_faults) {
-		size_t cap = s->cap_faults ? 2 * s->cap_faults : 16;
-		struct scenario_fault *grown = realloc(s->faults, cap * sizeof(*grown));
-		if (!grown)
-			return words_fail(w, "out of memory");
-		s->faults = grown;
-		s->cap_faults = cap;
-	}
+	if (!array_reserve(&s->faults, &s->cap_faults, s->n_faults + 1))
+		return words_fail(w, ERR_MEMORY_TEXT);
 	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_FAULT, fault->card);
 	event.fault = (uint32_t)s->n_faults;
 	s->faults[s->n_faults++] = *fault;

@@ -81,7 +81,7 @@ static int make_seats(struct scenario *s, struct err *e)
 {
 	s->seats = calloc(s->n_events + 1, sizeof(*s->seats));
 	if (!s->seats)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	s->n_seats = collect_seats(s, s->seats);
 	seat_events(s);
 	link_seats(s);

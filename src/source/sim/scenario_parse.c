@@ -211,7 +211,7 @@ int scenario_parse(
 			e, ERR_USAGE, "%s is larger than %d bytes", name, SCENARIO_BYTES_MAX);
 	struct scenario *s = scenario_new();
 	if (!s)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	struct words w = { .where = name, .e = e };
 	int failed = 0;
 	for (size_t at = 0; at < len && !failed;) {

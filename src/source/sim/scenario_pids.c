@@ -95,7 +95,7 @@ int scenario_resolve(struct scenario *s, const char *(*lookup)(const char *name)
 	bool *alive = calloc(s->n_processes + 1, sizeof(*alive));
 	if (!s->by_pid || !alive) {
 		free(alive);
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	}
 	for (size_t i = 0; i < s->n_processes; i++)
 		s->by_pid[i] = (uint32_t)i;

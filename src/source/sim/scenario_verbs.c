@@ -1,4 +1,5 @@
 /* Reads what happens in a scenario: the lines that begin with `at`, but for faults. */
+#include "base/array.h"
 #include "source/sim/scenario_parse.h"
 
 #include <stdlib.h>
@@ -9,17 +10,13 @@
 struct scenario_event *scenario_add_event(
 	struct scenario *s, struct words *w, int64_t at_us, enum scenario_verb verb)
 {
-	if (s->n_events == s->cap_events) {
-		size_t cap = s->cap_events ? 2 * s->cap_events : 64;
-		struct scenario_event *grown = NULL;
-		if (s->n_events < SCENARIO_EVENTS_MAX)
-			grown = realloc(s->events, cap * sizeof(*grown));
-		if (!grown) {
-			words_fail(w, "there are more than %d events", SCENARIO_EVENTS_MAX);
-			return NULL;
-		}
-		s->events = grown;
-		s->cap_events = cap;
+	if (s->n_events >= SCENARIO_EVENTS_MAX) {
+		words_fail(w, "there are more than %d events", SCENARIO_EVENTS_MAX);
+		return NULL;
+	}
+	if (!array_reserve(&s->events, &s->cap_events, s->n_events + 1)) {
+		words_fail(w, ERR_MEMORY_TEXT);
+		return NULL;
 	}
 	struct scenario_event *event = &s->events[s->n_events];
 	*event = (struct scenario_event){ .at_us = at_us,

@@ -422,7 +422,7 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 	*s = NULL;
 	struct sim *sim = calloc(1, sizeof(*sim));
 	if (!sim)
-		return err_set(e, ERR_WORLD, "out of memory");
+		return err_memory(e);
 	sim->source.ops = &sim_ops;
 	sim->clock = options->clock;
 	bool virtual_time = clock_is_virtual(sim->clock);
@@ -432,7 +432,7 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 		stretch(sim->scenario, options->sample_period_us);
 	failed = failed ? failed : play_open(&sim->play, sim->scenario, virtual_time, e);
 	if (!failed && !make_cards(sim))
-		failed = err_set(e, ERR_WORLD, "out of memory");
+		failed = err_memory(e);
 	failed = failed ? failed : sim_scan(&sim->source, e);
 	if (failed) {
 		sim_close(&sim->source);

@@ -1,0 +1,63 @@
+/* Memory that is freed whole: pieces are cut from blocks, one after the other. */
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 4000, ALIGNMENT = alignof(max_align_t) };
+
+struct arena_block {
+	struct arena_block *older;
+	size_t used, cap;
+	alignas(max_align_t) char bytes[];
+};
+
+/* A piece that is larger than a block gets one of its own. */
+static struct arena_block *add_block(struct arena *a, size_t size)
+{
+	size_t cap = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+	struct arena_block *block = malloc(sizeof(*block) + cap);
+	if (!block)
+		return NULL;
+	*block = (struct arena_block){ .older = a->newest, .cap = cap };
+	a->newest = block;
+	return block;
+}
+
+void *arena_take(struct arena *a, size_t size)
+{
+	struct arena_block *block = a->newest;
+	if (size > SIZE_MAX / 2) {
+		a->failed = true;
+		return NULL;
+	}
+	size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (!block || rounded > block->cap - block->used)
+		block = add_block(a, rounded);
+	if (!block) {
+		a->failed = true;
+		return NULL;
+	}
+	void *piece = block->bytes + block->used;
+	block->used += rounded;
+	return piece;
+}
+
+const char *arena_text(struct arena *a, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = arena_take(a, size);
+	return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void arena_finish(struct arena *a)
+{
+	while (a->newest) {
+		struct arena_block *block = a->newest;
+		a->newest = block->older;
+		free(block);
+	}
+	*a = (struct arena){ 0 };
+}
