@@ -165,7 +165,8 @@ class Judge:
     def squatting(self):
         true = sum(states["squatting"] for states in self.truth.users.values())
         measured = sum(self.store.presence(user, ["squatting"]) for user in self.store.users())
-        goal = max(self.goals.squatting * (self.until - self.since), self.goals.burst_s * math.sqrt(self.bursts()))
+        window = len(self.truth.cards) * (self.until - self.since)  # seconds of cards, as squatting is
+        goal = max(self.goals.squatting * window, self.goals.burst_s * math.sqrt(self.bursts()))
         yield Figure("squatting", true, measured, goal if self.driver.samples else None)
 
     def energy(self):
