@@ -496,7 +496,7 @@ def test_small_in_memory(screen, clock):
 
 
 def test_gua_hands_over(tmp_path, installed):
-    """gua NAME is gua-NAME, beside gua or installed; a name is never a path."""
+    """gua NAME is gua-NAME, beside gua or installed with it, never that of another gua; a name is never a path."""
     assert (installed / "libexec" / "gua" / "gua-top").exists()
     assert gua("top", "--help", binary=installed / "bin" / "gua").returncode == 0
     copy = shutil.copy(GUA, tmp_path / "gua")
