@@ -34,7 +34,7 @@ class Screen:
 
     def __init__(self, directory, command, columns, rows, env):
         self.base = ["tmux", "-S", str(directory / "tmux"), "-f", "/dev/null"]
-        self.env = clean_environment(**env)
+        self.env = clean_environment(SHELL="/bin/sh", **env)  # else tmux takes that of the user
         shell = f"stty -g >{directory}/before; {shlex.join(map(str, command))} 2>{directory}/errors; " \
                 f"echo \"status $?\"; stty -g >{directory}/after; exec sleep 600"
         self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
