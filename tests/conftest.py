@@ -35,6 +35,21 @@ def gua(*args, env=None, timeout=120, binary=GUA, **options):
 
 
 @pytest.fixture
+def own_var_lib():
+    """own_var_lib(SCRIPT, *ARGUMENTS, **ENVIRONMENT) runs a shell script, as root, for which /var/lib is empty and its
+    own: the system's store is tested there, and the host's is left alone."""
+    empty = ["unshare", "-m", "sh", "-e", "-c"]
+    mount = "mount -t tmpfs none /var/lib\n"
+    if os.geteuid() != 0 or subprocess.run([*empty, mount], capture_output=True).returncode != 0:
+        pytest.skip("needs root, and the right to mount")
+
+    def run(script, *arguments, **env):
+        return subprocess.run([*empty, mount + script, "sh", *map(str, arguments)], env=clean_environment(**env),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    return run
+
+
+@pytest.fixture
 def expect(request):
     """expect(NAME, TEXT): compares TEXT with tests/cli/expected/NAME."""
     def check(name, text):

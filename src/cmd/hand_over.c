@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "version.h"
@@ -22,7 +23,16 @@ static bool is_in(const char *directory, const char *name, char path[PATH_MAX])
 	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
 }
 
-/* Finds the program of a command. */
+/* Whether both names lead to the same directory, through whatever links. */
+static bool is_same(const char *one, const char *other)
+{
+	struct stat a, b;
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* Finds the program of a command: one that belongs to the running program. That of a build tree
+ * never uses an installed one, which may be of another version. */
 static bool find(const char *name, char path[PATH_MAX])
 {
 	char self[PATH_MAX];
@@ -31,15 +41,16 @@ static bool find(const char *name, char path[PATH_MAX])
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[len > 0 ? len : 0] = '\0';
 	char *slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	/* What belongs to this program comes first: in a build tree that of the tree, and an
-	 * installation may have been moved. */
-	if (slash && is_in(self, name, path))
+	if (!slash)
+		return false;
+	*slash = '\0';
+	if (is_in(self, name, path))
 		return true;
-	if (slash)
-		snprintf(slash, sizeof(self) - (size_t)(slash - self), "/../libexec/gua");
-	return (slash && is_in(self, name, path)) || is_in(GUA_LIBEXEC, name, path);
+	if (is_same(self, GUA_BIN))
+		return is_in(GUA_LIBEXEC, name, path);
+	/* An installation that has been moved. */
+	snprintf(slash, sizeof(self) - (size_t)(slash - self), "/../libexec/gua");
+	return is_in(self, name, path);
 }
 
 bool hand_over_finds(const char *name)

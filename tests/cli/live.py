@@ -44,15 +44,22 @@ at 0s hold b mig 0/1 memory 1GiB
 LOST = CARDS + "at 5s lost card 1\n"
 
 
+def apart(directory, command, args, store=False):
+    """Options that keep a view away from the host: its recorder's store, and the locks of its users."""
+    options = [] if store or "--db" in args else ["--no-store"]
+    if command == "pick" and "--lock-dir" not in args:
+        options += ["--lock-dir", directory / "locks"]
+    return options
+
+
 @pytest.fixture
 def sim(tmp_path):
     """sim(COMMAND, *ARGS, scenario=CARDS) runs a view on the simulated source and a virtual clock."""
     def run(command, *args, scenario=CARDS, **options):
         path = tmp_path / "view.scenario"
         path.write_text(scenario)
-        store = () if "--db" in args else ("--no-store",)
         return gua(command, "--source", "sim", "--scenario", path, "--clock", options.pop("clock", "virtual"),
-                   *store, *args, **options)
+                   *apart(tmp_path, command, args), *args, **options)
     return run
 
 
@@ -68,7 +75,7 @@ def driver(tmp_path, clock_file):
         log.unlink(missing_ok=True)
         environment = fake_driver(tmp_path, scenario, missing=missing, clock=clock, log=log, **env)
         return gua(command, "--clock", clock, "--root", root or where,
-                   *(() if store else ("--no-store",)), *args, env=environment)
+                   *apart(tmp_path, command, args, store), *args, env=environment)
     return run
 
 

@@ -34,7 +34,7 @@ class Screen:
 
     def __init__(self, directory, command, columns, rows, env):
         self.base = ["tmux", "-S", str(directory / "tmux"), "-f", "/dev/null"]
-        self.env = clean_environment(**env)
+        self.env = clean_environment(SHELL="/bin/sh", **env)  # else tmux takes that of the user
         shell = f"stty -g >{directory}/before; {shlex.join(map(str, command))} 2>{directory}/errors; " \
                 f"echo \"status $?\"; stty -g >{directory}/after; exec sleep 600"
         self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
@@ -496,7 +496,7 @@ def test_small_in_memory(screen, clock):
 
 
 def test_gua_hands_over(tmp_path, installed):
-    """gua NAME is gua-NAME, beside gua or installed; a name is never a path."""
+    """gua NAME is gua-NAME, beside gua or installed with it, never that of another gua; a name is never a path."""
     assert (installed / "libexec" / "gua" / "gua-top").exists()
     assert gua("top", "--help", binary=installed / "bin" / "gua").returncode == 0
     copy = shutil.copy(GUA, tmp_path / "gua")

@@ -1,6 +1,5 @@
 """What all live views have in common: filters, no driver, no cards, cards that sleep."""
 import json
-import os
 import re
 import resource
 import shutil
@@ -181,10 +180,10 @@ def test_a_store_that_was_named_and_cannot_be_asked_is_said(sim, tmp_path, words
     assert run.returncode == 0 and run.stdout and f"gua {words[0]}: no store at {missing}: " in run.stderr
 
 
-def test_nobody_needs_a_store(tmp_path):
-    for words in [["stat"], ["query", "--query-gpu=index"]]:
-        run = gua(*words, "--source", "sim", "--clock", "virtual", env={"XDG_STATE_HOME": tmp_path, "HOME": tmp_path})
-        assert run.returncode == 0 and run.stderr == ""
+@pytest.mark.parametrize("words", ["stat", "query --query-gpu=index"])
+def test_nobody_needs_a_store(own_var_lib, words):
+    run = own_var_lib(f"{GUA} {words} --source sim --clock virtual")
+    assert run.returncode == 0 and run.stdout and run.stderr == ""
 
 
 @needs_top
@@ -249,13 +248,12 @@ def test_samples_that_an_error_took_along_may_have_been_active(tmp_path, clock_f
     assert "2026-11-02T08:01:02.8" < since[3] == since[4]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs a /var/lib of its own")
 @pytest.mark.parametrize("mode, said", [(750, "cannot open the store /var/lib/gua/gua.db: Permission denied"),
                                         (755, "no store at /var/lib/none/gua/gua.db: ")])
-def test_who_may_not_read_the_systems_store_is_told(mode, said):
+def test_who_may_not_read_the_systems_store_is_told(own_var_lib, mode, said):
     """The service's directory is closed to who is not in its group."""
-    script = f"""mount -t tmpfs none /var/lib && mkdir -m {mode} /var/lib/gua && cp {GUA} /var/lib/gua-program &&
-        exec setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/gua-program who --source sim"""
-    run = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
-                         env=clean_environment(XDG_STATE_HOME="/var/lib/none"))
+    run = own_var_lib(f"""mkdir -m {mode} /var/lib/gua
+        cp {GUA} /var/lib/gua-program
+        exec setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/gua-program who --source sim""",
+                      XDG_STATE_HOME="/var/lib/none")
     assert run.returncode == 0 and f"gua who: {said}" in run.stderr and "alice" in run.stdout, run.stderr
