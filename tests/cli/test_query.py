@@ -370,20 +370,20 @@ def test_nothing_is_known_of_the_time_before_the_recorder(recorded, sim):
               scenario=late, clock=clock)
     assert run.stdout == "2026-11-02T08:00:40Z, 2026-11-02T08:00:40Z\n"
     card = json.loads(sim("stat", "--db", db, "--json", "--id", "2", scenario=late, clock=clock).stdout)["gpus"][0]
-    assert card["gua.free_since"] == "2026-11-02T08:00:40Z" and card["gua.state_longer"] is True
+    assert card["gua.free_since"] == "2026-11-02T08:00:40Z" and card["gua.state_is_lower_bound"] is True
 
 
 def test_a_state_that_began_while_the_recorder_looked_is_not_for_longer(recorded, sim):
     db, clock = recorded(1800)
     card = json.loads(sim("stat", "--db", db, "--json", "--id", "1", clock=clock).stdout)["gpus"][0]
-    assert card["gua.state_since"] == "2026-11-02T08:01:00Z" and card["gua.state_longer"] is False
+    assert card["gua.state_since"] == "2026-11-02T08:01:00Z" and card["gua.state_is_lower_bound"] is False
 
 
 def test_a_card_that_could_not_be_seen_may_have_been_so_for_longer(recorded, sim):
     lost = CARDS + "at 10m lost card 2 until 610s\n"
     db, clock = recorded(1800, lost)
     card = json.loads(sim("stat", "--db", db, "--json", "--id", "2", scenario=lost, clock=clock).stdout)["gpus"][0]
-    assert card["gua.state_since"] == "2026-11-02T08:11:00Z" and card["gua.state_longer"] is True
+    assert card["gua.state_since"] == "2026-11-02T08:11:00Z" and card["gua.state_is_lower_bound"] is True
 
 
 def test_idle_goes_on_when_the_holder_goes(recorded, sim):
