@@ -276,6 +276,7 @@ def test_memory_that_the_driver_cannot_tell(sim):
 def test_json_is_parsed_back(sim):
     document = json.loads(sim("query", "--query-gpu=index,name,power.draw,memory.used,pstate,fan.speed,gua.state,"
                               "gua.holders,gua.idle_since", "--format=json").stdout)
+    assert document["schema"] == "gua-query-1"
     assert document["time"] == "2026-11-02T08:00:00Z" and document["host"] == "lab"
     first, second, third = document["gpus"]
     assert first == {"index": 0, "name": "NVIDIA A100-SXM4-80GB", "power.draw": 332, "memory.used": 43008,
