@@ -24,7 +24,7 @@ static void print_processes(struct gua *gua, size_t card, size_t n)
 		if (gua_card_process(gua, card, i, &process) != GUA_OK)
 			return;
 		printf("    pid %" PRIu32, process.pid);
-		print_number("memory", (double)process.mem_bytes / 1e6, "MB");
+		print_number("memory", (double)process.mem_bytes / 1048576, "MiB");
 		print_number("use", process.sm_pct, "%");
 		printf("%s\n", process.kind & GUA_PROCESS_GRAPHICS ? "  (graphics)" : "");
 	}
@@ -39,8 +39,8 @@ static int print_card(struct gua *gua, size_t i)
 	printf("%d %s %s %s\n ", card.index, card.uuid, card.name,
 		card.status >= 0 && card.status < 4 ? statuses[card.status] : "?");
 	print_number("use", card.util_pct, "%");
-	print_number("memory", (double)card.mem_used_bytes / 1e6, "MB");
-	print_number("of", (double)card.mem_total_bytes / 1e6, "MB");
+	print_number("memory", (double)card.mem_used_bytes / 1048576, "MiB");
+	print_number("of", (double)card.mem_total_bytes / 1048576, "MiB");
 	print_number("power", card.power_w, "W");
 	printf("\n");
 	print_processes(gua, i, card.processes);

@@ -61,9 +61,10 @@ int main(int argc, char **argv)
 	if (failed)
 		return fail(tracker);
 
-	printf("%.2f s, %.2f s of CPU, %.0f MB, %d process(es)\n", result.elapsed_s,
+	printf("%.2f s, %.2f s of CPU, %.0f MiB, %d process(es)\n", result.elapsed_s,
 		result.user_s[GUA_COMBINED] + result.system_s[GUA_COMBINED],
-		(double)result.ram_total_bytes[GUA_COMBINED] / 1e6, (int)result.processes_seen);
+		(double)result.ram_total_bytes[GUA_COMBINED] / 1048576,
+		(int)result.processes_seen);
 	print_gpu(tracker, &result);
 	for (size_t i = 0; i < result.warnings; i++)
 		printf("note: %s\n", gua_tracker_warning(tracker, i));

@@ -1,8 +1,9 @@
-/* A number and a unit. */
+/* A number and a unit, read and written. */
 #include "base/size.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -41,4 +42,15 @@ int size_parse(const char *text, int64_t *bytes, struct err *e)
 			e, ERR_USAGE, "'%s' is not a size: write 500M, 20G or 1.5GB", text);
 	*bytes = llround(number * factor);
 	return 0;
+}
+
+void size_text(char dst[SIZE_TEXT_CAP], double bytes)
+{
+	double mib = bytes / 1048576;
+	if (!(bytes >= 0))
+		snprintf(dst, SIZE_TEXT_CAP, "-");
+	else if (mib < 1023.5)
+		snprintf(dst, SIZE_TEXT_CAP, "%.*f MiB", mib > 0 && mib < 9.95, mib);
+	else
+		snprintf(dst, SIZE_TEXT_CAP, "%.1f GiB", mib / 1024);
 }

@@ -213,8 +213,8 @@ static void print_json(const struct findings *f, const struct patients *p, struc
 		add_cards(cards, p->all[i].diagnosis.source);
 		add_facilities(facilities, p->all[i].diagnosis.source);
 	}
-	json_t *all = json_pack("{s:i, s:o, s:o, s:o}", "schema", 1, "checks", checks, "cards",
-		cards, "facilities", facilities);
+	json_t *all = json_pack("{s:s, s:o, s:o, s:o}", "schema", "gua-doctor-1", "checks",
+		checks, "cards", cards, "facilities", facilities);
 	char *text = json_dumps(all, JSON_INDENT(2));
 	str_add(out, text ? text : "");
 	str_add(out, "\n");

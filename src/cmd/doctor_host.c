@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/size.h"
 #include "base/str.h"
 #include "cmd/doctor.h"
 #include "store/identify.h"
 
-enum { TEXT_FILE = 65536, LOW_SPACE_MB = 100 };
+enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
 
 /* "ROOT/PATH"; false when it does not fit. */
 static bool below(char *dst, size_t cap, const char *root, const char *path)
@@ -152,7 +153,7 @@ static void find_directory(char *dir, size_t cap, const char *path)
 
 static void examine_space(const char *path, struct findings *f)
 {
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], size[SIZE_TEXT_CAP];
 	struct statvfs v;
 	find_directory(dir, sizeof(dir), path);
 	if (statvfs(dir, &v) != 0) {
@@ -160,13 +161,15 @@ static void examine_space(const char *path, struct findings *f)
 			strerror(errno));
 		return;
 	}
-	double mb = (double)v.f_bavail * (double)v.f_frsize / 1e6;
-	struct finding *row = finding_add(f, mb < LOW_SPACE_MB ? FINDING_WARNING : FINDING_OK,
-		"free space", "%.0f MB where the store is (%s)", mb, dir);
-	if (mb < LOW_SPACE_MB)
+	double bytes = (double)v.f_bavail * (double)v.f_frsize;
+	bool low = bytes < LOW_SPACE_MIB * 1048576.0;
+	size_text(size, bytes);
+	struct finding *row = finding_add(f, low ? FINDING_WARNING : FINDING_OK, "free space",
+		"%s where the store is (%s)", size, dir);
+	if (low)
 		finding_advise(row,
 			"make room, or put the store elsewhere with --db PATH; a year "
-			"of 12 cards takes about 30 MB");
+			"of 12 cards takes about 30 MiB");
 	if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) != 0)
 		finding_advise(finding_add(f, FINDING_WARNING, "store",
 				       "%s may not be written: %s", dir, strerror(errno)),

@@ -34,6 +34,8 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
+static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", "event" };
+
 /* Where the rows go. */
 struct sink {
 	const struct column *columns;
@@ -88,16 +90,22 @@ static int export_all(struct sink *s, const struct export_options *o,
 {
 	int rc = 0;
 	s->columns = export_columns(what, &s->n_columns);
-	s->json = (struct json){ .out = &s->out, .lines = 1 };
-	if (s->is_json)
-		json_open(&s->json, NULL, '[');
-	else
+	s->json = (struct json){ .out = &s->out, .lines = 2 };
+	if (s->is_json) {
+		json_open(&s->json, NULL, '{');
+		json_text(&s->json, "schema", "gua-export-1");
+		json_text(&s->json, "what", whats[what]);
+		json_open(&s->json, "rows", '[');
+	} else {
 		csv_header(&s->out, s->columns, s->n_columns);
+	}
 	for (size_t i = 0; i < o->db.n && rc == 0; i++) {
 		rc = export_file(s, o->db.items[i], window_ms, what, e);
 	}
-	if (s->is_json && rc == 0)
+	if (s->is_json && rc == 0) {
 		json_close(&s->json, ']');
+		json_close(&s->json, '}');
+	}
 	return rc ? rc : flush(s, true, e);
 }
 
@@ -121,9 +129,8 @@ static int read_window(const struct export_options *o, int64_t window_ms[2], str
 
 static enum export_what read_what(const char *what)
 {
-	static const char *const names[] = { "usage", "holding", "process", "event" };
 	for (int i = 0; i < EXPORT_WHATS && what; i++)
-		if (strcmp(names[i], what) == 0)
+		if (strcmp(whats[i], what) == 0)
 			return (enum export_what)i;
 	return EXPORT_USAGE;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/size.h"
 #include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "query/status.h"
@@ -88,11 +89,13 @@ static void add_faults(
 
 static void add_store(struct str *out, const char *path, const struct store_status *s)
 {
-	char safe[PATH_MAX];
+	char safe[PATH_MAX], size[SIZE_TEXT_CAP];
 	text_escape(safe, sizeof(safe), path, strlen(path));
-	str_addf(out, "%-11s%s, %.1f MB", "store", safe, (double)s->file_bytes / 1e6);
+	size_text(size, (double)s->file_bytes);
+	str_addf(out, "%-11s%s, %s", "store", safe, size);
+	size_text(size, (double)s->wal_bytes);
 	if (s->wal_bytes)
-		str_addf(out, " + %.1f MB not checkpointed", (double)s->wal_bytes / 1e6);
+		str_addf(out, " + %s not checkpointed", size);
 	str_add(out, "\n");
 	if (source_is_invented(s->source))
 		str_addf(out, "%-11ssimulated: the data is invented\n", "source");

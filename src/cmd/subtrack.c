@@ -188,10 +188,13 @@ static int print_comparison(const struct command *self, const struct values *v, 
 {
 	struct str out = { 0 };
 	if (wants_json(v)) {
-		char *text = json_dumps(result, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+		json_t *all = json_pack("{s:s}", "schema", "gua-sub-track-compare-1");
+		json_object_update(all, result);
+		char *text = json_dumps(all, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 		str_addf(&out, "%s\n", text ? text : "");
 		out.failed |= !text;
 		free(text);
+		json_decref(all);
 	} else {
 		add_nested(&out, result, 0);
 	}

@@ -17,7 +17,7 @@ enum column_kind {
 	COLUMN_MS,     /* milliseconds: seconds / seconds */
 	COLUMN_SHARE,  /* 0..1: percent / the share */
 	COLUMN_PCT,    /* 0..100: percent / the number */
-	COLUMN_KIB,    /* KiB: GB / MB (10^6 bytes) */
+	COLUMN_KIB,    /* KiB: MiB or GiB / bytes */
 	COLUMN_MJ,     /* millijoules: kWh / joules */
 	COLUMN_KWH,    /* kilowatt-hours */
 	COLUMN_BOOL,   /* 0 or 1: no, yes / false, true in JSON and 0, 1 in CSV */

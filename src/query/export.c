@@ -46,7 +46,7 @@ static const struct column holding_columns[] = {
 	{ .key = "active_share_seconds", .kind = COLUMN_MS },
 	{ .key = "idle_held_share_seconds", .kind = COLUMN_MS },
 	{ .key = "mean_sm_pct", .kind = COLUMN_PCT },
-	{ .key = "peak_mem_mb", .kind = COLUMN_KIB },
+	{ .key = "peak_mem_bytes", .kind = COLUMN_KIB },
 	{ .key = "use_unknown_seconds", .kind = COLUMN_MS },
 	{ .key = "source", .kind = COLUMN_TEXT },
 };

@@ -27,7 +27,7 @@ static struct cell host_n_cards(const void *row, size_t of)
 
 #define OF(member) offsetof(struct audit_host, member)
 static const struct column host_columns[] = {
-	{ .key = "hostname", .title = "host", TEXT(get_chars, OF(hostname)) },
+	{ .key = "host", .title = "host", TEXT(get_chars, OF(hostname)) },
 	{ .key = "environment", .title = "environment", TEXT(host_text, OF(environment)) },
 	{ .key = "driver", .title = "driver", TEXT(host_text, OF(driver)) },
 	{ .key = "gpus", .title = "GPUs", VALUE(COUNT, host_n_cards, 0) },

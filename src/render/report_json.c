@@ -19,7 +19,7 @@ static void add_window(struct json *j, const struct report *r)
 	json_close(j, '}');
 	json_open(j, "rules", '{');
 	json_number(j, "active_util_pct", r->rules.active_util_pct, 6);
-	json_number(j, "held_mem_mb", (double)r->rules.held_mem_bytes / 1e6, 6);
+	json_number(j, "held_mem_bytes", (double)r->rules.held_mem_bytes, 0);
 	json_bool(j, "count_graphics", r->rules.count_graphics);
 	json_bool(j, "mixed", r->rules_mixed);
 	json_close(j, '}');

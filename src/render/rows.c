@@ -19,7 +19,7 @@ static const struct machine_form {
 	[COLUMN_MS] = { 1e-3, 3 },
 	[COLUMN_SHARE] = { 1, 6 },
 	[COLUMN_PCT] = { 1, 3 },
-	[COLUMN_KIB] = { 1024 / 1e6, 3 },
+	[COLUMN_KIB] = { 1024, 0 },
 	[COLUMN_MJ] = { 1e-3, 3 },
 	[COLUMN_KWH] = { 1, 6 },
 	[COLUMN_BOOL] = { 1, 0 },

@@ -124,6 +124,7 @@ void subtrack_json(struct str *out, const struct subtrack *s)
 {
 	struct json j = { .out = out, .lines = 4 };
 	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-sub-track-1");
 	json_usage(&j, "overall", s->overall);
 	json_statics(&j, s);
 	json_open(&j, "code_block_results", '[');

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "base/timetext.h"
 
 enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 48, FLEXIBLE_MIN = 6 };
@@ -111,6 +112,13 @@ static void show_moment(char *dst, size_t cap, int64_t ms, bool utc)
 		tm.tm_min);
 }
 
+static void show_size(char *dst, size_t cap, double kib)
+{
+	char text[SIZE_TEXT_CAP];
+	size_text(text, kib * 1024);
+	text_copy(dst, cap, text);
+}
+
 void cell_show(char *dst, size_t cap, const struct column *column, const struct cell *cell,
 	const struct text_style *style)
 {
@@ -129,10 +137,8 @@ void cell_show(char *dst, size_t cap, const struct column *column, const struct 
 		snprintf(dst, cap, "%.1f%%", 100 * x);
 	else if (column->kind == COLUMN_PCT)
 		snprintf(dst, cap, "%.1f%%", x);
-	else if (column->kind == COLUMN_KIB && x * 1024 < 999.5e6)
-		snprintf(dst, cap, "%.0f MB", x * 1024 / 1e6);
 	else if (column->kind == COLUMN_KIB)
-		snprintf(dst, cap, "%.1f GB", x * 1024 / 1e9);
+		show_size(dst, cap, x);
 	else if (column->kind == COLUMN_BOOL)
 		text_copy(dst, cap, x != 0 ? "yes" : "no");
 	else if (column->kind == COLUMN_KWH)

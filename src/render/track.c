@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "render/outline.h"
 #include "render/track_parts.h"
 
@@ -200,7 +201,8 @@ static void print_json(struct str *out, const struct outline *o, const struct tr
 {
 	struct json j = { .out = out, .lines = 4 };
 	json_open(&j, NULL, '{');
-	outline_print_json(&j, o);
+	outline_print_json(&j, o); /* first, in gpu-tracker's order */
+	json_text(&j, "schema", "gua-track-1");
 	track_cards_json(&j, r);
 	if (style->processes)
 		track_processes_json(&j, r, style->users);
@@ -229,9 +231,10 @@ void track_render(
 
 static void add_size(struct str *out, const char *label, int64_t bytes)
 {
-	const struct track_unit *unit = track_size_unit("auto", (double)bytes);
+	char size[SIZE_TEXT_CAP];
+	size_text(size, (double)bytes);
 	if (bytes >= 0)
-		str_addf(out, "  %s %.1f %s", label, in_unit(bytes, unit), unit->name);
+		str_addf(out, "  %s %s", label, size);
 }
 
 void track_progress(struct str *out, const struct track_sample *s, int columns)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "base/timetext.h"
 #include "top/top_parts.h"
 #include "top/top_words.h"
@@ -154,11 +155,12 @@ const struct live_process *top_target(const struct top_state *s)
 
 static void use_fact(struct top_state *s, const struct live_process *p)
 {
-	char sm[32], cpu[32], mem[32], host[32], context[32] = "", text[256];
+	char sm[32], cpu[32], mem[SIZE_TEXT_CAP], host[SIZE_TEXT_CAP], context[32] = "",
+								       text[256];
 	top_number(sm, sizeof(sm), p->sm_pct, " %");
 	top_number(cpu, sizeof(cpu), p->cpu_pct, " %");
-	top_size(mem, sizeof(mem), p->mem_bytes);
-	top_size(host, sizeof(host), p->rss_bytes);
+	size_text(mem, (double)p->mem_bytes);
+	size_text(host, (double)p->rss_bytes);
 	if (p->context != CONTEXT_MORE)
 		snprintf(context, sizeof(context), " (%s)", context_texts[p->context]);
 	snprintf(text, sizeof(text),

@@ -258,6 +258,7 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, in
 	struct json *to = q->json ? &json : NULL;
 	if (to) {
 		json_open(to, NULL, '{');
+		json_text(to, "schema", "gua-query-1");
 		json_moment(to, "time", live_now_ms(l));
 		json_text(to, "host", live_hostname(l));
 		json_open(to, q->apps ? "processes" : "gpus", '[');

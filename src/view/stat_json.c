@@ -46,7 +46,7 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 	json_moment(j, "gua.held_since", p->held_since_ms);
 	json_moment(j, "gua.idle_since", p->idle_since_ms);
 	json_number(j, "gua.idle_seconds", idle_ms < 0 ? NAN : (double)idle_ms / 1000, 3);
-	json_bool(j, "gua.idle_longer", p->idle_longer);
+	json_bool(j, "gua.idle_is_lower_bound", p->idle_longer);
 	json_text(j, "gua.context", or_null(context_texts[p->context]));
 	json_text(j, "gua.notebook", or_null(p->id.notebook));
 	json_text(j, "gua.notebook_path", or_null(p->notebook_path));
@@ -97,7 +97,7 @@ static void add_own(struct json *j, const struct live_card *c)
 {
 	json_text(j, "gua.state", state_name(c));
 	json_moment(j, "gua.state_since", c->state_since_ms);
-	json_bool(j, "gua.state_longer", c->state_longer);
+	json_bool(j, "gua.state_is_lower_bound", c->state_longer);
 	json_moment(j, "gua.free_since", c->free_since_ms);
 	add_number(j, "gua.orphan_memory", c->values, METRIC_GUA_ORPHAN_MEMORY);
 }
@@ -165,6 +165,7 @@ void stat_json(struct str *out, struct live *l, const struct filter *f,
 	json_text(&j, "hostname", live_hostname(l));
 	json_text(&j, "driver_version", or_null(live_driver(l)));
 	json_text(&j, "query_time", when);
+	json_text(&j, "gua.schema", "gua-stat-1");
 	json_moment(&j, "gua.time", live_now_ms(l));
 	json_text(&j, "gua.note", or_null(live_note(l)));
 	json_open(&j, "gpus", '[');

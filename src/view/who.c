@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/size.h"
 #include "base/timetext.h"
 #include "render/json.h"
 
@@ -205,9 +206,9 @@ static void add_holder_json(
 	json_moment(j, "idle_since", idle ? p->idle_since_ms : -1);
 	json_number(
 		j, "idle_seconds", idle ? (double)(now_ms - p->idle_since_ms) / 1000 : NAN, 3);
-	json_bool(j, "idle_longer", idle && p->idle_longer);
+	json_bool(j, "idle_is_lower_bound", idle && p->idle_longer);
 	json_moment(j, "was_idle_since", was_idle(p) ? p->was_idle_since_ms : -1);
-	json_bool(j, "was_idle_longer", was_idle(p) && p->was_idle_longer);
+	json_bool(j, "was_idle_is_lower_bound", was_idle(p) && p->was_idle_longer);
 	json_moment(j, "last_active", p->last_active_ms);
 	json_moment(j, "held_since", p->held_since_ms);
 	json_moment(j, "started", p->id.started_ms);
@@ -225,7 +226,8 @@ void who_json(struct str *out, const struct who *f)
 {
 	struct json j = { .out = out, .lines = 2 };
 	json_open(&j, NULL, '{');
-	json_text(&j, "hostname", live_hostname(f->live));
+	json_text(&j, "schema", "gua-who-1");
+	json_text(&j, "host", live_hostname(f->live));
 	json_moment(&j, "time", live_now_ms(f->live));
 	add_label(&j, "note", live_note(f->live));
 	json_moment(&j, "recorded_until", live_recorded_until(f->live));
@@ -240,7 +242,7 @@ void who_json(struct str *out, const struct who *f)
 /* What could not be seen of a card. */
 static void add_card_note(struct str *out, const struct live_card *c)
 {
-	char card[CARD_LABEL_CAP], text[256];
+	char card[CARD_LABEL_CAP], text[256], size[SIZE_TEXT_CAP];
 	double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
 	card_label(card, sizeof(card), &c->id);
 	if (c->status != CARD_STATUS_OK)
@@ -251,12 +253,13 @@ static void add_card_note(struct str *out, const struct live_card *c)
 	else if (c->state == CARD_SUSPECT) {
 		live_suspect_text(text, sizeof(text), c);
 		str_addf(out, "%s\n", text);
-	} else if (orphan >= (double)ORPHAN_LEAST_BYTES)
+	} else if (orphan >= (double)ORPHAN_LEAST_BYTES) {
+		size_text(size, orphan);
 		str_addf(out,
-			"on card %s %.1f GB are in use that no listed process explains: see "
-			"man "
+			"on card %s %s are in use that no listed process explains: see man "
 			"gua-memory\n",
-			card, orphan / 1e9);
+			card, size);
+	}
 }
 
 /* Whether a holder may be missing because it was not asked for. */

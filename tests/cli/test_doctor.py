@@ -71,7 +71,7 @@ def problems(answer):
 def test_a_healthy_host(host, doctor):
     answer, process = doctor(host())
     assert process.returncode == 0 and process.stderr == ""
-    assert answer["schema"] == 1 and problems(answer) == []
+    assert answer["schema"] == "gua-doctor-1" and problems(answer) == []
     assert [card["uuid"] for card in answer["cards"]] == ["GPU-aaaa", "GPU-bbbb"]
     assert answer["cards"][0]["mig_index"] is None and answer["cards"][0]["mem_total_bytes"] == 40 * 10**9
     assert all(row["works"] and not row["fallback"] for row in answer["facilities"])

@@ -24,7 +24,9 @@ def export(path, *args):
 def rows(path, *args):
     """The rows as CSV gives them; JSON must say the same."""
     table = list(csv.DictReader(io.StringIO(export(path, *args), newline=""), strict=True))
-    array = json.loads(export(path, "--format", "json", *args))
+    document = json.loads(export(path, "--format", "json", *args))
+    array = document["rows"]
+    assert document["schema"] == "gua-export-1"
     assert len(array) == len(table)
     for line, item in zip(table, array):
         assert list(line) == list(item)
@@ -84,7 +86,7 @@ def test_usage(store, expect):
 
 def test_holding(store):
     first, second = rows(store, "--what", "holding")
-    assert (first["pid"], first["idle_held_share_seconds"], first["peak_mem_mb"]) == \
+    assert (first["pid"], first["idle_held_share_seconds"], first["peak_mem_bytes"]) == \
         ("41", "3600", "")
     assert second["user"] == "'=alice" and second["command"] == 'say "hi", now'
     assert (second["active_seconds"], second["squatting_seconds"],
@@ -123,13 +125,13 @@ def test_several_stores_are_one_table(store, tmp_path):
     host = other.host("second")
     other.usage(T, other.card(host, 0, T, T + 60), ACTIVE, 60)
     path = other.save()
-    both = json.loads(gua("export", "--db", store, "--db", path, "--format", "json").stdout)
+    both = json.loads(gua("export", "--db", store, "--db", path, "--format", "json").stdout)["rows"]
     assert [item["host"] for item in both] == 8 * ["lab-a100"] + ["second"]
 
 
 def test_no_rows_are_still_a_document(tmp_path):
     path = Store(tmp_path / "empty.db").save()
-    assert json.loads(export(path, "--format", "json")) == []
+    assert json.loads(export(path, "--format", "json")) == {"schema": "gua-export-1", "what": "usage", "rows": []}
     assert export(path).startswith("slot,") and export(path).count("\n") == 1
 
 

@@ -57,10 +57,10 @@ def check_cards(run):
     assert (run.returncode, run.stderr) == (0, "")
     lines = run.stdout.splitlines()
     assert lines[0] == "0 GPU-a Card A ok"
-    assert "of 85899 MB" in lines[1] and " W" in lines[1]
-    assert lines[2].startswith("    pid 4001  memory 8000 MB") and "graphics" not in lines[2]
+    assert "of 81920 MiB" in lines[1] and " W" in lines[1]
+    assert lines[2].startswith("    pid 4001  memory 7629 MiB") and "graphics" not in lines[2]
     assert lines[3].startswith("1 GPU-b Card B") and lines[3].endswith("lost")
-    assert lines[4].split() == "use - memory - of 51540 MB power -".split()
+    assert lines[4].split() == "use - memory - of 49152 MiB power -".split()
     assert len(lines) == 5
 
 
@@ -81,10 +81,10 @@ def test_the_drivers_library(example, tmp_path):
     run = example("nvml", env["GUA_NVML"], **env)
     assert (run.returncode, run.stderr) == (0, "")
     lines = run.stdout.splitlines()
-    assert lines[0] == "0 GPU-a Card A ok" and "of 85899 MB" in lines[1]
-    assert lines[2].startswith("    pid 4001  memory 8000 MB")
+    assert lines[0] == "0 GPU-a Card A ok" and "of 81920 MiB" in lines[1]
+    assert lines[2].startswith("    pid 4001  memory 7629 MiB")
     assert lines[3] == "1 GPU-b Card B ok"
-    assert lines[5].startswith("    pid 4002  memory 300 MB") and lines[5].endswith("(graphics)")
+    assert lines[5].startswith("    pid 4002  memory 286 MiB") and lines[5].endswith("(graphics)")
 
 
 def test_the_environment_is_not_asked(example, tmp_path):

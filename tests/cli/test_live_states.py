@@ -117,7 +117,7 @@ def test_the_store_has_no_since_of_a_suspect_card(recorded, sim):
     """It counts the time as unobserved."""
     db, clock = recorded(600, LATCHED)
     card = json.loads(sim("stat", "--json", "--db", db, scenario=LATCHED, clock=clock).stdout)["gpus"][2]
-    assert card["gua.state"] == "suspect" and card["gua.state_longer"] and card["gua.free_since"] is None
+    assert card["gua.state"] == "suspect" and card["gua.state_is_lower_bound"] and card["gua.free_since"] is None
     assert card["gua.state_since"] >= "2026-11-02T08:09:49"
 
 

@@ -276,6 +276,7 @@ def test_memory_that_the_driver_cannot_tell(sim):
 def test_json_is_parsed_back(sim):
     document = json.loads(sim("query", "--query-gpu=index,name,power.draw,memory.used,pstate,fan.speed,gua.state,"
                               "gua.holders,gua.idle_since", "--format=json").stdout)
+    assert document["schema"] == "gua-query-1"
     assert document["time"] == "2026-11-02T08:00:00Z" and document["host"] == "lab"
     first, second, third = document["gpus"]
     assert first == {"index": 0, "name": "NVIDIA A100-SXM4-80GB", "power.draw": 332, "memory.used": 43008,
@@ -370,20 +371,20 @@ def test_nothing_is_known_of_the_time_before_the_recorder(recorded, sim):
               scenario=late, clock=clock)
     assert run.stdout == "2026-11-02T08:00:40Z, 2026-11-02T08:00:40Z\n"
     card = json.loads(sim("stat", "--db", db, "--json", "--id", "2", scenario=late, clock=clock).stdout)["gpus"][0]
-    assert card["gua.free_since"] == "2026-11-02T08:00:40Z" and card["gua.state_longer"] is True
+    assert card["gua.free_since"] == "2026-11-02T08:00:40Z" and card["gua.state_is_lower_bound"] is True
 
 
 def test_a_state_that_began_while_the_recorder_looked_is_not_for_longer(recorded, sim):
     db, clock = recorded(1800)
     card = json.loads(sim("stat", "--db", db, "--json", "--id", "1", clock=clock).stdout)["gpus"][0]
-    assert card["gua.state_since"] == "2026-11-02T08:01:00Z" and card["gua.state_longer"] is False
+    assert card["gua.state_since"] == "2026-11-02T08:01:00Z" and card["gua.state_is_lower_bound"] is False
 
 
 def test_a_card_that_could_not_be_seen_may_have_been_so_for_longer(recorded, sim):
     lost = CARDS + "at 10m lost card 2 until 610s\n"
     db, clock = recorded(1800, lost)
     card = json.loads(sim("stat", "--db", db, "--json", "--id", "2", scenario=lost, clock=clock).stdout)["gpus"][0]
-    assert card["gua.state_since"] == "2026-11-02T08:11:00Z" and card["gua.state_longer"] is True
+    assert card["gua.state_since"] == "2026-11-02T08:11:00Z" and card["gua.state_is_lower_bound"] is True
 
 
 def test_idle_goes_on_when_the_holder_goes(recorded, sim):

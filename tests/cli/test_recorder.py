@@ -86,7 +86,7 @@ def test_own_thresholds_are_stored_and_used(record):
                  "--held-mem", 5)
     assert card_seconds(run.db) == {"truly_idle": 30.0}
     rules = report(run.db, "--now", "2026-11-02T08:00:30Z")["rules"]
-    assert rules["active_util_pct"] == 50 and rules["held_mem_mb"] == 5
+    assert rules["active_util_pct"] == 50 and rules["held_mem_bytes"] == 5000000
 
 
 def test_squatting_by_user(record, tmp_path):

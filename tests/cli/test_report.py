@@ -365,7 +365,7 @@ def two_hosts(store, names=("alpha", "beta"), machines=("m1", "m2"), source=("nv
 def test_hosts_are_merged_and_named(store, expect):
     paths = two_hosts(store)
     document = report_json(*paths, args=("--by", "process"))
-    assert [h["hostname"] for h in document["hosts"]] == ["alpha", "beta"]
+    assert [h["host"] for h in document["hosts"]] == ["alpha", "beta"]
     assert [c["host"] for c in document["gpus"]] == ["alpha", "beta"]
     assert [(w["identity"], w["gpu_seconds"]) for w in document["identities"]] == \
         [("alice", 3600)]
@@ -375,13 +375,13 @@ def test_hosts_are_merged_and_named(store, expect):
 
 def test_two_machines_of_one_name(store):
     document = report_json(*two_hosts(store, names=("node", "node")))
-    assert [h["hostname"] for h in document["hosts"]] == ["node", "node#2"]
+    assert [h["host"] for h in document["hosts"]] == ["node", "node#2"]
     assert [c["host"] for c in document["gpus"]] == ["node", "node#2"]
 
 
 def test_one_machine_in_two_files(store):
     document = report_json(*two_hosts(store, names=("node", "node"), machines=("m", "m"), in_turn=True))
-    assert [h["hostname"] for h in document["hosts"]] == ["node"]
+    assert [h["host"] for h in document["hosts"]] == ["node"]
     assert len(document["gpus"]) == 1
     assert document["gpu_seconds"] == {"active": 0, "idle_held": 3600, "truly_idle": 0,
                                        "unobserved": 0, "use_unknown": 0}
@@ -489,7 +489,7 @@ def test_mixed_rules_are_said(store):
     text = report(path)
     assert "Rules: active from 15% utilisation; held above 100 MB." in text
     assert "Other rules were in force" in text.replace("\n", " ")
-    assert report_json(path)["rules"] == {"active_util_pct": 15, "held_mem_mb": 100,
+    assert report_json(path)["rules"] == {"active_util_pct": 15, "held_mem_bytes": 100000000,
                                           "count_graphics": False, "mixed": True}
     late = report_json(path, args=("--since", "30m"))
     assert late["rules"]["mixed"] is True  # a run that ends where the window starts

@@ -48,7 +48,7 @@ def test_both_kinds_are_recorded_and_reported(record, both):
                  " JOIN gpu ON gpu.id = gpu GROUP BY 1, 2 ORDER BY 1")
     assert found == [("nvml", "_dead", 4194242), ("sim", "carol", 4194242)]
     document = report(run.db)
-    assert [(host["hostname"], host["simulated"]) for host in document["hosts"]] == [("simlab", True)]
+    assert [(host["host"], host["simulated"]) for host in document["hosts"]] == [("simlab", True)]
     assert {card["uuid"]: card["source"] for card in document["gpus"]} == {
         "GPU-aaaa": "nvml", "GPU-bbbb": "nvml", "SIM-0": "sim"}
     assert gua("report", "--db", run.db, "--since", "1000w").stdout.startswith("SIMULATED DATA")

@@ -60,6 +60,7 @@ def test_a_lost_card_is_a_row_that_says_so(driver, expect):
 
 def test_json_has_the_keys_of_gpustat_whatever_is_shown(sim):
     document = json.loads(sim("stat", "--json", "--no-processes").stdout)
+    assert document["gua.schema"] == "gua-stat-1"
     assert document["hostname"] == "lab" and document["driver_version"] == "560.35.05"
     assert document["query_time"] == "2026-11-02T08:00:00" and document["gua.time"] == "2026-11-02T08:00:00Z"
     first, second, third = document["gpus"]

@@ -162,6 +162,7 @@ def test_text_has_the_known_labels():
 def test_json_has_the_known_keys_in_order():
     result, _ = report(command=["true"])
     assert list(result)[:5] == ["max_ram", "max_gpu_ram", "cpu_utilization", "gpu_utilization", "compute_time"]
+    assert result["schema"] == "gua-track-1"
     assert list(result["max_ram"]) == ["unit", "system_capacity", "system", "main", "descendants", "combined"]
     assert list(result["max_ram"]["main"]) == ["total_rss", "private_rss", "shared_rss"]
     assert list(result["cpu_utilization"]) == [

@@ -60,6 +60,7 @@ def test_the_same_as_the_programs(python, tmp_path, kind):
     ours = json.loads(python(RESULTS, track, sub))
     run = gua("sub-track", "analyze", "--tf", track, "--stf", sub, "-f", "json")
     theirs = json.loads(run.stdout)
+    assert theirs.pop("schema") == "gua-sub-track-1"
     assert ours.keys() == theirs.keys() and ours["static_data"] == theirs["static_data"]
     assert [b["name"] for b in ours["code_block_results"]] == [b["name"] for b in theirs["code_block_results"]]
     for mine, other in zip([ours["overall"], *(b["resource_usage"] for b in ours["code_block_results"])],
@@ -154,7 +155,7 @@ def test_compare_is_the_same_as_the_programs(python, tmp_path):
     ours = json.loads(run.stdout)
     theirs = gua("sub-track", "compare", "-m", sessions[0], "-m", sessions[1], "--stat", "max", "-f", "json",
                  cwd=tmp_path)
-    assert ours == json.loads(theirs.stdout)
+    assert {"schema": "gua-sub-track-compare-1", **ours} == json.loads(theirs.stdout)
     assert list(ours["overall_resource_usage"]["main_ram"].items()) == [("fast", 1), ("slow", 2)]
     assert list(ours["code_block_compute_time"]) == ["f", "x.py:10 -> x.py:9", "x.py:90 -> x.py:100"]
 

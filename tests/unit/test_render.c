@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "base/size.h"
 #include "render/json.h"
 #include "render/rows.h"
 #include "render/text.h"
@@ -247,6 +248,24 @@ static void test_json_groups(void **state)
 	str_finish(&out);
 }
 
+/* Powers of 1024; a decimal where there are few digits. */
+static void test_sizes(void **state)
+{
+	(void)state;
+	static const struct {
+		double bytes;
+		const char *text;
+	} cases[] = { { 0, "0 MiB" }, { 1, "0.0 MiB" }, { 2621440, "2.5 MiB" },
+		{ 10433332, "10 MiB" }, { 419430400, "400 MiB" }, { 1072693248, "1023 MiB" },
+		{ 1073741824, "1.0 GiB" }, { 85899345920, "80.0 GiB" }, { -1, "-" },
+		{ (double)NAN, "-" } };
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[SIZE_TEXT_CAP];
+		size_text(text, cases[i].bytes);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 static void test_table_fits(void **state)
 {
 	(void)state;
@@ -254,13 +273,13 @@ static void test_table_fits(void **state)
 	struct table t = { .columns = columns, .n_columns = COLUMNS };
 	struct str out = { 0 };
 	table_add(&t, &(struct row){ "a name that is much too long for this", 7, 5400e3,
-			      976562.5, 90061000 });
+			      1048576, 90061000 });
 	table_add(&t, &(struct row){ NULL, (double)NAN, (double)NAN, (double)NAN, -1 });
 	text_add_table(&out, &t, &style);
 	assert_string_equal(str_text(&out),
-		"  name      only text  time     mem           at\n"
-		"  a name …          7  1.50  1.0 GB  01-02 01:01\n"
-		"  -                 -     -       -            -\n");
+		"  name     only text  time      mem           at\n"
+		"  a name…          7  1.50  1.0 GiB  01-02 01:01\n"
+		"  -                -     -        -            -\n");
 	table_finish(&t);
 	str_finish(&out);
 }
@@ -271,6 +290,7 @@ int main(void)
 		cmocka_unit_test(test_bar_is_fair),
 		cmocka_unit_test(test_bar_rounds_by_remainder),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_csv),
