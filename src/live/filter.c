@@ -78,7 +78,7 @@ static int read_state(struct filter *f, const char *word, struct err *e)
 		return 0;
 	}
 	return err_set(e, ERR_USAGE,
-		"--state takes active, idle-held, truly-idle, use-unknown, unobserved, "
+		"--state must be active, idle-held, truly-idle, use-unknown, unobserved, "
 		"suspect, lost, asleep or denied, not '%s'",
 		word);
 }
@@ -193,7 +193,7 @@ static int pick_id(const struct filter *f, const char *id, const struct live_car
 		if (!again && filter_state(f, &cards[i]))
 			picked[(*n_picked)++] = i;
 	}
-	return named ? 0 : err_set(e, ERR_WORLD, "there is no card '%s'", id);
+	return named ? 0 : err_set(e, ERR_WORLD, "card '%s' does not exist", id);
 }
 
 /* By index and instance: new cards and instances are behind the others in the source. */

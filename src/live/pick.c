@@ -10,12 +10,12 @@
 const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_GOOD] = "free",
 	[PICK_UNREADABLE] = "lost, asleep or not readable",
-	[PICK_INSTANCE] = "an instance, of which a program can use one only",
+	[PICK_INSTANCE] = "a MIG instance, and a program can use only one",
 	[PICK_ACTIVE] = "active",
 	[PICK_HELD] = "held",
 	[PICK_ORPHAN] = "with memory in use that no listed process explains",
 	[PICK_FULL] = "without enough free memory",
-	[PICK_RECENT] = "not known to be free for so long",
+	[PICK_RECENT] = "not known to be free for that long",
 	[PICK_TAKEN] = "taken by another gua pick",
 };
 

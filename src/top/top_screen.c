@@ -60,8 +60,9 @@ int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, str
 	if (!s->keys) {
 		top_screen_close(s);
 		return err_set(e, ERR_WORLD,
-			"this terminal (TERM) is not known to curses: install its description "
-			"(ncurses-term has most), set TERM=xterm-256color, or try --once");
+			"curses has no description of this terminal (TERM): install the "
+			"package "
+			"ncurses-term, set TERM=xterm-256color, or use --once");
 	}
 	s->in_fd = fileno(in);
 	s->out_fd = fileno(to);

@@ -23,8 +23,8 @@ int top_signal_send(const struct process_id *id, int number, struct err *e)
 {
 	int rc = 0;
 	if (id->pid <= 1 || id->start_ticks == 0)
-		return err_set(e, ERR_WORLD, "process %u is not known well enough to signal it",
-			id->pid);
+		return err_set(e, ERR_WORLD,
+			"cannot signal process %u: its start time is unknown", id->pid);
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)id->pid, 0);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot signal process %u: %s", id->pid,
@@ -33,7 +33,8 @@ int top_signal_send(const struct process_id *id, int number, struct err *e)
 	 * is that process. */
 	if (!is_same(id))
 		rc = err_set(e, ERR_WORLD,
-			"process %u has ended, and the pid is another's: not sent", id->pid);
+			"process %u has ended and another process has its pid: not sent",
+			id->pid);
 	else if (syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) != 0)
 		rc = err_set(
 			e, ERR_WORLD, "cannot signal process %u: %s", id->pid, strerror(errno));

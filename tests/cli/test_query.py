@@ -193,7 +193,7 @@ def test_no_driver_and_no_card_are_one(sim, tmp_path):
     run = gua("query", "--query-gpu=index", "--no-store", "--root", tmp_path)
     assert run.returncode == 1 and "no NVIDIA driver is loaded" in run.stderr
     run = sim("query", "--query-gpu=index", "-i", "7")
-    assert run.returncode == 1 and "there is no card '7'" in run.stderr
+    assert run.returncode == 1 and "card '7' does not exist" in run.stderr
 
 
 @pytest.mark.parametrize("names, indexes", [
