@@ -1,4 +1,4 @@
-/* Matching of cards and processes. */
+/* Matches cards and processes against the filter options. */
 #include "live/filter.h"
 
 #include <stdio.h>
@@ -94,7 +94,8 @@ static int check_pids(const struct text_list *pids, struct err *e)
 	return 0;
 }
 
-/* A list without a word would match nothing: a script's variable is empty. */
+/* An empty list would match nothing; it is an error, because it is probably an empty variable
+ * of a script. */
 static int check_words(const char *option, const struct text_list *list, struct err *e)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -257,7 +258,7 @@ bool filter_process(const struct filter *f, const struct live_process *p)
 		return false;
 	if (v->compute && p->kind == PROCESS_GRAPHICS)
 		return false;
-	/* Memory that the driver cannot tell may be any. */
+	/* Unknown memory may be any amount. */
 	return f->min_mem_bytes < 0 || p->mem_bytes < 0 || p->mem_bytes >= f->min_mem_bytes;
 }
 

@@ -1,4 +1,4 @@
-/* Reads the store now and then, and answers from it. */
+/* Reads the store at intervals, and answers questions about the past from it. */
 #include "live/past.h"
 
 #include <errno.h>

@@ -59,8 +59,8 @@ static void draw_states(struct top_state *s)
 	}
 }
 
-/* How much those that are listed hold, and how much of it by whom does not compute: first,
- * because the end of the line may not be on the screen. */
+/* How much the listed processes hold, and how much of it idle ones hold. It comes first,
+ * because the end of the line may not fit on the screen. */
 static void draw_summary(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;

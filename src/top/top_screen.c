@@ -26,7 +26,8 @@ struct top_screen {
 	struct str out; /* what is being sent */
 };
 
-/* Somebody else may have drawn on the terminal: the program was stopped and goes on. */
+/* After the program was stopped and continued: other programs may have drawn on the
+ * terminal. */
 static volatile sig_atomic_t continued;
 
 static void on_continue(int signal)

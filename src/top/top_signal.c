@@ -1,5 +1,5 @@
-/* A pid may be somebody else's by the time a key is pressed: a pidfd and a start time are not.
- */
+/* Sends a signal through a pidfd, after a check of the start time: by the time a key is
+ * pressed, the pid may belong to another process. */
 #include "top/top_signal.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int top_signal_send(const struct process_id *id, int number, struct err *e)
 	int rc = 0;
 	if (id->pid <= 1 || id->start_ticks == 0)
 		return err_set(e, ERR_WORLD,
-			"cannot signal process %u: its start time is unknown", id->pid);
+			"cannot signal process %u: it cannot be identified", id->pid);
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)id->pid, 0);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot signal process %u: %s", id->pid,
