@@ -10,7 +10,7 @@
 const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_GOOD] = "free",
 	[PICK_UNREADABLE] = "lost, asleep or not readable",
-	[PICK_INSTANCE] = "a MIG instance, and a program can use only one",
+	[PICK_INSTANCE] = "with MIG, where a program can use only one instance",
 	[PICK_ACTIVE] = "active",
 	[PICK_HELD] = "held",
 	[PICK_ORPHAN] = "with memory in use that no listed process explains",

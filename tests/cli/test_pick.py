@@ -142,7 +142,7 @@ at 0s hold job mig 0/0 memory 4GB
     assert lab.pick(text=text).stdout == "MIG-2222\n"
     assert lab.pick("--format", "index", text=text).stdout == "0:3\n"
     run = lab.pick("-n", "2", text=text)
-    assert run.returncode == 1 and "of which a program can use one only" in run.stderr
+    assert run.returncode == 1 and "a program can use only one instance" in run.stderr
 
 
 def test_an_instance_is_free_for_as_long_as_somebody_waited(lab):
@@ -358,7 +358,7 @@ def test_locks_cannot_be_turned_against_us(lab, tmp_path):
     (lab.locks / UUIDS[3]).unlink()
     os.mkfifo(lab.locks / UUIDS[3])
     run = lab.pick("-i", "3")
-    assert run.returncode == 1 and "not a plain file" in run.stderr
+    assert run.returncode == 1 and "not a regular file" in run.stderr
     assert victim.read_text() == "precious"
 
 

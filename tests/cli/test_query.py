@@ -170,14 +170,14 @@ def test_what_is_like_no_field_names_none(sim):
 
 
 @pytest.mark.parametrize("args, words", [
-    ([], "say what to query"),
+    ([], "give --query-gpu"),
     (["--query-gpu=", "--format=csv"], "no field is named"),
     (["--query-gpu=index", "--format=xml"], "--format takes"),
     (["--query-gpu=index", "--format=noheader"], "either csv or json"),
     (["--query-gpu=index", "--query-compute-apps=pid"], "exclude each other"),
     (["--query-gpu=index", "-l", "soon"], "--loop"),
     (["--query-gpu=index", "-lms", "0"], "--loop-ms"),
-    (["--query-gpu=index", "--state", "busy"], "--state takes"),
+    (["--query-gpu=index", "--state", "busy"], "--state must be"),
     (["--query-gpu=index", "--min-mem", "lots"], "--min-mem"),
     (["--query-compute-apps=pidd"], "no field 'pidd'"),
     (["--query-gpu=index", "--nonsense"], "unknown option"),

@@ -233,7 +233,7 @@ def test_quit_gives_the_terminal_back(lab, tmp_path):
     assert (tmp_path / "errors").read_text() == ""
 
 
-@pytest.mark.parametrize("term, status, said", [("dumb", 0, ""), ("nonsense", 1, "not known to curses")])
+@pytest.mark.parametrize("term, status, said", [("dumb", 0, ""), ("nonsense", 1, "curses has no description")])
 def test_a_terminal_that_cannot_be_drawn_on(lab, tmp_path, term, status, said):
     """TERM=dumb: one frame; a terminal that nobody knows: a sentence."""
     lab(program=["env", f"TERM={term}", GUA], columns=120, rows=40, wait=f"^status {status}$")

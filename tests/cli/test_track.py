@@ -225,7 +225,7 @@ def test_configuration_file(tmp_path):
     assert track("--tconfig", config, "--", "true").returncode == 2
     config.write_text('{"sleeptime": 0.05}')  # a default in its place would go unnoticed
     run = track("--tconfig", config, "--", "touch", tmp_path / "mark")
-    assert run.returncode == 2 and 'there is no setting "sleeptime"' in run.stderr
+    assert run.returncode == 2 and 'unknown setting "sleeptime"' in run.stderr
     assert not (tmp_path / "mark").exists()
 
 

@@ -325,7 +325,7 @@ def test_the_driver_itself(tmp_path, clock_file):
 @pytest.mark.parametrize("args, status, message", [
     (["--nvml", "/no/such/library"], 1, "/no/such/library"),
     (["--source", "sim", "-i", "77"], 1, "card '77' does not exist"),
-    (["--source", "sim", "--state", "sleepy"], 2, "--state takes"),
+    (["--source", "sim", "--state", "sleepy"], 2, "--state must be"),
     (["--source", "sim", "--min-mem", "20"], 2, "--min-mem"),
     (["--source", "sim", "--idle", "soon"], 2, "--idle"),
     (["--scenario", "x"], 2, "--source sim"),
