@@ -1,11 +1,12 @@
-/* libgua: what the GPUs of this host do now, for programs. libgua(3) is the manual.
+/* libgua: reads the GPUs of this host, and tracks what a process tree uses. libgua(3) is the
+ * manual.
  *
- * The library lives inside somebody's program: it prints nothing, never exits, touches no
- * signals and no environment, and links libc and libm only; the driver is opened when asked
- * for. It starts nothing behind the caller's back: only a tracker samples in a thread, or in a
- * process, as its options say, from gua_tracker_start() to gua_tracker_stop(). Functions that
- * can fail return 0 or a negative enum gua_code, and gua_error() has the sentence. A handle is
- * used by one thread at a time; several handles may be open.
+ * The library runs inside other programs: it prints nothing, never exits, does not change
+ * signal handling, does not read the environment, and links libc and libm only. gua_open()
+ * opens the driver. Only a tracker starts a thread or a process (as its options say), which
+ * runs from gua_tracker_start() to gua_tracker_stop(). Functions that can fail return 0 or a
+ * negative enum gua_code, and gua_error() returns the message. Only one thread may use a handle
+ * at a time; several handles may be open.
  *
  * A reading that the driver does not give is NAN (double) or -1 (integers), never 0. Structs
  * begin with their size, which the caller sets (GUA_INIT does), so that a later library can add
@@ -20,20 +21,20 @@
 extern "C" {
 #endif
 
-/* What can go wrong; gua_code_text() says it in words. */
+/* Results of functions; gua_code_text() returns a text for each. */
 enum gua_code {
 	GUA_OK = 0,
 	GUA_WRONG_USE = -1, /* a wrong argument: unknown source, index out of range, size ... */
-	GUA_FAILED = -2,    /* the world's fault: no driver, no such file ... */
-	GUA_BUSY = -3,	    /* the world's, and may pass by itself: try again later */
+	GUA_FAILED = -2,    /* not possible on this host: no driver, no such file ... */
+	GUA_BUSY = -3,	    /* not possible now: try again later */
 	GUA_NO_MEMORY = -4,
 };
 
 enum gua_card_status {
 	GUA_CARD_OK = 0,
-	GUA_CARD_LOST = 1,   /* fell off the bus; matched again when it returns */
-	GUA_CARD_ASLEEP = 2, /* powered down, and left alone */
-	GUA_CARD_DENIED = 3, /* there, but this user may not open it */
+	GUA_CARD_LOST = 1,   /* fell off the bus; keeps its index when it returns */
+	GUA_CARD_ASLEEP = 2, /* powered down; it is not woken */
+	GUA_CARD_DENIED = 3, /* exists, but this user may not open it */
 };
 
 /* Bits of gua_process.kind. */
@@ -43,16 +44,16 @@ enum gua_process_kind {
 	GUA_PROCESS_MPS = 4, /* client of an MPS server */
 };
 
-/* What gua_open() looks at. Zero, NULL and "" mean the default; the texts are copied. */
+/* Options of gua_open(). Zero, NULL and "" mean the default; the strings are copied. */
 struct gua_options {
 	size_t size;
-	const char *source;    /* "auto" (the default), "nvml", or "sim": a lab; "nvml,sim" */
+	const char *source; /* "auto" (the default), "nvml", or "sim" (simulated); "nvml,sim" */
 	const char *nvml_path; /* driver library instead of libnvidia-ml.so.1 */
 	const char *scenario;  /* sim: a gua-scenario(5) file instead of the built-in lab */
-	const char *root;      /* directory in which proc and sys are, instead of / */
+	const char *root;      /* directory that contains proc and sys, instead of / */
 };
 
-/* A card, or a MIG instance, which is a card of its own. */
+/* A card. A MIG instance is a card too. */
 struct gua_card {
 	size_t size;
 	char uuid[96];
@@ -63,13 +64,13 @@ struct gua_card {
 	int mig_index;	      /* of the instance within its card, or -1: not MIG */
 	int gpu_instance;     /* GI id, or -1 */
 	int compute_instance; /* CI id, or -1 */
-	int status;	      /* enum gua_card_status; the numbers below are of the last look */
+	int status; /* enum gua_card_status; the values below are of the last refresh */
 	int64_t mem_total_bytes, mem_used_bytes;
 	double util_pct; /* the driver's newest sample, 0 to 100 */
 	double power_w;
-	double energy_j;     /* counter that only grows: use differences */
-	size_t processes;    /* how many gua_card_process() has */
-	int processes_known; /* 0: the lists could not be read, and processes is 0 */
+	double energy_j;     /* a counter that only increases: use differences */
+	size_t processes;    /* number of rows of gua_card_process() */
+	int processes_known; /* 0: the lists could not be read, so processes is 0 */
 };
 
 /* A process on a card. */
@@ -96,90 +97,89 @@ struct gua_process {
 
 struct gua; /* an open source of GPU numbers */
 
-/* The library's version, "0.1.0"; and the sentence of a code. Both are constants. */
+/* The library's version, "0.1.0"; and the text for a code. Both strings are constants. */
 const char *gua_version(void);
 const char *gua_code_text(int code);
 
 /* Opens the source, finds the cards and reads them once. `options` may be NULL. On failure
- * *handle is still a handle for gua_error() and gua_close(), or NULL when memory ran out. */
+ * *handle can still be passed to gua_error() and gua_close(); it is NULL if memory ran out. */
 int gua_open(struct gua **handle, const struct gua_options *options);
-/* Closes; NULL does nothing. */
+/* Closes the handle; NULL does nothing. */
 void gua_close(struct gua *handle);
-/* Why the last call on this handle failed: one sentence, "" when it did not. NULL is allowed.
- * Valid until the next call. */
+/* Why the last call on this handle failed: one sentence, or "" if it did not fail. `handle` may
+ * be NULL. The string is valid until the next call. */
 const char *gua_error(const struct gua *handle);
 
-/* Reads everything again: utilisation, power, energy, memory, process lists; looks for cards
- * that came or returned. A lost card is a status, not a failure. */
+/* Reads everything again: utilisation, power, energy, memory, process lists; looks for new
+ * cards and for lost cards that are back. A lost card sets its status; it is not a failure. */
 int gua_refresh(struct gua *handle);
 
-/* How many cards there are; it never shrinks while the handle is open. 0 for a failed one. */
+/* The number of cards; it never decreases while the handle is open. 0 if gua_open() failed. */
 size_t gua_card_count(const struct gua *handle);
-/* Fills `card`, whose size is set, with what the last refresh saw. */
+/* Fills `card`, whose size must be set, with the readings of the last refresh. */
 int gua_card(struct gua *handle, size_t index, struct gua_card *card);
-/* Fills `process` with the process `index` of a card; below gua_card.processes. */
+/* Fills `process` with process number `index` of a card; `index` < gua_card.processes. */
 int gua_card_process(
 	struct gua *handle, size_t card, size_t index, struct gua_process *process);
 
-/* All cards together: what is asked most. */
+/* The most used values, over all cards. */
 struct gua_host {
 	size_t size;
 	char driver[80]; /* its version, "" when unknown */
-	size_t cards;	 /* that there are; a card with MIG on counts once */
-	size_t cards_ok; /* of them, that can be read now */
-	int64_t mem_total_bytes, mem_used_bytes; /* sums of what is known */
-	double util_mean_pct;			 /* over the cards that tell; NAN: none does */
-	double util_max_pct;			 /* of the busiest one */
-	double power_w;				 /* sum of what is known */
-	size_t processes;			 /* entries of all process lists */
+	size_t cards;	 /* number of cards; a card with MIG on counts once */
+	size_t cards_ok; /* number of cards that can be read now */
+	int64_t mem_total_bytes, mem_used_bytes; /* sums of the known values */
+	double util_mean_pct; /* over the cards that report it; NAN: none does */
+	double util_max_pct;  /* of the busiest card */
+	double power_w;	      /* sum of the known values */
+	size_t processes;     /* entries of all process lists */
 };
-/* Sums up what the last refresh saw. */
+/* Sums up the readings of the last refresh. */
 int gua_host_summary(struct gua *handle, struct gua_host *host);
 
-/* ---- The tracker: what a process and everything below it uses ---- */
+/* ---- The tracker: measures what a process and all processes below it use ---- */
 
-/* Where a tracker samples. */
+/* Where the sampling of a tracker runs. */
 enum gua_helper {
 	GUA_HELPER_THREAD = 0,	/* a thread of the caller: the default */
-	GUA_HELPER_PROCESS = 1, /* a child process, forked from the caller: costs a copy of its
-				   page tables, and goes on while the caller is stopped */
+	GUA_HELPER_PROCESS = 1, /* a child process, forked from the caller: copies its page
+				   tables, and continues while the caller is stopped */
 };
 
 enum gua_tracker_state {
 	GUA_TRACKER_NEW = 0,
 	GUA_TRACKER_STARTED = 1,
-	GUA_TRACKER_STOPPED = 2, /* for good: a tracker runs once */
+	GUA_TRACKER_STOPPED = 2, /* a tracker cannot be started again */
 };
 
-/* Places in the arrays below: the process itself, everything below it, both. */
+/* Indexes of the arrays below: the process itself, all processes below it, both. */
 enum gua_group { GUA_MAIN = 0, GUA_DESCENDANTS = 1, GUA_COMBINED = 2 };
 
-/* Zero, NULL and "" mean the default; the texts are copied. */
+/* Zero, NULL and "" mean the default; the strings are copied. */
 struct gua_tracker_options {
 	size_t size;
-	int64_t pid;		/* whom to track; 0: the caller itself */
-	double interval_s;	/* between samples, from 0.01; default 1 */
-	int64_t expected_cores; /* handed on to the result; default: all of the host */
-	const char *uuids;  /* cards that count in utilisation, with commas between; NULL: all
-			     */
-	const char *source; /* the same, or "none": no GPU */
+	int64_t pid;		/* the process to track; 0: the caller */
+	double interval_s;	/* between samples, at least 0.01; default 1 */
+	int64_t expected_cores; /* copied to the result; default: all of the host */
+	const char *uuids;     /* cards that count in utilisation, comma-separated; NULL: all */
+	const char *source;    /* as in struct gua_options, or "none": no GPU */
 	const char *nvml_path; /* as in struct gua_options */
 	const char *scenario;
 	const char *root;
 	int helper; /* enum gua_helper */
 };
 
-/* What was used, since the start. Bytes, seconds, joules, percent of one core or card (200 is
- * two cores); unknown is -1 or NAN. */
+/* What was used since the start, in bytes, seconds, joules and percent of one core or card (200
+ * is two cores). Unknown is -1 or NAN. */
 struct gua_track_result {
 	size_t size;
 	double elapsed_s;
-	int exited; /* the process is gone */
+	int exited; /* the process has ended */
 	int64_t samples;
 	int64_t ram_capacity_bytes, ram_system_max_bytes; /* the host's */
-	int64_t ram_total_bytes[3];   /* by enum gua_group; peak of proportional memory: what is
+	int64_t ram_total_bytes[3];   /* by enum gua_group; peak of proportional memory: memory
 					 shared within the group counts once */
-	int64_t ram_private_bytes[3]; /* peak of memory that nobody else has */
+	int64_t ram_private_bytes[3]; /* peak of memory that only the group uses */
 	int64_t ram_shared_bytes[3];  /* peak of the difference */
 	int64_t ram_swap_bytes[3];
 	int64_t core_count, expected_cores;
@@ -191,22 +191,22 @@ struct gua_track_result {
 	int64_t minor_faults, major_faults;
 	int64_t voluntary_switches, involuntary_switches;
 	int64_t processes_seen, processes_peak;
-	int gpu_known;	    /* a driver answers */
-	char gpu_note[256]; /* why not */
+	int gpu_known;	    /* 1: a driver was read */
+	char gpu_note[256]; /* if not: the reason */
 	int64_t gpu_count, expected_gpus;
 	int64_t gpu_capacity_bytes, gpu_system_max_bytes;
 	int64_t gpu_ram_bytes[3];		    /* peaks */
 	double gpu_util_max_pct, gpu_util_mean_pct; /* sums over the chosen cards */
 	double gpu_active_s, gpu_idle_held_s;	    /* of the tree, over all cards */
-	int64_t gpu_context_bytes; /* of the combined peak, what is bare context */
+	int64_t gpu_context_bytes; /* the part of the combined peak that is bare context */
 	double energy_j, tree_energy_j;
-	size_t cards;	  /* how many gua_tracker_card() has */
-	size_t processes; /* how many gua_tracker_process() has */
-	int64_t others;	  /* processes that have no row any more */
-	size_t warnings;  /* how many gua_tracker_warning() has */
+	size_t cards;	  /* number of rows of gua_tracker_card() */
+	size_t processes; /* number of rows of gua_tracker_process() */
+	int64_t others;	  /* number of processes without a row */
+	size_t warnings;  /* number of texts of gua_tracker_warning() */
 };
 
-/* One moment. */
+/* One sample. */
 struct gua_track_sample {
 	size_t size;
 	double elapsed_s;
@@ -215,13 +215,13 @@ struct gua_track_sample {
 	int64_t gpu_ram_bytes[3], gpu_system_bytes;
 	double gpu_util_pct; /* sum over the chosen cards */
 	int64_t threads[3];
-	double cpu_pct[3], cpu_system_pct; /* since the sample before */
+	double cpu_pct[3], cpu_system_pct; /* since the previous sample */
 	int64_t processes;
-	int early;	/* 1: an additional look within the first interval */
-	int64_t number; /* of the sample: 1, 2 ...; unchanged when there was no new one */
+	int early;	/* 1: an additional sample within the first interval */
+	int64_t number; /* of the sample: 1, 2 ...; unchanged if there is no new sample */
 };
 
-/* One card while it was tracked. */
+/* One card during the tracking. */
 struct gua_track_card {
 	size_t size;
 	char uuid[96];
@@ -229,7 +229,7 @@ struct gua_track_card {
 	int index, mig_index;
 	int status; /* enum gua_card_status, at the end */
 	int64_t mem_total_bytes;
-	int64_t used_max_bytes, tree_max_bytes; /* the whole card; the tree's processes */
+	int64_t used_max_bytes, tree_max_bytes; /* of the whole card; of the tree's processes */
 	double util_max_pct, util_mean_pct;	/* the whole card */
 	double tree_util_max_pct, tree_util_mean_pct;
 	double energy_j, tree_energy_j;
@@ -237,49 +237,51 @@ struct gua_track_card {
 	size_t tree_processes;	      /* at the tree's peak */
 };
 
-/* One process that was seen. */
+/* One process of the tree. */
 struct gua_track_process {
 	size_t size;
 	uint32_t pid;
 	int64_t ppid, uid;
 	char command[256];
-	double started_s, ended_s; /* after the start of the tracker; NAN: alive */
+	double started_s, ended_s; /* after the start of the tracker; ended NAN: running */
 	double user_s, system_s;
 	int64_t ram_total_bytes, ram_private_bytes, rss_bytes; /* peaks */
 	int64_t gpu_ram_bytes;
 	int64_t threads_max;
-	int unreadable; /* another user's: its memory is not known */
+	int unreadable; /* 1: another user's process, so its memory is unknown */
 };
 
 struct gua_tracker;
 
-/* Makes a tracker; nothing runs yet. `options` may be NULL. On failure *tracker is still good
- * for gua_tracker_error() and gua_tracker_free(), or NULL when memory ran out. */
+/* Creates a tracker; nothing runs yet. `options` may be NULL. On failure *tracker can still be
+ * passed to gua_tracker_error() and gua_tracker_free(); it is NULL if memory ran out. */
 int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_options *options);
-/* Stops when it runs; NULL does nothing. */
+/* Frees the tracker, and stops it first if it runs; NULL does nothing. */
 void gua_tracker_free(struct gua_tracker *tracker);
 const char *gua_tracker_error(const struct gua_tracker *tracker);
 int gua_tracker_state(const struct gua_tracker *tracker);
 
-/* GUA_WRONG_USE when it has been started before. A driver that is absent is a note in the
- * result; no such process is GUA_FAILED. */
+/* GUA_WRONG_USE if it has been started before; GUA_FAILED if the process does not exist. A
+ * missing driver is not a failure: the result has the reason in gpu_note. */
 int gua_tracker_start(struct gua_tracker *tracker);
-/* GUA_WRONG_USE when it does not run. */
+/* GUA_WRONG_USE if it is not running. */
 int gua_tracker_stop(struct gua_tracker *tracker);
 
-/* The newest sample; from the start on. */
+/* The newest sample. Can be called after gua_tracker_start(). */
 int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample);
-/* The first sample from `number` on that is kept: the last 1024 are. GUA_BUSY when there is
- * none yet. Who asks for the number after the last one sees each sample once. */
+/* The sample with this number, or the oldest kept one after it; the last 1024 samples are kept.
+ * GUA_BUSY if there is none yet. A caller that always asks for the number after the last one it
+ * received gets each sample once. */
 int gua_tracker_sample(
 	struct gua_tracker *tracker, int64_t number, struct gua_track_sample *sample);
-/* The numbers so far, or after the stop the final ones; from the start on. */
+/* The numbers so far, or the final ones after the stop. Can be called after
+ * gua_tracker_start(). */
 int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result *result);
 /* Rows that belong to the last gua_tracker_result(). */
 int gua_tracker_card(struct gua_tracker *tracker, size_t index, struct gua_track_card *card);
 int gua_tracker_process(
 	struct gua_tracker *tracker, size_t index, struct gua_track_process *process);
-/* A sentence, or NULL; valid until the next gua_tracker_result(). */
+/* The text of a warning, or NULL; valid until the next gua_tracker_result(). */
 const char *gua_tracker_warning(const struct gua_tracker *tracker, size_t index);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-"""gua for Python: what a piece of code used (Tracker), block by block (SubTracker, sub_track), and what the cards of
-this host do now (gpus, processes). gua-python(3) is the manual.
+"""gua for Python: measures what a program uses (Tracker), also block by block (SubTracker, sub_track), and reads the
+cards of this host (gpus, processes). gua-python(3) is the manual.
 
-Pure Python over libgua; users of gpu_tracker change the import: `import gua as gput`."""
+The package is pure Python and calls libgua. Users of gpu_tracker change the import: `import gua as gput`."""
 from ._lib import GuaError, lib as _library
 from .analysis import CodeBlockResults, ComparisonResults, SubTrackingAnalyzer, SubTrackingResults, TrackingComparison
 from .cards import GPU, GPUProcess, gpus, processes

@@ -1,8 +1,8 @@
 """The sub-tracking file: one row for each start and stop of a block of code, as CSV or SQLite.
 
-Several processes may write to one file. Who uses a file holds a shared flock(2) on it as long as it lives: a file
-that somebody holds belongs to this run and is joined, also with `overwrite`; one that nobody holds is left over from
-an earlier run. A CSV row is one write(2) at the end of the file, so that rows of different processes do not mix."""
+Several processes may write to one file. Each holds a shared flock(2) on the file until it ends. If another process
+holds the lock, the file belongs to this run and rows are appended, also with `overwrite`. If no process holds the
+lock, the file is left over from an earlier run. A CSV row is one write(2) at the end of the file, so that rows of different processes do not mix."""
 import csv
 import fcntl
 import io
@@ -18,7 +18,7 @@ ENDINGS = (".csv", ".sqlite")
 
 
 def check_ending(path, what):
-    """ValueError unless the path ends as one of the two formats does."""
+    """Raises ValueError unless the path ends in .csv or .sqlite."""
     if not str(path).endswith(ENDINGS):
         raise ValueError(f'Invalid file name: "{path}". The {what} must end in ".csv" or ".sqlite".')
 
@@ -43,7 +43,7 @@ class BlockFile:
 
     def _claim(self, overwrite):
         alone = self._try_lock()
-        # A header alone is nobody's data; it may be that of a process that shares its lock this moment.
+        # A header alone is not data; another process may have just written it, before it shares the lock.
         size = os.fstat(self.descriptor).st_size
         used = size > (len(HEADER) if self.path.endswith(".csv") else 0)
         if alone and used and not overwrite:
@@ -59,7 +59,7 @@ class BlockFile:
         fcntl.flock(self.descriptor, fcntl.LOCK_SH)
 
     def _try_lock(self):
-        """True: nobody else uses the file, and nobody can begin to until we share it."""
+        """True: no other process uses the file, and none can start to until we share the lock."""
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
@@ -77,7 +77,7 @@ class BlockFile:
 
 
 class Files:
-    """The files of a process. A forked child has none of its own yet: what it inherited is kept, not used."""
+    """The files of a process. A forked child starts without files: inherited ones stay open and are not used."""
 
     def __init__(self):
         self.pid = os.getpid()
@@ -98,7 +98,7 @@ files = Files()
 
 
 def after_fork():
-    """SQLite's connections must not be carried over a fork, nor closed behind it."""
+    """Keeps inherited SQLite connections open and unused: they must not be used or closed after a fork."""
     global files
     inherited, files = files, Files()
     files.inherited = inherited
@@ -108,5 +108,5 @@ os.register_at_fork(after_in_child=after_fork)
 
 
 def open_file(path, overwrite):
-    """The file of that path, opened once in a process. FileExistsError when it is left over from an earlier run."""
+    """The file with this path, opened once per process. Raises FileExistsError if it is left over from an earlier run."""
     return files.get(path, overwrite)

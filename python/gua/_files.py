@@ -1,4 +1,4 @@
-"""Reading and writing what gpu-tracker's users have on disk: tracking files and sub-tracking files, CSV or SQLite."""
+"""Reads and writes gpu-tracker's files: tracking files and sub-tracking files, CSV or SQLite."""
 import csv
 import math
 import os
@@ -23,7 +23,7 @@ def is_sqlite(path):
 
 
 def parsed(text):
-    """A number as whole as it was written; None for what is unknown."""
+    """A text as an int if it is whole, else as a float; None if it is unknown."""
     if text in (None, ""):
         return None
     value = float(text)
@@ -33,7 +33,7 @@ def parsed(text):
 
 
 def connect(path):
-    """A database to read; sqlite3.connect() would make one that does not exist."""
+    """Opens a database for reading; sqlite3.connect() would create a missing one."""
     if not os.path.exists(path):
         raise FileNotFoundError(f"The file {path} does not exist.")
     return sqlite3.connect(f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True)
@@ -57,7 +57,7 @@ def csv_rows(path):
 
 
 def named(path, header, rows, wanted):
-    """The rows as dictionaries. ValueError when a column is missing or a row is cut."""
+    """The rows as dictionaries. Raises ValueError if a column is missing or a row is incomplete."""
     for column in wanted:
         if column not in header:
             raise ValueError(f"The file {path} is invalid: it has no column {column}.")
@@ -68,7 +68,7 @@ def named(path, header, rows, wanted):
 
 
 def read_static(path):
-    """The head of a tracking file: units and capacities."""
+    """The header of a tracking file: units and capacities."""
     if is_sqlite(path):
         header, rows = table(path, "static_data")
     else:
@@ -114,7 +114,7 @@ def read_marks(path):
 
 
 def write_marks(path, marks):
-    """A new sub-tracking file; an existing one is an error."""
+    """Creates a sub-tracking file; an existing file is an error."""
     if is_sqlite(path):
         with open(path, "x"):
             pass

@@ -1,4 +1,4 @@
-"""libgua as Python sees it: where the library is, its structs, its codes as exceptions."""
+"""Access to libgua: finds the library, declares its structs, and turns its codes into exceptions."""
 import ctypes
 import ctypes.util
 import math
@@ -12,8 +12,8 @@ WRONG_USE, FAILED, BUSY, NO_MEMORY = -1, -2, -3, -4
 
 
 class GuaError(RuntimeError):
-    """libgua could not do it; the text is its sentence. `code` is one of WRONG_USE (-1), FAILED (-2), BUSY (-3:
-    it may pass by itself) and NO_MEMORY (-4)."""
+    """A call of libgua failed; the text is the library's message. `code` is one of WRONG_USE (-1), FAILED (-2), BUSY
+    (-3: try again later) and NO_MEMORY (-4)."""
 
     def __init__(self, text, code=FAILED):
         super().__init__(text)
@@ -93,7 +93,7 @@ class TrackProcess(Struct):
 
 HANDLE = ctypes.c_void_p
 
-# name: (result, arguments). A function that the library does not have is an older library.
+# name: (result, arguments). If a function is missing, the library is too old.
 FUNCTIONS = {
     "gua_version": (ctypes.c_char_p, []),
     "gua_code_text": (ctypes.c_char_p, [ctypes.c_int]),
@@ -118,8 +118,8 @@ FUNCTIONS = {
 
 
 def candidates():
-    """Where the library may be, best first: GUA_LIBRARY alone when it is set; the build of the tree that the
-    package lies in; the prefix that it is installed below; where the linker looks."""
+    """Possible paths of the library, best first: only GUA_LIBRARY if it is set; else the build directory of the source
+    tree, the prefix of the installed package, the paths of the linker."""
     chosen = os.environ.get("GUA_LIBRARY")
     if chosen:
         return [chosen]
@@ -133,7 +133,7 @@ def candidates():
 
 
 def load():
-    """The library, its functions declared. ImportError with a sentence when it is not there or not the right one."""
+    """Loads the library and declares its functions. Raises ImportError if it is missing or has the wrong version."""
     why = "it is not installed"
     for name in filter(None, candidates()):
         try:
@@ -158,7 +158,7 @@ def declare(library, name):
 
 
 def number(value):
-    """A reading: NAN and -1 are how the library says that it does not know; here that is None."""
+    """A reading; NAN and -1 mean unknown in the library and become None."""
     if isinstance(value, float):
         return None if math.isnan(value) else value
     return None if value < 0 else value
@@ -169,7 +169,7 @@ def text(value):
 
 
 def values(struct):
-    """A struct as a dictionary: numbers, lists of numbers and texts; None is what is not known."""
+    """A struct as a dictionary of numbers, lists of numbers and strings; unknown values are None."""
     found = {}
     for name, _ in struct._fields_[1:]:
         value = getattr(struct, name)
@@ -186,7 +186,7 @@ def bytes_or_none(value):
 
 
 def driver_path(given=None):
-    """The driver's library: as given, else GUA_NVML, else (None) where it always is."""
+    """The path of the driver's library: as given, else GUA_NVML, else None for the default."""
     return given or os.environ.get("GUA_NVML") or None
 
 

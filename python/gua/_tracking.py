@@ -1,4 +1,4 @@
-"""The library's tracker as Python has it, and the thread that writes files while it runs."""
+"""Wrapper of the library's tracker, and the thread that writes files while it runs."""
 import csv
 import ctypes
 import json
@@ -12,8 +12,8 @@ from .units import scaled
 
 
 class LibraryTracker:
-    """A tracker of libgua. It belongs to the process that made it: a forked copy leaves it alone. The library wants
-    one call at a time."""
+    """A tracker of libgua. It belongs to the process that created it; a forked child does not touch it. Only one call
+    may run at a time."""
 
     def __init__(self, **options):
         self.owner = os.getpid()
@@ -41,7 +41,7 @@ class LibraryTracker:
             self.check(_lib.lib.gua_tracker_stop(self.handle))
 
     def sample(self, number):
-        """The first sample from `number` on that is kept, or None."""
+        """The sample with this number, or the oldest kept one after it; None if there is none yet."""
         sample = _lib.TrackSample()
         with self.lock:
             code = _lib.lib.gua_tracker_sample(self.handle, number, ctypes.byref(sample))
@@ -70,7 +70,7 @@ class LibraryTracker:
 
 
 def unknown_result():
-    """The result of a process that was gone before it could be tracked."""
+    """The result of a process that ended before it could be tracked."""
     result = _lib.TrackResult()
     for name, kind in result._fields_[1:]:
         if kind in (_lib.I64, _lib.F64):
@@ -82,7 +82,7 @@ def unknown_result():
 
 
 def without_writer(threads):
-    """Counts of threads without the one that writes: it is ours, not the program's."""
+    """Numbers of threads without the writing thread, which belongs to gua and not to the program."""
     main, descendants, combined = threads
     if main is None or combined is None or main < 2:
         return threads
@@ -148,8 +148,8 @@ class TrackingFile:
 
 
 class Writer(threading.Thread):
-    """Writes the tracking file, and a copy of the results so far, until it is told to end. It does not keep the
-    interpreter from ending, and a sample that it comes late for is not lost: the library keeps a thousand."""
+    """Writes the tracking file, and a copy of the results so far, until it is stopped. It does not prevent the
+    interpreter from exiting. If it is late, no sample is lost, because the library keeps a thousand."""
 
     def __init__(self, tracker, period_s, own):
         super().__init__(name="gua-writer", daemon=True)
@@ -159,7 +159,7 @@ class Writer(threading.Thread):
         self.head = None
         self.next = 1
         self.rows = 0
-        self.early = None  # the newest additional look: the row of a run that has no other
+        self.early = None  # the newest additional sample: the only row of a short run
         self.error = None
 
     def run(self):
@@ -191,7 +191,7 @@ class Writer(threading.Thread):
             self.write_backup()
 
     def end(self):
-        """After the tracker has stopped: writes what is left. Raises what went wrong in the thread."""
+        """After the tracker has stopped: writes the remaining samples. Raises the thread's exception, if any."""
         self.ending.set()
         self.join()
         if self.error:

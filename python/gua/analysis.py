@@ -1,4 +1,4 @@
-"""What blocks of code used: a sub-tracking file joined to a tracking file, and several such results side by side."""
+"""Analysis of blocks of code: joins a sub-tracking file with a tracking file, and compares several such results."""
 import bisect
 import dataclasses
 import json
@@ -14,7 +14,7 @@ log = logging.getLogger("gua")
 
 
 def statistics_of(values, total=False):
-    """min, max, mean and standard deviation (of the whole population) of what is known; None of nothing."""
+    """min, max, mean and standard deviation (of the whole population) of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     names = STATISTICS + (("total",) if total else ())
     if not known:
@@ -37,11 +37,11 @@ class CodeBlockResults:
 
 @dataclasses.dataclass
 class SubTrackingResults:
-    """The result of an analysis; to_json() of it, in a file, is what TrackingComparison reads."""
+    """The result of an analysis. TrackingComparison reads files that contain its to_json()."""
     overall: dict  # measurement: {statistic: value}
     static_data: dict  # units and capacities
     code_block_results: list[CodeBlockResults]
-    unfinished_calls: int = 0  # that never stopped, and are left out
+    unfinished_calls: int = 0  # calls that never stopped; they are left out
 
     def to_json(self):
         return dataclasses.asdict(self)
@@ -61,12 +61,12 @@ class SubTrackingResults:
                       "\tCompute Time:", *table({"seconds": block.compute_time}, "\t\t"),
                       "\tResource Usage:", *table(block.resource_usage, "\t\t"), ""]
         if self.unfinished_calls:
-            lines.append(f"{self.unfinished_calls} calls never stopped and are left out.")
+            lines.append(f"{self.unfinished_calls} calls never stopped and were left out.")
         return "\n".join(lines)
 
 
 def printable(name):
-    """A name from a file, without what would move a terminal's cursor."""
+    """A name from a file, without characters that would move a terminal's cursor."""
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode()
                    for letter in name)
 
@@ -106,7 +106,7 @@ class SubTrackingAnalyzer:
         return sorted({name for _, name, _, _ in _files.read_marks(self.sub_tracking_file)})
 
     def combine_sub_tracking_files(self, files):
-        """Makes the sub-tracking file of several ones, of several processes for example. Replaces nothing."""
+        """Creates the sub-tracking file from several others, for example of several processes. An existing file is an error."""
         target = self.sub_tracking_file
         ending = os.path.splitext(target)[1]
         if os.path.exists(target):
@@ -118,8 +118,8 @@ class SubTrackingAnalyzer:
         _files.write_marks(target, [mark for path in files for mark in _files.read_marks(os.fspath(path))])
 
     def load_timestamp_pairs(self, code_block_name):
-        """(start, stop) of each finished call of a block, by start. A block may contain itself: a stop belongs to
-        the latest start that has none."""
+        """(start, stop) of each finished call of a block, by start. Calls of a block may be nested: a stop belongs
+        to the latest start that has no stop yet."""
         return self._pairs(code_block_name, _files.read_marks(self.sub_tracking_file))[0]
 
     def _pairs(self, name, marks):
@@ -179,7 +179,7 @@ def usage_of(samples):
 
 @dataclasses.dataclass
 class ComparisonResults:
-    """One statistic of several sessions; the sessions of a group stand in ascending order of their values."""
+    """One statistic of several sessions; the sessions of a group are in ascending order of their values."""
     overall_resource_usage: dict  # measurement: {session: value}
     code_block_resource_usage: dict  # measurement: {block: {session: value}}
     code_block_compute_time: dict  # block: {session: seconds}
@@ -207,10 +207,10 @@ def label(key):
 
 
 class TrackingComparison:
-    """Puts results of several sessions side by side: {name: path of a file with SubTrackingResults.to_json()}.
+    """Compares the results of several sessions: {name: path of a file with SubTrackingResults.to_json()}.
 
-    Blocks are matched by name; names of the form path:LINE that differ in the line alone match, in their order, with
-    a warning. Pickles are refused: loading one runs the code that is in it."""
+    Blocks are matched by name; names of the form path:LINE that differ only in the line match in their order, with
+    a warning. Pickle files are refused, because loading a pickle runs the code inside it."""
 
     def __init__(self, file_path_map):
         if not file_path_map:
@@ -261,7 +261,7 @@ def block_key(name):
 
 
 def matched(sessions, names):
-    """{title: {session: block}}; the first session in the order of names is what the others must agree with."""
+    """{title: {session: block}}; the blocks of the other sessions must match those of the first session by name."""
     first, result = names[0], {}
     for name in names[1:]:
         if len(sessions[name]) != len(sessions[first]):
@@ -284,5 +284,5 @@ def matched(sessions, names):
 
 
 def ascending(values):
-    """By value; what is not known comes last."""
+    """Sort key: by value, unknown values last."""
     return dict(sorted(values.items(), key=lambda item: (item[1] is None, item[1] or 0)))

@@ -11,7 +11,7 @@ KINDS = {1: "compute", 2: "graphics", 4: "mps"}
 
 @dataclasses.dataclass(frozen=True)
 class GPUProcess:
-    """A process on a card. None is a reading that the driver does not give."""
+    """A process on a card. A value that the driver does not report is None."""
     pid: int
     gpu_uuid: str
     gpu_index: int
@@ -22,7 +22,7 @@ class GPUProcess:
 
 @dataclasses.dataclass(frozen=True)
 class GPU:
-    """A card, or a MIG instance, which is a card of its own. None is a reading that the driver does not give."""
+    """A card. A MIG instance is a card too. A value that the driver does not report is None."""
     index: int  # the driver's number of the physical card
     uuid: str
     name: str
@@ -48,7 +48,7 @@ class GPU:
 
 @contextlib.contextmanager
 def opened(source=None, nvml_path=None, scenario=None):
-    """An open handle of libgua; GuaError with the library's sentence when that fails."""
+    """Opens a handle of libgua; raises GuaError with the library's message if that fails."""
     options = _lib.Options(source=_lib.bytes_or_none(source), nvml_path=_lib.bytes_or_none(_lib.driver_path(nvml_path)),
                            scenario=_lib.bytes_or_none(scenario))
     handle = _lib.HANDLE()
@@ -91,14 +91,13 @@ def read_card(handle, index):
 def gpus(source=None, nvml_path=None, scenario=None):
     """The cards of this host with their newest readings, as a list of GPU.
 
-    `source` is "auto" (the default), "nvml" or "sim", a simulated lab, or several: "nvml,sim"; `scenario` a
-    gua-scenario(5) file for the simulated one.
-    `nvml_path` (or the variable GUA_NVML) is a driver library instead of libnvidia-ml.so.1. Raises GuaError when
-    there is no driver to ask: that is not the same as a host without cards."""
+    `source` is "auto" (the default), "nvml" or "sim" (a simulated lab), or several: "nvml,sim". `scenario` is a
+    gua-scenario(5) file for the simulated source. `nvml_path` (or the variable GUA_NVML) is a driver library to use
+    instead of libnvidia-ml.so.1. Raises GuaError if there is no driver; a driver without cards gives an empty list."""
     with opened(source, nvml_path, scenario) as handle:
         return [read_card(handle, index) for index in range(_lib.lib.gua_card_count(handle))]
 
 
 def processes(source=None, nvml_path=None, scenario=None):
-    """The processes on all cards, as a list of GPUProcess; one that is on two cards is there twice."""
+    """The processes on all cards, as a list of GPUProcess; a process on two cards is listed twice."""
     return [process for gpu in gpus(source, nvml_path, scenario) for process in gpu.processes or ()]

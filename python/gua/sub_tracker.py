@@ -1,4 +1,4 @@
-"""Marking blocks of code, so that a tracking file can be analysed block by block."""
+"""Marks blocks of code, so that a tracking file can be analysed block by block."""
 import functools
 import inspect
 import os
@@ -14,22 +14,22 @@ START, STOP = 0, 1
 
 
 def relative(path):
-    """The path as the block's name has it: relative to the working directory; the bare name of what is no file
-    (a notebook's cell)."""
+    """The path for the name of a block: relative to the working directory; if it is not a file (a notebook's cell),
+    only the name."""
     return os.path.relpath(path) if os.path.exists(path) else os.path.basename(path)
 
 
 class SubTracker:
-    """A context manager that writes when a block of code starts and when it stops.
+    """A context manager that records when a block of code starts and stops.
 
-    code_block_name: the block's name; by default the relative path of the file in which the object is made, ":" and
-    code_block_attribute, or the line number without one.
-    sub_tracking_file: ends in .csv or .sqlite; by default PID.csv in the working directory, of the process that runs
-    the block. Several processes may write to one file.
-    overwrite: begin anew when the file is left over from an earlier run; FileExistsError otherwise. What a process
-    of this run has written is never removed.
+    code_block_name: the name of the block; by default the relative path of the file that creates the object, ":" and
+    code_block_attribute, or the line number if there is no attribute.
+    sub_tracking_file: must end in .csv or .sqlite; by default PID.csv in the working directory, with the pid of the
+    process that runs the block. Several processes may write to one file.
+    overwrite: replace a file that is left over from an earlier run; otherwise FileExistsError is raised. Rows of
+    processes of this run are never removed.
 
-    An object may be used many times, also within itself and by several threads."""
+    An object may be used many times, also nested and in several threads."""
 
     def __init__(self, code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False):
         if code_block_name is None:
@@ -59,8 +59,8 @@ class SubTracker:
 
 
 def sub_track(code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False):
-    """A decorator: each call of the function is a block. The arguments are SubTracker's; the default name is the
-    relative path of the function's file, ":" and code_block_attribute, or the function's name without one."""
+    """A decorator: each call of the function is a block. The arguments are those of SubTracker; the default name
+    is the relative path of the function's file, ":" and code_block_attribute, or the function's name."""
     def decorate(function):
         code = inspect.unwrap(function).__code__
         attribute = function.__name__ if code_block_attribute is None else code_block_attribute

@@ -1,4 +1,4 @@
-"""Tracker: what a piece of code, or another process, and everything below it uses."""
+"""Tracker: measures what this process, or another one, and all processes below it use."""
 import enum
 import functools
 import html
@@ -18,22 +18,21 @@ DRIVER_S = 5  # how long a tracking file waits for the driver's first answer
 
 
 class Tracker:
-    """Measures between start() and stop(), or within a `with` block, once.
+    """Measures between start() and stop(), or within a `with` block. It can be used once.
 
     sleep_time: seconds between samples, at least 0.1. Peaks between samples are seen too.
     ram_unit, gpu_ram_unit: bytes, kilobytes ... terabytes (powers of 1000) or kibibytes ... tebibytes (of 1024).
     time_unit: seconds, minutes, hours or days.
-    n_expected_cores: what hardware percent is a part of; by default all of the host.
+    n_expected_cores: the number of cores that is 100 hardware percent; by default all cores of the host.
     gpu_uuids: the cards whose utilisation counts; by default all.
-    disable_logs: no warnings, which else go to the logger "gua".
-    process_id: whom to track; by default this process.
-    resource_usage_file: a JSON file with the results so far while it runs, for when the program is killed; removed by
-    stop().
-    gpu_brand: "nvidia"; of "amd" cards nothing is known.
-    tracking_file: one row per sample, .csv or .sqlite; `overwrite` allows to replace one.
-    n_join_attempts, join_timeout: taken for those who have them in their code; there is nothing to join.
+    disable_logs: if true, no warnings are logged; otherwise they go to the logger "gua".
+    process_id: the process to track; by default this process.
+    resource_usage_file: a JSON file with the results so far, in case the program is killed; stop() removes it.
+    gpu_brand: "nvidia"; with "amd", GPU values are unknown.
+    tracking_file: a file with one row per sample, .csv or .sqlite; `overwrite` allows replacing an existing one.
+    n_join_attempts, join_timeout: accepted for compatibility and ignored.
 
-    `resource_usage` has the results once it has stopped, `details` what gua measures beyond them."""
+    After the stop, `resource_usage` contains the results, and `details` the values that gpu_tracker does not have."""
 
     class State(enum.Enum):
         NEW = 0
@@ -100,10 +99,10 @@ class Tracker:
             log.warning("%s", sentence)
 
     def start(self):
-        """Begins to measure. RuntimeError unless it is new."""
+        """Starts to measure. Raises RuntimeError if it was started before."""
         self._refuse("start", Tracker.State.STARTED, "already started")
         self._refuse("start", Tracker.State.STOPPED, "already stopped")
-        # Before anything runs, so that a file that cannot be made stops nothing half-way.
+        # Before anything runs, so that a file that cannot be created leaves nothing half started.
         file = _tracking.TrackingFile(self._tracking_file, self._overwrite) if self._tracking_file else None
         if file or self._backup:
             self._writer = self._new_writer(file)
@@ -122,7 +121,7 @@ class Tracker:
             self._warn(f"The target process of ID {self._process_id} ended before tracking could begin.")
 
     def _head(self, file, last):
-        """Begins the tracking file: what does not change. Waits for what the driver says, but not for long."""
+        """Writes the header of the tracking file. Waits for the driver's first answer, at most DRIVER_S."""
         result = self._tracker.result()
         if not result["gpu_known"] and result["elapsed_s"] < DRIVER_S and not last:
             return None
@@ -155,7 +154,7 @@ class Tracker:
             writer.join()
 
     def stop(self):
-        """Ends, and sets resource_usage. RuntimeError unless it runs."""
+        """Stops, and sets resource_usage. Raises RuntimeError if it is not running."""
         self._refuse("stop", Tracker.State.NEW, "not started yet")
         self._refuse("stop", Tracker.State.STOPPED, "already stopped")
         if not self._gone:
@@ -186,7 +185,7 @@ class Tracker:
             raise RuntimeError(f"Cannot {what} tracking when tracking has {why}.")
 
     def snapshot(self):
-        """The results so far, as ResourceUsage. RuntimeError before the start."""
+        """The results so far, as ResourceUsage. Raises RuntimeError before the start."""
         self._refuse("read the results of", Tracker.State.NEW, "not started yet")
         return self._usage(self._result())
 
@@ -233,7 +232,7 @@ class Tracker:
         return self.resource_usage
 
     def to_json(self):
-        """The results as nested dictionaries with gpu_tracker's keys; None is what could not be known."""
+        """The results as nested dictionaries with gpu_tracker's keys; unknown values are None."""
         return self._finished().to_json()
 
     def __str__(self):
@@ -243,5 +242,5 @@ class Tracker:
         return f"State: {self.state.name}"
 
     def _repr_html_(self):
-        """What a notebook shows: the text once there is one."""
+        """The text that a notebook shows: the results, once there are any."""
         return f"<pre>{html.escape(str(self))}</pre>" if self.state is Tracker.State.STOPPED else None

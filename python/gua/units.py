@@ -15,7 +15,7 @@ TIMES = {"seconds": 1.0, "minutes": 1 / 60, "hours": 1 / 3600, "days": 1 / 86400
 
 
 def factor(name, kind, units):
-    """The factor of a unit; ValueError that lists the valid ones."""
+    """The factor of a unit; raises a ValueError that lists the valid units."""
     try:
         return units[name]
     except (KeyError, TypeError):
@@ -24,5 +24,5 @@ def factor(name, kind, units):
 
 
 def scaled(value, by):
-    """Unknown stays unknown."""
+    """The value times the factor; None stays None."""
     return None if value is None else value * by

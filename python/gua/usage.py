@@ -1,7 +1,7 @@
-"""What a tracker found, as data classes, with the field names that users of gpu_tracker know.
+"""The results of a tracker as data classes, with gpu_tracker's field names.
 
-Each number is in the unit that the class names; None is what could not be known. The older spelling "descendents"
-can be read too."""
+Each number is in the unit that the class names; an unknown value is None. The older spelling "descendents" can be
+used too."""
 import dataclasses
 
 
@@ -9,7 +9,7 @@ import dataclasses
 class RSSValues:
     """Memory of a group of processes, each field its own peak."""
     total_rss: float | None  # proportional (PSS): a page that the group shares counts once
-    private_rss: float | None  # unique: what would be free without the group
+    private_rss: float | None  # unique: memory that would be free if the group ended
     shared_rss: float | None  # the difference of the two
 
 
@@ -63,7 +63,7 @@ class CPUUtilization:
 class GPUUtilization:
     system_gpu_count: int | None
     n_expected_gpus: int | None
-    gpu_percentages: ProcessingUnitPercentages  # of the cards, whoever uses them
+    gpu_percentages: ProcessingUnitPercentages  # of the cards, by all processes
 
 
 @dataclasses.dataclass
@@ -81,14 +81,14 @@ class ResourceUsage:
     compute_time: ComputeTime
 
     def to_json(self):
-        """Nested dictionaries with gpu_tracker's keys; what is not known is None, which JSON writes as null."""
+        """Nested dictionaries with gpu_tracker's keys; unknown values are None, which is null in JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self):
         return "\n".join(lines(self.to_json()))
 
 
-# Words that a label does not spell as its key does.
+# Words that are spelt differently in a label and in its key.
 LABELS = {
     "max_ram": "Max RAM",
     "max_gpu_ram": "Max GPU RAM",
@@ -112,14 +112,14 @@ def label(key):
 
 
 def shown(value):
-    """Three decimals, as short as it goes; unknown in words."""
+    """A number with at most three decimals; "unknown" for None."""
     if value is None:
         return "unknown"
     return str(round(value, 3)) if isinstance(value, float) else str(value)
 
 
 def lines(values, depth=0):
-    """The text report: three blanks a level, one label and value a line."""
+    """The text report: three blanks per level, one label and value per line."""
     for key, value in values.items():
         indent = "   " * depth
         if isinstance(value, dict):
@@ -131,7 +131,7 @@ def lines(values, depth=0):
 
 @dataclasses.dataclass
 class TrackedGPU:
-    """One card while it was tracked. Bytes, percent, joules, seconds; "tree" is the tracked processes."""
+    """One card during the tracking. Bytes, percent, joules, seconds; "tree" means the tracked processes."""
     uuid: str
     name: str
     index: int
@@ -152,7 +152,7 @@ class TrackedGPU:
 
 @dataclasses.dataclass
 class TrackedProcess:
-    """One process that was seen. Seconds are after the start of the tracker; ended_s None: it was alive at the end."""
+    """One tracked process. Seconds are after the start of the tracker; ended_s None: it was running at the end."""
     pid: int
     ppid: int | None
     uid: int | None
@@ -171,7 +171,7 @@ class TrackedProcess:
 
 @dataclasses.dataclass
 class Details:
-    """What gua measures beyond gpu_tracker, in bytes, seconds and joules; lists are [main, descendants, combined]."""
+    """Values that gpu_tracker does not have, in bytes, seconds and joules; lists are [main, descendants, combined]."""
     elapsed_s: float
     samples: int | None
     ram_swap_bytes: list
@@ -194,7 +194,7 @@ class Details:
     processes: list[TrackedProcess]
     others: int | None  # processes that have no row
     warnings: list[str]
-    gpu_note: str  # why nothing is known of the GPUs, or ""
+    gpu_note: str  # why GPU values are unknown, or ""
 
     @classmethod
     def of(cls, result):

@@ -1,4 +1,4 @@
-/* The kernel's clocks, or three numbers that play them. */
+/* Reads the kernel's clocks, or a virtual clock of three numbers. */
 #include "base/clock.h"
 
 #include <errno.h>

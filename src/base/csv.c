@@ -1,4 +1,4 @@
-/* CSV records, unquoted in place. */
+/* Reads CSV records; fields are unquoted in place. */
 #include "base/csv.h"
 
 void csv_start(struct csv *c, char *bytes, size_t len)

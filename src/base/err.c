@@ -1,4 +1,4 @@
-/* Error values that carry their own sentence. */
+/* Error values with a code and a message. */
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef GUA_BASE_ERR_H
 #define GUA_BASE_ERR_H
 
-/* Whose fault it is decides the exit status: see err_exit_code(). */
+/* The kind of an error decides the exit status: see err_exit_code(). */
 enum err_code {
 	ERR_USAGE = -1, /* the user's: a wrong option, duration, scenario line ... */
 	ERR_WORLD = -2, /* the world's: no driver, disk full, not our file ... */

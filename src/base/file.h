@@ -1,4 +1,5 @@
-/* Bounded reading of small files, /proc above all: nothing here trusts a size. */
+/* Reads small files, mainly in /proc, up to a limit; the size that the system reports is not
+ * trusted. */
 #ifndef GUA_BASE_FILE_H
 #define GUA_BASE_FILE_H
 
@@ -21,9 +22,9 @@ int file_read_all(const char *path, size_t max, char **data, size_t *len, struct
  * under the limit of this process for files that are opened for a moment. */
 bool file_can_stay_open(int fd);
 
-/* For the start of a program: standard input, output and error that were closed would be the
- * next files that it opens, and get what it says. They are /dev/null then, and writing to them
- * is the error that it was. */
+/* Call at the start of a program: opens /dev/null in place of closed standard streams.
+ * Otherwise the next file that is opened would get their number and the program's output.
+ * Writing to them stays an error. */
 void file_hold_standard(void);
 
 /* Makes `path` and its missing parents with `mode`. */

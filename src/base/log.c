@@ -1,4 +1,4 @@
-/* Lines on stderr, each escaped. libgua has lib/silent.c in its place. */
+/* Writes log lines to stderr, escaped. libgua uses lib/silent.c instead. */
 #include "base/log.h"
 
 #include <stdarg.h>

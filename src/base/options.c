@@ -1,4 +1,4 @@
-/* Option tables over getopt_long. */
+/* Parses options with getopt_long, driven by a table, and prints the table as help. */
 #include "base/options.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Growing strings and the escape that keeps foreign bytes off terminals. */
+/* Growing strings, and escaping of bytes that could change a terminal. */
 #include "base/str.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Times in words: the durations and dates of the command line, and how they are printed. */
+/* Parses the durations and dates of the command line, and prints times. */
 #ifndef GUA_BASE_TIMETEXT_H
 #define GUA_BASE_TIMETEXT_H
 

@@ -1,4 +1,4 @@
-/* POSIX word splitting with quotes. */
+/* Splits text into words with the quoting rules of a POSIX shell. */
 #include "base/words.h"
 
 #include <stdbool.h>

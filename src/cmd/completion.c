@@ -1,12 +1,12 @@
-/* gua completion: scripts for bash, zsh and fish, made from the tables of commands and options.
- */
+/* gua completion: prints scripts for bash, zsh and fish, generated from the tables of commands
+ * and options. */
 #include "cmd/completion.h"
 
 #include <string.h>
 
 static const struct option_row rows[] = { { 0 } };
 
-/* What a value is, by its name in the help. */
+/* The kind of a value, by its placeholder in the help. */
 static const struct value_name {
 	const char *arg;
 	enum completion_value value;
@@ -89,13 +89,13 @@ static int run(const struct command *self, int argc, char **argv)
 		shells[i].write(&out, commands);
 		return cmd_print(self, &out);
 	}
-	err_set(&e, ERR_USAGE, "say for which shell: bash, zsh or fish");
+	err_set(&e, ERR_USAGE, "give a shell: bash, zsh or fish");
 	return cmd_fail(self, &e);
 }
 
 const struct command cmd_completion = {
 	.name = "completion",
-	.summary = "a completion script for bash, zsh or fish",
+	.summary = "print a completion script for bash, zsh or fish",
 	.usage = "bash|zsh|fish",
 	.details = "For this shell only, in bash: source <(gua completion bash)",
 	.options = rows,

@@ -1,4 +1,4 @@
-/* The completion script for bash: a table of cases, and a function that is always the same. */
+/* The completion script for bash: a generated table of cases, and fixed functions. */
 #include "cmd/completion.h"
 
 static const char head[] =
@@ -9,12 +9,12 @@ static const char head[] =
 	"{\n"
 	"\tcase $1 in\n";
 
-/* Bash gives --name=value as three words, because = is in COMP_WORDBREAKS. */
+/* Bash passes --name=value as three words, because = is in COMP_WORDBREAKS. */
 static const char tail[] =
 	"\tesac\n"
 	"}\n"
 	"\n"
-	"# Offers the rest of a list with commas: what compgen has for its last word, and is "
+	"# Completes the last word of a comma-separated list with words of compgen that are "
 	"not in it yet.\n"
 	"_gua_list()\n"
 	"{\n"
@@ -26,7 +26,7 @@ static const char tail[] =
 	"\tdone < <(compgen \"$@\" -- \"$last\")\n"
 	"}\n"
 	"\n"
-	"# Offers one more of the letters in $2 behind those in $1.\n"
+	"# Offers one more of the letters in $2 after those in $1.\n"
 	"_gua_letters()\n"
 	"{\n"
 	"\tlocal letter\n"
@@ -35,8 +35,8 @@ static const char tail[] =
 	"\tdone\n"
 	"}\n"
 	"\n"
-	"# Offers what fits: words:A B, list:A B, letters:A B, users, files, directories or "
-	"commands.\n"
+	"# Offers the values of a kind: words:A B, list:A B, letters:A B, users, files, "
+	"directories or commands.\n"
 	"_gua_offer()\n"
 	"{\n"
 	"\tcase $1 in\n"
@@ -54,7 +54,7 @@ static const char tail[] =
 	"\tesac\n"
 	"}\n"
 	"\n"
-	"# The place of the command that a command of gua's runs; 0: there is none yet.\n"
+	"# The position of the command that gua is to run; 0: there is none yet.\n"
 	"_gua_wrapped()\n"
 	"{\n"
 	"\tlocal i\n"
@@ -110,7 +110,7 @@ static void add_names(struct str *out, const struct option_row *row, const char 
 	str_addf(out, "--%s", row->name);
 }
 
-/* What _gua_offer is told. */
+/* Appends the kind of values for _gua_offer. */
 static void add_value(struct str *out, enum completion_value value, const struct str *words)
 {
 	static const char *const names[] = {

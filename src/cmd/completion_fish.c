@@ -13,7 +13,7 @@ static void add_quoted(struct str *out, const char *text)
 	str_add(out, "'");
 }
 
-/* What makes the values out of words; the words, where there are any, go between the two. */
+/* The texts before and after the words of a completion, by kind of value. */
 static const struct maker {
 	const char *before, *after;
 } makers[] = {
@@ -25,7 +25,7 @@ static const struct maker {
 	[COMPLETION_OTHER] = { "", "" },
 };
 
-/* Says what may follow an option; -x: a value that is no file. */
+/* Appends the values that may follow an option; -x: the value is not a file. */
 static void add_value(struct str *out, const struct option_row *row)
 {
 	enum completion_value value = completion_option(row);
@@ -40,7 +40,8 @@ static void add_value(struct str *out, const struct option_row *row)
 	str_add(out, makers[value].after);
 }
 
-/* A command that runs another one: which options take the next word, and whom to ask. */
+/* For a command that runs another one: which options take the next word as value, and the call
+ * that completes the other command. */
 static void add_wrapper(struct str *out, const struct command *command)
 {
 	str_addf(out, "set -g __gua_valued_%s", command->name);
@@ -98,12 +99,12 @@ static const char head[] =
 	"    test (count $words) -gt 1; and test $words[2] = $argv[1]\n"
 	"end\n"
 	"\n"
-	"# The word that is written, without the option that it is the value of.\n"
+	"# The current word, without --option= in front of it.\n"
 	"function __gua_typed\n"
 	"    string replace -r -- '^--[a-z-]+=' '' (commandline -ct)\n"
 	"end\n"
 	"\n"
-	"# Ends a list with commas with each of the words that are not in it yet.\n"
+	"# Completes a comma-separated list with each of the words that are not in it yet.\n"
 	"function __gua_list\n"
 	"    set -l before (string match -r '^.*,' -- (__gua_typed))\n"
 	"    for word in $argv\n"
@@ -122,7 +123,7 @@ static const char head[] =
 	"    string replace -r '\\t.*' '' -- (__fish_complete_users)\n"
 	"end\n"
 	"\n"
-	"# What the command is given to run, as far as it is there; fails when it is not.\n"
+	"# The words of the command that gua is to run; fails if there are none yet.\n"
 	"function __gua_run\n"
 	"    set -l valued __gua_valued_$argv[1]\n"
 	"    set -q $valued; or return 1\n"
@@ -147,7 +148,7 @@ static const char head[] =
 	"    __gua_at $argv[1]; and __gua_run $argv[1] >/dev/null\n"
 	"end\n"
 	"\n"
-	"# Whether it is this command, and what is written is for the command itself.\n"
+	"# Whether this is the command, and the current word is one of its own options.\n"
 	"function __gua_is\n"
 	"    __gua_at $argv[1]; and not __gua_run $argv[1] >/dev/null\n"
 	"end\n"

@@ -15,7 +15,7 @@ static void add_quoted(struct str *out, const char *text, const char *special)
 	}
 }
 
-/* What may follow; the words, where there are any, go between the two. */
+/* The texts before and after the words of a completion, by kind of value. */
 static const struct action {
 	const char *before, *after;
 } actions[] = {
@@ -88,8 +88,8 @@ static void add_command_list(struct str *out, const struct command *const *comma
 	}
 }
 
-/* zsh has a parameter `commands` of its own, which completing a command's name needs: ours must
- * have another name. */
+/* zsh has its own parameter `commands`, which it needs to complete the name of a command, so
+ * the script uses another name. */
 void completion_zsh(struct str *out, const struct command *const *commands)
 {
 	str_add(out, "#compdef gua gpu-usage-audit\n"

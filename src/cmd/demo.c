@@ -1,4 +1,4 @@
-/* gua demo: a simulated lab, recorded on a simulated clock and reported, in one go. */
+/* gua demo: records a simulated lab on a simulated clock, and prints the report. */
 #include <errno.h>
 #include <langinfo.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include "query/report.h"
 #include "render/report.h"
 
-/* Monday 2026-11-02 08:00 UTC: the same bytes each time, hours and days included. */
+/* Monday 2026-11-02 08:00 UTC: a fixed start, so that the output is the same each time. */
 #define DEMO_START_MS 1793606400000LL
 #define HOUR_MS 3600000LL
 
@@ -30,9 +30,9 @@ static const struct option_row options[] = {
 		.offset = offsetof(struct values, ticks), .min = 1, .max = 1000 },
 	{ OPTION_DURATION, 'i', "interval", "D", "time between ticks, simulated (default 1m)",
 		.offset = offsetof(struct values, interval_ms), .min = 1000, .max = 86400e3 },
-	{ OPTION_TEXT, 0, "db", "PATH", "keep the store there (default: a temporary file)",
+	{ OPTION_TEXT, 0, "db", "PATH", "keep the store in PATH (default: a temporary file)",
 		.offset = offsetof(struct values, db) },
-	{ OPTION_TEXT, 0, "scenario", "FILE", "play this instead of the built-in lab",
+	{ OPTION_TEXT, 0, "scenario", "FILE", "play FILE instead of the built-in lab",
 		.offset = offsetof(struct values, scenario) },
 	{ 0 },
 };
@@ -44,12 +44,12 @@ static int make_temporary(char *path, size_t cap, struct err *e)
 		directory && *directory ? directory : "/tmp");
 	int fd = mkstemps(path, 3);
 	if (fd < 0)
-		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
+		return err_set(e, ERR_WORLD, "cannot create %s: %s", path, strerror(errno));
 	close(fd);
 	return 0;
 }
 
-/* What a failed demo would leave behind. */
+/* Removes the files of a failed demo. */
 static void remove_temporary(const char *path)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -67,7 +67,7 @@ static void say_where(const char *path)
 	fprintf(stderr, "simulated data, in %s\n", safe);
 }
 
-/* Records on a virtual clock. Long intervals are sampled more seldom, so that a simulated month
+/* Records on a virtual clock. Long intervals are sampled less often, so that a simulated month
  * takes no longer than a simulated minute. */
 static int record(const struct values *v, struct clock *clock, struct err *e)
 {
@@ -143,7 +143,8 @@ static int run(const struct command *self, int argc, char **argv)
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
 	if (v.db && access(v.db, F_OK) == 0) {
-		err_set(&e, ERR_WORLD, "%s exists; invented data is not added to it", v.db);
+		err_set(&e, ERR_WORLD,
+			"%s already exists; give --db a new file for the invented data", v.db);
 		return cmd_fail(self, &e);
 	}
 	if (!v.db && make_temporary(path, sizeof(path), &e))
@@ -162,11 +163,11 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_demo = {
 	.name = "demo",
-	.summary = "a simulated lab, recorded and reported in one go; no GPU needed",
+	.summary = "record a simulated lab and print the report; no GPU needed",
 	.usage = "[--ticks N] [--interval D] [--db PATH]",
-	.details = "Everything is invented. The clock is simulated too, so it takes no longer "
-		   "for longer\n"
-		   "intervals, and prints the same bytes each time.",
+	.details = "All data is invented. The clock is simulated too, so the command finishes "
+		   "at once, and\n"
+		   "its output is the same each time.",
 	.options = options,
 	.run = run,
 };

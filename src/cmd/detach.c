@@ -1,4 +1,5 @@
-/* Two forks, a session, a pipe for the first word. */
+/* Starts the recorder in the background: two forks, a new session, and a pipe that reports
+ * whether the start succeeded. */
 #include "cmd/detach.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ int detach(struct detached *d, const char *log_file, struct err *e)
 		return 1;
 	}
 	setsid();
-	/* A second fork: never a session leader, so never given a terminal. */
+	/* A second fork: the process is not a session leader, so it cannot get a terminal. */
 	if (fork() != 0)
 		_exit(0);
 	close(ends[0]);
@@ -65,7 +66,7 @@ int detach(struct detached *d, const char *log_file, struct err *e)
 			       : err_set(e, ERR_WORLD, "cannot enter /: %s", strerror(errno));
 }
 
-/* What goes through the pipe: "PID\n", or "!CODE text". */
+/* Reads the message from the pipe: "PID\n", or "!CODE text". */
 int detach_wait(struct detached *d, struct err *e)
 {
 	char word[sizeof(e->text) + 16];
@@ -84,7 +85,8 @@ int detach_wait(struct detached *d, struct err *e)
 	if (sscanf(word, "!%d %n", &code, &at) == 1)
 		return err_set(e, code, "%s", word + at);
 	if (sscanf(word, "%d", &d->pid) != 1)
-		return err_set(e, ERR_WORLD, "the recorder ended before it said anything");
+		return err_set(e, ERR_WORLD,
+			"the recorder ended before it had started; see its log file");
 	return 0;
 }
 
@@ -93,7 +95,7 @@ static void say(struct detached *d, const char *word)
 	if (d->fd < 0)
 		return;
 	ssize_t n = write(d->fd, word, strlen(word));
-	(void)n; /* nobody listens any more: nothing to be done */
+	(void)n; /* the parent has ended: nothing to report to */
 	close(d->fd);
 	d->fd = -1;
 }

@@ -1,4 +1,4 @@
-/* gua dmon: scrolling counters of cards or processes. */
+/* gua dmon: prints counters of cards or processes, line by line. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,13 +24,13 @@ static const struct option_row options[] = {
 		AT(select), .words = dmon_groups },
 	{ OPTION_TEXT, 'd', "delay", "SECONDS", "time between two lines (default 1)",
 		AT(delay) },
-	{ OPTION_COUNT, 'c', "count", "N", "end after so many looks", AT(count), .min = 1 },
+	{ OPTION_COUNT, 'c', "count", "N", "stop after N readings", AT(count), .min = 1 },
 	{ OPTION_TEXT, 'o', "options", "LETTERS",
-		"D the date, T the time in front of each line", .choices = "D|T", AT(front) },
+		"start each line with the date (D) or time (T)", .choices = "D|T", AT(front) },
 	{ OPTION_TEXT, 0, "format", "FORMAT,...", "csv[,noheader][,nounit] instead of columns",
 		AT(format), .words = dmon_formats },
 	{ OPTION_FLAG, 'p', "processes", .help = "processes instead of cards", AT(processes) },
-	{ OPTION_TEXT, 'f', "filename", "FILE", "write there instead of to the terminal",
+	{ OPTION_TEXT, 'f', "filename", "FILE", "write to FILE instead of standard output",
 		AT(file) },
 	FILTER_ROWS(struct values, filter, 'u', 0, 'i'),
 	LIVE_ROWS(struct values, live),
@@ -46,8 +46,8 @@ static int read_options(
 		d->date |= *at == 'D';
 		d->time |= *at == 'T';
 		if (*at != 'D' && *at != 'T')
-			return err_set(e, ERR_USAGE, "--options takes letters of DT, not '%s'",
-				v->front);
+			return err_set(e, ERR_USAGE,
+				"--options accepts the letters D and T, not '%s'", v->front);
 	}
 	int rc = v->format ? dmon_format(d, v->format, e) : 0;
 	if (rc == 0)
@@ -124,7 +124,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_dmon = {
 	.name = "dmon",
-	.summary = "scrolling counters of cards, or with -p of processes",
+	.summary = "print counters of cards, or with -p of processes, line by line",
 	.usage = "[-p] [-s GROUPS] [-d SECONDS] [-c N] [-i CARD] [-o DT]",
 	.options = options,
 	.run = run,

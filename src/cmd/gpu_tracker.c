@@ -1,5 +1,5 @@
-/* The command line of gpu-tracker: --execute, sub-track, its defaults; the numbers are gua's.
- */
+/* gpu-tracker: accepts that tool's command line (--execute, sub-track) with its defaults, and
+ * runs gua track. */
 #include "cmd/gpu_tracker.h"
 
 #include <stdio.h>
@@ -12,18 +12,18 @@
 static const struct command gpu_tracker = {
 	.name = "track",
 	.called = "gpu-tracker",
-	.summary = "run a command and tell what it used: time, CPU, memory, GPU",
+	.summary = "run a command and report what it used: time, CPU, memory, GPU",
 	.usage = "--execute=COMMAND [OPTIONS] | sub-track combine|analyze|compare [OPTIONS]",
 	.details = "This is gua with gpu-tracker's command line. The report goes to standard "
 		   "output\n"
-		   "unless -o names a file; the exit status is the command's.",
+		   "unless -o names a file; the exit status is that of the command.",
 	.options = track_options,
 	.stop_at_operand = true,
 };
 
 static int track(int argc, char **argv)
 {
-	/* That tool's own defaults. */
+	/* The defaults of gpu-tracker. */
 	struct track_values v = { .output = "-",
 		.announce = true,
 		.default_size = "gigabytes",

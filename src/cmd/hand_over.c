@@ -1,4 +1,4 @@
-/* Finding and becoming the program of a command that is not built in. */
+/* Finds and executes the program gua-NAME of a command that is not built in. */
 #include "cmd/hand_over.h"
 
 #include <limits.h>
@@ -9,14 +9,14 @@
 
 #include "version.h"
 
-/* Names are letters, digits and dashes: nothing that leads out of the directory. */
+/* Only letters, digits and dashes: a name cannot lead out of the directory. */
 static int is_name(const char *name)
 {
 	return *name && *name != '-' &&
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
-/* Writes the path of the program into `path` when it is in the directory. */
+/* Writes the path of the program into `path` if the directory contains it. */
 static bool is_in(const char *directory, const char *name, char path[PATH_MAX])
 {
 	int len = snprintf(path, PATH_MAX, "%s/gua-%s", directory, name);

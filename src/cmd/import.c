@@ -1,4 +1,4 @@
-/* gua import: take over a database of the Python tool gpu-usage-audit. */
+/* gua import: imports a database of the Python tool gpu-usage-audit. */
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -21,19 +21,20 @@ struct values {
 static const struct option_row options[] = {
 	{ OPTION_TEXT, 0, "db", "PATH", "the store to import into",
 		.offset = offsetof(struct values, db) },
-	{ OPTION_DURATION, 0, "interval", "D", "what a row without a run counts (default 30s)",
+	{ OPTION_DURATION, 0, "interval", "D",
+		"interval of samples without a run (default 30s)",
 		.offset = offsetof(struct values, interval_ms), .min = 1, .max = 86400000 },
 	{ 0 },
 };
 
 enum { BAR_WIDTH = 30 };
 
-/* What the progress bar remembers. */
+/* The state of the progress bar. */
 struct bar {
 	bool terminal;	  /* stderr is one */
 	bool shown;	  /* there is a bar to erase */
-	int64_t drawn_ms; /* monotonic; not more often than a person can see */
-	sigset_t signals; /* that end the import */
+	int64_t drawn_ms; /* monotonic time of the last drawing, to limit the rate */
+	sigset_t signals; /* signals that end the import */
 };
 
 static int64_t monotonic_ms(void)
@@ -66,8 +67,8 @@ static void erase(struct bar *bar)
 	bar->shown = false;
 }
 
-/* Draws, and says to stop when a signal is waiting: they are held back, so that the store is
- * left in order and a sentence can be said. */
+/* Draws the bar, and asks to stop if a signal is pending. Signals are blocked during the
+ * import, so that the transaction can be rolled back and a message printed. */
 static int progress(void *context, int64_t done, int64_t total)
 {
 	struct bar *bar = context;
@@ -86,7 +87,7 @@ static void print_summary(const char *path, const struct import_summary *s)
 	char safe[PATH_MAX];
 	text_escape(safe, sizeof(safe), path, strlen(path));
 	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
-	       " samples from %s to %s; skipped: %" PRId64 " samples recorded already, %" PRId64
+	       " samples from %s to %s; skipped: %" PRId64 " samples already recorded, %" PRId64
 	       " malformed rows\n",
 		safe, s->facts.hostname, s->cards, s->ticks, s->samples, from, to, s->recorded,
 		s->bad_rows);
@@ -145,10 +146,11 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_import = {
 	.name = "import",
-	.summary = "take over a database of the Python gpu-usage-audit",
+	.summary = "import a database of the Python tool gpu-usage-audit",
 	.usage = "FILE [--db PATH] [--interval D]",
-	.details = "FILE is only read. All of it is imported or, after a failure or Ctrl-C,\n"
-		   "nothing; the same file is not imported twice.",
+	.details =
+		"FILE is only read. After a failure or Ctrl-C nothing is imported. The same\n"
+		"file is not imported twice.",
 	.options = options,
 	.operands = "FILE",
 	.run = run,

@@ -1,4 +1,4 @@
-/* Files and directories that were not there before. */
+/* Removes files and directories that a failed command has created. */
 #include "cmd/leftover.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Opening live views for commands. */
+/* Opens the clock, source and store of the commands that show the cards now. */
 #include "cmd/live.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 #define VIRTUAL_START_MS 1793606400000LL
 enum { LEAST_MS = 100 };
 
-/* The store to ask. */
+/* The store to read. */
 static const char *choose_db(struct live_session *s, const struct live_values *v)
 {
 	if (v->no_store || v->db)
 		return v->no_store ? NULL : v->db;
 	int rc = cmd_readable_db(s->db, sizeof(s->db), NULL);
-	/* Who keeps none and may not read the system's is told so, by the note. */
+	/* If the user has no store and may not read the system's, the note says so. */
 	if ((rc || access(s->db, F_OK) != 0) && access(SYSTEM_DB, R_OK) != 0 && errno == EACCES)
 		return SYSTEM_DB;
 	return rc == 0 ? s->db : NULL;
@@ -51,9 +51,9 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
 		.metrics = wanted,
 	};
-	/* What the driver does not have is seen in the view itself. */
+	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	/* The thread that asks the driver takes turns with this one: one heap for both. */
+	/* The driver's thread and this one never run at the same time: one heap is enough. */
 	mallopt(M_ARENA_MAX, 1);
 	rc = live_open(&s->live, &o, e);
 	if (rc)
@@ -86,7 +86,7 @@ int cmd_live_check(const struct live_session *s, struct err *e)
 {
 	size_t n = 0;
 	live_cards(s->live, &n);
-	return n ? 0 : err_set(e, ERR_WORLD, "the driver is there and lists no card");
+	return n ? 0 : err_set(e, ERR_WORLD, "the driver works but lists no card");
 }
 
 int cmd_live_refresh(struct live_session *s, struct err *e)
@@ -136,7 +136,7 @@ static bool wants_to_end(const struct live_session *s)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Says what has changed in how the driver answers. */
+/* Prints a message when the driver fails, becomes slow, or answers again. */
 static void tell(struct live_session *s, const struct command *self, const struct err *e)
 {
 	int64_t late_ms = s->lost ? 0 : live_late_ms(s->live);
@@ -145,8 +145,8 @@ static void tell(struct live_session *s, const struct command *self, const struc
 		fprintf(stderr, "gua %s: %s; trying again\n", self->name, e->text);
 	if (late_ms && !s->told_late)
 		fprintf(stderr,
-			"gua %s: the driver always takes longer than --driver-timeout: what is "
-			"shown was asked for %.1f s before\n",
+			"gua %s: the driver always takes longer than --driver-timeout; the "
+			"readings are %.1f s old\n",
 			self->name, (double)late_ms / 1000);
 	if (well && s->told)
 		fprintf(stderr, "gua %s: the driver answers again\n", self->name);

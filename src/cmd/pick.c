@@ -1,4 +1,4 @@
-/* gua pick: cards that are free, for a script or for a command that it becomes. */
+/* gua pick: finds free cards, and prints them or runs a command on them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -14,10 +14,11 @@
 #include "live/filter.h"
 #include "live/pick.h"
 
-/* From the pick to the first memory on the card: a program that loads its libraries first. */
+/* Default of --hold: the time that a program may need to load its libraries before it allocates
+ * memory on the card. */
 #define HOLD_MS 30000
-/* Who watches how long a card is free looks this often at least: some drivers keep no samples,
- * and what was between two looks that are further apart is not known. */
+/* With --free-for the cards are read at least this often: some drivers keep no samples, so use
+ * between two readings that are further apart would not be seen. */
 enum { MAX_CARDS = 64, FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000, WATCH_POLL_MS = 2000 };
 
 struct values {
@@ -30,39 +31,38 @@ struct values {
 
 #define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row rows[] = {
-	{ OPTION_COUNT, 'n', "count", "N", "so many cards (default 1)", AT(n), .min = 1,
+	{ OPTION_COUNT, 'n', "count", "N", "number of cards (default 1)", AT(n), .min = 1,
 		.max = MAX_CARDS },
 	{ OPTION_SIZE, 0, "min-free", "SIZE",
-		"so much free memory, whoever else is on the card: 20G, 8GiB (default: nobody "
-		"holds it)",
+		"at least this much free memory; the card may be in use: 20G, 8GiB (default: "
+		"only cards without holders)",
 		AT(min_free_bytes) },
-	{ OPTION_REAL, 0, "max-util", "PCT",
-		"utilisation is at most that (default: not active)", AT(max_util_pct),
-		.max = 100 },
+	{ OPTION_REAL, 0, "max-util", "PCT", "at most this utilisation (default: not active)",
+		AT(max_util_pct), .max = 100 },
 	{ OPTION_DURATION, 0, "free-for", "D",
-		"by the store, truly idle for so long: 10m (default: now)", AT(free_for_ms) },
-	{ OPTION_MAYBE, 0, "wait", "D", "wait until there are such cards, at most so long",
-		AT(wait) },
+		"truly idle for at least this long, by the store: 10m (default: now)",
+		AT(free_for_ms) },
+	{ OPTION_MAYBE, 0, "wait", "D", "wait for free cards, at most this long", AT(wait) },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env: for eval",
 		.choices = "index|uuid|env", AT(format) },
 	{ OPTION_DURATION, 0, "hold", "D",
-		"without a command, other picks get other cards for so long (default 30s)",
+		"without a command: keep the cards from other picks this long (default 30s)",
 		AT(hold_ms), .max = 86400e3 },
 	{ OPTION_LIST, 'i', "id", "CARD,...",
 		"only these cards: index, index:instance, UUID (or its beginning) or PCI "
 		"address",
 		AT(filter.ids) },
-	{ OPTION_TEXT, 0, "lock-dir", "DIR", "where the locks are (default /run/lock/gua)",
+	{ OPTION_TEXT, 0, "lock-dir", "DIR", "directory of the locks (default /run/lock/gua)",
 		AT(lock_dir) },
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };
 
-/* Cards that were chosen, and their locks. */
+/* The chosen cards and their locks. */
 struct choice {
 	struct card_id cards[MAX_CARDS];
 	int locks[MAX_CARDS];
-	char suspect[256]; /* the sentence of one whose utilisation is not believed, or "" */
+	char suspect[256]; /* the message about a suspect card among them, or "" */
 	size_t n;
 };
 
@@ -74,7 +74,7 @@ static void release(struct choice *c)
 	c->suspect[0] = '\0';
 }
 
-/* Locks cards in order until there are enough; returns 0 also when there are not. */
+/* Locks cards in order until there are enough; returns 0 also if there are too few. */
 static int lock_cards(struct choice *c, const struct pick_wish *wish, int directory,
 	const struct live_card *cards, const size_t *ranked, size_t n, size_t *counts,
 	struct err *e)
@@ -97,14 +97,14 @@ static int lock_cards(struct choice *c, const struct pick_wish *wish, int direct
 	return 0;
 }
 
-/* One look: fills `c` with wish->n cards, or with none. */
+/* Reads the cards once, and fills `c` with wish->n cards or with none. */
 static int choose(struct choice *c, struct pick_wish *wish, const struct filter *filter,
 	struct live_session *s, int directory, size_t counts[PICK_VERDICTS], struct err *e)
 {
 	size_t n_cards;
 	memset(counts, 0, PICK_VERDICTS * sizeof(*counts));
 	int rc = cmd_live_refresh(s, e);
-	/* What is always old is not good enough to take a card by. */
+	/* Readings that are always old are not good enough to choose a card. */
 	if (rc == 0 && live_late_ms(s->live)) {
 		s->lost = true;
 		rc = err_set(e, ERR_BUSY,
@@ -118,7 +118,8 @@ static int choose(struct choice *c, struct pick_wish *wish, const struct filter 
 	if (!candidates)
 		return err_memory(e);
 	int n = filter_cards(filter, cards, n_cards, candidates, e);
-	/* One at a time: two that wish for two cards each do not get one each. */
+	/* One pick at a time: otherwise two picks that need two cards each could get one
+	 * each. */
 	int turn = n < 0 ? n : pick_lock_take(directory, "choosing", true, e);
 	rc = turn < 0 ? turn : 0;
 	if (rc == 0) {
@@ -155,8 +156,8 @@ static int no_card(const struct values *v, const size_t counts[PICK_VERDICTS], c
 	return ERR_WORLD;
 }
 
-/* Looks again and again, ever less often, until there are cards or the time is over. A driver
- * that fails meanwhile may come back: that is no reason to give up. */
+/* Reads the cards repeatedly, at growing intervals, until there are enough or the time is over.
+ * A driver that fails in the meantime may come back, so the wait continues. */
 static int choose_in_time(struct choice *c, const struct values *v, struct live_session *s,
 	const struct filter *filter, int directory, int64_t wait_ms, struct err *e)
 {
@@ -184,7 +185,8 @@ static int choose_in_time(struct choice *c, const struct values *v, struct live_
 	}
 }
 
-/* UUIDs are from the driver: in a shell they must be nothing but words. */
+/* UUIDs come from the driver and are passed to eval: allow only characters that a shell does
+ * not interpret. */
 static bool is_plain(const char *uuid)
 {
 	return uuid[strspn(uuid, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -195,7 +197,8 @@ static int add_uuids(struct str *out, const struct choice *c, struct err *e)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		if (!is_plain(c->cards[i].uuid))
-			return err_set(e, ERR_WORLD, "the driver gives a card the UUID '%s'",
+			return err_set(e, ERR_WORLD,
+				"the driver reports an unusable UUID for a card: '%s'",
 				c->cards[i].uuid);
 		str_addf(out, "%s%s", i ? "," : "", c->cards[i].uuid);
 	}
@@ -227,7 +230,7 @@ static int print_choice(const struct command *self, const char *format, const st
 	return cmd_print(self, &out);
 }
 
-/* Becomes the command, which keeps the locks open as long as it lives. */
+/* Replaces this process with the command, which keeps the locks open while it runs. */
 static int become(const struct command *self, char **argv, const struct choice *c)
 {
 	struct str uuids = { 0 };
@@ -249,22 +252,23 @@ static int become(const struct command *self, char **argv, const struct choice *
 	return status;
 }
 
-/* `command` is the first word that is no option, or NULL. */
+/* `command` is the first word that is not an option, or NULL. */
 static int read_wait(
 	const struct values *v, const char *command, int64_t *wait_ms, struct err *e)
 {
 	struct err ignored = { 0 };
 	*wait_ms = v->wait ? -1 : 0;
-	/* An optional value cannot be a word of its own: 10m would be the command. */
+	/* An optional value must follow "=": as a separate word, 10m would be the command. */
 	if (v->wait && !*v->wait && command && duration_parse(command, wait_ms, &ignored) == 0)
-		return err_set(e, ERR_USAGE, "write --wait=%s: '%s' alone is the command",
+		return err_set(e, ERR_USAGE,
+			"write --wait=%s; '%s' as a separate word is taken as the command",
 			command, command);
 	if (!v->wait || !*v->wait)
 		return 0;
 	return duration_parse(v->wait, wait_ms, e) ? err_prefix(e, "--wait") : 0;
 }
 
-/* Finds the cards and leaves everything closed but their locks. */
+/* Finds the cards. Everything is closed again except their locks. */
 static int pick(struct choice *c, const struct values *v, int64_t wait_ms, struct err *e)
 {
 	static const unsigned char wanted[METRIC_COUNT] = {
@@ -285,7 +289,8 @@ static int pick(struct choice *c, const struct values *v, int64_t wait_ms, struc
 	int directory = pick_lock_directory(v->lock_dir, &shared, e);
 	rc = directory < 0 ? directory : 0;
 	if (rc == 0 && !shared && !v->lock_dir)
-		fputs("gua pick: other users do not see these locks: there is no shared "
+		fputs("gua pick: other users do not see these locks, because there is no "
+		      "shared "
 		      "/run/lock/gua\n",
 			stderr);
 	if (rc == 0)
@@ -312,7 +317,8 @@ static int run(const struct command *self, int argc, char **argv)
 		rc = err_set(&e, ERR_USAGE, "--format is for a pick without a command");
 	if (rc == 0 && v.hold_ms >= 0 && first < argc)
 		rc = err_set(&e, ERR_USAGE,
-			"--hold is for a pick without a command, which holds its cards itself");
+			"--hold is for a pick without a command; a command holds its cards "
+			"itself");
 	if (rc == 0)
 		rc = pick(&chosen, &v, wait_ms, &e);
 	if (rc)
@@ -328,13 +334,13 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_pick = {
 	.name = "pick",
-	.summary = "cards that are free, and have been; waits for one; runs a command on it",
+	.summary = "find free cards, wait for them, run a command on them",
 	.usage = "[-n N] [--min-free SIZE] [--max-util PCT] [--free-for D] [--wait[=D]] "
 		 "[OPTIONS] [-- COMMAND]",
-	.details = "With a command it sets CUDA_VISIBLE_DEVICES and becomes the command, which "
-		   "keeps the\n"
-		   "cards from other picks as long as it lives. Exit status 1 when there is no "
-		   "such card.",
+	.details = "With a command, gua pick sets CUDA_VISIBLE_DEVICES and runs the command. "
+		   "Other picks do\n"
+		   "not get the cards while it runs. The exit status is 1 if not enough cards "
+		   "are free.",
 	.options = rows,
 	.stop_at_operand = true,
 	.run = run,

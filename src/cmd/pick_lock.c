@@ -1,4 +1,4 @@
-/* Files that are locked, in a directory that strangers share. */
+/* Lock files of gua pick, in a directory that all users share. */
 #include "cmd/pick_lock.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 #define SHARED_DIRECTORY "/run/lock/gua"
 enum { NAME_CAP = 128 };
 
-/* Opens a directory, made with `mode` when it is missing. A link is not followed: somebody else
- * may have put it there. */
+/* Opens a directory, and creates it with `mode` if it is missing. Symbolic links are not
+ * followed, because another user may have created them. */
 static int open_directory(const char *path, mode_t mode)
 {
 	bool made = mkdir(path, mode) == 0;
 	if (!made && errno != EEXIST)
 		return -1;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* The umask has taken bits away. */
+	/* The umask may have removed bits. */
 	if (fd >= 0 && made && fchmod(fd, mode) != 0) {
 		close(fd);
 		return -1;
@@ -33,7 +33,7 @@ static int open_directory(const char *path, mode_t mode)
 	return fd;
 }
 
-/* Whether everybody may make files there, and nobody may remove another's. */
+/* Whether all users may create files there, and no user may remove those of others. */
 static bool is_shared(int fd)
 {
 	struct stat s;
@@ -69,14 +69,15 @@ int pick_lock_directory(const char *asked, bool *shared, struct err *e)
 		return own_directory(runtime, e);
 	if (fd >= 0)
 		return err_set(e, ERR_WORLD,
-			"%s is not a directory that all users share (mode 1777); name another "
-			"with --lock-dir",
+			"%s is not a directory that all users share (mode 1777); give another "
+			"one with --lock-dir",
 			path);
-	return err_set(e, ERR_WORLD, "cannot make %s for the locks: %s; see --lock-dir", path,
-		strerror(error));
+	return err_set(e, ERR_WORLD,
+		"cannot create %s for the locks: %s; give another directory with --lock-dir",
+		path, strerror(error));
 }
 
-/* A file name: what is not plain becomes '_'. */
+/* Makes a file name: other characters than letters, digits and a few signs become '_'. */
 static void make_name(char name[NAME_CAP], const char *text)
 {
 	size_t i = 0;
@@ -89,8 +90,8 @@ static void make_name(char name[NAME_CAP], const char *text)
 	name[i] = '\0';
 }
 
-/* Opens a lock file for reading, which is all that flock() needs: so another user's file will
- * do, also where the kernel protects files in shared directories from O_CREAT. */
+/* Opens a lock file for reading, which is enough for flock(). So another user's file can be
+ * used, even if the kernel forbids O_CREAT on it in shared directories. */
 static int open_file(int directory, const char *name)
 {
 	int fd = -1;
@@ -118,7 +119,7 @@ int pick_lock_take(int directory, const char *text, bool wait, struct err *e)
 			e, ERR_WORLD, "cannot open the lock %s: %s", name, strerror(errno));
 	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
 		close(fd);
-		return err_set(e, ERR_WORLD, "the lock %s is not a plain file", name);
+		return err_set(e, ERR_WORLD, "the lock %s is not a regular file", name);
 	}
 	int rc;
 	do
@@ -132,7 +133,7 @@ int pick_lock_take(int directory, const char *text, bool wait, struct err *e)
 	return code;
 }
 
-/* Nobody who waits for the end of the output waits for this. */
+/* Closes the standard streams, so that readers of the output do not wait for this process. */
 static void let_go_of_terminal(void)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* gua query: chosen fields of the cards, as lines for scripts. */
+/* gua query: prints selected fields of cards or processes, as lines for scripts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,27 +18,27 @@ struct values {
 #define AT(field) .offset = offsetof(struct values, field)
 
 static const struct option_row options[] = {
-	{ OPTION_TEXT, 0, "query-gpu", "FIELD,...", "one line a card with these fields",
+	{ OPTION_TEXT, 0, "query-gpu", "FIELD,...", "one line per card with these fields",
 		AT(gpu), .words = query_gpu_fields },
 	{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",
-		"one line a compute process with these fields", AT(apps),
+		"one line per compute process with these fields", AT(apps),
 		.words = query_app_fields },
 	{ OPTION_TEXT, 0, "format", "FORMAT,...",
 		"csv[,noheader][,nounits] (default csv) or json", AT(format),
 		.words = query_formats },
-	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS", "again and again (alone: every 5 s)",
-		AT(loop) },
+	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS",
+		"repeat at this interval (without a value: 5 s)", AT(loop) },
 	{ OPTION_TEXT, 0, "loop-ms", "MS", "the same in milliseconds; also -lms MS",
 		AT(loop_ms) },
-	{ OPTION_TEXT, 'f', "filename", "FILE", "write there instead of to the terminal",
+	{ OPTION_TEXT, 'f', "filename", "FILE", "write to FILE instead of standard output",
 		AT(file) },
 	{ OPTION_FLAG, 't', "timestamp",
-		.help = "accepted for compatibility and ignored; ask for the field timestamp",
+		.help = "accepted for compatibility and ignored; use the field timestamp",
 		AT(t) },
 	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of cards", AT(help_gpu) },
 	{ OPTION_FLAG, 0, "help-query-compute-apps", .help = "list the fields of processes",
 		AT(help_apps) },
-	{ OPTION_FLAG, 0, "mig", .help = "one line a MIG instance instead of its card",
+	{ OPTION_FLAG, 0, "mig", .help = "one line per MIG instance instead of per card",
 		AT(mig) },
 	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
 	LIVE_ROWS(struct values, live),
@@ -54,7 +54,7 @@ static void respell(int argc, char **argv)
 			argv[i] = loop_ms;
 }
 
-/* How often; 0: once. */
+/* The interval in ms; 0: print once. */
 static int read_loop(const struct values *v, int64_t *every_ms, struct err *e)
 {
 	*every_ms = 0;
@@ -79,7 +79,7 @@ static int read_query(const struct values *v, struct query *q, struct err *e)
 			"--query-gpu and --query-compute-apps exclude each other");
 	if (!v->gpu && !v->apps)
 		return err_set(e, ERR_USAGE,
-			"say what to query: --query-gpu=FIELD,... or "
+			"give --query-gpu=FIELD,... or "
 			"--query-compute-apps=FIELD,...");
 	q->apps = v->apps != NULL;
 	q->instances = v->mig;
@@ -99,7 +99,7 @@ static int write_out(FILE *to, struct str *out, struct err *e)
 	return whole ? 0 : ERR_WORLD;
 }
 
-/* Looks once, or until the user ends it. */
+/* Prints once, or repeatedly until the user ends it. */
 static int look(struct live_session *s, const struct query *q, const struct filter *f,
 	int64_t every_ms, FILE *to, struct err *e)
 {
@@ -167,10 +167,11 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_query = {
 	.name = "query",
-	.summary = "chosen fields of cards or processes as CSV, once or in a loop",
+	.summary = "print selected fields of cards or processes as CSV, once or in a loop",
 	.usage = "--query-gpu=FIELD,... [--format=csv[,noheader][,nounits]] [-l SECONDS] [-i "
 		 "CARD]",
-	.details = "The fields and the output are nvidia-smi's; fields of ours begin with gua.",
+	.details =
+		"Fields and output are those of nvidia-smi; additional fields begin with gua.",
 	.options = options,
 	.run = run,
 };

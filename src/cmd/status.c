@@ -1,4 +1,4 @@
-/* gua status: is the recorder running, and what is wrong. */
+/* gua status: shows whether the recorder is running, and its problems. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void add_recorder(struct str *out, const struct store_status *s, pid_t pi
 		str_addf(out, "%-11srunning, outside of this container\n", "recorder");
 	else if (pid)
 		str_addf(out, "%-11srunning (pid %d)\n", "recorder", (int)pid);
-	else if (s->any_run && s->ended_ms < 0) /* the next one to start writes this down */
+	else if (s->any_run && s->ended_ms < 0) /* the next recorder will store this */
 		str_addf(out, "%-11snot running; killed\n", "recorder");
 	else
 		str_addf(out, "%-11snot running%s%s\n", "recorder", s->how_ended[0] ? "; " : "",
@@ -63,8 +63,8 @@ static void add_cards(struct str *out, const struct store_status *s)
 	str_add(out, "\n");
 }
 
-/* The lines "SINCE_MS TEXT" that the recorder published; one that hangs or is stopped cannot.
- */
+/* Appends the faults: the lines "SINCE_MS TEXT" that the recorder published, and a late tick.
+ * (A recorder that hangs or is stopped cannot publish anything.) */
 static void add_faults(
 	struct str *out, const struct store_status *s, char *published, int64_t now_ms)
 {
@@ -135,9 +135,9 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_status = {
 	.name = "status",
-	.summary = "is the recorder running, since when, and what is wrong",
+	.summary = "show whether the recorder is running, and its problems",
 	.usage = "[--db PATH]",
-	.details = "Exit status 0 when a recorder is running, 1 when none is.",
+	.details = "The exit status is 0 if a recorder is running, 1 if none is.",
 	.options = options,
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* gua stop: ends the recorder that holds the store's lock, and waits for it. */
+/* gua stop: terminates the recorder that holds the store's lock, and waits for its end. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -19,13 +19,14 @@ struct values {
 static const struct option_row options[] = {
 	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)",
 		.offset = offsetof(struct values, db) },
-	{ OPTION_DURATION, 0, "timeout", "D", "wait this long for its end (default 30s)",
+	{ OPTION_DURATION, 0, "timeout", "D",
+		"wait this long for the recorder to end (default 30s)",
 		.offset = offsetof(struct values, timeout_ms), .min = 0, .max = 3600e3 },
 	{ 0 },
 };
 
-/* Signals exactly the process that holds the lock: the pidfd is taken first, and the holder is
- * asked for again, so that a pid that changed hands in between is not touched. */
+/* Signals exactly the process that holds the lock. The pidfd is opened first and the holder is
+ * read again, so that a new process with the same pid is not signalled. */
 static int end_holder(const char *db, pid_t pid, int64_t timeout_ms, struct err *e)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -41,7 +42,7 @@ static int end_holder(const char *db, pid_t pid, int64_t timeout_ms, struct err 
 	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
 	if (!rc && again == pid && poll(&fd, 1, (int)timeout_ms) <= 0)
 		rc = err_set(e, ERR_WORLD,
-			"the recorder (pid %d) was told to stop and has not ended yet",
+			"the recorder (pid %d) was asked to stop and has not ended yet",
 			(int)pid);
 	close(pidfd);
 	return rc;
@@ -67,7 +68,7 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	if (pid == LOCK_ELSEWHERE) {
 		err_set(&e, ERR_WORLD,
-			"the recorder of %s is outside of this container: stop it there", db);
+			"the recorder of %s runs outside of this container; stop it there", db);
 		return cmd_fail(self, &e);
 	}
 	if (end_holder(db, pid, v.timeout_ms, &e))

@@ -1,4 +1,5 @@
-/* gua sub-track: what named blocks of code used, from the samples of a tracking file. */
+/* gua sub-track: reports what named blocks of code used, from the samples of a tracking file.
+ */
 #include "cmd/subtrack.h"
 
 #include <dirent.h>
@@ -26,9 +27,9 @@ struct values {
 static const struct option_row options[] = {
 	{ OPTION_TEXT, 0, "tf", "FILE", "analyze: the tracking file", AT(tracking_file) },
 	{ OPTION_TEXT, 0, "stf", "FILE",
-		"analyze: the sub-tracking file; combine: what is made", AT(sub_file) },
+		"analyze: the sub-tracking file; combine: the file to create", AT(sub_file) },
 	{ OPTION_LIST, 'p', "path", "PATH",
-		"combine: a sub-tracking file, or one folder of them", AT(paths) },
+		"combine: a sub-tracking file, or one directory of them", AT(paths) },
 	{ OPTION_LIST, 'm', "map", "NAME=FILE",
 		"compare: a result of analyze -f json, and its name", AT(maps) },
 	{ OPTION_TEXT, 0, "cconfig", "FILE", "compare: JSON with file_path_map and statistic",
@@ -36,7 +37,7 @@ static const struct option_row options[] = {
 	{ OPTION_CHOICE, 0, "stat", "STATISTIC", "compare: min, max, mean (default) or std",
 		.choices = "min|max|mean|std", AT(statistic) },
 	{ OPTION_TEXT, 'o', "output", "FILE",
-		"where the result goes (default: standard output)", AT(output) },
+		"write the result to FILE (default: standard output)", AT(output) },
 	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default) or json",
 		.choices = "text|json|pickle", AT(format) },
 	{ 0 },
@@ -47,7 +48,7 @@ static bool wants_json(const struct values *v)
 	return v->format && strcmp(v->format, "json") == 0;
 }
 
-/* To the file that was asked for, or to standard output. */
+/* Writes to the file of --output, or to standard output. */
 static int put(const struct command *self, const struct values *v, struct str *out)
 {
 	struct err e = { 0 };
@@ -90,14 +91,14 @@ static int not_hidden(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* All files of a folder, by name; the caller frees the texts and the list. */
+/* All files of a directory, sorted by name; the caller frees the strings and the list. */
 static int list_folder(const char *folder, char ***paths, size_t *n, struct err *e)
 {
 	struct dirent **names = NULL;
 	int found = scandir(folder, &names, not_hidden, NULL);
 	if (found < 0)
-		return err_set(
-			e, ERR_WORLD, "cannot read the folder %s: %s", folder, strerror(errno));
+		return err_set(e, ERR_WORLD, "cannot read the directory %s: %s", folder,
+			strerror(errno));
 	*paths = calloc((size_t)found + 1, sizeof(**paths));
 	for (int i = 0; i < found; i++) {
 		char path[PATH_MAX];
@@ -130,8 +131,8 @@ static int combine(const struct values *v, struct err *e)
 	return rc;
 }
 
-/* The sessions of the configuration, then those of the command line, which win. Texts stay
- * where they are: in `config` and in `names`. */
+/* The sessions of the configuration file, overridden by those of the command line. The strings
+ * stay in `config` and in `names`. */
 static int find_sessions(const struct values *v, const json_t *config, char **names,
 	struct subtrack_session *sessions, size_t *n, struct err *e)
 {
@@ -216,8 +217,8 @@ static int compare(const struct command *self, struct values *v, struct err *e)
 	const char *statistic = json_string_value(json_object_get(config, "statistic"));
 	statistic = v->statistic ? v->statistic : statistic ? statistic : "mean";
 	if (!rc && !strstr("|min|max|mean|std|", statistic))
-		rc = err_set(e, ERR_USAGE,
-			"'%s' is no statistic; there are min, max, mean, std", statistic);
+		rc = err_set(e, ERR_USAGE, "'%s' is not a statistic; use min, max, mean or std",
+			statistic);
 	if (!rc)
 		rc = find_sessions(v, config, names, sessions, &n, e);
 	if (!rc)
@@ -244,8 +245,9 @@ static int run(const struct command *self, int argc, char **argv)
 	const char *action = first + 1 == argc ? argv[first] : "";
 	if (v.format && strcmp(v.format, "pickle") == 0)
 		rc = err_set(&e, ERR_USAGE,
-			"pickles are not written: loading one runs the code in it; use -f "
-			"json");
+			"pickle files are not written, because loading one runs the code in "
+			"it; "
+			"use -f json");
 	else if (strcmp(action, "combine") == 0)
 		rc = combine(&v, &e);
 	else if (strcmp(action, "analyze") == 0)
@@ -253,17 +255,17 @@ static int run(const struct command *self, int argc, char **argv)
 	else if (strcmp(action, "compare") == 0)
 		rc = compare(self, &v, &e);
 	else
-		rc = err_set(&e, ERR_USAGE, "say what to do: combine, analyze or compare");
+		rc = err_set(&e, ERR_USAGE, "give an action: combine, analyze or compare");
 	return rc < 0 ? cmd_fail(self, &e) : rc;
 }
 
 const struct command cmd_subtrack = {
 	.name = "sub-track",
-	.summary = "what named blocks of code used: combine, analyze, compare",
+	.summary = "report what named blocks of code used: combine, analyze, compare",
 	.usage = "combine --stf FILE -p PATH... | analyze --tf FILE --stf FILE | compare -m "
 		 "NAME=FILE...",
-	.details = "The files are those of 'gua track --tf' and of the Python module's "
-		   "SubTracker.",
+	.details = "The files are written by 'gua track --tf' and by SubTracker of the Python "
+		   "module.",
 	.options = options,
 	.operands = "combine|analyze|compare",
 	.run = run,

@@ -1,4 +1,4 @@
-/* gua top: handed over to gua-top, the one program that links a terminal library. */
+/* gua top: runs gua-top, the only program that links a terminal library. */
 #include "cmd/top.h"
 
 #include "cmd/cmd.h"
@@ -12,12 +12,12 @@ static const struct option_row options[] = {
 	FILTER_ROWS(struct top_values, filter, 'u', 'p', 'i'),
 	{ OPTION_CHOICE, 's', "sort", "BY", "order of the processes at start",
 		.choices = "card|user|pid|mem|sm|cpu|host|age|idle|what|command", AT(sort) },
-	{ OPTION_FLAG, 't', "tree", .help = "begin with the tree", AT(tree) },
-	{ OPTION_FLAG, 'r', "readonly", .help = "no signals: the key does nothing",
-		AT(readonly) },
-	{ OPTION_FLAG, '1', "once", .help = "print one frame as text and end", AT(once) },
-	{ OPTION_FLAG, 0, "ascii", .help = "no character beyond ASCII", AT(ascii) },
-	{ OPTION_FLAG, 0, "no-color", .help = "no colour (as with NO_COLOR)", AT(no_color) },
+	{ OPTION_FLAG, 't', "tree", .help = "start with the tree", AT(tree) },
+	{ OPTION_FLAG, 'r', "readonly", .help = "never send signals", AT(readonly) },
+	{ OPTION_FLAG, '1', "once", .help = "print one frame as text and exit", AT(once) },
+	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", AT(ascii) },
+	{ OPTION_FLAG, 0, "no-color", .help = "use no colours (as with NO_COLOR)",
+		AT(no_color) },
 	LIVE_ROWS(struct top_values, live),
 	{ 0 },
 };
@@ -30,15 +30,16 @@ static int run(const struct command *self, int argc, char **argv)
 	hand_over(self->name, argv);
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	err_set(&e, ERR_WORLD, "the program gua-top is not installed");
+	err_set(&e, ERR_WORLD,
+		"the program gua-top is not installed; build gua with the option top");
 	return cmd_fail(self, &e);
 }
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "interactive: the cards and who is on them, idle holders first",
+	.summary = "interactive view of the cards and their processes",
 	.usage = "[--delay SECONDS] [--sort BY] [--user USER] [--readonly] [OPTIONS]",
-	.details = "Where standard output is no terminal: one frame as text.",
+	.details = "If standard output is not a terminal, one frame is printed as text.",
 	.options = options,
 	.handed_over = true,
 	.run = run,

@@ -1,4 +1,4 @@
-/* gua-top: the interactive view, a program of its own because it links curses. */
+/* gua-top: the interactive view. It is a separate program because it links curses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400, MOST_DELAY_MS = 3600000 };
 
-/* How wide a frame is that is printed: the terminal, else COLUMNS, else enough for all. */
+/* Width of a printed frame: that of the terminal, else COLUMNS, else a default. */
 static size_t plain_columns(void)
 {
 	const char *variable = getenv("COLUMNS");
@@ -56,7 +56,7 @@ static int show(
 	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
 		status = cmd_fail(&cmd_top, &e);
 	} else {
-		/* Lines of a log would be in the middle of the screen. */
+		/* Log lines would appear in the middle of the screen. */
 		log_setup(LOG_LEVEL_NONE, LOG_STYLE_PLAIN);
 		top_run(t, screen);
 		top_screen_close(screen);
@@ -65,7 +65,7 @@ static int show(
 	return status;
 }
 
-/* Why no signal may be sent; NULL: they may. */
+/* The reason why signals may not be sent; NULL: they may. */
 static const char *no_signals(const struct top_values *v)
 {
 	if (v->live.source && source_is_invented(v->live.source))
@@ -75,7 +75,8 @@ static const char *no_signals(const struct top_values *v)
 	return v->readonly ? "read only" : NULL;
 }
 
-/* Two files are kept open for each process: the usual 1024 are few on a large host. */
+/* Raises the limit of open files: two are kept open for each process, and the usual 1024 are
+ * too few on a large host. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -91,7 +92,7 @@ static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
 		return err_prefix(e, "--delay");
 	if (*ms > MOST_DELAY_MS)
 		return err_set(
-			e, ERR_USAGE, "--delay takes at most an hour, not '%s'", v->delay);
+			e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v->delay);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* gua track: what one command, or one process and everything below it, used. */
+/* gua track: measures what a command or process, and all processes below it, use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,14 +18,14 @@
 #include "source/kind.h"
 #include "store/trackfile.h"
 
-/* What accompanies a run: files and the live line. */
+/* Outputs of a run: the files and the line of current values. */
 struct session {
 	const struct command *self;
 	struct track_values *v;
 	int output;		/* where the report goes */
 	struct trackfile *file; /* or NULL */
 	struct fault file_fault;
-	bool progress; /* the live line is shown */
+	bool progress; /* the line of current values is shown */
 };
 
 static void show_progress(const struct track_sample *sample)
@@ -49,7 +49,8 @@ static void on_sample(void *context, const struct track_sample *sample)
 		show_progress(sample);
 }
 
-/* The tracking file has its units in its head, so they cannot be chosen by what is to come. */
+/* The header of the tracking file names the units, so "auto" must be decided before the first
+ * sample. */
 static const char *fixed_unit(const char *name, const char *instead)
 {
 	return strcmp(name, "auto") == 0 ? instead : name;
@@ -76,7 +77,8 @@ static int begin_file(struct session *s, const struct track_result *r, struct er
 	return trackfile_begin(s->file, &head, e);
 }
 
-/* The tracker is open and the command waits: last chance to refuse. */
+/* Opens the tracking file. The tracker is open and the command waits to be started, so a
+ * failure here still prevents the start. */
 static int on_start(void *context, struct tracker *tracker, struct err *e)
 {
 	struct session *s = context;
@@ -135,7 +137,7 @@ static void say_warnings(const struct session *s, const struct track_result *r)
 		log_warning("%s", r->warnings[i]);
 }
 
-/* gpu-tracker's own line; beside JSON and CSV it must not stand on the same stream. */
+/* Prints gpu-tracker's last line; not to standard output if that has the JSON or CSV. */
 static void announce_end(const struct track_values *v, int status)
 {
 	bool text = !v->format || strcmp(v->format, "text") == 0;
@@ -145,7 +147,8 @@ static void announce_end(const struct track_values *v, int status)
 	fflush(stdout);
 }
 
-/* Nothing was tracked: a file with a head alone would be in the way of the next attempt. */
+/* Removes the tracking file if nothing was tracked: a file with only a header would make the
+ * next run fail, because it exists. */
 static void discard_file(struct session *s)
 {
 	struct err e = { 0 };
@@ -179,7 +182,7 @@ static int track(struct session *s, const struct track_job *job)
 	return status;
 }
 
-/* Opens what will be written, before anything is started. */
+/* Opens the output files before anything is started. */
 static int open_session(struct session *s, struct err *e)
 {
 	const struct track_values *v = s->v;
@@ -228,8 +231,8 @@ static bool has_card(const struct source *source, const char *uuid)
 	return false;
 }
 
-/* Asks the driver for the cards that --guuids names; without that option nobody waits for it.
- */
+/* Checks with the driver that the cards of --guuids exist; without that option it is not
+ * asked. */
 static int check_uuids(
 	const struct track_values *v, const struct source_options *o, struct err *e)
 {
@@ -245,7 +248,7 @@ static int check_uuids(
 		struct str all = { 0 };
 		for (size_t k = 0; k < source->n_cards; k++)
 			str_addf(&all, " %s", source->cards[k].id.uuid);
-		rc = err_set(e, ERR_USAGE, "--guuids: there is no card %s; there are:%s",
+		rc = err_set(e, ERR_USAGE, "--guuids: card %s does not exist; the cards are:%s",
 			v->uuid_list[i], str_text(&all));
 		str_finish(&all);
 	}
@@ -260,7 +263,7 @@ static int find_command(const struct track_values *v, char **operands, char ***w
 	size_t n = 0;
 	*argv = *operands ? operands : NULL;
 	if ((*operands != NULL) + (v->execute != NULL) + (v->pid != 0) > 1)
-		return err_set(e, ERR_USAGE, "give a command, or -e, or --pid: one of them");
+		return err_set(e, ERR_USAGE, "give exactly one of a command, -e and --pid");
 	if (v->execute) {
 		int rc = words_split(v->execute, words, &n, e);
 		if (rc)
@@ -268,7 +271,7 @@ static int find_command(const struct track_values *v, char **operands, char ***w
 		*argv = n ? *words : NULL;
 	}
 	if (!*argv && !v->pid)
-		return err_set(e, ERR_USAGE, "there is no command to run");
+		return err_set(e, ERR_USAGE, "the command is empty");
 	return 0;
 }
 
@@ -280,13 +283,13 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 	char **words = NULL, **argv = NULL;
 	int status;
 	clock_init_real(&clock);
-	/* What the driver's side logs is among the result's warnings too, each said once. */
+	/* Log lines about the driver are also in the result's warnings: print them once. */
 	log_setup(v->quiet ? LOG_LEVEL_NONE : LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	if (track_finish_options(v, &e) || find_command(v, operands, &words, &argv, &e)) {
 		status = cmd_fail(self, &e);
 	} else {
 		struct track_job job = make_job(&s, argv, &clock);
-		/* Files last: a mistake empties none. */
+		/* Open files last, so that a wrong option does not truncate one. */
 		bool ready = check_uuids(v, &job.options.source, &e) == 0 &&
 			     open_session(&s, &e) == 0;
 		status = ready ? track(&s, &job) : cmd_fail(self, &e);
@@ -309,13 +312,13 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_track = {
 	.name = "track",
-	.summary = "run a command and account what it used: time, CPU, memory, GPU",
+	.summary = "run a command and report what it used: time, CPU, memory, GPU",
 	.usage = "[OPTIONS] -- COMMAND [ARGUMENTS] | -e 'COMMAND' | --pid N",
-	.details = "Standard input, output and errors are the command's own; the report goes "
-		   "to standard\n"
-		   "error, or to -o FILE. The exit status is the command's: 128 + N when "
-		   "signal N killed\n"
-		   "it, 127 when there is no such command, 126 when it cannot be started.",
+	.details = "gua does not touch the command's standard input, output and error. The "
+		   "report goes to\n"
+		   "standard error, or to -o FILE. The exit status is that of the command: "
+		   "128 + N if signal\n"
+		   "N killed it, 127 if it was not found, 126 if it could not be started.",
 	.options = track_options,
 	.stop_at_operand = true,
 	.run = run,

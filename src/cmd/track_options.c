@@ -18,52 +18,55 @@
 
 const struct option_row track_options[] = {
 	{ OPTION_TEXT, 'e', "execute", "COMMAND",
-		"the command as one text, split like a shell would; "
-		"no shell runs",
+		"the command as one string, split into words like in a "
+		"shell; no shell runs",
 		AT(execute) },
-	{ OPTION_COUNT, 'p', "pid", "N",
-		"follow a process that runs already, until it ends or Ctrl-C", AT(pid),
-		.min = 1, .max = 4194304 },
-	{ OPTION_FLAG, 0, "until-exit", .help = "with --pid: Ctrl-C does not end the tracking",
+	{ OPTION_COUNT, 'p', "pid", "N", "follow a running process, until it ends or Ctrl-C",
+		AT(pid), .min = 1, .max = 4194304 },
+	{ OPTION_FLAG, 0, "until-exit",
+		.help = "with --pid: ignore Ctrl-C, track until the process ends",
 		AT(until_exit) },
-	{ OPTION_TEXT, 'o', "output", "FILE", "where the report goes (default: standard error)",
-		AT(output) },
+	{ OPTION_TEXT, 'o', "output", "FILE",
+		"write the report to FILE (default: standard error)", AT(output) },
 	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default), json or csv",
 		.choices = "text|json|csv", AT(format) },
 	{ OPTION_TEXT, 0, "st", "TIME",
-		"time between samples: seconds, or 100ms; from 10ms (default "
-		"1s)",
+		"time between samples: seconds, or 100ms; at least 10ms "
+		"(default 1s)",
 		AT(interval) },
 	{ OPTION_TEXT, 0, "ru", "UNIT", "unit of memory: " SIZES, AT(ram_unit),
 		.words = track_sizes },
-	{ OPTION_TEXT, 0, "gru", "UNIT", "unit of GPU memory: as --ru", AT(gpu_ram_unit),
-		.words = track_sizes },
+	{ OPTION_TEXT, 0, "gru", "UNIT", "unit of GPU memory; values as for --ru",
+		AT(gpu_ram_unit), .words = track_sizes },
 	{ OPTION_TEXT, 0, "tu", "UNIT", "unit of time: auto, seconds, minutes, hours, days",
 		AT(time_unit), .words = track_times },
 	{ OPTION_COUNT, 0, "nec", "N",
-		"cores that the command was expected to use (default: all)", AT(cores),
-		.min = 1, .max = 1e6 },
+		"number of cores that the command was expected to use (default: all)",
+		AT(cores), .min = 1, .max = 1e6 },
 	{ OPTION_TEXT, 0, "guuids", "A,B", "cards that count in GPU utilisation (default: all)",
 		AT(uuids) },
 	{ OPTION_TEXT, 0, "tconfig", "FILE",
-		"JSON object of gpu-tracker's settings; options given "
-		"here win",
+		"JSON file with gpu-tracker's settings; options override "
+		"it",
 		AT(config) },
 	{ OPTION_TEXT, 0, "tf", "FILE", "write every sample to FILE.csv or FILE.sqlite",
 		AT(tracking_file) },
-	{ OPTION_FLAG, 0, "overwrite", .help = "replace that file when it exists",
+	{ OPTION_FLAG, 0, "overwrite", .help = "replace the --tf file if it exists",
 		AT(overwrite) },
-	{ OPTION_FLAG, 0, "processes", .help = "a table of the processes too", AT(processes) },
-	{ OPTION_FLAG, 0, "progress", .help = "one live line while it runs, on a terminal",
+	{ OPTION_FLAG, 0, "processes", .help = "also print a table of the processes",
+		AT(processes) },
+	{ OPTION_FLAG, 0, "progress", .help = "show a line of current values, on a terminal",
 		AT(progress) },
-	{ OPTION_FLAG, 0, "disable-logs", .help = "no warnings", AT(quiet) },
+	{ OPTION_FLAG, 0, "disable-logs", .help = "print no warnings", AT(quiet) },
 	{ OPTION_FLAG, 0, "legacy-spelling",
-		.help = "write 'descendents' as old readers expect", AT(legacy_spelling) },
-	{ OPTION_CHOICE, 0, "gb", "BRAND", "nvidia: the only brand there is",
-		.choices = "nvidia", AT(brand) },
+		.help = "write 'descendents', as gpu-tracker before version 4",
+		AT(legacy_spelling) },
+	{ OPTION_CHOICE, 0, "gb", "BRAND", "brand of the GPUs: nvidia", .choices = "nvidia",
+		AT(brand) },
 	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_NONE_HELP, AT(source),
 		.words = source_words_none },
-	{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays", AT(scenario) },
+	{ OPTION_TEXT, 0, "scenario", "FILE", "scenario for the simulated source",
+		AT(scenario) },
 	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
 		AT(nvml) },
 	{ OPTION_TEXT, 0, "root", "DIR", "look for proc and sys below DIR", AT(root),
@@ -71,7 +74,7 @@ const struct option_row track_options[] = {
 	{ 0 },
 };
 
-/* Keys of gpu-tracker's configuration, and where they go. */
+/* Keys of gpu-tracker's configuration file, and the members that they set. */
 static const struct config_key {
 	const char *name;
 	enum { KEY_TEXT, KEY_NUMBER_TEXT, KEY_COUNT, KEY_FLAG, KEY_UUIDS, KEY_IGNORED } kind;
@@ -94,7 +97,7 @@ static const struct config_key {
 
 static int wrong_type(const char *path, const char *key, struct err *e)
 {
-	return err_set(e, ERR_USAGE, "%s: the value of \"%s\" is of the wrong type", path, key);
+	return err_set(e, ERR_USAGE, "%s: the value of \"%s\" has the wrong type", path, key);
 }
 
 /* A text option takes the configuration's value unless the command line gave one. The texts
@@ -175,7 +178,7 @@ static bool is_config_key(const char *name)
 	return false;
 }
 
-/* A name that is spelt wrong would silently leave a default in force. */
+/* Refuses unknown keys: a misspelt one would silently leave the default. */
 static int check_config_keys(const char *path, json_t *config, struct err *e)
 {
 	char shown[64];
@@ -187,7 +190,7 @@ static int check_config_keys(const char *path, json_t *config, struct err *e)
 			continue;
 		text_escape(shown, sizeof(shown), name, strlen(name));
 		return err_set(
-			e, ERR_USAGE, "--tconfig %s: there is no setting \"%s\"", path, shown);
+			e, ERR_USAGE, "--tconfig %s: unknown setting \"%s\"", path, shown);
 	}
 	return 0;
 }
@@ -208,7 +211,7 @@ static int read_config(struct track_values *v, struct err *e)
 	return rc;
 }
 
-/* "0.5" is seconds, as in gpu-tracker; "500ms" is ours. */
+/* A plain number is seconds, as in gpu-tracker; gua also accepts durations like "500ms". */
 static int read_interval(struct track_values *v, struct err *e)
 {
 	char text[32];
@@ -245,13 +248,13 @@ static int check_units(const struct track_values *v, struct err *e)
 {
 	if (!track_size_unit(v->ram_unit, 0))
 		return err_set(
-			e, ERR_USAGE, "--ru '%s' is no unit; there are " SIZES, v->ram_unit);
+			e, ERR_USAGE, "--ru '%s' is not a unit; use " SIZES, v->ram_unit);
 	if (!track_size_unit(v->gpu_ram_unit, 0))
-		return err_set(e, ERR_USAGE, "--gru '%s' is no unit; there are " SIZES,
-			v->gpu_ram_unit);
+		return err_set(
+			e, ERR_USAGE, "--gru '%s' is not a unit; use " SIZES, v->gpu_ram_unit);
 	if (!track_time_unit(v->time_unit, 0))
 		return err_set(e, ERR_USAGE,
-			"--tu '%s' is no unit; there are auto, seconds, minutes, hours, days",
+			"--tu '%s' is not a unit; use auto, seconds, minutes, hours, days",
 			v->time_unit);
 	return 0;
 }
@@ -285,7 +288,8 @@ int track_finish_options(struct track_values *v, struct err *e)
 	v->time_unit = v->time_unit ? v->time_unit : v->default_time ? v->default_time : "auto";
 	v->source = v->source ? v->source : SOURCE_AUTO;
 	if (!rc && v->brand && strcmp(v->brand, "nvidia") != 0)
-		rc = err_set(e, ERR_USAGE, "gua knows NVIDIA cards only, not '%s'", v->brand);
+		rc = err_set(
+			e, ERR_USAGE, "gua supports only NVIDIA cards, not '%s'", v->brand);
 	if (!rc)
 		rc = read_interval(v, e);
 	if (!rc)
@@ -297,7 +301,7 @@ int track_finish_options(struct track_values *v, struct err *e)
 	if (!rc)
 		rc = source_check(v->source, v->scenario, true, e);
 	if (!rc && v->until_exit && !v->pid)
-		rc = err_set(e, ERR_USAGE, "--until-exit goes with --pid");
+		rc = err_set(e, ERR_USAGE, "--until-exit needs --pid");
 	return rc;
 }
 

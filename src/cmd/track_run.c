@@ -1,4 +1,4 @@
-/* One child, a signalfd, a tracker: the loop of gua track. */
+/* The main loop of gua track: starts the command, forwards signals, takes samples. */
 #include "cmd/track_run.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Passed on to the command when they are sent to us alone. The terminal sends them to the whole
- * process group, so to the command too: those are not passed on. */
+/* Signals that are forwarded to the command if a process sent them to us. The terminal sends
+ * signals to the whole process group, which includes the command: those are not forwarded. */
 static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
-/* timeout(1) and others send to the process and to its group: that is one request. */
+/* timeout(1) and others send a signal to the process and to its group: this counts once. */
 #define SAME_REQUEST_US 100000
 
 struct running {
@@ -31,7 +31,7 @@ struct running {
 	int pidfd;	    /* of a pid that is not our child; or -1 */
 	int end_requests;   /* SIGTERM, SIGINT ... sent to us alone */
 	int64_t request_us; /* when the last one came */
-	sigset_t before;    /* the mask that the command gets */
+	sigset_t before;    /* signal mask for the command */
 };
 
 static int block_signals(struct running *r, struct err *e)
@@ -48,7 +48,7 @@ static int block_signals(struct running *r, struct err *e)
 	return 0;
 }
 
-/* In the child. Waits for the word that the tracker is ready, so that nothing is missed. */
+/* Runs in the child: waits until the tracker is ready, so that nothing is missed. */
 static void become(const struct running *r, char **argv, const int go[2], int failure)
 {
 	char word;
@@ -59,7 +59,7 @@ static void become(const struct running *r, char **argv, const int go[2], int fa
 	execvp(argv[0], argv);
 	int reason = errno;
 	ssize_t n = write(failure, &reason, sizeof(reason));
-	(void)n; /* the reader is gone: nobody to tell */
+	(void)n; /* the reader has ended: nothing to report to */
 	_exit(127);
 }
 
@@ -128,7 +128,7 @@ static void reap(struct running *r)
 		siginfo_t info = { 0 };
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 			return;
-		/* Its last own numbers, while they can still be read. */
+		/* Read its last numbers before it is reaped. */
 		tracker_exiting(r->tracker, info.si_pid);
 		pid_t pid = wait4(info.si_pid, &status, 0, &usage);
 		if (pid <= 0)
@@ -149,7 +149,7 @@ static void count_request(struct running *r)
 	r->request_us = now_us;
 }
 
-/* A signal that was sent to us alone goes on to the command. */
+/* Forwards a signal to the command, if a process sent it to us. */
 static void pass_on(struct running *r, const struct signalfd_siginfo *info)
 {
 	bool sent = info->ssi_code <= 0; /* by a process, not by the terminal */
@@ -161,7 +161,7 @@ static void pass_on(struct running *r, const struct signalfd_siginfo *info)
 		if (sent && !r->ended)
 			kill(r->child, (int)info->ssi_signo);
 	} else if (asks_to_end && (!r->job->until_exit || info->ssi_signo == SIGTERM)) {
-		r->end_requests = 2; /* somebody else's process is left alone: just stop */
+		r->end_requests = 2; /* with --pid: do not signal the process, just stop */
 	}
 }
 
@@ -176,7 +176,7 @@ static void handle_signals(struct running *r)
 	}
 }
 
-/* Until the command has ended, or we were told twice to end and it has not. */
+/* Runs until the command has ended, or until the second request to terminate. */
 static void follow(struct running *r)
 {
 	struct track_sample sample;

@@ -38,7 +38,7 @@ struct importer {
 	int64_t until_ms; /* accounted up to here */
 };
 
-/* Says that the file was imported before, if it was. */
+/* Fails if the file was imported before. */
 static int check_not_imported(
 	sqlite3 *db, const struct pyfile_facts *facts, const char *path, struct err *e)
 {
@@ -249,7 +249,7 @@ static int account_process(struct importer *im, const struct pyfile_sample *samp
 	return 0;
 }
 
-/* The processes of each user, who is there once however many they are. */
+/* Adds each user once, for any number of processes. */
 static int account_users(struct importer *im, const struct pyfile_sample *sample,
 	struct stretch *stretch, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* Takes over a database of the Python tool gpu-usage-audit: each of its card samples counts its
- * run's interval, in the state that the tool's rule gives, so that a report says what the tool
- * said. All of it is one transaction. */
+/* Imports a database of the Python tool gpu-usage-audit. Each card sample counts as the
+ * interval of its run, in the state of the tool's rule, so that reports agree with the tool.
+ * Everything is one transaction. */
 #ifndef GUA_IMPORT_IMPORT_H
 #define GUA_IMPORT_IMPORT_H
 

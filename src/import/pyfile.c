@@ -1,4 +1,5 @@
-/* Opens a database of the Python tool gpu-usage-audit and asks it about itself. */
+/* Opens a database of the Python tool gpu-usage-audit, and reads its host, version and range.
+ */
 #include "import/pyfile.h"
 
 #include <errno.h>

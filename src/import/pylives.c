@@ -1,4 +1,4 @@
-/* Finds process lives in sightings. */
+/* Joins records of a pid into processes with a start and an end. */
 #include "import/pylives.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* libgua: one handle around one source. Everything that fails is a code and a sentence. */
+/* libgua: a handle around one source. Every failure is reported as a code and a message. */
 #include <gua.h>
 
 #include <math.h>
@@ -234,7 +234,7 @@ API int gua_card_process(
 	return 0;
 }
 
-/* A MIG card's memory and use are told twice, by itself and by its instances. */
+/* A MIG card reports memory and use twice, for itself and for its instances. */
 static void add_to_host(struct gua_host *host, const struct card_reading *card, double util_pct,
 	size_t *n_utils)
 {

@@ -1,4 +1,4 @@
-/* Structs whose length the caller says. */
+/* Copies results into structs whose size the caller has set. */
 #include <string.h>
 
 #include "lib/lib.h"

@@ -1,4 +1,4 @@
-/* The image of a tracker's numbers, and the loop that fills it. */
+/* The shared image of a tracker's numbers, and the sampling loop that fills it. */
 #include "lib/sampler.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ void image_free(struct image *im)
 
 void image_lock(struct image *im)
 {
-	/* Whoever died with it in hand wrote numbers, and the next publication is whole. */
+	/* A sampler that died with the lock may have left half-written numbers; the next
+	 * publication replaces all of them. */
 	if (pthread_mutex_lock(&im->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&im->lock);
 }

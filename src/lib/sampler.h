@@ -1,5 +1,5 @@
-/* How a tracker's numbers travel from who samples (a thread or a child process) to who asks:
- * through one mapping that both have, behind a lock that survives the death of either. */
+/* Passes a tracker's numbers from the sampler (a thread or a child process) to the caller,
+ * through a shared mapping and a lock that stays usable if either of them dies. */
 #ifndef GUA_LIB_SAMPLER_H
 #define GUA_LIB_SAMPLER_H
 
@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "track/tracker.h"
 
-/* Samples that are kept for who reads each: ten seconds of them at the least interval. */
+/* Samples that are kept for a caller that reads each: ten seconds at the shortest interval. */
 enum { IMAGE_CARDS = 64, IMAGE_SAMPLES = 1024 };
 
 struct image {

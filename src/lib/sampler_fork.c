@@ -1,5 +1,5 @@
-/* The child process that samples: forked from somebody's program without an exec, so it keeps
- * none of the program's files, runs none of its handlers, and ends with it. */
+/* The child process that samples. It is forked from the caller's program without an exec, so it
+ * closes the program's files, runs none of its handlers, and ends when the program ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -60,7 +60,7 @@ static void child(const struct tracker_options *given, struct image *im, int *fi
 pid_t sampler_fork(const struct tracker_options *o, struct image *im, int stop_fd, int ready_fd)
 {
 	sigset_t all, before;
-	/* PR_SET_PDEATHSIG would tell of the thread that forks, not of the process. */
+	/* PR_SET_PDEATHSIG would report the end of the forking thread, not of the process. */
 	int parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

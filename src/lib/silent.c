@@ -1,5 +1,5 @@
-/* The log of the library: none. libgua is linked with this instead of base/log.c, so that the
- * part of the code that could print is not in it at all. What went wrong is in gua_error(). */
+/* Log functions that do nothing. libgua is linked with this file instead of base/log.c, so that
+ * it contains no code that prints. gua_error() returns what went wrong. */
 #include "base/log.h"
 
 #define SILENT(name)                                                                           \

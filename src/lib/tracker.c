@@ -1,4 +1,5 @@
-/* gua_tracker: a tracker in somebody's program, sampled by a thread or by a child process. */
+/* gua_tracker: a tracker inside the caller's program, sampled by a thread or a child process.
+ */
 #include <gua.h>
 
 #include <errno.h>
@@ -23,7 +24,7 @@ enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000 };
 struct gua_tracker {
 	struct err err; /* of the last call */
 	enum gua_tracker_state state;
-	pid_t caller; /* who started it: a fork of the caller has no sampler */
+	pid_t caller; /* the process that started it: a fork of the caller has no sampler */
 	int helper;
 	struct tracker_options o;
 	char texts[5][1024]; /* uuids, source, nvml_path, scenario, root */

@@ -1,4 +1,4 @@
-/* Matching of cards and processes. */
+/* Matches cards and processes against the filter options. */
 #include "live/filter.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static int read_state(struct filter *f, const char *word, struct err *e)
 		return 0;
 	}
 	return err_set(e, ERR_USAGE,
-		"--state takes active, idle-held, truly-idle, use-unknown, unobserved, "
+		"--state must be active, idle-held, truly-idle, use-unknown, unobserved, "
 		"suspect, lost, asleep or denied, not '%s'",
 		word);
 }
@@ -94,7 +94,8 @@ static int check_pids(const struct text_list *pids, struct err *e)
 	return 0;
 }
 
-/* A list without a word would match nothing: a script's variable is empty. */
+/* An empty list would match nothing; it is an error, because it is probably an empty variable
+ * of a script. */
 static int check_words(const char *option, const struct text_list *list, struct err *e)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -193,7 +194,7 @@ static int pick_id(const struct filter *f, const char *id, const struct live_car
 		if (!again && filter_state(f, &cards[i]))
 			picked[(*n_picked)++] = i;
 	}
-	return named ? 0 : err_set(e, ERR_WORLD, "there is no card '%s'", id);
+	return named ? 0 : err_set(e, ERR_WORLD, "card '%s' does not exist", id);
 }
 
 /* By index and instance: new cards and instances are behind the others in the source. */
@@ -257,7 +258,7 @@ bool filter_process(const struct filter *f, const struct live_process *p)
 		return false;
 	if (v->compute && p->kind == PROCESS_GRAPHICS)
 		return false;
-	/* Memory that the driver cannot tell may be any. */
+	/* Unknown memory may be any amount. */
 	return f->min_mem_bytes < 0 || p->mem_bytes < 0 || p->mem_bytes >= f->min_mem_bytes;
 }
 

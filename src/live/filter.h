@@ -1,7 +1,7 @@
-/* Which cards and processes a view is asked for. The options mean the same in every view:
- * --user, --pid, --id, --min-mem, --state, --compute. Within one option any may match; all
- * options that are given must. --id and --state choose cards, --compute processes, the others
- * processes, and of the cards those that have such a process. */
+/* The filter options of the views: --user, --pid, --id, --min-mem, --state, --compute. They
+ * mean the same in every view. Of the values of one option, one must match; all given options
+ * must match. --id and --state select cards. --compute selects processes. The others select
+ * processes and the cards that have such a process. */
 #ifndef GUA_LIVE_FILTER_H
 #define GUA_LIVE_FILTER_H
 

@@ -1,4 +1,4 @@
-/* Opening a live view, and what is made of the driver's answers: cards, boards, states. */
+/* Opens a live view, and turns the driver's answers into cards, boards and states. */
 #include "live/live.h"
 
 #include <math.h>
@@ -95,7 +95,7 @@ bool live_close(struct live *l)
 	return closed;
 }
 
-/* Room to remember the cards that there are now; none ever goes. */
+/* Allocates memory for the cards that exist now; cards are never removed. */
 static int follow_cards(struct live *l, struct err *e)
 {
 	if (l->n_cards <= l->n_memory)
@@ -187,7 +187,8 @@ int live_digest(struct live *l, struct err *e)
 	int rc = follow_cards(l, e);
 	if (rc == 0)
 		rc = live_make_room(l, e);
-	/* From here on nothing fails: what was shown stands, or all of the answer is. */
+	/* Nothing fails after this point: the view shows either all of the old or all of the
+	 * new answer. */
 	if (rc)
 		return rc;
 	/* The driver's answer, */

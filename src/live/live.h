@@ -1,7 +1,7 @@
-/* What is on the cards now, for all live views: cards with their readings and state, processes
- * with their owners and how long they have been idle. Where there is a store, "idle since"
- * comes from it; without one, from what this view has seen itself. The driver is asked in a
- * thread of its own (sample/worker.h): one that hangs costs a deadline. */
+/* The cards now, for all live views: cards with their readings and state, processes with their
+ * owners and how long they have been idle. "idle since" comes from the store if there is one,
+ * else from the readings of this view. The driver is called in a separate thread
+ * (sample/worker.h), so that a driver that hangs delays the view only until a deadline. */
 #ifndef GUA_LIVE_LIVE_H
 #define GUA_LIVE_LIVE_H
 
@@ -17,9 +17,9 @@
 
 struct live_options {
 	struct source_options source;
-	const char *db;		      /* store to ask for the past, or NULL: none */
-	struct rules rules;	      /* of the states, where no store has others */
-	int64_t deadline_ms;	      /* a driver that does not answer for this long hangs */
+	const char *db;	     /* store to ask for the past, or NULL: none */
+	struct rules rules;  /* of the states, where no store has others */
+	int64_t deadline_ms; /* a driver that does not answer for this long counts as hung */
 	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
 };
 
@@ -54,8 +54,8 @@ int64_t live_silent_ms(struct live *l);
 int live_fd(struct live *l);
 
 /* Reads CPU time and memory of a process, an index into live_processes(), unless that was done
- * less than so long ago: its rss_bytes is then of now, its cpu_pct since it was read last. A
- * refresh reads them of nobody: they stay. */
+ * more recently than the given time: then rss_bytes is of now, and cpu_pct since the previous
+ * reading. A refresh does not read them. */
 void live_measure(struct live *l, size_t process, int64_t every_us);
 void live_measure_all(struct live *l, int64_t every_us);
 
@@ -80,7 +80,8 @@ const char *live_label(const struct live_process *p);
 /* The same of one that is on no card. */
 const char *live_label_of(const struct process_id *id);
 int64_t live_now_ms(const struct live *l);
-/* What is active and held: as the store's newest recorder has it, else as the options say. */
+/* The thresholds of active and held: those of the store's newest recorder, else the options'.
+ */
 const struct rules *live_rules(const struct live *l);
 const char *live_driver(const struct live *l);
 const char *live_hostname(const struct live *l);

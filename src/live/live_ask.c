@@ -1,5 +1,5 @@
-/* Asking the driver of a live view. All that it is asked at once is one trip into its thread:
- * whether there are other cards, their samples, their processes, their metrics. */
+/* Reads the driver for a live view. One job in the driver's thread reads everything: new cards,
+ * samples, processes, metrics. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -15,9 +15,10 @@
 /* A lost card is looked for this often, new ones seldom. */
 #define RETRY_US (30 * 1000000LL)
 #define RESCAN_US (600 * 1000000LL)
-/* A driver that is well answers in less; only then is it worth to wait for more than it. */
+/* A healthy driver answers faster than this. */
 #define PATIENCE_MS 50
-/* A driver that is always late is as late again, not much later: then it hung. */
+/* A driver that is always late takes about the same time again; one that takes much longer has
+ * hung. */
 #define AS_LATE 2
 /* The answer that came with opening is good for a first look as soon as this. */
 #define FRESH_US 100000
@@ -207,7 +208,7 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 	memcpy(q->wanted, l->wanted, METRIC_COUNT);
 	a->question = q;
 	a->deadline_ms = o->deadline_ms;
-	/* The first question is put at once: that is one trip into the thread less. */
+	/* The first job reads the cards at once, which saves one switch to the thread. */
 	live_ask(l);
 	rc = worker_result(a->worker, a->deadline_ms, e);
 	a->overdue = rc == ERR_BUSY;
@@ -264,8 +265,8 @@ static void drop(struct live *l)
 	l->failed = true;
 }
 
-/* Whether the answer that has come is dropped. What came too late is partly old, and the driver
- * may be well now: ask again. But of one that is never faster it has to do. */
+/* Whether to drop the answer. A late answer is partly old, and the driver may be faster now, so
+ * ask again. If the driver is always late, the answer is used. */
 static bool drop_late(struct live *l)
 {
 	struct live_asking *a = l->asking;

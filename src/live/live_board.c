@@ -1,5 +1,5 @@
-/* The metrics of a live view: what is known of boards, and of the cards that they are or are
- * divided into, besides what the driver said. */
+/* Completes the metrics of boards and their cards with values that the driver does not report
+ * directly. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

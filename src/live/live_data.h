@@ -25,12 +25,12 @@ struct live_process {
 	int64_t last_active_ms; /* -1: never seen active */
 	bool active;		/* computes now, as far as can be told */
 	int64_t idle_since_ms;	/* has not computed since; -1: active, or not known */
-	bool idle_longer;	/* nobody saw what it did before: it may be for longer */
+	bool idle_longer;	/* there is no earlier reading: it may be longer */
 	/* Where no recorder is at work: idle since, when the last one ended (see
-	 * live_recorded_until()). Nobody knows what it did from then on. -1: not known, or
+	 * live_recorded_until()). What it did after that is unknown. -1: not known, or
 	 * active then. */
 	int64_t was_idle_since_ms;
-	bool was_idle_longer;	       /* nobody saw what it did before that */
+	bool was_idle_longer;	       /* there is no reading from before that */
 	enum context context;	       /* a judgement by its memory */
 	bool holder;		       /* compute or MPS: see the definitions */
 	char notebook_path[LABEL_CAP]; /* of a kernel that we may look into; "": not known */

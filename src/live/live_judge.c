@@ -1,5 +1,5 @@
-/* What a live view makes of what it has read: the states of cards, who is a holder, who
- * computes, and since when the others are idle. */
+/* Derives the states of cards from the readings, and for each process whether it is a holder,
+ * whether it computes, and since when it is idle. */
 #include <math.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static void follow_state(struct live *l, size_t card, enum card_state state, str
 	bool whole = true, goes_on = m->seen && m->state == state && !m->gap;
 	int64_t since_ms = since_by_samples(l, card, 1U << state, held, &whole);
 	bool first = !m->seen || m->gap || was_blind(m->state, state);
-	/* Samples tell of use. When a holder came or went between two looks nobody knows. */
+	/* Samples show use, but not when a holder came or went between two readings. */
 	unsigned both = 1U << m->state | 1U << state;
 	bool handed = whole && !first && (both & IDLE_STATES) == both;
 	/* Nor who may have been there before the first one: a card is free from then on. */
@@ -207,8 +207,8 @@ static size_t gather_holders(struct live *l, const struct live_card *c)
 	return n;
 }
 
-/* Who computes, as the recorder has it: the card had an active sample, the user did not merely
- * sit there, and the process itself used the card, where the driver tells. */
+/* Whether each process computes, by the recorder's rule: the card had an active sample, the
+ * user was not a squatter, and the process itself used the card, if the driver reports that. */
 static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 {
 	const struct live_card *c = &l->cards[card];
@@ -235,7 +235,7 @@ static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 	}
 }
 
-/* Who is a holder, and how near what it has is to a bare context. */
+/* Whether each process is a holder, and whether its memory is about a bare context. */
 static void judge_holders(struct live *l)
 {
 	for (size_t i = 0; i < l->now.n; i++) {

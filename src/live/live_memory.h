@@ -1,4 +1,4 @@
-/* What a live view keeps from refresh to refresh, of cards and of processes. */
+/* The state that a live view keeps between refreshes, for cards and for processes. */
 #ifndef GUA_LIVE_MEMORY_H
 #define GUA_LIVE_MEMORY_H
 
@@ -10,7 +10,7 @@ struct live_memory {
 	double util_pct; /* newest sample, or NAN */
 	enum card_state state;
 	int64_t since_ms;   /* in that state; -1: not known */
-	bool longer;	    /* or longer: nobody saw what it was before */
+	bool longer;	    /* or longer: there is no earlier reading */
 	int64_t idle_ms;    /* not active since, in whichever state; -1: active, or not known */
 	bool seen;	    /* state and since_ms are of an earlier refresh */
 	int64_t from_ms;    /* newest sample of the drain before; -1: none */

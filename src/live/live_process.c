@@ -1,4 +1,4 @@
-/* The processes of a live view: who they are and what they use. */
+/* The processes of a live view: their identity and their use. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,9 +142,9 @@ void live_measure_all(struct live *l, int64_t every_us)
 		live_measure(l, i, every_us);
 }
 
-/* A kernel's server tells it the path of the notebook, in the environment. That holds secrets:
- * it is read of kernels alone, here alone, where nothing is stored. The system lets one read it
- * of one's own processes, and root of all. */
+/* Jupyter passes the path of the notebook to its kernel in the environment. The environment
+ * may hold secrets, so it is read only for kernels, and only here, where nothing is stored.
+ * Users may read it for their own processes, root for all. */
 static void read_notebook_path(const struct live *l, struct live_process *p)
 {
 	if (p->id.notebook[0] && is_of_host(l, p))
@@ -188,8 +188,8 @@ static void remember(struct live *l, struct live_process *p)
 	mark->described_ms = described_ms;
 }
 
-/* How much it used the card since the drain before; who is not in the driver's list had no use
- * of what that driver tells of. */
+/* How much it used the card since the previous drain. A process without a record had no use, of
+ * the kinds that this driver reports. */
 static void read_use(struct live_process *p, const struct card_reading *r)
 {
 	const struct process_util *record = use_record(r, p->id.pid);
@@ -200,8 +200,8 @@ static void read_use(struct live_process *p, const struct card_reading *r)
 		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
 }
 
-/* Who it is. That is most of the bytes, and lists seldom change: as a rule the place has had
- * the same life, and has them already. */
+/* Sets the identity, which is most of the bytes. Lists seldom change: usually the place already
+ * has the identity of the same process. */
 static void identify(
 	struct live_process *p, struct live_mark *mark, const struct process_entry *entry)
 {

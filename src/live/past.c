@@ -1,4 +1,4 @@
-/* Reads the store now and then, and answers from it. */
+/* Reads the store at intervals, and answers questions about the past from it. */
 #include "live/past.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void read_store(struct past *p, int wait_ms)
 	p->note[0] = '\0';
 	if (access(p->db, F_OK) != 0 && errno == ENOENT) {
 		snprintf(p->note, sizeof(p->note),
-			"no store at %s: times before now are not known", p->db);
+			"no store at %s: nothing is known about the past", p->db);
 		return;
 	}
 	if (now_read(&now, p->db, wait_ms, &e) != 0) {
@@ -38,7 +38,8 @@ static void read_store(struct past *p, int wait_ms)
 	p->now = now;
 	p->floors_due = true;
 	if (!now.any_run)
-		text_copy(p->note, sizeof(p->note), "nothing was recorded in the store yet");
+		text_copy(
+			p->note, sizeof(p->note), "nothing has been recorded in the store yet");
 }
 
 /* Whether the recorder is at work; says so when it is not. */
@@ -54,11 +55,11 @@ static bool is_fresh(struct past *p, int64_t now_ms)
 	duration_text(age, sizeof(age), age_ms > 0 ? age_ms : 0);
 	if (!p->note[0])
 		snprintf(p->note, sizeof(p->note),
-			!now->running ? "the recorder stopped %s ago: nobody has watched since"
+			!now->running
+				? "the recorder stopped %s ago: nothing has been recorded since"
 			: now->killed ? "the recorder was killed, its last tick was %s ago: "
-					"nobody has watched since"
-				      : "the recorder has written nothing for %s: nobody "
-					"watched since",
+					"nothing has been recorded since"
+				      : "the recorder has written nothing for %s",
 			age);
 	return false;
 }

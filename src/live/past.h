@@ -1,6 +1,6 @@
-/* What the store knows of the past, for a live view: since when cards and processes are as they
- * are, what a bare context takes, and the rules of what is active and held. It answers
- * questions, and knows nothing of the view that asks. Zero-initialise, then set `db`. */
+/* The past, from the store, for a live view: since when cards and processes are in their state,
+ * the size of a bare context, and the thresholds of active and held. It answers questions and
+ * does not depend on the view. Zero-initialise, then set `db`. */
 #ifndef GUA_LIVE_PAST_H
 #define GUA_LIVE_PAST_H
 

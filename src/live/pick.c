@@ -1,4 +1,4 @@
-/* Judging and ranking cards. */
+/* Decides which cards are free for gua pick, and ranks them. */
 #include "live/pick.h"
 
 #include <math.h>
@@ -10,12 +10,12 @@
 const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_GOOD] = "free",
 	[PICK_UNREADABLE] = "lost, asleep or not readable",
-	[PICK_INSTANCE] = "an instance, of which a program can use one only",
+	[PICK_INSTANCE] = "with MIG, where a program can use only one instance",
 	[PICK_ACTIVE] = "active",
 	[PICK_HELD] = "held",
 	[PICK_ORPHAN] = "with memory in use that no listed process explains",
 	[PICK_FULL] = "without enough free memory",
-	[PICK_RECENT] = "not known to be free for so long",
+	[PICK_RECENT] = "not known to be free for that long",
 	[PICK_TAKEN] = "taken by another gua pick",
 };
 
@@ -29,8 +29,8 @@ static bool is_held(const struct pick_wish *wish, const struct live_card *card, 
 	return !(held <= (double)wish->rules.held_mem_bytes);
 }
 
-/* Whether somebody who is not listed keeps the card: as the recorder judges it, or by so much
- * beside what is listed that it cannot be the driver's own. */
+/* Whether a process that is not listed uses the card: by the recorder's rule, or because more
+ * memory is in use than the listed processes and the driver itself can explain. */
 static bool is_held_unseen(const struct pick_wish *wish, const struct live_card *card)
 {
 	return card->unexplained_bytes > wish->rules.held_mem_bytes ||

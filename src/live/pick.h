@@ -1,5 +1,5 @@
-/* Which cards are free as somebody wishes, and which of them first. Pure functions of what a
- * live view shows; who gets a card when several ask is for cmd/pick_lock.h. */
+/* Which cards meet the conditions of a pick, and in which order they are picked. Pure functions
+ * of the data of a live view; cmd/pick_lock.h decides between several picks. */
 #ifndef GUA_LIVE_PICK_H
 #define GUA_LIVE_PICK_H
 
@@ -10,15 +10,15 @@
 #include "live/live.h"
 
 struct pick_wish {
-	size_t n;		/* so many cards */
+	size_t n;		/* number of cards */
 	int64_t min_free_bytes; /* so much free memory, whoever else is there; -1: nobody else
 				 */
 	double max_util_pct;	/* utilisation at most; NAN: below the threshold of active */
-	int64_t free_for_ms;	/* truly idle for so long; 0: now */
+	int64_t free_for_ms;	/* truly idle for this long; 0: now */
 	struct rules rules;	/* what active and held mean */
 };
 
-/* Why a card is not picked, as it is said: "2 held". */
+/* Why a card is not picked; the message counts them: "2 held". */
 enum pick_verdict {
 	PICK_GOOD,
 	PICK_UNREADABLE, /* lost, asleep, denied, or the driver does not list its processes */
@@ -33,7 +33,7 @@ enum pick_verdict {
 };
 extern const char *const pick_verdict_names[PICK_VERDICTS];
 
-/* Whether a card is as wished at `now_ms`. */
+/* Whether a card meets the conditions at `now_ms`. */
 enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms);
 

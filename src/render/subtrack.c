@@ -1,4 +1,4 @@
-/* Tables of statistics, and the same as JSON. */
+/* Prints the statistics of blocks of code as text tables and as JSON. */
 #include "render/subtrack.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ void subtrack_text(struct str *out, const struct subtrack *s)
 	for (size_t i = 0; i < s->n_blocks; i++)
 		add_block(out, &s->blocks[i]);
 	if (s->unfinished)
-		str_addf(out, "%lld calls never stopped and are left out.\n",
+		str_addf(out, "%lld calls never stopped and were left out.\n",
 			(long long)s->unfinished);
 }
 

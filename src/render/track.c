@@ -1,5 +1,4 @@
-/* A tracker's result: the outline that readers of gpu-tracker know, what gua adds, and tables.
- */
+/* Prints a tracker's result: gpu-tracker's outline, the values that gua adds, and tables. */
 #include "render/track.h"
 
 #include <math.h>
@@ -31,8 +30,8 @@ static const struct track_unit times[] = {
 };
 enum { TIMES = sizeof(times) / sizeof(times[0]) };
 
-/* By name, or for "auto" the largest of the first `choices` in which `value` is at least one.
- */
+/* Finds a unit by name. For "auto": the largest of the first `choices` units in which `value`
+ * is at least 1. */
 static const struct track_unit *find_unit(const struct track_unit *units, size_t n,
 	size_t choices, const char *name, double value)
 {
@@ -76,7 +75,7 @@ const struct track_unit *track_time_unit(const char *name, double value)
 	return find_unit(times, TIMES, TIMES, name, value);
 }
 
-/* Bytes in a unit; unknown stays unknown. */
+/* Converts bytes to a unit; unknown stays unknown. */
 static double in_unit(int64_t bytes, const struct track_unit *unit)
 {
 	return bytes < 0 ? NAN : (double)bytes * unit->factor;
@@ -130,7 +129,7 @@ static void add_gpu_ram(
 	outline_close(o);
 }
 
-/* The four percentages that everything has; hardware percent is of `parts` cores or cards. */
+/* Adds the four percentages; hardware percent is divided by `parts` cores or cards. */
 static void add_percentages(struct outline *o, const char *key, const char *label,
 	const struct track_cpu *use, int64_t parts)
 {

@@ -1,4 +1,5 @@
-/* Figures beyond gpu-tracker's: what else the tree used, and what to ask for next time. */
+/* Prints the values that gpu-tracker does not have: more about what the tree used, and the
+ * Slurm options for the next run. */
 #include "render/track_parts.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "render/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))
-/* What is added to what was measured. */
+/* Margin that is added to the measured values. */
 #define MARGIN 0.2
 
 static void add_processes(struct outline *o, const struct track_result *r)
@@ -92,7 +93,7 @@ static void slurm_time(char *dst, size_t cap, double seconds)
 	snprintf(dst, cap, "%02lld:%02lld:00", minutes / 60, minutes % 60);
 }
 
-/* The tree's memory, or -1: a sum without a process that cannot be read is too small. */
+/* The tree's memory; -1 if a process could not be read, because the sum would be too small. */
 static int64_t memory_of_all(const struct track_result *r)
 {
 	for (size_t i = 0; i < r->n_processes; i++)
@@ -101,7 +102,7 @@ static int64_t memory_of_all(const struct track_result *r)
 	return r->ram[TRACK_COMBINED].total_bytes;
 }
 
-/* Memory with its margin; empty when nobody knows how much it was. */
+/* Memory with its margin; empty if it is unknown. */
 static void slurm_mem(char *dst, size_t cap, int64_t bytes)
 {
 	long long mib = (long long)ceil((double)bytes * (1 + MARGIN) / (1 << 20));
@@ -124,8 +125,8 @@ void track_add_advice(
 		advice->mem, advice->mem[0] ? " " : "", (long long)cpus, gpus ? " --gres=" : "",
 		gpus ? advice->gres : "", advice->time);
 	snprintf(advice->margin, sizeof(advice->margin),
-		"memory and time are what was measured plus %.0f %%; CPUs are the busiest "
-		"interval",
+		"memory and time are the measured values plus %.0f %%; CPUs are those of the "
+		"busiest interval",
 		MARGIN * 100);
 	outline_open(o, "slurm_advice", "Slurm advice");
 	outline_text(o, "options", "Options", advice->command);
@@ -215,7 +216,7 @@ static void make_cards(struct table *t, const struct track_result *r)
 	}
 }
 
-/* What a row of processes is made of: one process, or all that have no row of their own. */
+/* A row of the process table: one process, or the sum of all processes without a row. */
 struct process_row {
 	int64_t pid;		  /* -1: not one process */
 	double ppid, max_threads; /* NAN: not one process */
@@ -262,7 +263,7 @@ static void find_user(
 		user_names_get(users, (uint32_t)id->uid, 0, dst, cap);
 }
 
-/* One row for the processes that have none: of those only the CPU time was kept. */
+/* Adds one row for all processes without a row; only their CPU time is known. */
 static void add_others(struct table *t, const struct track_result *r)
 {
 	char command[64];

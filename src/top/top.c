@@ -12,7 +12,7 @@
 #include "top/top_signal.h"
 #include "top/top_state.h"
 
-/* CPU use of a single frame is measured over so long. */
+/* CPU use for a single frame is measured over this time. */
 #define MEASURE_US 100000
 /* Processes are measured this often, and those that are not on the screen. A little less than
  * two seconds, so that it is every second refresh. */
@@ -21,7 +21,7 @@
 /* A driver that is well answers within this; a refresh waits for it, so as not to draw twice.
  */
 #define PATIENCE_MS 20
-/* A driver that has not answered for so long is worth a message. */
+/* A driver that has not answered for this long causes a message. */
 #define SILENCE_MS 2000
 /* The message is brought up to date this often. */
 #define SILENCE_EVERY_US 1000000
@@ -198,8 +198,7 @@ static int take(struct top *t, struct err *e)
 }
 
 /* Takes the driver's answer, when there is one within `wait_ms`. A driver that is gone, or
- * silent, is a message; what it said last stays, and no idle time grows over what nobody saw.
- */
+ * silent, causes a message; its last readings stay, and idle times do not grow meanwhile. */
 static int receive(struct top *t, int64_t wait_ms)
 {
 	struct top_state *s = &t->state;

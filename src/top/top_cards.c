@@ -133,14 +133,14 @@ static void draw_fault(struct top_frame *f, const struct live_card *c)
 {
 	static const char *const why[CARD_STATUS_COUNT] = {
 		[CARD_STATUS_LOST] = "LOST: the card does not answer",
-		[CARD_STATUS_ASLEEP] = "asleep, and left alone",
-		[CARD_STATUS_DENIED] = "DENIED: it may not be opened",
+		[CARD_STATUS_ASLEEP] = "asleep; it is not woken",
+		[CARD_STATUS_DENIED] = "DENIED: this user may not open it",
 	};
 	top_add(f, top_state_style(c), why[c->status]);
 	if (c->code)
 		top_addf(f, TOP_DIM, " (code %d)", c->code);
 	if (c->status == CARD_STATUS_LOST)
-		top_add(f, TOP_DIM, "; looked for again every 30 s");
+		top_add(f, TOP_DIM, "; trying again every 30 s");
 }
 
 /* For how long it has been in its state. */

@@ -59,8 +59,8 @@ static void draw_states(struct top_state *s)
 	}
 }
 
-/* How much those that are listed hold, and how much of it by whom does not compute: first,
- * because the end of the line may not be on the screen. */
+/* How much the listed processes hold, and how much of it idle ones hold. It comes first,
+ * because the end of the line may not fit on the screen. */
 static void draw_summary(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
@@ -107,7 +107,7 @@ static void draw_keys(struct top_state *s)
 		top_add(f, TOP_KEY, "Filter: ");
 		top_add(f, TOP_LABEL, s->model.filter);
 		top_add(f, TOP_LABEL, "_");
-		top_add(f, TOP_KEY, "  Enter keeps it, Escape drops it");
+		top_add(f, TOP_KEY, "  Enter keeps it, Escape removes it");
 		top_end_line(f);
 		return;
 	}
@@ -138,8 +138,7 @@ static bool draw_message(struct top_state *s, bool count_only)
 	} else if (s->silent_ms) {
 		top_span_text(age, sizeof(age), s->silent_ms);
 		top_addf(&s->frame, TOP_LOST,
-			" the driver has not answered for %s: this is what it said before",
-			age);
+			" the driver has not answered for %s; showing the last readings", age);
 	} else if (s->fault[0]) {
 		top_span_text(age, sizeof(age), s->clock_ms - s->fault_since_ms);
 		top_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s", age,

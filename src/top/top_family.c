@@ -1,4 +1,4 @@
-/* Reading chains of parents. */
+/* Reads the parents of processes from /proc. */
 #include "top/top_family.h"
 
 #include <stdlib.h>

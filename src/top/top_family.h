@@ -1,4 +1,4 @@
-/* Who started the processes on the cards, from /proc, for the tree of `gua top`. */
+/* The parents of the processes on the cards, from /proc, for the tree of `gua top`. */
 #ifndef GUA_TOP_FAMILY_H
 #define GUA_TOP_FAMILY_H
 

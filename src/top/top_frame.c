@@ -1,4 +1,4 @@
-/* Making lines of styled text that stay within the screen. */
+/* Builds lines of styled text that fit the width of the screen. */
 #include "top/top_frame.h"
 
 #include <math.h>

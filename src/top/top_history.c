@@ -1,4 +1,4 @@
-/* A ring of minutes for each card. */
+/* Keeps the mean utilisation of the last minutes, for each card. */
 #include "top/top_history.h"
 
 #include <math.h>

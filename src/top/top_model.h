@@ -84,7 +84,7 @@ void top_model_show(struct top_model *m, size_t visible);
 /* The selected row; NULL: there is none. */
 const struct top_row *top_model_row(const struct top_model *m);
 
-/* Who a row is. */
+/* The identity of a row. */
 const struct process_id *top_row_id(const struct top_row *row);
 /* How long a holder has been idle, ms; -1: it computes, is no holder, or is not known. */
 int64_t top_idle_ms(const struct live_process *p, int64_t now_ms);

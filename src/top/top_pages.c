@@ -39,13 +39,13 @@ static void draw_help(struct top_state *s)
 		{ "Enter", "details of the process" },
 		{ "/ F3 F4", "filter: part of a command, user, notebook, job, pid" },
 		{ "u", "only one user" },
-		{ "t F5", "tree: below the processes that started them" },
+		{ "t F5", "tree: each process below the one that started it" },
 		{ "s F6", "sort by ..." },
 		{ "i", "idle holders first, the longest on top" },
 		{ "P M T c", "sort by use, memory, age, card; I reverses" },
 		{ "k F9", "send a signal; asks first" },
 		{ "r", "read everything again now" },
-		{ "[ ]", "scroll the cards; the mouse wheel does, too" },
+		{ "[ ]", "scroll the cards; the mouse wheel does it too" },
 		{ "q F10", "quit" },
 	};
 	heading(s, "KEYS");
@@ -58,7 +58,7 @@ static void draw_help(struct top_state *s)
 	top_add(&s->frame, TOP_IDLE, " ! IDLE");
 	top_add(&s->frame, TOP_PLAIN, " holds memory and has not computed for that long");
 	top_end_line(&s->frame);
-	top_add(&s->frame, TOP_PLAIN, " T: C compute, G graphics, X both, M by way of MPS.");
+	top_add(&s->frame, TOP_PLAIN, " T: C compute, G graphics, X both, M through MPS.");
 	top_end_line(&s->frame);
 }
 
@@ -82,7 +82,7 @@ static void menu_line(struct top_state *s, size_t line, const char *text)
 
 static void draw_sort_menu(struct top_state *s)
 {
-	heading(s, "SORT BY: Enter takes it, Escape leaves it as it is");
+	heading(s, "SORT BY: Enter selects, Escape cancels");
 	for (size_t i = 0; i < TOP_SORTS; i++)
 		menu_line(s, i, top_sort_names[i]);
 }
@@ -115,7 +115,7 @@ void top_list_users(struct top_state *s)
 
 static void draw_user_menu(struct top_state *s)
 {
-	heading(s, "ONLY PROCESSES OF: Enter takes it, Escape leaves it as it is");
+	heading(s, "ONLY PROCESSES OF: Enter selects, Escape cancels");
 	menu_line(s, 0, "all users");
 	for (size_t i = 0; i < s->n_users; i++)
 		menu_line(s, i + 1, s->users[i]);
@@ -176,11 +176,11 @@ static void idle_fact(struct top_state *s, const struct live_process *p)
 		return;
 	moment_fact(s, "idle since", p->idle_since_ms);
 	if (p->idle_longer)
-		fact(s, "", "or longer: nobody saw what it did before");
+		fact(s, "", "or longer: there is no reading from before");
 	if (p->was_idle_since_ms < 0)
 		return;
 	moment_text(when, sizeof(when), p->was_idle_since_ms, false);
-	snprintf(text, sizeof(text), "since %s%s, when the recorder was last at work", when,
+	snprintf(text, sizeof(text), "since %s%s, when the recorder last ran", when,
 		p->was_idle_longer ? " or longer" : "");
 	fact(s, "was idle", text);
 }
@@ -188,7 +188,7 @@ static void idle_fact(struct top_state *s, const struct live_process *p)
 static void draw_history(struct top_state *s)
 {
 	if (!s->use_known) {
-		fact(s, "history", "not known: neither the driver nor a store tells");
+		fact(s, "history", "unknown: neither the driver nor a store has it");
 		return;
 	}
 	top_add(&s->frame, TOP_PLAIN, "  ");
@@ -231,7 +231,8 @@ static void draw_details(struct top_state *s)
 	if (!p) {
 		bool ancestor = s->target_card == SIZE_MAX;
 		fact(s, "card",
-			ancestor ? "none: what it started is on one" : "it is no longer there");
+			ancestor ? "none: a process that it started is on one"
+				 : "it has left the card");
 		return;
 	}
 	card_label(name, sizeof(name), &s->now.cards[p->card].id);
@@ -267,7 +268,7 @@ static void draw_question(struct top_state *s)
 	top_end_line(f);
 	top_end_line(f);
 	top_add(f, TOP_KEY,
-		"  y sends it; left and right choose another; any other key does not");
+		"  y sends it; left and right choose another; any other key cancels");
 	top_end_line(f);
 }
 

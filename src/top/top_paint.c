@@ -1,4 +1,4 @@
-/* Comparing a frame with what a terminal shows, stretch by stretch. */
+/* Compares a frame with the content of the terminal, and writes what has changed. */
 #include "top/top_paint.h"
 
 #include <stdlib.h>

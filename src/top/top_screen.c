@@ -26,7 +26,8 @@ struct top_screen {
 	struct str out; /* what is being sent */
 };
 
-/* Somebody else may have drawn on the terminal: the program was stopped and goes on. */
+/* After the program was stopped and continued: other programs may have drawn on the
+ * terminal. */
 static volatile sig_atomic_t continued;
 
 static void on_continue(int signal)
@@ -60,8 +61,9 @@ int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, str
 	if (!s->keys) {
 		top_screen_close(s);
 		return err_set(e, ERR_WORLD,
-			"this terminal (TERM) is not known to curses: install its description "
-			"(ncurses-term has most), set TERM=xterm-256color, or try --once");
+			"curses has no description of this terminal (TERM): install the "
+			"package "
+			"ncurses-term, set TERM=xterm-256color, or use --once");
 	}
 	s->in_fd = fileno(in);
 	s->out_fd = fileno(to);

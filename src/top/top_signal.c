@@ -1,5 +1,5 @@
-/* A pid may be somebody else's by the time a key is pressed: a pidfd and a start time are not.
- */
+/* Sends a signal through a pidfd, after a check of the start time: by the time a key is
+ * pressed, the pid may belong to another process. */
 #include "top/top_signal.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ int top_signal_send(const struct process_id *id, int number, struct err *e)
 {
 	int rc = 0;
 	if (id->pid <= 1 || id->start_ticks == 0)
-		return err_set(e, ERR_WORLD, "process %u is not known well enough to signal it",
-			id->pid);
+		return err_set(e, ERR_WORLD,
+			"cannot signal process %u: it cannot be identified", id->pid);
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)id->pid, 0);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot signal process %u: %s", id->pid,
@@ -33,7 +33,8 @@ int top_signal_send(const struct process_id *id, int number, struct err *e)
 	 * is that process. */
 	if (!is_same(id))
 		rc = err_set(e, ERR_WORLD,
-			"process %u has ended, and the pid is another's: not sent", id->pid);
+			"process %u has ended and another process has its pid: not sent",
+			id->pid);
 	else if (syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) != 0)
 		rc = err_set(
 			e, ERR_WORLD, "cannot signal process %u: %s", id->pid, strerror(errno));

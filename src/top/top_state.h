@@ -1,4 +1,4 @@
-/* All that `gua top` knows between two keys. Keys change it, drawing shows it. */
+/* The state of `gua top`. Keys change it, drawing shows it. */
 #ifndef GUA_TOP_STATE_H
 #define GUA_TOP_STATE_H
 
@@ -43,7 +43,7 @@ enum top_key_code {
 	TOP_KEY_CLICK, /* with a row of the screen */
 	TOP_KEY_WHEEL_UP,
 	TOP_KEY_WHEEL_DOWN,
-	TOP_KEY_HANGUP, /* nobody is there any more */
+	TOP_KEY_HANGUP, /* the terminal was closed */
 };
 
 /* Where things are on the screen; the drawing fills it, keys and the mouse use it. */
@@ -68,7 +68,7 @@ struct top_state {
 	char users[TOP_USERS_MAX][USER_CAP]; /* of the menu: those when it was opened */
 	size_t first_cards_row, shift;	 /* rows of cards, columns of commands that are off */
 	size_t widest_user, widest_what; /* columns of what the table has shown */
-	struct process_id target;	 /* whom a signal goes to, or whose details are shown */
+	struct process_id target;	 /* the process to signal, or to show details of */
 	size_t target_card;
 	struct str arguments;		/* the target's, each NUL-terminated */
 	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
@@ -79,7 +79,7 @@ struct top_state {
 	const char *host, *driver;	   /* for the title */
 	char message[256];		   /* until the next key */
 	char fault[512];		   /* of the driver; "": none */
-	int64_t fault_since_ms, silent_ms; /* so long it has not answered; 0: it does */
+	int64_t fault_since_ms, silent_ms; /* for how long it has not answered; 0: it does */
 	char note[256];			   /* what is to be explained; "": nothing */
 	struct top_frame frame;
 };

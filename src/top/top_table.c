@@ -227,7 +227,7 @@ void top_draw_table(struct top_state *s)
 	if (m->n_rows == 0) {
 		top_add(&s->frame, TOP_DIM,
 			s->now.n_processes ? "  no process matches"
-					   : "  no process is on a card");
+					   : "  no processes on the cards");
 		top_end_line(&s->frame);
 	}
 }

@@ -1,4 +1,4 @@
-/* Asking the driver, and the cards together. */
+/* Reads the cards for a tracker, through the driver's thread, and sums them up. */
 #include "track/gpu.h"
 
 #include <math.h>
@@ -10,16 +10,16 @@
 #include "track/gpu_private.h"
 #include "track/tracker_private.h"
 
-/* A look waits this long for an answer; a later one takes it otherwise. */
+/* A sample waits this long for the driver's answer; a later answer goes to the next sample. */
 #define PATIENCE_MS 2
-/* The end waits this long, unless the driver was silent for that long already. A host that is
- * busy, or cards that are not kept initialised, may need seconds. */
+/* The last sample waits this long, unless the driver has already been silent for that long. On
+ * a busy host, or without persistence mode, the driver may need seconds. */
 #define LAST_PATIENCE_MS 5000
 /* The driver samples six times a second. */
 #define DRAIN_EVERY_US 150000
-/* Process lists are dear: 4 ms for a card. */
+/* Process lists are expensive: 4 ms per card. */
 #define LOOK_EVERY_US 950000
-/* A card that is lost is looked for again, ever more seldom. */
+/* A lost card is looked for again, at growing intervals. */
 #define SCAN_FIRST_US 5000000
 #define SCAN_MOST_US 60000000
 
@@ -246,7 +246,7 @@ static void take_look(
 		t->members[i].gpu_bytes = 0;
 	for (size_t i = 0; i < g->n_cards; i++) {
 		struct gpu_card *c = &g->cards[i];
-		/* Who was there at the first look was there when tracking began. */
+		/* Processes of the first list were on the card when tracking began. */
 		bool before = !c->looked && g->o->started_us == 0;
 		c->shown.id = s->cards[i].id;
 		if (!gpu_card_look(
@@ -262,7 +262,7 @@ static void take_look(
 	sum_used(g);
 }
 
-/* Says once what is wrong with a card, and looks for it again after a while. */
+/* Warns once about a card's failure, and schedules another search for the card. */
 static void check_cards(struct gpu *g, struct track_result *r)
 {
 	bool wrong = false;
@@ -311,7 +311,7 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 	if (!g->waiting)
 		return true;
 	int rc = worker_result(g->worker, wait_ms, &e);
-	/* An answer that comes in this very moment is the next look's. */
+	/* An answer that arrives just now goes to the next sample. */
 	if (rc == ERR_BUSY) {
 		if (boot_us(g) - g->begun_us > 10 * 1000000 && g->state == GPU_OPEN)
 			track_warn(r, "%.180s", e.text);

@@ -1,4 +1,4 @@
-/* Readings of a card to sums of the tree, by the audit's own accounting. */
+/* Adds the readings of a card to the sums of the tree, with the accounting of the audit. */
 #include "track/gpu_card.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static bool is_heard(const struct gpu_card *c, const struct tree *t, uint32_t pi
 }
 
 /* The tree's part of what the card used since the drain before: by SM use, else by memory,
- * else by heads. */
+ * else in equal parts. */
 static double tree_share(
 	const struct gpu_card *c, const struct card_reading *r, const struct tree *t)
 {
@@ -195,7 +195,7 @@ static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t fr
 		c->pids[to] = pid;
 		return;
 	}
-	/* Whoever stands there moves to the end, to be found later. */
+	/* The holder at that place moves to the end; it is found there later. */
 	if (to < c->n_holders) {
 		c->holders[c->n_holders] = c->holders[to];
 		c->pids[c->n_holders] = c->pids[to];

@@ -1,4 +1,4 @@
-/* One card while the tree runs: its samples, who is on it, and whose time that is. */
+/* One card during the tracking: its samples, the processes on it, and the time of the tree. */
 #ifndef GUA_TRACK_GPU_CARD_H
 #define GUA_TRACK_GPU_CARD_H
 

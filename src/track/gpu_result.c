@@ -1,4 +1,4 @@
-/* What the cards came to. */
+/* Fills the GPU part of a tracker's result. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@ static struct times times_of(const struct gpu *g, size_t card)
 		if (h->card != card || gpu_card_whose(h->process) != HOLDER_TREE)
 			continue;
 		sum.active_ms += (double)h->presence_ms[HOLDER_ACTIVE];
-		/* Who squats holds and does nothing, whatever others do there. */
+		/* A squatter holds memory and does nothing, whether others use the card or not.
+		 */
 		sum.idle_held_ms += (double)(h->presence_ms[HOLDER_IDLE_HELD] +
 					     h->presence_ms[HOLDER_SQUATTING]);
 	}
@@ -48,7 +49,7 @@ static void fill_card(const struct gpu *g, size_t i, struct track_card *out)
 		out->max_util_pct = NAN;
 	if (c->tree_known_s > 0)
 		out->mean_tree_pct = c->tree_pct_s / c->tree_known_s;
-	/* Who held something while nobody knew the use did so for an unknown time. */
+	/* If the tree held memory while the use was unknown, both times are unknown. */
 	bool unseen = times.observed_ms <= 0 && out->max_tree_bytes != 0;
 	out->active_s = unseen ? NAN : times.active_ms / 1e3;
 	out->idle_held_s = unseen ? NAN : times.idle_held_ms / 1e3;

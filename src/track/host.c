@@ -1,4 +1,4 @@
-/* Two files of /proc, kept open. */
+/* Reads the host's memory and CPU time from two files of /proc, which stay open. */
 #include "track/host.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Rounds over the members' memory, and what happened between them. */
+/* Reads the memory of all members in rounds, and estimates the peaks between rounds. */
 #include "track/memory.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static bool is_living(const struct member *m)
 	return !m->gone && !m->zombie;
 }
 
-/* Whether somebody's memory has moved since the last round: notably, or at all. */
+/* Whether the memory of a member has changed since the last round: notably, or at all. */
 static bool has_moved(const struct memory *m, const struct tree *t, bool *at_all)
 {
 	int64_t whole = m->now[TRACK_COMBINED].total_bytes;
@@ -122,8 +122,8 @@ static void read_status(struct tree *t, struct member *p)
 	p->faults_at_status = p->faults;
 }
 
-/* False: it may not be read, or has just ended. What that one had is not nothing: if nobody
- * saw it before, its mark tells in the end. */
+/* False: it may not be read, or has just ended. Its memory was not zero: if it was never read,
+ * its high-water mark is used at the end. */
 static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 {
 	struct proc_rollup r = { 0 };
@@ -187,8 +187,8 @@ static void raise_peaks(struct track_ram *peak, const struct track_ram *now)
 	raise_to(&peak->swap_bytes, now->swap_bytes);
 }
 
-/* Somebody had `bytes` more for a moment than at the last round: private memory, as far as
- * anybody can tell. */
+/* A member had `bytes` more for a moment than at the last round. It is taken as private memory,
+ * because nothing else is known. */
 static void raise_by(struct memory *m, enum track_group group, int64_t bytes)
 {
 	const enum track_group groups[] = { group, TRACK_COMBINED };
@@ -338,7 +338,8 @@ void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_
 	if (!telling || !is_notable(maxrss_bytes - m->largest_rss_bytes, 0))
 		return;
 	if (had_children) {
-		/* Whose it was is not known; it was more than anybody was seen to have. */
+		/* It is unknown which process had it; it is more than any member was seen to
+		 * have. */
 		raise_by(m, TRACK_DESCENDANTS, maxrss_bytes - m->largest_rss_bytes);
 	} else {
 		raise_to(&p->shown.max_rss_bytes, maxrss_bytes);

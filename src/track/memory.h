@@ -1,4 +1,4 @@
-/* Memory of the tree: who reads what how often.
+/* Memory of the tree: what is read, and how often.
  *
  * Proportional memory (PSS) is right only when all members are read at about the same moment,
  * and reading it walks the page tables: 30 ms for 8 GB. So it is read in rounds over all

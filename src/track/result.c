@@ -1,4 +1,4 @@
-/* The numbers so far, put together for those who ask. */
+/* Puts together the result of a tracker from its parts. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static void fill_memory(const struct tracker *t, struct track_result *r)
 	bool none_below = t->tree.seen <= 1;
 	for (int g = 0; g < TRACK_GROUPS; g++)
 		r->ram[g] = t->memory.peak[g];
-	/* Nobody there is nothing; somebody who cannot be read is unknown. */
+	/* Without processes the memory is 0; with one that cannot be read it is unknown. */
 	if (none_below ||
 		(r->ram[TRACK_DESCENDANTS].total_bytes < 0 && !t->memory.some_unreadable))
 		if (r->ram[TRACK_DESCENDANTS].total_bytes < 0)

@@ -1,5 +1,5 @@
 /* What a tracked command or process tree used: the numbers, in base units (bytes, seconds,
- * percent of one core, joules). Formats and units are the readers' business. Unknown is NAN or
+ * percent of one core, joules). The renderers choose formats and units. Unknown is NAN or
  * -1, never 0. */
 #ifndef GUA_TRACK_RESULT_H
 #define GUA_TRACK_RESULT_H
@@ -11,10 +11,10 @@
 #include "model/process.h"
 #include "model/reading.h"
 
-/* Rows of the process table; what more there is, is summed. */
+/* Maximum rows of the process table; further processes are summed up. */
 enum { TRACK_PROCESSES_MAX = 512 };
 
-/* Whose use: the first process, everything below it, both together. */
+/* Groups of processes: the first process, all processes below it, both together. */
 enum track_group { TRACK_MAIN, TRACK_DESCENDANTS, TRACK_COMBINED, TRACK_GROUPS };
 
 /* Memory of a group, each field its own peak. */

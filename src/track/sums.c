@@ -1,7 +1,7 @@
-/* What the members used together. A second of CPU is in one place at a time: with the process
- * that used it while it lives or is a zombie, then with whoever waited for it, and so on up.
- * A process that ended and whose parent never got its seconds (it ignores SIGCHLD, or was
- * init) keeps what was last read of it. */
+/* Sums up what the members used. Each second of CPU is counted in one place at a time: at the
+ * process that used it while it runs or is a zombie, then at the process that waited for it,
+ * and so on upwards. If a process ended and its parent never got its seconds (the parent
+ * ignores SIGCHLD, or is init), the last reading of the process counts. */
 #include <string.h>
 
 #include "track/tree.h"

@@ -1,4 +1,4 @@
-/* The tracker: when to look, and what a look finds. */
+/* The tracker: decides when to take a sample, and takes it. */
 #include "track/tracker.h"
 
 #include <math.h>
@@ -75,8 +75,8 @@ static void raise_max(double *max, double value)
 		*max = value;
 }
 
-/* A window is a whole interval. The early looks and the last piece of the run are none,
- * unless there is nothing else. */
+/* A window is a whole interval. The early samples and the last part of the run are not windows,
+ * unless there is no other. */
 static void close_window(struct tracker *t, const struct cpu_mark *now, bool last)
 {
 	double long_s = now->at_s - t->window.at_s;
@@ -126,7 +126,7 @@ static void count_threads(struct tracker *t)
 	}
 }
 
-/* Multiples of the interval from the start; one that was missed is not caught up. */
+/* Samples are due at multiples of the interval from the start; a missed one is skipped. */
 static void schedule(struct tracker *t)
 {
 	int64_t interval_us = t->o.interval_ms * 1000;
@@ -199,8 +199,8 @@ int64_t tracker_next_us(const struct tracker *t)
 	return t->next_us;
 }
 
-/* The first look. What a process that runs already had before is not ours: neither its CPU
- * time nor its peak. */
+/* The first sample. What a running process used before, CPU time and peak memory, is not
+ * counted. */
 static void begin(struct tracker *t)
 {
 	t->window.busy_ticks = t->sample_mark.busy_ticks = t->host.first_busy_ticks;

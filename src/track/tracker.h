@@ -17,11 +17,11 @@
 
 struct tracker;
 
-/* What a process that samples for a tracker calls itself: no tracker counts it. */
+/* The name of a process that samples for a tracker; trackers do not count such a process. */
 #define TRACK_HELPER_NAME "gua-helper"
 
 struct tracker_options {
-	pid_t pid;		      /* whom to follow; must exist */
+	pid_t pid;		      /* process to follow; must exist */
 	int64_t interval_ms;	      /* 10 ms and more */
 	int64_t expected_cores;	      /* 0: all of the host */
 	const char *const *gpu_uuids; /* cards that count in utilisation; NULL: all */
@@ -38,7 +38,7 @@ struct tracker_options {
 	bool subreaper;	 /* the owner adopts orphans and reports every wait4() */
 };
 
-/* Starts following; takes the first sample. A driver that is absent is a note, not a failure.
+/* Starts following; takes the first sample. A missing driver is a note, not a failure.
  */
 int tracker_open(struct tracker **t, const struct tracker_options *o, struct err *e);
 void tracker_close(struct tracker *t);
@@ -54,7 +54,7 @@ void tracker_exiting(struct tracker *t, pid_t pid);
 /* The owner has reaped `pid` with wait4(): exact CPU, peaks, faults and switches of it and of
  * the children that it had waited for. */
 void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage);
-/* Ends: takes a last sample and closes the books. */
+/* Ends the tracking: takes a last sample and completes the sums. */
 void tracker_stop(struct tracker *t);
 /* The numbers so far (after tracker_stop(): the final ones); valid until the next call. */
 const struct track_result *tracker_result(struct tracker *t);

@@ -1,4 +1,4 @@
-/* What a tracker is made of; for the files of this folder. */
+/* The inside of a tracker, shared by the files of this folder. */
 #ifndef GUA_TRACK_TRACKER_PRIVATE_H
 #define GUA_TRACK_TRACKER_PRIVATE_H
 

@@ -1,4 +1,4 @@
-/* Finding and reading the members. */
+/* Finds the members of the process tree and reads them. */
 #include "track/tree.h"
 
 #include <math.h>
@@ -154,7 +154,7 @@ static bool is_renamed(struct member *m, const struct proc_stat *s)
 	return renamed;
 }
 
-/* Who it is: its command. */
+/* Reads the command of a process. */
 static void describe(struct tree *t, struct member *m, const struct proc_stat *s)
 {
 	struct process_id *id = &m->shown.id;
@@ -163,8 +163,8 @@ static void describe(struct tree *t, struct member *m, const struct proc_stat *s
 	proc_command(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
 }
 
-/* Who has executed another program since is described again; and once in any case, because a
- * copy of python may become another one. */
+/* Reads the command again if the process has executed another program; and once in any case,
+ * because a forked python may execute another python. */
 static void take_line(struct tree *t, struct member *m, const struct proc_stat *s, double now_s)
 {
 	bool renamed = is_renamed(m, s);
@@ -200,7 +200,7 @@ static bool is_excluded(const struct tree *t, pid_t pid)
 	return pid == t->owner;
 }
 
-/* Takes a process in; false when there is no memory for it. */
+/* Adds a process to the members; false: out of memory. */
 static bool add_member(struct tree *t, pid_t pid, const struct proc_stat *s, int64_t uid)
 {
 	uint32_t parent = find_living(t, s->ppid);

@@ -37,9 +37,9 @@ struct tree {
 	size_t n_open;			   /* files kept open */
 	int64_t newest_pid, newest_before; /* at the last look and at the one before */
 	int64_t seen, alive, peak_alive;
-	bool changed;		    /* somebody came or went since memory.c cleared it */
+	bool changed;		    /* a process came or went since memory.c cleared it */
 	bool io_known;		    /* some member's I/O could be read */
-	bool failed;		    /* out of memory: somebody was not taken in */
+	bool failed;		    /* out of memory: a process was not added */
 	double forgotten[COUNTERS]; /* of ended members without a parent that were forgotten */
 	int64_t n_forgotten;
 	struct track_process others; /* sums of all that were forgotten */
@@ -60,7 +60,7 @@ uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, doub
 /* The member with this pid, the living one before those that ended, or NO_MEMBER. */
 uint32_t tree_find(const struct tree *t, pid_t pid);
 
-/* What all have used: each second once, whoever has waited for whom. */
+/* What all members have used: each second counts once, also if a parent has waited for it. */
 void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS]);
 
 /* For tree.c and sums.c: takes a member out; what it used goes to its parent. */

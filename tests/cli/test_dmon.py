@@ -131,10 +131,10 @@ def test_a_divided_card_is_empty_when_all_its_instances_are(driver):
 @pytest.mark.parametrize("args, words", [
     (["-s", "x"], "--select takes"),
     (["-p", "-s", "c"], "--select takes"),
-    (["-o", "X"], "--options takes"),
+    (["-o", "X"], "--options accepts"),
     (["-d", "often"], "--delay"),
     (["-c", "0"], "--count"),
-    (["-i", "7", "-c", "1"], "there is no card"),
+    (["-i", "7", "-c", "1"], "card '7' does not exist"),
 ])
 def test_wrong_usage(sim, args, words):
     run = sim("dmon", *args)

@@ -243,7 +243,7 @@ def test_summary(tmp_path):
     result = gua("import", file, "--db", tmp_path / "store.db")
     assert result.stdout == (
         f"imported {file}: host lab, 3 cards, 20 ticks, 60 samples from 2026-05-01T10:00:00Z to "
-        "2026-05-01T10:09:30Z; skipped: 0 samples recorded already, 0 malformed rows\n")
+        "2026-05-01T10:09:30Z; skipped: 0 samples already recorded, 0 malformed rows\n")
 
 
 def test_old_data_is_compacted(tmp_path):
@@ -280,7 +280,7 @@ def test_a_file_that_has_grown_adds_what_is_new(tmp_path):
     result = gua("import", tool.write(tmp_path / "grown.db"), "--db", store)
     assert result.returncode == 0, result.stderr
     assert "360 samples from 2026-05-01T11:00:00Z" in result.stdout
-    assert "skipped: 360 samples recorded already" in result.stdout
+    assert "skipped: 360 samples already recorded" in result.stdout
     assert card_seconds(store) == tool.says()[1]
 
 
@@ -292,7 +292,7 @@ def test_recorded_time_of_other_cards_is_no_obstacle(tmp_path):
     two.gpus = [(START + 10, "GPU-0", 50, None), (START + 10, "GPU-1", 50, None)]
     result = gua("import", two.write(tmp_path / "two.db"), "--db", store)
     assert "1 cards, 1 ticks, 1 samples" in result.stdout
-    assert "skipped: 1 samples recorded already" in result.stdout
+    assert "skipped: 1 samples already recorded" in result.stdout
     elsewhere = Tool(host="other")  # the same UUIDs on another host are other cards
     elsewhere.gpus = two.gpus
     result = gua("import", elsewhere.write(tmp_path / "three.db"), "--db", store)

@@ -128,7 +128,7 @@ def test_pick_takes_a_suspect_card_last(view, tmp_path):
     run = view(*words, "-n", "2", scenario=LATCHED)
     assert run.stdout == "1,2\n" and run.stderr.endswith("gua pick: " + SENTENCE)
     run = view(*words, "-i", "2", "--free-for", "1m", scenario=LATCHED)
-    assert run.returncode == 1 and "1 not known to be free for so long" in run.stderr
+    assert run.returncode == 1 and "1 not known to be free for that long" in run.stderr
 
 
 def test_top_says_both(tmp_path, clock_file):

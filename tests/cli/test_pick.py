@@ -115,12 +115,12 @@ def test_a_card_whose_memory_somebody_unseen_uses_is_not_free(lab):
 
 def test_free_for_so_long_by_the_store(lab):
     run = lab.pick("--free-for", "5m", seconds=600)
-    assert run.returncode == 1 and "not known to be free for so long" in run.stderr
+    assert run.returncode == 1 and "not known to be free for that long" in run.stderr
     lab.record(600)
     assert cards(lab.pick("--free-for", "6m", "-n", "2", seconds=600)) == [3, 2]
     assert cards(lab.pick("--free-for", "4m", "-n", "3", seconds=600)) == [3, 0, 2]
     run = lab.pick("--free-for", "6m", "-n", "3", seconds=600)
-    assert run.returncode == 1 and "1 not known to be free for so long" in run.stderr
+    assert run.returncode == 1 and "1 not known to be free for that long" in run.stderr
 
 
 @pytest.mark.parametrize("how, expected", [
@@ -142,7 +142,7 @@ at 0s hold job mig 0/0 memory 4GB
     assert lab.pick(text=text).stdout == "MIG-2222\n"
     assert lab.pick("--format", "index", text=text).stdout == "0:3\n"
     run = lab.pick("-n", "2", text=text)
-    assert run.returncode == 1 and "of which a program can use one only" in run.stderr
+    assert run.returncode == 1 and "a program can use only one instance" in run.stderr
 
 
 def test_an_instance_is_free_for_as_long_as_somebody_waited(lab):
@@ -154,9 +154,9 @@ at 10m hold job mig 0/1 memory 4GB
 at 15m exit job
 """
     run = lab.pick("--free-for", "10m", text=text)
-    assert run.returncode == 1 and "2 not known to be free for so long" in run.stderr
+    assert run.returncode == 1 and "2 not known to be free for that long" in run.stderr
     run = lab.pick("--free-for", "10m", "--wait=9m", text=text)
-    assert run.returncode == 1 and "not known to be free for so long" in run.stderr
+    assert run.returncode == 1 and "not known to be free for that long" in run.stderr
     # From 3m on; at 13m the larger one is held.
     assert lab.pick("--free-for", "10m", "--wait=1h", text=text).stdout == "MIG-1111\n"
     run = lab.pick("--free-for", "10m", "--wait=1h", "-i", "0:1", text=text)
@@ -164,7 +164,7 @@ at 15m exit job
     # Nobody looks while the driver is gone.
     text += "at 5m fail nvml* code 9 until 6m\n"
     run = lab.pick("--free-for", "10m", "--wait=12m", "-i", "0:0", text=text)
-    assert run.returncode == 1 and "not known to be free for so long" in run.stderr
+    assert run.returncode == 1 and "not known to be free for that long" in run.stderr
     assert lab.pick("--free-for", "10m", "--wait=14m", "-i", "0:0", text=text).stdout == "MIG-1111\n"
 
 
@@ -358,7 +358,7 @@ def test_locks_cannot_be_turned_against_us(lab, tmp_path):
     (lab.locks / UUIDS[3]).unlink()
     os.mkfifo(lab.locks / UUIDS[3])
     run = lab.pick("-i", "3")
-    assert run.returncode == 1 and "not a plain file" in run.stderr
+    assert run.returncode == 1 and "not a regular file" in run.stderr
     assert victim.read_text() == "precious"
 
 
@@ -381,7 +381,7 @@ def test_files_and_directory_can_be_used_by_all(lab):
     (["--wait", "10m"], 2, "write --wait=10m"),
     (["--format", "xml"], 2, "--format"),
     (["--format", "index", "--", "true"], 2, "without a command"),
-    (["-i", "77"], 1, "there is no card '77'"),
+    (["-i", "77"], 1, "card '77' does not exist"),
     (["--lock-dir", "/no/such/place"], 1, "/no/such/place"),
 ])
 def test_mistakes(lab, tmp_path, args, status, message):

@@ -170,14 +170,14 @@ def test_what_is_like_no_field_names_none(sim):
 
 
 @pytest.mark.parametrize("args, words", [
-    ([], "say what to query"),
+    ([], "give --query-gpu"),
     (["--query-gpu=", "--format=csv"], "no field is named"),
     (["--query-gpu=index", "--format=xml"], "--format takes"),
     (["--query-gpu=index", "--format=noheader"], "either csv or json"),
     (["--query-gpu=index", "--query-compute-apps=pid"], "exclude each other"),
     (["--query-gpu=index", "-l", "soon"], "--loop"),
     (["--query-gpu=index", "-lms", "0"], "--loop-ms"),
-    (["--query-gpu=index", "--state", "busy"], "--state takes"),
+    (["--query-gpu=index", "--state", "busy"], "--state must be"),
     (["--query-gpu=index", "--min-mem", "lots"], "--min-mem"),
     (["--query-compute-apps=pidd"], "no field 'pidd'"),
     (["--query-gpu=index", "--nonsense"], "unknown option"),
@@ -193,7 +193,7 @@ def test_no_driver_and_no_card_are_one(sim, tmp_path):
     run = gua("query", "--query-gpu=index", "--no-store", "--root", tmp_path)
     assert run.returncode == 1 and "no NVIDIA driver is loaded" in run.stderr
     run = sim("query", "--query-gpu=index", "-i", "7")
-    assert run.returncode == 1 and "there is no card '7'" in run.stderr
+    assert run.returncode == 1 and "card '7' does not exist" in run.stderr
 
 
 @pytest.mark.parametrize("names, indexes", [

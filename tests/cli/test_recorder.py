@@ -328,7 +328,7 @@ def test_a_recorder_outside_of_the_container_is_running(background):
     status = within("status")
     assert status.returncode == 0 and "recorder   running, outside of this container\n" in status.stdout
     stop = within("stop")
-    assert stop.returncode == 1 and "outside of this container: stop it there" in stop.stderr
+    assert stop.returncode == 1 and "outside of this container; stop it there" in stop.stderr
     assert "a recorder outside of this container is already writing" in within("daemon", "--once").stderr
     assert "running (pid" in gua("status", "--db", run.db).stdout
 

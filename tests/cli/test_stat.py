@@ -195,7 +195,7 @@ def test_no_driver_and_no_cards(sim, tmp_path):
     run = gua("stat", "--no-store", "--root", tmp_path)
     assert run.returncode == 1 and "no NVIDIA driver" in run.stderr
     run = sim("stat", "--id", "9")
-    assert run.returncode == 1 and "there is no card '9'" in run.stderr
+    assert run.returncode == 1 and "card '9' does not exist" in run.stderr
 
 
 @pytest.fixture

@@ -211,7 +211,7 @@ def test_details_say_what_a_recorder_that_stopped_knew(screen, clock, recorded):
     db, _ = recorded(1201, SCENARIO.read_text())
     top = screen("--source", "sim", "--scenario", SCENARIO, "--clock", clock(9000), "--db", db, "--sort", "pid")
     top.press("Down", "Down", "Down", "Enter")
-    top.wait("PROCESS 4242", "or longer", "was idle +since Mon 2026-11-02 08:02", "nobody watched since")
+    top.wait("PROCESS 4242", "or longer", "was idle +since Mon 2026-11-02 08:02", "the recorder has written nothing for")
 
 
 def test_help(lab):
@@ -233,7 +233,7 @@ def test_quit_gives_the_terminal_back(lab, tmp_path):
     assert (tmp_path / "errors").read_text() == ""
 
 
-@pytest.mark.parametrize("term, status, said", [("dumb", 0, ""), ("nonsense", 1, "not known to curses")])
+@pytest.mark.parametrize("term, status, said", [("dumb", 0, ""), ("nonsense", 1, "curses has no description")])
 def test_a_terminal_that_cannot_be_drawn_on(lab, tmp_path, term, status, said):
     """TERM=dumb: one frame; a terminal that nobody knows: a sentence."""
     lab(program=["env", f"TERM={term}", GUA], columns=120, rows=40, wait=f"^status {status}$")
@@ -352,7 +352,7 @@ def idle_for(text, pid):
 def test_a_driver_that_hangs_is_a_message(stuck, tmp_path):
     """What it said last stays; it goes on by itself."""
     top = stuck()
-    text = top.wait(r"the driver has not answered for \d+s: this is what it said before", r"^   0 .* 8.0G/80.0G")
+    text = top.wait(r"the driver has not answered for \d+s; showing the last readings", r"^   0 .* 8.0G/80.0G")
     title, idle = text.splitlines()[0], idle_for(text, os.getpid())
     since = re.search(r"not answered for \d+s", text)[0]
     text = top.wait(r"the driver has not answered for \d+s", gone=[since])
@@ -448,7 +448,7 @@ def test_the_tree_shows_who_started_it(screen, sleeper):
     top.press("t")
     top.wait(rf" {os.getpid()} (.*\n)+.* {child.pid} .*└─ *sleep")
     top.press("Home", "Enter")  # a process that is on no card itself
-    text = top.wait("^ PROCESS ", "card +none: what it started is on one")
+    text = top.wait("^ PROCESS ", "card +none: a process that it started is on one")
     assert "no longer there" not in text
 
 
@@ -509,7 +509,7 @@ def test_gua_hands_over(tmp_path, installed):
         assert gua(name, binary=copy).returncode == 2
     assert "--readonly" in gua("top", "--help", binary=copy).stdout
     run = gua("top", "--once", binary=copy)
-    assert (run.returncode, run.stderr) == (1, "gua top: the program gua-top is not installed\n")
+    assert (run.returncode, run.stderr) == (1, "gua top: the program gua-top is not installed; build gua with the option top\n")
 
 
 def test_help_says_when_it_is_not_installed(tmp_path, installed):
@@ -535,6 +535,6 @@ def test_a_card_that_was_chosen_by_an_index_which_is_gone(screen, clock, tmp_pat
     for _ in range(8):
         advance(path, 10)
         time.sleep(0.3)
-    top.wait("there is no card '1'", gone=["no driver", r"^!? +\d _dead +77 "])
+    top.wait("card '1' does not exist", gone=["no driver", r"^!? +\d _dead +77 "])
     advance(path, 60)
     top.wait(r"^!? +1 _dead +77 ", gone=["there is no card"])

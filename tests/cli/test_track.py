@@ -226,7 +226,7 @@ def test_configuration_file(tmp_path):
     assert track("--tconfig", config, "--", "true").returncode == 2
     config.write_text('{"sleeptime": 0.05}')  # a default in its place would go unnoticed
     run = track("--tconfig", config, "--", "touch", tmp_path / "mark")
-    assert run.returncode == 2 and 'there is no setting "sleeptime"' in run.stderr
+    assert run.returncode == 2 and 'unknown setting "sleeptime"' in run.stderr
     assert not (tmp_path / "mark").exists()
 
 
@@ -465,7 +465,7 @@ def test_time_by_state_is_unknown_where_utilisation_is(tmp_path, sleeper):
 def test_cards_that_are_not_there_start_nothing(tmp_path):
     env = fake_driver(tmp_path, 'card 0 uuid GPU-aaaa name "Test A" memory 80GiB\n')
     run = gua("track", "--guuids", "GPU-aaaa,GPU-none", "--", "touch", tmp_path / "mark", env=env)
-    assert run.returncode == 2 and "there is no card GPU-none; there are: GPU-aaaa" in run.stderr
+    assert run.returncode == 2 and "card GPU-none does not exist; the cards are: GPU-aaaa" in run.stderr
     assert not (tmp_path / "mark").exists()
     assert gua("track", "--guuids", "GPU-aaaa", "-o", tmp_path / "r", "--", "true", env=env).returncode == 0
 

@@ -73,7 +73,7 @@ def test_no_card_is_a_sentence(sim, words):
     """Nobody waits for a card that the driver does not know."""
     run = sim(*words, scenario="host lab\ndriver 560.35.05\n")
     assert run.returncode == 1
-    assert run.stderr == f"gua {words[0]}: the driver is there and lists no card\n"
+    assert run.stderr == f"gua {words[0]}: the driver works but lists no card\n"
     if "--json" in words:
         assert json.loads(run.stdout)["gpus"] == []
     else:
@@ -88,7 +88,7 @@ def test_no_card_is_a_sentence(sim, words):
     (["dmon", "-p", "-c", "1"], r"^ +1( +-)+$"),
     (["who"], "card 1 is asleep"),
     ([*PICK, "--id", "1"], "1 lost, asleep or not readable"),
-    pytest.param(["top", "--once"], "^ +1 .*asleep, and left alone", marks=needs_top),
+    pytest.param(["top", "--once"], "^ +1 .*asleep; it is not woken", marks=needs_top),
 ], ids=lambda value: value[0] if isinstance(value, list) else None)
 def test_a_sleeping_card_is_not_woken(driver, tmp_path, words, said):
     root = tmp_path / "sleepy"
@@ -189,7 +189,7 @@ def test_nobody_needs_a_store(own_var_lib, words):
 @needs_top
 def test_top_says_that_processes_were_filtered(sim):
     assert "no process matches" in sim("top", "--once", "--state", "lost").stdout
-    assert "no process is on a card" in sim("top", "--once", scenario=CARDS[:CARDS.index("process ")]).stdout
+    assert "no processes on the cards" in sim("top", "--once", scenario=CARDS[:CARDS.index("process ")]).stdout
 
 
 @needs_top

@@ -148,7 +148,7 @@ def test_after_the_recorder_stopped_it_is_said_what_was_known_then(who, expect):
     """Nobody watched the hour since: no idle time is claimed over it."""
     run = who(4200, recorded=[(0, 600)])
     assert run.returncode == 0
-    assert run.stderr == "gua who: the recorder stopped 1 h 0 min ago: nobody has watched since; " \
+    assert run.stderr == "gua who: the recorder stopped 1 h 0 min ago: nothing has been recorded since; " \
         "in brackets: idle for so long then\n"
     expect("who-stopped.txt", run.stdout)
     answer = json.loads(who(4200, "--json").stdout)
@@ -325,8 +325,8 @@ def test_the_driver_itself(tmp_path, clock_file):
 
 @pytest.mark.parametrize("args, status, message", [
     (["--nvml", "/no/such/library"], 1, "/no/such/library"),
-    (["--source", "sim", "-i", "77"], 1, "there is no card '77'"),
-    (["--source", "sim", "--state", "sleepy"], 2, "--state takes"),
+    (["--source", "sim", "-i", "77"], 1, "card '77' does not exist"),
+    (["--source", "sim", "--state", "sleepy"], 2, "--state must be"),
     (["--source", "sim", "--min-mem", "20"], 2, "--min-mem"),
     (["--source", "sim", "--idle", "soon"], 2, "--idle"),
     (["--scenario", "x"], 2, "--source sim"),

@@ -93,7 +93,7 @@ def test_the_parts(python, tmp_path):
                     "\tNum Timepoints: 4", "\tNum Calls: 4", "\tNum Non Empty Calls: 4", "\tCompute Time:",
                     "\tResource Usage:"):
         assert heading in lines
-    assert lines[-1] == "1 calls never stopped and are left out."
+    assert lines[-1] == "1 calls never stopped and were left out."
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
