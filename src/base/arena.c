@@ -1,4 +1,4 @@
-/* Memory that is freed whole: pieces are cut from blocks, one after the other. */
+/* Allocates pieces one after the other from blocks; all blocks are freed together. */
 #include "base/arena.h"
 
 #include <stdalign.h>
@@ -14,7 +14,7 @@ struct arena_block {
 	alignas(max_align_t) char bytes[];
 };
 
-/* A piece that is larger than a block gets one of its own. */
+/* A piece that is larger than a block gets a block of its own. */
 static struct arena_block *add_block(struct arena *a, size_t size)
 {
 	size_t cap = size > BLOCK_BYTES ? size : BLOCK_BYTES;

@@ -1,5 +1,5 @@
-/* Memory with one lifetime: many small pieces that a report or a table needs and that are freed
- * whole. A zeroed struct is an empty arena. */
+/* Memory with one lifetime, for the many small pieces of a report or a table: all pieces are
+ * freed together. A zeroed struct is an empty arena. */
 #ifndef GUA_BASE_ARENA_H
 #define GUA_BASE_ARENA_H
 
@@ -10,13 +10,13 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *newest;
-	bool failed; /* out of memory: a piece was not given */
+	bool failed; /* out of memory: an allocation failed */
 };
 
-/* Memory of `size` bytes for any type, not zeroed; NULL: out of memory, which is remembered. */
+/* Returns `size` bytes for any type, not zeroed; NULL: out of memory, and `failed` is set. */
 void *arena_take(struct arena *a, size_t size);
 
-/* A copy of a text; NULL: out of memory, which is remembered. */
+/* Copies a text; NULL: out of memory, and `failed` is set. */
 const char *arena_text(struct arena *a, const char *text);
 
 /* Frees all pieces; the arena is empty again. */

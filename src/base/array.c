@@ -1,4 +1,4 @@
-/* Arrays that grow. */
+/* Makes room in growing arrays. */
 #include "base/array.h"
 
 #include <stdint.h>

@@ -1,25 +1,25 @@
-/* Arrays that grow: the one place that asks for more memory for items that are there already.
- * The caller owns an array and its capacity, and frees it with free(). A NULL array is empty.
- */
+/* Growing arrays: all reallocation is done here. The caller owns an array and its capacity, and
+ * frees it with free(). A NULL array is empty. */
 #ifndef GUA_BASE_ARRAY_H
 #define GUA_BASE_ARRAY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Room for `need` items in the array at `items` (a T **), whose capacity is at `cap`; at least
- * doubled when it grows. False: out of memory, and the array and its capacity are as before. */
+/* Makes room for `need` items in the array at `items` (a T **); its capacity is at `cap`. The
+ * capacity is at least doubled when it grows. False: out of memory, and the array and its
+ * capacity are unchanged. */
 #define array_reserve(items, cap, need)                                                        \
 	array_reserve_sized((items), (cap), (need), sizeof(**(items)))
 
-/* Room for exactly `n` items in the array at `items` (a T **), for arrays that seldom grow and
- * for several that share a capacity. No items change nothing. False: out of memory, and the
- * array is as before. */
+/* Makes room for exactly `n` items in the array at `items` (a T **), for arrays that seldom
+ * grow and for several that share a capacity. With `n` 0 it does nothing. False: out of memory,
+ * and the array is unchanged. */
 #define array_resize(items, n) array_resize_sized((items), (n), sizeof(**(items)))
 
-/* Room for one more item in the array at `items` (a T **) of `n` items that has no capacity of
- * its own: it grows where `n` is 0 or a power of two. False: out of memory, the array is as
- * before. */
+/* Makes room for one more item in the array at `items` (a T **) of `n` items, for arrays
+ * without a stored capacity: it grows when `n` is 0 or a power of two. False: out of memory,
+ * and the array is unchanged. */
 #define array_one_more(items, n) array_one_more_sized((items), (n), sizeof(**(items)))
 
 /* The capacity that follows `cap` when `need` items must fit: doubled, a power of two if `cap`

@@ -24,7 +24,7 @@ void clock_init_real(struct clock *c)
 void clock_init_virtual(struct clock *c, int64_t wall_ms)
 {
 	*c = (struct clock){ 0 };
-	/* An hour after boot, so that processes may have started before the clock did. */
+	/* Start an hour after boot, so that processes can have started before the clock. */
 	c->own = (struct virtual_time){
 		.magic = CLOCK_FILE_MAGIC,
 		.boot_us = 3600 * 1000000LL,

@@ -1,8 +1,7 @@
-/* Clocks as values, so that a test can hand the shipped program another one.
- *
- * A real clock asks the kernel. A virtual clock is three numbers: waiting moves it at once, so
- * a week of ticks takes a second. The three numbers may live in a file that is mapped by the
- * recorder and by the fake driver together (--clock FILE), so that both live in one time. */
+/* Clocks as values, so that a test can give the program another clock. A real clock asks the
+ * kernel. A virtual clock is three numbers: waiting moves it forward at once, so a week of
+ * ticks takes a second. The three numbers can be in a file that the recorder and the fake
+ * driver both map (--clock FILE), so that both use the same time. */
 #ifndef GUA_BASE_CLOCK_H
 #define GUA_BASE_CLOCK_H
 
@@ -14,7 +13,8 @@
 
 #define CLOCK_FILE_MAGIC 0x314b434c43415547 /* "GUACLCK1", little endian */
 
-/* What a virtual clock is, and the layout of a clock file (32 bytes, native byte order). */
+/* The state of a virtual clock, and the layout of a clock file (32 bytes, native byte order).
+ */
 struct virtual_time {
 	int64_t magic;	      /* CLOCK_FILE_MAGIC */
 	int64_t boot_us;      /* CLOCK_BOOTTIME */
@@ -25,7 +25,7 @@ struct virtual_time {
 /* One reading of all three clocks at one moment, microseconds. */
 struct moment {
 	int64_t wall_us; /* since 1970: for people and slots; may jump */
-	int64_t boot_us; /* since boot, goes on in suspend: lengths are differences of these */
+	int64_t boot_us; /* since boot, continues in suspend: used for lengths of time */
 	int64_t mono_us; /* since boot, stops in suspend */
 };
 
@@ -36,7 +36,7 @@ struct clock {
 };
 
 void clock_init_real(struct clock *c);
-/* A virtual clock of this process alone that starts at `wall_ms`. */
+/* Makes a virtual clock for this process only; it starts at `wall_ms`. */
 void clock_init_virtual(struct clock *c, int64_t wall_ms);
 /* --clock: "real", "virtual" (starts at wall_ms) or the path of an existing clock file. */
 int clock_open(struct clock *c, const char *how, int64_t wall_ms, struct err *e);
@@ -51,9 +51,9 @@ int64_t clock_wall_ms(const struct clock *c);
  * repeatable. */
 int64_t clock_cost_us(const struct clock *c);
 
-/* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first; returns
- * what poll(2) returns (0: the time has come; -1 with EINTR on a signal). A virtual clock
- * jumps. */
+/* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first. Returns
+ * what poll(2) returns (0: the time is reached; -1 with EINTR on a signal). A virtual clock
+ * jumps to `until_us`. */
 int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds);
 
 /* Moves a virtual clock forward; does nothing on a real one. */

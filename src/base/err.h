@@ -1,13 +1,15 @@
-/* Errors: the text is made where the facts are, travels up untouched and is printed once, in
- * cmd/. The caller owns the struct; functions that can fail return 0 or one of these codes. */
+/* Errors: the text is written where the failure is found, is passed up unchanged, and is
+ * printed once, in cmd/. The caller owns the struct; functions that can fail return 0 or one of
+ * these codes. */
 #ifndef GUA_BASE_ERR_H
 #define GUA_BASE_ERR_H
 
 /* The kind of an error decides the exit status: see err_exit_code(). */
 enum err_code {
-	ERR_USAGE = -1, /* the user's: a wrong option, duration, scenario line ... */
-	ERR_WORLD = -2, /* the world's: no driver, disk full, not our file ... */
-	ERR_BUSY = -3, /* the world's, and may pass by itself: locked store, driver not ready */
+	ERR_USAGE =
+		-1, /* the user made a mistake: a wrong option, duration, scenario line ... */
+	ERR_WORLD = -2, /* the system failed: no driver, disk full, not our file ... */
+	ERR_BUSY = -3,	/* the system failed, and it may pass: locked store, driver not ready */
 };
 
 struct err {
@@ -20,16 +22,16 @@ struct err {
 int err_set(struct err *e, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* What every report of an allocation that failed says. */
+/* The message for every allocation that failed. */
 #define ERR_MEMORY_TEXT "out of memory"
 
 /* Fills `e` (may be NULL) for an allocation that failed. Returns ERR_WORLD. */
 int err_memory(struct err *e);
 
-/* Puts "PREFIX: " before the text that is there. Returns e->code. */
+/* Puts "PREFIX: " before the present text. Returns e->code. */
 int err_prefix(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* 2 for the user's fault, 1 for the world's, 0 for none. */
+/* Returns 2 for ERR_USAGE, 0 for no error, and 1 for all others. */
 int err_exit_code(int code);
 
 #endif

@@ -1,4 +1,4 @@
-/* Bounded file reading. */
+/* Reads files up to a size limit, and makes directories. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -13,10 +13,11 @@
 
 #include "base/str.h"
 
-/* Descriptors that are left for a moment's use: a store has four files, a thread its own. */
+/* Descriptors to leave free for files that are open for a moment: a store needs four, a thread
+ * its own. */
 enum { SPARE_FILES = 64 };
 
-/* The kernel gives the lowest number that is free: it tells how many are in use. */
+/* The kernel gives the lowest free number, so the number shows how many are in use. */
 bool file_can_stay_open(int fd)
 {
 	struct rlimit limit;
@@ -26,7 +27,7 @@ bool file_can_stay_open(int fd)
 	return (rlim_t)fd < limit.rlim_cur - spare;
 }
 
-/* Fills `dst` as far as the file goes. */
+/* Reads until `dst` is full or the file ends. */
 static ssize_t read_up_to(int fd, char *dst, size_t cap)
 {
 	size_t len = 0;

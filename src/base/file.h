@@ -1,5 +1,5 @@
-/* Reads small files, mainly in /proc, up to a limit; the size that the system reports is not
- * trusted. */
+/* Reads small files, mainly in /proc, up to a limit; it does not rely on the size that the
+ * system reports. */
 #ifndef GUA_BASE_FILE_H
 #define GUA_BASE_FILE_H
 
@@ -18,8 +18,8 @@ ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. */
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
-/* Whether a descriptor that was just opened can stay open for long: enough others are left
- * under the limit of this process for files that are opened for a moment. */
+/* Whether a descriptor that was just opened can stay open for long: true if this process may
+ * still open enough other files for short use. */
 bool file_can_stay_open(int fd);
 
 /* Call at the start of a program: opens /dev/null in place of closed standard streams.

@@ -1,4 +1,4 @@
-/* The log: one line a message on stderr, with systemd's <N> priority prefix under a service
+/* The log: one line per message on stderr, with systemd's <N> priority prefix under a service
  * manager and a time stamp otherwise. */
 #ifndef GUA_BASE_LOG_H
 #define GUA_BASE_LOG_H
@@ -14,7 +14,7 @@ enum log_level {
 /* How lines start: plain text for commands, a time stamp or a journal priority for daemons. */
 enum log_style { LOG_STYLE_PLAIN, LOG_STYLE_STAMP, LOG_STYLE_JOURNAL };
 
-/* The process' only mutable globals: set once at start, before any thread. */
+/* Sets the only mutable globals of the process: call once at the start, before any thread. */
 void log_setup(enum log_level level, enum log_style style);
 
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

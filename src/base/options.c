@@ -23,7 +23,7 @@ static bool in_choices(const char *choices, const char *word)
 	return false;
 }
 
-/* A limit as it would be given on the command line. */
+/* Writes a limit as the user would write it on the command line. */
 static void limit_text(char *dst, size_t cap, const struct option_row *row, double limit)
 {
 	if (row->kind == OPTION_DURATION)
@@ -127,7 +127,7 @@ static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 {
 	size_t n = 0;
 	if (stop_at_operand)
-		*shorts++ = '+'; /* as POSIX has it: no reordering */
+		*shorts++ = '+'; /* as in POSIX: no reordering */
 	*shorts++ = ':';	 /* ':' for a missing value instead of a message on stderr */
 	for (; n < MAX_OPTIONS - 2 && table[n].name; n++) {
 		int has = value_need(table[n].kind);
@@ -177,7 +177,7 @@ int options_parse(const struct option_row *table, bool stop_at_operand, int argc
 	char shorts[4 * MAX_OPTIONS];
 	size_t n = make_getopt(table, stop_at_operand, longs, shorts);
 	*help = false;
-	optind = 0; /* glibc: start over, and forget a half-read cluster */
+	optind = 0; /* glibc: start again, and forget a half-read cluster */
 	opterr = 0;
 	for (;;) {
 		int c = getopt_long(argc, argv, shorts, longs, NULL);

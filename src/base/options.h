@@ -39,21 +39,20 @@ struct option_row {
 	size_t offset;	     /* of the value in the caller's struct */
 	double min, max;     /* for numbers, durations (ms), sizes (bytes); max 0: no limit */
 	bool hidden;	     /* an old spelling: parsed, not shown */
-	/* For completion: appends the words of the table that the value is looked up in, each
-	 * with a blank behind it; NULL: `choices` has them. A value whose `arg` is written with
-	 * a comma is a list of them. */
+	/* For completion: appends the words that the value may have, each with a blank after
+	 * it; NULL: `choices` has them. If `arg` has a comma, the value is a list of such
+	 * words. */
 	void (*words)(struct str *out);
 };
 
-/* Parses argv[1..]; operands are moved to the end as getopt_long does (stops at "--"), or with
- * `stop_at_operand` end the options. On
- * return *first_operand is the index of the first operand. The table ends with a row whose name
- * is NULL. -h/--help is in every command and is not in the tables: *help is set and parsing
- * stops. */
+/* Parses argv[1..]. Operands are moved to the end as getopt_long does (it stops at "--"); with
+ * `stop_at_operand` the first operand ends the options. On return *first_operand is the index
+ * of the first operand. The table ends with a row without a name (NULL). Every command has
+ * -h/--help, which is not in the tables: *help is set and parsing stops. */
 int options_parse(const struct option_row *table, bool stop_at_operand, int argc, char **argv,
 	void *values, int *first_operand, bool *help, struct err *e);
 
-/* Appends the table as help text, two columns, within 80. */
+/* Appends the table as help text, in two columns, at most 80 wide. */
 void options_describe(const struct option_row *table, struct str *out);
 
 #endif

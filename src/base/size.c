@@ -1,4 +1,4 @@
-/* A number and a unit, read and written. */
+/* Parses and prints memory sizes. */
 #include "base/size.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ int size_parse(const char *text, int64_t *bytes, struct err *e)
 {
 	char *end = NULL;
 	double number = strtod(text, &end);
-	/* strtod() knows more ways to write a number than people do: 0x10, 1e3, inf. */
+	/* strtod() also accepts 0x10, 1e3 and inf; these are refused. */
 	bool plain = (size_t)(end - text) == strspn(text, "0123456789.");
 	double factor = number == 0 && *end == '\0' ? 1 : 0;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)

@@ -1,4 +1,4 @@
-/* Sizes of memory in words: what people write, and what they read. */
+/* Parses memory sizes from the command line, and prints them. */
 #ifndef GUA_BASE_SIZE_H
 #define GUA_BASE_SIZE_H
 

@@ -124,7 +124,7 @@ size_t utf8_char(const char *bytes, size_t len, unsigned *code_point)
 	return n;
 }
 
-/* Characters that are valid but can hide or reorder what stands around them. */
+/* Characters that are valid but can hide or reorder the text around them. */
 static bool is_unsafe(unsigned c)
 {
 	return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xAD || c == 0x61C ||
@@ -162,7 +162,7 @@ size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len)
 	return out;
 }
 
-/* wcwidth() depends on the locale; this covers what a report can hold. */
+/* wcwidth() depends on the locale; this covers the characters that reports contain. */
 static size_t columns_of(unsigned c)
 {
 	bool combining = (c >= 0x300 && c <= 0x36F) || (c >= 0xFE00 && c <= 0xFE0F);

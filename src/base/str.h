@@ -1,5 +1,5 @@
-/* Strings: a growing buffer, bounded copies, and the one function that makes foreign bytes safe
- * to show. Nothing here prints. */
+/* Strings: a growing buffer, bounded copies, and the function that makes bytes from outside
+ * safe to show. Nothing here prints. */
 #ifndef GUA_BASE_STR_H
 #define GUA_BASE_STR_H
 
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A growing buffer, always NUL-terminated once anything was added. Out of memory is remembered
- * in `failed` and later additions do nothing, so a caller checks once, at the end. */
+/* A growing buffer, always NUL-terminated once anything was added. When memory runs out,
+ * `failed` is set and later additions do nothing, so a caller checks once, at the end. */
 struct str {
 	char *data;  /* heap; NULL until the first addition */
 	size_t len;  /* bytes without the NUL */
 	size_t cap;  /* bytes allocated */
-	bool failed; /* an allocation failed: the content is not whole */
+	bool failed; /* an allocation failed: the content is incomplete */
 };
 
 void str_add(struct str *s, const char *text);
@@ -27,7 +27,7 @@ const char *str_text(const struct str *s);
 void str_clear(struct str *s);
 void str_finish(struct str *s);
 
-/* Copies at most cap-1 bytes of `text` and terminates; returns false when it had to cut. */
+/* Copies at most cap-1 bytes of `text` and terminates; returns false when the text was cut. */
 bool text_copy(char *dst, size_t cap, const char *text);
 
 /* Copies bytes from outside into `dst` so that they can be shown: valid printable UTF-8 stays,

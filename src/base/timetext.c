@@ -24,8 +24,8 @@ static const struct unit {
 	{ "w", 7 * 86400e3 },
 };
 
-/* Digits with at most one point, nothing else: strtod() would take hex, inf, nan and a locale's
- * comma. Returns the rest of the text, or NULL. */
+/* Parses digits with at most one point, and nothing else: strtod() would take hex, inf, nan and
+ * a locale's comma. Returns the rest of the text, or NULL. */
 static const char *parse_number(const char *text, double *number)
 {
 	double value = 0, scale = 1;
@@ -162,8 +162,8 @@ static bool parse_date(const char *text, bool utc, int64_t *ms)
 	tm.tm_mon = month - 1;
 	struct tm asked = tm;
 	*ms = tm_to_ms(&tm, utc);
-	/* mktime() turns 31 April into 1 May; a date that does not exist is a mistake. An hour
-	 * that a daylight-saving change skips moves, and that is all right. */
+	/* mktime() turns 31 April into 1 May; a date that does not exist is an error. An hour
+	 * that a daylight-saving change skips is moved, which is accepted. */
 	return *text == '\0' && year >= 1970 && tm.tm_mon == asked.tm_mon &&
 	       tm.tm_mday == asked.tm_mday && asked.tm_hour < 24 && asked.tm_min < 60 &&
 	       asked.tm_sec < 60;
@@ -214,8 +214,7 @@ void moment_iso(char *dst, size_t cap, int64_t ms)
 
 void moment_text(char *dst, size_t cap, int64_t ms, bool utc)
 {
-	/* Not strftime's %a: that follows the locale, and reports are compared byte for byte.
-	 */
+	/* strftime's %a depends on the locale, and reports are compared byte by byte. */
 	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 	struct tm tm = moment_fields(ms, utc);
 	snprintf(dst, cap, "%s %04d-%02d-%02d %02d:%02d%s", days[tm.tm_wday % 7],

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the reader stands. */
+/* The positions of the reader. */
 struct reader {
 	const char *at; /* next byte of the line */
 	char *out;	/* next byte of the words' text */
@@ -53,7 +53,7 @@ static bool read_escape(struct reader *r)
 	return true;
 }
 
-/* One word with its NUL; false: a quote is open. */
+/* Reads one word and adds its NUL; false: a quote is open. */
 static bool read_word(struct reader *r)
 {
 	bool whole = true;
@@ -73,7 +73,7 @@ static bool read_word(struct reader *r)
 
 int words_split(const char *line, char ***words, size_t *n, struct err *e)
 {
-	/* A word takes at least one byte and a blank: len/2 + 1 words at most. */
+	/* A word takes at least one byte and a blank, so there are at most len/2 + 1 words. */
 	size_t len = strlen(line), most = len / 2 + 2;
 	char **list = malloc(most * sizeof(*list) + len + most);
 	if (!list)

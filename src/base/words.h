@@ -1,6 +1,6 @@
-/* Splitting a line into words as a POSIX shell would, without running one: blanks separate,
- * '...' keeps all, "..." keeps all but \" \\ \$ \` and \newline, \x is x. No expansion of any
- * kind. */
+/* Splits a line into words as a POSIX shell would, without running a shell: blanks separate
+ * words, '...' keeps everything, "..." keeps everything but \" \\ \$ \` and \newline, \x is x.
+ * There is no expansion. */
 #ifndef GUA_BASE_WORDS_H
 #define GUA_BASE_WORDS_H
 
@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 
-/* The words, NULL-terminated like argv, in one allocation that the caller frees with free().
- * ERR_USAGE for an open quote or a trailing backslash. */
+/* Returns the words, NULL-terminated like argv, in one allocation that the caller frees with
+ * free(). ERR_USAGE for an open quote or a trailing backslash. */
 int words_split(const char *line, char ***words, size_t *n, struct err *e);
 
 #endif
