@@ -1,4 +1,4 @@
-/* Recognising jobs, containers, pods and units by the components of a cgroup path. */
+/* Finds jobs, containers, pods and units by the components of a cgroup path. */
 #include "proc/cgroup.h"
 
 #include <stdbool.h>
@@ -18,34 +18,35 @@ struct path {
 	size_t n;
 };
 
-/* What a row's '%' may stand for. */
+/* What a row's '%' may match. */
 enum shape {
-	SHAPE_NAME,	 /* anything but nothing */
+	SHAPE_NAME,	 /* any text that is not empty */
 	SHAPE_CONTAINER, /* 64 hexadecimal digits; the first 12 are kept */
 	SHAPE_POD,	 /* a UUID, with '_' for '-' or without any */
 	SHAPE_NUMBER,	 /* decimal digits */
 	SHAPE_SLUID,	 /* 's' and 13 digits and capitals: Slurm 26.05's name for a job */
 	SHAPE_ALLOC,	 /* a UUID, a dot and a name: a Nomad task */
-	SHAPE_TO_DOT,	 /* digits (and [index]) and what follows a dot, which is not kept */
+	SHAPE_TO_DOT, /* digits (and [index]), a dot and more; only the part before the dot is
+			 kept */
 };
 
 /* Which label a row gives. */
 enum label { LABEL_NONE, LABEL_JOB, LABEL_CONTAINER, LABEL_POD, LABEL_UNIT, LABELS };
 
-/* One row a kind of component. `pattern` has a '%' for the part that is kept; a '*' as its
- * first or last character stands for anything. */
+/* One row per kind of component. `pattern` has a '%' for the part that is kept; a '*' as its
+ * first or last character matches anything. */
 struct cgroup_rule {
 	const char *pattern;
-	const char *parent;   /* what the component above must be, '*' as above; NULL: anything;
-				 "": the component is the first */
-	const char *ancestor; /* what some component above must be; NULL: anything */
+	const char *parent; /* what the parent component must be, '*' as above; NULL: anything;
+			       "": this component is the first */
+	const char *ancestor; /* what one of the components above must be; NULL: anything */
 	enum shape shape;
 	enum label label;
-	const char *tag; /* put before what is kept */
+	const char *tag; /* put before the part that is kept */
 };
 
-/* The first row that matches gives its label. Monitors are listed so that they give none. A
- * unit is taken only when no other row matched. */
+/* The first row that matches gives its label. Monitors are listed so that they get no label. A
+ * unit is used only when no other row matched. */
 static const struct cgroup_rule rows[] = {
 	/* monitors: not the workload */
 	{ "libpod-conmon-%", NULL, NULL, SHAPE_NAME, LABEL_NONE, "" },
@@ -107,7 +108,7 @@ static bool is_pod(char c)
 	return is_lower_hex(c) || c == '_' || c == '-';
 }
 
-/* How many leading characters are of a kind. */
+/* Returns how many leading characters are of a kind. */
 static size_t span(struct piece text, bool (*is)(char))
 {
 	size_t n = 0;
@@ -116,7 +117,7 @@ static size_t span(struct piece text, bool (*is)(char))
 	return n;
 }
 
-/* Does the text have the shape? Shortens it to what is kept. */
+/* Whether the text has the shape. Shortens the text to the part that is kept. */
 static bool has_shape(struct piece *text, enum shape shape)
 {
 	size_t n = 0;
@@ -164,11 +165,11 @@ static bool is_like(struct piece text, const char *pattern)
 	return text.len == n && memcmp(text.at, pattern, n) == 0;
 }
 
-/* Takes what stands before '%' in the pattern off the text. */
+/* Removes from the text what the pattern has before '%'. */
 static bool strip_head(struct piece *text, const char *head, size_t n)
 {
 	size_t skip = 0;
-	if (n && head[0] == '*') { /* the last place where the rest of the head stands */
+	if (n && head[0] == '*') { /* find the last place where the rest of the head matches */
 		for (skip = text->len + 1; skip-- > n - 1;)
 			if (memcmp(text->at + skip - (n - 1), head + 1, n - 1) == 0)
 				break;
@@ -183,7 +184,7 @@ static bool strip_head(struct piece *text, const char *head, size_t n)
 	return true;
 }
 
-/* Takes what stands behind '%' off the text. */
+/* Removes from the text what the pattern has after '%'. */
 static bool strip_tail(struct piece *text, const char *tail, size_t n)
 {
 	if (n && tail[n - 1] == '*') {
@@ -212,7 +213,7 @@ static bool is_placed(const struct cgroup_rule *row, const struct path *path, si
 	return false;
 }
 
-/* Does the row match the component? *kept is what its '%' stands for. */
+/* Whether the row matches the component. *kept is the part that its '%' matches. */
 static bool row_matches(
 	const struct cgroup_rule *row, const struct path *path, size_t at, struct piece *kept)
 {
@@ -223,7 +224,7 @@ static bool row_matches(
 	       has_shape(kept, row->shape) && is_placed(row, path, at);
 }
 
-/* The byte that systemd's "\\xNN" at the start of the text stands for, or -1. */
+/* Returns the byte that systemd's "\\xNN" at the start of the text encodes, or -1. */
 static int escaped_byte(struct piece text)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -234,7 +235,7 @@ static int escaped_byte(struct piece text)
 	return high && low ? (int)((high - digits) << 4 | (low - digits)) : -1;
 }
 
-/* Writes tag and text with systemd's \xNN undone (and what is not printable escaped again). */
+/* Writes tag and text. Decodes systemd's \xNN, then escapes what is not printable. */
 static void write_label(char *dst, const char *tag, struct piece text)
 {
 	char plain[LABEL_CAP];
@@ -249,7 +250,7 @@ static void write_label(char *dst, const char *tag, struct piece text)
 	text_escape(dst + used, LABEL_CAP - used, plain, n);
 }
 
-/* A pod's uid as kubernetes writes it: dashes. */
+/* Writes a pod's uid as Kubernetes writes it, with dashes. */
 static void write_pod(char *dst, struct piece text)
 {
 	write_label(dst, "", text);
@@ -258,13 +259,13 @@ static void write_pod(char *dst, struct piece text)
 			*c = '-';
 }
 
-/* Labels under way: how deep the match of each lies. */
+/* The labels found up to now, and the depth of each match. */
 struct search {
 	char *texts[LABELS];
 	size_t depth[LABELS];
 };
 
-/* Gives a label its new text when this match is deeper than the one it has. */
+/* Sets a label to its new text when this match is deeper than the earlier one. */
 static void take(struct search *search, const struct cgroup_rule *row, const struct path *path,
 	size_t at, struct piece kept)
 {
@@ -298,7 +299,7 @@ static void match_component(struct search *search, const struct path *path, size
 	}
 }
 
-/* Splits at slashes; ".." (a path outside our cgroup namespace) says nothing. */
+/* Splits at slashes. ".." (a path outside our cgroup namespace) is not used. */
 static void split_path(struct path *path, struct piece text)
 {
 	path->n = 0;
@@ -312,7 +313,8 @@ static void split_path(struct path *path, struct piece text)
 	}
 }
 
-/* The path of a line "ID:CONTROLLERS:PATH"; a removed cgroup has " (deleted)" behind it. */
+/* Finds the path in a line "ID:CONTROLLERS:PATH". A removed cgroup has " (deleted)" after it.
+ */
 static bool path_of_line(struct piece line, struct piece *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -342,7 +344,8 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)
 		},
 	};
 	struct path path;
-	const char *newline; /* a line without one was cut, and its last name with it */
+	const char *newline; /* a line without a newline was cut, and its last name may be cut
+				too */
 	for (; (newline = len ? memchr(bytes, '\n', len) : NULL);) {
 		size_t n = (size_t)(newline - bytes);
 		struct piece text;

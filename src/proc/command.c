@@ -5,12 +5,12 @@
 
 #include "base/str.h"
 
-/* How an interpreter's arguments lead to its script. Letters are those of short options. */
+/* How to find the script in an interpreter's arguments. Letters are those of short options. */
 struct interpreter {
 	const char *name;   /* basename of argv[0]; a final '*': a version may follow */
 	const char *valued; /* options that take the next argument (or the rest of their own) */
-	const char *code;   /* options whose value is a program: there is no script */
-	char module;	    /* option whose value is the module to run, or 0 */
+	const char *code;   /* options with program text as their value: there is no script */
+	char module;	    /* option that names the module to run, or 0 */
 	const char *longs;  /* long options that take the next argument: "--a|--b|" */
 	const char *file;   /* long option that names the script: "--file=", or NULL */
 };
@@ -68,7 +68,7 @@ static const struct interpreter *find_interpreter(struct piece name)
 	return NULL;
 }
 
-/* Is `arg` one of the words of "--a|--b|"? */
+/* Whether `arg` is one of the words of "--a|--b|". */
 static bool in_list(const char *list, struct piece arg)
 {
 	for (const char *end; (end = strchr(list, '|')); list = end + 1)
@@ -80,7 +80,8 @@ static bool in_list(const char *list, struct piece arg)
 /* What an option means for the search. */
 enum option_meaning { MEANS_FLAG, MEANS_VALUE_FOLLOWS, MEANS_CODE, MEANS_MODULE };
 
-/* A cluster of short options: "-um". *rest is what is left of it behind the deciding letter. */
+/* Reads a cluster of short options such as "-um". *rest is the part after the letter that
+ * decides. */
 static enum option_meaning read_cluster(
 	const struct interpreter *how, struct piece arg, struct piece *rest)
 {
@@ -102,7 +103,7 @@ static bool next_piece(struct proc_arguments *a, struct piece *arg)
 	return proc_next_argument(a, &arg->at, &arg->len);
 }
 
-/* Finds the script or module in the arguments behind argv[0]. */
+/* Finds the script or module in the arguments after argv[0]. */
 static bool find_script(const struct interpreter *how, struct proc_arguments *a,
 	struct piece *script, bool *module)
 {
@@ -138,8 +139,8 @@ static bool find_script(const struct interpreter *how, struct proc_arguments *a,
 	return false;
 }
 
-/* argv[0]. A process that rewrites its title puts all of it there, arguments too, with nothing
- * or NULs behind: of such a title the first word is taken. */
+/* Returns the program, argv[0]. A process that rewrites its title puts the whole title there,
+ * with its arguments, and nothing or NULs after it: of such a title the first word is used. */
 static struct piece find_program(struct proc_arguments *a)
 {
 	struct piece program = { a->bytes, 0 };

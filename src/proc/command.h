@@ -1,4 +1,4 @@
-/* What is shown and stored of a command line. */
+/* Makes the text of a command line that is shown and stored. */
 #ifndef GUA_PROC_COMMAND_H
 #define GUA_PROC_COMMAND_H
 

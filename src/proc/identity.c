@@ -1,4 +1,4 @@
-/* Puts together what the files of one process say. */
+/* Combines what the files of one process say. */
 #include "proc/identity.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void read_labels(int handle, struct proc_identity *id)
 	cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, &id->labels);
 }
 
-/* Returns -1 with `why` as errno; takes the owner of a directory that may not be read. */
+/* Returns -1 with `why` as errno. Uses the owner of a directory that may not be read. */
 static int identify_hidden(int handle, int why, struct proc_identity *id)
 {
 	struct stat info;

@@ -1,5 +1,5 @@
-/* Recognising a Jupyter kernel by the connection file in its arguments, and its notebook by
- * what the server has put into its environment. */
+/* Finds a Jupyter kernel by the connection file in its arguments, and its notebook by what the
+ * server has put into its environment. */
 #include "proc/jupyter.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static bool kernel_id(const char *path, size_t len, const char **id, size_t *id_
 	return true;
 }
 
-/* Is it the name of an option that takes the connection file? */
+/* Whether it is the name of an option that takes the connection file. */
 static bool takes_file(const char *option, size_t len)
 {
 	static const char *const endings[] = { "connection_file", "connection-file",
@@ -60,7 +60,7 @@ static bool takes_file(const char *option, size_t len)
 	return false;
 }
 
-/* The value that stands in an option's own argument ("-f=X", "--f=X", "-fX"), or NULL. */
+/* Returns the value inside an option's own argument ("-f=X", "--f=X", "-fX"), or NULL. */
 static const char *value_within(const char *arg, size_t len)
 {
 	const char *equals = memchr(arg, '=', len);
@@ -69,17 +69,16 @@ static const char *value_within(const char *arg, size_t len)
 	return len > 2 && arg[1] == 'f' ? arg + 2 : NULL;
 }
 
-/* "-f X", "-f=X", "-fX", "--f=X", "--f X", "--connection-file X" and
- * "--IPKernelApp.connection_file=X" are what kernels of different languages take; those of
- * Julia, R and JavaScript take X alone. X alone must be a UUID, since any program may be given
- * a kernel-*.json of its own; behind the option it may be what an editor makes up
- * (kernel-v3...json). */
+/* Kernels of different languages take "-f X", "-f=X", "-fX", "--f=X", "--f X",
+ * "--connection-file X" and "--IPKernelApp.connection_file=X"; those of Julia, R and JavaScript
+ * take X alone. X alone must be a UUID, because any program may have a kernel-*.json as an
+ * argument. After the option it may be a name that an editor made up (kernel-v3...json). */
 bool jupyter_label(char *dst, size_t cap, const char *bytes, size_t len)
 {
 	struct proc_arguments a = { .bytes = bytes, .len = len };
 	size_t arg_len = 0, id_len = 0;
 	const char *arg = NULL, *id = NULL;
-	bool named = false; /* the argument before was the option's name */
+	bool named = false; /* the previous argument was the option's name */
 	dst[0] = '\0';
 	proc_next_argument(&a, &arg, &arg_len); /* argv[0] */
 	while (proc_next_argument(&a, &arg, &arg_len)) {
@@ -109,7 +108,7 @@ bool jupyter_path(char *dst, size_t cap, const char *bytes, size_t len)
 		if (arg_len <= KEY || memcmp(arg, key, KEY) != 0)
 			continue;
 		const char *path = arg + KEY, *end = arg + arg_len;
-		/* Where it does not fit the end says more than the beginning. */
+		/* If the path does not fit, its end is more useful than its beginning. */
 		while ((size_t)(end - path) >= cap &&
 			memchr(path + 1, '/', (size_t)(end - path) - 1))
 			path = memchr(path + 1, '/', (size_t)(end - path) - 1);

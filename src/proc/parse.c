@@ -1,9 +1,9 @@
-/* Parsers of /proc by hand: a tracker must not be seen in the numbers that it reads. */
+/* Parsers for files of /proc, written by hand so that the tracker's own use stays small. */
 #include "proc/parse.h"
 
 #include <string.h>
 
-/* More than any host has, and little enough that sums of a few do not overflow. */
+/* More than any host has, and small enough that sums of a few do not overflow. */
 #define MOST_KIB (INT64_C(1) << 50)
 #define MOST_TICKS (INT64_C(1) << 59)
 
@@ -23,8 +23,8 @@ static void skip_blanks(const char **p, const char *end)
 		++*p;
 }
 
-/* Reads the digits at *p and moves behind them; false when there are none, or when the number
- * is too large: UINT64_MAX then. */
+/* Reads the digits at *p and moves *p after them; false when there are none, or when the number
+ * is too large (then it is UINT64_MAX). */
 static bool take_digits(const char **p, const char *end, uint64_t *number)
 {
 	const char *start = *p;
@@ -37,8 +37,9 @@ static bool take_digits(const char **p, const char *end, uint64_t *number)
 	return *p > start && !large;
 }
 
-/* The number at or behind *p, blanks passed over; moves behind it. A sign is allowed. False
- * when there is none before the end of the line. Too large a number is INT64_MAX. */
+/* Reads the number at *p, after any blanks, and moves *p after it. A sign is allowed. False
+ * when there is none before the end of the line. A number that is too large becomes INT64_MAX.
+ */
 static bool next_number(const char **p, const char *end, int64_t *number)
 {
 	const char *at = *p;
@@ -66,8 +67,8 @@ bool proc_parse_number(const char *bytes, size_t len, uint64_t *number)
 	return p == end;
 }
 
-/* The number behind `key` (with its colon) at the start of a line; -1 when it is not there, or
- * when the bytes end with it: it may have been longer. */
+/* Returns the number after `key` (with its colon) at the start of a line; -1 when it is not
+ * there, or when the bytes end with it, because it may have been longer. */
 static int64_t keyed(const char *bytes, size_t len, const char *key)
 {
 	size_t key_len = strlen(key);
@@ -91,7 +92,7 @@ static int64_t keyed_kib(const char *bytes, size_t len, const char *key)
 	return kib < 0 || kib > MOST_KIB ? -1 : kib * 1024;
 }
 
-/* Fields behind the comm: state is the first. */
+/* Fields after the comm: state is the first. */
 enum {
 	FIELD_PPID = 1,
 	FIELD_MINOR = 7,
@@ -113,8 +114,8 @@ static void take_fields(struct proc_stat *stat, const int64_t field[FIELD_START]
 	stat->threads = field[FIELD_THREADS];
 }
 
-/* "PID (COMM) STATE PPID ...": the comm may hold anything, parentheses too, so its end is the
- * last one; what follows is numbers only. */
+/* "PID (COMM) STATE PPID ...": the comm may contain anything, even parentheses, so it ends at
+ * the last one; only numbers follow the state. */
 bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat)
 {
 	const char *open = memchr(bytes, '(', len), *end = bytes + len;
@@ -163,7 +164,7 @@ static int64_t or_zero(int64_t n)
 
 bool proc_parse_rollup(const char *bytes, size_t len, struct proc_rollup *rollup)
 {
-	/* Pages of hugetlbfs are in none of the first three. */
+	/* None of the first three includes pages of hugetlbfs. */
 	int64_t huge = or_zero(keyed_kib(bytes, len, "Private_Hugetlb:"));
 	int64_t rss = keyed_kib(bytes, len, "Rss:"), pss = keyed_kib(bytes, len, "Pss:");
 	if (rss < 0 || pss < 0)
@@ -208,8 +209,8 @@ bool proc_parse_memory(const char *bytes, size_t len, struct proc_memory *memory
 	return true;
 }
 
-/* "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE": guests are in user
- * and nice already. */
+/* "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE": user and nice already
+ * include the guests. */
 bool proc_parse_cpu(const char *bytes, size_t len, struct proc_cpu *cpu)
 {
 	enum { IDLE = 3, IOWAIT = 4, FIELDS = 8 };

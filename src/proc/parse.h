@@ -1,7 +1,7 @@
-/* Parsers of what the kernel writes into /proc: bytes in, plain values out. They are pure, and
- * the only ones: the recorder, the views, the tracker and libgua get the same answers. Bytes
- * may be cut anywhere and may hold anything; a number that the cut may have shortened is not
- * believed. The tracker parses many times a second: nothing here allocates. */
+/* Parsers for the files of /proc: bytes in, plain values out. They have no state, and there are
+ * no others: the recorder, the views, the tracker and libgua get the same answers. The bytes
+ * may be cut anywhere and may contain anything; a number that the cut may have shortened is not
+ * used. The tracker parses many times a second: nothing here allocates. */
 #ifndef GUA_PROC_PARSE_H
 #define GUA_PROC_PARSE_H
 
@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PROC_COMM_CAP = 64 }; /* as long as the kernel makes one; longer ones are cut */
+enum { PROC_COMM_CAP = 64 }; /* the kernel's longest; longer ones are cut */
 
-/* What is used of /proc/PID/stat. Times are clock ticks. */
+/* The fields of /proc/PID/stat that are used. Times are clock ticks. */
 struct proc_stat {
 	char comm[PROC_COMM_CAP]; /* raw and not terminated */
 	size_t comm_len;
@@ -23,18 +23,17 @@ struct proc_stat {
 	int64_t user_ticks, system_ticks;		  /* its own, all threads */
 	int64_t waited_user_ticks, waited_system_ticks;	  /* of children it waited for */
 	int64_t threads;
-	uint64_t start_ticks; /* field 22: between boot and its start */
+	uint64_t start_ticks; /* field 22: from boot to its start */
 	int64_t rss_pages;    /* -1: the line was cut before it */
 };
 
 /* False when the line is not whole up to field 22. */
 bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat);
 
-/* What is used of /proc/PID/status; -1 for what is not there (a zombie has no memory).
- *
- * The uid of a process is its REAL one, for every user of this module: who runs it. A program
- * with the setuid bit is somebody's, whatever rights it has taken. (The identity that reports
- * name is the login uid where somebody logged in, else this one: see identity.h.) */
+/* The fields of /proc/PID/status that are used; -1 for a missing one (a zombie has no memory).
+ * The uid of a process is its REAL uid everywhere in this module: the user that runs it. A
+ * setuid program still belongs to the user that started it. (Reports name the login uid if
+ * there is one, else this uid: see identity.h.) */
 struct proc_status {
 	int64_t tgid, uid;
 	int64_t peak_rss_bytes;		/* VmHWM: since the last exec */
@@ -48,13 +47,13 @@ struct proc_rollup {
 };
 bool proc_parse_rollup(const char *bytes, size_t len, struct proc_rollup *rollup);
 
-/* /proc/PID/io: what storage really moved, waited-for children included. */
+/* /proc/PID/io: bytes that storage really moved, waited-for children included. */
 struct proc_io {
 	int64_t read_bytes, written_bytes;
 };
 bool proc_parse_io(const char *bytes, size_t len, struct proc_io *io);
 
-/* A whole decimal number, with white space behind it at most (/proc/PID/loginuid). */
+/* Parses a whole decimal number, with at most white space after it (/proc/PID/loginuid). */
 bool proc_parse_number(const char *bytes, size_t len, uint64_t *number);
 
 /* The arguments of /proc/PID/cmdline (and the variables of environ), one after the other. */
@@ -62,7 +61,7 @@ struct proc_arguments {
 	const char *bytes;
 	size_t len, at; /* `at` is where the next one begins */
 };
-/* Gives the next one, not terminated; false at the end. */
+/* Returns the next one, not terminated; false at the end. */
 bool proc_next_argument(struct proc_arguments *a, const char **arg, size_t *arg_len);
 
 /* /proc/meminfo: total, and total less free, buffers, page cache and reclaimable slab. */

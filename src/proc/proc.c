@@ -1,4 +1,4 @@
-/* Opens, reads and parses the files of a process, each with as few calls as it takes. */
+/* Opens, reads and parses the files of a process, each with as few calls as possible. */
 #include "proc/proc.h"
 
 #include <errno.h>
@@ -13,13 +13,14 @@
 enum {
 	/* Longer than any stat line: 52 numbers and a name. */
 	STAT_CAP = 2048,
-	/* The masks of processors of a large host are longer than all the rest of status. */
+	/* On a large host the processor masks are longer than the rest of status. */
 	STATUS_CAP = 8192,
 	SMALL_CAP = 2048,
 	NAME_CAP = 48,
 };
 
-/* "PID/NAME", or "NAME" of a handle's process. By hand: the tracker asks thousands a second. */
+/* Writes "PID/NAME", or "NAME" for a handle's process. Without printf, because the tracker does
+ * this thousands of times a second. */
 static void make_name(char dst[NAME_CAP], uint32_t pid, const char *name)
 {
 	char digits[16];
@@ -83,7 +84,7 @@ int proc_open_stat(int proc, uint32_t pid)
 	return openat(proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* The kernel gives the line in one piece. */
+/* The kernel gives the line in one read. */
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat)
 {
 	char bytes[STAT_CAP];
@@ -127,7 +128,7 @@ int64_t proc_read_login_uid(int proc, uint32_t pid)
 	char bytes[SMALL_CAP];
 	uint64_t uid = 0;
 	ssize_t n = read_file(proc, pid, "loginuid", bytes, sizeof(bytes));
-	/* The largest number stands for nobody. */
+	/* The largest number means that there is no login uid. */
 	bool known = n > 0 && proc_parse_number(bytes, (size_t)n, &uid) && uid < UINT32_MAX;
 	return known ? (int64_t)uid : -1;
 }

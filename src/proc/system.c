@@ -1,4 +1,4 @@
-/* The files of /proc that belong to no process. */
+/* Reads the files of /proc that do not belong to a process. */
 #include "proc/system.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static int open_file(int proc, const char *name)
 	return openat(proc, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Reads the beginning of an open file; how many bytes, or -1 with errno. */
+/* Reads the beginning of an open file; returns how many bytes, or -1 with errno. */
 static ssize_t read_start(int fd, char *dst, size_t cap)
 {
 	ssize_t n;
@@ -85,8 +85,8 @@ uint32_t proc_next_listed(DIR *list)
 	return 0;
 }
 
-/* The file grows with cores and interrupts, to 100 kB and more, and btime stands near its end:
- * so it is read in pieces that overlap by more than the line is long. */
+/* The file grows with cores and interrupts, to 100 kB and more, and btime is near its end. So
+ * it is read in pieces, which overlap by more than the length of the line. */
 static int64_t read_boot_time(int fd)
 {
 	enum { OVERLAP = 64 };
@@ -109,7 +109,7 @@ static int64_t read_boot_time(int fd)
 	}
 }
 
-/* The clocks of this host, unless they count from elsewhere (a time namespace). */
+/* Uses the clocks of this host, unless they count from another moment (a time namespace). */
 static int64_t finer_boot_ms(int64_t boot_ms)
 {
 	struct timespec wall, boot;

@@ -1,4 +1,4 @@
-/* How long the texts are that a process is described with; longer ones are cut. */
+/* The sizes of the texts that describe a process; longer texts are cut. */
 #ifndef GUA_PROC_TEXT_H
 #define GUA_PROC_TEXT_H
 

@@ -14,20 +14,20 @@
 #include "proc/text.h"
 
 enum {
-	MAX_USERS = 256, /* cached; more push out those that expire first */
-	MAX_OVERDUE = 8, /* lookups that hang at the same time; more are not started */
+	MAX_USERS = 256, /* cached; a new one replaces the one that expires first */
+	MAX_OVERDUE = 8, /* lookups that may hang at the same time; more are not started */
 	NAME_CAP = 256,	 /* of a raw name: LOGIN_NAME_MAX */
 	BUFFER_START = 16 * 1024,
 	BUFFER_MAX = 1024 * 1024,
 };
 
-/* One question to the user database. It belongs to the table and to its thread together: either
- * may be done with it first (the thread when the answer is quick, the table when it is closed
- * while a directory server hangs), so the last one frees it. */
+/* One lookup in the user database. The table and its thread own it together. Either may finish
+ * first: the thread when the answer is quick, the table when it is closed while a directory
+ * server hangs. The last one frees it. */
 struct lookup {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
-	int owners; /* 2, 1; under the lock, like the next three */
+	int owners; /* 2 or 1; under the lock, like the next three */
 	bool done;
 	bool found;
 	char name[NAME_CAP];
@@ -40,7 +40,7 @@ struct user_entry {
 	bool used;
 	uint32_t uid;
 	int64_t expires_us;	/* ask again then */
-	char name[USER_CAP];	/* escaped; "": has none */
+	char name[USER_CAP];	/* escaped; "": the user has no name */
 	struct lookup *pending; /* overdue, or NULL */
 };
 
@@ -100,7 +100,7 @@ static void *lookup_thread(void *argument)
 	return NULL;
 }
 
-/* Starts a detached thread that takes no signals: they are the main thread's. */
+/* Starts a detached thread that blocks all signals: the main thread handles them. */
 static bool start_thread(struct lookup *l)
 {
 	pthread_attr_t attributes;
@@ -138,7 +138,7 @@ static struct lookup *lookup_start(struct user_names *u, uint32_t uid)
 	return NULL;
 }
 
-/* Waits at most `ms` for the answer; true when it is there. */
+/* Waits at most `ms` for the answer; true when it has arrived. */
 static bool lookup_wait(struct lookup *l, int ms)
 {
 	struct timespec until;
@@ -159,7 +159,7 @@ static bool lookup_wait(struct lookup *l, int ms)
 
 static void set_answer(struct user_entry *entry, bool found, const char *name, int64_t now_us)
 {
-	/* Who once had a name keeps it: accounts are removed, their hours stay. */
+	/* A user that once had a name keeps it: accounts are removed, but their hours stay. */
 	if (found)
 		text_escape(entry->name, sizeof(entry->name), name, strlen(name));
 	entry->expires_us = now_us + (found ? USER_KEEP_US : USER_KEEP_MISSING_US);
@@ -183,7 +183,7 @@ static void forget(struct user_names *u, struct user_entry *entry)
 	*entry = (struct user_entry){ 0 };
 }
 
-/* The uid's entry; a new one, expired at once, when there is none. */
+/* Returns the uid's entry, or a new one that is already expired. */
 static struct user_entry *find_entry(struct user_names *u, uint32_t uid, int64_t now_us)
 {
 	struct user_entry *free_one = &u->entries[0];
@@ -200,13 +200,13 @@ static struct user_entry *find_entry(struct user_names *u, uint32_t uid, int64_t
 	return free_one;
 }
 
-/* Asks in a thread. It is waited for only when none is overdue already, so that a directory
- * server that hangs costs one deadline and not one for each user. */
+/* Asks in a thread. Waits for it only when no other lookup is overdue, so a directory server
+ * that hangs costs one deadline in all, not one for each user. */
 static void ask(struct user_names *u, struct user_entry *entry, int64_t now_us)
 {
 	struct lookup *l = u->overdue < MAX_OVERDUE ? lookup_start(u, entry->uid) : NULL;
 	if (!l)
-		return; /* the entry stays expired: asked again the next time */
+		return; /* the entry stays expired and is asked for again next time */
 	if (lookup_wait(l, u->overdue ? 0 : u->deadline_ms)) {
 		take_answer(entry, l, now_us);
 		return;
@@ -275,7 +275,7 @@ void user_names_free(struct user_names *u)
 	free(u);
 }
 
-/* The next field of a passwd line; moves *at behind its colon. */
+/* Finds the next field of a passwd line; moves *at after its colon. */
 static bool next_field(
 	const char *line, size_t len, size_t *at, const char **field, size_t *field_len)
 {
@@ -288,7 +288,7 @@ static bool next_field(
 	return true;
 }
 
-/* "NAME:PASSWORD:UID:GID:..."; a line that starts with + or - is NIS' and no user. */
+/* "NAME:PASSWORD:UID:GID:..."; a line that starts with + or - is for NIS, not a user. */
 static bool line_is_user(
 	const char *line, size_t len, uint32_t uid, const char **name, size_t *name_len)
 {

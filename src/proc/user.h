@@ -1,9 +1,8 @@
-/* Names of users, cached. A name is kept for an hour, the lack of one for five minutes.
- *
- * The user database may sit behind a directory server (sssd, LDAP) that does not answer for
- * minutes, and the recorder must not wait for it: each lookup runs in a thread of its own. When
- * it takes longer than the deadline the answer is "uid:N" for now, and the name is used from
- * when it has come. While one lookup is overdue, none is waited for. */
+/* A cache of user names. A name is kept for an hour, the lack of a name for five minutes. The
+ * user database may be on a directory server (sssd, LDAP) that does not answer for minutes, and
+ * the recorder must not wait for it: each lookup runs in a thread of its own. If a lookup takes
+ * longer than the deadline, the answer is "uid:N" at first, and the name is used once it has
+ * arrived. While one lookup is overdue, no other one is waited for. */
 #ifndef GUA_PROC_USER_H
 #define GUA_PROC_USER_H
 
@@ -17,8 +16,8 @@ enum { USER_DEADLINE_MS = 2000 };
 #define USER_KEEP_US (3600 * INT64_C(1000000))
 #define USER_KEEP_MISSING_US (300 * INT64_C(1000000))
 
-/* Asks the user database: writes the raw name and returns true. May block; is called from other
- * threads, several at a time. `context` must live until all calls are over. */
+/* Asks the user database: writes the raw name and returns true. It may block, and other threads
+ * call it, several at a time. `context` must live until all calls are over. */
 typedef bool user_find(void *context, uint32_t uid, char *name, size_t cap);
 
 /* The system's database (getpwuid_r). */
@@ -34,11 +33,10 @@ int user_names_new(
 int user_names_new_file(struct user_names **u, char *bytes, size_t len, struct err *e);
 void user_names_free(struct user_names *u);
 
-/* Writes the escaped name, or "uid:N". `now_us` is a monotonic clock's. */
+/* Writes the escaped name, or "uid:N". `now_us` is from a monotonic clock. */
 void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
 
-/* Finds a uid in the bytes of a passwd file and writes the raw name; lines that are not whole
- * are passed over. */
+/* Finds a uid in the bytes of a passwd file and writes the raw name; skips incomplete lines. */
 bool passwd_find(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap);
 
 #endif
