@@ -1,7 +1,8 @@
-/* Clocks as values, so that a test can give the program another clock. A real clock asks the
- * kernel. A virtual clock is three numbers: waiting moves it forward at once, so a week of
- * ticks takes a second. The three numbers can be in a file that the recorder and the fake
- * driver both map (--clock FILE), so that both use the same time. */
+/* Clocks as values, so that a test can give the program another clock.
+ *
+ * A real clock asks the kernel. A virtual clock is three numbers: waiting moves it forward at
+ * once, so a week of ticks takes a second. The three numbers can be in a file that the recorder
+ * and the fake driver both map (--clock FILE), so that both use the same time. */
 #ifndef GUA_BASE_CLOCK_H
 #define GUA_BASE_CLOCK_H
 
