@@ -1,10 +1,12 @@
 /* Reads the files of one process below /proc. No other module opens them, so all stages get the
  * same answer, and this can run in a process of its own: functions take an open /proc and a pid
- * and return plain values; none keeps state. `proc` and `pid` name a process in one of two
- * ways: an open /proc (proc_open) and its number; or a handle of that process
- * (proc_open_process) and 0. A pid may belong to another process at the next call; a handle
- * fails then. Functions return 0, or -1 with errno: ENOENT or ESRCH when the process has ended,
- * EACCES or EPERM when it may not be read, ENODATA when the bytes cannot be parsed. */
+ * and return plain values; none keeps state.
+ *
+ * `proc` and `pid` name a process in one of two ways: an open /proc (proc_open) and its number;
+ * or a handle of that process (proc_open_process) and 0. A pid may belong to another process at
+ * the next call; a handle fails then. Functions return 0, or -1 with errno: ENOENT or ESRCH
+ * when the process has ended, EACCES or EPERM when it may not be read, ENODATA when the bytes
+ * cannot be parsed. */
 #ifndef GUA_PROC_PROC_H
 #define GUA_PROC_PROC_H
 

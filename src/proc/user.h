@@ -1,8 +1,9 @@
-/* A cache of user names. A name is kept for an hour, the lack of a name for five minutes. The
- * user database may be on a directory server (sssd, LDAP) that does not answer for minutes, and
- * the recorder must not wait for it: each lookup runs in a thread of its own. If a lookup takes
- * longer than the deadline, the answer is "uid:N" at first, and the name is used once it has
- * arrived. While one lookup is overdue, no other one is waited for. */
+/* A cache of user names. A name is kept for an hour, the lack of a name for five minutes.
+ *
+ * The user database may be on a directory server (sssd, LDAP) that does not answer for minutes,
+ * and the recorder must not wait for it: each lookup runs in a thread of its own. If a lookup
+ * takes longer than the deadline, the answer is "uid:N" at first, and the name is used once it
+ * has arrived. While one lookup is overdue, no other one is waited for. */
 #ifndef GUA_PROC_USER_H
 #define GUA_PROC_USER_H
 
