@@ -102,7 +102,7 @@ static bool is_chosen(const struct tracker_options *o, const char *uuid)
 	return !o->gpu_uuids;
 }
 
-/* Cards keep their order; new ones are added behind. */
+/* Cards keep their order; new cards are added at the end. */
 static bool take_cards(struct gpu *g, const struct source *s)
 {
 	if (s->n_cards <= g->n_cards)
@@ -117,7 +117,7 @@ static bool take_cards(struct gpu *g, const struct source *s)
 	return true;
 }
 
-/* The wall clock was set: samples before cannot be placed. */
+/* After the wall clock was set, samples from before cannot be placed in time. */
 static void check_clock(struct gpu *g)
 {
 	struct moment now = clock_now(g->o->source.clock);
@@ -143,7 +143,7 @@ static double sum_newest(const struct gpu *g)
 	return sum;
 }
 
-/* The card whose next sample is the earliest, or n_cards. */
+/* Returns the card with the earliest next sample, or n_cards. */
 static size_t earliest(const struct gpu *g, const struct source *s, const size_t *at)
 {
 	size_t first = g->n_cards;
@@ -158,7 +158,7 @@ static size_t earliest(const struct gpu *g, const struct source *s, const size_t
 	return first;
 }
 
-/* Plays the samples of all cards in the order of time: what they had together at most. */
+/* Goes through the samples of all cards in time order, to find their highest sum. */
 static void play_samples(struct gpu *g, const struct source *s)
 {
 	enum { MOST_CARDS = 256 };
@@ -199,7 +199,7 @@ static int64_t floor_of(const struct gpu *g, size_t card)
 	return floor < 0 ? CONTEXT_USUAL_BYTES : floor;
 }
 
-/* The groups' memory, from their members'. */
+/* Sums the memory of each group from its members. */
 static void sum_ram(struct gpu *g, struct tree *t)
 {
 	int64_t ram[TRACK_GROUPS] = { 0 };
@@ -304,7 +304,7 @@ static void driver_failed(struct gpu *g, const struct err *e, struct track_resul
 	}
 }
 
-/* Takes the answer to the job under way; false: there is none yet. */
+/* Takes the answer to the current job; false: there is none yet. */
 static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, int64_t wait_ms)
 {
 	struct err e = { 0 };
@@ -340,7 +340,7 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 	return true;
 }
 
-/* Whether the driver as a whole is not to be asked before the next scan. */
+/* Whether the whole driver failed, so that it is not asked before the next scan. */
 static bool is_down(const struct gpu *g)
 {
 	for (size_t i = 0; i < g->n_cards; i++)
@@ -383,7 +383,7 @@ void gpu_stop(struct gpu *g, struct tree *t, struct track_result *r)
 	begin(g, JOB_DRAIN);
 	if (!take_answer(g, t, r, LAST_PATIENCE_MS))
 		return;
-	/* A command that is over before the driver was open has used no card. */
+	/* A command that ended before the driver was open has used no card. */
 	if (g->looked_us < 0) {
 		begin(g, JOB_LOOK);
 		take_answer(g, t, r, LAST_PATIENCE_MS);

@@ -1,6 +1,7 @@
-/* The cards while the tree runs. The driver is asked in a thread of its own (sample/worker.h):
- * opening it may take seconds, a call may hang, and neither may delay the tracker or make a
- * short command look longer. What is not answered in time is taken at a later look. */
+/* Reads the cards while the tree runs. The driver is asked in a thread of its own
+ * (sample/worker.h): opening it may take seconds and a call may hang, and neither may delay the
+ * tracker or make a short command look longer. An answer that is late is taken at a later look.
+ */
 #ifndef GUA_TRACK_GPU_H
 #define GUA_TRACK_GPU_H
 
@@ -10,16 +11,16 @@
 
 struct gpu;
 
-/* Begins to open the driver; whether there is one is known later. */
+/* Begins to open the driver. Whether there is a driver is known later. */
 int gpu_open(struct gpu **g, const struct tracker_options *o, struct err *e);
 void gpu_close(struct gpu *g);
 
-/* After tree_look(): takes what the driver has said and asks again. */
+/* Call after tree_look(): takes the driver's answers and asks again. */
 void gpu_look(struct gpu *g, struct tree *t, struct track_result *r);
-/* The end: waits a moment for what is under way and for the last samples. */
+/* Ends the reading: waits a moment for the current job and for the last samples. */
 void gpu_stop(struct gpu *g, struct tree *t, struct track_result *r);
 
-/* What was last seen, and what it all came to. */
+/* The latest readings, and the totals. */
 void gpu_sample(const struct gpu *g, struct track_sample *out);
 void gpu_fill(struct gpu *g, struct track_result *r);
 /* The same without a driver: nothing is known. */

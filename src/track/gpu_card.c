@@ -9,7 +9,7 @@
 #include "sample/ring.h"
 #include "sample/use.h"
 
-/* A drain may come as late as this. */
+/* A drain may be late by this much. */
 #define DRAIN_MS 2000
 
 void gpu_card_init(
@@ -58,8 +58,8 @@ static bool in_tree(const struct tree *t, uint32_t pid)
 	return tree_find(t, (pid_t)pid) != NO_MEMBER;
 }
 
-/* Whether the record of a pid counts: a pid that is neither in the tree nor was on the card at
- * the last look may be garbage. */
+/* Whether the record of a pid counts. It may be garbage if the pid is not in the tree and was
+ * not on the card at the last look. */
 static bool is_heard(const struct gpu_card *c, const struct tree *t, uint32_t pid)
 {
 	for (size_t i = 0; i < c->n_holders; i++)
@@ -68,8 +68,8 @@ static bool is_heard(const struct gpu_card *c, const struct tree *t, uint32_t pi
 	return in_tree(t, pid);
 }
 
-/* The tree's part of what the card used since the drain before: by SM use, else by memory,
- * else in equal parts. */
+/* Returns the tree's part of what the card used since the last drain: by SM use, else by
+ * memory, else in equal parts. */
 static double tree_share(
 	const struct gpu_card *c, const struct card_reading *r, const struct tree *t)
 {
@@ -149,8 +149,8 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 	c->drained_ms = now_ms;
 	for (size_t i = 0; i < c->n_holders; i++) {
 		c->sm_pct[i] = use_of(r, c->pids[i]);
-		/* A process that used nothing since the drain before may be a bare context.
-		 * Without memory nothing is learned. */
+		/* A process that used nothing since the last drain may have a bare context
+		 * only. If its memory is unknown, nothing is learned. */
 		if (!isnan(c->sm_pct[i]) && c->sm_pct[i] <= 0)
 			context_learn_idle(
 				scene->contexts, r->id.name, c->holders[i].mem_bytes, NULL);
@@ -182,7 +182,7 @@ static bool reserve(struct gpu_card *c, size_t n)
 	return true;
 }
 
-/* Moves the holder of `pid` to place `to`, or makes it there. */
+/* Moves the holder of `pid` to place `to`, or adds it there. */
 static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t from_ms)
 {
 	for (size_t i = to; i < c->n_holders; i++) {

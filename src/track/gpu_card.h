@@ -1,4 +1,4 @@
-/* One card during the tracking: its samples, the processes on it, and the time of the tree. */
+/* One card while it is tracked: its samples, the processes on it, and the time of the tree. */
 #ifndef GUA_TRACK_GPU_CARD_H
 #define GUA_TRACK_GPU_CARD_H
 
@@ -14,7 +14,7 @@
 
 /* Values of struct holder's `user`. */
 enum { HOLDER_TREE, HOLDER_STRANGER };
-/* The process of struct holder: its pid, and whose it is. */
+/* Makes the process number of struct holder from a pid and HOLDER_TREE or HOLDER_STRANGER. */
 uint32_t gpu_card_process(uint32_t pid, uint32_t whose);
 uint32_t gpu_card_whose(uint32_t process);
 
@@ -24,14 +24,14 @@ struct gpu_card {
 	bool chosen;		/* counts in utilisation */
 	struct holder *holders; /* at the last look; .user is HOLDER_TREE or HOLDER_STRANGER */
 	uint32_t *pids;		/* their pids */
-	double *sm_pct;		/* their use since the drain before */
+	double *sm_pct;		/* their use since the last drain */
 	size_t n_holders, cap;
-	bool looked, listed; /* there was a look; there was one with a process list */
-	bool tree_unknown;   /* a process of the tree had memory that cannot be told */
+	bool looked, listed;		/* a look was made; a look had a process list */
+	bool tree_unknown;		/* the memory of a process of the tree is unknown */
 	int64_t used_bytes, tree_bytes; /* now; -1 unknown */
 	int64_t tree_processes;
 	double newest_pct; /* newest sample, NAN unknown */
-	double tree_pct;   /* SM use of the tree since the drain before; NAN unknown */
+	double tree_pct;   /* SM use of the tree since the last drain; NAN unknown */
 	double tree_pct_s, tree_known_s; /* its sum over time, and that time */
 	double energy_mj;		 /* counter at the last drain, NAN */
 	int64_t drained_ms;		 /* wall time of the last drain, or -1 */
@@ -41,7 +41,7 @@ void gpu_card_init(
 	struct gpu_card *c, const struct card_reading *r, uint32_t index, int64_t start_ms);
 void gpu_card_finish(struct gpu_card *c);
 
-/* What all cards share at one moment. */
+/* Values that are the same for all cards at one moment. */
 struct gpu_scene {
 	const struct rules *rules;
 	struct ledger *ledger;
@@ -50,16 +50,17 @@ struct gpu_scene {
 	int64_t now_ms;
 };
 
-/* After a drain. */
+/* Call after a drain. */
 void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const struct tree *t,
 	const struct gpu_scene *scene);
-/* After a look; new holders count from `from_ms`. False: out of memory. */
+/* Call after a look; new holders count from `from_ms`. False: out of memory. */
 bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree *t,
 	const struct gpu_scene *scene, int64_t from_ms);
 /* Brings the account up to date. */
 void gpu_card_flush(struct gpu_card *c, const struct gpu_scene *scene);
 
-/* Of the tree's memory on the card, how much is bare context when one takes `floor_bytes`. */
+/* Returns how much of the tree's memory on the card is bare context, if one context takes
+ * `floor_bytes`. */
 int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes);
 
 #endif

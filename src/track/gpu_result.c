@@ -29,8 +29,7 @@ static struct times times_of(const struct gpu *g, size_t card)
 		if (h->card != card || gpu_card_whose(h->process) != HOLDER_TREE)
 			continue;
 		sum.active_ms += (double)h->presence_ms[HOLDER_ACTIVE];
-		/* A squatter holds memory and does nothing, whether others use the card or not.
-		 */
+		/* A squatter holds memory and does nothing, even if others use the card. */
 		sum.idle_held_ms += (double)(h->presence_ms[HOLDER_IDLE_HELD] +
 					     h->presence_ms[HOLDER_SQUATTING]);
 	}
@@ -69,7 +68,7 @@ static void add_card(
 			(r->gpu_capacity_bytes < 0 ? 0 : r->gpu_capacity_bytes) +
 			card->id.mem_total_bytes;
 	r->expected_gpus += c->chosen;
-	/* Unknown if one is, but for a card that was never there. */
+	/* The sum is unknown if one card is unknown, except a card that never answered. */
 	if (c->listed || card->status == CARD_STATUS_OK) {
 		r->gpu_active_s += card->active_s;
 		r->gpu_idle_held_s += card->idle_held_s;
@@ -80,7 +79,7 @@ static void add_card(
 		add_known(&r->gpu_util.mean_sum_pct, card->mean_util_pct);
 }
 
-/* The groups' peaks; unknown when a card or a process did not tell. */
+/* Fills the groups' peaks; unknown when a card or a process did not report its memory. */
 static void fill_ram(const struct gpu *g, struct track_result *r)
 {
 	bool silent = false;

@@ -10,10 +10,10 @@
 #define BUDGET 0.008 /* of one core */
 #define CREDIT_FIRST_S 0.05
 #define CREDIT_MOST_S 0.1
-#define ROUND_EVERY_S 1.0   /* when anything at all has moved */
+#define ROUND_EVERY_S 1.0   /* when anything has changed */
 #define ROUND_ALWAYS_S 10.0 /* processes outside the tree share pages with it too */
 #define COUNTED_MEMBERS 16
-/* A peak above what was seen by less than this is the kernel's way of counting. */
+/* A peak that exceeds the readings by less than this comes from how the kernel counts. */
 #define NOTABLE_BYTES (512 * 1024)
 #define NOTABLE_PART 0.005
 
@@ -45,7 +45,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A growth that a round should see soon, given the size of the whole. */
+/* Whether memory grew so much, compared with the total, that a round should read it soon. */
 static bool is_notable(int64_t bytes, int64_t of_bytes)
 {
 	double part = (double)(of_bytes < 0 ? 0 : of_bytes) * NOTABLE_PART;
@@ -87,14 +87,14 @@ static bool is_due(const struct memory *m, const struct tree *t, double now_s)
 	return notably || since_s >= ROUND_ALWAYS_S || (at_all && since_s >= ROUND_EVERY_S);
 }
 
-/* Its pages were faulted in by itself: it is not a copy of its parent that has run nothing
- * else since. (A copy has its parent's pages without a fault, and they are its parent's.) */
+/* Whether the process faulted in its own pages. A forked copy that has not executed another
+ * program has its parent's pages without a fault, and they count for the parent. */
 static bool stands_alone(const struct tree *t, const struct member *p)
 {
 	return (double)p->peak_rss_bytes <= (double)p->faults * t->page_bytes * 1.1;
 }
 
-/* The high-water mark, switches and I/O. */
+/* Reads the high-water mark, switches and I/O. */
 static void read_status(struct tree *t, struct member *p)
 {
 	struct proc_status s;
@@ -102,7 +102,7 @@ static void read_status(struct tree *t, struct member *p)
 	if (proc_read_status(t->proc_fd, p->shown.id.pid, &s) != 0)
 		return;
 	bool first = p->peak_rss_bytes < 0;
-	/* A mark that went down is that of another program: it has executed one. */
+	/* If the mark went down, the process has executed another program. */
 	if (s.peak_rss_bytes >= 0 && s.peak_rss_bytes < p->peak_rss_bytes)
 		p->explained_rss_bytes = 0;
 	if (s.peak_rss_bytes >= 0)
@@ -122,8 +122,8 @@ static void read_status(struct tree *t, struct member *p)
 	p->faults_at_status = p->faults;
 }
 
-/* False: it may not be read, or has just ended. Its memory was not zero: if it was never read,
- * its high-water mark is used at the end. */
+/* False: the member may not be read, or has just ended. Its memory was not zero: if it was
+ * never read, its high-water mark is used at the end. */
 static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 {
 	struct proc_rollup r = { 0 };
@@ -158,8 +158,9 @@ static void add_ram(struct track_ram *to, const struct proc_rollup *r)
 	to->shared_bytes = to->total_bytes - to->private_bytes;
 }
 
-/* A helper that was forked from the first process shares its pages, so the kernel gives it
- * half of them: they are the first process', and its own but for the helper. */
+/* A helper that was forked from the first process shares its pages, so the kernel counts half
+ * of them for the helper. Those pages belong to the first process, and are private to it except
+ * for the helper. */
 static void add_helpers_part(struct tree *t, struct track_ram *main, struct track_ram *all)
 {
 	struct proc_rollup r;
@@ -202,8 +203,9 @@ static void raise_by(struct memory *m, enum track_group group, int64_t bytes)
 	}
 }
 
-/* What came and went since the last round. Of several members the largest counts: whether
- * they had theirs at the same moment is not known, and neither whether they shared it. */
+/* Adds memory that was taken and freed since the last round. Of several members only the
+ * largest counts, because it is not known whether they had it at the same moment or shared it.
+ */
 static void add_spikes(struct memory *m, struct tree *t)
 {
 	int64_t largest[2] = { 0, 0 };
@@ -240,8 +242,8 @@ static int64_t moved_since(struct tree *t, double now_s)
 	return moved;
 }
 
-/* The members were read one after the other. A page that was shared in between is in two
- * readings; not more than that is taken away, and a later round in a calm moment sees all. */
+/* The members were read one after the other, so a page that became shared in between is in two
+ * readings. Subtracts at most that much; a later round in a calm moment reads everything. */
 static void take_skew(struct tree *t, struct track_ram *now, double now_s)
 {
 	if (t->alive < 2)
@@ -281,8 +283,8 @@ static void make_round(struct memory *m, struct tree *t, double now_s)
 	}
 }
 
-/* Switches and I/O move without page faults. A command that we wait for tells them in the end
- * (wait4); of others they are read every second, for a few members. */
+/* Switches and I/O change without page faults. For a command that we wait for, wait4() reports
+ * them at the end; for others they are read every second, for a few members. */
 static void read_counters(struct memory *m, struct tree *t, double now_s)
 {
 	size_t n = 0;
@@ -308,8 +310,8 @@ void memory_look(struct memory *m, struct tree *t, double now_s)
 	if (!is_due(m, t, now_s))
 		return;
 	double before_s = cpu_now();
-	/* Marks before rollups: a mark that is read later could be of memory that the rollup
-	 * was too early for, and would count as come and gone. */
+	/* Read marks before rollups: a mark that is read later could include memory that the
+	 * rollup does not have, and that memory would count as taken and freed. */
 	bool all = m->status_s < 0 || now_s - m->status_s >= 0.9 * ROUND_EVERY_S;
 	for (size_t i = 0; i < t->n; i++) {
 		struct member *p = &t->members[i];
@@ -331,15 +333,15 @@ void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_
 {
 	struct member *p = &t->members[i];
 	/* The mark is the largest of the process and of all children it waited for, and
-	 * includes the program that forked it. */
+	 * includes the program that forked the process. */
 	bool telling =
 		maxrss_bytes > m->own_rss_bytes || m->peak[TRACK_COMBINED].total_bytes < 0;
 	bool had_children = p->waited[COUNT_MINOR] > 0 || p->dead[COUNT_MINOR] > 0;
 	if (!telling || !is_notable(maxrss_bytes - m->largest_rss_bytes, 0))
 		return;
 	if (had_children) {
-		/* It is unknown which process had it; it is more than any member was seen to
-		 * have. */
+		/* It is unknown which process had this much; it is more than any member was
+		 * seen to have. */
 		raise_by(m, TRACK_DESCENDANTS, maxrss_bytes - m->largest_rss_bytes);
 	} else {
 		raise_to(&p->shown.max_rss_bytes, maxrss_bytes);

@@ -1,11 +1,11 @@
-/* Memory of the tree: what is read, and how often.
+/* Reads the memory of the tree.
  *
  * Proportional memory (PSS) is right only when all members are read at about the same moment,
  * and reading it walks the page tables: 30 ms for 8 GB. So it is read in rounds over all
- * members, when something has moved (a page fault is needed for that, and those are counted
- * in a file that is read anyway) and when the budget has room, which is less than 1 % of one
- * core. Peaks between rounds come from the kernel's high-water marks: VmHWM of the living,
- * ru_maxrss of those that the owner has waited for. */
+ * members, when memory has changed and when the budget allows it, which is less than 1 % of one
+ * core. A change needs a page fault, and a file that is read anyway counts those. Peaks between
+ * rounds come from the kernel's high-water marks: VmHWM of living processes, ru_maxrss of those
+ * that the owner has waited for. */
 #ifndef GUA_TRACK_MEMORY_H
 #define GUA_TRACK_MEMORY_H
 
@@ -18,19 +18,19 @@ struct memory {
 	struct track_ram now[TRACK_GROUPS];  /* at the last round */
 	struct track_ram peak[TRACK_GROUPS]; /* -1: not known */
 	bool main_unreadable, some_unreadable;
-	int64_t largest_rss_bytes; /* that any member is known to have had */
-	int64_t own_rss_bytes; /* the owner's peak: ru_maxrss of a child that has just executed
-				  something cannot be told from it */
+	int64_t largest_rss_bytes; /* the largest of any member */
+	int64_t own_rss_bytes; /* the owner's peak; ru_maxrss of a child that has just executed
+				  a program may be this value instead of its own */
 	double credit_s;       /* CPU time that rounds may take now */
 	double accrued_s;      /* when credit was last added, seconds of tracking */
 	double round_s;	       /* when the last round was, or -1 */
 	double status_s;       /* when high-water marks were last read, or -1 */
-	double counters_s;     /* when switches and I/O were last read for their own sake */
-	double spent_s;	       /* CPU time that rounds took in all */
+	double counters_s;     /* when read_counters() last read switches and I/O */
+	double spent_s;	       /* CPU time of all rounds */
 };
 
 void memory_init(struct memory *m);
-/* After tree_look(): reads what is due. */
+/* Call after tree_look(): reads what is due. */
 void memory_look(struct memory *m, struct tree *t, double now_s);
 /* The owner has waited for member `i`. */
 void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_bytes);

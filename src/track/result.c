@@ -1,4 +1,4 @@
-/* Puts together the result of a tracker from its parts. */
+/* Combines the parts of a tracker into its result. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -17,7 +17,7 @@ enum { TRACK_PROCESSES_MAX = 512 };
 /* Groups of processes: the first process, all processes below it, both together. */
 enum track_group { TRACK_MAIN, TRACK_DESCENDANTS, TRACK_COMBINED, TRACK_GROUPS };
 
-/* Memory of a group, each field its own peak. */
+/* Memory of a group; each field has its own peak. */
 struct track_ram {
 	int64_t total_bytes;   /* proportional (PSS): a page shared inside the group counts once
 				*/
@@ -49,13 +49,14 @@ struct track_process {
 struct track_card {
 	struct card_id id;
 	int64_t max_used_bytes; /* whole card */
-	int64_t max_tree_bytes; /* the tree's processes together; -1: the driver cannot tell */
+	int64_t max_tree_bytes; /* the tree's processes together; -1: the driver does not report
+				   it */
 	double max_util_pct, mean_util_pct; /* whole card; NAN unknown */
 	double max_tree_pct,
-		mean_tree_pct;	      /* SM use of the tree's own processes; NAN unknown */
-	double energy_j;	      /* of the card while the tree ran; NAN unknown */
-	double tree_energy_j;	      /* an estimate: its share of active time by SM use */
-	double active_s, idle_held_s; /* of the tree on this card, by the audit's rule:
+		mean_tree_pct; /* SM use of the tree's own processes; NAN unknown */
+	double energy_j;       /* of the card while the tree ran; NAN unknown */
+	double tree_energy_j;  /* an estimate: the tree's share of active time by SM use */
+	double active_s, idle_held_s; /* of the tree on this card, by the audit's rule for
 					 presence; NAN unknown */
 	size_t peak_tree_processes;   /* processes of the tree on the card at the peak */
 	enum card_status status;      /* at the end */
@@ -64,7 +65,7 @@ struct track_card {
 
 struct track_result {
 	double elapsed_s;
-	int exit_status; /* as of wait(2), or -1: not known (a pid that is not our child) */
+	int exit_status; /* as from wait(2), or -1: not known (a pid that is not our child) */
 	bool exited;
 	int64_t samples; /* how many were taken */
 
@@ -83,7 +84,7 @@ struct track_result {
 	int64_t processes_seen, processes_peak;
 
 	bool gpu_known;	    /* a driver answered */
-	char gpu_note[256]; /* why not, or what fell back; "" */
+	char gpu_note[256]; /* why not, or which fallback was used; "" */
 	int64_t gpu_count, expected_gpus;
 	int64_t gpu_capacity_bytes, gpu_system_max_bytes; /* sum over cards; -1 unknown */
 	int64_t gpu_ram[TRACK_GROUPS];			  /* peaks; -1 unknown */
@@ -97,10 +98,10 @@ struct track_result {
 	size_t n_cards;
 	struct track_process *processes;
 	size_t n_processes;
-	struct track_process others; /* sums of those that have no row: CPU time alone */
+	struct track_process others; /* sums of the processes without a row: CPU time only */
 	int64_t n_others;
 
-	char warnings[8][200]; /* each said once */
+	char warnings[8][200]; /* each appears once */
 	size_t n_warnings;
 };
 
@@ -108,13 +109,13 @@ struct track_result {
 struct track_sample {
 	int64_t wall_us;
 	double elapsed_s;
-	bool early; /* one of the few looks within the first interval, for short commands: no
+	bool early; /* one of the few looks within the first interval, for short commands: not a
 		       row of a tracking file */
 	int64_t ram_bytes[TRACK_GROUPS], system_ram_bytes;	   /* total (PSS) */
 	int64_t gpu_ram_bytes[TRACK_GROUPS], system_gpu_ram_bytes; /* -1 unknown */
 	double gpu_sum_pct; /* chosen cards; NAN unknown */
 	int64_t threads[TRACK_GROUPS];
-	double cpu_pct[TRACK_GROUPS], system_cpu_pct; /* since the sample before */
+	double cpu_pct[TRACK_GROUPS], system_cpu_pct; /* since the previous sample */
 	int64_t processes;
 };
 

@@ -29,8 +29,9 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-/* A member's own and everything that is accounted to it. dead[] is what members below it had
- * when they were last seen: normally it was waited for and is in waited[] too. */
+/* Returns a member's own use and everything that is accounted to it. dead[] is what members
+ * below it had when they were last seen: normally the member waited for them, and waited[] has
+ * it too. */
 static double total(const struct member *m, enum counter c)
 {
 	if (m->reaped)
@@ -38,8 +39,8 @@ static double total(const struct member *m, enum counter c)
 	return m->own[c] + larger(m->waited[c], m->dead[c]);
 }
 
-/* Without children. The exact numbers have both: what came after the last reading is divided
- * as what was before, unless that reading was the last. */
+/* Returns the use without children. The exact numbers include children: the use after the last
+ * reading is divided in the same ratio as the use before, unless that reading was final. */
 static double own(const struct member *m, enum counter c)
 {
 	if (!m->reaped)
@@ -82,7 +83,7 @@ static void add_to_others(struct tree *t, const struct member *m)
 
 void tree_forget(struct tree *t, uint32_t i)
 {
-	/* What ended below it is part of it: it goes first. */
+	/* Members that ended below it are part of it, so they are forgotten first. */
 	for (uint32_t k = (uint32_t)t->n; k-- > i + 1;)
 		if (k < t->n && t->members[k].parent == i && t->members[k].gone)
 			tree_forget(t, k);

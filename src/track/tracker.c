@@ -11,7 +11,7 @@
 #include "track/tracker_private.h"
 
 #define LEAST_INTERVAL_MS 10
-/* CPU over less time than this says more about the kernel's ticks than about the process. */
+/* Over less time than this, CPU use depends more on the kernel's ticks than on the process. */
 #define LEAST_WINDOW_S 0.05
 /* Looks within the first interval, at 1/16, 1/8, 1/4 and 1/2 of it. */
 enum { EARLY_LOOKS = 4 };
@@ -114,7 +114,7 @@ static void count_threads(struct tracker *t)
 	int64_t n[TRACK_GROUPS] = { 0 };
 	for (size_t i = 0; i < t->tree.n; i++)
 		n[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS] += t->tree.members[i].threads;
-	/* At the first and the last look not all of the tracker's own threads run. */
+	/* At the first and the last look, not all of the tracker's own threads are running. */
 	if (n[TRACK_MAIN] > 0 && t->o.own_threads)
 		n[TRACK_MAIN] =
 			n[TRACK_MAIN] > t->o.own_threads ? n[TRACK_MAIN] - t->o.own_threads : 1;
@@ -199,7 +199,7 @@ int64_t tracker_next_us(const struct tracker *t)
 	return t->next_us;
 }
 
-/* The first sample. What a running process used before, CPU time and peak memory, is not
+/* Takes the first sample. What a running process used before (CPU time and peak memory) is not
  * counted. */
 static void begin(struct tracker *t)
 {
@@ -211,7 +211,7 @@ static void begin(struct tracker *t)
 		memset(t->sums, 0, sizeof(t->sums));
 		for (size_t i = 0; i < t->tree.n; i++)
 			member_was_there(&t->tree.members[i]);
-		/* That first look saw high-water marks of before. */
+		/* The first look saw high-water marks from before the tracking. */
 		memcpy(t->memory.peak, t->memory.now, sizeof(t->memory.peak));
 		t->window = t->sample_mark = mark(t, tracker_now_s(t));
 		memset(t->sample_pct, 0, sizeof(t->sample_pct));
@@ -303,7 +303,8 @@ void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusag
 	double now_s = tracker_now_s(t);
 	uint32_t i = tree_reaped(&t->tree, pid, usage, now_s);
 	if (i == NO_MEMBER) {
-		/* It came and went between two looks; the owner has no other children. */
+		/* The process started and ended between two looks; the owner has no other
+		 * children. */
 		double more[COUNTERS];
 		counters_of_rusage(more, usage);
 		for (int c = 0; c < COUNTERS; c++)

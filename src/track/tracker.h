@@ -1,6 +1,6 @@
 /* A tracker follows one process and everything below it. It has no thread and no output of its
- * own: its owner calls tracker_sample() when tracker_next_us() says so, from any loop: `gua
- * track`'s, or libgua's helper process or thread. Links libc and libm only. */
+ * own: its owner calls tracker_sample() at the time that tracker_next_us() returns, from any
+ * loop: that of `gua track`, or libgua's helper process or thread. Links libc and libm only. */
 #ifndef GUA_TRACK_TRACKER_H
 #define GUA_TRACK_TRACKER_H
 
@@ -27,14 +27,15 @@ struct tracker_options {
 	const char *const *gpu_uuids; /* cards that count in utilisation; NULL: all */
 	size_t n_gpu_uuids;
 	struct source_options
-		source;	    /* where GPU numbers come from; name NULL: no GPU at all */
-	struct rules rules; /* of active and idle-held */
-	int64_t started_us; /* boot time at which the owner started it; 0: it runs already, and
-			       tracking begins now */
-	const char *root;   /* where /proc is: "" for the real one */
+		source;	       /* where GPU numbers come from; name NULL: no GPU at all */
+	struct rules rules;    /* for active and idle-held time */
+	int64_t started_us;    /* boot time at which the owner started it; 0: it was already
+				  running, and tracking begins now */
+	const char *root;      /* where /proc is: "" for the real one */
 	const pid_t *excluded; /* the tracker's own helpers: never part of the tree */
 	size_t n_excluded;
-	int own_threads; /* threads of the first process that are the tracker's: not counted */
+	int own_threads; /* threads of the first process that belong to the tracker: not counted
+			  */
 	bool subreaper;	 /* the owner adopts orphans and reports every wait4() */
 };
 
@@ -45,14 +46,14 @@ void tracker_close(struct tracker *t);
 
 /* Boot time at which the next sample is due, microseconds. */
 int64_t tracker_next_us(const struct tracker *t);
-/* Takes a sample; `out` may be NULL. Returns false when nothing of the tree is left. */
+/* Takes a sample; `out` may be NULL. Returns false when no process of the tree is left. */
 bool tracker_sample(struct tracker *t, struct track_sample *out);
-/* `pid` has ended and can be waited for, but has not been (waitid() with WNOWAIT): reads its
- * last numbers and the moment. Call it before wait4() and tracker_reaped(): without it the
- * time of the first process and of those that it waited for cannot be told apart exactly. */
+/* `pid` has ended and has not been waited for (waitid() with WNOWAIT): reads its last numbers
+ * and notes the time. Call it before wait4() and tracker_reaped(): without it the time of the
+ * first process cannot be separated exactly from that of the children that it waited for. */
 void tracker_exiting(struct tracker *t, pid_t pid);
-/* The owner has reaped `pid` with wait4(): exact CPU, peaks, faults and switches of it and of
- * the children that it had waited for. */
+/* The owner has reaped `pid` with wait4(): takes the exact CPU time, peaks, faults and switches
+ * of it and of the children that it had waited for. */
 void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage);
 /* Ends the tracking: takes a last sample and completes the sums. */
 void tracker_stop(struct tracker *t);

@@ -1,4 +1,4 @@
-/* The inside of a tracker, shared by the files of this folder. */
+/* The fields of a tracker, for the files of this folder. */
 #ifndef GUA_TRACK_TRACKER_PRIVATE_H
 #define GUA_TRACK_TRACKER_PRIVATE_H
 
@@ -8,7 +8,7 @@
 #include "track/tracker.h"
 #include "track/tree.h"
 
-/* CPU of the groups and of the host at one moment: a window's beginning. */
+/* CPU of the groups and of the host at one moment, such as the start of a window. */
 struct cpu_mark {
 	double at_s;
 	double cpu_s[TRACK_GROUPS];
@@ -27,10 +27,10 @@ struct tracker {
 	double last_end_s;	   /* when the latest end of a member was seen, or -1 */
 	bool stopped;
 	double stopped_s;
-	double before[TRACK_GROUPS][COUNTERS]; /* when tracking began: not ours */
-	double sums[TRACK_GROUPS][COUNTERS];   /* since; never less than before */
-	struct cpu_mark sample_mark;	       /* at the sample before */
-	struct cpu_mark window;		       /* where the interval for maxima began */
+	double before[TRACK_GROUPS][COUNTERS]; /* at the start of tracking: not counted */
+	double sums[TRACK_GROUPS][COUNTERS];   /* since then; never decreases */
+	struct cpu_mark sample_mark;	       /* at the previous sample */
+	struct cpu_mark window;		       /* at the start of the interval for maxima */
 	double sample_pct[TRACK_GROUPS], sample_system_pct;
 	double max_pct[TRACK_GROUPS], max_system_pct; /* NAN: no interval yet */
 	int64_t max_threads[TRACK_GROUPS], threads[TRACK_GROUPS];
@@ -41,7 +41,7 @@ struct tracker {
 };
 
 double tracker_now_s(const struct tracker *t);
-/* Says it in the result, once. */
+/* Adds a warning to the result, once. */
 void track_warn(struct track_result *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

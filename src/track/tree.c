@@ -15,10 +15,11 @@
 
 enum {
 	FIRST_MEMBERS = 32,
-	/* A list of all processes is cheaper than asking for more pids than this. */
+	/* For more new pids than this, listing all processes is cheaper than asking for each.
+	 */
 	MOST_NEW_PIDS = 4096,
 	PID_LIMIT = 4 * 1024 * 1024, /* the kernel's largest pid_max */
-	FIRST_PID = 300,	     /* where the kernel goes on after its largest */
+	FIRST_PID = 300,	     /* where the kernel continues after its largest pid */
 };
 
 static size_t hash_place(const struct tree *t, pid_t pid)
@@ -62,7 +63,7 @@ static uint32_t find_living(const struct tree *t, pid_t pid)
 	return i != NO_MEMBER && !t->members[i].gone ? i : NO_MEMBER;
 }
 
-/* Room for one more; a power of two, because places are masked. */
+/* Makes room for one more member; the capacity is a power of two, because hashes are masked. */
 static bool grow(struct tree *t)
 {
 	if (t->n < t->cap)
@@ -75,8 +76,8 @@ static bool grow(struct tree *t)
 	return true;
 }
 
-/* CPU time to the nanosecond, where ticks are 10 ms: what is missing goes to the larger part.
- */
+/* Reads CPU time to the nanosecond, because ticks are 10 ms. The difference is added to the
+ * larger part. */
 static void sharpen_cpu(const struct tree *t, struct member *m)
 {
 	struct timespec cpu;
@@ -144,7 +145,7 @@ static void lose(struct tree *t, struct member *m, double now_s)
 	m->stat_fd = -1;
 }
 
-/* Notes the program's name; whether it is another one than before. */
+/* Notes the program's name; true if it has changed. */
 static bool is_renamed(struct member *m, const struct proc_stat *s)
 {
 	char comm[sizeof(m->comm)] = { 0 };
@@ -174,8 +175,8 @@ static void take_line(struct tree *t, struct member *m, const struct proc_stat *
 	m->settled = true;
 }
 
-/* Reads a member's stat through its open file, which cannot become another process', or by
- * its path, where the start time tells. */
+/* Reads a member's stat through its open file, which never belongs to another process, or by
+ * its path, where the start time must be the same. */
 static void read_member(struct tree *t, struct member *m, double now_s)
 {
 	struct proc_stat s;
@@ -242,8 +243,8 @@ static bool is_helper(const struct proc_stat *s)
 	return s->comm_len == sizeof(name) - 1 && memcmp(s->comm, name, s->comm_len) == 0;
 }
 
-/* Whether a pid that is no member is a process of the tree now, and takes it in. Threads have
- * pids and stat files too: the group that they are in tells them apart. */
+/* Whether a pid that is not a member is now a process of the tree; if so, adds it. Threads have
+ * pids and stat files too, but their thread group has another number. */
 static bool consider(struct tree *t, pid_t pid)
 {
 	struct proc_stat s;
@@ -262,7 +263,7 @@ static bool consider(struct tree *t, pid_t pid)
 	return add_member(t, pid, &s, status.uid);
 }
 
-/* All processes, until none is added: a child may stand before its parent. */
+/* Considers all processes, until none is added: a child may be listed before its parent. */
 static void consider_all(struct tree *t)
 {
 	bool added = true;
@@ -278,11 +279,11 @@ static void consider_all(struct tree *t)
 	}
 }
 
-/* Pids above `from` up to `to`; where the numbers began anew, both ends are asked. */
+/* Considers the pids above `from` up to `to`; if the numbers have wrapped around, both ends. */
 static void consider_range(struct tree *t, int64_t from, int64_t to)
 {
 	if (to < from) {
-		/* The last pid before the start is not known: nothing above it exists. */
+		/* The last pid before the numbers wrapped is not known. */
 		int64_t top =
 			from + MOST_NEW_PIDS < PID_LIMIT ? from + MOST_NEW_PIDS : PID_LIMIT;
 		consider_range(t, from, top);
@@ -296,8 +297,8 @@ static void consider_range(struct tree *t, int64_t from, int64_t to)
 		consider(t, (pid_t)pid);
 }
 
-/* A pid is handed out a moment before its process can be seen: so each is asked for at two
- * looks. */
+/* The kernel gives out a pid a moment before its process can be seen, so each pid is asked for
+ * at two looks. */
 static void find_new(struct tree *t)
 {
 	int64_t newest = proc_read_newest(t->newest_fd);
@@ -309,8 +310,8 @@ static void find_new(struct tree *t)
 	t->newest_pid = newest;
 }
 
-/* Forgets ended members when there are more than the result has room for: those that ended
- * at least two looks ago, so that nobody names them as a parent, the smallest first. */
+/* Forgets ended members when there are more than the result has room for: only those that ended
+ * at least two looks ago, so that no process names them as its parent; the smallest first. */
 static void forget_some(struct tree *t)
 {
 	while (t->n > TRACK_PROCESSES_MAX) {
@@ -334,8 +335,8 @@ static void forget_some(struct tree *t)
 
 void tree_look(struct tree *t, double now_s)
 {
-	/* Parents are read before their children: what a child used is then never in its
-	 * parent's numbers and in its own at once. */
+	/* Parents are read before their children. So what a child used is never both in its
+	 * parent's numbers and in its own. */
 	find_new(t);
 	t->alive = 0;
 	for (size_t i = 0; i < t->n; i++) {
