@@ -18,8 +18,8 @@
 enum {
 	MAX_CARDS = 4096,
 	FLUSH_ROWS = 16384,	/* half of what a ledger holds */
-	COMPACT_SLOTS = 64,	/* a step of compaction */
-	COMPACT_SLACK_S = 7200, /* how far from an edge of retention data is left fine */
+	COMPACT_SLOTS = 64,	/* slots per compaction step */
+	COMPACT_SLACK_S = 7200, /* data this near to an edge of retention stays fine */
 	PROGRESS_SAMPLES = 512, /* between two calls */
 };
 
@@ -31,10 +31,10 @@ struct importer {
 	struct rules rules;
 	struct recorded recorded;
 	struct card_entry *cards;
-	size_t n_cards, card; /* card: of the sample before, where the next is looked for */
+	size_t n_cards, card; /* card: that of the previous sample, where the search starts */
 	struct pylives lives;
 	struct ledger ledger;
-	int64_t at_ms;	  /* of the sample before */
+	int64_t at_ms;	  /* time of the previous sample */
 	int64_t until_ms; /* accounted up to here */
 };
 
@@ -106,7 +106,7 @@ static int begin_run(struct importer *im, struct err *e)
 	return store_begin_run(im->store, &info, e);
 }
 
-/* Hands what was summed up to the store. */
+/* Writes the sums to the store. */
 static int flush(struct importer *im, struct err *e)
 {
 	struct tick tick = {
@@ -126,8 +126,8 @@ static int flush(struct importer *im, struct err *e)
 	return 0;
 }
 
-/* The slot that compaction would put this moment in, at once: thirty days are a few thousand
- * hours then, not a million minutes. Near an edge it is left to compaction. */
+/* Returns the slot that compaction would put this moment in, so that thirty days are a few
+ * thousand hours at once, not a million minutes. Near an edge it is left to compaction. */
 static int64_t slot_for(const struct importer *im, int64_t at_ms)
 {
 	const struct retention keep = RETENTION_DEFAULT;
@@ -155,7 +155,7 @@ static int add_card(struct importer *im, const struct pyfile_sample *sample, str
 			im->question->path, MAX_CARDS);
 	struct card_entry *card = &im->cards[im->n_cards];
 	*card = (struct card_entry){
-		.source = "nvml", /* that is what the Python tool asks */
+		.source = "nvml", /* the Python tool asks NVML */
 		.id = { .index = (int)im->n_cards,
 			.mig_index = -1,
 			.gpu_instance = -1,
@@ -188,7 +188,7 @@ static int see_card(
 	return 0;
 }
 
-/* What some processes hold together. */
+/* Returns what these processes hold together. */
 static struct held held_by(const struct pyfile_process *p, size_t n)
 {
 	struct held held = { .n = n };
@@ -199,19 +199,20 @@ static struct held held_by(const struct pyfile_process *p, size_t n)
 	return held;
 }
 
-/* A stretch of one card's time, and what its holders add to. */
+/* A stretch of one card's time, and the shares that its holders have got. */
 struct stretch {
 	int64_t slot, ms;
 	enum card_state state;
 	struct held all;
 	size_t n;	     /* processes */
-	size_t done;	     /* of them, how many have got their share ... */
+	size_t done;	     /* how many processes have got their share ... */
 	int64_t bytes_done;  /* ... what they hold ... */
 	int64_t share_given; /* ... and what they got */
 };
 
-/* The next process' part of the card's time: by memory, in equal parts when that is not known
- * of all. The end of each part is rounded, not the part: together they are the whole. */
+/* Returns the next process' part of the card's time: by memory, or in equal parts when the
+ * memory of one of them is unknown. The end of each part is rounded, not the part, so the parts
+ * add up to the whole. */
 static int64_t next_share(struct stretch *s, int64_t mem_bytes)
 {
 	s->bytes_done += mem_bytes < 0 ? 0 : mem_bytes;
@@ -249,7 +250,7 @@ static int account_process(struct importer *im, const struct pyfile_sample *samp
 	return 0;
 }
 
-/* Adds each user once, for any number of processes. */
+/* Adds each user once, whatever the number of their processes. */
 static int account_users(struct importer *im, const struct pyfile_sample *sample,
 	struct stretch *stretch, struct err *e)
 {
@@ -355,7 +356,7 @@ static int compact(struct importer *im, struct err *e)
 	return 0;
 }
 
-/* All that is written, between the two ends of a batch. */
+/* Writes everything, between the start and the end of a batch. */
 static int import_batch(struct importer *im, struct err *e)
 {
 	struct import_summary *summary = im->summary;

@@ -10,14 +10,15 @@
 #include "import/pyfile.h"
 #include "store/store.h"
 
-/* What the tool itself takes for rows without a run. */
+/* What the tool itself assumes for rows without a run. */
 #define IMPORT_INTERVAL_MS 30000
 
 struct import_question {
-	const char *path;    /* of the file, for the record */
+	const char *path;    /* of the file; it is stored */
 	int64_t now_ms;	     /* decides how old the data is */
 	int64_t interval_ms; /* for rows without a run */
-	/* Called now and then; non-zero stops, and nothing is imported. May be NULL. */
+	/* Called from time to time; if it returns non-zero, the import stops and nothing is
+	 * imported. May be NULL. */
 	int (*progress)(void *context, int64_t rows_done, int64_t rows_total);
 	void *context; /* of progress */
 };
@@ -28,7 +29,7 @@ struct import_summary {
 	int64_t ticks;		   /* distinct times that were imported */
 	int64_t samples;	   /* cards x ticks that were imported */
 	int64_t first_ms, last_ms; /* of them, or -1: none */
-	int64_t recorded;	   /* samples left out: the store has that time of that card */
+	int64_t recorded; /* samples left out: the store already has that time of that card */
 	int64_t bad_rows; /* rows left out: malformed, or without their card's sample */
 };
 

@@ -34,8 +34,9 @@ static bool beside(const char *path, const char *suffix)
 	return there;
 }
 
-/* A URI that opens without writing: "immutable" keeps SQLite from making -wal and -shm files
- * beside it, but must not be said when a log has content that the file lacks. */
+/* Makes a URI that opens without writing: "immutable" keeps SQLite from making -wal and -shm
+ * files beside the database, but must not be used when a log has content that the file lacks.
+ */
 static void read_only_uri(struct str *uri, const char *path)
 {
 	str_add(uri, "file:");
@@ -94,7 +95,7 @@ static int check_layout(struct pyfile *f, struct err *e)
 	return 0;
 }
 
-/* pytime(TEXT) in SQL: unix milliseconds, NULL for what is no time. */
+/* pytime(TEXT) in SQL: unix milliseconds, NULL for a text that is not a time. */
 static void pytime_function(sqlite3_context *result, int n, sqlite3_value **values)
 {
 	int64_t ms;

@@ -1,5 +1,5 @@
-/* A database of the Python tool gpu-usage-audit, any of its layouts: opened read-only, never
- * changed, and read one card's tick after the other in the order of time. */
+/* Reads a database of the Python tool gpu-usage-audit, in any of its layouts. It is opened
+ * read-only and never changed, and read in time order, one card and tick at a time. */
 #ifndef GUA_IMPORT_PYFILE_H
 #define GUA_IMPORT_PYFILE_H
 
@@ -45,21 +45,21 @@ struct pyfile_sample {
 	size_t n_processes;
 };
 
-/* Opens and looks at the columns. Refuses, with a sentence, what is not such a file. */
+/* Opens the file and checks its columns. Refuses, with a message, a file of another kind. */
 int pyfile_open(struct pyfile **f, const char *path, struct err *e);
 void pyfile_close(struct pyfile *f);
 int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e);
 
-/* Lets `stop` be asked now and then while SQLite works (it sorts before the first sample); what
- * was going on fails with "interrupted" when it returns non-zero. */
+/* Calls `stop` from time to time while SQLite works (it sorts before the first sample). If
+ * `stop` returns non-zero, the current call fails with "interrupted". */
 void pyfile_interrupt(struct pyfile *f, int (*stop)(void *), void *context);
 
-/* The next card and tick: 1 one, 0 no more, or an error code. */
+/* Reads the next card and tick. Returns 1: there is one, 0: no more, or an error code. */
 int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e);
-/* Name and memory of a card; left as they are when the file does not tell. */
+/* Reads name and memory of a card; leaves them unchanged when the file does not have them. */
 void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id);
 
-/* Rows read so far, and those of them that no number could be made of. */
+/* Rows read so far, and how many of them were malformed. */
 int64_t pyfile_rows_done(const struct pyfile *f);
 int64_t pyfile_rows_bad(const struct pyfile *f);
 

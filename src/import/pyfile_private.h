@@ -7,11 +7,11 @@
 #include "base/str.h"
 #include "import/pyfile.h"
 
-/* More than a card can have; what is above is not a reading. */
+/* More than a card can have; a larger value is not a reading. */
 #define MAX_MEM_MB 1e9
 enum { MAX_PROCESSES = 8192, MAX_INTERVAL_S = 86400, TS_CAP = 64 };
 
-/* What both sample tables are ordered and joined by. Raw text, as in the file. */
+/* The key that both sample tables are ordered and joined by. Raw text, as in the file. */
 struct key {
 	char ts[TS_CAP];
 	char uuid[UUID_CAP];
@@ -25,7 +25,7 @@ struct pyfile {
 	sqlite3_stmt *cards;	 /* gpu_sample in order; NULL before the first sample */
 	sqlite3_stmt *processes; /* proc_sample in the same order */
 	sqlite3_stmt *device;	 /* gpu_device by uuid, or NULL */
-	struct key card_key, process_key; /* of the rows that the two stand on */
+	struct key card_key, process_key; /* of the current rows of the two */
 	bool cards_end, processes_end;	  /* no row is left */
 	struct key last;		  /* of the sample given out last */
 	char time_text[TS_CAP];		  /* the last text that was a time ... */
@@ -35,7 +35,7 @@ struct pyfile {
 	int64_t rows_done, rows_bad;
 };
 
-/* The sentence for SQLite's last failure. */
+/* Sets the message for SQLite's last failure. */
 int pyfile_failed(const struct pyfile *f, struct err *e);
 bool pyfile_has(struct pyfile *f, const char *table, const char *column);
 /* Adds ", TABLE.COLUMN", or ", NULL" where the layout has none. */
@@ -43,11 +43,11 @@ void pyfile_add_column(
 	struct pyfile *f, struct str *sql, const char *table, const char *column);
 /* Prepares and finishes `sql`. */
 int pyfile_prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, struct err *e);
-/* A text column made safe; `otherwise` for NULL and "". */
+/* Reads a text column and escapes it; `otherwise` for NULL and "". */
 void pyfile_text(sqlite3_stmt *row, int column, char *dst, size_t cap, const char *otherwise);
-/* A number within 0..max, or -1: NULL, a text, negative, too large, not finite. */
+/* Reads a number within 0..max; -1: NULL, a text, negative, too large, not finite. */
 double pyfile_number(sqlite3_stmt *row, int column, double max);
-/* Seconds as milliseconds, or -1. */
+/* Reads seconds and returns milliseconds, or -1. */
 int64_t pyfile_interval_ms(sqlite3_stmt *row, int column);
 
 #endif

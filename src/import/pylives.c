@@ -38,7 +38,7 @@ static uint32_t *bucket_of(struct pylives *l, uint32_t pid)
 	return &l->buckets[pid % PYLIVES_BUCKETS];
 }
 
-/* The life that goes on; one that ended in the meantime is marked and passed over. */
+/* Finds the life that continues; marks one that ended in the meantime and skips it. */
 static int64_t find(struct pylives *l, const struct sighting *s)
 {
 	for (uint32_t at = *bucket_of(l, s->pid); at; at = l->next[at - 1]) {

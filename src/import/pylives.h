@@ -1,5 +1,5 @@
-/* Process lives of data that has no start times: sightings of one (pid, user, command) without
- * a long gap are one life. Only lives that may still be sighted are kept in memory. */
+/* Finds process lives in data without start times: sightings of one (pid, user, command)
+ * without a long gap are one life. Only lives that may still be sighted are kept in memory. */
 #ifndef GUA_IMPORT_PYLIVES_H
 #define GUA_IMPORT_PYLIVES_H
 
@@ -16,8 +16,8 @@ enum { PYLIVES_BUCKETS = 4096 };
 /* Zero-initialise. */
 struct pylives {
 	struct process_entry *entries; /* for struct tick */
-	int64_t *expire_ms;	       /* by entry: not sighted until then, it has ended */
-	uint32_t *next;		       /* by entry: chain of its bucket, number plus one */
+	int64_t *expire_ms; /* by entry: it has ended if it is not sighted until then */
+	uint32_t *next;	    /* by entry: chain of its bucket, number plus one */
 	size_t n, cap;
 	uint32_t buckets[PYLIVES_BUCKETS]; /* first entry by pid, number plus one; 0 none */
 };
@@ -29,11 +29,11 @@ struct sighting {
 };
 
 void pylives_finish(struct pylives *l);
-/* The place in entries of the life that was sighted; -1 without memory. */
+/* Returns the index in entries of the life that was sighted; -1: out of memory. */
 int64_t pylives_sight(struct pylives *l, const struct sighting *s);
-/* Marks the lives that ended before `at_ms` as ended: call before they are written ... */
+/* Marks the lives that ended before `at_ms` as ended: call before they are written. */
 void pylives_end(struct pylives *l, int64_t at_ms);
-/* ... and forgets them: call after. Places change. */
+/* Forgets the lives that are marked as ended: call after they are written. Indexes change. */
 void pylives_forget(struct pylives *l);
 
 #endif

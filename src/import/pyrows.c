@@ -121,7 +121,7 @@ static bool read_card(struct pyfile *f, struct pyfile_sample *sample)
 	if (!key->valid || sample->util_pct < 0 || !key_time(f, key, &sample->at_ms))
 		return false;
 	text_escape(sample->uuid, sizeof(sample->uuid), key->uuid, strlen(key->uuid));
-	return key_compare(key, &f->last) != 0; /* a second reading of one tick is none */
+	return key_compare(key, &f->last) != 0; /* a second reading of one tick is ignored */
 }
 
 static bool is_graphics(sqlite3_stmt *row)
@@ -130,7 +130,7 @@ static bool is_graphics(sqlite3_stmt *row)
 	return type && (strcasecmp(type, "graphics") == 0 || strcasecmp(type, "g") == 0);
 }
 
-/* The process' row; false: it is malformed. */
+/* Reads the process' row; false: it is malformed. */
 static bool read_process(sqlite3_stmt *row, struct pyfile_process *p)
 {
 	bool unknown = sqlite3_column_type(row, 4) == SQLITE_NULL;
@@ -166,7 +166,7 @@ static int process_order(const void *a, const void *b)
 	return order ? order : strcmp(x->command, y->command);
 }
 
-/* By user, rows of the same process added up. */
+/* Sorts the processes by user and adds up the rows of each process. */
 static void tidy_processes(struct pyfile *f)
 {
 	size_t n = 0;
@@ -184,7 +184,8 @@ static void tidy_processes(struct pyfile *f)
 	f->n_list = n;
 }
 
-/* Process rows up to and including those of `key`; those before it have no card's reading. */
+/* Reads the process rows up to and including those of `key`; earlier rows have no card sample.
+ */
 static int collect_processes(struct pyfile *f, const struct key *key, struct err *e)
 {
 	f->n_list = 0;
@@ -203,7 +204,7 @@ static int collect_processes(struct pyfile *f, const struct key *key, struct err
 	return 0;
 }
 
-/* Process rows behind the last card's. */
+/* Skips the process rows after the last card's. */
 static int skip_processes(struct pyfile *f, struct err *e)
 {
 	while (!f->processes_end) {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Exactly `digits` decimal digits; moves *at behind them. */
+/* Reads exactly `digits` decimal digits; moves *at after them. */
 static bool take_number(const char **at, int digits, int *value)
 {
 	*value = 0;
@@ -37,7 +37,7 @@ static bool take_date_and_time(const char **at, struct tm *tm)
 	return good && tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60;
 }
 
-/* ".123456" as milliseconds; nothing is 0. */
+/* Reads ".123456" as milliseconds; 0 when it is missing. */
 static bool take_fraction(const char **at, int *ms)
 {
 	int digits = 0;
@@ -52,7 +52,7 @@ static bool take_fraction(const char **at, int *ms)
 	return digits > 0;
 }
 
-/* "Z", "+00:00" or nothing, as seconds east of UTC. */
+/* Reads "Z", "+00:00" or nothing, as seconds east of UTC. */
 static bool take_offset(const char **at, int *seconds)
 {
 	int hours = 0, minutes = 0, sign = **at == '-' ? -1 : 1;
@@ -74,7 +74,7 @@ bool pytime_parse(const char *text, int64_t *ms)
 		!take_offset(&text, &offset_s) || *text)
 		return false;
 	int day = tm.tm_mday, month = tm.tm_mon;
-	int64_t seconds = timegm(&tm); /* puts 31 February in March */
+	int64_t seconds = timegm(&tm); /* turns 31 February into a day of March */
 	if (tm.tm_mday != day || tm.tm_mon != month || seconds - offset_s < 0)
 		return false;
 	*ms = (seconds - offset_s) * 1000 + fraction_ms;

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "2026-05-01T10:00:00.123456+00:00" and its shorter forms (a blank for T, no fraction, Z or no
- * offset) as unix milliseconds, cut, not rounded. False: it is no such time, or before 1970. */
+/* Parses "2026-05-01T10:00:00.123456+00:00" and its shorter forms (a blank for T, no fraction,
+ * Z or no offset) into unix milliseconds, truncated. False: it is not such a time, or is before
+ * 1970. */
 bool pytime_parse(const char *text, int64_t *ms);
 
 #endif
