@@ -19,12 +19,12 @@ struct gua {
 	struct source *source; /* NULL: gua_open() failed */
 	struct clock clock;
 	struct err err;	     /* of the last call */
-	double *util_pct;    /* newest sample of each card, kept over refreshes that saw none */
+	double *util_pct;    /* newest sample of each card; kept if a refresh saw none */
 	size_t n_util;	     /* how many of them */
 	char texts[4][1024]; /* the caller's options, which the source borrows */
 };
 
-/* The numbers of the interface are those of the program. */
+/* The numbers of the public interface are the same as the program's. */
 _Static_assert((int)GUA_WRONG_USE == (int)ERR_USAGE, "codes");
 _Static_assert((int)GUA_FAILED == (int)ERR_WORLD, "codes");
 _Static_assert((int)GUA_BUSY == (int)ERR_BUSY, "codes");
@@ -67,7 +67,7 @@ static int out_of_memory(struct gua *handle)
 	return err_set(&handle->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT);
 }
 
-/* Copies what the caller's struct has: an older program's is shorter. */
+/* Copies the fields that the caller's struct has: that of an older program is shorter. */
 static int take_options(
 	struct gua *handle, const struct gua_options *given, struct source_options *taken)
 {
@@ -123,7 +123,7 @@ API void gua_close(struct gua *handle)
 	free(handle);
 }
 
-/* Room for a card's newest sample; new cards have none yet. */
+/* Makes room for a card's newest sample; new cards have none yet. */
 static int grow_util(struct gua *g)
 {
 	size_t n = g->source->n_cards;

@@ -1,4 +1,4 @@
-/* Copies results into structs whose size the caller has set. */
+/* Copies results into structs of the size that the caller has set. */
 #include <string.h>
 
 #include "lib/lib.h"

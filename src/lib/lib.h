@@ -1,4 +1,4 @@
-/* What the files of the library share. */
+/* Declarations that the files of the library share. */
 #ifndef GUA_LIB_LIB_H
 #define GUA_LIB_LIB_H
 
@@ -6,7 +6,8 @@
 
 #define API __attribute__((visibility("default")))
 
-/* Hands a struct that begins with its size to a caller whose own may be shorter or longer. */
+/* Copies a struct that begins with its size to a caller's struct, which may be shorter or
+ * longer. */
 void hand_struct(void *to, size_t to_size, const void *from, size_t from_size);
 
 #endif

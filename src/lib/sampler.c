@@ -28,7 +28,8 @@ void image_free(struct image *im)
 {
 	if (!im)
 		return;
-	/* The lock is not destroyed: a forked copy of the caller frees its view of it too. */
+	/* The lock is not destroyed: a forked copy of the caller frees its own mapping of it
+	 * too. */
 	munmap(im, sizeof(*im));
 }
 
@@ -110,7 +111,7 @@ bool sampler_run(struct tracker *t, struct image *im, int stop_fd, int parent_fd
 	for (;;) {
 		struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN },
 			{ .fd = parent_fd, .events = POLLIN } };
-		/* When all have ended there is nothing more to see. */
+		/* When all processes have ended there is nothing more to sample. */
 		int64_t until_us =
 			goes_on ? tracker_next_us(t)
 				: clock_now(&clock).boot_us + 3600 * INT64_C(1000000);

@@ -32,7 +32,7 @@ static void tell(int fd)
 {
 	uint64_t one = 1;
 	if (write(fd, &one, sizeof(one)) < 0)
-		return; /* nobody waits any more */
+		return; /* the caller does not wait any more */
 }
 
 static void child(const struct tracker_options *given, struct image *im, int *files)
@@ -53,7 +53,7 @@ static void child(const struct tracker_options *given, struct image *im, int *fi
 		tracker_stop(t);
 		image_publish(im, t, true);
 	}
-	/* No exit handlers: they are the program's. */
+	/* Run no exit handlers: they belong to the program. */
 	syscall(SYS_exit_group, 0);
 }
 

@@ -29,8 +29,9 @@ struct gua_tracker {
 	struct tracker_options o;
 	char texts[5][1024]; /* uuids, source, nvml_path, scenario, root */
 	const char *uuids[UUIDS_MAX];
-	struct image *image, *seen; /* shared with the sampler; what was last asked for */
-	int stop_fd;		    /* tells the sampler to end, or -1 */
+	struct image *image, *seen; /* shared with the sampler; a copy of the last numbers that
+				       were asked for */
+	int stop_fd;		    /* makes the sampler stop, or -1 */
 	struct tracker *tracker;    /* of the thread */
 	pthread_t thread;
 	pid_t child;
@@ -48,7 +49,7 @@ API int gua_tracker_state(const struct gua_tracker *tracker)
 	return tracker ? (int)tracker->state : (int)GUA_TRACKER_NEW;
 }
 
-/* "a,b,c" becomes a list in place. */
+/* Splits "a,b,c" into a list in place. */
 static int split_uuids(struct gua_tracker *t)
 {
 	char *rest = t->texts[0];
@@ -123,7 +124,7 @@ API int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_o
 			options->size < sizeof(given) ? options->size : sizeof(given));
 	int rc = take_options(t, &given);
 	if (rc)
-		t->state = GUA_TRACKER_STOPPED; /* only good for its error */
+		t->state = GUA_TRACKER_STOPPED; /* only its error can be read */
 	return rc;
 }
 
@@ -134,11 +135,11 @@ static void *thread_main(void *argument)
 	return NULL;
 }
 
-/* Signals are the caller's business: none is handled in the thread. */
+/* Blocks all signals in the thread: the caller handles them. */
 static int start_thread(struct gua_tracker *t)
 {
 	sigset_t all, before;
-	/* The thread and the one that asks the driver are not the program's. */
+	/* This thread and the driver's thread do not belong to the program. */
 	if (t->o.pid == getpid())
 		t->o.own_threads = t->o.source.name ? 2 : 1;
 	int rc = tracker_open(&t->tracker, &t->o, &t->err);
@@ -212,7 +213,7 @@ API int gua_tracker_start(struct gua_tracker *tracker)
 	return rc;
 }
 
-/* Waits for the child; one that does not end is killed, and its last numbers stay. */
+/* Waits for the child. Kills it if it does not end; its last numbers stay. */
 static void end_child(struct gua_tracker *t)
 {
 	for (int waited_ms = 0; waited_ms < STOP_MS; waited_ms += 2) {

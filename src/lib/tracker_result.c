@@ -1,4 +1,4 @@
-/* gua_tracker: its numbers as the public structs. */
+/* gua_tracker: copies its numbers into the public structs. */
 #include <gua.h>
 
 #include <string.h>
