@@ -68,7 +68,8 @@ static void add_card(
 			(r->gpu_capacity_bytes < 0 ? 0 : r->gpu_capacity_bytes) +
 			card->id.mem_total_bytes;
 	r->expected_gpus += c->chosen;
-	/* The sum is unknown if one card is unknown, except a card that never answered. */
+	/* The sum is unknown if one card is unknown. A card counts if it had a process list or
+	 * is OK at the end. */
 	if (c->listed || card->status == CARD_STATUS_OK) {
 		r->gpu_active_s += card->active_s;
 		r->gpu_idle_held_s += card->idle_held_s;

@@ -77,7 +77,7 @@ static bool grow(struct tree *t)
 }
 
 /* Reads CPU time to the nanosecond, because ticks are 10 ms. The difference is added to the
- * larger part. */
+ * larger of user and system time. */
 static void sharpen_cpu(const struct tree *t, struct member *m)
 {
 	struct timespec cpu;
