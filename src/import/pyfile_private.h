@@ -27,10 +27,10 @@ struct pyfile {
 	sqlite3_stmt *device;	 /* gpu_device by uuid, or NULL */
 	struct key card_key, process_key; /* of the current rows of the two */
 	bool cards_end, processes_end;	  /* no row is left */
-	struct key last;		  /* of the sample given out last */
+	struct key last;		  /* of the last sample that was returned */
 	char time_text[TS_CAP];		  /* the last text that was a time ... */
 	int64_t time_ms;		  /* ... and what it meant */
-	struct pyfile_process *list;	  /* of the sample given out last */
+	struct pyfile_process *list;	  /* of the last sample that was returned */
 	size_t n_list, cap_list;
 	int64_t rows_done, rows_bad;
 };
