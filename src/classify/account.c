@@ -1,9 +1,10 @@
-/* Turns samples into sums: cuts time into pieces, judges each, and adds it to the ledger. */
+/* Turns samples into sums: cuts time into pieces, finds the state of each, and adds it to the
+ * ledger. */
 #include "classify/account.h"
 
 #include <math.h>
 
-/* Enough for the holders of one card; more are accounted without a share. */
+/* Enough for the holders of one card; further ones are accounted without a share. */
 enum { MAX_SHARERS = 1024 };
 
 void account_start(struct account *a, uint32_t card, int64_t from_ms)
@@ -55,8 +56,8 @@ static void add_usage(struct account *a, const struct piece *p, struct ledger *l
 					 p->state, seen ? a->pending_pct : 0 });
 }
 
-/* A holder's weight in the split of a card's second: SM use of an active one, memory of a held
- * one. Falls back to equal parts when the weights say nothing. */
+/* Returns a holder's weight when the time of a card is split: SM use of an active holder,
+ * memory of an idle one. The parts are equal when the weights are unknown. */
 static double share_weight(const struct holder *h, enum card_state state, bool use_known)
 {
 	if (state == CARD_ACTIVE && use_known)
@@ -64,7 +65,7 @@ static double share_weight(const struct holder *h, enum card_state state, bool u
 	return h->mem_bytes < 0 ? 0 : (double)h->mem_bytes;
 }
 
-/* How a stretch of time is split among the holders that count in it. */
+/* How a stretch of time is split among the holders that count. */
 struct split {
 	enum card_state state;
 	bool use_known;
@@ -96,7 +97,8 @@ static struct split split_start(
 	return s;
 }
 
-/* The next holder's part. Cumulative rounding: the parts add up to the whole exactly. */
+/* Returns the next holder's part. Rounding is cumulative: the parts add up exactly to the
+ * whole. */
 static int64_t split_next(struct split *s, const struct holder *h)
 {
 	s->done++;
@@ -147,8 +149,8 @@ static bool is_unsure(double util_pct, int64_t at_ms, const struct account_scene
 	       state_at(util_pct, at_ms, HELD_MAYBE, on);
 }
 
-/* Whether at one moment a process may have gone and another may have come: then the card may
- * have been empty for all of it, or held for all of it. */
+/* Whether one process may have gone and another may have come at the same moment: then the card
+ * may have been empty or held for the whole stretch. */
 static bool may_change_hands(const struct account_scene *on, int64_t at_ms)
 {
 	for (size_t i = 0; i < on->n; i++) {
@@ -165,7 +167,7 @@ static bool may_change_hands(const struct account_scene *on, int64_t at_ms)
 	return false;
 }
 
-/* The state of a stretch, and how sure it is. */
+/* Finds the state of a stretch, and how much of it is uncertain. */
 static void judge(const struct account *a, struct piece *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
@@ -173,7 +175,7 @@ static void judge(const struct account *a, struct piece *p, const struct account
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
 	p->state = state_at(a->pending_pct, at_ms, HELD_COUNTED, on);
 	bool unlisted = at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE;
-	/* The middle of the possible moments counts, so at most half of the time is wrong. */
+	/* The middle of the possible moments is used, so at most half of the time is wrong. */
 	bool whole = a->doubtful || (unsure && may_change_hands(on, at_ms));
 	p->unsure_ms = whole ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
 	if (a->pending_suspect || unlisted || (unsure && stalled)) {
@@ -182,7 +184,7 @@ static void judge(const struct account *a, struct piece *p, const struct account
 	}
 }
 
-/* One stretch within one slot, with one utilisation and the same holders. */
+/* Accounts one stretch within one slot, with one utilisation and the same holders. */
 static void account_piece(
 	struct account *a, int64_t from_ms, int64_t to_ms, struct account_scene *on)
 {
@@ -206,7 +208,7 @@ static void account_piece(
 	}
 }
 
-/* The next moment after `at_ms` at which a holder comes or goes, or may do so. */
+/* Returns the next moment after `at_ms` at which a holder comes or goes, or may do so. */
 static int64_t next_change(const struct account_scene *on, int64_t at_ms, int64_t next_ms)
 {
 	for (size_t i = 0; i < on->n; i++) {
@@ -253,7 +255,8 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 	}
 }
 
-/* Everything up to `to_ms`: the pending sample as far as it lasts, the rest as unobserved. */
+/* Accounts everything up to `to_ms`: the pending sample as long as it lasts, the rest as
+ * unobserved. */
 static void account_until(struct account *a, int64_t to_ms, struct account_scene *on)
 {
 	if (a->pending)
@@ -267,8 +270,8 @@ static bool differs(double a_pct, double b_pct, const struct rules *rules)
 	return (a_pct >= rules->active_util_pct) != (b_pct >= rules->active_util_pct);
 }
 
-/* Accounts up to the next sample. Where the state changed between two polled readings, the
- * moment is not known: the middle counts, and half of the time between can be wrong. */
+/* Accounts up to the next sample. If the state changed between two polled readings, the moment
+ * is not known: the middle is used, and half of the time between can be wrong. */
 static void account_to_sample(struct account *a, const struct util_sample *next,
 	const struct account_drain *d, struct account_scene *on)
 {
@@ -292,7 +295,7 @@ static void take_sample(struct account *a, const struct util_sample *s,
 		if (at_ms > a->covered_ms)
 			a->covered_ms = at_ms;
 	}
-	/* Of a sample from before covered_ms only the time after that is accounted. */
+	/* A sample from before covered_ms accounts only for the time after covered_ms. */
 	account_to_sample(a, s, d, on);
 	a->pending = true;
 	a->pending_suspect = d->suspect;

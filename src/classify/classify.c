@@ -1,13 +1,15 @@
-/* The states of cards, users and processes. */
+/* Finds the states of cards, users and processes. */
 #include "classify/classify.h"
 
 #include <math.h>
 
 /* The driver gives the use of a process in whole percents. */
 #define ROUNDING_PCT 0.5
-/* What the driver may reserve where it does not report it: this, or a fiftieth of the card. */
+/* What the driver may reserve if it does not report it: this much, or a fiftieth of the card.
+ */
 #define RESERVE_BYTES (1LL << 30)
-/* A card without processes whose samples are all at least this repeats its last reading. */
+/* If all samples of a card without processes are at least this high, the card repeats its last
+ * reading. */
 #define LATCHED_PCT 95
 
 bool is_holder(unsigned kind, const struct rules *rules)
@@ -34,8 +36,8 @@ static bool may_be_edge(const struct edge *a, const struct edge *b, int64_t at_m
 	return a->lo == b->lo && a->hi == b->hi && a->lo <= at_ms && at_ms < a->hi;
 }
 
-/* The stretch before or after this one of a process whose memory changed, when `at_ms` may
- * belong to either; NULL: there is none. */
+/* If the memory of this process changed and `at_ms` may belong to this stretch or to the one
+ * before or after it: returns that other stretch. NULL: there is none. */
 static const struct holder *other_side(
 	const struct holder *holders, size_t n, const struct holder *h, int64_t at_ms)
 {
@@ -51,7 +53,7 @@ static const struct holder *other_side(
 	return NULL;
 }
 
-/* Whether `a` has more memory than `b`. Of two equal ones, the first in the array has. */
+/* Whether `a` has more memory than `b`. If they are equal, the first in the array wins. */
 static bool has_more(const struct holder *a, const struct holder *b)
 {
 	int64_t a_bytes = a->mem_bytes < 0 ? INT64_MAX : a->mem_bytes;
@@ -59,8 +61,8 @@ static bool has_more(const struct holder *a, const struct holder *b)
 	return a_bytes > b_bytes || (a_bytes == b_bytes && a < b);
 }
 
-/* As holds(), but a process whose memory changed at an unknown moment held memory all the time:
- * at least the smaller amount, and at most the larger. */
+/* As holds(), but a process that changed its memory at an unknown moment held memory all the
+ * time: at least the smaller amount, and at most the larger. */
 static bool holds_among(const struct holder *holders, size_t n, const struct holder *h,
 	int64_t at_ms, enum sureness sure)
 {
@@ -212,8 +214,8 @@ static bool reaches(double pct, double part, const struct rules *rules)
 	return pct > 0 && pct >= rules->active_util_pct * part;
 }
 
-/* Whether somebody who is not the user of `self` kept the card active: another user, or
- * processes that are not holders. The driver rounds the use of each process to a percent. */
+/* Whether another user than that of `self`, or processes that are not holders, kept the card
+ * active. The driver rounds the use of each process to a percent. */
 static bool somebody_else(const struct holder *self, const struct holder *holders, size_t n,
 	const struct use_since *use, const struct rules *rules)
 {

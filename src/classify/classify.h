@@ -1,5 +1,5 @@
-/* Pure functions: what a sample says about a card, about a user on it, and about a process. The
- * three levels, each by its own facts, are defined in gua(1), DEFINITIONS. */
+/* Pure functions that find the state of a card, of a user on it, and of a process from a
+ * sample. gua(1), DEFINITIONS, defines the three levels, each by its own facts. */
 #ifndef GUA_CLASSIFY_CLASSIFY_H
 #define GUA_CLASSIFY_CLASSIFY_H
 
@@ -22,16 +22,17 @@ struct holder_use {
 	double user_pct;     /* SM use of all of its user's processes */
 };
 
-/* One stretch of time in which a process held one amount of memory on a card. A process whose
- * memory changes has several, one after the other. */
+/* One stretch of time in which a process held one amount of memory on a card. If the memory of
+ * a process changes, it has several stretches, one after the other. */
 struct holder {
-	uint32_t process;	/* index of the life in the recorder's table */
-	uint32_t user;		/* same number, same identity; the sampler numbers them */
-	unsigned kind;		/* process_kind bits */
+	uint32_t process; /* index of the life in the recorder's table */
+	uint32_t user; /* users with the same number are the same identity; the sampler numbers
+			  them */
+	unsigned kind; /* process_kind bits */
 	int64_t mem_bytes;	/* or -1 */
 	double sm_pct;		/* own SM use, mean since the last drain; NAN: not known */
 	int64_t since_ms;	/* first seen on this card */
-	struct edge from, to;	/* the stretch; `to` is EDGE_NEVER while it goes on */
+	struct edge from, to;	/* the stretch; `to` is EDGE_NEVER while it continues */
 	int64_t last_active_ms; /* or -1 */
 	/* Set by classify_use(): the states while the card is active. */
 	enum holder_state own_state, user_state;
@@ -40,38 +41,38 @@ struct holder {
 
 /* The holders of a card at one moment, and what they hold together. */
 struct held {
-	int64_t bytes; /* sum of what is known */
+	int64_t bytes; /* sum of the known amounts */
 	bool unknown;  /* the driver does not report the memory of one of them */
 	size_t n;
 };
 
-/* Which holders count: those between the moments that count (`at`), only those that surely held
- * memory, or all that may have held it. */
+/* Which holders count: those between the moments that count (`at`), only those that certainly
+ * held memory, or all that may have held memory. */
 enum sureness { HELD_COUNTED, HELD_SURELY, HELD_MAYBE };
 
-/* Whether a process of that kind (process_kind bits) is a holder. */
+/* Whether a process of this kind (process_kind bits) is a holder. */
 bool is_holder(unsigned kind, const struct rules *rules);
 bool holder_counts(const struct holder *h, int64_t at_ms);
-/* Adds one that has so much, or -1. */
+/* Adds a holder with this much memory; -1: unknown. */
 void held_add(struct held *held, int64_t mem_bytes);
 struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
 /* Whether holders[i] represents its user at that moment: it is the busiest of the user's
  * holders that count, or the first of several equal ones. */
 bool holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms);
 
-/* The definition of a card's states; a utilisation of NAN cannot be read. */
+/* Finds the state of a card; a utilisation of NAN means that it cannot be read. */
 enum card_state classify_card(double util_pct, struct held held, const struct rules *rules);
 
 /* How much of the memory in use on a card without a process may be the driver's own. */
 int64_t reserve_bytes(const struct card_reading *r);
-/* Whether utilisation is not believed: some cards keep reporting about 100 % after their last
- * process was killed ("latched"). Ask only about a card that had no process when the samples
- * were taken and has none now; `used_bytes` is memory in use without the driver's own, -1
- * unknown. */
+/* Whether the utilisation is not trusted: some cards keep reporting about 100 % after their
+ * last process was killed ("latched"). Call it only for a card that had no process when the
+ * samples were taken and has none now; `used_bytes` is memory in use without the driver's own,
+ * -1 unknown. */
 bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 	const struct rules *rules);
 
-/* What was seen of a card between two drains: decides who squats. */
+/* What was seen of a card between two drains; used to find squatters. */
 struct use_since {
 	bool known;	    /* the driver reports the use of processes on this card */
 	double mean_pct;    /* mean utilisation of the samples */
@@ -86,7 +87,7 @@ struct use_since use_of_samples(
 void classify_use(struct holder *holders, size_t n, const struct util_sample *samples,
 	size_t n_samples, const struct use_since *use, const struct rules *rules);
 
-/* The state of a holder whose state on an active card is `when_active`. */
+/* Returns the state of a holder; `when_active` is its state on an active card. */
 enum holder_state classify_holder(enum card_state card, enum holder_state when_active);
 
 #endif

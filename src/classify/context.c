@@ -1,4 +1,4 @@
-/* Learns what a context takes, and compares with it. */
+/* Learns the size of a bare context, and compares memory with it. */
 #include "classify/context.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "base/str.h"
 
-/* Lives agree when none of them has more than this of what the least has. */
+/* Lives agree when none of them has more than this percentage of the smallest one. */
 #define AGREE_PCT 110
-/* A context and a few small buffers, against the floor of the model. */
+/* A context and a few small buffers, as a percentage of the model's floor. */
 #define SLACK_PCT 125
 
 const char *const context_texts[] = {

@@ -1,4 +1,4 @@
-/* Moments between moments. */
+/* Makes moments that are known only as a range. */
 #include "classify/edge.h"
 
 struct edge edge_exactly(int64_t at_ms)

@@ -12,7 +12,7 @@ struct edge {
 #define EDGE_ALWAYS ((struct edge){ INT64_MIN, INT64_MIN, INT64_MIN })
 #define EDGE_NEVER ((struct edge){ INT64_MAX, INT64_MAX, INT64_MAX })
 struct edge edge_exactly(int64_t at_ms);
-/* Somewhere between the two: the middle counts. */
+/* A moment between the two: the middle counts. */
 struct edge edge_between(int64_t lo_ms, int64_t hi_ms);
 
 #endif

@@ -1,7 +1,7 @@
-/* Divides joules over states. In an interval in which a card was both active and idle, the idle
- * part gets the power that the card drew when it was last idle, and the active part gets the
- * rest. Divided by time alone, a burst of 400 W would count as energy of the idle time beside
- * it. */
+/* Divides joules over states. If a card was both active and idle in an interval, the idle part
+ * gets the power that the card drew when it was last idle, and the active part gets the rest.
+ * If it were divided by time alone, a burst of 400 W would count as energy of the idle time
+ * next to it. */
 #include "classify/energy.h"
 
 #include <math.h>
@@ -91,8 +91,8 @@ static struct mixture mix_of(const struct energy_split *s, int64_t from_ms, int6
 	return m;
 }
 
-/* Learns what the card draws when it is idle. The counter may lag a tenth of a second behind a
- * burst, so the first idle interval after one may only lower the value. */
+/* Learns the card's power when it is idle. The counter may lag a tenth of a second behind a
+ * burst, so the first idle interval after a burst may only lower the value. */
 static void learn_idle(struct energy_split *s, const struct mixture *m, double mw)
 {
 	bool idle = m->idle_ms > 0 && m->idle_ms == m->all_ms;
@@ -101,7 +101,7 @@ static void learn_idle(struct energy_split *s, const struct mixture *m, double m
 	s->idle_before = idle;
 }
 
-/* Millijoules of a piece of the mixture. */
+/* Returns the millijoules of a piece of the mixture. */
 static double weight_of(const struct energy_piece *p, int64_t ms, const struct mixture *m,
 	double grown_mj, double idle_mw)
 {
@@ -120,7 +120,8 @@ static double weight_of(const struct energy_piece *p, int64_t ms, const struct m
 	return rest * p->util_pct * (double)ms / m->active_pct_ms;
 }
 
-/* Divides one interval. Cumulative rounding: the parts add up to what the counter grew. */
+/* Divides one interval. Rounding is cumulative: the parts add up to the growth of the counter.
+ */
 static void divide_interval(struct energy_split *s, uint32_t card, struct ledger *ledger)
 {
 	int64_t from_ms = s->points[0].at_ms, to_ms = s->points[1].at_ms;

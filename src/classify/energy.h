@@ -31,9 +31,9 @@ struct energy_split {
 	struct energy_piece pieces[ENERGY_PIECES]; /* accounted, energy not divided yet */
 	size_t n_pieces;
 	struct energy_point
-		points[ENERGY_POINTS]; /* readings whose time is not accounted yet */
+		points[ENERGY_POINTS]; /* readings at times that are not accounted yet */
 	size_t n_points;
-	double idle_mw;	  /* what the card drew when it was last idle; NAN: not seen */
+	double idle_mw;	  /* its power when it was last idle; NAN: not seen */
 	bool idle_before; /* it was idle in the previous interval */
 };
 

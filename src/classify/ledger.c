@@ -1,4 +1,4 @@
-/* Rows of sums behind two small hash tables. */
+/* Keeps rows of sums, found through two small hash tables. */
 #include "classify/ledger.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { FIRST_ROWS = 256, HOUR_SECONDS = 3600 };
 
-/* What the table needs to know of a kind of row. Every kind starts with its int64_t slot. */
+/* What the table needs to know about a kind of row. Every kind starts with its int64_t slot. */
 struct row_kind {
 	size_t size;
 	uint64_t (*hash)(const void *row);
@@ -28,7 +28,8 @@ static uint64_t mix(uint64_t h, uint64_t value)
 	return h ^ h >> 29;
 }
 
-/* Sums of which one or both may be unknown (-1): known and unknown is known. */
+/* Adds two sums, of which one or both may be unknown (-1). If one is unknown, the result is the
+ * other. */
 static int64_t add_known(int64_t a, int64_t b)
 {
 	if (a < 0 || b < 0)
@@ -98,7 +99,7 @@ static void *row_at(const struct row_table *t, size_t i)
 	return t->rows + i * t->kind->size;
 }
 
-/* The place of the row with this key, or the empty place where it belongs. */
+/* Returns the place of the row with this key, or the empty place for it. */
 static uint32_t *find_place(const struct row_table *t, const void *key)
 {
 	size_t mask = 2 * t->cap - 1;
@@ -108,7 +109,7 @@ static uint32_t *find_place(const struct row_table *t, const void *key)
 	return &t->place[at];
 }
 
-/* Finds every row its place again. */
+/* Puts every row into the hash table again. */
 static void reindex(struct row_table *t)
 {
 	memset(t->place, 0, 2 * t->cap * sizeof(*t->place));
@@ -127,8 +128,8 @@ static bool grow(struct row_table *t, size_t cap)
 	return true;
 }
 
-/* Moves all rows to the hour of their slot. Rows only move down over rows that were read
- * already, so it works in place. */
+/* Moves all rows to the hour of their slot. A row only moves down, over rows that were already
+ * read, so it works in place. */
 static void fold_into_hours(struct row_table *t)
 {
 	union row row;
@@ -149,8 +150,8 @@ static void fold_into_hours(struct row_table *t)
 	t->hourly = t->n > t->cap / 2;
 }
 
-/* Makes room for one more row: grows, folds when at the bound, or fails. A fold that
- * gains little is the last one before the rows are stored: each would read all of them. */
+/* Makes room for one more row: grows, folds at the limit, or fails. After a fold that gains
+ * little there is no other one until the rows are stored, because each fold reads all rows. */
 static bool make_room(struct row_table *t)
 {
 	if (t->n < t->cap)
@@ -162,7 +163,7 @@ static bool make_room(struct row_table *t)
 	return t->n < t->cap;
 }
 
-/* The place of a row that may belong to its hour by now. */
+/* Returns the place of a row, which may have been folded into its hour. */
 static uint32_t *find_now(const struct row_table *t, union row *row)
 {
 	if (t->hourly)
@@ -170,7 +171,7 @@ static uint32_t *find_now(const struct row_table *t, union row *row)
 	return find_place(t, row);
 }
 
-/* The row with the key of `fresh`, which becomes that row when there is none. */
+/* Returns the row with the key of `fresh`; adds `fresh` when there is none. */
 static void *find_or_add(struct row_table *t, const void *fresh)
 {
 	union row row;

@@ -1,7 +1,7 @@
-/* The ledger: sums that are not in the store yet, one row a (slot, card, state) and a (slot,
- * card, process). A tick that could not be written leaves its rows here, bounded: when
- * there are too many slots they are folded into hours, which keeps every sum and loses only
- * resolution; what does not fit even then is counted in dropped_ms. */
+/* The ledger: sums that are not in the store yet, one row per (slot, card, state) and per
+ * (slot, card, process). If a tick could not be written, its rows stay here, up to a limit:
+ * when there are too many slots they are folded into hours, which keeps every sum and loses
+ * only resolution. Time that does not fit even then is counted in dropped_ms. */
 #ifndef GUA_CLASSIFY_LEDGER_H
 #define GUA_CLASSIFY_LEDGER_H
 
@@ -14,32 +14,34 @@
 
 #define LEDGER_MAX_ROWS 32768
 
-/* A set of rows with a key, behind open addressing; usage and holding are two of them. */
+/* A set of rows with a key, in a hash table with open addressing; usage and holding are two of
+ * them. */
 struct row_table {
 	const struct row_kind *kind; /* hash, comparison, addition: private to ledger.c */
 	char *rows;		     /* n rows of kind->size bytes */
 	size_t n, cap;
-	bool hourly;	 /* slots are hours until the rows are stored: there is little room */
+	bool hourly; /* slots are hours until the rows are stored, because there is little room
+		      */
 	uint32_t *place; /* 2 * cap places: number of a row plus one, 0 for none */
 };
 
 struct ledger {
 	struct row_table usage;	  /* of struct usage_sum */
 	struct row_table holding; /* of struct holding_sum */
-	int64_t dropped_ms;	  /* card time that found no room */
+	int64_t dropped_ms;	  /* card time that did not fit */
 	int64_t slot_seconds; /* width of a slot: SLOT_SECONDS, or an hour for long simulations
 			       */
 };
 
 int ledger_init(struct ledger *l, struct err *e);
 void ledger_finish(struct ledger *l);
-/* Forgets the rows that were stored; keeps the memory. */
+/* Removes the rows that were stored; keeps the memory. */
 void ledger_clear(struct ledger *l);
 bool ledger_empty(const struct ledger *l);
 
-/* The row for a key, made when it is missing (sums 0, what is not known of a holder -1); NULL:
- * no room, and then the caller's time is to be added to dropped_ms. Valid until the next call.
- */
+/* Returns the row for a key, and adds it when it is missing (sums 0, unknown values of a holder
+ * -1). NULL: no room, and the caller must add its time to dropped_ms. Valid until the next
+ * call. */
 struct usage_sum *ledger_usage(
 	struct ledger *l, int64_t slot, uint32_t card, enum card_state state);
 struct holding_sum *ledger_holding(
