@@ -23,8 +23,8 @@ bool holder_is_open(const struct holder *h)
 	return h->to.at == INT64_MAX;
 }
 
-/* The moment of a change that happened within the window: its middle. After a stall only sure
- * time counts: a begin is at the end of the window, an end at its begin. */
+/* The moment of a change within the window: its middle. After a stall only certain time counts:
+ * a start is at the end of the window, an end at its start. */
 static struct edge edge_of(const struct look_window *w, int64_t lo_ms, bool begins)
 {
 	struct edge edge = edge_between(lo_ms, w->hi_ms);
@@ -62,7 +62,7 @@ static void open_stretch(struct holders *h, const struct lives *lives, const str
 	};
 }
 
-/* The newest stretch of a life. */
+/* Returns the newest stretch of a life. */
 static struct holder *find_last(struct holders *h, size_t n, uint32_t life)
 {
 	while (n-- > 0)
@@ -71,7 +71,7 @@ static struct holder *find_last(struct holders *h, size_t n, uint32_t life)
 	return NULL;
 }
 
-/* Returns as holders_take() does. */
+/* Takes one process of the list. Returns the same as holders_take(). */
 static int64_t take_one(struct holders *h, size_t old, const struct lives *lives,
 	const struct listed *p, const struct look_window *w)
 {
@@ -91,7 +91,8 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 	if (last->mem_bytes == p->mem_bytes)
 		return INT64_MAX;
 	struct edge change = edge_of(w, w->lo_ms, true);
-	/* Memory that changed twice before the first change was accounted: one change. */
+	/* If memory changed twice before the first change was accounted, it counts as one
+	 * change. */
 	if (change.at <= last->from.at) {
 		last->mem_bytes = p->mem_bytes;
 		return change.lo;
@@ -119,7 +120,8 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
 		struct holder *item = &h->items[i];
 		if (!holder_is_open(item) || is_listed(list, n, item->process))
 			continue;
-		/* One that came and went again between the same two lists was there once. */
+		/* A process may have come and gone within one window: its end is never before
+		 * its start. */
 		struct edge end = edge_of(window, window->lo_ms, false);
 		item->to = end.at > item->from.at ? end : item->from;
 		earliest_ms = window->lo_ms;

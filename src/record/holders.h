@@ -1,6 +1,6 @@
-/* The holders of a card: successive process lists become stretches of time in which a process
- * held one amount of memory. The moment at which a process came or went lies between two lists;
- * each end of a stretch keeps how exactly it is known (struct edge). */
+/* The holders of a card: makes stretches of time, in which a process held one amount of memory,
+ * from successive process lists. The moment at which a process came or went lies between two
+ * lists; each end of a stretch stores how exactly it is known (struct edge). */
 #ifndef GUA_RECORD_HOLDERS_H
 #define GUA_RECORD_HOLDERS_H
 
@@ -13,7 +13,7 @@
 #include "model/reading.h"
 #include "sample/lives.h"
 
-/* The stretches of one card: those that go on, and those that are not accounted yet. */
+/* The stretches of one card: those that continue, and those that are not accounted yet. */
 struct holders {
 	struct holder *items;
 	size_t n, cap;
@@ -23,7 +23,7 @@ struct holders {
 struct look_window {
 	int64_t lo_ms, hi_ms; /* the last reading without the change, the first with it */
 	bool first;	      /* there was no list before */
-	bool stalled;	      /* no reading for too long: only sure time counts */
+	bool stalled;	      /* no reading for too long: only certain time counts */
 };
 
 /* The parts of a process list entry that are needed here. */
@@ -38,13 +38,13 @@ int holders_reserve(struct holders *h, size_t more, struct err *e);
 void holders_finish(struct holders *h);
 
 /* Takes a list: ends the stretches of processes that are not on it, begins those of new ones,
- * and both where memory changed. There must be room for 2 x n more. Returns the earliest moment
- * at which something may have changed; INT64_MAX: nothing did. */
+ * and does both when memory changed. There must be room for 2 x n more. Returns the earliest
+ * moment at which something may have changed; INT64_MAX: nothing did. */
 int64_t holders_take(struct holders *h, const struct lives *lives, const struct listed *list,
 	size_t n, const struct look_window *window);
 /* A process has ended within the window. Returns whether it was on this card. */
 bool holders_exit(struct holders *h, uint32_t life, const struct look_window *window);
-/* Ends all stretches that go on, at `at_ms`. */
+/* Ends all stretches that continue, at `at_ms`. */
 void holders_end(struct holders *h, int64_t at_ms);
 /* Adds a process that is known only from the driver's records. Needs room for one more. */
 void holders_add_ended(struct holders *h, const struct lives *lives, uint32_t life,
@@ -58,9 +58,9 @@ bool holders_are_several(const struct holders *h);
 
 /* Drops the stretches that ended before `covered_ms`. */
 void holders_drop(struct holders *h, int64_t covered_ms);
-/* The clock was set: open stretches count from the beginning of the new time. */
+/* The clock was set: open stretches count from the start of the new time. */
 void holders_restart(struct holders *h);
-/* Whether the stretch goes on. */
+/* Whether the stretch continues. */
 bool holder_is_open(const struct holder *h);
 
 #endif

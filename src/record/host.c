@@ -1,4 +1,4 @@
-/* Host name, machine id, and whether this is a container. */
+/* Finds the host name, the machine id, and whether this is a container. */
 #include "record/host.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void read_text(char *dst, size_t cap, const char *root, const char *path)
 	dst[n < 0 ? 0 : n] = '\0';
 }
 
-/* Marks in the first process' cgroup path, and the environment that they tell. */
+/* Marks in the first process' cgroup path, and the environment that they show. */
 static const struct engine_mark {
 	const char *text, *environment;
 } marks[] = {
@@ -50,7 +50,8 @@ static const char *environment_of(const char *root)
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		if (strstr(cgroup, marks[i].text))
 			return marks[i].environment;
-	/* With a cgroup namespace the path says nothing; the engines leave a file. */
+	/* In a cgroup namespace the path shows nothing, but the container engines leave a file.
+	 */
 	snprintf(path, sizeof(path), "%s/.dockerenv", root);
 	if (access(path, F_OK) == 0)
 		return "docker";
@@ -69,7 +70,8 @@ void host_describe(struct run_info *info, const char *root, const char *name)
 	read_text(raw, sizeof(raw), root, "/etc/machine-id");
 	raw[strcspn(raw, "\n")] = '\0';
 	text_escape(info->machine_id, sizeof(info->machine_id), raw, strlen(raw));
-	/* A source that names its own host invents it: it has no environment of ours. */
+	/* A source with its own host name simulates that host: our environment does not apply.
+	 */
 	const char *environment = *name ? "simulated" : environment_of(root);
 	text_copy(info->environment, sizeof(info->environment), environment);
 }

@@ -1,4 +1,4 @@
-/* What machine this is: for the run's row. */
+/* Describes this machine for the run's row. */
 #ifndef GUA_RECORD_HOST_H
 #define GUA_RECORD_HOST_H
 

@@ -1,4 +1,4 @@
-/* One datagram to the service manager. */
+/* Sends one datagram to the service manager. */
 #include "record/notify.h"
 
 #include <stddef.h>

@@ -1,9 +1,10 @@
-/* The service manager's protocol (sd_notify(3)), by hand: a datagram to $NOTIFY_SOCKET. */
+/* The service manager's protocol (sd_notify(3)), without libsystemd: a datagram to
+ * $NOTIFY_SOCKET. */
 #ifndef GUA_RECORD_NOTIFY_H
 #define GUA_RECORD_NOTIFY_H
 
-/* Sends `state` ("READY=1", "WATCHDOG=1" ...) to the socket at `path`; a path of NULL, or a
- * socket that does not answer, is no error. */
+/* Sends `state` ("READY=1", "WATCHDOG=1" ...) to the socket at `path`. A path of NULL, or a
+ * socket that does not answer, is not an error. */
 void notify_send(const char *path, const char *state);
 
 #endif

@@ -1,5 +1,5 @@
-/* The loop of the recorder: what to ask of the driver, when to tick, and what to do when the
- * driver, the store or the clock fails. */
+/* The loop of the recorder: decides what to ask the driver and when to tick, and handles
+ * failures of the driver, the store and the clock. */
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -35,16 +35,16 @@ struct recorder {
 	struct worker *worker;
 	struct owners *owners;
 	struct watch watch;
-	struct round *round; /* the worker's: touched between its jobs only */
-	bool late; /* its job has not come back in time: r->round must not be touched */
+	struct round *round; /* belongs to the worker: used only between its jobs */
+	bool late;	     /* its job has not ended in time: r->round must not be used */
 	struct moment begun; /* when the last round was begun */
 	struct schedule schedule;
 	bool run_begun;	 /* the store has this run's row */
 	bool told_ready; /* o->ready was called */
 	struct clock_watch clock_watch;
-	int64_t exits_us; /* boot time: exits up to here have been noticed */
+	int64_t exits_us; /* boot time: exits before this have been noticed */
 	int64_t ticks;
-	bool incomplete; /* a part of the source is down */
+	bool incomplete; /* a part of the source has failed */
 	struct fault driver_fault, store_fault, compact_fault;
 };
 
@@ -59,8 +59,8 @@ static int64_t card_seen(void *context, const char *uuid)
 	return store_card_seen(r->store, uuid);
 }
 
-/* The driver as a whole failed: logs it once. Samples that its ring still holds when it is back
- * are used, so only older time becomes unobserved. */
+/* The whole driver failed: logs it once. Samples that are still in its ring when it answers
+ * again are used, so only older time becomes unobserved. */
 static void driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = now_ms(r);
@@ -76,7 +76,7 @@ static void driver_works(struct recorder *r)
 		watch_event(&r->watch, now, EVENT_DRIVER_UP, -1, 0, "the driver answers again");
 }
 
-/* Notices clock steps and suspends; true: what was drained cannot be placed in time. */
+/* Notices clock steps and suspends; true: drained samples cannot be placed in time. */
 static bool clock_stepped(struct recorder *r)
 {
 	struct moment m = clock_now(r->clock);
@@ -98,8 +98,8 @@ static bool clock_stepped(struct recorder *r)
 	return true;
 }
 
-/* Notices processes that have exited since the last call; `exact`: it was waited for them, so
- * the moment of the exit is now. */
+/* Notices processes that have exited since the last call. `exact`: the recorder was waiting for
+ * exits, so the moment of the exit is now. */
 static void notice_exits(struct recorder *r, bool exact)
 {
 	struct moment m = clock_now(r->clock);
@@ -110,7 +110,7 @@ static void notice_exits(struct recorder *r, bool exact)
 	r->exits_us = m.boot_us;
 }
 
-/* Takes in what the round brought. */
+/* Takes the results of the round. */
 static int take_round(struct recorder *r, struct source *s, struct err *e)
 {
 	int64_t now = now_ms(r);
@@ -119,8 +119,8 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
 
-/* Begins the round that r->round asks for and waits for it, or waits no longer for one that is
- * late: when it comes back, its readings are as good as new ones. */
+/* Begins the round that r->round asks for and waits for it. If an earlier round is late, only
+ * checks whether that one has ended: its readings are as good as new ones. */
 static int run_round(struct recorder *r, struct err *e)
 {
 	int rc;
@@ -129,8 +129,8 @@ static int run_round(struct recorder *r, struct err *e)
 	} else {
 		struct moment now = clock_now(r->clock);
 		int64_t apart_us = now.boot_us - r->begun.boot_us;
-		/* After a stall process lists are read again even where used memory is the
-		 * same. */
+		/* After a stall, process lists are read again even if used memory is the same.
+		 */
 		r->round->look_all |= apart_us > 2 * r->schedule.apart_us + STALL_US;
 		r->begun = now;
 		rc = worker_run(r->worker, JOB_OWN, e);
@@ -139,7 +139,7 @@ static int run_round(struct recorder *r, struct err *e)
 	return rc;
 }
 
-/* Asks the driver. False: it failed, and that is taken care of. */
+/* Asks the driver. False: it failed, and the failure has been handled. */
 static bool ask(struct recorder *r)
 {
 	struct err e = { 0 };
@@ -189,7 +189,7 @@ static void compact(struct recorder *r)
 		fault_clear(&r->compact_fault, now_ms(r));
 }
 
-/* Hands all sums to the store; what it does not take stays in the ledger. */
+/* Writes all sums to the store; what the store does not take stays in the ledger. */
 static int commit(struct recorder *r, struct err *e)
 {
 	struct tick t;
@@ -226,7 +226,7 @@ static const struct fault *fault_at(const struct recorder *r, size_t i)
 	return own[(i - n_fixed) % 3];
 }
 
-/* Leaves the faults in force where `gua status` reads them. */
+/* Writes the current faults to the file that `gua status` reads. */
 static void publish_faults(struct recorder *r)
 {
 	const struct fault *faults[LOCK_MAX_FAULTS];
@@ -265,7 +265,7 @@ static void tick(struct recorder *r)
 	publish_faults(r);
 }
 
-/* Waits for what is due next, and meanwhile for ends of processes; true: told to stop. */
+/* Waits until the next work is due or a process ends; true: a stop was requested. */
 static bool wait_for_work(struct recorder *r, int64_t until_us)
 {
 	const struct lives *l = &r->watch.lives;
@@ -280,7 +280,7 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 	return false;
 }
 
-/* Asks, and ticks when it is time, until done (true) or told to stop (false). */
+/* Asks the driver, and ticks when it is time, until done (true) or stopped (false). */
 static bool loop(struct recorder *r)
 {
 	while (r->o->max_ticks == 0 || r->ticks < r->o->max_ticks) {
@@ -311,7 +311,8 @@ static void tell_ready(struct recorder *r)
 	r->told_ready = true;
 }
 
-/* Opens the source, trying again while the recorder may wait for a driver. 1: told to stop. */
+/* Opens the source, and tries again if the recorder may wait for a driver. 1: a stop was
+ * requested. */
 static int open_source(struct recorder *r, struct err *e)
 {
 	struct fault waiting = { 0 };
@@ -354,8 +355,8 @@ static int begin_run(struct recorder *r, struct err *e)
 	return store_begin_run(r->store, &info, e);
 }
 
-/* The opening look: cards, holders, and what the driver's ring still holds of the last seconds.
- */
+/* Makes the first look: cards, holders, and the last seconds that the driver's ring still
+ * holds. */
 static int open_run(struct recorder *r, struct err *e)
 {
 	struct moment m = clock_now(r->clock);
@@ -376,8 +377,8 @@ static int open_run(struct recorder *r, struct err *e)
 	return rc;
 }
 
-/* The last sums: what was drained, the samples that are still running, and the last activity of
- * everybody who still holds. */
+/* Stores the last sums: what was drained, the samples that still last, and the last activity of
+ * all current holders. */
 static void close_run(struct recorder *r, const char *how)
 {
 	struct err e = { 0 };
@@ -403,8 +404,8 @@ static int prepare(struct recorder *r, struct err *e)
 {
 	const struct recorder_options *o = r->o;
 	bool own_host = o->source.root[0] == '\0' && source_is_measured(o->source.name);
-	/* A store that is not there is made when a driver answers: so there is none to take
-	 * away where none does. Who waits for a driver makes it now. */
+	/* A missing store is created when a driver answers, so no file is left behind if none
+	 * does. If the recorder waits for a driver, the store is created now. */
 	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;
 	int rc = now ? store_open(&r->store, o->db, e) : 0;
 	if (!rc)

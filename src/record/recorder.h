@@ -1,5 +1,5 @@
-/* The recorder: drains, ticks, and survives every fault of the world. It has no network code.
- */
+/* The recorder: drains, ticks, and continues when the driver, the store or the clock fails. It
+ * has no network code. */
 #ifndef GUA_RECORD_RECORDER_H
 #define GUA_RECORD_RECORDER_H
 
@@ -16,28 +16,29 @@ struct recorder_options {
 	const char *db;
 	struct source_options source; /* its clock is the recorder's clock */
 	struct rules rules;
-	int64_t interval_ms; /* tick */
-	int64_t drain_ms;    /* at most 8000 */
-	int64_t glance_ms;   /* shortest time between glances */
-	int64_t deadline_ms; /* for one round of driver calls */
-	int64_t retry_ms;    /* longest wait before a lost card or driver is tried again */
-	int64_t max_ticks;   /* end after so many; 0: never. */
-	bool once;	     /* end after the opening look, with what the driver's ring holds */
-	bool verbose;	     /* one line a tick */
+	int64_t interval_ms;  /* tick */
+	int64_t drain_ms;     /* at most 8000 */
+	int64_t glance_ms;    /* shortest time between glances */
+	int64_t deadline_ms;  /* for one round of driver calls */
+	int64_t retry_ms;     /* longest wait before a lost card or driver is tried again */
+	int64_t max_ticks;    /* end after this many; 0: never. */
+	bool once;	      /* end after the first look, with what the driver's ring holds */
+	bool verbose;	      /* one line per tick */
 	bool wait_for_driver; /* no driver at the start: keep trying instead of failing */
 	int64_t slot_seconds; /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
 	struct retention keep;
 	int stop_fd; /* a signalfd: readable means stop; or -1 */
-	int lock_fd; /* faults in force are written there for `gua status`; or -1 */
-	/* Called once, after the opening look is in the store, or when it begins to wait for a
-	 * driver: a service manager must not take that for a failed start. May be NULL. */
+	int lock_fd; /* current faults are written there for `gua status`; or -1 */
+	/* Called once, after the first look is in the store, or when the recorder begins to
+	 * wait for a driver: a service manager must not treat that as a failed start. May be
+	 * NULL. */
 	void (*ready)(void *context);
-	/* Called at least every drain: the recorder is alive; may be NULL. */
+	/* Called at least once per drain, to show that the recorder is alive; may be NULL. */
 	void (*alive)(void *context);
 	void *context;
 };
 
-/* Runs until it is told to stop. 0: ended as asked. */
+/* Runs until a stop is requested. 0: ended as requested. */
 int recorder_run(const struct recorder_options *o, struct err *e);
 
 #endif

@@ -8,7 +8,7 @@
 #define ENERGY_SHARE 0.00005
 #define SHARED_SHARE 0.0001
 #define WALL_SHARE 0.01
-/* Cards are looked for this often when all is well. */
+/* How often to look for new cards when nothing has failed. */
 #define RESCAN_US (600 * 1000000LL)
 /* The first wait after a failure, and the wait after a process has ended. */
 #define FIRST_WAIT_US 1000000
@@ -19,7 +19,7 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A number between 0 and 1. */
+/* Returns a random number between 0 and 1. */
 static double chance(struct schedule *s)
 {
 	s->random ^= s->random << 13;
@@ -77,7 +77,8 @@ bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct
 	if (!wrong && s->wait_us) {
 		s->wait_us = 0;
 		s->next_scan_us = now_us + RESCAN_US;
-		s->next_drain_us = now_us; /* what the ring still has of the time before */
+		s->next_drain_us =
+			now_us; /* to get what the ring still has of the time before */
 	}
 	if (wrong && !s->wait_us)
 		wait_longer(s, now_us);
@@ -114,7 +115,7 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 	int64_t took_us, int64_t ring_us)
 {
 	int64_t most_us = s->drain_us > s->glance_us ? s->drain_us : s->glance_us;
-	if (s->health == HEALTH_DOWN) /* it answers again: glances and drains go on */
+	if (s->health == HEALTH_DOWN) /* it answers again: glances and drains continue */
 		s->health = HEALTH_GOOD;
 	learn(s, round, took_us);
 	int64_t cpu_us = spacing_us(&s->glances, GLANCE_SHARE, s->glance_us, most_us);

@@ -1,7 +1,7 @@
-/* When the recorder does what: glances, drains, ticks, and another try when something failed.
+/* Decides when the recorder glances, drains and ticks, and when it tries again after a failure.
  * Only ticks are regular. Everything that asks the driver happens at slightly random times, so
- * that a job that repeats in step is not always seen in the same phase. Times are microseconds
- * of the boot clock. */
+ * that a periodic job is not always seen in the same phase. Times are microseconds of the boot
+ * clock. */
 #ifndef GUA_RECORD_SCHEDULE_H
 #define GUA_RECORD_SCHEDULE_H
 
@@ -11,26 +11,28 @@
 #include "sample/round.h"
 #include "sample/spacing.h"
 
-/* Whether all is well, or something is to be tried again. */
+/* Whether everything works, or something must be tried again. */
 enum health {
 	HEALTH_GOOD,
-	HEALTH_CARD, /* a card is lost: the others go on */
+	HEALTH_CARD, /* a card is lost: the others continue */
 	HEALTH_DOWN, /* the driver does not answer */
 };
 
 struct schedule {
-	int64_t interval_us, drain_us, glance_us, retry_us; /* as asked for */
+	int64_t interval_us, drain_us, glance_us, retry_us; /* from the options */
 	int64_t start_us;     /* ticks are multiples of the interval from here */
-	int64_t next_tick_us; /* what was seen is stored */
-	int64_t next_look_us; /* shortly before: all process lists */
+	int64_t next_tick_us; /* when the readings are stored */
+	int64_t next_look_us; /* shortly before that: read all process lists */
 	int64_t next_drain_us, next_glance_us;
 	int64_t next_energy_us; /* earliest glance that reads energy */
-	int64_t next_shared_us; /* and that drains the cards that several users share */
-	int64_t next_scan_us;	/* look for cards again */
+	int64_t next_shared_us; /* earliest glance that drains the cards that several users
+				   share */
+	int64_t next_scan_us;	/* when to look for cards again */
 	enum health health;	/* at the last round */
-	int64_t wait_us;	/* before the next try while it is not good, else 0 */
+	int64_t wait_us;	/* before the next try while health is not good, else 0 */
 	int64_t apart_us;	/* time between glances now */
-	/* CPU of glances, of reading energy, of draining shared cards; time by the clock. */
+	/* CPU cost of glances, of reading energy, of draining shared cards; and elapsed time.
+	 */
 	struct spacing glances, energy, shared, walls;
 	uint64_t random;
 };
@@ -40,16 +42,16 @@ struct schedule {
  */
 void schedule_start(struct schedule *s, int64_t now_us);
 
-/* When there is something to do next. */
+/* Returns when the next work is due. */
 int64_t schedule_next(const struct schedule *s);
 bool schedule_is_tick(const struct schedule *s, int64_t now_us);
-/* Says in `round` what is due; what has failed is tried again after 1, 2, 4 ... seconds. False:
- * the driver is not to be asked now. */
+/* Sets in `round` what is due; what has failed is tried again after 1, 2, 4 ... seconds. False:
+ * the driver must not be asked now. */
 bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct round *round);
-/* A round was made and took `took_us`; the driver's ring spans `ring_us` (0: not known). */
+/* A round was made and took `took_us`; the driver's ring covers `ring_us` (0: not known). */
 void schedule_done(struct schedule *s, int64_t now_us, const struct round *round,
 	int64_t took_us, int64_t ring_us);
-/* The next tick after now: one that was missed is not caught up. */
+/* Schedules the next tick after now: a missed tick is skipped. */
 void schedule_tick(struct schedule *s, int64_t now_us);
 /* A process came or went: the next glance is soon. */
 void schedule_soon(struct schedule *s, int64_t now_us);

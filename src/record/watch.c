@@ -1,4 +1,4 @@
-/* Cards and their status, events, and what a tick hands to the store. */
+/* Handles cards and their status, events, and the data that a tick writes to the store. */
 #include "record/watch.h"
 
 #include <stdarg.h>
@@ -87,7 +87,7 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	return 0;
 }
 
-/* The event that says that a card went from one status to another. */
+/* Returns the event for a card that changed from one status to another. */
 static enum event_kind status_event(enum card_status from, enum card_status to)
 {
 	if (to == CARD_STATUS_ASLEEP)
@@ -97,8 +97,8 @@ static enum event_kind status_event(enum card_status from, enum card_status to)
 	return from == CARD_STATUS_ASLEEP ? EVENT_CARD_AWAKE : EVENT_CARD_BACK;
 }
 
-/* An instance that is destroyed leaves its account as it is; when there is one of that name
- * again, that begins anew. */
+/* The account of a destroyed instance stays as it is. If an instance of that name appears
+ * again, its account starts again. */
 static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
 {
 	struct watched *card = &w->cards[i];
@@ -150,7 +150,7 @@ int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_s
 	return 0;
 }
 
-/* A card that answers and yet had no readings for a while. */
+/* Notes a gap: the card answers, but had no readings for a while. */
 static void note_gap(struct watch *w, size_t i, int64_t now_ms)
 {
 	struct watched *card = &w->cards[i];
@@ -176,7 +176,7 @@ static void tick_cards(struct watch *w, int64_t now_ms)
 	}
 }
 
-/* All holders of all cards. */
+/* Fills in all holders of all cards. */
 static int tick_holders(struct watch *w, struct tick *t, struct err *e)
 {
 	size_t need = 0, n = 0;
@@ -217,7 +217,7 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 	return rc;
 }
 
-/* What is not accounted yet names its lives by their places. */
+/* Keeps the lives of stretches that are not accounted yet, which refer to them by index. */
 static void keep_held(struct watch *w)
 {
 	for (size_t i = 0; i < w->n_cards; i++)

@@ -1,5 +1,6 @@
 /* What the recorder knows between two ticks: cards, holders, accounts, and the sums and events
- * that wait for the store. It is told the time and given readings; it asks nobody. */
+ * that wait for the store. The caller passes in the time and the readings; this module reads
+ * nothing itself. */
 #ifndef GUA_RECORD_WATCH_H
 #define GUA_RECORD_WATCH_H
 
@@ -23,18 +24,19 @@
 struct watched {
 	struct account account;
 	struct holders holders;
-	int64_t glance_ms;     /* last glance with memory as at its last look; -1 never */
-	int64_t look_ms;       /* its last process list; -1 none yet */
-	int64_t mem_bytes;     /* used at its last look; -1 unknown */
-	int64_t floor_bytes;   /* least memory in use that was seen without a process */
+	int64_t glance_ms; /* last glance with the same memory as at its last look; -1 never */
+	int64_t look_ms;   /* its last process list; -1 none yet */
+	int64_t mem_bytes; /* used at its last look; -1 unknown */
+	int64_t floor_bytes;   /* smallest memory in use without a process */
 	bool exits, empty;     /* a holder exited since its last look; no process was there */
 	struct fault fault;    /* lost, asleep, denied */
-	struct fault suspect;  /* its utilisation is not believed */
+	struct fault suspect;  /* its utilisation is not trusted */
 	struct fault unlisted; /* its process lists cannot be read */
 	bool gone;	       /* no longer there: it has no time to account */
 	enum util_kind util_kind; /* of the last drain */
-	int64_t unobserved_ms;	  /* of the account, at the last tick: growth is a gap */
-	bool gap_told;		  /* at the last tick: lost, asleep ..., which says why */
+	int64_t unobserved_ms; /* of the account, at the last tick: if it grows, there is a gap
+				*/
+	bool gap_told; /* at the last tick it was lost, asleep ..., which explains a gap */
 };
 
 struct watch_pace {
@@ -64,10 +66,11 @@ int watch_init(struct watch *w, const struct rules *rules, const struct watch_pa
 	struct owners *owners, bool pidfds, struct err *e);
 void watch_finish(struct watch *w);
 
-/* Up to where the store has accounted a card already, or -1. */
+/* Returns up to which time the store has accounted a card, or -1. */
 typedef int64_t (*watch_seen)(void *context, const char *uuid);
 
-/* Takes in new cards and status changes; a card accounted until a moment ago goes on. */
+/* Takes new cards and status changes; a card that was accounted until a moment ago continues.
+ */
 int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
 	void *context, struct err *e);
 
@@ -77,22 +80,22 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 
 /* The driver does not answer: time up to `until_ms` is unobserved. */
 void watch_blind(struct watch *w, int64_t until_ms);
-/* Accounts up to now with the last samples: before the recorder ends. */
+/* Accounts up to now with the last samples. Call before the recorder ends. */
 void watch_flush(struct watch *w, int64_t now_ms);
-/* The wall clock jumped: time up to `old_now_ms` by the old one is unobserved, accounts go on
- * at `new_now_ms`. The round at hand is lost: asks for another look. */
+/* The wall clock jumped: time up to `old_now_ms` of the old clock is unobserved, and accounts
+ * continue at `new_now_ms`. The current round is lost: asks for another look. */
 void watch_clock_step(
 	struct watch *w, struct round *round, int64_t old_now_ms, int64_t new_now_ms);
 
 void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card, int64_t value,
 	const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* The holders whose process has exited, at some time between the two, count until then; their
- * cards are to be looked at. Returns whether there was one. */
+/* Holders that exited at some time between the two moments count until then; asks for a look at
+ * their cards. Returns whether there was one. */
 bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms);
 
-/* Fills a tick with all that waits. After it watch_stored(), or when it was not written
- * watch_unstored(), which forgets ended lives of which no sum found room. */
+/* Fills a tick with all data that waits. Then call watch_stored(), or, if the tick was not
+ * written, watch_unstored(), which forgets ended lives that have no sum in the ledger. */
 int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);
 void watch_stored(struct watch *w);
 void watch_unstored(struct watch *w);

@@ -1,5 +1,5 @@
 /* Takes the results of a round: which processes came and went on each card, what the card did,
- * and which readings are not believed. */
+ * and which readings are not trusted. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -16,7 +16,7 @@ static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struc
 	return 0;
 }
 
-/* Makes room for everything that the round lists. Without it the round is not taken at all,
+/* Makes room for everything that the round lists. If that fails, the round is not taken at all,
  * because no holder may be missing. */
 static int reserve(struct watch *w, const struct source *s, struct err *e)
 {
@@ -47,9 +47,9 @@ static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 	return card->floor_bytes;
 }
 
-/* Memory in use on a card on which no process is listed, if it is more than the threshold; else
- * -1. Memory of a process that has just ended may not be freed yet: it does not count, and
- * *again asks for another look. */
+/* Returns the memory in use on a card without listed processes, if it is more than the
+ * threshold; else -1. Memory of a process that has just ended may not be freed yet: it does not
+ * count, and *again asks for another look. */
 static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 	const struct card_reading *r, int64_t since_ms, bool *again)
 {
@@ -97,8 +97,8 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	int64_t now_ms = round->ended_ms;
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
-	/* Where used memory changed, it changed after the last glance; else only the last list
-	 * is known to be without the change. */
+	/* If used memory changed, the change came after the last glance; otherwise only the
+	 * last list is known to be without the change. */
 	bool told = card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
 		    (card->mem_bytes != r->mem_used_bytes || card->exits);
 	struct look_window window = {
@@ -112,7 +112,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 		account_stall(&card->account, card->glance_ms, now_ms);
 	size_t n = make_list(w, s, i, window.lo_ms, round);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
-	/* Time that was accounted before this was known is less certain. */
+	/* Time that was accounted before this list is less certain now. */
 	struct account_scene on = watch_scene(w, i);
 	if (!window.first)
 		account_doubt(&card->account, since_ms, &on);
@@ -120,7 +120,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	card->mem_bytes = r->mem_used_bytes;
 }
 
-/* The driver's records of processes that came and went unseen. */
+/* Takes the driver's records of processes that came and went between two lists. */
 static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 {
 	struct watched *card = &w->cards[i];
@@ -144,7 +144,7 @@ static bool is_as_listed(const struct watched *card, const struct card_reading *
 	       r->mem_used_bytes == card->mem_bytes;
 }
 
-/* Time without a process list is not observed, and the log says so. */
+/* Notes that time without a process list is not observed, and logs it. */
 static void note_unlisted(
 	struct watched *card, const struct card_reading *r, bool known, int64_t now_ms)
 {
@@ -181,7 +181,7 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 		take_ended(w, i, r);
 }
 
-/* Each holder's use since the last drain. */
+/* Finds each holder's use since the last drain. */
 static void find_use(struct watch *w, const struct watched *card, const struct card_reading *r)
 {
 	for (size_t i = 0; i < card->holders.n; i++) {
@@ -225,7 +225,8 @@ static bool is_used_unseen(const struct watch *w, size_t i, const struct card_re
 	return active;
 }
 
-/* Samples that were taken before the clock was set back come first, and from the future. */
+/* Counts the samples from the future: they were taken before the clock was set back, and come
+ * first. */
 static size_t from_the_future(const struct card_reading *r, int64_t now_ms)
 {
 	size_t n = 0;
@@ -291,8 +292,8 @@ static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
 				(long long)s->xids[i].number);
 }
 
-/* Ends the lives that are gone. A process on a card whose list could not be read may still be
- * there. */
+/* Ends the lives that are gone. If the list of a card could not be read, its processes may
+ * still be there. */
 static void sweep(struct watch *w, struct source *s, const struct round *round)
 {
 	for (size_t i = 0; i < w->n_cards && i < round->n_cards; i++) {
