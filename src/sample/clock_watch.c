@@ -1,4 +1,4 @@
-/* Compares the differences of the three clocks with those before. */
+/* Compares the differences of the three clocks with the earlier ones. */
 #include "sample/clock_watch.h"
 
 /* A smaller difference of wall and boot clock is a correction, not a step. */

@@ -37,7 +37,7 @@ static uint32_t *find_place(const struct lives *l, uint32_t pid, bool own)
 	return &l->by_pid[at];
 }
 
-/* Only lives that go on are found by their pid. */
+/* Only lives that have not ended are found by their pid. */
 static void reindex(struct lives *l)
 {
 	memset(l->by_pid, 0, hash_size(l) * sizeof(*l->by_pid));
@@ -99,8 +99,8 @@ void lives_finish(struct lives *l)
 	*l = (struct lives){ 0 };
 }
 
-/* The number of a name; a new name gets the next one. Out of memory: all new names share one
- * number, which is wrong only in who leads whom. */
+/* Returns the number of a name; a new name gets the next one. Out of memory: all new names
+ * share one number; then only the choice of a user's leading holder can be wrong. */
 static uint32_t user_number(struct lives *l, const char *name)
 {
 	for (size_t i = 0; i < l->n_users; i++)
@@ -146,7 +146,7 @@ static void end_life(struct lives *l, uint32_t i, int64_t now_ms)
 	reindex(l);
 }
 
-/* Closing a pidfd takes it off the watch, too. */
+/* Closing a pidfd also removes it from the epoll set. */
 uint32_t lives_next_exited(struct lives *l, int64_t now_ms)
 {
 	struct epoll_event event;
@@ -163,8 +163,8 @@ void lives_check(struct lives *l, int64_t now_ms)
 		;
 }
 
-/* Whether the life goes on; ends it if not. After its exit the start time decides: a zombie is
- * still the same life, and the driver may still list it. */
+/* Whether the life continues; ends it if not. After its exit the start time decides: a zombie
+ * is still the same life, and the driver may still list it. */
 static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t now_ms)
 {
 	if (l->lives[i].pidfd >= 0)
@@ -184,7 +184,7 @@ void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
 		if (!checked)
 			lives_check(l, now_ms);
 		checked = true;
-		/* What is not in /proc lives as long as the driver lists it. */
+		/* A process that is not in /proc lives as long as the driver lists it. */
 		if (l->entries[i].id.start_ticks == 0)
 			end_life(l, i, now_ms);
 		else
@@ -192,7 +192,7 @@ void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
 	}
 }
 
-/* A free place, or one more; LIFE_NONE when there is no memory. */
+/* Returns a free place, or a new one; LIFE_NONE when out of memory. */
 static uint32_t take_place(struct lives *l)
 {
 	for (uint32_t i = 0; i < l->n; i++)
@@ -203,7 +203,7 @@ static uint32_t take_place(struct lives *l)
 	return (uint32_t)l->n++;
 }
 
-/* -1: there is none, and start times tell lives apart. */
+/* Opens a pidfd. -1: there is none, and lives differ only by their start time. */
 static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = place };
@@ -229,8 +229,8 @@ static uint32_t begin_life(
 		.ended_ms = -1,
 		.dirty = true,
 	};
-	/* The pidfd first: whatever is described after it belongs to the life that it names, or
-	 * the check at the next look will see it ended. */
+	/* Open the pidfd first: what is read after that belongs to the life of the pidfd, or
+	 * the check at the next look finds that it has ended. */
 	int pidfd = own ? -1 : open_pidfd(l, pid, i);
 	describe(l, source, pid, own, &entry->id);
 	if (entry->id.start_ticks == 0 && pidfd >= 0) {
@@ -254,7 +254,7 @@ uint32_t lives_find(
 	return begin_life(l, source, pid, own, now_ms);
 }
 
-/* A life of which there is nothing in /proc. */
+/* Adds a life that is not in /proc. */
 static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64_t to_ms)
 {
 	uint32_t i = take_place(l);

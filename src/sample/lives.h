@@ -1,7 +1,7 @@
-/* The lives of processes that hold cards: (pid, start time, boot), each described once, at
- * first sight. A pidfd, or where there is none the start time, guards against a pid that is
- * used again. A life keeps its place in entries[] until it has ended and is stored; then the
- * place is used again. */
+/* The lives of processes that hold cards: (pid, start time, boot), each described once, when
+ * first seen. A pidfd, or the start time if there is none, shows when a pid is used again. A
+ * life keeps its place in entries[] until it has ended and is stored; then the place is used
+ * again. */
 #ifndef GUA_SAMPLE_LIVES_H
 #define GUA_SAMPLE_LIVES_H
 
@@ -21,15 +21,16 @@ struct life_watch {
 	bool used;	   /* the place is taken */
 	bool own;	   /* its source describes it, not /proc */
 	int pidfd;	   /* or -1 */
-	uint32_t user;	   /* number of the identity: same name, same number */
-	int64_t exited_ms; /* its pidfd told, or -1; a zombie may go on holding memory */
+	uint32_t user;	   /* number of the identity: equal names have equal numbers */
+	int64_t exited_ms; /* when its pidfd reported the exit, or -1; a zombie may still hold
+			      memory */
 	bool kept;	   /* its place is needed although it has ended */
 };
 
 struct lives {
 	struct owners *owners; /* borrowed; NULL: every card has own_processes */
-	bool pidfds;	       /* pids are of this host: take pidfds */
-	int exits_fd;	       /* then: readable when one of them has ended, for poll(2) */
+	bool pidfds;	       /* pids are of this host: open pidfds */
+	int exits_fd; /* with pidfds: readable when one of them has ended, for poll(2) */
 	struct process_entry *entries;
 	struct life_watch *lives;
 	size_t n, cap;
@@ -41,29 +42,31 @@ struct lives {
 int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e);
 void lives_finish(struct lives *l);
 
-/* Makes room: so many lives more can be found without memory. */
+/* Makes room: lives_find() can add this many lives without an allocation. */
 int lives_reserve(struct lives *l, size_t more, struct err *e);
 
-/* Notes who has exited, by the pidfds. After each look, before lives_find(). */
+/* Notes which processes have exited, by the pidfds. Call after each look, before lives_find().
+ */
 void lives_check(struct lives *l, int64_t now_ms);
-/* The same for one: its place, or LIFE_NONE when there is no other. */
+/* The same for one process: returns its place, or LIFE_NONE when no other has exited. */
 uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
 
-/* The life of `pid` now, made and described when it is new; ends an earlier life of the same
- * pid. `own`: the source describes it (card_reading.own_processes); such a pid and one of this
- * host are different processes. LIFE_NONE: out of memory. */
+/* Returns the current life of `pid`; adds and describes it when it is new, and ends an earlier
+ * life of the same pid. `own`: the source describes it (card_reading.own_processes); such a pid
+ * and the same pid of this host are different processes. LIFE_NONE: out of memory. */
 uint32_t lives_find(
 	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms);
 
-/* A life for memory in use that no listed process explains; its user is _unknown. */
+/* Adds a life for memory in use that no listed process explains; its user is _unknown. */
 uint32_t lives_unknown(struct lives *l, int64_t now_ms);
-/* A life that has ended and is known only from the driver's records; its user is _unknown. */
+/* Adds a life that has ended and is known only from the driver's records; its user is _unknown.
+ */
 uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms);
 
-/* After all cards were looked at: ends the lives that are gone. */
+/* Call after all cards were looked at: ends the lives that are gone. */
 void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
 
-/* Frees the places of lives that have ended, except those marked `kept`, whose mark is cleared.
+/* Frees the places of lives that have ended, except those marked `kept`; clears these marks.
  * Call after everything was stored. */
 void lives_forget_ended(struct lives *l);
 

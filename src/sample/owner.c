@@ -1,4 +1,4 @@
-/* Putting together what /proc, the cgroup tree and the user database say about a process. */
+/* Combines what /proc, the cgroup tree and the user database say about a process. */
 #include "sample/owner.h"
 
 #include <errno.h>
@@ -19,20 +19,20 @@
 
 enum {
 	PASSWD_MAX = 1024 * 1024,
-	BOOT_TIME_US = 200000, /* the boot time is believed for so long */
+	BOOT_TIME_US = 200000, /* how long the boot time is cached */
 };
 
 struct owners {
-	int proc;      /* open: this host's, or that of a recorded tree; or -1 */
-	bool recorded; /* a tree, not this host */
+	int proc;      /* open /proc of this host or of a recorded tree; or -1 */
+	bool recorded; /* a recorded tree, not this host */
 	char boot_id[BOOT_ID_CAP];
 	int64_t ticks_per_s;
 	int64_t boot_ms; /* when the host was booted, as it was read last; or -1 */
-	int64_t boot_us; /* monotonic time of that; 0: never */
+	int64_t boot_us; /* monotonic time of that reading; 0: never */
 	struct user_names *users;
 };
 
-/* A recorded tree without a passwd file has users without names. */
+/* In a recorded tree without a passwd file, users have no names. */
 static int open_users(struct owners *o, const char *root, struct err *e)
 {
 	if (!o->recorded)
@@ -102,8 +102,8 @@ static void set_user(struct owners *o, struct process_id *id, uint32_t uid)
 	user_names_get(o->users, uid, monotonic_us(), id->user, sizeof(id->user));
 }
 
-/* The identity is who logged in, which survives su and sudo, when somebody other than root did;
- * else who runs it. Services and containers have no login uid. */
+/* The identity is the login uid, which su and sudo do not change, if there is one other than
+ * root; else the real uid. Services and containers have no login uid. */
 static void describe_user(
 	struct owners *o, const struct proc_identity *found, struct process_id *id)
 {
@@ -126,8 +126,8 @@ static void describe_work(const struct proc_identity *found, struct process_id *
 	memcpy(id->unit, found->labels.unit, sizeof(id->unit));
 }
 
-/* The boot time moves when the wall clock is set, and on a large host the kernel takes a
- * millisecond to tell it: once for all processes that are described in a row. */
+/* The boot time changes when the wall clock is set, and reading it takes a millisecond on a
+ * large host: it is read once for all processes that are described in a row. */
 static int64_t boot_time(struct owners *o)
 {
 	int64_t now_us = monotonic_us();
@@ -149,8 +149,8 @@ static void describe_start(struct owners *o, uint64_t start_ticks, struct proces
 				 (int64_t)(rest * 1000 / (uint64_t)o->ticks_per_s);
 }
 
-/* It could not be read: gone, or /proc is mounted with hidepid and keeps it from us. What is
- * hidden whole still answers to signal 0. */
+/* The process could not be read: it is gone, or /proc is mounted with hidepid. A process that
+ * is hidden completely still answers to signal 0. */
 static bool describe_hidden(
 	struct owners *o, int why, const struct proc_identity *found, struct process_id *id)
 {

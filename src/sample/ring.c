@@ -1,7 +1,7 @@
-/* How long samples hold. */
+/* Computes how long samples hold. */
 #include "sample/ring.h"
 
-/* Samples of a ring that are further apart leave a gap, however short the period is. */
+/* The shortest time that a sample of a ring holds, however short the period is. */
 #define RING_HOLD_MS 2000
 /* Single readings: a drain may be late by this. */
 #define LATE_MS 1000

@@ -1,5 +1,5 @@
-/* The ring of samples that a driver keeps of each card: how far it reaches back, and how long a
- * sample says what the card did. */
+/* The ring of samples that a driver keeps for each card: how far it reaches back, and for how
+ * long a sample is valid. */
 #ifndef GUA_SAMPLE_RING_H
 #define GUA_SAMPLE_RING_H
 
@@ -7,8 +7,8 @@
 
 #include "model/reading.h"
 
-/* What a driver's ring may hold: a card that was accounted until less than this ago goes on
- * without a gap, and time without readings is not given up before. */
+/* What a driver's ring may hold. A card that was accounted until less than this ago continues
+ * without a gap, and time without readings becomes unobserved only after this long. */
 #define RING_MS 10000
 
 struct ring_hold {
@@ -16,9 +16,9 @@ struct ring_hold {
 	int64_t period_ms; /* ... before which a sample accounts for no more than this */
 };
 
-/* For samples of that kind. `period_us` is the longest time between two samples of the ring (0:
- * not known), `drain_ms` the longest time between two drains: that is how far single readings
- * are apart. */
+/* Computes it for samples of this kind. `period_us` is the longest time between two samples of
+ * the ring (0: not known), `drain_ms` the longest time between two drains, which is the
+ * distance of single readings. */
 struct ring_hold ring_hold_of(enum util_kind kind, int64_t period_us, int64_t drain_ms);
 
 #endif

@@ -1,12 +1,12 @@
-/* Drain, glance, look: in this order, so that the process lists are never older than the newest
- * sample. */
+/* Runs a round: drain, glance, look. In this order the process lists are never older than the
+ * newest sample. */
 #include "sample/round.h"
 
 #include <stdlib.h>
 
 #include "base/array.h"
 
-/* Used memory changes by up to this much although no process came or went. */
+/* Used memory may change by up to this much although no process came or went. */
 #define MEMORY_STEP_BYTES (1 << 16)
 
 int round_new(struct round **r, const struct clock *clock, struct err *e)
@@ -34,7 +34,7 @@ void round_want(struct round *r, size_t card)
 		r->cards[card].want = true;
 }
 
-/* Room for all cards that the source has; new ones are to be looked at. */
+/* Makes room for all cards of the source; asks for a look at new ones. */
 static int reserve(struct round *r, size_t n, struct err *e)
 {
 	if (n > r->cap_cards) {
@@ -48,8 +48,8 @@ static int reserve(struct round *r, size_t n, struct err *e)
 	return 0;
 }
 
-/* Whether a process may have come or gone since the last look. Where memory cannot be read,
- * each drain is a reason to look. */
+/* Whether a process may have come or gone since the last look. If memory cannot be read, each
+ * drain is followed by a look. */
 static bool must_look(const struct round_card *c, const struct card_reading *now)
 {
 	if (now->status != CARD_STATUS_OK)

@@ -1,8 +1,8 @@
-/* A round: everything that the recorder asks of the driver at one moment, in one go, so that
- * the driver's thread is entered once: utilisation when it is due, a glance at every card's
- * memory, and at once the process lists of the cards whose memory has changed. The use of each
- * process is known only as a mean since the last drain, so cards with several users are drained
- * more often than the others. */
+/* A round: everything that the recorder asks the driver at one moment, in one job of the
+ * driver's thread: utilisation when it is due, a glance at every card's memory, and then the
+ * process lists of the cards with changed memory. The use of each process is known only as a
+ * mean since the last drain, so cards with several users are drained more often than the
+ * others. */
 #ifndef GUA_SAMPLE_ROUND_H
 #define GUA_SAMPLE_ROUND_H
 
@@ -13,9 +13,9 @@
 #include "base/err.h"
 #include "source/source.h"
 
-/* What is asked of a round, and what it did, for one card. */
+/* What a round should do, and what it did, for one card. */
 struct round_card {
-	bool want;	   /* asked: look at its processes, whatever its memory says */
+	bool want;	   /* asked: look at its processes, even if its memory is unchanged */
 	bool shared;	   /* asked: drain it when shared cards are drained */
 	bool drained;	   /* done: it has new samples */
 	bool looked;	   /* done: its process list was read */
@@ -24,13 +24,13 @@ struct round_card {
 
 struct round {
 	const struct clock *clock; /* borrowed */
-	/* Asked for; the owner sets it between rounds. */
+	/* Requests; the owner sets them between rounds. */
 	bool scan;     /* look for cards first */
 	bool drain;    /* utilisation of all cards */
 	bool shared;   /* utilisation of the cards that several users share */
 	bool look_all; /* the process lists of all cards */
 	bool energy;   /* the energy counter; a drain reads it anyway */
-	/* Done. */
+	/* Results. */
 	int64_t begun_ms, ended_ms; /* wall clock; the owner sets it */
 	int64_t energy_ms;	    /* wall clock: when energy was read; 0 it was not */
 	bool drained;		    /* some cards have new samples */

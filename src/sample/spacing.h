@@ -8,14 +8,15 @@
 
 enum { SPACING_RECENT = 8 };
 
-/* The newest costs. The smallest counts: the others were delayed by other work. */
+/* The newest costs. The smallest one counts: the others were delayed by other work. */
 struct spacing {
 	int64_t recent_us[SPACING_RECENT];
 	size_t n; /* how many there were in all */
 };
 
 void spacing_add(struct spacing *s, int64_t cost_us);
-/* The time between two of them at which they take `share` of the time (0..1), within bounds. */
+/* Returns the time between two of them at which they take `share` of the time (0..1), within
+ * the limits. */
 int64_t spacing_us(const struct spacing *s, double share, int64_t least_us, int64_t most_us);
 
 #endif

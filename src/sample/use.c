@@ -5,7 +5,7 @@
 
 const struct process_util *use_record(const struct card_reading *r, uint32_t pid)
 {
-	/* Of two lives of one pid the newer one stands behind. */
+	/* Of two lives of one pid, the newer one comes later. */
 	for (size_t i = r->process_util_known ? r->n_process_utils : 0; i-- > 0;)
 		if (r->process_utils[i].pid == pid)
 			return &r->process_utils[i];

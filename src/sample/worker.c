@@ -1,4 +1,4 @@
-/* One thread, one job at a time, a deadline. */
+/* Runs jobs in one thread, one at a time, with a deadline. */
 #include "sample/worker.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 struct worker {
 	struct source_options options;
 	int64_t deadline_ms;
-	struct source *source; /* touched by the thread while busy, by the owner otherwise */
+	struct source *source; /* used by the thread while busy, by the owner otherwise */
 	worker_call *call;     /* JOB_OWN, with its context */
 	void *context;
 	void (*release)(void *context);
@@ -21,16 +21,16 @@ struct worker {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
-	bool busy;	/* a job is under way */
-	bool ending;	/* the thread is to close the source and to end */
-	bool ended;	/* it has */
-	bool abandoned; /* the owner is gone: the thread frees */
+	bool busy;	/* a job is running */
+	bool ending;	/* the thread must close the source and end */
+	bool ended;	/* the thread has ended */
+	bool abandoned; /* the owner is gone: the thread frees the worker */
 	enum worker_job job;
 	int result;
 	struct err error;
 	int64_t begun_us, took_us; /* monotonic; took_us of the last job */
-	int done_fd;		   /* made when somebody polls; -1 */
-	bool polled;		   /* it is to be told of the end of this job */
+	int done_fd;		   /* made when the owner polls; or -1 */
+	bool polled;		   /* done_fd must be signalled at the end of this job */
 };
 
 static const char *const job_names[] = {
@@ -41,7 +41,7 @@ static const char *const job_names[] = {
 	[JOB_OWN] = "being asked for readings",
 };
 
-/* The source is published as soon as it is there: a job may open it and then go on. */
+/* The source is published as soon as it is open: a job may open it and then continue. */
 static int open_source(struct worker *w, struct err *e)
 {
 	struct source *source = NULL;
@@ -88,8 +88,8 @@ static void destroy(struct worker *w)
 	free(w);
 }
 
-/* Whoever waits is told, without the lock so that it can go on at once; only who polls costs
- * a system call more. */
+/* Wakes the waiting owner without the lock, so that it can continue at once; only an owner that
+ * polls costs one more system call. */
 static void finish_job(struct worker *w, int result, const struct err *e)
 {
 	pthread_mutex_lock(&w->lock);
@@ -103,7 +103,7 @@ static void finish_job(struct worker *w, int result, const struct err *e)
 	pthread_cond_broadcast(&w->changed);
 }
 
-/* Waits for the next job; false: it is to end. */
+/* Waits for the next job; false: the thread must end. */
 static bool next_job(struct worker *w, enum worker_job *job)
 {
 	pthread_mutex_lock(&w->lock);
@@ -115,7 +115,7 @@ static bool next_job(struct worker *w, enum worker_job *job)
 	return any;
 }
 
-/* Whether the owner is gone; tells it at the same time whether the thread is. */
+/* Whether the owner is gone; also sets for the owner whether the thread has ended. */
 static bool is_abandoned(struct worker *w, bool ended)
 {
 	pthread_mutex_lock(&w->lock);
@@ -135,7 +135,7 @@ static void *worker_main(void *argument)
 		int result = do_job(w, job, &e);
 		finish_job(w, result, &e);
 	}
-	/* What the source was opened with may be gone with the owner. */
+	/* The options of the source may have been freed with the owner. */
 	if (!is_abandoned(w, false))
 		source_close(w->source);
 	if (is_abandoned(w, true))
@@ -143,7 +143,7 @@ static void *worker_main(void *argument)
 	return NULL;
 }
 
-/* Signals belong to the owner's thread. */
+/* Blocks signals in the thread: the owner's thread handles them. */
 static int start_thread(struct worker *w)
 {
 	sigset_t all, before;
@@ -239,12 +239,12 @@ int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
 
 int worker_run(struct worker *w, enum worker_job job, struct err *e)
 {
-	/* A job that is under way still hangs: nothing is gained by waiting for it again. */
+	/* A job that is still running hangs: do not wait for it again. */
 	bool begun = worker_begin(w, job);
 	int result = worker_result(w, begun ? w->deadline_ms : 0, e);
 	if (begun || result == ERR_BUSY)
 		return result;
-	/* It has just come back: its answer was to an earlier job. */
+	/* The earlier job has just ended: its answer is not for this job. */
 	return worker_begin(w, job) ? worker_result(w, w->deadline_ms, e) : ERR_BUSY;
 }
 
@@ -285,7 +285,7 @@ struct source *worker_source(struct worker *w)
 	return source;
 }
 
-/* A thread that does not end in time is left to itself, and frees the worker. */
+/* A thread that does not end in time is left running, and frees the worker itself. */
 bool worker_end(struct worker *w, int64_t wait_ms)
 {
 	pthread_t thread = w->thread;
@@ -293,7 +293,7 @@ bool worker_end(struct worker *w, int64_t wait_ms)
 	pthread_mutex_lock(&w->lock);
 	w->ending = true;
 	pthread_cond_broadcast(&w->changed);
-	/* What hangs now is not waited for. */
+	/* Do not wait for a job that hangs now. */
 	while (!w->busy && !w->ended)
 		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != 0)
 			break;
