@@ -56,8 +56,9 @@ static void add_usage(struct account *a, const struct piece *p, struct ledger *l
 					 p->state, seen ? a->pending_pct : 0 });
 }
 
-/* Returns a holder's weight when the time of a card is split: SM use of an active holder,
- * memory of an idle one. The parts are equal when the weights are unknown. */
+/* Returns a holder's weight when the time of a card is split: SM use on an active card if it is
+ * known, otherwise memory. split_start() chooses equal parts if a memory is unknown or all
+ * weights are 0. */
 static double share_weight(const struct holder *h, enum card_state state, bool use_known)
 {
 	if (state == CARD_ACTIVE && use_known)

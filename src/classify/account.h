@@ -85,7 +85,7 @@ void account_unlisted(struct account *a, int64_t from_ms);
 void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on);
 
 /* Accounts up to `to_ms`, for the end of a recording: the pending sample as long as it holds,
- * the rest as unobserved. Without a pending sample it does nothing yet: the driver may still
+ * the rest as unobserved. Without a pending sample it accounts no time: the driver may still
  * have older ones. */
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on);
 
