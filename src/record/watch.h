@@ -95,7 +95,8 @@ void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card,
 bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms);
 
 /* Fills a tick with all data that waits. Then call watch_stored(), or, if the tick was not
- * written, watch_unstored(), which forgets ended lives that have no sum in the ledger. */
+ * written, watch_unstored(), which forgets ended lives without a sum when there are too many.
+ */
 int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);
 void watch_stored(struct watch *w);
 void watch_unstored(struct watch *w);
