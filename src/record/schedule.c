@@ -77,8 +77,7 @@ bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct
 	if (!wrong && s->wait_us) {
 		s->wait_us = 0;
 		s->next_scan_us = now_us + RESCAN_US;
-		s->next_drain_us =
-			now_us; /* to get what the ring still has of the time before */
+		s->next_drain_us = now_us; /* the ring may still have that time */
 	}
 	if (wrong && !s->wait_us)
 		wait_longer(s, now_us);
