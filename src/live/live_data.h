@@ -68,7 +68,7 @@ struct live_board {
 	struct card_id id;
 	enum card_status status;
 	int code;
-	bool mig;		     /* divided by MIG: its cards are */
+	bool mig;		     /* divided by MIG: its cards are instances */
 	size_t first_card;	     /* index of one of its cards in live.cards */
 	double values[METRIC_COUNT]; /* as in live_card, for the whole board */
 	metric_texts texts;

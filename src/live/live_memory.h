@@ -28,7 +28,7 @@ struct live_memory {
 
 /* What is remembered of a process; same order as live.processes. */
 struct live_mark {
-	int64_t described_ms; /* first seen: the process whose identity this entry has */
+	int64_t described_ms; /* when the process with this entry's identity was first seen */
 	uint32_t user;	      /* equal numbers mean the same user */
 	int stat_fd;	      /* its PROC/PID/stat, kept open if possible; or -1 */
 	int64_t ticks;	      /* CPU time, or -1 */
