@@ -23,8 +23,8 @@ static int check_not_twice(const struct gather *g, struct err *e)
 	return 0;
 }
 
-/* Uses a small cache, because reading is sequential, and no memory map, because a mapped file
- * would count as memory. */
+/* Starts a transaction. A small cache is enough for sequential reading. The file is not mapped,
+ * because a mapped file would count as memory. */
 static int begin_reading(sqlite3 *db, struct err *e)
 {
 	if (sqlite3_exec(db, "PRAGMA cache_size=-512; BEGIN", NULL, NULL, NULL) != SQLITE_OK)

@@ -161,9 +161,8 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	return 0;
 }
 
-/* The times when cards became readable again, after pauses that are longer than the driver's
- * ring (the %d). gpu NULL: all cards. A change of the clock counts too, because it moves
- * earlier times. */
+/* The last time when each card became readable again. Gaps and changes of the clock count if
+ * they are longer than the driver's ring (the %d). gpu NULL: all cards. */
 #define BREAKS                                                                                 \
 	"WITH breaks AS MATERIALIZED (SELECT gpu, max(at_ms) AS ms FROM "                      \
 	"(SELECT gpu, at_ms, kind, value FROM event ORDER BY id DESC LIMIT 2000) "             \

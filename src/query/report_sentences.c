@@ -35,7 +35,7 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* "0.80", or more digits if two would show 0. */
+/* "0.80", or four decimals for less than about 0.1 hours. */
 static void hours_text(char dst[32], int64_t ms)
 {
 	double hours = (double)ms / 3600e3;
