@@ -78,7 +78,7 @@ struct patients {
 	size_t n;
 };
 
-/* Calls each operation of a source once, to find out which ones work. */
+/* Reads samples and processes once, to find out which calls of the driver work. */
 static int ask_all(struct source *s, void *nothing, struct err *e)
 {
 	(void)nothing;

@@ -48,7 +48,7 @@ struct live_session {
 	int stop_fd;	 /* readable when the user wants to end; or -1 */
 	int64_t next_us; /* boot time of the next look */
 	bool lost;	 /* the driver was gone at the last look, or did not answer */
-	bool told;	 /* ... and this was reported */
+	bool told;	 /* a lost or late driver was reported */
 	bool told_late;	 /* it was reported that the driver always answers too late */
 	bool named;	 /* the user named the store */
 };

@@ -157,7 +157,7 @@ static int print_report(
 	return cmd_print(self, &out);
 }
 
-/* Checks options that depend on each other. */
+/* Checks options that exclude each other, and sets the defaults. */
 static int finish_options(struct report_options *o, char *default_db, size_t cap, struct err *e)
 {
 	bool text = !o->json && (!o->format || strcmp(o->format, "text") == 0);

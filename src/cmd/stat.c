@@ -205,13 +205,13 @@ static int look(struct live_session *s, const struct filter *f, const struct sta
 	else if (rc == 0)
 		stat_text(out, s->live, f, &picked, o);
 	stat_pick_finish(&picked);
-	/* Print the frame in any case, as gpustat does. */
+	/* Print the frame even if there is no card, as gpustat does. */
 	if (rc == 0)
 		rc = show(frames, out, e);
 	return rc ? rc : cmd_live_check(s, e);
 }
 
-/* Explains the cards whose utilisation is not believed. */
+/* Explains why the utilisation of suspect cards is not believed. */
 static void say_suspects(const struct live *l, const struct filter *f)
 {
 	size_t n = 0;

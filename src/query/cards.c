@@ -109,8 +109,8 @@ static bool belongs(const struct audit *a, const struct audit_card *card)
 	       card->first_seen_ms < a->until_ms && !is_parent(a, card);
 }
 
-/* Whether unobserved time is only not accounted yet: the next tick accounts the driver's newest
- * samples, so a running recorder may be a moment behind. */
+/* Whether the unobserved time is only waiting for the next tick, which accounts the driver's
+ * newest samples: a running recorder may be a moment late. */
 static bool is_pending(const struct audit_host *host, const struct audit_card *card)
 {
 	return host->recording && strcmp(card->status, "ok") == 0 &&
