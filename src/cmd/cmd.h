@@ -7,50 +7,51 @@
 
 struct command {
 	const char *name;
-	const char *called;  /* what a user typed, for messages; NULL: "gua NAME" */
+	const char *called;  /* the name that the user typed, for messages; NULL: "gua NAME" */
 	const char *summary; /* one line, for `gua help` */
 	const char *usage;   /* what follows "gua NAME" in the usage line */
 	const char *details; /* paragraphs for --help after the options; may be NULL */
 	const struct option_row *options; /* ends with a row without a name */
 	const char *operands; /* for completion: "FILE", or words "a|b|c"; NULL: neither */
-	bool stop_at_operand; /* options end at the first operand: it is a command of its own */
-	bool handed_over;     /* the program gua-NAME does it, where that is installed */
-	/* argv[0] is the command's name. Returns the exit status; has printed its own errors
-	 * with cmd_fail(). */
+	bool stop_at_operand; /* options end at the first operand, which starts another command
+			       */
+	bool handed_over;     /* runs the program gua-NAME, if that is installed */
+	/* argv[0] is the command's name. Returns the exit status; prints its errors with
+	 * cmd_fail(). */
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 
-/* Parses the options; returns 0 to go on, or 1: *status is the exit status to return with (help
- * was printed, or the error with the usage line). */
+/* Parses the options. Returns 0 to continue, or 1 to return *status (help was printed, or an
+ * error with the usage line). */
 int cmd_options(const struct command *self, int argc, char **argv, void *values,
 	int *first_operand, int *status);
-/* As cmd_options, and refuses operands. */
+/* Like cmd_options(), but refuses operands. */
 int cmd_options_only(
 	const struct command *self, int argc, char **argv, void *values, int *status);
 
-/* Prints "gua NAME: TEXT" to stderr, with the usage line when it is the user's fault, and
- * returns the exit status. */
+/* Prints "gua NAME: TEXT" to stderr, with the usage line for ERR_USAGE, and returns the exit
+ * status. */
 int cmd_fail(const struct command *self, const struct err *e);
 
 /* Prints all of `out` to stdout and finishes it; returns the exit status (1: could not write).
  */
 int cmd_print(const struct command *self, struct str *out);
 
-/* Where root and the service record. */
+/* The store of root and of the service. */
 #define SYSTEM_DB "/var/lib/gua/gua.db"
 /* The default store: /var/lib/gua/gua.db for root, else $XDG_STATE_HOME/gua/gua.db. */
 int cmd_default_db(char *path, size_t cap, struct err *e);
-/* The store that is read when none is named: that one, or the system's where the user keeps
- * none and may read it. */
+/* The store to read if none is named: the default store, or the system's if the user has none
+ * and may read the system's. */
 int cmd_readable_db(char *path, size_t cap, struct err *e);
 
 /* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
 const char *cmd_nvml_path(const char *option);
-/* Of --driver-timeout, which means the same in all commands. */
+/* Default and help text of --driver-timeout, which means the same in all commands. */
 #define DRIVER_TIMEOUT_MS 10000
 #define DRIVER_TIMEOUT_HELP "a driver that does not answer for this long hangs (default 10s)"
-/* A thread hangs in the driver: the program is to end past it. What is done at exit, the
- * driver's part of it above all, might wait for a lock that the thread has. */
+/* To be called if a thread hangs in the driver: the program then ends without the remaining
+ * exit handlers. They, above all the driver's, might wait for a lock that the thread holds. */
 void cmd_leave_driver(void);
 
 /* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */

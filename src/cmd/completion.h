@@ -1,5 +1,5 @@
-/* What the writers of completion scripts share: what follows an option, and the three shells.
- */
+/* What the writers of completion scripts share: the values of options and operands, and the
+ * writers for three shells. */
 #ifndef GUA_CMD_COMPLETION_H
 #define GUA_CMD_COMPLETION_H
 
@@ -9,24 +9,24 @@
 
 /* What a shell may offer as a value. */
 enum completion_value {
-	COMPLETION_NONE,	/* there is none: a flag, a command without operands */
+	COMPLETION_NONE,	/* no value: a flag, or a command without operands */
 	COMPLETION_WORDS,	/* one of some words */
-	COMPLETION_LIST,	/* some of them, with commas between */
-	COMPLETION_LETTERS,	/* some of them, which are letters, with nothing between */
-	COMPLETION_USERS,	/* names of users, with commas between */
+	COMPLETION_LIST,	/* several words, separated by commas */
+	COMPLETION_LETTERS,	/* several letters, without a separator */
+	COMPLETION_USERS,	/* user names, separated by commas */
 	COMPLETION_FILES,	/* a path */
 	COMPLETION_DIRECTORIES, /* a path of a directory */
-	COMPLETION_OTHER,	/* something that nobody but the user knows */
+	COMPLETION_OTHER,	/* a value that cannot be completed */
 };
 
-/* What follows an option. */
+/* The kind of an option's value. */
 enum completion_value completion_option(const struct option_row *row);
-/* Whether the word after an option is its value, whatever it is. */
+/* Whether the word after an option is always its value. */
 bool completion_needs_value(const struct option_row *row);
-/* What a command's operands are. */
+/* The kind of a command's operands. */
 enum completion_value completion_operands(const struct command *command);
 
-/* Append words with a blank between them: of "a|b|c", of an option's value. */
+/* Append words separated by spaces: those of "a|b|c", and those of an option's value. */
 void completion_add_words(struct str *out, const char *choices);
 void completion_add_option_words(struct str *out, const struct option_row *row);
 

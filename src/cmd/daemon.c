@@ -1,4 +1,4 @@
-/* gua daemon: the recorder, in the background unless told otherwise. */
+/* gua daemon: runs the recorder, by default in the background. */
 #include "cmd/daemon.h"
 
 #include <errno.h>
@@ -90,13 +90,15 @@ const char daemon_details[] = "Reads the driver and writes the store, and has no
 			      "second recorder on the same\n"
 			      "store is refused. See also: gua status, gua stop.";
 
-/* What the recorder calls back for. */
+/* The context of the recorder's callbacks. */
 struct front {
-	struct detached *detached; /* the process that waits in the foreground, or NULL */
+	struct detached
+		*detached; /* the link to the process that waits in the foreground, or NULL */
 	const char *notify_socket;
 	const char *pid_file;
 	bool wrote_pid;
-	struct leftover log, lock; /* log: of the background only */
+	struct leftover log,
+		lock; /* files to remove if the start fails; log: only in the background */
 };
 
 static bool write_pid(const char *path)
@@ -138,7 +140,8 @@ static int stop_signals(void)
 	sigaddset(&stop, SIGHUP);
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(2), not our end */
+	signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit is an error of write(2) and
+				     must not end the recorder */
 	return signalfd(-1, &stop, SFD_CLOEXEC);
 }
 
@@ -168,7 +171,7 @@ static struct recorder_options make_options(const struct values *v)
 	};
 }
 
-/* Before anything is made in its directory. */
+/* Notes which part of the lock's path exists, before anything is created there. */
 static void note_lock(struct front *front, const char *db)
 {
 	char path[PATH_MAX + 8];
@@ -176,9 +179,9 @@ static void note_lock(struct front *front, const char *db)
 	leftover_note(&front->lock, path);
 }
 
-/* Recording could not begin, for want of a driver or of cards: nothing stays that was made for
- * it. A store does, if there is one by now: others may have written to it, or have it open. The
- * lock goes last and while it is held: what goes before is nobody else's. */
+/* Removes the files that were created, if recording could not start because there is no driver
+ * or no card. A store stays, because other processes may have written to it or opened it. The
+ * lock is removed last, while it is held: until then no other recorder uses the files. */
 static void leave_nothing(const struct front *front)
 {
 	leftover_remove(&front->log);
@@ -246,7 +249,7 @@ static int run_background(const struct command *self, struct values *v)
 	int rc = detach(&detached, v->log_file, &e);
 	if (rc < 0)
 		return cmd_fail(self, &e);
-	if (rc > 0) { /* the process that was started: wait for the recorder's first word */
+	if (rc > 0) { /* in the foreground: wait until the recorder reports */
 		if (detach_wait(&detached, &e))
 			return cmd_fail(self, &e);
 		return say_started(self, v, detached.pid);
@@ -259,7 +262,7 @@ static int run_background(const struct command *self, struct values *v)
 	return err_exit_code(rc);
 }
 
-/* Paths as they will be seen from the root directory, where a background process lives. */
+/* Makes a path absolute, because a background process runs in the root directory. */
 static int make_absolute(const char **path, char *storage, struct err *e)
 {
 	char here[PATH_MAX];
@@ -272,7 +275,7 @@ static int make_absolute(const char **path, char *storage, struct err *e)
 	return 0;
 }
 
-/* A scenario with a mistake is found before anything is written. */
+/* Checks the scenario before anything is written. */
 static int check_scenario(const char *path, struct err *e)
 {
 	struct scenario *s = NULL;
@@ -281,7 +284,7 @@ static int check_scenario(const char *path, struct err *e)
 	return rc;
 }
 
-/* Fills in what was not given. */
+/* Sets the defaults of options that were not given. */
 static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e)
 {
 	bool named_clock =

@@ -1,4 +1,4 @@
-/* The options that `gua daemon` and `gua start` share, and running with them. */
+/* The options that `gua daemon` and `gua start` share, and the function that runs them. */
 #ifndef GUA_CMD_DAEMON_H
 #define GUA_CMD_DAEMON_H
 

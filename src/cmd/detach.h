@@ -1,24 +1,24 @@
-/* Going to the background: the process that was started waits until the one in the background
- * says that it works, or why it does not. */
+/* Runs a program in the background. The foreground process waits until the background process
+ * reports success or an error. */
 #ifndef GUA_CMD_DETACH_H
 #define GUA_CMD_DETACH_H
 
 #include "base/err.h"
 
 struct detached {
-	int fd;	 /* pipe between the two: read end in front, write end in the background */
-	int pid; /* in front, after detach_wait(): the process in the background */
+	int fd; /* pipe between the two: read end in the foreground, write end in the background
+		 */
+	int pid; /* in the foreground, after detach_wait(): pid of the background process */
 };
 
-/* 0: this is the process in the background, in a session of its own, stderr in `log_file`; 1:
- * this is the one in front; negative: an error. */
+/* Returns 0 in the background process, which has its own session and writes stderr to
+ * `log_file`; 1 in the foreground process; negative on error. */
 int detach(struct detached *d, const char *log_file, struct err *e);
 
-/* In front: waits; fails with what the other said. */
+/* In the foreground: waits for the report; fails with the error of the background process. */
 int detach_wait(struct detached *d, struct err *e);
 
-/* In the background: it works; or it ends, with the reason in `e` (nothing is said after
- * detach_ready()). */
+/* In the background: reports success, or the error in `e` (no effect after detach_ready()). */
 void detach_ready(struct detached *d);
 void detach_failed(struct detached *d, const struct err *e);
 

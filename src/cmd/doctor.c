@@ -1,4 +1,5 @@
-/* `gua doctor`: can this host be audited, and what is in the way. Changes nothing. */
+/* gua doctor: checks whether this host can be audited, and reports problems. Changes
+ * nothing. */
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ static const char *const result_names[] = { "ok", "warning", "problem" };
 struct patient {
 	const struct source_kind *kind;
 	struct worker *worker;
-	struct diagnosis diagnosis; /* its source is the worker's */
+	struct diagnosis diagnosis; /* its source is owned by the worker */
 };
 
 struct patients {
@@ -77,7 +78,7 @@ struct patients {
 	size_t n;
 };
 
-/* One round of everything, so that it is known which ways work. */
+/* Reads samples and processes once, to find out which calls of the driver work. */
 static int ask_all(struct source *s, void *nothing, struct err *e)
 {
 	(void)nothing;
@@ -86,7 +87,7 @@ static int ask_all(struct source *s, void *nothing, struct err *e)
 	return rc ? rc : source_look(s, NULL, e);
 }
 
-/* Each source has a worker of its own: one that hangs keeps nobody else from answering. */
+/* Asks a source in its own worker, so that one that hangs does not block the others. */
 static void ask_source(
 	struct patient *p, const struct source_options *common, int64_t deadline_ms)
 {
@@ -112,7 +113,7 @@ static void ask_sources(struct patients *p, const struct source_list *list,
 	p->n = list->n;
 }
 
-/* False: one hangs. */
+/* Closes the sources; false if one hangs. */
 static bool end_sources(struct patients *p)
 {
 	bool ended = true;
@@ -274,7 +275,7 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 		return cmd_fail(self, &e);
 	if (!o.db && cmd_default_db(db, sizeof(db), &e) != 0)
 		return cmd_fail(self, &e);
-	/* What falls back is in the findings; it need not be logged too. */
+	/* The findings report fallbacks, so they need not be logged too. */
 	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
 	return examine_all(self, &o, &list, o.db ? o.db : db);
 }

@@ -1,5 +1,5 @@
-/* What `gua doctor` finds without a source: system, whether other users' processes can be seen,
- * the store. */
+/* The checks of `gua doctor` that need no source: the system, whether other users' processes
+ * are visible, the store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -64,19 +64,19 @@ void examine_system(const struct examination *x, struct findings *f)
 			u.machine);
 }
 
-/* The super block's options of what is mounted on /proc (proc(5), mountinfo), or NULL. */
+/* The superblock options of the file system on /proc (proc(5), mountinfo), or NULL. */
 static const char *find_proc_options(char *mountinfo)
 {
 	const char *options = NULL;
 	for (char *line; (line = strsep(&mountinfo, "\n")) != NULL;) {
 		char *dash = strstr(line, " - proc ");
 		if (dash && strstr(line, " /proc "))
-			options = dash; /* the last one mounted is the one that is seen */
+			options = dash; /* the last one mounted is the visible one */
 	}
 	return options;
 }
 
-/* hidepid hides the processes of others from everybody but root. */
+/* Checks hidepid, which hides the processes of other users from everyone but root. */
 static bool examine_hidepid(const struct examination *x, struct findings *f)
 {
 	char text[TEXT_FILE];
@@ -102,7 +102,8 @@ static bool examine_hidepid(const struct examination *x, struct findings *f)
 	return true;
 }
 
-/* The kernel's own namespace has a fixed number (proc_ns.h, PROC_PID_INIT_INO). */
+/* Checks the pid namespace. The initial one has a fixed number (proc_ns.h,
+ * PROC_PID_INIT_INO). */
 static bool examine_namespace(const struct examination *x, struct findings *f)
 {
 	char path[PATH_MAX], target[64];

@@ -1,4 +1,4 @@
-/* gua export: the rows of a store, streamed as CSV or JSON. */
+/* gua export: prints the rows of a store as CSV or JSON. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static const struct option_row rows[] = {
 
 static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", "event" };
 
-/* Where the rows go. */
+/* The output of the rows. */
 struct sink {
 	const struct column *columns;
 	size_t n_columns;
@@ -47,7 +47,7 @@ struct sink {
 
 enum { FLUSH_BYTES = 64 * 1024 };
 
-/* Writes what has gathered, when it is worth it or `all`. */
+/* Writes the buffered rows if there are enough, or if `all`. */
 static int flush(struct sink *s, bool all, struct err *e)
 {
 	if (s->out.failed)
@@ -68,7 +68,7 @@ static int export_file(struct sink *s, const char *path, const int64_t window_ms
 	struct export *x = NULL;
 	struct cell cells[EXPORT_MAX_COLUMNS];
 	int rc = export_open(&x, what, path, window_ms[0], window_ms[1], e);
-	/* The rows have no place for it. */
+	/* Rows cannot say that they are simulated. */
 	if (rc == 0 && export_simulated(x, window_ms[0], window_ms[1]))
 		log_notice("%s: simulated data, invented and not measured on a GPU", path);
 	while (rc == 0) {

@@ -9,7 +9,7 @@
 
 #include "version.h"
 
-/* Only letters, digits and dashes: a name cannot lead out of the directory. */
+/* Allows only letters, digits and dashes, so that a name cannot leave the directory. */
 static int is_name(const char *name)
 {
 	return *name && *name != '-' &&
@@ -23,7 +23,7 @@ static bool is_in(const char *directory, const char *name, char path[PATH_MAX])
 	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
 }
 
-/* Whether both names lead to the same directory, through whatever links. */
+/* Whether both names refer to the same directory, also through links. */
 static bool is_same(const char *one, const char *other)
 {
 	struct stat a, b;
@@ -31,8 +31,8 @@ static bool is_same(const char *one, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
-/* Finds the program of a command: one that belongs to the running program. That of a build tree
- * never uses an installed one, which may be of another version. */
+/* Finds the program of a command that belongs to the running program. A program in a build tree
+ * never uses an installed one, which may have another version. */
 static bool find(const char *name, char path[PATH_MAX])
 {
 	char self[PATH_MAX];
@@ -48,7 +48,7 @@ static bool find(const char *name, char path[PATH_MAX])
 		return true;
 	if (is_same(self, GUA_BIN))
 		return is_in(GUA_LIBEXEC, name, path);
-	/* An installation that has been moved. */
+	/* The installation may have been moved. */
 	snprintf(slash, sizeof(self) - (size_t)(slash - self), "/../libexec/gua");
 	return is_in(self, name, path);
 }

@@ -31,7 +31,7 @@ enum { BAR_WIDTH = 30 };
 
 /* The state of the progress bar. */
 struct bar {
-	bool terminal;	  /* stderr is one */
+	bool terminal;	  /* stderr is a terminal */
 	bool shown;	  /* there is a bar to erase */
 	int64_t drawn_ms; /* monotonic time of the last drawing, to limit the rate */
 	sigset_t signals; /* signals that end the import */

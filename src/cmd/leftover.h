@@ -1,5 +1,5 @@
-/* What a program that could not begin has made on the way: files, and the directories that they
- * are in. It is taken away again, so that nothing is there that was not before. */
+/* Removes the files and directories that a program created before its start failed, so that it
+ * leaves nothing behind. */
 #ifndef GUA_CMD_LEFTOVER_H
 #define GUA_CMD_LEFTOVER_H
 
@@ -9,14 +9,14 @@
 
 struct leftover {
 	char path[PATH_MAX];
-	bool fresh;  /* the file was not there */
-	size_t kept; /* length of the deepest directory of the path that was */
+	bool fresh;  /* the file did not exist */
+	size_t kept; /* length of the part of the path that existed */
 };
 
-/* Looks before a file with this absolute path is made. */
+/* Notes what exists of this absolute path, before the file is created. */
 void leftover_note(struct leftover *l, const char *path);
-/* Removes the file and the directories above it that were not there; a directory that somebody
- * else uses by now stays. */
+/* Removes the file and the directories above it that did not exist before. A directory that is
+ * not empty stays. */
 void leftover_remove(const struct leftover *l);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the commands that look at the cards now share: where the numbers come from, the store
- * for the past, the clock, and how to wait for the next look. */
+/* What the live commands share: the source of the readings, the store for the past, the clock,
+ * and the wait for the next look. */
 #ifndef GUA_CMD_LIVE_H
 #define GUA_CMD_LIVE_H
 
@@ -10,14 +10,14 @@
 #include "live/live.h"
 #include "source/kind.h"
 
-/* What the option rows write; zero-initialise. */
+/* The values of the options; zero-initialise. */
 struct live_values {
 	const char *db, *source, *scenario, *nvml, *clock, *root;
 	bool no_store;
-	int64_t timeout_ms; /* 0: the usual */
+	int64_t timeout_ms; /* 0: the default */
 };
 
-/* The rows, for a table whose values have a struct live_values `member`. */
+/* The option rows, for a table of values with a struct live_values `member`. */
 #define LIVE_ROWS(type, member)                                                                \
 	{ OPTION_TEXT, 0, "db", "PATH",                                                        \
 		"store to ask for the past (default: see FILES in man gua)",                   \
@@ -45,42 +45,42 @@ struct live_session {
 	struct clock clock;
 	char db[PATH_MAX];
 	struct live *live;
-	int stop_fd;	 /* readable once the user wants to end; -1 */
+	int stop_fd;	 /* readable when the user wants to end; or -1 */
 	int64_t next_us; /* boot time of the next look */
-	bool lost;	 /* at the last look the driver was gone, or did not answer */
-	bool told;	 /* and that was said */
-	bool told_late;	 /* it was said that it always answers too late */
+	bool lost;	 /* the driver was gone at the last look, or did not answer */
+	bool told;	 /* a lost or late driver was reported */
+	bool told_late;	 /* it was reported that the driver always answers too late */
 	bool named;	 /* the user named the store */
 };
 
-/* Opens the view; `wanted` are live_options.metrics. The store is --db, else one's own, else
- * the system's where that can be read. The session must not move. */
+/* Opens the view; `wanted` are live_options.metrics. The store is --db, else the user's, else
+ * the system's if it is readable. Do not move the session in memory. */
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
-/* When the driver hangs, nothing may follow but the end of the program. */
+/* If the driver hangs, the program must end after this. */
 void cmd_live_close(struct live_session *s);
 /* Reads everything again: live_refresh(). */
 int cmd_live_look(struct live_session *s, struct err *e);
-/* The same; a driver that has never listed a card is an error too. */
+/* The same, but fails also if the driver has never listed a card. */
 int cmd_live_refresh(struct live_session *s, struct err *e);
-/* That error, after a refresh. */
+/* Returns that error after a refresh. */
 int cmd_live_check(const struct live_session *s, struct err *e);
 
-/* Says once, on standard error, why the store that the user named does not tell the past. */
+/* Reports once, on standard error, why the store that the user named cannot be used. */
 void cmd_live_note(struct live_session *s, const struct command *self);
 
 /* From now on Ctrl-C and SIGTERM end cmd_live_wait() instead of the program. */
 void cmd_live_catch(struct live_session *s);
-/* Waits until it is time for the next look, `every_ms` after the one before; a look that took
- * longer is not caught up. False: the user wants to end. */
+/* Waits for the next look, `every_ms` after the previous one. If a look took longer, the missed
+ * looks are skipped. False: the user wants to end. */
 bool cmd_live_wait(struct live_session *s, int64_t every_ms);
-/* Whether a loop goes on after a look that came to *rc, and waits for the next one. A driver
- * that is lost is said once and no reason to end; that it is back, and how old what is shown is
- * when it is always late, too. When the user wants to end *rc is 0. */
+/* Waits for the next look after one with the result *rc; returns whether to continue. A lost
+ * driver does not end the loop. It is reported once, also when it is back, and how old the
+ * readings are if it is always late. If the user wants to end, *rc is 0. */
 bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	const struct err *e, int64_t every_ms);
 
-/* "1", "0.5": seconds; or a duration as everywhere. At least 100 ms. */
+/* Reads "1" or "0.5" as seconds, or a duration. At least 100 ms. */
 int cmd_seconds(const char *text, int64_t *ms, struct err *e);
 
 #endif

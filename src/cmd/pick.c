@@ -23,7 +23,7 @@ enum { MAX_CARDS = 64, FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000, WATCH_POLL_MS
 
 struct values {
 	struct live_values live;
-	struct filter_values filter;			 /* only the ids */
+	struct filter_values filter;			 /* only --id is used */
 	int64_t n, min_free_bytes, free_for_ms, hold_ms; /* hold_ms -1: not given */
 	double max_util_pct;
 	const char *wait, *format, *lock_dir;

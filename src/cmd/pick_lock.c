@@ -101,7 +101,7 @@ static int open_file(int directory, const char *name)
 			break;
 		fd = openat(directory, name, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 		if (fd >= 0)
-			(void)fchmod(fd, 0444); /* whatever the umask says */
+			(void)fchmod(fd, 0444); /* independent of the umask */
 		else if (errno != EEXIST)
 			break;
 	}

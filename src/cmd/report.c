@@ -1,4 +1,4 @@
-/* gua report: the audit of a window, for people and for programs. */
+/* gua report: prints the audit of a window, for people and for programs. */
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* The window that was asked for. */
+/* Reads the requested window. */
 static int read_window(const struct report_options *o, struct audit_question *q, struct err *e)
 {
 	struct clock clock;
@@ -103,7 +103,7 @@ static struct report_request read_request(const struct report_options *o)
 	return request;
 }
 
-/* Where there is data, for somebody who asked for a window without any. */
+/* Reports where there is data, if the requested window has none. */
 static int no_data(const struct command *self, const struct audit *a,
 	const struct audit_question *q, bool utc)
 {
@@ -132,7 +132,7 @@ static int no_data(const struct command *self, const struct audit *a,
 	return cmd_fail(self, &e);
 }
 
-/* CSV has no place for what text and JSON say of each host. */
+/* Reports simulated hosts on standard error, because CSV cannot contain it. */
 static void note_simulated(const struct report *r)
 {
 	for (size_t i = 0; i < r->n_hosts; i++)
@@ -157,7 +157,7 @@ static int print_report(
 	return cmd_print(self, &out);
 }
 
-/* Options that depend on each other. */
+/* Checks options that exclude each other, and sets the defaults. */
 static int finish_options(struct report_options *o, char *default_db, size_t cap, struct err *e)
 {
 	bool text = !o->json && (!o->format || strcmp(o->format, "text") == 0);

@@ -1,4 +1,4 @@
-/* gua stat: the cards now, one line each. */
+/* gua stat: shows the cards now, one line each. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,10 +53,10 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-/* CPU percentages of one look are of this long. */
+/* The time over which a single look measures CPU percentages. */
 enum { CPU_WAIT_MS = 100 };
 
-/* "enc,dec", "draw", "": which of two words; an empty text is both. */
+/* Reads which of two words are given, such as "enc,dec"; an empty text means both. */
 static int read_two(const char *option, const char *text, const char *a, const char *b,
 	bool *has_a, bool *has_b, struct err *e)
 {
@@ -111,8 +111,8 @@ static int read_options(const struct values *v, struct stat_options *o, struct e
 /* How the frames are shown. */
 struct frames {
 	bool json;
-	bool screen;	  /* of a terminal, used again */
-	int64_t every_ms; /* 0: one */
+	bool screen;	  /* each frame replaces the last one on the terminal */
+	int64_t every_ms; /* 0: only one frame */
 };
 
 static void begin_screen(const struct frames *f)
@@ -142,8 +142,8 @@ static size_t line_columns(const char *line, size_t len)
 	return columns;
 }
 
-/* The frame from the top of the screen on. What does not fit is left out and counted: to scroll
- * would mix it with the frame before. */
+/* Prints the frame from the top of the screen. Lines that do not fit are counted and left out:
+ * scrolling would mix them with the previous frame. */
 static void show_screen(const char *text)
 {
 	struct terminal_size size = terminal_size();
@@ -163,13 +163,13 @@ static void show_screen(const char *text)
 			used++;
 			break;
 		}
-		/* Behind the last column this would clear that. */
+		/* After a full line, clearing would erase its last column. */
 		bool whole = sized && columns && columns % size.columns == 0;
 		printf("%.*s%s", (int)len, at, whole ? "" : "\033[K");
 		used += rows;
 		at += len + 1;
 	}
-	/* What is said besides begins below. On the last row there is nothing to clear. */
+	/* Messages begin below the frame. On the last row there is nothing to clear. */
 	if (!sized || used < size.rows)
 		fputs("\n\033[J", stdout);
 }
@@ -186,7 +186,7 @@ static int show(const struct frames *f, struct str *out, struct err *e)
 		     : err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
 }
 
-/* One frame. */
+/* Reads the cards and shows one frame. */
 static int look(struct live_session *s, const struct filter *f, const struct stat_options *o,
 	const struct frames *frames, struct str *out, struct err *e)
 {
@@ -205,13 +205,13 @@ static int look(struct live_session *s, const struct filter *f, const struct sta
 	else if (rc == 0)
 		stat_text(out, s->live, f, &picked, o);
 	stat_pick_finish(&picked);
-	/* What gpustat prints is printed all the same. */
+	/* Print the frame even if there is no card, as gpustat does. */
 	if (rc == 0)
 		rc = show(frames, out, e);
 	return rc ? rc : cmd_live_check(s, e);
 }
 
-/* Explains the cards whose utilisation is not believed. */
+/* Explains why the utilisation of suspect cards is not believed. */
 static void say_suspects(const struct live *l, const struct filter *f)
 {
 	size_t n = 0;
@@ -245,7 +245,7 @@ static int watch(struct live_session *s, const struct filter *f, const struct st
 	return rc;
 }
 
-/* How often; 0: once. gpustat takes 0 for once too. */
+/* Reads the interval; 0: once, as in gpustat. */
 static int read_interval(const char *text, int64_t *every_ms, struct err *e)
 {
 	*every_ms = 0;

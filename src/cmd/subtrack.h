@@ -4,7 +4,7 @@
 
 #include "cmd/cmd.h"
 
-/* The real name of the command has a dash, which no C name has. */
+/* The command is named sub-track; a C name cannot have a dash. */
 extern const struct command cmd_subtrack;
 
 #endif

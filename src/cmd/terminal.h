@@ -5,19 +5,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Standard output is a terminal, and neither TERM nor NO_COLOR speaks against colour. */
+/* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
-/* Whether NO_COLOR lets a program colour at all. */
+/* Whether NO_COLOR allows colour. */
 bool terminal_may_color(void);
-/* TERM says that the terminal understands no control codes, or nothing. */
+/* Whether the terminal has no control codes: TERM says so, or is not set. */
 bool terminal_is_dumb(void);
-/* The locale's characters are UTF-8. Sets the locale of characters for the program. */
+/* Whether the locale uses UTF-8. Sets the program's LC_CTYPE. */
 bool terminal_is_utf8(void);
 
 struct terminal_size {
 	size_t rows, columns;
 };
-/* The size of the terminal; each is 0 where standard output is none, or does not know. */
+/* The size of the terminal; 0 if standard output is not a terminal or the size is unknown. */
 struct terminal_size terminal_size(void);
 
 #endif

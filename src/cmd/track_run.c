@@ -52,7 +52,7 @@ static int block_signals(struct running *r, struct err *e)
 static void become(const struct running *r, char **argv, const int go[2], int failure)
 {
 	char word;
-	close(go[1]); /* else its end would never be seen */
+	close(go[1]); /* else the end of file would never be seen */
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
 	while (read(go[0], &word, 1) < 0 && errno == EINTR)
 		;

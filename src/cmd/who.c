@@ -1,4 +1,5 @@
-/* gua who: who holds the cards now, how much, and idle for how long. */
+/* gua who: lists the processes that hold the cards now, how much they hold, and how long they
+ * have been idle. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Columns where there is no terminal: the whole line, for those who grep. */
+/* Width without a terminal: the whole line, for use with grep. */
 enum { UNCUT_COLUMNS = 2000 };
 
 static struct text_style text_style(void)
@@ -40,7 +41,7 @@ static struct text_style text_style(void)
 	};
 }
 
-/* Each line of the notes to standard error, with the name of the command. */
+/* Prints each line of the notes to standard error, with the name of the command. */
 static void print_notes(const struct who *w, const struct who_question *q, bool text)
 {
 	struct str notes = { 0 };
@@ -70,7 +71,7 @@ static int print_holders(const struct command *self, const struct who *w,
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	/* Only the processes are wanted: no metric is read beside them. */
+	/* Only processes are needed: no metrics are read. */
 	static const unsigned char no_metrics[METRIC_COUNT] = { 0 };
 	struct values v = { .idle_ms = -1 };
 	static struct live_session session; /* a thread that hangs may still use its clock */

@@ -10,7 +10,7 @@
 
 enum { WORD_CAP = 128 };
 
-/* The next word of a list with commas; false at the end. */
+/* Reads the next word of a comma-separated list; false at the end. */
 static bool next_word(const char **at, char word[WORD_CAP])
 {
 	while (**at == ',')
@@ -58,7 +58,7 @@ static const struct state_word {
 };
 enum { STATE_WORDS = sizeof(state_words) / sizeof(state_words[0]) };
 
-/* Of several words that mean the same only the first. */
+/* Adds only the first of several words with the same meaning. */
 void filter_states(struct str *out)
 {
 	const struct state_word *before = NULL;
@@ -197,7 +197,7 @@ static int pick_id(const struct filter *f, const char *id, const struct live_car
 	return named ? 0 : err_set(e, ERR_WORLD, "card '%s' does not exist", id);
 }
 
-/* By index and instance: new cards and instances are behind the others in the source. */
+/* Orders cards by index and instance. In the source, new cards and instances come last. */
 static bool comes_before(const struct card_id *a, const struct card_id *b)
 {
 	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;

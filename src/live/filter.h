@@ -13,15 +13,15 @@
 #include "base/options.h"
 #include "live/live.h"
 
-/* What the option rows write; zero-initialise. */
+/* The values of the options; zero-initialise. */
 struct filter_values {
-	struct text_list users, pids, ids, states; /* each may be a list with commas */
+	struct text_list users, pids, ids, states; /* each may be a comma-separated list */
 	const char *min_mem;
 	bool compute;
 };
 
-/* The rows, for a table whose values have a struct filter_values `member`. The letters are 0
- * where a view uses them for something else. */
+/* The option rows, for a table of values with a struct filter_values `member`. A letter is 0 if
+ * the view uses it for something else. */
 #define FILTER_ROWS(type, member, letter_user, letter_pid, letter_id)                          \
 	{ OPTION_LIST, letter_user, "user", "USER,...", "only processes of these users",       \
 		.offset = offsetof(type, member.users) },                                      \
@@ -51,28 +51,28 @@ struct filter {
 	unsigned statuses; /* bits 1 << enum card_status that are not ok; 0: any */
 };
 
-/* Appends the words of --state, each with a blank behind it. */
+/* Appends the words of --state, each followed by a space. */
 void filter_states(struct str *out);
 
 /* Checks the values; ERR_USAGE. `v` must outlive the filter. */
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e);
 
-/* Whether an --id names the card (of no use for states and processes). */
+/* Whether an --id names the card. Looks only at the card's identity. */
 bool filter_names(const char *id, const struct card_id *card);
-/* Fills `picked` (room for all) with the cards that match, in the order of --id when that was
- * given, else by index; returns how many, or ERR_WORLD when an --id names no card. */
+/* Fills `picked` (with room for all cards) with the cards that match: in the order of --id if
+ * it was given, else by index. Returns how many, or ERR_WORLD if an --id matches no card. */
 int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
 	size_t *picked, struct err *e);
-/* Whether --state lets a card pass. */
+/* Whether a card matches --state. */
 bool filter_state(const struct filter *f, const struct live_card *card);
-/* Whether --id and --state do. */
+/* Whether a card matches --id and --state. */
 bool filter_card(const struct filter *f, const struct live_card *card);
-/* Whether --user, --pid, --min-mem and --compute let a process pass. */
+/* Whether a process matches --user, --pid, --min-mem and --compute. */
 bool filter_process(const struct filter *f, const struct live_process *p);
-/* Whether one of the first three was given. */
+/* Whether --user, --pid or --min-mem was given. */
 bool filter_has_process(const struct filter *f);
-/* Whether they let a card pass: it has a process that does, or none of them was given. `all`
- * are those of live_processes(). */
+/* Whether a card matches these three: it has a process that matches, or none of them was given.
+ * `all` are the processes of live_processes(). */
 bool filter_on_card(
 	const struct filter *f, const struct live_card *card, const struct live_process *all);
 

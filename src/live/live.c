@@ -12,7 +12,7 @@
 #include "query/recent.h"
 #include "source/kind.h"
 
-/* Samples come at least once a second. */
+/* A longer time between two samples is a gap: samples come at least once a second. */
 #define HOLE_MS 2500
 
 const unsigned char live_usual_metrics[METRIC_COUNT] = {
@@ -113,7 +113,7 @@ void live_move(int64_t *at_ms, int64_t step_ms)
 		*at_ms = *at_ms + step_ms > 0 ? *at_ms + step_ms : 0;
 }
 
-/* The wall clock was set: what was seen was as long ago as before. */
+/* Moves the remembered times when the wall clock was set, so that their age stays the same. */
 static void follow_clock(struct live *l)
 {
 	struct moment m = clock_now(l->clock);
@@ -147,8 +147,8 @@ int64_t live_until_now(const struct live *l, int64_t at_ms)
 	return at_ms < l->now_ms ? at_ms : l->now_ms;
 }
 
-/* Whether samples were lost between the last drain and this one: the driver keeps ten seconds,
- * and hands out each but once. A mean leaves nothing out. */
+/* Finds out whether samples were lost between the last drain and this one. The driver keeps ten
+ * seconds, and returns each sample only once. A mean leaves nothing out. */
 static void take_coverage(struct live *l, size_t card)
 {
 	struct live_memory *m = &l->memory[card];
@@ -163,8 +163,8 @@ static void take_coverage(struct live *l, size_t card)
 	m->newest_ms = live_sample_ms(l, card, l->source->cards[card].n_samples - 1);
 }
 
-/* The newest utilisation; a drain that brought no sample leaves the one before. Without any,
- * what is known comes from looks: there were none while the driver was gone. */
+/* Takes the newest utilisation. A drain without samples leaves the previous value. Without
+ * utilisation, a failed refresh before this one is a gap. */
 static void take_util(struct live *l)
 {
 	for (size_t i = 0; i < l->n_cards; i++) {
@@ -191,17 +191,17 @@ int live_digest(struct live *l, struct err *e)
 	 * new answer. */
 	if (rc)
 		return rc;
-	/* The driver's answer, */
+	/* Take the driver's answer, */
 	follow_clock(l);
 	text_copy(l->driver, sizeof(l->driver), l->source->driver_version);
 	take_util(l);
 	live_finish_boards(l);
 	live_list_processes(l);
-	/* joined with the past, */
+	/* join it with the past, */
 	struct moment now = clock_now(l->clock);
 	past_read(&l->past, &now, !l->refreshed);
 	live_join(l);
-	/* and what follows from both. */
+	/* and derive states from both. */
 	live_judge(l);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "sample/worker.h"
 #include "live/live_private.h"
 
-/* A lost card is looked for this often, new ones seldom. */
+/* How often to search for a lost card (RETRY_US) and for new cards (RESCAN_US). */
 #define RETRY_US (30 * 1000000LL)
 #define RESCAN_US (600 * 1000000LL)
 /* A healthy driver answers faster than this. */
@@ -20,39 +20,40 @@
 /* A driver that is always late takes about the same time again; one that takes much longer has
  * hung. */
 #define AS_LATE 2
-/* The answer that came with opening is good for a first look as soon as this. */
+/* The answer that was read while opening may be used for this long. */
 #define FRESH_US 100000
 
-/* What the driver is asked and what it said. Belongs to its thread while a question is open, to
- * the view otherwise. */
+/* A request to the driver, and its answer. The driver's thread owns it while a request is
+ * pending; otherwise the view does. */
 struct live_question {
 	struct clock *clock;
 	unsigned char wanted[METRIC_COUNT];
-	bool scan;		 /* look for cards in any case */
-	int64_t scanned_us;	 /* boot time when that was last done */
-	struct live_card *cards; /* their boards; of instances the metrics too */
+	bool scan;	    /* search for cards even if it is not time yet */
+	int64_t scanned_us; /* boot time of the last search */
+	struct live_card
+		*cards; /* for each card its board; for MIG instances also the metrics */
 	struct live_board *boards;
 	size_t n_cards, n_boards, cap;
 };
 
-/* The driver's thread, and what it was asked. */
+/* The driver's thread, and the state of its request. */
 struct live_asking {
 	struct worker *worker;
-	struct live_question *question; /* the worker's */
-	bool asked;			/* its answer is still to be taken */
-	bool overdue;			/* it was waited for in vain */
-	int64_t late_ms;		/* the last answer took so long; 0: it was in time */
+	struct live_question *question; /* owned by the worker */
+	bool asked;	 /* a request is pending, or its answer has not been taken */
+	bool overdue;	 /* the answer did not come within the deadline */
+	int64_t late_ms; /* how long the last answer took; 0: it was in time */
 	int64_t deadline_ms;
 	int64_t opened_us, asked_us; /* boot time */
 };
 
-/* What belongs to an instance itself, not to the board that it is a part of. */
+/* Metrics that a MIG instance has itself. All others are those of its board. */
 static const enum metric divided[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERVED,
 	METRIC_MEMORY_USED, METRIC_MEMORY_FREE, METRIC_UTILIZATION_GPU,
 	METRIC_UTILIZATION_MEMORY, METRIC_UTILIZATION_ENCODER, METRIC_UTILIZATION_DECODER,
 	METRIC_UTILIZATION_JPEG, METRIC_UTILIZATION_OFA, METRIC_BAR1_TOTAL, METRIC_BAR1_USED };
 
-/* Whether a scan may bring back what is missing. */
+/* Whether cards are missing that a scan may find again. */
 static bool misses_cards(const struct source *s)
 {
 	for (size_t i = 0; i < s->n_cards; i++)
@@ -61,7 +62,7 @@ static bool misses_cards(const struct source *s)
 	return s->incomplete;
 }
 
-/* Looks for cards when it is time. */
+/* Searches for cards if it is time to. */
 static int rescan(struct live_question *q, struct source *s, struct err *e)
 {
 	int64_t boot_us = clock_now(q->clock).boot_us;
@@ -72,7 +73,7 @@ static int rescan(struct live_question *q, struct source *s, struct err *e)
 	return source_scan(s, e);
 }
 
-/* Room for the cards that the source has now. */
+/* Makes room for the cards that the source has now. */
 static int make_room(struct live_question *q, size_t n, struct err *e)
 {
 	if (n > q->cap) {
@@ -84,7 +85,7 @@ static int make_room(struct live_question *q, size_t n, struct err *e)
 	return 0;
 }
 
-/* The board of a card, made when the card is the first of it. */
+/* Finds the board of a card; adds it if this is the board's first card. */
 static size_t find_board(struct live_question *q, struct source *s, size_t card)
 {
 	const struct card_reading *r = &s->cards[card];
@@ -108,7 +109,7 @@ static size_t find_board(struct live_question *q, struct source *s, size_t card)
 	return q->n_boards++;
 }
 
-/* A board is as well as the best of its cards. */
+/* Makes the boards. A board has the status of its best card. */
 static void make_boards(struct live_question *q, struct source *s)
 {
 	q->n_boards = 0;
@@ -134,7 +135,8 @@ static void read_metrics(const struct live_question *q, struct source *s, size_t
 		s->ops->metrics(s, card, board, q->wanted, values, texts);
 }
 
-/* An instance has what its board has, but for what belongs to it alone. */
+/* Fills in the metrics of a MIG instance: those of its board, except those that the instance
+ * has itself. */
 static void read_instance(struct live_question *q, struct source *s, size_t card)
 {
 	struct live_card *c = &q->cards[card];
@@ -146,7 +148,7 @@ static void read_instance(struct live_question *q, struct source *s, size_t card
 	read_metrics(q, s, card, false, c->values, c->texts);
 }
 
-/* The question: runs in the driver's thread. */
+/* The request. Runs in the driver's thread. */
 static int put_question(struct source *s, void *context, struct err *e)
 {
 	struct live_question *q = context;
@@ -179,7 +181,7 @@ static void free_question(void *context)
 	free(q);
 }
 
-/* The sentence for a driver that hangs. */
+/* Sets the error message for a driver that does not answer. */
 static int no_answer(struct live *l, struct err *e)
 {
 	int64_t ms = worker_took_ms(l->asking->worker);
@@ -244,8 +246,8 @@ static void swap_sizes(size_t *a, size_t *b)
 	*b = was;
 }
 
-/* What the driver said of the cards becomes what is shown; what was shown, room for its next
- * answer. And back. */
+/* Exchanges the cards and boards of the view with those of the request: the new answer is
+ * shown, and the old memory is reused for the next one. A second call undoes this. */
 static void swap_readings(struct live *l, struct live_question *q)
 {
 	struct live_card *cards = l->cards;
@@ -318,7 +320,7 @@ int live_fd(struct live *l)
 	return worker_fd(l->asking->worker);
 }
 
-/* Takes the answer within the deadline, unless the user wants to end before. */
+/* Takes the answer within the deadline; returns earlier if `stop_fd` becomes readable. */
 static int take_or_stop(struct live *l, int stop_fd, struct err *e)
 {
 	int rc = live_take(l, PATIENCE_MS, e);
@@ -336,7 +338,7 @@ static int take_or_stop(struct live *l, int stop_fd, struct err *e)
 	return rc;
 }
 
-/* Whether what is asked is an earlier question, so that its answer is old. */
+/* Whether the pending request is an earlier one, so that its answer is old. */
 static bool is_old(const struct live *l)
 {
 	const struct live_asking *a = l->asking;
@@ -350,7 +352,7 @@ int live_refresh(struct live *l, int stop_fd, struct err *e)
 	bool old = is_old(l);
 	if (old && worker_result(a->worker, 0, NULL) == ERR_BUSY)
 		return no_answer(l, e);
-	/* One that came too late may have to do: live_take() decides. */
+	/* An answer that came too late may still be used: live_take() decides. */
 	if (old && worker_took_ms(a->worker) <= a->deadline_ms)
 		drop(l);
 	live_ask(l);

@@ -6,7 +6,7 @@
 
 #include "live/live_private.h"
 
-/* What is known without asking the driver again. */
+/* Fills in values that are known without asking the driver again. */
 static void fill_known(struct live *l, const struct card_id *id, int64_t used_bytes,
 	double util_pct, double *values)
 {

@@ -4,8 +4,8 @@
 
 #include "live/live_private.h"
 
-/* What the recorder calls active and held is so here. Other rules than before: what was seen of
- * states was another question. */
+/* Takes over the recorder's rules of active and held. If the rules have changed, the states
+ * that were seen so far are forgotten: they were found by the old rules. */
 static void join_rules(struct live *l)
 {
 	const struct rules *recorded = past_rules(&l->past);
@@ -32,7 +32,7 @@ static void join_process(struct live *l, struct live_process *p, struct live_mar
 		p->last_active_ms = live_until_now(l, h->last_active_ms);
 	m->recorded_idle_ms = live_until_now(l, h->idle_since_ms);
 	m->recorded_longer = h->idle_longer;
-	/* Less than a tick is not idle; without utilisation nobody knows. */
+	/* Idle for less than a tick does not count. Without utilisation it is not known. */
 	if (isnan(l->memory[p->card].util_pct))
 		return;
 	if (!l->past.fresh &&
@@ -49,8 +49,9 @@ void live_join(struct live *l)
 		join_process(l, &l->now.items[i], &l->now.marks[i]);
 }
 
-/* What the store answered of the state, and of being idle when that was asked. Between its last
- * tick and what was seen here there may be some seconds: it is asked again when it has them. */
+/* Takes the store's answer: since when the card has been in its state and, if that was asked,
+ * idle. The store knows nothing after its last tick, so some seconds before own_ms may be
+ * missing. The store is then asked again (`lent`) when it has written them. */
 static void take_past(struct live_memory *m, const struct now_ask *state, int64_t idle_ms,
 	int64_t last_tick_ms)
 {
@@ -70,8 +71,9 @@ static void take_past(struct live_memory *m, const struct now_ask *state, int64_
 		m->idle_ms = idle_ms;
 }
 
-/* Each question twice where somebody wants to know of being idle. Without an answer what was
- * seen here stands. */
+/* Asks the store since when each card has been in its state. If METRIC_GUA_IDLE_SINCE is
+ * wanted, a second question for each card asks since when it has been idle. Without an answer,
+ * the values that this view has seen itself stay. */
 void live_join_states(struct live *l)
 {
 	size_t n = 0, at = 0, each = l->wanted[METRIC_GUA_IDLE_SINCE] ? 2 : 1;

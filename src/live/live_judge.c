@@ -5,7 +5,7 @@
 
 #include "live/live_private.h"
 
-/* Without utilisation the processes decide, where they are known. */
+/* Without utilisation the processes decide the state, if they are known. */
 static enum card_state state_of(
 	const struct live *l, size_t card, double util_pct, struct held held)
 {
@@ -16,8 +16,10 @@ static enum card_state state_of(
 	return classify_card(util_pct, held, &l->rules);
 }
 
-/* Since when, by the samples that were just read, the card has been in one of the states: the
- * oldest one behind which none says otherwise. *whole: none of them does. */
+/* Returns since when the card has been in one of `states`, by the samples that were just read:
+ * the time of the first sample of the unbroken series that ends with the newest sample. -1: the
+ * newest sample is in another state, or there is none. Sets *whole if no sample is in another
+ * state. */
 static int64_t since_by_samples(
 	const struct live *l, size_t card, unsigned states, struct held held, bool *whole)
 {
@@ -34,8 +36,8 @@ static int64_t since_by_samples(
 	return since_ms;
 }
 
-/* The same for being idle: who held it, and whether, does not matter. Comes before the state is
- * brought forward. */
+/* Updates since when the card has been idle, whether it is held or not. Must run before
+ * follow_state(), which sets `seen`. */
 static void follow_idle(struct live *l, size_t card, enum card_state state, struct held held)
 {
 	struct live_memory *m = &l->memory[card];
@@ -47,8 +49,9 @@ static void follow_idle(struct live *l, size_t card, enum card_state state, stru
 		m->idle_ms = since_ms >= 0 || !m->seen ? since_ms : l->now_ms;
 }
 
-/* Whether nobody knows since when a card that was `before` is in another state: it may have
- * been so all the while. That a card was held by somebody is known. */
+/* Whether it is unknown since when the card has been in `state`: `before` was not fully known,
+ * so the card may have been in `state` all the time. With CARD_USE_UNKNOWN it is known that the
+ * card was held, so it was not truly idle. */
 static bool was_blind(enum card_state before, enum card_state state)
 {
 	return before != state &&
@@ -56,7 +59,7 @@ static bool was_blind(enum card_state before, enum card_state state)
 		       (before == CARD_USE_UNKNOWN && state != CARD_TRULY_IDLE));
 }
 
-/* Brings what is remembered of the card's state forward. */
+/* Updates the remembered state of the card, and since when it has been in it. */
 static void follow_state(struct live *l, size_t card, enum card_state state, struct held held)
 {
 	struct live_memory *m = &l->memory[card];
@@ -66,7 +69,8 @@ static void follow_state(struct live *l, size_t card, enum card_state state, str
 	/* Samples show use, but not when a holder came or went between two readings. */
 	unsigned both = 1U << m->state | 1U << state;
 	bool handed = whole && !first && (both & IDLE_STATES) == both;
-	/* Nor who may have been there before the first one: a card is free from then on. */
+	/* Nor do they show holders from before the first reading: the card counts as free from
+	 * the first reading that finds it free. */
 	bool freed = state == CARD_TRULY_IDLE;
 	if (freed || (m->seen && !goes_on && (since_ms < 0 || handed)))
 		since_ms = l->now_ms;
@@ -93,7 +97,7 @@ static int64_t last_active_sample(const struct live *l, size_t card)
 	return -1;
 }
 
-/* What we compute ourselves. */
+/* Fills in the metrics that gua computes itself. */
 static void compute_own(struct live *l, struct live_card *c, struct held held)
 {
 	double listed = 0, *v = c->values;
@@ -167,8 +171,9 @@ static void classify(struct live *l, size_t card)
 	follow_state(l, card, c->state, held);
 }
 
-/* As the recorder at work has it, else as long as this view has looked; since it was seen
- * active, and never before it began to live. */
+/* Sets since when the process has been idle: by the recorder if one is running, else since this
+ * view has watched it without a gap. It is not before the last time that this view saw it
+ * active, and not before the start of the process. */
 static void judge_idle(const struct live *l, struct live_process *p, const struct live_mark *m)
 {
 	int64_t covered_ms = l->memory[p->card].covered_ms, started_ms = p->id.started_ms;
@@ -190,7 +195,7 @@ static void judge_idle(const struct live *l, struct live_process *p, const struc
 	p->idle_longer = false;
 }
 
-/* The holders of a card as the classifier wants them. */
+/* Fills l->holders with the processes of a card, for the classifier. Returns how many. */
 static size_t gather_holders(struct live *l, const struct live_card *c)
 {
 	size_t n = 0;
@@ -269,7 +274,7 @@ void live_judge(struct live *l)
 	live_join_states(l);
 	for (size_t i = 0; i < l->n_cards; i++)
 		finish_card(l, i);
-	/* Of a board that is not divided we know what we know of its card. */
+	/* A board that is not divided has the metrics of its card. */
 	for (size_t i = 0; i < l->n_boards; i++)
 		if (!l->boards[i].mig)
 			memcpy(l->boards[i].values, l->cards[l->boards[i].first_card].values,

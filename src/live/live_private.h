@@ -14,12 +14,13 @@
 struct live {
 	struct clock *clock;
 	struct live_asking *asking; /* the driver's thread: see live_ask.c */
-	struct source *source; /* the thread's; its readings: only while nothing is asked */
+	struct source
+		*source; /* owned by the thread; read it only while no request is pending */
 	char driver[VERSION_CAP];
 	struct owners *owners; /* NULL: the source describes processes */
 	struct lives lives;
 	struct past past;
-	struct rules rules, usual_rules; /* in force; without a store */
+	struct rules rules, usual_rules; /* those in force; those used without a store */
 	unsigned char wanted[METRIC_COUNT];
 	struct live_card *cards;
 	struct live_board *boards;
@@ -31,23 +32,24 @@ struct live {
 	int64_t now_ms, ticks_per_s, page_bytes;
 	struct clock_watch clock_watch;
 	bool failed; /* the last answer was an error, or dropped: look for the driver again */
-	bool refreshed; /* there was one that worked */
+	bool refreshed; /* at least one refresh has succeeded */
 	char hostname[128];
 };
 
-/* live_ask.c: opening and closing the driver; what is as in live_open() and live_close(). */
+/* live_ask.c: opens and closes the driver, as live_open() and live_close() describe. */
 int live_open_driver(struct live *l, const struct live_options *o, struct err *e);
 bool live_close_driver(struct live *l);
 
-/* live.c: makes of the driver's answer what the views show. */
+/* live.c: turns the driver's answer into what the views show. */
 int live_digest(struct live *l, struct err *e);
-/* When a sample was taken: between the drain before and now, however the clock was set. */
+/* When a sample was taken. Always between the previous drain and now, even if the clock was
+ * set. */
 int64_t live_sample_ms(const struct live *l, size_t card, size_t sample);
-/* A moment, or now where that is earlier: the clock was set back. */
+/* Returns the moment, or now if the moment is in the future because the clock was set back. */
 int64_t live_until_now(const struct live *l, int64_t at_ms);
-/* A card of which nothing is known yet. */
+/* The memory of a card of which nothing is known yet. */
 extern const struct live_memory live_nothing_seen;
-/* A moment, unless it is -1, after the wall clock was set by so much. */
+/* Moves a moment by `step_ms`, by which the wall clock was set; -1 stays. */
 void live_move(int64_t *at_ms, int64_t step_ms);
 
 /* live_board.c: completes the metrics of boards and cards. */
@@ -59,12 +61,12 @@ void live_list_processes(struct live *l);
 void live_move_processes(struct live *l, int64_t step_ms); /* see live_move() */
 void live_finish_list(struct live_list *list);
 
-/* live_join.c: takes what the past has of the rules and of the processes. */
+/* live_join.c: takes the rules and the history of processes from the store. */
 void live_join(struct live *l);
-/* The same of cards whose state is known: since when they are so. */
+/* For cards with a known state: takes from the store since when they have been in it. */
 void live_join_states(struct live *l);
 
-/* live_judge.c: the states of cards and of those who hold them. */
+/* live_judge.c: the states of cards and of their holders. */
 void live_judge(struct live *l);
 
 #endif

@@ -11,10 +11,10 @@
 #include "sample/use.h"
 #include "live/live_private.h"
 
-/* CPU use over less than that says little: ticks are 10 ms. */
+/* CPU use over a shorter time says little: ticks are 10 ms. */
 #define FIRST_MEASURE_US 100000
 
-/* Closes what marks keep open; a list that was taken over has none. */
+/* Closes the files that the marks keep open. Marks that were taken over have none. */
 static void close_marks(struct live_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -65,15 +65,15 @@ void live_move_processes(struct live *l, int64_t step_ms)
 		live_move(&l->now.marks[i].watched_ms, step_ms);
 		live_move(&l->now.marks[i].active_ms, step_ms);
 	}
-	/* All places are to take their identity again. */
+	/* All entries must take their identity again. */
 	for (size_t i = 0; i < l->now.cap; i++)
 		l->now.marks[i].described_ms = -1;
 	for (size_t i = 0; i < l->before.cap; i++)
 		l->before.marks[i].described_ms = -1;
 }
 
-/* The same life on the same card at the last refresh; NULL: it is new. Lists change little: it
- * is looked for behind the one that was found last. */
+/* Finds the same process on the same card in the last refresh; NULL: it is new. Lists change
+ * little, so the search starts after the entry that was found last. */
 static const struct live_process *before(struct live *l, const struct live_process *p)
 {
 	struct live_list *list = &l->before;
@@ -89,13 +89,13 @@ static const struct live_process *before(struct live *l, const struct live_proce
 	return NULL;
 }
 
-/* Whether it is a process of this host, which /proc knows. */
+/* Whether it is a process of this host, so that /proc has it. */
 static bool is_of_host(const struct live *l, const struct live_process *p)
 {
 	return !l->source->cards[p->card].own_processes;
 }
 
-/* Reads CPU time and memory; false: not to be had. */
+/* Reads CPU time and memory; false if they are not available. */
 static bool read_host_use(const struct live *l, const struct live_process *p,
 	struct live_mark *mark, struct proc_stat *s)
 {
@@ -118,7 +118,7 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
 	int64_t now_us = clock_now(l->clock).boot_us;
 	struct proc_stat s;
-	/* It was read once: CPU use is known as soon as it can be. */
+	/* It was read only once: compute its CPU use as soon as possible. */
 	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
 		every_us = FIRST_MEASURE_US;
 	if (before_us && now_us - before_us < every_us)
@@ -152,7 +152,7 @@ static void read_notebook_path(const struct live *l, struct live_process *p)
 			p->notebook_path, sizeof(p->notebook_path));
 }
 
-/* What is known of it from the last refresh. */
+/* Copies what is known of the process from the last refresh. */
 static void remember(struct live *l, struct live_process *p)
 {
 	const struct live_process *b = before(l, p);
@@ -172,7 +172,7 @@ static void remember(struct live *l, struct live_process *p)
 			text_copy(p->notebook_path, sizeof(p->notebook_path), b->notebook_path);
 		*mark = *old;
 		old->stat_fd = -1;
-		/* The driver has taken no sample since: what it said last holds. */
+		/* The driver has no newer sample: the last values stay. */
 		if (!r->n_samples) {
 			p->sm_pct = b->sm_pct;
 			memcpy(p->engine_pct, b->engine_pct, sizeof(p->engine_pct));
@@ -200,8 +200,8 @@ static void read_use(struct live_process *p, const struct card_reading *r)
 		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
 }
 
-/* Sets the identity, which is most of the bytes. Lists seldom change: usually the place already
- * has the identity of the same process. */
+/* Sets the identity, which is the largest part of an entry. Lists seldom change: usually the
+ * entry already has the identity of the same process. */
 static void identify(
 	struct live_process *p, struct live_mark *mark, const struct process_entry *entry)
 {
@@ -255,7 +255,7 @@ void live_list_processes(struct live *l)
 	lives_forget_ended(&l->lives);
 }
 
-/* What a simulated process would have as arguments. */
+/* Splits the command of a simulated process into arguments. */
 static void split_command(const char *command, struct str *out)
 {
 	for (const char *at = command; *at;) {

@@ -11,14 +11,14 @@
 
 /* The store is read again this often. */
 #define PAST_US (10 * 1000000LL)
-/* How far behind a recorder at work may be, besides its ticks. */
+/* How late a running recorder may be, besides its ticks. */
 #define PAST_SLACK_MS 15000
-/* A store that is locked is waited for: at the first look, and while a screen is shown. */
+/* How long to wait for a locked store: at the first reading, and while a screen is shown. */
 enum { FIRST_WAIT_MS = 5000, WAIT_MS = 200 };
 
-/* Reads the store, opened anew each time: the file may be another one by now, and one that
- * nobody wrote to is opened so that no change is seen. What was read before stands when that
- * fails. */
+/* Reads the store. It is opened again each time: the file may have been replaced, and a store
+ * without a writer is opened in a way that shows no later change. If this fails, what was read
+ * before stays. */
 static void read_store(struct past *p, int wait_ms)
 {
 	struct err e = { 0 };
@@ -42,7 +42,7 @@ static void read_store(struct past *p, int wait_ms)
 			p->note, sizeof(p->note), "nothing has been recorded in the store yet");
 }
 
-/* Whether the recorder is at work; says so when it is not. */
+/* Whether the recorder is running; if not, sets the note. */
 static bool is_fresh(struct past *p, int64_t now_ms)
 {
 	const struct now *now = &p->now;

@@ -15,31 +15,32 @@
 struct past {
 	const char *db;	 /* the store, borrowed; NULL: there is none */
 	struct now now;	 /* as it was last read; zero: never */
-	bool fresh;	 /* its recorder is at work */
-	bool came;	 /* ... and was not at the reading before */
+	bool fresh;	 /* its recorder is running */
+	bool came;	 /* ... and was not at the previous reading */
 	int64_t read_us; /* boot time of the last reading */
 	char note[256];	 /* "" or why the past is not known */
 	struct context_floors floors;
-	bool floors_known; /* they were learned */
-	bool floors_due;   /* the store was read again since that was tried */
+	bool floors_known; /* `floors` has been read */
+	bool floors_due;   /* the store was read again since the last attempt */
 };
 
-/* Reads the store when that is due; the first time it waits longer for one that is locked. */
+/* Reads the store if it is time to. The first time it waits longer for a locked store. */
 void past_read(struct past *p, const struct moment *now, bool first);
 void past_finish(struct past *p);
 
-/* Those of the newest recorder, or NULL: nothing was recorded. */
+/* The rules of the newest recorder, or NULL: nothing was recorded. */
 const struct rules *past_rules(const struct past *p);
-/* The holder that is this life on this card, or NULL. */
+/* The record of this process on this card, or NULL. */
 const struct now_holder *past_holder(const struct past *p, const char *uuid,
 	const struct process_id *id, const char *boot_id);
-/* Answers all questions; without an answer since_ms stays as it is. */
+/* Answers all questions. Without an answer, since_ms is not changed. */
 void past_states_since(struct past *p, struct now_ask *asks, size_t n);
-/* What a bare context takes on a model; -1: not known. Learned at the first question. */
+/* The memory of a bare context on a model; -1: not known. Read from the store at the first
+ * call. */
 int64_t past_floor(struct past *p, const char *model);
-/* When the last recorder wrote last; -1: one is at work, or there was none. */
+/* When the last recorder last wrote; -1: a recorder is running, or there was none. */
 int64_t past_ended_ms(const struct past *p);
-/* The store for query/recent.h, to be closed; NULL: it cannot be read. */
+/* Opens the store for query/recent.h; the caller closes it. NULL: it cannot be read. */
 struct sqlite3 *past_open(const struct past *p);
 
 #endif

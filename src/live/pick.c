@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Less than this is no reason to prefer a card. */
+/* A smaller difference of free memory does not make a card preferable. */
 #define MEMORY_STEP_BYTES (64LL << 20)
 
 const char *const pick_verdict_names[PICK_VERDICTS] = {
@@ -70,13 +70,13 @@ enum pick_verdict pick_judge(
 	return PICK_GOOD;
 }
 
-/* What is not known is not preferred. */
+/* Returns `otherwise` if the value is not known. */
 static double known(double value, double otherwise)
 {
 	return isnan(value) ? otherwise : value;
 }
 
-/* Whether `a` is to be taken before `b`. */
+/* Whether `a` is picked before `b`. */
 static bool is_better(const struct live_card *a, const struct live_card *b)
 {
 	if ((a->state == CARD_SUSPECT) != (b->state == CARD_SUSPECT))

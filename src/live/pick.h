@@ -11,8 +11,8 @@
 
 struct pick_wish {
 	size_t n;		/* number of cards */
-	int64_t min_free_bytes; /* so much free memory, whoever else is there; -1: nobody else
-				 */
+	int64_t min_free_bytes; /* least free memory, other holders allowed; -1: no other
+				   holders */
 	double max_util_pct;	/* utilisation at most; NAN: below the threshold of active */
 	int64_t free_for_ms;	/* truly idle for this long; 0: now */
 	struct rules rules;	/* what active and held mean */
@@ -22,13 +22,13 @@ struct pick_wish {
 enum pick_verdict {
 	PICK_GOOD,
 	PICK_UNREADABLE, /* lost, asleep, denied, or the driver does not list its processes */
-	PICK_INSTANCE,	 /* a MIG instance, and several cards are wished for */
+	PICK_INSTANCE,	 /* a MIG instance, but several cards are wanted */
 	PICK_ACTIVE,
 	PICK_HELD,
-	PICK_ORPHAN, /* much memory is in use by nobody that is listed */
+	PICK_ORPHAN, /* much memory is in use that no listed process explains */
 	PICK_FULL,   /* too little free memory */
-	PICK_RECENT, /* not free for so long, as far as is known */
-	PICK_TAKEN,  /* another pick has it; the caller says so */
+	PICK_RECENT, /* not free for long enough */
+	PICK_TAKEN,  /* another pick has it; set by the caller */
 	PICK_VERDICTS
 };
 extern const char *const pick_verdict_names[PICK_VERDICTS];
@@ -37,10 +37,9 @@ extern const char *const pick_verdict_names[PICK_VERDICTS];
 enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms);
 
-/* Sorts `candidates` (indexes into `cards`): those that are good first, least loaded first:
- * those whose utilisation is not believed last, most free memory (in steps of 64 MiB), lowest
- * utilisation, longest free, lowest index. Adds each one's verdict to `counts`; returns how
- * many are good. */
+/* Sorts `candidates` (indexes into `cards`): good ones first, and among them by these criteria:
+ * utilisation is believed, most free memory (in steps of 64 MiB), lowest utilisation, longest
+ * free, lowest index. Adds the verdict of each to `counts`; returns how many are good. */
 size_t pick_rank(const struct pick_wish *wish, const struct live_card *cards,
 	size_t *candidates, size_t n, int64_t now_ms, size_t counts[PICK_VERDICTS]);
 

@@ -1,4 +1,4 @@
-/* An audit in the making, whoever fills it. */
+/* Adds hosts, cards, identities and processes to an audit, and computes its sums. */
 #include "query/audit.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Cards: what they are, what they did, and which of them belong in the report. */
+/* Reads the cards and their use, and decides which of them belong in the report. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,8 @@ static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
 	sql_text(row, 14, card->source, sizeof(card->source));
 }
 
-/* The same card in another file of the same host: the newer row names it. */
+/* Merges the rows of a card that is in several files of the same host: the newer row has the
+ * names. */
 static void merge_card(struct audit_card *known, const struct audit_card *again)
 {
 	int64_t first_ms = known->first_seen_ms < again->first_seen_ms ? known->first_seen_ms
@@ -97,9 +98,9 @@ static bool is_parent(const struct audit *a, const struct audit_card *card)
 	return false;
 }
 
-/* A card without a slot in the window belongs there when its host was watched and it was known
- * to be out of reach. A card that is in order and was not seen was taken out, or was a MIG
- * instance: its host does not have it. */
+/* Whether a card without a slot in the window belongs in the report: its host was recorded, and
+ * the card was known to be unreachable. A card with status ok that was not seen was removed, or
+ * was a MIG instance. */
 static bool belongs(const struct audit *a, const struct audit_card *card)
 {
 	if (card->has_rows)
@@ -108,15 +109,16 @@ static bool belongs(const struct audit *a, const struct audit_card *card)
 	       card->first_seen_ms < a->until_ms && !is_parent(a, card);
 }
 
-/* The driver's newest samples are accounted by the next tick: a recorder at work owes a card a
- * moment, not more. */
+/* Whether the unobserved time is only waiting for the next tick, which accounts the driver's
+ * newest samples: a running recorder may be a moment late. */
 static bool is_pending(const struct audit_host *host, const struct audit_card *card)
 {
 	return host->recording && strcmp(card->status, "ok") == 0 &&
 	       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
 }
 
-/* What is left of the card's window; it begins when the card was first seen. */
+/* Sets the unobserved time: the rest of the card's window, which begins when the card was first
+ * seen. */
 static void set_unobserved(const struct audit *a, struct audit_card *card)
 {
 	const struct audit_host *host = &a->hosts[card->host];
@@ -148,7 +150,7 @@ static void set_bounds(struct audit_card *card)
 		card->unsure_ms = 0;
 }
 
-/* Host, index, instance, UUID. */
+/* Order: host, index, instance, UUID. */
 static int compare_cards(const void *x, const void *y, void *audit)
 {
 	const struct audit *a = audit;
@@ -163,7 +165,7 @@ static int compare_cards(const void *x, const void *y, void *audit)
 	return strcmp(p->id.uuid, q->id.uuid);
 }
 
-/* Hosts without a card go; the others keep their order. */
+/* Removes hosts without a card; the others keep their order. */
 static void settle_hosts(struct audit *a)
 {
 	size_t kept = 0;

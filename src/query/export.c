@@ -1,5 +1,5 @@
-/* Exports: for each kind a list of columns and the statement that yields them, in that order.
- */
+/* Exports rows: for each kind, a list of columns and a statement that returns them in that
+ * order. */
 #include "query/export.h"
 
 #include <math.h>
@@ -79,8 +79,8 @@ static const struct column event_columns[] = {
 	{ .key = "text", .kind = COLUMN_TEXT },
 };
 
-/* The slots of all three tables in the order of time: SQLite merges, nothing is sorted. A slot
- * that the window cuts is in. */
+/* The slots of all three tables in order of time. SQLite merges them without sorting. A slot
+ * that is partly in the window is included. */
 #define SLOTS(kind, key)                                                                       \
 	"(SELECT 3600 AS seconds, * FROM " kind "_1h WHERE slot > ?1 - 3600 AND slot < ?2 "    \
 	"UNION ALL SELECT 300, * FROM " kind "_5m WHERE slot > ?1 - 300 AND slot < ?2 "        \
@@ -120,7 +120,8 @@ static const struct export_kind {
 				   "squatting_ms, 0), mem_peak_kib, use_unknown_ms, " OF_SOURCE
 				   "FROM " SLOTS("holding", "process") },
 	[EXPORT_PROCESS] = { process_columns, COUNT(process_columns),
-		/* Of those that hold now, the last tick and `holder` know best. */
+		/* For current holders, the last tick and the table `holder` have the newest
+		 * values. */
 		"SELECT id, (SELECT hostname FROM host WHERE id = p.host), pid, started_ms, "
 		"uid, "
 		"user, command, notebook, job, container, pod, unit, first_seen_ms, "
@@ -143,7 +144,7 @@ struct export
 	sqlite3 *db;
 	sqlite3_stmt *stmt;
 	const struct export_kind *kind;
-	char texts[EXPORT_MAX_COLUMNS][TEXT_CAP]; /* of the row at hand */
+	char texts[EXPORT_MAX_COLUMNS][TEXT_CAP]; /* texts of the current row */
 };
 
 const struct column *export_columns(enum export_what what, size_t *n)
@@ -189,7 +190,8 @@ int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct 
 	return rc;
 }
 
-/* A slot is an hour at most: what a run recorded may stand in rows an hour around it. */
+/* A slot is at most an hour long, so rows up to an hour before or after a run may contain its
+ * data. */
 bool export_simulated(struct export *x, int64_t since_ms, int64_t until_ms)
 {
 	struct err ignored = { 0 };

@@ -1,4 +1,4 @@
-/* The stores of an audit: opened together, each read in one transaction. */
+/* Opens the stores of an audit together, and reads each in one transaction. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "query/sql.h"
 #include "store/store.h"
 
-/* A file that is given twice would be counted twice. */
+/* Refuses a file that is given twice, because it would be counted twice. */
 static int check_not_twice(const struct gather *g, struct err *e)
 {
 	struct stat last, other;
@@ -23,7 +23,8 @@ static int check_not_twice(const struct gather *g, struct err *e)
 	return 0;
 }
 
-/* Sequential reading needs no cache worth the name; a mapped file would count as memory. */
+/* Starts a transaction. A small cache is enough for sequential reading. The file is not mapped,
+ * because a mapped file would count as memory. */
 static int begin_reading(sqlite3 *db, struct err *e)
 {
 	if (sqlite3_exec(db, "PRAGMA cache_size=-512; BEGIN", NULL, NULL, NULL) != SQLITE_OK)

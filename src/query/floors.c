@@ -1,15 +1,15 @@
-/* Reads the memory of recorded lives, model by model, least memory first. */
+/* Reads the memory of recorded processes, model by model, least memory first. */
 #include "query/floors.h"
 
 #include "query/sql.h"
 
 enum {
-	DAY_ROWS = 3000, /* so many are read, the newest: some milliseconds */
+	DAY_ROWS = 3000, /* number of rows read, the newest: takes some milliseconds */
 	MINUTE_ROWS = 1000,
 };
 
-/* The most that a life ever had counts: one that was caught while it started, or between two
- * allocations, has more later. */
+/* Takes the largest memory that a process ever had: a process that was seen while it started,
+ * or between two allocations, has more later. */
 static int take_row(
 	struct context_floors *f, struct context_lives *l, sqlite3_stmt *row, struct err *e)
 {

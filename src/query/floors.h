@@ -1,4 +1,4 @@
-/* What a bare CUDA context takes on each model of card, learned from what was recorded: see
+/* The memory of a bare CUDA context on each model of card, learned from the store: see
  * classify/context.h. */
 #ifndef GUA_QUERY_FLOORS_H
 #define GUA_QUERY_FLOORS_H
@@ -8,8 +8,8 @@
 
 struct sqlite3;
 
-/* Learns from the newest records; what was learned before is forgotten. When it fails nothing
- * is learned. */
+/* Learns from the newest records and forgets what was learned before. If it fails, nothing is
+ * learned. */
 int floors_read(struct context_floors *f, struct sqlite3 *db, struct err *e);
 
 #endif

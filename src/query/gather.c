@@ -1,4 +1,4 @@
-/* The audit of stores, step by step. */
+/* Runs the steps of an audit of stores in order. */
 #include "query/gather.h"
 
 #include <time.h>

@@ -1,5 +1,5 @@
-/* The engine that fills an audit from stores: they are open, and its steps follow in their
- * order. For query/ alone. */
+/* The engine that fills an audit from stores: opens them, then runs its steps in order. Only
+ * for query/. */
 #ifndef GUA_QUERY_GATHER_H
 #define GUA_QUERY_GATHER_H
 
@@ -12,10 +12,11 @@
 struct gather_file {
 	const char *path;
 	sqlite3 *db;
-	struct idmap hosts; /* its host ids to audit.hosts */
-	struct idmap cards; /* its card ids to audit.cards; IDMAP_NONE: not in the report */
-	size_t first_run;   /* its runs are gather.runs from here on */
-	size_t checked;	    /* a host whose runs overlap with no earlier file's, plus one */
+	struct idmap hosts; /* from its host ids to audit.hosts */
+	struct idmap
+		cards;	  /* from its card ids to audit.cards; IDMAP_NONE: not in the report */
+	size_t first_run; /* index of its first run in gather.runs */
+	size_t checked;	  /* 1 + the last host without overlap with earlier files */
 };
 
 /* One start of a recorder. */
@@ -32,7 +33,7 @@ struct gather {
 	const struct audit_question *q;
 	struct gather_file *files;
 	size_t n_files;
-	struct gather_run *runs; /* by start, of each store in turn */
+	struct gather_run *runs; /* store by store, sorted by start */
 	size_t n_runs;
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
 };
@@ -41,9 +42,9 @@ struct gather {
 struct span {
 	int64_t from, to;
 };
-/* The window in parts. usage_1d and holding_1d have the sums of the five-minute and hour slots
- * by day: what is left of those are the hours before the first midnight in it and after the
- * last. Without a whole day in it, all of it is `before`. */
+/* The window in parts. usage_1d and holding_1d have the daily sums of the five-minute and hour
+ * slots. For these slots, only the hours before the first midnight and after the last one are
+ * read. Without a whole day, all of the window is `before`. */
 struct window_parts {
 	struct span all, before, days, after;
 };
@@ -53,19 +54,20 @@ struct window_parts window_parts(const struct gather *g);
 int gather_open(struct gather *g, struct err *e);
 void gather_close(struct gather *g);
 
-/* Hosts, merged over the files, and the runs. */
+/* Reads the hosts, merged over the files, and the runs. */
 int gather_hosts(struct gather *g, struct err *e);
-/* A card is in the file and in an earlier one: fails when both recorded its host at one time of
- * the window, which would be counted twice. */
+/* For a card that is also in an earlier file: fails if both files recorded its host at the same
+ * time in the window, because that time would be counted twice. */
 int gather_check_overlap(
 	const struct gather *g, const struct gather_file *file, size_t host, struct err *e);
-/* The window that is used, and what the runs in it say. */
+/* Sets the window, and takes what the runs in it say. */
 int gather_window(struct gather *g, struct err *e);
-/* Cards, merged over the files; their sums and the heatmap; then those that stay. */
+/* Reads the cards, merged over the files, their sums and the heatmap; then drops cards that do
+ * not belong in the report. */
 int gather_cards(struct gather *g, struct err *e);
 int gather_usage(struct gather *g, struct err *e);
 int gather_settle(struct gather *g, struct err *e);
-/* Identities and processes. */
+/* Reads identities and processes. */
 int gather_holders(struct gather *g, struct err *e);
 
 /* Adds `ms` of `state` in the slot to the heatmap; `h` is zero at first. */

@@ -1,11 +1,11 @@
-/* Slots become hours of the week in local time. */
+/* Adds slots to the heatmap: hours of the week in local time. */
 #include "base/timetext.h"
 #include "query/gather.h"
 
 enum { QUARTER_S = 900, HOUR_S = 3600 };
 
-/* Offset from UTC in seconds at `t`. Asked once an hour: zones change at no finer grain that
- * matters to an hour of the week. */
+/* Offset from UTC in seconds at `t`. Looked up once for each hour, which is exact enough for an
+ * hour of the week. */
 static int64_t zone_offset(struct heat_clock *h, bool utc, int64_t t)
 {
 	if (utc)
@@ -37,7 +37,8 @@ void heat_add(struct audit *a, struct heat_clock *h, bool utc, int64_t slot, int
 		cell_at(a, slot + offset)->ms[state] += ms;
 		return;
 	}
-	/* An hour of UTC lies in two hours of, say, India: a quarter of it at a time. */
+	/* An hour of UTC may overlap two local hours (in India, for example): add it in
+	 * quarters. */
 	int64_t left = ms;
 	for (int64_t at = 0; at < HOUR_S; at += QUARTER_S) {
 		int64_t part = at + QUARTER_S == HOUR_S ? left : ms / 4;

@@ -1,5 +1,5 @@
-/* Who held the cards: slots are summed by process and card, then processes become identities.
- */
+/* Reads the holders of the cards: sums slots by process and card, then processes by
+ * identity. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@
 #include "query/sql.h"
 #include "query/users.h"
 
-/* A process id of the store and a card index in one key. */
+/* Bits of the card index in a key, which combines a process id and a card index. */
 #define CARD_BITS 20
 #define PROCESS_ID_MAX (1LL << 42)
-/* Process rows that are read for nothing rather than looked up one by one. */
+/* Up to this many unneeded process rows are read, instead of looking rows up one by one. */
 #define ID_GAP 8
 
 /* One process on one card. */
@@ -20,7 +20,7 @@ struct pair {
 	int64_t process; /* its id in the store */
 	uint32_t card;
 	uint32_t user;	    /* index of its identity; IDMAP_NONE: no row for it */
-	int64_t started_ms; /* like the next two, of its row */
+	int64_t started_ms; /* this and the next two are from its row */
 	int64_t last_active_ms;
 	uint32_t pid;
 	int64_t ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
@@ -32,7 +32,7 @@ struct pairs {
 	struct idmap map;
 	struct pair *items;
 	size_t n;
-	size_t last; /* the one before: often the same */
+	size_t last; /* the previous pair: often the same */
 };
 
 static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, struct err *e)
@@ -55,22 +55,22 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 	return &p->items[index];
 }
 
-/* Where the rows of one file's holding tables go. */
+/* The target of the rows of one file's holding tables. */
 struct holding_fold {
 	struct fold fold;
 	struct pairs *pairs;
 	const struct gather_file *file;
 };
 
-/* The states in the order of the columns: the last came with version 2. */
+/* The states in the order of the columns. The last was added in version 2. */
 #define COLUMNS                                                                                \
 	"gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms, use_unknown_ms, " \
 	"active_double_ms, idle_held_double_ms, truly_idle_double_ms, squatting_double_ms, "   \
 	"use_unknown_double_ms, active_share_ms, idle_share_ms, mem_peak_kib"
 enum { MS_AT = 2, DOUBLE_AT = MS_AT + HOLDER_STATES, REST_AT = DOUBLE_AT + HOLDER_STATES };
 
-/* Presence is time less what counts double, which is negative where the user's state is not
- * that of the process. */
+/* Adds a row. Presence is the time minus what is counted twice, which is negative where the
+ * state of the user differs from that of the process. */
 static bool take_holding(struct fold *f, sqlite3_value **values)
 {
 	struct holding_fold *h = f->context;
@@ -129,7 +129,8 @@ static int compare_pairs(const void *x, const void *y)
 	return a->card < b->card ? -1 : a->card > b->card;
 }
 
-/* Gives the row's facts to the pairs of that process: `*at` is the first that may be of it. */
+/* Copies the row's values to the pairs of that process; `*at` is the first pair that may
+ * match. */
 static int name_pairs(
 	struct pairs *p, size_t *at, struct users *users, sqlite3_stmt *row, struct err *e)
 {
@@ -153,7 +154,7 @@ static int name_pairs(
 	return 0;
 }
 
-/* Reads the process rows of all pairs, which are sorted: neighbouring ids in one go. */
+/* Reads the process rows of all pairs, which are sorted; neighbouring ids are read together. */
 static int read_owners(
 	struct gather_file *file, struct pairs *p, struct users *users, struct err *e)
 {
@@ -180,7 +181,7 @@ static int read_owners(
 	return rc;
 }
 
-/* Of processes that hold now, `holder` knows best when they were last active. */
+/* For current holders, the table `holder` has the newest time of last activity. */
 static int read_last_active(struct gather_file *file, struct pairs *p, struct err *e)
 {
 	sqlite3_stmt *stmt;
@@ -233,7 +234,7 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	return 0;
 }
 
-/* One file: its slots, its owners, and their sums. */
+/* Reads one file: its slots, its owners, and their sums. */
 static int gather_file_holders(
 	struct gather *g, size_t path, struct users *users, struct err *e)
 {
@@ -264,7 +265,7 @@ int gather_holders(struct gather *g, struct err *e)
 	int rc = 0;
 	for (size_t i = 0; i < g->n_files && rc == 0; i++)
 		rc = gather_file_holders(g, i, &users, e);
-	/* Processes name their identity by its place: sort after they are renumbered. */
+	/* Processes refer to their identity by index: sort after they are renumbered. */
 	if (rc == 0)
 		rc = users_hand_over(&users, g->a, e);
 	users_finish(&users);

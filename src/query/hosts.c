@@ -9,11 +9,11 @@
 #include "query/gather.h"
 #include "query/sql.h"
 
-/* A recorder that takes over from another begins with what the driver still has of the time
- * before: so much may be in both. */
+/* A recorder that replaces another begins with samples that the driver still has from before.
+ * The two may overlap by this much. */
 #define OVERLAP_SLACK_MS 60000
 
-/* Fewer machines than files share a name; when two do, the later is NAME#2. */
+/* Names a host. If two machines have the same name, the later one is NAME#2. */
 static void name_host(const struct audit *a, struct audit_host *host, const char *hostname)
 {
 	int same = 1;
@@ -28,7 +28,7 @@ static void name_host(const struct audit *a, struct audit_host *host, const char
 		snprintf(host->hostname, sizeof(host->hostname), "%.100s#%d", hostname, same);
 }
 
-/* The host with that name and machine id, which an earlier file may have brought. */
+/* Whether it is the host with that name and machine id; an earlier file may have added it. */
 static bool is_host(const struct audit_host *host, const char *hostname, const char *machine_id)
 {
 	size_t len = strlen(hostname);
@@ -61,8 +61,8 @@ static int take_host(
 	return 0;
 }
 
-/* A run that an earlier file has too: one is a copy of the other, and all of it would be
- * counted twice. */
+/* Refuses a run that is also in an earlier file: one file is a copy of the other, and
+ * everything would be counted twice. */
 static int check_not_copied(const struct gather *g, const struct gather_file *file,
 	const struct gather_run *run, struct err *e)
 {
@@ -83,7 +83,7 @@ static int check_not_copied(const struct gather *g, const struct gather_file *fi
 	return 0;
 }
 
-/* Of an earlier file, a run of the same host that overlaps with this one in the window. */
+/* Finds a run of the same host in an earlier file that overlaps with this one in the window. */
 static const struct gather_run *overlapping(
 	const struct gather *g, const struct gather_file *file, const struct gather_run *run)
 {

@@ -11,10 +11,10 @@
 #include "store/lock.h"
 #include "store/store.h"
 
-/* Rows that a walk reads at most, ten milliseconds: for 16 cards that never did anything else
- * 20 hours, for 8 some days. */
+/* Limit of rows that a walk reads; takes ten milliseconds. If the cards never change their
+ * state, this is 20 hours for 16 cards and some days for 8. */
 #define ROWS_MAX 20000
-/* The last slots of a recorder that ended begin after this long before its last tick. */
+/* The last slots of a recorder that ended start within this time before its last tick. */
 enum { LAST_SLOTS_S = 120 };
 
 void now_close(struct now *n)
@@ -56,10 +56,10 @@ static void take_newest(struct now *n, sqlite3_stmt *row)
 	n->watched_since_ms = sql_int(row, RUN_LOOKS, 0) ? n->last_tick_ms : n->started_ms;
 }
 
-/* The newest run; and those before it, as long as each went on where the one before had ended:
- * the driver's ring reaches back over a short pause. Runs that finished by themselves are looks
- * from a timer: nobody watched between them. Under other rules the states meant other things.
- */
+/* Reads the newest run, and earlier runs as long as each continued where the previous one had
+ * ended: the driver's ring covers a short pause. Runs that finished by themselves are single
+ * looks from a timer: nothing was recorded between them. Runs with other rules are not joined,
+ * because their states have other meanings. */
 static int read_runs(struct now *n, struct err *e)
 {
 	sqlite3_stmt *stmt;
@@ -89,8 +89,8 @@ static int read_runs(struct now *n, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* A look that is at work has the row of those before it, and holders since now: none is older
- * than the watching. */
+/* A single look that is running shares the row of earlier looks, but its holders are new:
+ * watched_since_ms is then the time of its oldest holder. */
 static int check_since(struct now *n, struct err *e)
 {
 	int64_t first_ms = -1;
@@ -102,16 +102,17 @@ static int check_since(struct now *n, struct err *e)
 	return rc;
 }
 
-/* What the store has of a life; -1: nothing. */
+/* What the store has of a process; -1: nothing. */
 struct holder_past {
 	int64_t active_ms;    /* last active, on this card */
-	int64_t elsewhere_ms; /* the same on any card, and of earlier runs too */
+	int64_t elsewhere_ms; /* the same on any card, also in earlier runs */
 	int64_t seen_ms;      /* first seen on any card */
 	int64_t started_ms;
 	int64_t break_ms; /* the recorder could not see the card just before this */
 };
 
-/* Whether it may have been there when the watching began: seen since about then, and older. */
+/* Whether it may have been there when recording began: seen before that, or first seen within a
+ * tick of it and started earlier. */
 static bool is_older(const struct now *n, int64_t seen_ms, int64_t began_ms, int64_t started_ms)
 {
 	return seen_ms < began_ms ||
@@ -129,13 +130,13 @@ static void judge_idle(
 	int64_t began_ms = later(n->watched_since_ms, past->break_ms);
 	bool here = past->active_ms >= 0;
 	bool before = h->since_ms < 0 || past->elsewhere_ms < h->since_ms;
-	/* Before a recorder that was started anew: on whatever card that was. */
+	/* Activity from before a restart of the recorder counts, on any card. */
 	h->last_active_ms = here ? past->active_ms : before ? past->elsewhere_ms : -1;
 	h->idle_longer = false;
 	h->idle_since_ms = h->last_active_ms;
 	if (h->last_active_ms >= began_ms)
 		return;
-	/* Never active since the watching began: on no card, or on others alone. */
+	/* Not active on any card since recording began, or only on other cards. */
 	bool nowhere = past->elsewhere_ms < began_ms;
 	int64_t seen_ms = nowhere ? past->seen_ms : h->since_ms;
 	int64_t from_ms = nowhere ? began_ms : later(n->started_ms, past->break_ms);
@@ -160,8 +161,8 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	return 0;
 }
 
-/* When cards could be seen again after they could not, each for longer than the ring reaches
- * back (the %d); NULL: all of them. A clock that was set moves what was before. */
+/* The last time when each card became readable again. Gaps and changes of the clock count if
+ * they are longer than the driver's ring (the %d). gpu NULL: all cards. */
 #define BREAKS                                                                                 \
 	"WITH breaks AS MATERIALIZED (SELECT gpu, max(at_ms) AS ms FROM "                      \
 	"(SELECT gpu, at_ms, kind, value FROM event ORDER BY id DESC LIMIT 2000) "             \
@@ -175,8 +176,8 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	"FROM %s AS at JOIN process ON process.id = at.process "                               \
 	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "
 
-/* A recorder that ends takes its holders out of the table. Who was there until then is told by
- * its last slots, and by lives that were seen until its last tick. */
+/* Asks for the holders. A recorder that ends removes its holders from the table: then they are
+ * the processes in its last slots that were seen until its last tick. */
 static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
 {
 	if (n->running)
@@ -205,12 +206,12 @@ static int read_holders(struct now *n, struct err *e)
 	return rc;
 }
 
-/* All in one transaction: a recorder that ends meanwhile would have no holders any more. */
+/* Reads everything in one transaction: a recorder that ends meanwhile removes its holders. */
 int now_read(struct now *n, const char *path, int wait_ms, struct err *e)
 {
 	*n = (struct now){ .last_tick_ms = -1 };
-	/* The lock first: a recorder has it before it begins its run, and until after its end.
-	 */
+	/* Check the lock first: a recorder takes it before its run begins and keeps it until
+	 * after its end. */
 	int held = lock_is_held(path);
 	int rc = store_open_read_within(&n->db, path, wait_ms, e);
 	if (rc)
@@ -242,18 +243,19 @@ const struct now_holder *now_find(
 struct walk {
 	int64_t card;
 	unsigned states;
-	int64_t until_s; /* the newest slot reaches at least to here */
-	int64_t since_s; /* begin of the stretch as far as it was followed; INT64_MAX: none */
-	int64_t slot;	 /* the slot that is being read; -1: none yet */
-	int64_t slot_ms; /* time in the states in it */
-	bool broken;	 /* it was in another state in the slot */
+	int64_t until_s; /* the newest slot must end here or later */
+	int64_t since_s; /* start of the unbroken time, as far as read; INT64_MAX: none */
+	int64_t slot;	 /* the current slot; -1: none yet */
+	int64_t slot_ms; /* time in the requested states in this slot */
+	bool broken;	 /* the card was in another state in this slot */
 	bool blind;	 /* ... or in one that is not known */
 	bool ended;
-	bool changed;	  /* it ended with another state, which was seen */
-	int64_t first_ms; /* when a recorder saw the card first */
+	bool changed;	  /* the time ended with a different, known state */
+	int64_t first_ms; /* when a recorder first saw the card */
 };
 
-/* The slot that was read is whole: the stretch goes on through it, or ends in it. */
+/* All rows of the slot have been read: the unbroken time continues through it, or ends in
+ * it. */
 static void finish_slot(struct walk *w)
 {
 	if (w->slot < 0 || w->ended)
@@ -265,22 +267,22 @@ static void finish_slot(struct walk *w)
 		w->since_s = w->slot;
 }
 
-/* Whether a card that is stored in `state` may in truth have been in one of `states`. A card
- * whose use is unknown was held, so it was not free. */
+/* Whether a card that is stored with `state` may really have been in one of `states`. A card
+ * with unknown use was held, so it was not free. */
 static bool is_blind(unsigned states, int64_t state)
 {
 	return state == CARD_UNOBSERVED ||
 	       (state == CARD_USE_UNKNOWN && states != 1U << CARD_TRULY_IDLE);
 }
 
-/* One row, newest slot first. */
+/* Takes one row; the newest slot comes first. */
 static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *row)
 {
 	int64_t slot = sql_int(row, 0, 0), ms = sql_int(row, 2, 0);
 	if (slot != w->slot) {
 		finish_slot(w);
-		/* Slots that are missing were not observed; the newest ones are those of an
-		 * instance that was destroyed: when it is there again, that begins anew. */
+		/* Missing slots were not observed. If the newest ones are missing, an instance
+		 * was destroyed; when it is created again, its time starts again. */
 		if (slot + t->seconds < (w->slot >= 0 ? w->since_s : w->until_s))
 			w->ended = true;
 		w->slot = slot;
@@ -330,7 +332,7 @@ static int walk_table(struct now *n, struct walk *walks, size_t n_walks,
 	return rc < 0 ? rc : 0;
 }
 
-/* Begins with the card that the store has under this identity, if any. */
+/* Starts a walk with the card that the store has under this identity, if any. */
 static void begin_walk(struct now *n, struct walk *w, const struct now_ask *ask, struct err *e)
 {
 	sqlite3_stmt *stmt;
@@ -352,7 +354,7 @@ static void begin_walk(struct now *n, struct walk *w, const struct now_ask *ask,
 	w->ended = w->card < 0;
 }
 
-/* A slot is taken whole, but it may have begun before anybody looked. */
+/* Sets the answer. A slot counts as a whole, but may start before recording began. */
 static void answer(const struct now *n, const struct walk *w, struct now_ask *ask)
 {
 	int64_t first_ms =

@@ -6,7 +6,7 @@
 #include "query/sql.h"
 #include "store/store.h"
 
-/* A store that is locked is not waited for: there are keys to answer. */
+/* Waits only briefly for a locked store, because the view must handle keys. */
 enum { WAIT_MS = 200 };
 
 int recent_open(struct sqlite3 **db, const char *path, struct err *e)

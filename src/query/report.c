@@ -1,4 +1,4 @@
-/* The facts of a report. */
+/* Computes the figures of a report. */
 #include "query/report_parts.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static void add_window(struct report *r, const struct audit *a)
 	r->n_hosts = a->n_hosts;
 }
 
-/* Use unknown is shown where there is some. */
+/* "Use unknown" is shown only if there is some. */
 static const struct report_state states[] = {
 	{ CARD_ACTIVE, "active", "" },
 	{ CARD_IDLE_HELD, "idle-held", "held and not used: what dashboards miss" },

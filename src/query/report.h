@@ -8,12 +8,12 @@ struct report_request {
 	enum report_by by;
 	size_t top;	      /* rows of identities or processes; 0: all */
 	double cost;	      /* of one GPU-hour; NAN: not asked for */
-	const char *currency; /* as given, safe for a terminal */
+	const char *currency; /* as given, escaped for a terminal */
 	bool utc;	      /* moments in UTC instead of local time */
 };
 
-/* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. Running out of memory
- * is kept in r->failed and its tables. */
+/* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. If memory runs out,
+ * r->failed or a table's flag is set. */
 void report_make(struct report *r, const struct audit *a, const struct report_request *q);
 void report_finish(struct report *r);
 

@@ -47,8 +47,8 @@ void report_add_hosts(struct table *t, const struct audit *a)
 		table_add(t, &a->hosts[i]);
 }
 
-/* Eight characters of "GPU-3f2a91c4-...": the first, or the last where the first are not enough
- * to tell the cards apart. */
+/* Eight characters of "GPU-3f2a91c4-...": the first ones, or the last ones if the first do not
+ * distinguish the cards. */
 enum { SHORT_UUID = 8 };
 
 static void short_uuid(char *dst, size_t cap, const char *uuid, bool tail)
@@ -76,11 +76,11 @@ static bool heads_are_alike(const struct audit *a, size_t host)
 	return false;
 }
 
-/* What a row of cards is made of. */
+/* The data of a row of cards. */
 struct card_row {
 	struct audit_card card;
 	const char *host;
-	char label[CARD_LABEL_CAP + 1]; /* with a star when it cannot be read now */
+	char label[CARD_LABEL_CAP + 1]; /* with a star if the card cannot be read now */
 	char uuid[UUID_CAP];		/* the short one */
 };
 
@@ -122,14 +122,14 @@ static struct cell card_ms(const void *row, size_t state)
 	return cell_number((double)((const struct card_row *)row)->card.ms[state]);
 }
 
-/* Of observed time. */
+/* The share of observed time. */
 static struct cell card_share(const void *row, size_t state)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
 	return cell_number(part_of(ms[state], observed_ms(ms)));
 }
 
-/* The same, but none is not known: text shows the column when there is some. */
+/* The same, but 0 becomes unknown, so that text shows the column only if there is some. */
 static struct cell card_some_share(const void *row, size_t state)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
@@ -151,7 +151,7 @@ static struct cell card_uncertainty(const void *row, size_t of)
 	return cell_number(part_of(card->unsure_ms, observed_ms(card->ms)));
 }
 
-/* The mean over the time for which it is known. */
+/* The mean over the time in which it is known. */
 static struct cell card_util(const void *row, size_t of)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;

@@ -91,12 +91,12 @@ void report_add_identities(struct table *t, const struct audit *a, size_t top)
 		table_add(t, &a->identities[i]);
 }
 
-/* What a row of processes is made of. */
+/* The data of a row of processes. */
 struct process_row {
 	struct audit_process process;
 	const char *host, *user, *uuid;
 	int card_index;
-	char where[192]; /* the card, with its host where there are several */
+	char where[192]; /* the card, with its host if there are several */
 };
 
 static struct cell process_pid(const void *row, size_t of)

@@ -1,13 +1,13 @@
-/* The parts that a report is made of. For query/report*.c alone. */
+/* The parts of a report. Only for query/report*.c. */
 #ifndef GUA_QUERY_REPORT_PARTS_H
 #define GUA_QUERY_REPORT_PARTS_H
 
 #include "query/report.h"
 
-/* Numbers that follow from sums. A share is NAN when the whole is nothing. */
+/* Numbers computed from sums. A share is NAN if the whole is 0. */
 double part_of(int64_t part_ms, int64_t whole_ms);
 int64_t observed_ms(const int64_t ms[CARD_STATES]);
-/* Energy of a state in kWh; NAN when no reading told it. */
+/* Energy of a state in kWh; NAN if there was no reading. */
 double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
 	const int64_t ms[CARD_STATES], size_t state);
 
@@ -24,7 +24,7 @@ void report_add_hosts(struct table *t, const struct audit *a);
 void report_add_cards(struct table *t, const struct audit *a);
 void report_add_identities(struct table *t, const struct audit *a, size_t top);
 void report_add_processes(struct table *t, const struct audit *a, size_t top);
-/* All sentences, of the facts and tables that are there already. */
+/* Adds all sentences, from the figures and tables that are already there. */
 void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
 

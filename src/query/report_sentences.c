@@ -1,4 +1,4 @@
-/* The sentences of a report. */
+/* Writes the sentences of a report. */
 #include "base/array.h"
 #include "query/report_parts.h"
 
@@ -35,7 +35,7 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* "0.80", or more digits where two would say nothing. */
+/* "0.80", or four decimals for less than about 0.1 hours. */
 static void hours_text(char dst[32], int64_t ms)
 {
 	double hours = (double)ms / 3600e3;

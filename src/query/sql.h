@@ -1,4 +1,4 @@
-/* Reading statements with few words, and the slot tables. For query/ alone. */
+/* Short functions to read from SQLite, and the slot tables. Only for query/. */
 #ifndef GUA_QUERY_SQL_H
 #define GUA_QUERY_SQL_H
 
@@ -19,25 +19,25 @@ struct slot_table {
 #define SLOT_TABLES 3
 extern const struct slot_table slot_tables[SLOT_TABLES];
 
-/* No sum of a sane row is larger: 30 years of milliseconds. Larger ones are cut, so that no
+/* The largest valid sum of a row: 30 years of milliseconds. Larger values are cut, so that no
  * file can make a total overflow. */
 #define ROW_MAX 1000000000000LL
-/* Nor is any other number (a moment in milliseconds, bytes of memory) larger than this, either
- * way: differences of what is read, and a thousand times it, cannot overflow. */
+/* The largest valid absolute value of any other number (a moment in milliseconds, bytes of
+ * memory). Differences of such numbers, and a thousand times them, cannot overflow. */
 #define NUMBER_MAX 1000000000000000LL
 
 /* Prepares a statement (printf-like, for table names). */
 int sql_prepare(sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Steps: 1 there is a row, 0 done, negative: failed (and `e` says so). */
+/* Steps: 1: there is a row; 0: done; negative: failed, with `e` set. */
 int sql_step(sqlite3_stmt *stmt, struct err *e);
 /* One number from one row; `fallback` when there is no row or it is NULL. */
 int sql_number(sqlite3 *db, int64_t *number, int64_t fallback, struct err *e,
 	const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Hands every row of "SELECT fold(COLUMNS) FROM ..." to `row`, which returns false to stop with
- * an error. SQLite calls an aggregate with the values of a row at hand: a third faster than
- * stepping and asking for each column, which a year of slots needs. */
+/* Calls `row` with every row of "SELECT fold(COLUMNS) FROM ..."; `row` returns false to stop
+ * with an error. SQLite passes all values of a row to an aggregate function at once. This is a
+ * third faster than stepping and reading each column, which matters for a year of slots. */
 struct fold {
 	bool (*row)(struct fold *f, sqlite3_value **values);
 	void *context;
@@ -52,7 +52,7 @@ void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap);
 const char *sql_text_copy(sqlite3_stmt *stmt, int column, struct arena *texts);
 /* A column as a number, `fallback` for NULL. */
 int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback);
-/* A value as a number, -1 for NULL; as a sum: 0..ROW_MAX; as one that may be negative. */
+/* A value as a number: -1 for NULL; as a sum, 0..ROW_MAX; as a number that may be negative. */
 int64_t value_known(sqlite3_value *value);
 int64_t value_sum(sqlite3_value *value);
 int64_t value_signed(sqlite3_value *value);

@@ -1,4 +1,4 @@
-/* The newest run and the cards of its host. */
+/* Reads the newest run and the cards of its host. */
 #include "query/status.h"
 
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-/* Code blocks joined to samples. */
+/* Joins code blocks with the samples taken during their calls. */
 #include "query/subtrack.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct calls {
 	size_t n, cap;
 };
 
-/* Statistics as they come: Welford's method, which does not lose small differences. */
+/* Running statistics by Welford's method, which does not lose small differences. */
 struct running {
 	int64_t n;
 	double min, max, mean, squares, total;
@@ -120,11 +120,11 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* What the block used: every sample within any call, once. */
+/* Computes what the block used: each sample within any of its calls counts once. */
 static void join(struct subtrack_block *block, struct calls *calls, const struct timepoints *t)
 {
 	struct running usage[SUBTRACK_MEASUREMENTS] = { 0 }, compute = { 0 };
-	size_t done = 0; /* points before this one are taken or passed */
+	size_t done = 0; /* points before this one have been handled */
 	if (calls->n)
 		qsort(calls->rows, calls->n, sizeof(*calls->rows), by_start);
 	for (size_t i = 0; i < calls->n; i++) {
@@ -147,7 +147,8 @@ static void join(struct subtrack_block *block, struct calls *calls, const struct
 		block->usage[k] = stats_of(&usage[k]);
 }
 
-/* The marks from `from` that have the same block; by process when `process`. */
+/* Counts the marks from `from` on that have the same block and, if `process`, the same
+ * process. */
 static size_t run_length(const struct marks *m, size_t from, bool process)
 {
 	size_t to = from + 1;

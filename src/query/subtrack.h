@@ -12,7 +12,7 @@
 /* The columns of a sample without its time stamp, which is the last one. */
 #define SUBTRACK_MEASUREMENTS (TRACKING_COLUMNS - 1)
 
-/* Of a set of numbers; NAN when there are none. std is that of the whole population. */
+/* Statistics of a set of numbers; NAN if it is empty. std is that of the whole population. */
 struct subtrack_stats {
 	double min, max, mean, std, total;
 };
@@ -38,7 +38,7 @@ int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 	const char *sub_tracking_file, struct err *e);
 void subtrack_finish(struct subtrack *s);
 
-/* Joins several sub-tracking files into a new one; all of one kind. */
+/* Joins several sub-tracking files of the same kind into a new one. */
 int subtrack_combine(const char *target, const char *const *paths, size_t n, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Several sub-tracking files become one. */
+/* Joins several sub-tracking files into one. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int check_kinds(const char *target, const char *const *paths, size_t n, s
 	return 0;
 }
 
-/* Reads a file to see that it is one, before anything is written. */
+/* Reads a file to check that it is a sub-tracking file, before anything is written. */
 static int check_content(const char *path, struct err *e)
 {
 	struct marks m = { 0 };
@@ -38,7 +38,7 @@ static int check_content(const char *path, struct err *e)
 	return rc;
 }
 
-/* Copies the rows behind the header as they are. */
+/* Copies the rows after the header unchanged. */
 static int append_csv(FILE *to, const char *path, struct err *e)
 {
 	char *bytes = NULL;

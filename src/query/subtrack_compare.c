@@ -1,4 +1,4 @@
-/* One statistic of several sessions, side by side. */
+/* Compares one statistic of several sessions. */
 #include "query/subtrack_compare.h"
 
 #include <stdbool.h>
@@ -48,7 +48,7 @@ static const char *block_name(const json_t *block)
 	return name ? name : "";
 }
 
-/* "path:12" is "path" and 12; a name without a number has -1. */
+/* Splits "path:12" into "path" and 12; -1 for a name without a number. */
 static long line_of(const char *name, size_t *base)
 {
 	const char *colon = strrchr(name, ':');

@@ -1,4 +1,4 @@
-/* Tracking and sub-tracking files. */
+/* Reads tracking and sub-tracking files. */
 #include "query/subtrack_files.h"
 
 #include <errno.h>
@@ -24,11 +24,11 @@ bool subtrack_is_csv(const char *path)
 	return len > 4 && strcmp(path + len - 4, ".csv") == 0;
 }
 
-/* One table of rows of texts, whatever file it is in. */
+/* One table of rows of texts, from a CSV or SQLite file. */
 struct rows {
 	const char *path;
 	struct csv csv;
-	char *bytes; /* of a CSV file */
+	char *bytes; /* content of a CSV file */
 	sqlite3 *db;
 	sqlite3_stmt *query;
 	size_t places[TRACKING_COLUMNS]; /* where each wanted column is */

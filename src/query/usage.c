@@ -1,10 +1,10 @@
-/* What the cards did, and in which hours of the week: whole days from the sums by day, the
+/* Reads the use of the cards, and the hours of the week: whole days from the daily sums, the
  * hours before and after them from the slots. */
 #include "model/tick.h"
 #include "query/gather.h"
 #include "query/sql.h"
 
-/* Where the rows of one table go. */
+/* The target of the rows of one table. */
 struct usage_fold {
 	struct fold fold;
 	struct gather *g;
@@ -13,7 +13,7 @@ struct usage_fold {
 	struct heat_clock clock;
 };
 
-/* The card of a row, or NULL when it is none of ours. */
+/* The card of a row, or NULL if it is not in the audit. */
 static struct audit_card *card_of(struct usage_fold *u, sqlite3_value *gpu, int state)
 {
 	uint32_t index = idmap_get(&u->file->cards, sqlite3_value_int64(gpu));
@@ -31,8 +31,8 @@ static void take_width(struct usage_fold *u)
 /* Columns of a slot and of a day, in the order of the values below. */
 #define SUMS "slot, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms"
 
-/* Adds a row to its card; NULL when the row is of no known card. Utilisation is known in the
- * first three states. */
+/* Adds a row to its card; NULL if the card is unknown. Utilisation is known in the first three
+ * states. */
 static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 {
 	int state = sqlite3_value_int(values[2]);
@@ -92,7 +92,7 @@ static bool take_heat(struct fold *f, sqlite3_value **values)
 	return true;
 }
 
-/* Hands the rows of a table in the span to `row`. */
+/* Calls `row` with the rows of a table in the span. */
 static int read_rows(struct usage_fold *u, bool (*row)(struct fold *, sqlite3_value **),
 	const char *columns, const char *table, struct span span, struct err *e)
 {
@@ -110,8 +110,8 @@ static int read_slots(
 	return read_rows(u, take_slot, SUMS, t->usage, span, e);
 }
 
-/* The part of a table that the sums by day do not have, and of those that they have the hours
- * of the week. */
+/* Reads the part of a table that the daily sums do not have and, for the part that they have,
+ * the hours of the week. */
 static int read_table(
 	struct gather *g, struct gather_file *file, const struct slot_table *t, struct err *e)
 {
@@ -132,7 +132,7 @@ static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
 	struct usage_fold days = { .g = g, .file = file };
 	struct window_parts parts = window_parts(g);
-	/* Kept by the hour: hours that the window cuts are included. */
+	/* Stored by hour: hours that the window cuts are included. */
 	struct span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
 	int rc = read_rows(&days, take_day, SUMS, "usage_1d", parts.days, e);
 	if (rc == 0)

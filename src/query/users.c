@@ -1,4 +1,4 @@
-/* Identities by name, sorted lists of identities and processes. */
+/* Finds identities by name, and makes the sorted lists of identities and processes. */
 #include "query/users.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "query/sql.h"
 
-/* Where `name` is, or the free place for it. FNV-1a. */
+/* The place of `name` in the table, or the free place for it. The hash is FNV-1a. */
 static size_t place_of(const struct users *u, const char *name)
 {
 	uint64_t hash = 0xcbf29ce484222325u;

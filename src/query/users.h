@@ -1,6 +1,5 @@
-/* Identities by name while they are gathered, and the lists that a report shows. For query/
- * alone.
- */
+/* Identities by name while they are gathered, and the lists that a report shows. Only for
+ * query/. */
 #ifndef GUA_QUERY_USERS_H
 #define GUA_QUERY_USERS_H
 

@@ -1,11 +1,12 @@
-/* The window of an audit: what was asked, within what there is, at whole slots. */
+/* Sets the window of an audit: the requested time, limited to the recorded time, at whole
+ * slots. */
 #include <string.h>
 
 #include "query/gather.h"
 #include "query/sql.h"
 #include "source/kind.h"
 
-/* Where a file's data begins and ends; leaves them alone when it has none. */
+/* Finds where a file's data begins and ends; changes nothing if there is none. */
 static int file_bounds(
 	struct gather_file *file, int64_t *oldest_ms, int64_t *newest_ms, struct err *e)
 {
@@ -30,7 +31,8 @@ static int file_bounds(
 	int rc = sql_number(file->db, &first, 0, e, "SELECT MIN(first_seen_ms) FROM gpu");
 	if (rc == 0)
 		rc = sql_number(file->db, &tick, -1, e, "SELECT MAX(last_tick_ms) FROM run");
-	/* A slot is a rounded place; the first card and the last tick are exact. */
+	/* The start of a slot is rounded; the times of the first card and the last tick are
+	 * exact. */
 	if (first > oldest && first < oldest + slot_tables[0].seconds * 1000)
 		oldest = first;
 	if (tick < newest && tick > newest - slot_tables[0].seconds * 1000)
@@ -40,7 +42,7 @@ static int file_bounds(
 	return rc;
 }
 
-/* Is there a slot of that table that starts there? */
+/* Whether a slot of that table starts there. */
 static int slot_exists(struct gather_file *file, const struct slot_table *t, int64_t slot,
 	bool *exists, struct err *e)
 {
@@ -51,7 +53,7 @@ static int slot_exists(struct gather_file *file, const struct slot_table *t, int
 	return rc;
 }
 
-/* Moves the edges outward to those of the slots that they cut, *from_ms and *to_ms. */
+/* Moves *from_ms and *to_ms outward to the edges of the slots that they cut. */
 static int widen(struct gather_file *file, int64_t *from_ms, int64_t *to_ms, struct err *e)
 {
 	for (int i = 0; i < SLOT_TABLES; i++) {
@@ -73,8 +75,8 @@ static int widen(struct gather_file *file, int64_t *from_ms, int64_t *to_ms, str
 	return 0;
 }
 
-/* Each host's window ends at its last tick while its recorder is at work: what comes after is
- * not lost, only not yet accounted. */
+/* Ends each host's window at its last tick while its recorder is running: what comes after is
+ * not lost, only not accounted yet. */
 static void end_windows(struct gather *g, int64_t until_ms)
 {
 	g->a->until_ms = g->a->n_hosts ? INT64_MIN : until_ms;
@@ -88,7 +90,8 @@ static void end_windows(struct gather *g, int64_t until_ms)
 	}
 }
 
-/* What the runs in the window say of their hosts, and the rules that were in force. */
+/* Takes from the runs in the window what they say of their hosts, and the rules that were in
+ * force. */
 static void judge_runs(struct gather *g)
 {
 	const struct gather_run *newest = NULL;

@@ -1,4 +1,4 @@
-/* JSON, item by item. */
+/* Writes JSON item by item. */
 #include "render/json.h"
 
 #include <math.h>
@@ -29,8 +29,8 @@ static void new_line(struct json *j)
 	str_add_repeat(j->out, "  ", (size_t)j->depth);
 }
 
-/* Quotes; control characters cannot occur in escaped names, but a writer does not rely on it.
- */
+/* Appends a quoted string. Escaped names have no control characters, but the writer escapes
+ * them anyway. */
 static void add_quoted(struct str *out, const char *text)
 {
 	str_add(out, "\"");

@@ -1,5 +1,4 @@
-/* A small JSON writer into a string: numbers keep the decimals that they have, unknown is null.
- */
+/* A small JSON writer. Numbers keep their decimals; unknown values are null. */
 #ifndef GUA_RENDER_JSON_H
 #define GUA_RENDER_JSON_H
 
@@ -11,23 +10,25 @@
 /* Zero-initialise, then set `out` and `lines`. */
 struct json {
 	struct str *out;
-	int lines; /* levels whose items get a line each; deeper ones share it */
-	int depth; /* open objects and arrays */
-	bool more; /* the innermost has an item already */
+	int lines; /* items down to this level are on separate lines; deeper ones share a line
+		    */
+	int depth; /* number of open objects and arrays */
+	bool more; /* the innermost one already has an item */
 };
 
-/* Opens an object '{' or an array '['; `key` is NULL in an array and at the top. */
+/* Opens an object '{' or an array '['; `key` is NULL in an array and at the top level. */
 void json_open(struct json *j, const char *key, char kind);
 void json_close(struct json *j, char kind);
-/* A number rounded to `decimals`, without trailing zeros; NAN and infinities become null. */
+/* Adds a number rounded to `decimals`, without trailing zeros; NAN and infinities become
+ * null. */
 void json_number(struct json *j, const char *key, double number, int decimals);
-/* A text (UTF-8), or null when it is NULL. */
+/* Adds a text (UTF-8), or null if it is NULL. */
 void json_text(struct json *j, const char *key, const char *text);
 void json_bool(struct json *j, const char *key, bool value);
-/* A moment as ISO 8601 in UTC, or null when it is negative. */
+/* Adds a moment as ISO 8601 in UTC, or null if it is negative. */
 void json_moment(struct json *j, const char *key, int64_t ms);
 
-/* A number as JSON and CSV write it; "" when it is not finite. */
+/* Formats a number for JSON and CSV; "" if it is not finite. */
 void number_text(char *dst, size_t cap, double number, int decimals);
 
 #endif

@@ -1,4 +1,4 @@
-/* Nested values in three formats. */
+/* Prints nested values as text, JSON or CSV. */
 #include "render/outline.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ void outline_finish(struct outline *o)
 	*o = (struct outline){ 0 };
 }
 
-/* The name with the outline's word replaced; the first letter's case is the name's own. */
+/* The name with the outline's word replaced; the case of the first letter is kept. */
 static const char *spell(char *dst, const struct outline *o, const char *name)
 {
 	const char *found = NULL;
@@ -67,7 +67,7 @@ static const char *spell(char *dst, const struct outline *o, const char *name)
 	return dst;
 }
 
-/* Three decimals, as short as it goes, but always with a point. */
+/* Up to three decimals, without trailing zeros, but always with a point. */
 static void real_text(char *dst, size_t cap, double number)
 {
 	number_text(dst, cap, number, 3);

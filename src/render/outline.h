@@ -1,5 +1,5 @@
 /* An outline: nested groups of named values, printed as indented text, as JSON or as CSV. A
- * value has one name for people and one for programs, said once. */
+ * value has one name for people and one for programs. */
 #ifndef GUA_RENDER_OUTLINE_H
 #define GUA_RENDER_OUTLINE_H
 
@@ -29,16 +29,17 @@ struct outline {
 void outline_open(struct outline *o, const char *key, const char *label);
 void outline_close(struct outline *o);
 void outline_real(struct outline *o, const char *key, const char *label, double number);
-/* A whole number; -1 is unknown. */
+/* Adds a whole number; -1 is unknown. */
 void outline_count(struct outline *o, const char *key, const char *label, int64_t number);
 void outline_text(struct outline *o, const char *key, const char *label, const char *text);
 void outline_finish(struct outline *o);
 
-/* "Label: value" lines, three blanks a level; reals have up to three decimals. */
+/* Appends "Label: value" lines, indented by three spaces per level; reals have up to three
+ * decimals. */
 void outline_print_text(struct str *out, const struct outline *o);
-/* Into the object that is open. */
+/* Adds the values to the open object. */
 void outline_print_json(struct json *j, const struct outline *o);
-/* "path.to.key,value" lines. */
+/* Appends "path.to.key,value" lines. */
 void outline_print_csv(struct str *out, const struct outline *o);
 
 #endif

@@ -18,8 +18,8 @@ static void add_heading(
 	str_add(out, "\n");
 }
 
-/* Sentences of that kind as paragraphs, wrapped and indented; a label stands in a column of its
- * own. */
+/* Adds the sentences of a kind as paragraphs, wrapped and indented; a label has its own
+ * column. */
 static void add_sentences(struct str *out, const struct report *r, enum sentence_kind kind,
 	size_t indent, const struct text_style *style)
 {
@@ -34,7 +34,7 @@ static void add_sentences(struct str *out, const struct report *r, enum sentence
 	}
 }
 
-/* The same, loud and in one line. */
+/* The same for warnings: highlighted, and in one line. */
 static void add_warnings(struct str *out, const struct report *r, enum sentence_kind kind,
 	const struct text_style *style)
 {
@@ -46,7 +46,8 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 	}
 }
 
-/* "HOST (bare, driver V)REST" in one line of at most `columns`: the name gives way. */
+/* Adds "HOST (bare, driver V)REST" in one line of at most `columns`; the name is cut if
+ * needed. */
 static void add_host(struct str *out, const struct audit_host *host, const char *rest,
 	size_t columns, const struct text_style *style)
 {
@@ -120,7 +121,8 @@ static void add_bar(struct str *out, const struct report *r, const struct report
 	str_add(out, "\n");
 }
 
-/* " ± 0.2": by how many percent the share can be off, rounded up to a tenth; nothing for 0. */
+/* Adds " ± 0.2": how far the share can be off, in percent, rounded up to a tenth; nothing for
+ * 0. */
 static void add_uncertainty(struct str *out, double share, const struct text_style *style)
 {
 	double tenths = ceil(1000 * share - 1e-6);

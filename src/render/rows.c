@@ -1,4 +1,4 @@
-/* Cells for programs. */
+/* Writes the cells of tables as CSV and JSON. */
 #include "render/rows.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { GROUP_CAP = 64 };
 
-/* How a kind's number is written: times `factor`, with so many decimals. */
+/* How the numbers of a kind are written: multiplied by `factor`, with this many decimals. */
 static const struct machine_form {
 	double factor;
 	int decimals;
@@ -111,8 +111,8 @@ static void add_json_cell(
 			j, key, x * forms[column->kind].factor, forms[column->kind].decimals);
 }
 
-/* Closes the object of the group that is open and opens that of `name`, which is "group.key"
- * or "key"; returns the key. */
+/* Closes the open group's object and opens that of `name`, which is "group.key" or "key";
+ * returns the key. */
 static const char *enter_group(struct json *j, char group[GROUP_CAP], const char *name)
 {
 	const char *dot = strchr(name, '.');

@@ -13,8 +13,8 @@ void csv_row(struct str *out, const struct column *columns, size_t n, const stru
 /* Header and all rows. */
 void csv_table(struct str *out, const struct table *t);
 
-/* One row as an object, an item of the array that is open. Columns that are named "group.key"
- * and stand together are an object in it. */
+/* Adds one row as an object to the open array. Adjacent columns that are named "group.key" form
+ * an object in it. */
 void json_row(struct json *j, const struct column *columns, size_t n, const struct cell *cells);
 /* All rows as an array of objects. */
 void json_table(struct json *j, const char *key, const struct table *t);

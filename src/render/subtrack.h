@@ -6,7 +6,7 @@
 #include "query/subtrack.h"
 
 void subtrack_text(struct str *out, const struct subtrack *s);
-/* One document; what has no value is null. It is the input of a comparison. */
+/* Appends one JSON document; missing values are null. It is the input of a comparison. */
 void subtrack_json(struct str *out, const struct subtrack *s);
 
 #endif

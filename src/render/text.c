@@ -1,4 +1,4 @@
-/* Text that fits. */
+/* Formats text into a width: truncation, wrapping, tables, bars. */
 #include "render/text.h"
 
 #include <assert.h>
@@ -41,7 +41,7 @@ size_t text_add_cut(
 		text += show_char(piece, text, style);
 		size_t wide = text_columns(piece);
 		if (used + wide > columns) {
-			/* Go back to where the mark still fits. */
+			/* Go back to the last place where the mark fits. */
 			out->len = mark_at;
 			str_add(out, columns ? (style->ascii ? "~" : "…") : "");
 			return columns ? mark_used + 1 : 0;
@@ -149,7 +149,7 @@ void cell_show(char *dst, size_t cap, const struct column *column, const struct 
 		show_moment(dst, cap, (int64_t)x, style->utc);
 }
 
-/* Columns that a text takes in this style. */
+/* The width of a text in this style. */
 static size_t shown_columns(const char *text, const struct text_style *style)
 {
 	char piece[20];
@@ -200,7 +200,8 @@ static void choose_widths(
 	}
 	if (flexible == MAX_COLUMNS)
 		return;
-	/* Where the flexible column cannot give enough, optional ones go, the last first. */
+	/* If shrinking the flexible column is not enough, drop optional columns, the last one
+	 * first. */
 	size_t spare = widths[flexible] > FLEXIBLE_MIN ? widths[flexible] - FLEXIBLE_MIN : 0;
 	for (size_t c = t->n_columns; c-- > 0 && used > style->columns + spare;) {
 		if (!widths[c] || !t->columns[c].optional)
@@ -259,8 +260,8 @@ void text_add_table(struct str *out, const struct table *t, const struct text_st
 	out->failed |= t->failed;
 }
 
-/* The part with the largest claim that is not met: most owed, or, to take one away, most given.
- */
+/* The part that is furthest below its exact share or, to take a cell away, furthest above
+ * it. */
 static size_t most_owed(const double *exact, const size_t *shares, size_t n, bool take)
 {
 	size_t best = 0;

@@ -12,12 +12,12 @@
 
 struct text_style {
 	size_t columns; /* width of the page */
-	bool ascii; /* no character above 126: blocks have a replacement, names are escaped */
-	bool color; /* escape sequences may be used */
-	bool utc;   /* moments in UTC instead of local time */
+	bool ascii;	/* ASCII only: blocks have a replacement, names are escaped */
+	bool color;	/* escape sequences may be used */
+	bool utc;	/* moments in UTC instead of local time */
 };
 
-/* Appends `text` cut to `columns`, with a mark where it was cut. Returns the columns used. */
+/* Appends `text`, cut to `columns` with a mark at the cut. Returns the columns used. */
 size_t text_add_cut(
 	struct str *out, const char *text, size_t columns, const struct text_style *style);
 /* Appends a paragraph broken at spaces; lines after the first start at column `indent`, and the
@@ -34,8 +34,8 @@ void cell_show(char *dst, size_t cap, const struct column *column, const struct 
 /* Appends the table with a heading, indented by two. */
 void text_add_table(struct str *out, const struct table *t, const struct text_style *style);
 
-/* Divides `cells` among n parts by largest remainder, and so that each part that is not 0 gets
- * at least one where that is possible. */
+/* Divides `cells` among n parts by largest remainder. Each part that is not 0 gets at least one
+ * cell if possible. */
 void bar_divide(const double *parts, size_t n, size_t cells, size_t *shares);
 
 #endif

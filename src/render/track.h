@@ -23,7 +23,7 @@ const struct track_unit *track_size_unit(const char *name, double value);
 /* seconds minutes hours days, auto. */
 const struct track_unit *track_time_unit(const char *name, double value);
 
-/* Append their names and auto, each with a blank behind it. */
+/* Append the names of the units and "auto", each followed by a space. */
 void track_sizes(struct str *out);
 void track_times(struct str *out);
 
@@ -32,10 +32,10 @@ enum track_format { TRACK_TEXT, TRACK_JSON, TRACK_CSV };
 struct track_style {
 	enum track_format format;
 	const char *ram_unit, *gpu_ram_unit, *time_unit; /* names; "auto" */
-	bool legacy_spelling;	  /* descendents, as before its version 4 */
-	bool processes;		  /* the table of processes too */
-	struct user_names *users; /* their names in that table, or NULL */
-	bool advice;		  /* what to ask Slurm for */
+	bool legacy_spelling; /* the key "descendents", as in gpu-tracker before version 4 */
+	bool processes;	      /* also print the table of processes */
+	struct user_names *users; /* names of users for that table, or NULL */
+	bool advice;		  /* print Slurm options for the next run */
 };
 
 void track_render(

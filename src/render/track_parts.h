@@ -22,7 +22,7 @@ void track_add_advice(
 
 void track_cards_text(struct str *out, const struct track_result *r);
 void track_cards_json(struct json *j, const struct track_result *r);
-/* With the names of `users`, or without when it is NULL. */
+/* With user names from `users`; without names if it is NULL. */
 void track_processes_text(
 	struct str *out, const struct track_result *r, struct user_names *users);
 void track_processes_json(

@@ -1,4 +1,4 @@
-/* The loop of `gua top`. */
+/* The main loop of `gua top`: reads the cards, draws the screen, handles keys. */
 #include "top/top.h"
 
 #include <math.h>
@@ -14,20 +14,19 @@
 
 /* CPU use for a single frame is measured over this time. */
 #define MEASURE_US 100000
-/* Processes are measured this often, and those that are not on the screen. A little less than
- * two seconds, so that it is every second refresh. */
+/* How often processes on the screen are measured, and the others. The first is slightly less
+ * than two seconds, so that it is every second refresh. */
 #define MEASURE_SHOWN_US 1900000
 #define MEASURE_OTHERS_US (15 * 1000000LL)
-/* A driver that is well answers within this; a refresh waits for it, so as not to draw twice.
- */
+/* A healthy driver answers within this time. A refresh waits for it, to draw only once. */
 #define PATIENCE_MS 20
 /* A driver that has not answered for this long causes a message. */
 #define SILENCE_MS 2000
-/* The message is brought up to date this often. */
+/* How often the message is updated. */
 #define SILENCE_EVERY_US 1000000
 
 struct top {
-	const struct top_options *options; /* the caller's */
+	const struct top_options *options; /* owned by the caller */
 	struct top_state state;
 	struct top_family family;
 	bool *card_on;
@@ -35,7 +34,7 @@ struct top {
 	size_t cap_cards;
 };
 
-/* Which cards are shown. */
+/* Chooses the cards that are shown. */
 static int choose_cards(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
@@ -55,7 +54,8 @@ static int choose_cards(struct top *t, struct err *e)
 	return n < 0 ? n : 0;
 }
 
-/* What the store has of the cards from `first` on; nothing is said when it has nothing. */
+/* Fills the history of the cards from `first` on from the store. No message if the store has
+ * nothing. */
 static int seed_history(struct top *t, size_t first, struct err *e)
 {
 	struct top_state *s = &t->state;
@@ -91,8 +91,8 @@ static int follow_history(struct top *t, struct err *e)
 	return 0;
 }
 
-/* What the page of details shows besides: arguments, and the use of the card by minute, from
- * the store and from what this page has seen. `fresh`: it sees something new. */
+/* Reads the additional data of the details page: the arguments, and the use of the card by
+ * minute, from the store and from what this page has seen. `fresh`: there is a new reading. */
 static void read_target(struct top *t, bool fresh)
 {
 	struct top_state *s = &t->state;
@@ -121,8 +121,8 @@ static int arrange(struct top *t, struct err *e)
 	return top_model_arrange(&t->state.model, &t->state.now) ? 0 : err_memory(e);
 }
 
-/* Processes that are on the screen are measured often, the others seldom; all at each refresh
- * when their order depends on it. */
+/* Measures processes: those on the screen often, the others seldom. If they are sorted by a
+ * measured value, all at each refresh. */
 static void measure(struct top *t)
 {
 	const struct top_state *s = &t->state;
@@ -140,7 +140,7 @@ static void measure(struct top *t)
 	live_measure_all(t->options->live, MEASURE_OTHERS_US);
 }
 
-/* What the page that is shown needs besides, and the order of the rows. */
+/* Reads what the current page needs, and orders the rows. */
 static int prepare_page(struct top *t, bool fresh, struct err *e)
 {
 	struct top_now *now = &t->state.now;
@@ -160,7 +160,7 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	return rc;
 }
 
-/* The explaining line: about a suspect card, else why the past is not known. */
+/* Sets the note: about a suspect card, else why the past is not known. */
 static void find_note(struct top *t)
 {
 	struct top_state *s = &t->state;
@@ -174,7 +174,7 @@ static void find_note(struct top *t)
 	}
 }
 
-/* Takes over what the live view has read. */
+/* Takes the new readings from the live view. */
 static int take(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
@@ -182,7 +182,7 @@ static int take(struct top *t, struct err *e)
 	now->processes = live_processes(t->options->live, &now->n_processes);
 	now->now_ms = t->state.clock_ms = live_now_ms(t->options->live);
 	now->filter = t->options->filter;
-	/* These are of the answer before, whatever happens now. */
+	/* The rows point into the previous answer, so they are invalid now. */
 	t->state.model.n_rows = 0;
 	now->parents = NULL;
 	now->n_family = 0;
@@ -197,8 +197,8 @@ static int take(struct top *t, struct err *e)
 	return prepare_page(t, true, e);
 }
 
-/* Takes the driver's answer, when there is one within `wait_ms`. A driver that is gone, or
- * silent, causes a message; its last readings stay, and idle times do not grow meanwhile. */
+/* Takes the driver's answer if it comes within `wait_ms`. If the driver is gone or does not
+ * answer, shows a message; the last readings stay, and idle times do not grow. */
 static int receive(struct top *t, int64_t wait_ms)
 {
 	struct top_state *s = &t->state;
@@ -223,7 +223,7 @@ static int receive(struct top *t, int64_t wait_ms)
 	return rc;
 }
 
-/* Reads everything again. What the driver does not say soon is taken when it does. */
+/* Reads everything again. An answer that does not come soon is taken later. */
 static void refresh(struct top *t)
 {
 	struct live *live = t->options->live;
@@ -300,7 +300,7 @@ static void send_signal(struct top *t)
 			s->target.pid);
 }
 
-/* Does what a key asked for; false: to quit. */
+/* Does what a key asked for; returns false to quit. */
 static bool act(struct top *t, enum top_action action)
 {
 	struct err e = { 0 };
@@ -313,7 +313,7 @@ static bool act(struct top *t, enum top_action action)
 	return action != TOP_QUIT;
 }
 
-/* Waits for a key, the time, or an answer that the driver owes. */
+/* Waits for a key, the end of the interval, or the driver's pending answer. */
 static int wait_key(struct top *t, struct top_screen *screen, int64_t wait_us, size_t *at)
 {
 	bool owed = live_silent_ms(t->options->live) >= 0;

@@ -1,4 +1,4 @@
-/* `gua top`: reads the cards again and again, shows them, and does what the keys say. */
+/* `gua top`: reads the cards repeatedly, shows them, and handles keys. */
 #ifndef GUA_TOP_H
 #define GUA_TOP_H
 
@@ -13,9 +13,9 @@
 #include "top/top_screen.h"
 
 struct top_options {
-	struct live *live;	     /* open; everything here is borrowed */
-	struct clock *clock;	     /* its clock */
-	const char *root;	     /* where /proc is: "" for the real one; NULL: nowhere */
+	struct live *live;   /* open; all pointers here are borrowed */
+	struct clock *clock; /* the clock of `live` */
+	const char *root;    /* prefix of /proc: "" for the real one; NULL: there is none */
 	const struct filter *filter; /* which cards and processes */
 	int64_t delay_ms;	     /* between two readings */
 	const char *no_signals;	     /* why no signal may be sent; NULL: they may */
@@ -26,12 +26,12 @@ struct top_options {
 
 struct top;
 
-/* Reads once. */
+/* Opens the view and reads the cards once. */
 int top_open(struct top **t, const struct top_options *o, struct err *e);
 void top_close(struct top *t);
-/* One frame as plain text, as many lines as it takes. */
+/* Appends one frame as plain text, with as many lines as needed. */
 int top_once(struct top *t, size_t columns, struct str *out, struct err *e);
-/* Until the user quits. */
+/* Runs until the user quits. */
 void top_run(struct top *t, struct top_screen *screen);
 
 #endif

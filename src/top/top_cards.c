@@ -1,4 +1,4 @@
-/* The cards of `gua top`: a line each, or several a line when there are many. */
+/* Draws the cards of `gua top`: one line each, or several cards in a line if there are many. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "top/top_parts.h"
 #include "top/top_words.h"
 
-/* Columns of a card where there are several a line, without its bar. */
+/* Width of a card in a line of several cards, without its bar. */
 enum { COMPACT_COLUMNS = 26, COMPACT_TEXTS = 24 };
 
 size_t top_shown_cards(const struct top_now *now)
@@ -41,7 +41,7 @@ struct widths {
 	size_t name, bar, power, state, spark;
 };
 
-/* The name without the maker's, which is everybody's. */
+/* The name of the card without the maker, which is the same for all. */
 static const char *short_name(const struct live_card *c)
 {
 	return strncmp(c->id.name, "NVIDIA ", 7) == 0 ? c->id.name + 7 : c->id.name;
@@ -105,7 +105,7 @@ static void draw_memory(struct top_frame *f, const struct live_card *c, size_t b
 	top_add_field(f, TOP_PLAIN, both, 12, false);
 }
 
-/* Whole watts, as the other views have them. */
+/* Draws the power in whole watts, as the other views do. */
 static void draw_power(struct top_frame *f, const struct live_card *c, size_t width)
 {
 	char draw[32], limit[32], both[72];
@@ -119,7 +119,7 @@ static void draw_power(struct top_frame *f, const struct live_card *c, size_t wi
 	top_add_field(f, TOP_PLAIN, both, width, false);
 }
 
-/* Red from 85 degrees on: most cards slow down a little above. */
+/* Draws the temperature, red from 85 degrees on: most cards slow down slightly above. */
 static void draw_temperature(struct top_frame *f, const struct live_card *c)
 {
 	char text[32];
@@ -128,7 +128,7 @@ static void draw_temperature(struct top_frame *f, const struct live_card *c)
 	top_add_field(f, value >= 85 ? TOP_LOST : TOP_PLAIN, text, 5, false);
 }
 
-/* A card that gives no readings is a line that says why. */
+/* Draws a card without readings: one line that says why. */
 static void draw_fault(struct top_frame *f, const struct live_card *c)
 {
 	static const char *const why[CARD_STATUS_COUNT] = {
@@ -143,7 +143,7 @@ static void draw_fault(struct top_frame *f, const struct live_card *c)
 		top_add(f, TOP_DIM, "; trying again every 30 s");
 }
 
-/* For how long it has been in its state. */
+/* Draws how long the card has been in its state. */
 static void draw_since(struct top_state *s, const struct live_card *c)
 {
 	char text[40] = ">";

@@ -1,4 +1,4 @@
-/* The whole screen of `gua top`: title, summary, cards, table or page, messages, keys. */
+/* Draws the whole screen of `gua top`: title, summary, cards, table or page, messages, keys. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void draw_title(struct top_state *s)
 	top_end_line(f);
 }
 
-/* "8 cards: 3 active, 2 idle-held": one stretch for each word that a card has. */
+/* "8 cards: 3 active, 2 idle-held": one span for each state that a card is in. */
 static void draw_states(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
@@ -59,8 +59,8 @@ static void draw_states(struct top_state *s)
 	}
 }
 
-/* How much the listed processes hold, and how much of it idle ones hold. It comes first,
- * because the end of the line may not fit on the screen. */
+/* Draws how much memory the listed processes hold, and how much of it idle ones hold. This
+ * comes first, because the end of the line may not fit on the screen. */
 static void draw_summary(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
@@ -70,7 +70,7 @@ static void draw_summary(struct top_state *s)
 	const char *shown = hides ? "shown " : "";
 	size_t holders = 0, idle = 0;
 	int64_t idle_bytes = 0;
-	bool more = false; /* of some the driver cannot tell */
+	bool more = false; /* the driver does not report the memory of some */
 	char size[16];
 	for (size_t i = 0; i < m->n_rows; i++) {
 		const struct live_process *p = m->rows[i].process;
@@ -111,7 +111,7 @@ static void draw_keys(struct top_state *s)
 		top_end_line(f);
 		return;
 	}
-	/* What hides rows must be seen. */
+	/* A filter hides rows, so it is always shown. */
 	if (s->model.filter[0])
 		top_addf(f, TOP_IDLE, "only '%s' ", s->model.filter);
 	if (s->model.user[0])
@@ -126,7 +126,7 @@ static void draw_keys(struct top_state *s)
 	top_end_line(f);
 }
 
-/* The line above the keys; false: there is nothing to say. */
+/* Draws the line above the keys; false if there is nothing to show. */
 static bool draw_message(struct top_state *s, bool count_only)
 {
 	bool any = s->message[0] || s->silent_ms || s->fault[0] || s->note[0];
@@ -157,7 +157,7 @@ void top_draw(struct top_state *s, size_t rows, size_t columns)
 	s->layout = top_plan(s, rows, columns, extra);
 	draw_title(s);
 	draw_summary(s);
-	/* Pages that are read need the room. */
+	/* Pages of text need the room. */
 	if (s->page == TOP_TABLE || s->page == TOP_SORT_MENU || s->page == TOP_USER_MENU)
 		top_draw_cards(s);
 	if (s->page == TOP_TABLE)

@@ -28,8 +28,8 @@ void top_frame_start(struct top_frame *f, size_t columns)
 	str_clear(&f->text);
 }
 
-/* Says that the text from `from` on, which takes so many columns, has the style; goes on with
- * the last span where it can. */
+/* Records the style of the text from `from` on, `columns` wide. Extends the last span if
+ * possible. */
 static void add_span(struct top_frame *f, enum top_style style, size_t from, size_t columns)
 {
 	size_t len = f->text.len - from, column = f->used;

@@ -1,5 +1,5 @@
-/* How much each card was used in the last minutes, for the small graphs: what the store has,
- * and what was seen since. */
+/* How much each card was used in the last minutes, for the small graphs: from the store, and
+ * from the readings since. */
 #ifndef GUA_TOP_HISTORY_H
 #define GUA_TOP_HISTORY_H
 
@@ -19,10 +19,10 @@ struct top_history {
 	size_t n_cards;
 };
 
-/* Makes room for so many cards; returns 0, or -1: out of memory. */
+/* Makes room for this many cards; returns 0, or -1: out of memory. */
 int top_history_room(struct top_history *h, size_t n_cards);
 void top_history_finish(struct top_history *h);
-/* Adds a reading; NAN is none. */
+/* Adds a reading; NAN is ignored. */
 void top_history_add(struct top_history *h, size_t card, int64_t at_ms, double pct);
 /* The means of the `n` minutes up to the one of `now_ms`, oldest first; NAN: none. */
 void top_history_get(

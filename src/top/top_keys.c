@@ -7,7 +7,7 @@ static enum top_action sort_by(struct top_state *s, enum top_sort sort)
 {
 	s->model.sort = sort;
 	s->model.reverse = false;
-	/* What is on top now is what is of interest. */
+	/* Show the top of the new order. */
 	s->model.first = s->model.selected = 0;
 	s->model.key = (struct top_key){ 0 };
 	return TOP_ARRANGE;
@@ -22,7 +22,7 @@ static enum top_action open_page(struct top_state *s, enum top_page page)
 	return TOP_NOTHING;
 }
 
-/* Takes the selected process as the one that the page is about. */
+/* Makes the selected process the one that the page shows. */
 static enum top_action open_target(struct top_state *s, enum top_page page)
 {
 	const struct top_row *row = top_model_row(&s->model);
@@ -43,7 +43,7 @@ static enum top_action open_target(struct top_state *s, enum top_page page)
 	return page == TOP_DETAILS ? TOP_REFRESH : TOP_NOTHING;
 }
 
-/* Adds a character to the filter as UTF-8, where it fits. */
+/* Adds a character to the filter as UTF-8, if it fits. */
 static void type_char(char *text, size_t cap, unsigned c)
 {
 	char bytes[5] = { 0 };
@@ -84,7 +84,7 @@ static enum top_action press_typing(struct top_state *s, int key)
 	return TOP_ARRANGE;
 }
 
-/* How far a key moves a selection; 0: it is no such key. */
+/* How far a key moves a selection; 0: the key does not move it. */
 static long movement(int key, size_t page)
 {
 	switch (key) {
@@ -119,7 +119,7 @@ static enum top_action choose(struct top_state *s)
 	return TOP_ARRANGE;
 }
 
-/* A click takes the line that it is on. */
+/* A click chooses the line that it is on. */
 static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
 {
 	const struct top_layout *l = &s->layout;
@@ -166,7 +166,8 @@ static void scroll_cards(struct top_state *s, long by)
 	s->first_cards_row = to < 0 ? 0 : (size_t)to;
 }
 
-/* The mouse: the wheel over the cards scrolls them, a click selects, again opens. */
+/* Handles the mouse: the wheel scrolls the cards if it is over them, a click selects a row, a
+ * second click opens it. */
 static enum top_action press_mouse(struct top_state *s, int key, size_t at)
 {
 	const struct top_layout *l = &s->layout;
@@ -186,7 +187,7 @@ static enum top_action press_mouse(struct top_state *s, int key, size_t at)
 	return TOP_NOTHING;
 }
 
-/* Letters and F-keys of the table that need nothing but the state. */
+/* Handles letters and F-keys of the table that need only the state. */
 static enum top_action press_letter(struct top_state *s, int key)
 {
 	switch (key) {

@@ -1,4 +1,4 @@
-/* Choosing, sorting and selecting the processes of `gua top`. */
+/* Chooses, sorts and selects the processes of `gua top`. */
 #include "top/top_model.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ const char *top_what(const struct top_row *row)
 	return row->process ? live_label(row->process) : live_label_of(&row->ancestor->id);
 }
 
-/* The process in numbers, for sorting: the largest comes first; NAN: not known. */
+/* The value of a process to sort by: the largest comes first; NAN: not known. */
 static double number_of(const struct live_process *p, enum top_sort sort, int64_t now_ms)
 {
 	int64_t idle_ms = top_idle_ms(p, now_ms);
@@ -82,7 +82,7 @@ static const char *text_of(const struct live_process *p, enum top_sort sort)
 				       : p->id.command;
 }
 
-/* Below 0: a comes first. What is not known comes last either way. */
+/* Below 0: a comes first. Unknown values come last in both directions. */
 static int compare_numbers(double a, double b, bool reverse)
 {
 	if (isnan(a) || isnan(b))

@@ -1,5 +1,5 @@
-/* Which processes `gua top` shows in which order, and which of them is selected. Pure: works on
- * what the live view has read and touches nothing else. */
+/* Which processes `gua top` shows, in which order, and which one is selected. Depends only on
+ * what the live view has read. */
 #ifndef GUA_TOP_MODEL_H
 #define GUA_TOP_MODEL_H
 
@@ -11,7 +11,7 @@
 #include "live/live.h"
 
 enum top_sort {
-	TOP_SORT_CARD, /* and within a card by memory */
+	TOP_SORT_CARD, /* then by memory */
 	TOP_SORT_USER,
 	TOP_SORT_PID,
 	TOP_SORT_MEM,
@@ -19,7 +19,7 @@ enum top_sort {
 	TOP_SORT_CPU,
 	TOP_SORT_HOST, /* host memory */
 	TOP_SORT_AGE,
-	TOP_SORT_IDLE, /* those that hold and do not compute first, the longest on top */
+	TOP_SORT_IDLE, /* idle holders first, the longest idle at the top */
 	TOP_SORT_WHAT, /* notebook, job, container */
 	TOP_SORT_COMMAND,
 	TOP_SORTS,
@@ -27,20 +27,20 @@ enum top_sort {
 extern const char *const top_sort_names[TOP_SORTS]; /* for the menu */
 extern const char *const top_sort_words[TOP_SORTS]; /* for --sort */
 
-/* A process that is on no card and has a child or grandchild that is. */
+/* A process that is not on a card, but has a descendant that is. */
 struct top_ancestor {
 	struct process_id id;
 	uint32_t parent; /* its pid, or 0 */
 };
 
-/* What is there to be shown. All is borrowed. */
+/* The data to show. All pointers are borrowed. */
 struct top_now {
 	const struct live_card *cards;
 	size_t n_cards;
 	const struct live_process *processes;
 	size_t n_processes;
 	const struct filter *filter; /* --user, --pid, --min-mem, --compute; NULL: all */
-	const bool *card_on;	     /* of each card: it is shown; NULL: all are */
+	const bool *card_on;	     /* for each card: whether it is shown; NULL: all are */
 	const uint32_t *parents;     /* pid of each process's parent, 0 unknown; or NULL */
 	const struct top_ancestor *family; /* for the tree */
 	size_t n_family;
@@ -53,20 +53,20 @@ struct top_row {
 	unsigned depth;			     /* in the tree */
 };
 
-/* What tells a row from others over refreshes. */
+/* Identifies a row across refreshes. */
 struct top_key {
 	uint32_t pid;
 	uint64_t start_ticks;
-	size_t card; /* SIZE_MAX: of an ancestor */
+	size_t card; /* SIZE_MAX: an ancestor */
 };
 
 struct top_model {
 	enum top_sort sort;
 	bool reverse;
 	bool tree;
-	char filter[64];      /* part of a text of the process, any case; "": all */
-	char user[USER_CAP];  /* only this one's; "": all */
-	struct top_row *rows; /* what is shown, in order */
+	char filter[64];      /* must be in a text of the process, ignoring case; "": all */
+	char user[USER_CAP];  /* only this user's processes; "": all */
+	struct top_row *rows; /* the shown rows, in order */
 	size_t n_rows, cap_rows;
 	size_t selected;    /* index into rows; 0 when there is none */
 	size_t first;	    /* the first row on the screen */
@@ -76,7 +76,7 @@ struct top_model {
 void top_model_finish(struct top_model *m);
 /* Makes the rows again; false: out of memory. The selection stays with its process. */
 bool top_model_arrange(struct top_model *m, const struct top_now *now);
-/* Moves the selection, at most to the ends. */
+/* Moves the selection, not beyond the ends. */
 void top_model_move(struct top_model *m, long by);
 void top_model_select(struct top_model *m, size_t row);
 /* Scrolls so that the selected row is among the `visible` ones. */
@@ -86,9 +86,10 @@ const struct top_row *top_model_row(const struct top_model *m);
 
 /* The identity of a row. */
 const struct process_id *top_row_id(const struct top_row *row);
-/* How long a holder has been idle, ms; -1: it computes, is no holder, or is not known. */
+/* How long a holder has been idle, in ms; -1: it computes, is not a holder, or it is not
+ * known. */
 int64_t top_idle_ms(const struct live_process *p, int64_t now_ms);
-/* What a row belongs to; "": nothing. */
+/* What a row belongs to, such as a notebook or job; "": nothing. */
 const char *top_what(const struct top_row *row);
 
 #endif

@@ -1,5 +1,5 @@
-/* What `gua top` shows in place of the table: help, menus, the question before a signal, the
- * details of one process. */
+/* Draws what `gua top` shows instead of the table: help, menus, the question before a signal,
+ * the details of one process. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ size_t top_menu_first(const struct top_state *s)
 	return s->menu >= visible ? s->menu - visible + 1 : 0;
 }
 
-/* A line of a menu, when it is on the screen. */
+/* Draws a line of a menu, if it is on the screen. */
 static void menu_line(struct top_state *s, size_t line, const char *text)
 {
 	size_t visible = s->layout.table_rows, first = top_menu_first(s);
@@ -197,7 +197,7 @@ static void draw_history(struct top_state *s)
 	top_end_line(&s->frame);
 }
 
-/* The command line, each argument that has blanks in quotes. */
+/* Draws the command line; an argument with blanks is in quotes. */
 static void arguments_fact(struct top_state *s)
 {
 	struct str line = { 0 };

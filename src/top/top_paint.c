@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-/* Where the cursor is and how it writes. */
+/* The position of the cursor and its current style. */
 struct brush {
 	const struct top_pen *pen;
 	struct str *out;
@@ -40,7 +40,7 @@ static bool same_span(const struct top_painting *shown, const struct top_span *o
 	       memcmp(shown->text.data + old->from, f->text.data + span->from, span->len) == 0;
 }
 
-/* Writes the stretches of one line that are not there yet. Both lines end with a newline. */
+/* Writes the spans of one line that have changed. Both lines end with a newline. */
 static void paint_line(struct brush *b, size_t line, const struct top_frame *f,
 	const struct top_span *span, const struct top_painting *shown,
 	const struct top_span *old)
@@ -67,7 +67,7 @@ static void paint_line(struct brush *b, size_t line, const struct top_frame *f,
 	str_add_bytes(b->out, str_text(&b->pen->erase), b->pen->erase.len);
 }
 
-/* The stretch behind the next newline; NULL: there is no further line. */
+/* The span after the next newline; NULL: there is no further line. */
 static const struct top_span *next_line(
 	const struct top_span *span, const struct top_span *spans, size_t n)
 {
@@ -98,7 +98,7 @@ void top_paint(struct top_painting *shown, const struct top_frame *f, const stru
 	struct brush b = { pen, out, SIZE_MAX, SIZE_MAX, TOP_PLAIN };
 	const struct top_span *span = f->n_spans ? f->spans : NULL;
 	const struct top_span *old = shown->n_spans ? shown->spans : NULL;
-	/* Out of memory: the frame has no end, and the last one stays. */
+	/* Out of memory: the frame is incomplete, so the previous one stays. */
 	if (f->text.failed)
 		return;
 	if (!shown->known) {

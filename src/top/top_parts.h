@@ -4,21 +4,22 @@
 
 #include "top/top_state.h"
 
-/* How many cards are shown. */
+/* The number of shown cards. */
 size_t top_shown_cards(const struct top_now *now);
-/* Divides the screen; `extra` lines are taken by messages. rows 0: as many as it takes. */
+/* Divides the screen; messages take `extra` lines. rows 0: as many as needed. */
 struct top_layout top_plan(
 	const struct top_state *s, size_t rows, size_t columns, size_t extra);
 
 void top_draw_cards(struct top_state *s);
 void top_draw_table(struct top_state *s);
-/* Help, a menu, a question or details instead of the table; as many lines as that has. */
+/* Draws help, a menu, a question or details instead of the table, with as many lines as
+ * needed. */
 void top_draw_page(struct top_state *s);
 
-/* The line of a menu that is the first on the screen. */
+/* The first line of a menu that is on the screen. */
 size_t top_menu_first(const struct top_state *s);
-/* Fills in the menu of users: those that have processes, sorted. It stays like that while it is
- * open, so that a line is the same user when a key takes it. */
+/* Fills the menu of users with those that have processes, sorted. The list does not change
+ * while the menu is open, so that a key chooses the user that was shown. */
 void top_list_users(struct top_state *s);
 
 #endif

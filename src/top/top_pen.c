@@ -1,12 +1,12 @@
-/* The sequences of the terminal, out of terminfo. */
+/* Gets the control sequences of the terminal from terminfo. */
 #include "top/top_paint.h"
 
-/* Behind ours: term.h makes words like "columns" its own. */
+/* After our headers: term.h defines words like "columns" as macros. */
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 #include <term.h>
 
-/* How a style looks with colours, and without them. */
+/* The look of each style, with and without colours. */
 static const struct look {
 	int front, back; /* -1: the terminal's own */
 	attr_t with, without;
@@ -26,10 +26,10 @@ static const struct look {
 	[TOP_LABEL] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
 };
 
-/* What moves the cursor of the terminal. */
+/* The sequence that moves the cursor of the terminal. */
 static const char *move_sequence;
 
-/* tputs(3) takes a function without a place for its target. */
+/* The target of put(): tputs(3) passes no context to its function. */
 static struct str *sink;
 
 static int put(int c)
@@ -47,7 +47,7 @@ static void add_sequence(struct str *out, const char *sequence)
 	tputs(sequence, 1, put);
 }
 
-/* What terminfo has under a name; NULL: nothing. */
+/* The sequence that terminfo has for a name; NULL: none. */
 static char *sequence_of(const char *name)
 {
 	char *sequence = tigetstr(name);

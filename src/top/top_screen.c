@@ -1,7 +1,6 @@
-/* Curses for `gua top`: it owns the terminal's modes, its keys and its mouse, and knows its
- * sequences. What is on the screen is compared by the stretch (top_paint) and sent in one
- * write: curses itself would compare each character and send each change alone, which was most
- * of what a refresh cost. */
+/* Uses curses for the terminal's modes, keys, mouse and control sequences. The content is
+ * compared span by span (top_paint) and sent in one write. Curses would compare every character
+ * and send each change separately, which was most of the cost of a refresh. */
 #define NCURSES_WIDECHAR 1
 #include "top/top_screen.h"
 
@@ -20,7 +19,7 @@ struct top_screen {
 	SCREEN *screen;
 	WINDOW *keys; /* a pad: reading keys from it draws nothing */
 	int in_fd, out_fd;
-	bool narrow; /* scrolls when its last place is written: leave that alone */
+	bool narrow; /* scrolls if its last cell is written: leave that cell alone */
 	struct top_pen pen;
 	struct top_painting shown;
 	struct str out; /* what is being sent */
@@ -97,7 +96,7 @@ void top_screen_size(const struct top_screen *s, size_t *rows, size_t *columns)
 	*columns = COLS > 1 && s->narrow ? (size_t)COLS - 1 : (size_t)COLS;
 }
 
-/* A terminal that is gone shows in the next poll(). */
+/* Errors are ignored: the next poll() reports a closed terminal. */
 static void send_all(int fd, const char *bytes, size_t len)
 {
 	while (len) {

@@ -1,4 +1,4 @@
-/* The terminal of `gua top`: with top_pen, all that knows curses. */
+/* The terminal of `gua top`. Only this and top_pen use curses. */
 #ifndef GUA_TOP_SCREEN_H
 #define GUA_TOP_SCREEN_H
 
@@ -13,13 +13,13 @@ struct top_screen;
 
 /* Takes over the terminal. */
 int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, struct err *e);
-/* Gives it back as it was. */
+/* Restores the terminal. */
 void top_screen_close(struct top_screen *s);
 void top_screen_size(const struct top_screen *s, size_t *rows, size_t *columns);
 /* Shows the frame; only what has changed is sent. */
 void top_screen_show(struct top_screen *s, const struct top_frame *f);
-/* Waits for a key: a character, an enum top_key_code with the line of the mouse in *at, or -1
- * when the time is over or `other_fd` is readable (-1: there is none). */
+/* Waits for a key. Returns a character, an enum top_key_code (for the mouse with the line in
+ * *at), or -1 if the time is over or `other_fd` is readable (-1: there is none). */
 int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, size_t *at);
 
 #endif

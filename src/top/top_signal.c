@@ -29,8 +29,8 @@ int top_signal_send(const struct process_id *id, int number, struct err *e)
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot signal process %u: %s", id->pid,
 			errno == ESRCH ? "it has ended" : strerror(errno));
-	/* What the pidfd holds cannot change any more: when the start time is the same now, it
-	 * is that process. */
+	/* A pidfd always refers to the same process: if the start time still matches, it is the
+	 * right one. */
 	if (!is_same(id))
 		rc = err_set(e, ERR_WORLD,
 			"process %u has ended and another process has its pid: not sent",

@@ -1,12 +1,12 @@
-/* Sending a signal to the process that was shown, and to no other that has its pid by now. */
+/* Sends a signal to the process that was shown, never to a later process with the same pid. */
 #ifndef GUA_TOP_SIGNAL_H
 #define GUA_TOP_SIGNAL_H
 
 #include "base/err.h"
 #include "model/process.h"
 
-/* Holds the process by a pidfd, compares its start time, then signals. ERR_WORLD: it was not
- * sent, and why. */
+/* Opens a pidfd, compares the start time, then sends the signal. ERR_WORLD: it was not sent;
+ * `e` says why. */
 int top_signal_send(const struct process_id *id, int number, struct err *e);
 
 #endif

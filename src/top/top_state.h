@@ -12,20 +12,20 @@ enum top_page {
 	TOP_HELP,
 	TOP_SORT_MENU,
 	TOP_USER_MENU,
-	TOP_SIGNAL, /* asks before it sends */
+	TOP_SIGNAL, /* asks before it sends a signal */
 	TOP_DETAILS,
 };
 
-/* What the loop is to do after a key. */
+/* What the loop does after a key. */
 enum top_action {
 	TOP_NOTHING, /* draw again */
 	TOP_QUIT,
 	TOP_REFRESH,
 	TOP_ARRANGE, /* the order or the choice of rows has changed */
-	TOP_SEND,    /* the signal */
+	TOP_SEND,    /* send the signal */
 };
 
-/* Keys that are no characters. */
+/* Keys that are not characters. */
 enum top_key_code {
 	TOP_KEY_F0 = 0x200000, /* + 1 .. 12 */
 	TOP_KEY_UP = 0x200100,
@@ -46,7 +46,7 @@ enum top_key_code {
 	TOP_KEY_HANGUP, /* the terminal was closed */
 };
 
-/* Where things are on the screen; the drawing fills it, keys and the mouse use it. */
+/* Positions on the screen. Drawing fills it in; keys and the mouse use it. */
 struct top_layout {
 	size_t rows, columns;	     /* of the screen */
 	size_t cards_at, cards_rows; /* first line of the cards, and how many */
@@ -57,30 +57,32 @@ struct top_layout {
 enum { TOP_DETAIL_MINUTES = 60, TOP_USERS_MAX = 256 };
 
 struct top_state {
-	struct top_now now; /* now.now_ms is when the driver said that */
-	int64_t clock_ms;   /* and this is the time: later while it says nothing */
+	struct top_now now; /* now.now_ms is the time of the driver's answer */
+	int64_t clock_ms;   /* the current time: later than now.now_ms while the driver does not
+			       answer */
 	struct top_model model;
 	struct top_history history;
 	struct top_layout layout;
 	enum top_page page;
-	bool typing;			     /* a filter, in model.filter */
-	size_t menu, n_users;		     /* the line of a menu that is selected; of users */
-	char users[TOP_USERS_MAX][USER_CAP]; /* of the menu: those when it was opened */
-	size_t first_cards_row, shift;	 /* rows of cards, columns of commands that are off */
-	size_t widest_user, widest_what; /* columns of what the table has shown */
-	struct process_id target;	 /* the process to signal, or to show details of */
+	bool typing;	      /* the user is typing a filter into model.filter */
+	size_t menu, n_users; /* the selected line of a menu; the number of users */
+	char users[TOP_USERS_MAX][USER_CAP]; /* the menu's users, from when it was opened */
+	size_t first_cards_row, shift; /* how far the cards and the commands are scrolled */
+	size_t widest_user,
+		widest_what;	  /* the widest texts that the table has shown, in columns */
+	struct process_id target; /* the process to signal, or to show details of */
 	size_t target_card;
 	struct str arguments;		/* the target's, each NUL-terminated */
 	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
 	bool use_known;
-	struct top_history seen;	   /* of the target, while its details are shown */
+	struct top_history seen;	   /* use of the target, while its details are shown */
 	size_t signal;			   /* index into top_signals */
 	const char *no_signals;		   /* why none can be sent; NULL: they can */
 	const char *host, *driver;	   /* for the title */
 	char message[256];		   /* until the next key */
 	char fault[512];		   /* of the driver; "": none */
 	int64_t fault_since_ms, silent_ms; /* for how long it has not answered; 0: it does */
-	char note[256];			   /* what is to be explained; "": nothing */
+	char note[256];			   /* an explanation to show; "": none */
 	struct top_frame frame;
 };
 
@@ -90,11 +92,11 @@ extern const struct top_signal {
 } top_signals[];
 extern const size_t n_top_signals;
 
-/* What a key does. `at` is the line of the screen for the mouse. */
+/* Handles a key. `at` is the line of the screen for the mouse. */
 enum top_action top_press(struct top_state *s, int key, size_t at);
-/* Draws everything into s->frame; rows 0: as many lines as it takes. */
+/* Draws everything into s->frame; rows 0: as many lines as needed. */
 void top_draw(struct top_state *s, size_t rows, size_t columns);
-/* The process that a page is about: the same life on the same card; NULL: it has gone. */
+/* The process that a page shows: the same process on the same card; NULL: it is gone. */
 const struct live_process *top_target(const struct top_state *s);
 
 #endif

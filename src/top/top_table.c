@@ -1,4 +1,4 @@
-/* The table of processes of `gua top`. */
+/* Draws the table of processes of `gua top`. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,10 +24,10 @@ enum column_id {
 
 static const struct column_info {
 	const char *title;
-	size_t width; /* 0: chosen by what is there */
+	size_t width; /* 0: fits the content */
 	bool left;
-	size_t from;	    /* shown on screens of so many columns */
-	enum top_sort sort; /* TOP_SORTS: none sorts by it */
+	size_t from;	    /* shown on screens with at least this many columns */
+	enum top_sort sort; /* TOP_SORTS: not a sort column */
 } columns[COLUMNS] = {
 	[COLUMN_CARD] = { "CARD", 4, false, 0, TOP_SORT_CARD },
 	[COLUMN_USER] = { "USER", 0, true, 0, TOP_SORT_USER },
@@ -43,14 +43,15 @@ static const struct column_info {
 	[COLUMN_COMMAND] = { "COMMAND", 0, true, 0, TOP_SORT_COMMAND },
 };
 
-/* What a row has in a place of its own, or before the command. */
+/* The text of the WHAT column: what the row belongs to, else what its memory says of its
+ * context. */
 static const char *what_of(const struct top_row *row)
 {
 	const char *what = top_what(row);
 	return *what || !row->process ? what : context_texts[row->process->context];
 }
 
-/* Columns fit what has been shown: they grow while one scrolls, and do not shrink again. */
+/* Widens columns to fit the rows that have been shown. They do not shrink again. */
 static void follow_widths(struct top_state *s)
 {
 	const struct top_model *m = &s->model;
@@ -141,7 +142,7 @@ static void cell(char *dst, size_t cap, const struct top_state *s, const struct 
 	}
 }
 
-/* Text without its first columns. */
+/* Returns the text without its first columns. */
 static const char *shifted(const char *text, size_t columns_off)
 {
 	unsigned code_point;
@@ -168,7 +169,7 @@ static void draw_command(struct top_state *s, const struct top_row *row, enum to
 	str_finish(&text);
 }
 
-/* In which style a cell of a row that is not selected is drawn. */
+/* The style of a cell in a row that is not selected. */
 static enum top_style cell_style(const struct live_process *p, bool idle, size_t c)
 {
 	if (!p)

@@ -1,16 +1,16 @@
-/* Ordering rows as a tree: each below its parent, as far as parents are known. */
+/* Orders the rows as a tree: each row below its parent, if the parent is known. */
 #include "top/top_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Chains of parents are followed this far: no sane one is longer, and a changing /proc may have
- * given a circle. */
+/* Limit for chains of parents. Real chains are shorter, but a changing /proc may yield a
+ * cycle. */
 enum { DEPTH_MAX = 32 };
 
 #define NO_NODE SIZE_MAX
 
-/* A process of the tree, however many cards it is on. */
+/* A process of the tree; it may be on several cards. */
 struct node {
 	uint32_t pid, parent;
 	const struct top_ancestor *ancestor; /* NULL: it is on a card */
@@ -21,8 +21,8 @@ struct tree_rows {
 	struct node *nodes; /* by pid */
 	size_t n_nodes;
 	const struct top_row *in; /* the sorted rows */
-	size_t *node;		  /* of each */
-	bool *done;		  /* of each: it is in `out` */
+	size_t *node;		  /* the node of each row */
+	bool *done;		  /* for each row: whether it is in `out` */
 	size_t n_in;
 	struct top_row *out;
 	size_t n_out, cap_out;
@@ -73,8 +73,8 @@ static void make_nodes(struct tree_rows *t, const struct top_now *now)
 		t->node[i] = find_node(t, t->in[i].process->id.pid);
 }
 
-/* The child of `top` that `node` is or descends from; NO_NODE: it does not. With `top`
- * NO_NODE: the oldest one above it. */
+/* Returns the child of `top` that is `node` or an ancestor of it; NO_NODE: there is none. If
+ * `top` is NO_NODE, returns the root above `node`. */
 static size_t child_towards(const struct tree_rows *t, size_t top, size_t node)
 {
 	for (int i = 0; i < DEPTH_MAX && node != NO_NODE; i++) {
@@ -93,7 +93,7 @@ static void put(struct tree_rows *t, const struct top_row *row, unsigned depth)
 	t->out[t->n_out++].depth = depth;
 }
 
-/* Appends a process, on each of its cards, and then all that descend from it. */
+/* Appends a process, once for each of its cards, and then all its descendants. */
 static void put_family(struct tree_rows *t, size_t node, unsigned depth)
 {
 	if (t->nodes[node].ancestor)
@@ -117,7 +117,7 @@ static void put_all(struct tree_rows *t)
 		size_t root = t->done[i] ? NO_NODE : child_towards(t, NO_NODE, t->node[i]);
 		if (root != NO_NODE)
 			put_family(t, root, 0);
-		/* Its parents are a circle. */
+		/* Its parents form a cycle. */
 		if (!t->done[i]) {
 			t->done[i] = true;
 			put(t, &t->in[i], 0);

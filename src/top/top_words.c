@@ -52,7 +52,7 @@ const char *top_kind(unsigned kind)
 	return kind & PROCESS_MPS ? "M" : compute ? "C" : kind & PROCESS_GRAPHICS ? "G" : "-";
 }
 
-/* Rows: card_state of a card that is well; then card_status of one that is not. */
+/* Rows: first by card_state, for cards with status ok; then by card_status, for the others. */
 static const struct words {
 	const char *word, *brief;
 	enum top_style style;

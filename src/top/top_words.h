@@ -1,4 +1,4 @@
-/* Numbers in few columns, and the words and styles of states, for `gua top`. */
+/* Short texts for numbers, and the words and styles of states, for `gua top`. */
 #ifndef GUA_TOP_WORDS_H
 #define GUA_TOP_WORDS_H
 

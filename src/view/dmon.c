@@ -1,4 +1,4 @@
-/* Columns of counters. */
+/* Prints counters of cards and processes in columns. */
 #include "view/dmon.h"
 
 #include <math.h>
@@ -13,12 +13,12 @@
 
 enum { HEADER_EVERY = 24, CELL_CAP = 32 };
 
-/* How a column is made from its metric. */
+/* How the value of a column is computed from its metric. */
 enum how {
 	PLAIN,	 /* the value */
-	SHARE,	 /* growth of nanoseconds: percent of the time */
-	WHETHER, /* growth: 1 when there is any */
-	RATE,	 /* growth of bytes: MB a second */
+	SHARE,	 /* increase in nanoseconds, as percent of the time */
+	WHETHER, /* 1 if the value has increased, else 0 */
+	RATE,	 /* increase in bytes, as MB per second */
 };
 
 /* ccpm is memory of confidential computing. */
@@ -26,7 +26,7 @@ static const struct column_row {
 	char group;
 	const char *title, *unit;
 	enum metric metric;
-	double scale; /* the value divided by this */
+	double scale; /* the value is divided by this */
 	enum how how;
 } columns[] = {
 	{ 'p', "pwr", "W", METRIC_POWER_DRAW, 1, PLAIN },
@@ -53,10 +53,10 @@ static const struct column_row {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
-/* Where a column of a process comes from; below these: an enum engine. */
+/* The source of a process column; smaller values are an enum engine. */
 enum process_from { FROM_SM = ENGINE_COUNT, FROM_MEMORY, FROM_NOWHERE };
 
-/* Columns of a process: those of utilisation and of memory. */
+/* Columns of a process: first those of utilisation, then those of memory. */
 static const struct process_column {
 	char group;
 	const char *title, *unit;
@@ -136,7 +136,8 @@ void dmon_finish(struct dmon *d)
 	d->n_before = 0;
 }
 
-/* Appends a cell: in columns `lead` and `width` (below 0: to the left) say how. */
+/* Appends a cell. In column format, `lead` and `width` (negative: left-aligned) set its
+ * layout. */
 static void add_cell(
 	struct dmon *d, struct str *out, const char *lead, int width, const char *text)
 {
@@ -173,7 +174,7 @@ static void add_header_line(struct dmon *d, bool units, struct str *out)
 	str_add(out, "\n");
 }
 
-/* In columns the header comes again and again; a file of values has it once. */
+/* Adds the header if it is due: in column format repeatedly, in CSV once. */
 static void add_header(struct dmon *d, struct str *out)
 {
 	bool again = !d->csv && d->since_header >= HEADER_EVERY;
@@ -213,7 +214,7 @@ static void add_number(struct dmon *d, struct str *out, double value)
 	add_cell(d, out, " ", 6, text);
 }
 
-/* The column's value now; NAN also when there was no look before to compare with. */
+/* The column's value now. NAN also if it needs a previous look and there was none. */
 static double column_value(const struct column_row *c, const double *values,
 	const struct dmon_before *before, int64_t now_ms)
 {
@@ -221,7 +222,7 @@ static double column_value(const struct column_row *c, const double *values,
 	double ms = (double)(now_ms - before->at_ms);
 	if (c->how == PLAIN)
 		return value / c->scale;
-	/* A counter that went back started anew. */
+	/* A counter that went down was reset. */
 	if (!before->at_ms || ms <= 0 || isnan(grown) || grown < 0)
 		return NAN;
 	if (c->how == SHARE)
@@ -277,7 +278,7 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 	str_add(out, "\n");
 }
 
-/* The processes of a card that pass; how many they are. */
+/* Adds the processes of a card that match the filter; returns how many. */
 static size_t add_processes(struct dmon *d, const struct live *l, const struct filter *f,
 	const struct live_card *c, struct str *out)
 {
@@ -293,7 +294,8 @@ static size_t add_processes(struct dmon *d, const struct live *l, const struct f
 	return shown;
 }
 
-/* Those of all picked instances of a board, or one line that says that there are none. */
+/* Adds the processes of all picked instances of a board, or one line that says that there are
+ * none. */
 static void add_board_processes(struct dmon *d, const struct live *l, const struct filter *f,
 	const struct stat_pick *picked, size_t first, struct str *out)
 {

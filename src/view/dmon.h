@@ -1,5 +1,5 @@
-/* Scrolling counters: one line a card (or a process) and look, in the columns of nvidia-smi's
- * dmon and pmon. */
+/* Scrolling counters: at each look one line for each card (or process), in the columns of
+ * nvidia-smi's dmon and pmon. */
 #ifndef GUA_VIEW_DMON_H
 #define GUA_VIEW_DMON_H
 
@@ -12,10 +12,10 @@
 #include "live/filter.h"
 #include "live/live.h"
 
-/* Counters of a board at the look before: what is shown are their differences. */
+/* Counters of a board at the previous look: the view shows differences. */
 struct dmon_before {
 	double counters[METRIC_COUNT];
-	int64_t at_ms; /* 0: there was none */
+	int64_t at_ms; /* 0: there was no previous look */
 };
 
 enum { DMON_COLUMNS_MAX = 32 };
@@ -24,27 +24,27 @@ struct dmon {
 	bool processes;
 	unsigned char columns[DMON_COLUMNS_MAX]; /* rows of the table of columns, in order */
 	size_t n_columns;
-	bool date, time; /* in front of each line */
+	bool date, time; /* whether each line starts with them */
 	bool csv, no_header, no_units;
-	size_t cells; /* of the line so far */
+	size_t cells; /* cells in the current line */
 	struct dmon_before *before;
 	size_t n_before;
-	size_t since_header; /* lines; the header comes again after some */
+	size_t since_header; /* lines since the last header, which is repeated */
 	bool has_header;
 };
 
-/* Appends the letters of the groups, each with a blank behind it. */
+/* Appends the letters of the groups, each followed by a space. */
 void dmon_groups(struct str *out);
 /* Chooses the columns: those of the groups, letters of "pucvmet" or of "um" for processes, in
  * the order of the letters. ERR_USAGE. */
 int dmon_select(struct dmon *d, const char *groups, struct err *e);
 /* Reads "csv,noheader,nounit"; ERR_USAGE. */
 int dmon_format(struct dmon *d, const char *text, struct err *e);
-/* Appends those words, each with a blank behind it. */
+/* Appends the words of --format, each followed by a space. */
 void dmon_formats(struct str *out);
-/* Sets the flags of the metrics that it needs. */
+/* Sets the flags of the metrics that the columns need. */
 void dmon_wanted(const struct dmon *d, unsigned char *wanted);
-/* Appends one look, with the header when it is time. */
+/* Appends one look, with the header if it is due. */
 int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, struct str *out,
 	struct err *e);
 void dmon_finish(struct dmon *d);

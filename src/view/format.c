@@ -1,4 +1,4 @@
-/* Words become flags. */
+/* Parses the words of --format into flags. */
 #include "view/format.h"
 
 #include <string.h>

@@ -7,15 +7,15 @@
 
 #include "base/str.h"
 
-/* A table of them ends with a word that is NULL. */
+/* A word and its flag. A table ends with a word that is NULL. */
 struct format_word {
 	const char *word;
 	size_t flag; /* offset of its bool */
 };
 
-/* Sets the flags in `to` that the words between the commas name; false: one names none. */
+/* Sets the flags in `to` for a comma-separated list of words; false if a word is unknown. */
 bool format_take(const struct format_word *words, void *to, const char *text);
-/* All words, each with a blank behind. */
+/* Appends all words, each followed by a space. */
 void format_list(const struct format_word *words, struct str *out);
 
 #endif

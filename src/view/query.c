@@ -1,4 +1,4 @@
-/* Fields of cards as lines. */
+/* Prints chosen fields of cards as lines, or as JSON. */
 #include "view/query.h"
 
 #include <math.h>
@@ -115,7 +115,7 @@ void query_bus_id(char *dst, size_t cap, const char *pci)
 struct line {
 	const struct card_id *id;
 	enum card_status status;
-	const char *state; /* "": not known of a divided board */
+	const char *state; /* "": a divided board has none */
 	const double *values;
 	const metric_texts *texts;
 };
@@ -167,7 +167,7 @@ static bool is_text(enum metric m)
 	       metrics[m].form == METRIC_FORM_CARD_TEXT;
 }
 
-/* What stands for a value that is not there. */
+/* The text for a missing value. */
 static const char *missing(enum card_status status)
 {
 	if (status == CARD_STATUS_LOST)
@@ -227,7 +227,7 @@ static void add_line(const struct query *q, const struct live *l, const struct l
 		str_add(out, "\n");
 }
 
-/* Every card that passes, or the boards of those, each once. */
+/* Adds every card that matches or, for boards, each board of these cards once. */
 static int add_cards(const struct query *q, const struct live *l, const struct filter *f,
 	struct json *json, struct str *out, struct err *e)
 {
@@ -271,8 +271,8 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, in
 	return rc;
 }
 
-/* A name and its sentence, within 80 columns; an empty line first, by which programs that read
- * nvidia-smi's list find the next name. */
+/* Adds a name and its description, within 80 columns. An empty line comes first: programs that
+ * read nvidia-smi's list use it to find the next name. */
 static void add_help(const struct metric_info *m, struct str *out)
 {
 	const struct text_style style = { .columns = 80, .ascii = true };

@@ -15,24 +15,24 @@
 enum { QUERY_FIELDS_MAX = 256 };
 
 struct query {
-	bool apps;	/* of processes; else of cards */
-	bool instances; /* one line a MIG instance instead of one a card */
+	bool apps;	/* fields of processes, not of cards */
+	bool instances; /* one line for each MIG instance, not for each card */
 	bool csv, json;
 	bool no_header, no_units;
 	int fields[QUERY_FIELDS_MAX]; /* enum metric, or enum app_field */
 	size_t n;
 };
 
-/* Reads "a,b,c"; ERR_USAGE names the nearest fields when there is no such one. */
+/* Reads "a,b,c". ERR_USAGE for an unknown field; the message names the nearest fields. */
 int query_fields(struct query *q, const char *list, struct err *e);
 /* Reads "csv,noheader,nounits" or "json". */
 int query_format(struct query *q, const char *text, struct err *e);
-/* Append the words that --format, --query-gpu and --query-compute-apps take, each with a blank
- * behind it. */
+/* Append the words that --format, --query-gpu and --query-compute-apps accept, each followed by
+ * a space. */
 void query_formats(struct str *out);
 void query_gpu_fields(struct str *out);
 void query_app_fields(struct str *out);
-/* Sets the flags of the metrics that it needs. */
+/* Sets the flags of the metrics that the query needs. */
 void query_wanted(const struct query *q, unsigned char *wanted);
 
 /* Appends the header line. */
@@ -42,7 +42,7 @@ void query_header(const struct query *q, struct str *out);
 int query_look(const struct query *q, struct live *l, const struct filter *f, int lines,
 	struct str *out, struct err *e);
 
-/* Appends every field with its sentence. */
+/* Appends every field with its description. */
 void query_help(bool apps, struct str *out);
 
 /* query_apps.c: the fields of processes. */
@@ -57,7 +57,7 @@ int query_app_look(const struct query *q, struct live *l, const struct filter *f
 
 /* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
 void query_timestamp(char *dst, size_t cap, int64_t ms);
-/* "00000017:..." of a sysfs address; "" when it is none. */
+/* "00000017:..." from a sysfs address; "" if it is not one. */
 void query_bus_id(char *dst, size_t cap, const char *pci);
 
 #endif

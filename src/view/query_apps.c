@@ -1,4 +1,4 @@
-/* Fields of compute processes as lines. */
+/* Prints chosen fields of compute processes as lines, or as JSON. */
 #include "view/query.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ enum app_field {
 
 static const struct app_info {
 	const char *name, *synonym, *unit, *help;
-	size_t text; /* where a process has it as a text; 0: it is made */
+	size_t text; /* offset of the text in a process; 0: it is computed */
 } fields[APP_FIELDS] = {
 	[APP_TIMESTAMP] = { "timestamp", "", "", "When the line was made, in local time." },
 	[APP_GPU_NAME] = { "gpu_name", "", "", "The card's product name." },
@@ -135,7 +135,7 @@ static void add_moment(char *dst, size_t cap, int64_t ms)
 		moment_iso(dst, cap, ms);
 }
 
-/* argv[0]; of a process that is gone what nvidia-smi says. */
+/* argv[0]; for a process that is gone, the text that nvidia-smi prints. */
 static void process_name(char *dst, size_t cap, struct live *l, const struct live_process *p)
 {
 	struct str arguments = { 0 };
@@ -147,7 +147,7 @@ static void process_name(char *dst, size_t cap, struct live *l, const struct liv
 	str_finish(&arguments);
 }
 
-/* The field as a text; "" unknown. */
+/* The field as text; "" if unknown. */
 static void field_text(char *dst, size_t cap, enum app_field field, struct live *l,
 	const struct live_card *c, const struct live_process *p)
 {

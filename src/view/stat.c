@@ -1,4 +1,4 @@
-/* One line a card. */
+/* Prints the compact view: one line for each card. */
 #include "view/stat.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 #include "base/timetext.h"
 
-/* The driver's ring is ten seconds long: "idle for 9 s" would say how long it is, not how long
- * nothing happened. */
+/* Shorter idle times are not shown: the driver keeps ten seconds of samples, so "idle for 9 s"
+ * would only show how far they reach back. */
 #define LEAST_SHOWN_MS 15000
 enum { TEXT_CAP = 64 };
 
@@ -42,7 +42,7 @@ void stat_command(char *dst, size_t cap, const struct live_process *p)
 	snprintf(dst, cap, "%.*s", (int)len, p->id.command);
 }
 
-/* A number right-aligned, "??" when it is not known; bright from a limit on. */
+/* Appends a number, right-aligned, "??" if it is not known; bright from a limit on. */
 static void add_number(struct str *out, double value, int width, const char *color,
 	double bright_from, const struct text_style *style)
 {
@@ -71,8 +71,8 @@ static void short_duration(char *dst, size_t cap, int64_t ms)
 		snprintf(dst, cap, h % 24 ? "%lldd%lldh" : "%lldd", h / 24, h % 24);
 }
 
-/* Appends "WORD 2h10m", ">2h10m" when it may be longer, or nothing when it is not known or not
- * long. */
+/* Appends "WORD 2h10m", or ">2h10m" if it may be longer; nothing if it is not known or is
+ * short. */
 static void add_since(
 	struct str *out, const char *word, int64_t since_ms, bool longer, int64_t now_ms)
 {
@@ -136,7 +136,7 @@ static void add_process(struct str *out, const struct live_process *p, int64_t n
 	str_add(out, ")");
 }
 
-/* Host memory as gpustat has it: the unit grows when there are more than four digits. */
+/* Formats host memory as gpustat does: a larger unit if there are more than four digits. */
 static void show_bytes(char *dst, size_t cap, int64_t bytes)
 {
 	static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB" };
@@ -171,7 +171,7 @@ static void add_full_line(struct str *out, struct live *l, const struct live_pro
 	str_finish(&arguments);
 }
 
-/* The processes of a card that pass, on its line or below it. */
+/* Appends the processes of a card that match the filter, on its line or below it. */
 static void add_processes(struct str *out, struct live *l, const struct filter *f,
 	const struct live_card *c, const struct stat_options *o, bool below)
 {
@@ -232,7 +232,7 @@ static void add_power(struct str *out, const double *v, const struct stat_option
 	str_add(out, " W");
 }
 
-/* A name as wide as asked for; a longer one loses its beginning. */
+/* Appends a name with the requested width; a longer name loses its beginning. */
 static void add_name(struct str *out, const char *name, size_t width, const char *color,
 	const struct text_style *style)
 {
@@ -261,7 +261,7 @@ static void end_line(struct str *out)
 	str_add(out, "\n");
 }
 
-/* Memory that nobody who is listed holds: the card is not as free as it looks. */
+/* Appends memory that no listed process holds: the card is less free than it looks. */
 static void add_orphans(
 	struct str *out, const struct live_card *c, const struct text_style *style)
 {
@@ -275,7 +275,7 @@ static void add_orphans(
 	str_add(out, ")");
 }
 
-/* What a whole line ends with: state and processes. */
+/* Appends the end of a line: state and processes. */
 static void add_tail(struct str *out, struct live *l, const struct filter *f,
 	const struct live_card *c, const struct stat_options *o)
 {
@@ -294,7 +294,7 @@ static void add_tail(struct str *out, struct live *l, const struct filter *f,
 		add_processes(out, l, f, c, o, true);
 }
 
-/* Index, name, temperature, use and memory of a board. False: it has none of it. */
+/* Appends index, name, temperature, use and memory of a board. False: it has none of them. */
 static bool add_board(
 	struct str *out, const struct live_board *b, size_t width, const struct stat_options *o)
 {
@@ -371,7 +371,8 @@ static size_t name_width(const struct live *l, const struct stat_options *o)
 	return width;
 }
 
-/* Whether an earlier pick was of the same board: its line is there already. */
+/* Whether an earlier picked card is on the same board, so that the board's line is already
+ * there. */
 static bool shown_before(const struct stat_pick *p, const struct live_card *cards, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
@@ -380,7 +381,7 @@ static bool shown_before(const struct stat_pick *p, const struct live_card *card
 	return false;
 }
 
-/* A board and those of its instances that are shown. */
+/* Appends a board and its instances that are shown. */
 static void add_rows(struct str *out, struct live *l, const struct filter *f,
 	const struct stat_pick *p, size_t at, size_t width, const struct stat_options *o)
 {

@@ -1,4 +1,4 @@
-/* The compact view: one line a card, as gpustat has it, with states and idle times; or JSON
+/* The compact view: one line for each card, like gpustat, with states and idle times; or JSON
  * with gpustat's keys. */
 #ifndef GUA_VIEW_STAT_H
 #define GUA_VIEW_STAT_H
@@ -20,7 +20,7 @@ struct stat_options {
 	struct text_style style;
 };
 
-/* Which cards and instances are shown, in which order. */
+/* The cards and instances to show, in order. */
 struct stat_pick {
 	size_t *cards; /* indexes into live_cards() */
 	size_t n;
@@ -30,7 +30,7 @@ void stat_pick_finish(struct stat_pick *p);
 
 void stat_text(struct str *out, struct live *l, const struct filter *f,
 	const struct stat_pick *picked, const struct stat_options *o);
-/* One document; `lines` as in struct json. */
+/* Appends one JSON document; `lines` as in struct json. */
 void stat_json(struct str *out, struct live *l, const struct filter *f,
 	const struct stat_pick *picked, int lines);
 

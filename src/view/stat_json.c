@@ -1,4 +1,4 @@
-/* The compact view as JSON: gpustat's keys, and ours with gua. in front. */
+/* Prints the compact view as JSON: gpustat's keys, and gua's keys with the prefix "gua.". */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 	json_close(j, '}');
 }
 
-/* The processes of the cards of one board that are shown, or of one card. */
+/* Adds the processes of the shown cards of one board, or of one card. */
 static void add_processes(struct json *j, struct live *l, const struct filter *f,
 	const struct stat_pick *p, size_t board, const struct live_card *only)
 {

@@ -11,7 +11,7 @@
 
 enum { WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
 
-/* What a holder is: the name that says most, and the command. */
+/* Describes a holder: its most specific name, and the command. */
 static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 {
 	const char *label = live_label(p), *command = p->id.command;
@@ -23,13 +23,13 @@ static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 			 : "-");
 }
 
-/* Whether it was idle when the last recorder ended, and may be so still. */
+/* Whether it was idle when the last recorder ended, and may still be. */
 static bool was_idle(const struct live_process *p)
 {
 	return p->was_idle_since_ms >= 0 && !p->active;
 }
 
-/* "10 min"; "> 9 s (2 h)": for at least 9 s, and for 2 h when nobody watched any more. */
+/* "10 min"; "> 9 s (2 h)": for at least 9 s, and for 2 h when the last recorder ended. */
 static void show_idle(char *dst, size_t cap, const struct live_process *p,
 	const struct live_card *c, const struct live *live)
 {
@@ -49,7 +49,7 @@ static void show_idle(char *dst, size_t cap, const struct live_process *p,
 		snprintf(dst, cap, "%s%s", p->idle_longer ? "> " : "", age);
 }
 
-/* What holders are sorted by: the earlier, the longer idle, as far as is known. */
+/* The sort key of holders: a smaller value means idle for longer, as far as is known. */
 static int64_t idle_order(const struct live_process *p)
 {
 	if (p->active)
@@ -59,7 +59,7 @@ static int64_t idle_order(const struct live_process *p)
 	return p->idle_since_ms < 0 ? INT64_MAX - 1 : p->idle_since_ms;
 }
 
-/* Longest idle first, then what is not known, then active; by card, the most memory first. */
+/* Order: longest idle first, then unknown, then active; then by card, most memory first. */
 static int compare(const void *left, const void *right)
 {
 	const struct live_process *a = *(const struct live_process *const *)left;
@@ -113,13 +113,13 @@ void who_finish(struct who *f)
 	*f = (struct who){ 0 };
 }
 
-/* Since when it holds; where nobody saw it come, since it started. */
+/* Since when it holds the card; if that was not seen, since it started. */
 static int64_t since_ms(const struct live_process *p)
 {
 	return p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms;
 }
 
-/* What a row is made of. */
+/* The data of a row. */
 struct who_row {
 	const struct live_process *process;
 	char card[CARD_LABEL_CAP], idle[96], what[WHAT_CAP];
@@ -178,7 +178,7 @@ void who_text(struct str *out, const struct who *f, const struct text_style *sty
 	table_finish(&t);
 }
 
-/* "" as null. */
+/* Adds a label; "" becomes null. */
 static void add_label(struct json *j, const char *key, const char *text)
 {
 	json_text(j, key, *text ? text : NULL);
@@ -239,7 +239,7 @@ void who_json(struct str *out, const struct who *f)
 	json_close(&j, '}');
 }
 
-/* What could not be seen of a card. */
+/* Adds a note about what could not be read of a card. */
 static void add_card_note(struct str *out, const struct live_card *c)
 {
 	char card[CARD_LABEL_CAP], text[256], size[SIZE_TEXT_CAP];
@@ -262,7 +262,7 @@ static void add_card_note(struct str *out, const struct live_card *c)
 	}
 }
 
-/* Whether a holder may be missing because it was not asked for. */
+/* Whether options restrict the holders that are listed. */
 static bool is_narrow(const struct who_question *q)
 {
 	const struct filter_values *v = q->filter->values;

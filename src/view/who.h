@@ -1,4 +1,4 @@
-/* Who holds the cards now: rows of `gua who`, as a table for people and as JSON. */
+/* The current holders of the cards: rows of `gua who`, as a table for people and as JSON. */
 #ifndef GUA_VIEW_WHO_H
 #define GUA_VIEW_WHO_H
 
@@ -12,13 +12,13 @@
 #include "live/live.h"
 #include "render/text.h"
 
-/* Which holders are asked for. */
+/* Which holders to list. */
 struct who_question {
 	const struct filter *filter;
 	int64_t idle_ms; /* idle for at least this long; -1: any */
 };
 
-/* The holders that were found, longest idle first. Valid until the next refresh of the view. */
+/* The holders found, longest idle first. Valid until the next refresh of the view. */
 struct who {
 	struct live *live; /* borrowed */
 	const struct live_card *cards;
@@ -26,13 +26,13 @@ struct who {
 	size_t n;
 };
 
-/* Fails when the filter names a card that is not there. To be finished in any case. */
+/* Fails if the filter names a card that does not exist. Call who_finish() in any case. */
 int who_find(struct who *w, struct live *live, const struct who_question *q, struct err *e);
 void who_finish(struct who *w);
 
 void who_text(struct str *out, const struct who *w, const struct text_style *style);
 void who_json(struct str *out, const struct who *w);
-/* Appends what could not be seen, one sentence a line; `text`: the answer is for people. */
+/* Appends what could not be read, one sentence per line; `text`: the output is for people. */
 void who_notes(struct str *out, const struct who *w, const struct who_question *q, bool text);
 
 #endif
