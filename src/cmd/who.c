@@ -99,7 +99,7 @@ const struct command cmd_who = {
 	.summary = "who holds the cards now, how much, and idle for how long",
 	.usage = "[--idle D] [-u USER] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
 		 "[--json]",
-	.details = "Exit status 1 when no holder is like that.",
+	.details = "Exit status 1 when no process matches.",
 	.options = rows,
 	.run = run,
 };

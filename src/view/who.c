@@ -282,8 +282,8 @@ void who_notes(struct str *out, const struct who *f, const struct who_question *
 		some_then |= was_idle(f->holders[i]);
 	if (*live_note(f->live))
 		str_addf(out, "%s%s\n", live_note(f->live),
-			some_then && text ? "; in brackets: idle for so long then" : "");
+			some_then && text ? "; in brackets: how long it was idle then" : "");
 	if (f->n == 0 && text)
 		str_add(out,
-			is_narrow(q) ? "no holder is like that\n" : "nobody holds a card\n");
+			is_narrow(q) ? "no process matches\n" : "no process holds a card\n");
 }

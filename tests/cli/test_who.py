@@ -149,7 +149,7 @@ def test_after_the_recorder_stopped_it_is_said_what_was_known_then(who, expect):
     run = who(4200, recorded=[(0, 600)])
     assert run.returncode == 0
     assert run.stderr == "gua who: the recorder stopped 1 h 0 min ago: nothing has been recorded since; " \
-        "in brackets: idle for so long then\n"
+        "in brackets: how long it was idle then\n"
     expect("who-stopped.txt", run.stdout)
     answer = json.loads(who(4200, "--json").stdout)
     assert answer["schema"] == "gua-who-1" and answer["host"]
@@ -265,7 +265,7 @@ def test_idle_filters(who):
     run = who(600, "--idle", "8m", recorded=True)
     assert run.returncode == 0 and "alice" in users(run) and "python train.py" not in run.stdout
     run = who(600, "--idle", "30m")
-    assert (run.returncode, run.stdout) == (1, "") and "no holder is like that" in run.stderr
+    assert (run.returncode, run.stdout) == (1, "") and "no process matches" in run.stderr
 
 
 @pytest.mark.parametrize("args, found", [
@@ -290,7 +290,7 @@ def test_filters(who, args, found):
 
 def test_nobody(who):
     run = who(60, text="\n".join(line for line in LAB.splitlines() if not line.startswith(("at", "process"))))
-    assert (run.returncode, run.stdout) == (1, "") and "nobody holds a card" in run.stderr
+    assert (run.returncode, run.stdout) == (1, "") and "no process holds a card" in run.stderr
 
 
 def test_a_lost_or_sleeping_card_is_named(who):
