@@ -1,8 +1,10 @@
 /* Several sources as one. The set's cards are its members' cards, one member after the other;
  * cards that a member finds later come at the end, so that a card never changes its place. A
  * card with a UUID that is there already, of another member, is left out: no time is counted
- * twice.  A member that fails is down until the next scan, which tries it again: until then
- * its cards are lost, with the driver's code. A call fails only when every member is down.
+ * twice.
+ *
+ * A member that fails is down until the next scan, which tries it again: until then its cards
+ * are lost, with the driver's code. A call fails only when every member is down.
  * Readings are copied; the arrays that they point to stay the member's. */
 #ifndef GUA_SOURCE_SET_H
 #define GUA_SOURCE_SET_H

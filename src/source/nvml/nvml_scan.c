@@ -1,7 +1,8 @@
 /* Finds the devices by index and matches them by UUID, so that a lost device is recognised
- * when it comes back. A sleeping device is not touched.  A device that may not be opened,
- * sleeps or is lost before it was ever asked has a placeholder as its UUID, "pci-ADDRESS" or
- * "index-N", until its own is known. */
+ * when it comes back. A sleeping device is not touched.
+ *
+ * A device that may not be opened, sleeps or is lost before it was ever asked has a placeholder
+ * as its UUID, "pci-ADDRESS" or "index-N", until its own is known. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
