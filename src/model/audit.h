@@ -1,6 +1,6 @@
-/* The audit: what the cards did in a window and who held them, in sums. An engine fills it, and
- * reports are made of it (query/report.h). Nothing here belongs to an engine: the stores are
- * one (query/gather.h), a client of a fleet's metrics can be another.
+/* The audit: what the cards did in a window and which users held them, in sums. An engine fills
+ * it, and reports are made of it (query/report.h). Nothing here belongs to an engine: the
+ * stores are one (query/gather.h), a client of a fleet's metrics can be another.
  *
  * An engine calls audit_init(), adds with the functions in query/audit.h, and ends with
  * audit_add_up(). It fills
@@ -28,10 +28,11 @@
 
 struct audit_host {
 	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
-	bool simulated;	      /* some of its data in the window was invented: say so */
-	bool imported;	      /* some was taken over from another tool */
-	bool recording;	      /* a run is live: its last tick is recent */
-	bool ran;	      /* a run overlaps the window */
+	bool simulated; /* some of its data in the window is simulated: the report must say so
+			 */
+	bool imported;	/* some of it was imported from another tool */
+	bool recording; /* a run is live: its last tick is recent */
+	bool ran;	/* a run overlaps the window */
 	int64_t last_tick_ms; /* of its newest run, or -1 */
 	int64_t interval_ms;  /* between the ticks of that run */
 	int64_t until_ms;     /* end of its window: the last tick when a run is live */
@@ -44,12 +45,12 @@ struct audit_card {
 	char source[SOURCE_CAP], status[16]; /* source "": unknown */
 	int64_t first_seen_ms, last_seen_ms;
 	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
-	int64_t energy_mj[CARD_STATES]; /* of the time whose energy is known */
+	int64_t energy_mj[CARD_STATES]; /* of the time with known energy */
 	int64_t energy_known_ms[CARD_STATES];
 	int64_t util_pct_ms; /* over the time in the first three states */
-	int64_t unsure_ms;   /* at most this much observed time is of another state */
+	int64_t unsure_ms;   /* at most this much observed time belongs to another state */
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
-	bool has_rows;				/* there is a slot of it in the window */
+	bool has_rows;				/* it has a slot in the window */
 };
 
 struct audit_identity {
@@ -78,9 +79,9 @@ struct audit_heat {
 
 struct audit {
 	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
-	int64_t resolution_ms;	    /* widest slot in it: how far an edge can be off */
+	int64_t resolution_ms;	    /* widest slot in it: the largest error at an edge */
 	struct rules rules;
-	bool rules_mixed; /* runs in the window had different ones; these are the newest */
+	bool rules_mixed; /* runs in the window had different rules; these are the newest */
 	struct audit_host *hosts;
 	size_t n_hosts;
 	struct audit_card *cards; /* by host, then index */

@@ -1,5 +1,5 @@
-/* What an examination of the host found: rows that say what was looked at, how it is, and what
- * to do about it. Sources fill them about themselves; `gua doctor` prints them. */
+/* The findings of `gua doctor`: each row names what was checked, the result, and what to do
+ * about it. Each source adds the findings about itself. */
 #ifndef GUA_MODEL_FINDING_H
 #define GUA_MODEL_FINDING_H
 
@@ -8,7 +8,7 @@
 enum finding_result { FINDING_OK, FINDING_WARNING, FINDING_PROBLEM };
 
 struct finding {
-	char check[32]; /* what was looked at: "module", "card 0" ... */
+	char check[32]; /* what was checked: "module", "card 0" ... */
 	enum finding_result result;
 	char text[640];	  /* what was found */
 	char advice[320]; /* what to do about it, or "" */
@@ -22,7 +22,7 @@ struct findings {
 	size_t count[3]; /* by result */
 };
 
-/* Adds a finding; returns it so that an advice can be put in. */
+/* Adds a finding and returns it, so that the caller can add advice. */
 struct finding *finding_add(struct findings *f, enum finding_result result, const char *check,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 void finding_advise(struct finding *row, const char *format, ...)

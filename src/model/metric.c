@@ -63,7 +63,8 @@ static bool differs(char a, char b)
 	return strncasecmp(&a, &b, 1) != 0;
 }
 
-/* How many characters must be changed, added or left out to make one of the other. */
+/* The edit distance: how many characters must be changed, added or removed to turn one name
+ * into the other. */
 static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t row[NAME_MAX_LEN + 1];
@@ -82,7 +83,8 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
 	return row[b_len];
 }
 
-/* Who writes "temp" or "memory" knows how the name begins. Shorter parts are in too many. */
+/* A user who writes "temp" or "memory" knows how the name begins. Shorter parts occur in too
+ * many names. */
 static bool is_part(const char *name, size_t len, const char *asked, size_t asked_len)
 {
 	for (size_t at = 0; asked_len >= 3 && at + asked_len <= len; at++)
@@ -196,7 +198,7 @@ void metric_show(char *dst, size_t cap, enum metric m, double value)
 	else if (info->form == METRIC_FORM_HEX)
 		snprintf(dst, cap, "0x%0*llX", info->detail, (unsigned long long)value);
 	else if (info->form == METRIC_FORM_PSTATE && value > 15)
-		text_copy(dst, cap, ""); /* 32 is how the driver says that it does not know */
+		text_copy(dst, cap, ""); /* the driver reports 32 when it does not know */
 	else if (info->form == METRIC_FORM_PSTATE)
 		snprintf(dst, cap, "P%d", (int)value);
 	else if (info->form == METRIC_FORM_MOMENT)

@@ -1,6 +1,6 @@
-/* What can be asked of a card: one table of metrics, metrics.def, for all views, for /metrics
- * and for the documentation. Adding one is adding a row there, and saying where the driver has
- * it in source/. */
+/* The metrics of a card: one table, metrics.def, for all views, for /metrics and for the
+ * documentation. To add a metric, add a row there, and add the driver call to the tables in
+ * source/. */
 #ifndef GUA_MODEL_METRIC_H
 #define GUA_MODEL_METRIC_H
 
@@ -14,11 +14,11 @@ enum metric {
 	METRIC_COUNT
 };
 
-/* Texts that the driver gives come first in the table. */
+/* Texts from the driver come first in the table. */
 enum { METRIC_DRIVER_TEXTS = METRIC_TIMESTAMP, METRIC_TEXT_CAP = 48 };
 
 enum metric_form {
-	METRIC_FORM_DRIVER_TEXT,  /* a text of the driver's: see metric_texts */
+	METRIC_FORM_DRIVER_TEXT,  /* a text from the driver: see metric_texts */
 	METRIC_FORM_CARD_TEXT,	  /* of the card's identity, or computed by the view */
 	METRIC_FORM_NUMBER,	  /* detail: decimals */
 	METRIC_FORM_HEX,	  /* detail: digits */
@@ -47,13 +47,14 @@ struct metric_info {
 };
 extern const struct metric_info metrics[METRIC_COUNT];
 
-/* The metric of a name or synonym, whatever its case; -1: none. */
+/* The metric with this name or synonym, ignoring case; -1: none. */
 int metric_find(const char *name, size_t len);
-/* How far a name is from what was asked: how many characters differ; little when the one is a
- * part of the other. A distance above metric_far() is no use to anybody. */
+/* The distance between a name and what the user wrote: how many characters differ. It is small
+ * when one is a part of the other. A name with a distance above metric_far() is not worth
+ * suggesting. */
 size_t metric_distance(const char *name, size_t len, const char *asked, size_t asked_len);
 size_t metric_far(size_t asked_len);
-/* At most `max` metrics whose names are the nearest, best first; returns how many are near. */
+/* Finds at most `max` metrics with the nearest names, best first; returns how many are near. */
 size_t metric_nearest(const char *name, size_t len, int *found, size_t max);
 
 /* Values are bytes, watts, MHz, percent, degrees Celsius, unix milliseconds: METRIC_COUNT
@@ -61,9 +62,10 @@ size_t metric_nearest(const char *name, size_t len, int *found, size_t max);
 typedef char metric_texts[METRIC_DRIVER_TEXTS][METRIC_TEXT_CAP];
 
 void metric_clear(double *values, metric_texts texts);
-/* Adds to METRIC_COUNT flags what those that are set are made from. */
+/* For each of the METRIC_COUNT flags that is set, also sets the metrics that it is computed
+ * from. */
 void metric_complete(unsigned char *wanted);
-/* Fills in what is made from others: the bits of the reasons. */
+/* Fills in the metrics that are computed from others: the bits of the reasons. */
 void metric_derive(double *values);
 
 /* The value as nvidia-smi prints it, without the unit; "" when it is unknown, and for texts. */

@@ -1,4 +1,4 @@
-/* One process life: (pid, start time, boot), and who it is. */
+/* One process life: (pid, start time, boot), its user and its command. */
 #ifndef GUA_MODEL_PROCESS_H
 #define GUA_MODEL_PROCESS_H
 
@@ -7,13 +7,13 @@
 
 #include "proc/text.h"
 
-/* What was found out about a process once, at first sight. Texts are raw bytes made safe with
- * text_escape(); "" when unknown. */
+/* The facts about a process, read once, when it is first seen. Texts are raw bytes made safe
+ * with text_escape(); "" when unknown. */
 struct process_id {
 	uint32_t pid;
 	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: unknown (no such process) */
 	int64_t started_ms;   /* the same as unix milliseconds, or -1 */
-	int64_t uid;	      /* the real uid, who runs it, or -1 */
+	int64_t uid;	      /* the real uid, or -1 */
 	char user[USER_CAP]; /* identity: name of the login uid, else of the uid; "uid:123" when
 				there is no name; "_dead" when the process is not in /proc */
 	char command[COMMAND_CAP]; /* basename of argv[0] and the script; proc/command.h */

@@ -1,4 +1,4 @@
-/* What a source says about the processes on a card: lists, use, and those that have ended. */
+/* What a source reports about the processes on a card: lists, use, and ended processes. */
 #ifndef GUA_MODEL_PROCESS_READING_H
 #define GUA_MODEL_PROCESS_READING_H
 
@@ -33,7 +33,7 @@ enum process_kind {
 struct card_process {
 	uint32_t pid;
 	unsigned kind;
-	int64_t mem_bytes; /* or -1: the driver cannot tell */
+	int64_t mem_bytes; /* or -1: the driver does not report it */
 };
 
 #endif

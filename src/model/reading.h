@@ -1,5 +1,5 @@
-/* What a source says about the cards: identities, samples, process lists, counters. A reading
- * that the driver does not give is NAN (doubles) or -1 (integers), never 0. */
+/* What a source reports about the cards: identities, samples, process lists, counters. A
+ * reading that the driver does not provide is NAN (doubles) or -1 (integers), never 0. */
 #ifndef GUA_MODEL_READING_H
 #define GUA_MODEL_READING_H
 
@@ -27,7 +27,7 @@ struct card_id {
 /* What people call a card: "0", or "0:1" for instance 1 of card 0. */
 enum { CARD_LABEL_CAP = 24 };
 void card_label(char *dst, size_t cap, const struct card_id *id);
-/* Whether the UUID is its own: a card that was never asked has a stand-in. */
+/* Whether the UUID is the card's own: a card that was never asked has a placeholder. */
 bool card_has_uuid(const struct card_id *id);
 
 enum card_status {
@@ -65,7 +65,8 @@ struct card_reading {
 	bool own_processes;	 /* the source describes its processes; false: /proc does */
 	enum card_status status;
 	int code;  /* the driver's return code behind a status that is not ok */
-	bool gone; /* lost, and no fault: a destroyed instance, a card that is instances now */
+	bool gone; /* lost, but not by a fault: the instance was destroyed, or the card now has
+		      instances */
 
 	/* Filled by every drain. */
 	enum util_kind util_kind;
@@ -75,12 +76,13 @@ struct card_reading {
 	bool process_util_known; /* false: the driver has none for this card */
 	const struct process_util *process_utils;
 	size_t n_process_utils;
-	unsigned n_engines; /* the driver tells of the first so many of enum engine */
-	bool stranger;	    /* process utilisation named a pid that is in no list */
+	unsigned n_engines; /* how many engines, from the first of enum engine on, the driver
+			       reports */
+	bool stranger;	    /* the process utilisation has a pid that no list has */
 	const struct ended_process *ended; /* recorded since the drain before */
 	size_t n_ended;
 	double sm_active_pct; /* mean since the drain before (GPM), or NAN */
-	double power_mw;      /* now, or NAN; where the source's caller wants it */
+	double power_mw;      /* now, or NAN; only when the source's caller asks for it */
 
 	/* Filled by every drain, and by glances that ask for it. */
 	double energy_mj; /* running counter, or integrated from power; NAN: neither */
@@ -90,8 +92,8 @@ struct card_reading {
 	const struct card_process *processes;
 	size_t n_processes;
 	int64_t mem_used_bytes;	    /* or -1 */
-	bool mem_includes_reserved; /* used counts what the driver keeps for itself */
-	bool mem_is_sum; /* used is the sum over processes: the driver knows no more */
+	bool mem_includes_reserved; /* used includes what the driver reserves for itself */
+	bool mem_is_sum; /* used is the sum over processes: the driver reports nothing else */
 };
 
 #endif

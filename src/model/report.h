@@ -10,18 +10,18 @@
 #include "model/audit.h"
 #include "model/table.h"
 
-/* Whose time the table of holders is about, and which table CSV is. */
+/* What the table of holders is grouped by, and which table CSV has. */
 enum report_by { REPORT_BY_USER, REPORT_BY_PROCESS, REPORT_BY_CARD };
 
 /* What a sentence is about. A format puts each kind in its place, in the order in which the
  * sentences stand. */
 enum sentence_kind {
 	SENTENCE_SIMULATED,	 /* a warning: the data is invented */
-	SENTENCE_SIMULATED_HOST, /* of several hosts, one whose data is */
-	SENTENCE_IMPORTED,	 /* some of the data is another tool's */
+	SENTENCE_SIMULATED_HOST, /* the same for one of several hosts */
+	SENTENCE_IMPORTED,	 /* some of the data was imported from another tool */
 	SENTENCE_COVERAGE,	 /* the window, and how much of it was observed */
 	SENTENCE_ABSENT,	 /* a host without a recorder */
-	SENTENCE_OBSERVED,	 /* what the shares of the states are shares of */
+	SENTENCE_OBSERVED,	 /* the total that the shares of the states refer to */
 	SENTENCE_UNOBSERVED,	 /* continues "unobserved 5.0%" */
 	SENTENCE_WASTE,
 	SENTENCE_VERDICT, /* the 20 % rule */
@@ -32,8 +32,8 @@ enum sentence_kind {
 
 struct sentence {
 	enum sentence_kind kind;
-	const char *label; /* what it is about in a word, constant; "": as the one before;
-			      NULL: none */
+	const char *label; /* its topic in one word, constant; "": the same as the sentence
+			      before; NULL: none */
 	char *text;
 };
 
@@ -47,8 +47,7 @@ struct report_state {
 struct report_waste {
 	double idle_held_hours, truly_idle_hours;	/* GPU-hours */
 	double equivalent_unavailable, equivalent_free; /* the same in cards */
-	double energy_kwh, energy_known; /* of idle-held time; the share whose energy is known
-					  */
+	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
 	double cost;			 /* of idle-held time */
 	const char *currency;		 /* of the cost; NULL: no cost was asked for */
 	const char *verdict; /* "allocation_policy", "within_rule"; NULL: nothing observed */
@@ -63,7 +62,7 @@ struct report_hour {
 
 struct report {
 	enum report_by by;
-	bool utc;			/* moments in sentences, and the hours of the week */
+	bool utc;			/* for times in sentences and the hours of the week */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
 	size_t n_hosts;
 	int64_t since_ms, until_ms, length_ms, resolution_ms;
@@ -74,7 +73,7 @@ struct report {
 	double share[CARD_STATES]; /* of observed time, NAN without any; [CARD_UNOBSERVED]: of
 				      the window */
 	double observed;	   /* share of the window; NAN without a window */
-	double uncertainty; /* by how much the share of idle-held time can be off; or NAN */
+	double uncertainty; /* the largest error of the share of idle-held time; or NAN */
 	size_t observed_cards;
 	struct report_state states[CARD_STATES]; /* those to show, in their order */
 	size_t n_states;

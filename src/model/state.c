@@ -1,4 +1,4 @@
-/* Names of the states, and whether rules are the same. */
+/* Names of the states, and the comparison of rules. */
 #include "model/state.h"
 
 const char *const card_state_names[CARD_SHOWN_STATES] = {

@@ -14,8 +14,8 @@ enum card_state {
 	CARD_UNOBSERVED = 3,  /* the recorder ran and had no reading */
 	CARD_USE_UNKNOWN = 4, /* processes are on it, and its utilisation cannot be read */
 	CARD_STATES = 5,
-	/* Live views only, never stored: utilisation that is not believed. The recorder counts
-	 * that time as unobserved. */
+	/* Live views only, never stored: the utilisation is not plausible. The recorder counts
+	   that time as unobserved. */
 	CARD_SUSPECT = CARD_STATES,
 	CARD_SHOWN_STATES,
 };
@@ -24,8 +24,8 @@ enum card_state {
  * those of all of its processes there. While the card is not active, both are as the card. */
 enum holder_state {
 	HOLDER_ACTIVE = 0,
-	HOLDER_IDLE_HELD = 1, /* a process can be this on an active card too: its owner's
-				 other process keeps it active */
+	HOLDER_IDLE_HELD = 1, /* a process can have this state on an active card too, when
+				 another process of its user keeps the card active */
 	HOLDER_TRULY_IDLE = 2,
 	HOLDER_SQUATTING = 3,	/* idle itself while another user keeps the card active */
 	HOLDER_USE_UNKNOWN = 4, /* the card's utilisation cannot be read */

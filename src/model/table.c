@@ -1,4 +1,4 @@
-/* Rows of cells that own their texts. */
+/* Builds tables: rows of cells that own their texts. */
 #include "model/table.h"
 
 #include <math.h>

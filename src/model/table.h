@@ -1,4 +1,4 @@
-/* A table of rows: what a question becomes, and what every format prints. A column says once
+/* A table of rows: the result of a query, which every format prints. A column defines once
  * what its numbers mean; text, CSV and JSON follow from that. */
 #ifndef GUA_MODEL_TABLE_H
 #define GUA_MODEL_TABLE_H
@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 
-/* What the number in a cell is, and so how it is shown: to people / to programs. */
+/* What the number in a cell is. This decides how it is shown: to people / to programs. */
 enum column_kind {
 	COLUMN_TEXT,   /* already safe for a terminal */
 	COLUMN_COUNT,  /* a whole number */
@@ -33,18 +33,19 @@ struct cell {
  * made of. A format shows the columns that have a name for it, in this order; where the formats
  * differ in order, a column stands in the table twice. */
 struct column {
-	const char *key;   /* name in CSV and in JSON; NULL: in neither */
-	const char *json;  /* name in JSON if it is another: "group.name" is in an object of the
-			      row with its neighbours of that group; "": not in JSON */
+	const char *key;  /* name in CSV and in JSON; NULL: in neither */
+	const char *json; /* name in JSON if it differs: "group.name" goes into an object of the
+			     row, together with the neighbouring columns of that group; "": not
+			     in JSON */
 	const char *title; /* heading in text; NULL: not shown there */
 	enum column_kind kind;
-	/* The cell of a row. `of` says which of several that the getter knows: a state, or the
-	 * offset of a member. A text need not outlive the row. */
+	/* The cell of a row. `of` selects one of the values that the getter knows: a state, or
+	 * the offset of a member. A text need not outlive the row. */
 	struct cell (*get)(const void *row, size_t of);
 	size_t of;
-	int width; /* text: at least so wide; a text column is cut to it when it is negative */
-	bool flexible; /* text: takes what is left of the line, and is cut */
-	bool optional; /* text: left out when no row knows it, or there is no room */
+	int width;     /* text: minimum width; a negative width truncates a text column to it */
+	bool flexible; /* text: takes the rest of the line, and is truncated */
+	bool optional; /* text: left out when no row has a value, or there is no room */
 };
 
 struct table {
@@ -72,7 +73,8 @@ struct cell get_known(const void *row, size_t of);
 void table_add(struct table *t, const void *row);
 /* The cell at (row, column). */
 const struct cell *table_cell(const struct table *t, size_t row, size_t column);
-/* Rows first .. first + n - 1 as a table that borrows them: it is not finished. */
+/* Rows first .. first + n - 1 as a table that borrows them: do not call table_finish() on it.
+ */
 struct table table_part(const struct table *t, size_t first, size_t n);
 void table_finish(struct table *t);
 

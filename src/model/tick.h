@@ -1,7 +1,7 @@
-/* What a tick hands from the recorder to the store: sums and facts, in one transaction.
- * Cards and processes are named by their place in the arrays; the store maps them to its ids
- * and remembers them in `store_id`, so that a tick that could not be written is written later
- * whole. */
+/* What the recorder passes to the store at a tick: sums and facts, in one transaction. Cards
+ * and processes are referred to by their index in the arrays. The store maps them to its ids
+ * and keeps these in `store_id`, so that a tick that could not be written can be written
+ * completely later. */
 #ifndef GUA_MODEL_TICK_H
 #define GUA_MODEL_TICK_H
 
@@ -16,15 +16,15 @@
 /* The finest slot: one minute. Slots are named by their start, unix seconds. */
 #define SLOT_SECONDS 60
 
-/* Sums of one card in one state in one slot. Sums may be negative: energy, and with it the time
- * that it is known for, can come a tick later than the time itself. */
+/* Sums of one card in one state in one slot. Sums may be negative: energy, and the time for
+ * which it is known, can arrive one tick later than the time itself. */
 struct usage_sum {
 	int64_t slot;  /* unix seconds, multiple of SLOT_SECONDS */
 	uint32_t card; /* index into tick.cards */
 	enum card_state state;
 	int64_t ms;		  /* measured time */
 	int64_t util_pct_ms;	  /* sum of utilisation percent x ms */
-	int64_t energy_mj;	  /* of the time whose energy is known */
+	int64_t energy_mj;	  /* of the time with known energy */
 	int64_t energy_ms;	  /* that time */
 	int64_t unsure_ms;	  /* at most this much time belongs to another state */
 	int64_t sm_active_pct_ms; /* sum of the mean SM activity x ms ... */
@@ -37,14 +37,16 @@ struct holding_sum {
 	uint32_t card;			    /* index into tick.cards */
 	uint32_t process;		    /* index into tick.processes */
 	int64_t ms[HOLDER_STATES];	    /* its time on the card, by its own state */
-	int64_t presence_ms[HOLDER_STATES]; /* what counts for its user, by the user's state:
-					       one process a user, card and moment leads, the
-					       others have 0; the sum over a user's processes
-					       is the user's presence */
+	int64_t presence_ms[HOLDER_STATES]; /* what counts for its user, by the user's state: at
+					       each moment one process per user and card counts,
+					       the others have 0; the sum over a user's
+					       processes is the user's presence */
 	int64_t active_share_ms;	    /* its part of the card's active time ... */
-	int64_t idle_share_ms; /* ... and idle-held time: all holders' add up to the card's */
-	int64_t sm_pct_ms;     /* sum of its own SM percent x ms; -1: the driver has none */
-	int64_t mem_peak_kib;  /* or -1: the driver cannot tell */
+	int64_t idle_share_ms; /* ... and of its idle-held time: the parts of all holders add up
+				  to the card's time */
+	int64_t sm_pct_ms; /* sum of its own SM percent x ms; -1: the driver does not report it
+			    */
+	int64_t mem_peak_kib; /* or -1: the driver does not report it */
 };
 
 /* A card as the recorder knows it. */
@@ -81,7 +83,7 @@ enum event_kind {
 	EVENT_SUSPEND,	   /* the host slept; value: ms */
 	EVENT_STORE_FAULT, /* could not write; value: rows dropped, or 0 */
 	EVENT_XID,	   /* value: XID number */
-	EVENT_SUSPECT,	   /* a card's utilisation is not believed */
+	EVENT_SUSPECT,	   /* a card's utilisation is not plausible */
 	EVENT_KINDS,
 };
 extern const char *const event_kind_names[EVENT_KINDS];
@@ -115,7 +117,8 @@ struct tick {
 	size_t n_holding;
 	const struct event *events;
 	size_t n_events;
-	const struct holder_now *holders; /* all that hold now: replaces the stored ones */
+	const struct holder_now
+		*holders; /* all current holders: they replace the stored ones */
 	size_t n_holders;
 };
 
@@ -130,7 +133,7 @@ struct run_info {
 	int64_t started_ms;
 	int64_t interval_ms, drain_ms, glance_ms;
 	struct rules rules;
-	bool one_look; /* it ends after the opening look */
+	bool one_look; /* it ends after the first look */
 };
 
 #endif

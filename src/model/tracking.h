@@ -1,5 +1,5 @@
-/* The columns of a tracking file, as readers of gpu-tracker know them: said once, for the
- * writer and the reader. */
+/* The columns of a tracking file, the same as gpu-tracker's: one definition for the writer and
+ * the reader. */
 #ifndef GUA_MODEL_TRACKING_H
 #define GUA_MODEL_TRACKING_H
 

@@ -1,5 +1,5 @@
-/* How a source examines itself: whether it can be used on this host, and what is in the way. It
- * is asked whether or not it could be opened; it looks, and changes nothing. */
+/* How a source examines itself: whether it can be used on this host, and what is in the way.
+ * It is asked whether or not it could be opened; it reads, and changes nothing. */
 #ifndef GUA_SOURCE_DIAGNOSIS_H
 #define GUA_SOURCE_DIAGNOSIS_H
 
@@ -15,7 +15,7 @@ struct diagnosis {
 	const char *root;      /* where /proc, /sys and /dev are; "" for the real ones */
 	struct source *source; /* drained and looked at once; NULL: that failed */
 	struct err why;	       /* then: the sentence */
-	bool hangs;	       /* then: it has not answered in time */
+	bool hangs;	       /* if it failed: whether it did not answer in time */
 };
 
 /* Of each kind, for the table of kinds. */

@@ -1,6 +1,6 @@
-/* The kinds of sources: one table of names, which opens them, and which --source, its help, its
- * completion and run.source in the store are read with. Several names are joined by commas:
- * "nvml,sim". */
+/* The kinds of sources: one table, which is used to open them, to read --source and run.source
+ * in the store, and to make the help and completion of --source. Several names are joined by
+ * commas: "nvml,sim". */
 #ifndef GUA_SOURCE_KIND_H
 #define GUA_SOURCE_KIND_H
 
@@ -17,19 +17,19 @@ struct source;
 struct source_kind {
 	const char *name;
 	const char *help; /* a few words */
-	/* Opens it and does the first scan; NULL: a word that stands for others, or for none.
-	 */
+	/* Opens it and does the first scan; NULL: this name stands for other kinds, or for
+	 * none. */
 	int (*open)(struct source **s, const struct source_options *options, struct err *e);
-	/* Examines itself for `gua doctor`; there where open is. */
+	/* Examines the source for `gua doctor`; set when `open` is set. */
 	void (*diagnose)(const struct diagnosis *d, struct findings *f);
-	bool invented;	/* what it reports was not measured on a GPU */
+	bool invented;	/* its data is not measured on a GPU */
 	bool automatic; /* "auto" opens it */
 };
 
-/* The default, and the word for no source at all. */
+/* The default, and the name that means no source. */
 #define SOURCE_AUTO "auto"
 #define SOURCE_NONE "none"
-/* Help of --source, where there must be one and where there may be none. */
+/* Help of --source, where a source is required and where there may be none. */
 #define SOURCE_HELP "auto (default), nvml, sim: invented data; or several: nvml,sim"
 #define SOURCE_NONE_HELP "auto (default), nvml, sim: invented data, none; or several: nvml,sim"
 
@@ -41,8 +41,8 @@ struct source_list {
 	size_t n;
 };
 
-/* Reads a list of names. ERR_USAGE with the names that there are when one is unknown;
- * `or_none`: "none" is among them. */
+/* Reads a list of names. ERR_USAGE with the known names when a name is unknown; `or_none`:
+ * "none" is allowed. */
 int source_list_read(struct source_list *list, const char *names, bool or_none, struct err *e);
 /* The names of the list, joined by commas. */
 void source_list_text(const struct source_list *list, char *dst, size_t cap);
@@ -50,12 +50,12 @@ void source_list_text(const struct source_list *list, char *dst, size_t cap);
 /* Checks --source and --scenario. */
 int source_check(const char *names, const char *scenario, bool or_none, struct err *e);
 
-/* Whether a list has a source whose data is invented, and whether it has one whose data is
- * measured. Names that are not in the table are passed over. */
+/* Whether a list has a source with simulated data, and whether it has one with measured data.
+ * Names that are not in the table are ignored. */
 bool source_is_invented(const char *names);
 bool source_is_measured(const char *names);
 
-/* Appends the names with a blank behind each, for completion. */
+/* Appends the names, each followed by a blank, for completion. */
 void source_words(struct str *out);
 void source_words_none(struct str *out);
 

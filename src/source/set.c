@@ -36,7 +36,7 @@ struct set {
 	struct member members[SOURCE_KINDS_MAX];
 	size_t n_members;
 	struct place {
-		size_t member, card; /* whose card it is, and which */
+		size_t member, card; /* the member, and the index of the card in it */
 	} * places;		     /* as many as base.cards */
 	size_t cap_cards;
 	struct source_xid *xids;
@@ -53,7 +53,7 @@ struct call {
 static void lose(struct set *s, struct member *m, const struct err *why)
 {
 	int64_t now_ms = clock_wall_ms(s->options.clock);
-	/* A member that is not there from the start must not stay unnoticed: views show errors
+	/* A member that fails at the start is logged as an error, because views show errors
 	 * only. */
 	if (!m->source && !m->fault.on) {
 		log_error("source %s: %s", m->kind->name, why->text);
@@ -76,7 +76,7 @@ static int open_member(struct set *s, struct member *m, struct err *e)
 	return rc;
 }
 
-/* Whether one of the member's cards is meant; fills its flags. */
+/* Whether one of the member's cards is selected; fills its flags. */
 static bool fill_flags(struct member *m, const bool *which)
 {
 	bool any = which == NULL;
@@ -166,7 +166,7 @@ static void place_cards(struct set *s, size_t member)
 	}
 }
 
-/* A card of a member that is down. What the member knew to be wrong with it stays. */
+/* A card of a member that is down. A fault that the member reported before stays. */
 static void lose_card(struct card_reading *r, int code)
 {
 	struct card_reading lost = { .id = r->id,
@@ -219,7 +219,7 @@ static void join_xids(struct set *s)
 	}
 }
 
-/* What is said of the source as a whole. A period of 0 is at most a second. */
+/* The facts about the source as a whole. A period of 0 means at most a second. */
 static void join_facts(struct set *s)
 {
 	struct source *base = &s->base;
@@ -249,7 +249,7 @@ static void join_facts(struct set *s)
 		base->sample_period_us = 0;
 }
 
-/* 0 when a member answers; else what was wrong with the first. */
+/* 0 when a member answers; else the failure of the first member. */
 static int judge(struct set *s, struct err *e)
 {
 	const struct member *first = &s->members[0];
@@ -363,7 +363,7 @@ static const struct source_ops set_ops = {
 	.close = set_close,
 };
 
-/* A wrong option is the user's to mend, whoever else answers. */
+/* A wrong option is the user's error: it is reported even when other members answer. */
 static int find_misuse(const struct set *s, struct err *e)
 {
 	for (size_t i = 0; i < s->n_members; i++)

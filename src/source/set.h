@@ -3,16 +3,16 @@
  * card with a UUID that is there already, of another member, is left out: no time is counted
  * twice.
  *
- * A member that fails is down until the next scan, which tries it again: its cards are lost as
- * long, with the driver's code. A call fails only when every member is down. Readings are
- * copied; the arrays that they point to stay the member's. */
+ * A member that fails is down until the next scan, which tries it again: until then its cards
+ * are lost, with the driver's code. A call fails only when every member is down.
+ * Readings are copied; the arrays that they point to stay the member's. */
 #ifndef GUA_SOURCE_SET_H
 #define GUA_SOURCE_SET_H
 
 #include "source/kind.h"
 
 /* Opens all members of a list; its kinds outlive the set. Fails when none of them opens, or
- * when one fails by the user's fault. */
+ * when one fails with ERR_USAGE. */
 int source_set_open(struct source **s, const struct source_list *list,
 	const struct source_options *options, struct err *e);
 

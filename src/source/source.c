@@ -1,4 +1,4 @@
-/* Opens what a list of names stands for; the calls go through the source's table. */
+/* Opens the sources in a list of names; calls go through the source's table of functions. */
 #include "source/source.h"
 
 #include "source/kind.h"

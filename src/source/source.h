@@ -37,15 +37,16 @@ struct source_ops {
 	/* Process lists and memory of the cards whose flag is set (n_cards flags; NULL: of all,
 	 * and MIG instances are enumerated again). Fails as drain() does. */
 	int (*look)(struct source *s, const bool *which, struct err *e);
-	/* Who a process of a card with own_processes is; NULL: there is no such card. Returns
-	 * false when there is no such process. */
+	/* Describes a process of a card with own_processes; NULL: there is no such card.
+	 * Returns false when there is no such process. */
 	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
 	/* Reads the wanted metrics (METRIC_COUNT flags) of a card or, with `board`, of the
 	 * physical card that it is a part of; leaves alone what it does not know. Only for
 	 * cards whose status is ok; the status may have changed afterwards. NULL: none. */
 	void (*metrics)(struct source *s, size_t card, bool board, const unsigned char *wanted,
 		double *values, metric_texts texts);
-	/* Who the physical card is that a MIG instance is a part of; NULL: there are none. */
+	/* The identity of the physical card that a MIG instance is a part of; NULL: there are
+	 * none. */
 	void (*board)(struct source *s, size_t card, struct card_id *id);
 	/* How each job is done; at most `max` rows. */
 	size_t (*facilities)(struct source *s, struct facility *rows, size_t max);

@@ -1,13 +1,13 @@
 /* Compaction: sums move from one-minute slots to five-minute ones, and from those to hours.
- * One transaction adds whole coarse slots and deletes what they were made of, so no second is
- * lost or counted twice. */
+ * One transaction adds whole coarse slots and deletes the fine slots that they were computed
+ * from, so no second is lost or counted twice. */
 #include "store/store.h"
 
 #include "store/sqlite.h"
 #include "store/store_private.h"
 #include "store/sums.h"
 
-/* The most statements that a step has. */
+/* The largest number of statements in a step. */
 enum { STEP_SQL = 8 };
 
 /* One step from fine to coarse. */
@@ -35,7 +35,7 @@ struct step {
 	" sum(iif(state = 1, ms, 0)), sum(iif(state = 2, ms, 0)) FROM usage_" width RANGE      \
 	" GROUP BY slot ORDER BY slot"
 #define DELETE(table) "DELETE FROM " table RANGE
-/* Both tables in index order: two looks, no scan. */
+/* Both tables in index order: two lookups, no scan. */
 #define OLDEST(fine)                                                                           \
 	"SELECT min(slot) FROM (SELECT min(slot) AS slot FROM usage_" fine                     \
 	" UNION ALL SELECT min(slot) FROM holding_" fine ")"
@@ -105,7 +105,7 @@ static int move(struct store *s, const struct step *step, const struct range *ra
 	return rc;
 }
 
-/* Does one step's part, if there is something to do: *moved. */
+/* Does one step, if there is something to do; *moved says whether there was. */
 static int compact_step(
 	struct store *s, const struct step *step, int64_t until_s, int max_slots, bool *moved)
 {
@@ -128,7 +128,8 @@ static int look_for_more(struct store *s, const int64_t *until_s, bool *more)
 	return rc;
 }
 
-/* A card that comes and goes all day must not fill the disk: the newest events stay. */
+/* Keeps only the newest events: a card that is lost and found all day must not fill the disk.
+ */
 static int prune_events(struct store *s)
 {
 	return sql_exec(

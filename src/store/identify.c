@@ -1,4 +1,4 @@
-/* What a file is: by its header first, then by its tables. */
+/* Identifies a file: by its header first, then by its tables. */
 #include "store/identify.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static bool has_wal(const char *path)
 	return stat(wal, &st) == 0 && st.st_size > 0;
 }
 
-/* A database that does not carry our mark: empty, the Python tool's or somebody else's. */
+/* A database without our application id: empty, the Python tool's, or another program's. */
 static int identify_foreign(const char *path, struct err *e)
 {
 	char uri[3 * PATH_MAX + 32];

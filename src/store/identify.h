@@ -1,5 +1,5 @@
-/* What a file is, found out without opening it for writing: a file that is refused is never
- * touched, not even by SQLite's recovery. */
+/* Identifies a file without opening it for writing: a file that is refused is never changed,
+ * not even by SQLite's recovery. */
 #ifndef GUA_STORE_IDENTIFY_H
 #define GUA_STORE_IDENTIFY_H
 
@@ -18,11 +18,13 @@ enum store_kind {
 };
 
 /* Returns an enum store_kind, or fails with the sentence that says why the file is refused: a
- * directory, not a database, a newer store, the Python tool's database, somebody else's. */
+ * directory, not a database, a newer store, the Python tool's database, another program's
+ * database. */
 int store_identify(const char *path, struct err *e);
 
-/* Writes "file:PATH?immutable=1" with the path's bytes encoded: reads a file that nobody writes
- * without making a -shm beside it. Returns false when it does not fit. */
+/* Writes "file:PATH?immutable=1" with the path's bytes encoded. With this URI SQLite reads a
+ * file that no process writes, without creating a -shm file beside it. Returns false when it
+ * does not fit. */
 bool store_immutable_uri(char *uri, size_t cap, const char *path);
 
 #endif

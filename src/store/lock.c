@@ -1,4 +1,4 @@
-/* A record lock that names its holder. */
+/* The recorder's lock: a POSIX record lock, which gives the pid of its holder. */
 #include "store/lock.h"
 
 #include <errno.h>
@@ -36,9 +36,8 @@ static pid_t holder_of(int fd)
 	return ask.l_pid > 0 ? ask.l_pid : LOCK_ELSEWHERE;
 }
 
-/* A recorder that could not begin takes its lock file away: a lock on that one is worth
- * nothing.
- */
+/* A recorder that could not start deletes its lock file. A lock on the deleted file protects
+ * nothing. */
 static bool is_still_there(int fd, const char *path)
 {
 	struct stat held, there;
@@ -99,7 +98,8 @@ int lock_store(int fd, const char *db, struct err *e)
 		log_debug("cannot lock %s itself: %s", db, strerror(errno));
 		return 0;
 	}
-	/* A program that may only read the store can take a read lock; recorders take none. */
+	/* A program that may only read the store can take a read lock; recorders take write
+	 * locks only. */
 	if (fcntl(fd, F_OFD_GETLK, &want) == 0 && want.l_type == F_RDLCK) {
 		log_warning("a program that is not a recorder has locked %s; recording goes on",
 			db);
@@ -135,7 +135,7 @@ int lock_holder(const char *db, pid_t *pid, char *text, struct err *e)
 	return 0;
 }
 
-/* Locks of other hosts are not seen everywhere where their files are. */
+/* On some network file systems the locks of other hosts are not visible. */
 static bool is_local(int fd)
 {
 	static const uint32_t remote[] = { 0x6969 /* NFS */, 0x517b /* SMB */,
@@ -178,8 +178,8 @@ void lock_publish(int fd, const struct fault *const *faults, size_t n)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%lld %s\n",
 			(long long)faults[i]->since_ms, safe);
 	}
-	/* NULs end the text, in place, so that it needs no new room. Written only when it
-	 * changes: a tick without news writes nothing here. */
+	/* The rest of the file is filled with NULs, so that it never needs new disk space.
+	 * Written only when it changes: a tick without news writes nothing here. */
 	size_t size = len < LOCK_ROOM ? LOCK_ROOM : len + 1;
 	ssize_t old = pread(fd, before, sizeof(before), 0);
 	if (old >= (ssize_t)size && memcmp(before, text, size) == 0)

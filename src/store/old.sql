@@ -1,5 +1,5 @@
--- How a program that may not write reads a store of version 1: temporary views stand before its
--- tables and have the columns of version 2. Only what gua itself asks for is here.
+-- How a program that may not write reads a store of version 1: temporary views hide its tables
+-- and have the columns of version 2. Only what gua itself queries is here.
 CREATE TEMP VIEW run AS SELECT *, 0 AS glance_ms FROM main.run;
 CREATE TEMP VIEW gpu AS SELECT *, iif(EXISTS (SELECT 1 FROM main.run WHERE run.host = gpu.host
 	AND run.source <> 'sim'), 'nvml', 'sim') AS source FROM main.gpu;

@@ -13,14 +13,14 @@
 #include "store/store.h"
 #include "store/store_private.h"
 
-/* How long a writer waits for another one. A tick must not be late for it; the recorder keeps
- * the sums and tries again. */
+/* How long a writer waits for another one. It is short, so that the next tick is not late; the
+ * recorder keeps the sums and tries again. */
 enum { BUSY_MS = 1000, READ_BUSY_MS = 5000 };
 
-/* The -wal file is folded into the store from 1 MiB on. While somebody reads an older state it
- * cannot start again from its beginning; from 2 MiB on each tick waits a moment for readers to
- * end. A transaction that is left open for hours still makes it grow: nothing is lost for it.
- */
+/* The -wal file is folded into the store from 1 MiB on. While a reader uses an older state,
+ * SQLite cannot restart the file from its beginning; from 2 MiB on, each tick waits a moment
+ * for readers to finish. A transaction that stays open for hours still makes the file grow,
+ * but no data is lost. */
 enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
 
 /* Settings of the writer's connection.
@@ -75,7 +75,7 @@ void store_disconnect(struct store *s)
 	s->holders_known = false;
 }
 
-/* Makes the file, empty, with its directory. */
+/* Creates the empty file and its directory. */
 static int make_file(const char *path, struct err *e)
 {
 	int rc = file_make_parent(path, 0750, e);
@@ -89,7 +89,7 @@ static int make_file(const char *path, struct err *e)
 	return 0;
 }
 
-/* Opens, sets up and migrates; `*db` must be closed whatever comes back. */
+/* Opens, sets up and migrates; the caller closes `*db` also after a failure. */
 static int open_writer(sqlite3 **db, const char *path, struct err *e)
 {
 	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
@@ -147,8 +147,8 @@ int store_connect(struct store *s, struct err *e)
 	return code;
 }
 
-/* A store that nobody writes, in a directory where we may not write: SQLite cannot make the
- * -shm that it shares with a writer, and does not need one. */
+/* A store without a writer, in a directory where we may not write: SQLite cannot create the
+ * -shm file that it shares with a writer, and does not need it. */
 static int reopen_immutable(sqlite3 **db, const char *path)
 {
 	char uri[3 * PATH_MAX + 32], wal[PATH_MAX + 8];

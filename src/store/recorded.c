@@ -1,4 +1,4 @@
-/* Reads what time a store has, as spans. */
+/* Reads which time a store already covers, as spans. */
 #include "store/recorded.h"
 
 #include <sqlite3.h>
@@ -45,7 +45,7 @@ static int span_order(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Three tables were read one after the other: in order, and joined again. */
+/* The spans come from three tables: sorts them and merges them. */
 static void join_spans(struct recorded_card *c)
 {
 	size_t n = c->n;

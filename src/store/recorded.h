@@ -1,5 +1,5 @@
-/* What time of which cards a store has already: taken before an import writes, so that nothing
- * is counted twice. */
+/* Which time of which cards a store already covers. An import reads it before it writes, so
+ * that nothing is counted twice. */
 #ifndef GUA_STORE_RECORDED_H
 #define GUA_STORE_RECORDED_H
 
@@ -33,7 +33,7 @@ struct recorded {
 /* Reads the slots of all cards of a host. */
 int recorded_read(struct recorded *r, struct sqlite3 *db, const char *hostname, struct err *e);
 void recorded_finish(struct recorded *r);
-/* Whether the store has a slot of this card with that moment in it. */
+/* Whether the store has a slot of this card that contains this moment. */
 bool recorded_has(const struct recorded *r, const char *uuid, int64_t at_ms);
 
 #endif

@@ -74,14 +74,14 @@ CREATE TABLE process (
 	ended_ms       INTEGER             -- seen to be gone, or the recorder stopped; NULL: lives
 );
 -- Processes that were alive when a recorder ended: the next recorder of the same boot finds them
--- by pid. An index of all pids would be as large as a tenth of their rows.
+-- by pid. An index of all pids would take a tenth of the size of their rows.
 CREATE TABLE open_life (
 	pid     INTEGER NOT NULL,
 	process INTEGER NOT NULL REFERENCES process(id),
 	PRIMARY KEY (pid, process)
 ) WITHOUT ROWID;
 
--- Which process holds what now: replaced by each tick.
+-- The current holders, with what each holds: replaced by each tick.
 CREATE TABLE holder (
 	gpu            INTEGER NOT NULL REFERENCES gpu(id),
 	process        INTEGER NOT NULL REFERENCES process(id),
@@ -121,7 +121,7 @@ CREATE TABLE usage_1h (
 ) WITHOUT ROWID;
 -- The sums of usage_5m and usage_1h once more, for long windows: by day (UTC) for each card, and
 -- over all cards of the file for the hours of the week. A slot enters them when it leaves
--- usage_1m; they always say exactly what those two tables say.
+-- usage_1m; their sums are always equal to the sums of those two tables.
 CREATE TABLE usage_1d (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
 	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
@@ -253,7 +253,7 @@ CREATE TABLE action (
 	text    TEXT NOT NULL
 );
 
--- Foreign databases that were taken over, so that none is counted twice.
+-- Databases of other tools that were imported, so that none is counted twice.
 CREATE TABLE import (
 	id          INTEGER PRIMARY KEY,
 	host        INTEGER NOT NULL REFERENCES host(id),

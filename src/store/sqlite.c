@@ -35,8 +35,8 @@ static int fail(struct err *e, int rc, int system_errno, const char *message, co
 		if (failures[i].rc == (rc & 0xff))
 			return err_set(e, failures[i].code, "cannot %s the store %s: %s", doing,
 				path, failures[i].why);
-	/* I/O and opening fail for a reason that the system knows. A full disk or quota may
-	 * come as either. */
+	/* I/O errors and failures to open have an errno. A full disk or quota may be reported
+	 * as either. */
 	if (system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG)
 		return fail(e, SQLITE_FULL, 0, "", doing, path);
 	if (system_errno)
@@ -45,8 +45,8 @@ static int fail(struct err *e, int rc, int system_errno, const char *message, co
 	return err_set(e, ERR_WORLD, "cannot %s the store %s: %s", doing, path, message);
 }
 
-/* The errno behind a failure of I/O, or 0. SQLite forgets it on some ways out of a statement;
- * errno itself is then what the failed write left, if it speaks of room. */
+/* The errno behind a failure of I/O, or 0. SQLite loses it on some error paths; then errno
+ * itself is used, if it says that there is no space. */
 static int why_system(sqlite3 *db, int rc)
 {
 	int left = errno;

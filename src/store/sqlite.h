@@ -1,5 +1,5 @@
-/* SQLite with our errors: one sentence for each way in which a file can fail, and short names
- * for binding values whose unknown is NULL. */
+/* SQLite with our errors: one sentence for each kind of failure, and short functions that bind
+ * values and store unknown as NULL. */
 #ifndef GUA_STORE_SQLITE_H
 #define GUA_STORE_SQLITE_H
 
@@ -20,7 +20,7 @@ int sql_fail_code(struct err *e, int rc, const char *doing, const char *path);
 /* Runs statements without results; returns SQLite's code. */
 int sql_exec(sqlite3 *db, const char *sql);
 /* The first column of the first row; `fallback` when there is none, it is NULL, or on failure
- * (*rc, which may be NULL, tells). */
+ * (see *rc, which may be NULL). */
 int64_t sql_value(sqlite3 *db, const char *sql, int64_t fallback, int *rc);
 
 /* Binds NULL when `value` is `unknown`. */

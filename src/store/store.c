@@ -1,4 +1,4 @@
-/* The writer's life: open, runs, transactions, close. */
+/* The writer of a store: opening, runs, transactions, closing. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ int store_end_batch(struct store *s, bool keep, struct err *e)
 			    : 0;
 	if (keep)
 		return store_commit(s, e);
-	/* The rows that this connection believes to have written are gone. */
+	/* The rows that this connection has noted as written were rolled back. */
 	store_disconnect(s);
 	return 0;
 }
@@ -106,7 +106,7 @@ struct sqlite3 *store_handle(struct store *s)
 	return s->db;
 }
 
-/* A statement for one use; NULL on failure, which binding and once() bear. */
+/* A statement for one use; NULL on failure, which the bind functions and once() accept. */
 static sqlite3_stmt *prepare(struct store *s, const char *sql)
 {
 	sqlite3_stmt *statement = NULL;
@@ -122,7 +122,7 @@ static bool once(sqlite3_stmt *statement, int64_t *id)
 	return rc == SQLITE_ROW || rc == SQLITE_DONE;
 }
 
-/* What is not known now, or comes from the past, does not wipe out what was known. */
+/* An unknown value, or one from the past, does not replace a known one. */
 #define NEWER(column)                                                                          \
 	column " = iif(?6 OR excluded." column " = '', " column ", excluded." column ")"
 
@@ -146,9 +146,9 @@ static bool write_host(struct store *s)
 	return once(q, &s->host);
 }
 
-/* Closes what a run of this host left open: its holders were seen until its last tick, and a
- * process that was not seen to end is closed at the moment it was last seen (one that still
- * lives is found again in open_life by a later run of the same boot, and opened). */
+/* Closes what an earlier run of this host left open. Its holders count until its last tick. A
+ * process that was not seen to end is closed at the moment when it was last seen. If it is
+ * still alive, a later run of the same boot finds it in open_life and opens it again. */
 static bool close_holders(struct store *s)
 {
 	static const char *const steps[] = {
@@ -185,7 +185,7 @@ static bool close_killed_runs(struct store *s)
 	return once(q, NULL);
 }
 
-/* A file that was put back, or opened again after a fault, has this very run already. */
+/* A file that was restored, or opened again after a fault, already has this run. */
 static bool resume_run(struct store *s)
 {
 	s->run = 0;
@@ -217,9 +217,10 @@ static bool write_run(struct store *s, const char *sql)
 	return once(q, &s->run);
 }
 
-/* One look after the other, from a timer, is one run: a row for each would be most of the file.
- * A run that finished by itself goes on when nothing else came between. A recorder that stays
- * has a row of its own: it watches all the time from its start on, which looks do not. */
+/* Repeated single looks, started by a timer, share one run: a row for each would make up most
+ * of the file. A run that finished by itself is continued when no other run came between. A
+ * recorder that keeps running has a row of its own, because it observes all time from its
+ * start on; single looks do not. */
 static bool continue_run(struct store *s)
 {
 	if (!s->info.one_look)

@@ -1,5 +1,5 @@
-/* The store: one SQLite file that the recorder writes, one transaction a tick, and everybody
- * else only reads. The schema is schema.sql. */
+/* The store: one SQLite file that the recorder writes, one transaction per tick, and all other
+ * programs only read. The schema is schema.sql. */
 #ifndef GUA_STORE_STORE_H
 #define GUA_STORE_STORE_H
 
@@ -16,23 +16,23 @@ struct sqlite3; /* of <sqlite3.h> */
 #define STORE_VERSION 2
 
 /* Opens for writing; makes the file (mode 0640) and its directory when they are missing,
- * migrates an older schema. Refuses a newer one, a Python gpu-usage-audit file (says to import
- * it) and anything else that is not ours, without touching it. */
+ * migrates an older schema. Refuses a newer store, a Python gpu-usage-audit file (the error
+ * says to import it) and any other file, without changing it. */
 int store_open(struct store **s, const char *path, struct err *e);
 void store_close(struct store *s);
 
 /* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. A
  * store of an older version is not changed, but can be read like one of the present version. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
-/* The same, and no statement waits longer than so for another program to unlock it: for who
- * has a screen to keep. */
+/* The same, but a statement waits at most this long for another program's lock; interactive
+ * programs pass a short limit. */
 int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, struct err *e);
 
-/* Starts a run: writes its host and run rows, finishes rows that a killed run left behind. A
- * recorder's run takes the lock of the file itself, under whatever name it was opened:
- * ERR_WORLD when another recorder has it. A run whose source is "import" is about the past and
- * may be written beside a live recorder: it leaves other runs, `holder` and newer facts about
- * its host alone. */
+/* Starts a run: writes its host and run rows, closes rows that a killed run left open. A
+ * recorder's run takes the lock of the file itself, whatever path it was opened by: ERR_WORLD
+ * when another recorder has it. A run with the source "import" is about the past and may be
+ * written while a recorder is live: it leaves other runs, `holder` and newer facts about its
+ * host alone. */
 int store_begin_run(struct store *s, const struct run_info *info, struct err *e);
 /* Writes one tick in one transaction: all or nothing. On success store_id is set and dirty
  * cleared in the entries. ERR_BUSY: locked, try again; ERR_WORLD: disk full, read-only, corrupt
@@ -40,14 +40,15 @@ int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
 int store_write_tick(struct store *s, struct tick *t, struct err *e);
 int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e);
 
-/* All that is written between the two is one transaction, ticks, runs and compaction included:
- * an import is whole or not there. With `keep` false, or after a failure inside, nothing of it
- * stays. Batches do not nest; store_close() in the middle of one drops it. */
+/* Everything written between the two calls is one transaction, including ticks, runs and
+ * compaction: an import is stored completely or not at all. With `keep` false, or after a
+ * failure, nothing of it is kept. Batches do not nest; store_close() in the middle of one
+ * drops it. */
 int store_begin_batch(struct store *s, struct err *e);
 int store_end_batch(struct store *s, bool keep, struct err *e);
 
-/* What the store knows of a card from before, by UUID on this run's host: accounted up to, or
- * -1 when it is new. */
+/* Up to when the store has accounted for a card, by UUID on this run's host; -1 when the card
+ * is new. */
 int64_t store_card_seen(struct store *s, const char *uuid);
 
 /* How long the finer slots are kept. */
@@ -61,7 +62,7 @@ struct retention {
 	}
 
 /* Moves at most `max_slots` slots that are old enough to the next coarser table, in one small
- * transaction that conserves every sum. *more: there is more to do. */
+ * transaction that keeps every sum. *more is set when there is more to do. */
 int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
 	bool *more, struct err *e);
 

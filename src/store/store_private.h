@@ -42,8 +42,8 @@ struct stored_holder {
 
 struct store {
 	char path[PATH_MAX];
-	sqlite3 *db; /* NULL after a fault that it cannot outlive: opened again when needed */
-	dev_t dev;   /* of the open file: tells when it was deleted or replaced */
+	sqlite3 *db; /* NULL after a fault that made it unusable: opened again when needed */
+	dev_t dev;   /* of the open file, to detect that it was deleted or replaced */
 	ino_t ino;
 	bool locked; /* lock_fd is open: the recorder's lock of the file itself */
 	int lock_fd;
@@ -55,16 +55,17 @@ struct store {
 	bool batch_failed;    /* ... and it was rolled back: nothing more is written */
 	bool has_run;	      /* a run was asked for and not ended */
 	bool run_ready;	      /* ... and its rows are in the open file */
-	bool past;	      /* an import: leaves alone what is known of the present */
-	bool ids_stale;	      /* the file was opened again: ids in entries may not be of it */
-	int64_t host, run;    /* row ids, valid when run_ready */
+	bool past;	      /* an import: does not change what is known about the present */
+	bool ids_stale; /* the file was opened again: ids in entries may belong to another file
+			 */
+	int64_t host, run; /* row ids, valid when run_ready */
 
-	/* Ids of the tick in flight, by place in its arrays; grown, never shrunk. */
+	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
 	int64_t *card_ids, *process_ids;
 	size_t card_cap, process_cap;
 
-	/* The holder table's content, to leave it alone when nothing changed. `next` is the
-	 * tick in flight. */
+	/* The content of the holder table, so that it is not written when nothing changed.
+	 * `next` is the current tick. */
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known; /* `holders` is what the file has */
@@ -80,7 +81,8 @@ void store_disconnect(struct store *s);
 
 /* upgrade.c: makes the schema in an empty file, brings an older one up to date. */
 int store_upgrade(sqlite3 *db, const char *path, struct err *e);
-/* Lets a reader read a store of that version like one of the present version, unchanged. */
+/* Lets a reader read a store of this older version like a current one, without changing the
+ * file. */
 int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e);
 
 /* store.c: makes sure that the run's rows are in the file. */
@@ -89,8 +91,8 @@ int store_ensure_run(struct store *s, struct err *e);
  * batch the first two do nothing. */
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
-/* Fills `e` from the connection's failure, rolls back and drops the connection when it cannot
- * be trusted any more. Returns e->code. */
+/* Fills `e` from the connection's failure, rolls back and drops the connection when it is no
+ * longer reliable. Returns e->code. */
 int store_abandon(struct store *s, const char *doing, struct err *e);
 
 #endif

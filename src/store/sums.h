@@ -1,12 +1,12 @@
-/* How sums meet in one row: the right sides of ON CONFLICT DO UPDATE SET, for ticks and for
- * compaction. */
+/* How sums are added to an existing row: the right sides of ON CONFLICT DO UPDATE SET, for
+ * ticks and for compaction. */
 #ifndef GUA_STORE_SUMS_H
 #define GUA_STORE_SUMS_H
 
 /* One column a line. */
 /* clang-format off */
 #define ADD(column) column " = " column " + excluded." column
-/* Unknown and known is known: NULL only when nothing was ever known. */
+/* Unknown plus known is known: NULL only when every value was unknown. */
 #define ADD_KNOWN(column) \
 	column " = iif(excluded." column " IS NULL, " column ", " \
 	"coalesce(" column ", 0) + excluded." column ")"

@@ -1,4 +1,4 @@
-/* One row per sample, as CSV or SQLite. */
+/* Writes a tracking file: one row per sample, as CSV or SQLite. */
 #include "store/trackfile.h"
 
 #include <errno.h>
@@ -79,8 +79,8 @@ static int open_file(struct trackfile *f, bool overwrite, struct err *e)
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 	if (sqlite3_open_v2(f->path, &f->db, flags, NULL) != SQLITE_OK)
 		return failed(f, e);
-	/* Samples of one run: a crash of the host may cost them, waiting for the disk may not.
-	 */
+	/* No fsync: a crash of the host may lose the samples of one run, but tracking must not
+	 * wait for the disk. */
 	return sqlite3_exec(f->db, "PRAGMA synchronous = OFF; PRAGMA user_version = 0", NULL,
 		       NULL, NULL) == SQLITE_OK
 		       ? 0

@@ -11,7 +11,7 @@
 
 struct trackfile;
 
-/* What does not change while it is tracked. Factors turn bytes into the units. */
+/* What does not change while the process is tracked. Factors turn bytes into the units. */
 struct trackfile_head {
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
 	double ram_factor, gpu_ram_factor;
@@ -19,7 +19,8 @@ struct trackfile_head {
 	int64_t core_count, expected_cores, gpu_count, expected_gpus;
 };
 
-/* Makes the file: by its ending .csv or .sqlite. An existing one only with `overwrite`. */
+/* Creates the file; its ending, .csv or .sqlite, selects the format. Replaces an existing file
+ * only with `overwrite`. */
 int trackfile_open(struct trackfile **f, const char *path, bool overwrite, struct err *e);
 /* Once, before the first sample. */
 int trackfile_begin(struct trackfile *f, const struct trackfile_head *head, struct err *e);

@@ -27,7 +27,8 @@ static int refuse_newer(const char *path, int64_t version, struct err *e)
 		(long long)version, STORE_VERSION);
 }
 
-/* All tables, from whatever version; then the views, which are the same for all. */
+/* Creates or upgrades all tables, from any version; then the views, which are the same for
+ * all. */
 static int make_schema(sqlite3 *db, int64_t version)
 {
 	char number[64];
@@ -43,8 +44,8 @@ static int make_schema(sqlite3 *db, int64_t version)
 	return rc == SQLITE_OK ? sql_exec(db, number) : rc;
 }
 
-/* One transaction; the version is read again inside it, because another program may have been
- * faster. */
+/* One transaction; the version is read again inside it, because another program may have
+ * upgraded the file meanwhile. */
 static int upgrade(sqlite3 *db, int64_t *version)
 {
 	int rc = sql_exec(db, "BEGIN IMMEDIATE");
@@ -56,8 +57,8 @@ static int upgrade(sqlite3 *db, int64_t *version)
 	return rc == SQLITE_OK ? sql_exec(db, "COMMIT") : rc;
 }
 
-/* The page size can only be chosen before the first table, and the schema is written before WAL
- * is switched on, so that the mark in the header is there from the first moment. */
+/* The page size can only be chosen before the first table, and the schema is written before
+ * WAL is switched on, so that the application id is in the header from the beginning. */
 int store_upgrade(sqlite3 *db, const char *path, struct err *e)
 {
 	int rc = SQLITE_OK;

@@ -18,7 +18,7 @@ INSERT INTO open_life SELECT pid, process.id FROM process JOIN run ON run.id = p
 
 ALTER TABLE run ADD COLUMN glance_ms INTEGER NOT NULL DEFAULT 0;
 
--- A run had one source. A card of a host on which something was measured may be real.
+-- A run had one source. A card is taken as real when any run of its host was measured.
 ALTER TABLE gpu ADD COLUMN source TEXT NOT NULL DEFAULT '';
 UPDATE gpu SET source = iif(EXISTS (SELECT 1 FROM run WHERE run.host = gpu.host
 	AND run.source <> 'sim'), 'nvml', 'sim');

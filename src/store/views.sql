@@ -26,7 +26,7 @@ CREATE VIEW holding AS
 		SELECT 300, * FROM holding_5m UNION ALL SELECT 60, * FROM holding_1m);
 
 -- What each card did each day. mean_util_pct is of the first three states; energy_kwh of the time
--- whose energy is known, NULL when none is.
+-- with known energy, NULL when no energy is known.
 CREATE VIEW day_cards AS
 	SELECT date(slot, 'unixepoch') AS day, host.hostname AS host, gpu.idx AS card,
 		gpu.mig_index AS mig, gpu.uuid AS uuid,
@@ -43,7 +43,7 @@ CREATE VIEW day_cards AS
 	FROM usage JOIN gpu ON gpu.id = usage.gpu JOIN host ON host.id = gpu.host
 	GROUP BY day, gpu.id ORDER BY day, host.hostname, gpu.idx, gpu.mig_index;
 
--- What each user had each day: presence, and in the last column the share.
+-- Each user's time each day: presence, and in the last column the share.
 CREATE VIEW day_users AS
 	SELECT date(slot, 'unixepoch') AS day, host.hostname AS host, process.user AS user,
 		round(sum(active_presence_ms + idle_held_presence_ms + truly_idle_presence_ms

@@ -1,5 +1,5 @@
 /* One tick becomes one transaction: entries that are new or changed, sums into the slots and
- * totals, events, who holds what now. */
+ * totals, events, and the current holders. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@
 	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"                \
 	" ON CONFLICT (host, uuid) DO UPDATE SET"                                              \
 	" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
-/* A clock that was set back is believed: a last tick in the future would look alive for ever.
- * Only what comes from the past (?3) never takes a time back. */
+/* After the clock was set back, the earlier time is stored: with a last tick in the future, a
+ * run would look live for ever. Only an import (?3) never moves a time back. */
 #define LAST_SEEN "last_seen_ms = iif(?3, max(last_seen_ms, ?2), ?2)"
 
 static const char *const texts[STATEMENT_COUNT] = {
@@ -67,7 +67,8 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_HOST_TICK] = "UPDATE host SET " LAST_SEEN " WHERE id = ?1",
 };
 
-/* The kept statement, prepared at first use; NULL on failure, which binding and run() bear. */
+/* The kept statement, prepared at first use; NULL on failure, which the bind functions and
+ * run() accept. */
 static sqlite3_stmt *statement(struct store *s, enum statement which)
 {
 	if (!s->statements[which])
@@ -129,8 +130,8 @@ static bool write_cards(struct store *s, const struct tick *t)
 	return ok;
 }
 
-/* A life that an earlier run stored; *id stays 0 when there is none. Without a start time
- * nothing tells two lives of a pid apart: such a process is always a new row. */
+/* Finds a life that an earlier run stored; *id stays 0 when there is none. Without a start
+ * time two lives of a pid cannot be distinguished: such a process always gets a new row. */
 static bool find_process(struct store *s, const struct process_entry *p, int64_t *id)
 {
 	*id = 0;
@@ -262,7 +263,7 @@ static bool write_user_totals(
 	return ok;
 }
 
-/* Where a state's two columns are; the last state came with version 2, behind all others. */
+/* Where a state's two columns are. Version 2 added the last state, after all other columns. */
 static const struct places {
 	int ms, twice;
 } places[HOLDER_STATES] = {
@@ -330,8 +331,8 @@ static bool write_holder(struct store *s, const struct stored_holder *h)
 	return run(q, NULL);
 }
 
-/* The table is small and wholly replaced, but only when something in it changed: on a quiet
- * host it costs nothing. */
+/* The table is small and is replaced as a whole, but only when something in it changed. On a
+ * quiet host nothing is written. */
 static bool write_holders(struct store *s, const struct tick *t)
 {
 	s->n_next = t->n_holders;
@@ -365,7 +366,7 @@ static bool write_time(struct store *s, int64_t at_ms)
 	return run(q, NULL) && run(host, NULL);
 }
 
-/* Only a tick that is on its way to the disk may tell the recorder so. */
+/* Marks the recorder's entries as stored. Called only when the tick was written. */
 static void confirm(struct store *s, struct tick *t)
 {
 	for (size_t i = 0; i < t->n_cards; i++) {

@@ -1,6 +1,6 @@
 /* The real driver as a source: opens its library, and does scans, drains and looks over all
- * cards. A fault of one card is its status; a fault of the driver as a whole ends the round,
- * and the next scan opens everything anew. */
+ * cards. A fault of one card becomes its status. A fault of the driver as a whole ends the
+ * round, and the next scan opens everything again. */
 #include "source/nvml/nvml.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static int stay_down(struct nvml_source *s, const struct err *why)
 	return why->code;
 }
 
-/* After this every handle is invalid, and what was not supported may be now. */
+/* After this every handle is invalid, and calls that were not supported may work. */
 static void forget(struct nvml_source *s)
 {
 	nvml_drop_events(s);
@@ -54,8 +54,8 @@ static void forget(struct nvml_source *s)
 	}
 }
 
-/* Loads and initialises the library. Without a module it is left alone: initialising it as root
- * makes device nodes. */
+/* Loads and initialises the library. Does not initialise it without the kernel module: as
+ * root, that would create device nodes. */
 static int load(struct nvml_source *s, struct err *e)
 {
 	if (!s->path && !nvml_host_has_module(s->root))
@@ -89,7 +89,7 @@ static int reload(struct nvml_source *s, struct err *e)
 	return load(s, e) != 0 ? stay_down(s, e) : 0;
 }
 
-/* Shutdown and init: a card that was lost may be there again. */
+/* Shuts down and initialises again: a lost card may be back afterwards. */
 static int restart(struct nvml_source *s, struct err *e)
 {
 	forget(s);
@@ -132,8 +132,8 @@ static bool begin_round(struct nvml_source *s)
 	return !s->down;
 }
 
-/* A card that answered nothing but "unknown error" is lost; when no other answered either, the
- * driver is. */
+/* A card that answered every call with "unknown error" is lost. When no other card answered
+ * either, the driver is down. */
 static int end_round(struct nvml_source *s, struct err *e)
 {
 	bool any_answered = false;
@@ -169,7 +169,7 @@ static void clear_drained(struct card_reading *r)
 	r->sm_active_pct = NAN;
 }
 
-/* Whether a card that can be asked is among those that are meant. */
+/* Whether any of the selected cards can be asked. */
 static bool is_meant(const struct nvml_source *s, const bool *which, size_t i)
 {
 	return !s->down && s->cards[i].handle && (!which || which[i]);

@@ -1,5 +1,5 @@
-/* The inside of the real driver's source, shared by the nvml_*.c files: the state as a
- * whole, and what each file does with it. */
+/* The internals of the real driver's source, shared by the nvml_*.c files: the state as a
+ * whole, and the functions of each file. */
 #ifndef GUA_SOURCE_NVML_H
 #define GUA_SOURCE_NVML_H
 
@@ -17,8 +17,8 @@ struct nvml_source {
 	struct clock *clock; /* like those of the options */
 	struct nvml_lib lib;
 	int64_t opened_ms; /* wall clock */
-	int down; /* code that says that the driver as a whole is gone; NVML_OK: it is not */
-	struct err why; /* while it is down: the sentence */
+	int down;	   /* the code when the driver as a whole is down; NVML_OK: it is not */
+	struct err why;	   /* while it is down: the sentence */
 	struct nvml_device *devices;
 	struct nvml_card *cards;
 	size_t n_devices;
@@ -44,7 +44,7 @@ void nvml_drop_handles(struct nvml_source *s);
 void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
 void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
 
-/* nvml_events.c: registers for XIDs; collects them; ends that (before a shutdown). */
+/* nvml_events.c: registers for XIDs; collects them; unregisters (before a shutdown). */
 void nvml_watch_events(struct nvml_source *s);
 void nvml_collect_events(struct nvml_source *s);
 void nvml_drop_events(struct nvml_source *s);
@@ -61,7 +61,7 @@ void nvml_read_power(struct nvml_source *s, size_t card);
 void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_look_processes(struct nvml_source *s, size_t card);
 bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
-/* The sum of their memory, read anew without changing the lists; -1: not known. */
+/* The sum of the processes' memory, read again without changing the lists; -1: not known. */
 int64_t nvml_glance_processes(struct nvml_source *s, size_t card);
 
 /* nvml_memory.c: the used memory of a card. Where it is known only from the process lists,

@@ -1,6 +1,7 @@
 /* The part of the driver library's ABI that gua uses, in our own words: return codes, layouts
- * and signatures for 64-bit Linux. Handles are opaque pointers. A layout that starts with
- * `version` wants its size with the layout's number in the top byte, before every call. */
+ * and signatures for 64-bit Linux. Handles are opaque pointers. When a layout starts with
+ * `version`, the caller sets that member before every call: the size of the struct, with the
+ * layout's number in the top byte. */
 #ifndef GUA_SOURCE_NVML_ABI_H
 #define GUA_SOURCE_NVML_ABI_H
 
@@ -16,9 +17,9 @@ enum nvml_code {
 	NVML_TOO_SMALL = 7, /* the count that is needed has been written */
 	NVML_NO_DRIVER = 9,
 	NVML_TIMEOUT = 10,
-	NVML_NO_FUNCTION = 13, /* also for a wrong version word; and ours for a missing symbol
-				*/
-	NVML_CORRUPTED = 14,   /* the infoROM */
+	NVML_NO_FUNCTION =
+		13, /* also for a wrong version member; gua uses it for a missing symbol too */
+	NVML_CORRUPTED = 14, /* the infoROM */
 	NVML_LOST = 15,
 	NVML_RESET_REQUIRED = 16,
 	NVML_BLOCKED = 17, /* by the operating system */

@@ -1,5 +1,6 @@
-/* Reads the driver's records of processes that have ended. A drain asks which pids there are,
- * and reads the record of a pid when it is new, or when a look shows that it came or went. */
+/* Reads the driver's records of processes that have ended. A drain asks which pids have a
+ * record. It reads the record of a pid when the pid is new, or when a look shows that the
+ * process started or ended. */
 #include "source/nvml/nvml_account.h"
 
 #include <stdlib.h>
@@ -48,15 +49,15 @@ static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 	return NVML_OK;
 }
 
-/* Whether the record of a known life must be read again: lists that were read since then
+/* Whether the record of a known life must be read again, because newer process lists
  * contradict it. */
 static bool is_doubtful(const struct nvml_card *c, const struct nvml_life *life)
 {
 	return life->asked_look != c->n_looks && life->ended == nvml_is_listed(c, life->pid);
 }
 
-/* Adds a life that has ended, unless that was before the source was opened. One that ends after
- * now is garbage, or started before the clock was set back. */
+/* Adds a life that has ended, unless it ended before the source was opened. A record that ends
+ * in the future is garbage, or the clock was set back after the process started. */
 static void add_ended(struct nvml_source *s, size_t card, uint32_t pid,
 	const struct nvml_account_stats *stats)
 {
@@ -83,7 +84,7 @@ static void add_ended(struct nvml_source *s, size_t card, uint32_t pid,
 	r->ended = all;
 }
 
-/* Reads the record of a pid into its life; false: there is none any more. */
+/* Reads the record of a pid into its life; false: there is no longer a record. */
 static bool read_life(struct nvml_source *s, size_t card, struct nvml_life *life)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -103,7 +104,7 @@ static bool read_life(struct nvml_source *s, size_t card, struct nvml_life *life
 	return true;
 }
 
-/* What is known of a pid: *at goes along the lives, which are in order. */
+/* Finds what is known of a pid; *at moves along the lives, which are in order. */
 static struct nvml_life recall(const struct nvml_accounts *a, size_t *at, uint32_t pid)
 {
 	const struct nvml_life *lives = a->lives.data;

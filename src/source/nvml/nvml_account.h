@@ -1,11 +1,12 @@
-/* Processes that have ended, by the driver's own records (accounting mode): the only way to see
- * one that lived between two looks. Root switches the mode on: nvidia-smi -am 1. */
+/* Processes that have ended, by the driver's own records (accounting mode): the only way to
+ * see a process that started and ended between two looks. Root switches the mode on with
+ * `nvidia-smi -am 1`. */
 #ifndef GUA_SOURCE_NVML_ACCOUNT_H
 #define GUA_SOURCE_NVML_ACCOUNT_H
 
 #include "source/nvml/nvml_job.h"
 
-/* A pid that the driver has a record of, and what was learned of it. */
+/* A pid that the driver has a record of, and what is known about it. */
 struct nvml_life {
 	uint32_t pid;
 	bool ended;

@@ -11,7 +11,7 @@
 #include "source/nvml/nvml_metric.h"
 #include "source/nvml/nvml_ring.h"
 
-/* A running energy counter that never goes back, whatever the driver's does. */
+/* A running energy counter that never goes back, even when the driver's does. */
 struct nvml_energy {
 	double total_mj;	     /* NAN until the first reading */
 	double counter_mj, power_mw; /* of the reading before; NAN: none to continue from */
@@ -20,7 +20,7 @@ struct nvml_energy {
 
 /* A physical card. */
 struct nvml_device {
-	struct card_id id; /* uuid may be a stand-in: see nvml_cards.c */
+	struct card_id id; /* uuid may be a placeholder: see nvml_scan.c */
 	void *handle;	   /* NULL: must not be asked */
 	enum card_status status;
 	int code;
@@ -36,10 +36,10 @@ struct nvml_device {
 	struct nvml_dead dead;
 };
 
-/* A pid that was used and is in no list. */
+/* A pid that has a record of use but is in no process list. */
 struct nvml_stranger {
 	uint32_t pid;
-	bool unlisted; /* a look did not find it either: its records are garbage */
+	bool unlisted; /* a later look did not find it either: its records are garbage */
 };
 enum { NVML_STRANGERS = 16 };
 
@@ -49,13 +49,14 @@ enum { NVML_POLLED = 64 }; /* readings between two drains that are kept */
 struct nvml_card {
 	size_t device; /* index into devices */
 	void *handle;  /* NULL: must not be asked */
-	bool found;    /* by the look at the MIG instances in progress */
+	bool found;    /* by the current enumeration of MIG instances */
 	struct nvml_way ways[NVML_JOBS];
 	bool answered;		 /* in this round */
 	int failure;		 /* of this round: "unknown error" and the like, or NVML_OK */
 	enum nvml_stamps stamps; /* the clock of the driver's stamps */
 	struct nvml_ring ring;
-	int64_t since_us; /* where this drain began, by that clock: process use is from there */
+	int64_t since_us; /* where this drain began, by that clock: process use is read from
+			     there on */
 	struct nvml_energy energy;
 	struct fault bad_power; /* it reports more power than the board can draw */
 	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
@@ -70,7 +71,8 @@ struct nvml_card {
 	size_t n_polled;
 	struct nvml_accounts accounts;
 	struct nvml_gpm gpm;
-	struct nvml_dead dead; /* of an instance itself; its card's are the device's */
+	struct nvml_dead dead; /* of the instance itself; those of the physical card belong to
+				  the device */
 };
 
 #endif

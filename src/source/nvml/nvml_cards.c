@@ -1,5 +1,6 @@
-/* Cards as they are audited: a device is one, or with MIG on each of its instances is. None is
- * ever removed or moved; one that cannot be asked has no handle and says why. */
+/* The audited cards: a device is one card; with MIG on, each of its instances is one. A card
+ * is never removed or moved. A card that cannot be asked has no handle, and its status says
+ * why. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void clear_reading(struct card_reading *r, enum card_status status, int c
 		.mem_used_bytes = UNKNOWN_BYTES };
 }
 
-/* The card can no longer be asked. What it was doing is not continued when it comes back. */
+/* The card can no longer be asked. Its measurements start again when it comes back. */
 static void drop_card(struct nvml_source *s, size_t card, enum card_status status, int code)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -160,7 +161,7 @@ static void look_for_instances(struct nvml_source *s, size_t device)
 	}
 }
 
-/* Asks whether MIG is on; an answer that is none leaves things as they were. */
+/* Asks whether MIG is on; other errors leave the known mode as it is. */
 static void read_mig_mode(struct nvml_source *s, size_t device)
 {
 	struct nvml_device *d = &s->devices[device];
@@ -175,7 +176,7 @@ static void read_mig_mode(struct nvml_source *s, size_t device)
 		d->mig = !(d->no_mig = true);
 }
 
-/* A device that cannot be asked is a card when none of its cards is known. */
+/* A device that cannot be asked is shown as one card when none of its cards is known. */
 static void show_absent(struct nvml_source *s, size_t device)
 {
 	const struct nvml_device *d = &s->devices[device];

@@ -94,7 +94,7 @@ size_t nvml_merge_process(
 	return n + 1;
 }
 
-/* From the last to the first: a record that is still to be read is never written over. */
+/* From the last to the first, so that no record is overwritten before it is read. */
 void nvml_widen_uses(void *records, size_t n)
 {
 	const struct nvml_process_sample *from = records;

@@ -1,5 +1,5 @@
-/* What NVIDIA's driver finds about itself: module, device nodes, library, cards, and how each
- * job is done. */
+/* The findings about NVIDIA's driver: module, device nodes, library, cards, and how each job
+ * is done. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { FACILITIES_MAX = 64 };
 
-/* The library against the module: they must be of one version. */
+/* Compares the versions of the library and the module, which must be equal. */
 static void examine_library(
 	const struct diagnosis *d, const struct facility *library, struct findings *f)
 {

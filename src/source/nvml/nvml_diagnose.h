@@ -1,4 +1,4 @@
-/* The parts of the examination of NVIDIA's driver that need no answer of it. */
+/* The checks of NVIDIA's driver that do not call its library. */
 #ifndef GUA_SOURCE_NVML_DIAGNOSE_H
 #define GUA_SOURCE_NVML_DIAGNOSE_H
 

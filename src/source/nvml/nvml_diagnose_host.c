@@ -1,5 +1,5 @@
-/* What NVIDIA's driver finds about itself without being asked: the kernel module and the device
- * nodes. */
+/* The findings about NVIDIA's driver that do not need its library: the kernel module and the
+ * device nodes. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "base/fault.h"
 #include "source/nvml/nvml.h"
 
-/* No board draws that much: a counter that grows faster was not counting. */
+/* More than any board draws: a counter that grows faster than this is wrong. */
 #define MAX_POWER_MW 20e6
 
 static int read_energy(struct nvml_source *s, size_t card, int way, void *out)
@@ -36,8 +36,8 @@ static void add_mj(struct nvml_energy *n, double mj)
 	n->total_mj = (isnan(n->total_mj) ? 0 : n->total_mj) + mj;
 }
 
-/* A counter that went down, or up faster than any board could, started anew: what was used
- * around that moment is not known and is not guessed. */
+/* A counter that went down, or up faster than any board could, was reset: the energy used
+ * around that moment is unknown and is not estimated. */
 static void count_energy(struct nvml_energy *n, double counter_mj, int64_t mono_us)
 {
 	double used = counter_mj - n->counter_mj;

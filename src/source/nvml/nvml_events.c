@@ -1,8 +1,9 @@
-/* Errors that the driver reports of a card (XIDs): registered for once, collected at each drain
- * without waiting. */
+/* Errors of a card that the driver reports (XIDs): gua registers for them once and collects
+ * them at each drain without waiting. */
 #include "source/nvml/nvml.h"
 
-/* The card of a device that an event is about: the instance, else the first that is there. */
+/* The card that an event of a device is about: the instance, else the first card that is
+ * present. */
 static ssize_t find_subject(const struct nvml_source *s, const struct nvml_event *event)
 {
 	ssize_t found = -1;
@@ -28,7 +29,7 @@ void nvml_watch_events(struct nvml_source *s)
 		unsigned long long kinds = 0;
 		if (!d->handle || d->events_on)
 			continue;
-		d->events_on = true; /* a card that has none is not asked again */
+		d->events_on = true; /* a card without events is not asked again */
 		if (NVML_CALL(api->event_kinds, d->handle, &kinds) != NVML_OK ||
 			!(kinds & NVML_EVENT_XID))
 			continue;

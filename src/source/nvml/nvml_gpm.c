@@ -84,7 +84,7 @@ static double read_metric(
 	return get.metric.value >= 0 && get.metric.value <= 100 ? get.metric.value : NAN;
 }
 
-/* A reading failed: the next one starts anew. */
+/* A reading failed: the next one starts again. */
 static void give_up(struct nvml_source *s, size_t card, int code)
 {
 	struct nvml_card *c = &s->cards[card];

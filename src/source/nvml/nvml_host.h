@@ -1,4 +1,4 @@
-/* What the kernel tells of NVIDIA cards in /proc and /sys without waking one or asking the
+/* What /proc and /sys say about NVIDIA cards. Reading it neither wakes a card nor calls the
  * driver's library. `root` is where they are: "" for the real ones. */
 #ifndef GUA_SOURCE_NVML_HOST_H
 #define GUA_SOURCE_NVML_HOST_H
@@ -19,16 +19,16 @@ struct nvml_host_gpu {
 
 /* Whether the kernel module is loaded. */
 bool nvml_host_has_module(const char *root);
-/* Its version, "535.261.03"; false when it cannot be told. */
+/* Its version, "535.261.03"; false when it is not known. */
 bool nvml_host_module_version(const char *root, char *dst, size_t cap);
 
-/* The file that tells whether a card is runtime-suspended. It is kept open from the first
- * question on, which comes at each round; all zero: not looked for yet. */
+/* The file that says whether a card is runtime-suspended. It is read in each round, so it
+ * stays open after the first time; all zero: not looked for yet. */
 struct nvml_host_power {
 	bool known, there;
 	int fd;
 };
-/* Whether the card at the address is suspended; false when that cannot be told. */
+/* Whether the card at the address is suspended; false when that is not known. */
 bool nvml_host_asleep(struct nvml_host_power *p, const char *root, const char *pci);
 void nvml_host_power_close(struct nvml_host_power *p);
 

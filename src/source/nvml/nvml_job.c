@@ -1,4 +1,4 @@
-/* Does a job by the best way that works on a card, remembers which, and says so once. */
+/* Does a job in the best way that works on a card, remembers that way, and logs it once. */
 #include "source/nvml/nvml.h"
 
 #include <stdio.h>
@@ -41,12 +41,13 @@ void nvml_forget_ways(struct nvml_card *c, bool is_instance)
 {
 	for (size_t job = 0; job < NVML_JOBS; job++)
 		c->ways[job] = (struct nvml_way){ .way = NVML_WAY_UNTRIED };
-	c->ways[NVML_JOB_UTIL].dead = 1U << 2; /* GPM is read by itself, after all else */
+	c->ways[NVML_JOB_UTIL].dead = 1U
+				      << 2; /* GPM is read separately, after everything else */
 	c->dead = (struct nvml_dead){ 0 };
 	nvml_ring_forget(&c->ring);
 	if (!is_instance)
 		return;
-	/* What the driver does not have for MIG instances is not asked at all. */
+	/* What the driver does not support for MIG instances is never asked. */
 	static const enum nvml_job none[] = { NVML_JOB_UTIL, NVML_JOB_PROCESS_UTIL,
 		NVML_JOB_ENERGY, NVML_JOB_POWER };
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
@@ -161,7 +162,7 @@ static void add_label(char *note, size_t cap, const struct card_id *id)
 		snprintf(note + len, cap - len, " %d", id->index);
 }
 
-/* One row for the cards that do a job by one way; false when there is none. */
+/* One row for the cards that do a job in this way; false when there is no such card. */
 static bool describe_way(
 	struct nvml_source *s, enum nvml_job job, int way, struct facility *row)
 {
@@ -188,7 +189,7 @@ static bool describe_way(
 	return users > 0;
 }
 
-/* One row for the devices whose mode is on, or off; false when there is none. */
+/* One row for the devices with the mode on, or off; false when there is no such device. */
 static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct facility *row)
 {
 	char labels[sizeof(row->note) - 4] = "";
@@ -207,7 +208,7 @@ static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct
 	return labels[0] != '\0';
 }
 
-/* One row for the cards whose GPM counters are read; false when there is none. */
+/* One row for the cards with GPM counters that are read; false when there is no such card. */
 static bool describe_gpm(struct nvml_source *s, struct facility *row)
 {
 	char labels[sizeof(row->note) - 4] = "";

@@ -1,5 +1,5 @@
-/* Jobs and the ways to do them, best first: a way that a card does not support is not asked
- * again, and which one is in force is remembered for the log and for `gua doctor`. */
+/* Jobs and the ways to do them, best first: a way that a card does not support is not tried
+ * again. The way in use is remembered for the log and for `gua doctor`. */
 #ifndef GUA_SOURCE_NVML_JOB_H
 #define GUA_SOURCE_NVML_JOB_H
 
@@ -31,26 +31,27 @@ enum { NVML_WAY_NONE = -1, NVML_WAY_UNTRIED = -2 };
 /* One attempt at a job by one of its ways; returns the driver's code. */
 typedef int (*nvml_attempt)(struct nvml_source *s, size_t card, int way, void *out);
 
-/* Attempts the job by each way until one works; returns NVML_OK or the first way's code. The
- * card must have a handle; it may have none afterwards. */
+/* Tries each way of the job until one works; returns NVML_OK or the first way's code. The card
+ * must have a handle; afterwards it may have lost it. */
 int nvml_do(
 	struct nvml_source *s, size_t card, enum nvml_job job, nvml_attempt attempt, void *out);
-/* The same by one way only; the way in force stays. */
+/* Tries one way only; the way in use does not change. */
 int nvml_try(struct nvml_source *s, size_t card, enum nvml_job job, int way,
 	nvml_attempt attempt, void *out);
-/* Does the job by a later way from now on: the earlier ones work but report wrong values.
- */
+/* Uses a later way for the job from now on: the earlier ones work but report wrong values. */
 void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
 /* Whether a code means that the call will never work. */
 bool nvml_is_for_good(int code);
-/* Heeds what a code says beyond the call that gave it: the card or the driver may be gone. */
+/* Handles a code that concerns more than the call that returned it: the card or the driver may
+ * be lost. */
 void nvml_heed(struct nvml_source *s, size_t card, int code);
-/* Nothing has been tried; for an instance, what the driver has only for whole cards is not. */
+/* Marks all ways as untried; for an instance, except those that the driver has only for whole
+ * cards. */
 void nvml_forget_ways(struct nvml_card *c, bool is_instance);
 /* source_ops.facilities */
 size_t nvml_facilities(struct source *base, struct facility *rows, size_t max);
 
-/* Memory that is kept from call to call and grown when it must be. */
+/* A buffer that is kept from call to call and grown when necessary. */
 struct nvml_buffer {
 	void *data;
 	size_t cap; /* entries */

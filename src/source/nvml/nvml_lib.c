@@ -1,5 +1,5 @@
-/* Loads the driver's library by a table of symbols: only what no audit can do without is
- * required, everything else may be missing on an older or newer driver. */
+/* Loads the driver's library by a table of symbols. Only the symbols that every audit needs
+ * are required; the others may be missing in an older or newer driver. */
 #include "source/nvml/nvml_lib.h"
 
 #include <dlfcn.h>
@@ -10,8 +10,9 @@
 #include "source/nvml/nvml_host.h"
 
 struct symbol {
-	size_t offset;	      /* of the pointer in struct nvml_api */
-	const char *names[3]; /* the first that is there is taken; all have one signature */
+	size_t offset; /* of the pointer in struct nvml_api */
+	const char
+		*names[3]; /* the first one that exists is used; all have the same signature */
 	bool required;
 };
 
@@ -82,8 +83,8 @@ static void *find_symbol(void *dl, const struct symbol *symbol)
 	return NULL;
 }
 
-/* The library prints "CUDAMAJOR.DRIVERVERSION"; kept is what can be compared with the module.
- */
+/* The library prints "CUDAMAJOR.DRIVERVERSION"; keeps the part that can be compared with the
+ * module. */
 static void read_version(struct nvml_lib *lib)
 {
 	char text[VERSION_CAP] = "";
@@ -165,8 +166,7 @@ void nvml_lib_close(struct nvml_lib *lib)
 static const struct meaning {
 	int code;
 	const char *text;
-	const char *advice; /* for the driver as a whole; NULL: nothing better than to try again
-			     */
+	const char *advice; /* for the driver as a whole; NULL: the advice is to try again */
 } meanings[] = {
 	{ NVML_OK, "success", NULL },
 	{ NVML_UNINITIALISED, "the driver was not initialised, or went away", NULL },

@@ -59,7 +59,7 @@ struct nvml_api {
 	int (*event_wait)(void *set, struct nvml_event *event, unsigned timeout_ms);
 };
 
-/* A symbol that the library does not have answers as the driver would. */
+/* A missing symbol returns the code that the driver would return. */
 #define NVML_CALL(function, ...) ((function) ? (function)(__VA_ARGS__) : NVML_NO_FUNCTION)
 
 struct nvml_lib {
@@ -67,7 +67,8 @@ struct nvml_lib {
 	bool ready; /* initialised: handles are valid until nvml_lib_stop() */
 	struct nvml_api api;
 	char path[PATH_MAX];	   /* where it was found */
-	char version[VERSION_CAP]; /* the library's: as the module's, "535.261.03"; or "" */
+	char version[VERSION_CAP]; /* of the library, in the module's form: "535.261.03"; or ""
+				    */
 };
 
 /* dlopens `path` (NULL: libnvidia-ml.so.1) and looks its symbols up; fails when it cannot be

@@ -39,7 +39,7 @@ static int sum_processes(struct nvml_source *s, size_t card, struct memory_job *
 	return NVML_OK;
 }
 
-/* Whether the memory of an instance is unknown since GPM counters were read. */
+/* Whether the memory of an instance has been unknown since GPM counters were read. */
 static void notice_broken(struct nvml_source *s, size_t card, int code, uint64_t total)
 {
 	const struct card_id *id = &s->base.cards[card].id;
@@ -58,7 +58,8 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 	notice_broken(s, card, code, memory.total);
 	if (code != NVML_OK)
 		return code;
-	/* Cards that share the host's memory say 0; garbage says more than there is. */
+	/* Cards that share the host's memory report 0; a broken answer is more than the total.
+	 */
 	if (memory.total == 0 && s->base.cards[card].id.mem_total_bytes < 0)
 		return NVML_NOT_SUPPORTED;
 	if (memory.total == 0 || nvml_decode_memory(memory.total) < 0 ||

@@ -1,6 +1,6 @@
 /* Asks the driver for single numbers by a table: which call, how it is called, what to do with
- * the answer. The calls that measure PCIe traffic are not in it, because each blocks for 20 ms:
- * running counters are. */
+ * the answer. The calls that measure PCIe traffic are not in the table, because each blocks
+ * for 20 ms; the running counters are. */
 #include "source/nvml/nvml_metric.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 enum shape {
 	ONE,		/* (device, unsigned *) */
 	TWO,		/* (device, unsigned *, unsigned *) */
-	POINT,		/* the same: what is before and behind the point of one number */
+	POINT,		/* the same: the parts of one number before and after the point */
 	THREE,		/* the same with three */
 	FOUR,		/* and with four */
 	FIVE,		/* (device, {unsigned [5]} *) */
@@ -32,7 +32,7 @@ enum shape {
 	CLASSES,	/* (device, struct nvml_pci_ext *) */
 	SRAM,		/* (device, struct nvml_sram_errors *) */
 	FABRIC,		/* (device, struct nvml_fabric *): state and clique */
-	FABRIC_RESULT,	/* of the same the status as a text */
+	FABRIC_RESULT,	/* the same: the status as a text */
 	FABRIC_CLUSTER, /* and the cluster's UUID */
 	PLATFORM,	/* (device, struct nvml_platform *): numbers and chassis */
 	PLATFORM_GUID,	/* of the same the identity */
@@ -46,13 +46,13 @@ enum shape {
 struct row {
 	enum metric metric;
 	enum shape shape;
-	const char *symbol, *older; /* the first that is there is taken; NULL: none */
+	const char *symbol, *older; /* the first one that exists is used; NULL: none */
 	int which;     /* OF, TEXT_OF, FIELD: the number; ERRORS, PLACE: the type */
 	int other;     /* ERRORS, PLACE: the counter; FIELD: the scope */
 	int place;     /* PLACE */
 	int out;       /* which of several answers */
 	double scale;  /* the answer times this is the value; 0: 1 */
-	bool instance; /* MIG instances have one of their own */
+	bool instance; /* MIG instances have their own value */
 };
 
 /* clang-format off */
@@ -97,7 +97,7 @@ static int ask_memory(struct nvml_source *s, void *handle, struct answer *a)
 		double older[] = { (double)v1.total, NAN, (double)v1.free, (double)v1.used };
 		memcpy(numbers, older, sizeof(numbers));
 	}
-	/* Cards that share the host's memory say 0. */
+	/* Cards that share the host's memory report 0. */
 	if (code == NVML_OK && numbers[0] == 0)
 		return NVML_NOT_SUPPORTED;
 	memcpy(a->numbers, numbers, sizeof(numbers));
@@ -215,7 +215,7 @@ static int ask_text(const struct row *row, union call call, void *handle, struct
 	return code;
 }
 
-/* An infoROM that is damaged is an answer, too. */
+/* A damaged infoROM is a valid answer, too. */
 static int ask_check(union call call, void *handle, struct answer *a)
 {
 	int code = call.check(handle);
@@ -263,8 +263,8 @@ static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
 	text_escape(dst, cap, name, strlen(name));
 }
 
-/* A card that can be in no fabric says so in the state; of one that has not joined yet only the
- * state is true. */
+/* The state says when a card cannot be in a fabric. For a card that has not joined yet, only
+ * the state is valid. */
 static int ask_fabric(struct nvml_source *s, const struct row *row, union call call,
 	void *handle, struct answer *a)
 {

@@ -1,5 +1,5 @@
 /* Metrics of live views from the real driver: a table of calls, looked up when the library is
- * loaded; none of them is required, and what a card does not support is not asked again. */
+ * loaded. No call is required, and a call that a card does not support is not made again. */
 #ifndef GUA_SOURCE_NVML_METRIC_H
 #define GUA_SOURCE_NVML_METRIC_H
 

@@ -5,7 +5,7 @@
 #include "source/nvml/nvml_decode.h"
 
 enum {
-	LIST_ENTRIES = 64, /* room for the usual without asking twice */
+	LIST_ENTRIES = 64, /* usually enough, so that the driver is asked once */
 	MOST_ENTRIES = 16384,
 	SIZE_TRIES = 8, /* for a list that grows while it is read */
 };
@@ -18,8 +18,8 @@ static const unsigned list_kinds[NVML_LISTS] = {
 /* Bytes of an entry by the list's symbol: _v2, _v3, unsuffixed. */
 static const size_t entry_sizes[NVML_LIST_WAYS] = { 24, 24, 16 };
 
-/* Asks a list into c->raw_list, which has room for the largest entries whatever the driver
- * writes; *n is how many came. */
+/* Reads a list into c->raw_list, which has room for the largest entries; *n is how many came.
+ */
 static int read_list(struct nvml_card *c, nvml_list_call call, unsigned *n)
 {
 	size_t want = LIST_ENTRIES;
@@ -81,8 +81,8 @@ bool nvml_is_listed(const struct nvml_card *c, uint32_t pid)
 	return false;
 }
 
-/* Strangers that are not in the lists that were just read count as garbage from now on: another
- * look would not find them either. */
+/* Strangers (pids with use that are in no list) that the lists read just now do not have
+ * either count as garbage from now on: another look would not find them. */
 static void judge_strangers(struct nvml_card *c)
 {
 	for (size_t i = 0; i < NVML_STRANGERS; i++)

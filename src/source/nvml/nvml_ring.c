@@ -5,7 +5,7 @@
 
 #include "source/nvml/nvml_decode.h"
 
-/* September 2001 in microseconds: a stamp above it is of the wall clock, because no host is up
+/* September 2001 in microseconds: a later stamp is from the wall clock, because no host is up
  * for 31 years. */
 #define WALL_LEAST_US 1000000000000000LL
 
@@ -24,7 +24,7 @@ enum nvml_stamps nvml_stamps_learn(
 	if (newest_us >= WALL_LEAST_US)
 		return NVML_STAMPS_WALL;
 	/* The monotonic clock is never ahead of the boot clock. A stamp that is later than the
-	 * monotonic clock can only be of the boot clock, and that is remembered. */
+	 * monotonic clock can only be from the boot clock, and that is remembered. */
 	if (before == NVML_STAMPS_BOOT || newest_us > now->mono_us + NVML_AHEAD_US)
 		return NVML_STAMPS_BOOT;
 	return NVML_STAMPS_MONOTONIC;
@@ -83,7 +83,8 @@ void nvml_ring_learn(
 	int64_t period_us = median_spacing_us(all, n);
 	if (period_us > 0)
 		r->period_us = period_us;
-	/* It has fewer than it had and then got: it drops the oldest. */
+	/* It has fewer samples than it had before plus those that it got since: it drops the
+	 * oldest. */
 	r->full = r->wholes > 0 && (r->full || n < r->count + r->new_since);
 	r->full |= (int64_t)n * r->period_us >= ENOUGH_US;
 	r->count = n;

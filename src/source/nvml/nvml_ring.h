@@ -1,5 +1,5 @@
 /* What the samples show about the driver's ring: how often it samples, how much it keeps,
- * whether samples were lost, and which clock its stamps are of. Pure functions. */
+ * whether samples were lost, and which clock its stamps come from. Pure functions. */
 #ifndef GUA_SOURCE_NVML_RING_H
 #define GUA_SOURCE_NVML_RING_H
 
@@ -19,7 +19,7 @@ enum nvml_stamps {
 	NVML_STAMPS_MONOTONIC,
 };
 
-/* Which clock it is, by the newest stamp of an answer and what was believed before. */
+/* Which clock it is, by the newest stamp of an answer and the clock assumed before. */
 enum nvml_stamps nvml_stamps_learn(
 	enum nvml_stamps before, int64_t newest_us, const struct moment *now);
 /* The moment on that clock. */
@@ -30,7 +30,7 @@ int64_t nvml_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now);
 /* The ring of a card. All zero: nothing is known. */
 struct nvml_ring {
 	int64_t seen_us;   /* utilisation is known up to here, by the driver's clock */
-	int64_t whole_us;  /* CLOCK_MONOTONIC when it was read whole last */
+	int64_t whole_us;  /* CLOCK_MONOTONIC when it was last read completely */
 	unsigned wholes;   /* how often that was; saturates at 2 */
 	size_t count;	   /* samples that it had then */
 	size_t new_since;  /* samples that it gave since then */
@@ -39,7 +39,7 @@ struct nvml_ring {
 	bool lost;	   /* at the last drain; logged when it starts */
 };
 
-/* Forgets its length: the ring started again, or some of its stamps are not believed. */
+/* Forgets its length: the ring started again, or some of its stamps are not plausible. */
 void nvml_ring_forget(struct nvml_ring *r);
 /* Whether to read the whole ring, not only new samples: at first, once more soon after, and
  * then from time to time while it may still grow. */
@@ -50,7 +50,7 @@ void nvml_ring_learn(
 /* The time that it spans; 0: not known yet. */
 int64_t nvml_ring_span_us(const struct nvml_ring *r);
 /* How many samples were lost between the newest one before and these new ones (n of them, the
- * oldest at `oldest_us`): none unless the ring came back whole and there is a hole. */
+ * oldest at `oldest_us`): 0 unless the whole ring was returned and there is a gap before it. */
 size_t nvml_ring_lost(const struct nvml_ring *r, size_t n, int64_t oldest_us);
 
 #endif

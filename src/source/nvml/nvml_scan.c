@@ -1,8 +1,8 @@
-/* Which devices there are: found by index, matched by UUID, so that one that was lost comes
- * back as itself; a sleeping one is not touched.
+/* Finds the devices by index and matches them by UUID, so that a lost device is recognised
+ * when it comes back. A sleeping device is not touched.
  *
- * A device that may not be opened, sleeps or is lost before it was ever asked has a stand-in
- * for a UUID, "pci-ADDRESS" or "index-N", until its own is known. */
+ * A device that may not be opened, sleeps or is lost before it was ever asked has a placeholder
+ * as its UUID, "pci-ADDRESS" or "index-N", until its own is known. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "source/nvml/nvml.h"
 #include "source/nvml/nvml_host.h"
 
-/* The device of a UUID, or the one with a stand-in at that address or index; or NULL. */
+/* The device with this UUID, or the one with a placeholder for that address or index; or NULL.
+ */
 static struct nvml_device *find_device(struct nvml_source *s, const struct card_id *id)
 {
 	for (size_t i = 0; i < s->n_devices; i++)
@@ -51,8 +52,8 @@ static void read_pci(struct nvml_source *s, void *handle, struct card_id *id)
 			pci.device);
 }
 
-/* The device of that identity, found now; adds it when it is new. A card that was shown by a
- * stand-in takes the true name. */
+/* Finds the device with this identity; adds it when it is new. A card with a placeholder gets
+ * its true UUID. */
 static struct nvml_device *claim_device(struct nvml_source *s, const struct card_id *id)
 {
 	struct nvml_device *d = find_device(s, id);
@@ -107,7 +108,7 @@ static void guess_identity(const struct nvml_source *s, int index,
 		snprintf(id->uuid, sizeof(id->uuid), "index-%d", index);
 }
 
-/* Asks the device at an index who it is; returns the driver's code. */
+/* Reads the identity of the device at an index; returns the driver's code. */
 static int open_index(struct nvml_source *s, int index)
 {
 	const struct nvml_api *api = &s->lib.api;
@@ -140,7 +141,7 @@ static int open_index(struct nvml_source *s, int index)
 	return NVML_OK;
 }
 
-/* A device that is there and does not open. */
+/* A device that exists but cannot be opened. */
 static void refuse_index(
 	struct nvml_source *s, int index, const struct nvml_host_gpu *gpu, int code)
 {
@@ -174,9 +175,9 @@ static bool is_whole_driver(int code)
 	return code == NVML_UNINITIALISED || code == NVML_NO_DRIVER || code == NVML_MISMATCH;
 }
 
-/* Opens what can be opened and does not sleep; codes[] says of the others why not. `gpus` is
- * what is at each index as far as that is known, or NULL. Returns the code of a driver that is
- * gone as a whole. */
+/* Opens what can be opened and does not sleep; codes[] says why the others were not opened.
+ * `gpus` is what is at each index, as far as that is known, or NULL. Returns the code when the
+ * driver as a whole is down. */
 static int open_devices(struct nvml_source *s, size_t count, const struct nvml_host_gpu *gpus,
 	bool may_sleep, int *codes)
 {
@@ -195,7 +196,7 @@ static int open_devices(struct nvml_source *s, size_t count, const struct nvml_h
 	return count && nothing == count ? codes[0] : NVML_OK;
 }
 
-/* Whether a device that was opened is not where the list has it. */
+/* Whether an opened device is not at the place that the list gives. */
 static bool is_other_order(const struct nvml_source *s, const struct nvml_host_gpu *gpus)
 {
 	for (size_t i = 0; i < s->n_devices; i++) {
@@ -237,8 +238,8 @@ int nvml_find_cards(struct nvml_source *s, struct err *e)
 		nvml_host_power_close(&s->devices[i].power);
 	if (count > NVML_HOST_GPUS)
 		count = NVML_HOST_GPUS;
-	/* The driver counts by bus address; a list of another length or order is of no use, and
-	 * a card may be woken then. */
+	/* The driver numbers the cards by bus address. A list with another length or order
+	 * cannot be used; then a sleeping card may be woken. */
 	bool matched = nvml_host_gpus(s->root, gpus, NVML_HOST_GPUS) == count;
 	if (code == NVML_OK)
 		code = open_devices(s, count, matched ? gpus : NULL, true, codes);

@@ -6,7 +6,7 @@ enum {
 	USE_ENTRIES = 128, /* the driver's ring has 72 or 100 */
 	MOST_ENTRIES = 16384,
 	SIZE_TRIES = 8, /* for a list that grows while it is read */
-	BUSY_PCT = 10,	/* from this utilisation on, a process must have used the card */
+	BUSY_PCT = 10,	/* from this utilisation on, some process must have used the card */
 };
 
 /* Fills c->raw_utils with records of the older call; *n is how many came. */
@@ -27,7 +27,7 @@ static int read_use(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 	return NVML_TOO_SMALL;
 }
 
-/* The same by the call of newer drivers, whose records say more. */
+/* The same by the call of newer drivers; its records have more members. */
 static int read_use_v1(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 {
 	size_t want = USE_ENTRIES;
@@ -75,8 +75,9 @@ static const struct nvml_stranger *find_stranger(const struct nvml_card *c, uint
 	return NULL;
 }
 
-/* Whether the record of a pid counts. One that the lists do not have may have started since
- * they were read: the reading says so, and its record counts until they are read again. */
+/* Whether the record of a pid counts. A process that the lists do not have may have started
+ * after they were read. The reading reports this, and the record counts until the lists are
+ * read again. */
 static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct process_util *u)
 {
 	if (u->pid == 0)
@@ -120,7 +121,7 @@ static int64_t newest_stamp_us(const struct nvml_process_sample_v1 *records, uns
 	return newest_us;
 }
 
-/* What n records in c->raw_utils say, by one of the calls, becomes the reading. */
+/* Converts n records in c->raw_utils, from one of the calls, into the reading. */
 static void take_records(struct nvml_source *s, size_t card, int way, unsigned n)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -145,8 +146,8 @@ static void take_records(struct nvml_source *s, size_t card, int way, unsigned n
 	}
 }
 
-/* Whether the card was busy and has processes, but all of them are reported with no use. A
- * little use may have been rounded to 0. */
+/* Whether the card was busy and has processes, but the driver reports no use for any of them.
+ * A little use may have been rounded to 0. */
 static bool is_nobodys(const struct nvml_card *c, const struct card_reading *r)
 {
 	double sum_pct = 0;

@@ -11,11 +11,11 @@ enum {
 	RING_ENTRIES = 256,	 /* twice what the ring is known to hold */
 	RING_MOST = 4096,	 /* and more than it ever will */
 	SIZE_TRIES = 6,		 /* for a list that grows while it is read */
-	POLL_AFTER_US = 1000000, /* the ring is not behind, it is still, after that long */
+	POLL_AFTER_US = 1000000, /* after this long without a sample the ring has stopped */
 };
 
-/* Asks for samples newer than `since_us`; *n is how many came. A buffer that came back full may
- * have been too small: not every driver says so. */
+/* Asks for samples newer than `since_us`; *n is how many came. A buffer that came back full
+ * may have been too small: some drivers do not report that. */
 static int read_ring(
 	struct nvml_source *s, struct nvml_card *c, int64_t since_us, int *type, unsigned *n)
 {
@@ -61,7 +61,7 @@ static void count_lost(struct nvml_source *s, size_t card, size_t n, int64_t old
 	ring->lost = r->n_lost > 0;
 }
 
-/* Readings that were polled while the ring was dry come before what it gives again. */
+/* Readings that were polled while the ring was empty come before its new samples. */
 static size_t join_polled(struct nvml_card *c, struct util_sample *ring, size_t n)
 {
 	size_t older = 0;
@@ -120,7 +120,7 @@ static int drain_ring(struct nvml_source *s, size_t card)
 	return NVML_OK;
 }
 
-/* Keeps a reading for the drain; of too many it keeps the newest. */
+/* Keeps a reading for the drain; when there are too many, it keeps the newest. */
 void nvml_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct)
 {
 	if (c->n_polled == NVML_POLLED)
@@ -140,7 +140,7 @@ static int poll_rates(struct nvml_source *s, struct nvml_card *c)
 	return NVML_OK;
 }
 
-/* Gives what was polled since the drain before. */
+/* Returns the readings that were polled since the last drain. */
 static void hand_out_polled(struct nvml_source *s, size_t card, enum util_kind kind)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -185,8 +185,8 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 	struct card_reading *r = &s->base.cards[card];
 	struct moment now = clock_now(s->clock);
 	int64_t now_us = nvml_stamps_now(c->stamps, &now);
-	/* After a clock step back the newest stamp lies in the future: everything would be old.
-	 */
+	/* After a clock step back the newest stamp lies in the future, and every sample would
+	 * count as old. */
 	if (c->ring.seen_us > now_us) {
 		c->ring.seen_us = now_us;
 		nvml_ring_forget(&c->ring); /* what it has is not counted by then */
@@ -196,7 +196,8 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 		return;
 	if (nvml_do(s, card, NVML_JOB_UTIL, attempt_util, NULL) != NVML_OK)
 		return;
-	/* A ring that stands still says nothing; the rates may. The way in force stays. */
+	/* A ring that has stopped has no new samples; the utilisation rates may work. The way
+	 * in use does not change. */
 	c->dry = r->n_samples == 0 && now_us - c->ring.seen_us >= POLL_AFTER_US;
 	if (c->dry)
 		nvml_try(s, card, NVML_JOB_UTIL, 1, attempt_util, NULL);

@@ -1,4 +1,4 @@
-/* A scenario: cards, processes and what happens to them in time, as told by a text file (the
+/* A scenario: cards, processes and the events in time, as described in a text file (the
  * language is in gua-scenario(5)). It is the driver that the simulated source and the tests'
  * fake library play; this header is the parsed file, which never changes once it is made.
  * Playing it is scenario_play.h. */
@@ -25,7 +25,7 @@ struct scenario {
 	bool boot_stamps;	     /* samples are stamped since boot, not by the wall clock */
 	bool accounting;	     /* the driver keeps statistics of processes */
 	int64_t ring_us;	     /* how long the driver keeps samples */
-	int64_t repeat_us;	     /* events happen again after so long; 0: once */
+	int64_t repeat_us;	     /* events repeat after this long; 0: once */
 	int layout[3];		     /* bytes of an entry of the process lists v1, v2, v3 */
 	struct scenario_card *cards; /* physical ones first, by index; then MIG instances */
 	size_t n_cards, n_physical;

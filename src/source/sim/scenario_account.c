@@ -34,7 +34,7 @@ static void remove_dead(struct card_state_now *c, size_t at)
 	memmove(&c->dead[at], &c->dead[at + 1], (c->n_dead - at) * sizeof(c->dead[0]));
 }
 
-/* The driver keeps the latest entry of a pid alone. */
+/* The driver keeps only the latest entry of a pid. */
 static void settle(struct play *p, size_t card)
 {
 	struct card_state_now *c = &p->cards[card];

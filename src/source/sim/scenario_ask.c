@@ -1,4 +1,4 @@
-/* Opens a play and answers questions about the moment that it is at. */
+/* Opens a play and answers questions about its current moment. */
 #include "source/sim/scenario_quirk.h"
 #include "source/sim/scenario_state.h"
 
@@ -202,7 +202,7 @@ size_t play_holders(const struct play *p, size_t card, struct play_holder *out, 
 	return n;
 }
 
-/* What a process whose memory is not reported adds to the used memory of the card. */
+/* What a process without reported memory adds to the used memory of the card. */
 #define UNKNOWN_USES_BYTES (1LL << 30)
 
 static int64_t own_memory(const struct play *p, size_t card)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ring entries that say who used a card; a bound on what playing may allocate. */
+/* The largest number of ring entries with the processes that used a card: it limits what
+ * playing may allocate. */
 #define PARTS_MAX (4 * 1000 * 1000)
 
 static int compare_events(const void *a, const void *b)
@@ -44,7 +45,7 @@ static size_t collect_seats(const struct scenario *s, struct scenario_seat *seat
 	return kept;
 }
 
-/* Tells every event its seat, every seat whether it loads. */
+/* Gives every event its seat, and marks the seats that load their card. */
 static void seat_events(struct scenario *s)
 {
 	for (size_t i = 0; i < s->n_events; i++) {
@@ -104,8 +105,8 @@ static int check_events(const struct scenario *s, const char *name, struct err *
 	return 0;
 }
 
-/* Suspends follow each other, and leave some time of a round awake: otherwise a clock that is
- * moved by them would never arrive. */
+/* Suspends follow each other, and leave some time of a round awake: otherwise a clock that
+ * they move would never reach the next event. */
 static int check_suspends(const struct scenario *s, const char *name, struct err *e)
 {
 	int64_t end_us = 0, sum_us = 0;

@@ -1,5 +1,5 @@
-/* What a scenario's cards say when they are asked for this and that: numbers that follow from
- * utilisation, memory and power, and from what kind of card the name tells. */
+/* The metrics of a scenario's cards: numbers computed from utilisation, memory and power, and
+ * from the kind of card, which its name gives. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool has_ecc(const struct scenario_card *c)
 	return has_word(c, models, 9);
 }
 
-/* Cards that tell how far they are from slowing down, and can be in a fabric. */
+/* Cards that report how far they are from slowing down, and can be in a fabric. */
 static bool is_hopper(const struct scenario_card *c)
 {
 	static const char *const models[] = { "H100", "H200", "B200" };

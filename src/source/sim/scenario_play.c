@@ -55,7 +55,7 @@ static int take_sample(struct play *p, size_t card, int64_t t_us, int64_t times)
 	return sample->util_pct;
 }
 
-/* Nothing that the card does changes between two events. */
+/* Between two events the use of the card does not change. */
 static bool is_steady(const struct play *p, const struct card_state_now *c)
 {
 	bool steady = c->own_load.on_us == 0;
@@ -81,7 +81,7 @@ static void sample_to(struct play *p, size_t card, int64_t last)
 	bool off = c->status != CARD_STATUS_OK || c->vanished || p->suspended;
 	if (off && last >= c->next_sample)
 		c->next_sample = last + 1;
-	/* What would be overwritten in the ring at once need not be put there. */
+	/* Samples that would be overwritten at once are not put into the ring. */
 	int64_t skip = last + 1 - c->next_sample - (int64_t)p->ring_room;
 	if (skip > 0 && is_steady(p, c)) {
 		int util = take_sample(p, card, play_sample_time(p, c->next_sample), skip);
@@ -214,7 +214,7 @@ static void apply_to_host(struct play *p, const struct scenario_event *event, in
 		p->suspended_us += event->value;
 		return;
 	}
-	/* Steps that add up to millennia are no longer followed. */
+	/* Clock steps that would add up to millennia are ignored. */
 	int64_t step_us = p->step_us + event->value;
 	if (step_us > -STEPS_MAX_US && step_us < STEPS_MAX_US)
 		p->step_us = step_us;
@@ -351,7 +351,8 @@ int64_t play_follow(struct play *p, struct clock *clock, int64_t origin_us)
 	for (;;) {
 		struct moment now = clock_now(clock);
 		int64_t less = now.wall_us - (now.boot_us - origin_us);
-		/* Two readings of real clocks differ by less than what a clock step is. */
+		/* The difference between two readings of real clocks is smaller than a clock
+		 * step. */
 		int64_t off = less - p->wall_less_us;
 		bool same = !v && p->wall_less_us != 0 && off > -1000 && off < 1000;
 		play_advance(p, now.boot_us - origin_us, same ? p->wall_less_us : less);

@@ -15,7 +15,7 @@ struct play_sample {
 	int64_t t_us;	 /* scenario time: exactly k / samples_per_second, rounded down */
 	int64_t wall_us; /* the wall clock then: the driver's stamp */
 	int util_pct;
-	uint32_t n_parts; /* private: who used it */
+	uint32_t n_parts; /* private: the processes that used it */
 };
 
 /* A process on a card now. */
@@ -60,7 +60,7 @@ const struct play_sample *play_ring_at(const struct play *p, size_t card, size_t
 size_t play_uses(struct play *p, size_t card, int64_t after_us, bool by_wall,
 	struct play_use *uses, size_t max);
 
-/* Who holds the card; a card with MIG has its instances' holders. As play_uses(). */
+/* The holders of the card; a card with MIG has its instances' holders. As play_uses(). */
 size_t play_holders(const struct play *p, size_t card, struct play_holder *out, size_t max);
 /* Memory that is used, the driver's own not included. */
 int64_t play_memory_used(const struct play *p, size_t card);

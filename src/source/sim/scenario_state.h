@@ -24,7 +24,7 @@ struct seat_now {
 	struct account account; /* while it is held */
 };
 
-/* Who used a card in one sample. */
+/* The processes that used a card in one sample. */
 struct part {
 	uint32_t seat, pct;
 };
@@ -37,7 +37,7 @@ struct card_state_now {
 	unsigned zero_use;    /* bits of calls */
 	int64_t power_factor; /* 0: none */
 	int64_t orphan_bytes;
-	struct load own_load; /* by nobody in the list */
+	struct load own_load; /* by no process in the list */
 	uint32_t *loading;    /* seats with a load, its instances' included */
 	size_t n_loading;
 	struct play_sample *ring; /* ring_room of them */

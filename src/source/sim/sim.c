@@ -12,7 +12,7 @@
 
 /* Boot time of a virtual clock at scenario time 0. */
 #define VIRTUAL_ORIGIN_US (3600LL * 1000000)
-/* How long before the scenario its host was started: processes may be that old. */
+/* How long before the scenario its host was started: processes may be this old. */
 #define UPTIME_US (90LL * 86400 * 1000000)
 
 static void sleep_us(int64_t us)
@@ -295,7 +295,7 @@ static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
 	return true;
 }
 
-/* A scenario's texts are as much from outside as a driver's. */
+/* The texts of a scenario are external input, like a driver's. */
 static void escape_id(struct card_id *id, const struct card_id *raw)
 {
 	*id = *raw;
@@ -409,7 +409,7 @@ static int read_scenario(struct sim *sim, const char *path, struct err *e)
 	return failed ? failed : scenario_resolve(sim->scenario, NULL, e);
 }
 
-/* Samples seldom: the same number of samples in the ring, each of them `period_us` long. */
+/* Samples less often: the same number of samples in the ring, each of them `period_us` long. */
 static void stretch(struct scenario *s, int64_t period_us)
 {
 	int64_t in_ring = s->ring_us * s->samples_per_second / s->second_us;

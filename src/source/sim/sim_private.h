@@ -1,4 +1,4 @@
-/* The inside of the simulated source, shared by the sim*.c files. */
+/* The internals of the simulated source, shared by the sim*.c files. */
 #ifndef GUA_SOURCE_SIM_PRIVATE_H
 #define GUA_SOURCE_SIM_PRIVATE_H
 
