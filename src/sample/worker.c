@@ -230,7 +230,7 @@ int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
 		if (result && e)
 			*e = w->error;
 	} else {
-		result = err_set(e, ERR_BUSY, "the driver does not answer (it hangs since %s)",
+		result = err_set(e, ERR_BUSY, "the driver does not answer (stuck while %s)",
 			job_names[w->job]);
 	}
 	pthread_mutex_unlock(&w->lock);
