@@ -12,8 +12,7 @@
  *   - identities, most presence first, and, if asked, processes, most time first: how many
  *     were left out is in n_processes_left_out. `path` and `id` of a process are the engine's;
  *   - heat: the time of all cards by hour of the week.
- * Texts are safe for a terminal. Unknown is -1, as each member says. What remains (sums over
- * cards, unattributed_ms) is audit_add_up()'s. */
+ * Texts are safe for a terminal; unknown is -1. audit_add_up() does the sums over cards. */
 #ifndef GUA_MODEL_AUDIT_H
 #define GUA_MODEL_AUDIT_H
 

@@ -53,11 +53,9 @@ struct watch {
 	struct card_entry *entries; /* the same cards for the store */
 	size_t n_cards, cap_cards;
 	struct event events[WATCH_MAX_EVENTS];
-	size_t n_events;
 	struct holder_now *now; /* filled by watch_tick() */
-	size_t cap_now;
-	/* Private: room for one process list, and for one card's use. */
-	struct listed *list;
+	size_t n_events, cap_now;
+	struct listed *list; /* private, like the next: of one card */
 	double *sm_pct;
 	size_t cap_list, cap_sm_pct;
 };
@@ -66,11 +64,10 @@ int watch_init(struct watch *w, const struct rules *rules, const struct watch_pa
 	struct owners *owners, bool pidfds, struct err *e);
 void watch_finish(struct watch *w);
 
-/* Returns up to which time the store has accounted a card, or -1. */
+/* Up to which time the store has accounted a card, or -1. */
 typedef int64_t (*watch_seen)(void *context, const char *uuid);
 
-/* Takes new cards and status changes; a card that was accounted until a moment ago continues.
- */
+/* Takes new cards and status changes; a card that was accounted a moment ago continues. */
 int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
 	void *context, struct err *e);
 
@@ -80,7 +77,7 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 
 /* The driver does not answer: time up to `until_ms` is unobserved. */
 void watch_blind(struct watch *w, int64_t until_ms);
-/* Accounts up to now with the last samples. Call before the recorder ends. */
+/* Accounts up to now with the last samples, before the recorder ends. */
 void watch_flush(struct watch *w, int64_t now_ms);
 /* The wall clock jumped: time up to `old_now_ms` of the old clock is unobserved, and accounts
  * continue at `new_now_ms`. The current round is lost: asks for another look. */
@@ -94,9 +91,8 @@ void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card,
  * their cards. Returns whether there was one. */
 bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms);
 
-/* Fills a tick with all data that waits. Then call watch_stored(), or, if the tick was not
- * written, watch_unstored(), which forgets ended lives without a sum when there are too many.
- */
+/* Fills a tick with all data that waits. Then call watch_stored(); if the tick was not written,
+ * watch_unstored(), which forgets ended lives without a sum when there are too many. */
 int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);
 void watch_stored(struct watch *w);
 void watch_unstored(struct watch *w);

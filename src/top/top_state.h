@@ -58,8 +58,7 @@ enum { TOP_DETAIL_MINUTES = 60, TOP_USERS_MAX = 256 };
 
 struct top_state {
 	struct top_now now; /* now.now_ms is the time of the driver's answer */
-	int64_t clock_ms;   /* the current time: later than now.now_ms while the driver does not
-			       answer */
+	int64_t clock_ms;   /* the current time; now.now_ms is earlier */
 	struct top_model model;
 	struct top_history history;
 	struct top_layout layout;
@@ -67,10 +66,9 @@ struct top_state {
 	bool typing;	      /* the user is typing a filter into model.filter */
 	size_t menu, n_users; /* the selected line of a menu; the number of users */
 	char users[TOP_USERS_MAX][USER_CAP]; /* the menu's users, from when it was opened */
-	size_t first_cards_row, shift; /* how far the cards and the commands are scrolled */
-	size_t widest_user,
-		widest_what;	  /* the widest texts that the table has shown, in columns */
-	struct process_id target; /* the process to signal, or to show details of */
+	size_t first_cards_row, shift;	 /* how far the cards and the commands are scrolled */
+	size_t widest_user, widest_what; /* in columns, of the texts shown so far */
+	struct process_id target;	 /* the process to signal, or to show details of */
 	size_t target_card;
 	struct str arguments;		/* the target's, each NUL-terminated */
 	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
