@@ -6,7 +6,7 @@
  * serves one caller at a time. */
 #define GLANCE_SHARE 0.00015
 #define ENERGY_SHARE 0.00005
-#define SHARED_SHARE 0.0001
+#define SHARED_SHARE 0.00005
 #define WALL_SHARE 0.01
 /* How often to look for new cards when nothing has failed. */
 #define RESCAN_US (600 * 1000000LL)

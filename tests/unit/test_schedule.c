@@ -178,7 +178,7 @@ static void test_shared_cards_are_drained_by_what_that_costs(void **state)
 {
 	(void)state;
 	struct schedule s = started();
-	struct round round = { .shared = true, .shared_cost_us = 250 };
+	struct round round = { .shared = true, .shared_cost_us = 125 };
 	schedule_done(&s, START, &round, 0, 0);
 	assert_int_equal(s.next_shared_us, START + 25 * SECOND / 10);
 	assert_true(schedule_ask(&s, START + 12 * SECOND / 10, HEALTH_GOOD, &round));
