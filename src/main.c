@@ -7,7 +7,7 @@
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
  *              lasts), clock (real or virtual time), timetext (durations, dates), size, file,
- *              options, words and csv (splitting)
+ *              helper (a process for what may block), options, words and csv (splitting)
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
  *              (what a command line shows), cgroup, jupyter (kernels), user (names of uids),

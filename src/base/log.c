@@ -10,11 +10,19 @@
 
 static enum log_level max_level = LOG_LEVEL_NOTICE;
 static enum log_style line_style = LOG_STYLE_PLAIN;
+static log_receiver *receiver; /* NULL: lines are printed */
+static void *receiver_context;
 
 void log_setup(enum log_level level, enum log_style style)
 {
 	max_level = level;
 	line_style = style;
+}
+
+void log_divert(log_receiver *line, void *context)
+{
+	receiver = line;
+	receiver_context = context;
 }
 
 static const char *const level_names[] = { "error: ", "warning: ", "", "" };
@@ -45,7 +53,19 @@ static void log_args(enum log_level level, const char *format, va_list args)
 	int n = vsnprintf(raw, sizeof(raw), format, args);
 	size_t len = n < 0 ? 0 : (size_t)n < sizeof(raw) ? (size_t)n : sizeof(raw) - 1;
 	text_escape(safe, sizeof(safe), raw, len);
-	log_line(level, safe);
+	if (receiver)
+		receiver(receiver_context, level, safe);
+	else
+		log_line(level, safe);
+}
+
+void log_at(unsigned level, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	log_args(level <= LOG_LEVEL_DEBUG ? (enum log_level)level : LOG_LEVEL_ERROR, format,
+		args);
+	va_end(args);
 }
 
 #define LOG_FUNCTION(name, level)                                                              \

@@ -1,0 +1,392 @@
+/* Starts helpers, and passes frames between a helper and its owner through a socket. */
+#include "base/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/log.h"
+
+/* A frame that says to be longer than this is a fault. */
+#define FRAME_MOST (256U << 20)
+/* How long a killed process is waited for. One that can be ended has ended by then; if not,
+ * helper_is_gone() finds out later. */
+#define KILLED_MS 200
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+/* What a frame holds: a request or reply, or a line for the log with its level. */
+enum frame_kind { FRAME_BYTES, FRAME_LOG };
+
+struct frame {
+	uint32_t kind;
+	uint32_t level; /* of FRAME_LOG: an enum log_level */
+	uint64_t len;	/* bytes that follow */
+};
+
+struct helper {
+	char name[16];
+	pid_t pid;
+	int fd;
+	struct helper_place *place; /* shared with the helper */
+	bool waiting;		    /* a request has no reply yet */
+	bool ended;		    /* it has ended by itself */
+	char *in;		    /* bytes received and not yet used */
+	size_t n_in, cap_in;
+	struct str reply;
+};
+
+static int64_t monotonic_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Sends a frame; `flags` of send(2). False with errno: not sent, or only in part. */
+static bool send_frame(int fd, const struct frame *head, const char *bytes, int flags)
+{
+	struct iovec parts[] = { { .iov_base = (void *)(uintptr_t)head,
+					 .iov_len = sizeof(*head) },
+		{ .iov_base = (void *)(uintptr_t)bytes, .iov_len = head->len } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = head->len ? 2 : 1 };
+	while (message.msg_iovlen) {
+		ssize_t n = sendmsg(fd, &message, flags | MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		size_t sent = (size_t)n;
+		while (message.msg_iovlen && sent >= message.msg_iov->iov_len) {
+			sent -= message.msg_iov->iov_len;
+			message.msg_iov++;
+			message.msg_iovlen--;
+		}
+		if (message.msg_iovlen) {
+			message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + sent;
+			message.msg_iov->iov_len -= sent;
+		}
+	}
+	return true;
+}
+
+/* The helper's side. */
+
+static void relay_line(void *context, enum log_level level, const char *text)
+{
+	const struct frame head = { FRAME_LOG, (uint32_t)level, strlen(text) };
+	send_frame(*(int *)context, &head, text, 0);
+}
+
+static bool read_whole(int fd, char *dst, size_t len)
+{
+	while (len) {
+		ssize_t n = recv(fd, dst, len, MSG_WAITALL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		dst += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* Reads the next request; false: the owner has ended, or wants the helper to end. */
+static bool next_request(int fd, struct str *request)
+{
+	struct frame head;
+	char block[4096];
+	str_clear(request);
+	if (!read_whole(fd, (char *)&head, sizeof(head)))
+		return false;
+	for (size_t left = head.len; left;) {
+		size_t n = left < sizeof(block) ? left : sizeof(block);
+		if (!read_whole(fd, block, n))
+			return false;
+		str_add_bytes(request, block, n);
+		left -= n;
+	}
+	return !request->failed;
+}
+
+/* Keeps the socket as descriptor 3, and nothing else of what the owner has open. */
+static void close_files(int fd)
+{
+	int null = open("/dev/null", O_RDWR);
+	for (int i = 0; i < 3; i++)
+		if (null < 0 || dup2(null, i) < 0)
+			close(i);
+	if (fd != 3 && dup2(fd, 3) < 0)
+		_exit(1);
+	if (syscall(SYS_close_range, 4U, ~0U, 0U) == 0)
+		return;
+	for (long i = 4, most = sysconf(_SC_OPEN_MAX); i < most; i++)
+		close((int)i);
+}
+
+static void set_signals(void)
+{
+	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP,
+		SIGUSR1, SIGUSR2, SIGALRM };
+	static const int usual[] = { SIGCHLD, SIGCONT, SIGWINCH };
+	sigset_t none;
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		signal(usual[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* A session of its own has no terminal, so no signals come from it. */
+static _Noreturn void run_helper(
+	const struct helper_work *work, int fd, struct helper_place *place, pid_t owner)
+{
+	struct str request = { 0 }, reply = { 0 };
+	int kept = 3;
+	set_signals();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != owner)
+		_exit(1);
+	setsid();
+	prctl(PR_SET_NAME, work->name);
+	close_files(fd);
+	log_divert(relay_line, &kept);
+	if (work->begin)
+		work->begin(work->context, place);
+	while (next_request(kept, &request)) {
+		str_clear(&reply);
+		work->serve(work->context, &request, &reply);
+		const struct frame head = { FRAME_BYTES, 0, reply.len };
+		if (reply.failed || !send_frame(kept, &head, str_text(&reply), 0))
+			break;
+	}
+	if (work->end)
+		work->end(work->context);
+	_exit(0);
+}
+
+/* The owner's side. */
+
+static int start(struct helper *h, const struct helper_work *work, struct err *e)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return err_set(e, ERR_WORLD, "cannot make a socket: %s", strerror(errno));
+	pid_t owner = getpid();
+	h->pid = fork();
+	if (h->pid == 0)
+		run_helper(work, ends[1], h->place, owner);
+	int why = errno;
+	close(ends[1]);
+	h->fd = ends[0];
+	if (h->pid < 0)
+		return err_set(e, ERR_WORLD, "cannot start a process: %s", strerror(why));
+	return 0;
+}
+
+int helper_new(struct helper **out, const struct helper_work *work, struct err *e)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	if (!h)
+		return err_memory(e);
+	h->fd = -1;
+	h->pid = -1;
+	text_copy(h->name, sizeof(h->name), work->name);
+	h->place = mmap(NULL, sizeof(*h->place), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (h->place == MAP_FAILED)
+		h->place = NULL;
+	int rc = h->place ? start(h, work, e) : err_memory(e);
+	if (rc) {
+		helper_free(h, 0);
+		return rc;
+	}
+	*out = h;
+	return 0;
+}
+
+/* Says how the helper ended. */
+static int has_ended(struct helper *h, struct err *e)
+{
+	int status = 0;
+	h->ended = true;
+	if (h->pid > 0 && waitpid(h->pid, &status, WNOHANG) == h->pid)
+		h->pid = -1;
+	if (h->pid < 0 && WIFSIGNALED(status))
+		return err_set(e, ERR_WORLD, "the process %s was ended by signal %d", h->name,
+			WTERMSIG(status));
+	return err_set(e, ERR_WORLD, "the process %s has ended unexpectedly", h->name);
+}
+
+int helper_send(struct helper *h, const struct str *request, struct err *e)
+{
+	const struct frame head = { FRAME_BYTES, 0, request->len };
+	if (h->ended)
+		return has_ended(h, e);
+	if (h->waiting)
+		return err_set(e, ERR_BUSY, "the process %s does not answer", h->name);
+	if (request->failed)
+		return err_memory(e);
+	if (!send_frame(h->fd, &head, str_text(request), 0))
+		return has_ended(h, e);
+	h->waiting = true;
+	return 0;
+}
+
+static void drop_bytes(struct helper *h, size_t n)
+{
+	h->n_in -= n;
+	memmove(h->in, h->in + n, h->n_in);
+}
+
+/* Uses the first frame that is there. 1: it was the reply; 0: there is no whole frame; -1: it
+ * cannot be one. `*need` is how many bytes the first frame has. */
+static int use_frame(struct helper *h, size_t *need)
+{
+	struct frame head;
+	*need = sizeof(head);
+	while (h->n_in >= sizeof(head)) {
+		memcpy(&head, h->in, sizeof(head));
+		if (head.len > FRAME_MOST)
+			return -1;
+		*need = sizeof(head) + head.len;
+		if (h->n_in < *need)
+			return 0;
+		str_clear(&h->reply);
+		str_add_bytes(&h->reply, h->in + sizeof(head), head.len);
+		drop_bytes(h, *need);
+		*need = sizeof(head);
+		if (head.kind == FRAME_BYTES)
+			return h->reply.failed ? -1 : 1;
+		log_at(head.level, "%s", str_text(&h->reply));
+	}
+	return 0;
+}
+
+/* Reads what has come, without waiting; false: the helper has ended. */
+static bool read_more(struct helper *h, size_t need)
+{
+	size_t room = need > h->n_in + 4096 ? need : h->n_in + 4096;
+	if (!array_reserve(&h->in, &h->cap_in, room))
+		return false;
+	ssize_t n = recv(h->fd, h->in + h->n_in, h->cap_in - h->n_in, MSG_DONTWAIT);
+	if (n > 0)
+		h->n_in += (size_t)n;
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+int helper_receive(struct helper *h, int64_t wait_ms, const struct str **reply, struct err *e)
+{
+	int64_t until_ms = monotonic_ms() + wait_ms;
+	for (;;) {
+		size_t need;
+		int found = use_frame(h, &need);
+		if (found < 0)
+			return has_ended(h, e);
+		if (found > 0) {
+			h->waiting = false;
+			*reply = &h->reply;
+			return 0;
+		}
+		int64_t left_ms = until_ms - monotonic_ms();
+		struct pollfd ready = { .fd = h->fd, .events = POLLIN };
+		int n = poll(&ready, 1,
+			left_ms > 0 ? (int)(left_ms < 3600000 ? left_ms : 3600000) : 0);
+		if (n > 0 && !read_more(h, need))
+			return has_ended(h, e);
+		if (n == 0 && left_ms <= 0)
+			return err_set(e, ERR_BUSY, "the process %s does not answer", h->name);
+	}
+}
+
+int helper_fd(const struct helper *h)
+{
+	return h->fd;
+}
+
+pid_t helper_pid(const struct helper *h)
+{
+	return h->pid;
+}
+
+void helper_where(const struct helper *h, char *dst, size_t cap)
+{
+	char copy[HELPER_PLACE_CAP];
+	memcpy(copy, h->place->text, sizeof(copy));
+	text_escape(dst, cap, copy, strnlen(copy, sizeof(copy)));
+}
+
+/* Waits for the end of the process; true: it has ended, and nothing is left of it. */
+static bool reap(pid_t pid, int pidfd, int64_t wait_ms)
+{
+	int64_t until_ms = monotonic_ms() + wait_ms;
+	for (;;) {
+		pid_t ended = waitpid(pid, NULL, WNOHANG);
+		if (ended == pid || (ended < 0 && errno == ECHILD))
+			return true;
+		int64_t left_ms = until_ms - monotonic_ms();
+		if (left_ms <= 0)
+			return false;
+		struct pollfd exit = { .fd = pidfd, .events = POLLIN };
+		/* Without a pidfd, look again soon. */
+		poll(&exit, 1, pidfd >= 0 ? (int)left_ms : 5);
+	}
+}
+
+static int end_process(pid_t pid, int64_t wait_ms)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool ended = reap(pid, pidfd, wait_ms);
+	if (!ended) {
+		kill(pid, SIGKILL);
+		ended = reap(pid, pidfd, KILLED_MS);
+	}
+	if (!ended)
+		return pidfd;
+	if (pidfd >= 0)
+		close(pidfd);
+	return -1;
+}
+
+int helper_free(struct helper *h, int64_t wait_ms)
+{
+	if (!h)
+		return -1;
+	if (h->fd >= 0)
+		shutdown(h->fd, SHUT_WR);
+	int left = h->pid > 0 ? end_process(h->pid, wait_ms) : -1;
+	if (h->fd >= 0)
+		close(h->fd);
+	if (h->place)
+		munmap(h->place, sizeof(*h->place));
+	free(h->in);
+	str_finish(&h->reply);
+	free(h);
+	return left;
+}
+
+bool helper_is_gone(int pidfd)
+{
+	siginfo_t info;
+	struct pollfd exit = { .fd = pidfd, .events = POLLIN };
+	if (poll(&exit, 1, 0) <= 0)
+		return false;
+	waitid((idtype_t)P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG);
+	close(pidfd);
+	return true;
+}

@@ -1,0 +1,63 @@
+/* A helper: a process of this program that does what may block for ever, such as calls of a
+ * driver or files of other processes. A thread that is stuck in the kernel cannot be ended, and
+ * its process cannot end either. A helper that is stuck is left behind, and its owner goes on.
+ *
+ * The owner sends a request and receives a reply, both plain bytes, one pair at a time. The
+ * helper has no other file open than its end of the socket (so it holds no lock, and no pipe of
+ * its owner's), takes no signals from the terminal, and ends when its owner has ended. What it
+ * logs is logged by the owner. */
+#ifndef GUA_BASE_HELPER_H
+#define GUA_BASE_HELPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* A few words that the helper leaves for its owner: what it is doing now. */
+enum { HELPER_PLACE_CAP = 128 };
+struct helper_place {
+	char text[HELPER_PLACE_CAP];
+};
+
+struct helper_work {
+	const char *name; /* as ps shows it, at most 15 characters */
+	/* Runs in the helper, once for each request. What is in `context` is a copy made when
+	 * the helper was started. Fills the reply, which is empty at first. */
+	void (*serve)(void *context, const struct str *request, struct str *reply);
+	/* Runs in the helper before the first request; may be NULL. */
+	void (*begin)(void *context, struct helper_place *place);
+	/* Runs in the helper when the owner has ended it; may be NULL. */
+	void (*end)(void *context);
+	void *context;
+};
+
+struct helper;
+
+/* Starts a helper. */
+int helper_new(struct helper **h, const struct helper_work *work, struct err *e);
+
+/* Sends a request. ERR_BUSY: an earlier request has no reply yet; ERR_WORLD: the helper has
+ * ended, or out of memory. */
+int helper_send(struct helper *h, const struct str *request, struct err *e);
+/* Waits at most `wait_ms` for the reply, which is valid until the next request. ERR_BUSY: there
+ * is none yet; ERR_WORLD: the helper has ended, and a new one is needed. */
+int helper_receive(struct helper *h, int64_t wait_ms, const struct str **reply, struct err *e);
+/* Readable when there is something to receive: for poll(2). */
+int helper_fd(const struct helper *h);
+/* What the helper left in its place, escaped; "" at first. */
+void helper_where(const struct helper *h, char *dst, size_t cap);
+pid_t helper_pid(const struct helper *h);
+
+/* Asks the helper to end, and waits at most `wait_ms` for it. Then kills it. Returns -1 when it
+ * has ended; else the process is stuck, and this is a pidfd of it (or -1 if there are none):
+ * see helper_is_gone(). */
+int helper_free(struct helper *h, int64_t wait_ms);
+
+/* Whether a process that was left behind has ended. If so, closes its pidfd. */
+bool helper_is_gone(int pidfd);
+
+#endif
