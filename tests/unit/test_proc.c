@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "proc/command.h"
+#include "proc/locks.h"
 #include "proc/proc.h"
 #include "proc/system.h"
 
@@ -336,10 +338,30 @@ static void test_handle_dies_with_its_process(void **state)
 	close(gate[0]);
 }
 
+/* Who has locked a file: only whole lines count, and only those that have the lock. */
+static void test_locks(void **state)
+{
+	(void)state;
+	static const char text[] = "1: FLOCK  ADVISORY  WRITE 12 fe:00:4711 0 EOF\n"
+				   "1: -> FLOCK  ADVISORY  WRITE 13 fe:00:815 0 EOF\n"
+				   "2: POSIX  ADVISORY  WRITE 14 fe:00:815 0 EOF\n"
+				   "3: OFDLCK ADVISORY  READ -1 fe:00:815 0 EOF\n"
+				   "44: FLOCK  ADVISORY  READ 15 fe:00:815 0 EOF\n"
+				   "45: FLOCK  ADVISORY  READ 16 1a:2b:815 0 EOF\n"
+				   "46: FLOCK  ADVISORY  READ 17 fe:00:99";
+	const struct proc_file files[] = { { makedev(0xfe, 0), 4711 },
+		{ makedev(0xfe, 0), 815 }, { makedev(0x1a, 0x2b), 815 },
+		{ makedev(0xfe, 0), 99 }, { makedev(0xfe, 1), 815 } };
+	const int64_t pids[] = { 12, 15, 16, -1, -1 };
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(proc_parse_locks(text, sizeof(text) - 1, &files[i]), pids[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stat),
+		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_cut_stat),
 		cmocka_unit_test(test_all_of_stat),
 		cmocka_unit_test(test_long_comm),
