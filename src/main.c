@@ -42,7 +42,7 @@
  *              and report_holders (the columns of its tables), report_parts. Others: now,
  *              recent, floors, status, export, subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
- *              (what the store answers), filter, pick (which are free)
+ *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, JSON, CSV: report*, outline, text, json,
  *              rows, track*, subtrack
  *   record/    the recorder: recorder (its loop), schedule (when it does what), watch* (rounds
