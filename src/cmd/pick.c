@@ -2,24 +2,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "cmd/live.h"
 #include "cmd/pick_lock.h"
-#include "live/filter.h"
-#include "live/pick.h"
+#include "cmd/pick_search.h"
+#include "live/pick_wish.h"
 
 /* Default of --hold: the time that a program may need to load its libraries before it allocates
  * memory on the card. */
 #define HOLD_MS 30000
-/* With --free-for the cards are read at least this often: some drivers keep no samples, so use
- * between two readings that are further apart would not be seen. */
-enum { MAX_CARDS = 64, FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000, WATCH_POLL_MS = 2000 };
+/* What a shell evaluates if nothing was picked: programs see no card, and the status is not 0.
+ */
+#define CLOSED_TEXT "export CUDA_VISIBLE_DEVICES=; false\n"
 
 struct values {
 	struct live_values live;
@@ -27,12 +29,13 @@ struct values {
 	int64_t n, min_free_bytes, free_for_ms, hold_ms; /* hold_ms -1: not given */
 	double max_util_pct;
 	const char *wait, *format, *lock_dir;
+	bool json, ignore_reservations;
 };
 
 #define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row rows[] = {
 	{ OPTION_COUNT, 'n', "count", "N", "number of cards (default 1)", AT(n), .min = 1,
-		.max = MAX_CARDS },
+		.max = PICK_MAX_CARDS },
 	{ OPTION_SIZE, 0, "min-free", "SIZE",
 		"at least this much free memory; the card may be in use: 20G, 8GiB (default: "
 		"only cards without holders)",
@@ -43,8 +46,10 @@ static const struct option_row rows[] = {
 		"truly idle for at least this long, by the store: 10m (default: now)",
 		AT(free_for_ms) },
 	{ OPTION_MAYBE, 0, "wait", "D", "wait for free cards, at most this long", AT(wait) },
-	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env: for eval",
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env (for eval)",
 		.choices = "index|uuid|env", AT(format) },
+	{ OPTION_FLAG, 0, "json", NULL, "one JSON document: the cards, or why there are none",
+		AT(json) },
 	{ OPTION_DURATION, 0, "hold", "D",
 		"without a command: keep the cards from other picks this long (default 30s)",
 		AT(hold_ms), .max = 86400e3 },
@@ -54,194 +59,25 @@ static const struct option_row rows[] = {
 		AT(filter.ids) },
 	{ OPTION_TEXT, 0, "lock-dir", "DIR", "directory of the locks (default /run/lock/gua)",
 		AT(lock_dir) },
+	{ OPTION_FLAG, 0, "ignore-reservations", NULL,
+		"also cards that another user has reserved but does not use",
+		AT(ignore_reservations) },
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };
 
-/* The chosen cards and their locks. */
-struct choice {
-	struct card_id cards[MAX_CARDS];
-	int locks[MAX_CARDS];
-	char suspect[256]; /* the message about a suspect card among them, or "" */
-	size_t n;
-};
-
-static void release(struct choice *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		close(c->locks[i]);
-	c->n = 0;
-	c->suspect[0] = '\0';
-}
-
-/* Locks cards in order until there are enough; returns 0 also if there are too few. */
-static int lock_cards(struct choice *c, const struct pick_wish *wish, int directory,
-	const struct live_card *cards, const size_t *ranked, size_t n, size_t *counts,
-	struct err *e)
-{
-	for (size_t i = 0; i < n && c->n < wish->n; i++) {
-		const struct card_id *id = &cards[ranked[i]].id;
-		int fd = pick_lock_take(directory, id->uuid, false, e);
-		if (fd == ERR_BUSY) {
-			counts[PICK_GOOD]--;
-			counts[PICK_TAKEN]++;
-			continue;
-		}
-		if (fd < 0)
-			return fd;
-		if (cards[ranked[i]].state == CARD_SUSPECT)
-			live_suspect_text(c->suspect, sizeof(c->suspect), &cards[ranked[i]]);
-		c->locks[c->n] = fd;
-		c->cards[c->n++] = *id;
-	}
-	return 0;
-}
-
-/* Reads the cards once, and fills `c` with wish->n cards or with none. */
-static int choose(struct choice *c, struct pick_wish *wish, const struct filter *filter,
-	struct live_session *s, int directory, size_t counts[PICK_VERDICTS], struct err *e)
-{
-	size_t n_cards;
-	memset(counts, 0, PICK_VERDICTS * sizeof(*counts));
-	int rc = cmd_live_refresh(s, e);
-	/* Readings that are always old are not good enough to choose a card. */
-	if (rc == 0 && live_late_ms(s->live)) {
-		s->lost = true;
-		rc = err_set(e, ERR_BUSY,
-			"the driver always takes longer than --driver-timeout to answer");
-	}
-	if (rc)
-		return rc;
-	wish->rules = *live_rules(s->live);
-	const struct live_card *cards = live_cards(s->live, &n_cards);
-	size_t *candidates = calloc(n_cards + 1, sizeof(*candidates));
-	if (!candidates)
-		return err_memory(e);
-	int n = filter_cards(filter, cards, n_cards, candidates, e);
-	/* One pick at a time: otherwise two picks that need two cards each could get one
-	 * each. */
-	int turn = n < 0 ? n : pick_lock_take(directory, "choosing", true, e);
-	rc = turn < 0 ? turn : 0;
-	if (rc == 0) {
-		size_t good = pick_rank(
-			wish, cards, candidates, (size_t)n, live_now_ms(s->live), counts);
-		rc = lock_cards(c, wish, directory, cards, candidates, good, counts, e);
-		if (rc || c->n < wish->n)
-			release(c);
-		close(turn);
-	}
-	free(candidates);
-	return rc;
-}
-
-/* "no free card: 2 held; 1 active". */
-static int no_card(const struct values *v, const size_t counts[PICK_VERDICTS], const char *note,
-	struct err *e)
-{
-	struct str why = { 0 };
-	for (size_t i = 0; i < PICK_VERDICTS; i++)
-		if (counts[i])
-			str_addf(&why, "%s%zu %s", why.len ? "; " : "", counts[i],
-				pick_verdict_names[i]);
-	if (v->n == 1)
-		err_set(e, ERR_WORLD, "no free card: %s", str_text(&why));
-	else
-		err_set(e, ERR_WORLD, "fewer than %d free cards: %s", (int)v->n,
-			str_text(&why));
-	str_finish(&why);
-	if (v->free_for_ms > 0 && *note) {
-		struct err whole = *e;
-		err_set(e, ERR_WORLD, "%s (%s)", whole.text, note);
-	}
-	return ERR_WORLD;
-}
-
-/* Reads the cards repeatedly, at growing intervals, until there are enough or the time is over.
- * A driver that fails in the meantime may come back, so the wait continues. */
-static int choose_in_time(struct choice *c, const struct values *v, struct live_session *s,
-	const struct filter *filter, int directory, int64_t wait_ms, struct err *e)
-{
-	struct pick_wish wish = { .n = (size_t)v->n,
-		.min_free_bytes = v->min_free_bytes,
-		.max_util_pct = v->max_util_pct,
-		.free_for_ms = v->free_for_ms };
-	size_t counts[PICK_VERDICTS];
-	int64_t start_us = clock_now(&s->clock).boot_us, poll_ms = FIRST_POLL_MS;
-	int64_t last_poll_ms = v->free_for_ms > 0 ? WATCH_POLL_MS : LAST_POLL_MS;
-	for (bool first = true;; first = false) {
-		int rc = choose(c, &wish, filter, s, directory, counts, e);
-		if (c->n || (rc && !s->lost))
-			return rc;
-		int64_t left_ms = wait_ms - (clock_now(&s->clock).boot_us - start_us) / 1000;
-		if (wait_ms >= 0 && left_ms <= 0)
-			return rc ? rc : no_card(v, counts, live_note(s->live), e);
-		if (s->lost && !s->told)
-			fprintf(stderr, "gua pick: %s; waiting\n", e->text);
-		else if (!s->lost && first && isatty(STDERR_FILENO))
-			fputs("gua pick: not enough free cards; waiting\n", stderr);
-		s->told = s->lost;
-		cmd_live_wait(s, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
-		poll_ms = 2 * poll_ms < last_poll_ms ? 2 * poll_ms : last_poll_ms;
-	}
-}
-
-/* UUIDs come from the driver and are passed to eval: allow only characters that a shell does
- * not interpret. */
-static bool is_plain(const char *uuid)
-{
-	return uuid[strspn(uuid, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "0123456789-/_.:")] == '\0';
-}
-
-static int add_uuids(struct str *out, const struct choice *c, struct err *e)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		if (!is_plain(c->cards[i].uuid))
-			return err_set(e, ERR_WORLD,
-				"the driver reports an unusable UUID for a card: '%s'",
-				c->cards[i].uuid);
-		str_addf(out, "%s%s", i ? "," : "", c->cards[i].uuid);
-	}
-	return 0;
-}
-
-static void add_indexes(struct str *out, const struct choice *c)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		char label[CARD_LABEL_CAP];
-		card_label(label, sizeof(label), &c->cards[i]);
-		str_addf(out, "%s%s", i ? "," : "", label);
-	}
-}
-
-static int print_choice(const struct command *self, const char *format, const struct choice *c)
-{
-	struct str out = { 0 };
-	struct err e = { 0 };
-	if (strcmp(format, "env") == 0)
-		str_add(&out, "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
-	if (strcmp(format, "index") == 0)
-		add_indexes(&out, c);
-	else if (add_uuids(&out, c, &e)) {
-		str_finish(&out);
-		return cmd_fail(self, &e);
-	}
-	str_add(&out, "\n");
-	return cmd_print(self, &out);
-}
-
 /* Replaces this process with the command, which keeps the locks open while it runs. */
-static int become(const struct command *self, char **argv, const struct choice *c)
+static int become(const struct command *self, char **argv, const struct pick_result *r)
 {
 	struct str uuids = { 0 };
 	struct err e = { 0 };
-	int rc = add_uuids(&uuids, c, &e);
+	int rc = pick_result_uuids(r, &uuids, &e);
 	if (!rc && (setenv("CUDA_VISIBLE_DEVICES", str_text(&uuids), 1) != 0 ||
 			   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) != 0))
 		rc = err_memory(&e);
 	str_finish(&uuids);
-	for (size_t i = 0; i < c->n && !rc; i++)
-		if (fcntl(c->locks[i], F_SETFD, 0) != 0)
+	for (size_t i = 0; i < r->n_picked && !rc; i++)
+		if (fcntl(r->facts[i].lock, F_SETFD, 0) != 0)
 			rc = err_set(&e, ERR_WORLD, "cannot keep a lock: %s", strerror(errno));
 	if (rc)
 		return cmd_fail(self, &e);
@@ -268,67 +104,162 @@ static int read_wait(
 	return duration_parse(v->wait, wait_ms, e) ? err_prefix(e, "--wait") : 0;
 }
 
-/* Finds the cards. Everything is closed again except their locks. */
-static int pick(struct choice *c, const struct values *v, int64_t wait_ms, struct err *e)
+static void write_closed(int number)
 {
-	static const unsigned char wanted[METRIC_COUNT] = {
-		[METRIC_UTILIZATION_GPU] = 1,
-		[METRIC_MEMORY_TOTAL] = 1,
-		[METRIC_MEMORY_USED] = 1,
-		[METRIC_MEMORY_FREE] = 1,
-	};
-	static struct live_session session; /* a thread that hangs may still use its clock */
-	struct filter filter;
-	bool shared = false;
-	int rc = filter_init(&filter, &v->filter, e);
-	if (rc)
-		return rc;
-	rc = cmd_live_open(&session, &v->live, wanted, e);
-	if (rc)
-		return rc;
-	int directory = pick_lock_directory(v->lock_dir, &shared, e);
-	rc = directory < 0 ? directory : 0;
-	if (rc == 0 && !shared && !v->lock_dir)
-		fputs("gua pick: other users do not see these locks, because there is no "
-		      "shared "
-		      "/run/lock/gua\n",
-			stderr);
+	(void)!write(STDOUT_FILENO, CLOSED_TEXT, strlen(CLOSED_TEXT));
+	raise(number); /* the handler is gone: this ends the program as usual */
+}
+
+/* From now on a signal that ends the program leaves the shell without cards. */
+static void close_on_signals(void)
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGXCPU,
+		SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGUSR1, SIGUSR2 };
+	struct sigaction action = { .sa_handler = write_closed,
+		.sa_flags = (int)(SA_RESETHAND | SA_NODEFER) };
+	struct sigaction now;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+			sigaction(numbers[i], &action, NULL);
+}
+
+/* Whether the words ask for --format env. Used before the options are understood, and if they
+ * are not: then a word too many does no harm. */
+static bool asks_for_env(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		size_t name = strcspn(argv[i], "=");
+		const char *value = argv[i][name] ? argv[i] + name + 1 : argv[i + 1];
+		/* getopt_long(3) accepts abbreviations; --f is also the beginning of
+		 * --free-for. */
+		if (name >= strlen("--fo") && strncmp(argv[i], "--format", name) == 0 &&
+			value && strcmp(value, "env") == 0)
+			return true;
+	}
+	return false;
+}
+
+static int print_cards(const struct command *self, const struct values *v,
+	const struct pick_result *r, int64_t hold_ms)
+{
+	struct str out = { 0 };
+	struct err e = { 0 };
+	const char *format = v->format ? v->format : "uuid";
+	int rc = 0;
+	if (strcmp(format, "env") == 0)
+		str_add(&out, "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
+	if (v->json)
+		pick_result_json(r, hold_ms, NULL, &out);
+	else if (strcmp(format, "index") == 0)
+		pick_result_indexes(r, &out);
+	else
+		rc = pick_result_uuids(r, &out, &e);
+	if (rc) {
+		str_finish(&out);
+		return cmd_fail(self, &e);
+	}
+	if (!v->json)
+		str_add(&out, "\n");
+	return cmd_print(self, &out);
+}
+
+/* Prints a message on standard error, with the lines before it that say who has the cards; as
+ * JSON also on standard output. Returns the exit status. */
+static int fail(const struct command *self, const struct values *v, const struct pick_result *r,
+	const struct err *e)
+{
+	struct str lines = { 0 }, out = { 0 };
+	pick_result_reservations(r, &lines);
+	fputs(str_text(&lines), stderr);
+	str_finish(&lines);
+	if (v->json && e->code != ERR_USAGE) {
+		pick_result_json(r, 0, e->text, &out);
+		cmd_print(self, &out);
+	}
+	return cmd_fail(self, e);
+}
+
+static int check(const struct values *v, bool with_command, struct err *e)
+{
+	if (with_command && v->format)
+		return err_set(e, ERR_USAGE, "--format is for a pick without a command");
+	if (with_command && v->json)
+		return err_set(e, ERR_USAGE, "--json is for a pick without a command");
+	if (with_command && v->hold_ms >= 0)
+		return err_set(e, ERR_USAGE,
+			"--hold is for a pick without a command; a command holds its cards "
+			"itself");
+	if (v->json && v->format)
+		return err_set(e, ERR_USAGE, "give --json or --format, not both");
+	return 0;
+}
+
+/* Prints the picked cards, after a background process has them. */
+static int hand_out(
+	const struct command *self, const struct values *v, const struct pick_result *r)
+{
+	int64_t hold_ms = v->hold_ms >= 0 ? v->hold_ms : HOLD_MS;
+	int locks[PICK_MAX_CARDS];
+	struct err e = { 0 };
+	for (size_t i = 0; i < r->n_picked; i++)
+		locks[i] = r->facts[i].lock;
+	if (pick_lock_keep(locks, r->n_picked, hold_ms, &e) != 0)
+		return cmd_fail(self, &e);
+	return print_cards(self, v, r, hold_ms);
+}
+
+static int pick(
+	const struct command *self, const struct values *v, char **argv, struct pick_result *r)
+{
+	struct err e = { 0 };
+	struct pick_request request = { .live = &v->live,
+		.filter = &v->filter,
+		.wish = { .n = (size_t)v->n,
+			.min_free_bytes = v->min_free_bytes,
+			.max_util_pct = v->max_util_pct,
+			.free_for_ms = v->free_for_ms },
+		.lock_dir = v->lock_dir,
+		.ignore_reservations = v->ignore_reservations };
+	int rc = read_wait(v, argv[0], &request.wait_ms, &e);
 	if (rc == 0)
-		rc = choose_in_time(c, v, &session, &filter, directory, wait_ms, e);
-	if (rc == 0 && c->suspect[0])
-		fprintf(stderr, "gua pick: %s\n", c->suspect);
-	if (directory >= 0)
-		close(directory);
-	cmd_live_close(&session);
-	return rc;
+		rc = check(v, argv[0] != NULL, &e);
+	if (rc == 0)
+		rc = pick_search(r, &request, &e);
+	if (rc)
+		return fail(self, v, r, &e);
+	for (size_t i = 0; i < r->n_picked; i++)
+		if (r->facts[i].suspect[0])
+			fprintf(stderr, "gua pick: %s\n", r->facts[i].suspect);
+	return argv[0] ? become(self, argv, r) : hand_out(self, v, r);
+}
+
+/* What the JSON says if the driver is never reached. */
+static struct pick_result unknown_host(void)
+{
+	struct pick_result r = { .time_ms = (int64_t)time(NULL) * 1000 };
+	char name[sizeof(r.host) / 4] = "";
+	if (gethostname(name, sizeof(name) - 1) == 0)
+		text_escape(r.host, sizeof(r.host), name, strlen(name));
+	return r;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct values v = { .n = 1, .min_free_bytes = -1, .hold_ms = -1, .max_util_pct = NAN };
-	struct choice chosen = { 0 };
-	struct err e = { 0 };
-	int64_t wait_ms = 0;
+	struct pick_result result = unknown_host();
+	bool env = asks_for_env(argc, argv);
 	int first = 0, status = 0;
-	if (cmd_options(self, argc, argv, &v, &first, &status))
-		return status;
-	int rc = read_wait(&v, argv[first], &wait_ms, &e);
-	if (rc == 0 && v.format && first < argc)
-		rc = err_set(&e, ERR_USAGE, "--format is for a pick without a command");
-	if (rc == 0 && v.hold_ms >= 0 && first < argc)
-		rc = err_set(&e, ERR_USAGE,
-			"--hold is for a pick without a command; a command holds its cards "
-			"itself");
-	if (rc == 0)
-		rc = pick(&chosen, &v, wait_ms, &e);
-	if (rc)
-		return cmd_fail(self, &e);
-	if (first < argc)
-		return become(self, argv + first, &chosen);
-	if (pick_lock_keep(v.hold_ms >= 0 ? v.hold_ms : HOLD_MS, &e) != 0)
-		return cmd_fail(self, &e);
-	status = print_choice(self, v.format ? v.format : "uuid", &chosen);
-	release(&chosen);
+	if (env)
+		close_on_signals();
+	if (cmd_options(self, argc, argv, &v, &first, &status) == 0) {
+		env = v.format && strcmp(v.format, "env") == 0;
+		status = pick(self, &v, argv + first, &result);
+	}
+	if (status && env) {
+		fputs(CLOSED_TEXT, stdout);
+		fflush(stdout);
+	}
+	pick_result_finish(&result);
 	return status;
 }
 
@@ -339,8 +270,11 @@ const struct command cmd_pick = {
 		 "[OPTIONS] [-- COMMAND]",
 	.details = "With a command, gua pick sets CUDA_VISIBLE_DEVICES and runs the command. "
 		   "Other picks do\n"
-		   "not get the cards while it runs. The exit status is 1 if not enough cards "
-		   "are free.",
+		   "not get the cards while it runs. Picks that wait are served in the order "
+		   "in which they\n"
+		   "came. The exit status is 1 if not enough cards are free; --format env then "
+		   "prints a line\n"
+		   "that hides all cards from the shell.",
 	.options = rows,
 	.stop_at_operand = true,
 	.run = run,

@@ -1,87 +1,39 @@
-/* Lock files of gua pick, in a directory that all users share. */
+/* Opens, creates, locks and keeps the lock files of gua pick. */
 #include "cmd/pick_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/str.h"
 
-#define SHARED_DIRECTORY "/run/lock/gua"
-enum { NAME_CAP = 128 };
+#define TURN_NAME "choosing"
+enum {
+	TRIES = 8,	       /* to lock a file that others replace or look at meanwhile */
+	TURN_POLL_MS = 10,     /* how often a pick asks for its turn */
+	LOOK_NS = 2000 * 1000, /* a look of another pick at a lock takes less than this */
+};
 
-/* Opens a directory, and creates it with `mode` if it is missing. Symbolic links are not
- * followed, because another user may have created them. */
-static int open_directory(const char *path, mode_t mode)
+static void sleep_ns(long ns)
 {
-	bool made = mkdir(path, mode) == 0;
-	if (!made && errno != EEXIST)
-		return -1;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* The umask may have removed bits. */
-	if (fd >= 0 && made && fchmod(fd, mode) != 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	struct timespec left = { ns / 1000000000, ns % 1000000000 };
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+		;
 }
 
-/* Whether all users may create files there, and no user may remove those of others. */
-static bool is_shared(int fd)
-{
-	struct stat s;
-	return fstat(fd, &s) == 0 && (s.st_mode & 01777) == 01777;
-}
-
-static int own_directory(const char *runtime, struct err *e)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/gua/pick", runtime);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return err_set(e, ERR_USAGE, "XDG_RUNTIME_DIR is too long");
-	int rc = file_make_parent(path, 0700, e);
-	if (rc)
-		return rc;
-	int fd = open_directory(path, 0700);
-	return fd >= 0 ? fd
-		       : err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
-}
-
-int pick_lock_directory(const char *asked, bool *shared, struct err *e)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	const char *path = asked ? asked : SHARED_DIRECTORY;
-	int fd = open_directory(path, 01777);
-	int error = errno;
-	*shared = fd >= 0 && is_shared(fd);
-	if (fd >= 0 && (asked || *shared))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	if (!asked && runtime && runtime[0] == '/')
-		return own_directory(runtime, e);
-	if (fd >= 0)
-		return err_set(e, ERR_WORLD,
-			"%s is not a directory that all users share (mode 1777); give another "
-			"one with --lock-dir",
-			path);
-	return err_set(e, ERR_WORLD,
-		"cannot create %s for the locks: %s; give another directory with --lock-dir",
-		path, strerror(error));
-}
-
-/* Makes a file name: other characters than letters, digits and a few signs become '_'. */
-static void make_name(char name[NAME_CAP], const char *text)
+/* Makes a file name: other characters than letters, digits and '-' become '_'. */
+static void make_name(char name[PICK_NAME_CAP], const char *text)
 {
 	size_t i = 0;
-	for (; i < NAME_CAP - 1 && text[i]; i++) {
+	for (; i < PICK_NAME_CAP / 2 && text[i]; i++) {
 		char c = text[i];
 		bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 			     (c >= 'A' && c <= 'Z') || c == '-';
@@ -90,47 +42,252 @@ static void make_name(char name[NAME_CAP], const char *text)
 	name[i] = '\0';
 }
 
-/* Opens a lock file for reading, which is enough for flock(). So another user's file can be
- * used, even if the kernel forbids O_CREAT on it in shared directories. */
-static int open_file(int directory, const char *name)
+/* Reports a file that cannot be used: each once, and only some, because there may be thousands.
+ */
+static int skip(struct pick_locks *l, const char *name, const char *why)
 {
-	int fd = -1;
-	for (int tries = 0; tries < 3 && fd < 0; tries++) {
-		fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		if (fd >= 0 || errno != ENOENT)
-			break;
-		fd = openat(directory, name, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-		if (fd >= 0)
-			(void)fchmod(fd, 0444); /* independent of the umask */
-		else if (errno != EEXIST)
-			break;
+	char safe[PICK_NAME_CAP * 4];
+	for (size_t i = 0; i < l->n_skipped; i++)
+		if (strcmp(l->skipped[i], name) == 0)
+			return -1;
+	if (l->n_skipped == PICK_MAX_SKIPPED)
+		return -1;
+	text_copy(l->skipped[l->n_skipped++], PICK_NAME_CAP, name);
+	text_escape(safe, sizeof(safe), name, strlen(name));
+	fprintf(stderr, "gua pick: the lock file %s is skipped: %s\n", safe, why);
+	if (l->n_skipped == PICK_MAX_SKIPPED)
+		fputs("gua pick: other such files are skipped without a message\n", stderr);
+	return -1;
+}
+
+/* Opens a lock file for reading, which is enough for flock(). Returns -1 if it is not a plain
+ * file that can be read; a file that has just been removed is not reported. */
+static int open_file(struct pick_locks *l, const char *name)
+{
+	struct stat s;
+	/* Looked at first: opening a device might do something. */
+	if (fstatat(l->directory, name, &s, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? -1 : skip(l, name, strerror(errno));
+	if (!S_ISREG(s.st_mode))
+		return skip(l, name, "it is not a regular file");
+	int fd = openat(l->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -1 : skip(l, name, strerror(errno));
+	if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode))
+		return fd;
+	close(fd);
+	return skip(l, name, "it is not a regular file");
+}
+
+/* Whether the name still leads to the open file: its owner may have removed it. */
+static bool is_there(const struct pick_locks *l, const char *name, int fd)
+{
+	struct stat named, opened;
+	return fstatat(l->directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+	       named.st_ino == opened.st_ino;
+}
+
+int pick_lock_try(struct pick_locks *l, const char *name, bool *locked)
+{
+	for (int tries = 0; tries < TRIES; tries++) {
+		int fd = open_file(l, name);
+		if (fd < 0)
+			return fd;
+		*locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		if (!*locked || is_there(l, name, fd))
+			return fd;
+		close(fd);
 	}
+	return skip(l, name, "it is replaced again and again");
+}
+
+/* Writes the text of a new file, makes it readable for all, and locks it. Another pick that
+ * looks at it at this moment has it locked for an instant. */
+static bool finish_file(int fd, const char *text)
+{
+	size_t len = strlen(text);
+	/* The mode is independent of the umask. */
+	if (write(fd, text, len) != (ssize_t)len || fchmod(fd, 0444) != 0)
+		return false;
+	for (int tries = 0; tries < TRIES; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return true;
+		sleep_ns(LOOK_NS);
+	}
+	return false;
+}
+
+int pick_lock_create(struct pick_locks *l, const char *prefix, const char *text,
+	char name[PICK_NAME_CAP], struct err *e)
+{
+	for (int tries = 0; tries < TRIES; tries++) {
+		uint64_t random = 0;
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+			random = (uint64_t)getpid() << 8 | (unsigned)tries;
+		snprintf(name, PICK_NAME_CAP, tries ? "%.100s.%u.%016llx" : "%.100s.%u", prefix,
+			(unsigned)geteuid(), (unsigned long long)random);
+		int fd =
+			openat(l->directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+		if (fd < 0 && errno == EEXIST)
+			continue;
+		if (fd < 0)
+			break;
+		if (finish_file(fd, text) && is_there(l, name, fd))
+			return fd;
+		pick_lock_remove(l, name);
+		close(fd);
+	}
+	return err_set(e, ERR_WORLD, "cannot create a lock file: %s", strerror(errno));
+}
+
+void pick_lock_remove(struct pick_locks *l, const char *name)
+{
+	(void)unlinkat(l->directory, name, 0);
+}
+
+DIR *pick_lock_list(struct pick_locks *l)
+{
+	int fd = openat(l->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	if (!list && fd >= 0)
+		close(fd);
+	return list;
+}
+
+const char *pick_lock_next(DIR *list, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	for (struct dirent *entry; (entry = readdir(list));)
+		if (strncmp(entry->d_name, prefix, len) == 0 &&
+			(entry->d_name[len] == '\0' || entry->d_name[len] == '.') &&
+			strlen(entry->d_name) < PICK_NAME_CAP)
+			return entry->d_name;
+	return NULL;
+}
+
+static bool is_own(int fd)
+{
+	struct stat s;
+	return fstat(fd, &s) == 0 && s.st_uid == geteuid();
+}
+
+/* Whether a lock by this owner leaves the card to us. */
+static bool is_ignored(const struct pick_locks *l, const struct pick_owner *by)
+{
+	return l->ignore_others && pick_owner_is_other(by);
+}
+
+/* Looks at all files of a card, except `mine` (its name, or ""). If none is locked, returns 0,
+ * or a locked file of this user, whose name it writes to `mine`. ERR_BUSY: one is locked. */
+static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_NAME_CAP],
+	struct pick_owner *by, struct err *e)
+{
+	DIR *list = pick_lock_list(l);
+	int found = 0;
+	bool search = !mine[0];
+	if (!list)
+		return err_set(e, ERR_WORLD, "cannot read the directory of the locks: %s",
+			strerror(errno));
+	for (const char *name; found >= 0 && (name = pick_lock_next(list, card));) {
+		bool locked = false;
+		int fd = search || strcmp(name, mine) != 0 ? pick_lock_try(l, name, &locked)
+							   : -1;
+		if (fd < 0)
+			continue;
+		if (!locked) {
+			pick_owner_find(by, fd);
+			if (!is_ignored(l, by)) {
+				if (found > 0)
+					close(found);
+				found = ERR_BUSY;
+			}
+		} else if (search && !found && is_own(fd)) {
+			snprintf(mine, PICK_NAME_CAP, "%s", name);
+			found = fd;
+			continue;
+		} else if (search && is_own(fd)) {
+			pick_lock_remove(l, name); /* one is enough */
+		}
+		close(fd);
+	}
+	closedir(list);
+	return found;
+}
+
+/* Locks the user's own file first and then looks at those of others: of two picks that do this
+ * at once, at least one sees the other, even if neither has its turn. */
+int pick_lock_card(struct pick_locks *l, const char *uuid, struct pick_owner *by, struct err *e)
+{
+	char card[PICK_NAME_CAP], mine[PICK_NAME_CAP] = "";
+	make_name(card, uuid);
+	int fd = look_at_files(l, card, mine, by, e);
+	if (fd == 0)
+		fd = pick_lock_create(l, card, "", mine, e);
+	if (fd <= 0)
+		return fd;
+	int rc = look_at_files(l, card, mine, by, e);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* Names who keeps the turn, once. */
+static void report_turn(struct pick_locks *l, int fd)
+{
+	struct user_names *names = NULL;
+	struct pick_owner by;
+	struct str who = { 0 };
+	if (l->turn_is_stuck)
+		return;
+	l->turn_is_stuck = true;
+	pick_owner_find(&by, fd);
+	by.file_uid = by.uid; /* the file is that of the first pick of all */
+	if (by.pid > 0 &&
+		user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, NULL) == 0)
+		pick_owner_add(&who, &by, names);
+	fprintf(stderr,
+		"gua pick: %s has kept the lock \"" TURN_NAME "\" for too long; choosing "
+		"without it\n",
+		who.len ? str_text(&who) : "another pick");
+	user_names_free(names);
+	str_finish(&who);
+}
+
+/* Opens the file of the turn, and creates it if it is missing. */
+static int open_turn(struct pick_locks *l)
+{
+	int fd = openat(l->directory, TURN_NAME, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return open_file(l, TURN_NAME);
+	(void)fchmod(fd, 0444); /* independent of the umask */
 	return fd;
 }
 
-int pick_lock_take(int directory, const char *text, bool wait, struct err *e)
+int pick_lock_turn(struct pick_locks *l, int64_t wait_ms)
 {
-	char name[NAME_CAP];
-	struct stat s;
-	make_name(name, text);
-	int fd = open_file(directory, name);
-	if (fd < 0)
-		return err_set(
-			e, ERR_WORLD, "cannot open the lock %s: %s", name, strerror(errno));
-	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-		close(fd);
-		return err_set(e, ERR_WORLD, "the lock %s is not a regular file", name);
+	int fd = -1;
+	for (int64_t waited_ms = 0;; waited_ms += TURN_POLL_MS) {
+		if (fd < 0)
+			fd = open_turn(l);
+		bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+		bool there = fd >= 0 && is_there(l, TURN_NAME, fd);
+		if (locked && there)
+			return fd;
+		if (fd < 0 || l->turn_is_stuck || waited_ms >= wait_ms)
+			break;
+		if (!there) {
+			close(fd); /* it was removed: there may be another */
+			fd = -1;
+		}
+		sleep_ns(TURN_POLL_MS * 1000000L);
 	}
-	int rc;
-	do
-		rc = flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB));
-	while (rc != 0 && errno == EINTR);
-	if (rc == 0)
-		return fd;
-	int code = errno == EWOULDBLOCK ? ERR_BUSY : ERR_WORLD;
-	err_set(e, code, "cannot lock %s: %s", name, strerror(errno));
-	close(fd);
-	return code;
+	if (fd >= 0) {
+		report_turn(l, fd);
+		close(fd);
+	}
+	return -1;
 }
 
 /* Closes the standard streams, so that readers of the output do not wait for this process. */
@@ -146,18 +303,39 @@ static void let_go_of_terminal(void)
 	(void)!chdir("/");
 }
 
-int pick_lock_keep(int64_t ms, struct err *e)
+/* The background process. A lock that is changed from exclusive to shared is one that this
+ * process has taken: the kernel names it from now on, and not the pick, which ends. */
+static _Noreturn void keep(const int *locks, size_t n, int64_t ms, int ready)
 {
-	if (ms <= 0)
-		return 0;
-	pid_t pid = fork();
-	if (pid < 0)
-		return err_set(e, ERR_WORLD, "cannot hold the cards: %s", strerror(errno));
-	if (pid > 0)
-		return 0;
+	char name[32];
+	snprintf(name, sizeof(name), PICK_KEEPER_NAME, (long long)((ms + 999) / 1000));
+	prctl(PR_SET_NAME, name);
+	for (size_t i = 0; i < n; i++)
+		(void)flock(locks[i], LOCK_SH | LOCK_NB);
 	let_go_of_terminal();
+	close(ready);
 	struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
 	while (nanosleep(&left, &left) != 0 && errno == EINTR)
 		;
 	_exit(0);
+}
+
+int pick_lock_keep(const int *locks, size_t n, int64_t ms, struct err *e)
+{
+	int ready[2];
+	char byte;
+	if (ms <= 0)
+		return 0;
+	pid_t pid = pipe2(ready, O_CLOEXEC) == 0 ? fork() : -1;
+	if (pid < 0)
+		return err_set(e, ERR_WORLD, "cannot hold the cards: %s", strerror(errno));
+	if (pid == 0) {
+		close(ready[0]);
+		keep(locks, n, ms, ready[1]);
+	}
+	close(ready[1]);
+	while (read(ready[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(ready[0]);
+	return 0;
 }

@@ -1,27 +1,57 @@
-/* Locks of cards, so that two picks do not get the same card. A lock is a flock(2) on one file
- * for each card, in a directory for all users. It lasts as long as a process has the descriptor
- * open, so it ends with the command that inherited it. If the cards are only printed, a
- * background process keeps it open for some time. */
+/* The lock files of gua pick, in a directory that users share who do not trust each other.
+ *
+ * Each user reserves a card with a file of their own ("UUID.UID"), because in a directory with
+ * the sticky bit nobody else can remove it. A card is reserved while any file of its name is
+ * locked with flock(2); the kernel gives the lock back when the last process that has it open
+ * ends. A file that cannot be used (a symbolic link, a FIFO, a directory, not readable) is
+ * reported once and skipped; nothing here follows a link or blocks. */
 #ifndef GUA_CMD_PICK_LOCK_H
 #define GUA_CMD_PICK_LOCK_H
 
+#include <dirent.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cmd/pick_owner.h"
 
-/* Opens the directory of the locks: `asked`, else /run/lock/gua for all users, else
- * $XDG_RUNTIME_DIR/gua/pick for one user. Creates it if it is missing. *shared: other users see
- * the locks. Returns a descriptor, or ERR_WORLD. */
-int pick_lock_directory(const char *asked, bool *shared, struct err *e);
+enum { PICK_NAME_CAP = 192, PICK_MAX_SKIPPED = 8 };
 
-/* Takes the lock of a name (a card's UUID) in the directory. Returns a descriptor that keeps
- * the lock and is closed on exec; ERR_BUSY if another process has it (with `wait`: waits for
- * it); or ERR_WORLD. */
-int pick_lock_take(int directory, const char *name, bool wait, struct err *e);
+struct pick_locks {
+	int directory;
+	bool ignore_others; /* reservations of other users do not count */
+	bool turn_is_stuck; /* it was reported that a process keeps the turn */
+	/* Files that cannot be used and have been reported; when there is no room, no more. */
+	char skipped[PICK_MAX_SKIPPED][PICK_NAME_CAP];
+	size_t n_skipped;
+};
 
-/* Keeps the taken locks for `ms`, in a background process that has them open, even after the
- * caller has ended. */
-int pick_lock_keep(int64_t ms, struct err *e);
+/* Reserves the card with this UUID. Returns a descriptor that keeps the reservation and is
+ * closed on exec; ERR_BUSY if there is a reservation already, and fills *by; or ERR_WORLD. */
+int pick_lock_card(
+	struct pick_locks *l, const char *uuid, struct pick_owner *by, struct err *e);
+
+/* Waits at most `wait_ms` to be the only pick that chooses now. Returns a descriptor to close
+ * afterwards; or -1, after a warning: choosing is safe all the same, but of two picks that want
+ * several cards each may take what the other needs. */
+int pick_lock_turn(struct pick_locks *l, int64_t wait_ms);
+
+/* For pick_queue.c. Opens a file and locks it, if it is free. Returns a descriptor; *locked
+ * says whether it is locked now. -1: it cannot be used. */
+int pick_lock_try(struct pick_locks *l, const char *name, bool *locked);
+/* Creates PREFIX.UID (PREFIX.UID.RANDOM, if there is such a file) with this text, and locks it.
+ * Writes its name; returns a descriptor, or ERR_WORLD. */
+int pick_lock_create(struct pick_locks *l, const char *prefix, const char *text,
+	char name[PICK_NAME_CAP], struct err *e);
+void pick_lock_remove(struct pick_locks *l, const char *name);
+/* The next file that is called PREFIX or PREFIX.ANYTHING; NULL: the end. Start with
+ * pick_lock_list(); close with closedir(3). */
+DIR *pick_lock_list(struct pick_locks *l);
+const char *pick_lock_next(DIR *list, const char *prefix);
+
+/* Keeps the locks for `ms`, in a background process that has them open, even after the caller
+ * has ended. */
+int pick_lock_keep(const int *locks, size_t n, int64_t ms, struct err *e);
 
 #endif

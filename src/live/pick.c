@@ -16,7 +16,23 @@ const char *const pick_verdict_names[PICK_VERDICTS] = {
 	[PICK_ORPHAN] = "with memory in use that no listed process explains",
 	[PICK_FULL] = "without enough free memory",
 	[PICK_RECENT] = "not known to be free for that long",
-	[PICK_TAKEN] = "taken by another gua pick",
+	[PICK_TAKEN] = "reserved by another gua pick",
+	[PICK_PROMISED] = "left for a pick that has waited longer",
+	[PICK_SPARE] = "free",
+};
+
+const char *const pick_verdict_words[PICK_VERDICTS] = {
+	[PICK_GOOD] = "picked",
+	[PICK_UNREADABLE] = "unreadable",
+	[PICK_INSTANCE] = "instance",
+	[PICK_ACTIVE] = "active",
+	[PICK_HELD] = "held",
+	[PICK_ORPHAN] = "unexplained-memory",
+	[PICK_FULL] = "too-little-memory",
+	[PICK_RECENT] = "not-free-for-long-enough",
+	[PICK_TAKEN] = "reserved",
+	[PICK_PROMISED] = "left-for-earlier-waiter",
+	[PICK_SPARE] = "free",
 };
 
 /* Whether holders keep the card. Memory that the driver does not report may be any amount;
@@ -97,20 +113,20 @@ static bool is_better(const struct live_card *a, const struct live_card *b)
 					  : a->id.mig_index < b->id.mig_index;
 }
 
-size_t pick_rank(const struct pick_wish *wish, const struct live_card *cards,
-	size_t *candidates, size_t n, int64_t now_ms, size_t counts[PICK_VERDICTS])
+size_t pick_rank(const struct pick_wish *wish, struct pick_candidate *candidates, size_t n,
+	int64_t now_ms)
 {
 	size_t good = 0;
 	for (size_t i = 0; i < n; i++) {
-		size_t card = candidates[i], at = good;
-		enum pick_verdict verdict = pick_judge(wish, &cards[card], now_ms);
-		counts[verdict]++;
-		if (verdict != PICK_GOOD)
+		struct pick_candidate c = candidates[i];
+		size_t at = good;
+		candidates[i].verdict = c.verdict = pick_judge(wish, c.card, now_ms);
+		if (c.verdict != PICK_GOOD)
 			continue;
 		candidates[i] = candidates[good++];
-		for (; at > 0 && is_better(&cards[card], &cards[candidates[at - 1]]); at--)
+		for (; at > 0 && is_better(c.card, candidates[at - 1].card); at--)
 			candidates[at] = candidates[at - 1];
-		candidates[at] = card;
+		candidates[at] = c;
 	}
 	return good;
 }

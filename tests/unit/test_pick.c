@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "live/pick.h"
+#include "live/pick_wish.h"
 
 #define GB 1e9
 #define NOW_MS 10000000
@@ -120,11 +121,11 @@ static void test_a_suspect_card_is_free_and_comes_last(void **state)
 	struct pick_wish wish = any;
 	struct live_card cards[] = { card(0, 96 * GB, 100, 0, 0, -1),
 		card(1, 40 * GB, 9, 0, 0, -1) };
-	size_t order[] = { 0, 1 }, counts[PICK_VERDICTS] = { 0 };
+	struct pick_candidate order[] = { { .card = &cards[0] }, { .card = &cards[1] } };
 	cards[0].state = CARD_SUSPECT;
 	assert_int_equal(judge(wish, cards[0]), PICK_GOOD);
-	assert_int_equal(pick_rank(&wish, cards, order, 2, NOW_MS, counts), 2);
-	assert_int_equal(order[0], 1);
+	assert_int_equal(pick_rank(&wish, order, 2, NOW_MS), 2);
+	assert_ptr_equal(order[0].card, &cards[1]);
 	wish.max_util_pct = 50;
 	assert_int_equal(judge(wish, cards[0]), PICK_GOOD);
 	wish.free_for_ms = 1000;
@@ -142,12 +143,56 @@ static void test_the_least_loaded_comes_first(void **state)
 		card(4, 96 * GB, 9, 0, 0, -1),
 		card(5, 80 * GB, 0, 0, 0, 100),
 	};
-	size_t order[] = { 0, 1, 2, 3, 4, 5 }, counts[PICK_VERDICTS] = { 0 };
-	assert_int_equal(pick_rank(&any, cards, order, 6, NOW_MS, counts), 5);
-	const size_t expected[] = { 4, 3, 5, 2, 0 };
-	assert_memory_equal(order, expected, sizeof(expected));
-	assert_int_equal(counts[PICK_GOOD], 5);
-	assert_int_equal(counts[PICK_HELD], 1);
+	const int expected[] = { 4, 3, 5, 2, 0, 1 };
+	struct pick_candidate order[6];
+	for (size_t i = 0; i < 6; i++)
+		order[i] = (struct pick_candidate){ .card = &cards[i] };
+	assert_int_equal(pick_rank(&any, order, 6, NOW_MS), 5);
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(order[i].card->id.index, expected[i]);
+		assert_int_equal(order[i].verdict, i < 5 ? PICK_GOOD : PICK_HELD);
+	}
+}
+
+/* What a waiting pick writes into its ticket, read back. */
+static void test_a_wish_as_text(void **state)
+{
+	(void)state;
+	struct pick_wish wish = { .n = 3,
+		.min_free_bytes = 20000000000,
+		.max_util_pct = 12.5,
+		.free_for_ms = 600000 };
+	struct str text = { 0 };
+	struct pick_ask ask;
+	pick_wish_add(&text, &wish, "GPU-a,GPU-b");
+	assert_true(pick_ask_parse(text.data, text.len, &ask));
+	assert_int_equal(ask.wish.n, 3);
+	assert_int_equal(ask.wish.min_free_bytes, 20000000000);
+	assert_true(ask.wish.max_util_pct == 12.5);
+	assert_int_equal(ask.wish.free_for_ms, 600000);
+	assert_true(pick_ask_names(&ask, "GPU-a") && pick_ask_names(&ask, "GPU-b"));
+	assert_false(pick_ask_names(&ask, "GPU") || pick_ask_names(&ask, "GPU-a,GPU-b"));
+	str_clear(&text);
+	pick_wish_add(&text, &any, "");
+	assert_true(pick_ask_parse(text.data, text.len, &ask));
+	assert_true(isnan(ask.wish.max_util_pct) && ask.wish.min_free_bytes == -1);
+	assert_true(pick_ask_names(&ask, "GPU-z"));
+	str_finish(&text);
+}
+
+static void test_a_text_that_is_not_a_wish(void **state)
+{
+	(void)state;
+	static const char *const texts[] = { "", "x", "gua-pick-1", "gua-pick-1 1 -1 - 0",
+		"gua-pick-1 0 -1 - 0 *\n", "gua-pick-1 65 -1 - 0 *\n",
+		"gua-pick-1 1 -2 - 0 *\n", "gua-pick-1 1 -1 nan 0 *\n",
+		"gua-pick-1 1 -1 inf 0 *\n", "gua-pick-1 1 -1 - -1 *\n",
+		"gua-pick-1 1 -1 - 0 \n", "gua-pick-1 1 -1 - 0 *", "gua-pick-2 1 -1 - 0 *\n",
+		"gua-pick-1 99999999999999999999 -1 - 0 *\n" };
+	struct pick_ask ask;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		assert_false(pick_ask_parse(texts[i], strlen(texts[i]), &ask));
+	assert_true(pick_ask_parse("gua-pick-1 1 -1 - 0 *\n", 22, &ask));
 }
 
 int main(void)
@@ -160,6 +205,8 @@ int main(void)
 		cmocka_unit_test(test_instances),
 		cmocka_unit_test(test_a_suspect_card_is_free_and_comes_last),
 		cmocka_unit_test(test_the_least_loaded_comes_first),
+		cmocka_unit_test(test_a_wish_as_text),
+		cmocka_unit_test(test_a_text_that_is_not_a_wish),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
