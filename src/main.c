@@ -7,7 +7,8 @@
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
  *              lasts), clock (real or virtual time), timetext (durations, dates), size, file,
- *              helper (a process for what may block), options, words and csv (splitting)
+ *              helper (a process for what may block), options, words and csv (splitting),
+ *              nearest (names like what a user wrote)
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
  *              (what a command line shows), cgroup, jupyter (kernels), user (names of uids),
@@ -63,14 +64,26 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/gpu_tracker.h"
 #include "cmd/hand_over.h"
 #include "version.h"
 
+/* The commands, in the groups in which `gua` lists them. */
 #define COMMAND_POINTER(name) &cmd_##name,
-static const struct command *const commands[] = { COMMANDS(COMMAND_POINTER) NULL };
+static const struct group {
+	const char *title;
+	const struct command *commands[16]; /* ends with NULL */
+} groups[] = {
+	{ "Record", { COMMANDS_RECORD(COMMAND_POINTER) } },
+	{ "Report", { COMMANDS_REPORT(COMMAND_POINTER) } },
+	{ "Live", { COMMANDS_LIVE(COMMAND_POINTER) } },
+	{ "Track", { COMMANDS_TRACK(COMMAND_POINTER) } },
+	{ "More", { COMMANDS_MORE(COMMAND_POINTER) } },
+};
+enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
 
 /* A build may be without the programs that need more libraries, or they are packages of their
  * own. */
@@ -82,11 +95,14 @@ static bool is_missing(const struct command *command)
 static void print_commands(FILE *to)
 {
 	fputs("usage: gua COMMAND [OPTIONS]\n\nGPU usage audit: what every card did and who "
-	      "held it.\n\n",
+	      "held it.\n",
 		to);
-	for (size_t i = 0; commands[i]; i++)
-		fprintf(to, "  %-10s %s%s\n", commands[i]->name, commands[i]->summary,
-			is_missing(commands[i]) ? " (not installed)" : "");
+	for (size_t g = 0; g < N_GROUPS; g++) {
+		fprintf(to, "\n%s\n", groups[g].title);
+		for (const struct command *const *c = groups[g].commands; *c; c++)
+			fprintf(to, "  %-10s %s%s\n", (*c)->name, (*c)->summary,
+				is_missing(*c) ? " (not installed)" : "");
+	}
 	fputs("  version    print the version\n\n"
 	      "gua COMMAND --help explains one; man gua has the definitions.\n",
 		to);
@@ -94,19 +110,42 @@ static void print_commands(FILE *to)
 
 static const struct command *find_command(const char *name)
 {
-	for (size_t i = 0; commands[i]; i++)
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
+	for (size_t g = 0; g < N_GROUPS; g++)
+		for (const struct command *const *c = groups[g].commands; *c; c++)
+			if (strcmp((*c)->name, name) == 0)
+				return *c;
 	return NULL;
+}
+
+/* The command whose name is most like what the user wrote; NULL: none is. */
+static const struct command *nearest_command(const char *name)
+{
+	const struct command *best = NULL;
+	size_t least = nearest_far(strlen(name)) + 1;
+	for (size_t g = 0; g < N_GROUPS; g++)
+		for (const struct command *const *c = groups[g].commands; *c; c++) {
+			const char *own = (*c)->name;
+			size_t d = nearest_distance(own, strlen(own), name, strlen(name));
+			if (d < least && d < strlen(own)) {
+				least = d;
+				best = *c;
+			}
+		}
+	return best;
 }
 
 static int no_command(const char *name)
 {
 	char safe[128];
 	text_escape(safe, sizeof(safe), name, strlen(name));
-	if (*name)
-		fprintf(stderr, "gua: there is no command '%s'\n", safe);
-	print_commands(stderr);
+	if (!*name) {
+		print_commands(stderr);
+		return 2;
+	}
+	const struct command *near = nearest_command(name);
+	fprintf(stderr, "gua: there is no command '%s'; %s%s%s\n", safe,
+		near ? "did you mean 'gua " : "'gua help' lists the commands",
+		near ? near->name : "", near ? "'?" : "");
 	return 2;
 }
 

@@ -54,26 +54,16 @@ const char *cmd_nvml_path(const char *option);
  * exit handlers. They, above all the driver's, might wait for a lock that the thread holds. */
 void cmd_leave_driver(void);
 
-/* Every command, in the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c. */
+/* Every command, in the groups and the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c.
+ */
+#define COMMANDS_RECORD(X) X(start) X(status) X(stop) X(daemon) X(doctor) X(import)
+#define COMMANDS_REPORT(X) X(report) X(export) X(demo)
+#define COMMANDS_LIVE(X) X(top) X(stat) X(who) X(pick) X(query) X(dmon)
+#define COMMANDS_TRACK(X) X(track) X(subtrack)
+#define COMMANDS_MORE(X) X(completion)
 #define COMMANDS(X)                                                                            \
-	X(demo)                                                                                \
-	X(doctor)                                                                              \
-	X(daemon)                                                                              \
-	X(start)                                                                               \
-	X(status)                                                                              \
-	X(stop)                                                                                \
-	X(report)                                                                              \
-	X(stat)                                                                                \
-	X(query)                                                                               \
-	X(dmon)                                                                                \
-	X(top)                                                                                 \
-	X(who)                                                                                 \
-	X(pick)                                                                                \
-	X(import)                                                                              \
-	X(export)                                                                              \
-	X(track)                                                                               \
-	X(subtrack)                                                                            \
-	X(completion)
+	COMMANDS_RECORD(X)                                                                     \
+	COMMANDS_REPORT(X) COMMANDS_LIVE(X) COMMANDS_TRACK(X) COMMANDS_MORE(X)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest.h"
 #include "base/str.h"
 #include "base/timetext.h"
 
@@ -50,70 +51,13 @@ int metric_find(const char *name, size_t len)
 	return -1;
 }
 
-enum { NAME_MAX_LEN = 64 };
-
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-	return least < c ? least : c;
-}
-
-static bool differs(char a, char b)
-{
-	return strncasecmp(&a, &b, 1) != 0;
-}
-
-/* The edit distance: how many characters must be changed, added or removed to turn one name
- * into the other. */
-static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t row[NAME_MAX_LEN + 1];
-	for (size_t k = 0; k <= b_len; k++)
-		row[k] = k;
-	for (size_t i = 1; i <= a_len; i++) {
-		size_t corner = row[0];
-		row[0] = i;
-		for (size_t k = 1; k <= b_len; k++) {
-			size_t above = row[k];
-			row[k] = min3(above + 1, row[k - 1] + 1,
-				corner + (differs(a[i - 1], b[k - 1]) ? 1 : 0));
-			corner = above;
-		}
-	}
-	return row[b_len];
-}
-
-/* A user who writes "temp" or "memory" knows how the name begins. Shorter parts occur in too
- * many names. */
-static bool is_part(const char *name, size_t len, const char *asked, size_t asked_len)
-{
-	for (size_t at = 0; asked_len >= 3 && at + asked_len <= len; at++)
-		if (strncasecmp(name + at, asked, asked_len) == 0)
-			return true;
-	return false;
-}
-
-size_t metric_distance(const char *name, size_t len, const char *asked, size_t asked_len)
-{
-	if (len > NAME_MAX_LEN || asked_len > NAME_MAX_LEN)
-		return NAME_MAX_LEN;
-	if (is_part(name, len, asked, asked_len))
-		return is_part(name, asked_len, asked, asked_len) ? 1 : 2;
-	return edit_distance(name, len, asked, asked_len);
-}
-
-size_t metric_far(size_t asked_len)
-{
-	return asked_len / 2 > 2 ? asked_len / 2 : 2;
-}
-
 /* Distance of a metric's nearest name. */
 static size_t distance_to(const struct metric_info *m, const char *name, size_t len)
 {
-	size_t best = NAME_MAX_LEN, own_len = 0;
+	size_t best = NEAREST_NEVER, own_len = 0;
 	const char *own = NULL;
 	while ((own = next_name(m, own, &own_len)) != NULL) {
-		size_t d = metric_distance(own, own_len, name, len);
+		size_t d = nearest_distance(own, own_len, name, len);
 		best = d < best ? d : best;
 	}
 	return best;
@@ -124,7 +68,7 @@ size_t metric_nearest(const char *name, size_t len, int *found, size_t max)
 	size_t distances[METRIC_COUNT], n = 0;
 	for (int i = 0; i < METRIC_COUNT; i++)
 		distances[i] = distance_to(&metrics[i], name, len);
-	for (size_t d = 0; d <= metric_far(len) && n < max; d++)
+	for (size_t d = 0; d <= nearest_far(len) && n < max; d++)
 		for (int i = 0; i < METRIC_COUNT && n < max; i++)
 			if (distances[i] == d)
 				found[n++] = i;

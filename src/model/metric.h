@@ -49,11 +49,6 @@ extern const struct metric_info metrics[METRIC_COUNT];
 
 /* The metric with this name or synonym, ignoring case; -1: none. */
 int metric_find(const char *name, size_t len);
-/* The distance between a name and what the user wrote: how many characters differ. It is small
- * when one is a part of the other. A name with a distance above metric_far() is not worth
- * suggesting. */
-size_t metric_distance(const char *name, size_t len, const char *asked, size_t asked_len);
-size_t metric_far(size_t asked_len);
 /* Finds at most `max` metrics with the nearest names, best first; returns how many are near. */
 size_t metric_nearest(const char *name, size_t len, int *found, size_t max);
 

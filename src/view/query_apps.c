@@ -1,4 +1,5 @@
 /* Prints chosen fields of compute processes as lines, or as JSON. */
+#include "base/nearest.h"
 #include "view/query.h"
 
 #include <math.h>
@@ -92,15 +93,15 @@ int query_app_find(const char *name, size_t len)
 static size_t distance_to(int field, const char *name, size_t len)
 {
 	const char *own = fields[field].name, *other = fields[field].synonym;
-	size_t a = metric_distance(own, strlen(own), name, len);
-	size_t b = metric_distance(other, strlen(other), name, len);
+	size_t a = nearest_distance(own, strlen(own), name, len);
+	size_t b = nearest_distance(other, strlen(other), name, len);
 	return a < b ? a : b;
 }
 
 size_t query_app_nearest(const char *name, size_t len, int *found, size_t max)
 {
 	size_t n = 0;
-	for (size_t d = 0; d <= metric_far(len) && n < max; d++)
+	for (size_t d = 0; d <= nearest_far(len) && n < max; d++)
 		for (int i = 0; i < APP_FIELDS && n < max; i++)
 			if (distance_to(i, name, len) == d)
 				found[n++] = i;

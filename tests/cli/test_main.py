@@ -16,8 +16,25 @@ def test_no_command_is_wrong_usage():
 def test_unknown_command_is_named_and_escaped():
     run = gua("no\x1b[31msuch")
     assert run.returncode == 2
-    assert "there is no command 'no\\x1B[31msuch'" in run.stderr
-    assert "\x1b" not in run.stderr
+    assert run.stderr == "gua: there is no command 'no\\x1B[31msuch'; 'gua help' lists the commands\n"
+
+
+@pytest.mark.parametrize("wrong, right", [("reprot", "report"), ("tpo", "top"), ("STAT", "stat"), ("doc", "doctor"),
+                                          ("subtrack", "sub-track"), ("statistics", "status"), ("frobnicate", None), ("x", None),
+                                          ("r" * 5000, None)])
+def test_a_misspelled_command_gets_one_line(wrong, right):
+    run = gua(wrong)
+    hint = f"did you mean 'gua {right}'?" if right else "'gua help' lists the commands"
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == f"gua: there is no command '{wrong[:127]}'; {hint}\n"
+
+
+def test_commands_are_listed_in_groups():
+    lines = gua("help").stdout.splitlines()
+    titles = [line for line in lines if line and not line.startswith(" ") and len(line) < 8]
+    assert titles == ["Record", "Report", "Live", "Track", "More"]
+    assert lines.index("Record") < next(i for i, line in enumerate(lines) if line.startswith("  start ")) \
+        < lines.index("Report")
 
 
 @pytest.mark.parametrize("args", [["version"], ["help"], ["report", "--help"], ["help", "report"]])

@@ -1,0 +1,61 @@
+/* The edit distance of two names. */
+#include "base/nearest.h"
+
+#include <stdbool.h>
+#include <strings.h>
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+	return least < c ? least : c;
+}
+
+static bool differs(char a, char b)
+{
+	return strncasecmp(&a, &b, 1) != 0;
+}
+
+/* How many characters must be changed, added or removed to turn one name into the other. */
+static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t row[NEAREST_NEVER + 1];
+	for (size_t k = 0; k <= b_len; k++)
+		row[k] = k;
+	for (size_t i = 1; i <= a_len; i++) {
+		size_t corner = row[0];
+		row[0] = i;
+		for (size_t k = 1; k <= b_len; k++) {
+			size_t above = row[k];
+			row[k] = min3(above + 1, row[k - 1] + 1,
+				corner + (differs(a[i - 1], b[k - 1]) ? 1 : 0));
+			corner = above;
+		}
+	}
+	return row[b_len];
+}
+
+/* A user who writes "temp" or "memory" knows how the name begins. Shorter parts occur in too
+ * many names. */
+static bool is_part(const char *name, size_t len, const char *asked, size_t asked_len)
+{
+	for (size_t at = 0; asked_len >= 3 && at + asked_len <= len; at++)
+		if (strncasecmp(name + at, asked, asked_len) == 0)
+			return true;
+	return false;
+}
+
+size_t nearest_distance(const char *name, size_t len, const char *asked, size_t asked_len)
+{
+	if (len >= NEAREST_NEVER || asked_len >= NEAREST_NEVER)
+		return NEAREST_NEVER;
+	if (len == asked_len && strncasecmp(name, asked, len) == 0)
+		return 0;
+	if (is_part(name, len, asked, asked_len))
+		return is_part(name, asked_len, asked, asked_len) ? 1 : 2;
+	return edit_distance(name, len, asked, asked_len);
+}
+
+size_t nearest_far(size_t asked_len)
+{
+	return asked_len / 2 > 2 ? asked_len / 2 : 2;
+}
