@@ -850,8 +850,8 @@ def test_a_library_that_is_none(driver, tmp_path):
 
 # ---- the host ----
 
-def test_without_a_module_the_library_is_not_touched(driver, tmp_path):
-    """Initialising it as root makes device nodes; with a module it is found by its name."""
+def test_a_recorded_tree_without_a_module_has_no_driver(driver, tmp_path):
+    """The library of this host is not touched then; with a module it is found by its name."""
     env = driver(TWO_CARDS)
     env["LD_LIBRARY_PATH"] = os.path.dirname(env["GUA_NVML"])
     root = tmp_path / "root"
@@ -862,6 +862,27 @@ def test_without_a_module_the_library_is_not_touched(driver, tmp_path):
     (root / "sys/module/nvidia").mkdir(parents=True)
     run = readings(env, root=root, named=False)
     assert run.status == 0 and len(run.lines[0]["cards"]) == 2
+
+
+def by_its_name(env):
+    """The environment in which the fake library is found by its name, as the real one is."""
+    return {**env, "LD_LIBRARY_PATH": os.path.dirname(env["GUA_NVML"]), "GUA_NVML": ""}
+
+
+@pytest.mark.parametrize("words", [["stat"], ["query", "--query-gpu=uuid"], ["doctor", "--db", "no.db"]])
+def test_a_library_may_work_without_a_module(driver, tmp_path, words):
+    """As in WSL2 and in some containers: its answer decides."""
+    run = gua(*words, env=by_its_name(driver(TWO_CARDS)), cwd=tmp_path)
+    assert "no NVIDIA driver" not in run.stdout + run.stderr
+    assert run.returncode == 0 or words[0] == "doctor"
+    assert "A100" in run.stdout or "GPU-" in run.stdout
+
+
+def test_a_library_without_a_driver_says_how_to_load_it(driver):
+    run = gua("stat", env=by_its_name(driver(TWO_CARDS + "at 0s fail nvmlInit_v2 code 9\n")))
+    module = os.path.exists("/sys/module/nvidia") or os.path.exists("/proc/driver/nvidia/version")
+    assert run.returncode == 1
+    assert ("modprobe" if module else "no NVIDIA driver is loaded") in run.stderr
 
 
 def sleeping_root(tmp_path, *addresses, known="GPU-bbbb"):

@@ -54,23 +54,34 @@ static void forget(struct nvml_source *s)
 	}
 }
 
-/* Loads and initialises the library. Does not initialise it without the kernel module: as
- * root, that would create device nodes. */
+/* Whether the module is missing. A library may work without it: WSL2 has another one. */
+static bool misses_module(const struct nvml_source *s)
+{
+	return !s->path && !nvml_host_has_module(s->root);
+}
+
+static int not_loaded(const struct nvml_source *s, struct err *e)
+{
+	return err_set(e, ERR_WORLD,
+		"no NVIDIA driver is loaded (neither %s/sys/module/nvidia nor "
+		"%s/proc/driver/nvidia/version is there); load it, or name its library "
+		"with --nvml PATH",
+		s->root, s->root);
+}
+
+/* Loads and initialises the library, and lets its answer decide. The library of this host knows
+ * nothing of the cards of a recorded tree. */
 static int load(struct nvml_source *s, struct err *e)
 {
-	if (!s->path && !nvml_host_has_module(s->root))
-		return err_set(e, ERR_WORLD,
-			"no NVIDIA driver is loaded (neither %s/sys/module/nvidia nor "
-			"%s/proc/driver/nvidia/version is there); load it, or name its library "
-			"with --nvml PATH",
-			s->root, s->root);
-	int rc = nvml_lib_open(&s->lib, s->path, e);
-	if (rc == 0)
-		nvml_find_metrics(s);
-	if (rc == 0)
-		rc = nvml_lib_start(&s->lib, s->root, e);
-	if (rc != 0)
-		return rc;
+	if (s->root[0] && misses_module(s))
+		return not_loaded(s, e);
+	if (nvml_lib_open(&s->lib, s->path, e) != 0)
+		return misses_module(s) ? not_loaded(s, e) : e->code;
+	nvml_find_metrics(s);
+	if (nvml_lib_start(&s->lib, s->root, e) != 0) {
+		bool no_driver = s->lib.code == NVML_NO_DRIVER && misses_module(s);
+		return no_driver ? not_loaded(s, e) : e->code;
+	}
 	char version[VERSION_CAP] = "";
 	if (NVML_CALL(s->lib.api.driver_version, version, sizeof(version)) == NVML_OK)
 		text_escape(s->base.driver_version, sizeof(s->base.driver_version), version,

@@ -25,7 +25,8 @@ void nvml_diagnose_module(const struct diagnosis *d, struct findings *f)
 	}
 	finding_advise(finding_add(f, d->source ? FINDING_WARNING : FINDING_PROBLEM, "module",
 			       "the nvidia kernel module is not loaded"),
-		d->source ? "the library that was named answers without it; is it the real one?"
+		d->source ? "the library answers without it: on WSL2 that is as it should be; "
+			    "elsewhere, see whether it is the real one"
 			  : "install NVIDIA's driver, or load it with 'modprobe nvidia'");
 }
 

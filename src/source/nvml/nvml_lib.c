@@ -141,9 +141,9 @@ void *nvml_lib_find(const struct nvml_lib *lib, const char *name)
 
 int nvml_lib_start(struct nvml_lib *lib, const char *root, struct err *e)
 {
-	int code = lib->api.init();
-	if (code != NVML_OK)
-		return nvml_lib_err(lib, root, code, e);
+	lib->code = lib->api.init();
+	if (lib->code != NVML_OK)
+		return nvml_lib_err(lib, root, lib->code, e);
 	lib->ready = true;
 	return 0;
 }

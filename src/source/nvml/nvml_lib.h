@@ -64,6 +64,7 @@ struct nvml_api {
 
 struct nvml_lib {
 	void *dl;   /* NULL: closed */
+	int code;   /* that the last initialisation returned */
 	bool ready; /* initialised: handles are valid until nvml_lib_stop() */
 	struct nvml_api api;
 	char path[PATH_MAX];	   /* where it was found */
