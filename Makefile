@@ -38,7 +38,9 @@ setup:
 
 run:
 	@tools/setup build
-	@$(call quietly,$(MAKE) all)
+	@echo "Building gua: the first time, this takes about a minute" >&2
+	@if [ -t 2 ]; then $(MAKE) --no-print-directory all >&2; \
+	else $(call quietly,$(MAKE) all); fi
 	@tools/run build/gua
 
 test:

@@ -54,7 +54,7 @@ def test_setup_is_quiet_when_all_is_there(machine):
 def test_setup_installs_only_what_is_missing(machine):
     (machine / "cppcheck").unlink()
     run, asked = set_up(machine, "test")
-    assert run.returncode == 0 and run.stderr == "Installing cppcheck\n"
+    assert run.returncode == 0 and run.stderr == "Installing cppcheck: this may take a minute or two\n"
     assert asked == ["-q update", "-q -y --no-install-recommends install cppcheck"]
 
 
@@ -164,6 +164,12 @@ def test_run_says_first_what_it_records(tmp_path):
     assert simulated[0].startswith("SIMULATED:") and simulated[1:] == ["gua demo"]
 
 
+def test_run_says_what_it_does_meanwhile(tmp_path):
+    """On a terminal the builder's own lines are seen; elsewhere one line says what takes the time."""
+    run = subprocess.run(["make", "-n", "-C", ROOT, "run"], capture_output=True, text=True, env=clean_environment())
+    assert run.returncode == 0 and "Building gua" in run.stdout and "[ -t 2 ]" in run.stdout
+
+
 # What is installed
 
 def test_the_second_name_has_the_same_commands(tmp_path):
@@ -182,6 +188,25 @@ def test_install_puts_everything_in_its_place(installed):
     assert os.readlink(installed / "bin" / "gpu-usage-audit") == "gua"
     run = gua("version", binary=installed / "bin" / "gpu-usage-audit")
     assert run.returncode == 0 and run.stdout.startswith("gua ")
+
+
+@pytest.mark.parametrize("uid, destdir, called", [(0, "", True), (0, "/somewhere", False), (1000, "", False)])
+def test_install_makes_the_library_known_to_the_linker(tmp_path, uid, destdir, called):
+    script(tmp_path / "id", f"echo {uid}")
+    script(tmp_path / "ldconfig", f"touch {tmp_path}/called")
+    run = subprocess.run(["/bin/sh", ROOT / "dist" / "after-install"], capture_output=True, text=True,
+                         env={"PATH": f"{tmp_path}:/usr/bin:/bin", "DESTDIR": destdir})
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    assert (tmp_path / "called").exists() == called
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_finds_its_completion(installed):
+    """Where fish looks when nothing of the environment leads it."""
+    paths = subprocess.run(["fish", "-c", "printf '%s\\n' $fish_complete_path"], capture_output=True, text=True,
+                           env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, check=True).stdout.split()
+    root = installed.parents[1]  # DESTDIR; the prefix is /usr/local
+    assert any(os.path.lexists(root / path.lstrip("/") / "gua.fish") for path in paths), paths
 
 
 def test_the_service_starts_the_installed_program(installed):
