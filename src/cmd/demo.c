@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "record/recorder.h"
@@ -30,41 +31,69 @@ static const struct option_row options[] = {
 		.offset = offsetof(struct values, ticks), .min = 1, .max = 1000 },
 	{ OPTION_DURATION, 'i', "interval", "D", "time between ticks, simulated (default 1m)",
 		.offset = offsetof(struct values, interval_ms), .min = 1000, .max = 86400e3 },
-	{ OPTION_TEXT, 0, "db", "PATH", "keep the store in PATH (default: a temporary file)",
+	{ OPTION_TEXT, 0, "db", "PATH",
+		"keep the store in PATH (default: in the cache, until the next demo)",
 		.offset = offsetof(struct values, db) },
 	{ OPTION_TEXT, 0, "scenario", "FILE", "play FILE instead of the built-in lab",
 		.offset = offsetof(struct values, scenario) },
 	{ 0 },
 };
 
-static int make_temporary(char *path, size_t cap, struct err *e)
+/* The store of a demo without --db is in the user's cache, and each demo replaces it. */
+struct place {
+	char now[PATH_MAX];  /* the new file, while it is being made */
+	char kept[PATH_MAX]; /* its name afterwards; "": there is no cache, and it is removed */
+};
+
+/* Writes "DIRECTORY/gua", with its parents made; false: there is no such place. */
+static bool cache_directory(char *path, size_t cap)
 {
-	const char *directory = getenv("TMPDIR");
-	snprintf(path, cap, "%s/gua-demo-XXXXXX.db",
-		directory && *directory ? directory : "/tmp");
-	int fd = mkstemps(path, 3);
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	bool named = cache && *cache == '/';
+	/* A home that is not there is not made. */
+	if (!named && !(home && *home == '/' && access(home, W_OK) == 0))
+		return false;
+	int n = snprintf(path, cap, named ? "%s/gua" : "%s/.cache/gua", named ? cache : home);
+	return n > 0 && (size_t)n < cap && make_directories(path, 0700, NULL) == 0;
+}
+
+static int make_file(struct place *p, struct err *e)
+{
+	char directory[PATH_MAX - 32];
+	const char *temporary = getenv("TMPDIR");
+	*p = (struct place){ 0 };
+	if (cache_directory(directory, sizeof(directory)) && access(directory, W_OK) == 0)
+		snprintf(p->kept, sizeof(p->kept), "%s/demo.db", directory);
+	else
+		snprintf(directory, sizeof(directory), "%s",
+			temporary && *temporary ? temporary : "/tmp");
+	snprintf(p->now, sizeof(p->now), "%s/demo-XXXXXX.db", directory);
+	int fd = mkstemps(p->now, 3);
 	if (fd < 0)
-		return err_set(e, ERR_WORLD, "cannot create %s: %s", path, strerror(errno));
+		return err_set(e, ERR_WORLD, "cannot create %s: %s", p->now, strerror(errno));
 	close(fd);
 	return 0;
 }
 
-/* Removes the files of a failed demo. */
-static void remove_temporary(const char *path)
+/* Keeps the store if it is complete and has a place; removes the files beside it, which are
+ * empty once the store is closed. */
+static void settle(const struct place *p, bool complete)
 {
-	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	static const char *const suffixes[] = { "-wal", "-shm" };
 	char name[PATH_MAX + 8];
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		snprintf(name, sizeof(name), "%s%s", p->now, suffixes[i]);
 		unlink(name);
 	}
+	if (!complete || !p->kept[0] || rename(p->now, p->kept) != 0)
+		unlink(p->now);
 }
 
 static void say_where(const char *path)
 {
 	char safe[PATH_MAX];
 	text_escape(safe, sizeof(safe), path, strlen(path));
-	fprintf(stderr, "simulated data, in %s\n", safe);
+	fprintf(stderr, "The simulated data is in %s.\n", safe);
 }
 
 /* Records on a virtual clock. Long intervals are sampled less often, so that a simulated month
@@ -138,7 +167,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	struct err e = { 0 };
 	struct clock clock;
-	char path[PATH_MAX];
+	struct place place;
 	struct values v = { .ticks = 30, .interval_ms = 60000 };
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
@@ -147,17 +176,19 @@ static int run(const struct command *self, int argc, char **argv)
 			"%s already exists; give --db a new file for the invented data", v.db);
 		return cmd_fail(self, &e);
 	}
-	if (!v.db && make_temporary(path, sizeof(path), &e))
+	bool named = v.db != NULL;
+	if (!named && make_file(&place, &e))
 		return cmd_fail(self, &e);
-	v.db = v.db ? v.db : path;
+	v.db = named ? v.db : place.now;
 	if (record(&v, &clock, &e))
 		status = cmd_fail(self, &e);
 	else
 		status = print_report(self, v.db, clock_wall_ms(&clock), &e);
-	if (e.code && v.db == path)
-		remove_temporary(path);
-	else if (!e.code)
-		say_where(v.db);
+	if (!named)
+		settle(&place, !e.code);
+	const char *kept = named ? v.db : place.kept;
+	if (!e.code && kept[0])
+		say_where(kept);
 	return status;
 }
 

@@ -49,10 +49,28 @@ def test_invented_data_is_not_mixed_with_other_data(tmp_path):
     assert db.read_text() == "precious"
 
 
-def test_the_temporary_store_is_named_and_kept(tmp_path):
-    run = gua("demo", "--ticks", 2, env={"TMPDIR": str(tmp_path)})
-    path, = tmp_path.glob("gua-demo-*.db")
-    assert str(path) in run.stderr
+def test_each_demo_replaces_the_one_before(tmp_path):
+    """The store is named and can be reported, and no run leaves more than that one file."""
+    cache, temporary = tmp_path / "cache", tmp_path / "tmp"
+    temporary.mkdir()
+    for ticks in (2, 3):
+        run = gua("demo", "--ticks", ticks, env={"XDG_CACHE_HOME": str(cache), "TMPDIR": str(temporary)})
+        assert run.stderr == f"The simulated data is in {cache}/gua/demo.db.\n"
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["demo.db"]
+    again = gua("report", "--db", cache / "gua/demo.db", "--since", "1000w", "--now", "2026-11-02T08:03:00Z", "--utc")
+    assert "SIMULATED DATA" in again.stdout and "Window: 0:03:00" in again.stdout
+
+
+def test_without_a_cache_nothing_is_left_behind(tmp_path):
+    run = gua("demo", "--ticks", 2, env={"TMPDIR": str(tmp_path), "HOME": "", "XDG_CACHE_HOME": ""})
+    assert (run.returncode, run.stderr) == (0, "") and "SIMULATED DATA" in run.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_named_is_kept(tmp_path):
+    path = tmp_path / "lab.db"
+    run = gua("demo", "--ticks", 2, "--db", path)
+    assert run.stderr == f"The simulated data is in {path}.\n"
     again = gua("report", "--db", path, "--since", "1000w", "--now", "2026-11-02T08:02:00Z", "--utc")
     assert "SIMULATED DATA" in again.stdout
 
@@ -80,7 +98,8 @@ def test_a_demo_that_fails_leaves_nothing(tmp_path):
     for text, status, why in (("host x\n", 1, "the scenario has no cards"),
                               ("host x\ncard zero\n", 2, f"{path}:2:")):
         path.write_text(text)
-        run = gua("demo", "--scenario", path, env={"TMPDIR": str(tmp_path)})
+        run = gua("demo", "--scenario", path, env={"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
+        tmp_path.joinpath("gua").rmdir()  # empty
         assert run.returncode == status and why in run.stderr
         assert run.stdout == "" and list(tmp_path.iterdir()) == [path]
 
