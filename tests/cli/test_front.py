@@ -201,10 +201,10 @@ def test_install_makes_the_library_known_to_the_linker(tmp_path, uid, destdir, c
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
-def test_fish_finds_its_completion(installed):
+def test_fish_finds_its_completion(installed, tmp_path):
     """Where fish looks when nothing of the environment leads it."""
     paths = subprocess.run(["fish", "-c", "printf '%s\\n' $fish_complete_path"], capture_output=True, text=True,
-                           env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, check=True).stdout.split()
+                           env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, check=True).stdout.split()
     root = installed.parents[1]  # DESTDIR; the prefix is /usr/local
     assert any(os.path.lexists(root / path.lstrip("/") / "gua.fish") for path in paths), paths
 
