@@ -19,6 +19,7 @@
 #include "source/kind.h"
 #include "source/sim/scenario.h"
 #include "store/lock.h"
+#include "store/statusfile.h"
 
 struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
@@ -131,7 +132,7 @@ static void on_alive(void *context)
 }
 
 /* The signals that end the recorder, as a file descriptor. */
-static int stop_signals(void)
+static int signals(void)
 {
 	sigset_t stop;
 	sigemptyset(&stop);
@@ -167,7 +168,6 @@ static struct recorder_options make_options(const struct values *v)
 		.wait_for_driver = v->foreground && !v->once,
 		.keep = { v->keep_minutes_ms / 1000, v->keep_five_ms / 1000 },
 		.stop_fd = -1,
-		.lock_fd = -1,
 	};
 }
 
@@ -188,9 +188,26 @@ static void leave_nothing(const struct front *front)
 	leftover_remove(&front->lock);
 }
 
+/* Records while holding the lock. */
+static int record_locked(struct recorder_options *o, struct front *front, struct err *e)
+{
+	struct statusfile status;
+	o->stop_fd = signals();
+	statusfile_create(&status, o->db, clock_wall_ms(o->source.clock));
+	o->status = &status;
+	int rc = recorder_run(o, e);
+	statusfile_remove(&status);
+	if (rc)
+		leave_nothing(front);
+	notify_send(front->notify_socket, "STOPPING=1");
+	close(o->stop_fd);
+	return rc;
+}
+
 static int record(const struct values *v, struct front *front, struct err *e)
 {
 	struct clock clock;
+	int lock_fd = -1;
 	int rc = clock_open(&clock, v->clock, 1793606400000 /* 2026-11-02T08:00:00Z */, e);
 	if (rc)
 		return rc;
@@ -199,15 +216,10 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	o.context = front;
 	o.ready = on_ready;
 	o.alive = on_alive;
-	rc = lock_take(v->db, &o.lock_fd, e);
+	rc = lock_take(v->db, &lock_fd, e);
 	if (!rc) {
-		o.stop_fd = stop_signals();
-		rc = recorder_run(&o, e);
-		if (rc)
-			leave_nothing(front);
-		notify_send(front->notify_socket, "STOPPING=1");
-		close(o.stop_fd);
-		close(o.lock_fd);
+		rc = record_locked(&o, front, e);
+		close(lock_fd);
 	}
 	clock_finish(&clock);
 	if (front->wrote_pid)

@@ -119,7 +119,6 @@ static int record(const struct values *v, struct clock *clock, struct err *e)
 		.slot_seconds = v->interval_ms > HOUR_MS ? 3600 : 0,
 		.keep = RETENTION_DEFAULT,
 		.stop_fd = -1,
-		.lock_fd = -1,
 	};
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	clock_init_virtual(clock, DEMO_START_MS);

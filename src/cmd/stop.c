@@ -1,4 +1,4 @@
-/* gua stop: terminates the recorder that holds the store's lock, and waits for its end. */
+/* gua stop: terminates the recorder of a store, and waits for its end. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "store/lock.h"
+#include "store/statusfile.h"
 
 struct values {
 	const char *db;
@@ -25,22 +25,23 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-/* Signals exactly the process that holds the lock. The pidfd is opened first and the holder is
- * read again, so that a new process with the same pid is not signalled. */
-static int end_holder(const char *db, pid_t pid, int64_t timeout_ms, struct err *e)
+/* Signals exactly the recorder. The pidfd is opened first and the kernel is asked again who the
+ * recorder is, so that a new process with the same pid is not signalled. */
+static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct err *e)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return errno == ESRCH
 			       ? 0
 			       : err_set(e, ERR_WORLD, "pid %d: %s", (int)pid, strerror(errno));
-	pid_t again = 0;
-	int rc = lock_holder(db, &again, NULL, e);
-	if (!rc && again == pid && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
+	struct published now;
+	int rc = published_read(&now, db, e);
+	bool same = !rc && now.pid == pid;
+	if (same && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot stop the recorder (pid %d): %s", (int)pid,
 			strerror(errno));
 	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
-	if (!rc && again == pid && poll(&fd, 1, (int)timeout_ms) <= 0)
+	if (!rc && same && poll(&fd, 1, (int)timeout_ms) <= 0)
 		rc = err_set(e, ERR_WORLD,
 			"the recorder (pid %d) was asked to stop and has not ended yet",
 			(int)pid);
@@ -54,24 +55,25 @@ static int run(const struct command *self, int argc, char **argv)
 	struct err e = { 0 };
 	struct values v = { .timeout_ms = 30000 };
 	char path[PATH_MAX];
-	pid_t pid = 0;
+	struct published now;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
 	if (!v.db && cmd_default_db(path, sizeof(path), &e))
 		return cmd_fail(self, &e);
 	const char *db = v.db ? v.db : path;
-	if (lock_holder(db, &pid, NULL, &e))
+	if (published_read(&now, db, &e))
 		return cmd_fail(self, &e);
+	pid_t pid = now.pid;
 	if (!pid) {
 		err_set(&e, ERR_WORLD, "no recorder is running on %s", db);
 		return cmd_fail(self, &e);
 	}
-	if (pid == LOCK_ELSEWHERE) {
+	if (pid == RECORDER_ELSEWHERE) {
 		err_set(&e, ERR_WORLD,
 			"the recorder of %s runs outside of this container; stop it there", db);
 		return cmd_fail(self, &e);
 	}
-	if (end_holder(db, pid, v.timeout_ms, &e))
+	if (end_recorder(db, pid, v.timeout_ms, &e))
 		return cmd_fail(self, &e);
 	printf("stopped (pid %d)\n", (int)pid);
 	return 0;

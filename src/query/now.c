@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "query/sql.h"
 #include "sample/ring.h"
-#include "store/lock.h"
+#include "store/statusfile.h"
 #include "store/store.h"
 
 /* Limit of rows that a walk reads; takes ten milliseconds. If the cards never change their
@@ -210,15 +210,15 @@ static int read_holders(struct now *n, struct err *e)
 int now_read(struct now *n, const char *path, int wait_ms, struct err *e)
 {
 	*n = (struct now){ .last_tick_ms = -1 };
-	/* Check the lock first: a recorder takes it before its run begins and keeps it until
+	/* Ask for the recorder first: its status file is there before its run begins and until
 	 * after its end. */
-	int held = lock_is_held(path);
+	int alive = published_is_running(path);
 	int rc = store_open_read_within(&n->db, path, wait_ms, e);
 	if (rc)
 		return rc;
 	sqlite3_exec(n->db, "BEGIN", NULL, NULL, NULL);
 	rc = read_runs(n, e);
-	n->killed = n->running && held == 0;
+	n->killed = n->running && alive == 0;
 	if (rc == 0 && n->any_run)
 		rc = check_since(n, e);
 	if (rc == 0 && n->any_run)

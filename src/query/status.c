@@ -11,8 +11,20 @@
 
 static const char run_sql[] =
 	"SELECT source, version, started_ms, last_tick_ms, interval_ms, coalesce(ended_ms, -1),"
-	" coalesce(how_ended, ''), host FROM run WHERE source <> 'import' ORDER BY id DESC "
-	"LIMIT 1";
+	" coalesce(how_ended, ''), host, coalesce((SELECT hostname FROM host WHERE host.id ="
+	" run.host), '') FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT 1";
+
+#define YEAR_MS (366 * INT64_C(86400000))
+
+int64_t status_bound(int64_t value, int64_t max)
+{
+	return value < 0 ? 0 : value > max ? max : value;
+}
+
+static int64_t column_moment(sqlite3_stmt *q, int column)
+{
+	return status_bound(sqlite3_column_int64(q, column), STATUS_LAST_MS);
+}
 
 static void column_text(char *dst, size_t cap, sqlite3_stmt *q, int column)
 {
@@ -34,12 +46,13 @@ static int64_t read_run(struct store_status *s, sqlite3 *db)
 		s->any_run = true;
 		column_text(s->source, sizeof(s->source), q, 0);
 		column_text(s->version, sizeof(s->version), q, 1);
-		s->started_ms = sqlite3_column_int64(q, 2);
-		s->last_tick_ms = sqlite3_column_int64(q, 3);
-		s->interval_ms = sqlite3_column_int64(q, 4);
-		s->ended_ms = sqlite3_column_int64(q, 5);
+		s->started_ms = column_moment(q, 2);
+		s->last_tick_ms = column_moment(q, 3);
+		s->interval_ms = status_bound(sqlite3_column_int64(q, 4), YEAR_MS);
+		s->ended_ms = sqlite3_column_int64(q, 5) < 0 ? -1 : column_moment(q, 5);
 		column_text(s->how_ended, sizeof(s->how_ended), q, 6);
 		host = sqlite3_column_int64(q, 7);
+		column_text(s->hostname, sizeof(s->hostname), q, 8);
 	}
 	sqlite3_finalize(q);
 	return host;

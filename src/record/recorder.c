@@ -21,7 +21,7 @@
 #include "sample/round.h"
 #include "sample/worker.h"
 #include "source/kind.h"
-#include "store/lock.h"
+#include "store/statusfile.h"
 
 /* A stall: no glance for twice the time between glances plus this. */
 #define STALL_US 1000000
@@ -44,6 +44,7 @@ struct recorder {
 	struct clock_watch clock_watch;
 	int64_t exits_us; /* boot time: exits before this have been noticed */
 	int64_t ticks;
+	int64_t tick_ms; /* when the last tick was stored; -1: none yet */
 	bool incomplete; /* a part of the source has failed */
 	struct fault driver_fault, store_fault, compact_fault;
 };
@@ -203,6 +204,7 @@ static int commit(struct recorder *r, struct err *e)
 		return rc;
 	}
 	watch_stored(&r->watch);
+	r->tick_ms = t.at_ms;
 	if (fault_clear(&r->store_fault, now_ms(r)) && dropped_ms > 0)
 		watch_event(&r->watch, now_ms(r), EVENT_STORE_FAULT, -1, dropped_ms,
 			"%.1f GPU-seconds found no room in memory and are lost",
@@ -229,13 +231,13 @@ static const struct fault *fault_at(const struct recorder *r, size_t i)
 /* Writes the current faults to the file that `gua status` reads. */
 static void publish_faults(struct recorder *r)
 {
-	const struct fault *faults[LOCK_MAX_FAULTS];
+	const struct fault *faults[STATUS_MAX_FAULTS];
 	size_t n = 0;
 	const struct fault *f;
-	for (size_t i = 0; (f = fault_at(r, i)) && n < LOCK_MAX_FAULTS; i++)
+	for (size_t i = 0; (f = fault_at(r, i)) && n < STATUS_MAX_FAULTS; i++)
 		if (f->on)
 			faults[n++] = f;
-	lock_publish(r->o->lock_fd, faults, n);
+	statusfile_publish(r->o->status, r->tick_ms, faults, n);
 }
 
 static void log_tick(struct recorder *r)
@@ -327,7 +329,7 @@ static int open_source(struct recorder *r, struct err *e)
 			return rc;
 		const struct fault *faults[] = { &waiting };
 		if (fault_raise(&waiting, now_ms(r), "%s; trying again", e->text))
-			lock_publish(r->o->lock_fd, faults, 1);
+			statusfile_publish(r->o->status, -1, faults, 1);
 		tell_ready(r);
 		if (r->o->alive)
 			r->o->alive(r->o->context);
@@ -436,6 +438,7 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 		return err_memory(e);
 	r->o = o;
 	r->clock = o->source.clock;
+	r->tick_ms = -1;
 	int rc = prepare(r, e);
 	if (!rc)
 		rc = open_source(r, e);

@@ -12,6 +12,8 @@
 #include "source/source.h"
 #include "store/store.h"
 
+struct statusfile; /* of store/statusfile.h */
+
 struct recorder_options {
 	const char *db;
 	struct source_options source; /* its clock is the recorder's clock */
@@ -27,8 +29,8 @@ struct recorder_options {
 	bool wait_for_driver; /* no driver at the start: keep trying instead of failing */
 	int64_t slot_seconds; /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
 	struct retention keep;
-	int stop_fd; /* a signalfd: readable means stop; or -1 */
-	int lock_fd; /* current faults are written there for `gua status`; or -1 */
+	int stop_fd;		   /* a signalfd: readable means stop; or -1 */
+	struct statusfile *status; /* ticks and faults are published there; or NULL */
 	/* Called once, after the first look is in the store, or when the recorder begins to
 	 * wait for a driver: a service manager must not treat that as a failed start. May be
 	 * NULL. */

@@ -108,7 +108,7 @@ def recorded(tmp_path, clock_file):
 
 def forget_lock(db):
     """Nobody can tell any more whether the recorder lives: the views go by when it wrote last."""
-    db.with_name(db.name + ".lock").unlink(missing_ok=True)
+    db.with_name(db.name + ".status").unlink(missing_ok=True)
 
 
 def last_tick(db):

@@ -33,6 +33,28 @@ def record(tmp_path, clock_file):
     return run
 
 
+@pytest.fixture
+def background(tmp_path):
+    """Starts recorders on stores of its own, and stops what a test leaves running."""
+    started = []
+
+    def start(scenario, *args, name="gua.db", **options):
+        db = tmp_path / name
+        env = fake_driver(tmp_path, scenario, **options)
+        run = gua("start", "--db", db, "--interval", "200ms", "--drain", "100ms", *args, env=env)
+        started.append(db)
+        run.db = db
+        return run
+    yield start
+    for db in started:
+        gua("stop", "--db", db)
+
+
+def recorder_pid(db):
+    out = gua("status", "--db", db).stdout
+    return int(out.split("pid ")[1].split(")")[0])
+
+
 def rows(db, sql, *args):
     with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
         return connection.execute(sql, args).fetchall()

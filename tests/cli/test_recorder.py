@@ -15,7 +15,8 @@ import pytest
 
 from conftest import GUA, advance, clean_environment, gua, wait_for
 from fake import fake_driver
-from recorded import ONE_CARD, TWO_CARDS, WALL, card_seconds, record, rows  # noqa: F401
+from recorded import (ONE_CARD, TWO_CARDS, WALL, background, card_seconds, record,  # noqa: F401
+                      recorder_pid, rows)
 
 
 def report(db, *args):
@@ -282,23 +283,6 @@ def test_wrong_options(args, message):
 
 # Real time from here: the shipped binary in the background, on the fake driver.
 
-@pytest.fixture
-def background(tmp_path):
-    """Starts recorders on stores of its own, and stops what a test leaves running."""
-    started = []
-
-    def start(scenario, *args, name="gua.db", **options):
-        db = tmp_path / name
-        env = fake_driver(tmp_path, scenario, **options)
-        run = gua("start", "--db", db, "--interval", "200ms", "--drain", "100ms", *args, env=env)
-        started.append(db)
-        run.db = db
-        return run
-    yield start
-    for db in started:
-        gua("stop", "--db", db)
-
-
 def test_start_status_stop(background):
     run = background(ONE_CARD)
     assert run.returncode == 0, run.stderr
@@ -430,11 +414,6 @@ def test_start_tells_why_it_cannot(tmp_path, background):
     assert gua("status", "--db", run.db).returncode == 1
 
 
-def recorder_pid(db):
-    out = gua("status", "--db", db).stdout
-    return int(out.split("pid ")[1].split(")")[0])
-
-
 def test_kill_9_leaves_no_stale_pid_and_loses_no_tick(background):
     run = background(ONE_CARD)
     wait_for(lambda: sum(card_seconds(run.db).values()) > 1)
@@ -555,29 +534,10 @@ def test_files_left_open(background):
         wait_for(lambda: sum(card_seconds(run.db).values()) > 1)
         kinds = sorted(name.replace(str(run.db), "DB") for name in open_files(recorder_pid(run.db)))
         child.kill()
-    allowed = {"/dev/null", "/proc", "DB", "DB-wal", "DB-shm", "DB.lock", "DB.log", "anon_inode:[pidfd]",
+    allowed = {"/dev/null", "/proc", "DB", "DB-wal", "DB-shm", "DB.lock", "DB.status", "DB.log", "anon_inode:[pidfd]",
                "anon_inode:[signalfd]", "anon_inode:[eventpoll]"}
     strange = [k for k in kinds if k not in allowed and "driver.scenario" not in k]
     assert not strange, kinds
-
-
-def test_status_says_that_ticks_are_missing(tmp_path):
-    """A recorder that is stopped or hangs holds the lock and publishes nothing."""
-    db = tmp_path / "gua.db"
-    gua("daemon", "--db", db, "--once", "--source", "sim")
-    with open(f"{db}.lock", "r+") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX)
-        assert "faults     none" in gua("status", "--db", db).stdout
-        with sqlite3.connect(db) as connection:
-            connection.execute("UPDATE run SET last_tick_ms = last_tick_ms - 300000")
-        assert "fault      for 5 min: no tick was stored; one is due every 30 s" in gua("status", "--db", db).stdout
-
-
-def test_the_lock_file_has_room_for_faults_when_the_disk_is_full(background):
-    run = background(ONE_CARD)
-    lock = pathlib.Path(f"{run.db}.lock").stat()
-    assert lock.st_size == 4096 and lock.st_blocks * 512 >= 4096
-    assert "faults     none" in gua("status", "--db", run.db).stdout
 
 
 def test_a_full_disk_loses_nothing(tmp_path):

@@ -1,0 +1,310 @@
+/* Writes and reads the status file of a recorder. */
+#include "store/statusfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "proc/proc.h"
+#include "proc/system.h"
+#include "store/lock.h"
+#include "version.h"
+
+/* Everybody may see whether a recorder runs; the directory limits who can look. */
+enum { STATUS_MODE = 0644, TEXT_CAP = 16384, READ_TRIES = 20 };
+
+/* The first line is "gua-status-1 CHECK", where CHECK is a checksum of all that follows up to
+ * the first NUL: a reader that meets a half-written text reads again. */
+static const char magic[] = "gua-status-1";
+enum { FIRST_LINE = sizeof(magic) + 16 + 1 };
+
+/* FNV-1a. */
+static uint64_t checksum(const char *text)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+	for (; *text; text++)
+		sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+static void describe_self(struct statusfile *f, int64_t started_ms)
+{
+	int proc = -1;
+	struct err unread = { 0 };
+	char boot_id[40] = "";
+	uint64_t ticks = 0;
+	if (proc_open(&proc, "", &unread) == 0) {
+		ticks = proc_start_ticks(proc, (uint32_t)getpid());
+		proc_read_boot_id(proc, boot_id, sizeof(boot_id));
+		close(proc);
+	}
+	snprintf(f->head, sizeof(f->head),
+		"pid %d\nstart_ticks %" PRIu64 "\nboot_id %s\nversion " GUA_VERSION
+		"\nstarted_ms %lld\n",
+		(int)getpid(), ticks, boot_id, (long long)started_ms);
+}
+
+void statusfile_create(struct statusfile *f, const char *db, int64_t started_ms)
+{
+	struct err e = { 0 };
+	*f = (struct statusfile){ 0 };
+	if (lock_beside(f->path, sizeof(f->path), db, ".status", &e)) {
+		log_warning("%s", e.text);
+		return;
+	}
+	/* A new file: what is there may be open, locked or planted by others. Its mode lets
+	 * nobody else in until the lock is taken. */
+	int fd = -1;
+	if (unlink(f->path) == 0 || errno == ENOENT)
+		fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		log_warning("cannot make %s: %s; gua status and gua stop cannot find this "
+			    "recorder",
+			f->path, strerror(errno));
+		return;
+	}
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	if (fcntl(fd, F_SETLK, &lock) != 0)
+		log_debug("cannot lock %s: %s", f->path, strerror(errno));
+	f->fd = fd;
+	describe_self(f, started_ms);
+	statusfile_publish(f, -1, NULL, 0);
+	if (fchmod(fd, STATUS_MODE) != 0)
+		log_debug("cannot open %s to readers: %s", f->path, strerror(errno));
+}
+
+void statusfile_publish(
+	struct statusfile *f, int64_t tick_ms, const struct fault *const *faults, size_t n)
+{
+	if (!f || f->fd <= 0)
+		return;
+	char text[TEXT_CAP] = "", first[FIRST_LINE + 1], *body = text + FIRST_LINE;
+	size_t cap = sizeof(text) - FIRST_LINE;
+	size_t len =
+		(size_t)snprintf(body, cap, "%stick_ms %lld\n", f->head, (long long)tick_ms);
+	for (size_t i = 0; i < n && len < cap - 400; i++) {
+		char safe[320];
+		text_escape(safe, sizeof(safe), faults[i]->text, strlen(faults[i]->text));
+		len += (size_t)snprintf(body + len, cap - len, "fault %lld %s\n",
+			(long long)faults[i]->since_ms, safe);
+	}
+	snprintf(first, sizeof(first), "%s %016" PRIx64 "\n", magic, checksum(body));
+	memcpy(text, first, FIRST_LINE);
+	/* The rest of the file is filled with NULs, so that it never needs new disk space. */
+	size_t size = FIRST_LINE + len + 1;
+	if (size < STATUS_ROOM)
+		size = STATUS_ROOM;
+	if (pwrite(f->fd, text, size, 0) < (ssize_t)size)
+		log_debug("cannot write %s: %s", f->path, strerror(errno));
+}
+
+void statusfile_remove(struct statusfile *f)
+{
+	if (f->fd <= 0)
+		return;
+	unlink(f->path);
+	close(f->fd);
+	f->fd = 0;
+}
+
+/* A file that another user has put there is not believed. Root, the owner of the store and the
+ * owner of its directory can replace the store itself. */
+static bool is_owner(uid_t uid, const char *db, const char *status_path)
+{
+	struct stat st;
+	char above[sizeof(((struct statusfile *)0)->path)];
+	if (uid == 0 || uid == geteuid() || (stat(db, &st) == 0 && st.st_uid == uid))
+		return true;
+	text_copy(above, sizeof(above), status_path);
+	char *slash = strrchr(above, '/');
+	if (slash)
+		slash[1] = '\0';
+	return stat(slash ? above : ".", &st) == 0 && st.st_uid == uid;
+}
+
+/* Refuses a file that no recorder of this store can have made. */
+static int check_file(int fd, const char *db, const char *path, struct err *e)
+{
+	struct stat st;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return err_set(e, ERR_WORLD, "%s is not a regular file; remove it", path);
+	if (is_owner(st.st_uid, db, path))
+		return 0;
+	return err_set(e, ERR_WORLD,
+		"%s belongs to the user with uid %u, who does not own the store; remove it and "
+		"start the recorder again",
+		path, (unsigned)st.st_uid);
+}
+
+/* Opens the file for reading; *fd is -1 when there is none. */
+static int open_status(const char *db, int *fd, struct err *e)
+{
+	char path[sizeof(((struct statusfile *)0)->path)];
+	*fd = -1;
+	int rc = lock_beside(path, sizeof(path), db, ".status", e);
+	if (rc)
+		return rc;
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+	if (*fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (*fd < 0)
+		return err_set(e, ERR_WORLD, "cannot open %s: %s", path,
+			errno == ELOOP ? "it is a symbolic link; remove it" : strerror(errno));
+	rc = check_file(*fd, db, path, e);
+	if (rc) {
+		close(*fd);
+		*fd = -1;
+	}
+	return rc;
+}
+
+/* The value of "KEY VALUE" in the lines of `text`, or NULL. */
+static const char *value_of(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return line + len + 1;
+	}
+	return NULL;
+}
+
+static int64_t number_of(const char *text, const char *key, int64_t fallback)
+{
+	const char *value = value_of(text, key);
+	return value ? strtoll(value, NULL, 10) : fallback;
+}
+
+static void word_of(char *dst, size_t cap, const char *text, const char *key)
+{
+	const char *value = value_of(text, key);
+	text_escape(dst, cap, value ? value : "", value ? strcspn(value, "\n") : 0);
+}
+
+static void parse_faults(struct published *p, const char *text)
+{
+	for (const char *at = text; (at = value_of(at, "fault"));) {
+		if (p->n_faults == STATUS_MAX_FAULTS)
+			return;
+		struct published_fault *f = &p->faults[p->n_faults++];
+		char *end = NULL;
+		f->since_ms = strtoll(at, &end, 10);
+		end += *end == ' ';
+		text_escape(f->text, sizeof(f->text), end, strcspn(end, "\n"));
+		at = strchr(at, '\n');
+		if (!at)
+			return;
+	}
+}
+
+/* Reads a whole text: false when the recorder could not write one. */
+static bool read_text(int fd, char *text, size_t cap)
+{
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint64_t check = 0;
+		char word[sizeof(magic)] = "";
+		ssize_t n = pread(fd, text, cap - 1, 0);
+		text[n > 0 ? n : 0] = '\0';
+		if (n > FIRST_LINE && sscanf(text, "%12s %16" SCNx64, word, &check) == 2 &&
+			strcmp(word, magic) == 0 && checksum(text + FIRST_LINE) == check)
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+static void parse(struct published *p, int fd)
+{
+	char text[TEXT_CAP];
+	p->told = read_text(fd, text, sizeof(text));
+	if (!p->told)
+		return;
+	const char *body = text + FIRST_LINE;
+	p->writer = (pid_t)number_of(body, "pid", 0);
+	p->start_ticks = (uint64_t)number_of(body, "start_ticks", 0);
+	p->started_ms = number_of(body, "started_ms", -1);
+	p->tick_ms = number_of(body, "tick_ms", -1);
+	word_of(p->boot_id, sizeof(p->boot_id), body, "boot_id");
+	word_of(p->version, sizeof(p->version), body, "version");
+	parse_faults(p, body);
+}
+
+/* Asks for the process that has the write lock; a reader's read lock does not conflict with
+ * this question. False: the file system has no locks. */
+static bool ask_holder(int fd, pid_t *pid)
+{
+	struct flock ask = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	*pid = 0;
+	if (fcntl(fd, F_GETLK, &ask) != 0)
+		return false;
+	if (ask.l_type != F_UNLCK)
+		*pid = ask.l_pid > 0 ? ask.l_pid : RECORDER_ELSEWHERE;
+	return true;
+}
+
+/* Without locks: the process that wrote the file, if it is still the same process. */
+static pid_t writer_of(const struct published *p)
+{
+	int proc = -1;
+	struct err unread = { 0 };
+	char boot_id[sizeof(p->boot_id)] = "";
+	if (!p->told || !p->start_ticks || proc_open(&proc, "", &unread))
+		return 0;
+	proc_read_boot_id(proc, boot_id, sizeof(boot_id));
+	bool same = strcmp(boot_id, p->boot_id) == 0 &&
+		    proc_start_ticks(proc, (uint32_t)p->writer) == p->start_ticks;
+	close(proc);
+	return same ? p->writer : 0;
+}
+
+int published_read(struct published *p, const char *db, struct err *e)
+{
+	int fd = -1;
+	*p = (struct published){ .started_ms = -1, .tick_ms = -1 };
+	int rc = open_status(db, &fd, e);
+	if (rc || fd < 0)
+		return rc;
+	parse(p, fd);
+	if (!ask_holder(fd, &p->pid))
+		p->pid = writer_of(p);
+	close(fd);
+	return 0;
+}
+
+/* On some network file systems the locks of other hosts are not visible. */
+static bool is_local(int fd)
+{
+	static const uint32_t remote[] = { 0x6969 /* NFS */, 0x517b /* SMB */,
+		0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */, 0x65735546 /* FUSE */,
+		0x01021997 /* 9P */, 0x00c36400 /* Ceph */, 0x0bd00bd0 /* Lustre */,
+		0x47504653 /* GPFS */ };
+	struct statfs info;
+	if (fstatfs(fd, &info) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
+		if ((uint32_t)info.f_type == remote[i])
+			return false;
+	return true;
+}
+
+int published_is_running(const char *db)
+{
+	int fd = -1;
+	pid_t pid = 0;
+	struct err unread = { 0 };
+	if (open_status(db, &fd, &unread) || fd < 0)
+		return -1;
+	bool known = is_local(fd) && ask_holder(fd, &pid);
+	close(fd);
+	return known ? pid != 0 : -1;
+}

@@ -1,0 +1,259 @@
+"""The recorder as a service on a host with hostile users: its lock, its status file, its signals, and what readers of
+the store can do to it."""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import socket
+import sqlite3
+import stat
+import struct
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import GUA, clean_environment, gua, wait_for
+from fake import fake_driver
+from recorded import ONE_CARD, background, recorder_pid  # noqa: F401
+
+QUICK = ["--interval", "100ms", "--drain", "100ms"]
+
+
+def beside(db, suffix):
+    return pathlib.Path(f"{db}{suffix}")
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def read_lock(file, start=0, length=0):
+    """The lock of a program that may only read: of the file description, as it does not end with another close."""
+    lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, start, length, 0)
+    fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK, which this Python does not name
+
+
+def test_the_lock_is_the_recorders_own_and_its_status_is_everybodys(background):
+    run = background(ONE_CARD)
+    assert mode_of(beside(run.db, ".lock")) == 0o600
+    assert mode_of(beside(run.db, ".status")) == 0o644
+    # Room for faults when the disk is full.
+    status = beside(run.db, ".status").stat()
+    assert status.st_size == 4096 and status.st_blocks * 512 >= 4096
+    assert gua("stop", "--db", run.db).returncode == 0
+    assert not beside(run.db, ".status").exists()
+
+
+@pytest.mark.parametrize("suffix", [".lock", ".status"])
+def test_a_readers_lock_does_not_keep_the_recorder_from_starting(background, tmp_path, suffix):
+    """Older versions let all users read the lock file."""
+    left = tmp_path / f"gua.db{suffix}"
+    left.touch(0o644)
+    with open(left, "rb") as reader:
+        read_lock(reader)
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        run = background(ONE_CARD)
+        assert run.returncode == 0, run.stderr
+        assert f"(pid {recorder_pid(run.db)})" in run.stdout
+    assert mode_of(beside(run.db, ".lock")) == 0o600
+
+
+def test_a_readers_lock_is_not_taken_for_a_recorder(background):
+    run = background(ONE_CARD)
+    pid = recorder_pid(run.db)
+    with open(beside(run.db, ".status"), "rb") as reader:
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        with pytest.raises(BlockingIOError):
+            read_lock(reader)
+        assert recorder_pid(run.db) == pid
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: gua("status", "--db", run.db).returncode == 1)
+        read_lock(reader)
+        status = gua("status", "--db", run.db)
+        assert status.returncode == 1 and "not running; killed" in status.stdout
+        stop = gua("stop", "--db", run.db)
+        assert stop.returncode == 1 and "no recorder is running" in stop.stderr
+        again = background(ONE_CARD)
+        assert again.returncode == 0, again.stderr
+        assert recorder_pid(run.db) != pid
+
+
+@pytest.mark.parametrize("command", ["status", "stop"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_strange_files_hang_nothing(tmp_path, command, make):
+    """As the store, and as its lock and status files."""
+    strange = tmp_path / "strange.db"
+    make(strange)
+    run = gua(command, "--db", strange, timeout=30)
+    assert run.returncode == 1 and run.stderr.startswith(f"gua {command}: ") and not run.stdout
+    db = tmp_path / "gua.db"
+    assert gua("daemon", "--db", db, "--once", "--source", "sim").returncode == 0
+    beside(db, ".lock").unlink()
+    make(beside(db, ".lock"))
+    run = gua(command, "--db", db, timeout=30)
+    assert run.returncode == 1
+    recorder = gua("daemon", "--db", db, "--once", "--source", "sim", timeout=30)
+    assert recorder.returncode == 1 and f"{db}.lock" in recorder.stderr
+    make(beside(db, ".status"))
+    run = gua(command, "--db", db, timeout=30)
+    assert run.returncode == 1 and f"{db}.status" in run.stderr and "remove it" in run.stderr
+
+
+def test_a_symbolic_link_as_lock_is_not_followed(tmp_path):
+    db, victim = tmp_path / "gua.db", tmp_path / "victim"
+    victim.write_text("precious")
+    victim.chmod(0o644)
+    beside(db, ".lock").symlink_to(victim)
+    run = gua("daemon", "--db", db, "--once", "--source", "sim")
+    assert run.returncode == 1 and "symbolic link" in run.stderr
+    beside(db, ".lock").unlink()
+    os.link(victim, beside(db, ".lock"))
+    run = gua("daemon", "--db", db, "--once", "--source", "sim")
+    assert run.returncode == 1 and "hard link" in run.stderr
+    beside(db, ".lock").unlink()
+    beside(db, ".status").symlink_to(victim)  # is replaced
+    assert gua("daemon", "--db", db, "--once", "--source", "sim").returncode == 0
+    assert victim.read_text() == "precious" and mode_of(victim) == 0o644
+
+
+def test_another_users_status_file_is_not_believed(tmp_path):
+    db = tmp_path / "gua.db"
+    assert gua("daemon", "--db", db, "--once", "--source", "sim").returncode == 0
+    planted = beside(db, ".status")
+    planted.write_text("gua-status-1 0\npid 1\n")
+    try:
+        os.chown(planted, 65534, 65534)
+    except PermissionError:
+        pytest.skip("only root can give a file away")
+    for command in ("status", "stop"):
+        run = gua(command, "--db", db)
+        assert run.returncode == 1 and "uid 65534, who does not own the store" in run.stderr
+    with open(planted, "r+b") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        assert "does not own the store" in gua("stop", "--db", db).stderr
+    # The live views do not ask it either, and a recorder replaces it.
+    assert gua("daemon", "--db", db, "--once", "--source", "sim").returncode == 0
+    assert not planted.exists()
+
+
+def test_another_users_lock_file_is_refused_with_its_owner(tmp_path):
+    db = tmp_path / "gua.db"
+    beside(db, ".lock").touch(0o666)
+    try:
+        os.chown(beside(db, ".lock"), 65534, 65534)
+        tmp_path.chmod(0o777)
+        for path in tmp_path.parents[:3]:
+            path.chmod(path.stat().st_mode | 0o055)
+        beside(db, ".lock").chmod(0o666)
+    except PermissionError:
+        pytest.skip("only root can give a file away")
+    run = subprocess.run([GUA, "daemon", "--db", db, "--once", "--source", "sim"], env=clean_environment(),
+                         capture_output=True, text=True, user=1234, group=1234, extra_groups=[], timeout=60)
+    assert run.returncode == 1 and "belongs to the user with uid 65534" in run.stderr
+
+
+def test_of_many_starts_at_once_one_records(tmp_path):
+    db, env = tmp_path / "gua.db", fake_driver(tmp_path, ONE_CARD)
+    runs = []
+
+    def start():
+        runs.append(gua("start", "--db", db, *QUICK, env=env))
+    threads = [threading.Thread(target=start) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    try:
+        good = [run for run in runs if run.returncode == 0]
+        assert len(good) == 1, [run.stderr for run in runs]
+        assert f"(pid {recorder_pid(db)})" in good[0].stdout
+        assert all("already writing" in run.stderr for run in runs if run.returncode)
+    finally:
+        assert gua("stop", "--db", db).returncode == 0
+
+
+def test_a_half_written_status_is_not_shown(background):
+    """A recorder that could not write is running all the same, and that is a fault of its own."""
+    run = background(ONE_CARD, "--interval", "1h")
+    with open(beside(run.db, ".status"), "r+b") as file:
+        file.seek(100)
+        file.write(b"X")
+    status = gua("status", "--db", run.db)
+    assert status.returncode == 0 and "running (pid" in status.stdout
+    assert "the recorder cannot write its status file" in status.stdout
+
+
+def test_status_says_that_ticks_are_missing(tmp_path, clock_file):
+    """A recorder that hangs or is stopped holds the lock and publishes nothing: here its time began an hour ago."""
+    clock, db, scenario = clock_file(time.time() - 3600), tmp_path / "gua.db", tmp_path / "x.scenario"
+    scenario.write_text(ONE_CARD + "at 100s hang nvmlDeviceGetSamples\n")
+    with subprocess.Popen([GUA, "daemon", "--foreground", "--db", db, "--source", "sim", "--scenario", scenario,
+                           "--clock", clock, "--driver-timeout", "1h"],
+                          env=clean_environment(), stderr=subprocess.DEVNULL) as child:
+        try:
+            wait_for(lambda: "no tick was stored; one is due every 30 s" in gua("status", "--db", db).stdout)
+        finally:
+            child.kill()
+
+
+def test_status_as_json(background):
+    run = background(ONE_CARD)
+    wait_for(lambda: json.loads(gua("status", "--db", run.db, "--json").stdout)["last_tick"])
+    status = gua("status", "--db", run.db, "--json")
+    found = json.loads(status.stdout)
+    assert status.returncode == 0
+    assert list(found) == ["schema", "host", "time", "running", "pid", "version", "source", "started", "last_tick",
+                           "interval_seconds", "ended", "how_ended", "store", "cards", "faults"]
+    assert found["schema"] == "gua-status-1" and found["host"] == socket.gethostname()
+    assert found["running"] is True and found["pid"] == recorder_pid(run.db)
+    assert f"gua {found['version']}\n" == gua("version").stdout
+    assert found["source"] == "nvml" and found["interval_seconds"] == 0.2
+    assert found["started"] <= found["last_tick"] <= found["time"]
+    assert found["ended"] is None and found["how_ended"] is None
+    assert found["cards"] == {"ok": 1, "lost": 0, "asleep": 0, "denied": 0} and found["faults"] == []
+    assert found["store"]["path"] == str(run.db) and found["store"]["bytes"] == run.db.stat().st_size
+    assert found["store"]["wal_bytes"] > 0 and found["store"]["error"] is None
+    assert gua("stop", "--db", run.db).returncode == 0
+    status = gua("status", "--db", run.db, "--json")
+    found = json.loads(status.stdout)
+    assert status.returncode == 1
+    assert (found["running"], found["pid"], found["how_ended"]) == (False, None, "stopped") and found["ended"]
+
+
+def test_status_shows_a_recorder_whose_store_cannot_be_read(background):
+    run = background(ONE_CARD, "--interval", "1h")
+    run.db.rename(run.db.with_name("moved.db"))
+    run.db.write_text("not a database" * 20)
+    status = gua("status", "--db", run.db)
+    assert status.returncode == 0 and "running (pid" in status.stdout and "not a store of gua" in status.stdout
+    found = json.loads(gua("status", "--db", run.db, "--json").stdout)
+    assert found["running"] and "not a store" in found["store"]["error"] and found["store"]["bytes"] is None
+    run.db.unlink()
+
+
+@pytest.mark.parametrize("value", [-2**63, 2**63 - 1, 2**62, "text"])
+def test_status_of_a_store_with_impossible_times(tmp_path, value):
+    db = tmp_path / "gua.db"
+    assert gua("daemon", "--db", db, "--once", "--source", "sim").returncode == 0
+    with contextlib.closing(sqlite3.connect(db)) as store, store:
+        for column in ("started_ms", "last_tick_ms", "interval_ms", "ended_ms"):
+            with contextlib.suppress(sqlite3.IntegrityError):
+                store.execute(f"UPDATE run SET {column} = ?", (value,))
+    with open(beside(db, ".status"), "w+") as status:
+        text = f"pid 1\nstart_ticks {value}\nstarted_ms {value}\ntick_ms {value}\nfault {value} strange\n"
+        check = 0xcbf29ce484222325
+        for byte in text.encode():
+            check = (check ^ byte) * 0x100000001b3 % 2**64
+        status.write(f"gua-status-1 {check:016x}\n{text}")
+        status.flush()
+        for lock in (False, True):
+            if lock:
+                fcntl.lockf(status, fcntl.LOCK_EX)
+            for options in ([], ["--json"]):
+                run = gua("status", "--db", db, *options)
+                assert run.returncode == (0 if lock else 1) and not run.stderr
+                assert ("strange" in run.stdout) == lock
