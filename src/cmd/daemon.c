@@ -21,6 +21,8 @@
 #include "store/lock.h"
 #include "store/statusfile.h"
 
+enum { LOCK_RETRY_S = 5 };
+
 struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, retry_ms, keep_minutes_ms,
@@ -179,6 +181,23 @@ static void note_lock(struct front *front, const char *db)
 	leftover_note(&front->lock, path);
 }
 
+/* Takes the lock. A service waits for room on a full disk: its manager must not treat that as a
+ * failed start. */
+static int take_lock(
+	const struct recorder_options *o, struct front *front, int *fd, struct err *e)
+{
+	struct fault full = { 0 };
+	for (;;) {
+		int rc = lock_take(o->db, fd, e);
+		if (rc != ERR_BUSY || !o->wait_for_driver)
+			return rc;
+		if (fault_raise(&full, 0, "%s; trying again", e->text))
+			notify_send(front->notify_socket, "READY=1");
+		notify_send(front->notify_socket, "WATCHDOG=1");
+		sleep(LOCK_RETRY_S);
+	}
+}
+
 /* Removes the files that were created, if recording could not start because there is no driver
  * or no card. A store stays, because other processes may have written to it or opened it. The
  * lock is removed last, while it is held: until then no other recorder uses the files. */
@@ -216,7 +235,7 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	o.context = front;
 	o.ready = on_ready;
 	o.alive = on_alive;
-	rc = lock_take(v->db, &lock_fd, e);
+	rc = take_lock(&o, front, &lock_fd, e);
 	if (!rc) {
 		rc = record_locked(&o, front, e);
 		close(lock_fd);

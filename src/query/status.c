@@ -14,6 +14,8 @@ static const char run_sql[] =
 	" coalesce(how_ended, ''), host, coalesce((SELECT hostname FROM host WHERE host.id ="
 	" run.host), '') FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT 1";
 
+/* A status is wanted now, also when a program has locked the store. */
+enum { BUSY_MS = 500 };
 #define YEAR_MS (366 * INT64_C(86400000))
 
 int64_t status_bound(int64_t value, int64_t max)
@@ -87,7 +89,7 @@ int status_read(struct store_status *s, const char *path, struct err *e)
 {
 	*s = (struct store_status){ .ended_ms = -1 };
 	sqlite3 *db = NULL;
-	int rc = store_open_read(&db, path, e);
+	int rc = store_open_read_within(&db, path, BUSY_MS, e);
 	if (rc)
 		return rc;
 	int64_t host = read_run(s, db);

@@ -46,7 +46,7 @@ struct recorder {
 	int64_t ticks;
 	int64_t tick_ms; /* when the last tick was stored; -1: none yet */
 	bool incomplete; /* a part of the source has failed */
-	struct fault driver_fault, store_fault, compact_fault;
+	struct fault driver_fault, store_fault, compact_fault, wal_fault;
 };
 
 static int64_t now_ms(struct recorder *r)
@@ -57,7 +57,8 @@ static int64_t now_ms(struct recorder *r)
 static int64_t card_seen(void *context, const char *uuid)
 {
 	struct recorder *r = context;
-	return store_card_seen(r->store, uuid);
+	/* Without the store, what the driver's ring holds may have been counted before. */
+	return r->store_fault.on ? now_ms(r) : store_card_seen(r->store, uuid);
 }
 
 /* The whole driver failed: logs it once. Samples that are still in its ring when it answers
@@ -172,12 +173,32 @@ static enum health health_of(const struct recorder *r)
 	return r->incomplete ? HEALTH_CARD : HEALTH_GOOD;
 }
 
+static bool raise_store_fault(struct recorder *r, const struct err *e)
+{
+	return fault_raise(&r->store_fault, now_ms(r),
+		"%s; keeping what fits in memory until it works", e->text);
+}
+
 static void report_store_fault(struct recorder *r, const struct err *e)
 {
-	int64_t now = now_ms(r);
-	if (fault_raise(&r->store_fault, now, "%s; keeping what fits in memory until it works",
-		    e->text))
-		watch_event(&r->watch, now, EVENT_STORE_FAULT, -1, 0, "%s", e->text);
+	if (raise_store_fault(r, e))
+		watch_event(&r->watch, now_ms(r), EVENT_STORE_FAULT, -1, 0, "%s", e->text);
+}
+
+/* Whether the recorder starts although the store cannot be written now. A service does if that
+ * may pass: a full disk, a lock. It goes on as it would if this happened later. */
+static bool starts_without_store(struct recorder *r, int rc, const struct err *e)
+{
+	if (rc != ERR_BUSY || !r->o->wait_for_driver)
+		return false;
+	raise_store_fault(r, e);
+	return true;
+}
+
+static int open_store(struct recorder *r, struct err *e)
+{
+	int rc = store_open(&r->store, r->o->db, e);
+	return starts_without_store(r, rc, e) ? store_new(&r->store, r->o->db, e) : rc;
 }
 
 static void compact(struct recorder *r)
@@ -188,6 +209,10 @@ static void compact(struct recorder *r)
 		fault_raise(&r->compact_fault, now_ms(r), "compaction: %s", e.text);
 	else
 		fault_clear(&r->compact_fault, now_ms(r));
+	if (store_check_wal(r->store, &e))
+		fault_raise(&r->wal_fault, now_ms(r), "%s", e.text);
+	else
+		fault_clear(&r->wal_fault, now_ms(r));
 }
 
 /* Writes all sums to the store; what the store does not take stays in the ledger. */
@@ -216,7 +241,7 @@ static int commit(struct recorder *r, struct err *e)
 static const struct fault *fault_at(const struct recorder *r, size_t i)
 {
 	const struct fault *const fixed[] = { &r->driver_fault, &r->store_fault,
-		&r->compact_fault };
+		&r->compact_fault, &r->wal_fault };
 	size_t n_fixed = sizeof(fixed) / sizeof(fixed[0]);
 	if (i < n_fixed)
 		return fixed[i];
@@ -367,7 +392,7 @@ static int open_run(struct recorder *r, struct err *e)
 	r->begun = m;
 	schedule_start(&r->schedule, m.boot_us);
 	int rc = begin_run(r, e);
-	if (rc)
+	if (rc && !starts_without_store(r, rc, e))
 		return rc;
 	r->run_begun = true;
 	r->round->drain = r->round->look_all = true;
@@ -376,7 +401,7 @@ static int open_run(struct recorder *r, struct err *e)
 		return err_set(e, ERR_WORLD, "%s", r->driver_fault.text);
 	rc = commit(r, e);
 	publish_faults(r);
-	return rc;
+	return starts_without_store(r, rc, e) ? 0 : rc;
 }
 
 /* Stores the last sums: what was drained, the samples that still last, and the last activity of
@@ -409,7 +434,7 @@ static int prepare(struct recorder *r, struct err *e)
 	/* A missing store is created when a driver answers, so no file is left behind if none
 	 * does. If the recorder waits for a driver, the store is created now. */
 	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;
-	int rc = now ? store_open(&r->store, o->db, e) : 0;
+	int rc = now ? open_store(r, e) : 0;
 	if (!rc)
 		rc = owners_open(&r->owners, o->source.root, e);
 	if (!rc)
@@ -443,7 +468,7 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 	if (!rc)
 		rc = open_source(r, e);
 	if (!rc && !r->store)
-		rc = store_open(&r->store, o->db, e);
+		rc = open_store(r, e);
 	if (!rc)
 		rc = open_run(r, e);
 	const char *how = "failed";

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "store/blocker.h"
 #include "store/identify.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -22,6 +23,8 @@ enum { BUSY_MS = 1000, READ_BUSY_MS = 5000 };
  * for readers to finish. A transaction that stays open for hours still makes the file grow,
  * but no data is lost. */
 enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
+/* From 16 MiB on, that is a fault which `gua status` shows. */
+enum { WAL_PAGES_MIB = 256, WAL_FAULT_PAGES = 16 * WAL_PAGES_MIB };
 
 /* Settings of the writer's connection.
  *
@@ -58,6 +61,18 @@ void store_bound_wal(struct store *s)
 	sqlite3_busy_timeout(s->db, BUSY_MS);
 }
 
+int store_check_wal(struct store *s, struct err *e)
+{
+	if (s->wal_pages < WAL_FAULT_PAGES)
+		return 0;
+	int code = err_set(e, ERR_WORLD,
+		"%s-wal has grown to %d MiB, because another program keeps an old state of the "
+		"store open",
+		s->path, s->wal_pages / WAL_PAGES_MIB);
+	blocker_name(s, BLOCKS_FOLDING, e);
+	return code;
+}
+
 void store_disconnect(struct store *s)
 {
 	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
@@ -66,10 +81,14 @@ void store_disconnect(struct store *s)
 	}
 	sqlite3_close(s->db);
 	s->db = NULL;
-	/* Closed after SQLite: closing any descriptor of the file drops SQLite's locks. */
+	/* Closed after SQLite: closing any descriptor of a file drops SQLite's locks on it. */
 	if (s->locked)
 		close(s->lock_fd);
 	s->locked = false;
+	if (s->shm_fd >= 0)
+		close(s->shm_fd);
+	s->shm_fd = -1;
+	s->wal_pages = 0;
 	s->run_ready = false;
 	s->ids_stale = true;
 	s->holders_known = false;
@@ -83,8 +102,8 @@ static int make_file(const char *path, struct err *e)
 		return rc;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
 	if (fd < 0)
-		return err_set(
-			e, ERR_WORLD, "cannot make the store %s: %s", path, strerror(errno));
+		return err_set(e, errno == ENOSPC || errno == EDQUOT ? ERR_BUSY : ERR_WORLD,
+			"cannot make the store %s: %s", path, strerror(errno));
 	close(fd);
 	return 0;
 }
@@ -140,6 +159,8 @@ int store_connect(struct store *s, struct err *e)
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
 	int code = open_writer(&s->db, s->path, e);
+	if (code == ERR_BUSY)
+		blocker_name(s, BLOCKS_WRITING, e);
 	if (code)
 		store_disconnect(s);
 	else

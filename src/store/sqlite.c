@@ -13,7 +13,7 @@ static const struct {
 	int code;
 	const char *why;
 } failures[] = {
-	{ SQLITE_FULL, ERR_WORLD, "the disk is full; what is stored is safe" },
+	{ SQLITE_FULL, ERR_BUSY, "the disk is full; what is stored is safe" },
 	{ SQLITE_READONLY, ERR_WORLD, "the file or its directory is read-only" },
 	{ SQLITE_PERM, ERR_WORLD, "permission denied" },
 	{ SQLITE_AUTH, ERR_WORLD, "permission denied" },

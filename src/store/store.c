@@ -8,28 +8,37 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
+#include "store/blocker.h"
 #include "store/lock.h"
 #include "store/sqlite.h"
 #include "store/store_private.h"
 #include "version.h"
 
-int store_open(struct store **result, const char *path, struct err *e)
+int store_new(struct store **result, const char *path, struct err *e)
 {
 	*result = NULL;
 	struct store *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_memory(e);
+	s->shm_fd = -1;
 	if (!text_copy(s->path, sizeof(s->path), path)) {
 		free(s);
 		return err_set(e, ERR_USAGE, "the path of the store is too long");
 	}
-	int code = store_connect(s, e);
-	if (code) {
-		store_close(s);
-		return code;
-	}
 	*result = s;
 	return 0;
+}
+
+int store_open(struct store **result, const char *path, struct err *e)
+{
+	int code = store_new(result, path, e);
+	if (!code)
+		code = store_connect(*result, e);
+	if (code) {
+		store_close(*result);
+		*result = NULL;
+	}
+	return code;
 }
 
 void store_close(struct store *s)
@@ -48,6 +57,8 @@ int store_abandon(struct store *s, const char *doing, struct err *e)
 {
 	int rc = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
 	int code = sql_fail(e, s->db, doing, s->path);
+	if (rc == SQLITE_BUSY || rc == SQLITE_PROTOCOL)
+		blocker_name(s, BLOCKS_WRITING, e);
 	s->batch_failed = s->in_batch;
 	if (s->db && !sqlite3_get_autocommit(s->db))
 		sql_exec(s->db, "ROLLBACK");

@@ -19,6 +19,8 @@ struct sqlite3; /* of <sqlite3.h> */
  * migrates an older schema. Refuses a newer store, a Python gpu-usage-audit file (the error
  * says to import it) and any other file, without changing it. */
 int store_open(struct store **s, const char *path, struct err *e);
+/* The same, but the file is opened when something is written for the first time. */
+int store_new(struct store **s, const char *path, struct err *e);
 void store_close(struct store *s);
 
 /* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. A
@@ -35,8 +37,8 @@ int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, s
  * host alone. */
 int store_begin_run(struct store *s, const struct run_info *info, struct err *e);
 /* Writes one tick in one transaction: all or nothing. On success store_id is set and dirty
- * cleared in the entries. ERR_BUSY: locked, try again; ERR_WORLD: disk full, read-only, corrupt
- * ... */
+ * cleared in the entries. ERR_BUSY: it may pass (locked, disk full); ERR_WORLD: read-only,
+ * corrupt ... */
 int store_write_tick(struct store *s, struct tick *t, struct err *e);
 int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e);
 
@@ -65,6 +67,10 @@ struct retention {
  * transaction that keeps every sum. *more is set when there is more to do. */
 int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
 	bool *more, struct err *e);
+
+/* ERR_WORLD, with the process that is the cause, when the -wal file has grown far beyond its
+ * usual size because a reader keeps an old state of the store. */
+int store_check_wal(struct store *s, struct err *e);
 
 /* The writer's connection, for import.c: do not close it, nor begin or commit on it. */
 struct sqlite3 *store_handle(struct store *s);

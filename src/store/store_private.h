@@ -47,6 +47,7 @@ struct store {
 	ino_t ino;
 	bool locked; /* lock_fd is open: the recorder's lock of the file itself */
 	int lock_fd;
+	int shm_fd;    /* the -shm file, to ask who has a lock there; -1: not needed yet */
 	int wal_pages; /* in the -wal file after the last commit */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 

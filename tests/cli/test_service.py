@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import resource
 import signal
 import socket
 import sqlite3
@@ -18,9 +19,10 @@ import pytest
 
 from conftest import GUA, clean_environment, gua, wait_for
 from fake import fake_driver
-from recorded import ONE_CARD, background, recorder_pid  # noqa: F401
+from recorded import ONE_CARD, background, card_seconds, recorder_pid, rows  # noqa: F401
 
 QUICK = ["--interval", "100ms", "--drain", "100ms"]
+SHM_WRITE = 120  # SQLite's lock byte for writing, https://sqlite.org/walformat.html
 
 
 def beside(db, suffix):
@@ -35,6 +37,25 @@ def read_lock(file, start=0, length=0):
     """The lock of a program that may only read: of the file description, as it does not end with another close."""
     lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, start, length, 0)
     fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK, which this Python does not name
+
+
+@contextlib.contextmanager
+def service(tmp_path, db, *options, env=None, limit=None):
+    """A recorder in the foreground, as a service manager runs it; yields its process and its log."""
+    log = tmp_path / "service.log"
+    env = fake_driver(tmp_path, ONE_CARD, FAKENVML_START=time.time() - 60) if env is None else env
+
+    def set_limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    with open(log, "w") as errors, subprocess.Popen(
+            [GUA, "daemon", "--foreground", "--db", db, *QUICK, *options], env=clean_environment(**env),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors if limit is None else subprocess.PIPE,
+            preexec_fn=set_limit if limit is not None else None) as child:
+        try:
+            yield child, log
+        finally:
+            child.terminate()
+            assert child.wait(60) == 0
 
 
 def test_the_lock_is_the_recorders_own_and_its_status_is_everybodys(background):
@@ -198,6 +219,80 @@ def test_status_says_that_ticks_are_missing(tmp_path, clock_file):
             wait_for(lambda: "no tick was stored; one is due every 30 s" in gua("status", "--db", db).stdout)
         finally:
             child.kill()
+
+
+def test_a_reader_that_locks_writing_is_named(tmp_path):
+    """A read lock on one byte of the -shm file stops all writing. Time is kept meanwhile, and the culprit is shown."""
+    db = tmp_path / "gua.db"
+    with service(tmp_path, db) as (child, log):
+        wait_for(lambda: db.exists() and card_seconds(db))
+        with open(beside(db, "-shm"), "rb") as shm:
+            begun = time.monotonic()
+            fcntl.lockf(shm, fcntl.LOCK_SH, 1, SHM_WRITE)
+            name = pathlib.Path("/proc/self/comm").read_text().strip()
+            who = f"it is locked by another program (pid {os.getpid()}, uid {os.getuid()}, {name})"
+            wait_for(lambda: who in gua("status", "--db", db).stdout, lambda: gua("status", "--db", db).stdout)
+            assert child.poll() is None
+            before = sum(card_seconds(db).values())
+            locked = time.monotonic() - begun
+        wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
+    seconds = card_seconds(db)
+    assert sum(seconds.values()) >= before + locked - 1 and seconds.get("unobserved", 0) < 1
+    assert log.read_text().count("is locked by another program") == 2  # when it starts, and when it is over
+
+
+def test_a_reader_that_locks_writing_does_not_keep_the_service_from_starting(background, tmp_path):
+    run = background(ONE_CARD)
+    db = run.db
+    with contextlib.closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True)) as reader:
+        reader.execute("SELECT 1 FROM run").fetchall()  # keeps the -shm file
+        with open(beside(db, "-shm"), "rb") as shm:
+            os.kill(recorder_pid(db), signal.SIGKILL)
+            wait_for(lambda: gua("status", "--db", db).returncode == 1)
+            fcntl.lockf(shm, fcntl.LOCK_SH, 1, SHM_WRITE)
+            who = f"it is locked by another program (pid {os.getpid()}, "
+            start = background(ONE_CARD)
+            assert start.returncode == 1 and who in start.stderr
+            with service(tmp_path, db):
+                wait_for(lambda: who in gua("status", "--db", db).stdout)
+                (runs,), = reader.execute("SELECT count(*) FROM run").fetchall()
+                shm.close()
+                wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
+                assert rows(db, "SELECT count(*) FROM run") == [(runs + 1,)]
+
+
+def notify_socket(tmp_path):
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    server.bind(str(tmp_path / "notify"))
+    server.settimeout(60)
+    return server
+
+
+def test_a_service_that_starts_on_a_full_disk_waits_and_loses_nothing(tmp_path):
+    """A file size limit of nothing: neither the store nor the status file can be written."""
+    db = tmp_path / "gua.db"
+    env = fake_driver(tmp_path, ONE_CARD, FAKENVML_START=time.time() - 60)
+    with notify_socket(tmp_path) as server:
+        with service(tmp_path, db, env={**env, "NOTIFY_SOCKET": str(tmp_path / "notify")}, limit=0) as (child, _):
+            assert server.recv(100) == b"READY=1"
+            begun = time.monotonic()
+            assert "the disk is full" in child.stderr.readline().decode()
+            status = gua("status", "--db", db)
+            assert status.returncode == 0 and "cannot write its status file" in status.stdout
+            time.sleep(0.5)
+            full = time.monotonic() - begun
+            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+            wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
+    seconds = card_seconds(db)
+    assert sum(seconds.values()) >= full and seconds.get("unobserved", 0) < 1
+    assert rows(db, "SELECT how_ended FROM run") == [("stopped",)]
+
+
+def test_start_on_a_full_disk_says_so(tmp_path):
+    env = fake_driver(tmp_path, ONE_CARD)
+    run = gua("start", "--db", tmp_path / "gua.db", "--log-file", "/dev/null", env=env, preexec_fn=lambda:
+              resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)))
+    assert run.returncode == 1 and "the disk is full" in run.stderr
 
 
 def test_status_as_json(background):

@@ -62,7 +62,7 @@ static void test_disk_full(void **state)
 			continue;
 		}
 		failures++;
-		assert_int_equal(e.code, ERR_WORLD);
+		assert_int_equal(e.code, ERR_BUSY);
 		assert_says(e.text, "the disk is full");
 		assert_says(e.text, w->path);
 		assert_true(w->processes[0].dirty);
@@ -88,7 +88,7 @@ static void test_disk_full_at_once(void **state)
 	signal(SIGXFSZ, SIG_IGN);
 	world_fill(w, minute, 1000, 1);
 	limit_files((rlim_t)file_size(w->path, "-wal"));
-	assert_int_equal(store_write_tick(s, &w->tick, &e), ERR_WORLD);
+	assert_int_equal(store_write_tick(s, &w->tick, &e), ERR_BUSY);
 	limit_files(RLIM_INFINITY);
 	for (int i = 0; i < WORLD_PROCESSES; i++) {
 		assert_int_equal(w->processes[i].store_id, 0);
@@ -221,6 +221,61 @@ static void test_locked_at_the_start(void **state)
 	store_close(s);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM run"), 1);
 	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m"), 2000);
+}
+
+/* A process that keeps an old state of the store open until it is killed. */
+static pid_t start_reader(const struct world *w)
+{
+	int ends[2];
+	char word = 0;
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		sqlite3 *db = NULL;
+		bool ok = sqlite3_open_v2(w->path, &db, SQLITE_OPEN_READONLY, NULL) == 0 &&
+			  sqlite3_exec(db, "BEGIN; SELECT * FROM run", NULL, NULL, NULL) == 0;
+		if (ok && write(ends[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &word, 1), 1);
+	close(ends[0]);
+	return child;
+}
+
+/* The -wal file grows while a reader keeps an old state; the reader is named. */
+static void test_reader_keeps_an_old_state(void **state)
+{
+	struct world *w = *state;
+	struct err e = { 0 };
+	char who[40];
+	struct store *s = world_open(w);
+	store_close(s);
+	pid_t reader = start_reader(w);
+	s = world_open(w);
+	assert_int_equal(store_check_wal(s, &e), 0);
+	assert_int_equal(store_begin_batch(s, &e), 0);
+	assert_int_equal(
+		sqlite3_exec(store_handle(s),
+			"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+			" WHERE i < 20000) INSERT INTO event (host, at_ms, kind, value,"
+			" text) SELECT 1, i, 'gap', 0, hex(zeroblob(500)) FROM n",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(store_end_batch(s, true, &e), 0);
+	assert_int_equal(store_check_wal(s, &e), ERR_WORLD);
+	assert_says(e.text, "-wal has grown to");
+	snprintf(who, sizeof(who), "(pid %d, uid %u, ", (int)reader, getuid());
+	assert_says(e.text, who);
+	kill(reader, SIGKILL);
+	waitpid(reader, NULL, 0);
+	world_fill(w, minute, 1000, 1);
+	world_write(w, s);
+	world_write(w, s);
+	assert_int_equal(store_check_wal(s, &e), 0);
+	assert_true(file_size(w->path, "-wal") <= 2 << 20);
+	store_close(s);
 }
 
 static void overwrite(const char *path, off_t from)
@@ -409,6 +464,7 @@ int main(void)
 		WORLD_TEST(test_read_only_directory),
 		WORLD_TEST(test_locked),
 		WORLD_TEST(test_locked_at_the_start),
+		WORLD_TEST(test_reader_keeps_an_old_state),
 		WORLD_TEST(test_damaged),
 		WORLD_TEST(test_wal_stays_small_beside_readers),
 		WORLD_TEST(test_wal_is_cut_when_a_reader_ends),

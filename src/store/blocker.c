@@ -1,0 +1,88 @@
+/* Asks the kernel who holds SQLite's locks. */
+#include "store/blocker.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "proc/proc.h"
+#include "store/store_private.h"
+
+/* SQLite's lock bytes: in the -shm file (https://sqlite.org/walformat.html, 2.3.1) and in the
+ * database itself. */
+enum {
+	SHM_WRITE = 120, /* writing, checkpointing, recovery */
+	SHM_WRITE_BYTES = 3,
+	SHM_READ = 123, /* five marks: states that readers use */
+	SHM_READ_BYTES = 5,
+	DB_PENDING = 0x40000000,
+	DB_BYTES = 512,
+};
+
+/* The process whose lock conflicts with ours: a pid, -1 for one that is not visible, 0: none.
+ */
+static pid_t holder(int fd, short type, off_t start, off_t len)
+{
+	struct flock ask = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = len
+	};
+	if (fd < 0 || fcntl(fd, F_GETLK, &ask) != 0 || ask.l_type == F_UNLCK)
+		return 0;
+	return ask.l_pid > 0 ? ask.l_pid : -1;
+}
+
+/* Kept open until SQLite has closed the store: closing it drops SQLite's locks. */
+static int shm_of(struct store *s)
+{
+	char path[PATH_MAX + 8];
+	if (s->shm_fd < 0) {
+		snprintf(path, sizeof(path), "%s-shm", s->path);
+		s->shm_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	}
+	return s->shm_fd;
+}
+
+static pid_t find(struct store *s, enum blocked what)
+{
+	if (what == BLOCKS_FOLDING)
+		return holder(shm_of(s), F_WRLCK, SHM_READ, SHM_READ_BYTES);
+	pid_t pid = holder(shm_of(s), F_WRLCK, SHM_WRITE, SHM_WRITE_BYTES);
+	/* All readers have read locks on the database, so only a write lock counts there. */
+	return pid || !s->locked ? pid : holder(s->lock_fd, F_RDLCK, DB_PENDING, DB_BYTES);
+}
+
+/* "pid N, uid U, NAME", or as much of it as can be read. */
+static void describe(pid_t pid, char *dst, size_t cap)
+{
+	struct proc_status status;
+	struct proc_stat stat;
+	struct err unread = { 0 };
+	char name[4 * PROC_COMM_CAP + 1];
+	int proc = -1, process = -1;
+	snprintf(dst, cap, pid > 0 ? "pid %d" : "its pid is not visible here", (int)pid);
+	if (pid > 0 && proc_open(&proc, "", &unread) == 0)
+		process = proc_open_process(proc, (uint32_t)pid);
+	if (process >= 0 && proc_read_status(process, 0, &status) == 0 &&
+		proc_read_stat(process, 0, &stat) == 0) {
+		text_escape(name, sizeof(name), stat.comm, stat.comm_len);
+		snprintf(dst, cap, "pid %d, uid %lld, %s", (int)pid, (long long)status.uid,
+			name);
+	}
+	if (process >= 0)
+		close(process);
+	if (proc >= 0)
+		close(proc);
+}
+
+void blocker_name(struct store *s, enum blocked what, struct err *e)
+{
+	char who[320];
+	struct err before = *e;
+	pid_t pid = find(s, what);
+	if (!pid)
+		return;
+	describe(pid, who, sizeof(who));
+	err_set(e, before.code, "%s (%s)", before.text, who);
+}
