@@ -99,7 +99,9 @@ struct front {
 		*detached; /* the link to the process that waits in the foreground, or NULL */
 	const char *notify_socket;
 	const char *pid_file;
+	const char *log_file; /* opened again at SIGHUP; NULL in the foreground */
 	bool wrote_pid;
+	int stop_fd; /* the signals */
 	struct leftover log,
 		lock; /* files to remove if the start fails; log: only in the background */
 };
@@ -133,7 +135,22 @@ static void on_alive(void *context)
 	notify_send(front->notify_socket, "WATCHDOG=1");
 }
 
-/* The signals that end the recorder, as a file descriptor. */
+/* SIGHUP: true, and the log is opened again. */
+static bool on_signal(void *context)
+{
+	struct front *front = context;
+	struct err e = { 0 };
+	struct signalfd_siginfo info;
+	if (read(front->stop_fd, &info, sizeof(info)) != sizeof(info) ||
+		info.ssi_signo != SIGHUP)
+		return false;
+	if (front->log_file && detach_open_log(front->log_file, &e))
+		log_warning("%s", e.text);
+	log_notice("SIGHUP: the log is opened again; user names are read again");
+	return true;
+}
+
+/* The signals that the recorder handles, as a file descriptor. */
 static int signals(void)
 {
 	sigset_t stop;
@@ -181,6 +198,12 @@ static void note_lock(struct front *front, const char *db)
 	leftover_note(&front->lock, path);
 }
 
+/* In a terminal that is closed, SIGHUP means the end. */
+static bool in_terminal(void)
+{
+	return isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+}
+
 /* Takes the lock. A service waits for room on a full disk: its manager must not treat that as a
  * failed start. */
 static int take_lock(
@@ -211,7 +234,7 @@ static void leave_nothing(const struct front *front)
 static int record_locked(struct recorder_options *o, struct front *front, struct err *e)
 {
 	struct statusfile status;
-	o->stop_fd = signals();
+	o->stop_fd = front->stop_fd = signals();
 	statusfile_create(&status, o->db, clock_wall_ms(o->source.clock));
 	o->status = &status;
 	int rc = recorder_run(o, e);
@@ -235,6 +258,7 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	o.context = front;
 	o.ready = on_ready;
 	o.alive = on_alive;
+	o.reload = in_terminal() ? NULL : on_signal;
 	rc = take_lock(&o, front, &lock_fd, e);
 	if (!rc) {
 		rc = record_locked(&o, front, e);
@@ -274,7 +298,9 @@ static int run_background(const struct command *self, struct values *v)
 {
 	struct err e = { 0 };
 	struct detached detached;
-	struct front front = { .detached = &detached, .pid_file = v->pid_file };
+	struct front front = {
+		.detached = &detached, .pid_file = v->pid_file, .log_file = v->log_file
+	};
 	leftover_note(&front.log, v->log_file);
 	note_lock(&front, v->db);
 	int rc = detach(&detached, v->log_file, &e);

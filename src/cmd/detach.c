@@ -34,6 +34,16 @@ static void use_as_stdio(int log)
 	close(log);
 }
 
+int detach_open_log(const char *path, struct err *e)
+{
+	int log = open_log(path, e);
+	if (log < 0)
+		return log;
+	dup2(log, STDERR_FILENO);
+	close(log);
+	return 0;
+}
+
 int detach(struct detached *d, const char *log_file, struct err *e)
 {
 	int ends[2];

@@ -18,6 +18,10 @@ int detach(struct detached *d, const char *log_file, struct err *e);
 /* In the foreground: waits for the report; fails with the error of the background process. */
 int detach_wait(struct detached *d, struct err *e);
 
+/* In the background: makes stderr the file at this path, which may be another one than before.
+ */
+int detach_open_log(const char *path, struct err *e);
+
 /* In the background: reports success, or the error in `e` (no effect after detach_ready()). */
 void detach_ready(struct detached *d);
 void detach_failed(struct detached *d, const struct err *e);

@@ -243,6 +243,12 @@ void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *ds
 		snprintf(dst, cap, "uid:%u", uid);
 }
 
+void user_names_expire(struct user_names *u)
+{
+	for (size_t i = 0; i < MAX_USERS; i++)
+		u->entries[i].expires_us = INT64_MIN;
+}
+
 int user_names_new(
 	struct user_names **u, user_find *find, void *context, int deadline_ms, struct err *e)
 {

@@ -37,6 +37,9 @@ void user_names_free(struct user_names *u);
 /* Writes the escaped name, or "uid:N". `now_us` is from a monotonic clock. */
 void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
 
+/* Asks again for every name at its next use. A name stays if its user is gone. */
+void user_names_expire(struct user_names *u);
+
 /* Finds a uid in the bytes of a passwd file and writes the raw name; skips incomplete lines. */
 bool passwd_find(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap);
 

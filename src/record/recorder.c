@@ -300,8 +300,11 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 		{ .fd = l->exits_fd, .events = POLLIN } };
 	notice_exits(r, false);
 	int ready = clock_wait(r->clock, until_us, fds, l->pidfds ? 2 : 1);
-	if (ready > 0 && fds[0].revents)
-		return true;
+	if (ready > 0 && fds[0].revents) {
+		if (!r->o->reload || !r->o->reload(r->o->context))
+			return true;
+		owners_ask_again(r->owners);
+	}
 	/* After waking up late, the moment of an exit is not known exactly. */
 	notice_exits(r, clock_now(r->clock).boot_us <= until_us);
 	return false;

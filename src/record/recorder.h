@@ -29,7 +29,7 @@ struct recorder_options {
 	bool wait_for_driver; /* no driver at the start: keep trying instead of failing */
 	int64_t slot_seconds; /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
 	struct retention keep;
-	int stop_fd;		   /* a signalfd: readable means stop; or -1 */
+	int stop_fd;		   /* a signalfd: readable means stop, or ask reload(); or -1 */
 	struct statusfile *status; /* ticks and faults are published there; or NULL */
 	/* Called once, after the first look is in the store, or when the recorder begins to
 	 * wait for a driver: a service manager must not treat that as a failed start. May be
@@ -37,6 +37,9 @@ struct recorder_options {
 	void (*ready)(void *context);
 	/* Called at least once per drain, to show that the recorder is alive; may be NULL. */
 	void (*alive)(void *context);
+	/* Called when stop_fd is readable: reads the signal, and returns true if it only asks
+	 * to open the log and to read names again. NULL: every signal means stop. */
+	bool (*reload)(void *context);
 	void *context;
 };
 

@@ -80,6 +80,11 @@ void owners_close(struct owners *o)
 	free(o);
 }
 
+void owners_ask_again(struct owners *o)
+{
+	user_names_expire(o->users);
+}
+
 const char *owners_boot_id(struct owners *o)
 {
 	return o->boot_id;

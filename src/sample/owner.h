@@ -19,6 +19,9 @@ struct owners;
 int owners_open(struct owners **o, const char *root, struct err *e);
 void owners_close(struct owners *o);
 
+/* Asks the user database again for all names, at their next use. */
+void owners_ask_again(struct owners *o);
+
 /* Fills all of `id`. False: no such process; then user is "_dead" and start_ticks 0. A process
  * that exists but may not be read is "_unknown", or has its uid's name if only the uid can be
  * read. Allocates nothing, except for a user that is not in the cache (see user.h), and takes

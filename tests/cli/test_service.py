@@ -12,12 +12,13 @@ import sqlite3
 import stat
 import struct
 import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
-from conftest import GUA, clean_environment, gua, wait_for
+from conftest import GUA, ROOT, clean_environment, gua, wait_for
 from fake import fake_driver
 from recorded import ONE_CARD, background, card_seconds, recorder_pid, rows  # noqa: F401
 
@@ -221,21 +222,42 @@ def test_status_says_that_ticks_are_missing(tmp_path, clock_file):
             child.kill()
 
 
+@contextlib.contextmanager
+def locked_writing(db):
+    """Another program that may only read the store, with a read lock on the byte that writers need; yields its name as
+    faults show it. (In this process, closing any other descriptor of the file would release the lock.)"""
+    program = ("import fcntl, sqlite3, sys\n"
+               "store = sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True)\n"
+               "store.execute('SELECT 1 FROM run').fetchall()\n"  # keeps the -shm file
+               "shm = open(sys.argv[1] + '-shm', 'rb')\n"
+               f"fcntl.lockf(shm, fcntl.LOCK_SH, 1, {SHM_WRITE})\n"
+               "print(open('/proc/self/comm').read().strip(), flush=True)\n"
+               "sys.stdin.read()\n")
+    with subprocess.Popen([sys.executable, "-c", program, str(db)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as child:
+        name = child.stdout.readline().strip()
+        assert name
+        yield f"it is locked by another program (pid {child.pid}, uid {os.getuid()}, {name})"
+        child.stdin.close()
+        child.wait(60)
+
+
+def status_text(db):
+    return gua("status", "--db", db).stdout
+
+
 def test_a_reader_that_locks_writing_is_named(tmp_path):
     """A read lock on one byte of the -shm file stops all writing. Time is kept meanwhile, and the culprit is shown."""
     db = tmp_path / "gua.db"
     with service(tmp_path, db) as (child, log):
-        wait_for(lambda: db.exists() and card_seconds(db))
-        with open(beside(db, "-shm"), "rb") as shm:
-            begun = time.monotonic()
-            fcntl.lockf(shm, fcntl.LOCK_SH, 1, SHM_WRITE)
-            name = pathlib.Path("/proc/self/comm").read_text().strip()
-            who = f"it is locked by another program (pid {os.getpid()}, uid {os.getuid()}, {name})"
-            wait_for(lambda: who in gua("status", "--db", db).stdout, lambda: gua("status", "--db", db).stdout)
+        wait_for(lambda: "last tick" in status_text(db))
+        begun = time.monotonic()
+        with locked_writing(db) as who:
+            wait_for(lambda: who in status_text(db), lambda: status_text(db))
             assert child.poll() is None
             before = sum(card_seconds(db).values())
             locked = time.monotonic() - begun
-        wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
+        wait_for(lambda: "faults     none" in status_text(db))
     seconds = card_seconds(db)
     assert sum(seconds.values()) >= before + locked - 1 and seconds.get("unobserved", 0) < 1
     assert log.read_text().count("is locked by another program") == 2  # when it starts, and when it is over
@@ -244,21 +266,28 @@ def test_a_reader_that_locks_writing_is_named(tmp_path):
 def test_a_reader_that_locks_writing_does_not_keep_the_service_from_starting(background, tmp_path):
     run = background(ONE_CARD)
     db = run.db
-    with contextlib.closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True)) as reader:
-        reader.execute("SELECT 1 FROM run").fetchall()  # keeps the -shm file
-        with open(beside(db, "-shm"), "rb") as shm:
+    wait_for(lambda: card_seconds(db))
+    (runs,), = rows(db, "SELECT count(*) FROM run")
+    with locked_writing(db) as who:
+        os.kill(recorder_pid(db), signal.SIGKILL)
+        wait_for(lambda: gua("status", "--db", db).returncode == 1)
+        start = background(ONE_CARD)
+        assert start.returncode == 1 and who in start.stderr
+        with service(tmp_path, db):
+            wait_for(lambda: who in status_text(db))
+            assert rows(db, "SELECT count(*) FROM run") == [(runs,)]
+
+
+def test_a_service_that_started_while_locked_writes_when_it_can(background, tmp_path):
+    db = background(ONE_CARD).db
+    with contextlib.ExitStack() as stack:
+        with locked_writing(db) as who:
             os.kill(recorder_pid(db), signal.SIGKILL)
             wait_for(lambda: gua("status", "--db", db).returncode == 1)
-            fcntl.lockf(shm, fcntl.LOCK_SH, 1, SHM_WRITE)
-            who = f"it is locked by another program (pid {os.getpid()}, "
-            start = background(ONE_CARD)
-            assert start.returncode == 1 and who in start.stderr
-            with service(tmp_path, db):
-                wait_for(lambda: who in gua("status", "--db", db).stdout)
-                (runs,), = reader.execute("SELECT count(*) FROM run").fetchall()
-                shm.close()
-                wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
-                assert rows(db, "SELECT count(*) FROM run") == [(runs + 1,)]
+            stack.enter_context(service(tmp_path, db))
+            wait_for(lambda: who in status_text(db))
+        wait_for(lambda: "faults     none" in status_text(db))
+    assert rows(db, "SELECT how_ended FROM run ORDER BY id") == [("killed",), ("stopped",)]
 
 
 def notify_socket(tmp_path):
@@ -293,6 +322,31 @@ def test_start_on_a_full_disk_says_so(tmp_path):
     run = gua("start", "--db", tmp_path / "gua.db", "--log-file", "/dev/null", env=env, preexec_fn=lambda:
               resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)))
     assert run.returncode == 1 and "the disk is full" in run.stderr
+
+
+def test_sighup_opens_the_log_again_and_records_on(background, tmp_path):
+    run = background(ONE_CARD)
+    pid, log = recorder_pid(run.db), beside(run.db, ".log")
+    old = log.rename(tmp_path / "rotated.log")
+    os.kill(pid, signal.SIGHUP)
+    wait_for(lambda: log.exists() and "SIGHUP: the log is opened again" in log.read_text())
+    assert "SIGHUP" not in old.read_text() and mode_of(log) == 0o640
+    (before,), = rows(run.db, "SELECT last_tick_ms FROM run")
+    wait_for(lambda: rows(run.db, "SELECT last_tick_ms FROM run")[0][0] > before)
+    assert recorder_pid(run.db) == pid
+    assert len(rows(run.db, "SELECT 1 FROM run")) == 1
+
+
+def test_sighup_ends_a_recorder_whose_terminal_is_closed(tmp_path):
+    db, (terminal, side) = tmp_path / "gua.db", os.openpty()
+    with subprocess.Popen([GUA, "daemon", "--foreground", "--db", db, *QUICK], stdin=side, stdout=side, stderr=side,
+                          env=clean_environment(**fake_driver(tmp_path, ONE_CARD))) as child:
+        os.close(side)
+        wait_for(lambda: db.exists() and gua("status", "--db", db).returncode == 0)
+        child.send_signal(signal.SIGHUP)
+        assert child.wait(60) == 0
+    os.close(terminal)
+    assert rows(db, "SELECT how_ended FROM run") == [("stopped",)]
 
 
 def test_status_as_json(background):
@@ -352,3 +406,11 @@ def test_status_of_a_store_with_impossible_times(tmp_path, value):
                 run = gua("status", "--db", db, *options)
                 assert run.returncode == (0 if lock else 1) and not run.stderr
                 assert ("strange" in run.stdout) == lock
+
+
+def test_the_unit_restarts_at_once_and_reloads():
+    unit = (ROOT / "dist" / "gua.service").read_text().splitlines()
+    for line in ("Restart=always", "RestartSec=1s", "StartLimitIntervalSec=0", "TimeoutStopSec=10s",
+                 "ExecReload=/bin/kill -HUP $MAINPID"):
+        assert line in unit
+    assert any(line.startswith("After=") and "nss-user-lookup.target" in line for line in unit)

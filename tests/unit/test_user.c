@@ -82,6 +82,26 @@ static void test_cache(void **state)
 	user_names_free(u);
 }
 
+/* What SIGHUP asks for: users who had no name get it, and those who are gone keep theirs. */
+static void test_expire(void **state)
+{
+	(void)state;
+	static struct directory d = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+		false, false, 0, "u" };
+	struct user_names *u = NULL;
+	assert_int_equal(user_names_new(&u, find_in, &d, 60000, NULL), 0);
+	expect_name(u, 7, 0, "uid:7");
+	set_directory(&d, false, true);
+	expect_name(u, 7, 0, "uid:7");
+	user_names_expire(u);
+	expect_name(u, 7, 0, "u7");
+	set_directory(&d, false, false);
+	user_names_expire(u);
+	expect_name(u, 7, 0, "u7");
+	assert_int_equal(asked(&d), 3);
+	user_names_free(u);
+}
+
 static void test_more_users_than_places(void **state)
 {
 	(void)state;
@@ -217,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_expire),
 		cmocka_unit_test(test_more_users_than_places),
 		cmocka_unit_test(test_directory_hangs),
 		cmocka_unit_test(test_one_deadline_for_all),
