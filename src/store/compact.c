@@ -136,18 +136,48 @@ static int prune_events(struct store *s)
 		s->db, "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 100000");
 }
 
+/* A clock that leaped forward by more than a day may be wrong, and minutes that became hours do
+ * not become minutes again. Compaction waits until six hours have passed on the new clock; if
+ * it is set back before, nothing has happened. A leap is a step that a recorder saw, or the
+ * time between two runs; a host that was off for days only waits. */
+enum { LEAP_MS = 86400 * 1000, SETTLE_MS = 6 * 3600 * 1000 };
+static const char leap_sql[] =
+	"SELECT EXISTS (SELECT 1 FROM event WHERE id > (SELECT max(id) FROM event) - 10000"
+	" AND kind = 'clock-step' AND value > ?3 AND at_ms > ?1 AND at_ms <= ?2)"
+	" OR EXISTS (SELECT 1 FROM run AS late WHERE source <> 'import' AND started_ms > ?1"
+	" AND started_ms <= ?2 AND started_ms - ?3 > (SELECT max(last_tick_ms) FROM run"
+	" WHERE source <> 'import' AND host = late.host AND id < late.id))";
+
+static int has_leaped(struct store *s, int64_t now_ms, bool *leaped)
+{
+	sqlite3_stmt *q = NULL;
+	int64_t found = 0;
+	int rc = sqlite3_prepare_v2(s->db, leap_sql, -1, &q, NULL);
+	if (rc != SQLITE_OK)
+		return rc;
+	sqlite3_bind_int64(q, 1, now_ms - SETTLE_MS);
+	sqlite3_bind_int64(q, 2, now_ms);
+	sqlite3_bind_int64(q, 3, LEAP_MS);
+	rc = sql_once(q, &found);
+	sqlite3_finalize(q);
+	*leaped = found != 0;
+	return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
 int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
 	bool *more, struct err *e)
 {
 	const int64_t until_s[STEPS] = { now_ms / 1000 - keep->minute_s,
 		now_ms / 1000 - keep->five_s };
-	bool moved = false;
+	bool moved = false, leaped = false;
 	*more = false;
 	int code = store_connect(s, e);
 	if (code)
 		return code;
-	if (look_for_more(s, until_s, more) != SQLITE_OK)
+	if (look_for_more(s, until_s, more) != SQLITE_OK ||
+		(*more && has_leaped(s, now_ms, &leaped) != SQLITE_OK))
 		return store_abandon(s, "read", e);
+	*more = *more && !leaped;
 	if (!*more)
 		return 0;
 	code = store_begin(s, e);

@@ -229,7 +229,8 @@ static bool write_run(struct store *s, const char *sql)
 }
 
 /* Repeated single looks, started by a timer, share one run: a row for each would make up most
- * of the file. A run that finished by itself is continued when no other run came between. A
+ * of the file. A run that finished by itself is continued when no other run came between and it
+ * is not older than a day, after which the clock is in doubt: see compact.c. A
  * recorder that keeps running has a row of its own, because it observes all time from its
  * start on; single looks do not. */
 static bool continue_run(struct store *s)
@@ -239,7 +240,8 @@ static bool continue_run(struct store *s)
 	return write_run(s, "UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
 			    " id = (SELECT max(id) FROM run WHERE host = ?1)"
 			    " AND how_ended = 'finished' AND version = ?2 AND source = ?3"
-			    " AND boot_id = ?4 AND last_tick_ms <= ?5 AND interval_ms = ?6"
+			    " AND boot_id = ?4 AND last_tick_ms <= ?5"
+			    " AND last_tick_ms > ?5 - 86400000 AND interval_ms = ?6"
 			    " AND drain_ms = ?7 AND active_util_pct = ?8"
 			    " AND held_mem_bytes = ?9 AND count_graphics = ?10"
 			    " AND glance_ms = ?11 RETURNING id");

@@ -64,7 +64,8 @@ struct retention {
 	}
 
 /* Moves at most `max_slots` slots that are old enough to the next coarser table, in one small
- * transaction that keeps every sum. *more is set when there is more to do. */
+ * transaction that keeps every sum. *more is set when there is more to do. Moves nothing for
+ * six hours after the clock has leaped forward by more than a day. */
 int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
 	bool *more, struct err *e);
 

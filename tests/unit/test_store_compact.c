@@ -313,6 +313,65 @@ static void test_a_random_year(void **state)
 	free(m);
 }
 
+static int64_t minutes_left(struct world *w, struct store *s, int64_t now_ms)
+{
+	compact_all(s, now_ms / 1000, &keep);
+	return ask(w->path, "SELECT count(DISTINCT slot) FROM usage_1m");
+}
+
+/* While the clock is far ahead nothing is moved, until it has stayed there for six hours. */
+static void test_clock_far_ahead(void **state)
+{
+	struct world *w = *state;
+	const int64_t year_ms = 366 * INT64_C(86400000), hour_ms = 3600000;
+	int64_t now_ms = start_s * 1000;
+	w->info.started_ms = now_ms;
+	struct store *s = world_open(w);
+	world_fill(w, start_s, 1000, 1);
+	w->tick.at_ms = now_ms;
+	world_write(w, s);
+	world_fill(w, start_s + 60, 1000, 1);
+	w->tick.at_ms = now_ms + year_ms;
+	w->events[0] = (struct event){ .at_ms = now_ms + year_ms,
+		.kind = EVENT_CLOCK_STEP,
+		.card = -1,
+		.value = year_ms };
+	w->tick.n_events = 1;
+	world_write(w, s);
+	assert_int_equal(minutes_left(w, s, now_ms + year_ms), 2);
+	assert_int_equal(minutes_left(w, s, now_ms + year_ms + 5 * hour_ms), 2);
+	/* It was wrong: a day later on the right clock, what is due is moved. */
+	assert_int_equal(minutes_left(w, s, now_ms + 24 * hour_ms), 2);
+	assert_int_equal(minutes_left(w, s, now_ms + 24 * hour_ms + 300000), 0);
+	store_close(s);
+}
+
+/* The same when the clock was set while no recorder ran. */
+static void test_clock_far_ahead_at_the_start(void **state)
+{
+	struct world *w = *state;
+	const int64_t year_ms = 366 * INT64_C(86400000), hour_ms = 3600000;
+	int64_t now_ms = start_s * 1000;
+	struct err e = { 0 };
+	w->info.started_ms = now_ms;
+	struct store *s = world_open(w);
+	world_fill(w, start_s, 1000, 1);
+	w->tick.at_ms = now_ms;
+	world_write(w, s);
+	store_close(s);
+	for (int run = 0; run < 2; run++) { /* a quick restart does not make it trusted */
+		world_forget(w);
+		w->info.started_ms = now_ms + year_ms + run * hour_ms;
+		s = world_open(w);
+		assert_int_equal(minutes_left(w, s, now_ms + year_ms + 5 * hour_ms), 1);
+		assert_int_equal(store_end_run(s, w->info.started_ms, "stopped", &e), 0);
+		store_close(s);
+	}
+	s = world_open(w);
+	assert_int_equal(minutes_left(w, s, now_ms + year_ms + 6 * hour_ms), 0);
+	store_close(s);
+}
+
 /* A call moves at most what it was allowed, in whole coarse slots, and says whether it is done.
  */
 static void test_small_steps(void **state)
@@ -382,6 +441,8 @@ static void test_events_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_clock_far_ahead),
+		WORLD_TEST(test_clock_far_ahead_at_the_start),
 		WORLD_TEST(test_small_steps),
 		WORLD_TEST(test_tables_that_differ),
 		WORLD_TEST(test_events_are_bounded),
