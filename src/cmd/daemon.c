@@ -102,6 +102,7 @@ struct front {
 	const char *log_file; /* opened again at SIGHUP; NULL in the foreground */
 	bool wrote_pid;
 	int stop_fd; /* the signals */
+	struct statusfile status;
 	struct leftover log,
 		lock; /* files to remove if the start fails; log: only in the background */
 };
@@ -233,12 +234,11 @@ static void leave_nothing(const struct front *front)
 /* Records while holding the lock. */
 static int record_locked(struct recorder_options *o, struct front *front, struct err *e)
 {
-	struct statusfile status;
 	o->stop_fd = front->stop_fd = signals();
-	statusfile_create(&status, o->db, clock_wall_ms(o->source.clock));
-	o->status = &status;
+	statusfile_create(&front->status, o->db, clock_wall_ms(o->source.clock));
+	o->status = &front->status;
 	int rc = recorder_run(o, e);
-	statusfile_remove(&status);
+	statusfile_remove(&front->status);
 	if (rc)
 		leave_nothing(front);
 	notify_send(front->notify_socket, "STOPPING=1");
