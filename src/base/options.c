@@ -170,34 +170,34 @@ static const struct option_row *find_row(const struct option_row *table, size_t 
 	return NULL;
 }
 
-int options_parse(const struct option_row *table, bool stop_at_operand, int argc, char **argv,
-	void *values, int *first_operand, bool *help, struct err *e)
+int options_parse(
+	struct command_line *line, const struct option_row *table, void *values, struct err *e)
 {
 	struct option longs[MAX_OPTIONS];
 	char shorts[4 * MAX_OPTIONS];
-	size_t n = make_getopt(table, stop_at_operand, longs, shorts);
-	*help = false;
+	size_t n = make_getopt(table, line->stop_at_operand, longs, shorts);
+	line->help = false;
 	optind = 0; /* glibc: start again, and forget a half-read cluster */
 	opterr = 0;
 	for (;;) {
-		int c = getopt_long(argc, argv, shorts, longs, NULL);
+		int c = getopt_long(line->argc, line->argv, shorts, longs, NULL);
 		if (c == -1)
 			break;
 		if (c == 'h') {
-			*help = true;
+			line->help = true;
 			return 0;
 		}
 		const struct option_row *row =
 			c == '?' || c == ':' ? NULL : find_row(table, n, c);
 		if (!row)
-			return unknown_option(c, argv, e);
-		bool takes_next = row->kind == OPTION_MAYBE_NEXT && !optarg && optind < argc &&
-				  argv[optind][0] != '-';
-		int rc = set_value(row, takes_next ? argv[optind++] : optarg, values, e);
+			return unknown_option(c, line->argv, e);
+		bool takes_next = row->kind == OPTION_MAYBE_NEXT && !optarg &&
+				  optind < line->argc && line->argv[optind][0] != '-';
+		int rc = set_value(row, takes_next ? line->argv[optind++] : optarg, values, e);
 		if (rc)
 			return rc;
 	}
-	*first_operand = optind;
+	line->first_operand = optind;
 	return 0;
 }
 

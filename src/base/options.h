@@ -45,12 +45,20 @@ struct option_row {
 	void (*words)(struct str *out);
 };
 
-/* Parses argv[1..]. Operands are moved to the end as getopt_long does (it stops at "--"); with
- * `stop_at_operand` the first operand ends the options. On return *first_operand is the index
- * of the first operand. The table ends with a row without a name (NULL). Every command has
- * -h/--help, which is not in the tables: *help is set and parsing stops. */
-int options_parse(const struct option_row *table, bool stop_at_operand, int argc, char **argv,
-	void *values, int *first_operand, bool *help, struct err *e);
+/* The words that a program was started with, and what parsing found beside the options. */
+struct command_line {
+	int argc;
+	char **argv;
+	bool stop_at_operand; /* the first operand ends the options, as in POSIX; else options
+				 and operands may be mixed, until "--" */
+	int first_operand;    /* set: index of the first operand; argc: there is none */
+	bool help;	      /* set: -h or --help was given, and parsing stopped there */
+};
+
+/* Parses argv[1..]. Operands are moved to the end, as getopt_long does. The table ends with a
+ * row without a name (NULL). Every command has -h/--help, which is not in the tables. */
+int options_parse(
+	struct command_line *line, const struct option_row *table, void *values, struct err *e);
 
 /* Appends the table as help text, in two columns, at most 80 wide. */
 void options_describe(const struct option_row *table, struct str *out);

@@ -30,28 +30,28 @@ static int print_help(const struct command *self)
 	return cmd_print(self, &out);
 }
 
-int cmd_options(const struct command *self, int argc, char **argv, void *values,
-	int *first_operand, int *status)
+int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status)
 {
-	bool help = false;
+	struct command_line line = {
+		.argc = argc, .argv = argv, .stop_at_operand = self->stop_at_operand
+	};
 	struct err e = { 0 };
-	if (options_parse(self->options, self->stop_at_operand, argc, argv, values,
-		    first_operand, &help, &e) != 0) {
+	if (options_parse(&line, self->options, values, &e) != 0) {
 		*status = cmd_fail(self, &e);
-		return 1;
+		return 0;
 	}
-	if (help) {
+	if (line.help) {
 		*status = print_help(self);
-		return 1;
+		return 0;
 	}
-	return 0;
+	return line.first_operand;
 }
 
 int cmd_options_only(
 	const struct command *self, int argc, char **argv, void *values, int *status)
 {
-	int first = 0;
-	if (cmd_options(self, argc, argv, values, &first, status))
+	int first = cmd_options(self, argc, argv, values, status);
+	if (!first)
 		return 1;
 	if (first < argc) {
 		struct err e = { 0 };

@@ -21,11 +21,11 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 
-/* Parses the options. Returns 0 to continue, or 1 to return *status (help was printed, or an
- * error with the usage line). */
-int cmd_options(const struct command *self, int argc, char **argv, void *values,
-	int *first_operand, int *status);
-/* Like cmd_options(), but refuses operands. */
+/* Parses the options. Returns the index of the first operand (argc: there is none), which is
+ * at least 1; or 0 if the command must return *status, because help or an error with the usage
+ * line was printed. */
+int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status);
+/* The same for a command without operands. Returns 0 to continue, or 1 to return *status. */
 int cmd_options_only(
 	const struct command *self, int argc, char **argv, void *values, int *status);
 

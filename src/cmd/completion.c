@@ -80,8 +80,9 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	int first = 0, status = 0;
-	if (cmd_options(self, argc, argv, NULL, &first, &status))
+	int status = 0;
+	int first = cmd_options(self, argc, argv, NULL, &status);
+	if (!first)
 		return status;
 	for (size_t i = 0; first + 1 == argc && i < sizeof(shells) / sizeof(shells[0]); i++) {
 		if (strcmp(shells[i].name, argv[first]) != 0)

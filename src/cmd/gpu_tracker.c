@@ -29,8 +29,9 @@ static int track(int argc, char **argv)
 		.default_size = "gigabytes",
 		.default_time = "hours" };
 	struct err e = { 0 };
-	int first = 0, status = 0;
-	if (cmd_options(&gpu_tracker, argc, argv, &v, &first, &status))
+	int status = 0;
+	int first = cmd_options(&gpu_tracker, argc, argv, &v, &status);
+	if (!first)
 		return status;
 	if (!v.execute && !v.pid && first == argc) {
 		err_set(&e, ERR_USAGE, "--execute=COMMAND is missing");

@@ -126,8 +126,9 @@ static int run(const struct command *self, int argc, char **argv)
 	struct values v = { .interval_ms = IMPORT_INTERVAL_MS };
 	struct err e = { 0 };
 	char db[PATH_MAX];
-	int first = 0, status = 0;
-	if (cmd_options(self, argc, argv, &v, &first, &status))
+	int status = 0;
+	int first = cmd_options(self, argc, argv, &v, &status);
+	if (!first)
 		return status;
 	if (argc - first != 1)
 		err_set(&e, ERR_USAGE, "give one FILE to import");

@@ -248,10 +248,11 @@ static int run(const struct command *self, int argc, char **argv)
 	struct values v = { .n = 1, .min_free_bytes = -1, .hold_ms = -1, .max_util_pct = NAN };
 	struct pick_result result = unknown_host();
 	bool env = asks_for_env(argc, argv);
-	int first = 0, status = 0;
+	int status = 0;
 	if (env)
 		close_on_signals();
-	if (cmd_options(self, argc, argv, &v, &first, &status) == 0) {
+	int first = cmd_options(self, argc, argv, &v, &status);
+	if (first) {
 		env = v.format && strcmp(v.format, "env") == 0;
 		status = pick(self, &v, argv + first, &result);
 	}

@@ -237,10 +237,11 @@ static int compare(const struct command *self, struct values *v, struct err *e)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	int first = 0, status = 0, rc;
+	int status = 0, rc;
 	struct err e = { 0 };
 	struct values v = { 0 };
-	if (cmd_options(self, argc, argv, &v, &first, &status))
+	int first = cmd_options(self, argc, argv, &v, &status);
+	if (!first)
 		return status;
 	const char *action = first + 1 == argc ? argv[first] : "";
 	if (v.format && strcmp(v.format, "pickle") == 0)

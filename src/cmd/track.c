@@ -304,8 +304,9 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct track_values v = { 0 };
-	int first = 0, status = 0;
-	if (cmd_options(self, argc, argv, &v, &first, &status))
+	int status = 0;
+	int first = cmd_options(self, argc, argv, &v, &status);
+	if (!first)
 		return status;
 	return track_with_options(self, &v, argv + first);
 }

@@ -40,8 +40,7 @@ static void check_values(const struct values *v)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), name[] = "gua", *argv[MAX_WORDS + 1] = { name };
-	int argc = 1, first = 0;
-	bool help = false;
+	int argc = 1;
 	for (char *word = text; word && argc < MAX_WORDS; argc++) {
 		argv[argc] = word;
 		word = strchr(word, '\n');
@@ -50,11 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	struct values v = { .choice = "text", .count = 1, .wait_ms = 1000 };
 	struct err e = { 0 };
-	if (options_parse(table, false, argc, argv, &v, &first, &help, &e) != 0) {
+	struct command_line line = { .argc = argc, .argv = argv };
+	if (options_parse(&line, table, &v, &e) != 0) {
 		CHECK(e.text[0]);
 		check_safe(e.text);
 	} else {
-		CHECK(help || (first >= 1 && first <= argc));
+		CHECK(line.help || (line.first_operand >= 1 && line.first_operand <= argc));
 		check_values(&v);
 	}
 	free(text);

@@ -220,9 +220,8 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	struct clock clock;
 	struct source *s = NULL;
-	int first = 0;
-	bool help = false;
-	if (options_parse(options, false, argc, argv, &set, &first, &help, &e) != 0 ||
+	struct command_line line = { .argc = argc, .argv = argv };
+	if (options_parse(&line, options, &set, &e) != 0 ||
 		clock_open(&clock, set.clock, 0, &e) != 0) {
 		fprintf(stderr, "readings: %s\n", e.text);
 		return 2;
@@ -235,7 +234,7 @@ int main(int argc, char **argv)
 	source_open(&s, &o, &e);
 	print_round(s, "open", &e, 0);
 	int rc = s ? 0 : 1;
-	for (int i = first; rc == 0 && i < argc; i++)
+	for (int i = line.first_operand; rc == 0 && i < argc; i++)
 		rc = act(&s, &o, argv[i]);
 	source_close(s);
 	clock_finish(&clock);

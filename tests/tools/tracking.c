@@ -276,11 +276,10 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	struct tracker *t;
 	struct tools tools;
-	int first = 0;
-	bool help = false;
+	struct command_line line = { .argc = argc, .argv = argv, .stop_at_operand = true };
 	sigset_t before;
-	if (options_parse(options, true, argc, argv, &set, &first, &help, &e) != 0 ||
-		first >= argc || clock_open(&tools.driver_clock, set.clock, 0, &e) != 0)
+	if (options_parse(&line, options, &set, &e) != 0 || line.first_operand >= argc ||
+		clock_open(&tools.driver_clock, set.clock, 0, &e) != 0)
 		return fail(e.code ? e.text : "no file for the result");
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	open_tools(&tools, &set, &before);
@@ -296,14 +295,14 @@ int main(int argc, char **argv)
 	if (!set.pid) {
 		o.started_us = began_us;
 		o.subreaper = true;
-		o.pid = start(argv + first + 1, &before);
+		o.pid = start(argv + line.first_operand + 1, &before);
 	}
 	if (tracker_open(&t, &o, &e) != 0)
 		return fail(e.text);
 	double at_most_s = run(t, &tools, &set, set.pid ? 0 : o.pid, began_us);
 	json_t *json = result_json(tracker_result(t));
 	json_object_set_new(json, "at_most_s", json_real(at_most_s));
-	int rc = !json || json_dump_file(json, argv[first], JSON_INDENT(1)) != 0;
+	int rc = !json || json_dump_file(json, argv[line.first_operand], JSON_INDENT(1)) != 0;
 	json_decref(json);
 	tracker_close(t);
 	return rc;

@@ -39,9 +39,10 @@ static int parse(struct values *v, struct err *e, int *first, const char *line)
 	snprintf(copy, sizeof(copy), "%s", line);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	bool help = false;
 	/* The words die with this call: only numbers and flags are looked at by the caller. */
-	int rc = options_parse(table, false, argc, argv, v, first, &help, e);
+	struct command_line words = { .argc = argc, .argv = argv };
+	int rc = options_parse(&words, table, v, e);
+	*first = words.first_operand;
 	v->db = v->db ? "given" : NULL;
 	return rc;
 }
