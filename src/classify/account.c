@@ -318,7 +318,7 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 		a->sm_active_pct = d->sm_active_pct;
 		for (size_t i = 0; i < on->n; i++)
 			on->holders[i].sm_pct = d->sm_pct[i];
-		classify_use(on->holders, on->n, d->samples, d->n_samples, &use, on->rules);
+		classify_use(on->holders, on->n, &use, on->rules);
 	}
 	for (size_t i = 0; i < d->n_samples; i++)
 		take_sample(a, &d->samples[i], d, on);

@@ -150,7 +150,7 @@ bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 struct use_since use_of_samples(
 	const struct util_sample *samples, size_t n, bool known, const struct rules *rules)
 {
-	struct use_since use = { .known = known };
+	struct use_since use = { .samples = samples, .n_samples = n, .known = known };
 	size_t active = 0;
 	for (size_t i = 0; i < n; i++) {
 		use.mean_pct += samples[i].util_pct;
@@ -172,15 +172,15 @@ static bool is_first_stretch(const struct holder *holders, size_t i)
 }
 
 /* Sets for each holder the part of the samples in which it was there and the card active. */
-static void find_parts(struct holder *holders, size_t n, const struct util_sample *samples,
-	size_t n_samples, const struct rules *rules)
+static void find_parts(struct holder *holders, size_t n, const struct use_since *use,
+	const struct rules *rules)
 {
-	double one = n_samples ? 1 / (double)n_samples : 0;
+	double one = use->n_samples ? 1 / (double)use->n_samples : 0;
 	for (size_t i = 0; i < n; i++)
 		holders[i].use = (struct holder_use){ .first = is_first_stretch(holders, i) };
-	for (size_t k = 0; k < n_samples; k++) {
-		int64_t at_ms = samples[k].wall_us / 1000;
-		if (!(samples[k].util_pct >= rules->active_util_pct))
+	for (size_t k = 0; k < use->n_samples; k++) {
+		int64_t at_ms = use->samples[k].wall_us / 1000;
+		if (!(use->samples[k].util_pct >= rules->active_util_pct))
 			continue;
 		for (size_t i = 0; i < n; i++) {
 			if (!holder_counts(&holders[i], at_ms))
@@ -268,15 +268,15 @@ static enum holder_state own_when_active(const struct holder *self,
 	return HOLDER_ACTIVE;
 }
 
-void classify_use(struct holder *holders, size_t n, const struct util_sample *samples,
-	size_t n_samples, const struct use_since *use, const struct rules *rules)
+void classify_use(struct holder *holders, size_t n, const struct use_since *use,
+	const struct rules *rules)
 {
 	/* Below this much active time, rounding to whole percents hides the use of processes.
 	 */
 	bool judged =
 		use->known && use->active_part * rules->active_util_pct >= 2 * ROUNDING_PCT;
 	if (judged) {
-		find_parts(holders, n, samples, n_samples, rules);
+		find_parts(holders, n, use, rules);
 		find_users(holders, n);
 	}
 	for (size_t i = 0; i < n; i++)

@@ -74,6 +74,8 @@ bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 
 /* What was seen of a card between two drains; used to find squatters. */
 struct use_since {
+	const struct util_sample *samples;
+	size_t n_samples;
 	bool known;	    /* the driver reports the use of processes on this card */
 	double mean_pct;    /* mean utilisation of the samples */
 	double active_part; /* share of the samples that were active, 0..1 */
@@ -84,8 +86,8 @@ struct use_since use_of_samples(
 /* Sets own_state and user_state of every holder from the use since the last drain. The driver's
  * mean covers idle samples too, so the threshold is scaled to the active samples in which the
  * holder was there: a short burst of 100 % is not idle. */
-void classify_use(struct holder *holders, size_t n, const struct util_sample *samples,
-	size_t n_samples, const struct use_since *use, const struct rules *rules);
+void classify_use(struct holder *holders, size_t n, const struct use_since *use,
+	const struct rules *rules);
 
 /* Returns the state of a holder; `when_active` is its state on an active card. */
 enum holder_state classify_holder(enum card_state card, enum holder_state when_active);

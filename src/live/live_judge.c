@@ -221,7 +221,7 @@ static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 	struct use_since use =
 		use_of_samples(r->samples, r->n_samples, r->process_util_known, &l->rules);
 	size_t n = gather_holders(l, c);
-	classify_use(l->holders, n, r->samples, r->n_samples, &use, &l->rules);
+	classify_use(l->holders, n, &use, &l->rules);
 	for (size_t k = 0; k < n; k++) {
 		struct live_process *p = &l->now.items[c->first_process + k];
 		struct live_mark *mark = &l->now.marks[c->first_process + k];

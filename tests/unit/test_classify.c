@@ -43,11 +43,18 @@ static struct drained drained(double pct, int first, int last)
 	return d;
 }
 
+static void classify(struct holder *h, size_t n, const struct drained *d)
+{
+	struct use_since use = d->use; /* made of another copy of the samples */
+	use.samples = d->samples;
+	classify_use(h, n, &use, &rules);
+}
+
 /* What both levels are while the card is active. */
 static void expect_use(struct holder *h, size_t n, const struct drained *d,
 	const enum holder_state *own, const enum holder_state *user)
 {
-	classify_use(h, n, d->samples, SAMPLES, &d->use, &rules);
+	classify(h, n, d);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(classify_holder(CARD_ACTIVE, h[i].own_state), own[i]);
 		assert_int_equal(classify_holder(CARD_ACTIVE, h[i].user_state), user[i]);
@@ -228,7 +235,7 @@ static void test_a_user_is_the_sum_of_their_processes(void **state)
 	struct holder h[] = { held_since_ever(0, 0, 8000 * MB, 80),
 		held_since_ever(1, 1, 4000 * MB, 6), held_since_ever(2, 1, 4000 * MB, 6) };
 	struct drained d = drained(92, 0, SAMPLES);
-	classify_use(h, 3, d.samples, SAMPLES, &d.use, &rules);
+	classify(h, 3, &d);
 	assert_int_equal(h[1].user_state, HOLDER_ACTIVE);
 	assert_int_equal(h[2].user_state, HOLDER_ACTIVE);
 }
@@ -320,7 +327,7 @@ static void test_two_stretches_are_one_process(void **state)
 	struct holder two[] = { h[0], h[1], held_since_ever(2, 2, 8000 * MB, 0) };
 	two[0].sm_pct = two[1].sm_pct = 8;
 	d = drained(20, 0, SAMPLES);
-	classify_use(two, 3, d.samples, SAMPLES, &d.use, &rules);
+	classify(two, 3, &d);
 	assert_int_equal(two[2].user_state, HOLDER_SQUATTING);
 }
 
