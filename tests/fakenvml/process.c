@@ -158,8 +158,9 @@ static size_t collect_uses(struct fake *f, size_t unit, uint64_t last_seen, unsi
 {
 	static struct play_use uses[USES_MAX]; /* under the lock */
 	bool by_wall = !f->scenario->boot_stamps;
-	int64_t after_us = (int64_t)last_seen - (by_wall ? 0 : f->origin_us);
-	size_t n = 0, found = play_uses(f->play, unit, after_us, by_wall, uses, USES_MAX);
+	const struct play_since since = { (int64_t)last_seen - (by_wall ? 0 : f->origin_us),
+		by_wall };
+	size_t n = 0, found = play_uses(f->play, unit, since, uses, USES_MAX);
 	uint64_t now_us = fake_stamp_now();
 	bool zero = play_zero_use(f->play, unit) & call;
 	for (size_t i = found; i-- > 0;) {

@@ -15,7 +15,8 @@ static void check_samples(int type, const uint8_t *data, size_t size)
 	if (n)
 		memcpy(from, data, n * sizeof(*from));
 	const int64_t seen_us = 1000, now_us = INT64_C(1) << 51;
-	size_t kept = nvml_decode_samples(from, n, type, seen_us, now_us, to);
+	const struct nvml_samples raw = { from, n, type };
+	size_t kept = nvml_decode_samples(&raw, seen_us, now_us, to);
 	CHECK(kept <= n);
 	for (size_t i = 0; i < kept; i++) {
 		CHECK(to[i].util_pct >= 0 && to[i].util_pct <= 100);

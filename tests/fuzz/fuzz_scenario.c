@@ -47,7 +47,8 @@ static void ask(struct play *p, size_t card)
 		CHECK(sample->util_pct >= 0 && sample->util_pct <= 100);
 		CHECK(i == 0 || sample->t_us > play_ring_at(p, card, i - 1)->t_us);
 	}
-	n = play_uses(p, card, play_time(p) - STEP_US, false, uses, MAX_ASKED);
+	const struct play_since since = { .us = play_time(p) - STEP_US };
+	n = play_uses(p, card, since, uses, MAX_ASKED);
 	for (size_t i = 0; i < n && i < MAX_ASKED; i++)
 		CHECK(uses[i].sm_pct >= 0 && uses[i].sm_pct <= 100);
 	n = play_holders(p, card, holders, MAX_ASKED);

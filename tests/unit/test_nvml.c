@@ -68,8 +68,9 @@ static void test_samples_are_sorted_and_filtered(void **state)
 		at(1400, 0xFFFFFFFF), at(1400, 100),	 /* both ends */
 	};
 	struct util_sample to[sizeof(from) / sizeof(from[0])];
-	size_t n = nvml_decode_samples(
-		from, sizeof(from) / sizeof(from[0]), NVML_VALUE_U32, seen, now, to);
+	const struct nvml_samples raw = { from, sizeof(from) / sizeof(from[0]),
+		NVML_VALUE_U32 };
+	size_t n = nvml_decode_samples(&raw, seen, now, to);
 	assert_int_equal(n, 4);
 	const int64_t stamps[] = { 1200, 1400, 1500, 2000 + NVML_AHEAD_US };
 	const double percents[] = { 20, 100, 50, 30 };
@@ -79,16 +80,21 @@ static void test_samples_are_sorted_and_filtered(void **state)
 	}
 }
 
+static size_t decode_one(const struct nvml_sample *s, int type, struct util_sample *to)
+{
+	return nvml_decode_samples(&(struct nvml_samples){ s, 1, type }, 0, 10, to);
+}
+
 static void test_negative_and_not_a_number_are_dropped(void **state)
 {
 	(void)state;
 	struct util_sample to[1];
 	struct nvml_sample s = SAMPLE(int32_t, -1);
-	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_S32, 0, 10, to), 0);
+	assert_int_equal(decode_one(&s, NVML_VALUE_S32, to), 0);
 	s = at(0, 50); /* a place of the ring that was not filled yet */
-	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_U32, 0, 10, to), 0);
+	assert_int_equal(decode_one(&s, NVML_VALUE_U32, to), 0);
 	s = SAMPLE(double, NAN);
-	assert_int_equal(nvml_decode_samples(&s, 1, NVML_VALUE_DOUBLE, 0, 10, to), 0);
+	assert_int_equal(decode_one(&s, NVML_VALUE_DOUBLE, to), 0);
 }
 
 static void test_the_written_stride_is_measured(void **state)

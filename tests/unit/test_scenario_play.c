@@ -80,6 +80,11 @@ static void test_the_ring_forgets(void **state)
 	close_stage(&g);
 }
 
+static struct play_since since(int64_t t_us)
+{
+	return (struct play_since){ .us = t_us };
+}
+
 static void test_duty_cycle_and_process_use(void **state)
 {
 	(void)state;
@@ -89,21 +94,21 @@ static void test_duty_cycle_and_process_use(void **state)
 		false);
 	play_advance(g.p, 2 * SECOND - 1, 0);
 	struct play_use uses[4];
-	assert_int_equal(play_uses(g.p, 0, -1, false, uses, 4), 2);
+	assert_int_equal(play_uses(g.p, 0, since(-1), uses, 4), 2);
 	assert_int_equal(uses[0].process, 0);
 	assert_true(uses[0].sm_pct == 45.0); /* 6 of 12 samples */
 	assert_int_equal(uses[0].wall_us, 1333333);
 	assert_true(uses[1].sm_pct == 5.0);
 	assert_int_equal(uses[1].wall_us, 1833333);
 	/* Newer than 1.2 s: on, off, off, off. */
-	assert_int_equal(play_uses(g.p, 0, 1200000, false, uses, 4), 2);
+	assert_int_equal(play_uses(g.p, 0, since(1200000), uses, 4), 2);
 	assert_true(uses[0].sm_pct == 22.5);
 	/* Only off. */
-	assert_int_equal(play_uses(g.p, 0, 1400000, false, uses, 4), 1);
+	assert_int_equal(play_uses(g.p, 0, since(1400000), uses, 4), 1);
 	assert_int_equal(uses[0].process, 1);
 	/* A buffer that is too small: the number is told all the same. */
-	assert_int_equal(play_uses(g.p, 0, -1, false, uses, 1), 2);
-	assert_int_equal(play_uses(g.p, 1, -1, false, uses, 4), 0);
+	assert_int_equal(play_uses(g.p, 0, since(-1), uses, 1), 2);
+	assert_int_equal(play_uses(g.p, 1, since(-1), uses, 4), 0);
 	close_stage(&g);
 }
 

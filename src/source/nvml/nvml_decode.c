@@ -40,15 +40,16 @@ static int is_between(uint64_t wall_us, int64_t seen_us, int64_t now_us)
 	       (int64_t)wall_us <= now_us + NVML_AHEAD_US;
 }
 
-size_t nvml_decode_samples(const struct nvml_sample *from, size_t n, int type, int64_t seen_us,
-	int64_t now_us, struct util_sample *to)
+size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int64_t now_us,
+	struct util_sample *to)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < n; i++) {
-		double pct = nvml_sample_value(&from[i], type);
-		if (!(pct >= 0 && pct <= 100) || !is_between(from[i].wall_us, seen_us, now_us))
+	for (size_t i = 0; i < from->n; i++) {
+		uint64_t wall_us = from->rows[i].wall_us;
+		double pct = nvml_sample_value(&from->rows[i], from->type);
+		if (!(pct >= 0 && pct <= 100) || !is_between(wall_us, seen_us, now_us))
 			continue;
-		struct util_sample sample = { (int64_t)from[i].wall_us, pct };
+		struct util_sample sample = { (int64_t)wall_us, pct };
 		size_t place = kept++;
 		for (; place > 0 && to[place - 1].wall_us > sample.wall_us; place--)
 			to[place] = to[place - 1];

@@ -12,11 +12,18 @@
 /* A stamp up to this far ahead of our clock is accepted: the card has a clock of its own. */
 #define NVML_AHEAD_US 500000
 
+/* Samples as the driver returned them. */
+struct nvml_samples {
+	const struct nvml_sample *rows;
+	size_t n;
+	int type; /* of their values: NVML_VALUE_... */
+};
+
 /* Decodes samples by their value type into `to` (as large as `from`), in time order; those that
  * are not newer than `seen_us`, ahead of `now_us` or not a percentage are dropped. Returns how
  * many are left. */
-size_t nvml_decode_samples(const struct nvml_sample *from, size_t n, int type, int64_t seen_us,
-	int64_t now_us, struct util_sample *to);
+size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int64_t now_us,
+	struct util_sample *to);
 
 /* The value of a sample, or NAN for a type that is not known. */
 double nvml_sample_value(const struct nvml_sample *sample, int type);

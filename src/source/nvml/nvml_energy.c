@@ -85,7 +85,8 @@ void nvml_read_energy(struct nvml_source *s, size_t card)
 	struct card_reading *r = &s->base.cards[card];
 	double value = 0;
 	r->energy_mj = NAN;
-	if (nvml_do(s, card, NVML_JOB_ENERGY, read_energy, &value) != NVML_OK)
+	const struct nvml_task task = { NVML_JOB_ENERGY, read_energy, &value };
+	if (nvml_do(s, card, &task) != NVML_OK)
 		return;
 	int64_t mono_us = clock_now(s->clock).mono_us;
 	if (c->ways[NVML_JOB_ENERGY].way == 0) {
@@ -102,8 +103,8 @@ void nvml_read_energy(struct nvml_source *s, size_t card)
 void nvml_read_power(struct nvml_source *s, size_t card)
 {
 	unsigned mw = 0;
-	if (nvml_do(s, card, NVML_JOB_POWER, read_power, &mw) == NVML_OK &&
-		is_plausible(s, card, mw))
+	const struct nvml_task task = { NVML_JOB_POWER, read_power, &mw };
+	if (nvml_do(s, card, &task) == NVML_OK && is_plausible(s, card, mw))
 		s->base.cards[card].power_mw = mw;
 }
 

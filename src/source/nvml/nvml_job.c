@@ -113,28 +113,27 @@ bool nvml_is_for_good(int code)
 	       code == NVML_BAD_VERSION || code == NVML_DEPRECATED;
 }
 
-int nvml_try(struct nvml_source *s, size_t card, enum nvml_job job, int way,
-	nvml_attempt attempt, void *out)
+int nvml_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way)
 {
-	struct nvml_way *w = &s->cards[card].ways[job];
+	struct nvml_way *w = &s->cards[card].ways[task->job];
 	if (w->dead & (1U << way))
 		return NVML_NOT_SUPPORTED;
-	int code = attempt(s, card, way, out);
+	int code = task->attempt(s, card, way, task->out);
 	nvml_heed(s, card, code);
 	if (nvml_is_for_good(code))
 		w->dead |= 1U << way;
 	return code;
 }
 
-int nvml_do(
-	struct nvml_source *s, size_t card, enum nvml_job job, nvml_attempt attempt, void *out)
+int nvml_do(struct nvml_source *s, size_t card, const struct nvml_task *task)
 {
 	struct nvml_card *c = &s->cards[card];
+	enum nvml_job job = task->job;
 	struct nvml_way *w = &c->ways[job];
 	int why = NVML_OK;
 	for (int way = 0; way < NVML_WAYS && jobs[job].ways[way] && c->handle; way++) {
 		bool was_dead = w->dead & (1U << way);
-		int code = nvml_try(s, card, job, way, attempt, out);
+		int code = nvml_try(s, card, task, way);
 		if (code == NVML_OK) {
 			use_way(s, card, job, way, why);
 			return code;

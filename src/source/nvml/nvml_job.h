@@ -31,13 +31,18 @@ enum { NVML_WAY_NONE = -1, NVML_WAY_UNTRIED = -2 };
 /* One attempt at a job by one of its ways; returns the driver's code. */
 typedef int (*nvml_attempt)(struct nvml_source *s, size_t card, int way, void *out);
 
+/* A job that is to be done now. */
+struct nvml_task {
+	enum nvml_job job;
+	nvml_attempt attempt;
+	void *out; /* for `attempt` */
+};
+
 /* Tries each way of the job until one works; returns NVML_OK or the first way's code. The card
  * must have a handle; afterwards it may have lost it. */
-int nvml_do(
-	struct nvml_source *s, size_t card, enum nvml_job job, nvml_attempt attempt, void *out);
+int nvml_do(struct nvml_source *s, size_t card, const struct nvml_task *task);
 /* Tries one way only; the way in use does not change. */
-int nvml_try(struct nvml_source *s, size_t card, enum nvml_job job, int way,
-	nvml_attempt attempt, void *out);
+int nvml_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way);
 /* Uses a later way for the job from now on: the earlier ones work but report wrong values. */
 void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
 /* Whether a code means that the call will never work. */

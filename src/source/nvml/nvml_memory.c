@@ -78,7 +78,8 @@ void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from 
 	if (from == NVML_MEMORY_SCANNED && is_unsupported(&s->cards[card]))
 		return;
 	r->mem_used_bytes = UNKNOWN_BYTES;
-	if (nvml_do(s, card, NVML_JOB_MEMORY, attempt_memory, &job) != NVML_OK)
+	const struct nvml_task task = { NVML_JOB_MEMORY, attempt_memory, &job };
+	if (nvml_do(s, card, &task) != NVML_OK)
 		return;
 	if (job.total >= 0)
 		r->id.mem_total_bytes = job.total;

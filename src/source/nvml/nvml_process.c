@@ -110,7 +110,8 @@ int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 	struct nvml_card *c = &s->cards[card];
 	size_t n = 0;
 	struct list_job job = { NVML_COMPUTE, &c->glanced, &n };
-	int code = nvml_do(s, card, NVML_JOB_LISTS + NVML_COMPUTE, attempt_list, &job);
+	const struct nvml_task task = { NVML_JOB_LISTS + NVML_COMPUTE, attempt_list, &job };
+	int code = nvml_do(s, card, &task);
 	int64_t bytes = sum_bytes(&c->glanced, n);
 	if (code != NVML_OK || bytes < 0)
 		return UNKNOWN_BYTES;
@@ -128,8 +129,9 @@ void nvml_look_processes(struct nvml_source *s, size_t card)
 	c->n_looks++;
 	for (int list = 0; list < NVML_LISTS && c->handle; list++) {
 		struct list_job job = { (enum nvml_list)list, &c->processes, &c->n_processes };
-		codes[list] = nvml_do(
-			s, card, (enum nvml_job)(NVML_JOB_LISTS + list), attempt_list, &job);
+		const struct nvml_task task = { (enum nvml_job)(NVML_JOB_LISTS + list),
+			attempt_list, &job };
+		codes[list] = nvml_do(s, card, &task);
 		if (list == NVML_COMPUTE)
 			c->compute_bytes = sum_bytes(&c->processes, c->n_processes);
 	}

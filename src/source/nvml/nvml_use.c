@@ -167,14 +167,14 @@ void nvml_drain_process_util(struct nvml_source *s, size_t card)
 	struct card_reading *r = &s->base.cards[card];
 	const struct nvml_way *in_force = &c->ways[NVML_JOB_PROCESS_UTIL];
 	unsigned n = 0;
-	if (nvml_do(s, card, NVML_JOB_PROCESS_UTIL, attempt_use, &n) != NVML_OK)
+	const struct nvml_task task = { NVML_JOB_PROCESS_UTIL, attempt_use, &n };
+	if (nvml_do(s, card, &task) != NVML_OK)
 		return;
 	take_records(s, card, in_force->way, n);
 	if (!is_nobodys(c, r))
 		return;
 	/* Some drivers report 0 for all processes in one call and true values in the other. */
-	if (in_force->way == 0 &&
-		nvml_try(s, card, NVML_JOB_PROCESS_UTIL, 1, attempt_use, &n) == NVML_OK) {
+	if (in_force->way == 0 && nvml_try(s, card, &task, 1) == NVML_OK) {
 		take_records(s, card, 1, n);
 		if (!is_nobodys(c, r)) {
 			nvml_turn_to(s, card, NVML_JOB_PROCESS_UTIL, 1, NVML_NO_DATA);

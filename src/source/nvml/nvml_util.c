@@ -14,28 +14,30 @@ enum {
 	POLL_AFTER_US = 1000000, /* after this long without a sample the ring has stopped */
 };
 
-/* Asks for samples newer than `since_us`; *n is how many came. A buffer that came back full
- * may have been too small: some drivers do not report that. */
+/* Asks for samples newer than `since_us`, which are then in the card's buffer. A buffer that
+ * came back full may have been too small: some drivers do not report that. */
 static int read_ring(
-	struct nvml_source *s, struct nvml_card *c, int64_t since_us, int *type, unsigned *n)
+	struct nvml_source *s, struct nvml_card *c, int64_t since_us, struct nvml_samples *raw)
 {
+	unsigned n = 0;
 	size_t want = RING_ENTRIES;
+	*raw = (struct nvml_samples){ .type = NVML_VALUE_U32 };
 	int code = NVML_TOO_SMALL;
 	for (int tries = 0; tries < SIZE_TRIES && want <= RING_MOST; tries++) {
 		if (!nvml_reserve(&c->raw_samples, want, sizeof(struct nvml_sample)))
 			return NVML_NO_MEMORY;
-		*n = (unsigned)c->raw_samples.cap;
+		n = (unsigned)c->raw_samples.cap;
 		code = NVML_CALL(s->lib.api.samples, c->handle, NVML_SAMPLE_GPU,
-			(unsigned long long)since_us, type, n, c->raw_samples.data);
-		bool full = code == NVML_OK && *n >= c->raw_samples.cap;
+			(unsigned long long)since_us, &raw->type, &n, c->raw_samples.data);
+		bool full = code == NVML_OK && n >= c->raw_samples.cap;
 		if (code != NVML_TOO_SMALL && !full)
 			break;
-		want = 2 * (*n > c->raw_samples.cap ? *n : c->raw_samples.cap);
+		want = 2 * (n > c->raw_samples.cap ? n : c->raw_samples.cap);
 	}
 	if (code == NVML_NOT_FOUND)
-		*n = 0;
-	if (*n > c->raw_samples.cap)
-		*n = (unsigned)c->raw_samples.cap;
+		n = 0;
+	raw->rows = c->raw_samples.data;
+	raw->n = n < c->raw_samples.cap ? n : c->raw_samples.cap;
 	return code == NVML_NOT_FOUND ? NVML_OK : code;
 }
 
@@ -96,21 +98,19 @@ static int drain_ring(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
-	int type = NVML_VALUE_U32;
-	unsigned n_raw = 0;
+	struct nvml_samples raw;
 	bool whole = nvml_ring_wants_whole(&c->ring, clock_now(s->clock).mono_us);
 	int64_t from_us = whole ? 0 : c->ring.seen_us;
-	int code = read_ring(s, c, from_us, &type, &n_raw);
+	int code = read_ring(s, c, from_us, &raw);
 	if (code != NVML_OK)
 		return code;
 	if (!nvml_reserve(
 		    &c->samples, c->raw_samples.cap + NVML_POLLED, sizeof(struct util_sample)))
 		return NVML_NO_MEMORY;
 	struct moment now = clock_now(s->clock);
-	c->stamps =
-		nvml_stamps_learn(c->stamps, newest_stamp_us(c->raw_samples.data, n_raw), &now);
-	size_t n = nvml_decode_samples(c->raw_samples.data, n_raw, type, from_us,
-		nvml_stamps_now(c->stamps, &now), c->samples.data);
+	c->stamps = nvml_stamps_learn(c->stamps, newest_stamp_us(raw.rows, raw.n), &now);
+	size_t n = nvml_decode_samples(
+		&raw, from_us, nvml_stamps_now(c->stamps, &now), c->samples.data);
 	struct util_sample *fresh = take_ring(s, card, whole, &n);
 	for (size_t i = 0; i < n; i++)
 		fresh[i].wall_us += nvml_stamps_to_wall(c->stamps, &now);
@@ -172,6 +172,9 @@ static int attempt_rates(struct nvml_source *s, size_t card, int way, void *out)
 	return poll_rates(s, &s->cards[card]);
 }
 
+static const struct nvml_task drain_task = { NVML_JOB_UTIL, attempt_util, NULL };
+static const struct nvml_task glance_task = { NVML_JOB_UTIL, attempt_rates, NULL };
+
 /* Whether no way to read utilisation is supported. */
 static bool is_unsupported(const struct nvml_card *c)
 {
@@ -194,13 +197,13 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 	c->since_us = c->ring.seen_us;
 	if (is_unsupported(c) && c->gpm.works)
 		return;
-	if (nvml_do(s, card, NVML_JOB_UTIL, attempt_util, NULL) != NVML_OK)
+	if (nvml_do(s, card, &drain_task) != NVML_OK)
 		return;
 	/* A ring that has stopped has no new samples; the utilisation rates may work. The way
 	 * in use does not change. */
 	c->dry = r->n_samples == 0 && now_us - c->ring.seen_us >= POLL_AFTER_US;
 	if (c->dry)
-		nvml_try(s, card, NVML_JOB_UTIL, 1, attempt_util, NULL);
+		nvml_try(s, card, &drain_task, 1);
 }
 
 void nvml_finish_util(struct nvml_source *s, size_t card)
@@ -228,7 +231,7 @@ void nvml_glance_util(struct nvml_source *s, size_t card)
 	if (is_unsupported(c))
 		nvml_keep_polled(c, clock_now(s->clock).wall_us, NAN);
 	else if (c->dry || c->ways[NVML_JOB_UTIL].way == 1)
-		nvml_try(s, card, NVML_JOB_UTIL, 1, attempt_rates, NULL);
+		nvml_try(s, card, &glance_task, 1);
 }
 
 void nvml_note_rings(struct nvml_source *s)

@@ -135,8 +135,8 @@ static void add_parts(struct play *p, const struct card_state_now *c, size_t pla
 	}
 }
 
-size_t play_uses(struct play *p, size_t card, int64_t after_us, bool by_wall,
-	struct play_use *uses, size_t max)
+size_t play_uses(
+	struct play *p, size_t card, struct play_since since, struct play_use *uses, size_t max)
 {
 	const struct scenario_card *fixed = &p->scenario->cards[card];
 	const struct card_state_now *c = &p->cards[card];
@@ -146,7 +146,7 @@ size_t play_uses(struct play *p, size_t card, int64_t after_us, bool by_wall,
 	for (size_t back = play_ring_size(p, card); back-- > 0;) {
 		size_t place = ring_place(p, c, back);
 		const struct play_sample *sample = &c->ring[place];
-		if ((by_wall ? sample->wall_us : sample->t_us) <= after_us)
+		if ((since.by_wall ? sample->wall_us : sample->t_us) <= since.us)
 			continue;
 		samples++;
 		add_parts(p, c, place);

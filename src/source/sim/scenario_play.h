@@ -55,10 +55,14 @@ bool play_vanished(const struct play *p, size_t card);
 size_t play_ring_size(const struct play *p, size_t card);
 const struct play_sample *play_ring_at(const struct play *p, size_t card, size_t i);
 
-/* Every process with use in the samples that are newer than `after_us` (stamps when `by_wall`,
- * else scenario times). Returns how many there are; fills at most `max`. */
-size_t play_uses(struct play *p, size_t card, int64_t after_us, bool by_wall,
-	struct play_use *uses, size_t max);
+/* The samples that are newer than this. */
+struct play_since {
+	int64_t us;
+	bool by_wall; /* `us` is a stamp of the driver; else scenario time */
+};
+/* Every process with use in those samples. Returns how many there are; fills at most `max`. */
+size_t play_uses(struct play *p, size_t card, struct play_since since, struct play_use *uses,
+	size_t max);
 
 /* The holders of the card; a card with MIG has its instances' holders. As play_uses(). */
 size_t play_holders(const struct play *p, size_t card, struct play_holder *out, size_t max);

@@ -178,40 +178,49 @@ struct unit {
 	int64_t factor;
 };
 
+/* A kind of number with a unit. */
+struct quantity {
+	const struct unit *units; /* ends with a unit without a name */
+	int64_t max;
+	const char *example; /* for the message when a word is none */
+};
+
 static const struct unit size_units[] = { { "B", 1 }, { "KB", 1000 }, { "KiB", 1024 },
 	{ "MB", 1000000 }, { "MiB", 1 << 20 }, { "GB", 1000000000 }, { "GiB", 1 << 30 },
 	{ NULL, 0 } };
 static const struct unit power_units[] = { { "mW", 1 }, { "W", 1000 }, { NULL, 0 } };
+static const struct quantity size_bytes = { size_units, 1LL << 46, "80GiB, 8GB, 512MiB or 0B" };
+static const struct quantity power_mw = { power_units, 100000000, "60W or 500mW" };
 
-/* A number with one of the units, at most `max`; fractions of the smallest unit are cut. */
-static int quantity(struct words *w, const char *what, const struct unit *units,
-	const char *example, int64_t max, int64_t *value)
+/* Takes a number with a unit; fractions of the smallest unit are cut. */
+static int take_quantity(
+	struct words *w, const char *what, const struct quantity *q, int64_t *value)
 {
 	const char *text = NULL;
 	if (words_text(w, what, &text) != 0)
 		return ERR_USAGE;
 	int64_t number = 0;
 	const char *rest = millionths(text, &number);
-	for (const struct unit *u = units; rest && u->name; u++) {
+	for (const struct unit *u = q->units; rest && u->name; u++) {
 		if (strcmp(rest, u->name) != 0)
 			continue;
 		__int128 product = (__int128)number * u->factor / 1000000;
-		if (product > max)
+		if (product > q->max)
 			return words_fail(w, "%s is too large: '%s'", what, text);
 		*value = (int64_t)product;
 		return 0;
 	}
-	return words_fail(w, "%s is '%s'; write it like %s", what, text, example);
+	return words_fail(w, "%s is '%s'; write it like %s", what, text, q->example);
 }
 
 int words_size(struct words *w, const char *what, int64_t *bytes)
 {
-	return quantity(w, what, size_units, "80GiB, 8GB, 512MiB or 0B", 1LL << 46, bytes);
+	return take_quantity(w, what, &size_bytes, bytes);
 }
 
 int words_power(struct words *w, const char *what, int64_t *mw)
 {
-	return quantity(w, what, power_units, "60W or 500mW", 100000000, mw);
+	return take_quantity(w, what, &power_mw, mw);
 }
 
 int words_end(struct words *w)

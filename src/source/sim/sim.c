@@ -134,7 +134,8 @@ static void read_process_utils(struct sim *sim, size_t i)
 	if (!card->process_util_known)
 		return;
 	size_t most = sim->scenario->cards[own->unit].n_seats;
-	size_t n = play_uses(sim->play, own->unit, own->drained_us, false, sim->uses, most);
+	const struct play_since since = { .us = own->drained_us };
+	size_t n = play_uses(sim->play, own->unit, since, sim->uses, most);
 	for (size_t k = 0; k < n; k++) {
 		const struct play_use *use = &sim->uses[k];
 		double pct = use->sm_pct < 100 ? use->sm_pct : 100;
