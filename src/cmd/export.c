@@ -38,7 +38,7 @@ static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", 
 
 /* The output of the rows. */
 struct sink {
-	const struct column *columns;
+	struct column columns[EXPORT_MAX_COLUMNS];
 	size_t n_columns;
 	struct str out;
 	struct json json;
@@ -62,14 +62,14 @@ static int flush(struct sink *s, bool all, struct err *e)
 	return 0;
 }
 
-static int export_file(struct sink *s, const char *path, const int64_t window_ms[2],
+static int export_file(struct sink *s, const char *path, struct export_window window,
 	enum export_what what, struct err *e)
 {
 	struct export *x = NULL;
 	struct cell cells[EXPORT_MAX_COLUMNS];
-	int rc = export_open(&x, what, path, window_ms[0], window_ms[1], e);
+	int rc = export_open(&x, what, path, window, e);
 	/* Rows cannot say that they are simulated. */
-	if (rc == 0 && export_simulated(x, window_ms[0], window_ms[1]))
+	if (rc == 0 && export_simulated(x, window))
 		log_notice("%s: simulated data, invented and not measured on a GPU", path);
 	while (rc == 0) {
 		rc = export_next(x, cells, e);
@@ -86,10 +86,10 @@ static int export_file(struct sink *s, const char *path, const int64_t window_ms
 }
 
 static int export_all(struct sink *s, const struct export_options *o,
-	const int64_t window_ms[2], enum export_what what, struct err *e)
+	struct export_window window, enum export_what what, struct err *e)
 {
 	int rc = 0;
-	s->columns = export_columns(what, &s->n_columns);
+	s->n_columns = export_columns(what, s->columns);
 	s->json = (struct json){ .out = &s->out, .lines = 2 };
 	if (s->is_json) {
 		json_open(&s->json, NULL, '{');
@@ -100,7 +100,7 @@ static int export_all(struct sink *s, const struct export_options *o,
 		csv_header(&s->out, s->columns, s->n_columns);
 	}
 	for (size_t i = 0; i < o->db.n && rc == 0; i++) {
-		rc = export_file(s, o->db.items[i], window_ms, what, e);
+		rc = export_file(s, o->db.items[i], window, what, e);
 	}
 	if (s->is_json && rc == 0) {
 		json_close(&s->json, ']');
@@ -109,20 +109,20 @@ static int export_all(struct sink *s, const struct export_options *o,
 	return rc ? rc : flush(s, true, e);
 }
 
-static int read_window(const struct export_options *o, int64_t window_ms[2], struct err *e)
+static int read_window(
+	const struct export_options *o, struct export_window *window, struct err *e)
 {
 	struct clock clock;
 	clock_init_real(&clock);
 	int64_t now_ms = clock_wall_ms(&clock);
-	window_ms[0] = 0;
-	window_ms[1] = INT64_MAX / 4;
+	*window = (struct export_window){ 0, INT64_MAX / 4 };
 	if (o->now && moment_parse(o->now, now_ms, true, &now_ms, e) != 0)
 		return err_prefix(e, "--now");
-	if (o->since && moment_parse(o->since, now_ms, o->utc, &window_ms[0], e) != 0)
+	if (o->since && moment_parse(o->since, now_ms, o->utc, &window->since_ms, e) != 0)
 		return err_prefix(e, "--since");
-	if (o->until && moment_parse(o->until, now_ms, o->utc, &window_ms[1], e) != 0)
+	if (o->until && moment_parse(o->until, now_ms, o->utc, &window->until_ms, e) != 0)
 		return err_prefix(e, "--until");
-	if (window_ms[0] >= window_ms[1])
+	if (window->since_ms >= window->until_ms)
 		return err_set(e, ERR_USAGE, "--since is not before --until");
 	return 0;
 }
@@ -141,18 +141,18 @@ static int run(const struct command *self, int argc, char **argv)
 	struct sink s = { 0 };
 	struct err e = { 0 };
 	char default_db[PATH_MAX];
-	int64_t window_ms[2];
+	struct export_window window;
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &o, &status))
 		return status;
 	s.is_json = o.format && strcmp(o.format, "json") == 0;
-	int rc = read_window(&o, window_ms, &e);
+	int rc = read_window(&o, &window, &e);
 	if (rc == 0 && o.db.n == 0) {
 		o.db.items[o.db.n++] = default_db;
 		rc = cmd_readable_db(default_db, sizeof(default_db), &e);
 	}
 	if (rc == 0)
-		rc = export_all(&s, &o, window_ms, read_what(o.what), &e);
+		rc = export_all(&s, &o, window, read_what(o.what), &e);
 	str_finish(&s.out);
 	return rc ? cmd_fail(self, &e) : 0;
 }

@@ -16,18 +16,23 @@ enum { EXPORT_MAX_COLUMNS = 20 };
 
 struct export; /* an open store and a position in it */
 
-/* The columns of each kind of row. */
-const struct column *export_columns(enum export_what what, size_t *n);
+/* The time since <= t < until. */
+struct export_window {
+	int64_t since_ms, until_ms;
+};
 
-/* Opens a store. Returns whole slots that overlap since <= t < until, processes that were seen
- * in that time, and events in it. */
-int export_open(struct export **x, enum export_what what, const char *path, int64_t since_ms,
-	int64_t until_ms, struct err *e);
+/* Sets the columns of this kind of row, for a format; returns how many there are. */
+size_t export_columns(enum export_what what, struct column columns[EXPORT_MAX_COLUMNS]);
+
+/* Opens a store. Returns whole slots that overlap the window, processes that were seen in it,
+ * and events in it. */
+int export_open(struct export **x, enum export_what what, const char *path,
+	struct export_window window, struct err *e);
 /* Reads the next row. Returns 1 with its cells (texts are valid until the next call), 0 at the
  * end, negative on failure. */
 int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct err *e);
 void export_close(struct export *x);
 /* Whether rows of the window may be simulated: a simulated source recorded in it. */
-bool export_simulated(struct export *x, int64_t since_ms, int64_t until_ms);
+bool export_simulated(struct export *x, struct export_window window);
 
 #endif
