@@ -131,37 +131,55 @@ static int combine(const struct values *v, struct err *e)
 	return rc;
 }
 
-/* The sessions of the configuration file, overridden by those of the command line. The strings
- * stay in `config` and in `names`. */
-static int find_sessions(const struct values *v, const json_t *config, char **names,
-	struct subtrack_session *sessions, size_t *n, struct err *e)
+/* The results to compare. */
+struct session_list {
+	struct subtrack_session items[MAX_SESSIONS];
+	size_t n;
+	char *names[TEXT_LIST_MAX]; /* of those that the command line names; heap */
+};
+
+static void session_list_finish(struct session_list *list)
+{
+	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
+		free(list->names[i]);
+}
+
+/* The sessions of the configuration file, overridden by those of the command line. Other
+ * strings stay in `config`. */
+static int find_sessions(
+	const struct values *v, const json_t *config, struct session_list *list, struct err *e)
 {
 	const char *name;
 	json_t *path;
 	json_object_foreach(json_object_get(config, "file_path_map"), name, path)
 	{
-		if (!json_is_string(path) || *n == MAX_SESSIONS)
+		if (!json_is_string(path) || list->n == MAX_SESSIONS)
 			return err_set(e, ERR_USAGE,
 				"%s: file_path_map must name up to %d files", v->config,
 				MAX_SESSIONS);
-		sessions[(*n)++] = (struct subtrack_session){ name, json_string_value(path) };
+		list->items[list->n++] =
+			(struct subtrack_session){ name, json_string_value(path) };
 	}
 	for (size_t i = 0; i < v->maps.n; i++) {
 		const char *equals = strchr(v->maps.items[i], '=');
 		if (!equals || equals == v->maps.items[i] || !equals[1])
 			return err_set(
 				e, ERR_USAGE, "-m takes NAME=FILE, not '%s'", v->maps.items[i]);
-		names[i] = strndup(v->maps.items[i], (size_t)(equals - v->maps.items[i]));
+		char *own = strndup(v->maps.items[i], (size_t)(equals - v->maps.items[i]));
+		list->names[i] = own;
+		if (!own)
+			return err_memory(e);
 		size_t at = 0;
-		while (at < *n && strcmp(sessions[at].name, names[i]) != 0)
+		while (at < list->n && strcmp(list->items[at].name, own) != 0)
 			at++;
 		if (at == MAX_SESSIONS)
 			return err_set(e, ERR_USAGE, "more than %d results", MAX_SESSIONS);
-		*n += at == *n;
-		sessions[at] = (struct subtrack_session){ names[i], equals + 1 };
+		list->n += at == list->n;
+		list->items[at] = (struct subtrack_session){ own, equals + 1 };
 	}
-	return *n ? 0
-		  : err_set(e, ERR_USAGE, "compare needs results: -m NAME=FILE or --cconfig");
+	return list->n ? 0
+		       : err_set(e, ERR_USAGE,
+				 "compare needs results: -m NAME=FILE or --cconfig");
 }
 
 static void add_nested(struct str *out, const json_t *value, int depth)
@@ -204,33 +222,30 @@ static int print_comparison(const struct command *self, const struct values *v, 
 
 static int compare(const struct command *self, struct values *v, struct err *e)
 {
-	struct subtrack_session sessions[MAX_SESSIONS];
-	char *names[TEXT_LIST_MAX] = { 0 };
-	size_t n = 0;
-	struct str warnings = { 0 };
+	struct session_list list = { 0 };
+	struct subtrack_comparison c = { .sessions = list.items };
 	json_error_t problem;
-	json_t *result = NULL;
 	json_t *config = v->config ? json_load_file(v->config, 0, &problem) : json_object();
 	int rc = json_is_object(config) ? 0
 					: err_set(e, ERR_USAGE, "--cconfig %s: %s", v->config,
 						  config ? "not a JSON object" : problem.text);
 	const char *statistic = json_string_value(json_object_get(config, "statistic"));
-	statistic = v->statistic ? v->statistic : statistic ? statistic : "mean";
-	if (!rc && !strstr("|min|max|mean|std|", statistic))
+	c.statistic = v->statistic ? v->statistic : statistic ? statistic : "mean";
+	if (!rc && !strstr("|min|max|mean|std|", c.statistic))
 		rc = err_set(e, ERR_USAGE, "'%s' is not a statistic; use min, max, mean or std",
-			statistic);
+			c.statistic);
 	if (!rc)
-		rc = find_sessions(v, config, names, sessions, &n, e);
+		rc = find_sessions(v, config, &list, e);
+	c.n = list.n;
 	if (!rc)
-		rc = subtrack_compare(&result, sessions, n, statistic, &warnings, e);
-	if (!rc && warnings.len)
-		log_warning("%.*s", (int)warnings.len - 1, warnings.data);
+		rc = subtrack_compare(&c, e);
+	if (!rc && c.warnings.len)
+		log_warning("%.*s", (int)c.warnings.len - 1, c.warnings.data);
 	if (!rc)
-		rc = print_comparison(self, v, result);
-	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
-		free(names[i]);
-	str_finish(&warnings);
-	json_decref(result);
+		rc = print_comparison(self, v, c.result);
+	session_list_finish(&list);
+	str_finish(&c.warnings);
+	json_decref(c.result);
 	json_decref(config);
 	return rc;
 }

@@ -264,26 +264,23 @@ const char *live_note(const struct live *l)
 	return l->past.note;
 }
 
-void live_recent_cards(
-	const struct live *l, size_t first, int64_t from_minute, double *pct, size_t n)
+void live_recent_cards(const struct live *l, size_t first, const struct recent_minutes *minutes)
 {
 	struct sqlite3 *db = past_open(&l->past);
-	for (size_t i = 0; i < (l->n_cards - first) * n; i++)
-		pct[i] = NAN;
-	for (size_t i = first; db && i < l->n_cards; i++)
-		if (recent_card(db, l->cards[i].id.uuid, from_minute, pct + (i - first) * n, n,
-			    NULL) != 0)
+	struct recent_minutes own = *minutes;
+	for (size_t i = 0; i < (l->n_cards - first) * own.n; i++)
+		minutes->pct[i] = NAN;
+	for (size_t i = first; db && i < l->n_cards; i++, own.pct += own.n)
+		if (recent_card(db, l->cards[i].id.uuid, &own, NULL) != 0)
 			break;
 	recent_close(db);
 }
 
 bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
-	int64_t from_minute, double *pct, size_t n)
+	const struct recent_minutes *minutes)
 {
 	struct sqlite3 *db = card < l->n_cards ? past_open(&l->past) : NULL;
-	int rc = db ? recent_process(db, l->cards[card].id.uuid, id->pid, id->start_ticks,
-			      from_minute, pct, n, NULL)
-		    : 0;
+	int rc = db ? recent_process(db, l->cards[card].id.uuid, id, minutes, NULL) : 0;
 	recent_close(db);
 	return rc == 1;
 }

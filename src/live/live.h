@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "query/recent.h"
 #include "source/source.h"
 #include "live/live_data.h"
 
@@ -66,13 +67,13 @@ const struct live_board *live_boards(const struct live *l, size_t *n);
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
  * when they cannot be read. */
 void live_arguments(struct live *l, const struct live_process *p, struct str *out);
-/* The mean utilisation of the cards from `first` on, one card after the other, for `n` minutes
- * from `from_minute` (since 1970) on. NAN where the store has nothing. */
+/* Sets the mean utilisation of the cards from `first` on, from the store: `pct` has
+ * minutes->n numbers for each card, one card after the other. */
 void live_recent_cards(
-	const struct live *l, size_t first, int64_t from_minute, double *pct, size_t n);
-/* The same for the use of a card by one process. False: the store does not know the process. */
+	const struct live *l, size_t first, const struct recent_minutes *minutes);
+/* Sets the use of a card by one process. False: the store does not know the process. */
 bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
-	int64_t from_minute, double *pct, size_t n);
+	const struct recent_minutes *minutes);
 /* What a process belongs to: the notebook's path, else the kernel, job, container or pod; "".
  */
 const char *live_label(const struct live_process *p);

@@ -70,12 +70,17 @@ int gather_settle(struct gather *g, struct err *e);
 /* Reads identities and processes. */
 int gather_holders(struct gather *g, struct err *e);
 
-/* Adds `ms` of `state` in the slot to the heatmap; `h` is zero at first. */
+/* The hours of the week in local time, or in UTC. */
 struct heat_clock {
+	bool utc;
 	int64_t hour;	  /* the last one that was looked up, unix seconds; 0: none yet */
 	int64_t offset_s; /* its offset from UTC */
 };
-void heat_add(struct audit *a, struct heat_clock *h, bool utc, int64_t slot, int64_t seconds,
-	int state, int64_t ms);
+struct heat_slot {
+	int64_t start, seconds; /* unix time, and length */
+};
+/* Adds `ms` of `state` in the slot to the heatmap. */
+void heat_add(
+	struct audit *a, struct heat_clock *h, struct heat_slot slot, int state, int64_t ms);
 
 #endif

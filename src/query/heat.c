@@ -6,9 +6,9 @@ enum { QUARTER_S = 900, HOUR_S = 3600 };
 
 /* Offset from UTC in seconds at `t`. Looked up once for each hour, which is exact enough for an
  * hour of the week. */
-static int64_t zone_offset(struct heat_clock *h, bool utc, int64_t t)
+static int64_t zone_offset(struct heat_clock *h, int64_t t)
 {
-	if (utc)
+	if (h->utc)
 		return 0;
 	int64_t hour = t - t % HOUR_S;
 	if (h->hour != hour || hour == 0) {
@@ -29,12 +29,12 @@ static struct audit_heat *cell_at(struct audit *a, int64_t local_s)
 	return &a->heat[dow][second / HOUR_S];
 }
 
-void heat_add(struct audit *a, struct heat_clock *h, bool utc, int64_t slot, int64_t seconds,
-	int state, int64_t ms)
+void heat_add(
+	struct audit *a, struct heat_clock *h, struct heat_slot slot, int state, int64_t ms)
 {
-	int64_t offset = zone_offset(h, utc, slot);
-	if (seconds < HOUR_S || offset % HOUR_S == 0) {
-		cell_at(a, slot + offset)->ms[state] += ms;
+	int64_t offset = zone_offset(h, slot.start);
+	if (slot.seconds < HOUR_S || offset % HOUR_S == 0) {
+		cell_at(a, slot.start + offset)->ms[state] += ms;
 		return;
 	}
 	/* An hour of UTC may overlap two local hours (in India, for example): add it in
@@ -42,7 +42,7 @@ void heat_add(struct audit *a, struct heat_clock *h, bool utc, int64_t slot, int
 	int64_t left = ms;
 	for (int64_t at = 0; at < HOUR_S; at += QUARTER_S) {
 		int64_t part = at + QUARTER_S == HOUR_S ? left : ms / 4;
-		cell_at(a, slot + at + offset)->ms[state] += part;
+		cell_at(a, slot.start + at + offset)->ms[state] += part;
 		left -= part;
 	}
 }

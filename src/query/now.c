@@ -94,9 +94,9 @@ static int read_runs(struct now *n, struct err *e)
 static int check_since(struct now *n, struct err *e)
 {
 	int64_t first_ms = -1;
-	int rc = n->running ? sql_number(n->db, &first_ms, -1, e,
-				      "SELECT min(since_ms) FROM holder")
-			    : 0;
+	int rc = n->running
+			 ? sql_number(n->db, &first_ms, e, "SELECT min(since_ms) FROM holder")
+			 : 0;
 	if (first_ms > n->started_ms + n->interval_ms)
 		n->watched_since_ms = first_ms;
 	return rc;
@@ -298,34 +298,40 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 		w->broken = true;
 }
 
-static bool all_ended(const struct walk *walks, size_t n)
+/* The walks of one question, which read the same rows. */
+struct walks {
+	struct walk *items;
+	size_t n;
+	int64_t rows_left; /* how many more rows may be read */
+};
+
+static bool all_ended(const struct walks *w)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!walks[i].ended)
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->items[i].ended)
 			return false;
 	return true;
 }
 
-static int walk_table(struct now *n, struct walk *walks, size_t n_walks,
-	const struct slot_table *t, int64_t *rows_left, struct err *e)
+static int walk_table(struct now *n, struct walks *w, const struct slot_table *t, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT slot, state, ms, gpu FROM %s ORDER BY slot DESC, gpu DESC", t->usage);
-	while (rc == 0 && --*rows_left > 0) {
+	while (rc == 0 && --w->rows_left > 0) {
 		rc = sql_step(stmt, e);
 		if (rc <= 0)
 			break;
 		rc = 0;
 		int64_t card = sqlite3_column_int64(stmt, 3);
 		bool ended = false;
-		for (size_t i = 0; i < n_walks; i++) {
-			if (walks[i].card != card || walks[i].ended)
+		for (size_t i = 0; i < w->n; i++) {
+			if (w->items[i].card != card || w->items[i].ended)
 				continue;
-			take_row(&walks[i], t, stmt);
-			ended |= walks[i].ended;
+			take_row(&w->items[i], t, stmt);
+			ended |= w->items[i].ended;
 		}
-		if (ended && all_ended(walks, n_walks))
+		if (ended && all_ended(w))
 			break;
 	}
 	sqlite3_finalize(stmt);
@@ -369,22 +375,21 @@ static void answer(const struct now *n, const struct walk *w, struct now_ask *as
 
 int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e)
 {
-	int64_t rows_left = ROWS_MAX;
-	struct walk *walks = calloc(n_asks + 1, sizeof(*walks));
-	if (!walks)
+	struct walks w = { calloc(n_asks + 1, sizeof(*w.items)), n_asks, ROWS_MAX };
+	if (!w.items)
 		return err_memory(e);
 	for (size_t i = 0; i < n_asks; i++)
-		begin_walk(n, &walks[i], &asks[i], e);
+		begin_walk(n, &w.items[i], &asks[i], e);
 	int rc = 0;
-	for (int i = SLOT_TABLES; i-- > 0 && rc == 0 && !all_ended(walks, n_asks);)
-		rc = walk_table(n, walks, n_asks, &slot_tables[i], &rows_left, e);
+	for (int i = SLOT_TABLES; i-- > 0 && rc == 0 && !all_ended(&w);)
+		rc = walk_table(n, &w, &slot_tables[i], e);
 	for (size_t i = 0; i < n_asks; i++) {
 		/* The slot where the rows ran out may not be whole. */
-		if (!walks[i].ended && rows_left > 0)
-			finish_slot(&walks[i]);
+		if (!w.items[i].ended && w.rows_left > 0)
+			finish_slot(&w.items[i]);
 		if (rc == 0)
-			answer(n, &walks[i], &asks[i]);
+			answer(n, &w.items[i], &asks[i]);
 	}
-	free(walks);
+	free(w.items);
 	return rc;
 }

@@ -20,23 +20,22 @@ void recent_close(struct sqlite3 *db)
 }
 
 /* Takes rows (slot, sum of percent x ms, ms) and returns how many there were. */
-static int take_rows(
-	sqlite3_stmt *stmt, int64_t from_minute, double *pct, size_t n, struct err *e)
+static int take_rows(sqlite3_stmt *stmt, const struct recent_minutes *minutes, struct err *e)
 {
 	int rc = 0, rows = 0;
-	for (size_t i = 0; i < n; i++)
-		pct[i] = NAN;
+	for (size_t i = 0; i < minutes->n; i++)
+		minutes->pct[i] = NAN;
 	while ((rc = sql_step(stmt, e)) == 1) {
-		int64_t at = sql_int(stmt, 0, 0) / 60 - from_minute, ms = sql_int(stmt, 2, 0);
-		if (at >= 0 && (size_t)at < n && ms > 0)
-			pct[at] = (double)sql_int(stmt, 1, 0) / (double)ms;
+		int64_t at = sql_int(stmt, 0, 0) / 60 - minutes->from, ms = sql_int(stmt, 2, 0);
+		if (at >= 0 && (size_t)at < minutes->n && ms > 0)
+			minutes->pct[at] = (double)sql_int(stmt, 1, 0) / (double)ms;
 		rows++;
 	}
 	return rc < 0 ? rc : rows;
 }
 
-int recent_card(struct sqlite3 *db, const char *uuid, int64_t from_minute, double *pct,
-	size_t n, struct err *e)
+int recent_card(struct sqlite3 *db, const char *uuid, const struct recent_minutes *minutes,
+	struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(db, &stmt, e,
@@ -45,15 +44,15 @@ int recent_card(struct sqlite3 *db, const char *uuid, int64_t from_minute, doubl
 		"ORDER BY last_seen_ms DESC LIMIT 1) GROUP BY slot");
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(stmt, 1, from_minute * 60);
+	sqlite3_bind_int64(stmt, 1, minutes->from * 60);
 	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
-	rc = take_rows(stmt, from_minute, pct, n, e);
+	rc = take_rows(stmt, minutes, e);
 	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : 0;
 }
 
-int recent_process(struct sqlite3 *db, const char *uuid, uint32_t pid, uint64_t start_ticks,
-	int64_t from_minute, double *pct, size_t n, struct err *e)
+int recent_process(struct sqlite3 *db, const char *uuid, const struct process_id *id,
+	const struct recent_minutes *minutes, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(db, &stmt, e,
@@ -65,11 +64,11 @@ int recent_process(struct sqlite3 *db, const char *uuid, uint32_t pid, uint64_t 
 		"ORDER BY id DESC LIMIT 1)");
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(stmt, 1, from_minute * 60);
+	sqlite3_bind_int64(stmt, 1, minutes->from * 60);
 	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(stmt, 3, pid);
-	sqlite3_bind_int64(stmt, 4, (int64_t)start_ticks);
-	rc = take_rows(stmt, from_minute, pct, n, e);
+	sqlite3_bind_int64(stmt, 3, id->pid);
+	sqlite3_bind_int64(stmt, 4, (int64_t)id->start_ticks);
+	rc = take_rows(stmt, minutes, e);
 	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : rc > 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "model/process.h"
 
 struct sqlite3;
 
@@ -14,15 +15,21 @@ struct sqlite3;
 int recent_open(struct sqlite3 **db, const char *path, struct err *e);
 void recent_close(struct sqlite3 *db);
 
-/* Fills pct[0..n) with the mean utilisation of each minute from `from_minute` (since 1970) on;
- * NAN where nothing was observed. */
-int recent_card(struct sqlite3 *db, const char *uuid, int64_t from_minute, double *pct,
-	size_t n, struct err *e);
+/* One number for each of `n` minutes. */
+struct recent_minutes {
+	int64_t from; /* the first one, in minutes since 1970 */
+	size_t n;
+	double *pct; /* set; NAN where nothing was observed */
+};
+
+/* Sets the mean utilisation of a card in each minute. */
+int recent_card(struct sqlite3 *db, const char *uuid, const struct recent_minutes *minutes,
+	struct err *e);
 
 /* The same for one process on the card: its own SM use or, if the driver does not report that,
  * the share of the minute in which it was active. Returns 1 if the store knows the process,
  * else 0. */
-int recent_process(struct sqlite3 *db, const char *uuid, uint32_t pid, uint64_t start_ticks,
-	int64_t from_minute, double *pct, size_t n, struct err *e);
+int recent_process(struct sqlite3 *db, const char *uuid, const struct process_id *id,
+	const struct recent_minutes *minutes, struct err *e);
 
 #endif

@@ -50,8 +50,7 @@ int sql_step(sqlite3_stmt *stmt, struct err *e)
 	return rc == SQLITE_DONE ? 0 : sql_failed(sqlite3_db_handle(stmt), e);
 }
 
-int sql_number(
-	sqlite3 *db, int64_t *number, int64_t fallback, struct err *e, const char *format, ...)
+int sql_number(sqlite3 *db, int64_t *number, struct err *e, const char *format, ...)
 {
 	sqlite3_stmt *stmt;
 	va_list args;
@@ -61,7 +60,8 @@ int sql_number(
 	if (rc)
 		return rc;
 	rc = sql_step(stmt, e);
-	*number = rc == 1 ? sql_int(stmt, 0, fallback) : fallback;
+	if (rc == 1)
+		*number = sql_int(stmt, 0, *number);
 	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : 0;
 }

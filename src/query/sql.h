@@ -31,9 +31,9 @@ int sql_prepare(sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *for
 	__attribute__((format(printf, 4, 5)));
 /* Steps: 1: there is a row; 0: done; negative: failed, with `e` set. */
 int sql_step(sqlite3_stmt *stmt, struct err *e);
-/* One number from one row; `fallback` when there is no row or it is NULL. */
-int sql_number(sqlite3 *db, int64_t *number, int64_t fallback, struct err *e,
-	const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Sets *number from one row. It is unchanged if there is no row or the value is NULL. */
+int sql_number(sqlite3 *db, int64_t *number, struct err *e, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* Calls `row` with every row of "SELECT fold(COLUMNS) FROM ..."; `row` returns false to stop
  * with an error. SQLite passes all values of a row to an aggregate function at once. This is a

@@ -77,13 +77,23 @@ static bool keep_call(struct calls *calls, double start, double stop)
 	return true;
 }
 
-/* Pairs the marks of one block and process. A block that calls itself is nested: a stop belongs
- * to the latest start that has none. Starts without a stop are left out. */
-static int pair(struct calls *calls, const struct mark *marks, size_t n, int64_t *unfinished,
-	const char *path, struct err *e)
+/* What the two files contain, and the result. */
+struct analysis {
+	struct timepoints points;
+	struct marks marks; /* by block, process and time */
+	const char *marks_path;
+	struct subtrack *result;
+};
+
+/* Pairs `n` marks of one block and process, from marks.rows[from] on. A block that calls itself
+ * is nested: a stop belongs to the latest start that has none. Starts without a stop are left
+ * out. */
+static int pair(
+	const struct analysis *a, struct calls *calls, size_t from, size_t n, struct err *e)
 {
 	int rc = 0;
 	size_t open = 0;
+	const struct mark *marks = &a->marks.rows[from];
 	const struct mark **stack = malloc((n + 1) * sizeof(*stack));
 	if (!stack)
 		return err_memory(e);
@@ -91,11 +101,11 @@ static int pair(struct calls *calls, const struct mark *marks, size_t n, int64_t
 		if (!marks[i].stop)
 			stack[open++] = &marks[i];
 		else if (open == 0)
-			rc = wrong_order(path, &marks[i], e);
+			rc = wrong_order(a->marks_path, &marks[i], e);
 		else if (!keep_call(calls, stack[--open]->at, marks[i].at))
 			rc = err_memory(e);
 	}
-	*unfinished += (int64_t)open;
+	a->result->unfinished += (int64_t)open;
 	free(stack);
 	return rc;
 }
@@ -158,24 +168,25 @@ static size_t run_length(const struct marks *m, size_t from, bool process)
 	return to - from;
 }
 
-static int add_block(struct subtrack *s, const struct marks *m, size_t from, size_t n,
-	const struct timepoints *t, const char *path, struct err *e)
+/* Adds the block of the `n` marks from marks.rows[from] on. */
+static int add_block(const struct analysis *a, size_t from, size_t n, struct err *e)
 {
 	struct calls calls = { 0 };
+	struct subtrack *s = a->result;
 	if (!array_one_more(&s->blocks, s->n_blocks))
 		return err_memory(e);
 	struct subtrack_block *block = &s->blocks[s->n_blocks];
-	*block = (struct subtrack_block){ .name = strdup(m->rows[from].block) };
+	*block = (struct subtrack_block){ .name = strdup(a->marks.rows[from].block) };
 	if (!block->name)
 		return err_memory(e);
 	s->n_blocks++;
 	int rc = 0;
 	for (size_t i = from; !rc && i < from + n;) {
-		size_t length = run_length(m, i, true);
-		rc = pair(&calls, &m->rows[i], length, &s->unfinished, path, e);
+		size_t length = run_length(&a->marks, i, true);
+		rc = pair(a, &calls, i, length, e);
 		i += length;
 	}
-	join(block, &calls, t);
+	join(block, &calls, &a->points);
 	free(calls.rows);
 	return rc;
 }
@@ -193,24 +204,24 @@ static void sum_overall(struct subtrack *s, const struct timepoints *t)
 int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 	const char *sub_tracking_file, struct err *e)
 {
-	struct timepoints t = { 0 };
-	struct marks m = { 0 };
+	struct analysis a = { .marks_path = sub_tracking_file, .result = s };
+	struct marks *m = &a.marks;
 	*s = (struct subtrack){ 0 };
-	int rc = timepoints_read(&t, s->statics, tracking_file, e);
+	int rc = timepoints_read(&a.points, s->statics, tracking_file, e);
 	if (!rc)
-		rc = marks_read(&m, sub_tracking_file, e);
+		rc = marks_read(m, sub_tracking_file, e);
 	if (!rc) {
-		sum_overall(s, &t);
-		if (m.n)
-			qsort(m.rows, m.n, sizeof(*m.rows), by_block_and_process);
+		sum_overall(s, &a.points);
+		if (m->n)
+			qsort(m->rows, m->n, sizeof(*m->rows), by_block_and_process);
 	}
-	for (size_t i = 0; !rc && i < m.n;) {
-		size_t n = run_length(&m, i, false);
-		rc = add_block(s, &m, i, n, &t, sub_tracking_file, e);
+	for (size_t i = 0; !rc && i < m->n;) {
+		size_t n = run_length(m, i, false);
+		rc = add_block(&a, i, n, e);
 		i += n;
 	}
-	timepoints_finish(&t);
-	marks_finish(&m);
+	timepoints_finish(&a.points);
+	marks_finish(m);
 	if (rc)
 		subtrack_finish(s);
 	return rc;

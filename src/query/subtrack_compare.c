@@ -224,26 +224,26 @@ static int by_session(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-int subtrack_compare(json_t **result, struct subtrack_session *sessions, size_t n,
-	const char *statistic, struct str *warnings, struct err *e)
+int subtrack_compare(struct subtrack_comparison *c, struct err *e)
 {
+	size_t n = c->n;
 	struct loaded loaded[MAX_SESSIONS] = { 0 };
 	if (n == 0 || n > MAX_SESSIONS)
 		return err_set(e, ERR_USAGE, "give 1 to %d results to compare", MAX_SESSIONS);
-	qsort(sessions, n, sizeof(*sessions), by_session);
+	qsort(c->sessions, n, sizeof(*c->sessions), by_session);
 	int rc = 0;
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = load(&loaded[i], &sessions[i], e);
+		rc = load(&loaded[i], &c->sessions[i], e);
 	if (!rc)
-		rc = check_blocks(loaded, n, warnings, e);
+		rc = check_blocks(loaded, n, &c->warnings, e);
 	if (!rc) {
-		*result = json_object();
-		json_object_set_new(*result, "overall_resource_usage",
-			compare_overall(loaded, n, statistic));
-		json_object_set_new(*result, "code_block_resource_usage",
-			compare_usage(loaded, n, statistic));
-		json_object_set_new(
-			*result, "code_block_compute_time", compare_time(loaded, n, statistic));
+		c->result = json_object();
+		json_object_set_new(c->result, "overall_resource_usage",
+			compare_overall(loaded, n, c->statistic));
+		json_object_set_new(c->result, "code_block_resource_usage",
+			compare_usage(loaded, n, c->statistic));
+		json_object_set_new(c->result, "code_block_compute_time",
+			compare_time(loaded, n, c->statistic));
 	}
 	for (size_t i = 0; i < n; i++) {
 		json_decref(loaded[i].file);

@@ -14,14 +14,22 @@ struct subtrack_session {
 	const char *path;
 };
 
-/* Puts one statistic (min, max, mean, std) of all sessions side by side:
+/* A question and its answer. */
+struct subtrack_comparison {
+	struct subtrack_session *sessions; /* are sorted by name */
+	size_t n;
+	const char *statistic; /* min, max, mean or std */
+	json_t *result;	       /* set; the caller frees it with json_decref() */
+	struct str warnings;   /* set: a line for each pair of blocks that differ in their line
+				  number; the caller finishes it */
+};
+
+/* Puts one statistic of all sessions side by side:
  * { overall_resource_usage: { measurement: { session: value } },
  *   code_block_resource_usage: { measurement: { block: { session: value } } },
  *   code_block_compute_time: { block: { session: value } } }
  * The sessions of a group stand in ascending order of their values. Blocks must agree by name;
- * names that differ only in a line number at their end match, and are listed in `warnings`. The
- * caller frees *result with json_decref(). Sorts `sessions` by name. */
-int subtrack_compare(json_t **result, struct subtrack_session *sessions, size_t n,
-	const char *statistic, struct str *warnings, struct err *e);
+ * names that differ only in a line number at their end match, with a warning. */
+int subtrack_compare(struct subtrack_comparison *c, struct err *e);
 
 #endif

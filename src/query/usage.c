@@ -57,9 +57,9 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 	int state = sqlite3_value_int(values[2]);
 	if (!add_row(u, values))
 		return true;
+	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (state < CARD_UNOBSERVED)
-		heat_add(u->g->a, &u->clock, u->g->q->utc, sqlite3_value_int64(values[0]),
-			u->seconds, state, value_sum(values[3]));
+		heat_add(u->g->a, &u->clock, slot, state, value_sum(values[3]));
 	take_width(u);
 	return true;
 }
@@ -85,29 +85,35 @@ static bool take_sm_active(struct fold *f, sqlite3_value **values)
 static bool take_heat(struct fold *f, sqlite3_value **values)
 {
 	struct usage_fold *u = f->context;
+	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	for (int state = 0; state < CARD_UNOBSERVED; state++)
-		heat_add(u->g->a, &u->clock, u->g->q->utc, sqlite3_value_int64(values[0]),
-			u->seconds, state, value_sum(values[1 + state]));
+		heat_add(u->g->a, &u->clock, slot, state, value_sum(values[1 + state]));
 	take_width(u);
 	return true;
 }
 
-/* Calls `row` with the rows of a table in the span. */
-static int read_rows(struct usage_fold *u, bool (*row)(struct fold *, sqlite3_value **),
-	const char *columns, const char *table, struct span span, struct err *e)
+/* The rows of one table, and the function that takes each. */
+struct table_rows {
+	const char *table, *columns;
+	bool (*take)(struct fold *f, sqlite3_value **values);
+};
+
+/* Reads those rows of the table that are in the span. */
+static int read_rows(
+	struct usage_fold *u, struct table_rows rows, struct span span, struct err *e)
 {
 	if (span.from >= span.to)
 		return 0;
-	u->fold = (struct fold){ .row = row, .context = u };
+	u->fold = (struct fold){ .row = rows.take, .context = u };
 	return sql_fold(u->file->db, &u->fold, e,
-		"SELECT fold(%s) FROM %s WHERE slot >= %lld AND slot < %lld", columns, table,
-		(long long)span.from, (long long)span.to);
+		"SELECT fold(%s) FROM %s WHERE slot >= %lld AND slot < %lld", rows.columns,
+		rows.table, (long long)span.from, (long long)span.to);
 }
 
 static int read_slots(
 	struct usage_fold *u, const struct slot_table *t, struct span span, struct err *e)
 {
-	return read_rows(u, take_slot, SUMS, t->usage, span, e);
+	return read_rows(u, (struct table_rows){ t->usage, SUMS, take_slot }, span, e);
 }
 
 /* Reads the part of a table that the daily sums do not have and, for the part that they have,
@@ -115,14 +121,17 @@ static int read_slots(
 static int read_table(
 	struct gather *g, struct gather_file *file, const struct slot_table *t, struct err *e)
 {
-	struct usage_fold u = { .g = g, .file = file, .seconds = t->seconds };
+	struct usage_fold u = {
+		.g = g, .file = file, .seconds = t->seconds, .clock = { .utc = g->q->utc }
+	};
+	const struct table_rows heat = { t->heat,
+		"slot, active_ms, idle_held_ms, truly_idle_ms", take_heat };
 	struct window_parts parts = window_parts(g);
 	if (!t->heat)
 		return read_slots(&u, t, parts.all, e);
 	int rc = read_slots(&u, t, parts.before, e);
 	if (rc == 0)
-		rc = read_rows(&u, take_heat, "slot, active_ms, idle_held_ms, truly_idle_ms",
-			t->heat, parts.days, e);
+		rc = read_rows(&u, heat, parts.days, e);
 	if (rc == 0)
 		rc = read_slots(&u, t, parts.after, e);
 	return rc;
@@ -130,13 +139,16 @@ static int read_table(
 
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
+	static const struct table_rows sums = { "usage_1d", SUMS, take_day };
+	static const struct table_rows sm_active = { "sm_active", "gpu, ms, pct_ms",
+		take_sm_active };
 	struct usage_fold days = { .g = g, .file = file };
 	struct window_parts parts = window_parts(g);
 	/* Stored by hour: hours that the window cuts are included. */
 	struct span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
-	int rc = read_rows(&days, take_day, SUMS, "usage_1d", parts.days, e);
+	int rc = read_rows(&days, sums, parts.days, e);
 	if (rc == 0)
-		rc = read_rows(&days, take_sm_active, "gpu, ms, pct_ms", "sm_active", hours, e);
+		rc = read_rows(&days, sm_active, hours, e);
 	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
 		rc = read_table(g, file, &slot_tables[t], e);
 	return rc;

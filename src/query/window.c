@@ -10,14 +10,14 @@
 static int file_bounds(
 	struct gather_file *file, int64_t *oldest_ms, int64_t *newest_ms, struct err *e)
 {
-	int64_t oldest = INT64_MAX, newest = -1, first = 0, last = 0, tick = 0;
+	int64_t oldest = INT64_MAX, newest = -1;
 	for (int i = 0; i < SLOT_TABLES; i++) {
 		const struct slot_table *t = &slot_tables[i];
-		int rc = sql_number(
-			file->db, &first, -1, e, "SELECT MIN(slot) FROM %s", t->usage);
+		int64_t first = -1, last = -1;
+		int rc = sql_number(file->db, &first, e, "SELECT MIN(slot) FROM %s", t->usage);
 		if (rc == 0)
 			rc = sql_number(
-				file->db, &last, -1, e, "SELECT MAX(slot) FROM %s", t->usage);
+				file->db, &last, e, "SELECT MAX(slot) FROM %s", t->usage);
 		if (rc)
 			return rc;
 		if (first < 0 || last < first || last > ROW_MAX)
@@ -28,9 +28,10 @@ static int file_bounds(
 	}
 	if (newest < 0)
 		return 0;
-	int rc = sql_number(file->db, &first, 0, e, "SELECT MIN(first_seen_ms) FROM gpu");
+	int64_t first = 0, tick = -1;
+	int rc = sql_number(file->db, &first, e, "SELECT MIN(first_seen_ms) FROM gpu");
 	if (rc == 0)
-		rc = sql_number(file->db, &tick, -1, e, "SELECT MAX(last_tick_ms) FROM run");
+		rc = sql_number(file->db, &tick, e, "SELECT MAX(last_tick_ms) FROM run");
 	/* The start of a slot is rounded; the times of the first card and the last tick are
 	 * exact. */
 	if (first > oldest && first < oldest + slot_tables[0].seconds * 1000)
@@ -47,8 +48,8 @@ static int slot_exists(struct gather_file *file, const struct slot_table *t, int
 	bool *exists, struct err *e)
 {
 	int64_t found = 0;
-	int rc = sql_number(file->db, &found, 0, e,
-		"SELECT 1 FROM %s WHERE slot = %lld LIMIT 1", t->usage, (long long)slot);
+	int rc = sql_number(file->db, &found, e, "SELECT 1 FROM %s WHERE slot = %lld LIMIT 1",
+		t->usage, (long long)slot);
 	*exists = found == 1;
 	return rc;
 }

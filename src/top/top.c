@@ -66,7 +66,8 @@ static int seed_history(struct top *t, size_t first, struct err *e)
 	double *pct = calloc(n * TOP_HISTORY_MINUTES, sizeof(*pct));
 	if (!pct)
 		return err_memory(e);
-	live_recent_cards(t->options->live, first, from, pct, TOP_HISTORY_MINUTES);
+	const struct recent_minutes minutes = { from, TOP_HISTORY_MINUTES, pct };
+	live_recent_cards(t->options->live, first, &minutes);
 	for (size_t i = 0; i < n * TOP_HISTORY_MINUTES; i++) {
 		int64_t minute = from + (int64_t)(i % TOP_HISTORY_MINUTES);
 		top_history_add(
@@ -98,9 +99,10 @@ static void read_target(struct top *t, bool fresh)
 	struct top_state *s = &t->state;
 	double seen[TOP_DETAIL_MINUTES];
 	str_clear(&s->arguments);
-	int64_t from = s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1;
-	s->use_known = live_recent_process(
-		t->options->live, s->target_card, &s->target, from, s->use, TOP_DETAIL_MINUTES);
+	const struct recent_minutes minutes = { s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1,
+		TOP_DETAIL_MINUTES, s->use };
+	s->use_known =
+		live_recent_process(t->options->live, s->target_card, &s->target, &minutes);
 	for (size_t i = 0; !s->use_known && i < TOP_DETAIL_MINUTES; i++)
 		s->use[i] = NAN;
 	const struct live_process *p = top_target(s);
