@@ -100,10 +100,15 @@ static int wrong_type(const char *path, const char *key, struct err *e)
 	return err_set(e, ERR_USAGE, "%s: the value of \"%s\" has the wrong type", path, key);
 }
 
-/* A text option takes the configuration's value unless the command line gave one. The texts
- * live in the JSON object, which track_free_options() frees. */
-static int take_text(const char **to, json_t *config, const char *key, const json_t *value,
-	const char *path, struct err *e)
+/* The configuration file. Texts of options live in `json`, which track_free_options() frees. */
+struct config_file {
+	const char *path;
+	json_t *json;
+};
+
+/* A text option takes the configuration's value unless the command line gave one. */
+static int take_text(const char **to, const struct config_file *config, const char *key,
+	const json_t *value, struct err *e)
 {
 	if (json_is_null(value))
 		return 0;
@@ -112,56 +117,56 @@ static int take_text(const char **to, json_t *config, const char *key, const jso
 		return 0;
 	}
 	if (!json_is_number(value))
-		return wrong_type(path, key, e);
+		return wrong_type(config->path, key, e);
 	char number[64], name[64];
 	snprintf(number, sizeof(number), "%.9g", json_number_value(value));
 	snprintf(name, sizeof(name), "%s as text", key);
-	json_object_set_new(config, name, json_string(number));
-	*to = *to ? *to : json_string_value(json_object_get(config, name));
+	json_object_set_new(config->json, name, json_string(number));
+	*to = *to ? *to : json_string_value(json_object_get(config->json, name));
 	return 0;
 }
 
 static int take_uuids(
-	const char **to, json_t *config, const json_t *value, const char *path, struct err *e)
+	const char **to, const struct config_file *config, const json_t *value, struct err *e)
 {
 	if (!json_is_array(value))
-		return take_text(to, config, "gpu_uuids", value, path, e);
+		return take_text(to, config, "gpu_uuids", value, e);
 	struct str all = { 0 };
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		const char *one = json_string_value(json_array_get(value, i));
 		if (!one) {
 			str_finish(&all);
-			return wrong_type(path, "gpu_uuids", e);
+			return wrong_type(config->path, "gpu_uuids", e);
 		}
 		str_addf(&all, "%s%s", i ? "," : "", one);
 	}
-	json_object_set_new(config, "uuids as text", json_string(str_text(&all)));
+	json_object_set_new(config->json, "uuids as text", json_string(str_text(&all)));
 	str_finish(&all);
-	*to = *to ? *to : json_string_value(json_object_get(config, "uuids as text"));
+	*to = *to ? *to : json_string_value(json_object_get(config->json, "uuids as text"));
 	return 0;
 }
 
-static int take_key(struct track_values *v, const struct config_key *key, json_t *config,
-	const json_t *value, struct err *e)
+static int take_key(struct track_values *v, const struct config_key *key,
+	const struct config_file *config, const json_t *value, struct err *e)
 {
 	void *at = (char *)v + key->offset;
 	switch (key->kind) {
 	case KEY_TEXT:
 	case KEY_NUMBER_TEXT:
-		return take_text(at, config, key->name, value, v->config, e);
+		return take_text(at, config, key->name, value, e);
 	case KEY_UUIDS:
-		return take_uuids(at, config, value, v->config, e);
+		return take_uuids(at, config, value, e);
 	case KEY_COUNT:
 		if (json_is_null(value))
 			return 0;
 		if (!json_is_integer(value) || json_integer_value(value) < 1)
-			return wrong_type(v->config, key->name, e);
+			return wrong_type(config->path, key->name, e);
 		if (*(int64_t *)at == 0)
 			*(int64_t *)at = json_integer_value(value);
 		return 0;
 	case KEY_FLAG:
 		if (!json_is_boolean(value))
-			return wrong_type(v->config, key->name, e);
+			return wrong_type(config->path, key->name, e);
 		*(bool *)at |= json_is_true(value);
 		return 0;
 	case KEY_IGNORED:
@@ -203,10 +208,11 @@ static int read_config(struct track_values *v, struct err *e)
 	if (!json_is_object(config))
 		return err_set(e, ERR_USAGE, "--tconfig %s: %s", v->config,
 			config ? "not a JSON object" : problem.text);
+	const struct config_file file = { v->config, config };
 	int rc = check_config_keys(v->config, config, e);
 	for (size_t i = 0; !rc && i < sizeof(config_keys) / sizeof(config_keys[0]); i++) {
 		const json_t *value = json_object_get(config, config_keys[i].name);
-		rc = value ? take_key(v, &config_keys[i], config, value, e) : 0;
+		rc = value ? take_key(v, &config_keys[i], &file, value, e) : 0;
 	}
 	return rc;
 }

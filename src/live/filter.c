@@ -179,20 +179,27 @@ bool filter_card(const struct filter *f, const struct live_card *card)
 	return filter_state(f, card) && (!ids->n || any_word(ids, is_named, &card->id));
 }
 
+/* The cards to choose from, and those that are chosen so far. */
+struct choice {
+	const struct live_card *cards;
+	size_t n;
+	size_t *picked; /* indexes into `cards` */
+	size_t n_picked;
+};
+
 /* Adds the cards that one --id names. */
-static int pick_id(const struct filter *f, const char *id, const struct live_card *cards,
-	size_t n, size_t *picked, size_t *n_picked, struct err *e)
+static int pick_id(const struct filter *f, const char *id, struct choice *c, struct err *e)
 {
 	bool named = false;
-	for (size_t i = 0; i < n; i++) {
-		if (!filter_names(id, &cards[i].id))
+	for (size_t i = 0; i < c->n; i++) {
+		if (!filter_names(id, &c->cards[i].id))
 			continue;
 		named = true;
 		bool again = false;
-		for (size_t k = 0; k < *n_picked; k++)
-			again |= picked[k] == i;
-		if (!again && filter_state(f, &cards[i]))
-			picked[(*n_picked)++] = i;
+		for (size_t k = 0; k < c->n_picked; k++)
+			again |= c->picked[k] == i;
+		if (!again && filter_state(f, &c->cards[i]))
+			c->picked[c->n_picked++] = i;
 	}
 	return named ? 0 : err_set(e, ERR_WORLD, "card '%s' does not exist", id);
 }
@@ -203,34 +210,35 @@ static bool comes_before(const struct card_id *a, const struct card_id *b)
 	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;
 }
 
-static size_t pick_all(
-	const struct filter *f, const struct live_card *cards, size_t n, size_t *picked)
+static void pick_all(const struct filter *f, struct choice *c)
 {
-	size_t n_picked = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (!filter_state(f, &cards[i]))
+	size_t *picked = c->picked;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct live_card *card = &c->cards[i];
+		if (!filter_state(f, card))
 			continue;
-		size_t at = n_picked++;
-		for (; at > 0 && comes_before(&cards[i].id, &cards[picked[at - 1]].id); at--)
+		size_t at = c->n_picked++;
+		for (; at > 0 && comes_before(&card->id, &c->cards[picked[at - 1]].id); at--)
 			picked[at] = picked[at - 1];
 		picked[at] = i;
 	}
-	return n_picked;
 }
 
 int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
 	size_t *picked, struct err *e)
 {
 	const struct text_list *ids = &f->values->ids;
-	size_t n_picked = ids->n ? 0 : pick_all(f, cards, n, picked);
+	struct choice choice = { .cards = cards, .n = n, .picked = picked };
 	char word[WORD_CAP];
+	if (ids->n == 0)
+		pick_all(f, &choice);
 	for (size_t i = 0; i < ids->n; i++)
 		for (const char *at = ids->items[i]; next_word(&at, word);) {
-			int rc = pick_id(f, word, cards, n, picked, &n_picked, e);
+			int rc = pick_id(f, word, &choice, e);
 			if (rc)
 				return rc;
 		}
-	return (int)n_picked;
+	return (int)choice.n_picked;
 }
 
 static bool is_user(const char *word, const void *what)

@@ -32,26 +32,32 @@ static void go_to(struct brush *b, size_t line, size_t column)
 	b->column = column;
 }
 
-static bool same_span(const struct top_painting *shown, const struct top_span *old,
-	const struct top_frame *f, const struct top_span *span)
+/* The spans of a line, up to a newline, and the text that they are parts of. */
+struct painted_line {
+	const struct top_span *span; /* NULL: there is no such line */
+	const char *text;
+};
+
+static bool same_span(const struct top_span *a, const char *a_text, const struct top_span *b,
+	const char *b_text)
 {
-	return old->style == span->style && old->column == span->column &&
-	       old->len == span->len &&
-	       memcmp(shown->text.data + old->from, f->text.data + span->from, span->len) == 0;
+	return a->style == b->style && a->column == b->column && a->len == b->len &&
+	       memcmp(a_text + a->from, b_text + b->from, b->len) == 0;
 }
 
-/* Writes the spans of one line that have changed. Both lines end with a newline. */
-static void paint_line(struct brush *b, size_t line, const struct top_frame *f,
-	const struct top_span *span, const struct top_painting *shown,
-	const struct top_span *old)
+/* Writes the spans of one line that differ from what the terminal shows there. */
+static void paint_line(
+	struct brush *b, size_t line, struct painted_line now, struct painted_line shown)
 {
+	const struct top_span *span = now.span, *old = shown.span;
 	while (span->style != TOP_NEWLINE) {
-		bool there = old && old->style != TOP_NEWLINE && same_span(shown, old, f, span);
+		bool there = old && old->style != TOP_NEWLINE &&
+			     same_span(old, shown.text, span, now.text);
 		size_t end = span[1].column;
 		if (!there) {
 			go_to(b, line, span->column);
 			use_style(b, span->style);
-			str_add_bytes(b->out, f->text.data + span->from, span->len);
+			str_add_bytes(b->out, now.text + span->from, span->len);
 			b->column = end;
 		}
 		if (old && old->style != TOP_NEWLINE)
@@ -108,7 +114,8 @@ void top_paint(struct top_painting *shown, const struct top_frame *f, const stru
 	}
 	for (size_t line = 0; span || old; line++) {
 		static const struct top_span nothing = { .style = TOP_NEWLINE };
-		paint_line(&b, line, f, span ? span : &nothing, shown, old);
+		struct painted_line now = { span ? span : &nothing, f->text.data };
+		paint_line(&b, line, now, (struct painted_line){ old, shown->text.data });
 		span = next_line(span, f->spans, f->n_spans);
 		old = next_line(old, shown->spans, shown->n_spans);
 	}
