@@ -55,7 +55,7 @@
  *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
  *              demo, doctor*, stat, query, dmon, who, pick*, top (hands over), top_main (the
  *              program gua-top), track*, subtrack, gpu_tracker, completion*; and what they
- *              share: cmd, live, terminal, detach, leftover, hand_over
+ *              share: cmd, live, line_output, terminal, detach, leftover, hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

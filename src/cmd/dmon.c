@@ -1,9 +1,6 @@
 /* gua dmon: prints counters of cards or processes, line by line. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cmd/cmd.h"
+#include "cmd/line_output.h"
 #include "cmd/live.h"
 #include "view/dmon.h"
 
@@ -57,16 +54,8 @@ static int read_options(
 	return rc;
 }
 
-static int print(FILE *to, struct str *out, struct err *e)
-{
-	bool whole = !out->failed && fputs(str_text(out), to) >= 0 && fflush(to) == 0;
-	str_clear(out);
-	return whole ? 0
-		     : err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
-}
-
 static int look(struct live_session *s, struct dmon *d, const struct filter *f,
-	const struct values *v, int64_t every_ms, FILE *to, struct err *e)
+	struct line_output *o, struct err *e)
 {
 	struct str out = { 0 };
 	int64_t looks = 0;
@@ -76,10 +65,10 @@ static int look(struct live_session *s, struct dmon *d, const struct filter *f,
 		if (rc == 0)
 			rc = dmon_look(d, s->live, f, &out, e);
 		if (rc == 0)
-			rc = print(to, &out, e);
+			rc = line_output_write(o, &out, e);
 		looks++;
-	} while ((v->count == 0 || looks < v->count) &&
-		 cmd_live_again(s, &cmd_dmon, &rc, e, every_ms));
+	} while ((o->count == 0 || looks < o->count) &&
+		 cmd_live_again(s, &cmd_dmon, &rc, e, o->every_ms));
 	str_finish(&out);
 	return rc;
 }
@@ -89,9 +78,9 @@ static int monitor(const struct values *v, struct err *e)
 	struct dmon d;
 	struct filter f;
 	static struct live_session s; /* a thread that hangs may still use its clock */
+	struct line_output o = { .path = v->file, .count = v->count };
 	unsigned char wanted[METRIC_COUNT] = { 0 };
-	int64_t every_ms = 0;
-	int rc = read_options(v, &d, &every_ms, e);
+	int rc = read_options(v, &d, &o.every_ms, e);
 	if (rc == 0)
 		rc = filter_init(&f, &v->filter, e);
 	if (rc)
@@ -100,13 +89,10 @@ static int monitor(const struct values *v, struct err *e)
 	rc = cmd_live_open(&s, &v->live, wanted, e);
 	if (rc)
 		return rc;
-	FILE *to = v->file ? fopen(v->file, "we") : stdout;
-	if (to)
-		rc = look(&s, &d, &f, v, every_ms, to, e);
-	else
-		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
-	if (to && to != stdout && fclose(to) != 0 && rc == 0)
-		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
+	rc = line_output_open(&o, e);
+	if (rc == 0)
+		rc = look(&s, &d, &f, &o, e);
+	rc = line_output_close(&o, rc, e);
 	dmon_finish(&d);
 	cmd_live_close(&s);
 	return rc;

@@ -1,10 +1,9 @@
 /* gua query: prints selected fields of cards or processes, as lines for scripts. */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/line_output.h"
 #include "cmd/live.h"
 #include "view/query.h"
 
@@ -44,6 +43,9 @@ static const struct option_row options[] = {
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };
+
+/* A single JSON document is written over several lines; see struct json. */
+enum { DOCUMENT_LINES = 3 };
 
 /* nvidia-smi's -lms is one option with a single dash; getopt would see three. */
 static void respell(int argc, char **argv)
@@ -87,21 +89,9 @@ static int read_query(const struct values *v, struct query *q, struct err *e)
 	return rc ? rc : query_fields(q, v->gpu ? v->gpu : v->apps, e);
 }
 
-static int write_out(FILE *to, struct str *out, struct err *e)
-{
-	bool whole = !out->failed &&
-		     fwrite(out->data ? out->data : "", 1, out->len, to) == out->len &&
-		     fflush(to) == 0;
-	if (!whole)
-		err_set(e, ERR_WORLD, "cannot write the output: %s",
-			out->failed ? ERR_MEMORY_TEXT : strerror(errno));
-	str_clear(out);
-	return whole ? 0 : ERR_WORLD;
-}
-
 /* Prints once, or repeatedly until the user ends it. */
 static int look(struct live_session *s, const struct query *q, const struct filter *f,
-	int64_t every_ms, FILE *to, struct err *e)
+	struct line_output *o, struct err *e)
 {
 	struct str out = { 0 };
 	int rc = 0;
@@ -110,12 +100,12 @@ static int look(struct live_session *s, const struct query *q, const struct filt
 	do {
 		rc = cmd_live_refresh(s, e);
 		if (rc == 0)
-			rc = query_look(q, s->live, f, every_ms ? 0 : 3, &out, e);
+			rc = query_look(q, s->live, f, &out, e);
 		if (rc == 0)
-			rc = write_out(to, &out, e);
+			rc = line_output_write(o, &out, e);
 		if (rc == 0)
 			cmd_live_note(s, &cmd_query);
-	} while (every_ms && cmd_live_again(s, &cmd_query, &rc, e, every_ms));
+	} while (o->every_ms && cmd_live_again(s, &cmd_query, &rc, e, o->every_ms));
 	str_finish(&out);
 	return rc;
 }
@@ -126,10 +116,11 @@ static int query_all(const struct values *v, struct err *e)
 	struct filter f;
 	static struct live_session s; /* a thread that hangs may still use its clock */
 	unsigned char wanted[METRIC_COUNT] = { 0 };
-	int64_t every_ms = 0;
+	struct line_output o = { .path = v->file };
 	int rc = read_query(v, &q, e);
 	if (rc == 0)
-		rc = read_loop(v, &every_ms, e);
+		rc = read_loop(v, &o.every_ms, e);
+	q.lines = o.every_ms ? 0 : DOCUMENT_LINES;
 	if (rc == 0)
 		rc = filter_init(&f, &v->filter, e);
 	if (rc)
@@ -138,13 +129,10 @@ static int query_all(const struct values *v, struct err *e)
 	rc = cmd_live_open(&s, &v->live, wanted, e);
 	if (rc)
 		return rc;
-	FILE *to = v->file ? fopen(v->file, "we") : stdout;
-	if (to)
-		rc = look(&s, &q, &f, every_ms, to, e);
-	else
-		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
-	if (to && to != stdout && fclose(to) != 0 && rc == 0)
-		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", v->file, strerror(errno));
+	rc = line_output_open(&o, e);
+	if (rc == 0)
+		rc = look(&s, &q, &f, &o, e);
+	rc = line_output_close(&o, rc, e);
 	cmd_live_close(&s);
 	return rc;
 }

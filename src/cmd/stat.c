@@ -56,22 +56,30 @@ static const struct option_row options[] = {
 /* The time over which a single look measures CPU percentages. */
 enum { CPU_WAIT_MS = 100 };
 
-/* Reads which of two words are given, such as "enc,dec"; an empty text means both. */
-static int read_two(const char *option, const char *text, const char *a, const char *b,
-	bool *has_a, bool *has_b, struct err *e)
+/* An option whose value names one or both of two words, such as "enc,dec". */
+struct pair_option {
+	const char *name, *words[2];
+	bool *given[2]; /* where to write which of them are named */
+};
+
+/* Reads the value; NULL: the option was not given; "": both words. */
+static int read_pair(const struct pair_option *o, const char *text, struct err *e)
 {
 	if (!text)
 		return 0;
-	*has_a = *has_b = *text == '\0';
+	*o->given[0] = *o->given[1] = *text == '\0';
 	for (const char *at = text; *at;) {
 		size_t len = strcspn(at, ",");
-		bool is_a = len == strlen(a) && strncmp(at, a, len) == 0;
-		bool is_b = len == strlen(b) && strncmp(at, b, len) == 0;
-		if (!is_a && !is_b)
-			return err_set(
-				e, ERR_USAGE, "--%s takes %s,%s, not '%s'", option, a, b, text);
-		*has_a |= is_a;
-		*has_b |= is_b;
+		bool known = false;
+		for (size_t i = 0; i < 2; i++) {
+			bool same = len == strlen(o->words[i]) &&
+				    strncmp(at, o->words[i], len) == 0;
+			*o->given[i] |= same;
+			known |= same;
+		}
+		if (!known)
+			return err_set(e, ERR_USAGE, "--%s takes %s,%s, not '%s'", o->name,
+				o->words[0], o->words[1], text);
 		at += len + (at[len] == ',');
 	}
 	return 0;
@@ -103,13 +111,18 @@ static int read_options(const struct values *v, struct stat_options *o, struct e
 			.columns = 80, .ascii = v->ascii || !utf8, .color = want_color(v) } };
 	if (v->no_color && v->force_color)
 		return err_set(e, ERR_USAGE, "--no-color and --force-color exclude each other");
-	int rc = read_two("show-codec", v->codec, "enc", "dec", &o->encoder, &o->decoder, e);
-	return rc ? rc
-		  : read_two("show-power", v->power, "draw", "limit", &o->draw, &o->limit, e);
+	const struct pair_option codec = { "show-codec", { "enc", "dec" },
+		{ &o->encoder, &o->decoder } };
+	const struct pair_option power = { "show-power", { "draw", "limit" },
+		{ &o->draw, &o->limit } };
+	int rc = read_pair(&codec, v->codec, e);
+	return rc ? rc : read_pair(&power, v->power, e);
 }
 
-/* How the frames are shown. */
+/* What the frames show, and how. */
 struct frames {
+	struct filter filter;
+	struct stat_options options;
 	bool json;
 	bool screen;	  /* each frame replaces the last one on the terminal */
 	int64_t every_ms; /* 0: only one frame */
@@ -187,9 +200,10 @@ static int show(const struct frames *f, struct str *out, struct err *e)
 }
 
 /* Reads the cards and shows one frame. */
-static int look(struct live_session *s, const struct filter *f, const struct stat_options *o,
-	const struct frames *frames, struct str *out, struct err *e)
+static int look(
+	struct live_session *s, const struct frames *frames, struct str *out, struct err *e)
 {
+	const struct stat_options *o = &frames->options;
 	struct stat_pick picked = { 0 };
 	int rc = cmd_live_look(s, e);
 	if (rc == 0 && (o->full_command || frames->json))
@@ -199,11 +213,11 @@ static int look(struct live_session *s, const struct filter *f, const struct sta
 		live_measure_all(s->live, 0);
 	}
 	if (rc == 0)
-		rc = stat_pick(&picked, s->live, f, e);
+		rc = stat_pick(&picked, s->live, &frames->filter, e);
 	if (rc == 0 && frames->json)
-		stat_json(out, s->live, f, &picked, frames->every_ms ? 0 : 5);
+		stat_json(out, &picked, frames->every_ms ? 0 : 5);
 	else if (rc == 0)
-		stat_text(out, s->live, f, &picked, o);
+		stat_text(out, &picked, o);
 	stat_pick_finish(&picked);
 	/* Print the frame even if there is no card, as gpustat does. */
 	if (rc == 0)
@@ -225,8 +239,7 @@ static void say_suspects(const struct live *l, const struct filter *f)
 	}
 }
 
-static int watch(struct live_session *s, const struct filter *f, const struct stat_options *o,
-	const struct frames *frames, struct err *e)
+static int watch(struct live_session *s, const struct frames *frames, struct err *e)
 {
 	struct str out = { 0 };
 	int rc;
@@ -234,12 +247,12 @@ static int watch(struct live_session *s, const struct filter *f, const struct st
 		cmd_live_catch(s);
 	begin_screen(frames);
 	do {
-		rc = look(s, f, o, frames, &out, e);
+		rc = look(s, frames, &out, e);
 	} while (frames->every_ms && cmd_live_again(s, &cmd_stat, &rc, e, frames->every_ms));
 	end_screen(frames);
 	if (rc == 0 && !frames->json) {
 		cmd_live_note(s, &cmd_stat);
-		say_suspects(s->live, f);
+		say_suspects(s->live, &frames->filter);
 	}
 	str_finish(&out);
 	return rc;
@@ -258,26 +271,24 @@ static int read_interval(const char *text, int64_t *every_ms, struct err *e)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct values v = { .name_width = -1 };
-	struct stat_options o;
-	struct filter f;
 	struct frames frames = { 0 };
 	static struct live_session s; /* a thread that hangs may still use its clock */
 	struct err e = { 0 };
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	int rc = read_options(&v, &o, &e);
+	int rc = read_options(&v, &frames.options, &e);
 	if (rc == 0)
 		rc = read_interval(v.interval, &frames.every_ms, &e);
 	if (rc == 0)
-		rc = filter_init(&f, &v.filter, &e);
+		rc = filter_init(&frames.filter, &v.filter, &e);
 	if (rc == 0)
 		rc = cmd_live_open(&s, &v.live, NULL, &e);
 	if (rc)
 		return cmd_fail(self, &e);
 	frames.json = v.json;
 	frames.screen = frames.every_ms && !v.json && isatty(STDOUT_FILENO);
-	rc = watch(&s, &f, &o, &frames, &e);
+	rc = watch(&s, &frames, &e);
 	cmd_live_close(&s);
 	return rc ? cmd_fail(self, &e) : 0;
 }

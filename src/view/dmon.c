@@ -279,14 +279,15 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 }
 
 /* Adds the processes of a card that match the filter; returns how many. */
-static size_t add_processes(struct dmon *d, const struct live *l, const struct filter *f,
+static size_t add_processes(struct dmon *d, const struct stat_pick *picked,
 	const struct live_card *c, struct str *out)
 {
 	size_t n = 0, shown = 0;
+	const struct live *l = picked->live;
 	const struct live_process *all = live_processes(l, &n);
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct live_process *p = &all[c->first_process + k];
-		if (!filter_process(f, p))
+		if (!filter_process(picked->filter, p))
 			continue;
 		add_process(d, l, c, p, out);
 		shown++;
@@ -296,17 +297,17 @@ static size_t add_processes(struct dmon *d, const struct live *l, const struct f
 
 /* Adds the processes of all picked instances of a board, or one line that says that there are
  * none. */
-static void add_board_processes(struct dmon *d, const struct live *l, const struct filter *f,
-	const struct stat_pick *picked, size_t first, struct str *out)
+static void add_board_processes(
+	struct dmon *d, const struct stat_pick *picked, size_t first, struct str *out)
 {
 	size_t n = 0, shown = 0;
-	const struct live_card *cards = live_cards(l, &n);
+	const struct live_card *cards = live_cards(picked->live, &n);
 	const struct live_card *c = &cards[picked->cards[first]];
 	for (size_t i = first; i < picked->n; i++)
 		if (cards[picked->cards[i]].board == c->board)
-			shown += add_processes(d, l, f, &cards[picked->cards[i]], out);
-	if (shown == 0 && !filter_has_process(f))
-		add_process(d, l, c, NULL, out);
+			shown += add_processes(d, picked, &cards[picked->cards[i]], out);
+	if (shown == 0 && !filter_has_process(picked->filter))
+		add_process(d, picked->live, c, NULL, out);
 }
 
 static bool reserve(struct dmon *d, size_t n)
@@ -320,9 +321,9 @@ static bool reserve(struct dmon *d, size_t n)
 	return true;
 }
 
-static void add_look(struct dmon *d, const struct live *l, const struct filter *f,
-	const struct stat_pick *picked, struct str *out)
+static void add_look(struct dmon *d, const struct stat_pick *picked, struct str *out)
 {
+	const struct live *l = picked->live;
 	size_t n = 0, n_boards = 0;
 	const struct live_card *cards = live_cards(l, &n);
 	const struct live_board *boards = live_boards(l, &n_boards);
@@ -334,14 +335,14 @@ static void add_look(struct dmon *d, const struct live *l, const struct filter *
 		if (again)
 			continue;
 		if (d->processes)
-			add_board_processes(d, l, f, picked, i, out);
+			add_board_processes(d, picked, i, out);
 		else
 			add_board(d, l, &boards[c->board], &d->before[c->board], out);
 	}
 }
 
-int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, struct str *out,
-	struct err *e)
+int dmon_look(
+	struct dmon *d, struct live *l, const struct filter *f, struct str *out, struct err *e)
 {
 	struct stat_pick picked = { 0 };
 	size_t n = 0;
@@ -352,7 +353,7 @@ int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, stru
 	if (rc == 0)
 		add_header(d, out);
 	if (rc == 0)
-		add_look(d, l, f, &picked, out);
+		add_look(d, &picked, out);
 	stat_pick_finish(&picked);
 	return rc;
 }

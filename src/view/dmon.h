@@ -45,8 +45,8 @@ void dmon_formats(struct str *out);
 /* Sets the flags of the metrics that the columns need. */
 void dmon_wanted(const struct dmon *d, unsigned char *wanted);
 /* Appends one look, with the header if it is due. */
-int dmon_look(struct dmon *d, const struct live *l, const struct filter *f, struct str *out,
-	struct err *e);
+int dmon_look(
+	struct dmon *d, struct live *l, const struct filter *f, struct str *out, struct err *e);
 void dmon_finish(struct dmon *d);
 
 #endif

@@ -175,87 +175,86 @@ static const char *missing(enum card_status status)
 	return status == CARD_STATUS_DENIED ? "[Insufficient Permissions]" : "[N/A]";
 }
 
-static void add_cell(const struct query *q, enum metric m, const struct live *l,
-	const struct line *line, struct str *out)
+static void add_cell(const struct query_answer *a, enum metric m, const struct line *line)
 {
 	char text[CELL_CAP];
 	if (is_text(m))
-		card_text(text, sizeof(text), m, l, line);
+		card_text(text, sizeof(text), m, a->live, line);
 	else
 		metric_show(text, sizeof(text), m, line->values[m]);
-	str_add(out, *text ? text : missing(line->status));
-	if (*text && !q->no_units && *metrics[m].unit)
-		str_addf(out, " %s", metrics[m].unit);
+	str_add(a->out, *text ? text : missing(line->status));
+	if (*text && !a->query->no_units && *metrics[m].unit)
+		str_addf(a->out, " %s", metrics[m].unit);
 }
 
-static void add_item(
-	enum metric m, const struct live *l, const struct line *line, struct json *json)
+static void add_item(const struct query_answer *a, enum metric m, const struct line *line)
 {
 	char text[CELL_CAP];
 	double value = line->values[m];
 	bool number = metrics[m].form == METRIC_FORM_NUMBER;
 	if (is_text(m))
-		card_text(text, sizeof(text), m, l, line);
+		card_text(text, sizeof(text), m, a->live, line);
 	else
 		metric_show(text, sizeof(text), m, value);
 	if (number)
-		json_number(json, metrics[m].name,
+		json_number(a->json, metrics[m].name,
 			metrics[m].detail ? value / metrics[m].scale
 					  : floor(value / metrics[m].scale),
 			metrics[m].detail);
 	else
-		json_text(json, metrics[m].name, *text ? text : NULL);
+		json_text(a->json, metrics[m].name, *text ? text : NULL);
 }
 
-static void add_line(const struct query *q, const struct live *l, const struct line *line,
-	struct json *json, struct str *out)
+static void add_line(const struct query_answer *a, const struct line *line)
 {
-	if (json)
-		json_open(json, NULL, '{');
+	const struct query *q = a->query;
+	if (a->json)
+		json_open(a->json, NULL, '{');
 	for (size_t i = 0; i < q->n; i++) {
 		enum metric m = (enum metric)q->fields[i];
-		if (json) {
-			add_item(m, l, line, json);
+		if (a->json) {
+			add_item(a, m, line);
 			continue;
 		}
-		str_add(out, i ? ", " : "");
-		add_cell(q, m, l, line, out);
+		str_add(a->out, i ? ", " : "");
+		add_cell(a, m, line);
 	}
-	if (json)
-		json_close(json, '}');
+	if (a->json)
+		json_close(a->json, '}');
 	else
-		str_add(out, "\n");
+		str_add(a->out, "\n");
 }
 
 /* Adds every card that matches or, for boards, each board of these cards once. */
-static int add_cards(const struct query *q, const struct live *l, const struct filter *f,
-	struct json *json, struct str *out, struct err *e)
+static int add_cards(const struct query_answer *a, struct err *e)
 {
 	size_t n = 0, n_boards = 0;
-	const struct live_card *cards = live_cards(l, &n);
-	const struct live_board *boards = live_boards(l, &n_boards);
+	bool instances = a->query->instances;
+	const struct live_card *cards = live_cards(a->live, &n);
+	const struct live_board *boards = live_boards(a->live, &n_boards);
 	struct stat_pick picked = { 0 };
 	bool *done = calloc(n_boards + 1, sizeof(*done));
-	int rc = done ? stat_pick(&picked, l, f, e) : err_memory(e);
+	int rc = done ? stat_pick(&picked, a->live, a->filter, e) : err_memory(e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
 		const struct live_card *c = &cards[picked.cards[i]];
 		struct line line =
-			q->instances ? card_line(c) : board_line(&boards[c->board], cards);
-		if (!q->instances && done[c->board])
+			instances ? card_line(c) : board_line(&boards[c->board], cards);
+		if (!instances && done[c->board])
 			continue;
 		done[c->board] = true;
-		add_line(q, l, &line, json, out);
+		add_line(a, &line);
 	}
 	stat_pick_finish(&picked);
 	free(done);
 	return rc;
 }
 
-int query_look(const struct query *q, struct live *l, const struct filter *f, int lines,
-	struct str *out, struct err *e)
+int query_look(const struct query *q, struct live *l, const struct filter *f, struct str *out,
+	struct err *e)
 {
-	struct json json = { .out = out, .lines = lines };
+	struct json json = { .out = out, .lines = q->lines };
 	struct json *to = q->json ? &json : NULL;
+	const struct query_answer a = { q, l, f, to, out };
 	if (to) {
 		json_open(to, NULL, '{');
 		json_text(to, "schema", "gua-query-1");
@@ -263,7 +262,7 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, in
 		json_text(to, "host", live_hostname(l));
 		json_open(to, q->apps ? "processes" : "gpus", '[');
 	}
-	int rc = q->apps ? query_app_look(q, l, f, to, out, e) : add_cards(q, l, f, to, out, e);
+	int rc = q->apps ? query_app_look(&a, e) : add_cards(&a, e);
 	if (to) {
 		json_close(to, ']');
 		json_close(to, '}');

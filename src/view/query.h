@@ -19,6 +19,7 @@ struct query {
 	bool instances; /* one line for each MIG instance, not for each card */
 	bool csv, json;
 	bool no_header, no_units;
+	int lines;		      /* JSON: as in struct json */
 	int fields[QUERY_FIELDS_MAX]; /* enum metric, or enum app_field */
 	size_t n;
 };
@@ -37,10 +38,9 @@ void query_wanted(const struct query *q, unsigned char *wanted);
 
 /* Appends the header line. */
 void query_header(const struct query *q, struct str *out);
-/* Appends one look: CSV lines, or one JSON document (`lines` as in struct json). ERR_WORLD:
- * --id names no card. */
-int query_look(const struct query *q, struct live *l, const struct filter *f, int lines,
-	struct str *out, struct err *e);
+/* Appends one look: CSV lines, or one JSON document. ERR_WORLD: --id names no card. */
+int query_look(const struct query *q, struct live *l, const struct filter *f, struct str *out,
+	struct err *e);
 
 /* Appends every field with its description. */
 void query_help(bool apps, struct str *out);
@@ -52,8 +52,16 @@ int query_app_find(const char *name, size_t len);
 const char *query_app_name(int field);
 const char *query_app_unit(int field);
 void query_app_help(struct str *out);
-int query_app_look(const struct query *q, struct live *l, const struct filter *f,
-	struct json *json, struct str *out, struct err *e);
+/* One look at the cards, and where the answer goes. */
+struct query_answer {
+	const struct query *query;
+	struct live *live;
+	const struct filter *filter;
+	struct json *json; /* NULL: CSV lines to `out` */
+	struct str *out;
+};
+/* Adds every process that matches. */
+int query_app_look(const struct query_answer *a, struct err *e);
 
 /* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
 void query_timestamp(char *dst, size_t cap, int64_t ms);

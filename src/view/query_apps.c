@@ -148,16 +148,24 @@ static void process_name(char *dst, size_t cap, struct live *l, const struct liv
 	str_finish(&arguments);
 }
 
+/* A process on a card: one line. */
+struct app {
+	struct live *live;
+	const struct live_card *card;
+	const struct live_process *process;
+};
+
 /* The field as text; "" if unknown. */
-static void field_text(char *dst, size_t cap, enum app_field field, struct live *l,
-	const struct live_card *c, const struct live_process *p)
+static void field_text(char *dst, size_t cap, enum app_field field, const struct app *app)
 {
+	const struct live_card *c = app->card;
+	const struct live_process *p = app->process;
 	dst[0] = '\0';
 	if (fields[field].text)
 		text_copy(dst, cap, (const char *)p + fields[field].text);
 	switch (field) {
 	case APP_TIMESTAMP:
-		query_timestamp(dst, cap, live_now_ms(l));
+		query_timestamp(dst, cap, live_now_ms(app->live));
 		break;
 	case APP_GPU_NAME:
 		text_copy(dst, cap, c->id.name);
@@ -172,7 +180,7 @@ static void field_text(char *dst, size_t cap, enum app_field field, struct live 
 		text_copy(dst, cap, c->id.uuid);
 		break;
 	case APP_PROCESS_NAME:
-		process_name(dst, cap, l, p);
+		process_name(dst, cap, app->live, p);
 		break;
 	case APP_TYPE:
 		snprintf(dst, cap, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",
@@ -196,14 +204,14 @@ static bool is_number(enum app_field field)
 	       field == APP_SM || field == APP_IDLE_FOR;
 }
 
-static double field_number(enum app_field field, const struct live *l,
-	const struct live_card *c, const struct live_process *p)
+static double field_number(enum app_field field, const struct app *app)
 {
+	const struct live_process *p = app->process;
 	switch (field) {
 	case APP_PID:
 		return p->id.pid;
 	case APP_GPU_INDEX:
-		return c->id.index;
+		return app->card->id.index;
 	case APP_MEMORY:
 		return p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
 	case APP_SM:
@@ -211,67 +219,65 @@ static double field_number(enum app_field field, const struct live *l,
 	case APP_IDLE_FOR:
 		return p->idle_since_ms < 0
 			       ? NAN
-			       : floor((double)(live_now_ms(l) - p->idle_since_ms) / 1000);
+			       : floor((double)(live_now_ms(app->live) - p->idle_since_ms) /
+					 1000);
 	default:
 		return NAN;
 	}
 }
 
-static void add_field(const struct query *q, enum app_field field, struct live *l,
-	const struct live_card *c, const struct live_process *p, struct json *json,
-	struct str *out)
+static void add_field(const struct query_answer *a, enum app_field field, const struct app *app)
 {
 	char text[CELL_CAP];
 	double number = NAN;
 	if (is_number(field)) {
-		number = field_number(field, l, c, p);
+		number = field_number(field, app);
 		number_text(text, sizeof(text), number, 0);
 	} else {
-		field_text(text, sizeof(text), field, l, c, p);
+		field_text(text, sizeof(text), field, app);
 	}
-	if (json && is_number(field)) {
-		json_number(json, fields[field].name, number, 0);
-	} else if (json) {
-		json_text(json, fields[field].name, *text ? text : NULL);
+	if (a->json && is_number(field)) {
+		json_number(a->json, fields[field].name, number, 0);
+	} else if (a->json) {
+		json_text(a->json, fields[field].name, *text ? text : NULL);
 	} else {
-		str_add(out, *text ? text : "[N/A]");
-		if (*text && *fields[field].unit && !q->no_units)
-			str_addf(out, " %s", fields[field].unit);
+		str_add(a->out, *text ? text : "[N/A]");
+		if (*text && *fields[field].unit && !a->query->no_units)
+			str_addf(a->out, " %s", fields[field].unit);
 	}
 }
 
-static void add_process(const struct query *q, struct live *l, const struct live_card *c,
-	const struct live_process *p, struct json *json, struct str *out)
+static void add_process(const struct query_answer *a, const struct app *app)
 {
-	if (json)
-		json_open(json, NULL, '{');
+	const struct query *q = a->query;
+	if (a->json)
+		json_open(a->json, NULL, '{');
 	for (size_t i = 0; i < q->n; i++) {
-		if (!json && i)
-			str_add(out, ", ");
-		add_field(q, (enum app_field)q->fields[i], l, c, p, json, out);
+		if (!a->json && i)
+			str_add(a->out, ", ");
+		add_field(a, (enum app_field)q->fields[i], app);
 	}
-	if (json)
-		json_close(json, '}');
+	if (a->json)
+		json_close(a->json, '}');
 	else
-		str_add(out, "\n");
+		str_add(a->out, "\n");
 }
 
-int query_app_look(const struct query *q, struct live *l, const struct filter *f,
-	struct json *json, struct str *out, struct err *e)
+int query_app_look(const struct query_answer *a, struct err *e)
 {
 	size_t n = 0, n_processes = 0;
-	const struct live_card *cards = live_cards(l, &n);
-	const struct live_process *processes = live_processes(l, &n_processes);
+	const struct live_card *cards = live_cards(a->live, &n);
+	const struct live_process *processes = live_processes(a->live, &n_processes);
 	size_t *picked = calloc(n + 1, sizeof(*picked));
 	if (!picked)
 		return err_memory(e);
-	int found = filter_cards(f, cards, n, picked, e);
+	int found = filter_cards(a->filter, cards, n, picked, e);
 	for (int i = 0; i < found; i++) {
 		const struct live_card *c = &cards[picked[i]];
 		for (size_t k = 0; k < c->n_processes; k++) {
 			const struct live_process *p = &processes[c->first_process + k];
-			if (p->holder && filter_process(f, p))
-				add_process(q, l, c, p, json, out);
+			if (p->holder && filter_process(a->filter, p))
+				add_process(a, &(struct app){ a->live, c, p });
 		}
 	}
 	free(picked);

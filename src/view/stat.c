@@ -13,12 +13,14 @@
 #define LEAST_SHOWN_MS 15000
 enum { TEXT_CAP = 64 };
 
-int stat_pick(struct stat_pick *p, const struct live *l, const struct filter *f, struct err *e)
+int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e)
 {
 	size_t n = 0, n_processes = 0;
 	const struct live_card *cards = live_cards(l, &n);
 	const struct live_process *processes = live_processes(l, &n_processes);
-	*p = (struct stat_pick){ .cards = calloc(n + 1, sizeof(*p->cards)) };
+	*p = (struct stat_pick){
+		.live = l, .filter = f, .cards = calloc(n + 1, sizeof(*p->cards))
+	};
 	if (!p->cards)
 		return err_memory(e);
 	int found = filter_cards(f, cards, n, p->cards, e);
@@ -42,18 +44,33 @@ void stat_command(char *dst, size_t cap, const struct live_process *p)
 	snprintf(dst, cap, "%.*s", (int)len, p->id.command);
 }
 
-/* Appends a number, right-aligned, "??" if it is not known; bright from a limit on. */
-static void add_number(struct str *out, double value, int width, const char *color,
-	double bright_from, const struct text_style *style)
+/* How a number looks: right-aligned, and bright from a limit on. */
+struct number_look {
+	int width;
+	const char *color;
+	double bright_from;
+};
+static const struct number_look temperature_look = { 3, "31", 50 };
+static const struct number_look fan_look = { 3, "36", 30 };
+static const struct number_look use_look = { 3, "32", 30 };
+static const struct number_look codec_look = { 3, "32", 50 };
+static const struct number_look power_limit_look = { 3, "35", INFINITY };
+static const struct number_look memory_used_look = { 5, "33", 0 };
+static const struct number_look memory_total_look = { 5, "33", INFINITY };
+
+/* Appends a number; "??" if it is not known. */
+static void add_number(struct str *out, double value, const struct number_look *look,
+	const struct text_style *style)
 {
 	char text[TEXT_CAP], codes[16];
 	if (isnan(value)) {
-		snprintf(text, sizeof(text), "%*s", width, "??");
+		snprintf(text, sizeof(text), "%*s", look->width, "??");
 		text_add_colored(out, text, "1;30", style);
 		return;
 	}
-	snprintf(text, sizeof(text), "%*.0f", width, floor(value));
-	snprintf(codes, sizeof(codes), "%s%s", value >= bright_from ? "1;" : "", color);
+	snprintf(text, sizeof(text), "%*.0f", look->width, floor(value));
+	snprintf(codes, sizeof(codes), "%s%s", value >= look->bright_from ? "1;" : "",
+		look->color);
 	text_add_colored(out, text, codes, style);
 }
 
@@ -172,10 +189,12 @@ static void add_full_line(struct str *out, struct live *l, const struct live_pro
 }
 
 /* Appends the processes of a card that match the filter, on its line or below it. */
-static void add_processes(struct str *out, struct live *l, const struct filter *f,
+static void add_processes(struct str *out, const struct stat_pick *picked,
 	const struct live_card *c, const struct stat_options *o, bool below)
 {
 	size_t n = 0, left = 0;
+	struct live *l = picked->live;
+	const struct filter *f = picked->filter;
 	const struct live_process *all = live_processes(l, &n);
 	for (size_t k = 0; k < c->n_processes; k++)
 		left += filter_process(f, &all[c->first_process + k]);
@@ -194,9 +213,9 @@ static void add_processes(struct str *out, struct live *l, const struct filter *
 static void add_memory(struct str *out, const double *v, const struct text_style *style)
 {
 	str_add(out, " | ");
-	add_number(out, v[METRIC_MEMORY_USED] / 1048576, 5, "33", 0, style);
+	add_number(out, v[METRIC_MEMORY_USED] / 1048576, &memory_used_look, style);
 	str_add(out, " / ");
-	add_number(out, v[METRIC_MEMORY_TOTAL] / 1048576, 5, "33", INFINITY, style);
+	add_number(out, v[METRIC_MEMORY_TOTAL] / 1048576, &memory_total_look, style);
 	str_add(out, " MB");
 }
 
@@ -207,12 +226,12 @@ static void add_codec(struct str *out, const double *v, const struct stat_option
 	str_add(out, " (");
 	if (o->encoder) {
 		str_add(out, "E: ");
-		add_number(out, v[METRIC_UTILIZATION_ENCODER], 3, "32", 50, &o->style);
+		add_number(out, v[METRIC_UTILIZATION_ENCODER], &codec_look, &o->style);
 		str_add(out, " %");
 	}
 	if (o->decoder) {
 		str_add(out, o->encoder ? "  D: " : "D: ");
-		add_number(out, v[METRIC_UTILIZATION_DECODER], 3, "32", 50, &o->style);
+		add_number(out, v[METRIC_UTILIZATION_DECODER], &codec_look, &o->style);
 		str_add(out, " %");
 	}
 	str_add(out, ")");
@@ -223,11 +242,12 @@ static void add_power(struct str *out, const double *v, const struct stat_option
 	double draw = v[METRIC_POWER_DRAW], limit = v[METRIC_POWER_ENFORCED];
 	if (!o->draw && !o->limit)
 		return;
+	const struct number_look draw_look = { 3, "35", isnan(limit) ? 0 : 0.4 * limit };
 	str_add(out, ",  ");
-	add_number(out, draw, 3, "35", isnan(limit) ? 0 : 0.4 * limit, &o->style);
+	add_number(out, draw, &draw_look, &o->style);
 	if (o->limit) {
 		str_add(out, " / ");
-		add_number(out, limit, 3, "35", INFINITY, &o->style);
+		add_number(out, limit, &power_limit_look, &o->style);
 	}
 	str_add(out, " W");
 }
@@ -276,22 +296,22 @@ static void add_orphans(
 }
 
 /* Appends the end of a line: state and processes. */
-static void add_tail(struct str *out, struct live *l, const struct filter *f,
-	const struct live_card *c, const struct stat_options *o)
+static void add_tail(struct str *out, const struct stat_pick *picked, const struct live_card *c,
+	const struct stat_options *o)
 {
 	str_add(out, " | ");
-	add_state(out, c, live_now_ms(l), &o->style);
+	add_state(out, c, live_now_ms(picked->live), &o->style);
 	if (!o->no_processes) {
 		str_add(out, " |");
 		if (c->processes_known)
-			add_processes(out, l, f, c, o, false);
+			add_processes(out, picked, c, o, false);
 		else
 			str_add(out, " (Not Supported)");
 		add_orphans(out, c, &o->style);
 	}
 	end_line(out);
 	if (o->full_command && !o->no_processes)
-		add_processes(out, l, f, c, o, true);
+		add_processes(out, picked, c, o, true);
 }
 
 /* Appends index, name, temperature, use and memory of a board. False: it has none of them. */
@@ -315,13 +335,13 @@ static bool add_board(
 		str_add(out, "\n");
 		return false;
 	}
-	add_number(out, v[METRIC_TEMPERATURE_GPU], 3, "31", 50, style);
+	add_number(out, v[METRIC_TEMPERATURE_GPU], &temperature_look, style);
 	str_add(out, style->ascii ? "'C, " : "°C, ");
 	if (o->fan) {
-		add_number(out, v[METRIC_FAN_SPEED], 3, "36", 30, style);
+		add_number(out, v[METRIC_FAN_SPEED], &fan_look, style);
 		str_add(out, " %, ");
 	}
-	add_number(out, v[METRIC_UTILIZATION_GPU], 3, "32", 30, style);
+	add_number(out, v[METRIC_UTILIZATION_GPU], &use_look, style);
 	str_add(out, " %");
 	add_codec(out, v, o);
 	add_power(out, v, o);
@@ -329,7 +349,7 @@ static bool add_board(
 	return true;
 }
 
-static void add_instance(struct str *out, struct live *l, const struct filter *f,
+static void add_instance(struct str *out, const struct stat_pick *picked,
 	const struct live_card *c, size_t width, const struct stat_options *o)
 {
 	char index[TEXT_CAP];
@@ -344,7 +364,7 @@ static void add_instance(struct str *out, struct live *l, const struct filter *f
 		return;
 	}
 	add_memory(out, c->values, &o->style);
-	add_tail(out, l, f, c, o);
+	add_tail(out, picked, c, o);
 }
 
 static void add_header(struct str *out, const struct live *l, size_t width, bool utc)
@@ -382,35 +402,35 @@ static bool shown_before(const struct stat_pick *p, const struct live_card *card
 }
 
 /* Appends a board and its instances that are shown. */
-static void add_rows(struct str *out, struct live *l, const struct filter *f,
-	const struct stat_pick *p, size_t at, size_t width, const struct stat_options *o)
+static void add_rows(struct str *out, const struct stat_pick *p, size_t at, size_t width,
+	const struct stat_options *o)
 {
 	size_t n = 0;
-	const struct live_card *cards = live_cards(l, &n);
+	const struct live_card *cards = live_cards(p->live, &n);
 	size_t board = cards[p->cards[at]].board;
-	const struct live_board *b = &live_boards(l, &n)[board];
+	const struct live_board *b = &live_boards(p->live, &n)[board];
 	if (!add_board(out, b, width, o))
 		return;
 	if (!b->mig) {
-		add_tail(out, l, f, &cards[p->cards[at]], o);
+		add_tail(out, p, &cards[p->cards[at]], o);
 		return;
 	}
 	str_add(out, " | MIG\n");
 	for (size_t i = at; i < p->n; i++)
 		if (cards[p->cards[i]].board == board)
-			add_instance(out, l, f, &cards[p->cards[i]], width, o);
+			add_instance(out, p, &cards[p->cards[i]], width, o);
 }
 
-void stat_text(struct str *out, struct live *l, const struct filter *f,
-	const struct stat_pick *picked, const struct stat_options *o)
+void stat_text(struct str *out, const struct stat_pick *picked, const struct stat_options *o)
 {
+	const struct live *l = picked->live;
 	size_t n = 0, width = name_width(l, o);
 	const struct live_card *cards = live_cards(l, &n);
 	if (!o->no_header)
 		add_header(out, l, width, o->style.utc);
 	for (size_t i = 0; i < picked->n; i++)
 		if (!shown_before(picked, cards, i))
-			add_rows(out, l, f, picked, i, width, o);
+			add_rows(out, picked, i, width, o);
 	if (picked->n == 0)
 		text_add_colored(out,
 			n ? "(no card is like that)\n" : "(No GPUs are available)\n", "33",

@@ -20,19 +20,20 @@ struct stat_options {
 	struct text_style style;
 };
 
-/* The cards and instances to show, in order. */
+/* The cards and instances of a look that match the filter, in the order in which they are
+ * shown. */
 struct stat_pick {
+	struct live *live;
+	const struct filter *filter;
 	size_t *cards; /* indexes into live_cards() */
 	size_t n;
 };
-int stat_pick(struct stat_pick *p, const struct live *l, const struct filter *f, struct err *e);
+int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e);
 void stat_pick_finish(struct stat_pick *p);
 
-void stat_text(struct str *out, struct live *l, const struct filter *f,
-	const struct stat_pick *picked, const struct stat_options *o);
+void stat_text(struct str *out, const struct stat_pick *picked, const struct stat_options *o);
 /* Appends one JSON document; `lines` as in struct json. */
-void stat_json(struct str *out, struct live *l, const struct filter *f,
-	const struct stat_pick *picked, int lines);
+void stat_json(struct str *out, const struct stat_pick *picked, int lines);
 
 /* The first word of a command. */
 void stat_command(char *dst, size_t cap, const struct live_process *p);

@@ -56,13 +56,13 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 }
 
 /* Adds the processes of the shown cards of one board, or of one card. */
-static void add_processes(struct json *j, struct live *l, const struct filter *f,
-	const struct stat_pick *p, size_t board, const struct live_card *only)
+static void add_processes(
+	struct json *j, const struct stat_pick *p, size_t board, const struct live_card *only)
 {
 	size_t n = 0;
 	bool known = false;
-	const struct live_card *cards = live_cards(l, &n);
-	const struct live_process *all = live_processes(l, &n);
+	const struct live_card *cards = live_cards(p->live, &n);
+	const struct live_process *all = live_processes(p->live, &n);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct live_card *c = &cards[p->cards[i]];
 		known |= c->board == board && (!only || c == only) && c->processes_known;
@@ -76,8 +76,8 @@ static void add_processes(struct json *j, struct live *l, const struct filter *f
 		const struct live_card *c = &cards[p->cards[i]];
 		for (size_t k = 0;
 			c->board == board && (!only || c == only) && k < c->n_processes; k++)
-			if (filter_process(f, &all[c->first_process + k]))
-				add_process(j, l, &all[c->first_process + k]);
+			if (filter_process(p->filter, &all[c->first_process + k]))
+				add_process(j, p->live, &all[c->first_process + k]);
 	}
 	json_close(j, ']');
 }
@@ -102,11 +102,10 @@ static void add_own(struct json *j, const struct live_card *c)
 	add_number(j, "gua.orphan_memory", c->values, METRIC_GUA_ORPHAN_MEMORY);
 }
 
-static void add_instances(struct json *j, struct live *l, const struct filter *f,
-	const struct stat_pick *p, size_t board)
+static void add_instances(struct json *j, const struct stat_pick *p, size_t board)
 {
 	size_t n = 0;
-	const struct live_card *cards = live_cards(l, &n);
+	const struct live_card *cards = live_cards(p->live, &n);
 	json_open(j, "gua.instances", '[');
 	for (size_t i = 0; i < p->n; i++) {
 		const struct live_card *c = &cards[p->cards[i]];
@@ -119,17 +118,16 @@ static void add_instances(struct json *j, struct live *l, const struct filter *f
 		add_number(j, "memory.used", c->values, METRIC_MEMORY_USED);
 		add_number(j, "memory.total", c->values, METRIC_MEMORY_TOTAL);
 		add_own(j, c);
-		add_processes(j, l, f, p, board, c);
+		add_processes(j, p, board, c);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
 }
 
-static void add_board(struct json *j, struct live *l, const struct filter *f,
-	const struct stat_pick *p, const struct live_card *card)
+static void add_board(struct json *j, const struct stat_pick *p, const struct live_card *card)
 {
 	size_t n = 0;
-	const struct live_board *b = &live_boards(l, &n)[card->board];
+	const struct live_board *b = &live_boards(p->live, &n)[card->board];
 	const double *v = b->values;
 	json_open(j, NULL, '{');
 	json_number(j, "index", b->id.index, 0);
@@ -144,17 +142,17 @@ static void add_board(struct json *j, struct live *l, const struct filter *f,
 	add_number(j, "enforced.power.limit", v, METRIC_POWER_ENFORCED);
 	add_number(j, "memory.used", v, METRIC_MEMORY_USED);
 	add_number(j, "memory.total", v, METRIC_MEMORY_TOTAL);
-	add_processes(j, l, f, p, card->board, NULL);
+	add_processes(j, p, card->board, NULL);
 	if (b->mig)
-		add_instances(j, l, f, p, card->board);
+		add_instances(j, p, card->board);
 	else
 		add_own(j, card);
 	json_close(j, '}');
 }
 
-void stat_json(struct str *out, struct live *l, const struct filter *f,
-	const struct stat_pick *picked, int lines)
+void stat_json(struct str *out, const struct stat_pick *picked, int lines)
 {
+	const struct live *l = picked->live;
 	struct json j = { .out = out, .lines = lines };
 	size_t n = 0;
 	char when[64];
@@ -174,7 +172,7 @@ void stat_json(struct str *out, struct live *l, const struct filter *f,
 		for (size_t k = 0; k < i; k++)
 			again |= cards[picked->cards[k]].board == cards[picked->cards[i]].board;
 		if (!again)
-			add_board(&j, l, f, picked, &cards[picked->cards[i]]);
+			add_board(&j, picked, &cards[picked->cards[i]]);
 	}
 	json_close(&j, ']');
 	json_close(&j, '}');
