@@ -24,6 +24,7 @@ GOOD = {
     "store/store.c": "#include <sqlite3.h>\nint x = sqlite3_step(0);\n",
     "proc/proc.c": 'int x = openat(0, "/proc", 0);\n',
     "track/tree.c": '#include "proc/proc.h"\n/* reads "/proc" */\nint x = file_read_at(AT_FDCWD, "x/process");\n',
+    "view/five.c": "int f(int a, void (*b)(int, int), int c, int d,\n\tint e)\n{\n\tif (g(1, 2, 3, 4, 5, 6)) {\n\t}\n}\n",
     "render/text.c": '/* stdout, exit() and getenv() in words */\nconst char *t = "dlopen(stderr)";\nint n = snprintf(0, 0, "x");\n',
 }
 
@@ -61,6 +62,10 @@ def test_a_good_tree_passes(tmp_path):
     ("base/a.c", "int x;\n" * 501, "src/base/a.c:500: 501 lines; at most 500"),
     ("base/a.h", "int x;\n" * 101, "src/base/a.h:100: 101 lines; at most 100"),
     ("base/a.c", "void f(void)\n{\n" + "\tx++;\n" * 51 + "}\n", "src/base/a.c:2: a function of 51 lines"),
+    ("base/a.c", "int a;\nstatic int *\nf(int a, int b, int c,\n\tint d, int e, ...)\n{\n}\n",
+     "src/base/a.c:3: f has 6 parameters; at most 5"),
+    ("base/a.c", "void f(int a, void (*b)(int, int), int c, int d, int e, int f)\n{\n}\n",
+     "src/base/a.c:1: f has 6 parameters; at most 5"),
 ])
 def test_each_rule_finds_what_breaks_it(tmp_path, name, text, says):
     run = lint(tmp_path, {**GOOD, name: text})
