@@ -33,6 +33,9 @@ struct source_kind {
 #define SOURCE_HELP "auto (default), nvml, sim: invented data; or several: nvml,sim"
 #define SOURCE_NONE_HELP "auto (default), nvml, sim: invented data, none; or several: nvml,sim"
 
+/* Help of --scenario. */
+#define SCENARIO_HELP "scenario for the simulated source: see man gua-scenario"
+
 enum { SOURCE_KINDS_MAX = 8 };
 
 /* The kinds that a list of names stands for, each once, in its order; of "none" n is 0. */

@@ -153,7 +153,7 @@ static void place_cards(struct set *s, size_t member)
 	while (m->n < m->source->n_cards) {
 		const struct card_reading *r = &m->source->cards[m->n];
 		if (!reserve(s, m)) {
-			log_error("not enough memory for another card");
+			source_log_no_room();
 			return;
 		}
 		bool known = has_uuid(s, r->id.uuid);

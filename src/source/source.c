@@ -1,6 +1,7 @@
 /* Opens the sources in a list of names; calls go through the source's table of functions. */
 #include "source/source.h"
 
+#include "base/log.h"
 #include "source/kind.h"
 #include "source/set.h"
 
@@ -39,4 +40,9 @@ int source_glance(struct source *s, unsigned what, struct err *e)
 int source_look(struct source *s, const bool *which, struct err *e)
 {
 	return s->ops->look(s, which, e);
+}
+
+void source_log_no_room(void)
+{
+	log_error("not enough memory for another card");
 }

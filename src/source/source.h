@@ -88,6 +88,8 @@ int source_scan(struct source *s, struct err *e);
 int source_drain(struct source *s, const bool *which, struct err *e);
 int source_glance(struct source *s, unsigned what, struct err *e);
 int source_look(struct source *s, const bool *which, struct err *e);
+/* For a source: logs that a card is left out, because there is no memory for it. */
+void source_log_no_room(void);
 
 /* How each kind is opened, for the table of kinds. */
 int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);

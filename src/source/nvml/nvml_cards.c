@@ -43,7 +43,7 @@ static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_
 {
 	size_t n = s->base.n_cards;
 	if (!array_one_more(&s->base.cards, n) || !array_one_more(&s->cards, n)) {
-		log_error("not enough memory for another card");
+		source_log_no_room();
 		return -1;
 	}
 	s->cards[n] = (struct nvml_card){ .device = device,

@@ -60,7 +60,7 @@ static struct nvml_device *claim_device(struct nvml_source *s, const struct card
 	if (!d)
 		d = add_device(s);
 	if (!d) {
-		log_error("not enough memory for another card");
+		source_log_no_room();
 		return NULL;
 	}
 	ssize_t card = d->id.uuid[0] ? nvml_find_card(s, d->id.uuid) : -1;
