@@ -54,6 +54,7 @@ static void finish_card(struct live *l, size_t i)
 		memcpy(c->texts, b->texts, sizeof(c->texts));
 	}
 	c->id = r->id;
+	text_copy(c->source, sizeof(c->source), r->source);
 	c->status = r->status;
 	c->code = r->code;
 	c->gone = r->gone;

@@ -45,6 +45,7 @@ struct live_process {
 
 struct live_card {
 	struct card_id id;
+	char source[SOURCE_CAP]; /* the name of the source that reports it: "nvml", "sim" */
 	enum card_status status;
 	int code;		/* the driver's error code if the status is not ok */
 	bool gone;		/* removed on purpose, which is not a fault: do not show it */

@@ -143,6 +143,7 @@ static void add_board(struct json *j, const struct stat_pick *p, const struct li
 	add_number(j, "memory.used", v, METRIC_MEMORY_USED);
 	add_number(j, "memory.total", v, METRIC_MEMORY_TOTAL);
 	add_processes(j, p, card->board, NULL);
+	json_text(j, "gua.source", or_null(card->source));
 	if (b->mig)
 		add_instances(j, p, card->board);
 	else

@@ -61,7 +61,8 @@ def test_both_kinds_are_recorded_and_reported(record, both):
 def test_live_views_show_both(tmp_path, both):
     env = fake_driver(tmp_path, ONE_CARD + BUSY)
     shown = json.loads(gua("stat", "--json", "--no-store", *both, env=env).stdout)
-    assert sorted(card["uuid"] for card in shown["gpus"]) == ["GPU-aaaa", "SIM-0"]
+    assert sorted((card["uuid"], card["gua.source"]) for card in shown["gpus"]) == [
+        ("GPU-aaaa", "nvml"), ("SIM-0", "sim")]
     holders = gua("who", "--no-store", *both, env=env).stdout
     assert "carol" in holders and "_dead" in holders
     cards = gua("query", "--query-gpu=uuid,memory.used", "--format=csv,noheader", "--no-store", *both, env=env)
