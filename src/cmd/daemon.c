@@ -66,7 +66,7 @@ const struct option_row daemon_options[] = {
 		.min = 3600e3 },
 	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP, AT(source),
 		.words = source_words },
-	{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays", AT(scenario) },
+	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
 	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
 		AT(nvml) },
 	{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP, AT(timeout_ms),

@@ -26,7 +26,7 @@ struct live_values {
 			.offset = offsetof(type, member.no_store) },                           \
 		{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP,                           \
 			.offset = offsetof(type, member.source), .words = source_words },      \
-		{ OPTION_TEXT, 0, "scenario", "FILE", "what the simulated source plays",       \
+		{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP,                           \
 			.offset = offsetof(type, member.scenario) },                           \
 		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \
 			"the driver's library (default libnvidia-ml.so.1)",                    \
