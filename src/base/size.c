@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct unit {
+static const struct size_unit {
 	const char *name;
 	double bytes;
 } units[] = {

@@ -11,7 +11,7 @@
 #define DAY_MS (86400LL * 1000)
 #define MAX_DURATION_MS (366000LL * DAY_MS)
 
-static const struct unit {
+static const struct time_unit {
 	const char *name;
 	double ms;
 } units[] = {
@@ -248,7 +248,7 @@ void duration_text(char *dst, size_t cap, int64_t ms)
 
 void duration_option(char *dst, size_t cap, int64_t ms)
 {
-	const struct unit *best = &units[0];
+	const struct time_unit *best = &units[0];
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 		if (ms && ms % (int64_t)units[i].ms == 0 && units[i].ms > best->ms)
 			best = &units[i];

@@ -30,13 +30,13 @@ static int64_t min64(int64_t a, int64_t b)
 }
 
 /* A stretch within one slot and one state. */
-struct piece {
+struct slot_part {
 	int64_t slot, from_ms, to_ms, ms;
 	enum card_state state;
 	int64_t unsure_ms; /* at most this much of it is in another state */
 };
 
-static void add_usage(struct account *a, const struct piece *p, struct ledger *ledger)
+static void add_usage(struct account *a, const struct slot_part *p, struct ledger *ledger)
 {
 	struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
 	bool seen = p->state != CARD_UNOBSERVED && !isnan(a->pending_pct);
@@ -80,7 +80,7 @@ struct split {
 };
 
 static struct split split_start(
-	const struct account_scene *on, const struct piece *p, bool use_known)
+	const struct account_scene *on, const struct slot_part *p, bool use_known)
 {
 	struct split s = {
 		.state = p->state, .use_known = use_known, .ms = p->ms, .by_weight = true
@@ -112,8 +112,8 @@ static int64_t split_next(struct split *s, const struct holder *h)
 	return mine;
 }
 
-static void add_holding(struct account *a, const struct piece *p, size_t i, int64_t share_ms,
-	struct account_scene *on)
+static void add_holding(struct account *a, const struct slot_part *p, size_t i,
+	int64_t share_ms, struct account_scene *on)
 {
 	struct holder *h = &on->holders[i];
 	struct holding_sum *sum = ledger_holding(on->ledger, p->slot, a->card, h->process);
@@ -169,7 +169,7 @@ static bool may_change_hands(const struct account_scene *on, int64_t at_ms)
 }
 
 /* Finds the state of a stretch, and how much of it is uncertain. */
-static void judge(const struct account *a, struct piece *p, const struct account_scene *on)
+static void judge(const struct account *a, struct slot_part *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
 	bool unsure = is_unsure(a->pending_pct, at_ms, on);
@@ -189,7 +189,7 @@ static void judge(const struct account *a, struct piece *p, const struct account
 static void account_piece(
 	struct account *a, int64_t from_ms, int64_t to_ms, struct account_scene *on)
 {
-	struct piece p = { .slot = ledger_slot(on->ledger, from_ms),
+	struct slot_part p = { .slot = ledger_slot(on->ledger, from_ms),
 		.from_ms = from_ms,
 		.to_ms = to_ms,
 		.ms = to_ms - from_ms };
@@ -249,7 +249,7 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 		int64_t end = min64(to_ms, (slot + ledger->slot_seconds) * 1000);
 		int64_t ms = end - a->covered_ms;
 		add_usage(a,
-			&(struct piece){ slot, a->covered_ms, end, ms, CARD_UNOBSERVED, 0 },
+			&(struct slot_part){ slot, a->covered_ms, end, ms, CARD_UNOBSERVED, 0 },
 			ledger);
 		a->unobserved_ms += ms;
 		a->covered_ms = end;

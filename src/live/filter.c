@@ -180,7 +180,7 @@ bool filter_card(const struct filter *f, const struct live_card *card)
 }
 
 /* The cards to choose from, and those that are chosen so far. */
-struct choice {
+struct card_choice {
 	const struct live_card *cards;
 	size_t n;
 	size_t *picked; /* indexes into `cards` */
@@ -188,7 +188,7 @@ struct choice {
 };
 
 /* Adds the cards that one --id names. */
-static int pick_id(const struct filter *f, const char *id, struct choice *c, struct err *e)
+static int pick_id(const struct filter *f, const char *id, struct card_choice *c, struct err *e)
 {
 	bool named = false;
 	for (size_t i = 0; i < c->n; i++) {
@@ -210,7 +210,7 @@ static bool comes_before(const struct card_id *a, const struct card_id *b)
 	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;
 }
 
-static void pick_all(const struct filter *f, struct choice *c)
+static void pick_all(const struct filter *f, struct card_choice *c)
 {
 	size_t *picked = c->picked;
 	for (size_t i = 0; i < c->n; i++) {
@@ -228,7 +228,7 @@ int filter_cards(const struct filter *f, const struct live_card *cards, size_t n
 	size_t *picked, struct err *e)
 {
 	const struct text_list *ids = &f->values->ids;
-	struct choice choice = { .cards = cards, .n = n, .picked = picked };
+	struct card_choice choice = { .cards = cards, .n = n, .picked = picked };
 	char word[WORD_CAP];
 	if (ids->n == 0)
 		pick_all(f, &choice);

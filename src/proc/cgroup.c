@@ -8,18 +8,13 @@
 
 enum { MAX_COMPONENTS = 64, ID_SHOWN = 12 };
 
-struct piece {
-	const char *at;
-	size_t len;
-};
-
 struct path {
 	struct piece components[MAX_COMPONENTS];
 	size_t n;
 };
 
 /* What a row's '%' may match. */
-enum shape {
+enum id_shape {
 	SHAPE_NAME,	 /* any text that is not empty */
 	SHAPE_CONTAINER, /* 64 hexadecimal digits; the first 12 are kept */
 	SHAPE_POD,	 /* a UUID, with '_' for '-' or without any */
@@ -40,7 +35,7 @@ struct cgroup_rule {
 	const char *parent; /* what the parent component must be, '*' as above; NULL: anything;
 			       "": this component is the first */
 	const char *ancestor; /* what one of the components above must be; NULL: anything */
-	enum shape shape;
+	enum id_shape shape;
 	enum label label;
 	const char *tag; /* put before the part that is kept */
 };
@@ -118,7 +113,7 @@ static size_t span(struct piece text, bool (*is)(char))
 }
 
 /* Whether the text has the shape. Shortens the text to the part that is kept. */
-static bool has_shape(struct piece *text, enum shape shape)
+static bool has_shape(struct piece *text, enum id_shape shape)
 {
 	size_t n = 0;
 	switch (shape) {

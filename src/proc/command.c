@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "proc/text.h"
 
 /* How to find the script in an interpreter's arguments. Letters are those of short options. */
 struct interpreter {
@@ -30,11 +31,6 @@ static const struct interpreter interpreters[] = {
 	{ "zsh", "o", "c", 0, "", NULL },
 	{ "perl*", "I", "eE", 0, "", NULL },
 	{ "ruby*", "ICr", "e", 0, "", NULL },
-};
-
-struct piece {
-	const char *at;
-	size_t len;
 };
 
 static struct piece basename_of(struct piece path)

@@ -39,14 +39,14 @@ struct gather {
 };
 
 /* Slots in from <= slot < to. */
-struct span {
+struct slot_span {
 	int64_t from, to;
 };
 /* The window in parts. usage_1d and holding_1d have the daily sums of the five-minute and hour
  * slots. For these slots, only the hours before the first midnight and after the last one are
  * read. Without a whole day, all of the window is `before`. */
 struct window_parts {
-	struct span all, before, days, after;
+	struct slot_span all, before, days, after;
 };
 struct window_parts window_parts(const struct gather *g);
 

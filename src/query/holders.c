@@ -95,7 +95,7 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	return true;
 }
 
-static int read_holdings(struct gather_file *file, const char *table, struct span span,
+static int read_holdings(struct gather_file *file, const char *table, struct slot_span span,
 	struct pairs *p, struct err *e)
 {
 	struct holding_fold h = { .pairs = p, .file = file };

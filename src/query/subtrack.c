@@ -13,22 +13,22 @@
 #include "query/subtrack_files.h"
 
 /* One call of a block. */
-struct call {
+struct block_call {
 	double start, stop;
 };
 
-struct calls {
-	struct call *rows;
+struct block_calls {
+	struct block_call *rows;
 	size_t n, cap;
 };
 
 /* Running statistics by Welford's method, which does not lose small differences. */
-struct running {
+struct running_stats {
 	int64_t n;
 	double min, max, mean, squares, total;
 };
 
-static void take(struct running *r, double x)
+static void take(struct running_stats *r, double x)
 {
 	if (isnan(x))
 		return;
@@ -41,7 +41,7 @@ static void take(struct running *r, double x)
 	r->total += x;
 }
 
-static struct subtrack_stats stats_of(const struct running *r)
+static struct subtrack_stats stats_of(const struct running_stats *r)
 {
 	if (!r->n)
 		return (struct subtrack_stats){ NAN, NAN, NAN, NAN, NAN };
@@ -69,11 +69,11 @@ static int wrong_order(const char *path, const struct mark *m, struct err *e)
 		m->block, (long long)m->process, m->at);
 }
 
-static bool keep_call(struct calls *calls, double start, double stop)
+static bool keep_call(struct block_calls *calls, double start, double stop)
 {
 	if (!array_reserve(&calls->rows, &calls->cap, calls->n + 1))
 		return false;
-	calls->rows[calls->n++] = (struct call){ start, stop };
+	calls->rows[calls->n++] = (struct block_call){ start, stop };
 	return true;
 }
 
@@ -88,8 +88,8 @@ struct analysis {
 /* Pairs `n` marks of one block and process, from marks.rows[from] on. A block that calls itself
  * is nested: a stop belongs to the latest start that has none. Starts without a stop are left
  * out. */
-static int pair(
-	const struct analysis *a, struct calls *calls, size_t from, size_t n, struct err *e)
+static int pair(const struct analysis *a, struct block_calls *calls, size_t from, size_t n,
+	struct err *e)
 {
 	int rc = 0;
 	size_t open = 0;
@@ -126,19 +126,20 @@ static size_t first_from(const struct timepoints *t, double at)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct call *x = a, *y = b;
+	const struct block_call *x = a, *y = b;
 	return (x->start > y->start) - (x->start < y->start);
 }
 
 /* Computes what the block used: each sample within any of its calls counts once. */
-static void join(struct subtrack_block *block, struct calls *calls, const struct timepoints *t)
+static void join(
+	struct subtrack_block *block, struct block_calls *calls, const struct timepoints *t)
 {
-	struct running usage[SUBTRACK_MEASUREMENTS] = { 0 }, compute = { 0 };
+	struct running_stats usage[SUBTRACK_MEASUREMENTS] = { 0 }, compute = { 0 };
 	size_t done = 0; /* points before this one have been handled */
 	if (calls->n)
 		qsort(calls->rows, calls->n, sizeof(*calls->rows), by_start);
 	for (size_t i = 0; i < calls->n; i++) {
-		const struct call *call = &calls->rows[i];
+		const struct block_call *call = &calls->rows[i];
 		size_t from = first_from(t, call->start);
 		bool any = from < t->n && t->rows[from].at <= call->stop;
 		take(&compute, call->stop - call->start);
@@ -171,7 +172,7 @@ static size_t run_length(const struct marks *m, size_t from, bool process)
 /* Adds the block of the `n` marks from marks.rows[from] on. */
 static int add_block(const struct analysis *a, size_t from, size_t n, struct err *e)
 {
-	struct calls calls = { 0 };
+	struct block_calls calls = { 0 };
 	struct subtrack *s = a->result;
 	if (!array_one_more(&s->blocks, s->n_blocks))
 		return err_memory(e);
@@ -194,7 +195,7 @@ static int add_block(const struct analysis *a, size_t from, size_t n, struct err
 static void sum_overall(struct subtrack *s, const struct timepoints *t)
 {
 	for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++) {
-		struct running all = { 0 };
+		struct running_stats all = { 0 };
 		for (size_t i = 0; i < t->n; i++)
 			take(&all, t->rows[i].values[k]);
 		s->overall[k] = stats_of(&all);

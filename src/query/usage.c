@@ -100,7 +100,7 @@ struct table_rows {
 
 /* Reads those rows of the table that are in the span. */
 static int read_rows(
-	struct usage_fold *u, struct table_rows rows, struct span span, struct err *e)
+	struct usage_fold *u, struct table_rows rows, struct slot_span span, struct err *e)
 {
 	if (span.from >= span.to)
 		return 0;
@@ -111,7 +111,7 @@ static int read_rows(
 }
 
 static int read_slots(
-	struct usage_fold *u, const struct slot_table *t, struct span span, struct err *e)
+	struct usage_fold *u, const struct slot_table *t, struct slot_span span, struct err *e)
 {
 	return read_rows(u, (struct table_rows){ t->usage, SUMS, take_slot }, span, e);
 }
@@ -145,7 +145,7 @@ static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 	struct usage_fold days = { .g = g, .file = file };
 	struct window_parts parts = window_parts(g);
 	/* Stored by hour: hours that the window cuts are included. */
-	struct span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
+	struct slot_span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
 	int rc = read_rows(&days, sums, parts.days, e);
 	if (rc == 0)
 		rc = read_rows(&days, sm_active, hours, e);

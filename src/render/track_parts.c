@@ -156,7 +156,7 @@ static struct cell get_milli(const void *row, size_t of)
 }
 
 /* The rows of cards are struct track_card with the label. */
-struct card_row {
+struct track_card_row {
 	struct track_card card;
 	char label[32];
 };
@@ -164,10 +164,10 @@ struct card_row {
 static struct cell card_status(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(card_status_names[((const struct card_row *)row)->card.status]);
+	return cell_text(card_status_names[((const struct track_card_row *)row)->card.status]);
 }
 
-#define OF(member) offsetof(struct card_row, member)
+#define OF(member) offsetof(struct track_card_row, member)
 #define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
 #define VALUE(unit, getter, member) .kind = COLUMN_##unit, .get = getter, .of = member
 static const struct column card_columns[] = {
@@ -210,14 +210,14 @@ static void make_cards(struct table *t, const struct track_result *r)
 {
 	*t = (struct table){ .columns = card_columns, .n_columns = COUNT(card_columns) };
 	for (size_t i = 0; i < r->n_cards; i++) {
-		struct card_row row = { .card = r->cards[i] };
+		struct track_card_row row = { .card = r->cards[i] };
 		card_label(row.label, sizeof(row.label), &row.card.id);
 		table_add(t, &row);
 	}
 }
 
 /* A row of the process table: one process, or the sum of all processes without a row. */
-struct process_row {
+struct track_process_row {
 	int64_t pid;		  /* -1: not one process */
 	double ppid, max_threads; /* NAN: not one process */
 	const char *command;
@@ -226,7 +226,7 @@ struct process_row {
 	char user[256];
 };
 
-#define OF(member) offsetof(struct process_row, member)
+#define OF(member) offsetof(struct track_process_row, member)
 static const struct column process_columns[] = {
 	{ .key = "pid", .title = "pid", .width = 7, VALUE(COUNT, get_known, OF(pid)) },
 	{ .key = "ppid", VALUE(COUNT, get_double, OF(ppid)) },
@@ -268,7 +268,7 @@ static void add_others(struct table *t, const struct track_result *r)
 {
 	char command[64];
 	const struct track_process *o = &r->others;
-	struct process_row row = {
+	struct track_process_row row = {
 		.pid = -1,
 		.ppid = NAN,
 		.max_threads = NAN,
@@ -293,7 +293,7 @@ static void make_processes(
 	*t = (struct table){ .columns = process_columns, .n_columns = COUNT(process_columns) };
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct track_process *p = &r->processes[i];
-		struct process_row row = { .pid = p->id.pid,
+		struct track_process_row row = { .pid = p->id.pid,
 			.ppid = (double)p->ppid,
 			.max_threads = (double)p->max_threads,
 			.command = p->id.command,

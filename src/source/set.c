@@ -16,7 +16,7 @@
 #define NOWHERE SIZE_MAX /* place of a card that is left out */
 enum { SPARE = 8 };
 
-struct member {
+struct set_member {
 	const struct source_kind *kind;
 	struct source *source; /* NULL: it has never opened */
 	bool down;	       /* not asked before the next scan */
@@ -33,7 +33,7 @@ struct set {
 	struct source_ops ops;	    /* with the set's own name */
 	char name[SOURCE_LIST_CAP]; /* "nvml,sim" */
 	struct source_options options;
-	struct member members[SOURCE_KINDS_MAX];
+	struct set_member members[SOURCE_KINDS_MAX];
 	size_t n_members;
 	struct place {
 		size_t member, card; /* the member, and the index of the card in it */
@@ -44,13 +44,13 @@ struct set {
 };
 
 /* What is asked of all members. */
-struct call {
+struct member_call {
 	enum { CALL_SCAN, CALL_DRAIN, CALL_GLANCE, CALL_LOOK } kind;
 	const bool *which; /* cards of the set, or NULL */
 	unsigned what;	   /* of a glance */
 };
 
-static void lose(struct set *s, struct member *m, const struct err *why)
+static void lose(struct set *s, struct set_member *m, const struct err *why)
 {
 	int64_t now_ms = clock_wall_ms(s->options.clock);
 	/* A member that fails at the start is logged as an error, because views show errors
@@ -66,7 +66,7 @@ static void lose(struct set *s, struct member *m, const struct err *why)
 	m->why = *why;
 }
 
-static int open_member(struct set *s, struct member *m, struct err *e)
+static int open_member(struct set *s, struct set_member *m, struct err *e)
 {
 	struct source_options options = s->options;
 	options.name = m->kind->name;
@@ -77,7 +77,7 @@ static int open_member(struct set *s, struct member *m, struct err *e)
 }
 
 /* Whether one of the member's cards is selected; fills its flags. */
-static bool fill_flags(struct member *m, const bool *which)
+static bool fill_flags(struct set_member *m, const bool *which)
 {
 	bool any = which == NULL;
 	for (size_t i = 0; which && i < m->n; i++) {
@@ -87,7 +87,8 @@ static bool fill_flags(struct member *m, const bool *which)
 	return any;
 }
 
-static int call_member(struct set *s, struct member *m, const struct call *c, struct err *e)
+static int call_member(
+	struct set *s, struct set_member *m, const struct member_call *c, struct err *e)
 {
 	const bool *which = c->which ? m->flags : NULL;
 	if (!m->source)
@@ -106,7 +107,7 @@ static int call_member(struct set *s, struct member *m, const struct call *c, st
 	return 0;
 }
 
-static void ask_member(struct set *s, struct member *m, const struct call *c)
+static void ask_member(struct set *s, struct set_member *m, const struct member_call *c)
 {
 	struct err e = { 0 };
 	m->asked = (c->kind == CALL_SCAN || !m->down) && fill_flags(m, c->which);
@@ -129,7 +130,7 @@ static bool has_uuid(const struct set *s, const char *uuid)
 }
 
 /* Room for one card more of a member, there and in the set. */
-static bool reserve(struct set *s, struct member *m)
+static bool reserve(struct set *s, struct set_member *m)
 {
 	if (m->n == m->cap) {
 		if (!array_resize(&m->at, m->n + SPARE) ||
@@ -149,7 +150,7 @@ static bool reserve(struct set *s, struct member *m)
 /* Gives the cards that are new in a member their places. */
 static void place_cards(struct set *s, size_t member)
 {
-	struct member *m = &s->members[member];
+	struct set_member *m = &s->members[member];
 	while (m->n < m->source->n_cards) {
 		const struct card_reading *r = &m->source->cards[m->n];
 		if (!reserve(s, m)) {
@@ -185,7 +186,7 @@ static void lose_card(struct card_reading *r, int code)
 static void join_cards(struct set *s)
 {
 	for (size_t i = 0; i < s->n_members; i++) {
-		struct member *m = &s->members[i];
+		struct set_member *m = &s->members[i];
 		if (!m->source)
 			continue;
 		place_cards(s, i);
@@ -205,7 +206,7 @@ static void join_xids(struct set *s)
 {
 	s->base.n_xids = 0;
 	for (size_t i = 0; i < s->n_members; i++) {
-		const struct member *m = &s->members[i];
+		const struct set_member *m = &s->members[i];
 		for (size_t k = 0; m->asked && !m->down && k < m->source->n_xids; k++) {
 			struct source_xid xid = m->source->xids[k];
 			if (xid.card >= m->n || m->at[xid.card] == NOWHERE)
@@ -228,7 +229,7 @@ static void join_facts(struct set *s)
 	base->memory_cost_us = base->energy_cost_us = 0;
 	base->incomplete = false;
 	for (size_t i = 0; i < s->n_members; i++) {
-		const struct member *m = &s->members[i];
+		const struct set_member *m = &s->members[i];
 		const struct source *one = m->source;
 		base->incomplete |= m->down;
 		if (!one)
@@ -252,7 +253,7 @@ static void join_facts(struct set *s)
 /* 0 when a member answers; else the failure of the first member. */
 static int judge(struct set *s, struct err *e)
 {
-	const struct member *first = &s->members[0];
+	const struct set_member *first = &s->members[0];
 	for (size_t i = 0; i < s->n_members; i++)
 		if (!s->members[i].down)
 			return 0;
@@ -261,7 +262,7 @@ static int judge(struct set *s, struct err *e)
 	return e->code;
 }
 
-static int ask(struct source *base, const struct call *c, struct err *e)
+static int ask(struct source *base, const struct member_call *c, struct err *e)
 {
 	struct set *s = (struct set *)base;
 	for (size_t i = 0; i < s->n_members; i++)
@@ -275,22 +276,22 @@ static int ask(struct source *base, const struct call *c, struct err *e)
 
 static int set_scan(struct source *base, struct err *e)
 {
-	return ask(base, &(struct call){ .kind = CALL_SCAN }, e);
+	return ask(base, &(struct member_call){ .kind = CALL_SCAN }, e);
 }
 
 static int set_drain(struct source *base, const bool *which, struct err *e)
 {
-	return ask(base, &(struct call){ .kind = CALL_DRAIN, .which = which }, e);
+	return ask(base, &(struct member_call){ .kind = CALL_DRAIN, .which = which }, e);
 }
 
 static int set_glance(struct source *base, unsigned what, struct err *e)
 {
-	return ask(base, &(struct call){ .kind = CALL_GLANCE, .what = what }, e);
+	return ask(base, &(struct member_call){ .kind = CALL_GLANCE, .what = what }, e);
 }
 
 static int set_look(struct source *base, const bool *which, struct err *e)
 {
-	return ask(base, &(struct call){ .kind = CALL_LOOK, .which = which }, e);
+	return ask(base, &(struct member_call){ .kind = CALL_LOOK, .which = which }, e);
 }
 
 static bool set_describe(struct source *base, uint32_t pid, struct process_id *id)
@@ -309,7 +310,7 @@ static void set_metrics(struct source *base, size_t card, bool board,
 {
 	const struct set *s = (struct set *)base;
 	const struct place *p = &s->places[card];
-	const struct member *m = &s->members[p->member];
+	const struct set_member *m = &s->members[p->member];
 	if (m->down || !m->source->ops->metrics)
 		return;
 	m->source->ops->metrics(m->source, p->card, board, wanted, values, texts);

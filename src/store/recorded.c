@@ -25,7 +25,7 @@ static bool add_card(struct recorded *r, int64_t gpu, const char *uuid)
 	return true;
 }
 
-static bool add_span(struct recorded_card *c, struct span span)
+static bool add_span(struct recorded_card *c, struct recorded_span span)
 {
 	if (c->n && c->spans[c->n - 1].to >= span.from &&
 		c->spans[c->n - 1].from <= span.from) {
@@ -41,7 +41,7 @@ static bool add_span(struct recorded_card *c, struct span span)
 
 static int span_order(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct recorded_span *x = a, *y = b;
 	return (x->from > y->from) - (x->from < y->from);
 }
 
@@ -86,7 +86,7 @@ static int read_slots(
 	while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
 		int64_t slot = sqlite3_column_int64(row, 0);
 		struct recorded_card *c = find_gpu(r, sqlite3_column_int64(row, 1));
-		struct span span = { slot, slot + seconds };
+		struct recorded_span span = { slot, slot + seconds };
 		rc = !c || add_span(c, span) ? SQLITE_OK : SQLITE_NOMEM;
 	}
 	sqlite3_finalize(row);

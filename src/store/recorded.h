@@ -13,14 +13,14 @@
 struct sqlite3;
 
 /* A stretch of unix seconds. */
-struct span {
+struct recorded_span {
 	int64_t from, to; /* to: not in it */
 };
 
 struct recorded_card {
 	int64_t gpu; /* id in the store */
 	char uuid[UUID_CAP];
-	struct span *spans; /* in order, apart from each other */
+	struct recorded_span *spans; /* in order, apart from each other */
 	size_t n, cap;
 };
 

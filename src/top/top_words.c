@@ -53,7 +53,7 @@ const char *top_kind(unsigned kind)
 }
 
 /* Rows: first by card_state, for cards with status ok; then by card_status, for the others. */
-static const struct words {
+static const struct state_words {
 	const char *word, *brief;
 	enum top_style style;
 } states[CARD_SHOWN_STATES] = {
@@ -70,7 +70,7 @@ static const struct words {
 	[CARD_STATUS_DENIED] = { "denied", "denied", TOP_LOST },
 };
 
-static const struct words *words_of(const struct live_card *card)
+static const struct state_words *words_of(const struct live_card *card)
 {
 	return card->status == CARD_STATUS_OK ? &states[card->state] : &statuses[card->status];
 }

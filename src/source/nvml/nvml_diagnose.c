@@ -86,7 +86,7 @@ static void examine_cards(const struct diagnosis *d, struct findings *f)
 }
 
 /* What it means that a job cannot be done, or only by another way. */
-static const struct meaning {
+static const struct job_meaning {
 	const char *job;
 	const char *without;  /* when no way works */
 	const char *fallback; /* when it is not the first */
@@ -108,7 +108,7 @@ static const struct meaning {
 	{ "MPS processes", "clients of an MPS server are not listed by themselves", "" },
 };
 
-static const struct meaning *find_meaning(const char *job)
+static const struct job_meaning *find_meaning(const char *job)
 {
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (strcmp(meanings[i].job, job) == 0)
@@ -140,7 +140,7 @@ static void examine_accounting(const struct facility *row, struct findings *f)
 
 static void examine_job(const struct facility *row, struct findings *f)
 {
-	const struct meaning *meaning = find_meaning(row->job);
+	const struct job_meaning *meaning = find_meaning(row->job);
 	if (!meaning)
 		return;
 	bool vital = strcmp(row->job, "compute processes") == 0;

@@ -163,7 +163,7 @@ void nvml_lib_close(struct nvml_lib *lib)
 	lib->dl = NULL;
 }
 
-static const struct meaning {
+static const struct code_meaning {
 	int code;
 	const char *text;
 	const char *advice; /* for the driver as a whole; NULL: the advice is to try again */
@@ -204,7 +204,7 @@ static const struct meaning {
 		"kernel log" },
 };
 
-static const struct meaning *find_meaning(int code)
+static const struct code_meaning *find_meaning(int code)
 {
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (meanings[i].code == code)
@@ -219,7 +219,7 @@ const char *nvml_code_text(int code)
 
 int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct err *e)
 {
-	const struct meaning *meaning = find_meaning(code);
+	const struct code_meaning *meaning = find_meaning(code);
 	if (code == NVML_MISMATCH) {
 		char module[VERSION_CAP];
 		if (!nvml_host_module_version(root, module, sizeof(module)))

@@ -13,7 +13,7 @@
 #include "source/nvml/nvml_metric_abi.h"
 
 /* Signatures. */
-enum shape {
+enum call_shape {
 	ONE,		/* (device, unsigned *) */
 	TWO,		/* (device, unsigned *, unsigned *) */
 	POINT,		/* the same: the parts of one number before and after the point */
@@ -45,7 +45,7 @@ enum shape {
 
 struct row {
 	enum metric metric;
-	enum shape shape;
+	enum call_shape shape;
 	const char *symbol, *older; /* the first one that exists is used; NULL: none */
 	int which;     /* OF, TEXT_OF, FIELD: the number; ERRORS, PLACE: the type */
 	int other;     /* ERRORS, PLACE: the counter; FIELD: the scope */

@@ -48,7 +48,7 @@ void account_come(struct play *p, uint32_t seat, int64_t t_us)
 	const struct scenario_seat *fixed = &p->scenario->seats[seat];
 	if (!p->cards[fixed->card].dead)
 		return;
-	p->seats[seat].account = (struct account){ .process = fixed->process,
+	p->seats[seat].account = (struct accounted){ .process = fixed->process,
 		.life = p->lives[fixed->process].number,
 		.start_us = t_us,
 		.start_wall_us = play_wall(p, t_us),
@@ -72,7 +72,7 @@ void account_leave(struct play *p, uint32_t seat, int64_t t_us)
 		return;
 	if (c->n_dead == DEAD_KEPT)
 		remove_dead(c, 0);
-	struct account *entry = &c->dead[c->n_dead++];
+	struct accounted *entry = &c->dead[c->n_dead++];
 	*entry = p->seats[seat].account;
 	entry->pid = play_pid(p, fixed->process);
 	entry->end_us = t_us;
@@ -92,7 +92,7 @@ void account_name(struct play *p, uint32_t process)
 	}
 }
 
-static struct play_account account_of(const struct account *a, uint32_t pid, bool running)
+static struct play_account account_of(const struct accounted *a, uint32_t pid, bool running)
 {
 	return (struct play_account){ .pid = pid,
 		.running = running,
@@ -108,7 +108,7 @@ size_t play_accounts(const struct play *p, size_t card, struct play_account *out
 	const struct card_state_now *c = &p->cards[card];
 	size_t n = 0;
 	for (size_t i = 0; c->dead && i < fixed->n_seats; i++) {
-		struct account a = p->seats[fixed->first_seat + i].account;
+		struct accounted a = p->seats[fixed->first_seat + i].account;
 		uint32_t pid = running_pid(p, fixed->first_seat + i);
 		a.samples += c->samples;
 		if (pid != 0 && n++ < max)

@@ -11,7 +11,7 @@ struct play;
 enum { DEAD_KEPT = 128 };
 
 /* What accounting mode keeps of a process on a card, from when it came to when it left. */
-struct account {
+struct accounted {
 	uint32_t process, life; /* which one: the life by its number */
 	uint32_t pid;		/* 0: not known yet; while it runs its seat's process has it */
 	int64_t start_us, start_wall_us, end_us;

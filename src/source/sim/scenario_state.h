@@ -19,9 +19,9 @@ struct seat_now {
 	bool held;
 	int64_t mem_bytes; /* or -1 */
 	struct load load;
-	int64_t sum;		/* scratch of play_uses() */
-	size_t newest;		/* the same: place in the ring */
-	struct account account; /* while it is held */
+	int64_t sum;		  /* scratch of play_uses() */
+	size_t newest;		  /* the same: place in the ring */
+	struct accounted account; /* while it is held */
 };
 
 /* The processes that used a card in one sample. */
@@ -44,7 +44,7 @@ struct card_state_now {
 	struct part *parts;	  /* ring_room x parts_stride */
 	size_t parts_stride;
 	size_t ring_next, ring_used;
-	struct account *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
+	struct accounted *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
 	size_t n_dead;
 	int64_t samples;	   /* ever taken */
 	int64_t util_pct_us;	   /* sum of utilisation, each sample's until the next one */

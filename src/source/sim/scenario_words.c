@@ -173,22 +173,22 @@ int words_signed_duration(struct words *w, const char *what, int64_t *us)
 	return 0;
 }
 
-struct unit {
+struct scenario_unit {
 	const char *name;
 	int64_t factor;
 };
 
 /* A kind of number with a unit. */
 struct quantity {
-	const struct unit *units; /* ends with a unit without a name */
+	const struct scenario_unit *units; /* ends with a unit without a name */
 	int64_t max;
 	const char *example; /* for the message when a word is none */
 };
 
-static const struct unit size_units[] = { { "B", 1 }, { "KB", 1000 }, { "KiB", 1024 },
+static const struct scenario_unit size_units[] = { { "B", 1 }, { "KB", 1000 }, { "KiB", 1024 },
 	{ "MB", 1000000 }, { "MiB", 1 << 20 }, { "GB", 1000000000 }, { "GiB", 1 << 30 },
 	{ NULL, 0 } };
-static const struct unit power_units[] = { { "mW", 1 }, { "W", 1000 }, { NULL, 0 } };
+static const struct scenario_unit power_units[] = { { "mW", 1 }, { "W", 1000 }, { NULL, 0 } };
 static const struct quantity size_bytes = { size_units, 1LL << 46, "80GiB, 8GB, 512MiB or 0B" };
 static const struct quantity power_mw = { power_units, 100000000, "60W or 500mW" };
 
@@ -201,7 +201,7 @@ static int take_quantity(
 		return ERR_USAGE;
 	int64_t number = 0;
 	const char *rest = millionths(text, &number);
-	for (const struct unit *u = q->units; rest && u->name; u++) {
+	for (const struct scenario_unit *u = q->units; rest && u->name; u++) {
 		if (strcmp(rest, u->name) != 0)
 			continue;
 		__int128 product = (__int128)number * u->factor / 1000000;
