@@ -158,7 +158,7 @@ static void examine_space(const char *path, struct findings *f)
 	struct statvfs v;
 	find_directory(dir, sizeof(dir), path);
 	if (statvfs(dir, &v) != 0) {
-		finding_add(f, FINDING_WARNING, "free space", "cannot be told for %s: %s", dir,
+		finding_add(f, FINDING_WARNING, "free space", "cannot be read for %s: %s", dir,
 			strerror(errno));
 		return;
 	}

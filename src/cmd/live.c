@@ -137,7 +137,8 @@ static bool wants_to_end(const struct live_session *s)
 }
 
 /* Prints a message when the driver fails, becomes slow, or answers again. */
-static void tell(struct live_session *s, const struct command *self, const struct err *e)
+static void report_driver(
+	struct live_session *s, const struct command *self, const struct err *e)
 {
 	int64_t late_ms = s->lost ? 0 : live_late_ms(s->live);
 	bool well = !s->lost && !late_ms;
@@ -159,7 +160,7 @@ bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 {
 	if (*rc && !s->lost)
 		return false;
-	tell(s, self, e);
+	report_driver(s, self, e);
 	if (cmd_live_wait(s, every_ms))
 		return true;
 	*rc = 0;

@@ -63,7 +63,7 @@ void cmd_live_close(struct live_session *s);
 int cmd_live_look(struct live_session *s, struct err *e);
 /* The same, but fails also if the driver has never listed a card. */
 int cmd_live_refresh(struct live_session *s, struct err *e);
-/* Returns that error after a refresh. */
+/* The same check alone: fails if the driver has never listed a card. */
 int cmd_live_check(const struct live_session *s, struct err *e);
 
 /* Reports once, on standard error, why the store that the user named cannot be used. */
@@ -75,8 +75,8 @@ void cmd_live_catch(struct live_session *s);
  * looks are skipped. False: the user wants to end. */
 bool cmd_live_wait(struct live_session *s, int64_t every_ms);
 /* Waits for the next look after one with the result *rc; returns whether to continue. A lost
- * driver does not end the loop. It is reported once, also when it is back, and how old the
- * readings are if it is always late. If the user wants to end, *rc is 0. */
+ * driver does not end the loop: its loss and its return are reported once each. If the driver
+ * is always late, the age of the readings is reported. If the user wants to end, *rc is 0. */
 bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	const struct err *e, int64_t every_ms);
 

@@ -17,7 +17,8 @@ struct values {
 };
 
 static const struct option_row rows[] = {
-	{ OPTION_DURATION, 0, "idle", "D", "only holders that have been idle for so long: 30m",
+	{ OPTION_DURATION, 0, "idle", "D",
+		"only holders that have been idle for at least this long: 30m",
 		.offset = offsetof(struct values, idle_ms) },
 	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
 	{ OPTION_FLAG, 0, "json", NULL, "one JSON document",

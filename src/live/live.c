@@ -148,7 +148,8 @@ int64_t live_until_now(const struct live *l, int64_t at_ms)
 }
 
 /* Finds out whether samples were lost between the last drain and this one. The driver keeps ten
- * seconds, and returns each sample only once. A mean leaves nothing out. */
+ * seconds, and returns each sample only once. A reading that is the mean over the whole time
+ * misses nothing. */
 static void take_coverage(struct live *l, size_t card)
 {
 	struct live_memory *m = &l->memory[card];

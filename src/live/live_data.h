@@ -19,8 +19,9 @@ struct live_process {
 	int64_t mem_bytes;		 /* on the card, or -1 */
 	double sm_pct;			 /* own use since the last refresh; NAN unknown */
 	double engine_pct[ENGINE_COUNT]; /* the same for other engines, by enum engine */
-	double cpu_pct;			 /* of one core, as measured; NAN unknown or first */
-	int64_t rss_bytes;		 /* host memory, as measured; or -1 */
+	double cpu_pct; /* percent of one core; NAN: unknown, or live_measure() has read it once
+			   only */
+	int64_t rss_bytes;	/* host memory when live_measure() last read it; or -1 */
 	int64_t held_since_ms;	/* first seen on the card; -1: it was there at the first reading
 				 */
 	int64_t last_active_ms; /* -1: never seen active */

@@ -16,7 +16,8 @@ struct gather_file {
 	struct idmap
 		cards;	  /* from its card ids to audit.cards; IDMAP_NONE: not in the report */
 	size_t first_run; /* index of its first run in gather.runs */
-	size_t checked;	  /* 1 + the last host without overlap with earlier files */
+	size_t checked;	  /* 1 + the host that gather_check_overlap() accepted last; 0: none yet
+			   */
 };
 
 /* One start of a recorder. */
@@ -42,9 +43,10 @@ struct gather {
 struct slot_span {
 	int64_t from, to;
 };
-/* The window in parts. usage_1d and holding_1d have the daily sums of the five-minute and hour
- * slots. For these slots, only the hours before the first midnight and after the last one are
- * read. Without a whole day, all of the window is `before`. */
+/* The window in parts. The tables usage_1d and holding_1d have daily sums of the slots of five
+ * minutes and of an hour, so whole days are read from them. The slots themselves are read only
+ * before the first midnight and after the last one. Without a whole day, all of the window is
+ * `before`. */
 struct window_parts {
 	struct slot_span all, before, days, after;
 };
@@ -60,7 +62,7 @@ int gather_hosts(struct gather *g, struct err *e);
  * time in the window, because that time would be counted twice. */
 int gather_check_overlap(
 	const struct gather *g, const struct gather_file *file, size_t host, struct err *e);
-/* Sets the window, and takes what the runs in it say. */
+/* Sets the window; copies the rules and the state of each host from the runs in it. */
 int gather_window(struct gather *g, struct err *e);
 /* Reads the cards, merged over the files, their sums and the heatmap; then drops cards that do
  * not belong in the report. */

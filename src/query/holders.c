@@ -55,7 +55,7 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 	return &p->items[index];
 }
 
-/* The target of the rows of one file's holding tables. */
+/* What the rows of one file's holding tables are added to. */
 struct holding_fold {
 	struct fold fold;
 	struct pairs *pairs;

@@ -22,7 +22,7 @@ struct now_holder {
 	int64_t since_ms; /* first seen on the card; -1: not known, because the recorder has
 			     ended */
 	int64_t last_active_ms; /* or -1 */
-	int64_t idle_since_ms;	/* idle since */
+	int64_t idle_since_ms;	/* has not been active on this card since then */
 	bool idle_longer;	/* nothing was recorded before: it may be longer */
 };
 
@@ -35,7 +35,7 @@ struct now {
 	int64_t interval_ms;
 	struct rules rules;	   /* of the newest run */
 	int64_t recorded_since_ms; /* recorded without a pause from then until last_tick_ms */
-	int64_t watched_since_ms;  /* the same for holders */
+	int64_t watched_since_ms;  /* holders were recorded without a pause from then on */
 	struct now_holder *holders;
 	size_t n_holders;
 	struct sqlite3 *db;

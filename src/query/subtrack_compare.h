@@ -14,7 +14,7 @@ struct subtrack_session {
 	const char *path;
 };
 
-/* A question and its answer. */
+/* What to compare, and the result. */
 struct subtrack_comparison {
 	struct subtrack_session *sessions; /* are sorted by name */
 	size_t n;

@@ -24,7 +24,7 @@ struct mark {
 	char *block; /* escaped; heap */
 	bool stop;
 	double at;
-	size_t order; /* in the file */
+	size_t order; /* its position in the file */
 };
 
 struct marks {

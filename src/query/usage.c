@@ -4,7 +4,7 @@
 #include "query/gather.h"
 #include "query/sql.h"
 
-/* The target of the rows of one table. */
+/* What the rows of one table are added to. */
 struct usage_fold {
 	struct fold fold;
 	struct gather *g;

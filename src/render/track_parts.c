@@ -141,14 +141,14 @@ void track_add_advice(
 	outline_close(o);
 }
 
-/* Bytes at `of` of the row as KiB. */
+/* The bytes at `of`, in KiB. */
 static struct cell get_bytes(const void *row, size_t of)
 {
 	struct cell bytes = get_known(row, of);
 	return cell_number(bytes.number / 1024);
 }
 
-/* Seconds, or joules, at `of` in thousandths. */
+/* The seconds or joules at `of`, in thousandths. */
 static struct cell get_milli(const void *row, size_t of)
 {
 	struct cell whole = get_double(row, of);

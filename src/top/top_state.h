@@ -18,7 +18,7 @@ enum top_page {
 
 /* What the loop does after a key. */
 enum top_action {
-	TOP_NOTHING, /* draw again */
+	TOP_NOTHING, /* only draw again */
 	TOP_QUIT,
 	TOP_REFRESH,
 	TOP_ARRANGE, /* the order or the choice of rows has changed */

@@ -8,7 +8,7 @@
 #include "live/live.h"
 #include "top/top_frame.h"
 
-/* "512M", "12.3G", "120G" of 1024s, in at most 5 columns; "-" for -1. */
+/* "512M", "12.3G", "120G" in powers of 1024, in at most 5 columns; "-" for -1. */
 void top_size(char *dst, size_t cap, int64_t bytes);
 /* "45s", "12m", "3h20m", "5d02h", "400d" in at most 6 columns; "-" below 0. */
 void top_span_text(char *dst, size_t cap, int64_t ms);

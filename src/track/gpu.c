@@ -188,7 +188,7 @@ static void take_drain(
 		const struct card_reading *card = &s->cards[i];
 		gpu_card_drain(&g->cards[i], card, t, &scene);
 		if (card->status == CARD_STATUS_OK && !util_is_known(card->util_kind))
-			track_warn(r, "the driver does not tell how much a card is used");
+			track_warn(r, "the driver does not report how much a card is used");
 	}
 	play_samples(g, s);
 }
@@ -254,8 +254,9 @@ static void take_look(
 			track_warn(r, ERR_MEMORY_TEXT ": GPU processes are not counted");
 		any |= c->tree_bytes >= 0;
 		if (c->tree_unknown)
-			track_warn(r, "the driver does not tell how much GPU memory a process "
-				      "has");
+			track_warn(r,
+				"the driver does not report how much GPU memory a process "
+				"has");
 	}
 	if (any)
 		sum_ram(g, t);

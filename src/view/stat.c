@@ -432,7 +432,6 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 		if (!shown_before(picked, cards, i))
 			add_rows(out, picked, i, width, o);
 	if (picked->n == 0)
-		text_add_colored(out,
-			n ? "(no card is like that)\n" : "(No GPUs are available)\n", "33",
-			&o->style);
+		text_add_colored(out, n ? "(no card matches)\n" : "(No GPUs are available)\n",
+			"33", &o->style);
 }

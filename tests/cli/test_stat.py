@@ -326,4 +326,4 @@ def test_memory_that_is_not_told_is_not_unexplained_by_nobody(driver):
 @pytest.mark.parametrize("option", [["--user", "nobody-like-that"], ["--state", "lost"], ["--pid", "1"]])
 def test_filters_that_leave_no_card_say_so(sim, option):
     run = sim("stat", "--no-header", *option)
-    assert (run.returncode, run.stdout) == (0, "(no card is like that)\n")
+    assert (run.returncode, run.stdout) == (0, "(no card matches)\n")

@@ -454,7 +454,7 @@ def test_time_by_state_is_unknown_where_utilisation_is(tmp_path, sleeper):
     run = Following(tmp_path, sleeper.pid, source=(), env=env)
     run.wait(1, lambda row: float(row["main_gpu_ram"] or 0) > 0)
     _, said, result = run.end(signal.SIGINT)
-    assert said == "gua: warning: the driver does not tell how much a card is used\n"
+    assert said == "gua: warning: the driver does not report how much a card is used\n"
     held, free = result["cards"]
     assert held["active_seconds"] is None and held["idle_held_seconds"] is None
     assert result["gpu_time"]["active_seconds"] is None and result["gpu_time"]["idle_held_seconds"] is None

@@ -22,7 +22,7 @@ struct play_sample {
 struct play_holder {
 	uint32_t process;  /* index into scenario.processes */
 	uint32_t card;	   /* index into scenario.cards: the instance when asked for its card */
-	int64_t mem_bytes; /* or -1: the driver cannot tell */
+	int64_t mem_bytes; /* or -1: the driver does not report it */
 };
 
 /* One process' use of a card over some samples. */

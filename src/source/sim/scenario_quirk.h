@@ -34,7 +34,7 @@ struct play_account {
 	bool running;
 	int64_t start_wall_us; /* when it came to the card */
 	int64_t length_us;     /* until it left; 0 while it is there */
-	int64_t peak_bytes;    /* or -1: the driver cannot tell */
+	int64_t peak_bytes;    /* or -1: the driver does not report it */
 	double sm_pct;	       /* mean of its use */
 };
 
