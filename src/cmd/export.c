@@ -68,7 +68,7 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 	struct export *x = NULL;
 	struct cell cells[EXPORT_MAX_COLUMNS];
 	int rc = export_open(&x, what, path, window, e);
-	/* Rows cannot say that they are simulated. */
+	/* A row has no column that says so. */
 	if (rc == 0 && export_simulated(x, window))
 		log_notice("%s: simulated data, invented and not measured on a GPU", path);
 	while (rc == 0) {

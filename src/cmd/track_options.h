@@ -17,7 +17,7 @@ struct track_values {
 	bool until_exit, progress, legacy_spelling, processes, overwrite, quiet;
 	bool announce; /* say that the command has ended, as gpu-tracker does */
 	const char *default_size, *default_time; /* units when none is given; NULL: auto */
-	/* Made from them. */
+	/* Computed from the values above. */
 	int64_t interval_ms;
 	const char *uuid_list[TRACK_MAX_UUIDS];
 	size_t n_uuids;

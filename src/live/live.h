@@ -55,8 +55,8 @@ int64_t live_silent_ms(struct live *l);
 int live_fd(struct live *l);
 
 /* Reads the CPU time and memory of a process (an index into live_processes()), unless they were
- * read more recently than the given time. rss_bytes is then current, and cpu_pct is the use
- * since the previous reading. A refresh does not read them. */
+ * read less than `every_us` ago. rss_bytes is then current, and cpu_pct is the use since the
+ * previous reading. A refresh does not read them. */
 void live_measure(struct live *l, size_t process, int64_t every_us);
 void live_measure_all(struct live *l, int64_t every_us);
 

@@ -16,7 +16,7 @@ struct past {
 	const char *db;	 /* the store, borrowed; NULL: there is none */
 	struct now now;	 /* as it was last read; zero: never */
 	bool fresh;	 /* its recorder is running */
-	bool came;	 /* ... and was not at the previous reading */
+	bool came;	 /* it has started since the previous reading of the store */
 	int64_t read_us; /* boot time of the last reading */
 	char note[256];	 /* "" or why the past is not known */
 	struct context_floors floors;

@@ -69,7 +69,8 @@ struct holding_fold {
 	"use_unknown_double_ms, active_share_ms, idle_share_ms, mem_peak_kib"
 enum { MS_AT = 2, DOUBLE_AT = MS_AT + HOLDER_STATES, REST_AT = DOUBLE_AT + HOLDER_STATES };
 
-/* Adds a row. Presence is the time minus what is counted twice, which is negative where the
+/* Adds a row. The time that a user was present in a state is the time of the user's processes,
+ * minus what several of them have in common (the "double" columns). That is negative where the
  * state of the user differs from that of the process. */
 static bool take_holding(struct fold *f, sqlite3_value **values)
 {

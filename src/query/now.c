@@ -161,8 +161,9 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	return 0;
 }
 
-/* The last time when each card became readable again. Gaps and changes of the clock count if
- * they are longer than the driver's ring (the %d). gpu NULL: all cards. */
+/* The last time when each card became readable again, from the newest events. Gaps and changes
+ * of the clock count only if they are longer than the driver keeps its samples (%d). An event
+ * whose gpu is NULL concerns all cards. */
 #define BREAKS                                                                                 \
 	"WITH breaks AS MATERIALIZED (SELECT gpu, max(at_ms) AS ms FROM "                      \
 	"(SELECT gpu, at_ms, kind, value FROM event ORDER BY id DESC LIMIT 2000) "             \
@@ -243,14 +244,14 @@ const struct now_holder *now_find(
 struct walk {
 	int64_t card;
 	unsigned states;
-	int64_t until_s; /* the newest slot must end here or later */
-	int64_t since_s; /* start of the unbroken time, as far as read; INT64_MAX: none */
-	int64_t slot;	 /* the current slot; -1: none yet */
-	int64_t slot_ms; /* time in the requested states in this slot */
-	bool broken;	 /* the card was in another state in this slot */
-	bool blind;	 /* ... or in one that is not known */
-	bool ended;
-	bool changed;	  /* the time ended with a different, known state */
+	int64_t until_s;  /* the newest slot must end here or later */
+	int64_t since_s;  /* start of the unbroken time, as far as read; INT64_MAX: none */
+	int64_t slot;	  /* the current slot; -1: none yet */
+	int64_t slot_ms;  /* time in the requested states in this slot */
+	bool broken;	  /* the card was in another state in this slot */
+	bool blind;	  /* a part of its state in this slot is not known */
+	bool ended;	  /* the walk is over: the start was found, or slots are missing */
+	bool changed;	  /* it started with a change from a different, known state */
 	int64_t first_ms; /* when a recorder first saw the card */
 };
 

@@ -7,10 +7,11 @@
 
 /* The control sequences of a terminal. */
 struct top_pen {
-	struct str on[TOP_STYLES]; /* from plain to a style; empty: looks plain */
-	struct str off;		   /* back to plain */
-	struct str clear;	   /* empties the screen */
-	struct str erase;	   /* empties the line from the cursor on */
+	struct str
+		on[TOP_STYLES]; /* switches from plain to this style; empty: it looks plain */
+	struct str off;		/* back to plain */
+	struct str clear;	/* empties the screen */
+	struct str erase;	/* empties the line from the cursor on */
 	/* Appends the sequence that moves the cursor. */
 	void (*move)(struct str *out, size_t line, size_t column);
 };

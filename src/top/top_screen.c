@@ -19,7 +19,7 @@ struct top_screen {
 	SCREEN *screen;
 	WINDOW *keys; /* a pad: reading keys from it draws nothing */
 	int in_fd, out_fd;
-	bool narrow; /* scrolls if its last cell is written: leave that cell alone */
+	bool narrow; /* the terminal scrolls if its last cell is written: never write it */
 	struct top_pen pen;
 	struct top_painting shown;
 	struct str out; /* what is being sent */
