@@ -131,8 +131,9 @@ static void make_boards(struct live_question *q, struct source *s)
 static void read_metrics(const struct live_question *q, struct source *s, size_t card,
 	bool board, double *values, metric_texts texts)
 {
+	const struct metric_request request = { card, board, q->wanted };
 	if (s->ops->metrics && s->cards[card].status == CARD_STATUS_OK)
-		s->ops->metrics(s, card, board, q->wanted, values, texts);
+		s->ops->metrics(s, &request, values, texts);
 }
 
 /* Fills in the metrics of a MIG instance: those of its board, except those that the instance

@@ -56,6 +56,13 @@ size_t metric_nearest(const char *name, size_t len, int *found, size_t max);
  * numbers, NAN when unknown; texts of the driver are "" then. */
 typedef char metric_texts[METRIC_DRIVER_TEXTS][METRIC_TEXT_CAP];
 
+/* Which metrics of which card to read. */
+struct metric_request {
+	size_t card; /* index into the cards of the source */
+	bool board;  /* not of the card, but of the physical card that it is a part of */
+	const unsigned char *wanted; /* METRIC_COUNT flags */
+};
+
 void metric_clear(double *values, metric_texts texts);
 /* For each of the METRIC_COUNT flags that is set, also sets the metrics that it is computed
  * from. */

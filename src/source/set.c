@@ -305,16 +305,18 @@ static bool set_describe(struct source *base, uint32_t pid, struct process_id *i
 	return false;
 }
 
-static void set_metrics(struct source *base, size_t card, bool board,
-	const unsigned char *wanted, double *values, metric_texts texts)
+static void set_metrics(struct source *base, const struct metric_request *request,
+	double *values, metric_texts texts)
 {
 	const struct set *s = (struct set *)base;
-	const struct place *p = &s->places[card];
+	const struct place *p = &s->places[request->card];
+	struct metric_request own = *request;
 	const struct set_member *m = &s->members[p->member];
 	if (m->down || !m->source->ops->metrics)
 		return;
-	m->source->ops->metrics(m->source, p->card, board, wanted, values, texts);
-	base->cards[card] = m->source->cards[p->card];
+	own.card = p->card;
+	m->source->ops->metrics(m->source, &own, values, texts);
+	base->cards[request->card] = m->source->cards[p->card];
 }
 
 static void set_board(struct source *base, size_t card, struct card_id *id)

@@ -40,11 +40,11 @@ struct source_ops {
 	/* Describes a process of a card with own_processes; NULL: there is no such card.
 	 * Returns false when there is no such process. */
 	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
-	/* Reads the wanted metrics (METRIC_COUNT flags) of a card or, with `board`, of the
-	 * physical card that it is a part of; leaves alone what it does not know. Only for
-	 * cards whose status is ok; the status may have changed afterwards. NULL: none. */
-	void (*metrics)(struct source *s, size_t card, bool board, const unsigned char *wanted,
-		double *values, metric_texts texts);
+	/* Reads the wanted metrics of a card; does not change the values that it does not know.
+	 * Only for cards whose status is ok; the status may have changed afterwards. NULL: the
+	 * source has no metrics. */
+	void (*metrics)(struct source *s, const struct metric_request *request, double *values,
+		metric_texts texts);
 	/* The identity of the physical card that a MIG instance is a part of; NULL: there are
 	 * none. */
 	void (*board)(struct source *s, size_t card, struct card_id *id);

@@ -81,15 +81,13 @@ static bool fake_describe(struct source *s, uint32_t pid, struct process_id *id)
 	return f->described == pid;
 }
 
-static void fake_metrics(struct source *s, size_t card, bool board, const unsigned char *wanted,
-	double *values, metric_texts texts)
+static void fake_metrics(struct source *s, const struct metric_request *request, double *values,
+	metric_texts texts)
 {
-	(void)board;
-	(void)wanted;
 	(void)values;
 	(void)texts;
-	((struct fake *)s)->measured = card;
-	s->cards[card].status = CARD_STATUS_ASLEEP;
+	((struct fake *)s)->measured = request->card;
+	s->cards[request->card].status = CARD_STATUS_ASLEEP;
 }
 
 static void fake_board(struct source *s, size_t card, struct card_id *id)
@@ -370,10 +368,11 @@ static void test_questions_go_to_the_right_member(void **state)
 	struct source *s = open_set();
 	assert_true(s->ops->describe(s, 10, &id));
 	assert_false(s->ops->describe(s, 11, &id));
-	s->ops->metrics(s, 1, false, NULL, values, texts);
+	s->ops->metrics(s, &(struct metric_request){ .card = 1 }, values, texts);
 	assert_int_equal(a.measured, 1);
 	assert_int_equal(s->cards[1].status, CARD_STATUS_ASLEEP);
-	s->ops->metrics(s, 2, false, NULL, values, texts); /* b has none */
+	/* b has none */
+	s->ops->metrics(s, &(struct metric_request){ .card = 2 }, values, texts);
 	s->ops->board(s, 2, &board);
 	assert_int_equal(board.index, 7);
 	s->ops->board(s, 1, &board);

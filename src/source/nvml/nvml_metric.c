@@ -380,12 +380,13 @@ static void take_answer(
 		values[row->metric] = number;
 }
 
-void nvml_metrics(struct source *base, size_t card, bool board, const unsigned char *wanted,
-	double *values, metric_texts texts)
+void nvml_metrics(struct source *base, const struct metric_request *request, double *values,
+	metric_texts texts)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
-	struct nvml_card *c = &s->cards[card];
+	struct nvml_card *c = &s->cards[request->card];
 	struct nvml_device *d = &s->devices[c->device];
+	bool board = request->board;
 	struct nvml_dead *dead = board ? &d->dead : &c->dead;
 	const struct row *last = NULL;
 	struct answer a = { 0 };
@@ -394,14 +395,15 @@ void nvml_metrics(struct source *base, size_t card, bool board, const unsigned c
 		void *handle = board ? d->handle : c->handle;
 		if (!handle || s->down)
 			return;
-		if (!wanted[rows[i].metric] || dead->row[i] || (!board && !rows[i].instance))
+		if (!request->wanted[rows[i].metric] || dead->row[i] ||
+			(!board && !rows[i].instance))
 			continue;
 		if (!last || !same_call(last, &rows[i]))
 			code = ask(s, i, handle, &a);
 		last = &rows[i];
 		dead->row[i] = is_for_good(code);
 		if (is_fatal(code))
-			nvml_heed(s, card, code);
+			nvml_heed(s, request->card, code);
 		if (code == NVML_OK)
 			take_answer(&rows[i], &a, values, texts);
 	}

@@ -25,16 +25,16 @@ static bool metric_works(struct sim *sim, enum metric m, size_t unit)
 	return true;
 }
 
-void sim_metrics(struct source *s, size_t card, bool board, const unsigned char *wanted,
-	double *values, metric_texts texts)
+void sim_metrics(struct source *s, const struct metric_request *request, double *values,
+	metric_texts texts)
 {
 	struct sim *sim = (struct sim *)s;
-	size_t unit = sim->cards[card].unit;
+	size_t unit = sim->cards[request->card].unit;
 	int parent = sim->scenario->cards[unit].parent;
-	if (board && parent >= 0)
+	if (request->board && parent >= 0)
 		unit = (size_t)parent;
 	for (int m = 0; m < METRIC_COUNT; m++) {
-		if (!wanted[m])
+		if (!request->wanted[m])
 			continue;
 		if (m < METRIC_DRIVER_TEXTS)
 			play_metric_text(

@@ -32,7 +32,7 @@ struct sim {
 int sim_call(struct sim *sim, const char *call, int unit);
 
 /* sim_metric.c: source_ops.metrics. */
-void sim_metrics(struct source *s, size_t card, bool board, const unsigned char *wanted,
-	double *values, metric_texts texts);
+void sim_metrics(struct source *s, const struct metric_request *request, double *values,
+	metric_texts texts);
 
 #endif
