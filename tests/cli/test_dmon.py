@@ -116,6 +116,8 @@ def test_ecc_errors_are_those_of_the_cards_life(driver, tmp_path):
 def test_a_file_instead_of_the_terminal(sim, tmp_path):
     run = sim("dmon", "-c", "1", "-f", tmp_path / "out")
     assert run.stdout == "" and (tmp_path / "out").read_text().count("\n") == 5
+    run = sim("dmon", "-c", "1", "-f", "/dev/full")
+    assert (run.returncode, run.stderr) == (1, "gua dmon: cannot write the output: No space left on device\n")
 
 
 def test_a_divided_card_is_empty_when_all_its_instances_are(driver):

@@ -322,6 +322,8 @@ def test_a_file_instead_of_the_terminal(sim, tmp_path):
     assert run.stdout == "" and (tmp_path / "out.csv").read_text() == "index\n0\n1\n2\n"
     run = sim("query", "--query-gpu=index", "-f", tmp_path / "no" / "out.csv")
     assert run.returncode == 1 and "cannot write" in run.stderr
+    run = sim("query", "--query-gpu=index", "-f", "/dev/full")
+    assert (run.returncode, run.stderr) == (1, "gua query: cannot write the output: No space left on device\n")
 
 
 def test_only_what_was_asked_for_is_read(driver, tmp_path):
