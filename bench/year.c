@@ -221,9 +221,9 @@ static void flush(struct lab *lab, int64_t now_s)
 static void compact(struct lab *lab, int64_t now_s)
 {
 	struct err e = { 0 };
-	const struct retention keep = RETENTION_DEFAULT;
+	const struct compaction c = { now_s * 1000, RETENTION_DEFAULT, 1000 };
 	for (bool more = true; more;)
-		if (store_compact(lab->store, now_s * 1000, &keep, 1000, &more, &e) != 0)
+		if (store_compact(lab->store, &c, &more, &e) != 0)
 			fail(&e);
 }
 

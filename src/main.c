@@ -34,9 +34,10 @@
  *              context (what a bare context is)
  *   track/     a command and its process tree: tracker*, tree, member, memory, gpu*, host,
  *              sums, result
- *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sums,
- *              sqlite, lock (one recorder), statusfile (what it says about itself), blocker
- *              (who keeps it from writing), recorded, identify (what a file is), trackfile
+ *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sweep
+ *              (unused processes), sums, sqlite, foreign (files of others, with limits), lock
+ *              (one recorder), statusfile (what it says about itself), blocker (who keeps it
+ *              from writing), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling
  *              one), gather (from stores), cards, usage, holders, users, hosts, heat, files,

@@ -80,6 +80,18 @@ int file_read_all(const char *path, size_t max, char **data, size_t *len, struct
 	return 0;
 }
 
+int file_check_regular(const char *path, struct err *e)
+{
+	struct stat st;
+	/* Without opening it: closing a file drops the locks that SQLite has on it. */
+	if (stat(path, &st) != 0 || access(path, R_OK) != 0)
+		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
+	if (S_ISREG(st.st_mode))
+		return 0;
+	return err_set(e, ERR_WORLD, "cannot read %s: it is %s; give a file", path,
+		S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
+}
+
 int make_directories(const char *path, mode_t mode, struct err *e)
 {
 	char part[PATH_MAX];

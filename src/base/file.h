@@ -18,6 +18,10 @@ ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. */
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
+/* Fails unless `path` is a regular file that may be read: a pipe or device could block its
+ * reader for ever, or never end. */
+int file_check_regular(const char *path, struct err *e);
+
 /* Whether a descriptor that was just opened can stay open for long: true if this process may
  * still open enough other files for short use. */
 bool file_can_stay_open(int fd);

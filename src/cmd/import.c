@@ -88,9 +88,12 @@ static void print_summary(const char *path, const struct import_summary *s)
 	text_escape(safe, sizeof(safe), path, strlen(path));
 	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
 	       " samples from %s to %s; skipped: %" PRId64 " samples already recorded, %" PRId64
-	       " malformed rows\n",
+	       " malformed rows",
 		safe, s->facts.hostname, s->cards, s->ticks, s->samples, from, to, s->recorded,
 		s->bad_rows);
+	if (s->misdated)
+		printf(", %" PRId64 " samples dated before 2007 or in the future", s->misdated);
+	putchar('\n');
 }
 
 static int import_file(const struct command *self, const char *path, const struct values *v,
@@ -109,7 +112,10 @@ static int import_file(const struct command *self, const char *path, const struc
 		.progress = progress,
 		.context = bar,
 	};
-	if (pyfile_open(&file, path, &e) == 0 && store_open(&store, db, &e) == 0)
+	/* Until the file is open nothing has to be undone, and a signal ends the program. */
+	if (pyfile_open(&file, path, question.now_ms, &e) == 0 &&
+		sigprocmask(SIG_BLOCK, &bar->signals, NULL) == 0 &&
+		store_open(&store, db, &e) == 0)
 		import_run(store, file, &question, &summary, &e);
 	erase(bar);
 	pyfile_close(file);
@@ -141,7 +147,6 @@ static int run(const struct command *self, int argc, char **argv)
 	sigaddset(&bar.signals, SIGINT);
 	sigaddset(&bar.signals, SIGTERM);
 	sigaddset(&bar.signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &bar.signals, NULL);
 	return import_file(self, argv[first], &v, v.db, &bar);
 }
 
@@ -151,7 +156,11 @@ const struct command cmd_import = {
 	.usage = "FILE [--db PATH] [--interval D]",
 	.details =
 		"FILE is only read. After a failure or Ctrl-C nothing is imported. The same\n"
-		"file is not imported twice.",
+		"file is not imported twice. A damaged file is refused, and so is one that "
+		"takes\n"
+		"more work than its size explains. Samples dated before 2007 or in the future "
+		"are\n"
+		"left out and counted.",
 	.options = options,
 	.operands = "FILE",
 	.run = run,

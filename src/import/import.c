@@ -201,8 +201,10 @@ static struct held held_by(const struct pyfile_process *p, size_t n)
 
 /* A stretch of one card's time, and the shares that its holders have got. */
 struct stretch {
-	int64_t slot, ms;
+	int64_t slot, at_ms, ms;
 	enum card_state state;
+	enum holder_state own; /* of the user whose processes are being added */
+	bool leads;	       /* the first of them: the user's presence is counted there */
 	struct held all;
 	size_t n;	     /* processes */
 	size_t done;	     /* how many processes have got their share ... */
@@ -225,11 +227,11 @@ static int64_t next_share(struct stretch *s, int64_t mem_bytes)
 	return share;
 }
 
-static int account_process(struct importer *im, const struct pyfile_sample *sample, size_t i,
-	struct stretch *stretch, enum holder_state state, bool leads, struct err *e)
+static int account_process(struct importer *im, const struct pyfile_process *p,
+	struct stretch *stretch, struct err *e)
 {
-	const struct pyfile_process *p = &sample->processes[i];
-	const struct sighting sighting = { p->pid, p->user, p->command, sample->at_ms,
+	const enum holder_state state = stretch->own;
+	const struct sighting sighting = { p->pid, p->user, p->command, stretch->at_ms,
 		stretch->ms };
 	int64_t life = pylives_sight(&im->lives, &sighting);
 	struct holding_sum *sum = life < 0 ? NULL
@@ -238,9 +240,9 @@ static int account_process(struct importer *im, const struct pyfile_sample *samp
 	if (!sum)
 		return err_memory(e);
 	if (state == HOLDER_ACTIVE)
-		im->lives.entries[life].last_active_ms = sample->at_ms;
+		im->lives.entries[life].last_active_ms = stretch->at_ms;
 	sum->ms[state] += stretch->ms;
-	sum->presence_ms[state] += leads ? stretch->ms : 0;
+	sum->presence_ms[state] += stretch->leads ? stretch->ms : 0;
 	if (stretch->state == CARD_ACTIVE)
 		sum->active_share_ms += next_share(stretch, p->mem_bytes);
 	else if (stretch->state == CARD_IDLE_HELD)
@@ -261,10 +263,12 @@ static int account_users(struct importer *im, const struct pyfile_sample *sample
 				break;
 		enum card_state own = classify_card(
 			sample->util_pct, held_by(&p[first], end - first), &im->rules);
-		for (size_t i = first; i < end; i++)
-			if (account_process(im, sample, i, stretch, (enum holder_state)own,
-				    i == first, e) != 0)
+		stretch->own = (enum holder_state)own;
+		for (size_t i = first; i < end; i++) {
+			stretch->leads = i == first;
+			if (account_process(im, &p[i], stretch, e) != 0)
 				return e->code;
+		}
 	}
 	return 0;
 }
@@ -273,6 +277,7 @@ static int account(struct importer *im, const struct pyfile_sample *sample, stru
 {
 	struct stretch stretch = {
 		.slot = slot_for(im, sample->at_ms),
+		.at_ms = sample->at_ms,
 		.ms = sample->interval_ms > 0 ? sample->interval_ms : im->question->interval_ms,
 		.all = held_by(sample->processes, sample->n_processes),
 		.n = sample->n_processes,
@@ -345,12 +350,11 @@ static int import_samples(struct importer *im, struct err *e)
 
 static int compact(struct importer *im, struct err *e)
 {
-	const struct retention keep = RETENTION_DEFAULT;
+	const struct compaction c = { im->question->now_ms, RETENTION_DEFAULT, COMPACT_SLOTS };
 	for (bool more = true; more;) {
 		if (stopped(im))
 			return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
-		if (store_compact(im->store, im->question->now_ms, &keep, COMPACT_SLOTS, &more,
-			    e) != 0)
+		if (store_compact(im->store, &c, &more, e) != 0)
 			return e->code;
 	}
 	return 0;
@@ -370,6 +374,7 @@ static int import_batch(struct importer *im, struct err *e)
 		return e->code;
 	summary->cards = (int64_t)im->n_cards;
 	summary->bad_rows = pyfile_rows_bad(im->file);
+	summary->misdated = pyfile_rows_misdated(im->file);
 	return compact(im, e);
 }
 
@@ -397,7 +402,8 @@ int import_run(struct store *s, struct pyfile *f, const struct import_question *
 	if (pyfile_facts(f, &summary->facts, e) != 0)
 		return e->code;
 	if (summary->facts.first_ms < 0)
-		return err_set(e, ERR_WORLD, "%s holds no samples: there is nothing to import",
+		return err_set(e, ERR_WORLD,
+			"%s holds no samples between 2007 and now: there is nothing to import",
 			q->path);
 	pyfile_interrupt(f, stopped, &im);
 	int rc = run_batch(&im, e);

@@ -30,6 +30,7 @@ struct import_summary {
 	int64_t samples;	   /* cards x ticks that were imported */
 	int64_t first_ms, last_ms; /* of them, or -1: none */
 	int64_t recorded; /* samples left out: the store already has that time of that card */
+	int64_t misdated; /* samples left out: dated before 2007 or in the future */
 	int64_t bad_rows; /* rows left out: malformed, or without their card's sample */
 };
 

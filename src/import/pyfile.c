@@ -2,53 +2,25 @@
  */
 #include "import/pyfile.h"
 
-#include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/str.h"
 #include "import/pyfile_private.h"
 #include "import/pytime.h"
+#include "store/sqlite.h"
 
 int pyfile_failed(const struct pyfile *f, struct err *e)
 {
 	int rc = sqlite3_errcode(f->db) & 0xff;
-	if (rc == SQLITE_INTERRUPT)
+	if (rc == SQLITE_INTERRUPT && f->stopped)
 		return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
 	if (rc == SQLITE_NOTADB)
 		return err_set(e, ERR_WORLD, "%s is not a SQLite database", f->path);
 	return err_set(e, rc == SQLITE_BUSY || rc == SQLITE_LOCKED ? ERR_BUSY : ERR_WORLD,
-		"cannot read %s: %s", f->path, sqlite3_errmsg(f->db));
-}
-
-static bool beside(const char *path, const char *suffix)
-{
-	struct str name = { 0 };
-	str_addf(&name, "%s%s", path, suffix);
-	bool there = access(str_text(&name), F_OK) == 0;
-	str_finish(&name);
-	return there;
-}
-
-/* Makes a URI that opens without writing: "immutable" keeps SQLite from making -wal and -shm
- * files beside the database, but must not be used when a log has content that the file lacks.
- */
-static void read_only_uri(struct str *uri, const char *path)
-{
-	str_add(uri, "file:");
-	for (const char *c = path; *c; c++) {
-		if (strchr("?#%", *c))
-			str_addf(uri, "%%%02X", (unsigned char)*c);
-		else
-			str_add_bytes(uri, c, 1);
-	}
-	str_add(uri, "?mode=ro");
-	if (!beside(path, "-wal") && !beside(path, "-journal"))
-		str_add(uri, "&immutable=1");
+		"cannot read %s: %s", f->path, sql_why(f->db));
 }
 
 bool pyfile_has(struct pyfile *f, const char *table, const char *column)
@@ -73,6 +45,11 @@ int pyfile_prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, 
 	return rc == SQLITE_OK ? 0 : pyfile_failed(f, e);
 }
 
+bool pyfile_plausible(const struct pyfile *f, int64_t at_ms)
+{
+	return at_ms >= EARLIEST_MS && at_ms <= f->latest_ms;
+}
+
 static int check_layout(struct pyfile *f, struct err *e)
 {
 	static const char *const needed[][2] = { { "gpu_sample", "ts" },
@@ -80,9 +57,13 @@ static int check_layout(struct pyfile *f, struct err *e)
 		{ "proc_sample", "ts" }, { "proc_sample", "gpu_uuid" },
 		{ "proc_sample", "pid" }, { "proc_sample", "mem_used_mb" },
 		{ "proc_sample", "loginuid_user" } };
+	static const char *const tables[] = { "host", "daemon_run", "gpu_device", "gpu_sample",
+		"proc_sample", NULL };
 	if (sqlite3_exec(f->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) !=
 		SQLITE_OK)
 		return pyfile_failed(f, e);
+	if (foreign_check_tables(f->db, tables, f->path, e) != 0)
+		return e->code;
 	if (pyfile_has(f, "usage_1h", "gpu"))
 		return err_set(e, ERR_WORLD, "%s is a store of gua already: use it with --db",
 			f->path);
@@ -95,34 +76,57 @@ static int check_layout(struct pyfile *f, struct err *e)
 	return 0;
 }
 
-/* pytime(TEXT) in SQL: unix milliseconds, NULL for a text that is not a time. */
+/* pytime(TEXT) in SQL: unix milliseconds, NULL for a text that is not a plausible time. */
 static void pytime_function(sqlite3_context *result, int n, sqlite3_value **values)
 {
 	int64_t ms;
 	const char *text = n == 1 ? (const char *)sqlite3_value_text(values[0]) : NULL;
-	if (text && pytime_parse(text, &ms))
+	if (text && pytime_parse(text, &ms) && pyfile_plausible(sqlite3_user_data(result), ms))
 		sqlite3_result_int64(result, ms);
 }
 
-static int open_database(struct pyfile *f, struct err *e)
+/* A damaged or forged file can answer with more rows than it has, and in no order. */
+static int check_content(struct pyfile *f, struct err *e)
 {
-	struct str uri = { 0 };
-	if (access(f->path, R_OK) != 0)
-		return err_set(e, ERR_WORLD, "cannot read %s: %s", f->path, strerror(errno));
-	read_only_uri(&uri, f->path);
-	int rc = uri.failed ? SQLITE_NOMEM
-			    : sqlite3_open_v2(str_text(&uri), &f->db,
-				      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-	str_finish(&uri);
-	if (rc != SQLITE_OK || !f->db)
-		return err_set(e, ERR_WORLD, "cannot open %s: %s", f->path, sqlite3_errstr(rc));
-	sqlite3_busy_timeout(f->db, 5000);
-	sqlite3_create_function(f->db, "pytime", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-		pytime_function, NULL, NULL);
-	return check_layout(f, e);
+	struct str sql = { 0 };
+	sqlite3_stmt *row = NULL;
+	if (check_layout(f, e) != 0)
+		return e->code;
+	str_add(&sql, "PRAGMA quick_check(1)");
+	if (pyfile_prepare(f, &row, &sql, e) != 0)
+		return e->code;
+	int rc = sqlite3_step(row);
+	const char *answer =
+		rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+	if (rc != SQLITE_ROW)
+		pyfile_failed(f, e);
+	else if (!answer || strcmp(answer, "ok") != 0)
+		err_set(e, ERR_WORLD,
+			"cannot read %s: it is damaged. Nothing was imported; `sqlite3 FILE "
+			".recover` may save a part",
+			f->path);
+	sqlite3_finalize(row);
+	return e->code;
 }
 
-int pyfile_open(struct pyfile **out, const char *path, struct err *e)
+/* It is opened as immutable, so that SQLite makes no files beside it, unless a log has content
+ * that the file lacks. */
+static int open_database(struct pyfile *f, struct err *e)
+{
+	const struct foreign_file file = { .path = f->path,
+		.wait_ms = 5000,
+		.immutable = !foreign_has_log(f->path),
+		.stop = &f->stop };
+	if (foreign_open(&f->db, &file, e) != 0)
+		return e->code;
+	if (sqlite3_create_function(f->db, "pytime", 1,
+		    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, f, pytime_function,
+		    NULL, NULL) != SQLITE_OK)
+		return pyfile_failed(f, e);
+	return check_content(f, e);
+}
+
+int pyfile_open(struct pyfile **out, const char *path, int64_t now_ms, struct err *e)
 {
 	struct pyfile *f = calloc(1, sizeof(*f));
 	*out = NULL;
@@ -132,6 +136,7 @@ int pyfile_open(struct pyfile **out, const char *path, struct err *e)
 		free(f);
 		return err_memory(e);
 	}
+	f->latest_ms = now_ms + DAY_MS;
 	int rc = open_database(f, e);
 	if (rc != 0) {
 		pyfile_close(f);
@@ -154,9 +159,17 @@ void pyfile_close(struct pyfile *f)
 	free(f);
 }
 
+static int ask_to_stop(void *file)
+{
+	struct pyfile *f = file;
+	f->stopped = f->ask.asked(f->ask.context) != 0;
+	return f->stopped;
+}
+
 void pyfile_interrupt(struct pyfile *f, int (*stop)(void *), void *context)
 {
-	sqlite3_progress_handler(f->db, 100000, stop, context);
+	f->stop = (struct foreign_stop){ stop ? ask_to_stop : NULL, f };
+	f->ask = (struct foreign_stop){ stop, context };
 }
 
 void pyfile_text(sqlite3_stmt *row, int column, char *dst, size_t cap, const char *otherwise)
@@ -279,6 +292,11 @@ void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id)
 int64_t pyfile_rows_done(const struct pyfile *f)
 {
 	return f->rows_done;
+}
+
+int64_t pyfile_rows_misdated(const struct pyfile *f)
+{
+	return f->rows_misdated;
 }
 
 int64_t pyfile_rows_bad(const struct pyfile *f)

@@ -45,8 +45,10 @@ struct pyfile_sample {
 	size_t n_processes;
 };
 
-/* Opens the file and checks its columns. Refuses, with a message, a file of another kind. */
-int pyfile_open(struct pyfile **f, const char *path, struct err *e);
+/* Opens the file and checks its columns and its structure. Refuses, with a message, a file of
+ * another kind and a damaged one. Samples dated later than a day after `now_ms`, or before
+ * 2007, are left out. */
+int pyfile_open(struct pyfile **f, const char *path, int64_t now_ms, struct err *e);
 void pyfile_close(struct pyfile *f);
 int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e);
 
@@ -59,8 +61,10 @@ int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e);
 /* Reads name and memory of a card; leaves them unchanged when the file does not have them. */
 void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id);
 
-/* Rows read so far, and how many of them were malformed. */
+/* Rows read so far, how many of them were malformed, and how many card samples had a time that
+ * is not plausible. */
 int64_t pyfile_rows_done(const struct pyfile *f);
 int64_t pyfile_rows_bad(const struct pyfile *f);
+int64_t pyfile_rows_misdated(const struct pyfile *f);
 
 #endif

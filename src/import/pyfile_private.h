@@ -6,9 +6,13 @@
 
 #include "base/str.h"
 #include "import/pyfile.h"
+#include "store/foreign.h"
 
 /* More than a card can have; a larger value is not a reading. */
 #define MAX_MEM_MB 1e9
+/* No sample is older: CUDA, and the driver's way to ask for processes, came in 2007. */
+#define EARLIEST_MS INT64_C(1167609600000)
+#define DAY_MS INT64_C(86400000)
 enum { MAX_PROCESSES = 8192, MAX_INTERVAL_S = 86400, TS_CAP = 64 };
 
 /* The key that both sample tables are ordered and joined by. Raw text, as in the file. */
@@ -32,11 +36,16 @@ struct pyfile {
 	int64_t time_ms;		  /* ... and what it meant */
 	struct pyfile_process *list;	  /* of the last sample that was returned */
 	size_t n_list, cap_list;
-	int64_t rows_done, rows_bad;
+	int64_t rows_done, rows_bad, rows_misdated;
+	int64_t latest_ms;	       /* a later sample is not plausible */
+	struct foreign_stop stop, ask; /* what SQLite asks, and what that asks */
+	bool stopped;		       /* ... and the answer was yes */
 };
 
 /* Sets the message for SQLite's last failure. */
 int pyfile_failed(const struct pyfile *f, struct err *e);
+/* Is this a time at which a sample can have been taken? */
+bool pyfile_plausible(const struct pyfile *f, int64_t at_ms);
 bool pyfile_has(struct pyfile *f, const char *table, const char *column);
 /* Adds ", TABLE.COLUMN", or ", NULL" where the layout has none. */
 void pyfile_add_column(

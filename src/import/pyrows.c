@@ -108,8 +108,10 @@ static bool key_time(struct pyfile *f, const struct key *key, int64_t *ms)
 	return true;
 }
 
-/* Fills what the card's row says; false: it is not a reading. */
-static bool read_card(struct pyfile *f, struct pyfile_sample *sample)
+enum card_row { CARD_GOOD, CARD_BAD, CARD_MISDATED };
+
+/* Fills what the card's row says. */
+static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
 {
 	const struct key *key = &f->card_key;
 	*sample = (struct pyfile_sample){ .run = key->run, .index = -1 };
@@ -119,9 +121,12 @@ static bool read_card(struct pyfile *f, struct pyfile_sample *sample)
 		sample->index = (int)index;
 	sample->interval_ms = pyfile_interval_ms(f->cards, 5);
 	if (!key->valid || sample->util_pct < 0 || !key_time(f, key, &sample->at_ms))
-		return false;
+		return CARD_BAD;
+	if (!pyfile_plausible(f, sample->at_ms))
+		return CARD_MISDATED;
 	text_escape(sample->uuid, sizeof(sample->uuid), key->uuid, strlen(key->uuid));
-	return key_compare(key, &f->last) != 0; /* a second reading of one tick is ignored */
+	/* A second reading of one tick is ignored. */
+	return key_compare(key, &f->last) != 0 ? CARD_GOOD : CARD_BAD;
 }
 
 static bool is_graphics(sqlite3_stmt *row)
@@ -219,8 +224,10 @@ int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e)
 {
 	if (!f->cards && begin(f, e) != 0)
 		return e->code;
-	while (!f->cards_end && !read_card(f, sample)) {
-		f->rows_bad++;
+	enum card_row row;
+	while (!f->cards_end && (row = read_card(f, sample)) != CARD_GOOD) {
+		f->rows_misdated += row == CARD_MISDATED;
+		f->rows_bad += row == CARD_BAD;
 		if (step_cards(f, e) != 0)
 			return e->code;
 	}

@@ -6,6 +6,7 @@
 
 #include "query/gather.h"
 #include "query/sql.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 
 /* Refuses a file that is given twice, because it would be counted twice. */
@@ -29,7 +30,7 @@ static int begin_reading(sqlite3 *db, struct err *e)
 {
 	if (sqlite3_exec(db, "PRAGMA cache_size=-512; BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		return err_set(e, ERR_WORLD, "cannot read %s: %s",
-			sqlite3_db_filename(db, "main"), sqlite3_errmsg(db));
+			sqlite3_db_filename(db, "main"), sql_why(db));
 	return 0;
 }
 

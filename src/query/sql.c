@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "store/sqlite.h"
 
 const struct slot_table slot_tables[SLOT_TABLES] = {
 	{ "usage_1h", "holding_1h", "heat_1h", 3600 },
@@ -17,8 +18,7 @@ static int sql_failed(sqlite3 *db, struct err *e)
 {
 	const char *path = sqlite3_db_filename(db, "main");
 	int code = sqlite3_errcode(db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD;
-	return err_set(
-		e, code, "cannot read %s: %s", path ? path : "the store", sqlite3_errmsg(db));
+	return err_set(e, code, "cannot read %s: %s", path ? path : "the store", sql_why(db));
 }
 
 static int prepare(

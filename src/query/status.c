@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/str.h"
+#include "query/sql.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 
 static const char run_sql[] =
@@ -28,12 +29,6 @@ static int64_t column_moment(sqlite3_stmt *q, int column)
 	return status_bound(sqlite3_column_int64(q, column), STATUS_LAST_MS);
 }
 
-static void column_text(char *dst, size_t cap, sqlite3_stmt *q, int column)
-{
-	const char *text = (const char *)sqlite3_column_text(q, column);
-	text_escape(dst, cap, text ? text : "", (size_t)sqlite3_column_bytes(q, column));
-}
-
 /* Returns the run's host, 0 when there is no run, -1 on failure. */
 static int64_t read_run(struct store_status *s, sqlite3 *db)
 {
@@ -46,15 +41,15 @@ static int64_t read_run(struct store_status *s, sqlite3 *db)
 		host = 0;
 	if (rc == SQLITE_ROW) {
 		s->any_run = true;
-		column_text(s->source, sizeof(s->source), q, 0);
-		column_text(s->version, sizeof(s->version), q, 1);
+		sql_text(q, 0, s->source, sizeof(s->source));
+		sql_text(q, 1, s->version, sizeof(s->version));
 		s->started_ms = column_moment(q, 2);
 		s->last_tick_ms = column_moment(q, 3);
 		s->interval_ms = status_bound(sqlite3_column_int64(q, 4), YEAR_MS);
 		s->ended_ms = sqlite3_column_int64(q, 5) < 0 ? -1 : column_moment(q, 5);
-		column_text(s->how_ended, sizeof(s->how_ended), q, 6);
+		sql_text(q, 6, s->how_ended, sizeof(s->how_ended));
 		host = sqlite3_column_int64(q, 7);
-		column_text(s->hostname, sizeof(s->hostname), q, 8);
+		sql_text(q, 8, s->hostname, sizeof(s->hostname));
 	}
 	sqlite3_finalize(q);
 	return host;
@@ -94,7 +89,7 @@ int status_read(struct store_status *s, const char *path, struct err *e)
 		return rc;
 	int64_t host = read_run(s, db);
 	if (host < 0 || (host > 0 && !read_cards(s, db, host)))
-		rc = err_set(e, ERR_WORLD, "cannot read %s: %s", path, sqlite3_errmsg(db));
+		rc = err_set(e, ERR_WORLD, "cannot read %s: %s", path, sql_why(db));
 	sqlite3_close(db);
 	s->file_bytes = size_of(path, "");
 	s->wal_bytes = size_of(path, "-wal");

@@ -69,34 +69,57 @@ static int combine_csv(const char *target, const char *const *paths, size_t n, s
 	return rc;
 }
 
-static bool attach_and_copy(sqlite3 *db, const char *path)
+/* Copies the rows of `from` as they are; returns SQLite's code. */
+static int copy_rows(sqlite3_stmt *from, sqlite3_stmt *to)
 {
-	sqlite3_stmt *attach = NULL;
-	bool ok = sqlite3_prepare_v2(db, "ATTACH ? AS one", -1, &attach, NULL) == SQLITE_OK;
-	if (ok) {
-		sqlite3_bind_text(attach, 1, path, -1, SQLITE_TRANSIENT);
-		ok = sqlite3_step(attach) == SQLITE_DONE;
+	int rc;
+	while ((rc = sqlite3_step(from)) == SQLITE_ROW) {
+		for (int i = 0; i < sqlite3_column_count(from); i++)
+			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+		sqlite3_step(to);
+		rc = sqlite3_reset(to);
+		if (rc != SQLITE_OK)
+			return rc;
 	}
-	sqlite3_finalize(attach);
-	static const char copy[] =
-		"INSERT INTO main.data SELECT process_id, code_block_name, position,"
-		" timestamp FROM one.data; DETACH one";
-	return ok && sqlite3_exec(db, copy, NULL, NULL, NULL) == SQLITE_OK;
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int append_sqlite(sqlite3 *target, const char *path, struct err *e)
+{
+	static const char read[] =
+		"SELECT process_id, code_block_name, position, timestamp FROM data";
+	sqlite3 *db = NULL;
+	sqlite3_stmt *from = NULL, *to = NULL;
+	int code = subtrack_open(&db, path, e);
+	if (code)
+		return code;
+	int rc = sqlite3_prepare_v2(
+		target, "INSERT INTO data VALUES (?, ?, ?, ?)", -1, &to, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_prepare_v2(db, read, -1, &from, NULL);
+	if (rc == SQLITE_OK)
+		rc = copy_rows(from, to);
+	if (rc != SQLITE_OK)
+		code = err_set(e, ERR_WORLD, "cannot copy %s: %s", path, sqlite3_errstr(rc));
+	sqlite3_finalize(from);
+	sqlite3_finalize(to);
+	sqlite3_close(db);
+	return code;
 }
 
 static int combine_sqlite(const char *target, const char *const *paths, size_t n, struct err *e)
 {
 	sqlite3 *db = NULL;
 	static const char table[] =
-		"CREATE TABLE data (process_id INTEGER, code_block_name TEXT,"
+		"BEGIN; CREATE TABLE data (process_id INTEGER, code_block_name TEXT,"
 		" position INTEGER, timestamp REAL)";
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, rc = 0;
 	bool ok = sqlite3_open_v2(target, &db, flags, NULL) == SQLITE_OK &&
 		  sqlite3_exec(db, table, NULL, NULL, NULL) == SQLITE_OK;
-	for (size_t i = 0; ok && i < n; i++)
-		ok = attach_and_copy(db, paths[i]);
-	int rc = ok ? 0
-		    : err_set(e, ERR_WORLD, "cannot write %s: %s", target, sqlite3_errmsg(db));
+	for (size_t i = 0; ok && !rc && i < n; i++)
+		rc = append_sqlite(db, paths[i], e);
+	if (!rc && (!ok || sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
+		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", target, sqlite3_errmsg(db));
 	sqlite3_close(db);
 	return rc;
 }

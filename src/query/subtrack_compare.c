@@ -23,7 +23,9 @@ static int parse(json_t **file, const char *path, struct err *e)
 	char *bytes = NULL;
 	size_t len = 0;
 	json_error_t problem;
-	int rc = file_read_all(path, MAX_FILE, &bytes, &len, e);
+	int rc = file_check_regular(path, e);
+	if (!rc)
+		rc = file_read_all(path, MAX_FILE, &bytes, &len, e);
 	if (rc)
 		return rc;
 	bool pickle = len && (unsigned char)bytes[0] == 0x80;

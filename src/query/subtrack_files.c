@@ -11,8 +11,10 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "store/foreign.h"
+#include "store/sqlite.h"
 
-enum { MAX_FILE = 1 << 30, NAME_CAP = 1024 };
+enum { MAX_FILE = 1 << 30, NAME_CAP = 1024, WAIT_MS = 5000 };
 
 static const char *const mark_columns[] = { "process_id", "code_block_name", "position",
 	"timestamp" };
@@ -34,6 +36,7 @@ struct rows {
 	size_t places[TRACKING_COLUMNS]; /* where each wanted column is */
 	size_t n_wanted;
 	size_t number; /* of the row, for messages */
+	bool failed;   /* the database could not be read further */
 };
 
 static int bad_file(const struct rows *r, const char *what, struct err *e)
@@ -41,9 +44,25 @@ static int bad_file(const struct rows *r, const char *what, struct err *e)
 	return err_set(e, ERR_WORLD, "%s is no %s", r->path, what);
 }
 
+int subtrack_open(struct sqlite3 **db, const char *path, struct err *e)
+{
+	static const char *const tables[] = { "static_data", "data", NULL };
+	const struct foreign_file file = { .path = path, .wait_ms = WAIT_MS };
+	int rc = foreign_open(db, &file, e);
+	if (!rc)
+		rc = foreign_check_tables(*db, tables, path, e);
+	if (!rc)
+		return 0;
+	sqlite3_close(*db);
+	*db = NULL;
+	return rc;
+}
+
 static int rows_open(struct rows *r, const char *path, struct err *e)
 {
 	*r = (struct rows){ .path = path };
+	if (file_check_regular(path, e) != 0)
+		return e->code;
 	if (subtrack_is_csv(path)) {
 		size_t len = 0;
 		int rc = file_read_all(path, MAX_FILE, &r->bytes, &len, e);
@@ -51,9 +70,7 @@ static int rows_open(struct rows *r, const char *path, struct err *e)
 			csv_start(&r->csv, r->bytes, len);
 		return rc;
 	}
-	if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, sqlite3_errmsg(r->db));
-	return 0;
+	return subtrack_open(&r->db, path, e);
 }
 
 static void rows_close(struct rows *r)
@@ -101,9 +118,19 @@ static bool rows_header(struct rows *r, const char *table, const char *const *wa
 static bool rows_next(struct rows *r)
 {
 	r->number++;
-	if (r->db)
-		return sqlite3_step(r->query) == SQLITE_ROW;
-	return csv_next(&r->csv);
+	if (!r->db)
+		return csv_next(&r->csv);
+	int rc = sqlite3_step(r->query);
+	r->failed = rc != SQLITE_ROW && rc != SQLITE_DONE;
+	return rc == SQLITE_ROW;
+}
+
+/* After the last row: fails if it was the last one only because reading failed. */
+static int rows_end(const struct rows *r, struct err *e)
+{
+	if (!r->failed)
+		return 0;
+	return err_set(e, ERR_WORLD, "cannot read %s: %s", r->path, sql_why(r->db));
 }
 
 /* The i-th wanted column; "" when it is NULL or missing. */
@@ -156,7 +183,7 @@ static int read_points(struct timepoints *t, struct rows *r, struct err *e)
 	}
 	if (t->n)
 		qsort(t->rows, t->n, sizeof(*t->rows), by_time);
-	return 0;
+	return rows_end(r, e);
 }
 
 int timepoints_read(struct timepoints *t, char **statics, const char *path, struct err *e)
@@ -212,6 +239,8 @@ int marks_read(struct marks *m, const char *path, struct err *e)
 		rc = bad_file(&r, "sub-tracking file", e);
 	while (!rc && rows_next(&r))
 		rc = read_mark(m, &r, e);
+	if (!rc)
+		rc = rows_end(&r, e);
 	rows_close(&r);
 	return rc;
 }

@@ -32,6 +32,10 @@ struct marks {
 	size_t n, cap;
 };
 
+struct sqlite3;
+
+/* Opens a tracking or sub-tracking file in SQLite for reading, with limits. */
+int subtrack_open(struct sqlite3 **db, const char *path, struct err *e);
 bool subtrack_is_csv(const char *path);
 int timepoints_read(struct timepoints *t, char **statics, const char *path, struct err *e);
 void timepoints_finish(struct timepoints *t);

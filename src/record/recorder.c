@@ -205,7 +205,8 @@ static void compact(struct recorder *r)
 {
 	struct err e = { 0 };
 	bool more = false;
-	if (store_compact(r->store, now_ms(r), &r->o->keep, COMPACT_SLOTS, &more, &e))
+	const struct compaction compaction = { now_ms(r), r->o->keep, COMPACT_SLOTS };
+	if (store_compact(r->store, &compaction, &more, &e))
 		fault_raise(&r->compact_fault, now_ms(r), "compaction: %s", e.text);
 	else
 		fault_clear(&r->compact_fault, now_ms(r));

@@ -6,9 +6,12 @@
 #include "store/sqlite.h"
 #include "store/store_private.h"
 #include "store/sums.h"
+#include "store/sweep.h"
 
 /* The largest number of statements in a step. */
 enum { STEP_SQL = 8 };
+/* A process is removed when it has ended this long before the oldest minute. */
+enum { SWEEP_SLACK_S = 2 * 86400 };
 
 /* One step from fine to coarse. */
 struct step {
@@ -56,6 +59,10 @@ static const struct step steps[] = {
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
+/* Long before any GPU. What a damaged file has before it is moved at once: at the ends of the
+ * range of numbers there is no arithmetic. */
+#define OLDEST_SLOT (-(INT64_C(1) << 40))
+
 /* Whole coarse slots that are old enough: [from, to). */
 struct range {
 	int64_t from, to;
@@ -73,14 +80,18 @@ static int next_range(struct store *s, const struct step *step, int64_t until_s,
 {
 	int rc = SQLITE_OK;
 	int64_t oldest = sql_value(s->db, step->oldest, INT64_MAX, &rc);
+	int64_t until = floor_to(until_s, step->coarse_s);
 	*range = (struct range){ 0, 0 };
-	if (rc != SQLITE_OK || oldest >= floor_to(until_s, step->coarse_s))
+	if (rc != SQLITE_OK || oldest >= until)
+		return rc;
+	*range = (struct range){ INT64_MIN, floor_to(OLDEST_SLOT, step->coarse_s) };
+	if (oldest < range->to)
 		return rc;
 	int64_t slots = max_slots * step->fine_s / step->coarse_s;
 	range->from = floor_to(oldest, step->coarse_s);
 	range->to = range->from + (slots > 1 ? slots : 1) * step->coarse_s;
-	if (range->to > floor_to(until_s, step->coarse_s))
-		range->to = floor_to(until_s, step->coarse_s);
+	if (range->to > until)
+		range->to = until;
 	return rc;
 }
 
@@ -164,33 +175,41 @@ static int has_leaped(struct store *s, int64_t now_ms, bool *leaped)
 	return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
-	bool *more, struct err *e)
+/* Moves the next slots. */
+static int compact_slots(struct store *s, const int64_t *until_s, int max_slots, bool *more)
 {
-	const int64_t until_s[STEPS] = { now_ms / 1000 - keep->minute_s,
-		now_ms / 1000 - keep->five_s };
-	bool moved = false, leaped = false;
-	*more = false;
-	int code = store_connect(s, e);
-	if (code)
-		return code;
-	if (look_for_more(s, until_s, more) != SQLITE_OK ||
-		(*more && has_leaped(s, now_ms, &leaped) != SQLITE_OK))
-		return store_abandon(s, "read", e);
-	*more = *more && !leaped;
-	if (!*more)
-		return 0;
-	code = store_begin(s, e);
-	if (code)
-		return code;
 	int rc = SQLITE_OK;
+	bool moved = false;
 	for (size_t i = 0; rc == SQLITE_OK && !moved && i < STEPS; i++)
 		rc = compact_step(s, &steps[i], until_s[i], max_slots, &moved);
 	if (rc == SQLITE_OK)
 		rc = prune_events(s);
-	if (rc == SQLITE_OK)
-		rc = look_for_more(s, until_s, more);
-	if (rc != SQLITE_OK)
-		return store_abandon(s, "compact", e);
-	return store_commit(s, e);
+	return rc == SQLITE_OK ? look_for_more(s, until_s, more) : rc;
+}
+
+int store_compact(struct store *s, const struct compaction *c, bool *more, struct err *e)
+{
+	const int64_t until_s[STEPS] = { c->now_ms / 1000 - c->keep.minute_s,
+		c->now_ms / 1000 - c->keep.five_s };
+	const int64_t before_ms = (until_s[0] - SWEEP_SLACK_S) * 1000;
+	bool sweep = false, leaped = false;
+	*more = false;
+	int code = store_connect(s, e);
+	if (code)
+		return code;
+	/* Processes are swept when all their slots have left the minutes, and not in the one
+	 * long transaction of an import. */
+	if (look_for_more(s, until_s, more) != SQLITE_OK ||
+		(!*more && !s->in_batch && store_sweep_due(s, before_ms, &sweep) != SQLITE_OK) ||
+		((*more || sweep) && has_leaped(s, c->now_ms, &leaped) != SQLITE_OK))
+		return store_abandon(s, "read", e);
+	*more = *more && !leaped;
+	if (!*more && (!sweep || leaped))
+		return 0;
+	code = store_begin(s, e);
+	if (code)
+		return code;
+	int rc = *more ? compact_slots(s, until_s, c->max_slots, more)
+		       : store_sweep(s, c->now_ms, before_ms);
+	return rc == SQLITE_OK ? store_commit(s, e) : store_abandon(s, "compact", e);
 }

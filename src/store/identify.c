@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/foreign.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -23,51 +22,22 @@ static uint32_t big_endian_32(const unsigned char *bytes)
 	       bytes[3];
 }
 
-bool store_immutable_uri(char *uri, size_t cap, const char *path)
-{
-	static const char hex[] = "0123456789ABCDEF";
-	static const char tail[] = "?immutable=1";
-	size_t n = (size_t)snprintf(uri, cap, "file:");
-	for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
-		if (n + 3 + sizeof(tail) > cap)
-			return false;
-		if (*c == '%' || *c == '?' || *c == '#' || *c < 0x21 || *c > 0x7e) {
-			uri[n++] = '%';
-			uri[n++] = hex[*c >> 4];
-			uri[n++] = hex[*c & 15];
-		} else {
-			uri[n++] = (char)*c;
-		}
-	}
-	memcpy(uri + n, tail, sizeof(tail));
-	return true;
-}
-
-static bool has_wal(const char *path)
-{
-	char wal[PATH_MAX + 8];
-	struct stat st;
-	snprintf(wal, sizeof(wal), "%s-wal", path);
-	return stat(wal, &st) == 0 && st.st_size > 0;
-}
-
 /* A database without our application id: empty, the Python tool's, or another program's. */
 static int identify_foreign(const char *path, struct err *e)
 {
-	char uri[3 * PATH_MAX + 32];
+	const struct foreign_file file = { .path = path, .immutable = true };
 	sqlite3 *db = NULL;
-	int rc = SQLITE_CANTOPEN;
-	int64_t tables = 0, python = 0;
-	if (store_immutable_uri(uri, sizeof(uri), path))
-		rc = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-	if (rc == SQLITE_OK)
-		tables = sql_value(db, "SELECT count(*) FROM sqlite_schema", 0, &rc);
+	int rc = SQLITE_OK, failed = foreign_open(&db, &file, e);
+	if (failed)
+		return failed;
+	int64_t tables = sql_value(db, "SELECT count(*) FROM sqlite_schema", 0, &rc);
+	int64_t python = 0;
 	if (rc == SQLITE_OK)
 		python = sql_value(db,
 			"SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
 			" AND name IN ('gpu_sample', 'proc_sample')",
 			0, &rc);
-	int failed = rc == SQLITE_OK ? 0 : sql_fail(e, db, "read", path);
+	failed = rc == SQLITE_OK ? 0 : sql_fail(e, db, "read", path);
 	sqlite3_close(db);
 	if (failed)
 		return failed;
@@ -75,7 +45,7 @@ static int identify_foreign(const char *path, struct err *e)
 		return err_set(e, ERR_WORLD,
 			"%s is a database of the Python tool; take it over with: gua import %s",
 			path, path);
-	if (tables > 0 || has_wal(path))
+	if (tables > 0 || foreign_has_log(path))
 		return err_set(
 			e, ERR_WORLD, "%s is a database of another program, not of gua", path);
 	return STORE_EMPTY;

@@ -3,9 +3,6 @@
 #ifndef GUA_STORE_IDENTIFY_H
 #define GUA_STORE_IDENTIFY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/err.h"
 
 /* In the header of the file, where file(1) can find it: "GUA1". */
@@ -21,10 +18,5 @@ enum store_kind {
  * directory, not a database, a newer store, the Python tool's database, another program's
  * database. */
 int store_identify(const char *path, struct err *e);
-
-/* Writes "file:PATH?immutable=1" with the path's bytes encoded. With this URI SQLite reads a
- * file that no process writes, without creating a -shm file beside it. Returns false when it
- * does not fit. */
-bool store_immutable_uri(char *uri, size_t cap, const char *path);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/blocker.h"
+#include "store/foreign.h"
 #include "store/identify.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -92,6 +93,7 @@ void store_disconnect(struct store *s)
 	s->run_ready = false;
 	s->ids_stale = true;
 	s->holders_known = false;
+	s->swept = 0;
 }
 
 /* Creates the empty file and its directory. */
@@ -108,6 +110,12 @@ static int make_file(const char *path, struct err *e)
 	return 0;
 }
 
+/* Every table that is read or written. */
+static const char *const tables[] = { "host", "run", "gpu", "process", "open_life", "holder",
+	"usage_1m", "usage_5m", "usage_1h", "usage_1d", "heat_5m", "heat_1h", "sm_active",
+	"holding_1m", "holding_5m", "holding_1h", "holding_1d", "total_gpu", "total_user",
+	"event", "action", "import", NULL };
+
 /* Opens, sets up and migrates; the caller closes `*db` also after a failure. */
 static int open_writer(sqlite3 **db, const char *path, struct err *e)
 {
@@ -118,7 +126,11 @@ static int open_writer(sqlite3 **db, const char *path, struct err *e)
 	sqlite3_busy_timeout(*db, BUSY_MS);
 	if (sqlite3_db_readonly(*db, "main") == 1)
 		return sql_fail_code(e, SQLITE_READONLY, "write", path);
-	int code = store_upgrade(*db, path, e);
+	if (foreign_restrict(*db) != SQLITE_OK)
+		return sql_fail(e, *db, "open", path);
+	int code = foreign_check_tables(*db, tables, path, e);
+	if (!code)
+		code = store_upgrade(*db, path, e);
 	if (code)
 		return code;
 	if (sql_exec(*db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
@@ -170,32 +182,31 @@ int store_connect(struct store *s, struct err *e)
 
 /* A store without a writer, in a directory where we may not write: SQLite cannot create the
  * -shm file that it shares with a writer, and does not need it. */
-static int reopen_immutable(sqlite3 **db, const char *path)
+static int reopen_immutable(sqlite3 **db, const struct foreign_file *file, struct err *e)
 {
-	char uri[3 * PATH_MAX + 32], wal[PATH_MAX + 8];
-	snprintf(wal, sizeof(wal), "%s-wal", path);
-	if (access(wal, F_OK) == 0 || !store_immutable_uri(uri, sizeof(uri), path))
-		return SQLITE_CANTOPEN;
+	struct foreign_file alone = *file;
+	alone.immutable = true;
 	sqlite3_close(*db);
 	*db = NULL;
-	return sqlite3_open_v2(
-		uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	return foreign_open(db, &alone, e);
 }
 
-static int open_reader(sqlite3 **db, const char *path, int wait_ms, struct err *e)
+static int open_reader(sqlite3 **db, const struct foreign_file *file, struct err *e)
 {
-	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-	if (rc != SQLITE_OK)
-		return sql_fail(e, *db, "open", path);
-	sqlite3_busy_timeout(*db, wait_ms);
+	int rc = SQLITE_OK, code = foreign_open(db, file, e);
+	if (code)
+		return code;
 	int64_t version = sql_value(*db, "PRAGMA user_version", 0, &rc);
-	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
-		if (reopen_immutable(db, path) == SQLITE_OK)
-			version = sql_value(*db, "PRAGMA user_version", 0, &rc);
+	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && !foreign_has_log(file->path)) {
+		code = reopen_immutable(db, file, e);
+		if (code)
+			return code;
+		version = sql_value(*db, "PRAGMA user_version", 0, &rc);
 	}
 	if (rc != SQLITE_OK)
-		return sql_fail(e, *db, "read", path);
-	return store_adapt(*db, version, path, e);
+		return sql_fail(e, *db, "read", file->path);
+	code = foreign_check_tables(*db, tables, file->path, e);
+	return code ? code : store_adapt(*db, version, file->path, e);
 }
 
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e)
@@ -215,7 +226,8 @@ int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, s
 			path);
 	if (kind == STORE_EMPTY)
 		return err_set(e, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
-	int code = open_reader(db, path, wait_ms, e);
+	const struct foreign_file file = { .path = path, .wait_ms = wait_ms };
+	int code = open_reader(db, &file, e);
 	if (code) {
 		sqlite3_close(*db);
 		*db = NULL;

@@ -8,6 +8,12 @@
 
 enum { BOUND_TEXT_CAP = 1024 };
 
+/* Only a file from outside has a limit of work: see foreign.h. */
+#define TOO_MUCH_WORK                                                                          \
+	"reading it takes more work than a file of this size can need; it is damaged, or was " \
+	"made to block programs"
+#define TOO_MUCH_MEMORY ERR_MEMORY_TEXT ", or the file needs more than a database may"
+
 static const struct {
 	int rc; /* primary result code */
 	int code;
@@ -25,24 +31,36 @@ static const struct {
 	{ SQLITE_NOTADB, ERR_WORLD,
 		"the file is damaged or not a database; run `gua doctor`, then move it away or "
 		"restore a copy" },
-	{ SQLITE_NOMEM, ERR_WORLD, ERR_MEMORY_TEXT },
+	{ SQLITE_NOMEM, ERR_WORLD, TOO_MUCH_MEMORY },
+	{ SQLITE_INTERRUPT, ERR_WORLD, TOO_MUCH_WORK },
 };
 
-static int fail(struct err *e, int rc, int system_errno, const char *message, const char *doing,
-	const char *path)
+/* A failure of SQLite, and what was being done. */
+struct failure {
+	int rc, system_errno; /* 0: none */
+	const char *message;  /* SQLite's */
+	const char *doing, *path;
+};
+
+static bool is_no_space(int system_errno)
 {
-	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
-		if (failures[i].rc == (rc & 0xff))
-			return err_set(e, failures[i].code, "cannot %s the store %s: %s", doing,
-				path, failures[i].why);
+	return system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG;
+}
+
+static int fail(struct err *e, const struct failure *f)
+{
 	/* I/O errors and failures to open have an errno. A full disk or quota may be reported
 	 * as either. */
-	if (system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG)
-		return fail(e, SQLITE_FULL, 0, "", doing, path);
-	if (system_errno)
-		return err_set(e, ERR_WORLD, "cannot %s the store %s: %s (%s)", doing, path,
-			message, strerror(system_errno));
-	return err_set(e, ERR_WORLD, "cannot %s the store %s: %s", doing, path, message);
+	int rc = is_no_space(f->system_errno) ? SQLITE_FULL : f->rc & 0xff;
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		if (failures[i].rc == rc)
+			return err_set(e, failures[i].code, "cannot %s the store %s: %s",
+				f->doing, f->path, failures[i].why);
+	if (f->system_errno)
+		return err_set(e, ERR_WORLD, "cannot %s the store %s: %s (%s)", f->doing,
+			f->path, f->message, strerror(f->system_errno));
+	return err_set(
+		e, ERR_WORLD, "cannot %s the store %s: %s", f->doing, f->path, f->message);
 }
 
 /* The errno behind a failure of I/O, or 0. SQLite loses it on some error paths; then errno
@@ -50,23 +68,35 @@ static int fail(struct err *e, int rc, int system_errno, const char *message, co
 static int why_system(sqlite3 *db, int rc)
 {
 	int left = errno;
-	bool room = left == ENOSPC || left == EDQUOT || left == EFBIG;
 	if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
 		return 0;
 	int known = sqlite3_system_errno(db);
-	return known || !room ? known : left;
+	return known || !is_no_space(left) ? known : left;
 }
 
 int sql_fail(struct err *e, sqlite3 *db, const char *doing, const char *path)
 {
 	int rc = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
-	return fail(e, rc, why_system(db, rc), db ? sqlite3_errmsg(db) : ERR_MEMORY_TEXT, doing,
-		path);
+	const struct failure failure = { rc, why_system(db, rc),
+		db ? sqlite3_errmsg(db) : ERR_MEMORY_TEXT, doing, path };
+	return fail(e, &failure);
 }
 
 int sql_fail_code(struct err *e, int rc, const char *doing, const char *path)
 {
-	return fail(e, rc, 0, sqlite3_errstr(rc), doing, path);
+	const struct failure failure = { rc, 0, sqlite3_errstr(rc), doing, path };
+	return fail(e, &failure);
+}
+
+const char *sql_why(sqlite3 *db)
+{
+	int rc = sqlite3_errcode(db) & 0xff;
+	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB) /* gua doctor examines stores only */
+		return rc == SQLITE_CORRUPT ? "the file is damaged" : "it is not a database";
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		if (failures[i].rc == rc)
+			return failures[i].why;
+	return sqlite3_errmsg(db);
 }
 
 int sql_exec(sqlite3 *db, const char *sql)

@@ -17,6 +17,9 @@ int sql_fail(struct err *e, sqlite3 *db, const char *doing, const char *path);
 /* The same from a result code, for when the connection is gone. */
 int sql_fail_code(struct err *e, int rc, const char *doing, const char *path);
 
+/* Why the last call of `db` failed, for messages about other files than a store. */
+const char *sql_why(sqlite3 *db);
+
 /* Runs statements without results; returns SQLite's code. */
 int sql_exec(sqlite3 *db, const char *sql);
 /* The first column of the first row; `fallback` when there is none, it is NULL, or on failure

@@ -63,11 +63,17 @@ struct retention {
 		.minute_s = 86400, .five_s = 14 * 86400                                        \
 	}
 
-/* Moves at most `max_slots` slots that are old enough to the next coarser table, in one small
- * transaction that keeps every sum. *more is set when there is more to do. Moves nothing for
- * six hours after the clock has leaped forward by more than a day. */
-int store_compact(struct store *s, int64_t now_ms, const struct retention *keep, int max_slots,
-	bool *more, struct err *e);
+struct compaction {
+	int64_t now_ms;
+	struct retention keep;
+	int max_slots; /* at most this many in one call */
+};
+
+/* Moves slots that are old enough to the next coarser table, in one small transaction that
+ * keeps every sum. *more is set when there is more to move. When there is nothing to move, it
+ * removes some of the processes that nothing refers to. Does nothing for six hours after the
+ * clock has leaped forward by more than a day. */
+int store_compact(struct store *s, const struct compaction *c, bool *more, struct err *e);
 
 /* ERR_WORLD, with the process that is the cause, when the -wal file has grown far beyond its
  * usual size because a reader keeps an old state of the store. */

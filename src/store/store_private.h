@@ -59,6 +59,7 @@ struct store {
 	bool past;	      /* an import: does not change what is known about the present */
 	bool ids_stale; /* the file was opened again: ids in entries may belong to another file
 			 */
+	int64_t swept;	/* processes up to this id were examined by sweep.c */
 	int64_t host, run; /* row ids, valid when run_ready */
 
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */

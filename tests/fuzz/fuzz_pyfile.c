@@ -34,8 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const uint8_t nothing[1];
 	struct pyfile *f = NULL;
 	struct pyfile_facts facts;
+	const int64_t now_ms = INT64_C(1793952000000);
 	struct err e = { 0 };
-	if (pyfile_open(&f, fuzz_file(size ? data : nothing, size), &e) != 0) {
+	if (pyfile_open(&f, fuzz_file(size ? data : nothing, size), now_ms, &e) != 0) {
 		CHECK(e.text[0]);
 		check_safe(e.text);
 	} else {

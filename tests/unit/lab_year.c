@@ -219,10 +219,12 @@ static int play(struct world *w, struct store *s, struct err *e)
 		code = play_slot(w, slot, width, s, e);
 		slot += width;
 		if (code == 0 && slot % 3600 == 0)
-			code = store_compact(s, slot * 1000, &keep, 1440, &more, e);
+			code = store_compact(
+				s, &(struct compaction){ slot * 1000, keep, 1440 }, &more, e);
 	}
 	while (code == 0 && more)
-		code = store_compact(s, end * 1000, &keep, 1440, &more, e);
+		code = store_compact(
+			s, &(struct compaction){ end * 1000, keep, 1440 }, &more, e);
 	return code;
 }
 

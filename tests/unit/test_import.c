@@ -11,6 +11,7 @@
 #include "store/recorded.h"
 
 #define START_S 1777629600 /* 2026-05-01 10:00:00 UTC */
+#define END_MS ((START_S + 4114 * 420) * INT64_C(1000))
 
 struct names {
 	char file[64], store[2][64];
@@ -72,7 +73,7 @@ static void import_at(const struct names *n, const char *store_path, int64_t now
 	const struct import_question q = {
 		.path = n->file, .now_ms = now_ms, .interval_ms = 30000
 	};
-	assert_int_equal(pyfile_open(&f, n->file, &e), 0);
+	assert_int_equal(pyfile_open(&f, n->file, END_MS, &e), 0);
 	assert_int_equal(store_open(&s, store_path, &e), 0);
 	assert_int_equal(import_run(s, f, &q, &summary, &e), 0);
 	assert_int_equal(summary.samples, 2 * 4114);
@@ -88,7 +89,9 @@ static void compact_at(const char *store_path, int64_t now_ms)
 	bool more = true;
 	assert_int_equal(store_open(&s, store_path, &e), 0);
 	while (more)
-		assert_int_equal(store_compact(s, now_ms, &keep, 1000, &more, &e), 0);
+		assert_int_equal(
+			store_compact(s, &(struct compaction){ now_ms, keep, 1000 }, &more, &e),
+			0);
 	store_close(s);
 }
 
@@ -128,13 +131,12 @@ static void test_young_and_old_end_up_the_same(void **state)
 	static const char *const tables[] = { "usage_1m", "usage_5m", "usage_1h", "usage_1d",
 		"heat_5m", "heat_1h", "holding_1m", "holding_5m", "holding_1h", "holding_1d",
 		"process", "total_gpu", "total_user" };
-	const int64_t end_ms = (START_S + 4114 * 420) * INT64_C(1000);
 	struct names n;
 	name_files(&n);
 	make_file(n.file);
 	import_at(&n, n.store[0], START_S * INT64_C(1000)); /* all of it is young */
-	compact_at(n.store[0], end_ms);
-	import_at(&n, n.store[1], end_ms); /* minutes, five minutes and hours */
+	compact_at(n.store[0], END_MS);
+	import_at(&n, n.store[1], END_MS); /* minutes, five minutes and hours */
 	struct str hours = { 0 };
 	dump(n.store[1], "usage_1h", &hours);
 	assert_true(hours.len > 1000);
@@ -202,11 +204,11 @@ static void test_stopped(void **state)
 	name_files(&n);
 	make_file(n.file);
 	const struct import_question q = { .path = n.file,
-		.now_ms = 0,
+		.now_ms = END_MS,
 		.interval_ms = 30000,
 		.progress = stop_at_once,
 		.context = &calls };
-	assert_int_equal(pyfile_open(&f, n.file, &e), 0);
+	assert_int_equal(pyfile_open(&f, n.file, END_MS, &e), 0);
 	assert_int_equal(store_open(&s, n.store[0], &e), 0);
 	assert_int_equal(import_run(s, f, &q, &summary, &e), ERR_WORLD);
 	assert_string_equal(e.text, "interrupted: nothing was imported");

@@ -98,13 +98,14 @@ static const char *make(const char *sql)
 	"CREATE TABLE gpu_sample (ts TEXT, gpu_uuid TEXT, util_pct INTEGER);"                  \
 	"CREATE TABLE proc_sample (ts TEXT, gpu_uuid TEXT, pid INTEGER, mem_used_mb INTEGER, " \
 	"loginuid_user TEXT);"
+static const int64_t now_ms = INT64_C(1777680000000); /* 2026-05-02 */
 #define TICK(n) "2026-05-01T10:00:" n ".500000+00:00"
 
 static struct pyfile *open_made(const char *sql)
 {
 	struct err e = { 0 };
 	struct pyfile *f = NULL;
-	assert_int_equal(pyfile_open(&f, make(sql), &e), 0);
+	assert_int_equal(pyfile_open(&f, make(sql), now_ms, &e), 0);
 	return f;
 }
 
@@ -265,7 +266,7 @@ static void expect_refused(const char *path, const char *text)
 {
 	struct err e = { 0 };
 	struct pyfile *f = NULL;
-	assert_int_equal(pyfile_open(&f, path, &e), ERR_WORLD);
+	assert_int_equal(pyfile_open(&f, path, now_ms, &e), ERR_WORLD);
 	assert_null(f);
 	assert_non_null(strstr(e.text, text));
 }

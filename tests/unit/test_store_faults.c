@@ -401,7 +401,8 @@ static void record_for_ever(struct world *w, struct shared *shared)
 		if (store_write_tick(s, &w->tick, &e) != 0)
 			_exit(2);
 		shared->done++;
-		if (store_compact(s, slot * 1000, &keep, 30, &more, &e) != 0)
+		if (store_compact(
+			    s, &(struct compaction){ slot * 1000, keep, 30 }, &more, &e) != 0)
 			_exit(3);
 	}
 }

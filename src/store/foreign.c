@@ -1,0 +1,232 @@
+/* Opens SQLite files of other processes, with limits. */
+#include "store/foreign.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "store/sqlite.h"
+
+/* SQLite's memory, for the whole process. The import of a GiB needs less than 16 MiB. */
+#define HEAP_BYTES (INT64_C(64) << 20)
+
+/* The work that one statement may take. A row has 8 bytes or more and takes some 30 steps of
+ * SQLite's machine, sorting included; gua's own statements stay below 2 steps a byte. The time
+ * is that of the processor: a statement may wait for a slow disk or a pager. The longest one,
+ * the sort of an import, needs about 9 s for a GiB; it may take 200. */
+enum { STEPS_BASE = 1000000, STEPS_PER_BYTE = 16, SECONDS_BASE = 10, MIB_PER_SECOND = 5 };
+enum { STEPS_BETWEEN = 4000 }; /* checks */
+
+static const struct {
+	int id, value;
+} limits[] = {
+	{ SQLITE_LIMIT_LENGTH, 1 << 20 },
+	{ SQLITE_LIMIT_SQL_LENGTH, 1 << 16 },
+	{ SQLITE_LIMIT_COLUMN, 100 },
+	{ SQLITE_LIMIT_EXPR_DEPTH, 100 },
+	{ SQLITE_LIMIT_COMPOUND_SELECT, 20 },
+	{ SQLITE_LIMIT_VDBE_OP, 25000 },
+	{ SQLITE_LIMIT_ATTACHED, 0 },
+	{ SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100 },
+	{ SQLITE_LIMIT_VARIABLE_NUMBER, 100 },
+	{ SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+	{ SQLITE_LIMIT_WORKER_THREADS, 0 },
+};
+
+/* The work of the current statement. */
+struct guard {
+	char path[PATH_MAX];
+	struct foreign_stop *stop;
+	int64_t steps, most_steps;
+	int64_t until_us; /* of the thread's processor time */
+};
+
+static int64_t thread_us(void)
+{
+	struct timespec used = { 0 };
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * INT64_C(1000000) + used.tv_nsec / 1000;
+}
+
+static int64_t size_of(const char *path, const char *suffix)
+{
+	char name[PATH_MAX + 16];
+	struct stat st;
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	return stat(name, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* SQLite calls this when a statement starts. The file may have grown since the last one. */
+static int start_statement(unsigned event, void *guard, void *statement, void *text)
+{
+	struct guard *g = guard;
+	(void)event;
+	(void)statement;
+	(void)text;
+	int64_t bytes = size_of(g->path, "") + size_of(g->path, "-wal");
+	g->steps = 0;
+	g->most_steps = STEPS_BASE + bytes * STEPS_PER_BYTE;
+	int64_t seconds = SECONDS_BASE + (bytes >> 20) / MIB_PER_SECOND;
+	g->until_us = thread_us() + seconds * 1000000;
+	return 0;
+}
+
+static int check_work(void *guard)
+{
+	struct guard *g = guard;
+	g->steps += STEPS_BETWEEN;
+	if (g->steps > g->most_steps || thread_us() > g->until_us)
+		return 1;
+	return g->stop && g->stop->asked && g->stop->asked(g->stop->context);
+}
+
+static void no_function(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	(void)n;
+	(void)values;
+	sqlite3_result_null(context);
+}
+
+/* The connection owns the guard: SQLite frees a function's data when it closes. That is all
+ * that this function is for. */
+static int guard_work(sqlite3 *db, const struct foreign_file *file)
+{
+	struct guard *g = calloc(1, sizeof(*g));
+	if (!g)
+		return SQLITE_NOMEM;
+	text_copy(g->path, sizeof(g->path), file->path);
+	g->stop = file->stop;
+	start_statement(0, g, NULL, NULL);
+	int rc = sqlite3_create_function_v2(db, "gua_guard", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+		g, no_function, NULL, NULL, free);
+	if (rc != SQLITE_OK) /* and g is free */
+		return rc;
+	sqlite3_progress_handler(db, STEPS_BETWEEN, check_work, g);
+	return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, start_statement, g);
+}
+
+int foreign_restrict(sqlite3 *db)
+{
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		sqlite3_limit(db, limits[i].id, limits[i].value);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	return sql_exec(db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0");
+}
+
+bool foreign_has_log(const char *path)
+{
+	return size_of(path, "-wal") > 0 || size_of(path, "-journal") > 0;
+}
+
+/* "file:PATH?immutable=1" with the path's bytes encoded; false when it does not fit. */
+static bool immutable_uri(char *uri, size_t cap, const char *path)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	static const char tail[] = "?immutable=1";
+	size_t n = (size_t)snprintf(uri, cap, "file:");
+	for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
+		if (n + 3 + sizeof(tail) > cap)
+			return false;
+		if (*c == '%' || *c == '?' || *c == '#' || *c < 0x21 || *c > 0x7e) {
+			uri[n++] = '%';
+			uri[n++] = hex[*c >> 4];
+			uri[n++] = hex[*c & 15];
+		} else {
+			uri[n++] = (char)*c;
+		}
+	}
+	memcpy(uri + n, tail, sizeof(tail));
+	return true;
+}
+
+static int connect(sqlite3 **db, const struct foreign_file *file)
+{
+	char uri[3 * PATH_MAX + 32];
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
+	if (!file->immutable)
+		return sqlite3_open_v2(file->path, db, flags, NULL);
+	if (!immutable_uri(uri, sizeof(uri), file->path))
+		return SQLITE_CANTOPEN;
+	return sqlite3_open_v2(uri, db, flags | SQLITE_OPEN_URI, NULL);
+}
+
+int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e)
+{
+	*db = NULL;
+	int code = file_check_regular(file->path, e);
+	if (code)
+		return code;
+	sqlite3_hard_heap_limit64(HEAP_BYTES);
+	int rc = connect(db, file);
+	if (rc == SQLITE_OK)
+		rc = guard_work(*db, file);
+	if (rc == SQLITE_OK)
+		rc = foreign_restrict(*db);
+	/* Views of the file itself; gua's own temporary ones work. */
+	if (rc == SQLITE_OK)
+		rc = sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_busy_timeout(*db, file->wait_ms);
+	if (rc == SQLITE_OK)
+		return 0;
+	code = err_set(e, ERR_WORLD, "cannot open %s: %s", file->path,
+		*db ? sql_why(*db) : sqlite3_errstr(rc));
+	sqlite3_close(*db);
+	*db = NULL;
+	return code;
+}
+
+static int refuse(const char *path, sqlite3_stmt *row, const char *why, struct err *e)
+{
+	return err_set(e, ERR_WORLD,
+		"%s is refused: its %s %s. No version of the tool makes "
+		"such a file",
+		path, (const char *)sqlite3_column_text(row, 0), why);
+}
+
+static int check_row(sqlite3_stmt *row, const char *path, struct err *e)
+{
+	const char *type = (const char *)sqlite3_column_text(row, 1);
+	if (!type || strcmp(type, "table") != 0)
+		return refuse(path, row, "is not a table", e);
+	if (sqlite3_column_int64(row, 2) <= 0)
+		return refuse(path, row, "is a virtual table", e);
+	if (sqlite3_column_int64(row, 3) > 0)
+		return refuse(path, row, "has a trigger", e);
+	return sqlite3_column_int64(row, 4) > 0 ? refuse(path, row, "has computed columns", e)
+						: 0;
+}
+
+int foreign_check_tables(
+	sqlite3 *db, const char *const *tables, const char *path, struct err *e)
+{
+	static const char sql[] =
+		"SELECT name, type, rootpage, (SELECT count(*) FROM main.sqlite_schema AS t"
+		" WHERE t.type = 'trigger' AND t.tbl_name = s.name COLLATE NOCASE),"
+		" (SELECT count(*) FROM pragma_table_xinfo(s.name) WHERE hidden <> 0)"
+		" FROM main.sqlite_schema AS s WHERE name = ? COLLATE NOCASE";
+	sqlite3_stmt *row = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+	int code = 0;
+	for (size_t i = 0; rc == SQLITE_OK && code == 0 && tables[i]; i++) {
+		sqlite3_bind_text(row, 1, tables[i], -1, SQLITE_STATIC);
+		while (code == 0 && (rc = sqlite3_step(row)) == SQLITE_ROW)
+			code = check_row(row, path, e);
+		rc = sqlite3_reset(row);
+	}
+	if (rc != SQLITE_OK && code == 0)
+		code = err_set(e, sqlite3_errcode(db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD,
+			"cannot read %s: %s", path, sql_why(db));
+	sqlite3_finalize(row);
+	return code;
+}
