@@ -9,10 +9,12 @@
 #   make bench    measure speed and size against the goals; some minutes
 #   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
 #                 plays at once, and compare with the truth; as root the processes have several users
-#   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS (needs clang)
+#   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS (needs clang); inputs that
+#                 reach new code are kept in FUZZ_CORPUS
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
+FUZZ_CORPUS ?= fuzz-corpus
 TRUTH_SECONDS ?= 3600
 TRUTH_SEEDS ?= 8
 # Shows what a command said only when it failed.
@@ -67,17 +69,12 @@ build-fuzz/build.ninja:
 	@command -v clang >/dev/null || { echo "make fuzz needs clang: apt install clang" >&2; exit 1; }
 	@$(call quietly,CC=clang meson setup build-fuzz . -Dfuzzers=true $(SANITIZE) -Doptimization=1)
 
-# What libFuzzer finds stays in build-fuzz/found; a crasher belongs into tests/fuzz/corpus.
+# What libFuzzer finds stays in FUZZ_CORPUS and is minimised at the end of each run; see
+# tests/fuzz/README.md. A crasher belongs into tests/fuzz/corpus.
 fuzz: build-fuzz/build.ninja
 	@$(call quietly,ninja -C build-fuzz)
 	@for corpus in tests/fuzz/corpus/*; do \
-		name=$$(basename $$corpus); log=build-fuzz/$$name.log; \
-		mkdir -p build-fuzz/found/$$name; \
-		nice build-fuzz/tests/fuzz/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
-			-print_final_stats=1 -artifact_prefix=build-fuzz/crash-$$name- \
-			build-fuzz/found/$$name $$corpus $$(find build-fuzz/tests/fuzz/seeds \
-				-mindepth 1 -name $$name) >$$log 2>&1 || { tail -60 $$log; exit 1; }; \
-		echo "$$name: $$(sed -n 's/^stat::number_of_executed_units: *//p' $$log) inputs"; \
+		tests/fuzz/run "$$(basename $$corpus)" "$(FUZZ_CORPUS)" $(FUZZ_SECONDS) || exit 1; \
 	done
 
 clean:

@@ -16,6 +16,8 @@
 /* Descriptors to leave free for files that are open for a moment: a store needs four, a thread
  * its own. */
 enum { SPARE_FILES = 64 };
+/* The first buffer for a whole file. */
+enum { FIRST_BYTES = 16384 };
 
 /* The kernel gives the lowest free number, so the number shows how many are in use. */
 bool file_can_stay_open(int fd)
@@ -58,25 +60,43 @@ ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap)
 	return n;
 }
 
+/* Reads a whole file into a buffer that grows with it; NULL: errno says why, or *len is more
+ * than `max`. */
+static char *read_growing(int fd, size_t max, size_t *len)
+{
+	char *buffer = NULL;
+	*len = 0;
+	for (size_t cap = FIRST_BYTES;; cap *= 2) {
+		cap = cap > max ? max + 1 : cap;
+		char *larger = realloc(buffer, cap + 1);
+		ssize_t n = larger ? read_up_to(fd, larger + *len, cap - *len) : -1;
+		buffer = larger ? larger : buffer;
+		*len += n < 0 ? 0 : (size_t)n;
+		if (n >= 0 && *len < cap)
+			return buffer;
+		if (n < 0 || *len > max) {
+			free(buffer);
+			return NULL;
+		}
+	}
+}
+
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
-	char *buffer = malloc(max + 2);
-	ssize_t n = buffer ? read_up_to(fd, buffer, max + 1) : -1;
-	int saved = buffer ? errno : ENOMEM;
+	size_t n = 0;
+	char *buffer = read_growing(fd, max, &n);
+	int saved = errno;
 	close(fd);
-	if (n < 0 || (size_t)n > max) {
-		free(buffer);
-		if (n < 0)
-			return err_set(
-				e, ERR_WORLD, "cannot read %s: %s", path, strerror(saved));
+	if (!buffer && n > max)
 		return err_set(e, ERR_WORLD, "%s is larger than %zu bytes", path, max);
-	}
+	if (!buffer)
+		return err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(saved));
 	buffer[n] = '\0';
 	*data = buffer;
-	*len = (size_t)n;
+	*len = n;
 	return 0;
 }
 

@@ -16,6 +16,8 @@ enum { MAX_OPTIONS = 64, FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
 static bool in_choices(const char *choices, const char *word)
 {
 	size_t len = strlen(word);
+	if (strchr(word, '|')) /* it separates the choices, and is part of none */
+		return false;
 	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
 		if (strncmp(at, word, len) == 0 && (at[len] == '|' || at[len] == '\0') && len)
 			return true;

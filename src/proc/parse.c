@@ -6,6 +6,7 @@
 /* More than any host has, and small enough that sums of a few do not overflow. */
 #define MOST_KIB (INT64_C(1) << 50)
 #define MOST_TICKS (INT64_C(1) << 59)
+#define MOST_PAGES (INT64_C(1) << 40)
 
 static bool is_digit(char c)
 {
@@ -67,6 +68,12 @@ bool proc_parse_number(const char *bytes, size_t len, uint64_t *number)
 	return p == end;
 }
 
+/* A count that no host reaches is cut, so that callers can add several. */
+static int64_t count(int64_t number)
+{
+	return number < 0 ? 0 : number > MOST_TICKS ? MOST_TICKS : number;
+}
+
 /* Returns the number after `key` (with its colon) at the start of a line; -1 when it is not
  * there, or when the bytes end with it, because it may have been longer. */
 static int64_t keyed(const char *bytes, size_t len, const char *key)
@@ -78,7 +85,7 @@ static int64_t keyed(const char *bytes, size_t len, const char *key)
 		const char *p = found ? line + key_len : line;
 		int64_t number;
 		if (found && next_number(&p, end, &number))
-			return p < end && number >= 0 ? number : -1;
+			return p < end && number >= 0 ? count(number) : -1;
 		line = memchr(line, '\n', (size_t)(end - line));
 		if (line)
 			line++;
@@ -103,15 +110,15 @@ enum {
 static void take_fields(struct proc_stat *stat, const int64_t field[FIELD_START])
 {
 	stat->ppid = (pid_t)field[FIELD_PPID];
-	stat->minor_faults = field[FIELD_MINOR];
-	stat->waited_minor_faults = field[FIELD_MINOR + 1];
-	stat->major_faults = field[FIELD_MINOR + 2];
-	stat->waited_major_faults = field[FIELD_MINOR + 3];
-	stat->user_ticks = field[FIELD_MINOR + 4];
-	stat->system_ticks = field[FIELD_MINOR + 5];
-	stat->waited_user_ticks = field[FIELD_MINOR + 6];
-	stat->waited_system_ticks = field[FIELD_MINOR + 7];
-	stat->threads = field[FIELD_THREADS];
+	stat->minor_faults = count(field[FIELD_MINOR]);
+	stat->waited_minor_faults = count(field[FIELD_MINOR + 1]);
+	stat->major_faults = count(field[FIELD_MINOR + 2]);
+	stat->waited_major_faults = count(field[FIELD_MINOR + 3]);
+	stat->user_ticks = count(field[FIELD_MINOR + 4]);
+	stat->system_ticks = count(field[FIELD_MINOR + 5]);
+	stat->waited_user_ticks = count(field[FIELD_MINOR + 6]);
+	stat->waited_system_ticks = count(field[FIELD_MINOR + 7]);
+	stat->threads = count(field[FIELD_THREADS]);
 }
 
 /* "PID (COMM) STATE PPID ...": the comm may contain anything, even parentheses, so it ends at
@@ -140,7 +147,7 @@ bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat)
 	if (!take_digits(&p, end, &stat->start_ticks) || p == end || !is_space(*p))
 		return false;
 	if (!next_number(&p, end, &size) || !next_number(&p, end, &stat->rss_pages) ||
-		p == end || stat->rss_pages < 0)
+		p == end || stat->rss_pages < 0 || stat->rss_pages > MOST_PAGES)
 		stat->rss_pages = -1;
 	return true;
 }

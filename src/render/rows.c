@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/timetext.h"
@@ -33,9 +34,18 @@ static void plain_number(
 	number_text(dst, cap, cell->number * form->factor, form->decimals);
 }
 
-static void add_csv_text(struct str *out, const char *text)
+/* A number with nothing after it, as programs write and read them. */
+static bool is_number(const char *text)
 {
-	bool formula = *text && strchr("=+-@\t\r", *text);
+	char *end = NULL;
+	size_t plain = strspn(text, "+-.0123456789eE");
+	strtod(text, &end);
+	return end != text && !*end && text + plain == end;
+}
+
+void csv_text(struct str *out, const char *text)
+{
+	bool formula = *text && strchr("=+-@\t\r", *text) && !is_number(text);
 	if (!formula && !text[strcspn(text, ",\"\r\n")]) {
 		str_add(out, text);
 		return;
@@ -53,7 +63,7 @@ static void add_csv_cell(struct str *out, const struct column *column, const str
 {
 	char text[400] = "";
 	if (column->kind == COLUMN_TEXT) {
-		add_csv_text(out, cell->text ? cell->text : "");
+		csv_text(out, cell->text ? cell->text : "");
 		return;
 	}
 	if (column->kind != COLUMN_MOMENT)

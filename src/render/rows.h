@@ -6,9 +6,12 @@
 #include "model/table.h"
 #include "render/json.h"
 
+/* One text, quoted where it must be. One that a spreadsheet would run as a formula gets an
+ * apostrophe in front; a number stays as it is. */
+void csv_text(struct str *out, const char *text);
 /* The names of the columns that have a key. */
 void csv_header(struct str *out, const struct column *columns, size_t n);
-/* One row. A text that a spreadsheet would run as a formula gets an apostrophe in front. */
+/* One row. */
 void csv_row(struct str *out, const struct column *columns, size_t n, const struct cell *cells);
 /* Header and all rows. */
 void csv_table(struct str *out, const struct table *t);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/timetext.h"
+#include "render/rows.h"
 #include "render/text.h"
 #include "view/format.h"
 #include "view/stat.h"
@@ -182,7 +183,7 @@ static void add_cell(const struct query_answer *a, enum metric m, const struct l
 		card_text(text, sizeof(text), m, a->live, line);
 	else
 		metric_show(text, sizeof(text), m, line->values[m]);
-	str_add(a->out, *text ? text : missing(line->status));
+	csv_text(a->out, *text ? text : missing(line->status));
 	if (*text && !a->query->no_units && *metrics[m].unit)
 		str_addf(a->out, " %s", metrics[m].unit);
 }

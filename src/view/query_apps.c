@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/timetext.h"
+#include "render/rows.h"
 
 enum { CELL_CAP = 512 };
 
@@ -243,7 +244,7 @@ static void add_field(const struct query_answer *a, enum app_field field, const 
 	} else if (a->json) {
 		json_text(a->json, fields[field].name, *text ? text : NULL);
 	} else {
-		str_add(a->out, *text ? text : "[N/A]");
+		csv_text(a->out, *text ? text : "[N/A]");
 		if (*text && *fields[field].unit && !a->query->no_units)
 			str_addf(a->out, " %s", fields[field].unit);
 	}

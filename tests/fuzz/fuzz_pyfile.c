@@ -31,12 +31,13 @@ static void read_samples(struct pyfile *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t nothing[1];
+	char path[FUZZ_PATH];
 	struct pyfile *f = NULL;
 	struct pyfile_facts facts;
 	const int64_t now_ms = INT64_C(1793952000000);
 	struct err e = { 0 };
-	if (pyfile_open(&f, fuzz_file(size ? data : nothing, size), now_ms, &e) != 0) {
+	fuzz_file_at(path, "db", data, size);
+	if (pyfile_open(&f, path, now_ms, &e) != 0) {
 		CHECK(e.text[0]);
 		check_safe(e.text);
 	} else {
@@ -47,6 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_samples(f);
 		pyfile_close(f);
 	}
-	fuzz_file(NULL, 0);
+	fuzz_file_remove(path);
 	return 0;
 }

@@ -107,9 +107,11 @@ static void simulate(const uint8_t *data, size_t size)
 	struct clock clock;
 	struct source *source = NULL;
 	struct err e = { 0 };
+	char path[FUZZ_PATH];
+	fuzz_file_at(path, "scenario", data, size);
 	clock_init_virtual(&clock, INT64_C(1793952000000));
 	const struct source_options options = {
-		.name = "sim", .scenario = fuzz_file(data, size), .root = "", .clock = &clock
+		.name = "sim", .scenario = path, .root = "", .clock = &clock
 	};
 	if (source_open(&source, &options, &e) == 0) {
 		check_safe(source->hostname);
@@ -124,7 +126,7 @@ static void simulate(const uint8_t *data, size_t size)
 	}
 	check_safe(e.text);
 	clock_finish(&clock);
-	fuzz_file(NULL, 0);
+	fuzz_file_remove(path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

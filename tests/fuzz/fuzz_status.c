@@ -19,8 +19,11 @@ static void check_process(const char *bytes, size_t size)
 	if (proc_parse_rollup(bytes, size, &rollup))
 		CHECK(rollup.rss_bytes >= 0 && rollup.pss_bytes >= 0 && rollup.uss_bytes >= 0 &&
 			rollup.swap_bytes >= 0);
+	int64_t sum = status.voluntary;
+	CHECK(!__builtin_add_overflow(sum, status.involuntary, &sum));
 	if (proc_parse_io(bytes, size, &io))
-		CHECK(io.read_bytes >= 0 && io.written_bytes >= 0);
+		CHECK(io.read_bytes >= 0 && io.written_bytes >= 0 &&
+			!__builtin_add_overflow(io.read_bytes, io.written_bytes, &sum));
 }
 
 static void check_host(const char *bytes, size_t size)

@@ -60,8 +60,9 @@ static void check_reports(const struct audit *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t nothing[1];
-	const char *path = fuzz_file(size ? data : nothing, size);
+	char name[FUZZ_PATH];
+	const char *path = name;
+	fuzz_file_at(name, "db", data, size);
 	const struct audit_question q = {
 		.paths = &path,
 		.n_paths = 1,
@@ -81,6 +82,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_safe(e.text);
 	}
 	audit_finish(&a);
-	fuzz_file(NULL, 0);
+	fuzz_file_remove(name);
 	return 0;
 }

@@ -76,6 +76,26 @@ static void test_all_of_stat(void **state)
 	assert_int_equal(s.rss_pages, 256);
 }
 
+/* Callers add counts: no sum of a few may overflow. */
+static void test_counts_that_no_host_reaches(void **state)
+{
+	static const char line[] = "1 (a) S 1 2 3 4 -1 6 9223372036854775807 8 "
+				   "9223372036854775807 10 9223372036854775807 -5 13 14 20 0 "
+				   "9 0 5 5 9223372036854775807 1\n";
+	struct proc_stat s;
+	struct proc_status status;
+	(void)state;
+	assert_true(proc_parse_stat(line, sizeof(line) - 1, &s));
+	assert_int_equal(s.minor_faults, INT64_C(1) << 59);
+	assert_int_equal(s.minor_faults + s.major_faults, INT64_C(1) << 60);
+	assert_int_equal(s.user_ticks, INT64_C(1) << 59);
+	assert_int_equal(s.system_ticks, 0);
+	assert_int_equal(s.rss_pages, -1);
+	static const char text[] = "voluntary_ctxt_switches:\t9223372036854775807\n";
+	proc_parse_status(text, sizeof(text) - 1, &status);
+	assert_int_equal(status.voluntary, INT64_C(1) << 59);
+}
+
 static void test_long_comm(void **state)
 {
 	char line[256];
@@ -364,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_cut_stat),
 		cmocka_unit_test(test_all_of_stat),
+		cmocka_unit_test(test_counts_that_no_host_reaches),
 		cmocka_unit_test(test_long_comm),
 		cmocka_unit_test(test_bad_stat),
 		cmocka_unit_test(test_uid),

@@ -1,0 +1,21 @@
+/* A size of memory on the command line. */
+#include "fuzz.h"
+
+#include "base/size.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), shown[SIZE_TEXT_CAP];
+	int64_t bytes = -1;
+	struct err e = { 0 };
+	if (size_parse(text, &bytes, &e) != 0) {
+		CHECK(e.text[0]);
+		check_safe(e.text);
+	} else {
+		CHECK(bytes >= 0);
+		size_text(shown, (double)bytes);
+		CHECK(*shown && strlen(shown) < SIZE_TEXT_CAP);
+	}
+	free(text);
+	return 0;
+}
