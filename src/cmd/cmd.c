@@ -91,7 +91,7 @@ int cmd_print(const struct command *self, struct str *out)
 
 int cmd_default_db(char *path, size_t cap, struct err *e)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
 	int n;
 	if (geteuid() == 0)
 		n = snprintf(path, cap, SYSTEM_DB);
@@ -131,7 +131,7 @@ void cmd_leave_driver(void)
 
 const char *cmd_nvml_path(const char *option)
 {
-	const char *variable = getenv("GUA_NVML");
+	const char *variable = secure_getenv("GUA_NVML");
 	if (option)
 		return option;
 	return variable && *variable ? variable : NULL;

@@ -273,7 +273,7 @@ static int record(const struct values *v, struct front *front, struct err *e)
 static int run_foreground(const struct command *self, const struct values *v)
 {
 	struct err e = { 0 };
-	struct front front = { .notify_socket = getenv("NOTIFY_SOCKET"),
+	struct front front = { .notify_socket = secure_getenv("NOTIFY_SOCKET"),
 		.pid_file = v->pid_file };
 	bool journal = getenv("JOURNAL_STREAM") != NULL;
 	note_lock(&front, v->db);

@@ -48,7 +48,7 @@ struct place {
 /* Writes "DIRECTORY/gua", with its parents made; false: there is no such place. */
 static bool cache_directory(char *path, size_t cap)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	bool named = cache && *cache == '/';
 	/* A home that is not there is not made. */
 	if (!named && !(home && *home == '/' && access(home, W_OK) == 0))
@@ -60,7 +60,7 @@ static bool cache_directory(char *path, size_t cap)
 static int make_file(struct place *p, struct err *e)
 {
 	char directory[PATH_MAX - 32];
-	const char *temporary = getenv("TMPDIR");
+	const char *temporary = secure_getenv("TMPDIR");
 	*p = (struct place){ 0 };
 	if (cache_directory(directory, sizeof(directory)) && access(directory, W_OK) == 0)
 		snprintf(p->kept, sizeof(p->kept), "%s/demo.db", directory);

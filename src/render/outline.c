@@ -131,10 +131,8 @@ void outline_print_json(struct json *j, const struct outline *o)
 
 void outline_print_csv(struct str *out, const struct outline *o)
 {
-	static const struct column columns[] = { { .key = "key", .kind = COLUMN_TEXT },
-		{ .key = "value", .kind = COLUMN_TEXT } };
 	char path[PATH_CAP] = "", name[NAME_CAP], value[64];
-	csv_header(out, columns, 2);
+	str_add(out, "key,value\r\n");
 	for (size_t i = 0; i < o->n; i++) {
 		const struct outline_item *item = &o->items[i];
 		size_t len = strlen(path);
@@ -149,9 +147,10 @@ void outline_print_csv(struct str *out, const struct outline *o)
 			continue;
 		number_text(
 			value, sizeof(value), item->number, item->kind == OUTLINE_REAL ? 9 : 0);
-		struct cell cells[] = { cell_text(path),
-			cell_text(item->kind == OUTLINE_TEXT ? item->text : value) };
-		csv_row(out, columns, 2, cells);
+		csv_own_text(out, path);
+		str_add(out, ",");
+		csv_own_text(out, item->kind == OUTLINE_TEXT ? item->text : value);
+		str_add(out, "\r\n");
 		path[len] = '\0';
 	}
 	out->failed |= o->failed;

@@ -43,20 +43,32 @@ static bool is_number(const char *text)
 	return end != text && !*end && text + plain == end;
 }
 
-void csv_text(struct str *out, const char *text)
+/* `before` comes first in the quotes. */
+static void add_quoted(struct str *out, const char *before, const char *text)
 {
-	bool formula = *text && strchr("=+-@\t\r", *text) && !is_number(text);
-	if (!formula && !text[strcspn(text, ",\"\r\n")]) {
-		str_add(out, text);
-		return;
-	}
-	str_add(out, formula ? "\"'" : "\"");
+	str_addf(out, "\"%s", before);
 	for (const char *c = text; *c; c++) {
 		if (*c == '"')
 			str_add(out, "\"");
 		str_add_bytes(out, c, 1);
 	}
 	str_add(out, "\"");
+}
+
+void csv_own_text(struct str *out, const char *text)
+{
+	if (text[strcspn(text, ",\"\r\n")])
+		add_quoted(out, "", text);
+	else
+		str_add(out, text);
+}
+
+void csv_text(struct str *out, const char *text)
+{
+	if (*text && strchr("=+-@\t\r", *text) && !is_number(text))
+		add_quoted(out, "'", text);
+	else
+		csv_own_text(out, text);
 }
 
 static void add_csv_cell(struct str *out, const struct column *column, const struct cell *cell)

@@ -9,6 +9,8 @@
 /* One text, quoted where it must be. One that a spreadsheet would run as a formula gets an
  * apostrophe in front; a number stays as it is. */
 void csv_text(struct str *out, const char *text);
+/* The same for a text that gua itself made and programs read: never an apostrophe. */
+void csv_own_text(struct str *out, const char *text);
 /* The names of the columns that have a key. */
 void csv_header(struct str *out, const struct column *columns, size_t n);
 /* One row. */

@@ -447,3 +447,11 @@ def test_another_state_ends_the_stretch(recorded, sim):
         store.execute("INSERT INTO usage_1m SELECT ?, id, 0, 1000, 90000, 0, 1000, 0 FROM gpu WHERE idx = 2", (WALL + 900,))
     run = sim("query", "--db", db, "--query-gpu=gua.free_for", "--format=csv,noheader,nounits", "-i", "2", clock=clock)
     assert 1800 - 960 - 5 <= int(run.stdout) <= 1800 - 960 + 1
+
+
+@pytest.mark.parametrize("command, shown", [
+    ("=cmd|calc", "\"'=cmd|calc\""), ("@SUM(1)", "\"'@SUM(1)\""), ("-x", "\"'-x\""), ("a,b", '"a,b"'), ("-15", "-15")])
+def test_csv_is_safe_in_a_spreadsheet(sim, command, shown):
+    run = sim("query", "--query-compute-apps=process_name,pid", "--format=csv,noheader",
+              scenario=CARDS.replace("python train.py --lr 3", command))
+    assert run.stdout.splitlines()[0] == f"{shown}, 1001"

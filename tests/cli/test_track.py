@@ -188,6 +188,7 @@ def test_csv_is_key_and_value():
     run = track("-f", "csv", "--", "true")
     rows = dict(line.split(",", 1) for line in run.stderr.splitlines())
     assert rows["key"] == "value" and rows["max_ram.unit"].endswith("bytes")
+    assert rows["slurm_advice.options"].startswith("--mem=") and "'" not in run.stderr
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
