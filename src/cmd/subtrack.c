@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "query/subtrack.h"
 #include "query/subtrack_compare.h"
@@ -220,18 +221,37 @@ static int print_comparison(const struct command *self, const struct values *v, 
 	return put(self, v, &out);
 }
 
+/* An empty object without a file. */
+static int load_config(json_t **config, const char *path, struct err *e)
+{
+	json_error_t problem;
+	if (path && file_check_regular(path, e) != 0)
+		return e->code;
+	*config = path ? json_load_file(path, 0, &problem) : json_object();
+	if (json_is_object(*config))
+		return 0;
+	return err_set(e, ERR_USAGE, "--cconfig %s: %s", path,
+		*config ? "not a JSON object" : problem.text);
+}
+
+static bool is_statistic(const char *word)
+{
+	static const char *const words[] = { "min", "max", "mean", "std" };
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	return false;
+}
+
 static int compare(const struct command *self, struct values *v, struct err *e)
 {
 	struct session_list list = { 0 };
 	struct subtrack_comparison c = { .sessions = list.items };
-	json_error_t problem;
-	json_t *config = v->config ? json_load_file(v->config, 0, &problem) : json_object();
-	int rc = json_is_object(config) ? 0
-					: err_set(e, ERR_USAGE, "--cconfig %s: %s", v->config,
-						  config ? "not a JSON object" : problem.text);
+	json_t *config = NULL;
+	int rc = load_config(&config, v->config, e);
 	const char *statistic = json_string_value(json_object_get(config, "statistic"));
 	c.statistic = v->statistic ? v->statistic : statistic ? statistic : "mean";
-	if (!rc && !strstr("|min|max|mean|std|", c.statistic))
+	if (!rc && !is_statistic(c.statistic))
 		rc = err_set(e, ERR_USAGE, "'%s' is not a statistic; use min, max, mean or std",
 			c.statistic);
 	if (!rc)

@@ -1,5 +1,6 @@
 """Files from outside: damaged or hostile stores, Python databases and tracking files, pipes and devices. Each command
 that reads one ends soon, with a sentence and exit status 1, and does not fill the memory."""
+import json
 import os
 import shutil
 import signal
@@ -268,6 +269,7 @@ ODD = {"pipe": lambda path: os.mkfifo(path), "directory": lambda path: path.mkdi
     ["import", "ODD"], ["report", "--db", "ODD"], ["export", "--db", "ODD"],
     ["sub-track", "analyze", "--tf", "ODD", "--stf", "ODD"],
     ["sub-track", "compare", "-m", "a=ODD", "-m", "b=ODD"],
+    ["sub-track", "compare", "--cconfig", "ODD"],
     ["sub-track", "combine", "-p", "ODD", "-p", "ODD", "--stf", "new.sqlite"]], ids=lambda args: " ".join(args[:2]))
 def test_only_regular_files_are_read(tmp_path, kind, args):
     for ending in ("csv", "sqlite"):
@@ -319,3 +321,11 @@ def test_subtrack_reads_tables_only(tmp_path):
                  ["analyze", "--tf", tmp_path / "marks.sqlite", "--stf", tmp_path / "marks.sqlite"]):
         status, errors = bounded("sub-track", *args)
         assert status == 1 and "is not a table" in errors
+
+
+@pytest.mark.parametrize("statistic", ["min|max", "|", "", "mea"])
+def test_a_statistic_is_one_word(tmp_path, statistic):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"file_path_map": {"a": "x", "b": "y"}, "statistic": statistic}))
+    result = gua("sub-track", "compare", "--cconfig", config)
+    assert result.returncode == 2 and "is not a statistic" in result.stderr
