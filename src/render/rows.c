@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/timetext.h"
@@ -34,15 +33,6 @@ static void plain_number(
 	number_text(dst, cap, cell->number * form->factor, form->decimals);
 }
 
-/* A number with nothing after it, as programs write and read them. */
-static bool is_number(const char *text)
-{
-	char *end = NULL;
-	size_t plain = strspn(text, "+-.0123456789eE");
-	strtod(text, &end);
-	return end != text && !*end && text + plain == end;
-}
-
 /* `before` comes first in the quotes. */
 static void add_quoted(struct str *out, const char *before, const char *text)
 {
@@ -65,7 +55,7 @@ void csv_own_text(struct str *out, const char *text)
 
 void csv_text(struct str *out, const char *text)
 {
-	if (*text && strchr("=+-@\t\r", *text) && !is_number(text))
+	if (*text && strchr("=+-@\t\r", *text))
 		add_quoted(out, "'", text);
 	else
 		csv_own_text(out, text);

@@ -7,7 +7,7 @@
 #include "render/json.h"
 
 /* One text, quoted where it must be. One that a spreadsheet would run as a formula gets an
- * apostrophe in front; a number stays as it is. */
+ * apostrophe in front. */
 void csv_text(struct str *out, const char *text);
 /* The same for a text that gua itself made and programs read: never an apostrophe. */
 void csv_own_text(struct str *out, const char *text);

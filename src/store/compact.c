@@ -200,7 +200,8 @@ int store_compact(struct store *s, const struct compaction *c, bool *more, struc
 	/* Processes are swept when all their slots have left the minutes, and not in the one
 	 * long transaction of an import. */
 	if (look_for_more(s, until_s, more) != SQLITE_OK ||
-		(!*more && !s->in_batch && store_sweep_due(s, before_ms, &sweep) != SQLITE_OK) ||
+		(!*more && !s->in_batch &&
+			store_sweep_due(s, before_ms, &sweep) != SQLITE_OK) ||
 		((*more || sweep) && has_leaped(s, c->now_ms, &leaped) != SQLITE_OK))
 		return store_abandon(s, "read", e);
 	*more = *more && !leaped;

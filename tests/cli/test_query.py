@@ -450,7 +450,7 @@ def test_another_state_ends_the_stretch(recorded, sim):
 
 
 @pytest.mark.parametrize("command, shown", [
-    ("=cmd|calc", "\"'=cmd|calc\""), ("@SUM(1)", "\"'@SUM(1)\""), ("-x", "\"'-x\""), ("a,b", '"a,b"'), ("-15", "-15")])
+    ("=cmd|calc", "\"'=cmd|calc\""), ("@SUM(1)", "\"'@SUM(1)\""), ("-x", "\"'-x\""), ("a,b", '"a,b"'), ("-15", "\"'-15\"")])
 def test_csv_is_safe_in_a_spreadsheet(sim, command, shown):
     run = sim("query", "--query-compute-apps=process_name,pid", "--format=csv,noheader",
               scenario=CARDS.replace("python train.py --lr 3", command))

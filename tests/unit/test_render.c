@@ -178,8 +178,8 @@ static void test_csv(void **state)
 	check_csv("=1+1", "\"'=1+1\"");
 	check_csv("-", "\"'-\"");
 	check_csv("a-b", "a-b");
-	check_csv("-15", "-15");
-	check_csv("+1.5e-3", "+1.5e-3");
+	check_csv("-15", "\"'-15\"");
+	check_csv("+1", "\"'+1\"");
 	check_csv("-1+1", "\"'-1+1\"");
 	check_csv("+inf", "\"'+inf\"");
 	check_csv("-0x10", "\"'-0x10\"");
