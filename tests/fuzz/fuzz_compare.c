@@ -6,19 +6,18 @@
 
 static void compare(struct subtrack_session *sessions, const char *statistic)
 {
-	struct str warnings = { 0 };
+	struct subtrack_comparison c = { .sessions = sessions, .n = 2, .statistic = statistic };
 	struct err e = { 0 };
-	json_t *result = NULL;
-	if (subtrack_compare(&result, sessions, 2, statistic, &warnings, &e) != 0) {
+	if (subtrack_compare(&c, &e) != 0) {
 		CHECK(e.text[0]);
 		check_safe(e.text);
 	} else {
-		char *text = json_dumps(result, 0);
+		char *text = json_dumps(c.result, 0);
 		CHECK(text);
 		free(text);
 	}
-	json_decref(result);
-	str_finish(&warnings);
+	json_decref(c.result);
+	str_finish(&c.warnings);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
