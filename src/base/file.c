@@ -46,9 +46,9 @@ static ssize_t read_up_to(int fd, char *dst, size_t cap)
 	return (ssize_t)len;
 }
 
-ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap)
+/* Reads from `fd`, as file_read_at() describes, and closes it. */
+static ssize_t read_opened(int fd, char *dst, size_t cap)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -1;
 	ssize_t n = read_up_to(fd, dst, cap - 1);
@@ -58,6 +58,16 @@ ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap)
 	if (n >= 0)
 		dst[n] = '\0';
 	return n;
+}
+
+ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap)
+{
+	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), dst, cap);
+}
+
+ssize_t file_wait_at(int dirfd, const char *name, char *dst, size_t cap)
+{
+	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC), dst, cap);
 }
 
 /* Reads a whole file into a buffer that grows with it; NULL: errno says why, or *len is more

@@ -15,6 +15,10 @@
  * -1 with errno. */
 ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
 
+/* The same for a file that may make its reader wait, as some files of processes do whatever
+ * flags they are opened with. A FIFO in a recorded tree makes its reader wait too. */
+ssize_t file_wait_at(int dirfd, const char *name, char *dst, size_t cap);
+
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. */
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
 

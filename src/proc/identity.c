@@ -53,7 +53,7 @@ static int identify_hidden(int handle, int why, struct proc_identity *id)
 	return -1;
 }
 
-int proc_identify(int proc, uint32_t pid, struct proc_identity *id)
+static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id)
 {
 	struct proc_stat stat;
 	*id = (struct proc_identity){ .uid = -1, .login_uid = -1 };
@@ -62,10 +62,23 @@ int proc_identify(int proc, uint32_t pid, struct proc_identity *id)
 		return identify_hidden(handle, errno, id);
 	id->start_ticks = stat.start_ticks;
 	read_uids(handle, id);
-	read_command(handle, &stat, id);
+	if (brief)
+		proc_command(id->command, sizeof(id->command), "", 0, &stat);
+	else
+		read_command(handle, &stat, id);
 	read_labels(handle, id);
 	close(handle);
 	return 0;
+}
+
+int proc_identify(int proc, uint32_t pid, struct proc_identity *id)
+{
+	return identify(proc, pid, false, id);
+}
+
+int proc_identify_brief(int proc, uint32_t pid, struct proc_identity *id)
+{
+	return identify(proc, pid, true, id);
 }
 
 bool proc_read_notebook(int proc, uint32_t pid, uint64_t start_ticks, char *dst, size_t cap)

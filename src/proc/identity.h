@@ -24,6 +24,10 @@ struct proc_identity {
  * is the effective uid: the kernel gives no other. */
 int proc_identify(int proc, uint32_t pid, struct proc_identity *id);
 
+/* The same without the files that may block (see proc.h): the command is "[comm]", and there is
+ * no notebook. */
+int proc_identify_brief(int proc, uint32_t pid, struct proc_identity *id);
+
 /* Finds the path of the notebook that a kernel runs, from its environment: see jupyter_path().
  * An environment holds secrets, so call this for kernels only; nothing else of it is kept.
  * False, and "": not known, or the pid now belongs to another life than the one that started at

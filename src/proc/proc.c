@@ -43,6 +43,14 @@ static ssize_t read_file(int proc, uint32_t pid, const char *name, char *dst, si
 	return file_read_at(proc, path, dst, cap);
 }
 
+/* The same for the files that the kernel reads with a lock of the process held: see proc.h. */
+static ssize_t wait_for_file(int proc, uint32_t pid, const char *name, char *dst, size_t cap)
+{
+	char path[NAME_CAP];
+	make_name(path, pid, name);
+	return file_wait_at(proc, path, dst, cap);
+}
+
 /* What a reader returns: `read` is -1 with errno set when the file could not be read. */
 static int result_of(ssize_t read, bool parsed)
 {
@@ -112,14 +120,14 @@ int proc_read_status(int proc, uint32_t pid, struct proc_status *status)
 int proc_read_rollup(int proc, uint32_t pid, struct proc_rollup *rollup)
 {
 	char bytes[SMALL_CAP];
-	ssize_t n = read_file(proc, pid, "smaps_rollup", bytes, sizeof(bytes));
+	ssize_t n = wait_for_file(proc, pid, "smaps_rollup", bytes, sizeof(bytes));
 	return result_of(n, n > 0 && proc_parse_rollup(bytes, (size_t)n, rollup));
 }
 
 int proc_read_io(int proc, uint32_t pid, struct proc_io *io)
 {
 	char bytes[SMALL_CAP];
-	ssize_t n = read_file(proc, pid, "io", bytes, sizeof(bytes));
+	ssize_t n = wait_for_file(proc, pid, "io", bytes, sizeof(bytes));
 	return result_of(n, n > 0 && proc_parse_io(bytes, (size_t)n, io));
 }
 
@@ -135,7 +143,7 @@ int64_t proc_read_login_uid(int proc, uint32_t pid)
 
 ssize_t proc_read_arguments(int proc, uint32_t pid, char *dst, size_t cap)
 {
-	return read_file(proc, pid, "cmdline", dst, cap);
+	return wait_for_file(proc, pid, "cmdline", dst, cap);
 }
 
 ssize_t proc_read_cgroup(int proc, uint32_t pid, char *dst, size_t cap)
@@ -145,5 +153,5 @@ ssize_t proc_read_cgroup(int proc, uint32_t pid, char *dst, size_t cap)
 
 ssize_t proc_read_environment(int proc, uint32_t pid, char *dst, size_t cap)
 {
-	return read_file(proc, pid, "environ", dst, cap);
+	return wait_for_file(proc, pid, "environ", dst, cap);
 }

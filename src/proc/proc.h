@@ -6,7 +6,12 @@
  * or a handle of that process (proc_open_process) and 0. A pid may belong to another process at
  * the next call; a handle fails then. Functions return 0, or -1 with errno: ENOENT or ESRCH
  * when the process has ended, EACCES or EPERM when it may not be read, ENODATA when the bytes
- * cannot be parsed. */
+ * cannot be parsed.
+ *
+ * For rollup, io, arguments and environment the kernel takes a lock of the process. Another
+ * part of the kernel may hold it for ever (a page of a file system that does not answer, a
+ * driver that hangs), and then reading blocks for ever too, in a state that no signal ends. So
+ * programs read these through sample/reader.h. The other files do not block. */
 #ifndef GUA_PROC_PROC_H
 #define GUA_PROC_PROC_H
 

@@ -243,6 +243,11 @@ void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *ds
 		snprintf(dst, cap, "uid:%u", uid);
 }
 
+bool user_names_are_late(const struct user_names *u)
+{
+	return u->overdue > 0;
+}
+
 void user_names_expire(struct user_names *u)
 {
 	for (size_t i = 0; i < MAX_USERS; i++)

@@ -39,6 +39,8 @@ void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *ds
 
 /* Asks again for every name at its next use. A name stays if its user is gone. */
 void user_names_expire(struct user_names *u);
+/* Whether a lookup is overdue: a "uid:N" may become a name later. */
+bool user_names_are_late(const struct user_names *u);
 
 /* Finds a uid in the bytes of a passwd file and writes the raw name; skips incomplete lines. */
 bool passwd_find(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap);
