@@ -27,7 +27,8 @@
  *              fake driver library shares)
  *   sample/    asks a source: round (drain, glance and look in one go), worker (a thread with
  *              a deadline), spacing (how often a cost allows), lives (processes by pid and
- *              start time), owner (whose a process is), use (how much a process used a card),
+ *              start time), owner (whose a process is), reader* (a process that reads what may
+ *              block), wary (what blocked), use (how much a process used a card),
  *              clock_watch (clock steps and suspends), ring (how long samples hold)
  *   classify/  pure functions: classify (sample -> state), edge (a moment between two),
  *              account (states -> sums), energy (joules by state), ledger (the sums),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/helper.h"
 #include "base/str.h"
 #include "proc/identity.h"
 #include "proc/proc.h"
@@ -27,9 +28,12 @@ struct owners {
 	bool recorded; /* a recorded tree, not this host */
 	char boot_id[BOOT_ID_CAP];
 	int64_t ticks_per_s;
-	int64_t boot_ms; /* when the host was booted, as it was read last; or -1 */
-	int64_t boot_us; /* monotonic time of that reading; 0: never */
-	struct user_names *users;
+	int64_t boot_ms;	  /* when the host was booted, as it was read last; or -1 */
+	int64_t boot_us;	  /* monotonic time of that reading; 0: never */
+	int64_t named_uid;	  /* of the last description, or -1 */
+	struct user_names *users; /* NULL: users have no names */
+	char *place;		  /* see owners_say_where(), or NULL */
+	uint64_t places;	  /* how many texts it has had */
 };
 
 /* In a recorded tree without a passwd file, users have no names. */
@@ -50,7 +54,7 @@ static int open_users(struct owners *o, const char *root, struct err *e)
 	return rc;
 }
 
-int owners_open(struct owners **out, const char *root, struct err *e)
+static int open_owners(struct owners **out, const char *root, bool names, struct err *e)
 {
 	struct owners *o = calloc(1, sizeof(*o));
 	if (!o)
@@ -59,7 +63,7 @@ int owners_open(struct owners **out, const char *root, struct err *e)
 	o->recorded = root[0] != '\0';
 	o->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	int rc = proc_open(&o->proc, root, e);
-	if (rc == 0)
+	if (rc == 0 && names)
 		rc = open_users(o, root, e);
 	if (rc) {
 		owners_close(o);
@@ -68,6 +72,33 @@ int owners_open(struct owners **out, const char *root, struct err *e)
 	proc_read_boot_id(o->proc, o->boot_id, sizeof(o->boot_id));
 	*out = o;
 	return 0;
+}
+
+int owners_open(struct owners **o, const char *root, struct err *e)
+{
+	return open_owners(o, root, true, e);
+}
+
+int owners_open_nameless(struct owners **o, const char *root, struct err *e)
+{
+	return open_owners(o, root, false, e);
+}
+
+void owners_say_where(struct owners *o, char *place)
+{
+	o->place = place;
+}
+
+static void say_where(struct owners *o, const char *what, uint32_t number)
+{
+	if (o->place)
+		snprintf(o->place, HELPER_PLACE_CAP, "%s %u #%llu", what, number,
+			(unsigned long long)++o->places);
+}
+
+void owners_mark_process(struct owners *o, uint32_t pid)
+{
+	say_where(o, "pid", pid);
 }
 
 void owners_close(struct owners *o)
@@ -82,7 +113,8 @@ void owners_close(struct owners *o)
 
 void owners_ask_again(struct owners *o)
 {
-	user_names_expire(o->users);
+	if (o->users)
+		user_names_expire(o->users);
 }
 
 const char *owners_boot_id(struct owners *o)
@@ -104,6 +136,12 @@ static int64_t monotonic_us(void)
 
 static void set_user(struct owners *o, struct process_id *id, uint32_t uid)
 {
+	o->named_uid = uid;
+	if (!o->users) {
+		snprintf(id->user, sizeof(id->user), "uid:%u", uid);
+		return;
+	}
+	say_where(o, "uid", uid);
 	user_names_get(o->users, uid, monotonic_us(), id->user, sizeof(id->user));
 }
 
@@ -170,16 +208,38 @@ static bool describe_hidden(
 	return hidden;
 }
 
-bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id)
+static bool describe(struct owners *o, uint32_t pid, bool brief, struct process_id *id)
 {
 	struct proc_identity found;
 	*id = (struct process_id){ .pid = pid, .started_ms = -1, .uid = -1 };
-	if (proc_identify(o->proc, pid, &found) != 0)
+	o->named_uid = -1;
+	say_where(o, "pid", pid);
+	if ((brief ? proc_identify_brief : proc_identify)(o->proc, pid, &found) != 0)
 		return describe_hidden(o, errno, &found, id);
 	describe_start(o, found.start_ticks, id);
 	describe_user(o, &found, id);
 	describe_work(&found, id);
 	return true;
+}
+
+bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id)
+{
+	return describe(o, pid, false, id);
+}
+
+bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id)
+{
+	return describe(o, pid, true, id);
+}
+
+int64_t owners_named_uid(const struct owners *o)
+{
+	return o->named_uid;
+}
+
+bool owners_names_are_late(const struct owners *o)
+{
+	return o->users && user_names_are_late(o->users);
 }
 
 uint64_t owners_start_ticks(struct owners *o, uint32_t pid)

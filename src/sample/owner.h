@@ -2,7 +2,10 @@
  * the real uid. Its user is the name of the login uid (which su and sudo do not change), if
  * there is one other than root, else the name of the real uid. The recorder asks once per
  * process life; nothing here reads the environment or the working directory of a process, which
- * hold secrets. Use it from one thread at a time. */
+ * hold secrets. Use it from one thread at a time.
+ *
+ * Files of a process and the user database may block for ever, so programs ask through
+ * sample/reader.h, which has a process for it. */
 #ifndef GUA_SAMPLE_OWNER_H
 #define GUA_SAMPLE_OWNER_H
 
@@ -17,16 +20,32 @@ struct owners;
 /* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
  * recorded tree. Fails when there is no such proc. */
 int owners_open(struct owners **o, const char *root, struct err *e);
+/* The same without a user database: every user is "uid:N". Nothing blocks, except a full
+ * description of a process. */
+int owners_open_nameless(struct owners **o, const char *root, struct err *e);
 void owners_close(struct owners *o);
 
 /* Asks the user database again for all names, at their next use. */
 void owners_ask_again(struct owners *o);
+
+/* From now on `place` (of HELPER_PLACE_CAP bytes) always says what is being asked: "pid N #M"
+ * for a process, "uid N #M" for a name; M counts, so a different text means progress. */
+void owners_say_where(struct owners *o, char *place);
+/* Says that files of this process are read now: for callers that read other files. */
+void owners_mark_process(struct owners *o, uint32_t pid);
 
 /* Fills all of `id`. False: no such process; then user is "_dead" and start_ticks 0. A process
  * that exists but may not be read is "_unknown", or has its uid's name if only the uid can be
  * read. Allocates nothing, except for a user that is not in the cache (see user.h), and takes
  * at most USER_DEADLINE_MS. */
 bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id);
+/* The same without the files that may block: see proc_identify_brief(). */
+bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id);
+
+/* The uid that the last description names; -1: none. */
+int64_t owners_named_uid(const struct owners *o);
+/* Whether a "uid:N" may become a name later, because the user database is slow. */
+bool owners_names_are_late(const struct owners *o);
 
 /* Returns the current start time of the pid; 0: gone or not readable. If it differs from that
  * of a life, the pid belongs to another process. */

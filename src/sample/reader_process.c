@@ -1,0 +1,156 @@
+/* Starts the process of a reader, finds out when it is stuck, and leaves it behind then. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proc/proc.h"
+#include "proc/user.h"
+#include "sample/reader_private.h"
+
+/* How long it may stay at one place. Files of a process take microseconds, or up to some tenths
+ * of a second on a host that swaps. */
+#define PROCESS_MS 500
+#define NAME_MS (USER_DEADLINE_MS + 500) /* the lookup has a deadline of its own */
+#define START_MS 10000
+/* How long a request may take in all: a batch of processes on a very slow host. */
+#define REQUEST_MS 20000
+/* How often the place is looked at. */
+#define LOOK_MS 50
+/* A process that ended by itself is not replaced at once. */
+#define RESTART_US 1000000
+
+int64_t reader_now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void forget_gone(struct reader_process *p)
+{
+	for (size_t i = 0; i < p->n_left;)
+		if (helper_is_gone(p->left[i].pidfd))
+			p->left[i] = p->left[--p->n_left];
+		else
+			i++;
+}
+
+bool reader_process_is_there(struct reader_process *p)
+{
+	struct err e = { 0 };
+	if (p->helper)
+		return true;
+	forget_gone(p);
+	if (p->n_left == READER_STUCK_MAX || reader_now_us() < p->restart_us)
+		return false;
+	if (reader_start_helper(&p->helper, p->root, &e) == 0)
+		return true;
+	log_warning("processes are described by their names only: %s", e.text);
+	p->helper = NULL;
+	p->restart_us = reader_now_us() + RESTART_US;
+	return false;
+}
+
+/* Ends the process, or leaves it behind when it cannot be ended. */
+static void end_helper(struct reader_process *p)
+{
+	pid_t pid = helper_pid(p->helper);
+	int pidfd = helper_free(p->helper, 0);
+	p->helper = NULL;
+	if (pidfd < 0)
+		return;
+	p->left[p->n_left].pidfd = pidfd;
+	p->left[p->n_left++].pid = pid;
+}
+
+void reader_process_end(struct reader_process *p)
+{
+	if (p->helper)
+		end_helper(p);
+	for (size_t i = 0; i < p->n_left; i++)
+		close(p->left[i].pidfd);
+	p->n_left = 0;
+}
+
+/* Whether it waits for a processor, not for another process: then the host is slow. */
+static bool is_runnable(pid_t pid)
+{
+	int proc = -1;
+	struct proc_stat stat = { 0 };
+	if (pid <= 0 || proc_open(&proc, "", NULL) != 0)
+		return false;
+	bool runnable = proc_read_stat(proc, (uint32_t)pid, &stat) == 0 && stat.state == 'R';
+	close(proc);
+	return runnable;
+}
+
+static int64_t limit_us(const char *place)
+{
+	if (strncmp(place, "pid ", 4) == 0)
+		return PROCESS_MS * INT64_C(1000);
+	return strncmp(place, "uid ", 4) == 0 ? NAME_MS * INT64_C(1000)
+					      : START_MS * INT64_C(1000);
+}
+
+/* Waits for the reply. A process that comes to another place works. */
+static int wait_for_reply(struct helper *h, const struct str **reply, struct err *e)
+{
+	char place[HELPER_PLACE_CAP] = "", last[HELPER_PLACE_CAP] = "";
+	int64_t begun_us = reader_now_us(), since_us = begun_us;
+	for (;;) {
+		int rc = helper_receive(h, LOOK_MS, reply, e);
+		if (rc != ERR_BUSY)
+			return rc;
+		int64_t now_us = reader_now_us();
+		helper_where(h, place, sizeof(place));
+		if (strcmp(place, last) != 0) {
+			memcpy(last, place, sizeof(last));
+			since_us = now_us - LOOK_MS * 1000;
+		}
+		bool late = now_us - since_us >= limit_us(place);
+		if ((late && !is_runnable(helper_pid(h))) ||
+			now_us - begun_us >= REQUEST_MS * INT64_C(1000))
+			return rc;
+	}
+}
+
+/* The process that was being read, if the request asks for it; else 0. */
+static uint32_t find_blamed(const struct helper *h, const struct reader_request *request)
+{
+	char place[HELPER_PLACE_CAP];
+	uint32_t pid = 0;
+	helper_where(h, place, sizeof(place));
+	if (sscanf(place, "pid %u", &pid) != 1)
+		return 0;
+	for (uint32_t i = 0; i < request->n; i++)
+		if (request->targets[i].pid == pid && !request->targets[i].brief)
+			return pid;
+	return 0;
+}
+
+int reader_process_ask(struct reader_process *p, const struct reader_request *request,
+	const struct str **reply, uint32_t *blamed)
+{
+	struct str bytes = { 0 };
+	struct err e = { 0 };
+	*blamed = 0;
+	if (!reader_process_is_there(p))
+		return ERR_WORLD;
+	str_add_bytes(&bytes, (const char *)request, sizeof(*request));
+	int rc = helper_send(p->helper, &bytes, &e);
+	str_finish(&bytes);
+	if (rc == 0)
+		rc = wait_for_reply(p->helper, reply, &e);
+	if (rc == 0)
+		return 0;
+	*blamed = find_blamed(p->helper, request);
+	end_helper(p);
+	if (rc != ERR_BUSY) {
+		log_warning("%s; starting another one", e.text);
+		p->restart_us = reader_now_us() + RESTART_US;
+	}
+	return rc;
+}
