@@ -68,9 +68,9 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	int rc = live_open_driver(l, o, e);
 	bool own_host = root[0] == '\0' && source_is_measured(o->source.name);
 	if (rc == 0)
-		rc = owners_open(&l->owners, root, e);
+		rc = reader_open(&l->reader, root, e);
 	if (rc == 0)
-		rc = lives_init(&l->lives, l->owners, own_host, e);
+		rc = lives_init(&l->lives, l->reader, own_host, e);
 	if (rc)
 		return rc;
 	name_host(l);
@@ -84,7 +84,7 @@ bool live_close(struct live *l)
 	bool closed = live_close_driver(l);
 	past_finish(&l->past);
 	lives_finish(&l->lives);
-	owners_close(l->owners);
+	reader_close(l->reader);
 	live_finish_list(&l->now);
 	live_finish_list(&l->before);
 	free(l->cards);

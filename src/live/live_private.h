@@ -4,7 +4,7 @@
 
 #include "sample/clock_watch.h"
 #include "sample/lives.h"
-#include "sample/owner.h"
+#include "sample/reader.h"
 #include "live/live.h"
 #include "live/live_memory.h"
 #include "live/past.h"
@@ -17,7 +17,7 @@ struct live {
 	struct source
 		*source; /* owned by the thread; read it only while no request is pending */
 	char driver[VERSION_CAP];
-	struct owners *owners; /* NULL: the source describes processes */
+	struct reader *reader; /* NULL: the source describes processes */
 	struct lives lives;
 	struct past past;
 	struct rules rules, usual_rules; /* those in force; those used without a store */

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/file.h"
-#include "proc/identity.h"
 #include "proc/proc.h"
 #include "sample/use.h"
 #include "live/live_private.h"
@@ -102,7 +101,7 @@ static bool read_host_use(const struct live *l, const struct live_process *p,
 	if (!is_of_host(l, p))
 		return false;
 	int fd = mark->stat_fd >= 0 ? mark->stat_fd
-				    : proc_open_stat(owners_proc(l->owners), p->id.pid);
+				    : proc_open_stat(reader_proc(l->reader), p->id.pid);
 	bool read = fd >= 0 && proc_read_stat_again(fd, s) == 0;
 	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
 		close(fd);
@@ -148,8 +147,7 @@ void live_measure_all(struct live *l, int64_t every_us)
 static void read_notebook_path(const struct live *l, struct live_process *p)
 {
 	if (p->id.notebook[0] && is_of_host(l, p))
-		proc_read_notebook(owners_proc(l->owners), p->id.pid, p->id.start_ticks,
-			p->notebook_path, sizeof(p->notebook_path));
+		reader_notebook(l->reader, &p->id, p->notebook_path, sizeof(p->notebook_path));
 }
 
 /* Copies what is known of the process from the last refresh. */
@@ -201,12 +199,15 @@ static void read_use(struct live_process *p, const struct card_reading *r)
 }
 
 /* Sets the identity, which is the largest part of an entry. Lists seldom change: usually the
- * entry already has the identity of the same process. */
+ * entry already has the identity of the same process. A brief description may have become a
+ * better one. */
 static void identify(
 	struct live_process *p, struct live_mark *mark, const struct process_entry *entry)
 {
 	if (p->id.pid == entry->id.pid && p->id.start_ticks == entry->id.start_ticks &&
-		mark->described_ms == entry->first_seen_ms)
+		mark->described_ms == entry->first_seen_ms &&
+		strcmp(p->id.command, entry->id.command) == 0 &&
+		strcmp(p->id.user, entry->id.user) == 0)
 		return;
 	p->id = entry->id;
 	p->notebook_path[0] = '\0';
@@ -234,6 +235,18 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
 }
 
+/* Describes all new processes at once. */
+static void describe_new(struct live *l)
+{
+	for (size_t i = 0; i < l->n_cards; i++) {
+		const struct card_reading *r = &l->source->cards[i];
+		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
+		for (size_t k = 0; readable && !r->own_processes && k < r->n_processes; k++)
+			lives_expect(&l->lives, r->processes[k].pid);
+	}
+	lives_ask(&l->lives);
+}
+
 void live_list_processes(struct live *l)
 {
 	struct live_list list = l->before;
@@ -241,6 +254,7 @@ void live_list_processes(struct live *l)
 	l->now = list;
 	l->now.n = l->before.next = 0;
 	lives_check(&l->lives, l->now_ms);
+	describe_new(l);
 	for (size_t i = 0; i < l->n_cards; i++) {
 		const struct card_reading *r = &l->source->cards[i];
 		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
@@ -276,13 +290,9 @@ void live_arguments(struct live *l, const struct live_process *p, struct str *ou
 		split_command(p->id.command, out);
 		return;
 	}
-	int handle = proc_open_process(owners_proc(l->owners), p->id.pid);
-	if (handle < 0)
-		return;
 	ssize_t n = -1;
-	if (p->id.start_ticks != 0 && proc_start_ticks(handle, 0) == p->id.start_ticks)
-		n = proc_read_arguments(handle, 0, bytes, sizeof(bytes));
-	close(handle);
+	if (p->id.start_ticks != 0)
+		n = reader_arguments(l->reader, &p->id, bytes, sizeof(bytes));
 	struct proc_arguments a = { .bytes = bytes, .len = n < 0 ? 0 : (size_t)n };
 	size_t arg_len = 0;
 	const char *arg = NULL;

@@ -16,7 +16,7 @@
 #include "record/schedule.h"
 #include "record/watch.h"
 #include "sample/clock_watch.h"
-#include "sample/owner.h"
+#include "sample/reader.h"
 #include "sample/ring.h"
 #include "sample/round.h"
 #include "sample/worker.h"
@@ -33,7 +33,7 @@ struct recorder {
 	struct clock *clock;
 	struct store *store;
 	struct worker *worker;
-	struct owners *owners;
+	struct reader *reader;
 	struct watch watch;
 	struct round *round; /* belongs to the worker: used only between its jobs */
 	bool late;	     /* its job has not ended in time: r->round must not be used */
@@ -46,7 +46,7 @@ struct recorder {
 	int64_t ticks;
 	int64_t tick_ms; /* when the last tick was stored; -1: none yet */
 	bool incomplete; /* a part of the source has failed */
-	struct fault driver_fault, store_fault, compact_fault, wal_fault;
+	struct fault driver_fault, store_fault, compact_fault, wal_fault, process_fault;
 };
 
 static int64_t now_ms(struct recorder *r)
@@ -242,7 +242,7 @@ static int commit(struct recorder *r, struct err *e)
 static const struct fault *fault_at(const struct recorder *r, size_t i)
 {
 	const struct fault *const fixed[] = { &r->driver_fault, &r->store_fault,
-		&r->compact_fault, &r->wal_fault };
+		&r->compact_fault, &r->wal_fault, &r->process_fault };
 	size_t n_fixed = sizeof(fixed) / sizeof(fixed[0]);
 	if (i < n_fixed)
 		return fixed[i];
@@ -257,6 +257,7 @@ static const struct fault *fault_at(const struct recorder *r, size_t i)
 /* Writes the current faults to the file that `gua status` reads. */
 static void publish_faults(struct recorder *r)
 {
+	reader_check(r->reader, &r->process_fault, now_ms(r));
 	const struct fault *faults[STATUS_MAX_FAULTS];
 	size_t n = 0;
 	const struct fault *f;
@@ -304,7 +305,7 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 	if (ready > 0 && fds[0].revents) {
 		if (!r->o->reload || !r->o->reload(r->o->context))
 			return true;
-		owners_ask_again(r->owners);
+		reader_ask_again(r->reader);
 	}
 	/* After waking up late, the moment of an exit is not known exactly. */
 	notice_exits(r, clock_now(r->clock).boot_us <= until_us);
@@ -382,7 +383,7 @@ static int begin_run(struct recorder *r, struct err *e)
 	host_describe(&info, r->o->source.root, s->hostname);
 	text_copy(info.driver, sizeof(info.driver), s->driver_version);
 	text_copy(info.source, sizeof(info.source), s->ops->name);
-	text_copy(info.boot_id, sizeof(info.boot_id), owners_boot_id(r->owners));
+	text_copy(info.boot_id, sizeof(info.boot_id), reader_boot_id(r->reader));
 	return store_begin_run(r->store, &info, e);
 }
 
@@ -438,12 +439,15 @@ static int prepare(struct recorder *r, struct err *e)
 	/* A missing store is created when a driver answers, so no file is left behind if none
 	 * does. If the recorder waits for a driver, the store is created now. */
 	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;
-	int rc = now ? open_store(r, e) : 0;
+	int rc = reader_open(&r->reader, o->source.root, e);
+	/* Its process is a copy of this one: start it while that is small. */
 	if (!rc)
-		rc = owners_open(&r->owners, o->source.root, e);
+		reader_start(r->reader);
+	if (!rc && now)
+		rc = open_store(r, e);
 	if (!rc)
 		rc = watch_init(&r->watch, &o->rules,
-			&(struct watch_pace){ .drain_ms = o->drain_ms }, r->owners, own_host,
+			&(struct watch_pace){ .drain_ms = o->drain_ms }, r->reader, own_host,
 			e);
 	if (!rc)
 		rc = worker_new(&r->worker, &o->source, o->deadline_ms, e);
@@ -483,7 +487,7 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 	close_run(r, how);
 	worker_free(r->worker);
 	watch_finish(&r->watch);
-	owners_close(r->owners);
+	reader_close(r->reader);
 	store_close(r->store);
 	free(r);
 	return rc == 1 ? 0 : rc;

@@ -15,12 +15,12 @@
 #define GAP_EVENT_MS 2000
 
 int watch_init(struct watch *w, const struct rules *rules, const struct watch_pace *pace,
-	struct owners *owners, bool pidfds, struct err *e)
+	struct reader *reader, bool pidfds, struct err *e)
 {
 	*w = (struct watch){ .rules = *rules, .pace = *pace };
 	int rc = ledger_init(&w->ledger, e);
 	if (!rc)
-		rc = lives_init(&w->lives, owners, pidfds, e);
+		rc = lives_init(&w->lives, reader, pidfds, e);
 	return rc;
 }
 

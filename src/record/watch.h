@@ -61,7 +61,7 @@ struct watch {
 };
 
 int watch_init(struct watch *w, const struct rules *rules, const struct watch_pace *pace,
-	struct owners *owners, bool pidfds, struct err *e);
+	struct reader *reader, bool pidfds, struct err *e);
 void watch_finish(struct watch *w);
 
 /* Up to which time the store has accounted a card, or -1. */

@@ -160,6 +160,20 @@ static void note_unlisted(
 		r->id.index);
 }
 
+/* Describes all new processes of this round at once. */
+static void describe_new(struct watch *w, const struct source *s, const struct round *round)
+{
+	for (size_t i = 0; i < w->n_cards && i < s->n_cards; i++) {
+		const struct card_reading *r = &s->cards[i];
+		bool listed = r->status == CARD_STATUS_OK && round->cards[i].looked &&
+			      r->processes_known && !r->own_processes;
+		for (size_t k = 0; listed && k < r->n_processes; k++)
+			if (is_holder(r->processes[k].kind, &w->rules))
+				lives_expect(&w->lives, r->processes[k].pid);
+	}
+	lives_ask(&w->lives);
+}
+
 /* Takes what this round says about the holders of the card. */
 static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
 {
@@ -312,6 +326,8 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 	int64_t now_ms = round->ended_ms;
 	int64_t energy_ms = round->energy_ms ? round->energy_ms : now_ms;
 	int rc = reserve(w, s, e);
+	if (rc == 0)
+		describe_new(w, s, round);
 	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
 		struct watched *card = &w->cards[i];
 		watch_status(w, i, &s->cards[i], now_ms);

@@ -64,9 +64,9 @@ int lives_reserve(struct lives *l, size_t more, struct err *e)
 	return 0;
 }
 
-int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e)
+int lives_init(struct lives *l, struct reader *reader, bool pidfds, struct err *e)
 {
-	*l = (struct lives){ .owners = owners };
+	*l = (struct lives){ .reader = reader };
 	l->exits_fd = pidfds ? epoll_create1(EPOLL_CLOEXEC) : -1;
 	l->pidfds = l->exits_fd >= 0;
 	l->users = calloc(FIRST_USERS, sizeof(*l->users));
@@ -96,6 +96,7 @@ void lives_finish(struct lives *l)
 	free(l->lives);
 	free(l->by_pid);
 	free(l->users);
+	free(l->expected);
 	*l = (struct lives){ 0 };
 }
 
@@ -112,26 +113,44 @@ static uint32_t user_number(struct lives *l, const char *name)
 	return (uint32_t)l->n_users++;
 }
 
-static void describe(
+/* Returns whether the description may become better later. */
+static bool describe(
 	struct lives *l, struct source *source, uint32_t pid, bool own, struct process_id *id)
 {
+	bool brief = false;
 	memset(id, 0, sizeof(*id));
 	bool there = own ? source->ops->describe(source, pid, id)
-			 : owners_describe(l->owners, pid, id);
+			 : reader_describe(l->reader, pid, id, &brief);
 	id->pid = pid;
 	if (there)
-		return;
+		return brief;
 	id->start_ticks = 0;
 	id->started_ms = -1;
 	id->uid = -1;
 	text_copy(id->user, sizeof(id->user), "_dead");
+	return false;
+}
+
+/* Takes a better description of a life that was described briefly. */
+static void improve(struct lives *l, struct source *source, uint32_t i)
+{
+	struct process_id id;
+	struct process_entry *entry = &l->entries[i];
+	bool brief = describe(l, source, entry->id.pid, false, &id);
+	if (id.start_ticks != entry->id.start_ticks)
+		return;
+	l->lives[i].brief = brief;
+	l->lives[i].user = user_number(l, id.user);
+	id.started_ms = entry->id.started_ms;
+	entry->id = id;
+	entry->dirty = true;
 }
 
 static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t i)
 {
 	uint32_t pid = l->entries[i].id.pid;
 	if (!l->lives[i].own)
-		return owners_start_ticks(l->owners, pid);
+		return reader_start_ticks(l->reader, pid);
 	struct process_id id = { 0 };
 	return source->ops->describe(source, pid, &id) ? id.start_ticks : 0;
 }
@@ -232,15 +251,32 @@ static uint32_t begin_life(
 	/* Open the pidfd first: what is read after that belongs to the life of the pidfd, or
 	 * the check at the next look finds that it has ended. */
 	int pidfd = own ? -1 : open_pidfd(l, pid, i);
-	describe(l, source, pid, own, &entry->id);
+	bool brief = describe(l, source, pid, own, &entry->id);
 	if (entry->id.start_ticks == 0 && pidfd >= 0) {
 		close(pidfd);
 		pidfd = -1;
 	}
 	uint32_t user = user_number(l, entry->id.user);
-	l->lives[i] = (struct life_watch){ true, own, pidfd, user, -1, false };
+	l->lives[i] = (struct life_watch){ true, own, pidfd, user, -1, false, brief };
 	*find_place(l, pid, own) = i + 1;
 	return i;
+}
+
+void lives_expect(struct lives *l, uint32_t pid)
+{
+	uint32_t place = *find_place(l, pid, false);
+	if (place && !(l->lives[place - 1].brief &&
+			     reader_can_improve(l->reader, &l->entries[place - 1].id)))
+		return;
+	if (array_reserve(&l->expected, &l->cap_expected, l->n_expected + 1))
+		l->expected[l->n_expected++] = pid;
+}
+
+void lives_ask(struct lives *l)
+{
+	if (l->reader)
+		reader_expect(l->reader, l->expected, l->n_expected);
+	l->n_expected = 0;
 }
 
 uint32_t lives_find(
@@ -249,6 +285,8 @@ uint32_t lives_find(
 	uint32_t place = *find_place(l, pid, own);
 	if (place && goes_on(l, source, place - 1, now_ms)) {
 		l->entries[place - 1].last_seen_ms = now_ms;
+		if (l->lives[place - 1].brief && reader_knows(l->reader, pid))
+			improve(l, source, place - 1);
 		return place - 1;
 	}
 	return begin_life(l, source, pid, own, now_ms);
@@ -268,8 +306,8 @@ static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64
 		.ended_ms = -1,
 		.dirty = true,
 	};
-	l->lives[i] =
-		(struct life_watch){ true, false, -1, user_number(l, USER_UNKNOWN), -1, false };
+	l->lives[i] = (struct life_watch){ true, false, -1, user_number(l, USER_UNKNOWN), -1,
+		false, false };
 	return i;
 }
 

@@ -1,7 +1,7 @@
 /* The lives of processes that hold cards: (pid, start time, boot), each described once, when
- * first seen. A pidfd, or the start time if there is none, shows when a pid is used again. A
- * life keeps its place in entries[] until it has ended and is stored; then the place is used
- * again. */
+ * first seen; a description that had to be brief is completed later. A pidfd, or the start time
+ * if there is none, shows when a pid is used again. A life keeps its place in entries[] until
+ * it has ended and is stored; then the place is used again. */
 #ifndef GUA_SAMPLE_LIVES_H
 #define GUA_SAMPLE_LIVES_H
 
@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "model/tick.h"
-#include "sample/owner.h"
+#include "sample/reader.h"
 #include "source/source.h"
 
 #define LIFE_NONE UINT32_MAX
@@ -25,10 +25,11 @@ struct life_watch {
 	int64_t exited_ms; /* when its pidfd reported the exit, or -1; a zombie may still hold
 			      memory */
 	bool kept;	   /* its place is needed although it has ended */
+	bool brief;	   /* its description may become better later */
 };
 
 struct lives {
-	struct owners *owners; /* borrowed; NULL: every card has own_processes */
+	struct reader *reader; /* borrowed; NULL: every card has own_processes */
 	bool pidfds;	       /* pids are of this host: open pidfds */
 	int exits_fd; /* with pidfds: readable when one of them has ended, for poll(2) */
 	struct process_entry *entries;
@@ -37,9 +38,11 @@ struct lives {
 	uint32_t *by_pid; /* hash: place plus one */
 	char (*users)[USER_CAP];
 	size_t n_users, cap_users;
+	uint32_t *expected; /* pids that lives_expect() has collected */
+	size_t n_expected, cap_expected;
 };
 
-int lives_init(struct lives *l, struct owners *owners, bool pidfds, struct err *e);
+int lives_init(struct lives *l, struct reader *reader, bool pidfds, struct err *e);
 void lives_finish(struct lives *l);
 
 /* Makes room: lives_find() can add this many lives without an allocation. */
@@ -50,6 +53,11 @@ int lives_reserve(struct lives *l, size_t more, struct err *e);
 void lives_check(struct lives *l, int64_t now_ms);
 /* The same for one process: returns its place, or LIFE_NONE when no other has exited. */
 uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
+
+/* Describes many processes of this host at once, which is quicker than one by one: call
+ * lives_expect() for each pid that lives_find() will be called for, then lives_ask(). */
+void lives_expect(struct lives *l, uint32_t pid);
+void lives_ask(struct lives *l);
 
 /* Returns the current life of `pid`; adds and describes it when it is new, and ends an earlier
  * life of the same pid. `own`: the source describes it (card_reading.own_processes); such a pid

@@ -10,7 +10,7 @@ enum { CHAIN_MAX = 32 };
 
 void top_family_finish(struct top_family *f)
 {
-	owners_close(f->owners);
+	reader_close(f->reader);
 	free(f->parents);
 	free(f->ancestors);
 	*f = (struct top_family){ 0 };
@@ -20,7 +20,7 @@ void top_family_finish(struct top_family *f)
 static uint32_t read_parent(const struct top_family *f, uint32_t pid)
 {
 	struct proc_stat stat;
-	if (proc_read_stat(owners_proc(f->owners), pid, &stat) != 0 || stat.ppid <= 1)
+	if (proc_read_stat(reader_proc(f->reader), pid, &stat) != 0 || stat.ppid <= 1)
 		return 0;
 	return (uint32_t)stat.ppid;
 }
@@ -42,7 +42,8 @@ static uint32_t add_ancestor(struct top_family *f, uint32_t pid)
 	if (!array_reserve(&f->ancestors, &f->cap, f->n + 1))
 		return 0;
 	struct top_ancestor *a = &f->ancestors[f->n];
-	if (!owners_describe(f->owners, pid, &a->id))
+	bool brief;
+	if (!reader_describe(f->reader, pid, &a->id, &brief))
 		return 0;
 	a->parent = read_parent(f, pid);
 	f->n++;
@@ -54,7 +55,7 @@ void top_family_read(struct top_family *f, const char *root, struct top_now *now
 	struct err e = { 0 };
 	now->parents = NULL;
 	now->n_family = f->n = 0;
-	if (now->n_processes == 0 || (!f->owners && owners_open(&f->owners, root, &e) != 0))
+	if (now->n_processes == 0 || (!f->reader && reader_open(&f->reader, root, &e) != 0))
 		return;
 	if (!array_reserve(&f->parents, &f->cap_parents, now->n_processes))
 		return;

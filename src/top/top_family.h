@@ -3,11 +3,11 @@
 #define GUA_TOP_FAMILY_H
 
 #include "base/err.h"
-#include "sample/owner.h"
+#include "sample/reader.h"
 #include "top/top_model.h"
 
 struct top_family {
-	struct owners *owners; /* opened when it is first needed */
+	struct reader *reader; /* opened when it is first needed */
 	uint32_t *parents;     /* of each process; 0 unknown */
 	size_t cap_parents;
 	struct top_ancestor *ancestors;

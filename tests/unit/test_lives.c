@@ -88,10 +88,10 @@ static void test_a_pidfd_tells_the_end_and_a_zombie_stays_itself(void **state)
 	(void)state;
 	struct err e = { 0 };
 	struct lives l;
-	struct owners *owners = NULL;
+	struct reader *reader = NULL;
 	struct fake fake = { .source.ops = &proc_ops };
-	assert_int_equal(owners_open(&owners, "", &e), 0);
-	assert_int_equal(lives_init(&l, owners, true, &e), 0);
+	assert_int_equal(reader_open(&reader, "", &e), 0);
+	assert_int_equal(lives_init(&l, reader, true, &e), 0);
 	pid_t child = fork();
 	if (child == 0) {
 		pause();
@@ -112,7 +112,7 @@ static void test_a_pidfd_tells_the_end_and_a_zombie_stays_itself(void **state)
 	lives_sweep(&l, &fake.source, 4000);
 	assert_int_equal(l.entries[i].ended_ms, 2000);
 	lives_finish(&l);
-	owners_close(owners);
+	reader_close(reader);
 }
 
 /* Whoever holds memory that no process explains is one life while it is seen. */

@@ -151,8 +151,8 @@ static pid_t put_child(struct fixture *f)
 	struct rules rules = f->watch.rules;
 	struct watch_pace pace = f->watch.pace;
 	watch_finish(&f->watch);
-	assert_int_equal(owners_open(&f->owners, "", &e), 0);
-	assert_int_equal(watch_init(&f->watch, &rules, &pace, f->owners, true, &e), 0);
+	assert_int_equal(reader_open(&f->reader, "", &e), 0);
+	assert_int_equal(watch_init(&f->watch, &rules, &pace, f->reader, true, &e), 0);
 	f->card.own_processes = false;
 	pid_t child = fork();
 	if (child == 0) {

@@ -72,7 +72,7 @@ int watch_teardown(void **state)
 {
 	struct fixture *f = *state;
 	watch_finish(&f->watch);
-	owners_close(f->owners);
+	reader_close(f->reader);
 	round_free(f->round);
 	clock_finish(&f->clock);
 	free(f);

@@ -25,7 +25,7 @@ struct fixture {
 	int64_t sampled_ms; /* since T0: samples reach up to here */
 	struct clock clock;
 	struct round *round;
-	struct owners *owners; /* of this host, or NULL: the source describes processes */
+	struct reader *reader; /* of this host, or NULL: the source describes processes */
 	struct watch watch;
 };
 
