@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/track.h"
 #include "cmd/track_options.h"
+#include "cmd/track_reader.h"
 #include "cmd/track_run.h"
 #include "render/track.h"
 #include "source/kind.h"
@@ -24,6 +25,7 @@ struct session {
 	struct track_values *v;
 	int output;		/* where the report goes */
 	struct trackfile *file; /* or NULL */
+	struct reader *reader;	/* for what may block */
 	struct fault file_fault;
 	bool progress; /* the line of current values is shown */
 };
@@ -291,8 +293,12 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 		struct track_job job = make_job(&s, argv, &clock);
 		/* Open files last, so that a wrong option does not truncate one. */
 		bool ready = check_uuids(v, &job.options.source, &e) == 0 &&
+			     reader_open(&s.reader, job.options.root, &e) == 0 &&
 			     open_session(&s, &e) == 0;
+		const struct track_files files = track_reader_files(s.reader);
+		job.options.files = &files;
 		status = ready ? track(&s, &job) : cmd_fail(self, &e);
+		reader_close(s.reader);
 	}
 	if (s.output > STDERR_FILENO)
 		close(s.output);

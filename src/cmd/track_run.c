@@ -119,6 +119,13 @@ static int start_following(struct running *r, struct err *e)
 	return start_tracker(r, e);
 }
 
+/* Whether the process reads for the tracker and does not belong to the command. */
+static bool is_own(const struct running *r, pid_t pid)
+{
+	const struct track_files *files = r->job->options.files;
+	return files && files->owns(files->context, pid);
+}
+
 /* Takes every child that has ended; with a subreaper that includes orphans of the tree. */
 static void reap(struct running *r)
 {
@@ -128,6 +135,10 @@ static void reap(struct running *r)
 		siginfo_t info = { 0 };
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 			return;
+		if (is_own(r, info.si_pid)) {
+			waitpid(info.si_pid, &status, WNOHANG);
+			continue;
+		}
 		/* Read its last numbers before it is reaped. */
 		tracker_exiting(r->tracker, info.si_pid);
 		pid_t pid = wait4(info.si_pid, &status, 0, &usage);

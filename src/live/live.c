@@ -245,6 +245,11 @@ const char *live_hostname(const struct live *l)
 	return l->hostname;
 }
 
+struct reader *live_reader(struct live *l)
+{
+	return l->reader;
+}
+
 int64_t live_recorded_until(const struct live *l)
 {
 	return past_ended_ms(&l->past);

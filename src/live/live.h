@@ -25,6 +25,7 @@ struct live_options {
 };
 
 struct live;
+struct reader;
 
 /* What stat, top and pick show: METRIC_COUNT flags. */
 extern const unsigned char live_usual_metrics[METRIC_COUNT];
@@ -88,6 +89,8 @@ const char *live_hostname(const struct live *l);
 const char *live_note(const struct live *l); /* "" or why the past is not known */
 /* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
 void live_suspect_text(char *dst, size_t cap, const struct live_card *card);
+/* The reader of this view, for other processes; the caller must not close it. */
+struct reader *live_reader(struct live *l);
 /* When the last recorder last wrote; -1: a recorder is running, or there was none. */
 int64_t live_recorded_until(const struct live *l);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/str.h"
@@ -100,6 +101,17 @@ bool reader_owns(const struct reader *r, pid_t pid)
 	return r->process.helper && helper_pid(r->process.helper) == pid;
 }
 
+double reader_cpu_s(const struct reader *r)
+{
+	clockid_t clock;
+	struct timespec used;
+	const struct helper *h = r->process.helper;
+	if (!h || clock_getcpuclockid(helper_pid(h), &clock) != 0 ||
+		clock_gettime(clock, &used) != 0)
+		return 0;
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
 static struct known_name *find_name(struct reader *r, int64_t uid)
 {
 	for (size_t i = 0; i < NAMES; i++)
@@ -132,13 +144,13 @@ static void describe_directly(struct reader *r, uint32_t pid, struct reader_answ
 	a->late = a->named_uid >= 0 && !name;
 }
 
-/* The reader's process was stuck, or died, while it read `pid`. */
+/* The reader's process was stuck, or died, while it read `pid`; 0: it was not reading one. */
 static void blame(struct reader *r, uint32_t pid)
 {
-	struct reader_answer a;
-	describe_directly(r, pid, &a);
-	if (a.there)
-		wary_add(&r->wary, &a.id, reader_now_us());
+	struct reader_answer a = { 0 };
+	if (pid)
+		describe_directly(r, pid, &a);
+	wary_add(&r->wary, a.there ? &a.id : NULL, reader_now_us());
 }
 
 /* Whether the whole description of a process may be read. As long as nothing has blocked, this
@@ -193,37 +205,30 @@ static void make_request(struct reader *r, struct reader_request *request, const
 	}
 }
 
-/* A description of several processes: how many more may block. */
-struct patience {
-	int tries;
-	bool blocked; /* a process did */
-};
-
 /* Asks for at most READER_BATCH processes; false: no answer. */
-static bool ask_for(struct reader *r, const struct reader_request *request, struct patience *p,
-	struct known *out)
+static bool ask_for(
+	struct reader *r, const struct reader_request *request, int *tries, struct known *out)
 {
 	const struct str *reply = NULL;
 	uint32_t blamed = 0;
 	int rc = reader_process_ask(&r->process, request, &reply, &blamed);
 	if (rc == 0)
 		return take_answers(r, request, reply, out);
-	if (blamed)
+	if (blamed || rc == ERR_BUSY)
 		blame(r, blamed);
-	p->blocked |= rc == ERR_BUSY || blamed;
-	p->tries--;
+	*tries -= 1;
 	return false;
 }
 
-/* Describes at most READER_BATCH processes. */
+/* Describes at most READER_BATCH processes. *tries is how many more of them may block. */
 static void describe_some(
-	struct reader *r, const uint32_t *pids, size_t n, struct patience *p, struct known *out)
+	struct reader *r, const uint32_t *pids, size_t n, int *tries, struct known *out)
 {
 	struct reader_request request;
 	for (bool more = true; more;) {
-		more = p->tries > 0;
+		more = *tries > 0;
 		make_request(r, &request, pids, n, !more);
-		if (ask_for(r, &request, p, out))
+		if (ask_for(r, &request, tries, out))
 			return;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -235,13 +240,11 @@ static void describe_some(
 
 static void describe_all(struct reader *r, const uint32_t *pids, size_t n, struct known *out)
 {
-	struct patience patience = { .tries = TRIES };
+	int tries = TRIES;
 	for (size_t at = 0; at < n; at += READER_BATCH)
 		describe_some(r, pids + at, n - at < READER_BATCH ? n - at : READER_BATCH,
-			&patience, out + at);
+			&tries, out + at);
 	int64_t now_us = reader_now_us();
-	if (patience.blocked)
-		wary_pause(&r->wary, now_us);
 	for (size_t i = 0; i < n; i++)
 		if (out[i].brief)
 			r->again_us = now_us + AGAIN_US;
@@ -332,10 +335,8 @@ static ssize_t ask_file(struct reader *r, enum reader_question question,
 		return -1;
 	}
 	int rc = reader_process_ask(&r->process, &request, &reply, &blamed);
-	if (blamed)
+	if (blamed || rc == ERR_BUSY)
 		blame(r, blamed);
-	if (rc == ERR_BUSY || blamed)
-		wary_pause(&r->wary, reader_now_us());
 	if (rc == 0 && reply->len >= sizeof(result))
 		memcpy(&result, reply->data, sizeof(result));
 	if (result.why || reply->len != sizeof(result) + result.len || result.len > cap) {

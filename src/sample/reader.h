@@ -63,6 +63,8 @@ void reader_ask_again(struct reader *r);
 bool reader_trouble(struct reader *r, char *dst, size_t cap);
 /* Raises the fault while there is such trouble. */
 void reader_check(struct reader *r, struct fault *f, int64_t now_ms);
+/* CPU time that the reader's process has used. */
+double reader_cpu_s(const struct reader *r);
 /* Whether `pid` is a process of this reader. */
 bool reader_owns(const struct reader *r, pid_t pid);
 

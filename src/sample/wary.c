@@ -4,6 +4,9 @@
 #define SECOND_US INT64_C(1000000)
 #define USER_FIRST_US (600 * SECOND_US)
 #define USER_MOST_US (24 * 3600 * SECOND_US)
+/* Two processes block in a row when the second does so within this time, or within this time
+ * after the pause for the first. */
+#define SOON_US (10 * SECOND_US)
 #define PAUSE_FIRST_US (5 * SECOND_US)
 #define PAUSE_MOST_US (300 * SECOND_US)
 /* After this long without a process that blocks, pauses are short again. */
@@ -28,9 +31,8 @@ static int64_t longer(int64_t last_us, int64_t first_us, int64_t most_us)
 	return next_us < most_us ? next_us : most_us;
 }
 
-void wary_add(struct wary *w, const struct process_id *id, int64_t now_us)
+static void avoid(struct wary *w, const struct process_id *id, int64_t now_us)
 {
-	w->any = true;
 	w->processes[w->next] = *id;
 	w->next = (w->next + 1) % WARY_PROCESSES;
 	if (id->uid < 0)
@@ -40,12 +42,17 @@ void wary_add(struct wary *w, const struct process_id *id, int64_t now_us)
 	user->until_us = now_us + user->wait_us;
 }
 
-void wary_pause(struct wary *w, int64_t now_us)
+void wary_add(struct wary *w, const struct process_id *id, int64_t now_us)
 {
-	if (w->blocked_us && now_us - w->blocked_us > FORGIVEN_US)
+	if (id)
+		avoid(w, id, now_us);
+	int64_t since_us = now_us - w->blocked_us;
+	if (since_us > FORGIVEN_US)
 		w->pause_us = 0;
-	w->pause_us = longer(w->pause_us, PAUSE_FIRST_US, PAUSE_MOST_US);
-	w->calm_us = now_us + w->pause_us;
+	if (w->any && since_us < SOON_US + w->pause_us) {
+		w->pause_us = longer(w->pause_us, PAUSE_FIRST_US, PAUSE_MOST_US);
+		w->calm_us = now_us + w->pause_us;
+	}
 	w->blocked_us = now_us;
 	w->any = true;
 }

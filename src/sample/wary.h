@@ -28,10 +28,10 @@ struct wary {
 	size_t next;	    /* place for the next process */
 };
 
-/* A process blocked: it and its user are avoided from now on. */
+/* A process blocked: it and its user are avoided from now on. NULL: it is not known which one
+ * blocked. If another one blocked a moment ago, nothing that may block is read for some time.
+ */
 void wary_add(struct wary *w, const struct process_id *id, int64_t now_us);
-/* Nothing that may block is read for some time. */
-void wary_pause(struct wary *w, int64_t now_us);
 
 /* Returns the entry of a life that blocked, or NULL. */
 struct process_id *wary_find(struct wary *w, uint32_t pid, uint64_t start_ticks);

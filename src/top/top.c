@@ -151,7 +151,7 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	now->parents = NULL;
 	now->n_family = 0;
 	if (t->state.model.tree && t->options->root)
-		top_family_read(&t->family, t->options->root, now);
+		top_family_read(&t->family, live_reader(t->options->live), now);
 	if (t->state.page == TOP_DETAILS)
 		read_target(t, fresh);
 	if (by_measure)

@@ -10,7 +10,6 @@ enum { CHAIN_MAX = 32 };
 
 void top_family_finish(struct top_family *f)
 {
-	reader_close(f->reader);
 	free(f->parents);
 	free(f->ancestors);
 	*f = (struct top_family){ 0 };
@@ -50,12 +49,12 @@ static uint32_t add_ancestor(struct top_family *f, uint32_t pid)
 	return a->parent;
 }
 
-void top_family_read(struct top_family *f, const char *root, struct top_now *now)
+void top_family_read(struct top_family *f, struct reader *reader, struct top_now *now)
 {
-	struct err e = { 0 };
+	f->reader = reader;
 	now->parents = NULL;
 	now->n_family = f->n = 0;
-	if (now->n_processes == 0 || (!f->reader && reader_open(&f->reader, root, &e) != 0))
+	if (now->n_processes == 0)
 		return;
 	if (!array_reserve(&f->parents, &f->cap_parents, now->n_processes))
 		return;

@@ -2,12 +2,11 @@
 #ifndef GUA_TOP_FAMILY_H
 #define GUA_TOP_FAMILY_H
 
-#include "base/err.h"
 #include "sample/reader.h"
 #include "top/top_model.h"
 
 struct top_family {
-	struct reader *reader; /* opened when it is first needed */
+	struct reader *reader; /* borrowed */
 	uint32_t *parents;     /* of each process; 0 unknown */
 	size_t cap_parents;
 	struct top_ancestor *ancestors;
@@ -17,6 +16,6 @@ struct top_family {
 void top_family_finish(struct top_family *f);
 /* Reads the parents of all processes and their parents in turn, up to but without init, and
  * hands them to `now`. What cannot be read is left out. */
-void top_family_read(struct top_family *f, const char *root, struct top_now *now);
+void top_family_read(struct top_family *f, struct reader *reader, struct top_now *now);
 
 #endif

@@ -34,6 +34,12 @@ static double cpu_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* CPU time of the process that reads for the tracker. It is 0 again in a new process. */
+static double cpu_elsewhere(const struct tree *t)
+{
+	return t->files ? t->files->cpu_s(t->files->context) : 0;
+}
+
 static void raise_to(int64_t *peak, int64_t value)
 {
 	if (value > *peak)
@@ -94,6 +100,12 @@ static bool stands_alone(const struct tree *t, const struct member *p)
 	return (double)p->peak_rss_bytes <= (double)p->faults * t->page_bytes * 1.1;
 }
 
+static int read_io(const struct tree *t, const struct process_id *id, struct proc_io *io)
+{
+	return t->files ? t->files->io(t->files->context, id, io)
+			: proc_read_io(t->proc_fd, id->pid, io);
+}
+
 /* Reads the high-water mark, switches and I/O. */
 static void read_status(struct tree *t, struct member *p)
 {
@@ -114,12 +126,28 @@ static void read_status(struct tree *t, struct member *p)
 	p->shown.id.uid = s.uid;
 	p->own[COUNT_VOLUNTARY] = (double)(s.voluntary < 0 ? 0 : s.voluntary);
 	p->own[COUNT_INVOLUNTARY] = (double)(s.involuntary < 0 ? 0 : s.involuntary);
-	if (proc_read_io(t->proc_fd, p->shown.id.pid, &io) == 0) {
+	if (read_io(t, &p->shown.id, &io) == 0) {
 		p->waited[COUNT_READ] = (double)io.read_bytes;
 		p->waited[COUNT_WRITTEN] = (double)io.written_bytes;
 		t->io_known = true;
 	}
 	p->faults_at_status = p->faults;
+}
+
+/* The member cannot be read now, because reading it would block. What it has more than at its
+ * last reading is taken as private memory, because nothing else is known; without a reading,
+ * that is its resident size. */
+static void take_resident(struct memory *m, struct member *p)
+{
+	int64_t more = p->rss_bytes - p->roll.rss_bytes;
+	if (!p->rolled && !m->locked_pid)
+		m->locked_pid = p->shown.id.pid;
+	p->rolled = true;
+	if (more <= 0)
+		return;
+	p->roll.rss_bytes += more;
+	p->roll.pss_bytes += more;
+	p->roll.uss_bytes += more;
 }
 
 /* False: the member may not be read, or has just ended. Its memory was not zero: if it was
@@ -128,7 +156,14 @@ static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 {
 	struct proc_rollup r = { 0 };
 	p->faults_at_roll = p->faults;
-	int rc = proc_read_rollup(t->proc_fd, p->shown.id.pid, &r);
+	const struct track_files *files = t->files;
+	int rc = files ? files->rollup(files->context, &p->shown.id, &r)
+		       : proc_read_rollup(t->proc_fd, p->shown.id.pid, &r);
+	if (rc != 0 && errno == EBUSY) {
+		take_resident(m, p);
+		r = p->roll;
+		rc = 0;
+	}
 	if (rc != 0 && (errno == EACCES || errno == EPERM)) {
 		p->shown.unreadable = true;
 		m->some_unreadable = true;
@@ -309,7 +344,7 @@ void memory_look(struct memory *m, struct tree *t, double now_s)
 	read_counters(m, t, now_s);
 	if (!is_due(m, t, now_s))
 		return;
-	double before_s = cpu_now();
+	double before_s = cpu_now() + cpu_elsewhere(t);
 	/* Read marks before rollups: a mark that is read later could include memory that the
 	 * rollup does not have, and that memory would count as taken and freed. */
 	bool all = m->status_s < 0 || now_s - m->status_s >= 0.9 * ROUND_EVERY_S;
@@ -324,7 +359,8 @@ void memory_look(struct memory *m, struct tree *t, double now_s)
 	make_round(m, t, now_s);
 	add_spikes(m, t);
 	m->round_s = now_s;
-	double took_s = cpu_now() - before_s;
+	double took_s = cpu_now() + cpu_elsewhere(t) - before_s;
+	took_s = took_s < 0 ? 0 : took_s;
 	m->credit_s -= took_s;
 	m->spent_s += took_s;
 }

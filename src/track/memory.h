@@ -18,6 +18,7 @@ struct memory {
 	struct track_ram now[TRACK_GROUPS];  /* at the last round */
 	struct track_ram peak[TRACK_GROUPS]; /* -1: not known */
 	bool main_unreadable, some_unreadable;
+	uint32_t locked_pid; /* the first member that blocked, and whose resident size counts */
 	int64_t largest_rss_bytes; /* the largest of any member */
 	int64_t own_rss_bytes; /* the owner's peak; ru_maxrss of a child that has just executed
 				  a program may be this value instead of its own */

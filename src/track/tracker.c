@@ -152,6 +152,11 @@ static void look(struct tracker *t, bool early)
 	if (t->memory.some_unreadable)
 		track_warn(&t->result, "the memory of a process of another user cannot be read "
 				       "and is not counted; its CPU time is");
+	if (t->memory.locked_pid)
+		track_warn(&t->result,
+			"process %u cannot be read: its memory is locked; its resident size "
+			"is counted, which includes pages that it shares",
+			t->memory.locked_pid);
 	if (t->tree.failed)
 		track_warn(&t->result, ERR_MEMORY_TEXT ": not every process is followed");
 	if (t->tree.alive == 0 && t->last_end_s < 0)
@@ -234,6 +239,7 @@ static int check_options(const struct tracker_options *o, struct err *e)
 static int open_parts(struct tracker *t, struct err *e)
 {
 	t->tree.owner = t->o.subreaper ? getpid() : 0;
+	t->tree.files = t->o.files;
 	t->tree.excluded = t->o.excluded;
 	t->tree.n_excluded = t->o.n_excluded;
 	t->tree.start_s = (double)t->start_us / 1e6;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "model/state.h"
 #include "source/source.h"
+#include "track/files.h"
 #include "track/result.h"
 
 struct tracker;
@@ -36,7 +37,8 @@ struct tracker_options {
 	size_t n_excluded;
 	int own_threads; /* threads of the first process that belong to the tracker: not counted
 			  */
-	bool subreaper;	 /* the owner adopts orphans and reports every wait4() */
+	const struct track_files *files; /* how files that may block are read; NULL: directly */
+	bool subreaper; /* the owner adopts orphans and reports every wait4() */
 };
 
 /* Starts following; takes the first sample. A missing driver is a note, not a failure.

@@ -155,12 +155,14 @@ static bool is_renamed(struct member *m, const struct proc_stat *s)
 	return renamed;
 }
 
-/* Reads the command of a process. */
+/* Reads the command of a process; one that blocks has its name instead. */
 static void describe(struct tree *t, struct member *m, const struct proc_stat *s)
 {
 	struct process_id *id = &m->shown.id;
 	char bytes[PROC_ARGUMENTS_CAP];
-	ssize_t n = proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
+	const struct track_files *files = t->files;
+	ssize_t n = files ? files->arguments(files->context, id, bytes, sizeof(bytes))
+			  : proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
 	proc_command(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
 }
 
@@ -198,7 +200,7 @@ static bool is_excluded(const struct tree *t, pid_t pid)
 	for (size_t i = 0; i < t->n_excluded; i++)
 		if (t->excluded[i] == pid)
 			return true;
-	return pid == t->owner;
+	return pid == t->owner || (t->files && t->files->owns(t->files->context, pid));
 }
 
 /* Adds a process to the members; false: out of memory. */

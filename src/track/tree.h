@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "track/files.h"
 #include "track/member.h"
 
 /* Files of members that are kept open: each saves two calls per look. */
@@ -31,8 +32,9 @@ struct tree {
 	pid_t owner;		/* its children are members too (subreaper); or 0 */
 	bool real;		/* /proc is this host's: CPU clocks of processes can be read */
 	double tick_s, page_bytes;
-	double start_s;	       /* boot time at which tracking began */
-	const pid_t *excluded; /* never members */
+	double start_s;			 /* boot time at which tracking began */
+	const struct track_files *files; /* NULL: read directly */
+	const pid_t *excluded;		 /* never members */
 	size_t n_excluded;
 	struct member *members; /* parents before children; the first process is members[0] */
 	size_t n, cap;

@@ -41,13 +41,18 @@ def commands(text):
 
 
 @pytest.mark.parametrize("words", [
-    ["who"], ["who", "--json"], ["query", "--query-compute-apps=pid,name", "--format=csv,noheader"],
+    ["who"], ["who", "--json"],
     pytest.param(["top", "--once"], marks=needs_top)], ids=" ".join)
 def test_a_view_ends_and_describes_the_others(host, words):
     run = host(*words, "--no-store")
     assert run.returncode == 0, run.stderr
     # alice's other process is not read either: she might have thousands that block.
     assert sorted(commands(run.stdout)) == ["[python]", "[python]", "python bob.py"], run.stdout
+
+
+def test_the_name_of_a_program_is_read_where_it_can_be(host):
+    run = host("query", "--query-compute-apps=pid,name", "--format=csv,noheader", "--no-store")
+    assert run.stdout == "1001, [python]\n1002, python\n1003, python\n"
 
 
 @pytest.mark.parametrize("words", [["stat"], ["stat", "--json"], ["stat", "-cup"], ["dmon", "-p", "-c", "1"],
@@ -158,6 +163,65 @@ def test_a_reader_that_is_killed(host, tmp_path):
     finally:
         process.kill()
     assert not children(process.pid, "gua-reader")
+
+
+class Tracked:
+    """`gua track --pid` of a process that sleeps, in a recorded /proc that has it with a child that blocks."""
+
+    def __init__(self, tmp_path, *options, first_blocks=False):
+        self.sleep = subprocess.Popen(["sleep", "3600"])
+        root, self.out, self.samples = make_root(tmp_path / "root"), tmp_path / "out", tmp_path / "samples.csv"
+        first = add_process(root, self.sleep.pid, 1001, ["python", "train.py"])
+        block(first if first_blocks else add_process(root, 3000000, 1001, ["python"], parent=self.sleep.pid))
+        self.gua = subprocess.Popen(
+            [GUA, "track", "--pid", str(self.sleep.pid), "--root", root, "--source", "none", "--format", "json", "-o",
+             self.out, "--ru", "bytes", "--tf", self.samples, "--st", "0.1", "--processes", *options],
+            env=clean_environment(), stderr=subprocess.PIPE, text=True)
+
+    def wait_for_samples(self, n):
+        wait_for(lambda: self.gua.poll() is not None or self.samples.exists() and self.samples.read_text().count("\n") > n)
+
+    def end(self):
+        self.gua.send_signal(signal.SIGTERM)
+        _, self.said = self.gua.communicate(timeout=60)
+        return json.loads(self.out.read_text())
+
+    def kill(self):
+        for process in (self.sleep, self.gua):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def tracked(tmp_path):
+    running = []
+
+    def start(*options, **more):
+        running.append(Tracked(tmp_path, *options, **more))
+        return running[0]
+    yield start
+    for one in running:
+        one.kill()
+
+
+def test_a_member_of_a_tree_blocks(tracked):
+    """Samples go on; what it has is its resident size, and the report says so."""
+    run = tracked()
+    run.wait_for_samples(5)
+    report = run.end()
+    assert run.gua.returncode == 0
+    assert "process 3000000 cannot be read: its memory is locked; its resident size is counted" in run.said
+    commands_of = {row["pid"]: row["command"] for row in report["process_table"]}
+    assert commands_of == {run.sleep.pid: "python train.py", 3000000: "[python]"}
+    assert report["max_ram"]["descendants"]["total_rss"] == 250 * 4096, report["max_ram"]
+    assert report["max_ram"]["main"]["total_rss"] == 400 * 1024, report["max_ram"]
+
+
+def test_the_tracked_process_blocks(tracked):
+    run = tracked(first_blocks=True)
+    run.wait_for_samples(5)
+    report = run.end()
+    assert report["max_ram"]["main"]["total_rss"] == 250 * 4096
 
 
 def children(parent, name):

@@ -296,16 +296,24 @@ static void test_who_is_avoided_and_for_how_long(void **state)
 		&w, &(struct process_id){ .pid = 1, .uid = ALICE }, (700 + 1199) * SECOND));
 	assert_true(wary_allows(
 		&w, &(struct process_id){ .pid = 1, .uid = ALICE }, (700 + 1200) * SECOND));
-	wary_pause(&w, 1000 * SECOND);
-	assert_false(wary_allows(&w, &other, 1004 * SECOND));
-	assert_true(wary_allows(&w, &other, 1005 * SECOND));
-	wary_pause(&w, 1010 * SECOND);
-	assert_false(wary_allows(&w, &other, 1019 * SECOND));
+	/* Two in a row: nobody is read for a while, and each time longer. */
+	assert_true(wary_allows(&w, &other, 700 * SECOND));
+	wary_add(&w, NULL, 5000 * SECOND);
+	assert_true(wary_allows(&w, &other, 5000 * SECOND));
+	wary_add(&w, NULL, 5009 * SECOND);
+	assert_false(wary_allows(&w, &other, 5013 * SECOND));
+	assert_true(wary_allows(&w, &other, 5014 * SECOND));
+	wary_add(&w, NULL, 5015 * SECOND);
+	assert_false(wary_allows(&w, &other, 5024 * SECOND));
+	assert_true(wary_allows(&w, &other, 5025 * SECOND));
 	for (int i = 0; i < 20; i++)
-		wary_pause(&w, 1020 * SECOND);
-	assert_true(wary_allows(&w, &other, 1320 * SECOND)); /* never for longer */
-	wary_pause(&w, 9000 * SECOND);			     /* long after */
-	assert_true(wary_allows(&w, &other, 9005 * SECOND));
+		wary_add(&w, NULL, 5026 * SECOND);
+	assert_false(wary_allows(&w, &other, 5325 * SECOND));
+	assert_true(wary_allows(&w, &other, 5326 * SECOND)); /* never for longer */
+	wary_add(&w, NULL, 9000 * SECOND);		     /* long after */
+	wary_add(&w, NULL, 9001 * SECOND);
+	assert_false(wary_allows(&w, &other, 9005 * SECOND));
+	assert_true(wary_allows(&w, &other, 9006 * SECOND));
 }
 
 /* However many there are, the tables do not grow. */

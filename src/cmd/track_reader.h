@@ -1,0 +1,10 @@
+/* Lets a tracker read other processes through a reader. */
+#ifndef GUA_CMD_TRACK_READER_H
+#define GUA_CMD_TRACK_READER_H
+
+#include "sample/reader.h"
+#include "track/files.h"
+
+struct track_files track_reader_files(struct reader *reader);
+
+#endif
