@@ -264,7 +264,9 @@ int gua_tracker_state(const struct gua_tracker *tracker);
 /* GUA_WRONG_USE if it has been started before; GUA_FAILED if the process does not exist. A
  * missing driver is not a failure: the result has the reason in gpu_note. */
 int gua_tracker_start(struct gua_tracker *tracker);
-/* GUA_WRONG_USE if it is not running. */
+/* GUA_WRONG_USE if it is not running. Returns within some seconds: if a process of the tree or
+ * the driver blocks the sampler for ever, the sampler is left behind, its memory is not freed,
+ * and the numbers are those of the last sample, with a warning. */
 int gua_tracker_stop(struct gua_tracker *tracker);
 
 /* The newest sample. Can be called after gua_tracker_start(). */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "track/tracker_private.h"
+
 struct image *image_new(struct err *e)
 {
 	pthread_mutexattr_t attributes;
@@ -72,6 +74,13 @@ int64_t image_sample(struct image *im, int64_t number, struct track_sample *out)
 		*out = im->samples[found % IMAGE_SAMPLES];
 	image_unlock(im);
 	return found;
+}
+
+void image_warn(struct image *im, const char *text)
+{
+	image_lock(im);
+	track_warn(&im->result, "%s", text);
+	image_unlock(im);
 }
 
 void image_publish(struct image *im, struct tracker *t, bool done)

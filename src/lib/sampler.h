@@ -36,6 +36,9 @@ void image_copy(struct image *to, struct image *from);
 /* Finds the first kept sample from `number` on; returns its number, or 0: there is none yet. */
 int64_t image_sample(struct image *im, int64_t number, struct track_sample *out);
 
+/* Adds a warning to the result. */
+void image_warn(struct image *im, const char *text);
+
 /* Writes a tracker's numbers into the image. */
 void image_publish(struct image *im, struct tracker *t, bool done);
 

@@ -19,7 +19,9 @@
 #include "lib/tracker_rows.h"
 #include "source/kind.h"
 
-enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000 };
+/* How long the sampler may take to begin and to end. It may be stuck in a file of a process
+ * (see proc/proc.h) or in the driver; then it is left behind. */
+enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000, KILLED_MS = 1000 };
 
 struct gua_tracker {
 	struct err err; /* of the last call */
@@ -32,8 +34,9 @@ struct gua_tracker {
 	struct image *image, *seen; /* shared with the sampler; a copy of the last numbers that
 				       were asked for */
 	int stop_fd;		    /* makes the sampler stop, or -1 */
-	struct tracker *tracker;    /* of the thread */
+	int ready_fd;		    /* the thread has begun, and has ended; or -1 */
 	pthread_t thread;
+	bool left; /* the thread is stuck and still uses this struct: it is never freed */
 	pid_t child;
 };
 
@@ -116,7 +119,7 @@ API int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_o
 	*tracker = t;
 	if (!t)
 		return GUA_NO_MEMORY;
-	t->stop_fd = -1;
+	t->stop_fd = t->ready_fd = -1;
 	if (options && options->size < sizeof(size_t))
 		return err_set(&t->err, GUA_WRONG_USE, "gua_tracker_options.size is not set");
 	if (options)
@@ -128,11 +131,44 @@ API int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_o
 	return rc;
 }
 
+static void tell(int fd)
+{
+	uint64_t one = 1;
+	if (write(fd, &one, sizeof(one)) < 0)
+		return; /* the caller does not wait any more */
+}
+
+/* Does everything that may block: the caller's thread never does. */
 static void *thread_main(void *argument)
 {
 	struct gua_tracker *t = argument;
-	sampler_run(t->tracker, t->image, t->stop_fd, -1);
+	struct tracker *tracker = NULL;
+	struct err e = { 0 };
+	if (tracker_open(&tracker, &t->o, &e) == 0) {
+		image_publish(t->image, tracker, false);
+		tell(t->ready_fd);
+		sampler_run(tracker, t->image, t->stop_fd, -1);
+		tracker_stop(tracker);
+		image_publish(t->image, tracker, true);
+		tracker_close(tracker);
+	} else {
+		image_lock(t->image);
+		t->image->err = e;
+		image_unlock(t->image);
+	}
+	tell(t->ready_fd);
 	return NULL;
+}
+
+/* Waits for a number in an eventfd; false: it does not come. */
+static bool wait_for(int fd, int wait_ms)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	uint64_t number;
+	int n;
+	while ((n = poll(&ready, 1, wait_ms)) < 0 && errno == EINTR)
+		continue;
+	return n > 0 && read(fd, &number, sizeof(number)) == (ssize_t)sizeof(number);
 }
 
 /* Blocks all signals in the thread: the caller handles them. */
@@ -142,19 +178,50 @@ static int start_thread(struct gua_tracker *t)
 	/* This thread and the driver's thread do not belong to the program. */
 	if (t->o.pid == getpid())
 		t->o.own_threads = t->o.source.name ? 2 : 1;
-	int rc = tracker_open(&t->tracker, &t->o, &t->err);
-	if (rc)
-		return rc;
-	image_publish(t->image, t->tracker, false);
+	t->ready_fd = eventfd(0, EFD_CLOEXEC);
+	if (t->ready_fd < 0)
+		return err_set(&t->err, GUA_FAILED, "no descriptor: %s", strerror(errno));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&t->thread, NULL, thread_main, t);
+	int rc = pthread_create(&t->thread, NULL, thread_main, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
+	if (rc)
+		return err_set(&t->err, GUA_FAILED, "cannot start a thread: %s", strerror(rc));
+	if (!wait_for(t->ready_fd, START_MS)) {
+		t->left = true;
+		pthread_detach(t->thread);
+		return err_set(&t->err, GUA_FAILED,
+			"the sampling thread does not answer: a process cannot be read, or the "
+			"driver hangs");
+	}
+	image_copy(t->seen, t->image);
+	if (t->seen->err.code == 0)
 		return 0;
-	tracker_close(t->tracker);
-	t->tracker = NULL;
-	return err_set(&t->err, GUA_FAILED, "cannot start a thread: %s", strerror(rc));
+	pthread_join(t->thread, NULL);
+	t->err = t->seen->err;
+	return t->err.code;
+}
+
+static bool reap_child(struct gua_tracker *t, int wait_ms)
+{
+	for (int waited_ms = 0;; waited_ms += 2) {
+		pid_t ended = waitpid(t->child, NULL, WNOHANG);
+		if (ended == t->child || (ended < 0 && errno == ECHILD))
+			return true;
+		if (waited_ms >= wait_ms)
+			return false;
+		poll(NULL, 0, waited_ms < 20 ? 1 : 2);
+	}
+}
+
+/* Waits for the child. Kills it if it does not end; its last numbers stay. One that is stuck in
+ * the kernel ends later. */
+static void end_child(struct gua_tracker *t, int wait_ms)
+{
+	if (reap_child(t, wait_ms))
+		return;
+	kill(t->child, SIGKILL);
+	reap_child(t, KILLED_MS);
 }
 
 static int start_process(struct gua_tracker *t)
@@ -168,19 +235,14 @@ static int start_process(struct gua_tracker *t)
 		close(ready_fd);
 		return err_set(&t->err, GUA_FAILED, "cannot fork: %s", strerror(why));
 	}
-	struct pollfd ready = { .fd = ready_fd, .events = POLLIN };
-	int n;
-	while ((n = poll(&ready, 1, START_MS)) < 0 && errno == EINTR)
-		continue;
+	bool ready = wait_for(ready_fd, START_MS);
 	close(ready_fd);
 	image_copy(t->seen, t->image);
-	if (n > 0 && t->seen->err.code == 0)
+	if (ready && t->seen->err.code == 0)
 		return 0;
-	if (n <= 0)
-		kill(t->child, SIGKILL);
-	waitpid(t->child, NULL, 0);
+	end_child(t, ready ? STOP_MS : 0);
 	t->err = t->seen->err;
-	return n > 0 ? t->err.code
+	return ready ? t->err.code
 		     : err_set(&t->err, GUA_FAILED, "the helper process does not answer");
 }
 
@@ -213,17 +275,18 @@ API int gua_tracker_start(struct gua_tracker *tracker)
 	return rc;
 }
 
-/* Waits for the child. Kills it if it does not end; its last numbers stay. */
-static void end_child(struct gua_tracker *t)
+/* Waits for the thread. One that is stuck is left behind; its last numbers stay. */
+static void end_thread(struct gua_tracker *t)
 {
-	for (int waited_ms = 0; waited_ms < STOP_MS; waited_ms += 2) {
-		pid_t ended = waitpid(t->child, NULL, WNOHANG);
-		if (ended == t->child || (ended < 0 && errno == ECHILD))
-			return;
-		poll(NULL, 0, waited_ms < 20 ? 1 : 2);
+	if (wait_for(t->ready_fd, STOP_MS)) {
+		pthread_join(t->thread, NULL);
+		return;
 	}
-	kill(t->child, SIGKILL);
-	waitpid(t->child, NULL, 0);
+	t->left = true;
+	pthread_detach(t->thread);
+	image_warn(t->image,
+		"the sampling thread is stuck: a process cannot be read, or the driver hangs; "
+		"the numbers are those of the last sample");
 }
 
 API int gua_tracker_stop(struct gua_tracker *tracker)
@@ -241,15 +304,10 @@ API int gua_tracker_stop(struct gua_tracker *tracker)
 		return err_set(
 			&t->err, GUA_FAILED, "cannot reach the helper: %s", strerror(errno));
 	t->state = GUA_TRACKER_STOPPED;
-	if (t->helper == GUA_HELPER_PROCESS) {
-		end_child(t);
-		return 0;
-	}
-	pthread_join(t->thread, NULL);
-	tracker_stop(t->tracker);
-	image_publish(t->image, t->tracker, true);
-	tracker_close(t->tracker);
-	t->tracker = NULL;
+	if (t->helper == GUA_HELPER_PROCESS)
+		end_child(t, STOP_MS);
+	else
+		end_thread(t);
 	return 0;
 }
 
@@ -259,10 +317,15 @@ API void gua_tracker_free(struct gua_tracker *tracker)
 		return;
 	if (tracker->state == GUA_TRACKER_STARTED && tracker->caller == getpid())
 		gua_tracker_stop(tracker);
+	free(tracker->seen);
+	tracker->seen = NULL;
+	if (tracker->left)
+		return;
 	if (tracker->stop_fd >= 0)
 		close(tracker->stop_fd);
+	if (tracker->ready_fd >= 0)
+		close(tracker->ready_fd);
 	image_free(tracker->image);
-	free(tracker->seen);
 	free(tracker);
 }
 

@@ -2,6 +2,10 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,6 +166,114 @@ static void test_the_host(void **state)
 	gua_close(gua);
 }
 
+/* A recorded /proc of this process. `blocked` is a file that is a FIFO: reading it blocks. */
+static void make_root(char root[64], const char *blocked)
+{
+	static const char *const files[][2] = {
+		{ "stat", "(test) S 1 0 0 0 0 0 0 0 0 0 1 1 0 0 20 0 1 0 7 0 250\n" },
+		{ "status", "Tgid:\t0\nUid:\t1\t1\t1\t1\nVmHWM:\t1000 kB\n" },
+		{ "cmdline", "test" },
+		{ "smaps_rollup", "Rss: 8 kB\nPss: 4 kB\n" },
+		{ "io", "read_bytes: 1\nwrite_bytes: 2\n" },
+	};
+	char path[128];
+	snprintf(root, 64, "/tmp/gua-tracker-XXXXXX");
+	assert_non_null(mkdtemp(root));
+	snprintf(path, sizeof(path), "%s/proc", root);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/proc/%d", root, (int)getpid());
+	assert_int_equal(mkdir(path, 0755), 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/proc/%d/%s", root, (int)getpid(), files[i][0]);
+		if (strcmp(files[i][0], blocked) == 0) {
+			assert_int_equal(mkfifo(path, 0644), 0);
+			continue;
+		}
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		if (i == 0)
+			fprintf(file, "%d ", (int)getpid());
+		fputs(files[i][1], file);
+		fclose(file);
+	}
+}
+
+static void remove_root(const char *root)
+{
+	static const char *const names[] = { "stat", "status", "cmdline", "smaps_rollup",
+		"io" };
+	char path[128];
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/proc/%d/%s", root, (int)getpid(), names[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/proc/%d", root, (int)getpid());
+	rmdir(path);
+	snprintf(path, sizeof(path), "%s/proc", root);
+	rmdir(path);
+	rmdir(root);
+}
+
+static struct gua_tracker *tracker_of_root(const char *root, int helper)
+{
+	struct gua_tracker *t;
+	struct gua_tracker_options o = GUA_INIT(struct gua_tracker_options);
+	o.interval_s = 0.02;
+	o.source = "none";
+	o.root = root;
+	o.helper = helper;
+	assert_int_equal(gua_tracker_new(&t, &o), GUA_OK);
+	return t;
+}
+
+/* A process that cannot be read blocks the sampler, but not the program. */
+static bool start_fails(int helper)
+{
+	char root[64];
+	make_root(root, "cmdline");
+	struct gua_tracker *t = tracker_of_root(root, helper);
+	bool failed = gua_tracker_start(t) == GUA_FAILED &&
+		      strstr(gua_tracker_error(t), "does not answer") != NULL;
+	gua_tracker_free(t);
+	remove_root(root);
+	return failed;
+}
+
+/* The same when it blocks later; the numbers up to then are there. */
+static bool stop_ends(int helper)
+{
+	char root[64], path[128];
+	struct gua_track_result r = GUA_INIT(struct gua_track_result);
+	make_root(root, "");
+	struct gua_tracker *t = tracker_of_root(root, helper);
+	bool started = gua_tracker_start(t) == GUA_OK;
+	snprintf(path, sizeof(path), "%s/proc/%d/io", root, (int)getpid());
+	bool blocked = unlink(path) == 0 && mkfifo(path, 0644) == 0;
+	usleep(1500000); /* it is read every second */
+	bool ended = gua_tracker_stop(t) == GUA_OK && gua_tracker_result(t, &r) == GUA_OK;
+	gua_tracker_free(t);
+	remove_root(root);
+	return started && blocked && ended && r.ram_total_bytes[GUA_MAIN] == 4096;
+}
+
+/* Each waits for ten seconds: they do it at the same time. */
+static void test_a_process_that_cannot_be_read(void **state)
+{
+	(void)state;
+	pid_t children[4];
+	for (int i = 0; i < 4; i++) {
+		int helper = i % 2 ? GUA_HELPER_THREAD : GUA_HELPER_PROCESS;
+		children[i] = fork();
+		if (children[i] == 0)
+			_exit((i < 2 ? start_fails : stop_ends)(helper) ? 0 : 1);
+	}
+	for (int i = 0; i < 4; i++) {
+		int status = -1;
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_an_older_program),
 		cmocka_unit_test(test_the_helper_ends_with_its_program),
 		cmocka_unit_test(test_the_host),
+		cmocka_unit_test(test_a_process_that_cannot_be_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
