@@ -129,6 +129,11 @@ static void examine(const struct examination *x, const struct patients *p, struc
 	for (size_t i = 0; i < p->n; i++)
 		p->all[i].kind->diagnose(&p->all[i].diagnosis, f);
 	examine_visibility(x, f);
+	const struct source *opened[SOURCE_KINDS_MAX + 1] = { NULL };
+	for (size_t i = 0, n = 0; i < p->n; i++)
+		if (p->all[i].diagnosis.source)
+			opened[n++] = p->all[i].diagnosis.source;
+	examine_processes(x, opened, f);
 	examine_store(x, f);
 }
 

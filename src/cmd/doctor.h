@@ -4,6 +4,7 @@
 #define GUA_CMD_DOCTOR_H
 
 #include "model/finding.h"
+#include "source/source.h"
 
 /* The host to check. */
 struct examination {
@@ -15,5 +16,10 @@ struct examination {
 void examine_system(const struct examination *x, struct findings *f);
 void examine_visibility(const struct examination *x, struct findings *f);
 void examine_store(const struct examination *x, struct findings *f);
+
+/* Whether the processes on the cards of these sources (a list that ends with
+ * NULL) can be read. */
+void examine_processes(
+	const struct examination *x, const struct source *const *sources, struct findings *f);
 
 #endif

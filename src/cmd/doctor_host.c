@@ -1,18 +1,21 @@
-/* The checks of `gua doctor` that need no source: the system, whether other users' processes
- * are visible, the store. */
+/* The checks of `gua doctor` other than those of the sources: the system, whether processes are
+ * visible and can be read, the store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/size.h"
 #include "base/str.h"
 #include "cmd/doctor.h"
+#include "sample/reader.h"
 #include "store/identify.h"
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
@@ -134,6 +137,43 @@ void examine_visibility(const struct examination *x, struct findings *f)
 		finding_add(f, FINDING_OK, "processes",
 			"the processes of all users can be seen (as uid %u)",
 			(unsigned)geteuid());
+}
+
+/* Adds the pids of this host that a source lists; false: out of memory. */
+static bool add_pids(const struct source *s, uint32_t **pids, size_t *n, size_t *cap)
+{
+	for (size_t i = 0; i < s->n_cards; i++) {
+		const struct card_reading *r = &s->cards[i];
+		bool listed = r->status == CARD_STATUS_OK && r->processes_known;
+		if (!listed || r->own_processes)
+			continue;
+		if (!array_reserve(pids, cap, *n + r->n_processes))
+			return false;
+		for (size_t k = 0; k < r->n_processes; k++)
+			(*pids)[(*n)++] = r->processes[k].pid;
+	}
+	return true;
+}
+
+void examine_processes(
+	const struct examination *x, const struct source *const *sources, struct findings *f)
+{
+	uint32_t *pids = NULL;
+	size_t n = 0, cap = 0;
+	struct reader *reader = NULL;
+	char text[256];
+	bool all = true;
+	for (; all && *sources; sources++)
+		all = add_pids(*sources, &pids, &n, &cap);
+	if (all && n && reader_open(&reader, x->root, NULL) == 0) {
+		reader_expect(reader, pids, n);
+		if (reader_trouble(reader, text, sizeof(text)))
+			finding_advise(finding_add(f, FINDING_WARNING, "processes", "%s", text),
+				"find out what it waits for (as root: cat /proc/PID/stack): "
+				"usually a file system or a driver that does not answer");
+	}
+	reader_close(reader);
+	free(pids);
 }
 
 /* The nearest directory above `path` that exists. */

@@ -67,6 +67,12 @@ def test_a_pick_ends(host, tmp_path):
     assert run.returncode == 1 and "no free card" in run.stderr
 
 
+def test_the_doctor_names_it(host, tmp_path):
+    run = host("doctor", "--json", "--db", tmp_path / "no.db")
+    found = [check for check in json.loads(run.stdout)["checks"] if check["text"] == FAULT]
+    assert [check["result"] for check in found] == ["warning"] and "/proc/PID/stack" in found[0]["advice"]
+
+
 def record(host, db, **options):
     return subprocess.Popen([GUA, "daemon", "--foreground", "--db", db, "--root", host.root, "--interval", "1s"],
                             env=clean_environment(**host.env), stderr=subprocess.PIPE, text=True, **options)
