@@ -67,7 +67,7 @@ static int64_t add(struct pylives *l, const struct sighting *s)
 		return -1;
 	struct process_entry *p = &l->entries[l->n];
 	*p = (struct process_entry){
-		.id = { .pid = s->pid, .started_ms = -1, .uid = -1 },
+		.id = { .pid = s->pid, .started_ms = -1, .uid = -1, .owner_uid = -1 },
 		.first_seen_ms = s->at_ms,
 		.last_active_ms = -1,
 		.ended_ms = -1,

@@ -14,8 +14,10 @@ struct process_id {
 	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: unknown (no such process) */
 	int64_t started_ms;   /* the same as unix milliseconds, or -1 */
 	int64_t uid;	      /* the real uid, or -1 */
-	char user[USER_CAP]; /* identity: name of the login uid, else of the uid; "uid:123" when
-				there is no name; "_dead" when the process is not in /proc */
+	int64_t owner_uid;    /* whose time it is (proc/identity.h); -1: unknown, or another
+				 host's */
+	char user[USER_CAP];  /* identity: name of owner_uid; "uid:123" when there is no name;
+				 "_dead" when the process is not in /proc */
 	char command[COMMAND_CAP]; /* basename of argv[0] and the script; proc/command.h */
 	char notebook[LABEL_CAP];  /* jupyter kernel or notebook */
 	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */

@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "proc/parse.h"
 
 enum { MAX_COMPONENTS = 64, ID_SHOWN = 12 };
 
 struct path {
 	struct piece components[MAX_COMPONENTS];
 	size_t n;
+	size_t base;	   /* where the names of its manager begin: see find_zone() */
+	bool users;	   /* the components from `base` on are a user's choice */
+	int64_t slice_uid; /* of "/user.slice/user-UID.slice/...", or -1 */
 };
 
 /* What a row's '%' may match. */
@@ -28,58 +32,91 @@ enum id_shape {
 /* Which label a row gives. */
 enum label { LABEL_NONE, LABEL_JOB, LABEL_CONTAINER, LABEL_POD, LABEL_UNIT, LABELS };
 
+/* What is above a component that is believed. A name says who chose it only by its place: the
+ * slices from the root on are made by the system's service manager, and a directory at the root
+ * by root. Whoever a unit, container or job belongs to may make directories of any name in it.
+ */
+enum place {
+	IN_SLICES, /* nothing but slices */
+	IN_UNIT,   /* slices, and one unit, which is the parent */
+	BELOW_TOP, /* anything */
+	ANYWHERE,  /* the same, even where users choose the names */
+};
+
 /* One row per kind of component. `pattern` has a '%' for the part that is kept; a '*' as its
  * first or last character matches anything. */
 struct cgroup_rule {
 	const char *pattern;
-	const char *parent; /* what the parent component must be, '*' as above; NULL: anything;
-			       "": this component is the first */
-	const char *ancestor; /* what one of the components above must be; NULL: anything */
+	enum place place;
+	const char *top;    /* what the first component must be, '*' as above; NULL: anything */
+	const char *parent; /* what the parent must be; "": there is none */
 	enum id_shape shape;
 	enum label label;
 	const char *tag; /* put before the part that is kept */
+	bool rootless;	 /* also below a user's own service manager */
 };
 
 /* The first row that matches gives its label. Monitors are listed so that they get no label. A
  * unit is used only when no other row matched. */
 static const struct cgroup_rule rows[] = {
 	/* monitors: not the workload */
-	{ "libpod-conmon-%", NULL, NULL, SHAPE_NAME, LABEL_NONE, "" },
-	{ "crio-conmon-%", NULL, NULL, SHAPE_NAME, LABEL_NONE, "" },
-	{ "lxc.monitor.%", NULL, NULL, SHAPE_NAME, LABEL_NONE, "" },
+	{ "libpod-conmon-%", IN_SLICES, NULL, NULL, SHAPE_NAME, LABEL_NONE, "", true },
+	{ "crio-conmon-%", IN_SLICES, NULL, NULL, SHAPE_NAME, LABEL_NONE, "", false },
+	{ "lxc.monitor.%", BELOW_TOP, NULL, "", SHAPE_NAME, LABEL_NONE, "", false },
 	/* containers */
-	{ "docker-%.scope", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "docker:" },
-	{ "libpod-payload-%", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "podman:" },
-	{ "libpod-%.scope", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "podman:" },
-	{ "libpod-%", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "podman:" },
-	{ "cri-containerd-%.scope", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
-		"containerd:" },
-	{ "*:cri-containerd:%", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "containerd:" },
-	{ "crio-%.scope", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "crio:" },
-	{ "crio-%", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "crio:" },
-	{ "%", "docker", NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "docker:" },
-	{ "%", "", NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "docker:" },
-	{ "%", NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "container:" },
-	{ "lxc.payload.%", NULL, NULL, SHAPE_NAME, LABEL_CONTAINER, "lxc:" },
-	{ "%", "lxc", NULL, SHAPE_NAME, LABEL_CONTAINER, "lxc:" },
-	{ "machine-%.scope", NULL, NULL, SHAPE_NAME, LABEL_CONTAINER, "machine:" },
-	{ "systemd-nspawn@%.service", NULL, NULL, SHAPE_NAME, LABEL_CONTAINER, "machine:" },
+	{ "docker-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+		"docker:", true },
+	{ "libpod-payload-%", IN_UNIT, NULL, "*.service", SHAPE_CONTAINER, LABEL_CONTAINER,
+		"podman:", true },
+	{ "libpod-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+		"podman:", true },
+	{ "libpod-%", BELOW_TOP, "libpod_parent", NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+		"podman:", false },
+	{ "cri-containerd-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+		"containerd:", false },
+	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "*containerd.service", SHAPE_CONTAINER,
+		LABEL_CONTAINER, "containerd:", false },
+	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "k3s*", SHAPE_CONTAINER,
+		LABEL_CONTAINER, "containerd:", false },
+	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "rke2*", SHAPE_CONTAINER,
+		LABEL_CONTAINER, "containerd:", false },
+	{ "crio-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+		"crio:", false },
+	{ "crio-%", BELOW_TOP, "kube*", NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+		"crio:", false },
+	{ "%", BELOW_TOP, "docker", NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "docker:", false },
+	{ "%", BELOW_TOP, NULL, "", SHAPE_CONTAINER, LABEL_CONTAINER, "docker:", false },
+	{ "%", BELOW_TOP, "ecs", NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "container:", false },
+	{ "%", BELOW_TOP, "kube*", NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+		"container:", false },
+	{ "lxc.payload.%", BELOW_TOP, NULL, "", SHAPE_NAME, LABEL_CONTAINER, "lxc:", false },
+	{ "%", IN_UNIT, "lxc", "lxc", SHAPE_NAME, LABEL_CONTAINER, "lxc:", false },
+	{ "machine-%.scope", IN_SLICES, "machine.slice", NULL, SHAPE_NAME, LABEL_CONTAINER,
+		"machine:", false },
+	{ "systemd-nspawn@%.service", IN_SLICES, "machine.slice", NULL, SHAPE_NAME,
+		LABEL_CONTAINER, "machine:", false },
 	/* pods */
-	{ "*-pod%.slice", NULL, NULL, SHAPE_POD, LABEL_POD, "" },
-	{ "*-pod%.slice:*", NULL, NULL, SHAPE_POD, LABEL_POD, "" },
-	{ "pod%", NULL, "kubepods*", SHAPE_POD, LABEL_POD, "" },
+	{ "*-pod%.slice", IN_SLICES, "kube*", NULL, SHAPE_POD, LABEL_POD, "", false },
+	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "*containerd.service", SHAPE_POD,
+		LABEL_POD, "", false },
+	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "k3s*", SHAPE_POD, LABEL_POD, "", false },
+	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "rke2*", SHAPE_POD, LABEL_POD, "", false },
+	{ "pod%", BELOW_TOP, "kube*", NULL, SHAPE_POD, LABEL_POD, "", false },
 	/* batch jobs */
-	{ "job_%", NULL, "slurm*", SHAPE_NUMBER, LABEL_JOB, "slurm:" },
-	{ "job_%", NULL, "*slurmstepd.scope", SHAPE_NUMBER, LABEL_JOB, "slurm:" },
-	{ "%", "*slurmstepd.scope", NULL, SHAPE_SLUID, LABEL_JOB, "slurm:" },
-	{ "pbspro-%.slice", "pbspro.slice", NULL, SHAPE_NAME, LABEL_JOB, "pbs:" },
-	{ "%", "jobid", "pbs_jobs.service", SHAPE_NAME, LABEL_JOB, "pbs:" },
-	{ "job.%", NULL, "lsf", SHAPE_TO_DOT, LABEL_JOB, "lsf:" },
-	{ "%.scope", NULL, "nomad*", SHAPE_ALLOC, LABEL_JOB, "nomad:" },
-	{ "%", NULL, "nomad*", SHAPE_ALLOC, LABEL_JOB, "nomad:" },
+	{ "job_%", BELOW_TOP, "slurm*", NULL, SHAPE_NUMBER, LABEL_JOB, "slurm:", false },
+	{ "job_%", IN_UNIT, "system.slice", "*slurmstepd.scope", SHAPE_NUMBER, LABEL_JOB,
+		"slurm:", false },
+	{ "%", IN_UNIT, "system.slice", "*slurmstepd.scope", SHAPE_SLUID, LABEL_JOB,
+		"slurm:", false },
+	{ "pbspro-%.slice", IN_SLICES, "pbspro.slice", NULL, SHAPE_NAME, LABEL_JOB,
+		"pbs:", false },
+	{ "%", BELOW_TOP, "pbs_jobs.service", "jobid", SHAPE_NAME, LABEL_JOB, "pbs:", false },
+	{ "job.%", BELOW_TOP, "lsf", NULL, SHAPE_TO_DOT, LABEL_JOB, "lsf:", false },
+	{ "%.scope", BELOW_TOP, "nomad*", NULL, SHAPE_ALLOC, LABEL_JOB, "nomad:", false },
+	{ "%", BELOW_TOP, "nomad*", NULL, SHAPE_ALLOC, LABEL_JOB, "nomad:", false },
 	/* units */
-	{ "%.service", NULL, NULL, SHAPE_NAME, LABEL_UNIT, "" },
-	{ "%.scope", NULL, NULL, SHAPE_NAME, LABEL_UNIT, "" },
+	{ "%.service", ANYWHERE, NULL, NULL, SHAPE_NAME, LABEL_UNIT, "", true },
+	{ "%.scope", ANYWHERE, NULL, NULL, SHAPE_NAME, LABEL_UNIT, "", true },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -195,17 +232,30 @@ static bool strip_tail(struct piece *text, const char *tail, size_t n)
 	return true;
 }
 
+/* Whether the components from the base to before `end` are slices. */
+static bool are_slices(const struct path *path, size_t end)
+{
+	for (size_t i = path->base; i < end; i++)
+		if (!is_like(path->components[i], "*.slice"))
+			return false;
+	return true;
+}
+
 static bool is_placed(const struct cgroup_rule *row, const struct path *path, size_t at)
 {
 	static const struct piece none = { "", 0 };
-	if (row->parent && !is_like(at ? path->components[at - 1] : none, row->parent))
-		return false;
-	if (!row->ancestor)
+	if (row->place == ANYWHERE)
 		return true;
-	for (size_t i = 0; i < at; i++)
-		if (is_like(path->components[i], row->ancestor))
-			return true;
-	return false;
+	if (at < path->base || (path->users && !row->rootless))
+		return false;
+	if (row->top && !is_like(path->components[path->base], row->top))
+		return false;
+	struct piece parent = at > path->base ? path->components[at - 1] : none;
+	if (row->parent && !is_like(parent, row->parent))
+		return false;
+	if (row->place == IN_UNIT)
+		return at > path->base && are_slices(path, at - 1);
+	return row->place != IN_SLICES || are_slices(path, at);
 }
 
 /* Whether the row matches the component. *kept is the part that its '%' matches. */
@@ -254,26 +304,27 @@ static void write_pod(char *dst, struct piece text)
 			*c = '-';
 }
 
-/* The labels found up to now, and the depth of each match. */
+/* The labels found up to now. */
 struct search {
 	char *texts[LABELS];
-	size_t depth[LABELS];
+	size_t unit_depth; /* the deepest unit wins */
+	bool inside; /* of a container or job: what its path has below is its own choice */
 };
 
-/* Sets a label to its new text when this match is deeper than the earlier one. */
+/* The first match is that of the outermost manager. */
 static void take(struct search *search, const struct cgroup_rule *row, const struct path *path,
 	size_t at, struct piece kept)
 {
 	char *dst = search->texts[row->label];
-	if (!dst || at + 1 <= search->depth[row->label])
-		return;
-	search->depth[row->label] = at + 1;
-	if (row->label == LABEL_POD)
+	if (row->label == LABEL_UNIT) {
+		if (at + 1 > search->unit_depth)
+			write_label(dst, "", path->components[at]);
+		search->unit_depth = at + 1 > search->unit_depth ? at + 1 : search->unit_depth;
+	} else if (!*dst && row->label == LABEL_POD) {
 		write_pod(dst, kept);
-	else if (row->label == LABEL_UNIT)
-		write_label(dst, "", path->components[at]);
-	else
+	} else if (!*dst) {
 		write_label(dst, row->tag, kept);
+	}
 }
 
 static void match_component(struct search *search, const struct path *path, size_t at)
@@ -283,7 +334,8 @@ static void match_component(struct search *search, const struct path *path, size
 		const struct cgroup_rule *row = &rows[i];
 		bool any = found[LABEL_JOB] || found[LABEL_CONTAINER] || found[LABEL_POD];
 		struct piece kept;
-		if (found[row->label] || (row->label == LABEL_UNIT && any))
+		if (found[row->label] || (row->label == LABEL_UNIT && any) ||
+			(search->inside && row->label != LABEL_UNIT))
 			continue;
 		if (!row_matches(row, path, at, &kept))
 			continue;
@@ -292,9 +344,39 @@ static void match_component(struct search *search, const struct path *path, size
 		found[row->label] = true;
 		take(search, row, path, at, kept);
 	}
+	search->inside |= found[LABEL_JOB] || found[LABEL_CONTAINER];
 }
 
-/* Splits at slashes. ".." (a path outside our cgroup namespace) is not used. */
+/* Reads the UID of a component such as "user-UID.slice"; -1: it is not one. */
+static int64_t uid_within(struct piece text, const char *head, const char *tail)
+{
+	uint64_t uid = 0;
+	bool found = strip_head(&text, head, strlen(head)) &&
+		     strip_tail(&text, tail, strlen(tail)) && text.len &&
+		     span(text, is_digit) == text.len && (text.len == 1 || text.at[0] != '0') &&
+		     proc_parse_number(text.at, text.len, &uid) && uid < UINT32_MAX;
+	return found ? (int64_t)uid : -1;
+}
+
+/* Finds where in the tree the path is. Only the system's service manager makes and fills
+ * /user.slice/user-UID.slice: the kernel moves a process only for those who may write to the
+ * new cgroup and to the nearest one above both. The manager hands "user@UID.service" in it over
+ * to that user, who chooses every name below it and cannot leave it. */
+static void find_zone(struct path *path)
+{
+	path->base = 0;
+	path->users = false;
+	path->slice_uid = -1;
+	if (path->n < 2 || !is_like(path->components[0], "user.slice"))
+		return;
+	path->slice_uid = uid_within(path->components[1], "user-", ".slice");
+	path->users = path->n > 2 && is_like(path->components[2], "user@*");
+	if (path->users)
+		path->base = 3;
+}
+
+/* Splits at slashes. A path that begins with ".." is outside our cgroup namespace: where its
+ * names are in the tree is not known, so that none is used. */
 static void split_path(struct path *path, struct piece text)
 {
 	path->n = 0;
@@ -302,10 +384,15 @@ static void split_path(struct path *path, struct piece text)
 		const char *slash = memchr(text.at + i, '/', text.len - i);
 		size_t n = slash ? (size_t)(slash - text.at) - i : text.len - i;
 		struct piece part = { text.at + i, n };
-		if (n && !is_like(part, ".."))
+		if (is_like(part, "..")) {
+			path->n = 0;
+			break;
+		}
+		if (n)
 			path->components[path->n++] = part;
 		i += n + 1;
 	}
+	find_zone(path);
 }
 
 /* Finds the path in a line "ID:CONTROLLERS:PATH". A removed cgroup has " (deleted)" after it.
@@ -327,9 +414,34 @@ static bool path_of_line(struct piece line, struct piece *path)
 	return true;
 }
 
+/* Whether the line is of the hierarchy in which the service manager keeps its units: "0::" of
+ * version 2, "N:name=systemd:" of version 1. */
+static bool is_of_manager(struct piece line)
+{
+	struct piece rest = { line.at + span(line, is_digit), line.len - span(line, is_digit) };
+	return strip_head(&line, "0::", 3) || strip_head(&rest, ":name=systemd:", 14);
+}
+
+static void parse_line(
+	struct search *search, struct piece line, struct cgroup_labels *labels, bool *differs)
+{
+	struct path path;
+	struct piece text;
+	if (!path_of_line(line, &text))
+		return;
+	split_path(&path, text);
+	search->inside = false;
+	for (size_t at = 0; at < path.n; at++)
+		match_component(search, &path, at);
+	if (path.slice_uid < 0 || !is_of_manager(line))
+		return;
+	*differs |= labels->slice_uid >= 0 && labels->slice_uid != path.slice_uid;
+	labels->slice_uid = *differs ? -1 : path.slice_uid;
+}
+
 void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)
 {
-	memset(labels, 0, sizeof(*labels));
+	*labels = (struct cgroup_labels){ .slice_uid = -1 };
 	struct search search = {
 		.texts = {
 			[LABEL_JOB] = labels->job,
@@ -338,17 +450,12 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)
 			[LABEL_UNIT] = labels->unit,
 		},
 	};
-	struct path path;
+	bool differs = false;
 	const char *newline; /* a line without a newline was cut, and its last name may be cut
 				too */
 	for (; (newline = len ? memchr(bytes, '\n', len) : NULL);) {
 		size_t n = (size_t)(newline - bytes);
-		struct piece text;
-		if (path_of_line((struct piece){ bytes, n }, &text)) {
-			split_path(&path, text);
-			for (size_t at = 0; at < path.n; at++)
-				match_component(&search, &path, at);
-		}
+		parse_line(&search, (struct piece){ bytes, n }, labels, &differs);
 		bytes += n + 1;
 		len -= n + 1;
 	}

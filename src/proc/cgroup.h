@@ -1,8 +1,13 @@
-/* Finds from the cgroup path of a process its batch job, container, pod and unit. */
+/* Finds from the cgroup path of a process its batch job, container, pod and unit, and in whose
+ * slice it runs. A job, container or pod is believed only where its manager makes it: a user
+ * may name the cgroups of his own services as he likes, and so may a container. Below a user's
+ * own service manager only containers get a label, which then are that user's. The unit is a
+ * label for people: below a user's service manager, or in a container, it is chosen there. */
 #ifndef GUA_PROC_CGROUP_H
 #define GUA_PROC_CGROUP_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "proc/text.h"
 
@@ -13,9 +18,11 @@ struct cgroup_labels {
 				      container:ID12 lxc:NAME machine:NAME */
 	char pod[LABEL_CAP];	   /* uid of a kubernetes pod */
 	char unit[LABEL_CAP];	   /* service or scope, with systemd's escapes decoded */
+	int64_t slice_uid;	   /* whose login slice it runs in; -1: in none */
 };
 
-/* Reads /proc/PID/cgroup (v1, v2 or both). Of several matches for a label the deepest wins. */
+/* Reads /proc/PID/cgroup (v1, v2 or both). The outermost job, container
+ * and pod win, and the deepest unit. Paths outside of our cgroup namespace are not used. */
 void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels);
 
 #endif

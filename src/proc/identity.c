@@ -16,6 +16,16 @@ enum {
 	ENVIRONMENT_CAP = 256 * 1024,
 };
 
+/* The uids of services: those of the system (SYS_UID_MAX of login.defs(5)), the dynamic ones of
+ * systemd, and nobody. Subordinate uids begin at SUB_UID_MIN. */
+enum {
+	SYSTEM_UID_MAX = 999,
+	DYNAMIC_UID_MIN = 61184,
+	DYNAMIC_UID_MAX = 65519,
+	NOBODY_UID = 65534,
+	SUBORDINATE_UID_MIN = 100000,
+};
+
 static void read_uids(int handle, struct proc_identity *id)
 {
 	struct proc_status status;
@@ -40,13 +50,38 @@ static void read_labels(int handle, struct proc_identity *id)
 	cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, &id->labels);
 }
 
+static bool is_service(int64_t uid)
+{
+	return (uid >= 0 && uid <= SYSTEM_UID_MAX) || uid == NOBODY_UID ||
+	       (uid >= DYNAMIC_UID_MIN && uid <= DYNAMIC_UID_MAX);
+}
+
+bool proc_may_be_subordinate(const struct proc_identity *id)
+{
+	return id->uid >= SUBORDINATE_UID_MIN && id->labels.slice_uid >= 0 &&
+	       id->uid != id->labels.slice_uid;
+}
+
+/* See the head of identity.h. A directory server may give a number of the subordinate range to
+ * a person: such a process is in the host's user namespace. */
+static int64_t find_owner(int handle, const struct proc_identity *id)
+{
+	int64_t slice_uid = id->labels.slice_uid;
+	if (slice_uid < 0 || id->uid == slice_uid)
+		return id->uid;
+	if (id->uid < 0 || is_service(id->uid))
+		return id->login_uid == slice_uid ? slice_uid : id->uid;
+	bool container = proc_may_be_subordinate(id) && proc_read_user_namespace(handle, 0);
+	return container ? slice_uid : id->uid;
+}
+
 /* Returns -1 with `why` as errno. Uses the owner of a directory that may not be read. */
 static int identify_hidden(int handle, int why, struct proc_identity *id)
 {
 	struct stat info;
 	bool denied = handle >= 0 && (why == EACCES || why == EPERM);
 	if (denied && fstat(handle, &info) == 0)
-		id->uid = info.st_uid;
+		id->uid = id->owner_uid = info.st_uid;
 	if (handle >= 0)
 		close(handle);
 	errno = why;
@@ -56,7 +91,7 @@ static int identify_hidden(int handle, int why, struct proc_identity *id)
 static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id)
 {
 	struct proc_stat stat;
-	*id = (struct proc_identity){ .uid = -1, .login_uid = -1 };
+	*id = (struct proc_identity){ .uid = -1, .login_uid = -1, .owner_uid = -1 };
 	int handle = proc_open_process(proc, pid);
 	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
 		return identify_hidden(handle, errno, id);
@@ -67,6 +102,7 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 	else
 		read_command(handle, &stat, id);
 	read_labels(handle, id);
+	id->owner_uid = find_owner(handle, id);
 	close(handle);
 	return 0;
 }

@@ -141,6 +141,19 @@ int64_t proc_read_login_uid(int proc, uint32_t pid)
 	return known ? (int64_t)uid : -1;
 }
 
+/* The host's namespace maps all uids to themselves, in one line. */
+int proc_read_user_namespace(int proc, uint32_t pid)
+{
+	char bytes[SMALL_CAP];
+	unsigned inner = 0, outer = 0, count = 0;
+	int end = 0;
+	ssize_t n = read_file(proc, pid, "uid_map", bytes, sizeof(bytes));
+	if (n <= 0)
+		return -1;
+	bool one = sscanf(bytes, "%u %u %u %n", &inner, &outer, &count, &end) == 3 && end == n;
+	return !one || inner != 0 || outer != 0 || count != UINT32_MAX;
+}
+
 ssize_t proc_read_arguments(int proc, uint32_t pid, char *dst, size_t cap)
 {
 	return wait_for_file(proc, pid, "cmdline", dst, cap);

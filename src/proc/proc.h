@@ -45,6 +45,10 @@ int proc_read_io(int proc, uint32_t pid, struct proc_io *io);
  * containers), or it cannot be read. */
 int64_t proc_read_login_uid(int proc, uint32_t pid);
 
+/* Returns 1 when the process is in a user namespace of its own (a rootless container), 0 when
+ * it is in that of the host, -1 when that is not known. */
+int proc_read_user_namespace(int proc, uint32_t pid);
+
 /* The longest part of cmdline that command.h, jupyter.h and people need. */
 enum { PROC_ARGUMENTS_CAP = 16 * 1024 };
 

@@ -233,7 +233,7 @@ static void refresh(struct user_names *u, struct user_entry *entry, int64_t now_
 	set_answer(entry, found, name, now_us);
 }
 
-void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap)
+bool user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap)
 {
 	struct user_entry *entry = find_entry(u, uid, now_us);
 	refresh(u, entry, now_us);
@@ -241,6 +241,7 @@ void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *ds
 		text_copy(dst, cap, entry->name);
 	else
 		snprintf(dst, cap, "uid:%u", uid);
+	return entry->name[0] != '\0';
 }
 
 bool user_names_are_late(const struct user_names *u)

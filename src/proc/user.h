@@ -34,8 +34,9 @@ int user_names_new(
 int user_names_new_file(struct user_names **u, char *bytes, size_t len, struct err *e);
 void user_names_free(struct user_names *u);
 
-/* Writes the escaped name, or "uid:N". `now_us` is from a monotonic clock. */
-void user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
+/* Writes the escaped name, or "uid:N"; then it returns false. `now_us` is from a monotonic
+ * clock. */
+bool user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
 
 /* Asks again for every name at its next use. A name stays if its user is gone. */
 void user_names_expire(struct user_names *u);

@@ -118,7 +118,7 @@ static bool describe(
 	struct lives *l, struct source *source, uint32_t pid, bool own, struct process_id *id)
 {
 	bool brief = false;
-	memset(id, 0, sizeof(*id));
+	*id = (struct process_id){ .owner_uid = -1 };
 	bool there = own ? source->ops->describe(source, pid, id)
 			 : reader_describe(l->reader, pid, id, &brief);
 	id->pid = pid;
@@ -126,7 +126,7 @@ static bool describe(
 		return brief;
 	id->start_ticks = 0;
 	id->started_ms = -1;
-	id->uid = -1;
+	id->uid = id->owner_uid = -1;
 	text_copy(id->user, sizeof(id->user), "_dead");
 	return false;
 }
@@ -299,7 +299,11 @@ static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64
 	if (i == LIFE_NONE)
 		return i;
 	l->entries[i] = (struct process_entry){
-		.id = { .pid = pid, .started_ms = -1, .uid = -1, .user = USER_UNKNOWN },
+		.id = { .pid = pid,
+			.started_ms = -1,
+			.uid = -1,
+			.owner_uid = -1,
+			.user = USER_UNKNOWN },
 		.first_seen_ms = from_ms,
 		.last_seen_ms = to_ms,
 		.last_active_ms = -1,

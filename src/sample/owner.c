@@ -30,7 +30,6 @@ struct owners {
 	int64_t ticks_per_s;
 	int64_t boot_ms;	  /* when the host was booted, as it was read last; or -1 */
 	int64_t boot_us;	  /* monotonic time of that reading; 0: never */
-	int64_t named_uid;	  /* of the last description, or -1 */
 	struct user_names *users; /* NULL: users have no names */
 	char *place;		  /* see owners_say_where(), or NULL */
 	uint64_t places;	  /* how many texts it has had */
@@ -134,29 +133,31 @@ static int64_t monotonic_us(void)
 	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
 
-static void set_user(struct owners *o, struct process_id *id, uint32_t uid)
+/* Returns whether the user has a name. */
+static bool set_user(struct owners *o, struct process_id *id, int64_t uid)
 {
-	o->named_uid = uid;
+	id->owner_uid = uid;
 	if (!o->users) {
-		snprintf(id->user, sizeof(id->user), "uid:%u", uid);
-		return;
+		snprintf(id->user, sizeof(id->user), "uid:%lld", (long long)uid);
+		return false;
 	}
-	say_where(o, "uid", uid);
-	user_names_get(o->users, uid, monotonic_us(), id->user, sizeof(id->user));
+	say_where(o, "uid", (uint32_t)uid);
+	return user_names_get(
+		o->users, (uint32_t)uid, monotonic_us(), id->user, sizeof(id->user));
 }
 
-/* The identity is the login uid, which su and sudo do not change, if there is one other than
- * root; else the real uid. Services and containers have no login uid. */
 static void describe_user(
 	struct owners *o, const struct proc_identity *found, struct process_id *id)
 {
 	id->uid = found->uid;
-	if (found->login_uid > 0)
-		set_user(o, id, (uint32_t)found->login_uid);
-	else if (found->uid >= 0)
-		set_user(o, id, (uint32_t)found->uid);
-	else
+	if (found->owner_uid < 0) {
 		text_copy(id->user, sizeof(id->user), "_unknown");
+		return;
+	}
+	bool named = set_user(o, id, found->owner_uid);
+	if (!named && o->users && found->owner_uid == found->uid &&
+		proc_may_be_subordinate(found))
+		set_user(o, id, found->labels.slice_uid);
 }
 
 static void describe_work(const struct proc_identity *found, struct process_id *id)
@@ -199,7 +200,7 @@ static bool describe_hidden(
 {
 	if (found->uid >= 0) {
 		id->uid = found->uid;
-		set_user(o, id, (uint32_t)found->uid);
+		set_user(o, id, found->uid);
 		return true;
 	}
 	bool hidden = why == ENOENT && !o->recorded && id->pid > 0 && id->pid <= INT_MAX &&
@@ -211,8 +212,7 @@ static bool describe_hidden(
 static bool describe(struct owners *o, uint32_t pid, bool brief, struct process_id *id)
 {
 	struct proc_identity found;
-	*id = (struct process_id){ .pid = pid, .started_ms = -1, .uid = -1 };
-	o->named_uid = -1;
+	*id = (struct process_id){ .pid = pid, .started_ms = -1, .uid = -1, .owner_uid = -1 };
 	say_where(o, "pid", pid);
 	if ((brief ? proc_identify_brief : proc_identify)(o->proc, pid, &found) != 0)
 		return describe_hidden(o, errno, &found, id);
@@ -230,11 +230,6 @@ bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id)
 bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id)
 {
 	return describe(o, pid, true, id);
-}
-
-int64_t owners_named_uid(const struct owners *o)
-{
-	return o->named_uid;
 }
 
 bool owners_names_are_late(const struct owners *o)

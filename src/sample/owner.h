@@ -1,8 +1,8 @@
 /* Finds the owner of a process, from /proc, the cgroup tree and the user database. Its uid is
- * the real uid. Its user is the name of the login uid (which su and sudo do not change), if
- * there is one other than root, else the name of the real uid. The recorder asks once per
- * process life; nothing here reads the environment or the working directory of a process, which
- * hold secrets. Use it from one thread at a time.
+ * the real uid; its user is the name of the uid whose time it is: proc/identity.h says how that
+ * is decided. The recorder asks once per process life, and again while a user has no name;
+ * nothing here reads the environment or the working directory of a process, which hold
+ * secrets. Use it from one thread at a time.
  *
  * Files of a process and the user database may block for ever, so programs ask through
  * sample/reader.h, which has a process for it. */
@@ -42,8 +42,6 @@ bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id);
 /* The same without the files that may block: see proc_identify_brief(). */
 bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id);
 
-/* The uid that the last description names; -1: none. */
-int64_t owners_named_uid(const struct owners *o);
 /* Whether a "uid:N" may become a name later, because the user database is slow. */
 bool owners_names_are_late(const struct owners *o);
 

@@ -122,14 +122,14 @@ static struct known_name *find_name(struct reader *r, int64_t uid)
 
 static void remember_name(struct reader *r, const struct reader_answer *a)
 {
-	if (a->named_uid < 0 || strncmp(a->id.user, "uid:", 4) == 0)
+	if (a->id.owner_uid < 0 || strncmp(a->id.user, "uid:", 4) == 0)
 		return;
-	struct known_name *name = find_name(r, a->named_uid);
+	struct known_name *name = find_name(r, a->id.owner_uid);
 	if (!name) {
 		name = &r->names[r->next_name];
 		r->next_name = (r->next_name + 1) % NAMES;
 	}
-	name->uid = a->named_uid;
+	name->uid = a->id.owner_uid;
 	memcpy(name->name, a->id.user, sizeof(name->name));
 }
 
@@ -137,11 +137,11 @@ static void remember_name(struct reader *r, const struct reader_answer *a)
 static void describe_directly(struct reader *r, uint32_t pid, struct reader_answer *a)
 {
 	a->there = owners_describe_brief(r->direct, pid, &a->id);
-	a->named_uid = owners_named_uid(r->direct);
-	const struct known_name *name = a->named_uid >= 0 ? find_name(r, a->named_uid) : NULL;
+	const struct known_name *name =
+		a->id.owner_uid >= 0 ? find_name(r, a->id.owner_uid) : NULL;
 	if (name)
 		memcpy(a->id.user, name->name, sizeof(a->id.user));
-	a->late = a->named_uid >= 0 && !name;
+	a->late = a->id.owner_uid >= 0 && !name;
 }
 
 /* The reader's process was stuck, or died, while it read `pid`; 0: it was not reading one. */

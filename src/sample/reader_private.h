@@ -37,9 +37,8 @@ struct reader_request {
 
 struct reader_answer {
 	struct process_id id;
-	uint32_t there;	   /* 0: there is no such process */
-	uint32_t late;	   /* the name of its user may come later */
-	int64_t named_uid; /* whose name id.user is; -1: nobody's */
+	uint32_t there; /* 0: there is no such process */
+	uint32_t late;	/* the name of its user may come later */
 };
 
 struct reader_result {

@@ -45,7 +45,6 @@ static void describe(struct served *s, const struct reader_request *request, str
 				       : owners_describe(s->owners, pid, &answer.id);
 		answer.late = strncmp(answer.id.user, "uid:", 4) == 0 &&
 			      owners_names_are_late(s->owners);
-		answer.named_uid = owners_named_uid(s->owners);
 		add(reply, &answer, sizeof(answer));
 	}
 }

@@ -1,6 +1,8 @@
 /* /proc/PID/cgroup. */
 #include "fuzz.h"
 
+#include <stdlib.h>
+
 #include "proc/cgroup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -11,5 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_safe(labels.container);
 	check_safe(labels.pod);
 	check_safe(labels.unit);
+	if (labels.slice_uid < -1 || labels.slice_uid >= UINT32_MAX)
+		abort();
 	return 0;
 }

@@ -88,8 +88,7 @@ static void test_pods(void **state)
 		"containerd:" HEX12, POD);
 	expect_container("/kubepods.slice/kubepods-pod" POD_ ".slice", "", POD);
 	expect_container("/kubepods/besteffort/pod" POD "/" HEX64, "container:" HEX12, POD);
-	expect_container("/docker/" OTHER64 "/kubelet/kubepods/pod" POD "/" HEX64,
-		"container:" HEX12, POD);
+	expect_container("/kubelet/kubepods/pod" POD "/" HEX64, "container:" HEX12, POD);
 	expect_container("/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" POD_
 			 ".slice/cri-containerd-" HEX64 ".scope",
 		"containerd:" HEX12, POD);
@@ -100,6 +99,71 @@ static void test_pods(void **state)
 		"containerd:" HEX12, POD);
 	expect_container("/kubepods/pod12", "", "");
 	expect_container("/user.slice/pod" POD, "", "");
+}
+
+#define USERS "/user.slice/user-1000.slice/user@1000.service"
+
+/* A name is believed only on the path that its manager owns. */
+static void test_places(void **state)
+{
+	(void)state;
+	expect_job(USERS "/slurm/uid_1001/job_42", "");
+	expect_job(USERS "/system.slice/slurmstepd.scope/job_42", "");
+	expect_job(USERS "/pbspro.slice/pbspro-815.head.slice", "");
+	expect_job("/projects/slurm/uid_1001/job_42", "");
+	expect_job("/system.slice/web.service/slurmstepd.scope/job_42", "");
+	expect_job("/machine.slice/slurmstepd.scope/job_42", "");
+	expect_job("/../system.slice/slurmstepd.scope/job_42", "");
+	expect_job("/system.slice/slurmstepd.scope/job_42/step_0/job_43", "slurm:42");
+	expect_container(USERS "/user.slice/docker-" HEX64 ".scope", "docker:" HEX12, "");
+	expect_container(USERS "/a.slice/libpod-" HEX64 ".scope/b", "podman:" HEX12, "");
+	expect_container(USERS "/a.service/libpod-payload-" HEX64, "podman:" HEX12, "");
+	expect_container(USERS "/docker/" HEX64, "", "");
+	expect_container(USERS "/lxc.payload.web", "", "");
+	expect_container(USERS "/crio-" HEX64 ".scope", "", "");
+	expect_container(USERS "/machine.slice/machine-deb.scope", "", "");
+	expect_container(USERS "/kubepods.slice/kubepods-pod" POD_ ".slice/docker-" HEX64
+			       ".scope",
+		"docker:" HEX12, "");
+	expect_container(
+		"/user.slice/user-1000.slice/docker-" HEX64 ".scope", "docker:" HEX12, "");
+	expect_container("/projects/alice/" HEX64, "", "");
+	expect_container("/a.slice/b.slice/docker-" HEX64 ".scope", "docker:" HEX12, "");
+	expect_container("/a.slice/b/docker-" HEX64 ".scope", "", "");
+	expect_container("/../docker-" HEX64 ".scope", "", "");
+	expect_container("/docker/" OTHER64 "/kubelet/kubepods/pod" POD "/" HEX64,
+		"docker:ffffa1b2c3d4", "");
+}
+
+static void expect_slice(const char *text, int64_t uid)
+{
+	struct cgroup_labels got;
+	cgroup_parse(text, strlen(text), &got);
+	assert_int_equal(got.slice_uid, uid);
+}
+
+static void test_slices(void **state)
+{
+	(void)state;
+	expect_slice("0::/user.slice/user-1000.slice/session-3.scope\n", 1000);
+	expect_slice("0::" USERS "/user.slice/user-1001.slice/session-3.scope\n", 1000);
+	expect_slice("0::/user.slice/user-0.slice\n", 0);
+	expect_slice("1:name=systemd:/user.slice/user-1000.slice/session-3.scope\n"
+		     "0::/user.slice/user-1000.slice/session-3.scope\n",
+		1000);
+	expect_slice("1:name=systemd:/user.slice/user-1000.slice\n"
+		     "0::/user.slice/user-1001.slice\n1:name=systemd:/\n",
+		-1);
+	expect_slice("3:memory:/user.slice/user-1000.slice\n", -1);
+	expect_slice("0::/user.slice/user-1000.slice", -1);
+	expect_slice("0::/user.slice/user-.slice\n", -1);
+	expect_slice("0::/user.slice/user-01.slice\n", -1);
+	expect_slice("0::/user.slice/user-4294967295.slice\n", -1);
+	expect_slice("0::/user.slice/user-1x.slice\n", -1);
+	expect_slice("0::/system.slice/user.slice/user-1000.slice\n", -1);
+	expect_slice("0::/../user.slice/user-1000.slice\n", -1);
+	expect_slice("0::/user.slice/user-1000.slice/../user-1001.slice\n", -1);
+	expect_slice("0::/\n", -1);
 }
 
 static void expect_unit(const char *path, const char *unit)
@@ -149,6 +213,8 @@ int main(void)
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_pods),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_many_lines),
 	};

@@ -288,7 +288,7 @@ static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
 	if (found < 0)
 		return false;
 	const struct scenario_process *p = &sim->scenario->processes[found];
-	*id = (struct process_id){ .pid = pid, .uid = p->uid };
+	*id = (struct process_id){ .pid = pid, .uid = p->uid, .owner_uid = -1 };
 	id->start_ticks = (uint64_t)((started_us + UPTIME_US) / 10000) + 1;
 	id->started_ms = play_wall(sim->play, started_us) / 1000;
 	text_escape(id->user, sizeof(id->user), p->user, strlen(p->user));
