@@ -27,9 +27,9 @@ def clean_environment(**extra):
     return {**keep, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/nonexistent", **extra}
 
 
-def gua(*args, env=None, timeout=120, binary=GUA, **options):
-    """Runs gua and returns the completed process; stdout and stderr are text."""
-    return subprocess.run([str(binary), *map(str, args)], env=clean_environment(**(env or {})),
+def gua(*args, env=None, timeout=120, binary=GUA, before=(), **options):
+    """Runs gua, with the words `before` in front, and returns the completed process; stdout and stderr are text."""
+    return subprocess.run([*before, str(binary), *map(str, args)], env=clean_environment(**(env or {})),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors="surrogateescape", timeout=timeout, **options)
 

@@ -62,6 +62,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	l->past.db = o->db;
 	l->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	l->page_bytes = sysconf(_SC_PAGESIZE);
+	l->viewer_uid = geteuid();
 	memcpy(l->wanted, o->metrics ? o->metrics : live_usual_metrics, METRIC_COUNT);
 	metric_complete(l->wanted);
 	*out = l;

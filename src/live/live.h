@@ -66,7 +66,8 @@ const struct live_card *live_cards(const struct live *l, size_t *n);
 const struct live_process *live_processes(const struct live *l, size_t *n); /* by card */
 const struct live_board *live_boards(const struct live *l, size_t *n);
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
- * when they cannot be read. */
+ * when they cannot be read. They may hold secrets: root and the process's own user get all,
+ * others the words of the command as it is stored. */
 void live_arguments(struct live *l, const struct live_process *p, struct str *out);
 /* Sets the mean utilisation of the cards from `first` on, from the store: `pct` has
  * minutes->n numbers for each card, one card after the other. */

@@ -269,7 +269,7 @@ void live_list_processes(struct live *l)
 	lives_forget_ended(&l->lives);
 }
 
-/* Splits the command of a simulated process into arguments. */
+/* Splits a command as it is stored into words. */
 static void split_command(const char *command, struct str *out)
 {
 	for (const char *at = command; *at;) {
@@ -283,10 +283,16 @@ static void split_command(const char *command, struct str *out)
 	}
 }
 
+/* Whose process it is, is its real uid here: that user started it, as with ps. */
+static bool may_see_arguments(const struct live *l, const struct live_process *p)
+{
+	return l->viewer_uid == 0 || (p->id.uid >= 0 && p->id.uid == l->viewer_uid);
+}
+
 void live_arguments(struct live *l, const struct live_process *p, struct str *out)
 {
 	char bytes[PROC_ARGUMENTS_CAP], safe[PROC_ARGUMENTS_CAP];
-	if (!is_of_host(l, p)) {
+	if (!is_of_host(l, p) || !may_see_arguments(l, p)) {
 		split_command(p->id.command, out);
 		return;
 	}

@@ -4,33 +4,52 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "proc/secret.h"
 #include "proc/text.h"
 
-/* How to find the script in an interpreter's arguments. Letters are those of short options. */
-struct interpreter {
-	const char *name;   /* basename of argv[0]; a final '*': a version may follow */
-	const char *valued; /* options that take the next argument (or the rest of their own) */
-	const char *code;   /* options with program text as their value: there is no script */
-	char module;	    /* option that names the module to run, or 0 */
-	const char *longs;  /* long options that take the next argument: "--a|--b|" */
-	const char *file;   /* long option that names the script: "--file=", or NULL */
+enum {
+	COMM_MAX = 15,	    /* the kernel cuts longer names */
+	PROGRAM_CAP = 4096, /* of argv[0], the longest part that is used */
 };
 
+/* How to find the script in an interpreter's arguments. Letters are those of short options;
+ * lists of words are "a|b|". What is not listed may take a value, which may be a secret: see
+ * MEANS_UNSURE. */
+struct interpreter {
+	const char *name;   /* basename of argv[0]; a final '*': a version may follow */
+	const char *flags;  /* short options without a value */
+	const char *valued; /* options that take the next argument (or the rest of their own) */
+	const char *code;   /* options after which there is no script: code, standard input */
+	const char *longs;  /* long options that take the next argument */
+	const char *codes;  /* long options after which there is no script */
+	const char *file;   /* long option that alone names the script, or NULL: the first
+			       argument that is not an option does */
+	const char *endings; /* of its scripts */
+	char module;	     /* option that names the module to run, or 0 */
+};
+
+#define PYTHON_FLAGS "bBdEhiIOPqRsSuvVxt3J?"
+#define SHELL_FLAGS "abefhiklmnprtuvxBCDEHIPTV"
+#define SHELL_ENDINGS ".sh|.bash|.zsh|.slurm|"
+
 static const struct interpreter interpreters[] = {
-	{ "python*", "WXQ", "c", 'm', "--check-hash-based-pycs|", NULL },
-	{ "pypy*", "WX", "c", 'm', "", NULL },
-	{ "julia*", "pLJtCH", "eE", 0,
+	{ "python*", PYTHON_FLAGS, "WXQ", "c", "--check-hash-based-pycs|", "", NULL,
+		".py|.pyc|.pyw|", 'm' },
+	{ "pypy*", PYTHON_FLAGS, "WX", "c", "", "", NULL, ".py|", 'm' },
+	{ "julia*", "hiqvgO0123", "pLJtCH", "eE",
 		"--project|--threads|--procs|--load|--sysimage|--cpu-target|--machine-file|",
-		NULL },
-	{ "node", "rC", "ep", 0, "--require|--import|--loader|--conditions|", NULL },
-	{ "Rscript", "g", "e", 0, "", NULL },
-	{ "R", "gdf", "e", 0, "", "--file=" },
-	{ "bash", "oO", "c", 0, "--rcfile|--init-file|", NULL },
-	{ "sh", "o", "c", 0, "", NULL },
-	{ "dash", "o", "c", 0, "", NULL },
-	{ "zsh", "o", "c", 0, "", NULL },
-	{ "perl*", "I", "eE", 0, "", NULL },
-	{ "ruby*", "ICr", "e", 0, "", NULL },
+		"--eval|--print|", NULL, ".jl|", 'm' },
+	{ "node", "chiv", "rC", "ep", "--require|--import|--loader|--conditions|",
+		"--eval|--print|", NULL, ".js|.mjs|.cjs|.ts|", 0 },
+	{ "Rscript", "", "g", "e", "", "", NULL, ".R|.r|", 0 },
+	{ "R", "qs", "gdf", "e", "", "--args|", "--file|", ".R|.r|", 0 },
+	{ "bash", SHELL_FLAGS, "oO", "cs", "--rcfile|--init-file|", "", NULL, SHELL_ENDINGS,
+		0 },
+	{ "sh", SHELL_FLAGS, "o", "cs", "", "", NULL, SHELL_ENDINGS, 0 },
+	{ "dash", SHELL_FLAGS, "o", "cs", "", "", NULL, SHELL_ENDINGS, 0 },
+	{ "zsh", SHELL_FLAGS, "o", "cs", "", "", NULL, SHELL_ENDINGS, 0 },
+	{ "perl*", "acfghilnpstuvwSTUWX0123456789", "I", "eE", "", "", NULL, ".pl|.t|", 0 },
+	{ "ruby*", "achlnpsvwxydSUW0123456789", "ICrE", "e", "", "", NULL, ".rb|", 0 },
 };
 
 static struct piece basename_of(struct piece path)
@@ -73,25 +92,65 @@ static bool in_list(const char *list, struct piece arg)
 	return false;
 }
 
-/* What an option means for the search. */
-enum option_meaning { MEANS_FLAG, MEANS_VALUE_FOLLOWS, MEANS_CODE, MEANS_MODULE };
+/* What an argument means for the search. */
+enum meaning {
+	MEANS_FLAG,
+	MEANS_VALUE_FOLLOWS,
+	MEANS_UNSURE, /* an option that is not known: the next argument may be its value */
+	MEANS_MODULE, /* its name is in *rest, or the next argument */
+	MEANS_SCRIPT, /* its name is in *rest */
+	MEANS_LAST,   /* "--": the next argument is the script */
+	MEANS_NO_SCRIPT,
+};
 
 /* Reads a cluster of short options such as "-um". *rest is the part after the letter that
- * decides. */
-static enum option_meaning read_cluster(
+ * decides. Once a letter is not known, the rest may be its value; code is suspected anyway. */
+static enum meaning read_cluster(
 	const struct interpreter *how, struct piece arg, struct piece *rest)
 {
+	bool known = true;
 	for (size_t i = 1; i < arg.len; i++) {
 		char c = arg.at[i];
 		*rest = (struct piece){ arg.at + i + 1, arg.len - i - 1 };
 		if (c && strchr(how->code, c))
-			return MEANS_CODE;
-		if (c && c == how->module)
+			return MEANS_NO_SCRIPT;
+		if (known && c && c == how->module)
 			return MEANS_MODULE;
-		if (c && strchr(how->valued, c))
+		if (known && c && strchr(how->valued, c))
 			return rest->len ? MEANS_FLAG : MEANS_VALUE_FOLLOWS;
+		known = known && c && strchr(how->flags, c);
 	}
-	return MEANS_FLAG;
+	return known ? MEANS_FLAG : MEANS_UNSURE;
+}
+
+static enum meaning read_long(
+	const struct interpreter *how, struct piece arg, struct piece *rest)
+{
+	const char *equals = memchr(arg.at, '=', arg.len);
+	size_t name_len = equals ? (size_t)(equals - arg.at) : arg.len;
+	struct piece name = { arg.at, name_len };
+	if (arg.len == 2)
+		return how->file ? MEANS_NO_SCRIPT : MEANS_LAST;
+	if (in_list(how->codes, name))
+		return MEANS_NO_SCRIPT;
+	if (equals && how->file && in_list(how->file, name)) {
+		*rest = (struct piece){ equals + 1, arg.len - name_len - 1 };
+		return MEANS_SCRIPT;
+	}
+	if (equals)
+		return MEANS_FLAG;
+	return in_list(how->longs, name) ? MEANS_VALUE_FOLLOWS : MEANS_UNSURE;
+}
+
+static enum meaning read_argument(
+	const struct interpreter *how, struct piece arg, struct piece *rest)
+{
+	*rest = arg;
+	if (arg.len && arg.at[0] != '-')
+		return how->file ? MEANS_NO_SCRIPT : MEANS_SCRIPT;
+	if (arg.len < 2) /* "-": from standard input */
+		return MEANS_NO_SCRIPT;
+	return arg.at[1] == '-' ? read_long(how, arg, rest) : read_cluster(how, arg, rest);
 }
 
 static bool next_piece(struct proc_arguments *a, struct piece *arg)
@@ -99,55 +158,78 @@ static bool next_piece(struct proc_arguments *a, struct piece *arg)
 	return proc_next_argument(a, &arg->at, &arg->len);
 }
 
-/* Finds the script or module in the arguments after argv[0]. */
+static bool has_ending(const struct interpreter *how, struct piece script)
+{
+	const char *dot = script.len ? memrchr(script.at, '.', script.len) : NULL;
+	return dot && in_list(how->endings,
+			      (struct piece){ dot, script.len - (size_t)(dot - script.at) });
+}
+
+/* Finds the script or module in the arguments after argv[0]. After an option that is not known
+ * an argument is the script only by its ending; all after it may be the script's arguments. */
 static bool find_script(const struct interpreter *how, struct proc_arguments *a,
 	struct piece *script, bool *module)
 {
-	struct piece arg, rest = { 0 };
+	enum meaning means = MEANS_FLAG;
+	struct piece arg;
 	while (next_piece(a, &arg)) {
-		size_t file_len = how->file ? strlen(how->file) : 0;
-		*script = arg;
-		if (arg.len == 0 || arg.at[0] != '-')
-			return arg.len > 0;
-		if (file_len && arg.len > file_len &&
-			memcmp(arg.at, how->file, file_len) == 0) {
-			*script = (struct piece){ arg.at + file_len, arg.len - file_len };
-			return true;
-		}
-		if (arg.len == 1)
-			return false; /* "-": from standard input */
-		if (arg.at[1] == '-' && arg.len == 2)
-			return next_piece(a, script) && script->len > 0;
-		bool is_long = arg.at[1] == '-';
-		enum option_meaning means = !is_long ? read_cluster(how, arg, &rest)
-					    : in_list(how->longs, arg) ? MEANS_VALUE_FOLLOWS
-								       : MEANS_FLAG;
-		if (means == MEANS_CODE)
+		bool unsure = means == MEANS_UNSURE;
+		means = read_argument(how, arg, script);
+		if (means == MEANS_NO_SCRIPT)
 			return false;
-		if (means == MEANS_VALUE_FOLLOWS && !next_piece(a, &arg))
-			return false;
+		if (means == MEANS_SCRIPT)
+			return !unsure || how->file || has_ending(how, *script);
+		if (means == MEANS_LAST)
+			return next_piece(a, script);
 		if (means == MEANS_MODULE) {
 			*module = true;
-			*script = rest;
-			return rest.len || (next_piece(a, script) && script->len);
+			return script->len || next_piece(a, script);
 		}
+		if (means == MEANS_VALUE_FOLLOWS && !next_piece(a, &arg))
+			return false;
 	}
 	return false;
 }
 
-/* Returns the program, argv[0]. A process that rewrites its title puts the whole title there,
- * with its arguments, and nothing or NULs after it: of such a title the first word is used. */
-static struct piece find_program(struct proc_arguments *a)
+static bool is_blank(char c)
 {
-	struct piece program = { a->bytes, 0 };
-	if (!next_piece(a, &program))
-		return program;
-	bool title = true;
-	for (size_t i = a->at; i < a->len && title; i++)
-		title = a->bytes[i] == '\0';
-	const char *space = title ? memchr(program.at, ' ', program.len) : NULL;
-	if (space)
-		program.len = (size_t)(space - program.at);
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static struct piece first_word(struct piece text)
+{
+	size_t n = 0;
+	while (n < text.len && !is_blank(text.at[n]))
+		n++;
+	return (struct piece){ text.at, n };
+}
+
+/* Whether the name is that of the program file as the kernel keeps it, which may be cut. */
+static bool is_comm(struct piece name, const struct proc_stat *stat)
+{
+	bool cut = stat->comm_len == COMM_MAX && name.len > COMM_MAX;
+	return stat->comm_len && (cut || name.len == stat->comm_len) &&
+	       memcmp(name.at, stat->comm, stat->comm_len) == 0;
+}
+
+/* Finds the program in argv[0], without a secret. A process that rewrites its title puts the
+ * whole title there, with its arguments: of such a title the first word is used. A path may
+ * have blanks too; then its last part is the name of the program file. */
+static struct piece find_program(
+	struct proc_arguments *a, const struct proc_stat *stat, char word[PROGRAM_CAP])
+{
+	struct piece title = { a->bytes, 0 };
+	if (!next_piece(a, &title))
+		return title;
+	struct piece program = first_word(title);
+	if (program.len < title.len && is_comm(basename_of(title), stat))
+		program = basename_of(title);
+	else if (program.len < title.len)
+		a->at = a->len; /* what follows a title is left over from the arguments */
+	if (program.len > PROGRAM_CAP)
+		program.len = PROGRAM_CAP;
+	memcpy(word, program.at, program.len);
+	program = (struct piece){ word, secret_cut(word, program.len, SECRET_WORD) };
 	program = basename_of(program);
 	if (program.len > 1 && program.at[0] == '-') /* a login shell: "-bash" */
 		program = (struct piece){ program.at + 1, program.len - 1 };
@@ -168,7 +250,8 @@ void proc_command(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat)
 {
 	struct proc_arguments a = { .bytes = bytes, .len = len };
-	struct piece program = find_program(&a), script = { 0 };
+	char word[PROGRAM_CAP];
+	struct piece program = find_program(&a, stat, word), script = { 0 };
 	size_t used = 0;
 	bool module = false;
 	dst[0] = '\0';
@@ -180,7 +263,8 @@ void proc_command(
 	}
 	used = add_piece(dst, cap, used, program);
 	const struct interpreter *how = find_interpreter(program);
-	if (!how || !find_script(how, &a, &script, &module))
+	if (!how || !find_script(how, &a, &script, &module) ||
+		!secret_is_file_name(script.at, script.len))
 		return;
 	used = add_text(dst, cap, used, module ? " -m " : " ");
 	add_piece(dst, cap, used, basename_of(script));

@@ -7,8 +7,9 @@
 #include "proc/parse.h"
 
 /* The command as it is stored: basename of argv[0] and, for interpreters, the basename of the
- * script ("python3 train.py") or the module ("python3 -m torch.distributed.run"). No other
- * argument, because arguments may be passwords. `bytes` are those of /proc/PID/cmdline; without
+ * script ("python3 train.py") or the module ("python3 -m torch.distributed.run"), if it looks
+ * like the name of a file (secret.h). No other argument, because arguments may be passwords,
+ * and those of interpreters also code. `bytes` are those of /proc/PID/cmdline; without
  * arguments (a zombie): comm in brackets. Escaped and cut to `cap`. */
 void proc_command(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat);

@@ -10,7 +10,8 @@
 bool jupyter_label(char *dst, size_t cap, const char *bytes, size_t len);
 
 /* Finds in the bytes of /proc/PID/environ the path of the notebook (JPY_SESSION_NAME, set by
- * the server that started the kernel) and writes it; a long path loses its beginning. False,
+ * the server that started the kernel) and writes it, without the query of a URL or a
+ * token (secret.h); a long path loses its beginning. It is a claim of the process. False,
  * and "", when it is not there. No other variable is read. */
 bool jupyter_path(char *dst, size_t cap, const char *bytes, size_t len);
 

@@ -33,8 +33,8 @@ bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat);
 /* The fields of /proc/PID/status that are used; -1 for a missing one (a zombie has no memory).
  *
  * The uid of a process is its REAL uid everywhere in this module: the user that runs it. A
- * setuid program still belongs to the user that started it. (Reports name the login uid if
- * there is one, else this uid: see identity.h.) */
+ * setuid program still belongs to the user that started it. (Whose time it is may be another
+ * uid: see identity.h.) */
 struct proc_status {
 	int64_t tgid, uid;
 	int64_t peak_rss_bytes;		/* VmHWM: since the last exec */

@@ -67,7 +67,7 @@ def sim(tmp_path):
 def driver(tmp_path, clock_file):
     """driver(COMMAND, *ARGS, scenario=CARDS, at=60) runs a view on the fake driver, `at` seconds after the
     scenario's start; calls are logged to tmp_path/log. Processes are those of `root` (default: nobody)."""
-    def run(command, *args, scenario=CARDS, at=60, root=None, store=False, missing=(), **env):
+    def run(command, *args, scenario=CARDS, at=60, root=None, store=False, missing=(), before=(), **env):
         where = tmp_path / "root"
         (where / "proc").mkdir(parents=True, exist_ok=True)
         clock = clock_file(WALL + at, 3600 + at)
@@ -75,7 +75,7 @@ def driver(tmp_path, clock_file):
         log.unlink(missing_ok=True)
         environment = fake_driver(tmp_path, scenario, missing=missing, clock=clock, log=log, **env)
         return gua(command, "--clock", clock, "--root", root or where,
-                   *apart(tmp_path, command, args, store), *args, env=environment)
+                   *apart(tmp_path, command, args, store), *args, env=environment, before=before)
     return run
 
 

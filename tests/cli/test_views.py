@@ -1,5 +1,6 @@
 """What all live views have in common: filters, no driver, no cards, cards that sleep."""
 import json
+import os
 import re
 import resource
 import shutil
@@ -150,6 +151,47 @@ def test_a_kernel_is_named_by_its_notebook(driver, tmp_path, words, shown):
     run = driver(*words, scenario=KERNEL, root=root)
     assert shown in run.stdout, run.stdout + run.stderr
     assert "hush" not in run.stdout + run.stderr
+
+
+def is_other_user():
+    """Words before a command that make root another user, who owns nothing here but can read root's files."""
+    if os.geteuid() != 0:
+        return ()
+    words = ("unshare", "-U")
+    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs user namespaces, or to run as another user than root")
+    return words
+
+
+def process_of(tmp_path, uid):
+    """A recorded root in which process 4201 has a secret in its arguments and belongs to `uid`."""
+    root = tmp_path / f"of-{uid}"
+    shutil.copytree(ROOT / "tests/roots/login", root)
+    status = root / "proc/4201/status"
+    status.write_text(re.sub(r"(?m)^Uid:.*$", f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}", status.read_text()))
+    (root / "proc/4201/loginuid").write_text("4294967295")
+    return root
+
+
+SECRETIVE = KERNEL.replace("3101", "4201").replace("3106", "4202")
+WITH_ARGUMENTS = [["stat", "-f"], ["stat", "--json"], ["query", "--query-compute-apps=pid,process_name"]]
+ALL_VIEWS = WITH_ARGUMENTS + [["stat", "-c"], ["dmon", "-p", "-c", "1"], ["who"], ["who", "--json"],
+                              pytest.param(["top", "--once"], marks=needs_top)]
+
+
+@pytest.mark.parametrize("words", ALL_VIEWS, ids=" ".join)
+def test_others_do_not_see_arguments(driver, tmp_path, words):
+    """They see what is stored: program and script."""
+    run = driver(*words, scenario=SECRETIVE, root=process_of(tmp_path, 54321), before=is_other_user())
+    assert run.returncode == 0 and "python3" in run.stdout, run.stdout + run.stderr
+    assert "hunter2" not in run.stdout and "secret-project" not in run.stdout
+
+
+@pytest.mark.parametrize("words", WITH_ARGUMENTS, ids=" ".join)
+def test_the_owner_sees_arguments(driver, tmp_path, words):
+    run = driver(*words, scenario=SECRETIVE, root=process_of(tmp_path, os.geteuid()))
+    assert "/home/alice/venv/bin/python3" in run.stdout, run.stdout + run.stderr
+    assert "query" in words or "--api-key=hunter2" in run.stdout
 
 
 def test_whether_an_instance_computes_is_not_known(sim):

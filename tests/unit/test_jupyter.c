@@ -72,6 +72,9 @@ static void test_paths(void **state)
 		"/and/sub/exp.ipynb");
 	expect_path("JPY_SESSION_NAME=0123456789012345678901234567890123456789",
 		"0123456789012345678901234567890");
+	expect_path("JPY_SESSION_NAME=a/b.ipynb?token=hunter2|", "a/b.ipynb");
+	expect_path("JPY_SESSION_NAME=http://u:hunter2@h/b.ipynb|", "http://h/b.ipynb");
+	expect_path("JPY_SESSION_NAME=?token=hunter2|", "");
 	expect_path("JPY_SESSION_NAME=|X=1|", "");
 	expect_path("NOT_JPY_SESSION_NAME=a|jpy_session_name=b|", "");
 	expect_path("", "");

@@ -11,6 +11,7 @@
 #include "proc/command.h"
 #include "proc/locks.h"
 #include "proc/proc.h"
+#include "proc/secret.h"
 #include "proc/system.h"
 
 /* Up to resident pages: all that is used. */
@@ -212,16 +213,22 @@ static void test_number(void **state)
 }
 
 /* Arguments are separated by '|' here. */
-static void expect_command(const char *arguments, const char *expected)
+static void command_of(const char *arguments, char *out, size_t cap)
 {
-	char bytes[512], out[256];
+	char bytes[512];
 	size_t len = strlen(arguments);
 	memcpy(bytes, arguments, len + 1);
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] == '|')
 			bytes[i] = '\0';
 	const struct proc_stat stat = { .comm = "comm", .comm_len = 4 };
-	proc_command(out, sizeof(out), bytes, len, &stat);
+	proc_command(out, cap, bytes, len, &stat);
+}
+
+static void expect_command(const char *arguments, const char *expected)
+{
+	char out[256];
+	command_of(arguments, out, sizeof(out));
 	assert_string_equal(out, expected);
 }
 
@@ -234,7 +241,8 @@ static void test_command(void **state)
 	expect_command("./a.out|--token=secret|", "a.out");
 	expect_command("-bash|", "bash");
 	expect_command("/|x|", "/");
-	expect_command("/opt/my tools/run|x|", "run");
+	expect_command("/opt/my tools/comm|x|", "comm");
+	expect_command("/opt/my tools/run|x|", "my");
 	expect_command("sshd: alice@pts/3", "sshd:");
 	expect_command("/opt/chrome --key=secret /x/y|||", "chrome");
 	expect_command("ray::Worker|||", "ray::Worker");
@@ -252,7 +260,8 @@ static void test_scripts(void **state)
 	expect_command("python|-c|import secret|x|", "python");
 	expect_command("python|-Bc|import secret|", "python");
 	expect_command("python|-|secret|", "python");
-	expect_command("python|--|-odd.py|", "python -odd.py");
+	expect_command("python|--|-odd.py|", "python");
+	expect_command("python|--|odd.py|", "python odd.py");
 	expect_command("python|-m|", "python");
 	expect_command("python|-W|", "python");
 	expect_command("python|--check-hash-based-pycs|always|t.py|", "python t.py");
@@ -263,11 +272,82 @@ static void test_scripts(void **state)
 	expect_command("julia|-e|secret()|", "julia");
 	expect_command("node|-r|mod|/srv/app.js|", "node app.js");
 	expect_command("R|--no-echo|--file=/x/fit.R|--args|s|", "R fit.R");
+	expect_command("R|--no-echo|--file=fit|--args|s|", "R fit");
 	expect_command("Rscript|--vanilla|fit.R|", "Rscript fit.R");
 	expect_command("perl|-e|secret|", "perl");
 	expect_command("perl5.36|-w|-I|lib|x.pl|", "perl5.36 x.pl");
-	expect_command("ruby|/x/a b.rb|", "ruby a b.rb");
+	expect_command("ruby|/x/b.rb|", "ruby b.rb");
 	expect_command("pythonic|secret|", "pythonic");
+}
+
+/* Code and credentials in the arguments of every program that takes them: none is kept. */
+static void test_secrets(void **state)
+{
+	(void)state;
+	static const char *const lines[] = { "node|--eval|hunter2|", "node|--eval=hunter2|x|",
+		"node|-e|hunter2|", "node|-p|hunter2|", "node|-pe|hunter2|",
+		"node|--print|hunter2|", "node|--unknown|hunter2|x.js|",
+		"julia|--eval|hunter2|", "julia|--eva|hunter2|", "julia|-E|hunter2|",
+		"julia|-ehunter2|", "julia|--print=hunter2|hunter2.jl|", "R|--args|hunter2|",
+		"R|--no-echo|--args|hunter2.R|", "R|hunter2|", "R|-e|hunter2|", "R|--|hunter2|",
+		"Rscript|-e|hunter2|x.R|", "bash|-s|hunter2|", "bash|-ls|hunter2|",
+		"bash|-c|hunter2|x.sh|", "bash|+o|hunter2|", "bash|--login|job|hunter2|",
+		"sh|-c|hunter2|", "sh|-xc|hunter2|", "dash|-s|hunter2|", "zsh|-c|hunter2|",
+		"perl|-e|hunter2|", "perl|-E|hunter2|", "perl|-ne|hunter2|",
+		"perl|-lane|hunter2|", "perl|-pi.bak|-e|hunter2|", "perl|-Z|hunter2|x.pl|",
+		"ruby|-e|hunter2|", "ruby|-ne|hunter2|", "python|-c|hunter2|",
+		"python|-Ic|hunter2|", "python|-chunter2|", "python|-|hunter2|",
+		"python|--token|hunter2|t.py|", "python|-y|hunter2|t.py|",
+		"python|token=hunter2|", "python|x hunter2|", "python|x;hunter2|",
+		"python|print('/hunter2')|", "python|https://hunter2@host/|",
+		"python|-m|hunter2 x|", "python|-m|token=hunter2|", "php|-r|hunter2|",
+		"psql|postgres://user:hunter2@host/db|", "env|TOKEN=hunter2|prog|",
+		"TOKEN=hunter2|", "--password=hunter2|", "postgres://user:hunter2@host||",
+		"worker --password=hunter2|x|", "python worker|hunter2|",
+		"worker /x/y --token=a/hunter2|x|", "worker\npassword hunter2|",
+		"curl|-u|user:hunter2|" };
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char out[256];
+		command_of(lines[i], out, sizeof(out));
+		if (out[0] == '\0' || strstr(out, "hunter2"))
+			fail_msg("%s is shown as %s", lines[i], out);
+	}
+	expect_command("node|--inspect|app.js|hunter2|", "node app.js");
+	expect_command("julia|--startup-file=no|fit.jl|", "julia fit.jl");
+	expect_command("bash|-x|job|hunter2|", "bash job");
+	expect_command("perl|-lw|x|hunter2|", "perl x");
+	expect_command("worker /x/y --token=hunter2|x|", "worker");
+	expect_command("postgres://user:hunter2@host|", "host");
+	expect_command("TOKEN=hunter2|", "TOKEN");
+}
+
+static void test_cuts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *path, *word;
+	} cases[] = {
+		{ "/a/b.ipynb", "/a/b.ipynb", "/a/b.ipynb" },
+		{ "/a/b.ipynb?token=x", "/a/b.ipynb", "/a/b.ipynb" },
+		{ "http://u:p@h/b.ipynb?x#y", "http://h/b.ipynb", "http://h/b.ipynb" },
+		{ "http://u:p/@h/@x", "http://x", "http://x" },
+		{ "http://h/b", "http://h/b", "http://h/b" },
+		{ "lr=0.1/b.ipynb", "lr=0.1/b.ipynb", "lr" },
+		{ "a/API_KEY=x/b", "a/API_KEY=", "a/API_KEY" },
+		{ "--Password=x", "--Password=", "--Password" },
+		{ "a&token=x", "a", "a" },
+		{ "", "", "" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[64];
+		size_t n = strlen(cases[i].text);
+		memcpy(text, cases[i].text, n);
+		text[secret_cut(text, n, SECRET_PATH)] = '\0';
+		assert_string_equal(text, cases[i].path);
+		memcpy(text, cases[i].text, n);
+		text[secret_cut(text, n, SECRET_WORD)] = '\0';
+		assert_string_equal(text, cases[i].word);
+	}
 }
 
 static void test_command_is_cut(void **state)
@@ -394,6 +474,8 @@ int main(void)
 		cmocka_unit_test(test_number),
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_scripts),
+		cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_command_is_cut),
 		cmocka_unit_test(test_boot_time),
 		cmocka_unit_test(test_list),

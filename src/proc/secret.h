@@ -1,0 +1,23 @@
+/* Keeps passwords, keys and code of other people's command lines out of what is stored and
+ * shown. Nothing can recognise every secret, so little is kept: names of files, and words from
+ * which one table cuts what usually carries credentials. */
+#ifndef GUA_PROC_SECRET_H
+#define GUA_PROC_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether the word looks like the name of a file or module: letters (also those of UTF-8),
+ * digits and the signs . _ - + , @ % ~ / and no sign of an option (- or +) at its start. A URL,
+ * an assignment and most code have other signs. */
+bool secret_is_file_name(const char *word, size_t len);
+
+/* What a text is, which decides what is cut from it. */
+enum secret_text { SECRET_PATH, SECRET_WORD };
+
+/* Cuts credentials from the text, in place: the user part of a URL, its query, and the value
+ * after "password=", "token=" and the like; of a word, the value after any "=". Returns the new
+ * length. */
+size_t secret_cut(char *text, size_t len, enum secret_text kind);
+
+#endif
