@@ -88,6 +88,7 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 		return from.lo;
 	}
 	last->kind = p->kind;
+	last->user = lives->lives[p->life].user; /* its name may have come later */
 	if (last->mem_bytes == p->mem_bytes)
 		return INT64_MAX;
 	struct edge change = edge_of(w, w->lo_ms, true);

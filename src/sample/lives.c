@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/str.h"
 
-enum { FIRST_PLACES = 64, FIRST_USERS = 16 };
+enum { FIRST_PLACES = 64, FIRST_USERS = 16, ASK_NAMES_MS = 60000 };
 #define USER_UNKNOWN "_unknown"
 
 static size_t hash_size(const struct lives *l)
@@ -113,6 +113,42 @@ static uint32_t user_number(struct lives *l, const char *name)
 	return (uint32_t)l->n_users++;
 }
 
+/* Whether the user is a user of this host that is known only by its number. */
+static bool has_no_name(const struct process_id *id)
+{
+	return id->owner_uid >= 0 && strncmp(id->user, "uid:", 4) == 0;
+}
+
+/* The name of a user was found: all lives that have only the number get it, so that they count
+ * as one user from now on. */
+static void spread_name(struct lives *l, const struct process_id *named)
+{
+	if (named->owner_uid < 0 || has_no_name(named))
+		return;
+	for (uint32_t i = 0; i < l->n; i++) {
+		struct process_id *id = &l->entries[i].id;
+		if (!l->lives[i].used || id->owner_uid != named->owner_uid || !has_no_name(id))
+			continue;
+		text_copy(id->user, sizeof(id->user), named->user);
+		l->lives[i].user = user_number(l, named->user);
+		l->entries[i].dirty = true;
+	}
+}
+
+static void ask_names(struct lives *l, int64_t now_ms)
+{
+	if (now_ms >= l->names_ms && now_ms - l->names_ms < ASK_NAMES_MS)
+		return;
+	l->names_ms = now_ms;
+	for (uint32_t i = 0; i < l->n; i++) {
+		struct process_id id;
+		bool brief;
+		if (is_live(l, i) && has_no_name(&l->entries[i].id) &&
+			reader_describe(l->reader, l->entries[i].id.pid, &id, &brief))
+			spread_name(l, &id);
+	}
+}
+
 /* Returns whether the description may become better later. */
 static bool describe(
 	struct lives *l, struct source *source, uint32_t pid, bool own, struct process_id *id)
@@ -144,6 +180,7 @@ static void improve(struct lives *l, struct source *source, uint32_t i)
 	id.started_ms = entry->id.started_ms;
 	entry->id = id;
 	entry->dirty = true;
+	spread_name(l, &id);
 }
 
 static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t i)
@@ -209,6 +246,7 @@ void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
 		else
 			goes_on(l, source, i, now_ms);
 	}
+	ask_names(l, now_ms);
 }
 
 /* Returns a free place, or a new one; LIFE_NONE when out of memory. */
@@ -258,6 +296,7 @@ static uint32_t begin_life(
 	}
 	uint32_t user = user_number(l, entry->id.user);
 	l->lives[i] = (struct life_watch){ true, own, pidfd, user, -1, false, brief };
+	spread_name(l, &entry->id);
 	*find_place(l, pid, own) = i + 1;
 	return i;
 }

@@ -1,7 +1,8 @@
 /* The lives of processes that hold cards: (pid, start time, boot), each described once, when
- * first seen; a description that had to be brief is completed later. A pidfd, or the start time
- * if there is none, shows when a pid is used again. A life keeps its place in entries[] until
- * it has ended and is stored; then the place is used again. */
+ * first seen. A description that had to be brief, or lacks the name of the user, is completed
+ * later. A pidfd, or the start time if there is none, shows when a pid is used again. A life
+ * keeps its place in entries[] until it has ended and is stored; then the place is used again.
+ */
 #ifndef GUA_SAMPLE_LIVES_H
 #define GUA_SAMPLE_LIVES_H
 
@@ -40,6 +41,7 @@ struct lives {
 	size_t n_users, cap_users;
 	uint32_t *expected; /* pids that lives_expect() has collected */
 	size_t n_expected, cap_expected;
+	int64_t names_ms; /* when names that are not known were last asked for */
 };
 
 int lives_init(struct lives *l, struct reader *reader, bool pidfds, struct err *e);
@@ -71,7 +73,8 @@ uint32_t lives_unknown(struct lives *l, int64_t now_ms);
  */
 uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms);
 
-/* Call after all cards were looked at: ends the lives that are gone. */
+/* Call after all cards were looked at: ends the lives that are gone, and asks once a minute
+ * again for the names of users that are known only by their number. */
 void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
 
 /* Frees the places of lives that have ended, except those marked `kept`; clears these marks.

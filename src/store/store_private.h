@@ -22,6 +22,10 @@ enum statement {
 	STATEMENT_FIND_PROCESS,
 	STATEMENT_ADD_PROCESS,
 	STATEMENT_SET_PROCESS,
+	STATEMENT_HAS_NUMBER,
+	STATEMENT_JOIN_TOTALS,
+	STATEMENT_DROP_TOTALS,
+	STATEMENT_NAME_PROCESSES,
 	STATEMENT_USAGE,
 	STATEMENT_HOLDING,
 	STATEMENT_SM_ACTIVE,
@@ -57,10 +61,9 @@ struct store {
 	bool has_run;	      /* a run was asked for and not ended */
 	bool run_ready;	      /* ... and its rows are in the open file */
 	bool past;	      /* an import: does not change what is known about the present */
-	bool ids_stale; /* the file was opened again: ids in entries may belong to another file
-			 */
-	int64_t swept;	/* processes up to this id were examined by sweep.c */
-	int64_t host, run; /* row ids, valid when run_ready */
+	bool ids_stale;	      /* the file was opened again: ids may be of another file */
+	int64_t swept;	      /* processes up to this id were examined by sweep.c */
+	int64_t host, run;    /* row ids, valid when run_ready */
 
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
 	int64_t *card_ids, *process_ids;
@@ -73,8 +76,7 @@ struct store {
 	bool holders_known; /* `holders` is what the file has */
 };
 
-/* open.c: makes sure that a checked, migrated connection is open on the file that is at the
- * path now. */
+/* open.c: makes sure that a checked, migrated connection is open to the file at the path. */
 int store_connect(struct store *s, struct err *e);
 /* Folds the -wal file into the store when it is large; a failure shows at the next write. */
 void store_bound_wal(struct store *s);
@@ -83,8 +85,7 @@ void store_disconnect(struct store *s);
 
 /* upgrade.c: makes the schema in an empty file, brings an older one up to date. */
 int store_upgrade(sqlite3 *db, const char *path, struct err *e);
-/* Lets a reader read a store of this older version like a current one, without changing the
- * file. */
+/* Lets a reader read a store of this older version, without changing it. */
 int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e);
 
 /* store.c: makes sure that the run's rows are in the file. */

@@ -1,5 +1,6 @@
 /* One tick becomes one transaction: entries that are new or changed, sums into the slots and
  * totals, events, and the current holders. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,15 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" container = ?6, pod = ?7, unit = ?8, last_seen_ms = max(last_seen_ms, ?9),"
 		" last_active_ms = coalesce(max(last_active_ms, ?10), ?10, last_active_ms),"
 		" ended_ms = ?11 WHERE id = ?1",
+	[STATEMENT_HAS_NUMBER] = "SELECT EXISTS (SELECT 1 FROM total_user WHERE host = ?1 AND "
+				 "user = ?2)",
+	[STATEMENT_JOIN_TOTALS] =
+		"INSERT INTO total_user SELECT host, ?3, state, presence_ms, share_ms"
+		" FROM total_user WHERE host = ?1 AND user = ?2"
+		" ON CONFLICT DO UPDATE SET " TOTAL_USER_ADD,
+	[STATEMENT_DROP_TOTALS] = "DELETE FROM total_user WHERE host = ?1 AND user = ?2",
+	[STATEMENT_NAME_PROCESSES] =
+		"UPDATE process SET user = ?3 WHERE host = ?1 AND user = ?2",
 	[STATEMENT_USAGE] = "INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
 			    " ON CONFLICT DO UPDATE SET " USAGE_ADD,
 	[STATEMENT_HOLDING] =
@@ -187,6 +197,35 @@ static bool set_process(struct store *s, const struct process_entry *p, int64_t 
 	return run(q, NULL);
 }
 
+static bool run_named(struct store *s, enum statement which, const char *number,
+	const char *name, int64_t *first)
+{
+	sqlite3_stmt *q = statement(s, which);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, number);
+	if (name)
+		sql_bind_text(q, 3, name);
+	return run(q, first);
+}
+
+/* Time of a user whose name was not known is stored under "uid:N". Once the name is known, that
+ * time gets it. Time under a name keeps it: the number may be another person's now. */
+static bool join_name(struct store *s, const struct process_id *id)
+{
+	char number[32];
+	int64_t stored = 0;
+	snprintf(number, sizeof(number), "uid:%lld", (long long)id->owner_uid);
+	if (id->owner_uid < 0 || strcmp(id->user, number) == 0)
+		return true;
+	if (!run_named(s, STATEMENT_HAS_NUMBER, number, NULL, &stored))
+		return false;
+	if (!stored)
+		return true;
+	return run_named(s, STATEMENT_JOIN_TOTALS, number, id->user, NULL) &&
+	       run_named(s, STATEMENT_DROP_TOTALS, number, NULL, NULL) &&
+	       run_named(s, STATEMENT_NAME_PROCESSES, number, id->user, NULL);
+}
+
 static bool write_processes(struct store *s, const struct tick *t)
 {
 	bool ok = true;
@@ -200,6 +239,8 @@ static bool write_processes(struct store *s, const struct tick *t)
 			ok = find_process(s, p, id);
 		if (ok)
 			ok = *id ? set_process(s, p, *id) : add_process(s, p, id);
+		if (ok)
+			ok = join_name(s, &p->id);
 	}
 	return ok;
 }

@@ -20,10 +20,10 @@ card 1 uuid GPU-bbbb name "Test B" memory 80GiB
 
 @pytest.fixture
 def record(tmp_path, clock_file):
-    """record(SCENARIO, *ARGS) runs gua daemon on the fake driver in virtual time; returns the run,
+    """record(SCENARIO, *ARGS, at=0) runs gua daemon on the fake driver in virtual time; returns the run,
     with .db and .report (of everything) added."""
-    def run(scenario, *args, root=None, check=True, **options):
-        clock = clock_file(WALL)
+    def run(scenario, *args, root=None, check=True, at=0, **options):
+        clock = clock_file(WALL + at, 3600 + at) if at else clock_file(WALL)
         db = tmp_path / "gua.db"
         env = fake_driver(tmp_path, scenario, clock=clock, **options)
         result = gua("daemon", "--db", db, "--clock", clock, "--root", root or "/", *args, env=env)

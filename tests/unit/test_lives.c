@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,6 +172,47 @@ static void test_one_that_nobody_saw(void **state)
 	lives_finish(&l);
 }
 
+/* Two processes of one user, of which the first was seen before the user's name was known. */
+static void test_a_name_that_comes_late(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct owners *nameless = NULL, *named = NULL;
+	struct fake fake = { .source.ops = &proc_ops };
+	char root[4000], proc[4096], dir[] = "/tmp/gua-lives-XXXXXX", link[64];
+	snprintf(root, sizeof(root), "%s/tests/roots/login", getenv("GUA_SOURCE_ROOT"));
+	snprintf(proc, sizeof(proc), "%s/proc", root);
+	assert_non_null(mkdtemp(dir));
+	snprintf(link, sizeof(link), "%s/proc", dir);
+	assert_int_equal(symlink(proc, link), 0);
+	assert_int_equal(owners_open(&nameless, dir, &e), 0);
+	assert_int_equal(owners_open(&named, root, &e), 0);
+	assert_int_equal(lives_init(&l, nameless, false, &e), 0);
+	uint32_t alice = lives_find(&l, &fake.source, 4201, false, 1000000);
+	uint32_t bob = lives_find(&l, &fake.source, 4203, false, 1000000);
+	lives_sweep(&l, &fake.source, 1000000);
+	assert_string_equal(l.entries[alice].id.user, "uid:1000");
+	assert_string_equal(l.entries[bob].id.user, "uid:1001");
+	l.entries[alice].dirty = l.entries[bob].dirty = false;
+	l.owners = named;
+	uint32_t other = lives_find(&l, &fake.source, 4202, false, 1001000);
+	assert_string_equal(l.entries[alice].id.user, "alice");
+	assert_int_equal(l.lives[alice].user, l.lives[other].user);
+	assert_true(l.entries[alice].dirty);
+	lives_sweep(&l, &fake.source, 1001000);
+	assert_string_equal(l.entries[bob].id.user, "uid:1001"); /* not asked again yet */
+	lives_sweep(&l, &fake.source, 1060000);
+	assert_string_equal(l.entries[bob].id.user, "bob");
+	assert_true(l.entries[bob].dirty);
+	assert_int_not_equal(l.lives[bob].user, l.lives[other].user);
+	lives_finish(&l);
+	owners_close(nameless);
+	owners_close(named);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_a_pidfd_tells_the_end_and_a_zombie_stays_itself),
 		cmocka_unit_test(test_the_unknown),
 		cmocka_unit_test(test_one_that_nobody_saw),
+		cmocka_unit_test(test_a_name_that_comes_late),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,62 @@ static void test_a_tick_is_stored(void **state)
 	assert_string_equal(ask_text(w->path, "SELECT notebook FROM process"), "NULL");
 }
 
+static void set_user(struct process_entry *p, int64_t owner_uid, const char *user)
+{
+	p->id.owner_uid = owner_uid;
+	snprintf(p->id.user, sizeof(p->id.user), "%s", user);
+	p->dirty = true;
+}
+
+/* Bob's first process is stored before his name is known. */
+static void test_a_late_name_joins_what_is_stored(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	set_user(&w->processes[0], 1000, "uid:1000");
+	set_user(&w->processes[1], 1001, "uid:1001");
+	set_user(&w->processes[2], 1001, "bob");
+	world_fill(w, minute, 30000, 9000);
+	world_write(w, s);
+	assert_string_equal(ask_text(w->path, "SELECT group_concat(user) FROM process"),
+		"uid:1000,uid:1001,bob");
+	set_user(&w->processes[2], 1001, "bob");
+	world_fill(w, minute + 60, 30000, 9000);
+	w->tick.n_holding = 0;
+	world_write(w, s);
+	store_close(s);
+	assert_string_equal(ask_text(w->path, "SELECT group_concat(user) FROM process"),
+		"uid:1000,bob,bob");
+	assert_string_equal(
+		ask_text(w->path, "SELECT group_concat(DISTINCT user) FROM total_user"),
+		"bob,uid:1000");
+	assert_int_equal(
+		ask(w->path, "SELECT sum(presence_ms) FROM total_user WHERE user = 'bob'"),
+		30000);
+	assert_int_equal(ask(w->path, "SELECT sum(presence_ms) FROM total_user"), 60000);
+}
+
+/* Numbers of another host are other people's. */
+static void test_a_late_name_is_of_its_host(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	set_user(&w->processes[0], 1000, "uid:1000");
+	world_fill(w, minute, 30000, 9000);
+	world_write(w, s);
+	store_close(s);
+	world_forget(w);
+	snprintf(w->info.hostname, sizeof(w->info.hostname), "lab02");
+	s = world_open(w);
+	set_user(&w->processes[0], 1000, "alice");
+	world_fill(w, minute + 60, 30000, 9000);
+	world_write(w, s);
+	store_close(s);
+	assert_int_equal(
+		ask(w->path, "SELECT count(*) FROM process WHERE user = 'uid:1000'"), 1);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM process WHERE user = 'alice'"), 1);
+}
+
 /* Several ticks meet in one slot; the states of a holder lie side by side. */
 static void test_sums_add_up(void **state)
 {
@@ -418,6 +474,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_a_tick_is_stored),
+		WORLD_TEST(test_a_late_name_joins_what_is_stored),
+		WORLD_TEST(test_a_late_name_is_of_its_host),
 		WORLD_TEST(test_sums_add_up),
 		WORLD_TEST(test_own_states_and_late_energy),
 		WORLD_TEST(test_unknown_stays_null),

@@ -1,0 +1,61 @@
+"""Whose time it is: names that come late, and numbers that are given to another person."""
+import json
+
+from conftest import gua
+from recorded import ONE_CARD, record, rows  # noqa: F401
+
+HOLD = ONE_CARD + """
+process work pid 4194101
+at 0s hold work card 0 memory 8GiB
+at 0s load work card 0 sm 95
+"""
+
+
+def make_root(root, start, passwd):
+    """A recorded root with one process of uid 1001, its start (640000: that of the first record), and the users that
+    have a name."""
+    proc = root / "proc" / "4194101"
+    proc.mkdir(parents=True, exist_ok=True)
+    (proc / "stat").write_text(f"4194101 (python) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0 0\n")
+    (proc / "status").write_text("Name:\tpython\nUid:\t1001\t1001\t1001\t1001\n")
+    (proc / "cmdline").write_bytes(b"python\0work.py\0")
+    (proc / "cgroup").write_text("0::/system.slice/slurmstepd.scope/job_7/step_0\n")
+    (root / "proc" / "stat").write_text("cpu  0 0 0 0\nbtime 1793600000\n")
+    (root / "etc").mkdir(exist_ok=True)
+    (root / "etc" / "passwd").write_text(passwd)
+    return root
+
+
+def seconds(db):
+    """GPU-seconds by identity: as reported, and as the running totals have them."""
+    run = gua("report", "--db", db, "--json", "--since", "2026-11-02T08:00:00Z", "--now", "2026-11-02T09:00:00Z")
+    reported = {i["identity"]: i["gpu_seconds"] for i in json.loads(run.stdout)["identities"]}
+    totals = dict(rows(db, "SELECT user, sum(presence_ms) / 1000.0 FROM total_user GROUP BY user"))
+    assert reported == totals
+    return reported
+
+
+def test_a_name_that_comes_late_gets_all_of_the_time(record, tmp_path):
+    root = tmp_path / "root"
+    run = record(HOLD, "--ticks", 2, root=make_root(root, 100, ""))
+    assert seconds(run.db) == {"uid:1001": 60}
+    record(HOLD, "--ticks", 2, at=600, root=make_root(root, 700000, "alice:x:1001:1001::/:/bin/sh\n"))
+    assert seconds(run.db) == {"alice": 120}
+    assert rows(run.db, "SELECT DISTINCT user FROM process") == [("alice",)]
+    assert "uid:1001" not in gua("export", "--db", run.db).stdout
+
+
+def test_the_same_process_gets_its_name_from_the_next_recorder(record, tmp_path):
+    root = tmp_path / "root"
+    run = record(HOLD, "--ticks", 2, root=make_root(root, 100, ""))
+    record(HOLD, "--ticks", 2, at=60, root=make_root(root, 100, "alice:x:1001:1001::/:/bin/sh\n"))
+    assert seconds(run.db) == {"alice": 120}
+
+
+def test_a_number_that_is_given_to_another_person_renames_nobody(record, tmp_path):
+    root = tmp_path / "root"
+    run = record(HOLD, "--ticks", 2, root=make_root(root, 100, "alice:x:1001:1001::/:/bin/sh\n"))
+    record(HOLD, "--ticks", 2, at=600, root=make_root(root, 700000, "bob:x:1001:1001::/:/bin/sh\n"))
+    assert seconds(run.db) == {"alice": 60, "bob": 60}
+    record(HOLD, "--ticks", 2, at=1200, root=make_root(root, 760000, ""))
+    assert seconds(run.db) == {"alice": 60, "bob": 60, "uid:1001": 60}
