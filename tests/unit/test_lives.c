@@ -178,7 +178,7 @@ static void test_a_name_that_comes_late(void **state)
 	(void)state;
 	struct err e = { 0 };
 	struct lives l;
-	struct owners *nameless = NULL, *named = NULL;
+	struct reader *nameless = NULL, *named = NULL;
 	struct fake fake = { .source.ops = &proc_ops };
 	char root[4000], proc[4096], dir[] = "/tmp/gua-lives-XXXXXX", link[64];
 	snprintf(root, sizeof(root), "%s/tests/roots/login", getenv("GUA_SOURCE_ROOT"));
@@ -186,8 +186,8 @@ static void test_a_name_that_comes_late(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(link, sizeof(link), "%s/proc", dir);
 	assert_int_equal(symlink(proc, link), 0);
-	assert_int_equal(owners_open(&nameless, dir, &e), 0);
-	assert_int_equal(owners_open(&named, root, &e), 0);
+	assert_int_equal(reader_open(&nameless, dir, &e), 0);
+	assert_int_equal(reader_open(&named, root, &e), 0);
 	assert_int_equal(lives_init(&l, nameless, false, &e), 0);
 	uint32_t alice = lives_find(&l, &fake.source, 4201, false, 1000000);
 	uint32_t bob = lives_find(&l, &fake.source, 4203, false, 1000000);
@@ -195,7 +195,7 @@ static void test_a_name_that_comes_late(void **state)
 	assert_string_equal(l.entries[alice].id.user, "uid:1000");
 	assert_string_equal(l.entries[bob].id.user, "uid:1001");
 	l.entries[alice].dirty = l.entries[bob].dirty = false;
-	l.owners = named;
+	l.reader = named;
 	uint32_t other = lives_find(&l, &fake.source, 4202, false, 1001000);
 	assert_string_equal(l.entries[alice].id.user, "alice");
 	assert_int_equal(l.lives[alice].user, l.lives[other].user);
@@ -207,8 +207,8 @@ static void test_a_name_that_comes_late(void **state)
 	assert_true(l.entries[bob].dirty);
 	assert_int_not_equal(l.lives[bob].user, l.lives[other].user);
 	lives_finish(&l);
-	owners_close(nameless);
-	owners_close(named);
+	reader_close(nameless);
+	reader_close(named);
 	assert_int_equal(unlink(link), 0);
 	assert_int_equal(rmdir(dir), 0);
 }
