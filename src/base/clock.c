@@ -16,6 +16,11 @@ static int64_t kernel_us(clockid_t id)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+int64_t clock_monotonic_us(void)
+{
+	return kernel_us(CLOCK_MONOTONIC);
+}
+
 void clock_init_real(struct clock *c)
 {
 	*c = (struct clock){ 0 };
@@ -78,6 +83,11 @@ void clock_finish(struct clock *c)
 bool clock_is_virtual(const struct clock *c)
 {
 	return c->virtual_time != NULL;
+}
+
+bool clock_is_shared(const struct clock *c)
+{
+	return !c->virtual_time || c->map;
 }
 
 static struct moment kernel_now(void)

@@ -43,10 +43,15 @@ void clock_init_virtual(struct clock *c, int64_t wall_ms);
 int clock_open(struct clock *c, const char *how, int64_t wall_ms, struct err *e);
 void clock_finish(struct clock *c);
 bool clock_is_virtual(const struct clock *c);
+/* Whether a process that is forked off sees the same time: not that of a virtual clock without
+ * a file. */
+bool clock_is_shared(const struct clock *c);
 
 /* Reads the three clocks within a millisecond of each other. */
 struct moment clock_now(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
+/* The kernel's monotonic clock: for how long to wait for another process or thread. */
+int64_t clock_monotonic_us(void);
 /* CPU time of the calling thread: the difference of two readings is the cost of the code
  * between them. A virtual clock returns its own time, so that a run in virtual time is
  * repeatable. */

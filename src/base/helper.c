@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 /* A frame that says to be longer than this is a fault. */
@@ -40,6 +40,7 @@ struct frame {
 struct helper {
 	char name[16];
 	pid_t pid;
+	int pidfd; /* or -1: the kernel has none */
 	int fd;
 	struct helper_place *place; /* shared with the helper */
 	bool waiting;		    /* a request has no reply yet */
@@ -51,9 +52,7 @@ struct helper {
 
 static int64_t monotonic_ms(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return clock_monotonic_us() / 1000;
 }
 
 /* Sends a frame; `flags` of send(2). False with errno: not sent, or only in part. */
@@ -163,7 +162,6 @@ static _Noreturn void run_helper(
 	if (getppid() != owner)
 		_exit(1);
 	setsid();
-	prctl(PR_SET_NAME, work->name);
 	close_files(fd);
 	log_divert(relay_line, &kept);
 	if (work->begin)
@@ -188,10 +186,18 @@ static int start(struct helper *h, const struct helper_work *work, struct err *e
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return err_set(e, ERR_WORLD, "cannot make a socket: %s", strerror(errno));
 	pid_t owner = getpid();
+	char name[sizeof(h->name)] = "";
+	/* A process has the name of the thread that started it, so it has its own from the
+	 * first moment on: who watches processes knows it by that. */
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, h->name);
 	h->pid = fork();
 	if (h->pid == 0)
 		run_helper(work, ends[1], h->place, owner);
 	int why = errno;
+	prctl(PR_SET_NAME, name);
+	if (h->pid > 0)
+		h->pidfd = (int)syscall(SYS_pidfd_open, h->pid, 0);
 	close(ends[1]);
 	h->fd = ends[0];
 	if (h->pid < 0)
@@ -204,7 +210,7 @@ int helper_new(struct helper **out, const struct helper_work *work, struct err *
 	struct helper *h = calloc(1, sizeof(*h));
 	if (!h)
 		return err_memory(e);
-	h->fd = -1;
+	h->fd = h->pidfd = -1;
 	h->pid = -1;
 	text_copy(h->name, sizeof(h->name), work->name);
 	h->place = mmap(NULL, sizeof(*h->place), PROT_READ | PROT_WRITE,
@@ -220,16 +226,28 @@ int helper_new(struct helper **out, const struct helper_work *work, struct err *
 	return 0;
 }
 
+/* Whether the process has ended, and nothing is left of it. Somebody else may have waited for
+ * it: a program that waits for all its children. */
+static bool has_gone(const struct helper *h, siginfo_t *info)
+{
+	bool named = h->pidfd >= 0;
+	info->si_pid = 0;
+	int rc = waitid(named ? (idtype_t)P_PIDFD : P_PID, (id_t)(named ? h->pidfd : h->pid),
+		info, WEXITED | WNOHANG);
+	return rc == 0 ? info->si_pid != 0 : errno == ECHILD;
+}
+
 /* Says how the helper ended. */
 static int has_ended(struct helper *h, struct err *e)
 {
-	int status = 0;
+	siginfo_t info;
 	h->ended = true;
-	if (h->pid > 0 && waitpid(h->pid, &status, WNOHANG) == h->pid)
+	if (h->pid > 0 && has_gone(h, &info)) {
 		h->pid = -1;
-	if (h->pid < 0 && WIFSIGNALED(status))
-		return err_set(e, ERR_WORLD, "the process %s was ended by signal %d", h->name,
-			WTERMSIG(status));
+		if (info.si_pid && info.si_code != CLD_EXITED)
+			return err_set(e, ERR_WORLD, "the process %s was ended by signal %d",
+				h->name, info.si_status);
+	}
 	return err_set(e, ERR_WORLD, "the process %s has ended unexpectedly", h->name);
 }
 
@@ -332,35 +350,29 @@ void helper_where(const struct helper *h, char *dst, size_t cap)
 }
 
 /* Waits for the end of the process; true: it has ended, and nothing is left of it. */
-static bool reap(pid_t pid, int pidfd, int64_t wait_ms)
+static bool reap(const struct helper *h, int64_t wait_ms)
 {
 	int64_t until_ms = monotonic_ms() + wait_ms;
-	for (;;) {
-		pid_t ended = waitpid(pid, NULL, WNOHANG);
-		if (ended == pid || (ended < 0 && errno == ECHILD))
-			return true;
+	siginfo_t info;
+	while (!has_gone(h, &info)) {
 		int64_t left_ms = until_ms - monotonic_ms();
 		if (left_ms <= 0)
 			return false;
-		struct pollfd exit = { .fd = pidfd, .events = POLLIN };
+		struct pollfd exit = { .fd = h->pidfd, .events = POLLIN };
 		/* Without a pidfd, look again soon. */
-		poll(&exit, 1, pidfd >= 0 ? (int)left_ms : 5);
+		poll(&exit, 1, h->pidfd >= 0 ? (int)left_ms : 5);
 	}
+	return true;
 }
 
-static int end_process(pid_t pid, int64_t wait_ms)
+/* True: it has ended. */
+static bool end_process(const struct helper *h, int64_t wait_ms)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	bool ended = reap(pid, pidfd, wait_ms);
-	if (!ended) {
-		kill(pid, SIGKILL);
-		ended = reap(pid, pidfd, KILLED_MS);
-	}
-	if (!ended)
-		return pidfd;
-	if (pidfd >= 0)
-		close(pidfd);
-	return -1;
+	if (reap(h, wait_ms))
+		return true;
+	if (h->pidfd < 0 || syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0) != 0)
+		kill(h->pid, SIGKILL);
+	return reap(h, KILLED_MS);
 }
 
 int helper_free(struct helper *h, int64_t wait_ms)
@@ -369,7 +381,9 @@ int helper_free(struct helper *h, int64_t wait_ms)
 		return -1;
 	if (h->fd >= 0)
 		shutdown(h->fd, SHUT_WR);
-	int left = h->pid > 0 ? end_process(h->pid, wait_ms) : -1;
+	int left = h->pid > 0 && !end_process(h, wait_ms) ? h->pidfd : -1;
+	if (h->pidfd >= 0 && left < 0)
+		close(h->pidfd);
 	if (h->fd >= 0)
 		close(h->fd);
 	if (h->place)
