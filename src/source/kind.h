@@ -24,7 +24,14 @@ struct source_kind {
 	void (*diagnose)(const struct diagnosis *d, struct findings *f);
 	bool invented;	/* its data is not measured on a GPU */
 	bool automatic; /* "auto" opens it */
+	bool may_block; /* its calls may never return: a host opens it, where there is one */
 };
+
+/* Opens a source of a kind: here, or by the host. */
+int source_kind_open(const struct source_kind *kind, struct source **s,
+	const struct source_options *options, struct err *e);
+/* Whether the host opens it. A clock that only this process can read keeps it here. */
+bool source_kind_is_apart(const struct source_kind *kind, const struct source_options *options);
 
 /* The default, and the name that means no source. */
 #define SOURCE_AUTO "auto"

@@ -70,7 +70,7 @@ static int open_member(struct set *s, struct set_member *m, struct err *e)
 {
 	struct source_options options = s->options;
 	options.name = m->kind->name;
-	int rc = m->kind->open(&m->source, &options, e);
+	int rc = source_kind_open(m->kind, &m->source, &options, e);
 	if (rc)
 		m->source = NULL;
 	return rc;
@@ -167,22 +167,6 @@ static void place_cards(struct set *s, size_t member)
 	}
 }
 
-/* A card of a member that is down. A fault that the member reported before stays. */
-static void lose_card(struct card_reading *r, int code)
-{
-	struct card_reading lost = { .id = r->id,
-		.own_processes = r->own_processes,
-		.status = r->status == CARD_STATUS_OK ? CARD_STATUS_LOST : r->status,
-		.code = r->status == CARD_STATUS_OK ? code : r->code,
-		.gone = r->gone,
-		.energy_mj = NAN,
-		.power_mw = NAN,
-		.sm_active_pct = NAN,
-		.mem_used_bytes = UNKNOWN_BYTES };
-	text_copy(lost.source, sizeof(lost.source), r->source);
-	*r = lost;
-}
-
 static void join_cards(struct set *s)
 {
 	for (size_t i = 0; i < s->n_members; i++) {
@@ -196,7 +180,7 @@ static void join_cards(struct set *s)
 			struct card_reading *r = &s->base.cards[m->at[k]];
 			*r = m->source->cards[k];
 			if (m->down)
-				lose_card(r, m->source->code);
+				source_lose_card(r, m->source->code);
 		}
 	}
 }
@@ -227,6 +211,7 @@ static void join_facts(struct set *s)
 	bool unknown_period = false;
 	base->sample_period_us = base->ring_us = 0;
 	base->memory_cost_us = base->energy_cost_us = 0;
+	base->apart_cost_us = base->apart_wall_ms = 0;
 	base->incomplete = false;
 	for (size_t i = 0; i < s->n_members; i++) {
 		const struct set_member *m = &s->members[i];
@@ -241,6 +226,9 @@ static void join_facts(struct set *s)
 			base->ring_us = one->ring_us;
 		base->memory_cost_us += m->down ? 0 : one->memory_cost_us;
 		base->energy_cost_us += m->down ? 0 : one->energy_cost_us;
+		base->apart_cost_us += one->apart_cost_us;
+		if (m->asked && !m->down && one->apart_wall_ms > base->apart_wall_ms)
+			base->apart_wall_ms = one->apart_wall_ms;
 		if (!base->driver_version[0])
 			text_copy(base->driver_version, VERSION_CAP, one->driver_version);
 		if (!base->hostname[0])

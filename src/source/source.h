@@ -76,6 +76,9 @@ struct source {
 	/* What the last glance cost, by clock_cost_us(): its memory part and its energy part.
 	 */
 	int64_t memory_cost_us, energy_cost_us;
+	/* Of a source in another process: the CPU time that it has taken there, in all, and the
+	 * wall clock there at the end of the last call. */
+	int64_t apart_cost_us, apart_wall_ms;
 	bool want_power; /* set by the caller: drains read power_mw, which is slow on some
 			    drivers */
 };

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "source/source_host.h"
 
 /* Strings are borrowed until source_close(). */
 struct source_options {
@@ -15,6 +16,10 @@ struct source_options {
 	const char *root;      /* where /proc and /sys are; "" for the real ones */
 	struct clock *clock;   /* outlives the source */
 	int64_t sample_period_us; /* sim: sample at this period; 0: as the scenario says */
+	struct source_host *host; /* opens kinds that may block; NULL: open them here */
+	/* Of a source that is opened by a host; else NULL. */
+	struct source_place *place;	    /* to be kept up to date */
+	const struct source_avoids *avoids; /* heeded by each scan */
 };
 
 #endif

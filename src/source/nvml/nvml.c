@@ -21,6 +21,11 @@ bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size)
 	return true;
 }
 
+void nvml_enter(struct nvml_source *s, int index, const char *call)
+{
+	source_place_set(s->place, index, call);
+}
+
 void nvml_go_down(struct nvml_source *s, int code)
 {
 	s->down = s->base.code = code;
@@ -78,6 +83,7 @@ static int load(struct nvml_source *s, struct err *e)
 	if (nvml_lib_open(&s->lib, s->path, e) != 0)
 		return misses_module(s) ? not_loaded(s, e) : e->code;
 	nvml_find_metrics(s);
+	nvml_enter(s, -1, "nvmlInit");
 	if (nvml_lib_start(&s->lib, s->root, e) != 0) {
 		bool no_driver = s->lib.code == NVML_NO_DRIVER && misses_module(s);
 		return no_driver ? not_loaded(s, e) : e->code;
@@ -103,15 +109,18 @@ static int reload(struct nvml_source *s, struct err *e)
 /* Shuts down and initialises again: a lost card may be back afterwards. */
 static int restart(struct nvml_source *s, struct err *e)
 {
+	nvml_enter(s, -1, "nvmlShutdown and nvmlInit");
 	forget(s);
 	nvml_lib_stop(&s->lib);
 	return nvml_lib_start(&s->lib, s->root, e) != 0 ? stay_down(s, e) : 0;
 }
 
+/* A card that must not be asked is not back after a restart either. */
 static bool has_lost_device(const struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->n_devices; i++)
-		if (s->devices[i].status == CARD_STATUS_LOST)
+		if (s->devices[i].status == CARD_STATUS_LOST &&
+			s->devices[i].code != NVML_STUCK)
 			return true;
 	return false;
 }
@@ -328,6 +337,8 @@ int nvml_source_open(
 	s->path = options->nvml_path;
 	s->root = options->root ? options->root : "";
 	s->clock = options->clock;
+	s->place = options->place;
+	s->avoids = options->avoids;
 	s->opened_ms = clock_wall_ms(s->clock);
 	if (nvml_scan(&s->base, e) != 0) {
 		int code = e->code;

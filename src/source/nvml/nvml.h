@@ -15,6 +15,8 @@ struct nvml_source {
 	struct source base;
 	const char *path, *root;
 	struct clock *clock; /* like those of the options */
+	struct source_place *place;
+	const struct source_avoids *avoids;
 	struct nvml_lib lib;
 	int64_t opened_ms; /* wall clock */
 	int down;	   /* the code when the driver as a whole is down; NVML_OK: it is not */
@@ -30,6 +32,10 @@ struct nvml_source {
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
 	struct nvml_metric_calls metric_calls;
 };
+/* nvml.c: leaves word that `call` is made next, to a physical card (its index) or to none (-1).
+ */
+void nvml_enter(struct nvml_source *s, int index, const char *call);
+
 /* nvml_scan.c: finds the devices and shows their cards; opens those that woke up. */
 int nvml_find_cards(struct nvml_source *s, struct err *e);
 void nvml_check_awake(struct nvml_source *s);

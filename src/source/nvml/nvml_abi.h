@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "source/source_host.h"
+
 enum nvml_code {
 	NVML_OK = 0,
 	NVML_UNINITIALISED = 1,
@@ -31,6 +33,7 @@ enum nvml_code {
 	NVML_DEPRECATED = 26,
 	NVML_NO_GPU = 28,
 	NVML_UNKNOWN = 999,
+	NVML_STUCK = CARD_CODE_STUCK, /* gua's own: it must not be asked */
 };
 
 #define NVML_VERSION_WORD(type, number) ((uint32_t)(sizeof(type) | ((uint32_t)(number) << 24)))

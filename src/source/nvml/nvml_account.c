@@ -122,6 +122,7 @@ void nvml_drain_ended(struct nvml_source *s, size_t card)
 	unsigned n = 0;
 	if (s->devices[c->device].accounting != 1 || s->base.cards[card].id.mig_index >= 0)
 		return;
+	nvml_enter(s, s->base.cards[card].id.index, "nvmlDeviceGetAccountingPids");
 	int code = read_pids(s, c, &n);
 	nvml_heed(s, card, code);
 	if (code != NVML_OK || !nvml_reserve(&a->next, n + 1, sizeof(struct nvml_life)))

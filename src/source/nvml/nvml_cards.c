@@ -193,6 +193,7 @@ static void show_absent(struct nvml_source *s, size_t device)
 void nvml_show_device(struct nvml_source *s, size_t device)
 {
 	struct nvml_device *d = &s->devices[device];
+	nvml_enter(s, d->id.index, "nvmlDeviceGetMigMode");
 	if (d->handle)
 		read_mig_mode(s, device);
 	for (size_t i = 0; i < s->base.n_cards; i++)

@@ -29,6 +29,7 @@ void nvml_watch_events(struct nvml_source *s)
 		unsigned long long kinds = 0;
 		if (!d->handle || d->events_on)
 			continue;
+		nvml_enter(s, d->id.index, "nvmlDeviceRegisterEvents");
 		d->events_on = true; /* a card without events is not asked again */
 		if (NVML_CALL(api->event_kinds, d->handle, &kinds) != NVML_OK ||
 			!(kinds & NVML_EVENT_XID))
@@ -45,6 +46,7 @@ void nvml_collect_events(struct nvml_source *s)
 	enum { MOST = sizeof(s->xids) / sizeof(s->xids[0]) };
 	s->base.xids = s->xids;
 	s->base.n_xids = 0;
+	nvml_enter(s, -1, "nvmlEventSetWait");
 	for (int tries = 0; s->event_set && tries < MOST; tries++) {
 		struct nvml_event event = { 0 };
 		if (NVML_CALL(s->lib.api.event_wait, s->event_set, &event, 0) != NVML_OK)

@@ -62,6 +62,7 @@ static int read_sample(struct nvml_source *s, size_t card, void *sample)
 {
 	const struct nvml_card *c = &s->cards[card];
 	const struct card_id *id = &s->base.cards[card].id;
+	nvml_enter(s, id->index, "nvmlGpmSampleGet");
 	if (id->mig_index < 0)
 		return NVML_CALL(s->lib.api.gpm_sample, c->handle, sample);
 	return NVML_CALL(s->lib.api.gpm_mig_sample, s->devices[c->device].handle,

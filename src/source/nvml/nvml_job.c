@@ -118,6 +118,7 @@ int nvml_try(struct nvml_source *s, size_t card, const struct nvml_task *task, i
 	struct nvml_way *w = &s->cards[card].ways[task->job];
 	if (w->dead & (1U << way))
 		return NVML_NOT_SUPPORTED;
+	nvml_enter(s, s->base.cards[card].id.index, jobs[task->job].ways[way]);
 	int code = task->attempt(s, card, way, task->out);
 	nvml_heed(s, card, code);
 	if (nvml_is_for_good(code))

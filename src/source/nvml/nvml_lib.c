@@ -199,6 +199,7 @@ static const struct code_meaning {
 	{ 27, "not ready", "try again" },
 	{ NVML_NO_GPU, "no GPU was found", "see lspci and the kernel log" },
 	{ 29, "invalid state", NULL },
+	{ NVML_STUCK, "a call to it has not come back", NULL },
 	{ NVML_UNKNOWN, "unknown error",
 		"in a container, restart it (it may have lost its devices); else see the "
 		"kernel log" },

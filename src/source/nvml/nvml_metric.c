@@ -398,6 +398,8 @@ void nvml_metrics(struct source *base, const struct metric_request *request, dou
 		if (!request->wanted[rows[i].metric] || dead->row[i] ||
 			(!board && !rows[i].instance))
 			continue;
+		nvml_enter(s, d->id.index,
+			rows[i].symbol ? rows[i].symbol : metrics[rows[i].metric].name);
 		if (!last || !same_call(last, &rows[i]))
 			code = ask(s, i, handle, &a);
 		last = &rows[i];

@@ -119,6 +119,7 @@ static int open_index(struct nvml_source *s, int index)
 		.mem_total_bytes = UNKNOWN_BYTES };
 	void *handle = NULL;
 	char uuid[UUID_CAP] = "";
+	nvml_enter(s, index, "nvmlDeviceGetHandleByIndex");
 	int code = api->by_index((unsigned)index, &handle);
 	if (code == NVML_OK)
 		code = handle ? api->uuid(handle, uuid, sizeof(uuid)) : NVML_UNKNOWN;
@@ -187,7 +188,9 @@ static int open_devices(struct nvml_source *s, size_t count, const struct nvml_h
 	for (size_t i = 0; i < count; i++) {
 		const struct nvml_host_gpu *gpu = gpus ? &gpus[i] : NULL;
 		codes[i] = NVML_OK;
-		if (!may_sleep || !leave_asleep(s, (int)i, gpu))
+		if (source_is_avoided(s->avoids, (int)i, gpu ? gpu->pci : ""))
+			codes[i] = NVML_STUCK;
+		else if (!may_sleep || !leave_asleep(s, (int)i, gpu))
 			codes[i] = open_index(s, (int)i);
 		if (is_whole_driver(codes[i]))
 			return codes[i];
@@ -233,6 +236,7 @@ int nvml_find_cards(struct nvml_source *s, struct err *e)
 	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
 	int codes[NVML_HOST_GPUS];
 	unsigned count = 0;
+	nvml_enter(s, -1, "nvmlDeviceGetCount");
 	int code = s->lib.api.count(&count);
 	for (size_t i = 0; i < s->n_devices; i++) /* addresses may change */
 		nvml_host_power_close(&s->devices[i].power);

@@ -1,0 +1,54 @@
+/* Where sources that may block are opened: in another process, by sample/apart.h. A source does
+ * not know how; it only leaves word of what it is doing, and leaves cards alone that it is told
+ * to. libgua has no host: there a thread with a deadline is enough. */
+#ifndef GUA_SOURCE_SOURCE_HOST_H
+#define GUA_SOURCE_SOURCE_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "model/reading.h"
+
+struct source;
+struct source_kind;
+struct source_options;
+
+/* The call of the driver in which a source is now. Written by one process and read by another
+ * one, so a reader takes it as bytes from outside. */
+enum { SOURCE_CALL_CAP = 64 };
+struct source_place {
+	int card; /* the driver's index of the physical card; -1: of none */
+	char call[SOURCE_CALL_CAP]; /* "": in none */
+};
+void source_place_set(struct source_place *p, int card, const char *call);
+
+/* The code of a card that is lost because a call to it has not come back. */
+#define CARD_CODE_STUCK (-1)
+/* The reading of a card that cannot be asked. A fault that was reported before stays. */
+void source_lose_card(struct card_reading *r, int code);
+
+/* A physical card that must not be asked: a process is stuck on it. */
+struct source_avoid {
+	int index;	   /* the driver's index of it */
+	char pci[PCI_CAP]; /* "" when unknown */
+};
+enum { SOURCE_AVOID_MAX = 16 };
+struct source_avoids {
+	struct source_avoid cards[SOURCE_AVOID_MAX];
+	size_t n;
+};
+/* Whether to leave a card alone; `pci` may be "" when it is not known. */
+bool source_is_avoided(const struct source_avoids *a, int index, const char *pci);
+
+struct source_host {
+	/* Opens a source of a kind that may block. */
+	int (*open)(struct source_host *h, struct source **s, const struct source_kind *kind,
+		const struct source_options *options, struct err *e);
+	/* From another thread: calls that wait for a source, now or later, fail at once. */
+	void (*interrupt)(struct source_host *h);
+	/* From another thread: what a source is waiting for; "" when that is not known. */
+	void (*where)(struct source_host *h, char *dst, size_t cap);
+};
+
+#endif
