@@ -21,15 +21,19 @@
  *              sentences and tables: what formats print), metric (fields of live views),
  *              tracking (columns of a tracking file), finding (what an examination found)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
- *              (several as one), source_options, facility (how a source does its jobs),
+ *              (several as one), source_options, source_host (for kinds
+ *              that may block), facility (how a source does its jobs),
  *              diagnosis (how a source examines itself)
  *              nvml/: nvml* (the real driver, by its ABI)
  *              sim/: sim* (a simulated driver) over scenario* (the engine, which the tests'
  *              fake driver library shares)
  *   sample/    asks a source: round (drain, glance and look in one go), worker (a thread with
- *              a deadline), spacing (how often a cost allows), lives (processes by pid and
- *              start time), owner (whose a process is), reader* (a process that reads what may
- *              block), wary (what blocked), use (how much a process used a card),
+ *              a deadline), apart* (a source in a process of its own: apart and apart_site
+ *              start it and give it up, apart_source hands it each call, apart_serve makes
+ *              it there, apart_wire is what crosses, apart_left what was left behind),
+ *              spacing (how often a cost allows), lives (processes by pid and start time),
+ *              owner (whose a process is), reader* (a process that reads what may block),
+ *              wary (what blocked), use (how much a process used a card),
  *              clock_watch (clock steps and suspends), ring (how long samples hold)
  *   classify/  pure functions: classify (sample -> state), edge (a moment between two),
  *              account (states -> sums), energy (joules by state), ledger (the sums),
@@ -50,8 +54,9 @@
  *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, JSON, CSV: report*, outline, text, json,
  *              rows, track*, subtrack
- *   record/    the recorder: recorder (its loop), schedule (when it does what), watch* (rounds
- *              to accounts), holders (process lists to stretches of time), host, notify
+ *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
+ *              to accounts), holders (process lists to stretches of time), health, host,
+ *              notify
  *   view/      one-shot and scrolling views: stat*, query*, dmon, who,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses

@@ -117,18 +117,6 @@ int cmd_readable_db(char *path, size_t cap, struct err *e)
 	return rc;
 }
 
-static void leave(int status, void *nothing)
-{
-	(void)nothing;
-	fflush(stdout);
-	_exit(status);
-}
-
-void cmd_leave_driver(void)
-{
-	on_exit(leave, NULL);
-}
-
 const char *cmd_nvml_path(const char *option)
 {
 	const char *variable = secure_getenv("GUA_NVML");

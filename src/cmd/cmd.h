@@ -50,9 +50,6 @@ const char *cmd_nvml_path(const char *option);
 /* Default and help text of --driver-timeout, which means the same in all commands. */
 #define DRIVER_TIMEOUT_MS 10000
 #define DRIVER_TIMEOUT_HELP "a driver that does not answer for this long hangs (default 10s)"
-/* To be called if a thread hangs in the driver: the program then ends without the remaining
- * exit handlers. They, above all the driver's, might wait for a lock that the thread holds. */
-void cmd_leave_driver(void);
 
 /* Every command, in the groups and the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c.
  */

@@ -16,6 +16,7 @@
 #include "cmd/leftover.h"
 #include "record/notify.h"
 #include "record/recorder.h"
+#include "sample/apart.h"
 #include "source/kind.h"
 #include "source/sim/scenario.h"
 #include "store/lock.h"
@@ -25,8 +26,8 @@ enum { LOCK_RETRY_S = 5 };
 
 struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
-	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, retry_ms, keep_minutes_ms,
-		keep_five_ms;
+	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
+		keep_minutes_ms, keep_five_ms;
 	double active_util, held_mem;
 	bool foreground, once, verbose, count_graphics;
 	bool default_db; /* no --db was given */
@@ -80,6 +81,9 @@ const struct option_row daemon_options[] = {
 		AT(log_file) },
 	{ OPTION_TEXT, 0, "pid-file", "PATH", "also write the pid there; nothing reads it",
 		AT(pid_file) },
+	{ OPTION_DURATION, 0, "driver-patience", "D",
+		"a driver that does not answer for this long is asked by another process",
+		AT(patience_ms), .min = 100, .max = 3600e3, .hidden = true },
 	{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file", AT(clock),
 		.hidden = true },
 	{ OPTION_TEXT, 0, "root", "DIR", "look for proc, sys and etc below DIR", AT(root),
@@ -254,16 +258,24 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	if (rc)
 		return rc;
 	struct recorder_options o = make_options(v);
+	struct apart *apart = NULL;
 	o.source.clock = &clock;
 	o.context = front;
 	o.ready = on_ready;
 	o.alive = on_alive;
 	o.reload = in_terminal() ? NULL : on_signal;
-	rc = take_lock(&o, front, &lock_fd, e);
+	struct apart_manner manner = { .patience_ms = v->patience_ms };
+	if (!manner.patience_ms)
+		manner.patience_ms = apart_patience_ms(v->timeout_ms);
+	rc = apart_new(&apart, &o.source, &manner, e);
+	if (!rc)
+		rc = take_lock(&o, front, &lock_fd, e);
 	if (!rc) {
+		o.source.host = apart_host(apart);
 		rc = record_locked(&o, front, e);
 		close(lock_fd);
 	}
+	apart_free(apart);
 	clock_finish(&clock);
 	if (front->wrote_pid)
 		unlink(front->pid_file);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
+#include "sample/apart.h"
 #include "sample/worker.h"
 #include "source/kind.h"
 
@@ -69,6 +70,7 @@ static const char *const result_names[] = { "ok", "warning", "problem" };
 /* A source that is examined. */
 struct patient {
 	const struct source_kind *kind;
+	struct apart *apart; /* the process that asks it */
 	struct worker *worker;
 	struct diagnosis diagnosis; /* its source is owned by the worker */
 };
@@ -95,6 +97,10 @@ static void ask_source(
 	struct source_options options = *common;
 	options.name = p->kind->name;
 	d->root = options.root;
+	const struct apart_manner manner = { apart_patience_ms(deadline_ms), NULL };
+	if (apart_new(&p->apart, &options, &manner, &d->why) != 0)
+		return;
+	options.host = apart_host(p->apart);
 	if (worker_new(&p->worker, &options, deadline_ms, &d->why) != 0)
 		return;
 	worker_own(p->worker, ask_all, NULL, NULL);
@@ -113,14 +119,13 @@ static void ask_sources(struct patients *p, const struct source_list *list,
 	p->n = list->n;
 }
 
-/* Closes the sources; false if one hangs. */
-static bool end_sources(struct patients *p)
+static void end_sources(struct patients *p)
 {
-	bool ended = true;
-	for (size_t i = 0; i < p->n; i++)
-		if (p->all[i].worker && !worker_end(p->all[i].worker, WORKER_CLOSING_MS))
-			ended = false;
-	return ended;
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->all[i].worker)
+			worker_end(p->all[i].worker, WORKER_CLOSING_MS);
+		apart_free(p->all[i].apart);
+	}
 }
 
 static void examine(const struct examination *x, const struct patients *p, struct findings *f)
@@ -232,7 +237,7 @@ static void print_json(const struct findings *f, const struct patients *p, struc
 static int examine_all(const struct command *self, const struct doctor_options *o,
 	const struct source_list *list, const char *db)
 {
-	static struct clock clock; /* a thread that hangs may still use it */
+	struct clock clock;
 	struct err e = { 0 };
 	if (clock_open(&clock, o->clock, 0, &e) != 0)
 		return cmd_fail(self, &e);
@@ -255,10 +260,8 @@ static int examine_all(const struct command *self, const struct doctor_options *
 	int status = cmd_print(self, &out);
 	if (status == 0)
 		status = f->count[FINDING_PROBLEM] > 0;
-	if (!end_sources(&p))
-		cmd_leave_driver();
-	else
-		clock_finish(&clock);
+	end_sources(&p);
+	clock_finish(&clock);
 	free(f);
 	return status;
 }

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/timetext.h"
+#include "sample/apart.h"
 
 /* Scenario time 0 of a virtual clock without a file. */
 #define VIRTUAL_START_MS 1793606400000LL
@@ -55,7 +56,12 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	/* The driver's thread and this one never run at the same time: one heap is enough. */
 	mallopt(M_ARENA_MAX, 1);
-	rc = live_open(&s->live, &o, e);
+	const struct apart_manner manner = { apart_patience_ms(o.deadline_ms), NULL };
+	rc = apart_new(&s->apart, &o.source, &manner, e);
+	if (!rc) {
+		o.source.host = apart_host(s->apart);
+		rc = live_open(&s->live, &o, e);
+	}
 	if (rc)
 		cmd_live_close(s);
 	s->next_us = clock_now(&s->clock).boot_us;
@@ -64,15 +70,14 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 
 void cmd_live_close(struct live_session *s)
 {
-	bool closed = live_close(s->live);
+	live_close(s->live);
 	s->live = NULL;
+	apart_free(s->apart);
+	s->apart = NULL;
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
 	s->stop_fd = -1;
-	if (closed)
-		clock_finish(&s->clock);
-	else
-		cmd_leave_driver();
+	clock_finish(&s->clock);
 }
 
 int cmd_live_look(struct live_session *s, struct err *e)

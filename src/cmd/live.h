@@ -44,6 +44,7 @@ struct live_values {
 struct live_session {
 	struct clock clock;
 	char db[PATH_MAX];
+	struct apart *apart; /* the process that asks the driver */
 	struct live *live;
 	int stop_fd;	 /* readable when the user wants to end; or -1 */
 	int64_t next_us; /* boot time of the next look */
@@ -57,7 +58,6 @@ struct live_session {
  * the system's if it is readable. Do not move the session in memory. */
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
-/* If the driver hangs, the program must end after this. */
 void cmd_live_close(struct live_session *s);
 /* Reads everything again: live_refresh(). */
 int cmd_live_look(struct live_session *s, struct err *e);

@@ -78,11 +78,11 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	return 0;
 }
 
-bool live_close(struct live *l)
+void live_close(struct live *l)
 {
 	if (!l)
-		return true;
-	bool closed = live_close_driver(l);
+		return;
+	live_close_driver(l);
 	past_finish(&l->past);
 	lives_finish(&l->lives);
 	reader_close(l->reader);
@@ -93,7 +93,6 @@ bool live_close(struct live *l)
 	free(l->boards);
 	free(l->holders);
 	free(l);
-	return closed;
 }
 
 /* Allocates memory for the cards that exist now; cards are never removed. */

@@ -33,9 +33,8 @@ extern const unsigned char live_usual_metrics[METRIC_COUNT];
 /* Opens the source and, if there is one, the store. A store that cannot be read is not a
  * failure: live_note() then says why. Close *l even if this fails. */
 int live_open(struct live **l, const struct live_options *o, struct err *e);
-/* Returns false if the driver hangs. Its thread is left running and still uses what the options
- * of the source point to: the caller must then exit or exec. */
-bool live_close(struct live *l);
+/* Closes the driver, whatever it is doing, if the source has a host (source_host.h). */
+void live_close(struct live *l);
 /* Reads everything again. A fault of one card is in its status. Fails if the whole driver is
  * gone; with ERR_BUSY if it has not answered within the deadline, or still has not answered an
  * earlier request. Stops waiting when `stop_fd` becomes readable (-1: there is none). */

@@ -222,12 +222,11 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 	return a->overdue ? no_answer(l, e) : rc;
 }
 
-bool live_close_driver(struct live *l)
+void live_close_driver(struct live *l)
 {
-	bool open = l->asking && l->asking->worker;
-	bool closed = !open || worker_end(l->asking->worker, WORKER_CLOSING_MS);
+	if (l->asking && l->asking->worker)
+		worker_end(l->asking->worker, WORKER_CLOSING_MS);
 	free(l->asking);
-	return closed;
 }
 
 void live_ask(struct live *l)

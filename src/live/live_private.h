@@ -39,7 +39,7 @@ struct live {
 
 /* live_ask.c: opens and closes the driver, as live_open() and live_close() describe. */
 int live_open_driver(struct live *l, const struct live_options *o, struct err *e);
-bool live_close_driver(struct live *l);
+void live_close_driver(struct live *l);
 
 /* live.c: turns the driver's answer into what the views show. */
 int live_digest(struct live *l, struct err *e);

@@ -113,6 +113,15 @@ static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
 	card->gone = gone;
 }
 
+/* What is behind a status: "(code 15)". */
+static void explain_status(char *dst, size_t cap, const struct card_reading *r)
+{
+	if (r->code == CARD_CODE_STUCK)
+		text_copy(dst, cap, "(a call to it has not come back: it is left alone)");
+	else
+		snprintf(dst, cap, "(driver code %d)", r->code);
+}
+
 void watch_status(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms)
 {
 	struct card_entry *entry = &w->entries[i];
@@ -124,13 +133,15 @@ void watch_status(struct watch *w, size_t i, const struct card_reading *r, int64
 	take_gone(w, i, r->gone, now_ms);
 	if (entry->status == r->status)
 		return;
+	char why[64];
+	explain_status(why, sizeof(why), r);
 	watch_event(w, now_ms, status_event(entry->status, r->status), (int)i, r->code,
-		"card %d is %s (code %d)", id->index, card_status_names[r->status], r->code);
+		"card %d is %s %s", id->index, card_status_names[r->status], why);
 	if (entry->status != CARD_STATUS_OK)
 		fault_clear(&w->cards[i].fault, now_ms);
 	if (r->status != CARD_STATUS_OK && !r->gone)
-		fault_raise(&w->cards[i].fault, now_ms, "card %d (%s) is %s (driver code %d)",
-			id->index, id->uuid, card_status_names[r->status], r->code);
+		fault_raise(&w->cards[i].fault, now_ms, "card %d (%s) is %s %s", id->index,
+			id->uuid, card_status_names[r->status], why);
 	entry->status = r->status;
 	entry->dirty = true;
 }

@@ -86,19 +86,31 @@ static int look_at(struct source *s, struct round *r, struct err *e)
 	return rc;
 }
 
+/* CPU time so far: of this thread, and of the process that asks the driver. */
+static int64_t cost_us(const struct round *r, const struct source *s)
+{
+	return clock_cost_us(r->clock) + s->apart_cost_us;
+}
+
+/* When the last call of the source ended, by the clock of the process that made it. */
+static int64_t read_ms(const struct round *r, const struct source *s)
+{
+	return s->apart_wall_ms ? s->apart_wall_ms : clock_wall_ms(r->clock);
+}
+
 static int glance(struct source *s, struct round *r, struct err *e)
 {
 	bool energy = r->energy && !r->drain;
 	int rc = source_glance(s, GLANCE_MEMORY | (energy ? GLANCE_ENERGY : 0U), e);
 	if (energy)
-		r->energy_ms = clock_now(r->clock).wall_us / 1000;
+		r->energy_ms = read_ms(r, s);
 	return rc ? rc : look_at(s, r, e);
 }
 
 /* Drains all cards, or those that are shared. */
 static int drain(struct source *s, struct round *r, struct err *e)
 {
-	int64_t before_us = clock_cost_us(r->clock);
+	int64_t before_us = cost_us(r, s);
 	r->drained = false;
 	for (size_t i = 0; i < s->n_cards; i++) {
 		r->flags[i] = r->cards[i].drained =
@@ -106,8 +118,8 @@ static int drain(struct source *s, struct round *r, struct err *e)
 		r->drained |= r->flags[i];
 	}
 	int rc = r->drained ? source_drain(s, r->drain ? NULL : r->flags, e) : 0;
-	r->energy_ms = r->drained ? clock_now(r->clock).wall_us / 1000 : 0;
-	r->shared_cost_us = r->drain ? 0 : clock_cost_us(r->clock) - before_us;
+	r->energy_ms = r->drained ? read_ms(r, s) : 0;
+	r->shared_cost_us = r->drain ? 0 : cost_us(r, s) - before_us;
 	return rc;
 }
 
@@ -127,9 +139,9 @@ int round_run(struct source *s, void *round, struct err *e)
 		/* A card that comes back needs a look. */
 		r->cards[i].want |= s->cards[i].status != CARD_STATUS_OK;
 	}
-	int64_t before_us = clock_cost_us(r->clock);
+	int64_t before_us = cost_us(r, s);
 	rc = glance(s, r, r->drained ? &later : e);
-	r->cost_us = clock_cost_us(r->clock) - before_us - s->energy_cost_us;
+	r->cost_us = cost_us(r, s) - before_us - s->energy_cost_us;
 	r->energy_cost_us = s->energy_cost_us;
 	r->glanced = rc == 0;
 	/* What was drained is kept even when a later step fails. */

@@ -1,6 +1,8 @@
 /* Runs jobs in one thread, one at a time, with a deadline. */
 #include "sample/worker.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -9,6 +11,10 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SOON_MS 50
+/* A host ends what it does when it is told to. */
+#define HOST_ENDS_MS 10000
 
 struct worker {
 	struct source_options options;
@@ -70,13 +76,6 @@ static int do_job(struct worker *w, enum worker_job job, struct err *e)
 	return source_scan(w->source, e);
 }
 
-static int64_t monotonic_us(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 static void destroy(struct worker *w)
 {
 	if (w->release)
@@ -96,7 +95,7 @@ static void finish_job(struct worker *w, int result, const struct err *e)
 	w->result = result;
 	w->error = *e;
 	w->busy = false;
-	w->took_us = monotonic_us() - w->begun_us;
+	w->took_us = clock_monotonic_us() - w->begun_us;
 	if (w->polled)
 		eventfd_write(w->done_fd, 1);
 	pthread_mutex_unlock(&w->lock);
@@ -188,7 +187,7 @@ void worker_own(
 
 static struct timespec in_ms(int64_t ms)
 {
-	int64_t us = monotonic_us() + ms * 1000;
+	int64_t us = clock_monotonic_us() + ms * 1000;
 	return (struct timespec){ .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
 }
 
@@ -209,12 +208,23 @@ bool worker_begin(struct worker *w, enum worker_job job)
 	if (idle) {
 		w->job = job;
 		w->busy = true;
-		w->begun_us = monotonic_us();
+		w->begun_us = clock_monotonic_us();
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (idle)
 		pthread_cond_broadcast(&w->changed);
 	return idle;
+}
+
+/* Says in which call the driver is stuck, or at least in which job. */
+static int not_done(struct worker *w, struct err *e)
+{
+	struct source_host *host = w->options.host;
+	char where[128] = "";
+	if (host)
+		host->where(host, where, sizeof(where));
+	return err_set(e, ERR_BUSY, "the driver does not answer (stuck %s %s)",
+		where[0] ? "in" : "while", where[0] ? where : job_names[w->job]);
 }
 
 int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
@@ -230,11 +240,28 @@ int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
 		if (result && e)
 			*e = w->error;
 	} else {
-		result = err_set(e, ERR_BUSY, "the driver does not answer (stuck while %s)",
-			job_names[w->job]);
+		result = not_done(w, e);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return result;
+}
+
+int worker_result_or_stop(struct worker *w, int64_t wait_ms, int stop_fd, struct err *e)
+{
+	/* A healthy driver answers soon, and then this costs no more than worker_result(). */
+	bool soon = stop_fd < 0 || wait_ms < SOON_MS;
+	int64_t until_us = clock_monotonic_us() + wait_ms * 1000;
+	int rc = worker_result(w, soon ? wait_ms : SOON_MS, e);
+	while (rc == ERR_BUSY && !soon) {
+		struct pollfd fds[] = { { .fd = worker_fd(w), .events = POLLIN },
+			{ .fd = stop_fd, .events = POLLIN } };
+		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
+		int ready = poll(fds, 2, left_ms > 0 ? (int)left_ms : 0);
+		soon = ready == 0 || (ready < 0 && errno != EINTR) ||
+		       (ready > 0 && fds[1].revents);
+		rc = worker_result(w, 0, e);
+	}
+	return rc;
 }
 
 int worker_run(struct worker *w, enum worker_job job, struct err *e)
@@ -251,7 +278,7 @@ int worker_run(struct worker *w, enum worker_job job, struct err *e)
 int64_t worker_took_ms(struct worker *w)
 {
 	pthread_mutex_lock(&w->lock);
-	int64_t took_us = w->busy ? monotonic_us() - w->begun_us : w->took_us;
+	int64_t took_us = w->busy ? clock_monotonic_us() - w->begun_us : w->took_us;
 	pthread_mutex_unlock(&w->lock);
 	return took_us / 1000;
 }
@@ -289,12 +316,15 @@ struct source *worker_source(struct worker *w)
 bool worker_end(struct worker *w, int64_t wait_ms)
 {
 	pthread_t thread = w->thread;
-	struct timespec until = in_ms(wait_ms);
+	struct source_host *host = w->options.host;
+	struct timespec until = in_ms(host ? HOST_ENDS_MS : wait_ms);
+	if (host)
+		host->interrupt(host);
 	pthread_mutex_lock(&w->lock);
 	w->ending = true;
 	pthread_cond_broadcast(&w->changed);
-	/* Do not wait for a job that hangs now. */
-	while (!w->busy && !w->ended)
+	/* Do not wait for a job that hangs now, unless it was interrupted. */
+	while ((!w->busy || host) && !w->ended)
 		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != 0)
 			break;
 	bool ended = w->ended;

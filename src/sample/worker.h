@@ -30,7 +30,8 @@ void worker_own(
 #define WORKER_CLOSING_MS 1000
 /* Closes the source and ends the thread. If the thread hangs in the driver, or does not close
  * it within `wait_ms`, it is left running and this returns false; the thread still uses what
- * the options point to. */
+ * the options point to. With a host (source_host.h) it always ends: what it does is
+ * interrupted. */
 bool worker_end(struct worker *w, int64_t wait_ms);
 /* The same, with the deadline of all jobs. */
 void worker_free(struct worker *w);
@@ -45,6 +46,8 @@ bool worker_begin(struct worker *w, enum worker_job job);
 /* Returns the result of the job that was begun, after at most `wait_ms`; ERR_BUSY: it is still
  * running. */
 int worker_result(struct worker *w, int64_t wait_ms, struct err *e);
+/* The same; ERR_BUSY also as soon as `stop_fd` is readable (-1: none). */
+int worker_result_or_stop(struct worker *w, int64_t wait_ms, int stop_fd, struct err *e);
 /* How long the current job has been running, or how long the last one took. */
 int64_t worker_took_ms(struct worker *w);
 /* For poll(2): readable from the end of the job that was begun until its result is read; -1:

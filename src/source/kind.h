@@ -33,6 +33,10 @@ int source_kind_open(const struct source_kind *kind, struct source **s,
 /* Whether the host opens it. A clock that only this process can read keeps it here. */
 bool source_kind_is_apart(const struct source_kind *kind, const struct source_options *options);
 
+/* How each kind is opened, for the table. */
+int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);
+int sim_source_open(struct source **s, const struct source_options *options, struct err *e);
+
 /* The default, and the name that means no source. */
 #define SOURCE_AUTO "auto"
 #define SOURCE_NONE "none"

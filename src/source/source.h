@@ -94,8 +94,4 @@ int source_look(struct source *s, const bool *which, struct err *e);
 /* For a source: logs that a card is left out, because there is no memory for it. */
 void source_log_no_room(void);
 
-/* How each kind is opened, for the table of kinds. */
-int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);
-int sim_source_open(struct source **s, const struct source_options *options, struct err *e);
-
 #endif

@@ -18,7 +18,7 @@ struct source_options;
  * one, so a reader takes it as bytes from outside. */
 enum { SOURCE_CALL_CAP = 64 };
 struct source_place {
-	int card; /* the driver's index of the physical card; -1: of none */
+	int card;		    /* the driver's index of the physical card; -1: of none */
 	char call[SOURCE_CALL_CAP]; /* "": in none */
 };
 void source_place_set(struct source_place *p, int card, const char *call);

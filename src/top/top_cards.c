@@ -137,7 +137,9 @@ static void draw_fault(struct top_frame *f, const struct live_card *c)
 		[CARD_STATUS_DENIED] = "DENIED: this user may not open it",
 	};
 	top_add(f, top_state_style(c), why[c->status]);
-	if (c->code)
+	if (c->code == CARD_CODE_STUCK)
+		top_add(f, TOP_DIM, " (a call to it has not come back)");
+	else if (c->code)
 		top_addf(f, TOP_DIM, " (code %d)", c->code);
 	if (c->status == CARD_STATUS_LOST)
 		top_add(f, TOP_DIM, "; trying again every 30 s");

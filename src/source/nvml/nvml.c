@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "source/kind.h"
 #include "source/nvml/nvml_host.h"
 
 bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size)

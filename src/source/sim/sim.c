@@ -1,4 +1,5 @@
 /* The simulated source: a scenario instead of a driver. */
+#include "source/kind.h"
 #include "source/sim/sim_private.h"
 
 #include <math.h>

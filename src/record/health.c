@@ -1,0 +1,28 @@
+/* Counts the cards that are read and those that are not. */
+#include "record/health.h"
+
+#include "base/log.h"
+
+enum health health_of(const struct watch *w, bool down, bool incomplete)
+{
+	if (down)
+		return HEALTH_DOWN;
+	for (size_t i = 0; i < w->n_cards; i++)
+		if (w->entries[i].status != CARD_STATUS_OK && !w->cards[i].gone)
+			return HEALTH_CARD;
+	return incomplete ? HEALTH_CARD : HEALTH_GOOD;
+}
+
+void health_log_tick(const struct watch *w, int64_t ticks)
+{
+	size_t ok = 0, holders = 0;
+	for (size_t i = 0; i < w->n_cards; i++) {
+		ok += w->entries[i].status == CARD_STATUS_OK;
+		for (size_t k = 0; k < w->cards[i].holders.n; k++)
+			holders += holder_is_open(&w->cards[i].holders.items[k]);
+	}
+	log_notice(
+		"tick %lld: %zu of %zu cards read, %zu holders, %zu usage and %zu holding sums",
+		(long long)ticks, ok, w->n_cards, holders, w->ledger.usage.n,
+		w->ledger.holding.n);
+}

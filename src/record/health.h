@@ -1,0 +1,16 @@
+/* How well the recorder sees the cards: for its schedule, and for its log. */
+#ifndef GUA_RECORD_HEALTH_H
+#define GUA_RECORD_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/schedule.h"
+#include "record/watch.h"
+
+/* `down`: the driver does not answer; `incomplete`: a part of the source has failed. */
+enum health health_of(const struct watch *w, bool down, bool incomplete);
+/* Logs one line for a tick: what was read, and what waits for the store. */
+void health_log_tick(const struct watch *w, int64_t ticks);
+
+#endif

@@ -1,0 +1,156 @@
+/* Asks the driver for the recorder, and notices what happens meanwhile: clock steps, processes
+ * that exit, requests to stop. */
+#include <poll.h>
+
+#include "base/log.h"
+#include "record/recorder_private.h"
+#include "sample/ring.h"
+
+/* A stall: no glance for twice the time between glances plus this. */
+#define STALL_US 1000000
+/* At the end, the driver is waited for at most this long. */
+#define LAST_MS 2000
+
+int64_t recorder_now_ms(struct recorder *r)
+{
+	return clock_now(r->clock).wall_us / 1000;
+}
+
+static int64_t card_seen(void *context, const char *uuid)
+{
+	struct recorder *r = context;
+	/* Without the store, what the driver's ring holds may have been counted before. */
+	return r->store_fault.on ? recorder_now_ms(r) : store_card_seen(r->store, uuid);
+}
+
+/* The whole driver failed: logs it once. Samples that are still in its ring when it answers
+ * again are used, so only older time becomes unobserved. */
+static void driver_failed(struct recorder *r, const struct err *e)
+{
+	int64_t now = recorder_now_ms(r);
+	if (fault_raise(&r->driver_fault, now, "%s", e->text))
+		watch_event(&r->watch, now, EVENT_DRIVER_DOWN, -1, 0, "%s", e->text);
+	watch_blind(&r->watch, now - RING_MS);
+}
+
+static void driver_works(struct recorder *r)
+{
+	int64_t now = recorder_now_ms(r);
+	if (fault_clear(&r->driver_fault, now))
+		watch_event(&r->watch, now, EVENT_DRIVER_UP, -1, 0, "the driver answers again");
+}
+
+/* Notices clock steps and suspends; true: drained samples cannot be placed in time. */
+static bool clock_stepped(struct recorder *r)
+{
+	struct moment m = clock_now(r->clock);
+	int64_t ms = clock_watch_suspend_us(&r->clock_watch, &m) / 1000;
+	if (ms) {
+		log_notice("the host was suspended for %.1f s", (double)ms / 1000);
+		watch_event(&r->watch, m.wall_us / 1000, EVENT_SUSPEND, -1, ms,
+			"suspended for %.1f s", (double)ms / 1000);
+	}
+	int64_t step_us = clock_watch_step_us(&r->clock_watch, &m);
+	if (!step_us)
+		return false;
+	int64_t old_now_ms = (m.wall_us - step_us) / 1000;
+	log_notice("the clock was set %+.3f s; the time since the last reading is not observed",
+		(double)step_us / 1e6);
+	watch_event(&r->watch, m.wall_us / 1000, EVENT_CLOCK_STEP, -1, step_us / 1000,
+		"clock set %+.3f s", (double)step_us / 1e6);
+	watch_clock_step(&r->watch, r->round, old_now_ms, m.wall_us / 1000);
+	return true;
+}
+
+/* Notices processes that have exited since the last call. `exact`: the recorder was waiting for
+ * exits, so the moment of the exit is now. */
+void recorder_notice_exits(struct recorder *r, bool exact)
+{
+	struct moment m = clock_now(r->clock);
+	int64_t lo_us = exact ? m.wall_us : m.wall_us - (m.boot_us - r->exits_us);
+	struct round *round = r->late ? NULL : r->round;
+	if (watch_exits(&r->watch, round, lo_us / 1000, m.wall_us / 1000))
+		schedule_soon(&r->schedule, m.boot_us);
+	r->exits_us = m.boot_us;
+}
+
+/* Takes the results of the round. */
+static int take_round(struct recorder *r, struct source *s, struct err *e)
+{
+	int64_t now = recorder_now_ms(r);
+	int rc = watch_cards(&r->watch, s, now, card_seen, r, e);
+	r->watch.pace.stall_ms = (2 * r->schedule.apart_us + STALL_US) / 1000;
+	return rc ? rc : watch_round(&r->watch, s, r->round, e);
+}
+
+/* Whether a stop was requested; a signal that only asks to read names again is served. */
+bool recorder_is_stopped(struct recorder *r)
+{
+	struct pollfd signal = { .fd = r->o->stop_fd, .events = POLLIN };
+	if (r->stopped || poll(&signal, 1, 0) <= 0)
+		return r->stopped;
+	r->stopped = !r->o->reload || !r->o->reload(r->o->context);
+	if (!r->stopped)
+		reader_ask_again(r->reader);
+	return r->stopped;
+}
+
+/* Waits for the worker's job, at most `wait_ms` and not after a stop was requested. */
+int recorder_wait_for_job(struct recorder *r, int64_t wait_ms, struct err *e)
+{
+	int64_t left_ms = wait_ms, until_us = clock_monotonic_us() + wait_ms * 1000;
+	int stop_fd = r->ending ? -1 : r->o->stop_fd;
+	int rc;
+	do {
+		rc = worker_result_or_stop(r->worker, left_ms, stop_fd, e);
+		left_ms = (until_us - clock_monotonic_us()) / 1000;
+	} while (rc == ERR_BUSY && left_ms > 0 && !recorder_is_stopped(r));
+	return rc;
+}
+
+static void begin_round(struct recorder *r)
+{
+	struct moment now = clock_now(r->clock);
+	int64_t apart_us = now.boot_us - r->begun.boot_us;
+	/* After a stall, process lists are read again even if used memory is the same. */
+	r->round->look_all |= apart_us > 2 * r->schedule.apart_us + STALL_US;
+	r->begun = now;
+	worker_begin(r->worker, JOB_OWN);
+}
+
+/* Begins the round that r->round asks for and waits for it. If an earlier round is late, only
+ * checks whether that one has ended: its readings are as good as new ones. */
+static int run_round(struct recorder *r, struct err *e)
+{
+	int64_t wait_ms = r->late ? 0 : r->o->deadline_ms;
+	if (r->ending)
+		wait_ms = r->o->deadline_ms < LAST_MS ? r->o->deadline_ms : LAST_MS;
+	if (!r->late)
+		begin_round(r);
+	int rc = recorder_wait_for_job(r, wait_ms, e);
+	r->late = rc == ERR_BUSY;
+	return rc;
+}
+
+/* Asks the driver. False: it failed, and the failure has been handled. */
+bool recorder_ask(struct recorder *r)
+{
+	struct err e = { 0 };
+	int rc = run_round(r, &e);
+	struct source *s = rc ? NULL : worker_source(r->worker);
+	struct moment ended = clock_now(r->clock);
+	if (s) {
+		driver_works(r);
+		r->incomplete = s->incomplete;
+		recorder_notice_exits(r, false);
+		r->round->begun_ms = r->begun.wall_us / 1000;
+		r->round->ended_ms = ended.wall_us / 1000;
+		schedule_done(&r->schedule, ended.boot_us, r->round,
+			ended.boot_us - r->begun.boot_us, s->ring_us);
+		rc = clock_stepped(r) ? 0 : take_round(r, s, &e);
+	}
+	/* A round that a stop has cut short is no fault. */
+	if (rc && !(rc == ERR_BUSY && !r->ending && recorder_is_stopped(r)))
+		driver_failed(r, &e);
+	return rc == 0;
+}

@@ -1,0 +1,291 @@
+/* Starts helpers for sources, waits for them, and gives up those that do not answer. */
+#include "sample/apart.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/timetext.h"
+#include "sample/apart_serve.h"
+#include "sample/apart_site.h"
+
+#define PATIENCE_MS 30000
+/* How long a helper that is idle may take to close its driver. */
+#define CLOSING_MS 1000
+
+struct apart {
+	struct source_host base;
+	struct apart_site sites[SOURCE_KINDS_MAX];
+	size_t n_sites;
+	struct source_place *places; /* one a site, shared with the helpers */
+	struct apart_manner manner;
+	int stop_fd;
+};
+
+/* What the helper is doing: "nvmlDeviceGetSamples on card 3"; "" when it is in no call. */
+static void describe_place(const struct source_place *shared, char *dst, size_t cap)
+{
+	struct source_place p;
+	char call[SOURCE_CALL_CAP];
+	memcpy(&p, shared, sizeof(p));
+	text_escape(call, sizeof(call), p.call, strnlen(p.call, sizeof(p.call)));
+	if (call[0] && p.card >= 0)
+		snprintf(dst, cap, "%s on card %d", call, p.card);
+	else
+		snprintf(dst, cap, "%s", call);
+}
+
+static void forget_helper(struct apart_site *s)
+{
+	s->helper = NULL;
+	s->busy = false;
+}
+
+void site_end(struct apart_site *s)
+{
+	int pidfd = s->helper ? helper_free(s->helper, s->busy ? 0 : CLOSING_MS) : -1;
+	if (pidfd >= 0)
+		close(pidfd);
+	forget_helper(s);
+}
+
+int site_refuse(struct apart_site *s, struct err *e)
+{
+	site_end(s);
+	return err_set(e, ERR_WORLD, "the process that asks the driver sent nonsense");
+}
+
+/* Kills the helper, or leaves it behind. */
+static int give_up(struct apart_site *s, struct err *e)
+{
+	char where[HELPER_PLACE_CAP], age[40];
+	int card = s->place->card;
+	struct source_avoid avoid = { .index = card };
+	pid_t pid = helper_pid(s->helper);
+	int64_t patience_ms = s->manner->patience_ms;
+	describe_place(s->place, where, sizeof(where));
+	int pidfd = helper_free(s->helper, 0);
+	forget_helper(s);
+	left_add(&s->left, pidfd, card >= 0 ? &avoid : NULL, clock_monotonic_us());
+	if (patience_ms < 1000)
+		snprintf(age, sizeof(age), "%lld ms", (long long)patience_ms);
+	else
+		duration_text(age, sizeof(age), patience_ms);
+	if (pidfd >= 0)
+		log_warning(
+			"process %d is stuck in %s and cannot be ended; it is left behind%s",
+			(int)pid, where[0] ? where : "the driver",
+			card >= 0 ? ", and the card is left alone until it ends" : "");
+	else if (card >= 0)
+		log_warning("%s has not come back for %s; the card is left alone for a while",
+			where, age);
+	return err_set(e, ERR_WORLD, "the driver has not answered for %s%s%s%s", age,
+		where[0] ? " (stuck in " : "", where, where[0] ? ")" : "");
+}
+
+static int has_ended(struct apart_site *s, struct err *e)
+{
+	site_end(s);
+	return e->code;
+}
+
+/* Waits for the helper, for the interruption, or for the end of patience. */
+static int receive(struct apart_site *s, const struct str **reply, struct err *e)
+{
+	int64_t until_us = clock_monotonic_us() + s->manner->patience_ms * 1000;
+	for (;;) {
+		struct pollfd fds[] = { { .fd = helper_fd(s->helper), .events = POLLIN },
+			{ .fd = s->stop_fd, .events = POLLIN } };
+		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
+		int ready = poll(fds, 2, left_ms > 0 ? (int)left_ms : 0);
+		if (ready < 0 && errno != EINTR)
+			return err_set(e, ERR_WORLD, "poll: %s", strerror(errno));
+		int rc = ready > 0 && fds[0].revents ? helper_receive(s->helper, 0, reply, e)
+						     : ERR_BUSY;
+		if (rc != ERR_BUSY)
+			return rc;
+		if (ready > 0 && fds[1].revents)
+			return err_set(e, ERR_BUSY, "the driver does not answer");
+		if (left_ms <= 0)
+			return give_up(s, e);
+	}
+}
+
+int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
+	struct err *e)
+{
+	if (!s->helper)
+		return err_set(e, ERR_WORLD, "%s",
+			s->why.code ? s->why.text : "no process asks the driver");
+	if (s->busy)
+		return err_set(e, ERR_BUSY, "the driver does not answer");
+	int rc = helper_send(s->helper, request, e);
+	s->busy = rc == 0;
+	if (!rc)
+		rc = receive(s, reply, e);
+	if (!rc)
+		s->busy = false;
+	else if (rc != ERR_BUSY && s->helper)
+		rc = has_ended(s, e);
+	if (!s->helper)
+		s->why = *e;
+	return rc;
+}
+
+static int start_helper(struct apart_site *s, struct err *e)
+{
+	struct apart_serving serving = { .kind = s->kind, .options = s->options };
+	char name[16];
+	snprintf(name, sizeof(name), "gua-%s", s->kind->name);
+	if (s->manner->name)
+		text_copy(name, sizeof(name), s->manner->name);
+	const struct helper_work work = { .name = name,
+		.begin = apart_begin,
+		.serve = apart_serve,
+		.end = apart_end,
+		.context = &serving };
+	source_place_set(s->place, -1, "");
+	return helper_new(&s->helper, &work, e);
+}
+
+int site_start(struct apart_site *s, struct err *e)
+{
+	size_t stuck = left_check(&s->left, clock_monotonic_us());
+	int rc = 0;
+	if (s->helper)
+		return 0;
+	if (stuck >= LEFT_MOST)
+		rc = err_set(e, ERR_WORLD,
+			"%zu processes are stuck in the driver; no other is started before one "
+			"of them has ended. A reset of the card or a reboot may be needed",
+			stuck);
+	if (!rc)
+		rc = start_helper(s, e);
+	if (rc)
+		s->why = *e;
+	return rc ? rc : 1;
+}
+
+void site_avoids(struct apart_site *s, struct source_avoids *out)
+{
+	int64_t now_us = clock_monotonic_us();
+	left_check(&s->left, now_us);
+	left_avoids(&s->left, now_us, out);
+}
+
+static struct apart_site *find_site(
+	struct apart *a, const struct source_kind *kind, const struct source_options *options)
+{
+	for (size_t i = 0; i < a->n_sites; i++)
+		if (a->sites[i].kind == kind)
+			return &a->sites[i];
+	if (a->n_sites == SOURCE_KINDS_MAX)
+		return NULL;
+	struct apart_site *s = &a->sites[a->n_sites];
+	*s = (struct apart_site){ .kind = kind,
+		.options = *options,
+		.place = &a->places[a->n_sites],
+		.stop_fd = a->stop_fd,
+		.manner = &a->manner };
+	s->options.name = kind->name;
+	s->options.host = NULL;
+	s->options.place = s->place;
+	a->n_sites++;
+	return s;
+}
+
+static int open_source(struct source_host *h, struct source **source,
+	const struct source_kind *kind, const struct source_options *options, struct err *e)
+{
+	struct apart_site *s = find_site((struct apart *)h, kind, options);
+	return s ? apart_source_open(source, s, e)
+		 : err_set(e, ERR_WORLD, "too many kinds of sources");
+}
+
+static void interrupt(struct source_host *h)
+{
+	eventfd_write(((struct apart *)h)->stop_fd, 1);
+}
+
+static void where(struct source_host *h, char *dst, size_t cap)
+{
+	struct apart *a = (struct apart *)h;
+	dst[0] = '\0';
+	for (size_t i = 0; i < SOURCE_KINDS_MAX && !dst[0]; i++)
+		describe_place(&a->places[i], dst, cap);
+}
+
+/* Starts the helpers of the options' sources; if that fails, opening the source says why. */
+static void start_early(struct apart *a, const struct source_options *options)
+{
+	struct source_options hosted = *options;
+	struct source_list list;
+	struct err e = { 0 };
+	hosted.host = &a->base;
+	if (!options->name || source_list_read(&list, options->name, true, &e) != 0)
+		return;
+	for (size_t i = 0; i < list.n; i++) {
+		if (!source_kind_is_apart(list.kinds[i], &hosted))
+			continue;
+		struct apart_site *s = find_site(a, list.kinds[i], &hosted);
+		if (s)
+			site_start(s, &e);
+	}
+}
+
+int64_t apart_patience_ms(int64_t deadline_ms)
+{
+	return deadline_ms > PATIENCE_MS ? deadline_ms : PATIENCE_MS;
+}
+
+int apart_new(struct apart **out, const struct source_options *options,
+	const struct apart_manner *manner, struct err *e)
+{
+	struct apart *a = calloc(1, sizeof(*a));
+	if (!a)
+		return err_memory(e);
+	a->base = (struct source_host){
+		.open = open_source, .interrupt = interrupt, .where = where
+	};
+	a->manner = *manner;
+	a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->places = mmap(NULL, SOURCE_KINDS_MAX * sizeof(*a->places), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (a->places == MAP_FAILED)
+		a->places = NULL;
+	if (a->stop_fd < 0 || !a->places) {
+		apart_free(a);
+		return err_set(
+			e, ERR_WORLD, "cannot prepare for the driver: %s", strerror(errno));
+	}
+	start_early(a, options);
+	*out = a;
+	return 0;
+}
+
+void apart_free(struct apart *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->n_sites; i++) {
+		site_end(&a->sites[i]);
+		left_finish(&a->sites[i].left);
+	}
+	if (a->places)
+		munmap(a->places, SOURCE_KINDS_MAX * sizeof(*a->places));
+	if (a->stop_fd >= 0)
+		close(a->stop_fd);
+	free(a);
+}
+
+struct source_host *apart_host(struct apart *a)
+{
+	return &a->base;
+}

@@ -1,0 +1,40 @@
+/* Sources in processes of their own. A call of a driver may never return, and a thread that is
+ * stuck in it can be neither ended nor outlived by its process. So sources of a kind that may
+ * block are opened in a helper (base/helper.h), and here is a source that hands each call to it
+ * and mirrors what it answers.
+ *
+ * A call that gets no answer for `patience_ms` fails, and the helper is given up: it is killed,
+ * or left behind if it cannot be. The next scan starts another one, which leaves alone the card
+ * that the first one was asking (sample/apart_left.h). */
+#ifndef GUA_SAMPLE_APART_H
+#define GUA_SAMPLE_APART_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "source/kind.h"
+#include "source/source_host.h"
+
+struct apart;
+
+/* How long a helper is waited for before it is given up: longer than the deadline after which
+ * the driver is said not to answer. */
+int64_t apart_patience_ms(int64_t deadline_ms);
+
+struct apart_manner {
+	int64_t patience_ms; /* how long a helper is waited for */
+	const char *name;    /* of the helpers' processes; NULL: "gua-" and the kind's name */
+};
+
+/* Makes a host for sources, and starts the helpers that `options` will need: early, because
+ * a helper keeps a copy of all memory that the program has now. What the options point to must
+ * outlive the host. */
+int apart_new(struct apart **a, const struct source_options *options,
+	const struct apart_manner *manner, struct err *e);
+/* Ends all helpers; waits a moment for those that close their driver. */
+void apart_free(struct apart *a);
+/* For source_options.host. */
+struct source_host *apart_host(struct apart *a);
+
+#endif

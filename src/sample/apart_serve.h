@@ -1,0 +1,44 @@
+/* What the two sides of a source apart say to each other: requests, and the side that serves
+ * them. A request is a number of enum apart_call and what the call needs. A reply is the
+ * result, the state of the source (sample/apart_wire.h), what the call answers, and the cost.
+ */
+#ifndef GUA_SAMPLE_APART_SERVE_H
+#define GUA_SAMPLE_APART_SERVE_H
+
+#include "base/helper.h"
+#include "source/kind.h"
+
+enum apart_call {
+	APART_OPEN,	  /* cards to avoid */
+	APART_SCAN,	  /* the same */
+	APART_DRAIN,	  /* whether power is wanted, flags of cards */
+	APART_GLANCE,	  /* enum glance */
+	APART_LOOK,	  /* flags of cards */
+	APART_METRICS,	  /* card, board, flags, values and texts; answers the last two */
+	APART_BOARD,	  /* card; answers an identity */
+	APART_FACILITIES, /* answers their number, and job, how, note, fallback, works of each
+			   */
+	APART_CALLS
+};
+/* Flags of cards are sent as their number, or as this: NULL. */
+#define APART_ALL (-1)
+enum { APART_FACILITIES_MAX = 64, APART_HOW_CAP = 512 };
+
+/* The memory of a helper; set the first two before it is started. */
+struct apart_serving {
+	const struct source_kind *kind;
+	struct source_options options;
+	struct source *source;
+	struct wire_sent *sent;
+	struct source_avoids avoids;
+	bool *flags;
+	size_t cap_flags;
+	int64_t cost_us; /* CPU time that was reported so far */
+};
+
+/* For struct helper_work: the context is a struct apart_serving. */
+void apart_begin(void *context, struct helper_place *unused);
+void apart_serve(void *context, const struct str *request, struct str *reply);
+void apart_end(void *context);
+
+#endif

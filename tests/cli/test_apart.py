@@ -1,0 +1,243 @@
+"""The process that asks the driver: what happens when it hangs, dies or cannot be ended. (How live views show a driver
+that hangs is in test_hang.py.)
+
+gua runs in real time here. A deadline that must be missed is short, one that must be met is an hour."""
+import ctypes
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import GUA, advance, clean_environment, gua, wait_for
+from fake import calls, fake_driver
+from recorded import card_seconds, rows
+
+CARDS = """
+card 0 uuid GPU-aaaa name "NVIDIA A100" memory 80GiB
+card 1 uuid GPU-bbbb name "NVIDIA A100" memory 80GiB
+"""
+
+
+def children(pid):
+    """The pids of a process's children."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        found += map(int, task.read_text().split())
+    return found
+
+
+def name(pid):
+    return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def is_there(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class Recorder:
+    """A recorder in the foreground. Its driver's clock stands until the test moves it."""
+
+    def __init__(self, tmp_path, clock, scenario, *words):
+        self.db, self.log, self.calls, self.release = (
+            tmp_path / part for part in ("gua.db", "log", "calls", "release"))
+        self.clock = clock
+        env = fake_driver(tmp_path, scenario, clock=clock, log=self.calls, FAKENVML_RELEASE=self.release)
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [GUA, "daemon", "-f", "--db", self.db, "--interval", "200ms", "--drain", "100ms", "--glance", "100ms",
+                 "--retry", "200ms", *words],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=clean_environment(**env))
+
+    def status(self):
+        return gua("status", "--db", self.db).stdout
+
+    def said(self):
+        return self.log.read_text()
+
+    def wait(self, condition):
+        def holds():
+            assert self.process.poll() is None, self.said()
+            return condition()
+        wait_for(holds, lambda: self.said() + self.status())
+
+    def helper(self):
+        """The process that asks the driver."""
+        self.wait(lambda: [pid for pid in children(self.process.pid) if name(pid) == "gua-nvml"])
+        return next(pid for pid in children(self.process.pid) if name(pid) == "gua-nvml")
+
+    def wait_ready(self):
+        self.wait(lambda: "2 ok\n" in self.status() and "faults     none" in self.status())
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def record(tmp_path, clock_file):
+    started = []
+
+    def start(scenario, *words, real=False):
+        started.append(Recorder(tmp_path, None if real else clock_file(time.time()), scenario, *words))
+        return started[-1]
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_another_process_asks_the_driver(record):
+    """It has nothing open of the recorder's, and ends with it, however that ends."""
+    run = record(CARDS)
+    run.wait_ready()
+    helper = run.helper()
+    files = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{helper}/fd").iterdir()}
+    assert not any(str(run.db) in file or str(run.log) in file for file in files), files
+    run.process.kill()
+    run.process.wait()
+    wait_for(lambda: not is_there(helper))
+
+
+def test_a_driver_that_hangs_does_not_keep_the_recorder_from_ending(record):
+    run = record(CARDS + "at 3s hang nvmlDeviceGetSamples\n", "--driver-timeout", "1h", real=True)
+    run.wait(lambda: sum(card_seconds(run.db).values()) > 1 if run.db.exists() and run.db.stat().st_size else False)
+    seen = sum(card_seconds(run.db).values())
+    helper = run.helper()
+    wait_for(lambda: any(at >= 3 and call == "nvmlDeviceGetSamples" for at, call, _, _ in calls(run.calls)))
+    assert run.stop() == 0, run.said()
+    assert not is_there(helper)
+    assert sum(card_seconds(run.db).values()) >= seen
+    assert rows(run.db, "SELECT how_ended FROM run") == [("stopped",)]
+
+
+def test_the_others_go_on_without_a_card_that_hangs(record):
+    """Which one it is in, and for how long, is said while it hangs; then the card is left alone."""
+    run = record(CARDS + "at 1s hang nvmlDeviceGetSamples card 1\n", "--driver-timeout", "300ms",
+                 "--driver-patience", "2s")
+    run.wait_ready()
+    first = run.helper()
+    advance(run.clock, 1.5)
+    run.wait(lambda: "the driver does not answer (stuck in nvmlDeviceGetSamples on card 1)" in run.status())
+    run.wait(lambda: "card 1 (GPU-bbbb) is lost (a call to it has not come back: it is left alone)" in run.status())
+    assert "cards      2: 1 ok, 1 lost\n" in run.status() and "does not answer" not in run.status()
+    assert not is_there(first) and run.helper() != first
+    assert "nvmlDeviceGetSamples on card 1 has not come back for 2 s" in run.said()
+    before = len(calls(run.calls))
+    run.wait(lambda: len(calls(run.calls)) > before + 20)
+    assert not any(card == 1 for _, _, card, _ in calls(run.calls)[before:]), calls(run.calls)[before:]
+    assert run.stop() == 0
+    kinds = [kind for kind, in rows(run.db, "SELECT kind FROM event ORDER BY at_ms, id")]
+    assert kinds.index("driver-down") < kinds.index("driver-up") and "card-lost" in kinds, kinds
+
+
+def test_a_recorder_starts_on_a_card_that_hangs(record):
+    run = record(CARDS + "at 0s hang nvmlDeviceGetSamples card 1\n", "--driver-timeout", "300ms",
+                 "--driver-patience", "1s")
+    run.wait(lambda: "cards      2: 1 ok, 1 lost\n" in run.status())
+    assert run.stop() == 0
+
+
+def test_a_process_that_dies_is_replaced(record):
+    run = record(CARDS)
+    run.wait_ready()
+    first = run.helper()
+    os.kill(first, signal.SIGKILL)
+    run.wait(lambda: "the process gua-nvml was ended by signal 9" in run.said())
+    run.wait_ready()
+    assert run.helper() != first
+    assert run.stop() == 0
+
+
+PTRACE_SEIZE, PTRACE_DETACH, PTRACE_O_TRACEEXIT = 0x4206, 17, 0x40
+
+
+class Unkillable:
+    """Holds a process on its way out, so that even SIGKILL does not end it: as one that is stuck in a driver."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        if self.libc.ptrace(PTRACE_SEIZE, pid, None, PTRACE_O_TRACEEXIT) != 0:
+            pytest.skip("processes cannot be traced here")
+
+    def let_go(self):
+        os.waitpid(self.pid, 0x40000000)  # __WALL
+        assert self.libc.ptrace(PTRACE_DETACH, self.pid, None, None) == 0
+
+
+def test_a_process_that_cannot_be_ended_is_left_behind(record):
+    """Never a second one on its card; when it ends, the card is back."""
+    run = record(CARDS + "at 1s hang nvmlDeviceGetSamples card 1\n", "--driver-timeout", "300ms",
+                 "--driver-patience", "1s")
+    run.wait_ready()
+    first = run.helper()
+    stuck = Unkillable(first)
+    advance(run.clock, 1.5)
+    run.wait(lambda: "cards      2: 1 ok, 1 lost\n" in run.status())
+    assert f"process {first} is stuck in nvmlDeviceGetSamples on card 1 and cannot be ended" in run.said()
+    assert is_there(first)
+    before = len(calls(run.calls))
+    run.wait(lambda: len(calls(run.calls)) > before + 20)
+    assert not any(card == 1 for _, _, card, _ in calls(run.calls)[before:])
+    run.release.touch()
+    stuck.let_go()
+    run.wait(lambda: "cards      2: 2 ok\n" in run.status())
+    assert not is_there(first)
+    assert run.stop() == 0
+
+
+def test_a_recorder_ends_although_its_process_does_not(record):
+    run = record(CARDS + "at 1s hang nvmlDeviceGetSamples\n", "--driver-timeout", "1h")
+    run.wait_ready()
+    helper = run.helper()
+    stuck = Unkillable(helper)
+    advance(run.clock, 1.5)
+    run.wait(lambda: any(at >= 1 and call == "nvmlDeviceGetSamples" for at, call, _, _ in calls(run.calls)))
+    assert run.stop() == 0
+    assert is_there(helper)
+    stuck.let_go()
+
+
+def test_a_view_ends_although_its_process_does_not(tmp_path, clock_file):
+    log = tmp_path / "calls"
+    env = fake_driver(tmp_path, CARDS + "at 0s hang nvmlDeviceGetSamples\n", clock=clock_file(time.time()), log=log)
+    view = subprocess.Popen([GUA, "stat", "--no-store", "--driver-timeout", "2s"], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean_environment(**env))
+    wait_for(lambda: log.exists() and any(call == "nvmlDeviceGetSamples" for _, call, _, _ in calls(log)))
+    helper, = children(view.pid)
+    stuck = Unkillable(helper)
+    out, said = view.communicate(timeout=60)  # the pipes are closed, too
+    assert (view.returncode, out) == (1, b"") and b"the driver has not answered" in said
+    assert is_there(helper)
+    stuck.let_go()
+
+
+def test_a_tracker_does_not_count_it(tmp_path):
+    """Nor what it used, when it ends before the command: the tracker waits for all its children."""
+    env = fake_driver(tmp_path, CARDS)
+    run = subprocess.Popen([GUA, "track", "-f", "json", "--processes", "--st", "20ms", "--", "sh", "-c",
+                            "read line"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, env=clean_environment(**env))
+    wait_for(lambda: sorted(map(name, children(run.pid))) == ["gua-helper", "sh"])
+    helper = next(pid for pid in children(run.pid) if name(pid) == "gua-helper")
+    os.kill(helper, signal.SIGKILL)
+    wait_for(lambda: not pathlib.Path(f"/proc/{helper}").exists())
+    _, report = run.communicate(b"end\n", timeout=60)
+    assert run.returncode == 0, report
+    result = json.loads(report[report.index(b"{"):])
+    assert result["processes"]["seen"] == 1
+    assert [one["command"] for one in result["process_table"]] == ["sh"]
+
+
+def test_a_tracker_ends_although_the_driver_hangs(tmp_path):
+    env = fake_driver(tmp_path, CARDS + "at 0s hang nvmlInit_v2\n")
+    run = gua("track", "-f", "json", "--", "true", env=env)
+    assert run.returncode == 0, run.stderr
