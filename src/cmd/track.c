@@ -16,6 +16,7 @@
 #include "cmd/track_reader.h"
 #include "cmd/track_run.h"
 #include "render/track.h"
+#include "sample/apart.h"
 #include "source/kind.h"
 #include "store/trackfile.h"
 
@@ -283,6 +284,7 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 	struct clock clock;
 	struct session s = { .self = self, .v = v, .output = -1 };
 	char **words = NULL, **argv = NULL;
+	struct apart *apart = NULL;
 	int status;
 	clock_init_real(&clock);
 	/* Log lines about the driver are also in the result's warnings: print them once. */
@@ -291,15 +293,20 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 		status = cmd_fail(self, &e);
 	} else {
 		struct track_job job = make_job(&s, argv, &clock);
+		const struct apart_manner manner = { apart_patience_ms(0), TRACK_HELPER_NAME };
+		struct source_options *source = &job.options.source;
 		/* Open files last, so that a wrong option does not truncate one. */
-		bool ready = check_uuids(v, &job.options.source, &e) == 0 &&
-			     reader_open(&s.reader, job.options.root, &e) == 0 &&
-			     open_session(&s, &e) == 0;
+		bool ready = apart_new(&apart, source, &manner, &e) == 0;
+		source->host = ready ? apart_host(apart) : NULL;
+		ready = ready && check_uuids(v, source, &e) == 0 &&
+			reader_open(&s.reader, job.options.root, &e) == 0 &&
+			open_session(&s, &e) == 0;
 		const struct track_files files = track_reader_files(s.reader);
 		job.options.files = &files;
 		status = ready ? track(&s, &job) : cmd_fail(self, &e);
 		reader_close(s.reader);
 	}
+	apart_free(apart);
 	if (s.output > STDERR_FILENO)
 		close(s.output);
 	free(words);

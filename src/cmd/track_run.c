@@ -135,15 +135,16 @@ static void reap(struct running *r)
 		siginfo_t info = { 0 };
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 			return;
-		if (is_own(r, info.si_pid)) {
-			waitpid(info.si_pid, &status, WNOHANG);
-			continue;
-		}
+		bool counts =
+			!is_own(r, info.si_pid) && !tracker_is_helper(r->tracker, info.si_pid);
 		/* Read its last numbers before it is reaped. */
-		tracker_exiting(r->tracker, info.si_pid);
+		if (counts)
+			tracker_exiting(r->tracker, info.si_pid);
 		pid_t pid = wait4(info.si_pid, &status, 0, &usage);
 		if (pid <= 0)
 			return;
+		if (!counts)
+			continue;
 		tracker_reaped(r->tracker, pid, status, &usage);
 		if (pid == r->child) {
 			r->ended = true;

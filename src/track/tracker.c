@@ -304,6 +304,11 @@ void tracker_exiting(struct tracker *t, pid_t pid)
 	tree_read_again(&t->tree, pid, now_s);
 }
 
+bool tracker_is_helper(struct tracker *t, pid_t pid)
+{
+	return tree_is_helper(&t->tree, pid);
+}
+
 void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage)
 {
 	double now_s = tracker_now_s(t);

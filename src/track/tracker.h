@@ -54,6 +54,8 @@ bool tracker_sample(struct tracker *t, struct track_sample *out);
  * and notes the time. Call it before wait4() and tracker_reaped(): without it the time of the
  * first process cannot be separated exactly from that of the children that it waited for. */
 void tracker_exiting(struct tracker *t, pid_t pid);
+/* Whether `pid`, which may have ended, is a helper of a tracker and must not be counted. */
+bool tracker_is_helper(struct tracker *t, pid_t pid);
 /* The owner has reaped `pid` with wait4(): takes the exact CPU time, peaks, faults and switches
  * of it and of the children that it had waited for. */
 void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage);

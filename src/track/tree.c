@@ -245,6 +245,12 @@ static bool is_helper(const struct proc_stat *s)
 	return s->comm_len == sizeof(name) - 1 && memcmp(s->comm, name, s->comm_len) == 0;
 }
 
+bool tree_is_helper(const struct tree *t, pid_t pid)
+{
+	struct proc_stat s;
+	return proc_read_stat(t->proc_fd, (uint32_t)pid, &s) == 0 && is_helper(&s);
+}
+
 /* Whether a pid that is not a member is now a process of the tree; if so, adds it. Threads have
  * pids and stat files too, but their thread group has another number. */
 static bool consider(struct tree *t, pid_t pid)

@@ -62,6 +62,9 @@ void tree_read_again(struct tree *t, pid_t pid, double now_s);
 /* The owner has waited for `pid`; returns NO_MEMBER when it is not a member. */
 uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, double now_s);
 
+/* Whether it is a process that samples for a tracker. */
+bool tree_is_helper(const struct tree *t, pid_t pid);
+
 /* Returns the member with this pid, a living one before those that ended, or NO_MEMBER. */
 uint32_t tree_find(const struct tree *t, pid_t pid);
 
