@@ -31,6 +31,22 @@ def make_root(path):
     return path
 
 
+def processes(pid):
+    """A process and all that it has started: the recorder is two, one of which asks the driver."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+    return [pid] + [one for task in tasks for child in task.read_text().split() for one in processes(int(child))]
+
+
+def resident_kib(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024
+
+
+def proportional_kib(pid):
+    """What a process takes, a page that several have divided among them."""
+    rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(rollup.split("Pss:")[1].split()[0])
+
+
 class Recording:
     """One run of the recorder: what it cost, and how memory and writing went on in virtual time."""
 
@@ -47,7 +63,8 @@ class Recording:
             self.child = subprocess.Popen([str(word) for word in command], env=env, stdin=subprocess.DEVNULL,
                                           stdout=log, stderr=log)
         self.clock = clock
-        self.points = []  # (virtual seconds, resident KiB, bytes written)
+        self.points = []  # (virtual seconds, resident KiB of all processes, bytes written)
+        self.proportional = 0  # KiB of all processes at most, shared pages counted once
         status, usage = self.watch()
         if status:
             raise RuntimeError(f"the recorder failed: {(folder / 'log').read_text()[-500:]}")
@@ -69,18 +86,21 @@ class Recording:
     def look(self):
         proc = pathlib.Path("/proc") / str(self.child.pid)
         try:
-            pages = int((proc / "statm").read_text().split()[1])
+            together = processes(self.child.pid)
+            resident = sum(map(resident_kib, together))
+            self.proportional = max(self.proportional, sum(map(proportional_kib, together)))
             written = dict(line.split(": ") for line in (proc / "io").read_text().splitlines())["wchar"]
             boot_us = struct.unpack("=8sqqq", self.clock.read_bytes())[1]
         except (OSError, KeyError, ValueError, IndexError):
             return  # it has just ended
-        if pages:
-            self.points.append((boot_us / 1e6 - 3600, pages * os.sysconf("SC_PAGESIZE") // 1024, int(written)))
+        if resident:
+            self.points.append((boot_us / 1e6 - 3600, resident, int(written)))
 
 
 def cpu_seconds(pid):
-    """Of all threads, to the nanosecond."""
-    return sum(int(stat.read_text().split()[0]) for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+    """Of all threads of a process and of what it has started, to the nanosecond."""
+    return sum(int(stat.read_text().split()[0]) for one in processes(pid)
+               for stat in pathlib.Path(f"/proc/{one}/task").glob("*/schedstat")) / 1e9
 
 
 def share_of_a_core(gua, library, scenario, folder, seconds):

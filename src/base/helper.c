@@ -90,34 +90,27 @@ static void relay_line(void *context, enum log_level level, const char *text)
 	send_frame(*(int *)context, &head, text, 0);
 }
 
-static bool read_whole(int fd, char *dst, size_t len)
+/* Reads the next request; false: the owner has ended, or wants the helper to end. There is one
+ * request at a time, so nothing comes after it: a short one is read at once. */
+static bool next_request(int fd, struct str *request)
 {
-	while (len) {
-		ssize_t n = recv(fd, dst, len, MSG_WAITALL);
+	char block[4096];
+	struct frame head = { .len = 0 };
+	size_t have = 0; /* of the head and what follows it */
+	str_clear(request);
+	while (have < sizeof(head) || have - sizeof(head) < head.len) {
+		ssize_t n = recv(fd, block, sizeof(block), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return false;
-		dst += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
-/* Reads the next request; false: the owner has ended, or wants the helper to end. */
-static bool next_request(int fd, struct str *request)
-{
-	struct frame head;
-	char block[4096];
-	str_clear(request);
-	if (!read_whole(fd, (char *)&head, sizeof(head)))
-		return false;
-	for (size_t left = head.len; left;) {
-		size_t n = left < sizeof(block) ? left : sizeof(block);
-		if (!read_whole(fd, block, n))
-			return false;
-		str_add_bytes(request, block, n);
-		left -= n;
+		size_t skip = have < sizeof(head) ? sizeof(head) - have : 0;
+		if (skip > (size_t)n)
+			skip = (size_t)n;
+		if (skip)
+			memcpy((char *)&head + have, block, skip);
+		str_add_bytes(request, block + skip, (size_t)n - skip);
+		have += (size_t)n;
 	}
 	return !request->failed;
 }
@@ -296,16 +289,18 @@ static int use_frame(struct helper *h, size_t *need)
 	return 0;
 }
 
-/* Reads what has come, without waiting; false: the helper has ended. */
-static bool read_more(struct helper *h, size_t need)
+/* Reads what has come, without waiting. 1: something; 0: nothing; -1: the helper has ended. */
+static int read_more(struct helper *h, size_t need)
 {
 	size_t room = need > h->n_in + 4096 ? need : h->n_in + 4096;
 	if (!array_reserve(&h->in, &h->cap_in, room))
-		return false;
+		return -1;
 	ssize_t n = recv(h->fd, h->in + h->n_in, h->cap_in - h->n_in, MSG_DONTWAIT);
 	if (n > 0)
 		h->n_in += (size_t)n;
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return n > 0 ? 1 : -1;
 }
 
 int helper_receive(struct helper *h, int64_t wait_ms, const struct str **reply, struct err *e)
@@ -314,7 +309,8 @@ int helper_receive(struct helper *h, int64_t wait_ms, const struct str **reply, 
 	for (;;) {
 		size_t need;
 		int found = use_frame(h, &need);
-		if (found < 0)
+		int more = found == 0 ? read_more(h, need) : 0;
+		if (found < 0 || more < 0)
 			return has_ended(h, e);
 		if (found > 0) {
 			h->waiting = false;
@@ -322,13 +318,11 @@ int helper_receive(struct helper *h, int64_t wait_ms, const struct str **reply, 
 			return 0;
 		}
 		int64_t left_ms = until_ms - monotonic_ms();
-		struct pollfd ready = { .fd = h->fd, .events = POLLIN };
-		int n = poll(&ready, 1,
-			left_ms > 0 ? (int)(left_ms < 3600000 ? left_ms : 3600000) : 0);
-		if (n > 0 && !read_more(h, need))
-			return has_ended(h, e);
-		if (n == 0 && left_ms <= 0)
+		if (more == 0 && left_ms <= 0)
 			return err_set(e, ERR_BUSY, "the process %s does not answer", h->name);
+		struct pollfd ready = { .fd = h->fd, .events = POLLIN };
+		if (more == 0)
+			poll(&ready, 1, (int)(left_ms < 3600000 ? left_ms : 3600000));
 	}
 }
 

@@ -1,7 +1,8 @@
 /* The cards now, for all live views: cards with their readings and state, processes with their
  * owners and how long they have been idle. "idle since" comes from the store if there is one,
- * else from the readings of this view. The driver is called in a separate thread
- * (sample/worker.h), so that a driver that hangs delays the view only until a deadline. */
+ * else from the readings of this view. The driver is asked by another process
+ * (sample/apart.h), and a thread waits for it (sample/worker.h), so that a driver that hangs
+ * delays the view only until a deadline. */
 #ifndef GUA_LIVE_LIVE_H
 #define GUA_LIVE_LIVE_H
 
