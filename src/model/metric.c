@@ -103,7 +103,7 @@ void metric_derive(double *values)
 
 /* The words of the forms that have some, by value. */
 static const struct form_words {
-	const char *words[5];
+	const char *words[17];
 	size_t n;
 } form_words[METRIC_FORM_MOMENT + 1] = {
 	[METRIC_FORM_ON_OFF] = { { "Disabled", "Enabled" }, 2 },
@@ -120,6 +120,23 @@ static const struct form_words {
 		5 },
 	[METRIC_FORM_PEER] = { { "Direct Connected" }, 1 },
 	[METRIC_FORM_FABRIC] = { { "", "Not Started", "In Progress", "Completed" }, 4 },
+	[METRIC_FORM_HEALTH] = { { "", "Healthy", "Unhealthy", "Limited Capacity" }, 4 },
+	[METRIC_FORM_BANDWIDTH] = { { "", "Degraded", "Full" }, 3 },
+	[METRIC_FORM_TRUE_FALSE] = { { "", "True", "False" }, 3 },
+	[METRIC_FORM_BRAND] = { { "Unknown", "Quadro", "Tesla", "NVS", "GRID", "GeForce",
+					"Titan", "NVIDIA Virtual Applications",
+					"NVIDIA Virtual PC", "NVIDIA RTX Virtual Workstation",
+					"NVIDIA Cloud Gaming", "NVIDIA Cloud Gaming",
+					"Quadro RTX", "NVIDIA RTX", "NVIDIA", "GeForce RTX",
+					"Titan RTX" },
+		17 },
+	[METRIC_FORM_ARCHITECTURE] = { { "", "", "Kepler", "Maxwell", "Pascal", "Volta",
+					       "Turing", "Ampere", "Ada Lovelace", "Hopper",
+					       "Blackwell", "", "", "Rubin" },
+		14 },
+	[METRIC_FORM_VIRTUALIZATION] = { { "None", "Pass-Through", "VGPU", "Host VGPU",
+						 "Host VSGA" },
+		5 },
 };
 
 /* The word that stands for a value, "" when there is none; NULL: it is a number. */
@@ -145,6 +162,8 @@ void metric_show(char *dst, size_t cap, enum metric m, double value)
 		text_copy(dst, cap, ""); /* the driver reports 32 when it does not know */
 	else if (info->form == METRIC_FORM_PSTATE)
 		snprintf(dst, cap, "P%d", (int)value);
+	else if (info->form == METRIC_FORM_CUDA)
+		snprintf(dst, cap, "%d.%d", (int)value / 1000, (int)value % 1000 / 10);
 	else if (info->form == METRIC_FORM_MOMENT)
 		moment_iso(dst, cap, (int64_t)value);
 	else if (info->detail == 0)

@@ -15,7 +15,7 @@ enum metric {
 };
 
 /* Texts from the driver come first in the table. */
-enum { METRIC_DRIVER_TEXTS = METRIC_TIMESTAMP, METRIC_TEXT_CAP = 48 };
+enum { METRIC_DRIVER_TEXTS = METRIC_TIMESTAMP, METRIC_TEXT_CAP = 64 };
 
 enum metric_form {
 	METRIC_FORM_DRIVER_TEXT,  /* a text from the driver: see metric_texts */
@@ -33,7 +33,14 @@ enum metric_form {
 	METRIC_FORM_RECOVERY,	  /* None, Reset, Reboot, Drain P2P, Drain and Reset */
 	METRIC_FORM_FABRIC,	  /* "", Not Started, In Progress, Completed */
 	METRIC_FORM_PEER,	  /* Direct Connected; no other is known */
-	METRIC_FORM_MOMENT,	  /* unix milliseconds */
+	METRIC_FORM_CUDA,	  /* 12020 is 12.2 */
+	METRIC_FORM_BRAND,	  /* GeForce, NVIDIA RTX ... */
+	METRIC_FORM_ARCHITECTURE, /* Ampere, Hopper ... */
+	METRIC_FORM_VIRTUALIZATION, /* None, Pass-Through, VGPU, Host VGPU, Host VSGA */
+	METRIC_FORM_HEALTH,	    /* "", Healthy, Unhealthy, Limited Capacity */
+	METRIC_FORM_BANDWIDTH,	    /* "", Degraded, Full */
+	METRIC_FORM_TRUE_FALSE,	    /* "", True, False */
+	METRIC_FORM_MOMENT,	    /* unix milliseconds */
 };
 
 struct metric_info {

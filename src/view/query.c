@@ -150,7 +150,7 @@ static void card_text(
 		text_copy(dst, cap, (*line->texts)[m]);
 	else if (m == METRIC_TIMESTAMP)
 		query_timestamp(dst, cap, live_now_ms(l));
-	else if (m == METRIC_DRIVER_VERSION)
+	else if (m == METRIC_DRIVER_VERSION || m == METRIC_KMD_VERSION)
 		text_copy(dst, cap, live_driver(l));
 	else if (m == METRIC_NAME)
 		text_copy(dst, cap, line->id->name);
@@ -168,12 +168,16 @@ static bool is_text(enum metric m)
 	       metrics[m].form == METRIC_FORM_CARD_TEXT;
 }
 
-/* The text for a missing value. */
-static const char *missing(enum card_status status)
+/* The text for a missing value. nvidia-smi writes some without brackets. */
+static const char *missing(enum metric m, enum card_status status)
 {
+	bool bare = m == METRIC_TEMPERATURE_MEMORY ||
+		    strncmp(metrics[m].name, "fabric.", strlen("fabric.")) == 0;
 	if (status == CARD_STATUS_LOST)
 		return "[GPU is lost]";
-	return status == CARD_STATUS_DENIED ? "[Insufficient Permissions]" : "[N/A]";
+	if (status == CARD_STATUS_DENIED)
+		return "[Insufficient Permissions]";
+	return bare ? "N/A" : "[N/A]";
 }
 
 static void add_cell(const struct query_answer *a, enum metric m, const struct line *line)
@@ -183,7 +187,7 @@ static void add_cell(const struct query_answer *a, enum metric m, const struct l
 		card_text(text, sizeof(text), m, a->live, line);
 	else
 		metric_show(text, sizeof(text), m, line->values[m]);
-	(is_text(m) ? csv_text : csv_own_text)(a->out, *text ? text : missing(line->status));
+	(is_text(m) ? csv_text : csv_own_text)(a->out, *text ? text : missing(m, line->status));
 	if (*text && !a->query->no_units && *metrics[m].unit)
 		str_addf(a->out, " %s", metrics[m].unit);
 }

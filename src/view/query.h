@@ -12,7 +12,7 @@
 #include "live/filter.h"
 #include "live/live.h"
 
-enum { QUERY_FIELDS_MAX = 256 };
+enum { QUERY_FIELDS_MAX = 512 };
 
 struct query {
 	bool apps;	/* fields of processes, not of cards */

@@ -77,7 +77,24 @@ def test_the_names_of_newer_drivers_are_known():
         protected_memory.used protected_memory.free dramEncryption.mode.current dramEncryption.mode.pending
         clocks_event_reasons_counters.sw_power_cap module.power.draw.average module.enforced.power.limit
         module.power.limit platform.chassis_serial_number platform.slot_number platform.tray_index platform.host_id
-        platform.peer_type platform.module_id platform.gpu_fabric_guid""".split())
+        platform.peer_type platform.module_id platform.gpu_fabric_guid
+        kmd_version hostname pcie.link.gen.hostmax edpp_multiplier bbx.time_run remapped_rows.sbe remapped_rows.dbe
+        remapped_rows.correctable_inactive remapped_rows.uncorrectable_inactive gpu.power.draw.average
+        gpu.power.draw.instant gpu.power.requested_limit gpu.power.current_limit gpu.power.default_limit
+        gpu.power.min_limit gpu.power.max_limit module.power.requested_limit module.power.current_limit
+        vgpu_driver_capability.heterogenous_multivGPU""".split())
+    names |= {f"fabric.health.{part}" for part in """summary bandwidth route_recovery_in_progress route_unhealthy
+        access_timeout_recovery incorrect_configuration partition_assigned""".split()}
+    names |= {f"vgpu_device_capability.{part}" for part in """fractional_multiVgpu heterogeneous_timeSlice_profile
+        heterogeneous_timeSlice_sizes homogeneous_placements mig_timeSlicing mig_timeSlicing_mode""".split()}
+    names |= {f"gpu.base.{part}" for part in "current requested default min max".split()}
+    profile = """percent_tmp_floor ramp_up_rate ramp_down_rate ramp_down_hysteresis secondary_power_floor
+        primary_floor_act_window_multiplier primary_floor_tar_window_multiplier primary_floor_act_offset""".split()
+    names |= {f"power_smoothing.{part}" for part in """tmp_floor tmp_ceil hw_lifetime_remaining_percent enabled
+        delayed_power_smoothing_supported soc_power_smoothing_enabled priv_level imm_ramp_down max_percent_tmp_floor
+        min_percent_tmp_floor primary_power_floor secondary_power_floor min_primary_floor_activation_offset
+        min_primary_floor_activation_point window_multiplier num_preset_profiles active_profile""".split()}
+    names |= {f"power_smoothing.{owner}.{part}" for owner in ("curr_profile", "admin_override") for part in profile}
     assert names <= {name for field in fields() for name in field}
 
 
@@ -117,7 +134,42 @@ def test_fields_of_newer_cards(driver):
                                                  "0xFFEEDDCCBBAA9988"]]
     assert new == ["55", "Completed", "Success", "7", "00010203-0405-0607-0809-0a0b0c0d0e0f", "None", "valid", "None",
                    "[N/A]", "No", "0x3", "[N/A]", "0 us", "[N/A]", "640"]
-    assert newest[8] == "Disabled" and home[:5] == ["[N/A]"] * 5 and home[6] == "[N/A]"
+    assert newest[8] == "Disabled" and home[:5] == ["[N/A]"] + ["N/A"] * 4 and home[6] == "[N/A]"
+
+
+def test_fields_of_the_newest_drivers(driver):
+    names = ("kmd_version,hostname,edpp_multiplier,fabric.health.summary,fabric.health.bandwidth,"
+             "fabric.health.route_unhealthy,fabric.health.partition_assigned,power_smoothing.tmp_floor,"
+             "vgpu_device_capability.mig_timeSlicing,gpu.base.max,bbx.time_run,remapped_rows.sbe,gpu.power.max_limit")
+    run = driver("query", f"--query-gpu={names}", "--format=csv", scenario=SERVERS)
+    header, new, _, newest, home = rows(run.stdout)
+    assert header[0] == "kmd_version" and header[2] == "edpp_multiplier [%]" and header[10] == "bbx.time_run [seconds]"
+    assert header[7] == "power_smoothing.tmp_floor [W]" and header[11:] == ["remapped_rows.correctable", "power.max_limit [W]"]
+    assert new == ["560.35.05", "[N/A]", "100.00 %", "Healthy", "Full", "False", "N/A", "[N/A]", "[N/A]", "[N/A]", "[N/A]",
+                   "0", "400.00 W"]
+    assert newest[1:6] == ["tray-2", "100.00 %", "Limited Capacity", "Degraded", "False"]
+    assert home[1:6] == ["[N/A]", "[N/A]", "N/A", "N/A", "N/A"] and home[11:] == ["[N/A]", "400.00 W"]
+
+
+def test_an_older_driver_has_the_flags_of_the_fabric_without_the_summary(driver):
+    names = "--query-gpu=fabric.health.summary,fabric.health.bandwidth"
+    run = driver("query", names, "-i", "2", "--format=csv,noheader", scenario="driver 525.60.13\n" + SERVERS)
+    assert rows(run.stdout) == [["N/A", "Degraded"]]
+
+
+def test_the_root_port_above_a_card(driver, tmp_path):
+    root = tmp_path / "host"
+    port = root / "sys/devices/pci0000:00/0000:00:01.0"
+    (port / "0000:02:00.0/0000:17:00.0").mkdir(parents=True)
+    (root / "sys/devices/pci0000:64/0000:65:00.0").mkdir(parents=True)
+    (port / "max_link_speed").write_text("16.0 GT/s PCIe\n")
+    links = root / "sys/bus/pci/devices"
+    links.mkdir(parents=True)
+    (root / "proc").mkdir()
+    (links / "0000:17:00.0").symlink_to("../../../devices/pci0000:00/0000:00:01.0/0000:02:00.0/0000:17:00.0")
+    (links / "0000:65:00.0").symlink_to("../../../devices/pci0000:64/0000:65:00.0")
+    run = driver("query", "--query-gpu=pcie.link.gen.hostmax", "--format=csv,noheader", root=root)
+    assert run.stdout.split() == ["4", "[N/A]", "[N/A]"]  # behind a switch; alone as in a virtual machine; not there
 
 
 def test_what_a_fabric_is_before_the_card_has_joined_it(driver, sim):
@@ -125,7 +177,7 @@ def test_what_a_fabric_is_before_the_card_has_joined_it(driver, sim):
     words = ["query", "--query-gpu=fabric.state,fabric.status,fabric.cliqueId,fabric.clusterUuid", "--format=csv,noheader"]
     scenario = 'start 2026-11-02T08:00:00Z\ncard 0 uuid GPU-aaaa name "NVIDIA H200" memory 141GiB\n'
     for view in driver, sim:
-        assert rows(view(*words, scenario=scenario).stdout) == [["In Progress", "[N/A]", "[N/A]", "[N/A]"]]
+        assert rows(view(*words, scenario=scenario).stdout) == [["In Progress", "N/A", "N/A", "N/A"]]
 
 
 def test_a_synonym_has_the_header_of_its_field(sim):

@@ -101,6 +101,17 @@ struct abi_fabric {
 	uint32_t status, clique;
 	unsigned char state;
 };
+struct abi_fabric_health {
+	uint32_t version;
+	unsigned char cluster[16];
+	uint32_t status, clique;
+	unsigned char state;
+	uint32_t mask;
+	unsigned char summary; /* not in layout 2 */
+};
+struct abi_hostname {
+	char value[64];
+};
 struct abi_platform {
 	uint32_t version;
 	unsigned char guid[16], chassis[16], slot, tray, host, peer, module;
@@ -144,6 +155,7 @@ static_assert(sizeof(struct abi_pci_ext) == 64, "nvmlPciInfoExt_v1_t");
 static_assert(sizeof(struct abi_sram) == 104, "nvmlEccSramErrorStatus_v1_t");
 static_assert(sizeof(struct abi_platform) == 44, "nvmlPlatformInfo_v2_t");
 static_assert(sizeof(struct abi_fabric) == 28, "nvmlGpuFabricInfo_t");
+static_assert(sizeof(struct abi_fabric_health) == 40, "nvmlGpuFabricInfo_v3_t");
 static_assert(sizeof(struct abi_accounting) == 56, "nvmlAccountingStats_t");
 static_assert(sizeof(struct abi_gpm_metric) == 40, "nvmlGpmMetric_t");
 static_assert(offsetof(struct abi_gpm_metrics, metrics) == 24, "nvmlGpmMetricsGet_t");

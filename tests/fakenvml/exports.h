@@ -24,7 +24,6 @@ int nvmlDeviceGetName(void *device, char *name, unsigned length);
 int nvmlDeviceGetSerial(void *device, char *serial, unsigned length);
 int nvmlDeviceGetMinorNumber(void *device, unsigned *minor);
 int nvmlDeviceGetPciInfo_v3(void *device, struct abi_pci *pci);
-int nvmlDeviceGetBrand(void *device, int *brand);
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
 int nvmlDeviceGetUtilizationRates(void *device, struct abi_utilization *rates);
 int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_seen, int *value_type,
@@ -64,6 +63,8 @@ int nvmlDeviceGetDramEncryptionMode(
 int nvmlDeviceGetPciInfoExt(void *device, struct abi_pci_ext *pci);
 int nvmlDeviceGetPlatformInfo(void *device, struct abi_platform *platform);
 int nvmlDeviceGetGpuFabricInfo(void *device, struct abi_fabric *fabric);
+int nvmlDeviceGetGpuFabricInfoV(void *device, struct abi_fabric_health *fabric);
+int nvmlDeviceGetHostname_v1(void *device, struct abi_hostname *hostname);
 int nvmlDeviceGetFieldValues(void *device, int count, struct abi_field *fields);
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count);

@@ -3,6 +3,7 @@
 #include "fake.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exports.h"
@@ -12,6 +13,8 @@ enum {
 	PCI_WORD = 0x01000040,
 	SRAM_WORD = 0x01000068,
 	PLATFORM_WORD = 0x0200002C,
+	HEALTH_WORD_2 = 0x02000024,
+	HEALTH_WORD_3 = 0x03000028,
 };
 
 /* The number of a card; NAN: it has none. */
@@ -173,6 +176,33 @@ EXPORT int nvmlDeviceGetGpuFabricInfo(void *device, struct abi_fabric *fabric)
 	fabric->clique = isnan(clique) ? 0 : (uint32_t)clique;
 	fabric->state = (unsigned char)state;
 	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetGpuFabricInfoV(void *device, struct abi_fabric_health *fabric)
+{
+	static const enum metric flags[] = { METRIC_FABRIC_BANDWIDTH, METRIC_FABRIC_RECOVERY,
+		METRIC_FABRIC_UNHEALTHY, METRIC_FABRIC_TIMEOUT };
+	ENTER_DEVICE(device, "version=%x", fabric->version);
+	double state = number(unit, METRIC_FABRIC_STATE);
+	/* Old drivers know layout 2 only: here those before 530. */
+	bool summary = fabric->version == HEALTH_WORD_3 && atoi(f->scenario->driver) >= 530;
+	if (!summary && fabric->version != HEALTH_WORD_2)
+		return fake_leave(VERSION_MISMATCH);
+	fabric->state = isnan(state) ? 0 : (unsigned char)state;
+	fabric->mask = 0;
+	for (unsigned i = 0; i < 4 && !isnan(number(unit, flags[i])); i++)
+		fabric->mask |= (uint32_t)number(unit, flags[i]) << 2 * i;
+	if (summary && !isnan(number(unit, METRIC_FABRIC_HEALTH)))
+		fabric->summary = (unsigned char)number(unit, METRIC_FABRIC_HEALTH);
+	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetHostname_v1(void *device, struct abi_hostname *hostname)
+{
+	ENTER_DEVICE(device, "%s", "");
+	bool has = play_metric_text(
+		f->scenario, unit, METRIC_HOSTNAME, hostname->value, sizeof(hostname->value));
+	return fake_leave(has ? SUCCESS : NOT_SUPPORTED);
 }
 
 EXPORT int nvmlDeviceGetPlatformInfo(void *device, struct abi_platform *platform)

@@ -129,6 +129,7 @@ static const struct field {
 	{ 197, METRIC_PCIE_TX, 1 },
 	{ 198, METRIC_PCIE_RX, 1 },
 	{ 230, METRIC_RECOVERY_ACTION, 1 },
+	{ 274, METRIC_EDPP, 1 },
 };
 
 static void give_field(struct fake *f, size_t unit, struct abi_field *field)

@@ -209,13 +209,6 @@ EXPORT int nvmlDeviceGetPciInfo_v3(void *device, struct abi_pci *pci)
 	return fake_leave(SUCCESS);
 }
 
-EXPORT int nvmlDeviceGetBrand(void *device, int *brand)
-{
-	ENTER_DEVICE(device, "%s", "");
-	*brand = strstr(card->id.name, "GeForce") ? 5 : 14;
-	return fake_leave(SUCCESS);
-}
-
 EXPORT int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
 {
 	ENTER_DEVICE(device, "%s", "");

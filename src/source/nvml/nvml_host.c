@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,35 @@ void nvml_host_power_close(struct nvml_host_power *p)
 	if (p->there)
 		close(p->fd);
 	*p = (struct nvml_host_power){ 0 };
+}
+
+/* The generation of a PCIe speed in GT/s; NAN: none. */
+static double generation_of(double speed)
+{
+	static const double speeds[] = { 2.5, 5, 8, 16, 32, 64, 128 };
+	for (int i = 0; i < (int)(sizeof(speeds) / sizeof(speeds[0])); i++)
+		if (speed >= speeds[i] - 0.1 && speed <= speeds[i] + 0.1)
+			return i + 1;
+	return NAN;
+}
+
+/* The link of a card leads to .../pci0000:00/ROOT_PORT/.../CARD. */
+double nvml_host_root_port_gen(const char *root, const char *pci)
+{
+	char path[PATH_MAX], whole[PATH_MAX], text[64];
+	int n = snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s", root, pci);
+	if (n < 0 || (size_t)n >= sizeof(path) || !realpath(path, whole))
+		return NAN;
+	char *bus = strstr(whole, "/devices/pci"), *port = bus ? strchr(bus + 12, '/') : NULL;
+	char *end = port ? strchr(port + 1, '/') : NULL;
+	if (!end)
+		return NAN; /* nothing is above the card */
+	*end = '\0';
+	n = snprintf(path, sizeof(path), "%s/max_link_speed", whole);
+	if (n < 0 || (size_t)n >= sizeof(path) ||
+		file_read_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return NAN;
+	return generation_of(strtod(text, NULL));
 }
 
 /* Copies what follows "KEY:" and blanks on its line. */

@@ -32,6 +32,10 @@ struct nvml_host_power {
 bool nvml_host_asleep(struct nvml_host_power *p, const char *root, const char *pci);
 void nvml_host_power_close(struct nvml_host_power *p);
 
+/* The highest PCIe generation of the root port above the card at the address; NAN: not known,
+ * as in a virtual machine. */
+double nvml_host_root_port_gen(const char *root, const char *pci);
+
 /* The cards that the module has, ordered by bus address; returns how many. */
 size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max);
 

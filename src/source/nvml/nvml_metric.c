@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "source/nvml/nvml.h"
 #include "source/nvml/nvml_decode.h"
+#include "source/nvml/nvml_host.h"
 #include "source/nvml/nvml_metric_abi.h"
 
 /* Signatures. */
@@ -26,6 +27,8 @@ enum call_shape {
 	PLACE,		/* (device, int type, int counter, int place, unsigned long long *) */
 	TEXT,		/* (device, char *, unsigned length) */
 	TEXT_OF,	/* (device, int which, char *, unsigned length) */
+	NAME,		/* (device, {char [64]} *) */
+	SYSTEM,		/* (int *) */
 	CHECK,		/* (device): whether it says yes */
 	VERSIONED,	/* (device, {version, int} *) */
 	VERSIONED_TWO,	/* the same with two of them */
@@ -34,6 +37,7 @@ enum call_shape {
 	FABRIC,		/* (device, struct nvml_fabric *): state and clique */
 	FABRIC_RESULT,	/* the same: the status as a text */
 	FABRIC_CLUSTER, /* and the cluster's UUID */
+	HEALTH,		/* (device, struct nvml_fabric_health *): summary and flags */
 	PLATFORM,	/* (device, struct nvml_platform *): numbers and chassis */
 	PLATFORM_GUID,	/* of the same the identity */
 	BYTES,		/* (device, {u64 total, free, used} *) */
@@ -41,6 +45,8 @@ enum call_shape {
 	PCI,		/* the calls of the source itself */
 	MEMORY,
 	RATES,
+	LIBRARY,   /* the version of the library */
+	ROOT_PORT, /* the kernel's file about the port above the card */
 };
 
 struct row {
@@ -122,6 +128,22 @@ static int ask_rates(struct nvml_source *s, void *handle, struct answer *a)
 	return code;
 }
 
+static int ask_library(const struct nvml_source *s, struct answer *a)
+{
+	text_copy(a->text, sizeof(a->text), s->lib.version);
+	return NVML_OK;
+}
+
+static int ask_root_port(struct nvml_source *s, void *handle, struct answer *a)
+{
+	char address[PCI_CAP];
+	struct nvml_pci pci = { 0 };
+	int code = NVML_CALL(s->lib.api.pci, handle, &pci);
+	snprintf(address, sizeof(address), "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+	a->numbers[0] = code == NVML_OK ? nvml_host_root_port_gen(s->root, address) : NAN;
+	return code;
+}
+
 static double field_number(const struct nvml_field *f)
 {
 	struct nvml_sample sample = { 0 };
@@ -153,12 +175,15 @@ union call {
 	int (*place)(void *, int, int, int, unsigned long long *);
 	int (*text)(void *, char *, unsigned);
 	int (*text_of)(void *, int, char *, unsigned);
+	int (*name)(void *, char *);
+	int (*system)(int *);
 	int (*check)(void *);
 	int (*versioned)(void *, struct nvml_versioned *);
 	int (*versioned_two)(void *, struct nvml_versioned *, struct nvml_versioned *);
 	int (*classes)(void *, struct nvml_pci_ext *);
 	int (*sram)(void *, struct nvml_sram_errors *);
 	int (*fabric)(void *, struct nvml_fabric *);
+	int (*health)(void *, struct nvml_fabric_health *);
 	int (*platform)(void *, struct nvml_platform *);
 	int (*bytes)(void *, struct nvml_memory *);
 	int (*field)(void *, int, struct nvml_field *);
@@ -212,6 +237,22 @@ static int ask_text(const struct row *row, union call call, void *handle, struct
 	int code = row->shape == TEXT ? call.text(handle, raw, sizeof(raw))
 				      : call.text_of(handle, row->which, raw, sizeof(raw));
 	text_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
+	return code;
+}
+
+static int ask_name(union call call, void *handle, struct answer *a)
+{
+	char raw[NVML_HOSTNAME_LEN] = "";
+	int code = call.name(handle, raw);
+	text_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
+	return code;
+}
+
+static int ask_system(union call call, struct answer *a)
+{
+	int number = 0;
+	int code = call.system(&number);
+	a->numbers[0] = number;
 	return code;
 }
 
@@ -286,6 +327,22 @@ static int ask_fabric(struct nvml_source *s, const struct row *row, union call c
 	return code == NVML_OK && !joined && row->shape != FABRIC ? NVML_NO_DATA : code;
 }
 
+/* A driver that does not know layout 3 has no summary. */
+static int ask_health(union call call, void *handle, struct answer *a)
+{
+	struct nvml_fabric_health fabric = { .version = NVML_VERSION_WORD(fabric, 3) };
+	int code = call.health(handle, &fabric);
+	if (code == NVML_NO_FUNCTION || code == NVML_BAD_VERSION) {
+		fabric = (struct nvml_fabric_health){ .version = NVML_FABRIC_HEALTH_V2 };
+		code = call.health(handle, &fabric);
+		fabric.summary = 0;
+	}
+	a->numbers[0] = fabric.summary;
+	for (size_t i = 0; i < 4; i++)
+		a->numbers[i + 1] = fabric.mask >> 2 * i & 3;
+	return code == NVML_OK && fabric.state != NVML_FABRIC_COMPLETED ? NVML_NO_DATA : code;
+}
+
 static int ask_platform(const struct row *row, union call call, void *handle, struct answer *a)
 {
 	struct nvml_platform p = { .version = NVML_VERSION_WORD(p, 2) };
@@ -310,6 +367,10 @@ static int ask_struct(struct nvml_source *s, const struct row *row, union call c
 	case TEXT:
 	case TEXT_OF:
 		return ask_text(row, call, handle, a);
+	case NAME:
+		return ask_name(call, handle, a);
+	case SYSTEM:
+		return ask_system(call, a);
 	case CHECK:
 		return ask_check(call, handle, a);
 	case VERSIONED:
@@ -323,6 +384,8 @@ static int ask_struct(struct nvml_source *s, const struct row *row, union call c
 	case FABRIC_RESULT:
 	case FABRIC_CLUSTER:
 		return ask_fabric(s, row, call, handle, a);
+	case HEALTH:
+		return ask_health(call, handle, a);
 	case PLATFORM:
 	case PLATFORM_GUID:
 		return ask_platform(row, call, handle, a);
@@ -341,6 +404,10 @@ static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a
 		return ask_pci(s, handle, a);
 	case RATES:
 		return ask_rates(s, handle, a);
+	case LIBRARY:
+		return ask_library(s, a);
+	case ROOT_PORT:
+		return ask_root_port(s, handle, a);
 	default:
 		break;
 	}

@@ -9,7 +9,7 @@
 
 #include "model/metric.h"
 
-enum { NVML_METRIC_ROWS = 192 };
+enum { NVML_METRIC_ROWS = 256 };
 
 struct nvml_source;
 struct source;

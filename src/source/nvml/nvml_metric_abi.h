@@ -35,7 +35,7 @@ struct nvml_platform {
 };
 _Static_assert(sizeof(struct nvml_platform) == 44, "driver ABI");
 
-enum { NVML_FABRIC_COMPLETED = 3 };
+enum { NVML_FABRIC_COMPLETED = 3, NVML_HOSTNAME_LEN = 64 };
 struct nvml_fabric { /* what is before the state: once that is completed */
 	unsigned char cluster[16];
 	int32_t status; /* a code */
@@ -43,5 +43,18 @@ struct nvml_fabric { /* what is before the state: once that is completed */
 	unsigned char state; /* 0: it can be in none */
 };
 _Static_assert(sizeof(struct nvml_fabric) == 28, "driver ABI");
+
+/* The same in its newer layouts, with the health: two bits a flag, 1 yes, 2 no. */
+struct nvml_fabric_health {
+	uint32_t version; /* layout 3; layout 2 is without the summary */
+	unsigned char cluster[16];
+	int32_t status;
+	uint32_t clique;
+	unsigned char state;
+	uint32_t mask; /* from bit 0 on: bandwidth degraded, recovery, unhealthy, timeout */
+	unsigned char summary; /* 1 healthy, 2 unhealthy, 3 limited capacity */
+};
+_Static_assert(sizeof(struct nvml_fabric_health) == 40, "driver ABI");
+#define NVML_FABRIC_HEALTH_V2 0x02000024u
 
 #endif

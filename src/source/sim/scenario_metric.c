@@ -186,6 +186,12 @@ static const struct constant {
 	{ METRIC_PCI_CLASS, 3 },
 	{ METRIC_PCI_DEVICE_ID, 0x20b210de },
 	{ METRIC_PCI_SUB_DEVICE_ID, 0x146310de },
+	{ METRIC_MULTI_GPU_BOARD, 0 },
+	{ METRIC_VIRTUALIZATION, 0 },
+	{ METRIC_TEMPERATURE_SHUTDOWN, 92 },
+	{ METRIC_TEMPERATURE_SLOWDOWN, 89 },
+	{ METRIC_TEMPERATURE_MAX, 85 },
+	{ METRIC_CLOCK_MAX_VIDEO, 1290 },
 };
 
 static double constant_metric(enum metric m)
@@ -202,6 +208,69 @@ static double rack_metric(const struct scenario_card *c, enum metric m)
 	if (!strstr(c->id.name, "B200"))
 		return NAN;
 	return m == METRIC_PLATFORM_PEER ? 0 : (double)((int)m - METRIC_PLATFORM_SLOT + 10);
+}
+
+/* The kinds of cards by a word of their names. */
+static const struct model {
+	const char *word;
+	double brand, architecture;
+} models[] = {
+	{ "GeForce RTX 30", 5, 7 },
+	{ "GeForce RTX 40", 5, 8 },
+	{ "GeForce", 5, NAN },
+	{ "V100", 2, 5 },
+	{ "A100", 14, 7 },
+	{ "A30", 14, 7 },
+	{ "A40", 14, 7 },
+	{ "A6000", 13, 7 },
+	{ "L40", 14, 8 },
+	{ "H100", 14, 9 },
+	{ "H200", 14, 9 },
+	{ "B200", 14, 10 },
+};
+
+static double model_metric(const struct scenario_card *c, enum metric m)
+{
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+		if (strstr(c->id.name, models[i].word))
+			return m == METRIC_BRAND ? models[i].brand : models[i].architecture;
+	return m == METRIC_BRAND ? 14 : NAN;
+}
+
+/* Of cards that have joined; one kind has lost a part of its fabric. */
+static double fabric_metric(const struct scenario_card *c, enum metric m)
+{
+	bool degraded = strstr(c->id.name, "B200") != NULL;
+	if (!has_joined(c))
+		return NAN;
+	if (m == METRIC_FABRIC_HEALTH)
+		return degraded ? 3 : 1;
+	return m == METRIC_FABRIC_BANDWIDTH && degraded ? 1 : 2;
+}
+
+static double identity_metric(const struct scenario_card *c, enum metric m)
+{
+	unsigned domain = 0, bus = 0;
+	switch (m) {
+	case METRIC_BRAND:
+	case METRIC_ARCHITECTURE:
+		return model_metric(c, m);
+	case METRIC_MINOR_NUMBER:
+		return c->id.index;
+	case METRIC_BOARD_ID:
+		return sscanf(c->id.pci, "%x:%x", &domain, &bus) == 2 ? (double)(bus << 8)
+								      : NAN;
+	case METRIC_CLOCK_BOOST_MAX:
+		return has_ecc(c) ? 1410 : NAN;
+	case METRIC_TEMPERATURE_MEMORY_MAX:
+		return has_ecc(c) ? 95 : NAN;
+	case METRIC_EDPP:
+		return is_hopper(c) ? 100 : NAN;
+	default:
+		return m >= METRIC_FABRIC_HEALTH && m <= METRIC_FABRIC_TIMEOUT
+			       ? fabric_metric(c, m)
+			       : NAN;
+	}
 }
 
 static double health_metric(const struct scenario_card *c, enum metric m)
@@ -270,12 +339,22 @@ double play_metric(const struct play *p, const struct scenario *s, size_t unit, 
 	double value = memory_metric(p, c, unit, m), util = newest_util(p, unit);
 	if (!isnan(value) || c->parent >= 0)
 		return value;
+	if (m == METRIC_CUDA_VERSION)
+		return s->cuda;
 	if (m == METRIC_ACCOUNTING_MODE)
 		return s->accounting && !c->has_mig; /* MIG turns it off */
 	value = power_metric(p, c, unit, m);
 	value = isnan(value) ? clock_metric(util, m) : value;
+	value = isnan(value) ? identity_metric(c, m) : value;
 	value = isnan(value) ? health_metric(c, m) : value;
 	return isnan(value) ? use_metric(c, util, m) : value;
+}
+
+/* Without the CUDA version that comes first. */
+static const char *library_version(const struct scenario *s)
+{
+	const char *dot = strchr(s->nvml, '.');
+	return dot ? dot + 1 : s->nvml;
 }
 
 bool play_metric_text(
@@ -287,6 +366,12 @@ bool play_metric_text(
 		snprintf(dst, cap, "15%011u", (unsigned)unit + 1);
 	else if (m == METRIC_VBIOS_VERSION)
 		snprintf(dst, cap, "92.00.%02X.00.01", (unsigned)unit + 0x19);
+	else if (m == METRIC_NVML_VERSION)
+		snprintf(dst, cap, "%s", library_version(s));
+	else if (m == METRIC_BOARD_PART && has_ecc(&s->cards[unit]))
+		snprintf(dst, cap, "692-2G506-0212-%03u", (unsigned)unit + 1);
+	else if (m == METRIC_HOSTNAME && strstr(s->cards[unit].id.name, "B200"))
+		snprintf(dst, cap, "tray-%u", (unsigned)unit);
 	else if (m == METRIC_INFOROM_IMAGE)
 		snprintf(dst, cap, "G500.0200.00.03");
 	else if (m == METRIC_INFOROM_OEM)
