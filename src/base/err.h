@@ -9,10 +9,12 @@ enum err_code {
 	ERR_USAGE = -1, /* user mistake: a wrong option, duration, scenario line ... */
 	ERR_WORLD = -2, /* the system failed: no driver, disk full, not our file ... */
 	ERR_BUSY = -3,	/* the system failed, and it may pass: locked store, driver not ready */
+	ERR_NOTHING = -4, /* what was asked for is not there: no card, no such card */
 };
 
 struct err {
 	int code;	/* 0 or an enum err_code */
+	int number;	/* the driver's own code behind it; 0: none */
 	char text[512]; /* one sentence without a final newline; already safe for a terminal */
 };
 
@@ -26,6 +28,9 @@ int err_set(struct err *e, int code, const char *format, ...)
 
 /* Fills `e` (may be NULL) for an allocation that failed. Returns ERR_WORLD. */
 int err_memory(struct err *e);
+
+/* Notes the driver's code in `e` (may be NULL). Returns the code of the error. */
+int err_number(struct err *e, int code, int number);
 
 /* Puts "PREFIX: " before the present text. Returns e->code. */
 int err_prefix(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -51,6 +51,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 		.rules = RULES_DEFAULT,
 		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
 		.metrics = wanted,
+		.accounts = v->accounts,
 	};
 	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
@@ -91,7 +92,7 @@ int cmd_live_check(const struct live_session *s, struct err *e)
 {
 	size_t n = 0;
 	live_cards(s->live, &n);
-	return n ? 0 : err_set(e, ERR_WORLD, "the driver works but lists no card");
+	return n ? 0 : err_set(e, ERR_NOTHING, "the driver works but lists no card");
 }
 
 int cmd_live_refresh(struct live_session *s, struct err *e)

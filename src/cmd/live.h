@@ -14,6 +14,7 @@
 struct live_values {
 	const char *db, *source, *scenario, *nvml, *clock, *root;
 	bool no_store;
+	bool accounts; /* not an option: the command needs the records of accounting mode */
 	int64_t timeout_ms; /* 0: the default */
 };
 

@@ -10,8 +10,9 @@
 struct values {
 	struct live_values live;
 	struct filter_values filter;
-	const char *gpu, *apps, *format, *loop, *loop_ms, *file;
-	bool help_gpu, help_apps, mig, t;
+	const char *gpu, *apps, *accounted, *retired, *remapped;
+	const char *format, *loop, *loop_ms, *file;
+	bool help_gpu, help_apps, help_accounted, help_retired, help_remapped, mig, t;
 };
 
 #define AT(field) .offset = offsetof(struct values, field)
@@ -22,6 +23,15 @@ static const struct option_row options[] = {
 	{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",
 		"one line per compute process with these fields", AT(apps),
 		.words = query_app_fields },
+	{ OPTION_TEXT, 0, "query-accounted-apps", "FIELD,...",
+		"one line per process that accounting mode knows", AT(accounted),
+		.words = query_accounted_fields },
+	{ OPTION_TEXT, 0, "query-retired-pages", "FIELD,...",
+		"one line per memory page that was given up", AT(retired),
+		.words = query_retired_fields },
+	{ OPTION_TEXT, 0, "query-remapped-rows", "FIELD,...",
+		"one line per card about memory rows that were replaced", AT(remapped),
+		.words = query_remapped_fields },
 	{ OPTION_TEXT, 0, "format", "FORMAT,...",
 		"csv[,noheader][,nounits] (default csv) or json", AT(format),
 		.words = query_formats },
@@ -37,6 +47,12 @@ static const struct option_row options[] = {
 	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of cards", AT(help_gpu) },
 	{ OPTION_FLAG, 0, "help-query-compute-apps", .help = "list the fields of processes",
 		AT(help_apps) },
+	{ OPTION_FLAG, 0, "help-query-accounted-apps", .help = "the same for that list",
+		AT(help_accounted) },
+	{ OPTION_FLAG, 0, "help-query-retired-pages", .help = "the same for that list",
+		AT(help_retired) },
+	{ OPTION_FLAG, 0, "help-query-remapped-rows", .help = "the same for that list",
+		AT(help_remapped) },
 	{ OPTION_FLAG, 0, "mig", .help = "one line per MIG instance instead of per card",
 		AT(mig) },
 	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
@@ -76,17 +92,39 @@ static int read_loop(const struct values *v, int64_t *every_ms, struct err *e)
 
 static int read_query(const struct values *v, struct query *q, struct err *e)
 {
-	if (v->gpu && v->apps)
-		return err_set(e, ERR_USAGE,
-			"--query-gpu and --query-compute-apps exclude each other");
-	if (!v->gpu && !v->apps)
+	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
+	const char *list = NULL;
+	for (size_t i = 0; i < 5; i++) {
+		if (list && lists[i])
+			return err_set(e, ERR_USAGE, "only one --query-... can be given");
+		list = list ? list : lists[i];
+	}
+	if (!list)
 		return err_set(e, ERR_USAGE,
 			"give --query-gpu=FIELD,... or "
 			"--query-compute-apps=FIELD,...");
 	q->apps = v->apps != NULL;
+	q->list = v->accounted	? QUERY_ACCOUNTED
+		  : v->retired	? QUERY_RETIRED
+		  : v->remapped ? QUERY_REMAPPED
+				: QUERY_NO_LIST;
 	q->instances = v->mig;
 	int rc = v->format ? query_format(q, v->format, e) : 0;
-	return rc ? rc : query_fields(q, v->gpu ? v->gpu : v->apps, e);
+	return rc ? rc : query_fields(q, list, e);
+}
+
+/* Appends the lists of fields that are asked for; false: none is. */
+static bool help_fields(const struct values *v, struct str *out)
+{
+	if (v->help_gpu || v->help_apps)
+		query_help(v->help_apps, out);
+	if (v->help_accounted)
+		query_list_help(QUERY_ACCOUNTED, out);
+	if (v->help_retired)
+		query_list_help(QUERY_RETIRED, out);
+	if (v->help_remapped)
+		query_list_help(QUERY_REMAPPED, out);
+	return out->len > 0;
 }
 
 /* Prints once, or repeatedly until the user ends it. */
@@ -126,7 +164,9 @@ static int query_all(const struct values *v, struct err *e)
 	if (rc)
 		return rc;
 	query_wanted(&q, wanted);
-	rc = cmd_live_open(&s, &v->live, wanted, e);
+	struct live_values live = v->live;
+	live.accounts = q.list == QUERY_ACCOUNTED;
+	rc = cmd_live_open(&s, &live, wanted, e);
 	if (rc)
 		return rc;
 	rc = line_output_open(&o, e);
@@ -146,10 +186,8 @@ static int run(const struct command *self, int argc, char **argv)
 	respell(argc, argv);
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (v.help_gpu || v.help_apps) {
-		query_help(v.help_apps, &out);
+	if (help_fields(&v, &out))
 		return cmd_print(self, &out);
-	}
 	return query_all(&v, &e) ? cmd_fail(self, &e) : 0;
 }
 

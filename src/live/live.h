@@ -23,6 +23,7 @@ struct live_options {
 	struct rules rules;  /* thresholds of the states, unless the store has others */
 	int64_t deadline_ms; /* a driver that does not answer for this long counts as hung */
 	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
+	bool accounts;		      /* read the records of accounting mode, too */
 };
 
 struct live;
@@ -65,6 +66,7 @@ void live_measure_all(struct live *l, int64_t every_us);
 const struct live_card *live_cards(const struct live *l, size_t *n);
 const struct live_process *live_processes(const struct live *l, size_t *n); /* by card */
 const struct live_board *live_boards(const struct live *l, size_t *n);
+const struct live_account *live_accounts(const struct live *l, size_t *n); /* by card */
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
  * when they cannot be read. They may hold secrets: root and the process's own user get all,
  * others the words of the command as it is stored. */

@@ -34,6 +34,9 @@ struct live_question {
 		*cards; /* for each card its board; for MIG instances also the metrics */
 	struct live_board *boards;
 	size_t n_cards, n_boards, cap;
+	bool want_accounts;
+	struct live_account *accounts;
+	size_t n_accounts;
 };
 
 /* The driver's thread, and the state of its request. */
@@ -149,6 +152,30 @@ static void read_instance(struct live_question *q, struct source *s, size_t card
 	read_metrics(q, s, card, false, c->values, c->texts);
 }
 
+/* Reads the records of a card. The driver keeps at most 4000. */
+static int read_accounts(struct live_question *q, struct source *s, size_t card, struct err *e)
+{
+	enum { MOST = 4000 };
+	struct process_account *records = calloc(MOST, sizeof(*records));
+	size_t n = records ? s->ops->accounts(s, card, records, MOST) : 0;
+	bool room = records && array_resize(&q->accounts, q->n_accounts + n + 1);
+	for (size_t i = 0; room && i < n; i++)
+		q->accounts[q->n_accounts++] = (struct live_account){ card, records[i] };
+	free(records);
+	return room ? 0 : err_memory(e);
+}
+
+static int read_all_accounts(struct live_question *q, struct source *s, struct err *e)
+{
+	int rc = 0;
+	q->n_accounts = 0;
+	for (size_t i = 0; q->want_accounts && s->ops->accounts && rc == 0 && i < s->n_cards;
+		i++)
+		if (s->cards[i].status == CARD_STATUS_OK)
+			rc = read_accounts(q, s, i, e);
+	return rc;
+}
+
 /* The request. Runs in the driver's thread. */
 static int put_question(struct source *s, void *context, struct err *e)
 {
@@ -171,7 +198,7 @@ static int put_question(struct source *s, void *context, struct err *e)
 	for (size_t i = 0; i < q->n_cards; i++)
 		if (s->cards[i].id.mig_index >= 0)
 			read_instance(q, s, i);
-	return 0;
+	return read_all_accounts(q, s, e);
 }
 
 static void free_question(void *context)
@@ -179,6 +206,7 @@ static void free_question(void *context)
 	struct live_question *q = context;
 	free(q->cards);
 	free(q->boards);
+	free(q->accounts);
 	free(q);
 }
 
@@ -209,6 +237,7 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 	q->clock = o->source.clock;
 	q->scanned_us = clock_now(q->clock).boot_us;
 	memcpy(q->wanted, l->wanted, METRIC_COUNT);
+	q->want_accounts = o->accounts;
 	a->question = q;
 	a->deadline_ms = o->deadline_ms;
 	/* The first job reads the cards at once, which saves one switch to the thread. */
@@ -302,6 +331,14 @@ int live_take(struct live *l, int64_t wait_ms, struct err *e)
 	l->failed = rc != 0;
 	l->refreshed |= rc == 0;
 	return rc;
+}
+
+/* The driver's thread changes them only while a request is pending. */
+const struct live_account *live_accounts(const struct live *l, size_t *n)
+{
+	const struct live_question *q = l->asking->question;
+	*n = l->asking->asked ? 0 : q->n_accounts;
+	return q->accounts;
 }
 
 int64_t live_late_ms(const struct live *l)

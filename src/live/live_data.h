@@ -76,4 +76,10 @@ struct live_board {
 	metric_texts texts;
 };
 
+/* A record of accounting mode. */
+struct live_account {
+	size_t card; /* index into live.cards */
+	struct process_account record;
+};
+
 #endif

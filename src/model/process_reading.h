@@ -23,6 +23,14 @@ struct ended_process {
 	int64_t mem_peak_bytes;	      /* or -1 */
 };
 
+/* What accounting mode keeps of a process that is or was on a card. */
+struct process_account {
+	uint32_t pid;
+	double gpu_pct, memory_pct; /* mean use of the card, and of its memory's bus */
+	int64_t mem_peak_bytes;	    /* or -1 */
+	int64_t time_ms;	    /* how long it was on the card; 0: it still is */
+};
+
 enum process_kind {
 	PROCESS_COMPUTE = 1,
 	PROCESS_GRAPHICS = 2,

@@ -307,6 +307,17 @@ static void set_metrics(struct source *base, const struct metric_request *reques
 	base->cards[request->card] = m->source->cards[p->card];
 }
 
+static size_t set_accounts(
+	struct source *base, size_t card, struct process_account *out, size_t max)
+{
+	const struct set *s = (struct set *)base;
+	const struct place *p = &s->places[card];
+	const struct set_member *m = &s->members[p->member];
+	if (m->down || !m->source->ops->accounts)
+		return 0;
+	return m->source->ops->accounts(m->source, p->card, out, max);
+}
+
 static void set_board(struct source *base, size_t card, struct card_id *id)
 {
 	const struct set *s = (struct set *)base;
@@ -349,6 +360,7 @@ static const struct source_ops set_ops = {
 	.look = set_look,
 	.describe = set_describe,
 	.metrics = set_metrics,
+	.accounts = set_accounts,
 	.board = set_board,
 	.facilities = set_facilities,
 	.close = set_close,

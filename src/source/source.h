@@ -45,8 +45,10 @@ struct source_ops {
 	 * source has no metrics. */
 	void (*metrics)(struct source *s, const struct metric_request *request, double *values,
 		metric_texts texts);
-	/* The identity of the physical card that a MIG instance is a part of; NULL: there are
-	 * none. */
+	/* Reads at most `max` records of accounting mode; returns how many. NULL: none. */
+	size_t (*accounts)(
+		struct source *s, size_t card, struct process_account *a, size_t max);
+	/* The identity of the card that a MIG instance is a part of; NULL: there are none. */
 	void (*board)(struct source *s, size_t card, struct card_id *id);
 	/* How each job is done; at most `max` rows. */
 	size_t (*facilities)(struct source *s, struct facility *rows, size_t max);

@@ -14,18 +14,30 @@
 
 enum { CELL_CAP = 160, NEAREST = 3 };
 
-static int unknown_field(bool apps, const char *name, size_t len, struct err *e)
+static int unknown_field(const struct query *q, const char *name, size_t len, struct err *e)
 {
+	bool apps = q->apps;
 	int near[NEAREST];
 	char text[200] = "";
-	size_t n = apps ? query_app_nearest(name, len, near, NEAREST)
-			: metric_nearest(name, len, near, NEAREST);
+	size_t n = q->list ? 0
+		   : apps  ? query_app_nearest(name, len, near, NEAREST)
+			   : metric_nearest(name, len, near, NEAREST);
 	for (size_t i = 0, at = 0; i < n; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s",
 			i == 0 ? "; the nearest: " : ", ",
 			apps ? query_app_name(near[i]) : metrics[near[i]].name);
 	return err_set(e, ERR_USAGE, "there is no field '%.*s'%s; --help-query-%s lists all",
-		(int)(len < 100 ? len : 100), name, text, apps ? "compute-apps" : "gpu");
+		(int)(len < 100 ? len : 100), name, text,
+		q->list ? query_list_title(q->list)
+		: apps	? "compute-apps"
+			: "gpu");
+}
+
+static int find_field(const struct query *q, const char *name, size_t len)
+{
+	if (q->list)
+		return query_list_find(q->list, name, len);
+	return q->apps ? query_app_find(name, len) : metric_find(name, len);
 }
 
 int query_fields(struct query *q, const char *list, struct err *e)
@@ -35,9 +47,11 @@ int query_fields(struct query *q, const char *list, struct err *e)
 		size_t len = strcspn(at, ", ");
 		if (len == 0)
 			break;
-		int field = q->apps ? query_app_find(at, len) : metric_find(at, len);
-		if (field < 0)
-			return unknown_field(q->apps, at, len, e);
+		int field = find_field(q, at, len);
+		if (field < 0) {
+			q->wrong = at;
+			return unknown_field(q, at, len, e);
+		}
 		if (q->n == QUERY_FIELDS_MAX)
 			return err_set(e, ERR_USAGE, "more than %d fields", QUERY_FIELDS_MAX);
 		q->fields[q->n++] = field;
@@ -78,18 +92,33 @@ void query_gpu_fields(struct str *out)
 
 void query_wanted(const struct query *q, unsigned char *wanted)
 {
-	for (size_t i = 0; !q->apps && i < q->n; i++)
+	for (size_t i = 0; !q->apps && !q->list && i < q->n; i++)
 		wanted[q->fields[i]] = 1;
+	if (q->list)
+		query_list_wanted(q, wanted);
 	if (q->apps)
 		wanted[METRIC_SERIAL] = 1;
+}
+
+static const char *field_name(const struct query *q, int field)
+{
+	if (q->list)
+		return query_list_name(field);
+	return q->apps ? query_app_name(field) : metrics[field].name;
+}
+
+static const char *field_unit(const struct query *q, int field)
+{
+	if (q->list)
+		return query_list_unit(field);
+	return q->apps ? query_app_unit(field) : metrics[field].unit;
 }
 
 void query_header(const struct query *q, struct str *out)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		int field = q->fields[i];
-		const char *name = q->apps ? query_app_name(field) : metrics[field].name;
-		const char *unit = q->apps ? query_app_unit(field) : metrics[field].unit;
+		const char *name = field_name(q, q->fields[i]);
+		const char *unit = field_unit(q, q->fields[i]);
 		str_addf(out, "%s%s", i ? ", " : "", name);
 		if (*unit)
 			str_addf(out, " [%s]", unit);
@@ -166,6 +195,17 @@ static bool is_text(enum metric m)
 {
 	return metrics[m].form == METRIC_FORM_DRIVER_TEXT ||
 	       metrics[m].form == METRIC_FORM_CARD_TEXT;
+}
+
+void query_board_text(
+	char *dst, size_t cap, enum metric m, const struct live *l, const struct live_board *b)
+{
+	size_t n = 0;
+	struct line line = board_line(b, live_cards(l, &n));
+	if (is_text(m))
+		card_text(dst, cap, m, l, &line);
+	else
+		metric_show(dst, cap, m, b->values[m]);
 }
 
 /* The text for a missing value. nvidia-smi writes some without brackets. */
@@ -265,9 +305,11 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 		json_text(to, "schema", "gua-query-1");
 		json_moment(to, "time", live_now_ms(l));
 		json_text(to, "host", live_hostname(l));
-		json_open(to, q->apps ? "processes" : "gpus", '[');
+		json_open(to, q->list ? "rows" : q->apps ? "processes" : "gpus", '[');
 	}
-	int rc = q->apps ? query_app_look(&a, e) : add_cards(&a, e);
+	int rc = q->list   ? query_list_look(&a, e)
+		 : q->apps ? query_app_look(&a, e)
+			   : add_cards(&a, e);
 	if (to) {
 		json_close(to, ']');
 		json_close(to, '}');

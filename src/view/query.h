@@ -14,14 +14,19 @@
 
 enum { QUERY_FIELDS_MAX = 512 };
 
+/* Other things that nvidia-smi lists: see query_list.c. */
+enum query_list { QUERY_NO_LIST, QUERY_ACCOUNTED, QUERY_RETIRED, QUERY_REMAPPED };
+
 struct query {
-	bool apps;	/* fields of processes, not of cards */
-	bool instances; /* one line for each MIG instance, not for each card */
+	bool apps;	      /* fields of processes, not of cards */
+	enum query_list list; /* fields of a list instead */
+	bool instances;	      /* one line for each MIG instance, not for each card */
 	bool csv, json;
 	bool no_header, no_units;
 	int lines;		      /* JSON: as in struct json */
-	int fields[QUERY_FIELDS_MAX]; /* enum metric, or enum app_field */
+	int fields[QUERY_FIELDS_MAX]; /* enum metric, enum app_field, or of the list */
 	size_t n;
+	const char *wrong; /* the first name that is not a field; NULL: none */
 };
 
 /* Reads "a,b,c". ERR_USAGE for an unknown field; the message names the nearest fields. */
@@ -62,6 +67,24 @@ struct query_answer {
 };
 /* Adds every process that matches. */
 int query_app_look(const struct query_answer *a, struct err *e);
+
+/* query_list.c: the fields of lists. */
+int query_list_find(enum query_list list, const char *name, size_t len);
+const char *query_list_name(int field);
+const char *query_list_unit(int field);
+/* "accounted-apps", as in the options --query-... and --help-query-... */
+const char *query_list_title(enum query_list list);
+void query_list_help(enum query_list list, struct str *out);
+void query_list_wanted(const struct query *q, unsigned char *wanted);
+int query_list_look(const struct query_answer *a, struct err *e);
+/* As query_gpu_fields(). */
+void query_accounted_fields(struct str *out);
+void query_retired_fields(struct str *out);
+void query_remapped_fields(struct str *out);
+
+/* A field of a board as text without its unit; "" unknown. */
+void query_board_text(
+	char *dst, size_t cap, enum metric m, const struct live *l, const struct live_board *b);
 
 /* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
 void query_timestamp(char *dst, size_t cap, int64_t ms);

@@ -38,6 +38,37 @@ void stat_pick_finish(struct stat_pick *p)
 	*p = (struct stat_pick){ 0 };
 }
 
+static bool has_board(const struct stat_boards *b, const struct live_board *board)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->all[i] == board)
+			return true;
+	return false;
+}
+
+int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, struct err *e)
+{
+	struct stat_pick picked = { 0 };
+	size_t n = 0, n_cards = 0;
+	const struct live_card *cards = live_cards(l, &n_cards);
+	const struct live_board *boards = live_boards(l, &n);
+	*b = (struct stat_boards){ .all = calloc(n + 1, sizeof(*b->all)) };
+	int rc = b->all ? stat_pick(&picked, l, f, e) : err_memory(e);
+	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
+		const struct live_board *board = &boards[cards[picked.cards[i]].board];
+		if (!has_board(b, board))
+			b->all[b->n++] = board;
+	}
+	stat_pick_finish(&picked);
+	return rc;
+}
+
+void stat_boards_finish(struct stat_boards *b)
+{
+	free(b->all);
+	*b = (struct stat_boards){ 0 };
+}
+
 void stat_command(char *dst, size_t cap, const struct live_process *p)
 {
 	size_t len = strcspn(p->id.command, " ");

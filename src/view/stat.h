@@ -31,6 +31,14 @@ struct stat_pick {
 int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e);
 void stat_pick_finish(struct stat_pick *p);
 
+/* The boards of these cards, each once. */
+struct stat_boards {
+	const struct live_board **all;
+	size_t n;
+};
+int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, struct err *e);
+void stat_boards_finish(struct stat_boards *b);
+
 void stat_text(struct str *out, const struct stat_pick *picked, const struct stat_options *o);
 /* Appends one JSON document; `lines` as in struct json. */
 void stat_json(struct str *out, const struct stat_pick *picked, int lines);

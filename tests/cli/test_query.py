@@ -226,7 +226,7 @@ def test_what_is_like_no_field_names_none(sim):
     (["--query-gpu=", "--format=csv"], "no field is named"),
     (["--query-gpu=index", "--format=xml"], "--format takes"),
     (["--query-gpu=index", "--format=noheader"], "either csv or json"),
-    (["--query-gpu=index", "--query-compute-apps=pid"], "exclude each other"),
+    (["--query-gpu=index", "--query-compute-apps=pid"], "only one --query"),
     (["--query-gpu=index", "-l", "soon"], "--loop"),
     (["--query-gpu=index", "-lms", "0"], "--loop-ms"),
     (["--query-gpu=index", "--state", "busy"], "--state must be"),
@@ -507,3 +507,53 @@ def test_csv_is_safe_in_a_spreadsheet(sim, command, shown):
     run = sim("query", "--query-compute-apps=process_name,pid", "--format=csv,noheader",
               scenario=CARDS.replace("python train.py --lr 3", command))
     assert run.stdout.splitlines()[0] == f"{shown}, 1001"
+
+
+ACCOUNTED = CARDS.replace("host lab\n", "host lab\naccounting on\n") + "at 30s release note card 1\n"
+
+
+@pytest.mark.parametrize("source", ["sim", "driver"])
+def test_the_processes_that_accounting_mode_knows(request, source):
+    fields = "gpu_name,gpu_bus_id,pid,gpu_util,mem_util,max_memory_usage,time"
+    at = {"at": 60} if source == "driver" else {}
+    run = request.getfixturevalue(source)("query", f"--query-accounted-apps={fields}", "--format=csv",
+                                          scenario=ACCOUNTED, **at)
+    header, *lines = rows(run.stdout)
+    assert header == ["gpu_name", "gpu_bus_id", "pid", "gpu_utilization [%]", "mem_utilization [%]",
+                      "max_memory_usage [MiB]", "time [ms]"]
+    assert [line[2] for line in lines if line[1] == "00000000:17:00.0"] == ["1001", "1002"]
+    if source == "driver":
+        note, = [line for line in lines if line[1] == "00000000:65:00.0" and line[2] == "1002"]
+        assert note[5:] == ["8192 MiB", "30000 ms"] and note[3].endswith(" %")
+    running = next(line for line in lines if line[2] == "1001")
+    assert running[5:] == ["40960 MiB", "0 ms"]
+
+
+def test_accounting_mode_is_usually_off(driver):
+    run = driver("query", "--query-accounted-apps=pid,time", "--format=csv")
+    assert (run.returncode, run.stdout) == (0, "pid, time [ms]\n")
+
+
+def test_retired_pages_and_remapped_rows(driver):
+    run = driver("query", "--query-retired-pages=gpu_uuid,retired_pages.address,retired_pages.cause", "--format=csv",
+                 "-i", "0")
+    assert rows(run.stdout)[1:] == [["GPU-aaaa0000", "[N/A]", "Single Bit ECC"], ["GPU-aaaa0000", "[N/A]", "Double Bit ECC"]]
+    run = driver("query", "--query-remapped-rows=gpu_name,remapped_rows.correctable,remapped_rows.dbe,remapped_rows.pending",
+                 "--format=csv")
+    assert rows(run.stdout) == [
+        ["gpu_name", "remapped_rows.correctable", "remapped_rows.uncorrectable", "remapped_rows.pending"],
+        ["NVIDIA A100-SXM4-80GB", "0", "0", "No"]] + [["NVIDIA GeForce RTX 3090", "[N/A]", "[N/A]", "[N/A]"]] * 2
+
+
+@pytest.mark.parametrize("kind", ["accounted-apps", "retired-pages", "remapped-rows"])
+def test_the_fields_of_each_list_can_be_listed_and_asked(driver, kind):
+    listed = gua("query", f"--help-query-{kind}").stdout
+    names = re.findall(r'"([^"]+)"', listed)
+    assert len(names) == len(set(names)) >= 8
+    run = driver("query", f"--query-{kind}=" + ",".join(names), "--format=json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["schema"] == "gua-query-1"
+    wrong = gua("query", f"--query-{kind}=memory.used")
+    assert wrong.returncode == 2 and f"--help-query-{kind}" in wrong.stderr
+    both = gua("query", f"--query-{kind}=timestamp", "--query-gpu=name")
+    assert both.returncode == 2 and "only one" in both.stderr

@@ -68,11 +68,12 @@ static bool misses_module(const struct nvml_source *s)
 
 static int not_loaded(const struct nvml_source *s, struct err *e)
 {
-	return err_set(e, ERR_WORLD,
+	err_set(e, ERR_WORLD,
 		"no NVIDIA driver is loaded (neither %s/sys/module/nvidia nor "
 		"%s/proc/driver/nvidia/version is there); load it, or name its library "
 		"with --nvml PATH",
 		s->root, s->root);
+	return err_number(e, ERR_WORLD, NVML_NO_DRIVER);
 }
 
 /* Loads and initialises the library, and lets its answer decide. The library of this host knows
@@ -323,6 +324,7 @@ static const struct source_ops nvml_ops = {
 	.glance = nvml_glance,
 	.look = nvml_look,
 	.metrics = nvml_metrics,
+	.accounts = nvml_read_accounts,
 	.board = nvml_board,
 	.facilities = nvml_facilities,
 	.close = nvml_close,

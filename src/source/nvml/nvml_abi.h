@@ -19,6 +19,7 @@ enum nvml_code {
 	NVML_TOO_SMALL = 7, /* the count that is needed has been written */
 	NVML_NO_DRIVER = 9,
 	NVML_TIMEOUT = 10,
+	NVML_NO_LIBRARY = 12,
 	NVML_NO_FUNCTION =
 		13, /* also for a wrong version member; gua uses it for a missing symbol too */
 	NVML_CORRUPTED = 14, /* the infoROM */

@@ -143,3 +143,28 @@ void nvml_drain_ended(struct nvml_source *s, size_t card)
 	a->next = before;
 	a->n_lives = kept;
 }
+
+size_t nvml_read_accounts(
+	struct source *base, size_t card, struct process_account *out, size_t max)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	struct nvml_card *c = &s->cards[card];
+	unsigned n = 0;
+	size_t kept = 0;
+	if (!c->handle || nvml_read_accounting(s, c->handle) != 1 ||
+		read_pids(s, c, &n) != NVML_OK)
+		return 0;
+	const uint32_t *pids = c->accounts.pids.data;
+	for (unsigned i = 0; i < n && kept < max; i++) {
+		struct nvml_account_stats stats = { 0 };
+		if (NVML_CALL(s->lib.api.accounting_stats, c->handle, pids[i], &stats) !=
+			NVML_OK)
+			continue;
+		out[kept++] = (struct process_account){ .pid = pids[i],
+			.gpu_pct = stats.gpu_pct,
+			.memory_pct = stats.memory_pct,
+			.mem_peak_bytes = nvml_decode_memory(stats.peak_bytes),
+			.time_ms = (int64_t)stats.time_ms };
+	}
+	return kept;
+}

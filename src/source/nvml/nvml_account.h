@@ -26,5 +26,8 @@ struct nvml_accounts {
 int nvml_read_accounting(struct nvml_source *s, void *handle);
 /* A card's part of a drain: fills the reading's ended[]. */
 void nvml_drain_ended(struct nvml_source *s, size_t card);
+/* source_ops.accounts */
+size_t nvml_read_accounts(
+	struct source *base, size_t card, struct process_account *out, size_t max);
 
 #endif

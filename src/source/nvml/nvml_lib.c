@@ -113,11 +113,12 @@ int nvml_lib_open(struct nvml_lib *lib, const char *path, struct err *e)
 	lib->dl = dlopen(asked, RTLD_LAZY | RTLD_LOCAL);
 	if (!lib->dl) {
 		const char *why = dlerror();
-		return err_set(e, ERR_WORLD,
+		err_set(e, ERR_WORLD,
 			"cannot load the NVIDIA management library: %s; install it, ask for "
 			"the "
 			"container's 'utility' capability, or name it with --nvml PATH",
 			why ? why : asked);
+		return err_number(e, ERR_WORLD, NVML_NO_LIBRARY);
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *found = find_symbol(lib->dl, &symbols[i]);
@@ -225,12 +226,14 @@ int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct 
 		char module[VERSION_CAP];
 		if (!nvml_host_module_version(root, module, sizeof(module)))
 			text_copy(module, sizeof(module), "unknown");
-		return err_set(e, ERR_WORLD,
+		err_set(e, ERR_WORLD,
 			"the NVIDIA kernel module (version %s) and the library (version %s) do "
 			"not match (code 18): reload the module or reboot",
 			module, lib->version[0] ? lib->version : "unknown");
+		return err_number(e, ERR_WORLD, code);
 	}
-	return err_set(e, ERR_WORLD, "the NVIDIA driver does not answer: %s (code %d)%s%s",
+	err_set(e, ERR_WORLD, "the NVIDIA driver does not answer: %s (code %d)%s%s",
 		meaning->text, code, meaning->advice ? "; " : "",
 		meaning->advice ? meaning->advice : "");
+	return err_number(e, ERR_WORLD, code);
 }

@@ -1,5 +1,5 @@
-/* What only the tests' driver library asks a play: oddities of drivers, and pids that come from
- * files while the scenario is played. */
+/* What mostly the tests' driver library asks a play: accounts, oddities of drivers, and pids
+ * that come from files while the scenario is played. */
 #ifndef GUA_SOURCE_SCENARIO_QUIRK_H
 #define GUA_SOURCE_SCENARIO_QUIRK_H
 

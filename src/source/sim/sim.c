@@ -353,6 +353,7 @@ static const struct source_ops sim_ops = {
 	.look = sim_look,
 	.describe = sim_describe,
 	.metrics = sim_metrics,
+	.accounts = sim_accounts,
 	.board = sim_board,
 	.facilities = sim_facilities,
 	.close = sim_close,

@@ -1,6 +1,8 @@
-/* The metrics of the simulated source, for live views. */
+/* The metrics and accounts of the simulated source, for live views. */
 #include <math.h>
+#include <stdlib.h>
 
+#include "source/sim/scenario_quirk.h"
 #include "source/sim/sim_private.h"
 
 /* The calls that the metrics of live views stand for; a fault of one is a fault of those. */
@@ -45,4 +47,19 @@ void sim_metrics(struct source *s, const struct metric_request *request, double 
 			values[m] = isnan(value) ? values[m] : value;
 		}
 	}
+}
+
+size_t sim_accounts(struct source *s, size_t card, struct process_account *out, size_t max)
+{
+	struct sim *sim = (struct sim *)s;
+	struct play_account *all = calloc(max, sizeof(*all));
+	size_t n = all ? play_accounts(sim->play, sim->cards[card].unit, all, max) : 0;
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct process_account){ .pid = all[i].pid,
+			.gpu_pct = floor(all[i].sm_pct + 0.5),
+			.memory_pct = floor(all[i].sm_pct / 2),
+			.mem_peak_bytes = all[i].peak_bytes,
+			.time_ms = all[i].length_us / 1000 };
+	free(all);
+	return n;
 }

@@ -34,5 +34,7 @@ int sim_call(struct sim *sim, const char *call, int unit);
 /* sim_metric.c: source_ops.metrics. */
 void sim_metrics(struct source *s, const struct metric_request *request, double *values,
 	metric_texts texts);
+/* sim_metric.c: source_ops.accounts. */
+size_t sim_accounts(struct source *s, size_t card, struct process_account *out, size_t max);
 
 #endif
