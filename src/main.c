@@ -57,13 +57,14 @@
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, host,
  *              notify
- *   view/      one-shot and scrolling views: stat*, query*, dmon, who,
+ *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
- *              demo, doctor*, stat, query, dmon, who, pick*, top (hands over), top_main (the
- *              program gua-top), track*, subtrack, gpu_tracker, completion*; and what they
- *              share: cmd, live, line_output, terminal, detach, leftover, hand_over
+ *              demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
+ *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*;
+ *              and what they share: cmd, live, line_output, terminal, detach, leftover,
+ *              hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */
@@ -78,6 +79,7 @@
 #include "cmd/cmd.h"
 #include "cmd/gpu_tracker.h"
 #include "cmd/hand_over.h"
+#include "cmd/smi.h"
 #include "version.h"
 
 /* The commands, in the groups in which `gua` lists them. */
@@ -185,8 +187,11 @@ int main(int argc, char **argv)
 	const char *program = argc > 0 ? argv[0] : "gua";
 	const char *slash = strrchr(program, '/');
 	file_hold_standard();
-	if (strcmp(slash ? slash + 1 : program, "gpu-tracker") == 0)
+	const char *called = slash ? slash + 1 : program;
+	if (strcmp(called, "gpu-tracker") == 0)
 		return gpu_tracker_main(argc, argv);
+	if (strcmp(called, "nvidia-smi") == 0 || strcmp(called, "gua-nvidia-smi") == 0)
+		return smi_main(called, argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	if (is_one_of(name, "help", "--help", "-h")) {
 		if (argc > 2)

@@ -65,6 +65,8 @@ int cmd_options_only(
 int cmd_fail(const struct command *self, const struct err *e)
 {
 	struct str out = { 0 };
+	if (self->fail)
+		return self->fail(self, e);
 	if (self->called)
 		str_addf(&out, "%s: %s\n", self->called, e->text);
 	else

@@ -16,6 +16,9 @@ struct command {
 	bool stop_at_operand; /* options end at the first operand, which starts another command
 			       */
 	bool handed_over;     /* runs the program gua-NAME, if that is installed */
+	/* Prints an error and returns the exit status, where cmd_fail() would not do; may be
+	 * NULL. */
+	int (*fail)(const struct command *self, const struct err *e);
 	/* argv[0] is the command's name. Returns the exit status; prints its errors with
 	 * cmd_fail(). */
 	int (*run)(const struct command *self, int argc, char **argv);
@@ -55,7 +58,7 @@ const char *cmd_nvml_path(const char *option);
  */
 #define COMMANDS_RECORD(X) X(start) X(status) X(stop) X(daemon) X(doctor) X(import)
 #define COMMANDS_REPORT(X) X(report) X(export) X(demo)
-#define COMMANDS_LIVE(X) X(top) X(stat) X(who) X(pick) X(query) X(dmon)
+#define COMMANDS_LIVE(X) X(top) X(stat) X(who) X(pick) X(query) X(dmon) X(smi)
 #define COMMANDS_TRACK(X) X(track) X(subtrack)
 #define COMMANDS_MORE(X) X(completion)
 #define COMMANDS(X)                                                                            \

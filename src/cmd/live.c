@@ -186,3 +186,19 @@ int cmd_seconds(const char *text, int64_t *ms, struct err *e)
 		*ms = LEAST_MS;
 	return 0;
 }
+
+int cmd_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e)
+{
+	*every_ms = 0;
+	if (loop && loop_ms)
+		return err_set(e, ERR_USAGE, "--loop and --loop-ms exclude each other");
+	if (loop && cmd_seconds(*loop ? loop : "5", every_ms, e) != 0)
+		return err_prefix(e, "--loop");
+	if (!loop_ms)
+		return 0;
+	char *end = NULL;
+	*every_ms = strtoll(loop_ms, &end, 10);
+	if (end == loop_ms || *end || *every_ms < 1)
+		return err_set(e, ERR_USAGE, "--loop-ms takes milliseconds, not '%s'", loop_ms);
+	return 0;
+}

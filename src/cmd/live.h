@@ -81,6 +81,9 @@ bool cmd_live_wait(struct live_session *s, int64_t every_ms);
 bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	const struct err *e, int64_t every_ms);
 
+/* Reads the values of nvidia-smi's --loop and --loop-ms, each NULL if it was not given, into
+ * the interval; 0: print once. */
+int cmd_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e);
 /* Reads "1" or "0.5" as seconds, or a duration. At least 100 ms. */
 int cmd_seconds(const char *text, int64_t *ms, struct err *e);
 

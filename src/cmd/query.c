@@ -72,24 +72,6 @@ static void respell(int argc, char **argv)
 			argv[i] = loop_ms;
 }
 
-/* The interval in ms; 0: print once. */
-static int read_loop(const struct values *v, int64_t *every_ms, struct err *e)
-{
-	*every_ms = 0;
-	if (v->loop && v->loop_ms)
-		return err_set(e, ERR_USAGE, "--loop and --loop-ms exclude each other");
-	if (v->loop && cmd_seconds(*v->loop ? v->loop : "5", every_ms, e) != 0)
-		return err_prefix(e, "--loop");
-	if (!v->loop_ms)
-		return 0;
-	char *end = NULL;
-	*every_ms = strtoll(v->loop_ms, &end, 10);
-	if (end == v->loop_ms || *end || *every_ms < 1)
-		return err_set(
-			e, ERR_USAGE, "--loop-ms takes milliseconds, not '%s'", v->loop_ms);
-	return 0;
-}
-
 static int read_query(const struct values *v, struct query *q, struct err *e)
 {
 	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
@@ -157,7 +139,7 @@ static int query_all(const struct values *v, struct err *e)
 	struct line_output o = { .path = v->file };
 	int rc = read_query(v, &q, e);
 	if (rc == 0)
-		rc = read_loop(v, &o.every_ms, e);
+		rc = cmd_loop(v->loop, v->loop_ms, &o.every_ms, e);
 	q.lines = o.every_ms ? 0 : DOCUMENT_LINES;
 	if (rc == 0)
 		rc = filter_init(&f, &v->filter, e);

@@ -68,6 +68,9 @@ struct query_answer {
 /* Adds every process that matches. */
 int query_app_look(const struct query_answer *a, struct err *e);
 
+/* argv[0]; for a process that is gone, the text that nvidia-smi prints. */
+void query_process_name(char *dst, size_t cap, struct live *l, const struct live_process *p);
+
 /* query_list.c: the fields of lists. */
 int query_list_find(enum query_list list, const char *name, size_t len);
 const char *query_list_name(int field);

@@ -139,8 +139,7 @@ static void add_moment(char *dst, size_t cap, int64_t ms)
 		moment_iso(dst, cap, ms);
 }
 
-/* argv[0]; for a process that is gone, the text that nvidia-smi prints. */
-static void process_name(char *dst, size_t cap, struct live *l, const struct live_process *p)
+void query_process_name(char *dst, size_t cap, struct live *l, const struct live_process *p)
 {
 	struct str arguments = { 0 };
 	live_arguments(l, p, &arguments);
@@ -183,7 +182,7 @@ static void field_text(char *dst, size_t cap, enum app_field field, const struct
 		text_copy(dst, cap, c->id.uuid);
 		break;
 	case APP_PROCESS_NAME:
-		process_name(dst, cap, app->live, p);
+		query_process_name(dst, cap, app->live, p);
 		break;
 	case APP_TYPE:
 		snprintf(dst, cap, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",

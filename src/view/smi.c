@@ -1,0 +1,74 @@
+/* What the views of nvidia-smi share: the cards that were asked for, and their processes. */
+#include "view/smi.h"
+
+#include <stdio.h>
+
+int smi_init(struct smi *s, struct live *l, const struct filter *f, struct err *e)
+{
+	*s = (struct smi){ .live = l };
+	return stat_boards(&s->boards, l, f, e);
+}
+
+void smi_finish(struct smi *s)
+{
+	stat_boards_finish(&s->boards);
+}
+
+bool smi_lost(const struct smi *s)
+{
+	for (size_t i = 0; i < s->boards.n; i++)
+		if (s->boards.all[i]->status == CARD_STATUS_LOST)
+			return true;
+	return false;
+}
+
+static bool is_on(const struct smi *s, const struct live_card *c, const struct live_board *b)
+{
+	size_t n = 0;
+	return !c->gone && &live_boards(s->live, &n)[c->board] == b;
+}
+
+bool smi_process(
+	const struct smi *s, const struct live_board *b, size_t n, struct smi_process *p)
+{
+	size_t n_cards = 0, n_processes = 0;
+	const struct live_card *cards = live_cards(s->live, &n_cards);
+	const struct live_process *all = live_processes(s->live, &n_processes);
+	for (size_t i = 0; i < n_cards; i++) {
+		if (!is_on(s, &cards[i], b))
+			continue;
+		if (n < cards[i].n_processes) {
+			p->card = &cards[i];
+			p->process = &all[cards[i].first_process + n];
+			return true;
+		}
+		n -= cards[i].n_processes;
+	}
+	return false;
+}
+
+const struct live_card *smi_instance(const struct smi *s, const struct live_board *b, size_t n)
+{
+	size_t n_cards = 0;
+	const struct live_card *cards = live_cards(s->live, &n_cards);
+	for (size_t i = 0; b->mig && i < n_cards; i++)
+		if (is_on(s, &cards[i], b) && cards[i].id.mig_index >= 0 && n-- == 0)
+			return &cards[i];
+	return NULL;
+}
+
+void smi_type(char *dst, size_t cap, const struct live_process *p)
+{
+	bool compute = p->kind & (PROCESS_COMPUTE | PROCESS_MPS);
+	snprintf(dst, cap, "%s%s%s%s", p->kind & PROCESS_MPS ? "M+" : "", compute ? "C" : "",
+		compute && p->kind & PROCESS_GRAPHICS ? "+" : "",
+		p->kind & PROCESS_GRAPHICS ? "G" : "");
+}
+
+void smi_id(char *dst, size_t cap, int id)
+{
+	if (id < 0)
+		snprintf(dst, cap, "N/A");
+	else
+		snprintf(dst, cap, "%d", id);
+}

@@ -1,0 +1,57 @@
+/* The views of nvidia-smi that are not queries of single fields: the table, the list (-L), the
+ * full report (-q) as text and XML, the versions. Layouts and names are those that scripts
+ * read. */
+#ifndef GUA_VIEW_SMI_H
+#define GUA_VIEW_SMI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "live/filter.h"
+#include "live/live.h"
+#include "view/stat.h"
+
+/* One look at the cards that were asked for. */
+struct smi {
+	struct live *live;
+	struct stat_boards boards; /* of the cards of -i; else all */
+};
+
+/* ERR_NOTHING: -i names no card. */
+int smi_init(struct smi *s, struct live *l, const struct filter *f, struct err *e);
+void smi_finish(struct smi *s);
+/* Whether one of the cards is lost. */
+bool smi_lost(const struct smi *s);
+
+/* The processes of a board, for all views. */
+struct smi_process {
+	const struct live_card *card;
+	const struct live_process *process;
+};
+/* The n-th process of a board; false: there are fewer. */
+bool smi_process(
+	const struct smi *s, const struct live_board *b, size_t n, struct smi_process *p);
+/* The instance with this number of a board that is divided; NULL: there are fewer. */
+const struct live_card *smi_instance(const struct smi *s, const struct live_board *b, size_t n);
+/* "C", "G", "C+G", "M+C". */
+void smi_type(char *dst, size_t cap, const struct live_process *p);
+/* "3" or "N/A" for the id of an instance. */
+void smi_id(char *dst, size_t cap, int id);
+
+/* smi_table.c: the view without options, and its parts. */
+void smi_table_wanted(unsigned char *wanted);
+void smi_table(const struct smi *s, struct str *out);
+void smi_list(const struct smi *s, struct str *out);
+void smi_versions(const struct smi *s, struct str *out);
+
+/* smi_report.c: -q. `sections` are bits; 0: all. */
+int smi_sections(const char *list, unsigned *sections, struct err *e);
+/* Appends the names of the sections, each followed by a space. */
+void smi_section_names(struct str *out);
+void smi_report_wanted(unsigned char *wanted);
+void smi_report(const struct smi *s, unsigned sections, struct str *out);
+void smi_xml(const struct smi *s, struct str *out);
+
+#endif

@@ -1,0 +1,427 @@
+/* Prints the full report of nvidia-smi (-q) as text and as XML, from one table. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/timetext.h"
+#include "view/query.h"
+#include "view/smi.h"
+
+enum { TEXT_CAP = 160, DEPTH_MAX = 8, LABEL_WIDTH = 55, PROCESS_LABEL_WIDTH = 42 };
+
+/* The words of -d. Rows without one of them are only in the whole report. */
+#define SECTIONS(X)                                                                            \
+	X(MEMORY)                                                                              \
+	X(UTILIZATION)                                                                         \
+	X(ECC)                                                                                 \
+	X(TEMPERATURE)                                                                         \
+	X(POWER)                                                                               \
+	X(CLOCK)                                                                               \
+	X(COMPUTE)                                                                             \
+	X(PIDS)                                                                                \
+	X(PERFORMANCE)                                                                         \
+	X(SUPPORTED_CLOCKS)                                                                    \
+	X(PAGE_RETIREMENT)                                                                     \
+	X(ACCOUNTING)                                                                          \
+	X(ENCODER_STATS)                                                                       \
+	X(SUPPORTED_GPU_TARGET_TEMP)                                                           \
+	X(VOLTAGE)                                                                             \
+	X(FBC_STATS)                                                                           \
+	X(ROW_REMAPPER)                                                                        \
+	X(RESET_STATUS)                                                                        \
+	X(GSP_FIRMWARE_VERSION)                                                                \
+	X(POWER_SMOOTHING)                                                                     \
+	X(POWER_PROFILES)
+
+#define SECTION_ID(name) SECTION_##name,
+#define SECTION_NAME(name) #name,
+enum section { SECTION_ALWAYS, SECTIONS(SECTION_ID) SECTION_COUNT };
+static const char *const section_names[] = { "", SECTIONS(SECTION_NAME) };
+
+enum kind {
+	GROUP_ROW,
+	VALUE_ROW,
+	ABSENT_ROW,
+	NESTED_ROW,
+	BARE_HEX_ROW,
+	BAR1_FREE_ROW,
+	PAGES_ROW,
+	INSTANCES_ROW,
+	PROCESSES_ROW,
+	ACCOUNTS_ROW,
+};
+
+/* clang-format off */
+static const struct row {
+	enum kind kind;
+	int depth; /* below the card */
+	enum section section;
+	const char *label, *tag;
+	enum metric metric;
+	const char *suffix; /* instead of the metric's unit; NULL: that unit */
+} rows[] = {
+#define ROW(kind_, depth_, section_, label_, tag_, metric_, suffix_)                           \
+	{ kind_##_ROW, depth_, SECTION_##section_, label_, tag_, metric_, suffix_ },
+#define GROUP(depth, section, label, tag) ROW(GROUP, depth, section, label, tag, 0, NULL)
+#define ABSENT(depth, section, label, tag) ROW(ABSENT, depth, section, label, tag, 0, NULL)
+#define SPECIAL(section, what) ROW(what, 1, section, "", "", 0, NULL)
+#define VALUE(d, s, l, t, m, x) ROW(VALUE, d, s, l, t, METRIC_##m, x)
+#define NESTED(d, s, l, t, m, x) ROW(NESTED, d, s, l, t, METRIC_##m, x)
+#define BARE_HEX(d, s, l, t, m, x) ROW(BARE_HEX, d, s, l, t, METRIC_##m, x)
+#define BAR1_FREE(d, s, l, t, m, x) ROW(BAR1_FREE, d, s, l, t, METRIC_##m, x)
+#define PAGES(d, s, l, t, m, x) ROW(PAGES, d, s, l, t, METRIC_##m, x)
+#include "view/smi_report.def"
+};
+/* clang-format on */
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+int smi_sections(const char *list, unsigned *sections, struct err *e)
+{
+	*sections = 0;
+	for (const char *at = list; *at;) {
+		size_t len = strcspn(at, ", ");
+		int found = 0;
+		for (int i = 1; i < (int)SECTION_COUNT; i++)
+			if (strlen(section_names[i]) == len &&
+				strncasecmp(section_names[i], at, len) == 0)
+				found = i;
+		if (!found)
+			return err_set(e, ERR_USAGE,
+				"--display takes MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, "
+				"CLOCK, PIDS and others that the manual lists, not '%.*s'",
+				(int)len, at);
+		*sections |= 1u << found;
+		at += len + strspn(at + len, ", ");
+	}
+	return *sections ? 0 : err_set(e, ERR_USAGE, "--display names nothing");
+}
+
+void smi_section_names(struct str *out)
+{
+	for (int i = 1; i < (int)SECTION_COUNT; i++)
+		str_addf(out, "%s ", section_names[i]);
+}
+
+void smi_report_wanted(unsigned char *wanted)
+{
+	wanted[METRIC_CUDA_VERSION] = wanted[METRIC_NVML_VERSION] = 1;
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].kind != GROUP_ROW && rows[i].kind != ABSENT_ROW)
+			wanted[rows[i].metric] = 1;
+}
+
+/* What is being written. */
+struct report {
+	const struct smi *smi;
+	struct str *out;
+	bool xml;
+	int depth;		      /* XML: how many elements are open */
+	const char *open[DEPTH_MAX]; /* their names */
+	int width;		      /* text: of the labels with their indent */
+};
+
+static void add_escaped(struct str *out, const char *text)
+{
+	for (; *text; text++) {
+		const char *name = *text == '&'	   ? "&amp;"
+				   : *text == '<'  ? "&lt;"
+				   : *text == '>'  ? "&gt;"
+				   : *text == '"'  ? "&quot;"
+				   : *text == '\'' ? "&apos;"
+						   : NULL;
+		if (name)
+			str_add(out, name);
+		else
+			str_add_bytes(out, text, 1);
+	}
+}
+
+/* Closes the elements that are deeper than `depth`. */
+static void close_to(struct report *r, int depth)
+{
+	while (r->depth > depth) {
+		r->depth--;
+		str_add_repeat(r->out, "\t", (size_t)r->depth);
+		str_addf(r->out, "</%s>\n", r->open[r->depth]);
+	}
+}
+
+/* Opens a block at a depth: below the card's name in text, below its element in XML. */
+static void add_group(struct report *r, int depth, const char *label, const char *tag)
+{
+	if (!r->xml) {
+		str_addf(r->out, "%*s%s\n", 4 * depth, "", label);
+		return;
+	}
+	close_to(r, depth + 1);
+	str_add_repeat(r->out, "\t", (size_t)r->depth);
+	str_addf(r->out, "<%s>\n", tag);
+	r->open[r->depth++] = tag;
+}
+
+static void add_line(struct report *r, int depth, const char *name, const char *text)
+{
+	if (!r->xml) {
+		str_addf(r->out, "%*s%-*s: %s\n", 4 * depth, "", r->width - 4 * depth, name,
+			text);
+		return;
+	}
+	close_to(r, depth + 1);
+	str_add_repeat(r->out, "\t", (size_t)r->depth);
+	str_addf(r->out, "<%s>", name);
+	add_escaped(r->out, text);
+	str_addf(r->out, "</%s>\n", name);
+}
+
+static const char *missing(const struct live_board *b)
+{
+	if (b->status == CARD_STATUS_LOST)
+		return "GPU is lost";
+	return b->status == CARD_STATUS_DENIED ? "Insufficient Permissions" : "N/A";
+}
+
+/* A number of bytes as nvidia-smi writes it. */
+static void show_mib(char *dst, size_t cap, double bytes)
+{
+	if (isnan(bytes))
+		text_copy(dst, cap, "N/A");
+	else
+		snprintf(dst, cap, "%.0f MiB", floor(bytes / 1048576));
+}
+
+static void show_value(
+	const struct report *r, const struct row *row, const struct live_board *b, char *dst)
+{
+	char text[TEXT_CAP / 2];
+	const char *unit = metrics[row->metric].unit;
+	query_board_text(text, sizeof(text), row->metric, r->smi->live, b);
+	const char *from = row->kind == BARE_HEX_ROW && r->xml && text[0] ? text + 2 : text;
+	if (!*text)
+		text_copy(dst, TEXT_CAP, missing(b));
+	else if (row->suffix)
+		snprintf(dst, TEXT_CAP, "%s%s", from, row->suffix);
+	else
+		snprintf(dst, TEXT_CAP, "%s%s%s", from, *unit ? " " : "", unit);
+}
+
+/* Writes the memory of an instance, or of its window. */
+static void add_memory(struct report *r, int depth, const double *numbers, size_t n)
+{
+	static const char *const labels[][2] = { { "Total", "total" },
+		{ "Reserved", "reserved" }, { "Used", "used" }, { "Free", "free" } };
+	for (size_t i = 0, k = 0; i < 4; i++) {
+		char text[TEXT_CAP];
+		if (n == 3 && i == 1)
+			continue;
+		show_mib(text, sizeof(text), numbers[k++]);
+		add_line(r, depth, labels[i][r->xml], text);
+	}
+}
+
+static void add_instance(struct report *r, const struct live_card *c)
+{
+	int depth = r->xml ? 2 : 1;
+	char text[TEXT_CAP];
+	const double *v = c->values;
+	const double memory[] = { v[METRIC_MEMORY_TOTAL], v[METRIC_MEMORY_RESERVED],
+		v[METRIC_MEMORY_USED], v[METRIC_MEMORY_FREE] };
+	const double window[] = { v[METRIC_BAR1_TOTAL], v[METRIC_BAR1_USED],
+		v[METRIC_BAR1_TOTAL] - v[METRIC_BAR1_USED] };
+	add_group(r, depth, "MIG Device", "mig_device");
+	snprintf(text, sizeof(text), "%d", c->id.mig_index);
+	add_line(r, depth + 1, r->xml ? "index" : "Index", text);
+	smi_id(text, sizeof(text), c->id.gpu_instance);
+	add_line(r, depth + 1, r->xml ? "gpu_instance_id" : "GPU Instance ID", text);
+	smi_id(text, sizeof(text), c->id.compute_instance);
+	add_line(r, depth + 1, r->xml ? "compute_instance_id" : "Compute Instance ID", text);
+	add_group(r, depth + 1, "FB Memory Usage", "fb_memory_usage");
+	add_memory(r, depth + 2, memory, 4);
+	add_group(r, depth + 1, "BAR1 Memory Usage", "bar1_memory_usage");
+	add_memory(r, depth + 2, window, 3);
+}
+
+static void add_instances(struct report *r, const struct live_board *b)
+{
+	const struct live_card *c = smi_instance(r->smi, b, 0);
+	if (r->xml)
+		add_group(r, 1, "", "mig_devices");
+	if (r->xml && !c)
+		str_add(r->out, "\t\t\tNone\n");
+	for (size_t k = 0; (c = smi_instance(r->smi, b, k)) != NULL; k++)
+		add_instance(r, c);
+}
+
+static void add_process(struct report *r, const struct smi_process *p)
+{
+	static const char *const names[][2] = { { "GPU instance ID", "gpu_instance_id" },
+		{ "Compute instance ID", "compute_instance_id" }, { "Process ID", "pid" },
+		{ "Type", "type" }, { "Name", "process_name" },
+		{ "Used GPU Memory", "used_memory" } };
+	char texts[6][COMMAND_CAP];
+	int depth = r->xml ? 3 : 2;
+	smi_id(texts[0], sizeof(texts[0]), p->card->id.gpu_instance);
+	smi_id(texts[1], sizeof(texts[1]), p->card->id.compute_instance);
+	snprintf(texts[2], sizeof(texts[2]), "%u", p->process->id.pid);
+	smi_type(texts[3], sizeof(texts[3]), p->process);
+	query_process_name(texts[4], sizeof(texts[4]), r->smi->live, p->process);
+	show_mib(texts[5], sizeof(texts[5]),
+		p->process->mem_bytes < 0 ? NAN : (double)p->process->mem_bytes);
+	if (r->xml)
+		add_group(r, 2, "", "process_info");
+	for (size_t i = 0; i < 6; i++)
+		add_line(r, depth + (i > 2 && !r->xml), names[i][r->xml], texts[i]);
+}
+
+static void add_processes(struct report *r, const struct live_board *b)
+{
+	struct smi_process p;
+	bool any = smi_process(r->smi, b, 0, &p);
+	if (!any && !r->xml) {
+		add_line(r, 1, "Processes", "None");
+		return;
+	}
+	add_group(r, 1, "Processes", "processes");
+	r->width = PROCESS_LABEL_WIDTH;
+	for (size_t k = 0; smi_process(r->smi, b, k, &p); k++)
+		add_process(r, &p);
+	r->width = LABEL_WIDTH;
+}
+
+static void add_account(struct report *r, const struct process_account *a)
+{
+	static const char *const names[][2] = { { "Process ID", "pid" },
+		{ "GPU Utilization", "gpu_util" }, { "Memory Utilization", "memory_util" },
+		{ "Max memory usage", "max_memory_usage" }, { "Time", "time" } };
+	char texts[5][TEXT_CAP];
+	snprintf(texts[0], TEXT_CAP, "%u", a->pid);
+	snprintf(texts[1], TEXT_CAP, "%.0f %%", a->gpu_pct);
+	snprintf(texts[2], TEXT_CAP, "%.0f %%", a->memory_pct);
+	show_mib(texts[3], TEXT_CAP, a->mem_peak_bytes < 0 ? NAN : (double)a->mem_peak_bytes);
+	snprintf(texts[4], TEXT_CAP, "%lld ms", (long long)a->time_ms);
+	if (r->xml)
+		add_group(r, 2, "", "accounted_process_info");
+	for (size_t i = 0; i < 5; i++)
+		add_line(r, r->xml ? 3 : 2 + (i > 0), names[i][r->xml], texts[i]);
+}
+
+static void add_accounts(struct report *r, const struct live_board *b)
+{
+	size_t n = 0, n_cards = 0, n_boards = 0;
+	const struct live_account *all = live_accounts(r->smi->live, &n);
+	const struct live_card *cards = live_cards(r->smi->live, &n_cards);
+	const struct live_board *boards = live_boards(r->smi->live, &n_boards);
+	if (r->xml || n)
+		add_group(r, 1, "Accounted Processes", "accounted_processes");
+	for (size_t i = 0; i < n; i++)
+		if (all[i].card < n_cards && &boards[cards[all[i].card].board] == b)
+			add_account(r, &all[i].record);
+}
+
+/* In XML the pages are a block of their own. */
+static void add_pages(struct report *r, const struct row *row, const char *text)
+{
+	if (!r->xml) {
+		add_line(r, row->depth, row->label, text);
+		return;
+	}
+	add_group(r, row->depth, "", row->tag);
+	add_line(r, row->depth + 1, "retired_count", text);
+	add_line(r, row->depth + 1, "retired_pagelist", "N/A");
+}
+
+static void add_row(struct report *r, const struct row *row, const struct live_board *b)
+{
+	char text[TEXT_CAP] = "N/A";
+	const char *name = r->xml ? row->tag : row->label;
+	switch (row->kind) {
+	case GROUP_ROW:
+		add_group(r, row->depth, row->label, row->tag);
+		return;
+	case INSTANCES_ROW:
+		add_instances(r, b);
+		return;
+	case PROCESSES_ROW:
+		add_processes(r, b);
+		return;
+	case ACCOUNTS_ROW:
+		add_accounts(r, b);
+		return;
+	case BAR1_FREE_ROW:
+		show_mib(text, sizeof(text),
+			b->values[METRIC_BAR1_TOTAL] - b->values[METRIC_BAR1_USED]);
+		break;
+	case ABSENT_ROW:
+		break;
+	default:
+		show_value(r, row, b, text);
+		break;
+	}
+	if (row->kind == PAGES_ROW)
+		add_pages(r, row, text);
+	else
+		add_line(r, row->depth + (row->kind == NESTED_ROW && !r->xml), name, text);
+}
+
+static void add_board(struct report *r, const struct live_board *b, unsigned sections)
+{
+	char bus[TEXT_CAP];
+	query_bus_id(bus, sizeof(bus), b->id.pci);
+	if (r->xml) {
+		str_addf(r->out, "\t<gpu id=\"%s\">\n", *bus ? bus : "N/A");
+		r->open[r->depth++] = "gpu";
+	} else {
+		str_addf(r->out, "GPU %s\n", *bus ? bus : "N/A");
+	}
+	for (size_t i = 0; i < ROWS; i++)
+		if (!sections || sections & 1u << rows[i].section)
+			add_row(r, &rows[i], b);
+	close_to(r, 1);
+	if (!r->xml)
+		str_add(r->out, "\n");
+}
+
+/* The lines above the first card. */
+static void add_head(struct report *r)
+{
+	char when[TEXT_CAP], cuda[TEXT_CAP] = "", count[TEXT_CAP];
+	struct tm tm = moment_fields(live_now_ms(r->smi->live), false);
+	size_t n = 0;
+	const struct live_board *boards = live_boards(r->smi->live, &n);
+	const char *driver = live_driver(r->smi->live);
+	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
+	for (size_t i = 0; i < n && !*cuda; i++)
+		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
+			boards[i].values[METRIC_CUDA_VERSION]);
+	snprintf(count, sizeof(count), "%zu", n);
+	add_line(r, 0, r->xml ? "timestamp" : "Timestamp", when);
+	add_line(r, 0, r->xml ? "driver_version" : "Driver Version",
+		*driver ? driver : "N/A");
+	add_line(r, 0, r->xml ? "cuda_version" : "CUDA Version", *cuda ? cuda : "N/A");
+	if (!r->xml)
+		str_add(r->out, "\n");
+	add_line(r, 0, r->xml ? "attached_gpus" : "Attached GPUs", count);
+}
+
+void smi_report(const struct smi *s, unsigned sections, struct str *out)
+{
+	struct report r = { .smi = s, .out = out, .width = LABEL_WIDTH };
+	str_add(out, "\n==============NVSMI LOG==============\n\n");
+	add_head(&r);
+	for (size_t i = 0; i < s->boards.n; i++)
+		add_board(&r, s->boards.all[i], sections);
+}
+
+void smi_xml(const struct smi *s, struct str *out)
+{
+	struct report r = { .smi = s, .out = out, .xml = true };
+	str_add(out,
+		"<?xml version=\"1.0\" ?>\n"
+		"<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v12.dtd\">\n"
+		"<nvidia_smi_log>\n");
+	r.open[r.depth++] = "nvidia_smi_log";
+	add_head(&r);
+	for (size_t i = 0; i < s->boards.n; i++)
+		add_board(&r, s->boards.all[i], 0);
+	close_to(&r, 0);
+}
