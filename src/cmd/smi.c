@@ -384,9 +384,12 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_smi = {
 	.name = "smi",
-	.summary = "stand in for nvidia-smi in scripts: table, -L, -q, -q -x, queries, dmon, pmon",
-	.usage = "[-L | -q [-x] [-d SECTION,...] | --query-gpu=FIELD,... | dmon | pmon] [OPTIONS]",
-	.details = "Options, layouts and exit statuses are those of nvidia-smi. Nothing on a card is "
+	.summary =
+		"stand in for nvidia-smi in scripts: table, -L, -q, -q -x, queries, dmon, pmon",
+	.usage = "[-L | -q [-x] [-d SECTION,...] | --query-gpu=FIELD,... | dmon | pmon] "
+		 "[OPTIONS]",
+	.details = "Options, layouts and exit statuses are those of nvidia-smi. Nothing on a "
+		   "card is "
 		   "changed.",
 	.options = options,
 	.operands = "dmon|pmon",

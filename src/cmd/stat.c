@@ -107,8 +107,10 @@ static int read_options(const struct values *v, struct stat_options *o, struct e
 		.no_header = v->no_header,
 		.no_processes = v->no_processes,
 		.name_width = v->name_width,
-		.style = {
-			.columns = 80, .ascii = v->ascii || !utf8, .color = want_color(v) } };
+		.style = { .columns = 80,
+			.ascii = v->ascii || !utf8,
+			.color = want_color(v),
+			.watch = v->force_color } };
 	if (v->no_color && v->force_color)
 		return err_set(e, ERR_USAGE, "--no-color and --force-color exclude each other");
 	const struct pair_option codec = { "show-codec", { "enc", "dec" },

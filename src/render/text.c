@@ -100,7 +100,7 @@ void text_add_colored(
 	struct str *out, const char *text, const char *color, const struct text_style *style)
 {
 	if (style->color)
-		str_addf(out, "\033[%sm%s\033[0m", color, text);
+		str_addf(out, "\033[%sm%s\033[%sm", color, text, style->watch ? "0;10" : "0");
 	else
 		str_add(out, text);
 }

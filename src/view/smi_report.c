@@ -116,9 +116,9 @@ struct report {
 	const struct smi *smi;
 	struct str *out;
 	bool xml;
-	int depth;		      /* XML: how many elements are open */
+	int depth;		     /* XML: how many elements are open */
 	const char *open[DEPTH_MAX]; /* their names */
-	int width;		      /* text: of the labels with their indent */
+	int width;		     /* text: of the labels with their indent */
 };
 
 static void add_escaped(struct str *out, const char *text)
@@ -395,8 +395,7 @@ static void add_head(struct report *r)
 			boards[i].values[METRIC_CUDA_VERSION]);
 	snprintf(count, sizeof(count), "%zu", n);
 	add_line(r, 0, r->xml ? "timestamp" : "Timestamp", when);
-	add_line(r, 0, r->xml ? "driver_version" : "Driver Version",
-		*driver ? driver : "N/A");
+	add_line(r, 0, r->xml ? "driver_version" : "Driver Version", *driver ? driver : "N/A");
 	add_line(r, 0, r->xml ? "cuda_version" : "CUDA Version", *cuda ? cuda : "N/A");
 	if (!r->xml)
 		str_add(r->out, "\n");
@@ -415,10 +414,9 @@ void smi_report(const struct smi *s, unsigned sections, struct str *out)
 void smi_xml(const struct smi *s, struct str *out)
 {
 	struct report r = { .smi = s, .out = out, .xml = true };
-	str_add(out,
-		"<?xml version=\"1.0\" ?>\n"
-		"<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v12.dtd\">\n"
-		"<nvidia_smi_log>\n");
+	str_add(out, "<?xml version=\"1.0\" ?>\n"
+		     "<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v12.dtd\">\n"
+		     "<nvidia_smi_log>\n");
 	r.open[r.depth++] = "nvidia_smi_log";
 	add_head(&r);
 	for (size_t i = 0; i < s->boards.n; i++)

@@ -22,12 +22,16 @@ void smi_table_wanted(unsigned char *wanted)
 		wanted[shown[i]] = 1;
 }
 
-#define WIDE "-----------------------------------------------------------------------------------------"
+#define WIDE                                                                                   \
+	"------------------------------------------------------------------------------------" \
+	"-----"
 #define RULE                                                                                   \
-	"+-----------------------------------------+------------------------+------------------"   \
+	"+-----------------------------------------+------------------------+----------------" \
+	"--"                                                                                   \
 	"----+\n"
 #define MIG_RULE                                                                               \
-	"+------------------+----------------------------------+-----------+------------------"    \
+	"+------------------+----------------------------------+-----------+-----------------" \
+	"-"                                                                                    \
 	"-----+\n"
 
 /* What is not known of a card. */
@@ -37,8 +41,7 @@ static const char *missing(const struct live_board *b)
 }
 
 /* A metric with a unit; the text for a missing value if it is not known. */
-static const char *value(
-	char *dst, const struct live_board *b, enum metric m, const char *unit)
+static const char *value(char *dst, const struct live_board *b, enum metric m, const char *unit)
 {
 	char text[TEXT_CAP / 2];
 	metric_show(text, sizeof(text), m, b->values[m]);
@@ -84,11 +87,14 @@ static void add_head(const struct smi *s, struct str *out)
 	str_add(out, RULE
 		"| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile "
 		"Uncorr. ECC |\n"
-		"| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  "
+		"| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util "
+		" "
 		"Compute M. |\n"
-		"|                                         |                        |              "
+		"|                                         |                        |          "
+		"    "
 		" MIG M. |\n"
-		"|=========================================+========================+=============="
+		"|=========================================+========================+=========="
+		"===="
 		"========|\n");
 }
 
@@ -150,7 +156,8 @@ static void add_instance(const struct live_card *c, struct str *out)
 	smi_id(gi, sizeof(gi), c->id.gpu_instance);
 	smi_id(ci, sizeof(ci), c->id.compute_instance);
 	str_addf(out, "|%3d %4s %3s %3d  |%19s / %-11s |%3s    %3s |%3s %3s  %3s  %3s  %3s |\n",
-		c->id.index, gi, ci, c->id.mig_index, value(used, &b, METRIC_MEMORY_USED, "MiB"),
+		c->id.index, gi, ci, c->id.mig_index,
+		value(used, &b, METRIC_MEMORY_USED, "MiB"),
 		value(total, &b, METRIC_MEMORY_TOTAL, "MiB"), "N/A", "N/A", "N/A", "N/A", "N/A",
 		"N/A", "N/A");
 	str_addf(out, "|%18s|%19s / %-11s |%11s|%23s|\n" MIG_RULE, "",
@@ -165,18 +172,22 @@ static void add_instances(const struct smi *s, struct str *out)
 		const struct live_card *c;
 		for (size_t k = 0; (c = smi_instance(s, s->boards.all[i], k)) != NULL; k++) {
 			if (!begun)
-				str_add(out,
-					"\n+" WIDE "+\n"
-					"| MIG devices:                                          "
-					"                                  |\n" MIG_RULE
-					"| GPU  GI  CI  MIG |              Shared Memory-Usage | "
-					"       Vol|        Shared         |\n"
-					"|      ID  ID  Dev |                Shared BAR1-Usage | "
-					"SM     Unc| CE ENC  DEC  OFA  JPG |\n"
-					"|                  |                                  | "
-					"       ECC|                       |\n"
-					"|==================+==================================+="
-					"==========+=======================|\n");
+				str_add(out, "\n+" WIDE "+\n"
+					     "| MIG devices:                                   "
+					     "       "
+					     "                                  |\n" MIG_RULE
+					     "| GPU  GI  CI  MIG |              Shared "
+					     "Memory-Usage | "
+					     "       Vol|        Shared         |\n"
+					     "|      ID  ID  Dev |                Shared "
+					     "BAR1-Usage | "
+					     "SM     Unc| CE ENC  DEC  OFA  JPG |\n"
+					     "|                  |                             "
+					     "     | "
+					     "       ECC|                       |\n"
+					     "|==================+============================="
+					     "=====+="
+					     "==========+=======================|\n");
 			begun = true;
 			add_instance(c, out);
 		}
@@ -206,16 +217,19 @@ static void add_processes(const struct smi *s, struct str *out)
 {
 	struct smi_process p;
 	bool any = false;
-	str_add(out,
-		"\n+" WIDE "+\n"
-		"| Processes:                                                                     "
-		"         |\n"
-		"|  GPU   GI   CI              PID   Type   Process name                        "
-		"GPU Memory |\n"
-		"|        ID   ID                                                               "
-		"Usage      |\n"
-		"|================================================================================"
-		"=========|\n");
+	str_add(out, "\n+" WIDE "+\n"
+		     "| Processes:                                                             "
+		     "        "
+		     "         |\n"
+		     "|  GPU   GI   CI              PID   Type   Process name                  "
+		     "      "
+		     "GPU Memory |\n"
+		     "|        ID   ID                                                         "
+		     "      "
+		     "Usage      |\n"
+		     "|========================================================================"
+		     "========"
+		     "=========|\n");
 	for (size_t i = 0; i < s->boards.n; i++)
 		for (size_t k = 0; smi_process(s, s->boards.all[i], k, &p); k++) {
 			add_process(s, &p, out);

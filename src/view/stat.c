@@ -147,11 +147,21 @@ static void add_state(struct str *out, const struct live_card *c, int64_t now_ms
 	str_finish(&text);
 }
 
-static const char *status_text(enum card_status status)
+const char *stat_status(enum card_status status, int code)
 {
+	enum { UNKNOWN_ERROR = 999 };
 	static const char *const texts[CARD_STATUS_COUNT] = { "", "((GPU is lost))",
 		"((asleep))", "((no permission))" };
+	if (status == CARD_STATUS_LOST && code == UNKNOWN_ERROR)
+		return "((Unknown Error))";
 	return texts[status];
+}
+
+/* The name of a board. As in gpustat, a lost one has none. */
+static const char *board_name(const struct live_board *b)
+{
+	return b->status == CARD_STATUS_LOST || !*b->id.name ? stat_status(b->status, b->code)
+							     : b->id.name;
 }
 
 /* "user:cmd/pid(4000M idle 2h)" */
@@ -276,10 +286,10 @@ static void add_power(struct str *out, const double *v, const struct stat_option
 	const struct number_look draw_look = { 3, "35", isnan(limit) ? 0 : 0.4 * limit };
 	str_add(out, ",  ");
 	add_number(out, draw, &draw_look, &o->style);
-	if (o->limit) {
-		str_add(out, " / ");
-		add_number(out, limit, &power_limit_look, &o->style);
-	}
+	if (!o->limit)
+		return; /* gpustat writes no unit then */
+	str_add(out, " / ");
+	add_number(out, limit, &power_limit_look, &o->style);
 	str_add(out, " W");
 }
 
@@ -331,10 +341,13 @@ static void add_tail(struct str *out, const struct stat_pick *picked, const stru
 	const struct stat_options *o)
 {
 	str_add(out, " | ");
-	add_state(out, c, live_now_ms(picked->live), &o->style);
+	if (c->status == CARD_STATUS_OK)
+		add_state(out, c, live_now_ms(picked->live), &o->style);
+	else
+		text_add_colored(out, card_status_names[c->status], "31", &o->style);
 	if (!o->no_processes) {
 		str_add(out, " |");
-		if (c->processes_known)
+		if (c->processes_known && c->status == CARD_STATUS_OK)
 			add_processes(out, picked, c, o, false);
 		else
 			str_add(out, " (Not Supported)");
@@ -345,8 +358,8 @@ static void add_tail(struct str *out, const struct stat_pick *picked, const stru
 		add_processes(out, picked, c, o, true);
 }
 
-/* Appends index, name, temperature, use and memory of a board. False: it has none of them. */
-static bool add_board(
+/* Appends index, name, temperature, use and memory of a board. */
+static void add_board(
 	struct str *out, const struct live_board *b, size_t width, const struct stat_options *o)
 {
 	const struct text_style *style = &o->style;
@@ -355,16 +368,10 @@ static bool add_board(
 	bool well = b->status == CARD_STATUS_OK;
 	snprintf(index, sizeof(index), "[%d]", b->id.index);
 	text_add_colored(out, index, "36", style);
+	str_add(out, " ");
 	if (width) {
-		str_add(out, " ");
-		add_name(out, b->id.name, width, well ? "34" : "31", style);
+		add_name(out, board_name(b), width, well ? "34" : "31", style);
 		str_add(out, " |");
-	}
-	if (!well) {
-		str_add(out, " ");
-		text_add_colored(out, status_text(b->status), "31", style);
-		str_add(out, "\n");
-		return false;
 	}
 	add_number(out, v[METRIC_TEMPERATURE_GPU], &temperature_look, style);
 	str_add(out, style->ascii ? "'C, " : "°C, ");
@@ -377,7 +384,6 @@ static bool add_board(
 	add_codec(out, v, o);
 	add_power(out, v, o);
 	add_memory(out, v, style);
-	return true;
 }
 
 static void add_instance(struct str *out, const struct stat_pick *picked,
@@ -391,7 +397,7 @@ static void add_instance(struct str *out, const struct stat_pick *picked,
 		add_name(out, c->id.name, width, "34", &o->style);
 	}
 	if (c->status != CARD_STATUS_OK) {
-		str_addf(out, " | %s\n", status_text(c->status));
+		str_addf(out, " | %s\n", stat_status(c->status, c->code));
 		return;
 	}
 	add_memory(out, c->values, &o->style);
@@ -404,7 +410,8 @@ static void add_header(struct str *out, const struct live *l, size_t width, bool
 	struct tm tm = moment_fields(live_now_ms(l), utc);
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 	const char *driver = live_driver(l);
-	str_addf(out, "%-*s  %s  %s", (int)width + 3, live_hostname(l), when,
+	/* Without names gpustat leaves the room of a usual one. */
+	str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3, live_hostname(l), when,
 		*driver ? driver : "None");
 	end_line(out);
 }
@@ -416,7 +423,7 @@ static size_t name_width(const struct live *l, const struct stat_options *o)
 	if (o->name_width >= 0)
 		return (size_t)o->name_width;
 	for (size_t i = 0; i < n; i++) {
-		size_t len = text_columns(boards[i].id.name);
+		size_t len = text_columns(board_name(&boards[i]));
 		width = len > width ? len : width;
 	}
 	return width;
@@ -440,9 +447,8 @@ static void add_rows(struct str *out, const struct stat_pick *p, size_t at, size
 	const struct live_card *cards = live_cards(p->live, &n);
 	size_t board = cards[p->cards[at]].board;
 	const struct live_board *b = &live_boards(p->live, &n)[board];
-	if (!add_board(out, b, width, o))
-		return;
-	if (!b->mig) {
+	add_board(out, b, width, o);
+	if (!b->mig || b->status != CARD_STATUS_OK) {
 		add_tail(out, p, &cards[p->cards[at]], o);
 		return;
 	}

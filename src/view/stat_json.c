@@ -132,7 +132,10 @@ static void add_board(struct json *j, const struct stat_pick *p, const struct li
 	json_open(j, NULL, '{');
 	json_number(j, "index", b->id.index, 0);
 	json_text(j, "uuid", card_has_uuid(&b->id) ? b->id.uuid : NULL);
-	json_text(j, "name", or_null(b->id.name));
+	bool well = b->status != CARD_STATUS_LOST;
+	json_text(j, "name", well ? or_null(b->id.name) : stat_status(b->status, b->code));
+	if (!well)
+		json_text(j, "gua.name", or_null(b->id.name));
 	add_number(j, "temperature.gpu", v, METRIC_TEMPERATURE_GPU);
 	add_number(j, "fan.speed", v, METRIC_FAN_SPEED);
 	add_number(j, "utilization.gpu", v, METRIC_UTILIZATION_GPU);

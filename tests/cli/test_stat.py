@@ -32,6 +32,7 @@ PROCESS_KEYS = {"username", "command", "full_command", "gpu_memory_usage", "cpu_
     ("color", ["--force-color", "-a"]),
     ("narrow", ["--gpuname-width", "10"]),
     ("nameless", ["--gpuname-width", "0", "-P"]),
+    ("draw", ["-P", "draw"]),
     ("ascii", ["--ascii", "-f"]),
 ])
 def test_lines(sim, expect, name, args):
@@ -56,6 +57,22 @@ def test_a_lost_card_is_a_row_that_says_so(driver, expect):
     run = driver("stat", "--no-header", "--no-processes", scenario=LOST)
     assert run.returncode == 0, run.stderr
     expect("stat/lost.txt", run.stdout)
+    whole = driver("stat", "--no-header", scenario=LOST).stdout.splitlines()
+    assert whole[1] == "[1] ((GPU is lost))         | ??°C,  ?? % |    ?? /    ?? MB | lost | (Not Supported)"
+    nameless = driver("stat", "--no-header", "-aP", "--gpuname-width", "0", scenario=LOST).stdout.splitlines()
+    assert nameless[1].startswith("[1]  ??°C,  ?? %,  ?? % (E:  ?? %  D:  ?? %),   ?? /  ?? W |")
+
+
+def test_an_unknown_error_has_gpustats_text(driver):
+    scenario = CARDS + "at 0s fail nvmlDeviceGetHandleByIndex_v2 card 1 code 999\n"
+    run = driver("stat", "--json", scenario=scenario)
+    names = [gpu["name"] for gpu in json.loads(run.stdout)["gpus"]]
+    assert "((Unknown Error))" in names and "NVIDIA A100-SXM4-80GB" in names
+
+
+def test_forced_colours_end_as_watch_wants(sim):
+    forced = sim("stat", "--force-color", "--no-header").stdout
+    assert "\033[0;10m" in forced and "\033[0m" not in forced and "\x0f" not in forced
 
 
 def test_json_has_the_keys_of_gpustat_whatever_is_shown(sim):
@@ -75,6 +92,7 @@ def test_json_has_the_keys_of_gpustat_whatever_is_shown(sim):
 def test_json_of_lost_cards_and_of_instances(driver):
     lost = json.loads(driver("stat", "--json", scenario=LOST).stdout)["gpus"]
     assert lost[1]["index"] == 1 and lost[1]["gua.state"] == "lost"
+    assert lost[1]["name"] == "((GPU is lost))" and "gua.name" in lost[1] and "gua.name" not in lost[0]
     assert lost[1]["processes"] is None and lost[1]["temperature.gpu"] is None
     assert lost[0]["temperature.gpu"] == 70
     mig = json.loads(driver("stat", "--json", scenario=MIG).stdout)["gpus"]

@@ -82,11 +82,13 @@ def test_no_card_is_a_sentence(sim, words):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["stat"], r"^\[1\] NVIDIA GeForce RTX 3090 \| \(\(asleep\)\)$"),
+    (["stat"], r"^\[1\] NVIDIA GeForce RTX 3090 \| .* MB \| asleep \|"),
     (["query", "--query-gpu=index,gua.state,temperature.gpu,memory.used,pcie.link.gen.current"],
      r"^1, asleep, \[N/A\], \[N/A\], \[N/A\]$"),
     (["dmon", "-s", "pucvmet", "-c", "2", "-d", "0.1"], r"^ +1( +-)+$"),
     (["dmon", "-p", "-c", "1"], r"^ +1( +-)+$"),
+    (["smi"], r"^\|   1  NVIDIA GeForce RTX 3090 +N/A \|"),
+    (["smi", "-q"], r"^    Product Name +: NVIDIA GeForce RTX 3090$"),
     (["who"], "card 1 is asleep"),
     ([*PICK, "--id", "1"], "1 lost, asleep or not readable"),
     pytest.param(["top", "--once"], "^ +1 .*asleep; it is not woken", marks=needs_top),
