@@ -114,6 +114,20 @@ static void answer_board(struct apart_serving *v, struct wire *in, struct str *r
 	wire_write_id(reply, &id);
 }
 
+static void answer_accounts(struct apart_serving *v, struct wire *in, struct str *reply)
+{
+	struct source *s = v->source;
+	size_t card = (size_t)wire_read_number(in, 0, (int64_t)s->n_cards - 1);
+	size_t max = (size_t)wire_read_number(in, 0, APART_ACCOUNTS_MAX), n = 0;
+	struct process_account *found = calloc(max + 1, sizeof(*found));
+	if (!in->bad && found && s->ops->accounts)
+		n = s->ops->accounts(s, card, found, max);
+	wire_write_number(reply, (int64_t)n);
+	wire_write(reply, found, n * sizeof(*found));
+	reply->failed |= !found;
+	free(found);
+}
+
 static void answer_facilities(struct apart_serving *v, struct str *reply)
 {
 	struct facility rows[APART_FACILITIES_MAX];
@@ -135,6 +149,8 @@ static void answer(
 		answer_metrics(v, in, reply);
 	if (call == APART_BOARD)
 		answer_board(v, in, reply);
+	if (call == APART_ACCOUNTS)
+		answer_accounts(v, in, reply);
 	if (call == APART_FACILITIES)
 		answer_facilities(v, reply);
 }
@@ -157,6 +173,7 @@ void apart_serve(void *context, const struct str *request, struct str *reply)
 	int64_t wall_ms = clock_wall_ms(v->options.clock);
 	wire_write_number(reply, rc);
 	wire_write_text(reply, e.text);
+	wire_write_number(reply, e.number);
 	wire_write_number(reply, v->source != NULL);
 	if (v->source)
 		wire_write_source(reply, v->source, v->sent, &fresh);

@@ -16,13 +16,14 @@ enum apart_call {
 	APART_LOOK,	  /* flags of cards */
 	APART_METRICS,	  /* card, board, flags, values and texts; answers the last two */
 	APART_BOARD,	  /* card; answers an identity */
+	APART_ACCOUNTS,	  /* card, most records; answers their number and the records */
 	APART_FACILITIES, /* answers their number, and job, how, note, fallback, works of each
 			   */
 	APART_CALLS
 };
 /* Flags of cards are sent as their number, or as this: NULL. */
 #define APART_ALL (-1)
-enum { APART_FACILITIES_MAX = 64, APART_HOW_CAP = 512 };
+enum { APART_FACILITIES_MAX = 64, APART_ACCOUNTS_MAX = 4096, APART_HOW_CAP = 512 };
 
 /* The memory of a helper; set the first two before it is started. */
 struct apart_serving {

@@ -175,14 +175,15 @@ static void forget(struct apart_source *s)
 static int read_state(struct apart_source *s, struct wire *in, struct err *e)
 {
 	char text[sizeof(e->text)];
-	int rc = (int)wire_read_number(in, ERR_BUSY, 0);
+	int rc = (int)wire_read_number(in, ERR_NOTHING, 0);
 	wire_read_text(in, text, sizeof(text));
+	int number = (int)wire_read_number(in, INT32_MIN, INT32_MAX);
 	s->open = wire_read_number(in, 0, 1) != 0;
 	if (s->open && mirror_read(&s->mirror, in)) {
 		in->bad |= !join_cards(s) || !join_xids(s);
 		join_facts(s);
 	}
-	return rc ? err_set(e, rc, "%s", text) : 0;
+	return rc ? err_number(e, err_set(e, rc, "%s", text), number) : 0;
 }
 
 /* Sends the request and takes the state; `in` is then at the call's own answer. */
@@ -309,6 +310,22 @@ static void apart_board(struct source *base, size_t card, struct card_id *id)
 		*id = got;
 }
 
+static size_t apart_accounts(
+	struct source *base, size_t card, struct process_account *out, size_t max)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	struct wire in = { 0 };
+	if (!begin_card(s, APART_ACCOUNTS, card))
+		return 0;
+	max = max < APART_ACCOUNTS_MAX ? max : APART_ACCOUNTS_MAX;
+	wire_write_number(&s->request, (int64_t)max);
+	if (exchange(s, &in, NULL) != 0)
+		return 0;
+	size_t n = (size_t)wire_read_number(&in, 0, (int64_t)max);
+	wire_read(&in, out, n * sizeof(*out));
+	return finish(s, &in, 0, NULL) == 0 ? n : 0;
+}
+
 static void read_facility(struct apart_source *s, struct wire *in, struct facility *row)
 {
 	char job[APART_HOW_CAP], how[APART_HOW_CAP];
@@ -359,6 +376,7 @@ static const struct source_ops apart_ops = {
 	.glance = apart_glance,
 	.look = apart_look,
 	.metrics = apart_metrics,
+	.accounts = apart_accounts,
 	.board = apart_board,
 	.facilities = apart_facilities,
 	.close = apart_close,
