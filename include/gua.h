@@ -68,9 +68,10 @@ struct gua_card {
 	int64_t mem_total_bytes, mem_used_bytes;
 	double util_pct; /* the driver's newest sample, 0 to 100 */
 	double power_w;
-	double energy_j;     /* a counter that only increases: use differences */
-	size_t processes;    /* number of rows of gua_card_process() */
-	int processes_known; /* 0: the lists could not be read, so processes is 0 */
+	double energy_j;	/* a counter that only increases: use differences */
+	size_t processes;	/* number of rows of gua_card_process() */
+	int processes_known;	/* 0: the lists could not be read, so processes is 0 */
+	int64_t mem_free_bytes; /* total without what is used and what the driver reserves */
 };
 
 /* A process on a card. */

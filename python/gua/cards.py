@@ -30,6 +30,7 @@ class GPU:
     status: str  # "ok", "lost", "asleep" or "denied"
     mem_total_bytes: int | None
     mem_used_bytes: int | None
+    mem_free_bytes: int | None  # total without what is used and what the driver reserves
     util_pct: float | None  # the driver's newest sample, 0 to 100
     power_w: float | None
     energy_j: float | None  # a counter that only grows: use differences
@@ -38,12 +39,6 @@ class GPU:
     gpu_instance: int | None
     compute_instance: int | None
     processes: tuple[GPUProcess, ...] | None  # None: the driver does not list them
-
-    @property
-    def mem_free_bytes(self):
-        if self.mem_total_bytes is None or self.mem_used_bytes is None:
-            return None
-        return self.mem_total_bytes - self.mem_used_bytes
 
 
 @contextlib.contextmanager
@@ -81,7 +76,8 @@ def read_card(handle, index):
         processes = tuple(read_process(handle, card, index, i) for i in range(card.processes))
     return GPU(index=card.index, uuid=_lib.text(card.uuid), name=_lib.text(card.name), pci=_lib.text(card.pci),
                status=STATUS.get(card.status, "unknown"), mem_total_bytes=_lib.number(card.mem_total_bytes),
-               mem_used_bytes=_lib.number(card.mem_used_bytes), util_pct=_lib.number(card.util_pct),
+               mem_used_bytes=_lib.number(card.mem_used_bytes),
+               mem_free_bytes=_lib.number(card.mem_free_bytes), util_pct=_lib.number(card.util_pct),
                power_w=_lib.number(card.power_w), energy_j=_lib.number(card.energy_j),
                parent_uuid=_lib.text(card.parent_uuid) or None, mig_index=_lib.number(card.mig_index),
                gpu_instance=_lib.number(card.gpu_instance), compute_instance=_lib.number(card.compute_instance),

@@ -185,6 +185,15 @@ static int check_call(struct gua *handle, size_t card, const void *out, size_t s
 	return 0;
 }
 
+/* As the driver counts: what it reserves for itself is neither used nor free. */
+static int64_t free_bytes(const struct card_reading *r)
+{
+	if (r->id.mem_total_bytes < 0 || r->mem_used_bytes < 0)
+		return -1;
+	int64_t left = r->id.mem_total_bytes - r->mem_used_bytes - r->mem_reserved_bytes;
+	return left > 0 ? left : 0;
+}
+
 API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 {
 	int rc = check_call(handle, index, card, card ? card->size : 0);
@@ -204,6 +213,7 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 		.energy_j = reading->energy_mj / 1e3,
 		.processes = reading->processes_known ? reading->n_processes : 0,
 		.processes_known = reading->processes_known,
+		.mem_free_bytes = free_bytes(reading),
 	};
 	text_copy(found.uuid, sizeof(found.uuid), reading->id.uuid);
 	text_copy(found.name, sizeof(found.name), reading->id.name);

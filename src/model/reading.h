@@ -92,6 +92,7 @@ struct card_reading {
 	const struct card_process *processes;
 	size_t n_processes;
 	int64_t mem_used_bytes;	    /* or -1 */
+	int64_t mem_reserved_bytes; /* kept by the driver and not in used; 0 also if unknown */
 	bool mem_includes_reserved; /* used includes what the driver reserves for itself */
 	bool mem_is_sum; /* used is the sum over processes: the driver reports nothing else */
 };

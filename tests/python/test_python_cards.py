@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import clean_environment
+from conftest import clean_environment, gua
 from fake import fake_driver
 from pyrun import PACKAGE, python, python_environment, sanitizers
 
@@ -41,6 +41,25 @@ def test_cards_and_their_processes(python, tmp_path, source):
     assert [(p["pid"], p["kinds"], p["mem_bytes"]) for p in a["processes"]] == [(4001, ["compute"], 8000000000)]
     assert sorted((p["pid"], p["kinds"][0], p["gpu_uuid"]) for p in b["processes"]) == [
         (4001, "compute", "GPU-b"), (4002, "graphics", "GPU-b")]
+
+
+@pytest.mark.parametrize("call", ["", "at 0s fail nvmlDeviceGetMemoryInfo_v2 code 3\n"])
+@pytest.mark.parametrize("source", ["sim", "nvml"])
+def test_memory_that_the_driver_reserves_is_not_free(python, tmp_path, source, call):
+    """As `gua query memory.free` and nvidia-smi say, with the newer and with the older call of the driver."""
+    scenario = ('card 0 uuid GPU-a name "Card A" memory 6144MiB reserved 613MiB\n'
+                'process p pid 4001 user alice uid 1001 command "x"\nat 0s hold p card 0 memory 500MiB\n' + call)
+    env = fake_driver(tmp_path, scenario)
+    path = tmp_path / "driver.scenario"
+    args = ["sim", path] if source == "sim" else []
+    (card,), (free,) = json.loads(python(SHOW, *args, env={} if source == "sim" else env))
+    options = ["--source", "sim", "--scenario", path] if source == "sim" else ["--nvml", env["GUA_NVML"]]
+    asked = gua("query", "--query-gpu=memory.free", "--format=csv,noheader,nounits", *options,
+                env=clean_environment(**env))
+    assert asked.returncode == 0, asked.stderr
+    assert free == (6144 - 613) * 2**20 - 500 * 2**20 == int(asked.stdout) * 2**20
+    reserved = 613 * 2**20 if call else 0
+    assert card["mem_used_bytes"] == 500 * 2**20 + reserved
 
 
 def test_processes_of_all_cards(python, tmp_path):

@@ -64,6 +64,7 @@ static void test_cards(void **state)
 	assert_int_equal(a.gpu_instance, -1);
 	assert_int_equal(a.mem_total_bytes, 80LL << 30);
 	assert_true(a.mem_used_bytes >= 8300000000);
+	assert_int_equal(a.mem_free_bytes, a.mem_total_bytes - a.mem_used_bytes);
 	assert_true(a.power_w > 60 && a.power_w <= 400);
 	assert_true(a.processes_known);
 	assert_int_equal(a.processes, 2);
@@ -79,6 +80,7 @@ static void test_unknown_is_not_zero(void **state)
 	struct gua_card lost = GUA_INIT(struct gua_card);
 	assert_int_equal(gua_card(gua, 1, &lost), GUA_OK);
 	assert_int_equal(lost.mem_used_bytes, -1);
+	assert_int_equal(lost.mem_free_bytes, -1);
 	assert_true(isnan(lost.power_w));
 	assert_int_equal(lost.processes_known, 0);
 	assert_int_equal(lost.processes, 0);

@@ -7,16 +7,19 @@
 struct memory_job {
 	enum nvml_memory_from from;
 	int64_t total, used; /* or -1 */
+	int64_t reserved;    /* not part of used; 0: none, or part of it */
 };
 
-static int read_by_driver(struct nvml_source *s, size_t card, int way, struct nvml_memory *m)
+static int read_by_driver(struct nvml_source *s, size_t card, int way, struct nvml_memory_v2 *m)
 {
 	void *handle = s->cards[card].handle;
-	if (way == 1)
-		return NVML_CALL(s->lib.api.memory, handle, m);
-	struct nvml_memory_v2 v2 = { .version = NVML_VERSION_WORD(struct nvml_memory_v2, 2) };
-	int code = NVML_CALL(s->lib.api.memory_v2, handle, &v2);
-	*m = (struct nvml_memory){ .total = v2.total, .free = v2.free, .used = v2.used };
+	*m = (struct nvml_memory_v2){ .version = NVML_VERSION_WORD(struct nvml_memory_v2, 2) };
+	if (way == 0)
+		return NVML_CALL(s->lib.api.memory_v2, handle, m);
+	struct nvml_memory v1 = { 0 };
+	int code = NVML_CALL(s->lib.api.memory, handle, &v1);
+	m->total = v1.total;
+	m->used = v1.used; /* with what the driver reserves */
 	return code;
 }
 
@@ -51,7 +54,7 @@ static void notice_broken(struct nvml_source *s, size_t card, int code, uint64_t
 static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct memory_job *job = out;
-	struct nvml_memory memory = { 0 };
+	struct nvml_memory_v2 memory;
 	if (way == 2)
 		return sum_processes(s, card, job);
 	int code = read_by_driver(s, card, way, &memory);
@@ -67,13 +70,15 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 		return NVML_NO_DATA;
 	job->total = (int64_t)memory.total;
 	job->used = (int64_t)memory.used;
+	if (memory.reserved <= memory.total - memory.used)
+		job->reserved = (int64_t)memory.reserved;
 	return NVML_OK;
 }
 
 void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from)
 {
 	struct card_reading *r = &s->base.cards[card];
-	struct memory_job job = { from, UNKNOWN_BYTES, UNKNOWN_BYTES };
+	struct memory_job job = { from, UNKNOWN_BYTES, UNKNOWN_BYTES, 0 };
 	/* A scan asks for the total, which is not known from the processes. */
 	if (from == NVML_MEMORY_SCANNED && is_unsupported(&s->cards[card]))
 		return;
@@ -84,6 +89,7 @@ void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from 
 	if (job.total >= 0)
 		r->id.mem_total_bytes = job.total;
 	r->mem_used_bytes = job.used;
+	r->mem_reserved_bytes = job.reserved;
 	r->mem_includes_reserved = s->cards[card].ways[NVML_JOB_MEMORY].way == 1;
 	r->mem_is_sum = s->cards[card].ways[NVML_JOB_MEMORY].way == 2;
 }

@@ -215,12 +215,16 @@ static void read_memory(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
 	int unit = (int)sim->cards[i].unit;
+	int64_t used = play_memory_used(sim->play, sim->cards[i].unit);
+	int64_t reserved = sim->scenario->cards[unit].reserved_bytes;
 	card->mem_used_bytes = UNKNOWN_BYTES;
-	if (sim_call(sim, "nvmlDeviceGetMemoryInfo_v2", unit) == 0)
-		card->mem_used_bytes = play_memory_used(sim->play, sim->cards[i].unit);
-	else if (sim_call(sim, "nvmlDeviceGetMemoryInfo", unit) == 0)
-		card->mem_used_bytes = play_memory_used(sim->play, sim->cards[i].unit) +
-				       sim->scenario->cards[unit].reserved_bytes;
+	card->mem_reserved_bytes = 0;
+	if (sim_call(sim, "nvmlDeviceGetMemoryInfo_v2", unit) == 0) {
+		card->mem_used_bytes = used;
+		card->mem_reserved_bytes = reserved;
+	} else if (sim_call(sim, "nvmlDeviceGetMemoryInfo", unit) == 0) {
+		card->mem_used_bytes = used + reserved;
+	}
 }
 
 static void look_at_card(struct sim *sim, size_t i)
