@@ -1,6 +1,7 @@
 /* Growing strings, and escaping of bytes that could change a terminal. */
 #include "base/str.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +161,18 @@ size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len)
 	if (cap)
 		dst[out] = '\0';
 	return out;
+}
+
+void text_exact(char *dst, size_t cap, double number)
+{
+	char text[32] = "";
+	/* Any double is exact with 17 digits, most numbers that people write with 15. */
+	for (int digits = 15; isfinite(number) && digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	text_copy(dst, cap, text);
 }
 
 /* wcwidth() depends on the locale; this covers the characters that reports contain. */

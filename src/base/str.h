@@ -30,6 +30,10 @@ void str_finish(struct str *s);
 /* Copies at most cap-1 bytes of `text` and terminates; returns false when the text was cut. */
 bool text_copy(char *dst, size_t cap, const char *text);
 
+/* A decimal text that is read back as the same number, at least as exact as 15 digits and as
+ * short as possible; "" if it is not finite. */
+void text_exact(char *dst, size_t cap, double number);
+
 /* Copies bytes from outside into `dst` so that they can be shown: valid printable UTF-8 stays,
  * control characters, C1 controls, bidirectional overrides, line and paragraph separators, and
  * invalid bytes become \xNN (one for each byte). Escaping twice changes nothing. Cuts at a

@@ -145,9 +145,19 @@ static const char *rows_text(struct rows *r, size_t i)
 	return text ? text : "";
 }
 
+static bool is_real(const struct rows *r, size_t i)
+{
+	return r->db && sqlite3_column_type(r->query, (int)r->places[i]) == SQLITE_FLOAT;
+}
+
 /* NAN when it is not a number. */
 static double rows_number(struct rows *r, size_t i)
 {
+	/* SQLite's text of a number has 15 digits: a time stamp lost its microseconds. */
+	if (is_real(r, i)) {
+		double real = sqlite3_column_double(r->query, (int)r->places[i]);
+		return isfinite(real) ? real : NAN;
+	}
 	const char *text = rows_text(r, i);
 	char *end = NULL;
 	double number = strtod(text, &end);
@@ -159,6 +169,19 @@ static char *escaped(const char *text)
 	char safe[NAME_CAP];
 	text_escape(safe, sizeof(safe), text, strlen(text));
 	return strdup(safe);
+}
+
+/* The i-th wanted column, escaped; a number with all its digits. */
+static char *rows_copy(struct rows *r, size_t i)
+{
+	char exact[32];
+	const char *text = rows_text(r, i);
+	double number = rows_number(r, i);
+	if (is_real(r, i) && !isnan(number) && strtod(text, NULL) != number) {
+		text_exact(exact, sizeof(exact), number);
+		text = exact;
+	}
+	return escaped(text);
 }
 
 static int by_time(const void *a, const void *b)
@@ -195,7 +218,7 @@ int timepoints_read(struct timepoints *t, char **statics, const char *path, stru
 			   !rows_next(&r)))
 		rc = bad_file(&r, "tracking file", e);
 	for (size_t i = 0; !rc && i < TRACKING_STATICS; i++) {
-		statics[i] = escaped(rows_text(&r, i));
+		statics[i] = rows_copy(&r, i);
 		rc = statics[i] ? 0 : err_memory(e);
 	}
 	if (!rc && !rows_header(&r, "data", tracking_columns, TRACKING_COLUMNS))

@@ -87,6 +87,14 @@ void json_number(struct json *j, const char *key, double number, int decimals)
 	str_add(j->out, *text ? text : "null");
 }
 
+void json_exact(struct json *j, const char *key, double number)
+{
+	char text[32];
+	text_exact(text, sizeof(text), number);
+	begin_item(j, key);
+	str_add(j->out, *text ? text : "null");
+}
+
 void json_text(struct json *j, const char *key, const char *text)
 {
 	begin_item(j, key);

@@ -80,7 +80,7 @@ static void json_stats(
 {
 	json_open(j, key, '{');
 	for (size_t i = 0; i < n; i++)
-		json_number(j, stat_names[i], stat_at(s, i), 9);
+		json_exact(j, stat_names[i], stat_at(s, i));
 	json_close(j, '}');
 }
 
@@ -102,8 +102,7 @@ static void json_statics(struct json *j, const struct subtrack *s)
 		if (i < 3) /* the units */
 			json_text(j, tracking_statics[i], text);
 		else
-			json_number(
-				j, tracking_statics[i], end == text || *end ? NAN : number, 9);
+			json_exact(j, tracking_statics[i], end == text || *end ? NAN : number);
 	}
 	json_close(j, '}');
 }

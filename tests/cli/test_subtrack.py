@@ -74,6 +74,18 @@ def test_recursive_and_nested_blocks(tmp_path, kind):
     assert result["static_data"]["n_expected_cores"] == 12
 
 
+@pytest.mark.parametrize("kind", ["csv", "sqlite"])
+def test_times_are_exact(tmp_path, kind):
+    """A unix time with microseconds has 16 digits."""
+    start, stop, value = 1747776123.361256, 1747776126.973819, 1 / 3
+    assert stop - start not in (3.61256, 3.612563)
+    track = tracking_file(tmp_path / f"t.{kind}", [(start + 1, value), (stop, value)])
+    result = analyze(track, sub_file(tmp_path / f"s.{kind}", [(1, "f", 0, start), (1, "f", 1, stop)]))
+    block, = result["code_block_results"]
+    assert block["compute_time"]["total"] == stop - start and block["num_timepoints"] == 2
+    assert result["overall"]["main_ram"]["max"] == value
+
+
 def test_a_block_that_never_stopped_is_left_out(tmp_path):
     marks = [(1, "f", 0, 10.0), (1, "f", 1, 11.0), (1, "f", 0, 12.0)]
     track = tracking_file(tmp_path / "t.csv", [(10.5, 1)])

@@ -1,6 +1,8 @@
 /* Foreign bytes never reach a terminal unescaped. */
 #include "test.h"
 
+#include <math.h>
+
 #include "base/err.h"
 #include "base/str.h"
 
@@ -45,6 +47,26 @@ static void test_escape_cuts_at_a_character(void **state)
 	assert_int_equal(text_escape(out, sizeof(out), "\x1b", 1), 0);
 }
 
+static void expect_exact(double number, const char *expected)
+{
+	char text[32];
+	text_exact(text, sizeof(text), number);
+	assert_string_equal(text, expected);
+}
+
+static void test_exact_numbers(void **state)
+{
+	(void)state;
+	expect_exact(0, "0");
+	expect_exact(0.1, "0.1");
+	expect_exact(-67.2, "-67.2");
+	expect_exact(1.0 / 3, "0.3333333333333333");
+	expect_exact(1747776123.361256, "1747776123.361256");
+	expect_exact(1.77e-6, "1.77e-06");
+	expect_exact(NAN, "");
+	expect_exact(INFINITY, "");
+}
+
 static void test_grow(void **state)
 {
 	(void)state;
@@ -83,6 +105,7 @@ int main(void)
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_escape_twice_is_once),
 		cmocka_unit_test(test_escape_cuts_at_a_character),
+		cmocka_unit_test(test_exact_numbers),
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_errors_are_safe),
