@@ -52,17 +52,17 @@ class SubTrackingResults:
         return cls(values["overall"], values["static_data"], blocks, values.get("unfinished_calls", 0))
 
     def __str__(self):
-        lines = ["Overall:", *table(self.overall, "\t"), "Static Data:"]
-        lines += [f"\t{key}: {cell(value)}" for key, value in self.static_data.items()]
-        lines.append("Code Block Results:")
+        lines = ["Overall:", *table(self.overall, "\t"), "Static Data:", *statics(self.static_data, "\t"),
+                 "Code Block Results:"]
         for block in self.code_block_results:
-            lines += [f"\tName: {printable(block.name)}", f"\tNum Timepoints: {block.num_timepoints}",
-                      f"\tNum Calls: {block.num_calls}", f"\tNum Non Empty Calls: {block.num_non_empty_calls}",
-                      "\tCompute Time:", *table({"seconds": block.compute_time}, "\t\t"),
+            heads = {"Name:": printable(block.name), "Num Timepoints:": block.num_timepoints,
+                     "Num Calls:": block.num_calls, "Num Non Empty Calls:": block.num_non_empty_calls}
+            lines += [f"\t{head:20} {value}" for head, value in heads.items()]
+            lines += ["\tCompute Time:", *table({"": block.compute_time}, "\t\t"),
                       "\tResource Usage:", *table(block.resource_usage, "\t\t"), ""]
         if self.unfinished_calls:
             lines.append(f"{self.unfinished_calls} calls never stopped and were left out.")
-        return "\n".join(lines)
+        return "\n".join(lines) + "\n"
 
 
 def printable(name):
@@ -72,19 +72,30 @@ def printable(name):
 
 
 def cell(value):
-    if value is None:
-        return "-"
-    return f"{value:.8f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    """A number with at most 8 decimals and at least one."""
+    return "-" if value is None else repr(float(f"{value:.8f}"))
 
 
 def table(rows, indent):
-    """Lines of a table, right aligned: a row for each key of {row: {column: value}}."""
+    """Lines of a table as gpu_tracker prints it, a row for each key of {row: {column: value}}: names on the left,
+    numbers right-aligned; a column is wider than its title by at least one."""
     columns = list(next(iter(rows.values()), {}))
-    cells = [[printable(name), *(cell(row.get(column)) for column in columns)] for name, row in rows.items()]
-    head = ["", *map(printable, columns)]
-    widths = [max(map(len, column)) for column in zip(head, *cells)]
-    for line in [head, *cells]:
-        yield indent + "  ".join(text.rjust(width) for text, width in zip(line, widths))
+    names = [printable(name) for name in rows]
+    cells = [[cell(row.get(column)) for column in columns] for row in rows.values()]
+    heads = list(map(printable, columns))
+    widths = [max(len(head) + 1, *map(len, column)) for head, *column in zip(heads, *cells)]
+    longest = max(map(len, names), default=0)
+    for name, texts in zip(["", *names], [heads, *cells]):
+        yield f"{indent}{name:{longest}}" + "".join(f" {text:>{width}}" for text, width in zip(texts, widths))
+
+
+def statics(values, indent):
+    """Two lines: the names, and below them the values."""
+    texts = {name: cell(value) if value is None or isinstance(value, float) else printable(str(value))
+             for name, value in values.items()}
+    widths = {name: max(len(name), len(text) + 1) for name, text in texts.items()}
+    yield indent + "".join(f" {name:>{widths[name]}}" for name in texts)
+    yield indent + "".join(f" {text:>{widths[name]}}" for name, text in texts.items())
 
 
 class SubTrackingAnalyzer:
@@ -193,24 +204,28 @@ class ComparisonResults:
             lines += [f"\t{label(measurement)}:", *table({"": sessions}, "\t\t")]
         lines.append("Code Block Resource Usage:")
         for measurement, blocks in self.code_block_resource_usage.items():
-            lines.append(f"\t{label(measurement)}:")
-            for block, sessions in blocks.items():
-                lines += table({block: sessions}, "\t\t")
-        lines.append("Code Block Compute Time:")
-        for block, sessions in self.code_block_compute_time.items():
-            lines += table({block: sessions}, "\t")
-        return "\n".join(lines)
+            lines += [f"\t{label(measurement)}:", *block_tables(blocks, "\t\t")]
+        lines += ["Code Block Compute Time:", *block_tables(self.code_block_compute_time, "\t")]
+        return "\n".join(lines) + "\n"
+
+
+def block_tables(blocks, indent):
+    for block, sessions in blocks.items():
+        yield f"{indent}{printable(block)}:"
+        yield from table({"": sessions}, indent + "\t")
 
 
 def label(key):
-    return key.replace("_", " ").title().replace("Gpu", "GPU").replace("Cpu", "CPU").replace("Ram", "RAM")
+    """The title of a measurement, as gpu_tracker writes it: "main_gpu_ram" is "Main Gpu Ram"."""
+    return key.replace("_", " ").title()
 
 
 class TrackingComparison:
     """Compares the results of several sessions: {name: path of a file with SubTrackingResults.to_json()}.
 
     Blocks are matched by name; names of the form path:LINE that differ only in the line match in their order, with
-    a warning. Pickle files are refused, because loading a pickle runs the code inside it."""
+    a warning. Pickle files are refused, because loading a pickle runs the code inside it; gua-sub-track(1) shows
+    how to convert one."""
 
     def __init__(self, file_path_map):
         if not file_path_map:
@@ -221,18 +236,17 @@ class TrackingComparison:
         """ComparisonResults of one statistic: min, max, mean or std."""
         if statistic not in STATISTICS:
             raise ValueError(f'"{statistic}" is not a valid statistic. Valid values are {", ".join(STATISTICS)}.')
-        names = sorted(self.results_map)
-        sessions = {name: sorted(self.results_map[name].code_block_results, key=lambda block: block_key(block.name))
-                    for name in names}
-        blocks = matched(sessions, names)
-        overall = {measurement: ascending({name: self.results_map[name].overall.get(measurement, {}).get(statistic)
-                                           for name in names})
-                   for measurement in self.results_map[names[0]].overall}
-        usage = {measurement: {title: ascending({name: row[name].resource_usage.get(measurement, {}).get(statistic)
-                                                 for name in names})
+        first = min(self.results_map)  # the other sessions must have its blocks
+        blocks = matched({name: in_order(results.code_block_results) for name, results in self.results_map.items()},
+                         first)
+        overall = {measurement: ascending({name: results.overall.get(measurement, {}).get(statistic)
+                                           for name, results in self.results_map.items()})
+                   for measurement in self.results_map[first].overall}
+        usage = {measurement: {title: ascending({name: block.resource_usage.get(measurement, {}).get(statistic)
+                                                 for name, block in row.items()})
                                for title, row in blocks.items()}
-                 for measurement in overall}
-        times = {title: ascending({name: row[name].compute_time.get(statistic) for name in names})
+                 for measurement in (overall if blocks else ())}
+        times = {title: ascending({name: block.compute_time.get(statistic) for name, block in row.items()})
                  for title, row in blocks.items()}
         return ComparisonResults(overall, usage, times)
 
@@ -242,9 +256,11 @@ def load_results(path):
         data = file.read()
     if data[:1] == b"\x80" or str(path).endswith((".pkl", ".pickle")):
         raise ValueError(f"{path} is a pickle, and loading one runs the code in it. Write the results as JSON: "
-                         "json.dump(results.to_json(), file), or `gua sub-track analyze -f json`.")
+                         "json.dump(results.to_json(), file), or `gua sub-track analyze -f json`. gua-sub-track(1) "
+                         "shows how to convert a pickle.")
     try:
-        return SubTrackingResults.from_json(json.loads(data))
+        # gpu_tracker writes NaN for what is unknown.
+        return SubTrackingResults.from_json(json.loads(data, parse_constant=lambda name: None))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is not a result of sub-tracking: {error}.") from None
 
@@ -252,35 +268,42 @@ def load_results(path):
 def line_of(name):
     """A name of the form path:LINE in two parts; other names have no line."""
     found = re.fullmatch(r"(.*):([0-9]+)", name, re.DOTALL)
-    return (found[1], int(found[2])) if found else (name, None)
+    return (found[1], found[2]) if found else (name, None)
 
 
-def block_key(name):
-    path, line = line_of(name)
-    return (path, -1 if line is None else line)
+def in_order(blocks):
+    """The blocks by name; a line number counts as a number: all are written with as many digits as the longest."""
+    digits = max((len(line_of(block.name)[1] or "") for block in blocks), default=0)
+
+    def key(block):
+        path, line = line_of(block.name)
+        return path if line is None else f"{path}:{line.zfill(digits)}"
+    return sorted(blocks, key=key)
 
 
-def matched(sessions, names):
+def matched(sessions, first):
     """{title: {session: block}}; the blocks of the other sessions must match those of the first session by name."""
-    first, result = names[0], {}
-    for name in names[1:]:
-        if len(sessions[name]) != len(sessions[first]):
+    for name, blocks in sessions.items():
+        if len(blocks) != len(sessions[first]):
             raise ValueError(f'The number of code blocks differs: "{first}" has {len(sessions[first])}, "{name}" has '
-                             f"{len(sessions[name])}.")
-    for row in zip(*(sessions[name] for name in names)):
-        titles = [row[0].name]
-        for name, block in zip(names[1:], row[1:]):
-            if block.name == row[0].name:
-                continue
-            ours, theirs = line_of(row[0].name), line_of(block.name)
-            if ours[0] != theirs[0] or None in (ours[1], theirs[1]):
-                raise ValueError(f'Code block "{row[0].name}" of "{first}" has no match in "{name}": there it is '
-                                 f'"{block.name}".')
-            log.warning('Code block "%s" of "%s" is taken for "%s" of "%s".', block.name, name, row[0].name, first)
-            if block.name != titles[-1]:
-                titles.append(block.name)
-        result[" -> ".join(titles)] = dict(zip(names, row))
+                             f"{len(blocks)}.")
+        for ours, theirs in zip(sessions[first], blocks):
+            check_match(ours.name, first, theirs.name, name)
+    result = {}
+    for row in zip(*sessions.values()):
+        title = " -> ".join(sorted({block.name for block in row}))
+        result[title] = dict(zip(sessions, row))
     return result
+
+
+def check_match(ours, first, theirs, name):
+    """Raises ValueError unless the names agree; logs a warning if they differ in the line number only."""
+    if ours == theirs:
+        return
+    (our_path, our_line), (their_path, their_line) = line_of(ours), line_of(theirs)
+    if our_path != their_path or None in (our_line, their_line):
+        raise ValueError(f'Code block "{ours}" of "{first}" has no match in "{name}": there it is "{theirs}".')
+    log.warning('Code block "%s" of "%s" is taken for "%s" of "%s".', theirs, name, ours, first)
 
 
 def ascending(values):

@@ -183,41 +183,13 @@ static int find_sessions(
 				 "compare needs results: -m NAME=FILE or --cconfig");
 }
 
-static void add_nested(struct str *out, const json_t *value, int depth)
-{
-	const char *key;
-	json_t *item;
-	json_object_foreach((json_t *)value, key, item)
-	{
-		char safe[2200];
-		text_escape(safe, sizeof(safe), key, strlen(key));
-		str_add_repeat(out, "\t", (size_t)depth);
-		str_addf(out, "%s:", safe);
-		if (json_is_object(item)) {
-			str_add(out, "\n");
-			add_nested(out, item, depth + 1);
-		} else if (json_is_number(item)) {
-			str_addf(out, " %.8g\n", json_number_value(item));
-		} else {
-			str_add(out, " -\n");
-		}
-	}
-}
-
 static int print_comparison(const struct command *self, const struct values *v, json_t *result)
 {
 	struct str out = { 0 };
-	if (wants_json(v)) {
-		json_t *all = json_pack("{s:s}", "schema", "gua-sub-track-compare-1");
-		json_object_update(all, result);
-		char *text = json_dumps(all, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-		str_addf(&out, "%s\n", text ? text : "");
-		out.failed |= !text;
-		free(text);
-		json_decref(all);
-	} else {
-		add_nested(&out, result, 0);
-	}
+	if (wants_json(v))
+		subtrack_comparison_json(&out, result);
+	else
+		subtrack_comparison_text(&out, result);
 	return put(self, v, &out);
 }
 
@@ -243,6 +215,14 @@ static bool is_statistic(const char *word)
 	return false;
 }
 
+/* One message for each line. */
+static void log_warnings(const struct str *warnings)
+{
+	const char *line = str_text(warnings);
+	for (size_t n; (n = strcspn(line, "\n")) > 0; line += n + (line[n] == '\n'))
+		log_warning("%.*s", (int)n, line);
+}
+
 static int compare(const struct command *self, struct values *v, struct err *e)
 {
 	struct session_list list = { 0 };
@@ -259,8 +239,8 @@ static int compare(const struct command *self, struct values *v, struct err *e)
 	c.n = list.n;
 	if (!rc)
 		rc = subtrack_compare(&c, e);
-	if (!rc && c.warnings.len)
-		log_warning("%.*s", (int)c.warnings.len - 1, c.warnings.data);
+	if (!rc)
+		log_warnings(&c.warnings);
 	if (!rc)
 		rc = print_comparison(self, v, c.result);
 	session_list_finish(&list);
@@ -282,8 +262,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (v.format && strcmp(v.format, "pickle") == 0)
 		rc = err_set(&e, ERR_USAGE,
 			"pickle files are not written, because loading one runs the code in "
-			"it; "
-			"use -f json");
+			"it; use -f json, which compare reads");
 	else if (strcmp(action, "combine") == 0)
 		rc = combine(&v, &e);
 	else if (strcmp(action, "analyze") == 0)

@@ -10,12 +10,25 @@
 
 enum { MAX_FILE = 64 << 20, MAX_SESSIONS = 64, NAME_CAP = 2100 };
 
-/* A session's parsed file, its blocks by name. */
+/* A block of a session, and what it is sorted by. */
+struct loaded_block {
+	json_t *values;
+	char *key;
+};
+
+/* A session's parsed file, its blocks in order. */
 struct loaded {
 	const char *name;
 	json_t *file;
-	json_t **blocks;
+	struct loaded_block *blocks;
 	size_t n_blocks;
+};
+
+/* All sessions, in the order in which they were given. */
+struct loaded_sessions {
+	const struct loaded *rows;
+	size_t n;
+	size_t first; /* the first one by name: the others must have its blocks */
 };
 
 static int parse(json_t **file, const char *path, struct err *e)
@@ -33,10 +46,13 @@ static int parse(json_t **file, const char *path, struct err *e)
 	free(bytes);
 	if (pickle)
 		return err_set(e, ERR_WORLD,
-			"%s is a pickle, and loading one runs the code in it: make it again "
-			"with "
-			"'sub-track analyze -f json'",
+			"%s is a pickle, and loading one runs the code in it; make the result "
+			"again with 'sub-track analyze -f json', or convert the pickle as "
+			"gua-sub-track(1) shows",
 			path);
+	if (!*file)
+		return err_set(e, ERR_WORLD, "%s is not JSON: line %d: %s", path, problem.line,
+			problem.text);
 	if (!json_is_array(json_object_get(*file, "code_block_results")) ||
 		!json_is_object(json_object_get(*file, "overall")))
 		return err_set(e, ERR_WORLD,
@@ -44,9 +60,9 @@ static int parse(json_t **file, const char *path, struct err *e)
 	return 0;
 }
 
-static const char *block_name(const json_t *block)
+static const char *block_name(const struct loaded_block *block)
 {
-	const char *name = json_string_value(json_object_get(block, "name"));
+	const char *name = json_string_value(json_object_get(block->values, "name"));
 	return name ? name : "";
 }
 
@@ -68,14 +84,40 @@ static bool same_base(const char *a, const char *b)
 	return x == y && memcmp(a, b, x) == 0 && (la < 0) == (lb < 0);
 }
 
-static int by_name(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-	const char *x = block_name(*(json_t *const *)a), *y = block_name(*(json_t *const *)b);
-	size_t bx = 0, by = 0;
-	long lx = line_of(x, &bx), ly = line_of(y, &by);
-	if (!same_base(x, y))
-		return strcmp(x, y);
-	return (lx > ly) - (lx < ly);
+	const struct loaded_block *x = a, *y = b;
+	return strcmp(x->key, y->key);
+}
+
+/* Sorts the blocks by name, in which line numbers count as numbers: as gpu-tracker does, all
+ * are written with as many digits as the longest. False: out of memory. */
+static bool sort_blocks(struct loaded *l)
+{
+	size_t base, digits = 0;
+	for (size_t i = 0; i < l->n_blocks; i++) {
+		const char *name = block_name(&l->blocks[i]);
+		size_t own = line_of(name, &base) < 0 ? 0 : strlen(name) - base - 1;
+		digits = own > digits ? own : digits;
+	}
+	for (size_t i = 0; i < l->n_blocks; i++) {
+		const char *name = block_name(&l->blocks[i]);
+		struct str key = { 0 };
+		bool numbered = line_of(name, &base) >= 0;
+		str_add_bytes(&key, name, base);
+		if (numbered) {
+			size_t own = strlen(name) - base - 1;
+			str_add(&key, ":");
+			str_add_repeat(&key, "0", digits - own);
+		}
+		str_add(&key, numbered ? name + base + 1 : "");
+		l->blocks[i].key = key.data;
+		if (key.failed || !key.data)
+			return false;
+	}
+	if (l->n_blocks)
+		qsort(l->blocks, l->n_blocks, sizeof(*l->blocks), by_key);
+	return true;
 }
 
 static int load(struct loaded *l, const struct subtrack_session *session, struct err *e)
@@ -89,27 +131,37 @@ static int load(struct loaded *l, const struct subtrack_session *session, struct
 	if (!l->blocks)
 		return err_memory(e);
 	for (; l->n_blocks < json_array_size(list); l->n_blocks++)
-		l->blocks[l->n_blocks] = json_array_get(list, l->n_blocks);
-	qsort(l->blocks, l->n_blocks, sizeof(*l->blocks), by_name);
-	return 0;
+		l->blocks[l->n_blocks].values = json_array_get(list, l->n_blocks);
+	return sort_blocks(l) ? 0 : err_memory(e);
+}
+
+static void unload(struct loaded *l)
+{
+	for (size_t i = 0; i < l->n_blocks; i++)
+		free(l->blocks[i].key);
+	free(l->blocks);
+	json_decref(l->file);
 }
 
 /* A value of one session in a group that is being sorted. */
 struct entry {
 	const char *name;
 	json_t *value;
+	size_t order; /* as given */
 };
 
 static int by_value(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 	double p = json_number_value(x->value), q = json_number_value(y->value);
-	if (json_is_null(x->value) || json_is_null(y->value))
+	if (json_is_null(x->value) != json_is_null(y->value))
 		return json_is_null(x->value) - json_is_null(y->value);
-	return (p > q) - (p < q);
+	if (p != q)
+		return p > q ? 1 : -1;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* { session: value } in ascending order; unknown last. */
+/* { session: value } in ascending order, equal ones as given; unknown last. */
 static json_t *group(struct entry *entries, size_t n)
 {
 	json_t *result = json_object();
@@ -126,104 +178,119 @@ static json_t *statistic_of(const json_t *of, const char *statistic)
 	return json_is_number(value) ? value : json_null();
 }
 
-static json_t *compare_overall(const struct loaded *l, size_t n, const char *statistic)
+static json_t *compare_overall(const struct loaded_sessions *s, const char *statistic)
 {
-	json_t *result = json_object(), *first = json_object_get(l[0].file, "overall"), *unused;
+	json_t *result = json_object(), *unused;
+	json_t *first = json_object_get(s->rows[s->first].file, "overall");
 	const char *measurement;
 	json_object_foreach(first, measurement, unused)
 	{
 		struct entry entries[MAX_SESSIONS] = { 0 };
-		for (size_t i = 0; i < n; i++) {
-			json_t *overall = json_object_get(l[i].file, "overall");
-			entries[i] = (struct entry){ l[i].name,
-				statistic_of(
-					json_object_get(overall, measurement), statistic) };
+		for (size_t i = 0; i < s->n; i++) {
+			json_t *overall = json_object_get(s->rows[i].file, "overall");
+			json_t *of = json_object_get(overall, measurement);
+			entries[i] = (struct entry){ s->rows[i].name,
+				statistic_of(of, statistic), i };
 		}
-		json_object_set_new(result, measurement, group(entries, n));
+		json_object_set_new(result, measurement, group(entries, s->n));
 	}
 	return result;
 }
 
-/* The block's name, or "a -> b -> c" where line numbers moved. */
-static void shown_name(char *dst, const struct loaded *l, size_t n, size_t block)
+static int by_text(const void *a, const void *b)
 {
-	int at = snprintf(dst, NAME_CAP, "%s", block_name(l[0].blocks[block]));
-	for (size_t i = 1; i < n && at > 0 && at < NAME_CAP; i++) {
-		const char *name = block_name(l[i].blocks[block]);
-		if (strcmp(name, block_name(l[i - 1].blocks[block])) != 0)
-			at += snprintf(dst + at, (size_t)(NAME_CAP - at), " -> %s", name);
-	}
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static json_t *compare_usage(const struct loaded *l, size_t n, const char *statistic)
+/* The block's name, or "a -> b -> c" where line numbers moved: the different names, sorted. */
+static void shown_name(char *dst, const struct loaded_sessions *s, size_t block)
 {
-	json_t *result = json_object(), *first = json_object_get(l[0].file, "overall"), *unused;
-	const char *measurement;
-	json_object_foreach(first, measurement, unused)
-	{
-		json_t *blocks = json_object();
-		for (size_t b = 0; b < l[0].n_blocks; b++) {
-			struct entry entries[MAX_SESSIONS] = { 0 };
-			char name[NAME_CAP];
-			shown_name(name, l, n, b);
-			for (size_t i = 0; i < n; i++) {
-				json_t *usage =
-					json_object_get(l[i].blocks[b], "resource_usage");
-				entries[i] = (struct entry){ l[i].name,
-					statistic_of(json_object_get(usage, measurement),
-						statistic) };
-			}
-			json_object_set_new(blocks, name, group(entries, n));
-		}
-		json_object_set_new(result, measurement, blocks);
-	}
-	return result;
+	const char *names[MAX_SESSIONS] = { 0 };
+	for (size_t i = 0; i < s->n; i++)
+		names[i] = block_name(&s->rows[i].blocks[block]);
+	qsort(names, s->n, sizeof(names[0]), by_text);
+	int at = snprintf(dst, NAME_CAP, "%s", names[0]);
+	for (size_t i = 1; i < s->n && at > 0 && at < NAME_CAP; i++)
+		if (strcmp(names[i], names[i - 1]) != 0)
+			at += snprintf(dst + at, (size_t)(NAME_CAP - at), " -> %s", names[i]);
 }
 
-static json_t *compare_time(const struct loaded *l, size_t n, const char *statistic)
+/* { block: { session: value } } of one measurement, or of the compute time. */
+static json_t *compare_blocks(
+	const struct loaded_sessions *s, const char *measurement, const char *statistic)
 {
 	json_t *result = json_object();
-	for (size_t b = 0; b < l[0].n_blocks; b++) {
+	for (size_t b = 0; b < s->rows[s->first].n_blocks; b++) {
 		struct entry entries[MAX_SESSIONS] = { 0 };
 		char name[NAME_CAP];
-		shown_name(name, l, n, b);
-		for (size_t i = 0; i < n; i++)
-			entries[i] = (struct entry){ l[i].name,
-				statistic_of(json_object_get(l[i].blocks[b], "compute_time"),
-					statistic) };
-		json_object_set_new(result, name, group(entries, n));
+		shown_name(name, s, b);
+		for (size_t i = 0; i < s->n; i++) {
+			const json_t *block = s->rows[i].blocks[b].values;
+			json_t *of = json_object_get(
+				block, measurement ? "resource_usage" : "compute_time");
+			of = measurement ? json_object_get(of, measurement) : of;
+			entries[i] = (struct entry){ s->rows[i].name,
+				statistic_of(of, statistic), i };
+		}
+		json_object_set_new(result, name, group(entries, s->n));
 	}
 	return result;
 }
 
-static int check_blocks(const struct loaded *l, size_t n, struct str *warnings, struct err *e)
+static json_t *compare_usage(const struct loaded_sessions *s, const char *statistic)
 {
-	for (size_t i = 1; i < n; i++) {
-		if (l[i].n_blocks != l[0].n_blocks)
+	const struct loaded *first = &s->rows[s->first];
+	json_t *result = json_object(), *unused;
+	const char *measurement;
+	if (!first->n_blocks)
+		return result;
+	json_object_foreach(json_object_get(first->file, "overall"), measurement, unused)
+	{
+		json_object_set_new(
+			result, measurement, compare_blocks(s, measurement, statistic));
+	}
+	return result;
+}
+
+/* Two blocks that differ in their line numbers only. */
+static void warn_of(
+	struct str *warnings, const struct loaded *l, const struct loaded *first, size_t block)
+{
+	const char *own = block_name(&l->blocks[block]);
+	const char *other = block_name(&first->blocks[block]);
+	char safe_own[NAME_CAP], safe_other[NAME_CAP];
+	text_escape(safe_own, sizeof(safe_own), own, strlen(own));
+	text_escape(safe_other, sizeof(safe_other), other, strlen(other));
+	str_addf(warnings, "%s of %s is taken for %s of %s\n", safe_own, l->name, safe_other,
+		first->name);
+}
+
+static int check_session(
+	const struct loaded *l, const struct loaded *first, struct str *warnings, struct err *e)
+{
+	if (l->n_blocks != first->n_blocks)
+		return err_set(e, ERR_WORLD,
+			"%s has %zu code blocks and %s has %zu: they cannot be compared",
+			first->name, first->n_blocks, l->name, l->n_blocks);
+	for (size_t b = 0; b < l->n_blocks; b++) {
+		const char *x = block_name(&first->blocks[b]), *y = block_name(&l->blocks[b]);
+		if (!same_base(x, y))
 			return err_set(e, ERR_WORLD,
-				"%s has %zu code blocks and %s has %zu: they cannot be "
-				"compared",
-				l[0].name, l[0].n_blocks, l[i].name, l[i].n_blocks);
-		for (size_t b = 0; b < l[0].n_blocks; b++) {
-			const char *x = block_name(l[0].blocks[b]),
-				   *y = block_name(l[i].blocks[b]);
-			if (!same_base(x, y))
-				return err_set(e, ERR_WORLD,
-					"code block %s of %s has no match in %s: there it is "
-					"%s",
-					x, l[0].name, l[i].name, y);
-			if (strcmp(x, y) != 0)
-				str_addf(warnings, "%s of %s is taken for %s of %s\n", y,
-					l[i].name, x, l[0].name);
-		}
+				"code block %s of %s has no match in %s: there it is %s", x,
+				first->name, l->name, y);
+		if (strcmp(x, y) != 0)
+			warn_of(warnings, l, first, b);
 	}
 	return 0;
 }
 
-static int by_session(const void *a, const void *b)
+static size_t first_by_name(const struct subtrack_session *sessions, size_t n)
 {
-	const struct subtrack_session *x = a, *y = b;
-	return strcmp(x->name, y->name);
+	size_t first = 0;
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(sessions[i].name, sessions[first].name) < 0)
+			first = i;
+	return first;
 }
 
 int subtrack_compare(struct subtrack_comparison *c, struct err *e)
@@ -232,24 +299,22 @@ int subtrack_compare(struct subtrack_comparison *c, struct err *e)
 	struct loaded loaded[MAX_SESSIONS] = { 0 };
 	if (n == 0 || n > MAX_SESSIONS)
 		return err_set(e, ERR_USAGE, "give 1 to %d results to compare", MAX_SESSIONS);
-	qsort(c->sessions, n, sizeof(*c->sessions), by_session);
+	struct loaded_sessions all = { loaded, n, first_by_name(c->sessions, n) };
 	int rc = 0;
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = load(&loaded[i], &c->sessions[i], e);
-	if (!rc)
-		rc = check_blocks(loaded, n, &c->warnings, e);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = check_session(&loaded[i], &loaded[all.first], &c->warnings, e);
 	if (!rc) {
 		c->result = json_object();
 		json_object_set_new(c->result, "overall_resource_usage",
-			compare_overall(loaded, n, c->statistic));
+			compare_overall(&all, c->statistic));
 		json_object_set_new(c->result, "code_block_resource_usage",
-			compare_usage(loaded, n, c->statistic));
+			compare_usage(&all, c->statistic));
 		json_object_set_new(c->result, "code_block_compute_time",
-			compare_time(loaded, n, c->statistic));
+			compare_blocks(&all, NULL, c->statistic));
 	}
-	for (size_t i = 0; i < n; i++) {
-		json_decref(loaded[i].file);
-		free(loaded[i].blocks);
-	}
+	for (size_t i = 0; i < n; i++)
+		unload(&loaded[i]);
 	return rc;
 }

@@ -16,7 +16,7 @@ struct subtrack_session {
 
 /* What to compare, and the result. */
 struct subtrack_comparison {
-	struct subtrack_session *sessions; /* are sorted by name */
+	const struct subtrack_session *sessions;
 	size_t n;
 	const char *statistic; /* min, max, mean or std */
 	json_t *result;	       /* set; the caller frees it with json_decref() */
@@ -29,7 +29,8 @@ struct subtrack_comparison {
  *   code_block_resource_usage: { measurement: { block: { session: value } } },
  *   code_block_compute_time: { block: { session: value } } }
  * The sessions of a group stand in ascending order of their values. Blocks must agree by name;
- * names that differ only in a line number at their end match, with a warning. */
+ * names that differ only in a line number at their end match, with a warning, and have all
+ * names in their key ("a.py:7 -> a.py:9", sorted as texts). */
 int subtrack_compare(struct subtrack_comparison *c, struct err *e);
 
 #endif

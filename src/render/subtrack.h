@@ -1,6 +1,8 @@
-/* Sub-tracking results as text and JSON. */
+/* Sub-tracking results and their comparisons as text and JSON. */
 #ifndef GUA_RENDER_SUBTRACK_H
 #define GUA_RENDER_SUBTRACK_H
+
+#include <jansson.h>
 
 #include "base/str.h"
 #include "query/subtrack.h"
@@ -8,5 +10,9 @@
 void subtrack_text(struct str *out, const struct subtrack *s);
 /* Appends one JSON document; missing values are null. It is the input of a comparison. */
 void subtrack_json(struct str *out, const struct subtrack *s);
+
+/* The result of subtrack_compare(). The text is gpu-tracker's. */
+void subtrack_comparison_text(struct str *out, const json_t *comparison);
+void subtrack_comparison_json(struct str *out, const json_t *comparison);
 
 #endif

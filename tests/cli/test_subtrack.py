@@ -116,10 +116,42 @@ def test_text_has_the_known_headings_and_safe_names(tmp_path):
     sub = sub_file(tmp_path / "s.csv", [(1, 'evil\x1b[31m,"x"', 0, 0), (1, 'evil\x1b[31m,"x"', 1, 2)])
     run = gua("sub-track", "analyze", "--tf", track, "--stf", sub)
     assert run.returncode == 0
-    for heading in ("Overall:", "Static Data:", "Code Block Results:", "\tName: ", "\tNum Timepoints: 1",
-                    "\tNum Calls: 1", "\tNum Non Empty Calls: 1", "\tCompute Time:", "\tResource Usage:"):
-        assert heading in run.stdout
-    assert "\x1b" not in run.stdout and 'evil\\x1B[31m,"x"' in run.stdout
+    assert "\x1b" not in run.stdout and '\tName:                evil\\x1B[31m,"x"\n' in run.stdout
+
+
+def usage_table(indent, head, cells):
+    """The table of gpu-tracker: names on the left; every row has the same cells."""
+    longest = max(map(len, COLUMNS))
+    return "".join(f"{indent}{name:{longest}}{line}\n" for name, line in
+                   [("", head), *((name, cells) for name in COLUMNS[:-1])])
+
+
+@pytest.mark.parametrize("kind", ["csv", "sqlite"])
+def test_text_is_that_of_gpu_tracker(tmp_path, kind):
+    """Its labels, its columns and its numbers: at most 8 decimals, at least one, small ones with an exponent."""
+    track = tracking_file(tmp_path / f"t.{kind}", [(1, 12.3456789012), (2, 12.345686), (9, 100)])
+    sub = sub_file(tmp_path / f"s.{kind}", [(1, "x.py:7", 0, 0), (1, "x.py:7", 1, 2.5), (1, "late", 0, 5),
+                                            (1, "late", 1, 5.25)])
+    run = gua("sub-track", "analyze", "--tf", track, "--stf", sub)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == (
+        "Overall:\n"
+        + usage_table("\t", "        min   max       mean         std", " 12.3456789 100.0 41.5637883 41.32064156")
+        + "Static Data:\n"
+        "\t   ram_unit gpu_ram_unit time_unit ram_system_capacity gpu_ram_system_capacity system_core_count "
+        "n_expected_cores system_gpu_count n_expected_gpus\n"
+        "\t  gigabytes    gigabytes     hours                67.2                    16.0                12 "
+        "              12                1               1\n"
+        "Code Block Results:\n"
+        "\tName:                late\n\tNum Timepoints:      0\n\tNum Calls:           1\n\tNum Non Empty Calls: 0\n"
+        "\tCompute Time:\n\t\t  min  max  mean  std  total\n\t\t 0.25 0.25  0.25  0.0   0.25\n\tResource Usage:\n"
+        + usage_table("\t\t", "  min  max  mean  std", "    -    -     -    -")
+        + "\n\tName:                x.py:7\n\tNum Timepoints:      2\n\tNum Calls:           1\n"
+        "\tNum Non Empty Calls: 1\n"
+        "\tCompute Time:\n\t\t  min  max  mean  std  total\n\t\t  2.5  2.5   2.5  0.0    2.5\n\tResource Usage:\n"
+        + usage_table("\t\t", "        min       max        mean      std",
+                      " 12.3456789 12.345686 12.34568245 3.55e-06")
+        + "\n")
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
@@ -158,17 +190,64 @@ def result_file(tmp_path, name, value, blocks):
 
 
 def test_compare_puts_values_in_order(tmp_path):
-    fast, slow = result_file(tmp_path, "fast", 2, ["x.py:7", "f"]), result_file(tmp_path, "slow", 1, ["x.py:9", "f"])
-    run = gua("sub-track", "compare", "-m", f"fast={fast}", "-m", f"slow={slow}", "-f", "json")
+    fast, slow = result_file(tmp_path, "fast", 2, ["x.py:9", "f"]), result_file(tmp_path, "slow", 1, ["x.py:7", "f"])
+    run = gua("sub-track", "compare", "-m", f"slow={slow}", "-m", f"fast={fast}", "-f", "json")
     assert run.returncode == 0, run.stderr
-    assert "is taken for" in run.stderr
+    assert "x.py:7 of slow is taken for x.py:9 of fast" in run.stderr
     result = json.loads(run.stdout)
     assert list(result["overall_resource_usage"]["main_ram"].items()) == [("slow", 1), ("fast", 2)]
+    # The names in gpu-tracker's order, whatever the order of the sessions.
     assert result["code_block_resource_usage"]["main_ram"]["x.py:7 -> x.py:9"] == {"slow": 1, "fast": 2}
-    assert result["code_block_compute_time"]["f"] == {"fast": 3, "slow": 3}
+    # Equal values are as given.
+    assert list(result["code_block_compute_time"]["f"].items()) == [("slow", 3), ("fast", 3)]
     config = tmp_path / "c.json"
     config.write_text(json.dumps({"file_path_map": {"fast": str(fast), "slow": str(slow)}, "statistic": "max"}))
     assert gua("sub-track", "compare", "--cconfig", config).returncode == 0
+
+
+def test_blocks_are_in_the_order_of_their_lines(tmp_path):
+    names = ["b.py:9", "b.py:100", "b.py:20", "b", "b2.py:1", "a:b.py:3"]
+    one, two = result_file(tmp_path, "one", 1, names), result_file(tmp_path, "two", 1, names[::-1])
+    run = gua("sub-track", "compare", "-m", f"one={one}", "-m", f"two={two}", "-f", "json")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert list(json.loads(run.stdout)["code_block_compute_time"]) == [
+        "a:b.py:3", "b", "b.py:9", "b.py:20", "b.py:100", "b2.py:1"]
+
+
+def test_each_warning_has_its_own_line(tmp_path):
+    one = result_file(tmp_path, "one", 1, ["x.py:7", "x.py:20", "f"])
+    two = result_file(tmp_path, "two", 1, ["x.py:8", "x.py:21", "f"])
+    run = gua("sub-track", "compare", "-m", f"one={one}", "-m", f"two={two}")
+    assert run.returncode == 0
+    assert run.stderr.splitlines() == ["gua: warning: x.py:8 of two is taken for x.py:7 of one",
+                                       "gua: warning: x.py:21 of two is taken for x.py:20 of one"]
+
+
+def title(column):
+    return " ".join(word.capitalize() for word in column.split("_"))
+
+
+def test_text_of_a_comparison_is_that_of_gpu_tracker(tmp_path):
+    a, b = result_file(tmp_path, "a", 1.23456789123, ["x.py:9", "my_block"]), \
+        result_file(tmp_path, "b", 0.5, ["x.py:7", "my_block"])
+    run = gua("sub-track", "compare", "-m", f"A={a}", "-m", f"B={b}")
+    assert run.returncode == 0, run.stderr
+    values = "\t\t   B          A\n\t\t 0.5 1.23456789\n"
+    blocks = "".join(f"\t\t{block}:\n" + values.replace("\t\t", "\t\t\t") for block in ("my_block", "x.py:7 -> x.py:9"))
+    assert run.stdout == (
+        "Overall Resource Usage:\n" + "".join(f"\t{title(name)}:\n{values}" for name in COLUMNS[:-1])
+        + "Code Block Resource Usage:\n" + "".join(f"\t{title(name)}:\n{blocks}" for name in COLUMNS[:-1])
+        + "Code Block Compute Time:\n\tmy_block:\n\t\t   A   B\n\t\t 3.0 3.0\n"
+          "\tx.py:7 -> x.py:9:\n\t\t   A   B\n\t\t 3.0 3.0\n")
+    assert "\tMain Gpu Ram:\n" in run.stdout and "\tCpu System Sum Utilization Percent:\n" in run.stdout
+
+
+def test_results_without_blocks(tmp_path):
+    one, two = result_file(tmp_path, "one", 1, []), result_file(tmp_path, "two", 2, [])
+    run = gua("sub-track", "compare", "-m", f"one={one}", "-m", f"two={two}", "-f", "json")
+    result = json.loads(run.stdout)
+    assert result["overall_resource_usage"]["main_ram"] == {"one": 1, "two": 2}
+    assert result["code_block_resource_usage"] == {} and result["code_block_compute_time"] == {}
 
 
 def test_compare_refuses_pickles_and_strangers(tmp_path):
@@ -176,6 +255,10 @@ def test_compare_refuses_pickles_and_strangers(tmp_path):
     path.write_bytes(pickle.dumps({"overall": 1}))
     run = gua("sub-track", "compare", "-m", f"a={path}")
     assert run.returncode == 1 and "runs the code" in run.stderr
+    assert "analyze -f json" in run.stderr and "gua-sub-track(1)" in run.stderr
+    path.write_text('{"overall": NaN}')
+    run = gua("sub-track", "compare", "-m", f"a={path}")
+    assert run.returncode == 1 and "is not JSON: line 1" in run.stderr
     one, other = result_file(tmp_path, "one", 1, ["f"]), result_file(tmp_path, "other", 1, ["g"])
     run = gua("sub-track", "compare", "-m", f"a={one}", "-m", f"b={other}")
     assert run.returncode == 1 and "no match" in run.stderr
