@@ -26,10 +26,11 @@ class SubTracker:
     code_block_attribute, or the line number if there is no attribute.
     sub_tracking_file: must end in .csv or .sqlite; by default PID.csv in the working directory, with the pid of the
     process that runs the block. Several processes may write to one file.
-    overwrite: replace a file that is left over from an earlier run; otherwise FileExistsError is raised. Rows of
-    processes of this run are never removed.
+    overwrite: replace a file that is left over from an earlier run; otherwise FileExistsError is raised, also if the
+    file is empty. Rows of processes of this run are never removed.
 
-    An object may be used many times, also nested and in several threads."""
+    An object may be used many times, also nested and in several threads. If the file is removed meanwhile, the next row
+    raises FileNotFoundError; a new object creates the file again."""
 
     def __init__(self, code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False):
         if code_block_name is None:
@@ -37,15 +38,19 @@ class SubTracker:
             attribute = frame.f_lineno if code_block_attribute is None else code_block_attribute
             code_block_name = f"{relative(frame.f_code.co_filename)}:{attribute}"
         self.code_block_name = code_block_name
-        self.sub_tracking_file = None if sub_tracking_file is None else os.fspath(sub_tracking_file)
         self.overwrite = overwrite
-        if self.sub_tracking_file is not None:
-            _blockfile.check_ending(self.sub_tracking_file, "sub-tracking file")
+        self._path = None if sub_tracking_file is None else os.fspath(sub_tracking_file)
+        _blockfile.check_ending(self.sub_tracking_file, "sub-tracking file")
+        _blockfile.forget_removed(self.sub_tracking_file)
+        if self._path is not None:
             self._file()
 
+    @property
+    def sub_tracking_file(self):
+        return self._path or f"{os.getpid()}.csv"
+
     def _file(self):
-        path = self.sub_tracking_file or f"{os.getpid()}.csv"
-        return _blockfile.open_file(path, self.overwrite)
+        return _blockfile.open_file(self.sub_tracking_file, self.overwrite)
 
     def _add(self, position):
         self._file().add(os.getpid(), self.code_block_name, position, time.time())

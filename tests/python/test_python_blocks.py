@@ -103,6 +103,61 @@ def test_a_file_of_an_earlier_run(python, tmp_path, kind):
     assert shape(path) == [("third", 0), ("third", 1), ("fourth", 0), ("fourth", 1)]
 
 
+@pytest.mark.parametrize("content", ["", ",".join(HEADER) + "\n"])
+@pytest.mark.parametrize("kind", ["csv", "sqlite"])
+def test_an_empty_file_is_not_ours(python, tmp_path, kind, content):
+    path = tmp_path / f"blocks.{kind}"
+    path.write_text(content)
+    run = python.run(f"import gua\ngua.SubTracker('a', sub_tracking_file='blocks.{kind}')")
+    assert run.returncode == 1 and "FileExistsError: " in run.stderr and f"blocks.{kind} already exists" in run.stderr
+    assert path.read_text() == content
+    python(f"import gua\nwith gua.SubTracker('a', sub_tracking_file='blocks.{kind}', overwrite=True): pass")
+    assert shape(path) == [("a", 0), ("a", 1)]
+
+
+@pytest.mark.parametrize("place", ["None", "'blocks.csv'", "'blocks.sqlite'"])
+def test_a_file_that_is_removed_is_an_error(python, tmp_path, place):
+    """Rows are not lost in silence; an object that is created later starts a new file."""
+    name = python(f"""
+        import os
+        import gua
+        block = gua.SubTracker("a", sub_tracking_file={place})
+        @gua.sub_track("b", sub_tracking_file={place})
+        def work():
+            pass
+        def refused(call):
+            try:
+                call()
+            except FileNotFoundError as error:
+                assert "was removed in the middle of writing data to it" in str(error), error
+            else:
+                raise AssertionError
+        with block:
+            work()
+        file = block.sub_tracking_file
+        os.unlink(file)
+        refused(work)
+        refused(block.__enter__)
+        assert not os.path.exists(file)
+        with gua.SubTracker("c", sub_tracking_file={place}):
+            work()
+        os.rename(file, "kept." + file)  # another file has its name
+        open(file, "w").close()
+        refused(work)
+        print(file)
+        """).strip()
+    assert (tmp_path / name).read_text() == ""
+    (tmp_path / f"kept.{name}").rename(tmp_path / name)
+    assert shape(tmp_path / name) == [("c", 0), ("b", 0), ("b", 1), ("c", 1)]
+
+
+def test_a_link_to_a_file_that_is_not_there(python, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "blocks.csv").symlink_to("data/real")
+    python("import gua\nwith gua.SubTracker('a', sub_tracking_file='blocks.csv'): pass")
+    assert shape(tmp_path / "blocks.csv") == [("a", 0), ("a", 1)] and os.listdir(tmp_path / "data") == ["real"]
+
+
 def test_a_journal_of_an_earlier_run_does_not_come_back(python, tmp_path):
     """A journal that a killed process left would be rolled back into the new file."""
     (tmp_path / "blocks.sqlite").write_bytes(b"x" * 4096)
