@@ -154,7 +154,7 @@ class Writer(threading.Thread):
     def __init__(self, tracker, period_s, own):
         super().__init__(name="gua-writer", daemon=True)
         self.tracker, self.period_s, self.own = tracker, max(period_s, 0.5), own
-        self.ending = threading.Event()
+        self.begun, self.ending = threading.Event(), threading.Event()
         self.begin = self.add = self.write_backup = None  # set before the first sample
         self.head = None
         self.next = 1
@@ -163,18 +163,24 @@ class Writer(threading.Thread):
         self.error = None
 
     def run(self):
-        while not self.ending.wait(self.period_s):
+        self.begun.wait()
+        while not self.ending.is_set():
             try:
                 self.write()
             except Exception as error:
                 self.error = error
                 return
+            self.ending.wait(self.period_s)
 
     def write(self):
         if not self.head:
             self.head = self.begin(self.ending.is_set())
-        if not self.head:
-            return
+        if self.head:
+            self.write_rows()
+        if self.write_backup:
+            self.write_backup()
+
+    def write_rows(self):
         rows = []
         while (sample := self.tracker.sample(self.next)) is not None:
             self.next = sample["number"] + 1
@@ -187,8 +193,6 @@ class Writer(threading.Thread):
         self.rows += len(rows)
         if rows:
             self.add(self.head, rows)
-        if self.write_backup:
-            self.write_backup()
 
     def end(self):
         """After the tracker has stopped: writes the remaining samples. Raises the thread's exception, if any."""

@@ -4,6 +4,7 @@ import functools
 import html
 import logging
 import os
+import time
 
 from . import _lib, _tracking, cards, units
 from .usage import (ComputeTime, CPUUtilization, Details, GPUUtilization, MaxGPURAM, MaxRAM, ProcessingUnitPercentages,
@@ -13,7 +14,6 @@ __all__ = ["Tracker", "ResourceUsage", "MaxRAM", "MaxGPURAM", "RSSValues", "CPUU
            "ProcessingUnitPercentages", "ComputeTime", "Details", "TrackedGPU", "TrackedProcess"]
 
 log = logging.getLogger("gua")
-BRANDS = ("nvidia", "amd")
 DRIVER_S = 5  # how long a tracking file waits for the driver's first answer
 
 
@@ -28,8 +28,9 @@ class Tracker:
     disable_logs: if true, no warnings are logged; otherwise they go to the logger "gua".
     process_id: the process to track; by default this process.
     resource_usage_file: a JSON file with the results so far, in case the program is killed; stop() removes it.
-    gpu_brand: "nvidia"; with "amd", GPU values are unknown.
+    gpu_brand: "nvidia" or None; other cards are not supported.
     tracking_file: a file with one row per sample, .csv or .sqlite; `overwrite` allows replacing an existing one.
+    legacy_spelling: to_json() and str() write "descendents", as gpu_tracker before version 4.
     n_join_attempts, join_timeout: accepted for compatibility and ignored.
 
     After the stop, `resource_usage` contains the results, and `details` the values that gpu_tracker does not have."""
@@ -41,25 +42,27 @@ class Tracker:
 
     def __init__(self, sleep_time=1.0, ram_unit="gigabytes", gpu_ram_unit="gigabytes", time_unit="hours",
                  n_expected_cores=None, gpu_uuids=None, disable_logs=False, process_id=None, resource_usage_file=None,
-                 n_join_attempts=5, join_timeout=10.0, gpu_brand=None, tracking_file=None, overwrite=False):
+                 n_join_attempts=5, join_timeout=10.0, gpu_brand=None, tracking_file=None, overwrite=False,
+                 legacy_spelling=False):
         if not sleep_time >= 0.1:
             raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 seconds.")
         if n_expected_cores is not None and n_expected_cores < 1:
             raise ValueError(f"{n_expected_cores} expected cores are invalid. Must be at least 1.")
-        if gpu_brand is not None and gpu_brand not in BRANDS:
-            raise ValueError(f'"{gpu_brand}" is not a valid GPU brand. Valid values are {", ".join(BRANDS)}.')
+        if gpu_brand not in (None, "nvidia"):
+            raise ValueError(f'"{gpu_brand}" is not a valid GPU brand: gua supports only NVIDIA cards. The valid value '
+                             'is nvidia.')
         self._ram = (ram_unit, units.factor(ram_unit, "RAM", units.SIZES))
         self._gpu_ram = (gpu_ram_unit, units.factor(gpu_ram_unit, "GPU RAM", units.SIZES))
         self._time = (time_unit, units.factor(time_unit, "time", units.TIMES))
         self._sleep_time = sleep_time
         self._disable_logs = disable_logs
-        self._amd = gpu_brand == "amd"
         self._uuids = None if gpu_uuids is None else self._known_uuids(gpu_uuids)
         self._process_id = process_id
         self._tracking_file = None if tracking_file is None else os.fspath(tracking_file)
         if self._tracking_file is not None:
             _tracking.check_new(self._tracking_file, overwrite)
         self._overwrite = overwrite
+        self._legacy_spelling = legacy_spelling
         self._backup = None if resource_usage_file is None else os.fspath(resource_usage_file)
         self.n_join_attempts = n_join_attempts
         self.join_timeout = join_timeout
@@ -70,8 +73,7 @@ class Tracker:
         self._gone = False
         self._tracker = _tracking.LibraryTracker(
             pid=process_id or 0, interval_s=sleep_time, expected_cores=n_expected_cores or 0,
-            uuids=",".join(self._uuids or ()) or None, source="none" if self._amd else None,
-            nvml_path=_lib.driver_path())
+            uuids=",".join(self._uuids or ()) or None, nvml_path=_lib.driver_path())
 
     @staticmethod
     def _known_uuids(given):
@@ -108,6 +110,9 @@ class Tracker:
             self._writer = self._new_writer(file)
             self._writer.start()
         self._begin()
+        if self._writer:
+            self._started_at = time.monotonic()
+            self._writer.begun.set()
         self.state = Tracker.State.STARTED
 
     def _begin(self):
@@ -123,7 +128,8 @@ class Tracker:
     def _head(self, file, last):
         """Writes the header of the tracking file. Waits for the driver's first answer, at most DRIVER_S."""
         result = self._tracker.result()
-        if not result["gpu_known"] and result["elapsed_s"] < DRIVER_S and not last:
+        waits = file and not last and time.monotonic() - self._started_at < DRIVER_S
+        if waits and not result["gpu_known"]:
             return None
         head = {"ram_unit": self._ram[0], "gpu_ram_unit": self._gpu_ram[0], "time_unit": self._time[0],
                 "ram_system_capacity": units.scaled(result["ram_capacity_bytes"], self._ram[1]),
@@ -144,13 +150,14 @@ class Tracker:
         writer.add = functools.partial(self._add, file)
         if self._backup:
             writer.write_backup = lambda: _tracking.replace_json(
-                self._backup, self._usage(self._result()).to_json())
+                self._backup, self._usage(self._result()).to_json(self._legacy_spelling))
         return writer
 
     def _end_writer(self):
         writer, self._writer = self._writer, None
         if writer:
             writer.ending.set()
+            writer.begun.set()
             writer.join()
 
     def stop(self):
@@ -176,8 +183,7 @@ class Tracker:
         for warning in result["warnings"]:
             self._warn(warning)
         if not result["gpu_known"] and not self._gone:
-            why = "AMD GPUs cannot be read" if self._amd else result["gpu_note"]
-            why = why.replace("--nvml PATH", "the variable GUA_NVML")
+            why = result["gpu_note"].replace("--nvml PATH", "the variable GUA_NVML")
             self._warn(f"The GPU RAM and GPU utilization values are unknown: {why}.")
 
     def _refuse(self, what, state, why):
@@ -231,12 +237,13 @@ class Tracker:
                                "Leave the `with` block or call stop() first.")
         return self.resource_usage
 
-    def to_json(self):
+    def to_json(self, legacy_spelling=None):
         """The results as nested dictionaries with gpu_tracker's keys; unknown values are None."""
-        return self._finished().to_json()
+        usage = self._finished()
+        return usage.to_json(self._legacy_spelling if legacy_spelling is None else legacy_spelling)
 
     def __str__(self):
-        return str(self._finished())
+        return self._finished().text(self._legacy_spelling)
 
     def __repr__(self):
         return f"State: {self.state.name}"

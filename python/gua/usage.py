@@ -80,12 +80,24 @@ class ResourceUsage:
     gpu_utilization: GPUUtilization
     compute_time: ComputeTime
 
-    def to_json(self):
-        """Nested dictionaries with gpu_tracker's keys; unknown values are None, which is null in JSON."""
-        return dataclasses.asdict(self)
+    def to_json(self, legacy_spelling=False):
+        """Nested dictionaries with gpu_tracker's keys; unknown values are None, which is null in JSON. With
+        legacy_spelling, the keys are those of gpu_tracker before version 4: "descendents"."""
+        values = dataclasses.asdict(self)
+        return respelt(values) if legacy_spelling else values
+
+    def text(self, legacy_spelling=False):
+        """The same as lines of text."""
+        return "\n".join(lines(self.to_json(legacy_spelling)))
 
     def __str__(self):
-        return "\n".join(lines(self.to_json()))
+        return self.text()
+
+
+def respelt(values):
+    """The dictionaries with the older spelling in their keys."""
+    return {key.replace("descendants", "descendents"): respelt(value) if isinstance(value, dict) else value
+            for key, value in values.items()}
 
 
 # Words that are spelt differently in a label and in its key.
@@ -103,6 +115,7 @@ LABELS = {
     "system_gpu_count": "System GPU count",
     "main_n_threads": "Main number of threads",
     "descendants_n_threads": "Descendants number of threads",
+    "descendents_n_threads": "Descendents number of threads",
     "combined_n_threads": "Combined number of threads",
 }
 

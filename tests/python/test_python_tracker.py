@@ -80,7 +80,8 @@ def test_states(python):
     ("n_expected_cores=0", "ValueError: 0 expected cores are invalid"),
     ("gpu_uuids=set()", "ValueError: The set of GPU UUIDs is empty"),
     ("gpu_uuids={'GPU-c'}", "ValueError: GPU UUID of GPU-c is not valid. Available UUIDs are: GPU-a, GPU-b"),
-    ("gpu_brand='intel'", 'ValueError: "intel" is not a valid GPU brand.'),
+    ("gpu_brand='intel'", 'ValueError: "intel" is not a valid GPU brand: gua supports only NVIDIA cards.'),
+    ("gpu_brand='amd'", 'ValueError: "amd" is not a valid GPU brand: gua supports only NVIDIA cards.'),
     ("tracking_file='t.txt'", 'ValueError: Invalid file name: "t.txt".'),
     ("tracking_file='program.csv'", "FileExistsError: File program.csv already exists."),
 ])
@@ -121,17 +122,17 @@ print(tracker)
     assert percentages["max_sum_percent"] == percentages["max_hardware_percent"] == pytest.approx(40, abs=5)
 
 
-def test_no_driver_is_unknown_with_one_warning(python, tmp_path):
+def test_no_driver_is_unknown_with_one_warning(python):
     program = """
         import json, sys, time
         import gua
-        with gua.Tracker(disable_logs=sys.argv[1] == "quiet", gpu_brand=sys.argv[2] or None) as tracker:
+        with gua.Tracker(disable_logs=sys.argv[1] == "quiet", gpu_brand="nvidia") as tracker:
             time.sleep(0.2)
         print(json.dumps(tracker.to_json(), allow_nan=False))
         print(tracker)
         """
     env = {"GUA_NVML": "/nonexistent/libnvidia-ml.so.1"}
-    run = python.run(program, "loud", "", env=env)
+    run = python.run(program, "loud", env=env)
     document, text = run.stdout.split("\n", 1)
     assert run.stderr.startswith("The GPU RAM and GPU utilization values are unknown: ")
     assert run.stderr.count("\n") == 1 and "/nonexistent/libnvidia-ml.so.1" in run.stderr
@@ -140,9 +141,7 @@ def test_no_driver_is_unknown_with_one_warning(python, tmp_path):
         ["system_capacity", "system", "main", "descendants", "combined"])}
     assert set(values["gpu_utilization"]["gpu_percentages"].values()) == {None}
     assert text.count(": unknown\n") == 9 and values["max_ram"]["main"]["total_rss"] > 0
-    assert python.run(program, "quiet", "", env=env).stderr == ""
-    amd = python.run(program, "loud", "amd", env=fake_driver(tmp_path, SCENARIO, OUR_PID=1))
-    assert amd.stderr.count("\n") == 1 and "AMD" in amd.stderr
+    assert python.run(program, "quiet", env=env).stderr == ""
 
 
 def test_another_process(python):
@@ -252,6 +251,35 @@ def test_a_copy_of_the_results_for_a_killed_program(python, tmp_path):
     assert json.loads((tmp_path / "now.json").read_text())["max_ram"]["main"]["total_rss"] > 0
     python(program, "stop", env=env)
     assert not (tmp_path / "now.json").exists()
+
+
+def test_the_copy_is_written_at_once(python, tmp_path):
+    """Not after a sampling interval, and without waiting for a driver."""
+    python(PREPARE + """
+with gua.Tracker(sleep_time=86400, resource_usage_file="now.json", tracking_file="t.csv", disable_logs=True):
+    until(lambda: os.path.exists("now.json"))
+    os.link("now.json", "kept.json")
+""", env={"GUA_NVML": "/nonexistent/libnvidia-ml.so.1"})
+    values = json.loads((tmp_path / "kept.json").read_text())
+    assert values["max_ram"]["main"]["total_rss"] > 0 and values["max_gpu_ram"]["main"] is None
+    assert not (tmp_path / "now.json").exists()
+
+
+def test_the_older_spelling(python):
+    printed = python("""
+        import json
+        import gua
+        with gua.Tracker(disable_logs=True, legacy_spelling=True) as tracker:
+            pass
+        new, old = tracker.to_json(legacy_spelling=False), tracker.to_json()
+        assert json.dumps(new).replace("descendants", "descendents") == json.dumps(old) != json.dumps(new)
+        assert new == tracker.resource_usage.to_json() and old == tracker.resource_usage.to_json(legacy_spelling=True)
+        assert str(tracker) == str(tracker.resource_usage).replace("Descendants", "Descendents")
+        assert str(tracker) == tracker.resource_usage.text(legacy_spelling=True)
+        print(tracker)
+        """)
+    assert "   Descendents:\n" in printed and "   Descendents number of threads: 0\n" in printed
+    assert "escendant" not in printed
 
 
 def test_a_program_that_forgets_to_stop_ends(python):
