@@ -144,7 +144,8 @@ static void say_warnings(const struct session *s, const struct track_result *r)
 static void announce_end(const struct track_values *v, int status)
 {
 	bool text = !v->format || strcmp(v->format, "text") == 0;
-	fprintf(text ? stdout : stderr,
+	bool to_file = v->output && strcmp(v->output, "-") != 0;
+	fprintf(text || to_file ? stdout : stderr,
 		"Resource tracking complete. Process completed with status code: %d\n",
 		status > 128 ? 128 - status : status);
 	fflush(stdout);
