@@ -69,6 +69,7 @@ static const struct field state_fields[] = {
 	PLAIN(card_reading, energy_mj)
 	BOOL(card_reading, processes_known)
 	PLAIN(card_reading, mem_used_bytes)
+	PLAIN(card_reading, mem_reserved_bytes)
 	BOOL(card_reading, mem_includes_reserved)
 	BOOL(card_reading, mem_is_sum)
 };
@@ -87,7 +88,7 @@ static const struct array {
 	ARRAY(processes, n_processes, card_process, true)
 };
 /* clang-format on */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct card_reading) == 520,
+_Static_assert(sizeof(void *) != 8 || sizeof(struct card_reading) == 528,
 	"a new member of a reading must cross, too: see the tables");
 
 /* Which parts of a card follow; bits from PART_ARRAYS on are its arrays. */
