@@ -9,7 +9,7 @@
 #   make bench    measure speed and size against the goals; some minutes
 #   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
 #                 plays at once, and compare with the truth; as root the processes have several users
-#   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS (needs clang); inputs that
+#   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS; inputs that
 #                 reach new code are kept in FUZZ_CORPUS
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -66,7 +66,7 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 build-fuzz/build.ninja:
-	@command -v clang >/dev/null || { echo "make fuzz needs clang: apt install clang" >&2; exit 1; }
+	@tools/setup fuzz
 	@$(call quietly,CC=clang meson setup build-fuzz . -Dfuzzers=true $(SANITIZE) -Doptimization=1)
 
 # What libFuzzer finds stays in FUZZ_CORPUS and is minimised at the end of each run; see

@@ -51,6 +51,11 @@ def test_setup_is_quiet_when_all_is_there(machine):
     assert (run.returncode, run.stdout, run.stderr, asked) == (0, "", "", [])
 
 
+def test_setup_installs_the_fuzzer_only_for_fuzzing(machine):
+    assert set_up(machine, "test")[1] == []
+    assert set_up(machine, "fuzz")[1] == ["-q update", "-q -y --no-install-recommends install clang"]
+
+
 def test_setup_installs_only_what_is_missing(machine):
     (machine / "cppcheck").unlink()
     run, asked = set_up(machine, "test")
