@@ -214,7 +214,9 @@ static bool describe(struct owners *o, uint32_t pid, bool brief, struct process_
 	struct proc_identity found;
 	*id = (struct process_id){ .pid = pid, .started_ms = -1, .uid = -1, .owner_uid = -1 };
 	say_where(o, "pid", pid);
-	if ((brief ? proc_identify_brief : proc_identify)(o->proc, pid, &found) != 0)
+	int rc = brief ? proc_identify_brief(o->proc, pid, &found)
+		       : proc_identify(o->proc, pid, &found);
+	if (rc != 0)
 		return describe_hidden(o, errno, &found, id);
 	describe_start(o, found.start_ticks, id);
 	describe_user(o, &found, id);

@@ -69,7 +69,7 @@ struct store {
 	int64_t *card_ids, *process_ids;
 	size_t card_cap, process_cap;
 
-	/* The content of the holder table, to see what has changed; `next`: the current tick. */
+	/* The content of the holder table, to see what has changed; `next` is of this tick. */
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known; /* `holders` is what the file has */
