@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/denied.h"
 #include "store/foreign.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -99,3 +100,5 @@ int store_identify(const char *path, struct err *e)
 	close(fd);
 	return kind;
 }
+	if (fd < 0 && errno == EACCES)
+		return store_denied(path, e);

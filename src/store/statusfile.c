@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "proc/proc.h"
 #include "proc/system.h"
+#include "store/denied.h"
 #include "store/lock.h"
 #include "version.h"
 
@@ -156,6 +157,8 @@ static int open_status(const char *db, int *fd, struct err *e)
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	if (*fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
+	if (*fd < 0 && errno == EACCES)
+		return store_denied(db, e);
 	if (*fd < 0)
 		return err_set(e, ERR_WORLD, "cannot open %s: %s", path,
 			errno == ELOOP ? "it is a symbolic link; remove it" : strerror(errno));
