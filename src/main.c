@@ -50,7 +50,8 @@
  *              one), gather (from stores), cards, usage, holders, users, hosts, heat, files,
  *              idmap, window. Its report: report (the facts), report_sentences, report_cards
  *              and report_holders (the columns of its tables), report_parts. Others: now,
- *              recent, floors, status, export, subtrack*, sql
+ *              recent, floors, status, export, store_list (files and directories),
+ *              subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, JSON, CSV: report*, outline, text, json,

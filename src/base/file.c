@@ -29,6 +29,15 @@ bool file_can_stay_open(int fd)
 	return (rlim_t)fd < limit.rlim_cur - spare;
 }
 
+void file_allow_many(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* Reads until `dst` is full or the file ends. */
 static ssize_t read_up_to(int fd, char *dst, size_t cap)
 {

@@ -30,6 +30,10 @@ int file_check_regular(const char *path, struct err *e);
  * still open enough other files for short use. */
 bool file_can_stay_open(int fd);
 
+/* Lets this process open as many files as the system allows it: the usual limit is lower, for
+ * programs that use select(2). */
+void file_allow_many(void);
+
 /* Call at the start of a program: opens /dev/null in place of closed standard streams.
  * Otherwise the next file that is opened would get their number and the program's output.
  * Writing to them stays an error. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/size.h"
 #include "base/timetext.h"
 
@@ -95,6 +96,13 @@ static int set_value(
 		list->items[list->n++] = text;
 		return 0;
 	}
+	case OPTION_TEXTS: {
+		struct texts *texts = value;
+		if (!array_one_more(&texts->items, texts->n))
+			return err_memory(e);
+		texts->items[texts->n++] = text;
+		return 0;
+	}
 	case OPTION_CHOICE:
 		if (!in_choices(row->choices, text))
 			return err_set(e, ERR_USAGE, "--%s takes one of %s, not '%s'",
@@ -114,6 +122,12 @@ static int set_value(
 		return set_number(row, text, value, e);
 	}
 	return 0;
+}
+
+void texts_finish(struct texts *t)
+{
+	free(t->items);
+	*t = (struct texts){ 0 };
 }
 
 static int value_need(enum option_kind kind)

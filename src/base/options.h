@@ -13,6 +13,7 @@ enum option_kind {
 	OPTION_FLAG,	   /* bool */
 	OPTION_TEXT,	   /* const char * */
 	OPTION_LIST,	   /* struct text_list: may be given several times */
+	OPTION_TEXTS,	   /* struct texts: the same without a limit */
 	OPTION_COUNT,	   /* int64_t, within min..max */
 	OPTION_REAL,	   /* double, within min..max */
 	OPTION_DURATION,   /* int64_t milliseconds, within min..max */
@@ -28,6 +29,13 @@ struct text_list {
 	const char *items[TEXT_LIST_MAX];
 	size_t n;
 };
+
+/* Zero-initialise; texts_finish() frees the array, also after a failure of options_parse(). */
+struct texts {
+	const char **items; /* of argv */
+	size_t n;
+};
+void texts_finish(struct texts *t);
 
 struct option_row {
 	enum option_kind kind;

@@ -35,7 +35,7 @@ static void add_option(struct str *out, const struct option_row *row)
 	bool valued = completion_option(row) != COMPLETION_NONE;
 	const char *equals = !valued ? "" : completion_needs_value(row) ? "=" : "=-";
 	str_add(out, " \\\n\t\t\t");
-	if (row->kind == OPTION_LIST)
+	if (row->kind == OPTION_LIST || row->kind == OPTION_TEXTS)
 		str_add(out, "'*'");
 	else if (row->letter)
 		str_addf(out, "'(-%c --%s)'", row->letter, row->name);

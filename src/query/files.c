@@ -12,15 +12,16 @@
 /* Refuses a file that is given twice, because it would be counted twice. */
 static int check_not_twice(const struct gather *g, struct err *e)
 {
-	struct stat last, other;
-	const struct gather_file *file = &g->files[g->n_files - 1];
-	if (stat(file->path, &last) != 0)
+	struct stat st;
+	struct gather_file *file = &g->files[g->n_files - 1];
+	if (stat(file->path, &st) != 0)
 		return 0;
-	for (size_t i = 0; i + 1 < g->n_files; i++)
-		if (stat(g->files[i].path, &other) == 0 && other.st_ino == last.st_ino &&
-			other.st_dev == last.st_dev)
+	file->device = st.st_dev;
+	file->inode = st.st_ino;
+	for (const struct gather_file *other = g->files; other < file; other++)
+		if (other->inode == file->inode && other->device == file->device)
 			return err_set(e, ERR_USAGE, "%s and %s are the same store",
-				g->files[i].path, file->path);
+				other->path, file->path);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #define GUA_QUERY_GATHER_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "query/audit.h"
 #include "query/idmap.h"
@@ -11,6 +12,8 @@
 /* One store while it is read. */
 struct gather_file {
 	const char *path;
+	dev_t device; /* with the next: which file it is */
+	ino_t inode;
 	sqlite3 *db;
 	struct idmap hosts; /* from its host ids to audit.hosts */
 	struct idmap

@@ -86,6 +86,21 @@ static int identify_open(int fd, const char *path, struct err *e)
 	return identify_header(path, header, e);
 }
 
+bool store_is_likely(const char *path)
+{
+	unsigned char header[HEADER_BYTES];
+	size_t len = strlen(path);
+	if (len >= 3 && strcmp(path + len - 3, ".db") == 0)
+		return true;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool ours = fd >= 0 && pread(fd, header, sizeof(header), 0) == HEADER_BYTES &&
+		    memcmp(header, magic, sizeof(magic)) == 0 &&
+		    big_endian_32(header + OFFSET_APPLICATION_ID) == STORE_APPLICATION_ID;
+	if (fd >= 0)
+		close(fd);
+	return ours;
+}
+
 int store_identify(const char *path, struct err *e)
 {
 	if (!*path)
@@ -93,6 +108,8 @@ int store_identify(const char *path, struct err *e)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && errno == ENOENT)
 		return STORE_MISSING;
+	if (fd < 0 && errno == EACCES)
+		return store_denied(path, e);
 	if (fd < 0)
 		return err_set(
 			e, ERR_WORLD, "cannot open the store %s: %s", path, strerror(errno));
@@ -100,5 +117,3 @@ int store_identify(const char *path, struct err *e)
 	close(fd);
 	return kind;
 }
-	if (fd < 0 && errno == EACCES)
-		return store_denied(path, e);

@@ -3,6 +3,8 @@
 #ifndef GUA_STORE_IDENTIFY_H
 #define GUA_STORE_IDENTIFY_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 /* In the header of the file, where file(1) can find it: "GUA1". */
@@ -18,5 +20,9 @@ enum store_kind {
  * directory, not a database, a newer store, the Python tool's database, another program's
  * database. */
 int store_identify(const char *path, struct err *e);
+
+/* Whether a file that was refused may still be meant as a store: its name ends in ".db", or it
+ * is a store of a newer version. */
+bool store_is_likely(const char *path);
 
 #endif
