@@ -60,6 +60,8 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	l->clock = o->source.clock;
 	l->rules = l->usual_rules = o->rules;
 	l->past.db = o->db;
+	l->past.named = o->db_named;
+	l->past.invented = source_is_invented(o->source.name);
 	l->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	l->page_bytes = sysconf(_SC_PAGESIZE);
 	l->viewer_uid = geteuid();

@@ -20,6 +20,7 @@
 struct live_options {
 	struct source_options source;
 	const char *db;	     /* store to ask for the past, or NULL: none */
+	bool db_named;	     /* the user named it: it may be simulated beside real cards */
 	struct rules rules;  /* thresholds of the states, unless the store has others */
 	int64_t deadline_ms; /* a driver that does not answer for this long counts as hung */
 	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
@@ -84,8 +85,7 @@ const char *live_label(const struct live_process *p);
 /* The same for a process that is not on a card. */
 const char *live_label_of(const struct process_id *id);
 int64_t live_now_ms(const struct live *l);
-/* The thresholds of active and held: those of the store's newest recorder, else the options'.
- */
+/* The thresholds of active and held: the store's newest recorder's, else the options'. */
 const struct rules *live_rules(const struct live *l);
 const char *live_driver(const struct live *l);
 const char *live_hostname(const struct live *l);

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/timetext.h"
 #include "query/recent.h"
+#include "source/kind.h"
 
 /* The store is read again this often. */
 #define PAST_US (10 * 1000000LL)
@@ -15,6 +16,21 @@
 #define PAST_SLACK_MS 15000
 /* How long to wait for a locked store: at the first reading, and while a screen is shown. */
 enum { FIRST_WAIT_MS = 5000, WAIT_MS = 200 };
+
+/* Invented and measured data never meet, except that a user may name a simulated store. Sets
+ * the note. */
+static bool is_foreign(struct past *p, const struct now *now)
+{
+	bool simulated = source_is_invented(now->source);
+	if (!now->any_run || simulated == p->invented || (simulated && p->named))
+		return false;
+	snprintf(p->note, sizeof(p->note),
+		simulated ? "%.120s is simulated, the cards are real: it is not used. Name it "
+			    "with --db to use it"
+			  : "%.120s has measured data, the cards are simulated: it is not used",
+		p->db);
+	return true;
+}
 
 /* Reads the store. It is opened again each time: the file may have been replaced, and a store
  * without a writer is opened in a way that shows no later change. If this fails, what was read
@@ -35,9 +51,12 @@ static void read_store(struct past *p, int wait_ms)
 		return;
 	}
 	now_close(&p->now);
+	p->foreign = is_foreign(p, &now);
+	if (p->foreign)
+		now_close(&now);
 	p->now = now;
-	p->floors_due = true;
-	if (!now.any_run)
+	p->floors_due = !p->foreign;
+	if (!now.any_run && !p->note[0])
 		text_copy(
 			p->note, sizeof(p->note), "nothing has been recorded in the store yet");
 }
@@ -118,7 +137,8 @@ struct sqlite3 *past_open(const struct past *p)
 {
 	struct sqlite3 *db = NULL;
 	struct err unread = { 0 };
-	if (!p->db || access(p->db, R_OK) != 0 || recent_open(&db, p->db, &unread) != 0)
+	if (!p->db || p->foreign || access(p->db, R_OK) != 0 ||
+		recent_open(&db, p->db, &unread) != 0)
 		return NULL;
 	return db;
 }

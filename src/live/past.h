@@ -14,6 +14,9 @@
 
 struct past {
 	const char *db;	 /* the store, borrowed; NULL: there is none */
+	bool named;	 /* the user named it */
+	bool invented;	 /* the view shows simulated cards */
+	bool foreign;	 /* one is simulated and the other is not: the store is not used */
 	struct now now;	 /* as it was last read; zero: never */
 	bool fresh;	 /* its recorder is running */
 	bool came;	 /* it has started since the previous reading of the store */

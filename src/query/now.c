@@ -34,7 +34,8 @@ enum {
 	RUN_LOOKS,
 	RUN_UTIL,
 	RUN_HELD,
-	RUN_GRAPHICS
+	RUN_GRAPHICS,
+	RUN_SOURCE
 };
 enum { WHERE_CAP = BOOT_ID_CAP + 32 };
 
@@ -53,6 +54,7 @@ static void take_newest(struct now *n, sqlite3_stmt *row)
 	n->last_tick_ms = sql_int(row, RUN_LAST, -1);
 	n->interval_ms = sql_int(row, RUN_INTERVAL, 0);
 	n->rules = rules_of(row);
+	sql_text(row, RUN_SOURCE, n->source, sizeof(n->source));
 	n->watched_since_ms = sql_int(row, RUN_LOOKS, 0) ? n->last_tick_ms : n->started_ms;
 }
 
@@ -67,7 +69,7 @@ static int read_runs(struct now *n, struct err *e)
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT host || ' ' || boot_id, started_ms, last_tick_ms, interval_ms, "
 		"ended_ms IS NULL, how_ended IS 'finished', active_util_pct, held_mem_bytes, "
-		"count_graphics FROM run "
+		"count_graphics, source FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC");
 	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
 		rc = 0;

@@ -33,7 +33,8 @@ struct now {
 	int64_t started_ms;   /* of the newest run */
 	int64_t last_tick_ms; /* of the newest run; -1: none */
 	int64_t interval_ms;
-	struct rules rules;	   /* of the newest run */
+	char source[SOURCE_LIST_CAP]; /* of the newest run */
+	struct rules rules;	      /* of the newest run */
 	int64_t recorded_since_ms; /* recorded without a pause from then until last_tick_ms */
 	int64_t watched_since_ms;  /* holders were recorded without a pause from then on */
 	struct now_holder *holders;
