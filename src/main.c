@@ -65,8 +65,8 @@
  *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
  *              demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*;
- *              and what they share: cmd, live, line_output, terminal, detach, leftover,
- *              hand_over
+ *              and what they share: cmd, choose_db (which store), live, line_output, terminal,
+ *              detach, leftover, hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

@@ -91,34 +91,6 @@ int cmd_print(const struct command *self, struct str *out)
 	return e.code ? cmd_fail(self, &e) : 0;
 }
 
-int cmd_default_db(char *path, size_t cap, struct err *e)
-{
-	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
-	int n;
-	if (geteuid() == 0)
-		n = snprintf(path, cap, SYSTEM_DB);
-	else if (state && state[0] == '/')
-		n = snprintf(path, cap, "%s/gua/gua.db", state);
-	else if (home && home[0] == '/')
-		n = snprintf(path, cap, "%s/.local/state/gua/gua.db", home);
-	else
-		return err_set(
-			e, ERR_USAGE, "neither XDG_STATE_HOME nor HOME is set: give --db PATH");
-	if (n < 0 || (size_t)n >= cap)
-		return err_set(
-			e, ERR_USAGE, "the path of the store is too long: give --db PATH");
-	return 0;
-}
-
-int cmd_readable_db(char *path, size_t cap, struct err *e)
-{
-	int rc = cmd_default_db(path, cap, e);
-	if ((rc || access(path, F_OK) != 0) && access(SYSTEM_DB, R_OK) == 0 &&
-		text_copy(path, cap, SYSTEM_DB))
-		return 0;
-	return rc;
-}
-
 const char *cmd_nvml_path(const char *option)
 {
 	const char *variable = secure_getenv("GUA_NVML");

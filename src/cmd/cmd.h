@@ -40,14 +40,6 @@ int cmd_fail(const struct command *self, const struct err *e);
  */
 int cmd_print(const struct command *self, struct str *out);
 
-/* The store of root and of the service. */
-#define SYSTEM_DB "/var/lib/gua/gua.db"
-/* The default store: /var/lib/gua/gua.db for root, else $XDG_STATE_HOME/gua/gua.db. */
-int cmd_default_db(char *path, size_t cap, struct err *e);
-/* The store to read if none is named: the default store, or the system's if the user has none
- * and may read the system's. */
-int cmd_readable_db(char *path, size_t cap, struct err *e);
-
 /* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
 const char *cmd_nvml_path(const char *option);
 /* Default and help text of --driver-timeout, which means the same in all commands. */

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cmd/choose_db.h"
 #include "cmd/detach.h"
 #include "cmd/leftover.h"
 #include "record/notify.h"
@@ -354,7 +355,7 @@ static int check_scenario(const char *path, struct err *e)
 }
 
 /* Sets the defaults of options that were not given. */
-static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e)
+static int set_defaults(struct values *v, char paths[8][PATH_MAX], struct err *e)
 {
 	bool named_clock =
 		v->clock && (!strcmp(v->clock, "real") || !strcmp(v->clock, "virtual"));
@@ -365,10 +366,10 @@ static int set_defaults(struct values *v, char paths[7][PATH_MAX], struct err *e
 	if (v->db && !*v->db)
 		return err_set(e, ERR_USAGE, "--db needs a path");
 	if (!v->db) {
-		rc = cmd_default_db(paths[0], PATH_MAX, e);
-		v->db = paths[0];
+		rc = choose_db_own(paths[7], PATH_MAX, e);
+		v->db = paths[7];
 		v->default_db = true;
-		if (geteuid() == 0 && !v->pid_file)
+		if (geteuid() == 0 && !v->pid_file && strcmp(v->db, SYSTEM_DB) == 0)
 			v->pid_file = "/run/gua/gua.pid";
 	}
 	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
@@ -388,7 +389,7 @@ int daemon_main(const struct command *self, int argc, char **argv)
 {
 	int status = 0;
 	struct err e = { 0 };
-	char paths[7][PATH_MAX], log_file[PATH_MAX + 8];
+	char paths[8][PATH_MAX], log_file[PATH_MAX + 8];
 	struct values v = {
 		.source = SOURCE_AUTO,
 		.root = "",
@@ -407,6 +408,11 @@ int daemon_main(const struct command *self, int argc, char **argv)
 	v.nvml = cmd_nvml_path(v.nvml);
 	if (set_defaults(&v, paths, &e))
 		return cmd_fail(self, &e);
+	char note[640] = "";
+	if (v.default_db)
+		choose_db_warn(v.db, note, sizeof(note));
+	if (*note)
+		log_notice("%s", note);
 	if (!v.log_file) {
 		snprintf(log_file, sizeof(log_file), "%s.log", v.db);
 		v.log_file = log_file;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
 #include "sample/apart.h"
@@ -281,7 +282,7 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 	if (source_check(o.source, o.scenario, false, &e) != 0 ||
 		source_list_read(&list, o.source, false, &e) != 0)
 		return cmd_fail(self, &e);
-	if (!o.db && cmd_default_db(db, sizeof(db), &e) != 0)
+	if (!o.db && choose_db_own(db, sizeof(db), &e) != 0)
 		return cmd_fail(self, &e);
 	/* The findings report fallbacks, so they need not be logged too. */
 	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);

@@ -1,27 +1,30 @@
 /* gua export: prints the rows of a store as CSV or JSON. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timetext.h"
+#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "query/export.h"
 #include "render/rows.h"
 
 struct export_options {
-	struct text_list db;
+	struct texts db;
 	const char *format, *since, *until, *what, *now;
-	bool utc;
+	bool json, utc;
 };
 
 #define ROW(member) .offset = offsetof(struct export_options, member)
 static const struct option_row rows[] = {
-	{ OPTION_LIST, 0, "db", "PATH", "store to read; may be given several times", ROW(db) },
+	{ OPTION_TEXTS, 0, "db", "PATH",
+		"store to read, or a directory of stores; may be given several times",
+		ROW(db) },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "csv or json (default csv)",
 		.choices = "csv|json", ROW(format) },
+	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
 	{ OPTION_CHOICE, 0, "what", "WHAT",
 		"usage (slots of cards), holding (slots of processes on cards), process or "
 		"event "
@@ -85,23 +88,31 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 	return rc;
 }
 
-static int export_all(struct sink *s, const struct export_options *o,
+/* Opens the document. Its host is that of all rows; null if there are several hosts, which the
+ * rows name. */
+static int begin_json(
+	struct sink *s, const struct store_list *stores, enum export_what what, struct err *e)
+{
+	char host[EXPORT_HOST_CAP] = "";
+	int rc = export_host(host, stores->paths, stores->n, e);
+	s->json = (struct json){ .out = &s->out, .lines = 2 };
+	json_open(&s->json, NULL, '{');
+	json_text(&s->json, "schema", "gua-export-1");
+	json_text(&s->json, "host", *host ? host : NULL);
+	json_text(&s->json, "what", whats[what]);
+	json_open(&s->json, "rows", '[');
+	return rc;
+}
+
+static int export_all(struct sink *s, const struct store_list *stores,
 	struct export_window window, enum export_what what, struct err *e)
 {
-	int rc = 0;
+	int rc = s->is_json ? begin_json(s, stores, what, e) : 0;
 	s->n_columns = export_columns(what, s->columns);
-	s->json = (struct json){ .out = &s->out, .lines = 2 };
-	if (s->is_json) {
-		json_open(&s->json, NULL, '{');
-		json_text(&s->json, "schema", "gua-export-1");
-		json_text(&s->json, "what", whats[what]);
-		json_open(&s->json, "rows", '[');
-	} else {
+	if (!s->is_json)
 		csv_header(&s->out, s->columns, s->n_columns);
-	}
-	for (size_t i = 0; i < o->db.n && rc == 0; i++) {
-		rc = export_file(s, o->db.items[i], window, what, e);
-	}
+	for (size_t i = 0; i < stores->n && rc == 0; i++)
+		rc = export_file(s, stores->paths[i], window, what, e);
 	if (s->is_json && rc == 0) {
 		json_close(&s->json, ']');
 		json_close(&s->json, '}');
@@ -140,28 +151,34 @@ static int run(const struct command *self, int argc, char **argv)
 	struct export_options o = { 0 };
 	struct sink s = { 0 };
 	struct err e = { 0 };
-	char default_db[PATH_MAX];
+	struct store_list stores = { 0 };
 	struct export_window window;
-	int status = 0;
-	if (cmd_options_only(self, argc, argv, &o, &status))
+	int status = 0, rc = 0;
+	if (cmd_options_only(self, argc, argv, &o, &status)) {
+		texts_finish(&o.db);
 		return status;
-	s.is_json = o.format && strcmp(o.format, "json") == 0;
-	int rc = read_window(&o, &window, &e);
-	if (rc == 0 && o.db.n == 0) {
-		o.db.items[o.db.n++] = default_db;
-		rc = cmd_readable_db(default_db, sizeof(default_db), &e);
 	}
+	s.is_json = o.json || (o.format && strcmp(o.format, "json") == 0);
+	if (o.json && o.format && strcmp(o.format, "json") != 0)
+		rc = err_set(
+			&e, ERR_USAGE, "--json and --format %s exclude each other", o.format);
 	if (rc == 0)
-		rc = export_all(&s, &o, window, read_what(o.what), &e);
+		rc = read_window(&o, &window, &e);
+	if (rc == 0)
+		rc = choose_db_list(&stores, &o.db, &e);
+	if (rc == 0)
+		rc = export_all(&s, &stores, window, read_what(o.what), &e);
 	str_finish(&s.out);
+	store_list_finish(&stores);
+	texts_finish(&o.db);
 	return rc ? cmd_fail(self, &e) : 0;
 }
 
 const struct command cmd_export = {
 	.name = "export",
 	.summary = "the rows of a store as CSV or JSON",
-	.usage = "[--db PATH]... [--what WHAT] [--format csv|json] [--since TIME] [--until "
-		 "TIME]",
+	.usage = "[--db PATH]... [--what WHAT] [--format csv|json | --json] [--since TIME] "
+		 "[--until TIME]",
 	.options = rows,
 	.run = run,
 };

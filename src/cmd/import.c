@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/timetext.h"
+#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "import/import.h"
 #include "store/store.h"
@@ -138,7 +139,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	if (argc - first != 1)
 		err_set(&e, ERR_USAGE, "give one FILE to import");
-	else if (!v.db && cmd_default_db(db, sizeof(db), &e) == 0)
+	else if (!v.db && choose_db_own(db, sizeof(db), &e) == 0)
 		v.db = db;
 	if (e.code)
 		return cmd_fail(self, &e);

@@ -18,16 +18,16 @@
 #define VIRTUAL_START_MS 1793606400000LL
 enum { LEAST_MS = 100 };
 
-/* The store to read. */
+/* The store to read; NULL: none. A simulated view does not ask a store that nobody named: it
+ * would be the one of the real cards. */
 static const char *choose_db(struct live_session *s, const struct live_values *v)
 {
+	struct err unknown = { 0 };
+	bool invented = v->source && source_is_invented(v->source);
 	if (v->no_store || v->db)
 		return v->no_store ? NULL : v->db;
-	int rc = cmd_readable_db(s->db, sizeof(s->db), NULL);
-	/* If the user has no store and may not read the system's, the note says so. */
-	if ((rc || access(s->db, F_OK) != 0) && access(SYSTEM_DB, R_OK) != 0 && errno == EACCES)
-		return SYSTEM_DB;
-	return rc == 0 ? s->db : NULL;
+	int rc = choose_db_to_read(&s->chosen, &unknown);
+	return rc || (invented && !s->chosen.named) ? NULL : s->chosen.path;
 }
 
 int cmd_live_open(struct live_session *s, const struct live_values *v,
@@ -40,14 +40,16 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 		rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
 	if (rc)
 		return rc;
-	s->named = v->db && !v->no_store;
+	const char *db = choose_db(s, v);
+	s->named = db && (v->db || s->chosen.named);
 	struct live_options o = {
 		.source = { .name = source,
 			.nvml_path = cmd_nvml_path(v->nvml),
 			.scenario = v->scenario,
 			.root = v->root ? v->root : "",
 			.clock = &s->clock },
-		.db = choose_db(s, v),
+		.db = db,
+		.db_named = s->named,
 		.rules = RULES_DEFAULT,
 		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
 		.metrics = wanted,

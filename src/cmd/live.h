@@ -3,9 +3,8 @@
 #ifndef GUA_CMD_LIVE_H
 #define GUA_CMD_LIVE_H
 
-#include <limits.h>
-
 #include "base/options.h"
+#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "live/live.h"
 #include "source/kind.h"
@@ -44,7 +43,7 @@ struct live_values {
 
 struct live_session {
 	struct clock clock;
-	char db[PATH_MAX];
+	struct chosen_db chosen; /* the store, if --db was not given */
 	struct apart *apart; /* the process that asks the driver */
 	struct live *live;
 	int stop_fd;	 /* readable when the user wants to end; or -1 */
@@ -52,11 +51,12 @@ struct live_session {
 	bool lost;	 /* the driver was gone at the last look, or did not answer */
 	bool told;	 /* a lost or late driver was reported */
 	bool told_late;	 /* it was reported that the driver always answers too late */
-	bool named;	 /* the user named the store */
+	bool named;	 /* the user named the store, with --db or GUA_DB */
 };
 
-/* Opens the view; `wanted` are live_options.metrics. The store is --db, else the user's, else
- * the system's if it is readable. Do not move the session in memory. */
+/* Opens the view; `wanted` are live_options.metrics. The store is --db, else
+ * choose_db_to_read()'s; none for a simulated source without --db or GUA_DB. Do not move the
+ * session in memory. */
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
 void cmd_live_close(struct live_session *s);

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/timetext.h"
+#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/terminal.h"
 #include "query/audit.h"
@@ -18,7 +20,7 @@
 #include "render/report.h"
 
 struct report_options {
-	struct text_list db;
+	struct texts db;
 	const char *since, *until, *now, *format, *by, *currency, *interval;
 	double cost;
 	int64_t top, width;
@@ -27,7 +29,9 @@ struct report_options {
 
 #define ROW(member) .offset = offsetof(struct report_options, member)
 static const struct option_row rows[] = {
-	{ OPTION_LIST, 0, "db", "PATH", "store to read; may be given several times", ROW(db) },
+	{ OPTION_TEXTS, 0, "db", "PATH",
+		"store to read, or a directory of stores; may be given several times",
+		ROW(db) },
 	{ OPTION_TEXT, 0, "since", "TIME",
 		"start of the window: 1h, 7d, monday, 2026-11-01 "
 		"(default 1h)",
@@ -158,7 +162,7 @@ static int print_report(
 }
 
 /* Checks options that exclude each other, and sets the defaults. */
-static int finish_options(struct report_options *o, char *default_db, size_t cap, struct err *e)
+static int finish_options(struct report_options *o, struct err *e)
 {
 	bool text = !o->json && (!o->format || strcmp(o->format, "text") == 0);
 	if (o->json && o->format && strcmp(o->format, "json") != 0)
@@ -166,49 +170,62 @@ static int finish_options(struct report_options *o, char *default_db, size_t cap
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
 	if (o->top < 0)
 		o->top = text ? 10 : 0;
-	if (o->db.n)
-		return 0;
-	o->db.items[o->db.n++] = default_db;
-	return cmd_readable_db(default_db, cap, e);
+	return 0;
+}
+
+/* Reads the stores and prints their report. */
+static int audit_stores(const struct command *self, const struct report_options *o,
+	struct audit_question *q, const struct store_list *stores)
+{
+	struct audit a = { 0 };
+	struct report r = { 0 };
+	struct err e = { 0 };
+	struct report_request request = read_request(o);
+	int status;
+	q->paths = (const char *const *)stores->paths;
+	q->n_paths = stores->n;
+	q->utc = o->utc;
+	q->want_processes = request.by == REPORT_BY_PROCESS;
+	q->max_processes = request.top;
+	if (stores->n > 1) /* all are open at the same time */
+		file_allow_many();
+	if (audit_run(&a, q, &e))
+		status = cmd_fail(self, &e);
+	else if (a.n_cards == 0)
+		status = no_data(self, &a, q, o->utc);
+	else {
+		report_make(&r, &a, &request);
+		status = print_report(self, o, &r);
+	}
+	report_finish(&r);
+	audit_finish(&a);
+	return status;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct report_options o = { .cost = NAN, .top = -1, .width = 60, .currency = "USD" };
 	struct audit_question q = { 0 };
-	struct audit a = { 0 };
-	struct report r = { 0 };
+	struct store_list stores = { 0 };
 	struct err e = { 0 };
-	char default_db[PATH_MAX], currency[64];
+	char currency[64];
 	int status = 0;
-	if (cmd_options_only(self, argc, argv, &o, &status))
+	if (cmd_options_only(self, argc, argv, &o, &status)) {
+		texts_finish(&o.db);
 		return status;
-	int rc = finish_options(&o, default_db, sizeof(default_db), &e);
+	}
+	int rc = finish_options(&o, &e);
 	if (rc == 0)
 		rc = read_window(&o, &q, &e);
-	if (rc)
-		return cmd_fail(self, &e);
-	if (o.interval)
+	if (rc == 0)
+		rc = choose_db_list(&stores, &o.db, &e);
+	if (rc == 0 && o.interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
 	text_escape(currency, sizeof(currency), o.currency, strlen(o.currency));
 	o.currency = currency;
-	struct report_request request = read_request(&o);
-	q.paths = o.db.items;
-	q.n_paths = o.db.n;
-	q.utc = o.utc;
-	q.want_processes = request.by == REPORT_BY_PROCESS;
-	q.max_processes = request.top;
-	rc = audit_run(&a, &q, &e);
-	if (rc)
-		status = cmd_fail(self, &e);
-	else if (a.n_cards == 0)
-		status = no_data(self, &a, &q, o.utc);
-	else {
-		report_make(&r, &a, &request);
-		status = print_report(self, &o, &r);
-	}
-	report_finish(&r);
-	audit_finish(&a);
+	status = rc ? cmd_fail(self, &e) : audit_stores(self, &o, &q, &stores);
+	store_list_finish(&stores);
+	texts_finish(&o.db);
 	return status;
 }
 

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/size.h"
 #include "base/timetext.h"
+#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "query/status.h"
 #include "render/json.h"
@@ -253,16 +255,18 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	struct err e = { 0 };
 	struct values v = { 0 };
-	char path[PATH_MAX];
+	struct chosen_db chosen = { 0 };
 	struct state s = { 0 };
 	struct str out = { 0 };
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (!v.db && cmd_readable_db(path, sizeof(path), &e))
+	if (!v.db && choose_db_to_read(&chosen, &e))
 		return cmd_fail(self, &e);
+	if (*chosen.note)
+		log_notice("%s", chosen.note);
 	struct clock clock;
 	clock_init_real(&clock);
-	s.db = v.db ? v.db : path;
+	s.db = v.db ? v.db : chosen.path;
 	s.now_ms = clock_wall_ms(&clock);
 	if (gather(&s, &e))
 		return cmd_fail(self, &e);

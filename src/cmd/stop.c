@@ -8,7 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/timetext.h"
+#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
+#include "query/status.h"
 #include "store/statusfile.h"
 
 struct values {
@@ -49,16 +52,27 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 	return rc;
 }
 
+/* ", recording since TIME", as far as the recorder has said it. */
+static void add_since(struct str *out, const struct published *p)
+{
+	char when[48];
+	if (!p->told || p->started_ms < 0)
+		return;
+	moment_text(when, sizeof(when), status_bound(p->started_ms, STATUS_LAST_MS), false);
+	str_addf(out, ", recording since %s", when);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	int status = 0;
 	struct err e = { 0 };
 	struct values v = { .timeout_ms = 30000 };
 	char path[PATH_MAX];
+	char safe[PATH_MAX];
 	struct published now;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (!v.db && cmd_default_db(path, sizeof(path), &e))
+	if (!v.db && choose_db_own(path, sizeof(path), &e))
 		return cmd_fail(self, &e);
 	const char *db = v.db ? v.db : path;
 	if (published_read(&now, db, &e))
@@ -75,8 +89,12 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	if (end_recorder(db, pid, v.timeout_ms, &e))
 		return cmd_fail(self, &e);
-	printf("stopped (pid %d)\n", (int)pid);
-	return 0;
+	text_escape(safe, sizeof(safe), db, strlen(db));
+	struct str out = { 0 };
+	str_addf(&out, "stopped the recorder of %s (pid %d", safe, (int)pid);
+	add_since(&out, &now);
+	str_add(&out, ")\n");
+	return cmd_print(self, &out);
 }
 
 const struct command cmd_stop = {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "query/sql.h"
@@ -221,6 +222,39 @@ bool export_simulated(struct export *x, struct export_window window)
 	}
 	sqlite3_finalize(stmt);
 	return any;
+}
+
+/* Compares the hosts of one store with the name so far; *several: there is another one. */
+static int read_host(char dst[EXPORT_HOST_CAP], sqlite3 *db, bool *several, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	char name[EXPORT_HOST_CAP];
+	int rc = sql_prepare(db, &stmt, e, "SELECT DISTINCT hostname FROM host");
+	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
+		rc = 0;
+		sql_text(stmt, 0, name, sizeof(name));
+		*several |= *dst && strcmp(dst, name) != 0;
+		text_copy(dst, EXPORT_HOST_CAP, name);
+	}
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : 0;
+}
+
+int export_host(char dst[EXPORT_HOST_CAP], char *const *paths, size_t n, struct err *e)
+{
+	bool several = false;
+	int rc = 0;
+	*dst = '\0';
+	for (size_t i = 0; i < n && rc == 0 && !several; i++) {
+		sqlite3 *db = NULL;
+		rc = store_open_read(&db, paths[i], e);
+		if (rc == 0)
+			rc = read_host(dst, db, &several, e);
+		sqlite3_close(db);
+	}
+	if (several)
+		*dst = '\0';
+	return rc;
 }
 
 void export_close(struct export *x)

@@ -32,6 +32,10 @@ int export_open(struct export **x, enum export_what what, const char *path,
  * end, negative on failure. */
 int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct err *e);
 void export_close(struct export *x);
+enum { EXPORT_HOST_CAP = 128 };
+/* Writes the name of the host that the stores are about; "" if they are about several, or none
+ * is known. */
+int export_host(char dst[EXPORT_HOST_CAP], char *const *paths, size_t n, struct err *e);
 /* Whether rows of the window may be simulated: a simulated source recorded in it. */
 bool export_simulated(struct export *x, struct export_window window);
 

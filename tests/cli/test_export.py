@@ -84,6 +84,20 @@ def test_usage(store, expect):
     expect("export/usage.json", export(store, "--format", "json"))
 
 
+def test_json_is_a_document_like_the_others(store, tmp_path):
+    """--json is --format json; its host is that of all rows."""
+    text = export(store, "--json")
+    assert text == export(store, "--format", "json")
+    document = json.loads(text)
+    assert (document["schema"], document["host"], document["what"]) == ("gua-export-1", "lab-a100", "usage")
+    other = Store(tmp_path / "other.db")
+    other.host(hostname="lab-h100", machine_id="m2")
+    document = json.loads(export(store, "--db", other.save(), "--json"))
+    assert document["host"] is None and {row["host"] for row in document["rows"]} == {"lab-a100"}
+    run = gua("export", "--db", store, "--json", "--format", "csv")
+    assert run.returncode == 2 and "--json and --format csv exclude each other" in run.stderr
+
+
 def test_holding(store):
     first, second = rows(store, "--what", "holding")
     assert (first["pid"], first["idle_held_share_seconds"], first["peak_mem_bytes"]) == \
@@ -131,7 +145,8 @@ def test_several_stores_are_one_table(store, tmp_path):
 
 def test_no_rows_are_still_a_document(tmp_path):
     path = Store(tmp_path / "empty.db").save()
-    assert json.loads(export(path, "--format", "json")) == {"schema": "gua-export-1", "what": "usage", "rows": []}
+    assert json.loads(export(path, "--format", "json")) == {
+        "schema": "gua-export-1", "host": None, "what": "usage", "rows": []}
     assert export(path).startswith("slot,") and export(path).count("\n") == 1
 
 

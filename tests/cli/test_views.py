@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, GUA, ROOT, clean_environment, gua
+from conftest import BUILD, FAKE_NVML, GUA, ROOT, clean_environment, gua
 from fake import calls, fake_driver
 from live import CARDS, MIG, WALL, driver, sim  # noqa: F401
 
@@ -294,10 +294,13 @@ def test_samples_that_an_error_took_along_may_have_been_active(tmp_path, clock_f
 
 @pytest.mark.parametrize("mode, said", [(750, "cannot open the store /var/lib/gua/gua.db: Permission denied"),
                                         (755, "no store at /var/lib/none/gua/gua.db: ")])
-def test_who_may_not_read_the_systems_store_is_told(own_var_lib, mode, said):
+def test_who_may_not_read_the_systems_store_is_told(own_var_lib, tmp_path, mode, said):
     """The service's directory is closed to who is not in its group."""
+    env = fake_driver(tmp_path, CARDS)
     run = own_var_lib(f"""mkdir -m {mode} /var/lib/gua
         cp {GUA} /var/lib/gua-program
-        exec setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/gua-program who --source sim""",
-                      XDG_STATE_HOME="/var/lib/none")
-    assert run.returncode == 0 and f"gua who: {said}" in run.stderr and "alice" in run.stdout, run.stderr
+        cp {FAKE_NVML} /var/lib/driver; cp "$1" /var/lib/scenario; chmod 644 /var/lib/scenario
+        exec setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/gua-program who""",
+                      env["FAKENVML_SCENARIO"], XDG_STATE_HOME="/var/lib/none", GUA_NVML="/var/lib/driver",
+                      FAKENVML_SCENARIO="/var/lib/scenario")
+    assert run.returncode == 0 and f"gua who: {said}" in run.stderr, run.stderr
