@@ -8,7 +8,7 @@
  *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
  *              lasts), clock (real or virtual time), timetext (durations, dates), size, file,
  *              helper (a process for what may block), options, words and csv (splitting),
- *              nearest (names like what a user wrote)
+ *              nearest (names like what a user wrote), shares (parts that add up to a whole)
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
  *              (what a command line shows), secret (what it must not show), cgroup, jupyter

@@ -245,7 +245,7 @@ static bool is_user(const char *word, const void *what)
 {
 	const struct live_process *p = what;
 	char *end = NULL;
-	if (strcmp(word, p->id.user) == 0)
+	if (strcmp(word, p->id.user) == 0 || strcmp(word, user_shown(p->id.user)) == 0)
 		return true;
 	long long uid = strtoll(word, &end, 10);
 	return *end == '\0' && uid == p->id.uid;

@@ -316,9 +316,5 @@ const char *live_label(const struct live_process *p)
 
 const char *live_label_of(const struct process_id *id)
 {
-	const char *const labels[] = { id->notebook, id->job, id->container, id->pod };
-	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
-		if (*labels[i])
-			return labels[i];
-	return "";
+	return process_label(id->notebook, id->job, id->container, id->pod);
 }

@@ -7,6 +7,14 @@
 
 #include "proc/text.h"
 
+/* `user` of a process that is not in /proc. Stores, JSON and CSV have this value. */
+#define USER_DEAD "_dead"
+/* The user as people read it: "(ended)" for USER_DEAD. */
+const char *user_shown(const char *user);
+/* What a process belongs to: the first that is known, or "". Each may be NULL or "". */
+const char *process_label(
+	const char *notebook, const char *job, const char *container, const char *pod);
+
 /* The facts about a process, read once, when it is first seen. Texts are raw bytes made safe
  * with text_escape(); "" when unknown. */
 struct process_id {
@@ -17,7 +25,7 @@ struct process_id {
 	int64_t owner_uid;    /* whose time it is (proc/identity.h); -1: unknown, or another
 				 host's */
 	char user[USER_CAP];  /* identity: name of owner_uid; "uid:123" when there is no name;
-				 "_dead" when the process is not in /proc */
+				 USER_DEAD when the process is not in /proc */
 	char command[COMMAND_CAP]; /* basename of argv[0] and the script; proc/command.h */
 	char notebook[LABEL_CAP];  /* jupyter kernel or notebook */
 	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */

@@ -72,6 +72,9 @@ struct report {
 	int64_t ms[CARD_STATES], observed_ms;
 	double share[CARD_STATES]; /* of observed time, NAN without any; [CARD_UNOBSERVED]: of
 				      the window */
+	double shown[CARD_STATES]; /* the same for people, rounded so that what is printed adds
+				      up to 100.0 % */
+	double shown_observed;	   /* with shown[CARD_UNOBSERVED] */
 	double observed;	   /* share of the window; NAN without a window */
 	double uncertainty; /* the largest error of the share of idle-held time; or NAN */
 	size_t observed_cards;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shares.h"
+
 double part_of(int64_t part_ms, int64_t whole_ms)
 {
 	return whole_ms > 0 ? (double)part_ms / (double)whole_ms : NAN;
@@ -22,6 +24,19 @@ double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[C
 	if (ms[state] > 0 && known_ms[state] == 0)
 		return NAN;
 	return (double)energy_mj[state] / 3.6e9;
+}
+
+void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed)
+{
+	double parts[CARD_STATES], shares[SHARES_MAX];
+	const double window[] = { (double)observed_ms(ms), (double)ms[CARD_UNOBSERVED] };
+	for (int state = 0; state < CARD_STATES; state++)
+		parts[state] = state == CARD_UNOBSERVED ? 0 : (double)ms[state];
+	shares_round(parts, CARD_STATES, shares);
+	memcpy(shown, shares, CARD_STATES * sizeof(*shown));
+	shares_round(window, 2, shares);
+	*observed = shares[0];
+	shown[CARD_UNOBSERVED] = isnan(shares[1]) ? 0 : shares[1];
 }
 
 static void add_window(struct report *r, const struct audit *a)
@@ -55,6 +70,7 @@ static void add_headline(struct report *r, const struct audit *a)
 	r->share[CARD_UNOBSERVED] =
 		whole_ms > 0 ? part_of(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
 	r->observed = part_of(r->observed_ms, whole_ms);
+	shown_shares(r->ms, r->shown, &r->shown_observed);
 	r->uncertainty = part_of(a->unsure_ms, r->observed_ms);
 	r->unattributed_ms = a->unattributed_ms;
 	for (size_t i = 0; i < a->n_cards; i++)

@@ -82,6 +82,7 @@ struct card_row {
 	const char *host;
 	char label[CARD_LABEL_CAP + 1]; /* with a star if the card cannot be read now */
 	char uuid[UUID_CAP];		/* the short one */
+	double shown[CARD_STATES], shown_observed; /* shares, as shown_shares() rounds them */
 };
 
 static struct cell card_index(const void *row, size_t of)
@@ -129,11 +130,23 @@ static struct cell card_share(const void *row, size_t state)
 	return cell_number(part_of(ms[state], observed_ms(ms)));
 }
 
+/* The same for people. */
+static struct cell card_shown(const void *row, size_t state)
+{
+	return cell_number(((const struct card_row *)row)->shown[state]);
+}
+
 /* The same, but 0 becomes unknown, so that text shows the column only if there is some. */
-static struct cell card_some_share(const void *row, size_t state)
+static struct cell card_some_shown(const void *row, size_t state)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
-	return ms[state] ? card_share(row, state) : cell_number(NAN);
+	return ms[state] ? card_shown(row, state) : cell_number(NAN);
+}
+
+static struct cell card_shown_observed(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(((const struct card_row *)row)->shown_observed);
 }
 
 static struct cell card_observed(const void *row, size_t of)
@@ -202,36 +215,24 @@ static const struct column card_columns[] = {
 		.json = "gpu_seconds.unobserved",
 		VALUE(GPU_MS, card_ms, CARD_UNOBSERVED) },
 	{ .json = "gpu_seconds.use_unknown", VALUE(GPU_MS, card_ms, CARD_USE_UNKNOWN) },
-	{ .key = "active",
-		.json = "",
-		.title = "active",
-		.width = 6,
-		VALUE(SHARE, card_share, CARD_ACTIVE) },
-	{ .key = "idle_held",
-		.json = "",
-		.title = "idle-held",
-		.width = 6,
-		VALUE(SHARE, card_share, CARD_IDLE_HELD) },
-	{ .key = "truly_idle",
-		.json = "",
-		.title = "truly-idle",
-		.width = 6,
-		VALUE(SHARE, card_share, CARD_TRULY_IDLE) },
+	{ .key = "active", .json = "", VALUE(SHARE, card_share, CARD_ACTIVE) },
+	{ .key = "idle_held", .json = "", VALUE(SHARE, card_share, CARD_IDLE_HELD) },
+	{ .key = "truly_idle", .json = "", VALUE(SHARE, card_share, CARD_TRULY_IDLE) },
+	{ .title = "active", .width = 6, VALUE(SHARE, card_shown, CARD_ACTIVE) },
+	{ .title = "idle-held", .width = 6, VALUE(SHARE, card_shown, CARD_IDLE_HELD) },
+	{ .title = "truly-idle", .width = 6, VALUE(SHARE, card_shown, CARD_TRULY_IDLE) },
 	{ .title = "use?",
 		.width = 6,
 		.optional = true,
-		VALUE(SHARE, card_some_share, CARD_USE_UNKNOWN) },
+		VALUE(SHARE, card_some_shown, CARD_USE_UNKNOWN) },
 	{ .key = "mean_util_pct",
 		.json = "",
 		.title = "util",
 		.width = 6,
 		VALUE(PCT, card_util, 0) },
 	{ .title = "SM", .width = 6, .optional = true, VALUE(PCT, card_sm_active, 0) },
-	{ .key = "observed",
-		.json = "",
-		.title = "observed",
-		.width = 6,
-		VALUE(SHARE, card_observed, 0) },
+	{ .key = "observed", .json = "", VALUE(SHARE, card_observed, 0) },
+	{ .title = "observed", .width = 6, VALUE(SHARE, card_shown_observed, 0) },
 	{ .key = "use_unknown_gpu_seconds",
 		.json = "",
 		VALUE(GPU_MS, card_ms, CARD_USE_UNKNOWN) },
@@ -258,6 +259,7 @@ void report_add_cards(struct table *t, const struct audit *a)
 		if (strcmp(card->status, "ok") != 0)
 			strcat(row.label, "*");
 		short_uuid(row.uuid, sizeof(row.uuid), card->id.uuid, tail);
+		shown_shares(card->ms, row.shown, &row.shown_observed);
 		table_add(t, &row);
 	}
 }

@@ -13,6 +13,12 @@ static struct cell identity_ms(const void *row, size_t state)
 	return cell_number((double)((const struct audit_identity *)row)->presence_ms[state]);
 }
 
+static struct cell identity_shown(const void *row, size_t of)
+{
+	(void)of;
+	return cell_text(user_shown(((const struct audit_identity *)row)->identity));
+}
+
 static struct cell identity_some_ms(const void *row, size_t state)
 {
 	const struct audit_identity *who = row;
@@ -47,11 +53,8 @@ static struct cell identity_idle_share(const void *row, size_t of)
 
 #define OF(member) offsetof(struct audit_identity, member)
 static const struct column identity_columns[] = {
-	{ .key = "identity",
-		.title = "identity",
-		.width = 10,
-		.flexible = true,
-		TEXT(get_chars, OF(identity)) },
+	{ .key = "identity", TEXT(get_chars, OF(identity)) },
+	{ .title = "identity", .width = 10, .flexible = true, TEXT(identity_shown, 0) },
 	{ .key = "gpu_seconds", .title = "GPU-hours", VALUE(GPU_MS, identity_sum, 0) },
 	{ .key = "idle_held_fraction",
 		.title = "idle-held",
@@ -97,7 +100,24 @@ struct process_row {
 	const char *host, *user, *uuid;
 	int card_index;
 	char where[192]; /* the card, with its host if there are several */
+	char what[LABEL_CAP + COMMAND_CAP + 2]; /* what it belongs to, and its command */
 };
+
+static struct cell process_user(const void *row, size_t of)
+{
+	(void)of;
+	return cell_text(user_shown(((const struct process_row *)row)->user));
+}
+
+/* As gua who shows it. */
+static void show_what(struct process_row *row)
+{
+	const struct audit_process *p = &row->process;
+	const char *label = process_label(p->notebook, p->job, p->container, p->pod);
+	const char *command = p->command ? p->command : "";
+	snprintf(row->what, sizeof(row->what), "%s%s%s", label, *label && *command ? " " : "",
+		*label || *command ? command : "-");
+}
 
 static struct cell process_pid(const void *row, size_t of)
 {
@@ -127,11 +147,10 @@ static struct cell process_sum(const void *row, size_t of)
 static const struct column process_columns[] = {
 	{ .key = "pid", .title = "pid", VALUE(COUNT, process_pid, 0) },
 	{ .key = "started", VALUE(MOMENT, get_known, OF(process.started_ms)) },
-	{ .key = "user", .title = "user", .width = -12, TEXT(get_string, OF(user)) },
-	{ .key = "command",
-		.title = "command",
-		.flexible = true,
-		TEXT(get_string, OF(process.command)) },
+	{ .key = "user", TEXT(get_string, OF(user)) },
+	{ .title = "user", .width = -12, TEXT(process_user, 0) },
+	{ .key = "command", TEXT(get_string, OF(process.command)) },
+	{ .title = "what", .flexible = true, TEXT(get_chars, OF(what)) },
 	{ .key = "host", TEXT(get_string, OF(host)) },
 	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
 	{ .key = "gpu_index", VALUE(COUNT, process_card_index, 0) },
@@ -173,6 +192,7 @@ void report_add_processes(struct table *t, const struct audit *a, size_t top)
 		card_label(label, sizeof(label), &card->id);
 		snprintf(row.where, sizeof(row.where), "%s%s%s", a->n_hosts > 1 ? row.host : "",
 			a->n_hosts > 1 ? " " : "", label);
+		show_what(&row);
 		table_add(t, &row);
 	}
 }

@@ -7,6 +7,9 @@
 /* Numbers computed from sums. A share is NAN if the whole is 0. */
 double part_of(int64_t part_ms, int64_t whole_ms);
 int64_t observed_ms(const int64_t ms[CARD_STATES]);
+/* The shares of observed time, and at [CARD_UNOBSERVED] and in *observed those of the window,
+ * as people read them: each group adds up to 100.0 % as printed. */
+void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed);
 /* Energy of a state in kWh; NAN if there was no reading. */
 double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
 	const int64_t ms[CARD_STATES], size_t state);

@@ -70,7 +70,7 @@ static void add_coverage(struct report *r)
 	moment_text(until, sizeof(until), r->until_ms, r->utc);
 	if (isfinite(r->observed))
 		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
-			100 * r->observed);
+			100 * r->shown_observed);
 	say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
 	for (size_t i = 0; i < r->n_hosts; i++) {
 		const struct audit_host *host = &r->hosts[i];
@@ -115,14 +115,25 @@ static void add_verdict(struct report *r)
 {
 	bool broken = strcmp(r->waste.verdict, "allocation_policy") == 0;
 	say(r, SENTENCE_VERDICT, "20% rule", "Idle-held is %.1f%% of observed time, %s",
-		100 * r->share[CARD_IDLE_HELD],
+		100 * r->shown[CARD_IDLE_HELD],
 		broken ? "above 20%: the problem is the allocation policy, not the hardware."
 		       : "not above 20%: the allocation policy is not the problem.");
 	if (r->ms[CARD_USE_UNKNOWN] > 0)
 		say(r, SENTENCE_VERDICT, "",
 			"Time held with use unknown (%.1f%% of observed time) does not count "
 			"as idle-held.",
-			100 * r->share[CARD_USE_UNKNOWN]);
+			100 * r->shown[CARD_USE_UNKNOWN]);
+}
+
+/* A rate with more than two decimals is shown as it was given. */
+static void add_cost(struct report *r, double rate)
+{
+	const struct report_waste *w = &r->waste;
+	bool whole = fabs(rate * 100 - round(rate * 100)) < 1e-6;
+	char text[40];
+	snprintf(text, sizeof(text), whole ? "%.2f" : "%.10g", rate);
+	say(r, SENTENCE_WASTE, "cost", "%.2f %s for idle-held time at %s %s per GPU-hour",
+		w->cost, w->currency, text, w->currency);
 }
 
 static void add_waste(struct report *r, const struct report_request *q)
@@ -144,9 +155,7 @@ static void add_waste(struct report *r, const struct report_request *q)
 		n, plural(n));
 	add_energy(r);
 	if (w->currency)
-		say(r, SENTENCE_WASTE, "cost",
-			"%.2f %s for idle-held time at %.10g %s per GPU-hour", w->cost,
-			w->currency, q->cost, w->currency);
+		add_cost(r, q->cost);
 	add_verdict(r);
 }
 

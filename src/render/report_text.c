@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/shares.h"
 #include "base/timetext.h"
 #include "render/report.h"
 
@@ -104,10 +105,10 @@ static const char *bar_mark(enum card_state state, const struct text_style *styl
 static void add_bar(struct str *out, const struct report *r, const struct report_style *style)
 {
 	double parts[CARD_STATES];
-	size_t cells[CARD_STATES];
+	size_t cells[SHARES_MAX];
 	for (size_t i = 0; i < r->n_states; i++)
 		parts[i] = (double)r->ms[r->states[i].state];
-	bar_divide(parts, r->n_states, style->bar_cells, cells);
+	shares_divide(parts, r->n_states, style->bar_cells, true, cells);
 	for (size_t i = 0; i < r->n_states; i++) {
 		enum card_state state = r->states[i].state;
 		struct str run = { 0 };
@@ -134,7 +135,7 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 	const struct text_style *style)
 {
 	str_addf(out, "  %-12s%s %5.1f%%", s->label, bar_mark(s->state, style),
-		100 * r->share[s->state]);
+		100 * r->shown[s->state]);
 	if (s->state == CARD_IDLE_HELD)
 		add_uncertainty(out, r->uncertainty, style);
 	if (*s->remark)
@@ -155,7 +156,7 @@ static void add_headline(
 		if (r->sentences[i].kind != SENTENCE_UNOBSERVED)
 			continue;
 		str_addf(out, "  %-12s  %5.1f%% ", "unobserved",
-			100 * r->share[CARD_UNOBSERVED]);
+			100 * r->shown[CARD_UNOBSERVED]);
 		text_add_wrapped(out, r->sentences[i].text, 23, 24, &style->text);
 	}
 }

@@ -1,4 +1,4 @@
-/* Formats text into a width: truncation, wrapping, tables, bars. */
+/* Formats text into a width: truncation, wrapping, tables. */
 #include "render/text.h"
 
 #include <assert.h>
@@ -258,38 +258,4 @@ void text_add_table(struct str *out, const struct table *t, const struct text_st
 		end_line(out);
 	}
 	out->failed |= t->failed;
-}
-
-/* The part that is furthest below its exact share or, to take a cell away, furthest above
- * it. */
-static size_t most_owed(const double *exact, const size_t *shares, size_t n, bool take)
-{
-	size_t best = 0;
-	for (size_t i = 1; i < n; i++) {
-		double owed = exact[i] - (double)shares[i];
-		double best_owed = exact[best] - (double)shares[best];
-		if (take ? (shares[i] > 1 && (shares[best] <= 1 || owed < best_owed))
-			 : owed > best_owed)
-			best = i;
-	}
-	return best;
-}
-
-void bar_divide(const double *parts, size_t n, size_t cells, size_t *shares)
-{
-	double sum = 0, exact[8] = { 0 };
-	size_t given = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += parts[i];
-	for (size_t i = 0; i < n; i++) {
-		exact[i] = sum > 0 ? parts[i] / sum * (double)cells : 0;
-		shares[i] = (size_t)exact[i];
-		if (shares[i] == 0 && parts[i] > 0)
-			shares[i] = 1;
-		given += shares[i];
-	}
-	for (; sum > 0 && given < cells; given++)
-		shares[most_owed(exact, shares, n, false)]++;
-	for (; given > cells; given--)
-		shares[most_owed(exact, shares, n, true)]--;
 }

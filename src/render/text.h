@@ -1,4 +1,4 @@
-/* Text for people: tables within a width, wrapped sentences, bars. Everything that is printed
+/* Text for people: tables within a width, wrapped sentences. Everything that is printed
  * here stays within style.columns and, when style.ascii, within ASCII. */
 #ifndef GUA_RENDER_TEXT_H
 #define GUA_RENDER_TEXT_H
@@ -34,9 +34,5 @@ void cell_show(char *dst, size_t cap, const struct column *column, const struct 
 	const struct text_style *style);
 /* Appends the table with a heading, indented by two. */
 void text_add_table(struct str *out, const struct table *t, const struct text_style *style);
-
-/* Divides `cells` among n parts by largest remainder. Each part that is not 0 gets at least one
- * cell if possible. */
-void bar_divide(const double *parts, size_t n, size_t cells, size_t *shares);
 
 #endif

@@ -163,7 +163,7 @@ static bool describe(
 	id->start_ticks = 0;
 	id->started_ms = -1;
 	id->uid = id->owner_uid = -1;
-	text_copy(id->user, sizeof(id->user), "_dead");
+	text_copy(id->user, sizeof(id->user), USER_DEAD);
 	return false;
 }
 

@@ -205,7 +205,7 @@ static bool describe_hidden(
 	}
 	bool hidden = why == ENOENT && !o->recorded && id->pid > 0 && id->pid <= INT_MAX &&
 		      (kill((pid_t)id->pid, 0) == 0 || errno == EPERM);
-	text_copy(id->user, sizeof(id->user), hidden ? "_unknown" : "_dead");
+	text_copy(id->user, sizeof(id->user), hidden ? "_unknown" : USER_DEAD);
 	return hidden;
 }
 

@@ -34,7 +34,7 @@ void owners_say_where(struct owners *o, char *place);
 /* Says that files of this process are read now: for callers that read other files. */
 void owners_mark_process(struct owners *o, uint32_t pid);
 
-/* Fills all of `id`. False: no such process; then user is "_dead" and start_ticks 0. A process
+/* Fills all of `id`. False: no such process; then user is USER_DEAD and start_ticks 0. A process
  * that exists but may not be read is "_unknown", or has its uid's name if only the uid can be
  * read. Allocates nothing, except for a user that is not in the cache (see user.h), and takes
  * at most USER_DEADLINE_MS. */

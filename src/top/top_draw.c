@@ -115,7 +115,7 @@ static void draw_keys(struct top_state *s)
 	if (s->model.filter[0])
 		top_addf(f, TOP_IDLE, "only '%s' ", s->model.filter);
 	if (s->model.user[0])
-		top_addf(f, TOP_IDLE, "only of %s ", s->model.user);
+		top_addf(f, TOP_IDLE, "only of %s ", user_shown(s->model.user));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (keys[i].key[0] == 'k' && s->no_signals)
 			continue;

@@ -127,7 +127,7 @@ static bool contains(const struct live_process *p, const char *part)
 	char pid[16];
 	const struct process_id *id = &p->id;
 	snprintf(pid, sizeof(pid), "%u", id->pid);
-	const char *texts[] = { pid, id->user, id->command, id->notebook, id->job,
+	const char *texts[] = { pid, user_shown(id->user), id->command, id->notebook, id->job,
 		id->container, id->pod, id->unit, p->notebook_path };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (strcasestr(texts[i], part))

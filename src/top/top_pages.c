@@ -118,7 +118,7 @@ static void draw_user_menu(struct top_state *s)
 	heading(s, "ONLY PROCESSES OF: Enter selects, Escape cancels");
 	menu_line(s, 0, "all users");
 	for (size_t i = 0; i < s->n_users; i++)
-		menu_line(s, i + 1, s->users[i]);
+		menu_line(s, i + 1, user_shown(s->users[i]));
 }
 
 static void fact(struct top_state *s, const char *label, const char *text)
@@ -220,7 +220,7 @@ static void draw_details(struct top_state *s)
 	heading(s, text);
 	fact(s, "command", id->command);
 	arguments_fact(s);
-	fact(s, "user", id->user);
+	fact(s, "user", user_shown(id->user));
 	fact(s, "notebook", p ? p->notebook_path : "");
 	fact(s, p && p->notebook_path[0] ? "kernel" : "notebook", id->notebook);
 	fact(s, "job", id->job);
@@ -254,7 +254,7 @@ static void draw_question(struct top_state *s)
 	heading(s, "SEND A SIGNAL");
 	top_end_line(f);
 	top_addf(f, TOP_STRONG, "  Send %s to process %u of %s?", top_signals[s->signal].name,
-		s->target.pid, s->target.user);
+		s->target.pid, user_shown(s->target.user));
 	top_end_line(f);
 	top_end_line(f);
 	fact(s, "command", s->target.command);

@@ -56,7 +56,7 @@ static void follow_widths(struct top_state *s)
 {
 	const struct top_model *m = &s->model;
 	for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows; i++) {
-		size_t user = text_columns(top_row_id(&m->rows[i])->user);
+		size_t user = text_columns(user_shown(top_row_id(&m->rows[i])->user));
 		size_t what = text_columns(what_of(&m->rows[i]));
 		s->widest_user = user > s->widest_user ? user : s->widest_user;
 		s->widest_what = what > s->widest_what ? what : s->widest_what;
@@ -202,7 +202,8 @@ static void draw_row(
 			draw_command(s, row, style, widths[c], !widths[COLUMN_WHAT]);
 		else if (c == COLUMN_USER || c == COLUMN_WHAT)
 			top_add_field(f, style,
-				c == COLUMN_USER ? top_row_id(row)->user : what_of(row),
+				c == COLUMN_USER ? user_shown(top_row_id(row)->user)
+						 : what_of(row),
 				widths[c], true);
 		else
 			top_add_field(f, style, text, widths[c], columns[c].left);

@@ -173,7 +173,8 @@ static void add_process(struct str *out, const struct live_process *p, int64_t n
 	bool show_user = o->user || !o->command;
 	str_add(out, " ");
 	if (show_user)
-		text_add_colored(out, p->id.user[0] ? p->id.user : "--", "1;30", style);
+		text_add_colored(
+			out, p->id.user[0] ? user_shown(p->id.user) : "--", "1;30", style);
 	if (o->command) {
 		str_add(out, show_user ? ":" : "");
 		stat_command(text, sizeof(text), p);

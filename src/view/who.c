@@ -128,7 +128,7 @@ struct who_row {
 static struct cell get_user(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(((const struct who_row *)row)->process->id.user);
+	return cell_text(user_shown(((const struct who_row *)row)->process->id.user));
 }
 
 static struct cell get_pid(const void *row, size_t of)

@@ -658,7 +658,55 @@ def test_cost_is_asked_for(lab):
     assert report_json(lab)["waste"]["cost"] is None
     assert "  cost" not in report(lab)
     text = report(lab, args=("--cost", "1", "--currency", "\x1b[31m€"))
-    assert "1.53 \\x1B[31m€ for idle-held time at 1 \\x1B[31m€ per GPU-hour" in text
+    assert "1.53 \\x1B[31m€ for idle-held time at 1.00 \\x1B[31m€ per GPU-hour" in text
+    assert " at 0.125 USD per GPU-hour" in report(lab, args=("--cost", "0.125"))
+
+
+@pytest.mark.parametrize("parts, shown", [
+    ((20, 20, 20, 0), ["33.4%", "33.3%", "33.3%"]),
+    ((1, 1, 58, 0), ["1.7%", "1.7%", "96.6%"]),
+    ((10, 10, 10, 30), ["16.7%", "16.7%", "16.6%", "50.0%"]),
+], ids=["thirds", "small", "use unknown"])
+def test_printed_shares_add_up(store, parts, shown):
+    """Rounded one by one, the first would be 99.9 % and the second 100.1 %."""
+    s = store()
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    gpu = s.card(host, 0, T, T + HOUR)
+    for state, seconds in zip((ACTIVE, IDLE_HELD, TRULY_IDLE, USE_UNKNOWN), parts):
+        s.usage(T, gpu, state, seconds)
+    text = report(s.save())
+    headline = re.findall(r"^  (?:active|idle-held|truly-idle|use unknown) +. +([\d.]+%)", text, re.M)
+    card, = re.findall(r"^  0 .*A100.*$", text, re.M)
+    for found in headline, re.findall(r"[\d.]+%", card)[:len(shown)]:
+        assert sorted(found) == sorted(shown), text
+        assert sum(round(10 * float(share[:-1])) for share in found) == 1000
+    assert f"Idle-held is {headline[1]} of observed time" in text
+    observed, = re.findall(r", ([\d.]+)% of it observed", text)
+    unobserved, = re.findall(r"unobserved +([\d.]+)%", text)
+    assert round(10 * float(observed)) + round(10 * float(unobserved)) == 1000
+
+
+def test_people_read_the_notebook_and_that_a_process_has_ended(store):
+    """As in gua who; programs get the value of the store."""
+    s = store()
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    gpu = s.card(host, 0, T, T + HOUR)
+    s.usage(T, gpu, IDLE_HELD, 60)
+    labels = [dict(notebook="thesis.ipynb"), dict(job="slurm:7"), {}]
+    for pid, (user, more) in enumerate(zip(("bob", "carol", "_dead"), labels), 100):
+        life = s.process(host, pid, user, "python" if more else "", **more)
+        s.holding(T, gpu, life, IDLE_HELD, 60, share=20)
+    path = s.save()
+    text = report(path, args=("--by", "process"))
+    assert re.search(r"^ +100  bob +thesis.ipynb python  ", text, re.M), text
+    assert re.search(r"^ +101  carol +slurm:7 python  ", text, re.M), text
+    assert re.search(r"^ +102  \(ended\)  -  ", text, re.M) and "_dead" not in text, text
+    assert re.search(r"^  \(ended\)  ", report(path), re.M)
+    document = report_json(path, args=("--by", "process"))
+    assert {p["user"] for p in document["processes"]} == {i["identity"] for i in document["identities"]} \
+        == {row["identity"] for row in report_csv(path)} == {"bob", "carol", "_dead"}
 
 
 # Names from outside.

@@ -64,7 +64,7 @@ def test_live_views_show_both(tmp_path, both):
     assert sorted((card["uuid"], card["gua.source"]) for card in shown["gpus"]) == [
         ("GPU-aaaa", "nvml"), ("SIM-0", "sim")]
     holders = gua("who", "--no-store", *both, env=env).stdout
-    assert "carol" in holders and "_dead" in holders
+    assert "carol" in holders and "(ended)" in holders
     cards = gua("query", "--query-gpu=uuid,memory.used", "--format=csv,noheader", "--no-store", *both, env=env)
     assert len(cards.stdout.splitlines()) == 2 and cards.stderr == ""
 

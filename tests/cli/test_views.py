@@ -264,7 +264,7 @@ def few_files():
 def test_more_processes_than_files_that_may_be_open(crowd, tmp_path):
     """What is kept open for each process must not take the files by which others are described."""
     run = gua("who", "--no-store", env=crowd, preexec_fn=few_files)
-    assert run.stdout.count("sleep") == 40 and "_dead" not in run.stdout, run.stdout
+    assert run.stdout.count("sleep") == 40 and "(ended)" not in run.stdout, run.stdout
     run = gua("stat", "--no-store", "--json", env=crowd, preexec_fn=few_files)
     processes = json.loads(run.stdout)["gpus"][0]["processes"]
     assert len(processes) == 40 and all(p["cpu_memory_usage"] for p in processes), run.stdout

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "base/shares.h"
 #include "base/size.h"
 #include "render/json.h"
 #include "render/rows.h"
@@ -15,7 +16,7 @@ static const struct text_style ascii = { .columns = 20, .ascii = true, .utc = tr
 static void check_bar(const double parts[3], size_t cells)
 {
 	size_t shares[3], sum = 0, present = 0;
-	bar_divide(parts, 3, cells, shares);
+	shares_divide(parts, 3, cells, true, shares);
 	for (int i = 0; i < 3; i++) {
 		sum += shares[i];
 		present += parts[i] > 0;
@@ -50,14 +51,35 @@ static void test_bar_rounds_by_remainder(void **state)
 {
 	(void)state;
 	size_t shares[3];
-	bar_divide((double[]){ 15.7, 45.1, 39.2 }, 3, 60, shares);
+	shares_divide((double[]){ 15.7, 45.1, 39.2 }, 3, 60, true, shares);
 	assert_int_equal(shares[0], 9);
 	assert_int_equal(shares[1], 27);
 	assert_int_equal(shares[2], 24);
-	bar_divide((double[]){ 1, 1e9, 1 }, 3, 10, shares);
+	shares_divide((double[]){ 1, 1e9, 1 }, 3, 10, true, shares);
 	assert_int_equal(shares[0], 1);
 	assert_int_equal(shares[1], 8);
 	assert_int_equal(shares[2], 1);
+}
+
+/* Printed with one decimal, shares add up to 100.0 %, and none is off by a tenth or more. */
+static void test_shares_add_up(void **state)
+{
+	(void)state;
+	double shares[SHARES_MAX];
+	for (int a = 0; a < 40; a++)
+		for (int b = 0; b < 40; b++)
+			for (int c = 0; c < 40; c++) {
+				const double parts[] = { a, b, c }, whole = a + b + c;
+				long tenths = 0;
+				shares_round(parts, 3, shares);
+				for (int i = 0; i < 3 && whole > 0; i++) {
+					tenths += lround(1000 * shares[i]);
+					assert_true(fabs(shares[i] - parts[i] / whole) < 0.001);
+				}
+				assert_int_equal(tenths, whole > 0 ? 1000 : 0);
+			}
+	shares_round((double[]){ 0, 0 }, 2, shares);
+	assert_true(isnan(shares[0]) && isnan(shares[1]));
 }
 
 static void check_cut(
@@ -294,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bar_is_fair),
 		cmocka_unit_test(test_bar_rounds_by_remainder),
+		cmocka_unit_test(test_shares_add_up),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_wrap),

@@ -1,0 +1,18 @@
+/* Divides a whole into parts that add up to it, by largest remainder. */
+#ifndef GUA_BASE_SHARES_H
+#define GUA_BASE_SHARES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SHARES_MAX = 8 };
+
+/* Divides `units` among n parts (at most SHARES_MAX), in proportion to them. `visible`: each
+ * part that is not 0 gets at least one unit if possible. All are 0 if the parts are. */
+void shares_divide(const double *parts, size_t n, size_t units, bool visible, size_t *shares);
+
+/* The shares of n parts, each a multiple of 0.001: printed in percent with one decimal they add
+ * up to 100.0. All are NAN if the parts are 0. */
+void shares_round(const double *parts, size_t n, double *shares);
+
+#endif
