@@ -21,38 +21,31 @@ static int64_t boot_ms(void)
 
 /* How long a keeper still keeps its cards: its start is the kernel's word, its length is the
  * keeper's own. */
-static int64_t time_left_ms(const struct proc_stat *stat)
+static int64_t time_left_ms(const struct lock_owner *owner)
 {
-	char name[PROC_COMM_CAP + 1], again[PROC_COMM_CAP + 1];
+	char again[sizeof(owner->comm)];
 	long long seconds = 0;
-	memcpy(name, stat->comm, stat->comm_len);
-	name[stat->comm_len] = '\0';
-	if (sscanf(name, "gua-hold %9llds", &seconds) != 1 || seconds < 0)
+	if (sscanf(owner->comm, "gua-hold %9llds", &seconds) != 1 || seconds < 0)
 		return -1;
 	snprintf(again, sizeof(again), PICK_KEEPER_NAME, seconds);
-	if (strcmp(name, again) != 0)
+	if (strcmp(owner->comm, again) != 0)
 		return -1;
 	int64_t ticks = sysconf(_SC_CLK_TCK);
-	int64_t started_ms = (int64_t)(stat->start_ticks / (uint64_t)ticks) * 1000;
+	int64_t started_ms = (int64_t)(owner->start_ticks / (uint64_t)ticks) * 1000;
 	int64_t left_ms = started_ms + (seconds + 1) * 1000 - boot_ms();
 	return left_ms > 0 ? left_ms : 0;
 }
 
 static void describe(struct pick_owner *o, int proc)
 {
-	struct proc_stat stat;
-	struct proc_status status;
-	int process = proc_open_process(proc, (uint32_t)o->pid);
-	if (process < 0 || proc_read_stat(process, 0, &stat) != 0 ||
-		proc_read_status(process, 0, &status) != 0) {
+	struct lock_owner owner;
+	if (!proc_lock_owner(&owner, proc, o->pid)) {
 		o->pid = -1; /* it has ended: the lock is with its children */
-	} else {
-		o->uid = status.uid;
-		o->left_ms = time_left_ms(&stat);
-		text_escape(o->comm, sizeof(o->comm), stat.comm, stat.comm_len);
+		return;
 	}
-	if (process >= 0)
-		close(process);
+	o->uid = owner.uid;
+	o->left_ms = time_left_ms(&owner);
+	text_copy(o->comm, sizeof(o->comm), owner.name);
 }
 
 void pick_owner_find(struct pick_owner *o, int fd)

@@ -1,16 +1,46 @@
-/* Reads /proc/locks: "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF". */
+/* Asks fcntl(2), and reads /proc/locks: "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF". */
 #include "proc/locks.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/str.h"
+#include "proc/proc.h"
 
 enum { LINE_CAP = 256, LOCKS_CAP = 1 << 20 };
+
+bool proc_record_lock(int fd, const struct flock *wanted, pid_t *pid)
+{
+	struct flock ask = *wanted;
+	*pid = 0;
+	if (fd < 0 || fcntl(fd, F_GETLK, &ask) != 0)
+		return false;
+	if (ask.l_type != F_UNLCK)
+		*pid = ask.l_pid > 0 ? ask.l_pid : LOCK_UNSEEN;
+	return true;
+}
+
+bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid)
+{
+	struct proc_stat stat;
+	struct proc_status status;
+	int process = pid > 0 ? proc_open_process(proc, (uint32_t)pid) : -1;
+	bool read = process >= 0 && proc_read_stat(process, 0, &stat) == 0 &&
+		    proc_read_status(process, 0, &status) == 0;
+	if (process >= 0)
+		close(process);
+	if (!read)
+		return false;
+	*o = (struct lock_owner){ .uid = status.uid, .start_ticks = stat.start_ticks };
+	memcpy(o->comm, stat.comm, stat.comm_len);
+	text_escape(o->name, sizeof(o->name), stat.comm, stat.comm_len);
+	return true;
+}
 
 /* The pid of one line, or -1 if it is not a lock on the file. A line with "->" waits for one.
  */

@@ -1,4 +1,4 @@
-/* Asks the kernel who holds SQLite's locks. */
+/* Asks who holds SQLite's locks. */
 #include "store/blocker.h"
 
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/str.h"
+#include "proc/locks.h"
 #include "proc/proc.h"
 #include "store/store_private.h"
 
@@ -21,16 +21,15 @@ enum {
 	DB_BYTES = 512,
 };
 
-/* The process whose lock conflicts with ours: a pid, -1 for one that is not visible, 0: none.
- */
+/* The process whose lock conflicts with ours; 0: none, or the kernel cannot tell. */
 static pid_t holder(int fd, short type, off_t start, off_t len)
 {
-	struct flock ask = {
+	const struct flock ours = {
 		.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = len
 	};
-	if (fd < 0 || fcntl(fd, F_GETLK, &ask) != 0 || ask.l_type == F_UNLCK)
-		return 0;
-	return ask.l_pid > 0 ? ask.l_pid : -1;
+	pid_t pid = 0;
+	proc_record_lock(fd, &ours, &pid);
+	return pid;
 }
 
 /* Kept open until SQLite has closed the store: closing it drops SQLite's locks. */
@@ -56,24 +55,16 @@ static pid_t find(struct store *s, enum blocked what)
 /* "pid N, uid U, NAME", or as much of it as can be read. */
 static void describe(pid_t pid, char *dst, size_t cap)
 {
-	struct proc_status status;
-	struct proc_stat stat;
+	struct lock_owner owner;
 	struct err unread = { 0 };
-	char name[4 * PROC_COMM_CAP + 1];
-	int proc = -1, process = -1;
+	int proc = -1;
 	snprintf(dst, cap, pid > 0 ? "pid %d" : "its pid is not visible here", (int)pid);
-	if (pid > 0 && proc_open(&proc, "", &unread) == 0)
-		process = proc_open_process(proc, (uint32_t)pid);
-	if (process >= 0 && proc_read_status(process, 0, &status) == 0 &&
-		proc_read_stat(process, 0, &stat) == 0) {
-		text_escape(name, sizeof(name), stat.comm, stat.comm_len);
-		snprintf(dst, cap, "pid %d, uid %lld, %s", (int)pid, (long long)status.uid,
-			name);
-	}
-	if (process >= 0)
-		close(process);
-	if (proc >= 0)
-		close(proc);
+	if (proc_open(&proc, "", &unread) != 0)
+		return;
+	if (proc_lock_owner(&owner, proc, pid))
+		snprintf(dst, cap, "pid %d, uid %lld, %s", (int)pid, (long long)owner.uid,
+			owner.name);
+	close(proc);
 }
 
 void blocker_name(struct store *s, enum blocked what, struct err *e)

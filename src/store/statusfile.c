@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "proc/locks.h"
 #include "proc/proc.h"
 #include "proc/system.h"
 #include "store/denied.h"
@@ -246,13 +247,8 @@ static void parse(struct published *p, int fd)
  * this question. False: the file system has no locks. */
 static bool ask_holder(int fd, pid_t *pid)
 {
-	struct flock ask = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-	*pid = 0;
-	if (fcntl(fd, F_GETLK, &ask) != 0)
-		return false;
-	if (ask.l_type != F_UNLCK)
-		*pid = ask.l_pid > 0 ? ask.l_pid : RECORDER_ELSEWHERE;
-	return true;
+	const struct flock ours = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	return proc_record_lock(fd, &ours, pid);
 }
 
 /* Without locks: the process that wrote the file, if it is still the same process. */

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/fault.h"
+#include "proc/locks.h"
 
 #define STATUS_MAX_FAULTS 32
 /* The smallest size of the file. It is allocated in advance, because a full disk is itself a
@@ -41,7 +42,7 @@ void statusfile_remove(struct statusfile *f);
 
 /* The recorder's pid is not visible here: it runs outside this container, or on another host.
  */
-#define RECORDER_ELSEWHERE (-1)
+#define RECORDER_ELSEWHERE LOCK_UNSEEN
 
 struct published_fault {
 	int64_t since_ms;

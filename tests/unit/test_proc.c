@@ -457,11 +457,54 @@ static void test_locks(void **state)
 		assert_int_equal(proc_parse_locks(text, sizeof(text) - 1, &files[i]), pids[i]);
 }
 
+/* The process of a record lock is named; our own lock and a file without one are nobody's. */
+static void test_record_locks(void **state)
+{
+	(void)state;
+	const struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct err e = { 0 };
+	struct lock_owner owner;
+	int ready[2], done[2], proc = -1;
+	pid_t found = 1;
+	char byte = 0;
+	FILE *file = tmpfile();
+	assert_non_null(file);
+	assert_true(proc_record_lock(fileno(file), &whole, &found));
+	assert_int_equal(found, 0);
+	assert_int_equal(pipe(ready) | pipe(done), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(done[1]);
+		if (fcntl(fileno(file), F_SETLK, &whole) != 0 || write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		_exit(read(done[0], &byte, 1) < 0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_true(proc_record_lock(fileno(file), &whole, &found));
+	assert_int_equal(found, child);
+	assert_int_equal(proc_open(&proc, "", &e), 0);
+	assert_true(proc_lock_owner(&owner, proc, child));
+	assert_int_equal(owner.uid, getuid());
+	assert_string_equal(owner.name, "test_proc");
+	close(done[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(proc_lock_owner(&owner, proc, child));
+	assert_true(proc_record_lock(fileno(file), &whole, &found));
+	assert_int_equal(found, 0);
+	assert_false(proc_record_lock(-1, &whole, &found));
+	for (int i = 0; i < 2; i++)
+		close(ready[i]);
+	close(done[0]);
+	close(proc);
+	fclose(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stat),
 		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_record_locks),
 		cmocka_unit_test(test_cut_stat),
 		cmocka_unit_test(test_all_of_stat),
 		cmocka_unit_test(test_counts_that_no_host_reaches),
