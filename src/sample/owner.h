@@ -34,10 +34,10 @@ void owners_say_where(struct owners *o, char *place);
 /* Says that files of this process are read now: for callers that read other files. */
 void owners_mark_process(struct owners *o, uint32_t pid);
 
-/* Fills all of `id`. False: no such process; then user is USER_DEAD and start_ticks 0. A process
- * that exists but may not be read is "_unknown", or has its uid's name if only the uid can be
- * read. Allocates nothing, except for a user that is not in the cache (see user.h), and takes
- * at most USER_DEADLINE_MS. */
+/* Fills all of `id`. False: no such process; then user is USER_DEAD and start_ticks 0. A
+ * process that exists but may not be read is "_unknown", or has its uid's name if only the uid
+ * can be read. Allocates nothing, except for a user that is not in the cache (see user.h), and
+ * takes at most USER_DEADLINE_MS. */
 bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id);
 /* The same without the files that may block: see proc_identify_brief(). */
 bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id);
