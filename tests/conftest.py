@@ -4,6 +4,7 @@ GUA_BUILD names the build directory that is tested (default: build). `pytest --u
 expected files instead of comparing with them."""
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import time
@@ -19,6 +20,13 @@ SCENARIOS = ROOT / "tests" / "scenarios"
 
 def pytest_addoption(parser):
     parser.addoption("--update", action="store_true", help="rewrite the expected files")
+
+
+# A runner in the background, or under nohup, ignores signals, and what it starts would, too.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL),
+                        (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 def clean_environment(**extra):
