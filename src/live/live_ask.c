@@ -131,12 +131,11 @@ static void make_boards(struct live_question *q, struct source *s)
 	}
 }
 
-static void read_metrics(const struct live_question *q, struct source *s, size_t card,
-	bool board, double *values, metric_texts texts)
+static void read_metrics(struct source *s, const struct metric_request *request, double *values,
+	metric_texts texts)
 {
-	const struct metric_request request = { card, board, q->wanted };
-	if (s->ops->metrics && s->cards[card].status == CARD_STATUS_OK)
-		s->ops->metrics(s, &request, values, texts);
+	if (s->ops->metrics && s->cards[request->card].status == CARD_STATUS_OK)
+		s->ops->metrics(s, request, values, texts);
 }
 
 /* Fills in the metrics of a MIG instance: those of its board, except those that the instance
@@ -149,7 +148,8 @@ static void read_instance(struct live_question *q, struct source *s, size_t card
 	memcpy(c->texts, b->texts, sizeof(c->texts));
 	for (size_t k = 0; k < sizeof(divided) / sizeof(divided[0]); k++)
 		c->values[divided[k]] = NAN;
-	read_metrics(q, s, card, false, c->values, c->texts);
+	read_metrics(
+		s, &(struct metric_request){ card, false, q->wanted }, c->values, c->texts);
 }
 
 /* Reads the records of a card. The driver keeps at most 4000. */
@@ -193,7 +193,9 @@ static int put_question(struct source *s, void *context, struct err *e)
 	for (size_t i = 0; i < q->n_boards; i++) {
 		struct live_board *b = &q->boards[i];
 		if (b->status == CARD_STATUS_OK)
-			read_metrics(q, s, b->first_card, true, b->values, b->texts);
+			read_metrics(s,
+				&(struct metric_request){ b->first_card, true, q->wanted },
+				b->values, b->texts);
 	}
 	for (size_t i = 0; i < q->n_cards; i++)
 		if (s->cards[i].id.mig_index >= 0)

@@ -44,17 +44,25 @@ static struct edge begin_edge(const struct process_id *id, const struct look_win
 	return edge_of(w, id->started_ms > lo_ms ? id->started_ms : lo_ms, true);
 }
 
+/* How a stretch begins. */
+struct begin {
+	struct edge from;
+	int64_t since_ms;	     /* since when it holds, if it is the first */
+	const struct holder *before; /* the stretch before this one; NULL: it is the first */
+};
+
 static void open_stretch(struct holders *h, const struct lives *lives, const struct listed *p,
-	struct edge from, const struct holder *before, int64_t now_ms)
+	const struct begin *begin)
 {
+	const struct holder *before = begin->before;
 	h->items[h->n++] = (struct holder){
 		.process = p->life,
 		.user = lives->lives[p->life].user,
 		.kind = p->kind,
 		.mem_bytes = p->mem_bytes,
 		.sm_pct = before ? before->sm_pct : NAN,
-		.since_ms = before ? before->since_ms : now_ms,
-		.from = from,
+		.since_ms = before ? before->since_ms : begin->since_ms,
+		.from = begin->from,
 		.to = EDGE_NEVER,
 		.last_active_ms = before ? before->last_active_ms : -1,
 		.own_state = before ? before->own_state : HOLDER_ACTIVE,
@@ -84,7 +92,7 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 		const struct process_id *id = &lives->entries[p->life].id;
 		struct edge from = begin_edge(id, w);
 		int64_t since_ms = from.at > 0 ? from.at : w->hi_ms;
-		open_stretch(h, lives, p, from, NULL, since_ms);
+		open_stretch(h, lives, p, &(struct begin){ from, since_ms, NULL });
 		return from.lo;
 	}
 	last->kind = p->kind;
@@ -100,7 +108,7 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 	}
 	struct holder before = *last;
 	last->to = change;
-	open_stretch(h, lives, p, change, &before, w->hi_ms);
+	open_stretch(h, lives, p, &(struct begin){ change, w->hi_ms, &before });
 	return change.lo;
 }
 
@@ -154,11 +162,11 @@ void holders_end(struct holders *h, int64_t at_ms)
 			h->items[i].to = edge_exactly(at_ms);
 }
 
-void holders_add_ended(struct holders *h, const struct lives *lives, uint32_t life,
-	int64_t mem_bytes, int64_t from_ms, int64_t to_ms)
+void holders_add_ended(struct holders *h, const struct lives *lives, const struct listed *p,
+	int64_t from_ms, int64_t to_ms)
 {
-	struct listed p = { life, PROCESS_COMPUTE, mem_bytes };
-	open_stretch(h, lives, &p, edge_exactly(from_ms), NULL, from_ms);
+	const struct begin begin = { edge_exactly(from_ms), from_ms, NULL };
+	open_stretch(h, lives, p, &begin);
 	h->items[h->n - 1].to = edge_exactly(to_ms);
 }
 

@@ -47,8 +47,8 @@ bool holders_exit(struct holders *h, uint32_t life, const struct look_window *wi
 /* Ends all stretches that continue, at `at_ms`. */
 void holders_end(struct holders *h, int64_t at_ms);
 /* Adds a process that is known only from the driver's records. Needs room for one more. */
-void holders_add_ended(struct holders *h, const struct lives *lives, uint32_t life,
-	int64_t mem_bytes, int64_t from_ms, int64_t to_ms);
+void holders_add_ended(struct holders *h, const struct lives *lives, const struct listed *p,
+	int64_t from_ms, int64_t to_ms);
 /* Whether a process with this pid was on the card at some time between the two moments. */
 bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pid,
 	int64_t from_ms, int64_t to_ms);

@@ -37,8 +37,9 @@ static bool raise_store_fault(struct recorder *r, const struct err *e)
 static void report_store_fault(struct recorder *r, const struct err *e)
 {
 	if (raise_store_fault(r, e))
-		watch_event(
-			&r->watch, recorder_now_ms(r), EVENT_STORE_FAULT, -1, 0, "%s", e->text);
+		watch_event(&r->watch,
+			&(struct occurrence){ recorder_now_ms(r), EVENT_STORE_FAULT, -1, 0 },
+			"%s", e->text);
 }
 
 /* Whether the recorder starts although the store cannot be written now. A service does if that
@@ -88,7 +89,9 @@ static int commit(struct recorder *r, struct err *e)
 	watch_stored(&r->watch);
 	r->tick_ms = t.at_ms;
 	if (fault_clear(&r->store_fault, recorder_now_ms(r)) && dropped_ms > 0)
-		watch_event(&r->watch, recorder_now_ms(r), EVENT_STORE_FAULT, -1, dropped_ms,
+		watch_event(&r->watch,
+			&(struct occurrence){
+				recorder_now_ms(r), EVENT_STORE_FAULT, -1, dropped_ms },
 			"%.1f GPU-seconds found no room in memory and are lost",
 			(double)dropped_ms / 1000);
 	compact(r);
@@ -313,8 +316,11 @@ static int prepare(struct recorder *r, struct err *e)
 	if (!rc && now)
 		rc = open_store(r, e);
 	if (!rc)
-		rc = watch_init(&r->watch, &o->rules,
-			&(struct watch_pace){ .drain_ms = o->drain_ms }, r->reader, own_host,
+		rc = watch_init(&r->watch,
+			&(struct watch_options){ .rules = &o->rules,
+				.pace.drain_ms = o->drain_ms,
+				.reader = r->reader,
+				.pidfds = own_host },
 			e);
 	if (!rc)
 		rc = worker_new(&r->worker, &o->source, o->deadline_ms, e);

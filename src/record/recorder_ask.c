@@ -29,7 +29,8 @@ static void driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = recorder_now_ms(r);
 	if (fault_raise(&r->driver_fault, now, "%s", e->text))
-		watch_event(&r->watch, now, EVENT_DRIVER_DOWN, -1, 0, "%s", e->text);
+		watch_event(&r->watch, &(struct occurrence){ now, EVENT_DRIVER_DOWN, -1, 0 },
+			"%s", e->text);
 	watch_blind(&r->watch, now - RING_MS);
 }
 
@@ -37,7 +38,8 @@ static void driver_works(struct recorder *r)
 {
 	int64_t now = recorder_now_ms(r);
 	if (fault_clear(&r->driver_fault, now))
-		watch_event(&r->watch, now, EVENT_DRIVER_UP, -1, 0, "the driver answers again");
+		watch_event(&r->watch, &(struct occurrence){ now, EVENT_DRIVER_UP, -1, 0 },
+			"the driver answers again");
 }
 
 /* Notices clock steps and suspends; true: drained samples cannot be placed in time. */
@@ -47,7 +49,8 @@ static bool clock_stepped(struct recorder *r)
 	int64_t ms = clock_watch_suspend_us(&r->clock_watch, &m) / 1000;
 	if (ms) {
 		log_notice("the host was suspended for %.1f s", (double)ms / 1000);
-		watch_event(&r->watch, m.wall_us / 1000, EVENT_SUSPEND, -1, ms,
+		watch_event(&r->watch,
+			&(struct occurrence){ m.wall_us / 1000, EVENT_SUSPEND, -1, ms },
 			"suspended for %.1f s", (double)ms / 1000);
 	}
 	int64_t step_us = clock_watch_step_us(&r->clock_watch, &m);
@@ -56,7 +59,8 @@ static bool clock_stepped(struct recorder *r)
 	int64_t old_now_ms = (m.wall_us - step_us) / 1000;
 	log_notice("the clock was set %+.3f s; the time since the last reading is not observed",
 		(double)step_us / 1e6);
-	watch_event(&r->watch, m.wall_us / 1000, EVENT_CLOCK_STEP, -1, step_us / 1000,
+	watch_event(&r->watch,
+		&(struct occurrence){ m.wall_us / 1000, EVENT_CLOCK_STEP, -1, step_us / 1000 },
 		"clock set %+.3f s", (double)step_us / 1e6);
 	watch_clock_step(&r->watch, r->round, old_now_ms, m.wall_us / 1000);
 	return true;
@@ -78,7 +82,7 @@ void recorder_notice_exits(struct recorder *r, bool exact)
 static int take_round(struct recorder *r, struct source *s, struct err *e)
 {
 	int64_t now = recorder_now_ms(r);
-	int rc = watch_cards(&r->watch, s, now, card_seen, r, e);
+	int rc = watch_cards(&r->watch, s, now, &(struct watch_past){ card_seen, r }, e);
 	r->watch.pace.stall_ms = (2 * r->schedule.apart_us + STALL_US) / 1000;
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }

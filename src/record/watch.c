@@ -14,13 +14,12 @@
 /* Shorter gaps are not worth an event. */
 #define GAP_EVENT_MS 2000
 
-int watch_init(struct watch *w, const struct rules *rules, const struct watch_pace *pace,
-	struct reader *reader, bool pidfds, struct err *e)
+int watch_init(struct watch *w, const struct watch_options *o, struct err *e)
 {
-	*w = (struct watch){ .rules = *rules, .pace = *pace };
+	*w = (struct watch){ .rules = *o->rules, .pace = o->pace };
 	int rc = ledger_init(&w->ledger, e);
 	if (!rc)
-		rc = lives_init(&w->lives, reader, pidfds, e);
+		rc = lives_init(&w->lives, o->reader, o->pidfds, e);
 	return rc;
 }
 
@@ -44,13 +43,15 @@ struct account_scene watch_scene(struct watch *w, size_t i)
 	return (struct account_scene){ h->items, h->n, &w->rules, &w->ledger };
 }
 
-void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card, int64_t value,
-	const char *format, ...)
+void watch_event(struct watch *w, const struct occurrence *what, const char *format, ...)
 {
 	if (w->n_events == WATCH_MAX_EVENTS)
 		return;
 	struct event *event = &w->events[w->n_events++];
-	*event = (struct event){ .at_ms = at_ms, .kind = kind, .card = card, .value = value };
+	*event = (struct event){ .at_ms = what->at_ms,
+		.kind = what->kind,
+		.card = what->card,
+		.value = what->value };
 	va_list args;
 	va_start(args, format);
 	vsnprintf(event->text, sizeof(event->text), format, args);
@@ -83,7 +84,8 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	if (!recent && seen_ms <= now_ms)
 		account_not_before(&w->cards[i].account, seen_ms);
 	if (seen_ms < 0)
-		watch_event(w, now_ms, EVENT_CARD_NEW, (int)i, 0, "%s", r->id.name);
+		watch_event(w, &(struct occurrence){ now_ms, EVENT_CARD_NEW, (int)i, 0 }, "%s",
+			r->id.name);
 	return 0;
 }
 
@@ -135,7 +137,9 @@ void watch_status(struct watch *w, size_t i, const struct card_reading *r, int64
 		return;
 	char why[64];
 	explain_status(why, sizeof(why), r);
-	watch_event(w, now_ms, status_event(entry->status, r->status), (int)i, r->code,
+	watch_event(w,
+		&(struct occurrence){
+			now_ms, status_event(entry->status, r->status), (int)i, r->code },
 		"card %d is %s %s", id->index, card_status_names[r->status], why);
 	if (entry->status != CARD_STATUS_OK)
 		fault_clear(&w->cards[i].fault, now_ms);
@@ -146,13 +150,14 @@ void watch_status(struct watch *w, size_t i, const struct card_reading *r, int64
 	entry->dirty = true;
 }
 
-int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
-	void *context, struct err *e)
+int watch_cards(struct watch *w, const struct source *s, int64_t now_ms,
+	const struct watch_past *past, struct err *e)
 {
 	for (size_t i = 0; i < s->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		if (i == w->n_cards) {
-			int rc = add_card(w, r, now_ms, seen(context, r->id.uuid), e);
+			int rc = add_card(
+				w, r, now_ms, past->seen(past->context, r->id.uuid), e);
 			if (rc)
 				return rc;
 		}
@@ -173,8 +178,9 @@ static void note_gap(struct watch *w, size_t i, int64_t now_ms)
 	card->gap_told = told;
 	if (grown < GAP_EVENT_MS || told || ends_told)
 		return;
-	watch_event(w, now_ms, EVENT_GAP, (int)i, grown, "card %d: no readings for %.1f s",
-		w->entries[i].id.index, (double)grown / 1000);
+	watch_event(w, &(struct occurrence){ now_ms, EVENT_GAP, (int)i, grown },
+		"card %d: no readings for %.1f s", w->entries[i].id.index,
+		(double)grown / 1000);
 }
 
 static void tick_cards(struct watch *w, int64_t now_ms)

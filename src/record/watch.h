@@ -9,35 +9,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/fault.h"
-#include "classify/account.h"
 #include "classify/ledger.h"
 #include "model/tick.h"
-#include "record/holders.h"
+#include "record/watched.h"
 #include "sample/lives.h"
 #include "sample/round.h"
 #include "source/source.h"
 
 #define WATCH_MAX_EVENTS 256
-
-/* One card: its account and its holders. */
-struct watched {
-	struct account account;
-	struct holders holders;
-	int64_t glance_ms; /* last glance with the same memory as at its last look; -1 never */
-	int64_t look_ms;   /* its last process list; -1 none yet */
-	int64_t mem_bytes; /* used at its last look; -1 unknown */
-	int64_t floor_bytes;   /* smallest memory in use without a process */
-	bool exits, empty;     /* a holder exited since its last look; no process was there */
-	struct fault fault;    /* lost, asleep, denied */
-	struct fault suspect;  /* its utilisation is not trusted */
-	struct fault unlisted; /* its process lists cannot be read */
-	bool gone;	       /* no longer there: it has no time to account */
-	enum util_kind util_kind; /* of the last drain */
-	int64_t unobserved_ms; /* of the account, at the last tick: if it grows, there is a gap
-				*/
-	bool gap_told; /* at the last tick it was lost, asleep ..., which explains a gap */
-};
 
 struct watch_pace {
 	int64_t drain_ms;
@@ -60,16 +39,24 @@ struct watch {
 	size_t cap_list, cap_sm_pct;
 };
 
-int watch_init(struct watch *w, const struct rules *rules, const struct watch_pace *pace,
-	struct reader *reader, bool pidfds, struct err *e);
+struct watch_options {
+	const struct rules *rules; /* is copied */
+	struct watch_pace pace;
+	struct reader *reader; /* borrowed; NULL: every card has own_processes */
+	bool pidfds;	       /* pids are of this host */
+};
+int watch_init(struct watch *w, const struct watch_options *o, struct err *e);
 void watch_finish(struct watch *w);
 
-/* Up to which time the store has accounted a card, or -1. */
-typedef int64_t (*watch_seen)(void *context, const char *uuid);
+/* Says up to which time the store has accounted a card, or -1. */
+struct watch_past {
+	int64_t (*seen)(void *context, const char *uuid);
+	void *context;
+};
 
 /* Takes new cards and status changes; a card that was accounted a moment ago continues. */
-int watch_cards(struct watch *w, const struct source *s, int64_t now_ms, watch_seen seen,
-	void *context, struct err *e);
+int watch_cards(struct watch *w, const struct source *s, int64_t now_ms,
+	const struct watch_past *past, struct err *e);
 
 /* Takes the results of a round: processes that came and went, energy, and samples of cards that
  * were drained. Asks in `round` for another look where it is needed. */
@@ -84,8 +71,15 @@ void watch_flush(struct watch *w, int64_t now_ms);
 void watch_clock_step(
 	struct watch *w, struct round *round, int64_t old_now_ms, int64_t new_now_ms);
 
-void watch_event(struct watch *w, int64_t at_ms, enum event_kind kind, int card, int64_t value,
-	const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* An event without its text; see struct event. */
+struct occurrence {
+	int64_t at_ms;
+	enum event_kind kind;
+	int card;
+	int64_t value;
+};
+void watch_event(struct watch *w, const struct occurrence *what, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Holders that exited at some time between the two moments count until then; asks for a look at
  * their cards. Returns whether there was one. */

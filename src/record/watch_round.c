@@ -132,7 +132,8 @@ static void take_ended(struct watch *w, size_t i, const struct card_reading *r)
 			continue;
 		uint32_t life = lives_add_ended(&w->lives, p->pid, p->started_ms, p->ended_ms);
 		if (life != LIFE_NONE)
-			holders_add_ended(&card->holders, &w->lives, life, p->mem_peak_bytes,
+			holders_add_ended(&card->holders, &w->lives,
+				&(struct listed){ life, PROCESS_COMPUTE, p->mem_peak_bytes },
 				p->started_ms, p->ended_ms);
 	}
 }
@@ -222,7 +223,8 @@ static bool suspects(struct watch *w, size_t i, const struct card_reading *r, in
 			       "card %d reports %.0f%% use with no process and no memory on "
 			       "it; the time is not observed",
 			       r->id.index, r->samples[0].util_pct))
-		watch_event(w, now_ms, EVENT_SUSPECT, (int)i, 0, "%s", card->suspect.text);
+		watch_event(w, &(struct occurrence){ now_ms, EVENT_SUSPECT, (int)i, 0 }, "%s",
+			card->suspect.text);
 	if (!latched && r->n_samples)
 		fault_clear(&card->suspect, now_ms);
 	return latched;
@@ -301,9 +303,10 @@ static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
 {
 	for (size_t i = 0; i < s->n_xids; i++)
 		if (s->xids[i].card < w->n_cards)
-			watch_event(w, now_ms, EVENT_XID, (int)s->xids[i].card,
-				s->xids[i].number, "the driver reports XID %lld",
-				(long long)s->xids[i].number);
+			watch_event(w,
+				&(struct occurrence){ now_ms, EVENT_XID, (int)s->xids[i].card,
+					s->xids[i].number },
+				"the driver reports XID %lld", (long long)s->xids[i].number);
 }
 
 /* Ends the lives that are gone. If the list of a card could not be read, its processes may

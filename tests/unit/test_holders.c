@@ -327,7 +327,8 @@ static void test_records_of_the_ended(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t ended = lives_add_ended(&f->lives, 77, 60000, 62000);
-	holders_add_ended(&f->holders, &f->lives, ended, 300 * MB, 60000, 62000);
+	holders_add_ended(&f->holders, &f->lives,
+		&(struct listed){ ended, PROCESS_COMPUTE, 300 * MB }, 60000, 62000);
 	const struct holder *h = &f->holders.items[0];
 	assert_int_equal(f->holders.n, 1);
 	assert_edge(h->from, 60000, 60000, 60000);

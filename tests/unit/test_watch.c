@@ -63,8 +63,13 @@ static void test_all_holders_or_none(void **state)
 	/* One array more may grow each time: the holders on the card, their lives ... */
 	int allowed = 0;
 	for (int rc = ERR_WORLD; rc != 0; allowed++) {
-		assert_int_equal(watch_init(&w, &rules, &pace, NULL, false, &e), 0);
-		assert_int_equal(watch_cards(&w, &source, 1000, never_seen, NULL, &e), 0);
+		assert_int_equal(
+			watch_init(
+				&w, &(struct watch_options){ &rules, pace, NULL, false }, &e),
+			0);
+		assert_int_equal(watch_cards(&w, &source, 1000,
+					 &(struct watch_past){ never_seen, NULL }, &e),
+			0);
 		growths = allowed;
 		rc = watch_round(&w, &source, &round, &e);
 		growths = -1;
@@ -89,7 +94,8 @@ static void test_lives_are_bounded_while_the_store_fails(void **state)
 	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 3000 };
 	struct err e = { 0 };
 	struct watch w;
-	assert_int_equal(watch_init(&w, &rules, &pace, NULL, false, &e), 0);
+	assert_int_equal(
+		watch_init(&w, &(struct watch_options){ &rules, pace, NULL, false }, &e), 0);
 	size_t n = LEDGER_MAX_ROWS + 100;
 	assert_int_equal(lives_reserve(&w.lives, n, &e), 0);
 	for (w.lives.n = 0; w.lives.n < n; w.lives.n++) {

@@ -152,7 +152,9 @@ static pid_t put_child(struct fixture *f)
 	struct watch_pace pace = f->watch.pace;
 	watch_finish(&f->watch);
 	assert_int_equal(reader_open(&f->reader, "", &e), 0);
-	assert_int_equal(watch_init(&f->watch, &rules, &pace, f->reader, true, &e), 0);
+	assert_int_equal(watch_init(&f->watch,
+				 &(struct watch_options){ &rules, pace, f->reader, true }, &e),
+		0);
 	f->card.own_processes = false;
 	pid_t child = fork();
 	if (child == 0) {

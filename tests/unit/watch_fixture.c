@@ -63,7 +63,9 @@ int watch_setup(void **state)
 	f->process = (struct card_process){ 100, PROCESS_COMPUTE, 4000 * MB };
 	clock_init_virtual(&f->clock, T0);
 	assert_int_equal(round_new(&f->round, &f->clock, &e), 0);
-	assert_int_equal(watch_init(&f->watch, &rules, &pace, NULL, false, &e), 0);
+	assert_int_equal(
+		watch_init(&f->watch, &(struct watch_options){ &rules, pace, NULL, false }, &e),
+		0);
 	*state = f;
 	return 0;
 }
@@ -91,8 +93,9 @@ void make_round(struct fixture *f, int64_t after_ms)
 	struct err e = { 0 };
 	assert_int_equal(round_run(&f->source, f->round, &e), 0);
 	f->round->begun_ms = f->round->ended_ms = T0 + after_ms;
-	assert_int_equal(
-		watch_cards(&f->watch, &f->source, T0 + after_ms, never_seen, NULL, &e), 0);
+	assert_int_equal(watch_cards(&f->watch, &f->source, T0 + after_ms,
+				 &(struct watch_past){ never_seen, NULL }, &e),
+		0);
 	assert_int_equal(watch_round(&f->watch, &f->source, f->round, &e), 0);
 }
 

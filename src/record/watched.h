@@ -1,0 +1,32 @@
+/* A card that the recorder watches. */
+#ifndef GUA_RECORD_WATCHED_H
+#define GUA_RECORD_WATCHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fault.h"
+#include "classify/account.h"
+#include "model/reading.h"
+#include "record/holders.h"
+
+/* One card: its account and its holders. */
+struct watched {
+	struct account account;
+	struct holders holders;
+	int64_t glance_ms; /* last glance with the same memory as at its last look; -1 never */
+	int64_t look_ms;   /* its last process list; -1 none yet */
+	int64_t mem_bytes; /* used at its last look; -1 unknown */
+	int64_t floor_bytes;   /* smallest memory in use without a process */
+	bool exits, empty;     /* a holder exited since its last look; no process was there */
+	struct fault fault;    /* lost, asleep, denied */
+	struct fault suspect;  /* its utilisation is not trusted */
+	struct fault unlisted; /* its process lists cannot be read */
+	bool gone;	       /* no longer there: it has no time to account */
+	enum util_kind util_kind; /* of the last drain */
+	int64_t unobserved_ms; /* of the account, at the last tick: if it grows, there is a gap
+				*/
+	bool gap_told; /* at the last tick it was lost, asleep ..., which explains a gap */
+};
+
+#endif
