@@ -167,9 +167,11 @@ static void play_samples(struct gpu *g, const struct source *s)
 		return;
 	for (size_t i = earliest(g, s, at); i < g->n_cards; i = earliest(g, s, at)) {
 		struct gpu_card *c = &g->cards[i];
-		const struct util_sample *sample = &s->cards[i].samples[at[i]++];
+		const struct card_reading *r = &s->cards[i];
+		const struct util_sample *sample = &r->samples[at[i]++];
 		c->newest_pct = sample->util_pct;
-		if (sample->wall_us / 1000 < g->start_ms)
+		/* A sample lasts until the next one: the last one before the start counts. */
+		if (at[i] < r->n_samples && r->samples[at[i]].wall_us / 1000 <= g->start_ms)
 			continue;
 		if (!(sample->util_pct <= c->shown.max_util_pct))
 			c->shown.max_util_pct = sample->util_pct;

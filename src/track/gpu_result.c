@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "track/gpu_private.h"
+#include "track/tracker_private.h"
 
 /* Time by state, from the ledger's only slot. */
 struct times {
@@ -44,8 +45,9 @@ static void fill_card(const struct gpu *g, size_t i, struct track_card *out)
 	out->max_tree_bytes = c->listed && !c->tree_unknown ? c->shown.max_tree_bytes : -1;
 	if (times.observed_ms > 0)
 		out->mean_util_pct = times.util_pct_ms / times.observed_ms;
-	else
-		out->max_util_pct = NAN;
+	out->max_util_pct = times.observed_ms > 0
+				    ? track_max(c->shown.max_util_pct, out->mean_util_pct)
+				    : NAN;
 	if (c->tree_known_s > 0)
 		out->mean_tree_pct = c->tree_pct_s / c->tree_known_s;
 	/* If the tree held memory while the use was unknown, both times are unknown. */
@@ -126,6 +128,7 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 		fill_card(g, i, &r->cards[i]);
 		add_card(r, &g->cards[i], &r->cards[i]);
 	}
-	r->gpu_util.max_sum_pct = isnan(r->gpu_util.mean_sum_pct) ? NAN : g->max_sum_pct;
+	if (!isnan(r->gpu_util.mean_sum_pct))
+		r->gpu_util.max_sum_pct = track_max(g->max_sum_pct, r->gpu_util.mean_sum_pct);
 	fill_ram(g, r);
 }

@@ -19,11 +19,17 @@ static void fill_memory(const struct tracker *t, struct track_result *r)
 			r->ram[TRACK_DESCENDANTS] = (struct track_ram){ 0, 0, 0, 0 };
 }
 
+double track_max(double max, double mean)
+{
+	return max >= mean || isnan(mean) ? max : mean;
+}
+
 static void fill_cpu(const struct tracker *t, struct track_result *r)
 {
 	r->core_count = t->host.cores;
 	r->expected_cores = t->o.expected_cores ? t->o.expected_cores : t->host.cores;
 	double most = 100.0 * (double)t->host.cores;
+	struct cpu_max max = tracker_cpu_max(t);
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		r->user_s[g] = t->sums[g][COUNT_USER];
 		r->system_s[g] = t->sums[g][COUNT_SYSTEM];
@@ -31,14 +37,12 @@ static void fill_cpu(const struct tracker *t, struct track_result *r)
 				     ? 100.0 * (r->user_s[g] + r->system_s[g]) / r->elapsed_s
 				     : 0;
 		r->cpu[g].mean_sum_pct = pct < most ? pct : most;
-		r->cpu[g].max_sum_pct =
-			isnan(t->max_pct[g]) ? r->cpu[g].mean_sum_pct : t->max_pct[g];
+		r->cpu[g].max_sum_pct = track_max(max.pct[g], r->cpu[g].mean_sum_pct);
 		r->max_threads[g] = t->max_threads[g];
 	}
 	r->cpu_system.mean_sum_pct =
 		host_cpu_pct(&t->host, t->host.first_busy_ticks, t->host.first_all_ticks);
-	r->cpu_system.max_sum_pct =
-		isnan(t->max_system_pct) ? r->cpu_system.mean_sum_pct : t->max_system_pct;
+	r->cpu_system.max_sum_pct = track_max(max.system_pct, r->cpu_system.mean_sum_pct);
 }
 
 static void fill_counts(const struct tracker *t, struct track_result *r)

@@ -28,7 +28,8 @@ struct track_ram {
 
 /* CPU in percent of one core: 200 is two cores busy. */
 struct track_cpu {
-	double max_sum_pct;  /* highest over one sampling interval; never above cores x 100 */
+	double max_sum_pct;  /* highest over one sampling interval; a rest at the end belongs to
+				the last one; never below the mean or above cores x 100 */
 	double mean_sum_pct; /* CPU time divided by elapsed time */
 };
 

@@ -75,22 +75,40 @@ static void raise_max(double *max, double value)
 		*max = value;
 }
 
-/* A window is a whole interval. The early samples and the last part of the run are not windows,
- * unless there is no other. */
-static void close_window(struct tracker *t, const struct cpu_mark *now, bool last)
+/* Whether the time since `from` is long enough for a window of its own. */
+static bool is_window(
+	const struct tracker *t, const struct cpu_mark *from, const struct cpu_mark *now)
 {
-	double long_s = now->at_s - t->window.at_s;
-	bool any = !isnan(t->max_pct[TRACK_COMBINED]);
 	double least_s = 0.5 * (double)t->o.interval_ms / 1e3;
-	if (long_s < LEAST_WINDOW_S && !(last && !any && long_s > 0))
+	double long_s = now->at_s - from->at_s;
+	return long_s >= least_s && long_s >= LEAST_WINDOW_S;
+}
+
+static void raise_maxima(
+	const struct tracker *t, const struct cpu_mark *from, struct cpu_max *max)
+{
+	const struct cpu_mark *now = &t->sample_mark;
+	for (int g = 0; g < TRACK_GROUPS && now->at_s > from->at_s; g++)
+		raise_max(&max->pct[g], group_pct(t, from, now, g));
+	raise_max(&max->system_pct, host_cpu_pct(&t->host, from->busy_ticks, from->all_ticks));
+}
+
+/* A window is a whole interval: the early samples do not end one. */
+static void close_window(struct tracker *t)
+{
+	if (!is_window(t, &t->window, &t->sample_mark))
 		return;
-	if (long_s < least_s && (any || !last))
-		return;
-	for (int g = 0; g < TRACK_GROUPS; g++)
-		raise_max(&t->max_pct[g], group_pct(t, &t->window, now, g));
-	raise_max(&t->max_system_pct,
-		host_cpu_pct(&t->host, t->window.busy_ticks, t->window.all_ticks));
-	t->window = *now;
+	raise_maxima(t, &t->window, &t->max);
+	t->window_before = t->window;
+	t->window = t->sample_mark;
+}
+
+struct cpu_max tracker_cpu_max(const struct tracker *t)
+{
+	struct cpu_max max = t->max;
+	bool whole = is_window(t, &t->window, &t->sample_mark);
+	raise_maxima(t, whole ? &t->window : &t->window_before, &max);
+	return max;
 }
 
 static void take_cpu(struct tracker *t, double now_s, bool early)
@@ -106,7 +124,7 @@ static void take_cpu(struct tracker *t, double now_s, bool early)
 	}
 	t->sample_mark = now;
 	if (!early)
-		close_window(t, &now, false);
+		close_window(t);
 }
 
 static void count_threads(struct tracker *t)
@@ -146,7 +164,9 @@ static void look(struct tracker *t, bool early)
 	memory_look(&t->memory, &t->tree, now_s);
 	count_threads(t);
 	host_look(&t->host);
-	take_cpu(t, now_s, early);
+	/* No time counts after the last process has ended. */
+	bool ended = t->tree.alive == 0 && t->last_end_s >= 0;
+	take_cpu(t, ended ? t->last_end_s : now_s, early);
 	if (t->gpu)
 		gpu_look(t->gpu, &t->tree, &t->result);
 	if (t->memory.some_unreadable)
@@ -208,8 +228,9 @@ int64_t tracker_next_us(const struct tracker *t)
  * counted. */
 static void begin(struct tracker *t)
 {
-	t->window.busy_ticks = t->sample_mark.busy_ticks = t->host.first_busy_ticks;
-	t->window.all_ticks = t->sample_mark.all_ticks = t->host.first_all_ticks;
+	t->sample_mark.busy_ticks = t->host.first_busy_ticks;
+	t->sample_mark.all_ticks = t->host.first_all_ticks;
+	t->window = t->window_before = t->sample_mark;
 	look(t, true);
 	if (t->o.started_us == 0) {
 		memcpy(t->before, t->sums, sizeof(t->before));
@@ -218,7 +239,8 @@ static void begin(struct tracker *t)
 			member_was_there(&t->tree.members[i]);
 		/* The first look saw high-water marks from before the tracking. */
 		memcpy(t->memory.peak, t->memory.now, sizeof(t->memory.peak));
-		t->window = t->sample_mark = mark(t, tracker_now_s(t));
+		t->sample_mark = mark(t, tracker_now_s(t));
+		t->window = t->window_before = t->sample_mark;
 		memset(t->sample_pct, 0, sizeof(t->sample_pct));
 	}
 	schedule(t);
@@ -269,9 +291,9 @@ int tracker_open(struct tracker **out, const struct tracker_options *o, struct e
 	t->last_end_s = -1;
 	t->tree.proc_fd = t->tree.newest_fd = -1;
 	t->host.memory_fd = t->host.cpu_fd = -1;
-	t->max_system_pct = t->sample_system_pct = NAN;
+	t->max.system_pct = t->sample_system_pct = NAN;
 	for (int g = 0; g < TRACK_GROUPS; g++)
-		t->max_pct[g] = NAN;
+		t->max.pct[g] = NAN;
 	rc = open_parts(t, e);
 	if (rc) {
 		tracker_close(t);
@@ -339,8 +361,5 @@ void tracker_stop(struct tracker *t)
 		gpu_stop(t->gpu, &t->tree, &t->result);
 	t->stopped_s =
 		t->tree.alive == 0 && t->last_end_s >= 0 ? t->last_end_s : tracker_now_s(t);
-	struct cpu_mark now = mark(t, t->stopped_s);
-	if (now.at_s > t->window.at_s)
-		close_window(t, &now, true);
 	t->stopped = true;
 }

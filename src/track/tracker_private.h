@@ -15,6 +15,11 @@ struct cpu_mark {
 	int64_t busy_ticks, all_ticks;
 };
 
+/* The highest use over one window; NAN: none yet. */
+struct cpu_max {
+	double pct[TRACK_GROUPS], system_pct;
+};
+
 struct tracker {
 	struct tracker_options o;
 	struct clock clock; /* the real one */
@@ -31,8 +36,9 @@ struct tracker {
 	double sums[TRACK_GROUPS][COUNTERS];   /* since then; never decreases */
 	struct cpu_mark sample_mark;	       /* at the previous sample */
 	struct cpu_mark window;		       /* at the start of the interval for maxima */
+	struct cpu_mark window_before;	       /* at the start of the one before; or the same */
 	double sample_pct[TRACK_GROUPS], sample_system_pct;
-	double max_pct[TRACK_GROUPS], max_system_pct; /* NAN: no interval yet */
+	struct cpu_max max; /* over the windows that are complete */
 	int64_t max_threads[TRACK_GROUPS], threads[TRACK_GROUPS];
 	int exit_status; /* of the first process, or -1 */
 	int64_t samples;
@@ -41,6 +47,12 @@ struct tracker {
 };
 
 double tracker_now_s(const struct tracker *t);
+/* The maxima up to the last sample. All of the time counts: a rest that is too short for a
+ * window of its own makes the last window longer. */
+struct cpu_max tracker_cpu_max(const struct tracker *t);
+/* A maximum is never below a mean over the same time, whatever could not be seen of it: NAN is
+ * unknown. */
+double track_max(double max, double mean);
 /* Adds a warning to the result, once. */
 void track_warn(struct track_result *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -147,6 +147,20 @@ def test_true(tmp_path):
     assert result["counts"]["seen"] == 1 and result["warnings"] == []
 
 
+def groups_of(result):
+    return [result["cpu_system"]] + [result[group]["cpu"] for group in ("main", "descendants", "combined")]
+
+
+@pytest.mark.parametrize("interval", ["20ms", "150ms", "1s"])
+@pytest.mark.parametrize("script", [":", "sleep 0.16; {burn}", "{burn}; sleep 0.16", "sleep 0.07; ({burn}) & {burn}; wait"])
+def test_a_maximum_is_never_below_the_mean(tmp_path, interval, script):
+    """All of the time counts in both, also a rest that is shorter than an interval."""
+    burn = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
+    result, _ = track(tmp_path, "-c", script.format(burn=burn), program="/bin/sh", options=["--interval", interval])
+    for cpu in groups_of(result):
+        assert cpu["mean"] is None or cpu["max"] >= cpu["mean"], result
+
+
 def test_the_exit_status(tmp_path):
     result, _ = track(tmp_path, "-c", "kill -9 $$", program="/bin/sh")
     assert os.WIFSIGNALED(result["exit_status"]) and os.WTERMSIG(result["exit_status"]) == 9
@@ -221,12 +235,12 @@ MIB = 1 << 20
 def track_gpu(tmp_path, clock_file):
     """track_gpu(SCENARIO, looks=3) looks at a process with a child so many times, a second of the driver's time apart.
     By pid: the driver must know the pids before."""
-    def track(scenario, looks=3):
+    def track(scenario, looks=3, began_s=60):
         out = tmp_path / "result.json"
         with subprocess.Popen([WORKLOAD, "wait"], stdout=subprocess.PIPE, text=True) as work:
             main, child = map(int, work.stdout.readline().split())
             try:
-                clock = clock_file(1_700_000_060, 3660)
+                clock = clock_file(1_700_000_000 + began_s, 3600 + began_s)
                 env = fake_driver(tmp_path, scenario, clock=clock, MAIN_PID=main, CHILD_PID=child)
                 run = subprocess.run([TRACKING, "--source", "nvml", "--nvml", env["GUA_NVML"], "--pid", str(main),
                                       "--clock", clock, "--looks", str(looks), out], check=True, timeout=120,
@@ -240,6 +254,16 @@ def track_gpu(tmp_path, clock_file):
         assert result["counts"]["seen"] == 2 and result["main"]["total"] > 0
         return result
     return track
+
+
+def test_a_card_that_was_busier_before(track_gpu):
+    """The sample that lasts into the tracking counts in both, the mean and the maximum."""
+    scenario = SCENARIO.replace("at 0s load stranger card 0 sm 40", "at 0s load stranger card 0 sm 70")
+    result = track_gpu(scenario + "at 60010ms load stranger card 0 sm 0\n", began_s=60.1)
+    for card in result["gpu"]["cards"]:
+        assert card["max_util"] >= card["mean_util"], card
+    assert result["gpu"]["cards"][0]["max_util"] == 100
+    assert result["gpu"]["util"]["max"] >= result["gpu"]["util"]["mean"]
 
 
 def test_two_cards_and_a_stranger(track_gpu):

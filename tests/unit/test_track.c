@@ -6,8 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "track/tracker.h"
-#include "track/tree.h"
+#include "track/tracker_private.h"
 
 /* A tree by hand: members[1] and [2] are children of [0]. */
 struct by_hand {
@@ -144,6 +143,62 @@ static void test_early_looks_then_multiples(void **state)
 	tracker_close(NULL);
 }
 
+/* A tracker by hand, of which the first second was a window. */
+static struct tracker after_a_second(void)
+{
+	struct tracker t = { .o = { .interval_ms = 1000 },
+		.host = { .cores = 4, .busy_ticks = 60, .all_ticks = 480 },
+		.max = { { 10, 10, 10 }, 20 } };
+	t.window = (struct cpu_mark){
+		.at_s = 1, .cpu_s = { 0.1, 0.1, 0.1 }, .busy_ticks = 20, .all_ticks = 400
+	};
+	return t;
+}
+
+static void test_the_rest_of_the_time_counts_in_maxima(void **state)
+{
+	struct tracker t = after_a_second();
+	(void)state;
+	/* Too short for a window: the last one is longer. */
+	t.sample_mark = (struct cpu_mark){ .at_s = 1.2, .cpu_s = { 0.3, 0.1, 0.6 } };
+	struct cpu_max max = tracker_cpu_max(&t);
+	assert_float_equal(max.pct[TRACK_MAIN], 25, 1e-9);
+	assert_float_equal(max.pct[TRACK_DESCENDANTS], 10, 1e-9);
+	assert_float_equal(max.pct[TRACK_COMBINED], 50, 1e-9);
+	assert_float_equal(max.system_pct, 400 * 60 / 480.0, 1e-9);
+	/* Long enough. */
+	t.sample_mark = (struct cpu_mark){ .at_s = 1.8, .cpu_s = { 0.9, 0.1, 0.9 } };
+	max = tracker_cpu_max(&t);
+	assert_float_equal(max.pct[TRACK_MAIN], 100, 1e-9);
+	assert_float_equal(max.system_pct, 400 * 40 / 80.0, 1e-9);
+	/* The complete windows stay as they are. */
+	assert_float_equal(t.max.pct[TRACK_MAIN], 10, 1e-9);
+}
+
+static void test_a_run_shorter_than_a_window_has_a_maximum(void **state)
+{
+	struct tracker t = { .o = { .interval_ms = 1000 },
+		.host = { .cores = 4, .busy_ticks = -1, .all_ticks = -1 },
+		.max = { { NAN, NAN, NAN }, NAN } };
+	(void)state;
+	t.window.all_ticks = t.window_before.all_ticks = -1;
+	t.sample_mark = (struct cpu_mark){ .at_s = 0.02, .cpu_s = { 0.01, 0, 0.01 } };
+	struct cpu_max max = tracker_cpu_max(&t);
+	assert_float_equal(max.pct[TRACK_MAIN], 50, 1e-9);
+	assert_float_equal(max.pct[TRACK_DESCENDANTS], 0, 1e-9);
+	assert_true(isnan(max.system_pct));
+}
+
+static void test_a_maximum_is_not_below_the_mean(void **state)
+{
+	(void)state;
+	assert_float_equal(track_max(3, 2), 3, 0);
+	assert_float_equal(track_max(2, 3), 3, 0);
+	assert_float_equal(track_max(NAN, 3), 3, 0);
+	assert_float_equal(track_max(2, NAN), 2, 0);
+	assert_true(isnan(track_max(NAN, NAN)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +207,9 @@ int main(void)
 		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_a_process_that_ends_while_it_is_looked_at),
 		cmocka_unit_test(test_early_looks_then_multiples),
+		cmocka_unit_test(test_the_rest_of_the_time_counts_in_maxima),
+		cmocka_unit_test(test_a_run_shorter_than_a_window_has_a_maximum),
+		cmocka_unit_test(test_a_maximum_is_not_below_the_mean),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
