@@ -39,7 +39,8 @@
  *              account (states -> sums), energy (joules by state), ledger (the sums),
  *              context (what a bare context is)
  *   track/     a command and its process tree: tracker*, tree, member, memory, files (how
- *              files that may block are read), gpu*, host, sums, result
+ *              files that may block are read), gpu*, visible (the cards that CUDA shows),
+ *              host, sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sweep
  *              (unused processes), sums, sqlite, foreign (files of others, with limits), lock
  *              (one recorder), statusfile (what it says about itself), blocker (who keeps it

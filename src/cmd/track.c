@@ -15,6 +15,7 @@
 #include "cmd/track_options.h"
 #include "cmd/track_reader.h"
 #include "cmd/track_run.h"
+#include "cmd/track_visible.h"
 #include "render/track.h"
 #include "sample/apart.h"
 #include "source/kind.h"
@@ -27,6 +28,7 @@ struct session {
 	int output;		/* where the report goes */
 	struct trackfile *file; /* or NULL */
 	struct reader *reader;	/* for what may block */
+	char *visible;		/* CUDA_VISIBLE_DEVICES of the command; NULL: not set */
 	struct fault file_fault;
 	bool progress; /* the line of current values is shown */
 };
@@ -213,6 +215,8 @@ static struct track_job make_job(struct session *s, char **argv, struct clock *c
 			.expected_cores = v->cores,
 			.gpu_uuids = v->n_uuids ? v->uuid_list : NULL,
 			.n_gpu_uuids = v->n_uuids,
+			.own_gpus = track_own_gpus(v),
+			.visible_gpus = s->visible,
 			.source = { .name = strcmp(v->source, SOURCE_NONE) == 0 ? NULL
 										: v->source,
 				.nvml_path = cmd_nvml_path(v->nvml),
@@ -293,6 +297,7 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 	if (track_finish_options(v, &e) || find_command(v, operands, &words, &argv, &e)) {
 		status = cmd_fail(self, &e);
 	} else {
+		s.visible = track_visible(v);
 		struct track_job job = make_job(&s, argv, &clock);
 		const struct apart_manner manner = { apart_patience_ms(0), TRACK_HELPER_NAME };
 		struct source_options *source = &job.options.source;
@@ -310,6 +315,7 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 	apart_free(apart);
 	if (s.output > STDERR_FILENO)
 		close(s.output);
+	free(s.visible);
 	free(words);
 	track_free_options(v);
 	return status;

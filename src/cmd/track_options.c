@@ -43,8 +43,12 @@ const struct option_row track_options[] = {
 	{ OPTION_COUNT, 0, "nec", "N",
 		"number of cores that the command was expected to use (default: all)",
 		AT(cores), .min = 1, .max = 1e6 },
-	{ OPTION_TEXT, 0, "guuids", "A,B", "cards that count in GPU utilisation (default: all)",
-		AT(uuids) },
+	{ OPTION_CHOICE, 0, "gpus", "WHICH",
+		"cards in the report: own (those that the command may use or used; default) "
+		"or all",
+		.choices = "own|all", AT(gpus) },
+	{ OPTION_TEXT, 0, "guuids", "A,B",
+		"cards that count in GPU utilisation (default: see --gpus)", AT(uuids) },
 	{ OPTION_TEXT, 0, "tconfig", "FILE",
 		"JSON file with gpu-tracker's settings; options override "
 		"it",
@@ -308,6 +312,11 @@ int track_finish_options(struct track_values *v, struct err *e)
 	if (!rc && v->until_exit && !v->pid)
 		rc = err_set(e, ERR_USAGE, "--until-exit needs --pid");
 	return rc;
+}
+
+bool track_own_gpus(const struct track_values *v)
+{
+	return !v->gpus || strcmp(v->gpus, "own") == 0;
 }
 
 void track_free_options(struct track_values *v)

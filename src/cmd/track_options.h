@@ -11,7 +11,7 @@ enum { TRACK_MAX_UUIDS = 64 };
 
 struct track_values {
 	const char *execute, *output, *format, *ram_unit, *gpu_ram_unit, *time_unit, *interval;
-	const char *uuids, *config, *brand, *tracking_file;
+	const char *uuids, *gpus, *config, *brand, *tracking_file;
 	const char *source, *nvml, *scenario, *root;
 	int64_t pid, cores;
 	bool until_exit, progress, legacy_spelling, processes, overwrite, quiet;
@@ -31,5 +31,8 @@ extern const struct option_row track_options[];
  * all of them: units, interval, format, brand, files. */
 int track_finish_options(struct track_values *v, struct err *e);
 void track_free_options(struct track_values *v);
+
+/* Whether only the cards of the command are in the report: --gpus. */
+bool track_own_gpus(const struct track_values *v);
 
 #endif

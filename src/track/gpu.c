@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "track/gpu_private.h"
 #include "track/tracker_private.h"
+#include "track/visible.h"
 
 /* A sample waits this long for the driver's answer; a later answer goes to the next sample. */
 #define PATIENCE_MS 2
@@ -94,12 +95,23 @@ void gpu_close(struct gpu *g)
 	free(g);
 }
 
-static bool is_chosen(const struct tracker_options *o, const char *uuid)
+static bool is_chosen(const struct tracker_options *o, const struct source *s, size_t i)
 {
-	for (size_t i = 0; i < o->n_gpu_uuids; i++)
-		if (strcmp(o->gpu_uuids[i], uuid) == 0)
+	const struct visible visible = { s->cards, s->n_cards, o->visible_gpus };
+	for (size_t k = 0; k < o->n_gpu_uuids; k++)
+		if (strcmp(o->gpu_uuids[k], s->cards[i].id.uuid) == 0)
 			return true;
-	return !o->gpu_uuids;
+	return !o->gpu_uuids && (!o->own_gpus || visible_has(&visible, i));
+}
+
+bool gpu_counts(const struct gpu *g, const struct gpu_card *c)
+{
+	return c->chosen || (c->touched && !g->o->gpu_uuids);
+}
+
+bool gpu_shows(const struct gpu *g, const struct gpu_card *c)
+{
+	return !g->o->own_gpus || c->chosen || c->touched;
 }
 
 /* Cards keep their order; new cards are added at the end. */
@@ -111,7 +123,7 @@ static bool take_cards(struct gpu *g, const struct source *s)
 		return false;
 	for (size_t i = g->n_cards; i < s->n_cards; i++) {
 		gpu_card_init(&g->cards[i], &s->cards[i], (uint32_t)i, g->start_ms);
-		g->cards[i].chosen = is_chosen(g->o, s->cards[i].id.uuid);
+		g->cards[i].chosen = is_chosen(g->o, s, i);
 	}
 	g->n_cards = s->n_cards;
 	return true;
@@ -138,7 +150,7 @@ static double sum_newest(const struct gpu *g)
 {
 	double sum = NAN;
 	for (size_t i = 0; i < g->n_cards; i++)
-		if (g->cards[i].chosen && !isnan(g->cards[i].newest_pct))
+		if (gpu_counts(g, &g->cards[i]) && !isnan(g->cards[i].newest_pct))
 			sum = (isnan(sum) ? 0 : sum) + g->cards[i].newest_pct;
 	return sum;
 }
@@ -176,7 +188,7 @@ static void play_samples(struct gpu *g, const struct source *s)
 		if (!(sample->util_pct <= c->shown.max_util_pct))
 			c->shown.max_util_pct = sample->util_pct;
 		double sum = sum_newest(g);
-		if (c->chosen && !(sum <= g->max_sum_pct))
+		if (gpu_counts(g, c) && !(sum <= g->max_sum_pct))
 			g->max_sum_pct = sum;
 	}
 }
@@ -189,7 +201,8 @@ static void take_drain(
 	for (size_t i = 0; i < g->n_cards; i++) {
 		const struct card_reading *card = &s->cards[i];
 		gpu_card_drain(&g->cards[i], card, t, &scene);
-		if (card->status == CARD_STATUS_OK && !util_is_known(card->util_kind))
+		if (card->status == CARD_STATUS_OK && !util_is_known(card->util_kind) &&
+			gpu_shows(g, &g->cards[i]))
 			track_warn(r, "the driver does not report how much a card is used");
 	}
 	play_samples(g, s);
@@ -271,7 +284,7 @@ static void check_cards(struct gpu *g, struct track_result *r)
 	bool wrong = false;
 	for (size_t i = 0; i < g->n_cards; i++) {
 		const struct track_card *c = &g->cards[i].shown;
-		if (c->status == CARD_STATUS_OK)
+		if (c->status == CARD_STATUS_OK || !gpu_shows(g, &g->cards[i]))
 			continue;
 		wrong |= c->status == CARD_STATUS_LOST;
 		track_warn(r, "card %d (%s) is %s: its readings end here", c->id.index,

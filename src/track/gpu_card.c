@@ -110,8 +110,10 @@ static void take_tree_use(
 {
 	double pct = r->process_util_known ? 0 : NAN;
 	for (size_t i = 0; r->process_util_known && i < r->n_process_utils; i++)
-		if (in_tree(t, r->process_utils[i].pid))
+		if (in_tree(t, r->process_utils[i].pid)) {
 			pct += r->process_utils[i].sm_pct;
+			c->touched = true;
+		}
 	pct = pct > 100 ? 100 : pct;
 	c->tree_pct = pct;
 	if (isnan(pct) || c->drained_ms < 0 || now_ms <= c->drained_ms)
@@ -212,6 +214,7 @@ static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t fr
 /* A process of the tree: its memory goes to its member too. */
 static void hold_for_tree(struct gpu_card *c, struct member *m, int64_t bytes)
 {
+	c->touched = true;
 	c->tree_processes++;
 	if (bytes < 0) {
 		c->tree_unknown = true;

@@ -21,7 +21,8 @@ uint32_t gpu_card_whose(uint32_t process);
 struct gpu_card {
 	struct track_card shown;
 	struct account account;
-	bool chosen;		/* counts in utilisation */
+	bool chosen;		/* named by the owner, or the tree may use it */
+	bool touched;		/* a process of the tree was seen on it */
 	struct holder *holders; /* at the last look; .user is HOLDER_TREE or HOLDER_STRANGER */
 	uint32_t *pids;		/* their pids */
 	double *sm_pct;		/* their use since the last drain */

@@ -32,4 +32,9 @@ struct gpu {
 	int64_t context_bytes;		    /* at the peak; -1 unknown */
 };
 
+/* Whether the card counts in utilisation. */
+bool gpu_counts(const struct gpu *g, const struct gpu_card *c);
+/* Whether the card is in the result. */
+bool gpu_shows(const struct gpu *g, const struct gpu_card *c);
+
 #endif

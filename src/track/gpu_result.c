@@ -62,14 +62,19 @@ static void add_known(double *sum, double value)
 		*sum = (isnan(*sum) ? 0 : *sum) + value;
 }
 
-static void add_card(
-	struct track_result *r, const struct gpu_card *c, const struct track_card *card)
+/* The host's capacity, which includes cards that are not in the result. */
+static void add_capacity(struct track_result *r, const struct card_id *id)
 {
-	if (card->id.mem_total_bytes >= 0 && card->id.mig_index < 0)
+	if (id->mem_total_bytes >= 0 && id->mig_index < 0)
 		r->gpu_capacity_bytes =
 			(r->gpu_capacity_bytes < 0 ? 0 : r->gpu_capacity_bytes) +
-			card->id.mem_total_bytes;
-	r->expected_gpus += c->chosen;
+			id->mem_total_bytes;
+}
+
+static void add_card(struct track_result *r, const struct gpu_card *c,
+	const struct track_card *card, bool counts)
+{
+	r->expected_gpus += counts;
 	/* The sum is unknown if one card is unknown. A card counts if it had a process list or
 	 * is OK at the end. */
 	if (c->listed || card->status == CARD_STATUS_OK) {
@@ -78,7 +83,7 @@ static void add_card(
 	}
 	add_known(&r->energy_j, card->energy_j);
 	add_known(&r->tree_energy_j, card->tree_energy_j);
-	if (c->chosen)
+	if (counts)
 		add_known(&r->gpu_util.mean_sum_pct, card->mean_util_pct);
 }
 
@@ -88,7 +93,8 @@ static void fill_ram(const struct gpu *g, struct track_result *r)
 	bool silent = false;
 	for (size_t i = 0; i < g->n_cards; i++)
 		silent |= g->cards[i].looked && !g->cards[i].listed &&
-			  g->cards[i].shown.status == CARD_STATUS_OK;
+			  g->cards[i].shown.status == CARD_STATUS_OK &&
+			  gpu_shows(g, &g->cards[i]);
 	for (int k = 0; k < TRACK_GROUPS; k++)
 		r->gpu_ram[k] = silent || g->ram_unknown[k] ? -1 : g->max_ram[k];
 	r->gpu_context_bytes = r->gpu_ram[TRACK_COMBINED] < 0 ? -1 : g->context_bytes;
@@ -120,13 +126,17 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 		return;
 	if (!array_resize(&r->cards, g->n_cards + 1))
 		return;
-	r->n_cards = g->n_cards;
 	r->gpu_known = true;
 	r->gpu_active_s = r->gpu_idle_held_s = 0;
 	r->gpu_count = (int64_t)g->n_cards;
 	for (size_t i = 0; i < g->n_cards; i++) {
-		fill_card(g, i, &r->cards[i]);
-		add_card(r, &g->cards[i], &r->cards[i]);
+		const struct gpu_card *c = &g->cards[i];
+		add_capacity(r, &c->shown.id);
+		if (!gpu_shows(g, c))
+			continue;
+		struct track_card *card = &r->cards[r->n_cards++];
+		fill_card(g, i, card);
+		add_card(r, c, card, gpu_counts(g, c));
 	}
 	if (!isnan(r->gpu_util.mean_sum_pct))
 		r->gpu_util.max_sum_pct = track_max(g->max_sum_pct, r->gpu_util.mean_sum_pct);

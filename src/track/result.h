@@ -84,10 +84,11 @@ struct track_result {
 	int64_t voluntary_switches, involuntary_switches;
 	int64_t processes_seen, processes_peak;
 
-	bool gpu_known;	    /* a driver answered */
-	char gpu_note[256]; /* why not, or which fallback was used; "" */
-	int64_t gpu_count, expected_gpus;
-	int64_t gpu_capacity_bytes, gpu_system_max_bytes; /* sum over cards; -1 unknown */
+	bool gpu_known;	       /* a driver answered */
+	char gpu_note[256];    /* why not, or which fallback was used; "" */
+	int64_t gpu_count;     /* of the host */
+	int64_t expected_gpus; /* that count in utilisation */
+	int64_t gpu_capacity_bytes, gpu_system_max_bytes; /* of the host; -1 unknown */
 	int64_t gpu_ram[TRACK_GROUPS];			  /* peaks; -1 unknown */
 	struct track_cpu gpu_util;	      /* sum over the chosen cards; NAN unknown */
 	double gpu_active_s, gpu_idle_held_s; /* sum over cards; NAN unknown */
@@ -95,7 +96,7 @@ struct track_result {
 				    */
 	double energy_j, tree_energy_j;
 
-	struct track_card *cards;
+	struct track_card *cards; /* see tracker_options.own_gpus */
 	size_t n_cards;
 	struct track_process *processes;
 	size_t n_processes;

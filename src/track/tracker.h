@@ -27,6 +27,9 @@ struct tracker_options {
 	int64_t expected_cores;	      /* 0: all of the host */
 	const char *const *gpu_uuids; /* cards that count in utilisation; NULL: all */
 	size_t n_gpu_uuids;
+	bool own_gpus; /* only cards that the tree may use or was seen on are in the result;
+			  without gpu_uuids, only these count in utilisation */
+	const char *visible_gpus; /* its CUDA_VISIBLE_DEVICES, see visible.h; NULL: not set */
 	struct source_options
 		source;	       /* where GPU numbers come from; name NULL: no GPU at all */
 	struct rules rules;    /* for active and idle-held time */

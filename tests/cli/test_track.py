@@ -463,6 +463,75 @@ def test_time_by_state_is_unknown_where_utilisation_is(tmp_path, sleeper):
     assert result["max_gpu_ram"]["main"] > 0 and result["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] is None
 
 
+CARDS = """
+    card 0 uuid GPU-aaaa1 name "Test A" memory 80GiB
+    card 1 uuid GPU-aaaa2 name "Test A" memory 80GiB
+    card 2 uuid GPU-bbbb3 name "Test A" memory 80GiB
+    mig 2 index 0 gi 1 ci 0 uuid MIG-one name "Test A MIG" memory 40GiB
+    mig 2 index 1 gi 2 ci 0 uuid MIG-two name "Test A MIG" memory 40GiB
+    process other pid 4194200 user them uid 0 command y
+    at 0s hold other card 0 memory 5GiB
+    at 0s load other card 0 sm 80
+    """
+
+
+def cards_of(result):
+    """What the report has about cards: the number on the host, that which counts, and the names."""
+    gpus = result["gpu_utilization"]
+    return gpus["system_gpu_count"], gpus["n_expected_gpus"], [card["uuid"] for card in result["cards"]]
+
+
+@pytest.mark.parametrize("visible, expected", [
+    (None, ["GPU-aaaa1", "GPU-aaaa2", "MIG-one", "MIG-two"]), ("", []), ("-1", []), ("1", ["GPU-aaaa2"]),
+    ("0,-1,1", ["GPU-aaaa1"]), ("GPU-aaaa2", ["GPU-aaaa2"]), ("GPU-aaaa", []), ("GPU-b", ["MIG-one", "MIG-two"]),
+    ("MIG-two", ["MIG-two"]), ("MIG-GPU-bbbb3/1/0", ["MIG-one"])])
+def test_cards_that_cuda_does_not_show_are_not_the_commands(tmp_path, visible, expected):
+    env = fake_driver(tmp_path, CARDS, **({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}))
+    run = gua("track", "-f", "json", "-o", tmp_path / "r", "--", "sh", "-c", "echo ${CUDA_VISIBLE_DEVICES-unset}", env=env)
+    assert run.stdout == ("unset" if visible is None else visible) + "\n"
+    result = json.loads((tmp_path / "r").read_text())
+    assert cards_of(result) == (4, len(expected), expected)
+    if visible == "1":  # nothing of the stranger on card 0
+        assert result["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] == 0
+
+
+def test_all_cards_where_asked_for_or_as_gpu_tracker(tmp_path):
+    env = fake_driver(tmp_path, CARDS, CUDA_VISIBLE_DEVICES="1")
+    quiet = ("-f", "json", "--disable-logs")  # the use of a MIG instance is not known
+    every = (4, 4, ["GPU-aaaa1", "GPU-aaaa2", "MIG-one", "MIG-two"])
+    run = gua("track", "--gpus", "all", *quiet, "--", "true", env=env)
+    assert cards_of(json.loads(run.stderr)) == every
+    run = gua("--execute=true", *quiet, binary=BUILD / "gpu-tracker", env=env)
+    assert cards_of(json.loads(run.stdout)) == every
+    run = gua("track", "--guuids", "GPU-aaaa1", *quiet, "--", "true", env=env)  # what is named counts
+    assert cards_of(json.loads(run.stderr)) == (4, 1, ["GPU-aaaa1"])
+    run = gua("pick", "-i", "1", "--", GUA, "track", *quiet, "--", "true", env=env)
+    assert cards_of(json.loads(run.stderr)) == (4, 1, ["GPU-aaaa2"])
+    run = gua("track", "--gpus", "some", "--", "touch", tmp_path / "mark", env=env)
+    assert run.returncode == 2 and not (tmp_path / "mark").exists()
+
+
+def test_cards_that_it_touched_are_its_own(tmp_path):
+    """Also those that its variable does not name, and for a process whose variable is in /proc."""
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, "CUDA_VISIBLE_DEVICES": "GPU-aaaa2"}) as child:
+        scenario = CARDS + "process mine pid env JOB user me uid 0 command x\nat 0s hold mine mig 2/0 memory 1000MiB\n"
+        env = fake_driver(tmp_path, scenario, JOB=child.pid)
+        run = Following(tmp_path, child.pid, source=(), env=env)
+        run.wait(1, lambda row: float(row["main_gpu_ram"] or 0) > 0)
+        _, _, result = run.end(signal.SIGINT)
+        child.kill()
+    assert cards_of(result) == (4, 2, ["GPU-aaaa2", "MIG-one"])
+    assert result["slurm_advice"]["gres"] == "gpu:1"
+
+
+def test_a_lost_card_of_others_is_no_warning(tmp_path):
+    scenario = CARDS + "at 0s lost card 0\n"
+    for visible, warnings in (("1", 0), ("0", 1)):
+        env = fake_driver(tmp_path, scenario, CUDA_VISIBLE_DEVICES=visible)
+        run = gua("track", "-o", tmp_path / "r", "--", "true", env=env)
+        assert len(run.stderr.splitlines()) == warnings, run.stderr
+
+
 def test_cards_that_are_not_there_start_nothing(tmp_path):
     env = fake_driver(tmp_path, 'card 0 uuid GPU-aaaa name "Test A" memory 80GiB\n')
     run = gua("track", "--guuids", "GPU-aaaa,GPU-none", "--", "touch", tmp_path / "mark", env=env)

@@ -1,0 +1,138 @@
+/* Reads CUDA_VISIBLE_DEVICES as CUDA does. */
+#include "track/visible.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A word of the list, not terminated. */
+struct word {
+	const char *text;
+	size_t len;
+};
+
+static const struct card_id *id_of(const struct visible *v, size_t i)
+{
+	return &v->cards[i].id;
+}
+
+static bool is_open(const struct visible *v, size_t i)
+{
+	return v->cards[i].status != CARD_STATUS_DENIED;
+}
+
+static bool is_mig(const struct visible *v, size_t i)
+{
+	return id_of(v, i)->mig_index >= 0;
+}
+
+/* The UUID of the card itself, also for an instance on it. */
+static const char *physical_uuid(const struct visible *v, size_t i)
+{
+	return is_mig(v, i) ? id_of(v, i)->parent_uuid : id_of(v, i)->uuid;
+}
+
+static bool same_card(const struct visible *v, size_t a, size_t b)
+{
+	return strcmp(physical_uuid(v, a), physical_uuid(v, b)) == 0;
+}
+
+/* Whether no earlier row is of the same card. */
+static bool is_first(const struct visible *v, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (same_card(v, k, i))
+			return false;
+	return true;
+}
+
+static bool begins(struct word w, const char *with)
+{
+	return w.len >= strlen(with) && memcmp(w.text, with, strlen(with)) == 0;
+}
+
+static bool is_prefix(struct word w, const char *of)
+{
+	return w.len <= strlen(of) && memcmp(w.text, of, w.len) == 0;
+}
+
+/* Returns the card with this number, or v->n. */
+static size_t find_number(const struct visible *v, struct word w)
+{
+	size_t number = 0;
+	for (size_t k = 0; k < w.len; k++) {
+		if (w.text[k] < '0' || w.text[k] > '9' || number > v->n)
+			return v->n;
+		number = 10 * number + (size_t)(w.text[k] - '0');
+	}
+	for (size_t i = 0; i < v->n; i++)
+		if (is_open(v, i) && is_first(v, i) && number-- == 0)
+			return i;
+	return v->n;
+}
+
+/* Returns the only card or MIG instance whose UUID begins like this, or v->n. */
+static size_t find_uuid(const struct visible *v, struct word w, bool instances)
+{
+	size_t found = v->n;
+	for (size_t i = 0; i < v->n; i++) {
+		const char *uuid = instances ? id_of(v, i)->uuid : physical_uuid(v, i);
+		bool counts = instances ? is_mig(v, i) : is_first(v, i);
+		if (!counts || !is_prefix(w, uuid))
+			continue;
+		if (w.len == strlen(uuid))
+			return i;
+		if (found < v->n)
+			return v->n;
+		found = i;
+	}
+	return found;
+}
+
+/* The older name of an instance: MIG-GPU-UUID/GI/CI. */
+static size_t find_instance(const struct visible *v, struct word w)
+{
+	char name[UUID_CAP + 64];
+	for (size_t i = 0; i < v->n; i++) {
+		const struct card_id *id = id_of(v, i);
+		snprintf(name, sizeof(name), "MIG-%s/%d/%d", id->parent_uuid, id->gpu_instance,
+			id->compute_instance);
+		if (is_mig(v, i) && w.len == strlen(name) && is_prefix(w, name))
+			return i;
+	}
+	return v->n;
+}
+
+/* Whether the word shows card `i`; *valid: it names a card at all. */
+static bool shows(const struct visible *v, struct word w, size_t i, bool *valid)
+{
+	bool mig = begins(w, "MIG-");
+	size_t found = v->n;
+	if (w.len && w.text[0] >= '0' && w.text[0] <= '9')
+		found = find_number(v, w);
+	else if (begins(w, "MIG-GPU-"))
+		found = find_instance(v, w);
+	else if (w.len)
+		found = find_uuid(v, w, mig);
+	*valid = found < v->n;
+	return *valid && (mig ? found == i : same_card(v, found, i));
+}
+
+bool visible_has(const struct visible *v, size_t i)
+{
+	if (!is_open(v, i))
+		return false;
+	if (!v->list)
+		return true;
+	bool valid = true;
+	for (const char *rest = v->list; valid;) {
+		rest += strspn(rest, " \t");
+		struct word w = { rest, strcspn(rest, ", \t") };
+		if (shows(v, w, i, &valid))
+			return true;
+		rest += w.len + strspn(rest + w.len, " \t");
+		if (*rest != ',')
+			return false;
+		rest++;
+	}
+	return false;
+}
