@@ -26,6 +26,7 @@ static int track(int argc, char **argv)
 	/* The defaults of gpu-tracker. */
 	struct track_values v = { .output = "-",
 		.announce = true,
+		.verbose = true,
 		.gpus = "all",
 		.default_size = "gigabytes",
 		.default_time = "hours" };

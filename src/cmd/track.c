@@ -118,6 +118,8 @@ static int write_report(struct session *s, const struct track_outcome *outcome, 
 		.legacy_spelling = v->legacy_spelling,
 		.processes = v->processes,
 		.advice = true,
+		.verbose = v->verbose,
+		.followed = v->pid != 0,
 	};
 	/* A table without names is better than no report. */
 	if (v->processes &&

@@ -30,6 +30,8 @@ const struct option_row track_options[] = {
 		"write the report to FILE (default: standard error)", AT(output) },
 	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default), json or csv",
 		.choices = "text|json|csv", AT(format) },
+	{ OPTION_FLAG, 'v', "verbose", .help = "text: all values, as gpu-tracker prints them",
+		AT(verbose) },
 	{ OPTION_TEXT, 0, "st", "TIME",
 		"time between samples: seconds, or 100ms; at least 10ms "
 		"(default 1s)",

@@ -15,6 +15,7 @@ struct track_values {
 	const char *source, *nvml, *scenario, *root;
 	int64_t pid, cores;
 	bool until_exit, progress, legacy_spelling, processes, overwrite, quiet;
+	bool verbose;  /* text: all values */
 	bool announce; /* say that the command has ended, as gpu-tracker does */
 	const char *default_size, *default_time; /* units when none is given; NULL: auto */
 	/* Computed from the values above. */

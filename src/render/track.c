@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "render/outline.h"
 #include "render/track_parts.h"
+#include "render/track_short.h"
 
 static const struct track_unit sizes[] = {
 	{ "bytes", 1 },
@@ -192,7 +193,7 @@ static void make_outline(struct outline *o, const struct track_result *r,
 	add_time(o, r, style);
 	track_add_more(o, r, style);
 	if (style->advice)
-		track_add_advice(o, r, advice);
+		track_add_advice(o, r, style, advice);
 }
 
 static void print_json(struct str *out, const struct outline *o, const struct track_result *r,
@@ -220,8 +221,12 @@ void track_render(
 	} else if (style->format == TRACK_CSV) {
 		outline_print_csv(out, &o);
 	} else {
-		outline_print_text(out, &o);
-		track_cards_text(out, r);
+		if (style->verbose) {
+			outline_print_text(out, &o);
+			track_cards_text(out, r);
+		} else {
+			track_short_text(out, r, style);
+		}
 		if (style->processes)
 			track_processes_text(out, r, style->users);
 	}

@@ -36,6 +36,8 @@ struct track_style {
 	bool processes;	      /* also print the table of processes */
 	struct user_names *users; /* names of users for that table, or NULL */
 	bool advice;		  /* print Slurm options for the next run */
+	bool verbose;		  /* text: all values, not the few lines for a person */
+	bool followed; /* the process ran already: what was seen may be a part of its run */
 };
 
 void track_render(

@@ -77,19 +77,32 @@ void track_add_more(
 		outline_text(o, "gpu_note", "GPU note", r->gpu_note);
 }
 
+bool track_card_is_used(const struct track_card *c)
+{
+	return c->max_tree_bytes > 0 || c->active_s > 0;
+}
+
 static size_t cards_used(const struct track_result *r)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < r->n_cards; i++)
-		n += r->cards[i].max_tree_bytes > 0 || r->cards[i].active_s > 0;
+		n += track_card_is_used(&r->cards[i]);
 	return n;
 }
 
-/* Slurm's HH:MM:SS, whole minutes, at least one. */
+/* Rounds up to a whole number of steps, at least one. */
+static long long in_steps(double value, long long step)
+{
+	long long steps = (long long)ceil(value / (double)step);
+	return steps < 1 ? step : steps * step;
+}
+
+/* Slurm's HH:MM:SS, in steps of 5 minutes, above 1 h of 15 minutes. A job needs time for its
+ * own start too. */
 static void slurm_time(char *dst, size_t cap, double seconds)
 {
-	long long minutes = (long long)ceil(seconds / 60);
-	minutes = minutes < 1 ? 1 : minutes;
+	double wanted = seconds / 60;
+	long long minutes = in_steps(wanted, wanted <= 60 ? 5 : 15);
 	snprintf(dst, cap, "%02lld:%02lld:00", minutes / 60, minutes % 60);
 }
 
@@ -102,42 +115,65 @@ static int64_t memory_of_all(const struct track_result *r)
 	return r->ram[TRACK_COMBINED].total_bytes;
 }
 
-/* Memory with its margin; empty if it is unknown. */
+/* Memory with its margin, in steps of 100 MiB, above 10 GiB of 1 GiB; empty if it is unknown.
+ */
 static void slurm_mem(char *dst, size_t cap, int64_t bytes)
 {
-	long long mib = (long long)ceil((double)bytes * (1 + MARGIN) / (1 << 20));
+	double mib = (double)bytes * (1 + MARGIN) / (1 << 20);
 	dst[0] = '\0';
-	if (bytes >= 0)
-		snprintf(dst, cap, "%lldM", mib < 1 ? 1 : mib);
+	if (bytes < 0)
+		return;
+	if (mib <= 10 * 1024)
+		snprintf(dst, cap, "%lldM", in_steps(mib, 100));
+	else
+		snprintf(dst, cap, "%lldG", in_steps(mib / 1024, 1));
 }
 
-void track_add_advice(
-	struct outline *o, const struct track_result *r, struct track_advice *advice)
+/* A run that failed, or of which only a part was seen, may need less than a whole one. */
+static const char *basis_of(const struct track_result *r, const struct track_style *style)
 {
-	int64_t cpus = (int64_t)ceil(r->cpu[TRACK_COMBINED].max_sum_pct / 100 - 0.1);
+	if (style->followed)
+		return "from a part of 1 run";
+	return r->exited && r->exit_status == 0 ? "from 1 run" : "from 1 run, which failed";
+}
+
+void track_advise(struct track_advice *advice, const struct track_result *r,
+	const struct track_style *style)
+{
 	size_t gpus = cards_used(r);
-	cpus = cpus < 1 ? 1 : cpus;
+	int64_t cpus = (int64_t)ceil(r->cpu[TRACK_COMBINED].max_sum_pct / 100 - 0.1);
+	*advice = (struct track_advice){ .cpus = cpus < 1 ? 1 : cpus, .gres = "none" };
 	slurm_mem(advice->mem, sizeof(advice->mem), memory_of_all(r));
 	slurm_time(advice->time, sizeof(advice->time), r->elapsed_s * (1 + MARGIN));
-	snprintf(advice->gres, sizeof(advice->gres), "gpu:%zu", gpus);
+	if (gpus)
+		snprintf(advice->gres, sizeof(advice->gres), "gpu:%zu", gpus);
 	snprintf(advice->command, sizeof(advice->command),
 		"%s%s%s--cpus-per-task=%lld%s%s --time=%s", advice->mem[0] ? "--mem=" : "",
-		advice->mem, advice->mem[0] ? " " : "", (long long)cpus, gpus ? " --gres=" : "",
-		gpus ? advice->gres : "", advice->time);
+		advice->mem, advice->mem[0] ? " " : "", (long long)advice->cpus,
+		gpus ? " --gres=" : "", gpus ? advice->gres : "", advice->time);
 	snprintf(advice->margin, sizeof(advice->margin),
-		"memory and time are the measured values plus %.0f %%; CPUs are those of the "
-		"busiest interval",
+		"memory and time are the measured values plus %.0f %%, rounded up; CPUs are "
+		"those of the busiest interval",
 		MARGIN * 100);
+	snprintf(advice->basis, sizeof(advice->basis), "%s", basis_of(r, style));
+}
+
+void track_add_advice(struct outline *o, const struct track_result *r,
+	const struct track_style *style, struct track_advice *advice)
+{
+	track_advise(advice, r, style);
 	outline_open(o, "slurm_advice", "Slurm advice");
 	outline_text(o, "options", "Options", advice->command);
 	if (advice->mem[0])
 		outline_text(o, "mem", "Mem", advice->mem);
 	else
 		outline_real(o, "mem", "Mem", NAN);
-	outline_count(o, "cpus_per_task", "CPUs per task", cpus);
-	outline_text(o, "gres", "Gres", gpus ? advice->gres : "none");
+	outline_count(o, "cpus_per_task", "CPUs per task", advice->cpus);
+	outline_text(o, "gres", "Gres", advice->gres);
 	outline_text(o, "time", "Time", advice->time);
 	outline_text(o, "margin", "Margin", advice->margin);
+	outline_count(o, "runs", "Runs", 1);
+	outline_text(o, "basis", "Basis", advice->basis);
 	outline_close(o);
 }
 

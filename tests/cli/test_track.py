@@ -147,7 +147,7 @@ def test_no_command_is_wrong_usage():
 
 
 def test_text_has_the_known_labels():
-    run = track("--", "true")
+    run = track("-v", "--", "true")
     labels = [line.split(":")[0] for line in run.stderr.splitlines()]
     known = ["Max RAM", "   Unit", "   System capacity", "   System", "   Main", "      Total RSS",
              "      Private RSS", "      Shared RSS", "   Descendants"]
@@ -157,6 +157,23 @@ def test_text_has_the_known_labels():
                   "GPU utilization", "   System GPU count", "   Number of expected GPUs", "   GPU percentages",
                   "Compute time", "   Time"):
         assert label in labels
+
+
+def test_text_opens_with_what_a_person_wants():
+    run = track("--", "sh", "-c", "exit 3")
+    lines = run.stderr.splitlines()
+    assert [line[:12].rstrip() for line in lines] == ["Time", "CPU", "RAM", "GPU memory", "GPU time", "Slurm"]
+    assert re.fullmatch(r"Time        \d+\.\d\d s; exit status 3", lines[0])
+    assert re.fullmatch(r"CPU         \d+\.\d\d s; \d+\.\d\d cores on average, \d+\.\d\d at most, of \d+", lines[1])
+    assert re.fullmatch(r"RAM         [\d.]+ [MG]iB at most, of [\d.]+ GiB", lines[2])
+    assert lines[3:5] == ["GPU memory  not read", "GPU time    not read"]
+    assert lines[5] == "Slurm       --mem=100M --cpus-per-task=1 --time=00:05:00 (from 1 run, which failed)"
+    run = track("--processes", "--", "true")
+    assert run.stderr.splitlines()[6] == "Process table:"
+    result, _ = report(command=["true"])
+    assert result["slurm_advice"]["runs"] == 1 and result["slurm_advice"]["basis"] == "from 1 run"
+    run = gua("track", "--nvml", "/no/such/library", "--", "true")
+    assert "GPU memory  unknown: " in run.stderr and "GPU time    unknown\n" in run.stderr
 
 
 def test_json_has_the_known_keys_in_order():
@@ -380,7 +397,7 @@ def test_a_terminal_interrupt_reaches_it_once(tmp_path):
     text = read_terminal(fd, after=b"ready", type=b"\x03")
     os.waitpid(pid, 0)
     assert b"count 1" in text, text
-    assert (tmp_path / "r").read_text().startswith("Max RAM")
+    assert (tmp_path / "r").read_text().startswith("Time ")
 
 
 def test_progress_only_on_a_terminal(tmp_path):
@@ -521,7 +538,7 @@ def test_cards_that_it_touched_are_its_own(tmp_path):
         _, _, result = run.end(signal.SIGINT)
         child.kill()
     assert cards_of(result) == (4, 2, ["GPU-aaaa2", "MIG-one"])
-    assert result["slurm_advice"]["gres"] == "gpu:1"
+    assert result["slurm_advice"]["basis"] == "from a part of 1 run" and result["slurm_advice"]["gres"] == "gpu:1"
 
 
 def test_a_lost_card_of_others_is_no_warning(tmp_path):
