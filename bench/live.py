@@ -121,6 +121,7 @@ def rows(table, say, build, folder, quick):
         say("a store, then one shot with 16 cards and 128 holders")
         with recorded(build, folder, processes, 8, 1 if quick else 6) as db:
             env = environment(build, crowded(folder / "half.scenario", processes, 8), folder)
+            one_shot(table, "stat: one shot, 128 holders, with a store", [gua, "stat", "--db", db], env, runs)
             one_shot(table, "who: one shot, 128 holders, with a store", [gua, "who", "--db", db], env, runs)
             one_shot(table, "pick: one shot, 16 cards, with a store", [
                 gua, "pick", "--free-for", "10m", "--hold", "0s", "--db", db, "--lock-dir", folder / "locks"],

@@ -57,7 +57,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	};
 	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	/* The driver's thread and this one never run at the same time: one heap is enough. */
+	/* The driver's thread and this one seldom run at the same time: one heap is enough. */
 	mallopt(M_ARENA_MAX, 1);
 	const struct apart_manner manner = { apart_patience_ms(o.deadline_ms), NULL };
 	rc = apart_new(&s->apart, &o.source, &manner, e);

@@ -51,12 +51,26 @@ static void name_host(struct live *l)
 	text_escape(l->hostname, sizeof(l->hostname), raw, strlen(raw));
 }
 
+/* Opens what describes processes. Its own process starts here, so that it is ready when the
+ * driver has listed the processes; simulated ones need none. */
+static int open_processes(struct live *l, const struct live_options *o, struct err *e)
+{
+	const char *root = o->source.root ? o->source.root : "";
+	bool measured = source_is_measured(o->source.name);
+	int rc = reader_open(&l->reader, root, e);
+	if (rc == 0)
+		rc = lives_init(&l->lives, l->reader, measured && !root[0], e);
+	if (rc == 0 && measured)
+		reader_start(l->reader);
+	return rc;
+}
+
 int live_open(struct live **out, const struct live_options *o, struct err *e)
 {
 	struct live *l = calloc(1, sizeof(*l));
 	if (!l)
 		return err_memory(e);
-	const char *root = o->source.root ? o->source.root : "";
+	struct moment opened = clock_now(o->source.clock);
 	l->clock = o->source.clock;
 	l->rules = l->usual_rules = o->rules;
 	l->past.db = o->db;
@@ -68,12 +82,14 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	memcpy(l->wanted, o->metrics ? o->metrics : live_usual_metrics, METRIC_COUNT);
 	metric_complete(l->wanted);
 	*out = l;
-	int rc = live_open_driver(l, o, e);
-	bool own_host = root[0] == '\0' && source_is_measured(o->source.name);
+	int rc = open_processes(l, o, e);
 	if (rc == 0)
-		rc = reader_open(&l->reader, root, e);
-	if (rc == 0)
-		rc = lives_init(&l->lives, l->reader, own_host, e);
+		rc = live_open_driver(l, o, e);
+	if (rc)
+		return rc;
+	/* The store is read while the driver works. */
+	past_read(&l->past, &opened);
+	rc = live_await_driver(l, e);
 	if (rc)
 		return rc;
 	name_host(l);
@@ -202,10 +218,11 @@ int live_digest(struct live *l, struct err *e)
 	live_list_processes(l);
 	/* join it with the past, */
 	struct moment now = clock_now(l->clock);
-	past_read(&l->past, &now, !l->refreshed);
+	past_read(&l->past, &now);
 	live_join(l);
 	/* and derive states from both. */
 	live_judge(l);
+	l->past.came = false;
 	return 0;
 }
 

@@ -48,6 +48,7 @@ struct live_asking {
 	int64_t late_ms; /* how long the last answer took; 0: it was in time */
 	int64_t deadline_ms;
 	int64_t opened_us, asked_us; /* boot time */
+	int64_t begun_us;	     /* monotonic: when opening began */
 };
 
 /* Metrics that a MIG instance has itself. All others are those of its board. */
@@ -243,10 +244,20 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 	a->question = q;
 	a->deadline_ms = o->deadline_ms;
 	/* The first job reads the cards at once, which saves one switch to the thread. */
+	a->begun_us = clock_monotonic_us();
 	live_ask(l);
-	rc = worker_result(a->worker, a->deadline_ms, e);
+	return 0;
+}
+
+int live_await_driver(struct live *l, struct err *e)
+{
+	struct live_asking *a = l->asking;
+	int rc = worker_result(a->worker, a->deadline_ms, e);
 	a->overdue = rc == ERR_BUSY;
-	a->opened_us = clock_now(l->clock).boot_us;
+	/* The answer may have been there for a while: the store was read meanwhile. */
+	int64_t there_us =
+		clock_monotonic_us() - a->begun_us - worker_took_ms(a->worker) * 1000;
+	a->opened_us = clock_now(l->clock).boot_us - there_us;
 	l->source = worker_opened(a->worker);
 	if (l->source)
 		return 0;

@@ -37,8 +37,10 @@ struct live {
 	char hostname[128];
 };
 
-/* live_ask.c: opens and closes the driver, as live_open() and live_close() describe. */
+/* live_ask.c: opens and closes the driver, as live_open() and live_close() describe. Opening
+ * only begins; live_await_driver() waits for it. */
 int live_open_driver(struct live *l, const struct live_options *o, struct err *e);
+int live_await_driver(struct live *l, struct err *e);
 void live_close_driver(struct live *l);
 
 /* live.c: turns the driver's answer into what the views show. */

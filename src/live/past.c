@@ -83,14 +83,14 @@ static bool is_fresh(struct past *p, int64_t now_ms)
 	return false;
 }
 
-void past_read(struct past *p, const struct moment *now, bool first)
+void past_read(struct past *p, const struct moment *now)
 {
 	bool was_fresh = p->fresh;
-	p->came = false;
-	if (!p->db || (!first && now->boot_us - p->read_us < PAST_US))
+	if (!p->db || (p->was_read && now->boot_us - p->read_us < PAST_US))
 		return;
 	p->read_us = now->boot_us;
-	read_store(p, first ? FIRST_WAIT_MS : WAIT_MS);
+	read_store(p, p->was_read ? WAIT_MS : FIRST_WAIT_MS);
+	p->was_read = true;
 	p->fresh = is_fresh(p, now->wall_us / 1000);
 	p->came = p->fresh && !was_fresh;
 }

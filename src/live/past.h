@@ -19,7 +19,8 @@ struct past {
 	bool foreign;	 /* one is simulated and the other is not: the store is not used */
 	struct now now;	 /* as it was last read; zero: never */
 	bool fresh;	 /* its recorder is running */
-	bool came;	 /* it has started since the previous reading of the store */
+	bool came;	 /* it has started since the last look of the view, which clears this */
+	bool was_read;	 /* the store was read, or at least asked */
 	int64_t read_us; /* boot time of the last reading */
 	char note[256];	 /* "" or why the past is not known */
 	struct context_floors floors;
@@ -28,7 +29,7 @@ struct past {
 };
 
 /* Reads the store if it is time to. The first time it waits longer for a locked store. */
-void past_read(struct past *p, const struct moment *now, bool first);
+void past_read(struct past *p, const struct moment *now);
 void past_finish(struct past *p);
 
 /* The rules of the newest recorder, or NULL: nothing was recorded. */

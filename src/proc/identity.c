@@ -26,12 +26,11 @@ enum {
 	SUBORDINATE_UID_MIN = 100000,
 };
 
-static void read_uids(int handle, struct proc_identity *id)
+static void read_uid(int handle, struct proc_identity *id)
 {
 	struct proc_status status;
 	if (proc_read_status(handle, 0, &status) == 0)
 		id->uid = status.uid;
-	id->login_uid = proc_read_login_uid(handle, 0);
 }
 
 static void read_command(int handle, const struct proc_stat *stat, struct proc_identity *id)
@@ -70,7 +69,7 @@ static int64_t find_owner(int handle, const struct proc_identity *id)
 	if (slice_uid < 0 || id->uid == slice_uid)
 		return id->uid;
 	if (id->uid < 0 || is_service(id->uid))
-		return id->login_uid == slice_uid ? slice_uid : id->uid;
+		return proc_read_login_uid(handle, 0) == slice_uid ? slice_uid : id->uid;
 	bool container = proc_may_be_subordinate(id) && proc_read_user_namespace(handle, 0);
 	return container ? slice_uid : id->uid;
 }
@@ -91,12 +90,12 @@ static int identify_hidden(int handle, int why, struct proc_identity *id)
 static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id)
 {
 	struct proc_stat stat;
-	*id = (struct proc_identity){ .uid = -1, .login_uid = -1, .owner_uid = -1 };
+	*id = (struct proc_identity){ .uid = -1, .owner_uid = -1 };
 	int handle = proc_open_process(proc, pid);
 	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
 		return identify_hidden(handle, errno, id);
 	id->start_ticks = stat.start_ticks;
-	read_uids(handle, id);
+	read_uid(handle, id);
 	if (brief)
 		proc_command(id->command, sizeof(id->command), "", 0, &stat);
 	else

@@ -25,7 +25,6 @@
 struct proc_identity {
 	uint64_t start_ticks;	   /* 0: cannot be read */
 	int64_t uid;		   /* the real uid; -1 unknown */
-	int64_t login_uid;	   /* -1: there is none */
 	int64_t owner_uid;	   /* whose time it is; -1 unknown */
 	char command[COMMAND_CAP]; /* see command.h */
 	char notebook[LABEL_CAP];  /* "jupyter:ID", or "" */

@@ -212,7 +212,7 @@ def test_a_view_ends_although_its_process_does_not(tmp_path, clock_file):
     view = subprocess.Popen([GUA, "stat", "--no-store", "--driver-timeout", "2s"], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean_environment(**env))
     wait_for(lambda: log.exists() and any(call == "nvmlDeviceGetSamples" for _, call, _, _ in calls(log)))
-    helper, = children(view.pid)
+    helper, = (pid for pid in children(view.pid) if name(pid) == "gua-nvml")
     stuck = Unkillable(helper)
     out, said = view.communicate(timeout=60)  # the pipes are closed, too
     assert (view.returncode, out) == (1, b"") and b"the driver has not answered" in said

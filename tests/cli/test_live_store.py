@@ -1,10 +1,14 @@
 """Live views and the store of a recorder: its rules are theirs, and they notice what happens to it."""
 import json
+import os
+import pathlib
 import sqlite3
+import subprocess
+import time
 
 import pytest
 
-from conftest import gua
+from conftest import GUA, clean_environment, gua, wait_for
 from fake import fake_driver
 from live import CARDS, WALL, forget_lock, recorded  # noqa: F401
 
@@ -107,3 +111,34 @@ def test_no_time_is_in_the_future(recorded, tmp_path, clock_file):
     found = json.loads(run.stdout)["holders"]
     assert len(found) == 3 and all(holder["idle_seconds"] >= 0 for holder in found), found
     assert all(holder["held_since"] <= "2026-11-02T07:11" for holder in found), found
+
+
+def names_of_children(pid):
+    """As ps shows them; empty when the process has ended."""
+    try:
+        children = [child for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+                    for child in task.read_text().split()]
+        return {pathlib.Path(f"/proc/{child}/comm").read_text().strip() for child in children}
+    except OSError:
+        return set()
+
+
+def has_open(pid, path):
+    return any(os.path.realpath(file) == str(path) for file in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+
+
+@pytest.mark.parametrize("words", [["stat"], ["who"], ["pick", "--hold", "0s"]], ids=lambda words: words[0])
+def test_a_slow_driver_is_not_waited_for_twice(recorded, clock_file, tmp_path, words):
+    """While the driver works, the store is read, and the process that reads others is started."""
+    db, _ = recorded(60)
+    env = fake_driver(tmp_path, STEADY + "at 0s hang nvmlInit_v2\n", clock=clock_file(time.time(), name="driver"))
+    locks = ["--lock-dir", tmp_path / "locks"] if words[0] == "pick" else []
+    view = subprocess.Popen([GUA, *words, "--db", db, "--driver-timeout", "1h", *locks], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, env=clean_environment(**env))
+    try:
+        wait_for(lambda: names_of_children(view.pid) == {"gua-nvml", "gua-reader"} and
+                 has_open(view.pid, os.path.realpath(db)))
+        assert view.poll() is None
+    finally:
+        view.kill()
+        view.wait()
