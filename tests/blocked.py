@@ -23,7 +23,8 @@ def add_process(root, pid, uid, words, comm="python", parent=1):
     directory = root / "proc" / str(pid)
     directory.mkdir(parents=True)
     numbers = "0 0 0 0 0 0 0 0 0 0 10 5 0 0 20 0 1 0"  # fields 5 to 21
-    (directory / "stat").write_text(f"{pid} ({comm}) S {parent} {' '.join(numbers.split()[1:])} {pid * 10} 1000000 250\n")
+    (directory / "stat").write_text(f"{pid} ({comm}) S {parent} {' '.join(numbers.split()[1:])} {pid * 10} 1000000 200\n")
+    (directory / "statm").write_text("300 250 10 5 0 90 0\n")  # exact; stat is late
     (directory / "status").write_text(f"Name:\t{comm}\nTgid:\t{pid}\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n"
                                       "VmHWM:\t    2000 kB\n")
     (directory / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in words))

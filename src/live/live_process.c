@@ -117,6 +117,7 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
 	int64_t now_us = clock_now(l->clock).boot_us;
 	struct proc_stat s;
+	int64_t pages = -1;
 	/* It was read only once: compute its CPU use as soon as possible. */
 	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
 		every_us = FIRST_MEASURE_US;
@@ -126,9 +127,13 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	mark->at_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
+	/* Read statm first: if the life goes on after that, the pid was its own. */
+	if (is_of_host(l, p))
+		pages = proc_read_resident(reader_proc(l->reader), p->id.pid);
 	if (!read_host_use(l, p, mark, &s) || s.start_ticks != p->id.start_ticks)
 		return;
-	p->rss_bytes = s.rss_pages < 0 ? -1 : s.rss_pages * l->page_bytes;
+	pages = pages < 0 ? s.rss_pages : pages;
+	p->rss_bytes = pages < 0 ? -1 : pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;
 	if (before_ticks >= 0 && mark->at_us > before_us)
 		p->cpu_pct = (double)(mark->ticks - before_ticks) / (double)l->ticks_per_s *

@@ -121,13 +121,24 @@ static void take_fields(struct proc_stat *stat, const int64_t field[FIELD_START]
 	stat->threads = count(field[FIELD_THREADS]);
 }
 
+/* Returns the second of two counts of pages: the first is the size, the second what is
+ * resident; -1 when it is not whole, or more than any host has. */
+static int64_t second_pages(const char *p, const char *end)
+{
+	int64_t size, pages;
+	if (!next_number(&p, end, &size) || !next_number(&p, end, &pages) || p == end ||
+		pages < 0 || pages > MOST_PAGES)
+		return -1;
+	return pages;
+}
+
 /* "PID (COMM) STATE PPID ...": the comm may contain anything, even parentheses, so it ends at
  * the last one; only numbers follow the state. */
 bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat)
 {
 	const char *open = memchr(bytes, '(', len), *end = bytes + len;
 	const char *close = memrchr(bytes, ')', len);
-	int64_t field[FIELD_START] = { 0 }, size;
+	int64_t field[FIELD_START] = { 0 };
 	if (!open || !close || close < open)
 		return false;
 	stat->comm_len = (size_t)(close - open) - 1;
@@ -146,10 +157,13 @@ bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat)
 	skip_blanks(&p, end);
 	if (!take_digits(&p, end, &stat->start_ticks) || p == end || !is_space(*p))
 		return false;
-	if (!next_number(&p, end, &size) || !next_number(&p, end, &stat->rss_pages) ||
-		p == end || stat->rss_pages < 0 || stat->rss_pages > MOST_PAGES)
-		stat->rss_pages = -1;
+	stat->rss_pages = second_pages(p, end);
 	return true;
+}
+
+int64_t proc_parse_resident(const char *bytes, size_t len)
+{
+	return second_pages(bytes, bytes + len);
 }
 
 void proc_parse_status(const char *bytes, size_t len, struct proc_status *status)

@@ -103,6 +103,13 @@ int proc_read_stat_again(int stat_fd, struct proc_stat *stat)
 	return result_of(n, n > 0 && proc_parse_stat(bytes, (size_t)n, stat));
 }
 
+int64_t proc_read_resident(int proc, uint32_t pid)
+{
+	char bytes[SMALL_CAP];
+	ssize_t n = read_file(proc, pid, "statm", bytes, sizeof(bytes));
+	return n < 0 ? -1 : proc_parse_resident(bytes, (size_t)n);
+}
+
 uint64_t proc_start_ticks(int proc, uint32_t pid)
 {
 	struct proc_stat stat;

@@ -33,6 +33,11 @@ int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat);
  * opened for, and reads it again from its start with one call. */
 int proc_open_stat(int proc, uint32_t pid);
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat);
+/* Reads the resident pages from statm; -1: not available. They are exact. The number in stat is
+ * not: since Linux 6.2 each processor counts for itself, and stat leaves out what it has not
+ * handed over yet, which is megabytes on a host with many processors. (statm and status are
+ * exact too only in kernels from 2025 on. Before, only smaps is, which may block.) */
+int64_t proc_read_resident(int proc, uint32_t pid);
 /* Reads only the start time, which differs between two lives of one pid; 0: not available. */
 uint64_t proc_start_ticks(int proc, uint32_t pid);
 

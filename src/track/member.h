@@ -43,7 +43,8 @@ struct member {
 
 	char comm[16]; /* its program's name as last read, not NUL-terminated */
 	bool settled;  /* its command was read again: a new process may exec once more */
-	int64_t threads, rss_bytes; /* now */
+	int64_t threads, rss_bytes;		/* now */
+	int64_t faults_at_resident, stat_pages; /* what stat said when rss_bytes was read */
 	/* For memory.c. */
 	bool rolled;			  /* roll is set */
 	struct proc_rollup roll;	  /* last reading */

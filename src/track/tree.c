@@ -100,6 +100,20 @@ static void note_end(struct member *m, double now_s)
 	m->rss_bytes = 0;
 }
 
+/* Takes the resident size. statm, where it is exact, is one more file: it is read only when
+ * stat shows that the size may have changed. */
+static void take_resident(const struct tree *t, struct member *m, const struct proc_stat *s)
+{
+	if (m->faults == m->faults_at_resident && s->rss_pages == m->stat_pages)
+		return;
+	m->faults_at_resident = m->faults;
+	m->stat_pages = s->rss_pages;
+	int64_t pages = proc_read_resident(t->proc_fd, m->shown.id.pid);
+	pages = pages < 0 ? s->rss_pages : pages;
+	if (pages >= 0)
+		m->rss_bytes = (int64_t)((double)pages * t->page_bytes);
+}
+
 static void take_stat(struct tree *t, struct member *m, const struct proc_stat *s, double now_s)
 {
 	m->own[COUNT_USER] = (double)s->user_ticks * t->tick_s;
@@ -120,8 +134,7 @@ static void take_stat(struct tree *t, struct member *m, const struct proc_stat *
 		return;
 	}
 	m->threads = s->threads;
-	if (s->rss_pages >= 0)
-		m->rss_bytes = (int64_t)((double)s->rss_pages * t->page_bytes);
+	take_resident(t, m, s);
 	if (m->threads > m->shown.max_threads)
 		m->shown.max_threads = m->threads;
 	if (m->rss_bytes > m->shown.max_rss_bytes)
@@ -229,6 +242,7 @@ static bool add_member(struct tree *t, pid_t pid, const struct proc_stat *s, int
 		.peak_rss_bytes = -1,
 		.faults_at_status = -1,
 		.faults_at_roll = -1,
+		.faults_at_resident = -1,
 	};
 	index_member(t, (uint32_t)t->n++);
 	t->seen++;

@@ -255,6 +255,19 @@ def test_full_commands_have_cpu_and_host_memory(eight):
     assert once["gpus"][0]["processes"][0]["cpu_percent"] is None
 
 
+def test_host_memory_is_exact(driver, tmp_path):
+    """statm says what is resident. In stat it may be late."""
+    process = tmp_path / "root/proc/1001"
+    process.mkdir(parents=True)
+    (process / "stat").write_text(f"1001 (python) S 1{' 1' * 17} 4711 1000000 374 0\n")
+    (process / "statm").write_text("1200 417 300 9 0 250 0\n")
+    shown = json.loads(driver("stat", "-f", "--json").stdout)["gpus"][0]["processes"]
+    pages = {one["pid"]: one["cpu_memory_usage"] for one in shown}
+    assert pages == {1001: 417 * os.sysconf("SC_PAGE_SIZE"), 1002: None}
+    (process / "statm").unlink()
+    assert f"{374 * os.sysconf('SC_PAGE_SIZE')}" in driver("stat", "-f", "--json").stdout
+
+
 def watch(tmp_path, scenario, *args, rows=24, columns=80):
     """What gua stat -i writes to a terminal of that size, until it is ended with Ctrl-C."""
     path = tmp_path / "view.scenario"

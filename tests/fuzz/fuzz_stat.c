@@ -1,4 +1,4 @@
-/* /proc/PID/stat. */
+/* /proc/PID/stat and statm. */
 #include "fuzz.h"
 
 #include "proc/command.h"
@@ -7,6 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *bytes = (const char *)data;
 	struct proc_stat stat;
+	int64_t pages = proc_parse_resident(bytes, size);
+	CHECK(pages >= -1 && pages <= INT64_MAX / 65536);
 	if (!proc_parse_stat(bytes, size, &stat))
 		return 0;
 	const char *open = memchr(bytes, '(', size), *close = memrchr(bytes, ')', size);

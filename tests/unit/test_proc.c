@@ -54,6 +54,19 @@ static void test_cut_stat(void **state)
 	assert_int_equal(stat.rss_pages, 6);
 }
 
+/* A cut number is another one. */
+static void test_statm(void **state)
+{
+	(void)state;
+	static const char line[] = "1200 417 300 9 0 250 0\n";
+	size_t whole = (size_t)(strstr(line, "417 ") - line) + 4;
+	for (size_t len = 0; len < sizeof(line); len++)
+		assert_int_equal(proc_parse_resident(line, len), len >= whole ? 417 : -1);
+	assert_int_equal(proc_parse_resident("1 -2 3\n", 7), -1);
+	assert_int_equal(proc_parse_resident("1 9223372036854775807 3\n", 24), -1);
+	assert_int_equal(proc_parse_resident("x 2 3\n", 6), -1);
+}
+
 static void test_all_of_stat(void **state)
 {
 	static const char line[] =
@@ -506,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_record_locks),
 		cmocka_unit_test(test_cut_stat),
+		cmocka_unit_test(test_statm),
 		cmocka_unit_test(test_all_of_stat),
 		cmocka_unit_test(test_counts_that_no_host_reaches),
 		cmocka_unit_test(test_long_comm),
