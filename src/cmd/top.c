@@ -10,7 +10,7 @@ static const struct option_row options[] = {
 	{ OPTION_TEXT, 'd', "delay", "SECONDS", "time between two readings (default 1)",
 		AT(delay) },
 	FILTER_ROWS(struct top_values, filter, 'u', 'p', 'i'),
-	{ OPTION_CHOICE, 's', "sort", "BY", "order of the processes at start",
+	{ OPTION_CHOICE, 's', "sort", "BY", "order of the processes at start (default idle)",
 		.choices = "card|user|pid|mem|sm|cpu|host|age|idle|what|command", AT(sort) },
 	{ OPTION_FLAG, 't', "tree", .help = "start with the tree", AT(tree) },
 	{ OPTION_FLAG, 'r', "readonly", .help = "never send signals", AT(readonly) },
@@ -18,6 +18,7 @@ static const struct option_row options[] = {
 	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", AT(ascii) },
 	{ OPTION_FLAG, 0, "no-color", .help = "use no colours (as with NO_COLOR)",
 		AT(no_color) },
+	{ OPTION_FLAG, 0, "no-mouse", .help = "leave the mouse to the terminal", AT(no_mouse) },
 	LIVE_ROWS(struct top_values, live),
 	{ 0 },
 };
@@ -37,7 +38,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "interactive view of the cards and their processes",
+	.summary = "interactive view of the cards and their holders, idle ones first",
 	.usage = "[--delay SECONDS] [--sort BY] [--user USER] [--readonly] [OPTIONS]",
 	.details = "If standard output is not a terminal, one frame is printed as text.",
 	.options = options,

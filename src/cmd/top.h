@@ -14,7 +14,7 @@ struct top_values {
 	const char *sort;
 	struct filter_values filter;
 	const char *delay;
-	bool readonly, once, ascii, no_color, tree;
+	bool readonly, once, ascii, no_color, no_mouse, tree;
 };
 
 #endif

@@ -122,7 +122,8 @@ int main(int argc, char **argv)
 		.no_signals = no_signals(&v),
 		.ascii = v.ascii || !utf8,
 		.sort = v.sort,
-		.tree = v.tree };
+		.tree = v.tree,
+		.no_mouse = v.no_mouse };
 	status = show(&session, &o, &v);
 	cmd_live_close(&session);
 	return status;

@@ -244,6 +244,8 @@ int top_open(struct top **out, const struct top_options *o, struct err *e)
 	t->options = o;
 	t->state.no_signals = o->no_signals;
 	t->state.model.tree = o->tree;
+	t->state.model.sort = TOP_SORT_IDLE;
+	t->state.mouse = !o->no_mouse;
 	top_frame_init(&t->state.frame, 80, o->ascii);
 	for (size_t i = 0; o->sort && i < TOP_SORTS; i++)
 		if (strcmp(top_sort_words[i], o->sort) == 0)
@@ -303,11 +305,13 @@ static void send_signal(struct top *t)
 }
 
 /* Does what a key asked for; returns false to quit. */
-static bool act(struct top *t, enum top_action action)
+static bool act(struct top *t, struct top_screen *screen, enum top_action action)
 {
 	struct err e = { 0 };
 	if (action == TOP_REFRESH)
 		refresh(t);
+	if (action == TOP_MOUSE)
+		top_screen_mouse(screen, t->state.mouse);
 	if (action == TOP_SEND)
 		send_signal(t);
 	if (action == TOP_ARRANGE && arrange(t, &e) != 0)
@@ -316,7 +320,8 @@ static bool act(struct top *t, enum top_action action)
 }
 
 /* Waits for a key, the end of the interval, or the driver's pending answer. */
-static int wait_key(struct top *t, struct top_screen *screen, int64_t wait_us, size_t *at)
+static int wait_key(
+	struct top *t, struct top_screen *screen, int64_t wait_us, struct top_spot *at)
 {
 	bool owed = live_silent_ms(t->options->live) >= 0;
 	if (owed && wait_us > SILENCE_EVERY_US)
@@ -328,8 +333,10 @@ static int wait_key(struct top *t, struct top_screen *screen, int64_t wait_us, s
 void top_run(struct top *t, struct top_screen *screen)
 {
 	struct clock real;
-	size_t rows, columns, at;
+	size_t rows, columns;
+	struct top_spot at;
 	clock_init_real(&real);
+	top_screen_mouse(screen, t->state.mouse);
 	int64_t delay_us = t->options->delay_ms * 1000;
 	int64_t due_us = clock_now(&real).mono_us + delay_us;
 	for (bool goes_on = true; goes_on;) {
@@ -340,7 +347,7 @@ void top_run(struct top *t, struct top_screen *screen)
 		if (key == TOP_KEY_HANGUP)
 			return;
 		if (key >= 0)
-			goes_on = act(t, top_press(&t->state, key, at));
+			goes_on = act(t, screen, top_press(&t->state, key, at));
 		if (goes_on && clock_now(&real).mono_us >= due_us) {
 			refresh(t);
 			due_us = clock_now(&real).mono_us + delay_us;

@@ -20,8 +20,9 @@ struct top_options {
 	int64_t delay_ms;	     /* between two readings */
 	const char *no_signals;	     /* why no signal may be sent; NULL: they may */
 	bool ascii;
-	const char *sort; /* a name of --sort; NULL: by card */
+	const char *sort; /* a name of --sort; NULL: idle holders first */
 	bool tree;
+	bool no_mouse; /* leave it to the terminal */
 };
 
 struct top;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "top/top_parts.h"
+#include "top/top_signal.h"
 
 static enum top_action sort_by(struct top_state *s, enum top_sort sort)
 {
@@ -132,11 +133,11 @@ static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
 	return choose(s);
 }
 
-static enum top_action press_menu(struct top_state *s, int key, size_t at)
+static enum top_action press_menu(struct top_state *s, int key, struct top_spot at)
 {
 	size_t n = s->page == TOP_SORT_MENU ? TOP_SORTS : s->n_users + 1;
 	if (key == TOP_KEY_CLICK)
-		return click_menu(s, n, at);
+		return click_menu(s, n, at.line);
 	long to = (long)s->menu + movement(key, s->layout.table_rows);
 	s->menu = to < 0 ? 0 : (size_t)to >= n ? n - 1 : (size_t)to;
 	if (key == TOP_KEY_ENTER)
@@ -166,25 +167,55 @@ static void scroll_cards(struct top_state *s, long by)
 	s->first_cards_row = to < 0 ? 0 : (size_t)to;
 }
 
-/* Handles the mouse: the wheel scrolls the cards if it is over them, a click selects a row, a
- * second click opens it. */
-static enum top_action press_mouse(struct top_state *s, int key, size_t at)
+/* A click on a title sorts by it; one on the title of the order reverses it. */
+static enum top_action click_title(struct top_state *s, size_t column)
+{
+	enum top_sort sort = top_title_at(s, column);
+	if (sort == TOP_SORTS)
+		return TOP_NOTHING;
+	if (sort != s->model.sort)
+		return sort_by(s, sort);
+	s->model.reverse = !s->model.reverse;
+	return TOP_ARRANGE;
+}
+
+/* A click selects a row, a second one opens it. */
+static enum top_action click_table(struct top_state *s, struct top_spot at)
 {
 	const struct top_layout *l = &s->layout;
-	if (key != TOP_KEY_CLICK) {
-		if (at < l->table_at - 1)
-			scroll_cards(s, key == TOP_KEY_WHEEL_UP ? -1 : 1);
-		else
-			top_model_move(&s->model, movement(key, 0));
-		return TOP_NOTHING;
-	}
-	size_t row = s->model.first + at - l->table_at;
-	if (at < l->table_at || at >= l->table_at + l->table_rows || row >= s->model.n_rows)
+	size_t row = s->model.first + at.line - l->table_at;
+	if (at.line + 1 == l->table_at)
+		return click_title(s, at.column);
+	if (at.line < l->table_at || at.line >= l->table_at + l->table_rows ||
+		row >= s->model.n_rows)
 		return TOP_NOTHING;
 	if (row == s->model.selected)
 		return open_target(s, TOP_DETAILS);
 	top_model_select(&s->model, row);
 	return TOP_NOTHING;
+}
+
+/* Handles the mouse. The wheel scrolls the cards if it is over them. */
+static enum top_action press_mouse(struct top_state *s, int key, struct top_spot at)
+{
+	if (key == TOP_KEY_CLICK)
+		return click_table(s, at);
+	if (at.line + 1 < s->layout.table_at)
+		scroll_cards(s, key == TOP_KEY_WHEEL_UP ? -1 : 1);
+	else
+		top_model_move(&s->model, movement(key, 0));
+	return TOP_NOTHING;
+}
+
+/* Without the mouse, the terminal selects text with it, as it does elsewhere. */
+static enum top_action switch_mouse(struct top_state *s)
+{
+	s->mouse = !s->mouse;
+	text_copy(s->message, sizeof(s->message),
+		s->mouse
+			? "the mouse sorts, selects and scrolls; m leaves it to the terminal"
+			: "the mouse is left to the terminal, to select text; m takes it back");
+	return TOP_MOUSE;
 }
 
 /* Handles letters and F-keys of the table that need only the state. */
@@ -210,6 +241,8 @@ static enum top_action press_letter(struct top_state *s, int key)
 		return TOP_REFRESH;
 	case 'r':
 		return TOP_REFRESH;
+	case 'm':
+		return switch_mouse(s);
 	case '/':
 	case TOP_KEY_F0 + 3:
 	case TOP_KEY_F0 + 4:
@@ -264,7 +297,7 @@ static enum top_action press_page(struct top_state *s, int key)
 	return TOP_NOTHING;
 }
 
-enum top_action top_press(struct top_state *s, int key, size_t at)
+enum top_action top_press(struct top_state *s, int key, struct top_spot at)
 {
 	bool mouse =
 		key == TOP_KEY_CLICK || key == TOP_KEY_WHEEL_UP || key == TOP_KEY_WHEEL_DOWN;

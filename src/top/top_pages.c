@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/timetext.h"
 #include "top/top_parts.h"
+#include "top/top_signal.h"
 #include "top/top_words.h"
 
 const struct top_signal top_signals[] = {
@@ -40,12 +41,13 @@ static void draw_help(struct top_state *s)
 		{ "/ F3 F4", "filter: part of a command, user, notebook, job, pid" },
 		{ "u", "only one user" },
 		{ "t F5", "tree: each process below the one that started it" },
-		{ "s F6", "sort by ..." },
+		{ "s F6", "sort by ...; a click on a title does it too" },
 		{ "i", "idle holders first, the longest on top" },
 		{ "P M T c", "sort by use, memory, age, card; I reverses" },
 		{ "k F9", "send a signal; asks first" },
 		{ "r", "read everything again now" },
 		{ "[ ]", "scroll the cards; the mouse wheel does it too" },
+		{ "m", "leave the mouse to the terminal, to select text" },
 		{ "q F10", "quit" },
 	};
 	heading(s, "KEYS");

@@ -12,6 +12,8 @@ struct top_layout top_plan(
 
 void top_draw_cards(struct top_state *s);
 void top_draw_table(struct top_state *s);
+/* What a click on this column of the titles sorts by; TOP_SORTS: nothing. */
+enum top_sort top_title_at(const struct top_state *s, size_t column);
 /* Draws help, a menu, a question or details instead of the table, with as many lines as
  * needed. */
 void top_draw_page(struct top_state *s);

@@ -44,8 +44,15 @@ static void set_modes(struct top_screen *s)
 	keypad(s->keys, TRUE);
 	wtimeout(s->keys, 0);
 	curs_set(0);
-	mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 	mouseinterval(0);
+}
+
+void top_screen_mouse(struct top_screen *s, bool on)
+{
+	const mmask_t buttons =
+		BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED;
+	(void)s; /* curses knows one screen */
+	mousemask(on ? buttons : 0, NULL);
 }
 
 int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, struct err *e)
@@ -127,12 +134,13 @@ void top_screen_show(struct top_screen *s, const struct top_frame *f)
 		send_all(s->out_fd, str_text(&s->out), s->out.len);
 }
 
-static int mouse_key(size_t *at)
+static int mouse_key(struct top_spot *at)
 {
 	MEVENT event;
 	if (getmouse(&event) != OK)
 		return TOP_KEY_RESIZE;
-	*at = event.y > 0 ? (size_t)event.y : 0;
+	at->line = event.y > 0 ? (size_t)event.y : 0;
+	at->column = event.x > 0 ? (size_t)event.x : 0;
 	if (event.bstate & BUTTON4_PRESSED)
 		return TOP_KEY_WHEEL_UP;
 	if (event.bstate & BUTTON5_PRESSED)
@@ -141,7 +149,7 @@ static int mouse_key(size_t *at)
 								  : TOP_KEY_RESIZE;
 }
 
-static int function_key(int key, size_t *at)
+static int function_key(int key, struct top_spot *at)
 {
 	static const int keys[][2] = {
 		{ KEY_UP, TOP_KEY_UP },
@@ -175,10 +183,10 @@ static bool wait_for_input(const struct top_screen *s, int wait_ms, int other_fd
 	return poll(fds, 2, wait_ms) <= 0 || !(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, size_t *at)
+int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, struct top_spot *at)
 {
 	wint_t key = 0;
-	*at = 0;
+	*at = (struct top_spot){ 0 };
 	int rc = wget_wch(s->keys, &key);
 	if (rc == ERR) {
 		if (!wait_for_input(s, wait_ms, other_fd))

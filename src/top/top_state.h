@@ -5,6 +5,7 @@
 #include "top/top_frame.h"
 #include "top/top_history.h"
 #include "top/top_model.h"
+#include "top/top_screen.h"
 
 /* What is below the cards. */
 enum top_page {
@@ -23,6 +24,7 @@ enum top_action {
 	TOP_REFRESH,
 	TOP_ARRANGE, /* the order or the choice of rows has changed */
 	TOP_SEND,    /* send the signal */
+	TOP_MOUSE,   /* `mouse` has changed */
 };
 
 /* Keys that are not characters. */
@@ -40,7 +42,7 @@ enum top_key_code {
 	TOP_KEY_ESCAPE,
 	TOP_KEY_BACKSPACE,
 	TOP_KEY_RESIZE,
-	TOP_KEY_CLICK, /* with a row of the screen */
+	TOP_KEY_CLICK, /* with a place on the screen */
 	TOP_KEY_WHEEL_UP,
 	TOP_KEY_WHEEL_DOWN,
 	TOP_KEY_HANGUP, /* the terminal was closed */
@@ -64,6 +66,7 @@ struct top_state {
 	struct top_layout layout;
 	enum top_page page;
 	bool typing;	      /* the user is typing a filter into model.filter */
+	bool mouse;	      /* it is used; else the terminal selects text with it */
 	size_t menu, n_users; /* the selected line of a menu; the number of users */
 	char users[TOP_USERS_MAX][USER_CAP]; /* the menu's users, from when it was opened */
 	size_t first_cards_row, shift;	 /* how far the cards and the commands are scrolled */
@@ -84,14 +87,8 @@ struct top_state {
 	struct top_frame frame;
 };
 
-extern const struct top_signal {
-	const char *name;
-	int number;
-} top_signals[];
-extern const size_t n_top_signals;
-
-/* Handles a key. `at` is the line of the screen for the mouse. */
-enum top_action top_press(struct top_state *s, int key, size_t at);
+/* Handles a key. `at` is where the mouse was. */
+enum top_action top_press(struct top_state *s, int key, struct top_spot at);
 /* Draws everything into s->frame; rows 0: as many lines as needed. */
 void top_draw(struct top_state *s, size_t rows, size_t columns);
 /* The process that a page shows: the same process on the same card; NULL: it is gone. */

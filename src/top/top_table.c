@@ -81,6 +81,18 @@ static void choose_widths(const struct top_state *s, size_t *widths)
 	widths[COLUMN_COMMAND] = screen > used ? screen - used : 0;
 }
 
+enum top_sort top_title_at(const struct top_state *s, size_t column)
+{
+	size_t widths[COLUMNS], end = 1;
+	choose_widths(s, widths);
+	for (size_t c = 0; c < COLUMNS; c++) {
+		end += widths[c] ? widths[c] + 1 : 0;
+		if (column < end)
+			return columns[c].sort;
+	}
+	return TOP_SORTS;
+}
+
 static void draw_heading(struct top_state *s, const size_t *widths)
 {
 	struct top_frame *f = &s->frame;

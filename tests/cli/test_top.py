@@ -148,11 +148,13 @@ def test_screen_of_80_columns(lab):
     assert " 3 of 6 holders idle: 103G; 8 cards: 3 active, 2 idle-held, 3 truly-idle" in text
     assert re.search(r"^   0 █+  97% █+░+ 61.0G/80.0G 389W +\d+° active ", text, re.M)
     assert re.search(r"^! +2 bob +4242 C 31.0G +0 +- +- +3d00h +>\w+ ipykernel_launcher", text, re.M)
-    top.rows(4100, 4101, 4242, 5150, 5200, 900, 6001)
+    top.rows(4242, 5200, 6001, 4100, 4101, 5150, 900)  # idle holders first, the longest on top
 
 
 def test_sorting_by_keys_and_menu(lab):
     top = lab(env={"LC_ALL": "C.UTF-8"})
+    top.press("c")
+    top.rows(4100, 4101, 4242, 5150, 5200, 900, 6001)
     top.press("M")
     top.wait(r"CARD USER.*\n! +4 carol")
     top.rows(6001, 4100, 4101, 4242, 5150, 5200, 900)
@@ -186,12 +188,12 @@ def test_filter_and_user(lab):
     top.wait("ONLY PROCESSES OF", "all users", "carol")
     top.press("Down", "Down", "Down", "Enter")
     top.wait("only of carol", "^ 1 of 2 shown holders idle: 72.0G; 8 cards", gone=["alice"])
-    top.rows(5150, 6001)
+    top.rows(6001, 5150)
 
 
 def test_details(lab):
     top = lab()
-    top.press("Down", "Down", "Enter")
+    top.press("Enter")
     text = top.wait("PROCESS 4242", "last hour +·+▁$")
     for line in ("command +ipykernel_launcher", "user +bob", "card +2, NVIDIA A100", "idle since",
                  r"started +Fri 2026-10-30 08:00 \(3 d 0 h ago\)"):
@@ -461,6 +463,55 @@ def test_the_mouse_selects(lab):
     top.wait(r"^[^\n]*\x1b\[46m[^\n]* 5150 ", options=["-e"])  # curses may lose a click that a key follows at once
     top.press("Enter")
     top.wait("PROCESS 5150")
+
+
+def click(top, title, sgr):
+    """Presses and releases the first button on a title, as the terminal reports it."""
+    lines = top.wait("CARD USER").splitlines()
+    line, text = next((i, text) for i, text in enumerate(lines, 1) if "CARD USER" in text)
+    column = text.index(title) + 1
+    for button, end in ((0, "M"), (3, "m")):
+        top.tmux("send-keys", "-l", f"\x1b[<0;{column};{line}{end}" if sgr else
+                 f"\x1b[M{chr(32 + button)}{chr(32 + column)}{chr(32 + line)}")
+
+
+@pytest.mark.parametrize("terminal", ["screen", "xterm-256color"])
+def test_a_click_on_a_title_sorts(lab, terminal):
+    kmous = subprocess.run(["infocmp", "-1", terminal], capture_output=True, text=True).stdout
+    if "kmous=" not in kmous:
+        pytest.skip(f"there is no description of the mouse of {terminal}")
+    sgr = r"kmous=\E[<" in kmous
+    top = lab(program=("env", f"TERM={terminal}", GUA))
+    click(top, "MEM", sgr)
+    top.rows(6001, 4100, 4101, 4242, 5150, 5200, 900)
+    click(top, "MEM", sgr)  # again: the other way round
+    top.rows(900, 5200, 5150, 4242, 4101, 4100, 6001)
+    click(top, "PID", sgr)
+    top.rows(900, 4100, 4101, 4242, 5150, 5200, 6001)
+
+
+def has_mouse(top):
+    return top.tmux("display-message", "-p", "#{mouse_any_flag}").strip() == "1"
+
+
+def test_the_mouse_can_be_left_to_the_terminal(lab):
+    """Which then selects text with it."""
+    top = lab()
+    wait_for(lambda: has_mouse(top))
+    top.press("m")
+    top.wait("the mouse is left to the terminal")
+    wait_for(lambda: not has_mouse(top))
+    top.press("m")
+    top.wait("the mouse sorts, selects and scrolls")
+    wait_for(lambda: has_mouse(top))
+
+
+def test_no_mouse_from_the_start(lab):
+    top = lab("--no-mouse")
+    top.wait("F1Help")
+    assert not has_mouse(top)
+    top.press("m")
+    wait_for(lambda: has_mouse(top))
 
 
 def styled(top):

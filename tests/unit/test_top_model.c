@@ -86,6 +86,16 @@ static void finish_lab(struct lab *lab)
 	str_finish(&lab->state.arguments);
 }
 
+static enum top_action press(struct lab *lab, int key)
+{
+	return top_press(&lab->state, key, (struct top_spot){ 0 });
+}
+
+static enum top_action click(struct lab *lab, size_t line, size_t column)
+{
+	return top_press(&lab->state, TOP_KEY_CLICK, (struct top_spot){ line, column });
+}
+
 /* The pids of the rows, in order: "10 20 30". */
 static void expect_rows(struct lab *lab, const char *expected)
 {
@@ -206,10 +216,10 @@ static void test_one_key_brings_idle_holders_to_the_top(void **state)
 	struct lab lab;
 	make_lab(&lab, 2);
 	top_model_move(&lab.state.model, 3);
-	assert_int_equal(top_press(&lab.state, 'i', 0), TOP_ARRANGE);
+	assert_int_equal(press(&lab, 'i'), TOP_ARRANGE);
 	expect_rows(&lab, "30 20 10 40");
 	assert_int_equal(lab.state.model.selected, 0);
-	assert_int_equal(top_press(&lab.state, 'I', 0), TOP_ARRANGE);
+	assert_int_equal(press(&lab, 'I'), TOP_ARRANGE);
 	expect_rows(&lab, "20 30 10 40");
 	finish_lab(&lab);
 }
@@ -222,15 +232,15 @@ static void test_typing_a_filter(void **state)
 	const int keys[] = { '/', 'q', 0xE4, TOP_KEY_BACKSPACE, TOP_KEY_BACKSPACE, 'j', 'u',
 		'l' };
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		assert_int_not_equal(top_press(&lab.state, keys[i], 0), TOP_QUIT);
+		assert_int_not_equal(press(&lab, keys[i]), TOP_QUIT);
 	assert_string_equal(lab.state.model.filter, "jul");
 	expect_rows(&lab, "30");
 	for (int i = 0; i < 200; i++)
-		top_press(&lab.state, 0x20AC, 0);
+		press(&lab, 0x20AC);
 	assert_true(strlen(lab.state.model.filter) < sizeof(lab.state.model.filter));
-	top_press(&lab.state, TOP_KEY_ESCAPE, 0);
+	press(&lab, TOP_KEY_ESCAPE);
 	assert_string_equal(lab.state.model.filter, "");
-	assert_int_equal(top_press(&lab.state, 'q', 0), TOP_QUIT);
+	assert_int_equal(press(&lab, 'q'), TOP_QUIT);
 	finish_lab(&lab);
 }
 
@@ -239,18 +249,18 @@ static void test_a_signal_is_asked_for_twice(void **state)
 	(void)state;
 	struct lab lab;
 	make_lab(&lab, 2);
-	top_press(&lab.state, TOP_KEY_DOWN, 0);
-	assert_int_equal(top_press(&lab.state, 'k', 0), TOP_NOTHING);
+	press(&lab, TOP_KEY_DOWN);
+	assert_int_equal(press(&lab, 'k'), TOP_NOTHING);
 	assert_int_equal(lab.state.target.pid, 30);
-	assert_int_equal(top_press(&lab.state, 'n', 0), TOP_NOTHING);
-	top_press(&lab.state, TOP_KEY_F0 + 9, 0);
-	top_press(&lab.state, TOP_KEY_RIGHT, 0);
+	assert_int_equal(press(&lab, 'n'), TOP_NOTHING);
+	press(&lab, TOP_KEY_F0 + 9);
+	press(&lab, TOP_KEY_RIGHT);
 	assert_string_equal(top_signals[lab.state.signal].name, "SIGINT");
-	assert_int_equal(top_press(&lab.state, 'y', 0), TOP_SEND);
+	assert_int_equal(press(&lab, 'y'), TOP_SEND);
 	lab.state.no_signals = "read only";
-	top_press(&lab.state, 'k', 0);
+	press(&lab, 'k');
 	assert_int_equal(lab.state.page, TOP_TABLE);
-	assert_int_equal(top_press(&lab.state, 'y', 0), TOP_NOTHING);
+	assert_int_equal(press(&lab, 'y'), TOP_NOTHING);
 	finish_lab(&lab);
 }
 
@@ -260,21 +270,21 @@ static void test_menus_and_the_mouse(void **state)
 	struct lab lab;
 	make_lab(&lab, 2);
 	top_draw(&lab.state, 24, 80);
-	top_press(&lab.state, 'u', 0);
-	top_press(&lab.state, TOP_KEY_DOWN, 0);
-	top_press(&lab.state, TOP_KEY_DOWN, 0);
-	assert_int_equal(top_press(&lab.state, TOP_KEY_ENTER, 0), TOP_ARRANGE);
+	press(&lab, 'u');
+	press(&lab, TOP_KEY_DOWN);
+	press(&lab, TOP_KEY_DOWN);
+	assert_int_equal(press(&lab, TOP_KEY_ENTER), TOP_ARRANGE);
 	assert_string_equal(lab.state.model.user, "bob");
 	lab.state.model.user[0] = '\0';
-	top_press(&lab.state, TOP_KEY_F0 + 6, 0);
-	top_press(&lab.state, TOP_KEY_END, 0);
-	top_press(&lab.state, TOP_KEY_ENTER, 0);
+	press(&lab, TOP_KEY_F0 + 6);
+	press(&lab, TOP_KEY_END);
+	press(&lab, TOP_KEY_ENTER);
 	assert_int_equal(lab.state.model.sort, TOP_SORT_COMMAND);
 	expect_rows(&lab, "30 20 10 40");
 	size_t third = lab.state.layout.table_at + 2;
-	top_press(&lab.state, TOP_KEY_CLICK, third);
+	click(&lab, third, 0);
 	assert_int_equal(lab.state.model.selected, 2);
-	assert_int_equal(top_press(&lab.state, TOP_KEY_CLICK, third), TOP_REFRESH);
+	assert_int_equal(click(&lab, third, 0), TOP_REFRESH);
 	assert_int_equal(lab.state.page, TOP_DETAILS);
 	assert_int_equal(lab.state.target.pid, 10);
 	finish_lab(&lab);
@@ -286,17 +296,17 @@ static void test_the_menu_of_users_stays_as_it_was_opened(void **state)
 	(void)state;
 	struct lab lab;
 	make_lab(&lab, 2);
-	top_press(&lab.state, 'u', 0);
-	top_press(&lab.state, TOP_KEY_DOWN, 0);
-	top_press(&lab.state, TOP_KEY_DOWN, 0);
+	press(&lab, 'u');
+	press(&lab, TOP_KEY_DOWN);
+	press(&lab, TOP_KEY_DOWN);
 	for (size_t i = 0; i < lab.state.now.n_processes; i++)
 		if (strcmp(lab.processes[i].id.user, "bob") != 0)
 			snprintf(lab.processes[i].id.user, USER_CAP, "aaron");
 	top_draw(&lab.state, 24, 80);
 	assert_non_null(strstr(str_text(&lab.state.frame.text), "alice"));
-	top_press(&lab.state, TOP_KEY_ENTER, 0);
+	press(&lab, TOP_KEY_ENTER);
 	assert_string_equal(lab.state.model.user, "bob");
-	top_press(&lab.state, 'u', 0);
+	press(&lab, 'u');
 	assert_int_equal(lab.state.menu, 2); /* all users, aaron, bob: the one that is chosen */
 	finish_lab(&lab);
 }
@@ -316,22 +326,49 @@ static void test_the_head_is_of_what_is_listed(void **state)
 	finish_lab(&lab);
 }
 
+static void test_a_click_on_a_title_sorts(void **state)
+{
+	(void)state;
+	struct lab lab;
+	make_lab(&lab, 2);
+	top_draw(&lab.state, 24, 80);
+	size_t line = lab.state.layout.table_at - 1;
+	const struct {
+		size_t column;
+		enum top_sort sort;
+	} titles[] = { { 1, TOP_SORT_CARD }, { 4, TOP_SORT_CARD }, { 6, TOP_SORT_USER },
+		{ 79, TOP_SORT_COMMAND } };
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+		lab.state.model.sort = TOP_SORT_SM;
+		assert_int_equal(click(&lab, line, titles[i].column), TOP_ARRANGE);
+		assert_int_equal(lab.state.model.sort, titles[i].sort);
+		assert_false(lab.state.model.reverse);
+	}
+	assert_int_equal(click(&lab, line, 79), TOP_ARRANGE);
+	assert_true(lab.state.model.reverse);
+	assert_int_equal(click(&lab, line, 500), TOP_NOTHING);
+	press(&lab, '?');
+	click(&lab, line, 1);
+	assert_int_equal(lab.state.model.sort, TOP_SORT_COMMAND);
+	finish_lab(&lab);
+}
+
 /* A menu that is longer than the screen is scrolled: a click takes the line that is seen. */
 static void test_a_click_takes_the_line_of_the_menu_that_is_seen(void **state)
 {
 	(void)state;
 	struct lab lab;
 	make_lab(&lab, 2);
-	top_press(&lab.state, 's', 0);
+	press(&lab, 's');
 	top_draw(&lab.state, 14, 80);
 	size_t rows = lab.state.layout.table_rows, first = lab.state.layout.table_at;
 	assert_true(rows < TOP_SORTS);
 	for (int i = 0; i < TOP_SORTS; i++)
-		top_press(&lab.state, TOP_KEY_DOWN, 0);
+		press(&lab, TOP_KEY_DOWN);
 	top_draw(&lab.state, 14, 80);
-	assert_int_equal(top_press(&lab.state, TOP_KEY_CLICK, first - 1), TOP_NOTHING);
+	assert_int_equal(click(&lab, first - 1, 0), TOP_NOTHING);
 	assert_int_equal(lab.state.page, TOP_SORT_MENU);
-	assert_int_equal(top_press(&lab.state, TOP_KEY_CLICK, first), TOP_ARRANGE);
+	assert_int_equal(click(&lab, first, 0), TOP_ARRANGE);
 	assert_int_equal(lab.state.model.sort, TOP_SORTS - rows);
 	finish_lab(&lab);
 }
@@ -382,7 +419,7 @@ static void test_many_cards_share_lines_and_scroll(void **state)
 	assert_true(lab.state.layout.table_rows >= 8);
 	assert_non_null(strstr(str_text(&lab.state.frame.text), "1 to 27 of 64"));
 	for (int i = 0; i < 100; i++)
-		top_press(&lab.state, ']', 0);
+		press(&lab, ']');
 	top_draw(&lab.state, 24, 80);
 	assert_non_null(strstr(str_text(&lab.state.frame.text), "\n  63 "));
 	assert_null(strstr(str_text(&lab.state.frame.text), "\n   0 "));
@@ -484,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_the_menu_of_users_stays_as_it_was_opened),
 		cmocka_unit_test(test_the_head_is_of_what_is_listed),
 		cmocka_unit_test(test_a_click_takes_the_line_of_the_menu_that_is_seen),
+		cmocka_unit_test(test_a_click_on_a_title_sorts),
 		cmocka_unit_test(test_a_narrow_screen_keeps_the_numbers),
 		cmocka_unit_test(test_every_size_is_kept),
 		cmocka_unit_test(test_many_cards_share_lines_and_scroll),
