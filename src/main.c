@@ -42,10 +42,10 @@
  *              files that may block are read), gpu*, visible (the cards that CUDA shows),
  *              host, sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sweep
- *              (unused processes), sums, sqlite, foreign (files of others, with limits), lock
- *              (one recorder), statusfile (what it says about itself), blocker (who keeps it
- *              from writing), denied (why it cannot be read), recorded, identify (what a
- *              file is), trackfile
+ *              (unused processes), crowd (many short ones), sums, sqlite, foreign (files of
+ *              others, with limits), lock (one recorder), statusfile (what it says about
+ *              itself), blocker (who keeps it from writing), denied (why it cannot be read),
+ *              recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling
  *              one), gather (from stores), cards, usage, holders, users, hosts, heat, files,

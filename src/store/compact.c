@@ -27,12 +27,8 @@ struct step {
 	" sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms)"            \
 	" FROM usage_" fine RANGE BY USAGE_ADD
 #define ADD_HOLDING(fine, coarse, seconds)                                                     \
-	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds ", gpu, process,"       \
-	" sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms),"           \
-	" sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms),"         \
-	" sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), sum(sm_pct_ms)," \
-	" max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms) FROM "            \
-	"holding_" fine RANGE BY HOLDING_ADD
+	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds                         \
+	", gpu, process, " HOLDING_SUMS " FROM holding_" fine RANGE BY HOLDING_ADD
 #define SET_HEAT(width)                                                                        \
 	"INSERT OR REPLACE INTO heat_" width " SELECT slot, sum(iif(state = 0, ms, 0)),"       \
 	" sum(iif(state = 1, ms, 0)), sum(iif(state = 2, ms, 0)) FROM usage_" width RANGE      \

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/blocker.h"
+#include "store/crowd.h"
 #include "store/foreign.h"
 #include "store/identify.h"
 #include "store/sqlite.h"
@@ -80,6 +81,7 @@ void store_disconnect(struct store *s)
 		sqlite3_finalize(s->statements[i]);
 		s->statements[i] = NULL;
 	}
+	crowd_disconnect(s);
 	sqlite3_close(s->db);
 	s->db = NULL;
 	/* Closed after SQLite: closing any descriptor of a file drops SQLite's locks on it. */

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "store/blocker.h"
+#include "store/crowd.h"
 #include "store/lock.h"
 #include "store/sqlite.h"
 #include "store/store_private.h"
@@ -46,6 +47,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	store_disconnect(s);
+	crowd_free(s);
 	free(s->card_ids);
 	free(s->process_ids);
 	free(s->holders);

@@ -68,11 +68,11 @@ struct store {
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
 	int64_t *card_ids, *process_ids;
 	size_t card_cap, process_cap;
-
 	/* The content of the holder table, to see what has changed; `next` is of this tick. */
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
-	bool holders_known; /* `holders` is what the file has */
+	bool holders_known;    /* `holders` is what the file has */
+	struct crowds *crowds; /* of crowd.c; NULL: not needed yet */
 };
 
 /* open.c: makes sure that a checked, migrated connection is open to the file at the path. */

@@ -1,5 +1,5 @@
 /* How sums are added to an existing row: the right sides of ON CONFLICT DO UPDATE SET, for
- * ticks and for compaction. */
+ * ticks, for compaction and for crowds; and how rows of a holder become one. */
 #ifndef GUA_STORE_SUMS_H
 #define GUA_STORE_SUMS_H
 
@@ -40,6 +40,14 @@
 	MAX_KNOWN("mem_peak_kib") ", " \
 	ADD("use_unknown_ms") ", " \
 	ADD("use_unknown_double_ms")
+
+/* The columns of a holding table after its key, summed over several rows. */
+#define HOLDING_SUMS \
+	"sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), " \
+	"sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), " \
+	"sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), " \
+	"sum(sm_pct_ms), max(mem_peak_kib), sum(use_unknown_ms), " \
+	"sum(use_unknown_double_ms)"
 
 #define TOTAL_GPU_ADD \
 	ADD("ms") ", " \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "store/crowd.h"
 #include "store/sqlite.h"
 #include "store/sums.h"
 #include "store/store.h"
@@ -47,7 +48,7 @@ static const char *const texts[STATEMENT_COUNT] = {
 		"UPDATE process SET user = ?2, command = ?3, notebook = ?4, job = ?5,"
 		" container = ?6, pod = ?7, unit = ?8, last_seen_ms = max(last_seen_ms, ?9),"
 		" last_active_ms = coalesce(max(last_active_ms, ?10), ?10, last_active_ms),"
-		" ended_ms = ?11 WHERE id = ?1",
+		" ended_ms = ?11 WHERE id = ?1 AND NOT " CROWD_SQL,
 	[STATEMENT_HAS_NUMBER] = "SELECT EXISTS (SELECT 1 FROM total_user WHERE host = ?1 AND "
 				 "user = ?2)",
 	[STATEMENT_JOIN_TOTALS] =
@@ -237,12 +238,16 @@ static bool write_processes(struct store *s, const struct tick *t)
 			continue;
 		if (*id == 0)
 			ok = find_process(s, p, id);
+		if (ok && *id)
+			ok = set_process(s, p, *id);
 		if (ok)
-			ok = *id ? set_process(s, p, *id) : add_process(s, p, id);
+			ok = crowd_take(s, p, t->at_ms, id);
+		if (ok && *id == 0)
+			ok = add_process(s, p, id);
 		if (ok)
 			ok = join_name(s, &p->id);
 	}
-	return ok;
+	return ok && crowd_merge(s);
 }
 
 /* SM activity is kept by the hour from the start; finer slots are not needed. */
@@ -441,11 +446,14 @@ int store_write_tick(struct store *s, struct tick *t, struct err *e)
 	if (!write_cards(s, t) || !write_processes(s, t) || !write_sums(s, t) ||
 		!write_holders(s, t) || !write_time(s, t->at_ms)) {
 		s->holders_known = false;
+		crowd_forget(s);
 		return store_abandon(s, "write", e);
 	}
 	code = store_commit(s, e);
-	if (code)
+	if (code) {
+		crowd_forget(s);
 		return code;
+	}
 	confirm(s, t);
 	return 0;
 }

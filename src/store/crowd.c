@@ -1,0 +1,257 @@
+/* Counts the short processes of each user, and puts those beyond the limit into one row. */
+#include "store/crowd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "store/sqlite.h"
+#include "store/store_private.h"
+#include "store/sums.h"
+
+enum { DAY_MS = 86400 * 1000, HOUR_S = 3600 };
+
+enum query {
+	QUERY_COUNT,
+	QUERY_FIND,
+	QUERY_ADD,
+	QUERY_GROW,
+	QUERY_FIRST_SEEN,
+	QUERY_GIVE_UP,
+	QUERY_MOVE,
+	QUERY_DROP_SUMS,
+	QUERY_DROP_OPEN,
+	QUERY_DROP_ROWS,
+	QUERIES,
+};
+
+/* Rows of a day are among the newest: an index by user would be as large as the names. If the
+ * rows of a day are more, a recorder that was started again counts too few. */
+#define OF_DAY                                                                                 \
+	" FROM process WHERE id > (SELECT max(id) FROM process) - 20000 AND host = ?1"         \
+	" AND user = ?2 AND ended_ms >= ?3 AND "
+/* Sums of a life are in minutes from a little before it was first seen; in its hour, if the
+ * ledger was full. Minutes become five minutes after an hour at the earliest, and then the row
+ * stays. */
+static const char *const texts[QUERIES] = {
+	[QUERY_COUNT] =
+		"SELECT count(*)" OF_DAY "NOT " CROWD_SQL " AND ended_ms - first_seen_ms < ?4",
+	[QUERY_FIND] = "SELECT max(id)" OF_DAY CROWD_SQL,
+	[QUERY_ADD] = "INSERT INTO process (host, run, pid, start_ticks, user, command,"
+		      " first_seen_ms, last_seen_ms, ended_ms)"
+		      " VALUES (?1, ?2, 0, 0, ?3, '" CROWD_COMMAND "', ?4, ?5, ?5)"
+		      " RETURNING id",
+	[QUERY_GROW] = "UPDATE process SET first_seen_ms = min(first_seen_ms, ?2),"
+		       " last_seen_ms = max(last_seen_ms, ?3), ended_ms = max(ended_ms, ?3),"
+		       " last_active_ms = coalesce(max(last_active_ms, ?4), ?4, last_active_ms)"
+		       " WHERE id = ?1",
+	[QUERY_FIRST_SEEN] =
+		"SELECT first_seen_ms FROM process WHERE id = ? AND NOT " CROWD_SQL,
+	[QUERY_GIVE_UP] = "INSERT OR IGNORE INTO temp.given_up VALUES (?, ?)",
+	[QUERY_MOVE] = "INSERT INTO holding_1m SELECT slot, gpu, crowd, " HOLDING_SUMS
+		       " FROM holding_1m JOIN temp.given_up USING (process) WHERE slot >= ?1"
+		       " GROUP BY 1, 2, 3 ON CONFLICT DO UPDATE SET " HOLDING_ADD,
+	[QUERY_DROP_SUMS] = "DELETE FROM holding_1m WHERE slot >= ?1"
+			    " AND process IN (SELECT process FROM temp.given_up)",
+	[QUERY_DROP_OPEN] = "DELETE FROM open_life"
+			    " WHERE process IN (SELECT process FROM temp.given_up)",
+	[QUERY_DROP_ROWS] =
+		"DELETE FROM process WHERE id IN (SELECT process FROM temp.given_up)"
+		" AND id NOT IN (SELECT process FROM action WHERE process IS NOT NULL)"
+		" AND id NOT IN (SELECT process FROM holding_5m WHERE slot >= ?1)",
+};
+
+/* A user's short processes of a day. */
+struct crowd {
+	char user[USER_CAP];
+	int64_t day;   /* since 1970; -1: look it up */
+	int64_t lives; /* with rows of their own */
+	int64_t row;   /* of the others; 0: none yet */
+};
+
+struct crowds {
+	sqlite3_stmt *queries[QUERIES]; /* prepared at first use and kept */
+	struct crowd *items;
+	size_t n, cap;
+	int64_t from_slot; /* of the sums that rows in given_up may have ... */
+	bool given_up;	   /* ... if there are any in this tick */
+};
+
+static sqlite3_stmt *query(struct store *s, enum query which)
+{
+	sqlite3_stmt **q = &s->crowds->queries[which];
+	if (!*q)
+		sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, q, NULL);
+	return *q;
+}
+
+static bool run(sqlite3_stmt *q, int64_t *first)
+{
+	int rc = q ? sql_once(q, first) : SQLITE_ERROR;
+	return rc == SQLITE_DONE || rc == SQLITE_ROW;
+}
+
+static bool ask_day(struct store *s, enum query which, const struct crowd *c, int64_t *answer)
+{
+	sqlite3_stmt *q = query(s, which);
+	*answer = 0;
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, c->user);
+	sqlite3_bind_int64(q, 3, c->day * DAY_MS);
+	if (which == QUERY_COUNT)
+		sqlite3_bind_int64(q, 4, CROWD_SHORT_MS);
+	return run(q, answer);
+}
+
+static struct crowd *find_user(struct crowds *all, const char *user)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->items[i].user, user) == 0)
+			return &all->items[i];
+	if (!array_reserve(&all->items, &all->cap, all->n + 1))
+		return NULL;
+	struct crowd *c = &all->items[all->n++];
+	*c = (struct crowd){ .day = -1 };
+	text_copy(c->user, sizeof(c->user), user);
+	return c;
+}
+
+/* The user's processes of that day, as the file has them; NULL: SQLite failed. */
+static struct crowd *find_crowd(struct store *s, const char *user, int64_t day)
+{
+	struct crowd *c = find_user(s->crowds, user);
+	if (!c || c->day == day)
+		return c;
+	c->day = day;
+	if (ask_day(s, QUERY_COUNT, c, &c->lives) && ask_day(s, QUERY_FIND, c, &c->row))
+		return c;
+	c->day = -1;
+	return NULL;
+}
+
+/* Since when the life was seen: the recorder may have been started again meanwhile. -1: its
+ * time is in a crowd already. */
+static bool first_seen(
+	struct store *s, const struct process_entry *p, int64_t id, int64_t *seen_ms)
+{
+	*seen_ms = p->first_seen_ms;
+	if (!id)
+		return true;
+	*seen_ms = -1;
+	sqlite3_stmt *q = query(s, QUERY_FIRST_SEEN);
+	sqlite3_bind_int64(q, 1, id);
+	return run(q, seen_ms);
+}
+
+static bool is_short(const struct process_entry *p, int64_t seen_ms)
+{
+	return seen_ms >= 0 && p->ended_ms >= seen_ms && p->ended_ms - seen_ms < CROWD_SHORT_MS;
+}
+
+static bool add_row(struct store *s, struct crowd *c, const struct process_entry *p)
+{
+	sqlite3_stmt *q = query(s, QUERY_ADD);
+	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_int64(q, 2, s->run);
+	sql_bind_text(q, 3, c->user);
+	sqlite3_bind_int64(q, 4, p->first_seen_ms);
+	sqlite3_bind_int64(q, 5, p->ended_ms);
+	return run(q, &c->row);
+}
+
+static bool grow(struct store *s, const struct crowd *c, const struct process_entry *p)
+{
+	sqlite3_stmt *q = query(s, QUERY_GROW);
+	sqlite3_bind_int64(q, 1, c->row);
+	sqlite3_bind_int64(q, 2, p->first_seen_ms);
+	sqlite3_bind_int64(q, 3, p->ended_ms);
+	sql_bind_known(q, 4, p->last_active_ms, -1);
+	return run(q, NULL);
+}
+
+/* Notes that the row's sums belong to the crowd. */
+static bool give_up(struct store *s, int64_t id, int64_t crowd, int64_t seen_ms)
+{
+	struct crowds *all = s->crowds;
+	int64_t from = seen_ms / 1000 - HOUR_S;
+	from -= from % HOUR_S;
+	if (!all->given_up &&
+		sql_exec(s->db, "CREATE TEMP TABLE IF NOT EXISTS given_up"
+				" (process INTEGER PRIMARY KEY, crowd INTEGER NOT NULL);"
+				"DELETE FROM temp.given_up") != SQLITE_OK)
+		return false;
+	all->from_slot = all->given_up && all->from_slot < from ? all->from_slot : from;
+	all->given_up = true;
+	sqlite3_stmt *q = query(s, QUERY_GIVE_UP);
+	sqlite3_bind_int64(q, 1, id);
+	sqlite3_bind_int64(q, 2, crowd);
+	return run(q, NULL);
+}
+
+bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, int64_t *id)
+{
+	int64_t seen_ms = -1;
+	if (s->past || !is_short(p, p->first_seen_ms))
+		return true;
+	if (!s->crowds && !(s->crowds = calloc(1, sizeof(*s->crowds))))
+		return false;
+	if (!first_seen(s, p, *id, &seen_ms))
+		return false;
+	if (!is_short(p, seen_ms))
+		return true;
+	struct crowd *c = find_crowd(s, p->id.user, at_ms / DAY_MS);
+	if (!c)
+		return false;
+	if (c->lives < CROWD_LIVES) {
+		c->lives++;
+		return true;
+	}
+	if ((!c->row && !add_row(s, c, p)) || !grow(s, c, p) ||
+		(*id && !give_up(s, *id, c->row, seen_ms)))
+		return false;
+	*id = c->row;
+	return true;
+}
+
+bool crowd_merge(struct store *s)
+{
+	static const enum query steps[] = { QUERY_MOVE, QUERY_DROP_SUMS, QUERY_DROP_OPEN,
+		QUERY_DROP_ROWS };
+	if (!s->crowds || !s->crowds->given_up)
+		return true;
+	bool ok = true;
+	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
+		sqlite3_stmt *q = query(s, steps[i]);
+		if (sqlite3_bind_parameter_count(q))
+			sqlite3_bind_int64(q, 1, s->crowds->from_slot);
+		ok = run(q, NULL);
+	}
+	s->crowds->given_up = false;
+	return ok;
+}
+
+void crowd_forget(struct store *s)
+{
+	if (!s->crowds)
+		return;
+	s->crowds->n = 0;
+	s->crowds->given_up = false;
+}
+
+void crowd_disconnect(struct store *s)
+{
+	crowd_forget(s);
+	for (size_t i = 0; s->crowds && i < QUERIES; i++) {
+		sqlite3_finalize(s->crowds->queries[i]);
+		s->crowds->queries[i] = NULL;
+	}
+}
+
+void crowd_free(struct store *s)
+{
+	if (s->crowds)
+		free(s->crowds->items);
+	free(s->crowds);
+	s->crowds = NULL;
+}

@@ -1,0 +1,37 @@
+/* Short processes of one user that share a row. A loop that starts a process every second would
+ * otherwise fill the disk with rows that are kept for ever. Of the processes of a user that
+ * were seen for less than CROWD_SHORT_MS, the first CROWD_LIVES that end in a day (UTC) keep
+ * their rows. The time of the others is added to one row of that user and day, the crowd: no
+ * sum changes, only the detail by process is lost. A process that holds a card for longer
+ * always has its own row. */
+#ifndef GUA_STORE_CROWD_H
+#define GUA_STORE_CROWD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/tick.h"
+
+struct store;
+
+enum { CROWD_LIVES = 1000, CROWD_SHORT_MS = 5 * 60 * 1000 };
+
+/* The command of a crowd. Its pid is 0, which no process has. */
+#define CROWD_COMMAND "(many short processes)"
+/* In SQL: whether a row of `process` is a crowd. */
+#define CROWD_SQL "(pid = 0 AND command = '" CROWD_COMMAND "')"
+
+/* Decides where the time of a life goes that the tick of `at_ms` writes. `*id` is its row, 0
+ * when it has none yet. If the life belongs to the crowd, `*id` becomes the row of the crowd,
+ * and a row that it had is removed by crowd_merge(). False: SQLite failed. */
+bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, int64_t *id);
+/* Moves the sums of all rows that crowd_take() gave up in this tick, and removes these rows. */
+bool crowd_merge(struct store *s);
+
+/* Forgets what is known of the file, because the tick was not written. */
+void crowd_forget(struct store *s);
+/* The same before the connection is closed. */
+void crowd_disconnect(struct store *s);
+void crowd_free(struct store *s);
+
+#endif
