@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "base/timetext.h"
+#include "store/crowd.h"
 
 __attribute__((format(printf, 4, 5))) static void say(
 	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
@@ -212,6 +213,21 @@ static void add_identities(struct report *r, const struct audit *a)
 			"and moment. share h divides a card's time among its holders.");
 }
 
+/* Says what a row of a crowd is, if one of the first `shown` processes is one. */
+static void add_crowd(struct report *r, const struct audit *a, size_t shown)
+{
+	bool crowd = false;
+	for (size_t i = 0; i < shown && i < a->n_processes; i++) {
+		const struct audit_process *p = &a->processes[i];
+		crowd |= p->pid == 0 && p->command && strcmp(p->command, CROWD_COMMAND) == 0;
+	}
+	if (crowd)
+		say(r, SENTENCE_HOLDERS, NULL,
+			CROWD_COMMAND " are a user's processes of less than %d minutes, after "
+				      "the first %d of a day: their time is stored as one.",
+			CROWD_SHORT_MS / 60000, CROWD_LIVES);
+}
+
 static void add_processes(struct report *r, const struct audit *a)
 {
 	size_t shown = r->processes.n_rows;
@@ -223,6 +239,7 @@ static void add_processes(struct report *r, const struct audit *a)
 			"Hours are the process's time on that card; held h are those in which "
 			"the "
 			"process itself was idle-held.");
+	add_crowd(r, a, shown);
 }
 
 static void add_rules(struct report *r)
