@@ -49,7 +49,7 @@ test:
 	@tools/setup test
 	@tools/test
 
-BENCH_TOOLS = $(addprefix bench/bench_,drive measure scan year)
+BENCH_TOOLS = $(addprefix bench/bench_,churn drive measure scan year)
 
 bench: all
 	@$(call quietly,ninja -C build $(BENCH_TOOLS))
