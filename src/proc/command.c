@@ -37,11 +37,11 @@ static const struct interpreter interpreters[] = {
 		".py|.pyc|.pyw|", 'm' },
 	{ "pypy*", PYTHON_FLAGS, "WX", "c", "", "", NULL, ".py|", 'm' },
 	{ "julia*", "hiqvgO0123", "pLJtCH", "eE",
-		"--project|--threads|--procs|--load|--sysimage|--cpu-target|--machine-file|",
+		"--threads|--procs|--load|--sysimage|--cpu-target|--machine-file|",
 		"--eval|--print|", NULL, ".jl|", 'm' },
 	{ "node", "chiv", "rC", "ep", "--require|--import|--loader|--conditions|",
 		"--eval|--print|", NULL, ".js|.mjs|.cjs|.ts|", 0 },
-	{ "Rscript", "", "g", "e", "", "", NULL, ".R|.r|", 0 },
+	{ "Rscript", "", "", "e", "", "", NULL, ".R|.r|", 0 },
 	{ "R", "qs", "gdf", "e", "", "--args|", "--file|", ".R|.r|", 0 },
 	{ "bash", SHELL_FLAGS, "oO", "cs", "--rcfile|--init-file|", "", NULL, SHELL_ENDINGS,
 		0 },
@@ -204,33 +204,54 @@ static struct piece first_word(struct piece text)
 	return (struct piece){ text.at, n };
 }
 
-/* Whether the name is that of the program file as the kernel keeps it, which may be cut. */
-static bool is_comm(struct piece name, const struct proc_stat *stat)
+/* Returns the length of the program file's name at the start of the text, or 0: the kernel
+ * keeps its first bytes. */
+static size_t comm_length(struct piece text, const struct proc_stat *stat)
 {
-	bool cut = stat->comm_len == COMM_MAX && name.len > COMM_MAX;
-	return stat->comm_len && (cut || name.len == stat->comm_len) &&
-	       memcmp(name.at, stat->comm, stat->comm_len) == 0;
+	size_t n = stat->comm_len;
+	if (n == 0 || text.len < n || memcmp(text.at, stat->comm, n) != 0)
+		return 0;
+	if (n != COMM_MAX)
+		return n == text.len ? n : 0;
+	while (n < text.len && !is_blank(text.at[n])) /* a blank may begin an argument */
+		n++;
+	return n;
 }
 
-/* Finds the program in argv[0], without a secret. A process that rewrites its title puts the
- * whole title there, with its arguments: of such a title the first word is used. A path may
- * have blanks too; then its last part is the name of the program file. */
+/* Finds the program in a title that has blanks. A process that rewrites its title puts its
+ * arguments there too: of such a title the first word is used. A path may have blanks as well;
+ * then its last part is the name of the program file. Without a slash that is no evidence,
+ * because a process can give itself the beginning of its title as a name. */
+static struct piece program_of_title(struct piece title, const struct proc_stat *stat)
+{
+	struct piece last = basename_of(title);
+	size_t n = last.len < title.len ? comm_length(last, stat) : 0;
+	return n ? (struct piece){ last.at, n } : first_word(title);
+}
+
+/* Copies the text to `word` without what may be a secret. */
+static struct piece cut_word(struct piece text, char word[PROGRAM_CAP])
+{
+	size_t len = text.len < PROGRAM_CAP ? text.len : PROGRAM_CAP;
+	memcpy(word, text.at, len);
+	return (struct piece){ word, secret_cut(word, len, SECRET_WORD) };
+}
+
+/* Finds the program in argv[0], without a secret. */
 static struct piece find_program(
 	struct proc_arguments *a, const struct proc_stat *stat, char word[PROGRAM_CAP])
 {
 	struct piece title = { a->bytes, 0 };
 	if (!next_piece(a, &title))
 		return title;
-	struct piece program = first_word(title);
-	if (program.len < title.len && is_comm(basename_of(title), stat))
-		program = basename_of(title);
-	else if (program.len < title.len)
-		a->at = a->len; /* what follows a title is left over from the arguments */
-	if (program.len > PROGRAM_CAP)
-		program.len = PROGRAM_CAP;
-	memcpy(word, program.at, program.len);
-	program = (struct piece){ word, secret_cut(word, program.len, SECRET_WORD) };
-	program = basename_of(program);
+	struct piece program = title;
+	if (first_word(title).len < title.len) {
+		program = program_of_title(title, stat);
+		if (program.at + program.len < title.at + title.len)
+			a->at = a->len; /* what follows a title is left over from the arguments
+					 */
+	}
+	program = basename_of(cut_word(program, word));
 	if (program.len > 1 && program.at[0] == '-') /* a login shell: "-bash" */
 		program = (struct piece){ program.at + 1, program.len - 1 };
 	return program;
@@ -257,7 +278,8 @@ void proc_command(
 	dst[0] = '\0';
 	if (program.len == 0) {
 		used = add_text(dst, cap, used, "[");
-		used = add_piece(dst, cap, used, (struct piece){ stat->comm, stat->comm_len });
+		program = first_word((struct piece){ stat->comm, stat->comm_len });
+		used = add_piece(dst, cap, used, cut_word(program, word));
 		add_text(dst, cap, used, "]");
 		return;
 	}

@@ -226,7 +226,7 @@ static void test_number(void **state)
 }
 
 /* Arguments are separated by '|' here. */
-static void command_of(const char *arguments, char *out, size_t cap)
+static void command_named(const char *arguments, const char *comm, char *out, size_t cap)
 {
 	char bytes[512];
 	size_t len = strlen(arguments);
@@ -234,8 +234,14 @@ static void command_of(const char *arguments, char *out, size_t cap)
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] == '|')
 			bytes[i] = '\0';
-	const struct proc_stat stat = { .comm = "comm", .comm_len = 4 };
+	struct proc_stat stat = { .comm_len = strlen(comm) };
+	memcpy(stat.comm, comm, stat.comm_len);
 	proc_command(out, cap, bytes, len, &stat);
+}
+
+static void command_of(const char *arguments, char *out, size_t cap)
+{
+	command_named(arguments, "comm", out, cap);
 }
 
 static void expect_command(const char *arguments, const char *expected)
@@ -281,7 +287,7 @@ static void test_scripts(void **state)
 	expect_command("bash|-lc|mysql -psecret|", "bash");
 	expect_command("bash|-o|pipefail|run.sh|", "bash run.sh");
 	expect_command("/bin/sh|/x/job.sh|secret|", "sh job.sh");
-	expect_command("julia|-t|8|--project|/p|fit.jl|", "julia fit.jl");
+	expect_command("julia|-t|8|--project|fit.jl|hunter2|", "julia fit.jl");
 	expect_command("julia|-e|secret()|", "julia");
 	expect_command("node|-r|mod|/srv/app.js|", "node app.js");
 	expect_command("R|--no-echo|--file=/x/fit.R|--args|s|", "R fit.R");
@@ -301,7 +307,8 @@ static void test_secrets(void **state)
 		"node|-e|hunter2|", "node|-p|hunter2|", "node|-pe|hunter2|",
 		"node|--print|hunter2|", "node|--unknown|hunter2|x.js|",
 		"julia|--eval|hunter2|", "julia|--eva|hunter2|", "julia|-E|hunter2|",
-		"julia|-ehunter2|", "julia|--print=hunter2|hunter2.jl|", "R|--args|hunter2|",
+		"julia|-ehunter2|", "julia|--project|fit|hunter2|",
+		"julia|--print=hunter2|hunter2.jl|", "R|--args|hunter2|",
 		"R|--no-echo|--args|hunter2.R|", "R|hunter2|", "R|-e|hunter2|", "R|--|hunter2|",
 		"Rscript|-e|hunter2|x.R|", "bash|-s|hunter2|", "bash|-ls|hunter2|",
 		"bash|-c|hunter2|x.sh|", "bash|+o|hunter2|", "bash|--login|job|hunter2|",
@@ -332,6 +339,32 @@ static void test_secrets(void **state)
 	expect_command("worker /x/y --token=hunter2|x|", "worker");
 	expect_command("postgres://user:hunter2@host|", "host");
 	expect_command("TOKEN=hunter2|", "TOKEN");
+}
+
+/* setproctitle(3) gives the beginning of the title also to the kernel, as the comm. */
+static void test_titles(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *arguments, *comm, *expected;
+	} cases[] = {
+		{ "trainer --password hunter2|", "trainer --passw", "trainer" },
+		{ "job hunter2|", "job hunter2", "job" },
+		{ "text-generation-launcher --token hunter2|", "text-generation",
+			"text-generation-launcher" },
+		{ "/opt/a b/text-generation-launcher --token hunter2|", "text-generation",
+			"text-generation-launcher" },
+		{ "/opt/a b/text-generation-launcher|hunter2|", "text-generation",
+			"text-generation-launcher" },
+		{ "/opt/a b/my prog|hunter2|", "my prog", "my prog" },
+		{ "", "job hunter2", "[job]" },
+		{ "", "token=hunter2", "[token]" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char out[256];
+		command_named(cases[i].arguments, cases[i].comm, out, sizeof(out));
+		assert_string_equal(out, cases[i].expected);
+	}
 }
 
 static void test_cuts(void **state)
@@ -532,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_scripts),
 		cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_titles),
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_command_is_cut),
 		cmocka_unit_test(test_boot_time),
