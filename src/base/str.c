@@ -125,12 +125,14 @@ size_t utf8_char(const char *bytes, size_t len, unsigned *code_point)
 	return n;
 }
 
-/* Characters that are valid but can hide or reorder the text around them. */
+/* Characters that are valid but can hide or reorder the text around them, and code points that
+ * are no characters: XML forbids some of them. */
 static bool is_unsafe(unsigned c)
 {
 	return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xAD || c == 0x61C ||
 	       (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
 	       (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||
+	       (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE ||
 	       (c >= 0xE0000 && c <= 0xE0FFF);
 }
 

@@ -27,6 +27,11 @@ static void test_escape(void **state)
 		      "1m",
 		4, "\\xC2\\x9B1m"); /* C1 control sequence */
 	expect_escape("a\0b", 3, "a\\x00b");
+	/* Not characters: U+FFFE, U+FDD0, U+1FFFF. U+FFFD is one. */
+	expect_escape("\xef\xbf\xbe", 3, "\\xEF\\xBF\\xBE");
+	expect_escape("\xef\xb7\x90", 3, "\\xEF\\xB7\\x90");
+	expect_escape("\xf0\x9f\xbf\xbf", 4, "\\xF0\\x9F\\xBF\\xBF");
+	expect_escape("\xef\xbf\xbd", 3, "\xef\xbf\xbd");
 }
 
 static void test_escape_twice_is_once(void **state)
