@@ -11,6 +11,7 @@
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
+#include "proc/proc.h"
 #include "query/status.h"
 #include "store/statusfile.h"
 
@@ -28,6 +29,26 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
+/* Refuses a process that cannot have made the status file. The owner of a store decides what
+ * its status file names: on file systems of his own (FUSE), and because a lock can outlive its
+ * process, that may be any pid. */
+static int check_owner(const struct published *now, struct err *e)
+{
+	int proc = -1;
+	struct proc_status status = { .uid = -1 };
+	int rc = proc_open(&proc, "", e);
+	if (rc)
+		return rc;
+	bool known = proc_read_status(proc, (uint32_t)now->pid, &status) == 0;
+	close(proc);
+	if (known && status.uid == (int64_t)now->owner)
+		return 0;
+	return err_set(e, ERR_WORLD,
+		"pid %d is not stopped: the status file belongs to the user with uid %u, and "
+		"the process does not; if it is the recorder, end it with: kill %d",
+		(int)now->pid, (unsigned)now->owner, (int)now->pid);
+}
+
 /* Signals exactly the recorder. The pidfd is opened first and the kernel is asked again who the
  * recorder is, so that a new process with the same pid is not signalled. */
 static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct err *e)
@@ -40,7 +61,9 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 	struct published now;
 	int rc = published_read(&now, db, e);
 	bool same = !rc && now.pid == pid;
-	if (same && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
+	if (same)
+		rc = check_owner(&now, e);
+	if (!rc && same && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot stop the recorder (pid %d): %s", (int)pid,
 			strerror(errno));
 	struct pollfd fd = { .fd = pidfd, .events = POLLIN };

@@ -273,6 +273,8 @@ int published_read(struct published *p, const char *db, struct err *e)
 	int rc = open_status(db, &fd, e);
 	if (rc || fd < 0)
 		return rc;
+	struct stat st;
+	p->owner = fstat(fd, &st) == 0 ? st.st_uid : (uid_t)-1;
 	parse(p, fd);
 	if (!ask_holder(fd, &p->pid))
 		p->pid = writer_of(p);

@@ -51,6 +51,7 @@ struct published_fault {
 
 struct published {
 	pid_t pid;    /* a running recorder's pid, RECORDER_ELSEWHERE, or 0: none is running */
+	uid_t owner;  /* of the file: the user whose recorder made it */
 	bool told;    /* the members below were read; else the recorder could not write them */
 	pid_t writer; /* the pid that the recorder had for itself */
 	uint64_t start_ticks; /* of that process */

@@ -162,6 +162,27 @@ def test_another_users_status_file_is_not_believed(tmp_path):
     assert not planted.exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can signal the processes of others")
+def test_stop_signals_only_a_process_of_the_status_files_owner(tmp_path):
+    """A lock can name any pid: it outlives its process, and a user's own file system answers what it likes. Here the
+    locker is root's."""
+    db, status = tmp_path / "g.db", tmp_path / "g.db.status"
+    status.write_text("")
+    for path in (tmp_path, status):
+        os.chown(path, 54321, 54321)
+    locker = subprocess.Popen(
+        ["/usr/bin/python3", "-c", "import fcntl, sys, time\nf = open(sys.argv[1], 'r+')\nfcntl.lockf(f, fcntl.LOCK_EX)\n"
+         "print('locked', flush=True)\ntime.sleep(600)", status], stdout=subprocess.PIPE, text=True)
+    try:
+        assert locker.stdout.readline() == "locked\n"
+        r = gua("stop", "--db", db, "--timeout", "1s")
+        assert r.returncode == 1 and f"pid {locker.pid} is not stopped" in r.stderr and "54321" in r.stderr
+        assert locker.poll() is None
+    finally:
+        locker.kill()
+        locker.wait()
+
+
 def test_another_users_lock_file_is_refused_with_its_owner(tmp_path):
     db = tmp_path / "gua.db"
     beside(db, ".lock").touch(0o666)
