@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "store/lock.h"
 #include "store/sqlite.h"
 
 /* SQLite's memory, for the whole process. The import of a GiB needs less than 16 MiB. */
@@ -164,6 +165,8 @@ int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e)
 {
 	*db = NULL;
 	int code = file_check_regular(file->path, e);
+	if (!code && !file->immutable)
+		code = lock_check_logs(file->path, e);
 	if (code)
 		return code;
 	sqlite3_hard_heap_limit64(HEAP_BYTES);

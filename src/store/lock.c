@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/str.h"
 
 int lock_beside(char *path, size_t cap, const char *db, const char *suffix, struct err *e)
 {
@@ -21,6 +22,44 @@ int lock_beside(char *path, size_t cap, const char *db, const char *suffix, stru
 	int n = snprintf(path, cap, "%s%s", name, suffix);
 	if (n < 0 || (size_t)n >= cap)
 		return err_set(e, ERR_USAGE, "the path %s is too long", db);
+	return 0;
+}
+
+/* Finds the directory of the file `path`. */
+static bool find_directory(const char *path, struct stat *st)
+{
+	char above[PATH_MAX + 16];
+	text_copy(above, sizeof(above), path);
+	char *slash = strrchr(above, '/');
+	if (slash)
+		slash[1] = '\0';
+	return stat(slash ? above : ".", st) == 0;
+}
+
+bool lock_trusts(uid_t uid, const char *db, const char *path)
+{
+	struct stat st;
+	return uid == 0 || uid == geteuid() || (stat(db, &st) == 0 && st.st_uid == uid) ||
+	       (find_directory(path, &st) && st.st_uid == uid);
+}
+
+int lock_check_logs(const char *db, struct err *e)
+{
+	static const char *const suffixes[] = { "-journal", "-wal", "-shm" };
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		char path[PATH_MAX + 16];
+		struct stat st, directory;
+		int rc = lock_beside(path, sizeof(path), db, suffixes[i], e);
+		if (rc)
+			return rc;
+		if (lstat(path, &st) == 0 && !lock_trusts(st.st_uid, db, path) &&
+			find_directory(path, &directory) && (directory.st_mode & S_ISVTX))
+			return err_set(e, ERR_WORLD,
+				"%s belongs to the user with uid %u, who does not own the "
+				"store; remove it, and keep the store in a directory that "
+				"others cannot write to",
+				path, (unsigned)st.st_uid);
+	}
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #ifndef GUA_STORE_LOCK_H
 #define GUA_STORE_LOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -12,6 +13,15 @@
 /* Writes the path of the file beside the store that ends in `suffix`. A symbolic link to the
  * store is followed, so that all names of a store have the same files. */
 int lock_beside(char *path, size_t cap, const char *db, const char *suffix, struct err *e);
+
+/* Whether a file of this user at `path`, beside the store, is believed: root, the owner of the
+ * store and the owner of its directory can replace the store itself. */
+bool lock_trusts(uid_t uid, const char *db, const char *path);
+
+/* Refuses a store in a sticky directory such as /tmp if another user has put a file beside it
+ * that SQLite believes: the pages in a -wal or -journal file replace those of the store. In
+ * other directories, those who can make files can replace the store as well. */
+int lock_check_logs(const char *db, struct err *e);
 
 /* Takes the lock of the store at `db` for this process; *fd holds it until the process ends.
  * ERR_WORLD, with the pid, when another recorder has it, and when the lock file is not one of

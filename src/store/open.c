@@ -12,6 +12,7 @@
 #include "store/crowd.h"
 #include "store/foreign.h"
 #include "store/identify.h"
+#include "store/lock.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_private.h"
@@ -121,6 +122,9 @@ static const char *const tables[] = { "host", "run", "gpu", "process", "open_lif
 /* Opens, sets up and migrates; the caller closes `*db` also after a failure. */
 static int open_writer(sqlite3 **db, const char *path, struct err *e)
 {
+	int code = lock_check_logs(path, e);
+	if (code)
+		return code;
 	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 		SQLITE_OK)
 		return sql_fail(e, *db, "open", path);
@@ -130,7 +134,7 @@ static int open_writer(sqlite3 **db, const char *path, struct err *e)
 		return sql_fail_code(e, SQLITE_READONLY, "write", path);
 	if (foreign_restrict(*db) != SQLITE_OK)
 		return sql_fail(e, *db, "open", path);
-	int code = foreign_check_tables(*db, tables, path, e);
+	code = foreign_check_tables(*db, tables, path, e);
 	if (!code)
 		code = store_upgrade(*db, path, e);
 	if (code)

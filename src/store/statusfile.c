@@ -118,28 +118,13 @@ void statusfile_remove(struct statusfile *f)
 	f->fd = 0;
 }
 
-/* A file that another user has put there is not believed. Root, the owner of the store and the
- * owner of its directory can replace the store itself. */
-static bool is_owner(uid_t uid, const char *db, const char *status_path)
-{
-	struct stat st;
-	char above[sizeof(((struct statusfile *)0)->path)];
-	if (uid == 0 || uid == geteuid() || (stat(db, &st) == 0 && st.st_uid == uid))
-		return true;
-	text_copy(above, sizeof(above), status_path);
-	char *slash = strrchr(above, '/');
-	if (slash)
-		slash[1] = '\0';
-	return stat(slash ? above : ".", &st) == 0 && st.st_uid == uid;
-}
-
 /* Refuses a file that no recorder of this store can have made. */
 static int check_file(int fd, const char *db, const char *path, struct err *e)
 {
 	struct stat st;
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return err_set(e, ERR_WORLD, "%s is not a regular file; remove it", path);
-	if (is_owner(st.st_uid, db, path))
+	if (lock_trusts(st.st_uid, db, path))
 		return 0;
 	return err_set(e, ERR_WORLD,
 		"%s belongs to the user with uid %u, who does not own the store; remove it and "

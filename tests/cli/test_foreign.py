@@ -329,3 +329,20 @@ def test_a_statistic_is_one_word(tmp_path, statistic):
     config.write_text(json.dumps({"file_path_map": {"a": "x", "b": "y"}, "statistic": statistic}))
     result = gua("sub-track", "compare", "--cconfig", config)
     assert result.returncode == 2 and "is not a statistic" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_in_a_sticky_directory_the_log_of_another_user_is_refused(tmp_path, suffix):
+    """SQLite would copy the pages of a planted -journal file into the store."""
+    path = tmp_path / "g.db"
+    assert gua("daemon", "--db", path, "--once", "--source", "sim").returncode == 0
+    planted, before = tmp_path / f"g.db{suffix}", path.read_bytes()
+    planted.write_bytes(b"\0" * 1024)
+    tmp_path.chmod(0o1777)
+    for owner in (54321, 0):
+        os.chown(planted, owner, owner)
+        for words in (["report"], ["export"], ["daemon", "--once", "--source", "sim"]):
+            r = gua(*words, "--db", path)
+            assert ("54321, who does not own the store" in r.stderr) == (owner != 0), r.stderr
+            assert owner == 0 or (r.returncode == 1 and path.read_bytes() == before)
