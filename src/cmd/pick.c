@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -123,8 +124,8 @@ static void close_on_signals(void)
 			sigaction(numbers[i], &action, NULL);
 }
 
-/* Whether the words ask for --format env. Used before the options are understood, and if they
- * are not: then a word too many does no harm. */
+/* Whether the words ask for --format env, perhaps misspelt. Used before the options are
+ * understood, and if they are not: then a word too many does no harm. */
 static bool asks_for_env(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -133,7 +134,7 @@ static bool asks_for_env(int argc, char **argv)
 		/* getopt_long(3) accepts abbreviations; --f is also the beginning of
 		 * --free-for. */
 		if (name >= strlen("--fo") && strncmp(argv[i], "--format", name) == 0 &&
-			value && strcmp(value, "env") == 0)
+			value && strncasecmp(value, "env", 3) == 0)
 			return true;
 	}
 	return false;

@@ -428,6 +428,8 @@ CLOSED = "export CUDA_VISIBLE_DEVICES=; false\n"
     ["--format", "env", "--no-such-option"],
     ["--no-such-option", "--format", "env"],
     ["--count", "0", "--format", "env"],
+    ["--format=ENV"],
+    ["--format", "env "],
     ["--format", "env", "--wait=soon"],
     ["--format", "env", "--json"],
     ["--format", "env", "-i", "77"],
