@@ -24,6 +24,10 @@
  * the sort of an import, needs about 9 s for a GiB; it may take 200. */
 enum { STEPS_BASE = 1000000, STEPS_PER_BYTE = 16, SECONDS_BASE = 10, MIB_PER_SECOND = 5 };
 enum { STEPS_BETWEEN = 4000 }; /* checks */
+/* What is believed of a size: all of it up to HOLES_BYTES, and beyond that what the file has
+ * on the disk, up to 2 TiB. */
+enum { BLOCK_BYTES = 512, HOLES_BYTES = 2 << 20 };
+#define MOST_BLOCKS (INT64_C(1) << 32)
 
 static const struct {
 	int id, value;
@@ -61,7 +65,16 @@ static int64_t size_of(const char *path, const char *suffix)
 	char name[PATH_MAX + 16];
 	struct stat st;
 	snprintf(name, sizeof(name), "%s%s", path, suffix);
-	return stat(name, &st) == 0 ? (int64_t)st.st_size : 0;
+	if (stat(name, &st) != 0)
+		return 0;
+	/* A file with holes costs nothing, so its size says nothing about the work that it can
+	 * need. Some file systems count the blocks of a new file late: small sizes are
+	 * believed.
+	 */
+	int64_t blocks =
+		(int64_t)st.st_blocks < MOST_BLOCKS ? (int64_t)st.st_blocks : MOST_BLOCKS;
+	int64_t most = blocks * BLOCK_BYTES > HOLES_BYTES ? blocks * BLOCK_BYTES : HOLES_BYTES;
+	return (int64_t)st.st_size < most ? (int64_t)st.st_size : most;
 }
 
 /* SQLite calls this when a statement starts. The file may have grown since the last one. */

@@ -212,6 +212,14 @@ def test_pages_in_a_ring_are_too_much_work(hostile):
     assert "more work than a file of this size can need" in result.stderr
 
 
+def test_holes_do_not_count_as_size(hostile, tmp_path):
+    """A file of a tebibyte with nothing in it was given days of work."""
+    path = shutil.copy(hostile("pages in a ring"), tmp_path / "store.db")
+    os.truncate(path, 1 << 40)
+    status, errors = bounded("report", "--since", "2026-11-01", "--db", path)
+    assert status == 1 and "more work than a file of this size can need" in errors
+
+
 def python_file(path, change=""):
     Tool().fill(1, ticks=20).write(path)
     db = sqlite3.connect(path)
