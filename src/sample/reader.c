@@ -212,8 +212,12 @@ static bool ask_for(
 	const struct str *reply = NULL;
 	uint32_t blamed = 0;
 	int rc = reader_process_ask(&r->process, request, &reply, &blamed);
+	if (rc == 0 && take_answers(r, request, reply, out)) {
+		reader_process_works(&r->process);
+		return true;
+	}
 	if (rc == 0)
-		return take_answers(r, request, reply, out);
+		reader_process_refuse(&r->process);
 	if (blamed || rc == ERR_BUSY)
 		blame(r, blamed);
 	*tries -= 1;
@@ -337,8 +341,12 @@ static ssize_t ask_file(struct reader *r, enum reader_question question,
 	int rc = reader_process_ask(&r->process, &request, &reply, &blamed);
 	if (blamed || rc == ERR_BUSY)
 		blame(r, blamed);
-	if (rc == 0 && reply->len >= sizeof(result))
+	if (rc == 0 && reply->len < sizeof(result)) {
+		reader_process_refuse(&r->process);
+	} else if (rc == 0) {
+		reader_process_works(&r->process);
 		memcpy(&result, reply->data, sizeof(result));
+	}
 	if (result.why || reply->len != sizeof(result) + result.len || result.len > cap) {
 		errno = result.why ? result.why : ENODATA;
 		return -1;
@@ -385,6 +393,15 @@ void reader_ask_again(struct reader *r)
 		reader_process_ask(&r->process, &request, &reply, &blamed);
 }
 
+/* Whether its processes fail, and there is no other one yet. */
+static bool has_no_process(struct reader *r, char *dst, size_t cap)
+{
+	if (r->process.n_failed < 2 || reader_process_is_there(&r->process))
+		return false;
+	snprintf(dst, cap, "processes are described by their names only: %s", r->process.why);
+	return true;
+}
+
 bool reader_trouble(struct reader *r, char *dst, size_t cap)
 {
 	const struct process_id *first = NULL;
@@ -398,7 +415,7 @@ bool reader_trouble(struct reader *r, char *dst, size_t cap)
 		n += id->pid != 0;
 	}
 	if (!first)
-		return false;
+		return has_no_process(r, dst, cap);
 	/* The command is the name in brackets. */
 	int name = (int)strcspn(first->command + 1, "]");
 	int len = snprintf(dst, cap,

@@ -57,6 +57,8 @@ struct reader_process {
 	} left[READER_STUCK_MAX]; /* they are stuck */
 	size_t n_left;
 	int64_t restart_us; /* monotonic: no process is started before this */
+	unsigned n_failed;  /* so many have failed since the last answer */
+	char why[128];	    /* why the last one failed */
 };
 
 int64_t reader_now_us(void);
@@ -66,6 +68,10 @@ bool reader_process_is_there(struct reader_process *p);
  * ERR_BUSY: it is stuck. *blamed is then the process that it was reading, or 0. */
 int reader_process_ask(struct reader_process *p, const struct reader_request *request,
 	const struct str **reply, uint32_t *blamed);
+/* The reply makes no sense: ends the process. */
+void reader_process_refuse(struct reader_process *p);
+/* The reply makes sense. */
+void reader_process_works(struct reader_process *p);
 void reader_process_end(struct reader_process *p);
 
 /* reader_serve.c: starts the process. `root` as in reader_open(). */

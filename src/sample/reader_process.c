@@ -19,8 +19,9 @@
 #define REQUEST_MS 20000
 /* How often the place is looked at. */
 #define LOOK_MS 50
-/* A process that ended by itself is not replaced at once. */
-#define RESTART_US 1000000
+/* One that failed is replaced after a second, and after twice as long each time in a row, up to
+ * 64 seconds. */
+#define RESTART_DOUBLINGS 6
 
 int64_t reader_now_us(void)
 {
@@ -38,6 +39,17 @@ static void forget_gone(struct reader_process *p)
 			i++;
 }
 
+/* There is no process for some time. */
+static void has_failed(struct reader_process *p, const char *why)
+{
+	int64_t wait_s = p->n_failed < RESTART_DOUBLINGS ? INT64_C(1) << p->n_failed
+							 : INT64_C(1) << RESTART_DOUBLINGS;
+	p->n_failed++;
+	p->restart_us = reader_now_us() + wait_s * 1000000;
+	text_copy(p->why, sizeof(p->why), why);
+	log_warning("%s; starting another one in %lld s", why, (long long)wait_s);
+}
+
 bool reader_process_is_there(struct reader_process *p)
 {
 	struct err e = { 0 };
@@ -48,9 +60,8 @@ bool reader_process_is_there(struct reader_process *p)
 		return false;
 	if (reader_start_helper(&p->helper, p->root, &e) == 0)
 		return true;
-	log_warning("processes are described by their names only: %s", e.text);
 	p->helper = NULL;
-	p->restart_us = reader_now_us() + RESTART_US;
+	has_failed(p, e.text);
 	return false;
 }
 
@@ -64,6 +75,17 @@ static void end_helper(struct reader_process *p)
 		return;
 	p->left[p->n_left].pidfd = pidfd;
 	p->left[p->n_left++].pid = pid;
+}
+
+void reader_process_refuse(struct reader_process *p)
+{
+	end_helper(p);
+	has_failed(p, "the process " READER_NAME " sent nonsense");
+}
+
+void reader_process_works(struct reader_process *p)
+{
+	p->n_failed = 0;
 }
 
 void reader_process_end(struct reader_process *p)
@@ -117,13 +139,15 @@ static int wait_for_reply(struct helper *h, const struct str **reply, struct err
 	}
 }
 
-/* The process that was being read, if the request asks for it; else 0. */
-static uint32_t find_blamed(const struct helper *h, const struct reader_request *request)
+/* The process that was being read, if the request asks for it; else 0. `before` is the place at
+ * which the last request ended: who is still there has not begun with this one. */
+static uint32_t find_blamed(
+	const struct helper *h, const struct reader_request *request, const char *before)
 {
 	char place[HELPER_PLACE_CAP];
 	uint32_t pid = 0;
 	helper_where(h, place, sizeof(place));
-	if (sscanf(place, "pid %u", &pid) != 1)
+	if (strcmp(place, before) == 0 || sscanf(place, "pid %u", &pid) != 1)
 		return 0;
 	for (uint32_t i = 0; i < request->n; i++)
 		if (request->targets[i].pid == pid && !request->targets[i].brief)
@@ -136,9 +160,11 @@ int reader_process_ask(struct reader_process *p, const struct reader_request *re
 {
 	struct str bytes = { 0 };
 	struct err e = { 0 };
+	char before[HELPER_PLACE_CAP];
 	*blamed = 0;
 	if (!reader_process_is_there(p))
 		return ERR_WORLD;
+	helper_where(p->helper, before, sizeof(before));
 	str_add_bytes(&bytes, (const char *)request, sizeof(*request));
 	int rc = helper_send(p->helper, &bytes, &e);
 	str_finish(&bytes);
@@ -146,11 +172,9 @@ int reader_process_ask(struct reader_process *p, const struct reader_request *re
 		rc = wait_for_reply(p->helper, reply, &e);
 	if (rc == 0)
 		return 0;
-	*blamed = find_blamed(p->helper, request);
+	*blamed = find_blamed(p->helper, request, before);
 	end_helper(p);
-	if (rc != ERR_BUSY) {
-		log_warning("%s; starting another one", e.text);
-		p->restart_us = reader_now_us() + RESTART_US;
-	}
+	if (rc != ERR_BUSY)
+		has_failed(p, e.text);
 	return rc;
 }

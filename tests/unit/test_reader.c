@@ -267,6 +267,68 @@ static void test_its_process_dies(void **state)
 	assert_int_not_equal(process_of(h->reader), first);
 }
 
+/* A process that dies between two requests was not reading anything. */
+static void test_nobody_is_blamed_for_an_earlier_request(void **state)
+{
+	struct host *h = *state;
+	char text[256];
+	struct proc_io io;
+	add_process(h, 1003, BOB, false);
+	struct process_id id = { .pid = 1003, .start_ticks = 10030, .uid = BOB };
+	assert_int_equal(reader_io(h->reader, &id, &io), 0);
+	assert_int_equal(kill(process_of(h->reader), SIGKILL), 0);
+	assert_int_equal(reader_io(h->reader, &id, &io), -1);
+	assert_int_equal(errno, EBUSY);
+	int rc = -1;
+	for (int i = 0; i < 600 && rc != 0; i++) {
+		usleep(100000);
+		rc = reader_io(h->reader, &id, &io);
+	}
+	assert_int_equal(rc, 0);
+	assert_false(reader_trouble(h->reader, text, sizeof(text)));
+}
+
+static void move(const struct host *h, const char *from, const char *to)
+{
+	char old[256], new[256];
+	snprintf(old, sizeof(old), "%s/%s", h->root, from);
+	snprintf(new, sizeof(new), "%s/%s", h->root, to);
+	assert_int_equal(rename(old, new), 0);
+}
+
+/* Its process has no answer to anything: it is replaced, later and later. */
+static void test_its_process_cannot_answer(void **state)
+{
+	struct host *h = *state;
+	char text[256] = "";
+	struct process_id id;
+	struct proc_io io;
+	bool brief = true;
+	add_process(h, 1003, BOB, false);
+	move(h, "proc", "hidden");
+	expect_process(h, 1003, "uid:1002", "[python]", true);
+	/* Once may be an accident. */
+	assert_false(reader_trouble(h->reader, text, sizeof(text)));
+	for (int i = 0; i < 600 && !reader_trouble(h->reader, text, sizeof(text)); i++) {
+		usleep(100000);
+		assert_true(reader_describe(h->reader, 1003, &id, &brief));
+		assert_true(brief);
+	}
+	assert_string_equal(text, "processes are described by their names only: the process "
+				  "gua-reader sent nonsense");
+	id = (struct process_id){ .pid = 1003, .start_ticks = 10030, .uid = BOB };
+	assert_int_equal(reader_io(h->reader, &id, &io), -1);
+	assert_int_equal(errno, EBUSY);
+	move(h, "hidden", "proc");
+	for (int i = 0; i < 600 && brief; i++) {
+		usleep(100000);
+		assert_true(reader_describe(h->reader, 1003, &id, &brief));
+	}
+	assert_string_equal(id.user, "bob");
+	assert_string_equal(id.command, "python");
+	assert_false(reader_trouble(h->reader, text, sizeof(text)));
+}
+
 static void test_names_are_asked_for_again(void **state)
 {
 	struct host *h = *state;
@@ -339,6 +401,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_file_that_blocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_its_process_dies, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_nobody_is_blamed_for_an_earlier_request, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_its_process_cannot_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_names_are_asked_for_again, setup, teardown),
 		cmocka_unit_test(test_who_is_avoided_and_for_how_long),
