@@ -11,7 +11,7 @@ struct fault {
 	bool on;	  /* in force now */
 	int64_t since_ms; /* when it started */
 	int64_t count;	  /* how many times it was raised since then */
-	char text[256];	  /* the message at the start */
+	char text[256];	  /* the message at the start, or a later one */
 };
 
 /* Raises the fault: logs a warning if it was off, and counts otherwise. Returns true when the

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "base/log.h"
+#include "base/str.h"
 #include "record/recorder_private.h"
 #include "sample/ring.h"
 
@@ -23,7 +24,7 @@ static int64_t card_seen(void *context, const char *uuid)
 	return r->store_fault.on ? recorder_now_ms(r) : store_card_seen(r->store, uuid);
 }
 
-/* The whole driver failed: logs it once. Samples that are still in its ring when it answers
+/* The whole driver failed: logs it once; status says why it fails now. Samples that are still in its ring when it answers
  * again are used, so only older time becomes unobserved. */
 static void driver_failed(struct recorder *r, const struct err *e)
 {
@@ -31,6 +32,7 @@ static void driver_failed(struct recorder *r, const struct err *e)
 	if (fault_raise(&r->driver_fault, now, "%s", e->text))
 		watch_event(&r->watch, &(struct occurrence){ now, EVENT_DRIVER_DOWN, -1, 0 },
 			"%s", e->text);
+	text_copy(r->driver_fault.text, sizeof(r->driver_fault.text), e->text);
 	watch_blind(&r->watch, now - RING_MS);
 }
 

@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import time
@@ -152,6 +153,21 @@ def test_a_process_that_dies_is_replaced(record):
     run.wait(lambda: "the process gua-nvml was ended by signal 9" in run.said())
     run.wait_ready()
     assert run.helper() != first
+    assert run.stop() == 0
+
+
+def test_status_says_why_it_fails_now(record):
+    """And not why it failed first. Without a free descriptor, no other process can be started."""
+    run = record(CARDS)
+    run.wait_ready()
+    helper = run.helper()
+    before = resource.prlimit(run.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(run.process.pid, resource.RLIMIT_NOFILE, (3, before[1]))
+    os.kill(helper, signal.SIGKILL)
+    run.wait(lambda: "fault      for" in run.status() and "cannot make a socket: Too many open files" in run.status())
+    resource.prlimit(run.process.pid, resource.RLIMIT_NOFILE, before)
+    run.wait_ready()
+    assert run.said().count("Too many open files") <= 2, run.said()
     assert run.stop() == 0
 
 
