@@ -28,15 +28,19 @@ struct running {
 	bool ended;  /* it has ended */
 	int status;  /* as of wait(2) */
 	int signal_fd;
-	int pidfd;	    /* of a pid that is not our child; or -1 */
-	int end_requests;   /* SIGTERM, SIGINT ... sent to us alone */
-	int64_t request_us; /* when the last one came */
-	sigset_t before;    /* signal mask for the command */
+	int pidfd;		   /* of a pid that is not our child; or -1 */
+	int end_requests;	   /* SIGTERM, SIGINT ... sent to us alone */
+	int64_t request_us;	   /* when the last one came */
+	sigset_t before;	   /* signal mask for the command */
+	struct sigaction on_child; /* what it does at SIGCHLD */
 };
 
+/* Who started us may ignore SIGCHLD: then no child could be waited for. */
 static int block_signals(struct running *r, struct err *e)
 {
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
 	sigset_t set;
+	sigaction(SIGCHLD, &usual, &r->on_child);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < PASSED_ON; i++)
@@ -53,6 +57,7 @@ static void become(const struct running *r, char **argv, const int go[2], int fa
 {
 	char word;
 	close(go[1]); /* else the end of file would never be seen */
+	sigaction(SIGCHLD, &r->on_child, NULL);
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
 	while (read(go[0], &word, 1) < 0 && errno == EINTR)
 		;
@@ -238,6 +243,7 @@ int track_run(const struct track_job *job, struct track_outcome *outcome, struct
 		close(r.pidfd);
 	if (r.signal_fd >= 0)
 		close(r.signal_fd);
+	sigaction(SIGCHLD, &r.on_child, NULL);
 	sigprocmask(SIG_SETMASK, &r.before, NULL);
 	return rc;
 }

@@ -24,8 +24,8 @@ static int64_t card_seen(void *context, const char *uuid)
 	return r->store_fault.on ? recorder_now_ms(r) : store_card_seen(r->store, uuid);
 }
 
-/* The whole driver failed: logs it once; status says why it fails now. Samples that are still in its ring when it answers
- * again are used, so only older time becomes unobserved. */
+/* The whole driver failed: logs it once; status says why it fails now. Samples that are still
+ * in its ring when it answers again are used, so only older time becomes unobserved. */
 static void driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = recorder_now_ms(r);

@@ -338,6 +338,15 @@ def test_signals_reach_the_command(tmp_path, name):
     assert result["processes"]["exit_status"] == 5
 
 
+def test_who_starts_it_may_ignore_the_end_of_children():
+    """The command still ignores it, and its exit status is known."""
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    assert gua("track", "--", "sh", "-c", "exit 3", preexec_fn=ignore).returncode == 3
+    run = gua("track", "--", "grep", "SigIgn", "/proc/self/status", preexec_fn=ignore)
+    assert run.returncode == 0 and int(run.stdout.split()[1], 16) & 1 << (signal.SIGCHLD - 1), run.stdout
+
+
 def test_a_second_request_ends_the_tracking_of_a_stubborn_command(tmp_path):
     run = Running(tmp_path, "sh", "-c", "trap '' TERM; echo ready; exec sleep 600")
     for _ in range(4):  # of two that wait for it the kernel makes one
