@@ -201,7 +201,8 @@ static int put_question(struct source *s, void *context, struct err *e)
 	for (size_t i = 0; i < q->n_cards; i++)
 		if (s->cards[i].id.mig_index >= 0)
 			read_instance(q, s, i);
-	return read_all_accounts(q, s, e);
+	rc = read_all_accounts(q, s, e);
+	return rc ? rc : source_unsaid(s, e);
 }
 
 static void free_question(void *context)

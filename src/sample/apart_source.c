@@ -186,19 +186,19 @@ static int read_state(struct apart_source *s, struct wire *in, struct err *e)
 	return rc ? err_number(e, err_set(e, rc, "%s", text), number) : 0;
 }
 
-/* Sends the request and takes the state; `in` is then at the call's own answer. */
+/* Sends the request and takes the state; `in` is then at the call's own answer. For a call that
+ * returns no code, `e` is base.unsaid. */
 static int exchange(struct apart_source *s, struct wire *in, struct err *e)
 {
 	const struct str *reply = NULL;
-	struct err ignored = { 0 };
-	int rc = site_ask(s->site, &s->request, &reply, e ? e : &ignored);
+	int rc = site_ask(s->site, &s->request, &reply, e);
 	if (rc) {
 		if (!s->site->helper)
 			forget(s);
 		return rc;
 	}
 	*in = (struct wire){ .bytes = str_text(reply), .left = reply->len };
-	return read_state(s, in, e ? e : &ignored);
+	return read_state(s, in, e);
 }
 
 /* Takes the end of a reply: what it cost, and when it was. */
@@ -285,12 +285,12 @@ static void apart_metrics(struct source *base, const struct metric_request *requ
 	wire_write(&s->request, request->wanted, METRIC_COUNT);
 	wire_write(&s->request, values, sizeof(got));
 	wire_write(&s->request, texts, sizeof(got_texts));
-	int rc = exchange(s, &in, NULL);
+	int rc = exchange(s, &in, &base->unsaid);
 	if (rc)
 		return;
 	wire_read(&in, got, sizeof(got));
 	wire_read(&in, got_texts, sizeof(got_texts));
-	if (finish(s, &in, 0, NULL) != 0)
+	if (finish(s, &in, 0, &base->unsaid) != 0)
 		return;
 	memcpy(values, got, sizeof(got));
 	for (size_t i = 0; i < METRIC_DRIVER_TEXTS; i++)
@@ -303,10 +303,10 @@ static void apart_board(struct source *base, size_t card, struct card_id *id)
 	struct apart_source *s = (struct apart_source *)base;
 	struct wire in = { 0 };
 	struct card_id got = { 0 };
-	if (!begin_card(s, APART_BOARD, card) || exchange(s, &in, NULL) != 0)
+	if (!begin_card(s, APART_BOARD, card) || exchange(s, &in, &base->unsaid) != 0)
 		return;
 	wire_read_id(&in, &got);
-	if (finish(s, &in, 0, NULL) == 0)
+	if (finish(s, &in, 0, &base->unsaid) == 0)
 		*id = got;
 }
 
@@ -319,11 +319,11 @@ static size_t apart_accounts(
 		return 0;
 	max = max < APART_ACCOUNTS_MAX ? max : APART_ACCOUNTS_MAX;
 	wire_write_number(&s->request, (int64_t)max);
-	if (exchange(s, &in, NULL) != 0)
+	if (exchange(s, &in, &base->unsaid) != 0)
 		return 0;
 	size_t n = (size_t)wire_read_number(&in, 0, (int64_t)max);
 	wire_read(&in, out, n * sizeof(*out));
-	return finish(s, &in, 0, NULL) == 0 ? n : 0;
+	return finish(s, &in, 0, &base->unsaid) == 0 ? n : 0;
 }
 
 static void read_facility(struct apart_source *s, struct wire *in, struct facility *row)
@@ -345,7 +345,7 @@ static size_t apart_facilities(struct source *base, struct facility *rows, size_
 	struct wire in = { 0 };
 	struct facility row;
 	begin(s, APART_FACILITIES);
-	if (exchange(s, &in, NULL) != 0)
+	if (exchange(s, &in, &base->unsaid) != 0)
 		return 0;
 	size_t n = (size_t)wire_read_number(&in, 0, APART_FACILITIES_MAX), kept = 0;
 	for (size_t i = 0; i < n && !in.bad; i++) {
@@ -353,7 +353,7 @@ static size_t apart_facilities(struct source *base, struct facility *rows, size_
 		if (!in.bad && kept < max)
 			rows[kept++] = row;
 	}
-	return finish(s, &in, 0, NULL) == 0 ? kept : 0;
+	return finish(s, &in, 0, &base->unsaid) == 0 ? kept : 0;
 }
 
 static void apart_close(struct source *base)

@@ -293,38 +293,55 @@ static bool set_describe(struct source *base, uint32_t pid, struct process_id *i
 	return false;
 }
 
+/* After a call of one member: if that has failed, its readings are gone. */
+static void check_member(struct set *s, struct set_member *m)
+{
+	struct err why = { 0 };
+	if (source_unsaid(m->source, &why) == 0)
+		return;
+	lose(s, m, &why);
+	join_cards(s);
+	join_facts(s);
+	judge(s, &s->base.unsaid);
+}
+
 static void set_metrics(struct source *base, const struct metric_request *request,
 	double *values, metric_texts texts)
 {
-	const struct set *s = (struct set *)base;
+	struct set *s = (struct set *)base;
 	const struct place *p = &s->places[request->card];
 	struct metric_request own = *request;
-	const struct set_member *m = &s->members[p->member];
+	struct set_member *m = &s->members[p->member];
 	if (m->down || !m->source->ops->metrics)
 		return;
 	own.card = p->card;
 	m->source->ops->metrics(m->source, &own, values, texts);
 	base->cards[request->card] = m->source->cards[p->card];
+	check_member(s, m);
 }
 
 static size_t set_accounts(
 	struct source *base, size_t card, struct process_account *out, size_t max)
 {
-	const struct set *s = (struct set *)base;
+	struct set *s = (struct set *)base;
 	const struct place *p = &s->places[card];
-	const struct set_member *m = &s->members[p->member];
+	struct set_member *m = &s->members[p->member];
 	if (m->down || !m->source->ops->accounts)
 		return 0;
-	return m->source->ops->accounts(m->source, p->card, out, max);
+	size_t n = m->source->ops->accounts(m->source, p->card, out, max);
+	check_member(s, m);
+	return n;
 }
 
 static void set_board(struct source *base, size_t card, struct card_id *id)
 {
-	const struct set *s = (struct set *)base;
+	struct set *s = (struct set *)base;
 	const struct place *p = &s->places[card];
-	struct source *one = s->members[p->member].source;
-	if (one->ops->board)
-		one->ops->board(one, p->card, id);
+	struct set_member *m = &s->members[p->member];
+	if (m->down || !m->source->ops->board)
+		return;
+	m->source->ops->board(m->source, p->card, id);
+	check_member(s, m);
 }
 
 static size_t set_facilities(struct source *base, struct facility *rows, size_t max)

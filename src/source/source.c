@@ -41,6 +41,15 @@ void source_place_set(struct source_place *p, int card, const char *call)
 	text_copy(p->call, sizeof(p->call), call);
 }
 
+int source_unsaid(struct source *s, struct err *e)
+{
+	int rc = s->unsaid.code;
+	if (rc)
+		*e = s->unsaid;
+	s->unsaid = (struct err){ 0 };
+	return rc;
+}
+
 void source_lose_card(struct card_reading *r, int code)
 {
 	struct card_reading lost = { .id = r->id,

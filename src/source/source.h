@@ -73,16 +73,15 @@ struct source {
 	int64_t sample_period_us; /* longest time between two samples; 0: at most a second */
 	int code;		  /* the driver's code behind a call that failed; 0: none */
 	bool incomplete;	  /* a part of it is down: a scan may bring cards back */
-	int64_t ring_us; /* time that the shortest ring spans, as seen so far; 0: not known yet
-			  */
-	/* What the last glance cost, by clock_cost_us(): its memory part and its energy part.
-	 */
+	int64_t ring_us; /* that the shortest ring spans, as seen so far; 0: not known yet */
+	/* What the last glance cost, by clock_cost_us(): for memory and for energy. */
 	int64_t memory_cost_us, energy_cost_us;
 	/* Of a source in another process: the CPU time that it has taken there, in all, and the
 	 * wall clock there at the end of the last call. */
 	int64_t apart_cost_us, apart_wall_ms;
-	bool want_power; /* set by the caller: drains read power_mw, which is slow on some
-			    drivers */
+	struct err unsaid; /* of a call that returns no code: see source_unsaid() */
+	bool want_power;   /* set by the caller: drains read power_mw, which is slow on some
+			      drivers */
 };
 
 /* Opens the source and does the first scan. ERR_WORLD with one sentence that says why not. */
@@ -93,6 +92,8 @@ int source_scan(struct source *s, struct err *e);
 int source_drain(struct source *s, const bool *which, struct err *e);
 int source_glance(struct source *s, unsigned what, struct err *e);
 int source_look(struct source *s, const bool *which, struct err *e);
+/* Why a call that returns no code has failed since this was last asked: no reading is left. */
+int source_unsaid(struct source *s, struct err *e);
 /* For a source: logs that a card is left out, because there is no memory for it. */
 void source_log_no_room(void);
 

@@ -236,6 +236,25 @@ def test_a_view_ends_although_its_process_does_not(tmp_path, clock_file):
     stuck.let_go()
 
 
+@pytest.mark.parametrize("more", [False, True], ids=["alone", "beside another source"])
+def test_a_view_whose_process_dies_while_it_reads_metrics(tmp_path, clock_file, more):
+    """What was read before is gone, too: the view says so, and does not show empty cards."""
+    log, sim = tmp_path / "calls", tmp_path / "sim.scenario"
+    sim.write_text('card 0 uuid GPU-cccc name "Simulated" memory 8GiB\n')
+    env = fake_driver(tmp_path, CARDS + "at 0s hang nvmlDeviceGetTemperature card 1\n", clock=clock_file(time.time()),
+                      log=log)
+    words = ["--source", "nvml,sim", "--scenario", sim] if more else []
+    view = subprocess.Popen([GUA, "stat", "--no-store", "--driver-timeout", "1h", *words], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean_environment(**env), text=True)
+    wait_for(lambda: log.exists() and any(call[1:3] == ("nvmlDeviceGetTemperature", 1) for call in calls(log)))
+    os.kill(next(pid for pid in children(view.pid) if name(pid) == "gua-nvml"), signal.SIGKILL)
+    out, said = view.communicate(timeout=60)
+    if more:
+        assert view.returncode == 0 and out.count("| lost |") == 2 and "| free |" in out, out
+    else:
+        assert (view.returncode, out) == (1, "") and "the process gua-nvml" in said, out + said
+
+
 def test_a_tracker_does_not_count_it(tmp_path):
     """Nor what it used, when it ends before the command: the tracker waits for all its children."""
     env = fake_driver(tmp_path, CARDS)
