@@ -13,6 +13,8 @@
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))
 /* Margin that is added to the measured values. */
 #define MARGIN 0.2
+/* The unit of CPU time. */
+#define TICK_S 0.01
 
 static void add_processes(struct outline *o, const struct track_result *r)
 {
@@ -129,6 +131,16 @@ static void slurm_mem(char *dst, size_t cap, int64_t bytes)
 		snprintf(dst, cap, "%lldG", in_steps(mib / 1024, 1));
 }
 
+/* The cores of the busiest interval. CPU time is counted in ticks of 10 ms: in a run of a few
+ * milliseconds, one or two of them would look like several cores. */
+static int64_t slurm_cpus(const struct track_result *r)
+{
+	double cores = r->cpu[TRACK_COMBINED].max_sum_pct / 100;
+	double doubt = r->elapsed_s < 1 ? 2 * TICK_S / r->elapsed_s : 0;
+	double sure = ceil(cores - doubt - 0.1);
+	return sure > 1 ? (int64_t)sure : 1;
+}
+
 /* A run that failed, or of which only a part was seen, may need less than a whole one. */
 static const char *basis_of(const struct track_result *r, const struct track_style *style)
 {
@@ -141,8 +153,7 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 	const struct track_style *style)
 {
 	size_t gpus = cards_used(r);
-	int64_t cpus = (int64_t)ceil(r->cpu[TRACK_COMBINED].max_sum_pct / 100 - 0.1);
-	*advice = (struct track_advice){ .cpus = cpus < 1 ? 1 : cpus, .gres = "none" };
+	*advice = (struct track_advice){ .cpus = slurm_cpus(r), .gres = "none" };
 	slurm_mem(advice->mem, sizeof(advice->mem), memory_of_all(r));
 	slurm_time(advice->time, sizeof(advice->time), r->elapsed_s * (1 + MARGIN));
 	if (gpus)

@@ -177,6 +177,21 @@ static void test_advice_names_its_basis(void **state)
 	assert_string_equal(advice.basis, "from 1 run, which failed");
 }
 
+/* A tick of CPU time in a run of some milliseconds is not several cores. */
+static void test_advice_does_not_believe_single_ticks(void **state)
+{
+	struct track_advice advice;
+	struct track_result r = a_run();
+	(void)state;
+	r.elapsed_s = 0.004;
+	r.cpu[TRACK_COMBINED].max_sum_pct = 250;
+	track_advise(&advice, &r, &style);
+	assert_int_equal(advice.cpus, 1);
+	r.elapsed_s = 0.5;
+	track_advise(&advice, &r, &style);
+	assert_int_equal(advice.cpus, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +201,7 @@ int main(void)
 		cmocka_unit_test(test_how_it_ended),
 		cmocka_unit_test(test_advice_is_rounded_up),
 		cmocka_unit_test(test_advice_names_its_basis),
+		cmocka_unit_test(test_advice_does_not_believe_single_ticks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
