@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import pathlib
 import re
 import sqlite3
 
@@ -149,8 +150,15 @@ def version_1(tmp_path):
     path = tmp_path / "old.db"
     db = sqlite3.connect(path)
     db.executescript((ROOT / "tests" / "stores" / "version-1.sql").read_text())
+    db.execute("UPDATE run SET boot_id = ?", (boot_id(),))
+    db.commit()
     db.close()
     return path
+
+
+def boot_id():
+    """Of this boot: a recorder keeps the open processes of its own boot only."""
+    return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 OLD_REPORT = {"active": 96000, "idle_held": 188400, "truly_idle": 3600, "use_unknown": 0}
