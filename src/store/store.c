@@ -159,14 +159,17 @@ static bool write_host(struct store *s)
 	return once(q, &s->host);
 }
 
-/* Closes what an earlier run of this host left open. Its holders count until its last tick. A
- * process that was not seen to end is closed at the moment when it was last seen. If it is
- * still alive, a later run of the same boot finds it in open_life and opens it again. */
+/* Closes what an earlier run of this host left open. Its holders count until its last tick; when
+ * they were last active is in the holder table only. A process that was not seen to end is
+ * closed at the moment when it was last seen. If it is still alive, a later run of the same
+ * boot finds it in open_life and opens it again. */
 static bool close_holders(struct store *s)
 {
 	static const char *const steps[] = {
 		"UPDATE process SET last_seen_ms = max(last_seen_ms, coalesce((SELECT"
-		" max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0))"
+		" max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0)),"
+		" last_active_ms = (SELECT max(at) FROM (SELECT process.last_active_ms AS at"
+		" UNION ALL SELECT last_active_ms FROM holder WHERE process = process.id))"
 		" WHERE id IN (SELECT process FROM holder JOIN gpu ON gpu.id = holder.gpu"
 		" WHERE gpu.host = ?1)",
 		"INSERT OR IGNORE INTO open_life SELECT pid, id FROM process"

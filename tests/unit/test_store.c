@@ -273,12 +273,15 @@ static void test_a_killed_run_is_finished(void **state)
 	struct world *w = *state;
 	struct store *s = world_open(w);
 	world_fill(w, minute, 1000, 1);
-	world_write(w, s);
 	int64_t last_tick = w->tick.at_ms;
+	w->holders[0].last_active_ms = last_tick - 5;
+	world_write(w, s);
 	store_close(s);
 	w->info.started_ms += 3600000;
 	world_forget(w);
 	s = world_open(w);
+	assert_int_equal(
+		ask(w->path, "SELECT max(last_active_ms) FROM process"), last_tick - 5);
 	assert_string_equal(
 		ask_text(w->path, "SELECT how_ended FROM run WHERE id = 1"), "killed");
 	assert_int_equal(ask(w->path, "SELECT ended_ms FROM run WHERE id = 1"), last_tick);
