@@ -52,6 +52,13 @@ static int identify_foreign(const char *path, struct err *e)
 	return STORE_EMPTY;
 }
 
+int store_refuse_version(const char *path, int64_t version, struct err *e)
+{
+	return err_set(e, ERR_WORLD,
+		"%s has schema version %lld and this gua knows up to %d: use a newer gua", path,
+		(long long)version, STORE_VERSION);
+}
+
 static int identify_header(const char *path, const unsigned char *header, struct err *e)
 {
 	if (memcmp(header, magic, sizeof(magic)) != 0)
@@ -59,11 +66,7 @@ static int identify_header(const char *path, const unsigned char *header, struct
 	if (big_endian_32(header + OFFSET_APPLICATION_ID) != STORE_APPLICATION_ID)
 		return identify_foreign(path, e);
 	uint32_t version = big_endian_32(header + OFFSET_USER_VERSION);
-	if (version > STORE_VERSION)
-		return err_set(e, ERR_WORLD,
-			"%s has schema version %u and this gua knows up to %d: use a newer gua",
-			path, version, STORE_VERSION);
-	return STORE_OURS;
+	return version > STORE_VERSION ? store_refuse_version(path, version, e) : STORE_OURS;
 }
 
 static int identify_open(int fd, const char *path, struct err *e)

@@ -4,6 +4,7 @@
 #define GUA_STORE_IDENTIFY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -20,6 +21,8 @@ enum store_kind {
  * directory, not a database, a newer store, the Python tool's database, another program's
  * database. */
 int store_identify(const char *path, struct err *e);
+/* Fails with the sentence for a version of the schema that this program does not know. */
+int store_refuse_version(const char *path, int64_t version, struct err *e);
 
 /* Whether a file that was refused may still be meant as a store: its name ends in ".db", or it
  * is a store of a newer version. */

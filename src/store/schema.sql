@@ -1,5 +1,6 @@
--- The store of gua: one SQLite file. This file has its tables, views.sql its views, and
--- upgrade.sql what a store of an older version lacks; user_version numbers the schema.
+-- The store of gua: one SQLite file. This file has its tables and views.sql its views.
+-- user_version numbers the schema: upgrade_N.sql turns version N into the next one, and with
+-- read_N.sql a program that does not write reads a store of version N.
 -- Times named *_ms are unix milliseconds, slots are unix seconds (start of the slot).
 -- Start reading at the views: day_cards, day_users, now_holders.
 

@@ -159,8 +159,8 @@ static bool write_host(struct store *s)
 	return once(q, &s->host);
 }
 
-/* Closes what an earlier run of this host left open. Its holders count until its last tick; when
- * they were last active is in the holder table only. A process that was not seen to end is
+/* Closes what an earlier run of this host left open. Its holders count until its last tick;
+ * when they were last active is in the holder table only. A process that was not seen to end is
  * closed at the moment when it was last seen. If it is still alive, a later run of the same
  * boot finds it in open_life and opens it again. */
 static bool close_holders(struct store *s)

@@ -2,42 +2,45 @@
  * one. */
 #include <stdio.h>
 
-#include "old.h"
+#include "read_1.h"
 #include "schema.h"
+#include "store/identify.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_private.h"
-#include "upgrade.h"
+#include "upgrade_1.h"
 #include "views.h"
 
-/* steps[i] turns version i into version i + 1; an empty file gets the newest schema at once. */
-static const char *const steps[] = { "", upgrade_sql };
-_Static_assert(
-	sizeof(steps) / sizeof(steps[0]) == STORE_VERSION, "a new version needs its step");
+/* What an older version needs. An empty file (version 0) gets the newest schema at once. */
+static const struct version {
+	const char *upgrade; /* turns it into the next version */
+	const char *read;    /* views with which a reader sees it as the newest version */
+} versions[] = {
+	[1] = { upgrade_1_sql, read_1_sql },
+};
+_Static_assert(sizeof(versions) / sizeof(versions[0]) == STORE_VERSION,
+	"a new version needs a row for the one before it");
 
 static bool is_foreign(int64_t version)
 {
 	return version < 0 || version > STORE_VERSION;
 }
 
-static int refuse_newer(const char *path, int64_t version, struct err *e)
-{
-	return err_set(e, ERR_WORLD,
-		"%s has schema version %lld and this gua knows up to %d: use a newer gua", path,
-		(long long)version, STORE_VERSION);
-}
+/* Our views, whose columns differ between versions; a user's own views stay. */
+static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EXISTS usage;"
+				     "DROP VIEW IF EXISTS holding;"
+				     "DROP VIEW IF EXISTS day_cards;"
+				     "DROP VIEW IF EXISTS day_users;"
+				     "DROP VIEW IF EXISTS now_holders;";
 
 /* Creates or upgrades all tables, from any version; then the views, which are the same for
  * all. */
 static int make_schema(sqlite3 *db, int64_t version)
 {
 	char number[64];
-	int rc = SQLITE_OK;
-	if (version == 0)
-		rc = sql_exec(db, schema_sql);
-	else
-		for (int64_t i = version; rc == SQLITE_OK && i < STORE_VERSION; i++)
-			rc = sql_exec(db, steps[i]);
+	int rc = sql_exec(db, version == 0 ? schema_sql : drop_views_sql);
+	for (int64_t i = version; i > 0 && rc == SQLITE_OK && i < STORE_VERSION; i++)
+		rc = sql_exec(db, versions[i].upgrade);
 	if (rc == SQLITE_OK)
 		rc = sql_exec(db, views_sql);
 	snprintf(number, sizeof(number), "PRAGMA user_version = %d", STORE_VERSION);
@@ -69,13 +72,13 @@ int store_upgrade(sqlite3 *db, const char *path, struct err *e)
 		return sql_fail(e, db, "make", path);
 	if (version < STORE_VERSION && upgrade(db, &version) != SQLITE_OK)
 		return sql_fail(e, db, version == 0 ? "make" : "upgrade", path);
-	return is_foreign(version) ? refuse_newer(path, version, e) : 0;
+	return is_foreign(version) ? store_refuse_version(path, version, e) : 0;
 }
 
 int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e)
 {
 	if (is_foreign(version))
-		return refuse_newer(path, version, e);
+		return store_refuse_version(path, version, e);
 	if (version == STORE_VERSION)
 		return 0;
 	if (version < 1)
@@ -84,7 +87,7 @@ int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e)
 			"to date when it starts",
 			path, (long long)version);
 	if (sql_exec(db, "PRAGMA temp_store = MEMORY") != SQLITE_OK ||
-		sql_exec(db, old_sql) != SQLITE_OK)
+		sql_exec(db, versions[version].read) != SQLITE_OK)
 		return sql_fail(e, db, "read", path);
 	return 0;
 }

@@ -2,7 +2,6 @@
 import csv
 import io
 import json
-import pathlib
 import re
 import sqlite3
 
@@ -14,6 +13,7 @@ from handmade import SCHEMA
 PAGE = (ROOT / "man" / "gua-store.5.scd").read_text()
 HOUR = 3_600_000
 DAY_S = 1793491200  # 2026-11-01 00:00 UTC
+VERSION = int(re.search(r"PRAGMA user_version = (\d+)", SCHEMA).group(1))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_newer_store(tmp_path):
     db = sqlite3.connect(path)
     db.executescript(SCHEMA + "PRAGMA user_version = 99;")
     db.close()
-    assert "has schema version 99 and this gua knows up to 2: use a newer gua" in refused(path)
+    assert f"has schema version 99 and this gua knows up to {VERSION}: use a newer gua" in refused(path)
 
 
 def test_python_tool(tmp_path):
@@ -144,23 +144,26 @@ def test_escapes_in_a_path_stay_escaped(tmp_path):
     assert "\x1b" not in done.stderr and "there is no store at" in done.stderr
 
 
-@pytest.fixture
-def version_1(tmp_path):
-    """A store that an older gua wrote, and what that gua's report said of it."""
+def old_store(tmp_path, version):
+    """A store that an older gua wrote."""
     path = tmp_path / "old.db"
     db = sqlite3.connect(path)
-    db.executescript((ROOT / "tests" / "stores" / "version-1.sql").read_text())
-    db.execute("UPDATE run SET boot_id = ?", (boot_id(),))
-    db.commit()
+    db.executescript((ROOT / "tests" / "stores" / f"version-{version}.sql").read_text())
     db.close()
     return path
 
 
-def boot_id():
-    """Of this boot: a recorder keeps the open processes of its own boot only."""
-    return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+@pytest.fixture
+def version_1(tmp_path):
+    return old_store(tmp_path, 1)
 
 
+@pytest.fixture
+def version_2(tmp_path):
+    return old_store(tmp_path, 2)
+
+
+# What the older gua's report said of its store.
 OLD_REPORT = {"active": 96000, "idle_held": 188400, "truly_idle": 3600, "use_unknown": 0}
 
 
@@ -191,19 +194,30 @@ def test_an_older_store_is_read_as_it_is(version_1):
     assert {(row["gpu"][7 + 4], row["energy_joules"] == "") for row in rows} == {("0", False), ("1", True)}
 
 
+def boot_of(path, tmp_path):
+    """A root directory for the host in the boot of the store's last run."""
+    with sqlite3.connect(path) as db:
+        boot, = db.execute("SELECT boot_id FROM run ORDER BY id DESC LIMIT 1").fetchone()
+    file = tmp_path / "root" / "proc" / "sys" / "kernel" / "random" / "boot_id"
+    file.parent.mkdir(parents=True)
+    file.write_text(boot + "\n")
+    return tmp_path / "root"
+
+
 def columns_of(db):
     """Names of the columns of every table and view."""
     return {name: [row[1] for row in db.execute(f"PRAGMA table_info({name})")]
             for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")}
 
 
-def test_an_older_store_is_brought_up_to_date(version_1, store):
+def test_an_older_store_is_brought_up_to_date(version_1, store, tmp_path):
     """By the first command that writes: the tables of a new store, and the same sums."""
     before = report_of(version_1)
-    done = gua("daemon", "--source", "sim", "--ticks", "1", "--interval", "1s", "--db", version_1)
+    done = gua("daemon", "--source", "sim", "--ticks", "1", "--interval", "1s", "--db", version_1,
+               "--root", boot_of(version_1, tmp_path))
     assert done.returncode == 0, done.stderr
     db = sqlite3.connect(version_1)
-    assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    assert db.execute("PRAGMA user_version").fetchone() == (VERSION,)
     assert columns_of(db) == columns_of(store)
     old = "SELECT {} FROM {} WHERE gpu < 3"
     assert db.execute(old.format("sum(ms), sum(energy_unknown_ms), sum(energy_mj IS NULL)", "usage")).fetchone() \
@@ -228,3 +242,45 @@ def test_cards_of_an_older_store_are_real_where_one_run_measured(version_1):
     db = sqlite3.connect(version_1)
     assert set(db.execute("SELECT source FROM gpu WHERE id < 3")) == {("nvml",)}
     db.close()
+
+
+OLD_REPORT_2 = {"active": 17040, "idle_held": 32897.999, "truly_idle": 5759.087, "use_unknown": 19800.099}
+
+
+def check_old_report_2(document):
+    """The fake driver and the simulator together: MIG without utilisation, SM activity, squatting, an unknown user."""
+    assert {name: document["gpu_seconds"][name] for name in OLD_REPORT_2} == OLD_REPORT_2
+    assert document["waste"]["energy_kwh"] == pytest.approx(0.547967)
+    assert document["waste"]["energy_known"] == pytest.approx(0.999329)
+    assert [(card["source"], card["sm_active_pct"], card["mig_index"]) for card in document["gpus"][:3]] == [
+        ("nvml", 14.367, None), ("sim", None, None), ("nvml", None, 0)]
+    assert {who["identity"]: who["gpu_seconds"] for who in document["identities"]} == {
+        "_dead": 45369.099, "alice": 20768.999, "bob": 14399.999}
+    squatting = {who["identity"]: who["squatting_gpu_seconds"] for who in document["identities"]}
+    assert squatting == {"_dead": 0, "alice": 0, "bob": 7200}
+
+
+def test_a_store_of_version_2_is_read_as_it_is(version_2):
+    before = version_2.read_bytes()
+    check_old_report_2(report_of(version_2))
+    for command in (["status"], ["export", "--what", "holding"], ["who", "--source", "sim"]):
+        done = gua(*command, "--db", version_2)
+        assert "schema" not in done.stderr and "no such" not in done.stderr, done.stderr
+    assert "killed" in gua("status", "--db", version_2).stdout
+    assert version_2.read_bytes() == before
+
+
+def test_a_store_of_version_2_is_brought_up_to_date(version_2, store):
+    before = report_of(version_2)
+    done = gua("daemon", "--source", "sim", "--ticks", "1", "--interval", "1s", "--db", version_2)
+    assert done.returncode == 0, done.stderr
+    db = sqlite3.connect(version_2)
+    assert db.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    assert columns_of(db) == columns_of(store)
+    assert db.execute("SELECT sum(ms), sum(energy_unknown_ms) FROM usage WHERE gpu < 4").fetchone() \
+        == (76697186, 26781270)
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+    after = report_of(version_2)
+    check_old_report_2(after)
+    assert after["gpus"][:3] == before["gpus"] and after["identities"] == before["identities"]

@@ -2,7 +2,7 @@
 """Makes small stores for the fuzz target `store` from the one schema, whatever its tables are now:
 one whole, one empty, one full of values that no recorder writes, some that are not quite stores.
 
-usage: make_stores.py SCHEMA DIRECTORY STAMP"""
+usage: make_stores.py SCHEMA DIRECTORY STAMP OLDER..."""
 import pathlib
 import sqlite3
 import sys
@@ -102,7 +102,8 @@ def main():
     make(schema, directory / "far", filled, with_far_slots)
     make(schema, directory / "view", filled, with_a_view)
     make(schema, directory / "missing", filled, lambda db: db.execute("DROP TABLE holding_5m"))
-    make(pathlib.Path(sys.argv[4]).read_text(), directory / "older")
+    for older in map(pathlib.Path, sys.argv[4:]):
+        make(older.read_text(), directory / older.stem)
     make(schema, directory / "newer", lambda db: db.execute("PRAGMA user_version = 99"))
     pathlib.Path(sys.argv[3]).touch()
 

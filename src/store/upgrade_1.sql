@@ -1,11 +1,4 @@
 -- Version 1 to version 2. Energy was NULL where it was not known; time has a column for that now.
--- The views are made again afterwards.
-DROP VIEW IF EXISTS state;
-DROP VIEW IF EXISTS usage;
-DROP VIEW IF EXISTS holding;
-DROP VIEW IF EXISTS day_cards;
-DROP VIEW IF EXISTS day_users;
-DROP VIEW IF EXISTS now_holders;
 
 DROP INDEX process_pid;
 CREATE TABLE open_life (
