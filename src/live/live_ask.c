@@ -20,16 +20,18 @@
 /* A driver that is always late takes about the same time again; one that takes much longer has
  * hung. */
 #define AS_LATE 2
-/* The answer that was read while opening may be used for this long. */
-#define FRESH_US 100000
+/* An answer that is older, such as the one that was read while opening, is not the newest word
+ * any more: the view asks again. A driver has new samples by then. */
+#define FRESH_US 1000000
 
 /* A request to the driver, and its answer. The driver's thread owns it while a request is
  * pending; otherwise the view does. */
 struct live_question {
 	struct clock *clock;
 	unsigned char wanted[METRIC_COUNT];
-	bool scan;	    /* search for cards even if it is not time yet */
-	int64_t scanned_us; /* boot time of the last search */
+	bool scan;	     /* search for cards even if it is not time yet */
+	int64_t scanned_us;  /* boot time of the last search */
+	int64_t answered_us; /* boot time of the answer */
 	struct live_card
 		*cards; /* for each card its board; for MIG instances also the metrics */
 	struct live_board *boards;
@@ -47,8 +49,7 @@ struct live_asking {
 	bool overdue;	 /* the answer did not come within the deadline */
 	int64_t late_ms; /* how long the last answer took; 0: it was in time */
 	int64_t deadline_ms;
-	int64_t opened_us, asked_us; /* boot time */
-	int64_t begun_us;	     /* monotonic: when opening began */
+	int64_t asked_us; /* boot time */
 };
 
 /* Metrics that a MIG instance has itself. All others are those of its board. */
@@ -202,6 +203,7 @@ static int put_question(struct source *s, void *context, struct err *e)
 		if (s->cards[i].id.mig_index >= 0)
 			read_instance(q, s, i);
 	rc = read_all_accounts(q, s, e);
+	q->answered_us = clock_now(q->clock).boot_us;
 	return rc ? rc : source_unsaid(s, e);
 }
 
@@ -245,7 +247,6 @@ int live_open_driver(struct live *l, const struct live_options *o, struct err *e
 	a->question = q;
 	a->deadline_ms = o->deadline_ms;
 	/* The first job reads the cards at once, which saves one switch to the thread. */
-	a->begun_us = clock_monotonic_us();
 	live_ask(l);
 	return 0;
 }
@@ -255,10 +256,6 @@ int live_await_driver(struct live *l, struct err *e)
 	struct live_asking *a = l->asking;
 	int rc = worker_result(a->worker, a->deadline_ms, e);
 	a->overdue = rc == ERR_BUSY;
-	/* The answer may have been there for a while: the store was read meanwhile. */
-	int64_t there_us =
-		clock_monotonic_us() - a->begun_us - worker_took_ms(a->worker) * 1000;
-	a->opened_us = clock_now(l->clock).boot_us - there_us;
 	l->source = worker_opened(a->worker);
 	if (l->source)
 		return 0;
@@ -390,21 +387,23 @@ static int take_or_stop(struct live *l, int stop_fd, struct err *e)
 }
 
 /* Whether the pending request is an earlier one, so that its answer is old. */
-static bool is_old(const struct live *l)
+static bool is_old(const struct live *l, bool answered)
 {
 	const struct live_asking *a = l->asking;
-	int64_t age_us = clock_now(l->clock).boot_us - a->opened_us;
-	return a->asked && (a->overdue || age_us >= FRESH_US);
+	int64_t since_us = answered ? a->question->answered_us : a->asked_us;
+	return a->overdue || clock_now(l->clock).boot_us - since_us >= FRESH_US;
 }
 
 int live_refresh(struct live *l, int stop_fd, struct err *e)
 {
 	struct live_asking *a = l->asking;
-	bool old = is_old(l);
-	if (old && worker_result(a->worker, 0, NULL) == ERR_BUSY)
+	bool answered = a->asked && worker_result(a->worker, 0, NULL) != ERR_BUSY;
+	bool old = a->asked && is_old(l, answered);
+	if (old && !answered)
 		return no_answer(l, e);
-	/* An answer that came too late may still be used: live_take() decides. */
-	if (old && worker_took_ms(a->worker) <= a->deadline_ms)
+	/* The driver gives each sample once, so an old answer is taken in before the next.
+	 * live_take() also decides about one that came too late. */
+	if (old && worker_took_ms(a->worker) <= a->deadline_ms && live_take(l, 0, e))
 		drop(l);
 	live_ask(l);
 	int rc = stop_fd < 0 ? live_take(l, a->deadline_ms, e) : take_or_stop(l, stop_fd, e);

@@ -243,6 +243,16 @@ static void test_samples_of_before_the_clock_was_set(void **state)
 	}
 }
 
+/* Opening read the driver's ring. The first look comes late, on a host under load. */
+static void test_what_was_read_while_opening_is_not_lost(void **state)
+{
+	struct view v;
+	open_view(&v, *state, 60, "");
+	look(&v, 2);
+	assert_true(ago(&v, process(&v, 0, 0)->idle_since_ms) > 9);
+	live_close(v.live);
+}
+
 /* Nobody knows what was on the cards while the host slept and after, until the first look. */
 static void test_a_host_that_slept(void **state)
 {
@@ -469,6 +479,7 @@ int main(void)
 		IN_A_WORLD(test_no_memory),
 		IN_A_WORLD(test_a_clock_that_is_set),
 		IN_A_WORLD(test_samples_of_before_the_clock_was_set),
+		IN_A_WORLD(test_what_was_read_while_opening_is_not_lost),
 		IN_A_WORLD(test_a_host_that_slept),
 		IN_A_WORLD(test_a_card_is_free_from_the_first_look_on),
 		IN_A_WORLD(test_a_store_that_is_replaced),
