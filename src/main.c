@@ -6,8 +6,9 @@
  *
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
- *              lasts), clock (real or virtual time), timetext (durations, dates), size, file,
- *              helper (a process for what may block), options, words and csv (splitting),
+ *              lasts), clock (real or virtual time), timetext (durations, dates), period
+ *              (named periods, windows), size, file, helper (a process for what may
+ *              block), options, words and csv (splitting),
  *              nearest (names like what a user wrote), shares (parts that add up to a whole)
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
@@ -66,8 +67,8 @@
  *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
  *              demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*;
- *              and what they share: cmd, choose_db (which store), live, line_output, terminal,
- *              detach, leftover, hand_over
+ *              and what they share: cmd, choose_db (which store), window (--since and so
+ *              on), live, line_output, terminal, detach, leftover, hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

@@ -88,29 +88,23 @@ struct tm moment_fields(int64_t ms, bool utc)
 	return tm;
 }
 
-/* The midnight that began the day `days_back` days before now. */
-static int64_t midnight(int64_t now_ms, int days_back, bool utc)
+int64_t day_start(struct tm day, bool utc)
 {
-	struct tm tm = moment_fields(now_ms, utc);
-	tm.tm_mday -= days_back;
-	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-	return tm_to_ms(&tm, utc);
-}
-
-static bool parse_weekday(const char *text, int64_t now_ms, bool utc, int64_t *ms)
-{
-	static const char *const names[] = { "sunday", "monday", "tuesday", "wednesday",
-		"thursday", "friday", "saturday" };
-	struct tm tm = moment_fields(now_ms, utc);
-	for (int day = 0; day < 7; day++) {
-		bool whole = strcasecmp(text, names[day]) == 0;
-		bool three = strlen(text) == 3 && strncasecmp(text, names[day], 3) == 0;
-		if (!whole && !three)
-			continue;
-		*ms = midnight(now_ms, (tm.tm_wday - day + 7) % 7, utc);
-		return true;
+	day.tm_hour = utc ? 0 : 12;
+	day.tm_min = day.tm_sec = 0;
+	int64_t ms = tm_to_ms(&day, utc);
+	if (utc)
+		return ms;
+	/* Every zone has one noon a day, and midnight is at most 16 hours before it. */
+	int64_t before_s = ms / 1000 - 16 * 3600, in_s = ms / 1000;
+	while (in_s - before_s > 1) {
+		int64_t middle_s = before_s + (in_s - before_s) / 2;
+		if (moment_fields(middle_s * 1000, false).tm_mday == day.tm_mday)
+			in_s = middle_s;
+		else
+			before_s = middle_s;
 	}
-	return false;
+	return in_s * 1000;
 }
 
 /* Reads exactly `digits` digits. */
@@ -125,48 +119,101 @@ static const char *fixed_digits(const char *text, int digits, int *value)
 	return text;
 }
 
-/* [T ]HH:MM[:SS] */
+/* HH:MM[:SS] */
 static const char *parse_clock(const char *text, struct tm *tm)
 {
-	if (*text != 'T' && *text != ' ')
-		return text;
-	text = fixed_digits(text + 1, 2, &tm->tm_hour);
+	text = fixed_digits(text, 2, &tm->tm_hour);
 	if (!text || *text != ':')
 		return NULL;
 	text = fixed_digits(text + 1, 2, &tm->tm_min);
 	if (text && *text == ':')
 		text = fixed_digits(text + 1, 2, &tm->tm_sec);
+	return text && tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60 ? text : NULL;
+}
+
+/* YYYY-MM-DD, which must exist: mktime() would turn 31 April into 1 May. */
+static const char *parse_date(const char *text, struct tm *tm)
+{
+	int year = 0, month = 0, day = 0;
+	text = fixed_digits(text, 4, &year);
+	if (!text || *text != '-')
+		return NULL;
+	text = fixed_digits(text + 1, 2, &month);
+	if (!text || *text != '-')
+		return NULL;
+	text = fixed_digits(text + 1, 2, &day);
+	struct tm date = { .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day };
+	struct tm real = date;
+	timegm(&real);
+	if (!text || year < 1970 || real.tm_mon != month - 1 || real.tm_mday != day)
+		return NULL;
+	*tm = date;
 	return text;
 }
 
-static bool parse_date(const char *text, bool utc, int64_t *ms)
+/* "today", "yesterday", "monday", "mon": a word that ends at a blank, a digit or the end. `*tm`
+ * is today, and becomes that day. `*repeats` is set to the days between two days of that name,
+ * if there are several. */
+static const char *parse_day_name(const char *text, struct tm *tm, int *repeats)
 {
-	struct tm tm = { 0 };
-	int year = 0, month = 0;
-	text = fixed_digits(text, 4, &year);
-	if (!text || *text != '-')
-		return false;
-	text = fixed_digits(text + 1, 2, &month);
-	if (!text || *text != '-')
-		return false;
-	text = fixed_digits(text + 1, 2, &tm.tm_mday);
-	if (text)
-		text = parse_clock(text, &tm);
-	if (!text)
-		return false;
-	if (*text == 'Z') {
-		utc = true;
-		text++;
+	static const char *const names[] = { "sunday", "monday", "tuesday", "wednesday",
+		"thursday", "friday", "saturday" };
+	size_t len = strcspn(text, " 0123456789");
+	const char *rest = text + len;
+	if (len == 5 && strncasecmp(text, "today", len) == 0)
+		return rest;
+	if (len == 9 && strncasecmp(text, "yesterday", len) == 0) {
+		tm->tm_mday--;
+		return rest;
 	}
-	tm.tm_year = year - 1900;
-	tm.tm_mon = month - 1;
-	struct tm asked = tm;
-	*ms = tm_to_ms(&tm, utc);
-	/* mktime() turns 31 April into 1 May; a date that does not exist is an error. An hour
-	 * that a daylight-saving change skips is moved, which is accepted. */
-	return *text == '\0' && year >= 1970 && tm.tm_mon == asked.tm_mon &&
-	       tm.tm_mday == asked.tm_mday && asked.tm_hour < 24 && asked.tm_min < 60 &&
-	       asked.tm_sec < 60;
+	for (int day = 0; day < 7; day++) {
+		if ((len != 3 && len != strlen(names[day])) ||
+			strncasecmp(text, names[day], len) != 0)
+			continue;
+		tm->tm_mday -= (tm->tm_wday - day + 7) % 7;
+		*repeats = 7;
+		return rest;
+	}
+	return NULL;
+}
+
+/* That time of that day, in unix milliseconds. An hour that a daylight-saving change skips is
+ * moved, which is accepted. */
+static int64_t at_clock(struct tm day, const struct tm *clock, bool utc)
+{
+	day.tm_hour = clock->tm_hour;
+	day.tm_min = clock->tm_min;
+	day.tm_sec = clock->tm_sec;
+	return tm_to_ms(&day, utc);
+}
+
+/* A day, a time, or both. */
+static bool parse_calendar(const char *text, int64_t now_ms, bool utc, int64_t *ms)
+{
+	size_t len = strlen(text);
+	bool zulu =
+		len > 1 && text[len - 1] == 'Z' && text[len - 2] >= '0' && text[len - 2] <= '9';
+	struct tm day = moment_fields(now_ms, utc || zulu), clock = { 0 };
+	const char *end = text + len - zulu, *rest = parse_date(text, &day);
+	int repeats = 0; /* days */
+	if (!rest)
+		rest = parse_day_name(text, &day, &repeats);
+	if (rest && rest == end) {
+		*ms = day_start(day, utc || zulu);
+		return true;
+	}
+	if (rest && *rest != 'T' && *rest != ' ')
+		return false;
+	if (!rest)
+		repeats = 1;
+	if (parse_clock(rest ? rest + 1 : text, &clock) != end)
+		return false;
+	*ms = at_clock(day, &clock, utc || zulu);
+	if (*ms > now_ms && repeats) {
+		day.tm_mday -= repeats;
+		*ms = at_clock(day, &clock, utc || zulu);
+	}
+	return true;
 }
 
 int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct err *e)
@@ -174,19 +221,13 @@ int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct
 	int64_t ago_ms = 0;
 	if (strcmp(text, "now") == 0) {
 		*ms = now_ms;
-	} else if (strcmp(text, "today") == 0) {
-		*ms = midnight(now_ms, 0, utc);
-	} else if (strcmp(text, "yesterday") == 0) {
-		*ms = midnight(now_ms, 1, utc);
 	} else if (text[0] == '@') {
 		double seconds = 0;
 		const char *rest = parse_number(text + 1, &seconds);
 		if (!rest || *rest || seconds > 1e11)
 			goto wrong;
 		*ms = (int64_t)llround(seconds * 1000);
-	} else if (parse_weekday(text, now_ms, utc, ms) || parse_date(text, utc, ms)) {
-		return 0;
-	} else {
+	} else if (!parse_calendar(text, now_ms, utc, ms)) {
 		struct err inner = { 0 };
 		if (duration_parse(text, &ago_ms, &inner) != 0)
 			goto wrong;
@@ -195,9 +236,7 @@ int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct
 	return 0;
 wrong:
 	return err_set(e, ERR_USAGE,
-		"'%s' is not a time; write one like 1h, 7d, 2026-11-01, '2026-11-01 08:30' or "
-		"monday",
-		text);
+		"'%s' is not a time; write a length (1h, 7d), " MOMENT_FORMS, text);
 }
 
 void moment_iso(char *dst, size_t cap, int64_t ms)

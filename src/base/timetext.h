@@ -13,12 +13,20 @@
  * to a millisecond, rounded. Refuses negative, empty, infinite and more than 1000 years. */
 int duration_parse(const char *text, int64_t *ms, struct err *e);
 
-/* Parses a moment for --since and --until into unix milliseconds: a duration (this long before
- * now), "now", "today", "yesterday", "monday" .. "sunday" (the midnight at the start of the
- * last such day, today included), "2026-11-01", "2026-11-01T08:30", "2026-11-01 08:30:15",
- * "2026-11-01T08:30:15Z", "@UNIXSECONDS". Local time, unless it ends in Z or `utc` is set. */
+/* Parses a moment into unix milliseconds: a duration (this long before now), "now",
+ * "@UNIXSECONDS"; a day ("2026-11-01", "today", "yesterday", "monday" .. "sunday": the last
+ * such day, today included), which is its first moment; a time ("08:30", "08:30:15"), which is
+ * the last time that the clock showed it; or both ("2026-11-01T08:30", "monday 08:30"). Local
+ * time, unless it ends in Z or `utc` is set. */
 int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct err *e);
+/* The forms with a day or a time, for the end of an error message. */
+#define MOMENT_FORMS                                                                           \
+	"a date (2026-11-01), a time (08:30), both ('2026-11-01 08:30') or a weekday (monday)"
 
+/* The first moment of a day, of which year, month and day are used (a day 0 or 32 is in the
+ * month before or after). Not always 00:00 in local time: there are zones that skip that hour
+ * when summer time begins. */
+int64_t day_start(struct tm day, bool utc);
 /* Year, month, day and so on of a moment, in UTC or local time. */
 struct tm moment_fields(int64_t ms, bool utc);
 /* "2026-11-01T08:30:15Z" (or with ".123" where the milliseconds are not 0). */

@@ -3,17 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
+#include "cmd/window.h"
 #include "query/export.h"
 #include "render/rows.h"
 
 struct export_options {
 	struct texts db;
-	const char *format, *since, *until, *what, *now;
+	struct window_words window;
+	const char *format, *what, *now;
 	bool json, utc;
 };
 
@@ -30,10 +30,9 @@ static const struct option_row rows[] = {
 		"event "
 		"(default usage)",
 		.choices = EXPORT_NAMES, ROW(what) },
-	{ OPTION_TEXT, 0, "since", "TIME", "from here on (default all)", ROW(since) },
-	{ OPTION_TEXT, 0, "until", "TIME", "up to here (default all)", ROW(until) },
+	WINDOW_OPTIONS(struct export_options, window, "all", "all"),
 	{ OPTION_FLAG, 0, "utc", .help = "dates in --since and --until are UTC", ROW(utc) },
-	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", ROW(now), .hidden = true },
+	NOW_OPTION(struct export_options, now),
 	{ 0 },
 };
 
@@ -123,18 +122,15 @@ static int export_all(struct sink *s, const struct store_list *stores,
 static int read_window(
 	const struct export_options *o, struct export_window *window, struct err *e)
 {
-	struct clock clock;
-	clock_init_real(&clock);
-	int64_t now_ms = clock_wall_ms(&clock);
-	*window = (struct export_window){ 0, INT64_MAX / 4 };
-	if (o->now && moment_parse(o->now, now_ms, true, &now_ms, e) != 0)
-		return err_prefix(e, "--now");
-	if (o->since && moment_parse(o->since, now_ms, o->utc, &window->since_ms, e) != 0)
-		return err_prefix(e, "--since");
-	if (o->until && moment_parse(o->until, now_ms, o->utc, &window->until_ms, e) != 0)
-		return err_prefix(e, "--until");
-	if (window->since_ms >= window->until_ms)
-		return err_set(e, ERR_USAGE, "--since is not before --until");
+	int64_t now_ms;
+	struct window w = { .since_ms = 0, .until_ms = INT64_MAX / 4 };
+	if (cmd_now(o->now, &now_ms, e) != 0)
+		return ERR_USAGE;
+	if (o->window.last)
+		w.until_ms = now_ms;
+	if (window_parse(&w, &o->window, now_ms, o->utc, e) != 0)
+		return ERR_USAGE;
+	*window = (struct export_window){ w.since_ms, w.until_ms };
 	return 0;
 }
 
@@ -177,8 +173,9 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_export = {
 	.name = "export",
 	.summary = "the rows of a store as CSV or JSON",
-	.usage = "[--db PATH]... [--what WHAT] [--format csv|json | --json] [--since TIME] "
-		 "[--until TIME]",
+	.usage = "[--db PATH]... [--what WHAT] [--format csv|json | --json] [--since TIME | "
+		 "--last LENGTH] [--until TIME]",
+	.details = WINDOW_DETAILS,
 	.options = rows,
 	.run = run,
 };

@@ -8,20 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/terminal.h"
+#include "cmd/window.h"
 #include "query/audit.h"
 #include "query/report.h"
 #include "render/report.h"
 
 struct report_options {
 	struct texts db;
-	const char *since, *until, *now, *format, *by, *currency, *interval;
+	struct window_words window;
+	const char *now, *format, *by, *currency, *interval;
 	double cost;
 	int64_t top, width;
 	bool json, utc, ascii, no_color;
@@ -32,11 +33,7 @@ static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
 		"store to read, or a directory of stores; may be given several times",
 		ROW(db) },
-	{ OPTION_TEXT, 0, "since", "TIME",
-		"start of the window: 1h, 7d, monday, 2026-11-01 "
-		"(default 1h)",
-		ROW(since) },
-	{ OPTION_TEXT, 0, "until", "TIME", "end of the window (default now)", ROW(until) },
+	WINDOW_OPTIONS(struct report_options, window, "1h ago", "now"),
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
 		.choices = "text|json|csv", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
@@ -57,26 +54,24 @@ static const struct option_row rows[] = {
 	{ OPTION_FLAG, 0, "no-color", .help = "no colour on a terminal either", ROW(no_color) },
 	{ OPTION_TEXT, 0, "interval", "TIME", "accepted for compatibility and ignored",
 		ROW(interval), .hidden = true },
-	{ OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests", ROW(now), .hidden = true },
+	NOW_OPTION(struct report_options, now),
 	{ 0 },
 };
 
 /* Reads the requested window. */
 static int read_window(const struct report_options *o, struct audit_question *q, struct err *e)
 {
-	struct clock clock;
-	clock_init_real(&clock);
-	int64_t now_ms = clock_wall_ms(&clock);
-	if (o->now && moment_parse(o->now, now_ms, true, &now_ms, e) != 0)
-		return err_prefix(e, "--now");
-	q->now_ms = q->until_ms = now_ms;
-	if (moment_parse(o->since ? o->since : "1h", now_ms, o->utc, &q->since_ms, e) != 0)
-		return err_prefix(e, "--since");
-	if (o->until && moment_parse(o->until, now_ms, o->utc, &q->until_ms, e) != 0)
-		return err_prefix(e, "--until");
-	if (q->since_ms >= q->until_ms)
-		return err_set(
-			e, ERR_USAGE, "--since is not before %s", o->until ? "--until" : "now");
+	struct window window;
+	struct window_words words = o->window;
+	if (cmd_now(o->now, &q->now_ms, e) != 0)
+		return ERR_USAGE;
+	window.until_ms = q->now_ms;
+	if (!words.since && !words.last)
+		words.last = "1h";
+	if (window_parse(&window, &words, q->now_ms, o->utc, e) != 0)
+		return ERR_USAGE;
+	q->since_ms = window.since_ms;
+	q->until_ms = window.until_ms;
 	return 0;
 }
 
@@ -232,9 +227,8 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "what the cards did, who held them, what was wasted",
-	.usage = "[--db PATH]... [--since TIME] [--until TIME] [OPTIONS]",
-	.details = "Times: 200ms 30s 5m 1h 7d 4w ago; today, monday, 2026-11-01, "
-		   "'2026-11-01 08:30'.",
+	.usage = "[--db PATH]... [--since TIME | --last LENGTH] [--until TIME] [OPTIONS]",
+	.details = WINDOW_DETAILS,
 	.options = rows,
 	.run = run,
 };

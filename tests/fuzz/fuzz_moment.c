@@ -1,6 +1,8 @@
-/* Moments of --since and --until; what is printed of one is read back as the same one. */
+/* Moments and windows of --since and --until; what is printed of a moment is read back as the
+ * same one. */
 #include "fuzz.h"
 
+#include "base/period.h"
 #include "base/timetext.h"
 
 #define NOW_MS INT64_C(1794528000000)
@@ -20,6 +22,25 @@ static void check_moment(int64_t ms)
 	}
 }
 
+/* Every period contains its start and is not empty; the window before ends where it begins, or
+ * earlier. */
+static void check_window(const struct window_words *words, bool utc)
+{
+	struct window w = { .until_ms = NOW_MS };
+	struct err e = { 0 };
+	if (window_parse(&w, words, NOW_MS, utc, &e) != 0) {
+		CHECK(e.text[0]);
+		check_safe(e.text);
+		return;
+	}
+	CHECK(w.since_ms < w.until_ms);
+	struct window before = window_before(&w, utc);
+	CHECK(before.until_ms <= w.since_ms);
+	CHECK(before.since_ms < before.until_ms);
+	if (w.period.unit != PERIOD_NONE)
+		CHECK(w.period.from_ms == w.since_ms && w.period.to_ms >= w.until_ms);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size);
@@ -32,6 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK(e.text[0]);
 			check_safe(e.text);
 		}
+		check_window(&(struct window_words){ .since = text }, utc);
+		check_window(&(struct window_words){ .until = text, .last = "1h" }, utc);
 	}
 	free(text);
 	return 0;

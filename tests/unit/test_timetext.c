@@ -66,6 +66,17 @@ static void test_moments(void **state)
 	expect_moment("2026-11-01", "2026-11-01T00:00:00Z");
 	expect_moment("2026-11-01T08:30", "2026-11-01T08:30:00Z");
 	expect_moment("2026-11-01 08:30:15Z", "2026-11-01T08:30:15Z");
+	expect_moment("2026-11-01Z", "2026-11-01T00:00:00Z");
+	expect_moment("00:30", "2026-11-13T00:30:00Z");
+	expect_moment("01:00", "2026-11-13T01:00:00Z");
+	expect_moment("01:00:01", "2026-11-12T01:00:01Z");
+	expect_moment("18:00", "2026-11-12T18:00:00Z");
+	expect_moment("yesterday 18:00", "2026-11-12T18:00:00Z");
+	expect_moment("today 00:15", "2026-11-13T00:15:00Z");
+	expect_moment("today 23:00", "2026-11-13T23:00:00Z");
+	expect_moment("friday 00:30", "2026-11-13T00:30:00Z");
+	expect_moment("friday 08:30", "2026-11-06T08:30:00Z");
+	expect_moment("Mon 08:30Z", "2026-11-09T08:30:00Z");
 	expect_moment("@1794528000", "2026-11-13T00:00:00Z");
 	expect_moment("@1794528000.5", "2026-11-13T00:00:00.500Z");
 }
@@ -75,7 +86,8 @@ static void test_bad_moments(void **state)
 	(void)state;
 	static const char *const bad[] = { "", "mon day", "2026-13-01", "2026-04-31",
 		"2026-11-01T25:00", "2026-11-1", "26-11-01", "@", "@x", "tomorrow?",
-		"2026-11-01T08:30:15+01:00" };
+		"2026-11-01T08:30:15+01:00", "24:00", "8:30", "08:60", "08:3", "08:30:", "Z",
+		"monday08:30", "monday 8", "2026-11-01 ", "today ", "08:30 ", "1970" };
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		int64_t got = -1;
 		struct err e = { 0 };

@@ -1,0 +1,50 @@
+/* Periods of the calendar that people name ("last week", "2026-10"), and the windows of time
+ * that
+ * --since, --until and --last ask for. */
+#ifndef GUA_BASE_PERIOD_H
+#define GUA_BASE_PERIOD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum period_unit { PERIOD_NONE, PERIOD_DAY, PERIOD_WEEK, PERIOD_MONTH, PERIOD_YEAR };
+
+/* A whole day, week (from Monday), month or year: from <= t < to. In local time a day may have
+ * 23 or 25 hours. */
+struct period {
+	enum period_unit unit;
+	int64_t from_ms, to_ms;
+};
+
+/* The names, for completion. */
+#define PERIOD_NAMES "today|yesterday|thisweek|lastweek|thismonth|lastmonth|thisyear|lastyear"
+
+/* The period of that unit `shift` periods after the one that contains the moment. */
+struct period period_at(enum period_unit unit, int64_t ms, int shift, bool utc);
+/* Reads one of PERIOD_NAMES (also "last-week" and "last week"), "2026-10" or "2026"; false: it
+ * is none. */
+bool period_parse(struct period *p, const char *text, int64_t now_ms, bool utc);
+
+/* A window of time, as options describe it; NULL: not given. */
+struct window_words {
+	const char *since, *until; /* moments or periods */
+	const char *last;	   /* a length */
+};
+
+struct window {
+	int64_t since_ms, until_ms; /* since <= t < until */
+	struct period period; /* that --since names, without --until; unit NONE: not one */
+};
+
+/* Reads the window; what is not given keeps its value in `*w`. A period after --since is the
+ * whole window, up to now, unless --until is given; after --until, it means the end of the
+ * period. --last counts back from the end. The error names the option. */
+int window_parse(struct window *w, const struct window_words *words, int64_t now_ms, bool utc,
+	struct err *e);
+/* The window before this one: if it is a period, the period before, as much of it as has passed
+ * of this one; otherwise the time of the same length. */
+struct window window_before(const struct window *w, bool utc);
+
+#endif
