@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/timetext.h"
+#include "render/rows.h"
 #include "view/format.h"
 #include "view/stat.h"
 
@@ -256,10 +257,22 @@ static double process_value(const struct process_column *c, const struct live_pr
 	return p->engine_pct[c->from];
 }
 
+/* Adds the last cell of a line. A process chooses its name, so in CSV it is quoted. */
+static void add_command(struct dmon *d, struct str *out, const char *command)
+{
+	struct str quoted = { 0 };
+	if (d->csv && command[0])
+		csv_text(&quoted, command);
+	out->failed |= quoted.failed;
+	const char *text = quoted.len ? str_text(&quoted) : command;
+	add_cell(d, out, "    ", 0, text[0] ? text : "-");
+	str_finish(&quoted);
+}
+
 static void add_process(struct dmon *d, const struct live *l, const struct live_card *c,
 	const struct live_process *p, struct str *out)
 {
-	char command[COMMAND_CAP] = "-", kind[CELL_CAP] = "-", pid[CELL_CAP] = "-";
+	char command[COMMAND_CAP] = "", kind[CELL_CAP] = "-", pid[CELL_CAP] = "-";
 	begin_line(d, live_now_ms(l), c->id.index, out);
 	if (p) {
 		snprintf(kind, sizeof(kind), "%s%s%s", p->kind & PROCESS_MPS ? "M+" : "",
@@ -274,7 +287,7 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 	add_cell(d, out, " ", 6, kind);
 	for (size_t i = 0; i < d->n_columns; i++)
 		add_number(d, out, process_value(&process_columns[d->columns[i]], p));
-	add_cell(d, out, "    ", 0, command[0] ? command : "-");
+	add_command(d, out, command);
 	str_add(out, "\n");
 }
 
