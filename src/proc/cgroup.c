@@ -308,7 +308,8 @@ static void write_pod(char *dst, struct piece text)
 struct search {
 	char *texts[LABELS];
 	size_t unit_depth; /* the deepest unit wins */
-	bool inside; /* of a container or job: what its path has below is its own choice */
+	bool inside;	/* of a container or job: what its path has below is its own choice */
+	bool contained; /* in a container, which may have a service manager of its own */
 };
 
 /* The first match is that of the outermost manager. */
@@ -327,6 +328,14 @@ static void take(struct search *search, const struct cgroup_rule *row, const str
 	}
 }
 
+/* Whether a component can be a unit of a service manager: of the system's, which puts nothing
+ * but slices above one, or of a user's or a container's, whose units are claims anyway. A
+ * service that was given its cgroup (Delegate=) and a job can make any name below it. */
+static bool can_be_unit(const struct search *search, const struct path *path, size_t at)
+{
+	return path->users || search->contained || are_slices(path, at);
+}
+
 static void match_component(struct search *search, const struct path *path, size_t at)
 {
 	bool found[LABELS] = { false };
@@ -335,7 +344,8 @@ static void match_component(struct search *search, const struct path *path, size
 		bool any = found[LABEL_JOB] || found[LABEL_CONTAINER] || found[LABEL_POD];
 		struct piece kept;
 		if (found[row->label] || (row->label == LABEL_UNIT && any) ||
-			(search->inside && row->label != LABEL_UNIT))
+			(search->inside && row->label != LABEL_UNIT) ||
+			(row->label == LABEL_UNIT && !can_be_unit(search, path, at)))
 			continue;
 		if (!row_matches(row, path, at, &kept))
 			continue;
@@ -345,6 +355,7 @@ static void match_component(struct search *search, const struct path *path, size
 		take(search, row, path, at, kept);
 	}
 	search->inside |= found[LABEL_JOB] || found[LABEL_CONTAINER];
+	search->contained |= found[LABEL_CONTAINER];
 }
 
 /* Reads the UID of a component such as "user-UID.slice"; -1: it is not one. */
@@ -430,7 +441,7 @@ static void parse_line(
 	if (!path_of_line(line, &text))
 		return;
 	split_path(&path, text);
-	search->inside = false;
+	search->inside = search->contained = false;
 	for (size_t at = 0; at < path.n; at++)
 		match_component(search, &path, at);
 	if (path.slice_uid < 0 || !is_of_manager(line))

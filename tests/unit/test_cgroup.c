@@ -185,6 +185,17 @@ static void test_units(void **state)
 	expect_unit("/system.slice/.service", "");
 	expect_unit("/../../x.slice", "");
 	expect_unit("/", "");
+	/* Who was given a cgroup chooses the names below it. */
+	expect_unit("/system.slice/jupyter.service/ollama.service", "jupyter.service");
+	expect_unit("/system.slice/jupyter.service/a.slice/b.scope", "jupyter.service");
+	expect_unit("/user.slice/user-1000.slice/session-3.scope/x.service", "session-3.scope");
+	expect_unit("/system.slice/slurmstepd.scope/job_42/x.service", "slurmstepd.scope");
+	expect_unit("/slurm/uid_1000/job_42/x.service", "");
+	expect_unit("/own/x.service", "");
+	/* A container may run a service manager: its units are what it says they are. */
+	expect_unit("/system.slice/docker-" HEX64 ".scope/system.slice/ollama.service",
+		"ollama.service");
+	expect_unit("/lxc.payload.lab/system.slice/ollama.service", "ollama.service");
 }
 
 /* Version 1: some controllers stay at the root, others carry the path. */
