@@ -63,9 +63,18 @@ static struct piece basename_of(struct piece path)
 	return (struct piece){ path.at + skip, path.len - skip };
 }
 
-static bool is_letter(char c)
+/* "", "3.11", "-1.9", "3.11-dbg": what may follow the name of an interpreter. "python3-config"
+ * is another program, whose arguments are no scripts. */
+static bool is_version(struct piece text)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	static const char debug[] = "-dbg";
+	enum { DEBUG = sizeof(debug) - 1 };
+	if (text.len > DEBUG && memcmp(text.at + text.len - DEBUG, debug, DEBUG) == 0)
+		text.len -= DEBUG;
+	for (size_t i = 0; i < text.len; i++)
+		if (!strchr("0123456789.-", text.at[i]) || !text.at[i])
+			return false;
+	return true;
 }
 
 static const struct interpreter *find_interpreter(struct piece name)
@@ -77,7 +86,8 @@ static const struct interpreter *find_interpreter(struct piece name)
 		n -= any;
 		if (name.len < n || memcmp(name.at, want, n) != 0)
 			continue;
-		if (name.len == n || (any && !is_letter(name.at[n])))
+		struct piece rest = { name.at + n, name.len - n };
+		if (name.len == n || (any && is_version(rest)))
 			return &interpreters[i];
 	}
 	return NULL;

@@ -13,6 +13,7 @@ static const struct cut {
 	enum secret_text from; /* the kinds of text from this one on */
 } cuts[] = {
 	{ "://", '@', true, SECRET_PATH },
+	{ ":", '@', true, SECRET_WORD }, /* user:password@host */
 	{ "?", 0, false, SECRET_PATH },
 	{ "&", 0, false, SECRET_PATH },
 	{ "password=", 0, true, SECRET_PATH },

@@ -297,6 +297,9 @@ static void test_scripts(void **state)
 	expect_command("perl5.36|-w|-I|lib|x.pl|", "perl5.36 x.pl");
 	expect_command("ruby|/x/b.rb|", "ruby b.rb");
 	expect_command("pythonic|secret|", "pythonic");
+	expect_command("python3-config|secret|", "python3-config");
+	expect_command("julia-1.9|fit.jl|", "julia-1.9 fit.jl");
+	expect_command("python3.11-dbg|t.py|", "python3.11-dbg t.py");
 }
 
 /* Code and credentials in the arguments of every program that takes them: none is kept. */
@@ -325,7 +328,7 @@ static void test_secrets(void **state)
 		"TOKEN=hunter2|", "--password=hunter2|", "postgres://user:hunter2@host||",
 		"worker --password=hunter2|x|", "python worker|hunter2|",
 		"worker /x/y --token=a/hunter2|x|", "worker\npassword hunter2|",
-		"curl|-u|user:hunter2|" };
+		"curl|-u|user:hunter2|", "user:hunter2@host|", "python3.11-x|hunter2|" };
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char out[256];
 		command_of(lines[i], out, sizeof(out));
@@ -377,6 +380,7 @@ static void test_cuts(void **state)
 		{ "/a/b.ipynb?token=x", "/a/b.ipynb", "/a/b.ipynb" },
 		{ "http://u:p@h/b.ipynb?x#y", "http://h/b.ipynb", "http://h/b.ipynb" },
 		{ "http://u:p/@h/@x", "http://x", "http://x" },
+		{ "u:p@h", "u:p@h", "u:h" },
 		{ "http://h/b", "http://h/b", "http://h/b" },
 		{ "lr=0.1/b.ipynb", "lr=0.1/b.ipynb", "lr" },
 		{ "a/API_KEY=x/b", "a/API_KEY=", "a/API_KEY" },
