@@ -59,8 +59,8 @@
  *   render/    a report or table becomes text, JSON, CSV: report*, outline, text, json,
  *              rows, track*, subtrack*
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
- *              to accounts), holders (process lists to stretches of time), health, host,
- *              notify
+ *              to accounts), holders (process lists to stretches of time), health, machine
+ *              (the host), notify
  *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses

@@ -36,7 +36,8 @@ void str_add(struct str *s, const char *text)
 	str_add_bytes(s, text, strlen(text));
 }
 
-void str_vaddf(struct str *s, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void add_formatted(
+	struct str *s, const char *format, va_list args)
 {
 	va_list copy;
 	va_copy(copy, args);
@@ -54,7 +55,7 @@ void str_addf(struct str *s, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	str_vaddf(s, format, args);
+	add_formatted(s, format, args);
 	va_end(args);
 }
 

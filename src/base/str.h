@@ -19,8 +19,6 @@ struct str {
 void str_add(struct str *s, const char *text);
 void str_add_bytes(struct str *s, const char *bytes, size_t len);
 void str_addf(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void str_vaddf(struct str *s, const char *format, va_list args)
-	__attribute__((format(printf, 2, 0)));
 void str_add_repeat(struct str *s, const char *text, size_t times);
 /* The text, "" when empty; valid until the next addition. */
 const char *str_text(const struct str *s);

@@ -175,12 +175,12 @@ static void respell(int argc, char **argv)
 }
 
 /* The arguments for another command, which starts them with words of its own. */
-struct words {
+struct arguments {
 	char **all;
 	int n;
 };
 
-static bool has_word(const struct words *w, const char *word)
+static bool has_word(const struct arguments *w, const char *word)
 {
 	for (int i = 1; i < w->n; i++)
 		if (strncmp(w->all[i], word, strlen(word)) == 0)
@@ -190,7 +190,7 @@ static bool has_word(const struct words *w, const char *word)
 
 /* Runs a command under our name and with our statuses. Without --db no store is read: nothing
  * of the past is shown. */
-static int hand_to(const struct command *self, const struct command *to, struct words *w)
+static int hand_to(const struct command *self, const struct command *to, struct arguments *w)
 {
 	static char no_store[] = "--no-store";
 	struct command command = *to;
@@ -205,7 +205,7 @@ static int hand_to(const struct command *self, const struct command *to, struct 
 }
 
 /* dmon and pmon. pmon shows no memory unless it is asked for. */
-static int monitor(const struct command *self, struct words *w)
+static int monitor(const struct command *self, struct arguments *w)
 {
 	static char processes[] = "-p", select[] = "-s", use[] = "u";
 	bool pmon = strcmp(w->all[1], "pmon") == 0;
@@ -237,7 +237,7 @@ static const char *query_of(const struct values *v, struct query *q)
 }
 
 /* gua query answers; before, the sentence by which scripts recognise an unknown field. */
-static int query(const struct command *self, const struct values *v, struct words *w)
+static int query(const struct command *self, const struct values *v, struct arguments *w)
 {
 	struct query q = { 0 };
 	const char *list = query_of(v, &q);
@@ -350,7 +350,7 @@ static int refuse(const struct command *self, const char *word)
 }
 
 /* `w` are the arguments as they were given: getopt changes the order of argv. */
-static int run_with(const struct command *self, int argc, char **argv, struct words *w)
+static int run_with(const struct command *self, int argc, char **argv, struct arguments *w)
 {
 	struct values v = { 0 };
 	struct err e = { 0 };
@@ -372,7 +372,7 @@ static int run_with(const struct command *self, int argc, char **argv, struct wo
 static int run(const struct command *self, int argc, char **argv)
 {
 	enum { MORE = 8 }; /* words that are put before */
-	struct words w = { calloc((size_t)argc + MORE, sizeof(*w.all)), argc };
+	struct arguments w = { calloc((size_t)argc + MORE, sizeof(*w.all)), argc };
 	if (!w.all)
 		return STATUS_OTHER;
 	respell(argc, argv);

@@ -26,7 +26,6 @@ struct track_job {
 struct track_outcome {
 	struct tracker *tracker; /* stopped; the caller closes it; NULL: never started */
 	int exit_status;	 /* for gua: the command's, 128 + signal, 126 or 127 */
-	size_t left;		 /* processes of the tree that still run */
 };
 
 /* Runs the job to its end. On error nothing was started, or the command could not be executed

@@ -36,7 +36,6 @@ struct pyfile_process {
 /* One card at one tick. Pointers are valid until the next call. */
 struct pyfile_sample {
 	int64_t at_ms;
-	int64_t run;				/* or -1 */
 	int64_t interval_ms;			/* of its run, or -1 */
 	char uuid[UUID_CAP];			/* escaped */
 	int index;				/* or -1 */

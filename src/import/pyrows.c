@@ -114,7 +114,7 @@ enum card_row { CARD_GOOD, CARD_BAD, CARD_MISDATED };
 static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
 {
 	const struct key *key = &f->card_key;
-	*sample = (struct pyfile_sample){ .run = key->run, .index = -1 };
+	*sample = (struct pyfile_sample){ .index = -1 };
 	sample->util_pct = pyfile_number(f->cards, 3, 100);
 	double index = pyfile_number(f->cards, 4, 4096);
 	if (index >= 0)

@@ -139,7 +139,8 @@ static bool names_pci(const char *id, const char *pci)
 	       a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
-bool filter_names(const char *id, const struct card_id *card)
+/* Whether an --id names the card. Looks only at the card's identity. */
+static bool names(const char *id, const struct card_id *card)
 {
 	char *end = NULL;
 	if (*id >= '0' && *id <= '9') {
@@ -157,7 +158,8 @@ bool filter_names(const char *id, const struct card_id *card)
 				  strncasecmp(id, card->parent_uuid, len) == 0);
 }
 
-bool filter_state(const struct filter *f, const struct live_card *card)
+/* Whether a card matches --state. */
+static bool has_state(const struct filter *f, const struct live_card *card)
 {
 	if (card->gone)
 		return false;
@@ -170,13 +172,13 @@ bool filter_state(const struct filter *f, const struct live_card *card)
 
 static bool is_named(const char *word, const void *what)
 {
-	return filter_names(word, what);
+	return names(word, what);
 }
 
 bool filter_card(const struct filter *f, const struct live_card *card)
 {
 	const struct text_list *ids = &f->values->ids;
-	return filter_state(f, card) && (!ids->n || any_word(ids, is_named, &card->id));
+	return has_state(f, card) && (!ids->n || any_word(ids, is_named, &card->id));
 }
 
 /* The cards to choose from, and those that are chosen so far. */
@@ -192,13 +194,13 @@ static int pick_id(const struct filter *f, const char *id, struct card_choice *c
 {
 	bool named = false;
 	for (size_t i = 0; i < c->n; i++) {
-		if (!filter_names(id, &c->cards[i].id))
+		if (!names(id, &c->cards[i].id))
 			continue;
 		named = true;
 		bool again = false;
 		for (size_t k = 0; k < c->n_picked; k++)
 			again |= c->picked[k] == i;
-		if (!again && filter_state(f, &c->cards[i]))
+		if (!again && has_state(f, &c->cards[i]))
 			c->picked[c->n_picked++] = i;
 	}
 	return named ? 0 : err_set(e, ERR_NOTHING, "card '%s' does not exist", id);
@@ -215,7 +217,7 @@ static void pick_all(const struct filter *f, struct card_choice *c)
 	size_t *picked = c->picked;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct live_card *card = &c->cards[i];
-		if (!filter_state(f, card))
+		if (!has_state(f, card))
 			continue;
 		size_t at = c->n_picked++;
 		for (; at > 0 && comes_before(&card->id, &c->cards[picked[at - 1]].id); at--)

@@ -57,14 +57,10 @@ void filter_states(struct str *out);
 /* Checks the values; ERR_USAGE. `v` must outlive the filter. */
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e);
 
-/* Whether an --id names the card. Looks only at the card's identity. */
-bool filter_names(const char *id, const struct card_id *card);
 /* Fills `picked` (with room for all cards) with the cards that match: in the order of --id if
  * it was given, else by index. Returns how many, or ERR_NOTHING if an --id matches no card. */
 int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
 	size_t *picked, struct err *e);
-/* Whether a card matches --state. */
-bool filter_state(const struct filter *f, const struct live_card *card);
 /* Whether a card matches --id and --state. */
 bool filter_card(const struct filter *f, const struct live_card *card);
 /* Whether a process matches --user, --pid, --min-mem and --compute. */

@@ -196,7 +196,7 @@ static void judge_idle(const struct live *l, struct live_process *p, const struc
 }
 
 /* Fills l->holders with the processes of a card, for the classifier. Returns how many. */
-static size_t gather_holders(struct live *l, const struct live_card *c)
+static size_t add_holders(struct live *l, const struct live_card *c)
 {
 	size_t n = 0;
 	for (size_t k = 0; k < c->n_processes; k++) {
@@ -220,7 +220,7 @@ static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 	const struct card_reading *r = &l->source->cards[card];
 	struct use_since use =
 		use_of_samples(r->samples, r->n_samples, r->process_util_known, &l->rules);
-	size_t n = gather_holders(l, c);
+	size_t n = add_holders(l, c);
 	classify_use(l->holders, n, &use, &l->rules);
 	for (size_t k = 0; k < n; k++) {
 		struct live_process *p = &l->now.items[c->first_process + k];

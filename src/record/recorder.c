@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "record/health.h"
-#include "record/host.h"
+#include "record/machine.h"
 #include "record/recorder_private.h"
 #include "record/schedule.h"
 #include "record/watch.h"
@@ -231,7 +231,7 @@ static int begin_run(struct recorder *r, struct err *e)
 		.rules = r->o->rules,
 		.one_look = r->o->once,
 	};
-	host_describe(&info, r->o->source.root, s->hostname);
+	machine_describe(&info, r->o->source.root, s->hostname);
 	text_copy(info.driver, sizeof(info.driver), s->driver_version);
 	text_copy(info.source, sizeof(info.source), s->ops->name);
 	text_copy(info.boot_id, sizeof(info.boot_id), reader_boot_id(r->reader));

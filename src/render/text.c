@@ -119,8 +119,9 @@ static void show_size(char *dst, size_t cap, double kib)
 	text_copy(dst, cap, text);
 }
 
-void cell_show(char *dst, size_t cap, const struct column *column, const struct cell *cell,
-	const struct text_style *style)
+/* A cell as people read it; "-" when unknown. */
+static void show_cell(char *dst, size_t cap, const struct column *column,
+	const struct cell *cell, const struct text_style *style)
 {
 	double x = cell->number;
 	if (column->kind == COLUMN_TEXT)
@@ -169,7 +170,7 @@ static size_t column_width(const struct table *t, size_t c, const struct text_st
 	char text[512];
 	width = width < least ? least : width;
 	for (size_t row = 0; row < t->n_rows; row++) {
-		cell_show(text, sizeof(text), column, table_cell(t, row, c), style);
+		show_cell(text, sizeof(text), column, table_cell(t, row, c), style);
 		size_t wide = shown_columns(text, style);
 		width = wide > width ? wide : width;
 	}
@@ -250,7 +251,7 @@ void text_add_table(struct str *out, const struct table *t, const struct text_st
 			if (line == 0)
 				text_copy(text, sizeof(text), column->title);
 			else
-				cell_show(text, sizeof(text), column,
+				show_cell(text, sizeof(text), column,
 					table_cell(t, line - 1, c), style);
 			str_add(out, gap);
 			add_field(out, text, widths[c], column->kind == COLUMN_TEXT, style);

@@ -35,7 +35,7 @@ struct set {
 	struct source_options options;
 	struct set_member members[SOURCE_KINDS_MAX];
 	size_t n_members;
-	struct place {
+	struct set_place {
 		size_t member, card; /* the member, and the index of the card in it */
 	} * places;		     /* as many as base.cards */
 	size_t cap_cards;
@@ -160,7 +160,7 @@ static void place_cards(struct set *s, size_t member)
 		bool known = has_uuid(s, r->id.uuid);
 		m->at[m->n] = known ? NOWHERE : s->base.n_cards;
 		if (!known) {
-			s->places[s->base.n_cards] = (struct place){ member, m->n };
+			s->places[s->base.n_cards] = (struct set_place){ member, m->n };
 			s->base.cards[s->base.n_cards++] = *r;
 		}
 		m->n++;
@@ -309,7 +309,7 @@ static void set_metrics(struct source *base, const struct metric_request *reques
 	double *values, metric_texts texts)
 {
 	struct set *s = (struct set *)base;
-	const struct place *p = &s->places[request->card];
+	const struct set_place *p = &s->places[request->card];
 	struct metric_request own = *request;
 	struct set_member *m = &s->members[p->member];
 	if (m->down || !m->source->ops->metrics)
@@ -324,7 +324,7 @@ static size_t set_accounts(
 	struct source *base, size_t card, struct process_account *out, size_t max)
 {
 	struct set *s = (struct set *)base;
-	const struct place *p = &s->places[card];
+	const struct set_place *p = &s->places[card];
 	struct set_member *m = &s->members[p->member];
 	if (m->down || !m->source->ops->accounts)
 		return 0;
@@ -336,7 +336,7 @@ static size_t set_accounts(
 static void set_board(struct source *base, size_t card, struct card_id *id)
 {
 	struct set *s = (struct set *)base;
-	const struct place *p = &s->places[card];
+	const struct set_place *p = &s->places[card];
 	struct set_member *m = &s->members[p->member];
 	if (m->down || !m->source->ops->board)
 		return;

@@ -25,7 +25,7 @@ static double scaled(int64_t bytes, double factor)
 	return bytes < 0 ? NAN : (double)bytes * factor;
 }
 
-static double part_of(double sum, int64_t parts)
+static double mean_of(double sum, int64_t parts)
 {
 	return parts > 0 ? sum / (double)parts : NAN;
 }
@@ -40,14 +40,14 @@ static void values_of(double *v, const struct trackfile_head *h, const struct tr
 		v[n++] = scaled(s->gpu_ram_bytes[g], h->gpu_ram_factor);
 	v[n++] = scaled(s->system_gpu_ram_bytes, h->gpu_ram_factor);
 	v[n++] = s->gpu_sum_pct;
-	v[n++] = part_of(s->gpu_sum_pct, h->expected_gpus);
+	v[n++] = mean_of(s->gpu_sum_pct, h->expected_gpus);
 	for (size_t g = 0; g < TRACK_GROUPS; g++)
 		v[n++] = (double)s->threads[g];
 	v[n++] = s->system_cpu_pct;
-	v[n++] = part_of(s->system_cpu_pct, h->core_count);
+	v[n++] = mean_of(s->system_cpu_pct, h->core_count);
 	for (size_t g = 0; g < TRACK_GROUPS; g++) {
 		v[n++] = s->cpu_pct[g];
-		v[n++] = part_of(s->cpu_pct[g], h->expected_cores);
+		v[n++] = mean_of(s->cpu_pct[g], h->expected_cores);
 	}
 	v[n++] = (double)s->wall_us / 1e6;
 }

@@ -73,7 +73,9 @@ void top_addf(struct top_frame *f, enum top_style style, const char *format, ...
 	top_add(f, style, text);
 }
 
-void top_add_repeat(struct top_frame *f, enum top_style style, const char *text, size_t times)
+/* Appends a character (one column wide) several times. */
+static void add_repeat(
+	struct top_frame *f, enum top_style style, const char *text, size_t times)
 {
 	size_t from = f->text.len;
 	if (times > room(f))
@@ -85,7 +87,7 @@ void top_add_repeat(struct top_frame *f, enum top_style style, const char *text,
 void top_fill(struct top_frame *f, enum top_style style, size_t column)
 {
 	if (column > f->used)
-		top_add_repeat(f, style, " ", column - f->used);
+		add_repeat(f, style, " ", column - f->used);
 }
 
 void top_add_field(
@@ -97,7 +99,7 @@ void top_add_field(
 	size_t wide = left ? 0 : text_columns(text);
 	f->apart = true;
 	if (!left && wide < width)
-		top_add_repeat(f, style, " ", width - wide);
+		add_repeat(f, style, " ", width - wide);
 	size_t from = f->text.len;
 	size_t columns = text_add_cut(&f->text, text, start + width - f->used, &f->style);
 	add_span(f, style, from, columns);
@@ -140,8 +142,8 @@ void top_add_bar(struct top_frame *f, enum top_style style, double part, size_t 
 		full = 1;
 	if (ascii)
 		top_add(f, TOP_DIM, "[");
-	top_add_repeat(f, style, ascii ? "|" : "█", full);
-	top_add_repeat(f, TOP_DIM, ascii ? " " : "░", inside - full);
+	add_repeat(f, style, ascii ? "|" : "█", full);
+	add_repeat(f, TOP_DIM, ascii ? " " : "░", inside - full);
 	if (ascii)
 		top_add(f, TOP_DIM, "]");
 }
@@ -152,12 +154,12 @@ void top_add_spark(struct top_frame *f, enum top_style style, const double *valu
 	static const char *const signs[] = { "_", ".", "-", "=", "+", "*", "#", "@" };
 	for (size_t i = 0; i < n; i++) {
 		if (isnan(values[i])) {
-			top_add_repeat(f, TOP_DIM, f->style.ascii ? " " : "·", 1);
+			add_repeat(f, TOP_DIM, f->style.ascii ? " " : "·", 1);
 			continue;
 		}
 		double clipped = fmin(fmax(values[i], 0), 100);
 		size_t level = (size_t)fmin(clipped / 12.5, 7);
-		top_add_repeat(f, style, f->style.ascii ? signs[level] : blocks[level], 1);
+		add_repeat(f, style, f->style.ascii ? signs[level] : blocks[level], 1);
 	}
 }
 

@@ -57,8 +57,6 @@ void top_addf(struct top_frame *f, enum top_style style, const char *format, ...
 /* Appends the text, cut or padded to `width` columns. */
 void top_add_field(
 	struct top_frame *f, enum top_style style, const char *text, size_t width, bool left);
-/* Appends a character (one column wide) several times. */
-void top_add_repeat(struct top_frame *f, enum top_style style, const char *text, size_t times);
 /* Fills the line with blanks up to a column. */
 void top_fill(struct top_frame *f, enum top_style style, size_t column);
 void top_end_line(struct top_frame *f);

@@ -43,7 +43,8 @@ void gpu_card_finish(struct gpu_card *c)
 	free(c->sm_pct);
 }
 
-uint32_t gpu_card_process(uint32_t pid, uint32_t whose)
+/* Makes the process number of struct holder from a pid and HOLDER_TREE or HOLDER_STRANGER. */
+static uint32_t process_number(uint32_t pid, uint32_t whose)
 {
 	return 2 * pid + whose;
 }
@@ -252,7 +253,7 @@ bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree
 		h->kind = p->kind;
 		h->mem_bytes = p->mem_bytes;
 		h->user = member != NO_MEMBER ? HOLDER_TREE : HOLDER_STRANGER;
-		h->process = gpu_card_process(p->pid, h->user);
+		h->process = process_number(p->pid, h->user);
 		if (member != NO_MEMBER)
 			hold_for_tree(c, &t->members[member], p->mem_bytes);
 	}

@@ -14,8 +14,7 @@
 
 /* Values of struct holder's `user`. */
 enum { HOLDER_TREE, HOLDER_STRANGER };
-/* Makes the process number of struct holder from a pid and HOLDER_TREE or HOLDER_STRANGER. */
-uint32_t gpu_card_process(uint32_t pid, uint32_t whose);
+/* Which of them a process number of struct holder is. */
 uint32_t gpu_card_whose(uint32_t process);
 
 struct gpu_card {

@@ -147,7 +147,7 @@ void query_list_wanted(const struct query *q, unsigned char *wanted)
 }
 
 /* One line: a card, and a process or a page of it. */
-struct row {
+struct list_row {
 	const struct live *live;
 	const struct live_board *board;
 	const struct process_account *account; /* NULL: it is not about one */
@@ -156,7 +156,7 @@ struct row {
 
 /* The text of a origin; "" unknown. */
 static void show_cell(
-	char *dst, size_t cap, const struct list_field *field, const struct row *r)
+	char *dst, size_t cap, const struct list_field *field, const struct list_row *r)
 {
 	const struct process_account *a = r->account;
 	const double numbers[] = { [PID] = a ? (double)a->pid : NAN,
@@ -173,7 +173,7 @@ static void show_cell(
 		snprintf(dst, cap, "%.0f", numbers[field->origin]);
 }
 
-static void add_row(const struct query_answer *to, const struct row *r)
+static void add_row(const struct query_answer *to, const struct list_row *r)
 {
 	const struct query *q = to->query;
 	if (to->json)
@@ -198,7 +198,7 @@ static void add_row(const struct query_answer *to, const struct row *r)
 }
 
 /* A line for each page; one line if the card does not count them. */
-static void add_pages(const struct query_answer *to, struct row *r)
+static void add_pages(const struct query_answer *to, struct list_row *r)
 {
 	static const struct {
 		enum metric count;
@@ -213,7 +213,7 @@ static void add_pages(const struct query_answer *to, struct row *r)
 	}
 }
 
-static void add_accounts(const struct query_answer *to, struct row *r)
+static void add_accounts(const struct query_answer *to, struct list_row *r)
 {
 	size_t n = 0, n_cards = 0, n_boards = 0;
 	const struct live_account *all = live_accounts(r->live, &n);
@@ -232,7 +232,7 @@ int query_list_look(const struct query_answer *to, struct err *e)
 	struct stat_boards boards = { 0 };
 	int rc = stat_boards(&boards, to->live, to->filter, e);
 	for (size_t i = 0; rc == 0 && i < boards.n; i++) {
-		struct row r = { .live = to->live, .board = boards.all[i] };
+		struct list_row r = { .live = to->live, .board = boards.all[i] };
 		if (to->query->list == QUERY_RETIRED)
 			add_pages(to, &r);
 		else if (to->query->list == QUERY_ACCOUNTED)

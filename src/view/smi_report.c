@@ -53,7 +53,7 @@ enum kind {
 };
 
 /* clang-format off */
-static const struct row {
+static const struct smi_row {
 	enum kind kind;
 	int depth; /* below the card */
 	enum section section;
@@ -112,7 +112,7 @@ void smi_report_wanted(unsigned char *wanted)
 }
 
 /* What is being written. */
-struct report {
+struct smi_writer {
 	const struct smi *smi;
 	struct str *out;
 	bool xml;
@@ -138,7 +138,7 @@ static void add_escaped(struct str *out, const char *text)
 }
 
 /* Closes the elements that are deeper than `depth`. */
-static void close_to(struct report *r, int depth)
+static void close_to(struct smi_writer *r, int depth)
 {
 	while (r->depth > depth) {
 		r->depth--;
@@ -148,7 +148,7 @@ static void close_to(struct report *r, int depth)
 }
 
 /* Opens a block at a depth: below the card's name in text, below its element in XML. */
-static void add_group(struct report *r, int depth, const char *label, const char *tag)
+static void add_group(struct smi_writer *r, int depth, const char *label, const char *tag)
 {
 	if (!r->xml) {
 		str_addf(r->out, "%*s%s\n", 4 * depth, "", label);
@@ -160,7 +160,7 @@ static void add_group(struct report *r, int depth, const char *label, const char
 	r->open[r->depth++] = tag;
 }
 
-static void add_line(struct report *r, int depth, const char *name, const char *text)
+static void add_line(struct smi_writer *r, int depth, const char *name, const char *text)
 {
 	if (!r->xml) {
 		str_addf(r->out, "%*s%-*s: %s\n", 4 * depth, "", r->width - 4 * depth, name,
@@ -190,8 +190,8 @@ static void show_mib(char *dst, size_t cap, double bytes)
 		snprintf(dst, cap, "%.0f MiB", floor(bytes / 1048576));
 }
 
-static void show_value(
-	const struct report *r, const struct row *row, const struct live_board *b, char *dst)
+static void show_value(const struct smi_writer *r, const struct smi_row *row,
+	const struct live_board *b, char *dst)
 {
 	char text[TEXT_CAP / 2];
 	const char *unit = metrics[row->metric].unit;
@@ -206,7 +206,7 @@ static void show_value(
 }
 
 /* Writes the memory of an instance, or of its window. */
-static void add_memory(struct report *r, int depth, const double *numbers, size_t n)
+static void add_memory(struct smi_writer *r, int depth, const double *numbers, size_t n)
 {
 	static const char *const labels[][2] = { { "Total", "total" },
 		{ "Reserved", "reserved" }, { "Used", "used" }, { "Free", "free" } };
@@ -219,7 +219,7 @@ static void add_memory(struct report *r, int depth, const double *numbers, size_
 	}
 }
 
-static void add_instance(struct report *r, const struct live_card *c)
+static void add_instance(struct smi_writer *r, const struct live_card *c)
 {
 	int depth = r->xml ? 2 : 1;
 	char text[TEXT_CAP];
@@ -241,7 +241,7 @@ static void add_instance(struct report *r, const struct live_card *c)
 	add_memory(r, depth + 2, window, 3);
 }
 
-static void add_instances(struct report *r, const struct live_board *b)
+static void add_instances(struct smi_writer *r, const struct live_board *b)
 {
 	const struct live_card *c = smi_instance(r->smi, b, 0);
 	if (r->xml)
@@ -252,7 +252,7 @@ static void add_instances(struct report *r, const struct live_board *b)
 		add_instance(r, c);
 }
 
-static void add_process(struct report *r, const struct smi_process *p)
+static void add_process(struct smi_writer *r, const struct smi_process *p)
 {
 	static const char *const names[][2] = { { "GPU instance ID", "gpu_instance_id" },
 		{ "Compute instance ID", "compute_instance_id" }, { "Process ID", "pid" },
@@ -273,7 +273,7 @@ static void add_process(struct report *r, const struct smi_process *p)
 		add_line(r, depth + (i > 2 && !r->xml), names[i][r->xml], texts[i]);
 }
 
-static void add_processes(struct report *r, const struct live_board *b)
+static void add_processes(struct smi_writer *r, const struct live_board *b)
 {
 	struct smi_process p;
 	bool any = smi_process(r->smi, b, 0, &p);
@@ -288,7 +288,7 @@ static void add_processes(struct report *r, const struct live_board *b)
 	r->width = LABEL_WIDTH;
 }
 
-static void add_account(struct report *r, const struct process_account *a)
+static void add_account(struct smi_writer *r, const struct process_account *a)
 {
 	static const char *const names[][2] = { { "Process ID", "pid" },
 		{ "GPU Utilization", "gpu_util" }, { "Memory Utilization", "memory_util" },
@@ -305,7 +305,7 @@ static void add_account(struct report *r, const struct process_account *a)
 		add_line(r, r->xml ? 3 : 2 + (i > 0), names[i][r->xml], texts[i]);
 }
 
-static void add_accounts(struct report *r, const struct live_board *b)
+static void add_accounts(struct smi_writer *r, const struct live_board *b)
 {
 	size_t n = 0, n_cards = 0, n_boards = 0;
 	const struct live_account *all = live_accounts(r->smi->live, &n);
@@ -319,7 +319,7 @@ static void add_accounts(struct report *r, const struct live_board *b)
 }
 
 /* In XML the pages are a block of their own. */
-static void add_pages(struct report *r, const struct row *row, const char *text)
+static void add_pages(struct smi_writer *r, const struct smi_row *row, const char *text)
 {
 	if (!r->xml) {
 		add_line(r, row->depth, row->label, text);
@@ -330,7 +330,7 @@ static void add_pages(struct report *r, const struct row *row, const char *text)
 	add_line(r, row->depth + 1, "retired_pagelist", "N/A");
 }
 
-static void add_row(struct report *r, const struct row *row, const struct live_board *b)
+static void add_row(struct smi_writer *r, const struct smi_row *row, const struct live_board *b)
 {
 	char text[TEXT_CAP] = "N/A";
 	const char *name = r->xml ? row->tag : row->label;
@@ -363,7 +363,7 @@ static void add_row(struct report *r, const struct row *row, const struct live_b
 		add_line(r, row->depth + (row->kind == NESTED_ROW && !r->xml), name, text);
 }
 
-static void add_board(struct report *r, const struct live_board *b, unsigned sections)
+static void add_board(struct smi_writer *r, const struct live_board *b, unsigned sections)
 {
 	char bus[TEXT_CAP];
 	query_bus_id(bus, sizeof(bus), b->id.pci);
@@ -382,7 +382,7 @@ static void add_board(struct report *r, const struct live_board *b, unsigned sec
 }
 
 /* The lines above the first card. */
-static void add_head(struct report *r)
+static void add_head(struct smi_writer *r)
 {
 	char when[TEXT_CAP], cuda[TEXT_CAP] = "", count[TEXT_CAP];
 	struct tm tm = moment_fields(live_now_ms(r->smi->live), false);
@@ -404,7 +404,7 @@ static void add_head(struct report *r)
 
 void smi_report(const struct smi *s, unsigned sections, struct str *out)
 {
-	struct report r = { .smi = s, .out = out, .width = LABEL_WIDTH };
+	struct smi_writer r = { .smi = s, .out = out, .width = LABEL_WIDTH };
 	str_add(out, "\n==============NVSMI LOG==============\n\n");
 	add_head(&r);
 	for (size_t i = 0; i < s->boards.n; i++)
@@ -413,7 +413,7 @@ void smi_report(const struct smi *s, unsigned sections, struct str *out)
 
 void smi_xml(const struct smi *s, struct str *out)
 {
-	struct report r = { .smi = s, .out = out, .xml = true };
+	struct smi_writer r = { .smi = s, .out = out, .xml = true };
 	str_add(out, "<?xml version=\"1.0\" ?>\n"
 		     "<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v12.dtd\">\n"
 		     "<nvidia_smi_log>\n");

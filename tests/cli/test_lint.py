@@ -74,6 +74,17 @@ def test_each_rule_finds_what_breaks_it(tmp_path, name, text, says):
     assert run.stdout.startswith(says) and run.stdout.count("\n") == 1
 
 
+def test_a_header_declares_what_others_use(tmp_path):
+    files = {**GOOD, "base/a.h": "int shared(int x);\nint\nown(void);\nint by_macro(void);\n#define M() by_macro()\n",
+             "base/a.c": "int shared(int x)\n{\n}\nint own(void)\n{\n}\nint by_macro(void)\n{\n}\n",
+             "model/b.c": "int x = shared(1);\n"}
+    run = lint(tmp_path, files)
+    assert run.stdout == "src/base/a.h:3: only one file uses own: make it static there\n"
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.c").write_text("int y = own();\n")
+    assert lint(tmp_path, files).returncode == 0
+
+
 @pytest.mark.parametrize("names, says", [
     ("base/     log\n *   cmd/      report", ""),
     ("base/     l*: lines\n *              of text\n *   cmd/      report", ""),

@@ -1,10 +1,10 @@
 /* Describes this machine for the run's row. */
-#ifndef GUA_RECORD_HOST_H
-#define GUA_RECORD_HOST_H
+#ifndef GUA_RECORD_MACHINE_H
+#define GUA_RECORD_MACHINE_H
 
 #include "model/tick.h"
 
 /* Fills hostname (`name` when it is not ""), machine_id and environment from below `root`. */
-void host_describe(struct run_info *info, const char *root, const char *name);
+void machine_describe(struct run_info *info, const char *root, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* Finds the host name, the machine id, and whether this is a container. */
-#include "record/host.h"
+#include "record/machine.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -59,7 +59,7 @@ static const char *environment_of(const char *root)
 	return access(path, F_OK) == 0 ? "podman" : "bare";
 }
 
-void host_describe(struct run_info *info, const char *root, const char *name)
+void machine_describe(struct run_info *info, const char *root, const char *name)
 {
 	char raw[128] = "";
 	if (*name)
