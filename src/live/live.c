@@ -216,11 +216,13 @@ int live_digest(struct live *l, struct err *e)
 	take_util(l);
 	live_finish_boards(l);
 	live_list_processes(l);
-	/* join it with the past, */
+	/* join it with the past, which is asked about states that are known now, */
 	struct moment now = clock_now(l->clock);
 	past_read(&l->past, &now);
 	live_join(l);
-	/* and derive states from both. */
+	live_classify(l);
+	live_join_states(l);
+	/* and judge by both. */
 	live_judge(l);
 	l->past.came = false;
 	return 0;

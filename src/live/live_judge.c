@@ -266,12 +266,15 @@ static void finish_card(struct live *l, size_t card)
 	compute_own(l, c, m->held);
 }
 
-void live_judge(struct live *l)
+void live_classify(struct live *l)
 {
 	judge_holders(l);
 	for (size_t i = 0; i < l->n_cards; i++)
 		classify(l, i);
-	live_join_states(l);
+}
+
+void live_judge(struct live *l)
+{
 	for (size_t i = 0; i < l->n_cards; i++)
 		finish_card(l, i);
 	/* A board that is not divided has the metrics of its card. */

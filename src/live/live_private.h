@@ -69,7 +69,9 @@ void live_join(struct live *l);
 /* For cards with a known state: takes from the store since when they have been in it. */
 void live_join_states(struct live *l);
 
-/* live_judge.c: the states of cards and of their holders. */
+/* live_judge.c: the states of cards. */
+void live_classify(struct live *l);
+/* Since when they are in it, and the states of their holders. */
 void live_judge(struct live *l);
 
 #endif
