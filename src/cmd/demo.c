@@ -1,8 +1,6 @@
 /* gua demo: records a simulated lab on a simulated clock, and prints the report. */
 #include <errno.h>
-#include <langinfo.h>
 #include <limits.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/terminal.h"
 #include "record/recorder.h"
 #include "query/audit.h"
 #include "query/report.h"
@@ -144,11 +143,8 @@ static int print_report(
 		audit_finish(&a);
 		return cmd_fail(self, e);
 	}
-	setlocale(LC_CTYPE, "");
 	struct report_style style = {
-		.text = { .columns = 80,
-			.utc = true,
-			.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 },
+		.text = { .columns = 80, .utc = true, .ascii = !terminal_is_utf8() },
 		.bar_cells = 60,
 	};
 	struct report_request request = { .top = 10, .cost = NAN, .currency = "", .utc = true };

@@ -1,4 +1,4 @@
-/* Asks the environment and the kernel about the terminal on standard output. */
+/* Asks the environment and the kernel about the terminal. */
 #include "cmd/terminal.h"
 
 #include <langinfo.h>
@@ -31,10 +31,15 @@ bool terminal_is_utf8(void)
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-struct terminal_size terminal_size(void)
+struct terminal_size terminal_size_of(int fd)
 {
 	struct winsize size = { 0 };
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+	if (ioctl(fd, TIOCGWINSZ, &size) != 0)
 		return (struct terminal_size){ 0, 0 };
 	return (struct terminal_size){ size.ws_row, size.ws_col };
+}
+
+struct terminal_size terminal_size(void)
+{
+	return terminal_size_of(STDOUT_FILENO);
 }

@@ -19,5 +19,7 @@ struct terminal_size {
 };
 /* The size of the terminal; 0 if standard output is not a terminal or the size is unknown. */
 struct terminal_size terminal_size(void);
+/* The same of another open file. */
+struct terminal_size terminal_size_of(int fd);
 
 #endif

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/words.h"
 #include "cmd/cmd.h"
+#include "cmd/terminal.h"
 #include "cmd/track.h"
 #include "cmd/track_options.h"
 #include "cmd/track_reader.h"
@@ -35,11 +35,9 @@ struct session {
 
 static void show_progress(const struct track_sample *sample)
 {
-	struct winsize size = { 0 };
 	struct str line = { 0 };
-	int columns =
-		ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-	track_progress(&line, sample, columns - 1);
+	int columns = (int)terminal_size_of(STDERR_FILENO).columns;
+	track_progress(&line, sample, (columns ? columns : 80) - 1);
 	fprintf(stderr, "\r\033[K%s", str_text(&line));
 	str_finish(&line);
 }

@@ -191,11 +191,9 @@ static int see_card(
 /* Returns what these processes hold together. */
 static struct held held_by(const struct pyfile_process *p, size_t n)
 {
-	struct held held = { .n = n };
-	for (size_t i = 0; i < n; i++) {
-		held.unknown = held.unknown || p[i].mem_bytes < 0;
-		held.bytes += p[i].mem_bytes < 0 ? 0 : p[i].mem_bytes;
-	}
+	struct held held = { 0 };
+	for (size_t i = 0; i < n; i++)
+		held_add(&held, p[i].mem_bytes);
 	return held;
 }
 

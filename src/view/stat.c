@@ -390,8 +390,9 @@ static void add_board(
 static void add_instance(struct str *out, const struct stat_pick *picked,
 	const struct live_card *c, size_t width, const struct stat_options *o)
 {
-	char index[TEXT_CAP];
-	snprintf(index, sizeof(index), "  [%d:%d]", c->id.index, c->id.mig_index);
+	char label[CARD_LABEL_CAP], index[TEXT_CAP];
+	card_label(label, sizeof(label), &c->id);
+	snprintf(index, sizeof(index), "  [%s]", label);
 	text_add_colored(out, index, "36", &o->style);
 	if (width) {
 		str_add(out, " ");
