@@ -13,8 +13,9 @@
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
  *              (what a command line shows), secret (what it must not show), cgroup, jupyter
- *              (kernels), user (names of uids), locks (who has locked a file), text (how long
- *              these texts are)
+ *              (kernels), origin (where a process comes from), ancestry (its parents),
+ *              environment (the few variables that are looked for), user (names of uids),
+ *              locks (who has locked a file), text (parts of texts, and how long they are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), process (a life and its owner), tick
  *              (what the store is given), audit (what the cards did and who held them),

@@ -81,9 +81,7 @@ bool live_recent_process(const struct live *l, size_t card, const struct process
 	const struct recent_minutes *minutes);
 /* What a process belongs to: the notebook's path, else the kernel, job, container or pod; "".
  */
-const char *live_label(const struct live_process *p);
-/* The same for a process that is not on a card. */
-const char *live_label_of(const struct process_id *id);
+const char *live_label(const struct process_id *id);
 int64_t live_now_ms(const struct live *l);
 /* The thresholds of active and held: the store's newest recorder's, else the options'. */
 const struct rules *live_rules(const struct live *l);

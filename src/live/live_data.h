@@ -32,11 +32,9 @@ struct live_process {
 	 * last recorder ended (see live_recorded_until()). What it did later is unknown. -1:
 	 * not known, or it was active then. */
 	int64_t was_idle_since_ms;
-	bool was_idle_longer;	       /* there is no reading from before that */
-	enum context context;	       /* whether its memory is about a bare context */
-	bool holder;		       /* compute or MPS: see the definitions */
-	char notebook_path[LABEL_CAP]; /* of a Jupyter kernel with a readable environment; "":
-					  not known */
+	bool was_idle_longer; /* there is no reading from before that */
+	enum context context; /* whether its memory is about a bare context */
+	bool holder;	      /* compute or MPS: see the definitions */
 };
 
 /* Memory in use that no listed process explains is reported from this size on. Less may belong

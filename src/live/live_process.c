@@ -146,15 +146,6 @@ void live_measure_all(struct live *l, int64_t every_us)
 		live_measure(l, i, every_us);
 }
 
-/* Jupyter passes the path of the notebook to its kernel in the environment. The environment
- * may hold secrets, so it is read only for kernels, and only here, where nothing is stored.
- * Users may read it for their own processes, root for all. */
-static void read_notebook_path(const struct live *l, struct live_process *p)
-{
-	if (p->id.notebook[0] && is_of_host(l, p))
-		reader_notebook(l->reader, &p->id, p->notebook_path, sizeof(p->notebook_path));
-}
-
 /* Copies what is known of the process from the last refresh. */
 static void remember(struct live *l, struct live_process *p)
 {
@@ -171,8 +162,6 @@ static void remember(struct live *l, struct live_process *p)
 		p->last_active_ms = b->last_active_ms;
 		p->cpu_pct = b->cpu_pct;
 		p->rss_bytes = b->rss_bytes;
-		if (!p->notebook_path[0])
-			text_copy(p->notebook_path, sizeof(p->notebook_path), b->notebook_path);
 		*mark = *old;
 		old->stat_fd = -1;
 		/* The driver has no newer sample: the last values stay. */
@@ -186,8 +175,6 @@ static void remember(struct live *l, struct live_process *p)
 	} else if (r->n_samples) {
 		mark->watched_ms = live_sample_ms(l, p->card, 0);
 	}
-	if (!b)
-		read_notebook_path(l, p);
 	mark->described_ms = described_ms;
 }
 
@@ -215,7 +202,6 @@ static void identify(
 		strcmp(p->id.user, entry->id.user) == 0)
 		return;
 	p->id = entry->id;
-	p->notebook_path[0] = '\0';
 	mark->described_ms = entry->first_seen_ms;
 }
 
@@ -314,12 +300,8 @@ void live_arguments(struct live *l, const struct live_process *p, struct str *ou
 	}
 }
 
-const char *live_label(const struct live_process *p)
+const char *live_label(const struct process_id *id)
 {
-	return p->notebook_path[0] ? p->notebook_path : live_label_of(&p->id);
-}
-
-const char *live_label_of(const struct process_id *id)
-{
-	return process_label(id->notebook, id->job, id->container, id->pod);
+	const char *path = id->origin.notebook_path;
+	return process_label(*path ? path : id->notebook, id->job, id->container, id->pod);
 }

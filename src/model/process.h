@@ -3,8 +3,10 @@
 #define GUA_MODEL_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "proc/origin.h"
 #include "proc/text.h"
 
 /* `user` of a process that is not in /proc. Stores, JSON and CSV have this value. */
@@ -27,11 +29,37 @@ struct process_id {
 	char user[USER_CAP];  /* identity: name of owner_uid; "uid:123" when there is no name;
 				 USER_DEAD when the process is not in /proc */
 	char command[COMMAND_CAP]; /* basename of argv[0] and the script; proc/command.h */
-	char notebook[LABEL_CAP];  /* jupyter kernel or notebook */
+	char notebook[LABEL_CAP];  /* jupyter:ID of a kernel; its path is in `origin` */
 	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */
 	char container[LABEL_CAP]; /* docker:ID12, podman: ..., containerd: ... */
 	char pod[LABEL_CAP];	   /* kubernetes pod uid */
 	char unit[LABEL_CAP];	   /* systemd unit */
+	struct proc_origin origin;
 };
+
+/* The texts that describe what a process does and where it comes from: all but its user. Stores
+ * and formats use their names. */
+enum process_text {
+	PROCESS_COMMAND,
+	PROCESS_NOTEBOOK,
+	PROCESS_NOTEBOOK_PATH,
+	PROCESS_JOB,
+	PROCESS_JOB_NAME,
+	PROCESS_ACCOUNT,
+	PROCESS_CONTAINER,
+	PROCESS_POD,
+	PROCESS_UNIT,
+	PROCESS_LOGIN,
+	PROCESS_SESSION,
+	PROCESS_PARENTS,
+	PROCESS_PYTHON_ENV,
+	PROCESS_TAG,
+	PROCESS_TEXTS,
+};
+extern const struct process_field {
+	const char *name;
+	size_t offset, cap; /* in struct process_id */
+} process_fields[PROCESS_TEXTS];
+const char *process_text(const struct process_id *id, enum process_text which);
 
 #endif

@@ -12,9 +12,10 @@ enum { MAX_COMPONENTS = 64, ID_SHOWN = 12 };
 struct path {
 	struct piece components[MAX_COMPONENTS];
 	size_t n;
-	size_t base;	   /* where the names of its manager begin: see find_zone() */
-	bool users;	   /* the components from `base` on are a user's choice */
-	int64_t slice_uid; /* of "/user.slice/user-UID.slice/...", or -1 */
+	size_t base;	      /* where the names of its manager begin: see find_zone() */
+	bool users;	      /* the components from `base` on are a user's choice */
+	int64_t slice_uid;    /* of "/user.slice/user-UID.slice/...", or -1 */
+	struct piece session; /* N of ".../user-UID.slice/session-N.scope", or empty */
 };
 
 /* What a row's '%' may match. */
@@ -185,18 +186,6 @@ static bool has_shape(struct piece *text, enum id_shape shape)
 	return false;
 }
 
-/* Matches a name with a '*' as its first or last character at most. */
-static bool is_like(struct piece text, const char *pattern)
-{
-	size_t n = strlen(pattern);
-	if (n && pattern[0] == '*')
-		return text.len >= n - 1 &&
-		       memcmp(text.at + text.len - (n - 1), pattern + 1, n - 1) == 0;
-	if (n && pattern[n - 1] == '*')
-		return text.len >= n - 1 && memcmp(text.at, pattern, n - 1) == 0;
-	return text.len == n && memcmp(text.at, pattern, n) == 0;
-}
-
 /* Removes from the text what the pattern has before '%'. */
 static bool strip_head(struct piece *text, const char *head, size_t n)
 {
@@ -236,7 +225,7 @@ static bool strip_tail(struct piece *text, const char *tail, size_t n)
 static bool are_slices(const struct path *path, size_t end)
 {
 	for (size_t i = path->base; i < end; i++)
-		if (!is_like(path->components[i], "*.slice"))
+		if (!piece_is_like(path->components[i], "*.slice"))
 			return false;
 	return true;
 }
@@ -248,10 +237,10 @@ static bool is_placed(const struct cgroup_rule *row, const struct path *path, si
 		return true;
 	if (at < path->base || (path->users && !row->rootless))
 		return false;
-	if (row->top && !is_like(path->components[path->base], row->top))
+	if (row->top && !piece_is_like(path->components[path->base], row->top))
 		return false;
 	struct piece parent = at > path->base ? path->components[at - 1] : none;
-	if (row->parent && !is_like(parent, row->parent))
+	if (row->parent && !piece_is_like(parent, row->parent))
 		return false;
 	if (row->place == IN_UNIT)
 		return at > path->base && are_slices(path, at - 1);
@@ -369,6 +358,20 @@ static int64_t uid_within(struct piece text, const char *head, const char *tail)
 	return found ? (int64_t)uid : -1;
 }
 
+static bool is_alphanumeric(char c)
+{
+	return is_sluid(c) || (c >= 'a' && c <= 'z');
+}
+
+/* The N of "session-N.scope", which the login manager chooses: a number, or a letter and a
+ * number. Empty: it is not one. */
+static struct piece session_of(struct piece text)
+{
+	bool found = strip_head(&text, "session-", 8) && strip_tail(&text, ".scope", 6) &&
+		     text.len < SESSION_CAP && span(text, is_alphanumeric) == text.len;
+	return found ? text : (struct piece){ "", 0 };
+}
+
 /* Finds where in the tree the path is. Only the system's service manager makes and fills
  * /user.slice/user-UID.slice: the kernel moves a process only for those who may write to the
  * new cgroup and to the nearest one above both. The manager hands "user@UID.service" in it over
@@ -378,12 +381,15 @@ static void find_zone(struct path *path)
 	path->base = 0;
 	path->users = false;
 	path->slice_uid = -1;
-	if (path->n < 2 || !is_like(path->components[0], "user.slice"))
+	path->session = (struct piece){ "", 0 };
+	if (path->n < 2 || !piece_is_like(path->components[0], "user.slice"))
 		return;
 	path->slice_uid = uid_within(path->components[1], "user-", ".slice");
-	path->users = path->n > 2 && is_like(path->components[2], "user@*");
+	path->users = path->n > 2 && piece_is_like(path->components[2], "user@*");
 	if (path->users)
 		path->base = 3;
+	else if (path->slice_uid >= 0 && path->n > 2)
+		path->session = session_of(path->components[2]);
 }
 
 /* Splits at slashes. A path that begins with ".." is outside our cgroup namespace: where its
@@ -395,7 +401,7 @@ static void split_path(struct path *path, struct piece text)
 		const char *slash = memchr(text.at + i, '/', text.len - i);
 		size_t n = slash ? (size_t)(slash - text.at) - i : text.len - i;
 		struct piece part = { text.at + i, n };
-		if (is_like(part, "..")) {
+		if (piece_is_like(part, "..")) {
 			path->n = 0;
 			break;
 		}
@@ -448,6 +454,8 @@ static void parse_line(
 		return;
 	*differs |= labels->slice_uid >= 0 && labels->slice_uid != path.slice_uid;
 	labels->slice_uid = *differs ? -1 : path.slice_uid;
+	if (!*labels->session)
+		text_escape(labels->session, SESSION_CAP, path.session.at, path.session.len);
 }
 
 void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)

@@ -18,6 +18,7 @@ struct cgroup_labels {
 				      container:ID12 lxc:NAME machine:NAME */
 	char pod[LABEL_CAP];	   /* uid of a kubernetes pod */
 	char unit[LABEL_CAP];	   /* service or scope, with systemd's escapes decoded */
+	char session[SESSION_CAP]; /* the login manager's number of a login session */
 	int64_t slice_uid;	   /* whose login slice it runs in; -1: in none */
 };
 

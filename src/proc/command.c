@@ -52,17 +52,6 @@ static const struct interpreter interpreters[] = {
 	{ "ruby*", "achlnpsvwxydSUW0123456789", "ICrE", "e", "", "", NULL, ".rb|", 0 },
 };
 
-static struct piece basename_of(struct piece path)
-{
-	while (path.len > 1 && path.at[path.len - 1] == '/')
-		path.len--;
-	const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
-	if (!slash || path.len == 1)
-		return path;
-	size_t skip = (size_t)(slash - path.at) + 1;
-	return (struct piece){ path.at + skip, path.len - skip };
-}
-
 /* "", "3.11", "-1.9", "3.11-dbg": what may follow the name of an interpreter. "python3-config"
  * is another program, whose arguments are no scripts. */
 static bool is_version(struct piece text)
@@ -234,7 +223,7 @@ static size_t comm_length(struct piece text, const struct proc_stat *stat)
  * because a process can give itself the beginning of its title as a name. */
 static struct piece program_of_title(struct piece title, const struct proc_stat *stat)
 {
-	struct piece last = basename_of(title);
+	struct piece last = piece_basename(title);
 	size_t n = last.len < title.len ? comm_length(last, stat) : 0;
 	return n ? (struct piece){ last.at, n } : first_word(title);
 }
@@ -261,7 +250,7 @@ static struct piece find_program(
 			a->at = a->len; /* what follows a title is left over from the arguments
 					 */
 	}
-	program = basename_of(cut_word(program, word));
+	program = piece_basename(cut_word(program, word));
 	if (program.len > 1 && program.at[0] == '-') /* a login shell: "-bash" */
 		program = (struct piece){ program.at + 1, program.len - 1 };
 	return program;
@@ -277,6 +266,13 @@ static size_t add_piece(char *dst, size_t cap, size_t used, struct piece piece)
 	return used + text_escape(dst + used, cap - used, piece.at, piece.len);
 }
 
+void proc_name(char *dst, size_t cap, const struct proc_stat *stat)
+{
+	char word[PROGRAM_CAP];
+	struct piece name = first_word((struct piece){ stat->comm, stat->comm_len });
+	add_piece(dst, cap, 0, cut_word(name, word));
+}
+
 void proc_command(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat)
 {
@@ -288,9 +284,8 @@ void proc_command(
 	dst[0] = '\0';
 	if (program.len == 0) {
 		used = add_text(dst, cap, used, "[");
-		program = first_word((struct piece){ stat->comm, stat->comm_len });
-		used = add_piece(dst, cap, used, cut_word(program, word));
-		add_text(dst, cap, used, "]");
+		proc_name(dst + used, cap - used, stat);
+		add_text(dst, cap, strlen(dst), "]");
 		return;
 	}
 	used = add_piece(dst, cap, used, program);
@@ -299,5 +294,5 @@ void proc_command(
 		!secret_is_file_name(script.at, script.len))
 		return;
 	used = add_text(dst, cap, used, module ? " -m " : " ");
-	add_piece(dst, cap, used, basename_of(script));
+	add_piece(dst, cap, used, piece_basename(script));
 }

@@ -14,4 +14,8 @@
 void proc_command(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat);
 
+/* The name of the process: the first word of comm, without what may be a secret. Escaped and
+ * cut to `cap`. A process chooses its comm, and some put a whole title there. */
+void proc_name(char *dst, size_t cap, const struct proc_stat *stat);
+
 #endif

@@ -2,7 +2,6 @@
 #include "proc/identity.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,10 +10,7 @@
 #include "proc/jupyter.h"
 #include "proc/proc.h"
 
-enum {
-	CGROUP_CAP = 16 * 1024,
-	ENVIRONMENT_CAP = 256 * 1024,
-};
+enum { CGROUP_CAP = 16 * 1024 };
 
 /* The uids of services: those of the system (SYS_UID_MAX of login.defs(5)), the dynamic ones of
  * systemd, and nobody. Subordinate uids begin at SUB_UID_MIN. */
@@ -31,15 +27,6 @@ static void read_uid(int handle, struct proc_identity *id)
 	struct proc_status status;
 	if (proc_read_status(handle, 0, &status) == 0)
 		id->uid = status.uid;
-}
-
-static void read_command(int handle, const struct proc_stat *stat, struct proc_identity *id)
-{
-	char bytes[PROC_ARGUMENTS_CAP];
-	ssize_t n = proc_read_arguments(handle, 0, bytes, sizeof(bytes));
-	size_t len = n < 0 ? 0 : (size_t)n;
-	proc_command(id->command, sizeof(id->command), bytes, len, stat);
-	jupyter_label(id->notebook, sizeof(id->notebook), bytes, len);
 }
 
 static void read_labels(int handle, struct proc_identity *id)
@@ -87,6 +74,18 @@ static int identify_hidden(int handle, int why, struct proc_identity *id)
 	return -1;
 }
 
+/* Reads the command line, and where the process comes from, which may block. */
+static void read_work(struct origin_known *known, struct proc_identity *id)
+{
+	char bytes[PROC_ARGUMENTS_CAP];
+	ssize_t n = proc_read_arguments(known->handle, 0, bytes, sizeof(bytes));
+	size_t len = n < 0 ? 0 : (size_t)n;
+	proc_command(id->command, sizeof(id->command), bytes, len, known->stat);
+	known->kernel = jupyter_label(id->notebook, sizeof(id->notebook), bytes, len);
+	known->program = (struct piece){ bytes, strnlen(bytes, len) };
+	origin_read(&id->origin, known);
+}
+
 static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id)
 {
 	struct proc_stat stat;
@@ -94,14 +93,17 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 	int handle = proc_open_process(proc, pid);
 	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
 		return identify_hidden(handle, errno, id);
+	struct origin_known known = { proc, handle, pid, &stat, &id->labels, false, { 0 } };
 	id->start_ticks = stat.start_ticks;
 	read_uid(handle, id);
-	if (brief)
-		proc_command(id->command, sizeof(id->command), "", 0, &stat);
-	else
-		read_command(handle, &stat, id);
 	read_labels(handle, id);
 	id->owner_uid = find_owner(handle, id);
+	if (brief) {
+		proc_command(id->command, sizeof(id->command), "", 0, &stat);
+		origin_read(&id->origin, &known);
+	} else {
+		read_work(&known, id);
+	}
 	close(handle);
 	return 0;
 }
@@ -114,24 +116,4 @@ int proc_identify(int proc, uint32_t pid, struct proc_identity *id)
 int proc_identify_brief(int proc, uint32_t pid, struct proc_identity *id)
 {
 	return identify(proc, pid, true, id);
-}
-
-bool proc_read_notebook(int proc, uint32_t pid, uint64_t start_ticks, char *dst, size_t cap)
-{
-	bool found = false;
-	dst[0] = '\0';
-	int handle = proc_open_process(proc, pid);
-	if (handle < 0)
-		return false;
-	char *bytes =
-		proc_start_ticks(handle, 0) == start_ticks ? malloc(ENVIRONMENT_CAP) : NULL;
-	if (bytes) {
-		ssize_t n = proc_read_environment(handle, 0, bytes, ENVIRONMENT_CAP);
-		found = n > 0 && jupyter_path(dst, cap, bytes, (size_t)n);
-		if (n > 0)
-			explicit_bzero(bytes, (size_t)n);
-	}
-	free(bytes);
-	close(handle);
-	return found;
 }

@@ -11,8 +11,8 @@
  * - A subordinate uid, which a user's rootless container has in a user namespace: the uid of
  * the slice.
  *
- * sample/owner.h asks the user database for the name. Labels, titles and notebooks are claims
- * of the process or of its manager: they are shown, and decide nothing. */
+ * sample/owner.h asks the user database for the name. Labels, titles, notebooks and origins are
+ * claims of the process or of its manager: they are shown, and decide nothing. */
 #ifndef GUA_PROC_IDENTITY_H
 #define GUA_PROC_IDENTITY_H
 
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "proc/cgroup.h"
+#include "proc/origin.h"
 #include "proc/text.h"
 
 struct proc_identity {
@@ -29,6 +30,7 @@ struct proc_identity {
 	char command[COMMAND_CAP]; /* see command.h */
 	char notebook[LABEL_CAP];  /* "jupyter:ID", or "" */
 	struct cgroup_labels labels;
+	struct proc_origin origin;
 };
 
 /* Whether the process has the uid of a rootless container although it is in the host's user
@@ -42,14 +44,8 @@ bool proc_may_be_subordinate(const struct proc_identity *id);
  * is the effective uid: the kernel gives no other. */
 int proc_identify(int proc, uint32_t pid, struct proc_identity *id);
 
-/* The same without the files that may block (see proc.h): the command is "[comm]", and there is
- * no notebook. */
+/* The same without the files that may block (see proc.h): the command is "[comm]", there is no
+ * notebook, and the origin is brief. */
 int proc_identify_brief(int proc, uint32_t pid, struct proc_identity *id);
-
-/* Finds the path of the notebook that a kernel runs, from its environment: see jupyter_path().
- * An environment holds secrets, so call this for kernels only; nothing else of it is kept.
- * False, and "": not known, or the pid now belongs to another life than the one that started at
- * `start_ticks`. */
-bool proc_read_notebook(int proc, uint32_t pid, uint64_t start_ticks, char *dst, size_t cap);
 
 #endif

@@ -1,14 +1,10 @@
-/* Finds a Jupyter kernel by the connection file in its arguments, and its notebook by what the
- * server has put into its environment. */
+/* Finds a Jupyter kernel by the connection file in its arguments. */
 #include "proc/jupyter.h"
 
 #include <string.h>
 
 #include "base/str.h"
 #include "proc/parse.h"
-#include "proc/secret.h"
-
-enum { PATH_CAP = 4096 };
 
 static bool is_hex(char c)
 {
@@ -95,31 +91,6 @@ bool jupyter_label(char *dst, size_t cap, const char *bytes, size_t len)
 			return true;
 		}
 		named = option && takes_file(arg, arg_len);
-	}
-	return false;
-}
-
-bool jupyter_path(char *dst, size_t cap, const char *bytes, size_t len)
-{
-	static const char key[] = "JPY_SESSION_NAME=";
-	enum { KEY = sizeof(key) - 1 };
-	struct proc_arguments a = { .bytes = bytes, .len = len };
-	size_t arg_len = 0;
-	const char *arg = NULL;
-	char plain[PATH_CAP];
-	dst[0] = '\0';
-	while (proc_next_argument(&a, &arg, &arg_len)) {
-		if (arg_len <= KEY || memcmp(arg, key, KEY) != 0)
-			continue;
-		size_t n = arg_len - KEY < sizeof(plain) ? arg_len - KEY : sizeof(plain);
-		memcpy(plain, arg + KEY, n);
-		const char *path = plain, *end = plain + secret_cut(plain, n, SECRET_PATH);
-		/* If the path does not fit, its end is more useful than its beginning. */
-		while ((size_t)(end - path) >= cap &&
-			memchr(path + 1, '/', (size_t)(end - path) - 1))
-			path = memchr(path + 1, '/', (size_t)(end - path) - 1);
-		text_escape(dst, cap, path, (size_t)(end - path));
-		return path < end;
 	}
 	return false;
 }

@@ -102,6 +102,8 @@ static int64_t keyed_kib(const char *bytes, size_t len, const char *key)
 /* Fields after the comm: state is the first. */
 enum {
 	FIELD_PPID = 1,
+	FIELD_SESSION = 3,
+	FIELD_TTY = 4,
 	FIELD_MINOR = 7,
 	FIELD_THREADS = 17,
 	FIELD_START = 19,
@@ -110,6 +112,8 @@ enum {
 static void take_fields(struct proc_stat *stat, const int64_t field[FIELD_START])
 {
 	stat->ppid = (pid_t)field[FIELD_PPID];
+	stat->session = (pid_t)field[FIELD_SESSION];
+	stat->tty = (int)field[FIELD_TTY];
 	stat->minor_faults = count(field[FIELD_MINOR]);
 	stat->waited_minor_faults = count(field[FIELD_MINOR + 1]);
 	stat->major_faults = count(field[FIELD_MINOR + 2]);

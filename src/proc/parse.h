@@ -18,7 +18,9 @@ struct proc_stat {
 	size_t comm_len;
 	char state; /* R S D Z ... */
 	pid_t ppid;
-	int64_t minor_faults, major_faults;		  /* its own */
+	pid_t session;			    /* the pid of its session leader */
+	int tty;			    /* the number of its terminal, 0: none */
+	int64_t minor_faults, major_faults; /* its own */
 	int64_t waited_minor_faults, waited_major_faults; /* of children it waited for */
 	int64_t user_ticks, system_ticks;		  /* its own, all threads */
 	int64_t waited_user_ticks, waited_system_ticks;	  /* of children it waited for */

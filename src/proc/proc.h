@@ -62,5 +62,8 @@ enum { PROC_ARGUMENTS_CAP = 16 * 1024 };
 ssize_t proc_read_arguments(int proc, uint32_t pid, char *dst, size_t cap);
 ssize_t proc_read_cgroup(int proc, uint32_t pid, char *dst, size_t cap);
 ssize_t proc_read_environment(int proc, uint32_t pid, char *dst, size_t cap);
+/* Reads the path of the program file (/proc/PID/exe), as much as fits; not terminated. Returns
+ * how many bytes, or -1 with errno. It needs the same rights as the environment. */
+ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap);
 
 #endif

@@ -12,19 +12,19 @@ static const struct cut {
 	bool keep_mark;
 	enum secret_text from; /* the kinds of text from this one on */
 } cuts[] = {
-	{ "://", '@', true, SECRET_PATH },
+	{ "://", '@', true, SECRET_LABEL },
 	{ ":", '@', true, SECRET_WORD }, /* user:password@host */
 	{ "?", 0, false, SECRET_PATH },
 	{ "&", 0, false, SECRET_PATH },
-	{ "password=", 0, true, SECRET_PATH },
-	{ "passwd=", 0, true, SECRET_PATH },
-	{ "pwd=", 0, true, SECRET_PATH },
-	{ "token=", 0, true, SECRET_PATH },
-	{ "secret=", 0, true, SECRET_PATH },
-	{ "key=", 0, true, SECRET_PATH },
-	{ "auth=", 0, true, SECRET_PATH },
-	{ "credential=", 0, true, SECRET_PATH },
-	{ "credentials=", 0, true, SECRET_PATH },
+	{ "password=", 0, true, SECRET_LABEL },
+	{ "passwd=", 0, true, SECRET_LABEL },
+	{ "pwd=", 0, true, SECRET_LABEL },
+	{ "token=", 0, true, SECRET_LABEL },
+	{ "secret=", 0, true, SECRET_LABEL },
+	{ "key=", 0, true, SECRET_LABEL },
+	{ "auth=", 0, true, SECRET_LABEL },
+	{ "credential=", 0, true, SECRET_LABEL },
+	{ "credentials=", 0, true, SECRET_LABEL },
 	{ "=", 0, false, SECRET_WORD },
 };
 

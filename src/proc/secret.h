@@ -13,11 +13,11 @@
 bool secret_is_file_name(const char *word, size_t len);
 
 /* What a text is, which decides what is cut from it. */
-enum secret_text { SECRET_PATH, SECRET_WORD };
+enum secret_text { SECRET_LABEL, SECRET_PATH, SECRET_WORD };
 
-/* Cuts credentials from the text, in place: the user part of a URL, its query, and the value
- * after "password=", "token=" and the like; of a word, also the value after any "=", and what
- * is between ':' and '@'. Returns the new length. */
+/* Cuts credentials from the text, in place: the user part of a URL and the value after
+ * "password=", "token=" and the like; of a path also the query of a URL; of a word also the
+ * value after any "=", and what is between ':' and '@'. Returns the new length. */
 size_t secret_cut(char *text, size_t len, enum secret_text kind);
 
 #endif

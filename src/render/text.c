@@ -181,8 +181,10 @@ static size_t column_width(const struct table *t, size_t c, const struct text_st
 static bool is_shown(const struct table *t, size_t c)
 {
 	bool known = !t->columns[c].optional;
-	for (size_t row = 0; !known && row < t->n_rows; row++)
-		known = !isnan(table_cell(t, row, c)->number);
+	for (size_t row = 0; !known && row < t->n_rows; row++) {
+		const struct cell *cell = table_cell(t, row, c);
+		known = cell->text || !isnan(cell->number);
+	}
 	return t->columns[c].title && known;
 }
 

@@ -168,6 +168,7 @@ static void describe_work(const struct proc_identity *found, struct process_id *
 	memcpy(id->container, found->labels.container, sizeof(id->container));
 	memcpy(id->pod, found->labels.pod, sizeof(id->pod));
 	memcpy(id->unit, found->labels.unit, sizeof(id->unit));
+	id->origin = found->origin;
 }
 
 /* The boot time changes when the wall clock is set, and reading it takes a millisecond on a

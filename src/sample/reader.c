@@ -168,12 +168,10 @@ static bool allows(struct reader *r, uint32_t pid)
 static void end_texts(struct process_id *id)
 {
 	id->user[sizeof(id->user) - 1] = '\0';
-	id->command[sizeof(id->command) - 1] = '\0';
-	id->notebook[sizeof(id->notebook) - 1] = '\0';
-	id->job[sizeof(id->job) - 1] = '\0';
-	id->container[sizeof(id->container) - 1] = '\0';
-	id->pod[sizeof(id->pod) - 1] = '\0';
-	id->unit[sizeof(id->unit) - 1] = '\0';
+	for (size_t i = 0; i < PROCESS_TEXTS; i++) {
+		const struct process_field *field = &process_fields[i];
+		((char *)id)[field->offset + field->cap - 1] = '\0';
+	}
 }
 
 static bool take_answers(struct reader *r, const struct reader_request *request,
@@ -367,11 +365,6 @@ static ssize_t ask_text(struct reader *r, enum reader_question question,
 ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *dst, size_t cap)
 {
 	return ask_text(r, READER_ARGUMENTS, id, dst, cap);
-}
-
-ssize_t reader_notebook(struct reader *r, const struct process_id *id, char *dst, size_t cap)
-{
-	return ask_text(r, READER_NOTEBOOK, id, dst, cap);
 }
 
 int reader_rollup(struct reader *r, const struct process_id *id, struct proc_rollup *rollup)

@@ -52,7 +52,6 @@ bool reader_can_improve(struct reader *r, const struct process_id *id);
  * ESRCH when that life has ended, EBUSY when the process blocks or may block; others as in
  * proc/proc.h. */
 ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *dst, size_t cap);
-ssize_t reader_notebook(struct reader *r, const struct process_id *id, char *dst, size_t cap);
 int reader_rollup(struct reader *r, const struct process_id *id, struct proc_rollup *rollup);
 int reader_io(struct reader *r, const struct process_id *id, struct proc_io *io);
 

@@ -17,7 +17,6 @@ enum { READER_BATCH = 32 };
 enum reader_question {
 	READER_DESCRIBE,  /* struct reader_answer for each target */
 	READER_ARGUMENTS, /* struct reader_result, then the bytes of cmdline */
-	READER_NOTEBOOK,  /* struct reader_result, then the path */
 	READER_ROLLUP,	  /* struct reader_result, then a struct proc_rollup */
 	READER_IO,	  /* struct reader_result, then a struct proc_io */
 	READER_ASK_AGAIN, /* all names of users, at their next use: struct reader_result */

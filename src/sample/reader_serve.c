@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/identity.h"
 #include "proc/proc.h"
 #include "sample/owner.h"
 #include "sample/reader_private.h"
@@ -74,12 +73,6 @@ static void answer_one(
 	uint32_t pid = request->targets[0].pid;
 	uint64_t start_ticks = request->targets[0].start_ticks;
 	owners_mark_process(s->owners, pid);
-	if (request->question == READER_NOTEBOOK) {
-		char path[LABEL_CAP] = "";
-		proc_read_notebook(proc, pid, start_ticks, path, sizeof(path));
-		answer_result(reply, 0, path, strlen(path));
-		return;
-	}
 	int handle = proc_open_process(proc, pid);
 	if (handle < 0 || proc_start_ticks(handle, 0) != start_ticks)
 		answer_result(reply, ESRCH, NULL, 0);

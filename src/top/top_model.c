@@ -46,7 +46,7 @@ int64_t top_idle_ms(const struct live_process *p, int64_t now_ms)
 
 const char *top_what(const struct top_row *row)
 {
-	return row->process ? live_label(row->process) : live_label_of(&row->ancestor->id);
+	return live_label(top_row_id(row));
 }
 
 /* The value of a process to sort by: the largest comes first; NAN: not known. */
@@ -78,7 +78,7 @@ static double number_of(const struct live_process *p, enum top_sort sort, int64_
 static const char *text_of(const struct live_process *p, enum top_sort sort)
 {
 	return sort == TOP_SORT_USER   ? p->id.user
-	       : sort == TOP_SORT_WHAT ? live_label(p)
+	       : sort == TOP_SORT_WHAT ? live_label(&p->id)
 				       : p->id.command;
 }
 
@@ -127,12 +127,10 @@ static bool contains(const struct live_process *p, const char *part)
 	char pid[16];
 	const struct process_id *id = &p->id;
 	snprintf(pid, sizeof(pid), "%u", id->pid);
-	const char *texts[] = { pid, user_shown(id->user), id->command, id->notebook, id->job,
-		id->container, id->pod, id->unit, p->notebook_path };
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (strcasestr(texts[i], part))
-			return true;
-	return false;
+	bool found = strcasestr(pid, part) || strcasestr(user_shown(id->user), part);
+	for (size_t i = 0; i < PROCESS_TEXTS && !found; i++)
+		found = strcasestr(process_text(id, i), part);
+	return found;
 }
 
 static bool wanted(

@@ -223,12 +223,19 @@ static void draw_details(struct top_state *s)
 	fact(s, "command", id->command);
 	arguments_fact(s);
 	fact(s, "user", user_shown(id->user));
-	fact(s, "notebook", p ? p->notebook_path : "");
-	fact(s, p && p->notebook_path[0] ? "kernel" : "notebook", id->notebook);
+	fact(s, "notebook", id->origin.notebook_path);
+	fact(s, *id->origin.notebook_path ? "kernel" : "notebook", id->notebook);
 	fact(s, "job", id->job);
+	fact(s, "job name", id->origin.job_name);
+	fact(s, "account", id->origin.account);
 	fact(s, "container", id->container);
 	fact(s, "pod", id->pod);
 	fact(s, "unit", id->unit);
+	fact(s, "login", id->origin.login);
+	fact(s, "session", id->origin.session);
+	fact(s, "parents", id->origin.parents);
+	fact(s, "python env", id->origin.python_env);
+	fact(s, "tag", id->origin.tag);
 	moment_fact(s, "started", id->started_ms);
 	if (!p) {
 		bool ancestor = s->target_card == SIZE_MAX;

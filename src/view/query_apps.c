@@ -31,6 +31,13 @@ enum app_field {
 	APP_NOTEBOOK_PATH,
 	APP_JOB,
 	APP_CONTAINER,
+	APP_JOB_NAME,
+	APP_ACCOUNT,
+	APP_LOGIN,
+	APP_SESSION,
+	APP_PARENTS,
+	APP_PYTHON_ENV,
+	APP_TAG,
 	APP_HELD_SINCE,
 	APP_IDLE_SINCE,
 	APP_IDLE_FOR,
@@ -38,6 +45,7 @@ enum app_field {
 };
 
 #define TEXT(member) offsetof(struct live_process, member)
+#define OF_ENVIRONMENT ": known of your own processes, to root of all."
 
 static const struct app_info {
 	const char *name, *synonym, *unit, *help;
@@ -63,12 +71,28 @@ static const struct app_info {
 	[APP_NOTEBOOK] = { "gua.notebook", "", "", "The Jupyter kernel, if the process is one.",
 		TEXT(id.notebook) },
 	[APP_NOTEBOOK_PATH] = { "gua.notebook_path", "", "",
-		"The path of the notebook that it runs: known of your own processes, to root "
-		"of all.",
-		TEXT(notebook_path) },
+		"The path of the notebook that it runs" OF_ENVIRONMENT,
+		TEXT(id.origin.notebook_path) },
 	[APP_JOB] = { "gua.job", "", "", "The batch job that it belongs to.", TEXT(id.job) },
 	[APP_CONTAINER] = { "gua.container", "", "", "The container that it runs in.",
 		TEXT(id.container) },
+	[APP_JOB_NAME] = { "gua.job_name", "", "", "The name of its Slurm job" OF_ENVIRONMENT,
+		TEXT(id.origin.job_name) },
+	[APP_ACCOUNT] = { "gua.account", "", "", "The account of its Slurm job" OF_ENVIRONMENT,
+		TEXT(id.origin.account) },
+	[APP_LOGIN] = { "gua.login", "", "",
+		"What started it: ssh, tmux, vscode, jupyter, batch, cron, service ...",
+		TEXT(id.origin.login) },
+	[APP_SESSION] = { "gua.session", "", "", "The number of its login session.",
+		TEXT(id.origin.session) },
+	[APP_PARENTS] = { "gua.parents", "", "",
+		"The names of its parents, from the session leader on.",
+		TEXT(id.origin.parents) },
+	[APP_PYTHON_ENV] = { "gua.python_env", "", "", "Its conda, pixi or venv environment.",
+		TEXT(id.origin.python_env) },
+	[APP_TAG] = { "gua.tag", "", "",
+		"What its user says that it is for (GUA_TAG)" OF_ENVIRONMENT,
+		TEXT(id.origin.tag) },
 	[APP_HELD_SINCE] = { "gua.held_since", "", "", "When it was first seen on the card." },
 	[APP_IDLE_SINCE] = { "gua.idle_since", "", "",
 		"Since when it has not computed, at least; unknown while it computes." },

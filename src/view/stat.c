@@ -182,8 +182,8 @@ static void add_process(struct str *out, const struct live_process *p, int64_t n
 	}
 	if (o->pid)
 		str_addf(out, "/%u", p->id.pid);
-	if (*live_label(p))
-		str_addf(out, "[%s]", live_label(p));
+	if (*live_label(&p->id))
+		str_addf(out, "[%s]", live_label(&p->id));
 	if (p->mem_bytes > 0)
 		snprintf(text, sizeof(text), "%lldM", (long long)(p->mem_bytes >> 20));
 	else

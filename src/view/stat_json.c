@@ -48,10 +48,11 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 	json_number(j, "gua.idle_seconds", idle_ms < 0 ? NAN : (double)idle_ms / 1000, 3);
 	json_bool(j, "gua.idle_is_lower_bound", p->idle_longer);
 	json_text(j, "gua.context", or_null(context_texts[p->context]));
-	json_text(j, "gua.notebook", or_null(p->id.notebook));
-	json_text(j, "gua.notebook_path", or_null(p->notebook_path));
-	json_text(j, "gua.job", or_null(p->id.job));
-	json_text(j, "gua.container", or_null(p->id.container));
+	for (size_t i = PROCESS_COMMAND + 1; i < PROCESS_TEXTS; i++) {
+		char key[64];
+		snprintf(key, sizeof(key), "gua.%s", process_fields[i].name);
+		json_text(j, key, or_null(process_text(&p->id, i)));
+	}
 	json_close(j, '}');
 }
 

@@ -14,7 +14,7 @@ enum { WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
 /* Describes a holder: its most specific name, and the command. */
 static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 {
-	const char *label = live_label(p), *command = p->id.command;
+	const char *label = live_label(&p->id), *command = p->id.command;
 	const char *context = context_texts[p->context];
 	snprintf(dst, WHAT_CAP, "%s%s%s%s%s%s", *context ? "(" : "", context,
 		*context ? ") " : "", label, *label ? " " : "",
@@ -150,6 +150,12 @@ static struct cell get_since(const void *row, size_t of)
 	return cell_known(since_ms(((const struct who_row *)row)->process));
 }
 
+static struct cell get_text(const void *row, size_t which)
+{
+	const char *text = process_text(&((const struct who_row *)row)->process->id, which);
+	return *text ? cell_text(text) : cell_number(NAN);
+}
+
 #define COLUMN(name, what, getter) .title = name, .kind = COLUMN_##what, .get = getter
 #define OF(member) .of = offsetof(struct who_row, member)
 static const struct column columns[] = {
@@ -159,6 +165,8 @@ static const struct column columns[] = {
 	{ COLUMN("memory", KIB, get_memory) },
 	{ COLUMN("idle for", TEXT, get_chars), OF(idle) },
 	{ COLUMN("since", MOMENT, get_since) },
+	{ COLUMN("login", TEXT, get_text), .of = PROCESS_LOGIN, .optional = true },
+	{ COLUMN("tag", TEXT, get_text), .of = PROCESS_TAG, .optional = true, .width = -20 },
 	{ COLUMN("what", TEXT, get_chars), OF(what), .flexible = true },
 };
 
@@ -212,13 +220,8 @@ static void add_holder_json(
 	json_moment(j, "last_active", p->last_active_ms);
 	json_moment(j, "held_since", p->held_since_ms);
 	json_moment(j, "started", p->id.started_ms);
-	add_label(j, "notebook", p->id.notebook);
-	add_label(j, "notebook_path", p->notebook_path);
-	add_label(j, "job", p->id.job);
-	add_label(j, "container", p->id.container);
-	add_label(j, "pod", p->id.pod);
-	add_label(j, "unit", p->id.unit);
-	add_label(j, "command", p->id.command);
+	for (size_t i = 0; i < PROCESS_TEXTS; i++)
+		add_label(j, process_fields[i].name, process_text(&p->id, i));
 	json_close(j, '}');
 }
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GUA, SCENARIOS, advance, clean_environment, gua, wait_for
+from conftest import BUILD, GUA, ROOT, SCENARIOS, advance, clean_environment, gua, wait_for
 from fake import fake_driver
 from live import recorded  # noqa: F401 (a fixture)
 
@@ -200,6 +200,17 @@ def test_details(lab):
         assert re.search(line, text), line
     top.press("Escape")
     top.wait("CARD USER")
+
+
+def test_details_show_where_a_process_comes_from(screen, clock, tmp_path):
+    path = clock(10)
+    scenario = CARD.format(0) + "process p pid 3101\nat 0s hold p card 0 memory 8GiB\n"
+    top = screen("--clock", path, "--no-store", "--root", ROOT / "tests/roots/claims",
+                 env=fake_driver(tmp_path, scenario, clock=path))
+    top.press("/", *"grant", "Enter")
+    top.rows(3101)
+    top.press("Enter")
+    top.wait("job name +resnet sweep", "account +vision-lab", "login +batch", "tag +grant-42")
 
 
 def test_details_have_the_history_of_the_store(screen, clock, recorded):

@@ -3,6 +3,7 @@
 
 #include "model/process.h"
 #include "proc/command.h"
+#include "proc/environment.h"
 #include "proc/jupyter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -19,8 +20,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(kernel == (strncmp(label, "jupyter:", 8) == 0));
 	CHECK(kernel || label[0] == '\0');
 	check_safe(label);
-	bool notebook = jupyter_path(label, sizeof(label), bytes, size);
-	CHECK(notebook || label[0] == '\0');
-	check_safe(label);
+	struct environment env;
+	environment_parse(&env, bytes, size, size % 2);
+	for (size_t i = 0; i < VARIABLES; i++) {
+		environment_label(label, sizeof(label), env.values[i]);
+		check_safe(label);
+		environment_path(tiny, sizeof(tiny), env.values[i]);
+		check_safe(tiny);
+	}
 	return 0;
 }

@@ -50,42 +50,11 @@ static void test_others(void **state)
 	expect_label("python|x|-f|/r/other-" ID ".json|", "");
 }
 
-/* Variables are separated by '|' here. */
-static void expect_path(const char *variables, const char *expected)
-{
-	char bytes[512], out[32];
-	size_t len = strlen(variables);
-	memcpy(bytes, variables, len + 1);
-	for (size_t i = 0; i < len; i++)
-		if (bytes[i] == '|')
-			bytes[i] = '\0';
-	assert_int_equal(jupyter_path(out, sizeof(out), bytes, len), *expected != '\0');
-	assert_string_equal(out, expected);
-}
-
-static void test_paths(void **state)
-{
-	(void)state;
-	expect_path("HOME=/a|JPY_SESSION_NAME=exp1.ipynb|TOKEN=x|", "exp1.ipynb");
-	expect_path("JPY_SESSION_NAME=/a/\x1b[2J.ipynb", "/a/\\x1B[2J.ipynb");
-	expect_path("JPY_SESSION_NAME=/home/alice/a-long-project/and/sub/exp.ipynb|",
-		"/and/sub/exp.ipynb");
-	expect_path("JPY_SESSION_NAME=0123456789012345678901234567890123456789",
-		"0123456789012345678901234567890");
-	expect_path("JPY_SESSION_NAME=a/b.ipynb?token=hunter2|", "a/b.ipynb");
-	expect_path("JPY_SESSION_NAME=http://u:hunter2@h/b.ipynb|", "http://h/b.ipynb");
-	expect_path("JPY_SESSION_NAME=?token=hunter2|", "");
-	expect_path("JPY_SESSION_NAME=|X=1|", "");
-	expect_path("NOT_JPY_SESSION_NAME=a|jpy_session_name=b|", "");
-	expect_path("", "");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_paths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Who a process is: every recorded tree in tests/roots against its `expected` file, and the
- * live /proc. */
+ * live /proc. With GUA_UPDATE in the environment, it rewrites these files. */
 #include "test.h"
 
 #include <dirent.h>
@@ -40,12 +40,8 @@ static void add_process(struct str *out, struct owners *o, uint32_t pid)
 		str_addf(out, "  start %llu\n", (unsigned long long)id.start_ticks);
 	if (id.started_ms != -1)
 		str_addf(out, "  started_ms %lld\n", (long long)id.started_ms);
-	add_field(out, "command", id.command);
-	add_field(out, "notebook", id.notebook);
-	add_field(out, "job", id.job);
-	add_field(out, "container", id.container);
-	add_field(out, "pod", id.pod);
-	add_field(out, "unit", id.unit);
+	for (size_t i = 0; i < PROCESS_TEXTS; i++)
+		add_field(out, process_fields[i].name, process_text(&id, i));
 }
 
 /* Fails and shows both texts from the process on that differs first. */
@@ -64,6 +60,14 @@ static void expect_same(const char *tree, const char *got, const char *expected)
 static int is_pid(const struct dirent *entry)
 {
 	return entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
+}
+
+static void write_expected(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
 }
 
 static void check_tree(const char *tree)
@@ -87,6 +91,8 @@ static void check_tree(const char *tree)
 	}
 	free(pids);
 	root_path(path, sizeof(path), tree, "/expected");
+	if (getenv("GUA_UPDATE"))
+		write_expected(path, str_text(&out));
 	if (file_read_all(path, 1 << 20, &expected, &len, &e) != 0)
 		fail_msg("%s; got:\n%s", e.text, str_text(&out));
 	expect_same(tree, str_text(&out), expected);
@@ -177,6 +183,38 @@ static void test_end_of_a_life(void **state)
 	owners_close(o);
 }
 
+/* What may not be read is left out, and nothing is said about it. */
+static void test_environment_of_another_user(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct owners *o = NULL;
+	struct process_id id;
+	int status = -1;
+	assert_int_equal(setenv("GUA_TAG", "mine", 1), 0);
+	pid_t other = fork();
+	if (other == 0) {
+		execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	assert_int_equal(owners_open(&o, "", &e), 0);
+	while (owners_describe(o, (uint32_t)other, &id) && strcmp(id.command, "sleep") != 0)
+		;
+	assert_string_equal(id.origin.tag, "mine");
+	pid_t nobody = fork();
+	if (nobody == 0) {
+		uint32_t pid = getuid() == 0 ? (uint32_t)other : 1;
+		bool dropped = getuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0);
+		bool described = owners_describe(o, pid, &id);
+		_exit(dropped && described && !*id.origin.tag && id.uid == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(nobody, &status, 0), nobody);
+	assert_int_equal(status, 0);
+	kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	owners_close(o);
+}
+
 static void test_no_such_root(void **state)
 {
 	(void)state;
@@ -196,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_reused_pid),
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_end_of_a_life),
+		cmocka_unit_test(test_environment_of_another_user),
 		cmocka_unit_test(test_no_such_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

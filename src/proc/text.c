@@ -1,0 +1,39 @@
+/* Compares and splits parts of texts. */
+#include "proc/text.h"
+
+#include <string.h>
+
+bool piece_is_like(struct piece text, const char *pattern)
+{
+	size_t n = strlen(pattern);
+	if (n && pattern[0] == '*')
+		return text.len >= n - 1 &&
+		       memcmp(text.at + text.len - (n - 1), pattern + 1, n - 1) == 0;
+	if (n && pattern[n - 1] == '*')
+		return text.len >= n - 1 && memcmp(text.at, pattern, n - 1) == 0;
+	return text.len == n && memcmp(text.at, pattern, n) == 0;
+}
+
+static struct piece without_slashes(struct piece path)
+{
+	while (path.len > 1 && path.at[path.len - 1] == '/')
+		path.len--;
+	return path;
+}
+
+struct piece piece_basename(struct piece path)
+{
+	path = without_slashes(path);
+	const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
+	if (!slash || path.len == 1)
+		return path;
+	size_t skip = (size_t)(slash - path.at) + 1;
+	return (struct piece){ path.at + skip, path.len - skip };
+}
+
+struct piece piece_directory(struct piece path)
+{
+	path = without_slashes(path);
+	const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
+	return (struct piece){ path.at, slash ? (size_t)(slash - path.at) : 0 };
+}
