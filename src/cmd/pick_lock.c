@@ -20,6 +20,7 @@ enum {
 	TRIES = 8,	       /* to lock a file that others replace or look at meanwhile */
 	TURN_POLL_MS = 10,     /* how often a pick asks for its turn */
 	LOOK_NS = 2000 * 1000, /* a look of another pick at a lock takes less than this */
+	FILES_OF_USER = 64,    /* of another user, that are looked at in one pass */
 };
 
 static void sleep_ns(long ns)
@@ -60,6 +61,24 @@ static int skip(struct pick_locks *l, const char *name, const char *why)
 	return -1;
 }
 
+/* Whether a file of this user is looked at. A user needs one file for each card and each pick
+ * that waits; one who makes a million of them only hides their own. */
+static bool admit(struct pick_locks *l, uid_t uid)
+{
+	size_t i = 0;
+	if (uid == geteuid())
+		return true;
+	while (i < l->n_users && l->users[i].uid != uid)
+		i++;
+	if (i == PICK_MAX_USERS)
+		return false;
+	if (i == l->n_users) {
+		l->users[l->n_users].uid = uid;
+		l->users[l->n_users++].n = 0;
+	}
+	return ++l->users[i].n <= FILES_OF_USER;
+}
+
 /* Opens a lock file for reading, which is enough for flock(). Returns -1 if it is not a plain
  * file that can be read; a file that has just been removed is not reported. */
 static int open_file(struct pick_locks *l, const char *name)
@@ -70,6 +89,8 @@ static int open_file(struct pick_locks *l, const char *name)
 		return errno == ENOENT ? -1 : skip(l, name, strerror(errno));
 	if (!S_ISREG(s.st_mode))
 		return skip(l, name, "it is not a regular file");
+	if (!admit(l, s.st_uid))
+		return skip(l, name, "its owner has too many of them");
 	int fd = openat(l->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -1 : skip(l, name, strerror(errno));
@@ -149,6 +170,7 @@ void pick_lock_remove(struct pick_locks *l, const char *name)
 DIR *pick_lock_list(struct pick_locks *l)
 {
 	int fd = openat(l->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l->n_users = 0;
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	if (!list && fd >= 0)
 		close(fd);
@@ -215,17 +237,34 @@ static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_
 	return found;
 }
 
+/* Returns a descriptor that stands for a reservation that could not be made. */
+static int go_without(struct pick_locks *l, struct err *e)
+{
+	if (!l->is_open && l->directory >= 0)
+		fprintf(stderr,
+			"gua pick: %s; the cards are not reserved, and other picks may choose "
+			"them too\n",
+			e->text);
+	l->is_open = true;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : err_set(e, ERR_WORLD, "/dev/null: %s", strerror(errno));
+}
+
 /* Locks the user's own file first and then looks at those of others: of two picks that do this
  * at once, at least one sees the other, even if neither has its turn. */
 int pick_lock_card(struct pick_locks *l, const char *uuid, struct pick_owner *by, struct err *e)
 {
 	char card[PICK_NAME_CAP], mine[PICK_NAME_CAP] = "";
+	if (l->directory < 0)
+		return go_without(l, e);
 	make_name(card, uuid);
 	int fd = look_at_files(l, card, mine, by, e);
+	if (fd < 0)
+		return fd;
 	if (fd == 0)
 		fd = pick_lock_create(l, card, "", mine, e);
-	if (fd <= 0)
-		return fd;
+	if (fd < 0)
+		return go_without(l, e);
 	int rc = look_at_files(l, card, mine, by, e);
 	if (rc == 0)
 		return fd;
@@ -268,6 +307,8 @@ static int open_turn(struct pick_locks *l)
 int pick_lock_turn(struct pick_locks *l, int64_t wait_ms)
 {
 	int fd = -1;
+	if (l->directory < 0)
+		return -1;
 	for (int64_t waited_ms = 0;; waited_ms += TURN_POLL_MS) {
 		if (fd < 0)
 			fd = open_turn(l);

@@ -4,7 +4,9 @@
  * the sticky bit nobody else can remove it. A card is reserved while any file of its name is
  * locked with flock(2); the kernel gives the lock back when the last process that has it open
  * ends. A file that cannot be used (a symbolic link, a FIFO, a directory, not readable) is
- * reported once and skipped; nothing here follows a link or blocks. */
+ * reported once and skipped, and so are the files of a user who has too many; nothing here
+ * follows a link or blocks. Where no file can be created, cards are picked without a
+ * reservation, with a warning: a user who fills the file system must not stop all picks. */
 #ifndef GUA_CMD_PICK_LOCK_H
 #define GUA_CMD_PICK_LOCK_H
 
@@ -12,23 +14,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "cmd/pick_owner.h"
 
-enum { PICK_NAME_CAP = 192, PICK_MAX_SKIPPED = 8 };
+enum { PICK_NAME_CAP = 192, PICK_MAX_SKIPPED = 8, PICK_MAX_USERS = 256 };
 
 struct pick_locks {
-	int directory;
+	int directory;	    /* -1: none can be used, so that nothing is reserved */
 	bool ignore_others; /* reservations of other users do not count */
 	bool turn_is_stuck; /* it was reported that a process keeps the turn */
+	bool is_open;	    /* it was reported that cards are not reserved */
+	/* How many files of each user were looked at in one pass over the directory. */
+	struct {
+		uid_t uid;
+		unsigned n;
+	} users[PICK_MAX_USERS];
+	size_t n_users;
 	/* Files that cannot be used and have been reported; when there is no room, no more. */
 	char skipped[PICK_MAX_SKIPPED][PICK_NAME_CAP];
 	size_t n_skipped;
 };
 
-/* Reserves the card with this UUID. Returns a descriptor that keeps the reservation and is
- * closed on exec; ERR_BUSY if there is a reservation already, and fills *by; or ERR_WORLD. */
+/* Reserves the card with this UUID. Returns a descriptor that keeps the reservation (or that
+ * stands for one, after a warning, if it could not be made) and is closed on exec; ERR_BUSY if
+ * there is a reservation already, and fills *by; or ERR_WORLD. */
 int pick_lock_card(
 	struct pick_locks *l, const char *uuid, struct pick_owner *by, struct err *e);
 

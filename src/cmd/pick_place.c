@@ -95,38 +95,45 @@ static int open_own(const char *root, struct err *e)
 	return open_private(path, e);
 }
 
-static int open_asked(const char *path, struct err *e)
+static int open_asked(int *fd, const char *path, struct err *e)
 {
 	struct stat s;
-	int fd = open_directory(path, SHARED_MODE);
-	if (fd < 0)
+	*fd = open_directory(path, SHARED_MODE);
+	if (*fd < 0)
 		return err_set(e, ERR_WORLD, "cannot open %s for the locks: %s", path,
 			strerror(errno));
-	if (fstat(fd, &s) == 0 && s.st_uid != 0 && s.st_uid != geteuid())
+	if (fstat(*fd, &s) == 0 && s.st_uid != 0 && s.st_uid != geteuid())
 		fprintf(stderr,
 			"gua pick: the directory of the locks belongs to uid %u, who can "
 			"remove locks of others\n",
 			(unsigned)s.st_uid);
-	return fd;
+	return 0;
 }
 
-int pick_place_open(const char *asked, const char *root, struct err *e)
+int pick_place_open(int *fd, const char *asked, const char *root, struct err *e)
 {
+	struct err own = { 0 };
 	char path[PATH_MAX], why[PATH_MAX + 64], safe[PATH_MAX];
 	if (asked)
-		return open_asked(asked, e);
+		return open_asked(fd, asked, e);
 	int n = snprintf(path, sizeof(path), "%s" SHARED_DIRECTORY, root);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return err_set(e, ERR_USAGE, "the path of the locks is too long");
-	int fd = open_shared(path, why, sizeof(why));
-	if (fd >= 0)
-		return fd;
-	fd = open_own(root, e);
+	*fd = open_shared(path, why, sizeof(why));
+	if (*fd >= 0)
+		return 0;
+	*fd = open_own(root, &own);
 	text_escape(safe, sizeof(safe), why, strlen(why));
-	if (fd >= 0)
+	if (*fd >= 0)
 		fprintf(stderr,
 			"gua pick: picks of other users are not seen (%s); an administrator "
 			"can create the directory: systemd-tmpfiles --create gua.conf\n",
 			safe);
-	return fd;
+	else
+		fprintf(stderr,
+			"gua pick: the cards are not reserved, and other picks may choose them "
+			"too (%s; %s)\n",
+			safe, own.text);
+	*fd = *fd >= 0 ? *fd : -1;
+	return 0;
 }

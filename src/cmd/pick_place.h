@@ -5,8 +5,9 @@
 #include "base/err.h"
 
 /* Opens it: `asked`; or ROOT/run/lock/gua, if it belongs to root and has mode 1777 (root
- * creates it); or a private directory of the user, with a warning on standard error. Returns a
- * descriptor, or ERR_WORLD. */
-int pick_place_open(const char *asked, const char *root, struct err *e);
+ * creates it); or a private directory of the user, with a warning on standard error; or none,
+ * with another warning, because whoever has planted files there must not stop the pick. *fd is
+ * a descriptor, or -1 for none. Fails only for `asked`. */
+int pick_place_open(int *fd, const char *asked, const char *root, struct err *e);
 
 #endif

@@ -264,7 +264,8 @@ static int choose(struct search *s, struct err *e)
 		rc = take(s, e);
 	if (rc >= 0)
 		rc = keep_facts(s, e);
-	if (rc == 0 && !s->result->n_picked && s->request->wait_ms && !s->joined)
+	if (rc == 0 && !s->result->n_picked && s->request->wait_ms && !s->joined &&
+		s->locks.directory >= 0)
 		join(s);
 	forget(s);
 	if (turn >= 0)
@@ -341,8 +342,10 @@ int pick_search(struct pick_result *r, const struct pick_request *q, struct err 
 		rc = cmd_live_open(&session, q->live, wanted, e);
 	if (rc)
 		return rc;
-	s.locks.directory = pick_place_open(q->lock_dir, q->live->root ? q->live->root : "", e);
-	rc = s.locks.directory < 0 ? s.locks.directory : choose_in_time(&s, e);
+	rc = pick_place_open(
+		&s.locks.directory, q->lock_dir, q->live->root ? q->live->root : "", e);
+	if (!rc)
+		rc = choose_in_time(&s, e);
 	pick_queue_leave(&s.queue, &s.locks);
 	if (s.locks.directory >= 0)
 		close(s.locks.directory);

@@ -150,6 +150,44 @@ def test_thousands_of_strange_files_are_a_few_messages(host):
     assert len(run.stderr.splitlines()) == 9
 
 
+@needs_root
+def test_a_million_files_hide_only_their_owner(host):
+    """Each takes time. Beyond some, those of one user are not looked at; a reservation of another user counts."""
+    for i in range(500):
+        (host.locks / f"{UUIDS[1]}.{BOB}.{i}").touch()  # under the name of another
+        os.chown(host.locks / f"{UUIDS[1]}.{BOB}.{i}", ALICE, ALICE)
+    run = host.pick("-i", "1", user=BOB)
+    assert run.stdout == f"{UUIDS[1]}\n" and "is skipped: its owner has too many of them" in run.stderr
+    with host.command("-i", "1", user=BOB):
+        for user in (BOB, ALICE, ALICE + 2):
+            run = host.pick("-i", "1", user=user)
+            assert run.returncode == 1 and f"reserved by {'you' if user == BOB else said(BOB)}" in run.stderr, run.stderr
+
+
+@pytest.fixture
+def full(host):
+    """The directory of the locks is full: whoever fills it cannot stop the others."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=3,mode=1777", "none", host.locks],
+                      capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount")
+    with contextlib.suppress(OSError):
+        for i in range(9):
+            (host.locks / str(i)).touch()
+    yield host
+    subprocess.run(["umount", host.locks], check=True)
+
+
+@pytest.mark.parametrize("words", [[], ["--wait=1m"], ["--format", "env"], ["--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"]],
+                         ids=" ".join)
+def test_a_full_directory_stops_nobody(full, words):
+    run = full.pick("-i", "1", *words, user=BOB)
+    assert run.returncode == 0 and run.stdout.endswith(f"{UUIDS[1]}\n")
+    assert run.stderr == ("gua pick: cannot create a lock file: No space left on device; the cards are not reserved, and "
+                          "other picks may choose them too\n")
+    run = full.pick("-i", "1", "--min-free", "900G", "--wait=1ms", user=BOB)
+    assert run.returncode == 1 and "waiting without a place in the queue" in run.stderr
+
+
 @others
 def test_who_reserves_is_named(host, attacker, victim):
     """To lock a card's file is to reserve the card. Whoever does so has a name and a pid."""
@@ -288,7 +326,8 @@ def test_a_private_directory_that_is_not(host, kind):
         os.chown(private, uid if kind == "open" else ALICE, -1)
         private.chmod(0o777)
     run, found = place(host, user=user)
-    assert (run.returncode, run.stdout, found) == (1, "", []) and "--lock-dir" in run.stderr
+    assert (run.returncode, run.stdout, found) == (0, f"{UUIDS[1]}\n", []), run.stderr
+    assert run.stderr.startswith("gua pick: the cards are not reserved") and "--lock-dir" in run.stderr
 
 
 @needs_root
