@@ -9,7 +9,8 @@
  *              lasts), clock (real or virtual time), timetext (durations, dates), period
  *              (named periods, windows), size, file, helper (a process for what may
  *              block), options, words and csv (splitting),
- *              nearest (names like what a user wrote), shares (parts that add up to a whole)
+ *              nearest (names like what a user wrote), shares (parts that add up to a whole),
+ *              ini (sections, keys and values)
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
  *              (what a command line shows), secret (what it must not show), cgroup, jupyter
@@ -22,6 +23,8 @@
  *              table (rows, and columns that get them from a struct), report (facts,
  *              sentences and tables: what formats print), metric (fields of live views),
  *              tracking (columns of a tracking file), finding (what an examination found)
+ *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
+ *              become values), config (gua's own keys), parse (values of special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
  *              (several as one), source_options, source_host (for kinds
  *              that may block), facility (how a source does its jobs),
@@ -67,9 +70,10 @@
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
  *              demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
- *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*;
- *              and what they share: cmd, choose_db (which store), window (--since and so
- *              on), live, line_output, terminal, detach, leftover, hand_over
+ *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
+ *              config; and what they share: cmd, choose_db (which store), configure
+ *              (gua.conf), window (--since and so on), live, line_output, terminal, detach,
+ *              leftover, hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

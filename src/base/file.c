@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -100,23 +101,71 @@ static char *read_growing(int fd, size_t max, size_t *len)
 	}
 }
 
+/* Opens a file to read; never waits. */
+static int open_to_read(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* Reads all of `fd`, which is the file `path`. */
+static int read_whole(
+	int fd, const char *path, size_t max, struct file_content *f, struct err *e)
+{
+	f->data = read_growing(fd, max, &f->len);
+	if (!f->data && f->len > max)
+		return err_set(e, ERR_WORLD, "%s is larger than %zu bytes", path, max);
+	if (!f->data)
+		return err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(errno));
+	f->data[f->len] = '\0';
+	return 0;
+}
+
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct file_content f = { 0 };
+	int fd = open_to_read(path, e);
 	if (fd < 0)
-		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
-	size_t n = 0;
-	char *buffer = read_growing(fd, max, &n);
-	int saved = errno;
+		return ERR_WORLD;
+	int rc = read_whole(fd, path, max, &f, e);
 	close(fd);
-	if (!buffer && n > max)
-		return err_set(e, ERR_WORLD, "%s is larger than %zu bytes", path, max);
-	if (!buffer)
-		return err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(saved));
-	buffer[n] = '\0';
-	*data = buffer;
-	*len = n;
+	if (rc)
+		return rc;
+	*data = f.data;
+	*len = f.len;
 	return 0;
+}
+
+static int not_regular(const char *path, mode_t mode, struct err *e)
+{
+	return err_set(e, ERR_WORLD, "cannot read %s: it is %s; give a file", path,
+		S_ISDIR(mode) ? "a directory" : "not a regular file");
+}
+
+static bool is_null_device(const struct stat *st)
+{
+	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+}
+
+int file_read_regular(const char *path, size_t max, struct file_content *content, struct err *e)
+{
+	int rc = 0;
+	*content = (struct file_content){ 0 };
+	int fd = open_to_read(path, e);
+	if (fd < 0) {
+		content->error = errno;
+		return ERR_WORLD;
+	}
+	if (fstat(fd, &content->st) != 0)
+		rc = err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(errno));
+	else if (!S_ISREG(content->st.st_mode) && !is_null_device(&content->st))
+		rc = not_regular(path, content->st.st_mode, e);
+	else
+		rc = read_whole(fd, path, max, content, e);
+	close(fd);
+	return rc;
 }
 
 int file_check_regular(const char *path, struct err *e)
@@ -125,10 +174,7 @@ int file_check_regular(const char *path, struct err *e)
 	/* Without opening it: closing a file drops the locks that SQLite has on it. */
 	if (stat(path, &st) != 0 || access(path, R_OK) != 0)
 		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
-	if (S_ISREG(st.st_mode))
-		return 0;
-	return err_set(e, ERR_WORLD, "cannot read %s: it is %s; give a file", path,
-		S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
+	return S_ISREG(st.st_mode) ? 0 : not_regular(path, st.st_mode, e);
 }
 
 int make_directories(const char *path, mode_t mode, struct err *e)

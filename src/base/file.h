@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -21,6 +22,18 @@ ssize_t file_wait_at(int dirfd, const char *name, char *dst, size_t cap);
 
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. */
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
+
+/* What was read, and what the file is. Free `data`. */
+struct file_content {
+	char *data;
+	size_t len;
+	struct stat st; /* of the file that was read, whatever its name means now */
+	int error;	/* errno, if it could not be opened */
+};
+/* The same for a file that must be a regular one, or /dev/null, which is empty: others could
+ * block their reader for ever, or never end. */
+int file_read_regular(
+	const char *path, size_t max, struct file_content *content, struct err *e);
 
 /* Fails unless `path` is a regular file that may be read: a pipe or device could block its
  * reader for ever, or never end. */

@@ -12,7 +12,7 @@
 #include "base/size.h"
 #include "base/timetext.h"
 
-enum { MAX_OPTIONS = 64, FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
+enum { FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
 
 static bool in_choices(const char *choices, const char *word)
 {
@@ -37,7 +37,7 @@ static void limit_text(char *dst, size_t cap, const struct option_row *row, doub
 }
 
 static int check_range(
-	const struct option_row *row, double value, const char *text, struct err *e)
+	const struct option_row *row, const struct written *as, double value, struct err *e)
 {
 	char least[32], most[32];
 	if (value >= row->min && (row->max <= 0 || value <= row->max))
@@ -45,38 +45,40 @@ static int check_range(
 	limit_text(least, sizeof(least), row, row->min);
 	limit_text(most, sizeof(most), row, row->max);
 	if (row->max > 0)
-		return err_set(e, ERR_USAGE, "--%s %s is out of range: %s to %s", row->name,
-			text, least, most);
+		return err_set(e, ERR_USAGE, "%s %s is out of range: %s to %s", as->name,
+			as->text, least, most);
 	return err_set(
-		e, ERR_USAGE, "--%s %s is out of range: at least %s", row->name, text, least);
+		e, ERR_USAGE, "%s %s is out of range: at least %s", as->name, as->text, least);
 }
 
 static int set_number(
-	const struct option_row *row, const char *text, void *value, struct err *e)
+	const struct option_row *row, const struct written *as, void *value, struct err *e)
 {
+	const char *text = as->text;
 	char *end = NULL;
 	errno = 0;
 	if (row->kind == OPTION_COUNT) {
 		long long n = strtoll(text, &end, 10);
 		bool plain = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
 		if (!plain || *end || end == text || errno)
-			return err_set(e, ERR_USAGE, "--%s takes a whole number, not '%s'",
-				row->name, text);
+			return err_set(e, ERR_USAGE, "%s takes a whole number, not '%s'",
+				as->name, text);
 		*(int64_t *)value = n;
-		return check_range(row, (double)n, text, e);
+		return check_range(row, as, (double)n, e);
 	}
 	double x = strtod(text, &end);
 	bool plain = text[strspn(text, "0123456789.-")] == '\0';
 	if (!plain || *end || end == text || errno)
-		return err_set(e, ERR_USAGE, "--%s takes a number, not '%s'", row->name, text);
+		return err_set(e, ERR_USAGE, "%s takes a number, not '%s'", as->name, text);
 	*(double *)value = x;
-	return check_range(row, x, text, e);
+	return check_range(row, as, x, e);
 }
 
-static int set_value(
-	const struct option_row *row, const char *text, void *values, struct err *e)
+int option_set(
+	const struct option_row *row, const struct written *as, void *values, struct err *e)
 {
 	void *value = (char *)values + row->offset;
+	const char *text = as->text;
 	switch (row->kind) {
 	case OPTION_FLAG:
 		*(bool *)value = true;
@@ -91,8 +93,8 @@ static int set_value(
 	case OPTION_LIST: {
 		struct text_list *list = value;
 		if (list->n == TEXT_LIST_MAX)
-			return err_set(e, ERR_USAGE, "--%s was given more than %d times",
-				row->name, TEXT_LIST_MAX);
+			return err_set(e, ERR_USAGE, "%s was given more than %d times",
+				as->name, TEXT_LIST_MAX);
 		list->items[list->n++] = text;
 		return 0;
 	}
@@ -105,8 +107,8 @@ static int set_value(
 	}
 	case OPTION_CHOICE:
 		if (!in_choices(row->choices, text))
-			return err_set(e, ERR_USAGE, "--%s takes one of %s, not '%s'",
-				row->name, row->choices, text);
+			return err_set(e, ERR_USAGE, "%s takes one of %s, not '%s'", as->name,
+				row->choices, text);
 		*(const char **)value = text;
 		return 0;
 	case OPTION_DURATION:
@@ -114,12 +116,12 @@ static int set_value(
 		int rc = row->kind == OPTION_SIZE ? size_parse(text, value, e)
 						  : duration_parse(text, value, e);
 		if (rc)
-			return err_prefix(e, "--%s", row->name);
-		return check_range(row, (double)*(int64_t *)value, text, e);
+			return err_prefix(e, "%s", as->name);
+		return check_range(row, as, (double)*(int64_t *)value, e);
 	}
 	case OPTION_COUNT:
 	case OPTION_REAL:
-		return set_number(row, text, value, e);
+		return set_number(row, as, value, e);
 	}
 	return 0;
 }
@@ -145,7 +147,7 @@ static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 	if (stop_at_operand)
 		*shorts++ = '+'; /* as in POSIX: no reordering */
 	*shorts++ = ':';	 /* ':' for a missing value instead of a message on stderr */
-	for (; n < MAX_OPTIONS - 2 && table[n].name; n++) {
+	for (; n < OPTIONS_MAX - 2 && table[n].name; n++) {
 		int has = value_need(table[n].kind);
 		longs[n] = (struct option){ table[n].name, has, NULL, FIRST_LONG + (int)n };
 		if (table[n].letter) {
@@ -189,8 +191,8 @@ static const struct option_row *find_row(const struct option_row *table, size_t 
 int options_parse(
 	struct command_line *line, const struct option_row *table, void *values, struct err *e)
 {
-	struct option longs[MAX_OPTIONS];
-	char shorts[4 * MAX_OPTIONS];
+	struct option longs[OPTIONS_MAX];
+	char shorts[4 * OPTIONS_MAX];
 	size_t n = make_getopt(table, line->stop_at_operand, longs, shorts);
 	line->help = false;
 	optind = 0; /* glibc: start again, and forget a half-read cluster */
@@ -209,9 +211,14 @@ int options_parse(
 			return unknown_option(c, line->argv, e);
 		bool takes_next = row->kind == OPTION_MAYBE_NEXT && !optarg &&
 				  optind < line->argc && line->argv[optind][0] != '-';
-		int rc = set_value(row, takes_next ? line->argv[optind++] : optarg, values, e);
+		char name[64];
+		snprintf(name, sizeof(name), "--%s", row->name);
+		const struct written as = { name, takes_next ? line->argv[optind++] : optarg };
+		int rc = option_set(row, &as, values, e);
 		if (rc)
 			return rc;
+		if (line->given)
+			line->given[row - table] = true;
 	}
 	line->first_operand = optind;
 	return 0;

@@ -53,6 +53,17 @@ struct option_row {
 	void (*words)(struct str *out);
 };
 
+/* A value as a user wrote it, and the name that messages give it: "--interval". */
+struct written {
+	const char *name, *text;
+};
+/* Sets the value of one row, at its offset in `values`. ERR_USAGE: it is not such a value. */
+int option_set(
+	const struct option_row *row, const struct written *as, void *values, struct err *e);
+
+/* No table has more rows. */
+#define OPTIONS_MAX 64
+
 /* The words that a program was started with, and what parsing found beside the options. */
 struct command_line {
 	int argc;
@@ -60,7 +71,8 @@ struct command_line {
 	bool stop_at_operand; /* the first operand ends the options, as in POSIX; else options
 				 and operands may be mixed, until "--" */
 	int first_operand;    /* set: index of the first operand; argc: there is none */
-	bool help;	      /* set: -h or --help was given, and parsing stopped there */
+	bool *given; /* OPTIONS_MAX of them, or NULL: set for each row that was given */
+	bool help;   /* set: -h or --help was given, and parsing stopped there */
 };
 
 /* Parses argv[1..]. Operands are moved to the end, as getopt_long does. The table ends with a

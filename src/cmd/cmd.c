@@ -30,32 +30,44 @@ static int print_help(const struct command *self)
 	return cmd_print(self, &out);
 }
 
-int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status)
+static int parse_line(
+	const struct command *self, struct command_line *line, void *values, int *status)
 {
-	struct command_line line = {
-		.argc = argc, .argv = argv, .stop_at_operand = self->stop_at_operand
-	};
 	struct err e = { 0 };
-	if (options_parse(&line, self->options, values, &e) != 0) {
+	line->stop_at_operand = self->stop_at_operand;
+	if (options_parse(line, self->options, values, &e) != 0) {
 		*status = cmd_fail(self, &e);
 		return 0;
 	}
-	if (line.help) {
+	if (line->help) {
 		*status = print_help(self);
 		return 0;
 	}
-	return line.first_operand;
+	return line->first_operand;
+}
+
+int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status)
+{
+	struct command_line line = { .argc = argc, .argv = argv };
+	return parse_line(self, &line, values, status);
 }
 
 int cmd_options_only(
 	const struct command *self, int argc, char **argv, void *values, int *status)
 {
-	int first = cmd_options(self, argc, argv, values, status);
+	struct command_line line = { .argc = argc, .argv = argv };
+	return cmd_line_only(self, &line, values, status);
+}
+
+int cmd_line_only(
+	const struct command *self, struct command_line *line, void *values, int *status)
+{
+	int first = parse_line(self, line, values, status);
 	if (!first)
 		return 1;
-	if (first < argc) {
+	if (first < line->argc) {
 		struct err e = { 0 };
-		err_set(&e, ERR_USAGE, "unexpected argument '%s'", argv[first]);
+		err_set(&e, ERR_USAGE, "unexpected argument '%s'", line->argv[first]);
 		*status = cmd_fail(self, &e);
 		return 1;
 	}

@@ -31,6 +31,9 @@ int cmd_options(const struct command *self, int argc, char **argv, void *values,
 /* The same for a command without operands. Returns 0 to continue, or 1 to return *status. */
 int cmd_options_only(
 	const struct command *self, int argc, char **argv, void *values, int *status);
+/* The same for words of the command line that the caller has put into `line`. */
+int cmd_line_only(
+	const struct command *self, struct command_line *line, void *values, int *status);
 
 /* Prints "gua NAME: TEXT" to stderr, with the usage line for ERR_USAGE, and returns the exit
  * status. */
@@ -52,7 +55,7 @@ const char *cmd_nvml_path(const char *option);
 #define COMMANDS_REPORT(X) X(report) X(export) X(demo)
 #define COMMANDS_LIVE(X) X(top) X(stat) X(who) X(pick) X(query) X(dmon) X(smi)
 #define COMMANDS_TRACK(X) X(track) X(subtrack)
-#define COMMANDS_MORE(X) X(completion)
+#define COMMANDS_MORE(X) X(config) X(completion)
 #define COMMANDS(X)                                                                            \
 	COMMANDS_RECORD(X)                                                                     \
 	COMMANDS_REPORT(X) COMMANDS_LIVE(X) COMMANDS_TRACK(X) COMMANDS_MORE(X)

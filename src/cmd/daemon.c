@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/choose_db.h"
+#include "cmd/configure.h"
 #include "cmd/detach.h"
 #include "cmd/leftover.h"
 #include "record/notify.h"
@@ -28,10 +29,11 @@ enum { LOCK_RETRY_S = 5 };
 struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
-		keep_minutes_ms, keep_five_ms;
-	double active_util, held_mem;
+		keep_minutes_ms, keep_five_ms, held_mem_bytes;
+	double active_util;
 	bool foreground, once, verbose, count_graphics;
 	bool default_db; /* no --db was given */
+	struct configure_options conf;
 };
 
 #define AT(field) .offset = offsetof(struct values, field)
@@ -56,8 +58,8 @@ const struct option_row daemon_options[] = {
 	{ OPTION_REAL, 0, "active-util", "PCT",
 		"a sample of at least this is active (default 10)", AT(active_util), .min = 0.1,
 		.max = 100 },
-	{ OPTION_REAL, 0, "held-mem", "MB", "more memory than this is held (default 100)",
-		AT(held_mem), .min = 0, .max = 1e6 },
+	{ OPTION_SIZE, 0, "held-mem", "SIZE", "more memory than this is held (default 100MB)",
+		AT(held_mem_bytes), .min = 0, .max = 1e12 },
 	{ OPTION_FLAG, 0, "count-graphics", .help = "graphics-only processes are holders too",
 		AT(count_graphics) },
 	{ OPTION_DURATION, 0, "keep-minutes", "D",
@@ -66,6 +68,7 @@ const struct option_row daemon_options[] = {
 	{ OPTION_DURATION, 0, "keep-five", "D",
 		"keep five-minute slots this long (default 14d)", AT(keep_five_ms),
 		.min = 3600e3 },
+	CONFIGURE_ROWS(struct values, conf),
 	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP, AT(source),
 		.words = source_words },
 	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
@@ -108,6 +111,8 @@ struct front {
 	bool wrote_pid;
 	int stop_fd; /* the signals */
 	struct statusfile status;
+	struct configuration *conf;
+	struct fault conf_fault; /* gua.conf has errors */
 	struct leftover log,
 		lock; /* files to remove if the start fails; log: only in the background */
 };
@@ -171,7 +176,7 @@ static int signals(void)
 	return signalfd(-1, &stop, SFD_CLOEXEC);
 }
 
-static struct recorder_options make_options(const struct values *v)
+static struct recorder_options make_options(const struct values *v, const struct config *c)
 {
 	return (struct recorder_options){
 		.db = v->db,
@@ -179,19 +184,17 @@ static struct recorder_options make_options(const struct values *v)
 			.nvml_path = v->nvml,
 			.scenario = v->scenario,
 			.root = v->root },
-		.rules = { .active_util_pct = v->active_util,
-			.held_mem_bytes = (int64_t)(v->held_mem * 1e6),
-			.count_graphics = v->count_graphics },
-		.interval_ms = v->interval_ms,
-		.drain_ms = v->drain_ms,
-		.glance_ms = v->glance_ms,
-		.deadline_ms = v->timeout_ms,
-		.retry_ms = v->retry_ms,
+		.rules = config_rules(c),
+		.interval_ms = c->interval_ms,
+		.drain_ms = c->drain_ms,
+		.glance_ms = c->glance_ms,
+		.deadline_ms = c->driver_timeout_ms,
+		.retry_ms = c->retry_ms,
 		.max_ticks = v->ticks,
 		.once = v->once,
 		.verbose = v->verbose,
 		.wait_for_driver = v->foreground && !v->once,
-		.keep = { v->keep_minutes_ms / 1000, v->keep_five_ms / 1000 },
+		.keep = { c->keep_minutes_ms / 1000, c->keep_five_ms / 1000 },
 		.stop_fd = -1,
 	};
 }
@@ -251,6 +254,23 @@ static int record_locked(struct recorder_options *o, struct front *front, struct
 	return rc;
 }
 
+/* Shows in log and status that the configuration has errors. The recorder goes on: a broken
+ * file must not cost the audit. */
+static void raise_errors(struct front *front, int64_t now_ms)
+{
+	const struct settings *s = &front->conf->settings;
+	char first[2048];
+	if (!s->n_errors) {
+		fault_clear(&front->conf_fault, now_ms);
+		return;
+	}
+	settings_error_text(s, 0, first, sizeof(first));
+	fault_raise(&front->conf_fault, now_ms,
+		"the configuration has %zu error%s; the rest of it is in force. See gua config "
+		"--check. First: %.100s",
+		s->n_errors, s->n_errors == 1 ? "" : "s", first);
+}
+
 static int record(const struct values *v, struct front *front, struct err *e)
 {
 	struct clock clock;
@@ -258,16 +278,18 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	int rc = clock_open(&clock, v->clock, 1793606400000 /* 2026-11-02T08:00:00Z */, e);
 	if (rc)
 		return rc;
-	struct recorder_options o = make_options(v);
+	struct recorder_options o = make_options(v, &front->conf->values);
 	struct apart *apart = NULL;
 	o.source.clock = &clock;
 	o.context = front;
 	o.ready = on_ready;
 	o.alive = on_alive;
 	o.reload = in_terminal() ? NULL : on_signal;
+	o.own_fault = &front->conf_fault;
+	raise_errors(front, clock_wall_ms(&clock));
 	struct apart_manner manner = { .patience_ms = v->patience_ms };
 	if (!manner.patience_ms)
-		manner.patience_ms = apart_patience_ms(v->timeout_ms);
+		manner.patience_ms = apart_patience_ms(o.deadline_ms);
 	rc = apart_new(&apart, &o.source, &manner, e);
 	if (!rc)
 		rc = take_lock(&o, front, &lock_fd, e);
@@ -283,11 +305,13 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	return rc;
 }
 
-static int run_foreground(const struct command *self, const struct values *v)
+static int run_foreground(
+	const struct command *self, const struct values *v, struct configuration *conf)
 {
 	struct err e = { 0 };
 	struct front front = { .notify_socket = secure_getenv("NOTIFY_SOCKET"),
-		.pid_file = v->pid_file };
+		.pid_file = v->pid_file,
+		.conf = conf };
 	bool journal = getenv("JOURNAL_STREAM") != NULL;
 	note_lock(&front, v->db);
 	log_setup(LOG_LEVEL_NOTICE, journal ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
@@ -307,13 +331,15 @@ static int say_started(const struct command *self, const struct values *v, pid_t
 	return cmd_print(self, &out);
 }
 
-static int run_background(const struct command *self, struct values *v)
+static int run_background(
+	const struct command *self, const struct values *v, struct configuration *conf)
 {
 	struct err e = { 0 };
 	struct detached detached;
-	struct front front = {
-		.detached = &detached, .pid_file = v->pid_file, .log_file = v->log_file
-	};
+	struct front front = { .detached = &detached,
+		.pid_file = v->pid_file,
+		.log_file = v->log_file,
+		.conf = conf };
 	leftover_note(&front.log, v->log_file);
 	note_lock(&front, v->db);
 	int rc = detach(&detached, v->log_file, &e);
@@ -355,13 +381,14 @@ static int check_scenario(const char *path, struct err *e)
 }
 
 /* Sets the defaults of options that were not given. */
-static int set_defaults(struct values *v, char paths[8][PATH_MAX], struct err *e)
+static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e)
 {
 	bool named_clock =
 		v->clock && (!strcmp(v->clock, "real") || !strcmp(v->clock, "virtual"));
 	const char *none = NULL;
+	v->conf.file = configure_named(v->conf.file);
 	const char **all[] = { &v->db, &v->log_file, &v->pid_file, &v->scenario,
-		named_clock ? &none : &v->clock, &v->root };
+		named_clock ? &none : &v->clock, &v->root, &v->conf.file };
 	int rc = 0;
 	if (v->db && !*v->db)
 		return err_set(e, ERR_USAGE, "--db needs a path");
@@ -375,7 +402,7 @@ static int set_defaults(struct values *v, char paths[8][PATH_MAX], struct err *e
 	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
 		rc = make_absolute(all[i], paths[i], e);
 	if (!rc && v->nvml && strchr(v->nvml, '/'))
-		rc = make_absolute(&v->nvml, paths[6], e);
+		rc = make_absolute(&v->nvml, paths[8], e);
 	if (!rc)
 		rc = source_check(v->source, v->scenario, false, e);
 	if (!rc && v->once && v->ticks)
@@ -385,40 +412,58 @@ static int set_defaults(struct values *v, char paths[8][PATH_MAX], struct err *e
 	return rc;
 }
 
+/* Reads the configuration, and logs its errors. Only options that are wrong keep the recorder
+ * from starting. */
+static int read_configuration(struct configuration *c, const struct values *v, struct err *e)
+{
+	char text[2048];
+	int rc = configure_read(c, &v->conf, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < c->settings.n_errors; i++) {
+		settings_error_text(&c->settings, i, text, sizeof(text));
+		if (configure_is_option(c, i))
+			return err_set(e, ERR_USAGE, "%s", text);
+		log_warning("%s", text);
+	}
+	settings_override(&config_schema, &c->values, daemon_options, v, c->given);
+	return 0;
+}
+
+/* Names the log, and runs in the foreground or in the background. */
+static int run(const struct command *self, struct values *v, struct configuration *conf)
+{
+	char note[640] = "", log_file[PATH_MAX + 8];
+	if (v->default_db)
+		choose_db_warn(v->db, note, sizeof(note));
+	if (*note)
+		log_notice("%s", note);
+	if (!v->log_file) {
+		snprintf(log_file, sizeof(log_file), "%s.log", v->db);
+		v->log_file = log_file;
+	}
+	bool here = v->foreground || v->once || v->ticks;
+	return here ? run_foreground(self, v, conf) : run_background(self, v, conf);
+}
+
 int daemon_main(const struct command *self, int argc, char **argv)
 {
 	int status = 0;
 	struct err e = { 0 };
-	char paths[8][PATH_MAX], log_file[PATH_MAX + 8];
-	struct values v = {
-		.source = SOURCE_AUTO,
-		.root = "",
-		.interval_ms = 30000,
-		.drain_ms = 5000,
-		.glance_ms = 1000,
-		.timeout_ms = DRIVER_TIMEOUT_MS,
-		.retry_ms = 30000,
-		.keep_minutes_ms = 86400000,
-		.keep_five_ms = 14 * 86400000LL,
-		.active_util = 10,
-		.held_mem = 100,
-	};
-	if (cmd_options_only(self, argc, argv, &v, &status))
+	char paths[9][PATH_MAX];
+	struct values v = { .source = SOURCE_AUTO, .root = "" };
+	struct configuration conf = { .recorder = true };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	if (cmd_line_only(self, &line, &v, &status))
 		return status;
 	v.nvml = cmd_nvml_path(v.nvml);
-	if (set_defaults(&v, paths, &e))
-		return cmd_fail(self, &e);
-	char note[640] = "";
-	if (v.default_db)
-		choose_db_warn(v.db, note, sizeof(note));
-	if (*note)
-		log_notice("%s", note);
-	if (!v.log_file) {
-		snprintf(log_file, sizeof(log_file), "%s.log", v.db);
-		v.log_file = log_file;
-	}
-	bool here = v.foreground || v.once || v.ticks;
-	return here ? run_foreground(self, &v) : run_background(self, &v);
+	int rc = set_defaults(&v, paths, &e);
+	conf.root = v.root;
+	if (!rc)
+		rc = read_configuration(&conf, &v, &e);
+	status = rc ? cmd_fail(self, &e) : run(self, &v, &conf);
+	configuration_finish(&conf);
+	return status;
 }
 
 const struct command cmd_daemon = {

@@ -13,6 +13,7 @@
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "query/audit.h"
@@ -26,6 +27,7 @@ struct report_options {
 	double cost;
 	int64_t top, width;
 	bool json, utc, ascii, no_color;
+	struct configure_options conf;
 };
 
 #define ROW(member) .offset = offsetof(struct report_options, member)
@@ -47,6 +49,7 @@ static const struct option_row rows[] = {
 		ROW(cost), .max = 1e12 },
 	{ OPTION_TEXT, 0, "currency", "CODE", "name of the money (default USD)",
 		ROW(currency) },
+	CONFIGURE_ROWS(struct report_options, conf),
 	{ OPTION_COUNT, 0, "width", "N", "width of the bar, 10 to 400 (default 60)", ROW(width),
 		.min = 10, .max = 400 },
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(utc) },
@@ -197,29 +200,37 @@ static int audit_stores(const struct command *self, const struct report_options 
 	return status;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+/* Reads the window and the stores, and prints the report. */
+static int report(const struct command *self, struct report_options *o, const struct config *c)
 {
-	struct report_options o = { .cost = NAN, .top = -1, .width = 60, .currency = "USD" };
 	struct audit_question q = { 0 };
 	struct store_list stores = { 0 };
 	struct err e = { 0 };
 	char currency[64];
-	int status = 0;
-	if (cmd_options_only(self, argc, argv, &o, &status)) {
-		texts_finish(&o.db);
-		return status;
-	}
-	int rc = finish_options(&o, &e);
+	int rc = finish_options(o, &e);
 	if (rc == 0)
-		rc = read_window(&o, &q, &e);
+		rc = read_window(o, &q, &e);
 	if (rc == 0)
-		rc = choose_db_list(&stores, &o.db, &e);
-	if (rc == 0 && o.interval)
+		rc = choose_db_list(&stores, &o->db, &e);
+	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
-	text_escape(currency, sizeof(currency), o.currency, strlen(o.currency));
-	o.currency = currency;
-	status = rc ? cmd_fail(self, &e) : audit_stores(self, &o, &q, &stores);
+	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
+	o->currency = currency;
+	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &q, &stores);
 	store_list_finish(&stores);
+	return status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct report_options o = { .cost = NAN, .top = -1, .width = 60 };
+	struct configuration conf = { 0 };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	int status = 0;
+	if (!cmd_line_only(self, &line, &o, &status) &&
+		!configure(self, &conf, &o.conf, &o, &status))
+		status = report(self, &o, &conf.values);
+	configuration_finish(&conf);
 	texts_finish(&o.db);
 	return status;
 }

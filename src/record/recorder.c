@@ -100,8 +100,10 @@ static int commit(struct recorder *r, struct err *e)
 
 static const struct fault *fault_at(const struct recorder *r, size_t i)
 {
+	static const struct fault none;
 	const struct fault *const fixed[] = { &r->driver_fault, &r->store_fault,
-		&r->compact_fault, &r->wal_fault, &r->process_fault };
+		&r->compact_fault, &r->wal_fault, &r->process_fault,
+		r->o->own_fault ? r->o->own_fault : &none };
 	size_t n_fixed = sizeof(fixed) / sizeof(fixed[0]);
 	if (i < n_fixed)
 		return fixed[i];

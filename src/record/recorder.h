@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fault.h"
 #include "model/state.h"
 #include "source/source.h"
 #include "store/store.h"
@@ -31,6 +32,7 @@ struct recorder_options {
 	struct retention keep;
 	int stop_fd;		   /* a signalfd: readable means stop, or ask reload(); or -1 */
 	struct statusfile *status; /* ticks and faults are published there; or NULL */
+	const struct fault *own_fault; /* of the caller: published with the others; or NULL */
 	/* Called once, after the first look is in the store, or when the recorder begins to
 	 * wait for a driver: a service manager must not treat that as a failed start. May be
 	 * NULL. */

@@ -29,8 +29,8 @@ def look(tmp_path):
 @pytest.mark.parametrize("options, states, holders", [
     ((), ["active", "active", "truly_idle"], "1"),
     (("--active-util", "60"), ["active", "idle_held", "truly_idle"], "1"),
-    (("--active-util", "60", "--held-mem", "9000"), ["active", "truly_idle", "truly_idle"], "1"),
-    (("--active-util", "60", "--held-mem", "8900", "--count-graphics"), ["active", "idle_held", "truly_idle"], "2"),
+    (("--active-util", "60", "--held-mem", "9000MB"), ["active", "truly_idle", "truly_idle"], "1"),
+    (("--active-util", "60", "--held-mem", "8900MB", "--count-graphics"), ["active", "idle_held", "truly_idle"], "2"),
 ], ids=["usual", "active", "held", "graphics"])
 def test_the_rules_are_those_of_the_recorder(recorded, look, tmp_path, options, states, holders):
     """Live views, the report and the store say the same of the same card."""
@@ -81,12 +81,12 @@ def test_a_card_that_was_away_begins_anew(recorded, look):
     assert float(run.stdout.split()[1]) == 0
 
 
-@pytest.mark.parametrize("first, since", [("100", 240), ("9000", 305)], ids=["same rules", "other rules"])
+@pytest.mark.parametrize("first, since", [("100MB", 240), ("9000MB", 305)], ids=["same rules", "other rules"])
 def test_time_under_other_rules_does_not_count(tmp_path, clock_file, look, first, since):
     """Until 4m a notebook held the card, which the first recorder did or did not count as held."""
     scenario, db = tmp_path / "lab.scenario", tmp_path / "gua.db"
     scenario.write_text(STEADY + "at 0s hold note card 2 memory 8GiB\nat 4m release note card 2\n")
-    for begin, end, held in (0, 300, first), (305, 905, "100"):
+    for begin, end, held in (0, 300, first), (305, 905, "100MB"):
         clock = clock_file(WALL + begin, boot_seconds=3600 + begin, name="recorder")
         run = gua("daemon", "--foreground", "--ticks", (end - begin) // 30, "--source", "sim", "--scenario", scenario,
                   "--clock", clock, "--db", db, "--held-mem", held)

@@ -84,7 +84,7 @@ def test_graphics_are_holders_only_on_request(record, tmp_path):
 
 def test_own_thresholds_are_stored_and_used(record):
     run = record(ONE_CARD + "at 0s load card 0 util 30\n", "--ticks", 1, "--active-util", 50,
-                 "--held-mem", 5)
+                 "--held-mem", "5MB")
     assert card_seconds(run.db) == {"truly_idle": 30.0}
     rules = report(run.db, "--now", "2026-11-02T08:00:30Z")["rules"]
     assert rules["active_util_pct"] == 50 and rules["held_mem_bytes"] == 5000000

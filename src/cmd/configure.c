@@ -1,0 +1,138 @@
+/* Finds and reads the files of the configuration. */
+#include "cmd/configure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+
+/* The name of what --set says, beside those of the files. */
+#define SET_OPTION "--set"
+enum { CONFIG_MAX_BYTES = 256 * 1024 };
+
+/* The value of a variable; NULL if it is not set or empty. */
+static const char *variable(const char *name)
+{
+	const char *value = secure_getenv(name);
+	return value && *value ? value : NULL;
+}
+
+const char *configure_named(const char *option)
+{
+	return option ? option : variable("GUA_CONFIG");
+}
+
+static void add_place(struct configuration *c, const char *directory, const char *name)
+{
+	char *path = c->places[c->n_places].path;
+	int n = snprintf(path, PATH_MAX, "%s%s", directory, name);
+	if (n > 0 && n < PATH_MAX)
+		c->n_places++;
+}
+
+/* The places in the order in which they count. */
+static void find_places(struct configuration *c, const char *named)
+{
+	const char *own = variable("XDG_CONFIG_HOME"), *home = variable("HOME");
+	c->n_places = 0;
+	if (named) {
+		add_place(c, named, "");
+		return;
+	}
+	add_place(c, c->root ? c->root : "", SYSTEM_CONFIG);
+	if (own && *own == '/')
+		add_place(c, own, "/gua/gua.conf");
+	else if (home && *home == '/')
+		add_place(c, home, "/.config/gua/gua.conf");
+}
+
+/* Whether a recorder may follow a file: who can write to it can make it record less. */
+static int check_owner(const char *path, const struct stat *st, struct err *e)
+{
+	bool root = geteuid() == 0;
+	if (!S_ISREG(st->st_mode))
+		return 0;
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return err_set(e, ERR_WORLD,
+			"the recorder ignores %s, because it belongs to the uid %d; it must "
+			"belong to root or to the recorder's user",
+			path, (int)st->st_uid);
+	if ((st->st_mode & S_IWOTH) || (root && (st->st_mode & S_IWGRP) && st->st_gid != 0))
+		return err_set(e, ERR_WORLD,
+			"the recorder ignores %s, because other users can write to it; run "
+			"chmod go-w on it",
+			path);
+	return 0;
+}
+
+static int read_place(struct configuration *c, size_t i, bool named, struct err *e)
+{
+	struct file_content f = { 0 };
+	struct err why = { 0 };
+	const char *path = c->places[i].path;
+	int rc = file_read_regular(path, CONFIG_MAX_BYTES, &f, &why);
+	bool missing = f.error == ENOENT || f.error == ENOTDIR;
+	if (!rc && c->recorder)
+		rc = check_owner(path, &f.st, &why);
+	if (!rc) {
+		c->places[i].found = CONFIG_READ;
+		rc = settings_read(&c->settings, path, f.data, f.len, e);
+	} else if (missing && !named) {
+		c->places[i].found = CONFIG_MISSING;
+		rc = 0;
+	} else if (f.error == EACCES && !named && !c->recorder) {
+		/* It may have secrets of the recorder. */
+		c->places[i].found = CONFIG_DENIED;
+		log_notice("%s; going on without it", why.text);
+		rc = 0;
+	} else {
+		c->places[i].found = CONFIG_REFUSED;
+		rc = settings_refuse(&c->settings, path, why.text, e);
+	}
+	free(f.data);
+	return rc;
+}
+
+int configure_read(struct configuration *c, const struct configure_options *o, struct err *e)
+{
+	const char *named = configure_named(o->file);
+	int rc = 0;
+	c->settings.schema = &config_schema;
+	settings_finish(&c->settings);
+	find_places(c, named);
+	for (size_t i = 0; i < c->n_places && !rc; i++)
+		rc = read_place(c, i, named != NULL, e);
+	if (!rc && o->set.n)
+		rc = settings_set(&c->settings, SET_OPTION, &o->set, e);
+	return rc ? rc : settings_apply(&c->settings, &c->values, e);
+}
+
+bool configure_is_option(const struct configuration *c, size_t error)
+{
+	return strcmp(c->settings.files[c->settings.errors[error].file], SET_OPTION) == 0;
+}
+
+int configure(const struct command *self, struct configuration *c,
+	const struct configure_options *o, const void *options, int *status)
+{
+	struct err e = { 0 };
+	char text[2048];
+	*status = configure_read(c, o, &e) ? cmd_fail(self, &e) : 0;
+	for (size_t i = 0; !*status && i < c->settings.n_errors; i++) {
+		settings_error_text(&c->settings, i, text, sizeof(text));
+		fprintf(stderr, "gua %s: %s\n", self->name, text);
+	}
+	if (!*status && c->settings.n_errors)
+		*status = err_exit_code(ERR_USAGE);
+	settings_override(&config_schema, &c->values, self->options, options, c->given);
+	return *status != 0;
+}
+
+void configuration_finish(struct configuration *c)
+{
+	settings_finish(&c->settings);
+}

@@ -1,0 +1,129 @@
+/* The table of gua.conf's sections and keys, and questions about the values. */
+#include "config/config.h"
+
+#include <string.h>
+
+#include "config/parse.h"
+
+static const struct config_section sections[] = {
+	{ .name = "record", .help = "How the recorder works." },
+	{ .name = "thresholds",
+		.help = "What counts as active and as held; stored with the data." },
+	{ .name = "retention", .help = "How long the store keeps its fine sums." },
+	{ .name = "money", .help = "What things cost." },
+	{ .name = "groups", .help = "Groups of users, for sums over their members." },
+	{ .name = "calendar", .help = "When people work." },
+	{ 0 },
+};
+
+#define RECORDER "daemon start"
+#define AT(member) .offset = offsetof(struct config, member)
+
+static const struct config_key keys[] = {
+	{ "record",
+		{ OPTION_DURATION, 0, "interval", "D", "length of a tick", AT(interval_ms),
+			.min = 100, .max = 86400e3 },
+		"30s", .option = "interval", .commands = RECORDER },
+	{ "record",
+		{ OPTION_DURATION, 0, "drain", "D", "how often the driver's samples are read",
+			AT(drain_ms), .min = 100, .max = 8000 },
+		"5s", .option = "drain", .commands = RECORDER },
+	{ "record",
+		{ OPTION_DURATION, 0, "glance", "D",
+			"how often used memory is read between drains", AT(glance_ms),
+			.min = 100, .max = 8000 },
+		"1s", .option = "glance", .commands = RECORDER },
+	{ "record",
+		{ OPTION_FLAG, 0, "count_graphics", "YES|NO",
+			"graphics-only processes are holders too", AT(count_graphics) },
+		"no", .option = "count-graphics", .commands = RECORDER },
+	{ "record",
+		{ OPTION_DURATION, 0, "driver_timeout", "D",
+			"a driver that does not answer for this long hangs",
+			AT(driver_timeout_ms), .min = 100, .max = 3600e3 },
+		"10s", .option = "driver-timeout", .commands = RECORDER },
+	{ "record",
+		{ OPTION_DURATION, 0, "retry", "D",
+			"longest wait before a lost card or driver is tried again",
+			AT(retry_ms), .min = 100, .max = 86400e3 },
+		"30s", .option = "retry", .commands = RECORDER },
+	{ "thresholds",
+		{ OPTION_REAL, 0, "active_util_pct", "PCT",
+			"a sample of at least this utilisation is active", AT(active_util_pct),
+			.min = 0.1, .max = 100 },
+		"10", .option = "active-util", .commands = RECORDER },
+	{ "thresholds",
+		{ OPTION_SIZE, 0, "held_mem", "SIZE", "more memory than this is held",
+			AT(held_mem_bytes), .min = 0, .max = 1e12 },
+		"100MB", .option = "held-mem", .commands = RECORDER },
+	{ "retention",
+		{ OPTION_DURATION, 0, "keep_minutes", "D", "how long one-minute slots are kept",
+			AT(keep_minutes_ms), .min = 3600e3 },
+		"1d", .option = "keep-minutes", .commands = RECORDER },
+	{ "retention",
+		{ OPTION_DURATION, 0, "keep_five", "D", "how long five-minute slots are kept",
+			AT(keep_five_ms), .min = 3600e3 },
+		"14d", .option = "keep-five", .commands = RECORDER },
+	{ "money", { OPTION_TEXT, 0, "currency", "CODE", "name of the money", AT(currency) },
+		"USD", .parse = parse_currency, .option = "currency", .commands = "report" },
+	{ "groups",
+		{ .arg = "TEAM",
+			.help = "the members of a team; a user is in one team",
+			AT(groups) },
+		.example = "vision = alice bob", .parse = parse_group, .repeats = true },
+	{ "calendar",
+		{ .name = "working_hours",
+			.arg = "HOURS",
+			.help = "hours of the week in which people work",
+			AT(calendar) },
+		.example = "working_hours = Mon-Fri 08:00-18:00", .parse = parse_hours,
+		.repeats = true },
+	{ "calendar",
+		{ .name = "holidays",
+			.arg = "DATES",
+			.help = "days without working hours",
+			AT(calendar) },
+		.example = "holidays = 2026-12-25 2026-12-28..2026-12-31",
+		.parse = parse_holidays, .repeats = true },
+	{ 0 },
+};
+
+const struct config_schema config_schema = { sections, keys, sizeof(struct config) };
+
+struct rules config_rules(const struct config *c)
+{
+	return (struct rules){ .active_util_pct = c->active_util_pct,
+		.held_mem_bytes = c->held_mem_bytes,
+		.count_graphics = c->count_graphics };
+}
+
+const char *config_groups_find(const struct config_groups *groups, const char *user)
+{
+	for (size_t i = 0; i < groups->n; i++)
+		for (size_t k = 0; k < groups->items[i].n_users; k++)
+			if (strcmp(groups->items[i].users[k], user) == 0)
+				return groups->items[i].name;
+	return NULL;
+}
+
+static bool is_holiday(const struct config_calendar *c, const struct tm *local)
+{
+	int32_t day =
+		(local->tm_year + 1900) * 10000 + (local->tm_mon + 1) * 100 + local->tm_mday;
+	for (size_t i = 0; i < c->n_holidays; i++)
+		if (day >= c->holidays[i].first && day <= c->holidays[i].last)
+			return true;
+	return false;
+}
+
+bool config_is_working(const struct config_calendar *c, const struct tm *local)
+{
+	int minute = local->tm_hour * 60 + local->tm_min;
+	for (size_t i = 0; i < c->n_hours && !is_holiday(c, local); i++) {
+		const struct config_hours *h = &c->hours[i];
+		if ((h->days >> local->tm_wday & 1) && minute >= h->from_min &&
+			minute < h->until_min)
+			return true;
+	}
+	return false;
+}

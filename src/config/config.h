@@ -1,0 +1,69 @@
+/* gua's configuration as values: what gua.conf(5) describes. The table `config_schema` has one
+ * row for each key; settings.h fills a struct config from files with it. */
+#ifndef GUA_CONFIG_CONFIG_H
+#define GUA_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "config/schema.h"
+#include "model/state.h"
+
+/* People whose time is added up: no user is in two groups. */
+struct config_group {
+	const char *name;
+	const char **users;
+	size_t n_users;
+};
+struct config_groups {
+	struct config_group *items;
+	size_t n;
+};
+
+/* A part of the week: on these days, from one minute of the day until before another. */
+struct config_hours {
+	unsigned days; /* bit 0: Sunday, as in tm_wday */
+	int from_min, until_min;
+};
+
+/* Days of the calendar, the first and the last, as year * 10000 + month * 100 + day. */
+struct config_days {
+	int32_t first, last;
+};
+
+struct config_calendar {
+	struct config_hours *hours; /* none: no hours are set apart */
+	size_t n_hours;
+	struct config_days *holidays;
+	size_t n_holidays;
+};
+
+struct config {
+	/* [record] */
+	int64_t interval_ms, drain_ms, glance_ms, driver_timeout_ms, retry_ms;
+	bool count_graphics;
+	/* [thresholds] */
+	double active_util_pct;
+	int64_t held_mem_bytes;
+	/* [retention] */
+	int64_t keep_minutes_ms, keep_five_ms;
+	/* [money] */
+	const char *currency;
+	/* [groups], [calendar] */
+	struct config_groups groups;
+	struct config_calendar calendar;
+};
+
+/* Values belong to a struct config. */
+extern const struct config_schema config_schema;
+
+/* The thresholds, as the recorder and live views use them. */
+struct rules config_rules(const struct config *c);
+/* The name of a user's group; NULL: none. */
+const char *config_groups_find(const struct config_groups *groups, const char *user);
+/* Whether a moment of local time is within the working hours, which no holiday has. False if
+ * no hours are configured. */
+bool config_is_working(const struct config_calendar *c, const struct tm *local);
+
+#endif

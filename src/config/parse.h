@@ -1,0 +1,16 @@
+/* Reads values of gua.conf(5) that are of no option's kind. Each is a config_key's `parse`. */
+#ifndef GUA_CONFIG_PARSE_H
+#define GUA_CONFIG_PARSE_H
+
+#include "config/schema.h"
+
+/* A name of money, at most 8 characters: struct config's `currency`. */
+int parse_currency(const struct config_value *v, struct err *e);
+/* TEAM = USER USER ...: adds to a struct config_groups. */
+int parse_group(const struct config_value *v, struct err *e);
+/* "Mon-Fri 08:00-18:00, Sat 09:00-12:00": adds to a struct config_calendar. */
+int parse_hours(const struct config_value *v, struct err *e);
+/* "2026-12-25 2026-12-24..2027-01-01": adds to a struct config_calendar. */
+int parse_holidays(const struct config_value *v, struct err *e);
+
+#endif

@@ -1,0 +1,71 @@
+/* The settings in force: what files and options say, each with the place that it came from, and
+ * what is wrong with them. Files are added in the order in which they count; a later one
+ * overrides an earlier one key by key. */
+#ifndef GUA_CONFIG_SETTINGS_H
+#define GUA_CONFIG_SETTINGS_H
+
+#include "config/schema.h"
+
+/* One line of a file. */
+struct setting {
+	const struct config_key *key; /* NULL: the block is there, with or without keys */
+	const struct config_section *section;
+	const char *block; /* its NAME; NULL if the section has none */
+	const char *name;  /* the key as written */
+	const char *text;  /* the value as written */
+	size_t file;	   /* index in struct settings */
+	size_t line;	   /* 0: not in a file */
+	bool wrong;	   /* its value was refused */
+	bool beaten;	   /* a later file says something else */
+};
+
+struct settings_error {
+	size_t file, line; /* line 0: not of a line */
+	bool whole;	   /* about the whole file, and the text names it */
+	const char *text;
+};
+
+/* No file may have more. */
+enum { SETTINGS_MAX_FILES = 4, SETTINGS_MAX = 4096, SETTINGS_MAX_ERRORS = 100 };
+
+/* Set `schema`, and zero the rest. */
+struct settings {
+	const struct config_schema *schema;
+	const char *files[SETTINGS_MAX_FILES];
+	size_t n_files;
+	struct setting *items;
+	size_t n_items, items_cap;
+	struct settings_error *errors;
+	size_t n_errors; /* at most SETTINGS_MAX_ERRORS; more are not kept */
+	struct arena arena;
+};
+
+/* Adds a file by its content. What is wrong in it becomes an error; the rest counts. ERR_WORLD:
+ * out of memory. */
+int settings_read(
+	struct settings *s, const char *file, const char *bytes, size_t len, struct err *e);
+/* Adds an error about a whole file, which counts as a file without lines: a sentence that names
+ * the file. */
+int settings_refuse(struct settings *s, const char *file, const char *why, struct err *e);
+/* Adds options as the last file, called `file`: each "section.key=value", or
+ * "section.NAME.key=value" for a block. ERR_USAGE: one is not written like that. */
+int settings_set(
+	struct settings *s, const char *file, const struct text_list *list, struct err *e);
+
+/* Fills `values`, which the schema describes: defaults first, then what the files say. Wrong
+ * values become errors and are left out. Texts belong to the settings. */
+int settings_apply(struct settings *s, void *values, struct err *e);
+
+/* Puts option values over the settings, where an option does the same as a key: `given` says
+ * which rows of `table` were given, as options_parse() does. */
+void settings_override(const struct config_schema *schema, void *values,
+	const struct option_row *table, const void *options, const bool *given);
+
+/* "FILE:LINE: text" of an error, or without the line. Safe to print. */
+void settings_error_text(const struct settings *s, size_t i, char *dst, size_t cap);
+/* Whether two settings are of the same key: the same name, in the same block. */
+bool settings_same(const struct setting *a, const struct setting *b);
+
+void settings_finish(struct settings *s);
+
+#endif
