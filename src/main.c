@@ -18,11 +18,13 @@
  *              environment (the few variables that are looked for), user (names of uids),
  *              locks (who has locked a file), text (parts of texts, and how long they are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
- *              process_reading (what a source says), process (a life and its owner), tick
- *              (what the store is given), audit (what the cards did and who held them),
+ *              process_reading (what a source says), card_name (what users call a card),
+ *              process (a life and its owner), tick
+ *              (what the store is given), audit* (what the cards did and who held them),
  *              table (rows, and columns that get them from a struct), report (facts,
  *              sentences and tables: what formats print), metric (fields of live views),
- *              tracking (columns of a tracking file), finding (what an examination found)
+ *              tracking (columns of a tracking file), xid (what the driver's numbers mean),
+ *              finding (what an examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
  *              become values), config (gua's own keys), parse (values of special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
@@ -54,10 +56,10 @@
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling
  *              one), gather (from stores), cards, usage, holders, users, hosts, heat, files,
- *              idmap, window. Its report: report (the facts), report_sentences, report_cards
- *              and report_holders (the columns of its tables), report_parts. Others: now,
- *              recent, floors, status, export, store_list (files and directories),
- *              subtrack*, sql
+ *              idmap, window, event_rows and events (what happened). Its report: report (the
+ *              facts), report_sentences, report_cards, report_holders and report_events (the
+ *              columns of its tables), report_parts. Others: event_list, now, recent, floors,
+ *              status, export, store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, JSON, CSV: report*, outline, text, json,
@@ -68,8 +70,8 @@
  *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
- *   cmd/       one file per command: daemon, start, status, stop, report, export, import,
- *              demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
+ *   cmd/       one file per command: daemon, start, status, stop, report, events, export,
+ *              import, demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
  *              config; and what they share: cmd, choose_db (which store), configure
  *              (gua.conf), window (--since and so on), live, line_output, terminal, detach,

@@ -269,3 +269,37 @@ void options_describe(const struct option_row *table, struct str *out)
 	}
 	str_addf(out, "  -h, --help%*sthis text\n", HELP_COLUMN - 12, "");
 }
+
+bool text_list_word(const char **at, char word[TEXT_LIST_WORD_CAP])
+{
+	while (**at == ',')
+		++*at;
+	size_t len = strcspn(*at, ",");
+	if (len == 0)
+		return false;
+	size_t kept = len < TEXT_LIST_WORD_CAP ? len : TEXT_LIST_WORD_CAP - 1;
+	memcpy(word, *at, kept);
+	word[kept] = '\0';
+	*at += len;
+	return true;
+}
+
+bool text_list_any(const struct text_list *list,
+	bool (*match)(const char *word, const void *what), const void *what)
+{
+	char word[TEXT_LIST_WORD_CAP];
+	for (size_t i = 0; i < list->n; i++)
+		for (const char *at = list->items[i]; text_list_word(&at, word);)
+			if (match(word, what))
+				return true;
+	return false;
+}
+
+int text_list_check(const char *option, const struct text_list *list, struct err *e)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i][strspn(list->items[i], ",")] == '\0')
+			return err_set(e, ERR_USAGE, "--%s '%s' names nothing", option,
+				list->items[i]);
+	return 0;
+}

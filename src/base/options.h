@@ -30,6 +30,17 @@ struct text_list {
 	size_t n;
 };
 
+/* An item may be several words with commas between them. Reads the next word of an item; false
+ * at its end. */
+enum { TEXT_LIST_WORD_CAP = 256 };
+bool text_list_word(const char **at, char word[TEXT_LIST_WORD_CAP]);
+/* Whether `match` accepts one of the words. */
+bool text_list_any(const struct text_list *list,
+	bool (*match)(const char *word, const void *what), const void *what);
+/* ERR_USAGE for an item without a word: it would match nothing, and is probably an empty
+ * variable of a script. */
+int text_list_check(const char *option, const struct text_list *list, struct err *e);
+
 /* Zero-initialise; texts_finish() frees the array, also after a failure of options_parse(). */
 struct texts {
 	const char **items; /* of argv */

@@ -7,35 +7,7 @@
 #include <strings.h>
 
 #include "base/size.h"
-
-enum { WORD_CAP = 128 };
-
-/* Reads the next word of a comma-separated list; false at the end. */
-static bool next_word(const char **at, char word[WORD_CAP])
-{
-	while (**at == ',')
-		++*at;
-	size_t len = strcspn(*at, ",");
-	if (len == 0)
-		return false;
-	size_t kept = len < WORD_CAP ? len : WORD_CAP - 1;
-	memcpy(word, *at, kept);
-	word[kept] = '\0';
-	*at += len;
-	return true;
-}
-
-/* Calls `match` with every word of an option; true when one matches. */
-static bool any_word(const struct text_list *list,
-	bool (*match)(const char *word, const void *what), const void *what)
-{
-	char word[WORD_CAP];
-	for (size_t i = 0; i < list->n; i++)
-		for (const char *at = list->items[i]; next_word(&at, word);)
-			if (match(word, what))
-				return true;
-	return false;
-}
+#include "model/card_name.h"
 
 static const struct state_word {
 	const char *word;
@@ -85,23 +57,12 @@ static int read_state(struct filter *f, const char *word, struct err *e)
 
 static int check_pids(const struct text_list *pids, struct err *e)
 {
-	char word[WORD_CAP];
+	char word[TEXT_LIST_WORD_CAP];
 	for (size_t i = 0; i < pids->n; i++)
-		for (const char *at = pids->items[i]; next_word(&at, word);)
+		for (const char *at = pids->items[i]; text_list_word(&at, word);)
 			if (word[strspn(word, "0123456789")])
 				return err_set(e, ERR_USAGE,
 					"--pid takes process ids, not '%s'", word);
-	return 0;
-}
-
-/* An empty list would match nothing; it is an error, because it is probably an empty variable
- * of a script. */
-static int check_words(const char *option, const struct text_list *list, struct err *e)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i][strspn(list->items[i], ",")] == '\0')
-			return err_set(e, ERR_USAGE, "--%s '%s' names nothing", option,
-				list->items[i]);
 	return 0;
 }
 
@@ -112,50 +73,17 @@ int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
 		const struct text_list *list;
 	} lists[] = { { "user", &v->users }, { "pid", &v->pids }, { "id", &v->ids },
 		{ "state", &v->states } };
-	char word[WORD_CAP];
+	char word[TEXT_LIST_WORD_CAP];
 	*f = (struct filter){ .values = v, .min_mem_bytes = -1 };
 	int rc = v->min_mem ? size_parse(v->min_mem, &f->min_mem_bytes, e) : 0;
 	if (rc)
 		return err_prefix(e, "--min-mem");
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && rc == 0; i++)
-		rc = check_words(lists[i].option, lists[i].list, e);
+		rc = text_list_check(lists[i].option, lists[i].list, e);
 	for (size_t i = 0; i < v->states.n && rc == 0; i++)
-		for (const char *at = v->states.items[i]; rc == 0 && next_word(&at, word);)
+		for (const char *at = v->states.items[i]; rc == 0 && text_list_word(&at, word);)
 			rc = read_state(f, word, e);
 	return rc ? rc : check_pids(&v->pids, e);
-}
-
-/* "17:00.0", "0000:17:00.0" and the driver's "00000000:17:00.0" name 0000:17:00.0. */
-static bool names_pci(const char *id, const char *pci)
-{
-	unsigned a[4], b[4];
-	int end = 0;
-	if (sscanf(pci, "%x:%x:%x.%x", &b[0], &b[1], &b[2], &b[3]) != 4)
-		return false;
-	if (sscanf(id, "%x:%x:%x.%x%n", &a[0], &a[1], &a[2], &a[3], &end) == 4 && !id[end])
-		return memcmp(a, b, sizeof(a)) == 0;
-	end = 0;
-	return sscanf(id, "%x:%x.%x%n", &a[1], &a[2], &a[3], &end) == 3 && !id[end] &&
-	       a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
-}
-
-/* Whether an --id names the card. Looks only at the card's identity. */
-static bool names(const char *id, const struct card_id *card)
-{
-	char *end = NULL;
-	if (*id >= '0' && *id <= '9') {
-		long index = strtol(id, &end, 10);
-		if (*end == '\0')
-			return index == card->index;
-		if (*end == ':' && strspn(end + 1, "0123456789") == strlen(end + 1) && end[1] &&
-			strlen(end) < 4)
-			return index == card->index && atoi(end + 1) == card->mig_index;
-	}
-	if (names_pci(id, card->pci))
-		return true;
-	size_t len = strlen(id);
-	return len > 3 && (strncasecmp(id, card->uuid, len) == 0 ||
-				  strncasecmp(id, card->parent_uuid, len) == 0);
 }
 
 /* Whether a card matches --state. */
@@ -172,13 +100,13 @@ static bool has_state(const struct filter *f, const struct live_card *card)
 
 static bool is_named(const char *word, const void *what)
 {
-	return names(word, what);
+	return card_is_named(word, what);
 }
 
 bool filter_card(const struct filter *f, const struct live_card *card)
 {
 	const struct text_list *ids = &f->values->ids;
-	return has_state(f, card) && (!ids->n || any_word(ids, is_named, &card->id));
+	return has_state(f, card) && (!ids->n || text_list_any(ids, is_named, &card->id));
 }
 
 /* The cards to choose from, and those that are chosen so far. */
@@ -194,7 +122,7 @@ static int pick_id(const struct filter *f, const char *id, struct card_choice *c
 {
 	bool named = false;
 	for (size_t i = 0; i < c->n; i++) {
-		if (!names(id, &c->cards[i].id))
+		if (!card_is_named(id, &c->cards[i].id))
 			continue;
 		named = true;
 		bool again = false;
@@ -231,11 +159,11 @@ int filter_cards(const struct filter *f, const struct live_card *cards, size_t n
 {
 	const struct text_list *ids = &f->values->ids;
 	struct card_choice choice = { .cards = cards, .n = n, .picked = picked };
-	char word[WORD_CAP];
+	char word[TEXT_LIST_WORD_CAP];
 	if (ids->n == 0)
 		pick_all(f, &choice);
 	for (size_t i = 0; i < ids->n; i++)
-		for (const char *at = ids->items[i]; next_word(&at, word);) {
+		for (const char *at = ids->items[i]; text_list_word(&at, word);) {
 			int rc = pick_id(f, word, &choice, e);
 			if (rc)
 				return rc;
@@ -262,9 +190,9 @@ static bool is_pid(const char *word, const void *what)
 bool filter_process(const struct filter *f, const struct live_process *p)
 {
 	const struct filter_values *v = f->values;
-	if (v->users.n && !any_word(&v->users, is_user, p))
+	if (v->users.n && !text_list_any(&v->users, is_user, p))
 		return false;
-	if (v->pids.n && !any_word(&v->pids, is_pid, p))
+	if (v->pids.n && !text_list_any(&v->pids, is_pid, p))
 		return false;
 	if (v->compute && p->kind == PROCESS_GRAPHICS)
 		return false;

@@ -11,7 +11,7 @@
  *     as long as the time that they are of;
  *   - identities, most presence first, and, if asked, processes, most time first: how many
  *     were left out is in n_processes_left_out. `path` and `id` of a process are the engine's;
- *   - heat: the time of all cards by hour of the week.
+ *   - heat: the time of all cards by hour of the week; events, in the order of their kinds.
  * Texts are safe for a terminal; unknown is -1. audit_add_up() does the sums over cards. */
 #ifndef GUA_MODEL_AUDIT_H
 #define GUA_MODEL_AUDIT_H
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "model/audit_time.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/state.h"
@@ -72,10 +73,6 @@ struct audit_process {
 	int64_t peak_mem_kib, last_active_ms; /* -1 unknown, never */
 };
 
-struct audit_heat {
-	int64_t ms[3]; /* active, idle-held, truly-idle; by enum card_state */
-};
-
 struct audit {
 	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
 	int64_t resolution_ms;	    /* widest slot in it: the largest error at an edge */
@@ -94,7 +91,9 @@ struct audit {
 	size_t n_processes, n_processes_left_out;
 	struct arena texts;	       /* of the processes */
 	struct audit_heat heat[7][24]; /* Sunday first */
-	int64_t oldest_ms, newest_ms;  /* of all data, whatever the window; -1 none */
+	struct audit_event *events;
+	size_t n_events;
+	int64_t oldest_ms, newest_ms; /* of all data, whatever the window; -1 none */
 };
 
 #endif

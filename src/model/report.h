@@ -13,6 +13,10 @@
 /* What the table of holders is grouped by, and which table CSV has. */
 enum report_by { REPORT_BY_USER, REPORT_BY_PROCESS, REPORT_BY_CARD };
 
+/* What output must begin with when some of its data is invented. */
+#define SIMULATED_WARNING                                                                      \
+	"SIMULATED DATA: invented by a simulated source, not measured on a GPU."
+
 /* What a sentence is about. A format puts each kind in its place, in the order in which the
  * sentences stand. */
 enum sentence_kind {
@@ -27,6 +31,7 @@ enum sentence_kind {
 	SENTENCE_VERDICT, /* the 20 % rule */
 	SENTENCE_CARD,	  /* an event: a card that has no readings now */
 	SENTENCE_HOLDERS, /* about the table of identities or processes */
+	SENTENCE_EVENT,	  /* how often something happened, and when last */
 	SENTENCE_RULES,	  /* the rules that were in force, and how fine time is kept */
 };
 
@@ -86,6 +91,7 @@ struct report {
 
 	struct table host_table, cards;	    /* cards by host: hosts[].n_cards each */
 	struct table identities, processes; /* processes: REPORT_BY_PROCESS alone */
+	struct table events;		    /* by kind; only for programs */
 	struct sentence *sentences;
 	size_t n_sentences;
 	bool failed; /* out of memory: something is missing */

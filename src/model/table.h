@@ -45,6 +45,7 @@ struct column {
 	size_t of;
 	int width;     /* text: minimum width; a negative width truncates a text column to it */
 	bool flexible; /* text: takes the rest of the line, and is truncated */
+	bool wraps; /* text: of a flexible column, the last one: wrapped instead of truncated */
 	bool optional; /* text: left out when no row has a value, or there is no room */
 };
 

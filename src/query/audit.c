@@ -56,6 +56,18 @@ struct audit_process *audit_add_process(struct audit *a, struct err *e)
 	return &a->processes[a->n_processes++];
 }
 
+struct audit_event *audit_add_event(struct audit *a, struct err *e)
+{
+	if (!array_one_more(&a->events, a->n_events)) {
+		err_memory(e);
+		return NULL;
+	}
+	a->events[a->n_events] = (struct audit_event){
+		.xid = -1, .total_ms = -1, .last_ms = INT64_MIN, .last_card = AUDIT_NO_CARD
+	};
+	return &a->events[a->n_events++];
+}
+
 int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES])
 {
 	int64_t sum = 0;
@@ -84,6 +96,7 @@ void audit_add_up(struct audit *a)
 void audit_finish(struct audit *a)
 {
 	arena_finish(&a->texts);
+	free(a->events);
 	free(a->processes);
 	free(a->identities);
 	free(a->cards);

@@ -29,6 +29,7 @@ struct audit_host *audit_add_host(struct audit *a, struct err *e);
 struct audit_card *audit_add_card(struct audit *a, struct err *e);
 struct audit_identity *audit_add_identity(struct audit *a, struct err *e);
 struct audit_process *audit_add_process(struct audit *a, struct err *e);
+struct audit_event *audit_add_event(struct audit *a, struct err *e);
 void audit_add_up(struct audit *a);
 void audit_finish(struct audit *a);
 

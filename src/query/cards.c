@@ -166,18 +166,25 @@ static int compare_cards(const void *x, const void *y, void *audit)
 }
 
 /* Removes hosts without a card; the others keep their order. */
-static void settle_hosts(struct audit *a)
+static int settle_hosts(struct gather *g, struct err *e)
 {
+	struct audit *a = g->a;
 	size_t kept = 0;
+	uint32_t *to = calloc(a->n_hosts + 1, sizeof(*to));
+	if (!to)
+		return err_memory(e);
 	for (size_t i = 0; i < a->n_hosts; i++) {
-		if (a->hosts[i].n_cards == 0)
-			continue;
-		for (size_t k = 0; k < a->n_cards; k++)
-			if (a->cards[k].host == i)
-				a->cards[k].host = kept;
-		a->hosts[kept++] = a->hosts[i];
+		to[i] = a->hosts[i].n_cards ? (uint32_t)kept : IDMAP_NONE;
+		if (a->hosts[i].n_cards)
+			a->hosts[kept++] = a->hosts[i];
 	}
 	a->n_hosts = kept;
+	for (size_t i = 0; i < a->n_cards; i++)
+		a->cards[i].host = to[a->cards[i].host];
+	for (size_t i = 0; i < g->n_files; i++)
+		idmap_renumber(&g->files[i].hosts, to);
+	free(to);
+	return 0;
 }
 
 int gather_settle(struct gather *g, struct err *e)
@@ -212,6 +219,5 @@ int gather_settle(struct gather *g, struct err *e)
 	free(a->cards);
 	a->cards = cards;
 	a->n_cards = kept;
-	settle_hosts(a);
-	return 0;
+	return settle_hosts(g, e);
 }

@@ -74,6 +74,8 @@ int gather_usage(struct gather *g, struct err *e);
 int gather_settle(struct gather *g, struct err *e);
 /* Reads identities and processes. */
 int gather_holders(struct gather *g, struct err *e);
+/* Counts the events that a report mentions, by kind. */
+int gather_events(struct gather *g, struct err *e);
 
 /* The hours of the week in local time, or in UTC. */
 struct heat_clock {

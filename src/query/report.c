@@ -130,6 +130,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 	report_add_identities(&r->identities, a, q->top);
 	if (q->by == REPORT_BY_PROCESS)
 		report_add_processes(&r->processes, a, q->top);
+	report_add_events(&r->events, a);
 	report_add_sentences(r, a, q);
 }
 
@@ -142,5 +143,6 @@ void report_finish(struct report *r)
 	table_finish(&r->cards);
 	table_finish(&r->identities);
 	table_finish(&r->processes);
+	table_finish(&r->events);
 	*r = (struct report){ 0 };
 }

@@ -27,8 +27,13 @@ void report_add_hosts(struct table *t, const struct audit *a);
 void report_add_cards(struct table *t, const struct audit *a);
 void report_add_identities(struct table *t, const struct audit *a, size_t top);
 void report_add_processes(struct table *t, const struct audit *a, size_t top);
+void report_add_events(struct table *t, const struct audit *a);
 /* Adds all sentences, from the figures and tables that are already there. */
 void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
+void report_add_event_sentences(struct report *r, const struct audit *a);
+/* Adds one; label as in struct sentence. */
+void report_say(struct report *r, enum sentence_kind kind, const char *label,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/timetext.h"
 #include "store/crowd.h"
 
-__attribute__((format(printf, 4, 5))) static void say(
+void report_say(
 	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
 {
 	if (!array_one_more(&r->sentences, r->n_sentences)) {
@@ -51,15 +51,13 @@ static void add_sources(struct report *r)
 		imported += r->hosts[i].imported;
 	}
 	if (simulated)
-		say(r, SENTENCE_SIMULATED, NULL,
-			"SIMULATED DATA: invented by a simulated source, not measured on a "
-			"GPU.");
+		report_say(r, SENTENCE_SIMULATED, NULL, SIMULATED_WARNING);
 	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1; i++)
 		if (r->hosts[i].simulated)
-			say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %s",
+			report_say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %s",
 				r->hosts[i].hostname);
 	if (imported)
-		say(r, SENTENCE_IMPORTED, NULL,
+		report_say(r, SENTENCE_IMPORTED, NULL,
 			"Some of this data was imported from another tool: its time is its "
 			"number of samples times their interval.");
 }
@@ -72,7 +70,7 @@ static void add_coverage(struct report *r)
 	if (isfinite(r->observed))
 		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
 			100 * r->shown_observed);
-	say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
+	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
 	for (size_t i = 0; i < r->n_hosts; i++) {
 		const struct audit_host *host = &r->hosts[i];
 		char last[48];
@@ -80,8 +78,8 @@ static void add_coverage(struct report *r)
 			host->last_tick_ms + 1000 >= host->until_ms)
 			continue;
 		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
-		say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.", host->hostname,
-			last);
+		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
+			host->hostname, last);
 	}
 }
 
@@ -89,38 +87,38 @@ static void add_headline(struct report *r)
 {
 	char hours[32], whole[32];
 	hours_text(hours, r->observed_ms);
-	say(r, SENTENCE_OBSERVED, NULL, "of %s GPU-hours observed on %zu GPU%s", hours,
+	report_say(r, SENTENCE_OBSERVED, NULL, "of %s GPU-hours observed on %zu GPU%s", hours,
 		r->observed_cards, plural(r->observed_cards));
 	hours_text(hours, r->ms[CARD_UNOBSERVED]);
 	hours_text(whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
-	say(r, SENTENCE_UNOBSERVED, NULL, "of the window: %s of %s GPU-hours have no reading",
-		hours, whole);
+	report_say(r, SENTENCE_UNOBSERVED, NULL,
+		"of the window: %s of %s GPU-hours have no reading", hours, whole);
 }
 
 static void add_energy(struct report *r)
 {
 	const struct report_waste *w = &r->waste;
 	if (!isfinite(w->energy_kwh))
-		say(r, SENTENCE_WASTE, "energy",
+		report_say(r, SENTENCE_WASTE, "energy",
 			"- (the driver reported no energy for this time)");
 	else if (isfinite(w->energy_known) && w->energy_known < 0.9995)
-		say(r, SENTENCE_WASTE, "energy",
+		report_say(r, SENTENCE_WASTE, "energy",
 			"%.2f kWh went into idle-held time (known for %.1f%% of it)",
 			w->energy_kwh, 100 * w->energy_known);
 	else
-		say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time",
+		report_say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time",
 			w->energy_kwh);
 }
 
 static void add_verdict(struct report *r)
 {
 	bool broken = strcmp(r->waste.verdict, "allocation_policy") == 0;
-	say(r, SENTENCE_VERDICT, "20% rule", "Idle-held is %.1f%% of observed time, %s",
+	report_say(r, SENTENCE_VERDICT, "20% rule", "Idle-held is %.1f%% of observed time, %s",
 		100 * r->shown[CARD_IDLE_HELD],
 		broken ? "above 20%: the problem is the allocation policy, not the hardware."
 		       : "not above 20%: the allocation policy is not the problem.");
 	if (r->ms[CARD_USE_UNKNOWN] > 0)
-		say(r, SENTENCE_VERDICT, "",
+		report_say(r, SENTENCE_VERDICT, "",
 			"Time held with use unknown (%.1f%% of observed time) does not count "
 			"as idle-held.",
 			100 * r->shown[CARD_USE_UNKNOWN]);
@@ -133,8 +131,9 @@ static void add_cost(struct report *r, double rate)
 	bool whole = fabs(rate * 100 - round(rate * 100)) < 1e-6;
 	char text[40];
 	snprintf(text, sizeof(text), whole ? "%.2f" : "%.10g", rate);
-	say(r, SENTENCE_WASTE, "cost", "%.2f %s for idle-held time at %s %s per GPU-hour",
-		w->cost, w->currency, text, w->currency);
+	report_say(r, SENTENCE_WASTE, "cost",
+		"%.2f %s for idle-held time at %s %s per GPU-hour", w->cost, w->currency, text,
+		w->currency);
 }
 
 static void add_waste(struct report *r, const struct report_request *q)
@@ -143,15 +142,15 @@ static void add_waste(struct report *r, const struct report_request *q)
 	size_t n = r->observed_cards;
 	char hours[32];
 	if (r->observed_ms == 0) {
-		say(r, SENTENCE_WASTE, NULL, "No time was observed.");
+		report_say(r, SENTENCE_WASTE, NULL, "No time was observed.");
 		return;
 	}
 	hours_text(hours, r->ms[CARD_IDLE_HELD]);
-	say(r, SENTENCE_WASTE, "idle-held",
+	report_say(r, SENTENCE_WASTE, "idle-held",
 		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", hours,
 		w->equivalent_unavailable, n, plural(n));
 	hours_text(hours, r->ms[CARD_TRULY_IDLE]);
-	say(r, SENTENCE_WASTE, "truly-idle",
+	report_say(r, SENTENCE_WASTE, "truly-idle",
 		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", hours, w->equivalent_free,
 		n, plural(n));
 	add_energy(r);
@@ -183,7 +182,7 @@ static void add_cards(struct report *r, const struct audit *a)
 				words = status_words[k].words;
 		card_label(label, sizeof(label), &card->id);
 		moment_text(seen, sizeof(seen), card->last_seen_ms, r->utc);
-		say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s", label,
+		report_say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s", label,
 			several ? " on " : "", several ? a->hosts[card->host].hostname : "",
 			words, seen);
 	}
@@ -192,23 +191,23 @@ static void add_cards(struct report *r, const struct audit *a)
 static void add_left_out(struct report *r, size_t shown, size_t all, const char *what)
 {
 	if (shown < all)
-		say(r, SENTENCE_HOLDERS, NULL, "%zu more %s: --top 0 shows all", all - shown,
-			what);
+		report_say(r, SENTENCE_HOLDERS, NULL, "%zu more %s: --top 0 shows all",
+			all - shown, what);
 }
 
 static void add_identities(struct report *r, const struct audit *a)
 {
 	size_t shown = r->identities.n_rows;
 	if (shown == 0)
-		say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
+		report_say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
 	add_left_out(r, shown, a->n_identities, "identities");
 	if (r->unattributed_ms >= 18000) /* what shows as 0.01 h */
-		say(r, SENTENCE_HOLDERS, NULL,
+		report_say(r, SENTENCE_HOLDERS, NULL,
 			"%.2f GPU-hours of active or idle-held time are in no identity's "
 			"share.",
 			(double)r->unattributed_ms / 3600e3);
 	if (shown)
-		say(r, SENTENCE_HOLDERS, NULL,
+		report_say(r, SENTENCE_HOLDERS, NULL,
 			"GPU-hours, idle-held, held h and squat h are presence: once per card "
 			"and moment. share h divides a card's time among its holders.");
 }
@@ -222,7 +221,7 @@ static void add_crowd(struct report *r, const struct audit *a, size_t shown)
 		crowd |= p->pid == 0 && p->command && strcmp(p->command, CROWD_COMMAND) == 0;
 	}
 	if (crowd)
-		say(r, SENTENCE_HOLDERS, NULL,
+		report_say(r, SENTENCE_HOLDERS, NULL,
 			CROWD_COMMAND " are a user's processes of less than %d minutes, after "
 				      "the first %d of a day: their time is stored as one.",
 			CROWD_SHORT_MS / 60000, CROWD_LIVES);
@@ -232,10 +231,10 @@ static void add_processes(struct report *r, const struct audit *a)
 {
 	size_t shown = r->processes.n_rows;
 	if (shown == 0)
-		say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
+		report_say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
 	add_left_out(r, shown, a->n_processes + a->n_processes_left_out, "processes");
 	if (shown)
-		say(r, SENTENCE_HOLDERS, NULL,
+		report_say(r, SENTENCE_HOLDERS, NULL,
 			"Hours are the process's time on that card; held h are those in which "
 			"the "
 			"process itself was idle-held.");
@@ -249,7 +248,7 @@ static void add_rules(struct report *r)
 	if (r->resolution_ms)
 		snprintf(slots, sizeof(slots),
 			" Time is kept in slots of up to %s, taken whole.", slot);
-	say(r, SENTENCE_RULES, NULL,
+	report_say(r, SENTENCE_RULES, NULL,
 		"Rules: active from %.10g%% utilisation; held above %.10g MB%s.%s%s",
 		r->rules.active_util_pct, (double)r->rules.held_mem_bytes / 1e6,
 		r->rules.count_graphics ? ", graphics processes included" : "",
@@ -269,5 +268,6 @@ void report_add_sentences(
 		add_identities(r, a);
 	else if (q->by == REPORT_BY_PROCESS)
 		add_processes(r, a);
+	report_add_event_sentences(r, a);
 	add_rules(r);
 }

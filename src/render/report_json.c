@@ -89,6 +89,7 @@ void report_json(struct str *out, const struct report *r)
 	if (r->by == REPORT_BY_PROCESS)
 		json_table(&j, "processes", &r->processes);
 	add_heatmap(&j, r);
+	json_table(&j, "events", &r->events);
 	json_close(&j, '}');
 	out->failed |= r->failed;
 }

@@ -1,4 +1,4 @@
-/* The report for people: five sections, readable at 80 columns. */
+/* The report for people: its sections, readable at 80 columns. */
 #include <math.h>
 #include <stdio.h>
 
@@ -253,6 +253,14 @@ static void add_hours(struct str *out, const struct report *r, const struct text
 		INDENT, INDENT, style);
 }
 
+static void add_events(struct str *out, const struct report *r, const struct text_style *style)
+{
+	if (!r->events.n_rows)
+		return;
+	add_heading(out, style, 6, "Events");
+	add_sentences(out, r, SENTENCE_EVENT, INDENT, style);
+}
+
 void report_text(struct str *out, const struct report *r, const struct report_style *style)
 {
 	add_header(out, r, &style->text);
@@ -261,6 +269,7 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 	add_cards(out, r, &style->text);
 	add_holders(out, r, &style->text);
 	add_hours(out, r, &style->text);
+	add_events(out, r, &style->text);
 	str_add(out, "\n");
 	add_sentences(out, r, SENTENCE_RULES, 0, &style->text);
 	out->failed |= r->failed;

@@ -238,27 +238,45 @@ static void end_line(struct str *out)
 	str_add(out, "\n");
 }
 
+/* Adds the field of a column that wraps: the last one of the line, which begins at `start`. */
+static void add_wrapped_field(
+	struct str *out, const char *text, size_t start, const struct text_style *style)
+{
+	size_t at = text_columns(str_text(out) + start);
+	text_add_wrapped(out, text, at, at, style);
+	out->len -= out->len && out->data[out->len - 1] == '\n';
+}
+
+/* Adds a line of the table: the titles for `line` 0, else row line - 1. */
+static void add_table_line(struct str *out, const struct table *t, size_t line,
+	const size_t widths[MAX_COLUMNS], const struct text_style *style)
+{
+	char text[512];
+	size_t start = out->len;
+	for (size_t c = 0; c < t->n_columns; c++) {
+		const struct column *column = &t->columns[c];
+		if (!widths[c])
+			continue;
+		if (line == 0)
+			text_copy(text, sizeof(text), column->title);
+		else
+			show_cell(
+				text, sizeof(text), column, table_cell(t, line - 1, c), style);
+		str_add(out, "  ");
+		if (column->wraps)
+			add_wrapped_field(out, text, start, style);
+		else
+			add_field(out, text, widths[c], column->kind == COLUMN_TEXT, style);
+	}
+	end_line(out);
+}
+
 void text_add_table(struct str *out, const struct table *t, const struct text_style *style)
 {
 	size_t widths[MAX_COLUMNS] = { 0 };
-	char text[512];
 	assert(t->n_columns <= MAX_COLUMNS);
 	choose_widths(t, widths, style);
-	for (size_t line = 0; line <= t->n_rows; line++) {
-		const char *gap = "  ";
-		for (size_t c = 0; c < t->n_columns; c++) {
-			const struct column *column = &t->columns[c];
-			if (!widths[c])
-				continue;
-			if (line == 0)
-				text_copy(text, sizeof(text), column->title);
-			else
-				show_cell(text, sizeof(text), column,
-					table_cell(t, line - 1, c), style);
-			str_add(out, gap);
-			add_field(out, text, widths[c], column->kind == COLUMN_TEXT, style);
-		}
-		end_line(out);
-	}
+	for (size_t line = 0; line <= t->n_rows; line++)
+		add_table_line(out, t, line, widths, style);
 	out->failed |= t->failed;
 }

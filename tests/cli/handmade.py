@@ -105,6 +105,9 @@ class Store:
                  *2 * (None if mem_mb is None else round(mem_mb * 1e6 / 1024),),
                  start, card, process))
 
+    def event(self, host, at, kind, card=None, value=0, text=""):
+        return self.insert("event", host=host, at_ms=round(at * 1000), gpu=card, kind=kind, value=value, text=text)
+
     def save(self):
         self.db.commit()
         self.db.close()

@@ -1,0 +1,224 @@
+/* gua events: lists what happened to cards, drivers, the host and the recorder. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/timetext.h"
+#include "cmd/choose_db.h"
+#include "cmd/cmd.h"
+#include "cmd/terminal.h"
+#include "cmd/window.h"
+#include "model/card_name.h"
+#include "model/report.h"
+#include "query/event_list.h"
+#include "render/rows.h"
+#include "render/text.h"
+
+struct events_options {
+	struct texts db;
+	struct window_words window;
+	struct text_list cards, kinds;
+	const char *now, *format;
+	bool json, csv, utc, ascii;
+};
+
+#define ROW(member) .offset = offsetof(struct events_options, member)
+static void list_kinds(struct str *out);
+static const struct option_row rows[] = {
+	{ OPTION_TEXTS, 0, "db", "PATH",
+		"store to read, or a directory of stores; may be given several times",
+		ROW(db) },
+	WINDOW_OPTIONS(struct events_options, window, "7d ago", "now"),
+	{ OPTION_LIST, 0, "card", "CARD,...",
+		"only events of these cards: index, index:instance, UUID (or its beginning) or "
+		"PCI address",
+		ROW(cards) },
+	{ OPTION_LIST, 0, "kind", "KIND,...", "only events of these kinds: xid, card-lost, gap",
+		ROW(kinds), .words = list_kinds },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
+		.choices = "text|json|csv", ROW(format) },
+	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
+	{ OPTION_FLAG, 0, "csv", .help = "same as --format csv", ROW(csv) },
+	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(utc) },
+	{ OPTION_FLAG, 0, "ascii", .help = "no character outside ASCII", ROW(ascii) },
+	NOW_OPTION(struct events_options, now),
+	{ 0 },
+};
+
+static void list_kinds(struct str *out)
+{
+	for (int i = 0; i < EVENT_KINDS; i++)
+		str_addf(out, "%s ", event_kind_names[i]);
+}
+
+static bool names_card(const char *word, const void *card)
+{
+	return card_is_named(word, card);
+}
+
+static bool is_kind(const char *word, const void *kind)
+{
+	return strcmp(word, kind) == 0;
+}
+
+/* Whether an event passes --card and --kind. */
+static bool is_wanted(const void *options, const struct card_id *card, const char *kind)
+{
+	const struct events_options *o = options;
+	if (o->cards.n && (!card || !text_list_any(&o->cards, names_card, card)))
+		return false;
+	return !o->kinds.n || text_list_any(&o->kinds, is_kind, kind);
+}
+
+static int check_kinds(const struct text_list *kinds, struct err *e)
+{
+	char word[TEXT_LIST_WORD_CAP];
+	struct str known = { 0 };
+	int rc = text_list_check("kind", kinds, e);
+	list_kinds(&known);
+	for (size_t i = 0; i < kinds->n && rc == 0; i++)
+		for (const char *at = kinds->items[i]; rc == 0 && text_list_word(&at, word);)
+			if (event_kind_of(word) == EVENT_KINDS)
+				rc = err_set(e, ERR_USAGE,
+					"there is no kind '%s'; write one of: %s", word,
+					str_text(&known));
+	str_finish(&known);
+	return rc;
+}
+
+/* Sets the format; ERR_USAGE for two of them. */
+static int read_format(struct events_options *o, struct err *e)
+{
+	if (o->json + o->csv + (o->format != NULL) > 1)
+		return err_set(e, ERR_USAGE, "--format, --json and --csv exclude each other");
+	if (!o->format)
+		o->format = o->json ? "json" : o->csv ? "csv" : "text";
+	return 0;
+}
+
+static int read_question(
+	const struct events_options *o, struct audit_question *q, struct err *e)
+{
+	struct window window;
+	struct window_words words = o->window;
+	if (cmd_now(o->now, &q->now_ms, e) != 0)
+		return ERR_USAGE;
+	window.until_ms = q->now_ms;
+	if (!words.since && !words.last)
+		words.last = "7d";
+	if (window_parse(&window, &words, q->now_ms, o->utc, e) != 0)
+		return ERR_USAGE;
+	q->since_ms = window.since_ms;
+	q->until_ms = window.until_ms;
+	q->utc = o->utc;
+	return 0;
+}
+
+/* Width without a terminal: the whole line, for use with grep. */
+enum { UNCUT_COLUMNS = 2000 };
+
+static void add_text(
+	struct str *out, const struct event_list *l, const struct events_options *o)
+{
+	size_t columns = terminal_size().columns;
+	struct text_style style = {
+		.columns = columns		   ? columns
+			   : isatty(STDOUT_FILENO) ? 80
+						   : UNCUT_COLUMNS,
+		.ascii = o->ascii || !terminal_is_utf8(),
+		.color = terminal_has_color(),
+		.utc = o->utc,
+	};
+	if (l->simulated && l->table.n_rows) {
+		text_add_colored(out, SIMULATED_WARNING, "1;31", &style);
+		str_add(out, "\n");
+	}
+	if (l->table.n_rows)
+		text_add_table(out, &l->table, &style);
+}
+
+static void add_json(struct str *out, const struct event_list *l)
+{
+	struct json j = { .out = out, .lines = 2 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-events-1");
+	json_bool(&j, "simulated", l->simulated);
+	json_table(&j, "events", &l->table);
+	json_close(&j, '}');
+}
+
+/* Says on standard error what the output cannot: that the data is invented, or that there is
+ * nothing. */
+static void note(const struct event_list *l, const struct audit_question *q, const char *format)
+{
+	char since[48], until[48];
+	moment_text(since, sizeof(since), q->since_ms, q->utc);
+	moment_text(until, sizeof(until), q->until_ms, q->utc);
+	if (l->simulated && strcmp(format, "csv") == 0)
+		log_notice("simulated data, invented and not measured on a GPU");
+	if (!l->table.n_rows && strcmp(format, "text") == 0)
+		log_notice("no event between %s and %s", since, until);
+}
+
+static int list_events(const struct command *self, const struct events_options *o,
+	struct audit_question *q, const struct store_list *stores)
+{
+	struct event_list list = { 0 };
+	struct str out = { 0 };
+	struct err e = { 0 };
+	struct event_choice choice = { is_wanted, o };
+	q->paths = (const char *const *)stores->paths;
+	q->n_paths = stores->n;
+	if (stores->n > 1) /* all are open at the same time */
+		file_allow_many();
+	if (event_list_read(&list, q, &choice, &e) != 0) {
+		event_list_finish(&list);
+		return cmd_fail(self, &e);
+	}
+	note(&list, q, o->format);
+	if (strcmp(o->format, "json") == 0)
+		add_json(&out, &list);
+	else if (strcmp(o->format, "csv") == 0)
+		csv_table(&out, &list.table);
+	else
+		add_text(&out, &list, o);
+	event_list_finish(&list);
+	return cmd_print(self, &out);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct events_options o = { 0 };
+	struct audit_question q = { 0 };
+	struct store_list stores = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &o, &status)) {
+		texts_finish(&o.db);
+		return status;
+	}
+	int rc = read_format(&o, &e);
+	if (rc == 0)
+		rc = text_list_check("card", &o.cards, &e);
+	if (rc == 0)
+		rc = check_kinds(&o.kinds, &e);
+	if (rc == 0)
+		rc = read_question(&o, &q, &e);
+	if (rc == 0)
+		rc = choose_db_list(&stores, &o.db, &e);
+	status = rc ? cmd_fail(self, &e) : list_events(self, &o, &q, &stores);
+	store_list_finish(&stores);
+	texts_finish(&o.db);
+	return status;
+}
+
+const struct command cmd_events = {
+	.name = "events",
+	.summary = "lost cards, XIDs, driver reloads, suspends, gaps",
+	.usage = "[--db PATH]... [--since TIME | --last LENGTH] [--until TIME] [OPTIONS]",
+	.details = WINDOW_DETAILS,
+	.options = rows,
+	.run = run,
+};

@@ -1,0 +1,39 @@
+/* Compares what a user wrote with the index, the UUID and the address of a card. */
+#include "model/card_name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* "17:00.0", "0000:17:00.0" and the driver's "00000000:17:00.0" name 0000:17:00.0. */
+static bool names_pci(const char *id, const char *pci)
+{
+	unsigned a[4], b[4];
+	int end = 0;
+	if (sscanf(pci, "%x:%x:%x.%x", &b[0], &b[1], &b[2], &b[3]) != 4)
+		return false;
+	if (sscanf(id, "%x:%x:%x.%x%n", &a[0], &a[1], &a[2], &a[3], &end) == 4 && !id[end])
+		return memcmp(a, b, sizeof(a)) == 0;
+	end = 0;
+	return sscanf(id, "%x:%x.%x%n", &a[1], &a[2], &a[3], &end) == 3 && !id[end] &&
+	       a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+bool card_is_named(const char *id, const struct card_id *card)
+{
+	char *end = NULL;
+	if (*id >= '0' && *id <= '9') {
+		long index = strtol(id, &end, 10);
+		if (*end == '\0')
+			return index == card->index;
+		if (*end == ':' && strspn(end + 1, "0123456789") == strlen(end + 1) && end[1] &&
+			strlen(end) < 4)
+			return index == card->index && atoi(end + 1) == card->mig_index;
+	}
+	if (names_pci(id, card->pci))
+		return true;
+	size_t len = strlen(id);
+	return len > 3 && (strncasecmp(id, card->uuid, len) == 0 ||
+				  strncasecmp(id, card->parent_uuid, len) == 0);
+}
