@@ -80,8 +80,9 @@ ssize_t file_wait_at(int dirfd, const char *name, char *dst, size_t cap)
 	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC), dst, cap);
 }
 
-/* Reads a whole file into a buffer that grows with it; NULL: errno says why, or *len is more
- * than `max`. */
+/* Reads a whole text into a buffer that grows with it; NULL: errno says why (EILSEQ: it has a
+ * NUL), or *len is more than `max`. A hole in a file reads as NULs: no byte of memory for it.
+ */
 static char *read_growing(int fd, size_t max, size_t *len)
 {
 	char *buffer = NULL;
@@ -91,11 +92,17 @@ static char *read_growing(int fd, size_t max, size_t *len)
 		char *larger = realloc(buffer, cap + 1);
 		ssize_t n = larger ? read_up_to(fd, larger + *len, cap - *len) : -1;
 		buffer = larger ? larger : buffer;
+		if (n > 0 && memchr(buffer + *len, '\0', (size_t)n)) {
+			errno = EILSEQ;
+			n = -1;
+		}
 		*len += n < 0 ? 0 : (size_t)n;
 		if (n >= 0 && *len < cap)
 			return buffer;
 		if (n < 0 || *len > max) {
+			int saved = errno;
 			free(buffer);
+			errno = saved;
 			return NULL;
 		}
 	}
@@ -118,7 +125,9 @@ static int read_whole(
 	if (!f->data && f->len > max)
 		return err_set(e, ERR_WORLD, "%s is larger than %zu bytes", path, max);
 	if (!f->data)
-		return err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(errno));
+		return err_set(e, ERR_WORLD, "cannot read %s: %s", path,
+			errno == EILSEQ ? "it has a NUL byte, so it is not a text file"
+					: strerror(errno));
 	f->data[f->len] = '\0';
 	return 0;
 }

@@ -20,7 +20,8 @@ ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
  * flags they are opened with. A FIFO in a recorded tree makes its reader wait too. */
 ssize_t file_wait_at(int dirfd, const char *name, char *dst, size_t cap);
 
-/* Reads a whole text file of at most `max` bytes; the caller frees *data. */
+/* Reads a whole text file of at most `max` bytes; the caller frees *data. A file with a NUL
+ * byte is refused. */
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
 /* What was read, and what the file is. Free `data`. */

@@ -1,6 +1,7 @@
 /* Compares one statistic of several sessions. */
 #include "query/subtrack_compare.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,23 +34,24 @@ struct loaded_sessions {
 
 static int parse(json_t **file, const char *path, struct err *e)
 {
-	char *bytes = NULL;
+	char *bytes = NULL, first[2] = "";
 	size_t len = 0;
 	json_error_t problem;
 	int rc = file_check_regular(path, e);
-	if (!rc)
-		rc = file_read_all(path, MAX_FILE, &bytes, &len, e);
 	if (rc)
 		return rc;
-	bool pickle = len && (unsigned char)bytes[0] == 0x80;
-	*file = pickle ? NULL : json_loadb(bytes, len, 0, &problem);
-	free(bytes);
-	if (pickle)
+	if (file_read_at(AT_FDCWD, path, first, sizeof(first)) > 0 &&
+		(unsigned char)first[0] == 0x80)
 		return err_set(e, ERR_WORLD,
 			"%s is a pickle, and loading one runs the code in it; make the result "
 			"again with 'sub-track analyze -f json', or convert the pickle as "
 			"gua-sub-track(1) shows",
 			path);
+	rc = file_read_all(path, MAX_FILE, &bytes, &len, e);
+	if (rc)
+		return rc;
+	*file = json_loadb(bytes, len, 0, &problem);
+	free(bytes);
 	if (!*file)
 		return err_set(e, ERR_WORLD, "%s is not JSON: line %d: %s", path, problem.line,
 			problem.text);
