@@ -10,6 +10,7 @@
 #include "proc/ancestry.h"
 #include "proc/environment.h"
 #include "proc/proc.h"
+#include "proc/secret.h"
 
 enum {
 	ENVIRONMENT_CAP = 256 * 1024,
@@ -17,12 +18,16 @@ enum {
 	SESSION_FILE_CAP = 2048,
 };
 
+/* The name is a word that the process chose, so that it is cut like one. */
 static void write_env(char dst[TAG_CAP], const char *kind, struct piece name)
 {
+	char word[TAG_CAP];
 	if (!name.len || piece_is_like(name, "/"))
 		return;
+	size_t len = name.len < sizeof(word) ? name.len : sizeof(word);
+	memcpy(word, name.at, len);
 	size_t used = text_escape(dst, TAG_CAP, kind, strlen(kind));
-	text_escape(dst + used, TAG_CAP - used, name.at, name.len);
+	text_escape(dst + used, TAG_CAP - used, word, secret_cut(word, len, SECRET_WORD));
 }
 
 /* ".venv" and the like say nothing: then the project above is the name. */
