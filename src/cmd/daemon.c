@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/choose_db.h"
-#include "cmd/configure.h"
+#include "cmd/daemon_config.h"
 #include "cmd/detach.h"
 #include "cmd/leftover.h"
 #include "record/notify.h"
@@ -111,8 +111,9 @@ struct front {
 	bool wrote_pid;
 	int stop_fd; /* the signals */
 	struct statusfile status;
-	struct configuration *conf;
-	struct fault conf_fault; /* gua.conf has errors */
+	struct daemon_config *conf;
+	struct clock *clock;
+	bool ready; /* on_ready() was called */
 	struct leftover log,
 		lock; /* files to remove if the start fails; log: only in the background */
 };
@@ -133,6 +134,9 @@ static bool write_pid(const char *path)
 static void on_ready(void *context)
 {
 	struct front *front = context;
+	if (front->ready)
+		return;
+	front->ready = true;
 	if (front->pid_file)
 		front->wrote_pid = write_pid(front->pid_file);
 	notify_send(front->notify_socket, "READY=1");
@@ -146,7 +150,7 @@ static void on_alive(void *context)
 	notify_send(front->notify_socket, "WATCHDOG=1");
 }
 
-/* SIGHUP: true, and the log is opened again. */
+/* SIGHUP: true, and the log is opened and the configuration read again. */
 static bool on_signal(void *context)
 {
 	struct front *front = context;
@@ -157,8 +161,17 @@ static bool on_signal(void *context)
 		return false;
 	if (front->log_file && detach_open_log(front->log_file, &e))
 		log_warning("%s", e.text);
-	log_notice("SIGHUP: the log is opened again; user names are read again");
+	log_notice("SIGHUP: the log is opened again; user names and the configuration are read "
+		   "again");
+	daemon_config_again(front->conf, clock_wall_ms(front->clock));
 	return true;
+}
+
+/* A run has one configuration: another one begins a new run. */
+static bool on_tick(void *context)
+{
+	const struct front *front = context;
+	return front->conf->changed;
 }
 
 /* The signals that the recorder handles, as a file descriptor. */
@@ -176,27 +189,48 @@ static int signals(void)
 	return signalfd(-1, &stop, SFD_CLOEXEC);
 }
 
-static struct recorder_options make_options(const struct values *v, const struct config *c)
+/* In a terminal that is closed, SIGHUP means the end. */
+static bool in_terminal(void)
 {
-	return (struct recorder_options){
+	return isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+}
+
+/* Sets what the configuration decides. */
+static void follow(struct recorder_options *o, const struct config *c)
+{
+	o->rules = config_rules(c);
+	o->interval_ms = c->interval_ms;
+	o->drain_ms = c->drain_ms;
+	o->glance_ms = c->glance_ms;
+	o->deadline_ms = c->driver_timeout_ms;
+	o->retry_ms = c->retry_ms;
+	o->keep = (struct retention){ c->keep_minutes_ms / 1000, c->keep_five_ms / 1000 };
+}
+
+static struct recorder_options make_options(const struct values *v, struct front *front)
+{
+	struct recorder_options o = {
 		.db = v->db,
 		.source = { .name = v->source,
 			.nvml_path = v->nvml,
 			.scenario = v->scenario,
-			.root = v->root },
-		.rules = config_rules(c),
-		.interval_ms = c->interval_ms,
-		.drain_ms = c->drain_ms,
-		.glance_ms = c->glance_ms,
-		.deadline_ms = c->driver_timeout_ms,
-		.retry_ms = c->retry_ms,
+			.root = v->root,
+			.clock = front->clock },
 		.max_ticks = v->ticks,
 		.once = v->once,
 		.verbose = v->verbose,
 		.wait_for_driver = v->foreground && !v->once,
-		.keep = { c->keep_minutes_ms / 1000, c->keep_five_ms / 1000 },
 		.stop_fd = -1,
+		.status = &front->status,
+		.own_fault = &front->conf->fault,
+		.context = front,
+		.ready = on_ready,
+		.alive = on_alive,
+		.reload = in_terminal() ? NULL : on_signal,
+		.is_over = on_tick,
 	};
+	follow(&o, &front->conf->now.values);
+	return o;
 }
 
 /* Notes which part of the lock's path exists, before anything is created there. */
@@ -205,12 +239,6 @@ static void note_lock(struct front *front, const char *db)
 	char path[PATH_MAX + 8];
 	snprintf(path, sizeof(path), "%s.lock", db);
 	leftover_note(&front->lock, path);
-}
-
-/* In a terminal that is closed, SIGHUP means the end. */
-static bool in_terminal(void)
-{
-	return isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
 }
 
 /* Takes the lock. A service waits for room on a full disk: its manager must not treat that as a
@@ -239,36 +267,43 @@ static void leave_nothing(const struct front *front)
 	leftover_remove(&front->lock);
 }
 
-/* Records while holding the lock. */
-static int record_locked(struct recorder_options *o, struct front *front, struct err *e)
+/* One run, with the driver in a process of its own. */
+static int record_run(const struct values *v, struct recorder_options *o, struct err *e)
+{
+	struct apart *apart = NULL;
+	struct apart_manner manner = { .patience_ms = v->patience_ms };
+	if (!manner.patience_ms)
+		manner.patience_ms = apart_patience_ms(o->deadline_ms);
+	int rc = apart_new(&apart, &o->source, &manner, e);
+	if (rc)
+		return rc;
+	o->source.host = apart_host(apart);
+	rc = recorder_run(o, e);
+	o->source.host = NULL;
+	apart_free(apart);
+	return rc;
+}
+
+/* Records while holding the lock, until a stop is requested. A configuration that has changed
+ * begins a new run, which waits for a driver that does not answer just then. */
+static int record_locked(
+	const struct values *v, struct recorder_options *o, struct front *front, struct err *e)
 {
 	o->stop_fd = front->stop_fd = signals();
-	statusfile_create(&front->status, o->db, clock_wall_ms(o->source.clock));
-	o->status = &front->status;
-	int rc = recorder_run(o, e);
+	statusfile_create(&front->status, o->db, clock_wall_ms(front->clock));
+	int rc = record_run(v, o, e);
+	while (!rc && front->conf->changed) {
+		daemon_config_next(front->conf);
+		follow(o, &front->conf->now.values);
+		o->wait_for_driver = true;
+		rc = record_run(v, o, e);
+	}
 	statusfile_remove(&front->status);
-	if (rc)
+	if (rc && !front->ready)
 		leave_nothing(front);
 	notify_send(front->notify_socket, "STOPPING=1");
 	close(o->stop_fd);
 	return rc;
-}
-
-/* Shows in log and status that the configuration has errors. The recorder goes on: a broken
- * file must not cost the audit. */
-static void raise_errors(struct front *front, int64_t now_ms)
-{
-	const struct settings *s = &front->conf->settings;
-	char first[2048];
-	if (!s->n_errors) {
-		fault_clear(&front->conf_fault, now_ms);
-		return;
-	}
-	settings_error_text(s, 0, first, sizeof(first));
-	fault_raise(&front->conf_fault, now_ms,
-		"the configuration has %zu error%s; the rest of it is in force. See gua config "
-		"--check. First: %.100s",
-		s->n_errors, s->n_errors == 1 ? "" : "s", first);
 }
 
 static int record(const struct values *v, struct front *front, struct err *e)
@@ -278,27 +313,14 @@ static int record(const struct values *v, struct front *front, struct err *e)
 	int rc = clock_open(&clock, v->clock, 1793606400000 /* 2026-11-02T08:00:00Z */, e);
 	if (rc)
 		return rc;
-	struct recorder_options o = make_options(v, &front->conf->values);
-	struct apart *apart = NULL;
-	o.source.clock = &clock;
-	o.context = front;
-	o.ready = on_ready;
-	o.alive = on_alive;
-	o.reload = in_terminal() ? NULL : on_signal;
-	o.own_fault = &front->conf_fault;
-	raise_errors(front, clock_wall_ms(&clock));
-	struct apart_manner manner = { .patience_ms = v->patience_ms };
-	if (!manner.patience_ms)
-		manner.patience_ms = apart_patience_ms(o.deadline_ms);
-	rc = apart_new(&apart, &o.source, &manner, e);
-	if (!rc)
-		rc = take_lock(&o, front, &lock_fd, e);
+	front->clock = &clock;
+	struct recorder_options o = make_options(v, front);
+	daemon_config_report(front->conf, clock_wall_ms(&clock));
+	rc = take_lock(&o, front, &lock_fd, e);
 	if (!rc) {
-		o.source.host = apart_host(apart);
-		rc = record_locked(&o, front, e);
+		rc = record_locked(v, &o, front, e);
 		close(lock_fd);
 	}
-	apart_free(apart);
 	clock_finish(&clock);
 	if (front->wrote_pid)
 		unlink(front->pid_file);
@@ -306,7 +328,7 @@ static int record(const struct values *v, struct front *front, struct err *e)
 }
 
 static int run_foreground(
-	const struct command *self, const struct values *v, struct configuration *conf)
+	const struct command *self, const struct values *v, struct daemon_config *conf)
 {
 	struct err e = { 0 };
 	struct front front = { .notify_socket = secure_getenv("NOTIFY_SOCKET"),
@@ -332,7 +354,7 @@ static int say_started(const struct command *self, const struct values *v, pid_t
 }
 
 static int run_background(
-	const struct command *self, const struct values *v, struct configuration *conf)
+	const struct command *self, const struct values *v, struct daemon_config *conf)
 {
 	struct err e = { 0 };
 	struct detached detached;
@@ -412,26 +434,8 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 	return rc;
 }
 
-/* Reads the configuration, and logs its errors. Only options that are wrong keep the recorder
- * from starting. */
-static int read_configuration(struct configuration *c, const struct values *v, struct err *e)
-{
-	char text[2048];
-	int rc = configure_read(c, &v->conf, e);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < c->settings.n_errors; i++) {
-		settings_error_text(&c->settings, i, text, sizeof(text));
-		if (configure_is_option(c, i))
-			return err_set(e, ERR_USAGE, "%s", text);
-		log_warning("%s", text);
-	}
-	settings_override(&config_schema, &c->values, daemon_options, v, c->given);
-	return 0;
-}
-
 /* Names the log, and runs in the foreground or in the background. */
-static int run(const struct command *self, struct values *v, struct configuration *conf)
+static int run(const struct command *self, struct values *v, struct daemon_config *conf)
 {
 	char note[640] = "", log_file[PATH_MAX + 8];
 	if (v->default_db)
@@ -452,17 +456,19 @@ int daemon_main(const struct command *self, int argc, char **argv)
 	struct err e = { 0 };
 	char paths[9][PATH_MAX];
 	struct values v = { .source = SOURCE_AUTO, .root = "" };
-	struct configuration conf = { .recorder = true };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	struct daemon_config conf = {
+		.from = &v.conf, .table = daemon_options, .options = &v, .now.recorder = true
+	};
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.now.given };
 	if (cmd_line_only(self, &line, &v, &status))
 		return status;
 	v.nvml = cmd_nvml_path(v.nvml);
 	int rc = set_defaults(&v, paths, &e);
-	conf.root = v.root;
+	conf.now.root = v.root;
 	if (!rc)
-		rc = read_configuration(&conf, &v, &e);
+		rc = daemon_config_read(&conf, &e);
 	status = rc ? cmd_fail(self, &e) : run(self, &v, &conf);
-	configuration_finish(&conf);
+	daemon_config_finish(&conf);
 	return status;
 }
 

@@ -1,8 +1,10 @@
 /* Fills a struct of values from settings: defaults, then the files, the last one first. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/timetext.h"
 #include "config/settings.h"
 #include "config/settings_private.h"
 
@@ -184,5 +186,39 @@ void settings_override(const struct config_schema *schema, void *values,
 				(const char *)options + table[i].offset,
 				value_size(table[i].kind));
 		}
+	}
+}
+
+bool settings_differ(const struct config_key *key, const void *a, const void *b)
+{
+	const char *x = (const char *)a + key->value.offset;
+	const char *y = (const char *)b + key->value.offset;
+	size_t size = value_size(key->value.kind);
+	if (key->value.kind != OPTION_TEXT && key->value.kind != OPTION_CHOICE)
+		return memcmp(x, y, size) != 0;
+	return !settings_same_text(
+		*(const char *const *)(const void *)x, *(const char *const *)(const void *)y);
+}
+
+void settings_value_text(
+	const struct config_key *key, const void *values, char *dst, size_t cap)
+{
+	const void *at = (const char *)values + key->value.offset;
+	switch (key->value.kind) {
+	case OPTION_FLAG:
+		text_copy(dst, cap, *(const bool *)at ? "yes" : "no");
+		break;
+	case OPTION_DURATION:
+		duration_option(dst, cap, *(const int64_t *)at);
+		break;
+	case OPTION_COUNT:
+	case OPTION_SIZE:
+		snprintf(dst, cap, "%lld", (long long)*(const int64_t *)at);
+		break;
+	case OPTION_REAL:
+		text_exact(dst, cap, *(const double *)at);
+		break;
+	default:
+		text_copy(dst, cap, *(const char *const *)at ? *(const char *const *)at : "");
 	}
 }

@@ -116,14 +116,15 @@ static void unknown_key(
 		g.best ? "'?" : "");
 }
 
-static bool same_text(const char *a, const char *b)
+bool settings_same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 bool settings_same(const struct setting *a, const struct setting *b)
 {
-	return a->key == b->key && a->section == b->section && same_text(a->block, b->block) &&
+	return a->key == b->key && a->section == b->section &&
+	       settings_same_text(a->block, b->block) &&
 	       (!a->key || a->key->value.name || strcmp(a->name, b->name) == 0);
 }
 

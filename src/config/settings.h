@@ -61,6 +61,12 @@ int settings_apply(struct settings *s, void *values, struct err *e);
 void settings_override(const struct config_schema *schema, void *values,
 	const struct option_row *table, const void *options, const bool *given);
 
+/* Whether a key has different values in two structs. Only for values of an option's kind. */
+bool settings_differ(const struct config_key *key, const void *a, const void *b);
+/* A value as a file would have it: "30s", "yes". Only for values of an option's kind. */
+void settings_value_text(
+	const struct config_key *key, const void *values, char *dst, size_t cap);
+
 /* "FILE:LINE: text" of an error, or without the line. Safe to print. */
 void settings_error_text(const struct settings *s, size_t i, char *dst, size_t cap);
 /* Whether two settings are of the same key: the same name, in the same block. */

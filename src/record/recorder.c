@@ -156,6 +156,14 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 	return false;
 }
 
+/* Whether the run is to end after this tick: not while memory has what the store could not
+ * take, nor while a driver is stuck that the next run would meet. */
+static bool ends_here(const struct recorder *r)
+{
+	return r->o->is_over && !r->store_fault.on && !r->driver_fault.on &&
+	       r->o->is_over(r->o->context);
+}
+
 /* Asks the driver, and ticks when it is time, until done (true) or stopped (false). */
 static bool loop(struct recorder *r)
 {
@@ -176,6 +184,8 @@ static bool loop(struct recorder *r)
 			continue;
 		tick(r);
 		schedule_tick(&r->schedule, clock_now(r->clock).boot_us);
+		if (ends_here(r))
+			return false;
 	}
 	return true;
 }

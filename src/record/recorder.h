@@ -42,6 +42,9 @@ struct recorder_options {
 	/* Called when stop_fd is readable: reads the signal, and returns true if it only asks
 	 * to open the log and to read names again. NULL: every signal means stop. */
 	bool (*reload)(void *context);
+	/* Asked after each tick that is in the store while the driver answers: true ends the
+	 * run, as a stop would. May be NULL. */
+	bool (*is_over)(void *context);
 	void *context;
 };
 

@@ -2,13 +2,14 @@
 import json
 import os
 import re
+import signal
 import sqlite3
 
 import pytest
 
-from conftest import ROOT, gua
+from conftest import ROOT, gua, wait_for
 from fake import fake_driver
-from recorded import ONE_CARD, WALL, background  # noqa: F401 (a fixture)
+from recorded import ONE_CARD, WALL, background, recorder_pid, rows  # noqa: F401 (a fixture)
 
 EXAMPLE = ROOT / "dist" / "gua.conf"
 USUAL = {"GUA_CONFIG": ""}  # the usual places
@@ -243,3 +244,37 @@ def test_recorder_ignores_a_file_of_another_user(tmp_path, clock_file):
     run, row = recorded(tmp_path, clock_file, text=text, mode=0o664)
     assert "other users can write to it" in run.stderr
     assert gua("config", "--config", tmp_path / "gua.conf").returncode == 0
+
+
+def test_sighup_reads_the_configuration_again(tmp_path, background):
+    """A changed configuration begins a new run after the next tick; options still beat it; all time is accounted."""
+    file = tmp_path / "gua.conf"
+    file.write_text("[record]\ninterval = 1h\n[thresholds]\nactive_util_pct = 20\n")
+    run = background(ONE_CARD, "--config", file)
+    pid = recorder_pid(run.db)
+
+    def read_again(text):
+        file.write_text(text)
+        os.kill(pid, signal.SIGHUP)
+
+    def runs():
+        return rows(run.db, "SELECT active_util_pct, held_mem_bytes, interval_ms FROM run ORDER BY id")
+
+    assert runs() == [(20, 10**8, 200)]
+    read_again("[record]\ninterval = 2h\n[thresholds]\nheld_mem = 2GB\n[money]\ncurrency = EUR\n")
+    wait_for(lambda: len(runs()) == 2, runs)
+    assert runs()[1] == (10, 2 * 10**9, 200)
+    log = (tmp_path / "gua.db.log").read_text()
+    assert "active_util_pct is 10 after the next tick" in log and "held_mem is 2000000000" in log
+    assert "interval is" not in log and "currency is" not in log
+    # With an error, what was read before stays in force.
+    read_again("[thresholds]\nheld_mem = 3GB\nactive_util = 30\n")
+    wait_for(lambda: "the one read before is still in force" in gua("status", "--db", run.db).stdout)
+    read_again("[thresholds]\nheld_mem = 2GB\n")
+    wait_for(lambda: gua("status", "--db", run.db).stdout.endswith("faults     none\n"))
+    assert recorder_pid(run.db) == pid and len(runs()) == 2
+    assert gua("stop", "--db", run.db).returncode == 0
+    assert rows(run.db, "SELECT how_ended FROM run") == [("stopped",), ("stopped",)]
+    (begin, end), = rows(run.db, "SELECT min(started_ms), max(last_tick_ms) FROM run")
+    (accounted,), = rows(run.db, "SELECT sum(ms) FROM usage_1m")
+    assert accounted >= end - begin - 10
