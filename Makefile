@@ -5,6 +5,9 @@
 #   make test     set up, build twice, run every test and check; ends with "N passed, N failed"
 #   make setup    install the Debian packages that building and testing need
 #   make install  PREFIX=/usr/local DESTDIR=
+#   make uninstall  remove what make install has installed, and no data
+#   make deb      build Debian packages in build-deb/
+#   make dist     pack the committed tree: build/gua-VERSION.tar.xz
 #   make format   let clang-format decide
 #   make bench    measure speed and size against the goals; some minutes
 #   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
@@ -22,7 +25,7 @@ quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all setup run test bench truth install format fuzz clean
+.PHONY: all setup run test bench truth install uninstall deb dist format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -58,9 +61,23 @@ bench: all
 truth: all
 	@tools/truth $(TRUTH_SECONDS) $(TRUTH_SEEDS)
 
-install: all
+install: build/build.ninja
 	@meson configure build -Dprefix="$(PREFIX)"
-	@$(call quietly,DESTDIR="$(DESTDIR)" meson install -C build)
+	@$(call quietly,ninja -C build)
+	@DESTDIR="$(DESTDIR)" tools/install build "$(PREFIX)"
+
+uninstall:
+	@tools/uninstall build
+
+deb:
+	@tools/setup deb
+	@tools/deb build-deb
+
+# The same bytes from the same commit.
+dist:
+	@version=$$(sed -n "s/^  version: '\\(.*\\)',/\\1/p" meson.build) && mkdir -p build && \
+	git archive --format=tar --prefix="gua-$$version/" HEAD | xz -6 >"build/gua-$$version.tar.xz" && \
+	echo "build/gua-$$version.tar.xz"
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -1,0 +1,79 @@
+"""Installing from the tree and removing it again, and what the packages of Debian are made of."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+
+@pytest.fixture
+def tools(tmp_path):
+    """tools(NAME, *ARGS, DESTDIR=...): a script of tools/, on a build directory of its own whose log of installed
+    files is not shared."""
+    build = tmp_path / "build"
+    shutil.copytree(BUILD, build, symlinks=True, ignore=shutil.ignore_patterns("*.o", "*.p", "tests", "bench"))
+
+    def run(name, *args, **env):
+        return subprocess.run([ROOT / "tools" / name, build, *args], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, **env})
+    return run
+
+
+def tree(root):
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+
+
+def test_what_was_installed_is_removed_again(tools, tmp_path):
+    """All of it, also after a second time, and nothing else."""
+    into = tmp_path / "into"
+    kept = into / "usr" / "local" / "bin" / "other"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("somebody's own\n")
+    before = tree(into)
+    for _ in range(2):
+        done = tools("install", "/usr/local", DESTDIR=str(into))
+        assert done.returncode == 0, done.stderr
+        assert f"Installed below {into}/usr/local" in done.stdout and "Next:" not in done.stdout
+    installed = tree(into)
+    for name in ("bin/gua", "bin/gpu-tracker", "lib/libgua.so.0", "lib/systemd/system/gua.service",
+                 "share/man/man1/gua.1", "share/man/man1/gpu-tracker.1"):
+        assert f"usr/local/{name}" in installed
+    done = tools("uninstall")
+    assert done.returncode == 0 and "/var/lib/gua" in done.stdout, done.stderr
+    assert tree(into) == before
+    done = tools("uninstall")
+    assert done.returncode == 1 and "make install" in done.stderr
+
+
+def test_the_packages_leave_out_nothing():
+    """Every file that is installed is in a package: dh_missing would only say so when a package is built."""
+    wanted = [line.split()[0] for name in ROOT.glob("debian/*.install") for line in name.read_text().splitlines()]
+    wanted += (ROOT / "debian" / "not-installed").read_text().split()
+    done = subprocess.run(["meson", "introspect", "--installed", BUILD], capture_output=True, text=True, check=True)
+    prefix = subprocess.run(["meson", "introspect", "--buildoptions", BUILD], capture_output=True, text=True, check=True)
+    prefix = re.search(r'"name": "prefix", "value": "([^"]*)"', prefix.stdout).group(1)
+    for path in re.findall(r': "([^"]*)"', done.stdout):
+        if not path.startswith(prefix + "/"):
+            continue  # a link for a prefix that is not Debian's
+        place = "usr/" + path[len(prefix) + 1:]
+        place = re.sub(r"^usr/lib/(libgua|pkgconfig)", r"usr/lib/any/\1", place)
+        place = re.sub(r"python3\.\d+", "python3", place)
+        assert any(re.match(w.replace(".", r"\.").replace("*", "[^/]*") + "(/|$)", place) for w in wanted), \
+            f"no package has {place}"
+
+
+def test_the_library_exports_what_the_symbols_file_says():
+    named = {line.split("@")[0].strip() for line in (ROOT / "debian" / "libgua0.symbols").read_text().splitlines()[1:]}
+    listed = subprocess.run(["readelf", "-W", "--dyn-syms", BUILD / "libgua.so.0"], capture_output=True, text=True,
+                            check=True).stdout
+    exported = set(re.findall(r"\b(gua_\w+|GUA_\d+)@@GUA_\d+", listed)) | set(re.findall(r"ABS (GUA_\d+)", listed))
+    assert {name for name in named if name.startswith("gua_")} == {name for name in exported if name.startswith("gua_")}
+
+
+def test_all_say_the_same_version():
+    meson = re.search(r"version: '([^']*)'", (ROOT / "meson.build").read_text()).group(1)
+    debian = re.match(r"gua \(([^)-]*)", (ROOT / "debian" / "changelog").read_text()).group(1)
+    assert meson == debian
