@@ -44,14 +44,15 @@ def check(run, words):
         ET.fromstring(run.stdout)
 
 
+FIELDS = ("pid,name,gpu_name,gua.user,gua.command,gua.notebook,gua.notebook_path,gua.job,gua.container,gua.job_name,"
+          "gua.account,gua.login,gua.session,gua.parents,gua.python_env,gua.tag")
 LOOKS = [["who"], ["who", "--json"], ["stat"], ["stat", "-a"], ["stat", "-f"], ["stat", "--json"], ["dmon", "-c", "1"],
          ["dmon", "-p", "-c", "1"], ["dmon", "-p", "-c", "1", "--format", "csv"], ["smi"], ["smi", "-L"], ["smi", "-q"],
          ["smi", "-q", "-x"], ["smi", "pmon", "-c", "1"], ["doctor"], ["doctor", "--json"],
          ["pick", "--hold", "0s", "-n", "30"], ["pick", "--hold", "0s", "--json", "-n", "30"],
          ["query", "--query-gpu=name,uuid,gua.brand,gua.state", "--format=csv"],
-         ["query", "--query-compute-apps=pid,name,gpu_name,gua.user,gua.command,gua.notebook,gua.job,gua.container",
-          "--format=csv"],
-         ["query", "--query-compute-apps=pid,name,gua.user,gua.command", "--format=json"],
+         ["query", f"--query-compute-apps={FIELDS}", "--format=csv"],
+         ["query", f"--query-compute-apps={FIELDS}", "--format=json"],
          pytest.param(["top", "--once"], marks=needs_top)]
 
 
@@ -68,13 +69,15 @@ def host(tmp_path_factory):
         scenario += b'card %d uuid "GPU-%d%s" name "%s" memory 80GiB\n' % (i, i, name[:40], name[:60])
     for i, name in enumerate(NAMES):
         pid = 4000 + i
-        directory = add_process(root, pid, 2000 + i, [], comm="python")
+        directory = add_process(root, pid, 2000 + i, [], comm="python", parent=pid - 1 if i else 1)
         comm = name[:15].replace(b"\n", b" ")
         stat = (directory / "stat").read_bytes()
         (directory / "stat").write_bytes(stat.replace(b"(python)", b"(" + comm + b")"))
         (directory / "cmdline").write_bytes(
             [name + b"\0-f\0/run/kernel-" + name + b".json\0", b"python\0" + name + b"\0", b"\0"][i % 3])
-        (directory / "environ").write_bytes(b"JPY_SESSION_NAME=/home/" + name + b"\0")
+        (directory / "environ").write_bytes(b"".join(
+            variable + name + b"\0" for variable in (
+                b"JPY_SESSION_NAME=/home/", b"GUA_TAG=", b"SLURM_JOB_ACCOUNT=", b"SLURM_JOB_NAME=", b"VIRTUAL_ENV=/x/")))
         (directory / "cgroup").write_bytes(b"0::/system.slice/" + name.replace(b"\n", b"") + b".service\n")
         scenario += b"process p%d pid %d\nat 0s hold p%d card %d memory 1GiB\n" % (i, pid, i, i % 4)
     env = fake_driver(where, "")
@@ -103,6 +106,7 @@ READS = [["report", "--since", "2026-01-01", *more, *by] for more in ([], ["--fo
          for by in ([], ["--by", "process"], ["--by", "card"])]
 READS += [["export", "--what", what, "--format", form] for what in ("usage", "holding", "process", "event")
           for form in ("csv", "json")]
+READS += [["events", "--since", "2026-01-01", *more] for more in ([], ["--format", "json"], ["--format", "csv"])]
 READS += [["status"], ["status", "--json"], ["doctor", "--json"]]
 
 
@@ -131,3 +135,14 @@ def test_a_store(store, words):
     run = gua(*words, "--db", store)
     check(run, words)
     assert words[0] in ("status", "doctor") or run.returncode == 0 and len(run.stdout) > 500, run.stderr
+
+
+@pytest.mark.parametrize("words", [["config"], ["config", "--json"], ["config", "--check"], ["report", "--db", "no.db"]], ids=" ".join)
+def test_a_configuration(tmp_path, words):
+    path = tmp_path / "gua.conf"
+    path.write_bytes(b"".join(b"[record]\ninterval = " + name + b"\n" + name + b" = 1\n[" + name + b"]\nx\n"
+                              for name in NAMES))
+    run = gua(*words, env={"GUA_CONFIG": str(path)})
+    assert run.returncode in (1, 2) and run.stdout + run.stderr, run
+    run.returncode = 1
+    check(run, words if run.stdout else [])
