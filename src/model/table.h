@@ -37,14 +37,15 @@ struct column {
 	const char *json; /* name in JSON if it differs: "group.name" goes into an object of the
 			     row, together with the neighbouring columns of that group; "": not
 			     in JSON */
-	const char *title; /* heading in text; NULL: not shown there */
+	const char *title; /* heading in text, of one line or two; NULL: not shown there */
 	enum column_kind kind;
 	/* The cell of a row. `of` selects one of the values that the getter knows: a state, or
 	 * the offset of a member. A text need not outlive the row. */
 	struct cell (*get)(const void *row, size_t of);
 	size_t of;
 	int width;     /* text: minimum width; a negative width truncates a text column to it */
-	bool flexible; /* text: takes the rest of the line, and is truncated */
+	bool flexible; /* text: takes the rest of the line, and is truncated; optional columns
+			  make room until it has its minimum width */
 	bool wraps; /* text: of a flexible column, the last one: wrapped instead of truncated */
 	bool optional; /* text: left out when no row has a value, or there is no room */
 };

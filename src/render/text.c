@@ -9,7 +9,7 @@
 #include "base/size.h"
 #include "base/timetext.h"
 
-enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 48, FLEXIBLE_MIN = 6 };
+enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 48, FLEXIBLE_MIN = 6, TITLE_LINES = 2 };
 
 /* One character of `text` as the style shows it; returns the bytes taken. */
 static size_t show_char(char piece[20], const char *text, const struct text_style *style)
@@ -162,13 +162,34 @@ static size_t shown_columns(const char *text, const struct text_style *style)
 	return columns;
 }
 
+/* A line of a title, the last at the bottom; "" where it has none. */
+static void title_line(char *dst, size_t cap, const char *title, int line)
+{
+	const char *second = strchr(title, '\n');
+	if (line == TITLE_LINES - 1)
+		text_copy(dst, cap, second ? second + 1 : title);
+	else
+		snprintf(dst, cap, "%.*s", second ? (int)(second - title) : 0, title);
+}
+
+static bool has_two_lines(const struct table *t, const size_t *widths)
+{
+	bool two = false;
+	for (size_t c = 0; c < t->n_columns; c++)
+		two |= widths[c] && strchr(t->columns[c].title, '\n');
+	return two;
+}
+
 static size_t column_width(const struct table *t, size_t c, const struct text_style *style)
 {
 	const struct column *column = &t->columns[c];
 	size_t least = (size_t)(column->width < 0 ? 0 : column->width);
-	size_t width = text_columns(column->title);
 	char text[512];
-	width = width < least ? least : width;
+	size_t width = least;
+	for (int line = 0; line < TITLE_LINES; line++) {
+		title_line(text, sizeof(text), column->title, line);
+		width = text_columns(text) > width ? text_columns(text) : width;
+	}
 	for (size_t row = 0; row < t->n_rows; row++) {
 		show_cell(text, sizeof(text), column, table_cell(t, row, c), style);
 		size_t wide = shown_columns(text, style);
@@ -205,7 +226,10 @@ static void choose_widths(
 		return;
 	/* If shrinking the flexible column is not enough, drop optional columns, the last one
 	 * first. */
-	size_t spare = widths[flexible] > FLEXIBLE_MIN ? widths[flexible] - FLEXIBLE_MIN : 0;
+	size_t asked =
+		(size_t)(t->columns[flexible].width < 0 ? 0 : t->columns[flexible].width);
+	size_t least = asked > FLEXIBLE_MIN ? asked : FLEXIBLE_MIN;
+	size_t spare = widths[flexible] > least ? widths[flexible] - least : 0;
 	for (size_t c = t->n_columns; c-- > 0 && used > style->columns + spare;) {
 		if (!widths[c] || !t->columns[c].optional)
 			continue;
@@ -247,8 +271,8 @@ static void add_wrapped_field(
 	out->len -= out->len && out->data[out->len - 1] == '\n';
 }
 
-/* Adds a line of the table: the titles for `line` 0, else row line - 1. */
-static void add_table_line(struct str *out, const struct table *t, size_t line,
+/* Adds a line of the table; `row` before 0: a line of the titles. */
+static void add_table_line(struct str *out, const struct table *t, int row,
 	const size_t widths[MAX_COLUMNS], const struct text_style *style)
 {
 	char text[512];
@@ -257,11 +281,11 @@ static void add_table_line(struct str *out, const struct table *t, size_t line,
 		const struct column *column = &t->columns[c];
 		if (!widths[c])
 			continue;
-		if (line == 0)
-			text_copy(text, sizeof(text), column->title);
+		if (row < 0)
+			title_line(text, sizeof(text), column->title, TITLE_LINES + row);
 		else
-			show_cell(
-				text, sizeof(text), column, table_cell(t, line - 1, c), style);
+			show_cell(text, sizeof(text), column, table_cell(t, (size_t)row, c),
+				style);
 		str_add(out, "  ");
 		if (column->wraps)
 			add_wrapped_field(out, text, start, style);
@@ -276,7 +300,7 @@ void text_add_table(struct str *out, const struct table *t, const struct text_st
 	size_t widths[MAX_COLUMNS] = { 0 };
 	assert(t->n_columns <= MAX_COLUMNS);
 	choose_widths(t, widths, style);
-	for (size_t line = 0; line <= t->n_rows; line++)
-		add_table_line(out, t, line, widths, style);
+	for (int row = has_two_lines(t, widths) ? -2 : -1; row < (int)t->n_rows; row++)
+		add_table_line(out, t, row, widths, style);
 	out->failed |= t->failed;
 }
