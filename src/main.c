@@ -19,12 +19,12 @@
  *              locks (who has locked a file), text (parts of texts, and how long they are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), card_name (what users call a card),
- *              process (a life and its owner), tick
- *              (what the store is given), audit* (what the cards did and who held them),
- *              table (rows, and columns that get them from a struct), report (facts,
- *              sentences and tables: what formats print), metric (fields of live views),
- *              tracking (columns of a tracking file), xid (what the driver's numbers mean),
- *              finding (what an examination found)
+ *              process (a life and its owner), tick (what the store is given), audit* (what
+ *              the cards did and who held them), identity (what time is attributed to), table
+ *              (rows, and columns that get them from a struct), report (facts, sentences and
+ *              tables: what formats print), sentence, metric (fields of live views), tracking
+ *              (columns of a tracking file), xid (what the driver's numbers mean), finding
+ *              (what an examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
  *              become values), config (gua's own keys), parse (values of special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
@@ -55,11 +55,13 @@
  *              recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling
- *              one), gather (from stores), cards, usage, holders, users, hosts, heat, files,
- *              idmap, window, event_rows and events (what happened). Its report: report (the
- *              facts), report_sentences, report_cards, report_holders and report_events (the
- *              columns of its tables), report_parts. Others: event_list, now, recent, floors,
- *              status, export, store_list (files and directories), subtrack*, sql
+ *              one), gather (from stores), cards, usage, holders, users, breakdown (by any
+ *              kind of identity), hosts, heat, files, idmap, names, window, event_rows and
+ *              events (what happened). Its report: report (the facts), report_sentences,
+ *              report_notes (about holders), report_cards, report_holders, report_processes
+ *              and report_events (the columns of its tables), report_rows (sorted), order,
+ *              report_parts. Others: event_list, now, recent, floors, status, export,
+ *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, JSON, CSV: report*, outline, text, json,

@@ -147,7 +147,12 @@ static int print_report(
 		.text = { .columns = 80, .utc = true, .ascii = !terminal_is_utf8() },
 		.bar_cells = 60,
 	};
-	struct report_request request = { .top = 10, .cost = NAN, .currency = "", .utc = true };
+	struct report_request request = { .by = { { IDENTITY_USER }, 1 },
+		.top = 10,
+		.rest = true,
+		.cost = NAN,
+		.currency = "",
+		.utc = true };
 	struct report r;
 	struct str out = { 0 };
 	report_make(&r, &a, &request);

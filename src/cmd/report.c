@@ -23,7 +23,7 @@
 struct report_options {
 	struct texts db;
 	struct window_words window;
-	const char *now, *format, *by, *currency, *interval;
+	const char *now, *format, *by, *sort, *currency, *interval;
 	double cost;
 	int64_t top, width;
 	bool json, utc, ascii, no_color;
@@ -39,11 +39,16 @@ static const struct option_row rows[] = {
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
 		.choices = "text|json|csv", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
-	{ OPTION_CHOICE, 0, "by", "WHAT", "whose time: user, process or card (default user)",
-		.choices = "user|process|card", ROW(by) },
+	{ OPTION_TEXT, 0, "by", "WHAT[,WHAT]",
+		"whose time: " IDENTITY_LIST "or two of them (default user)", ROW(by),
+		.words = identity_words },
+	{ OPTION_CHOICE, 0, "sort", "ORDER",
+		"most first: waste (idle), held, used, idle, squatting, share, memory; or name "
+		"(default waste)",
+		.choices = ORDER_CHOICES, ROW(sort) },
 	{ OPTION_COUNT, 0, "top", "N",
-		"rows of identities or processes, 0 for all (default 10 "
-		"in text, all in json and csv)",
+		"rows of holders, 0 for all (default 10 in text, and 5 in each of these; all "
+		"in json and csv)",
 		ROW(top), .max = 1e9 },
 	{ OPTION_REAL, 0, "cost", "MONEY", "what one GPU-hour costs: idle-held time in money",
 		ROW(cost), .max = 1e12 },
@@ -90,19 +95,42 @@ static struct report_style read_style(const struct report_options *o)
 	};
 }
 
-static struct report_request read_request(const struct report_options *o)
+/* The rows that text shows unless --top says otherwise: what fits on a screen. */
+enum { TOP_TEXT = 10, TOP_TEXT_INNER = 5 };
+
+static bool is_text(const struct report_options *o)
 {
-	struct report_request request = {
-		.top = o->top < 0 ? 0 : (size_t)o->top,
+	return !o->json && (!o->format || strcmp(o->format, "text") == 0);
+}
+
+static int read_request(
+	const struct report_options *o, struct report_request *request, struct err *e)
+{
+	size_t top = o->top < 0 ? 0 : (size_t)o->top;
+	bool calm = o->top < 0 && is_text(o);
+	*request = (struct report_request){
+		.order = order_of(o->sort),
+		.top = calm ? TOP_TEXT : top,
+		.top_inner = calm ? TOP_TEXT_INNER : top,
+		.rest = is_text(o),
 		.cost = o->cost,
 		.currency = o->currency,
 		.utc = o->utc,
 	};
-	if (o->by && strcmp(o->by, "process") == 0)
-		request.by = REPORT_BY_PROCESS;
-	else if (o->by && strcmp(o->by, "card") == 0)
-		request.by = REPORT_BY_CARD;
-	return request;
+	if (by_parse(&request->by, o->by ? o->by : "user", e))
+		return err_prefix(e, "--by");
+	return 0;
+}
+
+/* Asks for what the request needs. The users are in every audit. */
+static void ask_for(struct audit_question *q, const struct report_request *request)
+{
+	q->want_processes = by_is(&request->by, IDENTITY_PROCESS);
+	q->max_processes = request->top;
+	q->order = request->order;
+	if (!q->want_processes && !by_is(&request->by, IDENTITY_USER) &&
+		!by_is(&request->by, IDENTITY_CARD))
+		q->by = request->by;
 }
 
 /* Reports where there is data, if the requested window has none. */
@@ -159,32 +187,34 @@ static int print_report(
 	return cmd_print(self, &out);
 }
 
-/* Checks options that exclude each other, and sets the defaults. */
-static int finish_options(struct report_options *o, struct err *e)
+/* Checks options that exclude each other. */
+static int check_options(const struct report_options *o, struct err *e)
 {
-	bool text = !o->json && (!o->format || strcmp(o->format, "text") == 0);
 	if (o->json && o->format && strcmp(o->format, "json") != 0)
 		return err_set(
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
-	if (o->top < 0)
-		o->top = text ? 10 : 0;
 	return 0;
 }
 
+/* What is asked of the stores, and what the report shows of the answer. */
+struct asked {
+	struct audit_question question;
+	struct report_request request;
+};
+
 /* Reads the stores and prints their report. */
 static int audit_stores(const struct command *self, const struct report_options *o,
-	struct audit_question *q, const struct store_list *stores)
+	struct asked *asked, const struct store_list *stores)
 {
 	struct audit a = { 0 };
 	struct report r = { 0 };
 	struct err e = { 0 };
-	struct report_request request = read_request(o);
+	struct audit_question *q = &asked->question;
 	int status;
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
 	q->utc = o->utc;
-	q->want_processes = request.by == REPORT_BY_PROCESS;
-	q->max_processes = request.top;
+	ask_for(q, &asked->request);
 	if (stores->n > 1) /* all are open at the same time */
 		file_allow_many();
 	if (audit_run(&a, q, &e))
@@ -192,7 +222,7 @@ static int audit_stores(const struct command *self, const struct report_options 
 	else if (a.n_cards == 0)
 		status = no_data(self, &a, q, o->utc);
 	else {
-		report_make(&r, &a, &request);
+		report_make(&r, &a, &asked->request);
 		status = print_report(self, o, &r);
 	}
 	report_finish(&r);
@@ -200,23 +230,33 @@ static int audit_stores(const struct command *self, const struct report_options 
 	return status;
 }
 
+static const char *find_group(const void *groups, const char *user)
+{
+	return config_groups_find(groups, user);
+}
+
 /* Reads the window and the stores, and prints the report. */
 static int report(const struct command *self, struct report_options *o, const struct config *c)
 {
-	struct audit_question q = { 0 };
+	struct asked asked = { 0 };
 	struct store_list stores = { 0 };
 	struct err e = { 0 };
 	char currency[64];
-	int rc = finish_options(o, &e);
+	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
+	o->currency = currency;
+	int rc = check_options(o, &e);
 	if (rc == 0)
-		rc = read_window(o, &q, &e);
+		rc = read_request(o, &asked.request, &e);
+	if (rc == 0)
+		rc = read_window(o, &asked.question, &e);
 	if (rc == 0)
 		rc = choose_db_list(&stores, &o->db, &e);
 	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
-	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
-	o->currency = currency;
-	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &q, &stores);
+	asked.request.has_groups = c->groups.n > 0;
+	asked.question.group_of = find_group;
+	asked.question.group_context = &c->groups;
+	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &asked, &stores);
 	store_list_finish(&stores);
 	return status;
 }

@@ -9,8 +9,12 @@
  *   - cards by host, then index, then instance: all members. All of a card's window is in ms[],
  *     what no reading covers in ms[CARD_UNOBSERVED]; energy_known_ms and unsure_ms are at most
  *     as long as the time that they are of;
- *   - identities, most presence first, and, if asked, processes, most time first: how many
- *     were left out is in n_processes_left_out. `path` and `id` of a process are the engine's;
+ *   - identities, most presence first, and, if asked, processes, in the order that was asked
+ *     for: how many were left out is in n_processes_left_out, and their time in left_out.
+ *     `path` and `id` of a process are the engine's;
+ *   - breakdown, if asked: the rows of each level. The shares of a level's rows and
+ *     unattributed_ms add up to the cards' active and idle-held time (MEASURE_CARDS: the shares
+ *     alone);
  *   - heat: the time of all cards by hour of the week; events, in the order of their kinds.
  * Texts are safe for a terminal; unknown is -1. audit_add_up() does the sums over cards. */
 #ifndef GUA_MODEL_AUDIT_H
@@ -21,8 +25,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "model/audit_holders.h"
 #include "model/audit_time.h"
-#include "model/process.h"
 #include "model/reading.h"
 #include "model/state.h"
 
@@ -53,26 +57,6 @@ struct audit_card {
 	bool has_rows;				/* it has a slot in the window */
 };
 
-struct audit_identity {
-	char identity[USER_CAP];
-	int64_t presence_ms[HOLDER_STATES];	/* by the user's state on the card */
-	int64_t active_share_ms, idle_share_ms; /* its part of the cards' active, held time */
-	int64_t peak_mem_kib;			/* of its largest process; -1 unknown */
-	int64_t last_active_ms;			/* of its processes in the window; -1 never */
-};
-
-/* One process on one card. */
-struct audit_process {
-	size_t host, card, identity, path; /* indexes; path: which store */
-	int64_t id;			   /* of its row there */
-	uint32_t pid;
-	int64_t started_ms;  /* -1 unknown */
-	const char *command; /* the audit's, like the next; NULL: none */
-	const char *notebook, *job, *container, *pod, *unit;
-	int64_t ms[HOLDER_STATES];	      /* by its own state */
-	int64_t peak_mem_kib, last_active_ms; /* -1 unknown, never */
-};
-
 struct audit {
 	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
 	int64_t resolution_ms;	    /* widest slot in it: the largest error at an edge */
@@ -87,9 +71,11 @@ struct audit {
 	struct audit_identity *identities; /* most presence first */
 	size_t n_identities;
 	int64_t unattributed_ms;	 /* active and idle-held time in no identity's share */
-	struct audit_process *processes; /* most time first */
+	struct audit_process *processes; /* in the order that was asked for */
 	size_t n_processes, n_processes_left_out;
-	struct arena texts;	       /* of the processes */
+	struct audit_sums left_out; /* of the processes that were */
+	struct audit_breakdown breakdown;
+	struct arena texts;	       /* of processes and breakdowns */
 	struct audit_heat heat[7][24]; /* Sunday first */
 	struct audit_event *events;
 	size_t n_events;

@@ -8,39 +8,8 @@
 #include <stdint.h>
 
 #include "model/audit.h"
+#include "model/sentence.h"
 #include "model/table.h"
-
-/* What the table of holders is grouped by, and which table CSV has. */
-enum report_by { REPORT_BY_USER, REPORT_BY_PROCESS, REPORT_BY_CARD };
-
-/* What output must begin with when some of its data is invented. */
-#define SIMULATED_WARNING                                                                      \
-	"SIMULATED DATA: invented by a simulated source, not measured on a GPU."
-
-/* What a sentence is about. A format puts each kind in its place, in the order in which the
- * sentences stand. */
-enum sentence_kind {
-	SENTENCE_SIMULATED,	 /* a warning: the data is invented */
-	SENTENCE_SIMULATED_HOST, /* the same for one of several hosts */
-	SENTENCE_IMPORTED,	 /* some of the data was imported from another tool */
-	SENTENCE_COVERAGE,	 /* the window, and how much of it was observed */
-	SENTENCE_ABSENT,	 /* a host without a recorder */
-	SENTENCE_OBSERVED,	 /* the total that the shares of the states refer to */
-	SENTENCE_UNOBSERVED,	 /* continues "unobserved 5.0%" */
-	SENTENCE_WASTE,
-	SENTENCE_VERDICT, /* the 20 % rule */
-	SENTENCE_CARD,	  /* an event: a card that has no readings now */
-	SENTENCE_HOLDERS, /* about the table of identities or processes */
-	SENTENCE_EVENT,	  /* how often something happened, and when last */
-	SENTENCE_RULES,	  /* the rules that were in force, and how fine time is kept */
-};
-
-struct sentence {
-	enum sentence_kind kind;
-	const char *label; /* its topic in one word, constant; "": the same as the sentence
-			      before; NULL: none */
-	char *text;
-};
 
 /* A state of observed time as the headline shows it. */
 struct report_state {
@@ -65,8 +34,19 @@ struct report_hour {
 	double share[CARD_UNOBSERVED]; /* of the three together */
 };
 
+/* The table of what the report was asked to be broken down by: rows of the first level, each
+ * followed by its rows of the second. */
+struct report_breakdown {
+	struct by by;
+	enum measure measures[BY_MAX];
+	struct table table;
+	struct report_row {
+		unsigned level;
+		bool rest; /* sums of the rows that --top leaves out: for people only */
+	} * rows;	   /* as many as the table has */
+};
+
 struct report {
-	enum report_by by;
 	bool utc;			/* for times in sentences and the hours of the week */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
 	size_t n_hosts;
@@ -89,9 +69,10 @@ struct report {
 	int64_t unattributed_ms;
 	struct report_hour hours[7][24]; /* Sunday first */
 
-	struct table host_table, cards;	    /* cards by host: hosts[].n_cards each */
-	struct table identities, processes; /* processes: REPORT_BY_PROCESS alone */
-	struct table events;		    /* by kind; only for programs */
+	struct table host_table, cards;	   /* cards by host: hosts[].n_cards each */
+	struct table identities;	   /* users */
+	struct table events;		   /* by kind; only for programs */
+	struct report_breakdown breakdown; /* by users: only `by` is set, like by cards */
 	struct sentence *sentences;
 	size_t n_sentences;
 	bool failed; /* out of memory: something is missing */

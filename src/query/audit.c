@@ -39,8 +39,7 @@ struct audit_identity *audit_add_identity(struct audit *a, struct err *e)
 		err_memory(e);
 		return NULL;
 	}
-	a->identities[a->n_identities] =
-		(struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
+	a->identities[a->n_identities] = (struct audit_identity){ .sums = AUDIT_SUMS_NONE };
 	return &a->identities[a->n_identities++];
 }
 
@@ -50,9 +49,8 @@ struct audit_process *audit_add_process(struct audit *a, struct err *e)
 		err_memory(e);
 		return NULL;
 	}
-	a->processes[a->n_processes] = (struct audit_process){
-		.started_ms = -1, .peak_mem_kib = -1, .last_active_ms = -1
-	};
+	a->processes[a->n_processes] =
+		(struct audit_process){ .started_ms = -1, .sums = AUDIT_SUMS_NONE };
 	return &a->processes[a->n_processes++];
 }
 
@@ -76,6 +74,18 @@ int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES])
 	return sum;
 }
 
+void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
+{
+	for (int state = 0; state < HOLDER_STATES; state++)
+		to->ms[state] += more->ms[state];
+	to->active_share_ms += more->active_share_ms;
+	to->idle_share_ms += more->idle_share_ms;
+	if (more->peak_mem_kib > to->peak_mem_kib)
+		to->peak_mem_kib = more->peak_mem_kib;
+	if (more->last_active_ms > to->last_active_ms)
+		to->last_active_ms = more->last_active_ms;
+}
+
 void audit_add_up(struct audit *a)
 {
 	for (size_t i = 0; i < a->n_cards; i++) {
@@ -88,8 +98,10 @@ void audit_add_up(struct audit *a)
 		a->unsure_ms += card->unsure_ms;
 	}
 	int64_t shared_ms = 0, used_ms = a->ms[CARD_ACTIVE] + a->ms[CARD_IDLE_HELD];
-	for (size_t i = 0; i < a->n_identities; i++)
-		shared_ms += a->identities[i].active_share_ms + a->identities[i].idle_share_ms;
+	for (size_t i = 0; i < a->n_identities; i++) {
+		const struct audit_sums *sums = &a->identities[i].sums;
+		shared_ms += sums->active_share_ms + sums->idle_share_ms;
+	}
 	a->unattributed_ms = used_ms > shared_ms ? used_ms - shared_ms : 0;
 }
 
@@ -97,6 +109,8 @@ void audit_finish(struct audit *a)
 {
 	arena_finish(&a->texts);
 	free(a->events);
+	for (size_t level = 0; level < BY_MAX; level++)
+		free(a->breakdown.rows[level]);
 	free(a->processes);
 	free(a->identities);
 	free(a->cards);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "model/audit.h"
+#include "query/order.h"
 
 struct audit_question {
 	const char *const *paths; /* stores */
@@ -13,7 +14,12 @@ struct audit_question {
 	int64_t now_ms;
 	bool utc;	      /* heatmap in UTC instead of local time */
 	bool want_processes;  /* fill processes[] */
-	size_t max_processes; /* at most this many, those with the most time; 0: all */
+	size_t max_processes; /* at most this many, the first in `order`; 0: all */
+	enum order order;     /* of processes */
+	struct by by;	      /* the breakdown; n 0: none */
+	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */
+	const char *(*group_of)(const void *context, const char *user);
+	const void *group_context;
 };
 
 /* Fills `*a` from stores. A window without data is not an error: n_cards is then 0, and
@@ -35,5 +41,7 @@ void audit_finish(struct audit *a);
 
 /* The sum of a holder's time over all states. */
 int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES]);
+/* Adds the time of another process, user or card. */
+void audit_sums_add(struct audit_sums *to, const struct audit_sums *more);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "base/array.h"
 #include "model/tick.h"
+#include "query/breakdown.h"
 #include "query/gather.h"
+#include "query/holders.h"
 #include "query/sql.h"
 #include "query/users.h"
 
@@ -14,18 +16,6 @@
 #define PROCESS_ID_MAX (1LL << 42)
 /* Up to this many unneeded process rows are read, instead of looking rows up one by one. */
 #define ID_GAP 8
-
-/* One process on one card. */
-struct pair {
-	int64_t process; /* its id in the store */
-	uint32_t card;
-	uint32_t user;	    /* index of its identity; IDMAP_NONE: no row for it */
-	int64_t started_ms; /* this and the next two are from its row */
-	int64_t last_active_ms;
-	uint32_t pid;
-	int64_t ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
-	int64_t active_share_ms, idle_share_ms, peak_mem_kib;
-};
 
 /* The pairs of one file. */
 struct pairs {
@@ -47,9 +37,11 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 			err_memory(e);
 			return NULL;
 		}
-		p->items[p->n++] = (struct pair){
-			.process = process, .card = card, .user = IDMAP_NONE, .peak_mem_kib = -1
-		};
+		p->items[p->n++] = (struct pair){ .process = process,
+			.card = card,
+			.user = IDMAP_NONE,
+			.labels = { IDMAP_NONE, IDMAP_NONE },
+			.own = AUDIT_SUMS_NONE };
 	}
 	p->last = index;
 	return &p->items[index];
@@ -85,14 +77,14 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	for (int state = 0; state < HOLDER_STATES; state++) {
 		int64_t ms = value_sum(values[MS_AT + state]);
 		int64_t twice = value_signed(values[DOUBLE_AT + state]);
-		pair->ms[state] += ms;
+		pair->own.ms[state] += ms;
 		pair->presence_ms[state] += twice < ms ? ms - twice : 0;
 	}
-	pair->active_share_ms += value_sum(values[REST_AT]);
-	pair->idle_share_ms += value_sum(values[REST_AT + 1]);
+	pair->own.active_share_ms += value_sum(values[REST_AT]);
+	pair->own.idle_share_ms += value_sum(values[REST_AT + 1]);
 	int64_t peak_kib = value_known(values[REST_AT + 2]);
-	if (peak_kib > pair->peak_mem_kib)
-		pair->peak_mem_kib = peak_kib;
+	if (peak_kib > pair->own.peak_mem_kib)
+		pair->own.peak_mem_kib = peak_kib;
 	return true;
 }
 
@@ -130,11 +122,33 @@ static int compare_pairs(const void *x, const void *y)
 	return a->card < b->card ? -1 : a->card > b->card;
 }
 
+/* What the rows of processes are read into. */
+struct owners {
+	struct pairs *pairs;
+	struct users *users;
+	struct breakdown *breakdown;
+};
+
+/* The columns of a row before those that a breakdown asks for. */
+enum { LABELS_AT = 5 };
+
+static int set_labels(struct owners *o, struct pair *pair, sqlite3_stmt *row, struct err *e)
+{
+	char text[COMMAND_CAP];
+	int rc = 0;
+	for (int level = 0; level < BY_MAX && rc == 0; level++) {
+		sql_text(row, LABELS_AT + level, text, sizeof(text));
+		if (*text)
+			rc = breakdown_label(o->breakdown, pair, (size_t)level, text, e);
+	}
+	return rc;
+}
+
 /* Copies the row's values to the pairs of that process; `*at` is the first pair that may
  * match. */
-static int name_pairs(
-	struct pairs *p, size_t *at, struct users *users, sqlite3_stmt *row, struct err *e)
+static int name_pairs(struct owners *o, size_t *at, sqlite3_stmt *row, struct err *e)
 {
+	struct pairs *p = o->pairs;
 	int64_t id = sqlite3_column_int64(row, 0);
 	while (*at < p->n && p->items[*at].process < id)
 		++*at;
@@ -142,27 +156,30 @@ static int name_pairs(
 		return 0;
 	char name[USER_CAP];
 	sql_text(row, 1, name, sizeof(name));
-	uint32_t user = users_find(users, name, e);
+	uint32_t user = users_find(o->users, name, e);
 	if (user == IDMAP_NONE)
 		return ERR_WORLD;
-	for (; *at < p->n && p->items[*at].process == id; ++*at) {
+	int rc = 0;
+	for (; *at < p->n && p->items[*at].process == id && rc == 0; ++*at) {
 		struct pair *pair = &p->items[*at];
 		pair->user = user;
 		pair->pid = (uint32_t)sqlite3_column_int64(row, 2);
 		pair->started_ms = sql_int(row, 3, -1);
-		pair->last_active_ms = sql_int(row, 4, -1);
+		pair->own.last_active_ms = sql_int(row, 4, -1);
+		rc = set_labels(o, pair, row, e);
 	}
-	return 0;
+	return rc;
 }
 
 /* Reads the process rows of all pairs, which are sorted; neighbouring ids are read together. */
-static int read_owners(
-	struct gather_file *file, struct pairs *p, struct users *users, struct err *e)
+static int read_owners(struct gather_file *file, struct owners *o, struct err *e)
 {
 	sqlite3_stmt *stmt;
+	struct pairs *p = o->pairs;
 	int rc = sql_prepare(file->db, &stmt, e,
-		"SELECT id, user, pid, started_ms, last_active_ms FROM process "
-		"WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
+		"SELECT id, user, pid, started_ms, last_active_ms, %s, %s FROM process "
+		"WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+		breakdown_column(o->breakdown, 0), breakdown_column(o->breakdown, 1));
 	for (size_t from = 0, to = 0; from < p->n && rc == 0; from = to) {
 		to = from + 1;
 		while (to < p->n && p->items[to].process - p->items[to - 1].process <= ID_GAP)
@@ -174,7 +191,7 @@ static int read_owners(
 			rc = sql_step(stmt, e);
 			if (rc <= 0)
 				break;
-			rc = name_pairs(p, &at, users, stmt, e);
+			rc = name_pairs(o, &at, stmt, e);
 		}
 		sqlite3_reset(stmt);
 	}
@@ -198,8 +215,8 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 			.card = idmap_get(&file->cards, sqlite3_column_int64(stmt, 0)) };
 		struct pair *pair =
 			p->n ? bsearch(&key, p->items, p->n, sizeof(key), compare_pairs) : NULL;
-		if (pair && pair->last_active_ms < sqlite3_column_int64(stmt, 2))
-			pair->last_active_ms = sqlite3_column_int64(stmt, 2);
+		if (pair && pair->own.last_active_ms < sqlite3_column_int64(stmt, 2))
+			pair->own.last_active_ms = sqlite3_column_int64(stmt, 2);
 	}
 	sqlite3_finalize(stmt);
 	return rc;
@@ -207,14 +224,9 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 
 static void add_to_identity(struct audit_identity *identity, const struct pair *pair)
 {
-	for (int state = 0; state < HOLDER_STATES; state++)
-		identity->presence_ms[state] += pair->presence_ms[state];
-	identity->active_share_ms += pair->active_share_ms;
-	identity->idle_share_ms += pair->idle_share_ms;
-	if (pair->peak_mem_kib > identity->peak_mem_kib)
-		identity->peak_mem_kib = pair->peak_mem_kib;
-	if (pair->last_active_ms > identity->last_active_ms)
-		identity->last_active_ms = pair->last_active_ms;
+	struct audit_sums time = pair->own;
+	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
+	audit_sums_add(&identity->sums, &time);
 }
 
 static int add_process(struct audit *a, size_t path, const struct pair *pair, struct err *e)
@@ -229,32 +241,38 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	process->path = path;
 	process->pid = pair->pid;
 	process->started_ms = pair->started_ms;
-	process->peak_mem_kib = pair->peak_mem_kib;
-	process->last_active_ms = pair->last_active_ms;
-	memcpy(process->ms, pair->ms, sizeof(pair->ms));
+	process->sums = pair->own;
 	return 0;
 }
 
+/* Adds a pair to all that it belongs to. */
+static int add_pair(
+	struct gather *g, size_t path, struct owners *o, const struct pair *pair, struct err *e)
+{
+	int rc = 0;
+	if (pair->user == IDMAP_NONE)
+		return 0;
+	add_to_identity(&o->users->items[pair->user], pair);
+	if (g->q->want_processes)
+		rc = add_process(g->a, path, pair, e);
+	return rc ? rc : breakdown_add(o->breakdown, path, pair, e);
+}
+
 /* Reads one file: its slots, its owners, and their sums. */
-static int gather_file_holders(
-	struct gather *g, size_t path, struct users *users, struct err *e)
+static int gather_file_holders(struct gather *g, size_t path, struct owners o, struct err *e)
 {
 	struct gather_file *file = &g->files[path];
 	struct pairs p = { 0 };
+	o.pairs = &p;
 	int rc = read_window(g, file, &p, e);
 	if (p.n)
 		qsort(p.items, p.n, sizeof(*p.items), compare_pairs);
 	if (rc == 0)
-		rc = read_owners(file, &p, users, e);
+		rc = read_owners(file, &o, e);
 	if (rc == 0)
 		rc = read_last_active(file, &p, e);
-	for (size_t i = 0; i < p.n && rc == 0; i++) {
-		if (p.items[i].user == IDMAP_NONE)
-			continue;
-		add_to_identity(&users->items[p.items[i].user], &p.items[i]);
-		if (g->q->want_processes)
-			rc = add_process(g->a, path, &p.items[i], e);
-	}
+	for (size_t i = 0; i < p.n && rc == 0; i++)
+		rc = add_pair(g, path, &o, &p.items[i], e);
 	idmap_finish(&p.map);
 	free(p.items);
 	return rc;
@@ -263,10 +281,16 @@ static int gather_file_holders(
 int gather_holders(struct gather *g, struct err *e)
 {
 	struct users users = { 0 };
+	struct breakdown breakdown;
 	int rc = 0;
+	breakdown_start(&breakdown, g, &users);
 	for (size_t i = 0; i < g->n_files && rc == 0; i++)
-		rc = gather_file_holders(g, i, &users, e);
-	/* Processes refer to their identity by index: sort after they are renumbered. */
+		rc = gather_file_holders(
+			g, i, (struct owners){ .users = &users, .breakdown = &breakdown }, e);
+	if (rc == 0)
+		rc = breakdown_end(&breakdown, e);
+	breakdown_finish(&breakdown);
+	/* Others refer to users by index: they are sorted last, and renumbered. */
 	if (rc == 0)
 		rc = users_hand_over(&users, g->a, e);
 	users_finish(&users);

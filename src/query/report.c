@@ -120,16 +120,15 @@ static void add_hours(struct report *r, const struct audit *a)
 
 void report_make(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	*r = (struct report){ .by = q->by, .utc = q->utc };
+	*r = (struct report){ .utc = q->utc };
 	add_window(r, a);
 	add_headline(r, a);
 	add_waste(r, a, q);
 	add_hours(r, a);
 	report_add_hosts(&r->host_table, a);
 	report_add_cards(&r->cards, a);
-	report_add_identities(&r->identities, a, q->top);
-	if (q->by == REPORT_BY_PROCESS)
-		report_add_processes(&r->processes, a, q->top);
+	report_add_identities(r, a, q);
+	report_add_breakdown(r, a, q);
 	report_add_events(&r->events, a);
 	report_add_sentences(r, a, q);
 }
@@ -142,7 +141,8 @@ void report_finish(struct report *r)
 	table_finish(&r->host_table);
 	table_finish(&r->cards);
 	table_finish(&r->identities);
-	table_finish(&r->processes);
 	table_finish(&r->events);
+	table_finish(&r->breakdown.table);
+	free(r->breakdown.rows);
 	*r = (struct report){ 0 };
 }

@@ -3,10 +3,15 @@
 #define GUA_QUERY_REPORT_H
 
 #include "model/report.h"
+#include "query/order.h"
 
 struct report_request {
-	enum report_by by;
-	size_t top;	      /* rows of identities or processes; 0: all */
+	struct by by;
+	enum order order;
+	size_t top;	      /* rows of holders; 0: all */
+	size_t top_inner;     /* of the second level, for each of the first; 0: all */
+	bool rest;	      /* rows that are left out are summed up in one, for people */
+	bool has_groups;      /* users can be in groups */
 	double cost;	      /* of one GPU-hour; NAN: not asked for */
 	const char *currency; /* as given, escaped for a terminal */
 	bool utc;	      /* moments in UTC instead of local time */

@@ -111,11 +111,15 @@ static struct cell card_source(const void *row, size_t of)
 	return cell_text(*source ? source : NULL);
 }
 
-static struct cell card_short_name(const void *row, size_t of)
+const char *card_short_name(const char *name)
 {
-	const char *name = ((const struct card_row *)row)->card.id.name;
+	return strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
+}
+
+static struct cell card_name_shown(const void *row, size_t of)
+{
 	(void)of;
-	return cell_text(strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name);
+	return cell_text(card_short_name(((const struct card_row *)row)->card.id.name));
 }
 
 static struct cell card_ms(const void *row, size_t state)
@@ -196,7 +200,7 @@ static const struct column card_columns[] = {
 	{ .json = "name", TEXT(get_chars, OF(card.id.name)) },
 	{ .key = "mig_index", VALUE(COUNT, card_instance, 0) },
 	{ .key = "name", .json = "", TEXT(get_chars, OF(card.id.name)) },
-	{ .title = "name", TEXT(card_short_name, 0), .flexible = true },
+	{ .title = "name", TEXT(card_name_shown, 0), .flexible = true },
 	{ .json = "parent_uuid", TEXT(card_parent, 0) },
 	{ .json = "source", TEXT(card_source, 0) },
 	{ .key = "status", TEXT(get_chars, OF(card.status)) },

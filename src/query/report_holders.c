@@ -1,198 +1,328 @@
-/* The tables of identities and of processes. To add a column, add a row to an array of columns.
- */
-#include "query/report_parts.h"
+/* The columns of the tables of holders. To add a column, add a row to an array of columns. */
+#include "query/report_holders.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "query/audit.h"
 
-/* The rows of identities are struct audit_identity itself. */
-static struct cell identity_ms(const void *row, size_t state)
+static const struct audit_sums *sums_of(const void *row)
 {
-	return cell_number((double)((const struct audit_identity *)row)->presence_ms[state]);
+	return &((const struct holder_row *)row)->row->sums;
 }
 
-static struct cell identity_shown(const void *row, size_t of)
+static bool is_of_cards(const void *row)
+{
+	return ((const struct holder_row *)row)->measure == MEASURE_CARDS;
+}
+
+static struct cell holder_ms(const void *row, size_t state)
+{
+	return cell_number((double)sums_of(row)->ms[state]);
+}
+
+/* A card is not a squatter. */
+static struct cell holder_squatting(const void *row, size_t state)
+{
+	return is_of_cards(row) ? cell_number(NAN) : holder_ms(row, state);
+}
+
+/* 0 becomes unknown, so that text shows the column only if there is some. */
+static struct cell holder_some_ms(const void *row, size_t state)
+{
+	return sums_of(row)->ms[state] ? holder_ms(row, state) : cell_number(NAN);
+}
+
+/* A card that nobody uses is not held; a user with little memory on one is there. */
+static int64_t held_ms(const void *row)
+{
+	const int64_t *ms = sums_of(row)->ms;
+	return audit_holder_ms(ms) - (is_of_cards(row) ? ms[HOLDER_TRULY_IDLE] : 0);
+}
+
+static struct cell holder_held(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(user_shown(((const struct audit_identity *)row)->identity));
+	return cell_number((double)held_ms(row));
 }
 
-static struct cell identity_some_ms(const void *row, size_t state)
+static struct cell holder_idle_fraction(const void *row, size_t of)
 {
-	const struct audit_identity *who = row;
-	return who->presence_ms[state] ? identity_ms(row, state) : cell_number(NAN);
+	(void)of;
+	return cell_number(part_of(sums_of(row)->ms[HOLDER_IDLE_HELD], held_ms(row)));
 }
 
-static struct cell identity_sum(const void *row, size_t of)
+/* Of the held time whose use is known. */
+static struct cell holder_unused(const void *row, size_t of)
 {
+	const struct audit_sums *sums = sums_of(row);
 	(void)of;
 	return cell_number(
-		(double)audit_holder_ms(((const struct audit_identity *)row)->presence_ms));
+		part_of(sums_waste(sums), held_ms(row) - sums->ms[HOLDER_USE_UNKNOWN]));
 }
 
-static struct cell identity_fraction(const void *row, size_t state)
+static struct cell holder_share(const void *row, size_t of)
 {
-	const int64_t *ms = ((const struct audit_identity *)row)->presence_ms;
-	return cell_number(part_of(ms[state], audit_holder_ms(ms)));
-}
-
-static struct cell identity_share(const void *row, size_t of)
-{
-	const struct audit_identity *who = row;
+	const struct audit_sums *sums = sums_of(row);
 	(void)of;
-	return cell_number((double)(who->active_share_ms + who->idle_share_ms));
+	return cell_number((double)(sums->active_share_ms + sums->idle_share_ms));
 }
 
-static struct cell identity_idle_share(const void *row, size_t of)
+static struct cell holder_idle_share(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)((const struct audit_identity *)row)->idle_share_ms);
+	return cell_number((double)sums_of(row)->idle_share_ms);
 }
 
-#define OF(member) offsetof(struct audit_identity, member)
-static const struct column identity_columns[] = {
-	{ .key = "identity", TEXT(get_chars, OF(identity)) },
-	{ .title = "identity", .width = 10, .flexible = true, TEXT(identity_shown, 0) },
-	{ .key = "gpu_seconds", .title = "GPU-hours", VALUE(GPU_MS, identity_sum, 0) },
-	{ .key = "idle_held_fraction",
-		.title = "idle-held",
-		VALUE(SHARE, identity_fraction, HOLDER_IDLE_HELD) },
-	{ .key = "active_gpu_seconds", VALUE(GPU_MS, identity_ms, HOLDER_ACTIVE) },
+static struct cell holder_peak(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(sums_of(row)->peak_mem_kib);
+}
+
+static struct cell holder_last_active(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(sums_of(row)->last_active_ms);
+}
+
+static struct cell holder_processes(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number((double)((const struct holder_row *)row)->row->n_processes);
+}
+
+static struct cell holder_pid(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(((const struct holder_row *)row)->row->pid);
+}
+
+static struct cell holder_started(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(((const struct holder_row *)row)->row->started_ms);
+}
+
+static struct cell holder_user_shown(const void *row, size_t of)
+{
+	const char *user = ((const struct holder_row *)row)->user;
+	(void)of;
+	return cell_text(user ? user_shown(user) : "(several)");
+}
+
+static const struct column time_columns[] = {
+	{ .key = "gpu_seconds", .title = "held", .width = 6, VALUE(GPU_MS, holder_held, 0) },
+	{ .key = "active_gpu_seconds",
+		.title = "used",
+		.width = 6,
+		VALUE(GPU_MS, holder_ms, HOLDER_ACTIVE) },
 	{ .key = "idle_held_gpu_seconds",
-		.title = "held h",
-		.width = 7,
-		VALUE(GPU_MS, identity_ms, HOLDER_IDLE_HELD) },
+		.title = "idle",
+		.width = 6,
+		VALUE(GPU_MS, holder_ms, HOLDER_IDLE_HELD) },
 	{ .key = "squatting_gpu_seconds",
-		.title = "squat h",
-		.width = 7,
-		VALUE(GPU_MS, identity_ms, HOLDER_SQUATTING) },
-	{ .title = "use? h",
+		.title = "idle on\nbusy GPU",
+		VALUE(GPU_MS, holder_squatting, HOLDER_SQUATTING) },
+	{ .title = "use\nunknown",
+		.optional = true,
+		VALUE(GPU_MS, holder_some_ms, HOLDER_USE_UNKNOWN) },
+	{ .key = "unused_fraction",
+		.title = "unused",
+		.width = 6,
+		VALUE(SHARE, holder_unused, 0) },
+	{ .key = "idle_held_fraction", VALUE(SHARE, holder_idle_fraction, 0) },
+	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_TRULY_IDLE) },
+	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_USE_UNKNOWN) },
+	{ .key = "share_gpu_seconds",
+		.title = "share",
 		.width = 6,
 		.optional = true,
-		VALUE(GPU_MS, identity_some_ms, HOLDER_USE_UNKNOWN) },
-	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, identity_ms, HOLDER_TRULY_IDLE) },
-	{ .key = "share_gpu_seconds",
-		.title = "share h",
-		.width = 7,
-		VALUE(GPU_MS, identity_share, 0) },
-	{ .key = "idle_held_share_gpu_seconds", VALUE(GPU_MS, identity_idle_share, 0) },
+		VALUE(GPU_MS, holder_share, 0) },
+	{ .key = "idle_held_share_gpu_seconds", VALUE(GPU_MS, holder_idle_share, 0) },
 	{ .key = "peak_mem_bytes",
 		.title = "peak mem",
 		.width = 8,
-		VALUE(KIB, get_known, OF(peak_mem_kib)) },
-	{ .key = "last_active", VALUE(MOMENT, get_known, OF(last_active_ms)) },
-	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, identity_ms, HOLDER_USE_UNKNOWN) },
-};
-#undef OF
-
-void report_add_identities(struct table *t, const struct audit *a, size_t top)
-{
-	*t = (struct table)TABLE_OF(identity_columns);
-	for (size_t i = 0; i < a->n_identities && (top == 0 || i < top); i++)
-		table_add(t, &a->identities[i]);
-}
-
-/* The data of a row of processes. */
-struct process_row {
-	struct audit_process process;
-	const char *host, *user, *uuid;
-	int card_index;
-	char where[192]; /* the card, with its host if there are several */
-	char what[LABEL_CAP + COMMAND_CAP + 2]; /* what it belongs to, and its command */
+		.optional = true,
+		VALUE(KIB, holder_peak, 0) },
+	{ .key = "last_active", VALUE(MOMENT, holder_last_active, 0) },
 };
 
-static struct cell process_user(const void *row, size_t of)
-{
-	(void)of;
-	return cell_text(user_shown(((const struct process_row *)row)->user));
-}
-
-/* As gua who shows it. */
-static void show_what(struct process_row *row)
-{
-	const struct audit_process *p = &row->process;
-	const char *label = process_label(p->notebook, p->job, p->container, p->pod);
-	const char *command = p->command ? p->command : "";
-	snprintf(row->what, sizeof(row->what), "%s%s%s", label, *label && *command ? " " : "",
-		*label || *command ? command : "-");
-}
-
-static struct cell process_pid(const void *row, size_t of)
-{
-	(void)of;
-	return cell_number(((const struct process_row *)row)->process.pid);
-}
-
-static struct cell process_card_index(const void *row, size_t of)
-{
-	(void)of;
-	return cell_number(((const struct process_row *)row)->card_index);
-}
-
-static struct cell process_ms(const void *row, size_t state)
-{
-	return cell_number((double)((const struct process_row *)row)->process.ms[state]);
-}
-
-static struct cell process_sum(const void *row, size_t of)
-{
-	(void)of;
-	return cell_number(
-		(double)audit_holder_ms(((const struct process_row *)row)->process.ms));
-}
-
-#define OF(member) offsetof(struct process_row, member)
-static const struct column process_columns[] = {
-	{ .key = "pid", .title = "pid", VALUE(COUNT, process_pid, 0) },
-	{ .key = "started", VALUE(MOMENT, get_known, OF(process.started_ms)) },
+#define OF(member) offsetof(struct holder_row, member)
+/* The columns of a kind: how programs name it, and more about it. */
+static const struct column key_columns[BY_MAX] = { { TEXT(get_string, OF(keys[0])) },
+	{ TEXT(get_string, OF(keys[1])) } };
+static const struct column label_column = { .flexible = true, TEXT(get_chars, OF(label)) };
+static const struct column user_columns[] = {
 	{ .key = "user", TEXT(get_string, OF(user)) },
-	{ .title = "user", .width = -12, TEXT(process_user, 0) },
-	{ .key = "command", TEXT(get_string, OF(process.command)) },
-	{ .title = "what", .flexible = true, TEXT(get_chars, OF(what)) },
+	{ .title = "user", .width = -12, TEXT(holder_user_shown, 0) },
+};
+static const struct column place_columns[] = {
 	{ .key = "host", TEXT(get_string, OF(host)) },
 	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, process_card_index, 0) },
-	{ .title = "gpu", .width = -14, TEXT(get_chars, OF(where)) },
-	{ .key = "gpu_seconds", .title = "hours", .width = 6, VALUE(GPU_MS, process_sum, 0) },
-	{ .key = "idle_held_gpu_seconds",
-		.title = "held h",
-		.width = 6,
-		VALUE(GPU_MS, process_ms, HOLDER_IDLE_HELD) },
-	{ .key = "squatting_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_SQUATTING) },
-	{ .key = "peak_mem_bytes",
-		.title = "peak",
-		.width = 7,
-		VALUE(KIB, get_known, OF(process.peak_mem_kib)) },
-	{ .key = "last_active",
-		.title = "last active",
-		VALUE(MOMENT, get_known, OF(process.last_active_ms)) },
-	{ .key = "notebook", TEXT(get_string, OF(process.notebook)) },
-	{ .key = "job", TEXT(get_string, OF(process.job)) },
-	{ .key = "container", TEXT(get_string, OF(process.container)) },
-	{ .key = "pod", TEXT(get_string, OF(process.pod)) },
-	{ .key = "unit", TEXT(get_string, OF(process.unit)) },
-	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_USE_UNKNOWN) },
+	{ .key = "gpu_index", VALUE(COUNT, get_known, OF(card_index)) },
 };
+static const struct column process_columns[] = {
+	{ .key = "pid", VALUE(COUNT, holder_pid, 0) },
+	{ .key = "started", VALUE(MOMENT, holder_started, 0) },
+};
+static const struct column count_column = { .key = "processes",
+	VALUE(COUNT, holder_processes, 0) };
 #undef OF
 
-void report_add_processes(struct table *t, const struct audit *a, size_t top)
+/* The columns of cards' own time. */
+static struct cell cards_n(const void *row, size_t of)
 {
-	*t = (struct table)TABLE_OF(process_columns);
-	for (size_t i = 0; i < a->n_processes && (top == 0 || i < top); i++) {
-		const struct audit_process *p = &a->processes[i];
-		const struct audit_card *card = &a->cards[p->card];
-		struct process_row row = { .process = *p,
-			.host = a->hosts[p->host].hostname,
-			.user = a->identities[p->identity].identity,
-			.uuid = card->id.uuid,
-			.card_index = card->id.index };
-		char label[CARD_LABEL_CAP];
-		card_label(label, sizeof(label), &card->id);
-		snprintf(row.where, sizeof(row.where), "%s%s%s", a->n_hosts > 1 ? row.host : "",
-			a->n_hosts > 1 ? " " : "", label);
-		show_what(&row);
-		table_add(t, &row);
+	(void)of;
+	return cell_number((double)((const struct holder_row *)row)->row->n_cards);
+}
+
+static struct cell cards_unobserved(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number((double)((const struct holder_row *)row)->row->unobserved_ms);
+}
+
+static struct cell cards_observed(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number((double)audit_holder_ms(sums_of(row)->ms));
+}
+
+static struct cell cards_share(const void *row, size_t state)
+{
+	const int64_t *ms = sums_of(row)->ms;
+	return cell_number(part_of(ms[state], audit_holder_ms(ms)));
+}
+
+static struct cell cards_some_share(const void *row, size_t state)
+{
+	return sums_of(row)->ms[state] ? cards_share(row, state) : cell_number(NAN);
+}
+
+static struct cell cards_coverage(const void *row, size_t of)
+{
+	int64_t seen_ms = audit_holder_ms(sums_of(row)->ms);
+	(void)of;
+	return cell_number(part_of(
+		seen_ms, seen_ms + ((const struct holder_row *)row)->row->unobserved_ms));
+}
+
+static const struct column card_columns[] = {
+	{ .key = "gpus", .title = "GPUs", VALUE(COUNT, cards_n, 0) },
+	{ .key = "observed_gpu_seconds",
+		.title = "GPU-hours",
+		VALUE(GPU_MS, cards_observed, 0) },
+	{ .key = "active_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_ACTIVE) },
+	{ .key = "idle_held_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_IDLE_HELD) },
+	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_TRULY_IDLE) },
+	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_USE_UNKNOWN) },
+	{ .key = "unobserved_gpu_seconds", VALUE(GPU_MS, cards_unobserved, 0) },
+	{ .key = "share_gpu_seconds", VALUE(GPU_MS, holder_share, 0) },
+	{ .key = "active",
+		.title = "active",
+		.width = 6,
+		VALUE(SHARE, cards_share, HOLDER_ACTIVE) },
+	{ .key = "idle_held",
+		.title = "idle-held",
+		VALUE(SHARE, cards_share, HOLDER_IDLE_HELD) },
+	{ .key = "truly_idle",
+		.title = "truly-idle",
+		VALUE(SHARE, cards_share, HOLDER_TRULY_IDLE) },
+	{ .title = "use?",
+		.width = 6,
+		.optional = true,
+		VALUE(SHARE, cards_some_share, HOLDER_USE_UNKNOWN) },
+	{ .key = "observed", .title = "observed", VALUE(SHARE, cards_coverage, 0) },
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What notebooks and commands need to be told apart; columns that are optional make room. */
+enum { LONG_LABEL = 26 };
+
+/* The columns of a table while they are chosen. */
+struct choice {
+	struct column items[32];
+	size_t n;
+};
+
+static struct column *append(struct choice *c, const struct column *columns, size_t n)
+{
+	struct column *first = &c->items[c->n];
+	memcpy(first, columns, n * sizeof(*columns));
+	c->n += n;
+	return first;
+}
+
+/* How programs read the kinds, and how people do. */
+static void add_keys(struct choice *c, const struct by *by, const char *title)
+{
+	for (size_t i = 0; i < by->n; i++) {
+		bool process = by->kinds[i] == IDENTITY_PROCESS;
+		append(c, &key_columns[i], 1)->key =
+			process ? "command" : identity_kinds[by->kinds[i]].name;
 	}
+	struct column *label = append(c, &label_column, 1);
+	label->title = title;
+	for (size_t i = 0; i < by->n; i++)
+		if (by_measure(by, i, false) == MEASURE_PROCESSES ||
+			by->kinds[i] == IDENTITY_MODEL)
+			label->width = LONG_LABEL;
+	if (by_has(by, IDENTITY_PROCESS))
+		append(c, process_columns, COUNT_OF(process_columns));
+}
+
+/* Whose time it is, and of which cards, where the kinds do not tell. */
+static void add_facts(struct choice *c, const struct by *by)
+{
+	bool host = by_has(by, IDENTITY_HOST), process = false;
+	for (size_t i = 0; i < by->n; i++)
+		process |= by_measure(by, i, false) == MEASURE_PROCESSES;
+	/* To people it is said of what has one user. */
+	if (!by_has(by, IDENTITY_USER))
+		append(c, user_columns, process ? COUNT_OF(user_columns) : 1);
+	append(c, &place_columns[host], COUNT_OF(place_columns) - host);
+	append(c, &count_column, 1);
+}
+
+static void start_table(struct table *t, const struct choice *c)
+{
+	struct column *columns = arena_take(&t->texts, c->n * sizeof(*columns));
+	if (columns)
+		memcpy(columns, c->items, c->n * sizeof(*columns));
+	t->failed = !columns;
+	t->columns = columns;
+	t->n_columns = columns ? c->n : 0;
+}
+
+void holder_table_of_users(struct table *t)
+{
+	const struct by users = { { IDENTITY_USER }, 1 };
+	struct choice c = { .n = 0 };
+	*t = (struct table){ 0 };
+	add_keys(&c, &users, "user");
+	c.items[0].key = "identity";
+	append(&c, time_columns, COUNT_OF(time_columns));
+	start_table(t, &c);
+}
+
+void holder_table_by(struct table *t, const struct by *by, bool of_users)
+{
+	struct choice c = { .n = 0 };
+	char title[64] = "";
+	*t = (struct table){ 0 };
+	for (size_t i = 0; i < by->n; i++)
+		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
+			i ? ", " : "", identity_kinds[by->kinds[i]].name);
+	const char *copy = arena_text(&t->texts, title);
+	add_keys(&c, by, copy ? copy : "");
+	if (by_measure(by, by->n - 1, of_users) == MEASURE_CARDS) {
+		append(&c, card_columns, COUNT_OF(card_columns));
+	} else {
+		add_facts(&c, by);
+		append(&c, time_columns, COUNT_OF(time_columns));
+	}
+	start_table(t, &c);
 }

@@ -14,6 +14,9 @@ void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], doub
 double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
 	const int64_t ms[CARD_STATES], size_t state);
 
+/* A card's model without the name of its maker. */
+const char *card_short_name(const char *name);
+
 /* A column of a table: names, then TEXT or VALUE, then how text shows it. */
 #define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
 #define VALUE(unit, getter, which) .kind = COLUMN_##unit, .get = getter, .of = which
@@ -22,15 +25,21 @@ double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[C
 		.columns = array, .n_columns = sizeof(array) / sizeof(array[0])                \
 	}
 
-/* The tables; the report owns them. `top` 0: all rows. */
+/* The tables; the report owns them. */
 void report_add_hosts(struct table *t, const struct audit *a);
 void report_add_cards(struct table *t, const struct audit *a);
-void report_add_identities(struct table *t, const struct audit *a, size_t top);
-void report_add_processes(struct table *t, const struct audit *a, size_t top);
 void report_add_events(struct table *t, const struct audit *a);
-/* Adds all sentences, from the figures and tables that are already there. */
+void report_add_identities(
+	struct report *r, const struct audit *a, const struct report_request *q);
+void report_add_breakdown(
+	struct report *r, const struct audit *a, const struct report_request *q);
+void report_add_processes(
+	struct report *r, const struct audit *a, const struct report_request *q);
+/* Adds all sentences, from the figures and tables that are already there; those about the
+ * holders are among them. */
 void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
+void report_add_notes(struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_event_sentences(struct report *r, const struct audit *a);
 /* Adds one; label as in struct sentence. */
 void report_say(struct report *r, enum sentence_kind kind, const char *label,

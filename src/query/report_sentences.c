@@ -10,7 +10,6 @@
 
 #include "base/str.h"
 #include "base/timetext.h"
-#include "store/crowd.h"
 
 void report_say(
 	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
@@ -188,59 +187,6 @@ static void add_cards(struct report *r, const struct audit *a)
 	}
 }
 
-static void add_left_out(struct report *r, size_t shown, size_t all, const char *what)
-{
-	if (shown < all)
-		report_say(r, SENTENCE_HOLDERS, NULL, "%zu more %s: --top 0 shows all",
-			all - shown, what);
-}
-
-static void add_identities(struct report *r, const struct audit *a)
-{
-	size_t shown = r->identities.n_rows;
-	if (shown == 0)
-		report_say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
-	add_left_out(r, shown, a->n_identities, "identities");
-	if (r->unattributed_ms >= 18000) /* what shows as 0.01 h */
-		report_say(r, SENTENCE_HOLDERS, NULL,
-			"%.2f GPU-hours of active or idle-held time are in no identity's "
-			"share.",
-			(double)r->unattributed_ms / 3600e3);
-	if (shown)
-		report_say(r, SENTENCE_HOLDERS, NULL,
-			"GPU-hours, idle-held, held h and squat h are presence: once per card "
-			"and moment. share h divides a card's time among its holders.");
-}
-
-/* Says what a row of a crowd is, if one of the first `shown` processes is one. */
-static void add_crowd(struct report *r, const struct audit *a, size_t shown)
-{
-	bool crowd = false;
-	for (size_t i = 0; i < shown && i < a->n_processes; i++) {
-		const struct audit_process *p = &a->processes[i];
-		crowd |= p->pid == 0 && p->command && strcmp(p->command, CROWD_COMMAND) == 0;
-	}
-	if (crowd)
-		report_say(r, SENTENCE_HOLDERS, NULL,
-			CROWD_COMMAND " are a user's processes of less than %d minutes, after "
-				      "the first %d of a day: their time is stored as one.",
-			CROWD_SHORT_MS / 60000, CROWD_LIVES);
-}
-
-static void add_processes(struct report *r, const struct audit *a)
-{
-	size_t shown = r->processes.n_rows;
-	if (shown == 0)
-		report_say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
-	add_left_out(r, shown, a->n_processes + a->n_processes_left_out, "processes");
-	if (shown)
-		report_say(r, SENTENCE_HOLDERS, NULL,
-			"Hours are the process's time on that card; held h are those in which "
-			"the "
-			"process itself was idle-held.");
-	add_crowd(r, a, shown);
-}
-
 static void add_rules(struct report *r)
 {
 	char slot[32], slots[96] = "";
@@ -264,10 +210,7 @@ void report_add_sentences(
 	add_headline(r);
 	add_waste(r, q);
 	add_cards(r, a);
-	if (q->by == REPORT_BY_USER)
-		add_identities(r, a);
-	else if (q->by == REPORT_BY_PROCESS)
-		add_processes(r, a);
+	report_add_notes(r, a, q);
 	report_add_event_sentences(r, a);
 	add_rules(r);
 }

@@ -8,56 +8,26 @@
 #include "base/str.h"
 #include "query/sql.h"
 
-/* The place of `name` in the table, or the free place for it. The hash is FNV-1a. */
-static size_t place_of(const struct users *u, const char *name)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-	for (const char *c = name; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-	size_t at = (size_t)(hash ^ hash >> 32) & (u->cap - 1);
-	while (u->table[at] && strcmp(u->items[u->table[at] - 1].identity, name) != 0)
-		at = (at + 1) & (u->cap - 1);
-	return at;
-}
-
-static bool grow_table(struct users *u)
-{
-	struct users bigger = { .items = u->items, .n = u->n, .cap = u->cap ? 2 * u->cap : 64 };
-	bigger.table = calloc(bigger.cap, sizeof(*bigger.table));
-	if (!bigger.table)
-		return false;
-	for (uint32_t i = 0; i < u->n; i++)
-		bigger.table[place_of(&bigger, u->items[i].identity)] = i + 1;
-	free(u->table);
-	*u = bigger;
-	return true;
-}
-
 uint32_t users_find(struct users *u, const char *name, struct err *e)
 {
-	if (2 * (u->n + 1) > u->cap && !grow_table(u)) {
-		err_memory(e);
-		return IDMAP_NONE;
-	}
-	size_t at = place_of(u, name);
-	if (u->table[at])
-		return u->table[at] - 1;
+	uint32_t index = names_find(&u->names, 0, name, e);
+	if (index == IDMAP_NONE || index < u->n)
+		return index;
 	if (!array_one_more(&u->items, u->n)) {
 		err_memory(e);
 		return IDMAP_NONE;
 	}
-	struct audit_identity *item = &u->items[u->n];
-	*item = (struct audit_identity){ .peak_mem_kib = -1, .last_active_ms = -1 };
+	struct audit_identity *item = &u->items[u->n++];
+	*item = (struct audit_identity){ .sums = AUDIT_SUMS_NONE };
 	text_copy(item->identity, sizeof(item->identity), name);
-	u->table[at] = (uint32_t)++u->n;
-	return (uint32_t)u->n - 1;
+	return index;
 }
 
 static int compare_identities(const void *x, const void *y, void *items)
 {
 	const struct audit_identity *p = (struct audit_identity *)items + *(const uint32_t *)x;
 	const struct audit_identity *q = (struct audit_identity *)items + *(const uint32_t *)y;
-	int64_t a = audit_holder_ms(p->presence_ms), b = audit_holder_ms(q->presence_ms);
+	int64_t a = audit_holder_ms(p->sums.ms), b = audit_holder_ms(q->sums.ms);
 	if (a != b)
 		return a > b ? -1 : 1;
 	return strcmp(p->identity, q->identity);
@@ -81,6 +51,11 @@ int users_hand_over(struct users *u, struct audit *a, struct err *e)
 	}
 	for (size_t i = 0; i < a->n_processes && rc == 0; i++)
 		a->processes[i].identity = to[a->processes[i].identity];
+	for (size_t level = 0; level < BY_MAX && rc == 0; level++)
+		for (size_t i = 0; i < a->breakdown.n[level]; i++)
+			if (a->breakdown.rows[level][i].user < u->n)
+				a->breakdown.rows[level][i].user =
+					to[a->breakdown.rows[level][i].user];
 	free(order);
 	return rc;
 }
@@ -88,16 +63,21 @@ int users_hand_over(struct users *u, struct audit *a, struct err *e)
 void users_finish(struct users *u)
 {
 	free(u->items);
-	free(u->table);
+	names_finish(&u->names);
 	*u = (struct users){ 0 };
 }
 
-static int compare_processes(const void *x, const void *y)
+/* Processes have no names yet: those of their users decide. */
+static int compare_processes(const void *x, const void *y, void *gather)
 {
+	const struct gather *g = gather;
 	const struct audit_process *p = x, *q = y;
-	int64_t a = audit_holder_ms(p->ms), b = audit_holder_ms(q->ms);
-	if (a != b)
-		return a > b ? -1 : 1;
+	int difference = order_compare(g->q->order, &p->sums, &q->sums);
+	if (difference == 0 && g->q->order == ORDER_NAME)
+		difference = strcmp(g->a->identities[p->identity].identity,
+			g->a->identities[q->identity].identity);
+	if (difference)
+		return difference;
 	if (p->card != q->card)
 		return p->card < q->card ? -1 : 1;
 	return p->id < q->id ? -1 : p->id > q->id;
@@ -130,11 +110,13 @@ int processes_choose(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
 	if (a->n_processes)
-		qsort(a->processes, a->n_processes, sizeof(*a->processes), compare_processes);
+		qsort_r(a->processes, a->n_processes, sizeof(*a->processes), compare_processes,
+			g);
 	size_t max = g->q->max_processes;
-	if (max && a->n_processes > max) {
-		a->n_processes_left_out = a->n_processes - max;
-		a->n_processes = max;
+	a->left_out = (struct audit_sums)AUDIT_SUMS_NONE;
+	while (max && a->n_processes > max) {
+		audit_sums_add(&a->left_out, &a->processes[--a->n_processes].sums);
+		a->n_processes_left_out++;
 	}
 	int rc = 0;
 	for (size_t i = 0; i < a->n_processes && rc == 0; i++)

@@ -4,17 +4,17 @@
 #define GUA_QUERY_USERS_H
 
 #include "query/gather.h"
+#include "query/names.h"
 
 struct users {
-	struct audit_identity *items;
+	struct names names;
+	struct audit_identity *items; /* by the number of the name */
 	size_t n;
-	uint32_t *table; /* open addressing: index + 1, 0 free */
-	size_t cap;	 /* of the table, a power of two */
 };
 
 /* The index of `name`, added when it is new; IDMAP_NONE when out of memory. */
 uint32_t users_find(struct users *u, const char *name, struct err *e);
-/* Sorts by presence and moves them into the audit; processes are renumbered. */
+/* Sorts by presence and moves them into the audit; what refers to them is renumbered. */
 int users_hand_over(struct users *u, struct audit *a, struct err *e);
 void users_finish(struct users *u);
 

@@ -74,6 +74,44 @@ static void add_heatmap(struct json *j, const struct report *r)
 	json_close(j, ']');
 }
 
+/* Adds the rows of a level from row `*at` on, each with its rows of the next level. */
+static void add_rows(
+	struct json *j, const struct report_breakdown *b, unsigned level, size_t *at)
+{
+	const struct table *t = &b->table;
+	json_open(j, "rows", '[');
+	while (*at < t->n_rows && b->rows[*at].level == level) {
+		size_t row = (*at)++;
+		if (b->rows[row].rest)
+			continue;
+		json_open(j, NULL, '{');
+		json_cells(j, t->columns, t->n_columns, table_cell(t, row, 0));
+		if (level + 1 < b->by.n)
+			add_rows(j, b, level + 1, at);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void add_breakdown(struct json *j, const struct report_breakdown *b)
+{
+	size_t at = 0;
+	json_open(j, "breakdown", '{');
+	json_open(j, "by", '[');
+	for (size_t i = 0; i < b->by.n; i++)
+		json_text(j, NULL, identity_kinds[b->by.kinds[i]].name);
+	json_close(j, ']');
+	json_open(j, "measures", '[');
+	for (size_t i = 0; i < b->by.n; i++)
+		json_text(j, NULL, measure_names[b->measures[i]]);
+	json_close(j, ']');
+	j->lines++; /* one row a line */
+	add_rows(j, b, 0, &at);
+	j->lines--;
+	json_close(j, '}');
+	j->out->failed |= b->table.failed;
+}
+
 void report_json(struct str *out, const struct report *r)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -86,8 +124,8 @@ void report_json(struct str *out, const struct report *r)
 	json_table(&j, "gpus", &r->cards);
 	json_table(&j, "identities", &r->identities);
 	add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
-	if (r->by == REPORT_BY_PROCESS)
-		json_table(&j, "processes", &r->processes);
+	if (!by_is(&r->breakdown.by, IDENTITY_USER) && !by_is(&r->breakdown.by, IDENTITY_CARD))
+		add_breakdown(&j, &r->breakdown);
 	add_heatmap(&j, r);
 	json_table(&j, "events", &r->events);
 	json_close(&j, '}');
@@ -96,11 +134,16 @@ void report_json(struct str *out, const struct report *r)
 
 void report_csv(struct str *out, const struct report *r)
 {
-	if (r->by == REPORT_BY_USER)
-		csv_table(out, &r->identities);
-	else if (r->by == REPORT_BY_PROCESS)
-		csv_table(out, &r->processes);
-	else
+	const struct report_breakdown *b = &r->breakdown;
+	const struct table *t = &b->table;
+	if (by_is(&b->by, IDENTITY_CARD)) {
 		csv_table(out, &r->cards);
-	out->failed |= r->failed;
+		out->failed |= r->failed;
+		return;
+	}
+	csv_header(out, t->columns, t->n_columns);
+	for (size_t i = 0; i < t->n_rows; i++)
+		if (b->rows[i].level + 1 == b->by.n && !b->rows[i].rest)
+			csv_row(out, t->columns, t->n_columns, table_cell(t, i, 0));
+	out->failed |= r->failed || t->failed;
 }

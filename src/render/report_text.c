@@ -1,6 +1,7 @@
 /* The report for people: its sections, readable at 80 columns. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/shares.h"
 #include "base/timetext.h"
@@ -187,13 +188,19 @@ static void add_cards(struct str *out, const struct report *r, const struct text
 
 static void add_holders(struct str *out, const struct report *r, const struct text_style *style)
 {
-	bool users = r->by == REPORT_BY_USER;
-	const struct table *t = users ? &r->identities : &r->processes;
-	if (r->by == REPORT_BY_CARD)
+	const struct by *by = &r->breakdown.by;
+	char title[96] = "By ";
+	if (by_is(by, IDENTITY_CARD))
 		return;
-	add_heading(out, style, 4, users ? "Top identities" : "Top processes");
-	if (t->n_rows)
-		text_add_table(out, t, style);
+	for (size_t i = 0; i < by->n; i++)
+		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
+			i ? ", " : "", identity_kinds[by->kinds[i]].name);
+	if (r->breakdown.measures[by->n - 1] != MEASURE_CARDS)
+		snprintf(
+			title + strlen(title), sizeof(title) - strlen(title), ", in GPU-hours");
+	add_heading(out, style, 4, title);
+	if (r->breakdown.table.n_rows)
+		text_add_table(out, &r->breakdown.table, style);
 	add_sentences(out, r, SENTENCE_HOLDERS, INDENT, style);
 }
 

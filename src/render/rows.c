@@ -139,10 +139,10 @@ static const char *enter_group(struct json *j, char group[GROUP_CAP], const char
 	return dot ? dot + 1 : name;
 }
 
-void json_row(struct json *j, const struct column *columns, size_t n, const struct cell *cells)
+void json_cells(
+	struct json *j, const struct column *columns, size_t n, const struct cell *cells)
 {
 	char group[GROUP_CAP] = "";
-	json_open(j, NULL, '{');
 	for (size_t i = 0; i < n; i++) {
 		const char *name = columns[i].json ? columns[i].json : columns[i].key;
 		if (!name || !*name)
@@ -152,6 +152,12 @@ void json_row(struct json *j, const struct column *columns, size_t n, const stru
 	}
 	if (*group)
 		json_close(j, '}');
+}
+
+void json_row(struct json *j, const struct column *columns, size_t n, const struct cell *cells)
+{
+	json_open(j, NULL, '{');
+	json_cells(j, columns, n, cells);
 	json_close(j, '}');
 }
 

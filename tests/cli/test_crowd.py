@@ -41,7 +41,7 @@ def test_loop_of_short_processes(record, tmp_path):  # noqa: F811
 
     def report(*args):
         return gua("report", "--db", run.db, "--since", "1000w", "--by", "process", *args).stdout
-    listed = {p["pid"]: p for p in json.loads(report("--json", "--top", "2"))["processes"]}
+    listed = {p["pid"]: p for p in json.loads(report("--json", "--top", "2"))["breakdown"]["rows"]}
     assert set(listed) == {900, 0} and listed[0]["command"] == CROWD and listed[0]["started"] is None
     assert f"{CROWD} are a user's processes of less than 5 minutes, after the first" in " ".join(report().split())
     assert f"{CROWD} are" not in report("--top", "1")

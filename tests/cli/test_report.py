@@ -133,7 +133,7 @@ def test_formats_agree(lab):
         [who["identity"] for who in document["identities"]]
     for row, who in zip(users, document["identities"]):
         assert float(row["gpu_seconds"]) == who["gpu_seconds"]
-    assert sum(p["idle_held_gpu_seconds"] for p in document["processes"]) == \
+    assert sum(p["idle_held_gpu_seconds"] for p in document["breakdown"]["rows"]) == \
         sum(who["idle_held_gpu_seconds"] for who in document["identities"])
 
 
@@ -369,7 +369,7 @@ def test_hosts_are_merged_and_named(store, expect):
     assert [c["host"] for c in document["gpus"]] == ["alpha", "beta"]
     assert [(w["identity"], w["gpu_seconds"]) for w in document["identities"]] == \
         [("alice", 3600)]
-    assert [p["host"] for p in document["processes"]] == ["alpha", "beta"]
+    assert [p["host"] for p in document["breakdown"]["rows"]] == ["alpha", "beta"]
     expect("report/hosts.txt", report(*paths, args=("--by", "process")))
 
 
@@ -459,7 +459,7 @@ def test_one_and_many_cards(store):
 def test_zero_identities(store):
     path = one_card(store, minutes(T, 60))
     assert "Nobody held a GPU." in report(path)
-    assert "1.00 GPU-hours of active or idle-held time are in no identity's share." in report(path)
+    assert "1.00 GPU-hours of active or idle-held time are in nobody's share." in report(path)
     assert report_json(path)["unattributed_share_gpu_seconds"] == 3600
     assert report_csv(path) == []
 
@@ -583,7 +583,7 @@ def test_use_unknown_is_held_time_of_its_own(mig):
     alice = next(who for who in document["identities"] if who["identity"] == "alice")
     assert alice["gpu_seconds"] == alice["use_unknown_gpu_seconds"] == 1800
     assert alice["share_gpu_seconds"] == alice["idle_held_gpu_seconds"] == 0
-    assert [p["use_unknown_gpu_seconds"] for p in document["processes"] if p["user"] == "alice"] == [1800, 1800]
+    assert [p["use_unknown_gpu_seconds"] for p in document["breakdown"]["rows"] if p["user"] == "alice"] == [1800, 1800]
     assert sum(cell["truly_idle"] for cell in document["heatmap"]) == 1800
     users = {row["identity"]: row for row in report_csv(mig)}
     assert users["alice"]["use_unknown_gpu_seconds"] == "1800"
@@ -598,7 +598,7 @@ def test_use_unknown_in_text(mig):
         " ".join(text.split())
     assert re.search(r"truly-idle +use\? +util +observed", text)
     assert re.search(r"1:0 .* 50\.0% +50\.0% +2\.0% +100\.0%", text)
-    assert "use? h" in text and widest(text) <= 80
+    assert re.search(r"idle on +use\n.* busy GPU +unknown +unused", text) and widest(text) <= 80
 
 
 def test_columns_without_values_are_not_shown(lab):
@@ -632,7 +632,7 @@ def test_a_process_has_its_own_state_and_its_user_another(store):
     document = report_json(path, args=("--by", "process"))
     alice, = document["identities"]
     assert (alice["gpu_seconds"], alice["active_gpu_seconds"], alice["idle_held_gpu_seconds"]) == (HOUR, HOUR, 0)
-    held = {p["pid"]: p["idle_held_gpu_seconds"] for p in document["processes"]}
+    held = {p["pid"]: p["idle_held_gpu_seconds"] for p in document["breakdown"]["rows"]}
     assert held == {10: 0, 11: HOUR}
     assert document["unattributed_share_gpu_seconds"] == 0
 
@@ -705,7 +705,7 @@ def test_people_read_the_notebook_and_that_a_process_has_ended(store):
     assert re.search(r"^ +102  \(ended\)  -  ", text, re.M) and "_dead" not in text, text
     assert re.search(r"^  \(ended\)  ", report(path), re.M)
     document = report_json(path, args=("--by", "process"))
-    assert {p["user"] for p in document["processes"]} == {i["identity"] for i in document["identities"]} \
+    assert {p["user"] for p in document["breakdown"]["rows"]} == {i["identity"] for i in document["identities"]} \
         == {row["identity"] for row in report_csv(path)} == {"bob", "carol", "_dead"}
 
 
@@ -881,12 +881,13 @@ def test_top(store):
     path = s.save()
     text = report(path)
     assert "user09" in text and "user10" not in text
-    assert "3 more identities: --top 0 shows all" in text
+    assert "(3 more)" in text and "--top 0 shows all." in text
+    assert f"(3 more) {3 * 49 / 3600:7.2f}" in text  # with what they sum up to
     assert "user12" in report(path, args=("--top", "0"))
     assert "11 more processes" in report(path, args=("--top", "2", "--by", "process"))
-    assert len(report_json(path, args=("--by", "process"))["processes"]) == 13
+    assert len(report_json(path, args=("--by", "process"))["breakdown"]["rows"]) == 13
     limited = report_json(path, args=("--by", "process", "--top", "2"))
-    assert [p["user"] for p in limited["processes"]] == ["user00", "user01"]
+    assert [p["user"] for p in limited["breakdown"]["rows"]] == ["user00", "user01"]
     assert len(limited["identities"]) == 2
 
 

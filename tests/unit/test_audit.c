@@ -220,17 +220,17 @@ static void test_sums_are_the_stores(void **state)
 			"SELECT sum(idle_held_presence_ms) FROM holding JOIN process p ON "
 			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
 			since, who->identity);
-		assert_int_equal(who->presence_ms[HOLDER_IDLE_HELD], ask(db, sql));
+		assert_int_equal(who->sums.ms[HOLDER_IDLE_HELD], ask(db, sql));
 		snprintf(sql, sizeof(sql),
 			"SELECT sum(use_unknown_presence_ms) FROM holding JOIN process p ON "
 			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
 			since, who->identity);
-		assert_int_equal(who->presence_ms[HOLDER_USE_UNKNOWN], ask(db, sql));
+		assert_int_equal(who->sums.ms[HOLDER_USE_UNKNOWN], ask(db, sql));
 		snprintf(sql, sizeof(sql),
 			"SELECT max(mem_peak_kib) FROM holding JOIN process p ON "
 			"p.id = holding.process WHERE slot >= %lld AND p.user = '%s'",
 			since, who->identity);
-		assert_int_equal(who->peak_mem_kib, ask(db, sql));
+		assert_int_equal(who->sums.peak_mem_kib, ask(db, sql));
 	}
 	snprintf(sql, sizeof(sql),
 		"SELECT count(*) FROM (SELECT DISTINCT process, gpu FROM holding WHERE slot >= "
@@ -240,6 +240,17 @@ static void test_sums_are_the_stores(void **state)
 	audit_finish(&a);
 	sqlite3_close(db);
 	unlink(path);
+}
+
+/* The card was active in the last minute. */
+static void close_with_a_minute(sqlite3 *db)
+{
+	char sql[128];
+	snprintf(sql, sizeof(sql),
+		"INSERT INTO usage_1m VALUES (%lld, 1, 0, 60000, 0, 0, 60000, 0)", NOON - 60);
+	exec(db, sql);
+	exec(db, "COMMIT");
+	sqlite3_close(db);
 }
 
 static void test_many_identities_in_order(void **state)
@@ -259,18 +270,14 @@ static void test_many_identities_in_order(void **state)
 			i * 20, i, i, NOON - 60, i * 20, 100 + i / 2);
 		exec(db, sql);
 	}
-	snprintf(sql, sizeof(sql),
-		"INSERT INTO usage_1m VALUES (%lld, 1, 0, 60000, 0, 0, 60000, 0)", NOON - 60);
-	exec(db, sql);
-	exec(db, "COMMIT");
-	sqlite3_close(db);
+	close_with_a_minute(db);
 	struct audit a;
 	run_audit(&a, path, NOON - 3600, 10);
 	assert_int_equal(a.n_identities, N);
 	for (size_t i = 1; i < N; i++) {
 		const struct audit_identity *p = &a.identities[i - 1], *q = &a.identities[i];
-		assert_true(p->presence_ms[0] >= q->presence_ms[0]);
-		if (p->presence_ms[0] == q->presence_ms[0])
+		assert_true(p->sums.ms[0] >= q->sums.ms[0]);
+		if (p->sums.ms[0] == q->sums.ms[0])
 			assert_true(strcmp(p->identity, q->identity) < 0);
 	}
 	assert_int_equal(a.n_processes, 10);
@@ -280,7 +287,59 @@ static void test_many_identities_in_order(void **state)
 		snprintf(sql, sizeof(sql), "user%04u", a.processes[i].pid);
 		assert_string_equal(a.identities[a.processes[i].identity].identity, sql);
 		assert_string_equal(a.processes[i].command, "c");
-		assert_int_equal(a.processes[i].peak_mem_kib, -1);
+		assert_int_equal(a.processes[i].sums.peak_mem_kib, -1);
+	}
+	audit_finish(&a);
+	unlink(path);
+}
+
+/* alice and bob are in the group given as context, others in none. */
+static const char *group_of(const void *context, const char *user)
+{
+	return *user == 'a' || *user == 'b' ? context : NULL;
+}
+
+/* Three users on one card for a minute; bob has two processes there and is present once. */
+static void test_groups(void **state)
+{
+	(void)state;
+	static const char *const users[] = { "alice", "bob", "bob", "carol" };
+	char path[64], sql[512], team[] = "team";
+	const char *paths = path;
+	struct err e = { 0 };
+	sqlite3 *db = make_store(path, 1, 1);
+	for (int i = 0; i < 4; i++) {
+		snprintf(sql, sizeof(sql),
+			"INSERT INTO process (id, host, run, pid, start_ticks, user, command, "
+			"first_seen_ms, last_seen_ms) VALUES (%d, 1, 1, %d, 1, '%s', 'c', 0, "
+			"0);"
+			"INSERT INTO holding_1m VALUES (%lld, 1, %d, 60000, 0, 0, 0, %d, 0, 0, "
+			"0, 15000, 0, NULL, NULL, 0, 0)",
+			i + 1, i + 1, users[i], NOON - 60, i + 1, i == 2 ? 60000 : 0);
+		exec(db, sql);
+	}
+	close_with_a_minute(db);
+	struct audit_question q = { .paths = &paths,
+		.n_paths = 1,
+		.since_ms = (NOON - 3600) * 1000,
+		.until_ms = NOON * 1000,
+		.now_ms = NOON * 1000,
+		.group_of = group_of,
+		.group_context = team };
+	struct audit a;
+	assert_int_equal(by_parse(&q.by, "group,user", &e), 0);
+	assert_int_equal(audit_run(&a, &q, &e), 0);
+	assert_int_equal(a.breakdown.n[0], 2);
+	assert_int_equal(a.breakdown.n[1], 3);
+	assert_int_equal(a.breakdown.measures[0], MEASURE_USERS);
+	assert_int_equal(a.breakdown.measures[1], MEASURE_PRESENCE);
+	for (size_t i = 0; i < 2; i++) {
+		const struct audit_row *row = &a.breakdown.rows[0][i];
+		bool in = row->key && strcmp(row->key, "team") == 0;
+		assert_true(in || !row->key);
+		assert_int_equal(row->sums.ms[HOLDER_ACTIVE], in ? 120000 : 60000);
+		assert_int_equal(row->sums.active_share_ms, in ? 45000 : 15000);
+		assert_int_equal(row->n_processes, in ? 3 : 1);
 	}
 	audit_finish(&a);
 	unlink(path);
@@ -336,6 +395,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums_are_the_stores),
 		cmocka_unit_test(test_many_identities_in_order),
+		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_no_data_says_where_there_is_some),
 		cmocka_unit_test(test_idmap),
 	};

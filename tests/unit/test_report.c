@@ -11,9 +11,12 @@
 
 #define HOUR_MS INT64_C(3600000)
 
-static const struct report_request by_user = {
-	.cost = 2, .currency = "EUR", .utc = true, .top = 1
-};
+static const struct report_request by_user = { .by = { { IDENTITY_USER }, 1 },
+	.cost = 2,
+	.currency = "EUR",
+	.utc = true,
+	.top = 1,
+	.rest = true };
 
 static void add_card(struct audit *a, int index, int64_t active_ms, int64_t held_ms)
 {
@@ -33,10 +36,10 @@ static void add_card(struct audit *a, int index, int64_t active_ms, int64_t held
 	a->hosts[card->host].n_cards++;
 }
 
-/* Two cards: 6 h active, 4 h held, 10 h unobserved. */
+/* Two cards: 6 h active, 4 h held, 10 h unobserved. Users have 3, 2 and 1 h of it. */
 static void fill(struct audit *a)
 {
-	static const char *const names[] = { "alice", "bob" };
+	static const char *const names[] = { "alice", "bob", "carol" };
 	struct err e = { 0 };
 	audit_init(a);
 	a->until_ms = 10 * HOUR_MS;
@@ -47,17 +50,17 @@ static void fill(struct audit *a)
 	host->until_ms = a->until_ms;
 	add_card(a, 0, 6 * HOUR_MS, 4 * HOUR_MS);
 	add_card(a, 1, 0, 0);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct audit_identity *identity = audit_add_identity(a, &e);
 		assert_non_null(identity);
 		strcpy(identity->identity, names[i]);
-		identity->presence_ms[HOLDER_ACTIVE] = (3 - i) * HOUR_MS;
-		identity->active_share_ms = (3 - i) * HOUR_MS;
+		identity->sums.ms[HOLDER_ACTIVE] = (3 - i) * HOUR_MS;
+		identity->sums.active_share_ms = (3 - i) * HOUR_MS;
 	}
 	struct audit_process *process = audit_add_process(a, &e);
 	assert_non_null(process);
 	process->pid = 7;
-	process->ms[HOLDER_ACTIVE] = HOUR_MS;
+	process->sums.ms[HOLDER_ACTIVE] = HOUR_MS;
 	a->heat[1][8].ms[CARD_ACTIVE] = 3;
 	a->heat[1][8].ms[CARD_IDLE_HELD] = 1;
 	audit_add_up(a);
@@ -81,7 +84,7 @@ static void test_figures(void **state)
 	assert_false(r.failed);
 	assert_int_equal(r.observed_ms, 10 * HOUR_MS);
 	assert_int_equal(r.observed_cards, 1);
-	assert_int_equal(r.unattributed_ms, 5 * HOUR_MS);
+	assert_int_equal(r.unattributed_ms, 4 * HOUR_MS);
 	assert_true(r.observed == 0.5 && r.share[CARD_UNOBSERVED] == 0.5);
 	assert_true(r.share[CARD_ACTIVE] == 0.6 && r.share[CARD_IDLE_HELD] == 0.4);
 	assert_int_equal(r.n_states, 3);
@@ -111,8 +114,11 @@ static void test_sentences(void **state)
 		"Idle-held is 40.0% of observed time, above 20%: the problem is the allocation "
 		"policy, not the hardware.");
 	assert_null(find(&r, SENTENCE_VERDICT, 1));
-	assert_string_equal(
-		find(&r, SENTENCE_HOLDERS, 0)->text, "1 more identities: --top 0 shows all");
+	assert_string_equal(find(&r, SENTENCE_HOLDERS, 0)->text, "--top 0 shows all.");
+	/* One user, and the others together. */
+	assert_int_equal(r.identities.n_rows, 1);
+	assert_int_equal(r.breakdown.table.n_rows, 2);
+	assert_true(!r.breakdown.rows[0].rest && r.breakdown.rows[1].rest);
 	assert_null(find(&r, SENTENCE_SIMULATED, 0));
 	assert_null(find(&r, SENTENCE_CARD, 0));
 	report_finish(&r);
@@ -146,9 +152,9 @@ static void test_formats(void **state)
 	struct report r;
 	struct str out = { 0 };
 	fill(&a);
-	by_process.by = REPORT_BY_PROCESS;
+	by_process.by.kinds[0] = IDENTITY_PROCESS;
 	report_make(&r, &a, &by_process);
-	assert_int_equal(r.processes.n_rows, 1);
+	assert_int_equal(r.breakdown.table.n_rows, 1);
 	report_text(&out, &r, &style);
 	assert_non_null(
 		strstr(str_text(&out), "  cost        8.00 EUR for idle-held time at 2"));
@@ -162,7 +168,8 @@ static void test_formats(void **state)
 	json_t *seconds = json_object_get(card, "gpu_seconds");
 	assert_int_equal(json_integer_value(json_object_get(seconds, "idle_held")), 4 * 3600);
 	assert_true(json_is_null(json_object_get(card, "mig_index")));
-	assert_int_equal(json_array_size(json_object_get(root, "processes")), 1);
+	json_t *rows = json_object_get(json_object_get(root, "breakdown"), "rows");
+	assert_int_equal(json_array_size(rows), 1);
 	json_decref(root);
 	str_clear(&out);
 	report_csv(&out, &r);

@@ -1,0 +1,84 @@
+/* The kinds of identity that time is attributed to, and what is measured of one. The table
+ * below is the only list of them: the option --by, its help and completion, the SQL and the
+ * output follow from it. */
+#ifndef GUA_MODEL_IDENTITY_H
+#define GUA_MODEL_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* Within what a name stands for one identity: two users may have a notebook of the same name,
+ * and two hosts a unit. */
+enum identity_scope { SCOPE_ALL, SCOPE_USER, SCOPE_HOST };
+
+/* X(ID, name, plural, column of the table process, name of those without one, scope). A kind
+ * without a column is a group of users (GROUP), or what the card is. */
+#define IDENTITY_KINDS(X)                                                                      \
+	X(USER, "user", "users", "user", "(no user)", SCOPE_ALL)                               \
+	X(GROUP, "group", "groups", NULL, "(no group)", SCOPE_ALL)                             \
+	X(PROCESS, "process", "processes", "command", "(no command)", SCOPE_ALL)               \
+	X(NOTEBOOK, "notebook", "notebooks", "notebook", "(no notebook)", SCOPE_USER)          \
+	X(JOB, "job", "jobs", "job", "(no job)", SCOPE_ALL)                                    \
+	X(CONTAINER, "container", "containers", "container", "(no container)", SCOPE_HOST)     \
+	X(POD, "pod", "pods", "pod", "(no pod)", SCOPE_ALL)                                    \
+	X(UNIT, "unit", "units", "unit", "(no unit)", SCOPE_HOST)                              \
+	X(CARD, "card", "cards", NULL, "", SCOPE_ALL)                                          \
+	X(MODEL, "model", "models", NULL, "(unknown model)", SCOPE_ALL)                        \
+	X(HOST, "host", "hosts", NULL, "", SCOPE_ALL)
+
+/* "user, group, ...", for help. */
+#define IDENTITY_NAMED(id, name, ...) name ", "
+#define IDENTITY_LIST IDENTITY_KINDS(IDENTITY_NAMED)
+
+enum identity {
+#define IDENTITY_ID(id, ...) IDENTITY_##id,
+	IDENTITY_KINDS(IDENTITY_ID)
+#undef IDENTITY_ID
+		IDENTITIES
+};
+
+struct identity_kind {
+	const char *name; /* in options, CSV and JSON */
+	const char *plural;
+	const char *column; /* of the table process; NULL: none */
+	const char *none;   /* the row of those that have none */
+	enum identity_scope scope;
+};
+extern const struct identity_kind identity_kinds[IDENTITIES];
+
+/* What a breakdown is grouped by: one kind, or a second one within the first. */
+enum { BY_MAX = 2 };
+struct by {
+	enum identity kinds[BY_MAX];
+	size_t n;
+};
+
+/* Reads "KIND" or "KIND,KIND". ERR_USAGE: not a kind, one twice, or more than two. */
+int by_parse(struct by *by, const char *text, struct err *e);
+/* Appends the names of the kinds, for completion. */
+void identity_words(struct str *out);
+/* Whether this kind is in it, and whether it is alone. */
+bool by_has(const struct by *by, enum identity kind);
+bool by_is(const struct by *by, enum identity kind);
+
+/* What the hours of a row are. The share of a card's time (model/audit.h) is beside it and adds
+ * up for every kind. */
+enum measure {
+	MEASURE_PRESENCE,  /* a user's: once per card and moment */
+	MEASURE_USERS,	   /* the presence of several users, added up */
+	MEASURE_PROCESSES, /* the time of processes, each by its own state, added up */
+	MEASURE_CARDS,	   /* the cards' own time */
+	MEASURES,
+};
+extern const char *const measure_names[MEASURES]; /* in JSON */
+
+/* Whether the kind tells cards apart, not processes. */
+bool identity_is_of_card(enum identity kind);
+/* The measure of rows that are told apart by the first `level` + 1 kinds. `of_users`: they are
+ * restricted to the time of some users. */
+enum measure by_measure(const struct by *by, size_t level, bool of_users);
+
+#endif

@@ -1,0 +1,34 @@
+/* The sentences of a report, for people. Only for model/report.h. */
+#ifndef GUA_MODEL_SENTENCE_H
+#define GUA_MODEL_SENTENCE_H
+
+/* What output must begin with when some of its data is invented. */
+#define SIMULATED_WARNING                                                                      \
+	"SIMULATED DATA: invented by a simulated source, not measured on a GPU."
+
+/* What a sentence is about. A format puts each kind in its place, in the order in which the
+ * sentences stand. */
+enum sentence_kind {
+	SENTENCE_SIMULATED,	 /* a warning: the data is invented */
+	SENTENCE_SIMULATED_HOST, /* the same for one of several hosts */
+	SENTENCE_IMPORTED,	 /* some of the data was imported from another tool */
+	SENTENCE_COVERAGE,	 /* the window, and how much of it was observed */
+	SENTENCE_ABSENT,	 /* a host without a recorder */
+	SENTENCE_OBSERVED,	 /* the total that the shares of the states refer to */
+	SENTENCE_UNOBSERVED,	 /* continues "unobserved 5.0%" */
+	SENTENCE_WASTE,
+	SENTENCE_VERDICT, /* the 20 % rule */
+	SENTENCE_CARD,	  /* an event: a card that has no readings now */
+	SENTENCE_HOLDERS, /* about the table of holders */
+	SENTENCE_EVENT,	  /* how often something happened, and when last */
+	SENTENCE_RULES,	  /* the rules that were in force, and how fine time is kept */
+};
+
+struct sentence {
+	enum sentence_kind kind;
+	const char *label; /* its topic in one word, constant; "": the same as the sentence
+			      before; NULL: none */
+	char *text;
+};
+
+#endif

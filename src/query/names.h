@@ -1,0 +1,31 @@
+/* Numbers names in the order in which they are first seen: the same name within the same scope
+ * has the same number. Only for query/. */
+#ifndef GUA_QUERY_NAMES_H
+#define GUA_QUERY_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "query/idmap.h"
+
+struct name {
+	const char *text;
+	uint32_t scope;
+};
+
+/* Zero-initialise. */
+struct names {
+	struct arena texts;
+	struct name *items;
+	size_t n;
+	uint32_t *table; /* open addressing: index + 1, 0 free */
+	size_t cap;	 /* of the table, a power of two */
+};
+
+/* The number of a name, added when it is new; IDMAP_NONE when out of memory. */
+uint32_t names_find(struct names *n, uint32_t scope, const char *text, struct err *e);
+void names_finish(struct names *n);
+
+#endif

@@ -1,0 +1,22 @@
+/* The rows of the tables of holders, and their columns. Only for query/report*.c. */
+#ifndef GUA_QUERY_REPORT_HOLDERS_H
+#define GUA_QUERY_REPORT_HOLDERS_H
+
+#include "query/report_parts.h"
+
+/* The data of a row. */
+struct holder_row {
+	const struct audit_row *row;
+	enum measure measure;
+	const char *keys[BY_MAX];	     /* what it stands for, to programs; NULL: none */
+	const char *user, *host, *uuid;	     /* NULL: several */
+	int64_t card_index;		     /* -1: several */
+	char label[LABEL_CAP + COMMAND_CAP]; /* what it stands for, to people */
+};
+
+/* Starts the table of users, which is in every report, and that of a breakdown. The columns are
+ * in the table's arena. `of_users`: see by_measure(). */
+void holder_table_of_users(struct table *t);
+void holder_table_by(struct table *t, const struct by *by, bool of_users);
+
+#endif

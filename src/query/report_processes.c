@@ -1,0 +1,129 @@
+/* The table of processes, one row for each card that a process held. To add a column, add a row
+ * to the array of columns. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "query/audit.h"
+#include "query/report_parts.h"
+
+/* The data of a row. */
+struct process_row {
+	struct audit_process process;
+	const char *host, *user, *uuid;
+	int card_index;
+	char where[192]; /* the card, with its host if there are several */
+	char what[LABEL_CAP + COMMAND_CAP + 2]; /* what it belongs to, and its command */
+};
+
+static struct cell process_user(const void *row, size_t of)
+{
+	(void)of;
+	return cell_text(user_shown(((const struct process_row *)row)->user));
+}
+
+/* As gua who shows it. */
+static void show_what(struct process_row *row)
+{
+	const struct audit_process *p = &row->process;
+	const char *label = process_label(p->notebook, p->job, p->container, p->pod);
+	const char *command = p->command ? p->command : "";
+	snprintf(row->what, sizeof(row->what), "%s%s%s", label, *label && *command ? " " : "",
+		*label || *command ? command : "-");
+}
+
+static struct cell process_pid(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(((const struct process_row *)row)->process.pid);
+}
+
+static struct cell process_card_index(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(((const struct process_row *)row)->card_index);
+}
+
+static struct cell process_ms(const void *row, size_t state)
+{
+	return cell_number((double)((const struct process_row *)row)->process.sums.ms[state]);
+}
+
+static struct cell process_sum(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(
+		(double)audit_holder_ms(((const struct process_row *)row)->process.sums.ms));
+}
+
+static struct cell process_share(const void *row, size_t of)
+{
+	const struct audit_sums *sums = &((const struct process_row *)row)->process.sums;
+	(void)of;
+	return cell_number((double)(sums->active_share_ms + sums->idle_share_ms));
+}
+
+#define OF(member) offsetof(struct process_row, member)
+static const struct column process_columns[] = {
+	{ .key = "pid", .title = "pid", VALUE(COUNT, process_pid, 0) },
+	{ .key = "started", VALUE(MOMENT, get_known, OF(process.started_ms)) },
+	{ .key = "user", TEXT(get_string, OF(user)) },
+	{ .title = "user", .width = -12, TEXT(process_user, 0) },
+	{ .key = "command", TEXT(get_string, OF(process.command)) },
+	{ .title = "what", .width = 16, .flexible = true, TEXT(get_chars, OF(what)) },
+	{ .key = "host", TEXT(get_string, OF(host)) },
+	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
+	{ .key = "gpu_index", VALUE(COUNT, process_card_index, 0) },
+	{ .title = "gpu", .width = -14, TEXT(get_chars, OF(where)) },
+	{ .key = "gpu_seconds", .title = "held", .width = 6, VALUE(GPU_MS, process_sum, 0) },
+	{ .key = "active_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_ACTIVE) },
+	{ .key = "idle_held_gpu_seconds",
+		.title = "idle",
+		.width = 6,
+		VALUE(GPU_MS, process_ms, HOLDER_IDLE_HELD) },
+	{ .key = "squatting_gpu_seconds",
+		.title = "idle on\nbusy GPU",
+		VALUE(GPU_MS, process_ms, HOLDER_SQUATTING) },
+	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_TRULY_IDLE) },
+	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_USE_UNKNOWN) },
+	{ .key = "share_gpu_seconds", VALUE(GPU_MS, process_share, 0) },
+	{ .key = "last_active",
+		.title = "last active",
+		VALUE(MOMENT, get_known, OF(process.sums.last_active_ms)) },
+	{ .key = "peak_mem_bytes",
+		.title = "peak mem",
+		.width = 8,
+		.optional = true,
+		VALUE(KIB, get_known, OF(process.sums.peak_mem_kib)) },
+	{ .key = "notebook", TEXT(get_string, OF(process.notebook)) },
+	{ .key = "job", TEXT(get_string, OF(process.job)) },
+	{ .key = "container", TEXT(get_string, OF(process.container)) },
+	{ .key = "pod", TEXT(get_string, OF(process.pod)) },
+	{ .key = "unit", TEXT(get_string, OF(process.unit)) },
+};
+#undef OF
+
+void report_add_processes(
+	struct report *r, const struct audit *a, const struct report_request *q)
+{
+	struct table *t = &r->breakdown.table;
+	size_t n = q->top && q->top < a->n_processes ? q->top : a->n_processes;
+	*t = (struct table)TABLE_OF(process_columns);
+	r->breakdown.rows = calloc(n + 1, sizeof(*r->breakdown.rows));
+	r->failed |= !r->breakdown.rows;
+	for (size_t i = 0; i < n; i++) {
+		const struct audit_process *p = &a->processes[i];
+		const struct audit_card *card = &a->cards[p->card];
+		struct process_row row = { .process = *p,
+			.host = a->hosts[p->host].hostname,
+			.user = a->identities[p->identity].identity,
+			.uuid = card->id.uuid,
+			.card_index = card->id.index };
+		char label[CARD_LABEL_CAP];
+		card_label(label, sizeof(label), &card->id);
+		snprintf(row.where, sizeof(row.where), "%s%s%s", a->n_hosts > 1 ? row.host : "",
+			a->n_hosts > 1 ? " " : "", label);
+		show_what(&row);
+		table_add(t, &row);
+	}
+}
