@@ -271,9 +271,9 @@ static void leave_nothing(const struct front *front)
 static int record_run(const struct values *v, struct recorder_options *o, struct err *e)
 {
 	struct apart *apart = NULL;
-	struct apart_manner manner = { .patience_ms = v->patience_ms };
-	if (!manner.patience_ms)
-		manner.patience_ms = apart_patience_ms(o->deadline_ms);
+	struct apart_manner manner = apart_manner_of(o->deadline_ms);
+	if (v->patience_ms)
+		manner.patience_ms = v->patience_ms;
 	int rc = apart_new(&apart, &o->source, &manner, e);
 	if (rc)
 		return rc;

@@ -98,7 +98,7 @@ static void ask_source(
 	struct source_options options = *common;
 	options.name = p->kind->name;
 	d->root = options.root;
-	const struct apart_manner manner = { apart_patience_ms(deadline_ms), NULL };
+	const struct apart_manner manner = apart_manner_of(deadline_ms);
 	if (apart_new(&p->apart, &options, &manner, &d->why) != 0)
 		return;
 	options.host = apart_host(p->apart);

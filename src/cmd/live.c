@@ -59,7 +59,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	/* The driver's thread and this one seldom run at the same time: one heap is enough. */
 	mallopt(M_ARENA_MAX, 1);
-	const struct apart_manner manner = { apart_patience_ms(o.deadline_ms), NULL };
+	const struct apart_manner manner = apart_manner_of(o.deadline_ms);
 	rc = apart_new(&s->apart, &o.source, &manner, e);
 	if (!rc) {
 		o.source.host = apart_host(s->apart);

@@ -299,7 +299,8 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 	} else {
 		s.visible = track_visible(v);
 		struct track_job job = make_job(&s, argv, &clock);
-		const struct apart_manner manner = { apart_patience_ms(0), TRACK_HELPER_NAME };
+		struct apart_manner manner = apart_manner_of(DRIVER_TIMEOUT_MS);
+		manner.name = TRACK_HELPER_NAME;
 		struct source_options *source = &job.options.source;
 		/* Open files last, so that a wrong option does not truncate one. */
 		bool ready = apart_new(&apart, source, &manner, &e) == 0;

@@ -96,10 +96,22 @@ static int has_ended(struct apart_site *s, struct err *e)
 	return e->code;
 }
 
-/* Waits for the helper, for the interruption, or for the end of patience. */
-static int receive(struct apart_site *s, const struct str **reply, struct err *e)
+static int not_yet(const struct apart_site *s, struct err *e)
 {
-	int64_t until_us = clock_monotonic_us() + s->manner->patience_ms * 1000;
+	char where[HELPER_PLACE_CAP];
+	describe_place(s->place, where, sizeof(where));
+	return err_set(e, ERR_BUSY, "the driver does not answer%s%s%s",
+		where[0] ? " (stuck in " : "", where, where[0] ? ")" : "");
+}
+
+/* Waits for the helper, for the interruption, at most `wait_ms`, or for the end of patience. */
+static int receive(
+	struct apart_site *s, int64_t wait_ms, const struct str **reply, struct err *e)
+{
+	int64_t end_us = s->asked_us + s->manner->patience_ms * 1000;
+	int64_t until_us = clock_monotonic_us() + wait_ms * 1000;
+	if (until_us > end_us)
+		until_us = end_us;
 	for (;;) {
 		struct pollfd fds[] = { { .fd = helper_fd(s->helper), .events = POLLIN },
 			{ .fd = s->stop_fd, .events = POLLIN } };
@@ -112,24 +124,17 @@ static int receive(struct apart_site *s, const struct str **reply, struct err *e
 		if (rc != ERR_BUSY)
 			return rc;
 		if (ready > 0 && fds[1].revents)
-			return err_set(e, ERR_BUSY, "the driver does not answer");
+			return not_yet(s, e);
 		if (left_ms <= 0)
-			return give_up(s, e);
+			return until_us < end_us ? not_yet(s, e) : give_up(s, e);
 	}
 }
 
-int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
-	struct err *e)
+/* Waits as receive() does; without an answer, there is no helper any more. */
+static int take_reply(
+	struct apart_site *s, int64_t wait_ms, const struct str **reply, struct err *e)
 {
-	if (!s->helper)
-		return err_set(e, ERR_WORLD, "%s",
-			s->why.code ? s->why.text : "no process asks the driver");
-	if (s->busy)
-		return err_set(e, ERR_BUSY, "the driver does not answer");
-	int rc = helper_send(s->helper, request, e);
-	s->busy = rc == 0;
-	if (!rc)
-		rc = receive(s, reply, e);
+	int rc = receive(s, wait_ms, reply, e);
 	if (!rc)
 		s->busy = false;
 	else if (rc != ERR_BUSY && s->helper)
@@ -137,6 +142,32 @@ int site_ask(struct apart_site *s, const struct str *request, const struct str *
 	if (!s->helper)
 		s->why = *e;
 	return rc;
+}
+
+int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
+	struct err *e)
+{
+	int64_t wait_ms = s->options.shared ? s->manner->turn_ms : s->manner->patience_ms;
+	if (!s->helper)
+		return err_set(e, ERR_WORLD, "%s",
+			s->why.code ? s->why.text : "no process asks the driver");
+	if (s->busy)
+		return not_yet(s, e);
+	if (helper_send(s->helper, request, e) != 0) {
+		has_ended(s, e);
+		s->why = *e;
+		return e->code;
+	}
+	s->busy = true;
+	s->asked_us = clock_monotonic_us();
+	return take_reply(s, wait_ms, reply, e);
+}
+
+int site_late(struct apart_site *s, const struct str **reply, struct err *e)
+{
+	if (!s->helper || !s->busy)
+		return err_set(e, ERR_WORLD, "no process asks the driver");
+	return take_reply(s, 0, reply, e);
 }
 
 static int start_helper(struct apart_site *s, struct err *e)
@@ -231,6 +262,7 @@ static void start_early(struct apart *a, const struct source_options *options)
 	hosted.host = &a->base;
 	if (!options->name || source_list_read(&list, options->name, true, &e) != 0)
 		return;
+	hosted.shared = list.n > 1;
 	for (size_t i = 0; i < list.n; i++) {
 		if (!source_kind_is_apart(list.kinds[i], &hosted))
 			continue;
@@ -240,9 +272,12 @@ static void start_early(struct apart *a, const struct source_options *options)
 	}
 }
 
-int64_t apart_patience_ms(int64_t deadline_ms)
+struct apart_manner apart_manner_of(int64_t deadline_ms)
 {
-	return deadline_ms > PATIENCE_MS ? deadline_ms : PATIENCE_MS;
+	return (struct apart_manner){
+		.patience_ms = deadline_ms > PATIENCE_MS ? deadline_ms : PATIENCE_MS,
+		.turn_ms = deadline_ms / 2,
+	};
 }
 
 int apart_new(struct apart **out, const struct source_options *options,

@@ -18,14 +18,14 @@
 
 struct apart;
 
-/* How long a helper is waited for before it is given up: longer than the deadline after which
- * the driver is said not to answer. */
-int64_t apart_patience_ms(int64_t deadline_ms);
-
 struct apart_manner {
-	int64_t patience_ms; /* how long a helper is waited for */
+	int64_t patience_ms; /* how long a helper is waited for before it is given up */
+	int64_t turn_ms;     /* how long one of several sources may keep the others waiting */
 	const char *name;    /* of the helpers' processes; NULL: "gua-" and the kind's name */
 };
+/* For a program that says after `deadline_ms` that the driver does not answer. A helper is
+ * waited for longer than that: a late answer is an answer. */
+struct apart_manner apart_manner_of(int64_t deadline_ms);
 
 /* Makes a host for sources, and starts the helpers that `options` will need: early, because
  * a helper keeps a copy of all memory that the program has now. What the options point to must

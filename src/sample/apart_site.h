@@ -15,7 +15,8 @@ struct apart_site {
 	struct helper *helper;	       /* or NULL */
 	int stop_fd;		       /* readable: do not wait */
 	const struct apart_manner *manner;
-	bool busy; /* the helper has not answered yet */
+	bool busy;	  /* the helper has not answered yet ... */
+	int64_t asked_us; /* ... what it was asked at this moment (monotonic) */
 	struct left left;
 	struct err why; /* why there is no helper */
 };
@@ -23,9 +24,13 @@ struct apart_site {
 /* Makes sure that there is a helper. 1: it is new, and has no source open. */
 int site_start(struct apart_site *s, struct err *e);
 /* Asks the helper and waits for the reply, which is valid until the next call. When it fails
- * with ERR_BUSY, the wait was interrupted; with ERR_WORLD, there is no helper any more. */
+ * with ERR_BUSY, the wait was interrupted, or others wait (options.shared); with ERR_WORLD,
+ * there is no helper any more. */
 int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
 	struct err *e);
+/* Takes the reply to a request for which site_ask() has failed with ERR_BUSY; ERR_BUSY: there
+ * is none yet. */
+int site_late(struct apart_site *s, const struct str **reply, struct err *e);
 /* The reply makes no sense: ends the helper. Returns ERR_WORLD. */
 int site_refuse(struct apart_site *s, struct err *e);
 /* The cards to leave alone now. */

@@ -17,6 +17,7 @@ struct apart_source {
 	struct source_ops ops; /* with the name of the kind */
 	struct apart_site *site;
 	bool open;		   /* the helper has the source open */
+	bool plain;		   /* the call that was made last has no answer of its own */
 	struct mirror mirror;	   /* of the helper's source */
 	size_t *at;		   /* places of its cards in base.cards */
 	size_t n_at;		   /* how many have one */
@@ -186,12 +187,10 @@ static int read_state(struct apart_source *s, struct wire *in, struct err *e)
 	return rc ? err_number(e, err_set(e, rc, "%s", text), number) : 0;
 }
 
-/* Sends the request and takes the state; `in` is then at the call's own answer. For a call that
- * returns no code, `e` is base.unsaid. */
-static int exchange(struct apart_source *s, struct wire *in, struct err *e)
+/* Takes the state from a reply, or the failure to get one. */
+static int take_reply(
+	struct apart_source *s, int rc, const struct str *reply, struct wire *in, struct err *e)
 {
-	const struct str *reply = NULL;
-	int rc = site_ask(s->site, &s->request, &reply, e);
 	if (rc) {
 		if (!s->site->helper)
 			forget(s);
@@ -199,6 +198,16 @@ static int exchange(struct apart_source *s, struct wire *in, struct err *e)
 	}
 	*in = (struct wire){ .bytes = str_text(reply), .left = reply->len };
 	return read_state(s, in, e);
+}
+
+/* Sends the request and takes the state; `in` is then at the call's own answer. For a call that
+ * returns no code, `e` is base.unsaid. */
+static int exchange(struct apart_source *s, struct wire *in, struct err *e)
+{
+	const struct str *reply = NULL;
+	s->plain = false;
+	int rc = site_ask(s->site, &s->request, &reply, e);
+	return take_reply(s, rc, reply, in, e);
 }
 
 /* Takes the end of a reply: what it cost, and when it was. */
@@ -223,7 +232,25 @@ static int call(struct apart_source *s, struct err *e)
 {
 	struct wire in = { 0 };
 	int rc = exchange(s, &in, e);
+	s->plain = true;
 	return finish(s, &in, rc, e);
+}
+
+/* The own answer of a call that was late is of no use any more. */
+static int apart_late(struct source *base, struct err *e)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	const struct str *reply = NULL;
+	struct wire in = { 0 };
+	int rc = site_late(s->site, &reply, e);
+	rc = take_reply(s, rc, reply, &in, e);
+	if (s->plain)
+		return finish(s, &in, rc, e);
+	if (!in.bad)
+		return rc;
+	rc = site_refuse(s->site, e);
+	forget(s);
+	return rc;
 }
 
 static int apart_scan(struct source *base, struct err *e)
@@ -378,6 +405,7 @@ static const struct source_ops apart_ops = {
 	.metrics = apart_metrics,
 	.accounts = apart_accounts,
 	.board = apart_board,
+	.late = apart_late,
 	.facilities = apart_facilities,
 	.close = apart_close,
 };
@@ -394,6 +422,10 @@ int apart_source_open(struct source **source, struct apart_site *site, struct er
 	int rc = apart_scan(&s->base, e);
 	if (!rc && !s->open)
 		rc = site_refuse(site, e);
+	if (rc == ERR_BUSY && site->options.shared) {
+		*source = &s->base;
+		return rc;
+	}
 	if (rc) {
 		apart_close(&s->base);
 		return rc;

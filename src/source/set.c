@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +17,16 @@
 #define NOWHERE SIZE_MAX /* place of a card that is left out */
 enum { SPARE = 8 };
 
+enum call_kind { CALL_SCAN, CALL_DRAIN, CALL_GLANCE, CALL_LOOK, CALL_OTHER };
+
 struct set_member {
 	const struct source_kind *kind;
 	struct source *source; /* NULL: it has never opened */
-	bool down;	       /* not asked before the next scan */
+	bool down;	       /* not asked before the next scan, or before it has answered */
+	bool late;	       /* a call goes on: the others do not wait for it ... */
+	bool kept;	       /* ... it has come back, and waits until it can be taken */
+	enum call_kind called; /* which call that is */
+	bool up;	       /* it has answered at least once */
 	bool asked;	       /* by the call in progress */
 	struct err why;	       /* of the last failure */
 	struct fault fault;
@@ -45,7 +52,7 @@ struct set {
 
 /* What is asked of all members. */
 struct member_call {
-	enum { CALL_SCAN, CALL_DRAIN, CALL_GLANCE, CALL_LOOK } kind;
+	enum call_kind kind;
 	const bool *which; /* cards of the set, or NULL */
 	unsigned what;	   /* of a glance */
 };
@@ -55,10 +62,11 @@ static void lose(struct set *s, struct set_member *m, const struct err *why)
 	int64_t now_ms = clock_wall_ms(s->options.clock);
 	/* A member that fails at the start is logged as an error, because views show errors
 	 * only. */
-	if (!m->source && !m->fault.on) {
+	if (!m->up && !m->fault.on) {
 		log_error("source %s: %s", m->kind->name, why->text);
 		m->fault = (struct fault){ .on = true, .since_ms = now_ms, .count = 1 };
-		text_copy(m->fault.text, sizeof(m->fault.text), why->text);
+		snprintf(m->fault.text, sizeof(m->fault.text), "source %s: %.200s",
+			m->kind->name, why->text);
 	} else {
 		fault_raise(&m->fault, now_ms, "source %s: %s", m->kind->name, why->text);
 	}
@@ -70,8 +78,9 @@ static int open_member(struct set *s, struct set_member *m, struct err *e)
 {
 	struct source_options options = s->options;
 	options.name = m->kind->name;
+	options.shared = true;
 	int rc = source_kind_open(m->kind, &m->source, &options, e);
-	if (rc)
+	if (rc && rc != ERR_BUSY)
 		m->source = NULL;
 	return rc;
 }
@@ -103,22 +112,64 @@ static int call_member(
 		return source_glance(m->source, c->what, e);
 	case CALL_LOOK:
 		return source_look(m->source, which, e);
+	case CALL_OTHER:
+		break;
 	}
 	return 0;
+}
+
+/* Takes the result of a call. One that goes on without us makes the member late. */
+static void take_result(
+	struct set *s, struct set_member *m, enum call_kind kind, const struct err *e)
+{
+	m->late = e->code == ERR_BUSY && m->source;
+	m->called = kind;
+	if (e->code) {
+		lose(s, m, e);
+		return;
+	}
+	m->down = false;
+	m->up = true;
+	fault_clear(&m->fault, clock_wall_ms(s->options.clock));
+}
+
+/* Whether a call that has come back can be taken now. Samples are taken by a drain, and cards
+ * are added by a scan or a look. */
+static bool fits(enum call_kind called, enum call_kind now)
+{
+	if (called == CALL_DRAIN || called == CALL_SCAN)
+		return now == called;
+	return called != CALL_LOOK || now == CALL_LOOK || now == CALL_SCAN;
+}
+
+/* Whether a member is still late. A call that comes back late is as good as a new one: what it
+ * brought is kept, and the member is not asked again, until it can be taken. */
+static bool is_late(struct set *s, struct set_member *m, enum call_kind now)
+{
+	struct err e = { 0 };
+	if (!m->late)
+		return false;
+	if (!m->kept && source_late(m->source, &e) == ERR_BUSY)
+		return true;
+	m->kept = e.code == 0 && !fits(m->called, now);
+	if (!m->kept)
+		take_result(s, m, m->called, &e);
+	return m->kept;
 }
 
 static void ask_member(struct set *s, struct set_member *m, const struct member_call *c)
 {
 	struct err e = { 0 };
+	bool was_late = m->late;
+	m->asked = false;
+	if (is_late(s, m, c->kind))
+		return;
+	bool answered = was_late && !m->down && m->called == c->kind;
 	m->asked = (c->kind == CALL_SCAN || !m->down) && fill_flags(m, c->which);
-	if (!m->asked)
+	if (!m->asked || answered)
 		return;
-	if (call_member(s, m, c, &e) != 0) {
-		lose(s, m, &e);
-		return;
-	}
-	m->down = false;
-	fault_clear(&m->fault, clock_wall_ms(s->options.clock));
+	call_member(s, m, c, &e);
+	take_result(s, m, c->kind, &e);
 }
 
 static bool has_uuid(const struct set *s, const char *uuid)
@@ -173,14 +224,16 @@ static void join_cards(struct set *s)
 		struct set_member *m = &s->members[i];
 		if (!m->source)
 			continue;
-		place_cards(s, i);
+		if (!m->late)
+			place_cards(s, i);
 		for (size_t k = 0; k < m->n; k++) {
 			if (m->at[k] == NOWHERE)
 				continue;
 			struct card_reading *r = &s->base.cards[m->at[k]];
 			*r = m->source->cards[k];
 			if (m->down)
-				source_lose_card(r, m->source->code);
+				source_lose_card(
+					r, m->late ? CARD_CODE_STUCK : m->source->code);
 		}
 	}
 }
@@ -247,6 +300,8 @@ static int judge(struct set *s, struct err *e)
 			return 0;
 	s->base.code = first->source ? first->source->code : 0;
 	*e = first->why;
+	/* ERR_BUSY would mean that this call goes on. */
+	e->code = e->code == ERR_BUSY ? ERR_WORLD : e->code;
 	return e->code;
 }
 
@@ -299,7 +354,7 @@ static void check_member(struct set *s, struct set_member *m)
 	struct err why = { 0 };
 	if (source_unsaid(m->source, &why) == 0)
 		return;
-	lose(s, m, &why);
+	take_result(s, m, CALL_OTHER, &why);
 	join_cards(s);
 	join_facts(s);
 	judge(s, &s->base.unsaid);
@@ -349,7 +404,7 @@ static size_t set_facilities(struct source *base, struct facility *rows, size_t 
 	const struct set *s = (struct set *)base;
 	size_t n = 0;
 	for (size_t i = 0; i < s->n_members; i++) {
-		struct source *one = s->members[i].source;
+		struct source *one = s->members[i].down ? NULL : s->members[i].source;
 		if (one && one->ops->facilities)
 			n += one->ops->facilities(one, rows + n, max - n);
 	}

@@ -102,6 +102,11 @@ int source_look(struct source *s, const bool *which, struct err *e)
 	return s->ops->look(s, which, e);
 }
 
+int source_late(struct source *s, struct err *e)
+{
+	return s->ops->late ? s->ops->late(s, e) : 0;
+}
+
 void source_log_no_room(void)
 {
 	log_error("not enough memory for another card");

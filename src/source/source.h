@@ -1,7 +1,7 @@
-/* A source of GPU numbers: the real driver (nvml.c), a simulated one (sim.c), or several joined
- * (set.c), behind five calls. A source owns the arrays that its readings point to; they are
- * valid until its next call. All calls are made from one thread at a time and may block when a
- * driver hangs: the sampler puts a deadline around them. */
+/* A source of GPU numbers: the real driver, a simulated one, or several joined (set.c). A
+ * source owns the arrays that its readings point to; they are valid until its next call. All
+ * calls are made from one thread at a time and may block when a driver hangs: sample/ puts a
+ * deadline around them. */
 #ifndef GUA_SOURCE_SOURCE_H
 #define GUA_SOURCE_SOURCE_H
 
@@ -37,8 +37,8 @@ struct source_ops {
 	/* Process lists and memory of the cards whose flag is set (n_cards flags; NULL: of all,
 	 * and MIG instances are enumerated again). Fails as drain() does. */
 	int (*look)(struct source *s, const bool *which, struct err *e);
-	/* Describes a process of a card with own_processes; NULL: there is no such card.
-	 * Returns false when there is no such process. */
+	/* Describes a process of a card with own_processes; false: there is no such process.
+	 * NULL: there is no such card. */
 	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
 	/* Reads the wanted metrics of a card; does not change the values that it does not know.
 	 * Only for cards whose status is ok; the status may have changed afterwards. NULL: the
@@ -50,6 +50,8 @@ struct source_ops {
 		struct source *s, size_t card, struct process_account *a, size_t max);
 	/* The identity of the card that a MIG instance is a part of; NULL: there are none. */
 	void (*board)(struct source *s, size_t card, struct card_id *id);
+	/* See source_late(). NULL: no call goes on without its caller. */
+	int (*late)(struct source *s, struct err *e);
 	/* How each job is done; at most `max` rows. */
 	size_t (*facilities)(struct source *s, struct facility *rows, size_t max);
 	void (*close)(struct source *s);
@@ -80,21 +82,19 @@ struct source {
 	 * wall clock there at the end of the last call. */
 	int64_t apart_cost_us, apart_wall_ms;
 	struct err unsaid; /* of a call that returns no code: see source_unsaid() */
-	bool want_power;   /* set by the caller: drains read power_mw, which is slow on some
-			      drivers */
+	bool want_power;   /* set by the caller: drains read power_mw, slow on some drivers */
 };
 
 /* Opens the source and does the first scan. ERR_WORLD with one sentence that says why not. */
 int source_open(struct source **s, const struct source_options *options, struct err *e);
 void source_close(struct source *s);
-
 int source_scan(struct source *s, struct err *e);
 int source_drain(struct source *s, const bool *which, struct err *e);
 int source_glance(struct source *s, unsigned what, struct err *e);
 int source_look(struct source *s, const bool *which, struct err *e);
 /* Why a call that returns no code has failed since this was last asked: no reading is left. */
 int source_unsaid(struct source *s, struct err *e);
-/* For a source: logs that a card is left out, because there is no memory for it. */
-void source_log_no_room(void);
+/* The result of a call that returned ERR_BUSY and goes on; ERR_BUSY: not done, ask again. */
+int source_late(struct source *s, struct err *e);
 
 #endif

@@ -27,6 +27,8 @@ void source_place_set(struct source_place *p, int card, const char *call);
 #define CARD_CODE_STUCK (-1)
 /* The reading of a card that cannot be asked. A fault that was reported before stays. */
 void source_lose_card(struct card_reading *r, int code);
+/* Logs that a card is left out, because there is no memory for it. */
+void source_log_no_room(void);
 
 /* A physical card that must not be asked: a process is stuck on it. */
 struct source_avoid {

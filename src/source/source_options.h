@@ -2,6 +2,7 @@
 #ifndef GUA_SOURCE_SOURCE_OPTIONS_H
 #define GUA_SOURCE_SOURCE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -17,6 +18,8 @@ struct source_options {
 	struct clock *clock;   /* outlives the source */
 	int64_t sample_period_us; /* sim: sample at this period; 0: as the scenario says */
 	struct source_host *host; /* opens kinds that may block; NULL: open them here */
+	bool shared; /* it is one of several: a call that takes long goes on without the caller,
+			who gets ERR_BUSY and asks source_late() */
 	/* Of a source that is opened by a host; else NULL. */
 	struct source_place *place;	    /* to be kept up to date */
 	const struct source_avoids *avoids; /* heeded by each scan */

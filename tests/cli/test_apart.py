@@ -138,6 +138,50 @@ def test_the_others_go_on_without_a_card_that_hangs(record):
     assert kinds.index("driver-down") < kinds.index("driver-up") and "card-lost" in kinds, kinds
 
 
+SIMULATED = """
+ring 1s
+card 0 uuid SIM-0 name "Simulated" memory 8GiB
+process toy pid 4242 user carol uid 1003 command "python toy.py"
+at 0s hold toy card 0 memory 2GiB
+"""
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """The options for a simulated card, which loses a second at once when nobody asks, beside the driver."""
+    (tmp_path / "sim.scenario").write_text(SIMULATED)
+    return ["--source", "nvml,sim", "--scenario", tmp_path / "sim.scenario"]
+
+
+@pytest.mark.parametrize("call, at", [("nvmlDeviceGetSamples", 1), ("nvmlInit_v2", 0), ("nvmlDeviceGetMemoryInfo*", 1)])
+def test_another_source_goes_on_beside_a_driver_that_hangs(record, beside, call, at):
+    """The driver is still waited for: when it answers, its cards are back."""
+    run = record(CARDS + f"at {at}s hang {call} until 2s\n", "--driver-timeout", "400ms", "--driver-patience", "1h",
+                 *beside)
+    if at:
+        run.wait(lambda: "3: 3 ok" in run.status())
+        advance(run.clock, at + 0.5)
+    run.wait(lambda: "source nvml: the driver does not answer (stuck in nvml" in run.said())
+    seconds = lambda: card_seconds(run.db, "SIM-0").get("idle_held", 0)
+    before = seconds()
+    run.wait(lambda: seconds() > before + 1.5)
+    advance(run.clock, 2)
+    run.wait(lambda: "3: 3 ok" in run.status() and "faults     none" in run.status())
+    assert run.stop() == 0
+    assert "unobserved" not in card_seconds(run.db, "SIM-0")
+    assert rows(run.db, "SELECT count(*) FROM event WHERE kind = 'driver-down'") == [(0,)]
+
+
+@pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetTemperature"])
+def test_a_view_shows_another_source_beside_a_driver_that_hangs(tmp_path, beside, clock_file, call):
+    env = fake_driver(tmp_path, CARDS + f"at 0s hang {call}\n", clock=clock_file(time.time()))
+    shown = gua("stat", "--no-store", "--driver-timeout", "4s", *beside, env=env)
+    assert shown.returncode == 0 and "carol" in shown.stdout, shown.stdout + shown.stderr
+    assert shown.stdout.count("| lost |") == (0 if call == "nvmlInit_v2" else 2)
+    if call == "nvmlInit_v2":
+        assert shown.stderr == "gua: error: source nvml: the driver does not answer (stuck in nvmlInit)\n"
+
+
 def test_a_recorder_starts_on_a_card_that_hangs(record):
     run = record(CARDS + "at 0s hang nvmlDeviceGetSamples card 1\n", "--driver-timeout", "300ms",
                  "--driver-patience", "1s")

@@ -130,7 +130,7 @@ static int toy_look(struct source *base, const bool *which, struct err *e)
 static void toy_metrics(struct source *base, const struct metric_request *request,
 	double *values, metric_texts texts)
 {
-	(void)base;
+	maybe_hang((struct toy *)base, "metrics", (int)request->card);
 	values[0] = (double)request->card + (request->board ? 100 : 0) + request->wanted[1];
 	text_copy(texts[1], METRIC_TEXT_CAP, "new\n");
 }
@@ -185,6 +185,8 @@ static const struct source_kind toy_kind = {
 	.name = "toy", .open = toy_open, .may_block = true
 };
 
+enum { LONG_MS = 60000, SHORT_MS = 100, TURN_MS = 20 };
+
 struct setting {
 	struct clock clock;
 	struct source_options options;
@@ -197,7 +199,7 @@ static struct setting begin(int64_t patience_ms)
 	static struct clock clock;
 	struct setting t = { 0 };
 	struct err e = { 0 };
-	const struct apart_manner manner = { patience_ms, NULL };
+	const struct apart_manner manner = { .patience_ms = patience_ms, .turn_ms = TURN_MS };
 	tell("");
 	clock_init_real(&clock);
 	t.options = (struct source_options){ .root = "", .clock = &clock };
@@ -219,8 +221,6 @@ static void finish(struct setting *t)
 	source_close(t->source);
 	apart_free(t->apart);
 }
-
-enum { LONG_MS = 60000, SHORT_MS = 100 };
 
 static void test_calls(void **state)
 {
@@ -348,6 +348,63 @@ static void test_a_card_hangs(void **state)
 	assert_int_equal(s->cards[0].n_samples, 2);
 	assert_int_equal(s->cards[2].n_samples, 2);
 	assert_int_equal(s->xids[0].card, 2);
+	finish(&t);
+}
+
+static int wait_late(struct source *s, struct err *e)
+{
+	int rc;
+	while ((rc = source_late(s, e)) == ERR_BUSY)
+		usleep(1000);
+	return rc;
+}
+
+/* A call that takes long goes on without its caller, who takes the answer later. */
+static void test_others_wait_for_a_turn_only(void **state)
+{
+	(void)state;
+	struct setting t = begin(LONG_MS);
+	struct err e = { 0 };
+	t.options.shared = true;
+	assert_int_equal(source_kind_open(&toy_kind, &t.source, &t.options, &e), 0);
+	tell("drain 1");
+	assert_int_equal(source_drain(t.source, NULL, &e), ERR_BUSY);
+	assert_string_equal(e.text, "the driver does not answer (stuck in drain on card 1)");
+	assert_int_equal(source_late(t.source, &e), ERR_BUSY);
+	assert_int_equal(t.source->cards[0].n_samples, 0);
+	tell("");
+	assert_int_equal(wait_late(t.source, &e), 0);
+	assert_int_equal(t.source->cards[2].n_samples, 2);
+	/* A call with an answer of its own, which comes too late. */
+	struct metric_request request = { .card = 1,
+		.wanted = (unsigned char[METRIC_COUNT]){ 1 } };
+	double values[METRIC_COUNT] = { 0 };
+	metric_texts texts = { 0 };
+	tell("metrics 1");
+	t.source->ops->metrics(t.source, &request, values, texts);
+	assert_int_equal(source_unsaid(t.source, &e), ERR_BUSY);
+	tell("");
+	assert_int_equal(wait_late(t.source, &e), 0);
+	assert_true(values[0] == 0);
+	assert_int_equal(source_look(t.source, NULL, &e), 0);
+	assert_int_equal(source_late(t.source, &e), ERR_WORLD); /* nothing is late */
+	finish(&t);
+}
+
+/* One that takes too long is given up, whoever waits. */
+static void test_patience_ends_for_a_late_call(void **state)
+{
+	(void)state;
+	struct setting t = begin(SHORT_MS);
+	struct err e = { 0 };
+	t.options.shared = true;
+	assert_int_equal(source_kind_open(&toy_kind, &t.source, &t.options, &e), 0);
+	tell("drain 1");
+	assert_int_equal(source_drain(t.source, NULL, &e), ERR_BUSY);
+	assert_int_equal(wait_late(t.source, &e), ERR_WORLD);
+	assert_non_null(strstr(e.text, "stuck in drain on card 1"));
+	assert_int_equal(source_scan(t.source, &e), 0);
+	assert_int_equal(t.source->cards[1].code, CARD_CODE_STUCK);
 	finish(&t);
 }
 
@@ -535,6 +592,8 @@ int main(void)
 		cmocka_unit_test(test_a_fault_of_the_source),
 		cmocka_unit_test(test_it_dies),
 		cmocka_unit_test(test_a_card_hangs),
+		cmocka_unit_test(test_others_wait_for_a_turn_only),
+		cmocka_unit_test(test_patience_ends_for_a_late_call),
 		cmocka_unit_test(test_the_end_does_not_wait),
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_left_alone),

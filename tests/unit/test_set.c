@@ -23,6 +23,8 @@ struct fake {
 	size_t measured;    /* card whose metrics were read last */
 	int fails;	    /* every call, with this err_code */
 	uint32_t described; /* the pid that it knows */
+	int lates;	    /* how often it was asked for what was late ... */
+	int late;	    /* ... and its answer, an err_code */
 };
 
 static struct fake a, b;
@@ -102,6 +104,14 @@ static size_t fake_facilities(struct source *s, struct facility *rows, size_t ma
 	return max ? 1 : 0;
 }
 
+static int fake_late(struct source *s, struct err *e)
+{
+	struct fake *f = (struct fake *)s;
+	f->lates++;
+	f->fails = f->late;
+	return answer(f, e);
+}
+
 static void fake_close(struct source *s)
 {
 	((struct fake *)s)->closes++;
@@ -115,6 +125,7 @@ static const struct source_ops full_ops = { .name = "a",
 	.describe = fake_describe,
 	.metrics = fake_metrics,
 	.board = fake_board,
+	.late = fake_late,
 	.facilities = fake_facilities,
 	.close = fake_close };
 static const struct source_ops plain_ops = { .name = "b",
@@ -270,6 +281,100 @@ static void test_a_failing_member_loses_its_cards_alone(void **state)
 	assert_int_equal(source_scan(s, &e), 0);
 	assert_false(s->incomplete);
 	assert_int_equal(s->cards[0].status, CARD_STATUS_OK);
+	source_close(s);
+}
+
+/* A member whose call goes on is not asked again before that has come back. */
+static void test_a_late_member_does_not_hold_up_the_others(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct source *s = open_set();
+	a.fails = a.late = ERR_BUSY;
+	assert_int_equal(source_look(s, NULL, &e), 0);
+	assert_true(s->incomplete);
+	assert_int_equal(s->cards[0].status, CARD_STATUS_LOST);
+	assert_int_equal(s->cards[0].code, CARD_CODE_STUCK);
+	assert_int_equal(s->cards[2].status, CARD_STATUS_OK);
+	assert_int_equal(source_glance(s, GLANCE_MEMORY, &e), 0);
+	assert_int_equal(source_scan(s, &e), 0);
+	assert_int_equal(a.glances, 0);
+	assert_int_equal(a.scans, 1);
+	assert_int_equal(a.lates, 2);
+	assert_int_equal(b.glances, 1);
+	a.late = 0;
+	assert_int_equal(source_glance(s, GLANCE_MEMORY, &e), 0);
+	assert_int_equal(a.glances, 0); /* the look may have found cards: a scan takes it */
+	assert_true(s->incomplete);
+	assert_int_equal(source_scan(s, &e), 0);
+	assert_int_equal(a.scans, 2);
+	assert_false(s->incomplete);
+	assert_int_equal(s->cards[0].status, CARD_STATUS_OK);
+	/* It fails in the end: as any other failure. */
+	a.fails = ERR_BUSY;
+	a.late = ERR_WORLD;
+	assert_int_equal(source_drain(s, NULL, &e), 0);
+	assert_int_equal(source_drain(s, NULL, &e), 0);
+	assert_int_equal(a.drains, 1);
+	assert_int_equal(s->cards[0].code, 15);
+	a.fails = 0;
+	assert_int_equal(source_scan(s, &e), 0);
+	assert_int_equal(s->cards[0].status, CARD_STATUS_OK);
+	source_close(s);
+}
+
+/* Its samples are taken by the next drain, and by nothing before that. */
+static void test_a_late_drain_is_not_lost(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct source *s = open_set();
+	a.fails = ERR_BUSY;
+	assert_int_equal(source_drain(s, NULL, &e), 0);
+	a.fails = a.late = 0;
+	a.cards[0].n_samples = 3;
+	assert_int_equal(source_glance(s, GLANCE_MEMORY, &e), 0);
+	assert_int_equal(source_scan(s, &e), 0);
+	assert_int_equal(a.glances, 0);
+	assert_int_equal(s->cards[0].status, CARD_STATUS_LOST);
+	assert_int_equal(source_drain(s, NULL, &e), 0);
+	assert_int_equal(a.drains, 1);
+	assert_int_equal(s->cards[0].status, CARD_STATUS_OK);
+	assert_int_equal(s->cards[0].n_samples, 3);
+	assert_int_equal(source_drain(s, NULL, &e), 0);
+	assert_int_equal(a.drains, 2);
+	source_close(s);
+}
+
+/* Only a scan or a look adds cards. */
+static void test_a_member_opens_late(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	a.fails = a.late = ERR_BUSY;
+	struct source *s = open_set();
+	ASSERT_CARDS(s, "b0");
+	assert_int_equal(source_drain(s, NULL, &e), 0);
+	a.late = 0;
+	assert_int_equal(source_drain(s, NULL, &e), 0);
+	ASSERT_CARDS(s, "b0");
+	assert_int_equal(source_scan(s, &e), 0);
+	ASSERT_CARDS(s, "b0", "a0", "a1");
+	assert_int_equal(a.opens, 1);
+	assert_int_equal(a.scans, 1);
+	source_close(s);
+}
+
+/* ERR_BUSY would mean that the call of the set goes on. */
+static void test_all_members_are_late_or_fail(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct source *s = open_set();
+	a.fails = ERR_BUSY;
+	b.fails = ERR_WORLD;
+	assert_int_equal(source_drain(s, NULL, &e), ERR_WORLD);
+	assert_string_equal(e.text, "no a");
 	source_close(s);
 }
 
@@ -447,6 +552,10 @@ int main(void)
 		cmocka_unit_test_setup(test_a_card_of_two_members_is_there_once, setup),
 		cmocka_unit_test_setup(test_flags_go_to_the_right_member, setup),
 		cmocka_unit_test_setup(test_a_failing_member_loses_its_cards_alone, setup),
+		cmocka_unit_test_setup(test_a_late_member_does_not_hold_up_the_others, setup),
+		cmocka_unit_test_setup(test_a_late_drain_is_not_lost, setup),
+		cmocka_unit_test_setup(test_a_member_opens_late, setup),
+		cmocka_unit_test_setup(test_all_members_are_late_or_fail, setup),
 		cmocka_unit_test_setup(test_the_call_fails_when_all_members_do, setup),
 		cmocka_unit_test_setup(test_a_member_may_open_later, setup),
 		cmocka_unit_test_setup(
