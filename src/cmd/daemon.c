@@ -27,7 +27,8 @@
 enum { LOCK_RETRY_S = 5 };
 
 struct values {
-	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root;
+	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
+		*privacy;
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
 		keep_minutes_ms, keep_five_ms, held_mem_bytes;
 	double active_util;
@@ -62,6 +63,10 @@ const struct option_row daemon_options[] = {
 		AT(held_mem_bytes), .min = 0, .max = 1e12 },
 	{ OPTION_FLAG, 0, "count-graphics", .help = "graphics-only processes are holders too",
 		AT(count_graphics) },
+	{ OPTION_CHOICE, 0, "privacy", "HOW",
+		"strict: keep no command lines, paths or other texts of processes "
+		"(default normal)",
+		.choices = PRIVACY_WORDS, AT(privacy) },
 	{ OPTION_DURATION, 0, "keep-minutes", "D",
 		"keep one-minute slots this long (default 1d)", AT(keep_minutes_ms),
 		.min = 3600e3 },
@@ -199,6 +204,7 @@ static bool in_terminal(void)
 static void follow(struct recorder_options *o, const struct config *c)
 {
 	o->rules = config_rules(c);
+	o->privacy = config_privacy(c);
 	o->interval_ms = c->interval_ms;
 	o->drain_ms = c->drain_ms;
 	o->glance_ms = c->glance_ms;

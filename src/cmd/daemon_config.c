@@ -22,9 +22,39 @@ static int read_into(struct daemon_config *d, struct configuration *c, struct er
 	return 0;
 }
 
+/* Whether a file that cannot be used, or a wrong value, may have asked for strict privacy. */
+static bool may_be_strict(const struct settings *s)
+{
+	bool may = false;
+	for (size_t i = 0; i < s->n_errors; i++)
+		may |= s->errors[i].whole;
+	for (size_t i = 0; i < s->n_items; i++) {
+		const struct config_key *key = s->items[i].key;
+		may |= s->items[i].wrong && key && key->value.name &&
+		       strcmp(key->value.name, "privacy") == 0;
+	}
+	return may;
+}
+
+static bool is_given(const struct daemon_config *d, const char *option)
+{
+	size_t i = 0;
+	while (d->table[i].name && strcmp(d->table[i].name, option) != 0)
+		i++;
+	return d->table[i].name && d->now.given[i];
+}
+
+/* What was kept by mistake cannot be taken back, so the recorder is strict in case of doubt. */
 int daemon_config_read(struct daemon_config *d, struct err *e)
 {
-	return read_into(d, &d->now, e);
+	struct config *values = &d->now.values;
+	int rc = read_into(d, &d->now, e);
+	if (rc || is_given(d, "privacy") || !may_be_strict(&d->now.settings) ||
+		config_privacy(values) == PRIVACY_STRICT)
+		return rc;
+	values->privacy = privacy_names[PRIVACY_STRICT];
+	log_warning("privacy is strict until the configuration is right");
+	return 0;
 }
 
 static void report(

@@ -38,6 +38,11 @@ static const struct config_key keys[] = {
 			"graphics-only processes are holders too", AT(count_graphics) },
 		"no", .option = "count-graphics", .commands = RECORDER },
 	{ "record",
+		{ OPTION_CHOICE, 0, "privacy", "HOW",
+			"strict: keep no command lines, paths or other texts of processes",
+			.choices = PRIVACY_WORDS, AT(privacy) },
+		"normal", .option = "privacy", .commands = RECORDER },
+	{ "record",
 		{ OPTION_DURATION, 0, "driver_timeout", "D",
 			"a driver that does not answer for this long hangs",
 			AT(driver_timeout_ms), .min = 100, .max = 3600e3 },
@@ -95,6 +100,12 @@ struct rules config_rules(const struct config *c)
 	return (struct rules){ .active_util_pct = c->active_util_pct,
 		.held_mem_bytes = c->held_mem_bytes,
 		.count_graphics = c->count_graphics };
+}
+
+enum privacy config_privacy(const struct config *c)
+{
+	bool strict = strcmp(c->privacy, privacy_names[PRIVACY_STRICT]) == 0;
+	return strict ? PRIVACY_STRICT : PRIVACY_NORMAL;
 }
 
 const char *config_groups_find(const struct config_groups *groups, const char *user)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "config/schema.h"
+#include "model/process.h"
 #include "model/state.h"
 
 /* People whose time is added up: no user is in two groups. */
@@ -43,6 +44,7 @@ struct config {
 	/* [record] */
 	int64_t interval_ms, drain_ms, glance_ms, driver_timeout_ms, retry_ms;
 	bool count_graphics;
+	const char *privacy; /* a word of PRIVACY_WORDS */
 	/* [thresholds] */
 	double active_util_pct;
 	int64_t held_mem_bytes;
@@ -60,6 +62,7 @@ extern const struct config_schema config_schema;
 
 /* The thresholds, as the recorder and live views use them. */
 struct rules config_rules(const struct config *c);
+enum privacy config_privacy(const struct config *c);
 /* The name of a user's group; NULL: none. */
 const char *config_groups_find(const struct config_groups *groups, const char *user);
 /* Whether a moment of local time is within the working hours, which no holiday has. False if

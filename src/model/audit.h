@@ -4,7 +4,7 @@
  *
  * An engine calls audit_init(), adds with the functions in query/audit.h, and ends with
  * audit_add_up(). It fills
- *   - since_ms, until_ms, resolution_ms, rules, rules_mixed, oldest_ms, newest_ms;
+ *   - since_ms, until_ms, resolution_ms, rules, rules_mixed, strict, oldest_ms, newest_ms;
  *   - hosts that have a card, each with all of its members;
  *   - cards by host, then index, then instance: all members. All of a card's window is in ms[],
  *     what no reading covers in ms[CARD_UNOBSERVED]; energy_known_ms and unsure_ms are at most
@@ -61,7 +61,7 @@ struct audit {
 	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
 	int64_t resolution_ms;	    /* widest slot in it: the largest error at an edge */
 	struct rules rules;
-	bool rules_mixed; /* runs in the window had different rules; these are the newest */
+	bool rules_mixed, strict; /* rules differed (these are the newest); strict privacy */
 	struct audit_host *hosts;
 	size_t n_hosts;
 	struct audit_card *cards; /* by host, then index */

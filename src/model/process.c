@@ -3,31 +3,44 @@
 
 #include <string.h>
 
-#define FIELD(text, member)                                                                    \
+#define FIELD(text, member, keep)                                                              \
 	{                                                                                      \
 		text, offsetof(struct process_id, member),                                     \
-			sizeof(((struct process_id *)0)->member)                               \
+			sizeof(((struct process_id *)0)->member), keep                         \
 	}
 const struct process_field process_fields[PROCESS_TEXTS] = {
-	[PROCESS_COMMAND] = FIELD("command", command),
-	[PROCESS_NOTEBOOK] = FIELD("notebook", notebook),
-	[PROCESS_NOTEBOOK_PATH] = FIELD("notebook_path", origin.notebook_path),
-	[PROCESS_JOB] = FIELD("job", job),
-	[PROCESS_JOB_NAME] = FIELD("job_name", origin.job_name),
-	[PROCESS_ACCOUNT] = FIELD("account", origin.account),
-	[PROCESS_CONTAINER] = FIELD("container", container),
-	[PROCESS_POD] = FIELD("pod", pod),
-	[PROCESS_UNIT] = FIELD("unit", unit),
-	[PROCESS_LOGIN] = FIELD("login", origin.login),
-	[PROCESS_SESSION] = FIELD("session", origin.session),
-	[PROCESS_PARENTS] = FIELD("parents", origin.parents),
-	[PROCESS_PYTHON_ENV] = FIELD("python_env", origin.python_env),
-	[PROCESS_TAG] = FIELD("tag", origin.tag),
+	[PROCESS_COMMAND] = FIELD("command", command, false),
+	[PROCESS_NOTEBOOK] = FIELD("notebook", notebook, false),
+	[PROCESS_NOTEBOOK_PATH] = FIELD("notebook_path", origin.notebook_path, false),
+	[PROCESS_JOB] = FIELD("job", job, true),
+	[PROCESS_JOB_NAME] = FIELD("job_name", origin.job_name, false),
+	[PROCESS_ACCOUNT] = FIELD("account", origin.account, false),
+	[PROCESS_CONTAINER] = FIELD("container", container, true),
+	[PROCESS_POD] = FIELD("pod", pod, true),
+	[PROCESS_UNIT] = FIELD("unit", unit, false),
+	[PROCESS_LOGIN] = FIELD("login", origin.login, false),
+	[PROCESS_SESSION] = FIELD("session", origin.session, false),
+	[PROCESS_PARENTS] = FIELD("parents", origin.parents, false),
+	[PROCESS_PYTHON_ENV] = FIELD("python_env", origin.python_env, false),
+	[PROCESS_TAG] = FIELD("tag", origin.tag, false),
 };
 
 const char *process_text(const struct process_id *id, enum process_text which)
 {
 	return (const char *)id + process_fields[which].offset;
+}
+
+const char *const privacy_names[PRIVACIES] = {
+	[PRIVACY_NORMAL] = "normal",
+	[PRIVACY_STRICT] = "strict",
+};
+
+void process_restrict(struct process_id *id, enum privacy privacy)
+{
+	for (size_t i = 0; i < PROCESS_TEXTS && privacy == PRIVACY_STRICT; i++)
+		if (!process_fields[i].strict)
+			explicit_bzero(
+				(char *)id + process_fields[i].offset, process_fields[i].cap);
 }
 
 const char *user_shown(const char *user)

@@ -59,7 +59,16 @@ enum process_text {
 extern const struct process_field {
 	const char *name;
 	size_t offset, cap; /* in struct process_id */
+	bool strict;	    /* is kept where privacy is strict */
 } process_fields[PROCESS_TEXTS];
 const char *process_text(const struct process_id *id, enum process_text which);
+
+/* What a recorder keeps about processes. Strict: neither command lines nor paths, nor anything
+ * else that a process chooses; only its user, its times and the ids that managers gave it. */
+enum privacy { PRIVACY_NORMAL, PRIVACY_STRICT, PRIVACIES };
+#define PRIVACY_WORDS "normal|strict" /* in that order */
+extern const char *const privacy_names[PRIVACIES];
+/* Wipes what must not be kept. */
+void process_restrict(struct process_id *id, enum privacy privacy);
 
 #endif

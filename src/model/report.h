@@ -52,7 +52,7 @@ struct report {
 	size_t n_hosts;
 	int64_t since_ms, until_ms, length_ms, resolution_ms;
 	struct rules rules;
-	bool rules_mixed;
+	bool rules_mixed, strict; /* as in audit.h */
 
 	int64_t ms[CARD_STATES], observed_ms;
 	double share[CARD_STATES]; /* of observed time, NAN without any; [CARD_UNOBSERVED]: of

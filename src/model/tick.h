@@ -140,6 +140,7 @@ struct run_info {
 	int64_t interval_ms, drain_ms, glance_ms;
 	struct rules rules;
 	bool one_look; /* it ends after the first look */
+	enum privacy privacy;
 };
 
 #endif

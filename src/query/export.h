@@ -12,7 +12,7 @@
 
 enum export_what { EXPORT_USAGE, EXPORT_HOLDING, EXPORT_PROCESS, EXPORT_EVENT, EXPORT_WHATS };
 #define EXPORT_NAMES "usage|holding|process|event" /* in that order */
-enum { EXPORT_MAX_COLUMNS = 20 };
+enum { EXPORT_MAX_COLUMNS = 24 };
 
 struct export; /* an open store and a position in it */
 

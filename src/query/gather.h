@@ -29,6 +29,7 @@ struct gather_run {
 	char source[SOURCE_LIST_CAP];
 	int64_t started_ms, last_tick_ms, interval_ms;
 	bool ended;
+	bool strict; /* privacy was strict */
 	struct rules rules;
 };
 

@@ -131,6 +131,7 @@ static int take_run(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
 	uint32_t host = idmap_get(&file->hosts, sqlite3_column_int64(row, 0));
+	char privacy[16];
 	if (host == IDMAP_NONE)
 		return 0;
 	if (!array_one_more(&g->runs, g->n_runs))
@@ -147,6 +148,8 @@ static int take_run(
 			.count_graphics = sqlite3_column_int(row, 8) != 0 },
 	};
 	sql_text(row, 1, run->source, sizeof(run->source));
+	sql_text(row, 9, privacy, sizeof(privacy));
+	run->strict = strcmp(privacy, privacy_names[PRIVACY_STRICT]) == 0;
 	int rc = check_not_copied(g, file, run, e);
 	if (rc)
 		return rc;
@@ -189,8 +192,8 @@ int gather_hosts(struct gather *g, struct err *e)
 		if (rc == 0)
 			rc = each_row(g, &g->files[i],
 				"SELECT host, source, started_ms, last_tick_ms, ended_ms, "
-				"interval_ms, active_util_pct, held_mem_bytes, count_graphics "
-				"FROM run ORDER BY started_ms, id",
+				"interval_ms, active_util_pct, held_mem_bytes, count_graphics, "
+				"privacy FROM run ORDER BY started_ms, id",
 				take_run, e);
 	}
 	return rc;

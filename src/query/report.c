@@ -47,6 +47,7 @@ static void add_window(struct report *r, const struct audit *a)
 	r->resolution_ms = a->resolution_ms;
 	r->rules = a->rules;
 	r->rules_mixed = a->rules_mixed;
+	r->strict = a->strict;
 	r->hosts = a->hosts;
 	r->n_hosts = a->n_hosts;
 }

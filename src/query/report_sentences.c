@@ -200,6 +200,10 @@ static void add_rules(struct report *r)
 		r->rules.count_graphics ? ", graphics processes included" : "",
 		r->rules_mixed ? " Other rules were in force in part of the window." : "",
 		slots);
+	if (r->strict)
+		report_say(r, SENTENCE_RULES, NULL,
+			"Privacy was strict: no command lines, paths or other texts of "
+			"processes were recorded.");
 }
 
 void report_add_sentences(

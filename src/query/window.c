@@ -104,6 +104,7 @@ static void judge_runs(struct gather *g)
 		host->ran = true;
 		host->simulated |= source_is_invented(run->source);
 		host->imported |= strcmp(run->source, "import") == 0;
+		g->a->strict |= run->strict;
 		if (newest && !rules_equal(&newest->rules, &run->rules))
 			g->a->rules_mixed = true;
 		if (!newest || run->started_ms >= newest->started_ms)

@@ -242,6 +242,7 @@ static int begin_run(struct recorder *r, struct err *e)
 		.glance_ms = r->o->glance_ms,
 		.rules = r->o->rules,
 		.one_look = r->o->once,
+		.privacy = r->o->privacy,
 	};
 	machine_describe(&info, r->o->source.root, s->hostname);
 	text_copy(info.driver, sizeof(info.driver), s->driver_version);
@@ -323,6 +324,8 @@ static int prepare(struct recorder *r, struct err *e)
 	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;
 	int rc = reader_open(&r->reader, o->source.root, e);
 	/* Its process is a copy of this one: start it while that is small. */
+	if (!rc && o->privacy == PRIVACY_STRICT)
+		reader_be_brief(r->reader);
 	if (!rc)
 		reader_start(r->reader);
 	if (!rc && now)
@@ -332,7 +335,8 @@ static int prepare(struct recorder *r, struct err *e)
 			&(struct watch_options){ .rules = &o->rules,
 				.pace.drain_ms = o->drain_ms,
 				.reader = r->reader,
-				.pidfds = own_host },
+				.pidfds = own_host,
+				.privacy = o->privacy },
 			e);
 	if (!rc)
 		rc = worker_new(&r->worker, &o->source, o->deadline_ms, e);

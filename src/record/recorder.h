@@ -19,6 +19,7 @@ struct recorder_options {
 	const char *db;
 	struct source_options source; /* its clock is the recorder's clock */
 	struct rules rules;
+	enum privacy privacy; /* what to keep about processes */
 	int64_t interval_ms;  /* tick */
 	int64_t drain_ms;     /* at most 8000 */
 	int64_t glance_ms;    /* shortest time between glances */

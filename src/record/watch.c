@@ -20,6 +20,7 @@ int watch_init(struct watch *w, const struct watch_options *o, struct err *e)
 	int rc = ledger_init(&w->ledger, e);
 	if (!rc)
 		rc = lives_init(&w->lives, o->reader, o->pidfds, e);
+	w->lives.privacy = o->privacy;
 	return rc;
 }
 

@@ -44,6 +44,7 @@ struct watch_options {
 	struct watch_pace pace;
 	struct reader *reader; /* borrowed; NULL: every card has own_processes */
 	bool pidfds;	       /* pids are of this host */
+	enum privacy privacy;
 };
 int watch_init(struct watch *w, const struct watch_options *o, struct err *e);
 void watch_finish(struct watch *w);

@@ -22,6 +22,7 @@ static void add_window(struct json *j, const struct report *r)
 	json_number(j, "held_mem_bytes", (double)r->rules.held_mem_bytes, 0);
 	json_bool(j, "count_graphics", r->rules.count_graphics);
 	json_bool(j, "mixed", r->rules_mixed);
+	json_text(j, "privacy", privacy_names[r->strict ? PRIVACY_STRICT : PRIVACY_NORMAL]);
 	json_close(j, '}');
 }
 

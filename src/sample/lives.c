@@ -158,6 +158,7 @@ static bool describe(
 	bool there = own ? source->ops->describe(source, pid, id)
 			 : reader_describe(l->reader, pid, id, &brief);
 	id->pid = pid;
+	process_restrict(id, l->privacy);
 	if (there)
 		return brief;
 	id->start_ticks = 0;

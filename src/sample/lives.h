@@ -32,6 +32,7 @@ struct life_watch {
 struct lives {
 	struct reader *reader; /* borrowed; NULL: every card has own_processes */
 	bool pidfds;	       /* pids are of this host: open pidfds */
+	enum privacy privacy;  /* what is kept of their descriptions: set it after init */
 	int exits_fd; /* with pidfds: readable when one of them has ended, for poll(2) */
 	struct process_entry *entries;
 	struct life_watch *lives;

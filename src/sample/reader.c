@@ -42,6 +42,7 @@ struct reader {
 	size_t n_known, cap_known;
 	struct known_name names[NAMES];
 	size_t next_name;
+	bool brief;	  /* see reader_be_brief() */
 	int64_t again_us; /* brief descriptions are not repeated before this */
 };
 
@@ -76,6 +77,11 @@ void reader_close(struct reader *r)
 void reader_start(struct reader *r)
 {
 	reader_process_is_there(&r->process);
+}
+
+void reader_be_brief(struct reader *r)
+{
+	r->brief = true;
 }
 
 uint64_t reader_start_ticks(struct reader *r, uint32_t pid)
@@ -188,7 +194,7 @@ static bool take_answers(struct reader *r, const struct reader_request *request,
 		struct process_id *blocked = wary_find(&r->wary, a->id.pid, a->id.start_ticks);
 		if (blocked)
 			memcpy(blocked->user, a->id.user, sizeof(blocked->user));
-		out[i].brief = a->late || (request->targets[i].brief && !blocked);
+		out[i].brief = a->late || (request->targets[i].brief && !blocked && !r->brief);
 	}
 	return true;
 }
@@ -199,7 +205,7 @@ static void make_request(struct reader *r, struct reader_request *request, const
 	*request = (struct reader_request){ .question = READER_DESCRIBE, .n = (uint32_t)n };
 	for (size_t i = 0; i < n; i++) {
 		request->targets[i].pid = pids[i];
-		request->targets[i].brief = brief || !allows(r, pids[i]);
+		request->targets[i].brief = brief || r->brief || !allows(r, pids[i]);
 	}
 }
 
@@ -236,7 +242,8 @@ static void describe_some(
 	for (size_t i = 0; i < n; i++) {
 		struct reader_answer *a = &out[i].answer;
 		describe_directly(r, pids[i], a);
-		out[i].brief = !wary_find(&r->wary, pids[i], a->id.start_ticks);
+		out[i].brief =
+			r->brief ? a->late : !wary_find(&r->wary, pids[i], a->id.start_ticks);
 	}
 }
 

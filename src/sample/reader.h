@@ -36,6 +36,10 @@ void reader_close(struct reader *r);
 /* Starts the process now, while this program is small, instead of when it is needed. */
 void reader_start(struct reader *r);
 
+/* From now on descriptions are brief, as owners_describe_brief() gives them, and as good as
+ * they get: command lines and environments are not read at all. */
+void reader_be_brief(struct reader *r);
+
 /* Fills all of `id`, as owners_describe() does. *brief: the description may become better
  * later; it is false for a process that itself blocks. */
 bool reader_describe(struct reader *r, uint32_t pid, struct process_id *id, bool *brief);

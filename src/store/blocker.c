@@ -52,8 +52,8 @@ static pid_t find(struct store *s, enum blocked what)
 	return pid || !s->locked ? pid : holder(s->lock_fd, F_RDLCK, DB_PENDING, DB_BYTES);
 }
 
-/* "pid N, uid U, NAME", or as much of it as can be read. */
-static void describe(pid_t pid, char *dst, size_t cap)
+/* "pid N, uid U, NAME", or as much of it as can be read and may be kept: faults are stored. */
+static void describe(pid_t pid, enum privacy privacy, char *dst, size_t cap)
 {
 	struct lock_owner owner;
 	struct err unread = { 0 };
@@ -61,9 +61,11 @@ static void describe(pid_t pid, char *dst, size_t cap)
 	snprintf(dst, cap, pid > 0 ? "pid %d" : "its pid is not visible here", (int)pid);
 	if (proc_open(&proc, "", &unread) != 0)
 		return;
-	if (proc_lock_owner(&owner, proc, pid))
-		snprintf(dst, cap, "pid %d, uid %lld, %s", (int)pid, (long long)owner.uid,
-			owner.name);
+	if (proc_lock_owner(&owner, proc, pid)) {
+		bool named = privacy != PRIVACY_STRICT;
+		snprintf(dst, cap, "pid %d, uid %lld%s%s", (int)pid, (long long)owner.uid,
+			named ? ", " : "", named ? owner.name : "");
+	}
 	close(proc);
 }
 
@@ -74,6 +76,6 @@ void blocker_name(struct store *s, enum blocked what, struct err *e)
 	pid_t pid = find(s, what);
 	if (!pid)
 		return;
-	describe(pid, who, sizeof(who));
+	describe(pid, s->info.privacy, who, sizeof(who));
 	err_set(e, before.code, "%s (%s)", before.text, who);
 }

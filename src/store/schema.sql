@@ -5,7 +5,7 @@
 -- Start reading at the views: day_cards, day_users, now_holders.
 
 PRAGMA application_id = 0x47554131; -- "GUA1"
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- One row per machine. A file that was merged or imported has several.
 CREATE TABLE host (
@@ -34,7 +34,8 @@ CREATE TABLE run (
 	active_util_pct REAL NOT NULL,     -- the rules in force
 	held_mem_bytes  INTEGER NOT NULL,
 	count_graphics  INTEGER NOT NULL,
-	glance_ms       INTEGER NOT NULL DEFAULT 0 -- time between glances; 0: none
+	glance_ms       INTEGER NOT NULL DEFAULT 0, -- time between glances; 0: none
+	privacy         TEXT NOT NULL DEFAULT 'normal' -- strict: no command lines and paths were kept
 );
 
 -- One row per card or MIG instance.
@@ -67,12 +68,15 @@ CREATE TABLE process (
 	started_ms     INTEGER,
 	uid            INTEGER,
 	user           TEXT NOT NULL,      -- the identity
-	command        TEXT NOT NULL,
+	command        TEXT NOT NULL,      -- '' where privacy was strict
 	notebook       TEXT, job TEXT, container TEXT, pod TEXT, unit TEXT, -- NULL: none
 	first_seen_ms  INTEGER NOT NULL,
 	last_seen_ms   INTEGER NOT NULL,   -- of a process in `holder`: see run.last_tick_ms
 	last_active_ms INTEGER,            -- NULL: never seen active
-	ended_ms       INTEGER             -- seen to be gone, or the recorder stopped; NULL: lives
+	ended_ms       INTEGER,            -- seen to be gone, or the recorder stopped; NULL: lives
+	-- Where it comes from (gua(1), ORIGIN OF A PROCESS); NULL: not known.
+	notebook_path  TEXT, job_name TEXT, account TEXT, login TEXT, session TEXT, parents TEXT,
+	python_env     TEXT, tag TEXT
 );
 -- Processes that were alive when a recorder ended: the next recorder of the same boot finds them
 -- by pid. An index of all pids would take a tenth of the size of their rows.

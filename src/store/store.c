@@ -230,6 +230,7 @@ static bool write_run(struct store *s, const char *sql)
 	sqlite3_bind_int64(q, 9, s->info.rules.held_mem_bytes);
 	sqlite3_bind_int(q, 10, s->info.rules.count_graphics);
 	sqlite3_bind_int64(q, 11, s->info.glance_ms);
+	sqlite3_bind_text(q, 12, privacy_names[s->info.privacy], -1, SQLITE_STATIC);
 	return once(q, &s->run);
 }
 
@@ -249,7 +250,7 @@ static bool continue_run(struct store *s)
 			    " AND last_tick_ms > ?5 - 86400000 AND interval_ms = ?6"
 			    " AND drain_ms = ?7 AND active_util_pct = ?8"
 			    " AND held_mem_bytes = ?9 AND count_graphics = ?10"
-			    " AND glance_ms = ?11 RETURNING id");
+			    " AND glance_ms = ?11 AND privacy = ?12 RETURNING id");
 }
 
 static bool add_run(struct store *s)
@@ -257,8 +258,8 @@ static bool add_run(struct store *s)
 	return write_run(s,
 		"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
 		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics,"
-		" glance_ms)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id");
+		" glance_ms, privacy) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+		" ?12) RETURNING id");
 }
 
 static bool begin_present_run(struct store *s)

@@ -3,20 +3,23 @@
 #include <stdio.h>
 
 #include "read_1.h"
+#include "read_2.h"
 #include "schema.h"
 #include "store/identify.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_private.h"
 #include "upgrade_1.h"
+#include "upgrade_2.h"
 #include "views.h"
 
 /* What an older version needs. An empty file (version 0) gets the newest schema at once. */
 static const struct version {
 	const char *upgrade; /* turns it into the next version */
-	const char *read;    /* views with which a reader sees it as the newest version */
+	const char *read;    /* views with which a reader sees it as the next version */
 } versions[] = {
 	[1] = { upgrade_1_sql, read_1_sql },
+	[2] = { upgrade_2_sql, read_2_sql },
 };
 _Static_assert(sizeof(versions) / sizeof(versions[0]) == STORE_VERSION,
 	"a new version needs a row for the one before it");
@@ -86,8 +89,8 @@ int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e)
 			"%s has schema version %lld, older than 1: the recorder brings it up "
 			"to date when it starts",
 			path, (long long)version);
-	if (sql_exec(db, "PRAGMA temp_store = MEMORY") != SQLITE_OK ||
-		sql_exec(db, versions[version].read) != SQLITE_OK)
-		return sql_fail(e, db, "read", path);
-	return 0;
+	int rc = sql_exec(db, "PRAGMA temp_store = MEMORY");
+	for (int64_t i = version; rc == SQLITE_OK && i < STORE_VERSION; i++)
+		rc = sql_exec(db, versions[i].read);
+	return rc == SQLITE_OK ? 0 : sql_fail(e, db, "read", path);
 }

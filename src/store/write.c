@@ -18,6 +18,10 @@
 	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"                \
 	" ON CONFLICT (host, uuid) DO UPDATE SET"                                              \
 	" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
+/* The texts of a process, in the order of enum process_text. */
+#define PROCESS_TEXT_COLUMNS                                                                   \
+	"command, notebook, notebook_path, job, job_name, account, container, pod, unit,"      \
+	" login, session, parents, python_env, tag"
 /* After the clock was set back, the earlier time is stored: with a last tick in the future, a
  * run would look live for ever. Only an import (?3) never moves a time back. */
 #define LAST_SEEN "last_seen_ms = iif(?3, max(last_seen_ms, ?2), ?2)"
@@ -41,14 +45,14 @@ static const char *const texts[STATEMENT_COUNT] = {
 		"?2 AND process.host = ?3 AND boot_id = ?4",
 	[STATEMENT_ADD_PROCESS] =
 		"INSERT INTO process (host, run, pid, start_ticks, started_ms, uid, user,"
-		" command, notebook, job, container, pod, unit, first_seen_ms, last_seen_ms,"
-		" last_active_ms, ended_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-		" ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+		" first_seen_ms, last_seen_ms, last_active_ms, ended_ms, " PROCESS_TEXT_COLUMNS
+		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+		" ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
 	[STATEMENT_SET_PROCESS] =
-		"UPDATE process SET user = ?2, command = ?3, notebook = ?4, job = ?5,"
-		" container = ?6, pod = ?7, unit = ?8, last_seen_ms = max(last_seen_ms, ?9),"
-		" last_active_ms = coalesce(max(last_active_ms, ?10), ?10, last_active_ms),"
-		" ended_ms = ?11 WHERE id = ?1 AND NOT " CROWD_SQL,
+		"UPDATE process SET user = ?2, last_seen_ms = max(last_seen_ms, ?3),"
+		" last_active_ms = coalesce(max(last_active_ms, ?4), ?4, last_active_ms),"
+		" ended_ms = ?5, (" PROCESS_TEXT_COLUMNS ") = (?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+		" ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1 AND NOT " CROWD_SQL,
 	[STATEMENT_HAS_NUMBER] = "SELECT EXISTS (SELECT 1 FROM total_user WHERE host = ?1 AND "
 				 "user = ?2)",
 	[STATEMENT_JOIN_TOTALS] =
@@ -156,6 +160,17 @@ static bool find_process(struct store *s, const struct process_entry *p, int64_t
 	return run(q, id);
 }
 
+/* Binds the texts from parameter `first` on. Every process has a command, if only "". */
+static void bind_texts(sqlite3_stmt *q, int first, const struct process_id *id)
+{
+	_Static_assert(PROCESS_TEXTS == 14, "a new text needs a column and a parameter");
+	for (int i = 0; i < PROCESS_TEXTS; i++)
+		if (i == PROCESS_COMMAND)
+			sql_bind_text(q, first + i, process_text(id, i));
+		else
+			sql_bind_text_or_null(q, first + i, process_text(id, i));
+}
+
 static bool add_process(struct store *s, const struct process_entry *p, int64_t *id)
 {
 	sqlite3_stmt *q = statement(s, STATEMENT_ADD_PROCESS);
@@ -166,16 +181,11 @@ static bool add_process(struct store *s, const struct process_entry *p, int64_t 
 	sql_bind_known(q, 5, p->id.started_ms, -1);
 	sql_bind_known(q, 6, p->id.uid, -1);
 	sql_bind_text(q, 7, p->id.user);
-	sql_bind_text(q, 8, p->id.command);
-	sql_bind_text_or_null(q, 9, p->id.notebook);
-	sql_bind_text_or_null(q, 10, p->id.job);
-	sql_bind_text_or_null(q, 11, p->id.container);
-	sql_bind_text_or_null(q, 12, p->id.pod);
-	sql_bind_text_or_null(q, 13, p->id.unit);
-	sqlite3_bind_int64(q, 14, p->first_seen_ms);
-	sqlite3_bind_int64(q, 15, p->last_seen_ms);
-	sql_bind_known(q, 16, p->last_active_ms, -1);
-	sql_bind_known(q, 17, p->ended_ms, -1);
+	sqlite3_bind_int64(q, 8, p->first_seen_ms);
+	sqlite3_bind_int64(q, 9, p->last_seen_ms);
+	sql_bind_known(q, 10, p->last_active_ms, -1);
+	sql_bind_known(q, 11, p->ended_ms, -1);
+	bind_texts(q, 12, &p->id);
 	bool ok = run(q, NULL);
 	*id = sqlite3_last_insert_rowid(s->db);
 	return ok;
@@ -186,15 +196,10 @@ static bool set_process(struct store *s, const struct process_entry *p, int64_t 
 	sqlite3_stmt *q = statement(s, STATEMENT_SET_PROCESS);
 	sqlite3_bind_int64(q, 1, id);
 	sql_bind_text(q, 2, p->id.user);
-	sql_bind_text(q, 3, p->id.command);
-	sql_bind_text_or_null(q, 4, p->id.notebook);
-	sql_bind_text_or_null(q, 5, p->id.job);
-	sql_bind_text_or_null(q, 6, p->id.container);
-	sql_bind_text_or_null(q, 7, p->id.pod);
-	sql_bind_text_or_null(q, 8, p->id.unit);
-	sqlite3_bind_int64(q, 9, p->last_seen_ms);
-	sql_bind_known(q, 10, p->last_active_ms, -1);
-	sql_bind_known(q, 11, p->ended_ms, -1);
+	sqlite3_bind_int64(q, 3, p->last_seen_ms);
+	sql_bind_known(q, 4, p->last_active_ms, -1);
+	sql_bind_known(q, 5, p->ended_ms, -1);
+	bind_texts(q, 6, &p->id);
 	return run(q, NULL);
 }
 

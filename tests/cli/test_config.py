@@ -68,7 +68,7 @@ def test_every_key_is_an_option(section, key):
 
 
 @pytest.mark.parametrize("option", ["interval", "drain", "glance", "count-graphics", "driver-timeout", "retry",
-                                    "active-util", "held-mem", "keep-minutes", "keep-five"])
+                                    "active-util", "held-mem", "keep-minutes", "keep-five", "privacy"])
 def test_help_names_the_default(option):
     """The help of an option and the table of keys have the same default."""
     text = re.sub(r"\s+", " ", gua("daemon", "--help").stdout)
@@ -223,6 +223,24 @@ def test_recorder_records_with_a_broken_configuration(tmp_path, clock_file, text
     run, row = recorded(tmp_path, clock_file, text=text, mode=mode)
     assert sentence in run.stderr and "the configuration has 1 error;" in run.stderr
     assert row["interval_ms"] == (10000 if mode == 0o644 else 30000)
+
+
+@pytest.mark.parametrize("text, mode, args, privacy", [
+    ("[record]\nprivacy = strict\n", 0o644, [], "strict"),
+    ("[record]\nprivacy = strict\n", 0o644, ["--privacy", "normal"], "normal"),
+    ("[record]\ninterval = 1\n", 0o644, [], "normal"),
+    ("[record]\nprivacy = strct\n", 0o644, [], "strict"),
+    ("[record]\nprivacy =\n", 0o644, [], "strict"),
+    ("[record]\ninterval = 10s\n", 0o646, [], "strict"),
+    ("[record]\ninterval = 10s\n", 0o646, ["--privacy", "normal"], "normal"),
+    (None, 0, [], "strict"),
+])
+def test_privacy_fails_closed(tmp_path, clock_file, text, mode, args, privacy):
+    """Where a broken configuration may have asked for strict privacy, it is strict, and the recorder says so."""
+    run, row = recorded(tmp_path, clock_file, *args, text=text, mode=mode)
+    assert row["privacy"] == privacy
+    guessed = privacy == "strict" and text != "[record]\nprivacy = strict\n"
+    assert ("privacy is strict until the configuration is right" in run.stderr) == guessed
 
 
 def test_status_shows_that_the_configuration_is_broken(tmp_path, background):

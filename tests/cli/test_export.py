@@ -45,7 +45,7 @@ def store(tmp_path):
     s.run(host, T - 2 * HOUR, T + 120)
     gpu = s.card(host, 0, T - 2 * HOUR, T + 120, uuid="GPU-a")
     second = s.card(host, 1, T - 2 * HOUR, T + 120, uuid="GPU-b")
-    life = s.process(host, 42, "=alice", 'say "hi", now', started=T - 60.5, job="slurm:7",
+    life = s.process(host, 42, "=alice", 'say "hi", now', started=T - 60.5, job="slurm:7", tag="=grant", login="ssh",
                      seen=(T - 2 * HOUR, T - HOUR), last_active=T - 3000)
     old = s.process(host, 41, "bob", seen=(T - 9 * HOUR, T - 8 * HOUR))
     s.insert("holder", gpu=gpu, process=life, kind=1, mem_bytes=1, since_ms=0,
@@ -112,6 +112,7 @@ def test_process(store):
     bob_and_alice = {r["pid"]: r for r in rows(store, "--what", "process")}
     alice = bob_and_alice["42"]
     assert alice["started"] == "2026-11-02T11:58:59.500Z" and alice["job"] == "slurm:7"
+    assert (alice["tag"], alice["login"], alice["account"]) == ("'=grant", "ssh", "")
     # It holds now: the last tick and `holder` are newer than its own row.
     assert alice["last_seen"] == "2026-11-02T12:02:00Z"
     assert alice["last_active"] == "2026-11-02T12:01:00Z"

@@ -307,7 +307,9 @@ def test_a_live_recorder_is_left_alone(tmp_path):
     db.executescript("""
         UPDATE host SET driver = '999';
         UPDATE gpu SET name = 'new name', last_seen_ms = 9000000000000;
-        INSERT INTO run SELECT 77, host, version, 'nvml', boot_id, 8000000000000, 9000000000000, NULL, NULL,
+        INSERT INTO run (id, host, version, source, boot_id, started_ms, last_tick_ms, ended_ms, how_ended,
+            interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics, glance_ms)
+            SELECT 77, host, version, 'nvml', boot_id, 8000000000000, 9000000000000, NULL, NULL,
             30000, 5000, 10, 100000000, 0, 0 FROM run;
         INSERT INTO holder VALUES (1, 1, 1, 5, 5, 5);""")
     db.commit()

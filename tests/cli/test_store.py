@@ -29,10 +29,10 @@ def store(tmp_path):
             drain_ms, active_util_pct, held_mem_bytes, count_graphics)
             VALUES (1, 1, '0', 'nvml', 'b', {start}, {start + 30 * HOUR}, 30000, 5000, 10, 100000000, 0);
         INSERT INTO gpu VALUES (1, 1, 'GPU-1', 'A100', '', '', 3, NULL, NULL, NULL, NULL, 'ok', {start}, {start}, 'nvml');
-        INSERT INTO process VALUES
-            (1, 1, 1, 10, 1, NULL, NULL, 'alice', 'train', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
-            (2, 1, 1, 20, 1, NULL, NULL, 'bob', 'jupyter', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL),
-            (3, 1, 1, 21, 1, NULL, NULL, 'bob', 'jupyter', NULL, NULL, NULL, NULL, NULL, {start}, {start}, NULL, NULL);
+        INSERT INTO process (id, host, run, pid, start_ticks, user, command, first_seen_ms, last_seen_ms) VALUES
+            (1, 1, 1, 10, 1, 'alice', 'train', {start}, {start}),
+            (2, 1, 1, 20, 1, 'bob', 'jupyter', {start}, {start}),
+            (3, 1, 1, 21, 1, 'bob', 'jupyter', {start}, {start});
         INSERT INTO usage_1h VALUES ({DAY_S}, 1, 0, {HOUR // 2}, {HOUR // 2 * 80}, 1800000000, 0, 0),
                                     ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, {HOUR // 2}, {HOUR // 100});
         INSERT INTO usage_5m VALUES ({DAY_S + 7200}, 1, 2, {HOUR // 4}, 0, 1800000000, 0, 0);
@@ -186,7 +186,7 @@ def test_an_older_store_is_read_as_it_is(version_1):
     """Without a right to write, and without a change."""
     before = version_1.read_bytes()
     check_old_report(report_of(version_1))
-    for command in (["status"], ["export", "--what", "holding"], ["who"]):
+    for command in (["status"], ["export", "--what", "holding"], ["export", "--what", "process"], ["who"]):
         done = gua(*command, "--db", version_1)
         assert "schema" not in done.stderr and "no such" not in done.stderr, done.stderr
     assert version_1.read_bytes() == before
@@ -263,7 +263,7 @@ def check_old_report_2(document):
 def test_a_store_of_version_2_is_read_as_it_is(version_2):
     before = version_2.read_bytes()
     check_old_report_2(report_of(version_2))
-    for command in (["status"], ["export", "--what", "holding"], ["who", "--source", "sim"]):
+    for command in (["status"], ["export", "--what", "holding"], ["export", "--what", "process"], ["who", "--source", "sim"]):
         done = gua(*command, "--db", version_2)
         assert "schema" not in done.stderr and "no such" not in done.stderr, done.stderr
     assert "killed" in gua("status", "--db", version_2).stdout

@@ -41,7 +41,11 @@ static sqlite3 *make_store(char *path, int n_cards, int hours)
 	long long start_ms = (NOON - hours * 3600LL) * 1000;
 	snprintf(sql, sizeof(sql),
 		"INSERT INTO host VALUES (1, 'h', 'm', 'bare', '1', %lld, %lld);"
-		"INSERT INTO run VALUES (1, 1, 'v', 'nvml', 'b', %lld, %lld, NULL, NULL, "
+		"INSERT INTO run (id, host, version, source, boot_id, started_ms, "
+		"last_tick_ms, "
+		"ended_ms, how_ended, interval_ms, drain_ms, active_util_pct, held_mem_bytes, "
+		"count_graphics, glance_ms) VALUES (1, 1, 'v', 'nvml', 'b', %lld, %lld, NULL, "
+		"NULL, "
 		"30000, "
 		"5000, 10, 100000000, 0, 1000);",
 		start_ms, NOON * 1000, start_ms, NOON * 1000);

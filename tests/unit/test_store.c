@@ -229,6 +229,32 @@ static void test_entries_are_written_when_they_changed(void **state)
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 3);
 }
 
+/* Each text is in the column that has its name, whether the row is added or changed. */
+static void test_texts_are_in_their_columns(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	struct process_id *id = &w->processes[0].id;
+	char question[128];
+	world_fill(w, minute, 1000, 1);
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < PROCESS_TEXTS; i++)
+			snprintf((char *)id + process_fields[i].offset, process_fields[i].cap,
+				"%d%s", round, process_fields[i].name);
+		w->processes[0].dirty = true;
+		world_write(w, s);
+		for (size_t i = 0; i < PROCESS_TEXTS; i++) {
+			snprintf(question, sizeof(question),
+				"SELECT %s FROM process WHERE pid = 100",
+				process_fields[i].name);
+			assert_string_equal(ask_text(w->path, question), process_text(id, i));
+		}
+	}
+	assert_string_equal(
+		ask_text(w->path, "SELECT tag FROM process WHERE pid = 101"), "NULL");
+	store_close(s);
+}
+
 static void test_holders_are_of_the_last_tick(void **state)
 {
 	struct world *w = *state;
@@ -483,6 +509,7 @@ int main(void)
 		WORLD_TEST(test_own_states_and_late_energy),
 		WORLD_TEST(test_unknown_stays_null),
 		WORLD_TEST(test_entries_are_written_when_they_changed),
+		WORLD_TEST(test_texts_are_in_their_columns),
 		WORLD_TEST(test_holders_are_of_the_last_tick),
 		WORLD_TEST(test_a_run_ends),
 		WORLD_TEST(test_a_killed_run_is_finished),

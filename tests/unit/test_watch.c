@@ -64,8 +64,8 @@ static void test_all_holders_or_none(void **state)
 	int allowed = 0;
 	for (int rc = ERR_WORLD; rc != 0; allowed++) {
 		assert_int_equal(
-			watch_init(
-				&w, &(struct watch_options){ &rules, pace, NULL, false }, &e),
+			watch_init(&w, &(struct watch_options){ .rules = &rules, .pace = pace },
+				&e),
 			0);
 		assert_int_equal(watch_cards(&w, &source, 1000,
 					 &(struct watch_past){ never_seen, NULL }, &e),
@@ -95,7 +95,8 @@ static void test_lives_are_bounded_while_the_store_fails(void **state)
 	struct err e = { 0 };
 	struct watch w;
 	assert_int_equal(
-		watch_init(&w, &(struct watch_options){ &rules, pace, NULL, false }, &e), 0);
+		watch_init(&w, &(struct watch_options){ .rules = &rules, .pace = pace }, &e),
+		0);
 	size_t n = LEDGER_MAX_ROWS + 100;
 	assert_int_equal(lives_reserve(&w.lives, n, &e), 0);
 	for (w.lives.n = 0; w.lives.n < n; w.lives.n++) {

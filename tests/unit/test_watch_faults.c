@@ -153,7 +153,11 @@ static pid_t put_child(struct fixture *f)
 	watch_finish(&f->watch);
 	assert_int_equal(reader_open(&f->reader, "", &e), 0);
 	assert_int_equal(watch_init(&f->watch,
-				 &(struct watch_options){ &rules, pace, f->reader, true }, &e),
+				 &(struct watch_options){ .rules = &rules,
+					 .pace = pace,
+					 .reader = f->reader,
+					 .pidfds = true },
+				 &e),
 		0);
 	f->card.own_processes = false;
 	pid_t child = fork();

@@ -63,8 +63,8 @@ int watch_setup(void **state)
 	f->process = (struct card_process){ 100, PROCESS_COMPUTE, 4000 * MB };
 	clock_init_virtual(&f->clock, T0);
 	assert_int_equal(round_new(&f->round, &f->clock, &e), 0);
-	assert_int_equal(
-		watch_init(&f->watch, &(struct watch_options){ &rules, pace, NULL, false }, &e),
+	assert_int_equal(watch_init(&f->watch,
+				 &(struct watch_options){ .rules = &rules, .pace = pace }, &e),
 		0);
 	*state = f;
 	return 0;

@@ -1,0 +1,8 @@
+-- How a program that may not write reads a store of version 2: temporary views hide its tables and
+-- have the columns of version 3. For a store of version 1, read_1.sql comes first, and a view of a
+-- table that it has made stays.
+CREATE TEMP VIEW IF NOT EXISTS run AS SELECT *, 'normal' AS privacy FROM main.run;
+
+CREATE TEMP VIEW process AS SELECT *, NULL AS notebook_path, NULL AS job_name, NULL AS account,
+	NULL AS login, NULL AS session, NULL AS parents, NULL AS python_env, NULL AS tag
+	FROM main.process;
