@@ -6,11 +6,10 @@
  *
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
- *              lasts), clock (real or virtual time), timetext (durations, dates), period
- *              (named periods, windows), size, file, helper (a process for what may
- *              block), options, words and csv (splitting),
- *              nearest (names like what a user wrote), shares (parts that add up to a whole),
- *              ini (sections, keys and values)
+ *              lasts), clock (real or virtual time), timetext (durations, dates), period (named
+ *              periods, windows), size, file, helper (a process for what may block), options,
+ *              words and csv (splitting), nearest (names like what a user wrote), shares (parts
+ *              that add up to a whole), ini (sections, keys and values)
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
  *              (what a command line shows), secret (what it must not show), cgroup, jupyter
@@ -19,9 +18,9 @@
  *              locks (who has locked a file), text (parts of texts, and how long they are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), card_name (what users call a card),
- *              process (a life and its owner), tick (what the store is given), audit* (what
- *              the cards did and who held them), identity (what time is attributed to), table
- *              (rows, and columns that get them from a struct), report (facts, sentences and
+ *              process (a life and its owner), tick (what the store is given), audit* (what the
+ *              cards did and who held them), identity (what time is attributed to), table
+ *              (rows, and columns that get them from a struct), report* (facts, sentences and
  *              tables: what formats print), sentence, metric (fields of live views), tracking
  *              (columns of a tracking file), xid (what the driver's numbers mean), finding
  *              (what an examination found)
@@ -54,13 +53,13 @@
  *              itself), blocker (who keeps it from writing), denied (why it cannot be read),
  *              recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
- *   query/     a question becomes an audit, a report, a table. The audit: audit (filling
- *              one), gather (from stores), cards, usage, holders, users, breakdown (by any
- *              kind of identity), hosts, heat, files, idmap, names, window, event_rows and
- *              events (what happened). Its report: report (the facts), report_sentences,
- *              report_notes (about holders), report_cards, report_holders, report_processes
- *              and report_events (the columns of its tables), report_rows (sorted), order,
- *              report_parts. Others: event_list, now, recent, floors, status, export,
+ *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
+ *              gather (from stores), cards, usage, holders, users, breakdown (by any kind of
+ *              identity), hosts, heat, days, files, idmap, names, window, event_rows and events
+ *              (what happened). Its report: report (the facts), report_sentences, report_notes
+ *              (about holders), report_cards, report_holders, report_processes and
+ *              report_events (the columns of its tables), report_rows (sorted), report_trend,
+ *              order, report_parts. Others: event_list, now, recent, floors, status, export,
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
@@ -75,9 +74,9 @@
  *   cmd/       one file per command: daemon*, start, status, stop, report, events, export,
  *              import, demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
- *              config; and what they share: cmd, choose_db (which store), configure
- *              (gua.conf), window (--since and so on), live, line_output, terminal, detach,
- *              leftover, hand_over
+ *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
+ *              window (--since and so on), live, line_output, terminal, detach, leftover,
+ *              hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

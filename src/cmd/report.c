@@ -23,7 +23,7 @@
 struct report_options {
 	struct texts db;
 	struct window_words window;
-	const char *now, *format, *by, *sort, *currency, *interval;
+	const char *now, *format, *by, *sort, *table, *currency, *interval;
 	double cost;
 	int64_t top, width;
 	bool json, utc, ascii, no_color;
@@ -46,6 +46,9 @@ static const struct option_row rows[] = {
 		"most first: waste (idle), held, used, idle, squatting, share, memory; or name "
 		"(default waste)",
 		.choices = ORDER_CHOICES, ROW(sort) },
+	{ OPTION_CHOICE, 0, "table", "TABLE",
+		"which table csv has: by (what --by lists), trend or events (default by)",
+		.choices = REPORT_TABLES, ROW(table) },
 	{ OPTION_COUNT, 0, "top", "N",
 		"rows of holders, 0 for all (default 10 in text, and 5 in each of these; all "
 		"in json and csv)",
@@ -90,7 +93,8 @@ static struct report_style read_style(const struct report_options *o)
 		.text = { .columns = 80,
 			.utc = o->utc,
 			.ascii = o->ascii || !utf8,
-			.color = !o->no_color && terminal_has_color() },
+			.color = !o->no_color && terminal_has_color(),
+			.color256 = !o->no_color && terminal_has_256_colors() },
 		.bar_cells = (size_t)o->width,
 	};
 }
@@ -171,6 +175,13 @@ static void note_simulated(const struct report *r)
 				r->hosts[i].hostname);
 }
 
+static enum report_table read_table(const char *name)
+{
+	if (name && strcmp(name, "trend") == 0)
+		return REPORT_TABLE_TREND;
+	return name && strcmp(name, "events") == 0 ? REPORT_TABLE_EVENTS : REPORT_TABLE_BY;
+}
+
 static int print_report(
 	const struct command *self, const struct report_options *o, const struct report *r)
 {
@@ -179,7 +190,7 @@ static int print_report(
 		report_json(&out, r);
 	} else if (o->format && strcmp(o->format, "csv") == 0) {
 		note_simulated(r);
-		report_csv(&out, r);
+		report_csv(&out, r, read_table(o->table));
 	} else {
 		struct report_style style = read_style(o);
 		report_text(&out, r, &style);
@@ -193,6 +204,8 @@ static int check_options(const struct report_options *o, struct err *e)
 	if (o->json && o->format && strcmp(o->format, "json") != 0)
 		return err_set(
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
+	if (o->table && (!o->format || strcmp(o->format, "csv") != 0))
+		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	return 0;
 }
 

@@ -25,6 +25,14 @@ bool terminal_has_color(void)
 	return isatty(STDOUT_FILENO) && terminal_may_color() && !terminal_is_dumb();
 }
 
+bool terminal_has_256_colors(void)
+{
+	const char *term = secure_getenv("TERM"), *more = secure_getenv("COLORTERM");
+	return terminal_has_color() && ((term && strstr(term, "256color")) ||
+					       (more && (strcmp(more, "truecolor") == 0 ||
+								strcmp(more, "24bit") == 0)));
+}
+
 bool terminal_is_utf8(void)
 {
 	setlocale(LC_CTYPE, "");

@@ -7,6 +7,8 @@
 
 /* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
+/* Whether it has 256 colours besides: TERM or COLORTERM says so. */
+bool terminal_has_256_colors(void);
 /* Whether NO_COLOR allows colour. */
 bool terminal_may_color(void);
 /* Whether the terminal has no control codes: TERM says so, or is not set. */

@@ -15,7 +15,7 @@
  *   - breakdown, if asked: the rows of each level. The shares of a level's rows and
  *     unattributed_ms add up to the cards' active and idle-held time (MEASURE_CARDS: the shares
  *     alone);
- *   - heat: the time of all cards by hour of the week; events, in the order of their kinds.
+ *   - heat and days: the time of all cards by hour of the week and by day; events, by kind.
  * Texts are safe for a terminal; unknown is -1. audit_add_up() does the sums over cards. */
 #ifndef GUA_MODEL_AUDIT_H
 #define GUA_MODEL_AUDIT_H
@@ -77,6 +77,7 @@ struct audit {
 	struct audit_breakdown breakdown;
 	struct arena texts;	       /* of processes and breakdowns */
 	struct audit_heat heat[7][24]; /* Sunday first */
+	struct audit_days days;
 	struct audit_event *events;
 	size_t n_events;
 	int64_t oldest_ms, newest_ms; /* of all data, whatever the window; -1 none */

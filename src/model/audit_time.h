@@ -1,14 +1,28 @@
-/* Parts of an audit about when: hours of the week, and what happened. */
+/* Parts of an audit about when: hours of the week, days, and what happened. */
 #ifndef GUA_MODEL_AUDIT_TIME_H
 #define GUA_MODEL_AUDIT_TIME_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/state.h"
 #include "model/tick.h"
 
 struct audit_heat {
 	int64_t ms[3]; /* active, idle-held, truly-idle; by enum card_state */
+};
+
+/* One day of the window, in local time or UTC: all cards together. */
+struct audit_day {
+	int64_t from_ms, to_ms;	 /* within the window */
+	int64_t ms[CARD_STATES]; /* [CARD_UNOBSERVED]: what no reading covers of the next */
+	int64_t window_ms;	 /* the cards' time in it */
+};
+
+struct audit_days {
+	struct audit_day *items;
+	size_t n;
+	int64_t first; /* number of the first day, since 1970-01-01 */
 };
 
 #define AUDIT_NO_CARD SIZE_MAX

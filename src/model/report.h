@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/audit.h"
+#include "model/report_time.h"
 #include "model/sentence.h"
 #include "model/table.h"
 
@@ -25,13 +26,6 @@ struct report_waste {
 	double cost;			 /* of idle-held time */
 	const char *currency;		 /* of the cost; NULL: no cost was asked for */
 	const char *verdict; /* "allocation_policy", "within_rule"; NULL: nothing observed */
-};
-
-/* One hour of the week. */
-struct report_hour {
-	bool observed;
-	int64_t ms[CARD_UNOBSERVED];   /* active, idle-held, truly-idle */
-	double share[CARD_UNOBSERVED]; /* of the three together */
 };
 
 /* The table of what the report was asked to be broken down by: rows of the first level, each
@@ -68,6 +62,7 @@ struct report {
 	struct report_waste waste;
 	int64_t unattributed_ms;
 	struct report_hour hours[7][24]; /* Sunday first */
+	struct report_trend trend;
 
 	struct table host_table, cards;	   /* cards by host: hosts[].n_cards each */
 	struct table identities;	   /* users */

@@ -108,6 +108,7 @@ void audit_add_up(struct audit *a)
 void audit_finish(struct audit *a)
 {
 	arena_finish(&a->texts);
+	free(a->days.items);
 	free(a->events);
 	for (size_t level = 0; level < BY_MAX; level++)
 		free(a->breakdown.rows[level]);

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "query/gather.h"
+#include "query/heat.h"
 #include "query/sql.h"
 
 static const char CARDS_SQL[] =
@@ -117,17 +118,28 @@ static bool is_pending(const struct audit_host *host, const struct audit_card *c
 	       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
 }
 
-/* Sets the unobserved time: the rest of the card's window, which begins when the card was first
- * seen. */
-static void set_unobserved(const struct audit *a, struct audit_card *card)
+/* The card's window: it begins when the card was first seen. */
+struct card_window {
+	int64_t from_ms, to_ms;
+};
+
+static struct card_window window_of(const struct audit *a, const struct audit_card *card)
 {
 	const struct audit_host *host = &a->hosts[card->host];
 	int64_t from_ms = card->first_seen_ms > a->since_ms ? card->first_seen_ms : a->since_ms;
 	int64_t to_ms = host->until_ms;
 	if (card->last_seen_ms < to_ms && (is_pending(host, card) || is_parent(a, card)))
 		to_ms = card->last_seen_ms;
-	int64_t rest_ms = to_ms - from_ms - card->ms[CARD_ACTIVE] - card->ms[CARD_IDLE_HELD] -
-			  card->ms[CARD_TRULY_IDLE] - card->ms[CARD_USE_UNKNOWN];
+	return (struct card_window){ from_ms, to_ms };
+}
+
+/* Sets the unobserved time: the rest of the card's window. */
+static void set_unobserved(const struct audit *a, struct audit_card *card)
+{
+	struct card_window window = window_of(a, card);
+	int64_t rest_ms = window.to_ms - window.from_ms - card->ms[CARD_ACTIVE] -
+			  card->ms[CARD_IDLE_HELD] - card->ms[CARD_TRULY_IDLE] -
+			  card->ms[CARD_USE_UNKNOWN];
 	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
 }
 
@@ -207,8 +219,10 @@ int gather_settle(struct gather *g, struct err *e)
 	qsort_r(order, n, sizeof(*order), compare_cards, a);
 	for (size_t i = 0; i < n; i++) {
 		const struct audit_card *card = &a->cards[order[i]];
+		struct card_window window = window_of(a, card);
 		if (!belongs(a, card))
 			continue;
+		days_add_window(&a->days, window.from_ms, window.to_ms);
 		to[order[i]] = (uint32_t)kept;
 		a->hosts[card->host].n_cards++;
 		cards[kept++] = *card;
@@ -219,5 +233,6 @@ int gather_settle(struct gather *g, struct err *e)
 	free(a->cards);
 	a->cards = cards;
 	a->n_cards = kept;
+	days_settle(&a->days);
 	return settle_hosts(g, e);
 }

@@ -68,6 +68,8 @@ int gather_check_overlap(
 	const struct gather *g, const struct gather_file *file, size_t host, struct err *e);
 /* Sets the window; copies the rules and the state of each host from the runs in it. */
 int gather_window(struct gather *g, struct err *e);
+/* Makes the days of the window, empty. */
+int gather_days(struct gather *g, struct err *e);
 /* Reads the cards, merged over the files, their sums and the heatmap; then drops cards that do
  * not belong in the report. */
 int gather_cards(struct gather *g, struct err *e);
@@ -77,18 +79,5 @@ int gather_settle(struct gather *g, struct err *e);
 int gather_holders(struct gather *g, struct err *e);
 /* Counts the events that a report mentions, by kind. */
 int gather_events(struct gather *g, struct err *e);
-
-/* The hours of the week in local time, or in UTC. */
-struct heat_clock {
-	bool utc;
-	int64_t hour;	  /* the last one that was looked up, unix seconds; 0: none yet */
-	int64_t offset_s; /* its offset from UTC */
-};
-struct heat_slot {
-	int64_t start, seconds; /* unix time, and length */
-};
-/* Adds `ms` of `state` in the slot to the heatmap. */
-void heat_add(
-	struct audit *a, struct heat_clock *h, struct heat_slot slot, int state, int64_t ms);
 
 #endif

@@ -1,6 +1,7 @@
-/* Adds slots to the heatmap: hours of the week in local time. */
+/* Adds slots to the heatmap and the days: hours of the week in local time. */
+#include "query/heat.h"
+
 #include "base/timetext.h"
-#include "query/gather.h"
 
 enum { QUARTER_S = 900, HOUR_S = 3600 };
 
@@ -18,15 +19,19 @@ static int64_t zone_offset(struct heat_clock *h, int64_t t)
 	return h->offset_s;
 }
 
-static struct audit_heat *cell_at(struct audit *a, int64_t local_s)
+/* Adds to the hour of the week, which has no place for time of unknown use, and to the day. */
+static void add_at(struct audit *a, int64_t local_s, int state, int64_t ms)
 {
+	days_add(&a->days, local_s, state, ms);
+	if (state >= CARD_UNOBSERVED)
+		return;
 	int64_t days = local_s / 86400, second = local_s % 86400;
 	if (second < 0) {
 		second += 86400;
 		days--;
 	}
 	int64_t dow = (days % 7 + 7 + 4) % 7; /* 1970 began on a Thursday */
-	return &a->heat[dow][second / HOUR_S];
+	a->heat[dow][second / HOUR_S].ms[state] += ms;
 }
 
 void heat_add(
@@ -34,7 +39,7 @@ void heat_add(
 {
 	int64_t offset = zone_offset(h, slot.start);
 	if (slot.seconds < HOUR_S || offset % HOUR_S == 0) {
-		cell_at(a, slot.start + offset)->ms[state] += ms;
+		add_at(a, slot.start + offset, state, ms);
 		return;
 	}
 	/* An hour of UTC may overlap two local hours (in India, for example): add it in
@@ -42,7 +47,7 @@ void heat_add(
 	int64_t left = ms;
 	for (int64_t at = 0; at < HOUR_S; at += QUARTER_S) {
 		int64_t part = at + QUARTER_S == HOUR_S ? left : ms / 4;
-		cell_at(a, slot.start + at + offset)->ms[state] += part;
+		add_at(a, slot.start + at + offset, state, part);
 		left -= part;
 	}
 }

@@ -126,6 +126,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 	add_headline(r, a);
 	add_waste(r, a, q);
 	add_hours(r, a);
+	report_add_trend(r, a);
 	report_add_hosts(&r->host_table, a);
 	report_add_cards(&r->cards, a);
 	report_add_identities(r, a, q);
@@ -145,5 +146,6 @@ void report_finish(struct report *r)
 	table_finish(&r->events);
 	table_finish(&r->breakdown.table);
 	free(r->breakdown.rows);
+	report_finish_trend(r);
 	*r = (struct report){ 0 };
 }

@@ -35,6 +35,9 @@ void report_add_breakdown(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_processes(
 	struct report *r, const struct audit *a, const struct report_request *q);
+/* The trend; and frees it. */
+void report_add_trend(struct report *r, const struct audit *a);
+void report_finish_trend(struct report *r);
 /* Adds all sentences, from the figures and tables that are already there; those about the
  * holders are among them. */
 void report_add_sentences(

@@ -1,7 +1,10 @@
 /* Reads the use of the cards, and the hours of the week: whole days from the daily sums, the
  * hours before and after them from the slots. */
+#include <stdio.h>
+
 #include "model/tick.h"
 #include "query/gather.h"
+#include "query/heat.h"
 #include "query/sql.h"
 
 /* What the rows of one table are added to. */
@@ -11,6 +14,7 @@ struct usage_fold {
 	const struct gather_file *file;
 	int64_t seconds; /* width of its slots */
 	struct heat_clock clock;
+	bool use_unknown; /* some time is: the sums over all cards do not have it */
 };
 
 /* The card of a row, or NULL if it is not in the audit. */
@@ -58,7 +62,7 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 	if (!add_row(u, values))
 		return true;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
-	if (state < CARD_UNOBSERVED)
+	if (state != CARD_UNOBSERVED)
 		heat_add(u->g->a, &u->clock, slot, state, value_sum(values[3]));
 	take_width(u);
 	return true;
@@ -66,7 +70,19 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 
 static bool take_day(struct fold *f, sqlite3_value **values)
 {
-	add_row(f->context, values);
+	struct usage_fold *u = f->context;
+	if (add_row(u, values) && sqlite3_value_int(values[2]) == CARD_USE_UNKNOWN)
+		u->use_unknown = true;
+	return true;
+}
+
+/* Values: slot, gpu, ms, of time whose use is unknown. */
+static bool take_unknown(struct fold *f, sqlite3_value **values)
+{
+	struct usage_fold *u = f->context;
+	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
+	if (card_of(u, values[1], CARD_USE_UNKNOWN))
+		heat_add(u->g->a, &u->clock, slot, CARD_USE_UNKNOWN, value_sum(values[2]));
 	return true;
 }
 
@@ -96,6 +112,7 @@ static bool take_heat(struct fold *f, sqlite3_value **values)
 struct table_rows {
 	const char *table, *columns;
 	bool (*take)(struct fold *f, sqlite3_value **values);
+	int state; /* only those in this state; 0: all */
 };
 
 /* Reads those rows of the table that are in the span. */
@@ -105,33 +122,40 @@ static int read_rows(
 	if (span.from >= span.to)
 		return 0;
 	u->fold = (struct fold){ .row = rows.take, .context = u };
+	char state[32] = "";
+	if (rows.state)
+		snprintf(state, sizeof(state), " AND state = %d", rows.state);
 	return sql_fold(u->file->db, &u->fold, e,
-		"SELECT fold(%s) FROM %s WHERE slot >= %lld AND slot < %lld", rows.columns,
-		rows.table, (long long)span.from, (long long)span.to);
+		"SELECT fold(%s) FROM %s WHERE slot >= %lld AND slot < %lld%s", rows.columns,
+		rows.table, (long long)span.from, (long long)span.to, state);
 }
 
 static int read_slots(
 	struct usage_fold *u, const struct slot_table *t, struct slot_span span, struct err *e)
 {
-	return read_rows(u, (struct table_rows){ t->usage, SUMS, take_slot }, span, e);
+	return read_rows(u, (struct table_rows){ t->usage, SUMS, take_slot, 0 }, span, e);
 }
 
-/* Reads the part of a table that the daily sums do not have and, for the part that they have,
- * the hours of the week. */
-static int read_table(
-	struct gather *g, struct gather_file *file, const struct slot_table *t, struct err *e)
+/* Reads the part of a table that the daily sums (already read into `days`) do not have and, for
+ * the part that they have, the hours of the week. */
+static int read_table(const struct usage_fold *days, const struct slot_table *t, struct err *e)
 {
-	struct usage_fold u = {
-		.g = g, .file = file, .seconds = t->seconds, .clock = { .utc = g->q->utc }
-	};
+	struct usage_fold u = { .g = days->g,
+		.file = days->file,
+		.seconds = t->seconds,
+		.clock = { .utc = days->g->q->utc } };
 	const struct table_rows heat = { t->heat,
-		"slot, active_ms, idle_held_ms, truly_idle_ms", take_heat };
-	struct window_parts parts = window_parts(g);
+		"slot, active_ms, idle_held_ms, truly_idle_ms", take_heat, 0 };
+	const struct table_rows unknown = { t->usage, "slot, gpu, ms", take_unknown,
+		CARD_USE_UNKNOWN };
+	struct window_parts parts = window_parts(days->g);
 	if (!t->heat)
 		return read_slots(&u, t, parts.all, e);
 	int rc = read_slots(&u, t, parts.before, e);
 	if (rc == 0)
 		rc = read_rows(&u, heat, parts.days, e);
+	if (rc == 0 && days->use_unknown)
+		rc = read_rows(&u, unknown, parts.days, e);
 	if (rc == 0)
 		rc = read_slots(&u, t, parts.after, e);
 	return rc;
@@ -139,9 +163,9 @@ static int read_table(
 
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
-	static const struct table_rows sums = { "usage_1d", SUMS, take_day };
+	static const struct table_rows sums = { "usage_1d", SUMS, take_day, 0 };
 	static const struct table_rows sm_active = { "sm_active", "gpu, ms, pct_ms",
-		take_sm_active };
+		take_sm_active, 0 };
 	struct usage_fold days = { .g = g, .file = file };
 	struct window_parts parts = window_parts(g);
 	/* Stored by hour: hours that the window cuts are included. */
@@ -150,7 +174,7 @@ static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 	if (rc == 0)
 		rc = read_rows(&days, sm_active, hours, e);
 	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
-		rc = read_table(g, file, &slot_tables[t], e);
+		rc = read_table(&days, &slot_tables[t], e);
 	return rc;
 }
 

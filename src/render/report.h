@@ -13,8 +13,10 @@ struct report_style {
 
 /* For people. */
 void report_text(struct str *out, const struct report *r, const struct report_style *style);
-/* For programs: JSON as man/report.schema.json describes it; the table of r->by as CSV. */
+/* For programs: JSON as man/report.schema.json describes it; one of the tables as CSV. */
+enum report_table { REPORT_TABLE_BY, REPORT_TABLE_TREND, REPORT_TABLE_EVENTS };
+#define REPORT_TABLES "by|trend|events" /* in that order; by: what r->by says */
 void report_json(struct str *out, const struct report *r);
-void report_csv(struct str *out, const struct report *r);
+void report_csv(struct str *out, const struct report *r, enum report_table table);
 
 #endif

@@ -113,6 +113,19 @@ static void add_breakdown(struct json *j, const struct report_breakdown *b)
 	j->out->failed |= b->table.failed;
 }
 
+static void add_trend(struct json *j, const struct report *r)
+{
+	static const char *const units[] = { [PERIOD_DAY] = "day",
+		[PERIOD_WEEK] = "week",
+		[PERIOD_MONTH] = "month",
+		[PERIOD_YEAR] = "year" };
+	json_open(j, "trend", '{');
+	json_text(j, "unit", units[r->trend.unit]);
+	json_text(j, "zone", r->utc ? "UTC" : "local");
+	json_table(j, "periods", &r->trend.table);
+	json_close(j, '}');
+}
+
 void report_json(struct str *out, const struct report *r)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -128,15 +141,21 @@ void report_json(struct str *out, const struct report *r)
 	if (!by_is(&r->breakdown.by, IDENTITY_USER) && !by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
 	add_heatmap(&j, r);
+	add_trend(&j, r);
 	json_table(&j, "events", &r->events);
 	json_close(&j, '}');
 	out->failed |= r->failed;
 }
 
-void report_csv(struct str *out, const struct report *r)
+void report_csv(struct str *out, const struct report *r, enum report_table table)
 {
 	const struct report_breakdown *b = &r->breakdown;
 	const struct table *t = &b->table;
+	if (table != REPORT_TABLE_BY) {
+		csv_table(out, table == REPORT_TABLE_TREND ? &r->trend.table : &r->events);
+		out->failed |= r->failed;
+		return;
+	}
 	if (by_is(&b->by, IDENTITY_CARD)) {
 		csv_table(out, &r->cards);
 		out->failed |= r->failed;

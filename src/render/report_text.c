@@ -1,23 +1,23 @@
 /* The report for people: its sections, readable at 80 columns. */
+#include "render/report_parts.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/shares.h"
 #include "base/timetext.h"
-#include "render/report.h"
 
 enum { LABEL_COLUMNS = 14, INDENT = 2 };
 
-/* A blank line and "§N TITLE". */
-static void add_heading(
-	struct str *out, const struct text_style *style, int number, const char *title)
+void page_heading(struct page *p, const char *title)
 {
-	char line[80];
-	snprintf(line, sizeof(line), style->ascii ? "%d. %s" : "§%d %s", number, title);
-	str_add(out, "\n");
-	text_add_colored(out, line, "1", style);
-	str_add(out, "\n");
+	const struct text_style *style = &p->style->text;
+	char line[160];
+	snprintf(line, sizeof(line), style->ascii ? "%d. %s" : "§%d %s", ++p->section, title);
+	str_add(p->out, "\n");
+	text_add_colored(p->out, line, "1", style);
+	str_add(p->out, "\n");
 }
 
 /* Adds the sentences of a kind as paragraphs, wrapped and indented; a label has its own
@@ -88,7 +88,7 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	add_sentences(out, r, SENTENCE_ABSENT, 0, style);
 }
 
-/* How a state looks in the bar. */
+/* How a state looks in a bar. */
 static const struct bar_mark {
 	const char *block, *ascii, *color;
 } bar_marks[CARD_STATES] = {
@@ -103,24 +103,28 @@ static const char *bar_mark(enum card_state state, const struct text_style *styl
 	return style->ascii ? bar_marks[state].ascii : bar_marks[state].block;
 }
 
-static void add_bar(struct str *out, const struct report *r, const struct report_style *style)
+void page_cells(struct page *p, enum card_state state, size_t n)
 {
+	struct str run = { 0 };
+	str_add_repeat(&run, bar_mark(state, &p->style->text), n);
+	if (n)
+		text_add_colored(
+			p->out, str_text(&run), bar_marks[state].color, &p->style->text);
+	p->out->failed |= run.failed;
+	str_finish(&run);
+}
+
+static void add_bar(struct page *p)
+{
+	const struct report *r = p->r;
 	double parts[CARD_STATES];
 	size_t cells[SHARES_MAX];
 	for (size_t i = 0; i < r->n_states; i++)
 		parts[i] = (double)r->ms[r->states[i].state];
-	shares_divide(parts, r->n_states, style->bar_cells, true, cells);
-	for (size_t i = 0; i < r->n_states; i++) {
-		enum card_state state = r->states[i].state;
-		struct str run = { 0 };
-		str_add_repeat(&run, bar_mark(state, &style->text), cells[i]);
-		if (cells[i])
-			text_add_colored(
-				out, str_text(&run), bar_marks[state].color, &style->text);
-		out->failed |= run.failed;
-		str_finish(&run);
-	}
-	str_add(out, "\n");
+	shares_divide(parts, r->n_states, p->style->bar_cells, true, cells);
+	for (size_t i = 0; i < r->n_states; i++)
+		page_cells(p, r->states[i].state, cells[i]);
+	str_add(p->out, "\n");
 }
 
 /* Adds " ± 0.2": how far the share can be off, in percent, rounded up to a tenth; nothing for
@@ -144,12 +148,14 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 	str_add(out, "\n");
 }
 
-static void add_headline(
-	struct str *out, const struct report *r, const struct report_style *style)
+static void add_headline(struct page *p)
 {
-	add_heading(out, &style->text, 1, "Headline");
+	struct str *out = p->out;
+	const struct report *r = p->r;
+	const struct report_style *style = p->style;
+	page_heading(p, "Headline");
 	if (r->n_states)
-		add_bar(out, r, style);
+		add_bar(p);
 	for (size_t i = 0; i < r->n_states; i++)
 		add_state(out, r, &r->states[i], &style->text);
 	add_sentences(out, r, SENTENCE_OBSERVED, INDENT, &style->text);
@@ -162,17 +168,23 @@ static void add_headline(
 	}
 }
 
-static void add_waste(struct str *out, const struct report *r, const struct text_style *style)
+static void add_waste(struct page *p)
 {
-	add_heading(out, style, 2, "Waste");
+	struct str *out = p->out;
+	const struct report *r = p->r;
+	const struct text_style *style = &p->style->text;
+	page_heading(p, "Waste");
 	add_sentences(out, r, SENTENCE_WASTE, INDENT, style);
 	add_sentences(out, r, SENTENCE_VERDICT, INDENT, style);
 }
 
-static void add_cards(struct str *out, const struct report *r, const struct text_style *style)
+static void add_cards(struct page *p)
 {
+	struct str *out = p->out;
+	const struct report *r = p->r;
+	const struct text_style *style = &p->style->text;
 	size_t first = 0;
-	add_heading(out, style, 3, "Per-GPU");
+	page_heading(p, "Per-GPU");
 	for (size_t i = 0; i < r->n_hosts; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
 		first += cards.n_rows;
@@ -186,8 +198,11 @@ static void add_cards(struct str *out, const struct report *r, const struct text
 	add_sentences(out, r, SENTENCE_CARD, INDENT, style);
 }
 
-static void add_holders(struct str *out, const struct report *r, const struct text_style *style)
+static void add_holders(struct page *p)
 {
+	struct str *out = p->out;
+	const struct report *r = p->r;
+	const struct text_style *style = &p->style->text;
 	const struct by *by = &r->breakdown.by;
 	char title[96] = "By ";
 	if (by_is(by, IDENTITY_CARD))
@@ -198,85 +213,34 @@ static void add_holders(struct str *out, const struct report *r, const struct te
 	if (r->breakdown.measures[by->n - 1] != MEASURE_CARDS)
 		snprintf(
 			title + strlen(title), sizeof(title) - strlen(title), ", in GPU-hours");
-	add_heading(out, style, 4, title);
+	page_heading(p, title);
 	if (r->breakdown.table.n_rows)
 		text_add_table(out, &r->breakdown.table, style);
 	add_sentences(out, r, SENTENCE_HOLDERS, INDENT, style);
 }
 
-/* Shares from 0 to 1; the first is for less than 1 %. */
-static const char *const block_densities[] = { "·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-static const char *const ascii_densities[] = { ".", ":", "-", "=", "+", "*", "#", "%", "@" };
-enum { DENSITIES = 9 };
-
-static const char *density(double share, bool ascii)
+static void add_events(struct page *p)
 {
-	size_t level = share < 0.01 ? 0 : 1 + (size_t)(share * (DENSITIES - 1));
-	if (level >= DENSITIES)
-		level = DENSITIES - 1;
-	return ascii ? ascii_densities[level] : block_densities[level];
-}
-
-static void add_heat_row(struct str *out, const struct report_hour hours[24], int state,
-	const struct text_style *style)
-{
-	for (int hour = 0; hour < 24; hour++) {
-		const char *mark = " ";
-		if (hours[hour].observed)
-			mark = density(hours[hour].share[state], style->ascii);
-		str_addf(out, " %s%s", mark, mark);
-	}
-	while (out->len && out->data[out->len - 1] == ' ')
-		out->len--;
-	str_add(out, "\n");
-}
-
-static void add_heatmap(struct str *out, const struct report *r, const char *title, int state,
-	const struct text_style *style)
-{
-	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	str_addf(out, "  %s\n     ", title);
-	for (int hour = 0; hour < 24; hour++)
-		str_addf(out, " %02d", hour);
-	str_add(out, "\n");
-	for (int day = 0; day < 7; day++) {
-		int dow = (day + 1) % 7;
-		str_addf(out, "  %s", days[dow]);
-		add_heat_row(out, r->hours[dow], state, style);
-	}
-}
-
-static void add_hours(struct str *out, const struct report *r, const struct text_style *style)
-{
-	add_heading(out, style, 5,
-		r->utc ? "Hours of the week (UTC)" : "Hours of the week (local time)");
-	add_heatmap(out, r, "active, share of observed time", CARD_ACTIVE, style);
-	add_heatmap(out, r, "idle-held, share of observed time", CARD_IDLE_HELD, style);
-	str_add(out, "  ");
-	text_add_wrapped(out,
-		style->ascii
-			? "'.' below 1%, then :-=+*#%@ in eighths up to 100%; blank: no data"
-			: "· below 1%, then ▁▂▃▄▅▆▇█ in eighths up to 100%; blank: no data",
-		INDENT, INDENT, style);
-}
-
-static void add_events(struct str *out, const struct report *r, const struct text_style *style)
-{
+	struct str *out = p->out;
+	const struct report *r = p->r;
+	const struct text_style *style = &p->style->text;
 	if (!r->events.n_rows)
 		return;
-	add_heading(out, style, 6, "Events");
+	page_heading(p, "Events");
 	add_sentences(out, r, SENTENCE_EVENT, INDENT, style);
 }
 
 void report_text(struct str *out, const struct report *r, const struct report_style *style)
 {
+	struct page page = { .out = out, .r = r, .style = style };
 	add_header(out, r, &style->text);
-	add_headline(out, r, style);
-	add_waste(out, r, &style->text);
-	add_cards(out, r, &style->text);
-	add_holders(out, r, &style->text);
-	add_hours(out, r, &style->text);
-	add_events(out, r, &style->text);
+	add_headline(&page);
+	add_waste(&page);
+	add_cards(&page);
+	add_holders(&page);
+	page_trend(&page);
+	page_hours(&page);
+	add_events(&page);
 	str_add(out, "\n");
 	add_sentences(out, r, SENTENCE_RULES, 0, &style->text);
 	out->failed |= r->failed;

@@ -14,6 +14,7 @@ struct text_style {
 	size_t columns; /* width of the page */
 	bool ascii;	/* ASCII only: blocks have a replacement, names are escaped */
 	bool color;	/* escape sequences may be used */
+	bool color256;	/* and those of 256 colours */
 	bool watch;	/* colours end with a sequence that watch(1) knows, as in gpustat */
 	bool utc;	/* moments in UTC instead of local time */
 };

@@ -99,7 +99,7 @@ def test_text_by_process(lab, expect):
 
 def test_by_card_has_no_holders(lab):
     text = report(lab, args=("--by", "card"))
-    assert "§3" in text and "§5" in text and "§4" not in text
+    assert "§3 Per-GPU" in text and "§4 Hours" in text
 
 
 def test_json(lab, expect):
@@ -824,10 +824,10 @@ def test_width_of_the_bar(lab, width):
     assert widest(text) <= max(80, width)
 
 
-def on_terminal(path, **env):
+def on_terminal(path, *args, **env):
     """What the report writes to a terminal."""
     leader, follower = pty.openpty()
-    run = subprocess.Popen([GUA, "report", "--db", path, "--now", f"@{T + HOUR + 5}"],
+    run = subprocess.Popen([GUA, "report", "--db", path, "--now", f"@{T + HOUR + 5}", *args],
                            stdout=follower, env=clean_environment(**env))
     os.close(follower)
     out = b""
@@ -849,6 +849,18 @@ def test_colour_on_a_terminal_only(lab):
     assert b"\x1b" not in on_terminal(lab, TERM="xterm", NO_COLOR="1")
     assert b"\x1b" not in on_terminal(lab, TERM="dumb")
     assert b"\x1b" not in on_terminal(lab)
+
+
+def test_cells_of_colour_need_a_terminal_that_has_them(lab):
+    """The active share of the hour is 1680 of 9000 s, the idle-held one 5520: one and four fifths."""
+    for env in ({"TERM": "xterm-256color"}, {"TERM": "xterm", "COLORTERM": "truecolor"}):
+        shown = on_terminal(lab, **env)
+        assert b"\x1b[48;5;22m   \x1b[0m\r\n" in shown and b"\x1b[48;5;172m   \x1b[0m\r\n" in shown
+        assert "▅▅".encode() not in shown
+    for env, args in (({"TERM": "xterm"}, ()), ({"TERM": "xterm-256color", "NO_COLOR": "1"}, ()),
+                      ({"TERM": "xterm-256color"}, ("--no-color",))):
+        shown = on_terminal(lab, *args, **env)
+        assert b"48;5" not in shown and "▅▅".encode() in shown
     assert "\x1b" not in report(lab, env={"TERM": "xterm"})
 
 

@@ -51,7 +51,9 @@ static void check_report(const struct audit *a, const struct by *by)
 	report_make(&r, a, &q);
 	report_text(&out, &r, &style);
 	check_output(&out);
-	report_csv(&out, &r);
+	report_csv(&out, &r, REPORT_TABLE_BY);
+	report_csv(&out, &r, REPORT_TABLE_TREND);
+	report_csv(&out, &r, REPORT_TABLE_EVENTS);
 	check_output(&out);
 	report_json(&out, &r);
 	report_finish(&r);

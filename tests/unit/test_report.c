@@ -172,7 +172,7 @@ static void test_formats(void **state)
 	assert_int_equal(json_array_size(rows), 1);
 	json_decref(root);
 	str_clear(&out);
-	report_csv(&out, &r);
+	report_csv(&out, &r, REPORT_TABLE_BY);
 	assert_memory_equal(str_text(&out), "pid,started,user,", 17);
 	str_finish(&out);
 	report_finish(&r);

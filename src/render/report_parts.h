@@ -1,0 +1,24 @@
+/* The parts of the report for people. Only for render/report*.c. */
+#ifndef GUA_RENDER_REPORT_PARTS_H
+#define GUA_RENDER_REPORT_PARTS_H
+
+#include "render/report.h"
+
+/* A report while it is printed. */
+struct page {
+	struct str *out;
+	const struct report *r;
+	const struct report_style *style;
+	int section; /* number of the last heading */
+};
+
+/* Appends a blank line and "§N TITLE", with the next number. */
+void page_heading(struct page *p, const char *title);
+/* Appends `n` cells of a bar, as the state looks there. */
+void page_cells(struct page *p, enum card_state state, size_t n);
+
+/* The trend, if there is more than one period; the hours of the week. */
+void page_trend(struct page *p);
+void page_hours(struct page *p);
+
+#endif
