@@ -76,7 +76,7 @@
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
  *              window (--since and so on), live, line_output, terminal, detach, leftover,
- *              hand_over
+ *              rehearse (--dry-run), hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

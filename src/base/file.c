@@ -186,6 +186,21 @@ int file_check_regular(const char *path, struct err *e)
 	return S_ISREG(st.st_mode) ? 0 : not_regular(path, st.st_mode, e);
 }
 
+void file_nearest_directory(char *dir, size_t cap, const char *path)
+{
+	if (!text_copy(dir, cap, path))
+		text_copy(dir, cap, "/");
+	do {
+		char *slash = strrchr(dir, '/');
+		if (!slash)
+			text_copy(dir, cap, ".");
+		else if (slash == dir)
+			dir[1] = '\0';
+		else
+			*slash = '\0';
+	} while (access(dir, F_OK) != 0 && strcmp(dir, "/") != 0 && strcmp(dir, ".") != 0);
+}
+
 int make_directories(const char *path, mode_t mode, struct err *e)
 {
 	char part[PATH_MAX];

@@ -53,6 +53,8 @@ void file_allow_many(void);
  * Writing to them stays an error. */
 void file_hold_standard(void);
 
+/* The nearest directory above `path` that exists: files can be made there, or not. */
+void file_nearest_directory(char *dir, size_t cap, const char *path);
 /* Makes `path` and its missing parents with `mode`. */
 int make_directories(const char *path, mode_t mode, struct err *e);
 /* The same for the directory that the file `path` is in. */

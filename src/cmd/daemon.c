@@ -16,6 +16,7 @@
 #include "cmd/daemon_config.h"
 #include "cmd/detach.h"
 #include "cmd/leftover.h"
+#include "cmd/rehearse.h"
 #include "record/notify.h"
 #include "record/recorder.h"
 #include "sample/apart.h"
@@ -32,7 +33,7 @@ struct values {
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
 		keep_minutes_ms, keep_five_ms, held_mem_bytes;
 	double active_util;
-	bool foreground, once, verbose, count_graphics;
+	bool foreground, once, verbose, count_graphics, dry_run;
 	bool default_db; /* no --db was given */
 	struct configure_options conf;
 };
@@ -52,6 +53,8 @@ const struct option_row daemon_options[] = {
 		AT(glance_ms), .min = 100, .max = 8000 },
 	{ OPTION_FLAG, 'f', "foreground",
 		.help = "stay in the foreground, for service managers", AT(foreground) },
+	{ OPTION_FLAG, 0, "dry-run", .help = "say what would be done; change nothing",
+		AT(dry_run) },
 	{ OPTION_FLAG, 0, "once",
 		.help = "record what the driver's ring holds (about 10 s) and end", AT(once) },
 	{ OPTION_COUNT, 0, "ticks", "N", "end after N ticks", AT(ticks), .min = 1 },
@@ -123,19 +126,6 @@ struct front {
 		lock; /* files to remove if the start fails; log: only in the background */
 };
 
-static bool write_pid(const char *path)
-{
-	struct err e = { 0 };
-	FILE *f = NULL;
-	if (file_make_parent(path, 0755, &e) == 0)
-		f = fopen(path, "we");
-	if (!f || fprintf(f, "%d\n", (int)getpid()) < 0)
-		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
-	if (f)
-		fclose(f);
-	return f != NULL;
-}
-
 static void on_ready(void *context)
 {
 	struct front *front = context;
@@ -143,7 +133,7 @@ static void on_ready(void *context)
 		return;
 	front->ready = true;
 	if (front->pid_file)
-		front->wrote_pid = write_pid(front->pid_file);
+		front->wrote_pid = detach_write_pid(front->pid_file);
 	notify_send(front->notify_socket, "READY=1");
 	if (front->detached)
 		detach_ready(front->detached);
@@ -440,6 +430,18 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 	return rc;
 }
 
+static int run_nothing(const struct command *self, const struct values *v)
+{
+	struct live_values live = { .source = v->source,
+		.scenario = v->scenario,
+		.nvml = v->nvml,
+		.clock = v->clock,
+		.root = v->root,
+		.timeout_ms = v->timeout_ms };
+	const struct rehearsal r = { v->db, v->interval_ms, v->foreground };
+	return rehearse(self, &r, &live);
+}
+
 /* Names the log, and runs in the foreground or in the background. */
 static int run(const struct command *self, struct values *v, struct daemon_config *conf)
 {
@@ -452,6 +454,9 @@ static int run(const struct command *self, struct values *v, struct daemon_confi
 		snprintf(log_file, sizeof(log_file), "%s.log", v->db);
 		v->log_file = log_file;
 	}
+	v->foreground |= detach_is_waited_for();
+	if (v->dry_run)
+		return run_nothing(self, v);
 	bool here = v->foreground || v->once || v->ticks;
 	return here ? run_foreground(self, v, conf) : run_background(self, v, conf);
 }

@@ -5,12 +5,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
+
+bool detach_is_waited_for(void)
+{
+	const char *pid = secure_getenv("SYSTEMD_EXEC_PID");
+	return getpid() == 1 || (pid && strtol(pid, NULL, 10) == getpid());
+}
 
 static int open_log(const char *path, struct err *e)
 {
@@ -122,4 +130,17 @@ void detach_failed(struct detached *d, const struct err *e)
 	char word[sizeof(e->text) + 16];
 	snprintf(word, sizeof(word), "!%d %s", e->code, e->text);
 	say(d, word);
+}
+
+bool detach_write_pid(const char *path)
+{
+	struct err e = { 0 };
+	FILE *f = NULL;
+	if (file_make_parent(path, 0755, &e) == 0)
+		f = fopen(path, "we");
+	if (!f || fprintf(f, "%d\n", (int)getpid()) < 0)
+		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
+	if (f)
+		fclose(f);
+	return f != NULL;
 }

@@ -3,6 +3,8 @@
 #ifndef GUA_CMD_DETACH_H
 #define GUA_CMD_DETACH_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct detached {
@@ -10,6 +12,10 @@ struct detached {
 		 */
 	int pid; /* in the foreground, after detach_wait(): pid of the background process */
 };
+
+/* Whether a service manager or a container waits for this process itself, so that it must not
+ * go to the background: what it leaves there would be ended with it. */
+bool detach_is_waited_for(void);
 
 /* Returns 0 in the background process, which has its own session and writes stderr to
  * `log_file`; 1 in the foreground process; negative on error. */
@@ -25,5 +31,8 @@ int detach_open_log(const char *path, struct err *e);
 /* In the background: reports success, or the error in `e` (no effect after detach_ready()). */
 void detach_ready(struct detached *d);
 void detach_failed(struct detached *d, const struct err *e);
+
+/* Writes this process's pid; false, with a warning in the log: it cannot be written. */
+bool detach_write_pid(const char *path);
 
 #endif

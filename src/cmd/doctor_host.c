@@ -176,27 +176,11 @@ void examine_processes(
 	free(pids);
 }
 
-/* The nearest directory above `path` that exists. */
-static void find_directory(char *dir, size_t cap, const char *path)
-{
-	if (!text_copy(dir, cap, path))
-		text_copy(dir, cap, "/");
-	do {
-		char *slash = strrchr(dir, '/');
-		if (!slash)
-			text_copy(dir, cap, ".");
-		else if (slash == dir)
-			dir[1] = '\0';
-		else
-			*slash = '\0';
-	} while (access(dir, F_OK) != 0 && strcmp(dir, "/") != 0 && strcmp(dir, ".") != 0);
-}
-
 static void examine_space(const char *path, struct findings *f)
 {
 	char dir[PATH_MAX], size[SIZE_TEXT_CAP];
 	struct statvfs v;
-	find_directory(dir, sizeof(dir), path);
+	file_nearest_directory(dir, sizeof(dir), path);
 	if (statvfs(dir, &v) != 0) {
 		finding_add(f, FINDING_WARNING, "free space", "cannot be read for %s: %s", dir,
 			strerror(errno));
