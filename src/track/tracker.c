@@ -13,6 +13,8 @@
 #define LEAST_INTERVAL_MS 10
 /* Over less time than this, CPU use depends more on the kernel's ticks than on the process. */
 #define LEAST_WINDOW_S 0.05
+/* A counter grows by a nanosecond at least; less is an error of the sum. */
+#define LEAST_STEP 1e-9
 /* Looks within the first interval, at 1/16, 1/8, 1/4 and 1/2 of it. */
 enum { EARLY_LOOKS = 4 };
 #define EARLY_LEAST_US 20000
@@ -42,7 +44,7 @@ static void sum_counters(struct tracker *t)
 	tree_sum(&t->tree, sums);
 	for (int g = 0; g < TRACK_GROUPS; g++)
 		for (int c = 0; c < COUNTERS; c++)
-			if (sums[g][c] - t->before[g][c] > t->sums[g][c])
+			if (sums[g][c] - t->before[g][c] - t->sums[g][c] > LEAST_STEP)
 				t->sums[g][c] = sums[g][c] - t->before[g][c];
 }
 

@@ -431,6 +431,20 @@ def test_following_a_process_until_it_ends(tmp_path, sleeper):
     assert run.returncode == 1 and "cannot follow" in run.stderr
 
 
+def test_children_that_sleep_use_no_cpu(tmp_path):
+    """Their use is what the tree used less what the main process used, and the errors of that do not become use."""
+    busy = "while True: sum(range(10000))"
+    idle = "sum(range(10**6)); open('ready', 'w').close(); import time; time.sleep(600)"
+    tree = f"import subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', {idle!r}])\n{busy}"
+    with subprocess.Popen([PYTHON, "-c", tree], cwd=tmp_path, start_new_session=True) as main:
+        wait_for((tmp_path / "ready").exists)
+        following = Following(tmp_path, main.pid)
+        following.wait(8)
+        os.killpg(main.pid, signal.SIGKILL)
+        following.process.wait(60)
+    assert {row["cpu_descendants_sum_utilization_percent"] for row in rows(following.samples)} == {"0"}
+
+
 def test_interrupt_ends_following_and_spares_the_process(tmp_path, sleeper):
     run = Following(tmp_path, sleeper.pid)
     assert run.end(signal.SIGINT)[0] == 0
