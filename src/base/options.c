@@ -107,8 +107,10 @@ int option_set(
 	}
 	case OPTION_CHOICE:
 		if (!in_choices(row->choices, text))
-			return err_set(e, ERR_USAGE, "%s takes one of %s, not '%s'", as->name,
-				row->choices, text);
+			return err_set(e, ERR_USAGE,
+				strchr(row->choices, '|') ? "%s takes one of %s, not '%s'"
+							  : "%s must be %s, not '%s'",
+				as->name, row->choices, text);
 		*(const char **)value = text;
 		return 0;
 	case OPTION_DURATION:

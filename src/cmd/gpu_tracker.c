@@ -2,27 +2,73 @@
  * runs gua track. */
 #include "cmd/gpu_tracker.h"
 
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "cmd/subtrack.h"
 #include "cmd/track.h"
 #include "version.h"
 
-static const struct command gpu_tracker = {
-	.name = "track",
-	.called = "gpu-tracker",
-	.summary = "run a command and report what it used: time, CPU, memory, GPU",
-	.usage = "--execute=COMMAND [OPTIONS] | sub-track combine|analyze|compare [OPTIONS]",
-	.details = "This is gua with gpu-tracker's command line. The report goes to standard "
-		   "output\n"
-		   "unless -o names a file; the exit status is that of the command.",
-	.options = track_options,
-	.stop_at_operand = true,
+/* The rows of gua track that mean something else here, or have another default. */
+static const struct option_row own_rows[] = {
+	{ OPTION_TEXT, 'o', "output", "FILE",
+		"write the report to FILE (default: standard output)",
+		.offset = offsetof(struct track_values, output) },
+	{ OPTION_CHOICE, 0, "gpus", "WHICH",
+		"cards in the report: all (default), or own (those that the command may use or "
+		"used)",
+		.choices = "own|all", .offset = offsetof(struct track_values, gpus) },
+	{ OPTION_FLAG, 'v', "version", .help = "print the version",
+		.offset = offsetof(struct track_values, version) },
 };
+enum { MOST_ROWS = 48 };
+
+static bool is_same(const struct option_row *a, const struct option_row *b)
+{
+	return a->letter ? a->letter == b->letter : strcmp(a->name, b->name) == 0;
+}
+
+/* Fills `rows` with the options of gua track, as they are here. */
+static void make_rows(struct option_row rows[MOST_ROWS])
+{
+	size_t n = 0;
+	for (const struct option_row *row = track_options; row->name && n < MOST_ROWS - 2;
+		row++, n++) {
+		rows[n] = *row;
+		for (size_t k = 0; k < sizeof(own_rows) / sizeof(own_rows[0]); k++)
+			if (is_same(row, &own_rows[k]))
+				rows[n] = own_rows[k];
+	}
+	/* As its help prints it in some versions. */
+	rows[n++] = (struct option_row){ OPTION_FLAG, 'V', "Version", .help = "the same as -v",
+		.hidden = true, .offset = offsetof(struct track_values, version) };
+	rows[n] = (struct option_row){ 0 };
+}
+
+static int print_version(const struct command *self)
+{
+	struct str out = { 0 };
+	str_add(&out, "gpu-tracker (gua " GUA_VERSION ")\n");
+	return cmd_print(self, &out);
+}
 
 static int track(int argc, char **argv)
 {
+	struct option_row rows[MOST_ROWS];
+	make_rows(rows);
+	const struct command gpu_tracker = {
+		.name = "track",
+		.called = "gpu-tracker",
+		.summary = "run a command and report what it used: time, CPU, memory, GPU",
+		.usage = "--execute=COMMAND [OPTIONS] | sub-track combine|analyze|compare "
+			 "[OPTIONS]",
+		.details =
+			"This is gua with gpu-tracker's command line and defaults: gigabytes, "
+			"hours, the\n"
+			"whole report. The exit status is that of the command.",
+		.options = rows,
+		.stop_at_operand = true,
+	};
 	/* The defaults of gpu-tracker. */
 	struct track_values v = { .output = "-",
 		.announce = true,
@@ -35,6 +81,8 @@ static int track(int argc, char **argv)
 	int first = cmd_options(&gpu_tracker, argc, argv, &v, &status);
 	if (!first)
 		return status;
+	if (v.version)
+		return print_version(&gpu_tracker);
 	if (!v.execute && !v.pid && first == argc) {
 		err_set(&e, ERR_USAGE, "--execute=COMMAND is missing");
 		return cmd_fail(&gpu_tracker, &e);
@@ -45,10 +93,6 @@ static int track(int argc, char **argv)
 int gpu_tracker_main(int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "";
-	if (strcmp(first, "-v") == 0 || strcmp(first, "--version") == 0) {
-		puts("gpu-tracker (gua " GUA_VERSION ")");
-		return 0;
-	}
 	if (strcmp(first, "sub-track") == 0) {
 		struct command subtrack = cmd_subtrack;
 		subtrack.called = "gpu-tracker sub-track";

@@ -17,6 +17,7 @@ struct track_values {
 	bool until_exit, progress, legacy_spelling, processes, overwrite, quiet;
 	bool verbose;  /* text: all values */
 	bool announce; /* say that the command has ended, as gpu-tracker does */
+	bool version;  /* gpu-tracker's option */
 	const char *default_size, *default_time; /* units when none is given; NULL: auto */
 	/* Computed from the values above. */
 	int64_t interval_ms;

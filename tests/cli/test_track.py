@@ -580,6 +580,20 @@ def test_cards_that_are_not_there_start_nothing(tmp_path):
     assert gua("track", "--guuids", "GPU-aaaa", "-o", tmp_path / "r", "--", "true", env=env).returncode == 0
 
 
+@pytest.mark.parametrize("args", [["-v"], ["-V"], ["--version"], ["--execute=true", "-v"]])
+def test_gpu_trackers_version(args):
+    run = gua(*args, binary=BUILD / "gpu-tracker")
+    assert (run.returncode, run.stderr) == (0, "") and re.fullmatch(r"gpu-tracker \(gua [0-9.]+\)\n", run.stdout)
+
+
+def test_gpu_trackers_help_has_its_own_defaults():
+    """Its -v is not that of gua track; its report is whole, and goes to standard output."""
+    own, ours = gua("-h", binary=BUILD / "gpu-tracker").stdout, gua("track", "-h").stdout
+    assert "-v, --version" in own and "--verbose" not in own and "-v, --verbose" in ours
+    assert "(default: standard output)" in own and "(default: standard error)" in ours
+    assert "all (default)" in own and "exit status is that of the command" in own
+
+
 def test_gpu_tracker_is_another_name_for_it(tmp_path):
     tool = BUILD / "gpu-tracker"
     run = gua("-v", binary=tool)
@@ -593,5 +607,7 @@ def test_gpu_tracker_is_another_name_for_it(tmp_path):
     assert run.stdout.startswith("Resource tracking complete. Process completed with status code: 0\nMax RAM:")
     assert gua(binary=tool).returncode == 2
     assert "usage: gpu-tracker" in gua("-h", binary=tool).stdout
+    run = gua("-e", "true", "--gb", "amd", binary=tool)
+    assert run.returncode == 2 and "gpu-tracker: --gb must be nvidia, not 'amd'" in run.stderr
     run = gua("sub-track", "analyze", binary=tool)
     assert run.returncode == 2 and "usage: gpu-tracker sub-track" in run.stderr
