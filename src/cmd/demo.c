@@ -29,7 +29,7 @@ static const struct option_row options[] = {
 	{ OPTION_COUNT, 0, "ticks", "N", "how many ticks to record (default 30)",
 		.offset = offsetof(struct values, ticks), .min = 1, .max = 1000 },
 	{ OPTION_DURATION, 'i', "interval", "D", "time between ticks, simulated (default 1m)",
-		.offset = offsetof(struct values, interval_ms), .min = 1000, .max = 86400e3 },
+		.offset = offsetof(struct values, interval_ms), .min = 100, .max = 86400e3 },
 	{ OPTION_TEXT, 0, "db", "PATH",
 		"keep the store in PATH (default: in the cache, until the next demo)",
 		.offset = offsetof(struct values, db) },

@@ -22,7 +22,7 @@ struct values {
 	struct filter_values filter;
 	const char *display, *loop, *loop_ms, *file;
 	const char *gpu, *apps, *accounted, *retired, *remapped, *format;
-	bool list, report, all, xml, version, dtd;
+	bool list, report, all, xml, version, dtd, terse;
 	bool help_gpu, help_apps, help_accounted, help_retired, help_remapped;
 };
 
@@ -36,6 +36,8 @@ static const struct option_row options[] = {
 	{ OPTION_FLAG, 'x', "xml-format", .help = "with -q: as XML", AT(xml) },
 	{ OPTION_FLAG, 0, "dtd", .help = "accepted for compatibility and ignored", AT(dtd),
 		.hidden = true },
+	{ OPTION_FLAG, 't', "terse", .help = "accepted for compatibility and ignored",
+		AT(terse), .hidden = true },
 	{ OPTION_TEXT, 'd', "display", "SECTION,...",
 		"with -q: only MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, PIDS ...",
 		AT(display), .words = smi_section_names },

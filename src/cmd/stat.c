@@ -8,13 +8,14 @@
 #include "cmd/cmd.h"
 #include "cmd/live.h"
 #include "cmd/terminal.h"
+#include "version.h"
 #include "view/stat.h"
 
 struct values {
 	struct live_values live;
 	struct filter_values filter;
 	bool all, command, full_command, user, pid, fan, json, no_header, no_processes;
-	bool no_color, force_color, ascii;
+	bool no_color, force_color, ascii, debug, version;
 	const char *codec, *power, *interval;
 	int64_t name_width;
 };
@@ -48,6 +49,9 @@ static const struct option_row options[] = {
 	{ OPTION_FLAG, 0, "force-color", .help = "always colour", AT(force_color) },
 	{ OPTION_FLAG, 0, "color", .help = "the same", AT(force_color), .hidden = true },
 	{ OPTION_FLAG, 0, "ascii", .help = "no character outside ASCII", AT(ascii) },
+	{ OPTION_FLAG, 'v', "version", .help = "print the version", AT(version) },
+	{ OPTION_FLAG, 0, "debug", .help = "accepted for compatibility and ignored", AT(debug),
+		.hidden = true },
 	FILTER_ROWS(struct values, filter, 0, 0, 0),
 	LIVE_ROWS(struct values, live),
 	{ 0 },
@@ -270,6 +274,13 @@ static int read_interval(const char *text, int64_t *every_ms, struct err *e)
 	return rc ? err_prefix(e, "--interval") : 0;
 }
 
+static int print_version(const struct command *self)
+{
+	struct str out = { 0 };
+	str_add(&out, "gua " GUA_VERSION "\n");
+	return cmd_print(self, &out);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct values v = { .name_width = -1 };
@@ -279,6 +290,8 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
+	if (v.version)
+		return print_version(self);
 	int rc = read_options(&v, &frames.options, &e);
 	if (rc == 0)
 		rc = read_interval(v.interval, &frames.every_ms, &e);

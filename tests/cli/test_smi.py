@@ -306,6 +306,13 @@ def test_a_file_and_a_loop(sim, tmp_path):
         assert lines[3] == lines[0] != lines[1]
 
 
+def test_a_line_of_a_tutorial(sim):
+    """With -t, which does nothing."""
+    fields = "timestamp,pstate,temperature.gpu,utilization.gpu,utilization.memory,memory.total,memory.free,memory.used"
+    run = sim("smi", f"--query-gpu={fields}", "--format=csv", "-t")
+    assert run.returncode == 0 and run.stdout == sim("smi", f"--query-gpu={fields}", "--format=csv").stdout != ""
+
+
 def test_the_older_spelling_of_the_report(sim):
     assert sim("smi", "-a").stdout == sim("smi", "-q").stdout
     assert sim("smi", "-a", "-x").stdout == sim("smi", "-x", "-q").stdout

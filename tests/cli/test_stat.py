@@ -101,6 +101,11 @@ def test_json_of_lost_cards_and_of_instances(driver):
     assert mig[0]["utilization.gpu"] is None and len(mig[0]["processes"]) == 2
 
 
+def test_options_of_gpustat_that_change_nothing(sim):
+    assert sim("stat", "--debug").stdout == sim("stat").stdout != ""
+    assert gua("stat", "-v").stdout == gua("stat", "--version").stdout == gua("version").stdout != ""
+
+
 def test_watching_as_json_streams_one_document_a_line(tmp_path):
     path = tmp_path / "view.scenario"
     path.write_text(CARDS)
