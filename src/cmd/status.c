@@ -73,10 +73,9 @@ static void find_own_faults(struct state *s)
 static int gather(struct state *s, struct err *e)
 {
 	struct published *r = &s->recorder;
-	int rc = published_read(r, s->db, e);
-	if (rc)
-		return rc;
-	rc = status_read(&s->store, s->db, &s->unreadable);
+	int rc = published_read(r, s->db, &s->unreadable);
+	if (rc == 0)
+		rc = status_read(&s->store, s->db, &s->unreadable);
 	if (rc && !r->pid) {
 		*e = s->unreadable;
 		return rc;
@@ -208,7 +207,7 @@ static void json_recorder(struct json *j, const struct state *s)
 	json_moment(j, "last_tick", s->tick_ms);
 	json_number(j, "interval_seconds",
 		s->store.any_run ? (double)s->store.interval_ms / 1000 : NAN, 3);
-	json_moment(j, "ended", r->pid ? -1 : s->store.ended_ms);
+	json_moment(j, "ended", r->pid || !s->store.any_run ? -1 : s->store.ended_ms);
 	add_label(j, "how_ended", how_ended(s));
 }
 
@@ -225,7 +224,7 @@ static void json_store(struct json *j, const struct state *s)
 	json_close(j, '}');
 	json_open(j, "cards", '{');
 	for (size_t i = 0; i < CARD_STATUS_COUNT; i++)
-		json_number(j, card_status_names[i], (double)s->store.cards[i], 0);
+		json_number(j, card_status_names[i], read ? (double)s->store.cards[i] : NAN, 0);
 	json_close(j, '}');
 }
 
@@ -256,7 +255,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct err e = { 0 };
 	struct values v = { 0 };
 	struct chosen_db chosen = { 0 };
-	struct state s = { 0 };
+	struct state s = { .started_ms = -1, .tick_ms = -1 };
 	struct str out = { 0 };
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
@@ -268,13 +267,16 @@ static int run(const struct command *self, int argc, char **argv)
 	clock_init_real(&clock);
 	s.db = v.db ? v.db : chosen.path;
 	s.now_ms = clock_wall_ms(&clock);
-	if (gather(&s, &e))
+	int rc = gather(&s, &e);
+	if (rc && !v.json)
 		return cmd_fail(self, &e);
 	if (v.json)
 		print_json(&out, &s);
 	else
 		print_text(&out, &s);
 	status = cmd_print(self, &out);
+	if (rc)
+		return cmd_fail(self, &e);
 	return status ? status : s.recorder.pid ? 0 : 1;
 }
 

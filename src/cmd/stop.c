@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -85,6 +86,18 @@ static void add_since(struct str *out, const struct published *p)
 	str_addf(out, ", recording since %s", when);
 }
 
+/* Where the user named no store, it may be the system's recorder that was meant. */
+static void say_none(const char *db, bool chosen, struct err *e)
+{
+	if (chosen && geteuid() != 0 && published_is_running(SYSTEM_DB) == 1)
+		err_set(e, ERR_WORLD,
+			"no recorder is running on %s; the one of the system is, and root can "
+			"stop it: gua stop --db " SYSTEM_DB,
+			db);
+	else
+		err_set(e, ERR_WORLD, "no recorder is running on %s", db);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	int status = 0;
@@ -102,7 +115,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return cmd_fail(self, &e);
 	pid_t pid = now.pid;
 	if (!pid) {
-		err_set(&e, ERR_WORLD, "no recorder is running on %s", db);
+		say_none(db, !v.db && !secure_getenv("GUA_DB"), &e);
 		return cmd_fail(self, &e);
 	}
 	if (pid == RECORDER_ELSEWHERE) {

@@ -394,6 +394,14 @@ def test_status_as_json(background):
     assert (found["running"], found["pid"], found["how_ended"]) == (False, None, "stopped") and found["ended"]
 
 
+def test_status_as_json_where_there_is_no_store(tmp_path):
+    run = gua("status", "--json", "--db", tmp_path / "none.db")
+    found = json.loads(run.stdout)
+    assert run.returncode == 1 and run.stderr == f"gua status: {found['store']['error']}\n"
+    assert found["schema"] == "gua-status-1" and found["running"] is False and found["started"] is None
+    assert "there is no store at" in found["store"]["error"] and set(found["cards"].values()) == {None}
+
+
 def test_status_shows_a_recorder_whose_store_cannot_be_read(background):
     run = background(ONE_CARD, "--interval", "1h")
     run.db.rename(run.db.with_name("moved.db"))

@@ -51,7 +51,8 @@ def test_the_environment_names_the_store_for_everybody(tmp_path, name, value, wh
         rf"stopped the recorder of {tmp_path / where} \(pid {pid[1]}, recording since \w+ \d{{4}}-\d\d-\d\d \d\d:\d\d.*\)\n",
         run.stdout), run.stdout + run.stderr
     run = gua("stop", env=env)
-    assert run.returncode == 1 and run.stderr == f"gua stop: no recorder is running on {tmp_path / where}\n"
+    said = run.stderr.removesuffix("; the one of the system is, and root can stop it: gua stop --db /var/lib/gua/gua.db\n")
+    assert run.returncode == 1 and said.rstrip("\n") == f"gua stop: no recorder is running on {tmp_path / where}"
 
 
 def test_gua_db_may_be_relative(tmp_path):
@@ -150,6 +151,13 @@ def test_an_own_store_does_not_hide_a_store_that_is_being_recorded(own_var_lib, 
     assert json.loads(run.stdout)["store"]["path"] == "/var/lib/gua/gua.db"
     assert run.stderr == ("gua: reading the system's store /var/lib/gua/gua.db, which is being recorded; "
                           "your own: --db /var/lib/state/gua/gua.db\n")
+
+
+def test_stop_says_that_the_recorder_is_the_systems(own_var_lib, home):
+    run = own_var_lib(RECORDED + "chmod 755 /var/lib/gua; $gua stop", XDG_STATE_HOME=home)
+    assert run.returncode == 1 and run.stderr == (
+        "gua stop: no recorder is running on /var/lib/state/gua/gua.db; the one of the system is, and root can stop it: "
+        "gua stop --db /var/lib/gua/gua.db\n")
 
 
 def test_an_own_store_is_read_when_nobody_records_the_systems(own_var_lib, home, tmp_path):
