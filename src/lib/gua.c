@@ -86,6 +86,7 @@ static int take_options(
 	*taken = (struct source_options){
 		.name = handle->texts[0][0] ? handle->texts[0] : SOURCE_AUTO,
 		.nvml_path = handle->texts[1][0] ? handle->texts[1] : NULL,
+		.nvml_option = "nvml_path",
 		.scenario = handle->texts[2][0] ? handle->texts[2] : NULL,
 		.root = handle->texts[3],
 		.clock = &handle->clock,

@@ -106,6 +106,7 @@ static int take_options(struct gua_tracker *t, const struct gua_tracker_options 
 	t->o.root = t->texts[4];
 	t->o.source = (struct source_options){ .name = none ? NULL : source,
 		.nvml_path = t->texts[2][0] ? t->texts[2] : NULL,
+		.nvml_option = "nvml_path",
 		.scenario = t->texts[3][0] ? t->texts[3] : NULL,
 		.root = t->texts[4] };
 	int rc = check_values(t, given);

@@ -13,9 +13,10 @@ struct source_options {
 	const char *name;      /* a list of names: see kind.h */
 	const char *nvml_path; /* --nvml or GUA_NVML; NULL: libnvidia-ml.so.1 after checking the
 				  module */
-	const char *scenario;  /* sim: path of a scenario file; NULL: the built-in lab */
-	const char *root;      /* where /proc and /sys are; "" for the real ones */
-	struct clock *clock;   /* outlives the source */
+	const char *nvml_option;  /* what sets it, for messages; NULL: "--nvml PATH" */
+	const char *scenario;	  /* sim: path of a scenario file; NULL: the built-in lab */
+	const char *root;	  /* where /proc and /sys are; "" for the real ones */
+	struct clock *clock;	  /* outlives the source */
 	int64_t sample_period_us; /* sim: sample at this period; 0: as the scenario says */
 	struct source_host *host; /* opens kinds that may block; NULL: open them here */
 	bool shared; /* it is one of several: a call that takes long goes on without the caller,

@@ -86,6 +86,7 @@ def test_no_driver_is_an_error_with_a_sentence(python):
             print(error.code, error)
         """)
     assert run.stdout.startswith("-2 ") and "/nonexistent/libnvidia-ml.so.1" in run.stdout and run.stderr == ""
+    assert run.stdout.endswith("or name it with nvml_path\n")
 
 
 def test_a_missing_library_is_a_sentence(python):

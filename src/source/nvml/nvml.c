@@ -71,8 +71,8 @@ static int not_loaded(const struct nvml_source *s, struct err *e)
 	err_set(e, ERR_WORLD,
 		"no NVIDIA driver is loaded (neither %s/sys/module/nvidia nor "
 		"%s/proc/driver/nvidia/version is there); load it, or name its library "
-		"with --nvml PATH",
-		s->root, s->root);
+		"with %s",
+		s->root, s->root, s->path_option);
 	return err_number(e, ERR_WORLD, NVML_NO_DRIVER);
 }
 
@@ -82,7 +82,7 @@ static int load(struct nvml_source *s, struct err *e)
 {
 	if (s->root[0] && misses_module(s))
 		return not_loaded(s, e);
-	if (nvml_lib_open(&s->lib, s->path, e) != 0)
+	if (nvml_lib_open(&s->lib, s->path, s->path_option, e) != 0)
 		return misses_module(s) ? not_loaded(s, e) : e->code;
 	nvml_find_metrics(s);
 	nvml_enter(s, -1, "nvmlInit");
@@ -338,6 +338,7 @@ int nvml_source_open(
 		return err_memory(e);
 	s->base.ops = &nvml_ops;
 	s->path = options->nvml_path;
+	s->path_option = options->nvml_option ? options->nvml_option : "--nvml PATH";
 	s->root = options->root ? options->root : "";
 	s->clock = options->clock;
 	s->place = options->place;

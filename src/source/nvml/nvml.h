@@ -14,7 +14,8 @@
 struct nvml_source {
 	struct source base;
 	const char *path, *root;
-	struct clock *clock; /* like those of the options */
+	const char *path_option; /* what a user sets to name another library */
+	struct clock *clock;	 /* like those of the options */
 	struct source_place *place;
 	const struct source_avoids *avoids;
 	struct nvml_lib lib;

@@ -106,7 +106,8 @@ static void read_path(struct nvml_lib *lib, const char *asked)
 	text_copy(lib->path, sizeof(lib->path), path);
 }
 
-int nvml_lib_open(struct nvml_lib *lib, const char *path, struct err *e)
+int nvml_lib_open(
+	struct nvml_lib *lib, const char *path, const char *path_option, struct err *e)
 {
 	const char *asked = path ? path : "libnvidia-ml.so.1";
 	*lib = (struct nvml_lib){ 0 };
@@ -115,9 +116,8 @@ int nvml_lib_open(struct nvml_lib *lib, const char *path, struct err *e)
 		const char *why = dlerror();
 		err_set(e, ERR_WORLD,
 			"cannot load the NVIDIA management library: %s; install it, ask for "
-			"the "
-			"container's 'utility' capability, or name it with --nvml PATH",
-			why ? why : asked);
+			"the container's 'utility' capability, or name it with %s",
+			why ? why : asked, path_option);
 		return err_number(e, ERR_WORLD, NVML_NO_LIBRARY);
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {

@@ -73,8 +73,10 @@ struct nvml_lib {
 };
 
 /* dlopens `path` (NULL: libnvidia-ml.so.1) and looks its symbols up; fails when it cannot be
- * loaded or lacks a symbol that is required. Calls nothing but the version. */
-int nvml_lib_open(struct nvml_lib *lib, const char *path, struct err *e);
+ * loaded or lacks a symbol that is required; the message names `path_option`. Calls nothing but
+ * the version. */
+int nvml_lib_open(
+	struct nvml_lib *lib, const char *path, const char *path_option, struct err *e);
 /* The address of a symbol; NULL: it does not have it. */
 void *nvml_lib_find(const struct nvml_lib *lib, const char *name);
 /* Initialises; `root` is where /proc is. The sentence says what a failure means. */
