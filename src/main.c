@@ -140,17 +140,30 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/* Of two names that are equally like what the user wrote: one that begins with it ("statu" is
+ * status), then one with which it begins ("stats" is stat). */
+static int preference(const char *own, const char *written)
+{
+	return strncmp(own, written, strlen(written)) == 0 ? 2
+	       : strncmp(written, own, strlen(own)) == 0   ? 1
+							   : 0;
+}
+
 /* The command whose name is most like what the user wrote; NULL: none is. */
 static const struct command *nearest_command(const char *name)
 {
 	const struct command *best = NULL;
+	int best_rank = 0;
 	size_t least = nearest_far(strlen(name)) + 1;
 	for (size_t g = 0; g < N_GROUPS; g++)
 		for (const struct command *const *c = groups[g].commands; *c; c++) {
 			const char *own = (*c)->name;
 			size_t d = nearest_distance(own, strlen(own), name, strlen(name));
-			if (d < least && d < strlen(own)) {
+			int rank = preference(own, name);
+			if ((d < least || (d == least && rank > best_rank)) &&
+				d < strlen(own)) {
 				least = d;
+				best_rank = rank;
 				best = *c;
 			}
 		}

@@ -19,7 +19,7 @@ def test_unknown_command_is_named_and_escaped():
     assert run.stderr == "gua: there is no command 'no\\x1B[31msuch'; 'gua help' lists the commands\n"
 
 
-@pytest.mark.parametrize("wrong, right", [("reprot", "report"), ("tpo", "top"), ("STAT", "stat"), ("doc", "doctor"),
+@pytest.mark.parametrize("wrong, right", [("reprot", "report"), ("tpo", "top"), ("STAT", "stat"), ("stats", "stat"), ("statu", "status"), ("doc", "doctor"),
                                           ("subtrack", "sub-track"), ("statistics", "status"), ("frobnicate", None), ("x", None),
                                           ("r" * 5000, None)])
 def test_a_misspelled_command_gets_one_line(wrong, right):
