@@ -44,11 +44,17 @@ struct user_entry {
 	struct lookup *pending; /* overdue, or NULL */
 };
 
+/* All lookups that begin within this time are waited for no longer than the deadline, in all.
+ */
+#define WINDOW_US INT64_C(10000000)
+
 struct user_names {
 	user_find *find;
 	void *context;
 	int deadline_ms;
-	char *passwd; /* bytes of a passwd file, or NULL: ask `find` */
+	int64_t window_us; /* when the current window began */
+	int64_t waited_us; /* how long lookups were waited for in it */
+	char *passwd;	   /* bytes of a passwd file, or NULL: ask `find` */
 	size_t passwd_len;
 	int overdue; /* entries with a pending lookup */
 	struct user_entry entries[MAX_USERS];
@@ -200,14 +206,35 @@ static struct user_entry *find_entry(struct user_names *u, uint32_t uid, int64_t
 	return free_one;
 }
 
-/* Asks in a thread. Waits for it only when no other lookup is overdue, so a directory server
- * that hangs costs one deadline in all, not one for each user. */
+static int64_t real_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+/* Waits for the answer, if no other lookup is overdue and the window has time left: a directory
+ * server that hangs, or that takes a second for each user, costs one deadline in all. */
+static bool wait_within_window(struct user_names *u, struct lookup *l, int64_t now_us)
+{
+	if (now_us < u->window_us || now_us - u->window_us >= WINDOW_US) {
+		u->window_us = now_us;
+		u->waited_us = 0;
+	}
+	int64_t left_ms = u->deadline_ms - u->waited_us / 1000;
+	int64_t begun_us = real_us();
+	bool done = lookup_wait(l, u->overdue || left_ms < 0 ? 0 : (int)left_ms);
+	u->waited_us += real_us() - begun_us;
+	return done;
+}
+
+/* Asks in a thread. */
 static void ask(struct user_names *u, struct user_entry *entry, int64_t now_us)
 {
 	struct lookup *l = u->overdue < MAX_OVERDUE ? lookup_start(u, entry->uid) : NULL;
 	if (!l)
 		return; /* the entry stays expired and is asked for again next time */
-	if (lookup_wait(l, u->overdue ? 0 : u->deadline_ms)) {
+	if (wait_within_window(u, l, now_us)) {
 		take_answer(entry, l, now_us);
 		return;
 	}

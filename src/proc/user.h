@@ -1,9 +1,10 @@
 /* A cache of user names. A name is kept for an hour, the lack of a name for five minutes.
  *
  * The user database may be on a directory server (sssd, LDAP) that does not answer for minutes,
- * and the recorder must not wait for it: each lookup runs in a thread of its own. If a lookup
- * takes longer than the deadline, the answer is "uid:N" at first, and the name is used once it
- * has arrived. While one lookup is overdue, no other one is waited for. */
+ * or takes a second for each user, and the recorder must not wait for it: each lookup runs in a
+ * thread of its own. All lookups within ten seconds are waited for no longer than the deadline,
+ * in all; after that the answer is "uid:N" at first, and the name is used once it has arrived.
+ * While one lookup is overdue, no other one is waited for. */
 #ifndef GUA_PROC_USER_H
 #define GUA_PROC_USER_H
 

@@ -186,6 +186,34 @@ static void test_one_deadline_for_all(void **state)
 	set_directory(&d, false, true);
 }
 
+/* A tenth of a second for each user is in time for one, and not for many. */
+static bool find_slowly(void *context, uint32_t uid, char *name, size_t cap)
+{
+	usleep(100 * 1000);
+	return find_in(context, uid, name, cap);
+}
+
+static void test_a_slow_directory(void **state)
+{
+	(void)state;
+	static struct directory d = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+		false, true, 0, "u" };
+	struct user_names *u = NULL;
+	char name[64];
+	assert_int_equal(user_names_new(&u, find_slowly, &d, 300, NULL), 0);
+	for (uint32_t uid = 1; uid < 4; uid++)
+		user_names_get(u, uid, 0, name, sizeof(name));
+	expect_name(u, 4, 0, "uid:4"); /* the three have taken all of the time */
+	expect_name(u, 5, 0, "uid:5");
+	assert_true(user_names_are_late(u));
+	wait_for_name(u, 4, "u4");
+	wait_for_name(u, 5, "u5");
+	/* Ten seconds later there is time again. */
+	user_names_get(u, 6, 10 * SECOND, name, sizeof(name));
+	wait_for_name(u, 6, "u6");
+	user_names_free(u);
+}
+
 static void test_system(void **state)
 {
 	(void)state;
@@ -241,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_more_users_than_places),
 		cmocka_unit_test(test_directory_hangs),
 		cmocka_unit_test(test_one_deadline_for_all),
+		cmocka_unit_test(test_a_slow_directory),
 		cmocka_unit_test(test_system),
 		cmocka_unit_test(test_passwd),
 		cmocka_unit_test(test_file),
