@@ -15,7 +15,10 @@
 #define PROCESS_MS 500
 #define NAME_MS (USER_DEADLINE_MS + 500) /* the lookup has a deadline of its own */
 #define START_MS 10000
-/* How long a request may take in all: a batch of processes on a very slow host. */
+/* How long a request may wait for processes in all. Each may be just fast enough, and there may
+ * be dozens. */
+#define WAIT_MS 1000
+/* How long a request may take in all, waiting for a processor included. */
 #define REQUEST_MS 20000
 /* How often the place is looked at. */
 #define LOOK_MS 50
@@ -109,45 +112,79 @@ static bool is_runnable(pid_t pid)
 	return runnable;
 }
 
+/* What is known about a request that takes long. */
+struct slow {
+	char place[HELPER_PLACE_CAP]; /* where the process was last seen */
+	int64_t since_us;	      /* it is there since */
+	int64_t here_ms;    /* how long it has waited there, and not for a processor */
+	int64_t waited_ms;  /* the same for all processes that it has read */
+	int64_t longest_ms; /* the longest of here_ms */
+	uint32_t slowest;   /* the process that it waited for so long, or 0 */
+};
+
+/* The process that is being read at this place, or 0. */
+static uint32_t pid_at(const char *place)
+{
+	uint32_t pid = 0;
+	return sscanf(place, "pid %u", &pid) == 1 ? pid : 0;
+}
+
 static int64_t limit_us(const char *place)
 {
-	if (strncmp(place, "pid ", 4) == 0)
+	if (pid_at(place))
 		return PROCESS_MS * INT64_C(1000);
 	return strncmp(place, "uid ", 4) == 0 ? NAME_MS * INT64_C(1000)
 					      : START_MS * INT64_C(1000);
 }
 
-/* Waits for the reply. A process that comes to another place works. */
-static int wait_for_reply(struct helper *h, const struct str **reply, struct err *e)
+/* Looks where the process is. True: it has waited for too long. */
+static bool look(struct slow *s, const struct helper *h, int64_t now_us)
 {
-	char place[HELPER_PLACE_CAP] = "", last[HELPER_PLACE_CAP] = "";
-	int64_t begun_us = reader_now_us(), since_us = begun_us;
+	char place[HELPER_PLACE_CAP];
+	helper_where(h, place, sizeof(place));
+	if (strcmp(place, s->place) != 0) {
+		memcpy(s->place, place, sizeof(place));
+		s->since_us = now_us - LOOK_MS * 1000;
+		s->here_ms = 0;
+	}
+	if (is_runnable(helper_pid(h)))
+		return false;
+	s->here_ms += LOOK_MS;
+	bool late = now_us - s->since_us >= limit_us(place);
+	if (pid_at(place))
+		s->waited_ms += LOOK_MS;
+	if (pid_at(place) && (late || s->here_ms > s->longest_ms)) {
+		s->longest_ms = s->here_ms;
+		s->slowest = pid_at(place);
+	}
+	return late || s->waited_ms >= WAIT_MS;
+}
+
+/* Waits for the reply. A process that comes to another place works. */
+static int wait_for_reply(
+	struct helper *h, const struct str **reply, struct slow *s, struct err *e)
+{
+	int64_t begun_us = reader_now_us();
+	s->since_us = begun_us;
 	for (;;) {
 		int rc = helper_receive(h, LOOK_MS, reply, e);
-		if (rc != ERR_BUSY)
-			return rc;
 		int64_t now_us = reader_now_us();
-		helper_where(h, place, sizeof(place));
-		if (strcmp(place, last) != 0) {
-			memcpy(last, place, sizeof(last));
-			since_us = now_us - LOOK_MS * 1000;
-		}
-		bool late = now_us - since_us >= limit_us(place);
-		if ((late && !is_runnable(helper_pid(h))) ||
+		if (rc != ERR_BUSY || look(s, h, now_us) ||
 			now_us - begun_us >= REQUEST_MS * INT64_C(1000))
 			return rc;
 	}
 }
 
 /* The process that was being read, if the request asks for it; else 0. `before` is the place at
- * which the last request ended: who is still there has not begun with this one. */
-static uint32_t find_blamed(
-	const struct helper *h, const struct reader_request *request, const char *before)
+ * which the last request ended: who is still there has not begun with this one. One that waited
+ * for several processes has been kept by the slowest. */
+static uint32_t find_blamed(const struct helper *h, const struct reader_request *request,
+	const struct slow *s, const char *before)
 {
 	char place[HELPER_PLACE_CAP];
-	uint32_t pid = 0;
 	helper_where(h, place, sizeof(place));
-	if (strcmp(place, before) == 0 || sscanf(place, "pid %u", &pid) != 1)
+	uint32_t pid = s->slowest ? s->slowest : pid_at(place);
+	if (strcmp(place, before) == 0)
 		return 0;
 	for (uint32_t i = 0; i < request->n; i++)
 		if (request->targets[i].pid == pid && !request->targets[i].brief)
@@ -160,6 +197,7 @@ int reader_process_ask(struct reader_process *p, const struct reader_request *re
 {
 	struct str bytes = { 0 };
 	struct err e = { 0 };
+	struct slow slow = { 0 };
 	char before[HELPER_PLACE_CAP];
 	*blamed = 0;
 	if (!reader_process_is_there(p))
@@ -169,10 +207,12 @@ int reader_process_ask(struct reader_process *p, const struct reader_request *re
 	int rc = helper_send(p->helper, &bytes, &e);
 	str_finish(&bytes);
 	if (rc == 0)
-		rc = wait_for_reply(p->helper, reply, &e);
+		rc = wait_for_reply(p->helper, reply, &slow, &e);
 	if (rc == 0)
 		return 0;
-	*blamed = find_blamed(p->helper, request, before);
+	if (rc != ERR_BUSY)
+		slow.slowest = 0; /* it died where it is */
+	*blamed = find_blamed(p->helper, request, &slow, before);
 	end_helper(p);
 	if (rc != ERR_BUSY)
 		has_failed(p, e.text);

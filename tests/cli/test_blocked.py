@@ -3,12 +3,14 @@ with the lock of its memory held: the recorder goes on and can be stopped, every
 described by its name alone. Its neighbours of other users are described as ever.
 
 Files of a recorded /proc are FIFOs here, which works everywhere; at the end is a real process on a real /proc."""
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -150,6 +152,34 @@ def test_many_users_block(tmp_path):
     found = {pid: (user, command) for pid, user, command in rows(db, "SELECT pid, user, command FROM process")}
     assert len(found) == 43 and found[1001] == ("alice", "[python]") and found[1500] == ("uid:1500", "[python]")
     assert found[1900][0] == "bob"
+
+
+def answer_slowly(path):
+    """Whoever opens the FIFO waits for 0.3 s, which is short enough for one."""
+    while True:
+        fd = os.open(path, os.O_WRONLY)
+        time.sleep(0.3)
+        with contextlib.suppress(OSError):
+            os.write(fd, b"python\0slow.py\0")
+        os.close(fd)
+        time.sleep(0.05)
+
+
+def test_many_processes_are_slow(tmp_path):
+    """Each answers in time, and all together do not: the recorder waits for few of them."""
+    root, db = make_root(tmp_path / "root"), tmp_path / "gua.db"
+    scenario = SCENARIO.replace("at 0s hold stuck card 0 memory 2GiB\n", "")
+    for pid in range(1500, 1530):
+        slow = add_process(root, pid, 1005, ["python"]) / "cmdline"
+        slow.unlink()
+        os.mkfifo(slow)
+        threading.Thread(target=answer_slowly, args=(slow,), daemon=True).start()
+        scenario += f"process p{pid} pid {pid}\nat 0s hold p{pid} card 1 memory 1GiB\n"
+    run = gua("daemon", "--once", "--db", db, "--root", root, env=fake_driver(tmp_path, scenario))
+    assert run.returncode == 0 and re.search(r"process 15\d\d \(python, user uid:1005\) cannot be read", run.stderr)
+    found = dict(rows(db, "SELECT pid, command FROM process"))
+    assert len(found) == 32 and found[1529] == "[python]"
+    assert (found[1002], found[1003]) == ("python eval.py", "python bob.py")
 
 
 def test_a_reader_that_is_killed(host, tmp_path):
