@@ -34,10 +34,9 @@ struct audit_process {
 	size_t host, card, identity, path; /* indexes; path: which store */
 	int64_t id;			   /* of its row there */
 	uint32_t pid;
-	int64_t started_ms;  /* -1 unknown */
-	const char *command; /* the audit's, like the next; NULL: none */
-	const char *notebook, *job, *container, *pod, *unit;
-	struct audit_sums sums; /* by its own state */
+	int64_t started_ms;		  /* -1 unknown */
+	const char *texts[PROCESS_TEXTS]; /* the audit's; NULL: none */
+	struct audit_sums sums;		  /* by its own state */
 };
 
 #define AUDIT_NONE ((size_t)-1)	   /* an index: not known yet */

@@ -56,6 +56,10 @@ enum process_text {
 	PROCESS_TAG,
 	PROCESS_TEXTS,
 };
+/* Their names in this order, for SQL. */
+#define PROCESS_TEXT_COLUMNS                                                                   \
+	"command, notebook, notebook_path, job, job_name, account, container, pod, unit,"      \
+	" login, session, parents, python_env, tag"
 extern const struct process_field {
 	const char *name;
 	size_t offset, cap; /* in struct process_id */

@@ -58,7 +58,8 @@ static void add_crowd(struct report *r, const struct audit *a)
 	bool crowd = false;
 	for (size_t i = 0; i < r->breakdown.table.n_rows && i < a->n_processes; i++) {
 		const struct audit_process *p = &a->processes[i];
-		crowd |= p->pid == 0 && p->command && strcmp(p->command, CROWD_COMMAND) == 0;
+		const char *command = p->texts[PROCESS_COMMAND];
+		crowd |= p->pid == 0 && command && strcmp(command, CROWD_COMMAND) == 0;
 	}
 	if (crowd)
 		report_say(r, SENTENCE_HOLDERS, NULL,

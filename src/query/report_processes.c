@@ -25,9 +25,11 @@ static struct cell process_user(const void *row, size_t of)
 /* As gua who shows it. */
 static void show_what(struct process_row *row)
 {
-	const struct audit_process *p = &row->process;
-	const char *label = process_label(p->notebook, p->job, p->container, p->pod);
-	const char *command = p->command ? p->command : "";
+	const char *const *texts = row->process.texts;
+	const char *path = texts[PROCESS_NOTEBOOK_PATH];
+	const char *label = process_label(path ? path : texts[PROCESS_NOTEBOOK],
+		texts[PROCESS_JOB], texts[PROCESS_CONTAINER], texts[PROCESS_POD]);
+	const char *command = texts[PROCESS_COMMAND] ? texts[PROCESS_COMMAND] : "";
 	snprintf(row->what, sizeof(row->what), "%s%s%s", label, *label && *command ? " " : "",
 		*label || *command ? command : "-");
 }
@@ -69,7 +71,7 @@ static const struct column process_columns[] = {
 	{ .key = "started", VALUE(MOMENT, get_known, OF(process.started_ms)) },
 	{ .key = "user", TEXT(get_string, OF(user)) },
 	{ .title = "user", .width = -12, TEXT(process_user, 0) },
-	{ .key = "command", TEXT(get_string, OF(process.command)) },
+	{ .key = "command", TEXT(get_string, OF(process.texts[PROCESS_COMMAND])) },
 	{ .title = "what", .width = 16, .flexible = true, TEXT(get_chars, OF(what)) },
 	{ .key = "host", TEXT(get_string, OF(host)) },
 	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
@@ -95,11 +97,19 @@ static const struct column process_columns[] = {
 		.width = 8,
 		.optional = true,
 		VALUE(KIB, get_known, OF(process.sums.peak_mem_kib)) },
-	{ .key = "notebook", TEXT(get_string, OF(process.notebook)) },
-	{ .key = "job", TEXT(get_string, OF(process.job)) },
-	{ .key = "container", TEXT(get_string, OF(process.container)) },
-	{ .key = "pod", TEXT(get_string, OF(process.pod)) },
-	{ .key = "unit", TEXT(get_string, OF(process.unit)) },
+	{ .key = "notebook", TEXT(get_string, OF(process.texts[PROCESS_NOTEBOOK])) },
+	{ .key = "notebook_path", TEXT(get_string, OF(process.texts[PROCESS_NOTEBOOK_PATH])) },
+	{ .key = "job", TEXT(get_string, OF(process.texts[PROCESS_JOB])) },
+	{ .key = "job_name", TEXT(get_string, OF(process.texts[PROCESS_JOB_NAME])) },
+	{ .key = "account", TEXT(get_string, OF(process.texts[PROCESS_ACCOUNT])) },
+	{ .key = "container", TEXT(get_string, OF(process.texts[PROCESS_CONTAINER])) },
+	{ .key = "pod", TEXT(get_string, OF(process.texts[PROCESS_POD])) },
+	{ .key = "unit", TEXT(get_string, OF(process.texts[PROCESS_UNIT])) },
+	{ .key = "login", TEXT(get_string, OF(process.texts[PROCESS_LOGIN])) },
+	{ .key = "session", TEXT(get_string, OF(process.texts[PROCESS_SESSION])) },
+	{ .key = "parents", TEXT(get_string, OF(process.texts[PROCESS_PARENTS])) },
+	{ .key = "python_env", TEXT(get_string, OF(process.texts[PROCESS_PYTHON_ENV])) },
+	{ .key = "tag", TEXT(get_string, OF(process.texts[PROCESS_TAG])) },
 };
 #undef OF
 

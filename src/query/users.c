@@ -87,19 +87,14 @@ static int read_texts(struct gather *g, struct audit_process *p, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(g->files[p->path].db, &stmt, e,
-		"SELECT command, notebook, job, container, pod, unit FROM process "
-		"WHERE id = %lld",
+		"SELECT " PROCESS_TEXT_COLUMNS " FROM process WHERE id = %lld",
 		(long long)p->id);
 	if (rc == 0)
 		rc = sql_step(stmt, e);
 	if (rc == 1) {
 		struct arena *texts = &g->a->texts;
-		p->command = sql_text_copy(stmt, 0, texts);
-		p->notebook = sql_text_copy(stmt, 1, texts);
-		p->job = sql_text_copy(stmt, 2, texts);
-		p->container = sql_text_copy(stmt, 3, texts);
-		p->pod = sql_text_copy(stmt, 4, texts);
-		p->unit = sql_text_copy(stmt, 5, texts);
+		for (int i = 0; i < PROCESS_TEXTS; i++)
+			p->texts[i] = sql_text_copy(stmt, i, texts);
 		rc = texts->failed ? err_memory(e) : 0;
 	}
 	sqlite3_finalize(stmt);

@@ -18,10 +18,6 @@
 	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"                \
 	" ON CONFLICT (host, uuid) DO UPDATE SET"                                              \
 	" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
-/* The texts of a process, in the order of enum process_text. */
-#define PROCESS_TEXT_COLUMNS                                                                   \
-	"command, notebook, notebook_path, job, job_name, account, container, pod, unit,"      \
-	" login, session, parents, python_env, tag"
 /* After the clock was set back, the earlier time is stored: with a last tick in the future, a
  * run would look live for ever. Only an import (?3) never moves a time back. */
 #define LAST_SEEN "last_seen_ms = iif(?3, max(last_seen_ms, ?2), ?2)"

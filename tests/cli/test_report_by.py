@@ -16,8 +16,8 @@ from test_truth import INTERVAL, TICKS, WALL, random_scenario
 
 T = 1793620800  # Mon 2026-11-02 12:00 UTC
 SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
-KINDS = "user group process notebook job container pod unit card model host".split()
-LABELS = ("notebook", "job", "container", "pod", "unit")
+KINDS = "user group process notebook job container pod unit tag account login session card model host".split()
+LABELS = ("notebook", "job", "container", "pod", "unit", "tag", "account", "login", "session")
 OF_CARDS = ("card", "model", "host")
 STATES = ("active", "idle_held", "truly_idle", "squatting", "use_unknown")
 
@@ -69,8 +69,13 @@ class Oracle:
         row = self.processes[process]
         if kind == "process":
             return process, row["command"]
-        scope = {"notebook": row["user"], "container": row["host"], "unit": row["host"]}.get(kind)
-        return (row[kind], row[kind] and scope), row[kind]
+        scope = {"notebook": row["user"], "session": row["user"], "container": row["host"], "unit": row["host"]}.get(kind)
+        name = row[kind]
+        if kind == "notebook":
+            name = row["notebook_path"] or name
+        if kind == "session" and name:
+            name = f"{row['login']} {name}" if row["login"] else name
+        return (name, name and scope), name
 
     @staticmethod
     def measure(kinds):
@@ -202,10 +207,12 @@ def lab(tmp_path):
              s.card(hosts[1], 0, T, T + HOUR, uuid="GPU-beta")]
     for host in hosts:
         s.run(host, T, T + HOUR)
-    first, second = (s.process(hosts[0], pid, "alice", job="slurm:7", unit="slurmd.service") for pid in (100, 101))
+    first, second = (s.process(hosts[0], pid, "alice", job="slurm:7", unit="slurmd.service", tag=tag, account="vision",
+                               login="batch") for pid, tag in ((100, "grant-42"), (101, None)))
     note = s.process(hosts[0], 102, "alice", "ipykernel", notebook="/home/alice/work/vision/notebooks/thesis.ipynb")
-    bob = s.process(hosts[0], 200, "bob", "ipykernel", notebook="thesis.ipynb")
-    carol = s.process(hosts[0], 300, "carol", "python idle.py", notebook="thesis.ipynb")
+    bob = s.process(hosts[0], 200, "bob", "ipykernel", notebook="jupyter:1", notebook_path="thesis.ipynb", tag="grant-42",
+                    login="jupyter", session="3")
+    carol = s.process(hosts[0], 300, "carol", "python idle.py", notebook="thesis.ipynb", login="ssh", session="3")
     other = s.process(hosts[1], 400, "alice", job="slurm:7", unit="slurmd.service")
     for minute in range(60):
         t = T + 60 * minute
@@ -222,7 +229,7 @@ def lab(tmp_path):
     return s.save()
 
 
-@pytest.mark.parametrize("by", ["user,notebook", "notebook", "job,card", "host,user", "model", "model,host"])
+@pytest.mark.parametrize("by", ["user,notebook", "notebook", "job,card", "host,user", "model", "model,host", "tag,user"])
 def test_text(lab, expect, by):
     text = report(lab, "--by", by)
     assert max(map(len, text.splitlines())) <= 80
@@ -335,7 +342,8 @@ def test_hostile_names(tmp_path):
     card = s.card(host, 0, T, T + HOUR, name="\x1b[2J=model")
     s.usage(T, card, IDLE_HELD, 60)
     evil = "=cmd|'/c calc'!A0\x1b]0;x\x07\n\u202e/" + "n" * 200
-    process = s.process(host, 1, evil, evil, notebook=evil, job=evil, container=evil, pod=evil, unit=evil)
+    process = s.process(host, 1, evil, evil, notebook=evil, job=evil, container=evil, pod=evil, unit=evil, tag=evil,
+                        account=evil, login=evil, session=evil, notebook_path=evil)
     s.holding(T, card, process, IDLE_HELD, 60, mem_mb=1)
     db = s.save()
     for by in [*KINDS, "user,notebook", "model,unit", "card,process", "host,container"]:
@@ -345,6 +353,18 @@ def test_hostile_names(tmp_path):
         for row in report_csv(db, "--by", by):
             assert not any(cell and cell[0] in "=+-@" for cell in row.values()), row
         report_json(db, "--by", by)
+
+
+def test_tags_logins_and_sessions(lab):
+    names = lambda by: [(row[by], row["user"]) for row in report_json(lab, "--by", by)["breakdown"]["rows"]]
+    assert names("tag") == [("grant-42", None), (None, None)]  # several users have it
+    assert names("account") == [("vision", "alice"), (None, None)]
+    assert names("login") == [("jupyter", "bob"), ("ssh", "carol"), ("batch", "alice"), (None, "alice")]
+    assert names("session") == [("jupyter 3", "bob"), ("ssh 3", "carol"), (None, "alice")]
+    row, = [row for row in report_json(lab, "--by", "process")["breakdown"]["rows"] if row["pid"] == 200]
+    assert (row["notebook"], row["notebook_path"], row["tag"], row["login"], row["session"], row["account"]) == \
+        ("jupyter:1", "thesis.ipynb", "grant-42", "jupyter", "3", None)
+    assert "thesis.ipynb" in report(lab, "--by", "process") and "jupyter:1" not in report(lab, "--by", "process")
 
 
 @pytest.mark.parametrize("by, says", [

@@ -290,7 +290,7 @@ static void test_many_identities_in_order(void **state)
 		/* Renumbered with the identities that were sorted. */
 		snprintf(sql, sizeof(sql), "user%04u", a.processes[i].pid);
 		assert_string_equal(a.identities[a.processes[i].identity].identity, sql);
-		assert_string_equal(a.processes[i].command, "c");
+		assert_string_equal(a.processes[i].texts[PROCESS_COMMAND], "c");
 		assert_int_equal(a.processes[i].sums.peak_mem_kib, -1);
 	}
 	audit_finish(&a);
