@@ -317,6 +317,7 @@ static int record(const struct values *v, struct front *front, struct err *e)
 		rc = record_locked(v, &o, front, e);
 		close(lock_fd);
 	}
+	front->clock = NULL;
 	clock_finish(&clock);
 	if (front->wrote_pid)
 		unlink(front->pid_file);

@@ -61,8 +61,9 @@ static struct row_key key_of_text(
 	if (!*text)
 		return (struct row_key){ .number = KEY_WITHOUT };
 	uint32_t number = names_find(&b->names[level], 0, text, e);
-	return number == IDMAP_NONE ? (struct row_key){ .number = IDMAP_NONE }
-				    : key_of_name(b, level, number);
+	if (number == IDMAP_NONE)
+		return (struct row_key){ .number = IDMAP_NONE };
+	return key_of_name(b, level, number);
 }
 
 static struct row_key key_of_card(

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import GUA, gua
 from fake import fake_driver
-from handmade import ACTIVE, IDLE_HELD, Store
+from handmade import ACTIVE, IDLE_HELD, SCHEMA, Store
 from live import CARDS
 
 T = 1793620800  # Mon 2026-11-02 12:00 UTC
@@ -205,10 +205,11 @@ def test_a_directory_means_all_stores_in_it(tmp_path):
     with open(newer, "r+b") as file:
         file.seek(60)
         file.write((99).to_bytes(4, "big"))
+    version = re.search(r"user_version = (\d+)", SCHEMA).group(1)
     run = report("--db", lab)
     assert hosts(run) == ["a", "b", "c"]
     assert run.stderr == (f"gua: skipped: {lab}/broken.db is not a store of gua (not a database)\n"
-                          f"gua: skipped: {newer} has schema version 99 and this gua knows up to 2: use a newer gua\n")
+                          f"gua: skipped: {newer} has schema version 99 and this gua knows up to {version}: use a newer gua\n")
     run = gua("export", "--json", "--db", lab)
     assert [row["host"] for row in json.loads(run.stdout)["rows"]] == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
 
