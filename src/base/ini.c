@@ -104,7 +104,7 @@ static bool read_section(struct ini_item *item, char *at)
 	if (!*close)
 		return wrong(item, "a section needs ] at its end");
 	if (*skip_blanks(close + 1))
-		return wrong(item, "there is something behind the ] of a section");
+		return wrong(item, "there is something after the ] of a section");
 	*close = '\0';
 	at = skip_blanks(at);
 	trim_end(at);

@@ -47,7 +47,7 @@ int cmd_print(const struct command *self, struct str *out);
 const char *cmd_nvml_path(const char *option);
 /* Default and help text of --driver-timeout, which means the same in all commands. */
 #define DRIVER_TIMEOUT_MS 10000
-#define DRIVER_TIMEOUT_HELP "a driver that does not answer for this long hangs (default 10s)"
+#define DRIVER_TIMEOUT_HELP "how long to wait for an answer of the driver (default 10s)"
 
 /* Every command, in the groups and the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c.
  */

@@ -23,7 +23,7 @@ struct configure_options {
 		.offset = offsetof(type, member.file) },                                       \
 	{                                                                                      \
 		OPTION_LIST, 0, "set", "KEY=VALUE",                                            \
-			"set a key of gua.conf, as record.interval=10s",                       \
+			"set a key of gua.conf: record.interval=10s",                          \
 			.offset = offsetof(type, member.set)                                   \
 	}
 

@@ -42,14 +42,15 @@ struct values {
 
 const struct option_row daemon_options[] = {
 	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(db) },
-	{ OPTION_DURATION, 'i', "interval", "D", "tick: account and commit (default 30s)",
+	{ OPTION_DURATION, 'i', "interval", "D",
+		"time between two ticks; each writes to the store (default 30s)",
 		AT(interval_ms), .min = 100, .max = 86400e3 },
 	{ OPTION_DURATION, 0, "drain", "D",
-		"read the driver's samples (default 5s, at most 8s)", AT(drain_ms), .min = 100,
-		.max = 8000 },
+		"time between two readings of the driver's samples (default 5s, at most 8s)",
+		AT(drain_ms), .min = 100, .max = 8000 },
 	{ OPTION_DURATION, 0, "glance", "D",
-		"read used memory, to notice processes that come or go (default 1s, at most "
-		"8s)",
+		"time between two readings of used memory, which show that processes come or "
+		"go (default 1s, at most 8s)",
 		AT(glance_ms), .min = 100, .max = 8000 },
 	{ OPTION_FLAG, 'f', "foreground",
 		.help = "stay in the foreground, for service managers", AT(foreground) },
@@ -58,12 +59,13 @@ const struct option_row daemon_options[] = {
 	{ OPTION_FLAG, 0, "once",
 		.help = "record what the driver's ring holds (about 10 s) and end", AT(once) },
 	{ OPTION_COUNT, 0, "ticks", "N", "end after N ticks", AT(ticks), .min = 1 },
-	{ OPTION_FLAG, 'v', "verbose", .help = "one line a tick", AT(verbose) },
+	{ OPTION_FLAG, 'v', "verbose", .help = "log one line per tick", AT(verbose) },
 	{ OPTION_REAL, 0, "active-util", "PCT",
-		"a sample of at least this is active (default 10)", AT(active_util), .min = 0.1,
-		.max = 100 },
-	{ OPTION_SIZE, 0, "held-mem", "SIZE", "more memory than this is held (default 100MB)",
-		AT(held_mem_bytes), .min = 0, .max = 1e12 },
+		"a sample of at least this utilisation is active (default 10)", AT(active_util),
+		.min = 0.1, .max = 100 },
+	{ OPTION_SIZE, 0, "held-mem", "SIZE",
+		"a card is held by more memory than this (default 100MB)", AT(held_mem_bytes),
+		.min = 0, .max = 1e12 },
 	{ OPTION_FLAG, 0, "count-graphics", .help = "graphics-only processes are holders too",
 		AT(count_graphics) },
 	{ OPTION_CHOICE, 0, "privacy", "HOW",
@@ -88,14 +90,13 @@ const struct option_row daemon_options[] = {
 		"longest wait before a lost card or driver is tried again (default 30s)",
 		AT(retry_ms), .min = 100, .max = 86400e3 },
 	{ OPTION_TEXT, 0, "log-file", "PATH",
-		"log of the background recorder (default: the "
-		"store's path with .log behind)",
+		"log of the background recorder (default: the store's path with .log appended)",
 		AT(log_file) },
-	{ OPTION_TEXT, 0, "pid-file", "PATH", "also write the pid there; nothing reads it",
-		AT(pid_file) },
+	{ OPTION_TEXT, 0, "pid-file", "PATH",
+		"also write the pid to PATH; gua itself does not read it", AT(pid_file) },
 	{ OPTION_DURATION, 0, "driver-patience", "D",
-		"a driver that does not answer for this long is asked by another process",
-		AT(patience_ms), .min = 100, .max = 3600e3, .hidden = true },
+		"give up a process whose driver does not answer for this long", AT(patience_ms),
+		.min = 100, .max = 3600e3, .hidden = true },
 	{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file", AT(clock),
 		.hidden = true },
 	{ OPTION_TEXT, 0, "root", "DIR", "look for proc, sys and etc below DIR", AT(root),
@@ -103,11 +104,10 @@ const struct option_row daemon_options[] = {
 	{ 0 },
 };
 
-const char daemon_details[] = "Reads the driver and writes the store, and has no network code. "
-			      "It goes to the background\n"
-			      "after the first look has been stored, or says why it cannot. A "
-			      "second recorder on the same\n"
-			      "store is refused. See also: gua status, gua stop.";
+const char daemon_details[] =
+	"The recorder reads the driver and writes the store; it has no network code. It\ngoes "
+	"to the background after the first look has been stored, or says why it\ncannot. A "
+	"second recorder on the same store is refused. See also: gua status,\ngua stop.";
 
 /* The context of the recorder's callbacks. */
 struct front {

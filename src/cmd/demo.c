@@ -197,8 +197,7 @@ const struct command cmd_demo = {
 	.summary = "record a simulated lab and print the report; no GPU needed",
 	.usage = "[--ticks N] [--interval D] [--db PATH]",
 	.details = "All data is invented. The clock is simulated too, so the command finishes "
-		   "at once, and\n"
-		   "its output is the same each time.",
+		   "at\nonce, and its output is the same each time.",
 	.options = options,
 	.run = run,
 };

@@ -19,7 +19,7 @@ static const struct option_row options[] = {
 		"p power, u use, c clocks, v violations, m memory, e errors, t PCIe (default "
 		"puc; with -p: um)",
 		AT(select), .words = dmon_groups },
-	{ OPTION_TEXT, 'd', "delay", "SECONDS", "time between two lines (default 1)",
+	{ OPTION_TEXT, 'd', "delay", "SECONDS", "time between two readings (default 1)",
 		AT(delay) },
 	{ OPTION_COUNT, 'c', "count", "N", "stop after N readings", AT(count), .min = 1 },
 	{ OPTION_TEXT, 'o', "options", "LETTERS",

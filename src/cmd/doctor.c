@@ -293,7 +293,7 @@ const struct command cmd_doctor = {
 	.name = "doctor",
 	.summary = "say whether this host can be audited and what is in the way",
 	.usage = "[OPTIONS]",
-	.details = "Changes nothing. Exit status: 0 when there is no problem, 1 when there is.",
+	.details = "It changes nothing. The exit status is 1 if there is a problem, else 0.",
 	.options = doctor_table,
 	.run = run_doctor,
 };

@@ -94,7 +94,7 @@ static bool examine_hidepid(const struct examination *x, struct findings *f)
 	text_escape(value, sizeof(value), hidepid, strcspn(hidepid, ", \n"));
 	if (geteuid() == 0) {
 		finding_add(f, FINDING_OK, "processes",
-			"/proc is mounted with %s, which does not bind root", value);
+			"/proc is mounted with %s, which does not restrict root", value);
 		return true;
 	}
 	finding_advise(finding_add(f, FINDING_WARNING, "processes",
@@ -197,7 +197,7 @@ static void examine_space(const char *path, struct findings *f)
 			"of 12 cards takes about 30 MiB");
 	if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) != 0)
 		finding_advise(finding_add(f, FINDING_WARNING, "store",
-				       "%s may not be written: %s", dir, strerror(errno)),
+				       "%s cannot be written: %s", dir, strerror(errno)),
 			"to record, run gua as its owner or choose another place with --db "
 			"PATH");
 }

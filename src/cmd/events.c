@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
 	{ OPTION_FLAG, 0, "csv", .help = "same as --format csv", ROW(csv) },
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(utc) },
-	{ OPTION_FLAG, 0, "ascii", .help = "no character outside ASCII", ROW(ascii) },
+	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", ROW(ascii) },
 	NOW_OPTION(struct events_options, now),
 	{ 0 },
 };
@@ -216,7 +216,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_events = {
 	.name = "events",
-	.summary = "lost cards, XIDs, driver reloads, suspends, gaps",
+	.summary = "list lost cards, XIDs, driver reloads, suspends and gaps",
 	.usage = "[--db PATH]... [--since TIME | --last LENGTH] [--until TIME] [OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,

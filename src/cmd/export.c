@@ -172,9 +172,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "the rows of a store as CSV or JSON",
-	.usage = "[--db PATH]... [--what WHAT] [--format csv|json | --json] [--since TIME | "
-		 "--last LENGTH] [--until TIME]",
+	.summary = "print the rows of a store as CSV or JSON",
+	.usage = "[--db PATH]... [--what WHAT] [--format csv|json] [OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,
 	.run = run,

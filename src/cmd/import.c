@@ -23,7 +23,7 @@ static const struct option_row options[] = {
 	{ OPTION_TEXT, 0, "db", "PATH", "the store to import into",
 		.offset = offsetof(struct values, db) },
 	{ OPTION_DURATION, 0, "interval", "D",
-		"interval of samples without a run (default 30s)",
+		"interval of samples for which the file has none (default 30s)",
 		.offset = offsetof(struct values, interval_ms), .min = 1, .max = 86400000 },
 	{ 0 },
 };

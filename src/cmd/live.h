@@ -20,9 +20,9 @@ struct live_values {
 /* The option rows, for a table of values with a struct live_values `member`. */
 #define LIVE_ROWS(type, member)                                                                \
 	{ OPTION_TEXT, 0, "db", "PATH",                                                        \
-		"store to ask for the past (default: see FILES in man gua)",                   \
+		"store to read the past from (default: see FILES in man gua)",                 \
 		.offset = offsetof(type, member.db) },                                         \
-		{ OPTION_FLAG, 0, "no-store", .help = "do not ask a store",                    \
+		{ OPTION_FLAG, 0, "no-store", .help = "do not read a store",                   \
 			.offset = offsetof(type, member.no_store) },                           \
 		{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP,                           \
 			.offset = offsetof(type, member.source), .words = source_words },      \

@@ -44,7 +44,7 @@ static const struct option_row rows[] = {
 	{ OPTION_REAL, 0, "max-util", "PCT", "at most this utilisation (default: not active)",
 		AT(max_util_pct), .max = 100 },
 	{ OPTION_DURATION, 0, "free-for", "D",
-		"truly idle for at least this long, by the store: 10m (default: now)",
+		"truly idle for at least this long, according to the store: 10m",
 		AT(free_for_ms) },
 	{ OPTION_MAYBE, 0, "wait", "D", "wait for free cards, at most this long", AT(wait) },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env (for eval)",
@@ -268,15 +268,12 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_pick = {
 	.name = "pick",
 	.summary = "find free cards, wait for them, run a command on them",
-	.usage = "[-n N] [--min-free SIZE] [--max-util PCT] [--free-for D] [--wait[=D]] "
-		 "[OPTIONS] [-- COMMAND]",
+	.usage = "[-n N] [--wait[=D]] [OPTIONS] [-- COMMAND [ARGUMENTS]]",
 	.details = "With a command, gua pick sets CUDA_VISIBLE_DEVICES and runs the command. "
-		   "Other picks do\n"
-		   "not get the cards while it runs. Picks that wait are served in the order "
-		   "in which they\n"
-		   "came. The exit status is 1 if not enough cards are free; --format env then "
-		   "prints a line\n"
-		   "that hides all cards from the shell.",
+		   "Other\npicks do not get the cards while it runs. Picks that wait are "
+		   "served in the\norder in which they came. The exit status is 1 if not "
+		   "enough cards are free;\n--format env then prints a line that hides all "
+		   "cards from the shell.",
 	.options = rows,
 	.stop_at_operand = true,
 	.run = run,

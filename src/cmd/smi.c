@@ -59,15 +59,16 @@ static const struct option_row options[] = {
 		.words = query_remapped_fields },
 	{ OPTION_TEXT, 0, "format", "FORMAT,...", "of --query-...: csv[,noheader][,nounits]",
 		AT(format), .words = query_formats },
-	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of cards", AT(help_gpu) },
-	{ OPTION_FLAG, 0, "help-query-compute-apps", .help = "list the fields of processes",
-		AT(help_apps) },
-	{ OPTION_FLAG, 0, "help-query-accounted-apps", .help = "the same for that list",
-		AT(help_accounted) },
-	{ OPTION_FLAG, 0, "help-query-retired-pages", .help = "the same for that list",
-		AT(help_retired) },
-	{ OPTION_FLAG, 0, "help-query-remapped-rows", .help = "the same for that list",
-		AT(help_remapped) },
+	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of --query-gpu",
+		AT(help_gpu) },
+	{ OPTION_FLAG, 0, "help-query-compute-apps",
+		.help = "list the fields of --query-compute-apps", AT(help_apps) },
+	{ OPTION_FLAG, 0, "help-query-accounted-apps",
+		.help = "list the fields of --query-accounted-apps", AT(help_accounted) },
+	{ OPTION_FLAG, 0, "help-query-retired-pages",
+		.help = "list the fields of --query-retired-pages", AT(help_retired) },
+	{ OPTION_FLAG, 0, "help-query-remapped-rows",
+		.help = "list the fields of --query-remapped-rows", AT(help_remapped) },
 	{ OPTION_LIST, 'i', "id", "CARD,...", "only these cards: index, UUID or PCI address",
 		AT(filter.ids) },
 	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS",
@@ -386,13 +387,11 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_smi = {
 	.name = "smi",
-	.summary =
-		"stand in for nvidia-smi in scripts: table, -L, -q, -q -x, queries, dmon, pmon",
+	.summary = "stand in for nvidia-smi in scripts: table, -L, -q, queries, dmon",
 	.usage = "[-L | -q [-x] [-d SECTION,...] | --query-gpu=FIELD,... | dmon | pmon] "
 		 "[OPTIONS]",
 	.details = "Options, layouts and exit statuses are those of nvidia-smi. Nothing on a "
-		   "card is "
-		   "changed.",
+		   "card is\nchanged.",
 	.options = options,
 	.operands = "dmon|pmon",
 	.run = run,

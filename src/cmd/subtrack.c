@@ -277,8 +277,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_subtrack = {
 	.name = "sub-track",
 	.summary = "report what named blocks of code used: combine, analyze, compare",
-	.usage = "combine --stf FILE -p PATH... | analyze --tf FILE --stf FILE | compare -m "
-		 "NAME=FILE...",
+	.usage = "combine|analyze|compare [OPTIONS]",
 	.details = "The files are written by 'gua track --tf' and by SubTracker of the Python "
 		   "module.",
 	.options = options,

@@ -38,7 +38,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "interactive view of the cards and their holders, idle ones first",
+	.summary = "show the cards and their holders interactively, idle ones first",
 	.usage = "[--delay SECONDS] [--sort BY] [--user USER] [--readonly] [OPTIONS]",
 	.details = "If standard output is not a terminal, one frame is printed as text.",
 	.options = options,

@@ -337,10 +337,9 @@ const struct command cmd_track = {
 	.summary = "run a command and report what it used: time, CPU, memory, GPU",
 	.usage = "[OPTIONS] -- COMMAND [ARGUMENTS] | -e 'COMMAND' | --pid N",
 	.details = "gua does not touch the command's standard input, output and error. The "
-		   "report goes to\n"
-		   "standard error, or to -o FILE. The exit status is that of the command: "
-		   "128 + N if signal\n"
-		   "N killed it, 127 if it was not found, 126 if it could not be started.",
+		   "report\ngoes to standard error, or to -o FILE. The exit status is that of "
+		   "the command:\n128 + N if signal N killed it, 127 if it was not found, 126 "
+		   "if it could not be\nstarted.",
 	.options = track_options,
 	.stop_at_operand = true,
 	.run = run,

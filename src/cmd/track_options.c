@@ -18,8 +18,8 @@
 
 const struct option_row track_options[] = {
 	{ OPTION_TEXT, 'e', "execute", "COMMAND",
-		"the command as one string, split into words like in a "
-		"shell; no shell runs",
+		"the command as one string: it is split into words as in a shell, but no shell "
+		"runs it",
 		AT(execute) },
 	{ OPTION_COUNT, 'p', "pid", "N", "follow a running process, until it ends or Ctrl-C",
 		AT(pid), .min = 1, .max = 4194304 },

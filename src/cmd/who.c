@@ -97,10 +97,10 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_who = {
 	.name = "who",
-	.summary = "who holds the cards now, how much, and idle for how long",
+	.summary = "show which processes hold the cards, and how long they are idle",
 	.usage = "[--idle D] [-u USER] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
 		 "[--json]",
-	.details = "Exit status 1 when no process matches.",
+	.details = "The exit status is 1 if no process matches.",
 	.options = rows,
 	.run = run,
 };

@@ -194,7 +194,8 @@ static int take_pair(
 {
 	if (!p->section) {
 		if (!p->unknown)
-			report(s, item->line, "%s: a key needs a section before it, as [%s]",
+			report(s, item->line,
+				"%s: a key needs a section before it, such as [%s]",
 				item->first, s->schema->sections[0].name);
 		return 0;
 	}

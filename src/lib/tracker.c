@@ -73,15 +73,17 @@ static int check_values(struct gua_tracker *t, const struct gua_tracker_options 
 	double interval_s = given->interval_s > 0 ? given->interval_s : 1;
 	if (!(given->interval_s >= 0) || interval_s < 0.01 || interval_s > 86400)
 		return err_set(&t->err, GUA_WRONG_USE,
-			"the sampling interval is from 0.01 s to a day, not %g",
+			"the sampling interval must be from 0.01 s to one day, not %g",
 			given->interval_s);
 	if (given->helper != GUA_HELPER_THREAD && given->helper != GUA_HELPER_PROCESS)
-		return err_set(&t->err, GUA_WRONG_USE, "there is no helper %d", given->helper);
+		return err_set(
+			&t->err, GUA_WRONG_USE, "%d is not a kind of helper", given->helper);
 	if (given->pid < 0 || given->pid > INT32_MAX)
-		return err_set(&t->err, GUA_WRONG_USE, "%lld is not the number of a process",
+		return err_set(&t->err, GUA_WRONG_USE, "%lld is not a process id",
 			(long long)given->pid);
 	if (given->expected_cores < 0)
-		return err_set(&t->err, GUA_WRONG_USE, "%lld cores cannot be expected",
+		return err_set(&t->err, GUA_WRONG_USE,
+			"the number of expected cores must not be negative, not %lld",
 			(long long)given->expected_cores);
 	t->o.interval_ms = llround(interval_s * 1e3);
 	t->o.pid = (pid_t)given->pid;

@@ -32,10 +32,10 @@ struct filter_values {
 			"PCI address",                                                         \
 			.offset = offsetof(type, member.ids) },                                \
 		{ OPTION_TEXT, 0, "min-mem", "SIZE",                                           \
-			"only processes with at least so much memory on the card: 500M, 2G",   \
+			"only processes with at least this much memory on the card: 500M, 2G", \
 			.offset = offsetof(type, member.min_mem) },                            \
 		{ OPTION_FLAG, 0, "compute",                                                   \
-			.help = "no processes that only draw, such as Xorg",                   \
+			.help = "leave out processes that only draw, such as Xorg",            \
 			.offset = offsetof(type, member.compute) },                            \
 	{                                                                                      \
 		OPTION_LIST, 0, "state", "STATE,...",                                          \

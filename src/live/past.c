@@ -25,9 +25,10 @@ static bool is_foreign(struct past *p, const struct now *now)
 	if (!now->any_run || simulated == p->invented || (simulated && p->named))
 		return false;
 	snprintf(p->note, sizeof(p->note),
-		simulated ? "%.120s is simulated, the cards are real: it is not used. Name it "
-			    "with --db to use it"
-			  : "%.120s has measured data, the cards are simulated: it is not used",
+		simulated ? "the store %.120s has simulated data and the cards are real: it is "
+			    "not used. Name it with --db to use it"
+			  : "the store %.120s has measured data and the cards are simulated: "
+			    "it is not used",
 		p->db);
 	return true;
 }

@@ -263,8 +263,8 @@ static void warn_of(
 	char safe_own[NAME_CAP], safe_other[NAME_CAP];
 	text_escape(safe_own, sizeof(safe_own), own, strlen(own));
 	text_escape(safe_other, sizeof(safe_other), other, strlen(other));
-	str_addf(warnings, "%s of %s is taken for %s of %s\n", safe_own, l->name, safe_other,
-		first->name);
+	str_addf(warnings, "code block %s of %s is compared with %s of %s\n", safe_own, l->name,
+		safe_other, first->name);
 }
 
 static int check_session(

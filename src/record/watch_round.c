@@ -156,8 +156,7 @@ static void note_unlisted(
 	}
 	account_unlisted(&card->account, card->glance_ms);
 	fault_raise(&card->unlisted, now_ms,
-		"card %d: its processes cannot be listed; while it is idle, its time is not "
-		"observed",
+		"card %d: its processes cannot be listed; its idle time counts as unobserved",
 		r->id.index);
 }
 
@@ -221,7 +220,7 @@ static bool suspects(struct watch *w, size_t i, const struct card_reading *r, in
 	bool latched = reports_latched(w, card, r);
 	if (latched && fault_raise(&card->suspect, now_ms,
 			       "card %d reports %.0f%% use with no process and no memory on "
-			       "it; the time is not observed",
+			       "it; this time counts as unobserved",
 			       r->id.index, r->samples[0].util_pct))
 		watch_event(w, &(struct occurrence){ now_ms, EVENT_SUSPECT, (int)i, 0 }, "%s",
 			card->suspect.text);

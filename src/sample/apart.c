@@ -59,7 +59,7 @@ void site_end(struct apart_site *s)
 int site_refuse(struct apart_site *s, struct err *e)
 {
 	site_end(s);
-	return err_set(e, ERR_WORLD, "the process that asks the driver sent nonsense");
+	return err_set(e, ERR_WORLD, "the process that asks the driver sent an invalid answer");
 }
 
 /* Kills the helper, or leaves it behind. */
@@ -150,7 +150,8 @@ int site_ask(struct apart_site *s, const struct str *request, const struct str *
 	int64_t wait_ms = s->options.shared ? s->manner->turn_ms : s->manner->patience_ms;
 	if (!s->helper)
 		return err_set(e, ERR_WORLD, "%s",
-			s->why.code ? s->why.text : "no process asks the driver");
+			s->why.code ? s->why.text
+				    : "the process that asks the driver is not running");
 	if (s->busy)
 		return not_yet(s, e);
 	if (helper_send(s->helper, request, e) != 0) {
@@ -166,7 +167,7 @@ int site_ask(struct apart_site *s, const struct str *request, const struct str *
 int site_late(struct apart_site *s, const struct str **reply, struct err *e)
 {
 	if (!s->helper || !s->busy)
-		return err_set(e, ERR_WORLD, "no process asks the driver");
+		return err_set(e, ERR_WORLD, "the process that asks the driver is not running");
 	return take_reply(s, 0, reply, e);
 }
 
@@ -297,8 +298,8 @@ int apart_new(struct apart **out, const struct source_options *options,
 		a->places = NULL;
 	if (a->stop_fd < 0 || !a->places) {
 		apart_free(a);
-		return err_set(
-			e, ERR_WORLD, "cannot prepare for the driver: %s", strerror(errno));
+		return err_set(e, ERR_WORLD,
+			"cannot prepare the process that asks the driver: %s", strerror(errno));
 	}
 	start_early(a, options);
 	*out = a;

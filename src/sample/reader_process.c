@@ -83,7 +83,7 @@ static void end_helper(struct reader_process *p)
 void reader_process_refuse(struct reader_process *p)
 {
 	end_helper(p);
-	has_failed(p, "the process " READER_NAME " sent nonsense");
+	has_failed(p, "the process " READER_NAME " sent an invalid answer");
 }
 
 void reader_process_works(struct reader_process *p)

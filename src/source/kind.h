@@ -41,8 +41,12 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 #define SOURCE_AUTO "auto"
 #define SOURCE_NONE "none"
 /* Help of --source, where a source is required and where there may be none. */
-#define SOURCE_HELP "auto (default), nvml, sim: invented data; or several: nvml,sim"
-#define SOURCE_NONE_HELP "auto (default), nvml, sim: invented data, none; or several: nvml,sim"
+#define SOURCE_HELP                                                                            \
+	"where readings come from: auto (default), nvml, sim (invented data), or several: "    \
+	"nvml,sim"
+#define SOURCE_NONE_HELP                                                                       \
+	"where readings come from: auto (default), nvml, sim (invented data), none, or "       \
+	"several: nvml,sim"
 
 /* Help of --scenario. */
 #define SCENARIO_HELP "scenario for the simulated source: see man gua-scenario"

@@ -90,7 +90,8 @@ static int check_file(int fd, const char *path, struct err *e)
 			"the file",
 			path, (unsigned)st.st_uid);
 	if ((st.st_mode & 077) && fchmod(fd, 0600) != 0)
-		log_debug("cannot close %s to others: %s", path, strerror(errno));
+		log_debug("cannot take the permissions for %s from other users: %s", path,
+			strerror(errno));
 	return 0;
 }
 
@@ -159,7 +160,8 @@ int lock_take(const char *db, int *fd, struct err *e)
 		rc = rc == 1 ? 0 : rc;
 	}
 	return rc ? rc
-		  : err_set(e, ERR_WORLD, "cannot lock %s: it is replaced all the time", path);
+		  : err_set(e, ERR_WORLD,
+			    "cannot lock %s: it is being replaced again and again", path);
 }
 
 /* Far beyond SQLite's own lock bytes, and beyond every page. */

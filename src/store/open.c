@@ -156,8 +156,7 @@ int store_connect(struct store *s, struct err *e)
 {
 	if (s->in_batch && s->batch_failed)
 		return err_set(e, ERR_WORLD,
-			"nothing more is written to the store %s after "
-			"the failure before",
+			"nothing more is written to the store %s after an earlier failure",
 			s->path);
 	if (s->db && (s->in_batch || same_file(s)))
 		return 0;

@@ -12,7 +12,8 @@ enum { BOUND_TEXT_CAP = 1024 };
 #define TOO_MUCH_WORK                                                                          \
 	"reading it takes more work than a file of this size can need; it is damaged, or was " \
 	"made to block programs"
-#define TOO_MUCH_MEMORY ERR_MEMORY_TEXT ", or the file needs more than a database may"
+#define TOO_MUCH_MEMORY                                                                        \
+	ERR_MEMORY_TEXT ", or the file needs more than the memory that reading it may take"
 
 static const struct {
 	int rc; /* primary result code */

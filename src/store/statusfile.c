@@ -81,7 +81,8 @@ void statusfile_create(struct statusfile *f, const char *db, int64_t started_ms)
 	describe_self(f, started_ms);
 	statusfile_publish(f, -1, NULL, 0);
 	if (fchmod(fd, STATUS_MODE) != 0)
-		log_debug("cannot open %s to readers: %s", f->path, strerror(errno));
+		log_debug("cannot make %s readable for other users: %s", f->path,
+			strerror(errno));
 }
 
 void statusfile_publish(

@@ -251,12 +251,13 @@ static void begin(struct tracker *t)
 static int check_options(const struct tracker_options *o, struct err *e)
 {
 	if (o->pid <= 0)
-		return err_set(e, ERR_USAGE, "%d is not the number of a process", (int)o->pid);
+		return err_set(e, ERR_USAGE, "%d is not a process id", (int)o->pid);
 	if (o->interval_ms < LEAST_INTERVAL_MS)
-		return err_set(e, ERR_USAGE, "the sampling interval is at least %d ms",
+		return err_set(e, ERR_USAGE, "the sampling interval must be at least %d ms",
 			LEAST_INTERVAL_MS);
 	if (o->expected_cores < 0)
-		return err_set(e, ERR_USAGE, "the number of expected cores is not negative");
+		return err_set(
+			e, ERR_USAGE, "the number of expected cores must not be negative");
 	return 0;
 }
 

@@ -45,7 +45,7 @@ enum app_field {
 };
 
 #define TEXT(member) offsetof(struct live_process, member)
-#define OF_ENVIRONMENT ": known of your own processes, to root of all."
+#define OF_ENVIRONMENT ": known for your own processes only, and to root for all."
 
 static const struct app_info {
 	const char *name, *synonym, *unit, *help;
@@ -91,7 +91,7 @@ static const struct app_info {
 	[APP_PYTHON_ENV] = { "gua.python_env", "", "", "Its conda, pixi or venv environment.",
 		TEXT(id.origin.python_env) },
 	[APP_TAG] = { "gua.tag", "", "",
-		"What its user says that it is for (GUA_TAG)" OF_ENVIRONMENT,
+		"What its user has declared it to be for (GUA_TAG)" OF_ENVIRONMENT,
 		TEXT(id.origin.tag) },
 	[APP_HELD_SINCE] = { "gua.held_since", "", "", "When it was first seen on the card." },
 	[APP_IDLE_SINCE] = { "gua.idle_since", "", "",

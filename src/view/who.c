@@ -252,14 +252,14 @@ static void add_card_note(struct str *out, const struct live_card *c)
 		str_addf(out, "card %s is %s: its holders are not known\n", card,
 			card_status_names[c->status]);
 	else if (!c->processes_known)
-		str_addf(out, "the driver does not list who is on card %s\n", card);
+		str_addf(out, "the driver does not list the processes on card %s\n", card);
 	else if (c->state == CARD_SUSPECT) {
 		live_suspect_text(text, sizeof(text), c);
 		str_addf(out, "%s\n", text);
 	} else if (orphan >= (double)ORPHAN_LEAST_BYTES) {
 		size_text(size, orphan);
 		str_addf(out,
-			"on card %s %s are in use that no listed process explains: see man "
+			"card %s has %s in use that no listed process explains: see man "
 			"gua-memory\n",
 			card, size);
 	}

@@ -202,7 +202,7 @@ def test_utilisation_without_anybody_is_suspect(record):
     seconds = card_seconds(run.db)
     assert abs(seconds["active"] - 30) <= 6 and abs(seconds["unobserved"] - 90) <= 6
     (text,), = rows(run.db, "SELECT text FROM event WHERE kind = 'suspect-use'")
-    assert text == "card 0 reports 100% use with no process and no memory on it; the time is not observed"
+    assert text == "card 0 reports 100% use with no process and no memory on it; this time counts as unobserved"
 
 
 def test_use_of_zero_for_all_makes_nobody_a_squatter(record):

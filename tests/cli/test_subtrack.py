@@ -193,7 +193,7 @@ def test_compare_puts_values_in_order(tmp_path):
     fast, slow = result_file(tmp_path, "fast", 2, ["x.py:9", "f"]), result_file(tmp_path, "slow", 1, ["x.py:7", "f"])
     run = gua("sub-track", "compare", "-m", f"slow={slow}", "-m", f"fast={fast}", "-f", "json")
     assert run.returncode == 0, run.stderr
-    assert "x.py:7 of slow is taken for x.py:9 of fast" in run.stderr
+    assert "code block x.py:7 of slow is compared with x.py:9 of fast" in run.stderr
     result = json.loads(run.stdout)
     assert list(result["overall_resource_usage"]["main_ram"].items()) == [("slow", 1), ("fast", 2)]
     # The names in gpu-tracker's order, whatever the order of the sessions.
@@ -219,8 +219,8 @@ def test_each_warning_has_its_own_line(tmp_path):
     two = result_file(tmp_path, "two", 1, ["x.py:8", "x.py:21", "f"])
     run = gua("sub-track", "compare", "-m", f"one={one}", "-m", f"two={two}")
     assert run.returncode == 0
-    assert run.stderr.splitlines() == ["gua: warning: x.py:8 of two is taken for x.py:7 of one",
-                                       "gua: warning: x.py:21 of two is taken for x.py:20 of one"]
+    assert run.stderr.splitlines() == ["gua: warning: code block x.py:8 of two is compared with x.py:7 of one",
+                                       "gua: warning: code block x.py:21 of two is compared with x.py:20 of one"]
 
 
 def title(column):

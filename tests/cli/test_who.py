@@ -302,7 +302,7 @@ def test_a_lost_or_sleeping_card_is_named(who):
 def test_what_is_said_is_of_the_cards_that_were_asked_for(who):
     text = LAB + "at 5m lost card 0\nat 0s orphan card 1 memory 30GiB\n"
     said = who(600, text=text).stderr
-    assert "card 0 is lost" in said and "on card 1 30.0 GiB are in use that no listed process explains" in said
+    assert "card 0 is lost" in said and "card 1 has 30.0 GiB in use that no listed process explains" in said
     said = who(600, "-i", "2", text=text).stderr
     assert "card 0" not in said and "card 1" not in said
     assert "card 0" not in who(600, "--state", "active", text=text).stderr

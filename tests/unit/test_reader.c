@@ -337,7 +337,7 @@ static void test_its_process_cannot_answer(void **state)
 		assert_true(brief);
 	}
 	assert_string_equal(text, "processes are described by their names only: the process "
-				  "gua-reader sent nonsense");
+				  "gua-reader sent an invalid answer");
 	id = (struct process_id){ .pid = 1003, .start_ticks = 10030, .uid = BOB };
 	assert_int_equal(reader_io(h->reader, &id, &io), -1);
 	assert_int_equal(errno, EBUSY);

@@ -101,7 +101,7 @@ static void test_mistakes(void **state)
 {
 	(void)state;
 	static const char *const cases[][2] = {
-		{ "hots x\n", "x:1: no line begins with 'hots'" },
+		{ "hots x\n", "x:1: a line cannot begin with 'hots'" },
 		{ "host\n", "x:1: the host's name is missing" },
 		{ "host a b\n", "x:1: 'b' is not expected here" },
 		{ "host \"a\n", "x:1: a quote is not closed" },
@@ -120,7 +120,7 @@ static void test_mistakes(void **state)
 		{ "card 64\n",
 			"x:1: the card's index is '64' and must be a number from 0 to 63" },
 		{ "card 0 uuid G\n", "x:1: uuid, name and memory are needed" },
-		{ "card 0 colour red\n", "x:1: a card has no key 'colour'" },
+		{ "card 0 colour red\n", "x:1: 'colour' is not a key of a card" },
 		{ "card 0 memory 80\n",
 			"x:1: the memory is '80'; write it like 80GiB, 8GB, 512MiB or 0B" },
 		{ "card 0 memory 9999999999GiB\n",
@@ -156,7 +156,7 @@ static void test_mistakes(void **state)
 			"x:1: a process can have started up to 90d before the scenario" },
 		{ "at 5 exit p\n", "x:1: the time: '5' is not a duration; write one like 200ms "
 				   "30s 5m 1h 7d 4w" },
-		{ "at 5s\n", "x:1: what happens is missing" },
+		{ "at 5s\n", "x:1: the event after the time is missing" },
 		{ "at 5s explode\n", "x:1: there is no event or fault 'explode'" },
 		{ "at 5s exit p\n", "x:1: there is no process 'p'" },
 		{ CARD PROCESS "at 0s hold p card 1 memory 1GiB\n", "x:3: there is no card 1" },
@@ -170,8 +170,9 @@ static void test_mistakes(void **state)
 		{ CARD PROCESS "at 0s load p card 0 sm 1 on 1s\n",
 			"x:3: on needs off: write on 400ms off 600ms" },
 		{ CARD PROCESS "at 0s load p card 0 sm 1 on 1s off 0\n",
-			"x:3: on and off must be longer than nothing" },
-		{ CARD "at 5s lost card 0 until 5s\n", "x:2: until is not later than at" },
+			"x:3: on and off must be longer than 0s" },
+		{ CARD "at 5s lost card 0 until 5s\n",
+			"x:2: the time after until must be later than the time after at" },
 		{ CARD "at 5s fail nvmlX\n", "x:2: write fail CALL [card N] code C [until T]" },
 		{ CARD "at 5s zero-use card 1\n", "x:2: there is no card 1" },
 		{ CARD "at 5s zero-use card 0 call nvmlX\n",
@@ -183,16 +184,18 @@ static void test_mistakes(void **state)
 		{ CARD "mig 0 index 0 gi 1 ci 0 uuid M name M memory 1GiB\n"
 		       "at 5s power-factor mig 0/0 2\n",
 			"x:3: this happens to whole cards, not to MIG instances" },
-		{ CARD "at 5s suspend 0\n", "x:2: a suspend takes some time" },
+		{ CARD "at 5s suspend 0\n", "x:2: a suspend must be longer than 0s" },
 		{ "at 5s step +1h\n", "x:1: step needs a start line" },
-		{ "repeat 1m\n" CARD "at 1m lost card 0\n", "x:3: this is later than repeat" },
+		{ "repeat 1m\n" CARD "at 1m lost card 0\n",
+			"x:3: this event is later than the interval of repeat" },
 		{ "repeat 1m\n" CARD "at 1s lost card 0 until 61s\n",
-			"x:3: this is later than repeat" },
+			"x:3: this event is later than the interval of repeat" },
 		{ "card 0 pci 0000:1:00.0\n",
 			"x:1: the PCI address is '0000:1:00.0'; write it like 0000:17:00.0" },
-		{ "at 5s suspend 1h\nat 6s suspend 1s\n", "x:2: the host sleeps already" },
-		{ "repeat 1h\nat 0s suspend 1h\n", "x:2: the host sleeps already" },
-		{ "\x1b[1m\n", "x:1: no line begins with '\\x1B[1m'" },
+		{ "at 5s suspend 1h\nat 6s suspend 1s\n",
+			"x:2: the host is already suspended" },
+		{ "repeat 1h\nat 0s suspend 1h\n", "x:2: the host is already suspended" },
+		{ "\x1b[1m\n", "x:1: a line cannot begin with '\\x1B[1m'" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scenario *s = NULL;
@@ -307,7 +310,7 @@ static void test_pids(void **state)
 #define TWO CARD "process a pid 77\nprocess b pid 77\nat 0s hold a card 0 memory 1GiB\n"
 	assert_int_equal(resolve(TWO "at 5s start b\n", &e), ERR_USAGE);
 	assert_string_equal(
-		e.text, "line 5 of the scenario: pid 77 belongs to another process that lives");
+		e.text, "line 5 of the scenario: pid 77 already belongs to a running process");
 	assert_int_equal(resolve(TWO "at 4s exit a\nat 5s start b\n", &e), 0);
 	/* In the second round b still lives when a begins. */
 	assert_int_equal(

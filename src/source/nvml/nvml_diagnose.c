@@ -60,7 +60,7 @@ static const struct {
 	[CARD_STATUS_LOST] = { FINDING_PROBLEM,
 		"see the kernel log for XID lines; it may need a reset or a reboot" },
 	[CARD_STATUS_ASLEEP] = { FINDING_WARNING,
-		"it is left asleep and recorded so; a program that uses it wakes it" },
+		"it is left asleep, and recorded as asleep; a program that uses it wakes it" },
 	[CARD_STATUS_DENIED] = { FINDING_PROBLEM,
 		"you may not open it: see the device node's mode, or the container's devices" },
 };

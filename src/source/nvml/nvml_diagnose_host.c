@@ -25,8 +25,8 @@ void nvml_diagnose_module(const struct diagnosis *d, struct findings *f)
 	}
 	finding_advise(finding_add(f, d->source ? FINDING_WARNING : FINDING_PROBLEM, "module",
 			       "the nvidia kernel module is not loaded"),
-		d->source ? "the library answers without it: on WSL2 that is as it should be; "
-			    "elsewhere, see whether it is the real one"
+		d->source ? "the library works without it: this is normal on WSL2; elsewhere, "
+			    "check that the library is NVIDIA's own"
 			  : "install NVIDIA's driver, or load it with 'modprobe nvidia'");
 }
 

@@ -104,7 +104,7 @@ static int parse_card_key(struct scenario *s, struct words *w, struct scenario_c
 		return words_take(w, "no")
 			       ? never_works(s, w, at, "nvmlDeviceGetTotalEnergyConsumption")
 			       : words_fail(w, "write energy no, or leave it out");
-	return words_fail(w, "a card has no key '%s'", words_peek(w));
+	return words_fail(w, "'%s' is not a key of a card", words_peek(w));
 }
 
 /* What every card line must have. */

@@ -99,7 +99,8 @@ static int check_events(const struct scenario *s, const char *name, struct err *
 		/* The end of something may coincide with the end of the round. */
 		bool end = event->value == 0;
 		if (s->repeat_us && event->at_us >= s->repeat_us + (end ? 1 : 0))
-			return err_set(e, ERR_USAGE, "%s:%d: this is later than repeat", name,
+			return err_set(e, ERR_USAGE,
+				"%s:%d: this event is later than the interval of repeat", name,
 				event->line);
 	}
 	return 0;
@@ -116,8 +117,8 @@ static int check_suspends(const struct scenario *s, const char *name, struct err
 			continue;
 		sum_us += event->value;
 		if (event->at_us < end_us || (s->repeat_us && sum_us >= s->repeat_us))
-			return err_set(e, ERR_USAGE, "%s:%d: the host sleeps already", name,
-				event->line);
+			return err_set(e, ERR_USAGE, "%s:%d: the host is already suspended",
+				name, event->line);
 		end_us = event->at_us + event->value;
 	}
 	return 0;
@@ -134,7 +135,8 @@ static int check_size(const struct scenario *s, const char *name, struct err *e)
 		parts += s->cards[i].n_load_seats * ring;
 	if (parts > PARTS_MAX)
 		return err_set(e, ERR_USAGE,
-			"%s: too many processes use too many cards for so large a ring", name);
+			"%s: too many processes use too many cards for such a large ring",
+			name);
 	return 0;
 }
 

@@ -176,7 +176,7 @@ static int parse_line(struct scenario *s, struct words *w, const char *bytes, si
 		int failed = statements[i].parse(s, w);
 		return failed ? failed : words_end(w);
 	}
-	return words_fail(w, "no line begins with '%s'", words_peek(w));
+	return words_fail(w, "a line cannot begin with '%s'", words_peek(w));
 }
 
 static struct scenario *scenario_new(void)

@@ -77,8 +77,8 @@ static int check_lives(const struct scenario *s, bool *alive, struct err *e)
 			continue;
 		if (begins && pid_taken(s, alive, (uint32_t)event->process))
 			return err_set(e, ERR_USAGE,
-				"line %d of the scenario: pid %u belongs to another process "
-				"that lives",
+				"line %d of the scenario: pid %u already belongs to a running "
+				"process",
 				event->line, s->processes[event->process].pid);
 		if (begins || event->verb == EVENT_VERB_EXIT)
 			alive[event->process] = begins;

@@ -83,7 +83,7 @@ static int parse_process_key(struct words *w, struct scenario_process *p)
 		return 0;
 	}
 	if (!words_take(w, "started"))
-		return words_fail(w, "a process has no key '%s'", words_peek(w));
+		return words_fail(w, "'%s' is not a key of a process", words_peek(w));
 	p->has_started = true;
 	return words_signed_duration(w, "started", &p->started_us);
 }

@@ -37,7 +37,10 @@ int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
 		return 0;
 	if (words_duration(w, "until", until_us) != 0)
 		return ERR_USAGE;
-	return *until_us > at_us ? 0 : words_fail(w, "until is not later than at");
+	return *until_us > at_us
+		       ? 0
+		       : words_fail(w,
+				 "the time after until must be later than the time after at");
 }
 
 int scenario_card_ref(struct scenario *s, struct words *w, int *card)
@@ -137,7 +140,7 @@ static int parse_duty(struct words *w, struct scenario_event *event)
 	if (!words_take(w, "off") || words_duration(w, "off", &event->off_us) != 0)
 		return words_fail(w, "on needs off: write on 400ms off 600ms");
 	if (event->on_us == 0 || event->off_us == 0)
-		return words_fail(w, "on and off must be longer than nothing");
+		return words_fail(w, "on and off must be longer than 0s");
 	return 0;
 }
 
@@ -292,7 +295,7 @@ static int parse_suspend(struct scenario *s, struct words *w, int64_t at_us)
 	if (words_duration(w, "how long", &us) != 0)
 		return ERR_USAGE;
 	if (us == 0)
-		return words_fail(w, "a suspend takes some time");
+		return words_fail(w, "a suspend must be longer than 0s");
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_SUSPEND);
 	if (!event)
 		return ERR_USAGE;
@@ -323,7 +326,7 @@ int scenario_parse_verb(struct scenario *s, struct words *w, int64_t at_us)
 {
 	const char *verb = words_peek(w);
 	if (!verb)
-		return words_fail(w, "what happens is missing");
+		return words_fail(w, "the event after the time is missing");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (words_take(w, verbs[i].name))
 			return verbs[i].parse(s, w, at_us);
