@@ -25,6 +25,8 @@
 #include "source/kind.h"
 #include "store/statusfile.h"
 
+/* The fewest commits: one in this many ticks. */
+#define TICKS_UNCOMMITTED 20
 /* Slots that one tick may move to coarser tables. */
 #define COMPACT_SLOTS 10
 
@@ -128,6 +130,16 @@ static void publish_faults(struct recorder *r)
 	statusfile_publish(r->o->status, r->tick_ms, faults, n);
 }
 
+/* Whether the sums of this tick stay in memory. While another program keeps an old state of the
+ * store open, every commit makes the -wal file longer: the longer it is, the fewer there are,
+ * so that a reader cannot fill the disk. */
+static bool commits_later(const struct recorder *r)
+{
+	unsigned every = store_wal_excess(r->store);
+	every = every < TICKS_UNCOMMITTED ? every : TICKS_UNCOMMITTED;
+	return every > 1 && r->ticks % every != 0;
+}
+
 static void tick(struct recorder *r)
 {
 	struct err e = { 0 };
@@ -137,7 +149,10 @@ static void tick(struct recorder *r)
 	/* While the driver does not answer, time becomes unobserved tick by tick. */
 	if (r->driver_fault.on)
 		watch_blind(&r->watch, recorder_now_ms(r) - RING_MS);
-	commit(r, &e);
+	if (commits_later(r))
+		r->tick_ms = recorder_now_ms(r);
+	else
+		commit(r, &e);
 	publish_faults(r);
 }
 

@@ -28,6 +28,8 @@ enum { BUSY_MS = 1000, READ_BUSY_MS = 5000 };
 enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
 /* From 16 MiB on, that is a fault which `gua status` shows. */
 enum { WAL_PAGES_MIB = 256, WAL_FAULT_PAGES = 16 * WAL_PAGES_MIB };
+/* From twice 128 MiB on, a recorder commits less often. */
+enum { WAL_EXCESS_PAGES = 128 * WAL_PAGES_MIB };
 
 /* Settings of the writer's connection.
  *
@@ -74,6 +76,11 @@ int store_check_wal(struct store *s, struct err *e)
 		s->path, s->wal_pages / WAL_PAGES_MIB);
 	blocker_name(s, BLOCKS_FOLDING, e);
 	return code;
+}
+
+unsigned store_wal_excess(const struct store *s)
+{
+	return s->wal_pages > 0 ? (unsigned)s->wal_pages / WAL_EXCESS_PAGES : 0;
 }
 
 void store_disconnect(struct store *s)

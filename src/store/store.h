@@ -78,6 +78,8 @@ int store_compact(struct store *s, const struct compaction *c, bool *more, struc
 /* ERR_WORLD, with the process that is the cause, when the -wal file has grown far beyond its
  * usual size because a reader keeps an old state of the store. */
 int store_check_wal(struct store *s, struct err *e);
+/* How many times as long the -wal file is as a recorder should let it become: 0 or more. */
+unsigned store_wal_excess(const struct store *s);
 
 /* The writer's connection, for import.c: do not close it, nor begin or commit on it. */
 struct sqlite3 *store_handle(struct store *s);

@@ -284,6 +284,36 @@ def test_a_reader_that_locks_writing_is_named(tmp_path):
     assert log.read_text().count("is locked by another program") == 2  # when it starts, and when it is over
 
 
+def commits(db):
+    """The commits in the store's log: frames that give the size of the store."""
+    log = db.with_name(db.name + "-wal").read_bytes()
+    frame = 24 + struct.unpack_from(">I", log, 8)[0]
+    return sum(struct.unpack_from(">I", log, at + 4)[0] != 0 for at in range(32, len(log) - frame + 1, frame))
+
+
+def test_a_reader_of_an_old_state_does_not_fill_the_disk(tmp_path):
+    """The log cannot be folded meanwhile. Once it is long, the recorder writes less often; nothing is lost."""
+    db = tmp_path / "gua.db"
+    (tmp_path / "one.scenario").write_text(ONE_CARD)
+    words = ["daemon", "--clock", "virtual", "--source", "sim", "--scenario", tmp_path / "one.scenario", "--db", db]
+    assert gua(*words, "--ticks", "1").returncode == 0
+    other = sqlite3.connect(db)
+    for statement in ("journal_mode = DELETE", "page_size = 512", "wal_autocheckpoint = 0"):
+        other.execute(f"PRAGMA {statement}")
+    other.execute("VACUUM")
+    other.execute("PRAGMA journal_mode = WAL")
+    reader = sqlite3.connect(f"file:{db}?mode=ro", uri=True, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM run").fetchall()
+    other.execute("CREATE TABLE filler (x)")
+    other.execute("INSERT INTO filler VALUES (zeroblob(?))", (3 * 32768 * 520,))  # three times what is long
+    other.commit()
+    before, seconds = commits(db), sum(card_seconds(db).values())
+    assert gua(*words, "--ticks", "9").returncode == 0
+    assert commits(db) - before == 7  # three ticks, and the begin and the end of the run; otherwise 13
+    assert sum(card_seconds(db).values()) - seconds >= 9 * 30
+
+
 def test_a_reader_that_locks_writing_does_not_keep_the_service_from_starting(background, tmp_path):
     run = background(ONE_CARD)
     db = run.db
