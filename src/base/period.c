@@ -194,3 +194,23 @@ struct window window_before(const struct window *w, bool utc)
 				  : same_place(&before.period, w->until_ms, utc);
 	return before;
 }
+
+int window_other(struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e)
+{
+	int64_t length_ms = w->until_ms - w->since_ms;
+	struct window other = window_before(w, utc);
+	if (*text) {
+		struct window_words words = { .since = text };
+		int rc = parse_since(&other, text, now_ms, utc, NULL);
+		if (rc)
+			return not_a_time("--compare", text, e);
+		other.until_ms = earlier(period_parse(&other.period, text, now_ms, utc)
+						 ? other.period.to_ms
+						 : other.since_ms + length_ms,
+			now_ms);
+		if (check_order(&other, &words, utc, e) != 0)
+			return err_prefix(e, "--compare");
+	}
+	*w = other;
+	return 0;
+}

@@ -46,5 +46,8 @@ int window_parse(struct window *w, const struct window_words *words, int64_t now
 /* The window before this one: if it is a period, the period before, as much of it as has passed
  * of this one; otherwise the time of the same length. */
 struct window window_before(const struct window *w, bool utc);
+/* Replaces `*w` by the window that --compare names: "" the one before, a period (all of it, up
+ * to now), or the start of a window of the same length. The error names the option. */
+int window_other(struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e);
 
 #endif

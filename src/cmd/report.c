@@ -23,7 +23,7 @@
 struct report_options {
 	struct texts db;
 	struct window_words window;
-	const char *now, *format, *by, *sort, *table, *currency, *interval;
+	const char *now, *format, *by, *sort, *table, *compare, *currency, *interval;
 	double cost;
 	int64_t top, width;
 	bool json, utc, ascii, no_color;
@@ -46,9 +46,14 @@ static const struct option_row rows[] = {
 		"most first: waste (idle), held, used, idle, squatting, share, memory; or name "
 		"(default waste)",
 		.choices = ORDER_CHOICES, ROW(sort) },
+	{ OPTION_MAYBE_NEXT, 0, "compare", "TIME",
+		"compare with the window before, with a period (lastmonth, 2026-10), or with "
+		"as much time from a moment on",
+		.choices = PERIOD_NAMES, ROW(compare) },
 	{ OPTION_CHOICE, 0, "table", "TABLE",
-		"which table csv has: by (what --by lists), trend or events (default by)",
-		.choices = REPORT_TABLES, ROW(table) },
+		"which table csv has: by (what --by lists), trend, events, compare (figures) "
+		"or compare-users (default by)",
+		.choices = REPORT_TABLE_CHOICES, ROW(table) },
 	{ OPTION_COUNT, 0, "top", "N",
 		"rows of holders, 0 for all (default 10 in text, and 5 in each of these; all "
 		"in json and csv)",
@@ -71,9 +76,17 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Reads the requested window. */
-static int read_window(const struct report_options *o, struct audit_question *q, struct err *e)
+/* What is asked of the stores, and what the report shows of the answer. */
+struct asked {
+	struct audit_question question;
+	struct window other; /* of --compare */
+	struct report_request request;
+};
+
+/* Reads the requested window, and the one to compare with. */
+static int read_window(const struct report_options *o, struct asked *asked, struct err *e)
 {
+	struct audit_question *q = &asked->question;
 	struct window window;
 	struct window_words words = o->window;
 	if (cmd_now(o->now, &q->now_ms, e) != 0)
@@ -85,7 +98,8 @@ static int read_window(const struct report_options *o, struct audit_question *q,
 		return ERR_USAGE;
 	q->since_ms = window.since_ms;
 	q->until_ms = window.until_ms;
-	return 0;
+	asked->other = window;
+	return o->compare ? window_other(&asked->other, o->compare, q->now_ms, o->utc, e) : 0;
 }
 
 static struct report_style read_style(const struct report_options *o)
@@ -177,11 +191,18 @@ static void note_simulated(const struct report *r)
 				r->hosts[i].hostname);
 }
 
+/* The place of the name among the choices. */
 static enum report_table read_table(const char *name)
 {
-	if (name && strcmp(name, "trend") == 0)
-		return REPORT_TABLE_TREND;
-	return name && strcmp(name, "events") == 0 ? REPORT_TABLE_EVENTS : REPORT_TABLE_BY;
+	int table = REPORT_TABLE_BY;
+	size_t len = name ? strlen(name) : 0;
+	for (const char *at = REPORT_TABLE_CHOICES; name && *at; table++) {
+		size_t word = strcspn(at, "|");
+		if (word == len && strncmp(at, name, len) == 0)
+			return (enum report_table)table;
+		at += word + (at[word] == '|');
+	}
+	return REPORT_TABLE_BY;
 }
 
 static int print_report(
@@ -208,40 +229,53 @@ static int check_options(const struct report_options *o, struct err *e)
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
 	if (o->table && (!o->format || strcmp(o->format, "csv") != 0))
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
+	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->compare)
+		return err_set(e, ERR_USAGE, "--table %s needs --compare", o->table);
 	return 0;
 }
 
-/* What is asked of the stores, and what the report shows of the answer. */
-struct asked {
-	struct audit_question question;
-	struct report_request request;
-};
+/* Audits the other window too, and adds the comparison. */
+static int compare(struct report *r, const struct audit *a, const struct asked *asked,
+	struct audit *before, struct err *e)
+{
+	struct audit_question q = asked->question;
+	q.since_ms = asked->other.since_ms;
+	q.until_ms = asked->other.until_ms;
+	q.want_processes = false;
+	q.by.n = 0;
+	int rc = audit_run(before, &q, e);
+	if (rc == 0)
+		report_compare(r, &(struct report_other){ a, before, q.since_ms, q.until_ms },
+			&asked->request);
+	return rc;
+}
 
 /* Reads the stores and prints their report. */
 static int audit_stores(const struct command *self, const struct report_options *o,
 	struct asked *asked, const struct store_list *stores)
 {
-	struct audit a = { 0 };
+	struct audit a = { 0 }, before = { 0 };
 	struct report r = { 0 };
 	struct err e = { 0 };
 	struct audit_question *q = &asked->question;
-	int status;
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
 	q->utc = o->utc;
 	ask_for(q, &asked->request);
 	if (stores->n > 1) /* all are open at the same time */
 		file_allow_many();
-	if (audit_run(&a, q, &e))
-		status = cmd_fail(self, &e);
-	else if (a.n_cards == 0)
-		status = no_data(self, &a, q, o->utc);
-	else {
+	int rc = audit_run(&a, q, &e);
+	bool empty = rc == 0 && a.n_cards == 0;
+	if (rc == 0 && !empty) {
 		report_make(&r, &a, &asked->request);
-		status = print_report(self, o, &r);
+		rc = o->compare ? compare(&r, &a, asked, &before, &e) : 0;
 	}
+	int status = rc	     ? cmd_fail(self, &e)
+		     : empty ? no_data(self, &a, q, o->utc)
+			     : print_report(self, o, &r);
 	report_finish(&r);
 	audit_finish(&a);
+	audit_finish(&before);
 	return status;
 }
 
@@ -263,7 +297,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	if (rc == 0)
 		rc = read_request(o, &asked.request, &e);
 	if (rc == 0)
-		rc = read_window(o, &asked.question, &e);
+		rc = read_window(o, &asked, &e);
 	if (rc == 0)
 		rc = choose_db_list(&stores, &o->db, &e);
 	if (rc == 0 && o->interval)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/audit.h"
+#include "model/report_compare.h"
 #include "model/report_time.h"
 #include "model/sentence.h"
 #include "model/table.h"
@@ -63,6 +64,7 @@ struct report {
 	int64_t unattributed_ms;
 	struct report_hour hours[7][24]; /* Sunday first */
 	struct report_trend trend;
+	struct report_compare compare;
 
 	struct table host_table, cards;	   /* cards by host: hosts[].n_cards each */
 	struct table identities;	   /* users */

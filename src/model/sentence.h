@@ -18,6 +18,7 @@ enum sentence_kind {
 	SENTENCE_UNOBSERVED,	 /* continues "unobserved 5.0%" */
 	SENTENCE_WASTE,
 	SENTENCE_VERDICT, /* the 20 % rule */
+	SENTENCE_COMPARE, /* about the other window, and cautions */
 	SENTENCE_CARD,	  /* an event: a card that has no readings now */
 	SENTENCE_HOLDERS, /* about the table of holders */
 	SENTENCE_EVENT,	  /* how often something happened, and when last */

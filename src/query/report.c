@@ -119,12 +119,17 @@ static void add_hours(struct report *r, const struct audit *a)
 	}
 }
 
-void report_make(struct report *r, const struct audit *a, const struct report_request *q)
+void report_add_figures(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	*r = (struct report){ .utc = q->utc };
 	add_window(r, a);
 	add_headline(r, a);
 	add_waste(r, a, q);
+}
+
+void report_make(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	*r = (struct report){ .utc = q->utc };
+	report_add_figures(r, a, q);
 	add_hours(r, a);
 	report_add_trend(r, a);
 	report_add_hosts(&r->host_table, a);
@@ -147,5 +152,6 @@ void report_finish(struct report *r)
 	table_finish(&r->breakdown.table);
 	free(r->breakdown.rows);
 	report_finish_trend(r);
+	report_finish_compare(r);
 	*r = (struct report){ 0 };
 }

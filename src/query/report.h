@@ -20,6 +20,14 @@ struct report_request {
 /* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. If memory runs out,
  * r->failed or a table's flag is set. */
 void report_make(struct report *r, const struct audit *a, const struct report_request *q);
+/* Adds the comparison with the audit of another window, which may be without data; `since_ms`
+ * and `until_ms` are what was asked for. */
+struct report_other {
+	const struct audit *audit, *before;
+	int64_t since_ms, until_ms;
+};
+void report_compare(
+	struct report *r, const struct report_other *other, const struct report_request *q);
 void report_finish(struct report *r);
 
 #endif

@@ -35,6 +35,11 @@ void report_add_breakdown(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_processes(
 	struct report *r, const struct audit *a, const struct report_request *q);
+/* Window, headline and waste. */
+void report_add_figures(
+	struct report *r, const struct audit *a, const struct report_request *q);
+/* Frees the comparison. */
+void report_finish_compare(struct report *r);
 /* The trend; and frees it. */
 void report_add_trend(struct report *r, const struct audit *a);
 void report_finish_trend(struct report *r);

@@ -14,8 +14,15 @@ struct report_style {
 /* For people. */
 void report_text(struct str *out, const struct report *r, const struct report_style *style);
 /* For programs: JSON as man/report.schema.json describes it; one of the tables as CSV. */
-enum report_table { REPORT_TABLE_BY, REPORT_TABLE_TREND, REPORT_TABLE_EVENTS };
-#define REPORT_TABLES "by|trend|events" /* in that order; by: what r->by says */
+enum report_table {
+	REPORT_TABLE_BY, /* the breakdown, or the cards */
+	REPORT_TABLE_TREND,
+	REPORT_TABLE_EVENTS,
+	REPORT_TABLE_COMPARE, /* the figures; a report without comparison has none */
+	REPORT_TABLE_COMPARE_USERS,
+	REPORT_TABLES,
+};
+#define REPORT_TABLE_CHOICES "by|trend|events|compare|compare-users" /* in that order */
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);
 

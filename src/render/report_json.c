@@ -113,6 +113,28 @@ static void add_breakdown(struct json *j, const struct report_breakdown *b)
 	j->out->failed |= b->table.failed;
 }
 
+static void add_compare(struct json *j, const struct report *r)
+{
+	const struct report_compare *c = &r->compare;
+	json_open(j, "compare", '{');
+	json_open(j, "window", '{');
+	json_moment(j, "since", c->since_ms);
+	json_moment(j, "until", c->until_ms);
+	json_bool(j, "empty", c->empty);
+	json_number(j, "observed", c->observed, 6);
+	json_close(j, '}');
+	json_open(j, "cautions", '[');
+	for (size_t i = 0; i < r->n_sentences; i++)
+		if (r->sentences[i].kind == SENTENCE_COMPARE)
+			json_text(j, NULL, r->sentences[i].text);
+	json_close(j, ']');
+	j->lines++; /* one row a line */
+	json_table(j, "figures", &c->figure_table);
+	json_table(j, "identities", &c->user_table);
+	j->lines--;
+	json_close(j, '}');
+}
+
 static void add_trend(struct json *j, const struct report *r)
 {
 	static const char *const units[] = { [PERIOD_DAY] = "day",
@@ -140,6 +162,8 @@ void report_json(struct str *out, const struct report *r)
 	add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
 	if (!by_is(&r->breakdown.by, IDENTITY_USER) && !by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
+	if (r->compare.asked)
+		add_compare(&j, r);
 	add_heatmap(&j, r);
 	add_trend(&j, r);
 	json_table(&j, "events", &r->events);
@@ -151,8 +175,12 @@ void report_csv(struct str *out, const struct report *r, enum report_table table
 {
 	const struct report_breakdown *b = &r->breakdown;
 	const struct table *t = &b->table;
+	const struct table *const others[] = { [REPORT_TABLE_TREND] = &r->trend.table,
+		[REPORT_TABLE_EVENTS] = &r->events,
+		[REPORT_TABLE_COMPARE] = &r->compare.figure_table,
+		[REPORT_TABLE_COMPARE_USERS] = &r->compare.user_table };
 	if (table != REPORT_TABLE_BY) {
-		csv_table(out, table == REPORT_TABLE_TREND ? &r->trend.table : &r->events);
+		csv_table(out, others[table]);
 		out->failed |= r->failed;
 		return;
 	}

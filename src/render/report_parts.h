@@ -17,6 +17,11 @@ void page_heading(struct page *p, const char *title);
 /* Appends `n` cells of a bar, as the state looks there. */
 void page_cells(struct page *p, enum card_state state, size_t n);
 
+/* Appends the sentences of a kind as paragraphs, indented; a label has its own column. */
+void page_sentences(struct page *p, enum sentence_kind kind);
+
+/* The comparison, if there is one. */
+void page_compare(struct page *p);
 /* The trend, if there is more than one period; the hours of the week. */
 void page_trend(struct page *p);
 void page_hours(struct page *p);

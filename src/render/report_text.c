@@ -36,6 +36,11 @@ static void add_sentences(struct str *out, const struct report *r, enum sentence
 	}
 }
 
+void page_sentences(struct page *p, enum sentence_kind kind)
+{
+	add_sentences(p->out, p->r, kind, INDENT, &p->style->text);
+}
+
 /* The same for warnings: highlighted, and in one line. */
 static void add_warnings(struct str *out, const struct report *r, enum sentence_kind kind,
 	const struct text_style *style)
@@ -236,6 +241,7 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 	add_header(out, r, &style->text);
 	add_headline(&page);
 	add_waste(&page);
+	page_compare(&page);
 	add_cards(&page);
 	add_holders(&page);
 	page_trend(&page);

@@ -201,6 +201,34 @@ static void test_the_window_before(void **state)
 	expect_before(SINCE("2026"), true, "2025-01-01T00:00:00Z", "2025-11-13T12:00:00Z");
 }
 
+static void expect_other(const char *since, const char *text, const char *from, const char *to)
+{
+	struct window w = { .until_ms = NOW_MS };
+	struct err e = { 0 };
+	assert_int_equal(window_parse(&w, &SINCE(since), NOW_MS, true, &e), 0);
+	if (window_other(&w, text, NOW_MS, true, &e) != 0)
+		fail_msg("%s", e.text);
+	expect_moment(w.since_ms, from);
+	expect_moment(w.until_ms, to);
+}
+
+static void test_another_window(void **state)
+{
+	(void)state;
+	expect_other("lastweek", "", "2026-10-26T00:00:00Z", "2026-11-02T00:00:00Z");
+	expect_other("lastweek", "2026-09", "2026-09-01T00:00:00Z", "2026-10-01T00:00:00Z");
+	expect_other("7d", "2026-09-03", "2026-09-03T00:00:00Z", "2026-09-10T00:00:00Z");
+	expect_other("2h", "yesterday 09:00", "2026-11-12T09:00:00Z", "2026-11-12T11:00:00Z");
+	expect_other("7d", "thisweek", "2026-11-09T00:00:00Z", NOW);
+	expect_other("7d", "1d", "2026-11-12T12:00:00Z", NOW);
+	struct window w = { .since_ms = NOW_MS - 1, .until_ms = NOW_MS };
+	struct err e = { 0 };
+	assert_int_equal(window_other(&w, "2027", NOW_MS, true, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "--compare: the window starts at Fri 2027-01-01"));
+	assert_int_equal(window_other(&w, "x", NOW_MS, true, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "--compare: 'x' is not a time"));
+}
+
 static void test_the_month_before_in_local_time(void **state)
 {
 	(void)state;
@@ -228,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_bad_windows),
 		cmocka_unit_test(test_the_window_before),
+		cmocka_unit_test(test_another_window),
 		cmocka_unit_test(test_the_month_before_in_local_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
