@@ -6,6 +6,7 @@
 
 #include "query/gather.h"
 #include "query/sql.h"
+#include "store/foreign.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -40,6 +41,7 @@ int gather_open(struct gather *g, struct err *e)
 	g->files = calloc(g->q->n_paths + 1, sizeof(*g->files));
 	if (!g->files)
 		return err_memory(e);
+	foreign_expect(g->q->n_paths);
 	for (size_t i = 0; i < g->q->n_paths; i++) {
 		struct gather_file *file = &g->files[g->n_files++];
 		file->path = g->q->paths[i];

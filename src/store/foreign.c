@@ -17,6 +17,8 @@
 
 /* SQLite's memory, for the whole process. The import of a GiB needs less than 16 MiB. */
 #define HEAP_BYTES (INT64_C(64) << 20)
+/* ... and for each of many files: an open store needs about 170 KiB. */
+#define FILE_BYTES (INT64_C(512) << 10)
 
 /* The work that one statement may take. A row has 8 bytes or more and takes some 30 steps of
  * SQLite's machine, sorting included; gua's own statements stay below 2 steps a byte. The time
@@ -182,7 +184,8 @@ int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e)
 		code = lock_check_logs(file->path, e);
 	if (code)
 		return code;
-	sqlite3_hard_heap_limit64(HEAP_BYTES);
+	if (sqlite3_hard_heap_limit64(-1) == 0)
+		sqlite3_hard_heap_limit64(HEAP_BYTES);
 	int rc = connect(db, file);
 	if (rc == SQLITE_OK)
 		rc = guard_work(*db, file);
@@ -221,6 +224,11 @@ static int check_row(sqlite3_stmt *row, const char *path, struct err *e)
 		return refuse(path, row, "has a trigger", e);
 	return sqlite3_column_int64(row, 4) > 0 ? refuse(path, row, "has computed columns", e)
 						: 0;
+}
+
+void foreign_expect(size_t n)
+{
+	sqlite3_hard_heap_limit64(HEAP_BYTES + (int64_t)n * FILE_BYTES);
 }
 
 int foreign_check_tables(

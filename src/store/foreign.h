@@ -30,6 +30,9 @@ struct foreign_file {
  * failure *db is NULL. */
 int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e);
 
+/* This many files will be open at the same time: SQLite's memory is limited accordingly. */
+void foreign_expect(size_t n);
+
 /* Checks that those of these tables which the file has are plain tables: not views or virtual
  * tables, without triggers and computed columns. `tables` ends with NULL. */
 int foreign_check_tables(
