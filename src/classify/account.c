@@ -112,14 +112,37 @@ static int64_t split_next(struct split *s, const struct holder *h)
 	return mine;
 }
 
+/* Whether the driver reports the use of processes, and this one had none. */
+static bool is_unused(const struct account *a, const struct holder *h)
+{
+	return a->use_known && !(h->sm_pct > 0);
+}
+
+/* Hands the piece to the spells. */
+static void add_to_spells(const struct account *a, const struct slot_part *p,
+	const struct holder *h, int64_t share_ms, const struct account_scene *on)
+{
+	bool metered = p->state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p->from_ms);
+	const struct spell_piece piece = { .process = h->process,
+		.from_ms = p->from_ms,
+		.to_ms = p->to_ms,
+		.state = classify_holder(p->state, h->own_state),
+		.unused = is_unused(a, h),
+		.mem_bytes = h->mem_bytes,
+		.metered_ms = metered ? share_ms : 0 };
+	spells_take(on->spells, &piece);
+}
+
 static void add_holding(struct account *a, const struct slot_part *p, size_t i,
 	int64_t share_ms, struct account_scene *on)
 {
 	struct holder *h = &on->holders[i];
 	struct holding_sum *sum = ledger_holding(on->ledger, p->slot, a->card, h->process);
 	enum holder_state own = classify_holder(p->state, h->own_state);
-	if (own == HOLDER_ACTIVE && (!a->use_known || h->sm_pct > 0))
+	if (own == HOLDER_ACTIVE && !is_unused(a, h))
 		h->last_active_ms = p->to_ms;
+	if (on->spells)
+		add_to_spells(a, p, h, share_ms, on);
 	if (!sum)
 		return;
 	sum->ms[own] += p->ms;
@@ -207,6 +230,17 @@ static void account_piece(
 		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
 		add_holding(a, &p, i, share, on);
 	}
+	bool metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p.from_ms);
+	if (on->spells)
+		spells_piece_end(on->spells, metered ? p.ms : 0);
+}
+
+/* Divides the energy up to covered_ms, among states and spells. */
+static void divide_energy(struct account *a, struct account_scene *on)
+{
+	struct energy_idle idle = energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
+	if (on->spells && idle.any)
+		spells_energy(on->spells, idle.mj, idle.ms);
 }
 
 /* Returns the next moment after `at_ms` at which a holder comes or goes, or may do so. */
@@ -223,6 +257,19 @@ static int64_t next_change(const struct account_scene *on, int64_t at_ms, int64_
 	return next_ms;
 }
 
+/* Prepares the spells for time from covered_ms on. Returns the next reading of the energy
+ * counter: time is cut there, so that a spell's part of each interval is known. */
+static int64_t next_energy(struct account *a, struct account_scene *on)
+{
+	if (!on->spells)
+		return INT64_MAX;
+	if (energy_was_broken(&a->energy))
+		spells_energy_lost(on->spells);
+	if (energy_is_due(&a->energy, a->covered_ms))
+		divide_energy(a, on);
+	return energy_next_ms(&a->energy, a->covered_ms);
+}
+
 /* Cuts a stretch at slot boundaries and where holders change. */
 static void account_observed(struct account *a, int64_t to_ms, struct account_scene *on)
 {
@@ -231,6 +278,7 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 			(ledger_slot(on->ledger, a->covered_ms) + on->ledger->slot_seconds) *
 			1000;
 		int64_t end = next_change(on, a->covered_ms, min64(to_ms, slot_end));
+		end = min64(end, next_energy(a, on));
 		if (a->covered_ms < a->stall_from_ms)
 			end = min64(end, a->stall_from_ms);
 		else if (a->covered_ms < a->stall_to_ms)
@@ -322,7 +370,7 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 	}
 	for (size_t i = 0; i < d->n_samples; i++)
 		take_sample(a, &d->samples[i], d, on);
-	energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
+	divide_energy(a, on);
 }
 
 void account_energy(struct account *a, int64_t at_ms, double energy_mj)
@@ -362,7 +410,7 @@ void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 {
 	if (a->pending && to_ms > a->covered_ms)
 		account_until(a, to_ms, on);
-	energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
+	divide_energy(a, on);
 }
 
 void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
@@ -377,6 +425,6 @@ void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 		account_unobserved(a, to_ms, on->ledger);
 		a->pending = false;
 	}
-	energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
+	divide_energy(a, on);
 	energy_read(&a->energy, to_ms, NAN);
 }

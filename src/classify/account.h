@@ -13,6 +13,7 @@
 #include "classify/classify.h"
 #include "classify/energy.h"
 #include "classify/ledger.h"
+#include "classify/spell.h"
 #include "model/reading.h"
 
 /* One card's running account. Zero-initialise, then account_start(). */
@@ -42,6 +43,7 @@ struct account_scene {
 	size_t n;
 	const struct rules *rules;
 	struct ledger *ledger;
+	struct spells *spells; /* of the card; NULL: not asked for */
 };
 
 /* The results of a drain for one card. */

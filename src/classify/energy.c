@@ -10,6 +10,7 @@
 void energy_reset(struct energy_split *s)
 {
 	s->n_pieces = s->n_points = 0;
+	s->broken = true;
 	s->idle_before = false;
 	s->idle_mw = NAN;
 }
@@ -34,11 +35,13 @@ void energy_read(struct energy_split *s, int64_t at_ms, double mj)
 	const struct energy_point *last = s->n_points ? &s->points[s->n_points - 1] : NULL;
 	if (isnan(mj)) {
 		s->n_points = 0;
+		s->broken = true;
 		return;
 	}
-	if (last && (mj < last->mj || at_ms < last->at_ms))
+	if (last && (mj < last->mj || at_ms < last->at_ms)) {
 		s->n_points = 0;
-	else if (last && at_ms == last->at_ms)
+		s->broken = true;
+	} else if (last && at_ms == last->at_ms)
 		return;
 	if (s->n_points == ENERGY_POINTS) /* full: join the two oldest intervals */
 		memmove(s->points + 1, s->points + 2,
@@ -122,7 +125,8 @@ static double weight_of(const struct energy_piece *p, int64_t ms, const struct m
 
 /* Divides one interval. Rounding is cumulative: the parts add up to the growth of the counter.
  */
-static void divide_interval(struct energy_split *s, uint32_t card, struct ledger *ledger)
+static void divide_interval(
+	struct energy_split *s, uint32_t card, struct ledger *ledger, struct energy_idle *idle)
 {
 	int64_t from_ms = s->points[0].at_ms, to_ms = s->points[1].at_ms;
 	int64_t grown = (int64_t)s->points[1].mj - (int64_t)s->points[0].mj, given = 0;
@@ -144,15 +148,26 @@ static void divide_interval(struct energy_split *s, uint32_t card, struct ledger
 			sum->energy_mj += upto - given;
 			sum->energy_ms += ms;
 		}
+		if (p->state == CARD_IDLE_HELD) {
+			idle->mj += upto - given;
+			idle->ms += ms;
+		}
 		given = upto;
 	}
 }
 
-void energy_divide(
+bool energy_is_due(const struct energy_split *s, int64_t covered_ms)
+{
+	return s->n_points > 1 && s->points[1].at_ms <= covered_ms;
+}
+
+struct energy_idle energy_divide(
 	struct energy_split *s, uint32_t card, int64_t covered_ms, struct ledger *ledger)
 {
-	while (s->n_points > 1 && s->points[1].at_ms <= covered_ms) {
-		divide_interval(s, card, ledger);
+	struct energy_idle idle = { 0 };
+	while (energy_is_due(s, covered_ms)) {
+		divide_interval(s, card, ledger, &idle);
+		idle.any = true;
 		drop_points(s, 1);
 		drop_pieces(s, s->points[0].at_ms);
 	}
@@ -160,4 +175,25 @@ void energy_divide(
 		drop_pieces(s, s->points[0].at_ms);
 	else
 		s->n_pieces = 0;
+	return idle;
+}
+
+bool energy_is_metered(const struct energy_split *s, int64_t at_ms)
+{
+	return s->n_points > 0 && s->points[0].at_ms <= at_ms;
+}
+
+int64_t energy_next_ms(const struct energy_split *s, int64_t at_ms)
+{
+	for (size_t i = 0; i < s->n_points; i++)
+		if (s->points[i].at_ms > at_ms)
+			return s->points[i].at_ms;
+	return INT64_MAX;
+}
+
+bool energy_was_broken(struct energy_split *s)
+{
+	bool broken = s->broken;
+	s->broken = false;
+	return broken;
 }

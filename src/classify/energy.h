@@ -35,6 +35,13 @@ struct energy_split {
 	size_t n_points;
 	double idle_mw;	  /* its power when it was last idle; NAN: not seen */
 	bool idle_before; /* it was idle in the previous interval */
+	bool broken;	  /* readings were lost since energy_was_broken() was last asked */
+};
+
+/* What energy_divide() divided: the energy of idle-held time, and that time. */
+struct energy_idle {
+	bool any; /* there was an interval to divide */
+	int64_t mj, ms;
 };
 
 void energy_reset(struct energy_split *s);
@@ -43,7 +50,16 @@ void energy_read(struct energy_split *s, int64_t at_ms, double mj);
 /* Adds time that was accounted; pieces come in time order. */
 void energy_piece(struct energy_split *s, const struct energy_piece *piece);
 /* Divides all intervals that end by `covered_ms`, up to which time is accounted. */
-void energy_divide(
+struct energy_idle energy_divide(
 	struct energy_split *s, uint32_t card, int64_t covered_ms, struct ledger *ledger);
+
+/* Whether there is an interval to divide. */
+bool energy_is_due(const struct energy_split *s, int64_t covered_ms);
+/* Whether the energy since `at_ms` will be known when the counter is read again. */
+bool energy_is_metered(const struct energy_split *s, int64_t at_ms);
+/* The first reading after `at_ms`; INT64_MAX: there is none yet. */
+int64_t energy_next_ms(const struct energy_split *s, int64_t at_ms);
+/* Whether readings were lost since the last call, so that some energy stays unknown. */
+bool energy_was_broken(struct energy_split *s);
 
 #endif

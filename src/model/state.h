@@ -43,13 +43,16 @@ struct rules {
 	double active_util_pct; /* default 10 */
 	int64_t held_mem_bytes; /* default 100 MB = 100000000 */
 	bool count_graphics;	/* graphics-only processes are holders too */
+	int64_t spell_ms;	/* idle for at least this long is a spell; default 5 minutes */
 };
 
+/* Whether states mean the same. spell_ms does not count. */
 bool rules_equal(const struct rules *a, const struct rules *b);
 
 #define RULES_DEFAULT                                                                          \
 	{                                                                                      \
-		.active_util_pct = 10, .held_mem_bytes = 100 * 1000 * 1000                     \
+		.active_util_pct = 10, .held_mem_bytes = 100 * 1000 * 1000,                    \
+		.spell_ms = 5 * 60 * 1000                                                      \
 	}
 
 #endif

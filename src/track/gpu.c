@@ -309,7 +309,7 @@ static void driver_failed(struct gpu *g, const struct err *e, struct track_resul
 		g->cards[i].shown.status = CARD_STATUS_LOST;
 		g->cards[i].newest_pct = g->cards[i].tree_pct = NAN;
 		struct account_scene on = { g->cards[i].holders, g->cards[i].n_holders,
-			&g->o->rules, &g->ledger };
+			&g->o->rules, &g->ledger, NULL };
 		account_blind(&g->cards[i].account, now_ms, &on);
 	}
 	if (!g->scan_us) {

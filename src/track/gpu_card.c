@@ -128,7 +128,8 @@ static void take_tree_use(
 
 static struct account_scene account_scene(struct gpu_card *c, const struct gpu_scene *scene)
 {
-	return (struct account_scene){ c->holders, c->n_holders, scene->rules, scene->ledger };
+	return (struct account_scene){ c->holders, c->n_holders, scene->rules, scene->ledger,
+		NULL };
 }
 
 void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const struct tree *t,

@@ -89,7 +89,7 @@ struct account_drain ring(const struct util_sample *samples, size_t n)
 
 struct account_scene scene(struct fixture *f, struct holder *holders, size_t n)
 {
-	return (struct account_scene){ holders, n, &rules, &f->ledger };
+	return (struct account_scene){ holders, n, &rules, &f->ledger, NULL };
 }
 
 void drain_as(
