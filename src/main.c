@@ -18,8 +18,9 @@
  *              locks (who has locked a file), text (parts of texts, and how long they are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), card_name (what users call a card),
- *              process (a life and its owner), tick (what the store is given), audit* (what the
- *              cards did and who held them), identity (what time is attributed to), table
+ *              process (a life and its owner), spell (idle for long), tick (what the store is
+ *              given), audit* (what the cards did and who held them), identity (what time is
+ *              attributed to), table
  *              (rows, and columns that get them from a struct), report* (facts, sentences and
  *              tables: what formats print), sentence, metric (fields of live views), tracking
  *              (columns of a tracking file), xid (what the driver's numbers mean), finding
@@ -43,15 +44,15 @@
  *              clock_watch (clock steps and suspends), ring (how long samples hold)
  *   classify/  pure functions: classify (sample -> state), edge (a moment between two),
  *              account (states -> sums), energy (joules by state), ledger (the sums),
- *              context (what a bare context is)
+ *              spell (states -> idle for long), context (what a bare context is)
  *   track/     a command and its process tree: tracker*, tree, member, memory, files (how
  *              files that may block are read), gpu*, visible (the cards that CUDA shows),
  *              host, sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sweep
- *              (unused processes), crowd (many short ones), sums, sqlite, foreign (files of
- *              others, with limits), lock (one recorder), statusfile (what it says about
- *              itself), blocker (who keeps it from writing), denied (why it cannot be read),
- *              recorded, identify (what a file is), trackfile
+ *              (unused processes), crowd (many short ones), spells, sums, sqlite, foreign
+ *              (files of others, with limits), lock (one recorder), statusfile (what it says
+ *              about itself), blocker (who keeps it from writing), denied (why it cannot be
+ *              read), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
  *              gather (from stores), cards, usage, holders, users, breakdown (by any kind of

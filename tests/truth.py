@@ -7,6 +7,7 @@ gua-scenario(5), the states in gua(1).
     truth.users["alice"]["idle_held"]      presence: once per card and moment
     truth.processes["train"]["idle_held"]  its own state, on all cards together
     truth.energy_mj["GPU-0"]["idle_held"]  what the card used in that state
+    Scenario(text).spells([(0, 3600)])     the spells that somebody saw who looked then
 
 With `lists` the holders are those that process lists read at these times show.
 
@@ -69,6 +70,26 @@ class Event:
     order: int
     verb: str
     words: list             # what follows the verb
+
+
+@dataclass
+class Spell:
+    """A stretch in which a process held a card idle; microseconds of the scenario."""
+    process: str
+    uuid: str
+    begin: int
+    end: int                # the last moment at which it was seen idle
+    idle_held: int = 0
+    squatting: int = 0
+    how: str = ""           # active, released, exited; "": it goes on
+
+    @property
+    def idle(self):
+        return self.idle_held + self.squatting
+
+    @property
+    def unobserved(self):
+        return self.end - self.begin - self.idle
 
 
 @dataclass
@@ -217,6 +238,81 @@ class Scenario:
                     add_states(users, of_users, b - a)
                     add_states(processes, of_processes, b - a)
         return Truth(seconds(sums), seconds(users), seconds(processes), energy)
+
+    def spells(self, watched, least=300, **rules):
+        """The spells with at least that many seconds of idle time, in the order of their begins. `watched` are
+        the times in which somebody looks, as (from, until) in seconds, in order, for all cards, or a dictionary
+        of these by uuid. Nothing is seen of the time between: it ends no spell and is no idle time. With a third
+        number, (from, until, listed), processes were first listed at that moment, and those that were there then
+        count as the holders of the time before."""
+        watched = watched if isinstance(watched, dict) else {card.uuid: watched for card in self.cards.values()}
+        watched = {uuid: [tuple(int(t * 10**6) for t in times) for times in all] for uuid, all in watched.items()}
+        until = max(times[1] for all in watched.values() for times in all)
+        rules = Rules(rules.get("active_pct", 10), rules.get("held_bytes", 100 * 10**6),
+                      rules.get("count_graphics", False), rules.get("own_use", True), self.processes)
+        known, exits = self.holders_at(self.changes(until)), self.exits(until)
+        open_now, found = {}, []
+        next_time = self.sample_times(until)[1]
+        for k, (t, stage) in enumerate(self.samples(until)):
+            for card in self.cards.values():
+                use = stage.use(card.key, t)
+                for begin, end, listed in [] if card.divided else overlaps(
+                        t, next_time(k + 1), watched.get(card.uuid, [])):
+                    for a, b, held in first_pieces(begin, end, known, listed):
+                        state, _, states = rules.classify(card, use, held.get(card.key, {}))
+                        if state != "unobserved":
+                            seen = Seen(card.uuid, a, b, states, exits)
+                            seen.go_on(open_now, found)
+        found += open_now.values()
+        return sorted((spell for spell in found if spell.idle >= least * 10**6), key=lambda spell: spell.begin)
+
+    def exits(self, until):
+        """When each process that exits does so: [(time, process)]."""
+        return [(t, event.words[0]) for t, event in self.timeline(until) if event.verb == "exit"]
+
+
+@dataclass
+class Seen:
+    """What was seen of the processes on a card in a short time."""
+    uuid: str
+    begin: int
+    end: int
+    states: dict            # process -> its own state
+    exits: list
+
+    def go_on(self, open_now, found):
+        """Continues the open spells, {(uuid, process): Spell}, and moves those that end to `found`."""
+        for key in [key for key in open_now if key[0] == self.uuid]:
+            state = self.states.get(key[1])
+            if state not in ("idle_held", "squatting"):
+                spell = open_now.pop(key)
+                spell.how = {"active": "active", "truly_idle": "released"}.get(state) or self.how_gone(spell)
+                found.append(spell)
+        for process, state in self.states.items():
+            if state in ("idle_held", "squatting"):
+                spell = open_now.setdefault((self.uuid, process), Spell(process, self.uuid, self.begin, self.begin))
+                setattr(spell, state, getattr(spell, state) + self.end - self.begin)
+                spell.end = self.end
+
+    def how_gone(self, spell):
+        gone = any(process == spell.process and spell.begin < t <= self.end for t, process in self.exits)
+        return "exited" if gone else "released"
+
+
+def overlaps(begin, end, times):
+    """The parts of a stretch that are in one of `times`, and when that began to have lists."""
+    for a, b, *listed in times:
+        if max(a, begin) < min(b, end):
+            yield max(a, begin), min(b, end), listed[0] if listed else a
+
+
+def first_pieces(begin, end, known, listed):
+    """As pieces(); what is before the first list has the holders of that list."""
+    if begin < listed:
+        at = bisect.bisect_right(known, listed, key=lambda entry: entry[0]) - 1
+        yield begin, min(end, listed), known[at][1] if at >= 0 else {}
+    if end > listed:
+        yield from pieces(max(begin, listed), end, known)
 
 
 def add_states(sums, states, us):

@@ -31,7 +31,7 @@ struct values {
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
 		*privacy;
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
-		keep_minutes_ms, keep_five_ms, held_mem_bytes;
+		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
 	double active_util;
 	bool foreground, once, verbose, count_graphics, dry_run;
 	bool default_db; /* no --db was given */
@@ -68,6 +68,9 @@ const struct option_row daemon_options[] = {
 		.min = 0, .max = 1e12 },
 	{ OPTION_FLAG, 0, "count-graphics", .help = "graphics-only processes are holders too",
 		AT(count_graphics) },
+	{ OPTION_DURATION, 0, "spell", "D",
+		"a process that holds a card idle for this long has a spell (default 5m)",
+		AT(spell_ms), .min = 1000, .max = 366 * 86400e3 },
 	{ OPTION_CHOICE, 0, "privacy", "HOW",
 		"strict: keep no command lines, paths or other texts of processes "
 		"(default normal)",

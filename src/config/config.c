@@ -61,6 +61,11 @@ static const struct config_key keys[] = {
 		{ OPTION_SIZE, 0, "held_mem", "SIZE", "a card is held by more memory than this",
 			AT(held_mem_bytes), .min = 0, .max = 1e12 },
 		"100MB", .option = "held-mem", .commands = RECORDER },
+	{ "thresholds",
+		{ OPTION_DURATION, 0, "spell", "D",
+			"a process that holds a card idle for this long has a spell",
+			AT(spell_ms), .min = 1000, .max = 366 * 86400e3 },
+		"5m", .option = "spell", .commands = RECORDER },
 	{ "retention",
 		{ OPTION_DURATION, 0, "keep_minutes", "D", "how long one-minute slots are kept",
 			AT(keep_minutes_ms), .min = 3600e3 },
@@ -99,7 +104,8 @@ struct rules config_rules(const struct config *c)
 {
 	return (struct rules){ .active_util_pct = c->active_util_pct,
 		.held_mem_bytes = c->held_mem_bytes,
-		.count_graphics = c->count_graphics };
+		.count_graphics = c->count_graphics,
+		.spell_ms = c->spell_ms };
 }
 
 enum privacy config_privacy(const struct config *c)

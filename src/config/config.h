@@ -47,7 +47,7 @@ struct config {
 	const char *privacy; /* a word of PRIVACY_WORDS */
 	/* [thresholds] */
 	double active_util_pct;
-	int64_t held_mem_bytes;
+	int64_t held_mem_bytes, spell_ms;
 	/* [retention] */
 	int64_t keep_minutes_ms, keep_five_ms;
 	/* [money] */

@@ -11,6 +11,7 @@
 
 #include "model/process.h"
 #include "model/reading.h"
+#include "model/spell.h"
 #include "model/state.h"
 
 /* The finest slot: one minute. Slots are named by their start, unix seconds. */
@@ -57,6 +58,7 @@ struct card_entry {
 	int64_t first_seen_ms, last_seen_ms; /* last_seen: accounted up to here */
 	int64_t store_id;		     /* 0: the store does not have it yet */
 	bool dirty;			     /* changed since it was stored */
+	bool listed; /* its processes were listed in this run: its open stretches are known */
 };
 
 /* A process life as the recorder knows it. */
@@ -67,6 +69,7 @@ struct process_entry {
 	int64_t ended_ms;	/* when it was seen to be gone, or -1 */
 	int64_t store_id;
 	bool dirty;
+	bool has_spell; /* a spell refers to it: it keeps a row of its own */
 };
 
 /* Kinds of events; the names are stored. */
@@ -126,6 +129,10 @@ struct tick {
 	const struct holder_now
 		*holders; /* all current holders: they replace the stored ones */
 	size_t n_holders;
+	/* All stretches that go on (SPELL_OPEN) on cards that were listed: they replace the
+	 * stored ones. And the spells that ended, or changed after they had ended. */
+	const struct spell *spells;
+	size_t n_spells;
 };
 
 /* What a run of the recorder is started with. */

@@ -17,6 +17,7 @@
 #include "record/recorder_private.h"
 #include "record/schedule.h"
 #include "record/watch.h"
+#include "record/watch_spells.h"
 #include "sample/clock_watch.h"
 #include "sample/reader.h"
 #include "sample/ring.h"
@@ -75,6 +76,22 @@ static void compact(struct recorder *r)
 		fault_clear(&r->wal_fault, recorder_now_ms(r));
 }
 
+/* Notes what found no room in memory while the store could not be written. */
+static void note_losses(struct recorder *r, int64_t dropped_ms)
+{
+	int64_t now_ms = recorder_now_ms(r), spells = watch_lost_spells(&r->watch);
+	if (dropped_ms > 0)
+		watch_event(&r->watch,
+			&(struct occurrence){ now_ms, EVENT_STORE_FAULT, -1, dropped_ms },
+			"%.1f GPU-seconds found no room in memory and are lost",
+			(double)dropped_ms / 1000);
+	if (spells > 0)
+		watch_event(&r->watch,
+			&(struct occurrence){ now_ms, EVENT_STORE_FAULT, -1, spells },
+			"%lld idle spells found no room in memory and are lost",
+			(long long)spells);
+}
+
 /* Writes all sums to the store; what the store does not take stays in the ledger. */
 static int commit(struct recorder *r, struct err *e)
 {
@@ -90,12 +107,8 @@ static int commit(struct recorder *r, struct err *e)
 	}
 	watch_stored(&r->watch);
 	r->tick_ms = t.at_ms;
-	if (fault_clear(&r->store_fault, recorder_now_ms(r)) && dropped_ms > 0)
-		watch_event(&r->watch,
-			&(struct occurrence){
-				recorder_now_ms(r), EVENT_STORE_FAULT, -1, dropped_ms },
-			"%.1f GPU-seconds found no room in memory and are lost",
-			(double)dropped_ms / 1000);
+	if (fault_clear(&r->store_fault, recorder_now_ms(r)))
+		note_losses(r, dropped_ms);
 	compact(r);
 	return 0;
 }
@@ -266,6 +279,17 @@ static int begin_run(struct recorder *r, struct err *e)
 	return store_begin_run(r->store, &info, e);
 }
 
+/* Idle stretches of an earlier run go on. Without them, new ones begin. */
+static void resume_spells(struct recorder *r)
+{
+	struct err e = { 0 };
+	struct past_spell *past = NULL;
+	size_t n = 0;
+	if (store_past_spells(r->store, &past, &n, &e))
+		log_warning("%s; idle spells begin anew", e.text);
+	watch_resume(&r->watch, past, n);
+}
+
 /* Asks until the driver answers, if the recorder may wait for it. 1: a stop was requested. */
 static int first_look(struct recorder *r, struct err *e)
 {
@@ -299,6 +323,8 @@ static int open_run(struct recorder *r, struct err *e)
 	if (rc && !starts_without_store(r, rc, e))
 		return rc;
 	r->run_begun = true;
+	if (rc == 0)
+		resume_spells(r);
 	rc = first_look(r, e);
 	if (!rc)
 		rc = commit(r, e);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "record/watch_private.h"
+#include "record/watch_spells.h"
 #include "sample/ring.h"
 
 /* Shorter gaps are not worth an event. */
@@ -26,11 +27,15 @@ int watch_init(struct watch *w, const struct watch_options *o, struct err *e)
 
 void watch_finish(struct watch *w)
 {
-	for (size_t i = 0; i < w->n_cards; i++)
+	for (size_t i = 0; i < w->n_cards; i++) {
 		holders_finish(&w->cards[i].holders);
+		spells_finish(&w->cards[i].spells);
+	}
 	free(w->cards);
 	free(w->entries);
 	free(w->now);
+	free(w->spells);
+	free(w->past);
 	free(w->list);
 	free(w->sm_pct);
 	ledger_finish(&w->ledger);
@@ -41,7 +46,8 @@ void watch_finish(struct watch *w)
 struct account_scene watch_scene(struct watch *w, size_t i)
 {
 	struct holders *h = &w->cards[i].holders;
-	return (struct account_scene){ h->items, h->n, &w->rules, &w->ledger };
+	return (struct account_scene){ h->items, h->n, &w->rules, &w->ledger,
+		&w->cards[i].spells };
 }
 
 void watch_event(struct watch *w, const struct occurrence *what, const char *format, ...)
@@ -80,6 +86,7 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	w->cards[i] = (struct watched){
 		.glance_ms = -1, .look_ms = -1, .mem_bytes = -1, .floor_bytes = -1
 	};
+	spells_init(&w->cards[i].spells, (uint32_t)i, w->rules.spell_ms);
 	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= RING_MS;
 	account_start(&w->cards[i].account, (uint32_t)i, recent ? seen_ms : -1);
 	if (!recent && seen_ms <= now_ms)
@@ -109,6 +116,7 @@ static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
 	if (gone && !card->gone) {
 		account_blind(&card->account, now_ms, &on);
 		holders_end(&card->holders, now_ms);
+		spells_end_all(&card->spells, SPELL_GONE);
 	} else if (!gone && card->gone) {
 		account_start(&card->account, (uint32_t)i, now_ms);
 		card->glance_ms = card->look_ms = -1;
@@ -224,6 +232,8 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 	watch_note_activity(w);
 	tick_cards(w, now_ms);
 	int rc = tick_holders(w, t, e);
+	if (rc == 0)
+		rc = watch_spells_tick(w, t, e);
 	t->cards = w->entries;
 	t->n_cards = w->n_cards;
 	t->processes = w->lives.entries;
@@ -241,12 +251,15 @@ static void keep_held(struct watch *w)
 	for (size_t i = 0; i < w->n_cards; i++)
 		for (size_t k = 0; k < w->cards[i].holders.n; k++)
 			w->lives.lives[w->cards[i].holders.items[k].process].kept = true;
+	watch_spells_keep(w);
 }
 
 void watch_stored(struct watch *w)
 {
 	ledger_clear(&w->ledger);
 	w->n_events = 0;
+	for (size_t i = 0; i < w->n_cards; i++)
+		spells_stored(&w->cards[i].spells);
 	keep_held(w);
 	lives_forget_ended(&w->lives);
 }

@@ -32,8 +32,11 @@ struct watch {
 	struct card_entry *entries; /* the same cards for the store */
 	size_t n_cards, cap_cards;
 	struct event events[WATCH_MAX_EVENTS];
-	struct holder_now *now; /* filled by watch_tick() */
-	size_t n_events, cap_now;
+	struct holder_now *now; /* filled by watch_tick(), like the next */
+	struct spell *spells;
+	size_t n_events, cap_now, cap_spells;
+	struct past_spell *past; /* those of cards that were not listed yet */
+	size_t n_past;
 	struct listed *list; /* private, like the next: of one card */
 	double *sm_pct;
 	size_t cap_list, cap_sm_pct;

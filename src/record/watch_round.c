@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "record/watch.h"
 #include "record/watch_private.h"
+#include "record/watch_spells.h"
 #include "sample/ring.h"
 #include "sample/use.h"
 
@@ -116,6 +117,8 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	struct account_scene on = watch_scene(w, i);
 	if (!window.first)
 		account_doubt(&card->account, since_ms, &on);
+	if (window.first)
+		watch_spells_resume(w, i, n);
 	card->empty = r->n_processes == 0;
 	card->mem_bytes = r->mem_used_bytes;
 }
@@ -185,8 +188,10 @@ static void take_holders(struct watch *w, struct source *s, size_t i, struct rou
 	bool same = round->glanced && (!round->cards[i].want || is_as_listed(card, r));
 	if (listed)
 		take_list(w, s, i, round);
-	if (listed)
+	if (listed) {
 		card->look_ms = round->begun_ms;
+		w->entries[i].listed = true;
+	}
 	if (listed || same)
 		card->glance_ms = round->begun_ms;
 	note_unlisted(card, r, listed || same || !round->cards[i].looked, round->ended_ms);
@@ -386,6 +391,7 @@ void watch_clock_step(
 		if (card->gone)
 			continue;
 		account_start(&card->account, (uint32_t)i, new_now_ms);
+		spells_shift(&card->spells, new_now_ms - old_now_ms);
 		card->unobserved_ms = 0;
 		holders_restart(&card->holders);
 		if (card->look_ms >= 0)

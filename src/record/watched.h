@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "classify/account.h"
+#include "classify/spell.h"
 #include "model/reading.h"
 #include "record/holders.h"
 
@@ -14,6 +15,7 @@
 struct watched {
 	struct account account;
 	struct holders holders;
+	struct spells spells;
 	int64_t glance_ms; /* last glance with the same memory as at its last look; -1 never */
 	int64_t look_ms;   /* its last process list; -1 none yet */
 	int64_t mem_bytes; /* used at its last look; -1 unknown */

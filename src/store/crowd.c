@@ -59,7 +59,8 @@ static const char *const texts[QUERIES] = {
 	[QUERY_DROP_ROWS] =
 		"DELETE FROM process WHERE id IN (SELECT process FROM temp.given_up)"
 		" AND id NOT IN (SELECT process FROM action WHERE process IS NOT NULL)"
-		" AND id NOT IN (SELECT process FROM holding_5m WHERE slot >= ?1)",
+		" AND id NOT IN (SELECT process FROM holding_5m WHERE slot >= ?1)"
+		" AND id NOT IN (SELECT process FROM spell WHERE end_ms >= ?1 * 1000)",
 };
 
 /* A user's short processes of a day. */
@@ -80,16 +81,7 @@ struct crowds {
 
 static sqlite3_stmt *query(struct store *s, enum query which)
 {
-	sqlite3_stmt **q = &s->crowds->queries[which];
-	if (!*q)
-		sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, q, NULL);
-	return *q;
-}
-
-static bool run(sqlite3_stmt *q, int64_t *first)
-{
-	int rc = q ? sql_once(q, first) : SQLITE_ERROR;
-	return rc == SQLITE_DONE || rc == SQLITE_ROW;
+	return sql_kept(s->db, &s->crowds->queries[which], texts[which]);
 }
 
 static bool ask_day(struct store *s, enum query which, const struct crowd *c, int64_t *answer)
@@ -101,7 +93,7 @@ static bool ask_day(struct store *s, enum query which, const struct crowd *c, in
 	sqlite3_bind_int64(q, 3, c->day * DAY_MS);
 	if (which == QUERY_COUNT)
 		sqlite3_bind_int64(q, 4, CROWD_SHORT_MS);
-	return run(q, answer);
+	return sql_run(q, answer);
 }
 
 static struct crowd *find_user(struct crowds *all, const char *user)
@@ -141,7 +133,7 @@ static bool first_seen(
 	*seen_ms = -1;
 	sqlite3_stmt *q = query(s, QUERY_FIRST_SEEN);
 	sqlite3_bind_int64(q, 1, id);
-	return run(q, seen_ms);
+	return sql_run(q, seen_ms);
 }
 
 static bool is_short(const struct process_entry *p, int64_t seen_ms)
@@ -157,7 +149,7 @@ static bool add_row(struct store *s, struct crowd *c, const struct process_entry
 	sql_bind_text(q, 3, c->user);
 	sqlite3_bind_int64(q, 4, p->first_seen_ms);
 	sqlite3_bind_int64(q, 5, p->ended_ms);
-	return run(q, &c->row);
+	return sql_run(q, &c->row);
 }
 
 static bool grow(struct store *s, const struct crowd *c, const struct process_entry *p)
@@ -167,7 +159,7 @@ static bool grow(struct store *s, const struct crowd *c, const struct process_en
 	sqlite3_bind_int64(q, 2, p->first_seen_ms);
 	sqlite3_bind_int64(q, 3, p->ended_ms);
 	sql_bind_known(q, 4, p->last_active_ms, -1);
-	return run(q, NULL);
+	return sql_run(q, NULL);
 }
 
 /* Notes that the row's sums belong to the crowd. */
@@ -186,13 +178,13 @@ static bool give_up(struct store *s, int64_t id, int64_t crowd, int64_t seen_ms)
 	sqlite3_stmt *q = query(s, QUERY_GIVE_UP);
 	sqlite3_bind_int64(q, 1, id);
 	sqlite3_bind_int64(q, 2, crowd);
-	return run(q, NULL);
+	return sql_run(q, NULL);
 }
 
 bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, int64_t *id)
 {
 	int64_t seen_ms = -1;
-	if (s->past || !is_short(p, p->first_seen_ms))
+	if (s->past || p->has_spell || !is_short(p, p->first_seen_ms))
 		return true;
 	if (!s->crowds && !(s->crowds = calloc(1, sizeof(*s->crowds))))
 		return false;
@@ -225,7 +217,7 @@ bool crowd_merge(struct store *s)
 		sqlite3_stmt *q = query(s, steps[i]);
 		if (sqlite3_bind_parameter_count(q))
 			sqlite3_bind_int64(q, 1, s->crowds->from_slot);
-		ok = run(q, NULL);
+		ok = sql_run(q, NULL);
 	}
 	s->crowds->given_up = false;
 	return ok;

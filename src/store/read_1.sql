@@ -1,7 +1,8 @@
 -- How a program that may not write reads a store of version 1: temporary views hide its tables
 -- and have the columns of version 2 (and of 3, where read_2.sql cannot add them). Only what
 -- gua itself queries is here.
-CREATE TEMP VIEW run AS SELECT *, 0 AS glance_ms, 'normal' AS privacy FROM main.run;
+CREATE TEMP VIEW run AS SELECT *, 0 AS glance_ms, 'normal' AS privacy, 300000 AS spell_ms
+	FROM main.run;
 CREATE TEMP VIEW gpu AS SELECT *, iif(EXISTS (SELECT 1 FROM main.run WHERE run.host = gpu.host
 	AND run.source <> 'sim'), 'nvml', 'sim') AS source FROM main.gpu;
 

@@ -1,8 +1,15 @@
 -- How a program that may not write reads a store of version 2: temporary views hide its tables and
 -- have the columns of version 3. For a store of version 1, read_1.sql comes first, and a view of a
 -- table that it has made stays.
-CREATE TEMP VIEW IF NOT EXISTS run AS SELECT *, 'normal' AS privacy FROM main.run;
+CREATE TEMP VIEW IF NOT EXISTS run AS SELECT *, 'normal' AS privacy, 300000 AS spell_ms
+	FROM main.run;
 
 CREATE TEMP VIEW process AS SELECT *, NULL AS notebook_path, NULL AS job_name, NULL AS account,
 	NULL AS login, NULL AS session, NULL AS parents, NULL AS python_env, NULL AS tag
 	FROM main.process;
+
+CREATE TEMP VIEW spell AS SELECT 0 AS end_ms, 0 AS gpu, 0 AS process, 0 AS begin_ms,
+	0 AS idle_held_ms, 0 AS squatting_ms, 0 AS mem_peak_kib, 0 AS energy_mj, 0 AS how_ended
+	WHERE 0;
+CREATE TEMP VIEW open_spell AS SELECT 0 AS gpu, 0 AS process, 0 AS begin_ms, 0 AS end_ms,
+	0 AS idle_held_ms, 0 AS squatting_ms, 0 AS mem_peak_kib, 0 AS energy_mj WHERE 0;

@@ -2,7 +2,7 @@
 -- user_version numbers the schema: upgrade_N.sql turns version N into the next one, and with
 -- read_N.sql a program that does not write reads a store of version N.
 -- Times named *_ms are unix milliseconds, slots are unix seconds (start of the slot).
--- Start reading at the views: day_cards, day_users, now_holders.
+-- Start reading at the views: day_cards, day_users, now_holders, idle_spells.
 
 PRAGMA application_id = 0x47554131; -- "GUA1"
 PRAGMA user_version = 3;
@@ -35,7 +35,8 @@ CREATE TABLE run (
 	held_mem_bytes  INTEGER NOT NULL,
 	count_graphics  INTEGER NOT NULL,
 	glance_ms       INTEGER NOT NULL DEFAULT 0, -- time between glances; 0: none
-	privacy         TEXT NOT NULL DEFAULT 'normal' -- strict: no command lines and paths were kept
+	privacy         TEXT NOT NULL DEFAULT 'normal', -- strict: no command lines and paths were kept
+	spell_ms        INTEGER NOT NULL DEFAULT 300000 -- idle for at least this long: a spell
 );
 
 -- One row per card or MIG instance.
@@ -94,6 +95,30 @@ CREATE TABLE holder (
 	mem_bytes      INTEGER,            -- NULL: the driver cannot tell
 	since_ms       INTEGER NOT NULL,
 	last_active_ms INTEGER,
+	PRIMARY KEY (gpu, process)
+) WITHOUT ROWID;
+
+-- Spells that ended: stretches of time in which a process held a card idle, with at least
+-- run.spell_ms of idle time in them. By their end, so that those of a window are found quickly.
+CREATE TABLE spell (
+	end_ms       INTEGER NOT NULL,     -- the last moment at which it was seen idle
+	gpu          INTEGER NOT NULL REFERENCES gpu(id),
+	process      INTEGER NOT NULL REFERENCES process(id),
+	begin_ms     INTEGER NOT NULL,
+	idle_held_ms INTEGER NOT NULL,     -- by its own state; what is left of the time between
+	squatting_ms INTEGER NOT NULL,     -- begin and end was not observed
+	mem_peak_kib INTEGER,              -- NULL: the driver cannot tell
+	energy_mj    INTEGER,              -- its share of the card's idle-held energy; NULL: not known
+	how_ended    INTEGER NOT NULL,     -- 0 active, 1 released, 2 exited, 3 recorder stopped
+	PRIMARY KEY (end_ms, gpu, process)
+) WITHOUT ROWID;
+-- Stretches that have not ended, also those that are not long enough yet: replaced by each tick.
+-- The next recorder of the same boot goes on with them. When a recorder has stopped, a spell is in
+-- both tables, with the same key.
+CREATE TABLE open_spell (
+	gpu INTEGER NOT NULL REFERENCES gpu(id), process INTEGER NOT NULL REFERENCES process(id),
+	begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	squatting_ms INTEGER NOT NULL, mem_peak_kib INTEGER, energy_mj INTEGER,
 	PRIMARY KEY (gpu, process)
 ) WITHOUT ROWID;
 

@@ -154,3 +154,16 @@ int sql_once(sqlite3_stmt *s, int64_t *first)
 	int reset = sqlite3_reset(s);
 	return rc == SQLITE_ROW && reset != SQLITE_OK ? reset : rc;
 }
+
+bool sql_run(sqlite3_stmt *s, int64_t *first)
+{
+	int rc = s ? sql_once(s, first) : SQLITE_ERROR;
+	return rc == SQLITE_DONE || rc == SQLITE_ROW;
+}
+
+sqlite3_stmt *sql_kept(sqlite3 *db, sqlite3_stmt **kept, const char *sql)
+{
+	if (!*kept)
+		sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+	return *kept;
+}

@@ -32,8 +32,13 @@ void sql_bind_known(sqlite3_stmt *s, int place, int64_t value, int64_t unknown);
 void sql_bind_text(sqlite3_stmt *s, int place, const char *text);
 void sql_bind_text_or_null(sqlite3_stmt *s, int place, const char *text);
 
+/* The statement at `*kept`, prepared when it is first needed; NULL on failure, which the bind
+ * functions and sql_run() accept. */
+sqlite3_stmt *sql_kept(sqlite3 *db, sqlite3_stmt **kept, const char *sql);
 /* Steps a statement that returns at most one row and resets it. SQLITE_ROW fills *first (may be
  * NULL) with the first column. Returns SQLITE_ROW, SQLITE_DONE or an error code. */
 int sql_once(sqlite3_stmt *s, int64_t *first);
+/* The same; false: SQLite failed, or `s` is NULL. */
+bool sql_run(sqlite3_stmt *s, int64_t *first);
 
 #endif

@@ -11,6 +11,7 @@
 #include "store/blocker.h"
 #include "store/crowd.h"
 #include "store/lock.h"
+#include "store/spells.h"
 #include "store/sqlite.h"
 #include "store/store_private.h"
 #include "version.h"
@@ -231,6 +232,7 @@ static bool write_run(struct store *s, const char *sql)
 	sqlite3_bind_int(q, 10, s->info.rules.count_graphics);
 	sqlite3_bind_int64(q, 11, s->info.glance_ms);
 	sqlite3_bind_text(q, 12, privacy_names[s->info.privacy], -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 13, s->info.rules.spell_ms);
 	return once(q, &s->run);
 }
 
@@ -250,7 +252,8 @@ static bool continue_run(struct store *s)
 			    " AND last_tick_ms > ?5 - 86400000 AND interval_ms = ?6"
 			    " AND drain_ms = ?7 AND active_util_pct = ?8"
 			    " AND held_mem_bytes = ?9 AND count_graphics = ?10"
-			    " AND glance_ms = ?11 AND privacy = ?12 RETURNING id");
+			    " AND glance_ms = ?11 AND privacy = ?12"
+			    " AND spell_ms = ?13 RETURNING id");
 }
 
 static bool add_run(struct store *s)
@@ -258,14 +261,17 @@ static bool add_run(struct store *s)
 	return write_run(s,
 		"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
 		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics,"
-		" glance_ms, privacy) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-		" ?12) RETURNING id");
+		" glance_ms, privacy, spell_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9,"
+		" ?10, ?11, ?12, ?13) RETURNING id");
 }
 
 static bool begin_present_run(struct store *s)
 {
-	return close_holders(s) && close_killed_runs(s) && resume_run(s) &&
-	       (s->run != 0 || continue_run(s)) && (s->run != 0 || add_run(s));
+	if (!close_holders(s) || !close_killed_runs(s) || !resume_run(s))
+		return false;
+	if (s->run != 0)
+		return true;
+	return spells_close(s) && continue_run(s) && (s->run != 0 || add_run(s));
 }
 
 /* Takes the recorder's lock on the open file. Closing any descriptor of the file drops SQLite's
@@ -322,7 +328,7 @@ int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
 
 static bool write_end(struct store *s, int64_t now_ms, const char *how)
 {
-	if (!s->past && !close_holders(s))
+	if (!s->past && !(close_holders(s) && spells_close(s)))
 		return false;
 	sqlite3_stmt *q =
 		prepare(s, "UPDATE run SET ended_ms = ?2, how_ended = ?3 WHERE id = ?1");

@@ -53,6 +53,11 @@ int store_end_batch(struct store *s, bool keep, struct err *e);
  * is new. */
 int64_t store_card_seen(struct store *s, const char *uuid);
 
+/* The idle stretches that had not ended when the last run of this boot did, whatever ended it.
+ * The next tick replaces them: call it after store_begin_run(). `*past` is the caller's, to
+ * free(). */
+int store_past_spells(struct store *s, struct past_spell **past, size_t *n, struct err *e);
+
 /* How long the finer slots are kept. */
 struct retention {
 	int64_t minute_s; /* age at which 1-minute slots become 5-minute ones: default 1 day */

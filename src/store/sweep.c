@@ -14,9 +14,18 @@ enum { SWEEP_DAYS = 400, DAY_S = 86400 };
 /* Slots that the clock put into the future are only in holding_1m; see is_counted(). */
 #define FUTURE "SELECT count(*) FROM (SELECT max(slot) AS slot FROM holding_1m) WHERE slot > "
 
+/* Spells end at most this long before or after their process was seen. */
+enum { SPELL_SLACK_MS = 60000 };
+
 struct candidate {
 	int64_t id, host;
+	int64_t first_ms, last_ms;   /* when it was seen */
 	int64_t first_day, last_day; /* unix seconds */
+};
+
+/* The two questions about a candidate. */
+struct search {
+	sqlite3_stmt *sums, *spells;
 };
 
 static int prepare(struct store *s, sqlite3_stmt **q, const char *sql)
@@ -41,15 +50,23 @@ int store_sweep_due(struct store *s, int64_t before_ms, bool *due)
 
 /* Does the process have time on a card? All its slots have left holding_1m, and what leaves it
  * is in holding_1d for ever. */
-static int is_counted(sqlite3_stmt *find, const struct candidate *c, bool *counted)
+static int is_counted(const struct search *find, const struct candidate *c, bool *counted)
 {
 	int rc = SQLITE_DONE;
 	*counted = c->last_day - c->first_day > INT64_C(1) * SWEEP_DAYS * DAY_S;
 	for (int64_t day = c->first_day; !*counted && day <= c->last_day; day += DAY_S) {
-		sqlite3_bind_int64(find, 1, c->host);
-		sqlite3_bind_int64(find, 2, day);
-		sqlite3_bind_int64(find, 3, c->id);
-		rc = sql_once(find, NULL);
+		sqlite3_bind_int64(find->sums, 1, c->host);
+		sqlite3_bind_int64(find->sums, 2, day);
+		sqlite3_bind_int64(find->sums, 3, c->id);
+		rc = sql_once(find->sums, NULL);
+		*counted = rc != SQLITE_DONE;
+	}
+	/* A spell whose sums found no room in memory. */
+	if (!*counted) {
+		sqlite3_bind_int64(find->spells, 1, c->first_ms - SPELL_SLACK_MS);
+		sqlite3_bind_int64(find->spells, 2, c->last_ms + SPELL_SLACK_MS);
+		sqlite3_bind_int64(find->spells, 3, c->id);
+		rc = sql_once(find->spells, NULL);
 		*counted = rc != SQLITE_DONE;
 	}
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -58,10 +75,12 @@ static int is_counted(sqlite3_stmt *find, const struct candidate *c, bool *count
 static struct candidate candidate_of(sqlite3_stmt *q)
 {
 	/* A day more on both sides, for a clock that was set meanwhile. */
-	int64_t first = sqlite3_column_int64(q, 2) / 1000,
-		last = sqlite3_column_int64(q, 3) / 1000;
+	int64_t first_ms = sqlite3_column_int64(q, 2), first = first_ms / 1000,
+		last_ms = sqlite3_column_int64(q, 3), last = last_ms / 1000;
 	return (struct candidate){ .id = sqlite3_column_int64(q, 0),
 		.host = sqlite3_column_int64(q, 1),
+		.first_ms = first_ms,
+		.last_ms = last_ms,
 		.first_day = first - first % DAY_S - DAY_S,
 		.last_day = last - last % DAY_S + DAY_S };
 }
@@ -69,18 +88,24 @@ static struct candidate candidate_of(sqlite3_stmt *q)
 /* Examines the next rows and fills `unused` with those to remove. */
 static int examine(struct store *s, int64_t before_ms, int64_t *unused, size_t *n)
 {
-	sqlite3_stmt *q = NULL, *find = NULL;
+	sqlite3_stmt *q = NULL;
+	struct search find = { 0 };
 	int rc = prepare(s, &q,
 		"SELECT id, host, first_seen_ms, max(last_seen_ms, ended_ms), ended_ms < ?2"
 		" AND id NOT IN (SELECT process FROM holder)"
+		" AND id NOT IN (SELECT process FROM open_spell)"
 		" AND id NOT IN (SELECT process FROM action WHERE process IS NOT NULL)"
 		" AND NOT EXISTS (SELECT 1 FROM open_life AS o WHERE o.pid = process.pid"
 		" AND o.process = process.id), first_seen_ms >= ?2"
 		" FROM process WHERE id > ?1 ORDER BY id LIMIT ?3");
 	if (rc == SQLITE_OK)
-		rc = prepare(s, &find,
+		rc = prepare(s, &find.sums,
 			"SELECT 1 FROM gpu CROSS JOIN holding_1d AS h ON h.gpu = gpu.id"
 			" WHERE gpu.host = ?1 AND h.slot = ?2 AND h.process = ?3 LIMIT 1");
+	if (rc == SQLITE_OK)
+		rc = prepare(s, &find.spells,
+			"SELECT 1 FROM spell WHERE end_ms >= ?1 AND end_ms <= ?2"
+			" AND process = ?3 LIMIT 1");
 	if (rc == SQLITE_OK) {
 		sqlite3_bind_int64(q, 1, s->swept);
 		sqlite3_bind_int64(q, 2, before_ms);
@@ -93,12 +118,13 @@ static int examine(struct store *s, int64_t before_ms, int64_t *unused, size_t *
 			break;
 		}
 		struct candidate c = candidate_of(q);
-		rc = sqlite3_column_int(q, 4) ? is_counted(find, &c, &counted) : SQLITE_OK;
+		rc = sqlite3_column_int(q, 4) ? is_counted(&find, &c, &counted) : SQLITE_OK;
 		if (!counted)
 			unused[(*n)++] = c.id;
 		s->swept = c.id;
 	}
-	sqlite3_finalize(find);
+	sqlite3_finalize(find.sums);
+	sqlite3_finalize(find.spells);
 	sqlite3_finalize(q);
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

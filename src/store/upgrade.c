@@ -34,7 +34,8 @@ static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EX
 				     "DROP VIEW IF EXISTS holding;"
 				     "DROP VIEW IF EXISTS day_cards;"
 				     "DROP VIEW IF EXISTS day_users;"
-				     "DROP VIEW IF EXISTS now_holders;";
+				     "DROP VIEW IF EXISTS now_holders;"
+				     "DROP VIEW IF EXISTS idle_spells;";
 
 /* Creates or upgrades all tables, from any version; then the views, which are the same for
  * all. */

@@ -57,6 +57,34 @@ CREATE VIEW day_users AS
 		JOIN host ON host.id = process.host
 	GROUP BY day, host.id, process.user ORDER BY day, host.hostname, process.user;
 
+-- The spells, the longest first: those that ended, and those that go on and are long enough (ended
+-- and how_ended are NULL). hours is the time from begin to end, idle_hours what was seen to be idle;
+-- squatting_hours is a part of it. energy_kwh is the share of the card's idle-held energy.
+CREATE VIEW idle_spells AS
+	SELECT host.hostname AS host, gpu.idx AS card, gpu.mig_index AS mig, process.user AS user,
+		process.pid AS pid, process.command AS command, process.notebook AS notebook,
+		process.job AS job, datetime(begin_ms / 1000, 'unixepoch') AS began,
+		iif(how_ended IS NULL, NULL, datetime(end_ms / 1000, 'unixepoch')) AS ended,
+		CASE how_ended WHEN 0 THEN 'active' WHEN 1 THEN 'released' WHEN 2 THEN 'exited'
+			WHEN 3 THEN 'stopped' END AS how_ended,
+		round((end_ms - begin_ms) / 3.6e6, 3) AS hours,
+		round((idle_held_ms + squatting_ms) / 3.6e6, 3) AS idle_hours,
+		round(squatting_ms / 3.6e6, 3) AS squatting_hours,
+		round((end_ms - begin_ms - idle_held_ms - squatting_ms) / 3.6e6, 3)
+			AS unobserved_hours,
+		mem_peak_kib / 1024 AS mem_mib, round(energy_mj / 3.6e9, 3) AS energy_kwh
+	FROM (SELECT * FROM spell UNION ALL
+		SELECT end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms, mem_peak_kib,
+			energy_mj, NULL FROM open_spell AS o
+		WHERE idle_held_ms + squatting_ms >= (SELECT spell_ms FROM run
+			WHERE run.host = (SELECT host FROM gpu WHERE id = o.gpu)
+			AND source <> 'import' ORDER BY id DESC LIMIT 1)
+		AND NOT EXISTS (SELECT 1 FROM spell WHERE spell.end_ms = o.end_ms
+			AND spell.gpu = o.gpu AND spell.process = o.process)) AS spell
+	JOIN process ON process.id = spell.process
+	JOIN gpu ON gpu.id = spell.gpu JOIN host ON host.id = gpu.host
+	ORDER BY idle_held_ms + squatting_ms DESC;
+
 -- Which process holds what, as of the last tick. idle_since is NULL while the holder is active.
 CREATE VIEW now_holders AS
 	SELECT host.hostname AS host, gpu.idx AS card, gpu.mig_index AS mig, process.user AS user,

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "store/crowd.h"
+#include "store/spells.h"
 #include "store/sqlite.h"
 #include "store/sums.h"
 #include "store/store.h"
@@ -78,20 +79,9 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_HOST_TICK] = "UPDATE host SET " LAST_SEEN " WHERE id = ?1",
 };
 
-/* The kept statement, prepared at first use; NULL on failure, which the bind functions and
- * run() accept. */
 static sqlite3_stmt *statement(struct store *s, enum statement which)
 {
-	if (!s->statements[which])
-		sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT,
-			&s->statements[which], NULL);
-	return s->statements[which];
-}
-
-static bool run(sqlite3_stmt *q, int64_t *first)
-{
-	int rc = q ? sql_once(q, first) : SQLITE_ERROR;
-	return rc == SQLITE_DONE || rc == SQLITE_ROW;
+	return sql_kept(s->db, &s->statements[which], texts[which]);
 }
 
 static bool make_room(struct store *s, const struct tick *t)
@@ -119,7 +109,7 @@ static bool write_card(struct store *s, const struct card_entry *c, int64_t *id)
 	sqlite3_bind_int64(q, 12, c->first_seen_ms);
 	sqlite3_bind_int64(q, 13, c->last_seen_ms);
 	sql_bind_text(q, 14, c->source);
-	return run(q, id);
+	return sql_run(q, id);
 }
 
 static bool write_cards(struct store *s, const struct tick *t)
@@ -136,24 +126,25 @@ static bool write_cards(struct store *s, const struct tick *t)
 		sqlite3_bind_int64(q, 1, c->store_id);
 		sqlite3_bind_int64(q, 2, c->last_seen_ms);
 		sqlite3_bind_int(q, 3, s->past);
-		ok = run(q, NULL);
+		ok = sql_run(q, NULL);
 	}
 	return ok;
 }
 
 /* Finds a life that an earlier run stored; *id stays 0 when there is none. Without a start
- * time two lives of a pid cannot be distinguished: such a process always gets a new row. */
+ * time two lives of a pid cannot be distinguished: such a process always gets a new row. Pid 0
+ * is memory that no process explains. */
 static bool find_process(struct store *s, const struct process_entry *p, int64_t *id)
 {
 	*id = 0;
-	if (p->id.start_ticks == 0)
+	if (p->id.start_ticks == 0 && p->id.pid != 0)
 		return true;
 	sqlite3_stmt *q = statement(s, STATEMENT_FIND_PROCESS);
 	sqlite3_bind_int64(q, 1, p->id.pid);
 	sqlite3_bind_int64(q, 2, (int64_t)p->id.start_ticks);
 	sqlite3_bind_int64(q, 3, s->host);
 	sql_bind_text(q, 4, s->info.boot_id);
-	return run(q, id);
+	return sql_run(q, id);
 }
 
 /* Binds the texts from parameter `first` on. Every process has a command, if only "". */
@@ -182,7 +173,7 @@ static bool add_process(struct store *s, const struct process_entry *p, int64_t 
 	sql_bind_known(q, 10, p->last_active_ms, -1);
 	sql_bind_known(q, 11, p->ended_ms, -1);
 	bind_texts(q, 12, &p->id);
-	bool ok = run(q, NULL);
+	bool ok = sql_run(q, NULL);
 	*id = sqlite3_last_insert_rowid(s->db);
 	return ok;
 }
@@ -196,7 +187,7 @@ static bool set_process(struct store *s, const struct process_entry *p, int64_t 
 	sql_bind_known(q, 4, p->last_active_ms, -1);
 	sql_bind_known(q, 5, p->ended_ms, -1);
 	bind_texts(q, 6, &p->id);
-	return run(q, NULL);
+	return sql_run(q, NULL);
 }
 
 static bool run_named(struct store *s, enum statement which, const char *number,
@@ -207,7 +198,7 @@ static bool run_named(struct store *s, enum statement which, const char *number,
 	sql_bind_text(q, 2, number);
 	if (name)
 		sql_bind_text(q, 3, name);
-	return run(q, first);
+	return sql_run(q, first);
 }
 
 /* Time of a user whose name was not known is stored under "uid:N". Once the name is known, that
@@ -261,7 +252,7 @@ static bool write_sm_active(struct store *s, const struct usage_sum *u)
 	sqlite3_bind_int64(q, 2, s->card_ids[u->card]);
 	sqlite3_bind_int64(q, 3, u->sm_active_ms);
 	sqlite3_bind_int64(q, 4, u->sm_active_pct_ms);
-	return run(q, NULL);
+	return sql_run(q, NULL);
 }
 
 static bool write_usage(struct store *s, const struct usage_sum *u)
@@ -283,7 +274,7 @@ static bool write_usage(struct store *s, const struct usage_sum *u)
 	sqlite3_bind_int64(total, 4, u->energy_mj);
 	sqlite3_bind_int64(total, 5, energy_unknown_ms);
 	sqlite3_bind_int64(total, 6, u->unsure_ms);
-	return run(q, NULL) && run(total, NULL) && write_sm_active(s, u);
+	return sql_run(q, NULL) && sql_run(total, NULL) && write_sm_active(s, u);
 }
 
 /* The user's running totals: presence by the user's state; shares of active time count as
@@ -305,7 +296,7 @@ static bool write_user_totals(
 		sqlite3_bind_int(total, 3, state);
 		sqlite3_bind_int64(total, 4, h->presence_ms[state]);
 		sqlite3_bind_int64(total, 5, share_ms[state]);
-		ok = run(total, NULL);
+		ok = sql_run(total, NULL);
 	}
 	return ok;
 }
@@ -336,7 +327,7 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 	sqlite3_bind_int64(q, 13, h->idle_share_ms);
 	sql_bind_known(q, 14, h->sm_pct_ms, -1);
 	sql_bind_known(q, 15, h->mem_peak_kib, -1);
-	return run(q, NULL) && write_user_totals(s, t, h);
+	return sql_run(q, NULL) && write_user_totals(s, t, h);
 }
 
 static bool write_event(struct store *s, const struct event *v)
@@ -351,7 +342,7 @@ static bool write_event(struct store *s, const struct event *v)
 	sqlite3_bind_text(q, 4, event_kind_names[v->kind], -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 5, v->value);
 	sql_bind_text(q, 6, v->text);
-	return run(q, NULL);
+	return sql_run(q, NULL);
 }
 
 static bool write_sums(struct store *s, const struct tick *t)
@@ -375,7 +366,7 @@ static bool write_holder(struct store *s, const struct stored_holder *h)
 	sql_bind_known(q, 4, h->mem_bytes, UNKNOWN_BYTES);
 	sqlite3_bind_int64(q, 5, h->since_ms);
 	sql_bind_known(q, 6, h->last_active_ms, -1);
-	return run(q, NULL);
+	return sql_run(q, NULL);
 }
 
 /* The table is small and is replaced as a whole, but only when something in it changed. On a
@@ -395,7 +386,7 @@ static bool write_holders(struct store *s, const struct tick *t)
 		return true;
 	sqlite3_stmt *q = statement(s, STATEMENT_CLEAR_HOLDERS);
 	sqlite3_bind_int64(q, 1, s->host);
-	bool ok = run(q, NULL);
+	bool ok = sql_run(q, NULL);
 	for (size_t i = 0; ok && i < s->n_next; i++)
 		ok = write_holder(s, &s->next[i]);
 	return ok;
@@ -410,7 +401,7 @@ static bool write_time(struct store *s, int64_t at_ms)
 	sqlite3_bind_int64(host, 1, s->host);
 	sqlite3_bind_int64(host, 2, at_ms);
 	sqlite3_bind_int(host, 3, s->past);
-	return run(q, NULL) && run(host, NULL);
+	return sql_run(q, NULL) && sql_run(host, NULL);
 }
 
 /* Marks the recorder's entries as stored. Called only when the tick was written. */
@@ -445,7 +436,7 @@ int store_write_tick(struct store *s, struct tick *t, struct err *e)
 	if (code)
 		return code;
 	if (!write_cards(s, t) || !write_processes(s, t) || !write_sums(s, t) ||
-		!write_holders(s, t) || !write_time(s, t->at_ms)) {
+		!write_holders(s, t) || !spells_write(s, t) || !write_time(s, t->at_ms)) {
 		s->holders_known = false;
 		crowd_forget(s);
 		return store_abandon(s, "write", e);

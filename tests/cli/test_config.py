@@ -68,7 +68,7 @@ def test_every_key_is_an_option(section, key):
 
 
 @pytest.mark.parametrize("option", ["interval", "drain", "glance", "count-graphics", "driver-timeout", "retry",
-                                    "active-util", "held-mem", "keep-minutes", "keep-five", "privacy"])
+                                    "active-util", "held-mem", "spell", "keep-minutes", "keep-five", "privacy"])
 def test_help_names_the_default(option):
     """The help of an option and the table of keys have the same default."""
     text = re.sub(r"\s+", " ", gua("daemon", "--help").stdout)

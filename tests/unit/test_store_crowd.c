@@ -381,6 +381,26 @@ static void test_late_time_and_actions(void **state)
 	free(l);
 }
 
+/* A process with a spell is not one of many. */
+static void test_the_process_of_a_spell_keeps_its_row(void **state)
+{
+	struct world *w = *state;
+	struct lives *l = new_lives(w);
+	struct store *s = world_open(w);
+	burst(l, s, "bob", CROWD_LIVES + 1);
+	for (int i = 0; i < 2; i++) {
+		struct process_entry *p = add_life(l, "bob");
+		p->has_spell = i == 0;
+		end_life(l, p);
+	}
+	tick(l, s);
+	assert_int_equal(ask(w->path, OWN), CROWD_LIVES + 1);
+	assert_int_equal(ask(w->path, CROWDS), 1);
+	assert_nothing_lost(w);
+	store_close(s);
+	free(l);
+}
+
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -392,6 +412,7 @@ int main(void)
 		WORLD_TEST(test_limit_survives_a_restart),
 		WORLD_TEST(test_failed_tick_is_written_again),
 		WORLD_TEST(test_late_time_and_actions),
+		WORLD_TEST(test_the_process_of_a_spell_keeps_its_row),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

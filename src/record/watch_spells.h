@@ -1,0 +1,29 @@
+/* The idle stretches of the watched cards. Each account finds those of its card; a tick has all
+ * of them. */
+#ifndef GUA_RECORD_WATCH_SPELLS_H
+#define GUA_RECORD_WATCH_SPELLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/spell.h"
+#include "model/tick.h"
+
+struct watch;
+
+/* Idle stretches of an earlier run that had not ended; takes the array over. When a card is
+ * listed for the first time, they go on or are forgotten. */
+void watch_resume(struct watch *w, struct past_spell *past, size_t n);
+/* How many spells found no room in memory since the last call. */
+int64_t watch_lost_spells(struct watch *w);
+
+/* For the watch: the processes of card `i` were listed for the first time; they are the first
+ * `n` of w->list. Their stretches of an earlier run go on. */
+void watch_spells_resume(struct watch *w, size_t i, size_t n);
+/* Adds the spells to a tick. */
+int watch_spells_tick(struct watch *w, struct tick *t, struct err *e);
+/* Marks the lives to which spells refer. */
+void watch_spells_keep(struct watch *w);
+
+#endif
