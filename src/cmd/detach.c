@@ -20,15 +20,35 @@ bool detach_is_waited_for(void)
 	return getpid() == 1 || (pid && strtol(pid, NULL, 10) == getpid());
 }
 
+/* Opens a file to write, and creates it with `mode`. Another user may have put something there
+ * first: a link is not followed, and nothing is waited for. */
+static int open_plain(const char *path, int flags, mode_t mode)
+{
+	struct stat st;
+	int fd = open(
+		path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, mode);
+	if (fd < 0)
+		return -1;
+	bool plain = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode));
+	bool own = plain && (geteuid() == 0 || st.st_uid == geteuid() || st.st_uid == 0);
+	if (own)
+		return fd;
+	close(fd);
+	errno = plain ? EPERM : EINVAL;
+	return -1;
+}
+
 static int open_log(const char *path, struct err *e)
 {
 	int rc = file_make_parent(path, 0750, e);
 	if (rc)
 		return rc;
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+	int fd = open_plain(path, O_APPEND, 0640);
 	if (fd < 0)
-		return err_set(
-			e, ERR_WORLD, "cannot open the log file %s: %s", path, strerror(errno));
+		return err_set(e, ERR_WORLD, "cannot open the log file %s: %s", path,
+			errno == EINVAL || errno == ENXIO ? "it is not a regular file"
+			: errno == EPERM		  ? "it belongs to another user"
+							  : strerror(errno));
 	return fd;
 }
 
@@ -135,12 +155,10 @@ void detach_failed(struct detached *d, const struct err *e)
 bool detach_write_pid(const char *path)
 {
 	struct err e = { 0 };
-	FILE *f = NULL;
-	if (file_make_parent(path, 0755, &e) == 0)
-		f = fopen(path, "we");
-	if (!f || fprintf(f, "%d\n", (int)getpid()) < 0)
+	int fd = file_make_parent(path, 0755, &e) == 0 ? open_plain(path, O_TRUNC, 0644) : -1;
+	if (fd < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
 		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
-	if (f)
-		fclose(f);
-	return f != NULL;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }

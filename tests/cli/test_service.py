@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
@@ -13,6 +14,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -123,6 +125,48 @@ def test_strange_files_hang_nothing(tmp_path, command, make):
     make(beside(db, ".status"))
     run = gua(command, "--db", db, timeout=30)
     assert run.returncode == 1 and f"{db}.status" in run.stderr and "remove it" in run.stderr
+
+
+@pytest.mark.parametrize("kind", ["fifo", "read fifo", "link", "directory"])
+def test_a_strange_log_file_is_refused(tmp_path, kind):
+    """And nobody waits for it."""
+    log = tmp_path / "gua.db.log"
+    if kind == "link":
+        log.symlink_to(tmp_path / "precious")
+    elif kind == "directory":
+        log.mkdir()
+    else:
+        os.mkfifo(log)
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK) if kind == "read fifo" else None
+    run = gua("start", "--db", tmp_path / "gua.db", env=fake_driver(tmp_path, ONE_CARD))
+    assert run.returncode == 1 and "cannot open the log file" in run.stderr, run.stderr
+    assert not (tmp_path / "precious").exists() and not (tmp_path / "gua.db").exists()
+    if reader is not None:
+        os.close(reader)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+def test_the_log_of_a_user_is_not_anothers_file():
+    """Who makes it first in a shared directory could read and change the log."""
+    with tempfile.TemporaryDirectory(prefix="gua-log-", dir="/var/tmp") as name:
+        where = pathlib.Path(name)
+        where.chmod(0o1777)
+        shutil.copy(GUA, where / "gua")
+        (where / "gua.db.log").touch()
+        (where / "gua.db.log").chmod(0o666)
+        os.chown(where / "gua.db.log", 54321, 54321)
+        run = gua("start", "--source", "sim", "--db", where / "gua.db", binary=where / "gua", user=54322, group=54322,
+                  extra_groups=[])
+        assert run.returncode == 1 and "cannot open the log file" in run.stderr, run.stderr
+
+
+def test_a_pid_file_is_not_written_through_a_link(tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "pid").symlink_to(tmp_path / "precious")
+    run = gua("daemon", "-f", "--ticks", "1", "--interval", "100ms", "--db", tmp_path / "gua.db", "--pid-file",
+              tmp_path / "pid", env=fake_driver(tmp_path, ONE_CARD))
+    assert run.returncode == 0 and "cannot write the pid file" in run.stderr
+    assert (tmp_path / "precious").read_text() == "precious"
 
 
 def test_a_symbolic_link_as_lock_is_not_followed(tmp_path):
