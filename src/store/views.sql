@@ -89,7 +89,7 @@ CREATE VIEW idle_spells AS
 CREATE VIEW now_holders AS
 	SELECT host.hostname AS host, gpu.idx AS card, gpu.mig_index AS mig, process.user AS user,
 		process.pid AS pid, process.command AS command,
-		holder.mem_bytes / 1000000 AS mem_mb,
+		holder.mem_bytes / 1048576 AS mem_mib,
 		datetime(holder.since_ms / 1000, 'unixepoch') AS since,
 		iif(holder.last_active_ms >= run.last_tick_ms - run.interval_ms, NULL,
 			datetime(coalesce(holder.last_active_ms, holder.since_ms) / 1000,

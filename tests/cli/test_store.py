@@ -66,8 +66,8 @@ def test_day_users_counts_presence_once(store):
 def test_now_holders(store):
     """Active now: no idle_since. Never active: idle since it came."""
     assert store.execute("SELECT * FROM now_holders").fetchall() == [
-        ("lab", 3, None, "alice", 10, "train", 5, "2026-11-01 00:00:00", None, "2026-11-02 06:00:00"),
-        ("lab", 3, None, "bob", 21, "jupyter", 4, "2026-11-01 02:00:00", "2026-11-01 02:00:00", "2026-11-02 06:00:00"),
+        ("lab", 3, None, "alice", 10, "train", 4, "2026-11-01 00:00:00", None, "2026-11-02 06:00:00"),
+        ("lab", 3, None, "bob", 21, "jupyter", 3, "2026-11-01 02:00:00", "2026-11-01 02:00:00", "2026-11-02 06:00:00"),
         ("lab", 3, None, "bob", 20, "jupyter", None, "2026-11-01 00:00:00", "2026-11-01 01:00:00", "2026-11-02 06:00:00")]
 
 
@@ -94,6 +94,10 @@ def test_every_table_and_column_is_in_the_manual(store):
         for column in [row[1] for row in store.execute(f"PRAGMA table_info({name})")]:
             if column != "id" and name != "holding_1d":
                 assert any(f"_{column}_" in p for p in mine), f"{kind} {name}: {column} is not in gua-store(5)"
+
+
+def test_the_manual_names_the_version():
+    assert f"is the version of the schema, {VERSION}." in PAGE
 
 
 def test_the_manual_has_ten_examples():
