@@ -23,8 +23,8 @@
  *              attributed to), table
  *              (rows, and columns that get them from a struct), report* (facts, sentences and
  *              tables: what formats print), sentence, metric (fields of live views), tracking
- *              (columns of a tracking file), xid (what the driver's numbers mean), finding
- *              (what an examination found)
+ *              (columns of a tracking file), release (how a process is ended), xid (what the
+ *              driver's numbers mean), finding (what an examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
  *              become values), config (gua's own keys), parse (values of special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
@@ -69,7 +69,7 @@
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine
  *              (the host), notify
- *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who,
+ *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who*,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   cmd/       one file per command: daemon*, start, status, stop, report, events, export,

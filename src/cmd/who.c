@@ -13,7 +13,7 @@ struct values {
 	struct live_values live;
 	struct filter_values filter;
 	int64_t idle_ms; /* -1: any */
-	bool json;
+	bool json, message;
 };
 
 static const struct option_row rows[] = {
@@ -23,6 +23,8 @@ static const struct option_row rows[] = {
 	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
 	{ OPTION_FLAG, 0, "json", NULL, "one JSON document",
 		.offset = offsetof(struct values, json) },
+	{ OPTION_FLAG, 0, "message", NULL, "the note to send to each holder, with --idle",
+		.offset = offsetof(struct values, message) },
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };
@@ -55,15 +57,28 @@ static void print_notes(const struct who *w, const struct who_question *q, bool 
 	str_finish(&notes);
 }
 
+static int check_message(const struct values *v, struct err *e)
+{
+	if (v->message && v->json)
+		return err_set(e, ERR_USAGE, "--message and --json exclude each other");
+	if (v->message && v->idle_ms < 0)
+		return err_set(e, ERR_USAGE,
+			"--message needs --idle D: how long a holder must have been idle to "
+			"get one");
+	return 0;
+}
+
 /* Prints what was found; returns the exit status. */
 static int print_holders(const struct command *self, const struct who *w,
-	const struct who_question *q, bool json)
+	const struct who_question *q, const struct values *v)
 {
 	struct str out = { 0 };
 	struct text_style style = text_style();
-	print_notes(w, q, !json);
-	if (json)
+	print_notes(w, q, !v->json);
+	if (v->json)
 		who_json(&out, w);
+	else if (v->message)
+		who_message(&out, w, &style);
 	else if (w->n)
 		who_text(&out, w, &style);
 	int status = cmd_print(self, &out);
@@ -82,14 +97,14 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (filter_init(&filter, &v.filter, &e) ||
+	if (check_message(&v, &e) || filter_init(&filter, &v.filter, &e) ||
 		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);
 	struct who_question q = { .filter = &filter, .idle_ms = v.idle_ms };
 	if (cmd_live_refresh(&session, &e) || who_find(&who, session.live, &q, &e))
 		status = cmd_fail(self, &e);
 	else
-		status = print_holders(self, &who, &q, v.json);
+		status = print_holders(self, &who, &q, &v);
 	who_finish(&who);
 	cmd_live_close(&session);
 	return status;
@@ -99,7 +114,7 @@ const struct command cmd_who = {
 	.name = "who",
 	.summary = "show which processes hold the cards, and how long they are idle",
 	.usage = "[--idle D] [-u USER] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
-		 "[--json]",
+		 "[--json | --message]",
 	.details = "The exit status is 1 if no process matches.",
 	.options = rows,
 	.run = run,

@@ -86,6 +86,26 @@ def test_holders_as_text(who, expect):
     assert "Xorg" not in run.stdout
 
 
+def test_letters_to_holders(who, expect):
+    text = LAB + 'process second pid 4244 user alice uid 1001 command "python second.py" started -1h\n' \
+                 "at 0s hold second card 1 memory 2GB\n"
+    run = who(600, "--idle", "5m", "--message", recorded=True, text=text)
+    assert run.returncode == 0
+    expect("who-message.txt", run.stdout)
+    assert max(map(len, run.stdout.splitlines())) <= 72
+    assert run.stdout.count("To: ") == len(set(users(who(600, "--idle", "5m", text=text))))
+    nobody = who(600, "--idle", "5h", "--message", text=text)
+    assert (nobody.returncode, nobody.stdout) == (1, "") and "no process matches" in nobody.stderr
+
+
+@pytest.mark.parametrize("args, says", [
+    (("--message",), "--message needs --idle D"),
+    (("--message", "--json", "--idle", "1h"), "--message and --json exclude each other")])
+def test_letters_need_to_know_to_whom(who, args, says):
+    run = who(600, *args)
+    assert run.returncode == 2 and says in run.stderr
+
+
 def test_idle_since_comes_from_the_store(who):
     run = who(600, "--json", recorded=True)
     found = {holder["command"]: holder for holder in json.loads(run.stdout)["holders"]}

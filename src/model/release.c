@@ -1,0 +1,41 @@
+/* Chooses the command that ends a process. */
+#include "model/release.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct manager {
+	const char *prefix;  /* of the label */
+	const char *command; /* that ends what the label names */
+} managers[] = {
+	{ "slurm:", "scancel" },
+	{ "pbs:", "qdel" },
+	{ "lsf:", "bkill" },
+	{ "docker:", "docker stop" },
+	{ "podman:", "podman stop" },
+};
+
+/* What is safe in a shell, and no option. */
+#define PLAIN "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static bool by_manager(char dst[RELEASE_CAP], const char *label)
+{
+	for (size_t i = 0; label && i < sizeof(managers) / sizeof(managers[0]); i++) {
+		size_t len = strlen(managers[i].prefix);
+		const char *name = label + len;
+		if (strncmp(label, managers[i].prefix, len) != 0 || !*name ||
+			name[strspn(name, PLAIN)] || strlen(name) > 64)
+			continue;
+		snprintf(dst, RELEASE_CAP, "%s %s", managers[i].command, name);
+		return true;
+	}
+	return false;
+}
+
+void release_command(
+	char dst[RELEASE_CAP], uint32_t pid, const char *job, const char *container)
+{
+	if (!by_manager(dst, job) && !by_manager(dst, container))
+		snprintf(dst, RELEASE_CAP, "kill %u", (unsigned)pid);
+}
