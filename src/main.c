@@ -22,9 +22,10 @@
  *              given), audit* (what the cards did and who held them), identity (what time is
  *              attributed to), table
  *              (rows, and columns that get them from a struct), report* (facts, sentences and
- *              tables: what formats print), sentence, metric (fields of live views), tracking
- *              (columns of a tracking file), release (how a process is ended), xid (what the
- *              driver's numbers mean), finding (what an examination found)
+ *              tables: what formats print), sentence, restriction (to some users and cards),
+ *              metric (fields of live views), tracking (columns of a tracking file), release
+ *              (how a process is ended), xid (what the driver's numbers mean), finding (what an
+ *              examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
  *              become values), config (gua's own keys), parse (values of special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
@@ -55,10 +56,11 @@
  *              read), recorded, identify (what a file is), trackfile
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
- *              gather (from stores), cards, usage, holders, users, breakdown (by any kind of
- *              identity), hosts, heat, days, files, idmap, names, window, event_rows and events
- *              (what happened). Its report: report (the facts), report_sentences, report_notes
- *              (about holders), report_cards, report_holders, report_processes and
+ *              gather (from stores), restriction and wanted (to some users and cards), cards,
+ *              usage, holders, users, breakdown (by any kind of identity), hosts, heat, days,
+ *              files, idmap, names, window, event_rows and events (what happened). Its report:
+ *              report (the facts), report_sentences, report_notes (about holders),
+ *              report_restricted, report_cards, report_holders, report_processes and
  *              report_events (the columns of its tables), report_rows (sorted), report_trend,
  *              report_compare, order, report_parts. Others: event_list, now, recent, floors,
  *              status, export, store_list (files and directories), subtrack*, sql
@@ -76,8 +78,8 @@
  *              import, demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
- *              window (--since and so on), live, line_output, terminal, detach, leftover,
- *              rehearse (--dry-run), hand_over
+ *              window (--since and so on), mine (a person's own time), live, line_output,
+ *              terminal, detach, leftover, rehearse (--dry-run), hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

@@ -13,20 +13,25 @@
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
+#include "cmd/mine.h"
 #include "cmd/configure.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "query/audit.h"
 #include "query/report.h"
+#include "query/restriction.h"
 #include "render/report.h"
 
 struct report_options {
 	struct texts db;
+	struct restriction only;
 	struct window_words window;
 	const char *now, *format, *by, *sort, *table, *compare, *currency, *interval;
 	double cost;
 	int64_t top, width;
-	bool json, utc, ascii, no_color;
+	bool json, mine, utc, ascii, no_color;
+	bool is_mine;	    /* --mine, or --user me */
+	struct arena texts; /* of users that stand for the caller */
 	struct configure_options conf;
 };
 
@@ -40,8 +45,21 @@ static const struct option_row rows[] = {
 		.choices = "text|json|csv", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
 	{ OPTION_TEXT, 0, "by", "WHAT[,WHAT]",
-		"whose time: " IDENTITY_LIST "or two of them (default user)", ROW(by),
-		.words = identity_words },
+		"whose time: " IDENTITY_LIST
+		"or two of them (default user; of one user, process)",
+		ROW(by), .words = identity_words },
+	{ OPTION_LIST, 0, "user", "USER,...", "only the time of these users; me: your own",
+		ROW(only.lists[ONLY_USER]) },
+	{ OPTION_FLAG, 0, "mine", .help = "same as --user me", ROW(mine) },
+	{ OPTION_LIST, 0, "group", "GROUP,...", "only the time of users in these groups",
+		ROW(only.lists[ONLY_GROUP]) },
+	{ OPTION_LIST, 0, "card", "CARD,...",
+		"only these cards: index, index:instance, UUID or PCI address",
+		ROW(only.lists[ONLY_CARD]) },
+	{ OPTION_LIST, 0, "host", "HOST,...", "only cards of these hosts",
+		ROW(only.lists[ONLY_HOST]) },
+	{ OPTION_LIST, 0, "model", "TEXT,...", "only cards whose name contains this: a100",
+		ROW(only.lists[ONLY_MODEL]) },
 	{ OPTION_CHOICE, 0, "sort", "ORDER",
 		"most first: waste (idle), held, used, idle, squatting, share, memory; or name "
 		"(default waste)",
@@ -123,6 +141,14 @@ static bool is_text(const struct report_options *o)
 	return !o->json && (!o->format || strcmp(o->format, "text") == 0);
 }
 
+/* Of one user, it is more interesting what they ran. */
+static const char *default_by(const struct restriction *only)
+{
+	const struct text_list *users = &only->lists[ONLY_USER];
+	bool one = users->n == 1 && !strchr(users->items[0], ',');
+	return one ? "process" : "user";
+}
+
 static int read_request(
 	const struct report_options *o, struct report_request *request, struct err *e)
 {
@@ -133,11 +159,12 @@ static int read_request(
 		.top = calm ? TOP_TEXT : top,
 		.top_inner = calm ? TOP_TEXT_INNER : top,
 		.rest = is_text(o),
+		.only = &o->only,
 		.cost = o->cost,
 		.currency = o->currency,
 		.utc = o->utc,
 	};
-	if (by_parse(&request->by, o->by ? o->by : "user", e))
+	if (by_parse(&request->by, o->by ? o->by : default_by(&o->only), e))
 		return err_prefix(e, "--by");
 	return 0;
 }
@@ -148,6 +175,7 @@ static void ask_for(struct audit_question *q, const struct report_request *reque
 	q->want_processes = by_is(&request->by, IDENTITY_PROCESS);
 	q->max_processes = request->top;
 	q->order = request->order;
+	q->only = *request->only;
 	if (!q->want_processes && !by_is(&request->by, IDENTITY_USER) &&
 		!by_is(&request->by, IDENTITY_CARD))
 		q->by = request->by;
@@ -224,6 +252,7 @@ static int print_report(
 /* Checks options that exclude each other. */
 static int check_options(const struct report_options *o, struct err *e)
 {
+	int rc = 0;
 	if (o->json && o->format && strcmp(o->format, "json") != 0)
 		return err_set(
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
@@ -231,7 +260,9 @@ static int check_options(const struct report_options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->compare)
 		return err_set(e, ERR_USAGE, "--table %s needs --compare", o->table);
-	return 0;
+	for (size_t i = 0; i < RESTRICTIONS && rc == 0; i++)
+		rc = text_list_check(restriction_names[i], &o->only.lists[i], e);
+	return rc;
 }
 
 /* Audits the other window too, and adds the comparison. */
@@ -265,6 +296,8 @@ static int audit_stores(const struct command *self, const struct report_options 
 	if (stores->n > 1) /* all are open at the same time */
 		file_allow_many();
 	int rc = audit_run(&a, q, &e);
+	for (size_t i = 0; i < q->n_paths && rc && o->is_mine; i++)
+		mine_explain(q->paths[i], &e);
 	bool empty = rc == 0 && a.n_cards == 0;
 	if (rc == 0 && !empty) {
 		report_make(&r, &a, &asked->request);
@@ -277,6 +310,31 @@ static int audit_stores(const struct command *self, const struct report_options 
 	audit_finish(&a);
 	audit_finish(&before);
 	return status;
+}
+
+/* Reads whose time is asked for: the caller's name for "me", and groups that are configured. */
+static int read_people(struct report_options *o, const struct config *c, struct err *e)
+{
+	struct text_list *users = &o->only.lists[ONLY_USER];
+	const struct text_list *groups = &o->only.lists[ONLY_GROUP];
+	char word[TEXT_LIST_WORD_CAP];
+	if (o->mine && users->n == TEXT_LIST_MAX)
+		return err_set(e, ERR_USAGE, "too many users");
+	if (o->mine)
+		users->items[users->n++] = "me";
+	for (size_t i = 0; i < groups->n; i++)
+		for (const char *at = groups->items[i]; text_list_word(&at, word);) {
+			size_t k = 0;
+			while (k < c->groups.n && strcmp(c->groups.items[k].name, word) != 0)
+				k++;
+			if (k == c->groups.n)
+				return err_set(e, ERR_NOTHING,
+					"there is no group '%s': 'gua config' prints those "
+					"that "
+					"gua.conf defines",
+					word);
+		}
+	return mine_expand(users, &o->texts, &o->is_mine, e);
 }
 
 static const char *find_group(const void *groups, const char *user)
@@ -295,6 +353,8 @@ static int report(const struct command *self, struct report_options *o, const st
 	o->currency = currency;
 	int rc = check_options(o, &e);
 	if (rc == 0)
+		rc = read_people(o, c, &e);
+	if (rc == 0)
 		rc = read_request(o, &asked.request, &e);
 	if (rc == 0)
 		rc = read_window(o, &asked, &e);
@@ -307,6 +367,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	asked.question.group_context = &c->groups;
 	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &asked, &stores);
 	store_list_finish(&stores);
+	arena_finish(&o->texts);
 	return status;
 }
 

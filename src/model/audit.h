@@ -12,7 +12,7 @@
  *   - identities, most presence first, and, if asked, processes, in the order that was asked
  *     for: how many were left out is in n_processes_left_out, and their time in left_out.
  *     `path` and `id` of a process are the engine's;
- *   - breakdown, if asked: the rows of each level. The shares of a level's rows and
+ *   - breakdown and by_card, if asked: the rows of each level. The shares of a level's rows and
  *     unattributed_ms add up to the cards' active and idle-held time (MEASURE_CARDS: the shares
  *     alone);
  *   - heat and days: the time of all cards by hour of the week and by day; events, by kind.
@@ -37,6 +37,7 @@ struct audit_host {
 	bool imported;	/* some of it was imported from another tool */
 	bool recording; /* a run is live: its last tick is recent */
 	bool ran;	/* a run overlaps the window */
+	bool left_out;	/* the engine's: the audit is restricted to others */
 	int64_t last_tick_ms; /* of its newest run, or -1 */
 	int64_t interval_ms;  /* between the ticks of that run */
 	int64_t until_ms;     /* end of its window: the last tick when a run is live */
@@ -55,6 +56,7 @@ struct audit_card {
 	int64_t unsure_ms;   /* at most this much observed time belongs to another state */
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
 	bool has_rows;				/* it has a slot in the window */
+	bool left_out;				/* the engine's: see struct audit_host */
 };
 
 struct audit {
@@ -75,8 +77,10 @@ struct audit {
 	size_t n_processes, n_processes_left_out;
 	struct audit_sums left_out; /* of the processes that were */
 	struct audit_breakdown breakdown;
-	struct arena texts;	       /* of processes and breakdowns */
-	struct audit_heat heat[7][24]; /* Sunday first */
+	bool of_users;			/* all but the cards is of some users only */
+	struct audit_breakdown by_card; /* of_users: their time on each card */
+	struct arena texts;		/* of processes and breakdowns */
+	struct audit_heat heat[7][24];	/* Sunday first */
 	struct audit_days days;
 	struct audit_event *events;
 	size_t n_events;

@@ -9,25 +9,11 @@
 
 #include "model/audit.h"
 #include "model/report_compare.h"
+#include "model/report_facts.h"
 #include "model/report_time.h"
+#include "model/restriction.h"
 #include "model/sentence.h"
 #include "model/table.h"
-
-/* A state of observed time as the headline shows it. */
-struct report_state {
-	enum card_state state;
-	const char *label, *remark; /* constant; remark "": none */
-};
-
-/* What idle cards cost. NAN: unknown. */
-struct report_waste {
-	double idle_held_hours, truly_idle_hours;	/* GPU-hours */
-	double equivalent_unavailable, equivalent_free; /* the same in cards */
-	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
-	double cost;			 /* of idle-held time */
-	const char *currency;		 /* of the cost; NULL: no cost was asked for */
-	const char *verdict; /* "allocation_policy", "within_rule"; NULL: nothing observed */
-};
 
 /* The table of what the report was asked to be broken down by: rows of the first level, each
  * followed by its rows of the second. */
@@ -58,7 +44,13 @@ struct report {
 	double observed;	   /* share of the window; NAN without a window */
 	double uncertainty; /* the largest error of the share of idle-held time; or NAN */
 	size_t observed_cards;
-	struct report_state states[CARD_STATES]; /* those to show, in their order */
+	bool of_users; /* it is about some users: the headline, waste and hours of the week are
+			  of the time that they held cards, `held`; ms[] is the cards' own */
+	struct audit_sums held; /* presence of all users in the report, added up */
+	int64_t held_ms;	/* over all states */
+	double held_share[HOLDER_STATES];
+	const struct restriction *only;		  /* the caller's; NULL: it is not restricted */
+	struct report_state states[REPORT_MARKS]; /* of the headline, those to show */
 	size_t n_states;
 	struct report_waste waste;
 	int64_t unattributed_ms;
@@ -69,7 +61,8 @@ struct report {
 	struct table host_table, cards;	   /* cards by host: hosts[].n_cards each */
 	struct table identities;	   /* users */
 	struct table events;		   /* by kind; only for programs */
-	struct report_breakdown breakdown; /* by users: only `by` is set, like by cards */
+	struct report_breakdown breakdown; /* by card alone: only `by` is set */
+	struct report_breakdown by_card;   /* of_users: their time on each card */
 	struct sentence *sentences;
 	size_t n_sentences;
 	bool failed; /* out of memory: something is missing */

@@ -20,6 +20,7 @@ struct report_hour {
 /* One day, week, month or year of the window, in the report's zone. */
 struct report_period {
 	int64_t from_ms, to_ms; /* within the window */
+	int64_t window_ms;	/* of all cards */
 	int64_t ms[CARD_STATES];
 	double share[CARD_STATES]; /* of observed time, NAN without any; [CARD_UNOBSERVED]: of
 				      the cards' time in the period, NAN without any */

@@ -13,6 +13,7 @@ enum sentence_kind {
 	SENTENCE_SIMULATED_HOST, /* the same for one of several hosts */
 	SENTENCE_IMPORTED,	 /* some of the data was imported from another tool */
 	SENTENCE_COVERAGE,	 /* the window, and how much of it was observed */
+	SENTENCE_RESTRICTED,	 /* what the report leaves out */
 	SENTENCE_ABSENT,	 /* a host without a recorder */
 	SENTENCE_OBSERVED,	 /* the total that the shares of the states refer to */
 	SENTENCE_UNOBSERVED,	 /* continues "unobserved 5.0%" */

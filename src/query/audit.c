@@ -102,7 +102,7 @@ void audit_add_up(struct audit *a)
 		const struct audit_sums *sums = &a->identities[i].sums;
 		shared_ms += sums->active_share_ms + sums->idle_share_ms;
 	}
-	a->unattributed_ms = used_ms > shared_ms ? used_ms - shared_ms : 0;
+	a->unattributed_ms = used_ms > shared_ms && !a->of_users ? used_ms - shared_ms : 0;
 }
 
 void audit_finish(struct audit *a)
@@ -110,8 +110,10 @@ void audit_finish(struct audit *a)
 	arena_finish(&a->texts);
 	free(a->days.items);
 	free(a->events);
-	for (size_t level = 0; level < BY_MAX; level++)
+	for (size_t level = 0; level < BY_MAX; level++) {
 		free(a->breakdown.rows[level]);
+		free(a->by_card.rows[level]);
+	}
 	free(a->processes);
 	free(a->identities);
 	free(a->cards);

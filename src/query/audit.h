@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "model/audit.h"
+#include "model/restriction.h"
 #include "query/order.h"
 
 struct audit_question {
@@ -17,6 +18,7 @@ struct audit_question {
 	size_t max_processes; /* at most this many, the first in `order`; 0: all */
 	enum order order;     /* of processes */
 	struct by by;	      /* the breakdown; n 0: none */
+	struct restriction only;
 	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */
 	const char *(*group_of)(const void *context, const char *user);
 	const void *group_context;

@@ -8,14 +8,13 @@
 #include "base/str.h"
 #include "query/audit.h"
 
-void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users)
+void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
+	struct audit_breakdown *to, const struct by *by)
 {
-	*b = (struct breakdown){
-		.g = g, .to = &g->a->breakdown, .users = users, .process = -1
-	};
-	b->to->by = g->q->by;
-	for (size_t i = 0; i < b->to->by.n; i++)
-		b->to->measures[i] = by_measure(&b->to->by, i, false);
+	*b = (struct breakdown){ .g = g, .to = to, .users = users, .process = -1 };
+	to->by = *by;
+	for (size_t i = 0; i < by->n; i++)
+		to->measures[i] = by_measure(by, i, g->a->of_users);
 }
 
 const char *breakdown_column(const struct breakdown *b, size_t level)

@@ -19,7 +19,8 @@ struct breakdown {
 	uint32_t n_processes; /* how many there were */
 };
 
-void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users);
+void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
+	struct audit_breakdown *to, const struct by *by);
 /* The columns of the table process that the kinds need, or "NULL". */
 const char *breakdown_column(const struct breakdown *b, size_t level);
 /* Sets the label of a pair from the text in that column. */

@@ -51,6 +51,7 @@ static int take_card(
 	if (host == IDMAP_NONE)
 		return 0;
 	read_card(&card, host, row);
+	card.left_out = a->hosts[host].left_out || !restriction_takes_card(&g->q->only, &card);
 	size_t i = 0;
 	while (i < a->n_cards &&
 		(a->cards[i].host != host || strcmp(a->cards[i].id.uuid, card.id.uuid) != 0))
@@ -104,8 +105,8 @@ static bool is_parent(const struct audit *a, const struct audit_card *card)
  * was a MIG instance. */
 static bool belongs(const struct audit *a, const struct audit_card *card)
 {
-	if (card->has_rows)
-		return true;
+	if (card->has_rows || card->left_out)
+		return !card->left_out;
 	return a->hosts[card->host].ran && strcmp(card->status, "ok") != 0 &&
 	       card->first_seen_ms < a->until_ms && !is_parent(a, card);
 }

@@ -79,3 +79,10 @@ void days_settle(struct audit_days *d)
 		day->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
 	}
 }
+
+void days_clear(struct audit_days *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		for (int state = 0; state < CARD_STATES; state++)
+			d->items[i].ms[state] *= state == CARD_UNOBSERVED;
+}

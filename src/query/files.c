@@ -62,7 +62,9 @@ void gather_close(struct gather *g)
 		sqlite3_close(g->files[i].db);
 		idmap_finish(&g->files[i].hosts);
 		idmap_finish(&g->files[i].cards);
+		idmap_finish(&g->files[i].wanted);
 	}
+	names_finish(&g->users);
 	free(g->files);
 	free(g->runs);
 }

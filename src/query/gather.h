@@ -8,6 +8,8 @@
 
 #include "query/audit.h"
 #include "query/idmap.h"
+#include "query/names.h"
+#include "query/restriction.h"
 
 /* One store while it is read. */
 struct gather_file {
@@ -17,10 +19,11 @@ struct gather_file {
 	sqlite3 *db;
 	struct idmap hosts; /* from its host ids to audit.hosts */
 	struct idmap
-		cards;	  /* from its card ids to audit.cards; IDMAP_NONE: not in the report */
-	size_t first_run; /* index of its first run in gather.runs */
-	size_t checked;	  /* 1 + the host that gather_check_overlap() accepted last; 0: none yet
-			   */
+		cards; /* from its card ids to audit.cards; IDMAP_NONE: not in the report */
+	struct idmap wanted; /* the processes that the audit is restricted to, if it is */
+	size_t first_run;    /* index of its first run in gather.runs */
+	size_t checked; /* 1 + the host that gather_check_overlap() accepted last; 0: none yet
+			 */
 };
 
 /* One start of a recorder. */
@@ -40,6 +43,7 @@ struct gather {
 	size_t n_files;
 	struct gather_run *runs; /* store by store, sorted by start */
 	size_t n_runs;
+	struct names users;	    /* of all processes, if the audit is restricted to some */
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
 };
 
@@ -49,12 +53,13 @@ struct slot_span {
 };
 /* The window in parts. The tables usage_1d and holding_1d have daily sums of the slots of five
  * minutes and of an hour, so whole days are read from them. The slots themselves are read only
- * before the first midnight and after the last one. Without a whole day, all of the window is
- * `before`. */
+ * before the first midnight and after the last one. Without a whole day, and `by_hour`, all of
+ * the window is `before`: the hours of the week are stored for all cards together, so those of
+ * some cards or users must be read from the slots. */
 struct window_parts {
 	struct slot_span all, before, days, after;
 };
-struct window_parts window_parts(const struct gather *g);
+struct window_parts window_parts(const struct gather *g, bool by_hour);
 
 /* Opens every store and starts one read transaction on each. */
 int gather_open(struct gather *g, struct err *e);
@@ -75,6 +80,8 @@ int gather_days(struct gather *g, struct err *e);
 int gather_cards(struct gather *g, struct err *e);
 int gather_usage(struct gather *g, struct err *e);
 int gather_settle(struct gather *g, struct err *e);
+/* Finds what the audit is restricted to; ERR_NOTHING: something of it is not in the stores. */
+int gather_wanted(struct gather *g, struct err *e);
 /* Reads identities and processes. */
 int gather_holders(struct gather *g, struct err *e);
 /* Counts the events that a report mentions, by kind. */

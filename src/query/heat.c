@@ -20,10 +20,11 @@ static int64_t zone_offset(struct heat_clock *h, int64_t t)
 }
 
 /* Adds to the hour of the week, which has no place for time of unknown use, and to the day. */
-static void add_at(struct audit *a, int64_t local_s, int state, int64_t ms)
+static void add_at(
+	struct audit *a, const struct heat_clock *h, int64_t local_s, int state, int64_t ms)
 {
 	days_add(&a->days, local_s, state, ms);
-	if (state >= CARD_UNOBSERVED)
+	if (state >= CARD_UNOBSERVED || h->days_only)
 		return;
 	int64_t days = local_s / 86400, second = local_s % 86400;
 	if (second < 0) {
@@ -39,7 +40,7 @@ void heat_add(
 {
 	int64_t offset = zone_offset(h, slot.start);
 	if (slot.seconds < HOUR_S || offset % HOUR_S == 0) {
-		add_at(a, slot.start + offset, state, ms);
+		add_at(a, h, slot.start + offset, state, ms);
 		return;
 	}
 	/* An hour of UTC may overlap two local hours (in India, for example): add it in
@@ -47,7 +48,7 @@ void heat_add(
 	int64_t left = ms;
 	for (int64_t at = 0; at < HOUR_S; at += QUARTER_S) {
 		int64_t part = at + QUARTER_S == HOUR_S ? left : ms / 4;
-		add_at(a, slot.start + at + offset, state, part);
+		add_at(a, h, slot.start + at + offset, state, part);
 		left -= part;
 	}
 }

@@ -9,6 +9,7 @@ struct heat_clock {
 	bool utc;
 	int64_t hour;	  /* the last one that was looked up, unix seconds; 0: none yet */
 	int64_t offset_s; /* its offset from UTC */
+	bool days_only;	  /* add to the days, not to the hours of the week */
 };
 struct heat_slot {
 	int64_t start, seconds; /* unix time, and length */
@@ -23,5 +24,7 @@ void days_add(struct audit_days *d, int64_t local_s, int state, int64_t ms);
 void days_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms);
 /* Sets the unobserved time of each day. */
 void days_settle(struct audit_days *d);
+/* Forgets all time but that: what follows is of users. */
+void days_clear(struct audit_days *d);
 
 #endif

@@ -7,9 +7,11 @@
 #include "model/tick.h"
 #include "query/breakdown.h"
 #include "query/gather.h"
+#include "query/heat.h"
 #include "query/holders.h"
 #include "query/sql.h"
 #include "query/users.h"
+#include "query/wanted.h"
 
 /* Bits of the card index in a key, which combines a process id and a card index. */
 #define CARD_BITS 20
@@ -50,16 +52,37 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 /* What the rows of one file's holding tables are added to. */
 struct holding_fold {
 	struct fold fold;
+	struct gather *g;
 	struct pairs *pairs;
 	const struct gather_file *file;
+	int64_t seconds; /* width of the slots */
+	struct heat_clock clock;
 };
 
 /* The states in the order of the columns. The last was added in version 2. */
 #define COLUMNS                                                                                \
 	"gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms, use_unknown_ms, " \
 	"active_double_ms, idle_held_double_ms, truly_idle_double_ms, squatting_double_ms, "   \
-	"use_unknown_double_ms, active_share_ms, idle_share_ms, mem_peak_kib"
-enum { MS_AT = 2, DOUBLE_AT = MS_AT + HOLDER_STATES, REST_AT = DOUBLE_AT + HOLDER_STATES };
+	"use_unknown_double_ms, active_share_ms, idle_share_ms, mem_peak_kib, slot"
+enum {
+	MS_AT = 2,
+	DOUBLE_AT = MS_AT + HOLDER_STATES,
+	REST_AT = DOUBLE_AT + HOLDER_STATES,
+	SLOT_AT = REST_AT + 3,
+};
+
+/* The hours of the week and the days of the users that the audit is restricted to; idle is idle
+ * on any card.
+ */
+static void add_hours(struct holding_fold *h, int64_t slot, const int64_t ms[HOLDER_STATES])
+{
+	const struct heat_slot at = { slot, h->seconds };
+	struct audit *a = h->g->a;
+	heat_add(a, &h->clock, at, CARD_ACTIVE, ms[HOLDER_ACTIVE]);
+	heat_add(a, &h->clock, at, CARD_IDLE_HELD, ms[HOLDER_IDLE_HELD] + ms[HOLDER_SQUATTING]);
+	heat_add(a, &h->clock, at, CARD_TRULY_IDLE, ms[HOLDER_TRULY_IDLE]);
+	heat_add(a, &h->clock, at, CARD_USE_UNKNOWN, ms[HOLDER_USE_UNKNOWN]);
+}
 
 /* Adds a row. The time that a user was present in a state is the time of the user's processes,
  * minus what several of them have in common (the "double" columns). That is negative where the
@@ -69,17 +92,22 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	struct holding_fold *h = f->context;
 	uint32_t card = idmap_get(&h->file->cards, sqlite3_value_int64(values[0]));
 	int64_t process = sqlite3_value_int64(values[1]);
-	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX)
+	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX ||
+		!wanted_has(h->g, h->file, process))
 		return true;
 	struct pair *pair = find_pair(h->pairs, process, card, f->e);
 	if (!pair)
 		return false;
+	int64_t presence_ms[HOLDER_STATES];
 	for (int state = 0; state < HOLDER_STATES; state++) {
 		int64_t ms = value_sum(values[MS_AT + state]);
 		int64_t twice = value_signed(values[DOUBLE_AT + state]);
+		presence_ms[state] = twice < ms ? ms - twice : 0;
 		pair->own.ms[state] += ms;
-		pair->presence_ms[state] += twice < ms ? ms - twice : 0;
+		pair->presence_ms[state] += presence_ms[state];
 	}
+	if (restriction_of_users(&h->g->q->only))
+		add_hours(h, sqlite3_value_int64(values[SLOT_AT]), presence_ms);
 	pair->own.active_share_ms += value_sum(values[REST_AT]);
 	pair->own.idle_share_ms += value_sum(values[REST_AT + 1]);
 	int64_t peak_kib = value_known(values[REST_AT + 2]);
@@ -88,14 +116,13 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	return true;
 }
 
-static int read_holdings(struct gather_file *file, const char *table, struct slot_span span,
-	struct pairs *p, struct err *e)
+static int read_holdings(
+	struct holding_fold *h, const char *table, struct slot_span span, struct err *e)
 {
-	struct holding_fold h = { .pairs = p, .file = file };
 	if (span.from >= span.to)
 		return 0;
-	h.fold = (struct fold){ .row = take_holding, .context = &h };
-	return sql_fold(file->db, &h.fold, e,
+	h->fold = (struct fold){ .row = take_holding, .context = h };
+	return sql_fold(h->file->db, &h->fold, e,
 		"SELECT fold(" COLUMNS ") FROM %s WHERE slot >= %lld AND slot < %lld", table,
 		(long long)span.from, (long long)span.to);
 }
@@ -103,13 +130,17 @@ static int read_holdings(struct gather_file *file, const char *table, struct slo
 static int read_window(
 	struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
 {
-	struct window_parts parts = window_parts(g);
-	int rc = read_holdings(file, "holding_1d", parts.days, p, e);
+	struct window_parts parts = window_parts(g, restriction_of_users(&g->q->only));
+	struct holding_fold h = {
+		.g = g, .pairs = p, .file = file, .clock = { .utc = g->q->utc }
+	};
+	int rc = read_holdings(&h, "holding_1d", parts.days, e);
 	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
 		const struct slot_table *t = &slot_tables[i];
-		rc = read_holdings(file, t->holding, t->heat ? parts.before : parts.all, p, e);
+		h.seconds = t->seconds;
+		rc = read_holdings(&h, t->holding, t->heat ? parts.before : parts.all, e);
 		if (rc == 0 && t->heat)
-			rc = read_holdings(file, t->holding, parts.after, p, e);
+			rc = read_holdings(&h, t->holding, parts.after, e);
 	}
 	return rc;
 }
@@ -126,7 +157,8 @@ static int compare_pairs(const void *x, const void *y)
 struct owners {
 	struct pairs *pairs;
 	struct users *users;
-	struct breakdown *breakdown;
+	struct breakdown *breakdown; /* as asked */
+	struct breakdown *by_card;   /* of the users that the audit is restricted to */
 };
 
 /* The columns of a row before those that a breakdown asks for. */
@@ -255,7 +287,9 @@ static int add_pair(
 	add_to_identity(&o->users->items[pair->user], pair);
 	if (g->q->want_processes)
 		rc = add_process(g->a, path, pair, e);
-	return rc ? rc : breakdown_add(o->breakdown, path, pair, e);
+	if (rc == 0)
+		rc = breakdown_add(o->breakdown, path, pair, e);
+	return rc ? rc : breakdown_add(o->by_card, path, pair, e);
 }
 
 /* Reads one file: its slots, its owners, and their sums. */
@@ -280,16 +314,25 @@ static int gather_file_holders(struct gather *g, size_t path, struct owners o, s
 
 int gather_holders(struct gather *g, struct err *e)
 {
+	static const struct by cards = { { IDENTITY_CARD }, 1 }, nothing = { .n = 0 };
 	struct users users = { 0 };
-	struct breakdown breakdown;
+	struct breakdown breakdown, by_card;
+	const struct owners owners = {
+		.users = &users, .breakdown = &breakdown, .by_card = &by_card
+	};
 	int rc = 0;
-	breakdown_start(&breakdown, g, &users);
+	g->a->of_users = restriction_of_users(&g->q->only);
+	if (g->a->of_users)
+		days_clear(&g->a->days);
+	breakdown_start(&breakdown, g, &users, &g->a->breakdown, &g->q->by);
+	breakdown_start(
+		&by_card, g, &users, &g->a->by_card, g->a->of_users ? &cards : &nothing);
 	for (size_t i = 0; i < g->n_files && rc == 0; i++)
-		rc = gather_file_holders(
-			g, i, (struct owners){ .users = &users, .breakdown = &breakdown }, e);
+		rc = gather_file_holders(g, i, owners, e);
 	if (rc == 0)
 		rc = breakdown_end(&breakdown, e);
 	breakdown_finish(&breakdown);
+	breakdown_finish(&by_card);
 	/* Others refer to users by index: they are sorted last, and renumbered. */
 	if (rc == 0)
 		rc = users_hand_over(&users, g->a, e);

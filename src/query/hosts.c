@@ -52,6 +52,7 @@ static int take_host(
 		if (!host)
 			return ERR_WORLD;
 		name_host(a, host, hostname);
+		host->left_out = !restriction_takes_host(&g->q->only, host->hostname);
 		text_copy(host->machine_id, sizeof(host->machine_id), machine_id);
 	}
 	sql_text(row, 3, a->hosts[i].environment, sizeof(a->hosts[i].environment));

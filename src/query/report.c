@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/shares.h"
+#include "query/audit.h"
 
 double part_of(int64_t part_ms, int64_t whole_ms)
 {
@@ -52,14 +53,63 @@ static void add_window(struct report *r, const struct audit *a)
 	r->n_hosts = a->n_hosts;
 }
 
-/* "Use unknown" is shown only if there is some. */
-static const struct report_state states[] = {
-	{ CARD_ACTIVE, "active", "" },
-	{ CARD_IDLE_HELD, "idle-held", "held and not used: what dashboards miss" },
-	{ CARD_TRULY_IDLE, "truly-idle", "" },
-	{ CARD_USE_UNKNOWN, "use unknown",
-		"held, but the driver reports no utilisation (MIG)" },
+/* The states of cards and of users, as the headline names them. */
+struct headline_state {
+	size_t state;
+	bool if_some; /* shown only if there is some */
+	struct report_state shown;
 };
+static const struct headline_state card_states[] = {
+	{ CARD_ACTIVE, false, { "active", "", CARD_ACTIVE, 0, 0 } },
+	{ CARD_IDLE_HELD, false,
+		{ "idle-held", "held and not used: what dashboards miss", CARD_IDLE_HELD, 0,
+			0 } },
+	{ CARD_TRULY_IDLE, false, { "truly-idle", "", CARD_TRULY_IDLE, 0, 0 } },
+	{ CARD_USE_UNKNOWN, true,
+		{ "use unknown", "held, but the driver reports no utilisation (MIG)",
+			CARD_USE_UNKNOWN, 0, 0 } },
+};
+static const struct headline_state holder_states[] = {
+	{ HOLDER_ACTIVE, false, { "used", "", CARD_ACTIVE, 0, 0 } },
+	{ HOLDER_IDLE_HELD, false, { "idle", "", CARD_IDLE_HELD, 0, 0 } },
+	{ HOLDER_SQUATTING, false,
+		{ "idle on busy GPU", "another user kept the GPU busy", MARK_SQUATTING, 0,
+			0 } },
+	{ HOLDER_TRULY_IDLE, true, { "little memory", "", CARD_TRULY_IDLE, 0, 0 } },
+	{ HOLDER_USE_UNKNOWN, true,
+		{ "use unknown", "the driver reports no utilisation (MIG)", CARD_USE_UNKNOWN, 0,
+			0 } },
+};
+
+static void add_states(
+	struct report *r, const struct headline_state *states, size_t n, const int64_t *ms)
+{
+	double parts[REPORT_MARKS], shown[SHARES_MAX];
+	for (size_t i = 0; i < n; i++) {
+		int64_t own_ms = ms[states[i].state];
+		if (states[i].if_some && own_ms <= 0)
+			continue;
+		parts[r->n_states] = (double)own_ms;
+		r->states[r->n_states] = states[i].shown;
+		r->states[r->n_states++].ms = own_ms;
+	}
+	shares_round(parts, r->n_states, shown);
+	for (size_t i = 0; i < r->n_states; i++)
+		r->states[i].shown = shown[i];
+}
+
+#define ADD_STATES(r, states, ms) add_states(r, states, sizeof(states) / sizeof(states[0]), ms)
+
+static void add_held(struct report *r, const struct audit *a)
+{
+	r->of_users = a->of_users;
+	r->held = (struct audit_sums)AUDIT_SUMS_NONE;
+	for (size_t i = 0; i < a->n_identities; i++)
+		audit_sums_add(&r->held, &a->identities[i].sums);
+	r->held_ms = audit_holder_ms(r->held.ms);
+	for (int state = 0; state < HOLDER_STATES; state++)
+		r->held_share[state] = part_of(r->held.ms[state], r->held_ms);
+}
 
 static void add_headline(struct report *r, const struct audit *a)
 {
@@ -76,13 +126,24 @@ static void add_headline(struct report *r, const struct audit *a)
 	r->unattributed_ms = a->unattributed_ms;
 	for (size_t i = 0; i < a->n_cards; i++)
 		r->observed_cards += observed_ms(a->cards[i].ms) > 0;
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]) && r->observed_ms > 0; i++)
-		if (states[i].state != CARD_USE_UNKNOWN || a->ms[CARD_USE_UNKNOWN] > 0)
-			r->states[r->n_states++] = states[i];
+	if (r->of_users && r->held_ms > 0)
+		ADD_STATES(r, holder_states, r->held.ms);
+	else if (!r->of_users && r->observed_ms > 0)
+		ADD_STATES(r, card_states, r->ms);
 }
 
 /* The 20 % rule: idle-held above this share of observed time is a matter of policy. */
 #define RULE_SHARE 0.2
+
+/* Of users: their own idle time, and for money their share of the cards'. */
+static void restrict_waste(
+	struct report_waste *w, const struct report *r, const struct report_request *q)
+{
+	w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;
+	w->cost = q->cost * (double)r->held.idle_share_ms / 3600e3;
+	w->truly_idle_hours = w->equivalent_unavailable = w->equivalent_free = NAN;
+	w->energy_kwh = w->energy_known = NAN;
+}
 
 static void add_waste(struct report *r, const struct audit *a, const struct report_request *q)
 {
@@ -96,7 +157,10 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->energy_known = part_of(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
 	w->cost = q->cost * w->idle_held_hours;
 	w->currency = isfinite(q->cost) ? q->currency : NULL;
-	if (r->observed_ms > 0)
+	w->squatting_hours = (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
+	if (r->of_users)
+		restrict_waste(w, r, q);
+	else if (r->observed_ms > 0)
 		w->verdict = r->share[CARD_IDLE_HELD] > RULE_SHARE ? "allocation_policy"
 								   : "within_rule";
 }
@@ -122,13 +186,14 @@ static void add_hours(struct report *r, const struct audit *a)
 void report_add_figures(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	add_window(r, a);
+	add_held(r, a);
 	add_headline(r, a);
 	add_waste(r, a, q);
 }
 
 void report_make(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	*r = (struct report){ .utc = q->utc };
+	*r = (struct report){ .utc = q->utc, .only = q->only };
 	report_add_figures(r, a, q);
 	add_hours(r, a);
 	report_add_trend(r, a);
@@ -150,8 +215,10 @@ void report_finish(struct report *r)
 	table_finish(&r->identities);
 	table_finish(&r->events);
 	table_finish(&r->breakdown.table);
+	table_finish(&r->by_card.table);
 	free(r->breakdown.rows);
 	report_finish_trend(r);
 	report_finish_compare(r);
+	free(r->by_card.rows);
 	*r = (struct report){ 0 };
 }

@@ -8,13 +8,14 @@
 struct report_request {
 	struct by by;
 	enum order order;
-	size_t top;	      /* rows of holders; 0: all */
-	size_t top_inner;     /* of the second level, for each of the first; 0: all */
-	bool rest;	      /* rows that are left out are summed up in one, for people */
-	bool has_groups;      /* users can be in groups */
-	double cost;	      /* of one GPU-hour; NAN: not asked for */
-	const char *currency; /* as given, escaped for a terminal */
-	bool utc;	      /* moments in UTC instead of local time */
+	size_t top;	  /* rows of holders; 0: all */
+	size_t top_inner; /* of the second level, for each of the first; 0: all */
+	bool rest;	  /* rows that are left out are summed up in one, for people */
+	bool has_groups;  /* users can be in groups */
+	const struct restriction *only; /* what the audit was restricted to; NULL: nothing */
+	double cost;			/* of one GPU-hour; NAN: not asked for */
+	const char *currency;		/* as given, escaped for a terminal */
+	bool utc;			/* moments in UTC instead of local time */
 };
 
 /* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. If memory runs out,

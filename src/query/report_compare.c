@@ -39,17 +39,29 @@ static double shown_of(const struct report *r, size_t state)
 	return isnan(r->share[state]) ? (double)NAN : r->shown[state];
 }
 
+/* Of the users that the report is about. */
+static double held_share(const struct report *r, size_t state)
+{
+	return r->held_share[state];
+}
+
+static double held_hours(const struct report *r, size_t state)
+{
+	return (double)(state == HOLDER_STATES ? r->held_ms : r->held.ms[state]) / 3600e3;
+}
+
 /* The figures in their order. Those that are unknown in both windows are left out, and so is
  * time of unknown use if there is none. */
 #define OF(member) offsetof(struct report_waste, member)
-static const struct figure {
+struct figure {
 	const char *key, *label;
 	enum figure_unit unit;
 	int better;
 	double (*get)(const struct report *r, size_t of);
 	size_t of;
 	bool some; /* left out if it is 0 in both */
-} figures[] = {
+};
+static const struct figure card_figures[] = {
 	{ "active", "active", FIGURE_SHARE, 1, share_of, CARD_ACTIVE, false },
 	{ "idle_held", "idle-held", FIGURE_SHARE, -1, share_of, CARD_IDLE_HELD, false },
 	{ "truly_idle", "truly-idle", FIGURE_SHARE, 0, share_of, CARD_TRULY_IDLE, false },
@@ -67,8 +79,27 @@ static const struct figure {
 		false },
 	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, waste_of, OF(cost), false },
 };
+static const struct figure user_figures[] = {
+	{ "active", "used", FIGURE_SHARE, 1, held_share, HOLDER_ACTIVE, false },
+	{ "idle_held", "idle", FIGURE_SHARE, -1, held_share, HOLDER_IDLE_HELD, false },
+	{ "squatting", "idle on busy GPU", FIGURE_SHARE, -1, held_share, HOLDER_SQUATTING,
+		false },
+	{ "use_unknown", "use unknown", FIGURE_SHARE, 0, held_share, HOLDER_USE_UNKNOWN, true },
+	{ "unobserved", "unobserved", FIGURE_SHARE, -1, share_of, CARD_UNOBSERVED, false },
+	{ "held_gpu_hours", "held, GPU-hours", FIGURE_GPU_HOURS, 0, held_hours, HOLDER_STATES,
+		false },
+	{ "active_gpu_hours", "used, GPU-hours", FIGURE_GPU_HOURS, 1, held_hours, HOLDER_ACTIVE,
+		false },
+	{ "idle_held_gpu_hours", "idle, GPU-hours", FIGURE_GPU_HOURS, -1, held_hours,
+		HOLDER_IDLE_HELD, false },
+	{ "squatting_gpu_hours", "squatting, GPU-hours", FIGURE_GPU_HOURS, -1, held_hours,
+		HOLDER_SQUATTING, false },
+	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, waste_of, OF(cost), false },
+};
 #undef OF
-_Static_assert(sizeof(figures) / sizeof(figures[0]) <= FIGURES_MAX, "every figure has a place");
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+_Static_assert(N_OF(card_figures) <= FIGURES_MAX && N_OF(user_figures) <= FIGURES_MAX,
+	"every figure has a place");
 
 static const char *const unit_names[] = { [FIGURE_SHARE] = "share",
 	[FIGURE_GPU_HOURS] = "gpu_hours",
@@ -104,10 +135,11 @@ static void add_figures(struct report *r, const struct report *before)
 {
 	struct report_compare *c = &r->compare;
 	c->figure_table = (struct table)TABLE_OF(figure_columns);
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-		const struct figure *f = &figures[i];
+	const struct figure *figures = r->of_users ? user_figures : card_figures;
+	size_t n = r->of_users ? N_OF(user_figures) : N_OF(card_figures);
+	for (const struct figure *f = figures; f < figures + n; f++) {
 		double (*shown)(const struct report *, size_t) =
-			f->unit == FIGURE_SHARE ? shown_of : f->get;
+			f->get == share_of ? shown_of : f->get;
 		struct report_change change = { f->key, f->label, f->unit, f->better,
 			f->get(r, f->of), NAN, shown(r, f->of), NAN };
 		if (!c->empty) {

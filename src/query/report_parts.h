@@ -14,6 +14,10 @@ void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], doub
 double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
 	const int64_t ms[CARD_STATES], size_t state);
 
+/* "0.80", or four decimals for less than about 0.1 hours. */
+enum { HOURS_TEXT_CAP = 32 };
+void hours_text(char dst[HOURS_TEXT_CAP], int64_t ms);
+const char *plural(size_t n);
 /* A card's model without the name of its maker. */
 const char *card_short_name(const char *name);
 
@@ -49,6 +53,11 @@ void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_notes(struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_event_sentences(struct report *r, const struct audit *a);
+/* Those of a report that is restricted: to what; and of users, their time. */
+void report_add_restriction(
+	struct report *r, const struct audit *a, const struct report_request *q);
+/* What the time cost; `of` says which. */
+void report_add_cost(struct report *r, double rate, const char *of);
 /* Adds one; label as in struct sentence. */
 void report_say(struct report *r, enum sentence_kind kind, const char *label,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));

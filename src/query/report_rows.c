@@ -53,6 +53,8 @@ static int compare_rows(const void *x, const void *y, void *sorting)
 		return s->rank[p->outer] < s->rank[q->outer] ? -1 : 1;
 	if (!p->key != !q->key)
 		return !p->key - !q->key;
+	if (from->by.kinds[s->level] == IDENTITY_CARD && order == ORDER_DEFAULT)
+		return compare_names(IDENTITY_CARD, p, q);
 	if (from->measures[s->level] != MEASURE_CARDS || order != ORDER_DEFAULT)
 		difference = order_compare(order, &p->sums, &q->sums);
 	return difference ? difference : compare_names(from->by.kinds[s->level], p, q);
@@ -273,21 +275,40 @@ void report_add_identities(
 	r->identities = users.table;
 }
 
+/* The measure of a level. Of one user, presence added up over users is presence. */
+static enum measure measure_of(const struct by *by, size_t level, const struct audit *a)
+{
+	enum measure measure = by_measure(by, level, a->of_users);
+	return measure == MEASURE_USERS && a->n_identities == 1 ? MEASURE_PRESENCE : measure;
+}
+
+/* Lists a breakdown of the audit. */
+static void list_breakdown(struct report *r, struct listing l)
+{
+	holder_table_by(&l.to->table, &l.from->by, l.a->of_users);
+	list(&l);
+	r->failed |= l.failed;
+}
+
 void report_add_breakdown(
 	struct report *r, const struct audit *a, const struct report_request *q)
 {
 	struct report_breakdown *to = &r->breakdown;
 	struct listing l = { .a = a, .q = q, .from = &a->breakdown, .to = to, .rest = q->rest };
+	struct report_request all = *q;
+	all.top = 0;
 	to->by = q->by;
 	for (size_t i = 0; i < q->by.n; i++)
-		to->measures[i] = by_measure(&q->by, i, false);
-	if (by_is(&q->by, IDENTITY_USER)) {
+		to->measures[i] = measure_of(&q->by, i, a);
+	if (by_is(&q->by, IDENTITY_USER))
 		r->failed |= !list_users(l);
-	} else if (by_is(&q->by, IDENTITY_PROCESS)) {
+	else if (by_is(&q->by, IDENTITY_PROCESS))
 		report_add_processes(r, a, q);
-	} else if (!by_is(&q->by, IDENTITY_CARD)) {
-		holder_table_by(&to->table, &q->by, false);
-		list(&l);
-		r->failed |= l.failed;
-	}
+	else if (!by_is(&q->by, IDENTITY_CARD))
+		list_breakdown(r, l);
+	r->by_card.by = a->by_card.by;
+	if (a->of_users)
+		list_breakdown(
+			r, (struct listing){
+				   .a = a, .q = &all, .from = &a->by_card, .to = &r->by_card });
 }

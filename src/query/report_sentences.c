@@ -30,16 +30,15 @@ void report_say(
 		r->sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
 }
 
-static const char *plural(size_t n)
+const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
-/* "0.80", or four decimals for less than about 0.1 hours. */
-static void hours_text(char dst[32], int64_t ms)
+void hours_text(char dst[HOURS_TEXT_CAP], int64_t ms)
 {
 	double hours = (double)ms / 3600e3;
-	snprintf(dst, 32, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
+	snprintf(dst, HOURS_TEXT_CAP, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
 }
 
 static void add_sources(struct report *r)
@@ -84,10 +83,11 @@ static void add_coverage(struct report *r)
 
 static void add_headline(struct report *r)
 {
-	char hours[32], whole[32];
+	char hours[HOURS_TEXT_CAP], whole[HOURS_TEXT_CAP];
 	hours_text(hours, r->observed_ms);
-	report_say(r, SENTENCE_OBSERVED, NULL, "of %s GPU-hours observed on %zu GPU%s", hours,
-		r->observed_cards, plural(r->observed_cards));
+	if (!r->of_users)
+		report_say(r, SENTENCE_OBSERVED, NULL, "of %s GPU-hours observed on %zu GPU%s",
+			hours, r->observed_cards, plural(r->observed_cards));
 	hours_text(hours, r->ms[CARD_UNOBSERVED]);
 	hours_text(whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
 	report_say(r, SENTENCE_UNOBSERVED, NULL,
@@ -124,22 +124,21 @@ static void add_verdict(struct report *r)
 }
 
 /* A rate with more than two decimals is shown as it was given. */
-static void add_cost(struct report *r, double rate)
+void report_add_cost(struct report *r, double rate, const char *of)
 {
 	const struct report_waste *w = &r->waste;
 	bool whole = fabs(rate * 100 - round(rate * 100)) < 1e-6;
 	char text[40];
 	snprintf(text, sizeof(text), whole ? "%.2f" : "%.10g", rate);
-	report_say(r, SENTENCE_WASTE, "cost",
-		"%.2f %s for idle-held time at %s %s per GPU-hour", w->cost, w->currency, text,
-		w->currency);
+	report_say(r, SENTENCE_WASTE, "cost", "%.2f %s for %s at %s %s per GPU-hour", w->cost,
+		w->currency, of, text, w->currency);
 }
 
 static void add_waste(struct report *r, const struct report_request *q)
 {
 	const struct report_waste *w = &r->waste;
 	size_t n = r->observed_cards;
-	char hours[32];
+	char hours[HOURS_TEXT_CAP];
 	if (r->observed_ms == 0) {
 		report_say(r, SENTENCE_WASTE, NULL, "No time was observed.");
 		return;
@@ -154,7 +153,7 @@ static void add_waste(struct report *r, const struct report_request *q)
 		n, plural(n));
 	add_energy(r);
 	if (w->currency)
-		add_cost(r, q->cost);
+		report_add_cost(r, q->cost, "idle-held time");
 	add_verdict(r);
 }
 
@@ -211,8 +210,10 @@ void report_add_sentences(
 {
 	add_sources(r);
 	add_coverage(r);
+	report_add_restriction(r, a, q);
 	add_headline(r);
-	add_waste(r, q);
+	if (!r->of_users)
+		add_waste(r, q);
 	add_cards(r, a);
 	report_add_notes(r, a, q);
 	report_add_event_sentences(r, a);

@@ -68,17 +68,19 @@ static void name_period(struct report_period *p, enum period_unit unit, struct t
 static void add_day(struct report_period *p, const struct audit_day *day)
 {
 	p->to_ms = day->to_ms;
+	p->window_ms += day->window_ms;
 	for (int state = 0; state < CARD_STATES; state++)
 		p->ms[state] += day->ms[state];
 }
 
-static void set_shares(struct report_period *p)
+/* Of users, the states are theirs, and unobserved time is the cards'. */
+static void set_shares(struct report_period *p, bool of_users)
 {
 	int64_t seen_ms = observed_ms(p->ms);
+	int64_t whole_ms = of_users ? p->window_ms : seen_ms + p->ms[CARD_UNOBSERVED];
 	for (int state = 0; state < CARD_STATES; state++)
 		p->share[state] = part_of(p->ms[state], seen_ms);
-	p->share[CARD_UNOBSERVED] =
-		part_of(p->ms[CARD_UNOBSERVED], seen_ms + p->ms[CARD_UNOBSERVED]);
+	p->share[CARD_UNOBSERVED] = part_of(p->ms[CARD_UNOBSERVED], whole_ms);
 }
 
 static struct cell period_ms(const void *row, size_t state)
@@ -133,7 +135,7 @@ void report_add_trend(struct report *r, const struct audit *a)
 		add_day(p, &days->items[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		set_shares(&t->periods[i]);
+		set_shares(&t->periods[i], a->of_users);
 		table_add(&t->table, &t->periods[i]);
 	}
 }

@@ -23,7 +23,8 @@ static struct audit_card *card_of(struct usage_fold *u, sqlite3_value *gpu, int 
 	uint32_t index = idmap_get(&u->file->cards, sqlite3_value_int64(gpu));
 	if (index == IDMAP_NONE || state < 0 || state >= CARD_STATES)
 		return NULL;
-	return &u->g->a->cards[index];
+	struct audit_card *card = &u->g->a->cards[index];
+	return card->left_out ? NULL : card;
 }
 
 static void take_width(struct usage_fold *u)
@@ -53,6 +54,12 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 	if (state < CARD_UNOBSERVED) /* held time of unknown use cannot be idle-held */
 		card->unsure_ms += value_signed(values[7]);
 	return card;
+}
+
+/* Whether the hours of the week are those of some cards; those of users come from holders. */
+static bool has_own_hours(const struct gather *g)
+{
+	return restriction_of_cards(&g->q->only) && !restriction_of_users(&g->q->only);
 }
 
 static bool take_slot(struct fold *f, sqlite3_value **values)
@@ -143,12 +150,13 @@ static int read_table(const struct usage_fold *days, const struct slot_table *t,
 	struct usage_fold u = { .g = days->g,
 		.file = days->file,
 		.seconds = t->seconds,
-		.clock = { .utc = days->g->q->utc } };
+		.clock = { .utc = days->g->q->utc,
+			.days_only = restriction_of_users(&days->g->q->only) } };
 	const struct table_rows heat = { t->heat,
 		"slot, active_ms, idle_held_ms, truly_idle_ms", take_heat, 0 };
 	const struct table_rows unknown = { t->usage, "slot, gpu, ms", take_unknown,
 		CARD_USE_UNKNOWN };
-	struct window_parts parts = window_parts(days->g);
+	struct window_parts parts = window_parts(days->g, has_own_hours(days->g));
 	if (!t->heat)
 		return read_slots(&u, t, parts.all, e);
 	int rc = read_slots(&u, t, parts.before, e);
@@ -167,7 +175,7 @@ static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 	static const struct table_rows sm_active = { "sm_active", "gpu, ms, pct_ms",
 		take_sm_active, 0 };
 	struct usage_fold days = { .g = g, .file = file };
-	struct window_parts parts = window_parts(g);
+	struct window_parts parts = window_parts(g, has_own_hours(g));
 	/* Stored by hour: hours that the window cuts are included. */
 	struct slot_span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
 	int rc = read_rows(&days, sums, parts.days, e);

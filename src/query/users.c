@@ -33,6 +33,14 @@ static int compare_identities(const void *x, const void *y, void *items)
 	return strcmp(p->identity, q->identity);
 }
 
+static void renumber(struct audit_breakdown *b, size_t n_users, const uint32_t *to)
+{
+	for (size_t level = 0; level < BY_MAX; level++)
+		for (size_t i = 0; i < b->n[level]; i++)
+			if (b->rows[level][i].user < n_users)
+				b->rows[level][i].user = to[b->rows[level][i].user];
+}
+
 int users_hand_over(struct users *u, struct audit *a, struct err *e)
 {
 	uint32_t *order = calloc(2 * u->n + 1, sizeof(*order)),
@@ -51,11 +59,10 @@ int users_hand_over(struct users *u, struct audit *a, struct err *e)
 	}
 	for (size_t i = 0; i < a->n_processes && rc == 0; i++)
 		a->processes[i].identity = to[a->processes[i].identity];
-	for (size_t level = 0; level < BY_MAX && rc == 0; level++)
-		for (size_t i = 0; i < a->breakdown.n[level]; i++)
-			if (a->breakdown.rows[level][i].user < u->n)
-				a->breakdown.rows[level][i].user =
-					to[a->breakdown.rows[level][i].user];
+	if (rc == 0) {
+		renumber(&a->breakdown, u->n, to);
+		renumber(&a->by_card, u->n, to);
+	}
 	free(order);
 	return rc;
 }

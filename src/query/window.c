@@ -86,7 +86,7 @@ static void end_windows(struct gather *g, int64_t until_ms)
 		host->until_ms = until_ms;
 		if (host->recording && host->last_tick_ms < until_ms)
 			host->until_ms = host->last_tick_ms;
-		if (host->until_ms > g->a->until_ms)
+		if (host->until_ms > g->a->until_ms && !host->left_out)
 			g->a->until_ms = host->until_ms;
 	}
 }
@@ -98,9 +98,10 @@ static void judge_runs(struct gather *g)
 	const struct gather_run *newest = NULL;
 	for (size_t i = 0; i < g->n_runs; i++) {
 		const struct gather_run *run = &g->runs[i];
-		if (run->started_ms >= g->a->until_ms || run->last_tick_ms < g->a->since_ms)
-			continue;
 		struct audit_host *host = &g->a->hosts[run->host];
+		if (run->started_ms >= g->a->until_ms || run->last_tick_ms < g->a->since_ms ||
+			host->left_out)
+			continue;
 		host->ran = true;
 		host->simulated |= source_is_invented(run->source);
 		host->imported |= strcmp(run->source, "import") == 0;
@@ -148,11 +149,11 @@ int gather_window(struct gather *g, struct err *e)
 	return 0;
 }
 
-struct window_parts window_parts(const struct gather *g)
+struct window_parts window_parts(const struct gather *g, bool by_hour)
 {
 	const int64_t day = 86400, from = g->from_slot, to = g->to_slot;
 	int64_t first = (from + day - 1) / day * day, last = to / day * day;
-	if (first >= last)
+	if (first >= last || by_hour)
 		first = last = to;
 	return (struct window_parts){ { from, to }, { from, first }, { first, last },
 		{ last, to } };

@@ -1,4 +1,8 @@
 /* The report for programs: JSON as man/report.schema.json describes it, and CSV. */
+#include <math.h>
+#include <string.h>
+
+#include "query/restriction.h"
 #include "render/json.h"
 #include "render/report.h"
 #include "render/rows.h"
@@ -26,13 +30,38 @@ static void add_window(struct json *j, const struct report *r)
 	json_close(j, '}');
 }
 
+static void add_words(struct json *j, const char *key, const struct text_list *list)
+{
+	char word[TEXT_LIST_WORD_CAP], safe[TEXT_LIST_WORD_CAP];
+	json_open(j, key, '[');
+	for (size_t i = 0; i < list->n; i++)
+		for (const char *at = list->items[i]; text_list_word(&at, word);) {
+			text_escape(safe, sizeof(safe), word, strlen(word));
+			json_text(j, NULL, safe);
+		}
+	json_close(j, ']');
+}
+
+static void add_restriction(struct json *j, const struct report *r)
+{
+	json_open(j, "only", '{');
+	for (size_t i = 0; i < RESTRICTIONS && r->only; i++)
+		if (r->only->lists[i].n)
+			add_words(j, restriction_names[i], &r->only->lists[i]);
+	json_close(j, '}');
+}
+
+/* Of observed time, or of what the users of the report held. */
 static void add_headline(struct json *j, const struct report *r)
 {
 	json_open(j, "headline", '{');
+	json_text(j, "of", r->of_users ? "held" : "observed");
 	for (int state = 0; state < CARD_STATES; state++)
 		if (state != CARD_UNOBSERVED)
-			json_number(j, card_state_names[state], r->share[state], 6);
-	json_number(j, "idle_held_uncertainty", r->uncertainty, 6);
+			json_number(j, card_state_names[state],
+				r->of_users ? r->held_share[state] : r->share[state], 6);
+	json_number(j, "squatting", r->of_users ? r->held_share[HOLDER_SQUATTING] : NAN, 6);
+	json_number(j, "idle_held_uncertainty", r->of_users ? NAN : r->uncertainty, 6);
 	json_close(j, '}');
 	json_open(j, "gpu_seconds", '{');
 	for (int state = 0; state < CARD_STATES; state++)
@@ -45,6 +74,7 @@ static void add_waste(struct json *j, const struct report_waste *w)
 	json_open(j, "waste", '{');
 	json_number(j, "idle_held_gpu_hours", w->idle_held_hours, 6);
 	json_number(j, "truly_idle_gpu_hours", w->truly_idle_hours, 6);
+	json_number(j, "squatting_gpu_hours", w->squatting_hours, 6);
 	json_number(j, "equivalent_gpus_unavailable", w->equivalent_unavailable, 6);
 	json_number(j, "equivalent_gpus_free", w->equivalent_free, 6);
 	json_number(j, "energy_kwh", w->energy_kwh, 6);
@@ -155,11 +185,15 @@ void report_json(struct str *out, const struct report *r)
 	json_text(&j, "schema", "gua-report-1");
 	json_table(&j, "hosts", &r->host_table);
 	add_window(&j, r);
+	add_restriction(&j, r);
 	add_headline(&j, r);
 	add_waste(&j, &r->waste);
 	json_table(&j, "gpus", &r->cards);
 	json_table(&j, "identities", &r->identities);
-	add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
+	if (r->of_users)
+		json_text(&j, "unattributed_share_gpu_seconds", NULL);
+	else
+		add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
 	if (!by_is(&r->breakdown.by, IDENTITY_USER) && !by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
 	if (r->compare.asked)

@@ -15,7 +15,7 @@ struct page {
 /* Appends a blank line and "§N TITLE", with the next number. */
 void page_heading(struct page *p, const char *title);
 /* Appends `n` cells of a bar, as the state looks there. */
-void page_cells(struct page *p, enum card_state state, size_t n);
+void page_cells(struct page *p, int mark, size_t n);
 
 /* Appends the sentences of a kind as paragraphs, indented; a label has its own column. */
 void page_sentences(struct page *p, enum sentence_kind kind);

@@ -84,6 +84,7 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	else
 		str_addf(out, "%zu hosts%s\n", r->n_hosts, rest);
 	add_sentences(out, r, SENTENCE_COVERAGE, 0, style);
+	add_sentences(out, r, SENTENCE_RESTRICTED, 0, style);
 	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1; i++) {
 		size_t n = r->hosts[i].n_cards;
 		snprintf(rest, sizeof(rest), ": %zu GPU%s", n, n == 1 ? "" : "s");
@@ -96,25 +97,26 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 /* How a state looks in a bar. */
 static const struct bar_mark {
 	const char *block, *ascii, *color;
-} bar_marks[CARD_STATES] = {
+} bar_marks[REPORT_MARKS] = {
 	[CARD_ACTIVE] = { "█", "#", "32" },
 	[CARD_IDLE_HELD] = { "▒", "=", "33" },
 	[CARD_TRULY_IDLE] = { "░", ".", "2" },
 	[CARD_USE_UNKNOWN] = { "▚", "?", "35" },
+	[MARK_SQUATTING] = { "▓", "%", "31" },
 };
 
-static const char *bar_mark(enum card_state state, const struct text_style *style)
+static const char *bar_mark(int mark, const struct text_style *style)
 {
-	return style->ascii ? bar_marks[state].ascii : bar_marks[state].block;
+	return style->ascii ? bar_marks[mark].ascii : bar_marks[mark].block;
 }
 
-void page_cells(struct page *p, enum card_state state, size_t n)
+void page_cells(struct page *p, int mark, size_t n)
 {
 	struct str run = { 0 };
-	str_add_repeat(&run, bar_mark(state, &p->style->text), n);
+	str_add_repeat(&run, bar_mark(mark, &p->style->text), n);
 	if (n)
 		text_add_colored(
-			p->out, str_text(&run), bar_marks[state].color, &p->style->text);
+			p->out, str_text(&run), bar_marks[mark].color, &p->style->text);
 	p->out->failed |= run.failed;
 	str_finish(&run);
 }
@@ -122,13 +124,13 @@ void page_cells(struct page *p, enum card_state state, size_t n)
 static void add_bar(struct page *p)
 {
 	const struct report *r = p->r;
-	double parts[CARD_STATES];
+	double parts[REPORT_MARKS];
 	size_t cells[SHARES_MAX];
 	for (size_t i = 0; i < r->n_states; i++)
-		parts[i] = (double)r->ms[r->states[i].state];
+		parts[i] = (double)r->states[i].ms;
 	shares_divide(parts, r->n_states, p->style->bar_cells, true, cells);
 	for (size_t i = 0; i < r->n_states; i++)
-		page_cells(p, r->states[i].state, cells[i]);
+		page_cells(p, r->states[i].mark, cells[i]);
 	str_add(p->out, "\n");
 }
 
@@ -144,9 +146,9 @@ static void add_uncertainty(struct str *out, double share, const struct text_sty
 static void add_state(struct str *out, const struct report *r, const struct report_state *s,
 	const struct text_style *style)
 {
-	str_addf(out, "  %-12s%s %5.1f%%", s->label, bar_mark(s->state, style),
-		100 * r->shown[s->state]);
-	if (s->state == CARD_IDLE_HELD)
+	str_addf(out, "  %-*s%s %5.1f%%", r->of_users ? 18 : 12, s->label,
+		bar_mark(s->mark, style), 100 * s->shown);
+	if (s->mark == CARD_IDLE_HELD && !r->of_users)
 		add_uncertainty(out, r->uncertainty, style);
 	if (*s->remark)
 		str_addf(out, "  %s %s", style->ascii ? "<-" : "←", s->remark);
@@ -183,14 +185,17 @@ static void add_waste(struct page *p)
 	add_sentences(out, r, SENTENCE_VERDICT, INDENT, style);
 }
 
+/* The cards, or what the users of the report did on each. */
 static void add_cards(struct page *p)
 {
 	struct str *out = p->out;
 	const struct report *r = p->r;
 	const struct text_style *style = &p->style->text;
 	size_t first = 0;
-	page_heading(p, "Per-GPU");
-	for (size_t i = 0; i < r->n_hosts; i++) {
+	page_heading(p, r->of_users ? "Per GPU, in GPU-hours" : "Per-GPU");
+	if (r->of_users)
+		text_add_table(out, &r->by_card.table, style);
+	for (size_t i = 0; i < r->n_hosts && !r->of_users; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
 		first += cards.n_rows;
 		if (r->n_hosts > 1) {

@@ -36,6 +36,8 @@ static void add_period_bar(struct page *page, const struct report_period *p)
 	size_t cells[SHARES_MAX];
 	for (int state = 0; state < CARD_STATES; state++)
 		parts[state] = (double)p->ms[state];
+	if (page->r->of_users) /* the rest of the cards' time is not theirs */
+		parts[CARD_UNOBSERVED] = 0;
 	shares_divide(parts, CARD_STATES, BAR_CELLS, true, cells);
 	static const enum card_state order[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
 		CARD_USE_UNKNOWN };
@@ -51,6 +53,20 @@ static void show_share(char dst[16], double share)
 		snprintf(dst, 16, "%.1f%%", 100 * share);
 }
 
+/* A state of cards, or of the users that the report is about. */
+static const char *state_word(const struct report *r, enum card_state state)
+{
+	static const char *const words[2][CARD_STATES] = {
+		{ [CARD_ACTIVE] = "active",
+			[CARD_IDLE_HELD] = "idle-held",
+			[CARD_UNOBSERVED] = "unobserved" },
+		{ [CARD_ACTIVE] = "used",
+			[CARD_IDLE_HELD] = "idle",
+			[CARD_UNOBSERVED] = "unobserved" },
+	};
+	return words[r->of_users][state];
+}
+
 /* A line for each period. */
 static void add_periods(struct page *page)
 {
@@ -61,8 +77,9 @@ static void add_periods(struct page *page)
 	const struct report_trend *t = &page->r->trend;
 	struct str *out = page->out;
 	char active[16], held[16], missing[16];
-	str_addf(out, "  %-10s  %6s  %9s  %10s\n", titles[t->unit], "active", "idle-held",
-		"unobserved");
+	str_addf(out, "  %-10s  %6s  %9s  %10s\n", titles[t->unit],
+		state_word(page->r, CARD_ACTIVE), state_word(page->r, CARD_IDLE_HELD),
+		state_word(page->r, CARD_UNOBSERVED));
 	for (size_t i = 0; i < t->n; i++) {
 		const struct report_period *p = &t->periods[i];
 		show_share(active, p->share[CARD_ACTIVE]);
@@ -82,12 +99,10 @@ static size_t columns_of(const struct report_trend *t)
 	return t->n <= TREND_MAX / 2 ? 2 : 1;
 }
 
-static void add_line(struct str *out, const struct report_trend *t, enum card_state state,
+static void add_line(struct str *out, const struct report *r, enum card_state state,
 	const struct text_style *style)
 {
-	static const char *const labels[CARD_STATES] = { [CARD_ACTIVE] = "active",
-		[CARD_IDLE_HELD] = "idle-held",
-		[CARD_UNOBSERVED] = "unobserved" };
+	const struct report_trend *t = &r->trend;
 	static const char *const colors[CARD_STATES] = {
 		[CARD_ACTIVE] = "32", [CARD_IDLE_HELD] = "33", [CARD_UNOBSERVED] = "2"
 	};
@@ -97,23 +112,37 @@ static void add_line(struct str *out, const struct report_trend *t, enum card_st
 		str_add_repeat(&line, density(t->periods[i].share[state], style->ascii),
 			columns_of(t));
 	show_share(last, t->periods[t->n - 1].share[state]);
-	str_addf(out, "  %-*s", LABEL, labels[state]);
+	str_addf(out, "  %-*s", LABEL, state_word(r, state));
 	text_add_colored(out, str_text(&line), colors[state], style);
 	str_addf(out, " %s\n", last);
 	out->failed |= line.failed;
 	str_finish(&line);
 }
 
-static void add_lines(
-	struct str *out, const struct report_trend *t, const struct text_style *style)
+static void add_lines(struct str *out, const struct report *r, const struct text_style *style)
 {
+	const struct report_trend *t = &r->trend;
 	const char *first = t->periods[0].name, *last = t->periods[t->n - 1].name;
 	size_t columns = t->n * columns_of(t);
-	add_line(out, t, CARD_ACTIVE, style);
-	add_line(out, t, CARD_IDLE_HELD, style);
-	add_line(out, t, CARD_UNOBSERVED, style);
+	add_line(out, r, CARD_ACTIVE, style);
+	add_line(out, r, CARD_IDLE_HELD, style);
+	add_line(out, r, CARD_UNOBSERVED, style);
 	str_addf(out, "  %*s%-*s%s\n", LABEL, "", (int)(columns - text_columns(last)), first,
 		last);
+}
+
+/* Continues "Shares of". Users have no blank: what they did not hold is not theirs. */
+static const char *trend_legend(const struct report *r, bool rows, bool ascii)
+{
+	if (r->of_users && rows)
+		return "the time held; unobserved: of the GPUs' time.";
+	if (r->of_users)
+		return ascii ? "the time held, as a number for the last one: " LEGEND_ASCII
+			     : "the time held, as a number for the last one: " LEGEND_BLOCKS;
+	if (rows)
+		return "observed time; the bar is all time, blank where unobserved.";
+	return ascii ? "observed time, as a number for the last one: " LEGEND_ASCII
+		     : "observed time, as a number for the last one: " LEGEND_BLOCKS;
 }
 
 void page_trend(struct page *page)
@@ -134,16 +163,9 @@ void page_trend(struct page *page)
 	if (rows)
 		add_periods(page);
 	else
-		add_lines(page->out, &r->trend, style);
-	str_add(page->out, "  ");
-	text_add_wrapped(page->out,
-		rows ? "Shares of observed time; the bar is all time, blank where "
-		       "unobserved."
-		: style->ascii
-			? "Shares of observed time, as a number for the last one: " LEGEND_ASCII
-			: "Shares of observed time, as a number for the last "
-			  "one: " LEGEND_BLOCKS,
-		2, 2, style);
+		add_lines(page->out, r, style);
+	str_addf(page->out, "  Shares of ");
+	text_add_wrapped(page->out, trend_legend(r, rows, style->ascii), 12, 2, style);
 }
 
 /* Steps of a map on a terminal with 256 colours, from below 1 % to 100 %. */
@@ -192,8 +214,8 @@ static void add_map(
 	struct str *out, const struct report *r, int state, const struct text_style *style)
 {
 	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	str_addf(out, "  %s, share of observed time\n     ",
-		state == CARD_ACTIVE ? "active" : "idle-held");
+	str_addf(out, "  %s, share of %s\n     ", state_word(r, (enum card_state)state),
+		r->of_users ? "the time held" : "observed time");
 	for (int hour = 0; hour < 24; hour++)
 		str_addf(out, " %02d", hour);
 	str_add(out, "\n");

@@ -320,7 +320,7 @@ def test_nothing_observed_is_not_nothing(store):
         s.usage(slot, gpu, UNOBSERVED, 60)
     path = s.save()
     document = report_json(path)
-    assert set(document["headline"].values()) == {None}
+    assert set(document["headline"].values()) == {"observed", None}
     assert document["waste"]["verdict"] is None
     text = report(path)
     assert "No time was observed." in text and "nan" not in text

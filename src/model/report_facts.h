@@ -1,0 +1,32 @@
+/* The figures of a report, group by group. Only for model/report.h. */
+#ifndef GUA_MODEL_REPORT_FACTS_H
+#define GUA_MODEL_REPORT_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/state.h"
+
+/* How a state looks in a bar: an enum card_state, or this for users. */
+enum { MARK_SQUATTING = CARD_STATES, REPORT_MARKS };
+
+/* A state of the time that the headline is about. */
+struct report_state {
+	const char *label, *remark; /* constant; remark "": none */
+	int mark;
+	int64_t ms;
+	double shown; /* its share, rounded so that what is printed adds up to 100.0 % */
+};
+
+/* What idle time cost. NAN: unknown. */
+struct report_waste {
+	double idle_held_hours, truly_idle_hours;	/* GPU-hours */
+	double squatting_hours;				/* presence */
+	double equivalent_unavailable, equivalent_free; /* the first two in cards */
+	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
+	double cost;			 /* of idle-held time */
+	const char *currency;		 /* of the cost; NULL: no cost was asked for */
+	const char *verdict; /* "allocation_policy", "within_rule"; NULL: nothing observed */
+};
+
+#endif

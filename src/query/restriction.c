@@ -1,0 +1,64 @@
+/* Matches users and cards with what a user asked for. */
+#include "query/restriction.h"
+
+#include <string.h>
+
+#include "model/card_name.h"
+
+const char *const restriction_names[RESTRICTIONS] = {
+	[ONLY_USER] = "user",
+	[ONLY_GROUP] = "group",
+	[ONLY_CARD] = "card",
+	[ONLY_HOST] = "host",
+	[ONLY_MODEL] = "model",
+};
+
+bool restriction_of_users(const struct restriction *r)
+{
+	return r->lists[ONLY_USER].n > 0 || r->lists[ONLY_GROUP].n > 0;
+}
+
+bool restriction_of_cards(const struct restriction *r)
+{
+	return r->lists[ONLY_CARD].n > 0 || r->lists[ONLY_HOST].n > 0 ||
+	       r->lists[ONLY_MODEL].n > 0;
+}
+
+static bool is_equal(const char *word, const void *text)
+{
+	return text && strcmp(word, text) == 0;
+}
+
+static bool is_part(const char *word, const void *text)
+{
+	return strcasestr(text, word) != NULL;
+}
+
+static bool is_card(const char *word, const void *id)
+{
+	return card_is_named(word, id);
+}
+
+/* Whether a list is not given, or has a word that matches. */
+static bool takes(const struct text_list *list,
+	bool (*match)(const char *word, const void *what), const void *what)
+{
+	return list->n == 0 || text_list_any(list, match, what);
+}
+
+bool restriction_takes_host(const struct restriction *r, const char *hostname)
+{
+	return takes(&r->lists[ONLY_HOST], is_equal, hostname);
+}
+
+bool restriction_takes_card(const struct restriction *r, const struct audit_card *card)
+{
+	return takes(&r->lists[ONLY_CARD], is_card, &card->id) &&
+	       takes(&r->lists[ONLY_MODEL], is_part, card->id.name);
+}
+
+bool restriction_takes_user(const struct restriction *r, const char *user, const char *group)
+{
+	return takes(&r->lists[ONLY_USER], is_equal, user) &&
+	       takes(&r->lists[ONLY_GROUP], is_equal, group);
+}

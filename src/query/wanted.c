@@ -1,0 +1,144 @@
+/* Finds the processes of the users that an audit is restricted to, and checks that there is
+ * something for every word of the restriction: a name that was misspelt would give a report of
+ * nothing. */
+#include "query/wanted.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+#include "base/str.h"
+#include "model/card_name.h"
+#include "query/sql.h"
+
+bool wanted_has(const struct gather *g, const struct gather_file *file, int64_t process)
+{
+	return !restriction_of_users(&g->q->only) ||
+	       idmap_get(&file->wanted, process) != IDMAP_NONE;
+}
+
+static bool takes_user(const struct audit_question *q, const char *user)
+{
+	const char *group = q->group_of ? q->group_of(q->group_context, user) : NULL;
+	return restriction_takes_user(&q->only, user, group);
+}
+
+static int read_processes(struct gather *g, struct gather_file *file, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	char last[USER_CAP] = "", user[USER_CAP];
+	bool take = takes_user(g->q, last);
+	int rc = sql_prepare(file->db, &stmt, e, "SELECT id, user FROM process ORDER BY id");
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		sql_text(stmt, 1, user, sizeof(user));
+		if (strcmp(user, last) != 0) {
+			if (names_find(&g->users, 0, user, e) == IDMAP_NONE)
+				rc = ERR_WORLD;
+			take = takes_user(g->q, user);
+			text_copy(last, sizeof(last), user);
+		}
+		if (take && rc == 0 &&
+			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
+			rc = err_memory(e);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* What is in the stores, of one kind: each word of an option must name some of it. */
+struct known {
+	enum restriction_kind kind;
+	size_t n;
+	bool (*is)(const struct gather *g, size_t i, const char *word);
+	const char *(*name)(const struct gather *g, size_t i);
+};
+
+static const char *user_name(const struct gather *g, size_t i)
+{
+	return g->users.items[i].text;
+}
+
+static bool is_user(const struct gather *g, size_t i, const char *word)
+{
+	return strcmp(user_name(g, i), word) == 0;
+}
+
+static const char *host_name(const struct gather *g, size_t i)
+{
+	return g->a->hosts[i].hostname;
+}
+
+static bool is_host(const struct gather *g, size_t i, const char *word)
+{
+	return strcmp(host_name(g, i), word) == 0;
+}
+
+static const char *model_name(const struct gather *g, size_t i)
+{
+	return g->a->cards[i].id.name;
+}
+
+static bool is_model(const struct gather *g, size_t i, const char *word)
+{
+	return strcasestr(model_name(g, i), word) != NULL;
+}
+
+static bool is_card(const struct gather *g, size_t i, const char *word)
+{
+	return card_is_named(word, &g->a->cards[i].id);
+}
+
+/* Reports a word that names nothing, with the most similar name. */
+static int no_such(
+	const struct gather *g, const struct known *k, const char *word, struct err *e)
+{
+	const char *near = NULL;
+	size_t len = strlen(word), least = nearest_far(len) + 1;
+	for (size_t i = 0; i < k->n && k->name; i++) {
+		const char *name = k->name(g, i);
+		size_t distance = nearest_distance(name, strlen(name), word, len);
+		if (distance < least && distance < strlen(name)) {
+			least = distance;
+			near = name;
+		}
+	}
+	return err_set(e, ERR_NOTHING, "%s no %s '%s'%s%s%s",
+		g->n_files > 1 ? "the stores have" : "the store has",
+		restriction_names[k->kind], word, near ? "; did you mean '" : "",
+		near ? near : "", near ? "'?" : "");
+}
+
+static int check_words(const struct gather *g, const struct known *k, struct err *e)
+{
+	const struct text_list *words = &g->q->only.lists[k->kind];
+	char word[TEXT_LIST_WORD_CAP];
+	for (size_t w = 0; w < words->n; w++)
+		for (const char *at = words->items[w]; text_list_word(&at, word);) {
+			size_t i = 0;
+			while (i < k->n && !k->is(g, i, word))
+				i++;
+			if (i == k->n)
+				return no_such(g, k, word, e);
+		}
+	return 0;
+}
+
+int gather_wanted(struct gather *g, struct err *e)
+{
+	const struct restriction *only = &g->q->only;
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0 && restriction_of_users(only); i++)
+		rc = read_processes(g, &g->files[i], e);
+	const struct known known[] = {
+		{ ONLY_USER, g->users.n, is_user, user_name },
+		{ ONLY_HOST, g->a->n_hosts, is_host, host_name },
+		{ ONLY_CARD, g->a->n_cards, is_card, NULL },
+		{ ONLY_MODEL, g->a->n_cards, is_model, model_name },
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && rc == 0; i++)
+		rc = check_words(g, &known[i], e);
+	return rc;
+}
