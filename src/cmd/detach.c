@@ -155,10 +155,13 @@ void detach_failed(struct detached *d, const struct err *e)
 bool detach_write_pid(const char *path)
 {
 	struct err e = { 0 };
+	struct stat st;
 	int fd = file_make_parent(path, 0755, &e) == 0 ? open_plain(path, O_TRUNC, 0644) : -1;
 	if (fd < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
 		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
+	/* A device such as /dev/null is not removed. */
+	bool file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0;
+	return file;
 }

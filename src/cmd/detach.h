@@ -32,7 +32,8 @@ int detach_open_log(const char *path, struct err *e);
 void detach_ready(struct detached *d);
 void detach_failed(struct detached *d, const struct err *e);
 
-/* Writes this process's pid; false, with a warning in the log: it cannot be written. */
+/* Writes this process's pid. Returns whether there is a file to remove later; logs a warning
+ * if the pid could not be written. */
 bool detach_write_pid(const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 """gua start: what it says before it starts, and where it stays in the foreground by itself."""
 import os
 import pathlib
+import stat
 import subprocess
 
 import pytest
@@ -32,6 +33,23 @@ def test_a_dry_run_says_why_there_would_be_no_start(tmp_path, background):  # no
     without = gua("start", "--dry-run", "--db", tmp_path / "none.db", env=broken)
     assert without.returncode == 1 and "river" in without.stderr
     assert used.stdout == refused.stdout == without.stdout == "" and not (tmp_path / "none.db").exists()
+
+
+def test_only_a_pid_file_of_its_own_is_removed(tmp_path):
+    """--pid-file /dev/null must not cost root the device."""
+    paths = {name: tmp_path / name for name in ("file", "link", "fifo", "device")}
+    paths["link"].symlink_to(tmp_path / "target")
+    (tmp_path / "target").write_text("mine\n")
+    os.mkfifo(paths["fifo"])
+    if os.geteuid() == 0:
+        os.mknod(paths["device"], 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    for path in paths.values():
+        run = gua("daemon", "--once", "--source", "sim", "--db", tmp_path / "gua.db", "--pid-file", path)
+        assert run.returncode == 0, run.stderr
+        assert path.name in ("file", "device") or f"cannot write the pid file {path}" in run.stderr
+    assert not paths["file"].exists() and (tmp_path / "target").read_text() == "mine\n"
+    assert paths["link"].is_symlink() and paths["fifo"].is_fifo()
+    assert os.geteuid() != 0 or paths["device"].is_char_device()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
