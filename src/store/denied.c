@@ -61,13 +61,20 @@ static bool lets_group_in(const struct barrier *b)
 	return b->st.st_mode & (b->directory ? S_IXGRP : S_IRGRP);
 }
 
+/* The advice names commands for root: it must not open another program's file to a group. */
+static bool is_named_as_store(const char *path)
+{
+	size_t len = strlen(path);
+	return len > 3 && strcmp(path + len - 3, ".db") == 0;
+}
+
 int store_denied(const char *path, struct err *e)
 {
 	struct barrier b = { 0 };
 	char group[USER_CAP] = "", user[USER_CAP] = "NAME";
 	err_set(e, ERR_WORLD, "cannot open the store %s: %s", path, strerror(EACCES));
 	struct err why = *e;
-	if (!find_barrier(&b, path) || !lets_group_in(&b))
+	if (!is_named_as_store(path) || !find_barrier(&b, path) || !lets_group_in(&b))
 		return e->code;
 	find_name("/etc/passwd", geteuid(), user, sizeof(user));
 	if (b.st.st_gid == 0)

@@ -142,6 +142,12 @@ def test_who_may_not_read_the_systems_store_learns_which_group_helps(own_var_lib
     assert run.stderr == (f"gua {words}: cannot open the store /var/lib/gua/gua.db: Permission denied; {advice}\n")
 
 
+def test_no_advice_opens_a_file_that_is_no_store(own_var_lib, home):
+    script = SYSTEM + 'install -m 640 /dev/null /var/lib/secrets; $gua report --db /var/lib/secrets'
+    run = own_var_lib(script, XDG_STATE_HOME=home)
+    assert (run.returncode, run.stderr) == (1, "gua report: cannot open the store /var/lib/secrets: Permission denied\n")
+
+
 def test_an_own_store_does_not_hide_a_store_that_is_being_recorded(own_var_lib, home, tmp_path):
     script = RECORDED + """mkdir -p /var/lib/state/gua; cp "$1" /var/lib/state/gua/gua.db
         chown -R 65534 /var/lib/state; chmod 755 /var/lib/gua; chmod 644 /var/lib/gua/gua.db*
