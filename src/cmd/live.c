@@ -16,7 +16,7 @@
 
 /* Scenario time 0 of a virtual clock without a file. */
 #define VIRTUAL_START_MS 1793606400000LL
-enum { LEAST_MS = 100 };
+enum { LEAST_MS = 100, LONGEST_MS = 86400000 };
 
 /* The store to read; NULL: none. A simulated view does not ask a store that nobody named: it
  * would be the one of the real cards. */
@@ -200,7 +200,8 @@ int cmd_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct er
 		return 0;
 	char *end = NULL;
 	*every_ms = strtoll(loop_ms, &end, 10);
-	if (end == loop_ms || *end || *every_ms < 1)
-		return err_set(e, ERR_USAGE, "--loop-ms takes milliseconds, not '%s'", loop_ms);
+	if (end == loop_ms || *end || *every_ms < 1 || *every_ms > LONGEST_MS)
+		return err_set(e, ERR_USAGE,
+			"--loop-ms takes milliseconds, at most a day, not '%s'", loop_ms);
 	return 0;
 }

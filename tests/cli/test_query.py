@@ -229,6 +229,7 @@ def test_what_is_like_no_field_names_none(sim):
     (["--query-gpu=index", "--query-compute-apps=pid"], "only one --query"),
     (["--query-gpu=index", "-l", "soon"], "--loop"),
     (["--query-gpu=index", "-lms", "0"], "--loop-ms"),
+    (["--query-gpu=index", "--loop-ms=99999999999999999999"], "--loop-ms takes milliseconds, at most a day"),
     (["--query-gpu=index", "--state", "busy"], "--state must be"),
     (["--query-gpu=index", "--min-mem", "lots"], "--min-mem"),
     (["--query-compute-apps=pidd"], "no field 'pidd'"),
