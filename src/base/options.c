@@ -74,6 +74,17 @@ static int set_number(
 	return check_range(row, as, x, e);
 }
 
+static int set_text(const struct option_row *row, const struct written *as, const char **value,
+	struct err *e)
+{
+	bool file = strcmp(row->arg, "PATH") == 0 || strcmp(row->arg, "FILE") == 0;
+	if (file && !*as->text)
+		return err_set(
+			e, ERR_USAGE, "%s needs a path, and this one is empty", as->name);
+	*value = as->text;
+	return 0;
+}
+
 int option_set(
 	const struct option_row *row, const struct written *as, void *values, struct err *e)
 {
@@ -84,8 +95,7 @@ int option_set(
 		*(bool *)value = true;
 		return 0;
 	case OPTION_TEXT:
-		*(const char **)value = text;
-		return 0;
+		return set_text(row, as, value, e);
 	case OPTION_MAYBE:
 	case OPTION_MAYBE_NEXT:
 		*(const char **)value = text ? text : "";

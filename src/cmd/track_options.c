@@ -211,7 +211,11 @@ static int read_config(struct track_values *v, struct err *e)
 	json_t *config = json_load_file(v->config, JSON_REJECT_DUPLICATES, &problem);
 	v->config_text = config;
 	if (!json_is_object(config))
-		return err_set(e, ERR_USAGE, "--tconfig %s: %s", v->config,
+		return err_set(e,
+			!config && json_error_code(&problem) == json_error_cannot_open_file
+				? ERR_WORLD
+				: ERR_USAGE,
+			"--tconfig %s: %s", v->config,
 			config ? "not a JSON object" : problem.text);
 	const struct config_file file = { v->config, config };
 	int rc = check_config_keys(v->config, config, e);

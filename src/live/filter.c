@@ -131,7 +131,9 @@ static int pick_id(const struct filter *f, const char *id, struct card_choice *c
 		if (!again && has_state(f, &c->cards[i]))
 			c->picked[c->n_picked++] = i;
 	}
-	return named ? 0 : err_set(e, ERR_NOTHING, "card '%s' does not exist", id);
+	return named ? 0
+		     : err_set(e, ERR_NOTHING,
+			       "card '%s' does not exist; gua smi -L lists the cards", id);
 }
 
 /* Orders cards by index and instance. In the source, new cards and instances come last. */

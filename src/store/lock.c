@@ -104,7 +104,8 @@ static int open_file(const char *path, int *fd, struct err *e)
 			e, ERR_WORLD, "cannot open %s: it is a symbolic link; remove it", path);
 	if (*fd < 0)
 		return err_set(e, errno == ENOSPC || errno == EDQUOT ? ERR_BUSY : ERR_WORLD,
-			"cannot open %s: %s", path, strerror(errno));
+			"cannot open %s: %s; --db PATH names another place for the store", path,
+			strerror(errno));
 	int rc = check_file(*fd, path, e);
 	if (rc)
 		close(*fd);
@@ -147,8 +148,10 @@ int lock_take(const char *db, int *fd, struct err *e)
 {
 	char path[PATH_MAX + 8];
 	int rc = file_make_parent(db, 0750, e);
-	if (!rc)
-		rc = lock_beside(path, sizeof(path), db, ".lock", e);
+	if (rc)
+		return err_set(
+			e, rc, "%s; --db PATH names another place for the store", e->text);
+	rc = lock_beside(path, sizeof(path), db, ".lock", e);
 	for (int i = 0; !rc && i < LOCK_TRIES; i++) {
 		rc = open_file(path, fd, e);
 		if (rc)

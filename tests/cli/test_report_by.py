@@ -368,7 +368,7 @@ def test_tags_logins_and_sessions(lab):
 
 
 @pytest.mark.parametrize("by, says", [
-    ("notbook", "--by: there is no 'notbook'; did you mean 'notebook'?"), ("", "--by: there is no ''"),
+    ("notbook", "--by: there is no 'notbook'; did you mean 'notebook'?"), ("", "--by: there is no ''; there are user, group, process"),
     ("user,", "--by: there is no ''"), ("user,user", "--by: user is there twice"),
     ("user,job,pod", "--by: give one kind or two, not more"), ("\x1b", "--by: there is no '\\x1B'")])
 def test_wrong_kinds(lab, by, says):

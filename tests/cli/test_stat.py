@@ -218,7 +218,7 @@ def test_no_driver_and_no_cards(sim, tmp_path):
     run = gua("stat", "--no-store", "--root", tmp_path)
     assert run.returncode == 1 and "no NVIDIA driver" in run.stderr
     run = sim("stat", "--id", "9")
-    assert run.returncode == 1 and "card '9' does not exist" in run.stderr
+    assert run.returncode == 1 and "card '9' does not exist; gua smi -L lists the cards" in run.stderr
 
 
 @pytest.fixture

@@ -141,6 +141,12 @@ def test_a_mistake_never_starts_the_command(tmp_path, args, message):
     assert not mark.exists()
 
 
+def test_a_configuration_that_cannot_be_read_is_no_wrong_usage(tmp_path):
+    (tmp_path / "text").write_text("root:x:0\n")
+    assert track("--tconfig", tmp_path / "none", "--", "true").returncode == 1
+    assert track("--tconfig", tmp_path / "text", "--", "true").returncode == 2
+
+
 def test_no_command_is_wrong_usage():
     for args in ([], ["-e", ""], ["--pid", "1", "--", "true"]):
         assert track(*args).returncode == 2

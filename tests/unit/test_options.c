@@ -87,6 +87,7 @@ static void test_mistakes(void **state)
 	expect_error("--cost nan", "--cost takes a number, not 'nan'");
 	expect_error("--format xml", "--format takes one of text|json, not 'xml'");
 	expect_error("--format text|json", "--format takes one of text|json, not 'text|json'");
+	expect_error("--db=", "--db needs a path, and this one is empty");
 	expect_error("--format tex", "--format takes one of text|json, not 'tex'");
 }
 
