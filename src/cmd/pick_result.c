@@ -116,7 +116,7 @@ static void add_why(struct json *j, const struct pick_result *r, const struct pi
 static void add_id(struct json *j, const struct card_id *id)
 {
 	json_number(j, "index", id->index, 0);
-	json_number(j, "mig", id->mig_index < 0 ? NAN : (double)id->mig_index, 0);
+	json_number(j, "mig_index", id->mig_index < 0 ? NAN : (double)id->mig_index, 0);
 	json_text(j, "uuid", card_has_uuid(id) ? id->uuid : NULL);
 	json_text(j, "name", *id->name ? id->name : NULL);
 }

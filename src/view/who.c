@@ -201,7 +201,7 @@ static void add_holder_json(
 	json_number(j, "uid", p->id.uid < 0 ? NAN : (double)p->id.uid, 0);
 	json_number(j, "pid", p->id.pid, 0);
 	json_number(j, "card", c->id.index, 0);
-	json_number(j, "mig", c->id.mig_index < 0 ? NAN : (double)c->id.mig_index, 0);
+	json_number(j, "mig_index", c->id.mig_index < 0 ? NAN : (double)c->id.mig_index, 0);
 	json_text(j, "uuid", c->id.uuid);
 	json_text(j, "card_state", card_state_names[c->state]);
 	json_number(j, "mem_bytes", p->mem_bytes < 0 ? NAN : (double)p->mem_bytes, 0);

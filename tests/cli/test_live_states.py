@@ -50,7 +50,7 @@ def test_an_instance_is_held_with_its_use_unknown_or_free(view):
 
 def test_who_holds_an_instance_and_not_whether_idle(view):
     holder, = json.loads(view("who", "--json", scenario=HALF).stdout)["holders"]
-    assert (holder["card"], holder["mig"], holder["card_state"]) == (0, 0, "use_unknown")
+    assert (holder["card"], holder["mig_index"], holder["card_state"]) == (0, 0, "use_unknown")
     assert holder["active"] is None and holder["idle_since"] is None and holder["mem_bytes"] == 10 << 30
     line = view("who", scenario=HALF).stdout.splitlines()[1]
     assert line.split()[1] == "0:0" and " use unknown " in line

@@ -389,7 +389,7 @@ def test_json(lab):
     found = json.loads(run.stdout)
     assert (found["schema"], found["error"], found["hold_seconds"]) == ("gua-pick-1", None, 0)
     assert found["host"] and found["time"] == "2026-11-02T08:03:00Z"
-    assert [(card["index"], card["mig"], card["uuid"], card["name"]) for card in found["picked"]] == [
+    assert [(card["index"], card["mig_index"], card["uuid"], card["name"]) for card in found["picked"]] == [
         (i, None, UUIDS[i], "NVIDIA A100-SXM4-80GB") for i in (3, 2)]
     assert found["picked"][0]["why"].startswith("no holders, utilisation 0 %, free memory ")
     assert found["picked"][0]["mem_free_bytes"] > 79 << 30
