@@ -1,4 +1,4 @@
-/* Reads files up to a size limit, and makes directories. */
+/* Reads files up to a size limit, replaces them, and makes directories. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -238,4 +238,69 @@ void file_hold_standard(void)
 		fd = open("/dev/null", O_RDONLY);
 	if (fd > STDERR_FILENO)
 		close(fd);
+}
+
+static bool write_whole(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* The mode that a new file gets. The umask can be asked for only by setting it. */
+static mode_t usual_mode(void)
+{
+	mode_t mask = umask(077);
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+/* Opens what is written to: a new file beside `path`, whose name goes into `made`, or the
+ * device or FIFO that is there. */
+static int open_beside(const char *path, char made[PATH_MAX])
+{
+	struct stat there;
+	made[0] = '\0';
+	if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+		return open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (snprintf(made, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
+		made[0] = '\0';
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	int fd = mkostemp(made, O_CLOEXEC);
+	if (fd < 0)
+		made[0] = '\0';
+	else
+		(void)fchmod(fd, usual_mode());
+	return fd;
+}
+
+int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
+{
+	char made[PATH_MAX], safe[512];
+	int fd = open_beside(path, made);
+	bool ok = fd >= 0 && write_whole(fd, bytes, len);
+	int why = errno;
+	if (fd >= 0 && close(fd) != 0 && ok) {
+		ok = false;
+		why = errno;
+	}
+	if (ok && *made && rename(made, path) != 0) {
+		ok = false;
+		why = errno;
+	}
+	if (!ok && *made)
+		unlink(made);
+	if (ok)
+		return 0;
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	return err_set(e, ERR_WORLD, "cannot write %s: %s", safe, strerror(why));
 }

@@ -53,6 +53,10 @@ void file_allow_many(void);
  * Writing to them stays an error. */
 void file_hold_standard(void);
 
+/* Writes the file whole, or leaves what was there: readers never see a part of it. A device or
+ * a FIFO is written to as it is. */
+int file_replace(const char *path, const char *bytes, size_t len, struct err *e);
+
 /* The nearest directory above `path` that exists: files can be made there, or not. */
 void file_nearest_directory(char *dir, size_t cap, const char *path);
 /* Makes `path` and its missing parents with `mode`. */

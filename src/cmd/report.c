@@ -26,7 +26,7 @@ struct report_options {
 	struct texts db;
 	struct restriction only;
 	struct window_words window;
-	const char *now, *format, *by, *sort, *table, *compare, *currency, *interval;
+	const char *now, *format, *output, *by, *sort, *table, *compare, *currency, *interval;
 	double cost;
 	int64_t top, width;
 	bool json, mine, utc, ascii, no_color;
@@ -41,8 +41,10 @@ static const struct option_row rows[] = {
 		"store to read, or a directory of stores; may be given several times",
 		ROW(db) },
 	WINDOW_OPTIONS(struct report_options, window, "1h ago", "now"),
-	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
-		.choices = "text|json|csv", ROW(format) },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json, csv or html (default text)",
+		.choices = "text|json|csv|html", ROW(format) },
+	{ OPTION_TEXT, 'o', "output", "FILE", "write to this file instead of standard output",
+		ROW(output) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
 	{ OPTION_TEXT, 0, "by", "WHAT[,WHAT]",
 		"whose time: " IDENTITY_LIST
@@ -136,9 +138,10 @@ static struct report_style read_style(const struct report_options *o)
 /* The rows that text shows unless --top says otherwise: what fits on a screen. */
 enum { TOP_TEXT = 10, TOP_TEXT_INNER = 5 };
 
-static bool is_text(const struct report_options *o)
+static bool is_for_people(const struct report_options *o)
 {
-	return !o->json && (!o->format || strcmp(o->format, "text") == 0);
+	return !o->json &&
+	       (!o->format || strcmp(o->format, "text") == 0 || strcmp(o->format, "html") == 0);
 }
 
 /* Of one user, it is more interesting what they ran. */
@@ -153,12 +156,12 @@ static int read_request(
 	const struct report_options *o, struct report_request *request, struct err *e)
 {
 	size_t top = o->top < 0 ? 0 : (size_t)o->top;
-	bool calm = o->top < 0 && is_text(o);
+	bool calm = o->top < 0 && is_for_people(o);
 	*request = (struct report_request){
 		.order = order_of(o->sort),
 		.top = calm ? TOP_TEXT : top,
 		.top_inner = calm ? TOP_TEXT_INNER : top,
-		.rest = is_text(o),
+		.rest = is_for_people(o),
 		.only = &o->only,
 		.cost = o->cost,
 		.currency = o->currency,
@@ -233,6 +236,15 @@ static enum report_table read_table(const char *name)
 	return REPORT_TABLE_BY;
 }
 
+/* Writes all of `out` to the file, which is replaced when all is written; finishes `out`. */
+static int write_output(const struct command *self, const char *path, struct str *out)
+{
+	struct err e = { 0 };
+	int rc = out->failed ? err_memory(&e) : file_replace(path, str_text(out), out->len, &e);
+	str_finish(out);
+	return rc ? cmd_fail(self, &e) : 0;
+}
+
 static int print_report(
 	const struct command *self, const struct report_options *o, const struct report *r)
 {
@@ -242,11 +254,13 @@ static int print_report(
 	} else if (o->format && strcmp(o->format, "csv") == 0) {
 		note_simulated(r);
 		report_csv(&out, r, read_table(o->table));
+	} else if (o->format && strcmp(o->format, "html") == 0) {
+		report_html(&out, r);
 	} else {
 		struct report_style style = read_style(o);
 		report_text(&out, r, &style);
 	}
-	return cmd_print(self, &out);
+	return o->output ? write_output(self, o->output, &out) : cmd_print(self, &out);
 }
 
 /* Checks options that exclude each other. */

@@ -13,6 +13,8 @@ struct report_style {
 
 /* For people. */
 void report_text(struct str *out, const struct report *r, const struct report_style *style);
+/* For people, as one page of HTML that needs no other file. */
+void report_html(struct str *out, const struct report *r);
 /* For programs: JSON as man/report.schema.json describes it; one of the tables as CSV. */
 enum report_table {
 	REPORT_TABLE_BY, /* the breakdown, or the cards */

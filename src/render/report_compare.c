@@ -50,7 +50,7 @@ static void add_change(struct page *p, const struct change *c)
 		text_add_colored(p->out, line, c->change * c->better > 0 ? "32" : "31", style);
 }
 
-static void show_figure(char dst[32], const struct report_change *c, double number)
+void compare_figure(char dst[32], const struct report_change *c, double number)
 {
 	if (isnan(number))
 		snprintf(dst, 32, "-");
@@ -75,14 +75,11 @@ static void show_percent(char dst[32], double now, double before)
 		snprintf(dst, 32, "%+.1f%%", percent);
 }
 
-static void add_figure(struct page *p, const struct report_change *c)
+/* What changed, with its sign. */
+static struct change change_of(const struct report_change *c)
 {
-	char now[32], before[32];
 	bool share = c->unit == FIGURE_SHARE;
 	double difference = c->shown_now - c->shown_before;
-	show_figure(now, c, c->shown_now);
-	show_figure(before, c, c->shown_before);
-	str_addf(p->out, "  %-*s  %*s  %*s", LABEL, c->label, NUMBER, now, NUMBER, before);
 	struct change change = { .change = difference,
 		.step = share ? 0.001 : 0.01,
 		.better = c->better,
@@ -93,7 +90,28 @@ static void add_figure(struct page *p, const struct report_change *c)
 		snprintf(change.text, sizeof(change.text), "%+.2f", difference);
 	else
 		show_percent(change.text, c->now, c->before);
-	if (!isnan(difference))
+	return change;
+}
+
+void compare_change(char *dst, size_t cap, const struct report_change *c)
+{
+	struct change change = change_of(c);
+	bool same = is_same(change.change, change.step);
+	if (isnan(change.change))
+		text_copy(dst, cap, "-");
+	else
+		snprintf(dst, cap, "%s%s%s", arrow(change.change, change.step, false),
+			same ? "" : " ", same ? "" : change.text);
+}
+
+static void add_figure(struct page *p, const struct report_change *c)
+{
+	char now[32], before[32];
+	struct change change = change_of(c);
+	compare_figure(now, c, c->shown_now);
+	compare_figure(before, c, c->shown_before);
+	str_addf(p->out, "  %-*s  %*s  %*s", LABEL, c->label, NUMBER, now, NUMBER, before);
+	if (!isnan(change.change))
 		add_change(p, &change);
 	str_add(p->out, "\n");
 }

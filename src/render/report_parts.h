@@ -20,6 +20,9 @@ void page_cells(struct page *p, int mark, size_t n);
 /* Appends the sentences of a kind as paragraphs, indented; a label has its own column. */
 void page_sentences(struct page *p, enum sentence_kind kind);
 
+/* A figure of a comparison as people read it, and how it changed: "▲ +1.5 points". */
+void compare_figure(char dst[32], const struct report_change *c, double number);
+void compare_change(char *dst, size_t cap, const struct report_change *c);
 /* The comparison, if there is one. */
 void page_compare(struct page *p);
 /* The trend, if there is more than one period; the hours of the week. */

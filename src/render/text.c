@@ -119,9 +119,8 @@ static void show_size(char *dst, size_t cap, double kib)
 	text_copy(dst, cap, text);
 }
 
-/* A cell as people read it; "-" when unknown. */
-static void show_cell(char *dst, size_t cap, const struct column *column,
-	const struct cell *cell, const struct text_style *style)
+void text_cell(char *dst, size_t cap, const struct column *column, const struct cell *cell,
+	const struct text_style *style)
 {
 	double x = cell->number;
 	if (column->kind == COLUMN_TEXT)
@@ -191,7 +190,7 @@ static size_t column_width(const struct table *t, size_t c, const struct text_st
 		width = text_columns(text) > width ? text_columns(text) : width;
 	}
 	for (size_t row = 0; row < t->n_rows; row++) {
-		show_cell(text, sizeof(text), column, table_cell(t, row, c), style);
+		text_cell(text, sizeof(text), column, table_cell(t, row, c), style);
 		size_t wide = shown_columns(text, style);
 		width = wide > width ? wide : width;
 	}
@@ -284,7 +283,7 @@ static void add_table_line(struct str *out, const struct table *t, int row,
 		if (row < 0)
 			title_line(text, sizeof(text), column->title, TITLE_LINES + row);
 		else
-			show_cell(text, sizeof(text), column, table_cell(t, (size_t)row, c),
+			text_cell(text, sizeof(text), column, table_cell(t, (size_t)row, c),
 				style);
 		str_add(out, "  ");
 		if (column->wraps)

@@ -1,0 +1,128 @@
+/* Makes HTML of texts and tables. */
+#include "render/html.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "render/text.h"
+
+void html_text(struct str *out, const char *text)
+{
+	static const char special[] = "&<>\"'";
+	static const char *const replaced[] = { "&amp;", "&lt;", "&gt;", "&quot;", "&#39;" };
+	while (*text) {
+		size_t plain = strcspn(text, special);
+		str_add_bytes(out, text, plain);
+		text += plain;
+		if (*text)
+			str_add(out, replaced[strchr(special, *text++) - special]);
+	}
+}
+
+/* A table while it is printed. */
+struct shown {
+	struct str *out;
+	const struct table *t;
+	const struct html_table_style *style;
+};
+
+static bool has_value(const struct table *t, size_t column)
+{
+	bool text = t->columns[column].kind == COLUMN_TEXT;
+	for (size_t row = 0; row < t->n_rows; row++) {
+		const struct cell *cell = table_cell(t, row, column);
+		if (text ? cell->text && *cell->text : isfinite(cell->number))
+			return true;
+	}
+	return false;
+}
+
+static bool is_shown(const struct table *t, size_t column)
+{
+	const struct column *c = &t->columns[column];
+	return c->title && (!c->optional || has_value(t, column));
+}
+
+static void add_head(const struct shown *s)
+{
+	str_add(s->out, "<thead><tr>");
+	for (size_t i = 0; i < s->t->n_columns; i++) {
+		const struct column *c = &s->t->columns[i];
+		if (!is_shown(s->t, i))
+			continue;
+		str_addf(s->out, "<th scope=\"col\"%s>",
+			c->kind == COLUMN_TEXT ? "" : " class=\"n\"");
+		html_text(s->out, c->title);
+		str_add(s->out, "</th>");
+	}
+	str_add(s->out, "</tr></thead>\n<tbody>\n");
+}
+
+/* Whether the cells of the column have bars. */
+static bool has_bar(const struct shown *s, const struct column *c)
+{
+	return s->style->bars && strcmp(c->title, s->style->bars) == 0;
+}
+
+static void add_bar(struct str *out, double share)
+{
+	double wide = share > 1 ? 100 : share > 0 ? 100 * share : 0;
+	str_addf(out,
+		"<svg class=\"cell\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" "
+		"aria-hidden=\"true\"><rect class=\"rest\" width=\"100\" height=\"10\"/>"
+		"<rect class=\"idle_held\" width=\"%.1f\" height=\"10\"/></svg>",
+		wide);
+}
+
+static void add_cell(const struct shown *s, size_t row, size_t column, bool first)
+{
+	const struct column *c = &s->t->columns[column];
+	const struct cell *cell = table_cell(s->t, row, column);
+	const struct text_style style = { .utc = s->style->utc };
+	char text[2048];
+	unsigned level = 0;
+	if (first && s->style->deep)
+		memcpy(&level, (const char *)s->style->deep + row * s->style->deep_step,
+			sizeof(level));
+	text_cell(text, sizeof(text), c, cell, &style);
+	str_addf(s->out, "<%s%s>", first ? "th scope=\"row\"" : "td",
+		level			 ? " class=\"deep\""
+		: c->kind == COLUMN_TEXT ? ""
+					 : " class=\"n\"");
+	bool bar = has_bar(s, c) && isfinite(cell->number);
+	if (bar)
+		add_bar(s->out, cell->number);
+	str_add(s->out, bar ? "<span class=\"value\">" : "");
+	html_text(s->out, text);
+	str_add(s->out, bar ? "</span>" : "");
+	str_add(s->out, first ? "</th>" : "</td>");
+}
+
+static void add_row(const struct shown *s, size_t row)
+{
+	bool first = true;
+	str_add(s->out, "<tr>");
+	for (size_t i = 0; i < s->t->n_columns; i++) {
+		if (!is_shown(s->t, i))
+			continue;
+		add_cell(s, row, i, first);
+		first = false;
+	}
+	str_add(s->out, "</tr>\n");
+}
+
+void html_table(struct str *out, const struct table *t, const struct html_table_style *style)
+{
+	const struct shown s = { .out = out, .t = t, .style = style };
+	/* A keyboard can scroll a wide table on a narrow screen. */
+	str_add(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
+	html_text(out, style->caption);
+	str_add(out, "\"><table>\n<caption>");
+	html_text(out, style->caption);
+	str_add(out, "</caption>\n");
+	add_head(&s);
+	for (size_t row = 0; row < t->n_rows; row++)
+		add_row(&s, row);
+	str_add(out, "</tbody></table></div>\n");
+	out->failed |= t->failed;
+}

@@ -1,0 +1,23 @@
+/* Pieces of HTML: escaped text and tables. What is made here needs no script, and no style
+ * attributes, so that a page may forbid both. */
+#ifndef GUA_RENDER_HTML_H
+#define GUA_RENDER_HTML_H
+
+#include "base/str.h"
+#include "model/table.h"
+
+/* Appends text so that it is text, also in the value of an attribute between quotes. */
+void html_text(struct str *out, const char *text);
+
+/* How a table looks. */
+struct html_table_style {
+	const char *caption;  /* what the table shows; for those who do not see the page, too */
+	const char *bars;     /* title of a column of shares that also gets bars, or NULL */
+	const unsigned *deep; /* for each row its level, from 0; NULL: all are 0 */
+	size_t deep_step;     /* bytes from one level to the next */
+	bool utc;	      /* moments in UTC instead of local time */
+};
+/* Appends the columns that have a title; optional ones only if a row has a value. */
+void html_table(struct str *out, const struct table *t, const struct html_table_style *style);
+
+#endif

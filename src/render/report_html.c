@@ -1,0 +1,304 @@
+/* The report as one page of HTML: no script, nothing from elsewhere, light and dark, on paper
+ * too. Tables are tables, every picture has a text, and no colour stands alone. */
+#include "render/report_html.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "report_css.h"
+#include "render/html.h"
+
+void html_section(struct str *out, const char *id, const char *title)
+{
+	str_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">", id, id);
+	html_text(out, title);
+	str_add(out, "</h2>\n");
+}
+
+void html_section_end(struct str *out)
+{
+	str_add(out, "</section>\n");
+}
+
+static void add_labelled(struct str *out, const struct sentence *s, bool *open)
+{
+	if (!*open)
+		str_add(out, "<dl>\n");
+	*open = true;
+	if (*s->label) {
+		str_add(out, "<dt>");
+		html_text(out, s->label);
+		str_add(out, "</dt>");
+	}
+	str_add(out, "<dd>");
+	html_text(out, s->text);
+	str_add(out, "</dd>\n");
+}
+
+void html_sentences(struct str *out, const struct report *r, enum sentence_kind kind)
+{
+	bool open = false;
+	for (size_t i = 0; i < r->n_sentences; i++) {
+		const struct sentence *s = &r->sentences[i];
+		if (s->kind != kind)
+			continue;
+		if (s->label) {
+			add_labelled(out, s, &open);
+			continue;
+		}
+		str_add(out, open ? "</dl>\n<p>" : "<p>");
+		open = false;
+		html_text(out, s->text);
+		str_add(out, "</p>\n");
+	}
+	str_add(out, open ? "</dl>\n" : "");
+}
+
+/* Sentences that the reader must not miss. */
+static void add_warnings(struct str *out, const struct report *r, enum sentence_kind kind)
+{
+	for (size_t i = 0; i < r->n_sentences; i++) {
+		if (r->sentences[i].kind != kind)
+			continue;
+		str_add(out, "<p class=\"warning\" role=\"note\">");
+		html_text(out, r->sentences[i].text);
+		str_add(out, "</p>\n");
+	}
+}
+
+static void add_host(struct str *out, const struct audit_host *h)
+{
+	html_text(out, h->hostname);
+	str_add(out, " (");
+	html_text(out, *h->environment ? h->environment : "unknown");
+	str_add(out, ", driver ");
+	html_text(out, *h->driver ? h->driver : "unknown");
+	str_addf(out, ", %zu GPU%s)", h->n_cards, h->n_cards == 1 ? "" : "s");
+}
+
+/* Whose report it is: the only host, or how many. */
+static void add_subject(struct str *out, const struct report *r)
+{
+	if (r->n_hosts == 1)
+		html_text(out, r->hosts[0].hostname);
+	else
+		str_addf(out, "%zu hosts", r->n_hosts);
+}
+
+static void add_header(struct str *out, const struct report *r)
+{
+	str_add(out, "<header>\n");
+	add_warnings(out, r, SENTENCE_SIMULATED);
+	add_warnings(out, r, SENTENCE_SIMULATED_HOST);
+	add_warnings(out, r, SENTENCE_IMPORTED);
+	str_add(out, "<h1>GPU usage audit: ");
+	add_subject(out, r);
+	str_add(out, "</h1>\n");
+	html_sentences(out, r, SENTENCE_COVERAGE);
+	html_sentences(out, r, SENTENCE_RESTRICTED);
+	str_add(out, "<ul class=\"hosts\">\n");
+	for (size_t i = 0; i < r->n_hosts; i++) {
+		str_add(out, "<li>");
+		add_host(out, &r->hosts[i]);
+		str_add(out, "</li>\n");
+	}
+	str_add(out, "</ul>\n");
+	add_warnings(out, r, SENTENCE_ABSENT);
+	str_add(out, "</header>\n");
+}
+
+/* The patterns of states, so that colour is not the only difference. */
+static const char patterns[] =
+	"<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>"
+	"<pattern id=\"held\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+	"patternTransform=\"rotate(45)\"><rect class=\"idle_held\" width=\"6\" height=\"6\"/>"
+	"<rect class=\"stripe\" width=\"2\" height=\"6\"/></pattern>"
+	"<pattern id=\"unseen\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
+	"<rect class=\"paper\" width=\"5\" height=\"5\"/>"
+	"<circle class=\"dot\" cx=\"1\" cy=\"1\" r=\"1\"/></pattern></defs></svg>\n";
+
+/* The class of what a state is drawn with. */
+static const char *mark_class(int mark)
+{
+	return mark == MARK_SQUATTING ? "squatting" : card_state_names[mark];
+}
+
+/* The bar of the headline, in the order of the list below it. */
+static void add_headline_bar(struct str *out, const struct report *r)
+{
+	double at = 0;
+	str_add(out, "<svg class=\"bar\" viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" "
+		     "role=\"img\" aria-label=\"");
+	for (size_t i = 0; i < r->n_states; i++)
+		str_addf(out, "%s%s %.1f %%", i ? ", " : "", r->states[i].label,
+			100 * r->states[i].shown);
+	str_add(out, "\">");
+	for (size_t i = 0; i < r->n_states; i++) {
+		double wide = 1000 * r->states[i].shown;
+		if (wide > 0)
+			str_addf(out,
+				"<rect class=\"%s\" x=\"%.1f\" width=\"%.1f\" height=\"40\"/>",
+				mark_class(r->states[i].mark), at, wide);
+		at += wide;
+	}
+	str_add(out, "</svg>\n");
+}
+
+static void add_state(struct str *out, const struct report *r, const struct report_state *s)
+{
+	str_addf(out,
+		"<div class=\"state\"><dt><svg class=\"key\" viewBox=\"0 0 12 12\" "
+		"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
+		mark_class(s->mark));
+	html_text(out, s->label);
+	str_addf(out, "</dt><dd><strong>%.1f%%</strong>", 100 * s->shown);
+	double tenths = ceil(1000 * r->uncertainty - 1e-6);
+	if (s->mark == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
+		str_addf(out, " <span class=\"dim\">± %.1f</span>", tenths / 10);
+	if (*s->remark) {
+		str_add(out, "<br><span class=\"dim\">");
+		html_text(out, s->remark);
+		str_add(out, "</span>");
+	}
+	str_add(out, "</dd></div>\n");
+}
+
+static void add_headline(struct str *out, const struct report *r)
+{
+	html_section(out, "headline", "Headline");
+	if (r->n_states)
+		add_headline_bar(out, r);
+	str_add(out, "<dl class=\"states\">\n");
+	for (size_t i = 0; i < r->n_states; i++)
+		add_state(out, r, &r->states[i]);
+	str_add(out, "</dl>\n");
+	html_sentences(out, r, SENTENCE_OBSERVED);
+	for (size_t i = 0; i < r->n_sentences; i++) {
+		if (r->sentences[i].kind != SENTENCE_UNOBSERVED)
+			continue;
+		str_addf(out, "<p>unobserved: %.1f%% ", 100 * r->shown[CARD_UNOBSERVED]);
+		html_text(out, r->sentences[i].text);
+		str_add(out, "</p>\n");
+	}
+	html_section_end(out);
+}
+
+static void add_waste(struct str *out, const struct report *r)
+{
+	html_section(out, "waste", "Waste");
+	html_sentences(out, r, SENTENCE_WASTE);
+	str_add(out, "<div class=\"verdict\">\n");
+	html_sentences(out, r, SENTENCE_VERDICT);
+	str_add(out, "</div>\n");
+	html_section_end(out);
+}
+
+static void add_cards(struct str *out, const struct report *r)
+{
+	size_t first = 0;
+	char caption[256];
+	html_section(out, "cards", "GPUs");
+	if (r->of_users)
+		html_table(out, &r->by_card.table,
+			&(struct html_table_style){ .caption = "What they held, in GPU-hours",
+				.bars = "unused",
+				.utc = r->utc });
+	for (size_t i = 0; i < r->n_hosts && !r->of_users; i++) {
+		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
+		first += cards.n_rows;
+		snprintf(caption, sizeof(caption), "What each GPU of %s did",
+			r->hosts[i].hostname);
+		html_table(out, &cards,
+			&(struct html_table_style){
+				.caption = caption, .bars = "idle-held", .utc = r->utc });
+	}
+	html_sentences(out, r, SENTENCE_CARD);
+	html_section_end(out);
+}
+
+static void add_holders(struct str *out, const struct report *r)
+{
+	const struct report_breakdown *b = &r->breakdown;
+	char title[96] = "By ";
+	if (by_is(&b->by, IDENTITY_CARD))
+		return;
+	for (size_t i = 0; i < b->by.n; i++)
+		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
+			i ? ", " : "", identity_kinds[b->by.kinds[i]].name);
+	html_section(out, "holders", title);
+	if (b->table.n_rows)
+		html_table(out, &b->table,
+			&(struct html_table_style){
+				.caption = "Who held the GPUs, in GPU-hours",
+				.bars = "unused",
+				.deep = b->rows ? &b->rows[0].level : NULL,
+				.deep_step = sizeof(b->rows[0]),
+				.utc = r->utc });
+	html_sentences(out, r, SENTENCE_HOLDERS);
+	html_section_end(out);
+}
+
+static void add_events(struct str *out, const struct report *r)
+{
+	if (!r->events.n_rows)
+		return;
+	html_section(out, "events", "Events");
+	html_sentences(out, r, SENTENCE_EVENT);
+	html_section_end(out);
+}
+
+/* The words of gua(1). */
+static const struct {
+	const char *word, *meaning;
+} definitions[] = {
+	{ "active", "the GPU's utilisation is at least the threshold named below" },
+	{ "idle-held", "utilisation is below that, and processes hold memory: nobody else can "
+		       "use it" },
+	{ "truly-idle", "utilisation is below that, and no process holds memory" },
+	{ "use unknown", "processes hold memory, and the driver reports no utilisation" },
+	{ "unobserved", "there is no reading: it counts as none of the others" },
+	{ "idle on busy GPU", "a user is idle on a GPU that somebody else keeps active" },
+	{ "GPU-hours", "hours of one GPU, as measured" },
+};
+
+static void add_foot(struct str *out, const struct report *r)
+{
+	str_add(out, "<footer>\n<h2>What the words mean</h2>\n<dl>\n");
+	for (size_t i = 0; i < sizeof(definitions) / sizeof(definitions[0]); i++)
+		str_addf(out, "<dt>%s</dt><dd>%s</dd>\n", definitions[i].word,
+			definitions[i].meaning);
+	str_add(out, "</dl>\n");
+	html_sentences(out, r, SENTENCE_RULES);
+	str_add(out, "</footer>\n");
+}
+
+void report_html(struct str *out, const struct report *r)
+{
+	char since[48], until[48];
+	moment_text(since, sizeof(since), r->since_ms, r->utc);
+	moment_text(until, sizeof(until), r->until_ms, r->utc);
+	str_add(out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n<title>gua: ");
+	add_subject(out, r);
+	str_addf(out, ", %s to %s</title>\n<style>\n%s</style>\n</head>\n<body>\n", since,
+		until, report_css);
+	str_add(out, patterns);
+	add_header(out, r);
+	str_add(out, "<main>\n");
+	add_headline(out, r);
+	add_waste(out, r);
+	html_compare(out, r);
+	add_cards(out, r);
+	add_holders(out, r);
+	html_trend(out, r);
+	html_hours(out, r);
+	add_events(out, r);
+	str_add(out, "</main>\n");
+	add_foot(out, r);
+	str_add(out, "</body>\n</html>\n");
+	out->failed |= r->failed;
+}
