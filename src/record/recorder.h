@@ -23,7 +23,7 @@ struct recorder_options {
 	int64_t interval_ms;  /* tick */
 	int64_t drain_ms;     /* at most 8000 */
 	int64_t glance_ms;    /* shortest time between glances */
-	int64_t deadline_ms;  /* for one round of driver calls */
+	int64_t deadline_ms;  /* for one round of driver calls; 0: see worker_new() */
 	int64_t retry_ms;     /* longest wait before a lost card or driver is tried again */
 	int64_t max_ticks;    /* end after this many; 0: never. */
 	bool once;	      /* end after the first look, with what the driver's ring holds */

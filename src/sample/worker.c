@@ -47,6 +47,11 @@ static const char *const job_names[] = {
 	[JOB_OWN] = "being asked for readings",
 };
 
+static bool has_thread(const struct worker *w)
+{
+	return w->deadline_ms > 0;
+}
+
 /* The source is published as soon as it is open: a job may open it and then continue. */
 static int open_source(struct worker *w, struct err *e)
 {
@@ -168,7 +173,7 @@ int worker_new(struct worker **w, const struct source_options *options, int64_t 
 	pthread_cond_init(&new->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	pthread_mutex_init(&new->lock, NULL);
-	int rc = start_thread(new);
+	int rc = has_thread(new) ? start_thread(new) : 0;
 	if (rc) {
 		destroy(new);
 		return err_set(e, ERR_WORLD, "cannot start a thread: %s", strerror(rc));
@@ -201,6 +206,14 @@ static bool wait_done(struct worker *w, int64_t wait_ms)
 	return !w->busy;
 }
 
+/* Without a thread, the owner does the job. */
+static void do_now(struct worker *w)
+{
+	struct err e = { 0 };
+	int result = do_job(w, w->job, &e);
+	finish_job(w, result, &e);
+}
+
 bool worker_begin(struct worker *w, enum worker_job job)
 {
 	pthread_mutex_lock(&w->lock);
@@ -211,8 +224,10 @@ bool worker_begin(struct worker *w, enum worker_job job)
 		w->begun_us = clock_monotonic_us();
 	}
 	pthread_mutex_unlock(&w->lock);
-	if (idle)
+	if (idle && has_thread(w))
 		pthread_cond_broadcast(&w->changed);
+	else if (idle)
+		do_now(w);
 	return idle;
 }
 
@@ -317,6 +332,11 @@ bool worker_end(struct worker *w, int64_t wait_ms)
 {
 	pthread_t thread = w->thread;
 	struct source_host *host = w->options.host;
+	if (!has_thread(w)) {
+		source_close(w->source);
+		destroy(w);
+		return true;
+	}
 	struct timespec until = in_ms(host ? HOST_ENDS_MS : wait_ms);
 	if (host)
 		host->interrupt(host);

@@ -18,7 +18,9 @@ struct worker;
  * answers runs one job for all of them. */
 typedef int worker_call(struct source *s, void *context, struct err *e);
 
-/* Starts the thread; opens nothing yet. `options` is copied; what it points to is borrowed. */
+/* Starts the thread; opens nothing yet. `options` is copied; what it points to is borrowed. A
+ * deadline of 0 is for sources that cannot block, such as the simulated one on a virtual clock:
+ * there is no thread, and a job is done when worker_begin() returns. */
 int worker_new(struct worker **w, const struct source_options *options, int64_t deadline_ms,
 	struct err *e);
 /* Sets what JOB_OWN does. The context belongs to the worker from now on, because a thread that

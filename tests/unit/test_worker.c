@@ -79,12 +79,12 @@ static bool is_readable(int fd, int wait_ms)
 	return poll(&poll_fd, 1, wait_ms) == 1;
 }
 
-static void test_own_job_opens_the_source_first(void **state)
+static void expect_own_job(int64_t deadline_ms)
 {
-	(void)state;
 	static struct gate g = GATE;
 	struct err e = { 0 };
-	struct worker *w = worker_at(&g, PATIENCE_MS);
+	g = (struct gate)GATE;
+	struct worker *w = worker_at(&g, deadline_ms);
 	assert_null(worker_opened(w));
 	assert_int_equal(worker_run(w, JOB_OWN, &e), 0);
 	assert_int_equal(g.passed, 1);
@@ -94,6 +94,37 @@ static void test_own_job_opens_the_source_first(void **state)
 	assert_string_equal(e.text, "as wished");
 	assert_true(worker_end(w, PATIENCE_MS));
 	assert_int_equal(g.released, 1);
+}
+
+static void test_own_job_opens_the_source_first(void **state)
+{
+	(void)state;
+	expect_own_job(PATIENCE_MS);
+}
+
+static int note_thread(struct source *s, void *context, struct err *e)
+{
+	(void)s;
+	(void)e;
+	*(pthread_t *)context = pthread_self();
+	return 0;
+}
+
+/* A source that cannot block needs no thread: the job is done at once, by its owner. */
+static void test_without_a_deadline_there_is_no_thread(void **state)
+{
+	(void)state;
+	static struct gate g = GATE;
+	struct err e = { 0 };
+	pthread_t by = 0;
+	expect_own_job(0);
+	struct worker *w = worker_at(&g, 0);
+	worker_own(w, note_thread, &by, NULL);
+	assert_true(worker_begin(w, JOB_OWN));
+	assert_true(pthread_equal(by, pthread_self()));
+	assert_non_null(worker_source(w));
+	assert_int_equal(worker_result(w, 0, &e), 0);
+	worker_free(w);
 }
 
 /* The job hangs behind the opening: the source is there, its readings are not. */
@@ -167,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_job_opens_the_source_first),
+		cmocka_unit_test(test_without_a_deadline_there_is_no_thread),
 		cmocka_unit_test(test_a_job_that_hangs_and_comes_back),
 		cmocka_unit_test(test_the_end_of_a_job_can_be_polled_for),
 		cmocka_unit_test(test_a_thread_that_is_left_behind),
