@@ -808,7 +808,8 @@ def test_the_examples_of_the_manual_and_the_lab_are_scenarios(tmp_path):
     manual = (ROOT / "man" / "gua-scenario.5.scd").read_text()
     examples = re.findall(r"```\n(.*?)```", manual, re.S)
     assert len(examples) == 2
-    for text in [*examples, (ROOT / "dist" / "lab.scenario").read_text()]:
+    built_in = [(ROOT / "dist" / f"{name}.scenario").read_text() for name in ("lab", "weeks")]
+    for text in [*examples, *built_in]:
         (tmp_path / "sim.db").unlink(missing_ok=True)
         with sqlite3.connect(simulate(tmp_path, text, "--ticks", "2")) as connection:
             cards = [uuid for uuid, in connection.execute("SELECT DISTINCT uuid FROM usage JOIN gpu ON gpu.id = gpu")]

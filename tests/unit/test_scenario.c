@@ -82,6 +82,39 @@ static void test_everything_is_read(void **state)
 	scenario_free(s);
 }
 
+/* The same event on several days; `until` is of the same day. */
+static void test_days(void **state)
+{
+	(void)state;
+	static const int64_t hours[] = { 9, 11, 33, 35, 177, 179 };
+	struct scenario *s = parse(CARD "on 0-1,7 at 9h lost card 0 until 11h\n");
+	assert_int_equal(s->n_events, 6);
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(s->events[i].at_us, hours[i] * 3600 * 1000000);
+		assert_int_equal(s->events[i].line, 2);
+	}
+	scenario_free(s);
+	s = parse(CARD PROCESS "on 3 at 1h hold p card 0 memory 1GiB\nat 1s exit p\n");
+	assert_int_equal(s->events[0].at_us, 1000000);
+	assert_int_equal(s->events[1].at_us, 73LL * 3600 * 1000000);
+	scenario_free(s);
+}
+
+static void test_texts(void **state)
+{
+	(void)state;
+	struct scenario *s = parse(PROCESS "process q pid 11 tag \"a b\" notebook_path x.ipynb "
+					   "user bob login ssh\n");
+	assert_int_equal(s->n_texts, 3);
+	assert_int_equal(s->texts[0].process, 1);
+	assert_int_equal(s->texts[0].which, PROCESS_TAG);
+	assert_string_equal(s->texts[0].text, "a b");
+	assert_int_equal(s->texts[1].which, PROCESS_NOTEBOOK_PATH);
+	assert_string_equal(s->texts[2].text, "ssh");
+	assert_string_equal(s->processes[1].user, "bob");
+	scenario_free(s);
+}
+
 static void test_defaults(void **state)
 {
 	(void)state;
@@ -173,6 +206,19 @@ static void test_mistakes(void **state)
 			"x:3: on and off must be longer than 0s" },
 		{ CARD "at 5s lost card 0 until 5s\n",
 			"x:2: the time after until must be later than the time after at" },
+		{ CARD "on 0 9h xid 1 card 0\n", "x:2: write on DAYS at T EVENT" },
+		{ CARD "on\n", "x:2: the list of days is missing" },
+		{ CARD "on x at 9h xid 1 card 0\n",
+			"x:2: the days must be numbers up to 366, like 0-4,7" },
+		{ CARD "on 0, at 9h xid 1 card 0\n",
+			"x:2: the days must be numbers up to 366, like 0-4,7" },
+		{ CARD "on 4-2 at 9h xid 1 card 0\n",
+			"x:2: the days must be numbers up to 366, like 0-4,7" },
+		{ CARD "on 0-99999999999999999999 at 9h xid 1 card 0\n",
+			"x:2: the days must be numbers up to 366, like 0-4,7" },
+		{ CARD "on 0 at 9h lost card 0 until 8h\n",
+			"x:2: the time after until must be later than the time after at" },
+		{ CARD "on 0 at 9h xid 1 card 0 more\n", "x:2: 'more' is not expected here" },
 		{ CARD "at 5s fail nvmlX\n", "x:2: write fail CALL [card N] code C [until T]" },
 		{ CARD "at 5s zero-use card 1\n", "x:2: there is no card 1" },
 		{ CARD "at 5s zero-use card 0 call nvmlX\n",
@@ -321,6 +367,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything_is_read),
+		cmocka_unit_test(test_days),
+		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_bytes_that_are_no_text),

@@ -31,6 +31,8 @@ struct scenario {
 	size_t n_cards, n_physical;
 	struct scenario_process *processes; /* in the file's order */
 	size_t n_processes;
+	struct scenario_text *texts; /* by process */
+	size_t n_texts;
 	struct scenario_event *events; /* by time, and in the file's order at one time */
 	size_t n_events, cap_events;
 	struct scenario_fault *faults; /* those that events turn on and off */

@@ -160,6 +160,7 @@ void scenario_free(struct scenario *s)
 		return;
 	free(s->cards);
 	free(s->processes);
+	free(s->texts);
 	free(s->events);
 	free(s->faults);
 	free(s->seats);

@@ -10,7 +10,8 @@
 #include "base/str.h"
 #include "base/timetext.h"
 
-enum { MISSING_MAX = 128 };
+enum { MISSING_MAX = 128, DAYS_MAX = 366 };
+#define DAY_US (86400 * INT64_C(1000000))
 
 static int parse_host(struct scenario *s, struct words *w)
 {
@@ -141,7 +142,45 @@ static int parse_at(struct scenario *s, struct words *w)
 	int64_t at_us = 0;
 	if (words_duration(w, "the time", &at_us) != 0)
 		return ERR_USAGE;
-	return scenario_parse_verb(s, w, at_us);
+	return scenario_parse_verb(s, w, w->day_us + at_us);
+}
+
+/* Reads "N" or "N-N" of a list of days, and moves *text behind it. */
+static int parse_days(struct words *w, const char **text, long *first, long *last)
+{
+	char *rest = NULL;
+	bool digit = isdigit((unsigned char)**text);
+	*first = *last = digit ? strtol(*text, &rest, 10) : -1;
+	if (digit && *rest == '-' && isdigit((unsigned char)rest[1]))
+		*last = strtol(rest + 1, &rest, 10);
+	if (!digit || (*rest && (*rest != ',' || !rest[1])) || *last < *first ||
+		*last > DAYS_MAX)
+		return words_fail(w, "the days must be numbers up to %d, like 0-4,7", DAYS_MAX);
+	*text = *rest ? rest + 1 : rest;
+	return 0;
+}
+
+/* Reads the rest of the line once for each day. */
+static int parse_on(struct scenario *s, struct words *w)
+{
+	const char *days = NULL;
+	if (words_text(w, "the list of days", &days) != 0)
+		return ERR_USAGE;
+	if (!words_take(w, "at"))
+		return words_fail(w, "write on DAYS at T EVENT");
+	size_t event = w->next;
+	int failed = 0;
+	do {
+		long first, last;
+		failed = parse_days(w, &days, &first, &last);
+		for (long day = first; !failed && day <= last; day++) {
+			w->next = event;
+			w->day_us = day * DAY_US;
+			failed = parse_at(s, w);
+		}
+	} while (!failed && *days);
+	w->day_us = 0;
+	return failed;
 }
 
 static const struct {
@@ -149,6 +188,7 @@ static const struct {
 	int (*parse)(struct scenario *s, struct words *w);
 } statements[] = {
 	{ "at", parse_at },
+	{ "on", parse_on },
 	{ "host", parse_host },
 	{ "start", parse_start },
 	{ "driver", parse_driver },

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 
 /* The slot of a name in the hash table: the one that has it, or the free one for it. */
@@ -66,8 +67,26 @@ static int parse_pid(struct words *w, struct scenario_process *p)
 	return 0;
 }
 
-static int parse_process_key(struct words *w, struct scenario_process *p)
+/* A key that has the name of a text; *found: it is one. */
+static int parse_text(struct scenario *s, struct words *w, bool *found)
 {
+	size_t which = 0;
+	while (which < PROCESS_TEXTS && !words_take(w, process_fields[which].name))
+		which++;
+	*found = which < PROCESS_TEXTS;
+	if (!*found)
+		return 0;
+	if (!array_one_more(&s->texts, s->n_texts))
+		return words_fail(w, ERR_MEMORY_TEXT);
+	struct scenario_text *text = &s->texts[s->n_texts++];
+	*text = (struct scenario_text){ .process = (uint32_t)s->n_processes - 1,
+		.which = (enum process_text)which };
+	return words_copy(w, process_fields[which].name, text->text, process_fields[which].cap);
+}
+
+static int parse_process_key(struct scenario *s, struct words *w, struct scenario_process *p)
+{
+	bool found = false;
 	if (words_take(w, "pid"))
 		return parse_pid(w, p);
 	if (words_take(w, "user"))
@@ -82,6 +101,9 @@ static int parse_process_key(struct words *w, struct scenario_process *p)
 		p->dead = true;
 		return 0;
 	}
+	int failed = parse_text(s, w, &found);
+	if (failed || found)
+		return failed;
 	if (!words_take(w, "started"))
 		return words_fail(w, "'%s' is not a key of a process", words_peek(w));
 	p->has_started = true;
@@ -108,7 +130,7 @@ int scenario_parse_process(struct scenario *s, struct words *w)
 	text_copy(p->user, sizeof(p->user), p->name);
 	text_copy(p->command, sizeof(p->command), p->name);
 	while (words_peek(w))
-		if (parse_process_key(w, p) != 0)
+		if (parse_process_key(s, w, p) != 0)
 			return ERR_USAGE;
 	if (p->pid == 0 && !p->pid_env[0] && !p->pid_file[0])
 		return words_fail(w, "the process '%s' needs a pid", p->name);

@@ -46,6 +46,13 @@ struct scenario_process {
 	uint32_t first_seat; /* head of the chain through seats[].next, or SEAT_NONE */
 };
 
+/* A text about a process beside its command. */
+struct scenario_text {
+	uint32_t process; /* index */
+	enum process_text which;
+	char text[COMMAND_CAP];
+};
+
 #define SEAT_NONE UINT32_MAX
 
 /* A process on a card, as far as some event puts it there. */

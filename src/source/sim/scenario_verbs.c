@@ -37,6 +37,7 @@ int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
 		return 0;
 	if (words_duration(w, "until", until_us) != 0)
 		return ERR_USAGE;
+	*until_us += w->day_us;
 	return *until_us > at_us
 		       ? 0
 		       : words_fail(w,

@@ -17,6 +17,8 @@ struct words {
 	size_t n, next;
 	const char *where; /* name of the file */
 	int line;
+	int64_t day_us; /* of a line that begins with `on`: the start of the day it is read for
+			 */
 	struct err *e;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "lab.h"
+#include "weeks.h"
 
 /* Boot time of a virtual clock at scenario time 0. */
 #define VIRTUAL_ORIGIN_US (3600LL * 1000000)
@@ -200,11 +201,26 @@ static void drain_card(struct sim *sim, size_t i)
 	read_power(sim, i);
 }
 
+/* A card with MIG on is not in cards[]: its XIDs are left out. */
+static void collect_xids(struct sim *sim)
+{
+	struct source *s = &sim->source;
+	uint32_t unit;
+	int64_t number;
+	s->xids = sim->xids;
+	s->n_xids = 0;
+	while (s->n_xids < SIM_XIDS && play_xid(sim->play, &sim->xids_seen, &unit, &number))
+		for (size_t i = 0; i < s->n_cards; i++)
+			if (sim->cards[i].unit == unit)
+				sim->xids[s->n_xids++] = (struct source_xid){ i, number };
+}
+
 static int sim_drain(struct source *s, const bool *which, struct err *e)
 {
 	struct sim *sim = (struct sim *)s;
 	if (go_to_now(sim, e) != 0)
 		return ERR_WORLD;
+	collect_xids(sim);
 	for (size_t i = 0; i < s->n_cards; i++)
 		if (!which || which[i])
 			drain_card(sim, i);
@@ -298,6 +314,13 @@ static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
 	id->started_ms = play_wall(sim->play, started_us) / 1000;
 	text_escape(id->user, sizeof(id->user), p->user, strlen(p->user));
 	text_escape(id->command, sizeof(id->command), p->command, strlen(p->command));
+	for (size_t i = 0; i < sim->scenario->n_texts; i++) {
+		const struct scenario_text *text = &sim->scenario->texts[i];
+		const struct process_field *field = &process_fields[text->which];
+		if (text->process == (uint32_t)found)
+			text_escape((char *)id + field->offset, field->cap, text->text,
+				strlen(text->text));
+	}
 	return true;
 }
 
@@ -408,11 +431,17 @@ static bool make_cards(struct sim *sim)
 	return sim->uses && sim->holders;
 }
 
-static int read_scenario(struct sim *sim, const char *path, struct err *e)
+static int read_scenario(struct sim *sim, const struct source_options *o, struct err *e)
 {
-	int failed = path ? scenario_read(&sim->scenario, path, e)
-			  : scenario_parse(&sim->scenario, "lab.scenario", lab_scenario,
-				    sizeof(lab_scenario) - 1, e);
+	int failed = 0;
+	if (o->scenario)
+		failed = scenario_read(&sim->scenario, o->scenario, e);
+	else if (o->weeks)
+		failed = scenario_parse(&sim->scenario, "weeks.scenario", weeks_scenario,
+			sizeof(weeks_scenario) - 1, e);
+	else
+		failed = scenario_parse(&sim->scenario, "lab.scenario", lab_scenario,
+			sizeof(lab_scenario) - 1, e);
 	return failed ? failed : scenario_resolve(sim->scenario, NULL, e);
 }
 
@@ -434,7 +463,7 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 	sim->clock = options->clock;
 	bool virtual_time = clock_is_virtual(sim->clock);
 	sim->origin_us = virtual_time ? VIRTUAL_ORIGIN_US : clock_now(sim->clock).boot_us;
-	int failed = read_scenario(sim, options->scenario, e);
+	int failed = read_scenario(sim, options, e);
 	if (!failed && options->sample_period_us)
 		stretch(sim->scenario, options->sample_period_us);
 	failed = failed ? failed : play_open(&sim->play, sim->scenario, virtual_time, e);
@@ -445,6 +474,7 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 		sim_close(&sim->source);
 		return failed;
 	}
+	sim->xids_seen = play_xid_count(sim->play);
 	sim->source.sample_period_us =
 		sim->scenario->second_us / sim->scenario->samples_per_second;
 	const char *driver = sim->scenario->driver, *host = sim->scenario->host;

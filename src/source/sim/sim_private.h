@@ -17,8 +17,12 @@ struct sim_card {
 	struct card_process *processes;
 };
 
+enum { SIM_XIDS = 16 }; /* at a drain, at most */
+
 struct sim {
 	struct source source;
+	struct source_xid xids[SIM_XIDS];
+	uint64_t xids_seen; /* as play_xid() counts them */
 	struct scenario *scenario;
 	struct play *play;
 	struct clock *clock;
