@@ -18,17 +18,26 @@
 
 /* Monday 2026-11-02 08:00 UTC: a fixed start, so that the output is the same each time. */
 #define DEMO_START_MS 1793606400000LL
-#define HOUR_MS 3600000LL
+#define MINUTE_MS 60000LL
+#define HOUR_MS (60 * MINUTE_MS)
+#define WEEK_MS (7 * 24 * HOUR_MS)
+/* The demo of two weeks: ticks of an hour, and time in slots of five minutes, which minutes
+ * become after a day anyway. So it takes less than a second. */
+#define WEEKS_START_MS (DEMO_START_MS - 8 * HOUR_MS - WEEK_MS)
+#define WEEKS_DRAIN_MS (2 * MINUTE_MS)
+#define WEEKS_SLOT_S 300
 
 struct values {
 	const char *db, *scenario;
-	int64_t ticks, interval_ms;
+	int64_t ticks, interval_ms; /* 0: not given */
 };
 
 static const struct option_row options[] = {
-	{ OPTION_COUNT, 0, "ticks", "N", "how many ticks to record (default 30)",
+	{ OPTION_COUNT, 0, "ticks", "N",
+		"record N ticks of one day of the lab instead of its weeks (default 30)",
 		.offset = offsetof(struct values, ticks), .min = 1, .max = 1000 },
-	{ OPTION_DURATION, 'i', "interval", "D", "time between ticks, simulated (default 1m)",
+	{ OPTION_DURATION, 'i', "interval", "D",
+		"the same with this time between ticks, simulated (default 1m)",
 		.offset = offsetof(struct values, interval_ms), .min = 100, .max = 86400e3 },
 	{ OPTION_TEXT, 0, "db", "PATH",
 		"keep the store in PATH (default: in the cache, until the next demo)",
@@ -95,71 +104,136 @@ static void say_where(const char *path)
 	fprintf(stderr, "The simulated data is in %s.\n", safe);
 }
 
-/* Records on a virtual clock. Long intervals are sampled less often, so that a simulated month
- * takes no longer than a simulated minute. */
-static int record(const struct values *v, struct clock *clock, struct err *e)
+/* Whether the weeks are played, and not a number of ticks. */
+static bool plays_weeks(const struct values *v)
 {
-	int64_t drain_ms = v->interval_ms / 6 > 5000 ? v->interval_ms / 6 : 5000;
-	int64_t period_us = v->interval_ms * 1000 / 180;
-	struct recorder_options o = {
+	return !v->ticks && !v->interval_ms && !v->scenario;
+}
+
+/* What both kinds of demo have in common. */
+static struct recorder_options options_for(const struct values *v, struct clock *clock)
+{
+	return (struct recorder_options){
 		.db = v->db,
 		.source = { .name = "sim",
 			.scenario = v->scenario,
 			.root = "",
-			.clock = clock,
-			.sample_period_us = period_us > 1000000 ? period_us : 0 },
+			.clock = clock },
 		.rules = RULES_DEFAULT,
-		.interval_ms = v->interval_ms,
-		.drain_ms = drain_ms,
-		.glance_ms = v->interval_ms > 60000 ? drain_ms : 1000,
-		.deadline_ms = 60000,
-		.retry_ms = v->interval_ms,
-		.max_ticks = v->ticks,
-		.slot_seconds = v->interval_ms > HOUR_MS ? 3600 : 0,
+		.deadline_ms = 0, /* nothing in it can block */
 		.keep = RETENTION_DEFAULT,
 		.stop_fd = -1,
 	};
-	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+}
+
+/* Long intervals are sampled less often, so that a simulated month takes no longer than a
+ * simulated minute. */
+static int record_ticks(const struct values *v, struct clock *clock, struct err *e)
+{
+	struct recorder_options o = options_for(v, clock);
+	int64_t interval_ms = v->interval_ms ? v->interval_ms : MINUTE_MS;
+	int64_t period_us = interval_ms * 1000 / 180;
+	o.interval_ms = o.retry_ms = interval_ms;
+	o.drain_ms = interval_ms / 6 > 5000 ? interval_ms / 6 : 5000;
+	o.glance_ms = interval_ms > MINUTE_MS ? o.drain_ms : 1000;
+	o.max_ticks = v->ticks ? v->ticks : 30;
+	o.source.sample_period_us = period_us > 1000000 ? period_us : 0;
+	o.slot_seconds = interval_ms > HOUR_MS ? 3600 : 0;
 	clock_init_virtual(clock, DEMO_START_MS);
 	return recorder_run(&o, e);
 }
 
-static int print_report(
-	const struct command *self, const char *db, int64_t now_ms, struct err *e)
+/* Puts all sums into the table of the slots that they are sums of. */
+static int settle_slots(const char *db, int64_t now_ms, struct err *e)
 {
-	const char *const paths[] = { db };
+	struct store *s = NULL;
+	const struct compaction all = { now_ms, { 0, 3 * WEEK_MS / 1000 }, INT_MAX };
+	bool more = true;
+	int rc = store_open(&s, db, e);
+	while (!rc && more)
+		rc = store_compact(s, &all, &more, e);
+	store_close(s);
+	return rc;
+}
+
+static int record_weeks(const struct values *v, struct clock *clock, struct err *e)
+{
+	struct recorder_options o = options_for(v, clock);
+	o.source.weeks = true;
+	o.source.sample_period_us = 20 * 1000000;
+	o.interval_ms = o.retry_ms = HOUR_MS;
+	o.drain_ms = o.glance_ms = WEEKS_DRAIN_MS;
+	o.max_ticks = 2 * WEEK_MS / HOUR_MS;
+	o.slot_seconds = WEEKS_SLOT_S;
+	clock_init_virtual(clock, WEEKS_START_MS);
+	int rc = recorder_run(&o, e);
+	return rc ? rc : settle_slots(v->db, clock_wall_ms(clock), e);
+}
+
+static int record(const struct values *v, struct clock *clock, struct err *e)
+{
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	return plays_weeks(v) ? record_weeks(v, clock, e) : record_ticks(v, clock, e);
+}
+
+/* What is printed: of the weeks the second, compared with the first. */
+static const struct report_request request = { .by = { { IDENTITY_USER }, 1 },
+	.top = 10,
+	.rest = true,
+	.cost = NAN,
+	.currency = "",
+	.utc = true };
+
+static void print_audits(struct str *out, const struct audit *a, const struct audit *before,
+	const struct report_style *style)
+{
+	struct report r;
+	report_make(&r, a, &request);
+	if (before)
+		report_compare(&r,
+			&(struct report_other){ a, before, a->since_ms - WEEK_MS, a->since_ms },
+			&request);
+	report_text(out, &r, style);
+	report_finish(&r);
+}
+
+static int print_report(
+	const struct command *self, const struct values *v, int64_t now_ms, struct err *e)
+{
+	const char *const paths[] = { v->db };
+	bool weeks = plays_weeks(v);
+	struct audit a = { 0 }, before = { 0 };
+	struct str out = { 0 };
 	struct audit_question q = {
 		.paths = paths,
 		.n_paths = 1,
-		.since_ms = 0,
+		.since_ms = weeks ? now_ms - WEEK_MS : 0,
 		.until_ms = now_ms,
 		.now_ms = now_ms,
 		.utc = true,
+		.by = request.by,
 	};
-	struct audit a = { 0 };
-	if (audit_run(&a, &q, e) == 0 && a.n_cards == 0)
-		err_set(e, ERR_WORLD, "the scenario has no cards");
-	if (e->code) {
-		audit_finish(&a);
-		return cmd_fail(self, e);
-	}
 	struct report_style style = {
-		.text = { .columns = 80, .utc = true, .ascii = !terminal_is_utf8() },
+		.text = { .columns = 80,
+			.utc = true,
+			.ascii = !terminal_is_utf8(),
+			.color = terminal_has_color(),
+			.color256 = terminal_has_256_colors() },
 		.bar_cells = 60,
+		.brief = weeks,
 	};
-	struct report_request request = { .by = { { IDENTITY_USER }, 1 },
-		.top = 10,
-		.rest = true,
-		.cost = NAN,
-		.currency = "",
-		.utc = true };
-	struct report r;
-	struct str out = { 0 };
-	report_make(&r, &a, &request);
-	report_text(&out, &r, &style);
-	report_finish(&r);
+	int rc = audit_run(&a, &q, e);
+	if (rc == 0 && a.n_cards == 0)
+		rc = err_set(e, ERR_WORLD, "the scenario has no cards");
+	q.until_ms = q.since_ms;
+	q.since_ms -= WEEK_MS;
+	if (rc == 0 && weeks)
+		rc = audit_run(&before, &q, e);
+	if (rc == 0)
+		print_audits(&out, &a, weeks ? &before : NULL, &style);
 	audit_finish(&a);
-	return cmd_print(self, &out);
+	audit_finish(&before);
+	return rc ? cmd_fail(self, e) : cmd_print(self, &out);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -168,7 +242,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct err e = { 0 };
 	struct clock clock;
 	struct place place;
-	struct values v = { .ticks = 30, .interval_ms = 60000 };
+	struct values v = { 0 };
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
 	if (v.db && access(v.db, F_OK) == 0) {
@@ -183,7 +257,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (record(&v, &clock, &e))
 		status = cmd_fail(self, &e);
 	else
-		status = print_report(self, v.db, clock_wall_ms(&clock), &e);
+		status = print_report(self, &v, clock_wall_ms(&clock), &e);
 	if (!named)
 		settle(&place, !e.code);
 	const char *kept = named ? v.db : place.kept;

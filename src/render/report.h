@@ -9,6 +9,9 @@
 struct report_style {
 	struct text_style text;
 	size_t bar_cells; /* width of the bar */
+	/* For a first impression: without the cards, the trend, the map of active hours, and
+	 * all but the shares of a comparison. */
+	bool brief;
 };
 
 /* For people. */

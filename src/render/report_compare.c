@@ -162,8 +162,9 @@ void page_compare(struct page *p)
 		str_addf(p->out, "  %-*s  %*s  %*s%*s\n", LABEL, "", NUMBER, "now", NUMBER,
 			"before", CHANGE, "change");
 		for (size_t i = 0; i < c->n_figures; i++)
-			add_figure(p, &c->figures[i]);
-		if (c->n_users)
+			if (!p->style->brief || c->figures[i].unit == FIGURE_SHARE)
+				add_figure(p, &c->figures[i]);
+		if (c->n_users && !p->style->brief)
 			add_users(p);
 	}
 	page_sentences(p, SENTENCE_COMPARE);

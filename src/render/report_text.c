@@ -247,9 +247,11 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 	add_headline(&page);
 	add_waste(&page);
 	page_compare(&page);
-	add_cards(&page);
+	if (!style->brief)
+		add_cards(&page);
 	add_holders(&page);
-	page_trend(&page);
+	if (!style->brief)
+		page_trend(&page);
 	page_hours(&page);
 	add_events(&page);
 	str_add(out, "\n");

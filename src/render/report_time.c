@@ -246,7 +246,8 @@ void page_hours(struct page *page)
 	const struct text_style *style = &page->style->text;
 	page_heading(
 		page, r->utc ? "Hours of the week (UTC)" : "Hours of the week (local time)");
-	add_map(page->out, r, CARD_ACTIVE, style);
+	if (!page->style->brief)
+		add_map(page->out, r, CARD_ACTIVE, style);
 	add_map(page->out, r, CARD_IDLE_HELD, style);
 	if (style->color256) {
 		add_color_legend(page->out);

@@ -1,4 +1,5 @@
 """gua demo: the whole pipeline on invented data, the same bytes each time."""
+import json
 import sqlite3
 
 import pytest
@@ -6,13 +7,82 @@ import pytest
 from conftest import gua
 
 
-def test_the_same_bytes_each_time_and_everywhere(tmp_path, expect):
-    runs = [gua("demo", "--db", tmp_path / f"{i}.db", env=env) for i, env in enumerate((
+@pytest.fixture(scope="module")
+def weeks(tmp_path_factory):
+    """The demo without options: what it printed, and its store."""
+    db = tmp_path_factory.mktemp("weeks") / "gua.db"
+    run = gua("demo", "--db", db)
+    assert run.returncode == 0, run.stderr
+    run.db = db
+    return run
+
+
+def of_week(db, *args):
+    """The report of the second week as JSON."""
+    run = gua("report", "--db", db, "--since", "2026-11-02", "--until", "2026-11-09", "--now", "2026-11-09T00:00Z", "--utc",
+              "--json", *args)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_the_same_bytes_each_time_and_everywhere(weeks, tmp_path, expect):
+    again = gua("demo", "--db", tmp_path / "gua.db", env={"TZ": "Asia/Kolkata", "LANG": "de_DE.UTF-8"})
+    assert again.stdout == weeks.stdout
+    assert weeks.stdout.splitlines()[0].startswith("SIMULATED DATA")
+    expect("demo.txt", weeks.stdout)
+
+
+def test_half_an_hour_is_the_same_each_time_too(tmp_path, expect):
+    runs = [gua("demo", "--ticks", 30, "--db", tmp_path / f"{i}.db", env=env) for i, env in enumerate((
         {}, {"TZ": "Asia/Kolkata"}, {"TZ": "America/New_York", "LANG": "de_DE.UTF-8"}))]
     assert all(run.returncode == 0 for run in runs), runs[0].stderr
     assert runs[0].stdout == runs[1].stdout == runs[2].stdout
-    assert runs[0].stdout.splitlines()[0].startswith("SIMULATED DATA")
-    expect("demo.txt", runs[0].stdout)
+    expect("demo-ticks.txt", runs[0].stdout)
+    # Either option stands for the default of the other.
+    other = gua("demo", "--interval", "1m", "--db", tmp_path / "interval.db")
+    assert other.stdout == runs[0].stdout
+
+
+def test_the_weeks_tell_their_story(weeks):
+    """Who trains, who left a notebook open, who squats, which card was lost, and that it was better before."""
+    report = of_week(weeks.db, "--compare")
+    users = {who["identity"]: who for who in report["identities"]}
+    hours = lambda who, what: users[who][f"{what}_gpu_seconds"] / 3600
+    assert hours("alice", "active") > 170 and users["alice"]["idle_held_fraction"] < 0.06
+    assert 130 < hours("bob", "idle_held") and hours("bob", "active") < 10
+    assert hours("dave", "active") == 0 and hours("dave", "squatting") > 30
+    assert report["headline"]["idle_held"] > 0.2 and report["waste"]["verdict"] == "allocation_policy"
+    notebook, = [row for row in of_week(weeks.db, "--by", "notebook")["breakdown"]["rows"] if row["notebook"]]
+    assert notebook["notebook"] == "/home/bob/thesis/figures.ipynb"
+    with sqlite3.connect(weeks.db) as connection:
+        events = set(connection.execute("SELECT kind, idx FROM event JOIN gpu ON gpu.id = event.gpu WHERE kind <> 'card-new'"))
+    assert events == {("card-lost", 5), ("card-back", 5), ("xid", 5)}
+    before = of_week(weeks.db, "--since", "2026-10-26", "--until", "2026-11-02")
+    assert before["headline"]["idle_held"] < 0.1
+
+
+def test_the_weeks_are_recorded_as_a_recorder_would(weeks):
+    """Every second of two weeks and six cards is in the store once, in slots of five minutes."""
+    with sqlite3.connect(weeks.db) as connection:
+        assert connection.execute("SELECT count(*) FROM usage_1m").fetchone() == (0,)
+        whole, unobserved = connection.execute("SELECT sum(ms), sum(iif(state = 3, ms, 0)) FROM usage_5m").fetchone()
+        lost, = connection.execute("SELECT sum(iif(kind = 'card-back', at_ms, -at_ms)) FROM event"
+                                   " WHERE kind IN ('card-lost', 'card-back')").fetchone()
+    assert whole == 6 * 14 * 86400 * 1000
+    assert abs(unobserved - lost) < 5 * 60 * 1000
+
+
+def test_work_and_nights_and_the_weekend_can_be_told_apart(weeks):
+    cells = {(cell["dow"], cell["hour"]): cell for cell in of_week(weeks.db)["heatmap"]}
+    assert len(cells) == 7 * 24
+
+    def share(day, hour, state):
+        cell = cells[day, hour]
+        return cell[state] / (cell["active"] + cell["idle_held"] + cell["truly_idle"])
+    for day in range(1, 6):  # Monday to Friday
+        assert share(day, 11, "active") > 0.5 > 0.01 > share(day, 6, "active")
+    assert share(0, 11, "active") == 0  # Sunday
+    assert share(0, 11, "idle_held") > 0.3  # a notebook and Blender are still there
 
 
 @pytest.mark.parametrize("interval", ["200ms", "1s", "30s", "10m", "1h", "1d"])
@@ -31,7 +101,7 @@ def test_any_interval_observes_nearly_all_time(tmp_path, interval):
 
 def test_the_lab_shows_what_gua_is_for(tmp_path):
     db = tmp_path / "gua.db"
-    gua("demo", "--db", db)
+    gua("demo", "--ticks", 30, "--db", db)
     with sqlite3.connect(db) as connection:
         events = {kind for kind, in connection.execute("SELECT kind FROM event")}
         squatting, = connection.execute(
@@ -76,7 +146,7 @@ def test_a_store_that_is_named_is_kept(tmp_path):
 
 
 def test_ascii_where_there_is_no_utf8(tmp_path):
-    run = gua("demo", "--db", tmp_path / "gua.db", env={"LC_ALL": "C"})
+    run = gua("demo", "--ticks", 2, "--db", tmp_path / "gua.db", env={"LC_ALL": "C"})
     assert run.returncode == 0 and run.stdout.isascii()
 
 
@@ -108,7 +178,7 @@ def test_a_lost_card_is_not_a_gap_as_well(tmp_path):
     """What is unobserved from its loss to its return is told by these two events; a loss between
     two ticks, of which the tick sees nothing any more, is a gap of its length."""
     db = tmp_path / "gua.db"
-    gua("demo", "--db", db)
+    gua("demo", "--ticks", 30, "--db", db)
     with sqlite3.connect(db) as connection:
         gaps = connection.execute("SELECT at_ms / 60000 % 60, value FROM event WHERE kind = 'gap'").fetchall()
     # It was away for three seconds; the demo drains every ten, so some of what it had sampled was gone with it.

@@ -238,7 +238,7 @@ def test_the_store(host, doctor, tmp_path):
     answer, process = doctor(root, db=foreign)
     assert problems(answer) == ["store"] and process.returncode == 1
     ours = tmp_path / "ours.db"
-    assert gua("demo", "--db", ours).returncode == 0
+    assert gua("demo", "--ticks", 2, "--db", ours).returncode == 0
     before = sorted(path.name for path in tmp_path.iterdir())
     answer, process = doctor(root, db=ours)
     assert "is a store of gua" in only(answer, "store")["text"] and process.returncode == 0

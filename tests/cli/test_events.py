@@ -147,7 +147,7 @@ def test_an_xid_of_the_driver_is_listed(record):
 
 
 def test_simulated_events_are_marked(tmp_path):
-    assert gua("demo", "--db", tmp_path / "lab.db").returncode == 0
+    assert gua("demo", "--ticks", 30, "--db", tmp_path / "lab.db").returncode == 0
     run = events(tmp_path / "lab.db", now=WALL + HOUR)
     assert run.stdout.startswith("SIMULATED DATA")
     assert "simulated data" in events(tmp_path / "lab.db", "--csv", now=WALL + HOUR).stderr
