@@ -29,7 +29,7 @@ struct report_options {
 	const char *now, *format, *output, *by, *sort, *table, *compare, *currency, *interval;
 	double cost;
 	int64_t top, width;
-	bool json, mine, utc, ascii, no_color;
+	bool json, mine, digest, utc, ascii, no_color;
 	bool is_mine;	    /* --mine, or --user me */
 	struct arena texts; /* of users that stand for the caller */
 	struct configure_options conf;
@@ -70,6 +70,10 @@ static const struct option_row rows[] = {
 		"compare with the window before, with a period (lastmonth, 2026-10), or with "
 		"as much time from a moment on",
 		.choices = PERIOD_NAMES, ROW(compare) },
+	{ OPTION_FLAG, 0, "digest",
+		.help = "a short text for mail, of last week unless --since is given; with "
+			"--user, for one person",
+		ROW(digest) },
 	{ OPTION_CHOICE, 0, "table", "TABLE",
 		"which table csv has: by (what --by lists), trend, events, compare (figures) "
 		"or compare-users (default by)",
@@ -100,6 +104,7 @@ static const struct option_row rows[] = {
 struct asked {
 	struct audit_question question;
 	struct window other; /* of --compare */
+	const char *person;  /* whom a digest is for; NULL: the administrator */
 	struct report_request request;
 };
 
@@ -112,7 +117,9 @@ static int read_window(const struct report_options *o, struct asked *asked, stru
 	if (cmd_now(o->now, &q->now_ms, e) != 0)
 		return ERR_USAGE;
 	window.until_ms = q->now_ms;
-	if (!words.since && !words.last)
+	if (!words.since && !words.last && o->digest)
+		words.since = "lastweek";
+	else if (!words.since && !words.last)
 		words.last = "1h";
 	if (window_parse(&window, &words, q->now_ms, o->utc, e) != 0)
 		return ERR_USAGE;
@@ -249,7 +256,10 @@ static int print_report(
 	const struct command *self, const struct report_options *o, const struct report *r)
 {
 	struct str out = { 0 };
-	if (o->json || (o->format && strcmp(o->format, "json") == 0)) {
+	struct report_style style = read_style(o);
+	if (o->digest) {
+		report_digest(&out, r, &style.text);
+	} else if (o->json || (o->format && strcmp(o->format, "json") == 0)) {
 		report_json(&out, r);
 	} else if (o->format && strcmp(o->format, "csv") == 0) {
 		note_simulated(r);
@@ -257,7 +267,6 @@ static int print_report(
 	} else if (o->format && strcmp(o->format, "html") == 0) {
 		report_html(&out, r);
 	} else {
-		struct report_style style = read_style(o);
 		report_text(&out, r, &style);
 	}
 	return o->output ? write_output(self, o->output, &out) : cmd_print(self, &out);
@@ -274,6 +283,10 @@ static int check_options(const struct report_options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->compare)
 		return err_set(e, ERR_USAGE, "--table %s needs --compare", o->table);
+	if (o->digest && (o->json || o->format || o->by || o->top >= 0))
+		return err_set(e, ERR_USAGE,
+			"--digest is a text of its own: it takes no --json, --format, --by or "
+			"--top");
 	for (size_t i = 0; i < RESTRICTIONS && rc == 0; i++)
 		rc = text_list_check(restriction_names[i], &o->only.lists[i], e);
 	return rc;
@@ -289,9 +302,11 @@ static int compare(struct report *r, const struct audit *a, const struct asked *
 	q.want_processes = false;
 	q.by.n = 0;
 	int rc = audit_run(before, &q, e);
+	struct report_other other = { a, before, q.since_ms, q.until_ms };
 	if (rc == 0)
-		report_compare(r, &(struct report_other){ a, before, q.since_ms, q.until_ms },
-			&asked->request);
+		report_compare(r, &other, &asked->request);
+	if (rc == 0 && asked->person)
+		report_about(r, asked->person, &other, &asked->request);
 	return rc;
 }
 
@@ -351,6 +366,23 @@ static int read_people(struct report_options *o, const struct config *c, struct 
 	return mine_expand(users, &o->texts, &o->is_mine, e);
 }
 
+/* Whom a digest is for. The other users stay in the audit: they make the rank. */
+static int read_person(struct report_options *o, struct asked *asked, struct err *e)
+{
+	struct text_list *users = &o->only.lists[ONLY_USER];
+	if (!o->digest)
+		return 0;
+	if (!o->compare)
+		o->compare = "";
+	if (users->n > 1 || (users->n && strchr(users->items[0], ',')))
+		return err_set(
+			e, ERR_USAGE, "--digest is for one user, or for nobody in particular");
+	if (users->n)
+		asked->person = asked->question.present_of = users->items[0];
+	users->n = 0;
+	return 0;
+}
+
 static const char *find_group(const void *groups, const char *user)
 {
 	return config_groups_find(groups, user);
@@ -368,6 +400,8 @@ static int report(const struct command *self, struct report_options *o, const st
 	int rc = check_options(o, &e);
 	if (rc == 0)
 		rc = read_people(o, c, &e);
+	if (rc == 0)
+		rc = read_person(o, &asked, &e);
 	if (rc == 0)
 		rc = read_request(o, &asked.request, &e);
 	if (rc == 0)

@@ -77,6 +77,8 @@ struct audit {
 	size_t n_processes, n_processes_left_out;
 	struct audit_sums left_out; /* of the processes that were */
 	struct audit_breakdown breakdown;
+	struct audit_present *present; /* of the user that was asked for, longest idle first */
+	size_t n_present;
 	bool of_users;			/* all but the cards is of some users only */
 	struct audit_breakdown by_card; /* of_users: their time on each card */
 	struct arena texts;		/* of processes and breakdowns */

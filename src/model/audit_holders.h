@@ -3,6 +3,7 @@
 #ifndef GUA_MODEL_AUDIT_HOLDERS_H
 #define GUA_MODEL_AUDIT_HOLDERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,17 @@ struct audit_process {
 	int64_t started_ms;		  /* -1 unknown */
 	const char *texts[PROCESS_TEXTS]; /* the audit's; NULL: none */
 	struct audit_sums sums;		  /* by its own state */
+};
+
+/* What a user's process holds now, idle: only of hosts whose recorder is running. */
+struct audit_present {
+	size_t host, card; /* indexes */
+	uint32_t pid;
+	int64_t mem_bytes; /* -1 unknown */
+	int64_t idle_ms;   /* at least this long */
+	const char *what;  /* notebook, job, container or command; the audit's, like the next */
+	const char *job, *container; /* NULL: none */
+	bool notebook;
 };
 
 #define AUDIT_NONE ((size_t)-1)	   /* an index: not known yet */

@@ -9,6 +9,7 @@
 
 #include "model/audit.h"
 #include "model/report_compare.h"
+#include "model/report_person.h"
 #include "model/report_facts.h"
 #include "model/report_time.h"
 #include "model/restriction.h"
@@ -57,6 +58,7 @@ struct report {
 	struct report_hour hours[7][24]; /* Sunday first */
 	struct report_trend trend;
 	struct report_compare compare;
+	struct report_person person;
 
 	struct table host_table, cards;	   /* cards by host: hosts[].n_cards each */
 	struct table identities;	   /* users */

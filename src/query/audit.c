@@ -109,6 +109,7 @@ void audit_finish(struct audit *a)
 {
 	arena_finish(&a->texts);
 	free(a->days.items);
+	free(a->present);
 	free(a->events);
 	for (size_t level = 0; level < BY_MAX; level++) {
 		free(a->breakdown.rows[level]);

@@ -19,6 +19,7 @@ struct audit_question {
 	enum order order;     /* of processes */
 	struct by by;	      /* the breakdown; n 0: none */
 	struct restriction only;
+	const char *present_of; /* fill present[] for this user; NULL: nobody */
 	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */
 	const char *(*group_of)(const void *context, const char *user);
 	const void *group_context;

@@ -84,6 +84,8 @@ int gather_settle(struct gather *g, struct err *e);
 int gather_wanted(struct gather *g, struct err *e);
 /* Reads identities and processes. */
 int gather_holders(struct gather *g, struct err *e);
+/* Reads what the user that was asked for holds now. */
+int gather_present(struct gather *g, struct err *e);
 /* Counts the events that a report mentions, by kind. */
 int gather_events(struct gather *g, struct err *e);
 

@@ -18,6 +18,9 @@ struct report_style {
 void report_text(struct str *out, const struct report *r, const struct report_style *style);
 /* For people, as one page of HTML that needs no other file. */
 void report_html(struct str *out, const struct report *r);
+/* For mail: the report, or with r->person that part, in at most 25 lines of plain text of 72
+ * columns. */
+void report_digest(struct str *out, const struct report *r, const struct text_style *style);
 /* For programs: JSON as man/report.schema.json describes it; one of the tables as CSV. */
 enum report_table {
 	REPORT_TABLE_BY, /* the breakdown, or the cards */

@@ -1,0 +1,70 @@
+/* Reads what one user holds now, from the holders of recorders that are running. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "query/gather.h"
+#include "query/sql.h"
+
+/* A shorter pause is work. */
+#define IDLE_MS 300000
+
+#define PRESENT_SQL                                                                            \
+	"SELECT h.gpu, p.pid, h.mem_bytes, max(h.since_ms, coalesce(h.last_active_ms, 0)), "   \
+	"p.job, p.container, coalesce(p.notebook_path, p.notebook, p.job_name, p.job, "        \
+	"p.container, p.pod, p.command), p.notebook IS NOT NULL "                              \
+	"FROM holder h JOIN process p ON p.id = h.process WHERE p.user = ?1"
+
+static int take_present(
+	struct gather *g, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	struct audit *a = g->a;
+	uint32_t card = idmap_get(&file->cards, sqlite3_column_int64(row, 0));
+	int64_t idle_ms = g->q->now_ms - sql_int(row, 3, 0);
+	if (card == IDMAP_NONE)
+		return 0;
+	const struct audit_host *host = &a->hosts[a->cards[card].host];
+	if (!host->recording || idle_ms < IDLE_MS)
+		return 0;
+	if (!array_one_more(&a->present, a->n_present))
+		return err_memory(e);
+	a->present[a->n_present++] = (struct audit_present){ .host = a->cards[card].host,
+		.card = card,
+		.pid = (uint32_t)sqlite3_column_int64(row, 1),
+		.mem_bytes = sql_int(row, 2, -1),
+		.idle_ms = idle_ms,
+		.job = sql_text_copy(row, 4, &a->texts),
+		.container = sql_text_copy(row, 5, &a->texts),
+		.what = sql_text_copy(row, 6, &a->texts),
+		.notebook = sqlite3_column_int(row, 7) != 0 };
+	return a->texts.failed ? err_memory(e) : 0;
+}
+
+static int compare_present(const void *x, const void *y)
+{
+	const struct audit_present *p = x, *q = y;
+	if (p->idle_ms != q->idle_ms)
+		return p->idle_ms > q->idle_ms ? -1 : 1;
+	return p->pid < q->pid ? -1 : p->pid > q->pid;
+}
+
+int gather_present(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0 && g->q->present_of; i++) {
+		sqlite3_stmt *stmt;
+		rc = sql_prepare(g->files[i].db, &stmt, e, "%s", PRESENT_SQL);
+		if (rc == 0)
+			sqlite3_bind_text(stmt, 1, g->q->present_of, -1, SQLITE_STATIC);
+		while (rc == 0) {
+			rc = sql_step(stmt, e);
+			if (rc <= 0)
+				break;
+			rc = take_present(g, &g->files[i], stmt, e);
+		}
+		sqlite3_finalize(stmt);
+	}
+	if (g->a->n_present)
+		qsort(g->a->present, g->a->n_present, sizeof(*g->a->present), compare_present);
+	return rc;
+}

@@ -1,0 +1,329 @@
+/* The report for mail: at most 25 lines of plain text, for the administrator or one person. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "base/timetext.h"
+#include "render/report.h"
+
+enum { COLUMNS = 72, LINES = 25, LABEL = 24, NUMBER = 10, NAME = 32, KINDS = 4 };
+
+/* A digest while it is made. Lists are added when the rest is known, as far as there is room.
+ */
+struct digest {
+	struct str *out;
+	const struct report *r;
+	struct text_style style;
+};
+
+static void add_text(struct digest *d, const char *text)
+{
+	text_add_wrapped(d->out, text, 0, 0, &d->style);
+}
+
+static size_t count_lines(const struct str *s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->len; i++)
+		n += s->data[i] == '\n';
+	return n;
+}
+
+/* "Mon 2026-11-02 to Sun 2026-11-08" for whole days, else with times. */
+static void show_window(char *dst, size_t cap, const struct report *r)
+{
+	char since[48], until[48];
+	struct tm from = moment_fields(r->since_ms, r->utc);
+	struct tm to = moment_fields(r->until_ms, r->utc);
+	bool days = !from.tm_hour && !from.tm_min && !to.tm_hour && !to.tm_min;
+	moment_text(since, sizeof(since), r->since_ms, r->utc);
+	moment_text(until, sizeof(until), days ? r->until_ms - 1 : r->until_ms, r->utc);
+	if (days)
+		since[14] = until[14] = '\0'; /* "Mon 2026-11-02" */
+	snprintf(dst, cap, "%s to %s%s", since, until, days && r->utc ? " UTC" : "");
+}
+
+static void add_title(struct digest *d)
+{
+	const struct report *r = d->r;
+	char window[112];
+	struct str title = { 0 };
+	show_window(window, sizeof(window), r);
+	str_add(&title, *r->person.name ? "GPU use of " : "GPU use");
+	text_add_cut(&title, user_shown(r->person.name), NAME, &d->style);
+	str_add(&title, " on ");
+	if (r->n_hosts == 1)
+		text_add_cut(&title, r->hosts[0].hostname, NAME, &d->style);
+	else
+		str_addf(&title, "%zu hosts", r->n_hosts);
+	str_addf(&title, ": %s", window);
+	for (size_t i = 0; i < r->n_sentences; i++)
+		if (r->sentences[i].kind == SENTENCE_SIMULATED)
+			add_text(d, r->sentences[i].text);
+	add_text(d, str_text(&title));
+	str_add(d->out, "\n");
+	d->out->failed |= title.failed;
+	str_finish(&title);
+}
+
+/* "+12.3%", "same", "new", "gone" or "". */
+static void show_change(char dst[32], double now, double before, bool share)
+{
+	if (isnan(now) || isnan(before))
+		*dst = '\0';
+	else if (fabs(now - before) < (share ? 0.0005 : 0.005))
+		snprintf(dst, 32, "%s", now > 0 ? "same" : "");
+	else if (share)
+		snprintf(dst, 32, "%+.1f points", 100 * (now - before));
+	else if (before == 0)
+		snprintf(dst, 32, "%s", now > 0 ? "new" : "");
+	else if (now == 0)
+		snprintf(dst, 32, "gone");
+	else
+		snprintf(dst, 32, "%+.1f%%", 100 * (now - before) / before);
+}
+
+static void show_number(char dst[32], double number, bool share)
+{
+	if (isnan(number))
+		snprintf(dst, 32, "-");
+	else
+		snprintf(dst, 32, share ? "%.1f%%" : "%.2f", share ? 100 * number : number);
+}
+
+static void add_heading(struct digest *d, const char *label)
+{
+	str_addf(d->out, "%-*s%*s%*s  change\n", LABEL, label, NUMBER, "now", NUMBER, "before");
+}
+
+static void add_figure(
+	struct digest *d, const char *label, double now, double before, bool share)
+{
+	char a[32], b[32], change[32];
+	bool empty = d->r->compare.empty;
+	show_number(a, now, share);
+	show_number(b, empty ? (double)NAN : before, share);
+	show_change(change, now, empty ? (double)NAN : before, share);
+	str_addf(d->out, "  %-*s%*s%*s%s%s\n", LABEL - 2, label, NUMBER, a, NUMBER, b,
+		*change ? "  " : "", change);
+}
+
+/* The first sentences of a kind, wrapped. */
+static void add_sentences(struct digest *d, enum sentence_kind kind, size_t most)
+{
+	for (size_t i = 0; i < d->r->n_sentences && most; i++) {
+		if (d->r->sentences[i].kind != kind)
+			continue;
+		add_text(d, d->r->sentences[i].text);
+		most--;
+	}
+}
+
+/* A figure of the comparison; money with its currency. */
+static void add_change(struct digest *d, const struct report_change *c)
+{
+	const char *currency = d->r->waste.currency;
+	char label[64];
+	if (c->unit == FIGURE_MONEY && currency)
+		snprintf(label, sizeof(label), "idle-held, %.8s", currency);
+	else
+		snprintf(label, sizeof(label), "%s", c->label);
+	add_figure(d, label, c->shown_now, c->shown_before, c->unit == FIGURE_SHARE);
+}
+
+/* The headline's figures, of which the comparison has both windows. */
+static void add_figures(struct digest *d)
+{
+	static const char *const keys[] = { "active", "idle_held", "truly_idle",
+		"idle_held_gpu_hours", "idle_held_cost" };
+	const struct report_compare *c = &d->r->compare;
+	add_heading(d, "");
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		for (size_t i = 0; i < c->n_figures; i++)
+			if (strcmp(c->figures[i].key, keys[k]) == 0)
+				add_change(d, &c->figures[i]);
+}
+
+static void add_coverage(struct digest *d)
+{
+	char text[160];
+	const struct report *r = d->r;
+	snprintf(text, sizeof(text), "%zu GPU%s; %.1f%% of %.0f GPU-hours were observed.",
+		r->observed_cards, r->observed_cards == 1 ? "" : "s", 100 * r->shown_observed,
+		(double)(r->observed_ms + r->ms[CARD_UNOBSERVED]) / 3600e3);
+	add_text(d, text);
+	add_sentences(d, SENTENCE_COMPARE, 1);
+	str_add(d->out, "\n");
+}
+
+/* "card lost 2, XID 79 1": how often what happened. */
+static void add_events(struct digest *d)
+{
+	struct str text = { 0 };
+	const struct table *t = &d->r->events;
+	for (size_t i = 0; i < t->n_rows && i < KINDS; i++) {
+		char label[40];
+		event_label(label, sizeof(label), table_cell(t, i, 0)->text,
+			(int64_t)table_cell(t, i, 1)->number);
+		str_addf(&text, "%s%s %.0f", i ? ", " : "Events: ", label,
+			table_cell(t, i, 3)->number);
+	}
+	if (t->n_rows) {
+		str_addf(&text, "%s: see gua events.", t->n_rows > KINDS ? " and more" : "");
+		add_text(d, str_text(&text));
+	}
+	d->out->failed |= text.failed;
+	str_finish(&text);
+}
+
+/* Users with unused hours, most first, in `lines` lines. */
+static void add_users(struct digest *d, size_t lines)
+{
+	const struct report_compare *c = &d->r->compare;
+	size_t shown = 0;
+	for (size_t i = 0; i < c->n_users && shown + 1 < lines; i++) {
+		const struct report_user_change *u = &c->users[i];
+		char name[USER_CAP];
+		struct str cut = { 0 };
+		if (u->unused_ms <= 0)
+			continue;
+		if (shown++ == 0)
+			add_heading(d, "Unused GPU-hours");
+		text_add_cut(&cut, user_shown(u->identity), LABEL - 4, &d->style);
+		snprintf(name, sizeof(name), "%s", str_text(&cut));
+		add_figure(d, name, (double)u->unused_ms / 3600e3,
+			(double)u->unused_before_ms / 3600e3, false);
+		str_finish(&cut);
+	}
+}
+
+/* A moment as --since takes it: "2026-11-02", or with a time. */
+static void show_option(char dst[40], int64_t ms, bool utc)
+{
+	struct tm tm = moment_fields(ms, utc);
+	size_t len = strftime(dst, 40, "%Y-%m-%d", &tm);
+	if (tm.tm_hour || tm.tm_min || utc)
+		strftime(dst + len, 40 - len, utc ? "T%H:%MZ" : "T%H:%M", &tm);
+}
+
+/* The command that prints all of it, also when the mail is read later. */
+static void add_more(struct digest *d, const char *options)
+{
+	char since[40], until[40], text[160];
+	show_option(since, d->r->since_ms, d->r->utc);
+	show_option(until, d->r->until_ms, d->r->utc);
+	snprintf(text, sizeof(text), "More: gua report --since %s --until %s%s", since, until,
+		options);
+	add_text(d, text);
+}
+
+/* What comes after the lists. */
+static void add_end(struct digest *d)
+{
+	add_events(d);
+	add_more(d, " --compare");
+	str_add(d->out, "Who holds idle memory now: gua who --idle 2h\n");
+}
+
+static void add_overview(struct digest *d)
+{
+	struct str end = { 0 };
+	struct digest last = { &end, d->r, d->style };
+	add_coverage(d);
+	add_figures(d);
+	str_add(d->out, "\n");
+	add_sentences(d, SENTENCE_VERDICT, 1);
+	str_add(d->out, "\n");
+	add_end(&last);
+	size_t used = count_lines(d->out) + 1 + count_lines(&end);
+	add_users(d, used < LINES ? LINES - used : 0);
+	str_addf(d->out, "\n%s", str_text(&end));
+	d->out->failed |= end.failed;
+	str_finish(&end);
+}
+
+static void add_rank(struct digest *d)
+{
+	const struct report_person *p = &d->r->person;
+	char text[256];
+	snprintf(text, sizeof(text),
+		"%.1f%% of the time that you held a GPU, you did not use it. By unused hours "
+		"you are number %zu of %zu users; number 1 has the most.",
+		p->held_ms > 0 ? 100 * (double)p->unused_ms / (double)p->held_ms : 0, p->rank,
+		p->n_users);
+	add_text(d, text);
+}
+
+/* What they hold now, with the command that releases it. */
+static void add_releases(struct digest *d)
+{
+	const struct report_person *p = &d->r->person;
+	bool notebook = false;
+	char size[SIZE_TEXT_CAP], idle[40], line[320];
+	if (!p->n_releases) {
+		add_text(d, "You hold no idle GPU memory now.");
+		return;
+	}
+	add_text(d, "You hold this now, idle. Save your work and release it:");
+	for (size_t i = 0; i < p->n_releases; i++) {
+		const struct report_release *h = &p->releases[i];
+		size_text(size, (double)h->mem_bytes);
+		duration_text(idle, sizeof(idle), h->idle_ms);
+		snprintf(line, sizeof(line), "  %s: %s%sidle for %s: ", h->where,
+			h->mem_bytes >= 0 ? size : "", h->mem_bytes >= 0 ? ", " : "", idle);
+		str_add(d->out, line);
+		text_add_cut(d->out, h->what ? h->what : "-", COLUMNS - text_columns(line),
+			&d->style);
+		str_addf(d->out, "\n    %s\n", h->command);
+		notebook |= h->notebook;
+	}
+	if (p->n_more)
+		str_addf(d->out, "  %zu more: gua who --user me\n", p->n_more);
+	add_text(d,
+		notebook ? "For a notebook, shut down its kernel in Jupyter. Other ways: man "
+			   "gua-memory."
+			 : "Other ways: man gua-memory.");
+}
+
+static void add_person(struct digest *d)
+{
+	const struct report_person *p = &d->r->person;
+	char money[32];
+	if (p->held_ms == 0 && p->held_before_ms == 0) {
+		add_text(d, "You held no GPU in this time.");
+		return;
+	}
+	add_heading(d, "Your GPU-hours");
+	add_figure(d, "held", (double)p->held_ms / 3600e3, (double)p->held_before_ms / 3600e3,
+		false);
+	add_figure(d, "used", (double)p->used_ms / 3600e3, (double)p->used_before_ms / 3600e3,
+		false);
+	add_figure(d, "unused", (double)p->unused_ms / 3600e3,
+		(double)p->unused_before_ms / 3600e3, false);
+	snprintf(money, sizeof(money), "idle time, %.8s",
+		d->r->waste.currency ? d->r->waste.currency : "");
+	if (!isnan(p->cost))
+		add_figure(d, money, p->cost, p->cost_before, false);
+	str_add(d->out, "\n");
+	if (p->rank)
+		add_rank(d);
+	add_sentences(d, SENTENCE_COMPARE, 1);
+	str_add(d->out, "\n");
+	add_releases(d);
+	str_add(d->out, "\n");
+	add_more(d, " --mine");
+}
+
+void report_digest(struct str *out, const struct report *r, const struct text_style *style)
+{
+	struct digest d = { .out = out, .r = r, .style = *style };
+	d.style.columns = COLUMNS;
+	d.style.color = d.style.color256 = false;
+	add_title(&d);
+	if (*r->person.name)
+		add_person(&d);
+	else
+		add_overview(&d);
+	out->failed |= r->failed;
+}

@@ -1,0 +1,166 @@
+"""gua report --digest: last week for a mail, for the administrator and for one person; and what mails it."""
+import os
+import pwd
+import re
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, GUA, ROOT, clean_environment, gua
+from handmade import HOUR, IDLE_HELD, SQUATTING, Store
+from test_compare import BEFORE, NOW, THIS, make
+from test_report import fails
+
+
+
+def digest(path, *args, now=NOW, status=0, **options):
+    run = gua("report", "--db", path, "--now", f"@{now}", "--digest", *args, **options)
+    assert run.returncode == status, run.stderr
+    text = run.stdout
+    lines = text.splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 72, text
+    assert text == "".join(line.rstrip() + "\n" for line in lines) and "\x1b" not in text
+    return text
+
+
+@pytest.fixture
+def weeks(tmp_path):
+    return make(tmp_path / "gua.db")
+
+
+def test_for_the_administrator(weeks, expect):
+    expect("report/digest.txt", digest(weeks, "--cost", "2.5"))
+
+
+def test_for_one_person(weeks, expect):
+    expect("report/digest-alice.txt", digest(weeks, "--user", "alice", "--cost", "2.5"))
+    assert digest(weeks, "--user", "alice") != digest(weeks, "--user", "bob")
+
+
+def test_rank_is_by_unused_hours(weeks):
+    found = {name: int(re.search(r"number (\d+) of 3 users", " ".join(digest(weeks, "--user", name).split())).group(1))
+             for name in ("alice", "bob", "dave")}
+    assert found == {"bob": 1, "alice": 2, "dave": 3}
+
+
+def test_who_left_and_who_never_came(weeks):
+    assert re.search(r"held +0\.00 +4\.67  gone", digest(weeks, "--user", "carol"))
+    assert "You held no GPU in this time." in digest(weeks, "--user", "zoe")
+
+
+def test_another_window_and_another_comparison(weeks):
+    text = digest(weeks, "--since", "yesterday", "--compare", "2026-11-03", "--utc")
+    assert "Sun 2026-11-15 to Sun 2026-11-15 UTC" in text
+    assert "More: gua report --since 2026-11-15T00:00Z --until 2026-11-16T00:00Z" in text
+    more = re.search(r"More: gua (.*--until \S+ --compare)", digest(weeks)).group(1).split()
+    assert gua(*more, "--db", weeks, "--now", f"@{NOW}").returncode == 0
+
+
+def test_what_is_held_now_is_named_with_its_command(tmp_path, expect):
+    """A recorder is at work: two notebooks and a Slurm job of bob are idle, a third process works."""
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, THIS, NOW)
+    gpu = s.card(host, 3, THIS, NOW)
+    holders = [(s.process(host, 4242, "bob", notebook="jupyter:1", notebook_path="/home/bob/thesis.ipynb"), 3 * HOUR),
+               (s.process(host, 4243, "bob", job="slurm:77"), 600), (s.process(host, 4244, "bob"), 10),
+               (s.process(host, 4245, "alice"), 9 * HOUR)]
+    for process, idle in holders:
+        s.usage(THIS + process * HOUR, gpu, IDLE_HELD, HOUR, width=HOUR)
+        s.holding(THIS + process * HOUR, gpu, process, IDLE_HELD, HOUR, width=HOUR)
+        s.insert("holder", gpu=gpu, process=process, kind=1, mem_bytes=8 * 2**30, since_ms=THIS * 1000,
+                 last_active_ms=(NOW - idle) * 1000)
+    text = digest(s.save(), "--user", "bob")
+    expect("report/digest-holds.txt", text)
+    assert "kill 4242" in text and "scancel 77" in text and "4244" not in text and "4245" not in text
+
+
+def test_a_long_digest_still_fits(tmp_path):
+    """Long names, many users, many kinds of events, a caution, a price: 25 lines hold."""
+    s = Store(tmp_path / "gua.db")
+    host = s.host("h" * 120)
+    s.run(host, BEFORE, NOW, source="sim")
+    gpu = s.card(host, 0, BEFORE, NOW)
+    for slot in range(BEFORE, NOW, 24 * HOUR):
+        s.usage(slot, gpu, IDLE_HELD, HOUR, width=HOUR, joules=1)
+    for i in range(40):
+        process = s.process(host, i + 1, f"{i}" + "\u00e9" * 60)
+        s.holding(THIS + HOUR, gpu, process, SQUATTING, 60, width=HOUR)
+    for i, kind in enumerate(("xid",) * 30 + ("gap", "suspend", "driver-down", "card-lost")):
+        s.event(host, THIS + i, kind, gpu, i)
+    path = s.save()
+    for args in ((), ("--ascii",), ("--user", "3" + "\u00e9" * 60), ("--cost", "2")):
+        assert digest(path, *args).startswith("SIMULATED DATA")
+    assert digest(path, "--ascii").isascii()
+
+
+@pytest.mark.parametrize("args, says", [
+    (("--json",), "takes no --json"), (("--format", "csv"), "takes no --json"), (("--by", "card"), "takes no --json"),
+    (("--user", "alice,bob"), "for one user"), (("--user", "alice", "--user", "bob"), "for one user")])
+def test_wrong_usage(weeks, args, says):
+    assert says in fails(2, "--db", weeks, "--digest", *args)
+
+
+# What mails it.
+
+@pytest.fixture
+def mailed(tmp_path):
+    """mailed(**ENVIRONMENT): runs the script with a sendmail that keeps its letters; returns them."""
+    me = pwd.getpwuid(os.getuid()).pw_name
+    monday = time.time() // (7 * 24 * HOUR) * 7 * 24 * HOUR - 3 * 24 * HOUR  # a Monday 0:00 UTC, a week ago or less
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    first = int(monday - 14 * 24 * HOUR)
+    s.run(host, first, time.time())
+    gpu = s.card(host, 0, first, time.time())
+    names = (me, "-oQ/tmp", "bob\nBcc: all", "a,b", '"x"', "no-such-user-here", "$(touch pwned)")
+    processes = [s.process(host, i + 1, name) for i, name in enumerate(names)]
+    for slot in range(first - first % HOUR, int(time.time()), 6 * HOUR):
+        s.usage(slot, gpu, IDLE_HELD, HOUR, width=HOUR)
+        for process in processes:
+            s.holding(slot, gpu, process, IDLE_HELD, HOUR, width=HOUR)
+    db = s.save()
+    sendmail = tmp_path / "sendmail"
+    sendmail.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/args\ncat > {tmp_path}/letter.$$\n')
+    sendmail.chmod(0o755)
+
+    def run(**env):
+        done = subprocess.run([BUILD / "dist" / "mail-digest"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
+                              env=clean_environment(PATH=os.environ["PATH"], GUA=str(GUA), SENDMAIL=str(sendmail),
+                                                    **{"GUA_DB": str(db), **env}))
+        return done, [path.read_text() for path in sorted(tmp_path.glob("letter.*"))]
+    run.me = me
+    return run
+
+
+def test_the_administrator_gets_a_letter(mailed, tmp_path):
+    done, letters = mailed(GUA_MAILTO="ops@example.org")
+    assert done.returncode == 0, done.stderr
+    letter, = letters
+    header, text = letter.split("\n\n", 1)
+    assert header.startswith("To: ops@example.org\nSubject: GPU use last week on ") and "charset=UTF-8" in header
+    assert text.startswith("GPU use on lab-a100: Mon ") and "Unused GPU-hours" in text
+    assert (tmp_path / "args").read_text() == "-t -i\n"
+
+
+def test_users_get_their_own_and_strange_names_none(mailed, tmp_path):
+    done, letters = mailed(GUA_MAIL_USERS="yes")
+    assert done.returncode == 0, done.stderr
+    own = [letter for letter in letters if f"GPU use of {mailed.me} " in letter]
+    assert len(own) == 1 and "Your GPU-hours" in own[0]
+    assert len(letters) == 2 and not (tmp_path / "pwned").exists()
+    assert not any("Bcc" in letter.split("\n\n")[0] for letter in letters)
+
+
+def test_without_a_report_there_is_no_letter(mailed, tmp_path):
+    done, letters = mailed(GUA_DB=str(tmp_path / "none.db"))
+    assert done.returncode != 0 and letters == [] and "none.db" in done.stderr
+
+
+def test_units_name_what_is_installed():
+    service = (BUILD / "dist" / "gua-digest.service").read_text()
+    timer = (ROOT / "dist" / "gua-digest.timer").read_text()
+    cron = (BUILD / "dist" / "gua-digest.cron").read_text()
+    path = re.search(r"^ExecStart=(\S+/libexec/gua/mail-digest)$", service, re.MULTILINE).group(1)
+    assert f"  gua  {path}\n" in cron and "OnCalendar=Mon 07:00" in timer and "@" not in cron
