@@ -912,7 +912,7 @@ def test_interval_is_ignored_with_a_note(lab):
 @pytest.mark.parametrize("args", [
     ("--since", "yesteryear"), ("--until", "5x"), ("--since", "1h", "--until", "2h"),
     ("--since", "0"), ("--width", "9"), ("--width", "401"), ("--width", "ten"), ("--top", "-1"),
-    ("--cost", "nan"), ("--cost", "-1"), ("--cost", "free"), ("--format", "html"),
+    ("--cost", "nan"), ("--cost", "-1"), ("--cost", "free"), ("--format", "pdf"),
     ("--by", "moon"), ("--now", "then"), ("--json", "--format", "csv"), ("operand",), ("--no-such",), ("--since",)])
 def test_wrong_usage(lab, args):
     assert "usage: gua report" in fails(2, "--db", lab, *args)
