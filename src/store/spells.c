@@ -127,6 +127,9 @@ static struct past_spell past_of(sqlite3_stmt *row)
 	return past;
 }
 
+/* No number of a spell is as large: a file that was changed by others may say so. */
+#define PLAUSIBLE (INT64_C(1) << 53)
+
 int store_past_spells(struct store *s, struct past_spell **past, size_t *n, struct err *e)
 {
 	*past = NULL;
@@ -139,8 +142,11 @@ int store_past_spells(struct store *s, struct past_spell **past, size_t *n, stru
 		" spell WHERE spell.end_ms = o.end_ms AND spell.gpu = o.gpu"
 		" AND spell.process = o.process) FROM open_spell AS o"
 		" JOIN gpu ON gpu.id = o.gpu JOIN process ON process.id = o.process"
-		" WHERE gpu.host = ?1");
+		" WHERE gpu.host = ?1 AND begin_ms BETWEEN 0 AND end_ms AND max(end_ms,"
+		" idle_held_ms, squatting_ms, coalesce(mem_peak_kib, 0),"
+		" coalesce(energy_mj, 0)) < ?2 AND min(idle_held_ms, squatting_ms) >= 0");
 	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_int64(q, 2, PLAUSIBLE);
 	int rc = q ? SQLITE_ROW : SQLITE_ERROR;
 	while (rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		if (!array_one_more(past, *n)) {

@@ -2,6 +2,10 @@
  * stop, a kill and another boot make of them. */
 #include "test.h"
 
+#include <stdio.h>
+
+#include <sqlite3.h>
+
 #include "store_fixture.h"
 
 #define MINUTE_MS 60000LL
@@ -118,6 +122,43 @@ static void goes_on(struct world *w, bool killed)
 	assert_string_equal(ask_text(w->path, "SELECT idle_hours FROM idle_spells"), "1.167");
 	assert_int_equal(ask(w->path, IDLE_SPELLS), 1);
 	store_close(s);
+	free(past);
+}
+
+/* A file may have been changed by others: no sum of such numbers is made. */
+static void test_impossible_spells_are_not_continued(void **state)
+{
+	static const char *const changes[] = { "energy_mj = 9223372036854775807",
+		"idle_held_ms = 1e308", "squatting_ms = -1", "end_ms = 9223372036854775807",
+		"begin_ms = end_ms + 1", "mem_peak_kib = 'x'" };
+	struct world *w = *state;
+	struct past_spell *past = NULL;
+	size_t n = 0;
+	struct store *s = world_open(w);
+	struct spell spell = stretch(10, SPELL_OPEN);
+	write_spell(w, s, &spell);
+	store_close(s);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		sqlite3 *db = NULL;
+		char sql[128];
+		snprintf(sql, sizeof(sql),
+			"CREATE TABLE old AS SELECT * FROM open_spell; UPDATE open_spell SET "
+			"%s",
+			changes[i]);
+		assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+		store_close(start_again(w, "boot-1", &past, &n));
+		assert_int_equal(n, 0);
+		free(past);
+		assert_int_equal(sqlite3_exec(db,
+					 "DELETE FROM open_spell; INSERT INTO open_spell"
+					 " SELECT * FROM old; DROP TABLE old",
+					 NULL, NULL, NULL),
+			SQLITE_OK);
+		sqlite3_close(db);
+	}
+	store_close(start_again(w, "boot-1", &past, &n));
+	assert_int_equal(n, 1);
 	free(past);
 }
 
@@ -250,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_an_open_spell_is_replaced),
 		WORLD_TEST(test_a_stopped_spell_goes_on),
+		WORLD_TEST(test_impossible_spells_are_not_continued),
 		WORLD_TEST(test_a_killed_spell_goes_on),
 		WORLD_TEST(test_what_does_not_go_on_has_ended),
 		WORLD_TEST(test_a_stretch_that_is_short_goes_on_too),
