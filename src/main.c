@@ -62,8 +62,8 @@
  *              report (the facts), report_sentences, report_notes (about holders),
  *              report_restricted, report_cards, report_holders, report_processes and
  *              report_events (the columns of its tables), report_rows (sorted), report_trend,
- *              report_compare, report_person, present (what a user holds now), order,
- *              report_parts. Others: event_list, now, recent, floors, status, export,
+ *              report_compare, report_verdict, report_person, present (what a user holds now),
+ *              order, report_parts. Others: event_list, now, recent, floors, status, export,
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)

@@ -96,3 +96,20 @@ int words_split(const char *line, char ***words, size_t *n, struct err *e)
 	*words = list;
 	return 0;
 }
+
+void words_quote(struct str *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-./:,@%+=";
+	if (*word && *word != '~' && word[strspn(word, plain)] == '\0') {
+		str_add(out, word);
+		return;
+	}
+	str_add(out, "'");
+	for (const char *c = word; *c; c++)
+		if (*c == '\'')
+			str_add(out, "'\\''");
+		else
+			str_add_bytes(out, c, 1);
+	str_add(out, "'");
+}

@@ -7,9 +7,13 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 /* Returns the words, NULL-terminated like argv, in one allocation that the caller frees with
  * free(). ERR_USAGE for an open quote or a trailing backslash. */
 int words_split(const char *line, char ***words, size_t *n, struct err *e);
+
+/* Appends a word so that a shell reads it as one: in quotes if it needs them. */
+void words_quote(struct str *out, const char *word);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/timetext.h"
+#include "base/words.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/mine.h"
@@ -383,6 +384,27 @@ static int read_person(struct report_options *o, struct asked *asked, struct err
 	return 0;
 }
 
+static void add_option(struct str *out, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	str_addf(out, " --%s ", option);
+	words_quote(out, value);
+}
+
+/* The command for another report about the same time and cards. A path would not fit into a
+ * line: the report says that it is to be given again. */
+static void write_command(struct str *out, const struct report_options *o)
+{
+	str_add(out, "gua report");
+	add_option(out, "since", o->window.since);
+	add_option(out, "until", o->window.until);
+	add_option(out, "last", o->window.last);
+	for (size_t kind = ONLY_CARD; kind < RESTRICTIONS; kind++)
+		for (size_t i = 0; i < o->only.lists[kind].n; i++)
+			add_option(out, restriction_names[kind], o->only.lists[kind].items[i]);
+}
+
 static const char *find_group(const void *groups, const char *user)
 {
 	return config_groups_find(groups, user);
@@ -394,6 +416,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	struct asked asked = { 0 };
 	struct store_list stores = { 0 };
 	struct err e = { 0 };
+	struct str command = { 0 };
 	char currency[64];
 	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
 	o->currency = currency;
@@ -410,11 +433,15 @@ static int report(const struct command *self, struct report_options *o, const st
 		rc = choose_db_list(&stores, &o->db, &e);
 	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
+	write_command(&command, o);
+	asked.request.same_db = o->db.n > 0;
+	asked.request.command = command.failed ? NULL : str_text(&command);
 	asked.request.has_groups = c->groups.n > 0;
 	asked.question.group_of = find_group;
 	asked.question.group_context = &c->groups;
 	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &asked, &stores);
 	store_list_finish(&stores);
+	str_finish(&command);
 	arena_finish(&o->texts);
 	return status;
 }

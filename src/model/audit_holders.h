@@ -16,6 +16,7 @@ struct audit_sums {
 	int64_t ms[HOLDER_STATES]; /* by state; the measure says what it is */
 	int64_t active_share_ms;   /* its part of the cards' active time ... */
 	int64_t idle_share_ms;	   /* ... and of their idle-held time */
+	int64_t context_share_ms;  /* of this, the part of processes with a bare context */
 	int64_t peak_mem_kib;	   /* of its largest process; -1 unknown */
 	int64_t last_active_ms;	   /* of its processes in the window; -1 never */
 };
@@ -38,6 +39,7 @@ struct audit_process {
 	int64_t started_ms;		  /* -1 unknown */
 	const char *texts[PROCESS_TEXTS]; /* the audit's; NULL: none */
 	struct audit_sums sums;		  /* by its own state */
+	bool context;			  /* it never had more than a bare context there */
 };
 
 /* What a user's process holds now, idle: only of hosts whose recorder is running. */

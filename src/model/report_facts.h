@@ -18,6 +18,17 @@ struct report_state {
 	double shown; /* its share, rounded so that what is printed adds up to 100.0 % */
 };
 
+/* What a report says about the cards' use. */
+enum report_verdict {
+	VERDICT_NONE,		 /* nothing was observed, or it is about users */
+	VERDICT_LITTLE_OBSERVED, /* of the window: no verdict */
+	VERDICT_TOO_SHORT,	 /* the observed time: no verdict */
+	VERDICT_POLICY,		 /* idle-held is above 20 % of observed time */
+	VERDICT_SQUATTING,	 /* it is not; squatting is above 20 % of the time held */
+	VERDICT_WITHIN,		 /* neither is */
+	VERDICTS,
+};
+
 /* What idle time cost. NAN: unknown. */
 struct report_waste {
 	double idle_held_hours, truly_idle_hours;	/* GPU-hours */
@@ -26,7 +37,8 @@ struct report_waste {
 	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
 	double cost;			 /* of idle-held time */
 	const char *currency;		 /* of the cost; NULL: no cost was asked for */
-	const char *verdict; /* "allocation_policy", "within_rule"; NULL: nothing observed */
+	enum report_verdict judged;
+	const char *verdict; /* the same for programs: "allocation_policy"; NULL: none */
 };
 
 #endif

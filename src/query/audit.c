@@ -80,6 +80,7 @@ void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
 		to->ms[state] += more->ms[state];
 	to->active_share_ms += more->active_share_ms;
 	to->idle_share_ms += more->idle_share_ms;
+	to->context_share_ms += more->context_share_ms;
 	if (more->peak_mem_kib > to->peak_mem_kib)
 		to->peak_mem_kib = more->peak_mem_kib;
 	if (more->last_active_ms > to->last_active_ms)

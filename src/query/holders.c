@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "classify/context.h"
 #include "model/tick.h"
 #include "query/breakdown.h"
+#include "query/floors.h"
 #include "query/gather.h"
 #include "query/heat.h"
 #include "query/holders.h"
@@ -274,7 +276,39 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	process->pid = pair->pid;
 	process->started_ms = pair->started_ms;
 	process->sums = pair->own;
+	process->context = pair->context;
 	return 0;
+}
+
+/* Whether that much is a bare context: by what was learned of the model, else by its size. */
+static bool is_context(
+	const struct context_floors *f, const struct audit_card *card, int64_t peak_kib)
+{
+	int64_t floor = context_floor(f, card->id.name);
+	enum context found = context_judge(PROCESS_COMPUTE, peak_kib * 1024, floor);
+	return found == CONTEXT_ONLY || (found == CONTEXT_ABOUT && floor < 0);
+}
+
+/* Marks the pairs that had only a bare context. What was learned is read if it is needed. */
+static int mark_contexts(
+	struct gather *g, const struct gather_file *file, struct pairs *p, struct err *e)
+{
+	struct context_floors floors = { .n = 0 };
+	bool read = false;
+	int rc = 0;
+	for (size_t i = 0; i < p->n && rc == 0; i++) {
+		struct pair *pair = &p->items[i];
+		if (!context_may_be(pair->own.peak_mem_kib * 1024))
+			continue;
+		if (!read)
+			rc = floors_read(&floors, file->db, e);
+		read = true;
+		pair->context = rc == 0 && is_context(&floors, &g->a->cards[pair->card],
+						   pair->own.peak_mem_kib);
+		pair->own.context_share_ms = pair->context ? pair->own.idle_share_ms : 0;
+	}
+	context_finish(&floors);
+	return rc;
 }
 
 /* Adds a pair to all that it belongs to. */
@@ -305,6 +339,8 @@ static int gather_file_holders(struct gather *g, size_t path, struct owners o, s
 		rc = read_owners(file, &o, e);
 	if (rc == 0)
 		rc = read_last_active(file, &p, e);
+	if (rc == 0)
+		rc = mark_contexts(g, file, &p, e);
 	for (size_t i = 0; i < p.n && rc == 0; i++)
 		rc = add_pair(g, path, &o, &p.items[i], e);
 	idmap_finish(&p.map);

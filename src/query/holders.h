@@ -13,6 +13,7 @@ struct pair {
 	uint32_t pid;		 /* this and the next are from its row */
 	int64_t started_ms;
 	struct audit_sums own; /* by its own state */
+	bool context;	       /* never more than a bare context */
 	int64_t presence_ms[HOLDER_STATES];
 };
 

@@ -132,9 +132,6 @@ static void add_headline(struct report *r, const struct audit *a)
 		ADD_STATES(r, card_states, r->ms);
 }
 
-/* The 20 % rule: idle-held above this share of observed time is a matter of policy. */
-#define RULE_SHARE 0.2
-
 /* Of users: their own idle time, and for money their share of the cards'. */
 static void restrict_waste(
 	struct report_waste *w, const struct report *r, const struct report_request *q)
@@ -160,9 +157,7 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->squatting_hours = (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
 	if (r->of_users)
 		restrict_waste(w, r, q);
-	else if (r->observed_ms > 0)
-		w->verdict = r->share[CARD_IDLE_HELD] > RULE_SHARE ? "allocation_policy"
-								   : "within_rule";
+	report_judge(r, a);
 }
 
 static void add_hours(struct report *r, const struct audit *a)

@@ -8,10 +8,12 @@
 struct report_request {
 	struct by by;
 	enum order order;
-	size_t top;	  /* rows of holders; 0: all */
-	size_t top_inner; /* of the second level, for each of the first; 0: all */
-	bool rest;	  /* rows that are left out are summed up in one, for people */
-	bool has_groups;  /* users can be in groups */
+	size_t top;	     /* rows of holders; 0: all */
+	size_t top_inner;    /* of the second level, for each of the first; 0: all */
+	bool rest;	     /* rows that are left out are summed up in one, for people */
+	const char *command; /* that asks for this window again; NULL: none is suggested */
+	bool same_db;	     /* it needs the same --db, which is not in it */
+	bool has_groups;     /* users can be in groups */
 	const struct restriction *only; /* what the audit was restricted to; NULL: nothing */
 	double cost;			/* of one GPU-hour; NAN: not asked for */
 	const char *currency;		/* as given, escaped for a terminal */

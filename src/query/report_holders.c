@@ -75,6 +75,12 @@ static struct cell holder_idle_share(const void *row, size_t of)
 	return cell_number((double)sums_of(row)->idle_share_ms);
 }
 
+static struct cell holder_context_share(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number((double)sums_of(row)->context_share_ms);
+}
+
 static struct cell holder_peak(const void *row, size_t of)
 {
 	(void)of;
@@ -141,6 +147,7 @@ static const struct column time_columns[] = {
 		.optional = true,
 		VALUE(GPU_MS, holder_share, 0) },
 	{ .key = "idle_held_share_gpu_seconds", VALUE(GPU_MS, holder_idle_share, 0) },
+	{ .key = "context_share_gpu_seconds", VALUE(GPU_MS, holder_context_share, 0) },
 	{ .key = "peak_mem_bytes",
 		.title = "peak mem",
 		.width = 8,

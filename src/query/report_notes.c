@@ -52,6 +52,43 @@ static void add_measures(struct report *r)
 	str_finish(&text);
 }
 
+/* Names users whose idle time is mostly that of bare contexts, as ending those frees little. */
+static void add_contexts(struct report *r, const struct audit *a)
+{
+	enum { NAMED = 3 };
+	struct str text = { 0 };
+	size_t n = 0;
+	char hours[HOURS_TEXT_CAP];
+	for (size_t i = 0; i < a->n_identities; i++) {
+		const struct audit_sums *s = &a->identities[i].sums;
+		if (s->context_share_ms < LEAST_SHOWN_MS ||
+			2 * s->context_share_ms < s->idle_share_ms || n++ >= NAMED)
+			continue;
+		hours_text(hours, s->context_share_ms);
+		str_addf(&text, "%s%s %s", text.len ? ", " : "",
+			user_shown(a->identities[i].identity), hours);
+	}
+	if (n)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			"Idle with little more than a CUDA context: %s%s GPU-hours (share). "
+			"Ending that frees little memory.",
+			str_text(&text), n > NAMED ? ", ..." : "");
+	r->failed |= text.failed;
+	str_finish(&text);
+}
+
+/* Says what the mark of a bare context is, if a process that is shown has it. */
+static void add_context_mark(struct report *r, const struct audit *a)
+{
+	bool some = false;
+	for (size_t i = 0; i < r->breakdown.table.n_rows && i < a->n_processes; i++)
+		some |= a->processes[i].context;
+	if (some)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			"[ctx]: never more than about a CUDA context; ending it frees little "
+			"memory.");
+}
+
 /* Says what a row of a crowd is, if a process that is shown is one. */
 static void add_crowd(struct report *r, const struct audit *a)
 {
@@ -79,12 +116,16 @@ void report_add_notes(struct report *r, const struct audit *a, const struct repo
 	if (by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"No groups are defined: [groups] in gua.conf(5) does that.");
-	if (r->unattributed_ms >= 18000 && !cards) /* what shows as 0.01 h */
+	if (r->unattributed_ms >= LEAST_SHOWN_MS && !cards)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"%.2f GPU-hours of active or idle-held time are in nobody's share.",
 			(double)r->unattributed_ms / 3600e3);
 	if (r->breakdown.table.n_rows)
 		add_measures(r);
-	if (by_is(&q->by, IDENTITY_PROCESS))
+	if (by_is(&q->by, IDENTITY_USER))
+		add_contexts(r, a);
+	if (by_is(&q->by, IDENTITY_PROCESS)) {
+		add_context_mark(r, a);
 		add_crowd(r, a);
+	}
 }

@@ -15,7 +15,7 @@ double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[C
 	const int64_t ms[CARD_STATES], size_t state);
 
 /* "0.80", or four decimals for less than about 0.1 hours. */
-enum { HOURS_TEXT_CAP = 32 };
+enum { HOURS_TEXT_CAP = 32, LEAST_SHOWN_MS = 18000 /* what a table shows as 0.01 h */ };
 void hours_text(char dst[HOURS_TEXT_CAP], int64_t ms);
 const char *plural(size_t n);
 /* A card's model without the name of its maker. */
@@ -53,6 +53,10 @@ void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_notes(struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_event_sentences(struct report *r, const struct audit *a);
+/* The verdict, and the sentences about it. */
+void report_judge(struct report *r, const struct audit *a);
+void report_add_verdict(
+	struct report *r, const struct audit *a, const struct report_request *q);
 /* Those of a report that is restricted: to what; and of users, their time. */
 void report_add_restriction(
 	struct report *r, const struct audit *a, const struct report_request *q);

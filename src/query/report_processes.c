@@ -13,7 +13,7 @@ struct process_row {
 	const char *host, *user, *uuid;
 	int card_index;
 	char where[192]; /* the card, with its host if there are several */
-	char what[LABEL_CAP + COMMAND_CAP + 2]; /* what it belongs to, and its command */
+	char what[LABEL_CAP + COMMAND_CAP + 16]; /* what it belongs to, and its command */
 };
 
 static struct cell process_user(const void *row, size_t of)
@@ -30,8 +30,8 @@ static void show_what(struct process_row *row)
 	const char *label = process_label(path ? path : texts[PROCESS_NOTEBOOK],
 		texts[PROCESS_JOB], texts[PROCESS_CONTAINER], texts[PROCESS_POD]);
 	const char *command = texts[PROCESS_COMMAND] ? texts[PROCESS_COMMAND] : "";
-	snprintf(row->what, sizeof(row->what), "%s%s%s", label, *label && *command ? " " : "",
-		*label || *command ? command : "-");
+	snprintf(row->what, sizeof(row->what), "%s%s%s%s", row->process.context ? "[ctx] " : "",
+		label, *label && *command ? " " : "", *label || *command ? command : "-");
 }
 
 static struct cell process_pid(const void *row, size_t of)
@@ -44,6 +44,12 @@ static struct cell process_card_index(const void *row, size_t of)
 {
 	(void)of;
 	return cell_number(((const struct process_row *)row)->card_index);
+}
+
+static struct cell process_context(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(((const struct process_row *)row)->process.context);
 }
 
 static struct cell process_ms(const void *row, size_t state)
@@ -89,6 +95,7 @@ static const struct column process_columns[] = {
 	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_TRULY_IDLE) },
 	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_USE_UNKNOWN) },
 	{ .key = "share_gpu_seconds", VALUE(GPU_MS, process_share, 0) },
+	{ .key = "context_only", VALUE(BOOL, process_context, 0) },
 	{ .key = "last_active",
 		.title = "last active",
 		VALUE(MOMENT, get_known, OF(process.sums.last_active_ms)) },

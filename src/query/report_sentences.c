@@ -109,20 +109,6 @@ static void add_energy(struct report *r)
 			w->energy_kwh);
 }
 
-static void add_verdict(struct report *r)
-{
-	bool broken = strcmp(r->waste.verdict, "allocation_policy") == 0;
-	report_say(r, SENTENCE_VERDICT, "20% rule", "Idle-held is %.1f%% of observed time, %s",
-		100 * r->shown[CARD_IDLE_HELD],
-		broken ? "above 20%: the problem is the allocation policy, not the hardware."
-		       : "not above 20%: the allocation policy is not the problem.");
-	if (r->ms[CARD_USE_UNKNOWN] > 0)
-		report_say(r, SENTENCE_VERDICT, "",
-			"Time held with use unknown (%.1f%% of observed time) does not count "
-			"as idle-held.",
-			100 * r->shown[CARD_USE_UNKNOWN]);
-}
-
 /* A rate with more than two decimals is shown as it was given. */
 void report_add_cost(struct report *r, double rate, const char *of)
 {
@@ -134,7 +120,25 @@ void report_add_cost(struct report *r, double rate, const char *of)
 		w->currency, of, text, w->currency);
 }
 
-static void add_waste(struct report *r, const struct report_request *q)
+/* Idle-held time that ending a process would hardly give back, and time that is beside it. */
+static void add_beside(struct report *r)
+{
+	char hours[HOURS_TEXT_CAP];
+	hours_text(hours, r->held.context_share_ms);
+	if (r->held.context_share_ms >= LEAST_SHOWN_MS)
+		report_say(r, SENTENCE_WASTE, "  context",
+			"%s of these GPU-hours are the share of processes with little more "
+			"than a CUDA context: ending them frees little memory",
+			hours);
+	hours_text(hours, r->held.ms[HOLDER_SQUATTING]);
+	if (r->held.ms[HOLDER_SQUATTING] >= LEAST_SHOWN_MS)
+		report_say(r, SENTENCE_WASTE, "squatting",
+			"%s GPU-hours idle on GPUs that another user kept busy (presence, not "
+			"part of idle-held)",
+			hours);
+}
+
+static void add_waste(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	const struct report_waste *w = &r->waste;
 	size_t n = r->observed_cards;
@@ -147,6 +151,7 @@ static void add_waste(struct report *r, const struct report_request *q)
 	report_say(r, SENTENCE_WASTE, "idle-held",
 		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", hours,
 		w->equivalent_unavailable, n, plural(n));
+	add_beside(r);
 	hours_text(hours, r->ms[CARD_TRULY_IDLE]);
 	report_say(r, SENTENCE_WASTE, "truly-idle",
 		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", hours, w->equivalent_free,
@@ -154,7 +159,7 @@ static void add_waste(struct report *r, const struct report_request *q)
 	add_energy(r);
 	if (w->currency)
 		report_add_cost(r, q->cost, "idle-held time");
-	add_verdict(r);
+	report_add_verdict(r, a, q);
 }
 
 /* Why a card has no readings now. */
@@ -213,7 +218,7 @@ void report_add_sentences(
 	report_add_restriction(r, a, q);
 	add_headline(r);
 	if (!r->of_users)
-		add_waste(r, q);
+		add_waste(r, a, q);
 	add_cards(r, a);
 	report_add_notes(r, a, q);
 	report_add_event_sentences(r, a);

@@ -255,6 +255,21 @@ static size_t from_the_future(const struct card_reading *r, int64_t now_ms)
 	return n;
 }
 
+/* The samples that the driver still has reach back to before the card was first seen: it is
+ * accounted from there on. */
+static void note_begin(
+	struct card_entry *entry, const struct account *a, const struct account_drain *drain)
+{
+	if (a->started || drain->n_samples == 0)
+		return;
+	int64_t begin_ms = drain->samples[0].wall_us / 1000;
+	begin_ms = begin_ms > a->covered_ms ? begin_ms : a->covered_ms;
+	if (begin_ms < entry->first_seen_ms) {
+		entry->first_seen_ms = begin_ms;
+		entry->dirty = true;
+	}
+}
+
 static void take_drain(
 	struct watch *w, const struct source *s, size_t i, struct round *round, int64_t now_ms)
 {
@@ -285,6 +300,7 @@ static void take_drain(
 		.sm_pct = w->sm_pct,
 		.sm_active_pct = r->sm_active_pct,
 	};
+	note_begin(&w->entries[i], &card->account, &drain);
 	account_drain(&card->account, &drain, &on);
 	if (is_used_unseen(w, i, r))
 		round_want(round, i);

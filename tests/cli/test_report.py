@@ -674,7 +674,8 @@ def test_printed_shares_add_up(store, parts, shown):
     s.run(host, T, T + HOUR)
     gpu = s.card(host, 0, T, T + HOUR)
     for state, seconds in zip((ACTIVE, IDLE_HELD, TRULY_IDLE, USE_UNKNOWN), parts):
-        s.usage(T, gpu, state, seconds)
+        for slot in minutes(T, 60):
+            s.usage(slot, gpu, state, seconds)
     text = report(s.save())
     headline = re.findall(r"^  (?:active|idle-held|truly-idle|use unknown) +. +([\d.]+%)", text, re.M)
     card, = re.findall(r"^  0 .*A100.*$", text, re.M)

@@ -47,10 +47,28 @@ static void test_mistakes(void **state)
 	}
 }
 
+/* What is quoted is read back as one word. */
+static void test_quoting(void **state)
+{
+	(void)state;
+	static const char *const texts[] = { "plain", "7d", "2026-11-02 06:00", "it's", "", "~",
+		"$HOME", "a;b", "back\\slash", "'", "tab\there", "*" };
+	struct str out = { 0 };
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		words_quote(&out, texts[i]);
+		expect(str_text(&out), 1, &texts[i]);
+		bool quoted = strchr(str_text(&out), '\'') != NULL;
+		assert_int_equal(quoted, i >= 2);
+		str_clear(&out);
+	}
+	str_finish(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_quoting),
 		cmocka_unit_test(test_mistakes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
