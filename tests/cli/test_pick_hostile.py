@@ -24,7 +24,8 @@ needs_root = pytest.mark.skipif(not ROOT, reason="only root can be two users")
 # Runs as somebody: opens or creates a file, locks it, says so, and keeps it.
 LOCKER = """
 import fcntl, os, sys, time
-fd = os.open(sys.argv[1], os.O_RDONLY | os.O_CREAT, 0o444)
+# fs.protected_regular denies O_CREAT for a file of another user that is there.
+fd = os.open(sys.argv[1], os.O_RDONLY | (0 if os.path.exists(sys.argv[1]) else os.O_CREAT), 0o444)
 fcntl.flock(fd, fcntl.LOCK_EX)
 print("locked", flush=True)
 time.sleep(600)
