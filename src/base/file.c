@@ -39,14 +39,21 @@ void file_allow_many(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static ssize_t read_once(int fd, char *dst, size_t cap)
+{
+	ssize_t n;
+	do
+		n = read(fd, dst, cap);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 /* Reads until `dst` is full or the file ends. */
 static ssize_t read_up_to(int fd, char *dst, size_t cap)
 {
 	size_t len = 0;
 	while (len < cap) {
-		ssize_t n = read(fd, dst + len, cap - len);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = read_once(fd, dst + len, cap - len);
 		if (n < 0)
 			return -1;
 		if (n == 0)
@@ -56,12 +63,14 @@ static ssize_t read_up_to(int fd, char *dst, size_t cap)
 	return (ssize_t)len;
 }
 
-/* Reads from `fd`, as file_read_at() describes, and closes it. */
-static ssize_t read_opened(int fd, char *dst, size_t cap)
+/* Reads from `fd` with one of the two functions above, as file_read_at() describes, and closes
+ * it. */
+static ssize_t read_opened(
+	int fd, char *dst, size_t cap, ssize_t (*fill)(int fd, char *dst, size_t cap))
 {
 	if (fd < 0)
 		return -1;
-	ssize_t n = read_up_to(fd, dst, cap - 1);
+	ssize_t n = fill(fd, dst, cap - 1);
 	int saved = errno;
 	close(fd);
 	errno = saved;
@@ -72,12 +81,19 @@ static ssize_t read_opened(int fd, char *dst, size_t cap)
 
 ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap)
 {
-	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), dst, cap);
+	return read_opened(
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), dst, cap, read_up_to);
 }
 
-ssize_t file_wait_at(int dirfd, const char *name, char *dst, size_t cap)
+ssize_t file_read_piece_at(int dirfd, const char *name, char *dst, size_t cap)
 {
-	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC), dst, cap);
+	return read_opened(
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), dst, cap, read_once);
+}
+
+ssize_t file_wait_piece_at(int dirfd, const char *name, char *dst, size_t cap)
+{
+	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC), dst, cap, read_once);
 }
 
 /* Reads a whole text into a buffer that grows with it; NULL: errno says why (EILSEQ: it has a

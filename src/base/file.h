@@ -16,9 +16,13 @@
  * -1 with errno. */
 ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
 
-/* The same for a file that may make its reader wait, as some files of processes do whatever
- * flags they are opened with. A FIFO in a recorded tree makes its reader wait too. */
-ssize_t file_wait_at(int dirfd, const char *name, char *dst, size_t cap);
+/* The same for a file that the kernel hands over with one read, if there is room for it, as it
+ * does with most files of a process: there is no second read to find its end. */
+ssize_t file_read_piece_at(int dirfd, const char *name, char *dst, size_t cap);
+
+/* The same for such a file that may make its reader wait, as some files of processes do
+ * whatever flags they are opened with. A FIFO in a recorded tree makes its reader wait too. */
+ssize_t file_wait_piece_at(int dirfd, const char *name, char *dst, size_t cap);
 
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. A file with a NUL
  * byte is refused. */

@@ -40,7 +40,7 @@ static ssize_t read_file(int proc, uint32_t pid, const char *name, char *dst, si
 {
 	char path[NAME_CAP];
 	make_name(path, pid, name);
-	return file_read_at(proc, path, dst, cap);
+	return file_read_piece_at(proc, path, dst, cap);
 }
 
 /* The same for the files that the kernel reads with a lock of the process held: see proc.h. */
@@ -48,7 +48,7 @@ static ssize_t wait_for_file(int proc, uint32_t pid, const char *name, char *dst
 {
 	char path[NAME_CAP];
 	make_name(path, pid, name);
-	return file_wait_at(proc, path, dst, cap);
+	return file_wait_piece_at(proc, path, dst, cap);
 }
 
 /* What a reader returns: `read` is -1 with errno set when the file could not be read. */

@@ -1,0 +1,75 @@
+/* Small files: read to the end, or in the one piece that the kernel hands over. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* A FIFO shows each read: what was written in two pieces takes two. */
+static void test_pieces(void **state)
+{
+	(void)state;
+	char dir[] = "/tmp/gua-file-XXXXXX", bytes[64];
+	assert_non_null(mkdtemp(dir));
+	int at = open(dir, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(mkfifoat(at, "fifo", 0600), 0);
+	int both = openat(at, "fifo", O_RDWR);
+	assert_int_equal(write(both, "one", 3), 3);
+	assert_int_equal(file_read_piece_at(at, "fifo", bytes, sizeof(bytes)), 3);
+	assert_string_equal(bytes, "one");
+	assert_int_equal(write(both, "two", 3), 3);
+	assert_int_equal(file_wait_piece_at(at, "fifo", bytes, sizeof(bytes)), 3);
+	assert_string_equal(bytes, "two");
+	/* The end of this file is not there yet. */
+	assert_int_equal(write(both, "three", 5), 5);
+	assert_int_equal(file_read_at(at, "fifo", bytes, sizeof(bytes)), -1);
+	close(both);
+	unlinkat(at, "fifo", 0);
+	close(at);
+	rmdir(dir);
+}
+
+/* Each file of a process that is read in one piece is whole then. */
+static void test_files_of_a_process_come_in_one_piece(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "status", "cgroup", "cmdline", "environ", "comm" };
+	static char piece[1 << 18], whole[1 << 18];
+	int at = open("/proc/self", O_RDONLY | O_DIRECTORY);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		ssize_t n = file_read_piece_at(at, names[i], piece, sizeof(piece));
+		assert_true(n > 0);
+		/* Numbers in status differ between two readings. */
+		assert_true(labs(file_read_at(at, names[i], whole, sizeof(whole)) - n) < 16);
+	}
+	assert_int_equal(file_read_piece_at(at, "status", piece, 5), 4);
+	assert_string_equal(piece, "Name");
+	assert_int_equal(file_read_piece_at(at, "none", piece, sizeof(piece)), -1);
+	close(at);
+}
+
+static void test_nearest_directory(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = { { "/usr/none/gua/gua.db", "/usr" },
+		{ "/usr/bin/env", "/usr/bin" }, { "/gua.db", "/" }, { "gua.db", "." },
+		{ "none/gua.db", "." }, { "", "." } };
+	char dir[64];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		file_nearest_directory(dir, sizeof(dir), cases[i][0]);
+		assert_string_equal(dir, cases[i][1]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_files_of_a_process_come_in_one_piece),
+		cmocka_unit_test(test_nearest_directory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
