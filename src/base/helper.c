@@ -369,12 +369,17 @@ static bool end_process(const struct helper *h, int64_t wait_ms)
 	return reap(h, KILLED_MS);
 }
 
+void helper_dismiss(struct helper *h)
+{
+	if (h->fd >= 0)
+		shutdown(h->fd, SHUT_WR);
+}
+
 int helper_free(struct helper *h, int64_t wait_ms)
 {
 	if (!h)
 		return -1;
-	if (h->fd >= 0)
-		shutdown(h->fd, SHUT_WR);
+	helper_dismiss(h);
 	int left = h->pid > 0 && !end_process(h, wait_ms) ? h->pidfd : -1;
 	if (h->pidfd >= 0 && left < 0)
 		close(h->pidfd);

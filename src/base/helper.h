@@ -52,6 +52,9 @@ int helper_fd(const struct helper *h);
 void helper_where(const struct helper *h, char *dst, size_t cap);
 pid_t helper_pid(const struct helper *h);
 
+/* Asks the helper to end, and does not wait: it ends while its owner does something else,
+ * before helper_free(). No request may follow. */
+void helper_dismiss(struct helper *h);
 /* Asks the helper to end, and waits at most `wait_ms` for it. Then kills it. Returns -1 when it
  * has ended; else the process is stuck, and this is a pidfd of it (or -1 if there are none):
  * see helper_is_gone(). */

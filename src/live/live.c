@@ -100,6 +100,7 @@ void live_close(struct live *l)
 {
 	if (!l)
 		return;
+	reader_dismiss(l->reader);
 	live_close_driver(l);
 	past_finish(&l->past);
 	lives_finish(&l->lives);

@@ -63,6 +63,12 @@ int reader_open(struct reader **out, const char *root, struct err *e)
 	return 0;
 }
 
+void reader_dismiss(struct reader *r)
+{
+	if (r && r->process.helper)
+		helper_dismiss(r->process.helper);
+}
+
 void reader_close(struct reader *r)
 {
 	if (!r)

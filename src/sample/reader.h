@@ -32,6 +32,9 @@ struct reader;
 /* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
  * recorded tree. Fails when there is no such proc. */
 int reader_open(struct reader **r, const char *root, struct err *e);
+/* Lets the reader's process end while the caller closes something else; then only
+ * reader_close() may follow. */
+void reader_dismiss(struct reader *r);
 void reader_close(struct reader *r);
 /* Starts the process now, while this program is small, instead of when it is needed. */
 void reader_start(struct reader *r);

@@ -104,6 +104,20 @@ static void test_holds_nothing(void **state)
 	assert_int_equal(helper_free(h, PATIENCE_MS), -1);
 }
 
+/* It ends by itself while its owner does something else. */
+static void test_is_dismissed(void **state)
+{
+	(void)state;
+	struct helper *h = start();
+	const struct str *reply = NULL;
+	siginfo_t info = { 0 };
+	assert_int_equal(call(h, "hello", &reply, NULL), 0);
+	helper_dismiss(h);
+	assert_int_equal(waitid(P_PID, (id_t)helper_pid(h), &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(info.si_code, CLD_EXITED);
+	assert_int_equal(helper_free(h, 0), -1);
+}
+
 static struct {
 	int level;
 	char text[64];
@@ -211,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_holds_nothing),
+		cmocka_unit_test(test_is_dismissed),
 		cmocka_unit_test(test_logs_through_its_owner),
 		cmocka_unit_test(test_stuck),
 		cmocka_unit_test(test_dies),
