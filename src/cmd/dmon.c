@@ -86,7 +86,9 @@ static int monitor(const struct values *v, struct err *e)
 	if (rc)
 		return rc;
 	dmon_wanted(&d, wanted);
-	rc = cmd_live_open(&s, &v->live, wanted, e);
+	struct live_values live = v->live;
+	live.cards_only = !v->processes && !filter_has_process(&f);
+	rc = cmd_live_open(&s, &live, wanted, e);
 	if (rc)
 		return rc;
 	rc = line_output_open(&o, e);

@@ -54,6 +54,8 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
 		.metrics = wanted,
 		.accounts = v->accounts,
+		.once = v->once,
+		.cards_only = v->cards_only,
 	};
 	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);

@@ -13,7 +13,8 @@
 struct live_values {
 	const char *db, *source, *scenario, *nvml, *clock, *root;
 	bool no_store;
-	bool accounts; /* not an option: the command needs the records of accounting mode */
+	/* Not options: what the command needs, as in struct live_options. */
+	bool accounts, once, cards_only;
 	int64_t timeout_ms; /* 0: the default */
 };
 

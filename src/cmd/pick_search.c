@@ -337,9 +337,11 @@ int pick_search(struct pick_result *r, const struct pick_request *q, struct err 
 		.queue = PICK_QUEUE_NONE,
 		.result = r,
 		.yielding_since_us = -1 };
+	struct live_values live = *q->live;
+	live.cards_only = true;
 	int rc = filter_init(&s.filter, q->filter, e);
 	if (!rc)
-		rc = cmd_live_open(&session, q->live, wanted, e);
+		rc = cmd_live_open(&session, &live, wanted, e);
 	if (rc)
 		return rc;
 	rc = pick_place_open(

@@ -149,6 +149,8 @@ static int query_all(const struct values *v, struct err *e)
 	query_wanted(&q, wanted);
 	struct live_values live = v->live;
 	live.accounts = q.list == QUERY_ACCOUNTED;
+	live.once = !o.every_ms;
+	live.cards_only = !q.apps && !live.accounts && !filter_has_process(&f);
 	rc = cmd_live_open(&s, &live, wanted, e);
 	if (rc)
 		return rc;

@@ -42,7 +42,7 @@ static int check_writable(const char *db, bool exists, struct err *e)
 static int count_cards(struct live_values *v, size_t *n, struct err *e)
 {
 	static struct live_session s; /* a thread that hangs may still use its clock */
-	v->no_store = true;
+	v->no_store = v->once = v->cards_only = true;
 	int rc = cmd_live_open(&s, v, NULL, e);
 	if (rc)
 		return rc;

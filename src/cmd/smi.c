@@ -314,6 +314,8 @@ static int show_cards(struct show *show, struct err *e)
 	/* nothing of the past is shown */
 	live.no_store = true;
 	live.accounts = report;
+	live.once = !show->output.every_ms;
+	live.cards_only = v->list || v->version;
 	smi_table_wanted(wanted);
 	if (report)
 		smi_report_wanted(wanted);

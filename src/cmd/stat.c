@@ -298,6 +298,7 @@ static int run(const struct command *self, int argc, char **argv)
 		rc = read_interval(v.interval, &frames.every_ms, &e);
 	if (rc == 0)
 		rc = filter_init(&frames.filter, &v.filter, &e);
+	v.live.once = !frames.every_ms;
 	if (rc == 0)
 		rc = cmd_live_open(&s, &v.live, NULL, &e);
 	if (rc)

@@ -58,9 +58,10 @@ static int open_processes(struct live *l, const struct live_options *o, struct e
 	const char *root = o->source.root ? o->source.root : "";
 	bool measured = source_is_measured(o->source.name);
 	int rc = reader_open(&l->reader, root, e);
+	bool watched = measured && !root[0] && !o->once && !o->cards_only;
 	if (rc == 0)
-		rc = lives_init(&l->lives, l->reader, measured && !root[0], e);
-	if (rc == 0 && measured)
+		rc = lives_init(&l->lives, o->cards_only ? NULL : l->reader, watched, e);
+	if (rc == 0 && measured && !o->cards_only)
 		reader_start(l->reader);
 	return rc;
 }

@@ -25,6 +25,8 @@ struct live_options {
 	int64_t deadline_ms; /* a driver that does not answer for this long counts as hung */
 	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
 	bool accounts;		      /* read the records of accounting mode, too */
+	bool once;		      /* one refresh: nothing is prepared for a second one */
+	bool cards_only; /* nobody looks at whose the processes are: /proc is not read */
 };
 
 struct live;

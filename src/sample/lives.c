@@ -155,8 +155,9 @@ static bool describe(
 {
 	bool brief = false;
 	*id = (struct process_id){ .owner_uid = -1 };
-	bool there = own ? source->ops->describe(source, pid, id)
-			 : reader_describe(l->reader, pid, id, &brief);
+	bool there = own	 ? source->ops->describe(source, pid, id)
+		     : l->reader ? reader_describe(l->reader, pid, id, &brief)
+				 : false;
 	id->pid = pid;
 	process_restrict(id, l->privacy);
 	if (there)
@@ -188,7 +189,7 @@ static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t
 {
 	uint32_t pid = l->entries[i].id.pid;
 	if (!l->lives[i].own)
-		return reader_start_ticks(l->reader, pid);
+		return l->reader ? reader_start_ticks(l->reader, pid) : 0;
 	struct process_id id = { 0 };
 	return source->ops->describe(source, pid, &id) ? id.start_ticks : 0;
 }

@@ -30,7 +30,8 @@ struct life_watch {
 };
 
 struct lives {
-	struct reader *reader; /* borrowed; NULL: every card has own_processes */
+	struct reader *reader; /* borrowed; NULL: processes of this host are not described, and
+				  pids that are the same are the same life */
 	bool pidfds;	       /* pids are of this host: open pidfds */
 	enum privacy privacy;  /* what is kept of their descriptions: set it after init */
 	int exits_fd; /* with pidfds: readable when one of them has ended, for poll(2) */

@@ -49,6 +49,27 @@ static void test_a_reused_pid_is_another_life(void **state)
 	lives_finish(&l);
 }
 
+/* Without a reader a pid of this host is all that is known. */
+static void test_a_pid_that_nobody_describes(void **state)
+{
+	(void)state;
+	struct err e = { 0 };
+	struct lives l;
+	struct fake fake = { .source.ops = &proc_ops };
+	assert_int_equal(lives_init(&l, NULL, false, &e), 0);
+	lives_expect(&l, 1);
+	lives_ask(&l);
+	uint32_t life = lives_find(&l, &fake.source, 1, false, 1000);
+	assert_int_equal(l.entries[life].id.pid, 1);
+	assert_int_equal(l.entries[life].id.start_ticks, 0);
+	assert_int_equal(l.entries[life].id.uid, -1);
+	lives_sweep(&l, &fake.source, 1000);
+	assert_int_equal(lives_find(&l, &fake.source, 1, false, 2000), life);
+	lives_sweep(&l, &fake.source, 3000);
+	assert_int_equal(l.entries[life].ended_ms, 3000);
+	lives_finish(&l);
+}
+
 static void test_a_place_is_used_again_only_after_it_was_stored(void **state)
 {
 	(void)state;
@@ -216,6 +237,7 @@ static void test_a_name_that_comes_late(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_pid_that_nobody_describes),
 		cmocka_unit_test(test_a_reused_pid_is_another_life),
 		cmocka_unit_test(test_a_place_is_used_again_only_after_it_was_stored),
 		cmocka_unit_test(test_who_is_not_in_proc_lives_as_long_as_it_is_listed),
