@@ -26,9 +26,8 @@ static const struct option_row rows[] = {
 		.choices = "csv|json", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
 	{ OPTION_CHOICE, 0, "what", "WHAT",
-		"usage (slots of cards), holding (slots of processes on cards), process or "
-		"event "
-		"(default usage)",
+		"usage (slots of cards), holding (slots of processes on cards), process, "
+		"event or spell (default usage)",
 		.choices = EXPORT_NAMES, ROW(what) },
 	WINDOW_OPTIONS(struct export_options, window, "all", "all"),
 	{ OPTION_FLAG, 0, "utc", .help = "dates in --since and --until are UTC", ROW(utc) },
@@ -36,7 +35,8 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", "event" };
+static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", "event",
+	"spell" };
 
 /* The output of the rows. */
 struct sink {

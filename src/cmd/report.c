@@ -29,7 +29,7 @@ struct report_options {
 	struct window_words window;
 	const char *now, *format, *output, *by, *sort, *table, *compare, *currency, *interval;
 	double cost;
-	int64_t top, width;
+	int64_t top, longest, width;
 	bool json, mine, digest, utc, ascii, no_color;
 	bool is_mine;	    /* --mine, or --user me */
 	struct arena texts; /* of users that stand for the caller */
@@ -76,13 +76,17 @@ static const struct option_row rows[] = {
 			"--user, for one person",
 		ROW(digest) },
 	{ OPTION_CHOICE, 0, "table", "TABLE",
-		"which table csv has: by (what --by lists), trend, events, compare (figures) "
-		"or compare-users (default by)",
+		"which table csv has: by (what --by lists), trend, events, longest (idle "
+		"spells), compare (figures) or compare-users (default by)",
 		.choices = REPORT_TABLE_CHOICES, ROW(table) },
 	{ OPTION_COUNT, 0, "top", "N",
 		"rows of holders, 0 for all (default 10 in text, and 5 in each of these; all "
 		"in json and csv)",
 		ROW(top), .max = 1e9 },
+	{ OPTION_COUNT, 0, "longest", "N",
+		"show the N longest idle spells, 0 for none (default 5 in text, 20 in json and "
+		"csv)",
+		ROW(longest), .max = 1e6 },
 	{ OPTION_REAL, 0, "cost", "MONEY",
 		"price of one GPU-hour: also show the cost of idle-held time", ROW(cost),
 		.max = 1e12 },
@@ -145,6 +149,8 @@ static struct report_style read_style(const struct report_options *o)
 
 /* The rows that text shows unless --top says otherwise: what fits on a screen. */
 enum { TOP_TEXT = 10, TOP_TEXT_INNER = 5 };
+/* The idle spells that are shown unless --longest says otherwise. */
+enum { LONGEST_TEXT = 5, LONGEST_DATA = 20 };
 
 static bool is_for_people(const struct report_options *o)
 {
@@ -301,7 +307,7 @@ static int compare(struct report *r, const struct audit *a, const struct asked *
 	q.since_ms = asked->other.since_ms;
 	q.until_ms = asked->other.until_ms;
 	q.want_processes = false;
-	q.by.n = 0;
+	q.by.n = q.max_spells = 0;
 	int rc = audit_run(before, &q, e);
 	struct report_other other = { a, before, q.since_ms, q.until_ms };
 	if (rc == 0)
@@ -429,6 +435,9 @@ static int report(const struct command *self, struct report_options *o, const st
 		rc = read_request(o, &asked.request, &e);
 	if (rc == 0)
 		rc = read_window(o, &asked, &e);
+	asked.question.max_spells = o->longest >= 0    ? (size_t)o->longest
+				    : is_for_people(o) ? LONGEST_TEXT
+						       : LONGEST_DATA;
 	if (rc == 0)
 		rc = choose_db_list(&stores, &o->db, &e);
 	if (rc == 0 && o->interval)
@@ -448,7 +457,7 @@ static int report(const struct command *self, struct report_options *o, const st
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct report_options o = { .cost = NAN, .top = -1, .width = 60 };
+	struct report_options o = { .cost = NAN, .top = -1, .longest = -1, .width = 60 };
 	struct configuration conf = { 0 };
 	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	int status = 0;

@@ -15,7 +15,8 @@
  *   - breakdown and by_card, if asked: the rows of each level. The shares of a level's rows and
  *     unattributed_ms add up to the cards' active and idle-held time (MEASURE_CARDS: the shares
  *     alone);
- *   - heat and days: the time of all cards by hour of the week and by day; events, by kind.
+ *   - heat and days: the time of all cards by hour of the week and by day; events, by kind;
+ *   - spells, if asked: how many were left out is in spells.n_left_out.
  * Texts are safe for a terminal; unknown is -1. audit_add_up() does the sums over cards. */
 #ifndef GUA_MODEL_AUDIT_H
 #define GUA_MODEL_AUDIT_H
@@ -26,6 +27,7 @@
 
 #include "base/arena.h"
 #include "model/audit_holders.h"
+#include "model/audit_spells.h"
 #include "model/audit_time.h"
 #include "model/reading.h"
 #include "model/state.h"
@@ -81,8 +83,9 @@ struct audit {
 	size_t n_present;
 	bool of_users;			/* all but the cards is of some users only */
 	struct audit_breakdown by_card; /* of_users: their time on each card */
-	struct arena texts;		/* of processes and breakdowns */
-	struct audit_heat heat[7][24];	/* Sunday first */
+	struct audit_spells spells;
+	struct arena texts;	       /* of processes, breakdowns and spells */
+	struct audit_heat heat[7][24]; /* Sunday first */
 	struct audit_days days;
 	struct audit_event *events;
 	size_t n_events;

@@ -63,6 +63,7 @@ struct report {
 	struct table host_table, cards;	   /* cards by host: hosts[].n_cards each */
 	struct table identities;	   /* users */
 	struct table events;		   /* by kind; only for programs */
+	struct table longest;		   /* the longest idle spells */
 	struct report_breakdown breakdown; /* by card alone: only `by` is set */
 	struct report_breakdown by_card;   /* of_users: their time on each card */
 	struct sentence *sentences;

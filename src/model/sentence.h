@@ -22,6 +22,7 @@ enum sentence_kind {
 	SENTENCE_COMPARE, /* about the other window, and cautions */
 	SENTENCE_CARD,	  /* an event: a card that has no readings now */
 	SENTENCE_HOLDERS, /* about the table of holders */
+	SENTENCE_SPELL,	  /* about the table of the longest idle spells */
 	SENTENCE_EVENT,	  /* how often something happened, and when last */
 	SENTENCE_RULES,	  /* the rules that were in force, and how fine time is kept */
 };

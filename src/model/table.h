@@ -15,6 +15,7 @@ enum column_kind {
 	COLUMN_COUNT,  /* a whole number */
 	COLUMN_GPU_MS, /* milliseconds of GPU time: hours / seconds */
 	COLUMN_MS,     /* milliseconds: seconds / seconds */
+	COLUMN_LENGTH, /* milliseconds: "3 h 20 min" / seconds */
 	COLUMN_SHARE,  /* 0..1: percent / the share */
 	COLUMN_PCT,    /* 0..100: percent / the number */
 	COLUMN_KIB,    /* KiB: MiB or GiB / bytes */

@@ -18,6 +18,7 @@ struct audit_question {
 	size_t max_processes; /* at most this many, the first in `order`; 0: all */
 	enum order order;     /* of processes */
 	struct by by;	      /* the breakdown; n 0: none */
+	size_t max_spells;    /* at most this many, the longest; 0: none */
 	struct restriction only;
 	const char *present_of; /* fill present[] for this user; NULL: nobody */
 	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "query/spell_sql.h"
 #include "query/sql.h"
 #include "source/kind.h"
 #include "store/store.h"
@@ -112,6 +113,28 @@ static const struct export_column event_columns[] = {
 	{ "text", COLUMN_TEXT, "text" },
 };
 
+static const struct export_column spell_columns[] = {
+	{ "begin", COLUMN_MOMENT, "begin_ms" },
+	{ "end", COLUMN_MOMENT, "iif(how_ended IS NULL, NULL, end_ms)" },
+	{ "host", COLUMN_TEXT, HOST_OF(OF_CARD("host")) },
+	{ "gpu", COLUMN_TEXT, OF_CARD("uuid") },
+	{ "gpu_index", COLUMN_COUNT, OF_CARD("idx") },
+	{ "process", COLUMN_COUNT, "process" },
+	{ "pid", COLUMN_COUNT, OF_PROCESS("pid") },
+	{ "user", COLUMN_TEXT, OF_PROCESS("user") },
+	{ "command", COLUMN_TEXT, OF_PROCESS("command") },
+	{ "seconds", COLUMN_MS, "end_ms - begin_ms" },
+	{ "idle_held_seconds", COLUMN_MS, "idle_held_ms" },
+	{ "squatting_seconds", COLUMN_MS, "squatting_ms" },
+	{ "unobserved_seconds", COLUMN_MS, "end_ms - begin_ms - idle_held_ms - squatting_ms" },
+	{ "peak_mem_bytes", COLUMN_KIB, "mem_peak_kib" },
+	{ "energy_joules", COLUMN_MJ, "energy_mj" },
+	{ "how_ended", COLUMN_TEXT,
+		"CASE how_ended WHEN 0 THEN 'active' WHEN 1 THEN 'released' "
+		"WHEN 2 THEN 'exited' WHEN 3 THEN 'stopped' END" },
+	{ "source", COLUMN_TEXT, OF_CARD("source") },
+};
+
 /* The slots of all three tables in order of time. SQLite merges them without sorting. A slot
  * that is partly in the window is included. */
 #define SLOTS(kind, key)                                                                       \
@@ -136,12 +159,19 @@ static const struct export_kind {
 		"ORDER BY id" },
 	[EXPORT_EVENT] = { event_columns, COUNT(event_columns),
 		"event e WHERE at_ms >= ?3 AND at_ms < ?4 ORDER BY id" },
+	/* In the order of their ends, and those that go on after them. */
+	[EXPORT_SPELL] = { spell_columns, COUNT(spell_columns),
+		"(SELECT * FROM spell WHERE end_ms >= ?3 AND begin_ms < ?4 UNION ALL "
+		"SELECT end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms, "
+		"mem_peak_kib, energy_mj, NULL FROM open_spell AS o WHERE end_ms >= ?3 AND "
+		"begin_ms < ?4 AND " OPEN_IS_SPELL ") u" },
 };
 
 _Static_assert(COUNT(usage_columns) <= EXPORT_MAX_COLUMNS &&
 		       COUNT(holding_columns) <= EXPORT_MAX_COLUMNS &&
 		       COUNT(process_columns) <= EXPORT_MAX_COLUMNS &&
-		       COUNT(event_columns) <= EXPORT_MAX_COLUMNS,
+		       COUNT(event_columns) <= EXPORT_MAX_COLUMNS &&
+		       COUNT(spell_columns) <= EXPORT_MAX_COLUMNS,
 	"a row has room for every column");
 
 struct export

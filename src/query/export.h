@@ -10,8 +10,15 @@
 #include "base/err.h"
 #include "model/table.h"
 
-enum export_what { EXPORT_USAGE, EXPORT_HOLDING, EXPORT_PROCESS, EXPORT_EVENT, EXPORT_WHATS };
-#define EXPORT_NAMES "usage|holding|process|event" /* in that order */
+enum export_what {
+	EXPORT_USAGE,
+	EXPORT_HOLDING,
+	EXPORT_PROCESS,
+	EXPORT_EVENT,
+	EXPORT_SPELL,
+	EXPORT_WHATS
+};
+#define EXPORT_NAMES "usage|holding|process|event|spell" /* in that order */
 enum { EXPORT_MAX_COLUMNS = 24 };
 
 struct export; /* an open store and a position in it */

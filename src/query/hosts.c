@@ -146,7 +146,8 @@ static int take_run(
 		.interval_ms = sql_int(row, 5, 0),
 		.rules = { .active_util_pct = sqlite3_column_double(row, 6),
 			.held_mem_bytes = sql_int(row, 7, 0),
-			.count_graphics = sqlite3_column_int(row, 8) != 0 },
+			.count_graphics = sqlite3_column_int(row, 8) != 0,
+			.spell_ms = sql_int(row, 10, 0) },
 	};
 	sql_text(row, 1, run->source, sizeof(run->source));
 	sql_text(row, 9, privacy, sizeof(privacy));
@@ -194,7 +195,7 @@ int gather_hosts(struct gather *g, struct err *e)
 			rc = each_row(g, &g->files[i],
 				"SELECT host, source, started_ms, last_tick_ms, ended_ms, "
 				"interval_ms, active_util_pct, held_mem_bytes, count_graphics, "
-				"privacy FROM run ORDER BY started_ms, id",
+				"privacy, spell_ms FROM run ORDER BY started_ms, id",
 				take_run, e);
 	}
 	return rc;

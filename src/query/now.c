@@ -35,7 +35,8 @@ enum {
 	RUN_UTIL,
 	RUN_HELD,
 	RUN_GRAPHICS,
-	RUN_SOURCE
+	RUN_SOURCE,
+	RUN_SPELL
 };
 enum { WHERE_CAP = BOOT_ID_CAP + 32 };
 
@@ -43,7 +44,8 @@ static struct rules rules_of(sqlite3_stmt *row)
 {
 	return (struct rules){ .active_util_pct = sqlite3_column_double(row, RUN_UTIL),
 		.held_mem_bytes = sql_int(row, RUN_HELD, 0),
-		.count_graphics = sqlite3_column_int(row, RUN_GRAPHICS) != 0 };
+		.count_graphics = sqlite3_column_int(row, RUN_GRAPHICS) != 0,
+		.spell_ms = sql_int(row, RUN_SPELL, 0) };
 }
 
 static void take_newest(struct now *n, sqlite3_stmt *row)
@@ -69,7 +71,7 @@ static int read_runs(struct now *n, struct err *e)
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT host || ' ' || boot_id, started_ms, last_tick_ms, interval_ms, "
 		"ended_ms IS NULL, how_ended IS 'finished', active_util_pct, held_mem_bytes, "
-		"count_graphics, source FROM run "
+		"count_graphics, source, spell_ms FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC");
 	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
 		rc = 0;
@@ -146,20 +148,66 @@ static void judge_idle(
 	h->idle_longer = is_older(n, seen_ms, from_ms, past->started_ms);
 }
 
+/* A process that was idle and held little before is idle since it holds more. */
+static void judge_stretch(const struct now *n, struct now_holder *h)
+{
+	if (h->idle.begin_ms <= h->idle_since_ms + n->interval_ms)
+		return;
+	h->idle_since_ms = h->idle.begin_ms;
+	h->idle_longer = false;
+}
+
+/* Columns of a holder, as ask_holders() asks for them. */
+enum {
+	ROW_UUID,
+	ROW_PID,
+	ROW_TICKS,
+	ROW_BOOT,
+	ROW_SINCE,
+	ROW_LAST,
+	ROW_LIFE_LAST,
+	ROW_SEEN,
+	ROW_STARTED,
+	ROW_BREAK,
+	ROW_BREAKS,
+	ROW_BEGIN,
+	ROW_END,
+	ROW_IDLE,
+	ROW_SQUAT,
+	ROW_MEM,
+	ROW_ENERGY
+};
+
+static struct spell stretch_of(sqlite3_stmt *row)
+{
+	return (struct spell){ .begin_ms = sql_int(row, ROW_BEGIN, -1),
+		.end_ms = sql_int(row, ROW_END, -1),
+		.idle_held_ms = sql_int(row, ROW_IDLE, 0),
+		.squatting_ms = sql_int(row, ROW_SQUAT, 0),
+		.mem_peak_kib = sql_int(row, ROW_MEM, -1),
+		.energy_mj = sql_int(row, ROW_ENERGY, -1),
+		.how = SPELL_OPEN,
+		.stored_end_ms = -1 };
+}
+
 static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 {
 	if (!array_one_more(&n->holders, n->n_holders))
 		return err_memory(e);
 	struct now_holder *h = &n->holders[n->n_holders++];
-	*h = (struct now_holder){ .pid = (uint32_t)sql_int(row, 1, 0),
-		.start_ticks = (uint64_t)sql_int(row, 2, 0),
-		.since_ms = sql_int(row, 4, -1) };
-	sql_text(row, 0, h->uuid, sizeof(h->uuid));
-	sql_text(row, 3, h->boot_id, sizeof(h->boot_id));
-	const struct holder_past past = { sql_int(row, 5, -1), sql_int(row, 6, -1),
-		sql_int(row, 7, 0), sql_int(row, 8, -1),
-		later(sql_int(row, 9, -1), sql_int(row, 10, -1)) };
+	*h = (struct now_holder){ .pid = (uint32_t)sql_int(row, ROW_PID, 0),
+		.start_ticks = (uint64_t)sql_int(row, ROW_TICKS, 0),
+		.since_ms = sql_int(row, ROW_SINCE, -1),
+		.idle = stretch_of(row) };
+	sql_text(row, ROW_UUID, h->uuid, sizeof(h->uuid));
+	sql_text(row, ROW_BOOT, h->boot_id, sizeof(h->boot_id));
+	const struct holder_past past = { .active_ms = sql_int(row, ROW_LAST, -1),
+		.elsewhere_ms = sql_int(row, ROW_LIFE_LAST, -1),
+		.seen_ms = sql_int(row, ROW_SEEN, 0),
+		.started_ms = sql_int(row, ROW_STARTED, -1),
+		.break_ms = later(sql_int(row, ROW_BREAK, -1), sql_int(row, ROW_BREAKS, -1)) };
 	judge_idle(n, h, &past);
+	judge_stretch(n, h);
 	return 0;
 }
 
@@ -175,9 +223,12 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 #define LIFE                                                                                   \
 	"process.last_active_ms, process.first_seen_ms, process.started_ms, "                  \
 	"(SELECT ms FROM breaks WHERE gpu = at.gpu), "                                         \
-	"(SELECT ms FROM breaks WHERE gpu IS NULL) "                                           \
+	"(SELECT ms FROM breaks WHERE gpu IS NULL), "                                          \
+	"idle.begin_ms, idle.end_ms, idle.idle_held_ms, idle.squatting_ms, "                   \
+	"idle.mem_peak_kib, idle.energy_mj "                                                   \
 	"FROM %s AS at JOIN process ON process.id = at.process "                               \
-	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "
+	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "                        \
+	"LEFT JOIN open_spell AS idle ON idle.gpu = at.gpu AND idle.process = at.process "
 
 /* Asks for the holders. A recorder that ends removes its holders from the table: then they are
  * the processes in its last slots that were seen until its last tick. */

@@ -10,10 +10,12 @@
 #include "base/err.h"
 #include "model/process.h"
 #include "model/reading.h"
+#include "model/spell.h"
 #include "model/state.h"
 
 /* A holder at the recorder's last tick. Idle times reach back only as far as recorders ran
- * without a pause. */
+ * without a pause: a view must not show more than was seen. An idle stretch goes on over a
+ * pause, which is unobserved in it. */
 struct now_holder {
 	char uuid[UUID_CAP]; /* of the card */
 	uint32_t pid;
@@ -24,6 +26,8 @@ struct now_holder {
 	int64_t last_active_ms; /* or -1 */
 	int64_t idle_since_ms;	/* has not been active on this card since then */
 	bool idle_longer;	/* nothing was recorded before: it may be longer */
+	struct spell idle; /* its idle stretch, a spell if it is as long as rules.spell_ms says,
+			      without indexes; begin_ms -1: it is in none */
 };
 
 struct now {

@@ -197,6 +197,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 	report_add_identities(r, a, q);
 	report_add_breakdown(r, a, q);
 	report_add_events(&r->events, a);
+	report_add_spells(&r->longest, a);
 	report_add_sentences(r, a, q);
 }
 
@@ -209,6 +210,7 @@ void report_finish(struct report *r)
 	table_finish(&r->cards);
 	table_finish(&r->identities);
 	table_finish(&r->events);
+	table_finish(&r->longest);
 	table_finish(&r->breakdown.table);
 	table_finish(&r->by_card.table);
 	free(r->breakdown.rows);

@@ -29,10 +29,17 @@ const char *card_short_name(const char *name);
 		.columns = array, .n_columns = sizeof(array) / sizeof(array[0])                \
 	}
 
+/* What a process is, as gua who shows it: notebook, job, container or pod, and its command. */
+enum { REPORT_WHAT_CAP = LABEL_CAP + COMMAND_CAP + 2, REPORT_WHERE_CAP = 192 };
+void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS]);
+/* A card, with its host if there are several. */
+void report_show_where(char dst[REPORT_WHERE_CAP], const struct audit *a, size_t card);
+
 /* The tables; the report owns them. */
 void report_add_hosts(struct table *t, const struct audit *a);
 void report_add_cards(struct table *t, const struct audit *a);
 void report_add_events(struct table *t, const struct audit *a);
+void report_add_spells(struct table *t, const struct audit *a);
 void report_add_identities(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_breakdown(
@@ -53,6 +60,7 @@ void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_notes(struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_event_sentences(struct report *r, const struct audit *a);
+void report_add_spell_sentences(struct report *r, const struct audit *a);
 /* The verdict, and the sentences about it. */
 void report_judge(struct report *r, const struct audit *a);
 void report_add_verdict(

@@ -3,17 +3,21 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/str.h"
 #include "query/audit.h"
 #include "query/report_parts.h"
+
+/* Before a process that holds no more than a bare context. */
+#define CONTEXT_MARK "[ctx] "
 
 /* The data of a row. */
 struct process_row {
 	struct audit_process process;
 	const char *host, *user, *uuid;
 	int card_index;
-	char where[192]; /* the card, with its host if there are several */
-	char what[LABEL_CAP + COMMAND_CAP + 16]; /* what it belongs to, and its command */
+	char where[REPORT_WHERE_CAP], what[REPORT_WHAT_CAP + sizeof(CONTEXT_MARK)];
 };
 
 static struct cell process_user(const void *row, size_t of)
@@ -22,16 +26,24 @@ static struct cell process_user(const void *row, size_t of)
 	return cell_text(user_shown(((const struct process_row *)row)->user));
 }
 
-/* As gua who shows it. */
-static void show_what(struct process_row *row)
+void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS])
 {
-	const char *const *texts = row->process.texts;
 	const char *path = texts[PROCESS_NOTEBOOK_PATH];
 	const char *label = process_label(path ? path : texts[PROCESS_NOTEBOOK],
 		texts[PROCESS_JOB], texts[PROCESS_CONTAINER], texts[PROCESS_POD]);
 	const char *command = texts[PROCESS_COMMAND] ? texts[PROCESS_COMMAND] : "";
-	snprintf(row->what, sizeof(row->what), "%s%s%s%s", row->process.context ? "[ctx] " : "",
-		label, *label && *command ? " " : "", *label || *command ? command : "-");
+	snprintf(dst, REPORT_WHAT_CAP, "%s%s%s", label, *label && *command ? " " : "",
+		*label || *command ? command : "-");
+}
+
+void report_show_where(char dst[REPORT_WHERE_CAP], const struct audit *a, size_t card)
+{
+	char label[CARD_LABEL_CAP];
+	bool several = a->n_hosts > 1;
+	card_label(label, sizeof(label), &a->cards[card].id);
+	snprintf(dst, REPORT_WHERE_CAP, "%s%s%s",
+		several ? a->hosts[a->cards[card].host].hostname : "", several ? " " : "",
+		label);
 }
 
 static struct cell process_pid(const void *row, size_t of)
@@ -136,11 +148,9 @@ void report_add_processes(
 			.user = a->identities[p->identity].identity,
 			.uuid = card->id.uuid,
 			.card_index = card->id.index };
-		char label[CARD_LABEL_CAP];
-		card_label(label, sizeof(label), &card->id);
-		snprintf(row.where, sizeof(row.where), "%s%s%s", a->n_hosts > 1 ? row.host : "",
-			a->n_hosts > 1 ? " " : "", label);
-		show_what(&row);
+		report_show_where(row.where, a, p->card);
+		text_copy(row.what, sizeof(row.what), p->context ? CONTEXT_MARK : "");
+		report_show_what(row.what + strlen(row.what), p->texts);
 		table_add(t, &row);
 	}
 }

@@ -193,15 +193,18 @@ static void add_cards(struct report *r, const struct audit *a)
 
 static void add_rules(struct report *r)
 {
-	char slot[32], slots[96] = "";
+	char slot[32], slots[96] = "", spell[32], spells[64] = "";
 	duration_text(slot, sizeof(slot), r->resolution_ms);
+	duration_text(spell, sizeof(spell), r->rules.spell_ms);
+	if (r->longest.n_rows)
+		snprintf(spells, sizeof(spells), "; idle spells from %s", spell);
 	if (r->resolution_ms)
 		snprintf(slots, sizeof(slots),
 			" Time is kept in slots of up to %s, taken whole.", slot);
 	report_say(r, SENTENCE_RULES, NULL,
-		"Rules: active from %.10g%% utilisation; held above %.10g MB%s.%s%s",
+		"Rules: active from %.10g%% utilisation; held above %.10g MB%s%s.%s%s",
 		r->rules.active_util_pct, (double)r->rules.held_mem_bytes / 1e6,
-		r->rules.count_graphics ? ", graphics processes included" : "",
+		r->rules.count_graphics ? ", graphics processes included" : "", spells,
 		r->rules_mixed ? " Other rules were in force in part of the window." : "",
 		slots);
 	if (r->strict)
@@ -221,6 +224,7 @@ void report_add_sentences(
 		add_waste(r, a, q);
 	add_cards(r, a);
 	report_add_notes(r, a, q);
+	report_add_spell_sentences(r, a);
 	report_add_event_sentences(r, a);
 	add_rules(r);
 }

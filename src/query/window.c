@@ -106,7 +106,8 @@ static void judge_runs(struct gather *g)
 		host->simulated |= source_is_invented(run->source);
 		host->imported |= strcmp(run->source, "import") == 0;
 		g->a->strict |= run->strict;
-		if (newest && !rules_equal(&newest->rules, &run->rules))
+		if (newest && (!rules_equal(&newest->rules, &run->rules) ||
+				      newest->rules.spell_ms != run->rules.spell_ms))
 			g->a->rules_mixed = true;
 		if (!newest || run->started_ms >= newest->started_ms)
 			newest = run;

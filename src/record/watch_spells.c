@@ -17,12 +17,11 @@ void watch_resume(struct watch *w, struct past_spell *past, size_t n)
 	w->n_past = n;
 }
 
-/* Without a start time two lives of a pid cannot be distinguished. Pid 0 is memory that no
- * process explains. */
+/* Without a start time two lives of a pid cannot be distinguished. */
 static bool is_same_life(const struct past_spell *past, const struct process_id *id)
 {
 	return past->pid == id->pid && past->start_ticks == id->start_ticks &&
-	       (id->start_ticks != 0 || id->pid == 0);
+	       id->start_ticks != 0;
 }
 
 static void resume_one(struct watch *w, size_t i, size_t n, const struct past_spell *past)
@@ -55,8 +54,6 @@ static bool has_exited(const struct watch *w, const struct idle_stretch *item)
 {
 	const struct process_entry *entry = &w->lives.entries[item->spell.process];
 	int64_t exited_ms = w->lives.lives[item->spell.process].exited_ms;
-	if (entry->id.pid == 0) /* memory that no process explains */
-		return false;
 	if (exited_ms >= 0)
 		return exited_ms - item->spell.end_ms <= EXIT_MS;
 	return entry->ended_ms >= 0;
@@ -80,8 +77,11 @@ static bool is_worth_storing(const struct watch *w, const struct spell *spell)
 	       spell_idle_ms(spell) >= w->rules.spell_ms;
 }
 
+/* Memory that no process explains has no spells: nobody holds it. */
 static void add_spell(struct watch *w, struct tick *t, const struct spell *spell)
 {
+	if (w->lives.entries[spell->process].id.pid == 0)
+		return;
 	if (spell->how != SPELL_OPEN || spell_idle_ms(spell) >= w->rules.spell_ms)
 		w->lives.entries[spell->process].has_spell = true;
 	w->spells[t->n_spells++] = *spell;

@@ -26,11 +26,13 @@ enum report_table {
 	REPORT_TABLE_BY, /* the breakdown, or the cards */
 	REPORT_TABLE_TREND,
 	REPORT_TABLE_EVENTS,
+	REPORT_TABLE_LONGEST,
 	REPORT_TABLE_COMPARE, /* the figures; a report without comparison has none */
 	REPORT_TABLE_COMPARE_USERS,
 	REPORT_TABLES,
 };
-#define REPORT_TABLE_CHOICES "by|trend|events|compare|compare-users" /* in that order */
+/* Their names, in that order. */
+#define REPORT_TABLE_CHOICES "by|trend|events|longest|compare|compare-users"
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);
 

@@ -240,6 +240,18 @@ static void add_holders(struct str *out, const struct report *r)
 	html_section_end(out);
 }
 
+static void add_longest(struct str *out, const struct report *r)
+{
+	if (!r->longest.n_rows)
+		return;
+	html_section(out, "longest", "Longest idle spells");
+	html_table(out, &r->longest,
+		&(struct html_table_style){
+			.caption = "Who held which GPU idle for longest", .utc = r->utc });
+	html_sentences(out, r, SENTENCE_SPELL);
+	html_section_end(out);
+}
+
 static void add_events(struct str *out, const struct report *r)
 {
 	if (!r->events.n_rows)
@@ -294,6 +306,7 @@ void report_html(struct str *out, const struct report *r)
 	html_compare(out, r);
 	add_cards(out, r);
 	add_holders(out, r);
+	add_longest(out, r);
 	html_trend(out, r);
 	html_hours(out, r);
 	add_events(out, r);

@@ -25,6 +25,7 @@ static void add_window(struct json *j, const struct report *r)
 	json_number(j, "active_util_pct", r->rules.active_util_pct, 6);
 	json_number(j, "held_mem_bytes", (double)r->rules.held_mem_bytes, 0);
 	json_bool(j, "count_graphics", r->rules.count_graphics);
+	add_seconds(j, "spell_seconds", r->rules.spell_ms);
 	json_bool(j, "mixed", r->rules_mixed);
 	json_text(j, "privacy", privacy_names[r->strict ? PRIVACY_STRICT : PRIVACY_NORMAL]);
 	json_close(j, '}');
@@ -196,6 +197,7 @@ void report_json(struct str *out, const struct report *r)
 		add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
 	if (!by_is(&r->breakdown.by, IDENTITY_USER) && !by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
+	json_table(&j, "longest", &r->longest);
 	if (r->compare.asked)
 		add_compare(&j, r);
 	add_heatmap(&j, r);
@@ -211,6 +213,7 @@ void report_csv(struct str *out, const struct report *r, enum report_table table
 	const struct table *t = &b->table;
 	const struct table *const others[] = { [REPORT_TABLE_TREND] = &r->trend.table,
 		[REPORT_TABLE_EVENTS] = &r->events,
+		[REPORT_TABLE_LONGEST] = &r->longest,
 		[REPORT_TABLE_COMPARE] = &r->compare.figure_table,
 		[REPORT_TABLE_COMPARE_USERS] = &r->compare.user_table };
 	if (table != REPORT_TABLE_BY) {

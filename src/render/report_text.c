@@ -229,6 +229,15 @@ static void add_holders(struct page *p)
 	add_sentences(out, r, SENTENCE_HOLDERS, INDENT, style);
 }
 
+static void add_longest(struct page *p)
+{
+	if (!p->r->longest.n_rows)
+		return;
+	page_heading(p, "Longest idle spells");
+	text_add_table(p->out, &p->r->longest, &p->style->text);
+	page_sentences(p, SENTENCE_SPELL);
+}
+
 static void add_events(struct page *p)
 {
 	struct str *out = p->out;
@@ -250,6 +259,7 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 	if (!style->brief)
 		add_cards(&page);
 	add_holders(&page);
+	add_longest(&page);
 	if (!style->brief)
 		page_trend(&page);
 	page_hours(&page);

@@ -17,6 +17,7 @@ static const struct machine_form {
 	[COLUMN_COUNT] = { 1, 0 },
 	[COLUMN_GPU_MS] = { 1e-3, 3 },
 	[COLUMN_MS] = { 1e-3, 3 },
+	[COLUMN_LENGTH] = { 1e-3, 3 },
 	[COLUMN_SHARE] = { 1, 6 },
 	[COLUMN_PCT] = { 1, 3 },
 	[COLUMN_KIB] = { 1024, 0 },

@@ -133,6 +133,8 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 		snprintf(dst, cap, "%.2f", x / 3600e3);
 	else if (column->kind == COLUMN_MS)
 		snprintf(dst, cap, "%.1f", x / 1000);
+	else if (column->kind == COLUMN_LENGTH)
+		duration_text(dst, cap, (int64_t)x);
 	else if (column->kind == COLUMN_SHARE)
 		snprintf(dst, cap, "%.1f%%", 100 * x);
 	else if (column->kind == COLUMN_PCT)

@@ -132,12 +132,11 @@ static bool write_cards(struct store *s, const struct tick *t)
 }
 
 /* Finds a life that an earlier run stored; *id stays 0 when there is none. Without a start
- * time two lives of a pid cannot be distinguished: such a process always gets a new row. Pid 0
- * is memory that no process explains. */
+ * time two lives of a pid cannot be distinguished: such a process always gets a new row. */
 static bool find_process(struct store *s, const struct process_entry *p, int64_t *id)
 {
 	*id = 0;
-	if (p->id.start_ticks == 0 && p->id.pid != 0)
+	if (p->id.start_ticks == 0)
 		return true;
 	sqlite3_stmt *q = statement(s, STATEMENT_FIND_PROCESS);
 	sqlite3_bind_int64(q, 1, p->id.pid);

@@ -7,6 +7,7 @@ HOUR = 3600
 SCHEMA = "".join((ROOT / "src/store" / name).read_text() for name in ("schema.sql", "views.sql"))
 ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED, USE_UNKNOWN = range(5)
 SQUATTING = 3
+ENDED_ACTIVE, ENDED_RELEASED, ENDED_EXITED, ENDED_STOPPED = range(4)
 HOLDER_STATES = ("active", "idle_held", "truly_idle", "squatting", "use_unknown")
 TABLES = {60: "1m", 300: "5m", 3600: "1h"}
 
@@ -104,6 +105,18 @@ class Store:
                 (round(seconds * 1000), round(double * 1000), round(share * 1000),
                  *2 * (None if mem_mb is None else round(mem_mb * 1e6 / 1024),),
                  start, card, process))
+
+    def spell(self, card, process, begin, end, how=ENDED_ACTIVE, squatting=0, unobserved=0, mem_mib=None, joules=None):
+        """An idle spell; one that goes on has how=None."""
+        values = dict(end_ms=round(end * 1000), gpu=card, process=process, begin_ms=round(begin * 1000),
+                      idle_held_ms=round((end - begin - squatting - unobserved) * 1000),
+                      squatting_ms=round(squatting * 1000),
+                      mem_peak_kib=None if mem_mib is None else mem_mib * 1024,
+                      energy_mj=None if joules is None else round(joules * 1000))
+        if how is None:
+            self.insert("open_spell", **values)
+        else:
+            self.insert("spell", how_ended=how, **values)
 
     def event(self, host, at, kind, card=None, value=0, text=""):
         return self.insert("event", host=host, at_ms=round(at * 1000), gpu=card, kind=kind, value=value, text=text)

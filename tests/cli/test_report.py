@@ -490,7 +490,8 @@ def test_mixed_rules_are_said(store):
     assert "Rules: active from 15% utilisation; held above 100 MB." in text
     assert "Other rules were in force" in text.replace("\n", " ")
     assert report_json(path)["rules"] == {"active_util_pct": 15, "held_mem_bytes": 100000000,
-                                          "count_graphics": False, "mixed": True, "privacy": "normal"}
+                                          "count_graphics": False, "spell_seconds": 300, "mixed": True,
+                                          "privacy": "normal"}
     late = report_json(path, args=("--since", "30m"))
     assert late["rules"]["mixed"] is True  # a run that ends where the window starts
     assert report_json(path, args=("--since", "20m"))["rules"]["mixed"] is False

@@ -242,6 +242,15 @@ def test_looks_from_a_timer_do_not_watch(who, tmp_path, clock_file):
     assert all(holder["active"] or holder["idle_seconds"] < 15 and holder["idle_is_lower_bound"] for holder in found)
 
 
+def test_idle_since_it_holds_more(who):
+    """As its idle spell, which begins when the memory does."""
+    grows = 'process grows pid 4400 user dora uid 1004 command "grows" started -2h\n' \
+        "at 60s hold grows card 1 memory 20MB\nat 0s release train card 1\nat 300s hold grows card 1 memory 2GB\n"
+    run = who(600, "--json", recorded=True, text=LAB + grows)
+    found = {holder["pid"]: holder for holder in json.loads(run.stdout)["holders"]}
+    assert 299 < found[4400]["idle_seconds"] < 301 and not found[4400]["idle_is_lower_bound"]
+
+
 def test_a_holder_that_was_there_before_the_recorder_may_be_idle_for_longer(who):
     came = 'process came pid 4400 user dora uid 1004 command "came" started -2h\n' \
         "at 100s hold came card 0 memory 2GB\n"

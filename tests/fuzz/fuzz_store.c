@@ -74,6 +74,7 @@ static void check_by(const char *path, const char *text)
 		.now_ms = INT64_C(1793952000000) + INT64_C(86400000),
 		.utc = true,
 		.want_processes = true,
+		.max_spells = 3,
 	};
 	struct audit a = { 0 };
 	struct err e = { 0 };

@@ -20,6 +20,10 @@ def usual(table, column, kind, row):
         return row
     if column == "host":
         return 1
+    if column in ("begin_ms", "end_ms"):
+        return (T + row) * 1000 + (column == "end_ms") * 1000 * row
+    if column == "spell_ms":
+        return 0
     if column == "slot":
         step = {"_1m": 60, "_5m": 300, "_1h": 3600}.get(table[-3:], 60)
         return (T // step - row) * step

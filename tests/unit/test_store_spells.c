@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include "query/now.h"
 #include "store_fixture.h"
 
 #define MINUTE_MS 60000LL
@@ -284,6 +285,34 @@ static void test_the_process_of_a_spell_is_not_swept(void **state)
 	store_close(s);
 }
 
+/* What policy asks: since when each process is idle on each card. */
+static void test_open_spells_of_holders(void **state)
+{
+	struct world *w = *state;
+	struct err e = { 0 };
+	struct now n = { 0 };
+	struct store *s = world_open(w);
+	struct spell spell = stretch(7, SPELL_OPEN);
+	spell.squatting_ms = 1000;
+	world_fill(w, WORLD_START_MS / 1000, 1000, 1);
+	write_spell(w, s, &spell);
+	assert_int_equal(now_read(&n, w->path, 1000, &e), 0);
+	const struct now_holder *idle =
+		now_find(&n, "GPU-0", &w->processes[0].id, w->info.boot_id);
+	const struct now_holder *busy =
+		now_find(&n, "GPU-1", &w->processes[1].id, w->info.boot_id);
+	assert_non_null(idle);
+	assert_non_null(busy);
+	assert_int_equal(idle->idle.begin_ms, WORLD_START_MS);
+	assert_int_equal(spell_idle_ms(&idle->idle), 7 * MINUTE_MS + 1000);
+	assert_int_equal(idle->idle.mem_peak_kib, 2048);
+	assert_int_equal(idle->idle.energy_mj, -1);
+	assert_int_equal(busy->idle.begin_ms, -1);
+	assert_int_equal(n.rules.spell_ms, 5 * MINUTE_MS);
+	now_close(&n);
+	store_close(s);
+}
+
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -299,6 +328,7 @@ int main(void)
 		WORLD_TEST(test_a_fault_of_the_store_ends_nothing),
 		WORLD_TEST(test_the_rule_is_that_of_the_run),
 		WORLD_TEST(test_the_process_of_a_spell_is_not_swept),
+		WORLD_TEST(test_open_spells_of_holders),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
