@@ -77,27 +77,48 @@ void html_compare(struct str *out, const struct report *r)
 static const enum card_state upwards[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_USE_UNKNOWN,
 	CARD_TRULY_IDLE, CARD_UNOBSERVED };
 
-static void add_period(struct str *out, const struct report_period *p, double x, double wide)
+/* The words for active and idle-held time; of users, used and idle. */
+static const char *active_word(const struct report *r)
+{
+	return r->of_users ? "used" : "active";
+}
+
+static const char *idle_word(const struct report *r)
+{
+	return r->of_users ? "idle" : "idle-held";
+}
+
+/* What shares are of. */
+static const char *whole_word(const struct report *r)
+{
+	return r->of_users ? "the time held" : "observed time";
+}
+
+/* Draws period i. Of users, the cards' unobserved time is not a part of the column. */
+static void add_period(struct str *out, const struct report *r, size_t i, double step)
 {
 	enum { TALL = 120 };
-	double all = 0, y = TALL;
-	for (int state = 0; state < CARD_STATES; state++)
-		all += (double)p->ms[state];
+	const struct report_period *p = &r->trend.periods[i];
+	size_t n = sizeof(upwards) / sizeof(upwards[0]) - r->of_users;
+	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85;
+	for (size_t k = 0; k < n; k++)
+		all += (double)p->ms[upwards[k]];
 	str_addf(out, "<g><title>%s: ", p->name);
-	str_addf(out, isnan(p->share[CARD_ACTIVE]) ? "no reading" : "active %.1f %%, ",
-		100 * p->share[CARD_ACTIVE]);
-	if (!isnan(p->share[CARD_ACTIVE]))
-		str_addf(out, "idle-held %.1f %%, unobserved %.1f %%",
+	if (isnan(p->share[CARD_ACTIVE]))
+		str_add(out, r->of_users ? "nothing held" : "no reading");
+	else
+		str_addf(out, "%s %.1f %%, %s %.1f %%, unobserved %.1f %%", active_word(r),
+			100 * p->share[CARD_ACTIVE], idle_word(r),
 			100 * p->share[CARD_IDLE_HELD], 100 * p->share[CARD_UNOBSERVED]);
 	str_add(out, "</title>");
-	for (size_t i = 0; all > 0 && i < sizeof(upwards) / sizeof(upwards[0]); i++) {
-		double tall = TALL * (double)p->ms[upwards[i]] / all;
+	for (size_t k = 0; all > 0 && k < n; k++) {
+		double tall = TALL * (double)p->ms[upwards[k]] / all;
 		y -= tall;
 		if (tall > 0)
 			str_addf(out,
 				"<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 				"height=\"%.1f\"/>",
-				card_state_names[upwards[i]], x, y, wide, tall);
+				card_state_names[upwards[k]], x, y, wide, tall);
 	}
 	str_add(out, "</g>\n");
 }
@@ -117,16 +138,19 @@ void html_trend(struct str *out, const struct report *r)
 	double step = 960.0 / (double)t->n;
 	str_addf(out,
 		"<svg class=\"trend\" viewBox=\"0 0 960 140\" role=\"img\" aria-label=\"How "
-		"the GPUs' time divides, by %s; the table below has the numbers\">\n",
-		units[t->unit]);
+		"%s divides, by %s; the table below has the numbers\">\n",
+		r->of_users ? "the time held" : "the GPUs' time", units[t->unit]);
 	for (size_t i = 0; i < t->n; i++)
-		add_period(out, &t->periods[i], (double)i * step, step * 0.85);
+		add_period(out, r, i, step);
 	str_addf(out, "<text x=\"0\" y=\"136\">%s</text>", t->periods[0].name);
 	str_addf(out, "<text x=\"960\" y=\"136\" text-anchor=\"end\">%s</text></svg>\n",
 		t->periods[t->n - 1].name);
 	str_add(out, "<details><summary>The numbers</summary>\n");
-	static const char *const titles[] = { "period", "active", "idle-held", "unobserved" };
-	add_head(out, "Share of observed time; unobserved: of all time", titles, 4);
+	const char *const titles[] = { "period", active_word(r), idle_word(r), "unobserved" };
+	char caption[80];
+	snprintf(caption, sizeof(caption), "Share of %s; unobserved: of all time of the GPUs",
+		whole_word(r));
+	add_head(out, caption, titles, 4);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct report_period *p = &t->periods[i];
 		static const enum card_state shown[] = { CARD_ACTIVE, CARD_IDLE_HELD,
@@ -164,9 +188,10 @@ static void add_week(struct str *out, const struct report *r, enum card_state st
 {
 	str_addf(out,
 		"<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Hours of the "
-		"week, %s\"><table class=\"week\">\n<caption>%s, percent of observed "
-		"time</caption>\n<thead><tr><td></td>",
-		card_state_names[state], state == CARD_ACTIVE ? "active" : "idle-held");
+		"week, %s\"><table class=\"week\">\n<caption>%s, percent of "
+		"%s</caption>\n<thead><tr><td></td>",
+		card_state_names[state], state == CARD_ACTIVE ? active_word(r) : idle_word(r),
+		whole_word(r));
 	for (int hour = 0; hour < 24; hour++)
 		str_addf(out, "<th scope=\"col\">%02d</th>", hour);
 	str_add(out, "</tr></thead>\n<tbody>\n");

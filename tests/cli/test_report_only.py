@@ -213,3 +213,12 @@ def test_compared(lab):
     assert figures["held_gpu_hours"]["now"] == 1 and figures["idle_held"]["now"] == 0.5
     assert [user["identity"] for user in compared["identities"]] == ["alice"]
     assert "equivalent_gpus_unavailable" not in figures and "truly_idle" not in figures
+
+
+def test_html(lab):
+    """The page says whose time its maps and columns are."""
+    page = report(lab, "--since", "7d", "--user", "bob", "--format", "html")
+    assert "used, percent of the time held" in page and "idle, percent of the time held" in page
+    assert "of observed time" not in page.partition('id="hours"')[2].partition("</section>")[0]
+    assert "Share of the time held; unobserved: of all time of the GPUs" in page and "nothing held" not in page
+    assert 'class="unobserved" x=' not in page
