@@ -17,6 +17,12 @@ enum figure_unit {
 	FIGURE_GPUS, /* cards */
 };
 
+/* How two numbers differ; NAN: one of them is unknown. */
+struct report_difference {
+	double change;	/* now - before */
+	double percent; /* the same in percent of before; NAN also if before is 0 */
+};
+
 /* A figure in both windows; NAN: unknown. */
 struct report_change {
 	const char *key, *label; /* for programs, for people; constant */
@@ -25,13 +31,15 @@ struct report_change {
 	double now, before;
 	double shown_now,
 		shown_before; /* the same for people: shares as the headline has them */
+	struct report_difference exact, shown;
 };
 
 /* A user's hours in both windows, in milliseconds of presence; 0: absent. */
 struct report_user_change {
 	char identity[USER_CAP];
 	int64_t held_ms, held_before_ms;
-	int64_t unused_ms, unused_before_ms; /* idle, also on a card that others keep busy */
+	int64_t unused_ms, unused_before_ms;   /* idle, also on a card that others keep busy */
+	struct report_difference held, unused; /* in milliseconds */
 };
 
 enum { FIGURES_MAX = 12 };

@@ -113,11 +113,12 @@ static struct cell figure_unit(const void *row, size_t of)
 	return cell_text(unit_names[((const struct report_change *)row)->unit]);
 }
 
-static struct cell figure_change(const void *row, size_t of)
+static struct report_difference difference(double now, double before)
 {
-	const struct report_change *c = row;
-	(void)of;
-	return cell_number(c->now - c->before);
+	return (struct report_difference){
+		.change = now - before,
+		.percent = before != 0 ? 100 * (now - before) / before : (double)NAN,
+	};
 }
 
 /* Six decimals for every unit. */
@@ -127,7 +128,7 @@ static const struct column figure_columns[] = {
 	{ .key = "unit", TEXT(figure_unit, 0) },
 	{ .key = "now", VALUE(SHARE, get_double, OF(now)) },
 	{ .key = "before", VALUE(SHARE, get_double, OF(before)) },
-	{ .key = "change", VALUE(SHARE, figure_change, 0) },
+	{ .key = "change", VALUE(SHARE, get_double, OF(exact.change)) },
 };
 #undef OF
 
@@ -140,12 +141,16 @@ static void add_figures(struct report *r, const struct report *before)
 	for (const struct figure *f = figures; f < figures + n; f++) {
 		double (*shown)(const struct report *, size_t) =
 			f->get == share_of ? shown_of : f->get;
-		struct report_change change = { f->key, f->label, f->unit, f->better,
-			f->get(r, f->of), NAN, shown(r, f->of), NAN };
-		if (!c->empty) {
-			change.before = f->get(before, f->of);
-			change.shown_before = shown(before, f->of);
-		}
+		struct report_change change = { .key = f->key,
+			.label = f->label,
+			.unit = f->unit,
+			.better = f->better,
+			.now = f->get(r, f->of),
+			.before = c->empty ? (double)NAN : f->get(before, f->of),
+			.shown_now = shown(r, f->of),
+			.shown_before = c->empty ? (double)NAN : shown(before, f->of) };
+		change.exact = difference(change.now, change.before);
+		change.shown = difference(change.shown_now, change.shown_before);
 		bool known = !isnan(change.now) || !isnan(change.before);
 		bool some = change.now != 0 || (change.before != 0 && !isnan(change.before));
 		if (!known || (f->some && !some))
@@ -207,22 +212,15 @@ static void add_hours(const struct audit_identity *who, int64_t *held_ms, int64_
 	*unused_ms = sums_waste(&who->sums);
 }
 
-static struct cell user_change(const void *row, size_t of)
-{
-	const struct report_user_change *u = row;
-	return cell_number((double)(of ? u->unused_ms - u->unused_before_ms
-				       : u->held_ms - u->held_before_ms));
-}
-
 #define OF(member) offsetof(struct report_user_change, member)
 static const struct column user_columns[] = {
 	{ .key = "identity", TEXT(get_chars, OF(identity)) },
 	{ .key = "gpu_seconds", VALUE(GPU_MS, get_known, OF(held_ms)) },
 	{ .key = "gpu_seconds_before", VALUE(GPU_MS, get_known, OF(held_before_ms)) },
-	{ .key = "gpu_seconds_change", VALUE(GPU_MS, user_change, 0) },
+	{ .key = "gpu_seconds_change", VALUE(GPU_MS, get_double, OF(held.change)) },
 	{ .key = "unused_gpu_seconds", VALUE(GPU_MS, get_known, OF(unused_ms)) },
 	{ .key = "unused_gpu_seconds_before", VALUE(GPU_MS, get_known, OF(unused_before_ms)) },
-	{ .key = "unused_gpu_seconds_change", VALUE(GPU_MS, user_change, 1) },
+	{ .key = "unused_gpu_seconds_change", VALUE(GPU_MS, get_double, OF(unused.change)) },
 };
 #undef OF
 
@@ -233,6 +231,8 @@ static void list_users(struct report_compare *c, const struct user_pair *pairs, 
 		text_copy(u->identity, sizeof(u->identity), name_of(&pairs[i]));
 		add_hours(pairs[i].now, &u->held_ms, &u->unused_ms);
 		add_hours(pairs[i].before, &u->held_before_ms, &u->unused_before_ms);
+		u->held = difference((double)u->held_ms, (double)u->held_before_ms);
+		u->unused = difference((double)u->unused_ms, (double)u->unused_before_ms);
 		table_add(&c->user_table, u);
 	}
 }

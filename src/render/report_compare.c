@@ -8,6 +8,7 @@
 #include "base/timetext.h"
 #include "model/process.h"
 
+#define MS_PER_HOUR 3600e3
 enum { LABEL = 20, NUMBER = 10, CHANGE = 16, USER = 14, USER_CHANGE = 11 };
 
 /* Whether it is printed as 0. */
@@ -62,24 +63,23 @@ void compare_figure(char dst[32], const struct report_change *c, double number)
 
 /* A change in percent of what was before: "+12.3%", or without percent where that says
  * little. */
-static void show_percent(char dst[32], double now, double before)
+static void show_percent(char dst[32], const struct report_difference *d)
 {
-	double percent = before != 0 ? 100 * (now - before) / before : (double)NAN;
-	if (isnan(percent))
-		snprintf(dst, 32, "%s", now != 0 ? "new" : "");
-	else if (now == 0)
+	if (isnan(d->percent))
+		snprintf(dst, 32, "%s", d->change != 0 ? "new" : "");
+	else if (d->percent <= -100)
 		snprintf(dst, 32, "gone");
-	else if (percent >= 1000)
-		snprintf(dst, 32, "x %.0f", now / before);
+	else if (d->percent >= 1000)
+		snprintf(dst, 32, "x %.0f", 1 + d->percent / 100);
 	else
-		snprintf(dst, 32, "%+.1f%%", percent);
+		snprintf(dst, 32, "%+.1f%%", d->percent);
 }
 
 /* What changed, with its sign. */
 static struct change change_of(const struct report_change *c)
 {
 	bool share = c->unit == FIGURE_SHARE;
-	double difference = c->shown_now - c->shown_before;
+	double difference = c->shown.change;
 	struct change change = { .change = difference,
 		.step = share ? 0.001 : 0.01,
 		.better = c->better,
@@ -89,7 +89,7 @@ static struct change change_of(const struct report_change *c)
 	else if (c->unit == FIGURE_GPUS)
 		snprintf(change.text, sizeof(change.text), "%+.2f", difference);
 	else
-		show_percent(change.text, c->now, c->before);
+		show_percent(change.text, &c->exact);
 	return change;
 }
 
@@ -116,14 +116,16 @@ static void add_figure(struct page *p, const struct report_change *c)
 	str_add(p->out, "\n");
 }
 
-static void add_hours(struct page *p, int64_t now_ms, int64_t before_ms, int better)
+static void add_hours(struct page *p, int64_t now_ms, int64_t before_ms,
+	const struct report_difference *d, int better)
 {
-	double now = (double)now_ms / 3600e3, before = (double)before_ms / 3600e3;
-	struct change change = {
-		.change = now - before, .step = 0.01, .better = better, .columns = USER_CHANGE
-	};
-	show_percent(change.text, now, before);
-	str_addf(p->out, "  %8.2f %8.2f", now, before);
+	struct change change = { .change = d->change,
+		.step = MS_PER_HOUR / 100,
+		.better = better,
+		.columns = USER_CHANGE };
+	show_percent(change.text, d);
+	str_addf(p->out, "  %8.2f %8.2f", (double)now_ms / MS_PER_HOUR,
+		(double)before_ms / MS_PER_HOUR);
 	add_change(p, &change);
 }
 
@@ -138,8 +140,8 @@ static void add_users(struct page *p)
 		str_add(p->out, "  ");
 		size_t wide = text_add_cut(p->out, user_shown(u->identity), USER, style);
 		str_add_repeat(p->out, " ", USER - wide);
-		add_hours(p, u->held_ms, u->held_before_ms, 0);
-		add_hours(p, u->unused_ms, u->unused_before_ms, -1);
+		add_hours(p, u->held_ms, u->held_before_ms, &u->held, 0);
+		add_hours(p, u->unused_ms, u->unused_before_ms, &u->unused, -1);
 		while (p->out->len && p->out->data[p->out->len - 1] == ' ')
 			p->out->len--;
 		str_add(p->out, "\n");
