@@ -51,7 +51,7 @@ static struct widths choose_widths(const struct top_state *s)
 {
 	size_t columns = s->layout.columns, longest = 4;
 	/* id, utilisation, memory, temperature, since when, blanks */
-	size_t fixed = 4 + 1 + 5 + 1 + 12 + 5 + 1 + 7 + 1;
+	size_t fixed = 4 + 1 + 5 + 1 + 10 + 5 + 1 + 7 + 1;
 	struct widths w = { .power = columns >= 110 ? 9 : 5, .state = 10 };
 	for (size_t i = 0; i < s->now.n_cards; i++) {
 		size_t wide = text_columns(short_name(&s->now.cards[i])) + 1;
@@ -77,7 +77,7 @@ static void draw_heading(struct top_state *s, const struct widths *w)
 	top_add_field(f, TOP_HEADING, "CARD", 5, true);
 	top_add_field(f, TOP_HEADING, w->name ? "NAME" : "", w->name, true);
 	top_add_field(f, TOP_HEADING, "USE", w->bar + 6, true);
-	top_add_field(f, TOP_HEADING, "MEMORY", w->bar + 12, true);
+	top_add_field(f, TOP_HEADING, "MEMORY GiB", w->bar + 10, true);
 	top_add_field(f, TOP_HEADING, "POWER", w->power, false);
 	top_add_field(f, TOP_HEADING, "TEMP", 5, false);
 	top_add_field(f, TOP_HEADING, " STATE", 1 + w->state, true);
@@ -96,13 +96,12 @@ static double memory_part(const struct live_card *c)
 static void draw_memory(struct top_frame *f, const struct live_card *c, size_t bar)
 {
 	char used[16], total[16], both[40];
-	double part = memory_part(c), all = c->values[METRIC_MEMORY_TOTAL];
-	double in_use = c->values[METRIC_MEMORY_USED];
-	top_size(used, sizeof(used), isnan(in_use) ? -1 : (int64_t)in_use);
-	top_size(total, sizeof(total), isnan(all) ? -1 : (int64_t)all);
+	double part = memory_part(c);
+	top_gib(used, sizeof(used), c->values[METRIC_MEMORY_USED]);
+	top_gib(total, sizeof(total), c->values[METRIC_MEMORY_TOTAL]);
 	snprintf(both, sizeof(both), "%s/%s", used, total);
 	top_add_bar(f, part >= 0.9 ? TOP_LOST : TOP_PLAIN, part, bar);
-	top_add_field(f, TOP_PLAIN, both, 12, false);
+	top_add_field(f, TOP_PLAIN, both, 10, false);
 }
 
 /* Draws the power in whole watts, as the other views do. */
@@ -208,7 +207,7 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 	}
 	top_number(text, sizeof(text), util, "%");
 	top_add_field(f, style, text, 4, false);
-	top_size(text, sizeof(text), isnan(used) ? -1 : (int64_t)used);
+	top_gib(text, sizeof(text), used);
 	top_add_field(f, TOP_PLAIN, text, 6, false);
 	top_add(f, TOP_PLAIN, " ");
 	top_add_field(f, style, top_state_short(c), 6, true);
@@ -254,7 +253,7 @@ void top_draw_cards(struct top_state *s)
 		draw_heading(s, &w);
 	} else {
 		size_t from = s->first_cards_row * l->cards_a_line, to = from + seen;
-		top_add(&s->frame, TOP_HEADING, "CARD  USE   MEM STATE");
+		top_add(&s->frame, TOP_HEADING, "CARD  USE   GiB STATE");
 		if (seen < n)
 			top_addf(&s->frame, TOP_HEADING, "   %zu to %zu of %zu: [ and ] scroll",
 				from + 1, to < n ? to : n, n);

@@ -27,20 +27,21 @@ static void draw_title(struct top_state *s)
 	top_end_line(f);
 }
 
-/* "8 cards: 3 active, 2 idle-held": one span for each state that a card is in. */
+/* "8 cards: 1 lost, 3 active, 2 idle-held": one span for each state that a card is in. What
+ * needs somebody comes first, because the end of the line may not fit on the screen. */
 static void draw_states(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
 	static const struct live_card kinds[] = {
+		{ .status = CARD_STATUS_LOST },
+		{ .status = CARD_STATUS_DENIED },
 		{ .state = CARD_ACTIVE },
 		{ .state = CARD_IDLE_HELD },
 		{ .state = CARD_TRULY_IDLE },
 		{ .state = CARD_USE_UNKNOWN },
 		{ .state = CARD_UNOBSERVED },
 		{ .state = CARD_SUSPECT },
-		{ .status = CARD_STATUS_LOST },
 		{ .status = CARD_STATUS_ASLEEP },
-		{ .status = CARD_STATUS_DENIED },
 	};
 	size_t n = top_shown_cards(&s->now);
 	const char *separator = ": ";

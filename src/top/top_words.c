@@ -10,13 +10,22 @@ void top_size(char *dst, size_t cap, int64_t bytes)
 	if (bytes < 0)
 		snprintf(dst, cap, "-");
 	else if (mib < 999.5)
-		snprintf(dst, cap, "%.0fM", mib);
+		snprintf(dst, cap, "%.0f MiB", mib);
 	else if (mib / 1024 < 99.95)
-		snprintf(dst, cap, "%.1fG", mib / 1024);
+		snprintf(dst, cap, "%.1f GiB", mib / 1024);
 	else if (mib / 1024 < 9999)
-		snprintf(dst, cap, "%.0fG", mib / 1024);
+		snprintf(dst, cap, "%.0f GiB", mib / 1024);
 	else
-		snprintf(dst, cap, "%.0fT", mib / 1024 / 1024);
+		snprintf(dst, cap, "%.0f TiB", mib / 1024 / 1024);
+}
+
+void top_gib(char *dst, size_t cap, double bytes)
+{
+	double gib = bytes / (1 << 30);
+	if (isnan(gib))
+		snprintf(dst, cap, "-");
+	else
+		snprintf(dst, cap, "%.*f", gib < 99.95, gib);
 }
 
 void top_span_text(char *dst, size_t cap, int64_t ms)

@@ -8,8 +8,10 @@
 #include "live/live.h"
 #include "top/top_frame.h"
 
-/* "512M", "12.3G", "120G" in powers of 1024, in at most 5 columns; "-" for -1. */
+/* "512 MiB", "12.3 GiB", "120 GiB" in at most 8 columns; "-" for -1. */
 void top_size(char *dst, size_t cap, int64_t bytes);
+/* "0.5", "12.3", "120": GiB in at most 5 columns, under a title with the unit; "-" for NAN. */
+void top_gib(char *dst, size_t cap, double bytes);
 /* "45s", "12m", "3h20m", "5d02h", "400d" in at most 6 columns; "-" below 0. */
 void top_span_text(char *dst, size_t cap, int64_t ms);
 /* A whole number; "-" for NAN. */

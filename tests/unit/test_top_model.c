@@ -478,13 +478,13 @@ static void test_short_words(void **state)
 {
 	(void)state;
 	expect_words(-1, "-", -1, "-");
-	expect_words(0, "0s", 0, "0M");
-	expect_words(59999, "59s", 999LL << 20, "999M");
-	expect_words(60000, "1m", 1000LL << 20, "1.0G");
-	expect_words(3600000, "1h00m", 1LL << 30, "1.0G");
-	expect_words(86399999, "23h59m", 99LL << 30, "99.0G");
-	expect_words(86400000, "1d00h", 141LL << 30, "141G");
-	expect_words(86400000LL * 400, "400d", 20000LL << 30, "20T");
+	expect_words(0, "0s", 0, "0 MiB");
+	expect_words(59999, "59s", 999LL << 20, "999 MiB");
+	expect_words(60000, "1m", 1000LL << 20, "1.0 GiB");
+	expect_words(3600000, "1h00m", 1LL << 30, "1.0 GiB");
+	expect_words(86399999, "23h59m", 99LL << 30, "99.0 GiB");
+	expect_words(86400000, "1d00h", 141LL << 30, "141 GiB");
+	expect_words(86400000LL * 400, "400d", 20000LL << 30, "20 TiB");
 }
 
 /* Without the check of the start time this test would end itself. */
