@@ -26,6 +26,9 @@
 #define WEEKS_START_MS (DEMO_START_MS - 8 * HOUR_MS - WEEK_MS)
 #define WEEKS_DRAIN_MS (2 * MINUTE_MS)
 #define WEEKS_SLOT_S 300
+/* The longest spells that are printed; all are counted by the rule after the report. */
+#define WEEKS_SPELLS 3
+#define RULE_MS (4 * HOUR_MS)
 
 struct values {
 	const char *db, *scenario;
@@ -197,13 +200,33 @@ static void print_audits(struct str *out, const struct audit *a, const struct au
 	report_finish(&r);
 }
 
+/* Says what a rule would have given back that ends holders after this much idle time: what is
+ * idle-held of each spell beyond that. */
+static void add_rule(struct str *out, const struct audit *a)
+{
+	double back_ms = 0;
+	for (size_t i = 0; i < a->spells.n; i++) {
+		const struct audit_spell *s = &a->spells.items[i];
+		int64_t idle_ms = spell_idle_ms(&s->spell);
+		if (idle_ms > 0 && s->window_ms > RULE_MS)
+			back_ms += (double)(s->window_ms - RULE_MS) *
+				   (double)s->spell.idle_held_ms / (double)idle_ms;
+	}
+	str_addf(out,
+		"\nA rule that ends what has been idle for %d hours would have given back "
+		"about\n"
+		"%.0f of these %.0f idle-held GPU-hours.\n",
+		(int)(RULE_MS / HOUR_MS), back_ms / HOUR_MS,
+		(double)a->ms[CARD_IDLE_HELD] / HOUR_MS);
+}
+
 static int print_report(
 	const struct command *self, const struct values *v, int64_t now_ms, struct err *e)
 {
 	const char *const paths[] = { v->db };
 	bool weeks = plays_weeks(v);
 	struct audit a = { 0 }, before = { 0 };
-	struct str out = { 0 };
+	struct str out = { 0 }, rule = { 0 };
 	struct audit_question q = {
 		.paths = paths,
 		.n_paths = 1,
@@ -212,6 +235,7 @@ static int print_report(
 		.now_ms = now_ms,
 		.utc = true,
 		.by = request.by,
+		.max_spells = weeks ? SIZE_MAX : 5,
 	};
 	struct report_style style = {
 		.text = { .columns = 80,
@@ -229,8 +253,13 @@ static int print_report(
 	q.since_ms -= WEEK_MS;
 	if (rc == 0 && weeks)
 		rc = audit_run(&before, &q, e);
+	if (rc == 0 && weeks)
+		add_rule(&rule, &a);
+	a.spells.n = weeks && a.spells.n > WEEKS_SPELLS ? WEEKS_SPELLS : a.spells.n;
 	if (rc == 0)
 		print_audits(&out, &a, weeks ? &before : NULL, &style);
+	str_add(&out, str_text(&rule));
+	str_finish(&rule);
 	audit_finish(&a);
 	audit_finish(&before);
 	return rc ? cmd_fail(self, e) : cmd_print(self, &out);

@@ -1,5 +1,6 @@
 """gua demo: the whole pipeline on invented data, the same bytes each time."""
 import json
+import re
 import sqlite3
 
 import pytest
@@ -52,6 +53,11 @@ def test_the_weeks_tell_their_story(weeks):
     assert 130 < hours("bob", "idle_held") and hours("bob", "active") < 10
     assert hours("dave", "active") == 0 and hours("dave", "squatting") > 30
     assert report["headline"]["idle_held"] > 0.2 and report["waste"]["verdict"] == "allocation_policy"
+    longest = of_week(weeks.db)["longest"]
+    assert [spell["user"] for spell in longest[:3]] == ["bob", "dave", "frank"]
+    assert longest[0]["notebook_path"] == "/home/bob/thesis/figures.ipynb"
+    back, of = re.search(r"given back about\n(\d+) of these (\d+) idle-held GPU-hours", weeks.stdout).groups()
+    assert 220 < int(back) < int(of) == round(report["gpu_seconds"]["idle_held"] / 3600)
     notebook, = [row for row in of_week(weeks.db, "--by", "notebook")["breakdown"]["rows"] if row["notebook"]]
     assert notebook["notebook"] == "/home/bob/thesis/figures.ipynb"
     with sqlite3.connect(weeks.db) as connection:
