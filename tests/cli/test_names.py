@@ -3,6 +3,7 @@ itself, no command prints a byte that controls a terminal, and every document ca
 
 Each name below is put in every place where a name can be: first on a host with such processes, then in a store."""
 import csv
+import html.parser
 import io
 import json
 import re
@@ -28,12 +29,24 @@ CARD_NAMES = [name for name in NAMES if b"\n" not in name and b'"' not in name]
 needs_top = pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built without gua top")
 
 
+class Page(html.parser.HTMLParser):
+    """The tags and attributes of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes = set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
 def check(run, words):
     """What any output must be, and what this one says it is."""
     assert run.returncode in (0, 1), (words, run.returncode, run.stderr)
     for text in (run.stdout, run.stderr):
         text.encode("utf-8")  # a byte that is not UTF-8 would be a surrogate here
-        found = CONTROL.search(text.replace("\t", "") if "-x" in words else text)
+        found = CONTROL.search(text.replace("\t", "") if {"-x", "html"} & set(words) else text)
         assert not found, (words, text[max(0, found.start() - 60):found.end() + 60])
     if "--json" in words or "json" in words or "--format=json" in words:
         json.loads(run.stdout, parse_constant=pytest.fail)
@@ -42,6 +55,10 @@ def check(run, words):
             assert not [cell for cell in row if re.match(r"[=+@]|-[^\d.]", cell) and cell != "-"], (words, row)
     if "-x" in words:
         ET.fromstring(run.stdout)
+    if "html" in words:
+        page = Page()
+        page.feed(run.stdout)
+        assert not page.tags & {"script", "b", "iframe", "img", "a"} and not [a for a in page.attributes if a.startswith("on")]
 
 
 FIELDS = ("pid,name,gpu_name,gua.user,gua.command,gua.notebook,gua.notebook_path,gua.job,gua.container,gua.job_name,"
@@ -102,8 +119,8 @@ def test_what_is_stored(host):
             assert not [cell for cell in row if isinstance(cell, str) and CONTROL.search(cell)], (table, row)
 
 
-READS = [["report", "--since", "2026-01-01", *more, *by] for more in ([], ["--format", "json"], ["--format", "csv"])
-         for by in ([], ["--by", "process"], ["--by", "card"])]
+READS = [["report", "--since", "2026-01-01", "--format", form, "--by", by] for form in ("text", "json", "csv", "html")
+         for by in ("user", "process", "card", "notebook,tag")]
 READS += [["export", "--what", what, "--format", form] for what in ("usage", "holding", "process", "event")
           for form in ("csv", "json")]
 READS += [["events", "--since", "2026-01-01", *more] for more in ([], ["--format", "json"], ["--format", "csv"])]
