@@ -9,7 +9,8 @@
  *              lasts), clock (real or virtual time), timetext (durations, dates), period (named
  *              periods, windows), size, file, helper (a process for what may block), options,
  *              words and csv (splitting), nearest (names like what a user wrote), shares (parts
- *              that add up to a whole), ini (sections, keys and values)
+ *              that add up to a whole), ini (sections, keys and values), pattern
+ *              (names with * and ?)
  *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
  *              a process), system (those of the host), identity (who a process is), command
  *              (what a command line shows), secret (what it must not show), cgroup, jupyter
@@ -58,13 +59,15 @@
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
  *              gather (from stores), restriction and wanted (to some users and cards), cards,
  *              usage, holders, users, breakdown (by any kind of identity), hosts, heat, days,
- *              files, idmap, names, window, event_rows and events (what happened), spells and
- *              spell_sql. Its report: report (the facts), report_sentences, report_notes (about
- *              holders), report_restricted, report_cards, report_holders, report_processes,
- *              report_spells and report_events (the columns of its tables), report_rows
- *              (sorted), report_trend, report_compare, report_verdict, report_person, present
- *              (what a user holds now), order, report_parts. Others: event_list, now, recent,
- *              floors, status, export, store_list (files and directories), subtrack*, sql
+ *              cost (prices, energy), files, idmap, names, window, event_rows and events (what
+ *              happened), spells and spell_sql. Its report: report (the facts),
+ *              report_sentences, report_notes (about holders), report_restricted, report_cards,
+ *              report_holders, report_processes, report_spells and report_events (the columns
+ *              of its tables), report_rows (sorted), report_trend, report_compare,
+ *              report_verdict, report_person, present (what a user holds now), report_bill*
+ *              (what it costs) and bill (cents that add up), order, report_parts. Others:
+ *              event_list, now, recent, floors, status, export, store_list (files and
+ *              directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
@@ -75,7 +78,7 @@
  *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who*,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
- *   cmd/       one file per command: daemon*, start, status, stop, report, events, export,
+ *   cmd/       one file per command: daemon*, start, status, stop, report*, events, export,
  *              import, demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),

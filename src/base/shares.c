@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* The part that is furthest below its exact share or, to take a unit away, furthest above
  * it. */
@@ -48,4 +49,53 @@ void shares_round(const double *parts, size_t n, double *shares)
 		sum += parts[i];
 	for (size_t i = 0; i < n; i++)
 		shares[i] = sum > 0 ? (double)tenths[i] / 1000 : (double)NAN;
+}
+
+/* A part while all are rounded. */
+struct fraction {
+	size_t at;
+	double rest; /* what rounding down has cut off */
+};
+
+static int compare_fractions(const void *x, const void *y)
+{
+	const struct fraction *a = x, *b = y;
+	if (a->rest != b->rest)
+		return a->rest > b->rest ? -1 : 1;
+	return a->at < b->at ? -1 : 1;
+}
+
+/* Gives the units that are missing, or takes those that are too many. */
+static void settle(struct fraction *fractions, size_t n, int64_t missing, const double *parts,
+	int64_t *fitted)
+{
+	size_t largest = 0;
+	qsort(fractions, n, sizeof(*fractions), compare_fractions);
+	for (size_t i = 0; i < n && missing > 0; i++, missing--)
+		fitted[fractions[i].at]++;
+	for (size_t i = n; i-- > 0 && missing < 0; missing++)
+		fitted[fractions[i].at]--;
+	for (size_t i = 1; i < n; i++)
+		largest = parts[i] > parts[largest] ? i : largest;
+	fitted[largest] += missing;
+}
+
+bool shares_fit(const double *parts, size_t n, int64_t whole, int64_t *fitted)
+{
+	struct fraction *fractions = calloc(n + 1, sizeof(*fractions));
+	if (!fractions || n == 0) {
+		free(fractions);
+		return n == 0;
+	}
+	int64_t missing = whole;
+	for (size_t i = 0; i < n; i++) {
+		/* A sum of numbers that are whole may be a hair below. */
+		double down = floor(parts[i] + 1e-6);
+		fractions[i] = (struct fraction){ i, parts[i] - down };
+		fitted[i] = (int64_t)down;
+		missing -= fitted[i];
+	}
+	settle(fractions, n, missing, parts, fitted);
+	free(fractions);
+	return true;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { SHARES_MAX = 8 };
 
@@ -14,5 +15,10 @@ void shares_divide(const double *parts, size_t n, size_t units, bool visible, si
 /* The shares of n parts, each a multiple of 0.001: printed in percent with one decimal they add
  * up to 100.0. All are NAN if the parts are 0. */
 void shares_round(const double *parts, size_t n, double *shares);
+
+/* Rounds each of n parts up or down so that they add up to `whole`, which is about their sum:
+ * those with the largest fractions are rounded up. Any difference beyond that goes to the
+ * largest part. False: out of memory. */
+bool shares_fit(const double *parts, size_t n, int64_t whole, int64_t *fitted);
 
 #endif

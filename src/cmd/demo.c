@@ -183,7 +183,8 @@ static int record(const struct values *v, struct clock *clock, struct err *e)
 static const struct report_request request = { .by = { { IDENTITY_USER }, 1 },
 	.top = 10,
 	.rest = true,
-	.cost = NAN,
+	.energy_price = NAN,
+	.co2_g_per_kwh = NAN,
 	.currency = "",
 	.utc = true };
 

@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/mine.h"
 #include "cmd/configure.h"
+#include "cmd/report_config.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "query/audit.h"
@@ -28,7 +29,7 @@ struct report_options {
 	struct restriction only;
 	struct window_words window;
 	const char *now, *format, *output, *by, *sort, *table, *compare, *currency, *interval;
-	double cost;
+	double cost, energy_price, co2;
 	int64_t top, longest, width;
 	bool json, mine, digest, utc, ascii, no_color;
 	bool is_mine;	    /* --mine, or --user me */
@@ -76,7 +77,7 @@ static const struct option_row rows[] = {
 			"--user, for one person",
 		ROW(digest) },
 	{ OPTION_CHOICE, 0, "table", "TABLE",
-		"which table csv has: by (what --by lists), trend, events, longest (idle "
+		"which table csv has: by (what --by lists), bill, trend, events, longest (idle "
 		"spells), compare (figures) or compare-users (default by)",
 		.choices = REPORT_TABLE_CHOICES, ROW(table) },
 	{ OPTION_COUNT, 0, "top", "N",
@@ -88,10 +89,13 @@ static const struct option_row rows[] = {
 		"csv)",
 		ROW(longest), .max = 1e6 },
 	{ OPTION_REAL, 0, "cost", "MONEY",
-		"price of one GPU-hour: also show the cost of idle-held time", ROW(cost),
-		.max = 1e12 },
-	{ OPTION_TEXT, 0, "currency", "CODE", "currency of that price (default USD)",
+		"price of one GPU-hour of any card (default: [price] in gua.conf)", ROW(cost),
+		.max = 1e9 },
+	{ OPTION_TEXT, 0, "currency", "CODE", "currency of prices (default USD)",
 		ROW(currency) },
+	{ OPTION_REAL, 0, "energy-price", "MONEY", "what one kWh costs", ROW(energy_price),
+		.max = 1e6 },
+	{ OPTION_REAL, 0, "co2", "GRAMS", "CO2 of one kWh", ROW(co2), .max = 1e5 },
 	CONFIGURE_ROWS(struct report_options, conf),
 	{ OPTION_COUNT, 0, "width", "N", "width of the bar, 10 to 400 (default 60)", ROW(width),
 		.min = 10, .max = 400 },
@@ -177,7 +181,6 @@ static int read_request(
 		.top_inner = calm ? TOP_TEXT_INNER : top,
 		.rest = is_for_people(o),
 		.only = &o->only,
-		.cost = o->cost,
 		.currency = o->currency,
 		.utc = o->utc,
 	};
@@ -313,7 +316,7 @@ static int compare(struct report *r, const struct audit *a, const struct asked *
 	if (rc == 0)
 		report_compare(r, &other, &asked->request);
 	if (rc == 0 && asked->person)
-		report_about(r, asked->person, &other, &asked->request);
+		report_about(r, asked->person, &other);
 	return rc;
 }
 
@@ -411,11 +414,6 @@ static void write_command(struct str *out, const struct report_options *o)
 			add_option(out, restriction_names[kind], o->only.lists[kind].items[i]);
 }
 
-static const char *find_group(const void *groups, const char *user)
-{
-	return config_groups_find(groups, user);
-}
-
 /* Reads the window and the stores, and prints the report. */
 static int report(const struct command *self, struct report_options *o, const struct config *c)
 {
@@ -445,9 +443,8 @@ static int report(const struct command *self, struct report_options *o, const st
 	write_command(&command, o);
 	asked.request.same_db = o->db.n > 0;
 	asked.request.command = command.failed ? NULL : str_text(&command);
-	asked.request.has_groups = c->groups.n > 0;
-	asked.question.group_of = find_group;
-	asked.question.group_context = &c->groups;
+	const struct report_prices prices = { o->cost, &c->prices };
+	report_configure(&asked.question, &asked.request, c, &prices);
 	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &asked, &stores);
 	store_list_finish(&stores);
 	str_finish(&command);

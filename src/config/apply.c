@@ -1,4 +1,5 @@
 /* Fills a struct of values from settings: defaults, then the files, the last one first. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,11 @@ static int set_defaults(struct settings *s, const char *section, void *base, str
 {
 	int rc = 0;
 	for (const struct config_key *key = s->schema->keys; key->section && !rc; key++) {
-		if (strcmp(key->section, section) != 0 || !key->initial)
+		if (strcmp(key->section, section) != 0)
+			continue;
+		if (!key->initial && !key->parse && key->value.kind == OPTION_REAL)
+			*(double *)(void *)((char *)base + key->value.offset) = NAN;
+		if (!key->initial)
 			continue;
 		struct config_value v = { .key = key,
 			.name = key->value.name,

@@ -1,8 +1,10 @@
 /* The table of gua.conf's sections and keys, and questions about the values. */
 #include "config/config.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "base/pattern.h"
 #include "config/parse.h"
 
 static const struct config_section sections[] = {
@@ -10,7 +12,10 @@ static const struct config_section sections[] = {
 	{ .name = "thresholds",
 		.help = "What counts as active and as held; stored with the data." },
 	{ .name = "retention", .help = "How long the store keeps its fine sums." },
-	{ .name = "money", .help = "What things cost." },
+	{ .name = "money", .help = "The currency, and what energy costs." },
+	{ .name = "price",
+		.help = "What one GPU-hour costs, by the card's name; the first match "
+			"counts." },
 	{ .name = "groups", .help = "Groups of users, for sums over their members." },
 	{ .name = "calendar", .help = "When people work." },
 	{ 0 },
@@ -76,9 +81,24 @@ static const struct config_key keys[] = {
 		"14d", .option = "keep-five", .commands = RECORDER },
 	{ "money", { OPTION_TEXT, 0, "currency", "CODE", "name of the currency", AT(currency) },
 		"USD", .parse = parse_currency, .option = "currency", .commands = "report" },
+	{ "money",
+		{ OPTION_REAL, 0, "energy_price", "MONEY", "what one kWh costs",
+			AT(energy_price), .max = 1e6 },
+		.example = "energy_price = 0.30", .option = "energy-price",
+		.commands = "report" },
+	{ "money",
+		{ OPTION_REAL, 0, "co2_g_per_kwh", "GRAMS", "CO2 of one kWh", AT(co2_g_per_kwh),
+			.max = 1e5 },
+		.example = "co2_g_per_kwh = 380", .option = "co2", .commands = "report" },
+	{ "price",
+		{ .arg = "PATTERN",
+			.help = "a pattern of names (* and ? as in a shell) and a price",
+			AT(prices) },
+		.example = "\"NVIDIA A100*\" = 2.50", .parse = parse_price, .option = "cost",
+		.commands = "report" },
 	{ "groups",
-		{ .arg = "TEAM",
-			.help = "the members of a team; a user is in one team",
+		{ .arg = "GROUP",
+			.help = "the members of a group; a user is in one group",
 			AT(groups) },
 		.example = "vision = alice bob", .parse = parse_group, .repeats = true },
 	{ "calendar",
@@ -112,6 +132,18 @@ enum privacy config_privacy(const struct config *c)
 {
 	bool strict = strcmp(c->privacy, privacy_names[PRIVACY_STRICT]) == 0;
 	return strict ? PRIVACY_STRICT : PRIVACY_NORMAL;
+}
+
+double config_price_of(const struct config_prices *prices, const char *name, bool is_instance)
+{
+	for (size_t i = 0; i < prices->n; i++) {
+		const struct config_price *price = &prices->items[i];
+		if (is_instance && !strcasestr(price->pattern, "MIG"))
+			continue;
+		if (pattern_matches(price->pattern, name))
+			return price->per_hour;
+	}
+	return NAN;
 }
 
 const char *config_groups_find(const struct config_groups *groups, const char *user)

@@ -11,6 +11,16 @@
 #include "model/process.h"
 #include "model/state.h"
 
+/* What one GPU-hour of a card costs, by the pattern of its name (base/pattern.h). */
+struct config_price {
+	const char *pattern;
+	double per_hour;
+};
+struct config_prices {
+	struct config_price *items; /* the first that matches counts */
+	size_t n;
+};
+
 /* People whose time is added up: no user is in two groups. */
 struct config_group {
 	const char *name;
@@ -50,9 +60,11 @@ struct config {
 	int64_t held_mem_bytes, spell_ms;
 	/* [retention] */
 	int64_t keep_minutes_ms, keep_five_ms;
-	/* [money] */
+	/* [money]; NAN: not given */
 	const char *currency;
-	/* [groups], [calendar] */
+	double energy_price, co2_g_per_kwh;
+	/* [price], [groups], [calendar] */
+	struct config_prices prices;
 	struct config_groups groups;
 	struct config_calendar calendar;
 };
@@ -63,6 +75,9 @@ extern const struct config_schema config_schema;
 /* The thresholds, as the recorder and live views use them. */
 struct rules config_rules(const struct config *c);
 enum privacy config_privacy(const struct config *c);
+/* The price of a card by its name; NAN: none. A MIG instance has one only if the pattern names
+ * MIG, because it is a part of a card. */
+double config_price_of(const struct config_prices *prices, const char *name, bool is_instance);
 /* The name of a user's group; NULL: none. */
 const char *config_groups_find(const struct config_groups *groups, const char *user);
 /* Whether a moment of local time is within the working hours, which no holiday has. False if

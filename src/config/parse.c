@@ -21,6 +21,25 @@ int parse_currency(const struct config_value *v, struct err *e)
 	return 0;
 }
 
+int parse_price(const struct config_value *v, struct err *e)
+{
+	static const struct option_row row = { OPTION_REAL, .name = "price", .max = 1e9 };
+	struct config_prices *prices = v->at;
+	void *items = prices->items;
+	double per_hour = 0;
+	int rc = option_set(&row, &(struct written){ v->name, v->text }, &per_hour, e);
+	if (rc)
+		return rc;
+	struct config_price *price =
+		config_one_more(v->arena, &items, prices->n, sizeof(*price));
+	if (!price)
+		return err_memory(e);
+	*price = (struct config_price){ v->name, per_hour };
+	prices->items = items;
+	prices->n++;
+	return 0;
+}
+
 /* Splits a list at blanks and commas; the caller frees *words. */
 static int split_list(const struct config_value *v, char ***words, struct err *e)
 {

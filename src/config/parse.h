@@ -6,7 +6,9 @@
 
 /* A name of money, at most 8 characters: struct config's `currency`. */
 int parse_currency(const struct config_value *v, struct err *e);
-/* TEAM = USER USER ...: adds to a struct config_groups. */
+/* PATTERN = MONEY: adds to a struct config_prices. */
+int parse_price(const struct config_value *v, struct err *e);
+/* GROUP = USER USER ...: adds to a struct config_groups. */
 int parse_group(const struct config_value *v, struct err *e);
 /* "Mon-Fri 08:00-18:00, Sat 09:00-12:00": adds to a struct config_calendar. */
 int parse_hours(const struct config_value *v, struct err *e);

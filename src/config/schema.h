@@ -39,7 +39,8 @@ struct config_key {
 	/* Name, placeholder, help, kind, choices, limits and place of the value. No name: users
 	 * choose the key, which may be there with many names. OPTION_FLAG is yes or no. */
 	struct option_row value;
-	const char *initial; /* the default, as a file would have it; NULL: there is none */
+	const char *initial; /* the default, as a file would have it; NULL: there is none, and
+				the value is NAN, 0 or NULL */
 	const char *example; /* for a key without a default: a line with it */
 	/* Reads a value that is of no option's kind; NULL: option_set() does. */
 	int (*parse)(const struct config_value *v, struct err *e);

@@ -8,7 +8,7 @@
  *   - hosts that have a card, each with all of its members;
  *   - cards by host, then index, then instance: all members. All of a card's window is in ms[],
  *     what no reading covers in ms[CARD_UNOBSERVED]; energy_known_ms and unsure_ms are at most
- *     as long as the time that they are of;
+ *     as long as the time that they are of; then their prices and floors;
  *   - identities, most presence first, and, if asked, processes, in the order that was asked
  *     for: how many were left out is in n_processes_left_out, and their time in left_out.
  *     `path` and `id` of a process are the engine's;
@@ -59,6 +59,8 @@ struct audit_card {
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
 	bool has_rows;				/* it has a slot in the window */
 	bool left_out;				/* the engine's: see struct audit_host */
+	double price;				/* of one GPU-hour; NAN: none is known */
+	double floor_w; /* power without any work, an estimate; NAN: not known */
 };
 
 struct audit {
@@ -72,6 +74,7 @@ struct audit {
 	size_t n_cards;
 	int64_t ms[CARD_STATES]; /* sums over cards, like the next three */
 	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES], unsure_ms;
+	struct audit_cost cost, held_cost; /* sums over cards, and over identities */
 	struct audit_identity *identities; /* most presence first */
 	size_t n_identities;
 	int64_t unattributed_ms;	 /* active and idle-held time in no identity's share */

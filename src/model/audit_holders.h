@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/audit_cost.h"
 #include "model/identity.h"
 #include "model/process.h"
 #include "model/state.h"
@@ -15,8 +16,10 @@
 struct audit_sums {
 	int64_t ms[HOLDER_STATES]; /* by state; the measure says what it is */
 	int64_t active_share_ms;   /* its part of the cards' active time ... */
-	int64_t idle_share_ms;	   /* ... and of their idle-held time */
-	int64_t context_share_ms;  /* of this, the part of processes with a bare context */
+	int64_t idle_share_ms;	   /* ... of their idle-held time ... */
+	int64_t context_share_ms;  /* (of this, the part of processes with a bare context) */
+	int64_t unknown_share_ms;  /* ... and, by presence, of that with unknown use */
+	struct audit_cost cost;	   /* of the shares */
 	int64_t peak_mem_kib;	   /* of its largest process; -1 unknown */
 	int64_t last_active_ms;	   /* of its processes in the window; -1 never */
 };

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/audit.h"
+#include "model/report_bill.h"
 #include "model/report_compare.h"
 #include "model/report_person.h"
 #include "model/report_facts.h"
@@ -60,10 +61,11 @@ struct report {
 	struct report_compare compare;
 	struct report_person person;
 
-	struct table host_table, cards;	   /* cards by host: hosts[].n_cards each */
-	struct table identities;	   /* users */
-	struct table events;		   /* by kind; only for programs */
-	struct table longest;		   /* the longest idle spells */
+	struct table host_table, cards; /* cards by host: hosts[].n_cards each */
+	struct table identities;	/* users */
+	struct table events;		/* by kind; only for programs */
+	struct table longest;		/* the longest idle spells */
+	struct report_bill bill;
 	struct report_breakdown breakdown; /* by card alone: only `by` is set */
 	struct report_breakdown by_card;   /* of_users: their time on each card */
 	struct sentence *sentences;

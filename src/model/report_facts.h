@@ -35,8 +35,9 @@ struct report_waste {
 	double squatting_hours;				/* presence */
 	double equivalent_unavailable, equivalent_free; /* the first two in cards */
 	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
-	double cost;			 /* of idle-held time */
-	const char *currency;		 /* of the cost; NULL: no cost was asked for */
+	double cost;			 /* of idle-held time on cards with a price */
+	double shown_cost;		 /* the same in cents that the bill adds up to */
+	const char *currency;		 /* of the cost; NULL: no price was given */
 	enum report_verdict judged;
 	const char *verdict; /* the same for programs: "allocation_policy"; NULL: none */
 };

@@ -21,6 +21,7 @@ enum column_kind {
 	COLUMN_KIB,    /* KiB: MiB or GiB / bytes */
 	COLUMN_MJ,     /* millijoules: kWh / joules */
 	COLUMN_KWH,    /* kilowatt-hours */
+	COLUMN_MONEY,  /* in the currency that is named elsewhere: cents / all decimals */
 	COLUMN_BOOL,   /* 0 or 1: no, yes / false, true in JSON and 0, 1 in CSV */
 	COLUMN_MOMENT, /* unix milliseconds: day and time / ISO 8601 in UTC */
 };

@@ -1,9 +1,11 @@
 /* Adds hosts, cards, identities and processes to an audit, and computes its sums. */
 #include "query/audit.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "query/cost.h"
 
 void audit_init(struct audit *a)
 {
@@ -29,7 +31,9 @@ struct audit_card *audit_add_card(struct audit *a, struct err *e)
 	a->cards[a->n_cards] = (struct audit_card){ .id = { .mig_index = -1,
 							    .gpu_instance = -1,
 							    .compute_instance = -1,
-							    .mem_total_bytes = -1 } };
+							    .mem_total_bytes = -1 },
+		.price = NAN,
+		.floor_w = NAN };
 	return &a->cards[a->n_cards++];
 }
 
@@ -81,6 +85,8 @@ void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
 	to->active_share_ms += more->active_share_ms;
 	to->idle_share_ms += more->idle_share_ms;
 	to->context_share_ms += more->context_share_ms;
+	to->unknown_share_ms += more->unknown_share_ms;
+	cost_add(&to->cost, &more->cost);
 	if (more->peak_mem_kib > to->peak_mem_kib)
 		to->peak_mem_kib = more->peak_mem_kib;
 	if (more->last_active_ms > to->last_active_ms)
@@ -97,11 +103,13 @@ void audit_add_up(struct audit *a)
 			a->energy_known_ms[state] += card->energy_known_ms[state];
 		}
 		a->unsure_ms += card->unsure_ms;
+		cost_add_card(&a->cost, card, 0, COST_PARTS);
 	}
 	int64_t shared_ms = 0, used_ms = a->ms[CARD_ACTIVE] + a->ms[CARD_IDLE_HELD];
 	for (size_t i = 0; i < a->n_identities; i++) {
 		const struct audit_sums *sums = &a->identities[i].sums;
 		shared_ms += sums->active_share_ms + sums->idle_share_ms;
+		cost_add(&a->held_cost, &sums->cost);
 	}
 	a->unattributed_ms = used_ms > shared_ms && !a->of_users ? used_ms - shared_ms : 0;
 }

@@ -24,6 +24,9 @@ struct audit_question {
 	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */
 	const char *(*group_of)(const void *context, const char *user);
 	const void *group_context;
+	/* The price of one GPU-hour of a card; NAN: none. price_of NULL: no card has one. */
+	double (*price_of)(const void *context, const struct card_id *card);
+	const void *price_context;
 };
 
 /* Fills `*a` from stores. A window without data is not an error: n_cards is then 0, and

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "query/audit.h"
+#include "query/cost.h"
 
 void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
 	struct audit_breakdown *to, const struct by *by)
@@ -152,7 +153,8 @@ static void add_pair(
 		else if (measure != MEASURE_PROCESSES)
 			time.ms[state] = pair->presence_ms[state];
 	if (measure == MEASURE_CARDS) /* the cards' own time is added by breakdown_end() */
-		time.active_share_ms = time.idle_share_ms = 0;
+		time.active_share_ms = time.idle_share_ms = time.unknown_share_ms = 0;
+	cost_of_holder(&time, &b->g->a->cards[pair->card]);
 	audit_sums_add(&row->sums, &time);
 	note(&row->user, pair->user);
 	note_card(b->g->a, row, pair->card);
@@ -185,16 +187,16 @@ int breakdown_add(struct breakdown *b, size_t path, const struct pair *pair, str
 
 static void add_card(struct audit_row *row, const struct audit_card *card)
 {
-	const struct audit_sums time = {
-		.ms = { [HOLDER_ACTIVE] = card->ms[CARD_ACTIVE],
-			[HOLDER_IDLE_HELD] = card->ms[CARD_IDLE_HELD],
-			[HOLDER_TRULY_IDLE] = card->ms[CARD_TRULY_IDLE],
-			[HOLDER_USE_UNKNOWN] = card->ms[CARD_USE_UNKNOWN] },
+	struct audit_sums time = { .ms = { [HOLDER_ACTIVE] = card->ms[CARD_ACTIVE],
+					   [HOLDER_IDLE_HELD] = card->ms[CARD_IDLE_HELD],
+					   [HOLDER_TRULY_IDLE] = card->ms[CARD_TRULY_IDLE],
+					   [HOLDER_USE_UNKNOWN] = card->ms[CARD_USE_UNKNOWN] },
 		.active_share_ms = card->ms[CARD_ACTIVE],
 		.idle_share_ms = card->ms[CARD_IDLE_HELD],
+		.unknown_share_ms = card->ms[CARD_USE_UNKNOWN],
 		.peak_mem_kib = -1,
-		.last_active_ms = -1
-	};
+		.last_active_ms = -1 };
+	cost_add_card(&time.cost, card, 0, COST_PARTS);
 	audit_sums_add(&row->sums, &time);
 	row->unobserved_ms += card->ms[CARD_UNOBSERVED];
 	row->n_cards++;

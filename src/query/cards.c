@@ -200,6 +200,23 @@ static int settle_hosts(struct gather *g, struct err *e)
 	return 0;
 }
 
+/* Gives the cards of a file their new numbers: `to` has one for each of the n old ones. */
+static int renumber_cards(struct gather_file *file, const uint32_t *to, size_t n, struct err *e)
+{
+	idmap_renumber(&file->cards, to);
+	if (!file->unknown_ms)
+		return 0;
+	int64_t *unknown_ms = calloc(n, sizeof(*unknown_ms));
+	if (!unknown_ms)
+		return err_memory(e);
+	for (size_t i = 0; i < n; i++)
+		if (to[i] != IDMAP_NONE)
+			unknown_ms[to[i]] = file->unknown_ms[i];
+	free(file->unknown_ms);
+	file->unknown_ms = unknown_ms;
+	return 0;
+}
+
 int gather_settle(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
@@ -228,12 +245,13 @@ int gather_settle(struct gather *g, struct err *e)
 		a->hosts[card->host].n_cards++;
 		cards[kept++] = *card;
 	}
-	for (size_t i = 0; i < g->n_files; i++)
-		idmap_renumber(&g->files[i].cards, to);
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0; i++)
+		rc = renumber_cards(&g->files[i], to, n, e);
 	free(order);
 	free(a->cards);
 	a->cards = cards;
 	a->n_cards = kept;
 	days_settle(&a->days);
-	return settle_hosts(g, e);
+	return rc ? rc : settle_hosts(g, e);
 }

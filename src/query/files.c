@@ -63,6 +63,7 @@ void gather_close(struct gather *g)
 		idmap_finish(&g->files[i].hosts);
 		idmap_finish(&g->files[i].cards);
 		idmap_finish(&g->files[i].wanted);
+		free(g->files[i].unknown_ms);
 	}
 	names_finish(&g->users);
 	free(g->files);

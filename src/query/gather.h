@@ -21,6 +21,7 @@ struct gather_file {
 	struct idmap
 		cards; /* from its card ids to audit.cards; IDMAP_NONE: not in the report */
 	struct idmap wanted; /* the processes that the audit is restricted to, if it is */
+	int64_t *unknown_ms; /* by card: its time with unknown use; NULL: there is none */
 	size_t first_run;    /* index of its first run in gather.runs */
 	size_t checked; /* 1 + the host that gather_check_overlap() accepted last; 0: none yet
 			 */
@@ -82,7 +83,8 @@ int gather_usage(struct gather *g, struct err *e);
 int gather_settle(struct gather *g, struct err *e);
 /* Finds what the audit is restricted to; ERR_NOTHING: something of it is not in the stores. */
 int gather_wanted(struct gather *g, struct err *e);
-/* Reads identities and processes. */
+/* Sets what the cards cost; then reads identities and processes. */
+int gather_costs(struct gather *g, struct err *e);
 int gather_holders(struct gather *g, struct err *e);
 /* Reads what the user that was asked for holds now. */
 int gather_present(struct gather *g, struct err *e);

@@ -7,6 +7,7 @@
 #include "classify/context.h"
 #include "model/tick.h"
 #include "query/breakdown.h"
+#include "query/cost.h"
 #include "query/floors.h"
 #include "query/gather.h"
 #include "query/heat.h"
@@ -26,7 +27,9 @@ struct pairs {
 	struct idmap map;
 	struct pair *items;
 	size_t n;
-	size_t last; /* the previous pair: often the same */
+	size_t last;	     /* the previous pair: often the same */
+	int64_t *unknown_ms; /* by card: presence with unknown use, also of what the audit is
+				not restricted to; NULL if the file has none */
 };
 
 static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, struct err *e)
@@ -86,6 +89,14 @@ static void add_hours(struct holding_fold *h, int64_t slot, const int64_t ms[HOL
 	heat_add(a, &h->clock, at, CARD_USE_UNKNOWN, ms[HOLDER_USE_UNKNOWN]);
 }
 
+/* The presence of a row in a state. */
+static int64_t presence(sqlite3_value **values, int state)
+{
+	int64_t ms = value_sum(values[MS_AT + state]);
+	int64_t twice = value_signed(values[DOUBLE_AT + state]);
+	return twice < ms ? ms - twice : 0;
+}
+
 /* Adds a row. The time that a user was present in a state is the time of the user's processes,
  * minus what several of them have in common (the "double" columns). That is negative where the
  * state of the user differs from that of the process. */
@@ -94,18 +105,19 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	struct holding_fold *h = f->context;
 	uint32_t card = idmap_get(&h->file->cards, sqlite3_value_int64(values[0]));
 	int64_t process = sqlite3_value_int64(values[1]);
-	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX ||
-		!wanted_has(h->g, h->file, process))
+	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX)
+		return true;
+	if (h->pairs->unknown_ms)
+		h->pairs->unknown_ms[card] += presence(values, HOLDER_USE_UNKNOWN);
+	if (!wanted_has(h->g, h->file, process))
 		return true;
 	struct pair *pair = find_pair(h->pairs, process, card, f->e);
 	if (!pair)
 		return false;
 	int64_t presence_ms[HOLDER_STATES];
 	for (int state = 0; state < HOLDER_STATES; state++) {
-		int64_t ms = value_sum(values[MS_AT + state]);
-		int64_t twice = value_signed(values[DOUBLE_AT + state]);
-		presence_ms[state] = twice < ms ? ms - twice : 0;
-		pair->own.ms[state] += ms;
+		presence_ms[state] = presence(values, state);
+		pair->own.ms[state] += value_sum(values[MS_AT + state]);
 		pair->presence_ms[state] += presence_ms[state];
 	}
 	if (restriction_of_users(&h->g->q->only))
@@ -256,10 +268,12 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 	return rc;
 }
 
-static void add_to_identity(struct audit_identity *identity, const struct pair *pair)
+static void add_to_identity(
+	struct audit_identity *identity, const struct pair *pair, const struct audit_card *card)
 {
 	struct audit_sums time = pair->own;
 	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
+	cost_of_holder(&time, card);
 	audit_sums_add(&identity->sums, &time);
 }
 
@@ -277,6 +291,7 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	process->started_ms = pair->started_ms;
 	process->sums = pair->own;
 	process->context = pair->context;
+	cost_of_holder(&process->sums, &a->cards[pair->card]);
 	return 0;
 }
 
@@ -318,12 +333,26 @@ static int add_pair(
 	int rc = 0;
 	if (pair->user == IDMAP_NONE)
 		return 0;
-	add_to_identity(&o->users->items[pair->user], pair);
+	add_to_identity(&o->users->items[pair->user], pair, &g->a->cards[pair->card]);
 	if (g->q->want_processes)
 		rc = add_process(g->a, path, pair, e);
 	if (rc == 0)
 		rc = breakdown_add(o->breakdown, path, pair, e);
 	return rc ? rc : breakdown_add(o->by_card, path, pair, e);
+}
+
+/* Divides the time with unknown use of each card by the presence of its holders: neither use
+ * nor memory says more. */
+static void divide_unknown(const struct gather_file *file, struct pairs *p)
+{
+	for (size_t i = 0; i < p->n && p->unknown_ms; i++) {
+		struct pair *pair = &p->items[i];
+		int64_t own_ms = pair->presence_ms[HOLDER_USE_UNKNOWN];
+		int64_t all_ms = p->unknown_ms[pair->card];
+		int64_t card_ms = file->unknown_ms[pair->card];
+		double part = all_ms > card_ms ? (double)card_ms / (double)all_ms : 1;
+		pair->own.unknown_share_ms = (int64_t)((double)own_ms * part);
+	}
 }
 
 /* Reads one file: its slots, its owners, and their sums. */
@@ -332,7 +361,10 @@ static int gather_file_holders(struct gather *g, size_t path, struct owners o, s
 	struct gather_file *file = &g->files[path];
 	struct pairs p = { 0 };
 	o.pairs = &p;
-	int rc = read_window(g, file, &p, e);
+	if (file->unknown_ms)
+		p.unknown_ms = calloc(g->a->n_cards, sizeof(*p.unknown_ms));
+	int rc =
+		file->unknown_ms && !p.unknown_ms ? err_memory(e) : read_window(g, file, &p, e);
 	if (p.n)
 		qsort(p.items, p.n, sizeof(*p.items), compare_pairs);
 	if (rc == 0)
@@ -341,10 +373,13 @@ static int gather_file_holders(struct gather *g, size_t path, struct owners o, s
 		rc = read_last_active(file, &p, e);
 	if (rc == 0)
 		rc = mark_contexts(g, file, &p, e);
+	if (rc == 0)
+		divide_unknown(file, &p);
 	for (size_t i = 0; i < p.n && rc == 0; i++)
 		rc = add_pair(g, path, &o, &p.items[i], e);
 	idmap_finish(&p.map);
 	free(p.items);
+	free(p.unknown_ms);
 	return rc;
 }
 

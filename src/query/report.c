@@ -7,6 +7,7 @@
 
 #include "base/shares.h"
 #include "query/audit.h"
+#include "query/bill.h"
 
 double part_of(int64_t part_ms, int64_t whole_ms)
 {
@@ -132,12 +133,23 @@ static void add_headline(struct report *r, const struct audit *a)
 		ADD_STATES(r, card_states, r->ms);
 }
 
-/* Of users: their own idle time, and for money their share of the cards'. */
-static void restrict_waste(
-	struct report_waste *w, const struct report *r, const struct report_request *q)
+/* The money of idle-held time; of users, that of their share. */
+static void add_cost(struct report_waste *w, const struct audit *a)
+{
+	struct bill_totals totals;
+	w->cost = w->shown_cost = NAN;
+	if (!a->cost.priced)
+		return;
+	bill_total(&totals, a);
+	w->cost = (a->of_users ? &a->held_cost : &a->cost)->money[COST_IDLE_HELD];
+	w->shown_cost =
+		(double)(a->of_users ? &totals.held : &totals.all)->parts[COST_IDLE_HELD] / 100;
+}
+
+/* Of users: their own idle time. */
+static void restrict_waste(struct report_waste *w, const struct report *r)
 {
 	w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;
-	w->cost = q->cost * (double)r->held.idle_share_ms / 3600e3;
 	w->truly_idle_hours = w->equivalent_unavailable = w->equivalent_free = NAN;
 	w->energy_kwh = w->energy_known = NAN;
 }
@@ -152,11 +164,11 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->equivalent_free = cards * r->share[CARD_TRULY_IDLE];
 	w->energy_kwh = energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD);
 	w->energy_known = part_of(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
-	w->cost = q->cost * w->idle_held_hours;
-	w->currency = isfinite(q->cost) ? q->currency : NULL;
+	w->currency = q->has_prices ? q->currency : NULL;
 	w->squatting_hours = (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
+	add_cost(w, a);
 	if (r->of_users)
-		restrict_waste(w, r, q);
+		restrict_waste(w, r);
 	report_judge(r, a);
 }
 
@@ -198,6 +210,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 	report_add_breakdown(r, a, q);
 	report_add_events(&r->events, a);
 	report_add_spells(&r->longest, a);
+	report_add_bill(r, a, q);
 	report_add_sentences(r, a, q);
 }
 
@@ -211,6 +224,9 @@ void report_finish(struct report *r)
 	table_finish(&r->identities);
 	table_finish(&r->events);
 	table_finish(&r->longest);
+	table_finish(&r->bill.lines);
+	table_finish(&r->bill.cards);
+	table_finish(&r->bill.energy);
 	table_finish(&r->breakdown.table);
 	table_finish(&r->by_card.table);
 	free(r->breakdown.rows);

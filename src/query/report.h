@@ -15,8 +15,10 @@ struct report_request {
 	bool same_db;	     /* it needs the same --db, which is not in it */
 	bool has_groups;     /* users can be in groups */
 	const struct restriction *only; /* what the audit was restricted to; NULL: nothing */
-	double cost;			/* of one GPU-hour; NAN: not asked for */
-	const char *currency;		/* as given, escaped for a terminal */
+	const char *currency;		/* escaped for a terminal */
+	bool has_prices;		/* of GPU-hours */
+	double energy_price;		/* of one kWh; NAN: not given */
+	double co2_g_per_kwh;		/* NAN: not given */
 	bool utc;			/* moments in UTC instead of local time */
 };
 
@@ -32,8 +34,7 @@ struct report_other {
 void report_compare(
 	struct report *r, const struct report_other *other, const struct report_request *q);
 /* Adds the part about one person; other->before may be without data. */
-void report_about(struct report *r, const char *name, const struct report_other *other,
-	const struct report_request *q);
+void report_about(struct report *r, const char *name, const struct report_other *other);
 void report_finish(struct report *r);
 
 #endif

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "query/cost.h"
+#include "query/report_bill.h"
+
 /* The rows of hosts are struct audit_host itself; "" is unknown. */
 static struct cell host_text(const void *row, size_t of)
 {
@@ -190,6 +193,14 @@ static struct cell card_energy(const void *row, size_t state)
 	return cell_number(energy_kwh(card->energy_mj, card->energy_known_ms, card->ms, state));
 }
 
+/* Of the card's time, by its price: a part, or at COSTS all of it. */
+static struct cell card_money(const void *row, size_t part)
+{
+	struct audit_cost cost = { 0 };
+	cost_add_card(&cost, &((const struct card_row *)row)->card, 0, COST_PARTS);
+	return cell_number(cost_money(&cost, part));
+}
+
 #define OF(member) offsetof(struct card_row, member)
 static const struct column card_columns[] = {
 	{ .key = "host", TEXT(get_string, OF(host)) },
@@ -247,6 +258,21 @@ static const struct column card_columns[] = {
 	{ .json = "energy_kwh.idle_held", VALUE(KWH, card_energy, CARD_IDLE_HELD) },
 	{ .json = "energy_kwh.truly_idle", VALUE(KWH, card_energy, CARD_TRULY_IDLE) },
 	{ .json = "energy_kwh.use_unknown", VALUE(KWH, card_energy, CARD_USE_UNKNOWN) },
+	{ .key = "price_per_gpu_hour", VALUE(MONEY, get_double, OF(card.price)) },
+	{ .key = "active_cost", .json = "cost.active", VALUE(MONEY, card_money, COST_ACTIVE) },
+	{ .key = "idle_held_cost",
+		.json = "cost.idle_held",
+		VALUE(MONEY, card_money, COST_IDLE_HELD) },
+	{ .key = "use_unknown_cost",
+		.json = "cost.use_unknown",
+		VALUE(MONEY, card_money, COST_USE_UNKNOWN) },
+	{ .key = "truly_idle_cost",
+		.json = "cost.truly_idle",
+		VALUE(MONEY, card_money, COST_TRULY_IDLE) },
+	{ .key = "unobserved_cost",
+		.json = "cost.unobserved",
+		VALUE(MONEY, card_money, COST_UNOBSERVED) },
+	{ .key = "cost", .json = "cost.total", VALUE(MONEY, card_money, COSTS) },
 };
 #undef OF
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "query/audit.h"
+#include "query/report_bill.h"
 
 static const struct audit_sums *sums_of(const void *row)
 {
@@ -118,6 +119,35 @@ static struct cell holder_user_shown(const void *row, size_t of)
 	return cell_text(user ? user_shown(user) : "(several)");
 }
 
+static struct cell holder_money(const void *row, size_t part)
+{
+	return cell_number(cost_money(&sums_of(row)->cost, part));
+}
+
+static struct cell holder_shown_money(const void *row, size_t part)
+{
+	const struct holder_row *view = row;
+	if (!view->cents || isnan(cost_money(&view->row->sums.cost, COSTS)))
+		return cell_number(NAN);
+	return cell_number(
+		part == COSTS ? bill_sum(view->cents) : (double)view->cents->parts[part] / 100);
+}
+
+static struct cell holder_unpriced(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number((double)sums_of(row)->cost.unpriced_ms);
+}
+
+/* Energy, or at 1 the floor in it. */
+static struct cell holder_energy(const void *row, size_t of)
+{
+	const struct audit_cost *cost = &sums_of(row)->cost;
+	if (!cost->energy_ms)
+		return cell_number(NAN);
+	return cell_number((of ? cost->floor_mj : cost->energy_mj) / 3.6e9);
+}
+
 static const struct column time_columns[] = {
 	{ .key = "gpu_seconds", .title = "held", .width = 6, VALUE(GPU_MS, holder_held, 0) },
 	{ .key = "active_gpu_seconds",
@@ -139,6 +169,10 @@ static const struct column time_columns[] = {
 		.width = 6,
 		VALUE(SHARE, holder_unused, 0) },
 	{ .key = "idle_held_fraction", VALUE(SHARE, holder_idle_fraction, 0) },
+	{ .title = "cost",
+		.width = 6,
+		.optional = true,
+		VALUE(MONEY, holder_shown_money, COSTS) },
 	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_TRULY_IDLE) },
 	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_USE_UNKNOWN) },
 	{ .key = "share_gpu_seconds",
@@ -154,6 +188,27 @@ static const struct column time_columns[] = {
 		.optional = true,
 		VALUE(KIB, holder_peak, 0) },
 	{ .key = "last_active", VALUE(MOMENT, holder_last_active, 0) },
+	{ .title = "idle\ncost",
+		.width = 6,
+		.optional = true,
+		VALUE(MONEY, holder_shown_money, COST_IDLE_HELD) },
+};
+
+static const struct column cost_columns[] = {
+	{ .key = "active_cost",
+		.json = "cost.active",
+		VALUE(MONEY, holder_money, COST_ACTIVE) },
+	{ .key = "idle_held_cost",
+		.json = "cost.idle_held",
+		VALUE(MONEY, holder_money, COST_IDLE_HELD) },
+	{ .key = "use_unknown_cost",
+		.json = "cost.use_unknown",
+		VALUE(MONEY, holder_money, COST_USE_UNKNOWN) },
+	{ .key = "cost", .json = "cost.total", VALUE(MONEY, holder_money, COSTS) },
+	{ .key = "squatting_cost", VALUE(MONEY, holder_money, COST_SQUATTING) },
+	{ .key = "unpriced_gpu_seconds", VALUE(GPU_MS, holder_unpriced, 0) },
+	{ .key = "energy_kwh", VALUE(KWH, holder_energy, 0) },
+	{ .key = "energy_floor_kwh", VALUE(KWH, holder_energy, 1) },
 };
 
 #define OF(member) offsetof(struct holder_row, member)
@@ -242,6 +297,28 @@ static const struct column card_columns[] = {
 		.optional = true,
 		VALUE(SHARE, cards_some_share, HOLDER_USE_UNKNOWN) },
 	{ .key = "observed", .title = "observed", VALUE(SHARE, cards_coverage, 0) },
+	{ .title = "cost",
+		.width = 6,
+		.optional = true,
+		VALUE(MONEY, holder_shown_money, COSTS) },
+	{ .key = "active_cost",
+		.json = "cost.active",
+		VALUE(MONEY, holder_money, COST_ACTIVE) },
+	{ .key = "idle_held_cost",
+		.json = "cost.idle_held",
+		VALUE(MONEY, holder_money, COST_IDLE_HELD) },
+	{ .key = "use_unknown_cost",
+		.json = "cost.use_unknown",
+		VALUE(MONEY, holder_money, COST_USE_UNKNOWN) },
+	{ .key = "truly_idle_cost",
+		.json = "cost.truly_idle",
+		VALUE(MONEY, holder_money, COST_TRULY_IDLE) },
+	{ .key = "unobserved_cost",
+		.json = "cost.unobserved",
+		VALUE(MONEY, holder_money, COST_UNOBSERVED) },
+	{ .key = "cost", .json = "cost.total", VALUE(MONEY, holder_money, COSTS) },
+	{ .key = "unpriced_gpu_seconds", VALUE(GPU_MS, holder_unpriced, 0) },
+	{ .key = "energy_kwh", VALUE(KWH, holder_energy, 0) },
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -251,7 +328,7 @@ enum { LONG_LABEL = 26 };
 
 /* The columns of a table while they are chosen. */
 struct choice {
-	struct column items[32];
+	struct column items[40];
 	size_t n;
 };
 
@@ -312,6 +389,7 @@ void holder_table_of_users(struct table *t)
 	add_keys(&c, &users, "user");
 	c.items[0].key = "identity";
 	append(&c, time_columns, COUNT_OF(time_columns));
+	append(&c, cost_columns, COUNT_OF(cost_columns));
 	start_table(t, &c);
 }
 
@@ -330,6 +408,7 @@ void holder_table_by(struct table *t, const struct by *by, bool of_users)
 	} else {
 		add_facts(&c, by);
 		append(&c, time_columns, COUNT_OF(time_columns));
+		append(&c, cost_columns, COUNT_OF(cost_columns));
 	}
 	start_table(t, &c);
 }

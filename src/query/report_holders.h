@@ -2,6 +2,7 @@
 #ifndef GUA_QUERY_REPORT_HOLDERS_H
 #define GUA_QUERY_REPORT_HOLDERS_H
 
+#include "query/bill.h"
 #include "query/report_parts.h"
 
 /* The data of a row. */
@@ -11,6 +12,7 @@ struct holder_row {
 	const char *keys[BY_MAX];	     /* what it stands for, to programs; NULL: none */
 	const char *user, *host, *uuid;	     /* NULL: several */
 	int64_t card_index;		     /* -1: several */
+	const struct bill_cents *cents;	     /* what people read of its cost */
 	char label[LABEL_CAP + COMMAND_CAP]; /* what it stands for, to people */
 };
 

@@ -47,6 +47,8 @@ static void add_measures(struct report *r)
 		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
 	if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
 		str_add(&text, " share: a GPU's time, divided among its holders.");
+	if (r->bill.currency && b->measures[0] != MEASURE_PROCESSES) /* else no room is left */
+		str_addf(&text, " cost: of the share, in %s.", r->bill.currency);
 	report_say(r, SENTENCE_HOLDERS, NULL, "%s", str_text(&text));
 	r->failed |= text.failed;
 	str_finish(&text);

@@ -21,6 +21,9 @@ const char *plural(size_t n);
 /* A card's model without the name of its maker. */
 const char *card_short_name(const char *name);
 
+/* "2.50", or more decimals where a price has them. */
+void price_text(char *dst, size_t cap, double price);
+
 /* A column of a table: names, then TEXT or VALUE, then how text shows it. */
 #define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
 #define VALUE(unit, getter, which) .kind = COLUMN_##unit, .get = getter, .of = which
@@ -54,6 +57,7 @@ void report_finish_compare(struct report *r);
 /* The trend; and frees it. */
 void report_add_trend(struct report *r, const struct audit *a);
 void report_finish_trend(struct report *r);
+void report_add_bill(struct report *r, const struct audit *a, const struct report_request *q);
 /* Adds all sentences, from the figures and tables that are already there; those about the
  * holders are among them. */
 void report_add_sentences(
@@ -69,7 +73,8 @@ void report_add_verdict(
 void report_add_restriction(
 	struct report *r, const struct audit *a, const struct report_request *q);
 /* What the time cost; `of` says which. */
-void report_add_cost(struct report *r, double rate, const char *of);
+void report_add_cost(struct report *r, const struct audit *a, const char *of);
+void report_add_bill_sentences(struct report *r, const struct audit *a);
 /* Adds one; label as in struct sentence. */
 void report_say(struct report *r, enum sentence_kind kind, const char *label,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "query/audit.h"
+#include "query/report_bill.h"
 
 static const struct audit_identity *find_user(const struct audit *a, const char *name)
 {
@@ -47,8 +48,7 @@ static void add_releases(struct report *r, const struct audit *a)
 	}
 }
 
-void report_about(struct report *r, const char *name, const struct report_other *other,
-	const struct report_request *q)
+void report_about(struct report *r, const char *name, const struct report_other *other)
 {
 	struct report_person *p = &r->person;
 	const struct audit_identity *now = find_user(other->audit, name);
@@ -60,14 +60,14 @@ void report_about(struct report *r, const char *name, const struct report_other 
 		p->held_ms = audit_holder_ms(now->sums.ms);
 		p->used_ms = now->sums.ms[HOLDER_ACTIVE];
 		p->unused_ms = sums_waste(&now->sums);
-		p->cost = q->cost * (double)now->sums.idle_share_ms / 3600e3;
+		p->cost = cost_money(&now->sums.cost, COST_IDLE_HELD);
 		p->rank = rank_of(other->audit, now);
 	}
 	if (before) {
 		p->held_before_ms = audit_holder_ms(before->sums.ms);
 		p->used_before_ms = before->sums.ms[HOLDER_ACTIVE];
 		p->unused_before_ms = sums_waste(&before->sums);
-		p->cost_before = q->cost * (double)before->sums.idle_share_ms / 3600e3;
+		p->cost_before = cost_money(&before->sums.cost, COST_IDLE_HELD);
 	}
 	add_releases(r, other->audit);
 }

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "query/audit.h"
-#include "query/report_parts.h"
+#include "query/report_bill.h"
 
 /* Before a process that holds no more than a bare context. */
 #define CONTEXT_MARK "[ctx] "
@@ -83,6 +83,12 @@ static struct cell process_share(const void *row, size_t of)
 	return cell_number((double)(sums->active_share_ms + sums->idle_share_ms));
 }
 
+static struct cell process_money(const void *row, size_t part)
+{
+	const struct audit_sums *sums = &((const struct process_row *)row)->process.sums;
+	return cell_number(cost_money(&sums->cost, part));
+}
+
 #define OF(member) offsetof(struct process_row, member)
 static const struct column process_columns[] = {
 	{ .key = "pid", .title = "pid", VALUE(COUNT, process_pid, 0) },
@@ -129,6 +135,17 @@ static const struct column process_columns[] = {
 	{ .key = "parents", TEXT(get_string, OF(process.texts[PROCESS_PARENTS])) },
 	{ .key = "python_env", TEXT(get_string, OF(process.texts[PROCESS_PYTHON_ENV])) },
 	{ .key = "tag", TEXT(get_string, OF(process.texts[PROCESS_TAG])) },
+	{ .key = "active_cost",
+		.json = "cost.active",
+		VALUE(MONEY, process_money, COST_ACTIVE) },
+	{ .key = "idle_held_cost",
+		.json = "cost.idle_held",
+		VALUE(MONEY, process_money, COST_IDLE_HELD) },
+	{ .key = "use_unknown_cost",
+		.json = "cost.use_unknown",
+		VALUE(MONEY, process_money, COST_USE_UNKNOWN) },
+	{ .key = "cost", .json = "cost.total", VALUE(MONEY, process_money, COSTS) },
+	{ .key = "squatting_cost", VALUE(MONEY, process_money, COST_SQUATTING) },
 };
 #undef OF
 

@@ -54,7 +54,7 @@ static void add_held(struct report *r, const struct audit *a)
 		plural(r->observed_cards));
 }
 
-static void add_unused(struct report *r, const struct audit *a, const struct report_request *q)
+static void add_unused(struct report *r, const struct audit *a)
 {
 	char unused[HOURS_TEXT_CAP], held[HOURS_TEXT_CAP], idle[HOURS_TEXT_CAP];
 	char squatting[HOURS_TEXT_CAP], of[USER_CAP + 64];
@@ -67,7 +67,7 @@ static void add_unused(struct report *r, const struct audit *a, const struct rep
 		unused, held, idle, squatting);
 	snprintf(of, sizeof(of), "the share of %s in idle-held time", people(a));
 	if (r->waste.currency)
-		report_add_cost(r, q->cost, of);
+		report_add_cost(r, a, of);
 }
 
 void report_add_restriction(
@@ -82,5 +82,5 @@ void report_add_restriction(
 		return;
 	}
 	add_held(r, a);
-	add_unused(r, a, q);
+	add_unused(r, a);
 }

@@ -18,6 +18,8 @@ struct listing {
 	struct report_breakdown *to;
 	bool rest; /* what is left out is summed up in a row */
 	bool failed;
+	struct bill_totals totals;
+	struct bill_cents *cents[BY_MAX]; /* what people read of the rows' costs */
 };
 
 /* A level while it is sorted. */
@@ -135,7 +137,8 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 	struct holder_row view = { .row = row,
 		.measure = l->from->measures[level],
 		.keys = { outer->key, level ? row->key : NULL },
-		.card_index = -1 };
+		.card_index = -1,
+		.cents = &l->cents[level][row - l->from->rows[level]] };
 	if (row->user < a->n_identities)
 		view.user = a->identities[row->user].identity;
 	if (row->host < a->n_hosts)
@@ -151,10 +154,12 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 /* What is left out, in one row. */
 struct rest {
 	struct audit_row sums;
+	struct bill_cents cents;
 	size_t n;
 };
 
-static void leave_out(struct rest *rest, const struct audit_row *row)
+static void leave_out(
+	struct rest *rest, const struct audit_row *row, const struct bill_cents *cents)
 {
 	if (rest->n++ == 0)
 		rest->sums = (struct audit_row){ .sums = AUDIT_SUMS_NONE,
@@ -162,6 +167,7 @@ static void leave_out(struct rest *rest, const struct audit_row *row)
 			.host = AUDIT_SEVERAL,
 			.card = AUDIT_SEVERAL };
 	audit_sums_add(&rest->sums.sums, &row->sums);
+	bill_add(&rest->cents, cents);
 	rest->sums.unobserved_ms += row->unobserved_ms;
 	rest->sums.n_processes += row->n_processes;
 	rest->sums.n_cards += row->n_cards;
@@ -169,9 +175,10 @@ static void leave_out(struct rest *rest, const struct audit_row *row)
 
 static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 {
-	struct holder_row view = {
-		.row = &rest->sums, .measure = l->from->measures[level], .card_index = -1
-	};
+	struct holder_row view = { .row = &rest->sums,
+		.measure = l->from->measures[level],
+		.card_index = -1,
+		.cents = &rest->cents };
 	if (rest->n == 0 || !l->rest)
 		return;
 	snprintf(view.label, sizeof(view.label), "%s(%zu more)", level ? "  " : "", rest->n);
@@ -193,6 +200,23 @@ static size_t end_of_inner(
 	return from;
 }
 
+/* Divides `whole` among rows of a level: those at `order`, which may be NULL for all in their
+ * place. */
+static void divide_costs(struct listing *l, size_t level, const size_t *order, size_t n,
+	const struct bill_cents *whole)
+{
+	const struct audit_cost **costs = calloc(n + 1, sizeof(*costs));
+	struct bill_cents *cents = calloc(n + 1, sizeof(*cents));
+	for (size_t i = 0; i < n && costs; i++)
+		costs[i] = &l->from->rows[level][order ? order[i] : i].sums.cost;
+	bool fits = costs && cents && bill_divide(costs, n, whole, cents);
+	for (size_t i = 0; i < n && fits; i++)
+		l->cents[level][order ? order[i] : i] = cents[i];
+	l->failed |= !fits;
+	free(costs);
+	free(cents);
+}
+
 static void list_inner(struct listing *l, const size_t *order, size_t from, size_t to)
 {
 	size_t shown = shown_of(l, to - from, l->q->top_inner);
@@ -202,7 +226,7 @@ static void list_inner(struct listing *l, const size_t *order, size_t from, size
 		if (i - from < shown)
 			list_row(l, 1, row);
 		else
-			leave_out(&rest, row);
+			leave_out(&rest, row, &l->cents[1][order[i]]);
 	}
 	list_rest(l, 1, &rest);
 }
@@ -211,13 +235,17 @@ static void list_all(struct listing *l, const size_t *outer, const size_t *inner
 {
 	struct rest rest = { .n = 0 };
 	size_t at = 0, n_shown = shown_of(l, l->from->n[0], l->q->top);
+	bool of_cards = l->from->measures[0] == MEASURE_CARDS;
+	divide_costs(l, 0, NULL, l->from->n[0], of_cards ? &l->totals.all : &l->totals.held);
 	for (size_t i = 0; i < l->from->n[0]; i++) {
 		bool shown = i < n_shown;
 		if (shown)
 			list_row(l, 0, &l->from->rows[0][outer[i]]);
 		else
-			leave_out(&rest, &l->from->rows[0][outer[i]]);
+			leave_out(&rest, &l->from->rows[0][outer[i]], &l->cents[0][outer[i]]);
 		size_t end = inner ? end_of_inner(l, outer[i], inner, at) : at;
+		if (end > at)
+			divide_costs(l, 1, inner + at, end - at, &l->cents[0][outer[i]]);
 		if (inner && shown)
 			list_inner(l, inner, at, end);
 		at = end;
@@ -235,10 +263,17 @@ static void list(struct listing *l)
 		rank[outer[i]] = i;
 	if (rank)
 		inner = sort_level(l, 1, rank);
-	if (outer && (inner || !two))
+	bill_total(&l->totals, l->a);
+	for (size_t level = 0; level < BY_MAX; level++) {
+		l->cents[level] = calloc(l->from->n[level] + 1, sizeof(*l->cents[level]));
+		l->failed |= !l->cents[level];
+	}
+	if (!l->failed && outer && (inner || !two))
 		list_all(l, outer, inner);
 	else
 		l->failed = true;
+	for (size_t level = 0; level < BY_MAX; level++)
+		free(l->cents[level]);
 	free(outer);
 	free(rank);
 	free(inner);

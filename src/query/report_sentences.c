@@ -94,30 +94,65 @@ static void add_headline(struct report *r)
 		"of the window: %s of %s GPU-hours have no reading", hours, whole);
 }
 
+/* ": 0.03 EUR, 0.04 kg CO2", where that is known; "" otherwise. */
+static void energy_cost_text(char *dst, size_t cap, const struct report *r, double kwh)
+{
+	const struct report_bill *bill = &r->bill;
+	char money[64] = "", co2[64] = "";
+	if (isfinite(bill->energy_price))
+		snprintf(money, sizeof(money), "%.2f %s", kwh * bill->energy_price,
+			bill->energy_currency);
+	if (isfinite(bill->co2_g_per_kwh))
+		snprintf(co2, sizeof(co2), "%.2f kg CO2", kwh * bill->co2_g_per_kwh / 1000);
+	snprintf(dst, cap, "%s%s%s%s", *money || *co2 ? ": " : "", money,
+		*money && *co2 ? ", " : "", co2);
+}
+
 static void add_energy(struct report *r)
 {
 	const struct report_waste *w = &r->waste;
-	if (!isfinite(w->energy_kwh))
+	char cost[160], known[64] = "";
+	if (!isfinite(w->energy_kwh)) {
 		report_say(r, SENTENCE_WASTE, "energy",
 			"- (the driver reported no energy for this time)");
-	else if (isfinite(w->energy_known) && w->energy_known < 0.9995)
-		report_say(r, SENTENCE_WASTE, "energy",
-			"%.2f kWh went into idle-held time (known for %.1f%% of it)",
-			w->energy_kwh, 100 * w->energy_known);
-	else
-		report_say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time",
-			w->energy_kwh);
+		return;
+	}
+	energy_cost_text(cost, sizeof(cost), r, w->energy_kwh);
+	if (isfinite(w->energy_known) && w->energy_known < 0.9995)
+		snprintf(known, sizeof(known), " (known for %.1f%% of it)",
+			100 * w->energy_known);
+	report_say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time%s%s",
+		w->energy_kwh, known, cost);
 }
 
-/* A rate with more than two decimals is shown as it was given. */
-void report_add_cost(struct report *r, double rate, const char *of)
+/* The price of all cards that have one; NAN if they have different ones. */
+static double common_price(const struct audit *a)
+{
+	double price = NAN;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		if (isnan(a->cards[i].price))
+			continue;
+		if (isfinite(price) && a->cards[i].price != price)
+			return NAN;
+		price = a->cards[i].price;
+	}
+	return price;
+}
+
+void report_add_cost(struct report *r, const struct audit *a, const char *of)
 {
 	const struct report_waste *w = &r->waste;
-	bool whole = fabs(rate * 100 - round(rate * 100)) < 1e-6;
-	char text[40];
-	snprintf(text, sizeof(text), whole ? "%.2f" : "%.10g", rate);
-	report_say(r, SENTENCE_WASTE, "cost", "%.2f %s for %s at %s %s per GPU-hour", w->cost,
-		w->currency, of, text, w->currency);
+	double price = common_price(a);
+	char text[40], at[160] = "";
+	if (!isfinite(w->shown_cost)) {
+		report_say(r, SENTENCE_WASTE, "cost", "- (no GPU has a price; see the bill)");
+		return;
+	}
+	price_text(text, sizeof(text), price);
+	if (isfinite(price))
+		snprintf(at, sizeof(at), " at %s %s per GPU-hour", text, w->currency);
+	report_say(r, SENTENCE_WASTE, "cost", "%.2f %s for %s%s", w->shown_cost, w->currency,
+		of, at);
 }
 
 /* Idle-held time that ending a process would hardly give back, and time that is beside it. */
@@ -158,7 +193,7 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 		n, plural(n));
 	add_energy(r);
 	if (w->currency)
-		report_add_cost(r, q->cost, "idle-held time");
+		report_add_cost(r, a, "idle-held time");
 	report_add_verdict(r, a, q);
 }
 
@@ -225,6 +260,7 @@ void report_add_sentences(
 	add_cards(r, a);
 	report_add_notes(r, a, q);
 	report_add_spell_sentences(r, a);
+	report_add_bill_sentences(r, a);
 	report_add_event_sentences(r, a);
 	add_rules(r);
 }

@@ -1,6 +1,7 @@
 /* Reads the use of the cards, and the hours of the week: whole days from the daily sums, the
  * hours before and after them from the slots. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "model/tick.h"
 #include "query/gather.h"
@@ -11,10 +12,11 @@
 struct usage_fold {
 	struct fold fold;
 	struct gather *g;
-	const struct gather_file *file;
+	struct gather_file *file;
 	int64_t seconds; /* width of its slots */
 	struct heat_clock clock;
 	bool use_unknown; /* some time is: the sums over all cards do not have it */
+	bool failed;	  /* out of memory */
 };
 
 /* The card of a row, or NULL if it is not in the audit. */
@@ -36,6 +38,19 @@ static void take_width(struct usage_fold *u)
 /* Columns of a slot and of a day, in the order of the values below. */
 #define SUMS "slot, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms"
 
+/* Notes time with unknown use for this file; holders divide it. */
+static void note_unknown(struct usage_fold *u, const struct audit_card *card, int64_t ms)
+{
+	const struct audit *a = u->g->a;
+	int64_t **unknown_ms = &u->file->unknown_ms;
+	if (!*unknown_ms)
+		*unknown_ms = calloc(a->n_cards, sizeof(**unknown_ms));
+	if (*unknown_ms)
+		(*unknown_ms)[card - a->cards] += ms;
+	else
+		u->failed = err_memory(u->fold.e) != 0;
+}
+
 /* Adds a row to its card; NULL if the card is unknown. Utilisation is known in the first three
  * states. */
 static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
@@ -53,6 +68,8 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 	card->energy_known_ms[state] += ms - value_signed(values[6]);
 	if (state < CARD_UNOBSERVED) /* held time of unknown use cannot be idle-held */
 		card->unsure_ms += value_signed(values[7]);
+	if (state == CARD_USE_UNKNOWN)
+		note_unknown(u, card, ms);
 	return card;
 }
 
@@ -67,12 +84,12 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	int state = sqlite3_value_int(values[2]);
 	if (!add_row(u, values))
-		return true;
+		return !u->failed;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (state != CARD_UNOBSERVED)
 		heat_add(u->g->a, &u->clock, slot, state, value_sum(values[3]));
 	take_width(u);
-	return true;
+	return !u->failed;
 }
 
 static bool take_day(struct fold *f, sqlite3_value **values)
@@ -80,7 +97,7 @@ static bool take_day(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	if (add_row(u, values) && sqlite3_value_int(values[2]) == CARD_USE_UNKNOWN)
 		u->use_unknown = true;
-	return true;
+	return !u->failed;
 }
 
 /* Values: slot, gpu, ms, of time whose use is unknown. */

@@ -24,6 +24,7 @@ void report_digest(struct str *out, const struct report *r, const struct text_st
 /* For programs: JSON as man/report.schema.json describes it; one of the tables as CSV. */
 enum report_table {
 	REPORT_TABLE_BY, /* the breakdown, or the cards */
+	REPORT_TABLE_BILL,
 	REPORT_TABLE_TREND,
 	REPORT_TABLE_EVENTS,
 	REPORT_TABLE_LONGEST,
@@ -32,7 +33,7 @@ enum report_table {
 	REPORT_TABLES,
 };
 /* Their names, in that order. */
-#define REPORT_TABLE_CHOICES "by|trend|events|longest|compare|compare-users"
+#define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users"
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);
 

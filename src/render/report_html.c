@@ -252,6 +252,40 @@ static void add_longest(struct str *out, const struct report *r)
 	html_section_end(out);
 }
 
+/* What the cards cost, and whose it is. */
+static void add_bill(struct str *out, const struct report *r)
+{
+	const struct report_bill *bill = &r->bill;
+	struct str title = { 0 };
+	if (!bill->currency)
+		return;
+	str_addf(&title, "Bill, in %s", bill->currency);
+	html_section(out, "bill", str_text(&title));
+	html_table(out, &bill->lines,
+		&(struct html_table_style){ .caption = "Whose the money is", .utc = r->utc });
+	html_sentences(out, r, SENTENCE_BILL);
+	if (!r->of_users)
+		html_table(out, &bill->cards,
+			&(struct html_table_style){
+				.caption = "What each GPU costs", .utc = r->utc });
+	html_section_end(out);
+	out->failed |= title.failed;
+	str_finish(&title);
+}
+
+static void add_energy(struct str *out, const struct report *r)
+{
+	if (!r->bill.shown)
+		return;
+	html_section(out, "energy", "Energy");
+	if (r->bill.has_energy)
+		html_table(out, &r->bill.energy,
+			&(struct html_table_style){
+				.caption = "Whose the energy is", .utc = r->utc });
+	html_sentences(out, r, SENTENCE_ENERGY);
+	html_section_end(out);
+}
+
 static void add_events(struct str *out, const struct report *r)
 {
 	if (!r->events.n_rows)
@@ -307,6 +341,8 @@ void report_html(struct str *out, const struct report *r)
 	add_cards(out, r);
 	add_holders(out, r);
 	add_longest(out, r);
+	add_bill(out, r);
+	add_energy(out, r);
 	html_trend(out, r);
 	html_hours(out, r);
 	add_events(out, r);

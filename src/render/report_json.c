@@ -80,7 +80,7 @@ static void add_waste(struct json *j, const struct report_waste *w)
 	json_number(j, "equivalent_gpus_free", w->equivalent_free, 6);
 	json_number(j, "energy_kwh", w->energy_kwh, 6);
 	json_number(j, "energy_known", w->energy_known, 6);
-	json_number(j, "cost", w->cost, 4);
+	json_number(j, "cost", w->cost, 6);
 	json_text(j, "currency", w->currency);
 	json_text(j, "verdict", w->verdict);
 	json_close(j, '}');
@@ -166,6 +166,18 @@ static void add_compare(struct json *j, const struct report *r)
 	json_close(j, '}');
 }
 
+static void add_bill(struct json *j, const struct report_bill *bill)
+{
+	json_open(j, "bill", '{');
+	json_text(j, "currency", bill->currency);
+	json_number(j, "energy_price", bill->energy_price, 6);
+	json_number(j, "co2_g_per_kwh", bill->co2_g_per_kwh, 6);
+	j->lines++; /* one line of the bill a line */
+	json_table(j, "lines", &bill->lines);
+	j->lines--;
+	json_close(j, '}');
+}
+
 static void add_trend(struct json *j, const struct report *r)
 {
 	static const char *const units[] = { [PERIOD_DAY] = "day",
@@ -200,6 +212,7 @@ void report_json(struct str *out, const struct report *r)
 	json_table(&j, "longest", &r->longest);
 	if (r->compare.asked)
 		add_compare(&j, r);
+	add_bill(&j, &r->bill);
 	add_heatmap(&j, r);
 	add_trend(&j, r);
 	json_table(&j, "events", &r->events);
@@ -211,7 +224,8 @@ void report_csv(struct str *out, const struct report *r, enum report_table table
 {
 	const struct report_breakdown *b = &r->breakdown;
 	const struct table *t = &b->table;
-	const struct table *const others[] = { [REPORT_TABLE_TREND] = &r->trend.table,
+	const struct table *const others[] = { [REPORT_TABLE_BILL] = &r->bill.lines,
+		[REPORT_TABLE_TREND] = &r->trend.table,
 		[REPORT_TABLE_EVENTS] = &r->events,
 		[REPORT_TABLE_LONGEST] = &r->longest,
 		[REPORT_TABLE_COMPARE] = &r->compare.figure_table,

@@ -238,6 +238,34 @@ static void add_longest(struct page *p)
 	page_sentences(p, SENTENCE_SPELL);
 }
 
+/* What the cards cost, and whose it is. */
+static void add_bill(struct page *p)
+{
+	const struct report_bill *bill = &p->r->bill;
+	const struct text_style *style = &p->style->text;
+	char title[96];
+	if (!bill->currency)
+		return;
+	snprintf(title, sizeof(title), "Bill, in %s", bill->currency);
+	page_heading(p, title);
+	text_add_table(p->out, &bill->lines, style);
+	add_sentences(p->out, p->r, SENTENCE_BILL, INDENT, style);
+	if (!p->r->of_users)
+		text_add_table(p->out, &bill->cards, style);
+}
+
+static void add_energy(struct page *p)
+{
+	const struct report_bill *bill = &p->r->bill;
+	const struct text_style *style = &p->style->text;
+	if (!bill->shown)
+		return;
+	page_heading(p, "Energy");
+	if (bill->has_energy)
+		text_add_table(p->out, &bill->energy, style);
+	add_sentences(p->out, p->r, SENTENCE_ENERGY, INDENT, style);
+}
+
 static void add_events(struct page *p)
 {
 	struct str *out = p->out;
@@ -260,6 +288,8 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 		add_cards(&page);
 	add_holders(&page);
 	add_longest(&page);
+	add_bill(&page);
+	add_energy(&page);
 	if (!style->brief)
 		page_trend(&page);
 	page_hours(&page);

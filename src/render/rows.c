@@ -23,6 +23,7 @@ static const struct machine_form {
 	[COLUMN_KIB] = { 1024, 0 },
 	[COLUMN_MJ] = { 1e-3, 3 },
 	[COLUMN_KWH] = { 1, 6 },
+	[COLUMN_MONEY] = { 1, 6 },
 	[COLUMN_BOOL] = { 1, 0 },
 };
 

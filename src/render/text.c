@@ -143,7 +143,7 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 		show_size(dst, cap, x);
 	else if (column->kind == COLUMN_BOOL)
 		text_copy(dst, cap, x != 0 ? "yes" : "no");
-	else if (column->kind == COLUMN_KWH)
+	else if (column->kind == COLUMN_KWH || column->kind == COLUMN_MONEY)
 		snprintf(dst, cap, "%.2f", x);
 	else if (column->kind == COLUMN_MJ)
 		snprintf(dst, cap, "%.2f", x / 3.6e9);

@@ -43,7 +43,9 @@ static void check_report(const struct audit *a, const struct by *by)
 		.top = 10,
 		.top_inner = 2,
 		.rest = true,
-		.cost = 2.5,
+		.has_prices = true,
+		.energy_price = 0.3,
+		.co2_g_per_kwh = 380,
 		.currency = "EUR",
 		.utc = true };
 	struct report r;
@@ -64,6 +66,13 @@ static void check_report(const struct audit *a, const struct by *by)
 	str_finish(&out);
 }
 
+/* Every second card has a price. */
+static double price_of(const void *context, const struct card_id *card)
+{
+	(void)context;
+	return card->index % 2 ? (double)NAN : 2.5;
+}
+
 static void check_by(const char *path, const char *text)
 {
 	struct audit_question q = {
@@ -73,6 +82,7 @@ static void check_by(const char *path, const char *text)
 		.until_ms = INT64_C(1793952000000) + INT64_C(86400000),
 		.now_ms = INT64_C(1793952000000) + INT64_C(86400000),
 		.utc = true,
+		.price_of = price_of,
 		.want_processes = true,
 		.max_spells = 3,
 	};

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/pattern.h"
 #include "config/config.h"
 #include "config/settings.h"
 
@@ -256,6 +257,50 @@ static void test_groups(void **state)
 	settings_finish(&s);
 }
 
+static void test_patterns(void **state)
+{
+	(void)state;
+	assert_true(pattern_matches("*", "") && pattern_matches("", ""));
+	assert_true(pattern_matches("NVIDIA A100*", "NVIDIA A100-SXM4-80GB"));
+	assert_true(pattern_matches("*a100*80gb", "NVIDIA A100-SXM4-80GB"));
+	assert_true(pattern_matches("?VIDIA*?", "nvidia T4"));
+	assert_true(pattern_matches("*ab*abc", "abababc"));
+	assert_false(pattern_matches("A100", "NVIDIA A100"));
+	assert_false(pattern_matches("*A100", "NVIDIA A100-SXM4-80GB"));
+	assert_false(pattern_matches("", "x") || pattern_matches("?", ""));
+	assert_false(
+		pattern_matches("*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+}
+
+static void test_prices(void **state)
+{
+	(void)state;
+	struct settings s = { .schema = &config_schema };
+	struct config c;
+	read_file(&s, "etc", "[price]\n\"*A100*\" = 2\n* = 1\n");
+	read_file(&s, "own", "[price]\n*80GB = 3.5\n*A100* = 2.5\n");
+	apply(&s, &c);
+	expect_errors(&s, "");
+	assert_int_equal(c.prices.n, 3); /* the user's first; one of the system's is replaced */
+	assert_true(config_price_of(&c.prices, "NVIDIA A100-80GB", false) == 3.5);
+	assert_true(config_price_of(&c.prices, "NVIDIA A100-40GB", false) == 2.5);
+	assert_true(config_price_of(&c.prices, "T4", false) == 1);
+	assert_true(isnan(config_price_of(&c.prices, "NVIDIA A100 MIG 1g.5gb", true)));
+	assert_true(isnan(c.energy_price) && isnan(c.co2_g_per_kwh));
+	settings_finish(&s);
+	read_config(&s, &c,
+		"[price]\na = -1\nb = much\nc = 1e3\nd =\na = 2\n[money]\n"
+		"energy_price = 0.3\ncurrency = very long money\n");
+	assert_true(c.energy_price == 0.3);
+	expect_errors(&s, "f:2: a -1 is out of range: 0 to 1000000000\n"
+			  "f:3: b takes a number, not 'much'\n"
+			  "f:4: c takes a number, not '1e3'\n"
+			  "f:5: d needs a value after the =\n"
+			  "f:6: a: given already, in line 2\n"
+			  "f:9: currency takes a short name as EUR, not 'very long money'\n");
+	settings_finish(&s);
+}
+
 static bool works_at(const struct config *c, const char *date, int hour, int minute)
 {
 	struct tm tm = { .tm_hour = hour, .tm_min = minute };
@@ -325,6 +370,8 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_prices),
 		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_wrong_calendars),
 	};

@@ -62,6 +62,26 @@ static void test_bar_rounds_by_remainder(void **state)
 }
 
 /* Printed with one decimal, shares add up to 100.0 %, and none is off by a tenth or more. */
+static void test_parts_are_rounded_together(void **state)
+{
+	(void)state;
+	int64_t fitted[5];
+	assert_true(shares_fit((double[]){ 1.4, 1.4, 1.2 }, 3, 4, fitted));
+	assert_true(fitted[0] == 2 && fitted[1] == 1 && fitted[2] == 1);
+	/* Whole numbers stay, although a sum may be a hair below. */
+	assert_true(shares_fit((double[]){ 2.9999999, 0, 5, 0.5, 0.5 }, 5, 9, fitted));
+	assert_true(fitted[0] == 3 && fitted[1] == 0 && fitted[2] == 5);
+	assert_int_equal(fitted[3] + fitted[4], 1);
+	/* One below 0, and a whole that is not the sum. */
+	assert_true(shares_fit((double[]){ -0.3, 10.3 }, 2, 10, fitted));
+	assert_int_equal(fitted[0] + fitted[1], 10);
+	assert_true(shares_fit((double[]){ 1, 9 }, 2, 100, fitted));
+	assert_true(fitted[0] == 2 && fitted[1] == 98);
+	assert_true(shares_fit((double[]){ 1, 9 }, 2, 0, fitted));
+	assert_int_equal(fitted[0] + fitted[1], 0);
+	assert_true(shares_fit(NULL, 0, 7, fitted));
+}
+
 static void test_shares_add_up(void **state)
 {
 	(void)state;
@@ -314,6 +334,7 @@ static void test_table_fits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parts_are_rounded_together),
 		cmocka_unit_test(test_bar_is_fair),
 		cmocka_unit_test(test_bar_rounds_by_remainder),
 		cmocka_unit_test(test_shares_add_up),

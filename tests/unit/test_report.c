@@ -12,7 +12,9 @@
 #define HOUR_MS INT64_C(3600000)
 
 static const struct report_request by_user = { .by = { { IDENTITY_USER }, 1 },
-	.cost = 2,
+	.has_prices = true,
+	.energy_price = NAN,
+	.co2_g_per_kwh = NAN,
 	.currency = "EUR",
 	.utc = true,
 	.top = 1,
@@ -28,6 +30,7 @@ static void add_card(struct audit *a, int index, int64_t active_ms, int64_t held
 	snprintf(card->id.uuid, sizeof(card->id.uuid), "GPU-1234567%d-0", index);
 	strcpy(card->id.name, "NVIDIA A100");
 	strcpy(card->status, "ok");
+	card->price = 2;
 	card->ms[CARD_ACTIVE] = active_ms;
 	card->ms[CARD_IDLE_HELD] = held_ms;
 	card->ms[CARD_UNOBSERVED] = 10 * HOUR_MS - active_ms - held_ms;
@@ -156,8 +159,7 @@ static void test_formats(void **state)
 	report_make(&r, &a, &by_process);
 	assert_int_equal(r.breakdown.table.n_rows, 1);
 	report_text(&out, &r, &style);
-	assert_non_null(
-		strstr(str_text(&out), "  cost        8.00 EUR for idle-held time at 2"));
+	assert_non_null(strstr(str_text(&out), "  cost        8.00 EUR for idle-held time"));
 	str_clear(&out);
 	report_json(&out, &r);
 	json_t *root = json_loads(str_text(&out), JSON_REJECT_DUPLICATES, NULL);
