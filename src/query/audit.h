@@ -20,7 +20,8 @@ struct audit_question {
 	struct by by;	      /* the breakdown; n 0: none */
 	size_t max_spells;    /* at most this many, the longest; 0: none */
 	struct restriction only;
-	const char *present_of; /* fill present[] for this user; NULL: nobody */
+	const char
+		*present_of; /* fill present[] and spells for this user alone; NULL: nobody */
 	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */
 	const char *(*group_of)(const void *context, const char *user);
 	const void *group_context;

@@ -62,6 +62,7 @@ void gather_close(struct gather *g)
 		sqlite3_close(g->files[i].db);
 		idmap_finish(&g->files[i].hosts);
 		idmap_finish(&g->files[i].cards);
+		idmap_finish(&g->files[i].person);
 		idmap_finish(&g->files[i].wanted);
 		free(g->files[i].unknown_ms);
 	}

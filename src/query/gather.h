@@ -20,6 +20,7 @@ struct gather_file {
 	struct idmap hosts; /* from its host ids to audit.hosts */
 	struct idmap
 		cards; /* from its card ids to audit.cards; IDMAP_NONE: not in the report */
+	struct idmap person; /* the processes of the user whose present was asked for */
 	struct idmap wanted; /* the processes that the audit is restricted to, if it is */
 	int64_t *unknown_ms; /* by card: its time with unknown use; NULL: there is none */
 	size_t first_run;    /* index of its first run in gather.runs */

@@ -1,4 +1,5 @@
-/* Reads what one user holds now, from the holders of recorders that are running. */
+/* Reads what one user holds now, from the holders of recorders that are running, and which
+ * processes are theirs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 	"FROM holder h JOIN process p ON p.id = h.process WHERE p.user = ?1"
 
 static int take_present(
-	struct gather *g, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
 	struct audit *a = g->a;
 	uint32_t card = idmap_get(&file->cards, sqlite3_column_int64(row, 0));
@@ -40,6 +41,32 @@ static int take_present(
 	return a->texts.failed ? err_memory(e) : 0;
 }
 
+/* Notes that a process is the user's. */
+static int take_process(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	(void)g;
+	return idmap_put(&file->person, sqlite3_column_int64(row, 0), 1) ? 0 : err_memory(e);
+}
+
+static int each_of_user(struct gather *g, struct gather_file *file, const char *sql,
+	int (*take)(struct gather *, struct gather_file *, sqlite3_stmt *, struct err *),
+	struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e, "%s", sql);
+	if (rc == 0)
+		sqlite3_bind_text(stmt, 1, g->q->present_of, -1, SQLITE_STATIC);
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = take(g, file, stmt, e);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
 static int compare_present(const void *x, const void *y)
 {
 	const struct audit_present *p = x, *q = y;
@@ -52,17 +79,10 @@ int gather_present(struct gather *g, struct err *e)
 {
 	int rc = 0;
 	for (size_t i = 0; i < g->n_files && rc == 0 && g->q->present_of; i++) {
-		sqlite3_stmt *stmt;
-		rc = sql_prepare(g->files[i].db, &stmt, e, "%s", PRESENT_SQL);
+		rc = each_of_user(g, &g->files[i], PRESENT_SQL, take_present, e);
 		if (rc == 0)
-			sqlite3_bind_text(stmt, 1, g->q->present_of, -1, SQLITE_STATIC);
-		while (rc == 0) {
-			rc = sql_step(stmt, e);
-			if (rc <= 0)
-				break;
-			rc = take_present(g, &g->files[i], stmt, e);
-		}
-		sqlite3_finalize(stmt);
+			rc = each_of_user(g, &g->files[i],
+				"SELECT id FROM process WHERE user = ?1", take_process, e);
 	}
 	if (g->a->n_present)
 		qsort(g->a->present, g->a->n_present, sizeof(*g->a->present), compare_present);

@@ -112,6 +112,9 @@ static bool take_spell(struct fold *f, sqlite3_value **values)
 	uint32_t card =
 		idmap_get(&s->g->files[s->path].cards, sqlite3_value_int64(values[AT_GPU]));
 	int64_t process = sqlite3_value_int64(values[AT_PROCESS]);
+	if (s->g->q->present_of &&
+		idmap_get(&s->g->files[s->path].person, process) == IDMAP_NONE)
+		return true;
 	if (card == IDMAP_NONE || !wanted_has(s->g, &s->g->files[s->path], process))
 		return true;
 	const struct audit_host *host = &a->hosts[a->cards[card].host];

@@ -7,7 +7,16 @@
 #include "base/timetext.h"
 #include "render/report.h"
 
-enum { COLUMNS = 72, LINES = 25, LABEL = 24, NUMBER = 10, NAME = 32, KINDS = 4 };
+enum {
+	COLUMNS = 72,
+	LINES = 25,
+	LABEL = 24,
+	NUMBER = 10,
+	NAME = 32,
+	KINDS = 4,
+	SPELLS = 3,
+	USERS = 5
+};
 
 /* A digest while it is made. Lists are added when the rest is known, as far as there is room.
  */
@@ -80,6 +89,8 @@ static void show_change(char dst[32], double now, double before, bool share)
 		snprintf(dst, 32, "%s", now > 0 ? "new" : "");
 	else if (now == 0)
 		snprintf(dst, 32, "gone");
+	else if (now >= 11 * before)
+		snprintf(dst, 32, "x %.0f", now / before);
 	else
 		snprintf(dst, 32, "%+.1f%%", 100 * (now - before) / before);
 }
@@ -154,7 +165,6 @@ static void add_coverage(struct digest *d)
 		(double)(r->observed_ms + r->ms[CARD_UNOBSERVED]) / 3600e3);
 	add_text(d, text);
 	add_sentences(d, SENTENCE_COMPARE, 1);
-	str_add(d->out, "\n");
 }
 
 /* "card lost 2, XID 79 1": how often what happened. */
@@ -175,6 +185,19 @@ static void add_events(struct digest *d)
 	}
 	d->out->failed |= text.failed;
 	str_finish(&text);
+}
+
+/* The longest idle spells, in `lines` lines. */
+static void add_spells(struct digest *d, const char *title, size_t lines)
+{
+	const struct table *all = &d->r->longest;
+	size_t n = lines > 2 ? lines - 2 : 0; /* two for the titles */
+	n = n > SPELLS ? SPELLS : n;
+	struct table longest = table_part(all, 0, n < all->n_rows ? n : all->n_rows);
+	if (!longest.n_rows)
+		return;
+	str_addf(d->out, "%s\n", title);
+	text_add_table(d->out, &longest, &d->style);
 }
 
 /* Users with unused hours, most first, in `lines` lines. */
@@ -237,7 +260,15 @@ static void add_overview(struct digest *d)
 	str_add(d->out, "\n");
 	add_end(&last);
 	size_t used = count_lines(d->out) + 1 + count_lines(&end);
-	add_users(d, used < LINES ? LINES - used : 0);
+	size_t left = used < LINES ? LINES - used : 0;
+	size_t spells = d->r->longest.n_rows < SPELLS ? d->r->longest.n_rows : SPELLS;
+	size_t for_users = left > spells + 2 ? left - spells - 2 : 0;
+	/* Three users come before the second spell. */
+	for_users = for_users < 4 ? 4 : for_users > USERS + 1 ? USERS + 1 : for_users;
+	used = count_lines(d->out);
+	add_users(d, for_users < left ? for_users : left);
+	left -= count_lines(d->out) - used;
+	add_spells(d, "Longest idle spells", left);
 	str_addf(d->out, "\n%s", str_text(&end));
 	d->out->failed |= end.failed;
 	str_finish(&end);
@@ -310,9 +341,19 @@ static void add_person(struct digest *d)
 		add_rank(d);
 	add_sentences(d, SENTENCE_COMPARE, 1);
 	str_add(d->out, "\n");
-	add_releases(d);
-	str_add(d->out, "\n");
-	add_more(d, " --mine");
+	struct str end = { 0 };
+	struct digest last = { &end, d->r, d->style };
+	add_releases(&last);
+	str_add(&end, "\n");
+	add_more(&last, " --mine");
+	size_t used = count_lines(d->out) + count_lines(&end) + 1;
+	if (d->r->longest.n_rows && used + 2 < LINES) {
+		add_spells(d, "Your longest idle spells", LINES - used);
+		str_add(d->out, "\n");
+	}
+	str_add(d->out, str_text(&end));
+	d->out->failed |= end.failed;
+	str_finish(&end);
 }
 
 void report_digest(struct str *out, const struct report *r, const struct text_style *style)

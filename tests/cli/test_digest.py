@@ -76,6 +76,28 @@ def test_what_is_held_now_is_named_with_its_command(tmp_path, expect):
     assert "kill 4242" in text and "scancel 77" in text and "4244" not in text and "4245" not in text
 
 
+def spell(s, gpu, process, begin, seconds):
+    s.insert("spell", end_ms=(begin + seconds) * 1000, gpu=gpu, process=process, begin_ms=begin * 1000,
+             idle_held_ms=seconds * 1000, squatting_ms=0, mem_peak_kib=2**23, how_ended=0)
+
+
+def test_a_person_reads_about_their_own_spells(tmp_path):
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, THIS, NOW)
+    gpu = s.card(host, 0, THIS, NOW)
+    for i, (name, hours) in enumerate((("alice", 40), ("alice", 30), ("alice", 20), ("alice", 10), ("bob", 2))):
+        process = s.process(host, i + 1, name, f"{name[0]}{hours}.py")
+        s.usage(THIS + i * HOUR, gpu, IDLE_HELD, HOUR, width=HOUR)
+        s.holding(THIS + i * HOUR, gpu, process, IDLE_HELD, HOUR, width=HOUR)
+        spell(s, gpu, process, THIS + i * HOUR, hours * HOUR)
+    path = s.save()
+    own = digest(path, "--user", "bob")
+    assert "Your longest idle spells" in own and "b2.py" in own and "alice" not in own
+    everybody = digest(path)
+    assert everybody.index("a40.py") < everybody.index("a30.py") and "Unused GPU-hours" in everybody
+
+
 def test_a_long_digest_still_fits(tmp_path):
     """Long names, many users, many kinds of events, a caution, a price: 25 lines hold."""
     s = Store(tmp_path / "gua.db")
@@ -87,6 +109,7 @@ def test_a_long_digest_still_fits(tmp_path):
     for i in range(40):
         process = s.process(host, i + 1, f"{i}" + "\u00e9" * 60)
         s.holding(THIS + HOUR, gpu, process, SQUATTING, 60, width=HOUR)
+        spell(s, gpu, process, THIS + i * HOUR, 24 * HOUR)
     for i, kind in enumerate(("xid",) * 30 + ("gap", "suspend", "driver-down", "card-lost")):
         s.event(host, THIS + i, kind, gpu, i)
     path = s.save()
