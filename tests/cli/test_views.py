@@ -240,7 +240,7 @@ def test_top_says_that_processes_were_filtered(sim):
 def test_memory_that_the_driver_cannot_tell_is_not_nothing(sim):
     one = CARDS.replace("at 0s hold note card 0 memory 2GiB", "at 0s hold note card 0 memory unknown")
     run = sim("top", "--once", scenario=one + "at 0s load note card 1 sm 0\n")
-    assert " 2 of 3 holders idle: >8.0G;" in run.stdout
+    assert " 2 of 3 holders idle: >8.0 GiB;" in run.stdout
     run = sim("top", "--once", "--id", "0", scenario=one)
     assert " 1 of 2 holders idle: -;" in run.stdout
 

@@ -82,7 +82,7 @@ def test_a_simulated_view_does_not_believe_a_measured_store_that_is_named(tmp_pa
     run = gua("who", "--source", "sim", "--clock", "virtual", "--json", *words, *[db] * len(words),
               env={} if words else {"GUA_DB": str(db)})
     answer = json.loads(run.stdout)
-    assert answer["note"] == f"{str(db)[:120]} has measured data, the cards are simulated: it is not used"
+    assert answer["note"] == f"the store {str(db)[:120]} has measured data and the cards are simulated: it is not used"
     assert answer["recorded_until"] is None
 
 
@@ -101,7 +101,7 @@ def test_real_cards_do_not_meet_a_simulated_store_that_nobody_named(tmp_path, cl
         pytest.skip("a user without the right to hide /var/lib might read this host's own store")
     answer = json.loads(gua("who", "--json", "--clock", clock, env=env).stdout)
     assert answer["recorded_until"] is None
-    assert answer["note"] == (f"{str(db)[:120]} is simulated, the cards are real: it is not used. "
+    assert answer["note"] == (f"the store {str(db)[:120]} has simulated data and the cards are real: it is not used. "
                               "Name it with --db to use it")
     answer = json.loads(gua("who", "--json", "--clock", clock, "--db", db, env=env).stdout)
     assert answer["recorded_until"] == "2026-11-02T12:02:00Z"
