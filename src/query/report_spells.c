@@ -12,6 +12,7 @@ struct spell_row {
 	struct audit_spell spell;
 	const char *host, *uuid;
 	int card_index;
+	double price; /* of the card; NAN: none */
 	char where[REPORT_WHERE_CAP], what[REPORT_WHAT_CAP];
 };
 
@@ -78,6 +79,14 @@ static struct cell spell_length(const void *row, size_t of)
 	return cell_number((double)lengths[of]);
 }
 
+/* What the card's time cost, whoever else was on the card. */
+static struct cell spell_cost(const void *row, size_t of)
+{
+	const struct spell_row *r = row;
+	(void)of;
+	return cell_number(r->price * (double)r->spell.window_ms / 3600e3);
+}
+
 #define OF(member) offsetof(struct spell_row, member)
 #define PROCESS_OF(text) TEXT(get_string, OF(spell.texts[text]))
 static const struct column spell_columns[] = {
@@ -104,6 +113,7 @@ static const struct column spell_columns[] = {
 	{ .key = "gpu_seconds",
 		.title = "GPU-h",
 		VALUE(GPU_MS, get_known, OF(spell.window_ms)) },
+	{ .key = "idle_cost", .title = "cost", .optional = true, VALUE(MONEY, spell_cost, 0) },
 	{ .key = "energy_joules", VALUE(MJ, get_known, OF(spell.spell.energy_mj)) },
 	{ .key = "how_ended", TEXT(spell_how, 0) },
 	{ .title = "then", .optional = true, TEXT(spell_fate, 0) },
@@ -143,7 +153,8 @@ void report_add_spells(struct table *t, const struct audit *a)
 		struct spell_row row = { .spell = *s,
 			.host = a->hosts[s->host].hostname,
 			.uuid = card->id.uuid,
-			.card_index = card->id.index };
+			.card_index = card->id.index,
+			.price = card->price };
 		report_show_where(row.where, a, s->card);
 		show_what(row.what, s);
 		table_add(t, &row);
@@ -160,6 +171,11 @@ void report_add_spell_sentences(struct report *r, const struct audit *a)
 		cut |= s->window_ms < spell_idle_ms(&s->spell);
 		stopped += s->spell.how == SPELL_STOPPED;
 	}
+	if (a->spells.n && r->bill.currency)
+		report_say(r, SENTENCE_SPELL, NULL,
+			"cost is GPU-h at the price of the GPU, in %s. It is not a share: who "
+			"else was on the GPU does not matter.",
+			r->bill.currency);
 	if (a->spells.n_left_out)
 		report_say(r, SENTENCE_SPELL, NULL, "%zu more: --longest N shows N of them.",
 			a->spells.n_left_out);

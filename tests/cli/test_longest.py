@@ -1,5 +1,6 @@
 """gua report --longest and gua export --what spell: which spells, in which order, in every format."""
 import random
+import re
 import sqlite3
 
 import pytest
@@ -66,7 +67,7 @@ def test_json(store):
         "user": "alice", "pid": 100, "started": "2026-10-31T12:00:00Z", "host": "lab", "gpu": "GPU-lab-0", "gpu_index": 0,
         "peak_mem_bytes": 9 << 30, "begin": "2026-11-02T01:00:00Z", "end": None, "seconds": 12 * HOUR,
         "idle_seconds": 9 * HOUR, "squatting_seconds": 2 * HOUR, "unobserved_seconds": 3 * HOUR, "gpu_seconds": 9 * HOUR,
-        "energy_joules": None, "how_ended": None, "command": "python -m ipykernel_launcher", "notebook": "jupyter:0e1f",
+        "idle_cost": None, "energy_joules": None, "how_ended": None, "command": "python -m ipykernel_launcher", "notebook": "jupyter:0e1f",
         "notebook_path": "/home/alice/thesis/plots.ipynb", "job": None, "job_name": None, "account": None,
         "container": None, "pod": None, "unit": None, "login": None, "session": None, "tag": None}
     assert found[1]["energy_joules"] == 1.5e6 and found[1]["end"] == "2026-11-02T00:00:00Z"
@@ -227,3 +228,16 @@ def test_the_view_agrees(store):
         assert db.execute("SELECT user, idle_hours, how_ended FROM idle_spells").fetchall() == [
             ("alice", 9.0, None), ("alice", 8.0, "active"), ("bob", 5.5, "released"), ("bob", 1.0, "stopped"),
             ("_dead", 0.5, "exited")]
+
+
+def test_cost(store):
+    """GPU-hours at the price of the card; none without a price."""
+    assert "  cost" not in section(report(store, args=WEEK))
+    assert all(spell["idle_cost"] is None for spell in report_json(store, args=WEEK)["longest"])
+    spells = report_json(store, args=(*WEEK, "--cost", "2.5"))["longest"]
+    assert spells
+    for spell in spells:
+        assert spell["idle_cost"] == pytest.approx(2.5 * spell["gpu_seconds"] / 3600, abs=1e-6)
+    text = section(report(store, args=(*WEEK, "--cost", "2.5", "--currency", "EUR")))
+    assert re.search("GPU-h +cost", text.splitlines()[1]) and max(map(len, text.splitlines())) <= 80
+    assert "cost is GPU-h at the price of the GPU, in EUR." in " ".join(text.split())
