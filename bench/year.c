@@ -1,6 +1,6 @@
 /* Makes the store that a recorder would have after a year: 12 cards, about 1.5 holders each,
- * some sixty process lives a day of minutes to days, through the store's own interface and
- * compacted as it would have been.
+ * some sixty process lives a day of minutes to days and the idle spells of notebooks, through
+ * the store's own interface and compacted as it would have been.
  *
  * usage: year STORE END_UNIX_SECONDS DAYS */
 #include <stdbool.h>
@@ -25,7 +25,8 @@ struct job {
 	int64_t end_s;
 	uint32_t process; /* place in lab.lives */
 	int64_t mem_kib;
-	bool busy; /* computes most of the time; else a notebook left open */
+	bool busy;	   /* computes most of the time; else a notebook left open */
+	struct spell idle; /* its idle stretch; begin_ms 0: none */
 };
 
 struct lab {
@@ -38,6 +39,8 @@ struct lab {
 	bool changed[CARDS]; /* somebody came or went, at a moment that is not known exactly */
 	struct process_entry *lives; /* those that are alive; ended ones go after a flush */
 	size_t n_lives, cap_lives, born;
+	struct spell *spells; /* that ended since the last flush, and those that go on */
+	size_t n_spells, cap_spells;
 	int64_t end_s;
 };
 
@@ -54,6 +57,45 @@ static void fail(const struct err *e)
 {
 	fprintf(stderr, "year: %s\n", e->text);
 	exit(1);
+}
+
+static void add_spell(struct lab *lab, const struct job *job, enum spell_end how)
+{
+	if (lab->n_spells == lab->cap_spells) {
+		lab->cap_spells = lab->cap_spells ? 2 * lab->cap_spells : 256;
+		lab->spells = realloc(lab->spells, lab->cap_spells * sizeof(lab->spells[0]));
+		if (!lab->spells)
+			abort();
+	}
+	struct spell *s = &lab->spells[lab->n_spells++];
+	*s = job->idle;
+	s->process = job->process;
+	s->how = how;
+}
+
+/* Ends the idle stretch of a job, which is a spell if it is long enough. */
+static void end_idle(struct lab *lab, struct job *job, enum spell_end how)
+{
+	const struct rules rules = RULES_DEFAULT;
+	if (job->idle.begin_ms && spell_idle_ms(&job->idle) >= rules.spell_ms)
+		add_spell(lab, job, how);
+	job->idle = (struct spell){ 0 };
+}
+
+/* A notebook that did nothing in this tick; `card_busy`: somebody else computed. */
+static void stay_idle(
+	struct lab *lab, uint32_t card, struct job *job, bool card_busy, int64_t now_s)
+{
+	struct spell *s = &job->idle;
+	if (!s->begin_ms)
+		*s = (struct spell){ .card = card,
+			.begin_ms = now_s * 1000 + now_s % 997,
+			.end_ms = now_s * 1000 + now_s % 997,
+			.mem_peak_kib = job->mem_kib,
+			.stored_end_ms = -1 };
+	s->end_ms += TICK_S * 1000;
+	*(card_busy ? &s->squatting_ms : &s->idle_held_ms) += TICK_S * 1000;
+	s->energy_mj += card_busy ? 0 : TICK_S * 71000 / lab->n_jobs[card] + now_s % 89;
 }
 
 static uint32_t add_life(struct lab *lab, int64_t now_s)
@@ -91,6 +133,7 @@ static void start_and_end(struct lab *lab, int card, int64_t now_s)
 			i++;
 			continue;
 		}
+		end_idle(lab, &jobs[i], SPELL_EXITED);
 		lab->lives[jobs[i].process].ended_ms = now_s * 1000;
 		lab->lives[jobs[i].process].dirty = true;
 		jobs[i] = jobs[--lab->n_jobs[card]];
@@ -103,9 +146,10 @@ static void start_and_end(struct lab *lab, int card, int64_t now_s)
 	double minutes = 5;
 	for (double x = chance(lab) * 9.17; x > 0; x -= 1) /* 5 minutes to 2 days, by ratio */
 		minutes *= x >= 1 ? 2 : 1 + x;
-	jobs[lab->n_jobs[card]++] =
-		(struct job){ now_s + (int64_t)(minutes * 60), add_life(lab, now_s),
-			500000 + (int64_t)(chance(lab) * 7e7), chance(lab) < 0.5 };
+	jobs[lab->n_jobs[card]++] = (struct job){ .end_s = now_s + (int64_t)(minutes * 60),
+		.process = add_life(lab, now_s),
+		.mem_kib = 500000 + (int64_t)(chance(lab) * 7e7),
+		.busy = chance(lab) < 0.5 };
 }
 
 /* The slot in which compaction has put, or will put, that moment. */
@@ -153,6 +197,13 @@ static void account_card(struct lab *lab, uint32_t card, int64_t now_s)
 		active = (int64_t)((double)left * (0.6 + 0.4 * chance(lab)));
 	else if (lab->n_jobs[card] && chance(lab) < 0.02)
 		active = 166; /* somebody runs a cell of the notebook */
+	for (int i = 0; i < lab->n_jobs[card]; i++) {
+		struct job *job = &lab->jobs[card][i];
+		if (!job->busy && active == 166 && i == 0)
+			end_idle(lab, job, SPELL_ACTIVE);
+		else if (!job->busy)
+			stay_idle(lab, card, job, busy, now_s);
+	}
 	enum card_state rest = lab->n_jobs[card] ? CARD_IDLE_HELD : CARD_TRULY_IDLE;
 	const struct {
 		enum card_state state;
@@ -205,6 +256,10 @@ static void flush(struct lab *lab, int64_t now_s)
 		.holders = holders };
 	for (uint32_t c = 0; c < CARDS; c++) {
 		lab->cards[c].last_seen_ms = now_s * 1000;
+		lab->cards[c].listed = true;
+		for (int i = 0; i < lab->n_jobs[c]; i++)
+			if (lab->jobs[c][i].idle.begin_ms)
+				add_spell(lab, &lab->jobs[c][i], SPELL_OPEN);
 		for (int i = 0; i < lab->n_jobs[c]; i++)
 			holders[tick.n_holders++] = (struct holder_now){ c,
 				lab->jobs[c][i].process, PROCESS_COMPUTE,
@@ -212,9 +267,12 @@ static void flush(struct lab *lab, int64_t now_s)
 	}
 	tick.usage = ledger_usage_rows(&lab->ledger, &tick.n_usage);
 	tick.holding = ledger_holding_rows(&lab->ledger, &tick.n_holding);
+	tick.spells = lab->spells;
+	tick.n_spells = lab->n_spells;
 	if (store_write_tick(lab->store, &tick, &e) != 0)
 		fail(&e);
 	ledger_clear(&lab->ledger);
+	lab->n_spells = 0;
 	forget_ended(lab);
 }
 
@@ -279,5 +337,6 @@ int main(int argc, char **argv)
 	store_close(lab.store);
 	ledger_finish(&lab.ledger);
 	free(lab.lives);
+	free(lab.spells);
 	return 0;
 }
