@@ -137,8 +137,9 @@ static int read_holdings(
 		return 0;
 	h->fold = (struct fold){ .row = take_holding, .context = h };
 	return sql_fold(h->file->db, &h->fold, e,
-		"SELECT fold(" COLUMNS ") FROM %s WHERE slot >= %lld AND slot < %lld", table,
-		(long long)span.from, (long long)span.to);
+		"SELECT fold(" COLUMNS ") FROM %s WHERE slot >= %lld AND slot < %lld%s", table,
+		(long long)span.from, (long long)span.to,
+		h->pairs->unknown_ms ? "" : wanted_condition(h->g));
 }
 
 static int read_window(

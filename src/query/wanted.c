@@ -16,6 +16,20 @@ bool wanted_has(const struct gather *g, const struct gather_file *file, int64_t 
 	       idmap_get(&file->wanted, process) != IDMAP_NONE;
 }
 
+const char *wanted_condition(const struct gather *g)
+{
+	return restriction_of_users(&g->q->only) ? " AND wanted(process)" : "";
+}
+
+/* wanted(PROCESS) in SQL. */
+static void is_wanted(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const struct idmap *wanted = sqlite3_user_data(context);
+	(void)n;
+	sqlite3_result_int(
+		context, idmap_get(wanted, sqlite3_value_int64(values[0])) != IDMAP_NONE);
+}
+
 static bool takes_user(const struct audit_question *q, const char *user)
 {
 	const char *group = q->group_of ? q->group_of(q->group_context, user) : NULL;
@@ -45,6 +59,10 @@ static int read_processes(struct gather *g, struct gather_file *file, struct err
 			rc = err_memory(e);
 	}
 	sqlite3_finalize(stmt);
+	if (rc == 0 && sqlite3_create_function(file->db, "wanted", 1,
+			       SQLITE_UTF8 | SQLITE_DETERMINISTIC, &file->wanted, is_wanted,
+			       NULL, NULL) != SQLITE_OK)
+		rc = err_memory(e);
 	return rc;
 }
 

@@ -6,5 +6,8 @@
 
 /* Whether the time of a process counts. */
 bool wanted_has(const struct gather *g, const struct gather_file *file, int64_t process);
+/* What to add to the condition of a query of holdings: " AND wanted(process)", or nothing. A
+ * function in SQL passes over a row before its sums are decoded. */
+const char *wanted_condition(const struct gather *g);
 
 #endif
