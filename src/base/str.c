@@ -127,7 +127,7 @@ size_t utf8_char(const char *bytes, size_t len, unsigned *code_point)
 }
 
 /* Characters that are valid but can hide or reorder the text around them, and code points that
- * are no characters: XML forbids some of them. */
+ * are not characters: XML forbids some of them. */
 static bool is_unsafe(unsigned c)
 {
 	return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xAD || c == 0x61C ||

@@ -1,5 +1,5 @@
-/* Who holds a lock of gua pick, by the kernel's word: the owner of the lock file, and the
- * process in /proc/locks. What a lock file contains is never asked. */
+/* Which process holds a lock of gua pick, as the kernel reports it: the owner of the lock file,
+ * and the process in /proc/locks. What a lock file contains is never asked. */
 #ifndef GUA_CMD_PICK_OWNER_H
 #define GUA_CMD_PICK_OWNER_H
 

@@ -1,7 +1,7 @@
 /* The queue of the picks that wait. A waiting pick has a ticket: a locked file in the directory
  * of the locks, with its wish. A ticket that nobody has locked belongs to a pick that has
- * ended; whoever may removes it. The order is that in which the files were created, by the file
- * system's word, because a user can choose the name of a file but not the time of its creation.
+ * ended; any pick that may remove it does. The order is that in which the file system created
+ * the files, because a user can choose the name of a file but not the time of its creation.
  */
 #ifndef GUA_CMD_PICK_QUEUE_H
 #define GUA_CMD_PICK_QUEUE_H

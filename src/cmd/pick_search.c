@@ -15,7 +15,7 @@
 /* With --free-for the cards are read at least this often: some drivers keep no samples, so use
  * between two readings that are further apart would not be seen. */
 enum { FIRST_POLL_MS = 1000, LAST_POLL_MS = 10000, WATCH_POLL_MS = 2000 };
-/* A pick chooses within milliseconds: whoever keeps the turn for this long is stuck. */
+/* A pick chooses within milliseconds: a process that keeps the turn for this long is stuck. */
 #define TURN_MS 5000
 /* Cards are left for earlier waiting picks for this long. It is many times their longest
  * interval of polling. One that waits for many cards gets this time to collect them; one that

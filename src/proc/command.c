@@ -53,7 +53,7 @@ static const struct interpreter interpreters[] = {
 };
 
 /* "", "3.11", "-1.9", "3.11-dbg": what may follow the name of an interpreter. "python3-config"
- * is another program, whose arguments are no scripts. */
+ * is another program, whose arguments are not scripts. */
 static bool is_version(struct piece text)
 {
 	static const char debug[] = "-dbg";

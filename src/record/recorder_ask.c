@@ -155,7 +155,7 @@ bool recorder_ask(struct recorder *r)
 			ended.boot_us - r->begun.boot_us, s->ring_us);
 		rc = clock_stepped(r) ? 0 : take_round(r, s, &e);
 	}
-	/* A round that a stop has cut short is no fault. */
+	/* A round that a stop has cut short is not a fault. */
 	if (rc && !(rc == ERR_BUSY && !r->ending && recorder_is_stopped(r)))
 		driver_failed(r, &e);
 	return rc == 0;

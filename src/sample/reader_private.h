@@ -56,7 +56,7 @@ struct reader_process {
 	} left[READER_STUCK_MAX]; /* they are stuck */
 	size_t n_left;
 	int64_t restart_us; /* monotonic: no process is started before this */
-	unsigned n_failed;  /* so many have failed since the last answer */
+	unsigned n_failed;  /* how many have failed since the last answer */
 	char why[128];	    /* why the last one failed */
 };
 

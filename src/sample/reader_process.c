@@ -119,7 +119,7 @@ struct slow {
 	int64_t here_ms;    /* how long it has waited there, and not for a processor */
 	int64_t waited_ms;  /* the same for all processes that it has read */
 	int64_t longest_ms; /* the longest of here_ms */
-	uint32_t slowest;   /* the process that it waited for so long, or 0 */
+	uint32_t slowest;   /* the process that it waited for longest, or 0 */
 };
 
 /* The process that is being read at this place, or 0. */

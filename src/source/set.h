@@ -3,8 +3,10 @@
  * card with a UUID that is there already, of another member, is left out: no time is counted
  * twice.
  *
- * A member that fails is down until the next scan, which tries it again: until then its cards
- * are lost, with the driver's code. A call fails only when every member is down.
+ * A member that fails is down until the next scan, which tries it again: until then its
+ * cards are lost, with the driver's code. A member that does not answer in time is late: its
+ * call goes on, the others are not kept waiting, and its cards are lost until the call has
+ * come back. A call fails only when every member is down.
  * Readings are copied; the arrays that they point to stay the member's. */
 #ifndef GUA_SOURCE_SET_H
 #define GUA_SOURCE_SET_H

@@ -1,6 +1,6 @@
 /* Where sources that may block are opened: in another process, by sample/apart.h. A source does
- * not know how; it only leaves word of what it is doing, and leaves cards alone that it is told
- * to. libgua has no host: there a thread with a deadline is enough. */
+ * not know how: it only writes down in which call it is, and does not ask the cards that it is
+ * given to avoid. libgua has no host: there a thread with a deadline is enough. */
 #ifndef GUA_SOURCE_SOURCE_HOST_H
 #define GUA_SOURCE_SOURCE_HOST_H
 

@@ -1,4 +1,4 @@
-/* The recorder's lock: one recorder a store. It is a POSIX record lock on STORE.lock, which
+/* The recorder's lock: one recorder per store. It is a POSIX record lock on STORE.lock, which
  * nobody but the recorder's user may open; a lock is never stale. What others may know about
  * the recorder is in the status file (statusfile.h). */
 #ifndef GUA_STORE_LOCK_H
