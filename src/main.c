@@ -79,7 +79,7 @@
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   cmd/       one file per command: daemon*, start, status, stop, report*, events, export,
- *              import, demo, doctor*, stat, query, dmon, smi, who, pick*, top (hands over),
+ *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
  *              window (--since and so on), mine (a person's own time), live, line_output,

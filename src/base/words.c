@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* How far a line has been split. */
-struct split {
+struct word_split {
 	const char *at; /* next byte of the line */
 	char *out;	/* next byte of the words' text */
 };
@@ -16,14 +16,14 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-static bool read_single(struct split *r)
+static bool read_single(struct word_split *r)
 {
 	for (r->at++; *r->at && *r->at != '\''; r->at++)
 		*r->out++ = *r->at;
 	return *r->at++ == '\'';
 }
 
-static bool read_double(struct split *r)
+static bool read_double(struct word_split *r)
 {
 	r->at++;
 	while (*r->at && *r->at != '"') {
@@ -42,7 +42,7 @@ static bool read_double(struct split *r)
 	return true;
 }
 
-static bool read_escape(struct split *r)
+static bool read_escape(struct word_split *r)
 {
 	r->at++;
 	if (*r->at == '\0')
@@ -54,7 +54,7 @@ static bool read_escape(struct split *r)
 }
 
 /* Reads one word and adds its NUL; false: a quote is open. */
-static bool read_word(struct split *r)
+static bool read_word(struct word_split *r)
 {
 	bool whole = true;
 	while (whole && *r->at && !is_blank(*r->at)) {
@@ -78,7 +78,7 @@ int words_split(const char *line, char ***words, size_t *n, struct err *e)
 	char **list = malloc(most * sizeof(*list) + len + most);
 	if (!list)
 		return err_memory(e);
-	struct split r = { line, (char *)(list + most) };
+	struct word_split r = { line, (char *)(list + most) };
 	*n = 0;
 	for (;;) {
 		while (is_blank(*r.at))

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/line_output.h"
 #include "cmd/live.h"
+#include "cmd/query_rows.h"
 #include "view/query.h"
 
 struct values {
@@ -18,20 +19,7 @@ struct values {
 #define AT(field) .offset = offsetof(struct values, field)
 
 static const struct option_row options[] = {
-	{ OPTION_TEXT, 0, "query-gpu", "FIELD,...", "one line per card with these fields",
-		AT(gpu), .words = query_gpu_fields },
-	{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",
-		"one line per compute process with these fields", AT(apps),
-		.words = query_app_fields },
-	{ OPTION_TEXT, 0, "query-accounted-apps", "FIELD,...",
-		"one line per process that accounting mode knows", AT(accounted),
-		.words = query_accounted_fields },
-	{ OPTION_TEXT, 0, "query-retired-pages", "FIELD,...",
-		"one line per memory page that was given up", AT(retired),
-		.words = query_retired_fields },
-	{ OPTION_TEXT, 0, "query-remapped-rows", "FIELD,...",
-		"one line per card about memory rows that were replaced", AT(remapped),
-		.words = query_remapped_fields },
+	QUERY_ROWS,
 	{ OPTION_TEXT, 0, "format", "FORMAT,...",
 		"csv[,noheader][,nounits] (default csv) or json", AT(format),
 		.words = query_formats },
@@ -44,16 +32,7 @@ static const struct option_row options[] = {
 	{ OPTION_FLAG, 't', "timestamp",
 		.help = "accepted for compatibility and ignored; use the field timestamp",
 		AT(t) },
-	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of --query-gpu",
-		AT(help_gpu) },
-	{ OPTION_FLAG, 0, "help-query-compute-apps",
-		.help = "list the fields of --query-compute-apps", AT(help_apps) },
-	{ OPTION_FLAG, 0, "help-query-accounted-apps",
-		.help = "list the fields of --query-accounted-apps", AT(help_accounted) },
-	{ OPTION_FLAG, 0, "help-query-retired-pages",
-		.help = "list the fields of --query-retired-pages", AT(help_retired) },
-	{ OPTION_FLAG, 0, "help-query-remapped-rows",
-		.help = "list the fields of --query-remapped-rows", AT(help_remapped) },
+	QUERY_HELP_ROWS,
 	{ OPTION_FLAG, 0, "mig", .help = "one line per MIG instance instead of per card",
 		AT(mig) },
 	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),

@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/line_output.h"
 #include "cmd/live.h"
+#include "cmd/query_rows.h"
 #include "view/dmon.h"
 #include "view/query.h"
 #include "view/smi.h"
@@ -43,32 +44,10 @@ static const struct option_row options[] = {
 		AT(display), .words = smi_section_names },
 	{ OPTION_FLAG, 0, "version", .help = "versions of the driver, its library and CUDA",
 		AT(version) },
-	{ OPTION_TEXT, 0, "query-gpu", "FIELD,...", "one line per card with these fields",
-		AT(gpu), .words = query_gpu_fields },
-	{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",
-		"one line per compute process with these fields", AT(apps),
-		.words = query_app_fields },
-	{ OPTION_TEXT, 0, "query-accounted-apps", "FIELD,...",
-		"one line per process that accounting mode knows", AT(accounted),
-		.words = query_accounted_fields },
-	{ OPTION_TEXT, 0, "query-retired-pages", "FIELD,...",
-		"one line per memory page that was given up", AT(retired),
-		.words = query_retired_fields },
-	{ OPTION_TEXT, 0, "query-remapped-rows", "FIELD,...",
-		"one line per card about memory rows that were replaced", AT(remapped),
-		.words = query_remapped_fields },
+	QUERY_ROWS,
 	{ OPTION_TEXT, 0, "format", "FORMAT,...", "of --query-...: csv[,noheader][,nounits]",
 		AT(format), .words = query_formats },
-	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of --query-gpu",
-		AT(help_gpu) },
-	{ OPTION_FLAG, 0, "help-query-compute-apps",
-		.help = "list the fields of --query-compute-apps", AT(help_apps) },
-	{ OPTION_FLAG, 0, "help-query-accounted-apps",
-		.help = "list the fields of --query-accounted-apps", AT(help_accounted) },
-	{ OPTION_FLAG, 0, "help-query-retired-pages",
-		.help = "list the fields of --query-retired-pages", AT(help_retired) },
-	{ OPTION_FLAG, 0, "help-query-remapped-rows",
-		.help = "list the fields of --query-remapped-rows", AT(help_remapped) },
+	QUERY_HELP_ROWS,
 	{ OPTION_LIST, 'i', "id", "CARD,...", "only these cards: index, UUID or PCI address",
 		AT(filter.ids) },
 	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS",

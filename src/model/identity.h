@@ -14,26 +14,26 @@
  * and two hosts a unit. */
 enum identity_scope { SCOPE_ALL, SCOPE_USER, SCOPE_HOST };
 
-/* X(ID, name, plural, SQL over a row of the table process, name of those without one, scope). A
+/* X(ID, name, SQL over a row of the table process, name of those without one, scope). A
  * kind without SQL is a group of users (GROUP), or what the card is. */
 #define IDENTITY_KINDS(X)                                                                      \
-	X(USER, "user", "users", "user", "(no user)", SCOPE_ALL)                               \
-	X(GROUP, "group", "groups", NULL, "(no group)", SCOPE_ALL)                             \
-	X(PROCESS, "process", "processes", "command", "(no command)", SCOPE_ALL)               \
-	X(NOTEBOOK, "notebook", "notebooks", "coalesce(notebook_path, notebook)",              \
-		"(no notebook)", SCOPE_USER)                                                   \
-	X(JOB, "job", "jobs", "job", "(no job)", SCOPE_ALL)                                    \
-	X(CONTAINER, "container", "containers", "container", "(no container)", SCOPE_HOST)     \
-	X(POD, "pod", "pods", "pod", "(no pod)", SCOPE_ALL)                                    \
-	X(UNIT, "unit", "units", "unit", "(no unit)", SCOPE_HOST)                              \
-	X(TAG, "tag", "tags", "tag", "(no tag)", SCOPE_ALL)                                    \
-	X(ACCOUNT, "account", "accounts", "account", "(no account)", SCOPE_ALL)                \
-	X(LOGIN, "login", "logins", "login", "(unknown)", SCOPE_ALL)                           \
-	X(SESSION, "session", "sessions", "coalesce(login || ' ', '') || session",             \
-		"(no session)", SCOPE_USER)                                                    \
-	X(CARD, "card", "cards", NULL, "", SCOPE_ALL)                                          \
-	X(MODEL, "model", "models", NULL, "(unknown model)", SCOPE_ALL)                        \
-	X(HOST, "host", "hosts", NULL, "", SCOPE_ALL)
+	X(USER, "user", "user", "(no user)", SCOPE_ALL)                                        \
+	X(GROUP, "group", NULL, "(no group)", SCOPE_ALL)                                       \
+	X(PROCESS, "process", "command", "(no command)", SCOPE_ALL)                            \
+	X(NOTEBOOK, "notebook", "coalesce(notebook_path, notebook)", "(no notebook)",          \
+		SCOPE_USER)                                                                    \
+	X(JOB, "job", "job", "(no job)", SCOPE_ALL)                                            \
+	X(CONTAINER, "container", "container", "(no container)", SCOPE_HOST)                   \
+	X(POD, "pod", "pod", "(no pod)", SCOPE_ALL)                                            \
+	X(UNIT, "unit", "unit", "(no unit)", SCOPE_HOST)                                       \
+	X(TAG, "tag", "tag", "(no tag)", SCOPE_ALL)                                            \
+	X(ACCOUNT, "account", "account", "(no account)", SCOPE_ALL)                            \
+	X(LOGIN, "login", "login", "(unknown)", SCOPE_ALL)                                     \
+	X(SESSION, "session", "coalesce(login || ' ', '') || session", "(no session)",         \
+		SCOPE_USER)                                                                    \
+	X(CARD, "card", NULL, "", SCOPE_ALL)                                                   \
+	X(MODEL, "model", NULL, "(unknown model)", SCOPE_ALL)                                  \
+	X(HOST, "host", NULL, "", SCOPE_ALL)
 
 /* "user, group, ...", for help. */
 #define IDENTITY_NAMED(id, name, ...) name ", "
@@ -47,8 +47,7 @@ enum identity {
 };
 
 struct identity_kind {
-	const char *name; /* in options, CSV and JSON */
-	const char *plural;
+	const char *name;   /* in options, CSV and JSON */
 	const char *column; /* SQL over the table process; NULL: none */
 	const char *none;   /* the row of those that have none */
 	enum identity_scope scope;

@@ -49,7 +49,7 @@ enum call_shape {
 	ROOT_PORT, /* the kernel's file about the port above the card */
 };
 
-struct metric_call {
+struct nvml_call {
 	enum metric metric;
 	enum call_shape shape;
 	const char *symbol, *older; /* the first one that exists is used; NULL: none */
@@ -68,7 +68,7 @@ struct metric_call {
 	ROW(metric_, shape_, .symbol = "nvmlDeviceGet" symbol_, __VA_ARGS__)
 #define VALUE(metric_, number, ...)                                                            \
 	ROW(metric_, FIELD, .symbol = "nvmlDeviceGetFieldValues", .which = (number), __VA_ARGS__)
-static const struct metric_call rows[] = {
+static const struct nvml_call rows[] = {
 #include "source/nvml/nvml_metrics.def"
 };
 /* clang-format on */
@@ -151,8 +151,8 @@ static double field_number(const struct nvml_field *f)
 	return nvml_sample_value(&sample, (int)f->type);
 }
 
-static int ask_field(int (*call)(void *, int, struct nvml_field *),
-	const struct metric_call *row, void *handle, struct answer *a)
+static int ask_field(int (*call)(void *, int, struct nvml_field *), const struct nvml_call *row,
+	void *handle, struct answer *a)
 {
 	struct nvml_field field = { .id = (uint32_t)row->which, .scope = (uint32_t)row->other };
 	int code = call(handle, 1, &field);
@@ -190,7 +190,7 @@ union call {
 };
 
 static int ask_call(
-	const struct metric_call *row, union call call, void *handle, struct answer *a)
+	const struct nvml_call *row, union call call, void *handle, struct answer *a)
 {
 	unsigned out[5] = { 0 };
 	unsigned long long number = 0;
@@ -233,7 +233,7 @@ static int ask_call(
 }
 
 static int ask_text(
-	const struct metric_call *row, union call call, void *handle, struct answer *a)
+	const struct nvml_call *row, union call call, void *handle, struct answer *a)
 {
 	char raw[METRIC_TEXT_CAP] = "";
 	int code = row->shape == TEXT ? call.text(handle, raw, sizeof(raw))
@@ -267,7 +267,7 @@ static int ask_check(union call call, void *handle, struct answer *a)
 }
 
 static int ask_versioned(
-	const struct metric_call *row, union call call, void *handle, struct answer *a)
+	const struct nvml_call *row, union call call, void *handle, struct answer *a)
 {
 	struct nvml_versioned one = { .version = NVML_VERSION_WORD(one, 1) }, two = one;
 	int code = row->shape == VERSIONED ? call.versioned(handle, &one)
@@ -309,7 +309,7 @@ static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
 
 /* The state says when a card cannot be in a fabric. For a card that has not joined yet, only
  * the state is valid. */
-static int ask_fabric(struct nvml_source *s, const struct metric_call *row, union call call,
+static int ask_fabric(struct nvml_source *s, const struct nvml_call *row, union call call,
 	void *handle, struct answer *a)
 {
 	struct nvml_fabric fabric = { 0 };
@@ -347,7 +347,7 @@ static int ask_health(union call call, void *handle, struct answer *a)
 }
 
 static int ask_platform(
-	const struct metric_call *row, union call call, void *handle, struct answer *a)
+	const struct nvml_call *row, union call call, void *handle, struct answer *a)
 {
 	struct nvml_platform p = { .version = NVML_VERSION_WORD(p, 2) };
 	const unsigned char *g = p.guid;
@@ -364,7 +364,7 @@ static int ask_platform(
 }
 
 /* The calls that fill in a struct, or a text. */
-static int ask_struct(struct nvml_source *s, const struct metric_call *row, union call call,
+static int ask_struct(struct nvml_source *s, const struct nvml_call *row, union call call,
 	void *handle, struct answer *a)
 {
 	switch (row->shape) {
@@ -433,7 +433,7 @@ static bool is_fatal(int code)
 }
 
 /* Whether two rows are answered by one call: neighbours of the same kind. */
-static bool same_call(const struct metric_call *a, const struct metric_call *b)
+static bool same_call(const struct nvml_call *a, const struct nvml_call *b)
 {
 	bool same_symbol = a->symbol && b->symbol ? strcmp(a->symbol, b->symbol) == 0
 						  : a->symbol == b->symbol;
@@ -441,8 +441,8 @@ static bool same_call(const struct metric_call *a, const struct metric_call *b)
 	       a->other == b->other && a->place == b->place;
 }
 
-static void take_answer(const struct metric_call *row, const struct answer *a, double *values,
-	metric_texts texts)
+static void take_answer(
+	const struct nvml_call *row, const struct answer *a, double *values, metric_texts texts)
 {
 	double number = a->numbers[row->out] * (row->scale != 0 ? row->scale : 1);
 	if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
@@ -459,7 +459,7 @@ void nvml_metrics(struct source *base, const struct metric_request *request, dou
 	struct nvml_device *d = &s->devices[c->device];
 	bool board = request->board;
 	struct nvml_dead *dead = board ? &d->dead : &c->dead;
-	const struct metric_call *last = NULL;
+	const struct nvml_call *last = NULL;
 	struct answer a = { 0 };
 	int code = NVML_OK;
 	for (size_t i = 0; i < ROWS; i++) {
