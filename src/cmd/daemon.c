@@ -124,9 +124,9 @@ struct front {
 	struct statusfile status;
 	struct daemon_config *conf;
 	struct clock *clock;
-	bool ready; /* on_ready() was called */
-	struct leftover log,
-		lock; /* files to remove if the start fails; log: only in the background */
+	bool ready;	    /* on_ready() was called */
+	bool stopped, over; /* the end was requested; the run ends so that another can begin */
+	struct leftover log, lock; /* to remove if the start fails; log: in the background */
 };
 
 static void on_ready(void *context)
@@ -148,14 +148,15 @@ static void on_alive(void *context)
 	notify_send(front->notify_socket, "WATCHDOG=1");
 }
 
-/* SIGHUP: true, and the log is opened and the configuration read again. */
+/* SIGHUP: true; opens the log and reads the configuration again. Other signals end all runs. */
 static bool on_signal(void *context)
 {
 	struct front *front = context;
 	struct err e = { 0 };
 	struct signalfd_siginfo info;
-	if (read(front->stop_fd, &info, sizeof(info)) != sizeof(info) ||
-		info.ssi_signo != SIGHUP)
+	front->stopped |= read(front->stop_fd, &info, sizeof(info)) != sizeof(info) ||
+			  info.ssi_signo != SIGHUP;
+	if (front->stopped)
 		return false;
 	if (front->log_file && detach_open_log(front->log_file, &e))
 		log_warning("%s", e.text);
@@ -168,8 +169,9 @@ static bool on_signal(void *context)
 /* A run has one configuration: another one begins a new run. */
 static bool on_tick(void *context)
 {
-	const struct front *front = context;
-	return front->conf->changed;
+	struct front *front = context;
+	front->over = front->conf->changed;
+	return front->over;
 }
 
 /* The signals that the recorder handles, as a file descriptor. */
@@ -291,7 +293,8 @@ static int record_locked(
 	o->stop_fd = front->stop_fd = signals();
 	statusfile_create(&front->status, o->db, clock_wall_ms(front->clock));
 	int rc = record_run(v, o, e);
-	while (!rc && front->conf->changed) {
+	while (!rc && front->over && !front->stopped) {
+		front->over = false;
 		daemon_config_next(front->conf);
 		follow(o, &front->conf->now.values);
 		o->wait_for_driver = true;

@@ -111,6 +111,8 @@ void daemon_config_again(struct daemon_config *d, int64_t now_ms)
 
 void daemon_config_next(struct daemon_config *d)
 {
+	if (!d->changed)
+		return;
 	configuration_finish(&d->now);
 	d->now = d->next;
 	d->next = (struct configuration){ 0 };

@@ -27,7 +27,7 @@ void daemon_config_report(struct daemon_config *d, int64_t now_ms);
 /* Reads the files again, and logs what is different. A configuration with errors is not taken.
  */
 void daemon_config_again(struct daemon_config *d, int64_t now_ms);
-/* Between two runs: puts in force what was read again. */
+/* Between two runs: puts in force what was read again, if that is different. */
 void daemon_config_next(struct daemon_config *d);
 void daemon_config_finish(struct daemon_config *d);
 

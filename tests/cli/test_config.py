@@ -4,10 +4,11 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
 
 import pytest
 
-from conftest import ROOT, gua, wait_for
+from conftest import GUA, ROOT, clean_environment, gua, wait_for
 from fake import fake_driver
 from recorded import ONE_CARD, WALL, background, recorder_pid, rows  # noqa: F401 (a fixture)
 
@@ -296,3 +297,22 @@ def test_sighup_reads_the_configuration_again(tmp_path, background):
     (begin, end), = rows(run.db, "SELECT min(started_ms), max(last_tick_ms) FROM run")
     (accounted,), = rows(run.db, "SELECT sum(ms) FROM usage_1m")
     assert accounted >= end - begin - 10
+
+
+def test_stop_soon_after_a_changed_configuration(tmp_path):
+    """The new run, which would begin after the next tick, does not begin."""
+    file, db = tmp_path / "gua.conf", tmp_path / "gua.db"
+    file.write_text("[thresholds]\nheld_mem = 1GB\n")
+    env = clean_environment(**fake_driver(tmp_path, ONE_CARD))
+    with subprocess.Popen([GUA, "daemon", "--foreground", "--interval", "1h", "--db", db, "--config", file], env=env,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
+        wait_for(lambda: db.exists() and gua("status", "--db", db).returncode == 0)
+        file.write_text("[thresholds]\nheld_mem = 2GB\n")
+        child.send_signal(signal.SIGHUP)
+        assert any("held_mem is 2000000000 after the next tick" in line for line in child.stdout)
+        child.send_signal(signal.SIGTERM)
+        try:
+            assert child.wait(60) == 0
+        finally:
+            child.kill()
+    assert rows(db, "SELECT how_ended, held_mem_bytes FROM run") == [("stopped", 10**9)]
