@@ -278,13 +278,25 @@ static mode_t usual_mode(void)
 	return 0666 & ~mask;
 }
 
+/* Lets those read a new file who could read `before`, the one that it replaces, and no others.
+ */
+static void permit(int fd, const struct stat *before)
+{
+	bool same = before && fchown(fd, before->st_uid, before->st_gid) == 0;
+	mode_t mode = before ? before->st_mode & (same ? 0777 : 0707) : usual_mode();
+	(void)fchmod(fd, mode);
+}
+
 /* Opens what is written to: a new file beside `path`, whose name goes into `made`, or the
- * device or FIFO that is there. */
+ * device or FIFO that is there, or what a link such as /dev/stdout names. */
 static int open_beside(const char *path, char made[PATH_MAX])
 {
 	struct stat there;
+	bool exists = lstat(path, &there) == 0;
 	made[0] = '\0';
-	if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+	if (exists && S_ISLNK(there.st_mode))
+		return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+	if (exists && !S_ISREG(there.st_mode))
 		return open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	if (snprintf(made, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
 		made[0] = '\0';
@@ -295,7 +307,7 @@ static int open_beside(const char *path, char made[PATH_MAX])
 	if (fd < 0)
 		made[0] = '\0';
 	else
-		(void)fchmod(fd, usual_mode());
+		permit(fd, exists ? &there : NULL);
 	return fd;
 }
 

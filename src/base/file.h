@@ -57,8 +57,9 @@ void file_allow_many(void);
  * Writing to them stays an error. */
 void file_hold_standard(void);
 
-/* Writes the file whole, or leaves what was there: readers never see a part of it. A device or
- * a FIFO is written to as it is. */
+/* Writes the file whole, or leaves what was there: readers never see a part of it. It keeps its
+ * mode and owner. A device or a FIFO, and what a symbolic link names, is written to as it is.
+ */
 int file_replace(const char *path, const char *bytes, size_t len, struct err *e);
 
 /* The nearest directory above `path` that exists: files can be made there, or not. */

@@ -128,6 +128,26 @@ def test_the_file_is_replaced_whole(db, tmp_path):
     assert stat.S_IMODE(out.stat().st_mode) == 0o666 & ~umask
 
 
+def test_a_file_that_is_replaced_is_open_to_nobody_else(db, tmp_path):
+    out = tmp_path / "report.html"
+    out.write_text("old")
+    out.chmod(0o600)
+    assert gua("report", "--db", db, "--now", f"@{T}", "--since", "1d", "-o", out).returncode == 0
+    assert out.read_text() != "old" and stat.S_IMODE(out.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_a_link(db, tmp_path, there):
+    """For root, /dev/stdout is one that must not be replaced."""
+    link, out = tmp_path / "link", tmp_path / "report.txt"
+    link.symlink_to(out)
+    if there:
+        out.write_text("old" * 10000)
+    assert gua("report", "--db", db, "--now", f"@{T}", "--since", "1d", "-o", link).returncode == 0
+    printed = gua("report", "--db", db, "--now", f"@{T}", "--since", "1d").stdout
+    assert link.is_symlink() and out.read_text() == printed
+
+
 @pytest.mark.parametrize("where", ["missing/report.html", "."])
 def test_a_file_that_cannot_be_written(db, tmp_path, where):
     run = gua("report", "--db", db, "--now", f"@{T}", "--since", "1d", "-o", tmp_path / where)
