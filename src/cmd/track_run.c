@@ -13,12 +13,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "proc/proc.h"
+
 /* Signals that are forwarded to the command if a process sent them to us. The terminal sends
  * signals to the whole process group, which includes the command: those are not forwarded. */
 static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
 /* timeout(1) and others send a signal to the process and to its group: this counts once. */
 #define SAME_REQUEST_US 100000
+/* So many times in a row Ctrl-C must meet a command that is stuck, before gua leaves it. */
+#define STUCK_REQUESTS 3
 
 struct running {
 	const struct track_job *job;
@@ -28,10 +33,11 @@ struct running {
 	bool ended;  /* it has ended */
 	int status;  /* as of wait(2) */
 	int signal_fd;
-	int pidfd;		   /* of a pid that is not our child; or -1 */
-	int end_requests;	   /* SIGTERM, SIGINT ... sent to us alone */
-	int64_t request_us;	   /* when the last one came */
-	sigset_t before;	   /* signal mask for the command */
+	int pidfd;	    /* of a pid that is not our child; or -1 */
+	int end_requests;   /* SIGTERM, SIGINT ... sent to us alone */
+	int64_t request_us; /* when the last one came */
+	int stuck_requests; /* from the terminal, while no signal can reach the command */
+	sigset_t before;    /* signal mask for the command */
 	struct sigaction on_child; /* what it does at SIGCHLD */
 };
 
@@ -166,6 +172,32 @@ static void count_request(struct running *r)
 	r->request_us = now_us;
 }
 
+/* Whether the command waits in the kernel for a driver or a file system (state D): then it does
+ * not notice Ctrl-C. */
+static bool is_stuck(const struct running *r)
+{
+	int proc = -1;
+	struct proc_stat stat = { 0 };
+	if (proc_open(&proc, "", NULL) != 0)
+		return false;
+	bool stuck = proc_read_stat(proc, (uint32_t)r->child, &stat) == 0 && stat.state == 'D';
+	close(proc);
+	return stuck;
+}
+
+/* The terminal sends its signals to the command, too, which may handle them and go on. Only a
+ * command that they cannot reach is left, so that the terminal comes back. */
+static void count_stuck(struct running *r)
+{
+	r->stuck_requests = !r->ended && is_stuck(r) ? r->stuck_requests + 1 : 0;
+	if (r->stuck_requests == STUCK_REQUESTS)
+		r->end_requests = 2;
+	else if (r->stuck_requests)
+		log_error("the command waits in the kernel and does not notice the signal; "
+			  "%d more and gua leaves it",
+			STUCK_REQUESTS - r->stuck_requests);
+}
+
 /* Forwards a signal to the command, if a process sent it to us. */
 static void pass_on(struct running *r, const struct signalfd_siginfo *info)
 {
@@ -175,6 +207,8 @@ static void pass_on(struct running *r, const struct signalfd_siginfo *info)
 	if (r->job->argv) {
 		if (sent && asks_to_end)
 			count_request(r);
+		else if (asks_to_end)
+			count_stuck(r);
 		if (sent && !r->ended)
 			kill(r->child, (int)info->ssi_signo);
 	} else if (asks_to_end && (!r->job->until_exit || info->ssi_signo == SIGTERM)) {

@@ -3,9 +3,11 @@ import csv
 import json
 import os
 import pathlib
+import platform
 import pty
 import pwd
 import re
+import select
 import shutil
 import signal
 import sqlite3
@@ -413,6 +415,40 @@ def test_a_terminal_interrupt_reaches_it_once(tmp_path):
     os.waitpid(pid, 0)
     assert b"count 1" in text, text
     assert (tmp_path / "r").read_text().startswith("Time ")
+
+
+STUCK = '$| = 1; $SIG{INT} = $SIG{HUP} = "IGNORE"; print "pid=$$.\\n"; syscall(58); sleep 600'
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or not shutil.which("perl"), reason="58 is vfork on x86-64; perl calls it")
+def test_the_terminal_comes_back_from_a_stuck_command(tmp_path):
+    """Who has called vfork(2) is in state D until the child ends, like one that waits for a driver."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(GUA, ["gua", "track", "--source", "none", "-o", str(tmp_path / "r"), "--", shutil.which("perl"), "-e",
+                        STUCK], clean_environment())
+    text = b""
+
+    def read_until(pattern):
+        nonlocal text
+        while not re.search(pattern, text):
+            assert select.select([fd], [], [], 60)[0], text
+            text += os.read(fd, 1000)
+        return re.search(pattern, text)
+    command = int(read_until(rb"pid=(\d+)\.")[1])
+    try:
+        wait_for(lambda: pathlib.Path(f"/proc/{command}/stat").read_text().rpartition(")")[2].split()[0] == "D")
+        for answer in (rb"2 more and gua leaves it", rb"1 more and gua leaves it"):
+            os.write(fd, b"\x03")
+            read_until(answer)
+        os.write(fd, b"\x03")
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGTERM
+        assert (tmp_path / "r").read_text().startswith("Time ")
+    finally:
+        children = pathlib.Path(f"/proc/{command}/task/{command}/children").read_text().split()
+        for one in (command, *map(int, children)):
+            os.kill(one, signal.SIGKILL)
 
 
 def test_progress_only_on_a_terminal(tmp_path):
