@@ -18,10 +18,11 @@ enum {
 	SESSION_FILE_CAP = 2048,
 };
 
-/* The name is a word that the process chose, so that it is cut like one. */
+/* The name is a word that the process chose, so that it is cut like one: before it is
+ * shortened, because the end of a secret shows that it is one. */
 static void write_env(char dst[TAG_CAP], const char *kind, struct piece name)
 {
-	char word[TAG_CAP];
+	char word[PROGRAM_CAP];
 	if (!name.len || piece_is_like(name, "/"))
 		return;
 	size_t len = name.len < sizeof(word) ? name.len : sizeof(word);
