@@ -139,15 +139,22 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 	str_finish(&next);
 }
 
+/* A share above the rule that is 20.0 % as printed would seem to contradict it. */
+static const char *how_far_above(double percent)
+{
+	return percent < 100 * RULE_SHARE + 0.05 ? "just above" : "above";
+}
+
 /* The rule itself. */
 static void add_rule(struct report *r)
 {
 	double held = 100 * r->shown[CARD_IDLE_HELD];
+	double squatting = 100 * squatting_share(r);
 	if (r->waste.judged == VERDICT_POLICY)
 		report_say(r, SENTENCE_VERDICT, "20% rule",
-			"Idle-held is %.1f%% of observed time, above 20%%: the problem is the "
+			"Idle-held is %.1f%% of observed time, %s 20%%: the problem is the "
 			"allocation policy, not the hardware.",
-			held);
+			held, how_far_above(held));
 	else if (r->waste.judged == VERDICT_WITHIN)
 		report_say(r, SENTENCE_VERDICT, "20% rule",
 			"Idle-held is %.1f%% of observed time, not above 20%%: the allocation "
@@ -157,9 +164,9 @@ static void add_rule(struct report *r)
 		report_say(r, SENTENCE_VERDICT, "20% rule",
 			"Idle-held is %.1f%% of observed time, not above 20%%. But of the time "
 			"that users held GPUs, %.1f%% was idle on a GPU that another user kept "
-			"busy, above 20%%: the problem is the allocation policy, not the "
+			"busy, %s 20%%: the problem is the allocation policy, not the "
 			"hardware.",
-			held, 100 * squatting_share(r));
+			held, squatting, how_far_above(squatting));
 }
 
 /* Cards on which nobody has more than a context are nearly free. */

@@ -640,7 +640,7 @@ def test_a_process_has_its_own_state_and_its_user_another(store):
 
 @pytest.mark.parametrize("held, verdict, says", [
     (720, "within_rule", "20.0% of observed time, not above 20%"),
-    (721, "allocation_policy", "20.0% of observed time, above 20%: the problem is the"),
+    (721, "allocation_policy", "20.0% of observed time, just above 20%: the problem"),
     (0, "within_rule", "0.0% of observed time, not above 20%"),
 ])
 def test_the_20_percent_rule(store, held, verdict, says):
