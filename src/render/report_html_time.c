@@ -77,7 +77,7 @@ void html_compare(struct str *out, const struct report *r)
 static const enum card_state upwards[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_USE_UNKNOWN,
 	CARD_TRULY_IDLE, CARD_UNOBSERVED };
 
-/* The words for active and idle-held time; of users, used and idle. */
+/* The words for active and idle-held time; of users, used and unused, on any card. */
 static const char *active_word(const struct report *r)
 {
 	return r->of_users ? "used" : "active";
@@ -85,7 +85,7 @@ static const char *active_word(const struct report *r)
 
 static const char *idle_word(const struct report *r)
 {
-	return r->of_users ? "idle" : "idle-held";
+	return r->of_users ? "unused" : "idle-held";
 }
 
 /* What shares are of. */

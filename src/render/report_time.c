@@ -53,7 +53,7 @@ static void show_share(char dst[16], double share)
 		snprintf(dst, 16, "%.1f%%", 100 * share);
 }
 
-/* A state of cards, or of the users that the report is about. */
+/* A state of cards, or of the users that the report is about: theirs is unused on any card. */
 static const char *state_word(const struct report *r, enum card_state state)
 {
 	static const char *const words[2][CARD_STATES] = {
@@ -61,7 +61,7 @@ static const char *state_word(const struct report *r, enum card_state state)
 			[CARD_IDLE_HELD] = "idle-held",
 			[CARD_UNOBSERVED] = "unobserved" },
 		{ [CARD_ACTIVE] = "used",
-			[CARD_IDLE_HELD] = "idle",
+			[CARD_IDLE_HELD] = "unused",
 			[CARD_UNOBSERVED] = "unobserved" },
 	};
 	return words[r->of_users][state];

@@ -218,7 +218,7 @@ def test_compared(lab):
 def test_html(lab):
     """The page says whose time its maps and columns are."""
     page = report(lab, "--since", "7d", "--user", "bob", "--format", "html")
-    assert "used, percent of the time held" in page and "idle, percent of the time held" in page
+    assert "used, percent of the time held" in page and "unused, percent of the time held" in page
     assert "of observed time" not in page.partition('id="hours"')[2].partition("</section>")[0]
     assert "Share of the time held; unobserved: of all time of the GPUs" in page and "nothing held" not in page
     assert 'class="unobserved" x=' not in page
