@@ -81,10 +81,10 @@ static void add_energy(struct report *r, const struct audit *a)
 		return;
 	}
 	report_say(r, SENTENCE_ENERGY, NULL,
-		"Estimates: the energy of a GPU (known for %.1f%% of the window) is divided "
-		"like "
+		"Estimates: the energy of a GPU (known for %.1f%% of %s) is divided like "
 		"its time. idle floor is what the GPU takes without any work%s.",
 		100 * part_of(cost->energy_ms, ms),
+		a->of_users ? "the time held" : "the window",
 		isnan(cost->floor_mj) ? "; it is known only for GPUs that were idle in the "
 					"window, and for others of their model"
 				      : "");

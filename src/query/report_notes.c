@@ -28,10 +28,12 @@ static void add_left_out(struct report *r, const struct audit *a)
 }
 
 /* Says what the columns are. */
-static void add_measures(struct report *r)
+static void add_measures(struct report *r, const struct audit *a)
 {
 	const struct report_breakdown *b = &r->breakdown;
 	enum measure last = b->measures[b->by.n - 1];
+	const struct audit_cost *cost =
+		b->measures[0] == MEASURE_CARDS ? &a->cost : &a->held_cost;
 	struct str text = { 0 };
 	if (last == MEASURE_CARDS)
 		return;
@@ -47,7 +49,8 @@ static void add_measures(struct report *r)
 		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
 	if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
 		str_add(&text, " share: a GPU's time, divided among its holders.");
-	if (r->bill.currency && b->measures[0] != MEASURE_PROCESSES) /* else no room is left */
+	if (r->bill.currency && cost->priced &&
+		b->measures[0] != MEASURE_PROCESSES) /* else no room is left */
 		str_addf(&text, " cost: of the share, in %s.", r->bill.currency);
 	report_say(r, SENTENCE_HOLDERS, NULL, "%s", str_text(&text));
 	r->failed |= text.failed;
@@ -123,7 +126,7 @@ void report_add_notes(struct report *r, const struct audit *a, const struct repo
 			"%.2f GPU-hours of active or idle-held time are in nobody's share.",
 			(double)r->unattributed_ms / 3600e3);
 	if (r->breakdown.table.n_rows)
-		add_measures(r);
+		add_measures(r, a);
 	if (by_is(&q->by, IDENTITY_USER))
 		add_contexts(r, a);
 	if (by_is(&q->by, IDENTITY_PROCESS)) {

@@ -361,3 +361,13 @@ def test_page(lab, report):
     page = report(lab, "--format", "html", "--currency", "<b>")
     assert '<h2 id="bill">Bill, in &lt;b&gt;</h2>' in page and '<h2 id="energy">Energy</h2>' in page and "<b>" not in page
     assert ">5.34<" in page and "No price is known for Tesla T4 (1 GPU)" in page
+
+
+def test_cost_is_explained_where_it_is_shown(lab, report):
+    assert "cost: of the share, in EUR." in " ".join(report(lab).split())
+    assert "cost: of" not in " ".join(report(lab, text="[price]\nH100* = 4\n").split())
+
+
+def test_the_known_part_of_energy_is_of_the_window_or_of_the_time_held(lab, report):
+    assert "% of the window) is divided" in " ".join(report(lab).split())
+    assert "(known for 100.0% of the time held) is divided" in " ".join(report(lab, "--user", "alice").split())
