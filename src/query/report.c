@@ -41,6 +41,14 @@ void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], doub
 	shown[CARD_UNOBSERVED] = isnan(shares[1]) ? 0 : shares[1];
 }
 
+void shown_held_shares(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX])
+{
+	double parts[HOLDER_STATES];
+	for (int state = 0; state < HOLDER_STATES; state++)
+		parts[state] = (double)ms[state];
+	shares_round(parts, HOLDER_STATES, shown);
+}
+
 static void add_window(struct report *r, const struct audit *a)
 {
 	r->since_ms = a->since_ms;

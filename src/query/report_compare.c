@@ -39,10 +39,30 @@ static double shown_of(const struct report *r, size_t state)
 	return isnan(r->share[state]) ? (double)NAN : r->shown[state];
 }
 
+/* As the bill rounds it. */
+static double shown_cost(const struct report *r, size_t of)
+{
+	(void)of;
+	return r->waste.shown_cost;
+}
+
+static double exact_cost(const struct report *r, size_t of)
+{
+	(void)of;
+	return r->waste.cost;
+}
+
 /* Of the users that the report is about. */
 static double held_share(const struct report *r, size_t state)
 {
 	return r->held_share[state];
+}
+
+static double shown_held_share(const struct report *r, size_t state)
+{
+	double shown[SHARES_MAX];
+	shown_held_shares(r->held.ms, shown);
+	return shown[state];
 }
 
 static double held_hours(const struct report *r, size_t state)
@@ -77,7 +97,7 @@ static const struct figure card_figures[] = {
 		OF(equivalent_unavailable), false },
 	{ "idle_held_energy_kwh", "idle-held, kWh", FIGURE_KWH, -1, waste_of, OF(energy_kwh),
 		false },
-	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, waste_of, OF(cost), false },
+	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, exact_cost, 0, false },
 };
 static const struct figure user_figures[] = {
 	{ "active", "used", FIGURE_SHARE, 1, held_share, HOLDER_ACTIVE, false },
@@ -94,7 +114,7 @@ static const struct figure user_figures[] = {
 		HOLDER_IDLE_HELD, false },
 	{ "squatting_gpu_hours", "squatting, GPU-hours", FIGURE_GPU_HOURS, -1, held_hours,
 		HOLDER_SQUATTING, false },
-	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, waste_of, OF(cost), false },
+	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, exact_cost, 0, false },
 };
 #undef OF
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -132,6 +152,16 @@ static const struct column figure_columns[] = {
 };
 #undef OF
 
+/* How text shows a figure: as the parts of the report that have it too. */
+static double (*shown_by(const struct figure *f))(const struct report *, size_t)
+{
+	if (f->get == share_of)
+		return shown_of;
+	if (f->get == held_share)
+		return shown_held_share;
+	return f->get == exact_cost ? shown_cost : f->get;
+}
+
 static void add_figures(struct report *r, const struct report *before)
 {
 	struct report_compare *c = &r->compare;
@@ -139,8 +169,7 @@ static void add_figures(struct report *r, const struct report *before)
 	const struct figure *figures = r->of_users ? user_figures : card_figures;
 	size_t n = r->of_users ? N_OF(user_figures) : N_OF(card_figures);
 	for (const struct figure *f = figures; f < figures + n; f++) {
-		double (*shown)(const struct report *, size_t) =
-			f->get == share_of ? shown_of : f->get;
+		double (*shown)(const struct report *, size_t) = shown_by(f);
 		struct report_change change = { .key = f->key,
 			.label = f->label,
 			.unit = f->unit,

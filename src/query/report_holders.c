@@ -258,9 +258,17 @@ static struct cell cards_share(const void *row, size_t state)
 	return cell_number(part_of(ms[state], audit_holder_ms(ms)));
 }
 
-static struct cell cards_some_share(const void *row, size_t state)
+/* Rounded together with the other states. */
+static struct cell cards_shown(const void *row, size_t state)
 {
-	return sums_of(row)->ms[state] ? cards_share(row, state) : cell_number(NAN);
+	double shown[SHARES_MAX];
+	shown_held_shares(sums_of(row)->ms, shown);
+	return cell_number(shown[state]);
+}
+
+static struct cell cards_some_shown(const void *row, size_t state)
+{
+	return sums_of(row)->ms[state] ? cards_shown(row, state) : cell_number(NAN);
 }
 
 static struct cell cards_coverage(const void *row, size_t of)
@@ -282,20 +290,16 @@ static const struct column card_columns[] = {
 	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_USE_UNKNOWN) },
 	{ .key = "unobserved_gpu_seconds", VALUE(GPU_MS, cards_unobserved, 0) },
 	{ .key = "share_gpu_seconds", VALUE(GPU_MS, holder_share, 0) },
-	{ .key = "active",
-		.title = "active",
-		.width = 6,
-		VALUE(SHARE, cards_share, HOLDER_ACTIVE) },
-	{ .key = "idle_held",
-		.title = "idle-held",
-		VALUE(SHARE, cards_share, HOLDER_IDLE_HELD) },
-	{ .key = "truly_idle",
-		.title = "truly-idle",
-		VALUE(SHARE, cards_share, HOLDER_TRULY_IDLE) },
+	{ .key = "active", VALUE(SHARE, cards_share, HOLDER_ACTIVE) },
+	{ .key = "idle_held", VALUE(SHARE, cards_share, HOLDER_IDLE_HELD) },
+	{ .key = "truly_idle", VALUE(SHARE, cards_share, HOLDER_TRULY_IDLE) },
+	{ .title = "active", .width = 6, VALUE(SHARE, cards_shown, HOLDER_ACTIVE) },
+	{ .title = "idle-held", VALUE(SHARE, cards_shown, HOLDER_IDLE_HELD) },
+	{ .title = "truly-idle", VALUE(SHARE, cards_shown, HOLDER_TRULY_IDLE) },
 	{ .title = "use?",
 		.width = 6,
 		.optional = true,
-		VALUE(SHARE, cards_some_share, HOLDER_USE_UNKNOWN) },
+		VALUE(SHARE, cards_some_shown, HOLDER_USE_UNKNOWN) },
 	{ .key = "observed", .title = "observed", VALUE(SHARE, cards_coverage, 0) },
 	{ .title = "cost",
 		.width = 6,

@@ -2,6 +2,7 @@
 #ifndef GUA_QUERY_REPORT_PARTS_H
 #define GUA_QUERY_REPORT_PARTS_H
 
+#include "base/shares.h"
 #include "query/report.h"
 
 /* Numbers computed from sums. A share is NAN if the whole is 0. */
@@ -10,6 +11,8 @@ int64_t observed_ms(const int64_t ms[CARD_STATES]);
 /* The shares of observed time, and at [CARD_UNOBSERVED] and in *observed those of the window,
  * as people read them: each group adds up to 100.0 % as printed. */
 void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed);
+/* The same for the states of holders. */
+void shown_held_shares(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX]);
 /* Energy of a state in kWh; NAN if there was no reading. */
 double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
 	const int64_t ms[CARD_STATES], size_t state);

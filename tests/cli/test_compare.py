@@ -2,6 +2,7 @@
 import csv
 import io
 import random
+import re
 from datetime import datetime, timezone
 
 import pytest
@@ -189,3 +190,26 @@ def test_random_users_add_up(tmp_path):
     rows = compare(s.save(), *WEEK)["identities"]
     assert {row["identity"]: {BEFORE: row["gpu_seconds_before"], THIS: row["gpu_seconds"]} for row in rows} == hours
     assert len(rows) == len(hours)
+
+
+def test_what_is_printed_is_what_other_parts_of_the_report_print(tmp_path):
+    """Thirds of a cent and of a tenth of a percent are rounded in the same way in all parts of the report."""
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, BEFORE, NOW)
+    cards = [s.card(host, i, BEFORE, NOW) for i in range(3)]
+    alice = s.process(host, 100, "alice")
+    for slot in range(BEFORE, NOW, HOUR):
+        for gpu in cards:
+            for state, seconds in ((ACTIVE, 1190), (IDLE_HELD, 1210), (TRULY_IDLE, 1200)):
+                s.usage(slot, gpu, state, seconds, width=HOUR)
+            for state, share in ((ACTIVE, 1190), (IDLE_HELD, 1210), (SQUATTING, 0)):
+                s.holding(slot, gpu, alice, state, 1200, share=share, width=HOUR)
+    path = s.save()
+    text = report(path, now=NOW, args=(*WEEK, "--compare", "--cost", "2.50002"))
+    cost, = re.findall(r"  cost +([0-9.]+) USD for idle-held", text)
+    assert cost == "423.51" and re.search(rf"  idle-held, cost +{cost} +{cost} ", text)
+    text = report(path, now=NOW, args=(*WEEK, "--compare", "--user", "alice"))
+    for state in ("used", "idle", "idle on busy GPU"):
+        share, = re.findall(rf"  {state} +[^ 0-9] +([0-9.]+%)", text)
+        assert re.search(rf"  {state} +{share} +{share} +=", text)

@@ -377,3 +377,17 @@ def test_wrong_kinds(lab, by, says):
 
 def test_wrong_order(lab):
     assert "--sort" in fails(lab, "--sort", "size")
+
+
+@pytest.mark.parametrize("by", ["model", "host", "host,model"])
+def test_shares_of_a_line_add_up_as_printed(tmp_path, by):
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    card = s.card(host, 0, T, T + HOUR)
+    for state in (ACTIVE, IDLE_HELD, TRULY_IDLE):
+        s.usage(T, card, state, HOUR / 3, width=HOUR)
+    text = report(s.save(), "--by", by)
+    part = text[text.index("By " + by.split(",")[0]):].split("\n\n")[0]
+    lines = [re.findall(r"([0-9.]+)%", line) for line in part.splitlines()]
+    assert [sorted(line[:3]) for line in lines if line] == [["33.3", "33.3", "33.4"]] * len(by.split(","))
