@@ -60,14 +60,14 @@
  *              gather (from stores), restriction and wanted (to some users and cards), cards,
  *              usage, holders, users, breakdown (by any kind of identity), hosts, heat, days,
  *              cost (prices, energy), files, idmap, names, window, event_rows and events (what
- *              happened), spells and spell_sql. Its report: report (the facts),
+ *              happened), spells and spell_sql, orphans. Its report: report (the facts),
  *              report_sentences, report_notes (about holders), report_restricted, report_cards,
- *              report_holders, report_processes, report_spells and report_events (the columns
- *              of its tables), report_rows (sorted), report_trend, report_compare,
- *              report_verdict, report_person, present (what a user holds now), report_bill*
- *              (what it costs) and bill (cents that add up), order, report_parts. Others:
- *              event_list, now, recent, floors, status, export, store_list (files and
- *              directories), subtrack*, sql
+ *              report_holders, report_processes, report_spells, report_orphans and
+ *              report_events (the columns of its tables), report_rows (sorted), report_trend,
+ *              report_compare, report_verdict, report_person, present (what a user holds
+ *              now), report_bill* (what it costs) and bill (cents that add up), order,
+ *              report_parts. Others: event_list, now, recent, floors, status, export,
+ *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,

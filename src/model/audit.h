@@ -27,6 +27,7 @@
 
 #include "base/arena.h"
 #include "model/audit_holders.h"
+#include "model/audit_orphans.h"
 #include "model/audit_spells.h"
 #include "model/audit_time.h"
 #include "model/reading.h"
@@ -87,6 +88,7 @@ struct audit {
 	bool of_users;			/* all but the cards is of some users only */
 	struct audit_breakdown by_card; /* of_users: their time on each card */
 	struct audit_spells spells;
+	struct audit_orphans orphans;
 	struct arena texts;	       /* of processes, breakdowns and spells */
 	struct audit_heat heat[7][24]; /* Sunday first */
 	struct audit_days days;

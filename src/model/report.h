@@ -65,6 +65,7 @@ struct report {
 	struct table identities;	/* users */
 	struct table events;		/* by kind; only for programs */
 	struct table longest;		/* the longest idle spells */
+	struct table orphans;		/* orphan memory; only for programs */
 	struct report_bill bill;
 	struct report_breakdown breakdown; /* by card alone: only `by` is set */
 	struct report_breakdown by_card;   /* of_users: their time on each card */

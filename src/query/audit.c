@@ -121,6 +121,7 @@ void audit_finish(struct audit *a)
 	free(a->present);
 	free(a->events);
 	free(a->spells.items);
+	free(a->orphans.items);
 	for (size_t level = 0; level < BY_MAX; level++) {
 		free(a->breakdown.rows[level]);
 		free(a->by_card.rows[level]);

@@ -91,7 +91,8 @@ int gather_holders(struct gather *g, struct err *e);
 int gather_present(struct gather *g, struct err *e);
 /* Counts the events that a report mentions, by kind. */
 int gather_events(struct gather *g, struct err *e);
-/* Reads the longest idle spells. */
+/* Reads the longest idle spells, and memory without a process. */
 int gather_spells(struct gather *g, struct err *e);
+int gather_orphans(struct gather *g, struct err *e);
 
 #endif

@@ -232,6 +232,7 @@ void report_finish(struct report *r)
 	table_finish(&r->identities);
 	table_finish(&r->events);
 	table_finish(&r->longest);
+	table_finish(&r->orphans);
 	table_finish(&r->bill.lines);
 	table_finish(&r->bill.cards);
 	table_finish(&r->bill.energy);

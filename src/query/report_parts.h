@@ -46,6 +46,8 @@ void report_add_hosts(struct table *t, const struct audit *a);
 void report_add_cards(struct table *t, const struct audit *a);
 void report_add_events(struct table *t, const struct audit *a);
 void report_add_spells(struct table *t, const struct audit *a);
+/* Orphan memory: its table, and a sentence for each card that has some. */
+void report_add_orphans(struct report *r, const struct audit *a);
 void report_add_identities(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_breakdown(

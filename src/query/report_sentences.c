@@ -258,6 +258,7 @@ void report_add_sentences(
 	if (!r->of_users)
 		add_waste(r, a, q);
 	add_cards(r, a);
+	report_add_orphans(r, a);
 	report_add_notes(r, a, q);
 	report_add_spell_sentences(r, a);
 	report_add_bill_sentences(r, a);

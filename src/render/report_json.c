@@ -210,6 +210,7 @@ void report_json(struct str *out, const struct report *r)
 	if (!by_is(&r->breakdown.by, IDENTITY_USER) && !by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
 	json_table(&j, "longest", &r->longest);
+	json_table(&j, "orphan_memory", &r->orphans);
 	if (r->compare.asked)
 		add_compare(&j, r);
 	add_bill(&j, &r->bill);
