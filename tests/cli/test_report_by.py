@@ -209,7 +209,7 @@ def lab(tmp_path):
         s.run(host, T, T + HOUR)
     first, second = (s.process(hosts[0], pid, "alice", job="slurm:7", unit="slurmd.service", tag=tag, account="vision",
                                login="batch") for pid, tag in ((100, "grant-42"), (101, None)))
-    note = s.process(hosts[0], 102, "alice", "ipykernel", notebook="/home/alice/work/vision/notebooks/thesis.ipynb")
+    note = s.process(hosts[0], 102, "alice", "ipykernel", notebook="/home/alice/data/vision/notebooks/thesis.ipynb")
     bob = s.process(hosts[0], 200, "bob", "ipykernel", notebook="jupyter:1", notebook_path="thesis.ipynb", tag="grant-42",
                     login="jupyter", session="3")
     carol = s.process(hosts[0], 300, "carol", "python idle.py", notebook="thesis.ipynb", login="ssh", session="3")
@@ -248,7 +248,7 @@ def test_nested_json(lab):
     # Presence counts alice once on the card that two of her processes use; of her processes' time there is more.
     assert alice["active_gpu_seconds"] == 5400 and alice["gpu_seconds"] == 5400
     assert [(row["notebook"], row["gpu_seconds"], row["idle_held_gpu_seconds"]) for row in alice["rows"]] == \
-        [("/home/alice/work/vision/notebooks/thesis.ipynb", 3600, 3600), (None, 9000, 0)]
+        [("/home/alice/data/vision/notebooks/thesis.ipynb", 3600, 3600), (None, 9000, 0)]
     assert sum(row["share_gpu_seconds"] for row in alice["rows"]) == alice["share_gpu_seconds"]
 
 
@@ -256,7 +256,7 @@ def test_names_are_told_apart(lab):
     """bob's notebook is not carol's, and a unit of one host is not that of another; a job may be on both."""
     notebooks = report_json(lab, "--by", "notebook")["breakdown"]["rows"]
     assert [(row["notebook"], row["user"]) for row in notebooks] == \
-        [("/home/alice/work/vision/notebooks/thesis.ipynb", "alice"), ("thesis.ipynb", "bob"), ("thesis.ipynb", "carol"),
+        [("/home/alice/data/vision/notebooks/thesis.ipynb", "alice"), ("thesis.ipynb", "bob"), ("thesis.ipynb", "carol"),
          (None, "alice")]
     units = report_json(lab, "--by", "unit")["breakdown"]["rows"]
     assert [(row["unit"], row["host"], row["processes"]) for row in units] == \
