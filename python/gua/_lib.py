@@ -118,13 +118,13 @@ FUNCTIONS = {
 
 
 def candidates():
-    """Possible paths of the library, best first: only GUA_LIBRARY if it is set; else the build directory of the source
-    tree, the prefix of the installed package, the paths of the linker."""
+    """Possible paths of the library, best first: only GUA_LIBRARY if it is set; else the library that a wheel carries,
+    the build directory of the source tree, the prefix of the installed package, the paths of the linker."""
     chosen = os.environ.get("GUA_LIBRARY")
     if chosen:
         return [chosen]
     package = pathlib.Path(__file__).resolve().parent
-    beside = []
+    beside = [package / SONAME]
     if (package.parent.parent / "include" / "gua.h").exists():
         beside.append(package.parent.parent / "build" / SONAME)
     beside += [parent / SONAME for parent in package.parents if parent.name in ("lib", "lib64")]
