@@ -71,7 +71,7 @@
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
- *              html, json, rows, track*, subtrack*
+ *              html, style (of pages), json, rows, track*, subtrack*
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine
  *              (the host), notify

@@ -9,6 +9,10 @@
 /* Appends text so that it is text, also in the value of an attribute between quotes. */
 void html_text(struct str *out, const char *text);
 
+/* Appends the patterns of states, which the stylesheet refers to: once in a page, so that
+ * colour is not the only difference. */
+void html_patterns(struct str *out);
+
 /* How a table looks. */
 struct html_table_style {
 	const char *caption;  /* what the table shows; for those who do not see the page, too */

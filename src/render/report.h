@@ -18,6 +18,10 @@ struct report_style {
 void report_text(struct str *out, const struct report *r, const struct report_style *style);
 /* For people, as one page of HTML that needs no other file. */
 void report_html(struct str *out, const struct report *r);
+/* The same for a page that has a frame and a stylesheet (style.h) of its own: what goes into
+ * <main>, and a title. No script, no style attributes. */
+void report_html_body(struct str *out, const struct report *r);
+void report_html_title(struct str *out, const struct report *r);
 /* For mail: the report, or with r->person that part, in at most 25 lines of plain text of 72
  * columns. */
 void report_digest(struct str *out, const struct report *r, const struct text_style *style);

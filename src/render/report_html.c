@@ -1,5 +1,5 @@
-/* The report as one page of HTML: no script, nothing from elsewhere, light and dark, on paper
- * too. Tables are tables, every picture has a text, and no colour stands alone. */
+/* The body of the report as HTML. Tables are tables, every picture has a text, and no colour
+ * stands alone. */
 #include "render/report_html.h"
 
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/timetext.h"
-#include "report_css.h"
 #include "render/html.h"
 
 void html_section(struct str *out, const char *id, const char *title)
@@ -108,16 +107,6 @@ static void add_header(struct str *out, const struct report *r)
 	add_warnings(out, r, SENTENCE_ABSENT);
 	str_add(out, "</header>\n");
 }
-
-/* The patterns of states, so that colour is not the only difference. */
-static const char patterns[] =
-	"<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>"
-	"<pattern id=\"held\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
-	"patternTransform=\"rotate(45)\"><rect class=\"idle_held\" width=\"6\" height=\"6\"/>"
-	"<rect class=\"stripe\" width=\"2\" height=\"6\"/></pattern>"
-	"<pattern id=\"unseen\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
-	"<rect class=\"paper\" width=\"5\" height=\"5\"/>"
-	"<circle class=\"dot\" cx=\"1\" cy=\"1\" r=\"1\"/></pattern></defs></svg>\n";
 
 /* The class of what a state is drawn with. */
 static const char *mark_class(int mark)
@@ -320,21 +309,20 @@ static void add_foot(struct str *out, const struct report *r)
 	str_add(out, "</footer>\n");
 }
 
-void report_html(struct str *out, const struct report *r)
+void report_html_title(struct str *out, const struct report *r)
 {
 	char since[48], until[48];
 	moment_text(since, sizeof(since), r->since_ms, r->utc);
 	moment_text(until, sizeof(until), r->until_ms, r->utc);
-	str_add(out,
-		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta name=\"color-scheme\" content=\"light dark\">\n<title>gua: ");
 	add_subject(out, r);
-	str_addf(out, ", %s to %s</title>\n<style>\n%s</style>\n</head>\n<body>\n", since,
-		until, report_css);
-	str_add(out, patterns);
+	str_addf(out, ", %s to %s", since, until);
+}
+
+void report_html_body(struct str *out, const struct report *r)
+{
+	str_add(out, "<article class=\"report\">\n");
+	html_patterns(out);
 	add_header(out, r);
-	str_add(out, "<main>\n");
 	add_headline(out, r);
 	add_waste(out, r);
 	html_compare(out, r);
@@ -346,8 +334,7 @@ void report_html(struct str *out, const struct report *r)
 	html_trend(out, r);
 	html_hours(out, r);
 	add_events(out, r);
-	str_add(out, "</main>\n");
 	add_foot(out, r);
-	str_add(out, "</body>\n</html>\n");
+	str_add(out, "</article>\n");
 	out->failed |= r->failed;
 }

@@ -73,7 +73,8 @@ def test_the_page_is_complete_in_itself(db):
     found = page(db, "--compare")
     assert not found.of("script") and not found.of("link") and not found.of("img") and not found.of("iframe")
     for tag, attributes in found.tags:
-        assert not {"src", "href", "style", "onclick", "onload"} & set(attributes), (tag, attributes)
+        assert not {"src", "style", "onclick", "onload"} & set(attributes), (tag, attributes)
+        assert attributes.get("href", "#").startswith("#"), (tag, attributes)
     assert "http" not in found.source and "@import" not in found.source and "url(" in found.source
     assert set(re.findall(r"url\(([^)]*)\)", found.source)) == {"#held", "#unseen"}
     assert ("html", {"lang": "en"}) in found.tags and {"charset": "utf-8"} in found.of("meta")

@@ -34,11 +34,12 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.tags, self.attributes = set(), set()
+        self.tags, self.attributes, self.links = set(), set(), set()
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.links |= {value for name, value in attrs if name == "href"}
 
 
 def check(run, words):
@@ -58,7 +59,8 @@ def check(run, words):
     if "html" in words:
         page = Page()
         page.feed(run.stdout)
-        assert not page.tags & {"script", "b", "iframe", "img", "a"} and not [a for a in page.attributes if a.startswith("on")]
+        assert all(link.startswith("#") for link in page.links)
+        assert not page.tags & {"script", "b", "iframe", "img"} and not [a for a in page.attributes if a.startswith("on")]
 
 
 FIELDS = ("pid,name,gpu_name,gua.user,gua.command,gua.notebook,gua.notebook_path,gua.job,gua.container,gua.job_name,"
