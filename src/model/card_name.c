@@ -37,3 +37,8 @@ bool card_is_named(const char *id, const struct card_id *card)
 	return len > 3 && (strncasecmp(id, card->uuid, len) == 0 ||
 				  strncasecmp(id, card->parent_uuid, len) == 0);
 }
+
+const char *card_short_name(const char *name)
+{
+	return strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
+}

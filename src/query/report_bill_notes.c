@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/card_name.h"
 #include "query/report_parts.h"
 
 void price_text(char *dst, size_t cap, double price)

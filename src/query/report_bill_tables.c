@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/card_name.h"
 #include "query/cost.h"
 #include "query/report_bill.h"
 

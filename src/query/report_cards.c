@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/card_name.h"
 #include "query/cost.h"
 #include "query/report_bill.h"
 
@@ -112,11 +113,6 @@ static struct cell card_source(const void *row, size_t of)
 	const char *source = ((const struct card_row *)row)->card.source;
 	(void)of;
 	return cell_text(*source ? source : NULL);
-}
-
-const char *card_short_name(const char *name)
-{
-	return strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
 }
 
 static struct cell card_name_shown(const void *row, size_t of)

@@ -21,8 +21,6 @@ double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[C
 enum { HOURS_TEXT_CAP = 32, LEAST_SHOWN_MS = 18000 /* what a table shows as 0.01 h */ };
 void hours_text(char dst[HOURS_TEXT_CAP], int64_t ms);
 const char *plural(size_t n);
-/* A card's model without the name of its maker. */
-const char *card_short_name(const char *name);
 
 /* "2.50", or more decimals where a price has them. */
 void price_text(char *dst, size_t cap, double price);

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "model/card_name.h"
 #include "query/audit.h"
 #include "query/report_holders.h"
 
