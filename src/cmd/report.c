@@ -16,7 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/mine.h"
 #include "cmd/configure.h"
-#include "cmd/report_config.h"
+#include "query/report_config.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "query/audit.h"

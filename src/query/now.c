@@ -175,7 +175,9 @@ enum {
 	ROW_IDLE,
 	ROW_SQUAT,
 	ROW_MEM,
-	ROW_ENERGY
+	ROW_ENERGY,
+	ROW_CARD,
+	ROW_PROCESS
 };
 
 static struct spell stretch_of(sqlite3_stmt *row)
@@ -195,7 +197,9 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	if (!array_one_more(&n->holders, n->n_holders))
 		return err_memory(e);
 	struct now_holder *h = &n->holders[n->n_holders++];
-	*h = (struct now_holder){ .pid = (uint32_t)sql_int(row, ROW_PID, 0),
+	*h = (struct now_holder){ .card_row = sql_int(row, ROW_CARD, -1),
+		.process_row = sql_int(row, ROW_PROCESS, -1),
+		.pid = (uint32_t)sql_int(row, ROW_PID, 0),
 		.start_ticks = (uint64_t)sql_int(row, ROW_TICKS, 0),
 		.since_ms = sql_int(row, ROW_SINCE, -1),
 		.idle = stretch_of(row) };
@@ -225,7 +229,7 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 	"(SELECT ms FROM breaks WHERE gpu = at.gpu), "                                         \
 	"(SELECT ms FROM breaks WHERE gpu IS NULL), "                                          \
 	"idle.begin_ms, idle.end_ms, idle.idle_held_ms, idle.squatting_ms, "                   \
-	"idle.mem_peak_kib, idle.energy_mj "                                                   \
+	"idle.mem_peak_kib, idle.energy_mj, at.gpu, at.process "                               \
 	"FROM %s AS at JOIN process ON process.id = at.process "                               \
 	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "                        \
 	"LEFT JOIN open_spell AS idle ON idle.gpu = at.gpu AND idle.process = at.process "

@@ -17,7 +17,8 @@
  * without a pause: a view must not show more than was seen. An idle stretch goes on over a
  * pause, which is unobserved in it. */
 struct now_holder {
-	char uuid[UUID_CAP]; /* of the card */
+	char uuid[UUID_CAP];	       /* of the card */
+	int64_t card_row, process_row; /* their ids in the store */
 	uint32_t pid;
 	uint64_t start_ticks;
 	char boot_id[BOOT_ID_CAP];

@@ -1,5 +1,5 @@
 /* Hands groups, prices and energy from the configuration to a report. */
-#include "cmd/report_config.h"
+#include "query/report_config.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* What the configuration says about a report: groups, prices, energy. */
-#ifndef GUA_CMD_REPORT_CONFIG_H
-#define GUA_CMD_REPORT_CONFIG_H
+#ifndef GUA_QUERY_REPORT_CONFIG_H
+#define GUA_QUERY_REPORT_CONFIG_H
 
 #include "config/config.h"
 #include "query/audit.h"
