@@ -79,9 +79,13 @@
  *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who*,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
+ *   serve/     the web server: request (what a client asks, parsed), route and routes (the
+ *              table of what is answered), answer, page (the frame of HTML pages), health,
+ *              listen (sockets), world (what requests share), server (libmicrohttpd)
  *   cmd/       one file per command: daemon*, start, status, stop, report*, events, export,
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
- *              top_main (the program gua-top), track*, subtrack, gpu_tracker, completion*,
+ *              top_main (the program gua-top), serve (hands over), serve_main (the program
+ *              gua-serve), track*, subtrack, gpu_tracker, completion*,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
  *              window (--since and so on), mine (a person's own time), live, line_output,
  *              terminal, detach, leftover, rehearse (--dry-run), hand_over

@@ -1,0 +1,92 @@
+/* Fills answers: errors for people and for programs, and what prints into a file. */
+#include "serve/answer.h"
+
+#include <stdlib.h>
+
+#include "render/html.h"
+#include "render/json.h"
+#include "serve/page.h"
+
+const char *status_words(int status)
+{
+	static const struct {
+		int status;
+		const char *words;
+	} known[] = {
+		{ 200, "OK" },
+		{ 304, "Not Modified" },
+		{ 400, "Bad Request" },
+		{ 401, "Unauthorized" },
+		{ 403, "Forbidden" },
+		{ 404, "Not Found" },
+		{ 405, "Method Not Allowed" },
+		{ 413, "Content Too Large" },
+		{ 414, "URI Too Long" },
+		{ 421, "Misdirected Request" },
+		{ 500, "Internal Server Error" },
+		{ 503, "Service Unavailable" },
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].status == status)
+			return known[i].words;
+	return "Error";
+}
+
+static void add_page(struct answer *a, const struct request *q, const char *sentence)
+{
+	page_begin(&a->body, q, status_words(a->status));
+	str_add(&a->body, "<p>");
+	html_text(&a->body, sentence);
+	str_add(&a->body, "</p>\n");
+	page_end(&a->body, q);
+}
+
+static void add_object(struct answer *a, const char *sentence)
+{
+	struct json j = { .out = &a->body, .lines = 1 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-error-1");
+	json_number(&j, "status", a->status, 0);
+	json_text(&j, "error", sentence);
+	json_close(&j, '}');
+}
+
+void answer_fail(struct answer *a, const struct request *q, int status, const char *sentence)
+{
+	str_finish(&a->body);
+	a->body = (struct str){ 0 };
+	a->status = status;
+	if (q->media == MEDIA_HTML) {
+		a->type = TYPE_HTML;
+		add_page(a, q, sentence);
+	} else if (q->media == MEDIA_JSON) {
+		a->type = TYPE_JSON;
+		add_object(a, sentence);
+	} else {
+		a->type = TYPE_TEXT;
+		str_addf(&a->body, "%s\n", sentence);
+	}
+}
+
+enum { RETRY_S = 5 };
+
+void answer_err(struct answer *a, const struct request *q, const struct err *e)
+{
+	int status = e->code == ERR_USAGE ? 400 : e->code == ERR_NOTHING ? 404 : 503;
+	answer_fail(a, q, status, e->text);
+	a->retry_s = status == 503 ? RETRY_S : 0;
+}
+
+int answer_print(struct answer *a, answer_printer *print, const void *context, struct err *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&text, &len);
+	int rc = to ? print(to, context, e) : err_memory(e);
+	if (to && fclose(to) != 0 && rc == 0)
+		rc = err_memory(e);
+	if (rc == 0)
+		str_add_bytes(&a->body, text, len);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,37 @@
+/* What a handler answers: a status, a type and a body. */
+#ifndef GUA_SERVE_ANSWER_H
+#define GUA_SERVE_ANSWER_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "serve/request.h"
+
+/* A new answer is 200 and has the type of its route. */
+struct answer {
+	int status;
+	const char *type; /* Content-Type; a constant */
+	struct str body;
+	int retry_s; /* Retry-After, for 503; 0: none */
+};
+
+#define TYPE_HTML "text/html; charset=utf-8"
+#define TYPE_JSON "application/json"
+#define TYPE_CSV "text/csv; charset=utf-8"
+#define TYPE_TEXT "text/plain; charset=utf-8"
+
+/* Replaces what was written by an error: a page for people, an object for programs, whatever
+ * the request prefers. The sentence says what could not be done, why, and what to do next. */
+void answer_fail(struct answer *a, const struct request *q, int status, const char *sentence);
+/* The same for a failure of the program: 400 for a user's mistake, 404 for what does not exist,
+ * 503 for a store that cannot be read now. */
+void answer_err(struct answer *a, const struct request *q, const struct err *e);
+/* Appends what `print` prints into a file; fails as it does. */
+typedef int answer_printer(FILE *to, const void *context, struct err *e);
+int answer_print(struct answer *a, answer_printer *print, const void *context, struct err *e);
+
+/* The words of a status: "Not Found". */
+const char *status_words(int status);
+
+#endif

@@ -1,0 +1,38 @@
+/* The listening socket: made here, because libmicrohttpd would listen on all interfaces. */
+#ifndef GUA_SERVE_LISTEN_H
+#define GUA_SERVE_LISTEN_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/un.h>
+
+#include "base/err.h"
+
+/* Where to listen. */
+struct listen_address {
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
+	} at;
+	socklen_t len;
+};
+
+#define LISTEN_DEFAULT "127.0.0.1:9848"
+
+/* Reads "ADDRESS:PORT", "[ADDRESS]:PORT", "localhost:PORT" or "unix:PATH". ERR_USAGE: it is
+ * none of them. Names are not looked up. */
+int listen_parse(struct listen_address *a, const char *text, struct err *e);
+/* Whether only this host can connect. */
+bool listen_is_local(const struct listen_address *a);
+/* Opens the socket; a stale unix socket is replaced. Returns the descriptor or a negative code.
+ */
+int listen_open(const struct listen_address *a, struct err *e);
+/* The address of a socket that is open already: what port 0 became, or what a service manager
+ * opened. */
+int listen_of(struct listen_address *a, int fd, struct err *e);
+/* "127.0.0.1:9848", "unix:/run/gua.sock". */
+void listen_text(char *dst, size_t cap, const struct listen_address *a);
+
+#endif

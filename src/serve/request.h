@@ -1,0 +1,54 @@
+/* A request as handlers see it: the parts of its path and its parameters, decoded and checked.
+ * What a client sends is untrusted; this is the only parser of it, and it has a fuzz target. */
+#ifndef GUA_SERVE_REQUEST_H
+#define GUA_SERVE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum { REQUEST_MAX_PARTS = 8, REQUEST_MAX_PARAMS = 32, REQUEST_MAX_BYTES = 4096 };
+
+/* What a client prefers to get, for a route that can answer in several ways. */
+enum media { MEDIA_HTML, MEDIA_JSON, MEDIA_CSV, MEDIA_TEXT, MEDIA_COUNT };
+
+struct request_param {
+	const char *name, *value; /* valid UTF-8 without control characters */
+};
+
+struct serve_world; /* of serve/world.h: stores and configuration */
+
+struct request {
+	/* The path between slashes, decoded: "/card/GPU-1" has "card" and "GPU-1"; "/" has
+	 * none. */
+	const char *parts[REQUEST_MAX_PARTS];
+	size_t n_parts;
+	struct request_param params[REQUEST_MAX_PARAMS]; /* in the order of the query */
+	size_t n_params;
+	enum media media;
+	const char *user; /* who asks, checked; NULL: not known */
+	int64_t now_ms;
+	const struct serve_world *world;
+	struct arena texts; /* of this request; freed with it */
+};
+
+/* Reads the target of a request line: "/card/GPU-1?since=7d". ERR_USAGE: it is not one that the
+ * server accepts. Call request_finish() in any case. */
+int request_parse(struct request *q, const char *target, size_t len, struct err *e);
+void request_finish(struct request *q);
+
+/* The value of the first parameter with this name; NULL: there is none. */
+const char *request_param(const struct request *q, const char *name);
+
+/* Reads an Accept header (NULL: none was sent) and returns the kind that it prefers. */
+enum media request_accept(const char *header);
+
+/* Appends text as a part of a path or a value of a query: all bytes but unreserved ones are
+ * percent-encoded. For links. */
+struct str;
+void url_text(struct str *out, const char *text);
+
+#endif

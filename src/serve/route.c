@@ -1,0 +1,79 @@
+/* Finds the route of a request and lets it answer. */
+#include "serve/route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Whether the parts of the path are those of the pattern. */
+static bool matches(const char *pattern, const struct request *q)
+{
+	size_t i = 0;
+	for (const char *at = pattern + 1; *at; i++) {
+		size_t len = strcspn(at, "/");
+		if (i == q->n_parts)
+			return false;
+		bool any = len == 1 && *at == '*' && *q->parts[i];
+		if (!any && (strlen(q->parts[i]) != len || strncmp(q->parts[i], at, len) != 0))
+			return false;
+		at += len + (at[len] == '/');
+	}
+	return i == q->n_parts;
+}
+
+const struct route *route_find(const struct route *table, const struct request *q)
+{
+	for (const struct route *r = table; r->path; r++)
+		if (matches(r->path, q))
+			return r;
+	return NULL;
+}
+
+/* Whether the list of names with blanks between them has the name. */
+static bool has_name(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+	for (const char *at = names ? names : ""; *at; at += strspn(at, " ")) {
+		size_t word = strcspn(at, " ");
+		if (word == len && strncmp(at, name, len) == 0)
+			return true;
+		at += word;
+	}
+	return false;
+}
+
+/* Refuses parameters that the route does not have. */
+static int check_params(const struct route *r, const struct request *q, struct err *e)
+{
+	for (size_t i = 0; i < q->n_params; i++) {
+		if (has_name(r->params, q->params[i].name))
+			continue;
+		if (!r->params)
+			return err_set(e, ERR_USAGE,
+				"there is no parameter '%s': %s takes none", q->params[i].name,
+				r->path);
+		return err_set(e, ERR_USAGE, "there is no parameter '%s': %s takes %s",
+			q->params[i].name, r->path, r->params);
+	}
+	return 0;
+}
+
+void route_answer(const struct route *table, const struct request *q, struct answer *a)
+{
+	struct err e = { 0 };
+	const struct route *r = route_find(table, q);
+	*a = (struct answer){ .status = 200 };
+	if (!r) {
+		answer_fail(a, q, 404, "There is no such page; / has links to all of them.");
+		return;
+	}
+	a->type = r->type;
+	if (check_params(r, q, &e) != 0) {
+		answer_err(a, q, &e);
+		return;
+	}
+	r->answer(q, a);
+	if (a->body.failed) {
+		answer_fail(a, q, 503, ERR_MEMORY_TEXT);
+		a->retry_s = 5;
+	}
+}

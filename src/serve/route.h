@@ -1,0 +1,32 @@
+/* The routes of the server: one const table. Adding a page or a document is adding a row.
+ *
+ * A pattern is a path: "/api/v1/now". A part "*" stands for any one part, which the handler
+ * finds in q->parts. The first row that matches counts. */
+#ifndef GUA_SERVE_ROUTE_H
+#define GUA_SERVE_ROUTE_H
+
+#include "serve/answer.h"
+#include "serve/request.h"
+
+struct route {
+	const char *path;
+	/* Fills the answer. It runs in one of several threads: it uses nothing but its
+	 * arguments. */
+	void (*answer)(const struct request *q, struct answer *a);
+	const char *type; /* of the answer, unless the handler sets another */
+	/* Names of the parameters that it takes, with blanks between them: others are refused,
+	 * because a misspelt one would silently change what is shown. NULL: none. */
+	const char *params;
+	unsigned cache_ms; /* an answer may be this old if the store has not changed; 0: 1 s */
+	bool open;	   /* answered also to those who are not logged in */
+};
+
+/* The table of all routes, which ends with a row without a path. */
+extern const struct route serve_routes[];
+
+/* The route of a request; NULL: there is none. */
+const struct route *route_find(const struct route *table, const struct request *q);
+/* Finds the route, checks the parameters and calls the handler: always fills the answer. */
+void route_answer(const struct route *table, const struct request *q, struct answer *a);
+
+#endif

@@ -1,0 +1,14 @@
+/* What all requests share, and none changes: the stores, the configuration, the clock. */
+#ifndef GUA_SERVE_WORLD_H
+#define GUA_SERVE_WORLD_H
+
+#include "config/config.h"
+#include "query/store_list.h"
+
+struct serve_world {
+	const struct store_list *stores; /* at least one */
+	const struct config *config;
+	bool utc; /* times on pages in UTC instead of local time */
+};
+
+#endif
