@@ -7,7 +7,8 @@
  *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
  *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
  *              lasts), clock (real or virtual time), timetext (durations, dates), period (named
- *              periods, windows), size, file, helper (a process for what may block), options,
+ *              periods, windows), size, file, helper (a process for what may block), child
+ *              (another program, with a deadline), hmac (signatures), options,
  *              words and csv (splitting), nearest (names like what a user wrote), shares (parts
  *              that add up to a whole), ini (sections, keys and values), pattern
  *              (names with * and ?)

@@ -1,0 +1,42 @@
+/* Runs another program with an argument vector, never through a shell: gives it bytes to read,
+ * keeps the beginning of what it writes, and ends it after a deadline. The call blocks until
+ * then, so a program that has other work calls it in a helper (base/helper.h). */
+#ifndef GUA_BASE_CHILD_H
+#define GUA_BASE_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum { CHILD_OUTPUT_CAP = 256 };
+
+struct child_command {
+	const char *const *argv; /* ends with NULL; argv[0] is a path, or a name in `path` */
+	const char *const *env;	 /* ends with NULL; NULL: PATH and LC_ALL alone */
+	const char *input;	 /* for its standard input; NULL: /dev/null */
+	size_t input_len;
+	int64_t timeout_ms; /* then it is killed */
+	/* Whom it runs as, when this process may choose: root. Others run it as themselves. */
+	bool change_user;
+	uid_t uid;
+	gid_t gid;
+};
+
+struct child_result {
+	int status; /* exit status; -1: it was ended by a signal, or after the deadline */
+	int signal; /* that ended it; 0: none */
+	bool timed_out;
+	char output[CHILD_OUTPUT_CAP]; /* how its output and errors begin, safe to show */
+};
+
+/* ERR_WORLD: it could not be started. How it ended is in `r`, not in the code. */
+int child_run(const struct child_command *c, struct child_result *r, struct err *e);
+
+/* One sentence about a program that did not end with 0: "scancel ended with status 1: ...". */
+void child_result_text(
+	char *dst, size_t cap, const char *program, const struct child_result *r);
+
+#endif

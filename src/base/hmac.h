@@ -1,0 +1,19 @@
+/* SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for the signature of a webhook. */
+#ifndef GUA_BASE_HMAC_H
+#define GUA_BASE_HMAC_H
+
+#include <stddef.h>
+
+enum { SHA256_SIZE = 32, HMAC_HEX_CAP = 2 * SHA256_SIZE + 1 };
+
+void sha256(unsigned char digest[SHA256_SIZE], const void *bytes, size_t len);
+
+struct hmac_key {
+	const void *bytes;
+	size_t len;
+};
+/* Writes HMAC-SHA256 as lower-case hexadecimal digits. */
+void hmac_sha256_hex(
+	char dst[HMAC_HEX_CAP], const struct hmac_key *key, const void *bytes, size_t len);
+
+#endif
