@@ -72,6 +72,8 @@
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
+ *   policy/    rules over sessions: builtin (whom no rule may end), end_wire and end_serve (the
+ *              program gua-end, which signals)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
  *              html, style (of pages), json, rows, track*, subtrack*
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
@@ -86,7 +88,8 @@
  *   cmd/       one file per command: daemon*, start, status, stop, report*, events, export,
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), serve (hands over), serve_main (the program
- *              gua-serve), track*, subtrack, gpu_tracker, completion*,
+ *              gua-serve), end_main (the program gua-end), track*, subtrack, gpu_tracker,
+ *              completion*,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
  *              window (--since and so on), mine (a person's own time), live, line_output,
  *              terminal, detach, leftover, rehearse (--dry-run), hand_over

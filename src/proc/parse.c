@@ -74,23 +74,30 @@ static int64_t count(int64_t number)
 	return number < 0 ? 0 : number > MOST_TICKS ? MOST_TICKS : number;
 }
 
-/* Returns the number after `key` (with its colon) at the start of a line; -1 when it is not
- * there, or when the bytes end with it, because it may have been longer. */
-static int64_t keyed(const char *bytes, size_t len, const char *key)
+/* What follows `key` (with its colon) at the start of a line; NULL: there is no such line. */
+static const char *find_key(const char *bytes, size_t len, const char *key)
 {
 	size_t key_len = strlen(key);
 	const char *end = bytes + len;
 	for (const char *line = bytes; line && line < end;) {
-		bool found = (size_t)(end - line) > key_len && memcmp(line, key, key_len) == 0;
-		const char *p = found ? line + key_len : line;
-		int64_t number;
-		if (found && next_number(&p, end, &number))
-			return p < end && number >= 0 ? count(number) : -1;
+		if ((size_t)(end - line) > key_len && memcmp(line, key, key_len) == 0)
+			return line + key_len;
 		line = memchr(line, '\n', (size_t)(end - line));
 		if (line)
 			line++;
 	}
-	return -1;
+	return NULL;
+}
+
+/* Returns the number after `key`; -1 when it is not there, or when the bytes end with it,
+ * because it may have been longer. */
+static int64_t keyed(const char *bytes, size_t len, const char *key)
+{
+	const char *p = find_key(bytes, len, key), *end = bytes + len;
+	int64_t number;
+	if (!p || !next_number(&p, end, &number))
+		return -1;
+	return p < end && number >= 0 ? count(number) : -1;
 }
 
 static int64_t keyed_kib(const char *bytes, size_t len, const char *key)
@@ -170,6 +177,19 @@ int64_t proc_parse_resident(const char *bytes, size_t len)
 	return second_pages(bytes, bytes + len);
 }
 
+/* The least of the four numbers behind "Uid:"; -1: not all are there. */
+static int64_t least_uid(const char *bytes, size_t len)
+{
+	const char *line = find_key(bytes, len, "Uid:"), *end = bytes + len;
+	int64_t least = UINT32_MAX, number;
+	for (int i = 0; i < 4; i++) {
+		if (!line || !next_number(&line, end, &number) || number < 0)
+			return -1;
+		least = number < least ? number : least;
+	}
+	return line == end ? -1 : least;
+}
+
 void proc_parse_status(const char *bytes, size_t len, struct proc_status *status)
 {
 	status->tgid = keyed(bytes, len, "Tgid:");
@@ -177,6 +197,7 @@ void proc_parse_status(const char *bytes, size_t len, struct proc_status *status
 	status->uid = keyed(bytes, len, "Uid:");
 	if (status->uid > UINT32_MAX)
 		status->uid = -1;
+	status->least_uid = least_uid(bytes, len);
 	status->peak_rss_bytes = keyed_kib(bytes, len, "VmHWM:");
 	status->voluntary = keyed(bytes, len, "voluntary_ctxt_switches:");
 	status->involuntary = keyed(bytes, len, "nonvoluntary_ctxt_switches:");

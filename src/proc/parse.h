@@ -43,6 +43,7 @@ int64_t proc_parse_resident(const char *bytes, size_t len);
  * uid: see identity.h.) */
 struct proc_status {
 	int64_t tgid, uid;
+	int64_t least_uid; /* the least of the real, effective, saved and file system uid */
 	int64_t peak_rss_bytes;		/* VmHWM: since the last exec */
 	int64_t voluntary, involuntary; /* switches of its first thread */
 };

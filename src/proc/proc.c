@@ -182,3 +182,10 @@ ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap)
 	make_name(path, pid, "exe");
 	return readlinkat(proc, path, dst, cap);
 }
+
+int proc_stat_program(int proc, uint32_t pid, struct stat *st)
+{
+	char path[NAME_CAP];
+	make_name(path, pid, "exe");
+	return fstatat(proc, path, st, 0);
+}

@@ -17,6 +17,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -65,5 +66,7 @@ ssize_t proc_read_environment(int proc, uint32_t pid, char *dst, size_t cap);
 /* Reads the path of the program file (/proc/PID/exe), as much as fits; not terminated. Returns
  * how many bytes, or -1 with errno. It needs the same rights as the environment. */
 ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap);
+/* Whose the program file is, and who may write to it. It needs the same rights. */
+int proc_stat_program(int proc, uint32_t pid, struct stat *st);
 
 #endif

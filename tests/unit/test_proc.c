@@ -169,6 +169,7 @@ static void test_status_and_rollup(void **state)
 	proc_parse_status(status, sizeof(status) - 1, &s);
 	assert_int_equal(s.tgid, 42);
 	assert_int_equal(s.uid, 1000);
+	assert_int_equal(s.least_uid, 0);
 	assert_int_equal(s.peak_rss_bytes, 2048 * 1024);
 	assert_int_equal(s.voluntary, 11);
 	assert_int_equal(s.involuntary, 12);

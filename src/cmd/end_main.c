@@ -1,0 +1,134 @@
+/* gua-end: the only program of gua that signals processes of other people. It needs CAP_KILL
+ * and gives up everything else. gua-enforce talks to it over its standard input, a socket;
+ * policy/end_serve.h has what it checks. */
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "policy/end_serve.h"
+#include "proc/proc.h"
+
+/* Whom it becomes if root starts it: nobody. */
+#define NOBODY 65534
+
+static int fail(const char *text)
+{
+	fprintf(stderr, "gua-end: %s\n", text);
+	return 1;
+}
+
+/* Keeps CAP_KILL, if it is there, and nothing else. Without it, processes of the same user can
+ * be signalled, which is what a user who tries gua enforce needs. */
+static bool drop_privileges(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[2] = { 0 };
+	const unsigned bit = 1U << CAP_KILL;
+	for (int cap = 0; cap < 64; cap++)
+		if (cap != CAP_KILL)
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+	if (geteuid() == 0 && (prctl(PR_SET_KEEPCAPS, 1) != 0 || setgroups(0, NULL) != 0 ||
+				      setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
+				      setresuid(NOBODY, NOBODY, NOBODY) != 0))
+		return false;
+	if (syscall(SYS_capget, &head, sets) != 0)
+		return false;
+	unsigned kept = sets[0].permitted & bit;
+	memset(sets, 0, sizeof(sets));
+	sets[0].permitted = sets[0].effective = kept;
+	return syscall(SYS_capset, &head, sets) == 0 &&
+	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+/* Whether standard input is a socket that keeps the borders of records, as gua-enforce and
+ * systemd make it. */
+static bool is_wire(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+}
+
+/* The process on the other side must not be ended either. */
+static pid_t peer_of(int fd)
+{
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
+}
+
+static bool reply_with(int fd, const struct end_reply *reply)
+{
+	ssize_t n;
+	do
+		n = send(fd, reply, sizeof(*reply), MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*reply);
+}
+
+/* One request; false: there will be no more. */
+static bool answer_next(struct end_server *s, int fd)
+{
+	struct end_request request[2]; /* room to see that one is too long */
+	struct end_reply reply;
+	ssize_t n = recv(fd, request, sizeof(request), 0);
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n <= 0)
+		return false;
+	end_server_answer(s, request, (size_t)n, &reply);
+	return reply_with(fd, &reply);
+}
+
+static void serve(struct end_server *s, int fd)
+{
+	static struct pollfd fds[END_MOST_HELD + 1];
+	struct end_reply reply;
+	for (;;) {
+		size_t n = end_server_watch(s, fds + 1);
+		fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+		if (poll(fds, (nfds_t)n + 1, -1) < 0 && errno != EINTR)
+			return;
+		if (end_server_ended(s, fds + 1, n, &reply) && !reply_with(fd, &reply))
+			return;
+		if (fds[0].revents && !answer_next(s, fd))
+			return;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = { 0 };
+	struct end_server server;
+	int proc = -1;
+	(void)argv;
+	if (argc > 1 || !is_wire(STDIN_FILENO)) {
+		fputs("usage: gua-end\n\ngua enforce starts this program, which ends sessions "
+		      "for it. It reads requests\nfrom a socket and is of no use in a shell; "
+		      "see man gua-enforce.\n",
+			stderr);
+		return 2;
+	}
+	file_allow_many(); /* two for each process that is held */
+	if (!drop_privileges())
+		return fail("cannot give up privileges; it does nothing with them");
+	if (proc_open(&proc, "", &e) != 0)
+		return fail(e.text);
+	if (!end_server_init(&server, proc))
+		return fail(ERR_MEMORY_TEXT);
+	server.never[1] = peer_of(STDIN_FILENO);
+	serve(&server, STDIN_FILENO);
+	end_server_finish(&server);
+	return 0;
+}

@@ -1,0 +1,145 @@
+/* The table of programs that are never ended, and the other rules that cannot be removed. */
+#include "policy/builtin.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/pattern.h"
+#include "proc/proc.h"
+
+enum { DEFAULT_UID_MIN = 1000, CGROUP_CAP = 4096, LOGIN_DEFS_CAP = 64 * 1024 };
+
+/* Names of processes, as the kernel cuts them, that displays and the driver need. A user can
+ * give a process any of them, so a name counts only with a program file of the system's. */
+static const char *const system_names[] = {
+	"Xorg",
+	"Xwayland",
+	"gnome-shell",
+	"kwin_*",
+	"plasmashell",
+	"gdm*",
+	"sddm*",
+	"lightdm*",
+	"mutter*",
+	"weston*",
+	"sway",
+	"nvidia-persiste*",
+	"nvidia-cuda-mps*",
+	"nv-hostengine",
+	"dcgm*",
+	"gua",
+	"gua-*",
+};
+
+static bool is_system_name(const char *comm)
+{
+	for (size_t i = 0; *comm && i < sizeof(system_names) / sizeof(system_names[0]); i++)
+		if (pattern_matches(system_names[i], comm))
+			return true;
+	return false;
+}
+
+const char *builtin_exemption(const struct builtin_facts *f)
+{
+	if (f->pid == 1)
+		return "it is the first process of the host";
+	if (f->kernel_thread)
+		return "it is a thread of the kernel";
+	if (f->uid >= 0 && f->uid < f->uid_min)
+		return "its uid is below UID_MIN: it belongs to the system";
+	if (f->graphics)
+		return "it uses the card for graphics alone";
+	if (f->service)
+		return "it belongs to a service of the system";
+	if (is_system_name(f->comm) && f->program != PROGRAM_OTHER)
+		return f->program == PROGRAM_SYSTEM
+			       ? "it is a program of the display or of the driver"
+			       : "it has the name of a program of the display or of the "
+				 "driver, and its program file cannot be checked";
+	return NULL;
+}
+
+static enum program_owner owner_of_program(int proc, uint32_t pid)
+{
+	struct stat st;
+	if (proc_stat_program(proc, pid, &st) != 0)
+		return PROGRAM_UNKNOWN;
+	return st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? PROGRAM_SYSTEM
+								     : PROGRAM_OTHER;
+}
+
+int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t number)
+{
+	struct proc_stat stat;
+	struct proc_status status;
+	char cgroup[CGROUP_CAP];
+	if (proc_read_stat(proc, pid, &stat) != 0 || proc_read_status(proc, pid, &status) != 0)
+		return -1;
+	ssize_t n = proc_read_cgroup(proc, pid, cgroup, sizeof(cgroup));
+	*f = (struct builtin_facts){ .pid = number,
+		.uid = status.least_uid,
+		.uid_min = builtin_uid_min(),
+		.program = owner_of_program(proc, pid),
+		/* All threads of the kernel are kthreadd's, and root's. */
+		.kernel_thread = status.least_uid == 0 && stat.ppid == 2,
+		.service = n > 0 && builtin_is_service(cgroup, (size_t)n) };
+	memcpy(f->comm, stat.comm, stat.comm_len);
+	f->comm[stat.comm_len] = '\0';
+	return 0;
+}
+
+int64_t builtin_parse_uid_min(const char *bytes, size_t len)
+{
+	static const char key[] = "UID_MIN";
+	const char *end = bytes + len;
+	for (const char *line = bytes; line && line < end;) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+		size_t left = (size_t)((next ? next : end) - line);
+		char number[24] = "";
+		if (left > sizeof(key) && memcmp(line, key, sizeof(key) - 1) == 0 &&
+			strchr(" \t", line[sizeof(key) - 1])) {
+			size_t n = left - sizeof(key);
+			n = n < sizeof(number) - 1 ? n : sizeof(number) - 1;
+			memcpy(number, line + sizeof(key), n);
+			long long value = strtoll(number, NULL, 0);
+			return value > 0 ? value : DEFAULT_UID_MIN;
+		}
+		line = next ? next + 1 : NULL;
+	}
+	return DEFAULT_UID_MIN;
+}
+
+int64_t builtin_uid_min(void)
+{
+	char bytes[LOGIN_DEFS_CAP];
+	ssize_t n = file_read_at(AT_FDCWD, "/etc/login.defs", bytes, sizeof(bytes));
+	return n > 0 ? builtin_parse_uid_min(bytes, (size_t)n) : DEFAULT_UID_MIN;
+}
+
+/* Whether a cgroup path begins with /system.slice/NAME.service. */
+static bool is_service_path(const char *path, size_t len)
+{
+	static const char slice[] = "/system.slice/", end[] = ".service";
+	size_t skip = sizeof(slice) - 1, tail = sizeof(end) - 1;
+	if (len <= skip || memcmp(path, slice, skip) != 0)
+		return false;
+	const char *name = path + skip, *slash = memchr(name, '/', len - skip);
+	size_t n = slash ? (size_t)(slash - name) : len - skip;
+	return n > tail && memcmp(name + n - tail, end, tail) == 0;
+}
+
+bool builtin_is_service(const char *bytes, size_t len)
+{
+	const char *end = bytes + len;
+	for (const char *line = bytes; line && line < end;) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = next ? next : end;
+		const char *path = memchr(line, '/', (size_t)(stop - line));
+		if (path && is_service_path(path, (size_t)(stop - path)))
+			return true;
+		line = next ? next + 1 : NULL;
+	}
+	return false;
+}

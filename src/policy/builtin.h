@@ -1,0 +1,47 @@
+/* The built-in exemptions: processes that no rule may end. The program that judges and the
+ * program that signals (gua-end) both ask here. No configuration removes one. */
+#ifndef GUA_POLICY_BUILTIN_H
+#define GUA_POLICY_BUILTIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc/parse.h"
+
+/* Whether an ordinary user can have made or changed the program file of a process. */
+enum program_owner {
+	PROGRAM_UNKNOWN, /* the file cannot be looked at */
+	PROGRAM_SYSTEM,	 /* root's, and nobody else may write to it */
+	PROGRAM_OTHER,
+};
+
+/* What is known of a process. A fact that is not known decides nothing. */
+struct builtin_facts {
+	uint32_t pid;		      /* 0: unknown */
+	int64_t uid;		      /* the least of its uids; -1: unknown */
+	int64_t uid_min;	      /* the first uid of people: builtin_uid_min() */
+	char comm[PROC_COMM_CAP + 1]; /* "": unknown */
+	enum program_owner program;
+	bool service;	    /* of the system's service manager: builtin_is_service() */
+	bool graphics;	    /* on its cards for graphics alone */
+	bool kernel_thread; /* a thread of the kernel */
+};
+
+/* Why the process is exempt, as the end of a sentence ("its uid is below UID_MIN, 1000"); NULL:
+ * it is not. */
+const char *builtin_exemption(const struct builtin_facts *f);
+
+/* Fills the facts but `graphics` from /proc; `proc` and `pid` are as in proc/proc.h, `number`
+ * is its pid. -1 with errno: it has ended, or cannot be read. */
+int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t number);
+
+/* UID_MIN of this host's /etc/login.defs; 1000 if it has none. */
+int64_t builtin_uid_min(void);
+/* The same from the bytes of such a file. */
+int64_t builtin_parse_uid_min(const char *bytes, size_t len);
+/* Whether the bytes of /proc/PID/cgroup say that the process is in a service of the system's
+ * service manager: below /system.slice/NAME.service. */
+bool builtin_is_service(const char *bytes, size_t len);
+
+#endif

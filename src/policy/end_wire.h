@@ -1,0 +1,53 @@
+/* What gua-enforce and gua-end say to each other: fixed records over a socket that keeps their
+ * borders (SOCK_SEQPACKET), one reply for each request, and a message of gua-end's own when a
+ * process that it holds has ended. */
+#ifndef GUA_POLICY_END_WIRE_H
+#define GUA_POLICY_END_WIRE_H
+
+#include <stdint.h>
+
+#define END_WIRE_MAGIC 0x31646e65U /* "end1": changes with the layout */
+
+enum end_ask {
+	END_ASK_HOLD = 1,  /* check a process, and keep a descriptor of it */
+	END_ASK_CHECK = 2, /* the same checks again, and whether a signal may be sent */
+	END_ASK_TERM = 3,  /* the checks, then SIGTERM */
+	END_ASK_KILL = 4,  /* the checks, then SIGKILL */
+	END_ASK_RELEASE = 5,
+};
+
+/* A process that is not yet held is held first, whatever is asked. */
+struct end_request {
+	uint32_t magic;
+	uint32_t ask; /* enum end_ask */
+	uint32_t pid;
+	uint32_t unused; /* 0 */
+	uint64_t start_ticks;
+	int64_t uid; /* the real uid that it must have */
+};
+
+enum end_answer {
+	END_DONE,     /* checked, held, signalled or released */
+	END_GONE,     /* the process has ended */
+	END_ANOTHER,  /* the pid belongs to another process now */
+	END_NOT_HIS,  /* it has another uid */
+	END_EXEMPT,   /* a built-in exemption */
+	END_NO_PIDFD, /* the kernel cannot name a process safely: nothing is ever signalled */
+	END_DENIED,   /* this process may not be read, or not be signalled */
+	END_FULL,     /* too many processes are held, or files open */
+	END_REFUSED,  /* the request makes no sense */
+	END_ANSWERS,
+};
+
+enum { END_TEXT_CAP = 160 };
+
+struct end_reply {
+	uint32_t magic;
+	uint32_t ask; /* of the request; 0: a process that is held has ended */
+	uint32_t pid;
+	uint32_t answer; /* enum end_answer */
+	uint64_t start_ticks;
+	char text[END_TEXT_CAP]; /* why not; "": done */
+};
+
+#endif
