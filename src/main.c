@@ -67,7 +67,8 @@
  *              report_events (the columns of its tables), report_rows (sorted), report_trend,
  *              report_compare, report_verdict, report_person, present (what a user holds
  *              now), report_bill* (what it costs) and bill (cents that add up), order,
- *              report_config (prices and groups), report_parts. Others: event_list, now,
+ *              report_config (prices and groups), report_ask (from words to a report),
+ *              report_parts. Others: event_list, now,
  *              board (the present from a store alone), recent, floors, status, export,
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past

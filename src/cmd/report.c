@@ -1,37 +1,31 @@
 /* gua report: prints the audit of a window, for people and for programs. */
-#include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/timetext.h"
 #include "base/words.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
-#include "cmd/mine.h"
 #include "cmd/configure.h"
-#include "query/report_config.h"
+#include "cmd/mine.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
-#include "query/audit.h"
-#include "query/report.h"
+#include "query/report_ask.h"
+#include "query/report_config.h"
 #include "query/restriction.h"
 #include "render/report.h"
 
 struct report_options {
 	struct texts db;
-	struct restriction only;
-	struct window_words window;
-	const char *now, *format, *output, *by, *sort, *table, *compare, *currency, *interval;
+	struct report_words words;
+	const char *now, *format, *output, *table, *currency, *interval;
 	double cost, energy_price, co2;
-	int64_t top, longest, width;
-	bool json, mine, digest, utc, ascii, no_color;
+	int64_t width;
+	bool json, mine, digest, ascii, no_color;
 	bool is_mine;	    /* --mine, or --user me */
 	struct arena texts; /* of users that stand for the caller */
 	struct configure_options conf;
@@ -42,7 +36,7 @@ static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
 		"store to read, or a directory of stores; may be given several times",
 		ROW(db) },
-	WINDOW_OPTIONS(struct report_options, window, "1h ago", "now"),
+	WINDOW_OPTIONS(struct report_options, words.window, "1h ago", "now"),
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json, csv or html (default text)",
 		.choices = "text|json|csv|html", ROW(format) },
 	{ OPTION_TEXT, 'o', "output", "FILE", "write to this file instead of standard output",
@@ -51,27 +45,27 @@ static const struct option_row rows[] = {
 	{ OPTION_TEXT, 0, "by", "WHAT[,WHAT]",
 		"whose time: " IDENTITY_LIST
 		"or two of them (default user; of one user, process)",
-		ROW(by), .words = identity_words },
+		ROW(words.by), .words = identity_words },
 	{ OPTION_LIST, 0, "user", "USER,...", "only the time of these users; me: your own",
-		ROW(only.lists[ONLY_USER]) },
+		ROW(words.only.lists[ONLY_USER]) },
 	{ OPTION_FLAG, 0, "mine", .help = "same as --user me", ROW(mine) },
 	{ OPTION_LIST, 0, "group", "GROUP,...", "only the time of users in these groups",
-		ROW(only.lists[ONLY_GROUP]) },
+		ROW(words.only.lists[ONLY_GROUP]) },
 	{ OPTION_LIST, 0, "card", "CARD,...",
 		"only these cards: index, index:instance, UUID or PCI address",
-		ROW(only.lists[ONLY_CARD]) },
+		ROW(words.only.lists[ONLY_CARD]) },
 	{ OPTION_LIST, 0, "host", "HOST,...", "only cards of these hosts",
-		ROW(only.lists[ONLY_HOST]) },
+		ROW(words.only.lists[ONLY_HOST]) },
 	{ OPTION_LIST, 0, "model", "TEXT,...", "only cards whose name contains this: a100",
-		ROW(only.lists[ONLY_MODEL]) },
+		ROW(words.only.lists[ONLY_MODEL]) },
 	{ OPTION_CHOICE, 0, "sort", "ORDER",
 		"most first: waste (idle), held, used, idle, squatting, share, memory; or name "
 		"(default waste)",
-		.choices = ORDER_CHOICES, ROW(sort) },
+		.choices = ORDER_CHOICES, ROW(words.sort) },
 	{ OPTION_MAYBE_NEXT, 0, "compare", "TIME",
 		"compare with the window before, with a period (lastmonth, 2026-10), or with "
 		"as much time from a moment on",
-		.choices = PERIOD_NAMES, ROW(compare) },
+		.choices = PERIOD_NAMES, ROW(words.compare) },
 	{ OPTION_FLAG, 0, "digest",
 		.help = "a short text for mail, of last week unless --since is given; with "
 			"--user, for one person",
@@ -83,11 +77,11 @@ static const struct option_row rows[] = {
 	{ OPTION_COUNT, 0, "top", "N",
 		"rows of holders, 0 for all (default 10 in text, and 5 in each of these; all "
 		"in json and csv)",
-		ROW(top), .max = 1e9 },
+		ROW(words.top), .max = 1e9 },
 	{ OPTION_COUNT, 0, "longest", "N",
 		"show the N longest idle spells, 0 for none (default 5 in text, 20 in json and "
 		"csv)",
-		ROW(longest), .max = 1e6 },
+		ROW(words.longest), .max = 1e6 },
 	{ OPTION_REAL, 0, "cost", "MONEY",
 		"price of one GPU-hour of any card (default: [price] in gua.conf)", ROW(cost),
 		.max = 1e9 },
@@ -99,7 +93,7 @@ static const struct option_row rows[] = {
 	CONFIGURE_ROWS(struct report_options, conf),
 	{ OPTION_COUNT, 0, "width", "N", "width of the bar, 10 to 400 (default 60)", ROW(width),
 		.min = 10, .max = 400 },
-	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(utc) },
+	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(words.utc) },
 	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", ROW(ascii) },
 	{ OPTION_FLAG, 0, "no-color", .help = "use no colours, also on a terminal",
 		ROW(no_color) },
@@ -109,41 +103,12 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* What is asked of the stores, and what the report shows of the answer. */
-struct asked {
-	struct audit_question question;
-	struct window other; /* of --compare */
-	const char *person;  /* whom a digest is for; NULL: the administrator */
-	struct report_request request;
-};
-
-/* Reads the requested window, and the one to compare with. */
-static int read_window(const struct report_options *o, struct asked *asked, struct err *e)
-{
-	struct audit_question *q = &asked->question;
-	struct window window;
-	struct window_words words = o->window;
-	if (cmd_now(o->now, &q->now_ms, e) != 0)
-		return ERR_USAGE;
-	window.until_ms = q->now_ms;
-	if (!words.since && !words.last && o->digest)
-		words.since = "lastweek";
-	else if (!words.since && !words.last)
-		words.last = "1h";
-	if (window_parse(&window, &words, q->now_ms, o->utc, e) != 0)
-		return ERR_USAGE;
-	q->since_ms = window.since_ms;
-	q->until_ms = window.until_ms;
-	asked->other = window;
-	return o->compare ? window_other(&asked->other, o->compare, q->now_ms, o->utc, e) : 0;
-}
-
 static struct report_style read_style(const struct report_options *o)
 {
 	bool utf8 = terminal_is_utf8();
 	return (struct report_style){
 		.text = { .columns = 80,
-			.utc = o->utc,
+			.utc = o->words.utc,
 			.ascii = o->ascii || !utf8,
 			.color = !o->no_color && terminal_has_color(),
 			.color256 = !o->no_color && terminal_has_256_colors() },
@@ -151,83 +116,10 @@ static struct report_style read_style(const struct report_options *o)
 	};
 }
 
-/* The rows that text shows unless --top says otherwise: what fits on a screen. */
-enum { TOP_TEXT = 10, TOP_TEXT_INNER = 5 };
-/* The idle spells that are shown unless --longest says otherwise. */
-enum { LONGEST_TEXT = 5, LONGEST_DATA = 20 };
-
 static bool is_for_people(const struct report_options *o)
 {
 	return !o->json &&
 	       (!o->format || strcmp(o->format, "text") == 0 || strcmp(o->format, "html") == 0);
-}
-
-/* Of one user, it is more interesting what they ran. */
-static const char *default_by(const struct restriction *only)
-{
-	const struct text_list *users = &only->lists[ONLY_USER];
-	bool one = users->n == 1 && !strchr(users->items[0], ',');
-	return one ? "process" : "user";
-}
-
-static int read_request(
-	const struct report_options *o, struct report_request *request, struct err *e)
-{
-	size_t top = o->top < 0 ? 0 : (size_t)o->top;
-	bool calm = o->top < 0 && is_for_people(o);
-	*request = (struct report_request){
-		.order = order_of(o->sort),
-		.top = calm ? TOP_TEXT : top,
-		.top_inner = calm ? TOP_TEXT_INNER : top,
-		.rest = is_for_people(o),
-		.only = &o->only,
-		.currency = o->currency,
-		.utc = o->utc,
-	};
-	if (by_parse(&request->by, o->by ? o->by : default_by(&o->only), e))
-		return err_prefix(e, "--by");
-	return 0;
-}
-
-/* Asks for what the request needs. The users are in every audit. */
-static void ask_for(struct audit_question *q, const struct report_request *request)
-{
-	q->want_processes = by_is(&request->by, IDENTITY_PROCESS);
-	q->max_processes = request->top;
-	q->order = request->order;
-	q->only = *request->only;
-	if (!q->want_processes && !by_is(&request->by, IDENTITY_USER) &&
-		!by_is(&request->by, IDENTITY_CARD))
-		q->by = request->by;
-}
-
-/* Reports where there is data, if the requested window has none. */
-static int no_data(const struct command *self, const struct audit *a,
-	const struct audit_question *q, bool utc)
-{
-	char since[48], until[48], oldest[48], newest[48];
-	struct err e = { 0 };
-	moment_text(since, sizeof(since), q->since_ms, utc);
-	moment_text(until, sizeof(until), q->until_ms, utc);
-	moment_text(oldest, sizeof(oldest), a->oldest_ms, utc);
-	moment_text(newest, sizeof(newest), a->newest_ms, utc);
-	int64_t hours = (q->now_ms - a->newest_ms) / 3600000 + 1;
-	if (a->oldest_ms < 0)
-		err_set(&e, ERR_WORLD,
-			"the store has no data yet; the recorder stores the first after one "
-			"interval (30 s by default)");
-	else if (a->newest_ms > q->now_ms || q->until_ms < q->now_ms)
-		err_set(&e, ERR_WORLD,
-			"no data between %s and %s; the store has data from %s to %s", since,
-			until, oldest, newest);
-	else
-		err_set(&e, ERR_WORLD,
-			"no data between %s and %s; the store has data from %s to %s: try "
-			"--since %lld%c",
-			since, until, oldest, newest,
-			(long long)(hours < 48 ? hours + 1 : hours / 24 + 2),
-			hours < 48 ? 'h' : 'd');
-	return cmd_fail(self, &e);
 }
 
 /* Reports simulated hosts on standard error, because CSV cannot contain it. */
@@ -285,110 +177,68 @@ static int print_report(
 /* Checks options that exclude each other. */
 static int check_options(const struct report_options *o, struct err *e)
 {
-	int rc = 0;
 	if (o->json && o->format && strcmp(o->format, "json") != 0)
 		return err_set(
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
 	if (o->table && (!o->format || strcmp(o->format, "csv") != 0))
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
-	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->compare)
+	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->words.compare)
 		return err_set(e, ERR_USAGE, "--table %s needs --compare", o->table);
-	if (o->digest && (o->json || o->format || o->by || o->top >= 0))
+	if (o->digest && (o->json || o->format || o->words.by || o->words.top >= 0))
 		return err_set(e, ERR_USAGE,
 			"--digest is a text of its own: it takes no --json, --format, --by or "
 			"--top");
-	for (size_t i = 0; i < RESTRICTIONS && rc == 0; i++)
-		rc = text_list_check(restriction_names[i], &o->only.lists[i], e);
-	return rc;
-}
-
-/* Audits the other window too, and adds the comparison. */
-static int compare(struct report *r, const struct audit *a, const struct asked *asked,
-	struct audit *before, struct err *e)
-{
-	struct audit_question q = asked->question;
-	q.since_ms = asked->other.since_ms;
-	q.until_ms = asked->other.until_ms;
-	q.want_processes = false;
-	q.by.n = q.max_spells = 0;
-	int rc = audit_run(before, &q, e);
-	struct report_other other = { a, before, q.since_ms, q.until_ms };
-	if (rc == 0)
-		report_compare(r, &other, &asked->request);
-	if (rc == 0 && asked->person)
-		report_about(r, asked->person, &other);
-	return rc;
+	return 0;
 }
 
 /* Reads the stores and prints their report. */
 static int audit_stores(const struct command *self, const struct report_options *o,
-	struct asked *asked, const struct store_list *stores)
+	struct report_asked *asked, const struct store_list *stores)
 {
-	struct audit a = { 0 }, before = { 0 };
-	struct report r = { 0 };
+	struct report_answer answer = { 0 };
 	struct err e = { 0 };
 	struct audit_question *q = &asked->question;
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
-	q->utc = o->utc;
-	ask_for(q, &asked->request);
 	if (stores->n > 1) /* all are open at the same time */
 		file_allow_many();
-	int rc = audit_run(&a, q, &e);
-	for (size_t i = 0; i < q->n_paths && rc && o->is_mine; i++)
+	int rc = report_answer(&answer, asked, &e);
+	for (size_t i = 0; i < q->n_paths && rc && rc != ERR_NOTHING && o->is_mine; i++)
 		mine_explain(q->paths[i], &e);
-	bool empty = rc == 0 && a.n_cards == 0;
-	if (rc == 0 && !empty) {
-		report_make(&r, &a, &asked->request);
-		rc = o->compare ? compare(&r, &a, asked, &before, &e) : 0;
-	}
-	int status = rc	     ? cmd_fail(self, &e)
-		     : empty ? no_data(self, &a, q, o->utc)
-			     : print_report(self, o, &r);
-	report_finish(&r);
-	audit_finish(&a);
-	audit_finish(&before);
+	int status = rc ? cmd_fail(self, &e) : print_report(self, o, &answer.report);
+	report_answer_finish(&answer);
 	return status;
 }
 
 /* Reads whose time is asked for: the caller's name for "me", and groups that are configured. */
 static int read_people(struct report_options *o, const struct config *c, struct err *e)
 {
-	struct text_list *users = &o->only.lists[ONLY_USER];
-	const struct text_list *groups = &o->only.lists[ONLY_GROUP];
-	char word[TEXT_LIST_WORD_CAP];
+	struct text_list *users = &o->words.only.lists[ONLY_USER];
 	if (o->mine && users->n == TEXT_LIST_MAX)
 		return err_set(e, ERR_USAGE, "too many users");
 	if (o->mine)
 		users->items[users->n++] = "me";
-	for (size_t i = 0; i < groups->n; i++)
-		for (const char *at = groups->items[i]; text_list_word(&at, word);) {
-			size_t k = 0;
-			while (k < c->groups.n && strcmp(c->groups.items[k].name, word) != 0)
-				k++;
-			if (k == c->groups.n)
-				return err_set(e, ERR_NOTHING,
-					"there is no group '%s': 'gua config' prints those "
-					"that "
-					"gua.conf defines",
-					word);
-		}
+	int rc = report_check_groups(&o->words, c, e);
+	if (rc)
+		return rc;
 	return mine_expand(users, &o->texts, &o->is_mine, e);
 }
 
 /* Whom a digest is for. The other users stay in the audit: they make the rank. */
-static int read_person(struct report_options *o, struct asked *asked, struct err *e)
+static int read_digest(struct report_options *o, struct err *e)
 {
-	struct text_list *users = &o->only.lists[ONLY_USER];
+	struct text_list *users = &o->words.only.lists[ONLY_USER];
 	if (!o->digest)
 		return 0;
-	if (!o->compare)
-		o->compare = "";
+	if (!o->words.compare)
+		o->words.compare = "";
+	if (!o->words.window.since && !o->words.window.last)
+		o->words.window.since = "lastweek";
 	if (users->n > 1 || (users->n && strchr(users->items[0], ',')))
 		return err_set(
 			e, ERR_USAGE, "--digest is for one user, or for nobody in particular");
 	if (users->n)
-		asked->person = asked->question.present_of = users->items[0];
+		o->words.person = users->items[0];
 	users->n = 0;
 	return 0;
 }
@@ -406,41 +256,41 @@ static void add_option(struct str *out, const char *option, const char *value)
 static void write_command(struct str *out, const struct report_options *o)
 {
 	str_add(out, "gua report");
-	add_option(out, "since", o->window.since);
-	add_option(out, "until", o->window.until);
-	add_option(out, "last", o->window.last);
+	add_option(out, "since", o->words.window.since);
+	add_option(out, "until", o->words.window.until);
+	add_option(out, "last", o->words.window.last);
 	for (size_t kind = ONLY_CARD; kind < RESTRICTIONS; kind++)
-		for (size_t i = 0; i < o->only.lists[kind].n; i++)
-			add_option(out, restriction_names[kind], o->only.lists[kind].items[i]);
+		for (size_t i = 0; i < o->words.only.lists[kind].n; i++)
+			add_option(out, restriction_names[kind],
+				o->words.only.lists[kind].items[i]);
 }
 
 /* Reads the window and the stores, and prints the report. */
 static int report(const struct command *self, struct report_options *o, const struct config *c)
 {
-	struct asked asked = { 0 };
+	struct report_asked asked = { 0 };
+	int64_t now_ms = 0;
 	struct store_list stores = { 0 };
 	struct err e = { 0 };
 	struct str command = { 0 };
 	char currency[64];
 	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
-	o->currency = currency;
 	int rc = check_options(o, &e);
 	if (rc == 0)
 		rc = read_people(o, c, &e);
 	if (rc == 0)
-		rc = read_person(o, &asked, &e);
+		rc = read_digest(o, &e);
 	if (rc == 0)
-		rc = read_request(o, &asked.request, &e);
+		rc = cmd_now(o->now, &now_ms, &e);
+	o->words.people = is_for_people(o);
 	if (rc == 0)
-		rc = read_window(o, &asked, &e);
-	asked.question.max_spells = o->longest >= 0    ? (size_t)o->longest
-				    : is_for_people(o) ? LONGEST_TEXT
-						       : LONGEST_DATA;
+		rc = report_ask(&asked, &o->words, now_ms, &e);
 	if (rc == 0)
 		rc = choose_db_list(&stores, &o->db, &e);
 	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
 	write_command(&command, o);
+	asked.request.currency = currency;
 	asked.request.same_db = o->db.n > 0;
 	asked.request.command = command.failed ? NULL : str_text(&command);
 	const struct report_prices prices = { o->cost, &c->prices };
@@ -454,7 +304,7 @@ static int report(const struct command *self, struct report_options *o, const st
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct report_options o = { .cost = NAN, .top = -1, .longest = -1, .width = 60 };
+	struct report_options o = { .words = REPORT_WORDS_NONE, .cost = NAN, .width = 60 };
 	struct configuration conf = { 0 };
 	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	int status = 0;
