@@ -20,6 +20,7 @@
  *              locks (who has locked a file), text (parts of texts, and how long they are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), card_name (what users call a card),
+ *              card_now (a card's readings at a tick),
  *              process (a life and its owner), spell (idle for long), tick (what the store is
  *              given), audit* (what the cards did and who held them), identity (what time is
  *              attributed to), table
@@ -52,7 +53,8 @@
  *              files that may block are read), gpu*, visible (the cards that CUDA shows),
  *              host, sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sweep
- *              (unused processes), crowd (many short ones), spells, sums, sqlite, foreign
+ *              (unused processes), crowd (many short ones), spells, readings (the present),
+ *              sums, sqlite, foreign
  *              (files of others, with limits), lock (one recorder), statusfile (what it says
  *              about itself), blocker (who keeps it from writing), denied (why it cannot be
  *              read), recorded, identify (what a file is), trackfile
@@ -69,6 +71,7 @@
  *              now), report_bill* (what it costs) and bill (cents that add up), order,
  *              report_config (prices and groups), report_ask (from words to a report),
  *              report_parts. Others: event_list, now,
+ *              cards_now (readings),
  *              board (the present from a store alone), recent, floors, status, export,
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past

@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+/* A card that was idle-held before and after a pause of this length was so all the time. */
+#define PAUSE_MS 10000
+
 /* Enough for the holders of one card; further ones are accounted without a share. */
 enum { MAX_SHARERS = 1024 };
 
@@ -15,6 +18,7 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms)
 		.covered_ms = from_ms,
 		.sm_active_pct = NAN,
 		.unlisted_ms = INT64_MAX,
+		.idle_held_since_ms = -1,
 	};
 	energy_reset(&a->energy);
 }
@@ -36,8 +40,20 @@ struct slot_part {
 	int64_t unsure_ms; /* at most this much of it is in another state */
 };
 
+/* Notes since when the card is idle-held. */
+static void note_idle_held(struct account *a, const struct slot_part *p)
+{
+	bool seen = p->state != CARD_UNOBSERVED;
+	a->pause_ms = seen ? 0 : a->pause_ms + p->ms;
+	if ((seen && p->state != CARD_IDLE_HELD) || a->pause_ms > PAUSE_MS)
+		a->idle_held_since_ms = -1;
+	else if (seen && a->idle_held_since_ms < 0)
+		a->idle_held_since_ms = p->from_ms;
+}
+
 static void add_usage(struct account *a, const struct slot_part *p, struct ledger *ledger)
 {
+	note_idle_held(a, p);
 	struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
 	bool seen = p->state != CARD_UNOBSERVED && !isnan(a->pending_pct);
 	if (!sum) {

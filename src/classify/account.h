@@ -34,6 +34,8 @@ struct account {
 	int64_t stall_from_ms, stall_to_ms; /* see account_stall() */
 	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: the holders are known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
+	int64_t idle_held_since_ms; /* idle-held without a pause since then; -1: it is not */
+	int64_t pause_ms;	    /* time without an observation since the last one */
 	struct energy_split energy;
 };
 

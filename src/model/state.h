@@ -35,6 +35,8 @@ enum holder_state {
 /* Names as in JSON keys, CSV and views: "active" "idle_held" "truly_idle" "unobserved"
  * "use_unknown"; "suspect". */
 extern const char *const card_state_names[CARD_SHOWN_STATES];
+/* Whether time in that state has a known utilisation. */
+bool card_state_has_util(enum card_state state);
 /* "active" "idle_held" "truly_idle" "squatting" "use_unknown" */
 extern const char *const holder_state_names[HOLDER_STATES];
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/card_now.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/spell.h"
@@ -59,6 +60,7 @@ struct card_entry {
 	int64_t store_id;		     /* 0: the store does not have it yet */
 	bool dirty;			     /* changed since it was stored */
 	bool listed; /* its processes were listed in this run: its open stretches are known */
+	struct card_now now; /* as of the tick */
 };
 
 /* A process life as the recorder knows it. */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "query/cards_now.h"
 #include "query/floors.h"
 #include "query/now.h"
 #include "query/sql.h"
@@ -160,6 +161,23 @@ static int read_states(struct adding *a, struct err *e)
 	return rc;
 }
 
+static int read_readings(struct adding *a, struct err *e)
+{
+	struct cards_now all;
+	int rc = cards_now_read(&all, a->now.db, e);
+	for (size_t i = 0; rc == 0 && i < all.n; i++) {
+		struct board_card *c = find_card(a, all.cards[i].gpu);
+		if (!c || !all.cards[i].current)
+			continue;
+		c->util_pct = all.cards[i].now.util_pct;
+		c->power_w = all.cards[i].now.power_w;
+		c->temperature_c = all.cards[i].now.temperature_c;
+		c->mem_used_bytes = all.cards[i].now.mem_used_bytes;
+	}
+	cards_now_free(&all);
+	return rc;
+}
+
 static int read_since(struct adding *a, struct err *e)
 {
 	size_t n = a->b->n_cards - a->first_card;
@@ -280,6 +298,8 @@ int board_add(struct board *b, const char *path, int64_t now_ms, int wait_ms, st
 		rc = add_cards(&a, e);
 	if (rc == 0)
 		rc = read_states(&a, e);
+	if (rc == 0)
+		rc = read_readings(&a, e);
 	if (rc == 0)
 		rc = read_since(&a, e);
 	if (rc == 0)

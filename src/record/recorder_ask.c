@@ -17,11 +17,13 @@ int64_t recorder_now_ms(struct recorder *r)
 	return clock_now(r->clock).wall_us / 1000;
 }
 
-static int64_t card_seen(void *context, const char *uuid)
+static struct card_past card_past(void *context, const char *uuid)
 {
 	struct recorder *r = context;
 	/* Without the store, what the driver's ring holds may have been counted before. */
-	return r->store_fault.on ? recorder_now_ms(r) : store_card_seen(r->store, uuid);
+	if (r->store_fault.on)
+		return (struct card_past){ recorder_now_ms(r), -1 };
+	return store_card_past(r->store, uuid);
 }
 
 /* The whole driver failed: logs it once; status says why it fails now. Samples that are still
@@ -84,7 +86,7 @@ void recorder_notice_exits(struct recorder *r, bool exact)
 static int take_round(struct recorder *r, struct source *s, struct err *e)
 {
 	int64_t now = recorder_now_ms(r);
-	int rc = watch_cards(&r->watch, s, now, &(struct watch_past){ card_seen, r }, e);
+	int rc = watch_cards(&r->watch, s, now, &(struct watch_past){ card_past, r }, e);
 	r->watch.pace.stall_ms = (2 * r->schedule.apart_us + STALL_US) / 1000;
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "record/watch_now.h"
 #include "record/watch_private.h"
 #include "record/watch_spells.h"
 #include "sample/ring.h"
@@ -66,8 +67,9 @@ void watch_event(struct watch *w, const struct occurrence *what, const char *for
 }
 
 static int add_card(struct watch *w, const struct card_reading *r, int64_t now_ms,
-	int64_t seen_ms, struct err *e)
+	const struct card_past *past, struct err *e)
 {
+	int64_t seen_ms = past->seen_ms;
 	if (w->n_cards == w->cap_cards) {
 		size_t cap = array_next_cap(w->cap_cards, w->n_cards + 1);
 		if (!array_resize(&w->cards, cap) || !array_resize(&w->entries, cap))
@@ -86,9 +88,12 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	w->cards[i] = (struct watched){
 		.glance_ms = -1, .look_ms = -1, .mem_bytes = -1, .floor_bytes = -1
 	};
+	watch_now_start(&w->cards[i]);
 	spells_init(&w->cards[i].spells, (uint32_t)i, w->rules.spell_ms);
 	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= RING_MS;
 	account_start(&w->cards[i].account, (uint32_t)i, recent ? seen_ms : -1);
+	if (recent)
+		w->cards[i].account.idle_held_since_ms = past->idle_held_since_ms;
 	if (!recent && seen_ms <= now_ms)
 		account_not_before(&w->cards[i].account, seen_ms);
 	if (seen_ms < 0)
@@ -165,8 +170,8 @@ int watch_cards(struct watch *w, const struct source *s, int64_t now_ms,
 	for (size_t i = 0; i < s->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		if (i == w->n_cards) {
-			int rc = add_card(
-				w, r, now_ms, past->seen(past->context, r->id.uuid), e);
+			struct card_past own = past->card(past->context, r->id.uuid);
+			int rc = add_card(w, r, now_ms, &own, e);
 			if (rc)
 				return rc;
 		}
@@ -242,6 +247,7 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 	t->holding = ledger_holding_rows(&w->ledger, &t->n_holding);
 	t->events = w->events;
 	t->n_events = w->n_events;
+	watch_now_tick(w, t);
 	return rc;
 }
 

@@ -52,9 +52,9 @@ struct watch_options {
 int watch_init(struct watch *w, const struct watch_options *o, struct err *e);
 void watch_finish(struct watch *w);
 
-/* Says up to which time the store has accounted a card, or -1. */
+/* Says what the store has about a card. */
 struct watch_past {
-	int64_t (*seen)(void *context, const char *uuid);
+	struct card_past (*card)(void *context, const char *uuid);
 	void *context;
 };
 

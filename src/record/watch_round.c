@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "record/watch.h"
+#include "record/watch_now.h"
 #include "record/watch_private.h"
 #include "record/watch_spells.h"
 #include "sample/ring.h"
@@ -356,8 +357,11 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 		watch_status(w, i, &s->cards[i], now_ms);
 		take_holders(w, s, i, round);
 		bool drained = round->cards[i].drained;
-		if (s->cards[i].status == CARD_STATUS_OK && (drained || round->energy))
+		if (s->cards[i].status == CARD_STATUS_OK && (drained || round->energy)) {
 			account_energy(&card->account, energy_ms, s->cards[i].energy_mj);
+			watch_now_energy(card, energy_ms, s->cards[i].energy_mj);
+		}
+		watch_now_take(card, &s->cards[i], round, i);
 		if (drained)
 			take_drain(w, s, i, round, now_ms);
 	}
@@ -406,7 +410,11 @@ void watch_clock_step(
 		round_want(round, i);
 		if (card->gone)
 			continue;
+		int64_t since_ms = card->account.idle_held_since_ms;
 		account_start(&card->account, (uint32_t)i, new_now_ms);
+		if (since_ms >= 0)
+			card->account.idle_held_since_ms = since_ms + new_now_ms - old_now_ms;
+		watch_now_start(card);
 		spells_shift(&card->spells, new_now_ms - old_now_ms);
 		card->unobserved_ms = 0;
 		holders_restart(&card->holders);

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "classify/account.h"
 #include "classify/spell.h"
+#include "model/card_now.h"
 #include "model/reading.h"
 #include "record/holders.h"
 
@@ -29,6 +30,9 @@ struct watched {
 	int64_t unobserved_ms; /* of the account, at the last tick: if it grows, there is a gap
 				*/
 	bool gap_told; /* at the last tick it was lost, asleep ..., which explains a gap */
+	struct card_now now;		/* read since the last tick */
+	struct energy_point meter;	/* the newest reading of the energy counter ... */
+	struct energy_point tick_meter; /* ... and that at the last tick; NAN: none */
 };
 
 #endif

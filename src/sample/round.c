@@ -2,6 +2,7 @@
  * newest sample. */
 #include "sample/round.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -43,8 +44,10 @@ static int reserve(struct round *r, size_t n, struct err *e)
 		r->cap_cards = n + 8;
 	}
 	for (; r->n_cards < n; r->n_cards++)
-		r->cards[r->n_cards] =
-			(struct round_card){ .want = true, .mem_bytes = UNKNOWN_BYTES };
+		r->cards[r->n_cards] = (struct round_card){ .want = true,
+			.mem_bytes = UNKNOWN_BYTES,
+			.temperature_c = NAN,
+			.power_limit_w = NAN };
 	return 0;
 }
 
@@ -59,6 +62,25 @@ static bool must_look(const struct round_card *c, const struct card_reading *now
 	if (now->mem_used_bytes < 0 || c->mem_bytes < 0)
 		return c->drained || now->mem_used_bytes != c->mem_bytes;
 	return llabs(now->mem_used_bytes - c->mem_bytes) >= MEMORY_STEP_BYTES;
+}
+
+/* Reads what changes slowly. A MIG instance has the temperature and the limit of its board. */
+static int read_slow(struct source *s, struct round *r, struct err *e)
+{
+	static const unsigned char wanted[METRIC_COUNT] = {
+		[METRIC_TEMPERATURE_GPU] = 1, [METRIC_POWER_ENFORCED] = 1
+	};
+	double values[METRIC_COUNT];
+	metric_texts texts;
+	for (size_t i = 0; i < s->n_cards; i++) {
+		metric_clear(values, texts);
+		if (s->ops->metrics && s->cards[i].status == CARD_STATUS_OK)
+			s->ops->metrics(
+				s, &(struct metric_request){ i, true, wanted }, values, texts);
+		r->cards[i].temperature_c = values[METRIC_TEMPERATURE_GPU];
+		r->cards[i].power_limit_w = values[METRIC_POWER_ENFORCED];
+	}
+	return source_unsaid(s, e);
 }
 
 /* Looks at the cards that need it. */
@@ -83,7 +105,7 @@ static int look_at(struct source *s, struct round *r, struct err *e)
 		c->want = !s->cards[i].processes_known;
 		c->mem_bytes = s->cards[i].mem_used_bytes;
 	}
-	return rc;
+	return !rc && r->look_all ? read_slow(s, r, e) : rc;
 }
 
 /* CPU time so far: of this thread, and of the process that asks the driver. */

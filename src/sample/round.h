@@ -20,6 +20,8 @@ struct round_card {
 	bool drained;	   /* done: it has new samples */
 	bool looked;	   /* done: its process list was read */
 	int64_t mem_bytes; /* used memory at its last look; -1 unknown */
+	/* Read when all cards are looked at; NAN: unknown. */
+	double temperature_c, power_limit_w;
 };
 
 struct round {

@@ -257,8 +257,31 @@ CREATE TABLE total_user (
 	                                   -- 4 use_unknown
 	presence_ms INTEGER NOT NULL,
 	share_ms    INTEGER NOT NULL,      -- of cards' active time at 0, of idle-held time at 1
+	moved_ms    INTEGER NOT NULL DEFAULT 0, -- the tick that last added to it
 	PRIMARY KEY (host, user, state)
 ) WITHOUT ROWID;
+
+-- The users, in the order in which they came: an exporter names those at the first places.
+CREATE TABLE identity (
+	host     INTEGER NOT NULL,
+	user     TEXT NOT NULL,
+	place    INTEGER NOT NULL,         -- given once, from 1 on: the first that no user of the
+	                                   -- last 35 days had; 0: _unknown
+	first_ms INTEGER NOT NULL,         -- the tick that stored it first
+	PRIMARY KEY (host, user)
+) WITHOUT ROWID;
+
+-- What the cards reported at the last tick: replaced by each. NULL: not known.
+CREATE TABLE reading (
+	gpu                INTEGER PRIMARY KEY REFERENCES gpu(id),
+	at_ms              INTEGER NOT NULL, -- the tick
+	util_pct           REAL,             -- mean since the tick before, like power_w
+	mem_used_bytes     INTEGER,          -- gpu.mem_total_bytes has the total
+	power_w            REAL,
+	power_limit_w      REAL,             -- in force
+	temperature_c      REAL,
+	idle_held_since_ms INTEGER           -- idle-held without a pause since then; NULL: it is not
+);
 
 -- What happened: card-lost, card-back, gap, clock-step ... The newest 100,000 are kept.
 CREATE TABLE event (

@@ -354,16 +354,3 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 		s->has_run = s->run_ready = false;
 	return code;
 }
-
-int64_t store_card_seen(struct store *s, const char *uuid)
-{
-	int64_t seen = -1;
-	if (!s->db || !s->run_ready)
-		return -1;
-	sqlite3_stmt *q =
-		prepare(s, "SELECT last_seen_ms FROM gpu WHERE host = ?1 AND uuid = ?2");
-	sqlite3_bind_int64(q, 1, s->host);
-	sql_bind_text(q, 2, uuid);
-	once(q, &seen);
-	return seen;
-}

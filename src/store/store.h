@@ -49,9 +49,8 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 int store_begin_batch(struct store *s, struct err *e);
 int store_end_batch(struct store *s, bool keep, struct err *e);
 
-/* Up to when the store has accounted for a card, by UUID on this run's host; -1 when the card
- * is new. */
-int64_t store_card_seen(struct store *s, const char *uuid);
+/* What the store has about a card, by UUID on this run's host. */
+struct card_past store_card_past(struct store *s, const char *uuid);
 
 /* The idle stretches that had not ended when the last run of this boot did, whatever ended it.
  * The next tick replaces them: call it after store_begin_run(). `*past` is the caller's, to

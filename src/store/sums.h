@@ -57,7 +57,7 @@
 
 #define TOTAL_USER_ADD \
 	ADD("presence_ms") ", " \
-	ADD("share_ms")
+	ADD("share_ms") ", moved_ms = excluded.moved_ms"
 /* clang-format on */
 
 #endif

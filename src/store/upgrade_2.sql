@@ -1,4 +1,5 @@
--- Version 2 to version 3: where processes come from, how much of it a run kept, and spells.
+-- Version 2 to version 3: where processes come from, how much of it a run kept, spells, and
+-- what exporters need.
 ALTER TABLE run ADD COLUMN privacy TEXT NOT NULL DEFAULT 'normal';
 
 ALTER TABLE process ADD COLUMN notebook_path TEXT;
@@ -24,3 +25,20 @@ CREATE TABLE open_spell (
 	squatting_ms INTEGER NOT NULL, mem_peak_kib INTEGER, energy_mj INTEGER,
 	PRIMARY KEY (gpu, process)
 ) WITHOUT ROWID;
+
+ALTER TABLE total_user ADD COLUMN moved_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE total_user SET moved_ms = coalesce((SELECT max(last_tick_ms) FROM run), 0);
+
+CREATE TABLE identity (
+	host INTEGER NOT NULL, user TEXT NOT NULL, place INTEGER NOT NULL,
+	first_ms INTEGER NOT NULL, PRIMARY KEY (host, user)
+) WITHOUT ROWID;
+INSERT INTO identity SELECT host, user, iif(user = '_unknown', 0,
+	row_number() OVER (PARTITION BY host ORDER BY user)), 0
+	FROM (SELECT DISTINCT host, user FROM total_user);
+
+CREATE TABLE reading (
+	gpu INTEGER PRIMARY KEY REFERENCES gpu(id), at_ms INTEGER NOT NULL, util_pct REAL,
+	mem_used_bytes INTEGER, power_w REAL, power_limit_w REAL, temperature_c REAL,
+	idle_held_since_ms INTEGER
+);

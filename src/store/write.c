@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "store/crowd.h"
+#include "store/readings.h"
 #include "store/spells.h"
 #include "store/sqlite.h"
 #include "store/sums.h"
@@ -53,7 +54,8 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_HAS_NUMBER] = "SELECT EXISTS (SELECT 1 FROM total_user WHERE host = ?1 AND "
 				 "user = ?2)",
 	[STATEMENT_JOIN_TOTALS] =
-		"INSERT INTO total_user SELECT host, ?3, state, presence_ms, share_ms"
+		"INSERT INTO total_user SELECT host, ?3, state, presence_ms, share_ms,"
+		" moved_ms"
 		" FROM total_user WHERE host = ?1 AND user = ?2"
 		" ON CONFLICT DO UPDATE SET " TOTAL_USER_ADD,
 	[STATEMENT_DROP_TOTALS] = "DELETE FROM total_user WHERE host = ?1 AND user = ?2",
@@ -68,7 +70,7 @@ static const char *const texts[STATEMENT_COUNT] = {
 				" ON CONFLICT DO UPDATE SET " SM_ACTIVE_ADD,
 	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 				" ON CONFLICT DO UPDATE SET " TOTAL_GPU_ADD,
-	[STATEMENT_TOTAL_USER] = "INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5)"
+	[STATEMENT_TOTAL_USER] = "INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 				 " ON CONFLICT DO UPDATE SET " TOTAL_USER_ADD,
 	[STATEMENT_EVENT] = "INSERT INTO event (host, at_ms, gpu, kind, value, text)"
 			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -215,7 +217,8 @@ static bool join_name(struct store *s, const struct process_id *id)
 		return true;
 	return run_named(s, STATEMENT_JOIN_TOTALS, number, id->user, NULL) &&
 	       run_named(s, STATEMENT_DROP_TOTALS, number, NULL, NULL) &&
-	       run_named(s, STATEMENT_NAME_PROCESSES, number, id->user, NULL);
+	       run_named(s, STATEMENT_NAME_PROCESSES, number, id->user, NULL) &&
+	       readings_name_user(s, number, id->user);
 }
 
 static bool write_processes(struct store *s, const struct tick *t)
@@ -237,6 +240,8 @@ static bool write_processes(struct store *s, const struct tick *t)
 			ok = add_process(s, p, id);
 		if (ok)
 			ok = join_name(s, &p->id);
+		if (ok)
+			ok = readings_note_user(s, p->id.user, t->at_ms);
 	}
 	return ok && crowd_merge(s);
 }
@@ -295,6 +300,7 @@ static bool write_user_totals(
 		sqlite3_bind_int(total, 3, state);
 		sqlite3_bind_int64(total, 4, h->presence_ms[state]);
 		sqlite3_bind_int64(total, 5, share_ms[state]);
+		sqlite3_bind_int64(total, 6, t->at_ms);
 		ok = sql_run(total, NULL);
 	}
 	return ok;
@@ -435,7 +441,8 @@ int store_write_tick(struct store *s, struct tick *t, struct err *e)
 	if (code)
 		return code;
 	if (!write_cards(s, t) || !write_processes(s, t) || !write_sums(s, t) ||
-		!write_holders(s, t) || !spells_write(s, t) || !write_time(s, t->at_ms)) {
+		!write_holders(s, t) || !spells_write(s, t) || !readings_write(s, t) ||
+		!write_time(s, t->at_ms)) {
 		s->holders_known = false;
 		crowd_forget(s);
 		return store_abandon(s, "write", e);

@@ -316,8 +316,8 @@ static void test_a_killed_run_is_finished(void **state)
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 0);
 	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM process"), last_tick);
 	assert_int_equal(ask(w->path, "SELECT min(ended_ms) FROM process"), last_tick);
-	assert_int_equal(store_card_seen(s, "GPU-1"), last_tick);
-	assert_int_equal(store_card_seen(s, "GPU-9"), -1);
+	assert_int_equal(store_card_past(s, "GPU-1").seen_ms, last_tick);
+	assert_int_equal(store_card_past(s, "GPU-9").seen_ms, -1);
 	world_fill(w, minute + 3600, 1000, 1);
 	w->processes[2].id.start_ticks++; /* the pid was used again */
 	world_write(w, s);
@@ -473,7 +473,7 @@ static void test_a_clock_that_goes_back(void **state)
 	world_write(w, s);
 	assert_int_equal(ask(w->path, "SELECT last_tick_ms FROM run"), w->tick.at_ms);
 	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), w->tick.at_ms);
-	assert_int_equal(store_card_seen(s, "GPU-0"), w->tick.at_ms);
+	assert_int_equal(store_card_past(s, "GPU-0").seen_ms, w->tick.at_ms);
 	store_close(s);
 }
 

@@ -29,11 +29,11 @@ static bool describe(struct source *s, uint32_t pid, struct process_id *id)
 	return true;
 }
 
-static int64_t never_seen(void *context, const char *uuid)
+static struct card_past never_seen(void *context, const char *uuid)
 {
 	(void)context;
 	(void)uuid;
-	return -1;
+	return (struct card_past){ -1, -1 };
 }
 
 static void test_all_holders_or_none(void **state)

@@ -81,11 +81,11 @@ int watch_teardown(void **state)
 	return 0;
 }
 
-static int64_t never_seen(void *context, const char *uuid)
+static struct card_past never_seen(void *context, const char *uuid)
 {
 	(void)context;
 	(void)uuid;
-	return -1;
+	return (struct card_past){ -1, -1 };
 }
 
 void make_round(struct fixture *f, int64_t after_ms)
