@@ -93,7 +93,7 @@
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), serve (hands over), serve_main (the program
  *              gua-serve), end_main (the program gua-end), track*, subtrack, gpu_tracker,
- *              completion*,
+ *              completion*, install* and uninstall,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
  *              window (--since and so on), mine (a person's own time), live, line_output,
  *              terminal, detach, leftover, rehearse (--dry-run), hand_over

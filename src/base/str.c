@@ -93,6 +93,14 @@ void str_finish(struct str *s)
 	*s = (struct str){ 0 };
 }
 
+uint64_t text_sum(const char *text)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+	for (; *text; text++)
+		sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
 bool text_copy(char *dst, size_t cap, const char *text)
 {
 	size_t len = strlen(text);

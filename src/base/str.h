@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A growing buffer, always NUL-terminated once anything was added. When memory runs out,
  * `failed` is set and later additions do nothing, so a caller checks once, at the end. */
@@ -24,6 +25,9 @@ void str_add_repeat(struct str *s, const char *text, size_t times);
 const char *str_text(const struct str *s);
 void str_clear(struct str *s);
 void str_finish(struct str *s);
+
+/* A checksum: FNV-1a. */
+uint64_t text_sum(const char *text);
 
 /* Copies at most cap-1 bytes of `text` and terminates; returns false when the text was cut. */
 bool text_copy(char *dst, size_t cap, const char *text);

@@ -255,29 +255,6 @@ static void print_json(struct str *out, const struct configuration *c)
 	json_close(&j, '}');
 }
 
-static int print_example(const struct command *self)
-{
-	struct str out = { 0 };
-	str_add(&out,
-		"# Configuration of gua; see man gua.conf. gua config shows what is in force,\n"
-		"# and gua config --check FILE checks a file. Every key is shown with its\n"
-		"# default, or with an example where it has none.\n");
-	for (const struct config_section *at = config_schema.sections; at->name; at++) {
-		str_addf(&out, "\n# %s\n[%s%s]\n", at->help, at->name,
-			at->block_size ? " NAME" : "");
-		for (const struct config_key *key = config_schema.keys; key->section; key++) {
-			if (strcmp(key->section, at->name) != 0)
-				continue;
-			str_addf(&out, "# %s\n", key->value.help);
-			if (key->initial)
-				str_addf(&out, "#%s = %s\n", key->value.name, key->initial);
-			else
-				str_addf(&out, "#%s\n", key->example);
-		}
-	}
-	return cmd_print(self, &out);
-}
-
 /* Prints each error in a line, or that there is none. */
 static void print_check(struct str *out, const struct configuration *c)
 {
@@ -320,8 +297,11 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (v.example)
-		return print_example(self);
+	if (v.example) {
+		struct str out = { 0 };
+		configure_example(&out);
+		return cmd_print(self, &out);
+	}
 	struct configuration *c = calloc(1, sizeof(*c));
 	if (!c)
 		err_memory(&e);

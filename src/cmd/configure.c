@@ -136,3 +136,24 @@ void configuration_finish(struct configuration *c)
 {
 	settings_finish(&c->settings);
 }
+
+void configure_example(struct str *out)
+{
+	str_add(out,
+		"# Configuration of gua; see man gua.conf. gua config shows what is in force,\n"
+		"# and gua config --check FILE checks a file. Every key is shown with its\n"
+		"# default, or with an example where it has none.\n");
+	for (const struct config_section *at = config_schema.sections; at->name; at++) {
+		str_addf(out, "\n# %s\n[%s%s]\n", at->help, at->name,
+			at->block_size ? " NAME" : "");
+		for (const struct config_key *key = config_schema.keys; key->section; key++) {
+			if (strcmp(key->section, at->name) != 0)
+				continue;
+			str_addf(out, "# %s\n", key->value.help);
+			if (key->initial)
+				str_addf(out, "#%s = %s\n", key->value.name, key->initial);
+			else
+				str_addf(out, "#%s\n", key->example);
+		}
+	}
+}

@@ -61,4 +61,7 @@ int configure(const struct command *self, struct configuration *c,
 
 void configuration_finish(struct configuration *c);
 
+/* Appends a file with every key and its default. */
+void configure_example(struct str *out);
+
 #endif

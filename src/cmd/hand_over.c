@@ -1,7 +1,6 @@
 /* Finds and executes the program gua-NAME of a command that is not built in. */
 #include "cmd/hand_over.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,15 +30,20 @@ static bool is_same(const char *one, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
+bool hand_over_self(char path[PATH_MAX])
+{
+	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	path[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
 /* Finds the program of a command that belongs to the running program. A program in a build tree
  * never uses an installed one, which may have another version. */
 static bool find(const char *name, char path[PATH_MAX])
 {
 	char self[PATH_MAX];
-	if (!is_name(name))
+	if (!is_name(name) || !hand_over_self(self))
 		return false;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	self[len > 0 ? len : 0] = '\0';
 	char *slash = strrchr(self, '/');
 	if (!slash)
 		return false;

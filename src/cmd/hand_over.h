@@ -2,6 +2,7 @@
 #ifndef GUA_CMD_HAND_OVER_H
 #define GUA_CMD_HAND_OVER_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 /* Executes gua-NAME: the one next to the running program, else the one that was installed with
@@ -9,5 +10,8 @@
 void hand_over(const char *name, char **argv);
 /* Whether gua-NAME exists. */
 bool hand_over_finds(const char *name);
+
+/* The path of the running program; false: it is not known. */
+bool hand_over_self(char path[PATH_MAX]);
 
 #endif

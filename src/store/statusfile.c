@@ -29,15 +29,6 @@ enum { STATUS_MODE = 0644, TEXT_CAP = 16384, READ_TRIES = 20 };
 static const char magic[] = "gua-status-1";
 enum { FIRST_LINE = sizeof(magic) + 16 + 1 };
 
-/* FNV-1a. */
-static uint64_t checksum(const char *text)
-{
-	uint64_t sum = UINT64_C(0xcbf29ce484222325);
-	for (; *text; text++)
-		sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return sum;
-}
-
 static void describe_self(struct statusfile *f, int64_t started_ms)
 {
 	int proc = -1;
@@ -100,7 +91,7 @@ void statusfile_publish(
 		len += (size_t)snprintf(body + len, cap - len, "fault %lld %s\n",
 			(long long)faults[i]->since_ms, safe);
 	}
-	snprintf(first, sizeof(first), "%s %016" PRIx64 "\n", magic, checksum(body));
+	snprintf(first, sizeof(first), "%s %016" PRIx64 "\n", magic, text_sum(body));
 	memcpy(text, first, FIRST_LINE);
 	/* The rest of the file is filled with NULs, so that it never needs new disk space. */
 	size_t size = FIRST_LINE + len + 1;
@@ -206,7 +197,7 @@ static bool read_text(int fd, char *text, size_t cap)
 		ssize_t n = pread(fd, text, cap - 1, 0);
 		text[n > 0 ? n : 0] = '\0';
 		if (n > FIRST_LINE && sscanf(text, "%12s %16" SCNx64, word, &check) == 2 &&
-			strcmp(word, magic) == 0 && checksum(text + FIRST_LINE) == check)
+			strcmp(word, magic) == 0 && text_sum(text + FIRST_LINE) == check)
 			return true;
 		sched_yield();
 	}
