@@ -70,16 +70,16 @@
  *              report_compare, report_verdict, report_person, present (what a user holds
  *              now), report_bill* (what it costs) and bill (cents that add up), order,
  *              report_config (prices and groups), report_ask (from words to a report),
- *              report_parts. Others: event_list, now,
- *              cards_now (readings),
- *              board (the present from a store alone), recent, floors, status, export,
+ *              report_parts. Others: event_list, event_words, now, cards_now (readings),
+ *              board (the present from a store alone), recent, floors, status,
+ *              recorder_status, export,
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   policy/    rules over sessions: builtin (whom no rule may end), end_wire and end_serve (the
  *              program gua-end, which signals)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
- *              html, style (of pages), json, rows, track*, subtrack*
+ *              html, style (of pages), json, rows, events, status, track*, subtrack*
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine
  *              (the host), notify
@@ -87,7 +87,8 @@
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   serve/     the web server: request (what a client asks, parsed), route and routes (the
- *              table of what is answered), answer, page (the frame of HTML pages), health,
+ *              table of what is answered), params (parameters as options), answer, api* (the
+ *              JSON API), page (the frame of HTML pages), health,
  *              listen (sockets), world (what requests share), server (libmicrohttpd)
  *   cmd/       one file per command: daemon*, start, status, stop, report*, events, export,
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),

@@ -10,22 +10,21 @@
 #include "cmd/cmd.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
-#include "model/card_name.h"
 #include "model/report.h"
 #include "query/event_list.h"
+#include "render/events.h"
 #include "render/rows.h"
 #include "render/text.h"
 
 struct events_options {
 	struct texts db;
 	struct window_words window;
-	struct text_list cards, kinds;
+	struct event_words only;
 	const char *now, *format;
 	bool json, csv, utc, ascii;
 };
 
 #define ROW(member) .offset = offsetof(struct events_options, member)
-static void list_kinds(struct str *out);
 static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
 		"store to read, or a directory of stores; may be given several times",
@@ -34,9 +33,9 @@ static const struct option_row rows[] = {
 	{ OPTION_LIST, 0, "card", "CARD,...",
 		"only events of these cards: index, index:instance, UUID (or its beginning) or "
 		"PCI address",
-		ROW(cards) },
+		ROW(only.cards) },
 	{ OPTION_LIST, 0, "kind", "KIND,...", "only events of these kinds: xid, card-lost, gap",
-		ROW(kinds), .words = list_kinds },
+		ROW(only.kinds), .words = event_kind_words },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
 		.choices = "text|json|csv", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
@@ -46,47 +45,6 @@ static const struct option_row rows[] = {
 	NOW_OPTION(struct events_options, now),
 	{ 0 },
 };
-
-static void list_kinds(struct str *out)
-{
-	for (int i = 0; i < EVENT_KINDS; i++)
-		str_addf(out, "%s ", event_kind_names[i]);
-}
-
-static bool names_card(const char *word, const void *card)
-{
-	return card_is_named(word, card);
-}
-
-static bool is_kind(const char *word, const void *kind)
-{
-	return strcmp(word, kind) == 0;
-}
-
-/* Whether an event passes --card and --kind. */
-static bool is_wanted(const void *options, const struct card_id *card, const char *kind)
-{
-	const struct events_options *o = options;
-	if (o->cards.n && (!card || !text_list_any(&o->cards, names_card, card)))
-		return false;
-	return !o->kinds.n || text_list_any(&o->kinds, is_kind, kind);
-}
-
-static int check_kinds(const struct text_list *kinds, struct err *e)
-{
-	char word[TEXT_LIST_WORD_CAP];
-	struct str known = { 0 };
-	int rc = text_list_check("kind", kinds, e);
-	list_kinds(&known);
-	for (size_t i = 0; i < kinds->n && rc == 0; i++)
-		for (const char *at = kinds->items[i]; rc == 0 && text_list_word(&at, word);)
-			if (event_kind_of(word) == EVENT_KINDS)
-				rc = err_set(e, ERR_USAGE,
-					"there is no kind '%s'; write one of: %s", word,
-					str_text(&known));
-	str_finish(&known);
-	return rc;
-}
 
 /* Sets the format; ERR_USAGE for two of them. */
 static int read_format(struct events_options *o, struct err *e)
@@ -101,19 +59,10 @@ static int read_format(struct events_options *o, struct err *e)
 static int read_question(
 	const struct events_options *o, struct audit_question *q, struct err *e)
 {
-	struct window window;
-	struct window_words words = o->window;
-	if (cmd_now(o->now, &q->now_ms, e) != 0)
+	int64_t now_ms;
+	if (cmd_now(o->now, &now_ms, e) != 0)
 		return ERR_USAGE;
-	window.until_ms = q->now_ms;
-	if (!words.since && !words.last)
-		words.last = "7d";
-	if (window_parse(&window, &words, q->now_ms, o->utc, e) != 0)
-		return ERR_USAGE;
-	q->since_ms = window.since_ms;
-	q->until_ms = window.until_ms;
-	q->utc = o->utc;
-	return 0;
+	return event_ask(q, &o->window, now_ms, o->utc, e);
 }
 
 /* Width without a terminal: the whole line, for use with grep. */
@@ -139,16 +88,6 @@ static void add_text(
 		text_add_table(out, &l->table, &style);
 }
 
-static void add_json(struct str *out, const struct event_list *l)
-{
-	struct json j = { .out = out, .lines = 2 };
-	json_open(&j, NULL, '{');
-	json_text(&j, "schema", "gua-events-1");
-	json_bool(&j, "simulated", l->simulated);
-	json_table(&j, "events", &l->table);
-	json_close(&j, '}');
-}
-
 /* Says on standard error what the output cannot: that the data is invented, or that there is
  * nothing. */
 static void note(const struct event_list *l, const struct audit_question *q, const char *format)
@@ -168,7 +107,7 @@ static int list_events(const struct command *self, const struct events_options *
 	struct event_list list = { 0 };
 	struct str out = { 0 };
 	struct err e = { 0 };
-	struct event_choice choice = { is_wanted, o };
+	struct event_choice choice = { event_words_take, &o->only };
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
 	if (stores->n > 1) /* all are open at the same time */
@@ -179,7 +118,7 @@ static int list_events(const struct command *self, const struct events_options *
 	}
 	note(&list, q, o->format);
 	if (strcmp(o->format, "json") == 0)
-		add_json(&out, &list);
+		events_json(&out, &list);
 	else if (strcmp(o->format, "csv") == 0)
 		csv_table(&out, &list.table);
 	else
@@ -201,9 +140,7 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	int rc = read_format(&o, &e);
 	if (rc == 0)
-		rc = text_list_check("card", &o.cards, &e);
-	if (rc == 0)
-		rc = check_kinds(&o.kinds, &e);
+		rc = event_words_check(&o.only, &e);
 	if (rc == 0)
 		rc = read_question(&o, &q, &e);
 	if (rc == 0)

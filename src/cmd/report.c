@@ -131,20 +131,6 @@ static void note_simulated(const struct report *r)
 				r->hosts[i].hostname);
 }
 
-/* The place of the name among the choices. */
-static enum report_table read_table(const char *name)
-{
-	int table = REPORT_TABLE_BY;
-	size_t len = name ? strlen(name) : 0;
-	for (const char *at = REPORT_TABLE_CHOICES; name && *at; table++) {
-		size_t word = strcspn(at, "|");
-		if (word == len && strncmp(at, name, len) == 0)
-			return (enum report_table)table;
-		at += word + (at[word] == '|');
-	}
-	return REPORT_TABLE_BY;
-}
-
 /* Writes all of `out` to the file, which is replaced when all is written; finishes `out`. */
 static int write_output(const struct command *self, const char *path, struct str *out)
 {
@@ -165,7 +151,7 @@ static int print_report(
 		report_json(&out, r);
 	} else if (o->format && strcmp(o->format, "csv") == 0) {
 		note_simulated(r);
-		report_csv(&out, r, read_table(o->table));
+		report_csv(&out, r, report_table_of(o->table));
 	} else if (o->format && strcmp(o->format, "html") == 0) {
 		report_html(&out, r);
 	} else {

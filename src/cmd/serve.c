@@ -3,6 +3,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/hand_over.h"
+#include "cmd/window.h"
 #include "serve/listen.h"
 
 #define AT(field) .offset = offsetof(struct serve_values, field)
@@ -15,6 +16,7 @@ static const struct option_row options[] = {
 		"store to read, or a directory of stores; may be given several times", AT(db) },
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", AT(utc) },
 	CONFIGURE_ROWS(struct serve_values, conf),
+	NOW_OPTION(struct serve_values, now),
 	{ 0 },
 };
 

@@ -8,7 +8,7 @@
 
 struct serve_values {
 	struct texts db;
-	const char *listen;
+	const char *listen, *now;
 	bool utc;
 	struct configure_options conf;
 };

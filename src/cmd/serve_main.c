@@ -9,6 +9,7 @@
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/serve.h"
+#include "cmd/window.h"
 #include "serve/listen.h"
 #include "serve/server.h"
 
@@ -52,7 +53,9 @@ static int serve(const struct serve_values *v, const struct configuration *conf)
 		.stores = &stores, .config = &conf->values, .utc = v->utc
 	};
 	struct server_options o = { .world = &world, .routes = serve_routes };
-	int rc = choose_db_list(&stores, &v->db, &e);
+	int rc = v->now ? cmd_now(v->now, &world.now_ms, &e) : 0;
+	if (rc == 0)
+		rc = choose_db_list(&stores, &v->db, &e);
 	if (rc == 0)
 		rc = o.fd = open_socket(v, &e);
 	if (rc >= 0)

@@ -38,6 +38,8 @@ enum report_table {
 };
 /* Their names, in that order. */
 #define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users"
+/* The table of that name; the usual one for NULL. */
+enum report_table report_table_of(const char *name);
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);
 

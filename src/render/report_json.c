@@ -221,6 +221,20 @@ void report_json(struct str *out, const struct report *r)
 	out->failed |= r->failed;
 }
 
+/* The place of the name among the choices. */
+enum report_table report_table_of(const char *name)
+{
+	int table = REPORT_TABLE_BY;
+	size_t len = name ? strlen(name) : 0;
+	for (const char *at = REPORT_TABLE_CHOICES; name && *at; table++) {
+		size_t word = strcspn(at, "|");
+		if (word == len && strncmp(at, name, len) == 0)
+			return (enum report_table)table;
+		at += word + (at[word] == '|');
+	}
+	return REPORT_TABLE_BY;
+}
+
 void report_csv(struct str *out, const struct report *r, enum report_table table)
 {
 	const struct report_breakdown *b = &r->breakdown;

@@ -28,8 +28,9 @@ struct request {
 	size_t n_parts;
 	struct request_param params[REQUEST_MAX_PARAMS]; /* in the order of the query */
 	size_t n_params;
-	enum media media;
-	const char *user; /* who asks, checked; NULL: not known */
+	const char *accept; /* the Accept header; NULL: none was sent */
+	enum media media;   /* what it prefers */
+	const char *user;   /* who asks, checked; NULL: not known */
 	int64_t now_ms;
 	const struct serve_world *world;
 	struct arena texts; /* of this request; freed with it */

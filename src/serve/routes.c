@@ -1,9 +1,30 @@
 /* The table of all routes. */
+#include "serve/api.h"
 #include "serve/health.h"
+#include "serve/params.h"
 #include "serve/route.h"
 
 const struct route serve_routes[] = {
 	{ .path = "/healthz", .answer = health_answer, .type = TYPE_JSON, .open = true },
 	{ .path = "/api/v1/health", .answer = health_answer, .type = TYPE_JSON },
+	{ .path = "/api/v1/report",
+		.answer = api_report,
+		.type = TYPE_JSON,
+		.params = REPORT_PARAMS },
+	{ .path = "/api/v1/report.csv",
+		.answer = api_report_csv,
+		.type = TYPE_CSV,
+		.params = REPORT_PARAMS " table" },
+	{ .path = "/api/v1/events",
+		.answer = api_events,
+		.type = TYPE_JSON,
+		.params = EVENTS_PARAMS },
+	{ .path = "/api/v1/events.csv",
+		.answer = api_events_csv,
+		.type = TYPE_CSV,
+		.params = EVENTS_PARAMS },
+	{ .path = "/api/v1/status", .answer = api_status, .type = TYPE_JSON, .params = "host" },
+	{ .path = "/api/v1/now", .answer = api_now, .type = TYPE_JSON },
+	{ .path = "/api/v1/who", .answer = api_who, .type = TYPE_JSON, .params = WHO_PARAMS },
 	{ 0 },
 };

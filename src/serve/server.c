@@ -81,11 +81,11 @@ static void answer_call(const struct server *s, const struct call *call,
 {
 	struct request q = { 0 };
 	struct err e = { 0 };
-	enum media media = request_accept(header(connection, "Accept"));
 	int rc = request_parse(&q, call->target, call->len, &e);
-	q.media = media;
+	q.accept = header(connection, "Accept");
+	q.media = request_accept(q.accept);
 	q.world = s->o.world;
-	q.now_ms = clock_wall_ms(&s->clock);
+	q.now_ms = s->o.world->now_ms ? s->o.world->now_ms : clock_wall_ms(&s->clock);
 	*a = (struct answer){ .status = 200 };
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		answer_fail(a, &q, 405, "Only GET and HEAD are answered.");

@@ -8,7 +8,8 @@
 struct serve_world {
 	const struct store_list *stores; /* at least one */
 	const struct config *config;
-	bool utc; /* times on pages in UTC instead of local time */
+	int64_t now_ms; /* a fixed clock, for tests; 0: the real one */
+	bool utc;	/* times on pages in UTC instead of local time */
 };
 
 #endif

@@ -1,0 +1,23 @@
+/* The JSON API: the documents of the commands' --json, and their CSV. */
+#ifndef GUA_SERVE_API_H
+#define GUA_SERVE_API_H
+
+#include "serve/answer.h"
+
+/* What `gua report --json` and `gua report --format csv` print. */
+void api_report(const struct request *q, struct answer *a);
+void api_report_csv(const struct request *q, struct answer *a);
+/* What `gua events --json` and `--csv` print. */
+void api_events(const struct request *q, struct answer *a);
+void api_events_csv(const struct request *q, struct answer *a);
+/* What `gua status --json` prints; of the first store, or of the one of a host. */
+void api_status(const struct request *q, struct answer *a);
+/* The cards and their holders at the last tick. */
+void api_now(const struct request *q, struct answer *a);
+/* The holders as `gua who --json` lists them, at the last tick. */
+void api_who(const struct request *q, struct answer *a);
+
+#define EVENTS_PARAMS WINDOW_PARAMS " card kind"
+#define WHO_PARAMS "user card idle"
+
+#endif
