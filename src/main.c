@@ -62,11 +62,13 @@
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
  *              gather (from stores), restriction and wanted (to some users and cards), cards,
  *              usage, holders, users, breakdown (by any kind of identity), hosts, heat, days,
+ *              columns (of a time line),
  *              cost (prices, energy), files, idmap, names, window, event_rows and events (what
  *              happened), spells and spell_sql, orphans. Its report: report (the facts),
  *              report_sentences, report_notes (about holders), report_restricted, report_cards,
  *              report_holders, report_processes, report_spells, report_orphans and
  *              report_events (the columns of its tables), report_rows (sorted), report_trend,
+ *              report_timeline and report_ticks,
  *              report_compare, report_verdict, report_person, present (what a user holds
  *              now), report_bill* (what it costs) and bill (cents that add up), order,
  *              report_config (prices and groups), report_ask (from words to a report),
@@ -79,7 +81,8 @@
  *   policy/    rules over sessions: builtin (whom no rule may end), end_wire and end_serve (the
  *              program gua-end, which signals)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
- *              html, style (of pages), json, rows, events, status, track*, subtrack*
+ *              html, style (of pages), timeline, json, rows, events, status, track*,
+ *              subtrack*
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine
  *              (the host), notify

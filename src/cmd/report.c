@@ -37,8 +37,8 @@ static const struct option_row rows[] = {
 		"store to read, or a directory of stores; may be given several times",
 		ROW(db) },
 	WINDOW_OPTIONS(struct report_options, words.window, "1h ago", "now"),
-	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json, csv or html (default text)",
-		.choices = "text|json|csv|html", ROW(format) },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json, csv, html or svg (default text)",
+		.choices = "text|json|csv|html|svg", ROW(format) },
 	{ OPTION_TEXT, 'o', "output", "FILE", "write to this file instead of standard output",
 		ROW(output) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
@@ -72,7 +72,8 @@ static const struct option_row rows[] = {
 		ROW(digest) },
 	{ OPTION_CHOICE, 0, "table", "TABLE",
 		"which table csv has: by (what --by lists), bill, trend, events, longest (idle "
-		"spells), compare (figures) or compare-users (default by)",
+		"spells), compare (figures), compare-users or timeline (of each card) "
+		"(default by)",
 		.choices = REPORT_TABLE_CHOICES, ROW(table) },
 	{ OPTION_COUNT, 0, "top", "N",
 		"rows of holders, 0 for all (default 10 in text, and 5 in each of these; all "
@@ -116,10 +117,21 @@ static struct report_style read_style(const struct report_options *o)
 	};
 }
 
+static bool is_format(const struct report_options *o, const char *format)
+{
+	return o->format && strcmp(o->format, format) == 0;
+}
+
 static bool is_for_people(const struct report_options *o)
 {
-	return !o->json &&
-	       (!o->format || strcmp(o->format, "text") == 0 || strcmp(o->format, "html") == 0);
+	return !o->json && !is_format(o, "json") && !is_format(o, "csv");
+}
+
+/* Whether what is printed has the time line, which is read for it alone. */
+static bool has_timeline(const struct report_options *o)
+{
+	return is_format(o, "html") || is_format(o, "svg") ||
+	       (o->table && strcmp(o->table, "timeline") == 0);
 }
 
 /* Reports simulated hosts on standard error, because CSV cannot contain it. */
@@ -147,13 +159,15 @@ static int print_report(
 	struct report_style style = read_style(o);
 	if (o->digest) {
 		report_digest(&out, r, &style.text);
-	} else if (o->json || (o->format && strcmp(o->format, "json") == 0)) {
+	} else if (o->json || is_format(o, "json")) {
 		report_json(&out, r);
-	} else if (o->format && strcmp(o->format, "csv") == 0) {
+	} else if (is_format(o, "csv")) {
 		note_simulated(r);
 		report_csv(&out, r, report_table_of(o->table));
-	} else if (o->format && strcmp(o->format, "html") == 0) {
+	} else if (is_format(o, "html")) {
 		report_html(&out, r);
+	} else if (is_format(o, "svg")) {
+		report_svg(&out, r);
 	} else {
 		report_text(&out, r, &style);
 	}
@@ -163,10 +177,10 @@ static int print_report(
 /* Checks options that exclude each other. */
 static int check_options(const struct report_options *o, struct err *e)
 {
-	if (o->json && o->format && strcmp(o->format, "json") != 0)
+	if (o->json && o->format && !is_format(o, "json"))
 		return err_set(
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
-	if (o->table && (!o->format || strcmp(o->format, "csv") != 0))
+	if (o->table && !is_format(o, "csv"))
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->words.compare)
 		return err_set(e, ERR_USAGE, "--table %s needs --compare", o->table);
@@ -269,6 +283,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	if (rc == 0)
 		rc = cmd_now(o->now, &now_ms, &e);
 	o->words.people = is_for_people(o);
+	o->words.timeline = has_timeline(o);
 	if (rc == 0)
 		rc = report_ask(&asked, &o->words, now_ms, &e);
 	if (rc == 0)

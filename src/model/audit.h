@@ -15,7 +15,7 @@
  *   - breakdown and by_card, if asked: the rows of each level. The shares of a level's rows and
  *     unattributed_ms add up to the cards' active and idle-held time (MEASURE_CARDS: the shares
  *     alone);
- *   - heat and days: the time of all cards by hour of the week and by day; events, by kind;
+ *   - heat and days: all cards' time by hour of the week and by day; columns; events, by kind;
  *   - spells, if asked: how many were left out is in spells.n_left_out.
  * Texts are safe for a terminal; unknown is -1. audit_add_up() does the sums over cards. */
 #ifndef GUA_MODEL_AUDIT_H
@@ -35,12 +35,11 @@
 
 struct audit_host {
 	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
-	bool simulated; /* some of its data in the window is simulated: the report must say so
-			 */
-	bool imported;	/* some of it was imported from another tool */
-	bool recording; /* a run is live: its last tick is recent */
-	bool ran;	/* a run overlaps the window */
-	bool left_out;	/* the engine's: the audit is restricted to others */
+	bool simulated;	      /* some of its data in the window is: the report must say so */
+	bool imported;	      /* some of it was imported from another tool */
+	bool recording;	      /* a run is live: its last tick is recent */
+	bool ran;	      /* a run overlaps the window */
+	bool left_out;	      /* the engine's: the audit is restricted to others */
 	int64_t last_tick_ms; /* of its newest run, or -1 */
 	int64_t interval_ms;  /* between the ticks of that run */
 	int64_t until_ms;     /* end of its window: the last tick when a run is live */
@@ -50,8 +49,8 @@ struct audit_host {
 struct audit_card {
 	size_t host;
 	struct card_id id;
-	char source[SOURCE_CAP], status[16]; /* source "": unknown */
-	int64_t first_seen_ms, last_seen_ms;
+	char source[SOURCE_CAP], status[16];		     /* source "": unknown */
+	int64_t first_seen_ms, last_seen_ms, from_ms, to_ms; /* from, to: of its window */
 	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
 	int64_t energy_mj[CARD_STATES]; /* of the time with known energy */
 	int64_t energy_known_ms[CARD_STATES];
@@ -92,6 +91,7 @@ struct audit {
 	struct arena texts;	       /* of processes, breakdowns and spells */
 	struct audit_heat heat[7][24]; /* Sunday first */
 	struct audit_days days;
+	struct audit_columns columns; /* if asked */
 	struct audit_event *events;
 	size_t n_events;
 	int64_t oldest_ms, newest_ms; /* of all data, whatever the window; -1 none */

@@ -2,6 +2,7 @@
 #ifndef GUA_MODEL_AUDIT_TIME_H
 #define GUA_MODEL_AUDIT_TIME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,33 @@ struct audit_days {
 };
 
 #define AUDIT_NO_CARD SIZE_MAX
+
+/* The time of one card in one column of the time line; of users, theirs on it, where all but
+ * [CARD_UNOBSERVED] may be longer than the column. */
+struct audit_column {
+	int64_t ms[CARD_STATES]; /* [CARD_UNOBSERVED]: what no reading covers of the next */
+	int64_t window_ms;	 /* the card's time in it */
+};
+
+/* The events of one kind in a column, to a card or to a host. */
+struct audit_mark {
+	size_t host, card; /* card AUDIT_NO_CARD: none */
+	size_t column;
+	enum event_kind kind;
+	size_t times;
+	int64_t last_ms, last_value; /* when the last one happened; the XID number, the ms */
+};
+
+/* The time line: the window in equal columns, each card by itself. The first column may begin
+ * before the window, and the last may end after it. */
+struct audit_columns {
+	int64_t first_ms, width_ms;
+	size_t n;		    /* 0: there is none */
+	struct audit_column *items; /* n of the first card, n of the second, and so on */
+	struct audit_mark *marks;
+	size_t n_marks;
+	bool too_many; /* cards: therefore there is none */
+};
 
 /* The events of one kind in the window; each XID number is a kind of its own. */
 struct audit_event {

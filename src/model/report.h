@@ -13,6 +13,7 @@
 #include "model/report_person.h"
 #include "model/report_facts.h"
 #include "model/report_time.h"
+#include "model/report_timeline.h"
 #include "model/restriction.h"
 #include "model/sentence.h"
 #include "model/table.h"
@@ -57,7 +58,9 @@ struct report {
 	struct report_waste waste;
 	int64_t unattributed_ms;
 	struct report_hour hours[7][24]; /* Sunday first */
+	bool has_hours;			 /* some of them is observed */
 	struct report_trend trend;
+	struct report_timeline timeline; /* if the audit has columns */
 	struct report_compare compare;
 	struct report_person person;
 

@@ -118,6 +118,8 @@ void audit_finish(struct audit *a)
 {
 	arena_finish(&a->texts);
 	free(a->days.items);
+	free(a->columns.items);
+	free(a->columns.marks);
 	free(a->present);
 	free(a->events);
 	free(a->spells.items);

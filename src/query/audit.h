@@ -18,6 +18,7 @@ struct audit_question {
 	size_t max_processes; /* at most this many, the first in `order`; 0: all */
 	enum order order;     /* of processes */
 	struct by by;	      /* the breakdown; n 0: none */
+	bool want_columns;    /* fill columns, unless there are very many cards */
 	size_t max_spells;    /* at most this many, the longest; 0: none */
 	struct restriction only;
 	const char

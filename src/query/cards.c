@@ -119,26 +119,20 @@ static bool is_pending(const struct audit_host *host, const struct audit_card *c
 	       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
 }
 
-/* The card's window: it begins when the card was first seen. */
-struct card_window {
-	int64_t from_ms, to_ms;
-};
-
-static struct card_window window_of(const struct audit *a, const struct audit_card *card)
+/* Sets the card's window: it begins when the card was first seen. */
+static void set_window(const struct audit *a, struct audit_card *card)
 {
 	const struct audit_host *host = &a->hosts[card->host];
-	int64_t from_ms = card->first_seen_ms > a->since_ms ? card->first_seen_ms : a->since_ms;
-	int64_t to_ms = host->until_ms;
-	if (card->last_seen_ms < to_ms && (is_pending(host, card) || is_parent(a, card)))
-		to_ms = card->last_seen_ms;
-	return (struct card_window){ from_ms, to_ms };
+	card->from_ms = card->first_seen_ms > a->since_ms ? card->first_seen_ms : a->since_ms;
+	card->to_ms = host->until_ms;
+	if (card->last_seen_ms < card->to_ms && (is_pending(host, card) || is_parent(a, card)))
+		card->to_ms = card->last_seen_ms;
 }
 
 /* Sets the unobserved time: the rest of the card's window. */
-static void set_unobserved(const struct audit *a, struct audit_card *card)
+static void set_unobserved(struct audit_card *card)
 {
-	struct card_window window = window_of(a, card);
-	int64_t rest_ms = window.to_ms - window.from_ms - card->ms[CARD_ACTIVE] -
+	int64_t rest_ms = card->to_ms - card->from_ms - card->ms[CARD_ACTIVE] -
 			  card->ms[CARD_IDLE_HELD] - card->ms[CARD_TRULY_IDLE] -
 			  card->ms[CARD_USE_UNKNOWN];
 	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
@@ -230,17 +224,17 @@ int gather_settle(struct gather *g, struct err *e)
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		set_bounds(&a->cards[i]);
-		set_unobserved(a, &a->cards[i]);
+		set_window(a, &a->cards[i]);
+		set_unobserved(&a->cards[i]);
 		order[i] = i;
 		to[i] = IDMAP_NONE;
 	}
 	qsort_r(order, n, sizeof(*order), compare_cards, a);
 	for (size_t i = 0; i < n; i++) {
 		const struct audit_card *card = &a->cards[order[i]];
-		struct card_window window = window_of(a, card);
 		if (!belongs(a, card))
 			continue;
-		days_add_window(&a->days, window.from_ms, window.to_ms);
+		days_add_window(&a->days, card->from_ms, card->to_ms);
 		to[order[i]] = (uint32_t)kept;
 		a->hosts[card->host].n_cards++;
 		cards[kept++] = *card;

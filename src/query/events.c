@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "query/event_rows.h"
+#include "query/columns.h"
 #include "query/sql.h"
 
 /* The kinds that a report mentions, in its order. Others are ordinary: a card that is back,
@@ -58,6 +58,8 @@ static int count_event(struct event_taker *t, const struct event_row *row, struc
 	if (rank == N_MENTIONED ||
 		(mentioned[rank].lasts && row->value < mentioned[rank].at_least_ms))
 		return 0;
+	if (columns_mark(t->g->a, t->context, row, kind, e))
+		return e->code;
 	struct audit_event *group =
 		group_of(t->g->a, kind, kind == EVENT_XID ? row->value : -1, e);
 	if (!group)
@@ -85,11 +87,14 @@ static int compare_groups(const void *x, const void *y)
 
 int gather_events(struct gather *g, struct err *e)
 {
+	struct idmap marks = { 0 };
 	struct event_taker t = { .g = g,
 		.since_ms = g->a->since_ms,
 		.until_ms = g->a->until_ms,
-		.take = count_event };
+		.take = count_event,
+		.context = &marks };
 	int rc = events_each(&t, e);
+	idmap_finish(&marks);
 	if (g->a->n_events)
 		qsort(g->a->events, g->a->n_events, sizeof(*g->a->events), compare_groups);
 	return rc;

@@ -3,12 +3,14 @@
 
 #include <time.h>
 
+#include "query/columns.h"
+
 int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
 {
 	static int (*const steps[])(struct gather *, struct err *) = { gather_open,
 		gather_hosts, gather_window, gather_days, gather_cards, gather_wanted,
-		gather_usage, gather_settle, gather_costs, gather_holders, gather_events,
-		gather_present, gather_spells, gather_orphans };
+		gather_usage, gather_settle, gather_columns, gather_costs, gather_holders,
+		gather_events, gather_present, gather_spells, gather_orphans };
 	struct gather g = { .a = a, .q = q };
 	int rc = 0;
 	audit_init(a);

@@ -7,6 +7,7 @@
 #include "classify/context.h"
 #include "model/tick.h"
 #include "query/breakdown.h"
+#include "query/columns.h"
 #include "query/cost.h"
 #include "query/floors.h"
 #include "query/gather.h"
@@ -76,17 +77,22 @@ enum {
 	SLOT_AT = REST_AT + 3,
 };
 
-/* The hours of the week and the days of the users that the audit is restricted to; idle is idle
- * on any card.
- */
-static void add_hours(struct holding_fold *h, int64_t slot, const int64_t ms[HOLDER_STATES])
+/* The hours of the week, the days and the time line of the users that the audit is restricted
+ * to; idle is idle on any card. */
+static void add_hours(
+	struct holding_fold *h, uint32_t card, int64_t slot, const int64_t ms[HOLDER_STATES])
 {
 	const struct heat_slot at = { slot, h->seconds };
 	struct audit *a = h->g->a;
-	heat_add(a, &h->clock, at, CARD_ACTIVE, ms[HOLDER_ACTIVE]);
-	heat_add(a, &h->clock, at, CARD_IDLE_HELD, ms[HOLDER_IDLE_HELD] + ms[HOLDER_SQUATTING]);
-	heat_add(a, &h->clock, at, CARD_TRULY_IDLE, ms[HOLDER_TRULY_IDLE]);
-	heat_add(a, &h->clock, at, CARD_USE_UNKNOWN, ms[HOLDER_USE_UNKNOWN]);
+	const int64_t by_state[CARD_STATES] = { [CARD_ACTIVE] = ms[HOLDER_ACTIVE],
+		[CARD_IDLE_HELD] = ms[HOLDER_IDLE_HELD] + ms[HOLDER_SQUATTING],
+		[CARD_TRULY_IDLE] = ms[HOLDER_TRULY_IDLE],
+		[CARD_USE_UNKNOWN] = ms[HOLDER_USE_UNKNOWN] };
+	for (int state = 0; state < CARD_STATES; state++)
+		if (by_state[state]) {
+			heat_add(a, &h->clock, at, state, by_state[state]);
+			columns_add(&a->columns, card, slot, state, by_state[state]);
+		}
 }
 
 /* The presence of a row in a state. */
@@ -121,7 +127,7 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 		pair->presence_ms[state] += presence_ms[state];
 	}
 	if (restriction_of_users(&h->g->q->only))
-		add_hours(h, sqlite3_value_int64(values[SLOT_AT]), presence_ms);
+		add_hours(h, card, sqlite3_value_int64(values[SLOT_AT]), presence_ms);
 	pair->own.active_share_ms += value_sum(values[REST_AT]);
 	pair->own.idle_share_ms += value_sum(values[REST_AT + 1]);
 	int64_t peak_kib = value_known(values[REST_AT + 2]);
@@ -394,8 +400,10 @@ int gather_holders(struct gather *g, struct err *e)
 	};
 	int rc = 0;
 	g->a->of_users = restriction_of_users(&g->q->only);
-	if (g->a->of_users)
+	if (g->a->of_users) {
 		days_clear(&g->a->days);
+		columns_clear(&g->a->columns, g->a->n_cards);
+	}
 	breakdown_start(&breakdown, g, &users, &g->a->breakdown, &g->q->by);
 	breakdown_start(
 		&by_card, g, &users, &g->a->by_card, g->a->of_users ? &cards : &nothing);

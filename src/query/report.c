@@ -190,6 +190,7 @@ static void add_hours(struct report *r, const struct audit *a)
 			for (int state = 0; state < CARD_UNOBSERVED; state++)
 				sum_ms += ms[state];
 			h->observed = sum_ms != 0;
+			r->has_hours |= h->observed;
 			for (int state = 0; state < CARD_UNOBSERVED; state++) {
 				h->ms[state] = ms[state];
 				h->share[state] = part_of(ms[state], sum_ms);
@@ -212,6 +213,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 	report_add_figures(r, a, q);
 	add_hours(r, a);
 	report_add_trend(r, a);
+	report_add_timeline(r, a);
 	report_add_hosts(&r->host_table, a);
 	report_add_cards(&r->cards, a);
 	report_add_identities(r, a, q);
@@ -240,6 +242,7 @@ void report_finish(struct report *r)
 	table_finish(&r->by_card.table);
 	free(r->breakdown.rows);
 	report_finish_trend(r);
+	report_finish_timeline(r);
 	report_finish_compare(r);
 	free(r->by_card.rows);
 	*r = (struct report){ 0 };

@@ -81,6 +81,7 @@ int report_ask(struct report_asked *asked, const struct report_words *words, int
 	q->now_ms = now_ms;
 	q->utc = words->utc;
 	q->present_of = words->person;
+	q->want_columns = words->timeline;
 	q->max_spells = words->longest >= 0 ? (size_t)words->longest
 			: words->people	    ? LONGEST_PEOPLE
 					    : LONGEST_DATA;
@@ -113,7 +114,7 @@ static int compare(
 	struct audit_question q = asked->question;
 	q.since_ms = asked->other.since_ms;
 	q.until_ms = asked->other.until_ms;
-	q.want_processes = false;
+	q.want_processes = q.want_columns = false;
 	q.by.n = q.max_spells = 0;
 	int rc = audit_run(&answer->before, &q, e);
 	struct report_other other = { &answer->audit, &answer->before, q.since_ms, q.until_ms };

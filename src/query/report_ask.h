@@ -16,6 +16,7 @@ struct report_words {
 	int64_t top, longest;
 	const char *person; /* the report is also about this user */
 	bool people;	    /* for people: few rows, unless `top` says otherwise */
+	bool timeline;	    /* with the time line of each card */
 	bool utc;
 };
 #define REPORT_WORDS_NONE                                                                      \

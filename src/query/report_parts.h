@@ -60,6 +60,10 @@ void report_finish_compare(struct report *r);
 /* The trend; and frees it. */
 void report_add_trend(struct report *r, const struct audit *a);
 void report_finish_trend(struct report *r);
+/* The time line, and what is named below it; and frees it. */
+void report_add_timeline(struct report *r, const struct audit *a);
+void report_add_ticks(struct report *r);
+void report_finish_timeline(struct report *r);
 void report_add_bill(struct report *r, const struct audit *a, const struct report_request *q);
 /* Adds all sentences, from the figures and tables that are already there; those about the
  * holders are among them. */

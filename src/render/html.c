@@ -19,10 +19,9 @@ void html_text(struct str *out, const char *text)
 	}
 }
 
-void html_patterns(struct str *out)
+void html_pattern_defs(struct str *out)
 {
 	str_add(out,
-		"<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>"
 		"<pattern id=\"held\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
 		"patternTransform=\"rotate(45)\"><rect class=\"held\" width=\"6\" "
 		"height=\"6\"/>"
@@ -30,7 +29,15 @@ void html_patterns(struct str *out)
 		"<pattern id=\"unseen\" width=\"5\" height=\"5\" "
 		"patternUnits=\"userSpaceOnUse\">"
 		"<rect class=\"paper\" width=\"5\" height=\"5\"/>"
-		"<circle class=\"dot\" cx=\"1\" cy=\"1\" r=\"1\"/></pattern></defs></svg>\n");
+		"<circle class=\"dot\" cx=\"1\" cy=\"1\" r=\"1\"/></pattern>");
+}
+
+void html_patterns(struct str *out)
+{
+	str_add(out,
+		"<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>");
+	html_pattern_defs(out);
+	str_add(out, "</defs></svg>\n");
 }
 
 /* A table while it is printed. */

@@ -12,6 +12,8 @@ void html_text(struct str *out, const char *text);
 /* Appends the patterns of states, which the stylesheet refers to: once in a page, so that
  * colour is not the only difference. */
 void html_patterns(struct str *out);
+/* The same for the <defs> of a picture. */
+void html_pattern_defs(struct str *out);
 
 /* How a table looks. */
 struct html_table_style {

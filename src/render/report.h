@@ -22,6 +22,8 @@ void report_html(struct str *out, const struct report *r);
  * <main>, and a title. No script, no style attributes. */
 void report_html_body(struct str *out, const struct report *r);
 void report_html_title(struct str *out, const struct report *r);
+/* The headline and the time line alone, as one SVG. */
+void report_svg(struct str *out, const struct report *r);
 /* For mail: the report, or with r->person that part, in at most 25 lines of plain text of 72
  * columns. */
 void report_digest(struct str *out, const struct report *r, const struct text_style *style);
@@ -34,10 +36,11 @@ enum report_table {
 	REPORT_TABLE_LONGEST,
 	REPORT_TABLE_COMPARE, /* the figures; a report without comparison has none */
 	REPORT_TABLE_COMPARE_USERS,
+	REPORT_TABLE_TIMELINE,
 	REPORT_TABLES,
 };
 /* Their names, in that order. */
-#define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users"
+#define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users|timeline"
 /* The table of that name; the usual one for NULL. */
 enum report_table report_table_of(const char *name);
 void report_json(struct str *out, const struct report *r);

@@ -8,6 +8,8 @@
 
 #include "base/timetext.h"
 #include "render/html.h"
+#include "render/report_parts.h"
+#include "render/timeline.h"
 
 void html_section(struct str *out, const char *id, const char *title)
 {
@@ -108,27 +110,23 @@ static void add_header(struct str *out, const struct report *r)
 	str_add(out, "</header>\n");
 }
 
-/* The class of what a state is drawn with. */
-static const char *mark_class(int mark)
-{
-	return mark == MARK_SQUATTING ? "squatting" : card_state_names[mark];
-}
-
-/* The bar of the headline, in the order of the list below it. */
+/* The bar of the headline, in the order of the list below it. Its parts have no width of their
+ * own, so that patterns are not stretched. */
 static void add_headline_bar(struct str *out, const struct report *r)
 {
 	double at = 0;
-	str_add(out, "<svg class=\"bar\" viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" "
-		     "role=\"img\" aria-label=\"");
+	str_add(out, "<svg class=\"bar\" role=\"img\" aria-labelledby=\"bar bar-parts\"><title "
+		     "id=\"bar\">How the time divides</title><desc id=\"bar-parts\">");
 	for (size_t i = 0; i < r->n_states; i++)
-		str_addf(out, "%s%s %.1f %%", i ? ", " : "", r->states[i].label,
+		str_addf(out, "%s%s %.1f%%", i ? ", " : "", r->states[i].label,
 			100 * r->states[i].shown);
-	str_add(out, "\">");
+	str_add(out, "</desc>");
 	for (size_t i = 0; i < r->n_states; i++) {
-		double wide = 1000 * r->states[i].shown;
+		double wide = 100 * r->states[i].shown;
 		if (wide > 0)
 			str_addf(out,
-				"<rect class=\"%s\" x=\"%.1f\" width=\"%.1f\" height=\"40\"/>",
+				"<rect class=\"%s\" x=\"%.1f%%\" width=\"%.1f%%\" "
+				"height=\"100%%\"/>",
 				mark_class(r->states[i].mark), at, wide);
 		at += wide;
 	}
@@ -159,10 +157,10 @@ static void add_headline(struct str *out, const struct report *r)
 	html_section(out, "headline", "Headline");
 	if (r->n_states)
 		add_headline_bar(out, r);
-	str_add(out, "<dl class=\"states\">\n");
+	str_add(out, r->n_states ? "<dl class=\"states\">\n" : "");
 	for (size_t i = 0; i < r->n_states; i++)
 		add_state(out, r, &r->states[i]);
-	str_add(out, "</dl>\n");
+	str_add(out, r->n_states ? "</dl>\n" : "");
 	html_sentences(out, r, SENTENCE_OBSERVED);
 	for (size_t i = 0; i < r->n_sentences; i++) {
 		if (r->sentences[i].kind != SENTENCE_UNOBSERVED)
@@ -176,11 +174,14 @@ static void add_headline(struct str *out, const struct report *r)
 
 static void add_waste(struct str *out, const struct report *r)
 {
+	bool verdict = report_says(r, SENTENCE_VERDICT);
+	if (!verdict && !report_says(r, SENTENCE_WASTE))
+		return;
 	html_section(out, "waste", "Waste");
 	html_sentences(out, r, SENTENCE_WASTE);
-	str_add(out, "<div class=\"verdict\">\n");
+	str_add(out, verdict ? "<div class=\"verdict\">\n" : "");
 	html_sentences(out, r, SENTENCE_VERDICT);
-	str_add(out, "</div>\n");
+	str_add(out, verdict ? "</div>\n" : "");
 	html_section_end(out);
 }
 
@@ -188,8 +189,11 @@ static void add_cards(struct str *out, const struct report *r)
 {
 	size_t first = 0;
 	char caption[256];
+	bool held = r->of_users && r->by_card.table.n_rows;
+	if (r->of_users && !held && !report_says(r, SENTENCE_CARD))
+		return;
 	html_section(out, "cards", "GPUs");
-	if (r->of_users)
+	if (held)
 		html_table(out, &r->by_card.table,
 			&(struct html_table_style){ .caption = "What they held, in GPU-hours",
 				.bars = "unused",
@@ -211,7 +215,8 @@ static void add_holders(struct str *out, const struct report *r)
 {
 	const struct report_breakdown *b = &r->breakdown;
 	char title[96] = "By ";
-	if (by_is(&b->by, IDENTITY_CARD))
+	if (by_is(&b->by, IDENTITY_CARD) ||
+		(!b->table.n_rows && !report_says(r, SENTENCE_HOLDERS)))
 		return;
 	for (size_t i = 0; i < b->by.n; i++)
 		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
@@ -246,7 +251,7 @@ static void add_bill(struct str *out, const struct report *r)
 {
 	const struct report_bill *bill = &r->bill;
 	struct str title = { 0 };
-	if (!bill->currency)
+	if (!bill->currency || !bill->lines.n_rows)
 		return;
 	str_addf(&title, "Bill, in %s", bill->currency);
 	html_section(out, "bill", str_text(&title));
@@ -264,7 +269,7 @@ static void add_bill(struct str *out, const struct report *r)
 
 static void add_energy(struct str *out, const struct report *r)
 {
-	if (!r->bill.shown)
+	if (!r->bill.shown || (r->of_users && !r->held_ms))
 		return;
 	html_section(out, "energy", "Energy");
 	if (r->bill.has_energy)
@@ -326,6 +331,7 @@ void report_html_body(struct str *out, const struct report *r)
 	add_headline(out, r);
 	add_waste(out, r);
 	html_compare(out, r);
+	html_timeline(out, r);
 	add_cards(out, r);
 	add_holders(out, r);
 	add_longest(out, r);

@@ -9,6 +9,7 @@
 #include "model/process.h"
 #include "render/html.h"
 #include "render/report_parts.h"
+#include "render/timeline.h"
 
 static void add_figure(struct str *out, const struct report_change *c)
 {
@@ -73,10 +74,6 @@ void html_compare(struct str *out, const struct report *r)
 	html_section_end(out);
 }
 
-/* The states of a period from the ground up; the rest of its column is time without a card. */
-static const enum card_state upwards[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_USE_UNKNOWN,
-	CARD_TRULY_IDLE, CARD_UNOBSERVED };
-
 /* The words for active and idle-held time; of users, used and unused, on any card. */
 static const char *active_word(const struct report *r)
 {
@@ -99,10 +96,10 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 {
 	enum { TALL = 120 };
 	const struct report_period *p = &r->trend.periods[i];
-	size_t n = sizeof(upwards) / sizeof(upwards[0]) - r->of_users;
+	size_t n = CARD_STATES - r->of_users;
 	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85;
 	for (size_t k = 0; k < n; k++)
-		all += (double)p->ms[upwards[k]];
+		all += (double)p->ms[states_upwards[k]];
 	str_addf(out, "<g><title>%s: ", p->name);
 	if (isnan(p->share[CARD_ACTIVE]))
 		str_add(out, r->of_users ? "nothing held" : "no reading");
@@ -112,13 +109,13 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 			100 * p->share[CARD_IDLE_HELD], 100 * p->share[CARD_UNOBSERVED]);
 	str_add(out, "</title>");
 	for (size_t k = 0; all > 0 && k < n; k++) {
-		double tall = TALL * (double)p->ms[upwards[k]] / all;
+		double tall = TALL * (double)p->ms[states_upwards[k]] / all;
 		y -= tall;
 		if (tall > 0)
 			str_addf(out,
 				"<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 				"height=\"%.1f\"/>",
-				card_state_names[upwards[k]], x, y, wide, tall);
+				card_state_names[states_upwards[k]], x, y, wide, tall);
 	}
 	str_add(out, "</g>\n");
 }
@@ -131,15 +128,17 @@ void html_trend(struct str *out, const struct report *r)
 		[PERIOD_YEAR] = "year" };
 	const struct report_trend *t = &r->trend;
 	char title[64];
-	if (t->n < 2)
+	if (t->n < 2 || (r->of_users && !r->held_ms))
 		return;
 	snprintf(title, sizeof(title), "Trend, by %s", units[t->unit]);
 	html_section(out, "trend", title);
 	double step = 960.0 / (double)t->n;
 	str_addf(out,
-		"<svg class=\"trend\" viewBox=\"0 0 960 140\" role=\"img\" aria-label=\"How "
-		"%s divides, by %s; the table below has the numbers\">\n",
-		r->of_users ? "the time held" : "the GPUs' time", units[t->unit]);
+		"<svg class=\"trend\" viewBox=\"0 0 960 140\" role=\"img\" "
+		"aria-labelledby=\"trend-is trend-has\"><title id=\"trend-is\">How %s divides, "
+		"by "
+		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
+		r->of_users ? "the time held" : "the GPUs&#39; time", units[t->unit]);
 	for (size_t i = 0; i < t->n; i++)
 		add_period(out, r, i, step);
 	str_addf(out, "<text x=\"0\" y=\"136\">%s</text>", t->periods[0].name);
@@ -206,6 +205,8 @@ static void add_week(struct str *out, const struct report *r, enum card_state st
 
 void html_hours(struct str *out, const struct report *r)
 {
+	if (!r->has_hours)
+		return;
 	html_section(out, "hours", r->utc ? "Hours of the week (UTC)" : "Hours of the week");
 	str_add(out, "<div class=\"pair\">\n");
 	add_week(out, r, CARD_ACTIVE);

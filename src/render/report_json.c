@@ -244,7 +244,8 @@ void report_csv(struct str *out, const struct report *r, enum report_table table
 		[REPORT_TABLE_EVENTS] = &r->events,
 		[REPORT_TABLE_LONGEST] = &r->longest,
 		[REPORT_TABLE_COMPARE] = &r->compare.figure_table,
-		[REPORT_TABLE_COMPARE_USERS] = &r->compare.user_table };
+		[REPORT_TABLE_COMPARE_USERS] = &r->compare.user_table,
+		[REPORT_TABLE_TIMELINE] = &r->timeline.table };
 	if (table != REPORT_TABLE_BY) {
 		csv_table(out, others[table]);
 		out->failed |= r->failed;

@@ -17,6 +17,8 @@ void page_heading(struct page *p, const char *title);
 /* Appends `n` cells of a bar, as the state looks there. */
 void page_cells(struct page *p, int mark, size_t n);
 
+/* Whether there is a sentence of that kind. */
+bool report_says(const struct report *r, enum sentence_kind kind);
 /* Appends the sentences of a kind as paragraphs, indented; a label has its own column. */
 void page_sentences(struct page *p, enum sentence_kind kind);
 

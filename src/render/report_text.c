@@ -94,6 +94,14 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	add_sentences(out, r, SENTENCE_ABSENT, 0, style);
 }
 
+bool report_says(const struct report *r, enum sentence_kind kind)
+{
+	for (size_t i = 0; i < r->n_sentences; i++)
+		if (r->sentences[i].kind == kind)
+			return true;
+	return false;
+}
+
 /* How a state looks in a bar. */
 static const struct bar_mark {
 	const char *block, *ascii, *color;
@@ -180,6 +188,8 @@ static void add_waste(struct page *p)
 	struct str *out = p->out;
 	const struct report *r = p->r;
 	const struct text_style *style = &p->style->text;
+	if (!report_says(r, SENTENCE_WASTE) && !report_says(r, SENTENCE_VERDICT))
+		return;
 	page_heading(p, "Waste");
 	add_sentences(out, r, SENTENCE_WASTE, INDENT, style);
 	add_sentences(out, r, SENTENCE_VERDICT, INDENT, style);
@@ -192,8 +202,10 @@ static void add_cards(struct page *p)
 	const struct report *r = p->r;
 	const struct text_style *style = &p->style->text;
 	size_t first = 0;
+	if (r->of_users && !r->by_card.table.n_rows && !report_says(r, SENTENCE_CARD))
+		return;
 	page_heading(p, r->of_users ? "Per GPU, in GPU-hours" : "Per-GPU");
-	if (r->of_users)
+	if (r->of_users && r->by_card.table.n_rows)
 		text_add_table(out, &r->by_card.table, style);
 	for (size_t i = 0; i < r->n_hosts && !r->of_users; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
@@ -215,7 +227,8 @@ static void add_holders(struct page *p)
 	const struct text_style *style = &p->style->text;
 	const struct by *by = &r->breakdown.by;
 	char title[96] = "By ";
-	if (by_is(by, IDENTITY_CARD))
+	if (by_is(by, IDENTITY_CARD) ||
+		(!r->breakdown.table.n_rows && !report_says(r, SENTENCE_HOLDERS)))
 		return;
 	for (size_t i = 0; i < by->n; i++)
 		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
@@ -244,7 +257,7 @@ static void add_bill(struct page *p)
 	const struct report_bill *bill = &p->r->bill;
 	const struct text_style *style = &p->style->text;
 	char title[96];
-	if (!bill->currency)
+	if (!bill->currency || !bill->lines.n_rows)
 		return;
 	snprintf(title, sizeof(title), "Bill, in %s", bill->currency);
 	page_heading(p, title);
@@ -258,7 +271,7 @@ static void add_energy(struct page *p)
 {
 	const struct report_bill *bill = &p->r->bill;
 	const struct text_style *style = &p->style->text;
-	if (!bill->shown)
+	if (!bill->shown || (p->r->of_users && !p->r->held_ms))
 		return;
 	page_heading(p, "Energy");
 	if (bill->has_energy)

@@ -155,7 +155,7 @@ void page_trend(struct page *page)
 	const struct text_style *style = &page->style->text;
 	bool rows = r->trend.n <= ROWS_MOST;
 	char title[64];
-	if (r->trend.n < 2)
+	if (r->trend.n < 2 || (r->of_users && !r->held_ms))
 		return;
 	snprintf(title, sizeof(title), "Trend by %s (%s)", units[r->trend.unit],
 		r->utc ? "UTC" : "local time");
@@ -244,6 +244,8 @@ void page_hours(struct page *page)
 {
 	const struct report *r = page->r;
 	const struct text_style *style = &page->style->text;
+	if (!r->has_hours)
+		return;
 	page_heading(
 		page, r->utc ? "Hours of the week (UTC)" : "Hours of the week (local time)");
 	if (!page->style->brief)

@@ -132,7 +132,7 @@ def test_every_option_of_every_command(offered):
 def test_words_and_files_are_offered_as_values(offered):
     assert offered("gua report --format ", "gua report --format=j", "gua report --format=", "gua track -f c",
                    "gua report --db week", "gua report --last ", "gua report --since last") == [
-        ["csv", "html", "json", "text"], ["json"], ["csv", "html", "json", "text"], ["csv"], ["week one.db", "weekend"], [],
+        ["csv", "html", "json", "svg", "text"], ["json"], ["csv", "html", "json", "svg", "text"], ["csv"], ["week one.db", "weekend"], [],
         ["lastmonth", "lastweek", "lastyear"]]
     assert "weekend" not in offered("gua report ")
 

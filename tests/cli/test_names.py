@@ -47,14 +47,14 @@ def check(run, words):
     assert run.returncode in (0, 1), (words, run.returncode, run.stderr)
     for text in (run.stdout, run.stderr):
         text.encode("utf-8")  # a byte that is not UTF-8 would be a surrogate here
-        found = CONTROL.search(text.replace("\t", "") if {"-x", "html"} & set(words) else text)
+        found = CONTROL.search(text.replace("\t", "") if {"-x", "html", "svg"} & set(words) else text)
         assert not found, (words, text[max(0, found.start() - 60):found.end() + 60])
     if "--json" in words or "json" in words or "--format=json" in words:
         json.loads(run.stdout, parse_constant=pytest.fail)
     if "csv" in words or "--format=csv" in words:
         for row in csv.reader(io.StringIO(run.stdout), strict=True, skipinitialspace=True):
             assert not [cell for cell in row if re.match(r"[=+@]|-[^\d.]", cell) and cell != "-"], (words, row)
-    if "-x" in words:
+    if {"-x", "svg"} & set(words):
         ET.fromstring(run.stdout)
     if "html" in words:
         page = Page()
@@ -121,7 +121,7 @@ def test_what_is_stored(host):
             assert not [cell for cell in row if isinstance(cell, str) and CONTROL.search(cell)], (table, row)
 
 
-READS = [["report", "--since", "2026-01-01", "--format", form, "--by", by] for form in ("text", "json", "csv", "html")
+READS = [["report", "--since", "2026-01-01", "--format", form, "--by", by] for form in ("text", "json", "csv", "html", "svg")
          for by in ("user", "process", "card", "notebook,tag")]
 READS += [["export", "--what", what, "--format", form] for what in ("usage", "holding", "process", "event")
           for form in ("csv", "json")]

@@ -1,0 +1,84 @@
+/* Draws the time line of a report. */
+#include "render/timeline.h"
+
+#include <math.h>
+
+const enum card_state states_upwards[CARD_STATES] = { CARD_ACTIVE, CARD_IDLE_HELD,
+	CARD_USE_UNKNOWN, CARD_TRULY_IDLE, CARD_UNOBSERVED };
+
+const char *mark_class(int mark)
+{
+	return mark == MARK_SQUATTING ? "squatting" : card_state_names[mark];
+}
+
+bool timeline_has(const struct report_timeline *t, const struct report_lane *lane, size_t n)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (lane->share[i][states_upwards[n]] > 0)
+			return true;
+	return false;
+}
+
+void timeline_shape(struct str *out, const struct report_timeline *t,
+	const struct report_lane *lane, size_t n, struct box box)
+{
+	long ground = box.y + box.height, level = ground;
+	str_addf(out, "M%d %ld", box.x, ground);
+	for (size_t i = 0; i < t->n; i++) {
+		double share = 0;
+		for (size_t k = 0; k < n; k++)
+			share += lane->share[i][states_upwards[k]];
+		long x = box.x + lround(box.width * t->columns[i].from);
+		long y = ground - lround(box.height * (share > 1 ? 1 : share));
+		if (y == level)
+			continue;
+		str_addf(out, "H%ldV%ld", x, y);
+		level = y;
+	}
+	str_addf(out, "H%dV%ldZ", box.x + box.width, ground);
+}
+
+const char *const mark_shape_names[MARK_SHAPES] = { "lost", "xid", "driver", "gap", "other" };
+const char *const mark_shape_words[MARK_SHAPES] = { "card lost", "XID", "driver down",
+	"gap, suspend or no recorder", "other event" };
+
+enum mark_shape mark_shape_of(enum event_kind kind)
+{
+	switch (kind) {
+	case EVENT_CARD_LOST:
+		return MARK_LOST;
+	case EVENT_XID:
+		return MARK_XID;
+	case EVENT_DRIVER_DOWN:
+		return MARK_DRIVER;
+	case EVENT_GAP:
+	case EVENT_SUSPEND:
+	case EVENT_RECORDER_OFF:
+		return MARK_GAP;
+	default:
+		return MARK_OTHER;
+	}
+}
+
+void timeline_shapes(struct str *out)
+{
+	static const char *const shapes[MARK_SHAPES] = {
+		[MARK_LOST] = "M-4 1L-3 0L0 3L3 0L4 1L1 4L4 7L3 8L0 5L-3 8L-4 7L-1 4Z",
+		[MARK_XID] = "M-4 0H4L0 8Z",
+		[MARK_DRIVER] = "M0 0L4 4L0 8L-4 4Z",
+		[MARK_GAP] = "M-4 2.5H4V5.5H-4Z",
+		[MARK_OTHER] = "M-3.5 4a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0Z",
+	};
+	for (int i = 0; i < MARK_SHAPES; i++)
+		str_addf(
+			out, "<path id=\"mark-%s\" d=\"%s\"/>", mark_shape_names[i], shapes[i]);
+}
+
+size_t timeline_cluster(const struct report_timeline *t, size_t i)
+{
+	size_t n = 1;
+	while (i + n < t->n_marks && t->marks[i + n].lane == t->marks[i].lane &&
+		t->marks[i + n].at - t->marks[i].at < 0.01)
+		n++;
+	return n;
+}

@@ -1,0 +1,37 @@
+/* Draws the time line of a report: shapes that the page and the picture share. Only for
+ * render/. */
+#ifndef GUA_RENDER_TIMELINE_H
+#define GUA_RENDER_TIMELINE_H
+
+#include "base/str.h"
+#include "model/report.h"
+
+/* The states from the ground up; the rest of a column is time without a card, or, of users,
+ * without them. */
+extern const enum card_state states_upwards[CARD_STATES];
+
+/* The class of what a state of the headline is drawn with. */
+const char *mark_class(int mark);
+
+/* Where and how large something is drawn, in units of the picture. */
+struct box {
+	int x, y, width, height;
+};
+
+/* Appends the shape of the first `n` states from the ground up, as the value of an attribute d.
+ * Draw all five states first, then four, and so on: each covers a part of the one before. */
+void timeline_shape(struct str *out, const struct report_timeline *t,
+	const struct report_lane *lane, size_t n, struct box box);
+/* Whether the n-th state from the ground up, from 0, occurs in the lane. */
+bool timeline_has(const struct report_timeline *t, const struct report_lane *lane, size_t n);
+
+/* The kinds of marks, each with a shape of its own. */
+enum mark_shape { MARK_LOST, MARK_XID, MARK_DRIVER, MARK_GAP, MARK_OTHER, MARK_SHAPES };
+extern const char *const mark_shape_names[MARK_SHAPES], *const mark_shape_words[MARK_SHAPES];
+enum mark_shape mark_shape_of(enum event_kind kind);
+/* Appends a <path> for each, 8 high and 8 wide around x = 0, with the id "mark-NAME". */
+void timeline_shapes(struct str *out);
+/* How many marks from the i-th on are so close that they are drawn side by side. */
+size_t timeline_cluster(const struct report_timeline *t, size_t i);
+
+#endif
