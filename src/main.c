@@ -30,7 +30,8 @@
  *              (how a process is ended), xid (what the driver's numbers mean), finding (what an
  *              examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
- *              become values), config (gua's own keys), parse (values of special kinds)
+ *              become values), config and notices (gua's own keys), parse (values of special
+ *              kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
  *              (several as one), source_options, source_host (for kinds
  *              that may block), facility (how a source does its jobs),
@@ -79,7 +80,8 @@
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   policy/    rules over sessions: builtin (whom no rule may end), end_wire and end_serve (the
- *              program gua-end, which signals)
+ *              program gua-end, which signals), notice* (what people are told, as texts and
+ *              JSON), channel* (how it reaches them), backoff (when), courier (sends it)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
  *              html, style (of pages), timeline, json, rows, events, status, track*,
  *              subtrack*

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "config/notices.h"
 #include "config/schema.h"
 #include "model/process.h"
 #include "model/state.h"
@@ -67,6 +68,9 @@ struct config {
 	struct config_prices prices;
 	struct config_groups groups;
 	struct config_calendar calendar;
+	/* [notices], [end] */
+	struct config_notices notices;
+	struct config_end end;
 };
 
 /* Values belong to a struct config. */

@@ -1,0 +1,64 @@
+/* The ways in which a notice reaches people. Each delivery runs in a process of its own with a
+ * deadline (courier.h), so a function here may block. */
+#ifndef GUA_POLICY_CHANNEL_H
+#define GUA_POLICY_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/notices.h"
+#include "policy/notice_text.h"
+
+enum channel {
+	CHANNEL_TERMINAL,
+	CHANNEL_MAIL,
+	CHANNEL_WEBHOOK,
+	CHANNEL_COMMAND,
+	CHANNEL_LOGIN,
+	CHANNELS,
+};
+/* terminal mail webhook command login */
+extern const char *const channel_names[CHANNELS];
+
+/* Whether the configuration asks for the channel and has what it needs. */
+bool channel_configured(enum channel c, const struct config_notices *config);
+/* Whether a delivery counts as a warning: not the login notice, which waits for a login. */
+bool channel_counts(enum channel c);
+/* ERR_USAGE: the list of channels has a word that is no channel, or asks for one that lacks
+ * what it needs. */
+int channel_check(const struct config_notices *config, struct err *e);
+
+enum delivery {
+	DELIVERY_DONE,
+	DELIVERY_NOBODY, /* nobody to tell now: no terminal, no address */
+	DELIVERY_FAILED,
+};
+extern const char *const delivery_names[]; /* delivered nobody failed */
+
+/* What a channel gets. */
+struct channel_job {
+	const struct notice *notice;
+	const struct notice_text *text;
+	const struct config_notices *config;
+};
+enum { CHANNEL_WHY_CAP = 256 };
+
+/* They write why it failed, or how many were reached, into `why`. */
+enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
+enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
+enum delivery channel_webhook(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
+enum delivery channel_command(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
+enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
+
+/* Removes the login notice of a user, when it is over. */
+int channel_login_clear(const char *directory, const char *user, struct err *e);
+
+/* Parts of them, as text: for tests too. The mail with its headers; `to` is the address. */
+void channel_mail_text(struct str *out, const struct channel_job *job, const char *to);
+/* What a webhook of the kind (WEBHOOK_WORDS) is sent. */
+#define WEBHOOK_WORDS "generic|slack|mattermost|teams"
+int channel_webhook_body(struct str *out, const struct channel_job *job, struct err *e);
+/* What a terminal shows: at most six lines, each ended with \r\n. */
+void channel_terminal_text(struct str *out, const struct channel_job *job);
+
+#endif

@@ -1,0 +1,39 @@
+/* Delivers notices: each in a process of its own, with a deadline, so that no mail server, no
+ * webhook and no terminal can hold up the program. */
+#ifndef GUA_POLICY_COURIER_H
+#define GUA_POLICY_COURIER_H
+
+#include <poll.h>
+
+#include "policy/channel.h"
+
+/* At most this many deliveries are under way. */
+enum { COURIER_MOST = 8 };
+
+struct courier;
+
+/* `config` is borrowed; it may change only while nothing is under way. */
+int courier_new(struct courier **c, const struct config_notices *config, struct err *e);
+/* Gives up what is under way. */
+void courier_free(struct courier *c);
+
+/* Starts a delivery; `ticket` comes back with its result. ERR_BUSY: too many are under way;
+ * send it again later. */
+int courier_send(struct courier *c, int64_t ticket, enum channel channel,
+	const struct notice *n, struct err *e);
+
+struct courier_result {
+	int64_t ticket;
+	enum channel channel;
+	enum delivery delivery;
+	char text[CHANNEL_WHY_CAP]; /* to whom, or why not */
+};
+/* Takes the result of a delivery that is over, also by its deadline; false: none is. */
+bool courier_next(struct courier *c, struct courier_result *r);
+
+/* For poll(2): fills at most COURIER_MOST entries and returns how many. */
+size_t courier_fds(const struct courier *c, struct pollfd *fds);
+/* How long to wait at most until courier_next(); -1: nothing is under way. */
+int64_t courier_wait_ms(const struct courier *c);
+
+#endif

@@ -1,0 +1,60 @@
+/* The built-in templates. A terminal shows the first six lines. */
+#include "policy/notice_text.h"
+
+#define RELEASE_AND_KEEP                                                                       \
+	"Release it: {release}\n"                                                              \
+	"Keep it:    {keep}\n"
+
+#define EVIDENCE                                                                               \
+	"What: {what}\n"                                                                       \
+	"Cost so far: {cost}\n"                                                                \
+	"Why: rule {rule}; gua enforce explain {pid} shows the evidence.\n"
+
+static const char *const texts[NOTICE_KINDS] = {
+	[NOTICE_WARNING] =
+		"Subject: [gua] {host}: you have held card {cards} idle for {idle}\n\n"
+		"Your {command} (pid {pid}) holds {memory} on card {cards} of {host}\n"
+		"and has not used it since {since}.\n" RELEASE_AND_KEEP
+		"Next: {next}\n" EVIDENCE,
+	[NOTICE_AGAIN] =
+		"Subject: [gua] {host}: second notice, card {cards} held idle for {idle}\n\n"
+		"Your {command} (pid {pid}) still holds {memory} on card {cards} of {host}\n"
+		"and has not used it since {since}.\n" RELEASE_AND_KEEP
+		"Next: {next}\n" EVIDENCE,
+	[NOTICE_FINAL] =
+		"Subject: [gua] {host}: last notice, your {command} will be ended at {end}\n\n"
+		"Your {command} (pid {pid}) holds {memory} on card {cards} of {host},\n"
+		"unused since {since}. It will be ended at {end}. Save your work now.\n"
+		"Using the card stops this, and so does the command behind 'Keep "
+		"it'.\n" RELEASE_AND_KEEP EVIDENCE,
+	[NOTICE_ENDED] = "Subject: [gua] {host}: your {command} was ended\n\n"
+			 "Your {command} (pid {pid}) on {host} was ended: it had held card "
+			 "{cards}\n"
+			 "without using it since {since}.\n"
+			 "Result: {result}\n"
+			 "Memory given back: {freed}\n"
+			 "Why: rule {rule}; gua enforce log shows every step.\n",
+	[NOTICE_NOT_ENDED] =
+		"Subject: [gua] {host}: your {command} was not ended\n\n"
+		"Your {command} (pid {pid}) on {host} was to be ended, and was not.\n"
+		"Reason: {result}\n"
+		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP,
+	[NOTICE_DIGEST] =
+		"Subject: [gua] {host}: {count} more notices for you today\n\n"
+		"You have got as many notices today as one person gets. {count} more\n"
+		"were held back. The latest: your {command} (pid {pid}) holds {memory}\n"
+		"on card {cards} of {host}, unused since {since}.\n" RELEASE_AND_KEEP
+		"Next: {next}\n",
+	[NOTICE_ALARM] = "Subject: [gua] {host}: enforcement has stopped\n\n"
+			 "gua enforce on {host} did nothing, and an administrator must look.\n"
+			 "Reason: {result}\n"
+			 "gua enforce status and gua enforce log say more.\n",
+	[NOTICE_TEST] = "Subject: [gua] {host}: a test\n\n"
+			"This is a test of the notices of gua on {host}, for {user}.\n"
+			"Nothing is wrong, and nothing will be ended.\n",
+};
+
+const char *notice_builtin(enum notice_kind kind)
+{
+	return texts[kind];
+}

@@ -1,0 +1,331 @@
+/* Expands templates line by line. */
+#include "policy/notice_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/nearest.h"
+#include "base/size.h"
+#include "base/timetext.h"
+
+enum { VALUE_CAP = 512, TEMPLATE_MOST = 16 * 1024 };
+
+/* Facts of a notice by name. A getter writes the text, "" if the fact is not known. */
+typedef void get_fact(const struct notice *n, char *dst, size_t cap);
+
+static void moment(char *dst, size_t cap, int64_t ms)
+{
+	*dst = '\0';
+	if (ms >= 0)
+		moment_text(dst, cap, ms, false);
+}
+
+#define TEXT_FACT(name)                                                                        \
+	static void get_##name(const struct notice *n, char *dst, size_t cap)                  \
+	{                                                                                      \
+		text_copy(dst, cap, n->name);                                                  \
+	}
+TEXT_FACT(user)
+TEXT_FACT(host)
+TEXT_FACT(rule)
+TEXT_FACT(what)
+TEXT_FACT(cards)
+TEXT_FACT(model)
+TEXT_FACT(release)
+TEXT_FACT(keep)
+TEXT_FACT(result)
+TEXT_FACT(session)
+
+static void get_command(const struct notice *n, char *dst, size_t cap)
+{
+	text_copy(dst, cap, *n->command ? n->command : "process");
+}
+
+static void get_number(int64_t number, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (number >= 0)
+		snprintf(dst, cap, "%lld", (long long)number);
+}
+
+static void get_uid(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->uid, dst, cap);
+}
+
+static void get_pid(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->pid, dst, cap);
+}
+
+static void get_count(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->count, dst, cap);
+}
+
+static void get_memory(const struct notice *n, char *dst, size_t cap)
+{
+	char size[SIZE_TEXT_CAP];
+	size_text(size, (double)n->mem_bytes);
+	text_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size);
+}
+
+static void get_freed(const struct notice *n, char *dst, size_t cap)
+{
+	char size[SIZE_TEXT_CAP];
+	size_text(size, (double)n->freed_bytes);
+	text_copy(dst, cap, n->freed_bytes < 0 ? "" : size);
+}
+
+static void get_since(const struct notice *n, char *dst, size_t cap)
+{
+	moment(dst, cap, n->idle_since_ms);
+}
+
+static void get_time(const struct notice *n, char *dst, size_t cap)
+{
+	moment(dst, cap, n->made_ms);
+}
+
+static void get_end(const struct notice *n, char *dst, size_t cap)
+{
+	moment(dst, cap, n->end_ms);
+}
+
+static void get_idle(const struct notice *n, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (n->idle_since_ms >= 0 && n->made_ms >= n->idle_since_ms)
+		duration_text(dst, cap, n->made_ms - n->idle_since_ms);
+}
+
+static void get_cost(const struct notice *n, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (isfinite(n->cost))
+		snprintf(dst, cap, "%.2f %s", n->cost, n->currency);
+}
+
+static void get_hours(const struct notice *n, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (isfinite(n->idle_gpu_hours))
+		snprintf(dst, cap, "%.1f GPU-hours", n->idle_gpu_hours);
+}
+
+static void get_next(const struct notice *n, char *dst, size_t cap)
+{
+	char next[64], end[64];
+	moment(next, sizeof(next), n->next_ms);
+	moment(end, sizeof(end), n->end_ms);
+	if (n->next_ms >= 0 && n->end_ms >= 0)
+		snprintf(dst, cap,
+			"another notice at %s; the session is ended at %s unless it uses the "
+			"card",
+			next, end);
+	else if (n->end_ms >= 0)
+		snprintf(dst, cap, "the session is ended at %s unless it uses the card", end);
+	else if (n->next_ms >= 0)
+		snprintf(dst, cap, "another notice at %s", next);
+	else
+		text_copy(dst, cap, "nothing is ended; this is a request");
+}
+
+static const struct fact {
+	const char *name;
+	get_fact *get;
+} facts[] = {
+	{ "user", get_user },
+	{ "uid", get_uid },
+	{ "host", get_host },
+	{ "rule", get_rule },
+	{ "session", get_session },
+	{ "what", get_what },
+	{ "command", get_command },
+	{ "pid", get_pid },
+	{ "cards", get_cards },
+	{ "model", get_model },
+	{ "memory", get_memory },
+	{ "since", get_since },
+	{ "idle", get_idle },
+	{ "time", get_time },
+	{ "hours", get_hours },
+	{ "cost", get_cost },
+	{ "next", get_next },
+	{ "end", get_end },
+	{ "release", get_release },
+	{ "keep", get_keep },
+	{ "result", get_result },
+	{ "freed", get_freed },
+	{ "count", get_count },
+};
+enum { N_FACTS = sizeof(facts) / sizeof(facts[0]) };
+
+void notice_text_finish(struct notice_text *t)
+{
+	str_finish(&t->subject);
+	str_finish(&t->body);
+}
+
+static int no_fact(const char *name, size_t len, struct err *e)
+{
+	size_t least = nearest_far(len) + 1;
+	const char *best = NULL;
+	for (size_t i = 0; i < N_FACTS; i++) {
+		size_t d = nearest_distance(facts[i].name, strlen(facts[i].name), name, len);
+		if (d < least) {
+			least = d;
+			best = facts[i].name;
+		}
+	}
+	return err_set(e, ERR_USAGE, "there is no {%.*s}%s%s%s", (int)(len < 40 ? len : 40),
+		name, best ? "; did you mean {" : "", best ? best : "", best ? "}?" : "");
+}
+
+/* Expands {name} at `at`; returns what is behind it, NULL with an error. */
+static const char *expand_fact(
+	struct str *out, const struct notice *n, struct piece line, bool *known, struct err *e)
+{
+	char value[VALUE_CAP], safe[VALUE_CAP];
+	const char *name = line.at + 1, *close = memchr(line.at, '}', line.len);
+	if (!close) {
+		err_set(e, ERR_USAGE, "a { has no }; write {{ for a brace");
+		return NULL;
+	}
+	size_t len = (size_t)(close - name);
+	for (size_t i = 0; i < N_FACTS; i++) {
+		if (strlen(facts[i].name) != len || memcmp(facts[i].name, name, len) != 0)
+			continue;
+		facts[i].get(n, value, sizeof(value));
+		text_escape(safe, sizeof(safe), value, strlen(value));
+		str_add(out, safe);
+		*known = *known && *safe;
+		return close + 1;
+	}
+	no_fact(name, len, e);
+	return NULL;
+}
+
+/* Expands one line; 1: it is left out, because a fact is not known. */
+static int expand_line(
+	struct str *out, const struct notice *n, struct piece line, struct err *e)
+{
+	const char *at = line.at, *end = line.at + line.len;
+	bool known = true;
+	while (at < end) {
+		size_t left = (size_t)(end - at);
+		char safe[32];
+		if (*at != '{' || (left > 1 && at[1] == '{')) {
+			unsigned code;
+			size_t len = utf8_char(at, left, &code);
+			len = len ? len : 1;
+			text_escape(safe, sizeof(safe), at, len);
+			str_add(out, *at == '\t' ? "        " : safe);
+			at += *at == '{' ? 2 : (ptrdiff_t)len;
+			continue;
+		}
+		at = expand_fact(out, n, (struct piece){ at, left }, &known, e);
+		if (!at)
+			return e->code;
+	}
+	return known ? 0 : 1;
+}
+
+/* Takes the next line of the rest, without its end and blanks before that. */
+static bool next_line(struct piece *rest, struct piece *line)
+{
+	if (!rest->len)
+		return false;
+	const char *end = memchr(rest->at, '\n', rest->len);
+	size_t len = end ? (size_t)(end - rest->at) : rest->len;
+	*line = (struct piece){ rest->at, len };
+	while (line->len && strchr(" \t\r", line->at[line->len - 1]))
+		line->len--;
+	rest->at += len + (end ? 1 : 0);
+	rest->len -= len + (end ? 1 : 0);
+	return true;
+}
+
+/* The subject is used even if a fact in it is not known: a mail needs one. */
+static int expand_subject(
+	struct notice_text *t, const struct notice *n, struct piece line, struct err *e)
+{
+	static const char key[] = "Subject:";
+	if (line.len < sizeof(key) || memcmp(line.at, key, sizeof(key) - 1) != 0)
+		return err_set(e, ERR_USAGE, "the first line must be 'Subject: ...'");
+	line.at += sizeof(key) - 1;
+	line.len -= sizeof(key) - 1;
+	while (line.len && *line.at == ' ') {
+		line.at++;
+		line.len--;
+	}
+	int rc = expand_line(&t->subject, n, line, e);
+	return rc < 0 ? rc : 0;
+}
+
+static int expand_body(
+	struct notice_text *t, const struct notice *n, struct piece line, struct err *e)
+{
+	struct str one = { 0 };
+	int rc = expand_line(&one, n, line, e);
+	if (rc == 0) {
+		str_add_bytes(&t->body, str_text(&one), one.len);
+		str_add(&t->body, "\n");
+	}
+	str_finish(&one);
+	return rc < 0 ? rc : 0;
+}
+
+int notice_expand(struct notice_text *t, const struct notice *n,
+	const struct notice_template *from, struct err *e)
+{
+	struct piece rest = { from->text, from->len }, line;
+	size_t number = 0;
+	int rc = 0;
+	*t = (struct notice_text){ 0 };
+	while (rc == 0 && next_line(&rest, &line)) {
+		number++;
+		if (number == 1)
+			rc = expand_subject(t, n, line, e);
+		else if (number == 2 && line.len)
+			rc = err_set(e, ERR_USAGE, "the second line must be empty");
+		else if (number > 2)
+			rc = expand_body(t, n, line, e);
+		if (rc)
+			err_prefix(e, "%s:%zu", from->name, number);
+	}
+	if (rc == 0 && number < 3)
+		rc = err_set(e, ERR_USAGE, "%s: there is no text", from->name);
+	if (rc == 0 && (t->subject.failed || t->body.failed))
+		rc = err_memory(e);
+	if (rc)
+		notice_text_finish(t);
+	return rc;
+}
+
+int notice_write(
+	struct notice_text *t, const struct notice *n, const char *directory, struct err *e)
+{
+	char path[512];
+	const char *own = notice_builtin(n->kind);
+	struct file_content file = { 0 };
+	struct err unread = { 0 };
+	snprintf(path, sizeof(path), "%s/%s.txt", directory, notice_kind_names[n->kind]);
+	int rc = file_read_regular(path, TEMPLATE_MOST, &file, &unread);
+	if (rc == 0) {
+		const struct notice_template theirs = { path, file.data, file.len };
+		rc = notice_expand(t, n, &theirs, e);
+		free(file.data);
+		if (rc == 0)
+			return 0;
+	} else {
+		rc = file.error ? 0 : err_set(e, ERR_WORLD, "%s", unread.text);
+	}
+	const struct notice_template built_in = { "built-in", own, strlen(own) };
+	struct err ours = { 0 };
+	int mine = notice_expand(t, n, &built_in, &ours);
+	return rc ? rc : mine;
+}
