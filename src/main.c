@@ -88,6 +88,9 @@
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine
  *              (the host), notify
+ *   fleet/     hosts that an engine scrapes: fleet (queries), client* (HTTP), verdict (how a
+ *              query ended), answer and stream (JSON as it arrives), roster* (each host's
+ *              state)
  *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who*,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
@@ -95,7 +98,8 @@
  *              table of what is answered), params (parameters as options), answer, api* (the
  *              JSON API), page (the frame of HTML pages), health,
  *              listen (sockets), world (what requests share), server (libmicrohttpd)
- *   cmd/       one file per command: daemon*, start, status, stop, report*, events, export,
+ *   cmd/       one file per command: daemon*, start, status, stop, report*, fleet (hands over),
+ *              fleet_main and fleet_engine (the program gua-fleet), events, export,
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), serve (hands over), serve_main (the program
  *              gua-serve), end_main (the program gua-end), track*, subtrack, gpu_tracker,

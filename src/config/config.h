@@ -51,6 +51,14 @@ struct config_calendar {
 	size_t n_holidays;
 };
 
+/* How the engine of a fleet is reached; NULL: not given. */
+struct config_fleet {
+	const char *url, *match, *host_label, *expect;
+	const char *bearer_file, *basic_file, *cert_file, *key_file, *ca_file;
+	const char *header, *header_file, *param;
+	int64_t timeout_ms, retries;
+};
+
 struct config {
 	/* [record] */
 	int64_t interval_ms, drain_ms, glance_ms, driver_timeout_ms, retry_ms;
@@ -71,6 +79,7 @@ struct config {
 	/* [notices], [end] */
 	struct config_notices notices;
 	struct config_end end;
+	struct config_fleet fleet;
 };
 
 /* Values belong to a struct config. */

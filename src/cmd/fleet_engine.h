@@ -1,0 +1,14 @@
+/* Connects to the engine of a fleet as options and gua.conf say. Only for gua-fleet. */
+#ifndef GUA_CMD_FLEET_ENGINE_H
+#define GUA_CMD_FLEET_ENGINE_H
+
+#include "cmd/fleet.h"
+#include "fleet/fleet.h"
+
+/* Shows progress if standard error is a terminal. */
+int fleet_engine_connect(struct fleet *f, const struct fleet_values *v,
+	const struct config_fleet *c, struct err *e);
+/* Removes the line of progress. */
+void fleet_engine_quiet(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* gua-fleet: asks the engine of a fleet. It is a separate program because it links libcurl. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/fleet.h"
+#include "cmd/fleet_engine.h"
+#include "cmd/terminal.h"
+#include "cmd/window.h"
+#include "fleet/roster_show.h"
+
+enum { BACK_MS = 86400000 };
+
+static int show(const struct fleet_status_values *v, const struct config *c)
+{
+	struct err e = { 0 };
+	struct fleet f = { 0 };
+	struct roster r = { 0 };
+	struct str out = { 0 };
+	int64_t now_ms = 0;
+	const struct roster_style style = { .text = { .columns = 80,
+						    .ascii = !terminal_is_utf8(),
+						    .color = terminal_has_color(),
+						    .utc = v->utc },
+		.all = v->all };
+	int rc = cmd_now(v->now, &now_ms, &e);
+	if (rc == 0)
+		rc = roster_expect(&r, c->fleet.expect, &e);
+	if (rc == 0)
+		rc = fleet_engine_connect(&f, &v->fleet, &c->fleet, &e);
+	if (rc == 0)
+		rc = roster_read(&r, &f, now_ms, v->back_ms ? v->back_ms : BACK_MS, &e);
+	fleet_engine_quiet();
+	if (rc == 0 && v->json)
+		roster_json(&out, &r, &f);
+	else if (rc == 0)
+		roster_text(&out, &r, &f, &style);
+	int status = rc ? cmd_fail(&cmd_fleet, &e) : cmd_print(&cmd_fleet, &out);
+	roster_finish(&r);
+	fleet_close(&f);
+	return status;
+}
+
+static int status_main(int argc, char **argv)
+{
+	struct fleet_status_values v = { 0 };
+	struct configuration conf = { 0 };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	int status = 0;
+	if (!cmd_line_only(&cmd_fleet, &line, &v, &status) &&
+		!configure(&cmd_fleet, &conf, &v.conf, &v, &status))
+		status = show(&v, &conf.values);
+	configuration_finish(&conf);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = { 0 };
+	file_hold_standard();
+	const char *word = argc > 1 ? argv[1] : "";
+	if (strcmp(word, "status") == 0)
+		return status_main(argc - 1, argv + 1);
+	if (*word == '-')
+		return status_main(argc, argv);
+	err_set(&e, ERR_USAGE,
+		*word ? "there is no '%s'; there is status" : "say what: status%s", word);
+	return cmd_fail(&cmd_fleet, &e);
+}

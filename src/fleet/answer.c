@@ -1,0 +1,216 @@
+/* Reads the answers of an engine: status, warnings, and the samples of a vector or a matrix. */
+#include "fleet/answer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Depths of {"data":{"result":[{"metric":{...},"value":[t,"v"],"values":[[t,"v"]]}]}}. */
+enum { TOP = 1, DATA = 2, RESULT = 3, SERIES = 4, METRIC = 5, PAIR = 5, PAIRS = 6 };
+
+const char *label_of(const struct labels *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(str_text(&l->text) + l->names[i], name) == 0)
+			return str_text(&l->text) + l->values[i];
+	return "";
+}
+
+/* Whether the object that is open at `depth` is at this key. */
+static bool is_at(const struct answer *a, unsigned depth, const char *key)
+{
+	return depth <= STREAM_DEPTH && strcmp(a->keys[depth - 1], key) == 0;
+}
+
+static bool in_result(const struct answer *a)
+{
+	return a->depth >= RESULT && is_at(a, TOP, "data") && is_at(a, DATA, "result");
+}
+
+static int refuse(const char *what, struct err *e)
+{
+	return err_set(e, ERR_WORLD, "%s is not what such an engine answers", what);
+}
+
+static int take_key(struct answer *a, const char *text, size_t len, struct err *e)
+{
+	struct labels *l = &a->labels;
+	if (strlen(text) != len)
+		return refuse("a key with a NUL byte", e);
+	text_copy(a->keys[a->depth - 1], sizeof(a->keys[0]), text);
+	if (!in_result(a) || a->depth != METRIC || !is_at(a, SERIES, "metric"))
+		return 0;
+	if (l->n == ANSWER_LABELS)
+		return refuse("a series with more than 64 labels", e);
+	l->names[l->n] = l->text.len;
+	str_add_bytes(&l->text, text, len + 1);
+	return 0;
+}
+
+static void take_label(struct answer *a, const char *text, size_t len)
+{
+	struct labels *l = &a->labels;
+	l->values[l->n++] = l->text.len;
+	str_add_bytes(&l->text, text, len + 1);
+}
+
+static int take_value(struct answer *a, const char *text, struct err *e)
+{
+	char *end;
+	double value = strtod(text, &end);
+	if (!*text || *end || *text == ' ')
+		return refuse("a value that is not a number", e);
+	if (!isfinite(value)) {
+		a->n_not_finite++;
+		return 0;
+	}
+	const struct sample sample = { &a->labels, a->time_s, value, a->first };
+	a->first = false;
+	a->n_samples++;
+	return a->take ? a->take(a->context, &sample, e) : 0;
+}
+
+/* A number or a string in [time, "value"]. */
+static int take_in_pair(
+	struct answer *a, enum stream_token token, const char *text, struct err *e)
+{
+	unsigned place = a->place++;
+	if (!a->saw_labels)
+		return refuse("a value before the labels of its series", e);
+	if (place == 0 && token == STREAM_NUMBER) {
+		a->time_s = strtod(text, NULL);
+		return isfinite(a->time_s) ? 0 : refuse("an endless time", e);
+	}
+	if (place == 1 && token == STREAM_STRING)
+		return take_value(a, text, e);
+	return refuse("a sample that is not [time, \"value\"]", e);
+}
+
+static bool in_pair(const struct answer *a)
+{
+	return (a->depth == PAIR && is_at(a, SERIES, "value")) ||
+	       (a->depth == PAIRS && is_at(a, SERIES, "values"));
+}
+
+static void take_top(struct answer *a, const char *text)
+{
+	if (is_at(a, TOP, "status"))
+		a->success = strcmp(text, "success") == 0;
+	else if (is_at(a, TOP, "error"))
+		text_escape(a->error, sizeof(a->error), text, strlen(text));
+	else if (is_at(a, TOP, "errorType"))
+		text_escape(a->error_type, sizeof(a->error_type), text, strlen(text));
+}
+
+/* A string, number or word outside of the results. */
+static void take_fact(struct answer *a, const char *text)
+{
+	bool warning = is_at(a, TOP, "warnings") || is_at(a, TOP, "infos");
+	if (a->depth == TOP)
+		take_top(a, text);
+	else if (a->depth == DATA && is_at(a, TOP, "data") && is_at(a, DATA, "version"))
+		text_escape(a->version, sizeof(a->version), text, strlen(text));
+	else if (a->depth == DATA && is_at(a, TOP, "data") && is_at(a, DATA, "application"))
+		text_escape(a->application, sizeof(a->application), text, strlen(text));
+	else if (a->depth == 2 && warning && a->n_warnings < ANSWER_WARNINGS)
+		text_escape(a->warnings[a->n_warnings++], sizeof(a->warnings[0]), text,
+			strlen(text));
+}
+
+static int take_scalar(
+	struct answer *a, enum stream_token token, const char *text, size_t len, struct err *e)
+{
+	if (!in_result(a)) {
+		take_fact(a, text);
+		return 0;
+	}
+	if (in_pair(a))
+		return take_in_pair(a, token, text, e);
+	bool metric = a->depth >= SERIES && is_at(a, SERIES, "metric");
+	bool value =
+		a->depth >= SERIES && (is_at(a, SERIES, "value") || is_at(a, SERIES, "values"));
+	if (metric && a->depth == METRIC && token == STREAM_STRING) {
+		take_label(a, text, len);
+		return a->labels.text.failed ? err_memory(e) : 0;
+	}
+	return metric || value || a->depth == RESULT ? refuse("what is in the result", e) : 0;
+}
+
+/* An object or an array begins. */
+static int take_open(struct answer *a, enum stream_token token, struct err *e)
+{
+	bool object = token == STREAM_OBJECT;
+	if (a->depth == 0 && !object)
+		return refuse("an answer that is not an object", e);
+	a->depth++;
+	*a->keys[a->depth - 1] = '\0';
+	if (!in_result(a))
+		return 0;
+	if (a->depth == RESULT) {
+		a->has_result = true;
+		return object ? refuse("a result that is not a list", e) : 0;
+	}
+	if (a->depth == SERIES) {
+		a->saw_labels = false;
+		a->first = true;
+		a->labels.n = 0;
+		str_clear(&a->labels.text);
+		return object ? 0 : refuse("a series that is not an object", e);
+	}
+	bool metric = is_at(a, SERIES, "metric");
+	bool value = is_at(a, SERIES, "value") || is_at(a, SERIES, "values");
+	if (metric)
+		a->saw_labels = true;
+	a->place = 0;
+	unsigned most = metric || is_at(a, SERIES, "value") ? PAIR : PAIRS;
+	if ((metric != object && (metric || value)) || ((metric || value) && a->depth > most))
+		return refuse("what is in the result", e);
+	return 0;
+}
+
+static int take_token(
+	void *context, enum stream_token token, const char *text, size_t len, struct err *e)
+{
+	struct answer *a = context;
+	switch (token) {
+	case STREAM_OBJECT:
+	case STREAM_ARRAY:
+		return take_open(a, token, e);
+	case STREAM_OBJECT_END:
+	case STREAM_ARRAY_END:
+		if (in_result(a) && in_pair(a) && a->place != 2)
+			return refuse("a sample that is not [time, \"value\"]", e);
+		a->depth--;
+		return 0;
+	case STREAM_KEY:
+		return take_key(a, text, len, e);
+	default:
+		return take_scalar(a, token, text, len, e);
+	}
+}
+
+void answer_start(struct answer *a)
+{
+	str_clear(&a->labels.text);
+	*a = (struct answer){ .take = a->take,
+		.context = a->context,
+		.stream = a->stream,
+		.labels = { .text = a->labels.text } };
+	stream_start(&a->stream, take_token, a);
+}
+
+int answer_feed(struct answer *a, const char *bytes, size_t len, struct err *e)
+{
+	return stream_feed(&a->stream, bytes, len, e);
+}
+
+int answer_end(struct answer *a, struct err *e)
+{
+	return stream_end(&a->stream, e);
+}
+
+void answer_finish(struct answer *a)
+{
+	stream_finish(&a->stream);
+	str_finish(&a->labels.text);
+}

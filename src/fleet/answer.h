@@ -1,0 +1,56 @@
+/* Reads an answer of the HTTP API of a Prometheus-compatible engine as it arrives, and hands on
+ * each sample. Of a series, only the labels are kept. */
+#ifndef GUA_FLEET_ANSWER_H
+#define GUA_FLEET_ANSWER_H
+
+#include "fleet/stream.h"
+
+enum { ANSWER_LABELS = 64, ANSWER_WARNINGS = 8 };
+
+/* The labels of a series. */
+struct labels {
+	struct str text;
+	size_t names[ANSWER_LABELS], values[ANSWER_LABELS]; /* offsets in the text */
+	size_t n;
+};
+/* The value of a label; "": it has none. */
+const char *label_of(const struct labels *l, const char *name);
+
+/* A sample of a series. */
+struct sample {
+	const struct labels *labels;
+	double time_s, value; /* finite */
+	bool first;	      /* of its series in this answer */
+};
+typedef int answer_take(void *context, const struct sample *sample, struct err *e);
+
+struct answer {
+	answer_take *take; /* NULL: samples are ignored */
+	void *context;
+	/* Set when the answer ends. */
+	bool success;	 /* it says so */
+	bool has_result; /* it has a vector or a matrix */
+	char error[300]; /* what the engine says; "": nothing */
+	char error_type[32];
+	char version[64], application[64]; /* data.version and so on, of buildinfo */
+	char warnings[ANSWER_WARNINGS][300];
+	size_t n_warnings;
+	size_t n_samples, n_not_finite; /* NaN and infinite values are left out */
+	/* Private. */
+	struct stream stream;
+	char keys[STREAM_DEPTH][24]; /* the key at each depth of objects */
+	unsigned depth;
+	bool saw_labels, first;
+	struct labels labels;
+	unsigned place; /* in a pair of time and value */
+	double time_s;
+};
+
+/* Begins, also for another try. The first two members stay. */
+void answer_start(struct answer *a);
+/* Both return ERR_WORLD with a sentence that continues "the answer is wrong: ...". */
+int answer_feed(struct answer *a, const char *bytes, size_t len, struct err *e);
+int answer_end(struct answer *a, struct err *e);
+void answer_finish(struct answer *a);
+
+#endif

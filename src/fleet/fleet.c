@@ -1,0 +1,133 @@
+/* Makes the queries of a fleet. */
+#include "fleet/fleet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+static int read_match(struct fleet *f, const char *match, struct err *e)
+{
+	size_t len = match ? strlen(match) : 0;
+	bool open = len && *match == '{';
+	if (open != (len && match[len - 1] == '}') || (open && len < 2) ||
+		(len && strpbrk(match, "\n\r")))
+		return err_set(
+			e, ERR_USAGE, "--match looks like '{job=\"gua\"}', not '%s'", match);
+	f->matchers = len ? strndup(match + open, len - 2 * open) : strdup("");
+	return f->matchers ? 0 : err_memory(e);
+}
+
+static int read_labels(struct fleet *f, const char *labels, struct err *e)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	text_copy(f->by, sizeof(f->by), labels);
+	for (const char *at = labels;; at++) {
+		size_t len = strspn(at, letters);
+		if (!len || f->n_labels == FLEET_LABELS || (at[len] && at[len] != ',') ||
+			strlen(labels) >= sizeof(f->by))
+			return err_set(e, ERR_USAGE,
+				"--host-label is a label such as instance, or up to %d with "
+				"commas, not '%s'",
+				FLEET_LABELS, labels);
+		f->labels[f->n_labels] = strndup(at, len);
+		if (!f->labels[f->n_labels])
+			return err_memory(e);
+		f->n_labels++;
+		at += len;
+		if (!*at)
+			return 0;
+	}
+}
+
+int fleet_open(struct fleet *f, const struct fleet_options *o, struct err *e)
+{
+	*f = (struct fleet){ .timeout_ms = o->client.timeout_ms };
+	int rc = read_match(f, o->match, e);
+	if (rc == 0)
+		rc = read_labels(f, o->host_label, e);
+	return rc ? rc : client_open(&f->client, &o->client, e);
+}
+
+void fleet_close(struct fleet *f)
+{
+	for (size_t i = 0; i < f->n_labels; i++)
+		free(f->labels[i]);
+	free(f->matchers);
+	client_close(f->client);
+	*f = (struct fleet){ 0 };
+}
+
+int fleet_probe(struct fleet *f, struct err *e)
+{
+	struct request r[] = { { .path = "status/buildinfo", .may_fail = true },
+		{ .path = "query", .may_fail = true } };
+	const struct answer *info = &r[0].answer;
+	request_param(&r[1], "query", "now()"); /* a function of VictoriaMetrics alone */
+	int rc = client_run(f->client, r, 2, e);
+	const char *name = *info->application ? info->application
+			   : !r[1].refused    ? "VictoriaMetrics"
+					      : "Prometheus or compatible, version";
+	/* VictoriaMetrics says no version, or that of the Prometheus that it resembles. */
+	bool known = !r[0].refused && *info->version && r[1].refused;
+	if (!known && r[1].refused && !*info->application)
+		name = "Prometheus or compatible";
+	snprintf(f->engine, sizeof(f->engine), "%s%s%s", name, known ? " " : "",
+		known ? info->version : ", version not reported");
+	request_finish(&r[0]);
+	request_finish(&r[1]);
+	return rc;
+}
+
+void fleet_select(const struct fleet *f, struct str *out, const char *family, const char *extra)
+{
+	str_addf(out, "%s{%s%s%s}", family, f->matchers, *f->matchers && *extra ? "," : "",
+		extra);
+}
+
+bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP])
+{
+	size_t len = 0;
+	bool some = false;
+	for (size_t i = 0; i < f->n_labels; i++) {
+		const char *value = label_of(l, f->labels[i]);
+		some |= *value != '\0';
+		if (i && len + 1 < HOST_KEY_CAP)
+			key[len++] = '/';
+		len += text_escape(key + len, HOST_KEY_CAP - len, value, strlen(value));
+	}
+	return some;
+}
+
+struct request *batch_query(struct batch *b, const struct str *query, double time_s,
+	answer_take *take, void *context)
+{
+	if (b->failed || query->failed || !array_one_more(&b->items, b->n)) {
+		b->failed = true;
+		return NULL;
+	}
+	struct request *r = &b->items[b->n++];
+	*r = (struct request){ .path = "query",
+		.answer = { .take = take, .context = context } };
+	request_param(r, "query", str_text(query));
+	request_number(r, "time", time_s);
+	request_number(r, "timeout", (double)b->fleet->timeout_ms / 1000);
+	return r;
+}
+
+int batch_run(struct batch *b, struct err *e)
+{
+	int rc = b->failed ? err_memory(e) : client_run(b->fleet->client, b->items, b->n, e);
+	batch_finish(b);
+	return rc;
+}
+
+void batch_finish(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		request_finish(&b->items[i]);
+	free(b->items);
+	*b = (struct batch){ .fleet = b->fleet };
+}

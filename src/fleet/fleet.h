@@ -1,0 +1,59 @@
+/* A fleet: the hosts whose metrics a Prometheus-compatible engine has. Makes the queries for
+ * its families of metrics, and sends them in batches. The formulas are in gua-fleet(7). */
+#ifndef GUA_FLEET_FLEET_H
+#define GUA_FLEET_FLEET_H
+
+#include "base/arena.h"
+#include "fleet/client.h"
+
+/* The families of metrics that are read. */
+#define FAMILY_TIME "gua_sample_timestamp_seconds"
+#define FAMILY_BUILD "gua_build_info"
+#define FAMILY_GPUS "gua_gpus"
+
+enum { FLEET_LABELS = 4, HOST_KEY_CAP = 512 };
+
+struct fleet_options {
+	struct client_options client;
+	const char *match;	/* "{job=\"gua\"}", with or without braces; NULL: all */
+	const char *host_label; /* "instance"; several with commas */
+};
+
+struct fleet {
+	struct client *client;
+	char *matchers; /* without braces */
+	char *labels[FLEET_LABELS];
+	size_t n_labels;
+	char by[256];	  /* the labels with commas */
+	char engine[192]; /* "Prometheus 2.42.0"; "": not known yet */
+	int64_t timeout_ms;
+};
+
+int fleet_open(struct fleet *f, const struct fleet_options *o, struct err *e);
+void fleet_close(struct fleet *f);
+
+/* Asks which engine it is, and its version. */
+int fleet_probe(struct fleet *f, struct err *e);
+
+/* Appends "family{matchers,extra}". */
+void fleet_select(
+	const struct fleet *f, struct str *out, const char *family, const char *extra);
+/* What a host is called: the values of its labels with slashes between them, safe for a
+ * terminal. False: the series has none of the labels. */
+bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP]);
+
+/* Requests that are sent together. */
+struct batch {
+	struct fleet *fleet;
+	struct request *items;
+	size_t n;
+	bool failed; /* out of memory */
+};
+/* Adds a query at a moment. */
+struct request *batch_query(struct batch *b, const struct str *query, double time_s,
+	answer_take *take, void *context);
+/* Sends all, and empties the batch. */
+int batch_run(struct batch *b, struct err *e);
+void batch_finish(struct batch *b);
+
+#endif

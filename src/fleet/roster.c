@@ -1,0 +1,206 @@
+/* Finds the state of each host of a fleet. */
+#include "fleet/roster.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/file.h"
+
+/* A host is silent if no scrape has reached the engine for SCRAPED_S, and its recorder is
+ * behind if what it accounted is older than BEHIND_S (a tick is 30 s by default). */
+enum { SCRAPED_S = 300, BEHIND_S = 300, EXPECT_MAX_BYTES = 4 << 20 };
+
+const char *const roster_state_names[ROSTER_STATES] = {
+	[ROSTER_MISSING] = "missing",
+	[ROSTER_SILENT] = "silent",
+	[ROSTER_BEHIND] = "behind",
+	[ROSTER_OK] = "ok",
+};
+
+/* A host without the port of its address: "node1" of "node1:9400". */
+static void host_short(char *dst, size_t cap, const char *key)
+{
+	const char *colon = strrchr(key, ':');
+	text_copy(dst, cap, key);
+	size_t len = colon ? (size_t)(colon - key) : 0;
+	if (len && len < cap && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")])
+		dst[len] = '\0';
+}
+
+/* The host of that name, added when it is new. NULL: out of memory. */
+static struct roster_host *find_host(struct roster *r, const char *name, struct err *e)
+{
+	uint32_t index = names_find(&r->names, 0, name, e);
+	if (index == IDMAP_NONE)
+		return NULL;
+	if (index < r->n)
+		return &r->hosts[index];
+	if (!array_one_more(&r->hosts, r->n)) {
+		err_memory(e);
+		return NULL;
+	}
+	struct roster_host *host = &r->hosts[r->n++];
+	*host = (struct roster_host){
+		.name = r->names.items[index].text, .accounted_ms = -1, .gpus = -1
+	};
+	return host;
+}
+
+int roster_expect(struct roster *r, const char *expect, struct err *e)
+{
+	struct file_content f = { 0 };
+	char *end, *save = NULL;
+	r->expected = -1;
+	if (!expect)
+		return 0;
+	long long n = strtoll(expect, &end, 10);
+	if (isdigit((unsigned char)*expect) && !*end) {
+		r->expected = n;
+		return 0;
+	}
+	int rc = file_read_regular(expect, EXPECT_MAX_BYTES, &f, e);
+	r->expected = 0;
+	for (char *line = rc ? NULL : strtok_r(f.data, "\r\n", &save); line && rc == 0;
+		line = strtok_r(NULL, "\r\n", &save)) {
+		char safe[HOST_KEY_CAP], name[HOST_KEY_CAP];
+		line += strspn(line, " \t");
+		size_t len = strcspn(line, " \t#");
+		if (len == 0)
+			continue;
+		text_escape(safe, sizeof(safe), line, len);
+		host_short(name, sizeof(name), safe);
+		struct roster_host *host = find_host(r, name, e);
+		rc = host ? 0 : ERR_WORLD;
+		if (host) {
+			r->expected += !host->is_expected;
+			host->is_expected = true;
+		}
+	}
+	free(f.data);
+	return rc ? err_prefix(e, "--expect") : 0;
+}
+
+/* What a sample is written to. */
+struct asking {
+	struct roster *r;
+	const struct fleet *f;
+};
+
+static struct roster_host *host_of(struct asking *a, const struct sample *s, struct err *e)
+{
+	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
+	if (!fleet_host(a->f, s->labels, key)) {
+		err_set(e, ERR_WORLD,
+			"the series of " FAMILY_TIME
+			" have no label %s; --host-label names the "
+			"one that tells hosts apart",
+			a->f->by);
+		return NULL;
+	}
+	host_short(name, sizeof(name), key);
+	return find_host(a->r, name, e);
+}
+
+static int take_accounted(void *context, const struct sample *s, struct err *e)
+{
+	struct roster_host *host = host_of(context, s, e);
+	if (!host)
+		return ERR_WORLD;
+	int64_t ms = s->value > 0 && s->value < 1e11 ? llround(s->value * 1000) : -1;
+	host->accounted_ms = ms > host->accounted_ms ? ms : host->accounted_ms;
+	return 0;
+}
+
+static int take_scraped(void *context, const struct sample *s, struct err *e)
+{
+	struct roster_host *host = host_of(context, s, e);
+	if (host)
+		host->is_scraped = true;
+	return host ? 0 : ERR_WORLD;
+}
+
+static int take_gpus(void *context, const struct sample *s, struct err *e)
+{
+	struct roster_host *host = host_of(context, s, e);
+	if (host && s->value >= 0 && s->value < 1e6)
+		host->gpus = (int64_t)s->value;
+	return host ? 0 : ERR_WORLD;
+}
+
+static int take_build(void *context, const struct sample *s, struct err *e)
+{
+	struct roster_host *host = host_of(context, s, e);
+	const char *version = label_of(s->labels, "version");
+	if (host)
+		text_escape(host->version, sizeof(host->version), version, strlen(version));
+	return host ? 0 : ERR_WORLD;
+}
+
+static int compare_hosts(const void *x, const void *y)
+{
+	const struct roster_host *p = x, *q = y;
+	return p->state != q->state ? (p->state < q->state ? -1 : 1) : strcmp(p->name, q->name);
+}
+
+static void judge(struct roster *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct roster_host *h = &r->hosts[i];
+		bool seen = h->accounted_ms >= 0 || h->is_scraped || !h->is_expected;
+		h->state = !seen					   ? ROSTER_MISSING
+			   : !h->is_scraped				   ? ROSTER_SILENT
+			   : r->now_ms - h->accounted_ms > 1000 * BEHIND_S ? ROSTER_BEHIND
+									   : ROSTER_OK;
+		r->counts[h->state]++;
+	}
+	if (r->n)
+		qsort(r->hosts, r->n, sizeof(*r->hosts), compare_hosts);
+}
+
+/* A question for a family: by host, and by one more label. */
+struct question {
+	const char *family, *more;
+	int64_t back_s;
+	answer_take *take;
+};
+
+static void ask(struct batch *b, struct asking *context, struct question q)
+{
+	struct str query = { 0 };
+	str_addf(&query, "max by (%s%s) (last_over_time(", context->f->by, q.more);
+	fleet_select(context->f, &query, q.family, "");
+	str_addf(&query, "[%llds]))", (long long)q.back_s);
+	batch_query(b, &query, (double)context->r->now_ms / 1000, q.take, context);
+	str_finish(&query);
+}
+
+int roster_read(
+	struct roster *r, struct fleet *f, int64_t now_ms, int64_t back_ms, struct err *e)
+{
+	struct batch b = { .fleet = f };
+	struct asking asking = { r, f };
+	int64_t back_s = back_ms / 1000;
+	r->now_ms = now_ms;
+	int rc = fleet_probe(f, e);
+	ask(&b, &asking, (struct question){ FAMILY_TIME, "", back_s, take_accounted });
+	ask(&b, &asking, (struct question){ FAMILY_TIME, "", SCRAPED_S, take_scraped });
+	ask(&b, &asking, (struct question){ FAMILY_GPUS, "", back_s, take_gpus });
+	ask(&b, &asking, (struct question){ FAMILY_BUILD, ",version", back_s, take_build });
+	if (rc == 0)
+		rc = batch_run(&b, e);
+	batch_finish(&b);
+	if (rc == 0)
+		judge(r);
+	return rc;
+}
+
+void roster_finish(struct roster *r)
+{
+	names_finish(&r->names);
+	free(r->hosts);
+	*r = (struct roster){ 0 };
+}

@@ -1,0 +1,131 @@
+/* The answers of a fleet's engine: samples, warnings, errors, and what is refused. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fleet/answer.h"
+
+struct found {
+	char text[256];
+	double sum;
+	size_t n_series;
+};
+
+static int take(void *context, const struct sample *sample, struct err *e)
+{
+	struct found *found = context;
+	(void)e;
+	snprintf(found->text, sizeof(found->text), "%s", label_of(sample->labels, "host"));
+	found->sum += sample->value;
+	found->n_series += sample->first;
+	return 0;
+}
+
+/* Reads a text byte by byte. */
+static int read_text(struct answer *a, const char *text, struct err *e)
+{
+	int rc = 0;
+	answer_start(a);
+	for (const char *at = text; *at && rc == 0; at++)
+		rc = answer_feed(a, at, 1, e);
+	return rc ? rc : answer_end(a, e);
+}
+
+#define VECTOR(series)                                                                         \
+	"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[" series "]}" \
+	"}"
+
+static void samples_are_handed_on(void **state)
+{
+	struct found found = { 0 };
+	struct answer a = { .take = take, .context = &found };
+	struct err e = { 0 };
+	(void)state;
+	assert_int_equal(
+		read_text(&a,
+			VECTOR("{\"metric\":{\"host\":\"a\"},\"value\":[1.5,\"3\"]},"
+			       "{\"metric\":{\"host\":\"\\u00e9\\ud83d\\ude00\"},\"values\":"
+			       "[[1,\"4\"],[2,\"NaN\"],[3,\"5.5\"]]}"),
+			&e),
+		0);
+	assert_true(a.success && a.has_result);
+	assert_string_equal(found.text, "é😀");
+	assert_true(found.sum == 12.5);
+	assert_int_equal(found.n_series, 2);
+	assert_int_equal(a.n_not_finite, 1);
+	answer_finish(&a);
+}
+
+static void errors_and_warnings_are_read(void **state)
+{
+	struct answer a = { 0 };
+	struct err e = { 0 };
+	(void)state;
+	assert_int_equal(
+		read_text(&a,
+			" {\"status\":\"error\",\"errorType\":\"422\",\"error\":\"too\\tmany\","
+			"\"warnings\":[\"one\",\"two\\u001b\"],\"infos\":[\"three\"]} ",
+			&e),
+		0);
+	assert_false(a.success || a.has_result);
+	assert_string_equal(a.error, "too\\x09many");
+	assert_string_equal(a.error_type, "422");
+	assert_int_equal(a.n_warnings, 3);
+	assert_string_equal(a.warnings[1], "two\\x1B");
+	answer_finish(&a);
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+	static const char *const wrong[] = { "", "[]", "<html>", "{", "{}}", "{\"a\":1,}",
+		"{\"a\" 1}", "{\"a\":01}", "{\"a\":1.}", "{\"a\":nul}", "{\"a\":\"\\x\"}",
+		"{\"a\":\"\\ud800x\"}", "{\"a\":\"\n\"}", "{\"a\":[}]",
+		VECTOR("{\"metric\":{\"a\":1},\"value\":[1,\"1\"]}"),
+		VECTOR("{\"metric\":{},\"value\":[1,1]}"),
+		VECTOR("{\"metric\":{},\"value\":[1,\"one\"]}"),
+		VECTOR("{\"metric\":{},\"value\":[1,\"\"]}"),
+		VECTOR("{\"metric\":{},\"value\":[1]}"),
+		VECTOR("{\"metric\":{},\"value\":[\"1\",\"1\"]}"),
+		VECTOR("{\"metric\":{},\"value\":\"1\"}"),
+		VECTOR("{\"value\":[1,\"1\"],\"metric\":{}}"), VECTOR("[1,\"1\"]"),
+		VECTOR("1,\"1\"") };
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct answer a = { 0 };
+		struct err e = { 0 };
+		if (read_text(&a, wrong[i], &e) == 0)
+			fail_msg("accepted: %s", wrong[i]);
+		assert_true(*e.text != '\0');
+		answer_finish(&a);
+	}
+}
+
+static void limits_hold(void **state)
+{
+	struct answer a = { 0 };
+	struct err e = { 0 };
+	(void)state;
+	answer_start(&a);
+	int rc = answer_feed(&a, "{\"a\":", 5, &e);
+	for (int i = 0; i < STREAM_DEPTH && rc == 0; i++)
+		rc = answer_feed(&a, "[", 1, &e);
+	assert_true(rc && strstr(e.text, "too deep"));
+	answer_start(&a);
+	rc = answer_feed(&a, "{\"", 2, &e);
+	for (int i = 0; i <= STREAM_TOKEN_MAX && rc == 0; i++)
+		rc = answer_feed(&a, "k", 1, &e);
+	assert_true(rc && strstr(e.text, "too long"));
+	answer_finish(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_are_handed_on),
+		cmocka_unit_test(errors_and_warnings_are_read),
+		cmocka_unit_test(what_is_wrong_is_refused),
+		cmocka_unit_test(limits_hold),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
