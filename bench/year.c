@@ -1,8 +1,8 @@
-/* Makes the store that a recorder would have after a year: 12 cards, about 1.5 holders each,
- * some sixty process lives a day of minutes to days and the idle spells of notebooks, through
- * the store's own interface and compacted as it would have been.
+/* Makes the store that a recorder would have after a year: 12 cards or as many as asked,
+ * about 1.5 holders each, some sixty process lives a day of minutes to days and the idle spells
+ * of notebooks, through the store's own interface and compacted as it would have been.
  *
- * usage: year STORE END_UNIX_SECONDS DAYS */
+ * usage: year STORE END_UNIX_SECONDS DAYS [CARDS] */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "store/store.h"
 
 enum {
-	CARDS = 12,
+	CARDS = 16,   /* at most */
 	MAX_JOBS = 6, /* on a card */
 	TICK_S = 30,
 	FLUSH_S = 3600,
@@ -30,6 +30,7 @@ struct job {
 };
 
 struct lab {
+	int n_cards;
 	uint64_t random;
 	struct store *store;
 	struct ledger ledger;
@@ -235,7 +236,7 @@ static void forget_ended(struct lab *lab)
 	for (size_t i = 0; i < lab->n_lives; i++) {
 		if (lab->lives[i].ended_ms >= 0)
 			continue;
-		for (int c = 0; c < CARDS; c++)
+		for (int c = 0; c < lab->n_cards; c++)
 			for (int k = 0; k < lab->n_jobs[c]; k++)
 				if (lab->jobs[c][k].process == i)
 					lab->jobs[c][k].process = (uint32_t)n;
@@ -250,11 +251,11 @@ static void flush(struct lab *lab, int64_t now_s)
 	struct holder_now holders[CARDS * MAX_JOBS];
 	struct tick tick = { .at_ms = now_s * 1000,
 		.cards = lab->cards,
-		.n_cards = CARDS,
+		.n_cards = (size_t)lab->n_cards,
 		.processes = lab->lives,
 		.n_processes = lab->n_lives,
 		.holders = holders };
-	for (uint32_t c = 0; c < CARDS; c++) {
+	for (uint32_t c = 0; c < (uint32_t)lab->n_cards; c++) {
 		lab->cards[c].last_seen_ms = now_s * 1000;
 		lab->cards[c].listed = true;
 		for (int i = 0; i < lab->n_jobs[c]; i++)
@@ -300,7 +301,7 @@ static void begin(struct lab *lab, const char *path, int64_t start_s)
 	if (ledger_init(&lab->ledger, &e) != 0 || store_open(&lab->store, path, &e) != 0 ||
 		store_begin_run(lab->store, &info, &e) != 0)
 		fail(&e);
-	for (int c = 0; c < CARDS; c++) {
+	for (int c = 0; c < lab->n_cards; c++) {
 		struct card_entry *card = &lab->cards[c];
 		*card = (struct card_entry){ .first_seen_ms = start_s * 1000, .dirty = true };
 		card->id = (struct card_id){ .name = "NVIDIA H100 80GB HBM3",
@@ -317,13 +318,14 @@ static void begin(struct lab *lab, const char *path, int64_t start_s)
 int main(int argc, char **argv)
 {
 	static struct lab lab = { .random = 88172645463325252ULL };
-	if (argc != 4)
+	lab.n_cards = argc == 5 ? atoi(argv[4]) : 12;
+	if (argc < 4 || argc > 5 || lab.n_cards < 1 || lab.n_cards > CARDS)
 		return 2;
 	lab.end_s = atoll(argv[2]) / 60 * 60;
 	int64_t start_s = lab.end_s - atoll(argv[3]) * 86400;
 	begin(&lab, argv[1], start_s);
 	for (int64_t now_s = start_s; now_s < lab.end_s; now_s += TICK_S) {
-		for (int c = 0; c < CARDS; c++) {
+		for (int c = 0; c < lab.n_cards; c++) {
 			start_and_end(&lab, c, now_s);
 			account_card(&lab, (uint32_t)c, now_s);
 		}

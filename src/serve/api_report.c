@@ -13,6 +13,7 @@ static bool make_report(const struct request *q, struct answer *a, struct report
 	int rc = report_params_read(p, q, false, &e);
 	if (rc == 0 && p->table && strncmp(p->table, "compare", 7) == 0 && !p->words.compare)
 		rc = err_set(&e, ERR_USAGE, "table=%s needs compare", p->table);
+	p->asked.question.want_columns = p->table && strcmp(p->table, "timeline") == 0;
 	if (rc == 0)
 		rc = report_answer(answer, &p->asked, &e);
 	if (rc)

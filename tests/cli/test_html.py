@@ -3,6 +3,7 @@ import html.parser
 import os
 import re
 import stat
+import xml.etree.ElementTree
 
 import pytest
 
@@ -86,6 +87,37 @@ def test_names_are_text(db):
     found = page(db, "--by", "user,process")
     assert "<script>" in found.text and not found.of("script")
     assert "&amp;" in found.text  # as the name is, not as the page is written
+
+
+@pytest.mark.parametrize("name", ["</title><script>alert(1)</script>", "]]></style><svg onload=alert(1)>", "\"' onload='x", "\u202eevil",
+                                  "\U0001f680" * 60, "x" * 4096, "a\x1b[31m\x07\x00b", "\ufffe\uffff", "\udcff", "--><!--"])
+def test_hostile_names_are_harmless(tmp_path, name):
+    """Of a host, a user, a card, a process and an event: the page and the picture are well-formed, and nothing becomes a tag."""
+    raw = name.encode("utf-8", "surrogateescape")
+    store = Store(tmp_path / "lab.db")
+    host = store.host()
+    store.run(host, T - 2 * HOUR, T)
+    card = store.card(host, 0, T - 2 * HOUR, T)
+    process = store.process(host, 1, "user")
+    store.event(host, T - HOUR, "xid", card=card, value=79)
+    for slot in (T - 2 * HOUR, T - HOUR):
+        store.usage(slot, card, IDLE_HELD, HOUR, width=HOUR)
+        store.holding(slot, card, process, IDLE_HELD, HOUR, width=HOUR)
+    for table, column in (("host", "hostname"), ("gpu", "name"), ("process", "user"), ("process", "command"), ("event", "text")):
+        store.db.execute(f"UPDATE {table} SET {column} = CAST(? AS TEXT)", (raw,))
+    store.db.commit()
+    found = page(store.path, "--by", "user,process", "--longest", "3")
+    allowed = {"html", "head", "meta", "title", "style", "body", "a", "main", "article", "svg", "defs", "pattern", "rect", "circle",
+               "path", "header", "h1", "h2", "p", "ul", "li", "section", "dl", "dt", "dd", "div", "strong", "span", "br", "table", "caption", "thead",
+               "tbody", "tfoot", "tr", "th", "td", "details", "summary", "footer", "desc", "clippath", "line", "text", "use", "g"}
+    assert {tag for tag, _ in found.tags} <= allowed
+    assert not [a for _, attributes in found.tags for a in attributes if a.startswith("on") or a == "style"]
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", found.source)
+    run = gua("report", "--db", store.path, "--now", f"@{T}", "--since", "1d", "--format", "svg")
+    root = xml.etree.ElementTree.fromstring(run.stdout)
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
+        "svg", "title", "desc", "style", "defs", "pattern", "rect", "circle", "path", "text", "g", "line", "use"}
+    assert not [a for element in root.iter() for a in element.attrib if a.startswith("on") or a == "style"]
 
 
 def test_everybody_can_read_it(db):
