@@ -55,7 +55,7 @@ def test_report_is_the_document_of_the_command(server, lab, query, options):
 
 @pytest.mark.parametrize("query, options", [
     ("", []), ("?by=card", ["--by", "card"]), ("?table=events", ["--table", "events"]),
-    ("?table=compare&compare=", ["--table", "compare", "--compare"]),
+    ("?table=compare&compare=", ["--table", "compare", "--compare"]), ("?table=timeline", ["--table", "timeline"]),
 ], ids=str)
 def test_report_as_csv(server, lab, query, options):
     command = gua("report", "--format", "csv", "--db", lab, "--now", NOW_TEXT, *options)
