@@ -43,7 +43,7 @@
  *              a deadline), apart* (a source in a process of its own: apart and apart_site
  *              start it and give it up, apart_source hands it each call, apart_serve makes
  *              it there, apart_wire is what crosses, apart_left what was left behind),
- *              spacing (how often a cost allows), lives (processes by pid and start time),
+ *              pace (when to glance), spacing (how often a cost allows), lives (processes by pid and start time),
  *              owner (whose a process is), reader* (a process that reads what may block),
  *              wary (what blocked), use (how much a process used a card),
  *              clock_watch (clock steps and suspends), ring (how long samples hold)

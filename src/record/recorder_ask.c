@@ -7,8 +7,6 @@
 #include "record/recorder_private.h"
 #include "sample/ring.h"
 
-/* A stall: no glance for twice the time between glances plus this. */
-#define STALL_US 1000000
 /* At the end, the driver is waited for at most this long. */
 #define LAST_MS 2000
 
@@ -87,7 +85,7 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 {
 	int64_t now = recorder_now_ms(r);
 	int rc = watch_cards(&r->watch, s, now, &(struct watch_past){ card_past, r }, e);
-	r->watch.pace.stall_ms = (2 * r->schedule.apart_us + STALL_US) / 1000;
+	r->watch.pace.stall_ms = pace_stall_us(&r->schedule.pace) / 1000;
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
 
@@ -121,7 +119,7 @@ static void begin_round(struct recorder *r)
 	struct moment now = clock_now(r->clock);
 	int64_t apart_us = now.boot_us - r->begun.boot_us;
 	/* After a stall, process lists are read again even if used memory is the same. */
-	r->round->look_all |= apart_us > 2 * r->schedule.apart_us + STALL_US;
+	r->round->look_all |= apart_us > pace_stall_us(&r->schedule.pace);
 	r->begun = now;
 	worker_begin(r->worker, JOB_OWN);
 }

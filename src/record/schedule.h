@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sample/pace.h"
 #include "sample/round.h"
-#include "sample/spacing.h"
 
 /* Whether everything works, or something must be tried again. */
 enum health {
@@ -23,18 +23,11 @@ struct schedule {
 	int64_t start_us;     /* ticks are multiples of the interval from here */
 	int64_t next_tick_us; /* when the readings are stored */
 	int64_t next_look_us; /* shortly before that: read all process lists */
-	int64_t next_drain_us, next_glance_us;
-	int64_t next_energy_us; /* earliest glance that reads energy */
-	int64_t next_shared_us; /* earliest glance that drains the cards that several users
-				   share */
-	int64_t next_scan_us;	/* when to look for cards again */
-	enum health health;	/* at the last round */
-	int64_t wait_us;	/* before the next try while health is not good, else 0 */
-	int64_t apart_us;	/* time between glances now */
-	/* CPU cost of glances, of reading energy, of draining shared cards; and elapsed time.
-	 */
-	struct spacing glances, energy, shared, walls;
-	uint64_t random;
+	int64_t next_drain_us;
+	int64_t next_scan_us; /* when to look for cards again */
+	enum health health;   /* at the last round */
+	int64_t wait_us;      /* before the next try while health is not good, else 0 */
+	struct pace pace;     /* of glances */
 };
 
 /* Starts at `now_us`; the first four fields must be set. `retry_us` is the longest wait between
@@ -44,6 +37,10 @@ void schedule_start(struct schedule *s, int64_t now_us);
 
 /* Returns when the next work is due. */
 int64_t schedule_next(const struct schedule *s);
+/* The same without glances: until then, they may be left to the source. */
+int64_t schedule_next_stop(const struct schedule *s);
+/* Whether a glance with this health would change nothing in the schedule but its pace. */
+bool schedule_is_settled(const struct schedule *s, enum health health);
 bool schedule_is_tick(const struct schedule *s, int64_t now_us);
 /* Sets in `round` what is due; what has failed is tried again after 1, 2, 4 ... seconds. False:
  * the driver must not be asked now. */

@@ -76,8 +76,9 @@ static void test_drains_glances_and_ticks(void **state)
 			assert_in_range(now_us - drained_us, 0, 5 * SECOND);
 			drained_us = now_us;
 		}
-		assert_in_range(s.next_glance_us - now_us, 8 * SECOND / 10, 12 * SECOND / 10);
-		sum_us += s.next_glance_us - now_us;
+		assert_in_range(
+			s.pace.next_glance_us - now_us, 8 * SECOND / 10, 12 * SECOND / 10);
+		sum_us += s.pace.next_glance_us - now_us;
 		before_us = now_us;
 		rounds++;
 	}
@@ -116,7 +117,7 @@ static int64_t apart_us(int64_t cost_us, int64_t took_us)
 	struct schedule s = started();
 	struct round round = { .cost_us = cost_us };
 	schedule_done(&s, START, &round, took_us, 0);
-	return s.apart_us;
+	return s.pace.apart_us;
 }
 
 static void test_what_costs_more_is_done_less_often(void **state)
@@ -138,8 +139,8 @@ static void test_a_drain_is_not_what_a_glance_takes(void **state)
 	struct schedule s = started();
 	struct round drain = { .drain = true, .energy = true, .energy_cost_us = 400 };
 	schedule_done(&s, START, &drain, 3 * SECOND, 0);
-	assert_int_equal(s.apart_us, SECOND);
-	assert_int_equal(s.next_energy_us, START);
+	assert_int_equal(s.pace.apart_us, SECOND);
+	assert_int_equal(s.pace.next_energy_us, START);
 }
 
 static void test_energy_is_apart_by_its_own_cost(void **state)
@@ -148,8 +149,8 @@ static void test_energy_is_apart_by_its_own_cost(void **state)
 	struct schedule s = started();
 	struct round round = { .energy = true, .energy_cost_us = 125 };
 	schedule_done(&s, START, &round, 0, 0);
-	assert_int_equal(s.next_energy_us, START + 25 * SECOND / 10);
-	assert_int_equal(s.apart_us, SECOND);
+	assert_int_equal(s.pace.next_energy_us, START + 25 * SECOND / 10);
+	assert_int_equal(s.pace.apart_us, SECOND);
 	assert_true(schedule_ask(&s, START + 12 * SECOND / 10, HEALTH_GOOD, &round));
 	assert_false(round.energy);
 	assert_true(schedule_ask(&s, START + 26 * SECOND / 10, HEALTH_GOOD, &round));
@@ -158,7 +159,7 @@ static void test_energy_is_apart_by_its_own_cost(void **state)
 	round = (struct round){ .energy = true, .energy_cost_us = 3600 };
 	for (int i = 0; i < SPACING_RECENT; i++)
 		schedule_done(&s, START, &round, 0, 0);
-	assert_int_equal(s.next_energy_us, START + 5 * SECOND);
+	assert_int_equal(s.pace.next_energy_us, START + 5 * SECOND);
 }
 
 static void test_a_ring_shorter_than_two_drains(void **state)
@@ -180,7 +181,7 @@ static void test_shared_cards_are_drained_by_what_that_costs(void **state)
 	struct schedule s = started();
 	struct round round = { .shared = true, .shared_cost_us = 125 };
 	schedule_done(&s, START, &round, 0, 0);
-	assert_int_equal(s.next_shared_us, START + 25 * SECOND / 10);
+	assert_int_equal(s.pace.next_shared_us, START + 25 * SECOND / 10);
 	assert_true(schedule_ask(&s, START + 12 * SECOND / 10, HEALTH_GOOD, &round));
 	assert_false(round.shared);
 	assert_true(schedule_ask(&s, START + 26 * SECOND / 10, HEALTH_GOOD, &round));
