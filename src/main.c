@@ -41,9 +41,10 @@
  *              fake driver library shares)
  *   sample/    asks a source: round (drain, glance and look in one go), worker (a thread with
  *              a deadline), apart* (a source in a process of its own: apart and apart_site
- *              start it and give it up, apart_source hands it each call, apart_serve makes
- *              it there, apart_wire is what crosses, apart_left what was left behind),
- *              pace (when to glance), spacing (how often a cost allows), lives (processes by pid and start time),
+ *              start it and give it up, apart_source hands it each call and apart_round a
+ *              whole round, apart_serve and apart_patrol make them there, apart_wire is what
+ *              crosses, apart_left what was left behind), pace (when to glance),
+ *              spacing (how often a cost allows), lives (processes by pid and start time),
  *              owner (whose a process is), reader* (a process that reads what may block),
  *              wary (what blocked), use (how much a process used a card),
  *              clock_watch (clock steps and suspends), ring (how long samples hold)

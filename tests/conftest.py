@@ -91,6 +91,14 @@ def advance(clock, seconds):
         file.write(struct.pack("=q", boot_us + int(seconds * 1e6)))
 
 
+def children(pid):
+    """The pids of a process's children."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        found += map(int, task.read_text().split())
+    return found
+
+
 def wait_for(condition, what=lambda: "it never happened", seconds=60):
     """Returns as soon as the condition holds; fails when it never does. The limit is for faults, not for slow
     machines: `what()` says what was there instead."""

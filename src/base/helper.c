@@ -115,18 +115,24 @@ static bool next_request(int fd, struct str *request)
 	return !request->failed;
 }
 
-/* Keeps the socket as descriptor 3, and nothing else of what the owner has open. */
-static void close_files(int fd)
+/* Keeps the socket and what wakes it, and nothing else of what the owner has open. */
+static void close_files(int fd, int wake_fd)
 {
 	int null = open("/dev/null", O_RDWR);
 	for (int i = 0; i < 3; i++)
 		if (null < 0 || dup2(null, i) < 0)
 			close(i);
-	if (fd != 3 && dup2(fd, 3) < 0)
+	/* Out of the way of the two numbers first. */
+	fd = fcntl(fd, F_DUPFD, HELPER_WAKE_FD + 1);
+	if (wake_fd > 0)
+		wake_fd = fcntl(wake_fd, F_DUPFD, HELPER_WAKE_FD + 1);
+	if (dup2(fd, HELPER_FD) < 0)
 		_exit(1);
-	if (syscall(SYS_close_range, 4U, ~0U, 0U) == 0)
+	if (wake_fd <= 0 || dup2(wake_fd, HELPER_WAKE_FD) < 0)
+		close(HELPER_WAKE_FD);
+	if (syscall(SYS_close_range, HELPER_WAKE_FD + 1U, ~0U, 0U) == 0)
 		return;
-	for (long i = 4, most = sysconf(_SC_OPEN_MAX); i < most; i++)
+	for (long i = HELPER_WAKE_FD + 1, most = sysconf(_SC_OPEN_MAX); i < most; i++)
 		close((int)i);
 }
 
@@ -149,13 +155,13 @@ static _Noreturn void run_helper(
 	const struct helper_work *work, int fd, struct helper_place *place, pid_t owner)
 {
 	struct str request = { 0 }, reply = { 0 };
-	int kept = 3;
+	int kept = HELPER_FD;
 	set_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != owner)
 		_exit(1);
 	setsid();
-	close_files(fd);
+	close_files(fd, work->wake_fd);
 	log_divert(relay_line, &kept);
 	if (work->begin)
 		work->begin(work->context, place);
@@ -230,12 +236,27 @@ static bool has_gone(const struct helper *h, siginfo_t *info)
 	return rc == 0 ? info->si_pid != 0 : errno == ECHILD;
 }
 
-/* Says how the helper ended. */
+/* Waits for the end of the process; true: it has ended, and nothing is left of it. */
+static bool reap(const struct helper *h, int64_t wait_ms, siginfo_t *info)
+{
+	int64_t until_ms = monotonic_ms() + wait_ms;
+	while (!has_gone(h, info)) {
+		int64_t left_ms = until_ms - monotonic_ms();
+		if (left_ms <= 0)
+			return false;
+		struct pollfd exit = { .fd = h->pidfd, .events = POLLIN };
+		/* Without a pidfd, look again soon. */
+		poll(&exit, 1, h->pidfd >= 0 ? (int)left_ms : 5);
+	}
+	return true;
+}
+
+/* Says how the helper ended. Its socket is closed a moment before it has. */
 static int has_ended(struct helper *h, struct err *e)
 {
 	siginfo_t info;
 	h->ended = true;
-	if (h->pid > 0 && has_gone(h, &info)) {
+	if (h->pid > 0 && reap(h, KILLED_MS, &info)) {
 		h->pid = -1;
 		if (info.si_pid && info.si_code != CLD_EXITED)
 			return err_set(e, ERR_WORLD, "the process %s was ended by signal %d",
@@ -343,30 +364,15 @@ void helper_where(const struct helper *h, char *dst, size_t cap)
 	text_escape(dst, cap, copy, strnlen(copy, sizeof(copy)));
 }
 
-/* Waits for the end of the process; true: it has ended, and nothing is left of it. */
-static bool reap(const struct helper *h, int64_t wait_ms)
-{
-	int64_t until_ms = monotonic_ms() + wait_ms;
-	siginfo_t info;
-	while (!has_gone(h, &info)) {
-		int64_t left_ms = until_ms - monotonic_ms();
-		if (left_ms <= 0)
-			return false;
-		struct pollfd exit = { .fd = h->pidfd, .events = POLLIN };
-		/* Without a pidfd, look again soon. */
-		poll(&exit, 1, h->pidfd >= 0 ? (int)left_ms : 5);
-	}
-	return true;
-}
-
 /* True: it has ended. */
 static bool end_process(const struct helper *h, int64_t wait_ms)
 {
-	if (reap(h, wait_ms))
+	siginfo_t info;
+	if (reap(h, wait_ms, &info))
 		return true;
 	if (h->pidfd < 0 || syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0) != 0)
 		kill(h->pid, SIGKILL);
-	return reap(h, KILLED_MS);
+	return reap(h, KILLED_MS, &info);
 }
 
 void helper_dismiss(struct helper *h)

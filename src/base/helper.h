@@ -3,9 +3,9 @@
  * its process cannot end either. A helper that is stuck is left behind, and its owner goes on.
  *
  * The owner sends a request and receives a reply, both plain bytes, one pair at a time. The
- * helper has no other file open than its end of the socket (so it holds no lock, and no pipe of
- * its owner's), takes no signals from the terminal, and ends when its owner has ended. What it
- * logs is logged by the owner. */
+ * helper has no other file open than its end of the socket and what can wake it (so it holds no
+ * lock, and no pipe of its owner's), takes no signals from the terminal, and ends when its
+ * owner has ended. What it logs is logged by the owner. */
 #ifndef GUA_BASE_HELPER_H
 #define GUA_BASE_HELPER_H
 
@@ -30,10 +30,17 @@ struct helper_work {
 	void (*serve)(void *context, const struct str *request, struct str *reply);
 	/* Runs in the helper before the first request; may be NULL. */
 	void (*begin)(void *context, struct helper_place *place);
+	/* A descriptor that the helper keeps as HELPER_WAKE_FD, so that its owner can make it
+	 * readable while a request is served; 0: none. */
+	int wake_fd;
 	/* Runs in the helper when the owner has ended it; may be NULL. */
 	void (*end)(void *context);
 	void *context;
 };
+
+/* What the helper has open beside standard input and output: its end of the socket, readable
+ * when the owner wants it to end, or sends a request; and helper_work.wake_fd. */
+enum { HELPER_FD = 3, HELPER_WAKE_FD = 4 };
 
 struct helper;
 

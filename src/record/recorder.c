@@ -196,6 +196,14 @@ static bool ends_here(const struct recorder *r)
 static bool loop(struct recorder *r)
 {
 	while (r->o->max_ticks == 0 || r->ticks < r->o->max_ticks) {
+		if (recorder_can_patrol(r)) {
+			if (r->o->alive)
+				r->o->alive(r->o->context);
+			recorder_patrol(r);
+			if (r->stopped)
+				return false;
+			continue;
+		}
 		if (wait_for_work(r, schedule_next(&r->schedule)))
 			return false;
 		int64_t now_us = clock_now(r->clock).boot_us;
@@ -317,7 +325,7 @@ static int open_run(struct recorder *r, struct err *e)
 	struct moment m = clock_now(r->clock);
 	clock_watch_start(&r->clock_watch, &m);
 	r->exits_us = m.boot_us;
-	r->begun = m;
+	r->begun_us = m.boot_us;
 	schedule_start(&r->schedule, m.boot_us);
 	int rc = begin_run(r, e);
 	if (rc && !starts_without_store(r, rc, e))

@@ -7,9 +7,6 @@
 #include "record/recorder_private.h"
 #include "sample/ring.h"
 
-/* At the end, the driver is waited for at most this long. */
-#define LAST_MS 2000
-
 int64_t recorder_now_ms(struct recorder *r)
 {
 	return clock_now(r->clock).wall_us / 1000;
@@ -80,11 +77,11 @@ void recorder_notice_exits(struct recorder *r, bool exact)
 	r->exits_us = m.boot_us;
 }
 
-/* Takes the results of the round. */
+/* Takes the results of a round. */
 static int take_round(struct recorder *r, struct source *s, struct err *e)
 {
-	int64_t now = recorder_now_ms(r);
-	int rc = watch_cards(&r->watch, s, now, &(struct watch_past){ card_past, r }, e);
+	int rc = watch_cards(
+		&r->watch, s, r->round->ended_ms, &(struct watch_past){ card_past, r }, e);
 	r->watch.pace.stall_ms = pace_stall_us(&r->schedule.pace) / 1000;
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
@@ -116,11 +113,11 @@ int recorder_wait_for_job(struct recorder *r, int64_t wait_ms, struct err *e)
 
 static void begin_round(struct recorder *r)
 {
-	struct moment now = clock_now(r->clock);
-	int64_t apart_us = now.boot_us - r->begun.boot_us;
+	int64_t now_us = clock_now(r->clock).boot_us;
 	/* After a stall, process lists are read again even if used memory is the same. */
-	r->round->look_all |= apart_us > pace_stall_us(&r->schedule.pace);
-	r->begun = now;
+	r->round->look_all |= now_us - r->begun_us > pace_stall_us(&r->schedule.pace);
+	r->round->patrol.until_us = 0;
+	r->begun_us = now_us;
 	worker_begin(r->worker, JOB_OWN);
 }
 
@@ -130,12 +127,60 @@ static int run_round(struct recorder *r, struct err *e)
 {
 	int64_t wait_ms = r->late ? 0 : r->o->deadline_ms;
 	if (r->ending)
-		wait_ms = r->o->deadline_ms < LAST_MS ? r->o->deadline_ms : LAST_MS;
+		wait_ms = r->o->deadline_ms < RECORDER_LAST_MS ? r->o->deadline_ms
+							       : RECORDER_LAST_MS;
 	if (!r->late)
 		begin_round(r);
 	int rc = recorder_wait_for_job(r, wait_ms, e);
+	/* What was planned before it was late has been planned anew. */
+	if (r->late)
+		r->planned = r->schedule;
 	r->late = rc == ERR_BUSY;
 	return rc;
+}
+
+/* Exits are noticed in the order of time: before a round that ended later. */
+static void notice_exits_before(struct recorder *r)
+{
+	if (!r->exit.on && !r->round->more)
+		recorder_notice_exits(r, false);
+	else if (r->exit.on && r->exit.at.boot_us <= r->round->ended_us)
+		recorder_take_exits(r);
+}
+
+/* Takes one of the rounds that were made. */
+static int take_next(struct recorder *r, struct source *s, struct err *e)
+{
+	const struct round *round = r->round;
+	driver_works(r);
+	r->incomplete = s->incomplete;
+	r->begun_us = round->begun_us;
+	notice_exits_before(r);
+	if (round->due) {
+		r->planned.pace = r->schedule.pace;
+		r->schedule = r->planned;
+	}
+	schedule_done(&r->schedule, round->ended_us, round, round->ended_us - round->begun_us,
+		s->ring_us);
+	/* The source comes back when a clock was set: only the last round can be after that. */
+	if (!round->more && clock_stepped(r))
+		return 0;
+	return take_round(r, s, e);
+}
+
+bool recorder_take(struct recorder *r, int rc, struct err *e)
+{
+	struct source *s = rc ? NULL : worker_source(r->worker);
+	int next = s ? round_next(s, r->round, e) : rc;
+	while (next > 0) {
+		rc = take_next(r, s, e);
+		next = rc ? rc : round_next(s, r->round, e);
+	}
+	recorder_take_exits(r);
+	/* A round that a stop has cut short is not a fault. */
+	if (next && !(next == ERR_BUSY && !r->ending && recorder_is_stopped(r)))
+		driver_failed(r, e);
+	return next == 0;
 }
 
 /* Asks the driver. False: it failed, and the failure has been handled. */
@@ -143,20 +188,5 @@ bool recorder_ask(struct recorder *r)
 {
 	struct err e = { 0 };
 	int rc = run_round(r, &e);
-	struct source *s = rc ? NULL : worker_source(r->worker);
-	struct moment ended = clock_now(r->clock);
-	if (s) {
-		driver_works(r);
-		r->incomplete = s->incomplete;
-		recorder_notice_exits(r, false);
-		r->round->begun_ms = r->begun.wall_us / 1000;
-		r->round->ended_ms = ended.wall_us / 1000;
-		schedule_done(&r->schedule, ended.boot_us, r->round,
-			ended.boot_us - r->begun.boot_us, s->ring_us);
-		rc = clock_stepped(r) ? 0 : take_round(r, s, &e);
-	}
-	/* A round that a stop has cut short is not a fault. */
-	if (rc && !(rc == ERR_BUSY && !r->ending && recorder_is_stopped(r)))
-		driver_failed(r, &e);
-	return rc == 0;
+	return recorder_take(r, rc, &e);
 }

@@ -19,6 +19,8 @@
 #define PATIENCE_MS 30000
 /* How long a helper that is idle may take to close its driver. */
 #define CLOSING_MS 1000
+/* A process that wakes up later than this was stopped meanwhile. */
+#define FROZEN_US 1000000
 
 struct apart {
 	struct source_host base;
@@ -26,7 +28,7 @@ struct apart {
 	size_t n_sites;
 	struct source_place *places; /* one a site, shared with the helpers */
 	struct apart_manner manner;
-	int stop_fd;
+	int stop_fd, wake_fd;
 };
 
 /* What the helper is doing: "nvmlDeviceGetSamples on card 3"; "" when it is in no call. */
@@ -46,6 +48,7 @@ static void forget_helper(struct apart_site *s)
 {
 	s->helper = NULL;
 	s->busy = false;
+	s->patrol_us = 0;
 }
 
 void site_end(struct apart_site *s)
@@ -104,19 +107,38 @@ static int not_yet(const struct apart_site *s, struct err *e)
 		where[0] ? " (stuck in " : "", where, where[0] ? ")" : "");
 }
 
-/* Waits for the helper, for the interruption, at most `wait_ms`, or for the end of patience. */
-static int receive(
-	struct apart_site *s, int64_t wait_ms, const struct str **reply, struct err *e)
+static int64_t min64(int64_t a, int64_t b)
 {
-	int64_t end_us = s->asked_us + s->manner->patience_ms * 1000;
-	int64_t until_us = clock_monotonic_us() + wait_ms * 1000;
-	if (until_us > end_us)
-		until_us = end_us;
+	return a < b ? a : b;
+}
+
+static int64_t due_of(const struct source_place *place)
+{
+	return __atomic_load_n(&place->due_us, __ATOMIC_RELAXED);
+}
+
+/* When patience with the helper ends. On a patrol it starts again with each glance. */
+static int64_t end_of_patience(const struct apart_site *s)
+{
+	int64_t due_us = s->asked_us;
+	if (s->patrol_us && due_of(s->place) > due_us)
+		due_us = min64(due_of(s->place), due_us + s->patrol_us);
+	return due_us + s->manner->patience_ms * 1000;
+}
+
+/* Waits for the helper, for the interruption, until a moment, or for the end of patience. */
+static int receive(
+	struct apart_site *s, int64_t until_us, const struct str **reply, struct err *e)
+{
 	for (;;) {
 		struct pollfd fds[] = { { .fd = helper_fd(s->helper), .events = POLLIN },
 			{ .fd = s->stop_fd, .events = POLLIN } };
-		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
+		int64_t end_us = end_of_patience(s);
+		int64_t left_ms = (min64(until_us, end_us) - clock_monotonic_us()) / 1000;
 		int ready = poll(fds, 2, left_ms > 0 ? (int)left_ms : 0);
+		/* When this process has not run, the helper may not have either. */
+		if (ready == 0 && clock_monotonic_us() > end_us + FROZEN_US)
+			s->asked_us = clock_monotonic_us();
 		if (ready < 0 && errno != EINTR)
 			return err_set(e, ERR_WORLD, "poll: %s", strerror(errno));
 		int rc = ready > 0 && fds[0].revents ? helper_receive(s->helper, 0, reply, e)
@@ -125,19 +147,21 @@ static int receive(
 			return rc;
 		if (ready > 0 && fds[1].revents)
 			return not_yet(s, e);
-		if (left_ms <= 0)
+		if (left_ms <= 0 && end_us == end_of_patience(s))
 			return until_us < end_us ? not_yet(s, e) : give_up(s, e);
 	}
 }
 
 /* Waits as receive() does; without an answer, there is no helper any more. */
 static int take_reply(
-	struct apart_site *s, int64_t wait_ms, const struct str **reply, struct err *e)
+	struct apart_site *s, int64_t until_us, const struct str **reply, struct err *e)
 {
-	int rc = receive(s, wait_ms, reply, e);
-	if (!rc)
+	int rc = receive(s, until_us, reply, e);
+	if (!rc) {
 		s->busy = false;
-	else if (rc != ERR_BUSY && s->helper)
+		s->patrol_us = 0;
+	}
+	if (rc && rc != ERR_BUSY && s->helper)
 		rc = has_ended(s, e);
 	if (!s->helper)
 		s->why = *e;
@@ -147,7 +171,6 @@ static int take_reply(
 int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
 	struct err *e)
 {
-	int64_t wait_ms = s->options.shared ? s->manner->turn_ms : s->manner->patience_ms;
 	if (!s->helper)
 		return err_set(e, ERR_WORLD, "%s",
 			s->why.code ? s->why.text
@@ -161,19 +184,29 @@ int site_ask(struct apart_site *s, const struct str *request, const struct str *
 	}
 	s->busy = true;
 	s->asked_us = clock_monotonic_us();
-	return take_reply(s, wait_ms, reply, e);
+	return take_reply(s,
+		s->options.shared ? s->asked_us + s->manner->turn_ms * 1000 : INT64_MAX, reply,
+		e);
+}
+
+void site_patrol(struct apart_site *s, int64_t patrol_us)
+{
+	if (!s->busy)
+		s->patrol_us = patrol_us;
 }
 
 int site_late(struct apart_site *s, const struct str **reply, struct err *e)
 {
 	if (!s->helper || !s->busy)
 		return err_set(e, ERR_WORLD, "the process that asks the driver is not running");
-	return take_reply(s, 0, reply, e);
+	return take_reply(s, clock_monotonic_us(), reply, e);
 }
 
 static int start_helper(struct apart_site *s, struct err *e)
 {
-	struct apart_serving serving = { .kind = s->kind, .options = s->options };
+	struct apart_serving serving = { .kind = s->kind,
+		.options = s->options,
+		.wake_fd = s->wake_fd >= 0 ? HELPER_WAKE_FD : -1 };
 	char name[16];
 	snprintf(name, sizeof(name), "gua-%s", s->kind->name);
 	if (s->manner->name)
@@ -182,6 +215,7 @@ static int start_helper(struct apart_site *s, struct err *e)
 		.begin = apart_begin,
 		.serve = apart_serve,
 		.end = apart_end,
+		.wake_fd = s->wake_fd >= 0 ? s->wake_fd : 0,
 		.context = &serving };
 	source_place_set(s->place, -1, "");
 	return helper_new(&s->helper, &work, e);
@@ -225,6 +259,7 @@ static struct apart_site *find_site(
 		.options = *options,
 		.place = &a->places[a->n_sites],
 		.stop_fd = a->stop_fd,
+		.wake_fd = a->wake_fd,
 		.manner = &a->manner };
 	s->options.name = kind->name;
 	s->options.host = NULL;
@@ -252,6 +287,26 @@ static void where(struct source_host *h, char *dst, size_t cap)
 	dst[0] = '\0';
 	for (size_t i = 0; i < SOURCE_KINDS_MAX && !dst[0]; i++)
 		describe_place(&a->places[i], dst, cap);
+}
+
+static void recall(struct source_host *h, bool on)
+{
+	eventfd_t count;
+	int fd = ((struct apart *)h)->wake_fd;
+	if (on)
+		eventfd_write(fd, 1);
+	else
+		eventfd_read(fd, &count);
+}
+
+static int64_t due_us(struct source_host *h)
+{
+	const struct apart *a = (struct apart *)h;
+	int64_t newest_us = 0;
+	for (size_t i = 0; i < SOURCE_KINDS_MAX; i++)
+		if (due_of(&a->places[i]) > newest_us)
+			newest_us = due_of(&a->places[i]);
+	return newest_us;
 }
 
 /* Starts the helpers of the options' sources; if that fails, opening the source says why. */
@@ -288,15 +343,20 @@ int apart_new(struct apart **out, const struct source_options *options,
 	if (!a)
 		return err_memory(e);
 	a->base = (struct source_host){
-		.open = open_source, .interrupt = interrupt, .where = where
+		.open = open_source,
+		.interrupt = interrupt,
+		.where = where,
+		.recall = recall,
+		.due_us = due_us,
 	};
 	a->manner = *manner;
 	a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	a->places = mmap(NULL, SOURCE_KINDS_MAX * sizeof(*a->places), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (a->places == MAP_FAILED)
 		a->places = NULL;
-	if (a->stop_fd < 0 || !a->places) {
+	if (a->stop_fd < 0 || a->wake_fd < 0 || !a->places) {
 		apart_free(a);
 		return err_set(e, ERR_WORLD,
 			"cannot prepare the process that asks the driver: %s", strerror(errno));
@@ -318,6 +378,8 @@ void apart_free(struct apart *a)
 		munmap(a->places, SOURCE_KINDS_MAX * sizeof(*a->places));
 	if (a->stop_fd >= 0)
 		close(a->stop_fd);
+	if (a->wake_fd >= 0)
+		close(a->wake_fd);
 	free(a);
 }
 

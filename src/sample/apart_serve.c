@@ -60,15 +60,15 @@ static int call_source(struct apart_serving *v, enum apart_call call, struct wir
 		return source_scan(s, e);
 	case APART_DRAIN:
 		s->want_power = wire_read_number(in, 0, 1) != 0;
-		fresh->which = read_flags(v, in);
+		fresh->drained_cards = read_flags(v, in);
 		fresh->drained = true;
-		return source_drain(s, fresh->which, e);
+		return source_drain(s, fresh->drained_cards, e);
 	case APART_GLANCE:
 		return source_glance(s, (unsigned)wire_read_number(in, 0, UINT16_MAX), e);
 	case APART_LOOK:
-		fresh->which = read_flags(v, in);
+		fresh->looked_cards = read_flags(v, in);
 		fresh->looked = true;
-		return source_look(s, fresh->which, e);
+		return source_look(s, fresh->looked_cards, e);
 	default:
 		return 0;
 	}
@@ -155,21 +155,19 @@ static void answer(
 		answer_facilities(v, reply);
 }
 
-void apart_serve(void *context, const struct str *request, struct str *reply)
+static void serve_call(
+	struct apart_serving *v, enum apart_call call, struct wire *in, struct str *reply)
 {
-	struct apart_serving *v = context;
-	struct wire in = { .bytes = str_text(request), .left = request->len };
 	struct wire_fresh fresh = { 0 };
 	struct str answered = { 0 };
 	struct err e = { 0 };
-	enum apart_call call = (enum apart_call)wire_read_number(&in, 0, APART_CALLS - 1);
-	int rc = call == APART_OPEN ? open_source(v, &in, &e) : 0;
+	int rc = call == APART_OPEN ? open_source(v, in, &e) : 0;
 	if (!v->source && !rc)
 		rc = err_set(&e, ERR_WORLD, "the source is not open");
 	if (!rc && call != APART_OPEN)
-		rc = call_source(v, call, &in, &fresh, &e);
+		rc = call_source(v, call, in, &fresh, &e);
 	if (v->source && !rc)
-		answer(v, call, &in, &answered);
+		answer(v, call, in, &answered);
 	int64_t wall_ms = clock_wall_ms(v->options.clock);
 	wire_write_number(reply, rc);
 	wire_write_text(reply, e.text);
@@ -184,5 +182,16 @@ void apart_serve(void *context, const struct str *request, struct str *reply)
 	wire_write_number(reply, cost_us - v->cost_us);
 	wire_write_number(reply, wall_ms);
 	v->cost_us = cost_us;
+}
+
+void apart_serve(void *context, const struct str *request, struct str *reply)
+{
+	struct apart_serving *v = context;
+	struct wire in = { .bytes = str_text(request), .left = request->len };
+	enum apart_call call = (enum apart_call)wire_read_number(&in, 0, APART_CALLS - 1);
+	if (call == APART_ROUND)
+		apart_serve_round(v, &in, reply);
+	else
+		serve_call(v, call, &in, reply);
 	source_place_set(v->options.place, -1, "");
 }

@@ -14,9 +14,11 @@ struct apart_site {
 	struct source_place *place;    /* shared with the helpers */
 	struct helper *helper;	       /* or NULL */
 	int stop_fd;		       /* readable: do not wait */
+	int wake_fd;		       /* readable in the helper: end the patrol */
 	const struct apart_manner *manner;
-	bool busy;	  /* the helper has not answered yet ... */
-	int64_t asked_us; /* ... what it was asked at this moment (monotonic) */
+	bool busy;	   /* the helper has not answered yet ... */
+	int64_t asked_us;  /* ... what it was asked at this moment (monotonic) */
+	int64_t patrol_us; /* how long it may take before the answer is due; 0: no patrol */
 	struct left left;
 	struct err why; /* why there is no helper */
 };
@@ -28,6 +30,9 @@ int site_start(struct apart_site *s, struct err *e);
  * there is no helper any more. */
 int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
 	struct err *e);
+/* Before site_ask(): the request is a patrol, and takes at most `patrol_us`. Until then the
+ * helper is waited for as long as it glances in time. */
+void site_patrol(struct apart_site *s, int64_t patrol_us);
 /* Takes the reply to a request for which site_ask() has failed with ERR_BUSY; ERR_BUSY: there
  * is none yet. */
 int site_late(struct apart_site *s, const struct str **reply, struct err *e);

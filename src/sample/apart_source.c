@@ -1,34 +1,14 @@
-/* A source whose calls are made by a helper. The helper's cards have places here that outlast
- * it: after another one was started, a card is found again by its UUID. */
+/* A source whose calls are made by a helper: hands each call to it, and mirrors what it
+ * answers. */
+#include "sample/apart_source.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/array.h"
-#include "sample/apart_serve.h"
-#include "sample/apart_site.h"
-#include "sample/apart_wire.h"
-#include "source/source.h"
+#include "sample/apart_round.h"
 
-#define NOWHERE SIZE_MAX /* place of a card that is shown by others */
-
-struct apart_source {
-	struct source base;
-	struct source_ops ops; /* with the name of the kind */
-	struct apart_site *site;
-	bool open;		   /* the helper has the source open */
-	bool plain;		   /* the call that was made last has no answer of its own */
-	struct mirror mirror;	   /* of the helper's source */
-	size_t *at;		   /* places of its cards in base.cards */
-	size_t n_at;		   /* how many have one */
-	struct source_avoids told; /* the cards that the helper leaves alone */
-	struct source_xid *xids;
-	size_t cap_xids;
-	struct str request;
-	struct arena texts; /* of facilities */
-};
-
-static struct str *begin(struct apart_source *s, enum apart_call call)
+struct str *apart_source_begin(struct apart_source *s, enum apart_call call)
 {
 	str_clear(&s->request);
 	s->request.failed = false;
@@ -99,7 +79,7 @@ static bool place_card(struct apart_source *s, size_t card)
 	return true;
 }
 
-static bool is_placed(const struct apart_source *s, size_t place)
+bool apart_source_has(const struct apart_source *s, size_t place)
 {
 	for (size_t i = 0; i < s->n_at; i++)
 		if (s->at[i] == place)
@@ -118,7 +98,7 @@ static bool join_cards(struct apart_source *s)
 			s->base.cards[s->at[i]] = from->cards[i];
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		struct card_reading *r = &s->base.cards[i];
-		if (is_placed(s, i))
+		if (apart_source_has(s, i))
 			continue;
 		source_lose_card(r, source_is_avoided(&s->told, r->id.index, r->id.pci)
 					    ? CARD_CODE_STUCK
@@ -157,9 +137,9 @@ static void join_facts(struct apart_source *s)
 	base->energy_cost_us = from->energy_cost_us;
 }
 
-/* There is no helper any more: its arrays are gone. */
-static void forget(struct apart_source *s)
+void apart_source_forget(struct apart_source *s)
 {
+	s->rounds = (struct wire){ 0 };
 	mirror_finish(&s->mirror);
 	s->n_at = 0;
 	s->open = false;
@@ -172,6 +152,22 @@ static void forget(struct apart_source *s)
 	}
 }
 
+int apart_source_refuse(struct apart_source *s, struct err *e)
+{
+	int rc = site_refuse(s->site, e);
+	apart_source_forget(s);
+	return rc;
+}
+
+bool apart_source_read(struct apart_source *s, struct wire *in)
+{
+	if (!mirror_read(&s->mirror, in))
+		return false;
+	in->bad |= !join_cards(s) || !join_xids(s);
+	join_facts(s);
+	return !in->bad;
+}
+
 /* Reads the common part of a reply: what the call returned, and the state of the source. */
 static int read_state(struct apart_source *s, struct wire *in, struct err *e)
 {
@@ -180,10 +176,8 @@ static int read_state(struct apart_source *s, struct wire *in, struct err *e)
 	wire_read_text(in, text, sizeof(text));
 	int number = (int)wire_read_number(in, INT32_MIN, INT32_MAX);
 	s->open = wire_read_number(in, 0, 1) != 0;
-	if (s->open && mirror_read(&s->mirror, in)) {
-		in->bad |= !join_cards(s) || !join_xids(s);
-		join_facts(s);
-	}
+	if (s->open)
+		apart_source_read(s, in);
 	return rc ? err_number(e, err_set(e, rc, "%s", text), number) : 0;
 }
 
@@ -193,7 +187,7 @@ static int take_reply(
 {
 	if (rc) {
 		if (!s->site->helper)
-			forget(s);
+			apart_source_forget(s);
 		return rc;
 	}
 	*in = (struct wire){ .bytes = str_text(reply), .left = reply->len };
@@ -217,11 +211,8 @@ static int finish(struct apart_source *s, struct wire *in, int rc, struct err *e
 		return rc;
 	int64_t cost_us = wire_read_number(in, 0, INT64_MAX / 2);
 	int64_t wall_ms = wire_read_number(in, INT64_MIN, INT64_MAX);
-	if (in->bad) {
-		rc = site_refuse(s->site, e);
-		forget(s);
-		return rc;
-	}
+	if (in->bad)
+		return apart_source_refuse(s, e);
 	if (!clock_is_virtual(s->site->options.clock))
 		s->base.apart_cost_us += cost_us;
 	s->base.apart_wall_ms = wall_ms;
@@ -246,11 +237,7 @@ static int apart_late(struct source *base, struct err *e)
 	rc = take_reply(s, rc, reply, &in, e);
 	if (s->plain)
 		return finish(s, &in, rc, e);
-	if (!in.bad)
-		return rc;
-	rc = site_refuse(s->site, e);
-	forget(s);
-	return rc;
+	return in.bad ? apart_source_refuse(s, e) : rc;
 }
 
 static int apart_scan(struct source *base, struct err *e)
@@ -260,15 +247,15 @@ static int apart_scan(struct source *base, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (rc > 0)
-		forget(s);
-	add_avoids(s, begin(s, s->open ? APART_SCAN : APART_OPEN));
+		apart_source_forget(s);
+	add_avoids(s, apart_source_begin(s, s->open ? APART_SCAN : APART_OPEN));
 	return call(s, e);
 }
 
 static int apart_drain(struct source *base, const bool *which, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
-	struct str *out = begin(s, APART_DRAIN);
+	struct str *out = apart_source_begin(s, APART_DRAIN);
 	wire_write_number(out, base->want_power);
 	add_flags(s, out, which);
 	return call(s, e);
@@ -277,14 +264,14 @@ static int apart_drain(struct source *base, const bool *which, struct err *e)
 static int apart_glance(struct source *base, unsigned what, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
-	wire_write_number(begin(s, APART_GLANCE), what);
+	wire_write_number(apart_source_begin(s, APART_GLANCE), what);
 	return call(s, e);
 }
 
 static int apart_look(struct source *base, const bool *which, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
-	add_flags(s, begin(s, APART_LOOK), which);
+	add_flags(s, apart_source_begin(s, APART_LOOK), which);
 	return call(s, e);
 }
 
@@ -293,7 +280,7 @@ static bool begin_card(struct apart_source *s, enum apart_call which, size_t car
 {
 	for (size_t i = 0; i < s->n_at; i++)
 		if (s->at[i] == card) {
-			wire_write_number(begin(s, which), (int64_t)i);
+			wire_write_number(apart_source_begin(s, which), (int64_t)i);
 			return true;
 		}
 	return false;
@@ -371,7 +358,7 @@ static size_t apart_facilities(struct source *base, struct facility *rows, size_
 	struct apart_source *s = (struct apart_source *)base;
 	struct wire in = { 0 };
 	struct facility row;
-	begin(s, APART_FACILITIES);
+	apart_source_begin(s, APART_FACILITIES);
 	if (exchange(s, &in, &base->unsaid) != 0)
 		return 0;
 	size_t n = (size_t)wire_read_number(&in, 0, APART_FACILITIES_MAX), kept = 0;
@@ -409,6 +396,11 @@ static const struct source_ops apart_ops = {
 	.facilities = apart_facilities,
 	.close = apart_close,
 };
+
+bool apart_can_round(const struct source *s)
+{
+	return s->ops->close == apart_close;
+}
 
 int apart_source_open(struct source **source, struct apart_site *site, struct err *e)
 {

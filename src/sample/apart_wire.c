@@ -246,11 +246,11 @@ static void write_card(struct str *out, const struct card_reading *r, unsigned p
 
 static unsigned fresh_parts(const struct wire_fresh *fresh, size_t card)
 {
+	bool drained = fresh->drained && (!fresh->drained_cards || fresh->drained_cards[card]);
+	bool looked = fresh->looked && (!fresh->looked_cards || fresh->looked_cards[card]);
 	unsigned parts = 0;
-	if (fresh->which && !fresh->which[card])
-		return 0;
 	for (unsigned i = 0; i < WIRE_ARRAYS; i++)
-		if (arrays[i].looked ? fresh->looked : fresh->drained)
+		if (arrays[i].looked ? looked : drained)
 			parts |= PART_ARRAYS << i;
 	return parts;
 }

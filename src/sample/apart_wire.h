@@ -39,7 +39,7 @@ struct wire_sent {
 /* Which arrays the last call has read again; the others are sent if their length changed. */
 struct wire_fresh {
 	bool drained, looked;
-	const bool *which; /* flags of the cards; NULL: all */
+	const bool *drained_cards, *looked_cards; /* flags of them; NULL: all */
 };
 
 void wire_write_source(struct str *out, const struct source *s, struct wire_sent *sent,

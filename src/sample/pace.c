@@ -56,9 +56,11 @@ void pace_done(struct pace *p, int64_t now_us, const struct round *round, int64_
 	p->next_glance_us =
 		now_us + (int64_t)((double)p->apart_us * (0.8 + 0.4 * pace_chance(p)));
 	if (round->energy || round->drain)
-		p->next_energy_us = now_us + spacing_us(&p->energy, ENERGY_SHARE, 0, p->most_us);
+		p->next_energy_us =
+			now_us + spacing_us(&p->energy, ENERGY_SHARE, 0, p->most_us);
 	if (round->shared || round->drain)
-		p->next_shared_us = now_us + spacing_us(&p->shared, SHARED_SHARE, 0, p->most_us);
+		p->next_shared_us =
+			now_us + spacing_us(&p->shared, SHARED_SHARE, 0, p->most_us);
 }
 
 int64_t pace_stall_us(const struct pace *p)

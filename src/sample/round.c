@@ -6,11 +6,12 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "sample/apart_round.h"
 
 /* Used memory may change by up to this much although no process came or went. */
 #define MEMORY_STEP_BYTES (1 << 16)
 
-int round_new(struct round **r, const struct clock *clock, struct err *e)
+int round_new(struct round **r, struct clock *clock, struct err *e)
 {
 	*r = calloc(1, sizeof(**r));
 	if (!*r)
@@ -35,8 +36,7 @@ void round_want(struct round *r, size_t card)
 		r->cards[card].want = true;
 }
 
-/* Makes room for all cards of the source; asks for a look at new ones. */
-static int reserve(struct round *r, size_t n, struct err *e)
+int round_reserve(struct round *r, size_t n, struct err *e)
 {
 	if (n > r->cap_cards) {
 		if (!array_resize(&r->cards, n + 8) || !array_resize(&r->flags, n + 8))
@@ -92,11 +92,12 @@ static int look_at(struct source *s, struct round *r, struct err *e)
 		r->flags[i] = r->look_all || must_look(&r->cards[i], &s->cards[i]);
 		any |= r->flags[i];
 	}
+	r->looks = any;
 	if (!any)
 		return 0;
 	int rc = source_look(s, r->look_all ? NULL : r->flags, e);
 	if (!rc)
-		rc = reserve(r, s->n_cards, e);
+		rc = round_reserve(r, s->n_cards, e);
 	for (size_t i = 0; !rc && i < s->n_cards; i++) {
 		struct round_card *c = &r->cards[i];
 		c->looked = i >= before || r->flags[i];
@@ -145,13 +146,12 @@ static int drain(struct source *s, struct round *r, struct err *e)
 	return rc;
 }
 
-int round_run(struct source *s, void *round, struct err *e)
+static int run(struct source *s, struct round *r, struct err *e)
 {
-	struct round *r = round;
 	struct err later = { 0 };
 	int rc = r->scan ? source_scan(s, e) : 0;
 	if (!rc)
-		rc = reserve(r, s->n_cards, e);
+		rc = round_reserve(r, s->n_cards, e);
 	if (!rc)
 		rc = drain(s, r, e);
 	if (rc)
@@ -168,4 +168,36 @@ int round_run(struct source *s, void *round, struct err *e)
 	r->glanced = rc == 0;
 	/* What was drained is kept even when a later step fails. */
 	return r->drained ? 0 : rc;
+}
+
+int round_run(struct source *s, void *round, struct err *e)
+{
+	struct round *r = round;
+	if (apart_can_round(s))
+		return apart_round(s, r, e);
+	struct moment begun = clock_now(r->clock);
+	r->looks = false;
+	int rc = run(s, r, e);
+	struct moment ended = clock_now(r->clock);
+	r->made = rc == 0;
+	r->more = r->due = false;
+	r->begun_us = begun.boot_us;
+	r->begun_ms = begun.wall_us / 1000;
+	r->ended_us = ended.boot_us;
+	r->ended_ms = ended.wall_us / 1000;
+	return rc;
+}
+
+int round_next(struct source *s, struct round *r, struct err *e)
+{
+	if (apart_can_round(s))
+		return apart_round_next(s, r, e);
+	bool made = r->made;
+	r->made = false;
+	return made;
+}
+
+bool round_can_patrol(const struct source *s)
+{
+	return apart_can_round(s);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "model/reading.h"
@@ -20,6 +21,9 @@ enum { SOURCE_CALL_CAP = 64 };
 struct source_place {
 	int card;		    /* the driver's index of the physical card; -1: of none */
 	char call[SOURCE_CALL_CAP]; /* "": in none */
+	/* On a patrol, the moment of the glance that is due next, or is being made: monotonic
+	 * microseconds. Whoever is stuck does not move it. */
+	int64_t due_us;
 };
 void source_place_set(struct source_place *p, int card, const char *call);
 
@@ -51,6 +55,11 @@ struct source_host {
 	void (*interrupt)(struct source_host *h);
 	/* From another thread: what a source is waiting for; "" when that is not known. */
 	void (*where)(struct source_host *h, char *dst, size_t cap);
+	/* From another thread: patrols (sample/round.h), now and later, end at once; or, if not
+	 * `on`, no longer do. */
+	void (*recall)(struct source_host *h, bool on);
+	/* From another thread: source_place.due_us of the source on patrol. */
+	int64_t (*due_us)(struct source_host *h);
 };
 
 #endif

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import GUA, advance, clean_environment, gua, wait_for
+from conftest import GUA, advance, children, clean_environment, gua, wait_for
 from fake import calls, fake_driver
 from recorded import card_seconds, rows
 
@@ -21,14 +21,6 @@ CARDS = """
 card 0 uuid GPU-aaaa name "NVIDIA A100" memory 80GiB
 card 1 uuid GPU-bbbb name "NVIDIA A100" memory 80GiB
 """
-
-
-def children(pid):
-    """The pids of a process's children."""
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        found += map(int, task.read_text().split())
-    return found
 
 
 def name(pid):
@@ -197,6 +189,24 @@ def test_a_process_that_dies_is_replaced(record):
     run.wait(lambda: "the process gua-nvml was ended by signal 9" in run.said())
     run.wait_ready()
     assert run.helper() != first
+    assert run.stop() == 0
+
+
+def test_a_process_that_was_frozen_is_not_given_up(record):
+    """When all processes of the recorder were stopped, none of them was late."""
+    run = record(CARDS, "--driver-timeout", "1s", "--driver-patience", "1500ms", real=True)
+    run.wait_ready()
+    first = run.helper()
+    everybody = [run.process.pid, *children(run.process.pid)]
+    for pid in everybody:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(3)
+    for pid in everybody:
+        os.kill(pid, signal.SIGCONT)
+    ticks = rows(run.db, "SELECT last_tick_ms FROM run")
+    run.wait(lambda: rows(run.db, "SELECT last_tick_ms FROM run") != ticks)
+    run.wait_ready()
+    assert run.helper() == first, run.said()
     assert run.stop() == 0
 
 

@@ -1,6 +1,7 @@
 """Which processes held a card and whether it was used, on realistic hosts: processes that come and go, drivers
 that report less, cards that report what cannot be true. The fake driver in virtual time, unless said otherwise."""
 import contextlib
+import os
 import signal
 import sqlite3
 import subprocess
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import GUA, clean_environment, gua, wait_for
+from conftest import GUA, children, clean_environment, gua, wait_for
 from fake import fake_driver
 from recorded import ONE_CARD, TWO_CARDS, card_seconds, record, rows  # noqa: F401
 
@@ -262,7 +263,8 @@ def running(*command, **options):
 
 
 def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
-    """A process that left during the stop counts until the stop; one that was there before and after counts for all."""
+    """A process that left during the stop counts until the stop; one that was there before and after counts for all. All
+    its processes are stopped, as by a freezer: the one that asks the driver glances by itself."""
     scenario = """
         card 0 uuid GPU-aaaa name "Test A" memory 80GiB
         card 1 uuid GPU-bbbb name "Test B" memory 80GiB
@@ -279,14 +281,17 @@ def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
         with running(GUA, "daemon", "--foreground", "--db", db, env=env, stderr=subprocess.DEVNULL) as recorder:
             wait_for(lambda: has_begun(db))
             time.sleep(max(0, begin + 3 - time.time()))
-            recorder.send_signal(signal.SIGSTOP)
+            everybody = [recorder.pid, *children(recorder.pid)]
+            for pid in everybody:
+                os.kill(pid, signal.SIGSTOP)
             stopped = time.time()
             time.sleep(max(0, begin + 7 - time.time()))
             leaver.kill()
             leaver.wait()
             time.sleep(4)
             woken = time.time()
-            recorder.send_signal(signal.SIGCONT)
+            for pid in everybody:
+                os.kill(pid, signal.SIGCONT)
             time.sleep(2)
             recorder.terminate()
             recorder.wait()
