@@ -20,7 +20,7 @@
  *              locks (who has locked a file), text (parts of texts, and how long they are)
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), card_name (what users call a card),
- *              card_now (a card's readings at a tick),
+ *              card_now (a card's readings at a tick), scrape (what an exporter shows),
  *              process (a life and its owner), spell (idle for long), tick (what the store is
  *              given), audit* (what the cards did and who held them), identity (what time is
  *              attributed to), table
@@ -30,8 +30,8 @@
  *              (how a process is ended), xid (what the driver's numbers mean), finding (what an
  *              examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
- *              become values), config and notices (gua's own keys), parse (values of special
- *              kinds)
+ *              become values), config, notices and engine (gua's own keys), parse (values of
+ *              special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
  *              (several as one), source_options, source_host (for kinds
  *              that may block), facility (how a source does its jobs),
@@ -77,6 +77,7 @@
  *              report_parts. Others: event_list, event_words, now, cards_now (readings),
  *              board (the present from a store alone), recent, floors, status,
  *              recorder_status, export,
+ *              scrape* and identity_names (what an exporter shows),
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
@@ -85,7 +86,8 @@
  *              JSON), channel* (how it reaches them), backoff (when), courier (sends it)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
  *              html, style (of pages), timeline, json, rows, events, status, track*,
- *              subtrack*
+ *              subtrack*,
+ *              exposition* (metrics for Prometheus)
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine
  *              (the host), notify
@@ -98,9 +100,11 @@
  *   serve/     the web server: request (what a client asks, parsed), route and routes (the
  *              table of what is answered), params (parameters as options), answer, api* (the
  *              JSON API), page (the frame of HTML pages), health,
+ *              metrics,
  *              listen (sockets), world (what requests share), server (libmicrohttpd)
  *   cmd/       one file per command: daemon*, start, status, stop, report*, fleet (hands over),
  *              fleet_main and fleet_engine (the program gua-fleet), events, export,
+ *              metrics (for Prometheus),
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), serve (hands over), serve_main (the program
  *              gua-serve), end_main (the program gua-end), track*, subtrack, gpu_tracker,

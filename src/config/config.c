@@ -21,6 +21,7 @@ static const struct config_section sections[] = {
 	{ .name = "notices", .help = "How gua enforce tells people." },
 	{ .name = "end", .help = "How gua enforce ends a session." },
 	{ .name = "fleet", .help = "The engine that has the metrics of all hosts." },
+	{ .name = "metrics", .help = "What gua metrics and /metrics show." },
 	{ 0 },
 };
 
@@ -290,6 +291,22 @@ static const struct config_key keys[] = {
 			"how often a query is repeated after a fault that may pass",
 			AT(fleet.retries), .max = 10 },
 		"3", .option = "retries", .commands = FLEET },
+	{ "metrics",
+		{ OPTION_CHOICE, 0, "identities", "HOW",
+			"whose time it is: by user, by group of [groups], hashed with a key, "
+			"or off",
+			.choices = IDENTITY_WORDS, AT(metrics.identities) },
+		"user", .option = "identities", .commands = "metrics" },
+	{ "metrics",
+		{ OPTION_COUNT, 0, "identity_max", "N",
+			"users with a series of their own; later ones are in _other",
+			AT(metrics.identity_max), .min = 1, .max = 100000 },
+		"200", .option = NULL },
+	{ "metrics",
+		{ OPTION_TEXT, 0, "key_file", "FILE",
+			"file with the key of hashed identities, the same on all hosts",
+			AT(metrics.key_file) },
+		.example = "key_file = /etc/gua/metrics.key" },
 	{ 0 },
 };
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "config/engine.h"
 #include "config/notices.h"
 #include "config/schema.h"
 #include "model/process.h"
@@ -51,14 +52,6 @@ struct config_calendar {
 	size_t n_holidays;
 };
 
-/* How the engine of a fleet is reached; NULL: not given. */
-struct config_fleet {
-	const char *url, *match, *host_label, *expect;
-	const char *bearer_file, *basic_file, *cert_file, *key_file, *ca_file;
-	const char *header, *header_file, *param;
-	int64_t timeout_ms, retries;
-};
-
 struct config {
 	/* [record] */
 	int64_t interval_ms, drain_ms, glance_ms, driver_timeout_ms, retry_ms;
@@ -79,6 +72,7 @@ struct config {
 	/* [notices], [end] */
 	struct config_notices notices;
 	struct config_end end;
+	struct config_metrics metrics; /* [metrics] */
 	struct config_fleet fleet;
 };
 

@@ -1,6 +1,8 @@
 /* The table of all routes. */
 #include "serve/api.h"
+#include "render/exposition.h"
 #include "serve/health.h"
+#include "serve/metrics.h"
 #include "serve/params.h"
 #include "serve/route.h"
 
@@ -26,5 +28,6 @@ const struct route serve_routes[] = {
 	{ .path = "/api/v1/status", .answer = api_status, .type = TYPE_JSON, .params = "host" },
 	{ .path = "/api/v1/now", .answer = api_now, .type = TYPE_JSON },
 	{ .path = "/api/v1/who", .answer = api_who, .type = TYPE_JSON, .params = WHO_PARAMS },
+	{ .path = "/metrics", .answer = metrics_answer, .type = EXPOSITION_TEXT_TYPE },
 	{ 0 },
 };
