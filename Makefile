@@ -8,6 +8,7 @@
 #   make uninstall  remove what make install has installed, and no data
 #   make deb      build Debian packages in build-deb/
 #   make wheel    build a wheel of the Python package, with libgua in it, in build/wheel/
+#   make test-systemd  boot a small Debian and try the service there, from the packages; as root
 #   make dist     pack the committed tree: build/gua-VERSION.tar.xz
 #   make format   let clang-format decide
 #   make bench    measure speed and size against the goals; some minutes
@@ -26,7 +27,7 @@ quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all setup run test bench truth install uninstall deb wheel dist format fuzz clean
+.PHONY: all setup run test bench truth install uninstall deb wheel test-systemd dist format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -73,6 +74,10 @@ uninstall:
 deb:
 	@tools/setup deb
 	@tools/deb build-deb
+
+test-systemd: all
+	@tools/setup systemd
+	@tools/test-systemd $(SUITE)
 
 # Needs no network.
 wheel: all

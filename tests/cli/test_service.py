@@ -514,6 +514,6 @@ def test_status_of_a_store_with_impossible_times(tmp_path, value):
 def test_the_unit_restarts_at_once_and_reloads():
     unit = (ROOT / "dist" / "gua.service").read_text().splitlines()
     for line in ("Restart=always", "RestartSec=1s", "StartLimitIntervalSec=0", "TimeoutStopSec=10s", "KillMode=process",
-                 "ExecReload=/bin/kill -HUP $MAINPID"):
+                 "ExecReload=/bin/sh -c 'kill -HUP $MAINPID'"):
         assert line in unit
     assert any(line.startswith("After=") and "nss-user-lookup.target" in line for line in unit)

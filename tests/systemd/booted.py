@@ -1,0 +1,209 @@
+"""The service on a really booted system, from the packages: run by tools/test-systemd, which names them. It is not
+among the tests of `make test`, because it needs root, a mirror of Debian and some minutes.
+
+The tests are the life of one machine, in order: each begins where the one before ended."""
+import json
+import os
+import pathlib
+import re
+import time
+
+import pytest
+
+from machine import Machine
+
+BASE, OLD, NEW, FAKE = (os.environ[f"GUA_SYSTEMD_{name}"] for name in ("BASE", "OLD", "NEW", "FAKE"))
+SCENARIO = """host gpu-test
+card 0 uuid GPU-11111111-2222-3333-4444-555555555555 name "NVIDIA A100-SXM4-80GB" memory 80GiB
+process work pid file work
+at 0s hold work card 0 memory 20GiB
+"""
+# All who ask see one play, whenever they begin to.
+VARIABLES = {"FAKENVML_SCENARIO": "/srv/driver.scenario", "FAKENVML_PIDS": "/srv/pids", "FAKENVML_START": str(time.time())}
+DROP_IN = "[Service]\nWatchdogSec=4s\n" + "".join(f"Environment={name}={value}\n" for name, value in VARIABLES.items())
+LIBRARY = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
+
+
+def packages(folder):
+    return sorted(path for path in pathlib.Path(folder).glob("*.deb") if "dbgsym" not in path.name)
+
+
+def install(machine, folder, run):
+    """Installs the packages of a folder with dpkg, by `run`: before the machine is booted, or inside."""
+    names = []
+    for path in packages(folder):
+        machine.put(path, f"/srv/{path.name}")
+        names.append(f"/srv/{path.name}")
+    run("dpkg", "--install", *names)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    it = Machine(tmp_path_factory.mktemp("machine"), BASE)
+    it.put(FAKE, LIBRARY)
+    it.write("/srv/driver.scenario", SCENARIO)
+    it.write("/etc/systemd/system/gua.service.d/test.conf", DROP_IN)
+    it.environment = VARIABLES
+    (it.root / "srv/pids").mkdir()
+    for user in ("alice", "mallory"):
+        it.chroot("useradd", "--create-home", user)
+    install(it, OLD, it.chroot)
+    it.chroot("usermod", "-a", "-G", "gua", "alice")
+    it.boot()
+    try:
+        yield it
+    finally:
+        it.end()
+
+
+def ticks(machine):
+    """How far the store is accounted, in milliseconds; 0: nothing yet."""
+    query = "SELECT coalesce(max(last_tick_ms), 0) FROM run"
+    return int(machine.run("python3", "-c", f"import sqlite3; print(sqlite3.connect('file:/var/lib/gua/gua.db?mode=ro', "
+                           f"uri=True).execute('{query}').fetchone()[0])").stdout)
+
+
+def wait_for_tick(machine):
+    now = ticks(machine)
+    machine.wait(lambda: ticks(machine) > now, "no tick was stored")
+
+
+def runs(machine):
+    program = ("import json, sqlite3; print(json.dumps(sqlite3.connect('file:/var/lib/gua/gua.db?mode=ro', uri=True)"
+               ".execute('SELECT started_ms, ended_ms, how_ended FROM run ORDER BY id').fetchall()))")
+    return json.loads(machine.run("python3", "-c", program).stdout)
+
+
+def unobserved_ms(machine):
+    """Time between the first and the last reading for which there is none."""
+    program = ("import sqlite3; d = sqlite3.connect('file:/var/lib/gua/gua.db?mode=ro', uri=True); "
+               "print(d.execute('SELECT coalesce(sum(ms), 0) FROM total_gpu WHERE state = 3').fetchone()[0])")
+    return int(machine.run("python3", "-c", program).stdout)
+
+
+def test_it_is_not_started_by_its_package(machine):
+    assert machine.run("systemctl", "is-enabled", "gua", check=False).stdout.strip() == "disabled"
+    assert machine.run("systemctl", "is-active", "gua", check=False).stdout.strip() == "inactive"
+
+
+def test_enable_starts_it_and_it_reports_that_it_is_ready(machine):
+    machine.write("/etc/gua/gua.conf", "[record]\ninterval = 2s\ndrain = 1s\n")
+    machine.run("systemctl", "enable", "--now", "gua")
+    assert machine.show("ActiveState") == "active"
+    assert machine.show("StatusText") or machine.show("SubState") == "running"
+    wait_for_tick(machine)
+
+
+def test_a_holder_is_seen_and_named(machine):
+    machine.run("sh", "-c", "systemd-run --quiet --uid=alice --unit=work sleep 100000")
+    pid = machine.show("MainPID", "work")
+    machine.write("/srv/pids/work", pid)
+    machine.wait(lambda: "alice" in machine.run("gua", "who", as_user="alice").stdout, "the holder is not shown")
+    shown = machine.run("gua", "who", as_user="alice").stdout
+    assert len(re.findall(rf"\b{pid}\b", shown)) == 1
+    machine.wait(lambda: "alice" in machine.run("gua", "report", "--since", "1h", as_user="alice").stdout, "not recorded")
+
+
+def test_members_of_the_group_read_without_naming_a_path(machine):
+    for command in (["status"], ["report"], ["report", "--format", "json"], ["who"], ["events"], ["stat"], ["export"],
+                    ["doctor"], ["config"]):
+        done = machine.run("gua", *command, as_user="alice", check=False)
+        assert done.returncode == 0, (command, done.stderr)
+
+
+def test_others_are_told_which_group_to_ask_for(machine):
+    mode = (machine.root / "var/lib/gua").stat().st_mode & 0o7777
+    assert mode == 0o750
+    for path in (machine.root / "var/lib/gua").glob("gua.db"):
+        assert path.stat().st_mode & 0o777 == 0o640
+    for command in ("report", "status", "export"):
+        done = machine.run("gua", command, as_user="mallory", check=False)
+        assert done.returncode == 1 and "group" in done.stderr and "gua" in done.stderr, (command, done.stderr)
+
+
+def test_it_needs_no_privilege(machine):
+    exposure = machine.run("systemd-analyze", "security", "--no-pager", "gua").stdout.splitlines()[-1]
+    assert float(re.search(r"(\d+\.\d+)", exposure).group(1)) <= 2.0, exposure
+    main = machine.show("MainPID")
+    shown = machine.run("cat", f"/proc/{main}/status").stdout
+    assert re.search(r"^CapEff:\s+0+$", shown, re.MULTILINE) and re.search(r"^NoNewPrivs:\s+1$", shown, re.MULTILINE)
+
+
+def test_a_hung_recorder_is_started_again(machine):
+    first, before = machine.show("MainPID"), int(machine.show("NRestarts"))
+    machine.run("sh", "-c", f"kill -STOP {first}")
+    machine.wait(lambda: int(machine.show("NRestarts")) > before, "the watchdog did not fire")
+    machine.wait(lambda: machine.show("ActiveState") == "active", "it did not come back")
+    assert machine.show("MainPID") != first
+    wait_for_tick(machine)
+
+
+def test_a_killed_recorder_is_back_within_the_drivers_ring(machine):
+    """Nothing of the time between is lost: the driver keeps the samples of about ten seconds."""
+    lost, first = unobserved_ms(machine), machine.show("MainPID")
+    machine.run("sh", "-c", f"kill -KILL {first}")
+    machine.wait(lambda: machine.show("MainPID") not in ("0", first), "it did not come back")
+    wait_for_tick(machine)
+    assert unobserved_ms(machine) == lost
+
+
+def test_an_upgrade_loses_no_more_than_the_restart_takes(machine):
+    before, lost = len(runs(machine)), unobserved_ms(machine)
+    install(machine, NEW, machine.run)
+    machine.wait(lambda: len(runs(machine)) > before, "the upgrade did not start it again")
+    wait_for_tick(machine)
+    *_, last, now = runs(machine)
+    assert (last[2], now[1]) == ("stopped", None)
+    assert unobserved_ms(machine) - lost <= now[0] - last[1]
+
+
+def test_a_reload_reads_the_configuration_again(machine):
+    first = machine.show("MainPID")
+    machine.run("systemctl", "reload", "gua")
+    wait_for_tick(machine)
+    assert machine.show("MainPID") == first
+
+
+def test_two_recorders_do_not_confuse_the_views(machine):
+    """A user's own beside the service."""
+    machine.run("gua", "start", "--db", "/home/alice/own.db", "--interval", "2s", as_user="alice")
+    pid = machine.show("MainPID", "work")
+    assert len(re.findall(rf"\b{pid}\b", machine.run("gua", "who", as_user="alice").stdout)) == 1
+    assert len(re.findall("A100", machine.run("gua", "stat", as_user="alice").stdout)) == 1
+    assert "/var/lib/gua/gua.db" in machine.run("gua", "status", as_user="alice").stdout
+    machine.run("gua", "stop", "--db", "/home/alice/own.db", as_user="alice")
+    assert machine.show("ActiveState") == "active"
+
+
+def test_it_comes_back_after_a_reboot(machine):
+    machine.reboot()
+    assert machine.show("ActiveState") == "active"
+    wait_for_tick(machine)
+    *_, last, now = runs(machine)
+    assert (last[2], now[1]) == ("stopped", None)
+
+
+def test_hidden_processes_are_said_to_be_hidden(machine):
+    """With hidepid the recorder cannot know whose a process is."""
+    machine.run("mount", "-o", "remount,hidepid=2", "/proc")
+    done = machine.run("gua", "doctor", as_user="alice", check=False)
+    machine.run("mount", "-o", "remount,hidepid=0", "/proc")
+    assert "hidepid" in done.stdout
+
+
+def test_a_stop_is_quick_and_writes_the_end(machine):
+    begun = time.monotonic()
+    machine.run("systemctl", "stop", "gua")
+    assert time.monotonic() - begun < 60
+    assert runs(machine)[-1][2] == "stopped"
+
+
+def test_purging_the_packages_keeps_the_data(machine):
+    names = [path.name.split("_")[0] for path in packages(NEW)]
+    machine.run("dpkg", "--purge", *names)
+    assert not re.search(r"^.[^n]\s+gua\b", machine.run("dpkg", "--list").stdout, re.MULTILINE)
+    assert machine.run("systemctl", "cat", "gua", check=False).returncode != 0
+    assert (machine.root / "var/lib/gua/gua.db").exists()
+    kept = (machine.root / "etc/systemd/system").rglob("*")
+    assert [path.name for path in kept if re.match("gua[.-]", path.name)] == ["gua.service.d"]
+    assert not (machine.root / "usr/bin/gua").exists() and not (machine.root / "usr/libexec/gua").exists()
