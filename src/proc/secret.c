@@ -28,6 +28,76 @@ static const struct cut {
 	{ "=", 0, false, SECRET_WORD },
 };
 
+/* How keys of well-known services begin. A key is recognised wherever a word begins with that.
+ * Where a name could begin so too ("sk-learn-fit.py"), `unbroken` asks for letters and digits
+ * without a sign between them. */
+static const struct key {
+	const char *prefix;
+	size_t least; /* so many bytes follow, at least */
+	bool unbroken;
+} keys[] = {
+	{ "sk-", 16, true },	 /* OpenAI, Anthropic and many others */
+	{ "gsk_", 16, true },	 /* Groq */
+	{ "xai-", 16, true },	 /* xAI */
+	{ "pplx-", 16, true },	 /* Perplexity */
+	{ "hf_", 16, true },	 /* Hugging Face */
+	{ "r8_", 16, true },	 /* Replicate */
+	{ "nvapi-", 16, false }, /* NVIDIA */
+	{ "ghp_", 16, false },	 /* GitHub, and the five after it */
+	{ "gho_", 16, false }, { "ghu_", 16, false }, { "ghs_", 16, false },
+	{ "ghr_", 16, false }, { "github_pat_", 16, false },
+	{ "glpat-", 16, false }, /* GitLab, and the two after it */
+	{ "gldt-", 16, false }, { "glrt-", 16, false },
+	{ "xoxa-", 10, false }, /* Slack, and the five after it */
+	{ "xoxb-", 10, false }, { "xoxp-", 10, false }, { "xoxr-", 10, false },
+	{ "xoxs-", 10, false }, { "xapp-", 10, false },
+	{ "AKIA", 16, true },				  /* Amazon, and the one after it */
+	{ "ASIA", 16, true }, { "AIza", 30, false },	  /* Google, and the one after it */
+	{ "ya29.", 16, false }, { "sk_live_", 16, true }, /* Stripe, and the three after it */
+	{ "sk_test_", 16, true }, { "rk_live_", 16, true }, { "rk_test_", 16, true },
+	{ "npm_", 30, true },	 /* npm */
+	{ "pypi-", 32, true },	 /* PyPI */
+	{ "dop_v1_", 16, true }, /* DigitalOcean */
+	{ "SG.", 16, false },	 /* SendGrid */
+	{ "eyJ", 16, true },	 /* a JSON web token */
+};
+
+static bool is_alnum(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* Returns how long the key at the start of the text is after its prefix; 0: it is none. */
+static size_t key_length(const struct key *key, const char *text, size_t len)
+{
+	size_t n = 0, first = 0, run = 0, longest = 0;
+	for (; n < len && (is_alnum(text[n]) || (text[n] && strchr("_-.", text[n]))); n++) {
+		run = is_alnum(text[n]) ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+		first += first == n && text[n] != '.';
+	}
+	return (key->unbroken ? longest : first) >= key->least ? n : 0;
+}
+
+/* Finds a key: it is between *from and *to, without its prefix. */
+static bool find_key(const char *text, size_t len, size_t *from, size_t *to)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (i > 0 && is_alnum(text[i - 1]))
+			continue;
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+			size_t n = strlen(keys[k].prefix);
+			if (len - i < n || memcmp(text + i, keys[k].prefix, n) != 0)
+				continue;
+			*from = i + n;
+			*to = *from + key_length(&keys[k], text + *from, len - *from);
+			if (*to > *from)
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool is_name_byte(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -41,7 +111,8 @@ bool secret_is_file_name(const char *word, size_t len)
 	for (size_t i = 0; i < len; i++)
 		if (!is_name_byte((unsigned char)word[i]))
 			return false;
-	return true;
+	size_t from, to;
+	return !find_key(word, len, &from, &to);
 }
 
 /* Returns where the mark is, or `len`. */
@@ -75,5 +146,7 @@ size_t secret_cut(char *text, size_t len, enum secret_text kind)
 	for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++)
 		if (kind >= cuts[i].from)
 			len = apply(&cuts[i], text, len);
+	for (size_t from, to; find_key(text, len, &from, &to); len -= to - from)
+		memmove(text + from, text + to, len - to);
 	return len;
 }

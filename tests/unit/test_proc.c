@@ -329,7 +329,14 @@ static void test_secrets(void **state)
 		"TOKEN=hunter2|", "--password=hunter2|", "postgres://user:hunter2@host||",
 		"worker --password=hunter2|x|", "python worker|hunter2|",
 		"worker /x/y --token=a/hunter2|x|", "worker\npassword hunter2|",
-		"curl|-u|user:hunter2|", "user:hunter2@host|", "python3.11-x|hunter2|" };
+		"curl|-u|user:hunter2|", "user:hunter2@host|", "python3.11-x|hunter2|",
+		"python|sk-hunter2hunter2hunter2|",
+		"python|sk-proj-a_b-hunter2hunter2xyz|x.py|",
+		"python|/tmp/ghp_hunter2hunter2xyz|", "python|-m|hf_hunter2hunter2hunter|",
+		"bash|glpat-hunter2_hunter2-x|", "node|xoxb-12-hunter2|",
+		"python|AKIAhunter2hunter2xy|", "sk-hunter2hunter2hunter2|x|",
+		"python|eyJhunter2hunter2hunter2.hunter2.hunter2|",
+		"/x/my-nvapi-hunter2hunter2hunter2/|", "a,gsk_hunter2hunter2hunter2.py|" };
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char out[256];
 		command_of(lines[i], out, sizeof(out));
@@ -343,6 +350,13 @@ static void test_secrets(void **state)
 	expect_command("worker /x/y --token=hunter2|x|", "worker");
 	expect_command("postgres://user:hunter2@host|", "host");
 	expect_command("TOKEN=hunter2|", "TOKEN");
+	/* Names that only begin as keys do. */
+	expect_command("python|sk-learn-fit-all-folds.py|", "python sk-learn-fit-all-folds.py");
+	expect_command(
+		"python|hf_train_llama_model_v2.py|", "python hf_train_llama_model_v2.py");
+	expect_command("python|disk-cleanup2024everything.py|",
+		"python disk-cleanup2024everything.py");
+	expect_command("python|ghp_x.py|", "python ghp_x.py");
 }
 
 /* setproctitle(3) gives the beginning of the title also to the kernel, as the comm. */
@@ -387,6 +401,9 @@ static void test_cuts(void **state)
 		{ "a/API_KEY=x/b", "a/API_KEY=", "a/API_KEY" },
 		{ "--Password=x", "--Password=", "--Password" },
 		{ "a&token=x", "a", "a" },
+		{ "run of ghp_0123456789abcdef, 2", "run of ghp_, 2", "run of ghp_, 2" },
+		{ "a/SG.0123456789abcdef.x/b", "a/SG./b", "a/SG./b" },
+		{ "sk-0123456789abcde", "sk-0123456789abcde", "sk-0123456789abcde" },
 		{ "", "", "" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
