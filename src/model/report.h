@@ -30,6 +30,14 @@ struct report_breakdown {
 	} * rows;	   /* as many as the table has */
 };
 
+/* A table that belongs to no other part, such as what a policy did. Every format prints it; one
+ * without rows is left out for people. */
+struct report_section {
+	const char *key, *title, *caption; /* constant; key: of JSON */
+	struct table table;
+};
+enum { REPORT_SECTIONS = 4 };
+
 struct report {
 	bool utc;			/* for times in sentences and the hours of the week */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
@@ -71,7 +79,9 @@ struct report {
 	struct table orphans;		/* orphan memory; only for programs */
 	struct report_bill bill;
 	struct report_breakdown breakdown; /* by card alone: only `by` is set */
-	struct report_breakdown by_card;   /* of_users: their time on each card */
+	struct report_section sections[REPORT_SECTIONS];
+	size_t n_sections;
+	struct report_breakdown by_card; /* of_users: their time on each card */
 	struct sentence *sentences;
 	size_t n_sentences;
 	bool failed; /* out of memory: something is missing */

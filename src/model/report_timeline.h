@@ -17,9 +17,11 @@ struct report_column {
 	char name[24]; /* "Mon 11-02 06:00" */
 };
 
-/* A card, or a host on which something happened. */
+/* A card, or all of a host, on which something happened. */
 struct report_lane {
-	char label[192]; /* "GPU 2", "GPU 2 of lab"; of a host, its name, or "all GPUs" */
+	const char *heading; /* the audit's: the name of the host that begins here; or NULL */
+	char label[40];	     /* "GPU 2", "all GPUs" */
+	char name[192];	     /* the same, of several hosts with the host: "GPU 2 of lab" */
 	double (*share)[CARD_STATES]; /* of each column: of the card's time in it; their sum may
 					 be less than 1. NULL: it is a host */
 	double mean[CARD_STATES];     /* the same of the window, as people read it */

@@ -240,6 +240,8 @@ void report_finish(struct report *r)
 	table_finish(&r->bill.energy);
 	table_finish(&r->breakdown.table);
 	table_finish(&r->by_card.table);
+	for (size_t i = 0; i < r->n_sections; i++)
+		table_finish(&r->sections[i].table);
 	free(r->breakdown.rows);
 	report_finish_trend(r);
 	report_finish_timeline(r);

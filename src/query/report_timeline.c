@@ -170,18 +170,30 @@ static bool is_held(const struct audit *a, size_t card)
 	return false;
 }
 
+/* Names a lane of a host. The first of each host has its name as a heading if there are
+ * several. */
+static void name_lane(
+	struct report_lane *lane, const struct audit *a, size_t host, const char *label)
+{
+	bool several = a->n_hosts > 1;
+	snprintf(lane->label, sizeof(lane->label), "%s", label);
+	snprintf(lane->name, sizeof(lane->name), "%s%s%.128s", label, several ? " of " : "",
+		several ? a->hosts[host].hostname : "");
+}
+
 /* Adds the lane of a card; false: out of memory. */
 static bool add_card(struct report *r, const struct audit *a, size_t card)
 {
 	struct report_timeline *t = &r->timeline;
 	struct report_lane *lane = &t->lanes[t->n_lanes];
-	char where[REPORT_WHERE_CAP];
+	char card_name[CARD_LABEL_CAP], label[CARD_LABEL_CAP + 8];
 	lane->share = calloc(t->n, sizeof(*lane->share));
 	if (!lane->share)
 		return false;
 	t->n_lanes++;
-	report_show_where(where, a, card);
-	snprintf(lane->label, sizeof(lane->label), "GPU %.180s", where);
+	card_label(card_name, sizeof(card_name), &a->cards[card].id);
+	snprintf(label, sizeof(label), "GPU %s", card_name);
+	name_lane(lane, a, a->cards[card].host, label);
 	set_shares(t, lane, &a->columns.items[card * t->n]);
 	describe(t, lane);
 	add_rows(r, a, card);
@@ -196,8 +208,7 @@ static bool add_host(struct report *r, const struct audit *a, size_t host)
 		const struct audit_mark *m = &a->columns.marks[i];
 		if (m->host != host || m->card != AUDIT_NO_CARD)
 			continue;
-		snprintf(t->lanes[t->n_lanes++].label, sizeof(t->lanes[0].label), "%.180s",
-			a->n_hosts > 1 ? a->hosts[host].hostname : "all GPUs");
+		name_lane(&t->lanes[t->n_lanes++], a, host, "all GPUs");
 		return true;
 	}
 	return false;
@@ -247,6 +258,7 @@ static void add_lanes(struct report *r, const struct audit *a)
 	struct report_timeline *t = &r->timeline;
 	size_t card = 0;
 	for (size_t host = 0; host < a->n_hosts; host++) {
+		size_t first = t->n_lanes;
 		if (add_host(r, a, host))
 			add_marks(r, a, host, AUDIT_NO_CARD);
 		for (; card < a->n_cards && a->cards[card].host == host; card++) {
@@ -258,6 +270,8 @@ static void add_lanes(struct report *r, const struct audit *a)
 			}
 			add_marks(r, a, host, card);
 		}
+		if (a->n_hosts > 1 && t->n_lanes > first)
+			t->lanes[first].heading = a->hosts[host].hostname;
 	}
 	if (t->n_marks)
 		qsort(t->marks, t->n_marks, sizeof(*t->marks), compare_marks);

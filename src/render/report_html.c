@@ -280,6 +280,21 @@ static void add_energy(struct str *out, const struct report *r)
 	html_section_end(out);
 }
 
+/* What belongs to no other part. */
+static void add_others(struct str *out, const struct report *r)
+{
+	for (size_t i = 0; i < r->n_sections; i++) {
+		const struct report_section *section = &r->sections[i];
+		if (!section->table.n_rows)
+			continue;
+		html_section(out, section->key, section->title);
+		html_table(out, &section->table,
+			&(struct html_table_style){
+				.caption = section->caption, .utc = r->utc });
+		html_section_end(out);
+	}
+}
+
 static void add_events(struct str *out, const struct report *r)
 {
 	if (!r->events.n_rows)
@@ -337,6 +352,7 @@ void report_html_body(struct str *out, const struct report *r)
 	add_longest(out, r);
 	add_bill(out, r);
 	add_energy(out, r);
+	add_others(out, r);
 	html_trend(out, r);
 	html_hours(out, r);
 	add_events(out, r);

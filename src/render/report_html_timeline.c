@@ -76,13 +76,18 @@ static void add_marks(struct str *out, const struct report_timeline *t, size_t l
 static void add_lane(struct str *out, const struct report_timeline *t, size_t lane, size_t *at)
 {
 	const struct report_lane *l = &t->lanes[lane];
+	if (l->heading) {
+		str_add(out, "<tr><th class=\"of\" scope=\"rowgroup\" colspan=\"2\">");
+		html_text(out, l->heading);
+		str_add(out, "</th></tr>\n");
+	}
 	str_add(out, "<tr><th scope=\"row\">");
 	html_text(out, l->label);
 	str_addf(out,
 		"</th><td><svg class=\"lane%s\" role=\"img\" aria-labelledby=\"lane-%zu "
 		"about-%zu\"><title id=\"lane-%zu\">",
 		l->share ? "" : " low", lane, lane, lane);
-	html_text(out, l->label);
+	html_text(out, l->name);
 	str_addf(out, "</title><desc id=\"about-%zu\">", lane);
 	html_text(out, l->text);
 	str_add(out, "</desc>");
@@ -148,7 +153,7 @@ static void add_happened(struct str *out, const struct report_timeline *t, size_
 		if (m->column != column)
 			continue;
 		str_add(out, some ? "; " : "");
-		html_text(out, t->lanes[m->lane].label);
+		html_text(out, t->lanes[m->lane].name);
 		str_add(out, ": ");
 		html_text(out, m->label);
 		some = true;
@@ -193,7 +198,7 @@ static void add_numbers(struct str *out, const struct report *r)
 		if (!t->lanes[i].share)
 			continue;
 		str_add(out, "<th scope=\"col\" class=\"n\">");
-		html_text(out, t->lanes[i].label);
+		html_text(out, t->lanes[i].name);
 		str_add(out, "</th>");
 	}
 	str_addf(out, "%s</tr></thead>\n<tbody>\n",
@@ -222,11 +227,10 @@ void html_timeline(struct str *out, const struct report *r)
 	str_add(out, "</defs></svg>\n");
 	add_legend(out, r);
 	str_addf(out,
-		"<table class=\"lanes%s\">\n<caption>%s; a column is %s</caption>\n<thead><tr>"
+		"<table class=\"lanes\">\n<caption>%s; a column is %s</caption>\n<thead><tr>"
 		"<th scope=\"col\"><span class=\"hidden\">GPU</span></th><th "
 		"scope=\"col\"><span "
 		"class=\"hidden\">time</span></th></tr></thead>\n<tbody>\n",
-		r->n_hosts > 1 ? " many" : "",
 		r->of_users ? "The time that they held each GPU" : "What each GPU did",
 		t->width);
 	for (size_t i = 0; i < t->n_lanes; i++)

@@ -217,6 +217,8 @@ void report_json(struct str *out, const struct report *r)
 	add_heatmap(&j, r);
 	add_trend(&j, r);
 	json_table(&j, "events", &r->events);
+	for (size_t i = 0; i < r->n_sections; i++)
+		json_table(&j, r->sections[i].key, &r->sections[i].table);
 	json_close(&j, '}');
 	out->failed |= r->failed;
 }

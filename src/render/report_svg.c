@@ -14,16 +14,17 @@ enum {
 	MARGIN = 24,
 	INNER = WIDE - 2 * MARGIN,
 	BAR_TALL = 32,
-	LABEL_WIDE = 116, /* of lanes */
+	LABEL_WIDE = 84, /* of lanes */
 	LANE_TALL = 24,
 	LANE_STEP = 36,
 	HOST_STEP = 14,
-	LABEL_CHARS = 15,
+	LABEL_CHARS = 11,
 	TEXT_CHARS = 110,
 };
 
 static const char style[] = "text { fill: var(--ink); font: 13px var(--font); }\n"
 			    ".title { font-size: 18px; font-weight: 600; }\n"
+			    ".host { font-weight: 600; }\n"
 			    ".dim { fill: var(--dim); }\n"
 			    ".warn { fill: var(--warn); font-weight: 600; }\n"
 			    ".axis { fill: var(--dim); font-size: 11px; }\n"
@@ -100,7 +101,7 @@ static void add_headline(struct picture *p)
 			p->out, "<text x=\"%d\" y=\"%d\">%s</text>\n", x + 18, p->y + 11, text);
 		x += 18 + 8 * (int)strlen(text) + 16;
 	}
-	p->y += 22;
+	p->y += 28;
 }
 
 static void add_states(struct picture *p, const struct report_lane *lane)
@@ -201,8 +202,12 @@ static void add_timeline(struct picture *p)
 	for (size_t i = 0; i < t->n_lanes; i++) {
 		const struct report_lane *lane = &t->lanes[i];
 		bool card = lane->share != NULL;
+		if (lane->heading) {
+			p->y += 6;
+			add_line(p, "host", 18, lane->heading);
+		}
 		str_add(p->out, "<g><title>");
-		html_text(p->out, lane->label);
+		html_text(p->out, lane->name);
 		str_add(p->out, "</title><desc>");
 		html_text(p->out, lane->text);
 		str_add(p->out, "</desc>\n");

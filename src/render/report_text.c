@@ -279,6 +279,18 @@ static void add_energy(struct page *p)
 	add_sentences(p->out, p->r, SENTENCE_ENERGY, INDENT, style);
 }
 
+/* What belongs to no other part. */
+static void add_others(struct page *p)
+{
+	for (size_t i = 0; i < p->r->n_sections; i++) {
+		const struct report_section *section = &p->r->sections[i];
+		if (!section->table.n_rows)
+			continue;
+		page_heading(p, section->title);
+		text_add_table(p->out, &section->table, &p->style->text);
+	}
+}
+
 static void add_events(struct page *p)
 {
 	struct str *out = p->out;
@@ -303,6 +315,7 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 	add_longest(&page);
 	add_bill(&page);
 	add_energy(&page);
+	add_others(&page);
 	if (!style->brief)
 		page_trend(&page);
 	page_hours(&page);

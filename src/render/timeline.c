@@ -78,7 +78,7 @@ size_t timeline_cluster(const struct report_timeline *t, size_t i)
 {
 	size_t n = 1;
 	while (i + n < t->n_marks && t->marks[i + n].lane == t->marks[i].lane &&
-		t->marks[i + n].at - t->marks[i].at < 0.01)
+		t->marks[i + n].at - t->marks[i].at < 0.01 * (double)n)
 		n++;
 	return n;
 }

@@ -181,6 +181,54 @@ static void test_formats(void **state)
 	audit_finish(&a);
 }
 
+/* A table that the formats do not know: all print it, and an empty one is not a heading. */
+static void test_sections(void **state)
+{
+	static const struct column columns[] = {
+		{ .key = "user", .title = "whom", .kind = COLUMN_TEXT, .get = get_string },
+		{ .key = "seconds",
+			.title = "how long",
+			.kind = COLUMN_LENGTH,
+			.get = get_known,
+			.of = sizeof(char *) },
+	};
+	const struct {
+		const char *user;
+		int64_t ms;
+	} row = { "<ann>", HOUR_MS };
+	struct audit a;
+	struct report r;
+	struct str out = { 0 };
+	const struct report_style style = { .text = { .columns = 80 }, .bar_cells = 60 };
+	(void)state;
+	fill(&a);
+	report_make(&r, &a, &by_user);
+	r.sections[r.n_sections++] = (struct report_section){
+		.key = "policy",
+		.title = "What policy did",
+		.caption = "Whom it warned",
+		.table = { .columns = columns, .n_columns = 2 },
+	};
+	report_text(&out, &r, &style);
+	assert_null(strstr(str_text(&out), "What policy did"));
+	table_add(&r.sections[0].table, &row);
+	str_clear(&out);
+	report_text(&out, &r, &style);
+	assert_non_null(strstr(str_text(&out), "What policy did\n  whom"));
+	str_clear(&out);
+	report_html_body(&out, &r);
+	assert_non_null(strstr(str_text(&out), "<h2 id=\"policy\">What policy did</h2>"));
+	assert_non_null(strstr(str_text(&out), "<caption>Whom it warned</caption>"));
+	assert_non_null(strstr(str_text(&out), "&lt;ann&gt;</th><td class=\"n\">1 h 0 min"));
+	str_clear(&out);
+	report_json(&out, &r);
+	assert_non_null(strstr(
+		str_text(&out), "\"policy\": [\n    {\"user\": \"<ann>\", \"seconds\": 3600}"));
+	str_finish(&out);
+	report_finish(&r);
+	audit_finish(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_sentences),
 		cmocka_unit_test(test_nothing_observed),
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_sections),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
