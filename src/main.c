@@ -75,7 +75,7 @@
  *              now), report_bill* (what it costs) and bill (cents that add up), order,
  *              report_config (prices and groups), report_ask (from words to a report),
  *              report_parts. Others: event_list, event_words, now, cards_now (readings),
- *              board (the present from a store alone), recent, floors, status,
+ *              board (the present from a store alone), recent, floors, idle_power, status,
  *              recorder_status, export,
  *              scrape* and identity_names (what an exporter shows),
  *              store_list (files and directories), subtrack*, sql
@@ -83,7 +83,10 @@
  *              (what the store answers), filter, pick* (which are free)
  *   policy/    rules over sessions: builtin (whom no rule may end), end_wire and end_serve (the
  *              program gua-end, which signals), notice* (what people are told, as texts and
- *              JSON), channel* (how it reaches them), backoff (when), courier (sends it)
+ *              JSON), channel* (how it reaches them), backoff (when), courier (sends it),
+ *              endings* (sessions that are being ended), end_link (the way to gua-end),
+ *              end_manager (scancel, podman stop), fresh (the last look at the driver), signs
+ *              (of life: CPU time, terminals)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
  *              html, style (of pages), timeline, json, rows, events, status, track*,
  *              subtrack*,

@@ -47,6 +47,8 @@ void fake_abort(const char *format, ...)
 	abort();
 }
 
+static bool reaps; /* processes that end leave their cards */
+
 void fake_sleep_us(int64_t us)
 {
 	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
@@ -58,7 +60,22 @@ static const char *from_environment(const char *name)
 	return getenv(name);
 }
 
-/* The number in a file of FAKENVML_PIDS; 0: there is none, or it is not written yet. */
+/* Whether a process has ended, as a driver knows it: a zombie has no context any more. */
+static bool has_ended(uint32_t pid)
+{
+	char path[64], line[512] = "";
+	snprintf(path, sizeof(path), "/proc/%u/stat", (unsigned)pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return true;
+	bool read = fgets(line, sizeof(line), file) != NULL;
+	fclose(file);
+	const char *name = strrchr(line, ')');
+	return !read || !name || name[1] == '\0' || name[2] == 'Z' || name[2] == 'X';
+}
+
+/* The number in a file of FAKENVML_PIDS; 0: there is none, or it is not written yet, or the
+ * process has ended and FAKENVML_REAP is set. */
 static uint32_t pid_in_file(const char *name)
 {
 	char path[4096], text[32] = "";
@@ -69,7 +86,16 @@ static uint32_t pid_in_file(const char *name)
 	bool read = fgets(text, sizeof(text), file) != NULL;
 	fclose(file);
 	long pid = read ? strtol(text, NULL, 10) : 0;
-	return pid > 0 && pid <= INT32_MAX ? (uint32_t)pid : 0;
+	if (pid <= 0 || pid > INT32_MAX || (reaps && has_ended((uint32_t)pid)))
+		return 0;
+	return (uint32_t)pid;
+}
+
+bool fake_is_busy(const char *name)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/%s.busy", getenv(SCENARIO_PIDS), name);
+	return access(path, F_OK) == 0;
 }
 
 static void open_clock(struct err *e)
@@ -97,6 +123,7 @@ static void load(void)
 	if (log)
 		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	cost_path = getenv("FAKENVML_COST");
+	reaps = getenv("FAKENVML_REAP") != NULL;
 	loaded = true;
 }
 
@@ -137,6 +164,8 @@ static int64_t thread_ns(void)
 static void follow(void)
 {
 	play_follow(fake.play, &fake.clock, fake.origin_us);
+	if (reaps)
+		play_drop_pids(fake.play, has_ended);
 	play_read_pids(fake.play, pid_in_file);
 	for (size_t i = 0; i < fake.scenario->n_cards; i++) {
 		int code = 0;

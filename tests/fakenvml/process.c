@@ -151,6 +151,22 @@ static struct abi_process_use use_of(const struct fake *f, const struct play_use
 		.ofa = (uint32_t)(drawn / 10) };
 }
 
+/* The processes that a test says are busy, whatever the scenario says. */
+static size_t add_busy(
+	const struct fake *f, size_t unit, struct abi_process_use *out, uint64_t now_us)
+{
+	static struct play_holder holders[16]; /* under the lock */
+	size_t n = 0, found = play_holders(f->play, unit, holders, 16);
+	for (size_t i = 0; i < found && i < 16; i++) {
+		const char *file = f->scenario->processes[holders[i].process].pid_file;
+		if (*file && fake_is_busy(file))
+			out[n++] = (struct abi_process_use){ .stamp_us = now_us,
+				.pid = play_pid(f->play, holders[i].process),
+				.sm = 50 };
+	}
+	return n;
+}
+
 /* One record a process, the last one first: the driver does not sort them. With garbage the
  * first true pid also has an impossible record and an old one. */
 static size_t collect_uses(struct fake *f, size_t unit, uint64_t last_seen, unsigned call,
@@ -170,6 +186,7 @@ static size_t collect_uses(struct fake *f, size_t unit, uint64_t last_seen, unsi
 				.pid = out[n].pid };
 		n++;
 	}
+	n += add_busy(f, unit, out + n, now_us);
 	if (!play_garbage(f->play, unit))
 		return n;
 	size_t true_ones = n;
@@ -189,7 +206,7 @@ static size_t collect_uses(struct fake *f, size_t unit, uint64_t last_seen, unsi
 EXPORT int nvmlDeviceGetProcessUtilization(void *device, struct abi_process_sample *samples,
 	unsigned *count, unsigned long long last_seen)
 {
-	static struct abi_process_use uses[USES_MAX + 16]; /* under the lock */
+	static struct abi_process_use uses[USES_MAX + 32]; /* under the lock */
 	ENTER_DEVICE(device, "last=%llu buffer=%u", last_seen, samples && count ? *count : 0);
 	if (card->parent >= 0 || card->has_mig)
 		return fake_leave(NOT_SUPPORTED);
@@ -214,7 +231,7 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *device, struct abi_process_samp
 
 EXPORT int nvmlDeviceGetProcessesUtilizationInfo(void *device, struct abi_processes_use *info)
 {
-	static struct abi_process_use uses[USES_MAX + 16]; /* under the lock */
+	static struct abi_process_use uses[USES_MAX + 32]; /* under the lock */
 	ENTER_DEVICE(device, "version=%#x last=%llu", info->version,
 		(unsigned long long)info->last_seen_us);
 	if (info->version != 0x01000018)

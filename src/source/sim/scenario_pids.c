@@ -119,6 +119,14 @@ void play_read_pids(struct play *p, uint32_t (*read)(const char *file))
 	}
 }
 
+void play_drop_pids(struct play *p, bool (*ended)(uint32_t pid))
+{
+	for (size_t i = 0; i < p->scenario->n_processes; i++)
+		if (p->scenario->processes[i].pid_file[0] && p->lives[i].pid != 0 &&
+			ended(p->lives[i].pid))
+			p->lives[i].pid = 0;
+}
+
 uint32_t play_pid(const struct play *p, uint32_t process)
 {
 	const struct scenario_process *fixed = &p->scenario->processes[process];

@@ -9,6 +9,8 @@
  * their present life. `read` returns the number in the file, or 0: there is none yet. Until a
  * process has its pid it holds nothing and has no record of use. */
 void play_read_pids(struct play *p, uint32_t (*read)(const char *file));
+/* Forgets the pids of such processes that have ended in the system: they hold nothing. */
+void play_drop_pids(struct play *p, bool (*ended)(uint32_t pid));
 /* The pid of a process in its present or last life; 0: not known yet. */
 uint32_t play_pid(const struct play *p, uint32_t process);
 

@@ -1,0 +1,35 @@
+/* The way to gua-end (end_serve.h), which holds and signals processes: a child with a socket,
+ * or a service behind one. It answers from /proc alone, so a reply is waited for. */
+#ifndef GUA_POLICY_END_LINK_H
+#define GUA_POLICY_END_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "policy/end_wire.h"
+
+/* A process as the store knows it. */
+struct end_process {
+	uint32_t pid;
+	uint64_t start_ticks;
+	int64_t uid;
+};
+
+struct end_link;
+
+/* `program` is started when it is first needed, and again if it has ended; if `socket` is not
+ * NULL, that is connected to instead. Both are borrowed. */
+int end_link_new(struct end_link **l, const char *program, const char *socket, struct err *e);
+void end_link_free(struct end_link *l);
+
+/* Asks, and waits at most a few seconds. ERR_WORLD: there is no gua-end, or it does not answer:
+ * nothing was done. The answer to the request is in `reply`. */
+int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process *p,
+	struct end_reply *reply, struct err *e);
+/* A process that is held has ended; false: nothing new. */
+bool end_link_ended(struct end_link *l, struct end_process *p);
+/* For poll(2); -1: not connected. */
+int end_link_fd(const struct end_link *l);
+
+#endif

@@ -1,0 +1,119 @@
+/* Chooses and runs the commands of managers. */
+#include "policy/end_manager.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/child.h"
+#include "base/words.h"
+
+static const struct manager {
+	const char *prefix;
+	size_t offset; /* of its command in struct config_end */
+} managers[] = {
+	{ "slurm:", offsetof(struct config_end, slurm) },
+	{ "pbs:", offsetof(struct config_end, pbs) },
+	{ "lsf:", offsetof(struct config_end, lsf) },
+	{ "docker:", offsetof(struct config_end, docker) },
+	{ "podman:", offsetof(struct config_end, podman) },
+};
+
+/* Plain letters and digits: an id is an argument, and must not be an option. */
+static bool is_plain(const char *id)
+{
+	return *id && !id[strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
+}
+
+static int split(struct manager_command *c, const char *command, const char *id, struct err *e)
+{
+	char **words = NULL;
+	size_t n = 0, used = 0;
+	int rc = words_split(command, &words, &n, e);
+	if (rc)
+		return rc;
+	if (n == 0 || n > MANAGER_ARGUMENTS)
+		rc = err_set(e, ERR_USAGE, "[end]: '%s' is not a command", command);
+	*c = (struct manager_command){ 0 };
+	for (size_t i = 0; rc == 0 && i <= n; i++) {
+		const char *word = i < n ? words[i] : id;
+		size_t len = strlen(word) + 1;
+		if (used + len > sizeof(c->text)) {
+			rc = err_set(e, ERR_USAGE, "[end]: '%s' is too long", command);
+			break;
+		}
+		c->argv[i] = memcpy(c->text + used, word, len);
+		used += len;
+	}
+	free(words);
+	snprintf(c->shown, sizeof(c->shown), "%.400s %.64s", command, id);
+	return rc;
+}
+
+static int find_label(struct manager_command *c, const struct config_end *config,
+	const char *label, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(managers) / sizeof(managers[0]); i++) {
+		size_t len = strlen(managers[i].prefix);
+		const char *const *command =
+			(const void *)((const char *)config + managers[i].offset);
+		if (strncmp(label, managers[i].prefix, len) == 0 && is_plain(label + len) &&
+			*command)
+			return split(c, *command, label + len, e);
+	}
+	return 1;
+}
+
+int manager_find(struct manager_command *c, const struct config_end *config, const char *job,
+	const char *container, struct err *e)
+{
+	int rc = find_label(c, config, job, e);
+	return rc == 1 ? find_label(c, config, container, e) : rc;
+}
+
+struct work {
+	const struct manager_command *command;
+	int64_t timeout_ms;
+};
+
+/* Runs in the helper: replies with nothing, or with why it failed. */
+static void serve(void *context, const struct str *request, struct str *reply)
+{
+	const struct work *work = context;
+	struct child_result r;
+	struct err e = { 0 };
+	char text[512];
+	const struct child_command c = { .argv = work->command->argv,
+		.timeout_ms = work->timeout_ms };
+	(void)request;
+	if (child_run(&c, &r, &e) != 0) {
+		str_add(reply, e.text);
+	} else if (r.status != 0) {
+		child_result_text(text, sizeof(text), work->command->argv[0], &r);
+		str_add(reply, text);
+	}
+}
+
+int manager_start(
+	struct helper **h, const struct manager_command *c, int64_t timeout_ms, struct err *e)
+{
+	struct work work = { c, timeout_ms };
+	const struct helper_work how = {
+		.name = "gua-manager", .serve = serve, .context = &work
+	};
+	const struct str go = { .data = (char[]){ "" } };
+	int rc = helper_new(h, &how, e);
+	return rc ? rc : helper_send(*h, &go, e);
+}
+
+bool manager_is_over(struct helper *h, struct err *e)
+{
+	const struct str *reply = NULL;
+	int rc = helper_receive(h, 0, &reply, e);
+	if (rc == 0 && reply->len)
+		err_set(e, ERR_WORLD, "%s", str_text(reply));
+	else if (rc == 0)
+		*e = (struct err){ 0 };
+	return rc != ERR_BUSY;
+}

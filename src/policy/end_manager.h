@@ -1,0 +1,34 @@
+/* Ends what a manager started, by the manager's own command: a signal to a process of a
+ * container or a job would only make the manager start it again. The command runs in a process
+ * of its own, with a deadline, from an argument vector. */
+#ifndef GUA_POLICY_END_MANAGER_H
+#define GUA_POLICY_END_MANAGER_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/helper.h"
+#include "config/notices.h"
+
+enum { MANAGER_ARGUMENTS = 32, MANAGER_CAP = 512 };
+
+struct manager_command {
+	char text[MANAGER_CAP]; /* the arguments, one after the other */
+	const char *argv[MANAGER_ARGUMENTS + 2];
+	char shown[MANAGER_CAP]; /* the same for people */
+};
+
+/* Finds the command for a job or container: the label is "slurm:1234", "podman:3f2a91c4d5e6".
+ * 0: there is one; 1: nothing manages it (both labels are empty, or of a kind without a
+ * command); ERR_USAGE: the configured command is wrong. */
+int manager_find(struct manager_command *c, const struct config_end *config, const char *job,
+	const char *container, struct err *e);
+
+/* Starts it. */
+int manager_start(
+	struct helper **h, const struct manager_command *c, int64_t timeout_ms, struct err *e);
+/* Whether it is over; `e` is filled if it failed. Ask until it is true, then free the helper.
+ */
+bool manager_is_over(struct helper *h, struct err *e);
+
+#endif

@@ -1,0 +1,100 @@
+/* Sessions that are being ended. Each goes through the same steps, and none of them waits:
+ *
+ *   confirm   fresh samples of the driver over config_end.confirm_ms, CPU time, terminals,
+ *             power: any sign of life spares the session
+ *   record    the owner commits a row; if it cannot, nothing is done
+ *   signal    gua-end checks each process again and sends SIGTERM; or the session's manager
+ *             (scancel, podman stop) is run
+ *   grace     until all have ended, at most plan.grace_ms; then SIGKILL if the plan says so
+ *   verify    the driver is asked whether the memory is free
+ *
+ * From the first warning on, gua-end holds each process (endings_hold), so that a pid that is
+ * given to another process can never be meant. */
+#ifndef GUA_POLICY_ENDINGS_H
+#define GUA_POLICY_ENDINGS_H
+
+#include <poll.h>
+
+#include "config/notices.h"
+#include "live/live.h"
+#include "policy/fresh.h"
+
+enum { ENDING_PROCESSES = 64, ENDING_CARDS = 32, ENDINGS_MOST = 8, ENDING_TEXT_CAP = 256 };
+
+struct ending_card {
+	char uuid[UUID_CAP];
+	double idle_power_w; /* the floor; NAN: unknown */
+};
+
+/* A session that is to be ended. */
+struct ending_plan {
+	int64_t ticket;					/* comes back with the outcome */
+	struct end_process processes[ENDING_PROCESSES]; /* in the order of signals */
+	size_t n_processes;
+	struct ending_card cards[ENDING_CARDS];
+	size_t n_cards;
+	char job[LABEL_CAP], container[LABEL_CAP]; /* labels of its manager, or "" */
+	int64_t notice_ms; /* when the final notice was delivered: keys pressed since spare it
+			    */
+	int64_t grace_ms;
+	bool kill; /* SIGKILL after the grace period */
+};
+
+/* A step that must be on record before it is taken. */
+struct ending_step {
+	int64_t ticket;
+	const char *what; /* "SIGTERM", "SIGKILL", "podman stop 3f2a91c4d5e6" */
+	const char *evidence;
+};
+
+enum ending_how {
+	ENDING_SPARED,	   /* a sign of life, or no record: nothing was done */
+	ENDING_ENDED,	   /* all processes have ended, and the memory is free */
+	ENDING_STILL_HELD, /* they have ended, and memory is still in use */
+	ENDING_FAILED,	   /* they have not ended, or could not be signalled */
+	ENDING_HOWS,
+};
+extern const char *const ending_how_names[ENDING_HOWS]; /* spared ended still-held failed */
+
+struct ending_outcome {
+	int64_t ticket;
+	enum ending_how how;
+	int64_t freed_bytes; /* -1: unknown */
+	char text[ENDING_TEXT_CAP];
+};
+
+struct endings_options {
+	const struct config_end *config; /* borrowed */
+	const char *program;		 /* path of gua-end; borrowed */
+	void *context;
+	/* Returns 0 once the step is stored for good. */
+	int (*record)(void *context, const struct ending_step *step, struct err *e);
+	/* The driver, which is asked only while something is being ended. */
+	int (*open_live)(void *context, struct live **l, struct err *e);
+	void (*close_live)(void *context, struct live *l);
+};
+
+struct endings;
+
+int endings_new(struct endings **es, const struct endings_options *o, struct err *e);
+void endings_free(struct endings *es);
+
+/* At the first warning: holds a process. The error, or the answer's text, says why it can not
+ * be held: it is exempt, or has ended. ERR_NOTHING: it has ended. ERR_USAGE: it must not be
+ * signalled. */
+int endings_hold(struct endings *es, const struct end_process *p, struct err *e);
+void endings_release(struct endings *es, const struct end_process *p);
+
+/* ERR_BUSY: enough are being ended; try again later. */
+int endings_begin(struct endings *es, const struct ending_plan *plan, struct err *e);
+/* Does what is due, without waiting for anything but gua-end. */
+void endings_step(struct endings *es);
+/* Takes an outcome; false: there is none. */
+bool endings_next(struct endings *es, struct ending_outcome *o);
+
+/* For poll(2): fills at most ENDINGS_MOST + 2 entries and returns how many. */
+size_t endings_fds(const struct endings *es, struct pollfd *fds);
+/* Until endings_step() has something to do; -1: nothing is being ended. */
+int64_t endings_wait_ms(const struct endings *es);
+
+#endif

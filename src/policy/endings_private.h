@@ -1,0 +1,57 @@
+/* What the parts of endings.h share: one session that is being ended. */
+#ifndef GUA_POLICY_ENDINGS_PRIVATE_H
+#define GUA_POLICY_ENDINGS_PRIVATE_H
+
+#include "policy/end_manager.h"
+#include "policy/endings.h"
+
+enum ending_stage {
+	ENDING_NONE,	/* the place is free */
+	ENDING_CONFIRM, /* looks at the driver */
+	ENDING_MANAGER, /* the manager's command runs */
+	ENDING_GRACE,	/* SIGTERM was sent */
+	ENDING_KILLED,	/* SIGKILL was sent */
+	ENDING_VERIFY,	/* all have ended: looks at the driver */
+	ENDING_OVER,	/* the outcome can be taken */
+};
+
+struct ending {
+	enum ending_stage stage;
+	struct ending_plan plan;
+	bool gone[ENDING_PROCESSES];
+	/* Confirming. */
+	size_t looks;
+	int64_t first_look_us;
+	double cpu_s; /* at the first look */
+	double power_sum_w[ENDING_CARDS];
+	size_t n_power[ENDING_CARDS];
+	int64_t held_bytes; /* at the last look */
+	char evidence[ENDING_TEXT_CAP];
+	/* Ending. */
+	int64_t until_us; /* of this stage */
+	struct helper *manager;
+	size_t verified; /* looks since all have ended */
+	struct ending_outcome outcome;
+};
+
+struct endings {
+	struct endings_options o;
+	struct end_link *link;
+	int proc;
+	struct live *live; /* NULL: not needed now */
+	bool asked;	   /* a look is under way */
+	bool looked;	   /* there was a look since it was opened */
+	int64_t asked_us, next_look_us;
+	struct ending items[ENDINGS_MOST];
+};
+
+/* Ends an ending. The text is formatted. */
+void ending_finish(struct ending *a, enum ending_how how, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Uses a look in ENDING_CONFIRM: goes on, spares the session, or begins to end it. */
+void ending_confirm(struct endings *es, struct ending *a, const struct fresh_look *look);
+/* Does what is due in ENDING_MANAGER, ENDING_GRACE and ENDING_KILLED. */
+void ending_attend(struct endings *es, struct ending *a);
+
+#endif

@@ -1,0 +1,108 @@
+/* Judges one look at the cards of a session. */
+#include "policy/fresh.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where the driver does not tell processes apart, the card as a whole must do nothing. */
+#define CARD_IDLE_PCT 1.0
+
+static bool is_one_of(
+	const struct live_process *p, const struct end_process *processes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (processes[i].pid == p->id.pid &&
+			processes[i].start_ticks == p->id.start_ticks)
+			return true;
+	return false;
+}
+
+static bool is_alone(const struct fresh_look *look, size_t card,
+	const struct end_process *processes, size_t n)
+{
+	for (size_t i = 0; i < look->n_processes; i++) {
+		const struct live_process *p = &look->processes[i];
+		if (p->card == card && p->holder && !is_one_of(p, processes, n))
+			return false;
+	}
+	return true;
+}
+
+__attribute__((format(printf, 3, 4))) static void say(
+	struct fresh_result *r, enum fresh_verdict verdict, const char *format, ...)
+{
+	va_list list;
+	r->verdict = verdict;
+	va_start(list, format);
+	vsnprintf(r->why, sizeof(r->why), format, list);
+	va_end(list);
+}
+
+/* The use of engines other than the multiprocessors; NAN counts as none, because old drivers
+ * do not report all. */
+static double engines_pct(const struct live_process *p)
+{
+	double most = 0;
+	for (size_t i = 0; i < ENGINE_COUNT; i++)
+		most = p->engine_pct[i] > most ? p->engine_pct[i] : most;
+	return most;
+}
+
+static void judge_process(struct fresh_result *r, const struct fresh_look *look,
+	const struct live_process *p, bool alone)
+{
+	const struct live_card *card = &look->cards[p->card];
+	char label[CARD_LABEL_CAP];
+	card_label(label, sizeof(label), &card->id);
+	double util_pct = card->values[METRIC_UTILIZATION_GPU];
+	if (card->status != CARD_STATUS_OK)
+		say(r, FRESH_UNKNOWN, "card %s does not answer", label);
+	else if (p->sm_pct > 0)
+		say(r, FRESH_ACTIVE, "it used card %s: %.0f %% of the multiprocessors", label,
+			p->sm_pct);
+	else if (engines_pct(p) > 0)
+		say(r, FRESH_ACTIVE, "it used another engine of card %s: %.0f %%", label,
+			engines_pct(p));
+	else if (isnan(p->sm_pct) && !look->first && !(alone && util_pct < CARD_IDLE_PCT))
+		say(r, FRESH_UNKNOWN, "its use of card %s is not known", label);
+}
+
+void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
+	const struct end_process *processes, size_t n)
+{
+	bool found = false, known = true;
+	*r = (struct fresh_result){ .verdict = FRESH_IDLE };
+	for (size_t i = 0; i < look->n_processes && r->verdict == FRESH_IDLE; i++) {
+		const struct live_process *p = &look->processes[i];
+		if (!is_one_of(p, processes, n))
+			continue;
+		found = true;
+		known = known && p->mem_bytes >= 0;
+		r->held_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
+		judge_process(r, look, p, is_alone(look, p->card, processes, n));
+	}
+	if (!known)
+		r->held_bytes = -1;
+	if (!found && r->verdict == FRESH_IDLE)
+		say(r, FRESH_RELEASED, "it holds no card any more");
+}
+
+double fresh_power_w(const struct fresh_look *look, const char *uuid,
+	const struct end_process *processes, size_t n)
+{
+	bool holds = false;
+	size_t card = 0;
+	while (card < look->n_cards && strcmp(look->cards[card].id.uuid, uuid) != 0)
+		card++;
+	if (card == look->n_cards || !is_alone(look, card, processes, n))
+		return NAN;
+	for (size_t i = 0; i < look->n_processes; i++)
+		holds |= look->processes[i].card == card &&
+			 is_one_of(&look->processes[i], processes, n);
+	/* A MIG instance has the power of its whole card. */
+	return holds && look->cards[card].id.mig_index < 0
+		       ? look->cards[card].values[METRIC_POWER_DRAW]
+		       : (double)NAN;
+}

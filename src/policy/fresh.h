@@ -1,0 +1,46 @@
+/* Whether a session is idle by the newest samples of the driver: the last look before it is
+ * ended. A pure function of what a live view has read; what is not known never counts as idle.
+ */
+#ifndef GUA_POLICY_FRESH_H
+#define GUA_POLICY_FRESH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/live_data.h"
+#include "policy/end_link.h"
+
+enum { FRESH_WHY_CAP = 160 };
+
+enum fresh_verdict {
+	FRESH_IDLE,
+	FRESH_ACTIVE,
+	FRESH_UNKNOWN,	/* the driver does not answer for a card, or not about its use */
+	FRESH_RELEASED, /* the session holds no card any more */
+};
+
+/* What a live view has read. */
+struct fresh_look {
+	const struct live_card *cards;
+	size_t n_cards;
+	const struct live_process *processes;
+	size_t n_processes;
+	bool first; /* there was no look before: use may not be known yet */
+};
+
+struct fresh_result {
+	enum fresh_verdict verdict;
+	char why[FRESH_WHY_CAP]; /* "": idle */
+	int64_t held_bytes;	 /* by the session, on all cards; -1: unknown */
+};
+
+void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
+	const struct end_process *processes, size_t n);
+
+/* The power of a card that the session alone holds; NAN: it is not alone there, does not hold
+ * it, or the power is not known. */
+double fresh_power_w(const struct fresh_look *look, const char *uuid,
+	const struct end_process *processes, size_t n);
+
+#endif

@@ -1,0 +1,113 @@
+/* Reads CPU times and terminals of a session's processes. */
+#include "policy/signs.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "proc/proc.h"
+#include "proc/system.h"
+
+/* The numbers of Unix98 ptys: eight majors of 256 each, kept for them by the kernel. */
+enum { PTY_MAJOR = 136, PTY_MAJORS = 8 };
+
+struct entry {
+	uint32_t pid;
+	pid_t ppid, session;
+	int64_t ticks;
+	bool counts;
+};
+
+struct list {
+	struct entry *items;
+	size_t n, cap;
+};
+
+static bool read_list(struct list *l, int proc)
+{
+	DIR *directory = proc_open_list(proc);
+	struct proc_stat stat;
+	bool ok = directory != NULL;
+	for (uint32_t pid; ok && (pid = proc_next_listed(directory)) != 0;) {
+		if (proc_read_stat(proc, pid, &stat) != 0)
+			continue;
+		ok = array_reserve(&l->items, &l->cap, l->n + 1);
+		if (ok)
+			l->items[l->n++] = (struct entry){ .pid = pid,
+				.ppid = stat.ppid,
+				.session = stat.session,
+				.ticks = stat.user_ticks + stat.system_ticks +
+					 stat.waited_user_ticks + stat.waited_system_ticks };
+	}
+	if (directory)
+		closedir(directory);
+	return ok;
+}
+
+/* A session of pid 0 is that of kernel threads, or of another pid namespace. */
+static bool belongs(const struct list *l, const struct entry *e)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct entry *other = &l->items[i];
+		if (other->counts && ((pid_t)other->pid == e->ppid ||
+					     (e->session > 0 && other->session == e->session)))
+			return true;
+	}
+	return false;
+}
+
+double signs_cpu_s(int proc, const struct end_process *processes, size_t n)
+{
+	struct list l = { 0 };
+	int64_t ticks = 0;
+	bool more = read_list(&l, proc);
+	double seconds = more ? 0 : (double)NAN;
+	for (size_t i = 0; i < l.n; i++)
+		for (size_t k = 0; k < n; k++)
+			l.items[i].counts |= l.items[i].pid == processes[k].pid;
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < l.n; i++)
+			if (!l.items[i].counts && belongs(&l, &l.items[i]))
+				l.items[i].counts = more = true;
+	}
+	for (size_t i = 0; i < l.n; i++)
+		ticks += l.items[i].counts ? l.items[i].ticks : 0;
+	free(l.items);
+	return seconds + (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+void signs_terminal(char *dst, size_t cap, int number)
+{
+	unsigned major_number = major((dev_t)(unsigned)number);
+	unsigned minor_number = minor((dev_t)(unsigned)number);
+	*dst = '\0';
+	if (number > 0 && major_number >= PTY_MAJOR && major_number < PTY_MAJOR + PTY_MAJORS)
+		snprintf(dst, cap, "/dev/pts/%u",
+			(major_number - PTY_MAJOR) * 256 + minor_number);
+}
+
+int64_t signs_input_ms(int proc, const struct end_process *processes, size_t n)
+{
+	int64_t newest_ms = -1;
+	for (size_t i = 0; i < n; i++) {
+		char path[32];
+		struct proc_stat stat;
+		struct stat st;
+		if (proc_read_stat(proc, processes[i].pid, &stat) != 0 ||
+			stat.start_ticks != processes[i].start_ticks)
+			continue;
+		signs_terminal(path, sizeof(path), stat.tty);
+		if (!*path || lstat(path, &st) != 0 || !S_ISCHR(st.st_mode))
+			continue;
+		int64_t at_ms =
+			(int64_t)st.st_atim.tv_sec * 1000 + st.st_atim.tv_nsec / 1000000;
+		newest_ms = at_ms > newest_ms ? at_ms : newest_ms;
+	}
+	return newest_ms;
+}

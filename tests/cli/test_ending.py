@@ -1,0 +1,212 @@
+"""Sessions of real processes on the fake driver, ended as gua enforce ends them: in which order, what spares one, and
+what is reported."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BUILD, clean_environment
+from ender import start_as
+from fake import fake_driver
+
+ROOT = os.geteuid() == 0
+UID = 12345 if ROOT else os.getuid()
+GIB = 2**30
+SCENARIO = """host lab
+card 0 uuid GPU-aaaa name "NVIDIA A100" memory 80GiB idle-power 60W max-power 400W
+process one pid file one
+process two pid file two
+at 0s hold one card 0 memory 8GiB
+at 0s hold two card 0 memory 2GiB
+"""
+IGNORES = ("import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)")
+
+pytestmark = pytest.mark.skipif(not ROOT and os.getuid() < 1000, reason="no rule may end a process of this uid")
+
+
+class Lab:
+    """Processes that hold the fake driver's card 0, and the tool that ends them."""
+
+    def __init__(self, where):
+        self.where, self.pids, self.children = where, where / "pids", []
+        self.pids.mkdir()
+        self.env = {"FAKENVML_PIDS": self.pids, "FAKENVML_REAP": 1}
+
+    def start(self, key, *argv, uid=UID, **options):
+        """A process in a session of its own."""
+        child = start_as(uid, *(argv or ("sleep", "600")), start_new_session=True, **options)
+        self.children.append(child)
+        (self.pids / f".{key}").write_text(str(child.pid))
+        (self.pids / f".{key}").rename(self.pids / key)
+        return child
+
+    def ending(self, *arguments, scenario=SCENARIO, **options):
+        """Starts the tool; returns once all are held."""
+        env = clean_environment(**fake_driver(self.where, scenario, **self.env))
+        tool = subprocess.Popen([BUILD / "tests" / "ending", "--end", BUILD / "gua-end", *map(str, arguments)],
+                                env=env, stdout=subprocess.PIPE, text=True, **options)
+        self.children.append(tool)
+        lines = []
+        while not lines or lines[-1] not in ("held\n", ""):
+            lines.append(tool.stdout.readline())
+        return tool
+
+    def end(self, *arguments, **options):
+        """Runs it; returns the steps that were recorded and the outcome."""
+        out, _ = self.ending(*arguments, **options).communicate(timeout=120)
+        *steps, outcome = out.splitlines()
+        return [step.removeprefix("record ") for step in steps], outcome
+
+    def close(self):
+        for child in self.children:
+            child.kill()
+            child.wait()
+            if child.stdout:
+                child.stdout.close()
+
+
+@pytest.fixture
+def lab(tmp_path):
+    lab = Lab(tmp_path)
+    yield lab
+    lab.close()
+
+
+def test_an_idle_session_is_ended(lab):
+    one, two = lab.start("one"), lab.start("two")
+    steps, outcome = lab.end(one.pid, two.pid)
+    assert steps == ["SIGTERM"]
+    assert outcome.startswith(f"ended {10 * GIB} its processes have ended; 10.0 GiB given back (idle in ")
+    assert (one.wait(60), two.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
+
+
+def test_only_its_own_processes_are_ended(lab):
+    one, two = lab.start("one"), lab.start("two")
+    assert lab.end(two.pid)[1].startswith(f"ended {2 * GIB} ")
+    assert two.wait(60) == -signal.SIGTERM
+    assert one.poll() is None
+
+
+@pytest.mark.parametrize("options, steps, outcome, status", [
+    (["--kill"], ["SIGTERM", "SIGKILL"], f"ended {8 * GIB} ", -signal.SIGKILL),
+    ([], ["SIGTERM"], "failed -1 its processes have not ended after SIGTERM", None),
+])
+def test_one_that_ignores_sigterm(lab, options, steps, outcome, status):
+    one = lab.start("one", "/usr/bin/python3", "-c", IGNORES, stdout=subprocess.PIPE)
+    one.stdout.readline()
+    found, how = lab.end(*options, "--grace", "300ms", one.pid)
+    assert (found, how[:len(outcome)]) == (steps, outcome)
+    assert (one.poll() if status is None else one.wait(60)) == status
+
+
+def test_one_that_becomes_active_is_spared(lab):
+    """At the last moment: it was idle in all samples but the last one."""
+    one = lab.start("one")
+    tool = lab.ending("--confirm", "3s", one.pid)
+    time.sleep(1)
+    (lab.pids / "one.busy").touch()
+    out, _ = tool.communicate(timeout=120)
+    assert out == "spared -1 it used card 0: 50 % of the multiprocessors\n"
+    assert one.poll() is None
+
+
+def test_one_that_uses_the_processor_is_spared(lab):
+    """It may load data or compile: so may its child."""
+    one = lab.start("one", "/usr/bin/python3", "-c", "import os\nif os.fork():\n  os.wait()\nwhile True: pass")
+    steps, outcome = lab.end("--confirm", "2s", one.pid)
+    assert steps == []
+    assert "of a processor core" in outcome and outcome.startswith("spared ")
+    assert one.poll() is None
+
+
+def test_a_card_that_takes_power_spares(lab):
+    one = lab.start("one")
+    steps, outcome = lab.end("--uuid", "GPU-aaaa", "--floor", "40", one.pid)
+    assert (steps, outcome) == ([], "spared -1 its card takes 60 W; idle it takes 40 W")
+    assert lab.end("--uuid", "GPU-aaaa", "--floor", "58", one.pid)[1].startswith("ended ")
+
+
+def test_a_terminal_that_was_used_spares(lab):
+    """Keys pressed after the last notice are activity."""
+    master, slave = os.openpty()
+    os.fchown(slave, UID, UID)
+    one = lab.start("one", "/usr/bin/python3", "-c", "import fcntl, sys, termios, time;"
+                    "fcntl.ioctl(0, termios.TIOCSCTTY, 0); sys.stdin.readline(); time.sleep(600)", stdin=slave)
+    tool = lab.ending("--noticed", "--confirm", "2s", one.pid)
+    time.sleep(0.2)
+    os.utime(slave, (time.time() + 1, time.time() + 1))
+    out, _ = tool.communicate(timeout=120)
+    assert out == "spared -1 its terminal was used after the last notice\n"
+    assert one.poll() is None
+    os.close(master)
+    os.close(slave)
+
+
+def test_a_session_that_leaves_by_itself(lab):
+    one = lab.start("one")
+    tool = lab.ending("--confirm", "3s", one.pid)
+    one.terminate()
+    one.wait()
+    assert tool.communicate(timeout=120)[0] == "spared -1 it holds no card any more\n"
+
+
+@pytest.mark.parametrize("fault, why", [
+    ("at 0s lost card 0", "it cannot be confirmed|card 0 does not answer|it holds no card"),
+    ("at 0s fail nvmlDeviceGetProcess* card 0 code 999\nat 0s load card 0 util 40", "its use of card 0 is not known"),
+])
+def test_a_driver_that_does_not_tell_spares(lab, fault, why):
+    one = lab.start("one")
+    steps, outcome = lab.end(one.pid, scenario=SCENARIO + fault + "\n")
+    assert steps == [] and outcome.startswith("spared -1 "), outcome
+    assert any(part in outcome for part in why.split("|")), outcome
+    assert one.poll() is None
+
+
+def test_no_record_no_action(lab):
+    one = lab.start("one")
+    steps, outcome = lab.end("--full", one.pid)
+    assert (steps, outcome) == (
+        [], "spared -1 SIGTERM was not done, because it cannot be recorded: the disk is full")
+    assert one.poll() is None
+
+
+def test_memory_that_stays(lab):
+    """The processes are gone and the driver still has their memory."""
+    one = lab.start("one")
+    steps, outcome = lab.end("--uuid", "GPU-aaaa", one.pid, scenario=SCENARIO + "at 0s orphan card 0 memory 3GiB\n")
+    assert steps == ["SIGTERM"]
+    assert outcome.startswith("still-held -1 its processes have ended, and 3.0 GiB are still in use")
+
+
+@pytest.mark.parametrize("script, outcome", [
+    ("kill $(cat \"{pids}/one\")", f"ended {8 * GIB} "),
+    ("echo no such container; exit 125", "failed -1 {script} ended with status 125: no such container"),
+])
+def test_a_container_is_ended_by_its_manager(lab, script, outcome):
+    one = lab.start("one")
+    podman = lab.where / "podman"
+    podman.write_text(f"#!/bin/sh\necho \"$@\" > {lab.where}/args\n" + script.replace("{pids}", str(lab.pids)) + "\n")
+    podman.chmod(0o755)
+    steps, how = lab.end("--container", "podman:3f2a91c4d5e6", "--podman", f"{podman} stop -t 3", one.pid)
+    assert steps == [f"{podman} stop -t 3 3f2a91c4d5e6"]
+    assert how.startswith(outcome.replace("{script}", str(podman))), how
+    assert (lab.where / "args").read_text() == "stop -t 3 3f2a91c4d5e6\n"
+
+
+@pytest.mark.skipif(not ROOT, reason="starts processes of the system")
+def test_a_process_of_the_system_is_spared(lab):
+    one, two = lab.start("one"), lab.start("two", uid=0)
+    steps, outcome = lab.end(one.pid, two.pid)
+    assert steps == []
+    assert outcome == f"spared -1 process {two.pid}: its uid is below UID_MIN: it belongs to the system"
+    assert one.poll() is None and two.poll() is None
+
+
+def test_gua_end_is_missing(lab):
+    one = lab.start("one")
+    env = clean_environment(**fake_driver(lab.where, SCENARIO, **lab.env))
+    run = subprocess.run([BUILD / "tests" / "ending", "--end", "/nonexistent/gua-end", str(one.pid)], env=env,
+                         capture_output=True, text=True)
+    assert run.stdout.splitlines()[-1] == "spared -1 cannot run /nonexistent/gua-end: No such file or directory"
+    assert one.poll() is None

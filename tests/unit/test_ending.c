@@ -1,0 +1,285 @@
+/* The parts of ending a session that need no session: the last look at the cards, the idle
+ * floor, commands of managers, signs of life, and the way to gua-end. */
+#include "test.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "policy/end_manager.h"
+#include "policy/fresh.h"
+#include "policy/signs.h"
+#include "proc/proc.h"
+#include "query/idle_power.h"
+
+#define GIB (INT64_C(1) << 30)
+
+static struct live_card cards[2];
+static struct live_process holders[3];
+static const struct end_process session[] = { { 42, 7, 1001 }, { 43, 8, 1001 } };
+
+/* Card 0: the two processes of the session; card 1: one of them beside another. */
+static struct fresh_look look_at(void)
+{
+	memset(cards, 0, sizeof(cards));
+	memset(holders, 0, sizeof(holders));
+	for (int i = 0; i < 2; i++) {
+		cards[i].id.index = i;
+		cards[i].id.mig_index = -1;
+		sprintf(cards[i].id.uuid, "GPU-%d", i);
+		cards[i].values[METRIC_POWER_DRAW] = 60 + i;
+	}
+	static const struct {
+		uint32_t pid;
+		uint64_t start;
+		size_t card;
+	} who[] = { { 42, 7, 0 }, { 43, 8, 0 }, { 99, 9, 1 } };
+	for (int i = 0; i < 3; i++) {
+		holders[i].id.pid = who[i].pid;
+		holders[i].id.start_ticks = who[i].start;
+		holders[i].card = who[i].card;
+		holders[i].mem_bytes = GIB;
+		holders[i].holder = true;
+	}
+	return (struct fresh_look){ cards, 2, holders, 3, false };
+}
+
+static struct fresh_result judge(const struct fresh_look *look)
+{
+	struct fresh_result r;
+	fresh_judge(&r, look, session, 2);
+	return r;
+}
+
+static void test_idle(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	struct fresh_result r = judge(&look);
+	assert_int_equal(r.verdict, FRESH_IDLE);
+	assert_int_equal(r.held_bytes, 2 * GIB);
+	assert_string_equal(r.why, "");
+	holders[2].sm_pct = 100; /* another's use is not the session's */
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	holders[1].mem_bytes = -1;
+	assert_int_equal(judge(&look).held_bytes, -1);
+}
+
+static void test_active(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	holders[1].sm_pct = 0.4;
+	struct fresh_result r = judge(&look);
+	assert_int_equal(r.verdict, FRESH_ACTIVE);
+	assert_non_null(strstr(r.why, "it used card 0"));
+	look = look_at();
+	holders[0].engine_pct[ENGINE_DECODER] = 3;
+	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+}
+
+static void test_unknown(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	cards[0].status = CARD_STATUS_LOST;
+	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	look = look_at();
+	holders[0].sm_pct = holders[1].sm_pct = (double)NAN;
+	/* Alone on a card that does nothing at all. */
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	cards[0].values[METRIC_UTILIZATION_GPU] = 1;
+	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	cards[0].values[METRIC_UTILIZATION_GPU] = (double)NAN;
+	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	cards[0].values[METRIC_UTILIZATION_GPU] = 0;
+	holders[2].card = 0;
+	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	look.first = true;
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+}
+
+/* A pid alone is not a process. */
+static void test_another_process(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	holders[0].id.start_ticks = holders[1].id.start_ticks = 1000;
+	struct fresh_result r = judge(&look);
+	assert_int_equal(r.verdict, FRESH_RELEASED);
+	assert_string_equal(r.why, "it holds no card any more");
+}
+
+static void test_power(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	assert_true(fresh_power_w(&look, "GPU-0", session, 2) == 60);
+	assert_true(isnan(fresh_power_w(&look, "GPU-1", session, 2)));
+	assert_true(isnan(fresh_power_w(&look, "GPU-9", session, 2)));
+	holders[2].card = 0;
+	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2)));
+	holders[2].holder = false;
+	assert_true(fresh_power_w(&look, "GPU-0", session, 2) == 60);
+	cards[0].id.mig_index = 0;
+	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2)));
+}
+
+static double floor_of(sqlite3 *db, const char *uuid)
+{
+	struct err e = { 0 };
+	double watt = 0;
+	assert_int_equal(idle_power_read(&watt, db, uuid, INT64_C(1800000000000), &e), 0);
+	return watt;
+}
+
+static void test_idle_floor(void **state)
+{
+	(void)state;
+	sqlite3 *db = NULL;
+	sqlite3_open(":memory:", &db);
+	for (int i = 0; i < 3; i++) {
+		static const char *const names[] = { "1m", "5m", "1h" };
+		char sql[256];
+		snprintf(sql, sizeof(sql),
+			"CREATE TABLE usage_%s (slot, gpu, state, ms, util_pct_ms, energy_mj, "
+			"energy_unknown_ms, unsure_ms)",
+			names[i]);
+		sqlite3_exec(db, sql, NULL, NULL, NULL);
+	}
+	sqlite3_exec(db,
+		"CREATE TABLE gpu (id, uuid); INSERT INTO gpu VALUES (1, 'A'), (2, 'B');"
+		/* Held: 60 W for an hour; free: 20 W; active and long ago: not counted. */
+		"INSERT INTO usage_1h VALUES (1799990000, 1, 1, 3600000, 0, 216000000, 0, 0),"
+		"(1799990000, 1, 2, 3600000, 0, 72000000, 0, 0),"
+		"(1799990000, 1, 0, 3600000, 0, 1080000000, 0, 0),"
+		"(1700000000, 1, 1, 3600000, 0, 1080000000, 0, 0);"
+		"INSERT INTO usage_1m VALUES (1799999940, 1, 1, 60000, 0, 3600000, 0, 0),"
+		"(1799999940, 2, 1, 60000, 0, 3600000, 0, 0)",
+		NULL, NULL, NULL);
+	assert_true(fabs(floor_of(db, "A") - 60) < 1e-9);
+	assert_true(isnan(floor_of(db, "B"))); /* a minute is too little */
+	assert_true(isnan(floor_of(db, "C")));
+	sqlite3_close(db);
+}
+
+static const struct config_end managers = {
+	.slurm = "scancel", .docker = "docker stop", .podman = "sudo -n 'my podman' stop"
+};
+
+static void manager_is(const char *job, const char *container, const char *expected)
+{
+	struct manager_command c;
+	struct err e = { 0 };
+	char joined[256] = "";
+	int rc = manager_find(&c, &managers, job, container, &e);
+	for (size_t i = 0; rc == 0 && c.argv[i]; i++) {
+		strcat(joined, c.argv[i]);
+		strcat(joined, "|");
+	}
+	assert_string_equal(joined, expected);
+	assert_int_equal(rc, *expected ? 0 : 1);
+}
+
+static void test_managers(void **state)
+{
+	(void)state;
+	manager_is("slurm:1234", "", "scancel|1234|");
+	manager_is("", "podman:3f2a91c4d5e6", "sudo|-n|my podman|stop|3f2a91c4d5e6|");
+	manager_is("slurm:1", "docker:2", "scancel|1|");
+	manager_is("pbs:1", "docker:2", "docker|stop|2|"); /* pbs is not configured here */
+	manager_is("", "", "");
+	manager_is("slurm:--all", "", "");
+	manager_is("slurm:1 2", "", "");
+	manager_is("slurm:", "", "");
+	manager_is("", "containerd:1", "");
+}
+
+static void run_manager(const char *command, const char *why)
+{
+	const struct config_end config = { .slurm = command };
+	struct manager_command c;
+	struct helper *h = NULL;
+	struct err e = { 0 };
+	assert_int_equal(manager_find(&c, &config, "slurm:7", "", &e), 0);
+	assert_int_equal(manager_start(&h, &c, 60000, &e), 0);
+	while (!manager_is_over(h, &e))
+		usleep(1000);
+	assert_string_equal(e.code ? e.text : "", why);
+	helper_free(h, 0);
+}
+
+static void test_running_managers(void **state)
+{
+	(void)state;
+	run_manager("true", "");
+	run_manager(
+		"sh -c 'echo job $0 unknown; exit 1'", "sh ended with status 1: job 7 unknown");
+	run_manager("/nonexistent", "cannot run /nonexistent: No such file or directory");
+}
+
+/* A child that works for its parent counts; so does one whose parent has ended. */
+static void test_cpu(void **state)
+{
+	(void)state;
+	int proc = -1, ready[2];
+	struct err e = { 0 };
+	assert_int_equal(proc_open(&proc, "", &e), 0);
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		setsid();
+		if (fork() == 0)
+			for (volatile unsigned i = 0;; i++)
+				if (i == 0 && write(ready[1], "x", 1) < 0)
+					break;
+		pause();
+	}
+	char byte;
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	const struct end_process p = { (uint32_t)child, 0, 0 };
+	double before_s = signs_cpu_s(proc, &p, 1);
+	for (int i = 0; i < 6000 && signs_cpu_s(proc, &p, 1) < before_s + 0.05; i++)
+		usleep(10000);
+	assert_true(signs_cpu_s(proc, &p, 1) >= before_s + 0.05);
+	kill(-child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_true(isnan(signs_cpu_s(-1, &p, 1)));
+	close(proc);
+}
+
+static void test_terminals(void **state)
+{
+	(void)state;
+	char path[32];
+	signs_terminal(path, sizeof(path), (int)makedev(136, 5));
+	assert_string_equal(path, "/dev/pts/5");
+	signs_terminal(path, sizeof(path), (int)makedev(137, 5));
+	assert_string_equal(path, "/dev/pts/261");
+	signs_terminal(path, sizeof(path), (int)makedev(4, 1));
+	assert_string_equal(path, "");
+	signs_terminal(path, sizeof(path), 0);
+	assert_string_equal(path, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_active),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_another_process),
+		cmocka_unit_test(test_power),
+		cmocka_unit_test(test_idle_floor),
+		cmocka_unit_test(test_managers),
+		cmocka_unit_test(test_running_managers),
+		cmocka_unit_test(test_cpu),
+		cmocka_unit_test(test_terminals),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
