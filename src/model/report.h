@@ -39,7 +39,8 @@ struct report_section {
 enum { REPORT_SECTIONS = 4 };
 
 struct report {
-	bool utc;			/* for times in sentences and the hours of the week */
+	bool utc;    /* for times in sentences and the hours of the week */
+	bool linked; /* set by who shows it: names and days lead to pages of gua serve */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
 	size_t n_hosts;
 	int64_t since_ms, until_ms, length_ms, resolution_ms;

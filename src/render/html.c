@@ -1,6 +1,7 @@
 /* Makes HTML of texts and tables. */
 #include "render/html.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +17,17 @@ void html_text(struct str *out, const char *text)
 		text += plain;
 		if (*text)
 			str_add(out, replaced[strchr(special, *text++) - special]);
+	}
+}
+
+void html_url(struct str *out, const char *text)
+{
+	for (const char *at = text; *at; at++) {
+		unsigned char c = (unsigned char)*at;
+		if ((c < 0x80 && isalnum(c)) || strchr("-._~", c))
+			str_add_bytes(out, at, 1);
+		else
+			str_addf(out, "%%%02X", c);
 	}
 }
 
@@ -95,6 +107,38 @@ static void add_bar(struct str *out, double share)
 		wide);
 }
 
+/* The text of a row in the column with this key; NULL: there is none. */
+static const char *text_at(const struct table *t, size_t row, const char *key)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (t->columns[i].key && t->columns[i].kind == COLUMN_TEXT &&
+			strcmp(t->columns[i].key, key) == 0)
+			return table_cell(t, row, i)->text;
+	return NULL;
+}
+
+/* Appends the beginning of a link, if the column and the row have one. */
+static bool begin_link(const struct shown *s, size_t row, const char *title)
+{
+	const struct html_link *l = s->style->links;
+	for (; l && l->title; l++) {
+		const char *first = text_at(s->t, row, l->keys[0]);
+		const char *second = l->keys[1] ? text_at(s->t, row, l->keys[1]) : NULL;
+		if (strcmp(l->title, title) != 0 || !first || !*first ||
+			(l->keys[1] && (!second || !*second)))
+			continue;
+		str_addf(s->out, "<a href=\"%s", l->path);
+		html_url(s->out, first);
+		if (second) {
+			str_add(s->out, "/");
+			html_url(s->out, second);
+		}
+		str_add(s->out, "\">");
+		return true;
+	}
+	return false;
+}
+
 static void add_cell(const struct shown *s, size_t row, size_t column, bool first)
 {
 	const struct column *c = &s->t->columns[column];
@@ -113,8 +157,10 @@ static void add_cell(const struct shown *s, size_t row, size_t column, bool firs
 	bool bar = has_bar(s, c) && isfinite(cell->number);
 	if (bar)
 		add_bar(s->out, cell->number);
+	bool link = c->kind == COLUMN_TEXT && begin_link(s, row, c->title);
 	str_add(s->out, bar ? "<span class=\"value\">" : "");
 	html_text(s->out, text);
+	str_add(s->out, link ? "</a>" : "");
 	str_add(s->out, bar ? "</span>" : "");
 	str_add(s->out, first ? "</th>" : "</td>");
 }

@@ -11,6 +11,28 @@
 #include "render/report_parts.h"
 #include "render/timeline.h"
 
+/* Where names lead: the pages of gua serve. */
+static const struct html_link links[] = {
+	{ "gpu", "/card/", { "uuid" } },
+	{ "gpu", "/card/", { "gpu" } },
+	{ "card", "/card/", { "gpu" } },
+	{ "user", "/user/", { "identity" } },
+	{ "user", "/user/", { "user" } },
+	{ "notebook", "/notebook/", { "user", "notebook" } },
+	{ "what", "/notebook/", { "user", "notebook_path" } },
+	{ "what", "/notebook/", { "user", "notebook" } },
+	{ 0 },
+};
+
+/* Appends a table of the report. */
+static void add_table(struct str *out, const struct report *r, const struct table *t,
+	struct html_table_style style)
+{
+	style.utc = r->utc;
+	style.links = r->linked ? links : NULL;
+	html_table(out, t, &style);
+}
+
 void html_section(struct str *out, const char *id, const char *title)
 {
 	str_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">", id, id);
@@ -194,18 +216,16 @@ static void add_cards(struct str *out, const struct report *r)
 		return;
 	html_section(out, "cards", "GPUs");
 	if (held)
-		html_table(out, &r->by_card.table,
-			&(struct html_table_style){ .caption = "What they held, in GPU-hours",
-				.bars = "unused",
-				.utc = r->utc });
+		add_table(out, r, &r->by_card.table,
+			(struct html_table_style){
+				.caption = "What they held, in GPU-hours", .bars = "unused" });
 	for (size_t i = 0; i < r->n_hosts && !r->of_users; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
 		first += cards.n_rows;
 		snprintf(caption, sizeof(caption), "What each GPU of %s did",
 			r->hosts[i].hostname);
-		html_table(out, &cards,
-			&(struct html_table_style){
-				.caption = caption, .bars = "idle-held", .utc = r->utc });
+		add_table(out, r, &cards,
+			(struct html_table_style){ .caption = caption, .bars = "idle-held" });
 	}
 	html_sentences(out, r, SENTENCE_CARD);
 	html_section_end(out);
@@ -223,13 +243,11 @@ static void add_holders(struct str *out, const struct report *r)
 			i ? ", " : "", identity_kinds[b->by.kinds[i]].name);
 	html_section(out, "holders", title);
 	if (b->table.n_rows)
-		html_table(out, &b->table,
-			&(struct html_table_style){
-				.caption = "Who held the GPUs, in GPU-hours",
+		add_table(out, r, &b->table,
+			(struct html_table_style){ .caption = "Who held the GPUs, in GPU-hours",
 				.bars = "unused",
 				.deep = b->rows ? &b->rows[0].level : NULL,
-				.deep_step = sizeof(b->rows[0]),
-				.utc = r->utc });
+				.deep_step = sizeof(b->rows[0]) });
 	html_sentences(out, r, SENTENCE_HOLDERS);
 	html_section_end(out);
 }
@@ -239,9 +257,8 @@ static void add_longest(struct str *out, const struct report *r)
 	if (!r->longest.n_rows)
 		return;
 	html_section(out, "longest", "Longest idle spells");
-	html_table(out, &r->longest,
-		&(struct html_table_style){
-			.caption = "Who held which GPU idle for longest", .utc = r->utc });
+	add_table(out, r, &r->longest,
+		(struct html_table_style){ .caption = "Who held which GPU idle for longest" });
 	html_sentences(out, r, SENTENCE_SPELL);
 	html_section_end(out);
 }
@@ -255,13 +272,12 @@ static void add_bill(struct str *out, const struct report *r)
 		return;
 	str_addf(&title, "Bill, in %s", bill->currency);
 	html_section(out, "bill", str_text(&title));
-	html_table(out, &bill->lines,
-		&(struct html_table_style){ .caption = "Whose the money is", .utc = r->utc });
+	add_table(out, r, &bill->lines,
+		(struct html_table_style){ .caption = "Whose the money is" });
 	html_sentences(out, r, SENTENCE_BILL);
 	if (!r->of_users)
-		html_table(out, &bill->cards,
-			&(struct html_table_style){
-				.caption = "What each GPU costs", .utc = r->utc });
+		add_table(out, r, &bill->cards,
+			(struct html_table_style){ .caption = "What each GPU costs" });
 	html_section_end(out);
 	out->failed |= title.failed;
 	str_finish(&title);
@@ -273,9 +289,8 @@ static void add_energy(struct str *out, const struct report *r)
 		return;
 	html_section(out, "energy", "Energy");
 	if (r->bill.has_energy)
-		html_table(out, &r->bill.energy,
-			&(struct html_table_style){
-				.caption = "Whose the energy is", .utc = r->utc });
+		add_table(out, r, &r->bill.energy,
+			(struct html_table_style){ .caption = "Whose the energy is" });
 	html_sentences(out, r, SENTENCE_ENERGY);
 	html_section_end(out);
 }

@@ -91,6 +91,19 @@ static const char *whole_word(const struct report *r)
 	return r->of_users ? "the time held" : "observed time";
 }
 
+/* Appends the beginning of a link to the report of a period, if there are links. */
+static void add_zoom(struct str *out, const struct report *r, const struct report_period *p)
+{
+	if (!r->linked)
+		return;
+	struct period whole = period_at(r->trend.unit, p->from_ms, 0, r->utc);
+	struct tm from = moment_fields(whole.from_ms, r->utc);
+	struct tm to = moment_fields(whole.to_ms, r->utc);
+	str_addf(out, "<a href=\"?since=%04d-%02d-%02d&amp;until=%04d-%02d-%02d\">",
+		from.tm_year + 1900, from.tm_mon + 1, from.tm_mday, to.tm_year + 1900,
+		to.tm_mon + 1, to.tm_mday);
+}
+
 /* Draws period i. Of users, the cards' unobserved time is not a part of the column. */
 static void add_period(struct str *out, const struct report *r, size_t i, double step)
 {
@@ -100,6 +113,7 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85;
 	for (size_t k = 0; k < n; k++)
 		all += (double)p->ms[states_upwards[k]];
+	add_zoom(out, r, p);
 	str_addf(out, "<g><title>%s: ", p->name);
 	if (isnan(p->share[CARD_ACTIVE]))
 		str_add(out, r->of_users ? "nothing held" : "no reading");
@@ -117,7 +131,7 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 				"height=\"%.1f\"/>",
 				card_state_names[states_upwards[k]], x, y, wide, tall);
 	}
-	str_add(out, "</g>\n");
+	str_add(out, r->linked ? "</g></a>\n" : "</g>\n");
 }
 
 void html_trend(struct str *out, const struct report *r)
@@ -134,10 +148,11 @@ void html_trend(struct str *out, const struct report *r)
 	html_section(out, "trend", title);
 	double step = 960.0 / (double)t->n;
 	str_addf(out,
-		"<svg class=\"trend\" viewBox=\"0 0 960 140\" role=\"img\" "
+		"<svg class=\"trend\" viewBox=\"0 0 960 140\" role=\"%s\" "
 		"aria-labelledby=\"trend-is trend-has\"><title id=\"trend-is\">How %s divides, "
 		"by "
 		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
+		r->linked ? "group" : "img", /* a picture would hide its links */
 		r->of_users ? "the time held" : "the GPUs&#39; time", units[t->unit]);
 	for (size_t i = 0; i < t->n; i++)
 		add_period(out, r, i, step);
@@ -154,7 +169,9 @@ void html_trend(struct str *out, const struct report *r)
 		const struct report_period *p = &t->periods[i];
 		static const enum card_state shown[] = { CARD_ACTIVE, CARD_IDLE_HELD,
 			CARD_UNOBSERVED };
-		str_addf(out, "<tr><th scope=\"row\">%s</th>", p->name);
+		str_add(out, "<tr><th scope=\"row\">");
+		add_zoom(out, r, p);
+		str_addf(out, "%s%s</th>", p->name, r->linked ? "</a>" : "");
 		for (size_t k = 0; k < 3; k++)
 			if (isnan(p->share[shown[k]]))
 				str_add(out, "<td class=\"n\">-</td>");

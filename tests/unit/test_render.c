@@ -6,6 +6,7 @@
 
 #include "base/shares.h"
 #include "base/size.h"
+#include "render/html.h"
 #include "render/json.h"
 #include "render/rows.h"
 #include "render/text.h"
@@ -331,6 +332,46 @@ static void test_table_fits(void **state)
 	str_finish(&out);
 }
 
+struct notebook_row {
+	const char *user, *path;
+};
+
+/* Names lead to pages, whatever is in them; a row without the name does not. */
+static void test_html_links(void **state)
+{
+	(void)state;
+	static const struct column notebook_columns[] = {
+		{ .key = "user",
+			.title = "user",
+			.get = get_string,
+			.of = offsetof(struct notebook_row, user) },
+		{ .key = "path", .get = get_string, .of = offsetof(struct notebook_row, path) },
+		{ .title = "what",
+			.get = get_string,
+			.of = offsetof(struct notebook_row, path) },
+	};
+	static const struct html_link links[] = {
+		{ "what", "/notebook/", { "user", "path" } },
+		{ "user", "/user/", { "user" } },
+		{ 0 },
+	};
+	struct table t = { .columns = notebook_columns, .n_columns = 3 };
+	struct str out = { 0 };
+	table_add(&t, &(struct notebook_row){ "<i>", "/a b/\"c\"" });
+	table_add(&t, &(struct notebook_row){ "bob", NULL });
+	html_table(&out, &t, &(struct html_table_style){ .caption = "", .links = links });
+	const char *html = str_text(&out);
+	assert_non_null(strstr(html, "<a href=\"/user/%3Ci%3E\">&lt;i&gt;</a>"));
+	assert_non_null(strstr(html, "<a href=\"/notebook/%3Ci%3E/%2Fa%20b%2F%22c%22\">"
+				     "/a b/&quot;c&quot;</a>"));
+	assert_non_null(strstr(html, "<a href=\"/user/bob\">bob</a></th><td>-</td>"));
+	str_clear(&out);
+	html_table(&out, &t, &(struct html_table_style){ .caption = "" });
+	assert_null(strstr(str_text(&out), "<a "));
+	str_finish(&out);
+	table_finish(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_json_is_json),
 		cmocka_unit_test(test_json_groups),
 		cmocka_unit_test(test_table_fits),
+		cmocka_unit_test(test_html_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
