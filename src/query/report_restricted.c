@@ -6,27 +6,18 @@
 #include "query/report_parts.h"
 #include "query/restriction.h"
 
-/* Appends "; user alice, bob" for a list that was given. */
-static void add_list(struct str *out, const char *option, const struct text_list *list)
-{
-	char word[TEXT_LIST_WORD_CAP], safe[TEXT_LIST_WORD_CAP];
-	const char *before = "";
-	if (list->n == 0)
-		return;
-	str_addf(out, "%s%s ", out->len ? "; " : "", option);
-	for (size_t i = 0; i < list->n; i++)
-		for (const char *at = list->items[i]; text_list_word(&at, word);) {
-			text_escape(safe, sizeof(safe), word, strlen(word));
-			str_addf(out, "%s%s", before, safe);
-			before = ", ";
-		}
-}
-
 static void add_only(struct report *r, const struct restriction *only)
 {
 	struct str text = { 0 };
-	for (size_t i = 0; i < RESTRICTIONS; i++)
-		add_list(&text, restriction_names[i], &only->lists[i]);
+	for (size_t i = 0; i < RESTRICTIONS; i++) {
+		struct restriction_word word = { 0 };
+		for (size_t n = 0; restriction_next(only, (enum restriction_kind)i, &word); n++)
+			if (n)
+				str_addf(&text, ", %s", word.safe);
+			else
+				str_addf(&text, "%s%s %s", text.len ? "; " : "",
+					restriction_names[i], word.safe);
+	}
 	if (text.len)
 		report_say(r, SENTENCE_RESTRICTED, NULL, "Only %s", str_text(&text));
 	r->failed |= text.failed;

@@ -18,5 +18,17 @@ bool restriction_takes_host(const struct restriction *r, const char *hostname);
 bool restriction_takes_card(const struct restriction *r, const struct audit_card *card);
 /* `group` may be NULL: none. */
 bool restriction_takes_user(const struct restriction *r, const char *user, const char *group);
+/* `notebook` is "" for a process that is none. */
+bool restriction_takes_notebook(const struct restriction *r, const char *notebook);
+
+/* A walk over what was given of one kind. Zero-initialise. */
+struct restriction_word {
+	size_t item;
+	const char *at;
+	char safe[1024]; /* escaped for a terminal */
+};
+/* Goes to the next word; false: there is none. */
+bool restriction_next(
+	const struct restriction *r, enum restriction_kind kind, struct restriction_word *word);
 
 #endif

@@ -39,9 +39,11 @@ static bool takes_user(const struct audit_question *q, const char *user)
 static int read_processes(struct gather *g, struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	char last[USER_CAP] = "", user[USER_CAP];
+	char last[USER_CAP] = "", user[USER_CAP], notebook[1024];
 	bool take = takes_user(g->q, last);
-	int rc = sql_prepare(file->db, &stmt, e, "SELECT id, user FROM process ORDER BY id");
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT id, user, coalesce(notebook_path, notebook, '') FROM process ORDER BY "
+		"id");
 	while (rc == 0) {
 		rc = sql_step(stmt, e);
 		if (rc <= 0)
@@ -54,7 +56,8 @@ static int read_processes(struct gather *g, struct gather_file *file, struct err
 			take = takes_user(g->q, user);
 			text_copy(last, sizeof(last), user);
 		}
-		if (take && rc == 0 &&
+		sql_text(stmt, 2, notebook, sizeof(notebook));
+		if (take && rc == 0 && restriction_takes_notebook(&g->q->only, notebook) &&
 			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
 			rc = err_memory(e);
 	}
@@ -129,6 +132,21 @@ static int no_such(
 		near ? near : "", near ? "'?" : "");
 }
 
+/* A notebook is named whole. */
+static int check_notebooks(const struct gather *g, struct err *e)
+{
+	const struct text_list *notebooks = &g->q->only.lists[ONLY_NOTEBOOK];
+	size_t n = 0;
+	char safe[256];
+	for (size_t i = 0; i < g->n_files; i++)
+		n += g->files[i].wanted.n;
+	if (!notebooks->n || n)
+		return 0;
+	text_escape(safe, sizeof(safe), notebooks->items[0], strlen(notebooks->items[0]));
+	return err_set(e, ERR_NOTHING, "%s no notebook '%s' of these users",
+		g->n_files > 1 ? "the stores have" : "the store has", safe);
+}
+
 static int check_words(const struct gather *g, const struct known *k, struct err *e)
 {
 	const struct text_list *words = &g->q->only.lists[k->kind];
@@ -158,5 +176,5 @@ int gather_wanted(struct gather *g, struct err *e)
 	};
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && rc == 0; i++)
 		rc = check_words(g, &known[i], e);
-	return rc;
+	return rc ? rc : check_notebooks(g, e);
 }

@@ -31,24 +31,18 @@ static void add_window(struct json *j, const struct report *r)
 	json_close(j, '}');
 }
 
-static void add_words(struct json *j, const char *key, const struct text_list *list)
-{
-	char word[TEXT_LIST_WORD_CAP], safe[TEXT_LIST_WORD_CAP];
-	json_open(j, key, '[');
-	for (size_t i = 0; i < list->n; i++)
-		for (const char *at = list->items[i]; text_list_word(&at, word);) {
-			text_escape(safe, sizeof(safe), word, strlen(word));
-			json_text(j, NULL, safe);
-		}
-	json_close(j, ']');
-}
-
 static void add_restriction(struct json *j, const struct report *r)
 {
 	json_open(j, "only", '{');
-	for (size_t i = 0; i < RESTRICTIONS && r->only; i++)
-		if (r->only->lists[i].n)
-			add_words(j, restriction_names[i], &r->only->lists[i]);
+	for (size_t i = 0; i < RESTRICTIONS && r->only; i++) {
+		struct restriction_word word = { 0 };
+		if (!r->only->lists[i].n)
+			continue;
+		json_open(j, restriction_names[i], '[');
+		while (restriction_next(r->only, (enum restriction_kind)i, &word))
+			json_text(j, NULL, word.safe);
+		json_close(j, ']');
+	}
 	json_close(j, '}');
 }
 

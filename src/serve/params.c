@@ -41,6 +41,7 @@ static const struct option_row report_rows[] = {
 	{ .kind = OPTION_TEXT, .name = "by", .arg = "WHAT", AT(words.by) },
 	ONLY("user", ONLY_USER),
 	ONLY("group", ONLY_GROUP),
+	ONLY("notebook", ONLY_NOTEBOOK),
 	ONLY("card", ONLY_CARD),
 	ONLY("host", ONLY_HOST),
 	ONLY("model", ONLY_MODEL),

@@ -24,7 +24,8 @@ struct report_params {
 };
 /* The names of its parameters, for a route. */
 #define WINDOW_PARAMS "since until last utc"
-#define REPORT_PARAMS WINDOW_PARAMS " by user group card host model sort compare top longest"
+#define REPORT_PARAMS                                                                          \
+	WINDOW_PARAMS " by user group notebook card host model sort compare top longest"
 
 /* Reads the question of a request; with `people` it shows few rows unless `top` is given. It
  * must not be moved, and is valid as long as the request. */
