@@ -1,7 +1,6 @@
 /* Reads the newest run of a store, its cards and their holders. */
 #include "query/board.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +13,9 @@
 
 /* A card that was not accounted for this long before the last tick is not there any more. */
 #define CARD_GONE_MS 3600000
-/* The newest slots of a card start within this time before its last tick. */
-enum { LAST_SLOTS_S = 150 };
+/* The newest slots of a card start within this time before its last tick: those of a minute,
+ * those of five, which a recorder has that keeps no minutes. */
+enum { LAST_SLOTS_S = 150, LAST_FIVE_S = 630 };
 /* This many ticks may be missing before the recorder counts as silent. */
 enum { TICKS_MISSED = 3 };
 
@@ -73,63 +73,36 @@ static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 	return rc;
 }
 
-enum {
-	CARD_ROW,
-	CARD_UUID,
-	CARD_NAME,
-	CARD_PARENT,
-	CARD_PCI,
-	CARD_INDEX,
-	CARD_MIG,
-	CARD_TOTAL,
-	CARD_STATUS,
-	CARD_SEEN,
-	CARD_SOURCE
-};
-
-static int add_card(struct adding *a, sqlite3_stmt *row, struct err *e)
+static int add_card(struct adding *a, const struct card_reported *from, struct err *e)
 {
 	struct board *b = a->b;
 	size_t nth = b->n_cards - a->first_card;
 	if (!array_one_more(&b->cards, b->n_cards) || !array_one_more(&a->rows, nth))
 		return err_memory(e);
-	a->rows[nth] = sql_int(row, CARD_ROW, -1);
+	a->rows[nth] = from->gpu;
 	struct board_card *c = &b->cards[b->n_cards++];
 	*c = (struct board_card){ .host = a->host,
-		.id = { .index = sqlite3_column_int(row, CARD_INDEX),
-			.mig_index = (int)sql_int(row, CARD_MIG, -1),
-			.gpu_instance = -1,
-			.compute_instance = -1,
-			.mem_total_bytes = sql_int(row, CARD_TOTAL, -1) },
-		.last_seen_ms = sql_int(row, CARD_SEEN, -1),
+		.id = from->id,
+		.last_seen_ms = from->last_seen_ms,
 		.state = CARD_UNOBSERVED,
-		.state_since_ms = -1,
-		.util_pct = NAN,
-		.power_w = NAN,
-		.temperature_c = NAN,
-		.mem_used_bytes = -1 };
-	sql_text(row, CARD_UUID, c->id.uuid, sizeof(c->id.uuid));
-	sql_text(row, CARD_NAME, c->id.name, sizeof(c->id.name));
-	sql_text(row, CARD_PARENT, c->id.parent_uuid, sizeof(c->id.parent_uuid));
-	sql_text(row, CARD_PCI, c->id.pci, sizeof(c->id.pci));
-	sql_text(row, CARD_STATUS, c->status, sizeof(c->status));
-	sql_text(row, CARD_SOURCE, c->source, sizeof(c->source));
+		.state_since_ms = -1 };
+	card_now_clear(&c->now);
+	if (from->current)
+		c->now = from->now;
+	text_copy(c->status, sizeof(c->status), card_status_names[from->status]);
+	text_copy(c->source, sizeof(c->source), from->source);
 	return 0;
 }
 
 static int add_cards(struct adding *a, struct err *e)
 {
-	sqlite3_stmt *stmt;
+	struct cards_now all = { 0 };
 	a->first_card = a->b->n_cards;
-	int rc = sql_prepare(a->now.db, &stmt, e,
-		"SELECT id, uuid, name, parent_uuid, pci, idx, mig_index, mem_total_bytes, "
-		"status, last_seen_ms, source FROM gpu WHERE host = (SELECT host FROM run "
-		"WHERE source <> 'import' ORDER BY id DESC LIMIT 1) AND last_seen_ms >= %lld "
-		"ORDER BY idx, mig_index, id",
-		(long long)(a->now.last_tick_ms - CARD_GONE_MS));
-	while (rc == 0 && (rc = sql_step(stmt, e)) == 1)
-		rc = add_card(a, stmt, e);
-	sqlite3_finalize(stmt);
+	int rc = cards_now_read(&all, a->now.db, e);
+	for (size_t i = 0; i < all.n && rc == 0; i++)
+		if (all.cards[i].last_seen_ms >= a->now.last_tick_ms - CARD_GONE_MS)
+			rc = add_card(a, &all.cards[i], e);
+	cards_now_free(&all);
 	return rc;
 }
 
@@ -147,9 +120,10 @@ static int read_states(struct adding *a, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(a->now.db, &stmt, e,
-		"SELECT gpu, state, max(slot * 100000 + ms) AS newest FROM usage_1m "
+		"SELECT gpu, state, max(slot * 1000000 + ms) AS newest FROM (SELECT slot, gpu, "
+		"state, ms FROM usage_1m UNION ALL SELECT slot, gpu, state, ms FROM usage_5m) "
 		"WHERE slot >= %lld AND ms > 0 GROUP BY gpu, state ORDER BY newest",
-		(long long)(a->now.last_tick_ms / 1000 - LAST_SLOTS_S));
+		(long long)(a->now.last_tick_ms / 1000 - LAST_FIVE_S));
 	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
 		struct board_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
 		int64_t state = sql_int(stmt, 1, CARD_UNOBSERVED);
@@ -158,23 +132,6 @@ static int read_states(struct adding *a, struct err *e)
 		rc = 0;
 	}
 	sqlite3_finalize(stmt);
-	return rc;
-}
-
-static int read_readings(struct adding *a, struct err *e)
-{
-	struct cards_now all;
-	int rc = cards_now_read(&all, a->now.db, e);
-	for (size_t i = 0; rc == 0 && i < all.n; i++) {
-		struct board_card *c = find_card(a, all.cards[i].gpu);
-		if (!c || !all.cards[i].current)
-			continue;
-		c->util_pct = all.cards[i].now.util_pct;
-		c->power_w = all.cards[i].now.power_w;
-		c->temperature_c = all.cards[i].now.temperature_c;
-		c->mem_used_bytes = all.cards[i].now.mem_used_bytes;
-	}
-	cards_now_free(&all);
 	return rc;
 }
 
@@ -298,8 +255,6 @@ int board_add(struct board *b, const char *path, int64_t now_ms, int wait_ms, st
 		rc = add_cards(&a, e);
 	if (rc == 0)
 		rc = read_states(&a, e);
-	if (rc == 0)
-		rc = read_readings(&a, e);
 	if (rc == 0)
 		rc = read_since(&a, e);
 	if (rc == 0)

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "classify/context.h"
+#include "model/card_now.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/state.h"
@@ -36,8 +37,7 @@ struct board_card {
 	enum card_state state;
 	int64_t state_since_ms; /* -1: not known */
 	bool state_longer;	/* nothing was recorded before: it may be longer */
-	double util_pct, power_w, temperature_c; /* NAN: not known */
-	int64_t mem_used_bytes;			 /* or -1 */
+	struct card_now now;	/* readings of the last tick */
 	size_t first_holder, n_holders;
 };
 
