@@ -102,9 +102,9 @@
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
  *   serve/     the web server: request (what a client asks, parsed), route and routes (the
  *              table of what is answered), params (parameters as options), answer, api* (the
- *              JSON API), page (the frame of HTML pages), health,
- *              metrics,
- *              listen (sockets), world (what requests share), server (libmicrohttpd)
+ *              JSON API), page (the frame of HTML pages), page_* (their content), assets
+ *              (stylesheet, script), health, metrics, listen (sockets), world (what requests
+ *              share), server (libmicrohttpd)
  *   cmd/       one file per command: daemon*, start, status, stop, report*, fleet (hands over),
  *              fleet_main and fleet_engine (the program gua-fleet), events, export,
  *              metrics (for Prometheus),

@@ -40,7 +40,8 @@ enum { REPORT_SECTIONS = 4 };
 
 struct report {
 	bool utc;    /* for times in sentences and the hours of the week */
-	bool linked; /* set by who shows it: names and days lead to pages of gua serve */
+	bool linked; /* set by who shows it: it is part of a page of gua serve, which has the
+			heading; names and days lead to other pages */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
 	size_t n_hosts;
 	int64_t since_ms, until_ms, length_ms, resolution_ms;

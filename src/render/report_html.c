@@ -116,9 +116,11 @@ static void add_header(struct str *out, const struct report *r)
 	add_warnings(out, r, SENTENCE_SIMULATED);
 	add_warnings(out, r, SENTENCE_SIMULATED_HOST);
 	add_warnings(out, r, SENTENCE_IMPORTED);
-	str_add(out, "<h1>GPU usage audit: ");
-	add_subject(out, r);
-	str_add(out, "</h1>\n");
+	if (!r->linked) {
+		str_add(out, "<h1>GPU usage audit: ");
+		add_subject(out, r);
+		str_add(out, "</h1>\n");
+	}
 	html_sentences(out, r, SENTENCE_COVERAGE);
 	html_sentences(out, r, SENTENCE_RESTRICTED);
 	str_add(out, "<ul class=\"hosts\">\n");
@@ -356,7 +358,8 @@ void report_html_title(struct str *out, const struct report *r)
 void report_html_body(struct str *out, const struct report *r)
 {
 	str_add(out, "<article class=\"report\">\n");
-	html_patterns(out);
+	if (!r->linked)
+		html_patterns(out);
 	add_header(out, r);
 	add_headline(out, r);
 	add_waste(out, r);

@@ -32,13 +32,13 @@ const char *status_words(int status)
 	return "Error";
 }
 
-static void add_page(struct answer *a, const struct request *q, const char *sentence)
+static void add_page(struct answer *a, const char *sentence)
 {
-	page_begin(&a->body, q, status_words(a->status));
+	page_begin(&a->body, &(struct page_frame){ .title = status_words(a->status) });
 	str_add(&a->body, "<p>");
 	html_text(&a->body, sentence);
 	str_add(&a->body, "</p>\n");
-	page_end(&a->body, q);
+	page_end(&a->body);
 }
 
 static void add_object(struct answer *a, const char *sentence)
@@ -58,7 +58,7 @@ void answer_fail(struct answer *a, const struct request *q, int status, const ch
 	a->status = status;
 	if (q->media == MEDIA_HTML) {
 		a->type = TYPE_HTML;
-		add_page(a, q, sentence);
+		add_page(a, sentence);
 	} else if (q->media == MEDIA_JSON) {
 		a->type = TYPE_JSON;
 		add_object(a, sentence);

@@ -96,10 +96,10 @@ static void add_card(struct json *j, const struct board *b, const struct board_c
 	json_text(j, "state", card_state_names[c->state]);
 	json_moment(j, "state_since", c->state_since_ms);
 	json_bool(j, "state_since_is_lower_bound", c->state_longer);
-	json_number(j, "util_pct", c->util_pct, 1);
-	json_number(j, "power_w", c->power_w, 1);
-	json_number(j, "temperature_c", c->temperature_c, 0);
-	add_known(j, "mem_used_bytes", c->mem_used_bytes);
+	json_number(j, "util_pct", c->now.util_pct, 1);
+	json_number(j, "power_w", c->now.power_w, 1);
+	json_number(j, "temperature_c", c->now.temperature_c, 0);
+	add_known(j, "mem_used_bytes", c->now.mem_used_bytes);
 	add_known(j, "mem_total_bytes", c->id.mem_total_bytes);
 	json_number(j, "holders", (double)c->n_holders, 0);
 	json_close(j, '}');

@@ -173,15 +173,3 @@ enum media request_accept(const char *header)
 	}
 	return MEDIA_JSON;
 }
-
-void url_text(struct str *out, const char *text)
-{
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		bool plain = (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') ||
-			     (*c >= 'A' && *c <= 'Z') || strchr("-._~", *c);
-		if (plain)
-			str_add_bytes(out, (const char *)c, 1);
-		else
-			str_addf(out, "%%%02X", *c);
-	}
-}

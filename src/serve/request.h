@@ -47,9 +47,4 @@ const char *request_param(const struct request *q, const char *name);
 /* Reads an Accept header (NULL: none was sent) and returns the kind that it prefers. */
 enum media request_accept(const char *header);
 
-/* Appends text as a part of a path or a value of a query: all bytes but unreserved ones are
- * percent-encoded. For links. */
-struct str;
-void url_text(struct str *out, const char *text);
-
 #endif

@@ -156,15 +156,6 @@ static void test_error_page(void **state)
 	request_finish(&q);
 }
 
-static void test_url(void **state)
-{
-	struct str out = { 0 };
-	(void)state;
-	url_text(&out, "a/b c.\xc3\xa9~");
-	assert_string_equal(str_text(&out), "a%2Fb%20c.%C3%A9~");
-	str_finish(&out);
-}
-
 static void test_addresses(void **state)
 {
 	static const struct {
@@ -204,7 +195,6 @@ int main(void)
 		cmocka_unit_test(test_accept),
 		cmocka_unit_test(test_routes),
 		cmocka_unit_test(test_error_page),
-		cmocka_unit_test(test_url),
 		cmocka_unit_test(test_addresses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

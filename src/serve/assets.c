@@ -1,0 +1,26 @@
+/* The files that pages refer to. Each is in the program: there is nothing to install, and
+ * nothing comes from elsewhere. */
+#include "render/style.h"
+#include "serve/pages.h"
+#include "web_css.h"
+#include "web_js.h"
+#include "web_svg.h"
+
+void asset_css(const struct request *q, struct answer *a)
+{
+	(void)q;
+	style_add(&a->body, STYLE_TOKENS, STYLE_REPORT);
+	str_add(&a->body, web_css);
+}
+
+void asset_js(const struct request *q, struct answer *a)
+{
+	(void)q;
+	str_add(&a->body, web_js);
+}
+
+void asset_icon(const struct request *q, struct answer *a)
+{
+	(void)q;
+	str_add(&a->body, web_svg);
+}

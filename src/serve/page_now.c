@@ -1,0 +1,191 @@
+/* The page Now: the cards as tiles, and a table of their holders that can be sorted. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "base/timetext.h"
+#include "model/card_name.h"
+#include "render/html.h"
+#include "serve/page.h"
+#include "serve/page_parts.h"
+#include "serve/pages.h"
+
+/* A page while it is written. */
+struct view {
+	struct str *out;
+	const struct request *q;
+	const struct board *b;
+};
+
+/* "for 3 h 20 min", "for > 2 d": at least, as far as was recorded. */
+static void add_since(const struct view *v, int64_t since_ms, bool longer)
+{
+	char text[40];
+	if (since_ms < 0)
+		return;
+	int64_t ms = v->q->now_ms > since_ms ? v->q->now_ms - since_ms : 0;
+	duration_text(text, sizeof(text), ms);
+	str_addf(v->out, " for %s%s", longer ? "&gt; " : "", text);
+}
+
+/* The names of the definitions. */
+static const char *const state_words[CARD_SHOWN_STATES] = {
+	[CARD_ACTIVE] = "active",
+	[CARD_IDLE_HELD] = "idle-held",
+	[CARD_TRULY_IDLE] = "truly-idle",
+	[CARD_UNOBSERVED] = "no reading",
+	[CARD_USE_UNKNOWN] = "use unknown",
+	[CARD_SUSPECT] = "not plausible",
+};
+
+static bool is_ok(const struct board_card *c)
+{
+	return strcmp(c->status, "ok") == 0;
+}
+
+/* "6 GPUs: 2 active, 1 idle-held, 3 truly-idle." */
+static void add_summary(const struct view *v)
+{
+	size_t counts[CARD_SHOWN_STATES] = { 0 };
+	bool more = false;
+	for (size_t i = 0; i < v->b->n_cards; i++)
+		counts[v->b->cards[i].state]++;
+	str_addf(v->out, "<p class=\"lead\"><strong>%zu</strong> GPU%s: ", v->b->n_cards,
+		v->b->n_cards == 1 ? "" : "s");
+	for (size_t s = 0; s < CARD_SHOWN_STATES; s++) {
+		if (!counts[s])
+			continue;
+		str_addf(v->out, "%s<strong>%zu</strong> %s", more ? ", " : "", counts[s],
+			state_words[s]);
+		more = true;
+	}
+	str_add(v->out, "</p>\n");
+}
+
+/* A bar of what is used of a whole, with both in words. */
+static void add_memory(const struct view *v, const struct board_card *c)
+{
+	char used[SIZE_TEXT_CAP], total[SIZE_TEXT_CAP];
+	size_text(used, (double)c->now.mem_used_bytes);
+	size_text(total, (double)c->id.mem_total_bytes);
+	if (c->now.mem_used_bytes < 0) {
+		str_addf(v->out, "<dd>- <span class=\"dim\">of %s</span></dd>\n", total);
+		return;
+	}
+	str_add(v->out, "<dd>");
+	if (c->id.mem_total_bytes > 0)
+		part_gauge(v->out,
+			(double)c->now.mem_used_bytes / (double)c->id.mem_total_bytes,
+			"memory");
+	str_addf(v->out, "%s <span class=\"dim\">of %s</span></dd>\n", used, total);
+}
+
+static void add_reading(const struct view *v, const char *name, double value, const char *unit)
+{
+	if (isnan(value))
+		return;
+	str_addf(v->out, "<div><dt>%s</dt><dd>%.0f %s</dd></div>\n", name, value, unit);
+}
+
+/* Who holds the card: the one that has been idle for longest, and how many more. */
+static void add_holder_line(const struct view *v, const struct board_card *c)
+{
+	if (!c->n_holders) {
+		str_add(v->out, "<p class=\"who dim\">nobody holds it</p>\n");
+		return;
+	}
+	const struct board_holder *h = &v->b->holders[c->first_holder];
+	const char *label = holder_label(h), *slash = strrchr(label, '/');
+	str_add(v->out, "<p class=\"who\">");
+	part_user(v->out, h->user);
+	if (*label) {
+		str_add(v->out, " <span class=\"dim\" title=\"");
+		html_text(v->out, label);
+		str_add(v->out, "\">");
+		html_text(v->out, slash && slash[1] ? slash + 1 : label);
+		str_add(v->out, "</span>");
+	}
+	if (c->n_holders > 1)
+		str_addf(v->out, " <span class=\"dim\">and %zu more</span>", c->n_holders - 1);
+	str_add(v->out, "</p>\n");
+}
+
+static void add_tile(const struct view *v, const struct board_card *c)
+{
+	char label[CARD_LABEL_CAP];
+	const char *state = card_state_names[c->state];
+	card_label(label, sizeof(label), &c->id);
+	str_addf(v->out, "<li class=\"tile is_%s\">\n<h3><a id=\"card-", state);
+	html_url(v->out, c->id.uuid);
+	str_add(v->out, "\" href=\"/card/");
+	html_url(v->out, c->id.uuid);
+	str_addf(v->out, "\">GPU %s</a> <span class=\"model\">", label);
+	html_text(v->out, card_short_name(c->id.name));
+	str_addf(v->out, "</span></h3>\n<p class=\"now\">");
+	part_key(v->out, state);
+	if (is_ok(c)) {
+		str_add(v->out, state_words[c->state]);
+		add_since(v, c->state_since_ms, c->state_longer);
+	} else {
+		html_text(v->out, c->status);
+	}
+	str_add(v->out, "</p>\n");
+	add_holder_line(v, c);
+	str_add(v->out, "<dl class=\"facts\">\n<div class=\"memory\"><dt>memory</dt>");
+	add_memory(v, c);
+	str_add(v->out, "</div>\n");
+	add_reading(v, "use", c->now.util_pct, "%");
+	add_reading(v, "power", c->now.power_w, "W");
+	add_reading(v, "temp.", c->now.temperature_c, "°C");
+	str_add(v->out, "</dl>\n</li>\n");
+}
+
+static void add_tiles(const struct view *v)
+{
+	bool several = v->b->n_hosts > 1;
+	str_add(v->out, "<h2 id=\"gpus\">GPUs</h2>\n");
+	for (size_t h = 0; h < v->b->n_hosts; h++) {
+		if (several) {
+			str_add(v->out, "<p class=\"host\">");
+			html_text(v->out, v->b->hosts[h].hostname);
+			str_add(v->out, "</p>\n");
+		}
+		str_add(v->out, "<ul class=\"tiles\" aria-labelledby=\"gpus\">\n");
+		for (size_t i = 0; i < v->b->n_cards; i++)
+			if (v->b->cards[i].host == h)
+				add_tile(v, &v->b->cards[i]);
+		str_add(v->out, "</ul>\n");
+	}
+}
+
+void page_now(const struct request *q, struct answer *a)
+{
+	struct board b = { 0 };
+	struct err e = { 0 };
+	char title[160] = "Now";
+	if (part_board(&b, q, &e) != 0) {
+		answer_err(a, q, &e);
+		board_finish(&b);
+		return;
+	}
+	if (b.n_hosts == 1 && *b.hosts[0].hostname)
+		snprintf(title, sizeof(title), "Now on %s", b.hosts[0].hostname);
+	const struct view v = { &a->body, q, &b };
+	page_begin(&a->body,
+		&(struct page_frame){ .place = PLACE_NOW,
+			.title = title,
+			.formats = { { "as JSON", "/api/v1/now" }, { "print", "/?print=1" } },
+			.paper = part_param(q, "print") != NULL });
+	str_add(&a->body, "<div id=\"live\">\n");
+	part_board_age(&a->body, q, &b);
+	if (b.n_cards) {
+		add_summary(&v);
+		add_tiles(&v);
+		part_holders(&a->body, q, &b, NULL);
+	}
+	str_add(&a->body, "</div>\n");
+	page_end(&a->body);
+	board_finish(&b);
+}

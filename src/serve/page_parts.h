@@ -1,0 +1,45 @@
+/* Small pieces that pages are made of. Only for serve/page_*.c. */
+#ifndef GUA_SERVE_PAGE_PARTS_H
+#define GUA_SERVE_PAGE_PARTS_H
+
+#include "model/reading.h"
+#include "query/board.h"
+#include "serve/answer.h"
+
+/* Appends a bar of which `share` (0 to 1) is filled in the colour of a class. It is a picture:
+ * the number stands beside it. */
+void part_gauge(struct str *out, double share, const char *class);
+/* Appends the sign of a state, as in the report. */
+void part_key(struct str *out, const char *state);
+/* Appends a paragraph that the reader must not miss. */
+void part_warning(struct str *out, const char *text);
+
+/* Appends a link to the page of a user, a card ("GPU 0"), a notebook of a user. */
+void part_user(struct str *out, const char *user);
+void part_card(struct str *out, const struct card_id *id);
+void part_notebook(struct str *out, const char *user, const char *notebook);
+
+/* Appends a path and the parameters of the request, for a link: `instead` takes the place of
+ * its namesake; NULL: none. Those about how a page looks are left out. */
+void part_query(struct str *out, const char *path, const struct request *q,
+	const struct request_param *instead);
+/* The value of a parameter; NULL: it is not given, or empty, as in a form. */
+const char *part_param(const struct request *q, const char *name);
+
+/* Reads the board of all stores. Call board_finish() even if it fails. */
+int part_board(struct board *b, const struct request *q, struct err *e);
+/* Appends, for each host, how old the board is, or a warning that it is not the present; before
+ * that, a warning about simulated data. */
+void part_board_age(struct str *out, const struct request *q, const struct board *b);
+
+/* Which holders a table has; NULL members: all. */
+struct holder_choice {
+	const char *user, *notebook, *uuid;
+};
+/* Appends the holders that are chosen, sorted as the parameter `order` says. */
+void part_holders(struct str *out, const struct request *q, const struct board *b,
+	const struct holder_choice *choice);
+/* What a process belongs to: notebook, job, container, pod; "": nothing is known. */
+const char *holder_label(const struct board_holder *h);
+
+#endif

@@ -1,0 +1,195 @@
+/* Writes the form that chooses a window, and the report of it. */
+#include "serve/page_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "render/html.h"
+#include "render/report.h"
+#include "serve/params.h"
+
+/* A page while it is written. */
+struct view {
+	struct str *out;
+	const struct request *q;     /* as it was asked */
+	const struct request *whole; /* with what the page adds to it */
+	const struct report_page *page;
+	struct report_params params;
+	struct report_answer answer;
+};
+
+static void add_param(struct request *q, const char *name, const char *value)
+{
+	if (q->n_params < REQUEST_MAX_PARAMS)
+		q->params[q->n_params++] = (struct request_param){ name, value };
+}
+
+static const struct preset {
+	const char *text, *name, *value;
+} presets[] = {
+	{ "hour", "last", "1h" },
+	{ "day", "last", "24h" },
+	{ "week", "last", "7d" },
+	{ "month", "last", "30d" },
+	{ "year", "last", "365d" },
+	{ "last week", "since", "lastweek" },
+	{ "last month", "since", "lastmonth" },
+};
+
+/* A link to the window of the same length before or after this one. */
+static void add_step(const struct view *v, int direction, const char *text)
+{
+	const struct audit_question *asked = &v->params.asked.question;
+	int64_t length_ms = asked->until_ms - asked->since_ms;
+	int64_t since_ms = asked->since_ms + direction * length_ms;
+	if (since_ms >= v->q->now_ms || since_ms < 0)
+		return;
+	str_addf(v->out, "<li><a href=\"?since=%%40%lld&amp;until=%%40%lld\">%s</a></li>",
+		(long long)since_ms / 1000, (long long)(since_ms + length_ms) / 1000, text);
+}
+
+static void add_presets(const struct view *v)
+{
+	str_add(v->out, "<ul class=\"presets\" aria-label=\"Windows\">");
+	for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
+		const struct preset *p = &presets[i];
+		const char *given = part_param(v->whole, p->name);
+		bool current = given && strcmp(given, p->value) == 0;
+		str_addf(v->out, "<li><a href=\"?%s=%s\"%s>%s</a></li>", p->name, p->value,
+			current ? " aria-current=\"true\"" : "", p->text);
+	}
+	add_step(v, -1, "earlier");
+	add_step(v, 1, "later");
+	str_add(v->out, "</ul>\n");
+}
+
+/* The day of a moment, as the field of a form and the parameter have it. */
+static void day_text(char dst[48], int64_t ms, bool utc)
+{
+	struct tm t = moment_fields(ms, utc);
+	snprintf(dst, 48, "%04d-%02d-%02d", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday);
+}
+
+static void add_dates(const struct view *v)
+{
+	const struct audit_question *asked = &v->params.asked.question;
+	char since[48], until[48] = "";
+	day_text(since, asked->since_ms, asked->utc);
+	if (asked->until_ms < v->q->now_ms)
+		day_text(until, asked->until_ms, asked->utc);
+	str_addf(v->out,
+		"<label>from <input type=\"date\" name=\"since\" value=\"%s\"></label>\n"
+		"<label>until before <input type=\"date\" name=\"until\" "
+		"value=\"%s\"></label>\n",
+		since, until);
+}
+
+static void add_kinds(const struct view *v)
+{
+	const struct by *by = &v->params.asked.request.by;
+	str_add(v->out, "<label>by <select name=\"by\">");
+	for (size_t i = 0; i < IDENTITIES; i++)
+		str_addf(v->out, "<option%s>%s</option>",
+			by_is(by, (enum identity)i) ? " selected" : "", identity_kinds[i].name);
+	str_add(v->out, "</select></label>\n");
+}
+
+static void add_picker(const struct view *v)
+{
+	bool compares = v->params.asked.compares;
+	str_add(v->out, "<form class=\"picker\" method=\"get\" aria-label=\"Window\">\n");
+	add_presets(v);
+	add_dates(v);
+	add_kinds(v);
+	str_addf(v->out,
+		"<label><input type=\"checkbox\" name=\"compare\" value=\"\"%s> compare with "
+		"the time before</label>\n<button>Show</button>\n</form>\n",
+		compares ? " checked" : "");
+}
+
+/* What the subject of the page holds now. */
+static void add_present(const struct view *v)
+{
+	struct board b = { 0 };
+	struct err e = { 0 };
+	if (!v->page->now)
+		return;
+	if (part_board(&b, v->q, &e) == 0) {
+		part_board_age(v->out, v->q, &b);
+		part_holders(v->out, v->q, &b, v->page->now);
+	} else {
+		part_warning(v->out, e.text);
+	}
+	board_finish(&b);
+}
+
+/* The window has no data, or what the page is about is not in the stores. */
+static void add_nothing(const struct view *v, const struct err *e)
+{
+	const struct audit *a = &v->answer.audit;
+	const struct audit_question *asked = &v->params.asked.question;
+	char first[48], last[48];
+	part_warning(v->out, e->text);
+	if (a->oldest_ms <= 0)
+		return;
+	day_text(first, a->oldest_ms, asked->utc);
+	day_text(last, a->newest_ms + 86400000, asked->utc);
+	str_addf(v->out, "<p><a href=\"?since=%s&amp;until=%s\">All of the data</a></p>\n",
+		first, last);
+}
+
+/* The same data otherwise: the frame borrows the texts. */
+static void name_formats(struct page_frame *f, const struct view *v, struct str hrefs[3])
+{
+	static const struct request_param print = { "print", "1" };
+	part_query(&hrefs[0], "/api/v1/report", v->whole, NULL);
+	part_query(&hrefs[1], "/api/v1/report.csv", v->whole, NULL);
+	part_query(&hrefs[2], v->page->path, v->q, &print);
+	f->formats[0] = (struct page_link){ "as JSON", str_text(&hrefs[0]) };
+	f->formats[1] = (struct page_link){ "as CSV", str_text(&hrefs[1]) };
+	f->formats[2] = (struct page_link){ "print", str_text(&hrefs[2]) };
+}
+
+static void write_page(struct view *v, const struct err *e)
+{
+	struct page_frame f = v->page->frame;
+	struct str hrefs[3] = { { 0 } };
+	f.paper = part_param(v->q, "print") != NULL;
+	name_formats(&f, v, hrefs);
+	page_begin(v->out, &f);
+	if (!f.paper)
+		add_picker(v);
+	add_present(v);
+	if (e->code) {
+		add_nothing(v, e);
+	} else {
+		v->answer.report.linked = true;
+		report_html_body(v->out, &v->answer.report);
+	}
+	page_end(v->out);
+	for (size_t i = 0; i < 3; i++)
+		str_finish(&hrefs[i]);
+}
+
+void report_page(const struct request *q, struct answer *a, const struct report_page *page)
+{
+	struct request more = *q;
+	struct view v = { .out = &a->body, .q = q, .whole = &more, .page = page };
+	struct err e = { 0 };
+	if (!part_param(q, "since") && !part_param(q, "last"))
+		add_param(&more, "last", "7d");
+	for (size_t i = 0; page->only[i].name; i++)
+		add_param(&more, page->only[i].name, page->only[i].value);
+	int rc = report_params_read(&v.params, &more, true, &e);
+	v.params.asked.question.want_columns = true;
+	if (rc == 0)
+		rc = report_answer(&v.answer, &v.params.asked, &e);
+	if (rc && e.code != ERR_NOTHING) {
+		answer_err(a, q, &e);
+	} else {
+		a->status = rc ? 404 : 200;
+		write_page(&v, &e);
+	}
+	report_answer_finish(&v.answer);
+}

@@ -1,0 +1,211 @@
+"""The pages of gua serve as text: what they say, where they lead, what they survive. A browser looks at them in
+test_browser.py."""
+import html
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+
+from conftest import gua
+from lab_pages import HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW_TEXT, make_lab
+from serving import BROWSER, Server, needs_serve, serve  # noqa: F401 (a fixture)
+
+pytestmark = needs_serve
+CARD = "GPU-00000001-1111-2222-3333-444444444444"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    return make_lab(tmp_path_factory.mktemp("lab") / "gua.db")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, lab):
+    """One server for all tests: they only read."""
+    started = Server(tmp_path_factory.mktemp("server"), "--db", lab, "--now", NOW_TEXT, "--utc")
+    yield started
+    assert started.stop() == 0, started.log.read_text()
+
+
+def page(server, target):
+    """The page, whose status must be 200."""
+    status, headers, body = server.get(target, Accept=BROWSER)
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8"), body
+    return body
+
+
+def words(body):
+    """What a reader sees, in one line."""
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)))
+
+
+def rows(body, table="holders"):
+    """The texts of the cells of a table's body, row by row."""
+    found = re.search(rf'<table class="{table}">.*?<tbody>(.*?)</tbody>', body, re.DOTALL).group(1)
+    return [[words(cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)]
+            for row in found.split("<tr")[1:]]
+
+
+def test_now(server):
+    body = page(server, "/")
+    text = words(body)
+    assert "3 GPUs: 1 active, 1 idle-held, 1 truly-idle" in text
+    assert "Read 4 s ago (Mon 2026-11-02 08:00 UTC); the recorder reads every 30 s" in text
+    assert "idle-held for > 7 d" in text
+    assert "9.0 GiB of 80.0 GiB" in text and "310 W" in text and "71 °C" in text and "90 %" in text
+    assert [row[0] for row in rows(body)] == ["bob", "ann"]
+    assert rows(body)[0][-1] == "kill 200" and rows(body)[1][-1] == "scancel 77"
+    assert "SIMULATED" not in text
+
+
+@pytest.mark.parametrize("order, users, sort", [
+    ("user.up", ["ann", "bob"], "ascending"), ("user.down", ["bob", "ann"], "descending"),
+    ("memory", ["bob", "ann"], "descending"), ("memory.up", ["ann", "bob"], "ascending"),
+    ("card", ["ann", "bob"], "ascending"), ("idle.up", ["ann", "bob"], "ascending"),
+    ("nonsense", ["bob", "ann"], "descending"),
+])
+def test_holders_are_sorted_by_a_link(server, order, users, sort):
+    body = page(server, "/?order=" + order)
+    assert [row[0] for row in rows(body)] == users
+    assert f'aria-sort="{sort}"' in body
+
+
+def test_a_recorder_that_is_silent(serve, tmp_path):  # noqa: F811
+    old = make_lab(tmp_path / "old.db", age=3600)
+    text = words(page(serve("--db", old, "--now", NOW_TEXT, "--utc"), "/"))
+    assert "The recorder of lab-a100 has written nothing for 1 h 0 min" in text
+    ended = make_lab(tmp_path / "ended.db", ended=1793606400)
+    text = words(page(serve("--db", ended, "--now", NOW_TEXT, "--utc"), "/"))
+    assert "The recorder of lab-a100 is not running. This is what it saw last" in text
+
+
+def test_invented_data_is_marked(serve, tmp_path):  # noqa: F811
+    server = serve("--db", make_lab(tmp_path / "sim.db", source="sim"), "--now", NOW_TEXT)
+    for target in ("/", "/audit", "/user/bob", "/card/" + CARD):
+        assert "SIMULATED DATA" in page(server, target), target
+
+
+def test_audit_has_the_report_of_a_week(server):
+    body = page(server, "/audit")
+    text = words(body)
+    assert "Longest idle spells" in text and "Trend, by day" in text and "Time line" in text
+    assert 'aria-current="true">week</a>' in body
+    assert body.count("<h1>") == 1 and body.count('id="held"') == 1
+    for link in (f"/card/{CARD}", "/user/ann", "/user/bob", "/notebook/bob/" + quote(NOTEBOOK, safe="")):
+        assert f'href="{link}"' in body, link
+
+
+@pytest.mark.parametrize("query, says", [
+    ("last=1h", "Window: hour"), ("since=2026-10-30&until=2026-10-31", "Fri 2026-10-30 00:00 UTC to Sat 2026-10-31"),
+    ("since=2026-10-30&until=", "Fri 2026-10-30 00:00 UTC to Mon 2026-11-02"), ("by=notebook", "By notebook"),
+    ("last=24h&compare=", "Compared with"),
+])
+def test_the_form_chooses_the_window(server, query, says):
+    body = page(server, "/audit?" + query)
+    if says == "Window: hour":
+        assert 'aria-current="true">hour</a>' in body
+    else:
+        assert says in words(body)
+
+
+def test_a_day_leads_to_its_own_report(server):
+    body = page(server, "/audit")
+    assert 'href="?since=2026-10-30&amp;until=2026-10-31"' in body
+
+
+@pytest.mark.parametrize("target, title, users", [
+    ("/user/bob", "bob", ["bob"]), ("/notebook/bob/" + quote(NOTEBOOK, safe=""), "figures.ipynb", ["bob"]),
+    ("/card/" + CARD, "GPU 1 of lab-a100 (A100-SXM4-80GB)", ["bob"]),
+])
+def test_a_page_of_its_own(server, target, title, users):
+    body = page(server, target)
+    assert f"<h1>{title}</h1>" in body
+    assert '<nav class="crumbs"' in body
+    assert [row[0] for row in rows(body)] == users
+    assert "Longest idle spells" in body
+    assert f'href="{target}?print=1"' in body
+
+
+def test_links_to_other_formats_work(server):
+    body = page(server, "/user/bob?last=24h")
+    formats = re.findall(r'<a href="([^"]*)">as (?:JSON|CSV)', body)
+    assert len(formats) == 2
+    for link in formats:
+        assert server.get(html.unescape(link))[0] == 200, link
+
+
+@pytest.mark.parametrize("target", ["/", "/audit", "/user/bob", "/policy", "/me"])
+def test_every_link_leads_somewhere(server, target):
+    for link in set(re.findall(r'href="([^"#]*)', page(server, target))):
+        to = html.unescape(link)
+        to = target.split("?")[0] + to if to.startswith("?") else to
+        status, _, body = server.get(to, Accept=BROWSER)
+        assert status == 200, (to, body[:400])
+
+
+def test_print_has_no_navigation(server):
+    for target in ("/?print=1", "/audit?print=1"):
+        body = page(server, target)
+        assert "<nav" not in body and "<form" not in body and "<h1>" in body
+
+
+def test_pages_that_are_not_there(server):
+    for target, status, says in [("/nix", 404, "no such page"), ("/user/nobody", 404, "no user"),
+                                 ("/card/GPU-9", 404, "no card"), ("/notebook/ann/x", 404, "no notebook"), ("/audit?since=x", 400, "since"),
+                                 ("/audit?nix=1", 400, "no parameter"),
+                                 ("/audit?since=2020-01-01&until=2020-01-02", 404, "no data between")]:
+        answer = server.get(target, Accept=BROWSER)
+        assert answer[0] == status and says in words(answer[2]), (target, answer[2])
+        assert '<nav aria-label="Pages">' in answer[2]
+
+
+def test_a_store_that_cannot_be_read(server, lab):
+    moved = lab.with_suffix(".away")
+    lab.rename(moved)
+    try:
+        status, headers, body = server.get("/", Accept=BROWSER)
+        assert (status, headers["Retry-After"]) == (503, "5") and "there is no store" in words(body)
+    finally:
+        moved.rename(lab)
+    page(server, "/")
+
+
+def test_me(server):
+    assert "when the server knows who you are" in words(page(server, "/me"))
+
+
+def test_assets(server):
+    for path, kind, part in [("gua.css", "text/css; charset=utf-8", "--held"), ("gua.svg", "image/svg+xml", "<svg"),
+                             ("gua.js", "text/javascript; charset=utf-8", "use strict")]:
+        status, headers, body = server.get("/assets/" + path)
+        assert (status, headers["Content-Type"]) == (200, kind) and part in body
+        assert "http://" not in body.replace("http://www.w3.org/2000/svg", "") and "https://" not in body
+
+
+def test_nothing_comes_from_elsewhere_or_runs_inline(server):
+    for target in ("/", "/audit", "/user/bob", "/policy", "/me", "/nix"):
+        body = server.get(target, Accept=BROWSER)[2]
+        assert not re.search(r"<style|<script(?! src=\"/assets/gua.js\" defer>)|\sstyle=|\son\w+=|(src|href)=\"(https?:)?//",
+                             body), target
+
+
+def test_hostile_names_stay_text(serve, tmp_path):  # noqa: F811
+    server = serve("--db", make_lab(tmp_path / "evil.db", hostile=True), "--now", NOW_TEXT, "--utc")
+    targets = ["/", "/audit", "/audit?by=process", "/audit?by=notebook", "/user/" + quote(HOSTILE_USER, safe="")]
+    for target in targets:
+        body = page(server, target)
+        assert "<script>window" not in body and "<svg onload" not in body and "<img" not in body, target
+        assert "\u202e" not in body, target
+    assert "/user/" + quote(HOSTILE_USER, safe="") in page(server, "/")
+    assert quote(HOSTILE_PATH, safe="") in page(server, "/")
+    assert "kill 666" in page(server, "/")
+
+
+def test_report_of_a_notebook(lab):
+    options = ("report", "--json", "--db", lab, "--now", NOW_TEXT, "--last", "7d", "--user", "bob")
+    whole, alone = (json.loads(gua(*options, *more).stdout) for more in ([], ["--notebook", NOTEBOOK]))
+    assert alone["only"] == {"user": ["bob"], "notebook": [NOTEBOOK]}
+    assert alone["identities"] == whole["identities"] and alone["longest"] == whole["longest"]
+    unknown = gua(*options, "--notebook", "/a,b.ipynb")
+    assert unknown.returncode == 1 and "the store has no notebook '/a,b.ipynb' of these users" in unknown.stderr
