@@ -56,15 +56,21 @@ class Ender:
         return self.process.wait(60)
 
 
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def end_with_parent():
+    libc.prctl(1, signal.SIGKILL)       # PR_SET_PDEATHSIG
+
+
 def start_as(uid, *argv, **options):
-    """Starts a program as a user, if we may choose; it ends with us."""
+    """Starts a program as a user, if we may choose; it ends with us, whatever ends us."""
     who = {"user": uid, "group": uid, "extra_groups": []} if os.geteuid() == 0 else {}
-    return subprocess.Popen(argv, **who, **options)
+    return subprocess.Popen(argv, preexec_fn=end_with_parent, **who, **options)
 
 
 def without_call(number):
     """For preexec_fn: from now on the kernel does not know the system call (ENOSYS)."""
-    libc = ctypes.CDLL(None, use_errno=True)
     load, jump, give = 0x20, 0x15, 0x06     # BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K, BPF_RET | BPF_K
     program = b"".join(struct.pack("=HBBI", *line) for line in (
         (load, 0, 0, 0), (jump, 0, 1, number), (give, 0, 0, 0x00050000 | errno.ENOSYS), (give, 0, 0, 0x7fff0000)))

@@ -234,7 +234,9 @@ static void test_cpu(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		setsid();
-		if (fork() == 0)
+		pid_t grandchild = fork();
+		alarm(60); /* neither survives a test that fails */
+		if (grandchild == 0)
 			for (volatile unsigned i = 0;; i++)
 				if (i == 0 && write(ready[1], "x", 1) < 0)
 					break;
