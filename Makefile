@@ -7,6 +7,7 @@
 #   make install  PREFIX=/usr/local DESTDIR=
 #   make uninstall  remove what make install has installed, and no data
 #   make deb      build Debian packages in build-deb/
+#   make html     write the manual as HTML pages: build/html/index.html
 #   make wheel    build a wheel of the Python package, with libgua in it, in build/wheel/
 #   make test-systemd  boot a small Debian and try the service there, from the packages; as root
 #   make dist     pack the committed tree: build/gua-VERSION.tar.xz
@@ -27,7 +28,7 @@ quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all setup run test bench truth install uninstall deb wheel test-systemd dist format fuzz clean
+.PHONY: all setup run test bench truth install uninstall deb html wheel test-systemd dist format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -74,6 +75,10 @@ uninstall:
 deb:
 	@tools/setup deb
 	@tools/deb build-deb
+
+html: all
+	@tools/setup html
+	@tools/html build
 
 test-systemd: all
 	@tools/setup systemd

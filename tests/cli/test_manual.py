@@ -4,12 +4,13 @@ An example is run when its block is marked: `; run` on the line before a literal
 `<!-- run -->` before a fenced block of the README. The lines of a block that begin with `$ ` are run one
 after the other, all blocks of a file in one empty directory. Other lines are output: they must appear
 in this order (a line of three dots stands for lines that are left out)."""
+import html.parser
 import re
 import subprocess
 
 import pytest
 
-from conftest import GUA, ROOT, clean_environment, gua
+from conftest import BUILD, GUA, ROOT, clean_environment, gua
 
 MAN = ROOT / "man"
 PAGES = sorted(MAN.glob("*.scd"))
@@ -120,3 +121,35 @@ def test_definitions_are_in_the_manual():
     for word in ("sample drain tick holder active idle-held truly-idle unobserved GPU-seconds identity presence "
                  "share squatter context").split() + ["orphan memory", "The 20 % rule"]:
         assert f"\n*{word}" in page, word
+
+
+class Links(html.parser.HTMLParser):
+    """The references of a page, and that every element is closed."""
+    VOID = {"meta", "link", "br", "col", "img", "hr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.targets, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.targets += [value for name, value in attrs if name == "href"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert not self.open or self.open.pop() == tag, tag
+
+
+@pytest.mark.skipif("'asan' in str(BUILD)", reason="made from the same files in every build")
+def test_the_manual_as_html_leads_everywhere():
+    done = subprocess.run([ROOT / "tools" / "html", BUILD], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, f"{BUILD}/html/index.html\n"), done.stderr
+    pages = {f"{path.stem}.html" for path in (ROOT / "man").glob("*.scd")}
+    shown = {name: Links((BUILD / "html" / name).read_text()) for name in pages | {"index.html"}}
+    assert pages <= set(shown["index.html"].targets)
+    for name, page in shown.items():
+        assert not page.open, name
+        for target in page.targets:
+            assert target.startswith("#") or (BUILD / "html" / target).exists(), (name, target)
+    assert "gua.1.html" in shown["gua-stop.1.html"].targets
