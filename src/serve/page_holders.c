@@ -231,7 +231,7 @@ static void add_head_cell(const struct listing *l, size_t i)
 	part_query(&href, "", l->q, &(struct request_param){ "order", value });
 	str_addf(l->out, "<a id=\"sort-%s\" href=\"", c->key);
 	html_text(l->out, str_text(&href));
-	str_addf(l->out, "#holders\">%s", c->title);
+	str_addf(l->out, "#holding\">%s", c->title);
 	str_finish(&href);
 	if (current)
 		str_addf(l->out, "<span aria-hidden=\"true\"> %s</span>",
@@ -266,7 +266,7 @@ static bool is_chosen(
 static void write_table(const struct listing *l)
 {
 	str_add(l->out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-			"aria-labelledby=\"holders\">"
+			"aria-labelledby=\"holding\">"
 			"<table class=\"holders\">\n<thead><tr>");
 	for (size_t i = 0; i < N_COLUMNS; i++)
 		add_head_cell(l, i);
@@ -288,7 +288,7 @@ void part_holders(struct str *out, const struct request *q, const struct board *
 	choose_order(&l);
 	if (l.n)
 		qsort_r(l.rows, l.n, sizeof(const struct board_holder *), compare_rows, &l);
-	str_add(out, "<h2 id=\"holders\">Holders</h2>\n");
+	str_add(out, "<h2 id=\"holding\">Holders</h2>\n");
 	if (l.n)
 		write_table(&l);
 	else
