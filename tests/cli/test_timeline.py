@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from conftest import gua
+from conftest import ROOT, gua
 from handmade import ACTIVE, HOUR, IDLE_HELD, TRULY_IDLE, USE_UNKNOWN, Store
 from test_html import Page
 
@@ -155,6 +155,16 @@ def test_the_page(lab, expect):
     assert "no recorder" in found.text
     for word in ("active", "idle-held", "truly-idle", "use unknown", "unobserved", "card lost"):
         assert word in found.text.partition("What each GPU did")[0]
+
+
+def test_the_picture_of_the_readme(tmp_path, request):
+    """docs/report.svg is what the command in the README draws of the simulated lab."""
+    assert gua("demo", "--db", tmp_path / "demo.db").returncode == 0
+    source = report(tmp_path / "demo.db", "--format", "svg", since="2026-10-26", until=1794182400)
+    path = ROOT / "docs/report.svg"
+    if request.config.getoption("--update"):
+        path.write_text(source)
+    assert source == path.read_text() and "SIMULATED DATA" in source
 
 
 def test_nothing_is_drawn_that_does_not_occur(tmp_path):
