@@ -110,7 +110,7 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 	enum { TALL = 120 };
 	const struct report_period *p = &r->trend.periods[i];
 	size_t n = CARD_STATES - r->of_users;
-	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85;
+	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85; /* x in percent */
 	for (size_t k = 0; k < n; k++)
 		all += (double)p->ms[states_upwards[k]];
 	add_zoom(out, r, p);
@@ -127,10 +127,14 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 		y -= tall;
 		if (tall > 0)
 			str_addf(out,
-				"<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+				"<rect class=\"%s\" x=\"%.2f%%\" y=\"%.1f\" width=\"%.2f%%\" "
 				"height=\"%.1f\"/>",
 				card_state_names[states_upwards[k]], x, y, wide, tall);
 	}
+	if (all > 0)
+		str_addf(out,
+			"<rect class=\"edge\" x=\"%.2f%%\" width=\"%.2f%%\" height=\"%d\"/>", x,
+			wide, TALL);
 	str_add(out, r->linked ? "</g></a>\n" : "</g>\n");
 }
 
@@ -146,9 +150,9 @@ void html_trend(struct str *out, const struct report *r)
 		return;
 	snprintf(title, sizeof(title), "Trend, by %s", units[t->unit]);
 	html_section(out, "trend", title);
-	double step = 960.0 / (double)t->n;
+	double step = 100.0 / ((double)t->n - 0.15); /* the last one ends at the edge */
 	str_addf(out,
-		"<svg class=\"trend\" viewBox=\"0 0 960 140\" role=\"%s\" "
+		"<svg class=\"trend\" role=\"%s\" "
 		"aria-labelledby=\"trend-is trend-has\"><title id=\"trend-is\">How %s divides, "
 		"by "
 		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
@@ -157,7 +161,7 @@ void html_trend(struct str *out, const struct report *r)
 	for (size_t i = 0; i < t->n; i++)
 		add_period(out, r, i, step);
 	str_addf(out, "<text x=\"0\" y=\"136\">%s</text>", t->periods[0].name);
-	str_addf(out, "<text x=\"960\" y=\"136\" text-anchor=\"end\">%s</text></svg>\n",
+	str_addf(out, "<text x=\"100%%\" y=\"136\" text-anchor=\"end\">%s</text></svg>\n",
 		t->periods[t->n - 1].name);
 	str_add(out, "<details><summary>The numbers</summary>\n");
 	const char *const titles[] = { "period", active_word(r), idle_word(r), "unobserved" };
