@@ -70,7 +70,7 @@
  *              report_sentences, report_notes (about holders), report_restricted, report_cards,
  *              report_holders, report_processes, report_spells, report_orphans and
  *              report_events (the columns of its tables), report_rows (sorted), report_trend,
- *              report_timeline and report_ticks,
+ *              report_timeline and report_ticks, report_fleet (its foot),
  *              report_compare, report_verdict, report_person, present (what a user holds
  *              now), report_bill* (what it costs) and bill (cents that add up), order,
  *              report_config (prices and groups), report_ask (from words to a report),
@@ -96,7 +96,8 @@
  *              (the host), notify
  *   fleet/     hosts that an engine scrapes: fleet (queries), client* (HTTP), verdict (how a
  *              query ended), answer and stream (JSON as it arrives), roster* (each host's
- *              state)
+ *              state), survey* (a window: counters to an audit), meter (counters at the
+ *              edges of a window)
  *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who*,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses

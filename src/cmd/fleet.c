@@ -23,7 +23,7 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static int fleet_is_missing(const struct command *self)
+int fleet_is_missing(const struct command *self)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_WORLD,
@@ -41,10 +41,12 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_fleet = {
 	.name = "fleet",
-	.summary = "show which hosts the engine of a fleet knows",
-	.usage = "status [--from URL] [OPTIONS]",
+	.summary = "show which hosts the engine of a fleet knows; report over all of them",
+	.usage = "status|report [--from URL] [OPTIONS]",
+	.details = "status: the hosts that are seen, silent or behind. report: the same as\n"
+		   "gua report --from, with the options of gua report.",
 	.options = options,
-	.operands = "status",
+	.operands = "status|report",
 	.handed_over = true,
 	.run = run,
 };

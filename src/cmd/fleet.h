@@ -65,4 +65,7 @@ struct fleet_status_values {
 	bool json, all, utc;
 };
 
+/* Prints that the program gua-fleet is not there. Returns the exit status. */
+int fleet_is_missing(const struct command *self);
+
 #endif

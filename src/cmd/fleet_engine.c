@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "query/restriction.h"
+
 /* No answer is larger: 100,000 hosts fit. */
 #define BODY_MAX ((int64_t)4 << 30)
 
@@ -19,6 +21,33 @@ void fleet_engine_quiet(void)
 {
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
+}
+
+int fleet_engine_check(const struct audit_question *q, struct err *e)
+{
+	bool of_cards = by_has(&q->by, IDENTITY_CARD) || by_has(&q->by, IDENTITY_MODEL);
+	bool of_users = by_has(&q->by, IDENTITY_USER) || by_has(&q->by, IDENTITY_GROUP);
+	bool others = q->want_processes;
+	for (size_t i = 0; i < q->by.n; i++)
+		others |= identity_kinds[q->by.kinds[i]].column &&
+			  q->by.kinds[i] != IDENTITY_USER;
+	if (restriction_of_users(&q->only) || q->present_of)
+		return err_set(e, ERR_USAGE,
+			"--user, --group and --mine need the store of a host; with --from, "
+			"--by user and --by group show their shares");
+	if (others)
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet have no processes: with --from, --by takes "
+			"user, group, host, card and model; a host's own store has the rest");
+	if (of_cards && of_users)
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet say who used a host, not on which card: with "
+			"--from, --by does not combine users or groups with cards or models");
+	if (q->only.lists[ONLY_CARD].n || q->only.lists[ONLY_MODEL].n)
+		return err_set(e, ERR_USAGE,
+			"--card and --model need the store of a host; with --from, use --by "
+			"card, --by model or --host");
+	return 0;
 }
 
 int fleet_engine_connect(struct fleet *f, const struct fleet_values *v,

@@ -10,9 +10,11 @@
 #include "cmd/cmd.h"
 #include "cmd/fleet.h"
 #include "cmd/fleet_engine.h"
+#include "cmd/report.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "fleet/roster_show.h"
+#include "fleet/survey.h"
 
 enum { BACK_MS = 86400000 };
 
@@ -59,16 +61,58 @@ static int status_main(int argc, char **argv)
 	return status;
 }
 
+/* The engine of a report: connected when the report asks. */
+struct session {
+	struct fleet fleet;
+	struct roster expected;
+};
+
+static int open_session(
+	void *context, const struct fleet_values *v, const struct config *c, struct err *e)
+{
+	struct session *session = context;
+	int rc = roster_expect(&session->expected, c->fleet.expect, e);
+	return rc ? rc : fleet_engine_connect(&session->fleet, v, &c->fleet, e);
+}
+
+static int audit(void *context, struct audit *a, const struct audit_question *q, struct err *e)
+{
+	struct session *session = context;
+	int rc = fleet_engine_check(q, e);
+	if (rc == 0)
+		rc = survey_run(a, &session->fleet, q, e);
+	if (rc == 0)
+		rc = roster_compare(&session->expected, a, e);
+	fleet_engine_quiet();
+	return rc;
+}
+
+static int report_main(int argc, char **argv)
+{
+	struct session session = { 0 };
+	const struct report_engine engine = { open_session, audit, &session };
+	int status = report_run(&cmd_report, argc, argv, &engine);
+	fleet_close(&session.fleet);
+	roster_finish(&session.expected);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = { 0 };
 	file_hold_standard();
 	const char *word = argc > 1 ? argv[1] : "";
+	if (argc > 0 && strcmp(argv[0], "report") == 0)
+		return report_main(argc, argv);
+	if (strcmp(word, "report") == 0)
+		return report_main(argc - 1, argv + 1);
 	if (strcmp(word, "status") == 0)
 		return status_main(argc - 1, argv + 1);
 	if (*word == '-')
 		return status_main(argc, argv);
 	err_set(&e, ERR_USAGE,
-		*word ? "there is no '%s'; there is status" : "say what: status%s", word);
+		*word ? "there is no '%s'; there are status and report"
+		      : "say what: status or report%s",
+		word);
 	return cmd_fail(&cmd_fleet, &e);
 }

@@ -11,7 +11,9 @@
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
+#include "cmd/hand_over.h"
 #include "cmd/mine.h"
+#include "cmd/report.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "query/report_ask.h"
@@ -29,6 +31,7 @@ struct report_options {
 	bool is_mine;	    /* --mine, or --user me */
 	struct arena texts; /* of users that stand for the caller */
 	struct configure_options conf;
+	struct fleet_values fleet;
 };
 
 #define ROW(member) .offset = offsetof(struct report_options, member)
@@ -36,6 +39,11 @@ static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
 		"store to read, or a directory of stores; may be given several times",
 		ROW(db) },
+	{ OPTION_MAYBE_NEXT, 0, "from", "URL",
+		"report over a fleet: the address of its Prometheus-compatible engine "
+		"(default: "
+		"url in [fleet] of gua.conf)",
+		ROW(fleet.from) },
 	WINDOW_OPTIONS(struct report_options, words.window, "1h ago", "now"),
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json, csv, html or svg (default text)",
 		.choices = "text|json|csv|html|svg", ROW(format) },
@@ -95,6 +103,7 @@ static const struct option_row rows[] = {
 		.max = 1e6 },
 	{ OPTION_REAL, 0, "co2", "GRAMS", "CO2 of one kWh", ROW(co2), .max = 1e5 },
 	CONFIGURE_ROWS(struct report_options, conf),
+	FLEET_ROWS(struct report_options, fleet),
 	{ OPTION_COUNT, 0, "width", "N", "width of the bar, 10 to 400 (default 60)", ROW(width),
 		.min = 10, .max = 400 },
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(words.utc) },
@@ -187,6 +196,8 @@ static int check_options(const struct report_options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->words.compare)
 		return err_set(e, ERR_USAGE, "--table %s needs --compare", o->table);
+	if (o->fleet.from && o->db.n)
+		return err_set(e, ERR_USAGE, "--from and --db exclude each other");
 	if (o->digest && (o->json || o->format || o->words.by || o->words.top >= 0))
 		return err_set(e, ERR_USAGE,
 			"--digest is a text of its own: it takes no --json, --format, --by or "
@@ -259,6 +270,7 @@ static void add_option(struct str *out, const char *option, const char *value)
 static void write_command(struct str *out, const struct report_options *o)
 {
 	str_add(out, "gua report");
+	add_option(out, "from", o->fleet.from);
 	add_option(out, "since", o->words.window.since);
 	add_option(out, "until", o->words.window.until);
 	add_option(out, "last", o->words.window.last);
@@ -268,8 +280,18 @@ static void write_command(struct str *out, const struct report_options *o)
 				o->words.only.lists[kind].items[i]);
 }
 
+/* Connects to an engine that answers instead of stores. */
+static int open_engine(struct report_asked *asked, const struct report_options *o,
+	const struct config *c, const struct report_engine *engine, struct err *e)
+{
+	asked->question.engine = engine->audit;
+	asked->question.engine_context = engine->context;
+	return engine->open(engine->context, &o->fleet, c, e);
+}
+
 /* Reads the window and the stores, and prints the report. */
-static int report(const struct command *self, struct report_options *o, const struct config *c)
+static int report(const struct command *self, struct report_options *o, const struct config *c,
+	const struct report_engine *engine)
 {
 	struct report_asked asked = { 0 };
 	int64_t now_ms = 0;
@@ -290,7 +312,8 @@ static int report(const struct command *self, struct report_options *o, const st
 	if (rc == 0)
 		rc = report_ask(&asked, &o->words, now_ms, &e);
 	if (rc == 0)
-		rc = choose_db_list(&stores, &o->db, &e);
+		rc = engine ? open_engine(&asked, o, c, engine, &e)
+			    : choose_db_list(&stores, &o->db, &e);
 	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
 	write_command(&command, o);
@@ -306,24 +329,35 @@ static int report(const struct command *self, struct report_options *o, const st
 	return status;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+int report_run(
+	const struct command *self, int argc, char **argv, const struct report_engine *engine)
 {
 	struct report_options o = { .words = REPORT_WORDS_NONE, .cost = NAN, .width = 60 };
 	struct configuration conf = { 0 };
 	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	int status = 0;
-	if (!cmd_line_only(self, &line, &o, &status) &&
-		!configure(self, &conf, &o.conf, &o, &status))
-		status = report(self, &o, &conf.values);
+	bool good = !cmd_line_only(self, &line, &o, &status);
+	if (good && o.fleet.from && !engine) {
+		hand_over("fleet", argv);
+		status = fleet_is_missing(self);
+	} else if (good && !configure(self, &conf, &o.conf, &o, &status)) {
+		status = report(self, &o, &conf.values, engine);
+	}
 	configuration_finish(&conf);
 	texts_finish(&o.db);
 	return status;
 }
 
+static int run(const struct command *self, int argc, char **argv)
+{
+	return report_run(self, argc, argv, NULL);
+}
+
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "report what cards did, which users held them, what was wasted",
-	.usage = "[--db PATH]... [--since TIME | --last LENGTH] [--until TIME] [OPTIONS]",
+	.usage = "[--db PATH]... [--from URL] [--since TIME | --last LENGTH] [--until TIME] "
+		 "[OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,
 	.run = run,

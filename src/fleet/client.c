@@ -37,7 +37,7 @@ struct client {
 	struct client_setup setup;
 	CURLM *multi;
 	char *warnings[WARNINGS_MAX];
-	size_t n_warnings;
+	size_t n_warnings, n_not_finite;
 	client_progress *progress;
 	void *progress_context;
 	int64_t progress_us;
@@ -104,6 +104,11 @@ size_t client_warnings(const struct client *c, const char *const **texts)
 	return c->n_warnings;
 }
 
+size_t client_not_finite(const struct client *c)
+{
+	return c->n_not_finite;
+}
+
 const char *client_url(const struct client *c)
 {
 	return c->setup.shown_url;
@@ -157,6 +162,7 @@ static void stop(struct client *c, struct transfer *t)
 /* Keeps what the engine warns of, each once. */
 static void take_warnings(struct client *c, const struct answer *a)
 {
+	c->n_not_finite += a->n_not_finite;
 	for (size_t i = 0; i < a->n_warnings; i++) {
 		size_t k = 0;
 		while (k < c->n_warnings && strcmp(c->warnings[k], a->warnings[i]) != 0)

@@ -53,6 +53,8 @@ int client_run(struct client *c, struct request *requests, size_t n, struct err 
 
 /* The warnings of the engine, each once, safe for a terminal. */
 size_t client_warnings(const struct client *c, const char *const **texts);
+/* NaN and infinite values that were left out. */
+size_t client_not_finite(const struct client *c);
 /* "http://host:9090/prefix", safe for a terminal. */
 const char *client_url(const struct client *c);
 

@@ -7,6 +7,9 @@
 
 #include "base/array.h"
 
+/* A query may have 16 KiB with VictoriaMetrics. */
+enum { MATCHER_MAX = 6000 };
+
 static int read_match(struct fleet *f, const char *match, struct err *e)
 {
 	size_t len = match ? strlen(match) : 0;
@@ -99,6 +102,45 @@ bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY
 		len += text_escape(key + len, HOST_KEY_CAP - len, value, strlen(value));
 	}
 	return some;
+}
+
+void fleet_quote(struct str *out, const char *text)
+{
+	str_add(out, "\"");
+	for (const char *at = text; *at; at++) {
+		if (*at == '\\' || *at == '"')
+			str_add(out, "\\");
+		str_add_bytes(out, at, 1);
+	}
+	str_add(out, "\"");
+}
+
+/* Appends a text as a part of a regular expression within a string of PromQL. */
+static void add_literal(struct str *out, const char *text)
+{
+	for (const char *at = text; *at; at++) {
+		if (strchr("\\.+*?()|[]{}^$", *at))
+			str_add(out, "\\\\");
+		if (*at == '\\' || *at == '"')
+			str_add(out, "\\");
+		str_add_bytes(out, at, 1);
+	}
+}
+
+bool fleet_match_hosts(
+	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at)
+{
+	size_t from = out->len;
+	if (*at >= n)
+		return false;
+	str_addf(out, "%s=~\"", f->labels[f->n_labels - 1]);
+	for (bool first = true; *at < n && out->len - from < MATCHER_MAX; first = false) {
+		const char *key = keys[(*at)++], *last = strrchr(key, '/');
+		str_add(out, first ? "" : "|");
+		add_literal(out, last && f->n_labels > 1 ? last + 1 : key);
+	}
+	str_add(out, "\"");
+	return !out->failed;
 }
 
 struct request *batch_query(struct batch *b, const struct str *query, double time_s,

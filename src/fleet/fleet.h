@@ -7,9 +7,16 @@
 #include "fleet/client.h"
 
 /* The families of metrics that are read. */
+#define FAMILY_CARD "gua_gpu_state_seconds_total"
+#define FAMILY_ENERGY "gua_gpu_energy_joules_total"
+#define FAMILY_IDENTITY "gua_identity_gpu_seconds_total"
+#define FAMILY_SQUATTING "gua_identity_squatting_seconds_total"
+#define FAMILY_INFO "gua_gpu_info"
 #define FAMILY_TIME "gua_sample_timestamp_seconds"
 #define FAMILY_BUILD "gua_build_info"
 #define FAMILY_GPUS "gua_gpus"
+/* What a recording rule makes of the first: the sum over the cards of a host. */
+#define FAMILY_HOST_SUM "instance_state:gua_gpu_state_seconds:sum"
 
 enum { FLEET_LABELS = 4, HOST_KEY_CAP = 512 };
 
@@ -41,6 +48,13 @@ void fleet_select(
 /* What a host is called: the values of its labels with slashes between them, safe for a
  * terminal. False: the series has none of the labels. */
 bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP]);
+
+/* Appends a text as a string of PromQL. */
+void fleet_quote(struct str *out, const char *text);
+/* Appends a matcher for hosts: `instance=~"a|b"`. A part of the `n` keys from `*at` on, as many
+ * as a query may name; moves *at behind them. False: there are no more. */
+bool fleet_match_hosts(
+	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at);
 
 /* Requests that are sent together. */
 struct batch {

@@ -21,8 +21,7 @@ const char *const roster_state_names[ROSTER_STATES] = {
 	[ROSTER_OK] = "ok",
 };
 
-/* A host without the port of its address: "node1" of "node1:9400". */
-static void host_short(char *dst, size_t cap, const char *key)
+void host_short(char *dst, size_t cap, const char *key)
 {
 	const char *colon = strrchr(key, ':');
 	text_copy(dst, cap, key);
@@ -196,6 +195,34 @@ int roster_read(
 	if (rc == 0)
 		judge(r);
 	return rc;
+}
+
+int roster_compare(struct roster *r, struct audit *a, struct err *e)
+{
+	enum { NAMED = 5 };
+	struct str missing = { 0 };
+	size_t named = 0;
+	for (size_t i = 0; i < a->n_hosts && r->n; i++) {
+		struct roster_host *host = find_host(r, a->hosts[i].hostname, e);
+		if (!host)
+			return ERR_WORLD;
+		host->is_scraped = true;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		const struct roster_host *host = &r->hosts[i];
+		if (!host->is_expected || host->is_scraped)
+			continue;
+		a->fleet.n_missing++;
+		if (named++ < NAMED)
+			str_addf(&missing, "%s%s", named > 1 ? ", " : "", host->name);
+	}
+	if (named > NAMED)
+		str_addf(&missing, " and %zu more", named - NAMED);
+	a->fleet.n_expected = r->expected;
+	a->fleet.missing = arena_text(&a->texts, str_text(&missing));
+	bool failed = missing.failed || !a->fleet.missing;
+	str_finish(&missing);
+	return failed ? err_memory(e) : 0;
 }
 
 void roster_finish(struct roster *r)

@@ -3,6 +3,7 @@
 #define GUA_FLEET_ROSTER_H
 
 #include "fleet/fleet.h"
+#include "model/audit.h"
 #include "query/names.h"
 
 enum roster_state {
@@ -37,6 +38,11 @@ int roster_expect(struct roster *r, const char *expect, struct err *e);
 /* Asks the engine. `back_ms`: how long ago a host may have been seen last. */
 int roster_read(
 	struct roster *r, struct fleet *f, int64_t now_ms, int64_t back_ms, struct err *e);
+/* Compares the hosts of an audit with those that were expected. */
+int roster_compare(struct roster *r, struct audit *a, struct err *e);
 void roster_finish(struct roster *r);
+
+/* A host without the port of its address: "node1" of "node1:9400". */
+void host_short(char *dst, size_t cap, const char *key);
 
 #endif

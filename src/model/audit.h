@@ -1,6 +1,6 @@
 /* The audit: what the cards did in a window and which users held them, in sums. An engine fills
  * it, and reports are made of it (query/report.h). Nothing here belongs to an engine: the
- * stores are one (query/gather.h), a client of a fleet's metrics can be another.
+ * stores are one (query/gather.h), the metrics of a fleet are another (fleet/survey.h).
  *
  * An engine calls audit_init(), adds with the functions in query/audit.h, and ends with
  * audit_add_up(). It fills
@@ -17,15 +17,15 @@
  *     alone);
  *   - heat and days: all cards' time by hour of the week and by day; columns; events, by kind;
  *   - spells, if asked: how many were left out is in spells.n_left_out.
- * Texts are safe for a terminal; unknown is -1. audit_add_up() does the sums over cards. */
+ * Texts are safe; unknown is -1. audit_add_up() does the sums over cards. */
 #ifndef GUA_MODEL_AUDIT_H
 #define GUA_MODEL_AUDIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/arena.h"
+#include "model/audit_fleet.h"
 #include "model/audit_holders.h"
 #include "model/audit_orphans.h"
 #include "model/audit_spells.h"
@@ -54,13 +54,12 @@ struct audit_card {
 	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
 	int64_t energy_mj[CARD_STATES]; /* of the time with known energy */
 	int64_t energy_known_ms[CARD_STATES];
-	int64_t util_pct_ms; /* over the time in the first three states */
-	int64_t unsure_ms;   /* at most this much observed time belongs to another state */
+	int64_t util_pct_ms; /* over the time in the first three states; -1 unknown */
+	int64_t unsure_ms;   /* observed time that may belong to another state; -1 unknown */
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
-	bool has_rows;				/* it has a slot in the window */
-	bool left_out;				/* the engine's: see struct audit_host */
-	double price;				/* of one GPU-hour; NAN: none is known */
-	double floor_w; /* power without any work, an estimate; NAN: not known */
+	bool has_rows, left_out; /* the engine's: it has a slot; see struct audit_host */
+	double price;		 /* of one GPU-hour; NAN: none is known */
+	double floor_w;		 /* power without any work, an estimate; NAN: not known */
 };
 
 struct audit {
@@ -95,6 +94,7 @@ struct audit {
 	struct audit_event *events;
 	size_t n_events;
 	int64_t oldest_ms, newest_ms; /* of all data, whatever the window; -1 none */
+	struct audit_fleet fleet;
 };
 
 #endif

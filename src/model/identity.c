@@ -17,6 +17,7 @@ const char *const measure_names[MEASURES] = {
 	[MEASURE_USERS] = "presence_of_users",
 	[MEASURE_PROCESSES] = "process_time",
 	[MEASURE_CARDS] = "card_time",
+	[MEASURE_SHARES] = "share",
 };
 
 bool identity_is_of_card(enum identity kind)

@@ -76,6 +76,8 @@ enum measure {
 	MEASURE_USERS,	   /* the presence of several users, added up */
 	MEASURE_PROCESSES, /* the time of processes, each by its own state, added up */
 	MEASURE_CARDS,	   /* the cards' own time */
+	MEASURE_SHARES,	   /* shares of the cards' time: of a fleet, whose metrics have no other
+			    */
 	MEASURES,
 };
 extern const char *const measure_names[MEASURES]; /* in JSON */

@@ -86,7 +86,8 @@ struct report {
 	struct report_breakdown by_card; /* of_users: their time on each card */
 	struct sentence *sentences;
 	size_t n_sentences;
-	bool failed; /* out of memory: something is missing */
+	const struct audit_fleet *fleet; /* the audit's; NULL: it is not of metrics */
+	bool failed;			 /* out of memory: something is missing */
 };
 
 #endif

@@ -29,10 +29,15 @@ struct audit_question {
 	/* The price of one GPU-hour of a card; NAN: none. price_of NULL: no card has one. */
 	double (*price_of)(const void *context, const struct card_id *card);
 	const void *price_context;
+	/* Who fills the audit instead of stores; NULL: stores do. */
+	int (*engine)(
+		void *context, struct audit *a, const struct audit_question *q, struct err *e);
+	void *engine_context;
 };
 
-/* Fills `*a` from stores. A window without data is not an error: n_cards is then 0, and
- * oldest_ms and newest_ms say where there is data. Call audit_finish() even after a failure. */
+/* Fills `*a` from stores, or by the engine. A window without data is not an error: n_cards is
+ * then 0, and oldest_ms and newest_ms say where there is data. Call audit_finish() even after a
+ * failure. */
 int audit_run(struct audit *a, const struct audit_question *q, struct err *e);
 
 /* The steps of an engine (see model/audit.h): start with an empty audit; add hosts, cards,

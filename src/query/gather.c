@@ -13,6 +13,8 @@ int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
 		gather_events, gather_present, gather_spells, gather_orphans };
 	struct gather g = { .a = a, .q = q };
 	int rc = 0;
+	if (q->engine)
+		return q->engine(q->engine_context, a, q, e);
 	audit_init(a);
 	tzset();
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)

@@ -131,7 +131,7 @@ static void add_headline(struct report *r, const struct audit *a)
 		whole_ms > 0 ? part_of(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
 	r->observed = part_of(r->observed_ms, whole_ms);
 	shown_shares(r->ms, r->shown, &r->shown_observed);
-	r->uncertainty = part_of(a->unsure_ms, r->observed_ms);
+	r->uncertainty = a->fleet.asked ? (double)NAN : part_of(a->unsure_ms, r->observed_ms);
 	r->unattributed_ms = a->unattributed_ms;
 	for (size_t i = 0; i < a->n_cards; i++)
 		r->observed_cards += observed_ms(a->cards[i].ms) > 0;
@@ -209,7 +209,9 @@ void report_add_figures(struct report *r, const struct audit *a, const struct re
 
 void report_make(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	*r = (struct report){ .utc = q->utc, .only = q->only };
+	*r = (struct report){
+		.utc = q->utc, .only = q->only, .fleet = a->fleet.asked ? &a->fleet : NULL
+	};
 	report_add_figures(r, a, q);
 	add_hours(r, a);
 	report_add_trend(r, a);

@@ -164,6 +164,8 @@ static struct cell card_uncertainty(const void *row, size_t of)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;
 	(void)of;
+	if (card->unsure_ms < 0)
+		return cell_number(NAN);
 	return cell_number(part_of(card->unsure_ms, observed_ms(card->ms)));
 }
 
@@ -173,7 +175,8 @@ static struct cell card_util(const void *row, size_t of)
 	const struct audit_card *card = &((const struct card_row *)row)->card;
 	int64_t known_ms = observed_ms(card->ms) - card->ms[CARD_USE_UNKNOWN];
 	(void)of;
-	return cell_number(part_of(card->util_pct_ms, known_ms));
+	return cell_number(
+		card->util_pct_ms < 0 ? (double)NAN : part_of(card->util_pct_ms, known_ms));
 }
 
 static struct cell card_sm_active(const void *row, size_t of)

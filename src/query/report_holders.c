@@ -18,8 +18,15 @@ static bool is_of_cards(const void *row)
 	return ((const struct holder_row *)row)->measure == MEASURE_CARDS;
 }
 
+static bool is_of_shares(const void *row)
+{
+	return ((const struct holder_row *)row)->measure == MEASURE_SHARES;
+}
+
 static struct cell holder_ms(const void *row, size_t state)
 {
+	if (is_of_shares(row) && (state == HOLDER_TRULY_IDLE || state == HOLDER_USE_UNKNOWN))
+		return cell_number(NAN);
 	return cell_number((double)sums_of(row)->ms[state]);
 }
 
@@ -39,6 +46,8 @@ static struct cell holder_some_ms(const void *row, size_t state)
 static int64_t held_ms(const void *row)
 {
 	const int64_t *ms = sums_of(row)->ms;
+	if (is_of_shares(row)) /* squatting is beside them */
+		return ms[HOLDER_ACTIVE] + ms[HOLDER_IDLE_HELD];
 	return audit_holder_ms(ms) - (is_of_cards(row) ? ms[HOLDER_TRULY_IDLE] : 0);
 }
 
@@ -59,6 +68,8 @@ static struct cell holder_unused(const void *row, size_t of)
 {
 	const struct audit_sums *sums = sums_of(row);
 	(void)of;
+	if (is_of_shares(row))
+		return cell_number(part_of(sums->ms[HOLDER_IDLE_HELD], held_ms(row)));
 	return cell_number(
 		part_of(sums_waste(sums), held_ms(row) - sums->ms[HOLDER_USE_UNKNOWN]));
 }
@@ -70,6 +81,12 @@ static struct cell holder_share(const void *row, size_t of)
 	return cell_number((double)(sums->active_share_ms + sums->idle_share_ms));
 }
 
+/* To people; not beside the same. */
+static struct cell holder_share_shown(const void *row, size_t of)
+{
+	return is_of_shares(row) ? cell_number(NAN) : holder_share(row, of);
+}
+
 static struct cell holder_idle_share(const void *row, size_t of)
 {
 	(void)of;
@@ -79,7 +96,8 @@ static struct cell holder_idle_share(const void *row, size_t of)
 static struct cell holder_context_share(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)sums_of(row)->context_share_ms);
+	return cell_number(
+		is_of_shares(row) ? (double)NAN : (double)sums_of(row)->context_share_ms);
 }
 
 static struct cell holder_peak(const void *row, size_t of)
@@ -97,6 +115,8 @@ static struct cell holder_last_active(const void *row, size_t of)
 static struct cell holder_processes(const void *row, size_t of)
 {
 	(void)of;
+	if (is_of_shares(row))
+		return cell_number(NAN);
 	return cell_number((double)((const struct holder_row *)row)->row->n_processes);
 }
 
@@ -175,11 +195,11 @@ static const struct column time_columns[] = {
 		VALUE(MONEY, holder_shown_money, COSTS) },
 	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_TRULY_IDLE) },
 	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_USE_UNKNOWN) },
-	{ .key = "share_gpu_seconds",
-		.title = "share",
+	{ .key = "share_gpu_seconds", VALUE(GPU_MS, holder_share, 0) },
+	{ .title = "share",
 		.width = 6,
 		.optional = true,
-		VALUE(GPU_MS, holder_share, 0) },
+		VALUE(GPU_MS, holder_share_shown, 0) },
 	{ .key = "idle_held_share_gpu_seconds", VALUE(GPU_MS, holder_idle_share, 0) },
 	{ .key = "context_share_gpu_seconds", VALUE(GPU_MS, holder_context_share, 0) },
 	{ .key = "peak_mem_bytes",
@@ -332,7 +352,7 @@ enum { LONG_LABEL = 26 };
 
 /* The columns of a table while they are chosen. */
 struct choice {
-	struct column items[40];
+	struct column items[44];
 	size_t n;
 };
 

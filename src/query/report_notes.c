@@ -11,6 +11,7 @@ static const char *const measure_texts[MEASURES] = {
 	[MEASURE_USERS] = "each user's presence, so that two users on a GPU count twice",
 	[MEASURE_PROCESSES] = "each process's own, so that two processes on a GPU count twice",
 	[MEASURE_CARDS] = "the GPUs' own",
+	[MEASURE_SHARES] = "shares of the GPUs' time, which add up to it",
 };
 
 static void add_left_out(struct report *r, const struct audit *a)
@@ -45,9 +46,13 @@ static void add_measures(struct report *r, const struct audit *a)
 			identity_kinds[b->by.kinds[1]].name, measure_texts[last]);
 	else
 		str_addf(&text, "Hours: %s.", measure_texts[last]);
-	if (!by_is(&b->by, IDENTITY_PROCESS))
+	if (last == MEASURE_SHARES)
+		str_add(&text, " unused: the idle part.");
+	else if (!by_is(&b->by, IDENTITY_PROCESS))
 		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
-	if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
+	if (last == MEASURE_SHARES)
+		str_add(&text, " idle on busy GPU: beside the shares.");
+	else if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
 		str_add(&text, " share: a GPU's time, divided among its holders.");
 	if (r->bill.currency && cost->priced &&
 		b->measures[0] != MEASURE_PROCESSES) /* else no room is left */

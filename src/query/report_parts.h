@@ -70,6 +70,8 @@ void report_add_bill(struct report *r, const struct audit *a, const struct repor
 void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_notes(struct report *r, const struct audit *a, const struct report_request *q);
+/* The foot of a report over a fleet. */
+void report_add_fleet(struct report *r, const struct audit *a);
 void report_add_event_sentences(struct report *r, const struct audit *a);
 void report_add_spell_sentences(struct report *r, const struct audit *a);
 /* The verdict, and the sentences about it. */

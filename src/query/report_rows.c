@@ -284,7 +284,8 @@ static void list(struct listing *l)
 static bool list_users(struct listing l)
 {
 	const struct audit *a = l.a;
-	struct audit_breakdown users = { .by = { { IDENTITY_USER }, 1 } };
+	struct audit_breakdown users = { .by = { { IDENTITY_USER }, 1 },
+		.measures = { a->fleet.asked ? MEASURE_SHARES : MEASURE_PRESENCE } };
 	l.from = &users;
 	users.rows[0] = calloc(a->n_identities + 1, sizeof(*users.rows[0]));
 	holder_table_of_users(&l.to->table);
@@ -315,6 +316,8 @@ void report_add_identities(
 static enum measure measure_of(const struct by *by, size_t level, const struct audit *a)
 {
 	enum measure measure = by_measure(by, level, a->of_users);
+	if (a->fleet.asked && measure != MEASURE_CARDS)
+		return MEASURE_SHARES;
 	return measure == MEASURE_USERS && a->n_identities == 1 ? MEASURE_PRESENCE : measure;
 }
 

@@ -60,6 +60,9 @@ static void add_sources(struct report *r)
 			"number of samples times their interval.");
 }
 
+/* Of a fleet, more hosts without a recorder are not named. */
+enum { ABSENT_MAX = 5 };
+
 static void add_coverage(struct report *r)
 {
 	char since[48], until[48], observed[48] = "";
@@ -69,7 +72,7 @@ static void add_coverage(struct report *r)
 		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
 			100 * r->shown_observed);
 	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
-	for (size_t i = 0; i < r->n_hosts; i++) {
+	for (size_t i = 0, n = 0; i < r->n_hosts && n < ABSENT_MAX; i++) {
 		const struct audit_host *host = &r->hosts[i];
 		char last[48];
 		if (host->recording || host->last_tick_ms < 0 ||
@@ -78,6 +81,7 @@ static void add_coverage(struct report *r)
 		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
 		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
 			host->hostname, last);
+		n += r->fleet != NULL; /* its foot says how many there are */
 	}
 }
 
@@ -114,7 +118,8 @@ static void add_energy(struct report *r)
 	char cost[160], known[64] = "";
 	if (!isfinite(w->energy_kwh)) {
 		report_say(r, SENTENCE_WASTE, "energy",
-			"- (the driver reported no energy for this time)");
+			r->fleet ? "- (the metrics have no energy of this time)"
+				 : "- (the driver reported no energy for this time)");
 		return;
 	}
 	energy_cost_text(cost, sizeof(cost), r, w->energy_kwh);
@@ -228,6 +233,12 @@ static void add_cards(struct report *r, const struct audit *a)
 
 static void add_rules(struct report *r)
 {
+	if (r->fleet) {
+		report_say(r, SENTENCE_RULES, NULL,
+			"Rules: those of each host's recorder, which its metrics do not "
+			"carry.");
+		return;
+	}
 	char slot[32], slots[96] = "", spell[32], spells[64] = "";
 	duration_text(slot, sizeof(slot), r->resolution_ms);
 	duration_text(spell, sizeof(spell), r->rules.spell_ms);
@@ -263,5 +274,6 @@ void report_add_sentences(
 	report_add_spell_sentences(r, a);
 	report_add_bill_sentences(r, a);
 	report_add_event_sentences(r, a);
+	report_add_fleet(r, a);
 	add_rules(r);
 }

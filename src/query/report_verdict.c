@@ -95,8 +95,10 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 	hours_text(mine, part_of_user(&who->sums, verdict));
 	hours_text(all, squatting ? r->held.ms[HOLDER_SQUATTING] : r->ms[CARD_IDLE_HELD]);
 	if (q->command) {
-		str_addf(&next, " Next: %s --user ", q->command);
-		words_quote(&next, who->identity);
+		str_addf(&next, " Next: %s --%s ", q->command,
+			a->fleet.asked ? "by user,host" : "user");
+		if (!a->fleet.asked)
+			words_quote(&next, who->identity);
 		str_add(&next, q->same_db ? " (with the same --db)" : "");
 	}
 	bool apart = !squatting && r->held.context_share_ms >= LEAST_SHOWN_MS;

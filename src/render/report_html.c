@@ -343,6 +343,7 @@ static void add_foot(struct str *out, const struct report *r)
 			definitions[i].meaning);
 	str_add(out, "</dl>\n");
 	html_sentences(out, r, SENTENCE_RULES);
+	html_sentences(out, r, SENTENCE_FLEET);
 	str_add(out, "</footer>\n");
 }
 

@@ -12,6 +12,26 @@ static void add_seconds(struct json *j, const char *key, int64_t ms)
 	json_number(j, key, (double)ms / 1000, 3);
 }
 
+/* The rules that were in force; those of a fleet's hosts are not known. */
+static void add_rules(struct json *j, const struct report *r)
+{
+	static const char *const keys[] = { "active_util_pct", "held_mem_bytes",
+		"count_graphics", "spell_seconds", "mixed", "privacy" };
+	json_open(j, "rules", '{');
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && r->fleet; i++)
+		json_text(j, keys[i], NULL);
+	if (!r->fleet) {
+		json_number(j, "active_util_pct", r->rules.active_util_pct, 6);
+		json_number(j, "held_mem_bytes", (double)r->rules.held_mem_bytes, 0);
+		json_bool(j, "count_graphics", r->rules.count_graphics);
+		add_seconds(j, "spell_seconds", r->rules.spell_ms);
+		json_bool(j, "mixed", r->rules_mixed);
+		json_text(j, "privacy",
+			privacy_names[r->strict ? PRIVACY_STRICT : PRIVACY_NORMAL]);
+	}
+	json_close(j, '}');
+}
+
 static void add_window(struct json *j, const struct report *r)
 {
 	json_open(j, "window", '{');
@@ -21,14 +41,7 @@ static void add_window(struct json *j, const struct report *r)
 	json_number(j, "observed", r->observed, 6);
 	add_seconds(j, "resolution_seconds", r->resolution_ms);
 	json_close(j, '}');
-	json_open(j, "rules", '{');
-	json_number(j, "active_util_pct", r->rules.active_util_pct, 6);
-	json_number(j, "held_mem_bytes", (double)r->rules.held_mem_bytes, 0);
-	json_bool(j, "count_graphics", r->rules.count_graphics);
-	add_seconds(j, "spell_seconds", r->rules.spell_ms);
-	json_bool(j, "mixed", r->rules_mixed);
-	json_text(j, "privacy", privacy_names[r->strict ? PRIVACY_STRICT : PRIVACY_NORMAL]);
-	json_close(j, '}');
+	add_rules(j, r);
 }
 
 static void add_restriction(struct json *j, const struct report *r)
@@ -185,6 +198,29 @@ static void add_trend(struct json *j, const struct report *r)
 	json_close(j, '}');
 }
 
+static void add_fleet(struct json *j, const struct report *r)
+{
+	const struct audit_fleet *f = r->fleet;
+	json_open(j, "fleet", '{');
+	json_text(j, "url", f->url);
+	json_text(j, "engine", f->engine);
+	json_number(j, "hosts_seen", (double)f->n_seen, 0);
+	json_number(j, "hosts_expected",
+		f->n_expected < 0 ? (double)NAN : (double)f->n_expected, 0);
+	json_number(j, "hosts_missing", (double)f->n_missing, 0);
+	json_number(j, "hosts_first_seen", (double)f->n_late, 0);
+	json_number(j, "hosts_not_seen_at_end", (double)f->n_silent, 0);
+	json_number(j, "counter_resets", (double)f->n_resets, 0);
+	json_number(j, "users_taken_from_zero", (double)f->n_assumed, 0);
+	json_number(j, "gpus_reported_twice", (double)f->n_twice, 0);
+	json_number(j, "values_left_out", (double)f->n_not_finite, 0);
+	json_open(j, "warnings", '[');
+	for (size_t i = 0; i < f->n_warnings; i++)
+		json_text(j, NULL, f->warnings[i]);
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
 void report_json(struct str *out, const struct report *r)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -213,6 +249,8 @@ void report_json(struct str *out, const struct report *r)
 	json_table(&j, "events", &r->events);
 	for (size_t i = 0; i < r->n_sections; i++)
 		json_table(&j, r->sections[i].key, &r->sections[i].table);
+	if (r->fleet)
+		add_fleet(&j, r);
 	json_close(&j, '}');
 	out->failed |= r->failed;
 }

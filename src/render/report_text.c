@@ -55,19 +55,39 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 
 /* Adds "HOST (bare, driver V)REST" in one line of at most `columns`; the name is cut if
  * needed. */
-static void add_host(struct str *out, const struct audit_host *host, const char *rest,
-	size_t columns, const struct text_style *style)
+static void add_host(struct str *out, const struct report *r, size_t index, const char *rest,
+	const struct text_style *style)
 {
+	const struct audit_host *host = &r->hosts[index];
+	bool of_fleet = r->fleet != NULL; /* whose metrics do not say the environment */
+	size_t columns = style->columns - (r->n_hosts == 1 ? 6 : 2);
 	struct str tail = { 0 };
 	str_add(&tail, " (");
-	text_add_cut(&tail, *host->environment ? host->environment : "unknown", 12, style);
-	str_add(&tail, ", driver ");
+	if (!of_fleet) {
+		text_add_cut(
+			&tail, *host->environment ? host->environment : "unknown", 12, style);
+		str_add(&tail, ", ");
+	}
+	str_add(&tail, "driver ");
 	text_add_cut(&tail, *host->driver ? host->driver : "unknown", 14, style);
 	str_addf(&tail, ")%s\n", rest);
 	text_add_cut(out, host->hostname, columns - text_columns(str_text(&tail)) + 1, style);
 	str_add(out, str_text(&tail));
 	out->failed |= tail.failed;
 	str_finish(&tail);
+}
+
+/* A fleet of more hosts than this is not listed host by host: the worst are. */
+enum { FLEET_LISTED = 16, FLEET_WORST = 5 };
+
+static bool is_large(const struct report *r)
+{
+	return r->fleet && r->n_hosts > FLEET_LISTED;
+}
+
+static size_t shown_hosts(const struct report *r)
+{
+	return is_large(r) ? FLEET_WORST : r->n_hosts;
 }
 
 static void add_header(struct str *out, const struct report *r, const struct text_style *style)
@@ -80,16 +100,16 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	snprintf(rest, sizeof(rest), "  Window: %s", window);
 	str_add(out, style->ascii ? "gua - " : "gua — ");
 	if (r->n_hosts == 1)
-		add_host(out, &r->hosts[0], rest, style->columns - 6, style);
+		add_host(out, r, 0, rest, style);
 	else
 		str_addf(out, "%zu hosts%s\n", r->n_hosts, rest);
 	add_sentences(out, r, SENTENCE_COVERAGE, 0, style);
 	add_sentences(out, r, SENTENCE_RESTRICTED, 0, style);
-	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1; i++) {
+	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && !is_large(r); i++) {
 		size_t n = r->hosts[i].n_cards;
 		snprintf(rest, sizeof(rest), ": %zu GPU%s", n, n == 1 ? "" : "s");
 		str_add(out, "  ");
-		add_host(out, &r->hosts[i], rest, style->columns - 2, style);
+		add_host(out, r, i, rest, style);
 	}
 	add_sentences(out, r, SENTENCE_ABSENT, 0, style);
 }
@@ -207,7 +227,7 @@ static void add_cards(struct page *p)
 	page_heading(p, r->of_users ? "Per GPU, in GPU-hours" : "Per-GPU");
 	if (r->of_users && r->by_card.table.n_rows)
 		text_add_table(out, &r->by_card.table, style);
-	for (size_t i = 0; i < r->n_hosts && !r->of_users; i++) {
+	for (size_t i = 0; i < shown_hosts(r) && !r->of_users; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
 		first += cards.n_rows;
 		if (r->n_hosts > 1) {
@@ -217,6 +237,12 @@ static void add_cards(struct page *p)
 		}
 		text_add_table(out, &cards, style);
 	}
+	if (is_large(r) && !r->of_users)
+		str_addf(out,
+			"  The %d hosts with the most idle-held time of %zu. --by host lists "
+			"hosts, --host\n  NAME shows one, and --format csv --by card has all "
+			"GPUs.\n",
+			FLEET_WORST, r->n_hosts);
 	add_sentences(out, r, SENTENCE_CARD, INDENT, style);
 }
 
@@ -322,5 +348,6 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 	add_events(&page);
 	str_add(out, "\n");
 	add_sentences(out, r, SENTENCE_RULES, 0, &style->text);
+	add_sentences(out, r, SENTENCE_FLEET, 0, &style->text);
 	out->failed |= r->failed;
 }

@@ -1,0 +1,42 @@
+/* Keeps counters of a fleet at the edges of a window, and finds their values at the edges. */
+#include "fleet/meter.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+
+struct meter_row *meters_find(struct meters *m, uint32_t host, const char *name, struct err *e)
+{
+	uint32_t index = names_find(&m->names, host, name, e);
+	if (index == IDMAP_NONE)
+		return NULL;
+	if (index < m->n)
+		return &m->rows[index];
+	if (!array_one_more(&m->rows, m->n)) {
+		err_memory(e);
+		return NULL;
+	}
+	struct meter_row *row = &m->rows[m->n++];
+	*row = (struct meter_row){ .host = host, .name = m->names.items[index].text };
+	for (int state = 0; state < METER_STATES; state++)
+		for (int slot = 0; slot < METER_SLOTS; slot++)
+			row->states[state].at[slot] = NAN;
+	return row;
+}
+
+void meters_finish(struct meters *m)
+{
+	names_finish(&m->names);
+	free(m->rows);
+	*m = (struct meters){ 0 };
+}
+
+double edge_value(double before, double after, const struct edge_times *t)
+{
+	bool line = after >= before && t->after > t->before && t->edge > t->before;
+	if (!line)
+		return before;
+	double part = (t->edge - t->before) / (t->after - t->before);
+	return before + (after - before) * (part < 1 ? part : 1);
+}

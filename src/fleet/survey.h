@@ -1,0 +1,100 @@
+/* A survey: what the engine answers for one window of a fleet, and the audit made of it. Two
+ * snapshots of the counters, at both edges, are enough for most series; the others (hosts that
+ * came or went, lost stores) are asked for one by one. gua-fleet(7) has the formulas. */
+#ifndef GUA_FLEET_SURVEY_H
+#define GUA_FLEET_SURVEY_H
+
+#include "fleet/fleet.h"
+#include "fleet/meter.h"
+#include "query/audit.h"
+#include "query/heat.h"
+
+/* How long before an edge a value may be, and how long after it. */
+enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };
+
+struct survey_host {
+	const char *key;		    /* what its labels say */
+	const char *name;		    /* the same without a port */
+	double before[EDGES], after[EDGES]; /* when its counters were accounted; NAN unknown */
+	double first;			    /* the same of METER_FIRST */
+	double last;			    /* the newest that was seen */
+	bool left_out;			    /* the audit is restricted to others */
+	/* Its store was lost between these moments; 0: it was not. */
+	double reset_from, reset_to;
+	bool is_listed; /* it is in the audit, at the next */
+	uint32_t index;
+	size_t n_cards;
+	/* Of its cards, by state, in milliseconds: the counters at the start, what was added to
+	 * the hours, and where the last of it was added. */
+	int64_t start_ms[METER_STATES], booked_ms[METER_STATES];
+	double booked_to[METER_STATES];
+};
+
+/* What a card is. */
+struct survey_info {
+	char model[CARD_NAME_CAP], driver[VERSION_CAP], source[SOURCE_CAP];
+};
+
+struct survey {
+	struct fleet *f;
+	const struct audit_question *q;
+	struct audit *a;
+	double edges[EDGES]; /* unix seconds */
+	double now_s;
+	double lag_s;	/* counters are this much older than a scrape, mostly */
+	bool has_after; /* there is a time after the end */
+	struct names names;
+	struct survey_host *hosts;
+	size_t n_hosts;
+	struct meters cards, energy, users;
+	struct heat_clock clock;
+	struct names info_names; /* texts of a card: numbered, because few differ */
+	struct survey_info *infos;
+	size_t n_infos;
+	size_t n_resets, n_assumed; /* series of users whose start was taken to be 0 */
+	struct arena arena;
+};
+
+/* Asks for a window, and fills `*a`. Without data in it, n_cards is 0. */
+int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q, struct err *e);
+
+/* The steps. Only for survey*.c. */
+int survey_edges(struct survey *s, struct err *e);
+int survey_exceptions(struct survey *s, struct err *e);
+int survey_hours(struct survey *s, struct err *e);
+int survey_newborn(struct survey *s, struct err *e);
+int survey_resets(struct survey *s, struct err *e);
+int survey_fill(struct survey *s, struct err *e);
+
+/* The counter at the start of the window; *in_sum (may be NULL): it was there then, or its host
+ * was not. */
+double survey_start(
+	const struct survey *s, const struct meter_row *row, int state, bool *in_sum);
+double survey_end(const struct survey *s, const struct meter_row *row, int state);
+/* Adds a host's time to the hours of the week and the days, evenly between two moments. */
+struct stretch {
+	double from, to;
+};
+void survey_book(struct survey *s, struct stretch span, int state, int64_t ms);
+
+/* Where the samples of a query go. */
+struct survey_take {
+	struct survey *s;
+	struct meters *to;
+	int slot;
+	int state; /* -1: the label says it */
+};
+/* The host of a sample, added when it is new; NULL with an error set. */
+struct survey_host *survey_host(struct survey *s, const struct sample *sample, struct err *e);
+/* Adds the questions for all counters, with `extra` matchers, into a slot. */
+struct survey_question {
+	const char *extra; /* matchers */
+	const char *over;  /* "last_over_time" or "min_over_time" */
+	double time_s, range_s;
+	int slot;
+};
+void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q);
+/* The state that a label names; -1: none of those that a card has. */
+int survey_state(const char *label);
+
+#endif

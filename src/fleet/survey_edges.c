@@ -1,0 +1,293 @@
+/* Asks for the counters at both edges of a window, and for what the two snapshots do not have.
+ */
+#include "fleet/survey.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* The engine reads about this many samples in some seconds; a longer question about the users
+ * of all hosts is not asked. */
+enum {
+	SCRAPE_S = 60,
+	AFTER_S = 3 * SCRAPE_S,
+	MOST_SAMPLES = 100000000,
+	LAG_MAX_S = 300,
+	STEPS_MAX = 5000
+};
+
+static int take_lag(void *context, const struct sample *sample, struct err *e)
+{
+	struct survey *s = context;
+	(void)e;
+	double lag = ceil(1.1 * sample->value);
+	s->lag_s = lag > 1 && lag < LAG_MAX_S ? lag : s->lag_s;
+	return 0;
+}
+
+/* A host that was scraped in the window: also one that is in no snapshot. */
+static int take_seen(void *context, const struct sample *sample, struct err *e)
+{
+	struct survey *s = context;
+	if (sample->value <= s->edges[EDGE_START])
+		return 0;
+	struct survey_host *host = survey_host(s, sample, e);
+	if (host && !(host->last >= sample->value))
+		host->last = sample->value;
+	return host ? 0 : ERR_WORLD;
+}
+
+static int take_info(void *context, const struct sample *sample, struct err *e)
+{
+	struct survey *s = context;
+	static const char *const names[] = { "model", "driver_version", "source" };
+	char texts[3][128], all[400], uuid[UUID_CAP];
+	struct survey_host *host = survey_host(s, sample, e);
+	if (!host)
+		return ERR_WORLD;
+	for (size_t i = 0; i < 3; i++) {
+		const char *text = label_of(sample->labels, names[i]);
+		text_escape(texts[i], sizeof(texts[i]), text, strlen(text));
+	}
+	const char *label = label_of(sample->labels, "uuid");
+	text_escape(uuid, sizeof(uuid), label, strlen(label));
+	snprintf(all, sizeof(all), "%s\t%s\t%s", texts[0], texts[1], texts[2]);
+	uint32_t number = names_find(&s->info_names, 0, all, e);
+	struct meter_row *row = meters_find(&s->cards, (uint32_t)(host - s->hosts), uuid, e);
+	if (number == IDMAP_NONE || !row)
+		return ERR_WORLD;
+	if (number == s->n_infos) {
+		if (!array_one_more(&s->infos, s->n_infos))
+			return err_memory(e);
+		struct survey_info *info = &s->infos[s->n_infos++];
+		text_copy(info->model, sizeof(info->model), texts[0]);
+		text_copy(info->driver, sizeof(info->driver), texts[1]);
+		text_copy(info->source, sizeof(info->source), texts[2]);
+	}
+	row->info = number + 1;
+	return 0;
+}
+
+static void ask_lag(struct survey *s, struct batch *b)
+{
+	struct str query = { 0 };
+	str_add(&query, "quantile(0.95, timestamp(");
+	fleet_select(s->f, &query, FAMILY_TIME, "");
+	str_add(&query, ") - ");
+	fleet_select(s->f, &query, FAMILY_TIME, "");
+	str_add(&query, ")");
+	batch_query(b, &query, s->edges[EDGE_END], take_lag, s);
+	str_finish(&query);
+}
+
+/* Asks for the hosts of each hour. */
+static void ask_seen(struct survey *s, struct batch *b)
+{
+	double from = s->edges[EDGE_START], to = s->edges[EDGE_END];
+	double step = to - from < HOUR_S ? to - from : HOUR_S;
+	struct str query = { 0 };
+	str_addf(&query, "max by (%s) (last_over_time(", s->f->by);
+	fleet_select(s->f, &query, FAMILY_TIME, "");
+	str_addf(&query, "[%llds]))", (long long)ceil(step));
+	for (double end = to; end > from; end -= STEPS_MAX * step) {
+		double n = ceil((end - from) / step - 1e-9);
+		struct request *r = batch_query(b, &query, end, take_seen, s);
+		if (!r)
+			break;
+		r->path = "query_range";
+		request_number(r, "start", end - ((n < STEPS_MAX ? n : STEPS_MAX) - 1) * step);
+		request_number(r, "end", end);
+		request_number(r, "step", step);
+	}
+	str_finish(&query);
+}
+
+static void ask_info(struct survey *s, struct batch *b, const struct survey_question *q)
+{
+	struct str query = { 0 };
+	str_addf(&query, "max by (%s,uuid,model,driver_version,source) (last_over_time(",
+		s->f->by);
+	fleet_select(s->f, &query, FAMILY_INFO, q->extra);
+	str_addf(&query, "[%llds]))", (long long)ceil(q->range_s));
+	batch_query(b, &query, q->time_s, take_info, s);
+	str_finish(&query);
+}
+
+/* The least value after an edge is the first one, unless a store is lost in that time: it is
+ * as short as possible. */
+static struct survey_question after_question(
+	const struct survey *s, enum edge edge, double range_s)
+{
+	return (struct survey_question){ "", "min_over_time",
+		s->edges[edge] + s->lag_s + 1 + range_s, range_s, 2 * (int)edge + 1 };
+}
+
+int survey_edges(struct survey *s, struct err *e)
+{
+	struct batch b = { .fleet = s->f };
+	ask_lag(s, &b);
+	ask_seen(s, &b);
+	int rc = *s->f->engine ? 0 : fleet_probe(s->f, e);
+	if (rc == 0)
+		rc = batch_run(&b, e);
+	s->has_after = s->edges[EDGE_END] + s->lag_s < s->now_s;
+	for (enum edge edge = 0; edge < EDGES; edge++) {
+		double t = s->edges[edge];
+		const struct survey_question before_q = { "", "last_over_time", t, LOOK_S,
+			2 * (int)edge };
+		const struct survey_question after_q = after_question(s, edge, AFTER_S);
+		survey_ask(s, &b, &before_q);
+		if (edge == EDGE_END)
+			ask_info(s, &b, &before_q);
+		if (edge == EDGE_START || s->has_after)
+			survey_ask(s, &b, &after_q);
+	}
+	if (rc == 0)
+		rc = batch_run(&b, e);
+	batch_finish(&b);
+	return rc;
+}
+
+/* The hosts that a question is about. */
+struct chosen {
+	const char **keys;
+	size_t n;
+};
+
+/* Asks a question about some hosts, in as many parts as needed. */
+static int ask_about(
+	struct survey *s, const struct chosen *c, struct survey_question q, struct err *e)
+{
+	struct batch b = { .fleet = s->f };
+	for (size_t at = 0; at < c->n && !b.failed;) {
+		struct str extra = { 0 };
+		b.failed |= !fleet_match_hosts(s->f, &extra, c->keys, c->n, &at);
+		q.extra = str_text(&extra);
+		survey_ask(s, &b, &q);
+		if (q.slot == METER_BEFORE_END) /* of hosts that went */
+			ask_info(s, &b, &q);
+		str_finish(&extra);
+	}
+	return batch_run(&b, e);
+}
+
+static bool is_seen(const struct survey *s, const struct survey_host *h)
+{
+	return h->last > s->edges[EDGE_START] && !h->left_out;
+}
+
+static bool lacks_start(const struct survey *s, const struct survey_host *h)
+{
+	return is_seen(s, h) && isnan(h->before[EDGE_START]);
+}
+
+static bool lacks_after_start(const struct survey *s, const struct survey_host *h)
+{
+	return is_seen(s, h) && isnan(h->after[EDGE_START]);
+}
+
+static bool lacks_after_end(const struct survey *s, const struct survey_host *h)
+{
+	return is_seen(s, h) && isnan(h->after[EDGE_END]) && s->has_after;
+}
+
+static bool lacks_end(const struct survey *s, const struct survey_host *h)
+{
+	return is_seen(s, h) && isnan(h->before[EDGE_END]);
+}
+
+static int choose(struct survey *s, struct chosen *c,
+	bool (*is_one)(const struct survey *s, const struct survey_host *h), struct err *e)
+{
+	c->n = 0;
+	if (!c->keys)
+		c->keys = calloc(s->n_hosts + 1, sizeof(*c->keys));
+	for (size_t i = 0; i < s->n_hosts && c->keys; i++)
+		if (is_one(s, &s->hosts[i]))
+			c->keys[c->n++] = s->hosts[i].key;
+	return c->keys ? 0 : err_memory(e);
+}
+
+/* Whether a series begins within the window. */
+static bool is_new(const struct meter_row *row)
+{
+	for (int state = 0; state < METER_STATES; state++)
+		if (!isnan(row->states[state].at[METER_BEFORE_END]) &&
+			isnan(row->states[state].at[METER_BEFORE_START]))
+			return true;
+	return false;
+}
+
+static size_t mark_new(const struct meters *m, bool *marked)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < m->n; i++)
+		if (is_new(&m->rows[i])) {
+			marked[m->rows[i].host] = true;
+			n++;
+		}
+	return n;
+}
+
+/* Chooses the hosts whose first values are needed: those that have no value before or after the
+ * start, and those with a new card or user; of users only if that is not too much to ask. */
+static int choose_new(struct survey *s, struct chosen *c, struct err *e)
+{
+	double length = s->edges[EDGE_END] - s->edges[EDGE_START];
+	bool *marked = calloc(s->n_hosts + 1, sizeof(*marked));
+	bool *users = calloc(s->n_hosts + 1, sizeof(*users));
+	bool good = marked && users;
+	size_t n_series = 0, n_new = good ? mark_new(&s->users, users) : 0;
+	if (good)
+		mark_new(&s->cards, marked);
+	for (size_t i = 0; i < s->users.n && good; i++)
+		n_series += users[s->users.rows[i].host] ? METER_STATES : 0;
+	bool ask = (double)n_series * length / SCRAPE_S < MOST_SAMPLES;
+	s->n_assumed = ask ? 0 : n_new;
+	c->n = 0;
+	for (size_t i = 0; i < s->n_hosts && good; i++) {
+		const struct survey_host *h = &s->hosts[i];
+		bool lacks = isnan(h->before[EDGE_START]) || isnan(h->after[EDGE_START]);
+		if (is_seen(s, h) && (lacks || marked[i] || (ask && users[i])))
+			c->keys[c->n++] = h->key;
+	}
+	free(marked);
+	free(users);
+	return good ? 0 : err_memory(e);
+}
+
+int survey_exceptions(struct survey *s, struct err *e)
+{
+	struct chosen c = { 0 };
+	double from = s->edges[EDGE_START], to = s->edges[EDGE_END];
+	int rc = choose(s, &c, lacks_start, e);
+	if (rc == 0)
+		rc = ask_about(s, &c,
+			(struct survey_question){
+				"", "last_over_time", from, LONG_LOOK_S, METER_BEFORE_START },
+			e);
+	for (enum edge edge = 0; edge < EDGES && rc == 0; edge++) {
+		rc = choose(s, &c, edge ? lacks_after_end : lacks_after_start, e);
+		if (rc == 0)
+			rc = ask_about(s, &c, after_question(s, edge, LOOK_S), e);
+	}
+	if (rc == 0)
+		rc = choose(s, &c, lacks_end, e);
+	if (rc == 0)
+		rc = ask_about(s, &c,
+			(struct survey_question){
+				"", "last_over_time", to, to - from - 1, METER_BEFORE_END },
+			e);
+	if (rc == 0)
+		rc = choose_new(s, &c, e);
+	if (rc == 0)
+		rc = ask_about(s, &c,
+			(struct survey_question){
+				"", "min_over_time", to, to - from - 1, METER_FIRST },
+			e);
+	free(c.keys);
+	return rc;
+}

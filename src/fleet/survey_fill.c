@@ -1,0 +1,280 @@
+/* Fills an audit from a survey: hosts, the worst first, and their cards. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/survey_fill.h"
+#include "query/gather.h"
+#include "source/kind.h"
+
+/* What a counter grew over the window, in thousandths; -1: it was not there. */
+static int64_t grown(const struct survey *s, const struct meter_row *row, int state)
+{
+	double end = survey_end(s, row, state);
+	if (isnan(end))
+		return -1;
+	int64_t ms = llround(1000 * end) - llround(1000 * survey_start(s, row, state, NULL)) +
+		     llround(1000 * row->states[state].lost);
+	return ms > 0 ? ms : 0;
+}
+
+int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state)
+{
+	int64_t ms = grown(s, row, state);
+	return ms > 0 ? ms : 0;
+}
+
+static bool is_alive(const struct survey *s, const struct survey_host *h)
+{
+	return h->after[EDGE_END] > 0 ||
+	       h->before[EDGE_END] > s->edges[EDGE_END] - LOOK_S - s->lag_s;
+}
+
+/* The end of a host's window: where its counters end while it is recording. */
+static double end_of(const struct survey *s, const struct survey_host *h)
+{
+	bool pending = is_alive(s, h) && isnan(h->after[EDGE_END]);
+	double end = pending ? h->before[EDGE_END] : s->edges[EDGE_END];
+	return end < s->edges[EDGE_END] ? end : s->edges[EDGE_END];
+}
+
+struct ranked {
+	uint32_t host;
+	int64_t idle_ms;
+	const char *name;
+};
+
+static int compare_ranked(const void *x, const void *y)
+{
+	const struct ranked *p = x, *q = y;
+	if (p->idle_ms != q->idle_ms)
+		return p->idle_ms > q->idle_ms ? -1 : 1;
+	return strcmp(p->name, q->name);
+}
+
+/* The hosts that have a card, the most idle-held time first. */
+static struct ranked *rank_hosts(const struct survey *s, size_t *n)
+{
+	struct ranked *ranked = calloc(s->n_hosts + 1, sizeof(*ranked));
+	bool *has_cards = calloc(s->n_hosts + 1, sizeof(*has_cards));
+	*n = 0;
+	for (uint32_t i = 0; i < s->n_hosts && ranked; i++)
+		ranked[i] = (struct ranked){ i, 0, s->hosts[i].name };
+	for (size_t i = 0; i < s->cards.n && ranked && has_cards; i++) {
+		const struct meter_row *row = &s->cards.rows[i];
+		ranked[row->host].idle_ms += survey_grown(s, row, CARD_IDLE_HELD);
+		has_cards[row->host] |= grown(s, row, CARD_ACTIVE) >= 0;
+	}
+	for (size_t i = 0; i < s->n_hosts && ranked && has_cards; i++)
+		if (has_cards[i] && !s->hosts[i].left_out &&
+			s->hosts[i].last > s->edges[EDGE_START])
+			ranked[(*n)++] = ranked[i];
+	if (*n)
+		qsort(ranked, *n, sizeof(*ranked), compare_ranked);
+	free(has_cards);
+	return ranked;
+}
+
+static int add_host(struct survey *s, struct survey_host *h, struct err *e)
+{
+	struct audit *a = s->a;
+	struct audit_host *host = audit_add_host(a, e);
+	if (!host)
+		return ERR_WORLD;
+	h->index = (uint32_t)a->n_hosts - 1;
+	text_copy(host->hostname, sizeof(host->hostname), h->name);
+	host->ran = true;
+	host->recording = is_alive(s, h);
+	host->last_tick_ms = llround(1000 * h->last);
+	host->until_ms = llround(1000 * end_of(s, h));
+	if (host->until_ms > a->until_ms || a->n_hosts == 1)
+		a->until_ms = host->until_ms;
+	a->fleet.n_late += isnan(h->before[EDGE_START]) ? 1 : 0;
+	a->fleet.n_silent += host->recording ? 0 : 1;
+	return 0;
+}
+
+static void set_info(
+	const struct survey *s, const struct meter_row *row, struct audit_card *card)
+{
+	struct audit_host *host = &s->a->hosts[card->host];
+	char *end;
+	card->id.index = (int)strtol(row->gpu, &end, 10);
+	if (*end == ':')
+		card->id.mig_index = (int)strtol(end + 1, NULL, 10);
+	if (!row->info)
+		return;
+	const struct survey_info *info = &s->infos[row->info - 1];
+	text_copy(card->id.name, sizeof(card->id.name), info->model);
+	text_copy(card->source, sizeof(card->source), info->source);
+	text_copy(host->driver, sizeof(host->driver), info->driver);
+	host->simulated |= *info->source && source_is_invented(info->source);
+}
+
+/* The start of a card's window: of a card that is new, it is as long as its time. */
+static double start_of(const struct survey *s, const struct meter_row *row, int64_t observed_ms)
+{
+	const struct survey_host *h = &s->hosts[row->host];
+	double from = s->edges[EDGE_START];
+	if (isnan(row->states[CARD_ACTIVE].at[METER_BEFORE_START]))
+		from = isnan(h->before[EDGE_START]) && !isnan(h->first)
+			       ? h->first
+			       : end_of(s, h) - (double)observed_ms / 1000;
+	return from > s->edges[EDGE_START] ? from : s->edges[EDGE_START];
+}
+
+static int add_card(struct survey *s, const struct meter_row *row, struct err *e)
+{
+	const struct survey_host *h = &s->hosts[row->host];
+	struct audit_card *card = audit_add_card(s->a, e);
+	int64_t observed_ms = 0;
+	if (!card)
+		return ERR_WORLD;
+	card->host = h->index;
+	card->util_pct_ms = card->unsure_ms = -1;
+	card->has_rows = true;
+	text_copy(card->id.uuid, sizeof(card->id.uuid), row->name);
+	text_copy(card->status, sizeof(card->status), "ok");
+	set_info(s, row, card);
+	for (int state = 0; state < CARD_STATES; state++) {
+		if (state != CARD_UNOBSERVED)
+			card->ms[state] = survey_grown(s, row, state);
+		observed_ms += card->ms[state];
+	}
+	double from = start_of(s, row, observed_ms), to = end_of(s, h);
+	int64_t rest_ms = llround(1000 * (to - from)) - observed_ms;
+	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
+	card->first_seen_ms = llround(1000 * from);
+	card->last_seen_ms = llround(1000 * to);
+	days_add_window(&s->a->days, card->first_seen_ms, card->last_seen_ms);
+	s->a->hosts[card->host].n_cards++;
+	return 0;
+}
+
+/* The energy of a card, which has been added last. */
+static int add_energy(struct survey *s, const struct meter_row *row, struct err *e)
+{
+	struct audit_card *card = &s->a->cards[s->a->n_cards - 1];
+	size_t known = s->energy.n;
+	const struct meter_row *energy = meters_find(&s->energy, row->host, row->name, e);
+	if (!energy)
+		return ERR_WORLD;
+	for (int state = 0; state < CARD_STATES && s->energy.n == known; state++) {
+		int64_t mj = grown(s, energy, state);
+		if (mj < 0 || state == CARD_UNOBSERVED)
+			continue;
+		card->energy_mj[state] = mj;
+		card->energy_known_ms[state] = card->ms[state];
+	}
+	return 0;
+}
+
+static int compare_rows(const void *x, const void *y, void *survey)
+{
+	const struct survey *s = survey;
+	const struct meter_row *p = &s->cards.rows[*(const uint32_t *)x];
+	const struct meter_row *q = &s->cards.rows[*(const uint32_t *)y];
+	uint32_t a = s->hosts[p->host].index, b = s->hosts[q->host].index;
+	if (a != b)
+		return a < b ? -1 : 1;
+	int order = strverscmp(p->gpu, q->gpu);
+	return order ? order : strcmp(p->name, q->name);
+}
+
+static int add_cards(struct survey *s, struct err *e)
+{
+	uint32_t *order = calloc(s->cards.n + 1, sizeof(*order));
+	size_t n = 0;
+	int rc = order ? 0 : err_memory(e);
+	for (uint32_t i = 0; i < s->cards.n && order; i++)
+		if (s->hosts[s->cards.rows[i].host].is_listed &&
+			grown(s, &s->cards.rows[i], CARD_ACTIVE) >= 0)
+			order[n++] = i;
+	if (n)
+		qsort_r(order, n, sizeof(*order), compare_rows, s);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = add_card(s, &s->cards.rows[order[i]], e);
+		if (rc == 0)
+			rc = add_energy(s, &s->cards.rows[order[i]], e);
+	}
+	free(order);
+	return rc;
+}
+
+/* Adds to the hours what the sums at full hours did not show: what a lost store had counted,
+ * and the differences between snapshots. */
+static void settle_hours(struct survey *s)
+{
+	for (size_t i = 0; i < s->cards.n; i++)
+		for (int state = 0; state < CARD_STATES; state++) {
+			struct survey_host *h = &s->hosts[s->cards.rows[i].host];
+			h->booked_ms[state] -= survey_grown(s, &s->cards.rows[i], state);
+		}
+	for (size_t i = 0; i < s->n_hosts; i++) {
+		struct survey_host *h = &s->hosts[i];
+		struct stretch all = { s->edges[EDGE_START], s->edges[EDGE_END] },
+			       reset = { h->reset_from, h->reset_to };
+		for (int state = 0; state < CARD_STATES && !h->left_out; state++)
+			survey_book(
+				s, h->reset_to > 0 ? reset : all, state, -h->booked_ms[state]);
+	}
+}
+
+/* Counts the cards that two hosts report, both for most of the window. */
+static size_t count_twice(const struct survey *s, struct err *e)
+{
+	struct names uuids = { 0 };
+	size_t n = 0, known = 0;
+	for (size_t i = 0; i < s->a->n_cards; i++) {
+		const struct audit_card *card = &s->a->cards[i];
+		int64_t half_ms = (s->a->until_ms - s->a->since_ms) / 2;
+		if (card->last_seen_ms - card->first_seen_ms - card->ms[CARD_UNOBSERVED] <
+			half_ms + 1000)
+			continue;
+		names_find(&uuids, 0, card->id.uuid, e);
+		n += uuids.n == known;
+		known = uuids.n;
+	}
+	names_finish(&uuids);
+	return n;
+}
+
+static void set_fleet(struct survey *s, struct err *e)
+{
+	struct audit_fleet *f = &s->a->fleet;
+	f->asked = true;
+	f->url = client_url(s->f->client);
+	f->engine = s->f->engine;
+	f->n_seen = s->a->n_hosts;
+	f->n_expected = -1;
+	f->missing = "";
+	f->n_resets = s->n_resets;
+	f->n_assumed = s->n_assumed;
+	f->n_not_finite = client_not_finite(s->f->client);
+	f->n_warnings = client_warnings(s->f->client, &f->warnings);
+	f->n_twice = count_twice(s, e);
+}
+
+int survey_fill(struct survey *s, struct err *e)
+{
+	struct gather g = { .a = s->a, .q = s->q };
+	size_t n = 0;
+	struct ranked *ranked = rank_hosts(s, &n);
+	int rc = ranked ? 0 : err_memory(e);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		s->hosts[ranked[i].host].is_listed = true;
+		rc = add_host(s, &s->hosts[ranked[i].host], e);
+	}
+	free(ranked);
+	if (rc == 0)
+		rc = add_cards(s, e);
+	if (rc)
+		return rc;
+	settle_hours(s);
+	days_settle(&s->a->days);
+	rc = gather_costs(&g, e);
+	if (rc == 0)
+		rc = survey_users(s, e);
+	set_fleet(s, e);
+	return rc;
+}

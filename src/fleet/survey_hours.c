@@ -1,0 +1,241 @@
+/* Adds the hours of the week and the days to an audit: the sums of each host at every full hour
+ * of the window, and what they grew from one to the next. What is added telescopes: together it
+ * is what the counters grew over the window. A sum that falls shows a lost store. */
+#include "fleet/survey.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/gather.h"
+
+/* Sums that are kept at a time; samples that one query makes the engine read. */
+enum { MOST_CELLS = 4000000, MOST_SAMPLES = 200000000, SAMPLES_PER_HOUR = 60 };
+/* Snapshots are up to this much apart from each other: a sum that falls by less is not a reset.
+ */
+enum { SLACK_MS = 1000 * (LOOK_S + 100) };
+
+/* Full hours of the window, and the sums at some of them. */
+struct hours {
+	struct survey *s;
+	int64_t first, n; /* number of the first hour since 1970, and how many */
+	int64_t from, to; /* those in `sums`, from <= hour < to, from 0 on */
+	double *sums;	  /* by hour, then host, then state; NAN: none */
+	size_t n_hosts;
+};
+
+void survey_book(struct survey *s, struct stretch span, int state, int64_t ms)
+{
+	int64_t left = ms;
+	for (double at = span.from; at < span.to && left;) {
+		double end = (floor(at / HOUR_S) + 1) * HOUR_S;
+		int64_t part = left;
+		if (end < span.to)
+			part = llround((double)ms * (end - at) / (span.to - span.from));
+		else
+			end = span.to;
+		part = llabs(part) < llabs(left) ? part : left;
+		const struct heat_slot slot = { (int64_t)floor(at), (int64_t)ceil(end - at) };
+		heat_add(s->a, &s->clock, slot, state, part);
+		left -= part;
+		at = end;
+	}
+}
+
+static int take_sum(void *context, const struct sample *sample, struct err *e)
+{
+	struct hours *h = context;
+	int state = survey_state(label_of(sample->labels, "state"));
+	struct survey_host *host = survey_host(h->s, sample, e);
+	int64_t hour = llround(sample->time_s / HOUR_S) - h->first;
+	if (!host)
+		return ERR_WORLD;
+	size_t index = (size_t)(host - h->s->hosts);
+	if (state < 0 || hour < h->from || hour >= h->to || index >= h->n_hosts)
+		return 0;
+	size_t row = (size_t)(hour - h->from) * h->n_hosts + index;
+	h->sums[row * METER_STATES + (size_t)state] = sample->value;
+	return 0;
+}
+
+static int take_count(void *context, const struct sample *sample, struct err *e)
+{
+	(void)e;
+	*(double *)context = sample->value;
+	return 0;
+}
+
+/* Whether the recording rule has the sums of all hosts, at both edges. */
+static int has_recorded_sums(struct survey *s, bool *has, struct err *e)
+{
+	struct batch b = { .fleet = s->f };
+	struct str query = { 0 };
+	double counts[EDGES] = { 0 };
+	str_addf(&query, "count(count by (%s) (last_over_time(", s->f->by);
+	fleet_select(s->f, &query, FAMILY_HOST_SUM, "");
+	str_addf(&query, "[%ds])))", LOOK_S);
+	for (int edge = 0; edge < EDGES; edge++)
+		batch_query(&b, &query, s->edges[edge], take_count, &counts[edge]);
+	str_finish(&query);
+	int rc = batch_run(&b, e);
+	*has = true;
+	for (int edge = 0; edge < EDGES; edge++) {
+		double n = 0;
+		for (size_t i = 0; i < s->n_hosts; i++)
+			n += !isnan(s->hosts[i].before[edge]);
+		*has &= counts[edge] == n;
+	}
+	return rc;
+}
+
+/* Asks for the sums at the hours in h->from .. h->to. */
+static int ask_hours(struct hours *h, bool recorded, struct err *e)
+{
+	struct survey *s = h->s;
+	struct batch b = { .fleet = s->f };
+	struct str query = { 0 };
+	const char *by = s->f->by;
+	int64_t series = 1 + (int64_t)(recorded ? s->n_hosts : s->cards.n) * 4;
+	int64_t each = 1 + MOST_SAMPLES / (series * SAMPLES_PER_HOUR);
+	if (recorded)
+		str_addf(&query, "max by (%s,state) (last_over_time(", by);
+	else
+		str_addf(&query, "sum by (%s,state) (max by (%s,uuid,state) (last_over_time(",
+			by, by);
+	fleet_select(s->f, &query, recorded ? FAMILY_HOST_SUM : FAMILY_CARD, "");
+	str_addf(&query, "[%ds]))%s", LOOK_S, recorded ? "" : ")");
+	for (int64_t from = h->from; from < h->to; from += each) {
+		int64_t last = from + each < h->to ? from + each - 1 : h->to - 1;
+		struct request *r = batch_query(
+			&b, &query, (double)((h->first + last) * HOUR_S), take_sum, h);
+		if (!r)
+			break;
+		r->path = "query_range";
+		request_number(r, "start", (double)((h->first + from) * HOUR_S));
+		request_number(r, "end", (double)((h->first + last) * HOUR_S));
+		request_number(r, "step", HOUR_S);
+	}
+	str_finish(&query);
+	return batch_run(&b, e);
+}
+
+/* Adds what a host's sum grew up to a moment. */
+static void grow(
+	struct survey *s, struct survey_host *host, int state, double time_s, int64_t value_ms)
+{
+	int64_t before_ms = host->start_ms[state], grown_ms = value_ms - before_ms;
+	struct stretch span = { host->booked_to[state], time_s };
+	if (span.from >= span.to)
+		return;
+	if (grown_ms < 0) {
+		if (-grown_ms <= (int64_t)host->n_cards * SLACK_MS)
+			return;
+		if (!(host->reset_to > 0)) {
+			host->reset_from = span.from;
+			host->reset_to = span.to;
+			s->n_resets++;
+		}
+		grown_ms = value_ms;
+	}
+	survey_book(s, span, state, grown_ms);
+	host->booked_ms[state] += grown_ms;
+	host->start_ms[state] = value_ms;
+	host->booked_to[state] = time_s;
+}
+
+static void fold(struct hours *h)
+{
+	struct survey *s = h->s;
+	for (int64_t hour = h->from; hour < h->to; hour++)
+		for (size_t i = 0; i < h->n_hosts; i++) {
+			size_t row = (size_t)(hour - h->from) * h->n_hosts + i;
+			for (int state = 0; state < METER_STATES; state++) {
+				double sum = h->sums[row * METER_STATES + (size_t)state];
+				if (!isnan(sum) && !s->hosts[i].left_out)
+					grow(s, &s->hosts[i], state,
+						(double)((h->first + hour) * HOUR_S),
+						llround(1000 * sum));
+			}
+		}
+}
+
+/* Sums up the counters of each host at the start. */
+static void begin(struct survey *s)
+{
+	for (size_t i = 0; i < s->n_hosts; i++) {
+		struct survey_host *host = &s->hosts[i];
+		bool known = !isnan(host->before[EDGE_START]);
+		for (int state = 0; state < METER_STATES; state++)
+			host->booked_to[state] = known || isnan(host->first)
+							 ? s->edges[EDGE_START]
+							 : host->first;
+	}
+	for (size_t i = 0; i < s->cards.n; i++) {
+		const struct meter_row *row = &s->cards.rows[i];
+		s->hosts[row->host].n_cards++;
+		for (int state = 0; state < METER_STATES; state++) {
+			bool in_sum = false;
+			double value = survey_start(s, row, state, &in_sum);
+			if (in_sum)
+				s->hosts[row->host].start_ms[state] += llround(1000 * value);
+		}
+	}
+}
+
+/* The time from the last full hour to the end. */
+static void finish(struct survey *s)
+{
+	int64_t *ends = calloc(s->n_hosts + 1, METER_STATES * sizeof(*ends));
+	for (size_t i = 0; i < s->cards.n && ends; i++)
+		for (int state = 0; state < METER_STATES; state++) {
+			const struct meter_row *row = &s->cards.rows[i];
+			double value = survey_end(s, row, state);
+			ends[row->host * METER_STATES + (size_t)state] +=
+				isnan(value) ? 0 : llround(1000 * value);
+		}
+	for (size_t i = 0; i < s->n_hosts && ends; i++)
+		for (int state = 0; state < METER_STATES; state++)
+			if (!s->hosts[i].left_out)
+				grow(s, &s->hosts[i], state, s->edges[EDGE_END],
+					ends[i * METER_STATES + (size_t)state]);
+	free(ends);
+}
+
+static int read_hours(struct hours *h, struct err *e)
+{
+	struct survey *s = h->s;
+	bool recorded = false;
+	int64_t each = MOST_CELLS / (int64_t)(h->n_hosts * METER_STATES);
+	each = each > 0 ? each : 1;
+	each = each < h->n ? each : h->n;
+	size_t cells = (size_t)each * h->n_hosts * METER_STATES;
+	h->sums = malloc(cells * sizeof(*h->sums));
+	int rc = h->sums ? has_recorded_sums(s, &recorded, e) : err_memory(e);
+	for (h->from = 0; h->from < h->n && rc == 0; h->from = h->to) {
+		h->to = h->from + each < h->n ? h->from + each : h->n;
+		for (size_t i = 0; i < cells; i++)
+			h->sums[i] = NAN;
+		rc = ask_hours(h, recorded, e);
+		if (rc == 0)
+			fold(h);
+	}
+	free(h->sums);
+	return rc;
+}
+
+int survey_hours(struct survey *s, struct err *e)
+{
+	struct gather g = { .a = s->a, .q = s->q };
+	int64_t first = (int64_t)floor(s->edges[EDGE_START] / HOUR_S) + 1;
+	int64_t end = (int64_t)ceil(s->edges[EDGE_END] / HOUR_S);
+	struct hours h = { .s = s, .first = first, .n = end - first, .n_hosts = s->n_hosts };
+	s->a->since_ms = llround(1000 * s->edges[EDGE_START]);
+	s->a->until_ms = llround(1000 * s->edges[EDGE_END]);
+	int rc = gather_days(&g, e);
+	begin(s);
+	if (rc == 0 && h.n > 0 && s->n_hosts)
+		rc = read_hours(&h, e);
+	if (rc == 0)
+		finish(s);
+	return rc;
+}

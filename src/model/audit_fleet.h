@@ -1,0 +1,27 @@
+/* Where an audit of a fleet comes from: what its foot says. Only for model/audit.h. */
+#ifndef GUA_MODEL_AUDIT_FLEET_H
+#define GUA_MODEL_AUDIT_FLEET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Texts are safe for a terminal and are the engine's, like the arrays. */
+struct audit_fleet {
+	bool asked; /* the audit is of metrics; else nothing below is set */
+	const char *url, *engine;
+	size_t n_seen;	     /* hosts */
+	size_t n_late;	     /* of them: first seen within the window */
+	size_t n_silent;     /* of them: not seen at its end */
+	int64_t n_expected;  /* -1: not said */
+	const char *missing; /* names of some that were expected and not seen; "": none */
+	size_t n_missing;
+	size_t n_resets;  /* hosts whose store was lost */
+	size_t n_assumed; /* series of users whose start was taken to be 0 */
+	size_t n_twice;	  /* cards that two hosts report */
+	size_t n_not_finite;
+	const char *const *warnings; /* of the engine */
+	size_t n_warnings;
+};
+
+#endif

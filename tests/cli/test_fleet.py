@@ -1,0 +1,215 @@
+"""gua report --from: a fleet whose truth is known, on real Prometheus and real VictoriaMetrics."""
+import contextlib
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+
+import engines
+from conftest import BUILD, ROOT, gua
+from fleet_truth import (Cycle, Host, STATES, import_text, label_text, openmetrics, samples, seen_truth, users_truth)
+
+pytestmark = [
+    pytest.mark.skipif(not (BUILD / "gua-fleet").exists(), reason="built without libcurl"),
+    pytest.mark.skipif(bool(engines.missing()), reason=f"not installed: {' '.join(engines.missing())}"),
+    pytest.mark.xdist_group("fleet"),
+]
+
+SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
+T = 1793577600  # Mon 2026-11-02 00:00 UTC
+S, E, END = T + 5400, T + 5400 + 3 * 3600, T + 6 * 3600
+LONG_AGO = T - 3 * 86400
+SCRAPE = 60
+
+
+def cards(seed, n=3):
+    return [Cycle(("active", 37 + 11 * seed + 13 * c), ("idle_held", 29 + 3 * seed + 5 * c), ("truly_idle", 23 + seed),
+                  shift=17.0 * seed) for c in range(n)]
+
+
+ALWAYS = [(LONG_AGO, END)]
+FLEET = [
+    Host("plain0", cards(0), ALWAYS, [(T, END)], phase=1.5,
+         users=[("alice", 0, LONG_AGO, END), ("bob", 1, S + 700, S + 1600)]),
+    Host("plain1", cards(1), ALWAYS, [(T, END)], phase=17.0,
+         users=[("alice", 2, LONG_AGO, S + 5000), ("quick", 1, S + 2000, S + 2007), ("eve", 1, S + 4000, S + 4040)]),
+    # The recorder was off twice.
+    Host("restart", cards(2), [(LONG_AGO, S + 3000), (S + 3060, S + 6000), (S + 6300, END)], [(T, END)], phase=33.0,
+         users=[("bob", 0, T, END)]),
+    # The engine could not reach it; carol came and went meanwhile.
+    Host("away", cards(3), ALWAYS, [(T, S + 3300), (S + 4500, END)], phase=5.0, users=[("carol", 0, S + 3400, S + 4400)]),
+    # The same around both edges of the window.
+    Host("edge", cards(4), ALWAYS, [(T, S - 100), (S + 1100, E - 300), (E + 500, END)], phase=9.0),
+    Host("new", cards(5), [(S + 1800, END)], [(S + 1800, END)], phase=2.0, users=[("dave", 0, S + 1800, END)]),
+    # It has a history, and is scraped from now on.
+    Host("joined", cards(6), ALWAYS, [(S + 2500, END)], phase=3.0),
+    Host("gone", cards(7), [(LONG_AGO, S + 4000)], [(T, S + 4000)], phase=4.0),
+    Host("brief", cards(8), [(S + 4000, S + 5800)], [(S + 4000, S + 5800)], phase=6.0),
+    # It lost its store.
+    Host("lost", cards(9), ALWAYS, [(T, END)], lost=S + 5025.0, phase=15.0, users=[("frank", 2, LONG_AGO, END)]),
+]
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory):
+    """Both engines with the history of the fleet."""
+    families = samples(FLEET, SCRAPE)
+    with contextlib.ExitStack() as stack:
+        yield {"prometheus": stack.enter_context(engines.prometheus(tmp_path_factory.mktemp("p"), openmetrics(families))),
+               "victoria": stack.enter_context(engines.victoria(tmp_path_factory.mktemp("v"), import_text(families)))}
+
+
+def report(url, *args, since=S, until=E, now=E + 1000):
+    return gua("report", "--from", url, "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{now}", "--utc", *args)
+
+
+def document(*args, **window):
+    run = report(*args, "--json", **window)
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    found = json.loads(run.stdout)
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
+    return found
+
+
+def check(found, since, until, hosts):
+    """Totals are exact (whole seconds are exposed), and each state is within 0.3 %."""
+    expected = seen_truth(hosts, SCRAPE, since, until)
+    total = sum(expected.values())
+    n_series = 3 * sum(len(host.cards) for host in hosts)
+    assert abs(sum(found[state] for state in STATES) - total) < 0.5 * n_series
+    for state in STATES:
+        assert abs(found[state] - expected[state]) < 0.003 * total, state
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_a_fleet_in_trouble_adds_up(urls, engine):
+    found = document(urls[engine])
+    check(found["gpu_seconds"], S, E, FLEET)
+    for state in STATES:
+        assert sum(hour[state] for hour in found["heatmap"]) == pytest.approx(found["gpu_seconds"][state], abs=0.01)
+        assert sum(card["gpu_seconds"][state] for card in found["gpus"]) == \
+            pytest.approx(found["gpu_seconds"][state], abs=0.05)
+    assert found["fleet"]["counter_resets"] == 1 and found["fleet"]["hosts_seen"] == len(FLEET)
+    assert found["fleet"]["hosts_first_seen"] == 3 and found["fleet"]["hosts_not_seen_at_end"] == 2
+    idle = [sum(card["gpu_seconds"]["idle_held"] for card in found["gpus"] if card["host"] == host["host"])
+            for host in found["hosts"]]
+    assert idle == sorted(idle, reverse=True)  # the worst host first
+    assert found["gpus"][0]["mean_util_pct"] is None and found["headline"]["idle_held_uncertainty"] is None
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_no_newborn_user_is_lost(urls, engine):
+    found = {user["identity"]: user for user in document(urls[engine])["identities"]}
+    expected = users_truth(FLEET, S, E)
+    assert set(found) == set(expected)
+    for name, states in expected.items():
+        whole = sum(states.values())
+        slack = 45 * sum(name in [user[0] for user in host.users] for host in FLEET) * (whole > 1000) + 1.5
+        # frank's store was lost: what no scrape saw is gone.
+        slack += SCRAPE if name == "frank" else 0
+        assert abs(found[name]["gpu_seconds"] - whole) <= slack, name
+        assert found[name]["share_gpu_seconds"] == found[name]["gpu_seconds"]
+    for name in ("quick", "eve", "carol"):
+        for state in ("active", "idle_held"):
+            assert found[name][f"{state}_gpu_seconds"] == pytest.approx(expected[name][state], abs=1)
+
+
+@pytest.mark.parametrize("since,until", [(S + 1234, S + 1234 + 3600), (T + 4000, T + 4000 + 4 * 3600)])
+def test_other_windows(urls, since, until):
+    for engine in urls.values():
+        hosts = [host for host in FLEET if any(since < t < until for t in host.scrapes(SCRAPE))]
+        found = document(engine, since=since, until=until, now=until + 1000)
+        check(found["gpu_seconds"], since, until, hosts)
+        for state in STATES:
+            assert sum(hour[state] for hour in found["heatmap"]) == pytest.approx(found["gpu_seconds"][state], abs=0.01)
+
+
+def test_a_window_up_to_now_ends_with_the_last_tick(urls):
+    """Nothing is known of the time after the last scrape: it is not called unobserved."""
+    found = document(urls["victoria"], "--host", "plain0,plain1", since=S, until=END - 5, now=END - 5)
+    assert found["window"]["observed"] == 1 and found["gpu_seconds"]["unobserved"] == 0
+    total = sum(found["gpu_seconds"][state] for state in STATES)
+    assert 6 * (END - S - 150) < total < 6 * (END - S)
+
+
+def test_by_host_and_the_other_breakdowns(urls):
+    url = urls["victoria"]
+    rows = {row["host"]: row for row in document(url, "--by", "host")["breakdown"]["rows"]}
+    for host in FLEET:
+        found = {state: rows[host.name][f"{state}_gpu_seconds"] for state in STATES}
+        expected = seen_truth([host], SCRAPE, S, E)
+        assert abs(sum(found.values()) - sum(expected.values())) < 6, host.name
+    assert rows["restart"]["observed"] == pytest.approx(1 - 360 / 10800, abs=0.001)
+    assert rows["gone"]["observed"] < 0.4
+    two = document(url, "--by", "user,host")["breakdown"]
+    assert two["measures"] == ["share", "share"]
+    alice = next(row for row in two["rows"] if row["user"] == "alice")
+    assert {row["host"] for row in alice["rows"]} == {"plain0", "plain1"}
+    assert alice["gpu_seconds"] == pytest.approx(sum(row["gpu_seconds"] for row in alice["rows"]), abs=0.01)
+    assert alice["truly_idle_gpu_seconds"] is None
+    assert [row["model"] for row in document(url, "--by", "model")["breakdown"]["rows"]] == ["NVIDIA A100"]
+    one = document(url, "--host", "plain0")
+    assert [host["host"] for host in one["hosts"]] == ["plain0"]
+    check(one["gpu_seconds"], S, E, FLEET[:1])
+
+
+def test_all_formats_come_from_the_same_report(urls, tmp_path):
+    url = urls["prometheus"]
+    text = report(url).stdout
+    for part in ("10 hosts", "of 30 GPUs", "Hours: shares of the GPUs' time", "From http://127.0.0.1:", "2.42",
+                 "Hosts: 10 seen, 3 first seen within the window, 2 not seen at its end.", "Window covered:",
+                 "Counter resets: 1 host lost its store.", "Metrics have no processes", "--by user,host"):
+        assert part in " ".join(text.split()), part
+    table = list(csv.DictReader(io.StringIO(report(url, "--format", "csv", "--by", "card").stdout)))
+    assert len(table) == 30
+    page = report(url, "--format", "html").stdout
+    assert "Counter resets" in page and "plain0" in page
+    assert report(url, "--format", "svg").stdout.startswith("<svg")
+    priced = document(url, "--cost", "2")
+    total = next(line for line in priced["bill"]["lines"] if line["line"] == "total")
+    hours = sum(priced["gpu_seconds"].values()) / 3600
+    assert total["cost"]["total"] == pytest.approx(2 * hours, abs=0.01)
+    compared = document(url, "--compare", f"@{T + 600}", since=S, until=S + 3600)
+    assert compared["compare"]["window"]["empty"] is False
+    expected = tmp_path / "hosts"
+    expected.write_text("plain0\nplain1:9400\nmissing1\n")
+    text = report(url, "--expect", expected).stdout
+    assert "10 seen of 3 expected" in text and "Expected and not seen: missing1." in text
+
+
+def test_what_metrics_cannot_answer_is_refused(urls):
+    for args, sentence in ((["--by", "process"], "have no processes"), (["--by", "notebook"], "have no processes"),
+                           (["--user", "alice"], "need the store of a host"), (["--by", "user,card"], "not on which card"),
+                           (["--model", "a100"], "need the store of a host"), (["--db", "x"], "exclude each other")):
+        run = report(urls["victoria"], *args)
+        assert run.returncode == 2 and sentence in run.stderr, args
+    run = report(urls["victoria"], since=T - 86400, until=T - 80000)
+    assert run.returncode == 1 and "no metrics of gua between" in run.stderr
+
+
+def test_replicas_count_once_and_recorded_sums_give_the_same_hours(tmp_path):
+    """Two scrapers of the same hosts, and the sums of a recording rule: nothing is counted twice."""
+    hosts = FLEET[:2] + FLEET[9:]
+    families = samples(hosts, SCRAPE)
+    lines = import_text(families)
+    twice = lines.replace("} ", ',replica="a"} ') + lines.replace("} ", ',replica="b"} ')
+    sums = []
+    for host in hosts:
+        for t in host.scrapes(SCRAPE):
+            states = dict.fromkeys(STATES, 0)
+            for family, labels, value in host.page(t):
+                if family == "gua_gpu_state_seconds_total":
+                    states[labels["state"]] += value
+            sums += [f"instance_state:gua_gpu_state_seconds:sum"
+                     f"{label_text({'instance': host.name + ':9400', 'job': 'gua', 'state': state})} {value} {int(t * 1000)}"
+                     for state, value in states.items()]
+    with engines.victoria(tmp_path, twice) as url:
+        plain = document(url)
+        check(plain["gpu_seconds"], S, E, hosts)
+        engines.give(url, "\n".join(sums) + "\n")
+        recorded = document(url)
+    assert recorded["gpu_seconds"] == plain["gpu_seconds"]
+    for one, other in zip(plain["heatmap"], recorded["heatmap"]):
+        assert one == other
