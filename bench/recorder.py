@@ -32,19 +32,35 @@ def make_root(path):
 
 
 def processes(pid):
-    """A process and all that it has started: the recorder is two, one of which asks the driver."""
+    """A process and all that it has started: the recorder is three: one asks the driver, one reads about others."""
     tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
     return [pid] + [one for task in tasks for child in task.read_text().split() for one in processes(int(child))]
 
 
-def resident_kib(pid):
-    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024
+def mappings(pid):
+    """{(address, file): (private KiB, shared KiB)} of a process."""
+    found, place = {}, None
+    for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        word, *rest = line.split()
+        if not word.endswith(":"):
+            place = (word.split("-")[0], rest[4] if len(rest) > 4 else "")
+            found[place] = (0, 0)
+        elif word in ("Private_Clean:", "Private_Dirty:"):
+            found[place] = (found[place][0] + int(rest[0]), found[place][1])
+        elif word in ("Shared_Clean:", "Shared_Dirty:"):
+            found[place] = (found[place][0], found[place][1] + int(rest[0]))
+    return found
 
 
-def proportional_kib(pid):
-    """What a process takes, a page that several have divided among them."""
-    rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return int(rollup.split("Pss:")[1].split()[0])
+def together_kib(pids):
+    """The memory that processes take together. A page that several of them have counts once, and whole, also when
+    other programs have it, too (the C library). They are forks of one program, so what they share is in the same place."""
+    private, shared = 0, {}
+    for pid in pids:
+        for place, (own, common) in mappings(pid).items():
+            private += own
+            shared[place] = max(shared.get(place, 0), common)
+    return private + sum(shared.values())
 
 
 class Recording:
@@ -63,8 +79,7 @@ class Recording:
             self.child = subprocess.Popen([str(word) for word in command], env=env, stdin=subprocess.DEVNULL,
                                           stdout=log, stderr=log)
         self.clock = clock
-        self.points = []  # (virtual seconds, resident KiB of all processes, bytes written)
-        self.proportional = 0  # KiB of all processes at most, shared pages counted once
+        self.points = []  # (virtual seconds, resident KiB of all processes together, bytes written)
         status, usage = self.watch()
         if status:
             raise RuntimeError(f"the recorder failed: {(folder / 'log').read_text()[-500:]}")
@@ -86,9 +101,7 @@ class Recording:
     def look(self):
         proc = pathlib.Path("/proc") / str(self.child.pid)
         try:
-            together = processes(self.child.pid)
-            resident = sum(map(resident_kib, together))
-            self.proportional = max(self.proportional, sum(map(proportional_kib, together)))
+            resident = together_kib(processes(self.child.pid))
             written = dict(line.split(": ") for line in (proc / "io").read_text().splitlines())["wchar"]
             boot_us = struct.unpack("=8sqqq", self.clock.read_bytes())[1]
         except (OSError, KeyError, ValueError, IndexError):
