@@ -14,12 +14,12 @@
 #include "base/log.h"
 #include "cmd/choose_db.h"
 #include "cmd/daemon_config.h"
+#include "cmd/daemon_run.h"
 #include "cmd/detach.h"
 #include "cmd/leftover.h"
 #include "cmd/rehearse.h"
 #include "record/notify.h"
 #include "record/recorder.h"
-#include "sample/apart.h"
 #include "source/kind.h"
 #include "source/sim/scenario.h"
 #include "store/lock.h"
@@ -122,6 +122,7 @@ struct front {
 	bool wrote_pid;
 	int stop_fd; /* the signals */
 	struct statusfile status;
+	struct daemon_stuck stuck; /* processes that an earlier run has left behind */
 	struct daemon_config *conf;
 	struct clock *clock;
 	bool ready;	    /* on_ready() was called */
@@ -268,38 +269,23 @@ static void leave_nothing(const struct front *front)
 	leftover_remove(&front->lock);
 }
 
-/* One run, with the driver in a process of its own. */
-static int record_run(const struct values *v, struct recorder_options *o, struct err *e)
-{
-	struct apart *apart = NULL;
-	struct apart_manner manner = apart_manner_of(o->deadline_ms);
-	if (v->patience_ms)
-		manner.patience_ms = v->patience_ms;
-	int rc = apart_new(&apart, &o->source, &manner, e);
-	if (rc)
-		return rc;
-	o->source.host = apart_host(apart);
-	rc = recorder_run(o, e);
-	o->source.host = NULL;
-	apart_free(apart);
-	return rc;
-}
-
 /* Records while holding the lock, until a stop is requested. A configuration that has changed
  * begins a new run, which waits for a driver that does not answer just then. */
 static int record_locked(
 	const struct values *v, struct recorder_options *o, struct front *front, struct err *e)
 {
 	o->stop_fd = front->stop_fd = signals();
+	daemon_stuck_read(&front->stuck, o->db);
 	statusfile_create(&front->status, o->db, clock_wall_ms(front->clock));
-	int rc = record_run(v, o, e);
+	int rc = daemon_run(o, v->patience_ms, &front->stuck, e);
 	while (!rc && front->over && !front->stopped) {
 		front->over = false;
 		daemon_config_next(front->conf);
 		follow(o, &front->conf->now.values);
 		o->wait_for_driver = true;
-		rc = record_run(v, o, e);
+		rc = daemon_run(o, v->patience_ms, &front->stuck, e);
 	}
+	daemon_stuck_publish(&front->stuck, &front->status);
 	statusfile_remove(&front->status);
 	if (rc && !front->ready)
 		leave_nothing(front);

@@ -130,6 +130,16 @@ static const struct fault *fault_at(const struct recorder *r, size_t i)
 	return own[(i - n_fixed) % 3];
 }
 
+/* Notes which processes are stuck in the driver, while none asks it. */
+static void note_stuck(const struct recorder *r)
+{
+	struct source_host *host = r->o->source.host;
+	struct source_stuck stuck[SOURCE_STUCK_MAX];
+	if (host && !r->late)
+		statusfile_set_stuck(
+			r->o->status, stuck, host->stuck(host, stuck, SOURCE_STUCK_MAX));
+}
+
 /* Writes the current faults to the file that `gua status` reads. */
 static void publish_faults(struct recorder *r)
 {
@@ -140,6 +150,7 @@ static void publish_faults(struct recorder *r)
 	for (size_t i = 0; (f = fault_at(r, i)) && n < STATUS_MAX_FAULTS; i++)
 		if (f->on)
 			faults[n++] = f;
+	note_stuck(r);
 	statusfile_publish(r->o->status, r->tick_ms, faults, n);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -51,12 +52,24 @@ static void forget_helper(struct apart_site *s)
 	s->patrol_us = 0;
 }
 
+/* Ends the helper, and notes on which card it was, if it cannot be ended or was given up. True:
+ * it cannot be ended. */
+static bool free_helper(struct apart_site *s, int64_t wait_ms, bool given_up)
+{
+	struct source_avoid card = { .index = s->place->card };
+	struct left_process process = { .pid = helper_pid(s->helper) };
+	process.pidfd = helper_free(s->helper, wait_ms);
+	if (process.pidfd >= 0 || given_up)
+		left_add(&s->left, process, card.index >= 0 ? &card : NULL,
+			clock_monotonic_us());
+	forget_helper(s);
+	return process.pidfd >= 0;
+}
+
 void site_end(struct apart_site *s)
 {
-	int pidfd = s->helper ? helper_free(s->helper, s->busy ? 0 : CLOSING_MS) : -1;
-	if (pidfd >= 0)
-		close(pidfd);
-	forget_helper(s);
+	if (s->helper)
+		free_helper(s, s->busy ? 0 : CLOSING_MS, false);
 }
 
 int site_refuse(struct apart_site *s, struct err *e)
@@ -70,18 +83,15 @@ static int give_up(struct apart_site *s, struct err *e)
 {
 	char where[HELPER_PLACE_CAP], age[40];
 	int card = s->place->card;
-	struct source_avoid avoid = { .index = card };
 	pid_t pid = helper_pid(s->helper);
 	int64_t patience_ms = s->manner->patience_ms;
 	describe_place(s->place, where, sizeof(where));
-	int pidfd = helper_free(s->helper, 0);
-	forget_helper(s);
-	left_add(&s->left, pidfd, card >= 0 ? &avoid : NULL, clock_monotonic_us());
+	bool stuck = free_helper(s, 0, true);
 	if (patience_ms < 1000)
 		snprintf(age, sizeof(age), "%lld ms", (long long)patience_ms);
 	else
 		duration_text(age, sizeof(age), patience_ms);
-	if (pidfd >= 0)
+	if (stuck)
 		log_warning(
 			"process %d is stuck in %s and cannot be ended; it is left behind%s",
 			(int)pid, where[0] ? where : "the driver",
@@ -309,6 +319,46 @@ static int64_t due_us(struct source_host *h)
 	return newest_us;
 }
 
+static size_t stuck(struct source_host *h, struct source_stuck *out, size_t max)
+{
+	struct apart *a = (struct apart *)h;
+	size_t n = 0;
+	for (size_t i = 0; i < a->n_sites; i++) {
+		struct apart_site *s = &a->sites[i];
+		left_check(&s->left, clock_monotonic_us());
+		size_t before = n;
+		n += left_list(&s->left, out + n, max - n);
+		for (size_t k = before; k < n; k++)
+			text_copy(out[k].kind, sizeof(out[k].kind), s->kind->name);
+	}
+	return n;
+}
+
+void apart_remember(struct apart *a, const struct source_stuck *one)
+{
+	struct left_process process = { .pid = one->pid,
+		.pidfd = (int)syscall(SYS_pidfd_open, one->pid, 0) };
+	for (size_t i = 0; process.pidfd >= 0 && i < a->n_sites; i++) {
+		struct apart_site *s = &a->sites[i];
+		if (strcmp(s->kind->name, one->kind) != 0)
+			continue;
+		left_add(&s->left, process, one->card.index >= 0 ? &one->card : NULL,
+			clock_monotonic_us());
+		log_warning("process %d of an earlier recorder is still stuck in the driver%s",
+			one->pid,
+			one->card.index >= 0 ? "; its card is left alone until it ends" : "");
+		return;
+	}
+	if (process.pidfd >= 0)
+		close(process.pidfd);
+}
+
+void apart_stop(struct apart *a)
+{
+	for (size_t i = 0; i < a->n_sites; i++)
+		site_end(&a->sites[i]);
+}
+
 /* Starts the helpers of the options' sources; if that fails, opening the source says why. */
 static void start_early(struct apart *a, const struct source_options *options)
 {
@@ -347,6 +397,7 @@ int apart_new(struct apart **out, const struct source_options *options,
 		.interrupt = interrupt,
 		.where = where,
 		.recall = recall,
+		.stuck = stuck,
 		.due_us = due_us,
 	};
 	a->manner = *manner;
@@ -370,10 +421,9 @@ void apart_free(struct apart *a)
 {
 	if (!a)
 		return;
-	for (size_t i = 0; i < a->n_sites; i++) {
-		site_end(&a->sites[i]);
+	apart_stop(a);
+	for (size_t i = 0; i < a->n_sites; i++)
 		left_finish(&a->sites[i].left);
-	}
 	if (a->places)
 		munmap(a->places, SOURCE_KINDS_MAX * sizeof(*a->places));
 	if (a->stop_fd >= 0)

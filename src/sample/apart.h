@@ -32,8 +32,14 @@ struct apart_manner apart_manner_of(int64_t deadline_ms);
  * outlive the host. */
 int apart_new(struct apart **a, const struct source_options *options,
 	const struct apart_manner *manner, struct err *e);
-/* Ends all helpers; waits a moment for those that close their driver. */
+/* Ends all helpers; waits a moment for those that close their driver. Those that cannot be
+ * ended are in source_host.stuck() then. */
+void apart_stop(struct apart *a);
+/* The same, and frees the host. */
 void apart_free(struct apart *a);
+/* A process that an earlier program has left behind is still stuck: before a source is opened.
+ * The caller has checked that it is that process. */
+void apart_remember(struct apart *a, const struct source_stuck *one);
 /* For source_options.host. */
 struct source_host *apart_host(struct apart *a);
 

@@ -9,7 +9,7 @@
 static void start(struct left *l)
 {
 	for (size_t i = 0; i < LEFT_MOST && !l->used; i++)
-		l->pidfds[i] = -1;
+		l->others[i].pidfd = -1;
 	l->used = true;
 }
 
@@ -20,42 +20,43 @@ static struct left_card *find(struct left *l, const struct source_avoid *card)
 			return &l->cards[i];
 	if (l->n_cards == SOURCE_AVOID_MAX)
 		return NULL;
-	l->cards[l->n_cards] = (struct left_card){ .card = *card, .pidfd = -1 };
+	l->cards[l->n_cards] = (struct left_card){ .card = *card, .process = { .pidfd = -1 } };
 	return &l->cards[l->n_cards++];
 }
 
-static void keep(struct left *l, int pidfd)
+static void keep(struct left *l, struct left_process process)
 {
 	for (size_t i = 0; i < LEFT_MOST; i++)
-		if (l->pidfds[i] < 0) {
-			l->pidfds[i] = pidfd;
+		if (l->others[i].pidfd < 0) {
+			l->others[i] = process;
 			return;
 		}
-	close(pidfd);
+	close(process.pidfd);
 }
 
-void left_add(struct left *l, int pidfd, const struct source_avoid *card, int64_t now_us)
+void left_add(struct left *l, struct left_process process, const struct source_avoid *card,
+	int64_t now_us)
 {
 	start(l);
 	struct left_card *c = card ? find(l, card) : NULL;
 	if (!c) {
-		if (pidfd >= 0)
-			keep(l, pidfd);
+		if (process.pidfd >= 0)
+			keep(l, process);
 		return;
 	}
 	int64_t wait_us = c->wait_us ? 2 * c->wait_us : LEFT_FIRST_US;
 	c->card = *card;
-	c->pidfd = pidfd;
+	c->process = process;
 	c->wait_us = wait_us < LEFT_LONGEST_US ? wait_us : LEFT_LONGEST_US;
 	c->until_us = now_us + c->wait_us;
 }
 
 /* True: it lives. */
-static bool check(int *pidfd)
+static bool check(struct left_process *p)
 {
-	if (*pidfd >= 0 && helper_is_gone(*pidfd))
-		*pidfd = -1;
-	return *pidfd >= 0;
+	if (p->pidfd >= 0 && helper_is_gone(p->pidfd))
+		p->pidfd = -1;
+	return p->pidfd >= 0;
 }
 
 size_t left_check(struct left *l, int64_t now_us)
@@ -63,11 +64,11 @@ size_t left_check(struct left *l, int64_t now_us)
 	size_t living = 0, kept = 0;
 	start(l);
 	for (size_t i = 0; i < LEFT_MOST; i++)
-		living += check(&l->pidfds[i]);
+		living += check(&l->others[i]);
 	for (size_t i = 0; i < l->n_cards; i++) {
 		struct left_card *c = &l->cards[i];
-		bool was_stuck = c->pidfd >= 0;
-		bool lives = check(&c->pidfd);
+		bool was_stuck = c->process.pidfd >= 0;
+		bool lives = check(&c->process);
 		living += lives;
 		/* One that could not be ended has ended after all: the driver goes on. */
 		if (was_stuck && !lives)
@@ -84,17 +85,31 @@ void left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out
 {
 	out->n = 0;
 	for (size_t i = 0; i < l->n_cards; i++)
-		if (l->cards[i].pidfd >= 0 || now_us < l->cards[i].until_us)
+		if (l->cards[i].process.pidfd >= 0 || now_us < l->cards[i].until_us)
 			out->cards[out->n++] = l->cards[i].card;
+}
+
+size_t left_list(const struct left *l, struct source_stuck *out, size_t max)
+{
+	size_t n = 0;
+	for (size_t i = 0; l->used && i < LEFT_MOST && n < max; i++)
+		if (l->others[i].pidfd >= 0)
+			out[n++] = (struct source_stuck){ .pid = l->others[i].pid,
+				.card.index = -1 };
+	for (size_t i = 0; i < l->n_cards && n < max; i++)
+		if (l->cards[i].process.pidfd >= 0)
+			out[n++] = (struct source_stuck){ .pid = l->cards[i].process.pid,
+				.card = l->cards[i].card };
+	return n;
 }
 
 void left_finish(struct left *l)
 {
 	for (size_t i = 0; l->used && i < LEFT_MOST; i++)
-		if (l->pidfds[i] >= 0)
-			close(l->pidfds[i]);
+		if (l->others[i].pidfd >= 0)
+			close(l->others[i].pidfd);
 	for (size_t i = 0; i < l->n_cards; i++)
-		if (l->cards[i].pidfd >= 0)
-			close(l->cards[i].pidfd);
+		if (l->cards[i].process.pidfd >= 0)
+			close(l->cards[i].process.pidfd);
 	*l = (struct left){ 0 };
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "source/source_host.h"
 
@@ -15,23 +16,31 @@ enum { LEFT_MOST = 3 };
 #define LEFT_FIRST_US (60 * 1000000LL)
 #define LEFT_LONGEST_US (3600 * 1000000LL)
 
+struct left_process {
+	pid_t pid;
+	int pidfd; /* -1: it has ended, or there is none */
+};
+
 struct left_card {
 	struct source_avoid card;
-	int pidfd;	  /* of the process that is stuck on it; -1: it has ended */
-	int64_t until_us; /* the card is not asked before */
-	int64_t wait_us;  /* how long it is left alone */
+	struct left_process process; /* that is stuck on it */
+	int64_t until_us;	     /* the card is not asked before */
+	int64_t wait_us;	     /* how long it is left alone */
 };
 
 struct left {
 	struct left_card cards[SOURCE_AVOID_MAX];
 	size_t n_cards;
-	int pidfds[LEFT_MOST]; /* of processes that are stuck on no card; -1: none */
-	bool used;	       /* pidfds are set */
+	struct left_process others[LEFT_MOST]; /* that are stuck on no card */
+	bool used;			       /* others are set */
 };
 
-/* Notes a process that was given up while it asked a card, or no card (NULL). `pidfd` -1: it
- * has ended. The pidfd is this module's from now on. */
-void left_add(struct left *l, int pidfd, const struct source_avoid *card, int64_t now_us);
+/* Notes a process that was given up while it asked a card, or no card (NULL). The pidfd is this
+ * module's from now on. */
+void left_add(struct left *l, struct left_process process, const struct source_avoid *card,
+	int64_t now_us);
+/* The processes that live, and their cards; returns how many. */
+size_t left_list(const struct left *l, struct source_stuck *out, size_t max);
 /* Forgets processes that have ended and cards that may be asked again; returns how many
  * processes live. */
 size_t left_check(struct left *l, int64_t now_us);

@@ -22,7 +22,7 @@ static void add_avoids(struct apart_source *s, struct str *out)
 	wire_write_number(out, (int64_t)s->told.n);
 	for (size_t i = 0; i < s->told.n; i++) {
 		struct source_avoid *one = &s->told.cards[i];
-		for (size_t k = 0; k < s->base.n_cards; k++)
+		for (size_t k = 0; !one->pci[0] && k < s->base.n_cards; k++)
 			if (s->base.cards[k].id.index == one->index)
 				text_copy(one->pci, PCI_CAP, s->base.cards[k].id.pci);
 		wire_write_number(out, one->index);
@@ -87,15 +87,31 @@ bool apart_source_has(const struct apart_source *s, size_t place)
 	return false;
 }
 
+/* A card that the helper leaves alone has no name there; it may have one here. */
+static void name_avoided(const struct apart_source *s, struct card_id *id)
+{
+	for (size_t i = 0; !card_has_uuid(id) && i < s->told.n; i++) {
+		const struct source_avoid *one = &s->told.cards[i];
+		if (one->index != id->index || !one->uuid[0])
+			continue;
+		text_copy(id->uuid, UUID_CAP, one->uuid);
+		text_copy(id->name, CARD_NAME_CAP, one->name);
+		text_copy(id->pci, PCI_CAP, one->pci);
+	}
+}
+
 static bool join_cards(struct apart_source *s)
 {
 	const struct source *from = &s->mirror.source;
 	for (size_t i = 0; i < from->n_cards; i++)
 		if (!place_card(s, i))
 			return false;
-	for (size_t i = 0; i < s->n_at; i++)
-		if (s->at[i] != NOWHERE)
-			s->base.cards[s->at[i]] = from->cards[i];
+	for (size_t i = 0; i < s->n_at; i++) {
+		if (s->at[i] == NOWHERE)
+			continue;
+		s->base.cards[s->at[i]] = from->cards[i];
+		name_avoided(s, &s->base.cards[s->at[i]].id);
+	}
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		struct card_reading *r = &s->base.cards[i];
 		if (apart_source_has(s, i))
@@ -137,8 +153,27 @@ static void join_facts(struct apart_source *s)
 	base->energy_cost_us = from->energy_cost_us;
 }
 
+/* Notes which cards those are on which a process is stuck: an index may change, and the next
+ * process cannot ask. */
+static void name_stuck(struct apart_source *s)
+{
+	for (size_t i = 0; i < s->site->left.n_cards; i++) {
+		struct source_avoid *card = &s->site->left.cards[i].card;
+		for (size_t k = 0; !card->uuid[0] && k < s->base.n_cards; k++) {
+			const struct card_id *id = &s->base.cards[k].id;
+			if (id->index != card->index || id->mig_index >= 0 ||
+				!card_has_uuid(id))
+				continue;
+			text_copy(card->pci, PCI_CAP, id->pci);
+			text_copy(card->uuid, UUID_CAP, id->uuid);
+			text_copy(card->name, CARD_NAME_CAP, id->name);
+		}
+	}
+}
+
 void apart_source_forget(struct apart_source *s)
 {
+	name_stuck(s);
 	s->rounds = (struct wire){ 0 };
 	mirror_finish(&s->mirror);
 	s->n_at = 0;
@@ -375,6 +410,7 @@ static void apart_close(struct source *base)
 	struct apart_source *s = (struct apart_source *)base;
 	if (s->open || s->site->busy)
 		site_end(s->site);
+	name_stuck(s);
 	mirror_finish(&s->mirror);
 	free(s->at);
 	free(s->xids);

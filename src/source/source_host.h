@@ -36,8 +36,10 @@ void source_log_no_room(void);
 
 /* A physical card that must not be asked: a process is stuck on it. */
 struct source_avoid {
-	int index;	   /* the driver's index of it */
-	char pci[PCI_CAP]; /* "" when unknown */
+	int index;	     /* the driver's index of it */
+	char pci[PCI_CAP];   /* "" when unknown, like the next two ... */
+	char uuid[UUID_CAP]; /* ... by which it is known when the driver cannot be asked */
+	char name[CARD_NAME_CAP];
 };
 enum { SOURCE_AVOID_MAX = 16 };
 struct source_avoids {
@@ -46,6 +48,15 @@ struct source_avoids {
 };
 /* Whether to leave a card alone; `pci` may be "" when it is not known. */
 bool source_is_avoided(const struct source_avoids *a, int index, const char *pci);
+
+/* A process that is stuck in the driver and was left behind. It outlives its program, so the
+ * program's next start must know of it. */
+enum { SOURCE_STUCK_MAX = 8, SOURCE_KIND_CAP = 16 };
+struct source_stuck {
+	int pid;
+	char kind[SOURCE_KIND_CAP]; /* of the source */
+	struct source_avoid card;   /* on which it is stuck; index -1: on none */
+};
 
 struct source_host {
 	/* Opens a source of a kind that may block. */
@@ -58,6 +69,8 @@ struct source_host {
 	/* From another thread: patrols (sample/round.h), now and later, end at once; or, if not
 	 * `on`, no longer do. */
 	void (*recall)(struct source_host *h, bool on);
+	/* The processes that are stuck now; not while a source is called. Returns how many. */
+	size_t (*stuck)(struct source_host *h, struct source_stuck *out, size_t max);
 	/* From another thread: source_place.due_us of the source on patrol. */
 	int64_t (*due_us)(struct source_host *h);
 };

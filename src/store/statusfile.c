@@ -83,8 +83,8 @@ void statusfile_publish(
 		return;
 	char text[TEXT_CAP] = "", first[FIRST_LINE + 1], *body = text + FIRST_LINE;
 	size_t cap = sizeof(text) - FIRST_LINE;
-	size_t len =
-		(size_t)snprintf(body, cap, "%stick_ms %lld\n", f->head, (long long)tick_ms);
+	size_t len = (size_t)snprintf(
+		body, cap, "%s%stick_ms %lld\n", f->head, f->stuck, (long long)tick_ms);
 	for (size_t i = 0; i < n && len < cap - 400; i++) {
 		char safe[320];
 		text_escape(safe, sizeof(safe), faults[i]->text, strlen(faults[i]->text));
@@ -101,11 +101,38 @@ void statusfile_publish(
 		log_debug("cannot write %s: %s", f->path, strerror(errno));
 }
 
+void statusfile_set_stuck(struct statusfile *f, const struct source_stuck *stuck, size_t n)
+{
+	int proc = -1;
+	struct err unread = { 0 };
+	if (!f)
+		return;
+	f->stuck[0] = '\0';
+	if (n == 0 || proc_open(&proc, "", &unread))
+		return;
+	size_t len = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct source_avoid *card = &stuck[i].card;
+		uint64_t ticks = proc_start_ticks(proc, (uint32_t)stuck[i].pid);
+		size_t room = sizeof(f->stuck) - len;
+		int wrote = snprintf(f->stuck + len, room,
+			"stuck %s %d %" PRIu64 " %d %s %s %s\n", stuck[i].kind, stuck[i].pid,
+			ticks, card->index, card->pci[0] ? card->pci : "-",
+			card->uuid[0] ? card->uuid : "-", card->name);
+		if (wrote < 0 || (size_t)wrote >= room)
+			break;
+		len += (size_t)wrote;
+	}
+	f->stuck[len] = '\0';
+	close(proc);
+}
+
 void statusfile_remove(struct statusfile *f)
 {
 	if (f->fd <= 0)
 		return;
-	unlink(f->path);
+	if (!f->stuck[0])
+		unlink(f->path);
 	close(f->fd);
 	f->fd = 0;
 }
@@ -257,6 +284,50 @@ int published_read(struct published *p, const char *db, struct err *e)
 		p->pid = writer_of(p);
 	close(fd);
 	return 0;
+}
+
+/* A line about a process that was stuck; false: it is not one, or that process has ended. */
+static bool read_stuck(const char *line, int proc, struct source_stuck *one)
+{
+	uint64_t ticks = 0;
+	int name = 0;
+	struct source_avoid *card = &one->card;
+	_Static_assert(SOURCE_KIND_CAP == 16 && PCI_CAP == 32 && UUID_CAP == 96, "see below");
+	*one = (struct source_stuck){ 0 };
+	if (sscanf(line, "%15s %d %" SCNu64 " %d %31s %95s %n", one->kind, &one->pid, &ticks,
+		    &card->index, card->pci, card->uuid, &name) != 6)
+		return false;
+	if (strcmp(card->pci, "-") == 0)
+		card->pci[0] = '\0';
+	if (strcmp(card->uuid, "-") == 0)
+		card->uuid[0] = '\0';
+	size_t end = strcspn(line, "\n");
+	if ((size_t)name < end)
+		text_escape(card->name, sizeof(card->name), line + name, end - (size_t)name);
+	return one->pid > 0 && ticks && proc_start_ticks(proc, (uint32_t)one->pid) == ticks;
+}
+
+size_t statusfile_read_stuck(const char *db, struct source_stuck *out, size_t max)
+{
+	int fd = -1, proc = -1;
+	struct err unread = { 0 };
+	char text[TEXT_CAP], boot_id[40] = "", was[40];
+	size_t n = 0;
+	if (open_status(db, &fd, &unread) || fd < 0)
+		return 0;
+	bool told = read_text(fd, text, sizeof(text));
+	close(fd);
+	if (!told || proc_open(&proc, "", &unread))
+		return 0;
+	proc_read_boot_id(proc, boot_id, sizeof(boot_id));
+	word_of(was, sizeof(was), text + FIRST_LINE, "boot_id");
+	const char *at = strcmp(was, boot_id) == 0 ? text + FIRST_LINE : NULL;
+	while (at && n < max && (at = value_of(at, "stuck"))) {
+		n += read_stuck(at, proc, &out[n]);
+		at = strchr(at, '\n');
+	}
+	close(proc);
+	return n;
 }
 
 /* On some network file systems the locks of other hosts are not visible. */

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "proc/locks.h"
+#include "source/source_host.h"
 
 #define STATUS_MAX_FAULTS 32
 /* The smallest size of the file. It is allocated in advance, because a full disk is itself a
@@ -27,7 +28,8 @@
 struct statusfile {
 	int fd; /* holds the lock; 0: there is no file */
 	char path[4096 + 16];
-	char head[256]; /* the lines that stay the same */
+	char head[256];	  /* the lines that stay the same */
+	char stuck[2048]; /* those about processes that are stuck in the driver */
 };
 
 /* Makes the file of the store at `db`. The caller holds the recorder's lock (lock.h). A file
@@ -37,7 +39,13 @@ void statusfile_create(struct statusfile *f, const char *db, int64_t started_ms)
  * or when `f` is NULL. */
 void statusfile_publish(
 	struct statusfile *f, int64_t tick_ms, const struct fault *const *faults, size_t n);
-/* Removes the file. */
+/* Notes the processes that are stuck in the driver, for the next recorder; statusfile_publish()
+ * writes them. Does nothing when `f` is NULL. */
+void statusfile_set_stuck(struct statusfile *f, const struct source_stuck *stuck, size_t n);
+/* What an earlier recorder of the store has noted, of processes that are still there: call it
+ * before statusfile_create(). Returns how many. */
+size_t statusfile_read_stuck(const char *db, struct source_stuck *out, size_t max);
+/* Removes the file; if a process is stuck, only gives it up: the next recorder reads it. */
 void statusfile_remove(struct statusfile *f);
 
 /* The recorder's pid is not visible here: it runs outside this container, or on another host.

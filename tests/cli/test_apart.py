@@ -264,6 +264,35 @@ def test_a_process_that_cannot_be_ended_is_left_behind(record):
     assert run.stop() == 0
 
 
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_next_recorder_leaves_its_card_alone(record, how):
+    """A process that cannot be ended outlives its recorder, however that ends."""
+    words = "--driver-timeout", "300ms", "--driver-patience", "1s"
+    run = record(CARDS + "at 1s hang nvmlDeviceGetSamples card 1\n", *words)
+    run.wait_ready()
+    first = run.helper()
+    stuck = Unkillable(first)
+    advance(run.clock, 1.5)
+    run.wait(lambda: "cards      2: 1 ok, 1 lost\n" in run.status())
+    run.wait(lambda: f"\nstuck nvml {first} " in run.db.with_suffix(".db.status").read_text())
+    run.process.send_signal(how)
+    run.process.wait(60)
+    assert is_there(first) and "not running" in run.status()
+    run.calls.unlink()
+    again = record(CARDS, *words)
+    again.wait(lambda: f"process {first} of an earlier recorder is still stuck in the driver" in again.said())
+    again.wait(lambda: again.calls.exists() and len(calls(again.calls)) > 20)
+    again.wait(lambda: "cards      2: 1 ok, 1 lost\n" in again.status())
+    assert not any(card == 1 for _, _, card, _ in calls(again.calls))
+    stuck.let_go()
+    again.wait(lambda: any(card == 1 for _, _, card, _ in calls(again.calls)))
+    again.wait_ready()
+    assert rows(again.db, "SELECT uuid, name FROM gpu ORDER BY uuid") == [("GPU-aaaa", "NVIDIA A100"), ("GPU-bbbb", "NVIDIA A100")]
+    assert not is_there(first)
+    assert again.stop() == 0
+    assert not again.db.with_suffix(".db.status").exists()
+
+
 def test_a_recorder_ends_although_its_process_does_not(record):
     run = record(CARDS + "at 1s hang nvmlDeviceGetSamples\n", "--driver-timeout", "1h")
     run.wait_ready()

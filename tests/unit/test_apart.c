@@ -427,13 +427,13 @@ static void test_the_end_does_not_wait(void **state)
 }
 
 /* Bookkeeping of processes that cannot be ended. */
-static int live_one(pid_t *pid)
+static struct left_process live_one(pid_t *pid)
 {
 	*pid = fork();
 	if (*pid == 0)
 		for (;;)
 			pause();
-	return (int)syscall(SYS_pidfd_open, *pid, 0);
+	return (struct left_process){ *pid, (int)syscall(SYS_pidfd_open, *pid, 0) };
 }
 
 static void end_one(pid_t pid)
@@ -457,6 +457,13 @@ static void test_left_behind(void **state)
 	left_avoids(&l, LEFT_FIRST_US * 10, &avoids);
 	assert_int_equal(avoids.n, 1);
 	assert_int_equal(avoids.cards[0].index, 3);
+	struct source_stuck stuck[SOURCE_STUCK_MAX];
+	assert_int_equal(left_list(&l, stuck, SOURCE_STUCK_MAX), 2);
+	assert_int_equal(stuck[0].pid, on_none);
+	assert_int_equal(stuck[0].card.index, -1);
+	assert_int_equal(stuck[1].pid, on_card);
+	assert_int_equal(stuck[1].card.index, 3);
+	assert_int_equal(left_list(&l, stuck, 1), 1);
 	end_one(on_none);
 	assert_int_equal(left_check(&l, LEFT_FIRST_US * 10), 1);
 	end_one(on_card);
@@ -475,7 +482,7 @@ static void test_left_alone(void **state)
 	const struct source_avoid card = { .index = 3 };
 	int64_t now_us = 0;
 	for (int times = 0; times < 3; times++) {
-		left_add(&l, -1, &card, now_us);
+		left_add(&l, (struct left_process){ .pidfd = -1 }, &card, now_us);
 		now_us += (LEFT_FIRST_US << times) - 1;
 		assert_int_equal(left_check(&l, now_us), 0);
 		left_avoids(&l, now_us, &avoids);
