@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "base/timetext.h"
 #include "model/card_name.h"
+#include "model/sentence.h"
 #include "render/html.h"
 #include "serve/page.h"
 #include "serve/page_parts.h"
@@ -52,41 +53,41 @@ static void add_summary(const struct view *v)
 	bool more = false;
 	for (size_t i = 0; i < v->b->n_cards; i++)
 		counts[v->b->cards[i].state]++;
-	str_addf(v->out, "<p class=\"lead\"><strong>%zu</strong> GPU%s: ", v->b->n_cards,
+	str_addf(v->out, "<h2 id=\"gpus\" class=\"lead\">%zu GPU%s: ", v->b->n_cards,
 		v->b->n_cards == 1 ? "" : "s");
 	for (size_t s = 0; s < CARD_SHOWN_STATES; s++) {
 		if (!counts[s])
 			continue;
-		str_addf(v->out, "%s<strong>%zu</strong> %s", more ? ", " : "", counts[s],
-			state_words[s]);
+		str_addf(v->out, "%s%zu %s", more ? ", " : "", counts[s], state_words[s]);
 		more = true;
 	}
-	str_add(v->out, "</p>\n");
+	str_add(v->out, "</h2>\n");
 }
 
-/* A bar of what is used of a whole, with both in words. */
+/* What is used of the memory: in words, and as a bar. */
 static void add_memory(const struct view *v, const struct board_card *c)
 {
 	char used[SIZE_TEXT_CAP], total[SIZE_TEXT_CAP];
 	size_text(used, (double)c->now.mem_used_bytes);
 	size_text(total, (double)c->id.mem_total_bytes);
-	if (c->now.mem_used_bytes < 0) {
-		str_addf(v->out, "<dd>- <span class=\"dim\">of %s</span></dd>\n", total);
-		return;
-	}
-	str_add(v->out, "<dd>");
-	if (c->id.mem_total_bytes > 0)
+	str_addf(v->out,
+		"<div class=\"memory\"><dt class=\"hidden\">memory</dt><dd>%s <span "
+		"class=\"dim\">of %s</span>",
+		used, total);
+	if (c->now.mem_used_bytes >= 0 && c->id.mem_total_bytes > 0)
 		part_gauge(v->out,
 			(double)c->now.mem_used_bytes / (double)c->id.mem_total_bytes,
 			"memory");
-	str_addf(v->out, "%s <span class=\"dim\">of %s</span></dd>\n", used, total);
+	str_add(v->out, "</dd></div>\n");
 }
 
+/* A number with its unit; what has a unit of its own needs no name for those who see it. */
 static void add_reading(const struct view *v, const char *name, double value, const char *unit)
 {
-	if (isnan(value))
-		return;
-	str_addf(v->out, "<div><dt>%s</dt><dd>%.0f %s</dd></div>\n", name, value, unit);
+	bool percent = strcmp(unit, "%") == 0;
+	if (!isnan(value))
+		str_addf(v->out, "<div><dt%s>%s</dt><dd>%.0f %s</dd></div>\n",
+			percent ? "" : " class=\"hidden\"", name, value, unit);
 }
 
 /* Who holds the card: the one that has been idle for longest, and how many more. */
@@ -126,26 +127,24 @@ static void add_tile(const struct view *v, const struct board_card *c)
 	str_addf(v->out, "</span></h3>\n<p class=\"now\">");
 	part_key(v->out, state);
 	if (is_ok(c)) {
-		str_add(v->out, state_words[c->state]);
+		str_addf(v->out, "<strong>%s</strong>", state_words[c->state]);
 		add_since(v, c->state_since_ms, c->state_longer);
 	} else {
-		html_text(v->out, c->status);
+		str_addf(v->out, "<strong>%s</strong>", c->status);
 	}
 	str_add(v->out, "</p>\n");
 	add_holder_line(v, c);
-	str_add(v->out, "<dl class=\"facts\">\n<div class=\"memory\"><dt>memory</dt>");
+	str_add(v->out, "<dl class=\"facts\">\n");
 	add_memory(v, c);
-	str_add(v->out, "</div>\n");
 	add_reading(v, "use", c->now.util_pct, "%");
 	add_reading(v, "power", c->now.power_w, "W");
-	add_reading(v, "temp.", c->now.temperature_c, "°C");
+	add_reading(v, "temperature", c->now.temperature_c, "°C");
 	str_add(v->out, "</dl>\n</li>\n");
 }
 
 static void add_tiles(const struct view *v)
 {
 	bool several = v->b->n_hosts > 1;
-	str_add(v->out, "<h2 id=\"gpus\">GPUs</h2>\n");
 	for (size_t h = 0; h < v->b->n_hosts; h++) {
 		if (several) {
 			str_add(v->out, "<p class=\"host\">");
@@ -158,6 +157,14 @@ static void add_tiles(const struct view *v)
 				add_tile(v, &v->b->cards[i]);
 		str_add(v->out, "</ul>\n");
 	}
+}
+
+static bool is_simulated(const struct board *b)
+{
+	for (size_t i = 0; i < b->n_hosts; i++)
+		if (b->hosts[i].simulated)
+			return true;
+	return false;
 }
 
 void page_now(const struct request *q, struct answer *a)
@@ -179,6 +186,8 @@ void page_now(const struct request *q, struct answer *a)
 			.formats = { { "as JSON", "/api/v1/now" }, { "print", "/?print=1" } },
 			.paper = part_param(q, "print") != NULL });
 	str_add(&a->body, "<div id=\"live\">\n");
+	if (is_simulated(&b))
+		part_warning(&a->body, SIMULATED_WARNING);
 	part_board_age(&a->body, q, &b);
 	if (b.n_cards) {
 		add_summary(&v);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/timetext.h"
-#include "model/sentence.h"
 #include "render/html.h"
 #include "serve/world.h"
 
@@ -152,12 +151,7 @@ static void add_age(struct str *out, const struct request *q, const struct board
 
 void part_board_age(struct str *out, const struct request *q, const struct board *b)
 {
-	bool simulated = false;
 	char text[512];
-	for (size_t i = 0; i < b->n_hosts; i++)
-		simulated |= b->hosts[i].simulated;
-	if (simulated)
-		part_warning(out, SIMULATED_WARNING);
 	for (size_t i = 0; i < b->n_hosts; i++) {
 		if (!b->hosts[i].stale) {
 			add_age(out, q, &b->hosts[i]);

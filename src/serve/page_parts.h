@@ -28,8 +28,7 @@ const char *part_param(const struct request *q, const char *name);
 
 /* Reads the board of all stores. Call board_finish() even if it fails. */
 int part_board(struct board *b, const struct request *q, struct err *e);
-/* Appends, for each host, how old the board is, or a warning that it is not the present; before
- * that, a warning about simulated data. */
+/* Appends, for each host, how old the board is, or a warning that it is not the present. */
 void part_board_age(struct str *out, const struct request *q, const struct board *b);
 
 /* Which holders a table has; NULL members: all. */

@@ -11,6 +11,7 @@ from lab_pages import HOSTILE_USER, NOTEBOOK, NOW_TEXT, make_lab
 from serving import Server, needs_serve
 
 webdriver = pytest.importorskip("selenium.webdriver")
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -50,18 +51,38 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def show(browser, server):
-    """show(TARGET, WIDTH, dark) opens a page; at the end the console must be empty."""
-    def open_page(target, width=1400, dark=False, port=server.port):
+    """show(TARGET, WIDTH, dark) opens a page, which refreshes itself only when a test says so; at the end the console must
+    be empty."""
+    def open_page(target, width=1400, dark=False, port=server.port, scripts=True):
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
         browser.get(f"http://127.0.0.1:{port}{target}")
+        if scripts:
+            browser.execute_script("clearTimeout(timer)")
         return browser
     browser.get_log("browser")
     yield open_page
     complaints = [entry for entry in browser.get_log("browser") if "404 (Not Found)" not in entry["message"]]
     assert complaints == []
+
+
+def is_gone(element):
+    try:
+        return not element.tag_name
+    except StaleElementReferenceException:
+        return True
+
+
+def follow(page, element, *keys):
+    """Clicks on the element, or types the keys there, and waits for the page that it leads to."""
+    old = page.find_element(By.TAG_NAME, "html")
+    if keys:
+        element.send_keys(*keys)
+    else:
+        element.click()
+    wait_for(lambda: is_gone(old), lambda: page.current_url)
 
 
 def users(browser):
@@ -81,10 +102,10 @@ def test_now_shows_tiles_and_holders(show):
 
 def test_sorting_by_click_and_by_keyboard(show):
     page = show("/")
-    page.find_element(By.ID, "sort-user").click()
+    follow(page, page.find_element(By.ID, "sort-user"))
     assert users(page) == ["ann", "bob"] and "order=user.up" in page.current_url
-    page.find_element(By.ID, "sort-user").send_keys(Keys.ENTER)
-    wait_for(lambda: users(page) == ["bob", "ann"], lambda: page.current_url)
+    follow(page, page.find_element(By.ID, "sort-user"), Keys.ENTER)
+    assert users(page) == ["bob", "ann"]
     assert page.find_element(By.CSS_SELECTOR, "th[aria-sort]").get_attribute("aria-sort") == "descending"
 
 
@@ -122,29 +143,29 @@ def test_commands_can_be_copied(show, server, browser):
 def test_the_picker(show):
     page = show("/audit")
     assert page.find_element(By.CSS_SELECTOR, ".presets [aria-current]").text == "week"
-    page.find_element(By.LINK_TEXT, "day").click()
+    follow(page, page.find_element(By.LINK_TEXT, "day"))
     assert "last=24h" in page.current_url
     for name, day in (("since", "2026-10-28"), ("until", "2026-10-30")):
         page.execute_script("document.getElementsByName(arguments[0])[0].value = arguments[1]", name, day)
     page.find_element(By.CSS_SELECTOR, "select[name=by] option:nth-child(4)").click()
-    page.find_element(By.CSS_SELECTOR, ".picker button").click()
+    follow(page, page.find_element(By.CSS_SELECTOR, ".picker button"))
     assert "since=2026-10-28&until=2026-10-30&by=notebook" in page.current_url
     text = page.find_element(By.TAG_NAME, "main").text
     assert "Wed 2026-10-28 00:00 UTC to Fri 2026-10-30 00:00 UTC" in text and "By notebook" in text
-    page.find_element(By.LINK_TEXT, "earlier").click()
+    follow(page, page.find_element(By.LINK_TEXT, "earlier"))
     assert "UTC to Wed 2026-10-28 00:00 UTC" in page.find_element(By.TAG_NAME, "main").text
 
 
 def test_a_click_on_a_day_zooms_and_names_lead_on(show):
     page = show("/audit")
-    page.find_element(By.CSS_SELECTOR, "svg.trend a[href*='since=2026-10-30'] rect").click()
+    follow(page, page.find_element(By.CSS_SELECTOR, "svg.trend a[href*='since=2026-10-30'] rect"))
     assert "since=2026-10-30&until=2026-10-31" in page.current_url
     assert "Fri 2026-10-30 00:00 UTC to Sat 2026-10-31" in page.find_element(By.TAG_NAME, "main").text
-    page.find_element(By.LINK_TEXT, "figures.ipynb").click()
+    follow(page, page.find_element(By.LINK_TEXT, "figures.ipynb"))
     assert page.find_element(By.TAG_NAME, "h1").text == "figures.ipynb"
-    page.find_element(By.CSS_SELECTOR, ".crumbs").find_element(By.LINK_TEXT, "bob").click()
+    follow(page, page.find_element(By.CSS_SELECTOR, ".crumbs").find_element(By.LINK_TEXT, "bob"))
     assert page.find_element(By.TAG_NAME, "h1").text == "bob"
-    page.find_element(By.LINK_TEXT, "GPU 1").click()
+    follow(page, page.find_element(By.LINK_TEXT, "GPU 1"))
     assert page.find_element(By.TAG_NAME, "h1").text == "GPU 1 of lab-a100 (A100-SXM4-80GB)"
 
 
@@ -246,13 +267,14 @@ def test_hostile_names_are_harmless(show, tmp_path_factory):
 def test_without_scripts(show, browser):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        page = show("/")
+        page = show("/", scripts=False)
         assert users(page) == ["bob", "ann"] and not page.find_elements(By.CSS_SELECTOR, "button.copies")
-        page.find_element(By.ID, "sort-user").click()
+        follow(page, page.find_element(By.ID, "sort-user"))
         assert users(page) == ["ann", "bob"]
-        page.find_element(By.LINK_TEXT, "print").click()
+        follow(page, page.find_element(By.LINK_TEXT, "print"))
         assert not page.find_elements(By.TAG_NAME, "nav")
-        show("/audit").find_element(By.CSS_SELECTOR, ".picker button").click()
+        page = show("/audit", scripts=False)
+        follow(page, page.find_element(By.CSS_SELECTOR, ".picker button"))
         assert "Longest idle spells" in page.find_element(By.TAG_NAME, "main").text
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
