@@ -125,6 +125,7 @@ def test_links_are_read_from_the_linkers_tables(tmp_path, program, library, says
         program, links = "", ["-Wl,--no-as-needed", "./libz.so"]
     (tmp_path / "map").write_text("GUA_0 { global: gua_x; other; local: *; };\n")
     cc("gua", f"{program}\nint main(void) {{ return 0; }}\n", *links)
+    cc("gua-end", "int main(void) { return 0; }\n")
     cc("libgua.so.0", f"{library}\n", *shared, "-Wl,-soname,libgua.so.0", "-Wl,--version-script=map")
     run = subprocess.run([ROOT / "tools" / "lint-links", tmp_path], capture_output=True, text=True)
     assert run.returncode == (1 if says else 0), run.stdout + run.stderr
