@@ -20,6 +20,7 @@ struct report_column {
 /* A card, or all of a host, on which something happened. */
 struct report_lane {
 	const char *heading; /* the audit's: the name of the host that begins here; or NULL */
+	const char *uuid;    /* of the card, the audit's; NULL: it is all of a host */
 	char label[40];	     /* "GPU 2", "all GPUs" */
 	char name[192];	     /* the same, of several hosts with the host: "GPU 2 of lab" */
 	double (*share)[CARD_STATES]; /* of each column: of the card's time in it; their sum may

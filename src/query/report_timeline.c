@@ -9,13 +9,19 @@
 
 #include "base/timetext.h"
 
-/* "Mon 11-02 06:00" */
-static void short_moment(char dst[24], int64_t ms, bool utc)
+#define HALF_YEAR_MS (183 * INT64_C(86400000))
+
+/* "Mon 11-02 06:00", or with the year where a day is not enough: "2026-11-02 06:00" */
+static void short_moment(char dst[24], const struct report *r, int64_t ms)
 {
 	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	struct tm tm = moment_fields(ms, utc);
-	snprintf(dst, 24, "%s %02d-%02d %02d:%02d", days[tm.tm_wday % 7], (tm.tm_mon + 1) % 100,
-		tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100);
+	struct tm tm = moment_fields(ms, r->utc);
+	char day[8];
+	snprintf(day, sizeof(day), "%s ", days[tm.tm_wday % 7]);
+	if (r->length_ms > HALF_YEAR_MS)
+		snprintf(day, sizeof(day), "%04d-", (tm.tm_year + 1900) % 10000);
+	snprintf(dst, 24, "%s%02d-%02d %02d:%02d", day, (tm.tm_mon + 1) % 100, tm.tm_mday % 100,
+		tm.tm_hour % 100, tm.tm_min % 100);
 }
 
 /* "5 min", "2 h", "1 day" */
@@ -47,7 +53,7 @@ static void add_columns(struct report *r, const struct audit_columns *c)
 		column->to_ms = to_ms < r->until_ms ? to_ms : r->until_ms;
 		column->from = position(r, column->from_ms);
 		column->to = position(r, column->to_ms);
-		short_moment(column->name, column->from_ms, r->utc);
+		short_moment(column->name, r, column->from_ms);
 	}
 }
 
@@ -193,6 +199,7 @@ static bool add_card(struct report *r, const struct audit *a, size_t card)
 	t->n_lanes++;
 	card_label(card_name, sizeof(card_name), &a->cards[card].id);
 	snprintf(label, sizeof(label), "GPU %s", card_name);
+	lane->uuid = a->cards[card].id.uuid;
 	name_lane(lane, a, a->cards[card].host, label);
 	set_shares(t, lane, &a->columns.items[card * t->n]);
 	describe(t, lane);
@@ -231,7 +238,7 @@ static void add_marks(struct report *r, const struct audit *a, size_t host, size
 			.kind = from->kind };
 		event_label(m->label, sizeof(m->label), event_kind_names[from->kind],
 			from->last_value);
-		short_moment(when, from->last_ms, r->utc);
+		short_moment(when, r, from->last_ms);
 		if (from->times > 1)
 			snprintf(times, sizeof(times), " %zu times, the last", from->times);
 		snprintf(m->text, sizeof(m->text), "%s%s%s %s", m->label, *times ? "," : "",

@@ -73,8 +73,22 @@ static void add_marks(struct str *out, const struct report_timeline *t, size_t l
 	}
 }
 
-static void add_lane(struct str *out, const struct report_timeline *t, size_t lane, size_t *at)
+/* The name of a lane; on a server, it leads to the page of the card. */
+static void add_name(struct str *out, const struct report *r, const struct report_lane *lane)
 {
+	bool link = r->linked && lane->uuid;
+	if (link) {
+		str_add(out, "<a href=\"/card/");
+		html_url(out, lane->uuid);
+		str_add(out, "\">");
+	}
+	html_text(out, lane->label);
+	str_add(out, link ? "</a>" : "");
+}
+
+static void add_lane(struct str *out, const struct report *r, size_t lane, size_t *at)
+{
+	const struct report_timeline *t = &r->timeline;
 	const struct report_lane *l = &t->lanes[lane];
 	if (l->heading) {
 		str_add(out, "<tr><th class=\"of\" scope=\"rowgroup\" colspan=\"2\">");
@@ -82,7 +96,7 @@ static void add_lane(struct str *out, const struct report_timeline *t, size_t la
 		str_add(out, "</th></tr>\n");
 	}
 	str_add(out, "<tr><th scope=\"row\">");
-	html_text(out, l->label);
+	add_name(out, r, l);
 	str_addf(out,
 		"</th><td><svg class=\"lane%s\" role=\"img\" aria-labelledby=\"lane-%zu "
 		"about-%zu\"><title id=\"lane-%zu\">",
@@ -234,7 +248,7 @@ void html_timeline(struct str *out, const struct report *r)
 		r->of_users ? "The time that they held each GPU" : "What each GPU did",
 		t->width);
 	for (size_t i = 0; i < t->n_lanes; i++)
-		add_lane(out, t, i, &at);
+		add_lane(out, r, i, &at);
 	add_axis(out, t);
 	str_add(out, "</table>\n");
 	add_numbers(out, r);

@@ -94,6 +94,7 @@ def test_audit_has_the_report_of_a_week(server):
     assert body.count("<h1>") == 1 and body.count('id="held"') == 1
     for link in (f"/card/{CARD}", "/user/ann", "/user/bob", "/notebook/bob/" + quote(NOTEBOOK, safe="")):
         assert f'href="{link}"' in body, link
+    assert f'<th scope="row"><a href="/card/{CARD}">GPU 1</a></th>' in body  # in the time line
 
 
 @pytest.mark.parametrize("query, says", [

@@ -111,6 +111,8 @@ def test_the_width_of_columns(tmp_path, hours, width, n):
     assert sum(column["active"] for column in columns) == hours // 2 * HOUR  # the last hour is not
     assert sum(column["idle_held"] for column in columns) == (hours + 1) // 2 * HOUR
     assert all(sum(column[name] for name in SECONDS) <= width for column in columns)
+    first = "2025-11-03 00:00" if hours > 183 * 24 else {1: "Mon 11-02 23:00", 7 * 24: "Tue 10-27 00:00"}.get(hours, "")
+    assert f'<th scope="row">{first}' in report(store.path, "--format", "html", since=f"{hours}h")
 
 
 def test_old_data_is_not_drawn_finer_than_it_is(tmp_path):
