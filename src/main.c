@@ -77,7 +77,8 @@
  *              report_parts. Others: event_list, event_words, now, cards_now (readings),
  *              board (the present from a store alone), recent, floors, idle_power, status,
  *              recorder_status, export,
- *              scrape* and identity_names (what an exporter shows),
+ *              scrape* and identity_names (what an exporter shows), history (what it would
+ *              have shown),
  *              store_list (files and directories), subtrack*, sql
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
@@ -90,7 +91,7 @@
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
  *              html, style (of pages), timeline, json, rows, events, status, track*,
  *              subtrack*,
- *              exposition* (metrics for Prometheus)
+ *              exposition* (metrics for Prometheus), backfill (their past)
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine
  *              (the host), notify
@@ -107,7 +108,7 @@
  *              (stylesheet, script), health, metrics, listen (sockets), world (what requests
  *              share), server (libmicrohttpd)
  *   cmd/       one file per command: daemon*, start, status, stop, report*, fleet (hands over),
- *              fleet_main and fleet_engine (the program gua-fleet), events, export,
+ *              fleet_main and fleet_engine (the program gua-fleet), events, export*,
  *              metrics (for Prometheus),
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), serve (hands over), serve_main (the program

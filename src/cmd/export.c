@@ -1,4 +1,4 @@
-/* gua export: prints the rows of a store as CSV or JSON. */
+/* gua export: prints the rows of a store as CSV or JSON, or its past as OpenMetrics. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
+#include "cmd/export_openmetrics.h"
 #include "cmd/window.h"
 #include "query/export.h"
 #include "render/rows.h"
@@ -14,7 +16,9 @@ struct export_options {
 	struct texts db;
 	struct window_words window;
 	const char *format, *what, *now;
-	bool json, utc;
+	bool json, utc, openmetrics;
+	struct openmetrics_options past;
+	struct configure_options conf;
 };
 
 #define ROW(member) .offset = offsetof(struct export_options, member)
@@ -22,15 +26,29 @@ static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
 		"store to read, or a directory of stores; may be given several times",
 		ROW(db) },
-	{ OPTION_CHOICE, 0, "format", "FORMAT", "csv or json (default csv)",
-		.choices = "csv|json", ROW(format) },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "csv, json or openmetrics (default csv)",
+		.choices = "csv|json|openmetrics", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
+	{ OPTION_FLAG, 0, "openmetrics",
+		.help = "same as --format openmetrics: the counters of gua metrics with "
+			"timestamps, to fill an engine with the past",
+		ROW(openmetrics) },
 	{ OPTION_CHOICE, 0, "what", "WHAT",
 		"usage (slots of cards), holding (slots of processes on cards), process, "
 		"event or spell (default usage)",
 		.choices = EXPORT_NAMES, ROW(what) },
 	WINDOW_OPTIONS(struct export_options, window, "all", "all"),
 	{ OPTION_FLAG, 0, "utc", .help = "dates in --since and --until are UTC", ROW(utc) },
+	{ OPTION_DURATION, 0, "step", "D", "openmetrics: time between two samples (default 1m)",
+		ROW(past.step_ms), .min = 1000, .max = 86400e3 },
+	{ OPTION_LIST, 0, "label", "NAME=VALUE",
+		"openmetrics: a label of all series, such as instance=gpu01:9848; may be given "
+		"several times",
+		ROW(past.labels) },
+	{ OPTION_CHOICE, 0, "identities", "HOW",
+		"openmetrics: whose time it is: user, group, hashed or off (default user)",
+		.choices = IDENTITY_WORDS, ROW(past.identities) },
+	CONFIGURE_ROWS(struct export_options, conf),
 	NOW_OPTION(struct export_options, now),
 	{ 0 },
 };
@@ -142,38 +160,75 @@ static enum export_what read_what(const char *what)
 	return EXPORT_USAGE;
 }
 
+/* Sets the format; ERR_USAGE for two of them, and for options of another one. */
+static int read_format(struct export_options *o, struct err *e)
+{
+	const char *flag = o->json ? "json" : o->openmetrics ? "openmetrics" : NULL;
+	if (o->json && o->openmetrics)
+		return err_set(e, ERR_USAGE, "--json and --openmetrics exclude each other");
+	if (flag && o->format && strcmp(flag, o->format) != 0)
+		return err_set(e, ERR_USAGE, "--%s and --format %s exclude each other", flag,
+			o->format);
+	o->format = flag ? flag : o->format ? o->format : "csv";
+	o->openmetrics = strcmp(o->format, "openmetrics") == 0;
+	o->json = strcmp(o->format, "json") == 0;
+	if (!o->openmetrics && (o->past.step_ms || o->past.labels.n || o->past.identities))
+		return err_set(e, ERR_USAGE,
+			"--step, --label and --identities are for --openmetrics only");
+	if (o->openmetrics && o->what)
+		return err_set(e, ERR_USAGE, "--what does not go with --openmetrics");
+	return 0;
+}
+
+static int export_past(const struct export_options *o, const struct store_list *stores,
+	struct export_window window, const struct config *config, struct err *e)
+{
+	if (stores->n != 1)
+		return err_set(e, ERR_USAGE,
+			"--openmetrics is about one store: export each with its own --label "
+			"instance=HOST");
+	return export_openmetrics(stores->paths[0], window, &o->past, config, e);
+}
+
+static int export(struct export_options *o, const struct config *config, struct err *e)
+{
+	struct sink s = { 0 };
+	struct store_list stores = { 0 };
+	struct export_window window;
+	int rc = read_format(o, e);
+	s.is_json = o->json;
+	if (rc == 0)
+		rc = read_window(o, &window, e);
+	if (rc == 0)
+		rc = choose_db_list(&stores, &o->db, e);
+	if (rc == 0 && o->openmetrics)
+		rc = export_past(o, &stores, window, config, e);
+	else if (rc == 0)
+		rc = export_all(&s, &stores, window, read_what(o->what), e);
+	str_finish(&s.out);
+	store_list_finish(&stores);
+	return rc;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct export_options o = { 0 };
-	struct sink s = { 0 };
+	struct configuration conf = { 0 };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	struct err e = { 0 };
-	struct store_list stores = { 0 };
-	struct export_window window;
-	int status = 0, rc = 0;
-	if (cmd_options_only(self, argc, argv, &o, &status)) {
-		texts_finish(&o.db);
-		return status;
-	}
-	s.is_json = o.json || (o.format && strcmp(o.format, "json") == 0);
-	if (o.json && o.format && strcmp(o.format, "json") != 0)
-		rc = err_set(
-			&e, ERR_USAGE, "--json and --format %s exclude each other", o.format);
-	if (rc == 0)
-		rc = read_window(&o, &window, &e);
-	if (rc == 0)
-		rc = choose_db_list(&stores, &o.db, &e);
-	if (rc == 0)
-		rc = export_all(&s, &stores, window, read_what(o.what), &e);
-	str_finish(&s.out);
-	store_list_finish(&stores);
+	int status = 0;
+	if (!cmd_line_only(self, &line, &o, &status) &&
+		!configure(self, &conf, &o.conf, &o, &status))
+		status = export(&o, &conf.values, &e) ? cmd_fail(self, &e) : 0;
+	configuration_finish(&conf);
 	texts_finish(&o.db);
-	return rc ? cmd_fail(self, &e) : 0;
+	return status;
 }
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "print the rows of a store as CSV or JSON",
-	.usage = "[--db PATH]... [--what WHAT] [--format csv|json] [OPTIONS]",
+	.summary = "print the rows of a store as CSV, JSON or OpenMetrics",
+	.usage = "[--db PATH]... [--what WHAT] [--format FORMAT] [OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,
 	.run = run,

@@ -19,6 +19,7 @@ enum {
 	WAIT_MS = 1000,	  /* for a locked store: a scrape has a deadline */
 	TICKS_MISSED = 3, /* this many may be missing before the recorder counts as silent */
 	LATE_MS = 5000,
+	BEFORE_ALL = -1, /* at this moment nobody is new, and nobody is gone for long */
 };
 
 void scrape_finish(struct scrape *s)
@@ -210,6 +211,16 @@ static void read_files(struct scrape *s, const char *path)
 	}
 	if (s->up && published_read(&p, path, &ignored) == 0 && p.told)
 		s->faults = (int64_t)p.n_faults;
+}
+
+int scrape_totals(struct scrape *s, struct sqlite3 *db, const char *path,
+	const struct identity_names *names, struct err *e)
+{
+	*s = (struct scrape){ .faults = -1 };
+	int rc = read_run(s, db, path, BEFORE_ALL, e);
+	if (rc == 0)
+		rc = read_cards(s, db, BEFORE_ALL, e);
+	return rc ? rc : scrape_identities(s, db, names, BEFORE_ALL, e);
 }
 
 int scrape_read(struct scrape *s, const char *path, const struct identity_names *names,

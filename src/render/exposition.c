@@ -58,6 +58,15 @@ void label_card(struct str *labels, const struct card_id *id)
 	label_add(labels, "uuid", id->uuid);
 }
 
+void label_card_info(struct str *labels, const struct scrape_card *c, const char *driver)
+{
+	label_card(labels, &c->id);
+	label_add(labels, "model", c->id.name);
+	label_add(labels, "driver_version", driver);
+	label_add(labels, "mig", c->id.mig_index >= 0 ? "true" : "false");
+	label_add(labels, "source", c->source);
+}
+
 void family_name(struct str *out, const struct family *f)
 {
 	static const char *const ends[] = {

@@ -30,6 +30,9 @@ void label_add(struct str *labels, const char *name, const char *value);
 /* The labels of a card: gpu and uuid. */
 void label_card(struct str *labels, const struct card_id *id);
 
+/* All labels of gua_gpu_info. */
+void label_card_info(struct str *labels, const struct scrape_card *c, const char *driver);
+
 /* Families that have a history. */
 extern const struct family family_state, family_unobserved, family_energy, family_identity,
 	family_squatting, family_gpus, family_accounted, family_card_info;

@@ -193,12 +193,7 @@ static void print_actions(struct printer *p, const struct scrape *s)
 static void print_card_info(struct printer *p, const struct scrape *s)
 {
 	for (size_t i = 0; i < s->n_cards; i++) {
-		const struct scrape_card *c = &s->cards[i];
-		label_card(&p->labels, &c->id);
-		label_add(&p->labels, "model", c->id.name);
-		label_add(&p->labels, "driver_version", s->driver);
-		label_add(&p->labels, "mig", c->id.mig_index >= 0 ? "true" : "false");
-		label_add(&p->labels, "source", c->source);
+		label_card_info(&p->labels, &s->cards[i], s->driver);
 		whole(p, 1);
 	}
 }

@@ -1,5 +1,6 @@
 """gua metrics and /metrics: counters that never go back and add up, readings, identities, formats."""
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -7,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, gua, wait_for
+from conftest import BUILD, ROOT, gua, wait_for
 from exposition import read_openmetrics, read_text
 from recorded import ONE_CARD, TWO_CARDS, WALL, record, rows  # noqa: F401 (a fixture)
 from serving import needs_serve, serve  # noqa: F401 (a fixture)
@@ -326,3 +327,14 @@ def test_the_server_has_metrics_of_one_store_only(serve, recorded, tmp_path):
     shutil.copy(db, tmp_path / "other.db")
     status, _, body = serve("--db", db, "--db", tmp_path / "other.db").get("/metrics")
     assert status == 404 and "/metrics is about one store" in body
+
+
+def test_the_units_write_the_file_without_privileges():
+    service = (BUILD / "dist" / "gua-metrics.service").read_text()
+    timer = (ROOT / "dist" / "gua-metrics.timer").read_text()
+    command, = re.findall(r"ExecStart=(\S+)/gua (metrics .*)", service)
+    assert command[1] == "metrics --db /var/lib/gua/gua.db --textfile /var/lib/prometheus/node-exporter/gua.prom"
+    for line in ("CapabilityBoundingSet=", "NoNewPrivileges=yes", "ProtectSystem=strict", "PrivateNetwork=yes",
+                 "SupplementaryGroups=gua", "ReadWritePaths=/var/lib/prometheus/node-exporter"):
+        assert line in service.splitlines()
+    assert "OnUnitActiveSec=30s" in timer and "WantedBy=timers.target" in timer
