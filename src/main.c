@@ -30,8 +30,8 @@
  *              (how a process is ended), xid (what the driver's numbers mean), finding (what an
  *              examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
- *              become values), config, notices and engine (gua's own keys), parse (values of
- *              special kinds)
+ *              become values), config, notices, engine and web (gua's own keys), parse
+ *              (values of special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
  *              (several as one), source_options, source_host (for kinds
  *              that may block), facility (how a source does its jobs),
@@ -105,8 +105,10 @@
  *   serve/     the web server: request (what a client asks, parsed), route and routes (the
  *              table of what is answered), params (parameters as options), answer, api* (the
  *              JSON API), page (the frame of HTML pages), page_* (their content), assets
- *              (stylesheet, script), health, metrics, listen (sockets), world (what requests
- *              share), server (libmicrohttpd)
+ *              (stylesheet, script), health, metrics, world (what requests share), listen
+ *              (sockets), gate (who may ask), secrets, access (the log), pool (threads, and
+ *              answers of a moment ago), ask (what they do), deadlines (of connections),
+ *              response and server (libmicrohttpd)
  *   cmd/       one file per command: daemon*, start, status, stop, report*, fleet (hands over),
  *              fleet_main and fleet_engine (the program gua-fleet), events, export*,
  *              metrics (for Prometheus),

@@ -3,13 +3,15 @@
 #ifndef GUA_CMD_SERVE_H
 #define GUA_CMD_SERVE_H
 
-#include "cmd/configure.h"
 #include "base/options.h"
+#include "cmd/configure.h"
 
+/* Most of them are keys of gua.conf, too: their values are read from there. */
 struct serve_values {
 	struct texts db;
-	const char *listen, *now;
+	const char *now;
 	bool utc;
+	struct config_serve conf_serve;
 	struct configure_options conf;
 };
 

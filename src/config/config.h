@@ -10,6 +10,7 @@
 #include "config/engine.h"
 #include "config/notices.h"
 #include "config/schema.h"
+#include "config/web.h"
 #include "model/process.h"
 #include "model/state.h"
 
@@ -65,6 +66,8 @@ struct config {
 	/* [money]; NAN: not given */
 	const char *currency;
 	double energy_price, co2_g_per_kwh;
+	/* [serve] */
+	struct config_serve serve;
 	/* [price], [groups], [calendar] */
 	struct config_prices prices;
 	struct config_groups groups;

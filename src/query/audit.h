@@ -8,6 +8,8 @@
 #include "model/restriction.h"
 #include "query/order.h"
 
+struct foreign_stop;
+
 struct audit_question {
 	const char *const *paths; /* stores */
 	size_t n_paths;
@@ -21,6 +23,7 @@ struct audit_question {
 	bool want_columns;    /* fill columns, unless there are very many cards */
 	size_t max_spells;    /* at most this many, the longest; 0: none */
 	struct restriction only;
+	struct foreign_stop *stop; /* of store/foreign.h: ends it early; NULL: never */
 	const char
 		*present_of; /* fill present[] and spells for this user alone; NULL: nobody */
 	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */

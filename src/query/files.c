@@ -45,7 +45,7 @@ int gather_open(struct gather *g, struct err *e)
 	for (size_t i = 0; i < g->q->n_paths; i++) {
 		struct gather_file *file = &g->files[g->n_files++];
 		file->path = g->q->paths[i];
-		int rc = store_open_read(&file->db, file->path, e);
+		int rc = store_open_read_until(&file->db, file->path, g->q->stop, e);
 		if (rc == 0)
 			rc = check_not_twice(g, e);
 		if (rc == 0)

@@ -30,7 +30,8 @@ static bool read_events(const struct request *q, struct answer *a, struct event_
 	struct err e = { 0 };
 	const struct serve_world *world = q->world;
 	struct audit_question question = { .paths = (const char *const *)world->stores->paths,
-		.n_paths = world->stores->n };
+		.n_paths = world->stores->n,
+		.stop = q->stop };
 	const struct event_choice choice = { event_words_take, &p.only };
 	int rc = params_read(q, rows, &p, &e);
 	if (rc == 0)

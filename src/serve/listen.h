@@ -19,8 +19,6 @@ struct listen_address {
 	socklen_t len;
 };
 
-#define LISTEN_DEFAULT "127.0.0.1:9848"
-
 /* Reads "ADDRESS:PORT", "[ADDRESS]:PORT", "localhost:PORT" or "unix:PATH". ERR_USAGE: it is
  * none of them. Names are not looked up. */
 int listen_parse(struct listen_address *a, const char *text, struct err *e);

@@ -91,6 +91,7 @@ int report_params_read(
 	p->asked.request.currency = p->currency;
 	p->asked.question.paths = (const char *const *)world->stores->paths;
 	p->asked.question.n_paths = world->stores->n;
+	p->asked.question.stop = q->stop;
 	p->prices = (struct report_prices){ NAN, &c->prices };
 	report_configure(&p->asked.question, &p->asked.request, c, &p->prices);
 	return 0;

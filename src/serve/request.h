@@ -19,6 +19,7 @@ struct request_param {
 	const char *name, *value; /* valid UTF-8 without control characters */
 };
 
+struct foreign_stop;
 struct serve_world; /* of serve/world.h: stores and configuration */
 
 struct request {
@@ -33,7 +34,8 @@ struct request {
 	const char *user;   /* who asks, checked; NULL: not known */
 	int64_t now_ms;
 	const struct serve_world *world;
-	struct arena texts; /* of this request; freed with it */
+	struct foreign_stop *stop; /* of store/foreign.h: ends a query that takes too long */
+	struct arena texts;	   /* of this request; freed with it */
 };
 
 /* Reads the target of a request line: "/card/GPU-1?since=7d". ERR_USAGE: it is not one that the

@@ -57,16 +57,10 @@ static int check_params(const struct route *r, const struct request *q, struct e
 	return 0;
 }
 
-void route_answer(const struct route *table, const struct request *q, struct answer *a)
+void route_answer(const struct route *r, const struct request *q, struct answer *a)
 {
 	struct err e = { 0 };
-	const struct route *r = route_find(table, q);
-	*a = (struct answer){ .status = 200 };
-	if (!r) {
-		answer_fail(a, q, 404, "There is no such page; / has links to all of them.");
-		return;
-	}
-	a->type = r->type;
+	*a = (struct answer){ .status = 200, .type = r->type };
 	if (check_params(r, q, &e) != 0) {
 		answer_err(a, q, &e);
 		return;

@@ -19,6 +19,9 @@ struct route {
 	const char *params;
 	unsigned cache_ms; /* an answer may be this old if the store has not changed; 0: 1 s */
 	bool open;	   /* answered also to those who are not logged in */
+	bool quick;	   /* reads little: answered although all other threads are busy */
+	bool fixed;	   /* never changes: browsers may keep it for some minutes */
+	bool negotiates;   /* the handler reads q->accept */
 };
 
 /* The table of all routes, which ends with a row without a path. */
@@ -26,7 +29,8 @@ extern const struct route serve_routes[];
 
 /* The route of a request; NULL: there is none. */
 const struct route *route_find(const struct route *table, const struct request *q);
-/* Finds the route, checks the parameters and calls the handler: always fills the answer. */
-void route_answer(const struct route *table, const struct request *q, struct answer *a);
+#define ROUTE_NONE "There is no such page; / has links to all of them."
+/* Checks the parameters and calls the handler: always fills the answer. */
+void route_answer(const struct route *r, const struct request *q, struct answer *a);
 
 #endif

@@ -1,8 +1,10 @@
-/* The server: libmicrohttpd with our own listening socket, limits, and headers. */
+/* The server: libmicrohttpd with our own listening socket, limits, and headers. Its threads
+ * read requests and write responses; the threads of a pool answer them. */
 #ifndef GUA_SERVE_SERVER_H
 #define GUA_SERVE_SERVER_H
 
 #include "base/err.h"
+#include "serve/gate.h"
 #include "serve/route.h"
 #include "serve/world.h"
 
@@ -10,12 +12,21 @@ struct server_options {
 	int fd; /* listens; the server closes it */
 	const struct serve_world *world;
 	const struct route *routes;
+	struct gate gate;
+	const char *tls_cert, *tls_key; /* PEM texts; NULL: no TLS */
+	int64_t max_connections, max_per_address;
+	/* A request must have come whole, and an answer gone whole, within this time. */
+	int64_t request_ms, response_ms;
+	bool access_log;
 };
 
 struct server;
 
-/* Starts its threads; the options' world and routes must outlive it. */
+/* Starts its threads. What the options point to must outlive it, except for the secrets, which
+ * are the server's own from then on, also after a failure. */
 int server_open(struct server **s, const struct server_options *o, struct err *e);
+/* Lets no request use the old secrets any more, and frees them. */
+void server_replace_secrets(struct server *s, struct secrets *secrets);
 void server_close(struct server *s);
 
 #endif

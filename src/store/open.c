@@ -225,6 +225,27 @@ static int open_reader(sqlite3 **db, const struct foreign_file *file, struct err
 	return code ? code : store_adapt(*db, version, file->path, e);
 }
 
+static int open_store(sqlite3 **db, const struct foreign_file *file, struct err *e)
+{
+	*db = NULL;
+	int kind = store_identify(file->path, e);
+	if (kind < 0)
+		return kind;
+	if (kind == STORE_MISSING)
+		return err_set(e, ERR_WORLD,
+			"there is no store at %s; record with 'gua start', or give --db PATH",
+			file->path);
+	if (kind == STORE_EMPTY)
+		return err_set(
+			e, ERR_WORLD, "%s is empty: nothing was recorded yet", file->path);
+	int code = open_reader(db, file, e);
+	if (code) {
+		sqlite3_close(*db);
+		*db = NULL;
+	}
+	return code;
+}
+
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e)
 {
 	return store_open_read_within(db, path, READ_BUSY_MS, e);
@@ -232,21 +253,15 @@ int store_open_read(struct sqlite3 **db, const char *path, struct err *e)
 
 int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, struct err *e)
 {
-	*db = NULL;
-	int kind = store_identify(path, e);
-	if (kind < 0)
-		return kind;
-	if (kind == STORE_MISSING)
-		return err_set(e, ERR_WORLD,
-			"there is no store at %s; record with 'gua start', or give --db PATH",
-			path);
-	if (kind == STORE_EMPTY)
-		return err_set(e, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
 	const struct foreign_file file = { .path = path, .wait_ms = wait_ms };
-	int code = open_reader(db, &file, e);
-	if (code) {
-		sqlite3_close(*db);
-		*db = NULL;
-	}
-	return code;
+	return open_store(db, &file, e);
+}
+
+int store_open_read_until(
+	struct sqlite3 **db, const char *path, struct foreign_stop *stop, struct err *e)
+{
+	const struct foreign_file file = {
+		.path = path, .wait_ms = READ_BUSY_MS, .stop = stop
+	};
+	return open_store(db, &file, e);
 }

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from conftest import gua
+from conftest import gua, wait_for
 from lab_pages import HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW_TEXT, make_lab
 from serving import BROWSER, Server, needs_serve, serve  # noqa: F401 (a fixture)
 
@@ -165,11 +165,12 @@ def test_a_store_that_cannot_be_read(server, lab):
     moved = lab.with_suffix(".away")
     lab.rename(moved)
     try:
+        wait_for(lambda: server.get("/", Accept=BROWSER)[0] == 503)  # what was read a moment ago is shown again
         status, headers, body = server.get("/", Accept=BROWSER)
         assert (status, headers["Retry-After"]) == (503, "5") and "there is no store" in words(body)
     finally:
         moved.rename(lab)
-    page(server, "/")
+    wait_for(lambda: server.get("/", Accept=BROWSER)[0] == 200)
 
 
 def test_me(server):

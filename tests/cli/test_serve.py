@@ -77,7 +77,7 @@ def test_every_answer_has_the_headers_of_safety(serve, store):
         assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
-        assert headers["Cache-Control"] == "no-cache"
+        assert headers["Cache-Control"] == "private, no-cache"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

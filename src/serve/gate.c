@@ -1,0 +1,115 @@
+/* Judges who asks. */
+#include "serve/gate.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+
+enum { HOST_CAP = 256 };
+
+void gate_address(char *dst, size_t cap, const struct sockaddr *address)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+	text_copy(dst, cap, "unix");
+	if (address && address->sa_family == AF_INET)
+		inet_ntop(AF_INET, &four->sin_addr, dst, (socklen_t)cap);
+	else if (address && address->sa_family == AF_INET6 &&
+		 IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+		inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], dst, (socklen_t)cap);
+	else if (address && address->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &six->sin6_addr, dst, (socklen_t)cap);
+}
+
+static bool is_address(const char *text)
+{
+	unsigned char bytes[sizeof(struct in6_addr)];
+	return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
+}
+
+int gate_check_proxy(const char *text, struct err *e)
+{
+	if (strcmp(text, "unix") == 0 || is_address(text))
+		return 0;
+	return err_set(
+		e, ERR_USAGE, "'%s' is not an address; write 127.0.0.1, ::1 or unix", text);
+}
+
+/* Takes the host out of "host:port" or "[address]:port"; false: it is not written so. */
+static bool read_host(char host[HOST_CAP], const char *header)
+{
+	bool brackets = *header == '[';
+	size_t len = brackets ? strcspn(header, "]") : strcspn(header, ":");
+	const char *rest = header + len + (brackets && header[len] == ']');
+	if (brackets && header[len] != ']')
+		return false;
+	if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")] != '\0'))
+		return false;
+	len -= brackets;
+	if (len == 0 || len >= HOST_CAP)
+		return false;
+	memcpy(host, header + brackets, len);
+	host[len] = '\0';
+	/* A name may end with the dot of the root. */
+	if (!brackets && len > 1 && host[len - 1] == '.')
+		host[len - 1] = '\0';
+	return true;
+}
+
+static bool is_listed(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+	for (const char *at = names ? names : ""; *at;) {
+		at += strspn(at, " ,");
+		size_t word = strcspn(at, " ,");
+		if (word == len && strncasecmp(at, name, len) == 0)
+			return true;
+		at += word;
+	}
+	return false;
+}
+
+/* A name leads here by the will of its owner; an address does not. */
+static bool is_our_name(const struct gate *g, const char *header)
+{
+	char host[HOST_CAP];
+	if (g->any_host || !header)
+		return true;
+	if (!read_host(host, header))
+		return false;
+	return is_address(host) || strcasecmp(host, "localhost") == 0 ||
+	       is_listed(g->host_names, host);
+}
+
+/* Whether the text can be a user's name. */
+static bool is_name(const char *text)
+{
+	size_t len = strlen(text);
+	char safe[SECRET_NAME_CAP];
+	if (len == 0 || len >= sizeof(safe))
+		return false;
+	return text_escape(safe, sizeof(safe), text, len) == len &&
+	       memcmp(safe, text, len) == 0;
+}
+
+enum gate_verdict gate_check(
+	const struct gate *g, const struct gate_client *c, char user[SECRET_NAME_CAP])
+{
+	char address[INET6_ADDRSTRLEN];
+	*user = '\0';
+	if (!is_our_name(g, c->host))
+		return GATE_WRONG_HOST;
+	gate_address(address, sizeof(address), c->address);
+	bool proxy = g->trust_proxy && strcmp(address, g->trust_proxy) == 0;
+	if (proxy && c->user && is_name(c->user))
+		text_copy(user, SECRET_NAME_CAP, c->user);
+	if (!g->secrets || proxy)
+		return GATE_PASS;
+	if (secrets_allow(g->secrets, c->authorization, user) || c->open)
+		return GATE_PASS;
+	return GATE_NO_SECRET;
+}

@@ -1,0 +1,39 @@
+/* Who may ask: the check of the Host header, of secrets, and of a trusted proxy. */
+#ifndef GUA_SERVE_GATE_H
+#define GUA_SERVE_GATE_H
+
+#include <sys/socket.h>
+
+#include "serve/secrets.h"
+
+struct gate {
+	/* Names that clients may call this server, with blanks or commas between them, besides
+	 * addresses and localhost; NULL: none. A page of another site whose name leads here
+	 * (DNS rebinding) sends its own name, and is refused. */
+	const char *host_names;
+	bool any_host;		       /* clients are local programs: a unix socket */
+	const struct secrets *secrets; /* NULL: everybody may ask */
+	/* The address whose user header is believed: an address, or "unix"; NULL: none. */
+	const char *trust_proxy;
+	const char *user_header;
+};
+
+/* What a client sent, of what is checked; NULL: not sent. */
+struct gate_client {
+	const struct sockaddr *address;
+	const char *host, *authorization, *user;
+	bool open; /* what it asks for needs no secret */
+};
+
+enum gate_verdict { GATE_PASS, GATE_WRONG_HOST, GATE_NO_SECRET };
+
+/* Judges a client; `user` gets who asks, or "". */
+enum gate_verdict gate_check(
+	const struct gate *g, const struct gate_client *c, char user[SECRET_NAME_CAP]);
+
+/* ERR_USAGE unless `text` is an address or "unix". */
+int gate_check_proxy(const char *text, struct err *e);
+/* "192.0.2.1", "unix": for the log. */
+void gate_address(char *dst, size_t cap, const struct sockaddr *address);
+
+#endif

@@ -1,0 +1,303 @@
+/* Threads, a queue, and a small cache of jobs. */
+#include "serve/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+
+/* Answers that are kept, and questions that may wait at a time. Larger answers are not kept. */
+enum { SLOTS = 64, MAX_THREADS = 16 };
+enum { KEPT_BYTES = 4 << 20, KEPT_ONE_BYTES = 1 << 20, STACK_BYTES = 1 << 20 };
+
+enum state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
+
+struct pool {
+	struct pool_ops ops;
+	pthread_mutex_t lock;
+	pthread_cond_t more; /* the queue has grown, a heavy job has ended, or it stops */
+	struct pool_job *slots[SLOTS];
+	struct pool_job *first, **last; /* the queue */
+	size_t heavy;			/* jobs that run */
+	size_t kept_bytes;
+	pthread_t threads[MAX_THREADS];
+	size_t n_threads;
+	atomic_bool stopping;
+};
+
+static void free_job(struct pool *p, struct pool_job *job)
+{
+	if (job->result)
+		p->ops.drop(job->result);
+	free((void *)job->question.bytes);
+	free(job->waiters);
+	free(job);
+}
+
+static void unref(struct pool *p, struct pool_job *job)
+{
+	if (--job->refs == 0)
+		free_job(p, job);
+}
+
+/* Forgets an answer; those who use it keep it. */
+static void forget(struct pool *p, size_t slot)
+{
+	struct pool_job *job = p->slots[slot];
+	p->slots[slot] = NULL;
+	if (job->cached)
+		p->kept_bytes -= p->ops.size(job->result);
+	job->cached = false;
+	unref(p, job);
+}
+
+static bool is_same(const struct pool_job *job, const struct pool_question *q)
+{
+	return job->question.len == q->len &&
+	       memcmp(job->question.bytes, q->bytes, q->len) == 0;
+}
+
+static bool is_fresh(struct pool *p, const struct pool_job *job, int64_t now_us)
+{
+	int64_t age_us = now_us - job->answered_us;
+	if (age_us < job->question.sure_us)
+		return true;
+	return age_us < job->question.max_age_us &&
+	       job->version == p->ops.version(p->ops.context);
+}
+
+/* The slot of an equal question that is waiting, or has a fresh answer; SLOTS: none has. */
+static size_t find(struct pool *p, const struct pool_question *q, int64_t now_us)
+{
+	for (size_t i = 0; i < SLOTS; i++) {
+		struct pool_job *job = p->slots[i];
+		if (!job || !is_same(job, q))
+			continue;
+		if (job->state != JOB_DONE || is_fresh(p, job, now_us))
+			return i;
+		forget(p, i);
+	}
+	return SLOTS;
+}
+
+/* The slot of the oldest answer; SLOTS: none is answered. */
+static size_t find_oldest(const struct pool *p)
+{
+	size_t oldest = SLOTS;
+	for (size_t i = 0; i < SLOTS; i++) {
+		const struct pool_job *job = p->slots[i];
+		if (job && job->state == JOB_DONE &&
+			(oldest == SLOTS || job->answered_us < p->slots[oldest]->answered_us))
+			oldest = i;
+	}
+	return oldest;
+}
+
+/* A free slot, which may be that of the oldest answer; SLOTS: all are waiting. */
+static size_t make_room(struct pool *p)
+{
+	for (size_t i = 0; i < SLOTS; i++)
+		if (!p->slots[i])
+			return i;
+	size_t oldest = find_oldest(p);
+	if (oldest < SLOTS)
+		forget(p, oldest);
+	return oldest;
+}
+
+/* Puts a question into the queue and a slot; NULL: there is no room. */
+static struct pool_job *add_job(struct pool *p, const struct pool_question *q, int64_t now_us)
+{
+	size_t slot = make_room(p);
+	struct pool_job *job = slot < SLOTS ? calloc(1, sizeof(*job)) : NULL;
+	void *bytes = job ? malloc(q->len + 1) : NULL;
+	if (!bytes) {
+		free(job);
+		return NULL;
+	}
+	memcpy(bytes, q->bytes, q->len);
+	job->question = *q;
+	job->question.bytes = bytes;
+	job->asked_us = now_us;
+	job->state = JOB_QUEUED;
+	job->refs = 2; /* the slot's and the queue's */
+	p->slots[slot] = job;
+	*p->last = job;
+	p->last = &job->next;
+	pthread_cond_broadcast(&p->more);
+	return job;
+}
+
+static bool add_waiter(struct pool *p, struct pool_job *job, void *waiter)
+{
+	if (!array_one_more(&job->waiters, job->n_waiters))
+		return false;
+	job->waiters[job->n_waiters++] = waiter;
+	job->refs++;
+	p->ops.sleep(waiter);
+	return true;
+}
+
+enum pool_found pool_ask(
+	struct pool *p, const struct pool_question *q, void *waiter, struct pool_job **job)
+{
+	enum pool_found found = POOL_BUSY;
+	int64_t now_us = clock_monotonic_us();
+	*job = NULL;
+	pthread_mutex_lock(&p->lock);
+	size_t slot = find(p, q, now_us);
+	struct pool_job *j = slot < SLOTS ? p->slots[slot] : NULL;
+	if (!j && !p->stopping)
+		j = add_job(p, q, now_us);
+	if (j && j->state == JOB_DONE) {
+		j->refs++;
+		found = POOL_READY;
+	} else if (j && !p->stopping && add_waiter(p, j, waiter)) {
+		found = POOL_WAIT;
+	}
+	if (found != POOL_BUSY)
+		*job = j;
+	pthread_mutex_unlock(&p->lock);
+	return found;
+}
+
+void pool_release(struct pool *p, struct pool_job *job)
+{
+	if (!job)
+		return;
+	pthread_mutex_lock(&p->lock);
+	unref(p, job);
+	pthread_mutex_unlock(&p->lock);
+}
+
+const atomic_bool *pool_stopping(const struct pool *p)
+{
+	return &p->stopping;
+}
+
+/* Takes the first job that may run now; NULL: none may. One thread is kept for quick ones. */
+static struct pool_job *take_job(struct pool *p)
+{
+	for (struct pool_job **at = &p->first; *at; at = &(*at)->next) {
+		struct pool_job *job = *at;
+		if (job->question.heavy && p->heavy + 1 >= p->n_threads)
+			continue;
+		*at = job->next;
+		if (p->last == &job->next)
+			p->last = at;
+		job->next = NULL;
+		job->state = JOB_RUNNING;
+		p->heavy += job->question.heavy;
+		return job;
+	}
+	return NULL;
+}
+
+/* Whether the slots still have the job, and at which place. */
+static size_t slot_of(const struct pool *p, const struct pool_job *job)
+{
+	size_t i = 0;
+	while (i < SLOTS && p->slots[i] != job)
+		i++;
+	return i;
+}
+
+static void finish_job(struct pool *p, struct pool_job *job, void *result)
+{
+	size_t bytes = p->ops.size(result), slot = slot_of(p, job);
+	job->result = result;
+	job->answered_us = clock_monotonic_us();
+	job->state = JOB_DONE;
+	p->heavy -= job->question.heavy;
+	if (slot < SLOTS) {
+		job->cached = true;
+		p->kept_bytes += bytes;
+		/* A large answer is given to those who wait for it, and not kept. */
+		if (bytes > KEPT_ONE_BYTES || job->question.max_age_us == 0)
+			forget(p, slot);
+	}
+	while (p->kept_bytes > KEPT_BYTES)
+		forget(p, find_oldest(p));
+	for (size_t i = 0; i < job->n_waiters; i++)
+		p->ops.wake(job->waiters[i]);
+	job->n_waiters = 0;
+	unref(p, job);
+	pthread_cond_broadcast(&p->more);
+}
+
+static void *run_thread(void *pool)
+{
+	struct pool *p = pool;
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct pool_job *job = take_job(p);
+		if (!job && p->stopping)
+			break;
+		if (!job) {
+			pthread_cond_wait(&p->more, &p->lock);
+			continue;
+		}
+		job->version = p->ops.version(p->ops.context);
+		pthread_mutex_unlock(&p->lock);
+		void *result = p->ops.answer(p->ops.context, &job->question, job->asked_us);
+		pthread_mutex_lock(&p->lock);
+		finish_job(p, job, result);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+static bool start_threads(struct pool *p, size_t n)
+{
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	while (p->n_threads < n &&
+		pthread_create(&p->threads[p->n_threads], &attributes, run_thread, p) == 0)
+		p->n_threads++;
+	pthread_attr_destroy(&attributes);
+	return p->n_threads == n;
+}
+
+int pool_open(struct pool **pool, const struct pool_ops *ops, size_t n_threads, struct err *e)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+	*pool = p;
+	if (!p)
+		return err_memory(e);
+	p->ops = *ops;
+	p->last = &p->first;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->more, NULL);
+	pthread_mutex_lock(&p->lock); /* n_threads is complete before a thread looks at it */
+	bool started = start_threads(p, n_threads > MAX_THREADS ? MAX_THREADS : n_threads);
+	pthread_mutex_unlock(&p->lock);
+	return started ? 0 : err_set(e, ERR_WORLD, "cannot start threads");
+}
+
+void pool_stop(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->stopping = true;
+	pthread_cond_broadcast(&p->more);
+	pthread_mutex_unlock(&p->lock);
+	for (size_t i = 0; i < p->n_threads; i++)
+		pthread_join(p->threads[i], NULL);
+	p->n_threads = 0;
+}
+
+void pool_close(struct pool *p)
+{
+	if (!p)
+		return;
+	if (p->n_threads)
+		pool_stop(p);
+	for (size_t i = 0; i < SLOTS; i++)
+		if (p->slots[i])
+			forget(p, i);
+	pthread_cond_destroy(&p->more);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}

@@ -1,0 +1,195 @@
+/* Who may ask the web server, and what its log keeps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+
+#include "serve/access.h"
+#include "serve/gate.h"
+
+#define TOKEN "0123456789abcdef0123"
+
+static struct secrets *secrets_of(const char *text)
+{
+	struct secrets *s = NULL;
+	struct err e = { 0 };
+	assert_int_equal(secrets_parse(&s, "file", text, strlen(text), &e), 0);
+	return s;
+}
+
+static void test_secrets(void **state)
+{
+	struct secrets *s = secrets_of(
+		"# a comment\n\nann:" TOKEN "\r\nbob:a password with: colon\ncat:" TOKEN "x");
+	static const struct {
+		const char *header, *name; /* NULL: refused */
+	} cases[] = {
+		{ "Bearer " TOKEN, "ann" },
+		{ "bearer  " TOKEN, "ann" },
+		{ "Bearer " TOKEN "x", "cat" },
+		{ "Bearer a password with: colon", "bob" },
+		{ "Basic YW5uOjAxMjM0NTY3ODlhYmNkZWYwMTIz", "ann" },
+		{ "Basic Ym9iOmEgcGFzc3dvcmQgd2l0aDogY29sb24=", "bob" },
+		{ "Basic Ym9iOjAxMjM0NTY3ODlhYmNkZWYwMTIz", NULL }, /* bob with ann's */
+		{ "Basic YW5u", NULL },				    /* no colon */
+		{ "Basic !!!", NULL },
+		{ "Basic YW5uOjAxMjM0NTY3ODlhYmNkZWYwMTIz=x", NULL },
+		{ "Basic YW5uADo=", NULL },
+		{ "Bearer", NULL },
+		{ "Bearer ", NULL },
+		{ "Bearer " TOKEN " ", NULL },
+		{ "Bearer 0123456789abcdef012", NULL },
+		{ "Digest " TOKEN, NULL },
+		{ "", NULL },
+		{ NULL, NULL },
+	};
+	char name[SECRET_NAME_CAP];
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool allowed = secrets_allow(s, cases[i].header, name);
+		if (allowed != (cases[i].name != NULL))
+			fail_msg("case %zu", i);
+		assert_string_equal(name, cases[i].name ? cases[i].name : "");
+	}
+	secrets_free(s);
+}
+
+static void test_bad_secrets(void **state)
+{
+	static const char *const bad[] = { "", "# nothing\n", "ann", ":" TOKEN, "ann:short",
+		"ann:" TOKEN "\nbob" };
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct secrets *s = NULL;
+		struct err e = { 0 };
+		if (secrets_parse(&s, "file", bad[i], strlen(bad[i]), &e) == 0)
+			fail_msg("accepted: %s", bad[i]);
+		/* No message repeats a secret. */
+		assert_null(strstr(e.text, "short:"));
+		assert_null(strstr(e.text, TOKEN));
+		secrets_free(s);
+	}
+}
+
+static void test_host(void **state)
+{
+	const struct gate gate = { .host_names = "gpu.example.org, gpu" };
+	static const struct {
+		const char *host;
+		bool passes;
+	} cases[] = {
+		{ "localhost", true },
+		{ "LOCALHOST:9848", true },
+		{ "127.0.0.1:9848", true },
+		{ "[::1]:9848", true },
+		{ "[::1]", true },
+		{ "192.0.2.7", true },
+		{ "gpu.example.org", true },
+		{ "GPU.example.org.:80", true },
+		{ "gpu:1", true },
+		{ NULL, true },
+		{ "evil.example", false },
+		{ "localhost.evil.example", false },
+		{ "gpu.example.org.evil", false },
+		{ "gpu.example", false },
+		{ "", false },
+		{ ":80", false },
+		{ "[::1", false },
+		{ "[::1]x", false },
+		{ "localhost:80x", false },
+		{ "localhost:80:80", false },
+		{ "127.0.0.1@evil.example", false },
+	};
+	char user[SECRET_NAME_CAP];
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct gate_client client = { .host = cases[i].host };
+		bool passes = gate_check(&gate, &client, user) == GATE_PASS;
+		if (passes != cases[i].passes)
+			fail_msg("%s", cases[i].host);
+	}
+	const struct gate local = { .any_host = true };
+	const struct gate_client client = { .host = "evil.example" };
+	assert_int_equal(gate_check(&local, &client, user), GATE_PASS);
+}
+
+static void test_proxy(void **state)
+{
+	struct sockaddr_in proxy = { .sin_family = AF_INET }, other = proxy;
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
+	struct secrets *s = secrets_of("ann:" TOKEN);
+	const struct gate gate = { .secrets = s, .trust_proxy = "192.0.2.7" };
+	struct gate_client client = { .address = (struct sockaddr *)&proxy, .user = "bob" };
+	char user[SECRET_NAME_CAP];
+	struct err e = { 0 };
+	(void)state;
+	inet_pton(AF_INET, "192.0.2.7", &proxy.sin_addr);
+	inet_pton(AF_INET, "192.0.2.8", &other.sin_addr);
+	inet_pton(AF_INET6, "::ffff:192.0.2.7", &mapped.sin6_addr);
+	assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+	assert_string_equal(user, "bob");
+	client.address = (struct sockaddr *)&mapped;
+	assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+	assert_string_equal(user, "bob");
+	/* From anywhere else the header says nothing. */
+	client.address = (struct sockaddr *)&other;
+	assert_int_equal(gate_check(&gate, &client, user), GATE_NO_SECRET);
+	assert_string_equal(user, "");
+	client.authorization = "Bearer " TOKEN;
+	assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+	assert_string_equal(user, "ann");
+	client.authorization = NULL;
+	client.open = true;
+	assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+	assert_string_equal(user, "");
+	/* Names that cannot be one. */
+	const struct gate unix_gate = { .trust_proxy = "unix" };
+	struct gate_client local = { .user = "bob\x1b[31m" };
+	assert_int_equal(gate_check(&unix_gate, &local, user), GATE_PASS);
+	assert_string_equal(user, "");
+	local.user = "bob";
+	assert_int_equal(gate_check(&unix_gate, &local, user), GATE_PASS);
+	assert_string_equal(user, "bob");
+	assert_int_equal(gate_check_proxy("unix", &e), 0);
+	assert_int_equal(gate_check_proxy("::1", &e), 0);
+	assert_int_equal(gate_check_proxy("proxy.example", &e), ERR_USAGE);
+	secrets_free(s);
+}
+
+static void test_log_keeps_no_values(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "/", "/" },
+		{ "/a/b", "/a/b" },
+		{ "/a?token=secret", "/a?token" },
+		{ "/a?token=secret&user=ann&x", "/a?token&user&x" },
+		{ "/a?=secret&&y=", "/a?&&y" },
+		{ "/a=b?c", "/a=b?c" },
+		{ "", "" },
+	};
+	char shown[64], small[8];
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		access_target(shown, sizeof(shown), cases[i][0]);
+		assert_string_equal(shown, cases[i][1]);
+	}
+	access_target(small, sizeof(small), "/abc?defgh=secret&x=1");
+	assert_string_equal(small, "/abc?de");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_bad_secrets),
+		cmocka_unit_test(test_host),
+		cmocka_unit_test(test_proxy),
+		cmocka_unit_test(test_log_keeps_no_values),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
