@@ -76,8 +76,8 @@ static void add_memory(const struct listing *l, const struct board_holder *h)
 static void add_idle(const struct listing *l, const struct board_holder *h)
 {
 	char age[40];
-	int64_t ms = l->q->now_ms - h->idle_since_ms;
-	duration_text(age, sizeof(age), ms > 0 ? ms : 0);
+	const struct board_host *host = &l->b->hosts[l->b->cards[h->card].host];
+	duration_text(age, sizeof(age), part_idle_ms(l->q, host, h->idle_since_ms));
 	if (h->active)
 		str_add(l->out, "active");
 	else if (h->idle_since_ms < 0)
@@ -114,6 +114,10 @@ static void add_what(const struct listing *l, const struct board_holder *h)
 static void add_release(const struct listing *l, const struct board_holder *h)
 {
 	char command[RELEASE_CAP];
+	if (strcmp(h->user, USER_DEAD) == 0) { /* no process can be ended, but its parent */
+		str_add(l->out, "-");
+		return;
+	}
 	release_command(command, h->pid, h->texts[PROCESS_JOB], h->texts[PROCESS_CONTAINER]);
 	str_add(l->out, "<code class=\"copy\">");
 	html_text(l->out, command);
@@ -276,6 +280,17 @@ static void write_table(const struct listing *l)
 	str_add(l->out, "</tbody></table></div>\n");
 }
 
+/* There is no row: nobody holds anything, or it is not known. */
+static void add_nobody(struct str *out, const struct board *b, bool chosen)
+{
+	bool known = true;
+	for (size_t i = 0; i < b->n_hosts; i++)
+		known &= part_knows_holders(b, i);
+	str_add(out, !known   ? "<p>Not known: the recorder is not running.</p>\n"
+		     : chosen ? "<p>Nothing is held now.</p>\n"
+			      : "<p>No process holds a GPU.</p>\n");
+}
+
 void part_holders(struct str *out, const struct request *q, const struct board *b,
 	const struct holder_choice *choice)
 {
@@ -292,6 +307,6 @@ void part_holders(struct str *out, const struct request *q, const struct board *
 	if (l.n)
 		write_table(&l);
 	else
-		str_add(out, "<p>No process holds a GPU.</p>\n");
+		add_nobody(out, b, choice != NULL);
 	free(l.rows);
 }

@@ -21,14 +21,14 @@ struct view {
 };
 
 /* "for 3 h 20 min", "for > 2 d": at least, as far as was recorded. */
-static void add_since(const struct view *v, int64_t since_ms, bool longer)
+static void add_since(const struct view *v, const struct board_card *c)
 {
 	char text[40];
-	if (since_ms < 0)
+	int64_t ms = part_idle_ms(v->q, &v->b->hosts[c->host], c->state_since_ms);
+	if (c->state_since_ms < 0 || ms < 1000)
 		return;
-	int64_t ms = v->q->now_ms > since_ms ? v->q->now_ms - since_ms : 0;
 	duration_text(text, sizeof(text), ms);
-	str_addf(v->out, " for %s%s", longer ? "&gt; " : "", text);
+	str_addf(v->out, " for %s%s", c->state_longer ? "&gt; " : "", text);
 }
 
 /* The names of the definitions. */
@@ -94,7 +94,9 @@ static void add_reading(const struct view *v, const char *name, double value, co
 static void add_holder_line(const struct view *v, const struct board_card *c)
 {
 	if (!c->n_holders) {
-		str_add(v->out, "<p class=\"who dim\">nobody holds it</p>\n");
+		str_addf(v->out, "<p class=\"who dim\">%s</p>\n",
+			part_knows_holders(v->b, c->host) ? "nobody holds it"
+							  : "holders are not known");
 		return;
 	}
 	const struct board_holder *h = &v->b->holders[c->first_holder];
@@ -127,8 +129,9 @@ static void add_tile(const struct view *v, const struct board_card *c)
 	str_addf(v->out, "</span></h3>\n<p class=\"now\">");
 	part_key(v->out, state);
 	if (is_ok(c)) {
-		str_addf(v->out, "<strong>%s</strong>", state_words[c->state]);
-		add_since(v, c->state_since_ms, c->state_longer);
+		str_addf(v->out, "%s<strong>%s</strong>",
+			v->b->hosts[c->host].stale ? "was " : "", state_words[c->state]);
+		add_since(v, c);
 	} else {
 		str_addf(v->out, "<strong>%s</strong>", c->status);
 	}
@@ -188,7 +191,7 @@ void page_now(const struct request *q, struct answer *a)
 	str_add(&a->body, "<div id=\"live\">\n");
 	if (is_simulated(&b))
 		part_warning(&a->body, SIMULATED_WARNING);
-	part_board_age(&a->body, q, &b);
+	part_board_age(&a->body, q, &b, true);
 	if (b.n_cards) {
 		add_summary(&v);
 		add_tiles(&v);

@@ -112,49 +112,70 @@ int part_board(struct board *b, const struct request *q, struct err *e)
 	return rc;
 }
 
+/* " 3 h 20 min ago"; "" for a moment that is not over, which a clock that was set can make. */
+static void ago_text(char dst[64], int64_t ms)
+{
+	char age[40];
+	duration_text(age, sizeof(age), ms > 0 ? ms : 0);
+	snprintf(dst, 64, ms >= 0 ? " %s ago" : "", age);
+}
+
 /* A sentence about a recorder that is silent. */
 static void say_silence(
 	char *dst, size_t cap, const struct request *q, const struct board_host *h)
 {
-	char moment[48], age[40];
+	char moment[48], ago[64];
 	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
-	duration_text(age, sizeof(age), q->now_ms - h->last_tick_ms);
+	ago_text(ago, q->now_ms - h->last_tick_ms);
 	if (!h->any_run)
 		snprintf(dst, cap,
 			"No recorder has written to this store yet. Start one: gua start");
 	else if (!h->running || h->killed)
 		snprintf(dst, cap,
-			"The recorder of %s %s. This is what it saw last, %s ago (%s). Start "
-			"it: gua start",
-			h->hostname, h->killed ? "was killed" : "is not running", age, moment);
+			"The recorder of %s %s. This is what it saw last%s (%s). Start it: gua "
+			"start",
+			h->hostname, h->killed ? "was killed" : "is not running", ago, moment);
 	else
 		snprintf(dst, cap,
-			"The recorder of %s has written nothing for %s (since %s). To find out "
-			"why: gua status",
-			h->hostname, age, moment);
+			"The recorder of %s wrote last%s (%s). To find out why: gua status",
+			h->hostname, ago, moment);
 }
 
 static void add_age(struct str *out, const struct request *q, const struct board_host *h)
 {
-	char age[40], moment[48], interval[40];
-	int64_t ms = q->now_ms - h->last_tick_ms;
-	duration_text(age, sizeof(age), ms > 0 ? ms : 0);
+	char ago[64], moment[48], interval[40];
+	ago_text(ago, q->now_ms - h->last_tick_ms);
 	duration_text(interval, sizeof(interval), h->interval_ms);
 	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
 	str_add(out, "<p class=\"age\">");
 	html_text(out, h->hostname);
 	str_add(out, ", driver ");
 	html_text(out, *h->driver ? h->driver : "unknown");
-	str_addf(out, ". Read %s ago (%s); the recorder reads every %s.</p>\n", age, moment,
+	str_addf(out, ". Read%s (%s); the recorder reads every %s.</p>\n", ago, moment,
 		interval);
 }
 
-void part_board_age(struct str *out, const struct request *q, const struct board *b)
+int64_t part_idle_ms(const struct request *q, const struct board_host *h, int64_t since_ms)
+{
+	int64_t until_ms = h->stale ? h->last_tick_ms : q->now_ms;
+	return until_ms > since_ms ? until_ms - since_ms : 0;
+}
+
+bool part_knows_holders(const struct board *b, size_t host)
+{
+	for (size_t i = 0; i < b->n_cards; i++)
+		if (b->cards[i].host == host && b->cards[i].n_holders)
+			return true;
+	return b->hosts[host].running;
+}
+
+void part_board_age(struct str *out, const struct request *q, const struct board *b, bool all)
 {
 	char text[512];
 	for (size_t i = 0; i < b->n_hosts; i++) {
 		if (!b->hosts[i].stale) {
-			add_age(out, q, &b->hosts[i]);
+			if (all)
+				add_age(out, q, &b->hosts[i]);
 			continue;
 		}
 		say_silence(text, sizeof(text), q, &b->hosts[i]);

@@ -28,8 +28,16 @@ const char *part_param(const struct request *q, const char *name);
 
 /* Reads the board of all stores. Call board_finish() even if it fails. */
 int part_board(struct board *b, const struct request *q, struct err *e);
-/* Appends, for each host, how old the board is, or a warning that it is not the present. */
-void part_board_age(struct str *out, const struct request *q, const struct board *b);
+/* Appends a warning for each host whose board is not the present; with `all`, how old the
+ * others are. */
+void part_board_age(struct str *out, const struct request *q, const struct board *b, bool all);
+
+/* How long something has lasted that began then: until now, or until the last tick of a
+ * recorder that is silent. */
+int64_t part_idle_ms(const struct request *q, const struct board_host *h, int64_t since_ms);
+/* Whether it is known who held the cards of a host: a recorder that has ended leaves its last
+ * slots, if they are of minutes. */
+bool part_knows_holders(const struct board *b, size_t host);
 
 /* Which holders a table has; NULL members: all. */
 struct holder_choice {

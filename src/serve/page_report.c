@@ -116,7 +116,7 @@ static void add_present(const struct view *v)
 	if (!v->page->now)
 		return;
 	if (part_board(&b, v->q, &e) == 0) {
-		part_board_age(v->out, v->q, &b);
+		part_board_age(v->out, v->q, &b, false);
 		part_holders(v->out, v->q, &b, v->page->now);
 	} else {
 		part_warning(v->out, e.text);

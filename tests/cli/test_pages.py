@@ -8,7 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from conftest import gua, wait_for
-from lab_pages import HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW_TEXT, make_lab
+from handmade import IDLE_HELD, USE_UNKNOWN, Store
+from lab_pages import DAY, HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW, NOW_TEXT, make_lab
 from serving import BROWSER, Server, needs_serve, serve  # noqa: F401 (a fixture)
 
 pytestmark = needs_serve
@@ -74,10 +75,41 @@ def test_holders_are_sorted_by_a_link(server, order, users, sort):
 def test_a_recorder_that_is_silent(serve, tmp_path):  # noqa: F811
     old = make_lab(tmp_path / "old.db", age=3600)
     text = words(page(serve("--db", old, "--now", NOW_TEXT, "--utc"), "/"))
-    assert "The recorder of lab-a100 has written nothing for 1 h 0 min" in text
+    assert "The recorder of lab-a100 wrote last 1 h 0 min ago (Mon 2026-11-02 07:00 UTC)" in text
+    assert "was idle-held for > 6 d 23 h" in text
     ended = make_lab(tmp_path / "ended.db", ended=1793606400)
     text = words(page(serve("--db", ended, "--now", NOW_TEXT, "--utc"), "/"))
     assert "The recorder of lab-a100 is not running. This is what it saw last" in text
+
+
+def test_a_recorder_that_left_no_minutes(serve, tmp_path):  # noqa: F811
+    """Its holders are not known, and a clock that is behind makes no age."""
+    made = Store(tmp_path / "old.db")
+    host = made.host()
+    made.run(host, NOW - 3600, NOW + 60, ended=NOW + 60)
+    card = made.card(host, 0, NOW - 3600, NOW + 60)
+    made.usage(NOW - 300, card, IDLE_HELD, 300, width=300)
+    text = words(page(serve("--db", made.save(), "--now", NOW_TEXT, "--utc"), "/"))
+    assert "This is what it saw last (Mon 2026-11-02 08:01 UTC)" in text
+    assert "was idle-held" in text and "holders are not known" in text and "nobody" not in text
+    assert "Holders Not known: the recorder is not running." in text
+
+
+def test_a_process_that_ended_and_an_instance_whose_use_is_not_known(serve, tmp_path):  # noqa: F811
+    made = Store(tmp_path / "mig.db")
+    host = made.host()
+    made.run(host, NOW - 3600, NOW)
+    card = made.card(host, 1, NOW - 3600, NOW, uuid="MIG-1", mig=0, parent="GPU-1")
+    made.card(host, 2, NOW - 3600, NOW, uuid="GPU-2", status="lost")
+    made.card(host, 3, NOW - 9 * DAY, NOW - 8 * DAY, uuid="GPU-3")
+    ended = made.process(host, 5, "_dead", seen=(NOW - 3600, NOW))
+    made.usage(NOW - 60, card, USE_UNKNOWN, 60)
+    made.insert("holder", gpu=card, process=ended, kind=1, mem_bytes=None, since_ms=(NOW - 3600) * 1000)
+    body = page(serve("--db", made.save(), "--now", NOW_TEXT, "--utc"), "/")
+    assert "2 GPUs: 1 no reading, 1 use unknown" in words(body)  # card 3 is not there any more
+    assert "GPU 1:0" in body and "<strong>lost</strong>" in body
+    row = rows(body)[0]
+    assert row[0] == "(ended)" and row[2:4] == ["-", "use unknown"] and row[-1] == "-"
 
 
 def test_invented_data_is_marked(serve, tmp_path):  # noqa: F811
