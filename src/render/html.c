@@ -83,6 +83,10 @@ static void add_head(const struct shown *s)
 		const struct column *c = &s->t->columns[i];
 		if (!is_shown(s->t, i))
 			continue;
+		if (!*c->title) { /* a heading without text would be read out as one */
+			str_add(s->out, "<td></td>");
+			continue;
+		}
 		str_addf(s->out, "<th scope=\"col\"%s>",
 			c->kind == COLUMN_TEXT ? "" : " class=\"n\"");
 		html_text(s->out, c->title);

@@ -206,12 +206,12 @@ static void add_hour(struct str *out, const struct report_hour *h, enum card_sta
 
 static void add_week(struct str *out, const struct report *r, enum card_state state)
 {
+	const char *word = state == CARD_ACTIVE ? active_word(r) : idle_word(r);
 	str_addf(out,
 		"<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Hours of the "
 		"week, %s\"><table class=\"week\">\n<caption>%s, percent of "
 		"%s</caption>\n<thead><tr><td></td>",
-		card_state_names[state], state == CARD_ACTIVE ? active_word(r) : idle_word(r),
-		whole_word(r));
+		word, word, whole_word(r));
 	for (int hour = 0; hour < 24; hour++)
 		str_addf(out, "<th scope=\"col\">%02d</th>", hour);
 	str_add(out, "</tr></thead>\n<tbody>\n");

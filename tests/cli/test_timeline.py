@@ -159,6 +159,14 @@ def test_the_page(lab, expect):
         assert word in found.text.partition("What each GPU did")[0]
 
 
+def test_the_page_with_all_of_its_parts(lab, expect):
+    """Comparison, bill, energy, two levels of holders; of one user, what differs."""
+    for name, args in (("page", ["--compare", "--by", "user,process", "--longest", "3"]), ("page-user", ["--user", "ann"])):
+        source = report(lab, "--format", "html", "--cost", "2", "--energy-price", "0.3", "--co2", "300", *args, since="12h")
+        Page(source)
+        expect(f"report/{name}.html", re.sub(r"<style>.*?</style>", "<style></style>", source, flags=re.S))
+
+
 def test_the_picture_of_the_readme(tmp_path, request):
     """docs/report.svg is what the command in the README draws of the simulated lab."""
     assert gua("demo", "--db", tmp_path / "demo.db").returncode == 0
