@@ -107,7 +107,7 @@ def samples(hosts, interval, job="gua"):
     """All samples: {family: {labels: [(time, value)]}}."""
     families = {}
     for host in hosts:
-        target = {"instance": f"{host.name}:9400", "job": job}
+        target = {"instance": host.name if ":" in host.name else f"{host.name}:9400", "job": job}
         for t in host.scrapes(interval):
             for family, labels, value in host.page(t):
                 key = label_text({**labels, **target})

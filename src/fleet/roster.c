@@ -62,23 +62,17 @@ int roster_expect(struct roster *r, const char *expect, struct err *e)
 		return 0;
 	}
 	int rc = file_read_regular(expect, EXPECT_MAX_BYTES, &f, e);
-	r->expected = 0;
 	for (char *line = rc ? NULL : strtok_r(f.data, "\r\n", &save); line && rc == 0;
 		line = strtok_r(NULL, "\r\n", &save)) {
-		char safe[HOST_KEY_CAP], name[HOST_KEY_CAP];
+		char safe[HOST_KEY_CAP];
 		line += strspn(line, " \t");
 		size_t len = strcspn(line, " \t#");
 		if (len == 0)
 			continue;
 		text_escape(safe, sizeof(safe), line, len);
-		host_short(name, sizeof(name), safe);
-		struct roster_host *host = find_host(r, name, e);
-		rc = host ? 0 : ERR_WORLD;
-		if (host) {
-			r->expected += !host->is_expected;
-			host->is_expected = true;
-		}
+		rc = names_find(&r->expected_names, 0, safe, e) == IDMAP_NONE ? ERR_WORLD : 0;
 	}
+	r->expected = (int64_t)r->expected_names.n;
 	free(f.data);
 	return rc ? err_prefix(e, "--expect") : 0;
 }
@@ -91,7 +85,7 @@ struct asking {
 
 static struct roster_host *host_of(struct asking *a, const struct sample *s, struct err *e)
 {
-	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
+	char key[HOST_KEY_CAP];
 	if (!fleet_host(a->f, s->labels, key)) {
 		err_set(e, ERR_WORLD,
 			"the series of " FAMILY_TIME
@@ -100,8 +94,7 @@ static struct roster_host *host_of(struct asking *a, const struct sample *s, str
 			a->f->by);
 		return NULL;
 	}
-	host_short(name, sizeof(name), key);
-	return find_host(a->r, name, e);
+	return find_host(a->r, key, e);
 }
 
 static int take_accounted(void *context, const struct sample *s, struct err *e)
@@ -145,11 +138,67 @@ static int compare_hosts(const void *x, const void *y)
 	return p->state != q->state ? (p->state < q->state ? -1 : 1) : strcmp(p->name, q->name);
 }
 
+/* Leaves out the ports of hosts, except of those that differ in nothing else. */
+static int shorten(struct roster *r, struct err *e)
+{
+	struct names names = { 0 };
+	uint32_t *shorts = calloc(r->n + 1, sizeof(*shorts)),
+		 *counts = calloc(r->n + 1, sizeof(*counts));
+	int rc = shorts && counts ? 0 : err_memory(e);
+	for (size_t i = 0; i < r->n && rc == 0; i++) {
+		char name[HOST_KEY_CAP];
+		host_short(name, sizeof(name), r->hosts[i].name);
+		shorts[i] = names_find(&names, 0, name, e);
+		rc = shorts[i] == IDMAP_NONE ? ERR_WORLD : 0;
+		counts[rc ? 0 : shorts[i]]++;
+	}
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		if (counts[shorts[i]] == 1)
+			r->hosts[i].name =
+				arena_text(&r->names.texts, names.items[shorts[i]].text);
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		rc = r->hosts[i].name ? 0 : err_memory(e);
+	names_finish(&names);
+	free(shorts);
+	free(counts);
+	return rc;
+}
+
+/* Whether a host is the one that was expected: with or without a port. */
+static bool is_named(const char *name, const char *expected)
+{
+	char shorter[HOST_KEY_CAP];
+	host_short(shorter, sizeof(shorter), expected);
+	if (strcmp(name, expected) == 0 || strcmp(name, shorter) == 0)
+		return true;
+	host_short(shorter, sizeof(shorter), name);
+	return strcmp(shorter, expected) == 0;
+}
+
+/* Adds the hosts that were expected and are not there. */
+static int add_missing(struct roster *r, struct err *e)
+{
+	size_t n_seen = r->n;
+	for (size_t i = 0; i < r->expected_names.n; i++) {
+		const char *expected = r->expected_names.items[i].text;
+		bool found = false;
+		for (size_t k = 0; k < n_seen && !found; k++)
+			found = is_named(r->hosts[k].name, expected);
+		if (found)
+			continue;
+		struct roster_host *host = find_host(r, expected, e);
+		if (!host)
+			return ERR_WORLD;
+		host->is_missing = true;
+	}
+	return 0;
+}
+
 static void judge(struct roster *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct roster_host *h = &r->hosts[i];
-		bool seen = h->accounted_ms >= 0 || h->is_scraped || !h->is_expected;
+		bool seen = !h->is_missing;
 		h->state = !seen					   ? ROSTER_MISSING
 			   : !h->is_scraped				   ? ROSTER_SILENT
 			   : r->now_ms - h->accounted_ms > 1000 * BEHIND_S ? ROSTER_BEHIND
@@ -193,6 +242,10 @@ int roster_read(
 		rc = batch_run(&b, e);
 	batch_finish(&b);
 	if (rc == 0)
+		rc = shorten(r, e);
+	if (rc == 0)
+		rc = add_missing(r, e);
+	if (rc == 0)
 		judge(r);
 	return rc;
 }
@@ -201,23 +254,17 @@ int roster_compare(struct roster *r, struct audit *a, struct err *e)
 {
 	enum { NAMED = 5 };
 	struct str missing = { 0 };
-	size_t named = 0;
-	for (size_t i = 0; i < a->n_hosts && r->n; i++) {
-		struct roster_host *host = find_host(r, a->hosts[i].hostname, e);
-		if (!host)
-			return ERR_WORLD;
-		host->is_scraped = true;
+	size_t *n = &a->fleet.n_missing;
+	for (size_t i = 0; i < r->expected_names.n; i++) {
+		const char *expected = r->expected_names.items[i].text;
+		bool found = false;
+		for (size_t k = 0; k < a->n_hosts && !found; k++)
+			found = is_named(a->hosts[k].hostname, expected);
+		if (!found && (*n)++ < NAMED)
+			str_addf(&missing, "%s%s", *n > 1 ? ", " : "", expected);
 	}
-	for (size_t i = 0; i < r->n; i++) {
-		const struct roster_host *host = &r->hosts[i];
-		if (!host->is_expected || host->is_scraped)
-			continue;
-		a->fleet.n_missing++;
-		if (named++ < NAMED)
-			str_addf(&missing, "%s%s", named > 1 ? ", " : "", host->name);
-	}
-	if (named > NAMED)
-		str_addf(&missing, " and %zu more", named - NAMED);
+	if (*n > NAMED)
+		str_addf(&missing, " and %zu more", *n - NAMED);
 	a->fleet.n_expected = r->expected;
 	a->fleet.missing = arena_text(&a->texts, str_text(&missing));
 	bool failed = missing.failed || !a->fleet.missing;
@@ -228,6 +275,7 @@ int roster_compare(struct roster *r, struct audit *a, struct err *e)
 void roster_finish(struct roster *r)
 {
 	names_finish(&r->names);
+	names_finish(&r->expected_names);
 	free(r->hosts);
 	*r = (struct roster){ 0 };
 }

@@ -21,12 +21,12 @@ struct roster_host {
 	int64_t accounted_ms; /* up to this moment; -1 unknown */
 	int64_t gpus;	      /* -1 unknown */
 	char version[48];     /* of its gua; "" unknown */
-	bool is_scraped, is_expected;
+	bool is_scraped, is_missing;
 };
 
 /* Zero-initialise. */
 struct roster {
-	struct names names;
+	struct names names, expected_names;
 	struct roster_host *hosts; /* the worst state first, then by name */
 	size_t n, counts[ROSTER_STATES];
 	int64_t expected; /* how many; -1: not said */

@@ -61,6 +61,8 @@ static struct version_count *count_versions(const struct roster *r, size_t *n)
 	*n = 0;
 	for (size_t i = 0; i < r->n && counts; i++) {
 		size_t k = 0;
+		if (r->hosts[i].state == ROSTER_MISSING)
+			continue;
 		while (k < *n && strcmp(counts[k].version, r->hosts[i].version) != 0)
 			k++;
 		counts[k].version = r->hosts[i].version;

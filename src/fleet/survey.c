@@ -34,7 +34,8 @@ static struct survey_host *add_host(struct survey *s, const char *key, struct er
 		.after = { NAN, NAN },
 		.first = NAN,
 		.last = NAN,
-		.left_out = !restriction_takes_host(&s->q->only, name) };
+		.left_out = !restriction_takes_host(&s->q->only, name) &&
+			    !restriction_takes_host(&s->q->only, key) };
 	s->n_hosts++;
 	return host;
 }
@@ -105,10 +106,13 @@ static void ask_family(struct survey *s, struct batch *b, const struct survey_qu
 			 : !take.to				       ? ""
 			 : take.state >= 0			       ? ",identity"
 								       : ",identity,state";
-	/* Of replicas: the newest before an edge, the oldest after it. */
-	str_addf(&query, "%s by (%s%s) (%s(", after ? "min" : "max", s->f->by, by, q->over);
+	/* Of replicas: the newest before an edge, the oldest after it. Without any, to group
+	 * would only take time. */
+	if (s->has_twins)
+		str_addf(&query, "%s by (%s%s) (", after ? "min" : "max", s->f->by, by);
+	str_addf(&query, "%s(", q->over);
 	fleet_select(s->f, &query, family, q->extra);
-	str_addf(&query, "[%llds]))", (long long)ceil(q->range_s));
+	str_addf(&query, "[%llds])%s", (long long)ceil(q->range_s), s->has_twins ? ")" : "");
 	if (context) {
 		*context = take;
 		batch_query(b, &query, q->time_s, take.to ? take_meter : take_time, context);

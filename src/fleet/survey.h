@@ -1,6 +1,6 @@
 /* A survey: what the engine answers for one window of a fleet, and the audit made of it. Two
  * snapshots of the counters, at both edges, are enough for most series; the others (hosts that
- * came or went, lost stores) are asked for one by one. gua-fleet(7) has the formulas. */
+ * came or went, lost stores) are asked for one by one: see gua-fleet(7). */
 #ifndef GUA_FLEET_SURVEY_H
 #define GUA_FLEET_SURVEY_H
 
@@ -9,7 +9,7 @@
 #include "query/audit.h"
 #include "query/heat.h"
 
-/* How long before an edge a value may be, and how long after it. */
+/* How far from an edge a value may be. */
 enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };
 
 struct survey_host {
@@ -19,9 +19,8 @@ struct survey_host {
 	double first;			    /* the same of METER_FIRST */
 	double last;			    /* the newest that was seen */
 	bool left_out;			    /* the audit is restricted to others */
-	/* Its store was lost between these moments; 0: it was not. */
-	double reset_from, reset_to;
-	bool is_listed; /* it is in the audit, at the next */
+	double reset_from, reset_to;	    /* its store was lost between them; 0: it was not */
+	bool is_listed;			    /* it is in the audit, at the next */
 	uint32_t index;
 	size_t n_cards;
 	/* Of its cards, by state, in milliseconds: the counters at the start, what was added to
@@ -43,6 +42,7 @@ struct survey {
 	double now_s;
 	double lag_s;	/* counters are this much older than a scrape, mostly */
 	bool has_after; /* there is a time after the end */
+	bool has_twins; /* replicas: a host has two series of one kind */
 	struct names names;
 	struct survey_host *hosts;
 	size_t n_hosts;

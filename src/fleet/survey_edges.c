@@ -40,6 +40,15 @@ static int take_seen(void *context, const struct sample *sample, struct err *e)
 	return host ? 0 : ERR_WORLD;
 }
 
+/* How many series the most frequent host has of what each has once. */
+static int take_twins(void *context, const struct sample *sample, struct err *e)
+{
+	struct survey *s = context;
+	(void)e;
+	s->has_twins |= sample->value > 1;
+	return 0;
+}
+
 static int take_info(void *context, const struct sample *sample, struct err *e)
 {
 	struct survey *s = context;
@@ -80,6 +89,17 @@ static void ask_lag(struct survey *s, struct batch *b)
 	fleet_select(s->f, &query, FAMILY_TIME, "");
 	str_add(&query, ")");
 	batch_query(b, &query, s->edges[EDGE_END], take_lag, s);
+	str_finish(&query);
+}
+
+static void ask_twins(struct survey *s, struct batch *b)
+{
+	struct str query = { 0 };
+	str_addf(&query, "max(count by (%s) (last_over_time(", s->f->by);
+	fleet_select(s->f, &query, FAMILY_TIME, "");
+	str_addf(&query, "[%ds])))", LOOK_S);
+	for (int edge = 0; edge < EDGES; edge++)
+		batch_query(b, &query, s->edges[edge], take_twins, s);
 	str_finish(&query);
 }
 
@@ -130,6 +150,7 @@ int survey_edges(struct survey *s, struct err *e)
 	struct batch b = { .fleet = s->f };
 	ask_lag(s, &b);
 	ask_seen(s, &b);
+	ask_twins(s, &b);
 	int rc = *s->f->engine ? 0 : fleet_probe(s->f, e);
 	if (rc == 0)
 		rc = batch_run(&b, e);

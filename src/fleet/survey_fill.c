@@ -75,6 +75,30 @@ static struct ranked *rank_hosts(const struct survey *s, size_t *n)
 	return ranked;
 }
 
+/* Keeps the ports of hosts that differ in nothing else. */
+static int tell_apart(struct survey *s, const struct ranked *ranked, size_t n, struct err *e)
+{
+	struct names names = { 0 };
+	uint32_t *first = calloc(n + 1, sizeof(*first));
+	int rc = first ? 0 : err_memory(e);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		struct survey_host *h = &s->hosts[ranked[i].host];
+		size_t known = names.n;
+		uint32_t index = names_find(&names, 0, h->name, e);
+		if (index == IDMAP_NONE) {
+			rc = ERR_WORLD;
+		} else if (index == known) {
+			first[index] = ranked[i].host;
+		} else {
+			s->hosts[first[index]].name = s->hosts[first[index]].key;
+			h->name = h->key;
+		}
+	}
+	names_finish(&names);
+	free(first);
+	return rc;
+}
+
 static int add_host(struct survey *s, struct survey_host *h, struct err *e)
 {
 	struct audit *a = s->a;
@@ -260,7 +284,7 @@ int survey_fill(struct survey *s, struct err *e)
 	struct gather g = { .a = s->a, .q = s->q };
 	size_t n = 0;
 	struct ranked *ranked = rank_hosts(s, &n);
-	int rc = ranked ? 0 : err_memory(e);
+	int rc = ranked ? tell_apart(s, ranked, n, e) : err_memory(e);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		s->hosts[ranked[i].host].is_listed = true;
 		rc = add_host(s, &s->hosts[ranked[i].host], e);

@@ -9,8 +9,10 @@
 
 #include "query/gather.h"
 
-/* Sums that are kept at a time; samples that one query makes the engine read. */
-enum { MOST_CELLS = 4000000, MOST_SAMPLES = 200000000, SAMPLES_PER_HOUR = 60 };
+/* Sums that are kept at a time; samples that one query makes the engine read, and values that
+ * it makes it keep: VictoriaMetrics refuses 1e9, Prometheus 50e6. */
+enum { MOST_CELLS = 4000000, MOST_SAMPLES = 500000000, MOST_VALUES = 20000000 };
+enum { SAMPLES_PER_HOUR = 60 };
 /* Snapshots are up to this much apart from each other: a sum that falls by less is not a reset.
  */
 enum { SLACK_MS = 1000 * (LOOK_S + 100) };
@@ -97,13 +99,15 @@ static int ask_hours(struct hours *h, bool recorded, struct err *e)
 	const char *by = s->f->by;
 	int64_t series = 1 + (int64_t)(recorded ? s->n_hosts : s->cards.n) * 4;
 	int64_t each = 1 + MOST_SAMPLES / (series * SAMPLES_PER_HOUR);
-	if (recorded)
-		str_addf(&query, "max by (%s,state) (last_over_time(", by);
-	else
-		str_addf(&query, "sum by (%s,state) (max by (%s,uuid,state) (last_over_time(",
-			by, by);
+	if (each > 1 + MOST_VALUES / series)
+		each = 1 + MOST_VALUES / series;
+	bool twins = s->has_twins && !recorded;
+	str_addf(&query, "%s by (%s,state) (", recorded ? "max" : "sum", by);
+	if (twins)
+		str_addf(&query, "max by (%s,uuid,state) (", by);
+	str_add(&query, "last_over_time(");
 	fleet_select(s->f, &query, recorded ? FAMILY_HOST_SUM : FAMILY_CARD, "");
-	str_addf(&query, "[%ds]))%s", LOOK_S, recorded ? "" : ")");
+	str_addf(&query, "[%ds]))%s", LOOK_S, twins ? ")" : "");
 	for (int64_t from = h->from; from < h->to; from += each) {
 		int64_t last = from + each < h->to ? from + each - 1 : h->to - 1;
 		struct request *r = batch_query(

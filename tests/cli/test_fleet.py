@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
-T = 1793577600  # Mon 2026-11-02 00:00 UTC
+T = 1730678400  # Mon 2024-11-04 00:00 UTC: an engine refuses samples of the future
 S, E, END = T + 5400, T + 5400 + 3 * 3600, T + 6 * 3600
 LONG_AGO = T - 3 * 86400
 SCRAPE = 60
@@ -177,6 +177,16 @@ def test_all_formats_come_from_the_same_report(urls, tmp_path):
     expected.write_text("plain0\nplain1:9400\nmissing1\n")
     text = report(url, "--expect", expected).stdout
     assert "10 seen of 3 expected" in text and "Expected and not seen: missing1." in text
+
+
+def test_hosts_that_differ_in_the_port_alone_stay_apart(tmp_path):
+    hosts = [Host(f"127.0.0.1:{port}", cards(port), ALWAYS, [(T, END)], phase=port) for port in (1, 2)]
+    with engines.victoria(tmp_path, import_text(samples(hosts, SCRAPE))) as url:
+        found = document(url, "--by", "host")
+        one = document(url, "--host", "127.0.0.1:2")
+    assert {row["host"] for row in found["breakdown"]["rows"]} == {"127.0.0.1:1", "127.0.0.1:2"}
+    check(found["gpu_seconds"], S, E, hosts)
+    check(one["gpu_seconds"], S, E, hosts[1:])
 
 
 def test_what_metrics_cannot_answer_is_refused(urls):
