@@ -1,0 +1,93 @@
+"""A fleet report over many hosts in VictoriaMetrics, and the live fleet: three servers on the fake driver scraped by a real
+Prometheus. The engines are Debian's, on loopback and in temporary directories."""
+import json
+import pathlib
+import sys
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+import engines  # noqa: E402
+
+START = 1727740800  # 2024-10-01 00:00 UTC: an engine refuses samples of the future
+CARDS, USERS = 8, 20
+STATES = {"active": 0.55, "idle_held": 0.25, "idle": 0.2}
+EDGE = 600  # scrapes of a minute around both edges of the window, this far
+
+
+def times(days, hourly):
+    """Moments of samples: every minute around the edges, and just before each full hour between them."""
+    end = START + days * 86400
+    around = [t for edge in (START, end) for t in range(edge - EDGE, edge + EDGE, 60)]
+    hours = range(START + 3600 - 20, end, 3600) if hourly else ()
+    return sorted({t + 7 for t in around} | {int(t) for t in hours})
+
+
+def line(name, labels, moments, values):
+    return json.dumps({"metric": {"__name__": name, "job": "gua", **labels}, "values": values,
+                       "timestamps": [1000 * t for t in moments]}, separators=(",", ":"))
+
+
+def lines_of(host, often, seldom):
+    """All series of a host: counters are linear between the samples, so that fewer of them say the same."""
+    target = {"instance": f"node{host:05}:9400"}
+    since = START - 40 * 86400
+    yield line("gua_sample_timestamp_seconds", target, often, often)
+    for family, more in (("gua_gpus", {}), ("gua_build_info", {"version": "0.1.0"})):
+        yield line(family, {**target, **more}, seldom, [CARDS if family == "gua_gpus" else 1] * len(seldom))
+    for card in range(CARDS):
+        labels = {**target, "gpu": str(card), "uuid": f"GPU-{host:08x}-{card:04x}"}
+        yield line("gua_gpu_info", {**labels, "model": "NVIDIA A100-SXM4-80GB", "driver_version": "550.54", "source": "nvml"},
+                   seldom, [1] * len(seldom))
+        for state, part in STATES.items():
+            yield line("gua_gpu_state_seconds_total", {**labels, "state": state}, often,
+                       [int((t - since) * part) for t in often])
+    for user in range(USERS):
+        for state, part in (("active", 0.55), ("idle_held", 0.25)):
+            share = CARDS * part / USERS
+            yield line("gua_identity_gpu_seconds_total",
+                       {**target, "identity": f"user{(host * 7 + user) % 500:03}", "state": state},
+                       seldom, [int((t - since) * share) for t in seldom])
+
+
+def load(url, hosts, days):
+    """Imports the fleet; returns how many series and samples it has."""
+    often, seldom = times(days, True), times(days, False)
+    n_series = n_samples = 0
+    part = []
+    for host in range(hosts):
+        for text in lines_of(host, often, seldom):
+            part.append(text)
+            n_series += 1
+            n_samples += text.count(",", text.index("timestamps")) + 1
+        if len(part) > 3000 or host + 1 == hosts:
+            request = urllib.request.Request(f"{url}/api/v1/import", data="\n".join(part).encode(), method="POST")
+            with urllib.request.urlopen(request, timeout=600):
+                part = []
+    engines.ask(f"{url}/internal/force_flush", 600)
+    return n_series, n_samples
+
+
+def run(bench, say):
+    """The part `fleet` of the bench."""
+    if engines.missing():
+        say(f"fleet: left out, not installed: {' '.join(engines.missing())}")
+        return
+    hosts, days = (100, 7) if bench.quick else (2000, 30)
+    folder = bench.folder / "fleet"
+    folder.mkdir()
+    with engines.victoria(folder) as url:
+        say(f"fleet: {hosts} hosts x {CARDS} cards x {days} days into VictoriaMetrics")
+        n_series, n_samples = load(url, hosts, days)
+        end = START + days * 86400
+        command = [bench.build / "gua", "report", "--from", url, "--since", f"@{START}", "--until", f"@{end}",
+                   "--now", f"@{end + 900}", "--utc"]
+        found = json.loads(bench.output(*command, "--json"))
+        expected = hosts * CARDS * days * 86400
+        total = sum(found["gpu_seconds"].values())
+        assert abs(total - expected) < 1e-6 * expected, (total, expected)
+        assert len(found["hosts"]) == hosts and found["gpu_seconds"]["unobserved"] < 1e-6 * expected
+        cpu, wall, peak = bench.measure(*command, runs=3)
+        what = f"{hosts} hosts x {CARDS} x {days} d, {n_series} series, {n_samples / 1e6:.0f} M samples"
+        bench.table.row("fleet report, by the clock", wall / 1e3, "s", 10, f"{what}; CPU of gua {cpu / 1e3:.1f} s",
+                        judged=not bench.quick)
+        bench.table.row("fleet report, gua's own memory", peak, "MB", 200, "text report", judged=not bench.quick)
