@@ -47,7 +47,8 @@ struct helper {
 	bool ended;		    /* it has ended by itself */
 	char *in;		    /* bytes received and not yet used */
 	size_t n_in, cap_in;
-	struct str reply;
+	struct str line;  /* of the log; or a reply that was not the last frame */
+	struct str reply; /* a part of `in`, or of `line` */
 };
 
 static int64_t monotonic_ms(void)
@@ -286,37 +287,54 @@ static void drop_bytes(struct helper *h, size_t n)
 	memmove(h->in, h->in + n, h->n_in);
 }
 
+/* Takes a frame of `len` bytes after the head. A reply is mostly all that is there, and stays
+ * where it is until more is read. Returns as use_frame(). */
+static int take_frame(struct helper *h, const struct frame *head)
+{
+	size_t all = sizeof(*head) + head->len;
+	if (head->kind == FRAME_BYTES && h->n_in == all) {
+		h->in[all] = '\0';
+		h->reply = (struct str){ .data = h->in + sizeof(*head), .len = head->len };
+		h->n_in = 0;
+		return 1;
+	}
+	str_clear(&h->line);
+	str_add_bytes(&h->line, h->in + sizeof(*head), head->len);
+	drop_bytes(h, all);
+	h->reply = h->line;
+	if (head->kind == FRAME_BYTES)
+		return h->line.failed ? -1 : 1;
+	log_at(head->level, "%s", str_text(&h->line));
+	return 0;
+}
+
 /* Uses the first frame that is there. 1: it was the reply; 0: there is no whole frame; -1: it
  * cannot be one. `*need` is how many bytes the first frame has. */
 static int use_frame(struct helper *h, size_t *need)
 {
 	struct frame head;
+	int found = 0;
 	*need = sizeof(head);
-	while (h->n_in >= sizeof(head)) {
+	while (found == 0 && h->n_in >= sizeof(head)) {
 		memcpy(&head, h->in, sizeof(head));
 		if (head.len > FRAME_MOST)
 			return -1;
 		*need = sizeof(head) + head.len;
 		if (h->n_in < *need)
 			return 0;
-		str_clear(&h->reply);
-		str_add_bytes(&h->reply, h->in + sizeof(head), head.len);
-		drop_bytes(h, *need);
+		found = take_frame(h, &head);
 		*need = sizeof(head);
-		if (head.kind == FRAME_BYTES)
-			return h->reply.failed ? -1 : 1;
-		log_at(head.level, "%s", str_text(&h->reply));
 	}
-	return 0;
+	return found;
 }
 
 /* Reads what has come, without waiting. 1: something; 0: nothing; -1: the helper has ended. */
 static int read_more(struct helper *h, size_t need)
 {
 	size_t room = need > h->n_in + 4096 ? need : h->n_in + 4096;
-	if (!array_reserve(&h->in, &h->cap_in, room))
+	if (!array_reserve(&h->in, &h->cap_in, room + 1)) /* and a NUL after the frame */
 		return -1;
-	ssize_t n = recv(h->fd, h->in + h->n_in, h->cap_in - h->n_in, MSG_DONTWAIT);
+	ssize_t n = recv(h->fd, h->in + h->n_in, h->cap_in - 1 - h->n_in, MSG_DONTWAIT);
 	if (n > 0)
 		h->n_in += (size_t)n;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -394,7 +412,7 @@ int helper_free(struct helper *h, int64_t wait_ms)
 	if (h->place)
 		munmap(h->place, sizeof(*h->place));
 	free(h->in);
-	str_finish(&h->reply);
+	str_finish(&h->line);
 	free(h);
 	return left;
 }
