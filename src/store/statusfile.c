@@ -93,10 +93,12 @@ void statusfile_publish(
 	}
 	snprintf(first, sizeof(first), "%s %016" PRIx64 "\n", magic, text_sum(body));
 	memcpy(text, first, FIRST_LINE);
-	/* The rest of the file is filled with NULs, so that it never needs new disk space. */
-	size_t size = FIRST_LINE + len + 1;
-	if (size < STATUS_ROOM)
+	/* The rest of the file is filled with NULs at first, so that it never needs new disk
+	 * space; later only what was there before is overwritten. */
+	size_t own = FIRST_LINE + len + 1, size = own > f->size ? own : f->size;
+	if (!f->size && size < STATUS_ROOM)
 		size = STATUS_ROOM;
+	f->size = own;
 	if (pwrite(f->fd, text, size, 0) < (ssize_t)size)
 		log_debug("cannot write %s: %s", f->path, strerror(errno));
 }

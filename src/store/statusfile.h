@@ -29,6 +29,7 @@ struct statusfile {
 	int fd; /* holds the lock; 0: there is no file */
 	char path[4096 + 16];
 	char head[256];	  /* the lines that stay the same */
+	size_t size;	  /* how much of the file the last text took */
 	char stuck[2048]; /* those about processes that are stuck in the driver */
 };
 
