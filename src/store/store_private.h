@@ -33,6 +33,7 @@ enum statement {
 	STATEMENT_EVENT,
 	STATEMENT_CLEAR_HOLDERS,
 	STATEMENT_HOLDER,
+	STATEMENT_HOLDER_GONE,
 	STATEMENT_RUN_TICK,
 	STATEMENT_HOST_TICK,
 	STATEMENT_COUNT,
@@ -53,7 +54,6 @@ struct store {
 	int shm_fd;    /* the -shm file, to ask who has a lock there; -1: not needed yet */
 	int wal_pages; /* in the -wal file after the last commit */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-
 	struct run_info info; /* of the run that was begun */
 	bool in_batch;	      /* between store_begin_batch() and store_end_batch() */
 	bool batch_failed;    /* ... and it was rolled back: nothing more is written */

@@ -76,7 +76,8 @@ static const char *const texts[STATEMENT_COUNT] = {
 			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STATEMENT_CLEAR_HOLDERS] =
 		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
-	[STATEMENT_HOLDER] = "INSERT INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STATEMENT_HOLDER] = "INSERT OR REPLACE INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STATEMENT_HOLDER_GONE] = "DELETE FROM holder WHERE gpu = ?1 AND process = ?2",
 	[STATEMENT_RUN_TICK] = "UPDATE run SET last_tick_ms = ?2 WHERE id = ?1",
 	[STATEMENT_HOST_TICK] = "UPDATE host SET " LAST_SEEN " WHERE id = ?1",
 };
@@ -374,8 +375,41 @@ static bool write_holder(struct store *s, const struct stored_holder *h)
 	return sql_run(q, NULL);
 }
 
-/* The table is small and is replaced as a whole, but only when something in it changed. On a
- * quiet host nothing is written. */
+/* Finds the row of a holder among others, in which it mostly has the same place; or NULL. */
+static const struct stored_holder *find_holder(
+	const struct stored_holder *rows, size_t n, const struct stored_holder *h, size_t place)
+{
+	for (size_t k = 0; k < n; k++) {
+		const struct stored_holder *row = &rows[(place + k) % n];
+		if (row->gpu == h->gpu && row->process == h->process)
+			return row;
+	}
+	return NULL;
+}
+
+/* Writes the rows that have changed since the last tick. */
+static bool update_holders(struct store *s)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < s->n_holders; i++) {
+		const struct stored_holder *was = &s->holders[i];
+		if (find_holder(s->next, s->n_next, was, i))
+			continue;
+		sqlite3_stmt *q = statement(s, STATEMENT_HOLDER_GONE);
+		sqlite3_bind_int64(q, 1, was->gpu);
+		sqlite3_bind_int64(q, 2, was->process);
+		ok = sql_run(q, NULL);
+	}
+	for (size_t i = 0; ok && i < s->n_next; i++) {
+		const struct stored_holder *now = &s->next[i];
+		const struct stored_holder *was = find_holder(s->holders, s->n_holders, now, i);
+		if (!was || memcmp(was, now, sizeof(*now)) != 0)
+			ok = write_holder(s, now);
+	}
+	return ok;
+}
+
+/* The first tick replaces the table, which may be another run's. */
 static bool write_holders(struct store *s, const struct tick *t)
 {
 	s->n_next = t->n_holders;
@@ -385,10 +419,8 @@ static bool write_holders(struct store *s, const struct tick *t)
 			s->process_ids[h->process], h->kind, h->mem_bytes, h->since_ms,
 			h->last_active_ms };
 	}
-	if (s->holders_known && s->n_next == s->n_holders &&
-		(s->n_next == 0 ||
-			memcmp(s->next, s->holders, s->n_next * sizeof(*s->next)) == 0))
-		return true;
+	if (s->holders_known)
+		return update_holders(s);
 	sqlite3_stmt *q = statement(s, STATEMENT_CLEAR_HOLDERS);
 	sqlite3_bind_int64(q, 1, s->host);
 	bool ok = sql_run(q, NULL);

@@ -270,6 +270,15 @@ static void test_holders_are_of_the_last_tick(void **state)
 	tell(w->path, "UPDATE holder SET mem_bytes = 6 WHERE mem_bytes = 5");
 	world_write(w, s);
 	assert_int_equal(ask(w->path, "SELECT min(mem_bytes) FROM holder"), 6);
+	/* Nor is it when another one has changed, or is gone. */
+	w->holders[0].mem_bytes = 7;
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT min(mem_bytes) FROM holder"), 6);
+	assert_int_equal(ask(w->path, "SELECT max(mem_bytes) FROM holder"), 7);
+	w->holders[0] = w->holders[1];
+	w->tick.n_holders = 1;
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT sum(mem_bytes) FROM holder"), 6);
 	w->tick.n_holders = 0;
 	world_write(w, s);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 0);
