@@ -91,5 +91,6 @@ void identity_name(const struct identity_names *n, const char *user, int64_t pla
 		hash(n, user, dst);
 		return;
 	}
-	text_copy(dst, IDENTITY_NAME_CAP, name ? name : IDENTITY_OTHER);
+	name = name ? name : IDENTITY_OTHER;
+	text_escape(dst, IDENTITY_NAME_CAP, name, strlen(name));
 }

@@ -98,6 +98,7 @@ const struct route serve_routes[] = {
 	{ .path = "/metrics",
 		.answer = metrics_answer,
 		.type = EXPOSITION_TEXT_TYPE,
+		.cache_ms = 5000,
 		.quick = true,
 		.negotiates = true },
 	{ 0 },

@@ -43,6 +43,8 @@ def test_a_name_that_comes_late_gets_all_of_the_time(record, tmp_path):
     assert seconds(run.db) == {"alice": 120}
     assert rows(run.db, "SELECT DISTINCT user FROM process") == [("alice",)]
     assert "uid:1001" not in gua("export", "--db", run.db).stdout
+    # An exporter shows the name from the beginning with all of the time: it is not a newcomer.
+    assert rows(run.db, "SELECT user, place, first_ms < 1793606460000 FROM identity") == [("alice", 1, 1)]
 
 
 def test_the_same_process_gets_its_name_from_the_next_recorder(record, tmp_path):
