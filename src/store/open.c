@@ -1,6 +1,7 @@
 /* Opening: the connection and its settings. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -225,10 +226,53 @@ static int open_reader(sqlite3 **db, const struct foreign_file *file, struct err
 	return code ? code : store_adapt(*db, version, file->path, e);
 }
 
+/* Files that were read as stores before. To identify a file is to open and close it, and
+ * closing any descriptor of a file drops the locks that SQLite has on it for all threads of the
+ * process: a server would read without its locks. So this is one of the few things that a
+ * process remembers. A file that another one has replaced has another inode. */
+enum { KNOWN_STORES = 64 };
+static struct known_store {
+	dev_t dev;
+	ino_t ino;
+} known[KNOWN_STORES];
+static size_t n_known; /* counts on beyond the array: the oldest is overwritten */
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_known(const struct stat *st)
+{
+	bool found = false;
+	pthread_mutex_lock(&known_lock);
+	for (size_t i = 0; i < KNOWN_STORES && !found; i++)
+		found = known[i].ino == st->st_ino && known[i].dev == st->st_dev;
+	pthread_mutex_unlock(&known_lock);
+	return found;
+}
+
+static void remember(const struct stat *st)
+{
+	pthread_mutex_lock(&known_lock);
+	known[n_known++ % KNOWN_STORES] = (struct known_store){ st->st_dev, st->st_ino };
+	pthread_mutex_unlock(&known_lock);
+}
+
+/* The same as store_identify(), without opening a store that was read before. */
+static int identify_again(const char *path, struct err *e)
+{
+	struct stat st;
+	bool seen = stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+		    access(path, R_OK) == 0;
+	if (seen && is_known(&st))
+		return STORE_OURS;
+	int kind = store_identify(path, e);
+	if (seen && kind == STORE_OURS)
+		remember(&st);
+	return kind;
+}
+
 static int open_store(sqlite3 **db, const struct foreign_file *file, struct err *e)
 {
 	*db = NULL;
-	int kind = store_identify(file->path, e);
+	int kind = identify_again(file->path, e);
 	if (kind < 0)
 		return kind;
 	if (kind == STORE_MISSING)

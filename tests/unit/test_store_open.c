@@ -59,6 +59,44 @@ static void expect_refused(const struct world *w, const char *part)
 	assert_int_equal(access(side, F_OK), -1);
 }
 
+/* Whether this process has SQLite's shared lock on the file, as another process sees it. */
+static bool is_locked(const char *path)
+{
+	int status = 0;
+	pid_t child = fork();
+	if (child == 0) {
+		/* The bytes of SQLite's lock (https://sqlite.org/c3ref/file_control.html). */
+		struct flock lock = { .l_type = F_WRLCK, .l_start = 0x40000002, .l_len = 510 };
+		int fd = open(path, O_RDWR);
+		_exit(fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+/* A thread that opens the store must not drop the lock under which another one reads it. */
+static void test_readers_keep_their_locks(void **state)
+{
+	struct world *w = *state;
+	struct err e = { 0 };
+	struct store *s = NULL;
+	sqlite3 *first = NULL, *second = NULL;
+	assert_int_equal(store_open(&s, w->path, &e), 0);
+	store_close(s);
+	assert_int_equal(store_open_read(&second, w->path, &e), 0);
+	sqlite3_close(second);
+	assert_int_equal(store_open_read(&first, w->path, &e), 0);
+	assert_int_equal(
+		sqlite3_exec(first, "BEGIN; SELECT * FROM run", NULL, NULL, NULL), SQLITE_OK);
+	assert_true(is_locked(w->path));
+	assert_int_equal(store_open_read(&second, w->path, &e), 0);
+	assert_true(is_locked(w->path));
+	sqlite3_close(second);
+	assert_true(is_locked(w->path));
+	sqlite3_close(first);
+	assert_false(is_locked(w->path));
+}
+
 static void test_made_when_missing(void **state)
 {
 	struct world *w = *state;
@@ -246,6 +284,7 @@ static void test_read_where_nothing_can_be_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_readers_keep_their_locks),
 		WORLD_TEST(test_made_when_missing),
 		WORLD_TEST(test_version_0_is_migrated),
 		WORLD_TEST(test_an_older_version_of_ours),
