@@ -11,6 +11,7 @@ import engines  # noqa: E402
 START = 1727740800  # 2024-10-01 00:00 UTC: an engine refuses samples of the future
 CARDS, USERS = 8, 20
 STATES = {"active": 0.55, "idle_held": 0.25, "idle": 0.2}
+RECORDED = "instance_state:gua_gpu_state_seconds:sum"  # what docs/scale.md says to record for so many hosts
 EDGE = 600  # scrapes of a minute around both edges of the window, this far
 
 
@@ -41,6 +42,8 @@ def lines_of(host, often, seldom):
         for state, part in STATES.items():
             yield line("gua_gpu_state_seconds_total", {**labels, "state": state}, often,
                        [int((t - since) * part) for t in often])
+    for state, part in STATES.items():
+        yield line(RECORDED, {**target, "state": state}, often, [CARDS * int((t - since) * part) for t in often])
     for user in range(USERS):
         for state, part in (("active", 0.55), ("idle_held", 0.25)):
             share = CARDS * part / USERS
@@ -67,6 +70,14 @@ def load(url, hosts, days):
     return n_series, n_samples
 
 
+def rows(bench, command, what, name, judged):
+    """By the clock the fastest of the runs counts: a quiet moment."""
+    wall, cpu, peak = bench.runs_of(*command, runs=3)
+    bench.table.row(f"{name}, by the clock", min(wall) / 1e3, "s", 10, f"{what}; CPU of gua {min(cpu) / 1e3:.1f} s",
+                    judged=judged)
+    bench.table.row(f"{name}, gua's own memory", max(peak), "MB", 200, "", judged=judged)
+
+
 def run(bench, say):
     """The part `fleet` of the bench."""
     if engines.missing():
@@ -86,8 +97,7 @@ def run(bench, say):
         total = sum(found["gpu_seconds"].values())
         assert abs(total - expected) < 1e-6 * expected, (total, expected)
         assert len(found["hosts"]) == hosts and found["gpu_seconds"]["unobserved"] < 1e-6 * expected
-        cpu, wall, peak = bench.measure(*command, runs=3)
         what = f"{hosts} hosts x {CARDS} x {days} d, {n_series} series, {n_samples / 1e6:.0f} M samples"
-        bench.table.row("fleet report, by the clock", wall / 1e3, "s", 10, f"{what}; CPU of gua {cpu / 1e3:.1f} s",
-                        judged=not bench.quick)
-        bench.table.row("fleet report, gua's own memory", peak, "MB", 200, "text report", judged=not bench.quick)
+        rows(bench, command, what, "fleet report", not bench.quick)
+        engines.ask(f"{url}/api/v1/admin/tsdb/delete_series?match[]={{__name__='{RECORDED}'}}")
+        rows(bench, command, "the sums of hosts are not recorded", "fleet report without a rule", False)

@@ -72,7 +72,7 @@ def play(hosts, minutes, say):
     """Lets the fleet run; the second host is killed after 0.4 of the time and comes back a minute later. Returns a window
     of whole minutes in which all is known."""
     begun = time.time()
-    since = 60 * (int(begun) // 60 + 1)
+    since = 60 * (int(begun) // 60 + 4)
     time.sleep(60 * 0.4 * minutes)
     say("fleet_live: killing one host")
     hosts[1].kill()
@@ -103,7 +103,7 @@ def run(bench, say):
     if engines.missing():
         say(f"fleet_live: left out, not installed: {' '.join(engines.missing())}")
         return
-    minutes = 6 if bench.quick else 10
+    minutes = 8 if bench.quick else 10
     folder = bench.folder / "fleet_live"
     folder.mkdir()
     hosts = [LiveHost(bench.build, folder, i) for i in range(3)]

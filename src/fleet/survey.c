@@ -138,13 +138,22 @@ void survey_ask(struct survey *s, struct batch *b, const struct survey_question 
 /* What a counter shows in its first minutes: its series began with it. */
 enum { NEWBORN_S = 150 };
 
-static bool is_newborn(const struct meter_row *row)
+/* The sum of a card's counters at the first sample. */
+static double first_sum(const struct meter_row *row)
 {
 	double sum = 0;
 	for (int state = 0; state < METER_STATES; state++)
 		if (!isnan(row->states[state].at[METER_FIRST]))
 			sum += row->states[state].at[METER_FIRST];
-	return sum <= NEWBORN_S;
+	return sum;
+}
+
+/* The counter of a newborn card at the start: 0, unless it began before. */
+static double newborn_start(const struct survey *s, const struct meter_row *row, double first)
+{
+	double seen = s->hosts[row->host].first, born = seen - first_sum(row);
+	const struct edge_times times = { s->edges[EDGE_START], born, seen };
+	return isnan(born) ? 0 : edge_value(0, first, &times);
 }
 
 double survey_start(
@@ -162,7 +171,9 @@ double survey_start(
 		return edge_value(at[METER_BEFORE_START],
 			found ? at[METER_AFTER_START] : at[METER_FIRST], &times);
 	/* A card that is not in the snapshot began in the window, or is new to the engine. */
-	return isnan(at[METER_FIRST]) || (*row->gpu && is_newborn(row)) ? 0 : at[METER_FIRST];
+	if (*row->gpu && first_sum(row) <= NEWBORN_S && !isnan(at[METER_FIRST]))
+		return newborn_start(s, row, at[METER_FIRST]);
+	return isnan(at[METER_FIRST]) ? 0 : at[METER_FIRST];
 }
 
 double survey_end(const struct survey *s, const struct meter_row *row, int state)

@@ -116,7 +116,7 @@ def test_no_newborn_user_is_lost(urls, engine):
             assert found[name][f"{state}_gpu_seconds"] == pytest.approx(expected[name][state], abs=1)
 
 
-@pytest.mark.parametrize("since,until", [(S + 1234, S + 1234 + 3600), (T + 4000, T + 4000 + 4 * 3600)])
+@pytest.mark.parametrize("since,until", [(S + 1234, S + 1234 + 3600), (T + 4000, T + 4000 + 4 * 3600), (S + 1815, S + 1815 + 3600)])
 def test_other_windows(urls, since, until):
     for engine in urls.values():
         hosts = [host for host in FLEET if any(since < t < until for t in host.scrapes(SCRAPE))]
