@@ -21,7 +21,8 @@
  *   model/     the nouns handed from stage to stage: state (and the rules), reading and
  *              process_reading (what a source says), card_name (what users call a card),
  *              card_now (a card's readings at a tick), scrape (what an exporter shows),
- *              process (a life and its owner), spell (idle for long), tick (what the store is
+ *              process (a life and its owner), session (the unit of policy), policy (its
+ *              words), spell (idle for long), tick (what the store is
  *              given), audit* (what the cards did and who held them), identity (what time is
  *              attributed to), table
  *              (rows, and columns that get them from a struct), report* (facts, sentences and
@@ -30,8 +31,8 @@
  *              (how a process is ended), xid (what the driver's numbers mean), finding (what an
  *              examination found)
  *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
- *              become values), config, notices, engine and web (gua's own keys), parse
- *              (values of special kinds)
+ *              become values), config, notices, engine, web, calendar and config_policy (gua's
+ *              own keys), parse and parse_policy (values of special kinds)
  *   source/    where GPU numbers come from: source (the interface), kind (their names), set
  *              (several as one), source_options, source_host (for kinds
  *              that may block), facility (how a source does its jobs),
@@ -59,7 +60,8 @@
  *              sums, sqlite, foreign
  *              (files of others, with limits), lock (one recorder), statusfile (what it says
  *              about itself), blocker (who keeps it from writing), denied (why it cannot be
- *              read), recorded, identify (what a file is), trackfile
+ *              read), recorded, identify (what a file is), trackfile, policy_* (the
+ *              file policy.db)
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
  *              gather (from stores), restriction and wanted (to some users and cards), cards,
@@ -79,15 +81,20 @@
  *              recorder_status, export,
  *              scrape* and identity_names (what an exporter shows), history (what it would
  *              have shown),
- *              store_list (files and directories), subtrack*, sql
+ *              store_list (files and directories), subtrack*, sql, idle_* (the idle time of
+ *              sessions)
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
- *   policy/    rules over sessions: builtin (whom no rule may end), end_wire and end_serve (the
- *              program gua-end, which signals), notice* (what people are told, as texts and
- *              JSON), channel* (how it reaches them), backoff (when), courier (sends it),
- *              endings* (sessions that are being ended), end_link (the way to gua-end),
- *              end_manager (scancel, podman stop), fresh (the last look at the driver), signs
- *              (of life: CPU time, terminals)
+ *   policy/    rules over sessions: rules (which session matches), facts (its idle clock),
+ *              judge (one session at a moment), pass (all of them, with limits), simulate
+ *              (over the past), present (over the store's now), enforcer (one pass, stored),
+ *              tell (makes notices of it), keep_spool and keep_limits (requests of users),
+ *              trust (who may change the rules), builtin (whom no rule may end), end_wire and
+ *              end_serve (the program gua-end, which signals), notice* (what people are told,
+ *              as texts and JSON), channel* (how it reaches them), backoff (when), courier
+ *              (sends it), endings* (sessions that are being ended), end_link (the way to
+ *              gua-end), end_manager (scancel, podman stop), fresh (the last look at the
+ *              driver), signs (of life: CPU time, terminals)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
  *              html, style (of pages), timeline, json, rows, events, status, track*,
  *              subtrack*,
@@ -113,7 +120,8 @@
  *              fleet_main and fleet_engine (the program gua-fleet), events, export*,
  *              metrics (for Prometheus),
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
- *              top_main (the program gua-top), serve (hands over), serve_main (the program
+ *              top_main (the program gua-top), enforce*, keep,
+ *              serve (hands over), serve_main (the program
  *              gua-serve), end_main (the program gua-end), track*, subtrack, gpu_tracker,
  *              completion*, install* and uninstall,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
@@ -146,6 +154,7 @@ static const struct group {
 	{ "Report", { COMMANDS_REPORT(COMMAND_POINTER) } },
 	{ "Live", { COMMANDS_LIVE(COMMAND_POINTER) } },
 	{ "Track", { COMMANDS_TRACK(COMMAND_POINTER) } },
+	{ "Policy", { COMMANDS_POLICY(COMMAND_POINTER) } },
 	{ "More", { COMMANDS_MORE(COMMAND_POINTER) } },
 };
 enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };

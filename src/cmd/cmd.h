@@ -55,10 +55,12 @@ const char *cmd_nvml_path(const char *option);
 #define COMMANDS_REPORT(X) X(report) X(fleet) X(events) X(export) X(metrics) X(serve) X(demo)
 #define COMMANDS_LIVE(X) X(top) X(stat) X(who) X(pick) X(query) X(dmon) X(smi)
 #define COMMANDS_TRACK(X) X(track) X(subtrack)
+#define COMMANDS_POLICY(X) X(enforce) X(keep)
 #define COMMANDS_MORE(X) X(config) X(install) X(uninstall) X(completion)
 #define COMMANDS(X)                                                                            \
 	COMMANDS_RECORD(X)                                                                     \
-	COMMANDS_REPORT(X) COMMANDS_LIVE(X) COMMANDS_TRACK(X) COMMANDS_MORE(X)
+	COMMANDS_REPORT(X)                                                                     \
+	COMMANDS_LIVE(X) COMMANDS_TRACK(X) COMMANDS_POLICY(X) COMMANDS_MORE(X)
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)

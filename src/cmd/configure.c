@@ -144,8 +144,9 @@ void configure_example(struct str *out)
 		"# and gua config --check FILE checks a file. Every key is shown with its\n"
 		"# default, or with an example where it has none.\n");
 	for (const struct config_section *at = config_schema.sections; at->name; at++) {
-		str_addf(out, "\n# %s\n[%s%s]\n", at->help, at->name,
-			at->block_size ? " NAME" : "");
+		/* A block that nobody asked for must not be in force. */
+		str_addf(out, "\n# %s\n%s[%s%s]\n", at->help, at->block_size ? "#" : "",
+			at->name, at->block_size ? " NAME" : "");
 		for (const struct config_key *key = config_schema.keys; key->section; key++) {
 			if (strcmp(key->section, at->name) != 0)
 				continue;

@@ -6,19 +6,36 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "proc/proc.h"
 #include "proc/text.h"
 #include "proc/user.h"
 
-/* The real uid's name: with sudo, root's. */
-static int own_name(char name[USER_CAP], struct err *e)
+static int name_of(char name[USER_CAP], uint32_t uid, struct err *e)
 {
 	struct user_names *names;
 	int rc = user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, e);
 	if (rc)
 		return rc;
-	user_names_get(names, (uint32_t)getuid(), 0, name, USER_CAP);
+	user_names_get(names, uid, 0, name, USER_CAP);
 	user_names_free(names);
 	return 0;
+}
+
+/* The real uid's name: with sudo, root's. */
+static int own_name(char name[USER_CAP], struct err *e)
+{
+	return name_of(name, (uint32_t)getuid(), e);
+}
+
+int mine_actor(char name[USER_CAP], struct err *e)
+{
+	int proc = -1;
+	int64_t login = -1;
+	if (getuid() == 0 && proc_open(&proc, "", NULL) == 0) {
+		login = proc_read_login_uid(proc, (uint32_t)getpid());
+		close(proc);
+	}
+	return login >= 0 ? name_of(name, (uint32_t)login, e) : own_name(name, e);
 }
 
 static bool has_me(const char *item)

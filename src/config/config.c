@@ -6,6 +6,7 @@
 
 #include "base/pattern.h"
 #include "config/parse.h"
+#include "model/policy.h"
 
 static const struct config_section sections[] = {
 	{ .name = "record", .help = "How the recorder works." },
@@ -18,6 +19,15 @@ static const struct config_section sections[] = {
 			"counts." },
 	{ .name = "groups", .help = "Groups of users, for sums over their members." },
 	{ .name = "calendar", .help = "When people work." },
+	{ .name = "policy", .help = "What gua enforce may do, and how much of it." },
+	{ .name = "rule",
+		.help = "One rule of policy: which sessions, and what happens when.",
+		.block_size = sizeof(struct config_rule),
+		.offset = offsetof(struct config, policy_rules) },
+	{ .name = "exempt",
+		.help = "Sessions that no rule may touch, until a date.",
+		.block_size = sizeof(struct config_exemption),
+		.offset = offsetof(struct config, exemptions) },
 	{ .name = "notices", .help = "How gua enforce tells people." },
 	{ .name = "end", .help = "How gua enforce ends a session." },
 	{ .name = "fleet", .help = "The engine that has the metrics of all hosts." },
@@ -121,6 +131,15 @@ static const struct config_key keys[] = {
 			AT(calendar) },
 		.example = "holidays = 2026-12-25 2026-12-28..2026-12-31",
 		.parse = parse_holidays, .repeats = true },
+	{ "calendar",
+		{ .name = "quiet_hours",
+			.arg = "HOURS",
+			.help = "hours in which policy neither warns nor ends; nor on "
+				"holidays",
+			AT(quiet) },
+		.example = "quiet_hours = Mon-Sun 22:00-24:00, Mon-Sun 00:00-07:00",
+		.parse = parse_hours, .repeats = true },
+#include "config/policy_keys.def"
 	{ "notices",
 		{ OPTION_TEXT, 0, "channels", "NAMES",
 			"how people are told: terminal mail webhook command login",
@@ -427,4 +446,9 @@ bool config_is_working(const struct config_calendar *c, const struct tm *local)
 			return true;
 	}
 	return false;
+}
+
+bool config_is_quiet(const struct config *c, const struct tm *local)
+{
+	return is_holiday(&c->calendar, local) || config_is_working(&c->quiet, local);
 }

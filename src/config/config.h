@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "config/calendar.h"
+#include "config/config_policy.h"
 #include "config/engine.h"
 #include "config/notices.h"
 #include "config/schema.h"
@@ -35,24 +37,6 @@ struct config_groups {
 	size_t n;
 };
 
-/* A part of the week: on these days, from one minute of the day until before another. */
-struct config_hours {
-	unsigned days; /* bit 0: Sunday, as in tm_wday */
-	int from_min, until_min;
-};
-
-/* Days of the calendar, the first and the last, as year * 10000 + month * 100 + day. */
-struct config_days {
-	int32_t first, last;
-};
-
-struct config_calendar {
-	struct config_hours *hours; /* none: no hours are set apart */
-	size_t n_hours;
-	struct config_days *holidays;
-	size_t n_holidays;
-};
-
 struct config {
 	/* [record] */
 	int64_t interval_ms, drain_ms, glance_ms, driver_timeout_ms, retry_ms;
@@ -72,6 +56,10 @@ struct config {
 	struct config_prices prices;
 	struct config_groups groups;
 	struct config_calendar calendar;
+	struct config_calendar quiet; /* quiet_hours of [calendar]; has no holidays */
+	/* [policy], [rule NAME], [exempt NAME]: see config_policy.h */
+	struct config_policy policy;
+	struct config_blocks policy_rules, exemptions;
 	/* [notices], [end] */
 	struct config_notices notices;
 	struct config_end end;
@@ -90,8 +78,9 @@ enum privacy config_privacy(const struct config *c);
 double config_price_of(const struct config_prices *prices, const char *name, bool is_instance);
 /* The name of a user's group; NULL: none. */
 const char *config_groups_find(const struct config_groups *groups, const char *user);
-/* Whether a moment of local time is within the working hours, which no holiday has. False if
- * no hours are configured. */
+/* Whether a moment of local time is within the working hours, which no holiday has. */
 bool config_is_working(const struct config_calendar *c, const struct tm *local);
+/* Whether it is within the quiet hours or on a holiday. */
+bool config_is_quiet(const struct config *c, const struct tm *local);
 
 #endif

@@ -40,8 +40,7 @@ int parse_price(const struct config_value *v, struct err *e)
 	return 0;
 }
 
-/* Splits a list at blanks and commas; the caller frees *words. */
-static int split_list(const struct config_value *v, char ***words, struct err *e)
+int parse_list(const struct config_value *v, char ***words, struct err *e)
 {
 	char *copy = strdup(v->text);
 	size_t n = 0;
@@ -107,7 +106,7 @@ static int add_user(const struct config_value *v, struct config_group *group, co
 int parse_group(const struct config_value *v, struct err *e)
 {
 	char **words = NULL;
-	int rc = split_list(v, &words, e);
+	int rc = parse_list(v, &words, e);
 	if (rc)
 		return rc;
 	struct config_group *group = make_group(v->at, v);
@@ -213,8 +212,7 @@ int parse_hours(const struct config_value *v, struct err *e)
 	return 0;
 }
 
-/* "2026-12-25" as 20261225; -1: not a date. */
-static int32_t read_date(const char *text)
+int32_t parse_date(const char *text)
 {
 	int64_t ms = 0;
 	if (strlen(text) != 10 || moment_parse(text, 0, true, &ms, NULL) != 0)
@@ -229,8 +227,8 @@ static bool read_range(char *word, struct config_days *days)
 	char *dots = strstr(word, "..");
 	if (dots)
 		*dots = '\0';
-	days->first = read_date(word);
-	days->last = dots ? read_date(dots + 2) : days->first;
+	days->first = parse_date(word);
+	days->last = dots ? parse_date(dots + 2) : days->first;
 	return days->first > 0 && days->last >= days->first;
 }
 
@@ -238,7 +236,7 @@ int parse_holidays(const struct config_value *v, struct err *e)
 {
 	struct config_calendar *calendar = v->at;
 	char **words = NULL;
-	int rc = split_list(v, &words, e);
+	int rc = parse_list(v, &words, e);
 	for (size_t i = 0; !rc && words[i]; i++) {
 		struct config_days days;
 		void *items = calendar->holidays;

@@ -2,6 +2,8 @@
 #ifndef GUA_CONFIG_PARSE_H
 #define GUA_CONFIG_PARSE_H
 
+#include <stdint.h>
+
 #include "config/schema.h"
 
 /* A name of money, at most 8 characters: struct config's `currency`. */
@@ -12,7 +14,20 @@ int parse_price(const struct config_value *v, struct err *e);
 int parse_group(const struct config_value *v, struct err *e);
 /* "Mon-Fri 08:00-18:00, Sat 09:00-12:00": adds to a struct config_calendar. */
 int parse_hours(const struct config_value *v, struct err *e);
+/* Splits a list at blanks and commas; the caller frees *words. */
+int parse_list(const struct config_value *v, char ***words, struct err *e);
+/* "2026-12-25" as 20261225; -1: not a date. */
+int32_t parse_date(const char *text);
 /* "2026-12-25 2026-12-24..2027-01-01": adds to a struct config_calendar. */
 int parse_holidays(const struct config_value *v, struct err *e);
+
+/* PATTERN PATTERN ...: adds to a struct config_patterns. */
+int parse_patterns(const struct config_value *v, struct err *e);
+/* "interactive batch": bits of enum session_use. */
+int parse_uses(const struct config_value *v, struct err *e);
+/* A length of time within the key's limits, or "never": int64_t. */
+int parse_stage(const struct config_value *v, struct err *e);
+/* A date: int32_t as in struct config_days. */
+int parse_last_day(const struct config_value *v, struct err *e);
 
 #endif

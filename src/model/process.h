@@ -21,13 +21,14 @@ const char *process_label(
  * with text_escape(); "" when unknown. */
 struct process_id {
 	uint32_t pid;
-	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: unknown (no such process) */
-	int64_t started_ms;   /* the same as unix milliseconds, or -1 */
-	int64_t uid;	      /* the real uid, or -1 */
-	int64_t owner_uid;    /* whose time it is (proc/identity.h); -1: unknown, or another
-				 host's */
-	char user[USER_CAP];  /* identity: name of owner_uid; "uid:123" when there is no name;
-				 USER_DEAD when the process is not in /proc */
+	uint64_t start_ticks;  /* /proc/PID/stat field 22; 0: unknown (no such process) */
+	int64_t started_ms;    /* the same as unix milliseconds, or -1 */
+	int64_t uid;	       /* the real uid, or -1 */
+	int64_t owner_uid;     /* whose time it is (proc/identity.h); -1: unknown, or another
+				  host's */
+	int64_t posix_session; /* the pid of its session leader (setsid(2)); 0: unknown */
+	char user[USER_CAP];   /* identity: name of owner_uid; "uid:123" when there is no name;
+				  USER_DEAD when the process is not in /proc */
 	char command[COMMAND_CAP]; /* basename of argv[0] and the script; proc/command.h */
 	char notebook[LABEL_CAP];  /* jupyter:ID of a kernel; its path is in `origin` */
 	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */

@@ -95,6 +95,7 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 		return identify_hidden(handle, errno, id);
 	struct origin_known known = { proc, handle, pid, &stat, &id->labels, false, { 0 } };
 	id->start_ticks = stat.start_ticks;
+	id->posix_session = stat.session > 0 ? stat.session : 0;
 	read_uid(handle, id);
 	read_labels(handle, id);
 	id->owner_uid = find_owner(handle, id);

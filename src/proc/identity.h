@@ -27,6 +27,7 @@ struct proc_identity {
 	uint64_t start_ticks;	   /* 0: cannot be read */
 	int64_t uid;		   /* the real uid; -1 unknown */
 	int64_t owner_uid;	   /* whose time it is; -1 unknown */
+	int64_t posix_session;	   /* the pid of its session leader; 0 unknown */
 	char command[COMMAND_CAP]; /* see command.h */
 	char notebook[LABEL_CAP];  /* "jupyter:ID", or "" */
 	struct cgroup_labels labels;

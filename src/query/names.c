@@ -54,6 +54,11 @@ uint32_t names_find(struct names *n, uint32_t scope, const char *text, struct er
 	return (uint32_t)n->n - 1;
 }
 
+bool names_has(const struct names *n, uint32_t scope, const char *text)
+{
+	return n->cap && n->table[place_of(n, scope, text)];
+}
+
 void names_finish(struct names *n)
 {
 	arena_finish(&n->texts);

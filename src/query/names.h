@@ -3,6 +3,7 @@
 #ifndef GUA_QUERY_NAMES_H
 #define GUA_QUERY_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ struct names {
 
 /* The number of a name, added when it is new; IDMAP_NONE when out of memory. */
 uint32_t names_find(struct names *n, uint32_t scope, const char *text, struct err *e);
+/* Whether the name has a number. */
+bool names_has(const struct names *n, uint32_t scope, const char *text);
 void names_finish(struct names *n);
 
 #endif

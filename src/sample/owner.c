@@ -168,6 +168,7 @@ static void describe_work(const struct proc_identity *found, struct process_id *
 	memcpy(id->container, found->labels.container, sizeof(id->container));
 	memcpy(id->pod, found->labels.pod, sizeof(id->pod));
 	memcpy(id->unit, found->labels.unit, sizeof(id->unit));
+	id->posix_session = found->posix_session;
 	id->origin = found->origin;
 }
 

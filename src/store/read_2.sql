@@ -5,7 +5,8 @@ CREATE TEMP VIEW IF NOT EXISTS run AS SELECT *, 'normal' AS privacy, 300000 AS s
 	FROM main.run;
 
 CREATE TEMP VIEW process AS SELECT *, NULL AS notebook_path, NULL AS job_name, NULL AS account,
-	NULL AS login, NULL AS session, NULL AS parents, NULL AS python_env, NULL AS tag
+	NULL AS login, NULL AS session, NULL AS parents, NULL AS python_env, NULL AS tag,
+	NULL AS posix_session
 	FROM main.process;
 
 CREATE TEMP VIEW spell AS SELECT 0 AS end_ms, 0 AS gpu, 0 AS process, 0 AS begin_ms,

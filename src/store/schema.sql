@@ -77,7 +77,8 @@ CREATE TABLE process (
 	ended_ms       INTEGER,            -- seen to be gone, or the recorder stopped; NULL: lives
 	-- Where it comes from (gua(1), ORIGIN OF A PROCESS); NULL: not known.
 	notebook_path  TEXT, job_name TEXT, account TEXT, login TEXT, session TEXT, parents TEXT,
-	python_env     TEXT, tag TEXT
+	python_env     TEXT, tag TEXT,
+	posix_session  INTEGER             -- pid of its session leader (setsid(2)); NULL: unknown
 );
 -- Processes that were alive when a recorder ended: the next recorder of the same boot finds them
 -- by pid. An index of all pids would take a tenth of the size of their rows.

@@ -43,9 +43,10 @@ static const char *const texts[STATEMENT_COUNT] = {
 		"?2 AND process.host = ?3 AND boot_id = ?4",
 	[STATEMENT_ADD_PROCESS] =
 		"INSERT INTO process (host, run, pid, start_ticks, started_ms, uid, user,"
-		" first_seen_ms, last_seen_ms, last_active_ms, ended_ms, " PROCESS_TEXT_COLUMNS
+		" first_seen_ms, last_seen_ms, last_active_ms, ended_ms, posix_session,"
+		" " PROCESS_TEXT_COLUMNS
 		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-		" ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
+		" ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
 	[STATEMENT_SET_PROCESS] =
 		"UPDATE process SET user = ?2, last_seen_ms = max(last_seen_ms, ?3),"
 		" last_active_ms = coalesce(max(last_active_ms, ?4), ?4, last_active_ms),"
@@ -174,7 +175,8 @@ static bool add_process(struct store *s, const struct process_entry *p, int64_t 
 	sqlite3_bind_int64(q, 9, p->last_seen_ms);
 	sql_bind_known(q, 10, p->last_active_ms, -1);
 	sql_bind_known(q, 11, p->ended_ms, -1);
-	bind_texts(q, 12, &p->id);
+	sql_bind_known(q, 12, p->id.posix_session, 0);
+	bind_texts(q, 13, &p->id);
 	bool ok = sql_run(q, NULL);
 	*id = sqlite3_last_insert_rowid(s->db);
 	return ok;

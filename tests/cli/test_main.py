@@ -32,7 +32,7 @@ def test_a_misspelled_command_gets_one_line(wrong, right):
 def test_commands_are_listed_in_groups():
     lines = gua("help").stdout.splitlines()
     titles = [line for line in lines if line and not line.startswith(" ") and len(line) < 8]
-    assert titles == ["Record", "Report", "Live", "Track", "More"]
+    assert titles == ["Record", "Report", "Live", "Track", "Policy", "More"]
     assert lines.index("Record") < next(i for i, line in enumerate(lines) if line.startswith("  start ")) \
         < lines.index("Report")
 

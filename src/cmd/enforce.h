@@ -1,0 +1,50 @@
+/* gua enforce: what its subcommands share. */
+#ifndef GUA_CMD_ENFORCE_H
+#define GUA_CMD_ENFORCE_H
+
+#include <limits.h>
+
+#include "cmd/cmd.h"
+#include "cmd/configure.h"
+#include "cmd/window.h"
+#include "policy/rules.h"
+
+struct enforce_options {
+	const char *db, *policy_db, *spool, *now, *root;
+	struct configure_options conf;
+	struct window_words window;
+	bool json, utc, once;
+};
+
+/* A subcommand while it runs. */
+struct enforce {
+	const struct command *self;
+	const struct enforce_options *o;
+	struct configuration conf;
+	struct policy policy;
+	char db[PATH_MAX], policy_db[PATH_MAX];
+	int64_t now_ms;
+	const char *operand; /* after the subcommand; NULL: none */
+};
+
+/* What only the program gua-enforce has; NULL: not here. */
+struct enforce_parts {
+	int (*run)(struct enforce *x);
+	int (*test_notice)(struct enforce *x);
+};
+/* Runs `gua enforce ...`. Without parts, these are handed over to gua-enforce. */
+int enforce_command(
+	const struct command *self, int argc, char **argv, const struct enforce_parts *parts);
+
+/* Each returns the exit status. */
+int enforce_simulate(struct enforce *x);
+int enforce_explain(struct enforce *x);
+int enforce_log(struct enforce *x);
+int enforce_status(struct enforce *x);
+int enforce_arm(struct enforce *x);
+int enforce_disarm(struct enforce *x);
+
+/* A line of text about a moment, in the zone that was asked for. */
+void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms);
+
+#endif

@@ -1,0 +1,125 @@
+/* gua enforce arm and disarm: an admin allows ending for a time, and forbids it again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "cmd/enforce.h"
+#include "cmd/mine.h"
+#include "policy/trust.h"
+#include "store/policy_more.h"
+
+#define MOST_MS (INT64_C(366) * 86400000)
+
+/* A length is from now on; a day counts to its end. */
+static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
+{
+	const char *text = x->o->window.until;
+	int64_t ms = 0;
+	if (!text)
+		return err_set(e, ERR_USAGE,
+			"arm needs --until and a day, as in --until 2026-12-31, or a time, as "
+			"in "
+			"--until 7d");
+	if (duration_parse(text, &ms, NULL) == 0) {
+		*until_ms = x->now_ms + ms;
+	} else {
+		int rc = moment_parse(text, x->now_ms, x->o->utc, until_ms, e);
+		if (rc)
+			return err_prefix(e, "--until");
+		struct tm day = moment_fields(*until_ms, x->o->utc);
+		if (!strpbrk(text, ":@")) {
+			day.tm_mday++;
+			*until_ms = day_start(day, x->o->utc);
+		}
+	}
+	if (*until_ms <= x->now_ms)
+		return err_set(e, ERR_USAGE, "--until %s is in the past", text);
+	if (*until_ms > x->now_ms + MOST_MS)
+		return err_set(e, ERR_USAGE, "--until must be within a year");
+	return 0;
+}
+
+/* Writes the row, and the step for the log. */
+static int write_arm(struct enforce *x, int64_t until_ms, const char *actor, struct err *e)
+{
+	struct policy_file *file = NULL;
+	char until[64] = "", hash[TRUST_HASH_CAP], text[160];
+	trust_hash(hash, &x->conf.settings);
+	if (until_ms > 0)
+		moment_iso(until, sizeof(until), until_ms);
+	snprintf(text, sizeof(text),
+		until_ms > 0 ? "ending is allowed until %s"
+			     : "ending is "
+			       "forbidden",
+		until);
+	struct policy_action a = { .at_ms = x->now_ms,
+		.step = until_ms > 0 ? STEP_ARMED : STEP_DISARMED,
+		.uid = -1,
+		.held_bytes = -1,
+		.idle_since_ms = -1,
+		.idle_ms = -1,
+		.given_back_ms = -1,
+		.evidence = text,
+		.config = hash,
+		.actor = actor };
+	int rc = policy_file_open(&file, x->policy_db, true, e);
+	if (rc)
+		return rc;
+	rc = policy_file_begin(file, e);
+	if (rc == 0)
+		rc = policy_file_arm(file, x->now_ms, until_ms, actor, e);
+	if (rc == 0)
+		rc = policy_file_add_action(file, &a, e);
+	int end = policy_file_end(file, rc == 0, rc ? NULL : e);
+	policy_file_close(file);
+	return rc ? rc : end;
+}
+
+/* What else is missing before a session can be ended. */
+static void add_missing(struct str *out, struct enforce *x)
+{
+	struct err why = { 0 };
+	bool any = false;
+	for (size_t i = 0; i < policy_rules_count(&x->policy); i++)
+		any |= policy_rule_level(policy_rule(&x->policy, i)) == LEVEL_END;
+	if (!x->policy.enforce)
+		str_add(out, "But [policy] mode is observe: nothing is ended before it is "
+			     "'enforce'.\n");
+	if (!any)
+		str_add(out, "But no rule has the level 'end'.\n");
+	if (trust_settings(&x->conf.settings, &why))
+		str_addf(out, "But the configuration may not end sessions: %s.\n", why.text);
+}
+
+int enforce_arm(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	char actor[USER_CAP] = "", until[48];
+	int64_t until_ms = 0;
+	int rc = read_until(x, &until_ms, &e);
+	if (rc == 0)
+		rc = mine_actor(actor, &e);
+	if (rc == 0)
+		rc = write_arm(x, until_ms, actor, &e);
+	if (rc)
+		return cmd_fail(x->self, &e);
+	enforce_moment(x, until, sizeof(until), until_ms);
+	str_addf(&out, "Sessions may be ended until %s (armed by %s).\n", until, actor);
+	add_missing(&out, x);
+	return cmd_print(x->self, &out);
+}
+
+int enforce_disarm(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	char actor[USER_CAP] = "";
+	int rc = mine_actor(actor, &e);
+	if (rc == 0)
+		rc = write_arm(x, 0, actor, &e);
+	if (rc)
+		return cmd_fail(x->self, &e);
+	str_add(&out, "No session is ended from now on.\n");
+	return cmd_print(x->self, &out);
+}

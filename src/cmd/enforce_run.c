@@ -1,0 +1,256 @@
+/* The loop of gua enforce run: a pass every minute, and deliveries between passes. */
+#include "cmd/enforce_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "policy/backoff.h"
+#include "policy/courier.h"
+#include "policy/keep_spool.h"
+#include "policy/tell.h"
+#include "policy/trust.h"
+#include "store/policy_notice.h"
+
+#define DAY_MS INT64_C(86400000)
+enum { LONGEST_WAIT_MS = 60000 };
+
+struct service {
+	struct enforce *x;
+	struct enforcer enforcer;
+	struct courier *courier;
+	struct clock clock;
+	int stop_fd, lock_fd;
+	char hash[TRUST_HASH_CAP], spool[PATH_MAX];
+	bool stop;
+	bool failing; /* the last pass failed */
+};
+
+/* A notice that is due; its texts live as long as the query. */
+static int send_one(void *context, const struct policy_notice *row)
+{
+	struct service *s = context;
+	const struct config_notices *config = &s->x->conf.values.notices;
+	int64_t now_ms = clock_wall_ms(&s->clock);
+	struct policy_sent sent = { 0 };
+	struct notice n;
+	struct err e = { 0 };
+	int channel = 0;
+	while (channel < CHANNELS && strcmp(channel_names[channel], row->channel) != 0)
+		channel++;
+	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", "" };
+	if (channel == CHANNELS ||
+		notice_from_json(&n, row->body, strlen(row->body), &e) != 0) {
+		done.result = "the notice cannot be read";
+		return policy_notice_done(s->enforcer.file, &done, &e);
+	}
+	policy_notice_sent(s->enforcer.file, row->user, now_ms - DAY_MS, &sent, &e);
+	if (backoff_must_wait(sent.n, config->per_day, n.kind == NOTICE_FINAL)) {
+		done.state = "waiting";
+		done.due_ms = backoff_digest_ms(sent.first_ms);
+		done.result = "enough notices for one day";
+		return policy_notice_done(s->enforcer.file, &done, &e);
+	}
+	int rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
+	if (rc == 0) { /* not sent twice while it is under way */
+		done.state = "waiting";
+		done.due_ms = now_ms + 2 * config->timeout_ms;
+		rc = policy_notice_done(s->enforcer.file, &done, &e);
+	}
+	return rc; /* busy: the rest waits */
+}
+
+static void send_due(struct service *s)
+{
+	struct err e = { 0 };
+	int rc = policy_notice_due(s->enforcer.file, clock_wall_ms(&s->clock), send_one, s, &e);
+	if (rc && rc != ERR_BUSY && *e.text)
+		log_warning("%s", e.text);
+}
+
+static void take_results(struct service *s)
+{
+	struct courier_result r;
+	struct err e = { 0 };
+	while (courier_next(s->courier, &r)) {
+		int64_t now_ms = clock_wall_ms(&s->clock), tries = 0;
+		bool delivered = r.delivery == DELIVERY_DONE;
+		policy_notice_tries(s->enforcer.file, r.ticket, &tries, &e);
+		struct policy_delivery done = { r.ticket, now_ms,
+			backoff_next_ms(tries, now_ms), delivered ? "delivered" : "waiting",
+			r.text };
+		if (policy_notice_done(s->enforcer.file, &done, &e) != 0)
+			log_warning("%s", e.text);
+		if (!delivered)
+			log_notice("notice by %s: %s", channel_names[r.channel], r.text);
+	}
+}
+
+static int queue(
+	void *context, struct policy_file *f, const struct enforcer_step *step, struct err *e)
+{
+	(void)context;
+	return tell_step(f, step, e);
+}
+
+/* Whether sessions may be ended now, and the file that steps are written to. */
+static int prepare(struct service *s, int64_t now_ms, struct err *e)
+{
+	struct enforce *x = s->x;
+	int64_t until_ms = -1;
+	char by[64];
+	int rc = 0;
+	if (!s->enforcer.file)
+		rc = policy_file_open(&s->enforcer.file, x->policy_db, true, e);
+	if (rc == 0)
+		rc = policy_file_armed(s->enforcer.file, now_ms, &until_ms, by, e);
+	/* Nobody ends a session here who cannot do it safely. */
+	s->enforcer.policy.may_end = rc == 0 && s->enforcer.hooks.after && until_ms > now_ms &&
+				     trust_settings(&x->conf.settings, NULL) == 0;
+	return rc;
+}
+
+/* One pass. What fails is said once, and tried again in the next. */
+static int pass(struct service *s, struct err *e)
+{
+	int64_t now_ms = s->x->o->now ? s->x->now_ms : clock_wall_ms(&s->clock);
+	int rc = prepare(s, now_ms, e);
+	if (rc == 0)
+		rc = keep_spool_take(&s->enforcer, s->spool, now_ms, e);
+	if (rc == 0)
+		rc = enforcer_pass(&s->enforcer, now_ms, e);
+	if (rc && !s->failing)
+		log_warning("%s; nothing is done until that is over", e->text);
+	if (!rc && s->failing)
+		log_notice("policy is judged again");
+	if (rc) {
+		policy_file_close(s->enforcer.file);
+		s->enforcer.file = NULL;
+	}
+	s->failing = rc != 0;
+	return rc;
+}
+
+static int64_t until_next(const struct service *s, int64_t next_us)
+{
+	int64_t wait_ms = (next_us - clock_now(&s->clock).boot_us) / 1000;
+	int64_t courier_ms = courier_wait_ms(s->courier);
+	if (courier_ms >= 0 && courier_ms < wait_ms)
+		wait_ms = courier_ms;
+	return wait_ms < 0 ? 0 : wait_ms > LONGEST_WAIT_MS ? LONGEST_WAIT_MS : wait_ms;
+}
+
+static void wait_for(struct service *s, int64_t next_us)
+{
+	struct pollfd fds[1 + COURIER_MOST] = { { .fd = s->stop_fd, .events = POLLIN } };
+	size_t n = 1 + courier_fds(s->courier, fds + 1);
+	int64_t until_us = clock_now(&s->clock).boot_us + until_next(s, next_us) * 1000;
+	clock_wait(&s->clock, until_us, fds, (unsigned)n);
+	s->stop = fds[0].revents & POLLIN;
+}
+
+static void loop(struct service *s)
+{
+	int64_t interval_us = s->x->conf.values.policy.interval_ms * 1000;
+	int64_t next_us = clock_now(&s->clock).boot_us;
+	struct err e = { 0 };
+	while (!s->stop) {
+		if (clock_now(&s->clock).boot_us >= next_us) {
+			pass(s, &e);
+			int64_t now_us = clock_now(&s->clock).boot_us;
+			next_us += interval_us;
+			if (next_us < now_us) /* the host slept */
+				next_us = now_us + interval_us;
+		}
+		if (s->enforcer.file) {
+			take_results(s);
+			send_due(s);
+		}
+		wait_for(s, next_us);
+	}
+}
+
+/* One pass, and the deliveries that follow from it. */
+static int once(struct service *s, struct err *e)
+{
+	int rc = pass(s, e);
+	if (rc)
+		return rc;
+	send_due(s);
+	while (courier_wait_ms(s->courier) >= 0 && !s->stop) {
+		wait_for(s, INT64_MAX);
+		take_results(s);
+	}
+	return 0;
+}
+
+/* Two at once would tell everybody twice. */
+static int take_lock(struct service *s, struct err *e)
+{
+	char path[PATH_MAX + 8];
+	snprintf(path, sizeof(path), "%s.lock", s->x->policy_db);
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (s->lock_fd < 0)
+		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		return err_set(e, ERR_WORLD, "another 'gua enforce run' works with %s",
+			s->x->policy_db);
+	return 0;
+}
+
+static int start(struct service *s, struct err *e)
+{
+	struct enforce *x = s->x;
+	sigset_t stop;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGINT);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	s->stop_fd = signalfd(-1, &stop, SFD_CLOEXEC);
+	if (s->stop_fd < 0)
+		return err_set(e, ERR_WORLD, "cannot wait for signals: %s", strerror(errno));
+	clock_init_real(&s->clock);
+	trust_hash(s->hash, &x->conf.settings);
+	keep_spool_path(s->spool, sizeof(s->spool), &x->conf.values.policy, x->db);
+	s->enforcer = (struct enforcer){ .policy = x->policy,
+		.db = x->db,
+		.root = x->o->root ? x->o->root : "",
+		.config_hash = s->hash,
+		.hooks = { .context = s, .queue = queue } };
+	int rc = channel_check(&x->conf.values.notices, e);
+	if (rc == 0)
+		rc = take_lock(s, e);
+	if (rc == 0)
+		rc = courier_new(&s->courier, &x->conf.values.notices, e);
+	if (rc == 0)
+		keep_spool_make(s->spool);
+	return rc;
+}
+
+int enforce_run(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct service s = { .x = x, .stop_fd = -1, .lock_fd = -1 };
+	int rc = start(&s, &e);
+	if (rc == 0 && x->o->once)
+		rc = once(&s, &e);
+	else if (rc == 0)
+		loop(&s);
+	if (s.courier)
+		courier_free(s.courier);
+	policy_file_close(s.enforcer.file);
+	enforcer_finish(&s.enforcer);
+	if (s.lock_fd >= 0)
+		close(s.lock_fd);
+	if (s.stop_fd >= 0)
+		close(s.stop_fd);
+	return rc ? cmd_fail(x->self, &e) : 0;
+}

@@ -1,0 +1,370 @@
+/* gua enforce simulate: what the rules would have done in the past. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/timetext.h"
+#include "cmd/enforce.h"
+#include "cmd/terminal.h"
+#include "model/report.h"
+#include "policy/simulate.h"
+#include "query/report_parts.h"
+#include "render/rows.h"
+#include "render/text.h"
+#include "store/policy_more.h"
+
+enum { READ_WAIT_MS = 5000, UNCUT_COLUMNS = 2000, PEOPLE_ROWS = 40 };
+
+/* The sums of a rule or of a user. */
+struct group_line {
+	const char *name;
+	int64_t warned, ended, wrong;
+	double given_ms;
+};
+
+#define OF(member) offsetof(struct group_line, member)
+#define GROUP_COLUMNS(word)                                                                    \
+	{                                                                                      \
+		{ .key = word, .title = word, TEXT(get_string, OF(name)) },                    \
+			{ .key = "sessions_warned",                                            \
+				.title = "warned",                                             \
+				VALUE(COUNT, get_known, OF(warned)) },                         \
+			{ .key = "sessions_ended",                                             \
+				.title = "ended",                                              \
+				VALUE(COUNT, get_known, OF(ended)) },                          \
+			{ .key = "sessions_ended_wrongly",                                     \
+				.title = "wrong",                                              \
+				VALUE(COUNT, get_known, OF(wrong)) },                          \
+		{                                                                              \
+			.key = "given_back_gpu_seconds", .title = "GPU hours\ngiven back",     \
+			VALUE(GPU_MS, get_double, OF(given_ms))                                \
+		}                                                                              \
+	}
+static const struct column rule_columns[] = GROUP_COLUMNS("rule");
+static const struct column user_columns[] = GROUP_COLUMNS("user");
+#undef OF
+
+/* A session that would have been warned or ended. */
+struct session_line {
+	const char *key, *user, *rule, *kind, *use;
+	char what[REPORT_WHAT_CAP], cards[96];
+	int64_t warnings, first_warning_ms, ended_ms, used_again_ms, idle_since_ms, mem_kib;
+	double idle_ms, given_ms, wrong;
+};
+
+#define OF(member) offsetof(struct session_line, member)
+static const struct column session_columns[] = {
+	{ .key = "session", TEXT(get_string, OF(key)) },
+	{ .key = "kind", TEXT(get_string, OF(kind)) },
+	{ .key = "use", TEXT(get_string, OF(use)) },
+	{ .key = "rule", .title = "rule", .optional = true, TEXT(get_string, OF(rule)) },
+	{ .key = "user", .title = "user", TEXT(get_string, OF(user)) },
+	{ .key = "warnings", .title = "warned", VALUE(COUNT, get_known, OF(warnings)) },
+	{ .key = "first_warning", VALUE(MOMENT, get_known, OF(first_warning_ms)) },
+	{ .key = "ended", .title = "ended", VALUE(MOMENT, get_known, OF(ended_ms)) },
+	{ .key = "idle_since", VALUE(MOMENT, get_known, OF(idle_since_ms)) },
+	{ .key = "idle_seconds", .title = "idle", VALUE(LENGTH, get_double, OF(idle_ms)) },
+	{ .key = "held_bytes", .title = "held", VALUE(KIB, get_known, OF(mem_kib)) },
+	{ .key = "cards", .title = "gpu", TEXT(get_chars, OF(cards)) },
+	{ .key = "given_back_gpu_seconds",
+		.title = "h given\nback",
+		VALUE(GPU_MS, get_double, OF(given_ms)) },
+	{ .key = "used_again",
+		.title = "used again",
+		VALUE(MOMENT, get_known, OF(used_again_ms)) },
+	{ .key = "wrong", VALUE(BOOL, get_double, OF(wrong)) },
+	{ .key = "what", .title = "what", .flexible = true, TEXT(get_chars, OF(what)) },
+};
+#undef OF
+
+/* Keeps of the past. */
+struct kept {
+	const char *session;
+	int64_t from_ms, until_ms;
+};
+
+struct result {
+	struct simulation s;
+	struct kept *kept;
+	size_t n_kept;
+	struct arena texts;
+	struct table rules, users, sessions;
+};
+
+static struct group_line *find_group(struct group_line **all, size_t *n, const char *name)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp((*all)[i].name, name) == 0)
+			return &(*all)[i];
+	if (!array_one_more(all, *n))
+		return NULL;
+	(*all)[*n] = (struct group_line){ .name = name };
+	return &(*all)[(*n)++];
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group_line *x = a, *y = b;
+	if (x->given_ms != y->given_ms)
+		return x->given_ms > y->given_ms ? -1 : 1;
+	if (x->warned != y->warned)
+		return x->warned > y->warned ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Sums by rule or by user. */
+static void add_groups(struct table *t, const struct simulation *s, bool by_user)
+{
+	struct group_line *all = NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct simulated *one = &s->items[i];
+		struct group_line *group =
+			find_group(&all, &n, by_user ? one->session->user : one->rule);
+		if (!group) {
+			t->failed = true;
+			break;
+		}
+		group->warned += one->warnings > 0;
+		group->ended += one->ended_ms >= 0;
+		group->wrong += one->wrong;
+		group->given_ms += (double)one->given_back_ms;
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), compare_groups);
+	for (size_t i = 0; i < n; i++)
+		table_add(t, &all[i]);
+	free(all);
+}
+
+static void show_cards(
+	char *dst, size_t cap, const struct card_set *set, const struct idle_history *h)
+{
+	struct str out = { 0 };
+	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
+		char label[CARD_LABEL_CAP];
+		if (!(set->bits[i / 64] >> i % 64 & 1))
+			continue;
+		card_label(label, sizeof(label), &h->cards[i]);
+		str_addf(&out, "%s%s", out.len ? "," : "", label);
+	}
+	text_copy(dst, cap, str_text(&out));
+	str_finish(&out);
+}
+
+static void add_session(
+	struct table *t, const struct simulated *one, const struct idle_history *h)
+{
+	const struct idle_session *s = one->session;
+	bool ended = one->ended_ms >= 0;
+	struct session_line line = { .key = s->key,
+		.user = s->user,
+		.rule = one->rule,
+		.kind = session_kind_names[s->kind],
+		.use = session_use_names[s->use],
+		.warnings = (int64_t)one->warnings,
+		.first_warning_ms = one->first_warning_ms,
+		.ended_ms = one->ended_ms,
+		.used_again_ms = one->used_again_ms,
+		.idle_since_ms = one->idle_since_ms,
+		.mem_kib = one->mem_bytes < 0 ? -1 : one->mem_bytes / 1024,
+		.idle_ms = ended ? (double)one->idle_ms : NAN,
+		.given_ms = ended ? (double)one->given_back_ms : NAN,
+		.wrong = one->wrong };
+	report_show_what(line.what, s->texts);
+	show_cards(line.cards, sizeof(line.cards), &one->cards, h);
+	table_add(t, &line);
+}
+
+static void make_tables(struct result *r)
+{
+	r->rules = (struct table)TABLE_OF(rule_columns);
+	r->users = (struct table)TABLE_OF(user_columns);
+	r->sessions = (struct table)TABLE_OF(session_columns);
+	add_groups(&r->rules, &r->s, false);
+	add_groups(&r->users, &r->s, true);
+	/* Those that would have been ended come first: the wrong ones, then by time. */
+	for (int part = 0; part < 3; part++)
+		for (size_t i = 0; i < r->s.n; i++) {
+			const struct simulated *one = &r->s.items[i];
+			int own = one->wrong ? 0 : one->ended_ms >= 0 ? 1 : 2;
+			if (own == part)
+				add_session(&r->sessions, one, r->s.history);
+		}
+}
+
+static void add_json(struct str *out, const struct result *r)
+{
+	const struct simulation *s = &r->s;
+	struct json j = { .out = out, .lines = 2 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-simulate-1");
+	json_bool(&j, "simulated_data", s->history->simulated);
+	json_text(&j, "host", s->history->hostname);
+	json_moment(&j, "since", s->since_ms);
+	json_moment(&j, "until", s->until_ms);
+	json_number(&j, "sessions_idle", (double)s->n_sessions, 0);
+	json_number(&j, "sessions_warned", (double)s->n_warned, 0);
+	json_number(&j, "sessions_ended", (double)s->n_ended, 0);
+	json_number(&j, "sessions_ended_wrongly", (double)s->n_wrong, 0);
+	json_number(&j, "given_back_gpu_seconds", (double)s->given_back_ms / 1000, 3);
+	json_number(&j, "breaker_passes", (double)s->n_tripped, 0);
+	json_table(&j, "rules", &r->rules);
+	json_table(&j, "users", &r->users);
+	json_table(&j, "sessions", &r->sessions);
+	json_close(&j, '}');
+}
+
+static void add_headline(struct str *out, const struct enforce *x, const struct simulation *s)
+{
+	char since[48], until[48], hours[HOURS_TEXT_CAP];
+	enforce_moment(x, since, sizeof(since), s->since_ms);
+	enforce_moment(x, until, sizeof(until), s->until_ms);
+	hours_text(hours, s->given_back_ms);
+	str_addf(out, "%s, %s to %s\n", s->history->hostname, since, until);
+	str_addf(out,
+		"%zu session%s held a card idle. The rules would have warned %zu and ended "
+		"%zu:\n",
+		s->n_sessions, plural(s->n_sessions), s->n_warned, s->n_ended);
+	str_addf(out, "%s GPU hours would have been given back.\n", hours);
+	if (s->n_ended && s->n_wrong)
+		str_addf(out,
+			"%zu of the %zu %s used again within 30 min of the end: ended "
+			"wrongly.\n",
+			s->n_wrong, s->n_ended, s->n_wrong == 1 ? "was" : "were");
+	else if (s->n_ended)
+		str_add(out, "None of them was used again within 30 min of the end.\n");
+	if (s->n_tripped)
+		str_addf(out, "The breaker held all ends back in %zu pass%s.\n", s->n_tripped,
+			s->n_tripped == 1 ? "" : "es");
+}
+
+static void add_text(struct str *out, const struct enforce *x, const struct result *r)
+{
+	size_t columns = terminal_size().columns;
+	struct text_style style = { .columns = columns		       ? columns
+					       : isatty(STDOUT_FILENO) ? 80
+								       : UNCUT_COLUMNS,
+		.ascii = !terminal_is_utf8(),
+		.color = terminal_has_color(),
+		.utc = x->o->utc };
+	if (r->s.history->simulated)
+		str_addf(out, "%s\n", SIMULATED_WARNING);
+	add_headline(out, x, &r->s);
+	if (!r->s.n)
+		return;
+	str_add(out, "\nBy rule\n");
+	text_add_table(out, &r->rules, &style);
+	str_add(out, "\nBy user\n");
+	text_add_table(out, &r->users, &style);
+	size_t shown = r->sessions.n_rows < PEOPLE_ROWS ? r->sessions.n_rows : PEOPLE_ROWS;
+	struct table part = table_part(&r->sessions, 0, shown);
+	str_add(out, "\nSessions, those that would have been ended wrongly first\n");
+	text_add_table(out, &part, &style);
+	if (shown < r->sessions.n_rows)
+		str_addf(out, "  and %zu more; --json has all\n", r->sessions.n_rows - shown);
+	str_add(out,
+		"\nGiven back: the time from the end of a session until it used or "
+		"released its cards.\nNotices count as delivered at once. The CPU use of a "
+		"session and the power of its\ncards are not recorded: the live run looks at "
+		"both, and may spare more.\n");
+}
+
+static int take_keep(void *context, const struct policy_keep *k)
+{
+	struct result *r = context;
+	if (!array_one_more(&r->kept, r->n_kept))
+		return ERR_WORLD;
+	r->kept[r->n_kept++] =
+		(struct kept){ arena_text(&r->texts, k->session), k->from_ms, k->until_ms };
+	return r->texts.failed ? ERR_WORLD : 0;
+}
+
+static int64_t kept_until(void *context, const char *key, int64_t at_ms)
+{
+	const struct result *r = context;
+	for (size_t i = 0; i < r->n_kept; i++)
+		if (r->kept[i].from_ms <= at_ms && at_ms < r->kept[i].until_ms &&
+			strcmp(r->kept[i].session, key) == 0)
+			return r->kept[i].until_ms;
+	return -1;
+}
+
+/* What users kept in that time, if gua enforce has run and its file may be read. */
+static void read_keeps(const struct enforce *x, struct result *r, const struct idle_history *h)
+{
+	struct policy_file *file = NULL;
+	if (policy_file_open(&file, x->policy_db, false, NULL) == 0)
+		policy_file_keeps(file, (struct policy_span){ h->since_ms, h->until_ms },
+			take_keep, r, NULL);
+	policy_file_close(file);
+}
+
+/* Leaves the result where pages find it, if that file is there and may be written. */
+static void save(const struct enforce *x, const struct str *json)
+{
+	struct policy_file *file = NULL;
+	if (access(x->policy_db, W_OK) == 0 &&
+		policy_file_open(&file, x->policy_db, true, NULL) == 0)
+		policy_file_set_simulation(file, x->now_ms, str_text(json), NULL);
+	policy_file_close(file);
+}
+
+static int replay(struct enforce *x, struct result *r, struct idle_history *h, struct err *e)
+{
+	int rc = idle_history_read(h, e);
+	if (rc)
+		return rc;
+	if (!h->any_run)
+		return err_set(e, ERR_WORLD,
+			"%s has no recording of this host, only imported data", x->db);
+	x->policy.history = h;
+	x->policy.enforce = false;
+	r->s = (struct simulation){ .policy = &x->policy,
+		.history = h,
+		.interval_ms = x->conf.values.policy.interval_ms,
+		.kept_until = kept_until,
+		.context = r };
+	read_keeps(x, r, h);
+	return simulate(&r->s, e);
+}
+
+int enforce_simulate(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct window window = { .until_ms = x->now_ms };
+	struct window_words words = x->o->window;
+	struct result r = { 0 };
+	struct str out = { 0 };
+	if (!words.since && !words.last)
+		words.last = "30d";
+	int rc = window_parse(&window, &words, x->now_ms, x->o->utc, &e);
+	struct idle_history h = { .path = x->db,
+		.wait_ms = READ_WAIT_MS,
+		.since_ms = window.since_ms,
+		.until_ms = window.until_ms };
+	if (rc == 0)
+		rc = replay(x, &r, &h, &e);
+	if (rc == 0) {
+		struct str json = { 0 };
+		make_tables(&r);
+		add_json(&json, &r);
+		save(x, &json);
+		if (x->o->json)
+			str_add(&out, str_text(&json));
+		else
+			add_text(&out, x, &r);
+		str_finish(&json);
+	}
+	table_finish(&r.rules);
+	table_finish(&r.users);
+	table_finish(&r.sessions);
+	simulation_finish(&r.s);
+	free(r.kept);
+	arena_finish(&r.texts);
+	idle_history_finish(&h);
+	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+}

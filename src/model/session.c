@@ -1,0 +1,94 @@
+/* Names sessions, and guesses how they are worked with. */
+#include "model/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* As much of a boot's id as tells boots apart. */
+enum { BOOT_SHOWN = 8 };
+
+static bool is_text(const char *text)
+{
+	return text && *text;
+}
+
+enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m)
+{
+	static const struct {
+		enum session_kind kind;
+		enum process_text text;
+	} labels[] = {
+		{ SESSION_JOB, PROCESS_JOB },
+		{ SESSION_CONTAINER, PROCESS_CONTAINER },
+		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK },
+	};
+	const char *user = m->user ? m->user : "", *boot = m->boot_id ? m->boot_id : "";
+	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+		if (!is_text(m->texts[labels[i].text]))
+			continue;
+		snprintf(key, SESSION_KEY_CAP, "%.*s of %s", SESSION_KEY_CAP / 2,
+			m->texts[labels[i].text], user);
+		return labels[i].kind;
+	}
+	if (m->posix_session > 0) {
+		snprintf(key, SESSION_KEY_CAP, "session %lld of %s, boot %.*s",
+			(long long)m->posix_session, user, BOOT_SHOWN, boot);
+		return SESSION_POSIX;
+	}
+	snprintf(key, SESSION_KEY_CAP, "process %u of %s, start %llu, boot %.*s", m->pid, user,
+		(unsigned long long)m->start_ticks, BOOT_SHOWN, boot);
+	return SESSION_PROCESS;
+}
+
+/* What origins (gua(1), ORIGIN OF A PROCESS) say. */
+static const struct {
+	const char *login;
+	enum session_use use;
+} logins[] = {
+	{ "ssh", USE_INTERACTIVE },
+	{ "mosh", USE_INTERACTIVE },
+	{ "tty", USE_INTERACTIVE },
+	{ "desktop", USE_INTERACTIVE },
+	{ "tmux", USE_INTERACTIVE },
+	{ "screen", USE_INTERACTIVE },
+	{ "vscode", USE_INTERACTIVE },
+	{ "cursor", USE_INTERACTIVE },
+	{ "windsurf", USE_INTERACTIVE },
+	{ "jetbrains", USE_INTERACTIVE },
+	{ "jupyter", USE_INTERACTIVE },
+	{ "rstudio", USE_INTERACTIVE },
+	{ "container", USE_SERVICE },
+	{ "service", USE_SERVICE },
+};
+
+static bool is_service_unit(const char *unit)
+{
+	size_t len = unit ? strlen(unit) : 0;
+	return len > 8 && strcmp(unit + len - 8, ".service") == 0 &&
+	       strncmp(unit, "user@", 5) != 0;
+}
+
+enum session_use session_use(const struct session_member *m)
+{
+	const char *login = m->texts[PROCESS_LOGIN];
+	if (is_text(m->texts[PROCESS_JOB]))
+		return USE_BATCH;
+	if (is_text(m->texts[PROCESS_NOTEBOOK]))
+		return USE_INTERACTIVE;
+	/* A container may serve a model: its manager knows, gua does not. */
+	if (is_text(m->texts[PROCESS_CONTAINER]) || is_text(m->texts[PROCESS_POD]) ||
+		is_service_unit(m->texts[PROCESS_UNIT]))
+		return USE_SERVICE;
+	for (size_t i = 0; login && i < sizeof(logins) / sizeof(logins[0]); i++)
+		if (strcmp(login, logins[i].login) == 0)
+			return logins[i].use;
+	return USE_BATCH;
+}
+
+enum session_use session_gentler(enum session_use a, enum session_use b)
+{
+	static const int order[SESSION_USES] = {
+		[USE_BATCH] = 0, [USE_INTERACTIVE] = 1, [USE_SERVICE] = 2
+	};
+	return order[a] >= order[b] ? a : b;
+}

@@ -1,0 +1,26 @@
+/* Which session a process belongs to: the unit that policy judges. gua-policy(7). */
+#ifndef GUA_MODEL_SESSION_H
+#define GUA_MODEL_SESSION_H
+
+#include <stdint.h>
+
+#include "model/policy.h"
+
+/* What is known of a process; texts may be NULL. */
+struct session_member {
+	uint32_t pid;
+	uint64_t start_ticks;
+	int64_t posix_session; /* or 0 */
+	const char *boot_id, *user;
+	const char *texts[PROCESS_TEXTS];
+};
+
+/* Writes the name of the session, and returns what it is. Processes of two users are never in
+ * one session. */
+enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m);
+/* How the process is worked with. */
+enum session_use session_use(const struct session_member *m);
+/* Of two uses in one session, the one that is ended later. */
+enum session_use session_gentler(enum session_use a, enum session_use b);
+
+#endif

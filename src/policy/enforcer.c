@@ -1,0 +1,423 @@
+/* One pass: facts, verdicts, one transaction. */
+#include "policy/enforcer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "base/timetext.h"
+#include "store/policy_notice.h"
+
+#define HOUR_MS INT64_C(3600000)
+
+/* All that one pass needs; sessions that hold a card first, then those that only have a state.
+ */
+struct work {
+	struct enforcer *x;
+	int64_t now_ms;
+	struct present now;
+	struct session_facts *facts;
+	struct policy_state *states, *old;
+	struct verdict *verdicts;
+	size_t n, n_present;
+	struct idle_session *gone; /* of the sessions that hold nothing */
+	size_t n_gone;
+	struct past_end *ends;
+	size_t n_ends;
+	int64_t breaker_ms; /* when the breaker was last noted, or -1 */
+	struct arena texts;
+	struct err *e;
+};
+
+static void finish(struct work *w)
+{
+	present_finish(&w->now);
+	free(w->facts);
+	free(w->states);
+	free(w->old);
+	free(w->verdicts);
+	free(w->gone);
+	free(w->ends);
+	arena_finish(&w->texts);
+}
+
+static int64_t used_of(const struct enforcer *x, const char *key)
+{
+	for (size_t i = 0; i < x->n_used; i++)
+		if (strcmp(x->used[i].key, key) == 0)
+			return x->used[i].used_ms;
+	return 0;
+}
+
+/* Takes over what a full reading found: until when sessions were used. Others are forgotten. */
+static bool remember_used(struct work *w)
+{
+	struct enforcer *x = w->x;
+	x->n_used = 0;
+	for (size_t i = 0; i < w->n_present; i++) {
+		const struct session_facts *f = &w->facts[i];
+		if (f->idle_since_ms < 0)
+			continue;
+		if (!array_one_more(&x->used, x->n_used))
+			return false;
+		text_copy(x->used[x->n_used].key, SESSION_KEY_CAP, f->session->key);
+		x->used[x->n_used++].used_ms = f->idle_since_ms;
+	}
+	return true;
+}
+
+static int take_end(void *context, const struct policy_action *a)
+{
+	struct work *w = context;
+	if (a->step == STEP_BREAKER)
+		w->breaker_ms = a->at_ms;
+	if (a->step != STEP_END || a->would == w->x->policy.enforce)
+		return 0;
+	if (!array_one_more(&w->ends, w->n_ends))
+		return err_memory(w->e);
+	w->ends[w->n_ends++] = (struct past_end){ a->at_ms, arena_text(&w->texts, a->user) };
+	return w->texts.failed ? err_memory(w->e) : 0;
+}
+
+static bool is_present(const struct work *w, const char *key)
+{
+	for (size_t i = 0; i < w->now.history.n_sessions; i++)
+		if (strcmp(w->now.history.sessions[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+static int take_gone(
+	void *context, const char *key, const char *user, const struct policy_state *state)
+{
+	struct work *w = context;
+	(void)state;
+	if (is_present(w, key))
+		return 0;
+	if (!array_one_more(&w->gone, w->n_gone))
+		return err_memory(w->e);
+	w->gone[w->n_gone++] = (struct idle_session){ .key = arena_text(&w->texts, key),
+		.user = arena_text(&w->texts, user),
+		.kind = SESSION_PROCESS };
+	return w->texts.failed ? err_memory(w->e) : 0;
+}
+
+static int take_keep(void *context, const struct policy_keep *k)
+{
+	struct work *w = context;
+	for (size_t i = 0; i < w->n_present; i++)
+		if (strcmp(w->facts[i].session->key, k->session) == 0 &&
+			k->until_ms > w->facts[i].kept_until_ms)
+			w->facts[i].kept_until_ms = k->until_ms;
+	return 0;
+}
+
+/* Reads the store; `brief` without what takes long. */
+static int read_present(struct work *w, bool brief)
+{
+	struct enforcer *x = w->x;
+	present_finish(&w->now);
+	w->now = (struct present){
+		.db = x->db, .root = x->root, .now_ms = w->now_ms, .brief = brief
+	};
+	int rc = present_read(&w->now, w->e);
+	for (size_t i = 0; rc == 0 && brief && i < w->now.history.n_sessions; i++) {
+		struct idle_session *s = &w->now.history.sessions[i];
+		s->used_ms = used_of(x, s->key);
+	}
+	if (rc == 0 && brief)
+		present_judge_again(&w->now);
+	x->policy.history = &w->now.history;
+	return rc;
+}
+
+static int make_room(struct work *w)
+{
+	w->n_present = w->now.history.n_sessions;
+	w->n_gone = 0;
+	int rc = policy_file_sessions(w->x->file, take_gone, w, w->e);
+	w->n = w->n_present + w->n_gone;
+	free(w->facts);
+	free(w->states);
+	free(w->old);
+	free(w->verdicts);
+	w->facts = calloc(w->n + 1, sizeof(*w->facts));
+	w->states = calloc(w->n + 1, sizeof(*w->states));
+	w->old = calloc(w->n + 1, sizeof(*w->old));
+	w->verdicts = calloc(w->n + 1, sizeof(*w->verdicts));
+	if (rc == 0 && (!w->facts || !w->states || !w->old || !w->verdicts))
+		rc = err_memory(w->e);
+	return rc;
+}
+
+/* The stored state of each session, and whether its notice has arrived. */
+static int read_states(struct work *w)
+{
+	int rc = 0;
+	for (size_t i = 0; i < w->n && rc == 0; i++) {
+		struct session_facts *f = &w->facts[i];
+		rc = policy_file_state(w->x->file, f->session->key, &w->states[i], w->e);
+		w->old[i] = w->states[i];
+		if (rc == 0 && w->states[i].stage != STAGE_NONE &&
+			w->states[i].delivered_ms < 0)
+			rc = policy_notice_delivered(w->x->file, f->session->key, &w->states[i],
+				&f->delivered_ms, w->e);
+	}
+	return rc;
+}
+
+static int fill(struct work *w)
+{
+	struct policy_span now = { w->now_ms, w->now_ms + 1 };
+	int rc = make_room(w);
+	if (rc)
+		return rc;
+	memcpy(w->facts, w->now.facts, w->n_present * sizeof(*w->facts));
+	for (size_t i = 0; i < w->n_gone; i++)
+		w->facts[w->n_present + i] = (struct session_facts){ .session = &w->gone[i],
+			.observed = true,
+			.idle_since_ms = -1,
+			.mem_bytes = -1,
+			.uid = -1,
+			.kept_until_ms = -1,
+			.delivered_ms = -1 };
+	rc = policy_file_keeps(w->x->file, now, take_keep, w, w->e);
+	return rc ? rc : read_states(w);
+}
+
+static int64_t count_sessions(void *context)
+{
+	return (int64_t)((struct work *)context)->n_present;
+}
+
+static int judge_all(struct work *w, struct pass *pass)
+{
+	*pass = (struct pass){ .policy = &w->x->policy,
+		.now_ms = w->now_ms,
+		.facts = w->facts,
+		.states = w->states,
+		.verdicts = w->verdicts,
+		.n = w->n,
+		.past = w->ends,
+		.n_past = w->n_ends,
+		.count_sessions = count_sessions,
+		.context = w };
+	return pass_run(pass) ? 0 : err_memory(w->e);
+}
+
+static bool any_step(const struct work *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->verdicts[i].step != STEP_NONE)
+			return true;
+	return false;
+}
+
+static void list_of(struct str *pids, struct str *cards, const struct enforcer_step *s)
+{
+	const struct idle_history *h = &s->now->history;
+	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++)
+		if (h->processes[i].session == s->session && h->processes[i].holds)
+			str_addf(pids, "%s%u", pids->len ? " " : "", h->processes[i].pid);
+	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++)
+		if (s->facts->cards.bits[i / 64] >> i % 64 & 1)
+			str_addf(cards, "%s%s", cards->len ? " " : "", h->cards[i].uuid);
+}
+
+static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
+{
+	char idle[48], since[48];
+	const struct session_facts *f = s->facts;
+	if (s->session == SIZE_MAX || !f->idle) {
+		snprintf(dst, cap, "%s",
+			s->session == SIZE_MAX ? "it holds no card any more"
+					       : "it used a card");
+		return;
+	}
+	duration_text(idle, sizeof(idle), f->clock_ms);
+	moment_iso(since, sizeof(since), f->idle_since_ms);
+	snprintf(dst, cap,
+		"no use of its cards since %s, seen idle for %s up to the reading of its "
+		"recorder; %lld MiB held",
+		since, idle, (long long)(f->mem_bytes < 0 ? -1 : f->mem_bytes >> 20));
+}
+
+/* Writes a row of the log about a session. */
+struct note {
+	enum policy_step step;
+	enum policy_stage stage;
+};
+static int add_row(struct enforcer *x, const struct enforcer_step *s, const struct note *note,
+	struct err *e)
+{
+	struct str pids = { 0 }, cards = { 0 };
+	char evidence[256];
+	const struct session_facts *f = s->facts;
+	list_of(&pids, &cards, s);
+	evidence_of(evidence, sizeof(evidence), s);
+	struct policy_action a = { .at_ms = s->now_ms,
+		.uid = f->uid,
+		.held_bytes = f->mem_bytes,
+		.idle_since_ms = f->idle_since_ms,
+		.idle_ms = f->idle ? f->clock_ms : -1,
+		.given_back_ms = -1,
+		.step = note->step,
+		.stage = note->stage,
+		.would = s->verdict->would,
+		.rule = s->verdict->rule ? s->verdict->rule->name : s->verdict->state.rule,
+		.session = f->session->key,
+		.kind = session_kind_names[f->session->kind],
+		.user = f->session->user,
+		.pids = str_text(&pids),
+		.cards = str_text(&cards),
+		.evidence = evidence,
+		.config = x->config_hash,
+		.actor = "gua-enforce" };
+	int rc = policy_file_add_action(x->file, &a, e);
+	str_finish(&pids);
+	str_finish(&cards);
+	return rc;
+}
+
+static struct enforcer_step step_of(const struct work *w, size_t i)
+{
+	return (struct enforcer_step){ .policy = &w->x->policy,
+		.now = &w->now,
+		.session = i < w->n_present ? i : SIZE_MAX,
+		.facts = &w->facts[i],
+		.verdict = &w->verdicts[i],
+		.now_ms = w->now_ms };
+}
+
+static bool same_state(const struct policy_state *a, const struct policy_state *b)
+{
+	return a->stage == b->stage && a->level == b->level && a->round == b->round &&
+	       a->idle_since_ms == b->idle_since_ms && a->stage_ms == b->stage_ms &&
+	       a->delivered_ms == b->delivered_ms && a->next_clock_ms == b->next_clock_ms &&
+	       strcmp(a->rule, b->rule) == 0;
+}
+
+/* Stores what follows for one session. */
+static int write_one(struct work *w, size_t i)
+{
+	struct enforcer *x = w->x;
+	struct enforcer_step step = step_of(w, i);
+	const struct verdict *v = &w->verdicts[i];
+	int rc = 0;
+	if (!same_state(&v->state, &w->old[i]) &&
+		(v->state.stage != STAGE_NONE || w->old[i].stage != STAGE_NONE))
+		rc = policy_file_set_state(x->file, step.facts->session->key,
+			step.facts->session->user, &v->state, w->e);
+	if (rc || v->step == STEP_NONE)
+		return rc;
+	rc = add_row(x, &step, &(struct note){ v->step, v->state.stage }, w->e);
+	if (rc == 0 && x->hooks.queue && !v->would)
+		rc = x->hooks.queue(x->hooks.context, x->file, &step, w->e);
+	return rc;
+}
+
+/* The breaker is noted once an hour. */
+static int write_breaker(struct work *w, const struct pass *pass)
+{
+	char text[160];
+	if (!pass->tripped || (w->breaker_ms >= 0 && w->now_ms - w->breaker_ms < HOUR_MS))
+		return 0;
+	snprintf(text, sizeof(text),
+		"%zu of %zu sessions were to be ended in one pass: none is, because bad data "
+		"looks like that",
+		pass->n_due, w->n_present);
+	struct policy_action a = { .at_ms = w->now_ms,
+		.step = STEP_BREAKER,
+		.would = !w->x->policy.enforce,
+		.uid = -1,
+		.held_bytes = -1,
+		.idle_since_ms = -1,
+		.idle_ms = -1,
+		.given_back_ms = -1,
+		.evidence = text,
+		.config = w->x->config_hash,
+		.actor = "gua-enforce" };
+	return policy_file_add_action(w->x->file, &a, w->e);
+}
+
+static int write_all(struct work *w, const struct pass *pass)
+{
+	struct enforcer *x = w->x;
+	int rc = policy_file_begin(x->file, w->e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < w->n && rc == 0; i++)
+		rc = write_one(w, i);
+	if (rc == 0)
+		rc = write_breaker(w, pass);
+	if (rc == 0)
+		rc = policy_file_set_pass(x->file, &x->last, w->e);
+	int end = policy_file_end(x->file, rc == 0, rc ? NULL : w->e);
+	rc = rc ? rc : end;
+	for (size_t i = 0; i < w->n && rc == 0; i++) {
+		struct enforcer_step step = step_of(w, i);
+		bool has_stage = step.verdict->state.stage != STAGE_NONE;
+		if (x->hooks.after && (has_stage || step.verdict->step != STEP_NONE))
+			x->hooks.after(x->hooks.context, &step);
+	}
+	return rc;
+}
+
+static void describe_pass(struct work *w)
+{
+	struct policy_pass *last = &w->x->last;
+	*last = (struct policy_pass){ .at_ms = w->now_ms, .sessions = (int64_t)w->n_present };
+	for (size_t i = 0; i < w->n_present; i++)
+		last->idle += w->facts[i].idle;
+}
+
+/* The first look leaves out what takes long, and makes sessions look idle for too long. If a
+ * step would follow, everything is read and judged again. */
+static int judge_present(struct work *w, struct pass *pass)
+{
+	int rc = fill(w);
+	if (rc == 0)
+		rc = judge_all(w, pass);
+	if (rc || !any_step(w))
+		return rc;
+	rc = read_present(w, false);
+	if (rc == 0)
+		rc = fill(w);
+	if (rc == 0 && !remember_used(w))
+		rc = err_memory(w->e);
+	return rc ? rc : judge_all(w, pass);
+}
+
+int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
+{
+	struct work w = { .x = x, .now_ms = now_ms, .breaker_ms = -1, .e = e };
+	struct policy_span day = { now_ms - 24 * HOUR_MS, now_ms + 1 };
+	struct pass pass = { 0 };
+	int rc = read_present(&w, true);
+	if (rc == 0 && !present_is_known(&w.now)) {
+		x->last = (struct policy_pass){ .at_ms = now_ms };
+		text_copy(x->last.note, sizeof(x->last.note),
+			"nothing was judged: no recorder has written in the last minutes");
+		rc = policy_file_set_pass(x->file, &x->last, e);
+	} else if (rc == 0) {
+		rc = policy_file_actions(x->file, day, take_end, &w, e);
+		if (rc == 0)
+			rc = judge_present(&w, &pass);
+		if (rc == 0) {
+			describe_pass(&w);
+			rc = write_all(&w, &pass);
+		}
+	}
+	finish(&w);
+	x->policy.history = NULL;
+	return rc;
+}
+
+void enforcer_finish(struct enforcer *x)
+{
+	free(x->used);
+	x->used = NULL;
+	x->n_used = 0;
+}

@@ -1,0 +1,54 @@
+/* One pass of gua enforce over the present: reads the store, judges, and writes what follows
+ * into policy.db in one transaction. Delivering notices and ending sessions is the caller's, by
+ * hooks; without hooks it only observes. */
+#ifndef GUA_POLICY_ENFORCER_H
+#define GUA_POLICY_ENFORCER_H
+
+#include "policy/pass.h"
+#include "policy/present.h"
+#include "store/policy_more.h"
+
+/* A step of a session, while the pass goes on. */
+struct enforcer_step {
+	const struct policy *policy;
+	const struct present *now;
+	size_t session; /* index in now->facts; SIZE_MAX: it holds nothing any more */
+	const struct session_facts *facts;
+	const struct verdict *verdict;
+	int64_t now_ms;
+};
+
+struct enforcer_hooks {
+	void *context;
+	/* Within the transaction: queue what people are told. Non-zero: the pass is undone. */
+	int (*queue)(void *context, struct policy_file *f, const struct enforcer_step *step,
+		struct err *e);
+	/* After it was stored, for every session that has a stage or lost it: begin to end,
+	 * hold, let go. */
+	void (*after)(void *context, const struct enforcer_step *step);
+};
+
+/* What a session was last seen to be used, so that a pass need not read all slots. */
+struct enforcer_used {
+	char key[SESSION_KEY_CAP];
+	int64_t used_ms;
+};
+
+/* Zero-initialise and set what is the caller's. */
+struct enforcer {
+	struct policy policy;  /* history is set by each pass */
+	const char *db, *root; /* as in struct present */
+	struct policy_file *file;
+	const char *config_hash;
+	struct enforcer_hooks hooks;
+	struct policy_pass last; /* what the last pass saw */
+	/* Private. */
+	struct enforcer_used *used;
+	size_t n_used;
+};
+
+/* Fails when the store or policy.db cannot be read or written; nothing was done then. */
+int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e);
+void enforcer_finish(struct enforcer *x);
+
+#endif

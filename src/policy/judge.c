@@ -1,0 +1,222 @@
+/* Judges one session. */
+#include "policy/judge.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+const char *const policy_hold_texts[POLICY_HOLDS] = {
+	[HOLD_NOTHING] = "a step was taken",
+	[HOLD_NOT_IDLE] = "it is not idle",
+	[HOLD_UNOBSERVED] =
+		"nothing was recorded in the last minutes, so its clock stands still",
+	[HOLD_NO_RULE] = "no rule matches",
+	[HOLD_EXEMPT] = "it is exempt",
+	[HOLD_KEPT] = "its user keeps it",
+	[HOLD_EARLY] = "it has not been idle for long enough",
+	[HOLD_QUIET] = "it is within quiet hours or on a holiday",
+	[HOLD_UNDELIVERED] = "its last notice has not been delivered yet",
+	[HOLD_LAST] = "the rule does nothing further",
+	[HOLD_ENDING] = "it is being ended, or has been",
+	[HOLD_HOST_LIMIT] = "enough sessions of this host were ended in the last hour",
+	[HOLD_USER_LIMIT] = "enough sessions of this user were ended in the last day",
+	[HOLD_BREAKER] = "too many sessions would be ended at once",
+};
+
+static bool is_over(enum policy_stage stage)
+{
+	return stage == STAGE_ENDING || stage == STAGE_ENDED || stage == STAGE_FAILED;
+}
+
+static bool was_warned(enum policy_stage stage)
+{
+	return stage >= STAGE_WARN && stage <= STAGE_FINAL;
+}
+
+/* Forgets the stages; the session begins again at its first warning. */
+static void forget(struct verdict *v, enum policy_step step)
+{
+	bool warned = was_warned(v->state.stage);
+	char rule[RULE_NAME_CAP];
+	v->step = warned ? step : STEP_NONE;
+	v->would = v->state.level == LEVEL_OBSERVE;
+	text_copy(rule, sizeof(rule), v->state.rule);
+	v->state = POLICY_STATE_NONE;
+	text_copy(v->state.rule, sizeof(v->state.rule), rule);
+}
+
+/* What the rule may do now: a rule that observes goes through all stages on paper. */
+static enum policy_level level_now(const struct policy *p, const struct config_rule *rule)
+{
+	enum policy_level level = policy_rule_level(rule);
+	if (!p->enforce || level == LEVEL_OBSERVE)
+		return LEVEL_OBSERVE;
+	return level == LEVEL_END && p->may_end ? LEVEL_END : LEVEL_WARN;
+}
+
+/* Whether the rule ends sessions, in earnest or on paper. */
+static bool ends(const struct config_rule *rule, enum policy_level level)
+{
+	return level == LEVEL_END ||
+	       (level == LEVEL_OBSERVE && policy_rule_level(rule) != LEVEL_WARN);
+}
+
+/* The stage after the present one, and when it comes as idle time. */
+static void find_next(struct verdict *v, bool with_end)
+{
+	const struct policy_times *t = &v->times;
+	enum policy_stage stage = v->state.stage;
+	bool may_end = with_end && t->end_ms != AT_NEVER;
+	v->next = STAGE_NONE;
+	if (stage == STAGE_NONE)
+		v->next = STAGE_WARN, v->next_clock_ms = t->warn_ms;
+	else if (stage == STAGE_WARN && t->again_ms != AT_NEVER)
+		v->next = STAGE_AGAIN, v->next_clock_ms = t->again_ms;
+	else if ((stage == STAGE_WARN || stage == STAGE_AGAIN) && may_end)
+		v->next = STAGE_FINAL, v->next_clock_ms = t->final_ms;
+	else if (stage == STAGE_FINAL && may_end)
+		v->next = STAGE_ENDING, v->next_clock_ms = t->end_ms;
+	if (v->next == STAGE_NONE)
+		v->next_clock_ms = -1;
+	else if (stage != STAGE_NONE && v->state.next_clock_ms > v->next_clock_ms)
+		v->next_clock_ms = v->state.next_clock_ms;
+}
+
+/* When a stage of the rule comes, as idle time. */
+static int64_t stage_at(const struct policy_times *t, enum policy_stage stage)
+{
+	switch (stage) {
+	case STAGE_WARN:
+		return t->warn_ms;
+	case STAGE_AGAIN:
+		return t->again_ms;
+	case STAGE_FINAL:
+		return t->final_ms;
+	default:
+		return t->end_ms;
+	}
+}
+
+/* The notice of the present stage was delivered: from now on the next stage is as far away as
+ * the rule says, however late the notice was. */
+static void note_delivery(struct verdict *v, const struct session_facts *f, int64_t ms)
+{
+	v->state.delivered_ms = ms;
+	v->state.next_clock_ms = 0;
+	if (v->next == STAGE_NONE)
+		return;
+	int64_t apart_ms = stage_at(&v->times, v->next) - stage_at(&v->times, v->state.stage);
+	v->state.next_clock_ms = f->clock_ms + (apart_ms > 0 ? apart_ms : 0);
+	if (v->state.next_clock_ms > v->next_clock_ms)
+		v->next_clock_ms = v->state.next_clock_ms;
+}
+
+/* Goes on to the next stage, which is due. */
+static void advance(struct verdict *v, const struct session_facts *f, int64_t now_ms)
+{
+	bool end = v->next == STAGE_ENDING;
+	v->step = end ? STEP_END : STEP_WARN;
+	v->would = v->state.level == LEVEL_OBSERVE;
+	v->hold = HOLD_NOTHING;
+	v->state.stage = end && v->would ? STAGE_ENDED : v->next;
+	v->state.stage_ms = now_ms;
+	v->state.idle_since_ms = f->idle_since_ms;
+	if (!end) /* at the end, that of the final notice stays */
+		v->state.delivered_ms = -1;
+	v->state.next_clock_ms = 0;
+	text_copy(v->state.rule, sizeof(v->state.rule), v->rule->name);
+	if (v->would && !end) {
+		/* On paper, every notice is delivered at once. */
+		find_next(v, ends(v->rule, LEVEL_OBSERVE));
+		note_delivery(v, f, now_ms);
+	}
+}
+
+/* A session that is exempt, kept, in use or gone loses its stages. True: so it is. */
+static bool is_spared(struct verdict *v, const struct policy *p, const struct session_facts *f,
+	int64_t now_ms)
+{
+	/* What ended on paper stays ended: in earnest it would not come back. */
+	bool on_paper = v->state.stage == STAGE_ENDED && v->state.level == LEVEL_OBSERVE;
+	if (!f->holds && !on_paper) {
+		v->hold = HOLD_NOT_IDLE;
+		forget(v, STEP_RELEASED);
+	} else if (v->state.stage == STAGE_ENDING || v->state.stage == STAGE_ENDED) {
+		v->hold = HOLD_ENDING;
+	} else if (f->exemption || policy_find_exemption(p, f, now_ms)) {
+		v->hold = HOLD_EXEMPT;
+		forget(v, STEP_EXEMPT);
+	} else if (f->kept_until_ms > now_ms) {
+		v->hold = HOLD_KEPT;
+		forget(v, STEP_KEPT);
+	} else if (!f->idle) {
+		v->hold = HOLD_NOT_IDLE;
+		forget(v, STEP_RECOVERED);
+	} else if (v->state.stage != STAGE_NONE && f->idle_since_ms > v->state.idle_since_ms) {
+		/* It was used between two passes. */
+		v->hold = HOLD_NOT_IDLE;
+		forget(v, STEP_RECOVERED);
+	} else if (is_over(v->state.stage)) {
+		v->hold = HOLD_ENDING;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* A rule that may do more than when the stages were reached, and another rule, begin with the
+ * first warning. */
+static void follow_rule(struct verdict *v, enum policy_level level)
+{
+	if (v->state.stage == STAGE_NONE)
+		v->state.level = level;
+	else if (level > v->state.level || strcmp(v->state.rule, v->rule->name) != 0) {
+		v->state = POLICY_STATE_NONE;
+		v->state.level = level;
+	} else if (level < v->state.level)
+		v->state.level = level;
+}
+
+struct verdict judge(const struct policy *p, const struct session_facts *f,
+	const struct policy_state *state, int64_t now_ms)
+{
+	struct verdict v = { .state = *state, .next_clock_ms = -1 };
+	if (!f->observed) {
+		v.hold = HOLD_UNOBSERVED;
+		return v;
+	}
+	if (f->holds && f->idle) {
+		v.rule = policy_find_rule(p, f, now_ms);
+		if (v.rule)
+			v.times = policy_times(v.rule, f->session->use);
+	}
+	/* What happened on paper does not count when the rules are enforced. */
+	if (v.rule && v.state.level == LEVEL_OBSERVE && level_now(p, v.rule) != LEVEL_OBSERVE)
+		v.state = POLICY_STATE_NONE;
+	if (is_spared(&v, p, f, now_ms))
+		return v;
+	if (!v.rule) {
+		v.hold = HOLD_NO_RULE;
+		forget(&v, STEP_NONE);
+		return v;
+	}
+	enum policy_level level = level_now(p, v.rule);
+	follow_rule(&v, level);
+	find_next(&v, ends(v.rule, level));
+	if (was_warned(v.state.stage) && v.state.delivered_ms < 0) {
+		if (f->delivered_ms < 0) {
+			v.hold = HOLD_UNDELIVERED;
+			return v;
+		}
+		note_delivery(&v, f, f->delivered_ms);
+	}
+	if (v.next == STAGE_NONE)
+		v.hold = HOLD_LAST;
+	else if (f->clock_ms < v.next_clock_ms)
+		v.hold = HOLD_EARLY;
+	else if (policy_is_quiet(p, now_ms))
+		v.hold = HOLD_QUIET;
+	else
+		advance(&v, f, now_ms);
+	return v;
+}

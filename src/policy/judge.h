@@ -1,0 +1,43 @@
+/* The judgement of one session: a pure function of the rules, the facts at a moment and what is
+ * stored of the session. Simulate and the live run both call it, once for each pass. */
+#ifndef GUA_POLICY_JUDGE_H
+#define GUA_POLICY_JUDGE_H
+
+#include "policy/rules.h"
+
+/* Why nothing happens to a session, or not yet. */
+enum policy_hold {
+	HOLD_NOTHING, /* a step was taken */
+	HOLD_NOT_IDLE,
+	HOLD_UNOBSERVED,
+	HOLD_NO_RULE,
+	HOLD_EXEMPT,
+	HOLD_KEPT,
+	HOLD_EARLY,	  /* its next stage comes later */
+	HOLD_QUIET,	  /* quiet hours, or a holiday */
+	HOLD_UNDELIVERED, /* its notice has not been delivered */
+	HOLD_LAST,	  /* the rule has no further stage */
+	HOLD_ENDING,	  /* it is being ended, or has been, or could not be */
+	HOLD_HOST_LIMIT,  /* from here on: of a whole pass */
+	HOLD_USER_LIMIT,
+	HOLD_BREAKER,
+	POLICY_HOLDS,
+};
+/* The end of a sentence: "its next stage comes later". */
+extern const char *const policy_hold_texts[POLICY_HOLDS];
+
+struct verdict {
+	struct policy_state state; /* to be stored; STAGE_NONE: nothing to store */
+	enum policy_step step;
+	bool would; /* the step is not taken, only written down */
+	enum policy_hold hold;
+	const struct config_rule *rule; /* NULL: none matches */
+	struct policy_times times;	/* of the rule */
+	enum policy_stage next;		/* STAGE_NONE: none */
+	int64_t next_clock_ms;		/* the next stage, as idle time; -1: none */
+};
+
+struct verdict judge(const struct policy *p, const struct session_facts *f,
+	const struct policy_state *state, int64_t now_ms);
+
+#endif

@@ -1,0 +1,144 @@
+/* Checks a request and writes the keep. */
+#include "policy/keep_limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/timetext.h"
+#include "policy/keep_spool.h"
+
+#define WEEK_MS (INT64_C(7) * 86400000)
+#define ROOT_LONGEST_MS (4 * WEEK_MS)
+
+static int refuse(struct keep_answer *a, const char *why)
+{
+	a->kept = false;
+	text_copy(a->why, sizeof(a->why), why);
+	return 0;
+}
+
+static const struct idle_process *find_process(
+	const struct present *now, const struct keep_request *r)
+{
+	for (size_t i = 0; i < now->history.n_processes; i++)
+		if (now->history.processes[i].pid == r->pid &&
+			now->history.processes[i].start_ticks == r->start_ticks)
+			return &now->history.processes[i];
+	return NULL;
+}
+
+struct week {
+	uint32_t uid;
+	int64_t since_ms, sum_ms;
+};
+
+static int add_keep(void *context, const struct policy_keep *k)
+{
+	struct week *w = context;
+	if (k->uid == w->uid)
+		w->sum_ms +=
+			k->until_ms - (k->from_ms > w->since_ms ? k->from_ms : w->since_ms);
+	return 0;
+}
+
+/* Whether the time is within what the configuration allows a user. */
+static int check_time(struct keep_limits *l, const struct keep_request *r, uint32_t uid,
+	struct keep_answer *a, struct err *e)
+{
+	const struct config_policy *limits = &l->x->policy.config->policy;
+	struct week week = { uid, l->now_ms - WEEK_MS, 0 };
+	char text[160], length[48];
+	if (r->for_ms > (uid == 0 ? ROOT_LONGEST_MS : limits->keep_longest_ms)) {
+		duration_text(length, sizeof(length),
+			uid == 0 ? ROOT_LONGEST_MS : limits->keep_longest_ms);
+		snprintf(text, sizeof(text), "a session can be kept for %s at most", length);
+		return refuse(a, text);
+	}
+	int rc = policy_file_keeps(l->x->file, (struct policy_span){ week.since_ms, INT64_MAX },
+		add_keep, &week, e);
+	if (rc == 0 && uid != 0 && week.sum_ms + r->for_ms > limits->keep_per_week_ms) {
+		duration_text(length, sizeof(length), limits->keep_per_week_ms);
+		snprintf(text, sizeof(text),
+			"a user can keep sessions for %s in seven days, and more than that was "
+			"asked for",
+			length);
+		return refuse(a, text);
+	}
+	a->kept = rc == 0;
+	return rc;
+}
+
+static int write_keep(struct keep_limits *l, const struct keep_request *r, uint32_t uid,
+	const struct idle_session *session, struct err *e)
+{
+	char evidence[320], until[48];
+	struct policy_keep keep = { .session = session->key,
+		.user = uid == 0 ? "root" : session->user,
+		.reason = r->reason,
+		.uid = uid,
+		.pid = r->pid,
+		.from_ms = l->now_ms,
+		.until_ms = l->now_ms + r->for_ms };
+	moment_iso(until, sizeof(until), keep.until_ms);
+	if (r->drop)
+		snprintf(evidence, sizeof(evidence), "its user does not keep it any more");
+	else
+		snprintf(evidence, sizeof(evidence), "kept until %s: %s", until, r->reason);
+	struct policy_action a = { .at_ms = l->now_ms,
+		.step = STEP_KEPT,
+		.uid = uid,
+		.held_bytes = -1,
+		.idle_since_ms = -1,
+		.idle_ms = -1,
+		.given_back_ms = -1,
+		.session = session->key,
+		.kind = session_kind_names[session->kind],
+		.user = session->user,
+		.evidence = evidence,
+		.config = l->x->config_hash,
+		.actor = keep.user };
+	int rc = policy_file_begin(l->x->file, e);
+	if (rc == 0)
+		rc = policy_file_drop_keep(l->x->file, session->key, l->now_ms, e);
+	if (rc == 0 && !r->drop)
+		rc = policy_file_add_keep(l->x->file, &keep, e);
+	if (rc == 0)
+		rc = policy_file_add_action(l->x->file, &a, e);
+	int end = policy_file_end(l->x->file, rc == 0, rc ? NULL : e);
+	return rc ? rc : end;
+}
+
+int keep_limits_apply(struct keep_limits *l, const struct keep_request *r, uint32_t uid,
+	struct keep_answer *answer, struct err *e)
+{
+	int rc = 0;
+	*answer = (struct keep_answer){ .pid = r->pid, .until_ms = l->now_ms + r->for_ms };
+	text_copy(answer->reason, sizeof(answer->reason), r->reason);
+	if (!l->read) {
+		l->now = (struct present){ .db = l->x->db, .now_ms = l->now_ms, .brief = true };
+		rc = present_read(&l->now, e);
+		l->read = true;
+	}
+	if (rc)
+		return rc;
+	const struct idle_process *process = find_process(&l->now, r);
+	if (!process)
+		return refuse(answer, "this process holds no card at the recorder's last tick");
+	if (uid != 0 && process->uid != uid)
+		return refuse(answer, "this process belongs to another user");
+	const struct idle_session *session = &l->now.history.sessions[process->session];
+	if (!r->drop)
+		rc = check_time(l, r, uid, answer, e);
+	if (rc || (!answer->kept && !r->drop))
+		return rc;
+	if (r->drop)
+		refuse(answer, "it is not kept any more");
+	return write_keep(l, r, uid, session, e);
+}
+
+void keep_limits_finish(struct keep_limits *l)
+{
+	if (l->read)
+		present_finish(&l->now);
+}

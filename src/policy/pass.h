@@ -1,0 +1,33 @@
+/* One pass over all sessions: each is judged, then the limits that concern several are applied.
+ * Pure: the caller stores the states and takes the steps, in one transaction. */
+#ifndef GUA_POLICY_PASS_H
+#define GUA_POLICY_PASS_H
+
+#include "policy/judge.h"
+
+/* A session that was ended, or would have been. */
+struct past_end {
+	int64_t at_ms;
+	const char *user;
+};
+
+struct pass {
+	const struct policy *policy;
+	int64_t now_ms;
+	const struct session_facts *facts;
+	struct policy_state *states; /* in: stored; out: to be stored */
+	struct verdict *verdicts;    /* out */
+	size_t n;
+	const struct past_end *past; /* of the last day */
+	size_t n_past;
+	/* How many sessions hold a card now; only asked when several would be ended. */
+	int64_t (*count_sessions)(void *context);
+	void *context;
+	bool tripped; /* out: the breaker holds the ends of this pass back */
+	size_t n_due; /* out: that it would have ended */
+};
+
+/* False: out of memory, and nothing has changed. */
+bool pass_run(struct pass *p);
+
+#endif

@@ -1,0 +1,122 @@
+/* Reads the present, and joins spans to sessions. */
+#include "policy/present.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "policy/builtin.h"
+#include "proc/proc.h"
+
+enum { READ_WAIT_MS = 5000 };
+/* A session that is idle for less is not near any stage. */
+#define NEAR_MS INT64_C(240000)
+
+static bool index_spans(struct present *p)
+{
+	const struct idle_history *h = &p->history;
+	p->first = calloc(h->n_sessions + 2, sizeof(*p->first));
+	p->spans = calloc(h->n_spans + 1, sizeof(*p->spans));
+	p->facts = calloc(h->n_sessions + 1, sizeof(*p->facts));
+	if (!p->first || !p->spans || !p->facts)
+		return false;
+	for (size_t i = 0; i < h->n_spans; i++)
+		p->first[h->spans[i].session + 2] += h->spans[i].how == SPELL_OPEN;
+	for (size_t s = 2; s < h->n_sessions + 2; s++)
+		p->first[s] += p->first[s - 1];
+	for (size_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].how == SPELL_OPEN)
+			p->spans[p->first[h->spans[i].session + 1]++] = (uint32_t)i;
+	return true;
+}
+
+struct open_spans present_spans(const struct present *p, size_t session)
+{
+	return (struct open_spans){ p->spans + p->first[session],
+		p->first[session + 1] - p->first[session] };
+}
+
+/* What protects one process, by its uid in the store and, if it can be read, by /proc. */
+static const char *protection(
+	const struct present *p, const struct idle_process *process, int proc, int64_t uid_min)
+{
+	struct builtin_facts f = {
+		.pid = process->pid, .uid = process->uid, .uid_min = uid_min
+	};
+	const char *why = builtin_exemption(&f);
+	if (why || proc < 0 || p->history.simulated ||
+		proc_start_ticks(proc, process->pid) != process->start_ticks ||
+		builtin_read(&f, proc, process->pid, process->pid) != 0)
+		return why;
+	return builtin_exemption(&f);
+}
+
+static void find_exemptions(struct present *p)
+{
+	const struct idle_history *h = &p->history;
+	int proc = -1;
+	int64_t uid_min = builtin_uid_min();
+	if (p->root && proc_open(&proc, p->root, NULL) != 0)
+		proc = -1;
+	for (size_t i = 0; i < h->n_processes; i++) {
+		struct session_facts *f = &p->facts[h->processes[i].session];
+		if (!f->exemption && f->clock_ms >= NEAR_MS)
+			f->exemption = protection(p, &h->processes[i], proc, uid_min);
+	}
+	if (proc >= 0)
+		close(proc);
+}
+
+int present_read(struct present *p, struct err *e)
+{
+	struct idle_history *h = &p->history;
+	*h = (struct idle_history){ .path = p->db,
+		.wait_ms = READ_WAIT_MS,
+		.present = true,
+		.brief = p->brief,
+		.until_ms = p->now_ms };
+	int rc = idle_history_read(h, e);
+	if (rc == 0 && !index_spans(p))
+		rc = err_memory(e);
+	if (rc)
+		return rc;
+	present_judge_again(p);
+	return 0;
+}
+
+void present_judge_again(struct present *p)
+{
+	const struct idle_history *h = &p->history;
+	for (size_t i = 0; i < h->n_sessions; i++) {
+		p->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
+		facts_at(&p->facts[i], h, &h->sessions[i], present_spans(p, i), p->now_ms);
+	}
+	find_exemptions(p);
+}
+
+bool present_is_known(const struct present *p)
+{
+	const struct idle_history *h = &p->history;
+	int64_t stale_ms = STALE_TICKS * h->interval_ms;
+	return h->any_run && h->running &&
+	       p->now_ms - h->last_tick_ms <=
+		       (stale_ms > STALE_LEAST_MS ? stale_ms : STALE_LEAST_MS);
+}
+
+int64_t present_find(const struct present *p, uint32_t pid)
+{
+	for (size_t i = 0; i < p->history.n_processes; i++)
+		if (p->history.processes[i].pid == pid)
+			return p->history.processes[i].session;
+	return -1;
+}
+
+void present_finish(struct present *p)
+{
+	idle_history_finish(&p->history);
+	free(p->facts);
+	free(p->spans);
+	free(p->first);
+	p->facts = NULL;
+	p->spans = NULL;
+	p->first = NULL;
+}

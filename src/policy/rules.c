@@ -1,0 +1,199 @@
+/* Matches sessions with rules and exemptions. */
+#include "policy/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/pattern.h"
+#include "base/timetext.h"
+#include "model/card_name.h"
+
+#define MINUTE_MS INT64_C(60000)
+
+/* For sessions that no rule of the file matches. */
+static const struct config_rule default_rule = {
+	.name = "default",
+	.match = { .min_memory_bytes = INT64_C(1) << 30 },
+	.warn_ms = 60 * MINUTE_MS,
+	.again_ms = 105 * MINUTE_MS,
+	.final_ms = 10 * MINUTE_MS,
+	.end_ms = AT_USUAL,
+	.level = "observe",
+};
+static const int64_t usual_end_ms[SESSION_USES] = {
+	[USE_INTERACTIVE] = 8 * 60 * MINUTE_MS,
+	[USE_BATCH] = 2 * 60 * MINUTE_MS,
+	[USE_SERVICE] = AT_NEVER,
+};
+
+size_t policy_rules_count(const struct policy *p)
+{
+	return p->config->policy_rules.n + 1;
+}
+
+const struct config_rule *policy_rule(const struct policy *p, size_t i)
+{
+	const struct config_rule *rules = p->config->policy_rules.items;
+	return i < p->config->policy_rules.n ? &rules[i] : &default_rule;
+}
+
+enum policy_level policy_rule_level(const struct config_rule *rule)
+{
+	for (int i = 0; i < POLICY_LEVELS; i++)
+		if (strcmp(rule->level, policy_level_names[i]) == 0)
+			return (enum policy_level)i;
+	return LEVEL_OBSERVE;
+}
+
+static bool any_matches(const struct config_patterns *all, const char *text)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (text && pattern_matches(all->items[i], text))
+			return true;
+	return false;
+}
+
+static bool has_card(const struct session_facts *f, size_t card)
+{
+	return card < CARD_WORDS * 64 && (f->cards.bits[card / 64] >> card % 64 & 1);
+}
+
+static bool matches_cards(const struct policy *p, const struct session_facts *f,
+	const struct config_patterns *all, bool by_model)
+{
+	for (size_t c = 0; p->history && c < p->history->n_cards; c++) {
+		const struct card_id *card = &p->history->cards[c];
+		if (!has_card(f, c))
+			continue;
+		if (by_model && any_matches(all, card->name))
+			return true;
+		for (size_t i = 0; i < all->n && !by_model; i++)
+			if (card_is_named(all->items[i], card))
+				return true;
+	}
+	return false;
+}
+
+static bool fails(char why[WHY_CAP], const char *what, const char *value)
+{
+	if (value && *value)
+		snprintf(why, WHY_CAP, "its %s is %s", what, value);
+	else
+		snprintf(why, WHY_CAP, "it has no %s", what);
+	return false;
+}
+
+/* Texts of a session that patterns are about. */
+static bool matches_texts(const struct policy *p, const struct config_match *m,
+	const struct session_facts *f, char why[WHY_CAP])
+{
+	const struct idle_session *s = f->session;
+	const char *group = config_groups_find(&p->config->groups, s->user);
+	const char *path = s->texts[PROCESS_NOTEBOOK_PATH];
+	if (m->users.n && !any_matches(&m->users, s->user))
+		return fails(why, "user", s->user);
+	if (m->groups.n && !any_matches(&m->groups, group))
+		return fails(why, "group", group);
+	if (m->notebooks.n && !any_matches(&m->notebooks, s->texts[PROCESS_NOTEBOOK]) &&
+		!any_matches(&m->notebooks, path))
+		return fails(why, "notebook", path ? path : s->texts[PROCESS_NOTEBOOK]);
+	if (m->containers.n && !any_matches(&m->containers, s->texts[PROCESS_CONTAINER]))
+		return fails(why, "container", s->texts[PROCESS_CONTAINER]);
+	if (m->jobs.n && !any_matches(&m->jobs, s->texts[PROCESS_JOB]))
+		return fails(why, "job", s->texts[PROCESS_JOB]);
+	if (m->units.n && !any_matches(&m->units, s->texts[PROCESS_UNIT]))
+		return fails(why, "unit", s->texts[PROCESS_UNIT]);
+	return true;
+}
+
+bool policy_matches(const struct policy *p, const struct config_match *m,
+	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP])
+{
+	why[0] = '\0';
+	if (!matches_texts(p, m, f, why))
+		return false;
+	if (m->kinds && !(m->kinds >> f->session->use & 1))
+		return fails(why, "kind", session_use_names[f->session->use]);
+	if (m->cards.n && !matches_cards(p, f, &m->cards, false)) {
+		snprintf(why, WHY_CAP, "it holds none of these cards");
+		return false;
+	}
+	if (m->models.n && !matches_cards(p, f, &m->models, true)) {
+		snprintf(why, WHY_CAP, "it holds no card of these models");
+		return false;
+	}
+	/* Memory that the driver cannot tell may be any amount. */
+	if (f->mem_bytes >= 0 && f->mem_bytes < m->min_memory_bytes) {
+		snprintf(why, WHY_CAP, "it holds %lld MiB, less than %lld MiB",
+			(long long)(f->mem_bytes >> 20),
+			(long long)(m->min_memory_bytes >> 20));
+		return false;
+	}
+	if (!m->working_hours)
+		return true;
+	struct tm local = moment_fields(now_ms, p->utc);
+	bool working = config_is_working(&p->config->calendar, &local);
+	if (working != (strcmp(m->working_hours, "yes") == 0)) {
+		snprintf(
+			why, WHY_CAP, "it is %s working hours", working ? "within" : "outside");
+		return false;
+	}
+	return true;
+}
+
+const struct config_rule *policy_find_rule(
+	const struct policy *p, const struct session_facts *f, int64_t now_ms)
+{
+	char why[WHY_CAP];
+	for (size_t i = 0; i < policy_rules_count(p); i++)
+		if (policy_matches(p, &policy_rule(p, i)->match, f, now_ms, why))
+			return policy_rule(p, i);
+	return NULL;
+}
+
+const char *policy_exemption_fault(const struct config_exemption *x, int64_t now_ms, bool utc)
+{
+	struct tm day = moment_fields(now_ms, utc);
+	int32_t today = (day.tm_year + 1900) * 10000 + (day.tm_mon + 1) * 100 + day.tm_mday;
+	if (!x->owner || !*x->owner)
+		return "it has no owner";
+	if (x->until == 0)
+		return "it has no date until which it counts";
+	return today > x->until ? "it has expired" : NULL;
+}
+
+const struct config_exemption *policy_find_exemption(
+	const struct policy *p, const struct session_facts *f, int64_t now_ms)
+{
+	char why[WHY_CAP];
+	const struct config_exemption *all = p->config->exemptions.items;
+	for (size_t i = 0; i < p->config->exemptions.n; i++)
+		if (!policy_exemption_fault(&all[i], now_ms, p->utc) &&
+			policy_matches(p, &all[i].match, f, now_ms, why))
+			return &all[i];
+	return NULL;
+}
+
+bool policy_is_quiet(const struct policy *p, int64_t now_ms)
+{
+	if (p->config->quiet.n_hours == 0 && p->config->calendar.n_holidays == 0)
+		return false;
+	struct tm local = moment_fields(now_ms, p->utc);
+	return config_is_quiet(p->config, &local);
+}
+
+struct policy_times policy_times(const struct config_rule *rule, enum session_use use)
+{
+	struct policy_times t = { rule->warn_ms, rule->again_ms, AT_NEVER, rule->end_ms };
+	if (t.again_ms != AT_NEVER && t.again_ms <= t.warn_ms)
+		t.again_ms = AT_NEVER;
+	if (t.end_ms == AT_USUAL)
+		t.end_ms = usual_end_ms[use];
+	if (t.end_ms == AT_NEVER)
+		return t;
+	int64_t last_ms = t.again_ms == AT_NEVER ? t.warn_ms : t.again_ms;
+	if (t.end_ms < last_ms + rule->final_ms)
+		t.end_ms = last_ms + rule->final_ms;
+	t.final_ms = t.end_ms - rule->final_ms;
+	return t;
+}

@@ -1,0 +1,308 @@
+/* Steps through history in passes, as the live run does. */
+#include "policy/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "policy/builtin.h"
+
+/* A session while it is replayed. */
+struct track {
+	struct policy_state state;
+	uint32_t *spans; /* those that cover the moment */
+	size_t n_spans, cap_spans;
+	size_t n_active; /* of its processes, those whose last span ended because of use */
+	bool listed;	 /* it is in replay.live */
+	int64_t uid;	 /* -1: unknown */
+	struct simulated result;
+};
+
+struct replay {
+	struct simulation *s;
+	struct track *tracks; /* by session */
+	bool *active;	      /* by process: see n_active */
+	uint32_t *live;	      /* sessions to judge */
+	size_t n_live, cap_live;
+	size_t next_span;
+	/* One pass; as long as `live`. */
+	struct session_facts *facts;
+	struct policy_state *states;
+	struct verdict *verdicts;
+	size_t cap_facts, cap_states, cap_verdicts;
+	struct past_end *ends;
+	size_t n_ends;
+	int64_t uid_min, now_ms;
+	struct err *e;
+};
+
+static bool open_span(struct replay *r, uint32_t i)
+{
+	uint32_t session = r->s->history->spans[i].session;
+	struct track *t = &r->tracks[session];
+	if (!array_reserve(&t->spans, &t->cap_spans, t->n_spans + 1) ||
+		!array_reserve(&r->live, &r->cap_live, r->n_live + 1))
+		return false;
+	t->spans[t->n_spans++] = i;
+	if (!t->listed)
+		r->live[r->n_live++] = session;
+	t->listed = true;
+	return true;
+}
+
+/* A process that was seen to use its card still holds it. */
+static void note_how(struct replay *r, struct track *t, const struct idle_span *span)
+{
+	bool *active = &r->active[span->process];
+	t->n_active -= *active;
+	*active = span->how == SPELL_ACTIVE;
+	t->n_active += *active;
+}
+
+/* Opens the spans that have begun, and closes those that have ended. */
+static bool move_to(struct replay *r, int64_t now_ms)
+{
+	const struct idle_history *h = r->s->history;
+	while (r->next_span < h->n_spans && h->spans[r->next_span].begin_ms < now_ms)
+		if (!open_span(r, (uint32_t)r->next_span++))
+			return false;
+	for (size_t k = 0; k < r->n_live; k++) {
+		struct track *t = &r->tracks[r->live[k]];
+		size_t n = 0;
+		for (size_t i = 0; i < t->n_spans; i++) {
+			const struct idle_span *span = &h->spans[t->spans[i]];
+			if (facts_covers(h, span, now_ms))
+				t->spans[n++] = t->spans[i];
+			else
+				note_how(r, t, span);
+		}
+		t->n_spans = n;
+	}
+	return true;
+}
+
+/* Sessions without idle time and without a stage are not judged any more. */
+static void drop_settled(struct replay *r)
+{
+	size_t n = 0;
+	for (size_t k = 0; k < r->n_live; k++) {
+		struct track *t = &r->tracks[r->live[k]];
+		t->listed = t->n_spans > 0 || t->state.stage != STAGE_NONE;
+		if (t->listed)
+			r->live[n++] = r->live[k];
+	}
+	r->n_live = n;
+}
+
+static void fill_facts(struct replay *r, size_t k)
+{
+	const struct idle_history *h = r->s->history;
+	struct track *t = &r->tracks[r->live[k]];
+	struct session_facts *f = &r->facts[k];
+	const struct idle_session *session = &h->sessions[r->live[k]];
+	*f = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
+	facts_at(f, h, session, (struct open_spans){ t->spans, t->n_spans }, r->now_ms);
+	if (t->n_spans == 0)
+		f->holds = t->n_active > 0;
+	f->exemption = builtin_exemption(
+		&(struct builtin_facts){ .uid = f->uid, .uid_min = r->uid_min });
+	if (r->s->kept_until)
+		f->kept_until_ms = r->s->kept_until(r->s->context, session->key, r->now_ms);
+}
+
+static int64_t count_sessions(void *context)
+{
+	struct replay *r = context;
+	if (r->s->count_sessions)
+		return r->s->count_sessions(r->s->context, r->now_ms);
+	int64_t n = idle_history_count(r->s->history, r->now_ms, r->e);
+	return n < 0 ? 0 : n;
+}
+
+/* The GPU time from the end until each card was used or released. */
+static void find_given_back(struct replay *r, struct track *t, int64_t end_ms)
+{
+	const struct idle_history *h = r->s->history;
+	int64_t used_ms = facts_next_use(h, t->result.session, end_ms);
+	for (size_t i = 0; i < t->n_spans; i++) {
+		const struct idle_span *span = &h->spans[t->spans[i]];
+		if (span->how == SPELL_ACTIVE && (used_ms < 0 || span->end_ms < used_ms))
+			used_ms = span->end_ms;
+	}
+	for (size_t i = 0; i < t->n_spans; i++) {
+		const struct idle_span *span = &h->spans[t->spans[i]];
+		bool counted = false;
+		int64_t until_ms =
+			used_ms >= 0 && used_ms < span->end_ms ? used_ms : span->end_ms;
+		for (size_t k = 0; k < i; k++)
+			counted |= h->spans[t->spans[k]].card == span->card;
+		if (!counted && until_ms > end_ms)
+			t->result.given_back_ms += until_ms - end_ms;
+	}
+	t->result.used_again_ms = used_ms;
+	t->result.wrong = used_ms >= 0 && used_ms - end_ms <= WRONG_MS;
+}
+
+static bool note_end(struct replay *r, struct track *t, const struct session_facts *f)
+{
+	if (!array_one_more(&r->ends, r->n_ends))
+		return false;
+	r->ends[r->n_ends++] = (struct past_end){ r->now_ms, f->session->user };
+	t->result.ended_ms = r->now_ms;
+	t->result.idle_ms = f->clock_ms;
+	t->result.idle_since_ms = f->idle_since_ms;
+	t->result.mem_bytes = f->mem_bytes;
+	t->result.cards = f->cards;
+	find_given_back(r, t, r->now_ms);
+	return true;
+}
+
+static bool take_verdict(struct replay *r, size_t k)
+{
+	struct track *t = &r->tracks[r->live[k]];
+	const struct verdict *v = &r->verdicts[k];
+	t->state = v->state;
+	if (v->step == STEP_NONE)
+		return true;
+	if (r->s->tell)
+		r->s->tell(r->s->context, &(struct simulate_step){ r->now_ms, v->step,
+						  v->state.stage, r->facts[k].session });
+	/* In earnest it would be gone. */
+	if (t->result.ended_ms >= 0)
+		return true;
+	t->result.session = r->facts[k].session;
+	if (*v->state.rule)
+		text_copy(t->result.rule, RULE_NAME_CAP, v->state.rule);
+	if (v->step == STEP_WARN && t->result.warnings++ == 0)
+		t->result.first_warning_ms = r->now_ms;
+	return v->step != STEP_END || note_end(r, t, &r->facts[k]);
+}
+
+static bool run_pass(struct replay *r)
+{
+	if (!array_reserve(&r->facts, &r->cap_facts, r->n_live) ||
+		!array_reserve(&r->states, &r->cap_states, r->n_live) ||
+		!array_reserve(&r->verdicts, &r->cap_verdicts, r->n_live))
+		return false;
+	for (size_t k = 0; k < r->n_live; k++) {
+		fill_facts(r, k);
+		r->states[k] = r->tracks[r->live[k]].state;
+	}
+	struct pass pass = { .policy = r->s->policy,
+		.now_ms = r->now_ms,
+		.facts = r->facts,
+		.states = r->states,
+		.verdicts = r->verdicts,
+		.n = r->n_live,
+		.past = r->ends,
+		.n_past = r->n_ends,
+		.count_sessions = count_sessions,
+		.context = r };
+	bool ok = pass_run(&pass);
+	r->s->n_tripped += pass.tripped;
+	for (size_t k = 0; k < r->n_live && ok; k++)
+		ok = take_verdict(r, k);
+	return ok;
+}
+
+static int compare_results(const void *a, const void *b)
+{
+	const struct simulated *x = a, *y = b;
+	if (x->first_warning_ms != y->first_warning_ms)
+		return x->first_warning_ms < y->first_warning_ms ? -1 : 1;
+	return strcmp(x->session->key, y->session->key);
+}
+
+static bool collect(struct replay *r)
+{
+	struct simulation *s = r->s;
+	s->n_sessions = s->history->n_sessions;
+	s->n_spans = s->history->n_spans;
+	for (size_t i = 0; i < s->history->n_sessions; i++) {
+		const struct simulated *result = &r->tracks[i].result;
+		if (result->warnings == 0 && result->ended_ms < 0)
+			continue;
+		if (!array_one_more(&s->items, s->n))
+			return false;
+		s->items[s->n++] = *result;
+		s->n_warned += result->warnings > 0;
+		s->n_ended += result->ended_ms >= 0;
+		s->n_wrong += result->wrong;
+		s->given_back_ms += result->given_back_ms;
+	}
+	if (s->n)
+		qsort(s->items, s->n, sizeof(*s->items), compare_results);
+	return true;
+}
+
+static void replay_finish(struct replay *r)
+{
+	for (size_t i = 0; r->tracks && i < r->s->history->n_sessions; i++)
+		free(r->tracks[i].spans);
+	free(r->tracks);
+	free(r->active);
+	free(r->live);
+	free(r->facts);
+	free(r->states);
+	free(r->verdicts);
+	free(r->ends);
+}
+
+/* The next pass: the next one on the grid, or, when nothing is idle, the first in which
+ * something is. */
+static int64_t next_pass(const struct replay *r, int64_t at_ms)
+{
+	const struct idle_history *h = r->s->history;
+	int64_t step = r->s->interval_ms, next = at_ms + step;
+	if (r->n_live)
+		return next;
+	if (r->next_span >= h->n_spans)
+		return INT64_MAX;
+	int64_t begin_ms = h->spans[r->next_span].begin_ms;
+	int64_t skip = begin_ms >= next ? ((begin_ms - next) / step + 1) * step : 0;
+	return next + skip;
+}
+
+int simulate(struct simulation *s, struct err *e)
+{
+	struct replay r = { .s = s, .uid_min = builtin_uid_min(), .e = e };
+	const struct idle_history *h = s->history;
+	bool ok = true;
+	r.tracks = calloc(h->n_sessions + 1, sizeof(*r.tracks));
+	r.active = calloc(h->n_processes + 1, sizeof(*r.active));
+	if (!r.tracks || !r.active) {
+		replay_finish(&r);
+		return err_memory(e);
+	}
+	for (size_t i = 0; i < h->n_sessions; i++) {
+		r.tracks[i].state = POLICY_STATE_NONE;
+		r.tracks[i].result = (struct simulated){ .session = &h->sessions[i],
+			.first_warning_ms = -1,
+			.ended_ms = -1,
+			.idle_ms = -1,
+			.idle_since_ms = -1,
+			.mem_bytes = -1,
+			.used_again_ms = -1 };
+	}
+	s->since_ms = h->since_ms;
+	s->until_ms = h->last_tick_ms < h->until_ms ? h->last_tick_ms : h->until_ms;
+	/* Passes are on whole intervals of the clock. */
+	int64_t at_ms = (s->since_ms + s->interval_ms - 1) / s->interval_ms * s->interval_ms;
+	for (; ok && at_ms <= s->until_ms; at_ms = next_pass(&r, at_ms)) {
+		r.now_ms = at_ms;
+		ok = move_to(&r, at_ms);
+		ok = ok && (r.n_live == 0 || run_pass(&r));
+		drop_settled(&r);
+	}
+	ok = ok && collect(&r);
+	replay_finish(&r);
+	return ok ? 0 : err_memory(e);
+}
+
+void simulation_finish(struct simulation *s)
+{
+	free(s->items);
+	s->items = NULL;
+	s->n = 0;
+}

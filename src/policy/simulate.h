@@ -1,0 +1,57 @@
+/* Replays the rules over recorded history: what a live run would have done, session by session,
+ * if every notice had been delivered at once. */
+#ifndef GUA_POLICY_SIMULATE_H
+#define GUA_POLICY_SIMULATE_H
+
+#include "policy/pass.h"
+
+/* A session that is used again within this time after its end would have been ended wrongly. */
+#define WRONG_MS INT64_C(1800000)
+
+struct simulated {
+	const struct idle_session *session;
+	char rule[RULE_NAME_CAP]; /* of its last step */
+	size_t warnings;	  /* notices, the final one included */
+	int64_t first_warning_ms; /* or -1 */
+	int64_t ended_ms;	  /* or -1; the rest is -1 or 0 without it */
+	int64_t idle_ms;	  /* its clock at the end */
+	int64_t idle_since_ms;
+	int64_t mem_bytes;
+	int64_t given_back_ms; /* GPU time from the end until it used or released each card */
+	int64_t used_again_ms; /* when; -1: not again before it released the cards */
+	bool wrong;	       /* used again within WRONG_MS */
+	struct card_set cards;
+};
+
+struct simulate_step {
+	int64_t at_ms;
+	enum policy_step step;
+	enum policy_stage stage;
+	const struct idle_session *session;
+};
+
+struct simulation {
+	const struct policy *policy; /* with its history; the caller's, like the next three */
+	struct idle_history *history;
+	int64_t interval_ms;
+	/* Until when a session was kept at a moment; -1: it was not. NULL: none ever was. */
+	int64_t (*kept_until)(void *context, const char *key, int64_t at_ms);
+	/* How many sessions held a card at a moment; NULL: the history is asked. */
+	int64_t (*count_sessions)(void *context, int64_t at_ms);
+	/* Told of every step; may be NULL. */
+	void (*tell)(void *context, const struct simulate_step *step);
+	void *context;
+	/* Results. */
+	struct simulated *items; /* sessions with a warning or an end, by first warning */
+	size_t n;
+	size_t n_warned, n_ended, n_wrong, n_spans, n_sessions;
+	size_t n_tripped; /* passes that the breaker held back */
+	int64_t given_back_ms;
+	int64_t since_ms, until_ms; /* what was replayed */
+};
+
+/* Zero-initialise and set what is the caller's. ERR_WORLD: out of memory. */
+int simulate(struct simulation *s, struct err *e);
+void simulation_finish(struct simulation *s);
+
+#endif

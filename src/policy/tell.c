@@ -1,0 +1,142 @@
+/* Describes a session for the people who use it. */
+#include "policy/tell.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/release.h"
+#include "policy/channel.h"
+#include "policy/notice.h"
+#include "store/policy_notice.h"
+
+static const struct idle_process *first_process(const struct enforcer_step *s)
+{
+	const struct idle_history *h = &s->now->history;
+	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++)
+		if (h->processes[i].session == s->session && h->processes[i].holds)
+			return &h->processes[i];
+	return NULL;
+}
+
+/* The cards by what people call them, and their model when all have the same; returns how many.
+ */
+static size_t describe_cards(struct notice *n, const struct enforcer_step *s, double *price)
+{
+	const struct idle_history *h = &s->now->history;
+	struct str cards = { 0 };
+	size_t count = 0;
+	*price = 0;
+	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
+		char label[CARD_LABEL_CAP];
+		if (!(s->facts->cards.bits[i / 64] >> i % 64 & 1))
+			continue;
+		card_label(label, sizeof(label), &h->cards[i]);
+		str_addf(&cards, "%s%s", count ? ", " : "", label);
+		if (count++ == 0)
+			text_copy(n->model, sizeof(n->model), h->cards[i].name);
+		else if (strcmp(n->model, h->cards[i].name) != 0)
+			n->model[0] = '\0';
+		*price += config_price_of(&s->policy->config->prices, h->cards[i].name,
+			h->cards[i].mig_index >= 0);
+	}
+	text_copy(n->cards, sizeof(n->cards), str_text(&cards));
+	str_finish(&cards);
+	return count;
+}
+
+/* When the next stage and the end come, if the session stays idle and is told at once. */
+static void describe_future(struct notice *n, const struct enforcer_step *s)
+{
+	const struct policy_times *t = &s->verdict->times;
+	int64_t now = s->verdict->state.stage == STAGE_WARN    ? t->warn_ms
+		      : s->verdict->state.stage == STAGE_AGAIN ? t->again_ms
+							       : t->final_ms;
+	bool ends = s->verdict->state.level == LEVEL_END && t->end_ms != AT_NEVER;
+	if (s->verdict->state.stage == STAGE_WARN && t->again_ms != AT_NEVER)
+		n->next_ms = s->now_ms + t->again_ms - now;
+	else if (s->verdict->state.stage != STAGE_FINAL && ends)
+		n->next_ms = s->now_ms + t->final_ms - now;
+	if (ends)
+		n->end_ms = s->now_ms + t->end_ms - now;
+}
+
+/* What is known about a session, as a notice of this kind. */
+static void tell_describe(
+	struct notice *n, const struct enforcer_step *s, enum notice_kind kind)
+{
+	const struct idle_session *session = s->facts->session;
+	const struct idle_process *process = first_process(s);
+	const char *path = session->texts[PROCESS_NOTEBOOK_PATH];
+	double price = 0;
+	notice_init(n, kind);
+	text_copy(n->session, sizeof(n->session), session->key);
+	text_copy(n->rule, sizeof(n->rule), s->verdict->state.rule);
+	text_copy(n->user, sizeof(n->user), session->user);
+	text_copy(n->host, sizeof(n->host), s->now->history.hostname);
+	text_copy(n->what, sizeof(n->what),
+		path ? path
+		     : process_label(session->texts[PROCESS_NOTEBOOK],
+			       session->texts[PROCESS_JOB], session->texts[PROCESS_CONTAINER],
+			       session->texts[PROCESS_POD]));
+	if (session->texts[PROCESS_COMMAND])
+		text_copy(n->command, sizeof(n->command), session->texts[PROCESS_COMMAND]);
+	n->uid = s->facts->uid;
+	n->mem_bytes = s->facts->mem_bytes;
+	n->made_ms = s->now_ms;
+	n->idle_since_ms = s->facts->idle_since_ms;
+	size_t cards = describe_cards(n, s, &price);
+	n->idle_gpu_hours = (double)cards * (double)s->facts->clock_ms / 3600e3;
+	n->cost = price * (double)s->facts->clock_ms / 3600e3;
+	if (isfinite(n->cost))
+		text_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
+	describe_future(n, s);
+	if (!process)
+		return;
+	n->pid = process->pid;
+	release_command(n->release, process->pid, session->texts[PROCESS_JOB],
+		session->texts[PROCESS_CONTAINER]);
+	snprintf(n->keep, sizeof(n->keep), "gua keep %u --for 4h --reason TEXT", process->pid);
+}
+
+/* Queues a notice, once for each channel that is configured. `stage` is its name in the queue.
+ */
+static int tell_queue(struct policy_file *f, const struct enforcer_step *s,
+	const struct notice *n, const char *stage, struct err *e)
+{
+	const struct policy_state *state = &s->verdict->state;
+	struct str body = { 0 };
+	int rc = notice_to_json(n, &body, e);
+	for (int c = 0; c < CHANNELS && rc == 0; c++) {
+		struct policy_notice row = { .session = s->facts->session->key,
+			.stage = stage,
+			.channel = channel_names[c],
+			.user = n->user,
+			.body = str_text(&body),
+			.uid = n->uid,
+			.idle_since_ms = state->idle_since_ms,
+			.round = state->round,
+			.queued_ms = s->now_ms,
+			.due_ms = s->now_ms,
+			.counts = channel_counts((enum channel)c) };
+		if (channel_configured((enum channel)c, &s->policy->config->notices))
+			rc = policy_notice_add(f, &row, e);
+	}
+	str_finish(&body);
+	return rc;
+}
+
+int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *e)
+{
+	static const enum notice_kind kinds[POLICY_STAGES] = {
+		[STAGE_WARN] = NOTICE_WARNING,
+		[STAGE_AGAIN] = NOTICE_AGAIN,
+		[STAGE_FINAL] = NOTICE_FINAL,
+	};
+	struct notice n;
+	enum policy_stage stage = s->verdict->state.stage;
+	if (s->verdict->step != STEP_WARN)
+		return policy_notice_cancel(f, s->facts->session->key, s->now_ms, e);
+	tell_describe(&n, s, kinds[stage]);
+	return tell_queue(f, s, &n, policy_stage_names[stage], e);
+}

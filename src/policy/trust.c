@@ -1,0 +1,73 @@
+/* Looks at who may change the configuration. */
+#include "policy/trust.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+
+static int check(const char *path, struct err *e)
+{
+	struct stat st;
+	if (stat(path, &st) != 0)
+		return err_set(e, ERR_WORLD, "cannot look at %s: %s", path, strerror(errno));
+	if (st.st_uid != 0)
+		return err_set(e, ERR_WORLD, "%s belongs to uid %u, not to root", path,
+			(unsigned)st.st_uid);
+	/* Others may delete and replace what is in a directory that they can write to. */
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(e, ERR_WORLD, "%s can be written by others than root", path);
+	return 0;
+}
+
+static int check_file(const char *path, struct err *e)
+{
+	char directory[PATH_MAX];
+	if (*path != '/')
+		return err_set(e, ERR_WORLD,
+			"%s is not the absolute path of a file, so it is not clear whose it is",
+			path);
+	text_copy(directory, sizeof(directory), path);
+	char *slash = strrchr(directory, '/');
+	*(slash == directory ? slash + 1 : slash) = '\0';
+	int rc = check(path, e);
+	return rc ? rc : check(directory, e);
+}
+
+int trust_settings(const struct settings *s, struct err *e)
+{
+	int rc = 0;
+	if (s->n_items == 0)
+		return err_set(e, ERR_WORLD, "there is no configuration");
+	for (size_t i = 0; i < s->n_items && rc == 0; i++)
+		if (i == 0 || s->items[i].file != s->items[i - 1].file)
+			rc = s->items[i].line == 0 ? err_set(e, ERR_WORLD,
+							     "a part of the configuration is "
+							     "from the command "
+							     "line (%s)",
+							     s->files[s->items[i].file])
+						   : check_file(s->files[s->items[i].file], e);
+	return rc;
+}
+
+static uint64_t add(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+	return (hash ^ 0xff) * 0x100000001b3u;
+}
+
+void trust_hash(char dst[TRUST_HASH_CAP], const struct settings *s)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (size_t i = 0; i < s->n_items; i++) {
+		hash = add(hash, s->items[i].section ? s->items[i].section->name : "");
+		hash = add(hash, s->items[i].block);
+		hash = add(hash, s->items[i].name);
+		hash = add(hash, s->items[i].text);
+	}
+	snprintf(dst, TRUST_HASH_CAP, "%016llx", (unsigned long long)hash);
+}

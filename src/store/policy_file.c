@@ -1,0 +1,319 @@
+/* Opens policy.db, and reads and writes states, steps and arms. */
+#include "store/policy_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "policy.h"
+#include "store/foreign.h"
+#include "store/policy_private.h"
+#include "store/sqlite.h"
+
+enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 1, POLICY_APPLICATION_ID = 0x47554150 };
+
+struct policy_file {
+	sqlite3 *db;
+	char path[PATH_MAX];
+	bool failed; /* in the present transaction */
+};
+
+void policy_file_path(char *dst, size_t cap, const char *db)
+{
+	const char *slash = strrchr(db, '/');
+	snprintf(dst, cap, "%.*spolicy.db", slash ? (int)(slash + 1 - db) : 0, db);
+}
+
+int policy_fail(struct policy_file *f, const char *doing, struct err *e)
+{
+	f->failed = true;
+	return err_set(e, sqlite3_errcode(f->db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD,
+		"cannot %s %s: %s", doing, f->path, sql_why(f->db));
+}
+
+static int make_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* Every table, for the check that none is a view. */
+static const char *const tables[] = { "session", "action", "notice", "keep", "arm", "pass",
+	"simulation", NULL };
+
+/* Makes the tables of an empty file; checks what the file is. */
+static int check(struct policy_file *f, bool write, struct err *e)
+{
+	int rc = SQLITE_OK;
+	int64_t id = sql_value(f->db, "PRAGMA application_id", 0, &rc);
+	int64_t version = rc == SQLITE_OK ? sql_value(f->db, "PRAGMA user_version", 0, &rc) : 0;
+	if (rc != SQLITE_OK)
+		return policy_fail(f, "read", e);
+	if (id == 0 && version == 0 && write &&
+		sql_value(f->db, "SELECT count(*) FROM sqlite_schema", 1, NULL) == 0) {
+		if (sql_exec(f->db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
+			sql_exec(f->db, policy_sql) != SQLITE_OK)
+			return policy_fail(f, "write", e);
+		return 0;
+	}
+	if (id != POLICY_APPLICATION_ID || version != POLICY_FILE_VERSION)
+		return err_set(e, ERR_WORLD,
+			"%s is not a file of gua enforce, or of another version", f->path);
+	return foreign_check_tables(f->db, tables, f->path, e);
+}
+
+static int open_writer(struct policy_file *f, struct err *e)
+{
+	int rc = make_file(f->path, e);
+	if (rc)
+		return rc;
+	if (sqlite3_open_v2(f->path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+		    NULL) != SQLITE_OK ||
+		foreign_restrict(f->db) != SQLITE_OK ||
+		sqlite3_busy_timeout(f->db, BUSY_MS) != SQLITE_OK)
+		return policy_fail(f, "open", e);
+	if (sqlite3_db_readonly(f->db, "main") == 1)
+		return err_set(e, ERR_WORLD, "cannot write %s: permission denied", f->path);
+	/* A step that is forgotten after a power loss would be taken twice. */
+	if (sql_exec(f->db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -512") != SQLITE_OK)
+		return policy_fail(f, "open", e);
+	return 0;
+}
+
+static int open_reader(struct policy_file *f, struct err *e)
+{
+	struct foreign_file file = { .path = f->path, .wait_ms = BUSY_MS };
+	if (access(f->path, F_OK) != 0)
+		return err_set(e, errno == ENOENT ? ERR_NOTHING : ERR_WORLD,
+			"cannot read %s: %s; gua enforce has not run here", f->path,
+			strerror(errno));
+	int rc = foreign_open(&f->db, &file, e);
+	if (rc == 0 && access(f->path, W_OK) != 0 && !foreign_has_log(f->path)) {
+		sqlite3_close(f->db);
+		file.immutable = true;
+		rc = foreign_open(&f->db, &file, e);
+	}
+	return rc;
+}
+
+int policy_file_open(struct policy_file **f, const char *path, bool write, struct err *e)
+{
+	*f = calloc(1, sizeof(**f));
+	if (!*f)
+		return err_memory(e);
+	text_copy((*f)->path, sizeof((*f)->path), path);
+	int rc = write ? open_writer(*f, e) : open_reader(*f, e);
+	if (rc == 0)
+		rc = check(*f, write, e);
+	if (rc) {
+		policy_file_close(*f);
+		*f = NULL;
+	}
+	return rc;
+}
+
+void policy_file_close(struct policy_file *f)
+{
+	if (!f)
+		return;
+	sqlite3_close(f->db);
+	free(f);
+}
+
+int policy_file_begin(struct policy_file *f, struct err *e)
+{
+	f->failed = false;
+	return sql_exec(f->db, "BEGIN IMMEDIATE") == SQLITE_OK ? 0 : policy_fail(f, "write", e);
+}
+
+int policy_file_end(struct policy_file *f, bool keep, struct err *e)
+{
+	bool commit = keep && !f->failed;
+	if (commit && sql_exec(f->db, "COMMIT") == SQLITE_OK)
+		return 0;
+	int rc = commit ? policy_fail(f, "write", e) : 0;
+	sql_exec(f->db, "ROLLBACK");
+	return keep && !commit ? err_set(e, ERR_WORLD, "cannot write %s", f->path) : rc;
+}
+
+sqlite3_stmt *policy_prepare(struct policy_file *f, const char *sql)
+{
+	sqlite3_stmt *q = NULL;
+	sqlite3_prepare_v2(f->db, sql, -1, &q, NULL);
+	return q;
+}
+
+int policy_run(struct policy_file *f, sqlite3_stmt *q, struct err *e)
+{
+	int rc = q && sql_run(q, NULL) ? 0 : policy_fail(f, "write", e);
+	sqlite3_finalize(q);
+	return rc;
+}
+
+int64_t policy_number(sqlite3_stmt *row, int i)
+{
+	return sqlite3_column_type(row, i) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, i);
+}
+
+#define STATE_COLUMNS                                                                          \
+	"rule, level, stage, idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round, "    \
+	"key, user FROM session"
+
+const char *policy_text(sqlite3_stmt *row, int i)
+{
+	const char *at = (const char *)sqlite3_column_text(row, i);
+	return at ? at : "";
+}
+
+static struct policy_state state_of(sqlite3_stmt *row)
+{
+	struct policy_state s = POLICY_STATE_NONE;
+	int64_t level = policy_number(row, 1), stage = policy_number(row, 2);
+	if (level < 0 || level >= POLICY_LEVELS || stage <= STAGE_NONE ||
+		stage >= POLICY_STAGES)
+		return s;
+	s.level = (enum policy_level)level;
+	s.stage = (enum policy_stage)stage;
+	s.idle_since_ms = policy_number(row, 3);
+	s.stage_ms = policy_number(row, 4);
+	s.delivered_ms = policy_number(row, 5);
+	s.next_clock_ms = policy_number(row, 6);
+	s.round = policy_number(row, 7);
+	text_copy(s.rule, sizeof(s.rule), policy_text(row, 0));
+	return s;
+}
+
+int policy_file_state(
+	struct policy_file *f, const char *key, struct policy_state *state, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f, "SELECT " STATE_COLUMNS " WHERE key = ?1");
+	sql_bind_text(q, 1, key);
+	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	*state = rc == SQLITE_ROW ? state_of(q) : POLICY_STATE_NONE;
+	sqlite3_finalize(q);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}
+
+int policy_file_set_state(struct policy_file *f, const char *key, const char *user,
+	const struct policy_state *state, struct err *e)
+{
+	bool none = state->stage == STAGE_NONE;
+	sqlite3_stmt *q = policy_prepare(
+		f, none ? "DELETE FROM session WHERE key = ?1"
+			: "INSERT OR REPLACE INTO session (key, user, rule, level, stage, "
+			  "idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round) "
+			  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+	sql_bind_text(q, 1, key);
+	if (!none) {
+		sql_bind_text(q, 2, user);
+		sql_bind_text(q, 3, state->rule);
+		sqlite3_bind_int(q, 4, (int)state->level);
+		sqlite3_bind_int(q, 5, (int)state->stage);
+		sqlite3_bind_int64(q, 6, state->idle_since_ms);
+		sqlite3_bind_int64(q, 7, state->stage_ms);
+		sql_bind_known(q, 8, state->delivered_ms, -1);
+		sqlite3_bind_int64(q, 9, state->next_clock_ms);
+		sqlite3_bind_int64(q, 10, state->round);
+	}
+	return policy_run(f, q, e);
+}
+
+int policy_file_sessions(
+	struct policy_file *f, policy_session_taker take, void *context, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f, "SELECT " STATE_COLUMNS " ORDER BY key");
+	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
+	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		struct policy_state state = state_of(q);
+		answer = take(context, policy_text(q, 8), policy_text(q, 9), &state);
+	}
+	sqlite3_finalize(q);
+	if (answer)
+		return answer;
+	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}
+
+#define ACTION_TEXTS(X)                                                                        \
+	X(rule)                                                                                \
+	X(session) X(kind) X(user) X(pids) X(cards) X(evidence) X(result) X(config) X(actor)
+
+int policy_file_add_action(struct policy_file *f, const struct policy_action *a, struct err *e)
+{
+	int at = 10;
+	sqlite3_stmt *q = policy_prepare(f,
+		"INSERT INTO action (at_ms, step, stage, mode, uid, held_bytes, idle_since_ms, "
+		"idle_ms, given_back_ms, rule, session, kind, user, pids, cards, evidence, "
+		"result, config, actor) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+		"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)");
+	sqlite3_bind_int64(q, 1, a->at_ms);
+	sql_bind_text(q, 2, policy_step_names[a->step]);
+	sql_bind_text(q, 3, policy_stage_names[a->stage]);
+	sql_bind_text(q, 4, a->would ? "observe" : "enforce");
+	sql_bind_known(q, 5, a->uid, -1);
+	sql_bind_known(q, 6, a->held_bytes, -1);
+	sql_bind_known(q, 7, a->idle_since_ms, -1);
+	sql_bind_known(q, 8, a->idle_ms, -1);
+	sql_bind_known(q, 9, a->given_back_ms, -1);
+#define BIND(member) sql_bind_text(q, at++, a->member ? a->member : "");
+	ACTION_TEXTS(BIND)
+#undef BIND
+	return policy_run(f, q, e);
+}
+
+static int find_name(const char *const *names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return 0;
+}
+
+static struct policy_action action_of(sqlite3_stmt *row)
+{
+	int at = 10;
+	struct policy_action a = { .at_ms = policy_number(row, 0),
+		.step_name = policy_text(row, 1),
+		.stage_name = policy_text(row, 2),
+		.would = strcmp(policy_text(row, 3), "observe") == 0,
+		.uid = policy_number(row, 4),
+		.held_bytes = policy_number(row, 5),
+		.idle_since_ms = policy_number(row, 6),
+		.idle_ms = policy_number(row, 7),
+		.given_back_ms = policy_number(row, 8),
+		.id = policy_number(row, 9) };
+	a.step = (enum policy_step)find_name(policy_step_names, POLICY_STEPS, a.step_name);
+	a.stage = (enum policy_stage)find_name(policy_stage_names, POLICY_STAGES, a.stage_name);
+#define READ(member) a.member = policy_text(row, at++);
+	ACTION_TEXTS(READ)
+#undef READ
+	return a;
+}
+
+int policy_file_actions(struct policy_file *f, struct policy_span span,
+	policy_action_taker take, void *context, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"SELECT at_ms, step, stage, mode, uid, held_bytes, idle_since_ms, idle_ms, "
+		"given_back_ms, id, rule, session, kind, user, pids, cards, evidence, result, "
+		"config, actor FROM action WHERE at_ms >= ?1 AND at_ms < ?2 ORDER BY id");
+	sqlite3_bind_int64(q, 1, span.since_ms);
+	sqlite3_bind_int64(q, 2, span.until_ms);
+	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
+	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		struct policy_action a = action_of(q);
+		answer = take(context, &a);
+	}
+	sqlite3_finalize(q);
+	if (answer)
+		return answer;
+	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}

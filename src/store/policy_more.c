@@ -1,0 +1,124 @@
+/* Arms, keeps, passes and the last simulation in policy.db. */
+#include "store/policy_more.h"
+
+#include "base/str.h"
+#include "store/policy_private.h"
+#include "store/sqlite.h"
+
+int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, const char *user,
+	struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"UPDATE arm SET disarmed_ms = ?1 WHERE disarmed_ms IS NULL AND until_ms > ?1");
+	sqlite3_bind_int64(q, 1, now_ms);
+	int rc = policy_run(f, q, e);
+	if (rc || until_ms <= 0)
+		return rc;
+	q = policy_prepare(f, "INSERT INTO arm (at_ms, until_ms, user) VALUES (?1, ?2, ?3)");
+	sqlite3_bind_int64(q, 1, now_ms);
+	sqlite3_bind_int64(q, 2, until_ms);
+	sql_bind_text(q, 3, user);
+	return policy_run(f, q, e);
+}
+
+int policy_file_armed(
+	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"SELECT until_ms, user FROM arm WHERE disarmed_ms IS NULL AND at_ms <= ?1 AND "
+		"until_ms > ?1 ORDER BY id DESC LIMIT 1");
+	sqlite3_bind_int64(q, 1, now_ms);
+	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	*until_ms = rc == SQLITE_ROW ? policy_number(q, 0) : -1;
+	text_copy(user, 64, rc == SQLITE_ROW ? policy_text(q, 1) : "");
+	sqlite3_finalize(q);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}
+
+int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"INSERT OR REPLACE INTO pass (id, at_ms, sessions, idle, note) "
+		"VALUES (1, ?1, ?2, ?3, ?4)");
+	sqlite3_bind_int64(q, 1, p->at_ms);
+	sqlite3_bind_int64(q, 2, p->sessions);
+	sqlite3_bind_int64(q, 3, p->idle);
+	sql_bind_text(q, 4, p->note);
+	return policy_run(f, q, e);
+}
+
+int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f, "SELECT at_ms, sessions, idle, note FROM pass");
+	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	*p = (struct policy_pass){ .at_ms = -1 };
+	if (rc == SQLITE_ROW) {
+		p->at_ms = policy_number(q, 0);
+		p->sessions = policy_number(q, 1);
+		p->idle = policy_number(q, 2);
+		text_copy(p->note, sizeof(p->note), policy_text(q, 3));
+	}
+	sqlite3_finalize(q);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}
+
+int policy_file_add_keep(struct policy_file *f, const struct policy_keep *k, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"INSERT INTO keep (session, user, uid, pid, from_ms, until_ms, reason) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+	sql_bind_text(q, 1, k->session);
+	sql_bind_text(q, 2, k->user);
+	sqlite3_bind_int64(q, 3, k->uid);
+	sqlite3_bind_int64(q, 4, k->pid);
+	sqlite3_bind_int64(q, 5, k->from_ms);
+	sqlite3_bind_int64(q, 6, k->until_ms);
+	sql_bind_text(q, 7, k->reason);
+	return policy_run(f, q, e);
+}
+
+int policy_file_drop_keep(
+	struct policy_file *f, const char *session, int64_t now_ms, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"UPDATE keep SET dropped_ms = ?2, until_ms = ?2 WHERE session = ?1 AND "
+		"dropped_ms IS NULL AND until_ms > ?2");
+	sql_bind_text(q, 1, session);
+	sqlite3_bind_int64(q, 2, now_ms);
+	return policy_run(f, q, e);
+}
+
+int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
+	void *context, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"SELECT session, user, uid, pid, from_ms, until_ms, reason FROM keep "
+		"WHERE until_ms > ?1 AND from_ms < ?2 ORDER BY id");
+	sqlite3_bind_int64(q, 1, span.since_ms);
+	sqlite3_bind_int64(q, 2, span.until_ms);
+	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
+	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		struct policy_keep keep = { .session = policy_text(q, 0),
+			.user = policy_text(q, 1),
+			.uid = policy_number(q, 2),
+			.pid = policy_number(q, 3),
+			.from_ms = policy_number(q, 4),
+			.until_ms = policy_number(q, 5),
+			.reason = policy_text(q, 6) };
+		answer = take(context, &keep);
+	}
+	sqlite3_finalize(q);
+	if (answer)
+		return answer;
+	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}
+
+int policy_file_set_simulation(
+	struct policy_file *f, int64_t now_ms, const char *json, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(
+		f, "INSERT OR REPLACE INTO simulation (id, at_ms, json) VALUES (1, ?1, ?2)");
+	sqlite3_bind_int64(q, 1, now_ms);
+	sqlite3_bind_text(q, 2, json, -1, SQLITE_TRANSIENT);
+	return policy_run(f, q, e);
+}

@@ -1,0 +1,443 @@
+"""gua enforce and gua keep: the rules over a store that a test has made by hand, minute by minute."""
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import time
+
+import pytest
+
+from conftest import gua
+from handmade import ENDED_ACTIVE, ENDED_RELEASED, IDLE_HELD, Store
+
+MINUTE = 60
+START = 1793779200  # Wed 2026-11-04 08:00:00 UTC
+GIB = 1 << 30
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def iso(moment):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
+class Work:
+    """What one process does on one card: a letter a minute. A active, l a little, I idle, - absent."""
+
+    def __init__(self, pid, user, card, does, memory=8 * GIB, **labels):
+        self.pid, self.user, self.card, self.does, self.memory = pid, user, card, does, memory
+        self.labels = labels
+
+
+class World:
+    """A host in which each process does what its letters say; `blind` are (card, minute) that nobody saw."""
+
+    def __init__(self, directory, works, blind=(), start=START, cards=2):
+        self.directory, self.works, self.blind, self.start, self.cards = directory, works, set(blind), start, cards
+        self.db = directory / "gua.db"
+
+    def at(self, minute):
+        return self.start + minute * MINUTE
+
+    def stretches(self, work, n):
+        """(begin, end, seen, how) in minutes; how None: it goes on."""
+        found, begin, end, seen = [], None, None, 0
+        for i in range(n):
+            if (work.card, i) in self.blind:
+                continue
+            letter = work.does[i] if i < len(work.does) else "-"
+            if letter in "Il":
+                begin, end, seen = (i if begin is None else begin), i + 1, (0 if begin is None else seen) + 1
+            elif begin is not None:
+                found.append((begin, end, seen, ENDED_ACTIVE if letter == "A" else ENDED_RELEASED))
+                begin = None
+        return found + ([(begin, end, seen, None)] if begin is not None else [])
+
+    def write(self, n, running=True):
+        """The store as a recorder leaves it after n minutes."""
+        for name in ("gua.db", "gua.db-wal", "gua.db-shm"):
+            (self.directory / name).unlink(missing_ok=True)
+        store = Store(":memory:")
+        host = store.host("lab")
+        store.run(host, self.start, self.at(n), ended=None if running else self.at(n), interval=60)
+        cards = [store.card(host, i, self.start, self.at(n)) for i in range(self.cards)]
+        for card, gpu in enumerate(cards):
+            for i in range(n):
+                if (card, i) not in self.blind:
+                    store.usage(self.at(i), gpu, IDLE_HELD, 60)
+        for work in self.works:
+            self.write_work(store, host, cards[work.card], work, n)
+        store.db.commit()
+        self.db.write_bytes(store.db.serialize())
+        store.db.close()
+        return self.db
+
+    def write_work(self, store, host, gpu, work, n):
+        seen = [i for i in range(min(n, len(work.does))) if work.does[i] != "-" and (work.card, i) not in self.blind]
+        if not seen:
+            return
+        process = store.process(host, work.pid, work.user, seen=(self.at(seen[0]), self.at(seen[-1] + 1)), **work.labels)
+        for i in seen:
+            busy = {"A": (60000, 90), "l": (0, 3), "I": (0, 0)}[work.does[i]]
+            store.insert("holding_1m", slot=self.at(i), gpu=gpu, process=process, active_ms=busy[0],
+                         idle_held_ms=60000 - busy[0], truly_idle_ms=0, squatting_ms=0, active_double_ms=0,
+                         idle_held_double_ms=0, truly_idle_double_ms=0, squatting_double_ms=0, active_share_ms=0,
+                         idle_share_ms=0, sm_pct_ms=60000 * busy[1], mem_peak_kib=work.memory // 1024)
+        last = [i for i in range(n) if (work.card, i) not in self.blind][-1]
+        if last < len(work.does) and work.does[last] != "-":
+            store.insert("holder", gpu=gpu, process=process, kind=1, mem_bytes=work.memory,
+                         since_ms=self.at(seen[0]) * 1000, last_active_ms=None)
+        for begin, end, minutes, how in self.stretches(work, n):
+            values = {"gpu": gpu, "process": process, "begin_ms": self.at(begin) * 1000, "end_ms": self.at(end) * 1000,
+                      "idle_held_ms": minutes * 60000, "squatting_ms": 0, "mem_peak_kib": work.memory // 1024}
+            if how is None:
+                store.insert("open_spell", **values)
+            elif minutes >= 5:
+                store.insert("spell", how_ended=how, **values)
+
+    def run(self, minute, *args, **options):
+        return gua("enforce", "run", "--once", "--db", self.db, "--now", iso(self.at(minute)), *args, **options)
+
+    def log(self, minute=10**6):
+        out = gua("enforce", "log", "--db", self.db, "--now", iso(self.at(minute)), "--last", "2000d", "--json")
+        assert out.returncode == 0, out.stderr
+        return json.loads(out.stdout)["actions"]
+
+
+@pytest.fixture
+def world(tmp_path):
+    return lambda works, **options: World(tmp_path, works, **options)
+
+
+def conf(tmp_path, text):
+    path = tmp_path / "gua.conf"
+    path.write_text(text)
+    path.chmod(0o644)
+    return ("--config", path)
+
+
+def simulate(world, minute, *args, **options):
+    out = gua("enforce", "simulate", "--db", world.db, "--now", iso(world.at(minute)), "--since", iso(world.start - 600),
+              "--json", *args, **options)
+    assert out.returncode == 0, out.stderr
+    return json.loads(out.stdout)
+
+
+FAST = """
+[rule all]
+warn = 10m
+warn_again = 20m
+final_notice = 5m
+end = 30m
+"""
+
+
+def test_simulate_is_what_a_live_run_does(world, tmp_path):
+    """The live run starts afresh for each pass. The recorder is silent for a while; one process uses its card a
+    little now and then; another of the same session has ended."""
+    works = [Work(100, "alice", 0, "AAAAA" + "I" * 95),
+             Work(200, "bob", 1, "I" * 14 + "l" + "I" * 85, login="ssh"),
+             Work(300, "carol", 1, "I" * 100, posix_session=300),
+             Work(301, "carol", 0, "-" * 20 + "A" * 10 + "-" * 70, posix_session=300),
+             Work(400, "dave", 0, "I" * 37 + "A" + "I" * 62, notebook="jupyter:x")]
+    w = world(works, blind={(1, i) for i in range(50, 62)})
+    config = conf(tmp_path, FAST + "[policy]\nends_per_hour = 9\nbreaker_pct = 100\n")
+    for minute in range(5, 101, 5):
+        w.write(minute)
+        result = w.run(minute, *config, "--set", "policy.every=300s")
+        assert result.returncode == 0, result.stderr
+    live = {}
+    for row in w.log():
+        if row["step"] in ("warn", "end"):
+            live.setdefault(row["session"], []).append((row["at"], row["step"]))
+    w.write(100)
+    said = simulate(w, 100, *config, "--set", "policy.every=300s")
+    assert {s["session"]: (s["first_warning"], s["ended"]) for s in said["sessions"]} == \
+        {key: (steps[0][0], next((at for at, step in steps if step == "end"), None)) for key, steps in live.items()}
+    assert len(live) == 4 and said["sessions_ended"] >= 3
+    assert {s["user"]: s["wrong"] for s in said["sessions"]}["dave"] is True  # idle at 35, used at 37
+
+
+def test_simulate_counts_what_is_given_back(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 99), Work(101, "alice", 1, "A" + "I" * 79 + "-" * 20)], cards=3)
+    w.write(100)
+    said = simulate(w, 100, *conf(tmp_path, FAST + "[policy]\nbreaker_pct = 100\n"))
+    first, second = said["sessions"]
+    assert said["sessions_ended"] == 2 and said["sessions_ended_wrongly"] == 0
+    assert first["ended"] == second["ended"] == iso(w.at(31))
+    assert (first["given_back_gpu_seconds"], second["given_back_gpu_seconds"]) == (69 * 60, 49 * 60)
+    assert said["given_back_gpu_seconds"] == said["users"][0]["given_back_gpu_seconds"] == 118 * 60
+    text = gua("enforce", "simulate", "--db", w.db, "--now", iso(w.at(100)), "--since", iso(w.start))
+    assert "2 sessions held a card idle. The rules would have warned 2 and ended 0" in text.stdout
+
+
+def test_a_driver_that_is_silent_stops_the_clock(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)], blind={(0, i) for i in range(6, 18)})
+    config = conf(tmp_path, FAST)
+    for minute in range(2, 40):
+        w.write(minute)
+        assert w.run(minute, *config).returncode == 0
+    steps = [(row["at"], row["step"], row["stage"]) for row in w.log()]
+    # Idle from minute 1 on; ten minutes of that were seen at minute 23.
+    assert steps == [(iso(w.at(23)), "warn", "warning"), (iso(w.at(33)), "warn", "second warning"),
+                     (iso(w.at(38)), "warn", "final notice")]
+    w.write(17)
+    explained = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(17)), *config).stdout
+    assert "the clock stands still" in explained
+
+
+def test_nothing_is_judged_without_a_recorder(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    config = conf(tmp_path, FAST)
+    w.write(20)
+    assert w.run(40, *config).returncode == 0  # suspended, or the recorder was killed
+    w.write(20, running=False)
+    assert w.run(20, *config).returncode == 0
+    assert w.log() == []
+    assert "no recorder has written" in gua("enforce", "status", "--db", w.db).stdout
+
+
+def test_the_first_rule_that_matches_counts(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 60, login="ssh")])
+    config = conf(tmp_path, """
+[rule batch]
+kind = batch
+warn = 5m
+[rule alice]
+user = alice
+warn = 15m
+[rule everybody]
+warn = 10m
+""")
+    w.write(20)
+    assert w.run(20, *config).returncode == 0
+    assert [(row["rule"], row["mode"]) for row in w.log()] == [("alice", "observe")]
+    said = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(20)), *config).stdout
+    assert "no   [rule batch]: its kind is interactive" in said
+    assert "yes  [rule alice]: warn after 15 min" in said and "[rule everybody]: not asked" in said
+    data = json.loads(gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(20)), *config, "--json").stdout)
+    assert data["rule"] == "alice" and data["idle_seconds"] == 19 * 60
+    assert [rule["matches"] for rule in data["rules"]] == [False, True, True, True]
+
+
+def test_sessions_below_a_gibibyte_and_services_are_not_ended(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 99, memory=GIB - 1024),
+               Work(200, "bob", 1, "A" + "I" * 99, container="docker:0123456789ab")])
+    w.write(100)
+    said = simulate(w, 100, "--set", "rule.x.warn=10m")
+    assert [(s["user"], s["use"], s["ended"]) for s in said["sessions"]] == [("bob", "service", None)]
+
+
+def test_the_breaker_and_the_limits(world, tmp_path):
+    works = [Work(100 + i, f"user{i % 2}", i % 4, "A" + "I" * 99) for i in range(6)]
+    w = world(works, cards=5)
+    config = conf(tmp_path, FAST)
+    w.write(100)
+    said = simulate(w, 100, *config)
+    assert said["sessions_ended"] == 0 and said["breaker_passes"] == 70
+    loose = ("--set", "policy.breaker_pct=100", "--set", "policy.ends_per_hour=3", "--set", "policy.ends_per_user=2")
+    said = simulate(w, 100, *config, *loose)
+    assert [user["sessions_ended"] for user in said["users"]] == [2, 2]
+    ended = sorted(s["ended"] for s in said["sessions"] if s["ended"])
+    assert ended == [iso(w.at(31))] * 3 + [iso(w.at(91))]
+
+
+def test_quiet_hours_on_the_night_of_a_clock_change(world, tmp_path):
+    """In Berlin the clocks go back on 2026-10-25 at 01:00 UTC: seven o'clock is 06:00 UTC, not 05:00."""
+    start = 1792872000  # 2026-10-24 20:00 UTC, 22:00 in Berlin
+    w = world([Work(100, "alice", 0, "A" + "I" * 700)], start=start)
+    w.write(700)
+    config = conf(tmp_path, FAST + "[calendar]\nquiet_hours = Mon-Sun 22:00-24:00, Mon-Sun 00:00-07:00\n")
+    said = simulate(w, 700, *config, env={"TZ": "Europe/Berlin"})
+    session, = said["sessions"]
+    assert session["first_warning"] == "2026-10-25T06:00:00Z"
+    assert session["ended"] == "2026-10-25T06:20:00Z"  # the stages stay as far apart as the rule says
+    holiday = conf(tmp_path, FAST + "[calendar]\nholidays = 2026-10-24 2026-10-25\n")
+    assert simulate(w, 700, *holiday, env={"TZ": "Europe/Berlin"})["sessions_warned"] == 0
+
+
+def test_an_exemption_that_comes_in_the_middle(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    exempt = "[exempt deadline]\nuser = alice\nowner = carol\nuntil = {}\n"
+    for minute in range(10, 26):
+        w.write(minute)
+        assert w.run(minute, *conf(tmp_path, FAST)).returncode == 0
+    for minute in range(26, 40):
+        w.write(minute)
+        assert w.run(minute, *conf(tmp_path, FAST + exempt.format("2026-11-04"))).returncode == 0
+    assert [row["step"] for row in w.log()] == ["warn", "warn", "exempt"]
+    expired = conf(tmp_path, FAST + exempt.format("2026-11-03"))
+    assert w.run(39, *expired).returncode == 0
+    assert [row["step"] for row in w.log()] == ["warn", "warn", "exempt", "warn"]
+    said = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(39)), *expired).stdout
+    assert "no   [exempt deadline]: it has expired" in said
+
+
+def test_warnings_wait_for_their_delivery(world, tmp_path):
+    """A warning that nobody received delays everything after it."""
+    config = conf(tmp_path, FAST + "level = warn\n[policy]\nmode = enforce\n[notices]\nchannels = command\n"
+                  "command = /bin/false\ncommand_user = root\n")
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    for minute in (12, 25, 40):
+        w.write(minute)
+        result = w.run(minute, *config)
+        assert result.returncode == 0, result.stderr
+    assert [(row["step"], row["mode"]) for row in w.log()] == [("warn", "enforce")]
+    said = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(40)), *config).stdout
+    assert "its last notice has not been delivered yet" in said
+
+
+@ROOT_ONLY
+def test_arm_disarm_and_whom_the_configuration_belongs_to(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    w.write(20)
+    config = conf(tmp_path, FAST + "level = end\n[policy]\nmode = enforce\n")
+    now = ("--db", w.db, "--now", iso(w.at(20)), "--utc")
+    tmp_path.chmod(0o755)
+    armed = gua("enforce", "arm", "--until", "2026-11-30", *now, *config)
+    assert armed.returncode == 0 and "until Tue 2026-12-01 00:00 UTC" in armed.stdout
+    assert "But" not in armed.stdout
+    status = json.loads(gua("enforce", "status", *now, *config, "--json").stdout)
+    assert status["armed_until"] == "2026-12-01T00:00:00Z" and status["config_untrusted"] is None
+    tmp_path.chmod(0o777)
+    status = json.loads(gua("enforce", "status", *now, *config, "--json").stdout)
+    assert "can be written by others" in status["config_untrusted"]
+    tmp_path.chmod(0o755)
+    os.chown(tmp_path / "gua.conf", 1234, 0)
+    assert "belongs to uid 1234" in gua("enforce", "status", *now, *config).stdout
+    assert gua("enforce", "disarm", *now, *config).returncode == 0
+    assert "armed      no" in gua("enforce", "status", *now, *config).stdout
+    assert [row["step"] for row in w.log()] == ["armed", "disarmed"]
+    assert all(row["actor"] for row in w.log())
+
+
+@pytest.mark.parametrize("until, why", [("2026-11-03", "in the past"), ("2029-01-01", "within a year"),
+                                        ("soon", "--until"), (None, "needs --until")])
+def test_arm_refuses(world, until, why):
+    w = world([Work(100, "alice", 0, "I" * 9)])
+    w.write(9)
+    result = gua("enforce", "arm", "--db", w.db, "--now", iso(w.at(9)), *(["--until", until] if until else []))
+    assert result.returncode == 2 and why in result.stderr
+    assert not (w.directory / "policy.db").exists()
+
+
+@pytest.fixture
+def kept(world, tmp_path):
+    """A process of this test's own that holds a card, and what keeps it."""
+    # Root's own processes are exempt.
+    process = subprocess.Popen(["sleep", "300"], **({"user": 4000} if os.getuid() == 0 else {}))
+    ticks = int(open(f"/proc/{process.pid}/stat").read().rsplit(")")[1].split()[19])
+    w = world([Work(process.pid, "alice", 0, "A" + "I" * 60)])
+    w.pid = process.pid
+
+    def write(minute):
+        w.write(minute)
+        with sqlite3.connect(w.db) as db:
+            db.execute("UPDATE process SET start_ticks = ?, uid = ?", (ticks, os.getuid() or 4000))
+    w.write_kept = write
+
+    def ask(uid=None, **more):
+        request = {"pid": process.pid, "start_ticks": ticks, "for_ms": 60000, "reason": "x", "drop": False}
+        path = w.directory / "keep" / f"{uid}-{process.pid}-1.json"
+        path.write_text(json.dumps(dict(request, **more)))
+        if uid is not None:
+            os.chown(path, uid, uid)
+    w.ask = ask
+
+    def answer(uid):
+        return json.loads((w.directory / "keep" / f"{uid}-{process.pid}.answer").read_text())
+    w.answer = answer
+    yield w
+    process.kill()
+    process.wait()
+
+
+def test_a_user_keeps_a_session(kept, tmp_path):
+    config = conf(tmp_path, FAST + "[policy]\nkeep_longest = 40m\n")
+    kept.write_kept(15)
+    assert kept.run(15, *config).returncode == 0
+    spool = kept.directory / "keep"
+    assert stat.S_IMODE(spool.stat().st_mode) == 0o1733
+    asked = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db)
+    assert asked.returncode == 0, asked.stderr
+    for minute in range(16, 50):
+        kept.write_kept(minute)
+        assert kept.run(minute, *config).returncode == 0
+    steps = [(row["at"], row["step"], row["evidence"]) for row in kept.log()]
+    assert [step[1] for step in steps] == ["warn", "kept", "kept", "warn", "warn"]
+    assert "waiting for data" in steps[1][2]
+    # Kept until minute 36; then it begins again with the first warning.
+    assert [step[0] for step in steps if step[1] == "warn"] == [iso(kept.at(15)), iso(kept.at(36)), iso(kept.at(46))]
+    said = json.loads(gua("keep", "--json", "--db", kept.db).stdout)
+    assert said["kept"][0]["kept"] is True and said["kept"][0]["reason"] == "waiting for data"
+    assert gua("keep", "--drop", kept.pid, "--db", kept.db).returncode == 0
+    kept.run(49, *config)
+    assert "not kept any more" in gua("keep", "--db", kept.db).stdout
+    assert list(spool.glob("*.json")) == []
+
+
+@ROOT_ONLY
+def test_requests_of_others_and_other_files_are_refused(kept, tmp_path):
+    config = conf(tmp_path, FAST)
+    kept.write_kept(15)
+    kept.run(15, *config)
+    spool = kept.directory / "keep"
+    kept.ask(uid=4321)
+    secret = tmp_path / "secret"
+    ticks = sqlite3.connect(kept.db).execute("SELECT start_ticks FROM process").fetchone()[0]
+    secret.write_text(json.dumps({"pid": kept.pid, "start_ticks": ticks, "for_ms": 60000, "reason": "x"}))
+    (spool / "0-1-1.json").symlink_to(secret)
+    os.link(secret, spool / "0-2-1.json")
+    os.mkfifo(spool / "0-3-1.json")
+    (spool / "0-4-1.json").write_text("x" * 5000)
+    (spool / "0-5-1.json").write_text('{"pid": -1}')
+    assert kept.run(15, *config, timeout=20).returncode == 0
+    assert [row["step"] for row in kept.log()] == ["warn"]
+    assert secret.exists() and not list(spool.glob("*.json"))
+    assert kept.answer(4321)["kept"] is False and "another user" in kept.answer(4321)["why"]
+
+
+@ROOT_ONLY
+def test_limits_of_keep(kept, tmp_path):
+    config = conf(tmp_path, FAST + "[policy]\nkeep_longest = 10m\nkeep_per_week = 15m\n")
+    kept.write_kept(15)
+    for for_ms, why in ((660000, "for 10 min at most"), (600000, ""), (600000, "for 15 min in seven days")):
+        kept.run(15, *config)
+        kept.ask(uid=4000, for_ms=for_ms)
+        kept.run(15, *config)
+        assert kept.answer(4000)["kept"] is (why == "") and why in kept.answer(4000)["why"]
+    kept.ask(uid=0, for_ms=86400000)
+    kept.run(15, *config)
+    assert kept.answer(0)["kept"] is True
+    assert [row["actor"] for row in kept.log() if row["step"] == "kept" and "until" in row["evidence"]] == ["alice", "root"]
+
+
+@pytest.mark.parametrize("words, why", [
+    ((), "say what to do"), (("fly",), "there is no 'gua enforce fly'"), (("explain",), "needs a pid"),
+    (("explain", "x"), "'x' is not a pid"), (("log", "more"), "'more' is too much")])
+def test_wrong_words(world, words, why):
+    w = world([Work(100, "alice", 0, "I" * 9)])
+    w.write(9)
+    result = gua("enforce", *words, "--db", w.db)
+    assert result.returncode == 2 and why in result.stderr
+
+
+@pytest.mark.parametrize("text, why", [
+    ("[rule x]\nwarn = 1m\n", "out of range"), ("[rule x]\nkind = big\n", "interactive, batch and service"),
+    ("[rule x]\nend = soon\n", "or never"), ("[exempt x]\nuntil = later\n", "a date as"),
+    ("[policy]\nmode = kill\n", "mode")])
+def test_wrong_rules(world, tmp_path, text, why):
+    w = world([Work(100, "alice", 0, "I" * 9)])
+    w.write(9)
+    result = gua("enforce", "simulate", "--db", w.db, *conf(tmp_path, text))
+    assert result.returncode == 2 and why in result.stderr, result.stderr
+
+
+def test_two_services_do_not_work_on_one_file(world, tmp_path):
+    w = world([Work(100, "alice", 0, "I" * 9)])
+    w.write(9)
+    import fcntl
+    with open(f"{w.directory}/policy.db.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = w.run(9)
+    assert result.returncode == 1 and "another 'gua enforce run'" in result.stderr

@@ -1,0 +1,513 @@
+/* Random histories: what really happened in each minute, what a recorder stores of it, and what
+ * must never follow. */
+#include "policy_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "policy/simulate.h"
+
+enum { STEPS = 32, CARDS = 2, SESSIONS_MAX = 2, HOLDERS_MAX = 4, STEP_MS = 60000 };
+#define T0 INT64_C(1794528000000)
+
+/* What a process does on a card in a minute. */
+enum doing { ABSENT, ACTIVE, LOW, IDLE };
+
+struct holder {
+	uint32_t session, card;
+	unsigned char doing[STEPS];
+};
+
+struct truth {
+	uint64_t random;
+	size_t n_sessions, n_holders;
+	struct holder holders[HOLDERS_MAX];
+	bool seen[CARDS][STEPS];
+	int64_t kept_from[SESSIONS_MAX], kept_until[SESSIONS_MAX]; /* steps; 0, 0: not */
+	bool exempt;	     /* the first session, until a day: all of it */
+	int delivery[STEPS]; /* steps until a notice of this step arrives; -1: never */
+	struct config config;
+	struct config_rule rule;
+	struct config_exemption exemption;
+	const char *exempt_user[1];
+	struct config_hours quiet[1];
+	struct idle_session sessions[SESSIONS_MAX];
+	struct idle_process processes[HOLDERS_MAX];
+	struct card_id cards[CARDS];
+};
+
+static uint64_t next(struct truth *t)
+{
+	t->random ^= t->random << 13;
+	t->random ^= t->random >> 7;
+	t->random ^= t->random << 17;
+	return t->random;
+}
+
+static bool chance(struct truth *t, unsigned percent)
+{
+	return next(t) % 100 < percent;
+}
+
+static int64_t at(int64_t step)
+{
+	return T0 + step * STEP_MS;
+}
+
+/* Long idle times with now and then something else. */
+static void make_holder(struct truth *t, struct holder *h)
+{
+	enum doing doing = chance(t, 70) ? IDLE : ACTIVE;
+	for (int i = 0; i < STEPS; i++) {
+		if (chance(t, 6))
+			doing = (enum doing)(next(t) % 4);
+		else if (chance(t, 30) && doing != ABSENT)
+			doing = IDLE;
+		h->doing[i] = (unsigned char)doing;
+	}
+}
+
+static void make_rule(struct truth *t)
+{
+	t->rule = (struct config_rule){ .name = "only",
+		.warn_ms = (int64_t)(3 + next(t) % 3) * STEP_MS,
+		.final_ms = (int64_t)(1 + next(t) % 3) * STEP_MS,
+		.level = "end" };
+	t->rule.again_ms = chance(t, 30)
+				   ? AT_NEVER
+				   : t->rule.warn_ms + (int64_t)(1 + next(t) % 3) * STEP_MS;
+	t->rule.end_ms = t->rule.warn_ms + (int64_t)(2 + next(t) % 6) * STEP_MS;
+	t->config.policy_rules = (struct config_blocks){ &t->rule, 1 };
+	t->config.policy = (struct config_policy){ .mode = "enforce",
+		.interval_ms = STEP_MS,
+		.ends_per_hour = 100,
+		.ends_per_user_day = 100,
+		.breaker_pct = 100 };
+	if (chance(t, 20)) {
+		int from = (int)(next(t) % 30);
+		t->quiet[0] = (struct config_hours){ 127, from, from + 8 };
+		t->config.quiet = (struct config_calendar){ .hours = t->quiet, .n_hours = 1 };
+	}
+	t->exempt = chance(t, 20);
+	if (t->exempt) {
+		t->exempt_user[0] = "user0";
+		t->exemption = (struct config_exemption){ .name = "x",
+			.owner = "carol",
+			.until = chance(t, 50) ? 20990101 : 20200101 };
+		t->exempt = t->exemption.until == 20990101;
+		t->exemption.match.users = (struct config_patterns){ t->exempt_user, 1 };
+		t->config.exemptions = (struct config_blocks){ &t->exemption, 1 };
+	}
+}
+
+static void make(struct truth *t, uint64_t seed)
+{
+	static const char *const keys[] = { "a", "b" }, *const users[] = { "user0", "user1" };
+	*t = (struct truth){ .random = seed * 0x9E3779B97F4A7C15u + 1 };
+	t->n_sessions = 1 + next(t) % SESSIONS_MAX;
+	t->n_holders = t->n_sessions + next(t) % (HOLDERS_MAX - t->n_sessions + 1);
+	for (size_t i = 0; i < t->n_sessions; i++) {
+		t->sessions[i] = (struct idle_session){
+			.key = keys[i], .user = users[i], .use = USE_BATCH
+		};
+		if (!chance(t, 25))
+			continue;
+		t->kept_from[i] = (int64_t)(next(t) % STEPS);
+		t->kept_until[i] = t->kept_from[i] + (int64_t)(next(t) % 14);
+	}
+	for (size_t i = 0; i < t->n_holders; i++) {
+		struct holder *h = &t->holders[i];
+		h->session = (uint32_t)(i < t->n_sessions ? i : next(t) % t->n_sessions);
+		h->card = (uint32_t)(next(t) % CARDS);
+		make_holder(t, h);
+		t->processes[i] = (struct idle_process){
+			.pid = (uint32_t)i + 10, .session = h->session, .uid = 1000
+		};
+	}
+	for (int c = 0; c < CARDS; c++)
+		for (int i = 0, left = 0; i<STEPS; i++, left -= left> 0) {
+			if (chance(t, 3))
+				left = (int)(1 + next(t) % 9);
+			t->seen[c][i] = left == 0;
+		}
+	for (int i = 0; i < STEPS; i++)
+		t->delivery[i] = chance(t, 60) ? 0 : chance(t, 10) ? -1 : (int)(next(t) % 6);
+	make_rule(t);
+}
+
+/* A history with room for everything that the truth can have. */
+struct store {
+	struct idle_history h;
+	struct idle_span spans[HOLDERS_MAX * STEPS];
+	struct idle_gap gaps[CARDS * STEPS];
+	struct idle_session sessions[SESSIONS_MAX];
+};
+
+/* The stretches of a holder, as a recorder stores them after `n` steps. */
+static void add_spans(struct store *s, const struct truth *t, uint32_t who, int n)
+{
+	const struct holder *h = &t->holders[who];
+	struct idle_span span = { .session = h->session,
+		.process = who,
+		.card = h->card,
+		.begin_ms = -1,
+		.mem_kib = 4 << 20 };
+	int64_t idle_ms = 0;
+	for (int i = 0; i <= n; i++) {
+		bool end = i == n;
+		if (!end && !t->seen[h->card][i])
+			continue;
+		enum doing doing = end ? IDLE : (enum doing)h->doing[i];
+		if (!end && (doing == IDLE || doing == LOW)) {
+			if (span.begin_ms < 0)
+				span.begin_ms = at(i), idle_ms = 0;
+			span.end_ms = at(i + 1);
+			idle_ms += STEP_MS;
+			continue;
+		}
+		if (span.begin_ms < 0)
+			continue;
+		span.how = end ? SPELL_OPEN : doing == ACTIVE ? SPELL_ACTIVE : SPELL_RELEASED;
+		span.unobserved_ms = span.end_ms - span.begin_ms - idle_ms;
+		s->spans[s->h.n_spans++] = span;
+		span.begin_ms = -1;
+	}
+}
+
+static void add_marks(struct store *s, const struct truth *t, int n)
+{
+	for (size_t w = 0; w < t->n_holders; w++) {
+		const struct holder *h = &t->holders[w];
+		for (int k = 0; k < n; k++)
+			if (t->seen[h->card][k] &&
+				(h->doing[k] == ACTIVE || h->doing[k] == LOW) &&
+				array_one_more(&s->h.marks, s->h.n_marks))
+				s->h.marks[s->h.n_marks++] = (struct idle_mark){ h->session,
+					h->card, at(k), at(k + 1) };
+	}
+}
+
+static int compare_begin(const void *a, const void *b)
+{
+	const struct idle_span *x = a, *y = b;
+	return x->begin_ms < y->begin_ms ? -1 : x->begin_ms > y->begin_ms;
+}
+
+/* What the recorder has stored after `n` steps; `present`: as it looks then. */
+static void record(struct store *s, struct truth *t, int n, bool present)
+{
+	struct idle_mark *marks = s->h.marks;
+	s->h = (struct idle_history){ .present = present,
+		.any_run = true,
+		.running = true,
+		.last_tick_ms = at(n),
+		.interval_ms = STEP_MS,
+		.since_ms = at(0),
+		.until_ms = at(n),
+		.cards = t->cards,
+		.n_cards = CARDS,
+		.sessions = s->sessions,
+		.n_sessions = t->n_sessions,
+		.processes = t->processes,
+		.n_processes = t->n_holders,
+		.spans = s->spans,
+		.marks = marks,
+		.gaps = s->gaps };
+	memcpy(s->sessions, t->sessions, sizeof(t->sessions));
+	for (uint32_t i = 0; i < t->n_holders; i++)
+		add_spans(s, t, i, n);
+	if (s->h.n_spans)
+		qsort(s->spans, s->h.n_spans, sizeof(*s->spans), compare_begin);
+	add_marks(s, t, n);
+	for (size_t w = 0; w < t->n_holders; w++)
+		for (int k = n; k-- > 0;)
+			if (t->seen[t->holders[w].card][k]) {
+				if (t->holders[w].doing[k] != ABSENT)
+					s->sessions[t->holders[w].session].holds = true;
+				break;
+			}
+	for (uint32_t c = 0; c < CARDS; c++)
+		for (int k = 0; k < n; k++)
+			if (!t->seen[c][k])
+				s->gaps[s->h.n_gaps++] =
+					(struct idle_gap){ c, at(k), at(k + 1) };
+	idle_history_settle(&s->h, NULL);
+}
+
+static int64_t kept_until(void *context, const char *key, int64_t ms)
+{
+	const struct truth *t = context;
+	size_t i = (size_t)(key[0] - 'a');
+	bool kept = at(t->kept_from[i]) <= ms && ms < at(t->kept_until[i]);
+	return kept ? at(t->kept_until[i]) : -1;
+}
+
+static int64_t count_many(void *context)
+{
+	(void)context;
+	return 100;
+}
+
+static int64_t count_then(void *context, int64_t ms)
+{
+	(void)ms;
+	return count_many(context);
+}
+
+/* A step of either run: one line of its log. */
+struct log {
+	int64_t at_ms[SESSIONS_MAX * STEPS];
+	int step[SESSIONS_MAX * STEPS], session[SESSIONS_MAX * STEPS];
+	size_t n;
+};
+
+static bool is_compared(enum policy_step step)
+{
+	return step == STEP_WARN || step == STEP_END;
+}
+
+static void add_log(struct log *l, int64_t ms, enum policy_step step, const char *key)
+{
+	if (!is_compared(step))
+		return;
+	/* In one pass, by session: the order within a pass means nothing. */
+	size_t i = l->n++;
+	for (; i > 0 && l->at_ms[i - 1] == ms && l->session[i - 1] > key[0] - 'a'; i--) {
+		l->at_ms[i] = l->at_ms[i - 1];
+		l->step[i] = l->step[i - 1];
+		l->session[i] = l->session[i - 1];
+	}
+	l->at_ms[i] = ms;
+	l->step[i] = (int)step;
+	l->session[i] = key[0] - 'a';
+}
+
+struct teller {
+	struct truth *t;
+	struct log *log;
+};
+
+static void tell(void *context, const struct simulate_step *step)
+{
+	struct teller *teller = context;
+	add_log(teller->log, step->at_ms, step->step, step->session->key);
+}
+
+static int64_t teller_kept(void *context, const char *key, int64_t ms)
+{
+	return kept_until(((struct teller *)context)->t, key, ms);
+}
+
+static char wrong[256];
+
+static const char *fail(const char *what, int step, const char *key)
+{
+	snprintf(wrong, sizeof(wrong), "%s at step %d, session %s", what, step, key);
+	return wrong;
+}
+
+/* Whether anybody knows that the process is on the card: it was there when last seen. A process
+ * that comes to a card while nobody looks cannot be known. */
+static bool is_known(const struct truth *t, const struct holder *h, int step)
+{
+	while (step >= 0 && !t->seen[h->card][step])
+		step--;
+	return step >= 0 && h->doing[step] != ABSENT;
+}
+
+/* The plain words: no use, no exemption, no keep, and seen idle for as long as the rule says.
+ * Looks only at the truth. */
+static const char *check_end(const struct truth *t, int step, size_t session)
+{
+	const char *key = t->sessions[session].key;
+	int64_t need = t->rule.end_ms / STEP_MS, idle = 0;
+	if (session == 0 && t->exempt)
+		return fail("an exempt session was ended", step, key);
+	if (kept_until((void *)t, key, at(step)) >= 0)
+		return fail("a kept session was ended", step, key);
+	for (int k = step; k-- > 0 && idle < need;) {
+		bool all_seen = true;
+		for (size_t w = 0; w < t->n_holders; w++) {
+			const struct holder *h = &t->holders[w];
+			if (h->session != session || !is_known(t, h, k))
+				continue;
+			bool seen = t->seen[h->card][k];
+			all_seen &= seen;
+			if (seen && h->doing[k] != IDLE)
+				return fail("a session was ended that was used", step, key);
+			if (k == step - 1 && !seen)
+				return fail("an unobserved session was ended", step, key);
+		}
+		idle += all_seen;
+	}
+	return idle < need ? fail("a session was ended too early", step, key) : NULL;
+}
+
+struct live_run {
+	struct truth *t;
+	struct policy policy;
+	struct policy_state states[SESSIONS_MAX];
+	int notices[SESSIONS_MAX];	  /* of the present idle time */
+	int64_t last_clock[SESSIONS_MAX]; /* at the last delivered notice */
+	struct log log;
+	struct policy_checked *sum;
+	bool observe;
+};
+
+static const char *check_step(
+	struct live_run *r, const struct verdict *v, int step, const struct session_facts *f)
+{
+	size_t i = (size_t)(f->session->key[0] - 'a');
+	if (v->step == STEP_WARN) {
+		r->notices[i]++;
+		r->sum->warnings++;
+	} else if (v->step == STEP_END) {
+		const char *why = check_end(r->t, step, i);
+		int least = r->t->rule.again_ms == AT_NEVER ? 2 : 3;
+		if (why)
+			return why;
+		if (r->notices[i] < least)
+			return fail("a stage was skipped", step, f->session->key);
+		if (!r->observe && f->delivered_ms < 0)
+			return fail("ended without its final notice", step, f->session->key);
+		r->sum->ends += !r->observe;
+		r->sum->would_ends += r->observe;
+	}
+	r->sum->recovered += v->step == STEP_RECOVERED;
+	r->sum->kept += v->step == STEP_KEPT;
+	r->sum->exempt += v->hold == HOLD_EXEMPT;
+	r->sum->blind += v->hold == HOLD_UNOBSERVED;
+	r->sum->quiet += v->hold == HOLD_QUIET;
+	if (v->state.stage == STAGE_NONE)
+		r->notices[i] = 0;
+	if (is_compared(v->step) && policy_is_quiet(&r->policy, at(step)))
+		return fail("something happened in quiet hours", step, f->session->key);
+	return NULL;
+}
+
+/* The notice of the present stage arrived, as the truth has it. */
+static int64_t delivered(const struct truth *t, const struct policy_state *s, int step)
+{
+	if (s->stage_ms < 0)
+		return -1;
+	int64_t sent = (s->stage_ms - T0) / STEP_MS;
+	int wait = t->delivery[sent < STEPS ? sent : STEPS - 1];
+	return wait >= 0 && sent + wait <= step ? at(sent + wait) : -1;
+}
+
+/* One pass of the live run: everything is read afresh, as after a restart. */
+static const char *live_pass(struct live_run *r, struct store *s, int step)
+{
+	struct truth *t = r->t;
+	struct session_facts facts[SESSIONS_MAX];
+	struct verdict verdicts[SESSIONS_MAX];
+	record(s, t, step, true);
+	r->policy.history = &s->h;
+	for (size_t i = 0; i < t->n_sessions; i++) {
+		uint32_t spans[HOLDERS_MAX];
+		struct open_spans open = { spans, 0 };
+		for (uint32_t k = 0; k < s->h.n_spans; k++)
+			if (s->spans[k].session == i &&
+				facts_covers(&s->h, &s->spans[k], at(step)))
+				spans[open.n++] = k;
+		facts[i] = (struct session_facts){ .kept_until_ms = kept_until(
+							   t, s->sessions[i].key, at(step)),
+			.delivered_ms = delivered(t, &r->states[i], step) };
+		facts_at(&facts[i], &s->h, &s->sessions[i], open, at(step));
+	}
+	struct pass pass = { .policy = &r->policy,
+		.now_ms = at(step),
+		.facts = facts,
+		.states = r->states,
+		.verdicts = verdicts,
+		.n = t->n_sessions,
+		.count_sessions = count_many };
+	if (!pass_run(&pass))
+		return "out of memory";
+	for (size_t i = 0; i < t->n_sessions; i++) {
+		const char *why = check_step(r, &verdicts[i], step, &facts[i]);
+		if (why)
+			return why;
+		add_log(&r->log, at(step), verdicts[i].step, facts[i].session->key);
+	}
+	return NULL;
+}
+
+static const char *run_live(struct live_run *r, struct store *s)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		r->states[i] = POLICY_STATE_NONE;
+	for (int step = 1; step <= STEPS; step++) {
+		const char *why = live_pass(r, s, step);
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+static const char *compare(const struct log *live, const struct log *sim)
+{
+	size_t n = live->n < sim->n ? live->n : sim->n;
+	for (size_t i = 0; i <= n; i++) {
+		bool more_live = i < live->n, more_sim = i < sim->n;
+		if (!more_live && !more_sim)
+			return NULL;
+		bool same = more_live && more_sim && live->at_ms[i] == sim->at_ms[i] &&
+			    live->step[i] == sim->step[i] &&
+			    live->session[i] == sim->session[i];
+		if (same)
+			continue;
+		snprintf(wrong, sizeof(wrong),
+			"step %zu: live %d of %d at %lld, simulated %d of %d at %lld", i,
+			more_live ? live->step[i] : -1, more_live ? live->session[i] : -1,
+			more_live ? (long long)(live->at_ms[i] - T0) / STEP_MS : -1LL,
+			more_sim ? sim->step[i] : -1, more_sim ? sim->session[i] : -1,
+			more_sim ? (long long)(sim->at_ms[i] - T0) / STEP_MS : -1LL);
+		return wrong;
+	}
+	return NULL;
+}
+
+const char *policy_check_random(uint64_t seed, struct policy_checked *sum)
+{
+	static struct truth t;
+	static struct store s;
+	static struct log simulated;
+	static struct live_run live;
+	make(&t, seed);
+	sum->histories++;
+	/* In earnest, with notices that arrive late or never. */
+	live = (struct live_run){ .t = &t,
+		.sum = sum,
+		.policy = {
+			.config = &t.config, .enforce = true, .may_end = true, .utc = true } };
+	const char *why = run_live(&live, &s);
+	if (why)
+		return why;
+	/* On paper, as simulate does it. */
+	live = (struct live_run){ .t = &t,
+		.sum = sum,
+		.observe = true,
+		.policy = { .config = &t.config, .utc = true } };
+	why = run_live(&live, &s);
+	if (why)
+		return why;
+	record(&s, &t, STEPS, false);
+	simulated.n = 0;
+	struct policy policy = { .config = &t.config, .history = &s.h, .utc = true };
+	struct teller teller = { &t, &simulated };
+	struct simulation sim = { .policy = &policy,
+		.history = &s.h,
+		.interval_ms = STEP_MS,
+		.kept_until = teller_kept,
+		.count_sessions = count_then,
+		.tell = tell,
+		.context = &teller };
+	if (simulate(&sim, NULL) != 0)
+		return "out of memory";
+	simulation_finish(&sim);
+	return compare(&live.log, &simulated);
+}
