@@ -123,7 +123,7 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 	if (verdict == GATE_WRONG_HOST)
 		result = refuse(connection, call, &q, 421,
 			"This name is not a name of the server; the administrator can allow it "
-			"with --host-name.");
+			"with --host-names.");
 	else if (verdict == GATE_NO_SECRET)
 		result = refuse(connection, call, &q, 401,
 			"This server answers only those who have a token or a password.");

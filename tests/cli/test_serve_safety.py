@@ -50,7 +50,7 @@ def test_host_is_checked_against_rebinding(serve, db):  # noqa: F811
     server = serve("--db", db, "--host-names", "gpu.example.org")
     for host, status in (("localhost", 200), ("127.0.0.1:1", 200), ("gpu.example.org", 200), ("evil.example", 421)):
         assert server.get("/api/v1/now", Host=host)[0] == status
-    assert "--host-name" in server.get("/", Host="evil.example")[2]
+    assert "--host-names." in server.get("/", Host="evil.example")[2]
 
 
 def test_a_secret_is_asked_for(serve, db, auth):  # noqa: F811
