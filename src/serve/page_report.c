@@ -37,6 +37,42 @@ static const struct preset {
 	{ "last month", "since", "lastmonth" },
 };
 
+static bool is_of_window(const char *name)
+{
+	return strcmp(name, "since") == 0 || strcmp(name, "until") == 0 ||
+	       strcmp(name, "last") == 0;
+}
+
+/* What else the page was asked for, after the window in a link: it stays. */
+static void add_rest(const struct view *v)
+{
+	for (size_t i = 0; i < v->q->n_params; i++) {
+		const struct request_param *p = &v->q->params[i];
+		if (is_of_window(p->name))
+			continue;
+		str_add(v->out, "&amp;");
+		html_url(v->out, p->name);
+		str_add(v->out, "=");
+		html_url(v->out, p->value);
+	}
+}
+
+/* The same for the form: what it has no field for. */
+static void add_hidden(const struct view *v)
+{
+	for (size_t i = 0; i < v->q->n_params; i++) {
+		const struct request_param *p = &v->q->params[i];
+		if (is_of_window(p->name) || strcmp(p->name, "by") == 0 ||
+			strcmp(p->name, "compare") == 0)
+			continue;
+		str_add(v->out, "<input type=\"hidden\" name=\"");
+		html_text(v->out, p->name);
+		str_add(v->out, "\" value=\"");
+		html_text(v->out, p->value);
+		str_add(v->out, "\">\n");
+	}
+}
+
 /* A link to the window of the same length before or after this one. */
 static void add_step(const struct view *v, int direction, const char *text)
 {
@@ -45,8 +81,10 @@ static void add_step(const struct view *v, int direction, const char *text)
 	int64_t since_ms = asked->since_ms + direction * length_ms;
 	if (since_ms >= v->q->now_ms || since_ms < 0)
 		return;
-	str_addf(v->out, "<li><a href=\"?since=%%40%lld&amp;until=%%40%lld\">%s</a></li>",
-		(long long)since_ms / 1000, (long long)(since_ms + length_ms) / 1000, text);
+	str_addf(v->out, "<li><a href=\"?since=%%40%lld&amp;until=%%40%lld",
+		(long long)since_ms / 1000, (long long)(since_ms + length_ms) / 1000);
+	add_rest(v);
+	str_addf(v->out, "\">%s</a></li>", text);
 }
 
 static void add_presets(const struct view *v)
@@ -56,8 +94,10 @@ static void add_presets(const struct view *v)
 		const struct preset *p = &presets[i];
 		const char *given = part_param(v->whole, p->name);
 		bool current = given && strcmp(given, p->value) == 0;
-		str_addf(v->out, "<li><a href=\"?%s=%s\"%s>%s</a></li>", p->name, p->value,
-			current ? " aria-current=\"true\"" : "", p->text);
+		str_addf(v->out, "<li><a href=\"?%s=%s", p->name, p->value);
+		add_rest(v);
+		str_addf(v->out, "\"%s>%s</a></li>", current ? " aria-current=\"true\"" : "",
+			p->text);
 	}
 	add_step(v, -1, "earlier");
 	add_step(v, 1, "later");
@@ -102,6 +142,7 @@ static void add_picker(const struct view *v)
 	add_presets(v);
 	add_dates(v);
 	add_kinds(v);
+	add_hidden(v);
 	str_addf(v->out,
 		"<label><input type=\"checkbox\" name=\"compare\" value=\"\"%s> compare with "
 		"the time before</label>\n<button>Show</button>\n</form>\n",
@@ -180,7 +221,8 @@ void report_page(const struct request *q, struct answer *a, const struct report_
 	if (!part_param(q, "since") && !part_param(q, "last"))
 		add_param(&more, "last", "7d");
 	for (size_t i = 0; page->only[i].name; i++)
-		add_param(&more, page->only[i].name, page->only[i].value);
+		if (!part_param(q, page->only[i].name))
+			add_param(&more, page->only[i].name, page->only[i].value);
 	int rc = report_params_read(&v.params, &more, true, &e);
 	v.params.asked.question.want_columns = true;
 	if (rc == 0)

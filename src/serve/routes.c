@@ -9,6 +9,8 @@
 
 /* Of a page with a report, and a table of holders that can be sorted. */
 #define PAGE_PARAMS REPORT_PARAMS " order print"
+/* Of a page about one thing, without the parameters that name another one. */
+#define OWN_PARAMS WINDOW_PARAMS " by group host model sort compare top longest order print"
 
 /* A report of a store that has not changed: only its end moves with the clock. */
 enum { REPORT_MS = 5000 };
@@ -27,22 +29,22 @@ const struct route serve_routes[] = {
 	{ .path = "/card/*",
 		.answer = page_card,
 		.type = TYPE_HTML,
-		.params = PAGE_PARAMS,
+		.params = OWN_PARAMS " user notebook",
 		.cache_ms = REPORT_MS },
 	{ .path = "/user/*",
 		.answer = page_user,
 		.type = TYPE_HTML,
-		.params = PAGE_PARAMS,
+		.params = OWN_PARAMS " card notebook",
 		.cache_ms = REPORT_MS },
 	{ .path = "/notebook/*/*",
 		.answer = page_notebook,
 		.type = TYPE_HTML,
-		.params = PAGE_PARAMS,
+		.params = OWN_PARAMS " card",
 		.cache_ms = REPORT_MS },
 	{ .path = "/me",
 		.answer = page_me,
 		.type = TYPE_HTML,
-		.params = PAGE_PARAMS,
+		.params = OWN_PARAMS " card notebook",
 		.cache_ms = REPORT_MS },
 	{ .path = "/policy", .answer = page_policy, .type = TYPE_HTML },
 	{ .path = "/assets/gua.css",

@@ -142,6 +142,25 @@ def test_the_form_chooses_the_window(server, query, says):
         assert says in words(body)
 
 
+def test_another_window_keeps_the_rest_of_the_question(server):
+    body = page(server, "/audit?last=24h&user=bob&by=process")
+    assert 'href="?last=7d&amp;user=bob&amp;by=process"' in body
+    assert re.search(r'href="\?since=%40\d+&amp;until=%40\d+&amp;user=bob&amp;by=process">earlier', body)
+    assert '<input type="hidden" name="user" value="bob">' in body
+    assert 'type="hidden" name="by"' not in body and 'type="hidden" name="last"' not in body
+    for link in re.findall(r'href="(\?[^"]*)', body):
+        assert server.get("/audit" + html.unescape(link))[0] == 200, link
+
+
+def test_a_page_about_one_user_cannot_be_made_one_about_two(server):
+    for target in ("/user/bob?user=ann", f"/card/{CARD}?card=0", "/notebook/bob/x?user=ann"):
+        assert server.get(target)[0] == 400, target
+
+
+def test_the_number_of_spells_on_a_page_can_be_chosen(server):
+    assert 'id="longest"' in page(server, "/user/bob") and 'id="longest"' not in page(server, "/user/bob?longest=0")
+
+
 def test_a_day_leads_to_its_own_report(server):
     body = page(server, "/audit")
     assert 'href="?since=2026-10-30&amp;until=2026-10-31"' in body
