@@ -94,18 +94,20 @@ static void add_since(const struct listing *l, const struct board_holder *h)
 	str_add(l->out, moment);
 }
 
-/* Its most specific name, the command, and whether it is a bare context. */
+/* Its most specific name, the command, and whether it is a bare context. A command of 4 KB must
+ * not push the others off the screen: the page clips it. */
 static void add_what(const struct listing *l, const struct board_holder *h)
 {
 	const char *command = text_of(h->texts[PROCESS_COMMAND]), *label = holder_label(h);
 	const char *notebook = holder_notebook(h);
+	str_add(l->out, "<div class=\"clip\">");
 	if (notebook)
 		part_notebook(l->out, h->user, notebook);
 	else
 		html_text(l->out, label);
 	str_add(l->out, *label ? " <span class=\"dim\">" : "<span>");
 	html_text(l->out, *command || *label ? command : "-");
-	str_add(l->out, "</span>");
+	str_add(l->out, "</span></div>");
 	if (h->context != CONTEXT_MORE)
 		str_addf(l->out, " <span class=\"tag\">%s</span>", context_texts[h->context]);
 }

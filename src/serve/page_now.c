@@ -58,7 +58,8 @@ static void add_summary(const struct view *v)
 	for (size_t s = 0; s < CARD_SHOWN_STATES; s++) {
 		if (!counts[s])
 			continue;
-		str_addf(v->out, "%s%zu %s", more ? ", " : "", counts[s], state_words[s]);
+		str_addf(v->out, "%s%zu %s%s", more ? ", " : "", counts[s],
+			s == CARD_UNOBSERVED ? "with " : "", state_words[s]);
 		more = true;
 	}
 	str_add(v->out, "</h2>\n");

@@ -106,7 +106,7 @@ def test_a_process_that_ended_and_an_instance_whose_use_is_not_known(serve, tmp_
     made.usage(NOW - 60, card, USE_UNKNOWN, 60)
     made.insert("holder", gpu=card, process=ended, kind=1, mem_bytes=None, since_ms=(NOW - 3600) * 1000)
     body = page(serve("--db", made.save(), "--now", NOW_TEXT, "--utc"), "/")
-    assert "2 GPUs: 1 no reading, 1 use unknown" in words(body)  # card 3 is not there any more
+    assert "2 GPUs: 1 with no reading, 1 use unknown" in words(body)  # card 3 is not there any more
     assert "GPU 1:0" in body and "<strong>lost</strong>" in body
     row = rows(body)[0]
     assert row[0] == "(ended)" and row[2:4] == ["-", "use unknown"] and row[-1] == "-"
@@ -253,6 +253,7 @@ def test_hostile_names_stay_text(serve, tmp_path):  # noqa: F811
     assert "/user/" + quote(HOSTILE_USER, safe="") in page(server, "/")
     assert quote(HOSTILE_PATH, safe="") in page(server, "/")
     assert "kill 666" in page(server, "/")
+    assert '<td class="what"><div class="clip">' in page(server, "/")  # 4 KB must not fill the screen
 
 
 def test_report_of_a_notebook(lab):
