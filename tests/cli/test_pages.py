@@ -228,6 +228,17 @@ def test_me(server):
     assert "when the server knows who you are" in words(page(server, "/me"))
 
 
+def test_me_behind_a_proxy(serve, lab):  # noqa: F811
+    """Each gets their own page, also when both ask at the same time, and nobody else's header counts."""
+    proxied = serve("--db", lab, "--now", NOW_TEXT, "--utc", "--trust-proxy", "127.0.0.1")
+    for user in ("bob", "ann", "bob"):
+        status, _, body = proxied.get("/me", Accept=BROWSER, **{"X-Forwarded-User": user})
+        assert status == 200 and f"<h1>For me: {user}</h1>" in body
+        assert [row[0] for row in rows(body)] == [user]
+    direct = serve("--db", lab, "--now", NOW_TEXT)
+    assert "does not know that now" in words(direct.get("/me", Accept=BROWSER, **{"X-Forwarded-User": "bob"})[2])
+
+
 def test_assets(server):
     for path, kind, part in [("gua.css", "text/css; charset=utf-8", "--held"), ("gua.svg", "image/svg+xml", "<svg"),
                              ("gua.js", "text/javascript; charset=utf-8", "use strict")]:
