@@ -124,6 +124,12 @@ static void add_release(const struct listing *l, const struct board_holder *h)
 	str_add(l->out, "<code class=\"copy\">");
 	html_text(l->out, command);
 	str_add(l->out, "</code>");
+	/* Where rules may end it, its owner can ask for more time. */
+	if (l->q->world->config->policy_rules.n && !h->active)
+		str_addf(l->out,
+			"<br><code class=\"copy\">gua keep %u --for 4h --reason "
+			"&#39;still needed&#39;</code>",
+			(unsigned)h->pid);
 }
 
 static int compare_numbers(int64_t a, int64_t b)
@@ -228,7 +234,8 @@ static void add_head_cell(const struct listing *l, size_t i)
 		: l->down ? " aria-sort=\"descending\""
 			  : " aria-sort=\"ascending\"");
 	if (!c->compare) {
-		str_addf(l->out, "%s</th>", c->title);
+		bool rules = l->q->world->config->policy_rules.n > 0;
+		str_addf(l->out, "%s</th>", rules ? "to release or keep it" : c->title);
 		return;
 	}
 	char value[32];

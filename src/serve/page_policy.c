@@ -1,12 +1,298 @@
-/* The page Policy: the rules, who is watched, what was done. */
+/* The page Policy: the rules in words, which sessions are watched, what was done, and what the
+ * last simulation said. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "base/timetext.h"
+#include "render/html.h"
 #include "serve/page.h"
+#include "serve/page_parts.h"
+#include "serve/page_policy.h"
 #include "serve/pages.h"
+#include "serve/world.h"
+#include "store/policy_more.h"
+
+/* How far the log reaches back. */
+#define LOG_MS (INT64_C(30) * 86400 * 1000)
+
+static const struct html_link links[] = {
+	{ "user", "/user/", { "user" } },
+	{ 0 },
+};
+
+/* The tables of a page while they are filled. */
+struct watched {
+	const struct request *q;
+	struct table *table;
+};
+
+/* A session that has been warned. */
+struct watched_row {
+	const char *user, *session, *rule;
+	const char *stage;
+	int64_t idle_since_ms;
+	double idle_ms;
+	char next[64];
+};
+
+#define TEXT(title_, member)                                                                   \
+	.title = title_, .kind = COLUMN_TEXT, .get = get_string,                               \
+	.of = offsetof(struct watched_row, member)
+static const struct column watched_columns[] = {
+	{ TEXT("user", user), .key = "user" },
+	{ TEXT("session", session) },
+	{ TEXT("rule", rule) },
+	{ .title = "idle since",
+		.kind = COLUMN_MOMENT,
+		.get = get_known,
+		.of = offsetof(struct watched_row, idle_since_ms) },
+	{ .title = "idle for",
+		.kind = COLUMN_LENGTH,
+		.get = get_double,
+		.of = offsetof(struct watched_row, idle_ms) },
+	{ TEXT("stage", stage) },
+	{ .title = "next stage",
+		.kind = COLUMN_TEXT,
+		.get = get_chars,
+		.of = offsetof(struct watched_row, next) },
+};
+#undef TEXT
+
+/* When the next stage comes: it needs the notice of this one to be delivered. */
+static void say_next(char dst[64], const struct policy_state *s, int64_t idle_ms)
+{
+	char text[40];
+	int64_t left_ms = s->next_clock_ms - idle_ms;
+	duration_text(text, sizeof(text), left_ms > 0 ? left_ms : 0);
+	if (s->stage >= STAGE_ENDING)
+		text_copy(dst, 64, "none");
+	else if (s->delivered_ms < 0)
+		text_copy(dst, 64, "after its notice is delivered");
+	else
+		snprintf(dst, 64, left_ms > 0 ? "in %s" : "at the next pass", text);
+}
+
+static int take_session(
+	void *context, const char *key, const char *user, const struct policy_state *state)
+{
+	const struct watched *w = context;
+	int64_t idle_ms = w->q->now_ms - state->idle_since_ms;
+	struct watched_row row = { .user = user,
+		.session = key,
+		.rule = state->rule,
+		.stage = policy_stage_names[state->stage],
+		.idle_since_ms = state->idle_since_ms,
+		.idle_ms = (double)idle_ms };
+	say_next(row.next, state, idle_ms);
+	table_add(w->table, &row);
+	return 0;
+}
+
+/* One step of the log. */
+struct log_row {
+	const char *user, *rule, *session, *evidence, *result;
+	char step[48];
+	int64_t at_ms, held_kib;
+	double idle_ms;
+};
+
+#define OF(member) offsetof(struct log_row, member)
+static const struct column log_columns[] = {
+	{ .title = "time", .kind = COLUMN_MOMENT, .get = get_known, .of = OF(at_ms) },
+	{ .title = "step", .kind = COLUMN_TEXT, .get = get_chars, .of = OF(step) },
+	{ .title = "user",
+		.key = "user",
+		.kind = COLUMN_TEXT,
+		.get = get_string,
+		.of = OF(user) },
+	{ .title = "session", .kind = COLUMN_TEXT, .get = get_string, .of = OF(session) },
+	{ .title = "rule",
+		.kind = COLUMN_TEXT,
+		.get = get_string,
+		.of = OF(rule),
+		.optional = true },
+	{ .title = "held", .kind = COLUMN_KIB, .get = get_known, .of = OF(held_kib) },
+	{ .title = "idle", .kind = COLUMN_LENGTH, .get = get_double, .of = OF(idle_ms) },
+	{ .title = "evidence", .kind = COLUMN_TEXT, .get = get_string, .of = OF(evidence) },
+	{ .title = "result",
+		.kind = COLUMN_TEXT,
+		.get = get_string,
+		.of = OF(result),
+		.optional = true },
+};
+#undef OF
+
+static int take_action(void *context, const struct policy_action *a)
+{
+	bool would = a->would && (a->step == STEP_WARN || a->step == STEP_END);
+	struct log_row row = { .user = a->user,
+		.rule = a->rule,
+		.session = a->session,
+		.evidence = a->evidence,
+		.result = a->result,
+		.at_ms = a->at_ms,
+		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
+		.idle_ms = a->idle_ms < 0 ? (double)NAN : (double)a->idle_ms };
+	snprintf(row.step, sizeof(row.step), "%s%s", would ? "would " : "",
+		a->step == STEP_WARN ? a->stage_name : a->step_name);
+	table_add(context, &row);
+	return 0;
+}
+
+static void add_table(
+	struct str *out, const struct request *q, const struct table *t, const char *caption)
+{
+	html_table(out, t,
+		&(struct html_table_style){
+			.caption = caption, .utc = q->world->utc, .links = links });
+}
+
+static int add_watched(
+	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
+{
+	struct table t = { .columns = watched_columns,
+		.n_columns = sizeof(watched_columns) / sizeof(watched_columns[0]) };
+	struct watched w = { q, &t };
+	int rc = policy_file_sessions(f, take_session, &w, e);
+	str_add(out, "<h2 id=\"watched\">Watched now</h2>\n");
+	if (rc == 0 && t.n_rows)
+		add_table(out, q, &t, "Sessions that were warned, or would have been");
+	else if (rc == 0)
+		str_add(out, "<p>No session has reached a stage.</p>\n");
+	table_finish(&t);
+	return rc;
+}
+
+static int add_log(
+	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
+{
+	struct table t = { .columns = log_columns,
+		.n_columns = sizeof(log_columns) / sizeof(log_columns[0]) };
+	const struct policy_span span = { q->now_ms - LOG_MS, q->now_ms + 1 };
+	int rc = policy_file_actions(f, span, take_action, &t, e);
+	str_add(out, "<h2 id=\"log\">Log</h2>\n");
+	if (rc == 0 && t.n_rows)
+		add_table(out, q, &t, "Every step of the last 30 days");
+	else if (rc == 0)
+		str_add(out, "<p>Nothing was done in the last 30 days.</p>\n");
+	table_finish(&t);
+	return rc;
+}
+
+/* What the last simulation said, in a sentence. */
+static void say_simulation(struct str *out, const char *json, const char *when)
+{
+	json_t *root = json_loads(json, 0, NULL);
+	double hours =
+		json_number_value(json_object_get(root, "given_back_gpu_seconds")) / 3600;
+#define COUNT(key) (long long)json_integer_value(json_object_get(root, key))
+	str_addf(out,
+		"<p>%s: of %lld sessions that were idle, %lld would have been warned and %lld "
+		"ended, %lld of them although they were used again soon after. That would have "
+		"given back %.1f GPU-hours.</p>\n",
+		when, COUNT("sessions_idle"), COUNT("sessions_warned"), COUNT("sessions_ended"),
+		COUNT("sessions_ended_wrongly"), hours);
+#undef COUNT
+	json_decref(root);
+}
+
+static int add_simulation(
+	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
+{
+	struct str json = { 0 };
+	int64_t at_ms = -1;
+	char when[48];
+	int rc = policy_file_simulation(f, &at_ms, &json, e);
+	moment_text(when, sizeof(when), at_ms, q->world->utc);
+	str_add(out, "<h2 id=\"simulation\">Last simulation</h2>\n");
+	if (rc == 0 && at_ms >= 0)
+		say_simulation(out, str_text(&json), when);
+	else if (rc == 0)
+		str_add(out, "<p>None yet. What would the rules have done in the last month? "
+			     "<code class=\"copy\">gua enforce simulate</code></p>\n");
+	out->failed |= json.failed;
+	str_finish(&json);
+	return rc;
+}
+
+/* Whether rules act, until when they may end sessions, and when they were last applied. */
+static int add_mode(
+	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
+{
+	struct policy_pass pass;
+	int64_t until_ms = -1;
+	char user[64], moment[48];
+	int rc = policy_file_armed(f, q->now_ms, &until_ms, user, e);
+	if (rc == 0)
+		rc = policy_file_pass(f, &pass, e);
+	if (rc)
+		return rc;
+	moment_text(moment, sizeof(moment), until_ms, q->world->utc);
+	str_add(out, "<p>");
+	if (until_ms >= 0) {
+		str_addf(out, "Sessions may be ended until %s: armed by ", moment);
+		html_text(out, user);
+		str_add(out, ". ");
+	} else
+		str_add(out, "It is not armed: no session is ended. ");
+	moment_text(moment, sizeof(moment), pass.at_ms, q->world->utc);
+	if (pass.at_ms < 0)
+		str_add(out, "The rules have not been applied yet.");
+	else
+		str_addf(out, "Last applied %s: %lld sessions held a GPU, %lld of them idle. ",
+			moment, (long long)pass.sessions, (long long)pass.idle);
+	html_text(out, pass.at_ms < 0 ? "" : pass.note);
+	str_add(out, "</p>\n");
+	return 0;
+}
+
+static int add_file(struct str *out, const struct request *q, const char *db, struct err *e)
+{
+	char path[4096 + 32];
+	struct policy_file *f = NULL;
+	policy_file_path(path, sizeof(path), db);
+	int rc = policy_file_open(&f, path, false, e);
+	if (rc == ERR_NOTHING) {
+		str_add(out, "<h2 id=\"watched\">Watched now</h2>\n<p>gua enforce has not run "
+			     "beside this store. <code class=\"copy\">gua enforce "
+			     "simulate</code> says what the rules would have done; <code "
+			     "class=\"copy\">gua enforce run</code> applies them.</p>\n");
+		return 0;
+	}
+	if (rc == 0)
+		rc = add_mode(out, q, f, e);
+	if (rc == 0)
+		rc = add_watched(out, q, f, e);
+	if (rc == 0)
+		rc = add_log(out, q, f, e);
+	if (rc == 0)
+		rc = add_simulation(out, q, f, e);
+	policy_file_close(f);
+	return rc;
+}
 
 void page_policy(const struct request *q, struct answer *a)
 {
-	(void)q;
-	page_begin(&a->body, &(struct page_frame){ .place = PLACE_POLICY, .title = "Policy" });
-	str_add(&a->body, "<p>No policy is configured: gua records and reports, and ends "
-			  "nobody's process.</p>\n");
+	const struct store_list *stores = q->world->stores;
+	struct err e = { 0 };
+	int rc = 0;
+	page_begin(&a->body, &(struct page_frame){ .place = PLACE_POLICY,
+				     .title = "Policy",
+				     .formats = { { "print", "/policy?print=1" } },
+				     .paper = part_param(q, "print") != NULL });
+	policy_rules_html(&a->body, q->world->config);
+	for (size_t i = 0; i < stores->n && rc == 0; i++) {
+		if (stores->n > 1) {
+			str_add(&a->body, "<p class=\"host\">");
+			html_text(&a->body, stores->paths[i]);
+			str_add(&a->body, "</p>\n");
+		}
+		rc = add_file(&a->body, q, stores->paths[i], &e);
+	}
 	page_end(&a->body);
+	if (rc)
+		answer_err(a, q, &e);
 }

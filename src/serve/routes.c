@@ -46,7 +46,7 @@ const struct route serve_routes[] = {
 		.type = TYPE_HTML,
 		.params = OWN_PARAMS " card notebook",
 		.cache_ms = REPORT_MS },
-	{ .path = "/policy", .answer = page_policy, .type = TYPE_HTML },
+	{ .path = "/policy", .answer = page_policy, .type = TYPE_HTML, .params = "print" },
 	{ .path = "/assets/gua.css",
 		.answer = asset_css,
 		.type = "text/css; charset=utf-8",

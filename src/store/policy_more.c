@@ -122,3 +122,17 @@ int policy_file_set_simulation(
 	sqlite3_bind_text(q, 2, json, -1, SQLITE_TRANSIENT);
 	return policy_run(f, q, e);
 }
+
+int policy_file_simulation(
+	struct policy_file *f, int64_t *at_ms, struct str *json, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f, "SELECT at_ms, json FROM simulation");
+	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	*at_ms = -1;
+	if (rc == SQLITE_ROW) {
+		*at_ms = policy_number(q, 0);
+		str_add(json, policy_text(q, 1));
+	}
+	sqlite3_finalize(q);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}

@@ -2,6 +2,7 @@
 #ifndef GUA_STORE_POLICY_MORE_H
 #define GUA_STORE_POLICY_MORE_H
 
+#include "base/str.h"
 #include "store/policy_file.h"
 
 /* Arms until a moment, or (until_ms 0) disarms. */
@@ -33,8 +34,10 @@ typedef int (*policy_keep_taker)(void *context, const struct policy_keep *k);
 int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
 	void *context, struct err *e);
 
-/* Stores what the last simulation said. */
+/* Stores what the last simulation said, and appends it; *at_ms -1: there was none. */
 int policy_file_set_simulation(
 	struct policy_file *f, int64_t now_ms, const char *json, struct err *e);
+int policy_file_simulation(
+	struct policy_file *f, int64_t *at_ms, struct str *json, struct err *e);
 
 #endif

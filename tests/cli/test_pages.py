@@ -3,11 +3,12 @@ test_browser.py."""
 import html
 import json
 import re
+import sqlite3
 from urllib.parse import quote
 
 import pytest
 
-from conftest import gua, wait_for
+from conftest import ROOT, gua, wait_for
 from handmade import IDLE_HELD, USE_UNKNOWN, Store
 from lab_pages import DAY, HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW, NOW_TEXT, make_lab
 from serving import BROWSER, Server, needs_serve, serve  # noqa: F401 (a fixture)
@@ -274,3 +275,71 @@ def test_report_of_a_notebook(lab):
     assert alone["identities"] == whole["identities"] and alone["longest"] == whole["longest"]
     unknown = gua(*options, "--notebook", "/a,b.ipynb")
     assert unknown.returncode == 1 and "the store has no notebook '/a,b.ipynb' of these users" in unknown.stderr
+
+
+RULES = """[policy]
+mode = observe
+[rule notebooks]
+kind = interactive
+user = b* <i>
+level = warn
+warn = 2h
+end = never
+[exempt server]
+user = erin
+owner = admin
+until = 2026-12-31
+"""
+
+
+def make_policy(path):
+    """policy.db as gua enforce leaves it: a session that was warned, two steps, a simulation."""
+    db = sqlite3.connect(path)
+    db.executescript((ROOT / "src/store/policy.sql").read_text())
+
+    def insert(table, **values):
+        db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
+                   list(values.values()))
+    insert("session", key="notebook jupyter:1", user="bob", rule="notebooks", level=1, stage=1,
+           idle_since_ms=(NOW - 3 * 3600) * 1000, stage_ms=(NOW - 3600) * 1000, delivered_ms=(NOW - 3600) * 1000,
+           next_clock_ms=4 * 3600 * 1000, round=0)
+    for step, mode, evidence in (("warn", "enforce", "idle for 2 h <b>"), ("end", "observe", "idle for 8 h")):
+        insert("action", at_ms=(NOW - 3600) * 1000, step=step, stage="warned", mode=mode, rule="notebooks",
+               session="notebook jupyter:1", kind="notebook", user="bob", uid=1000, pids="200", cards="GPU-1",
+               held_bytes=9 << 30, idle_since_ms=(NOW - 3 * 3600) * 1000, idle_ms=7200000, evidence=evidence, result="",
+               config="", actor="")
+    insert("pass", id=1, at_ms=NOW * 1000, sessions=2, idle=1, note="")
+    insert("simulation", id=1, at_ms=(NOW - 86400) * 1000, json=json.dumps({
+        "sessions_idle": 9, "sessions_warned": 4, "sessions_ended": 2, "sessions_ended_wrongly": 1,
+        "given_back_gpu_seconds": 7200}))
+    db.commit()
+    db.close()
+
+
+def test_policy(serve, tmp_path):  # noqa: F811
+    conf = tmp_path / "gua.conf"
+    conf.write_text(RULES)
+    lab = make_lab(tmp_path / "gua.db")
+    server = serve("--db", lab, "--now", NOW_TEXT, "--utc", "--config", conf)
+    text = words(page(server, "/policy"))
+    assert "Mode observe : what rules would do is written down" in text
+    assert "notebooks warns sessions that hold a GPU idle (interactive; user b*, <i>; at least 1.0 GiB)" in text
+    assert "A warning after 2 h 0 min" in text and "never the end" in text
+    assert "server exempts sessions (user erin). Owner: admin; until 2026-12-31." in text
+    assert "gua enforce has not run beside this store" in text
+    assert "gua keep 200 --for 4h --reason 'still needed'" in words(page(server, "/"))
+    make_policy(tmp_path / "policy.db")
+    body = page(server, "/policy?print=1")
+    text = words(body)
+    assert "It is not armed: no session is ended. Last applied Mon 2026-11-02 08:00 UTC: 2 sessions held a GPU" in text
+    assert "notebook jupyter:1 notebooks" in text and "in 59 min" in text
+    assert "would end" in text and "idle for 2 h <b>" in text and "<b>" not in body
+    assert "of 9 sessions that were idle, 4 would have been warned and 2 ended, 1 of them" in text
+    assert "given back 2.0 GPU-hours" in text
+    assert 'href="/user/bob"' in body
+
+
+def test_no_policy(server):
+    assert "gua keep" not in page(server, "/")
+    text = words(page(server, "/policy"))
+    assert "No policy is configured" in text and "man gua-policy" in text
