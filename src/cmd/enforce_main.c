@@ -6,7 +6,8 @@
 
 int main(int argc, char **argv)
 {
-	static const struct enforce_parts parts = { .run = enforce_run };
+	static const struct enforce_parts parts = { .run = enforce_run,
+		.test_notice = enforce_test_notice };
 	file_hold_standard();
 	return enforce_command(&cmd_enforce, argc, argv, &parts);
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cmd/enforce_end.h"
 #include "policy/backoff.h"
 #include "policy/courier.h"
 #include "policy/keep_spool.h"
@@ -21,17 +22,19 @@
 #include "store/policy_notice.h"
 
 #define DAY_MS INT64_C(86400000)
-enum { LONGEST_WAIT_MS = 60000 };
+enum { LONGEST_WAIT_MS = 60000, STOPPING_MS = 5000 };
 
 struct service {
 	struct enforce *x;
 	struct enforcer enforcer;
 	struct courier *courier;
+	struct enforce_end *end;
 	struct clock clock;
 	int stop_fd, lock_fd;
 	char hash[TRUST_HASH_CAP], spool[PATH_MAX];
 	bool stop;
-	bool failing; /* the last pass failed */
+	bool failing;	 /* the last pass failed */
+	bool taken_over; /* what an earlier run left was looked at */
 };
 
 /* A notice that is due; its texts live as long as the query. */
@@ -53,7 +56,7 @@ static int send_one(void *context, const struct policy_notice *row)
 		return policy_notice_done(s->enforcer.file, &done, &e);
 	}
 	policy_notice_sent(s->enforcer.file, row->user, now_ms - DAY_MS, &sent, &e);
-	if (backoff_must_wait(sent.n, config->per_day, n.kind == NOTICE_FINAL)) {
+	if (backoff_must_wait(sent.n, config->per_day, n.kind)) {
 		done.state = "waiting";
 		done.due_ms = backoff_digest_ms(sent.first_ms);
 		done.result = "enough notices for one day";
@@ -101,6 +104,11 @@ static int queue(
 	return tell_step(f, step, e);
 }
 
+static void after(void *context, const struct enforcer_step *step)
+{
+	enforce_end_after(((struct service *)context)->end, step);
+}
+
 /* Whether sessions may be ended now, and the file that steps are written to. */
 static int prepare(struct service *s, int64_t now_ms, struct err *e)
 {
@@ -112,6 +120,9 @@ static int prepare(struct service *s, int64_t now_ms, struct err *e)
 		rc = policy_file_open(&s->enforcer.file, x->policy_db, true, e);
 	if (rc == 0)
 		rc = policy_file_armed(s->enforcer.file, now_ms, &until_ms, by, e);
+	if (rc == 0 && !s->taken_over)
+		rc = enforce_end_left(s->end, now_ms, e);
+	s->taken_over |= rc == 0;
 	/* Nobody ends a session here who cannot do it safely. */
 	s->enforcer.policy.may_end = rc == 0 && s->enforcer.hooks.after && until_ms > now_ms &&
 				     trust_settings(&x->conf.settings, NULL) == 0;
@@ -145,16 +156,35 @@ static int64_t until_next(const struct service *s, int64_t next_us)
 	int64_t courier_ms = courier_wait_ms(s->courier);
 	if (courier_ms >= 0 && courier_ms < wait_ms)
 		wait_ms = courier_ms;
+	int64_t end_ms = enforce_end_wait_ms(s->end);
+	if (end_ms >= 0 && end_ms < wait_ms)
+		wait_ms = end_ms;
 	return wait_ms < 0 ? 0 : wait_ms > LONGEST_WAIT_MS ? LONGEST_WAIT_MS : wait_ms;
 }
 
 static void wait_for(struct service *s, int64_t next_us)
 {
-	struct pollfd fds[1 + COURIER_MOST] = { { .fd = s->stop_fd, .events = POLLIN } };
+	struct pollfd fds[1 + COURIER_MOST + ENFORCE_END_FDS] = { { .fd = s->stop_fd,
+		.events = POLLIN } };
 	size_t n = 1 + courier_fds(s->courier, fds + 1);
+	n += enforce_end_fds(s->end, fds + n);
 	int64_t until_us = clock_now(&s->clock).boot_us + until_next(s, next_us) * 1000;
 	clock_wait(&s->clock, until_us, fds, (unsigned)n);
 	s->stop = fds[0].revents & POLLIN;
+}
+
+/* What is under way is waited for a moment, so that nobody is told twice. */
+static void drain(struct service *s)
+{
+	struct pollfd fds[COURIER_MOST];
+	int64_t until_us = clock_monotonic_us() + STOPPING_MS * 1000;
+	while (s->enforcer.file && courier_wait_ms(s->courier) >= 0) {
+		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
+		if (left_ms <= 0)
+			return;
+		poll(fds, courier_fds(s->courier, fds), (int)left_ms);
+		take_results(s);
+	}
 }
 
 static void loop(struct service *s)
@@ -170,12 +200,14 @@ static void loop(struct service *s)
 			if (next_us < now_us) /* the host slept */
 				next_us = now_us + interval_us;
 		}
+		enforce_end_step(s->end);
 		if (s->enforcer.file) {
 			take_results(s);
 			send_due(s);
 		}
 		wait_for(s, next_us);
 	}
+	drain(s);
 }
 
 /* One pass, and the deliveries that follow from it. */
@@ -185,9 +217,12 @@ static int once(struct service *s, struct err *e)
 	if (rc)
 		return rc;
 	send_due(s);
-	while (courier_wait_ms(s->courier) >= 0 && !s->stop) {
+	while ((courier_wait_ms(s->courier) >= 0 || enforce_end_wait_ms(s->end) >= 0) &&
+		!s->stop) {
 		wait_for(s, INT64_MAX);
+		enforce_end_step(s->end);
 		take_results(s);
+		send_due(s);
 	}
 	return 0;
 }
@@ -223,13 +258,16 @@ static int start(struct service *s, struct err *e)
 	s->enforcer = (struct enforcer){ .policy = x->policy,
 		.db = x->db,
 		.root = x->o->root ? x->o->root : "",
-		.config_hash = s->hash,
-		.hooks = { .context = s, .queue = queue } };
+		.config_hash = s->hash };
 	int rc = channel_check(&x->conf.values.notices, e);
 	if (rc == 0)
 		rc = take_lock(s, e);
 	if (rc == 0)
 		rc = courier_new(&s->courier, &x->conf.values.notices, e);
+	if (rc == 0)
+		rc = enforce_end_open(&s->end, x, &s->enforcer, e);
+	s->enforcer.hooks =
+		(struct enforcer_hooks){ .context = s, .queue = queue, .after = after };
 	if (rc == 0)
 		keep_spool_make(s->spool);
 	return rc;
@@ -246,6 +284,7 @@ int enforce_run(struct enforce *x)
 		loop(&s);
 	if (s.courier)
 		courier_free(s.courier);
+	enforce_end_close(s.end);
 	policy_file_close(s.enforcer.file);
 	enforcer_finish(&s.enforcer);
 	if (s.lock_fd >= 0)

@@ -5,5 +5,7 @@
 #include "cmd/enforce.h"
 
 int enforce_run(struct enforce *x);
+/* gua enforce test-notice USER. */
+int enforce_test_notice(struct enforce *x);
 
 #endif

@@ -57,6 +57,11 @@ static bool find(const char *name, char path[PATH_MAX])
 	return is_in(self, name, path);
 }
 
+bool hand_over_path(const char *name, char path[PATH_MAX])
+{
+	return find(name, path);
+}
+
 bool hand_over_finds(const char *name)
 {
 	char path[PATH_MAX];

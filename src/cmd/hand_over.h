@@ -11,6 +11,9 @@ void hand_over(const char *name, char **argv);
 /* Whether gua-NAME exists. */
 bool hand_over_finds(const char *name);
 
+/* The path of gua-NAME; false: it is not there. */
+bool hand_over_path(const char *name, char path[PATH_MAX]);
+
 /* The path of the running program; false: it is not known. */
 bool hand_over_self(char path[PATH_MAX]);
 

@@ -20,6 +20,7 @@ struct config_notices {
 struct config_end {
 	int64_t confirm_ms; /* fresh samples over this long come before the end */
 	int64_t sample_ms;  /* how often the driver is asked then */
+	int64_t grace_ms;   /* between SIGTERM and SIGKILL, or giving up */
 	double cpu_pct;	    /* a session that uses more of one core is at work */
 	double power_pct;   /* above the idle floor of its card */
 	const char *socket; /* of a gua-end that runs as a service; NULL: start one */

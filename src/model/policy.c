@@ -40,6 +40,7 @@ const char *const policy_step_names[POLICY_STEPS] = {
 	[STEP_EXEMPT] = "exempt",
 	[STEP_RELEASED] = "released",
 	[STEP_BREAKER] = "breaker",
+	[STEP_SIGNAL] = "signal",
 	[STEP_ENDED] = "ended",
 	[STEP_SPARED] = "spared",
 	[STEP_FAILED] = "failed",

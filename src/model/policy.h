@@ -73,6 +73,7 @@ enum policy_step {
 	STEP_EXEMPT,
 	STEP_RELEASED, /* it gave the cards back after a notice */
 	STEP_BREAKER,  /* too much at once: nothing is ended */
+	STEP_SIGNAL,   /* a signal is about to be sent, or a manager's command run */
 	STEP_ENDED,    /* results of ending, from here on */
 	STEP_SPARED,
 	STEP_FAILED,

@@ -13,9 +13,9 @@ int64_t backoff_next_ms(int64_t tries, int64_t failed_ms)
 	return failed_ms + (wait_ms < LONGEST_MS ? wait_ms : LONGEST_MS);
 }
 
-bool backoff_must_wait(int64_t sent, int64_t per_day, bool final)
+bool backoff_must_wait(int64_t sent, int64_t per_day, enum notice_kind kind)
 {
-	return !final && sent >= per_day;
+	return (kind == NOTICE_WARNING || kind == NOTICE_AGAIN) && sent >= per_day;
 }
 
 int64_t backoff_digest_ms(int64_t first_sent_ms)

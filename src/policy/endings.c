@@ -32,7 +32,7 @@ int endings_new(struct endings **out, const struct endings_options *o, struct er
 	es->proc = -1;
 	int rc = proc_open(&es->proc, "", e);
 	if (rc == 0)
-		rc = end_link_new(&es->link, o->program, o->config->socket, e);
+		rc = end_link_new(&es->link, o->program, o->socket, e);
 	if (rc) {
 		endings_free(es);
 		return rc;

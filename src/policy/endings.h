@@ -65,7 +65,7 @@ struct ending_outcome {
 
 struct endings_options {
 	const struct config_end *config; /* borrowed */
-	const char *program;		 /* path of gua-end; borrowed */
+	const char *program, *socket;	 /* as in end_link_new(); borrowed */
 	void *context;
 	/* Returns 0 once the step is stored for good. */
 	int (*record)(void *context, const struct ending_step *step, struct err *e);

@@ -215,7 +215,7 @@ static bool any_step(const struct work *w)
 	return false;
 }
 
-static void list_of(struct str *pids, struct str *cards, const struct enforcer_step *s)
+void enforcer_lists(struct str *pids, struct str *cards, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
 	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++)
@@ -255,7 +255,7 @@ static int add_row(struct enforcer *x, const struct enforcer_step *s, const stru
 	struct str pids = { 0 }, cards = { 0 };
 	char evidence[256];
 	const struct session_facts *f = s->facts;
-	list_of(&pids, &cards, s);
+	enforcer_lists(&pids, &cards, s);
 	evidence_of(evidence, sizeof(evidence), s);
 	struct policy_action a = { .at_ms = s->now_ms,
 		.uid = f->uid,

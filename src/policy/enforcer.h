@@ -4,6 +4,7 @@
 #ifndef GUA_POLICY_ENFORCER_H
 #define GUA_POLICY_ENFORCER_H
 
+#include "base/str.h"
 #include "policy/pass.h"
 #include "policy/present.h"
 #include "store/policy_more.h"
@@ -46,6 +47,9 @@ struct enforcer {
 	struct enforcer_used *used;
 	size_t n_used;
 };
+
+/* Appends the pids and the UUIDs of the cards of a session, with blanks between them. */
+void enforcer_lists(struct str *pids, struct str *cards, const struct enforcer_step *s);
 
 /* Fails when the store or policy.db cannot be read or written; nothing was done then. */
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e);

@@ -61,9 +61,7 @@ static void describe_future(struct notice *n, const struct enforcer_step *s)
 		n->end_ms = s->now_ms + t->end_ms - now;
 }
 
-/* What is known about a session, as a notice of this kind. */
-static void tell_describe(
-	struct notice *n, const struct enforcer_step *s, enum notice_kind kind)
+void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind)
 {
 	const struct idle_session *session = s->facts->session;
 	const struct idle_process *process = first_process(s);
@@ -99,27 +97,24 @@ static void tell_describe(
 	snprintf(n->keep, sizeof(n->keep), "gua keep %u --for 4h --reason TEXT", process->pid);
 }
 
-/* Queues a notice, once for each channel that is configured. `stage` is its name in the queue.
- */
-static int tell_queue(struct policy_file *f, const struct enforcer_step *s,
-	const struct notice *n, const char *stage, struct err *e)
+int tell_add(struct policy_file *f, const struct tell_queue *q, const struct notice *n,
+	const char *stage, struct err *e)
 {
-	const struct policy_state *state = &s->verdict->state;
 	struct str body = { 0 };
 	int rc = notice_to_json(n, &body, e);
 	for (int c = 0; c < CHANNELS && rc == 0; c++) {
-		struct policy_notice row = { .session = s->facts->session->key,
+		struct policy_notice row = { .session = q->key,
 			.stage = stage,
 			.channel = channel_names[c],
 			.user = n->user,
 			.body = str_text(&body),
 			.uid = n->uid,
-			.idle_since_ms = state->idle_since_ms,
-			.round = state->round,
-			.queued_ms = s->now_ms,
-			.due_ms = s->now_ms,
+			.idle_since_ms = q->state->idle_since_ms,
+			.round = q->state->round,
+			.queued_ms = q->now_ms,
+			.due_ms = q->now_ms,
 			.counts = channel_counts((enum channel)c) };
-		if (channel_configured((enum channel)c, &s->policy->config->notices))
+		if (channel_configured((enum channel)c, q->config))
 			rc = policy_notice_add(f, &row, e);
 	}
 	str_finish(&body);
@@ -137,6 +132,8 @@ int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *
 	enum policy_stage stage = s->verdict->state.stage;
 	if (s->verdict->step != STEP_WARN)
 		return policy_notice_cancel(f, s->facts->session->key, s->now_ms, e);
+	const struct tell_queue q = { &s->policy->config->notices, s->facts->session->key,
+		&s->verdict->state, s->now_ms };
 	tell_describe(&n, s, kinds[stage]);
-	return tell_queue(f, s, &n, policy_stage_names[stage], e);
+	return tell_add(f, &q, &n, policy_stage_names[stage], e);
 }

@@ -3,6 +3,21 @@
 #define GUA_POLICY_TELL_H
 
 #include "policy/enforcer.h"
+#include "policy/notice.h"
+
+/* What is known about a session, as a notice of this kind. */
+void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind);
+
+/* Queues a notice, once for each channel that is configured. `stage` is its name in the queue.
+ */
+struct tell_queue {
+	const struct config_notices *config;
+	const char *key; /* of the session */
+	const struct policy_state *state;
+	int64_t now_ms;
+};
+int tell_add(struct policy_file *f, const struct tell_queue *q, const struct notice *n,
+	const char *stage, struct err *e);
 
 /* For enforcer_hooks.queue: warnings are queued; when a session recovered, was kept, exempted
  * or released, what waits is taken back. */

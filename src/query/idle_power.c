@@ -5,8 +5,10 @@
 
 #include "model/state.h"
 #include "query/sql.h"
+#include "store/store.h"
 
 #define DAYS_S (14 * INT64_C(86400))
+#define WAIT_MS 1000
 #define LEAST_MS (15 * INT64_C(60000))
 
 int idle_power_read(
@@ -32,5 +34,17 @@ int idle_power_read(
 		rc = 0;
 	}
 	sqlite3_finalize(stmt);
+	return rc;
+}
+
+int idle_power_of(
+	double *watt, const char *path, const char *uuid, int64_t now_ms, struct err *e)
+{
+	sqlite3 *db = NULL;
+	*watt = (double)NAN;
+	int rc = store_open_read_within(&db, path, WAIT_MS, e);
+	if (rc == 0)
+		rc = idle_power_read(watt, db, uuid, now_ms, e);
+	sqlite3_close(db);
 	return rc;
 }

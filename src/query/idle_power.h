@@ -14,5 +14,8 @@ struct sqlite3;
  * the larger of the two means. NAN: not known. */
 int idle_power_read(
 	double *watt, struct sqlite3 *db, const char *uuid, int64_t now_ms, struct err *e);
+/* The same from the store at `path`. */
+int idle_power_of(
+	double *watt, const char *path, const char *uuid, int64_t now_ms, struct err *e);
 
 #endif

@@ -44,7 +44,7 @@ def test_only_gua_enforce_reaches_gua_end():
     assert setting(socket, "SocketMode") == ["0600"]
     assert setting(socket, "SocketUser") == setting(unit("gua-enforce.service"), "User") == ["gua-enforce"]
     path, = setting(socket, "ListenSequentialPacket")
-    assert f"end.socket={path}" in unit("gua-enforce.service")
+    assert f"GUA_END_SOCKET={path}\n" in unit("gua-enforce.service")
 
 
 def test_directories_are_what_the_service_writes():

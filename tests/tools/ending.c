@@ -116,7 +116,8 @@ int main(int argc, char **argv)
 		.slurm = "scancel",
 		.podman = s.podman,
 		.manager_timeout_ms = 60000 };
-	const struct endings_options o = { &config, s.end, &s, record, open_live, close_live };
+	const struct endings_options o = { &config, s.end, NULL, &s, record, open_live,
+		close_live };
 	struct clock clock;
 	clock_init_real(&clock);
 	read_processes(&plan, argc - line.first_operand, argv + line.first_operand);

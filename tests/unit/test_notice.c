@@ -345,9 +345,11 @@ static void test_backoff(void **state)
 	for (int64_t i = 0; i < 9; i++)
 		assert_int_equal(backoff_next_ms(i, NINE), NINE + minutes[i] * MINUTE);
 	assert_int_equal(backoff_next_ms(INT64_MAX, NINE), NINE + 60 * MINUTE);
-	assert_false(backoff_must_wait(3, 4, false));
-	assert_true(backoff_must_wait(4, 4, false));
-	assert_false(backoff_must_wait(400, 4, true));
+	assert_false(backoff_must_wait(3, 4, NOTICE_WARNING));
+	assert_true(backoff_must_wait(4, 4, NOTICE_WARNING));
+	assert_true(backoff_must_wait(4, 4, NOTICE_AGAIN));
+	assert_false(backoff_must_wait(400, 4, NOTICE_FINAL));
+	assert_false(backoff_must_wait(400, 4, NOTICE_ENDED));
 	assert_int_equal(backoff_digest_ms(NINE), NINE + 24 * 60 * MINUTE);
 }
 

@@ -1,0 +1,251 @@
+"""gua enforce run from end to end: real processes that hold the fake driver's cards are warned, warned again, given a
+final notice and ended, or spared. Rules have seconds where an administrator has hours."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+
+import pytest
+from conftest import wait_for
+from ender import start_as
+from enforcing import TOMORROW, UID, hosts, needs_enforce  # noqa: F401
+
+pytestmark = needs_enforce
+IN_ORDER = ["warning", "again", "final", "ended"]
+
+
+def kinds(host, child):
+    return [kind for kind, pid in host.told() if pid == child.pid]
+
+
+def test_from_the_first_warning_to_the_end(hosts):
+    """Beside those that are spared; recorder and enforcer are restarted on the way."""
+    host = hosts({"idle": (0, "8GiB"), "late": (1, "8GiB"), "exempt": (2, "8GiB"), "kept": (3, "8GiB"),
+                  "small": (4, "900MiB")},
+                 more=f"[exempt friends]\nuser = uid:{UID + 1}\nowner = carol\nuntil = 2099-12-31\n")
+    idle, late, small = host.start("idle"), host.start("late"), host.start("small")
+    exempt, kept = host.start("exempt", uid=UID + 1), host.start("kept", uid=UID + 2)
+    recorder, enforcer = host.record(), None
+    host.arm()
+    enforcer = host.enforce()
+    host.wait_for_step(idle.pid, "warn", "warning")
+    run = host.gua("keep", kept.pid, "--for", "1h", "--reason", "waiting for data", "--db", host.db,
+                   user=UID + 2, group=UID + 2, extra_groups=[])
+    keeps = run.returncode == 0
+    host.wait_for_step(idle.pid, "warn", "second warning")
+    host.stop(enforcer)
+    host.stop(recorder)
+    recorder, enforcer = host.record(), host.enforce()
+    host.wait_for_step(late.pid, "warn", "final notice")
+    (host.pids / "late.busy").touch()
+    host.wait_for_step(idle.pid, "ended")
+    wait_for(lambda: "ended" in kinds(host, idle), host.log)
+    assert idle.wait(60) == -signal.SIGTERM
+    # Each stage once, in order, whatever was restarted; the step is on record before the signal.
+    assert kinds(host, idle) == IN_ORDER
+    steps = host.steps(idle.pid)
+    assert [step for step, _, _ in steps] == ["warn", "warn", "warn", "end", "signal", "ended"], steps
+    assert [result for step, _, result in steps if step == "signal"] == ["SIGTERM"]
+    assert "8.0 GiB given back" in steps[-1][2]
+    # Those who were active, exempt, kept or small live.
+    for child in (late, exempt, small, *([kept] if keeps else [])):
+        assert child.poll() is None, host.log()
+    assert "ended" not in kinds(host, late) and kinds(host, exempt) == kinds(host, small) == []
+    assert keeps, run.stderr
+    assert "again" not in kinds(host, kept)
+    host.stop(enforcer)
+    host.stop(recorder)
+
+
+def test_nothing_is_ended_unarmed(hosts):
+    """People are asked, and no notice speaks of an end."""
+    host = hosts({"idle": (0, "8GiB")})
+    idle = host.start("idle")
+    host.record()
+    wait_for(host.db.exists)
+    host.enforce()
+    host.wait_for_step(idle.pid, "warn", "second warning")
+    time.sleep(6)
+    assert idle.poll() is None
+    assert kinds(host, idle) == ["warning", "again"]
+    assert "the session is ended" not in host.told_path.read_text()
+
+
+def test_a_silent_driver_stops_the_clock(hosts):
+    """Eight seconds in which nobody can see the card are not idle time."""
+    host = hosts({"idle": (0, "8GiB")}, scenario="at 4s lost card 0 until 12s\n")
+    idle, began = host.start("idle"), time.time()
+    host.record()
+    host.arm()
+    host.enforce()
+    host.wait_for_step(idle.pid, "end")
+    assert time.time() - began > 12
+    host.wait_for_step(idle.pid, "ended")
+    wait_for(lambda: "ended" in kinds(host, idle), host.log)
+    assert kinds(host, idle)[-3:] == IN_ORDER[-3:]
+
+
+def test_a_warning_that_does_not_arrive_delays_the_end(hosts):
+    """Mail is down: the first warning is not delivered, so there is no second one."""
+    host = hosts({"idle": (0, "8GiB")}, notices="channels = mail\nsendmail = /bin/false")
+    idle = host.start("idle", uid=65534)    # it has a name, so it has an address
+    host.record()
+    host.arm()
+    host.enforce()
+    host.wait_for_step(idle.pid, "warn", "warning")
+    wait_for(lambda: "/bin/false ended with status 1" in host.log(), host.log)
+    time.sleep(8)
+    assert [step for step, _, _ in host.steps(idle.pid)] == ["warn"]
+    assert idle.poll() is None
+
+
+def test_the_breaker(hosts):
+    """With the usual limits, a pass that would end most sessions ends none."""
+    host = hosts({key: (0, "4GiB") for key in ("a", "b", "c")}, policy="")
+    children = [host.start(key) for key in ("a", "b", "c")]
+    host.record()
+    host.arm()
+    host.enforce()
+    wait_for(lambda: any(step == "breaker" for step, _, _ in host.steps()), host.log)
+    time.sleep(2)
+    assert all(child.poll() is None for child in children)
+    assert not any(step in ("end", "signal") for step, _, _ in host.steps())
+
+
+def test_no_record_no_action(hosts):
+    """The disk is full when the session is to be ended; once there is room, it is."""
+    host = hosts({"idle": (0, "8GiB")})
+    idle, disk = host.start("idle"), host.where / "disk"
+    disk.mkdir()
+    mount = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=2m none {disk} && exec "$0" "$@"']
+    if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
+        pytest.skip("may not mount")
+    host.record()
+    wait_for(host.db.exists)
+    enforcer = host.enforce("--policy-db", disk / "policy.db", before=mount)
+    inside = pathlib.Path(f"/proc/{enforcer.pid}/root{disk}")
+    wait_for(lambda: (inside / "policy.db").exists(), host.log)
+    run = host.gua("enforce", "arm", "--until", TOMORROW, "--db", host.db, "--policy-db", disk / "policy.db",
+                   before=["nsenter", "-t", str(enforcer.pid), "-m"])
+    assert run.returncode == 0, run.stderr
+    wait_for(lambda: "final" in kinds(host, idle), host.log)
+    with open(inside / "fill", "wb", buffering=0) as file:
+        try:
+            while file.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+    wait_for(lambda: "full" in host.log(), host.log)
+    time.sleep(2)
+    assert idle.poll() is None
+    (inside / "fill").unlink()
+    assert idle.wait(90) == -signal.SIGTERM
+
+
+JUPYTER = """import os, sys
+os.environ.update(HOME=sys.argv[1], JUPYTER_RUNTIME_DIR=sys.argv[1] + "/run", JUPYTER_ALLOW_INSECURE_WRITES="1")
+os.chdir(sys.argv[1])
+os.execvp("jupyter-notebook", ["jupyter-notebook", "--no-browser", "--ip=127.0.0.1", "--port=" + sys.argv[2], "--port-retries=50",
+                               "--NotebookApp.token=gua", "--NotebookApp.disable_check_xsrf=True"])
+"""
+
+
+def test_a_jupyter_kernel(hosts):
+    """Its server stays, and starts an empty kernel in its place."""
+    if not shutil.which("jupyter-notebook"):
+        pytest.skip("needs jupyter-notebook and python3-ipykernel")
+    host = hosts({"kernel": (0, "8GiB")})
+    home = host.where / "home"
+    (home / "run").mkdir(parents=True)
+    for path in home, home / "run":
+        os.chown(path, UID, UID)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with open(host.where / "jupyter.log", "w") as log:
+        server = start_as(UID, "/usr/bin/python3", "-c", JUPYTER, home, str(port), start_new_session=True, stdout=log, stderr=log)
+    host.children.append(server)
+
+    def info():
+        files = list((home / "run").glob("nbserver-*.json"))
+        return json.loads(files[0].read_text()) if files and files[0].read_text().rstrip().endswith("}") else None
+    wait_for(info, lambda: (host.where / "jupyter.log").read_text())
+    port = info()["port"]
+
+    def call(path, data=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/api/{path}", data, {"Authorization": "token gua"})
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return json.loads(reply.read())
+
+    def kernel_pid():
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if f"kernel-{kernel}.json".encode() in path.read_bytes():
+                    return int(path.parent.name)
+            except OSError:
+                continue
+        return 0
+
+    def ready():
+        try:
+            return call("kernels") is not None
+        except OSError:
+            return False
+    wait_for(ready)
+    kernel = call("kernels", b"{}")["id"]
+    wait_for(kernel_pid)
+    pid = kernel_pid()
+    host.record()
+    host.arm()
+    host.hold("kernel", pid)
+    host.enforce()
+    host.wait_for_step(pid, "ended")
+    wait_for(lambda: ("ended", pid) in host.told(), host.log)
+    assert [kind for kind, told in host.told() if told == pid] == IN_ORDER
+    notices = [json.loads(line) for line in host.told_path.read_text().splitlines()]
+    assert f"jupyter:{kernel}" in [notice["what"] for notice in notices]
+    assert not pathlib.Path(f"/proc/{pid}").exists() or kernel_pid() != pid
+    assert server.poll() is None
+    wait_for(lambda: [k["id"] for k in call("kernels")] == [kernel])
+
+
+def make_root(where):
+    """A root file system with one program."""
+    libraries = subprocess.run(["ldd", "/bin/sleep"], check=True, capture_output=True, text=True).stdout.split()
+    for path in ["/bin/sleep", *(word for word in libraries if word.startswith("/"))]:
+        (where / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, where / path[1:])
+    for name in "proc", "sys", "dev", "etc", "run", "tmp":
+        (where / name).mkdir(exist_ok=True)
+
+
+def test_a_container(hosts):
+    """Podman ends it: a signal to its first process would be ignored."""
+    if not shutil.which("podman"):
+        pytest.skip("needs podman")
+    host = hosts({"container": (0, "8GiB")})
+    podman = ["podman", "--root", str(host.where / "store"), "--runroot", str(host.where / "run"),
+              "--cgroup-manager", "cgroupfs"]
+    make_root(host.where / "root")
+    run = subprocess.run([*podman, "run", "-d", "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit",
+                          "nproc=1024:1024", "--user", str(UID), "--rootfs", host.where / "root", "/bin/sleep", "300"],
+                         capture_output=True, text=True, timeout=120)
+    try:
+        if run.returncode != 0:
+            pytest.skip(f"this machine runs no container: {run.stderr.strip()[-100:]}")
+        pid = int(subprocess.run([*podman, "inspect", "-f", "{{.State.Pid}}", run.stdout.strip()], check=True,
+                                 capture_output=True, text=True).stdout)
+        host.config.write_text(host.config.read_text().replace("[end]\n", f"[end]\npodman = {' '.join(podman)} stop -t 1\n"))
+        host.hold("container", pid)
+        host.record()
+        host.arm()
+        host.enforce()
+        host.wait_for_step(pid, "ended")
+        signal_row, = [result for step, _, result in host.steps(pid) if step == "signal"]
+        assert signal_row.endswith(f" stop -t 1 {run.stdout[:12]}")
+    finally:
+        subprocess.run([*podman, "rm", "-f", "-t", "0", "-a"], capture_output=True, timeout=120)
