@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "serve/access.h"
@@ -43,6 +44,34 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 	return name ? MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name) : NULL;
 }
 
+/* Headers of one name. */
+struct named {
+	const char *name, *value;
+	size_t n;
+};
+
+static enum MHD_Result count_header(
+	void *named, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct named *h = named;
+	(void)kind;
+	if (strcasecmp(name, h->name) == 0) {
+		h->value = value;
+		h->n++;
+	}
+	return MHD_YES;
+}
+
+/* The header of this name if there is one alone: a proxy that adds its own to the one that a
+ * client has sent does not say who asks. */
+static const char *only_header(struct MHD_Connection *connection, const char *name)
+{
+	struct named h = { .name = name };
+	if (name)
+		MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &h);
+	return h.n == 1 ? h.value : NULL;
+}
+
 static const struct sockaddr *address_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
@@ -63,7 +92,7 @@ static enum gate_verdict check(
 	const struct gate_client client = { .address = address_of(connection),
 		.host = header(connection, "Host"),
 		.authorization = header(connection, "Authorization"),
-		.user = header(connection, s->o.gate.user_header),
+		.user = only_header(connection, s->o.gate.user_header),
 		.open = open };
 	pthread_rwlock_rdlock(&s->secrets_lock);
 	enum gate_verdict verdict = gate_check(&s->o.gate, &client, call->line.user);

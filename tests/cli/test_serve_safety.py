@@ -110,6 +110,14 @@ def test_the_proxy_says_who_asks(serve, db, auth):  # noqa: F811
     wait_for(lambda: "127.0.0.1 - GET /api/v1/now 200" in server.log.read_text(), server.log.read_text)
 
 
+def test_a_user_header_that_comes_twice_is_not_believed(serve, db):  # noqa: F811
+    """One is the client's own, and the proxy only added another."""
+    server = serve("--db", db, "--trust-proxy", "127.0.0.1")
+    answer = raw(server.port, b"GET /me HTTP/1.0\r\nX-Forwarded-User: root\r\nX-Forwarded-User: carol\r\n\r\n")
+    assert b" 200 " in answer and b"when the server knows who you are" in answer
+    wait_for(lambda: "127.0.0.1 - GET /me 200" in server.log.read_text(), server.log.read_text)
+
+
 def raw(path_or_port, request, timeout=60):
     """Sends bytes, and returns all that comes back; b"" when the server closes at once."""
     if isinstance(path_or_port, int):
