@@ -20,11 +20,8 @@ static enum health health_now(const struct recorder *r)
 bool recorder_can_patrol(struct recorder *r)
 {
 	const struct source *s = r->late ? NULL : worker_source(r->worker);
-	const struct schedule *schedule = &r->schedule;
-	int64_t next_us = schedule_next(schedule);
 	return s && r->o->deadline_ms > 0 && round_can_patrol(s) &&
-	       schedule_is_settled(schedule, health_now(r)) &&
-	       next_us < schedule->next_tick_us && next_us < schedule->next_scan_us;
+	       schedule_can_patrol(&r->schedule, clock_now(r->clock).boot_us, health_now(r));
 }
 
 /* Asks for glances until the next stop of the schedule, and for the round that is due there. A

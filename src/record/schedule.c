@@ -46,10 +46,17 @@ int64_t schedule_next(const struct schedule *s)
 	return s->health == HEALTH_DOWN ? next_us : min64(next_us, s->pace.next_glance_us);
 }
 
-bool schedule_is_settled(const struct schedule *s, enum health health)
+/* Whether a glance with this health would change nothing but the pace. */
+static bool is_settled(const struct schedule *s, enum health health)
 {
 	bool wrong = health != HEALTH_GOOD;
 	return health != HEALTH_DOWN && s->health == health && wrong == (s->wait_us != 0);
+}
+
+bool schedule_can_patrol(const struct schedule *s, int64_t now_us, enum health health)
+{
+	int64_t own_us = min64(s->next_tick_us, s->next_scan_us);
+	return is_settled(s, health) && now_us < own_us && schedule_next(s) < own_us;
 }
 
 bool schedule_is_tick(const struct schedule *s, int64_t now_us)

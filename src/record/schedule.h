@@ -39,8 +39,9 @@ void schedule_start(struct schedule *s, int64_t now_us);
 int64_t schedule_next(const struct schedule *s);
 /* The same without glances: until then, they may be left to the source. */
 int64_t schedule_next_stop(const struct schedule *s);
-/* Whether a glance with this health would change nothing in the schedule but its pace. */
-bool schedule_is_settled(const struct schedule *s, enum health health);
+/* Whether the next work can be left to the source: it is not a tick or a scan, and none of them
+ * is late, since a patrol that ends in the past makes no glance. */
+bool schedule_can_patrol(const struct schedule *s, int64_t now_us, enum health health);
 bool schedule_is_tick(const struct schedule *s, int64_t now_us);
 /* Sets in `round` what is due; what has failed is tried again after 1, 2, 4 ... seconds. False:
  * the driver must not be asked now. */

@@ -188,6 +188,28 @@ static void test_shared_cards_are_drained_by_what_that_costs(void **state)
 	assert_true(round.shared);
 }
 
+/* A glance that is late when the tick is late, too, is not waited for: the recorder ticks. */
+static void test_no_patrol_when_a_tick_or_a_scan_is_late(void **state)
+{
+	(void)state;
+	struct schedule s = started();
+	struct round round = { 0 };
+	step(&s, &round, HEALTH_GOOD, 0);
+	int64_t glance_us = s.pace.next_glance_us;
+	assert_true(schedule_can_patrol(&s, START, HEALTH_GOOD));
+	assert_true(schedule_can_patrol(&s, glance_us + 1, HEALTH_GOOD));
+	assert_false(schedule_can_patrol(&s, glance_us, HEALTH_CARD));
+	s.next_look_us = INT64_MAX;
+	s.next_tick_us = glance_us + 10;
+	assert_true(schedule_can_patrol(&s, glance_us + 9, HEALTH_GOOD));
+	assert_false(schedule_can_patrol(&s, glance_us + 10, HEALTH_GOOD));
+	s.next_tick_us += SECOND;
+	s.next_scan_us = glance_us + 10;
+	assert_false(schedule_can_patrol(&s, glance_us + 10, HEALTH_GOOD));
+	s.next_scan_us = glance_us;
+	assert_false(schedule_can_patrol(&s, START, HEALTH_GOOD));
+}
+
 static void test_soon(void **state)
 {
 	(void)state;
@@ -312,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_energy_is_apart_by_its_own_cost),
 		cmocka_unit_test(test_a_ring_shorter_than_two_drains),
 		cmocka_unit_test(test_shared_cards_are_drained_by_what_that_costs),
+		cmocka_unit_test(test_no_patrol_when_a_tick_or_a_scan_is_late),
 		cmocka_unit_test(test_soon),
 		cmocka_unit_test(test_tries_after_a_lost_card),
 		cmocka_unit_test(test_no_longer_than_retry),
