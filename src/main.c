@@ -69,7 +69,8 @@
  *              columns (of a time line),
  *              cost (prices, energy), files, idmap, names, window, event_rows and events (what
  *              happened), spells and spell_sql, orphans. Its report: report (the facts),
- *              report_sentences, report_notes (about holders), report_restricted, report_cards,
+ *              report_sentences, report_notes (about holders), report_policy (what gua
+ *              enforce did), report_restricted, report_cards,
  *              report_holders, report_processes, report_spells, report_orphans and
  *              report_events (the columns of its tables), report_rows (sorted), report_trend,
  *              report_timeline and report_ticks, report_fleet (its foot),

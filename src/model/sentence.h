@@ -23,6 +23,7 @@ enum sentence_kind {
 	SENTENCE_CARD,	  /* an event: a card that has no readings now */
 	SENTENCE_HOLDERS, /* about the table of holders */
 	SENTENCE_SPELL,	  /* about the table of the longest idle spells */
+	SENTENCE_POLICY,  /* what gua enforce did */
 	SENTENCE_BILL,	  /* about the bill */
 	SENTENCE_ENERGY,  /* about the energy in it */
 	SENTENCE_EVENT,	  /* how often something happened, and when last */

@@ -5,6 +5,7 @@
 
 #include "base/timetext.h"
 #include "query/restriction.h"
+#include "query/report_policy.h"
 
 /* The rows that people see unless they ask for more: what fits on a screen. */
 enum { TOP_PEOPLE = 10, TOP_PEOPLE_INNER = 5 };
@@ -163,6 +164,7 @@ int report_answer(struct report_answer *answer, const struct report_asked *asked
 	if (rc)
 		return rc;
 	report_make(&answer->report, &answer->audit, &asked->request);
+	report_add_policy(&answer->report, asked->question.paths, asked->question.n_paths);
 	return asked->compares ? compare(answer, asked, e) : 0;
 }
 

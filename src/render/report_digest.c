@@ -257,6 +257,7 @@ static void add_overview(struct digest *d)
 	add_figures(d);
 	str_add(d->out, "\n");
 	add_sentences(d, SENTENCE_VERDICT, 1);
+	add_sentences(d, SENTENCE_POLICY, 2);
 	str_add(d->out, "\n");
 	add_end(&last);
 	size_t used = count_lines(d->out) + 1 + count_lines(&end);

@@ -308,6 +308,8 @@ static void add_others(struct str *out, const struct report *r)
 		html_table(out, &section->table,
 			&(struct html_table_style){
 				.caption = section->caption, .utc = r->utc });
+		if (strcmp(section->key, "policy") == 0)
+			html_sentences(out, r, SENTENCE_POLICY);
 		html_section_end(out);
 	}
 }

@@ -314,6 +314,8 @@ static void add_others(struct page *p)
 			continue;
 		page_heading(p, section->title);
 		text_add_table(p->out, &section->table, &p->style->text);
+		if (strcmp(section->key, "policy") == 0)
+			page_sentences(p, SENTENCE_POLICY);
 	}
 }
 

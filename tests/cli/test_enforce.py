@@ -412,6 +412,40 @@ def test_limits_of_keep(kept, tmp_path):
     assert [row["actor"] for row in kept.log() if row["step"] == "kept" and "until" in row["evidence"]] == ["alice", "root"]
 
 
+def test_the_report_says_what_was_done(world, tmp_path):
+    """Six sessions stayed idle for 10 to 60 minutes longer than one that is ended after 30: the median is 40."""
+    works = [Work(200 + i, "zoe", 1, "A" + "I" * (30 + 10 * i) + "-" * 200) for i in range(1, 7)]
+    w = world([*works, Work(100, "alice", 0, "A" + "I" * 199)], cards=3)
+    config = conf(tmp_path, FAST.replace("[rule all]", "[rule all]\nuser = alice"))
+    for minute in (99, 109, 119, 129):
+        w.write(minute)
+        assert w.run(minute, *config).returncode == 0
+    w.write(150)
+    window = ("--db", w.db, "--now", iso(w.at(150)), "--last", "3h", "--utc")
+    row, = json.loads(gua("report", *window, "--json").stdout)["policy"]
+    assert (row["user"], row["mode"], row["warnings"], row["ended"], row["kept"]) == ("alice", "observe", 3, 1, 0)
+    assert row["given_back_gpu_seconds"] is None  # no past spell was as long
+    text = gua("report", *window).stdout
+    assert "What was done" in text and "gua enforce would have sent 3 warnings and ended 1 session" in text
+    assert "gua enforce would have sent 3 warnings" in gua("report", *window, "--digest").stdout
+    assert "What was done" in gua("report", *window, "--format", "html").stdout
+    assert "policy" not in json.loads(gua("report", *window, "--user", "zoe", "--json").stdout)
+    (w.directory / "policy.db").unlink()
+    assert "What was done" not in gua("report", *window).stdout
+
+
+def test_given_back_is_the_median_of_what_was_left(world, tmp_path):
+    works = [Work(200 + i, "zoe", 1, "A" + "I" * (30 + 10 * i) + "-" * 200) for i in range(1, 7)]
+    w = world([*works, Work(100, "alice", 0, "A" * 99 + "I" * 101)], cards=3)
+    config = conf(tmp_path, FAST.replace("[rule all]", "[rule all]\nuser = alice"))
+    for minute in (109, 119, 124, 129):
+        w.write(minute)
+        assert w.run(minute, *config).returncode == 0
+    w.write(150)
+    report = json.loads(gua("report", "--db", w.db, "--now", iso(w.at(150)), "--last", "3h", "--json").stdout)
+    assert report["policy"][0]["given_back_gpu_seconds"] == 40 * 60
+
+
 @pytest.mark.parametrize("words, why", [
     ((), "say what to do"), (("fly",), "there is no 'gua enforce fly'"), (("explain",), "needs a pid"),
     (("explain", "x"), "'x' is not a pid"), (("log", "more"), "'more' is too much")])
