@@ -457,7 +457,7 @@ def test_wrong_words(world, words, why):
 
 
 @pytest.mark.parametrize("text, why", [
-    ("[rule x]\nwarn = 1m\n", "out of range"), ("[rule x]\nkind = big\n", "interactive, batch and service"),
+    ("[rule x]\nwarn = 10ms\n", "out of range"), ("[rule x]\nkind = big\n", "interactive, batch and service"),
     ("[rule x]\nend = soon\n", "or never"), ("[exempt x]\nuntil = later\n", "a date as"),
     ("[policy]\nmode = kill\n", "mode")])
 def test_wrong_rules(world, tmp_path, text, why):

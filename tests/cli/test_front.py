@@ -20,7 +20,8 @@ def script(path, text):
 
 # tools/setup
 
-TOOLS = "cc meson ninja pkg-config scdoc clang-format cppcheck readelf sqlite3 chromium chromedriver openssl prometheus victoria-metrics git tmux zsh fish".split()
+TOOLS = ("cc meson ninja pkg-config scdoc clang-format cppcheck readelf sqlite3 chromium chromedriver openssl prometheus "
+         "victoria-metrics jupyter-notebook podman crun git tmux zsh fish").split()
 
 
 @pytest.fixture
