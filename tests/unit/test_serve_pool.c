@@ -28,7 +28,7 @@ static void *answer(void *context, const struct pool_question *q, int64_t asked_
 {
 	struct world *w = context;
 	(void)asked_us;
-	if (strncmp(q->bytes, "wait", 4) == 0) {
+	if (q->len >= 4 && memcmp(q->bytes, "wait", 4) == 0) {
 		sem_post(&w->started);
 		sem_wait(&w->go);
 	}
