@@ -277,6 +277,8 @@ static int record_locked(
 	o->stop_fd = front->stop_fd = signals();
 	daemon_stuck_read(&front->stuck, o->db);
 	statusfile_create(&front->status, o->db, clock_wall_ms(front->clock));
+	/* At once: a driver that does not answer may keep this run from its first tick. */
+	daemon_stuck_publish(&front->stuck, &front->status);
 	int rc = daemon_run(o, v->patience_ms, &front->stuck, e);
 	while (!rc && front->over && !front->stopped) {
 		front->over = false;

@@ -278,6 +278,12 @@ def test_the_next_recorder_leaves_its_card_alone(record, how):
     run.process.send_signal(how)
     run.process.wait(60)
     assert is_there(first) and "not running" in run.status()
+    # Nor does one forget it that is killed before the driver has answered.
+    between = record(CARDS + "at 0s hang nvmlInit_v2\n", *words)
+    between.wait(lambda: "trying again" in between.status())
+    assert f"\nstuck nvml {first} " in run.db.with_suffix(".db.status").read_text()
+    between.process.kill()
+    between.process.wait()
     run.calls.unlink()
     again = record(CARDS, *words)
     again.wait(lambda: f"process {first} of an earlier recorder is still stuck in the driver" in again.said())
