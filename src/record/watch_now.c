@@ -62,8 +62,11 @@ void watch_now_tick(struct watch *w, const struct tick *t)
 		struct card_now *now = &w->entries[i].now;
 		*now = card->now;
 		card_now_clear(&card->now);
-		if (w->entries[i].status != CARD_STATUS_OK || card->gone)
+		/* It may have been lost since it was looked at. */
+		if (w->entries[i].status != CARD_STATUS_OK || card->gone) {
+			card_now_clear(now);
 			continue;
+		}
 		now->power_w = power_w;
 		now->util_pct = mean_util_pct(t, i);
 		now->idle_held_since_ms = card->account.idle_held_since_ms;

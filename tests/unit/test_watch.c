@@ -1,6 +1,7 @@
 /* The recorder's watch when there is no memory: a holder is never left out. */
 #include "test.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -112,9 +113,49 @@ static void test_lives_are_bounded_while_the_store_fails(void **state)
 	watch_finish(&w);
 }
 
+/* A card that is lost after its last look has no readings at the tick. */
+static void test_no_readings_of_a_card_that_was_just_lost(void **state)
+{
+	(void)state;
+	static const struct source_ops ops = { .name = "fake" };
+	static const struct rules rules = RULES_DEFAULT;
+	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 3000 };
+	struct card_reading card = {
+		.id.uuid = "GPU-a", .processes_known = true, .mem_used_bytes = 1 << 20
+	};
+	struct source source = { .ops = &ops, .cards = &card, .n_cards = 1 };
+	struct round_card looked = { .looked = true, .temperature_c = 40 };
+	struct round round = { .begun_ms = 2000,
+		.ended_ms = 2000,
+		.glanced = true,
+		.look_all = true,
+		.cards = &looked,
+		.n_cards = 1 };
+	const struct watch_past past = { never_seen, NULL };
+	struct err e = { 0 };
+	struct watch w;
+	struct tick t;
+	assert_int_equal(
+		watch_init(&w, &(struct watch_options){ .rules = &rules, .pace = pace }, &e),
+		0);
+	assert_int_equal(watch_cards(&w, &source, 1000, &past, &e), 0);
+	assert_int_equal(watch_round(&w, &source, &round, &e), 0);
+	assert_int_equal(watch_tick(&w, &t, 2000, &e), 0);
+	assert_int_equal(t.cards[0].now.mem_used_bytes, 1 << 20);
+	assert_int_equal(watch_round(&w, &source, &round, &e), 0);
+	source_lose_card(&card, 15);
+	round.look_all = looked.looked = false;
+	assert_int_equal(watch_round(&w, &source, &round, &e), 0);
+	assert_int_equal(watch_tick(&w, &t, 3000, &e), 0);
+	assert_int_equal(t.cards[0].now.mem_used_bytes, UNKNOWN_BYTES);
+	assert_true(isnan(t.cards[0].now.temperature_c));
+	watch_finish(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_holders_or_none),
+		cmocka_unit_test(test_no_readings_of_a_card_that_was_just_lost),
 		cmocka_unit_test(test_lives_are_bounded_while_the_store_fails) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
