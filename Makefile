@@ -55,7 +55,7 @@ test:
 	@tools/setup test
 	@tools/test
 
-BENCH_TOOLS = $(addprefix bench/bench_,churn drive measure scan year)
+BENCH_TOOLS = $(addprefix bench/bench_,churn drive measure policy scan year)
 
 bench: all
 	@$(call quietly,ninja -C build $(BENCH_TOOLS))
