@@ -48,7 +48,7 @@ struct scrape_identity {
 
 /* How often enforcement did something. */
 struct scrape_action {
-	char kind[32], mode[32], result[32];
+	char step[32], mode[32];
 	int64_t count;
 };
 

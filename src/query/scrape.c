@@ -1,6 +1,7 @@
 /* Reads the newest run, the cards with their totals and readings, and the counters. */
 #include "query/scrape.h"
 
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "query/cards_now.h"
 #include "query/spell_sql.h"
 #include "query/sql.h"
+#include "store/policy_more.h"
 #include "store/statusfile.h"
 #include "store/store.h"
 
@@ -176,25 +178,29 @@ static int read_spells(struct scrape *s, sqlite3 *db, struct err *e)
 	return rc;
 }
 
-static int read_actions(struct scrape *s, sqlite3 *db, struct err *e)
+static int take_count(void *context, const struct policy_count *c)
 {
-	sqlite3_stmt *row = NULL;
-	int rc = sql_prepare(db, &row, e,
-		"SELECT kind, mode, result, count(*) FROM action GROUP BY 1, 2, 3");
-	while (rc == 0 && (rc = sql_step(row, e)) == 1) {
-		if (!array_one_more(&s->actions, s->n_actions)) {
-			rc = err_memory(e);
-			break;
-		}
-		struct scrape_action *a = &s->actions[s->n_actions++];
-		sql_text(row, 0, a->kind, sizeof(a->kind));
-		sql_text(row, 1, a->mode, sizeof(a->mode));
-		sql_text(row, 2, a->result, sizeof(a->result));
-		a->count = sql_int(row, 3, 0);
-		rc = 0;
-	}
-	sqlite3_finalize(row);
-	return rc;
+	struct scrape *s = context;
+	if (!array_one_more(&s->actions, s->n_actions))
+		return err_memory(NULL);
+	struct scrape_action *a = &s->actions[s->n_actions++];
+	text_copy(a->step, sizeof(a->step), c->step);
+	text_copy(a->mode, sizeof(a->mode), c->mode);
+	a->count = c->n;
+	return 0;
+}
+
+/* What gua enforce did, if it runs here and its file can be read. */
+static void read_actions(struct scrape *s, const char *path)
+{
+	char file[PATH_MAX];
+	struct policy_file *f = NULL;
+	policy_file_path(file, sizeof(file), path);
+	if (policy_file_open(&f, file, false, NULL) != 0)
+		return;
+	if (policy_file_counts(f, take_count, s, NULL) != 0)
+		s->n_actions = 0;
+	policy_file_close(f);
 }
 
 /* The size of the store and its log, and the faults that the recorder reports. */
@@ -242,10 +248,10 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 	if (rc == 0)
 		rc = read_spells(s, db, e);
 	if (rc == 0)
-		rc = read_actions(s, db, e);
-	if (rc == 0)
 		rc = sql_number(db, &s->events, e, "SELECT max(id) FROM event");
 	sqlite3_close(db);
 	read_files(s, path);
+	if (rc == 0)
+		read_actions(s, path);
 	return rc;
 }

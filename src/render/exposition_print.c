@@ -183,9 +183,8 @@ static void print_spells_ended(struct printer *p, const struct scrape *s)
 static void print_actions(struct printer *p, const struct scrape *s)
 {
 	for (size_t i = 0; i < s->n_actions; i++) {
-		label_add(&p->labels, "action", s->actions[i].kind);
+		label_add(&p->labels, "action", s->actions[i].step);
 		label_add(&p->labels, "mode", s->actions[i].mode);
-		label_add(&p->labels, "result", s->actions[i].result);
 		whole(p, s->actions[i].count);
 	}
 }

@@ -62,6 +62,23 @@ int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
 }
 
+int policy_file_counts(
+	struct policy_file *f, policy_count_taker take, void *context, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(
+		f, "SELECT step, mode, count(*) FROM action GROUP BY step, mode ORDER BY 1, 2");
+	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
+	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		struct policy_count c = { policy_text(q, 0), policy_text(q, 1),
+			policy_number(q, 2) };
+		answer = take(context, &c);
+	}
+	sqlite3_finalize(q);
+	if (answer)
+		return answer;
+	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+}
+
 int policy_file_add_keep(struct policy_file *f, const struct policy_keep *k, struct err *e)
 {
 	sqlite3_stmt *q = policy_prepare(f,

@@ -20,6 +20,16 @@ struct policy_pass {
 int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e);
 int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e);
 
+/* Calls `take` with each kind of step, whether it happened or would have, and how often, until
+ * it returns non-zero, which is returned. */
+struct policy_count {
+	const char *step, *mode;
+	int64_t n;
+};
+typedef int (*policy_count_taker)(void *context, const struct policy_count *c);
+int policy_file_counts(
+	struct policy_file *f, policy_count_taker take, void *context, struct err *e);
+
 /* A session that is kept, and by whom. */
 struct policy_keep {
 	const char *session, *user, *reason;

@@ -338,3 +338,21 @@ def test_the_units_write_the_file_without_privileges():
                  "SupplementaryGroups=gua", "ReadWritePaths=/var/lib/prometheus/node-exporter"):
         assert line in service.splitlines()
     assert "OnUnitActiveSec=30s" in timer and "WantedBy=timers.target" in timer
+
+
+def test_steps_of_enforcement_come_from_policy_db(recorded):
+    """Counted by step and mode; a sentence never becomes a label."""
+    db = recorded(30)
+    assert not scrape(db).of("gua_policy_actions_total")
+    policy = sqlite3.connect(db.parent / "policy.db")
+    policy.executescript((ROOT / "src/store/policy.sql").read_text())
+    columns = "at_ms, step, stage, mode, rule, session, kind, user, pids, cards, evidence, result, config, actor"
+    for step, mode, times in (("warn", "enforce", 3), ("warn", "observe", 1), ("ended", "enforce", 1)):
+        for _ in range(times):
+            policy.execute(f"INSERT INTO action ({columns}) VALUES (1, ?, 'x', ?, 'r', 's', 'job', 'u', '1', 'c', 'evidence "
+                           "sentence', 'result sentence', '0', 'gua-enforce')", (step, mode))
+    policy.commit()
+    policy.close()
+    counted = scrape(db).of("gua_policy_actions_total")
+    assert counted == {("warn", "enforce"): 3, ("warn", "observe"): 1, ("ended", "enforce"): 1}
+    assert "sentence" not in gua("metrics", "--db", db, *moment(3600)).stdout
