@@ -18,8 +18,10 @@
 #include "policy/keep_limits.h"
 
 #define SYSTEM_STORE "/var/lib/gua/gua.db"
-/* At most this many are taken over in one pass. */
-enum { MOST_REQUESTS = 200 };
+/* At most this many requests are taken over in one pass, and no more names are looked at. */
+enum { MOST_REQUESTS = 200, MOST_NAMES = 100000 };
+/* Longer than any time that can be kept, and short enough to be added to a moment. */
+#define LONGEST_MS (INT64_C(366) * 86400000)
 
 void keep_spool_path(char *dst, size_t cap, const struct config_policy *config, const char *db)
 {
@@ -73,7 +75,11 @@ static bool parse_request(const char *bytes, size_t len, struct keep_request *r)
 	*r = (struct keep_request){ .drop = json_is_true(json_object_get(root, "drop")) };
 	copy_text(r->reason, sizeof(r->reason), json_object_get(root, "reason"));
 	json_decref(root);
-	if (pid <= 0 || pid > INT32_MAX || ticks <= 0 || (!r->drop && for_ms <= 0))
+	if (pid <= 0 || pid > INT32_MAX || ticks <= 0)
+		return false;
+	if (r->drop)
+		for_ms = 0;
+	else if (for_ms <= 0 || for_ms > LONGEST_MS)
 		return false;
 	r->pid = (uint32_t)pid;
 	r->start_ticks = (uint64_t)ticks;
@@ -111,11 +117,12 @@ int keep_spool_ask(const char *directory, const struct keep_request *r, struct e
 			directory, strerror(errno));
 	snprintf(path, sizeof(path), "%s/%u-%u-%lld.json", directory, (unsigned)getuid(),
 		r->pid, (long long)getpid());
+	/* Readable: gua enforce has a user of its own, and no privilege. */
 	return write_json(path,
 		json_pack("{s:I, s:I, s:I, s:s, s:b}", "pid", (json_int_t)r->pid, "start_ticks",
 			(json_int_t)r->start_ticks, "for_ms", (json_int_t)r->for_ms, "reason",
 			r->reason, "drop", (int)r->drop),
-		0600, e);
+		0644, e);
 }
 
 static void answer_path(
@@ -153,9 +160,10 @@ static void write_answer(const char *directory, uint32_t uid, const struct keep_
 		0644, NULL);
 }
 
-/* Takes over one request. */
-static int take_one(
-	struct keep_limits *l, const char *directory, const char *name, struct err *e)
+/* Takes over one request. What cannot be removed, such as a directory, does not count: it would
+ * be in the way of others in every pass. */
+static int take_one(struct keep_limits *l, const char *directory, const char *name,
+	int *n_taken, struct err *e)
 {
 	char path[PATH_MAX], bytes[KEEP_FILE_MAX + 1];
 	struct keep_request r;
@@ -165,7 +173,7 @@ static int take_one(
 	ssize_t n = read_small(path, bytes, &st);
 	/* What is not a request is not worth an answer. */
 	if (n < 0 || !parse_request(bytes, (size_t)n, &r)) {
-		unlink(path);
+		*n_taken += unlink(path) == 0;
 		return 0;
 	}
 	int rc = keep_limits_apply(l, &r, st.st_uid, &answer, e);
@@ -173,6 +181,7 @@ static int take_one(
 		return rc;
 	write_answer(directory, st.st_uid, &answer);
 	unlink(path);
+	++*n_taken;
 	return 0;
 }
 
@@ -187,12 +196,11 @@ int keep_spool_take(struct enforcer *x, const char *directory, int64_t now_ms, s
 	DIR *dir = opendir(directory);
 	struct keep_limits limits = { .x = x, .now_ms = now_ms };
 	struct dirent *entry;
-	int rc = 0, n = 0;
-	while (rc == 0 && dir && n < MOST_REQUESTS && (entry = readdir(dir)))
-		if (is_request(entry->d_name)) {
-			rc = take_one(&limits, directory, entry->d_name, e);
-			n++;
-		}
+	int rc = 0, n = 0, names = 0;
+	while (rc == 0 && dir && n < MOST_REQUESTS && names++ < MOST_NAMES &&
+		(entry = readdir(dir)))
+		if (is_request(entry->d_name))
+			rc = take_one(&limits, directory, entry->d_name, &n, e);
 	if (dir)
 		closedir(dir);
 	keep_limits_finish(&limits);

@@ -287,6 +287,23 @@ def test_warnings_wait_for_their_delivery(world, tmp_path):
     assert "its last notice has not been delivered yet" in said
 
 
+def test_a_late_notice_names_times_to_come(world, tmp_path):
+    """It can be delivered eight minutes after it was written."""
+    place = tmp_path / "motd"
+    config = conf(tmp_path, FAST + "level = warn\n[policy]\nmode = enforce\n[notices]\nchannels = login\n"
+                  f"login_directory = {place}\n")
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    for minute in 12, 20:
+        w.write(minute)
+        assert w.run(minute, *config).returncode == 0
+        place.mkdir(exist_ok=True)
+        with sqlite3.connect(w.directory / "policy.db") as db:
+            db.execute("UPDATE notice SET due_ms = 0")
+    text = (place / "alice").read_text()
+    assert "idle for 19 min" in text, text
+    assert time.strftime("another notice at %a %Y-%m-%d %H:%M", time.localtime(w.at(30))) in text, text
+
+
 @ROOT_ONLY
 def test_arm_disarm_and_whom_the_configuration_belongs_to(world, tmp_path):
     w = world([Work(100, "alice", 0, "A" + "I" * 60)])
@@ -395,6 +412,25 @@ def test_requests_of_others_and_other_files_are_refused(kept, tmp_path):
     assert [row["step"] for row in kept.log()] == ["warn"]
     assert secret.exists() and not list(spool.glob("*.json"))
     assert kept.answer(4321)["kept"] is False and "another user" in kept.answer(4321)["why"]
+
+
+def test_nothing_is_in_the_way_of_a_request(kept, tmp_path):
+    """Directories cannot be removed as files are; absurd lengths are not added to a moment; gua enforce reads requests
+    as a user of its own."""
+    config = conf(tmp_path, FAST)
+    kept.write_kept(15)
+    assert kept.run(15, *config).returncode == 0
+    spool = kept.directory / "keep"
+    for i in range(300):
+        (spool / f"{i}.json").mkdir()
+    for drop in False, True:
+        kept.ask(for_ms=2**63 - 1, drop=drop)
+        assert kept.run(15, *config).returncode == 0
+    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
+    request, = [path for path in spool.glob("*.json") if path.is_file()]
+    assert stat.S_IMODE(request.stat().st_mode) == 0o644
+    assert kept.run(15, *config).returncode == 0
+    assert kept.answer(os.getuid())["kept"] is True and not request.exists()
 
 
 @ROOT_ONLY
