@@ -37,6 +37,23 @@ struct service {
 	bool taken_over; /* what an earlier run left was looked at */
 };
 
+/* What a pass takes for the present. */
+static int64_t judged_ms(const struct service *s)
+{
+	return s->x->o->now ? s->x->now_ms : clock_wall_ms(&s->clock);
+}
+
+/* The next stage is as far from the delivery as the rule says, however late that is: the text
+ * must not name times that have gone by. */
+static void move_times(struct notice *n, int64_t late_ms)
+{
+	if (late_ms <= 0)
+		return;
+	n->made_ms += late_ms;
+	n->next_ms += n->next_ms >= 0 ? late_ms : 0;
+	n->end_ms += n->end_ms >= 0 ? late_ms : 0;
+}
+
 /* A notice that is due; its texts live as long as the query. */
 static int send_one(void *context, const struct policy_notice *row)
 {
@@ -62,6 +79,7 @@ static int send_one(void *context, const struct policy_notice *row)
 		done.result = "enough notices for one day";
 		return policy_notice_done(s->enforcer.file, &done, &e);
 	}
+	move_times(&n, judged_ms(s) - row->queued_ms);
 	int rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
 	if (rc == 0) { /* not sent twice while it is under way */
 		done.state = "waiting";
@@ -132,7 +150,7 @@ static int prepare(struct service *s, int64_t now_ms, struct err *e)
 /* One pass. What fails is said once, and tried again in the next. */
 static int pass(struct service *s, struct err *e)
 {
-	int64_t now_ms = s->x->o->now ? s->x->now_ms : clock_wall_ms(&s->clock);
+	int64_t now_ms = judged_ms(s);
 	int rc = prepare(s, now_ms, e);
 	if (rc == 0)
 		rc = keep_spool_take(&s->enforcer, s->spool, now_ms, e);
