@@ -393,7 +393,8 @@ static int judge_present(struct work *w, struct pass *pass)
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 {
 	struct work w = { .x = x, .now_ms = now_ms, .breaker_ms = -1, .e = e };
-	struct policy_span day = { now_ms - 24 * HOUR_MS, now_ms + 1 };
+	/* Without an end: a clock that was put back does not make limits forget. */
+	struct policy_span day = { now_ms - 24 * HOUR_MS, INT64_MAX };
 	struct pass pass = { 0 };
 	int rc = read_present(&w, true);
 	if (rc == 0 && !present_is_known(&w.now)) {
