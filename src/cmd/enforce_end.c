@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cmd/hand_over.h"
 #include "cmd/live.h"
+#include "policy/keep_spool.h"
 #include "policy/tell.h"
 #include "query/idle_power.h"
 #include "store/policy_file.h"
@@ -95,6 +96,43 @@ static int add_row(struct enforce_end *x, const struct ending_case *c,
 	return policy_file_add_action(x->enforcer->file, &a, e);
 }
 
+struct keeping {
+	const char *key;
+	bool kept;
+};
+
+static int take_keep(void *context, const struct policy_keep *k)
+{
+	struct keeping *keeping = context;
+	keeping->kept |= strcmp(k->session, keeping->key) == 0;
+	return 0;
+}
+
+/* Since the pass that decided, the session may be kept, or ending forbidden. */
+static int allowed(void *context, int64_t ticket, struct err *e)
+{
+	struct enforce_end *x = context;
+	struct policy_file *f = x->enforcer->file;
+	const struct ending_case *c = find_case(x, ticket);
+	int64_t now_ms = clock_wall_ms(&x->clock), until_ms = -1;
+	char spool[PATH_MAX], by[64];
+	if (!f || !c)
+		return err_set(e, ERR_WORLD, "policy.db is not open");
+	struct keeping keeping = { c->key, false };
+	keep_spool_path(spool, sizeof(spool), &x->x->conf.values.policy, x->x->db);
+	int rc = policy_file_armed(f, now_ms, &until_ms, by, e);
+	if (rc == 0 && until_ms <= now_ms)
+		rc = err_set(e, ERR_NOTHING, "ending is not allowed any more");
+	if (rc == 0)
+		rc = keep_spool_take(x->enforcer, spool, now_ms, e);
+	if (rc == 0)
+		rc = policy_file_keeps(
+			f, (struct policy_span){ now_ms, now_ms + 1 }, take_keep, &keeping, e);
+	if (rc == 0 && keeping.kept)
+		rc = err_set(e, ERR_NOTHING, "its user keeps it");
+	return rc;
+}
+
 /* No record, no action: what returns 0 is on disk. */
 static int record(void *context, const struct ending_step *step, struct err *e)
 {
@@ -131,6 +169,7 @@ int enforce_end_open(struct enforce_end **out, const struct enforce *x,
 		.program = n->program,
 		.socket = socket ? socket : secure_getenv("GUA_END_SOCKET"),
 		.context = n,
+		.allowed = allowed,
 		.record = record,
 		.open_live = open_live,
 		.close_live = close_live };

@@ -26,6 +26,13 @@ static bool is_plain(const char *id)
 				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
 }
 
+/* Below a user's own service manager, the user names the cgroups. */
+bool manager_is_users(const char *cgroup, size_t len)
+{
+	static const char slice[] = "/user.slice/";
+	return memmem(cgroup, len, slice, sizeof(slice) - 1) != NULL;
+}
+
 static int split(struct manager_command *c, const char *command, const char *id, struct err *e)
 {
 	char **words = NULL;

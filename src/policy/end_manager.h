@@ -24,6 +24,10 @@ struct manager_command {
 int manager_find(struct manager_command *c, const struct config_end *config, const char *job,
 	const char *container, struct err *e);
 
+/* Whether a user chose the names in /proc/PID/cgroup, and so may have named the container of
+ * somebody else: it is not ended by a manager then, but by signals. */
+bool manager_is_users(const char *cgroup, size_t len);
+
 /* Starts it. */
 int manager_start(
 	struct helper **h, const struct manager_command *c, int64_t timeout_ms, struct err *e);

@@ -34,8 +34,7 @@ struct ending_plan {
 	struct ending_card cards[ENDING_CARDS];
 	size_t n_cards;
 	char job[LABEL_CAP], container[LABEL_CAP]; /* labels of its manager, or "" */
-	int64_t notice_ms; /* when the final notice was delivered: keys pressed since spare it
-			    */
+	int64_t notice_ms; /* delivery of the final notice: keys pressed since spare it */
 	int64_t grace_ms;
 	bool kill; /* SIGKILL after the grace period */
 };
@@ -72,6 +71,8 @@ struct endings_options {
 	/* The driver, which is asked only while something is being ended. */
 	int (*open_live)(void *context, struct live **l, struct err *e);
 	void (*close_live)(void *context, struct live *l);
+	/* Asked again before the first signal; NULL: yes. Non-zero: spared, `e` says why. */
+	int (*allowed)(void *context, int64_t ticket, struct err *e);
 };
 
 struct endings;
@@ -79,9 +80,8 @@ struct endings;
 int endings_new(struct endings **es, const struct endings_options *o, struct err *e);
 void endings_free(struct endings *es);
 
-/* At the first warning: holds a process. The error, or the answer's text, says why it can not
- * be held: it is exempt, or has ended. ERR_NOTHING: it has ended. ERR_USAGE: it must not be
- * signalled. */
+/* At the first warning: holds a process. ERR_NOTHING: it has ended. ERR_USAGE: it must not be
+ * signalled. The error says why. */
 int endings_hold(struct endings *es, const struct end_process *p, struct err *e);
 void endings_release(struct endings *es, const struct end_process *p);
 

@@ -7,6 +7,9 @@
 #include "base/timetext.h"
 #include "policy/endings_private.h"
 #include "policy/signs.h"
+#include "proc/proc.h"
+
+enum { CGROUP_CAP = 4096 };
 
 /* How long after SIGKILL a process may take; one in the driver may never end. */
 #define KILL_MS 10000
@@ -148,10 +151,26 @@ static void run_manager(
 static void send_signal(struct endings *es, struct ending *a, enum end_ask what)
 {
 	bool kill = what == END_ASK_KILL;
-	if (!record(es, a, kill ? "SIGKILL" : "SIGTERM") || !ask_all(es, a, what))
+	if (!record(es, a, kill ? "SIGKILL" : "SIGTERM"))
 		return;
+	/* From the first signal on, something was done, even if the next one fails. */
 	a->stage = kill ? ENDING_KILLED : ENDING_GRACE;
 	a->until_us = clock_monotonic_us() + (kill ? KILL_MS : a->plan.grace_ms) * 1000;
+	ask_all(es, a, what);
+}
+
+/* Whether a user chose the names that the session's manager would be given. */
+static bool is_users_own(const struct endings *es, const struct ending *a)
+{
+	for (size_t i = 0; i < a->plan.n_processes; i++) {
+		char cgroup[CGROUP_CAP];
+		ssize_t n = a->gone[i] ? 0
+				       : proc_read_cgroup(es->proc, a->plan.processes[i].pid,
+						 cgroup, sizeof(cgroup));
+		if (n < 0 || manager_is_users(cgroup, (size_t)n))
+			return true;
+	}
+	return false;
 }
 
 /* Records the step and takes it. */
@@ -165,7 +184,13 @@ static void act(struct endings *es, struct ending *a)
 		ending_finish(a, ENDING_SPARED, "its processes have ended by themselves");
 		return;
 	}
-	int rc = manager_find(&command, es->o.config, a->plan.job, a->plan.container, &e);
+	if (es->o.allowed && es->o.allowed(es->o.context, a->plan.ticket, &e) != 0) {
+		ending_finish(a, ENDING_SPARED, "%s", e.text);
+		return;
+	}
+	int rc = is_users_own(es, a) ? 1
+				     : manager_find(&command, es->o.config, a->plan.job,
+					       a->plan.container, &e);
 	if (rc == 0)
 		run_manager(es, a, &command);
 	else if (rc == 1)

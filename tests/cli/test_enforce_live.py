@@ -62,6 +62,26 @@ def test_from_the_first_warning_to_the_end(hosts):
     host.stop(recorder)
 
 
+def test_one_that_is_kept_at_the_last_moment(hosts):
+    """Between the decision and the signal."""
+    host = hosts({"idle": (0, "8GiB"), "kept": (1, "8GiB")})
+    host.config.write_text(host.config.read_text().replace("confirm = 1s", "confirm = 4s"))
+    idle, kept = host.start("idle"), host.start("kept")
+    ticks = int(pathlib.Path(f"/proc/{kept.pid}/stat").read_text().rsplit(")")[1].split()[19])
+    request = host.where / "request"
+    request.write_text(json.dumps({"pid": kept.pid, "start_ticks": ticks, "for_ms": 3600000, "reason": "data"}))
+    os.chown(request, UID, UID if os.geteuid() == 0 else -1)
+    host.record()
+    host.arm()
+    host.enforce()
+    host.wait_for_step(kept.pid, "end")
+    request.rename(host.where / "keep" / f"{UID}-{kept.pid}-1.json")
+    host.wait_for_step(kept.pid, "spared")
+    assert [result for step, _, result in host.steps(kept.pid) if step == "spared"] == ["its user keeps it"]
+    assert idle.wait(60) == -signal.SIGTERM
+    assert kept.poll() is None and "signal" not in [step for step, _, _ in host.steps(kept.pid)]
+
+
 def test_nothing_is_ended_unarmed(hosts):
     """People are asked, and no notice speaks of an end."""
     host = hosts({"idle": (0, "8GiB")})

@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 		.podman = s.podman,
 		.manager_timeout_ms = 60000 };
 	const struct endings_options o = { &config, s.end, NULL, &s, record, open_live,
-		close_live };
+		close_live, NULL };
 	struct clock clock;
 	clock_init_real(&clock);
 	read_processes(&plan, argc - line.first_operand, argv + line.first_operand);

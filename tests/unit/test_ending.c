@@ -186,6 +186,23 @@ static void manager_is(const char *job, const char *container, const char *expec
 	assert_int_equal(rc, *expected ? 0 : 1);
 }
 
+static bool users(const char *cgroup)
+{
+	return manager_is_users(cgroup, strlen(cgroup));
+}
+
+static void test_names_that_users_chose(void **state)
+{
+	(void)state;
+	assert_true(users("0::/user.slice/user-1000.slice/user@1000.service/user.slice/"
+			  "libpod-3f2a.scope\n"));
+	assert_true(
+		users("1:name=systemd:/a\n0::/user.slice/user-1000.slice/session-3.scope\n"));
+	assert_false(users("0::/machine.slice/libpod-3f2a.scope\n"));
+	assert_false(users("0::/system.slice/docker-3f2a.scope\n"));
+	assert_false(users(""));
+}
+
 static void test_managers(void **state)
 {
 	(void)state;
@@ -278,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_another_process),
 		cmocka_unit_test(test_power),
 		cmocka_unit_test(test_idle_floor),
+		cmocka_unit_test(test_names_that_users_chose),
 		cmocka_unit_test(test_managers),
 		cmocka_unit_test(test_running_managers),
 		cmocka_unit_test(test_cpu),
