@@ -159,9 +159,10 @@ static int read_since(struct adding *a, struct err *e)
 #define HOLDER_SQL                                                                             \
 	"SELECT p.user, coalesce(h.mem_bytes, (SELECT mem_peak_kib * 1024 FROM holding_1m "    \
 	"WHERE slot >= ?3 AND gpu = ?1 AND process = p.id ORDER BY slot DESC LIMIT 1)), "      \
-	"coalesce(h.kind, 1), " PROCESS_TEXT_COLUMNS " FROM process AS p LEFT JOIN holder "    \
-	"AS h ON h.gpu = ?1 AND h.process = p.id WHERE p.id = ?2"
-enum { HOLDER_USER, HOLDER_MEM, HOLDER_KIND, HOLDER_TEXTS };
+	"coalesce(h.kind, 1), p.uid, p.started_ms, " PROCESS_TEXT_COLUMNS                      \
+	" FROM process AS p LEFT JOIN holder AS h ON h.gpu = ?1 AND h.process = p.id WHERE "   \
+	"p.id = ?2"
+enum { HOLDER_USER, HOLDER_MEM, HOLDER_KIND, HOLDER_UID, HOLDER_STARTED, HOLDER_TEXTS };
 
 static void take_holder(struct adding *a, const struct now_holder *from, sqlite3_stmt *row,
 	struct board_holder *h)
@@ -169,11 +170,14 @@ static void take_holder(struct adding *a, const struct now_holder *from, sqlite3
 	const struct board_card *c = &a->b->cards[h->card];
 	h->user = sql_text_copy(row, HOLDER_USER, &a->b->texts);
 	h->mem_bytes = sql_int(row, HOLDER_MEM, -1);
+	h->uid = sql_int(row, HOLDER_UID, -1);
+	h->started_ms = sql_int(row, HOLDER_STARTED, -1);
 	for (int i = 0; i < PROCESS_TEXTS; i++)
 		h->texts[i] = sql_text_copy(row, HOLDER_TEXTS + i, &a->b->texts);
 	h->context = context_judge((unsigned)sql_int(row, HOLDER_KIND, 0), h->mem_bytes,
 		context_floor(&a->floors, c->id.name));
 	h->since_ms = from->since_ms;
+	h->last_active_ms = from->last_active_ms;
 	h->active = from->last_active_ms >= a->now.last_tick_ms - a->now.interval_ms &&
 		    from->last_active_ms >= 0;
 	if (!h->active && c->state != CARD_USE_UNKNOWN) {

@@ -19,11 +19,14 @@
 struct board_holder {
 	size_t card; /* index */
 	uint32_t pid;
+	int64_t uid; /* or -1, like the next */
+	int64_t started_ms;
 	const char *user;		  /* the board's, like the next */
 	const char *texts[PROCESS_TEXTS]; /* NULL: none */
 	int64_t mem_bytes;		  /* or -1 */
 	int64_t since_ms;		  /* on the card since then; -1: not known */
 	bool active;			  /* at the last tick */
+	int64_t last_active_ms;		  /* or -1 */
 	int64_t idle_since_ms;		  /* -1: it is active, or its use is not known */
 	bool idle_longer;		  /* nothing was recorded before: it may be longer */
 	enum context context;

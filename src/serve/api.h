@@ -18,6 +18,8 @@ void api_now(const struct request *q, struct answer *a);
 void api_description(const struct request *q, struct answer *a);
 /* The holders as `gua who --json` lists them, at the last tick. */
 void api_who(const struct request *q, struct answer *a);
+/* The same as CSV. */
+void api_who_csv(const struct request *q, struct answer *a);
 
 #define EVENTS_PARAMS WINDOW_PARAMS " card kind"
 #define WHO_PARAMS "user card idle"

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "model/card_name.h"
+#include "model/table.h"
 #include "query/board.h"
 #include "render/json.h"
+#include "render/rows.h"
 #include "serve/api.h"
 #include "serve/params.h"
 #include "serve/world.h"
@@ -43,32 +45,113 @@ static void add_card_id(struct json *j, const struct card_id *id)
 	json_text(j, "uuid", id->uuid);
 }
 
-/* The members that documents of the command `gua who` have, too. */
+/* A holder, with the members that it has in documents of the command `gua who`. Moments are -1,
+ * texts NULL where they are not known. */
+struct holder_line {
+	const char *host, *user, *uuid, *state, *context, *texts[PROCESS_TEXTS];
+	int64_t uid, pid, card, mig_index;
+	double mem_kib, active, sm_pct, idle_ms, idle_longer, was_idle_longer;
+	int64_t idle_since_ms, was_idle_since_ms, last_active_ms, held_since_ms, started_ms;
+};
+
+#define OF(member) .of = offsetof(struct holder_line, member)
+#define TEXT(name, member)                                                                     \
+	{                                                                                      \
+		.key = name, .kind = COLUMN_TEXT, .get = get_string, OF(member)                \
+	}
+#define WHOLE(name, what, member)                                                              \
+	{                                                                                      \
+		.key = name, .kind = COLUMN_##what, .get = get_known, OF(member)               \
+	}
+#define NUMBER(name, what, member)                                                             \
+	{                                                                                      \
+		.key = name, .kind = COLUMN_##what, .get = get_double, OF(member)              \
+	}
+static const struct column holder_columns[] = {
+	TEXT("host", host),
+	TEXT("user", user),
+	WHOLE("uid", COUNT, uid),
+	WHOLE("pid", COUNT, pid),
+	WHOLE("card", COUNT, card),
+	WHOLE("mig_index", COUNT, mig_index),
+	TEXT("uuid", uuid),
+	TEXT("card_state", state),
+	NUMBER("mem_bytes", KIB, mem_kib),
+	TEXT("context", context),
+	NUMBER("active", BOOL, active),
+	NUMBER("sm_pct", PCT, sm_pct),
+	WHOLE("idle_since", MOMENT, idle_since_ms),
+	NUMBER("idle_seconds", MS, idle_ms),
+	NUMBER("idle_is_lower_bound", BOOL, idle_longer),
+	WHOLE("was_idle_since", MOMENT, was_idle_since_ms),
+	NUMBER("was_idle_is_lower_bound", BOOL, was_idle_longer),
+	WHOLE("last_active", MOMENT, last_active_ms),
+	WHOLE("held_since", MOMENT, held_since_ms),
+	WHOLE("started", MOMENT, started_ms),
+	TEXT("command", texts[PROCESS_COMMAND]),
+	TEXT("notebook", texts[PROCESS_NOTEBOOK]),
+	TEXT("notebook_path", texts[PROCESS_NOTEBOOK_PATH]),
+	TEXT("job", texts[PROCESS_JOB]),
+	TEXT("job_name", texts[PROCESS_JOB_NAME]),
+	TEXT("account", texts[PROCESS_ACCOUNT]),
+	TEXT("container", texts[PROCESS_CONTAINER]),
+	TEXT("pod", texts[PROCESS_POD]),
+	TEXT("unit", texts[PROCESS_UNIT]),
+	TEXT("login", texts[PROCESS_LOGIN]),
+	TEXT("session", texts[PROCESS_SESSION]),
+	TEXT("parents", texts[PROCESS_PARENTS]),
+	TEXT("python_env", texts[PROCESS_PYTHON_ENV]),
+	TEXT("tag", texts[PROCESS_TAG]),
+};
+#undef OF
+
+static const char *text_or_null(const char *text)
+{
+	return text && *text ? text : NULL;
+}
+
+/* What a recorder that is silent saw last is what was: nobody knows what is. */
+static void take_idle(
+	struct holder_line *line, const struct board_holder *h, bool stale, int64_t now_ms)
+{
+	line->active = h->active ? 1 : h->idle_since_ms >= 0 ? 0 : NAN;
+	line->idle_since_ms = line->was_idle_since_ms = -1;
+	line->idle_ms = NAN;
+	if (h->active || h->idle_since_ms < 0)
+		return;
+	if (stale) {
+		line->was_idle_since_ms = h->idle_since_ms;
+		line->was_idle_longer = h->idle_longer;
+		return;
+	}
+	line->idle_since_ms = h->idle_since_ms;
+	line->idle_ms = (double)(now_ms - h->idle_since_ms);
+	line->idle_longer = h->idle_longer;
+}
+
 static void add_holder(
-	struct json *j, const struct board *b, const struct board_holder *h, int64_t now_ms)
+	struct table *t, const struct board *b, const struct board_holder *h, int64_t now_ms)
 {
 	const struct board_card *c = &b->cards[h->card];
-	bool idle = !h->active && h->idle_since_ms >= 0;
-	json_open(j, NULL, '{');
-	json_text(j, "host", b->hosts[c->host].hostname);
-	json_text(j, "user", h->user);
-	json_number(j, "pid", h->pid, 0);
-	add_card_id(j, &c->id);
-	json_text(j, "card_state", card_state_names[c->state]);
-	add_known(j, "mem_bytes", h->mem_bytes);
-	add_label(j, "context", context_texts[h->context]);
-	if (h->active || idle)
-		json_bool(j, "active", h->active);
-	else
-		json_text(j, "active", NULL);
-	json_moment(j, "idle_since", idle ? h->idle_since_ms : -1);
-	json_number(
-		j, "idle_seconds", idle ? (double)(now_ms - h->idle_since_ms) / 1000 : NAN, 3);
-	json_bool(j, "idle_is_lower_bound", idle && h->idle_longer);
-	json_moment(j, "held_since", h->since_ms);
+	const struct board_host *host = &b->hosts[c->host];
+	struct holder_line line = { .host = host->hostname,
+		.user = h->user,
+		.uid = h->uid,
+		.pid = h->pid,
+		.card = c->id.index,
+		.mig_index = c->id.mig_index,
+		.uuid = c->id.uuid,
+		.state = card_state_names[c->state],
+		.mem_kib = h->mem_bytes < 0 ? NAN : (double)h->mem_bytes / 1024,
+		.context = text_or_null(context_texts[h->context]),
+		.sm_pct = NAN, /* the store has the use of a card only */
+		.last_active_ms = h->last_active_ms,
+		.held_since_ms = h->since_ms,
+		.started_ms = h->started_ms };
 	for (size_t i = 0; i < PROCESS_TEXTS; i++)
-		add_label(j, process_fields[i].name, h->texts[i]);
-	json_close(j, '}');
+		line.texts[i] = text_or_null(h->texts[i]);
+	take_idle(&line, h, host->stale, now_ms);
+	table_add(t, &line);
 }
 
 static void add_host(struct json *j, const struct board_host *h)
@@ -141,14 +224,24 @@ static bool is_wanted(const struct who_params *p, const struct board *b,
 	       (!h->active && h->idle_since_ms >= 0 && now_ms - h->idle_since_ms >= p->idle_ms);
 }
 
+/* The holders that are wanted. Call table_finish(). */
+static struct table list_holders(
+	const struct board *b, const struct who_params *p, const struct request *q)
+{
+	struct table t = { .columns = holder_columns,
+		.n_columns = sizeof(holder_columns) / sizeof(holder_columns[0]) };
+	for (size_t i = 0; i < b->n_holders; i++)
+		if (is_wanted(p, b, &b->holders[i], q->now_ms))
+			add_holder(&t, b, &b->holders[i], q->now_ms);
+	return t;
+}
+
 static void add_holders(struct json *j, const struct board *b, const struct who_params *p,
 	const struct request *q)
 {
-	json_open(j, "holders", '[');
-	for (size_t i = 0; i < b->n_holders; i++)
-		if (is_wanted(p, b, &b->holders[i], q->now_ms))
-			add_holder(j, b, &b->holders[i], q->now_ms);
-	json_close(j, ']');
+	struct table t = list_holders(b, p, q);
+	json_table(j, "holders", &t);
+	table_finish(&t);
 }
 
 void api_now(const struct request *q, struct answer *a)
@@ -204,6 +297,21 @@ void api_who(const struct request *q, struct answer *a)
 			b.n_hosts == 1 && b.hosts[0].stale ? b.hosts[0].last_tick_ms : -1);
 		add_holders(&j, &b, &p, q);
 		json_close(&j, '}');
+	}
+	board_finish(&b);
+}
+
+void api_who_csv(const struct request *q, struct answer *a)
+{
+	struct who_params p = { .idle_ms = -1 };
+	struct board b = { 0 };
+	struct err e = { 0 };
+	if (params_read(q, who_rows, &p, &e) != 0)
+		answer_err(a, q, &e);
+	else if (read_board(q, a, &b)) {
+		struct table t = list_holders(&b, &p, q);
+		csv_table(&a->body, &t);
+		table_finish(&t);
 	}
 	board_finish(&b);
 }

@@ -187,7 +187,8 @@ void page_now(const struct request *q, struct answer *a)
 	page_begin(&a->body,
 		&(struct page_frame){ .place = PLACE_NOW,
 			.title = title,
-			.formats = { { "as JSON", "/api/v1/now" }, { "print", "/?print=1" } },
+			.formats = { { "as JSON", "/api/v1/now" },
+				{ "as CSV", "/api/v1/who.csv" }, { "print", "/?print=1" } },
 			.paper = part_param(q, "print") != NULL });
 	str_add(&a->body, "<div id=\"live\">\n");
 	if (is_simulated(&b))

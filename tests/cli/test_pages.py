@@ -59,6 +59,7 @@ def test_now(server):
     assert [row[0] for row in rows(body)] == ["bob", "ann"]
     assert rows(body)[0][-1] == "kill 200" and rows(body)[1][-1] == "scancel 77"
     assert "SIMULATED" not in text
+    assert '<a href="/api/v1/who.csv">as CSV</a>' in body
 
 
 @pytest.mark.parametrize("order, users, sort", [

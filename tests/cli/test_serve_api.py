@@ -1,4 +1,6 @@
 """The JSON API of gua serve: the documents of the commands, from the same store."""
+import csv
+import io
 import json
 
 import pytest
@@ -20,7 +22,7 @@ def lab(tmp_path_factory):
     host = made.host()
     made.run(host, NOW - 3600, NOW - 10)
     cards = [made.card(host, i, NOW - 3600, NOW - 10) for i in range(2)]
-    ann = made.process(host, 100, "ann", seen=(NOW - 3600, NOW - 10), last_active=NOW - 20)
+    ann = made.process(host, 100, "ann", started=NOW - 3700, seen=(NOW - 3600, NOW - 10), last_active=NOW - 20)
     bob = made.process(host, 200, "bob", "python idle.py", seen=(NOW - 3600, NOW - 10))
     for slot in range(NOW - 3600, NOW, 60):
         made.usage(slot, cards[0], ACTIVE, 60, util=90)
@@ -105,13 +107,47 @@ def test_now_has_cards_and_holders(server):
 
 
 def test_who_has_the_members_of_the_command(server):
-    """The command asks the driver; what only the driver knows is not in a store."""
+    """The command asks the driver; what only the driver knows is null."""
     command = gua("who", "--json", "--no-store", "--source", "sim", "--clock", "virtual")
     theirs = json.loads(command.stdout)
     ours = json.loads(server.get("/api/v1/who")[2])
     assert set(ours) == set(theirs) and ours["schema"] == theirs["schema"]
-    only_live = {"uid", "sm_pct", "was_idle_since", "was_idle_is_lower_bound", "last_active", "started"}
-    assert set(ours["holders"][0]) == set(theirs["holders"][0]) - only_live | {"host"}
+    assert set(ours["holders"][0]) == set(theirs["holders"][0]) | {"host"}
+    ann, bob = ours["holders"]
+    assert (ann["uid"], ann["sm_pct"], ann["started"]) == (1000, None, "2026-11-02T06:58:20Z")
+    assert (ann["last_active"], bob["last_active"]) == ("2026-11-02T07:59:40Z", None)
+    assert (bob["idle_since"], bob["was_idle_since"], bob["was_idle_is_lower_bound"]) == (
+        "2026-11-02T07:00:00Z", None, False)
+
+
+def test_who_of_a_silent_recorder_says_what_was(serve, lab):  # noqa: F811
+    document = json.loads(serve("--db", lab, "--now", "2026-11-03 08:00").get("/api/v1/who")[2])
+    assert "these were the holders" in document["note"]
+    bob = document["holders"][1]
+    assert (bob["idle_since"], bob["idle_seconds"], bob["was_idle_since"]) == (None, None, "2026-11-02T07:00:00Z")
+
+
+def test_who_as_csv(server):
+    status, headers, body = server.get("/api/v1/who.csv?user=bob")
+    assert (status, headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+    (row,) = csv.DictReader(io.StringIO(body))
+    (holder,) = json.loads(server.get("/api/v1/who?user=bob")[2])["holders"]
+    assert list(row) == list(holder)
+    assert {key: value for key, value in row.items() if holder[key] is None and value} == {}
+    assert (row["mem_bytes"], row["active"], row["idle_since"]) == ("9000000000", "0", holder["idle_since"])
+    assert server.get("/api/v1/who.csv?idle=long")[0] == 400
+
+
+def test_a_command_is_no_formula_in_csv(serve, tmp_path):  # noqa: F811
+    made = Store(tmp_path / "gua.db")
+    host = made.host()
+    made.run(host, NOW - 3600, NOW - 10)
+    card = made.card(host, 0, NOW - 3600, NOW - 10)
+    process = made.process(host, 100, "@ann", "=1+1,2", seen=(NOW - 3600, NOW - 10))
+    made.usage(NOW - 60, card, IDLE_HELD, 60)
+    made.insert("holder", gpu=card, process=process, kind=1, mem_bytes=1 << 30, since_ms=(NOW - 3600) * 1000)
+    (row,) = csv.DictReader(io.StringIO(serve("--db", made.save(), "--now", NOW_TEXT).get("/api/v1/who.csv")[2]))
+    assert (row["user"], row["command"]) == ("'@ann", "'=1+1,2")
 
 
 @pytest.mark.parametrize("query, users", [
