@@ -285,7 +285,7 @@ int simulate(struct simulation *s, struct err *e)
 			.mem_bytes = -1,
 			.used_again_ms = -1 };
 	}
-	s->since_ms = h->since_ms;
+	s->since_ms = h->since_ms > h->first_ms ? h->since_ms : h->first_ms;
 	s->until_ms = h->last_tick_ms < h->until_ms ? h->last_tick_ms : h->until_ms;
 	/* Passes are on whole intervals of the clock. */
 	int64_t at_ms = (s->since_ms + s->interval_ms - 1) / s->interval_ms * s->interval_ms;

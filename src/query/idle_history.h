@@ -63,7 +63,7 @@ struct idle_history {
 	/* What was found; zero-initialise. */
 	char hostname[128], boot_id[64];
 	bool any_run, running, simulated;
-	int64_t last_tick_ms, interval_ms, spell_ms;
+	int64_t first_ms, last_tick_ms, interval_ms, spell_ms; /* first: recorded since */
 	struct card_id *cards;
 	size_t n_cards;
 	struct idle_session *sessions;

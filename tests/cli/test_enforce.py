@@ -163,6 +163,7 @@ def test_simulate_counts_what_is_given_back(world, tmp_path):
     w.write(100)
     said = simulate(w, 100, *conf(tmp_path, FAST + "[policy]\nbreaker_pct = 100\n"))
     first, second = said["sessions"]
+    assert (said["since"], said["until"]) == (iso(w.start), iso(w.at(100)))  # nothing was recorded before
     assert said["sessions_ended"] == 2 and said["sessions_ended_wrongly"] == 0
     assert first["ended"] == second["ended"] == iso(w.at(31))
     assert (first["given_back_gpu_seconds"], second["given_back_gpu_seconds"]) == (69 * 60, 49 * 60)
