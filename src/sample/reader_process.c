@@ -115,7 +115,6 @@ static bool is_runnable(pid_t pid)
 /* What is known about a request that takes long. */
 struct slow {
 	char place[HELPER_PLACE_CAP]; /* where the process was last seen */
-	int64_t since_us;	      /* it is there since */
 	int64_t here_ms;    /* how long it has waited there, and not for a processor */
 	int64_t waited_ms;  /* the same for all processes that it has read */
 	int64_t longest_ms; /* the longest of here_ms */
@@ -129,28 +128,27 @@ static uint32_t pid_at(const char *place)
 	return sscanf(place, "pid %u", &pid) == 1 ? pid : 0;
 }
 
-static int64_t limit_us(const char *place)
+static int64_t limit_ms(const char *place)
 {
 	if (pid_at(place))
-		return PROCESS_MS * INT64_C(1000);
-	return strncmp(place, "uid ", 4) == 0 ? NAME_MS * INT64_C(1000)
-					      : START_MS * INT64_C(1000);
+		return PROCESS_MS;
+	return strncmp(place, "uid ", 4) == 0 ? NAME_MS : START_MS;
 }
 
-/* Looks where the process is. True: it has waited for too long. */
-static bool look(struct slow *s, const struct helper *h, int64_t now_us)
+/* Looks where the process is. True: it has waited for too long. Time in which it waited for a
+ * processor does not count: on a loaded host that may be most of it. */
+static bool look(struct slow *s, const struct helper *h)
 {
 	char place[HELPER_PLACE_CAP];
 	helper_where(h, place, sizeof(place));
 	if (strcmp(place, s->place) != 0) {
 		memcpy(s->place, place, sizeof(place));
-		s->since_us = now_us - LOOK_MS * 1000;
 		s->here_ms = 0;
 	}
 	if (is_runnable(helper_pid(h)))
 		return false;
 	s->here_ms += LOOK_MS;
-	bool late = now_us - s->since_us >= limit_us(place);
+	bool late = s->here_ms >= limit_ms(place);
 	if (pid_at(place))
 		s->waited_ms += LOOK_MS;
 	if (pid_at(place) && (late || s->here_ms > s->longest_ms)) {
@@ -164,13 +162,10 @@ static bool look(struct slow *s, const struct helper *h, int64_t now_us)
 static int wait_for_reply(
 	struct helper *h, const struct str **reply, struct slow *s, struct err *e)
 {
-	int64_t begun_us = reader_now_us();
-	s->since_us = begun_us;
+	int64_t end_us = reader_now_us() + REQUEST_MS * INT64_C(1000);
 	for (;;) {
 		int rc = helper_receive(h, LOOK_MS, reply, e);
-		int64_t now_us = reader_now_us();
-		if (rc != ERR_BUSY || look(s, h, now_us) ||
-			now_us - begun_us >= REQUEST_MS * INT64_C(1000))
+		if (rc != ERR_BUSY || look(s, h) || reader_now_us() >= end_us)
 			return rc;
 	}
 }
