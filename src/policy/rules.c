@@ -182,6 +182,13 @@ bool policy_is_quiet(const struct policy *p, int64_t now_ms)
 	return config_is_quiet(p->config, &local);
 }
 
+/* A service may serve a model while nobody asks it: a rule ends one only if it speaks of them.
+ */
+static bool names_services(const struct config_match *m)
+{
+	return (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n;
+}
+
 struct policy_times policy_times(const struct config_rule *rule, enum session_use use)
 {
 	struct policy_times t = { rule->warn_ms, rule->again_ms, AT_NEVER, rule->end_ms };
@@ -189,6 +196,8 @@ struct policy_times policy_times(const struct config_rule *rule, enum session_us
 		t.again_ms = AT_NEVER;
 	if (t.end_ms == AT_USUAL)
 		t.end_ms = usual_end_ms[use];
+	if (use == USE_SERVICE && !names_services(&rule->match))
+		t.end_ms = AT_NEVER;
 	if (t.end_ms == AT_NEVER)
 		return t;
 	int64_t last_ms = t.again_ms == AT_NEVER ? t.warn_ms : t.again_ms;

@@ -259,7 +259,8 @@ def test_a_container(hosts):
             pytest.skip(f"this machine runs no container: {run.stderr.strip()[-100:]}")
         pid = int(subprocess.run([*podman, "inspect", "-f", "{{.State.Pid}}", run.stdout.strip()], check=True,
                                  capture_output=True, text=True).stdout)
-        host.config.write_text(host.config.read_text().replace("[end]\n", f"[end]\npodman = {' '.join(podman)} stop -t 1\n"))
+        host.config.write_text(host.config.read_text().replace("[end]\n", f"[end]\npodman = {' '.join(podman)} stop -t 1\n")
+                               .replace("[rule all]", "[rule all]\ncontainer = podman:*"))
         host.hold("container", pid)
         host.record()
         host.arm()
