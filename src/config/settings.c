@@ -142,6 +142,8 @@ static const struct setting *find_twin(const struct settings *s, const struct se
 static int add_setting(struct settings *s, const struct setting *new, struct err *e)
 {
 	const struct setting *twin = find_twin(s, new);
+	if (twin && !new->key && s->are_options)
+		return 0;
 	if (twin) {
 		report(s, new->line, "%s: given already, in line %zu",
 			new->key ? new->name : new->block, twin->line);
@@ -304,8 +306,10 @@ int settings_set(
 				list->items[i]);
 	if (!rc && lines.failed)
 		rc = err_memory(e);
+	s->are_options = true;
 	if (!rc)
 		rc = settings_read(s, file, str_text(&lines), lines.len, e);
+	s->are_options = false;
 	for (size_t i = 0; i < s->n_items; i++)
 		if (s->items[i].file == s->n_files - 1)
 			s->items[i].line = 0;

@@ -33,6 +33,7 @@ struct settings {
 	const struct config_schema *schema;
 	const char *files[SETTINGS_MAX_FILES];
 	size_t n_files;
+	bool are_options; /* private: several may be of one block */
 	struct setting *items;
 	size_t n_items, items_cap;
 	struct settings_error *errors;

@@ -227,6 +227,8 @@ def test_sessions_below_a_gibibyte_and_services_are_not_ended(world, tmp_path):
     w.write(100)
     said = simulate(w, 100, "--set", "rule.x.warn=10m")
     assert [(s["user"], s["use"], s["ended"]) for s in said["sessions"]] == [("bob", "service", None)]
+    two = "--set", "rule.x.warn=10m", "--set", "rule.y.warn=20m", "--set", "rule.x.container=docker:*"
+    assert {s["rule"] for s in simulate(w, 100, *two)["sessions"]} == {"x"}
     # Not even by a rule with an end, unless it speaks of them.
     assert simulate(w, 100, *conf(tmp_path, FAST))["sessions_ended"] == 0
     for key in "kind = service", "container = docker:*":
