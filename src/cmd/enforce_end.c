@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cmd/enforce_login.h"
 #include "cmd/hand_over.h"
 #include "cmd/live.h"
 #include "policy/keep_spool.h"
@@ -417,10 +418,13 @@ void enforce_end_after(void *context, const struct enforcer_step *s)
 	struct enforce_end *x = context;
 	const struct verdict *v = s->verdict;
 	bool ends = x->enforcer->policy.enforce && v->state.level == LEVEL_END && !v->would;
-	if (v->state.stage == STAGE_NONE)
+	if (v->state.stage == STAGE_NONE) {
 		release(x, s->facts->session->key);
-	else if (ends)
+		enforce_login_clear(
+			&x->x->conf.values.notices, x->enforcer->file, s->facts->session);
+	} else if (ends) {
 		hold(x, s);
+	}
 	if (v->step == STEP_END && ends)
 		begin(x, s);
 }

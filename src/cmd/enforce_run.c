@@ -122,6 +122,13 @@ static int queue(
 	return tell_step(f, step, e);
 }
 
+static int alarm_root(void *context, struct policy_file *f, const char *text, struct err *e)
+{
+	struct service *s = context;
+	log_warning("%s", text);
+	return tell_alarm(f, &s->x->conf.values.notices, text, clock_wall_ms(&s->clock), e);
+}
+
 static void after(void *context, const struct enforcer_step *step)
 {
 	enforce_end_after(((struct service *)context)->end, step);
@@ -284,8 +291,9 @@ static int start(struct service *s, struct err *e)
 		rc = courier_new(&s->courier, &x->conf.values.notices, e);
 	if (rc == 0)
 		rc = enforce_end_open(&s->end, x, &s->enforcer, e);
-	s->enforcer.hooks =
-		(struct enforcer_hooks){ .context = s, .queue = queue, .after = after };
+	s->enforcer.hooks = (struct enforcer_hooks){
+		.context = s, .queue = queue, .alarm = alarm_root, .after = after
+	};
 	if (rc == 0)
 		keep_spool_make(s->spool);
 	return rc;

@@ -339,7 +339,10 @@ static int write_breaker(struct work *w, const struct pass *pass)
 		.evidence = text,
 		.config = w->x->config_hash,
 		.actor = "gua-enforce" };
-	return policy_file_add_action(w->x->file, &a, w->e);
+	int rc = policy_file_add_action(w->x->file, &a, w->e);
+	if (rc == 0 && w->x->hooks.alarm && !a.would)
+		rc = w->x->hooks.alarm(w->x->hooks.context, w->x->file, text, w->e);
+	return rc;
 }
 
 static int write_all(struct work *w, const struct pass *pass)

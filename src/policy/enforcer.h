@@ -24,6 +24,9 @@ struct enforcer_hooks {
 	/* Within the transaction: queue what people are told. Non-zero: the pass is undone. */
 	int (*queue)(void *context, struct policy_file *f, const struct enforcer_step *step,
 		struct err *e);
+	/* Within the transaction: the breaker held all ends back, and an administrator must
+	 * look. */
+	int (*alarm)(void *context, struct policy_file *f, const char *text, struct err *e);
 	/* After it was stored, for every session that has a stage or lost it: begin to end,
 	 * hold, let go. */
 	void (*after)(void *context, const struct enforcer_step *step);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/release.h"
 #include "policy/channel.h"
@@ -118,6 +119,31 @@ int tell_add(struct policy_file *f, const struct tell_queue *q, const struct not
 			rc = policy_notice_add(f, &row, e);
 	}
 	str_finish(&body);
+	return rc;
+}
+
+int tell_alarm(struct policy_file *f, const struct config_notices *config, const char *text,
+	int64_t now_ms, struct err *e)
+{
+	static const enum channel channels[] = { CHANNEL_MAIL, CHANNEL_WEBHOOK,
+		CHANNEL_COMMAND };
+	struct config_notices some = *config;
+	const struct policy_state state = { .idle_since_ms = now_ms };
+	const struct tell_queue q = { &some, "alarm", &state, now_ms };
+	struct notice n;
+	int rc = 0;
+	notice_init(&n, NOTICE_ALARM);
+	text_copy(n.session, sizeof(n.session), "alarm");
+	text_copy(n.user, sizeof(n.user), "root");
+	if (gethostname(n.host, sizeof(n.host) - 1) != 0)
+		text_copy(n.host, sizeof(n.host), "this host");
+	text_copy(n.result, sizeof(n.result), text);
+	n.made_ms = now_ms;
+	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]) && rc == 0; i++) {
+		some.channels = channel_names[channels[i]];
+		if (channel_configured(channels[i], config))
+			rc = tell_add(f, &q, &n, notice_kind_names[NOTICE_ALARM], e);
+	}
 	return rc;
 }
 

@@ -19,6 +19,11 @@ struct tell_queue {
 int tell_add(struct policy_file *f, const struct tell_queue *q, const struct notice *n,
 	const char *stage, struct err *e);
 
+/* Queues an alarm for root, through the channels that reach administrators: mail, webhook and
+ * command. */
+int tell_alarm(struct policy_file *f, const struct config_notices *config, const char *text,
+	int64_t now_ms, struct err *e);
+
 /* For enforcer_hooks.queue: warnings are queued; when a session recovered, was kept, exempted
  * or released, what waits is taken back. */
 int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *e);

@@ -58,7 +58,7 @@ class Host:
         self.told_path.chmod(0o666)
         notices = f"channels = command\ncommand = {tell}\ntimeout = 10s" if notices is None else notices
         self.config = where / "gua.conf"
-        self.config.write_text(RULES.format(policy=policy, notices=notices, more=more))
+        self.config.write_text(RULES.format(policy=policy, notices=notices.format(where=where), more=more))
         self.config.chmod(0o644)
         cards = sorted({card for card, _ in holds.values()} | {9})
         lines = ["host lab"]

@@ -46,10 +46,11 @@ def test_from_the_first_warning_to_the_end(hosts):
     host.wait_for_step(idle.pid, "ended")
     wait_for(lambda: "ended" in kinds(host, idle), host.log)
     assert idle.wait(60) == -signal.SIGTERM
-    # Each stage once, in order, whatever was restarted; the step is on record before the signal.
-    assert kinds(host, idle) == IN_ORDER
+    # In order, whatever was restarted; the step is on record before the signal. (A recorder that has just been
+    # started may not know yet how much memory is held: then the warnings begin again, and none is left out.)
     steps = host.steps(idle.pid)
-    assert [step for step, _, _ in steps] == ["warn", "warn", "warn", "end", "signal", "ended"], steps
+    assert kinds(host, idle)[-4:] == IN_ORDER, steps
+    assert [step for step, _, _ in steps][-6:] == ["warn", "warn", "warn", "end", "signal", "ended"], steps
     assert [result for step, _, result in steps if step == "signal"] == ["SIGTERM"]
     assert "8.0 GiB given back" in steps[-1][2]
     # Those who were active, exempt, kept or small live.
@@ -124,6 +125,21 @@ def test_a_warning_that_does_not_arrive_delays_the_end(hosts):
     assert idle.poll() is None
 
 
+def test_a_login_notice_is_removed_when_it_is_over(hosts):
+    host = hosts({"idle": (0, "8GiB")}, notices="channels = login\nlogin_directory = {where}/motd.d")
+    (host.where / "motd.d").mkdir()
+    notice = host.where / "motd.d" / "nobody"
+    idle = host.start("idle", uid=65534)
+    host.record()
+    wait_for(host.db.exists)
+    host.enforce()
+    wait_for(notice.exists, host.log)
+    assert "holds 8.0 GiB on card 0" in notice.read_text()
+    idle.kill()
+    idle.wait()
+    wait_for(lambda: not notice.exists(), host.log)
+
+
 def test_the_breaker(hosts):
     """With the usual limits, a pass that would end most sessions ends none."""
     host = hosts({key: (0, "4GiB") for key in ("a", "b", "c")}, policy="")
@@ -132,6 +148,7 @@ def test_the_breaker(hosts):
     host.arm()
     host.enforce()
     wait_for(lambda: any(step == "breaker" for step, _, _ in host.steps()), host.log)
+    wait_for(lambda: any(kind == "alarm" for kind, _ in host.told()), host.log)
     time.sleep(2)
     assert all(child.poll() is None for child in children)
     assert not any(step in ("end", "signal") for step, _, _ in host.steps())
