@@ -74,6 +74,8 @@ static int check_options(const struct setup *s, struct err *e)
 		return err_set(e, ERR_USAGE, "--tls-cert and --tls-key need each other");
 	if (s->conf->trust_proxy && gate_check_proxy(s->conf->trust_proxy, e) != 0)
 		return err_prefix(e, "--trust-proxy");
+	if (gate_check_header(s->conf->user_header, e) != 0)
+		return err_prefix(e, "--user-header");
 	return check_reach(s, e);
 }
 

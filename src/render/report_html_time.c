@@ -99,9 +99,9 @@ static void add_zoom(struct str *out, const struct report *r, const struct repor
 	struct period whole = period_at(r->trend.unit, p->from_ms, 0, r->utc);
 	struct tm from = moment_fields(whole.from_ms, r->utc);
 	struct tm to = moment_fields(whole.to_ms, r->utc);
-	str_addf(out, "<a href=\"?since=%04d-%02d-%02d&amp;until=%04d-%02d-%02d\">",
+	str_addf(out, "<a href=\"?since=%04d-%02d-%02d&amp;until=%04d-%02d-%02d%s\">",
 		from.tm_year + 1900, from.tm_mon + 1, from.tm_mday, to.tm_year + 1900,
-		to.tm_mon + 1, to.tm_mday);
+		to.tm_mon + 1, to.tm_mday, r->link_rest);
 }
 
 /* Draws period i. Of users, the cards' unobserved time is not a part of the column. */

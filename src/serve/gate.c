@@ -39,6 +39,17 @@ int gate_check_proxy(const char *text, struct err *e)
 		e, ERR_USAGE, "'%s' is not an address; write 127.0.0.1, ::1 or unix", text);
 }
 
+int gate_check_header(const char *name, struct err *e)
+{
+	static const char token[] = "!#$%&'*+-.^_`|~0123456789"
+				    "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"; /* RFC 9110, 5.6.2 */
+	if (*name && name[strspn(name, token)] == '\0')
+		return 0;
+	return err_set(e, ERR_USAGE,
+		"'%s' cannot be the name of a header; write one like X-Forwarded-User", name);
+}
+
 /* Takes the host out of "host:port" or "[address]:port"; false: it is not written so. */
 static bool read_host(char host[HOST_CAP], const char *header)
 {

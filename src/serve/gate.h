@@ -33,6 +33,8 @@ enum gate_verdict gate_check(
 
 /* ERR_USAGE unless `text` is an address or "unix". */
 int gate_check_proxy(const char *text, struct err *e);
+/* ERR_USAGE unless `name` can be the name of a header. */
+int gate_check_header(const char *name, struct err *e);
 /* "192.0.2.1", "unix": for the log. */
 void gate_address(char *dst, size_t cap, const struct sockaddr *address);
 

@@ -44,16 +44,16 @@ static bool is_of_window(const char *name)
 }
 
 /* What else the page was asked for, after the window in a link: it stays. */
-static void add_rest(const struct view *v)
+static void add_rest(const struct view *v, struct str *out)
 {
 	for (size_t i = 0; i < v->q->n_params; i++) {
 		const struct request_param *p = &v->q->params[i];
 		if (is_of_window(p->name))
 			continue;
-		str_add(v->out, "&amp;");
-		html_url(v->out, p->name);
-		str_add(v->out, "=");
-		html_url(v->out, p->value);
+		str_add(out, "&amp;");
+		html_url(out, p->name);
+		str_add(out, "=");
+		html_url(out, p->value);
 	}
 }
 
@@ -83,7 +83,7 @@ static void add_step(const struct view *v, int direction, const char *text)
 		return;
 	str_addf(v->out, "<li><a href=\"?since=%%40%lld&amp;until=%%40%lld",
 		(long long)since_ms / 1000, (long long)(since_ms + length_ms) / 1000);
-	add_rest(v);
+	add_rest(v, v->out);
 	str_addf(v->out, "\">%s</a></li>", text);
 }
 
@@ -95,7 +95,7 @@ static void add_presets(const struct view *v)
 		const char *given = part_param(v->whole, p->name);
 		bool current = given && strcmp(given, p->value) == 0;
 		str_addf(v->out, "<li><a href=\"?%s=%s", p->name, p->value);
-		add_rest(v);
+		add_rest(v, v->out);
 		str_addf(v->out, "\"%s>%s</a></li>", current ? " aria-current=\"true\"" : "",
 			p->text);
 	}
@@ -120,7 +120,7 @@ static void add_dates(const struct view *v)
 		day_text(until, asked->until_ms, asked->utc);
 	str_addf(v->out,
 		"<label>from <input type=\"date\" name=\"since\" value=\"%s\"></label>\n"
-		"<label>until before <input type=\"date\" name=\"until\" "
+		"<label>to (day not included) <input type=\"date\" name=\"until\" "
 		"value=\"%s\"></label>\n",
 		since, until);
 }
@@ -195,7 +195,7 @@ static void name_formats(struct page_frame *f, const struct view *v, struct str 
 static void write_page(struct view *v, const struct err *e)
 {
 	struct page_frame f = v->page->frame;
-	struct str hrefs[3] = { { 0 } };
+	struct str hrefs[3] = { { 0 } }, rest = { 0 };
 	f.paper = part_param(v->q, "print") != NULL;
 	name_formats(&f, v, hrefs);
 	page_begin(v->out, &f);
@@ -205,10 +205,14 @@ static void write_page(struct view *v, const struct err *e)
 	if (e->code) {
 		add_nothing(v, e);
 	} else {
+		add_rest(v, &rest);
 		v->answer.report.linked = true;
+		v->answer.report.link_rest = str_text(&rest);
 		report_html_body(v->out, &v->answer.report);
 	}
 	page_end(v->out);
+	v->out->failed |= rest.failed;
+	str_finish(&rest);
 	for (size_t i = 0; i < 3; i++)
 		str_finish(&hrefs[i]);
 }

@@ -166,6 +166,9 @@ def test_the_number_of_spells_on_a_page_can_be_chosen(server):
 def test_a_day_leads_to_its_own_report(server):
     body = page(server, "/audit")
     assert 'href="?since=2026-10-30&amp;until=2026-10-31"' in body
+    body = page(server, "/audit?user=bob&by=process")
+    assert 'href="?since=2026-10-30&amp;until=2026-10-31&amp;user=bob&amp;by=process"' in body
+    assert 'href="?since=2026-10-30&amp;until=2026-10-31"' not in body
 
 
 @pytest.mark.parametrize("target, title, users", [

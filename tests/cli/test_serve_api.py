@@ -69,7 +69,8 @@ def test_report_as_csv(server, lab, query, options):
 @pytest.mark.parametrize("target, status, says", [
     ("/api/v1/report?since=yesteryear", 400, "since"), ("/api/v1/report?by=shoe", 400, "shoe"),
     ("/api/v1/report?group=none", 404, "there is no group 'none'"), ("/api/v1/report?card=7", 404, "7"),
-    ("/api/v1/report?top=-1", 400, "top"), ("/api/v1/report?utc=maybe", 400, "utc takes one of 1|0, not 'maybe'"),
+    ("/api/v1/report?since=1h&last=1h", 400, "since and last exclude each other"),
+    ("/api/v1/events?until=x", 400, "until"), ("/api/v1/report?top=-1", 400, "top"), ("/api/v1/report?utc=maybe", 400, "utc takes one of 1|0, not 'maybe'"),
     ("/api/v1/report?sinse=1h", 400, "there is no parameter 'sinse'"),
     ("/api/v1/report?since=2020-01-01&until=2020-01-02", 404, "no data between"),
     ("/api/v1/report.csv?table=compare", 400, "table=compare needs compare"),
@@ -77,6 +78,7 @@ def test_report_as_csv(server, lab, query, options):
 def test_wrong_questions(server, target, status, says):
     got, _, body = server.get(target)
     assert got == status and says in json.loads(body)["error"]
+    assert "--" not in json.loads(body)["error"]
 
 
 @pytest.mark.parametrize("query, options", [

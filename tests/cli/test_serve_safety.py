@@ -98,6 +98,9 @@ def test_other_hosts_need_secrets_and_encryption(db, auth):
     assert run.returncode == 2 and "need each other" in run.stderr
     run = gua("serve", "--db", db, "--trust-proxy", "proxy.example")
     assert run.returncode == 2 and "--trust-proxy: 'proxy.example' is not an address" in run.stderr
+    for name in ("a b", "", "X-User:"):
+        run = gua("serve", "--db", db, "--user-header", name)
+        assert run.returncode == 2 and f"--user-header: '{name}' cannot be the name of a header" in run.stderr
 
 
 def test_the_proxy_says_who_asks(serve, db, auth):  # noqa: F811
