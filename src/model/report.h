@@ -42,8 +42,10 @@ struct report {
 	bool utc;    /* for times in sentences and the hours of the week */
 	bool linked; /* set by who shows it: it is part of a page of gua serve, which has the
 			heading; names and days lead to other pages */
-	const char *link_rest; /* of a linked one, the page's: what follows the window in a
-				  link, written for HTML */
+	const char *link_rest;	 /* of a linked one, the page's: what follows the window in a
+				    link, written for HTML */
+	const char *link_spells; /* the same: leads to this page with more idle spells */
+	size_t n_spells_left;	 /* idle spells that are not in `longest` */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
 	size_t n_hosts;
 	int64_t since_ms, until_ms, length_ms, resolution_ms;

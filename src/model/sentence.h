@@ -22,6 +22,7 @@ enum sentence_kind {
 	SENTENCE_COMPARE, /* about the other window, and cautions */
 	SENTENCE_CARD,	  /* an event: a card that has no readings now */
 	SENTENCE_HOLDERS, /* about the table of holders */
+	SENTENCE_SPELLS,  /* how many spells are not in the table */
 	SENTENCE_SPELL,	  /* about the table of the longest idle spells */
 	SENTENCE_POLICY,  /* what gua enforce did */
 	SENTENCE_BILL,	  /* about the bill */

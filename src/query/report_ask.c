@@ -159,7 +159,8 @@ static int no_data(const struct audit *a, const struct audit_question *q, struct
 int report_answer(struct report_answer *answer, const struct report_asked *asked, struct err *e)
 {
 	int rc = audit_run(&answer->audit, &asked->question, e);
-	if (rc == 0 && answer->audit.n_cards == 0)
+	answer->empty = rc == 0 && answer->audit.n_cards == 0;
+	if (answer->empty)
 		return no_data(&answer->audit, &asked->question, e);
 	if (rc)
 		return rc;

@@ -43,6 +43,7 @@ int report_check_groups(
 
 /* The report with what it borrows. Zero-initialise. */
 struct report_answer {
+	bool empty; /* the window has no data */
 	struct audit audit, before;
 	struct report report;
 };

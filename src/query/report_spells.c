@@ -165,6 +165,7 @@ void report_add_spell_sentences(struct report *r, const struct audit *a)
 {
 	bool cut = false, gaps = false;
 	size_t stopped = 0;
+	r->n_spells_left = a->spells.n_left_out;
 	for (size_t i = 0; i < a->spells.n; i++) {
 		const struct audit_spell *s = &a->spells.items[i];
 		gaps |= spell_unobserved_ms(&s->spell) > 60000;
@@ -177,7 +178,7 @@ void report_add_spell_sentences(struct report *r, const struct audit *a)
 			"else was on the GPU does not matter.",
 			r->bill.currency);
 	if (a->spells.n_left_out)
-		report_say(r, SENTENCE_SPELL, NULL, "%zu more: --longest N shows N of them.",
+		report_say(r, SENTENCE_SPELLS, NULL, "%zu more: --longest N shows N of them.",
 			a->spells.n_left_out);
 	if (cut || gaps)
 		report_say(r, SENTENCE_SPELL, NULL,

@@ -254,6 +254,14 @@ static void add_holders(struct str *out, const struct report *r)
 	html_section_end(out);
 }
 
+/* On a page, a link to the same page with more of them takes the place of the sentence. */
+static void add_more_spells(struct str *out, const struct report *r)
+{
+	str_add(out, "<p><a href=\"");
+	html_text(out, r->link_spells);
+	str_addf(out, "#longest\">%zu more idle spells</a></p>\n", r->n_spells_left);
+}
+
 static void add_longest(struct str *out, const struct report *r)
 {
 	if (!r->longest.n_rows)
@@ -261,6 +269,10 @@ static void add_longest(struct str *out, const struct report *r)
 	html_section(out, "longest", "Longest idle spells");
 	add_table(out, r, &r->longest,
 		(struct html_table_style){ .caption = "Who held which GPU idle for longest" });
+	if (r->linked && r->n_spells_left)
+		add_more_spells(out, r);
+	else
+		html_sentences(out, r, SENTENCE_SPELLS);
 	html_sentences(out, r, SENTENCE_SPELL);
 	html_section_end(out);
 }

@@ -274,6 +274,7 @@ static void add_longest(struct page *p)
 		return;
 	page_heading(p, "Longest idle spells");
 	text_add_table(p->out, &p->r->longest, &p->style->text);
+	page_sentences(p, SENTENCE_SPELLS);
 	page_sentences(p, SENTENCE_SPELL);
 }
 

@@ -70,30 +70,24 @@ void answer_fail(struct answer *a, const struct request *q, int status, const ch
 
 enum { RETRY_S = 5 };
 
-/* A mistake in a request: the parsers name options, and parameters have the same names without
- * the dashes. */
-static void fail_usage(struct answer *a, const struct request *q, const struct err *e)
+void answer_sentence(char dst[ERR_TEXT_CAP], const struct err *e)
 {
-	char text[sizeof(e->text)];
 	size_t n = 0;
 	for (const char *c = e->text; *c; c++) {
 		bool begins = c == e->text || c[-1] == ' ';
 		if (begins && c[0] == '-' && c[1] == '-' && c[2] >= 'a' && c[2] <= 'z')
 			c += 2;
-		text[n++] = *c;
+		dst[n++] = *c;
 	}
-	text[n] = '\0';
-	answer_fail(a, q, 400, text);
+	dst[n] = '\0';
 }
 
 void answer_err(struct answer *a, const struct request *q, const struct err *e)
 {
-	int status = e->code == ERR_NOTHING ? 404 : 503;
-	if (e->code == ERR_USAGE) {
-		fail_usage(a, q, e);
-		return;
-	}
-	answer_fail(a, q, status, e->text);
+	char sentence[ERR_TEXT_CAP];
+	int status = e->code == ERR_USAGE ? 400 : e->code == ERR_NOTHING ? 404 : 503;
+	answer_sentence(sentence, e);
+	answer_fail(a, q, status, status == 503 ? e->text : sentence);
 	a->retry_s = status == 503 ? RETRY_S : 0;
 }
 

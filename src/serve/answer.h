@@ -27,6 +27,10 @@ void answer_fail(struct answer *a, const struct request *q, int status, const ch
 /* The same for a failure of the program: 400 for a user's mistake, 404 for what does not exist,
  * 503 for a store that cannot be read now. */
 void answer_err(struct answer *a, const struct request *q, const struct err *e);
+/* The sentence of a mistake in a request: parsers name options, and parameters have the same
+ * names without the dashes. */
+enum { ERR_TEXT_CAP = sizeof(((struct err *)0)->text) };
+void answer_sentence(char dst[ERR_TEXT_CAP], const struct err *e);
 /* Appends what `print` prints into a file; fails as it does. */
 typedef int answer_printer(FILE *to, const void *context, struct err *e);
 int answer_print(struct answer *a, answer_printer *print, const void *context, struct err *e);

@@ -170,9 +170,13 @@ static void add_nothing(const struct view *v, const struct err *e)
 {
 	const struct audit *a = &v->answer.audit;
 	const struct audit_question *asked = &v->params.asked.question;
-	char first[48], last[48];
-	part_warning(v->out, e->text);
-	if (a->oldest_ms <= 0)
+	char first[48], last[48], sentence[ERR_TEXT_CAP];
+	answer_sentence(sentence, e);
+	part_warning(v->out, sentence);
+	if (!v->answer.empty)
+		str_add(v->out,
+			"<p><a href=\"/audit\">The audit of all users and GPUs</a></p>\n");
+	if (!v->answer.empty || a->oldest_ms <= 0)
 		return;
 	day_text(first, a->oldest_ms, asked->utc);
 	day_text(last, a->newest_ms + 86400000, asked->utc);
@@ -192,27 +196,44 @@ static void name_formats(struct page_frame *f, const struct view *v, struct str 
 	f->formats[2] = (struct page_link){ "print", str_text(&hrefs[2]) };
 }
 
+enum { MORE_SPELLS = 1000 };
+
+/* Appends the report; its links ask for the same otherwise. */
+static void add_report(struct view *v)
+{
+	struct report *r = &v->answer.report;
+	struct str rest = { 0 }, spells = { 0 };
+	char number[24];
+	size_t n = r->longest.n_rows + r->n_spells_left;
+	snprintf(number, sizeof(number), "%zu", n < MORE_SPELLS ? n : MORE_SPELLS);
+	add_rest(v, &rest);
+	part_query(&spells, "", v->q, &(struct request_param){ "longest", number });
+	r->linked = true;
+	r->link_rest = str_text(&rest);
+	r->link_spells = str_text(&spells);
+	report_html_body(v->out, r);
+	v->out->failed |= rest.failed || spells.failed;
+	str_finish(&rest);
+	str_finish(&spells);
+}
+
 static void write_page(struct view *v, const struct err *e)
 {
 	struct page_frame f = v->page->frame;
-	struct str hrefs[3] = { { 0 } }, rest = { 0 };
+	struct str hrefs[3] = { { 0 } };
 	f.paper = part_param(v->q, "print") != NULL;
 	name_formats(&f, v, hrefs);
 	page_begin(v->out, &f);
 	if (!f.paper)
 		add_picker(v);
-	add_present(v);
+	if (!e->code || v->answer.empty)
+		add_present(v);
 	if (e->code) {
 		add_nothing(v, e);
 	} else {
-		add_rest(v, &rest);
-		v->answer.report.linked = true;
-		v->answer.report.link_rest = str_text(&rest);
-		report_html_body(v->out, &v->answer.report);
+		add_report(v);
 	}
 	page_end(v->out);
-	v->out->failed |= rest.failed;
-	str_finish(&rest);
 	for (size_t i = 0; i < 3; i++)
 		str_finish(&hrefs[i]);
 }

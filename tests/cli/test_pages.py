@@ -163,6 +163,22 @@ def test_the_number_of_spells_on_a_page_can_be_chosen(server):
     assert 'id="longest"' in page(server, "/user/bob") and 'id="longest"' not in page(server, "/user/bob?longest=0")
 
 
+def test_more_spells_are_a_link(serve, tmp_path):  # noqa: F811
+    made = Store(tmp_path / "gua.db")
+    host = made.host()
+    made.run(host, NOW - DAY, NOW)
+    card = made.card(host, 0, NOW - DAY, NOW)
+    bob = made.process(host, 200, "bob", seen=(NOW - DAY, NOW))
+    for begin in range(NOW - 9 * 3600, NOW, 3600):
+        made.spell(card, bob, begin, begin + 1800)
+        made.usage(begin - begin % 300, card, IDLE_HELD, 300, width=300)
+        made.holding(begin - begin % 300, card, bob, IDLE_HELD, 300, share=300, width=300)
+    started = serve("--db", made.save(), "--now", NOW_TEXT, "--utc")
+    body = page(started, "/audit?longest=2&last=24h")
+    assert '<a href="?last=24h&amp;longest=9#longest">7 more idle spells</a>' in body and "--longest" not in body
+    assert "more idle spells" not in page(started, "/audit?last=24h&longest=9")
+
+
 def test_a_day_leads_to_its_own_report(server):
     body = page(server, "/audit")
     assert 'href="?since=2026-10-30&amp;until=2026-10-31"' in body
@@ -215,6 +231,14 @@ def test_pages_that_are_not_there(server):
         answer = server.get(target, Accept=BROWSER)
         assert answer[0] == status and says in words(answer[2]), (target, answer[2])
         assert '<nav aria-label="Pages">' in answer[2]
+        assert "--" not in words(answer[2]), target
+
+
+def test_the_page_of_an_unknown_user_leads_to_the_audit(server):
+    body = server.get("/user/nobody", Accept=BROWSER)[2]
+    assert "the store has no user 'nobody'" in words(body) and '<a href="/audit">The audit of' in body
+    assert "Nothing is held now" not in body and "All of the data" not in body
+    assert "All of the data" in server.get("/user/bob?since=2020-01-01&until=2020-01-02", Accept=BROWSER)[2]
 
 
 def test_a_store_that_cannot_be_read(server, lab):
