@@ -12,7 +12,7 @@ import time
 
 import pytest
 from conftest import BUILD, GUA, clean_environment, gua, wait_for
-from ender import start_as
+from ender import end_with_parent, start_as
 from fake import fake_driver
 
 ROOT = os.geteuid() == 0
@@ -86,7 +86,8 @@ class Host:
     def service(self, *arguments, before=(), name="service"):
         log = open(self.where / f"{name}.log", "a")
         child = subprocess.Popen([*before, GUA, *map(str, arguments)], env=clean_environment(**self.env),
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                                 preexec_fn=end_with_parent)
         log.close()
         self.children.append(child)
         return child
