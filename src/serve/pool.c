@@ -112,12 +112,13 @@ static struct pool_job *add_job(struct pool *p, const struct pool_question *q, i
 {
 	size_t slot = make_room(p);
 	struct pool_job *job = slot < SLOTS ? calloc(1, sizeof(*job)) : NULL;
-	void *bytes = job ? malloc(q->len + 1) : NULL;
+	char *bytes = job ? malloc(q->len + 1) : NULL;
 	if (!bytes) {
 		free(job);
 		return NULL;
 	}
 	memcpy(bytes, q->bytes, q->len);
+	bytes[q->len] = '\0';
 	job->question = *q;
 	job->question.bytes = bytes;
 	job->asked_us = now_us;
