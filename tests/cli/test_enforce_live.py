@@ -287,3 +287,4 @@ def test_a_container(hosts):
         assert signal_row.endswith(f" stop -t 1 {run.stdout[:12]}")
     finally:
         subprocess.run([*podman, "rm", "-f", "-t", "0", "-a"], capture_output=True, timeout=120)
+        subprocess.run(["umount", "-l", host.where / "store" / "overlay"], capture_output=True)
