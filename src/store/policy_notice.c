@@ -61,7 +61,8 @@ int policy_notice_done(struct policy_file *f, const struct policy_delivery *d, s
 {
 	sqlite3_stmt *q = policy_prepare(f,
 		"UPDATE notice SET state = ?2, result = ?3, due_ms = ?4, done_ms = ?5, "
-		"tries = tries + 1 WHERE id = ?1 AND (state = 'waiting' OR ?2 = 'delivered')");
+		"tries = tries + (?3 = '') WHERE id = ?1 AND (state = 'waiting' OR ?2 = "
+		"'delivered')");
 	sqlite3_bind_int64(q, 1, d->id);
 	sql_bind_text(q, 2, d->state);
 	sql_bind_text(q, 3, d->result);

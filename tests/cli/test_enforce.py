@@ -300,12 +300,15 @@ def test_a_late_notice_names_times_to_come(world, tmp_path):
     config = conf(tmp_path, FAST + "level = warn\n[policy]\nmode = enforce\n[notices]\nchannels = login\n"
                   f"login_directory = {place}\n")
     w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    tries = []
     for minute in 12, 20:
         w.write(minute)
         assert w.run(minute, *config).returncode == 0
         place.mkdir(exist_ok=True)
         with sqlite3.connect(w.directory / "policy.db") as db:
+            tries.append(db.execute("SELECT tries FROM notice").fetchone()[0])
             db.execute("UPDATE notice SET due_ms = 0")
+    assert tries == [1, 2]
     text = (place / "alice").read_text()
     assert "idle for 19 min" in text, text
     assert time.strftime("another notice at %a %Y-%m-%d %H:%M", time.localtime(w.at(30))) in text, text
