@@ -39,9 +39,10 @@ struct open_spans present_spans(const struct present *p, size_t session)
 static const char *protection(
 	const struct present *p, const struct idle_process *process, int proc, int64_t uid_min)
 {
-	struct builtin_facts f = {
-		.pid = process->pid, .uid = process->uid, .uid_min = uid_min
-	};
+	struct builtin_facts f = { .pid = process->pid,
+		.uid = process->uid,
+		.uid_min = uid_min,
+		.graphics = p->history.sessions[process->session].draws };
 	const char *why = builtin_exemption(&f);
 	if (why || proc < 0 || p->history.simulated ||
 		proc_start_ticks(proc, process->pid) != process->start_ticks ||

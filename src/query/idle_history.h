@@ -27,8 +27,8 @@ struct idle_session {
 	enum session_kind kind;
 	enum session_use use;
 	const char *texts[PROCESS_TEXTS]; /* of its first process that has one; or NULL */
-	int64_t used_ms; /* used until then, as the caller knows; 0: nothing known */
-	bool holds;	 /* present only: one of its processes is a holder */
+	int64_t used_ms;   /* used until then, as the caller knows; 0: nothing known */
+	bool holds, draws; /* present only: a process holds a card; only draws on it */
 	size_t first_mark, n_marks;
 };
 

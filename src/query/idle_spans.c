@@ -2,11 +2,12 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "model/process_reading.h"
 #include "query/idle_private.h"
 #include "query/spell_sql.h"
 #include "query/sql.h"
 
-enum { AT_PROCESS, AT_GPU, AT_BEGIN, AT_END, AT_IDLE, AT_MEM, AT_HOW };
+enum { AT_PROCESS, AT_GPU, AT_BEGIN, AT_END, AT_IDLE, AT_MEM, AT_HOW, AT_KIND };
 
 static int take_span(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 {
@@ -15,6 +16,8 @@ static int take_span(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 	int64_t how = sql_int(row, AT_HOW, SPELL_OPEN);
 	if (process == IDMAP_NONE || card == IDMAP_NONE)
 		return 0;
+	int64_t kind = sql_int(row, AT_KIND, 0) & (PROCESS_COMPUTE | PROCESS_GRAPHICS);
+	h->sessions[h->processes[process].session].draws |= kind == PROCESS_GRAPHICS;
 	bool open = how < 0 || how >= SPELL_ENDS;
 	struct idle_span span = { .session = h->processes[process].session,
 		.process = process,
@@ -47,13 +50,13 @@ static int compare_spans(const void *a, const void *b)
 /* Open stretches, with what is held now; spells, and open stretches that are spells. */
 #define PRESENT                                                                                \
 	"SELECT o.process, o.gpu, o.begin_ms, o.end_ms, idle_held_ms + squatting_ms, "         \
-	"coalesce(at.mem_bytes / 1024, mem_peak_kib), NULL FROM open_spell AS o "              \
+	"coalesce(at.mem_bytes / 1024, mem_peak_kib), NULL, at.kind FROM open_spell AS o "     \
 	"JOIN holder AS at ON at.gpu = o.gpu AND at.process = o.process"
 #define PAST                                                                                   \
 	"SELECT process, gpu, begin_ms, end_ms, idle_held_ms + squatting_ms, mem_peak_kib, "   \
-	"how_ended FROM spell WHERE end_ms > %lld AND begin_ms < %lld UNION ALL "              \
+	"how_ended, 0 FROM spell WHERE end_ms > %lld AND begin_ms < %lld UNION ALL "           \
 	"SELECT process, gpu, begin_ms, end_ms, idle_held_ms + squatting_ms, mem_peak_kib, "   \
-	"NULL FROM open_spell AS o WHERE begin_ms < %lld AND " OPEN_IS_SPELL
+	"NULL, 0 FROM open_spell AS o WHERE begin_ms < %lld AND " OPEN_IS_SPELL
 
 static int take_all(struct idle_history *h, sqlite3_stmt *rows, struct err *e)
 {
@@ -82,7 +85,7 @@ int idle_read_closed(struct idle_history *h, struct err *e)
 	sqlite3_stmt *rows = NULL;
 	int rc = sql_prepare(h->db, &rows, e,
 		"SELECT process, gpu, begin_ms, end_ms, idle_held_ms + squatting_ms, "
-		"mem_peak_kib, how_ended FROM spell AS s WHERE end_ms > %lld AND NOT EXISTS "
+		"mem_peak_kib, how_ended, 0 FROM spell AS s WHERE end_ms > %lld AND NOT EXISTS "
 		"(SELECT 1 FROM open_spell AS o WHERE o.end_ms = s.end_ms AND o.gpu = s.gpu "
 		"AND o.process = s.process)",
 		(long long)idle_first_ms(h));

@@ -348,6 +348,17 @@ def test_arm_refuses(world, until, why):
     assert not (w.directory / "policy.db").exists()
 
 
+def test_what_only_draws_is_exempt(world, tmp_path):
+    """It is a holder only where the configuration says so."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    for kind, steps in (2, []), (3, ["warn"]):
+        w.write(15)
+        with sqlite3.connect(w.db) as db:
+            db.execute("UPDATE holder SET kind = ?", (kind,))
+        assert w.run(15, *conf(tmp_path, FAST)).returncode == 0
+        assert [row["step"] for row in w.log()] == steps
+
+
 @pytest.fixture
 def kept(world, tmp_path):
     """A process of this test's own that holds a card, and what keeps it."""
