@@ -169,3 +169,12 @@ needs_enforce = [
     pytest.mark.skipif(not (BUILD / "gua-enforce").exists(), reason="built without gua enforce"),
     pytest.mark.skipif(not ROOT, reason="a configuration that may end sessions belongs to root"),
 ]
+
+
+# The notices of a session that is ended.
+IN_ORDER = ["warning", "again", "final", "ended"]
+
+
+def kinds(host, child):
+    """The notices about a process, in order."""
+    return [kind for kind, pid in host.told() if pid == child.pid]

@@ -1,0 +1,98 @@
+"""gua enforce run when something goes wrong: the driver, the delivery of notices, the disk, the data itself."""
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import wait_for
+from enforcing import IN_ORDER, TOMORROW, hosts, kinds, needs_enforce  # noqa: F401
+
+pytestmark = needs_enforce
+
+
+def test_a_silent_driver_stops_the_clock(hosts):
+    """Eight seconds in which nobody can see the card are not idle time."""
+    host = hosts({"idle": (0, "8GiB")}, scenario="at 4s lost card 0 until 12s\n")
+    idle, began = host.start("idle"), time.time()
+    host.record()
+    host.arm()
+    host.enforce()
+    host.wait_for_step(idle.pid, "end")
+    assert time.time() - began > 12
+    host.wait_for_step(idle.pid, "ended")
+    wait_for(lambda: "ended" in kinds(host, idle), host.log)
+    assert kinds(host, idle)[-3:] == IN_ORDER[-3:]
+
+
+def test_a_warning_that_does_not_arrive_delays_the_end(hosts):
+    """Mail is down: the first warning is not delivered, so there is no second one."""
+    host = hosts({"idle": (0, "8GiB")}, notices="channels = mail\nsendmail = /bin/false")
+    idle = host.start("idle", uid=65534)    # it has a name, so it has an address
+    host.record()
+    host.arm()
+    host.enforce()
+    host.wait_for_step(idle.pid, "warn", "warning")
+    wait_for(lambda: "/bin/false ended with status 1" in host.log(), host.log)
+    time.sleep(8)
+    assert [step for step, _, _ in host.steps(idle.pid)] == ["warn"]
+    assert idle.poll() is None
+
+
+def test_a_login_notice_is_removed_when_it_is_over(hosts):
+    host = hosts({"idle": (0, "8GiB")}, notices="channels = login\nlogin_directory = {where}/motd.d")
+    (host.where / "motd.d").mkdir()
+    notice = host.where / "motd.d" / "nobody"
+    idle = host.start("idle", uid=65534)
+    host.record()
+    wait_for(host.db.exists)
+    host.enforce()
+    wait_for(notice.exists, host.log)
+    assert "holds 8.0 GiB on card 0" in notice.read_text()
+    idle.kill()
+    idle.wait()
+    wait_for(lambda: not notice.exists(), host.log)
+
+
+def test_the_breaker(hosts):
+    """With the usual limits, a pass that would end most sessions ends none."""
+    host = hosts({key: (0, "4GiB") for key in ("a", "b", "c")}, policy="")
+    children = [host.start(key) for key in ("a", "b", "c")]
+    host.record()
+    host.arm()
+    host.enforce()
+    wait_for(lambda: any(step == "breaker" for step, _, _ in host.steps()), host.log)
+    wait_for(lambda: any(kind == "alarm" for kind, _ in host.told()), host.log)
+    time.sleep(2)
+    assert all(child.poll() is None for child in children)
+    assert not any(step in ("end", "signal") for step, _, _ in host.steps())
+
+
+def test_no_record_no_action(hosts):
+    """The disk is full when the session is to be ended; once there is room, it is."""
+    host = hosts({"idle": (0, "8GiB")})
+    idle, disk = host.start("idle"), host.where / "disk"
+    disk.mkdir()
+    mount = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=2m none {disk} && exec "$0" "$@"']
+    if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
+        pytest.skip("may not mount")
+    host.record()
+    wait_for(host.db.exists)
+    enforcer = host.enforce("--policy-db", disk / "policy.db", before=mount)
+    inside = pathlib.Path(f"/proc/{enforcer.pid}/root{disk}")
+    wait_for(lambda: (inside / "policy.db").exists(), host.log)
+    run = host.gua("enforce", "arm", "--until", TOMORROW, "--db", host.db, "--policy-db", disk / "policy.db",
+                   before=["nsenter", "-t", str(enforcer.pid), "-m"])
+    assert run.returncode == 0, run.stderr
+    wait_for(lambda: "final" in kinds(host, idle), host.log)
+    with open(inside / "fill", "wb", buffering=0) as file:
+        try:
+            while file.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+    wait_for(lambda: "full" in host.log(), host.log)
+    time.sleep(2)
+    assert idle.poll() is None
+    (inside / "fill").unlink()
+    assert idle.wait(90) == -signal.SIGTERM
