@@ -22,15 +22,6 @@ static const struct {
 	{ "Cross-Origin-Opener-Policy", "same-origin" },
 };
 
-/* FNV-1a: tells versions of one answer from each other, and nothing more. */
-static uint64_t hash(const char *bytes, size_t len)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
 static void add_headers(
 	struct MHD_Response *to, const struct response *r, const struct route *route)
 {
@@ -77,7 +68,7 @@ struct response *response_new(struct answer *a, const struct route *route)
 	r->bytes = a->body.len;
 	if (a->status == 200) {
 		snprintf(r->etag, sizeof(r->etag), "\"%016" PRIx64 "-%zx\"",
-			hash(str_text(&a->body), a->body.len), a->body.len);
+			text_sum(str_text(&a->body)), a->body.len);
 		r->unchanged = MHD_create_response_from_buffer(
 			0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
 	}
