@@ -1,7 +1,5 @@
-/* Fills answers: errors for people and for programs, and what prints into a file. */
+/* Fills answers with errors, for people and for programs. */
 #include "serve/answer.h"
-
-#include <stdlib.h>
 
 #include "render/html.h"
 #include "render/json.h"
@@ -89,18 +87,4 @@ void answer_err(struct answer *a, const struct request *q, const struct err *e)
 	answer_sentence(sentence, e);
 	answer_fail(a, q, status, status == 503 ? e->text : sentence);
 	a->retry_s = status == 503 ? RETRY_S : 0;
-}
-
-int answer_print(struct answer *a, answer_printer *print, const void *context, struct err *e)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *to = open_memstream(&text, &len);
-	int rc = to ? print(to, context, e) : err_memory(e);
-	if (to && fclose(to) != 0 && rc == 0)
-		rc = err_memory(e);
-	if (rc == 0)
-		str_add_bytes(&a->body, text, len);
-	free(text);
-	return rc;
 }

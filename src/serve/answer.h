@@ -2,8 +2,6 @@
 #ifndef GUA_SERVE_ANSWER_H
 #define GUA_SERVE_ANSWER_H
 
-#include <stdio.h>
-
 #include "base/err.h"
 #include "base/str.h"
 #include "serve/request.h"
@@ -31,9 +29,6 @@ void answer_err(struct answer *a, const struct request *q, const struct err *e);
  * names without the dashes. */
 enum { ERR_TEXT_CAP = sizeof(((struct err *)0)->text) };
 void answer_sentence(char dst[ERR_TEXT_CAP], const struct err *e);
-/* Appends what `print` prints into a file; fails as it does. */
-typedef int answer_printer(FILE *to, const void *context, struct err *e);
-int answer_print(struct answer *a, answer_printer *print, const void *context, struct err *e);
 
 /* The words of a status: "Not Found". */
 const char *status_words(int status);

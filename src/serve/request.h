@@ -13,7 +13,7 @@
 enum { REQUEST_MAX_PARTS = 8, REQUEST_MAX_PARAMS = 32, REQUEST_MAX_BYTES = 4096 };
 
 /* What a client prefers to get, for a route that can answer in several ways. */
-enum media { MEDIA_HTML, MEDIA_JSON, MEDIA_CSV, MEDIA_TEXT, MEDIA_COUNT };
+enum media { MEDIA_HTML, MEDIA_JSON, MEDIA_CSV, MEDIA_TEXT };
 
 struct request_param {
 	const char *name, *value; /* valid UTF-8 without control characters */

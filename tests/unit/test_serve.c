@@ -80,19 +80,15 @@ static void answer_fixed(const struct request *q, struct answer *a)
 	str_add(&a->body, "fixed");
 }
 
-static int print_part(FILE *to, const void *context, struct err *e)
-{
-	if (strcmp(context, "a") != 0)
-		return err_set(e, ERR_NOTHING, "there is no '%s'", (const char *)context);
-	fputs("part", to);
-	return 0;
-}
-
 static void answer_part(const struct request *q, struct answer *a)
 {
 	struct err e = { 0 };
-	if (answer_print(a, print_part, q->parts[1], &e) != 0)
-		answer_err(a, q, &e);
+	if (strcmp(q->parts[1], "a") == 0) {
+		str_add(&a->body, "part");
+		return;
+	}
+	err_set(&e, ERR_NOTHING, "there is no '%s'", q->parts[1]);
+	answer_err(a, q, &e);
 }
 
 static const struct route table[] = {
