@@ -58,7 +58,6 @@ static const char *const texts[QUERIES] = {
 			    " WHERE process IN (SELECT process FROM temp.given_up)",
 	[QUERY_DROP_ROWS] =
 		"DELETE FROM process WHERE id IN (SELECT process FROM temp.given_up)"
-		" AND id NOT IN (SELECT process FROM action WHERE process IS NOT NULL)"
 		" AND id NOT IN (SELECT process FROM holding_5m WHERE slot >= ?1)"
 		" AND id NOT IN (SELECT process FROM spell WHERE end_ms >= ?1 * 1000)",
 };

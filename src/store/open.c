@@ -129,7 +129,7 @@ static int make_file(const char *path, struct err *e)
 static const char *const tables[] = { "host", "run", "gpu", "process", "open_life", "holder",
 	"spell", "open_spell", "usage_1m", "usage_5m", "usage_1h", "usage_1d", "heat_5m",
 	"heat_1h", "sm_active", "holding_1m", "holding_5m", "holding_1h", "holding_1d",
-	"total_gpu", "total_user", "identity", "reading", "event", "action", "import", NULL };
+	"total_gpu", "total_user", "identity", "reading", "event", "import", NULL };
 
 /* Opens, sets up and migrates; the caller closes `*db` also after a failure. */
 static int open_writer(sqlite3 **db, const char *path, struct err *e)

@@ -295,18 +295,6 @@ CREATE TABLE event (
 	text  TEXT NOT NULL
 );
 
--- What enforcement did.
-CREATE TABLE action (
-	id      INTEGER PRIMARY KEY,
-	at_ms   INTEGER NOT NULL,
-	process INTEGER REFERENCES process(id),
-	gpu     INTEGER REFERENCES gpu(id),
-	kind    TEXT NOT NULL,
-	mode    TEXT NOT NULL,
-	result  TEXT NOT NULL,
-	text    TEXT NOT NULL
-);
-
 -- Databases of other tools that were imported, so that none is counted twice.
 CREATE TABLE import (
 	id          INTEGER PRIMARY KEY,

@@ -94,7 +94,6 @@ static int examine(struct store *s, int64_t before_ms, int64_t *unused, size_t *
 		"SELECT id, host, first_seen_ms, max(last_seen_ms, ended_ms), ended_ms < ?2"
 		" AND id NOT IN (SELECT process FROM holder)"
 		" AND id NOT IN (SELECT process FROM open_spell)"
-		" AND id NOT IN (SELECT process FROM action WHERE process IS NOT NULL)"
 		" AND NOT EXISTS (SELECT 1 FROM open_life AS o WHERE o.pid = process.pid"
 		" AND o.process = process.id), first_seen_ms >= ?2"
 		" FROM process WHERE id > ?1 ORDER BY id LIMIT ?3");

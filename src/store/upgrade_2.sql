@@ -43,3 +43,6 @@ CREATE TABLE reading (
 	mem_used_bytes INTEGER, power_w REAL, power_limit_w REAL, temperature_c REAL,
 	idle_held_since_ms INTEGER
 );
+
+-- Nothing has ever been written to it: enforcement has a file of its own, policy.db.
+DROP TABLE IF EXISTS action;
