@@ -106,6 +106,25 @@ static bool matches_texts(const struct policy *p, const struct config_match *m,
 	return true;
 }
 
+/* Memory that the driver cannot report may be below the limit of a rule, so it does not match.
+ * Exemptions have no such limit. */
+static bool holds_enough(
+	const struct config_match *m, const struct session_facts *f, char why[WHY_CAP])
+{
+	if (f->mem_bytes >= m->min_memory_bytes || m->min_memory_bytes == 0)
+		return true;
+	long long least_mib = (long long)(m->min_memory_bytes >> 20);
+	if (f->mem_bytes < 0)
+		snprintf(why, WHY_CAP,
+			"how much memory it holds is not known, and the rule is for %lld MiB "
+			"or more",
+			least_mib);
+	else
+		snprintf(why, WHY_CAP, "it holds %lld MiB, less than %lld MiB",
+			(long long)(f->mem_bytes >> 20), least_mib);
+	return false;
+}
+
 bool policy_matches(const struct policy *p, const struct config_match *m,
 	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP])
 {
@@ -122,13 +141,8 @@ bool policy_matches(const struct policy *p, const struct config_match *m,
 		snprintf(why, WHY_CAP, "it holds no card of these models");
 		return false;
 	}
-	/* Memory that the driver cannot tell may be any amount. */
-	if (f->mem_bytes >= 0 && f->mem_bytes < m->min_memory_bytes) {
-		snprintf(why, WHY_CAP, "it holds %lld MiB, less than %lld MiB",
-			(long long)(f->mem_bytes >> 20),
-			(long long)(m->min_memory_bytes >> 20));
+	if (!holds_enough(m, f, why))
 		return false;
-	}
 	if (!m->working_hours)
 		return true;
 	struct tm local = moment_fields(now_ms, p->utc);

@@ -19,13 +19,14 @@ struct policy {
  * observes every session. */
 size_t policy_rules_count(const struct policy *p);
 const struct config_rule *policy_rule(const struct policy *p, size_t i);
-/* The first rule that matches; NULL: none, because the session holds too little. */
+/* The first rule that matches; NULL: none, because the session holds too little, or nobody
+ * knows how much. */
 const struct config_rule *policy_find_rule(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms);
 enum policy_level policy_rule_level(const struct config_rule *rule);
 
 /* Whether all that is asked for matches. `why` is filled with the first condition that does
- * not: "the user is alice, not bob". */
+ * not: "its user is alice". */
 bool policy_matches(const struct policy *p, const struct config_match *m,
 	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP]);
 /* The configured exemption that the session has; NULL: none. */

@@ -26,6 +26,7 @@ class Work:
 
     def __init__(self, pid, user, card, does, memory=8 * GIB, **labels):
         self.pid, self.user, self.card, self.does, self.memory = pid, user, card, does, memory
+        self.peak = None if memory is None else memory // 1024
         self.labels = labels
 
 
@@ -82,14 +83,14 @@ class World:
             store.insert("holding_1m", slot=self.at(i), gpu=gpu, process=process, active_ms=busy[0],
                          idle_held_ms=60000 - busy[0], truly_idle_ms=0, squatting_ms=0, active_double_ms=0,
                          idle_held_double_ms=0, truly_idle_double_ms=0, squatting_double_ms=0, active_share_ms=0,
-                         idle_share_ms=0, sm_pct_ms=60000 * busy[1], mem_peak_kib=work.memory // 1024)
+                         idle_share_ms=0, sm_pct_ms=60000 * busy[1], mem_peak_kib=work.peak)
         last = [i for i in range(n) if (work.card, i) not in self.blind][-1]
         if last < len(work.does) and work.does[last] != "-":
             store.insert("holder", gpu=gpu, process=process, kind=1, mem_bytes=work.memory,
                          since_ms=self.at(seen[0]) * 1000, last_active_ms=None)
         for begin, end, minutes, how in self.stretches(work, n):
             values = {"gpu": gpu, "process": process, "begin_ms": self.at(begin) * 1000, "end_ms": self.at(end) * 1000,
-                      "idle_held_ms": minutes * 60000, "squatting_ms": 0, "mem_peak_kib": work.memory // 1024}
+                      "idle_held_ms": minutes * 60000, "squatting_ms": 0, "mem_peak_kib": work.peak}
             if how is None:
                 store.insert("open_spell", **values)
             elif minutes >= 5:
@@ -233,6 +234,21 @@ def test_sessions_below_a_gibibyte_and_services_are_not_ended(world, tmp_path):
     assert simulate(w, 100, *conf(tmp_path, FAST))["sessions_ended"] == 0
     for key in "kind = service", "container = docker:*":
         assert simulate(w, 100, *conf(tmp_path, FAST + key + "\n"))["sessions_ended"] == 1
+
+
+def test_memory_that_the_driver_cannot_report_matches_no_rule(world, tmp_path):
+    """It may be below the limit of the rule. A rule without a limit matches, and so do exemptions."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 99, memory=None)])
+    w.write(100)
+    said = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(100)), *conf(tmp_path, FAST)).stdout
+    why = "how much memory it holds is not known, and the rule is for 1024 MiB or more"
+    assert f"no   [rule all]: {why}" in said and f"no   the built-in rule 'default': {why}" in said, said
+    assert "nothing happens now: no rule matches" in said
+    assert simulate(w, 100, *conf(tmp_path, FAST))["sessions_warned"] == 0
+    every = FAST + "min_memory = 0\n"
+    assert simulate(w, 100, *conf(tmp_path, every))["sessions_ended"] == 1
+    exempt = "[exempt deadline]\nuser = alice\nowner = carol\nuntil = 2026-11-04\n"
+    assert simulate(w, 100, *conf(tmp_path, every + exempt))["sessions_warned"] == 0
 
 
 def test_the_breaker_and_the_limits(world, tmp_path):
