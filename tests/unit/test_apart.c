@@ -1,6 +1,6 @@
 /* A source in another process: what crosses, bytes that make no sense, a helper that hangs,
  * dies or cannot be ended, and cards that keep their places. */
-#include "test.h"
+#include "told_fixture.h"
 
 #include <math.h>
 #include <signal.h>
@@ -29,28 +29,6 @@ struct toy {
 	const struct source_avoids *avoids;
 	int scans;
 };
-
-/* Read by the helper: a file that tells which call shall hang. */
-static char hang_path[64];
-
-static bool is_told(const char *word)
-{
-	char line[32] = "";
-	FILE *f = fopen(hang_path, "r");
-	if (f && !fgets(line, sizeof(line), f))
-		line[0] = '\0';
-	if (f)
-		fclose(f);
-	return strcmp(line, word) == 0;
-}
-
-static void tell(const char *word)
-{
-	FILE *f = fopen(hang_path, "w");
-	assert_non_null(f);
-	fputs(word, f);
-	fclose(f);
-}
 
 static void maybe_hang(struct toy *t, const char *call, int card)
 {
@@ -598,7 +576,7 @@ static void test_only_changes_are_sent(void **state)
 
 int main(void)
 {
-	snprintf(hang_path, sizeof(hang_path), "/tmp/gua-test-apart-%d", (int)getpid());
+	told_start();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_selected_cards),
@@ -616,6 +594,6 @@ int main(void)
 		cmocka_unit_test(test_only_changes_are_sent),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(hang_path);
+	told_finish();
 	return failed;
 }

@@ -1,6 +1,6 @@
 /* Rounds that the process of a source makes itself: glances at a given pace, what makes it come
  * back early, a glance that is stuck, and answers that make no sense. */
-#include "test.h"
+#include "told_fixture.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #define MB (1LL << 20)
 enum { CARDS = 2, LONG_MS = 60000, SHORT_MS = 150 };
 
-/* A source that lives in the helper. A file has the word that tells it what to do. */
+/* A source that lives in the helper. A test tells it what to do. */
 struct toy {
 	struct source base;
 	struct card_reading cards[CARDS];
@@ -28,26 +28,7 @@ struct toy {
 	int64_t glances;
 };
 
-static char word_path[64], clock_path[64];
-
-static bool is_told(const char *word)
-{
-	char line[32] = "";
-	FILE *f = fopen(word_path, "r");
-	if (f && !fgets(line, sizeof(line), f))
-		line[0] = '\0';
-	if (f)
-		fclose(f);
-	return strcmp(line, word) == 0;
-}
-
-static void tell(const char *word)
-{
-	FILE *f = fopen(word_path, "w");
-	assert_non_null(f);
-	fputs(word, f);
-	fclose(f);
-}
+static char clock_path[64];
 
 static int toy_scan(struct source *base, struct err *e)
 {
@@ -410,10 +391,10 @@ int main(void)
 		cmocka_unit_test(test_a_process_that_does_not_run),
 		cmocka_unit_test(test_answers_that_end_early),
 	};
-	snprintf(word_path, sizeof(word_path), "/tmp/gua-patrol-word-%d", (int)getpid());
+	told_start();
 	snprintf(clock_path, sizeof(clock_path), "/tmp/gua-patrol-clock-%d", (int)getpid());
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(word_path);
+	told_finish();
 	unlink(clock_path);
 	return rc;
 }
