@@ -78,4 +78,4 @@ def rows(bench, say):
     bench.table.row("gua enforce run: a core, at a pass a minute", spent / PASSES / 60 * 100, "%", 0.02,
                     f"{spent / PASSES * 1e3:.1f} ms a pass, {HOLDERS} idle processes")
     bench.table.row("gua enforce run: resident memory", memory, "MB", 8,
-                    f"with what curl links; {shared_out:.1f} MB where shared pages are divided among their users")
+                    f"{shared_out:.1f} MB where shared pages are divided among their users")

@@ -92,10 +92,10 @@
  *              tell (makes notices of it), keep_spool and keep_limits (requests of users),
  *              trust (who may change the rules), builtin (whom no rule may end), end_wire and
  *              end_serve (the program gua-end, which signals), notice* (what people are told,
- *              as texts and JSON), channel* (how it reaches them), backoff (when), courier
- *              (sends it), endings* (sessions that are being ended), end_link (the way to
- *              gua-end), end_manager (scancel, podman stop), fresh (the last look at the
- *              driver), signs (of life: CPU time, terminals)
+ *              as texts and JSON), channel* (how it reaches them), post (what gua-post is
+ *              asked), backoff (when), courier (sends it), endings* (sessions that are being
+ *              ended), end_link (the way to gua-end), end_manager (scancel, podman stop),
+ *              fresh (the last look at the driver), signs (of life: CPU time, terminals)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
  *              html, style (of pages), timeline, json, rows, events, status, track*,
  *              subtrack*,
@@ -123,8 +123,8 @@
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), enforce*, keep,
  *              serve (hands over), serve_main (the program
- *              gua-serve), end_main (the program gua-end), track*, subtrack, gpu_tracker,
- *              completion*, install* and uninstall,
+ *              gua-serve), end_main (the program gua-end), post_main (the program
+ *              gua-post), track*, subtrack, gpu_tracker, completion*, install* and uninstall,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
  *              window (--since and so on), mine (a person's own time), live, line_output,
  *              terminal, detach, leftover, rehearse (--dry-run), hand_over

@@ -1,5 +1,5 @@
 /* gua-enforce: the program behind `gua enforce run`. It is a program of its own because it
- * links a library for the network. */
+ * tells people and asks for sessions to be ended, which gua itself cannot do. */
 #include "base/file.h"
 #include "cmd/enforce.h"
 #include "cmd/enforce_run.h"

@@ -8,7 +8,14 @@
 
 #include "base/clock.h"
 #include "cmd/enforce_run.h"
+#include "cmd/hand_over.h"
 #include "policy/courier.h"
+
+struct post_program enforce_post(char path[PATH_MAX])
+{
+	bool found = hand_over_path("post", path);
+	return (struct post_program){ found ? path : NULL, (const char *const *)environ };
+}
 
 static int describe(struct notice *n, const char *user, struct err *e)
 {
@@ -63,12 +70,14 @@ int enforce_test_notice(struct enforce *x)
 	struct courier *c = NULL;
 	struct notice n;
 	struct err e = { 0 };
+	char path[PATH_MAX];
+	const struct post_program post = enforce_post(path);
 	int rc = x->operand ? channel_check(config, &e)
 			    : err_set(&e, ERR_USAGE, "say whom to send a test notice to");
 	if (rc == 0)
 		rc = describe(&n, x->operand, &e);
 	if (rc == 0)
-		rc = courier_new(&c, config, &e);
+		rc = courier_new(&c, config, &post, &e);
 	if (rc)
 		return cmd_fail(x->self, &e);
 	bool fine = send_all(c, config, &n, &e);

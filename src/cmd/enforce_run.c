@@ -28,10 +28,11 @@ struct service {
 	struct enforce *x;
 	struct enforcer enforcer;
 	struct courier *courier;
+	struct post_program post;
 	struct enforce_end *end;
 	struct clock clock;
 	int stop_fd, lock_fd;
-	char hash[TRUST_HASH_CAP], spool[PATH_MAX];
+	char hash[TRUST_HASH_CAP], spool[PATH_MAX], post_path[PATH_MAX];
 	bool stop;
 	bool failing;	 /* the last pass failed */
 	bool taken_over; /* what an earlier run left was looked at */
@@ -278,6 +279,7 @@ static int start(struct service *s, struct err *e)
 	if (s->stop_fd < 0)
 		return err_set(e, ERR_WORLD, "cannot wait for signals: %s", strerror(errno));
 	clock_init_real(&s->clock);
+	s->post = enforce_post(s->post_path);
 	trust_hash(s->hash, &x->conf.settings);
 	keep_spool_path(s->spool, sizeof(s->spool), &x->conf.values.policy, x->db);
 	s->enforcer = (struct enforcer){ .policy = x->policy,
@@ -288,7 +290,7 @@ static int start(struct service *s, struct err *e)
 	if (rc == 0)
 		rc = take_lock(s, e);
 	if (rc == 0)
-		rc = courier_new(&s->courier, &x->conf.values.notices, e);
+		rc = courier_new(&s->courier, &x->conf.values.notices, &s->post, e);
 	if (rc == 0)
 		rc = enforce_end_open(&s->end, x, &s->enforcer, e);
 	s->enforcer.hooks = (struct enforcer_hooks){

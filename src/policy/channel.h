@@ -8,6 +8,7 @@
 
 #include "config/notices.h"
 #include "policy/notice_text.h"
+#include "policy/post.h"
 
 enum channel {
 	CHANNEL_TERMINAL,
@@ -40,6 +41,7 @@ struct channel_job {
 	const struct notice *notice;
 	const struct notice_text *text;
 	const struct config_notices *config;
+	const struct post_program *post; /* for webhooks; NULL: there is none */
 };
 enum { CHANNEL_WHY_CAP = 256 };
 

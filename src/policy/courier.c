@@ -30,12 +30,13 @@ struct errand {
 
 struct courier {
 	const struct config_notices *config;
+	const struct post_program *post;
 	struct errand errands[COURIER_MOST];
 };
 
 /* What crosses to the helper, which has its own copy of all memory. */
 struct order {
-	const struct config_notices *config;
+	const struct courier *courier;
 	enum channel channel;
 	const struct notice *notice;
 };
@@ -48,20 +49,23 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	struct err e = { 0 };
 	char why[CHANNEL_WHY_CAP] = "";
 	(void)request;
-	if (notice_write(&text, order->notice, order->config->templates, &e) != 0)
+	const struct config_notices *config = order->courier->config;
+	if (notice_write(&text, order->notice, config->templates, &e) != 0)
 		log_warning("%s; the built-in text is used", e.text);
-	const struct channel_job job = { order->notice, &text, order->config };
+	const struct channel_job job = { order->notice, &text, config, order->courier->post };
 	enum delivery how = deliverers[order->channel](&job, why);
 	str_addf(reply, "%c%s", '0' + (int)how, why);
 	notice_text_finish(&text);
 }
 
-int courier_new(struct courier **out, const struct config_notices *config, struct err *e)
+int courier_new(struct courier **out, const struct config_notices *config,
+	const struct post_program *post, struct err *e)
 {
 	struct courier *c = calloc(1, sizeof(*c));
 	if (!c)
 		return err_memory(e);
 	c->config = config;
+	c->post = post;
 	*out = c;
 	return 0;
 }
@@ -90,7 +94,7 @@ int courier_send(struct courier *c, int64_t ticket, enum channel channel,
 		a++;
 	if (a == c->errands + COURIER_MOST)
 		return err_set(e, ERR_BUSY, "too many notices are under way");
-	struct order order = { c->config, channel, n };
+	struct order order = { c, channel, n };
 	const struct helper_work work = {
 		.name = "gua-notice", .serve = serve, .context = &order
 	};

@@ -12,8 +12,9 @@ enum { COURIER_MOST = 8 };
 
 struct courier;
 
-/* `config` is borrowed; it may change only while nothing is under way. */
-int courier_new(struct courier **c, const struct config_notices *config, struct err *e);
+/* `config` and `post` are borrowed; they may change only while nothing is under way. */
+int courier_new(struct courier **c, const struct config_notices *config,
+	const struct post_program *post, struct err *e);
 /* Gives up what is under way. */
 void courier_free(struct courier *c);
 

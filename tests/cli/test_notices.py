@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(not (BUILD / "gua-enforce").exists(), reason="bu
 ROOT = os.geteuid() == 0
 USER = "nobody" if ROOT else pwd.getpwuid(os.getuid()).pw_name
 UID = pwd.getpwnam(USER).pw_uid
+needs_post = pytest.mark.skipif(not (BUILD / "gua-post").exists(), reason="built without libcurl")
 
 
 @pytest.fixture
@@ -63,6 +64,7 @@ def receiver(status=200):
         thread.join()
 
 
+@needs_post
 def test_a_webhook_is_signed(send, tmp_path):
     key = tmp_path / "key"
     key.write_text("secret\n")
@@ -77,6 +79,7 @@ def test_a_webhook_is_signed(send, tmp_path):
     assert (notice["kind"], notice["user"], notice["cost"]) == ("test", USER, None)
 
 
+@needs_post
 @pytest.mark.parametrize("kind, key", [("slack", "text"), ("mattermost", "text"), ("teams", "attachments")])
 def test_webhooks_of_chats(send, kind, key):
     with receiver() as (server, url):
@@ -84,6 +87,7 @@ def test_webhooks_of_chats(send, kind, key):
     assert "This is a test" in json.dumps(json.loads(server.got[0][2])[key])
 
 
+@needs_post
 def test_a_redirect_is_not_followed(send):
     with receiver(307) as (server, url):
         assert send(f"channels = webhook\nwebhook_url = {url}") == (
@@ -91,6 +95,7 @@ def test_a_redirect_is_not_followed(send):
     assert [path for path, _, _ in server.got] == ["/hook"]
 
 
+@needs_post
 def test_a_webhook_that_refuses(send):
     with receiver(500) as (_, url):
         assert send(f"channels = webhook\nwebhook_url = {url}") == (
@@ -99,6 +104,7 @@ def test_a_webhook_that_refuses(send):
     assert status == 1 and lines[0].startswith("webhook   FAILED  the webhook failed: ")
 
 
+@needs_post
 def test_a_webhook_that_hangs(send):
     """It listens and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -109,6 +115,23 @@ def test_a_webhook_that_hangs(send):
     assert time.monotonic() - began < 60
 
 
+@needs_post
+@pytest.mark.parametrize("request_text", ["", "1000\n", "x\nhttp://127.0.0.1/\n\n{}", "9999999\nhttp://127.0.0.1/\n\n{}"])
+def test_gua_post_alone(request_text):
+    """It does nothing that gua enforce did not ask for, and names no URL."""
+    run = subprocess.run([BUILD / "gua-post"], input=request_text, capture_output=True, text=True)
+    assert run.returncode == 2 and run.stdout == "" and run.stderr.startswith("usage: gua-post")
+
+
+@needs_post
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "http://127.0.0.1:1/secret"])
+def test_gua_post_fails_without_the_url(url):
+    run = subprocess.run([BUILD / "gua-post"], input=f"3000\n{url}\n\n{{}}", capture_output=True, text=True)
+    assert run.returncode == 1 and run.stdout.startswith("the webhook failed: ") and run.stderr == ""
+    assert "secret" not in run.stdout and "passwd" not in run.stdout
+
+
+@needs_post
 def test_a_certificate_is_checked(send, tmp_path):
     """A server that nobody vouches for gets nothing."""
     if not shutil.which("openssl"):

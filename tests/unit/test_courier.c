@@ -1,11 +1,9 @@
 /* Deliveries in processes of their own: through real programs and sockets, in time. */
 #include "test.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +44,8 @@ static struct courier_result wait_for(struct courier *c)
 	return r;
 }
 
-static struct courier_result deliver(const struct config_notices *config, enum channel channel)
+static struct courier_result deliver_with(const struct config_notices *config,
+	enum channel channel, const struct post_program *post)
 {
 	struct courier *c = NULL;
 	struct err e = { 0 };
@@ -54,7 +53,7 @@ static struct courier_result deliver(const struct config_notices *config, enum c
 	notice_init(&n, NOTICE_TEST);
 	strcpy(n.user, "alice");
 	strcpy(n.host, "gpu07");
-	assert_int_equal(courier_new(&c, config, &e), 0);
+	assert_int_equal(courier_new(&c, config, post, &e), 0);
 	assert_int_equal(courier_wait_ms(c), -1);
 	assert_int_equal(courier_send(c, 42, channel, &n, &e), 0);
 	struct courier_result r = wait_for(c);
@@ -63,6 +62,11 @@ static struct courier_result deliver(const struct config_notices *config, enum c
 	assert_int_equal(courier_wait_ms(c), -1);
 	courier_free(c);
 	return r;
+}
+
+static struct courier_result deliver(const struct config_notices *config, enum channel channel)
+{
+	return deliver_with(config, channel, NULL);
 }
 
 static void read_file(const char *name, char *dst, size_t cap)
@@ -157,38 +161,95 @@ static void test_terminal_and_login(void **state)
 	assert_memory_equal(text, "[gua] gpu07: a test\nThis is a test", 34);
 }
 
-/* A port on which nobody listens. */
-static unsigned closed_port(void)
+static struct courier_result post(const struct config_notices *config, const char *text)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	close(fd);
-	return ntohs(address.sin_port);
+	char path[128];
+	snprintf(path, sizeof(path), "%s", script("gua-post", text));
+	const struct post_program program = { path, NULL };
+	return deliver_with(config, CHANNEL_WEBHOOK, &program);
 }
 
+/* What gua-post is given, and what becomes of its answers; a real one is in test_notices.py. */
 static void test_webhook(void **state)
 {
 	(void)state;
-	char url[64];
+	char text[8192];
 	struct config_notices c = config();
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/secret", closed_port());
-	c.webhook_url = url;
-	struct courier_result r = deliver(&c, CHANNEL_WEBHOOK);
+	struct post_request request;
+	struct err e = { 0 };
+	c.webhook_url = "https://example.org/secret";
+	snprintf(text, sizeof(text), "echo $# > %s/args; cat > %s/request; echo status 200",
+		directory, directory);
+	struct courier_result r = post(&c, text);
+	assert_int_equal(r.delivery, DELIVERY_DONE);
+	assert_string_equal(r.text, "status 200");
+	read_file("args", text, sizeof(text));
+	assert_string_equal(text, "0\n"); /* others can read a command line */
+	read_file("request", text, sizeof(text));
+	assert_int_equal(post_read(&request, text, strlen(text), &e), 0);
+	assert_string_equal(request.url, "https://example.org/secret");
+	assert_string_equal(request.header, "");
+	assert_int_equal(request.timeout_ms, POST_LONGEST_MS);
+	assert_memory_equal(request.body, "{\"kind\":\"test\"", 14);
+	r = post(&c, "cat > /dev/null; echo status 500; exit 1");
 	assert_int_equal(r.delivery, DELIVERY_FAILED);
-	assert_null(strstr(r.text, "secret"));
-	c.webhook_url = "file:///etc/passwd";
-	assert_int_equal(deliver(&c, CHANNEL_WEBHOOK).delivery, DELIVERY_FAILED);
-	c.webhook_url = url;
+	assert_string_equal(r.text, "status 500");
+	r = post(&c, "exit 3");
+	assert_int_equal(r.delivery, DELIVERY_FAILED);
+	assert_string_equal(r.text, "gua-post ended with status 3");
+	c.timeout_ms = 100;
+	r = post(&c, "trap '' TERM; exec sleep 600.75");
+	assert_int_equal(r.delivery, DELIVERY_FAILED);
+	assert_string_equal(r.text, "gua-post did not end in time and was killed");
+	assert_int_not_equal(system("pgrep -fx 'sleep 600.75' >/dev/null"), 0);
+	r = deliver(&c, CHANNEL_WEBHOOK);
+	assert_int_equal(r.delivery, DELIVERY_FAILED);
+	assert_non_null(strstr(r.text, "gua-post, which sends webhooks, is not installed"));
+}
+
+static void test_secret(void **state)
+{
+	(void)state;
+	char text[8192], key[128];
+	struct config_notices c = config();
+	struct post_request request;
+	struct err e = { 0 };
+	c.webhook_url = "https://example.org/";
 	c.webhook_secret = "/nonexistent";
-	r = deliver(&c, CHANNEL_WEBHOOK);
-	assert_non_null(strstr(r.text, "/nonexistent"));
-	c.webhook_secret = script("key", "x");
-	r = deliver(&c, CHANNEL_WEBHOOK);
-	assert_non_null(strstr(r.text, "others can read the secret"));
+	assert_non_null(strstr(post(&c, "exit 0").text, "/nonexistent"));
+	snprintf(key, sizeof(key), "%s", script("key", "x"));
+	c.webhook_secret = key;
+	assert_non_null(strstr(post(&c, "exit 0").text, "others can read the secret"));
+	chmod(key, 0600);
+	snprintf(text, sizeof(text), "cat > %s/request", directory);
+	assert_int_equal(post(&c, text).delivery, DELIVERY_DONE);
+	read_file("request", text, sizeof(text));
+	assert_int_equal(post_read(&request, text, strlen(text), &e), 0);
+	assert_memory_equal(request.header, "X-Gua-Signature: sha256=", 24);
+	assert_int_equal(strlen(request.header), 24 + 64);
+}
+
+static void test_requests(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "", "\n\n\n", "100\nu\nh", "100\n\nh\n", "x\nu\nh\n",
+		"0\nu\nh\n", "-1\nu\nh\n", "5001\nu\nh\n", "100 \nu\nh\n" };
+	char bytes[64];
+	struct post_request r = { 100, "http://x", "", "b\n", 2 };
+	struct str out = { 0 };
+	struct err e = { 0 };
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		strcpy(bytes, bad[i]);
+		assert_int_equal(post_read(&r, bytes, strlen(bytes), &e), ERR_USAGE);
+	}
+	memcpy(bytes, "100\nu\0v\nh\n", 10);
+	assert_int_equal(post_read(&r, bytes, 10, &e), ERR_USAGE);
+	r = (struct post_request){ 100, "http://x\nX-Evil: y", "", "b\n", 2 };
+	assert_int_equal(post_write(&out, &r, &e), ERR_USAGE);
+	r.url = "http://x";
+	assert_int_equal(post_write(&out, &r, &e), 0);
+	assert_string_equal(str_text(&out), "100\nhttp://x\n\nb\n");
+	str_finish(&out);
 }
 
 static void test_many(void **state)
@@ -201,7 +262,7 @@ static void test_many(void **state)
 	int64_t sum = 0;
 	notice_init(&n, NOTICE_TEST);
 	strcpy(n.user, "alice");
-	assert_int_equal(courier_new(&c, &options, &e), 0);
+	assert_int_equal(courier_new(&c, &options, NULL, &e), 0);
 	for (int i = 0; i < COURIER_MOST; i++)
 		assert_int_equal(courier_send(c, i, CHANNEL_LOGIN, &n, &e), 0);
 	assert_int_equal(courier_send(c, 99, CHANNEL_LOGIN, &n, &e), ERR_BUSY);
@@ -234,6 +295,8 @@ int main(void)
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_terminal_and_login),
 		cmocka_unit_test(test_webhook),
+		cmocka_unit_test(test_secret),
+		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_many),
 	};
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -139,7 +139,7 @@ static void test_hostile_values(void **state)
 	assert_non_null(strstr(str_text(&t.subject), "x{user}"));
 	assert_null(strpbrk(str_text(&t.body), "\r\033\007"));
 	const struct config_notices config = { .mail_from = "gua@example.org\nBcc: x" };
-	const struct channel_job job = { &n, &t, &config };
+	const struct channel_job job = { &n, &t, &config, NULL };
 	struct str mail = { 0 };
 	channel_mail_text(&mail, &job, "alice@example.org\nBcc: y");
 	char *end = strstr(mail.data, "\n\n");
@@ -212,7 +212,7 @@ static void test_mail(void **state)
 	struct notice_text t = expand(&n, "Subject: {host}\n\nbody\n.\nmore\n");
 	const struct config_notices config = { .mail_from = "gua@x.org",
 		.mail_reply_to = "help@x.org" };
-	const struct channel_job job = { &n, &t, &config };
+	const struct channel_job job = { &n, &t, &config, NULL };
 	struct str mail = { 0 };
 	channel_mail_text(&mail, &job, "alice@x.org");
 	assert_string_equal(mail.data,
@@ -239,7 +239,7 @@ static void test_terminal(void **state)
 	struct notice n = example(NOTICE_WARNING);
 	struct notice_text t = expand(&n, "Subject: x\n\n1\n\n2\xc2\x9b"
 					  "31m\n3\n4\n5\n6\n7\n");
-	const struct channel_job job = { &n, &t, NULL };
+	const struct channel_job job = { &n, &t, NULL, NULL };
 	struct str out = { 0 };
 	channel_terminal_text(&out, &job);
 	assert_string_equal(out.data, "\r\n1\r\n2\\xC2\\x9B31m\r\n3\r\n4\r\n5\r\n6\r\n");
@@ -252,7 +252,7 @@ static json_t *webhook(const struct notice *n, const char *kind)
 	struct notice_text t =
 		expand(n, "Subject: <{command}> & ```\n\n<!channel> {command}\n");
 	struct config_notices config = { .webhook_kind = kind };
-	const struct channel_job job = { n, &t, &config };
+	const struct channel_job job = { n, &t, &config, NULL };
 	struct str body = { 0 };
 	struct err e = { 0 };
 	assert_int_equal(channel_webhook_body(&body, &job, &e), 0);
@@ -297,7 +297,7 @@ static void test_login(void **state)
 	struct notice n = example(NOTICE_WARNING);
 	struct notice_text t = expand(&n, "Subject: x\n\ny\n");
 	const struct config_notices config = { .login_directory = directory };
-	const struct channel_job job = { &n, &t, &config };
+	const struct channel_job job = { &n, &t, &config, NULL };
 	struct err e = { 0 };
 	struct stat st;
 	snprintf(path, sizeof(path), "%s/alice", directory);

@@ -1,0 +1,109 @@
+/* gua-post: posts one webhook for gua-enforce and ends. It reads the request from its standard
+ * input (policy/post.h) and writes one line: what the server answered, or what failed. Exit
+ * status 0: the server accepted it; 1: it did not. Only this program of gua enforce knows curl.
+ */
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "policy/post.h"
+
+/* The answer is read for curl's sake alone. */
+static size_t drop(char *bytes, size_t size, size_t n, void *context)
+{
+	(void)bytes;
+	(void)context;
+	return size * n;
+}
+
+/* Certificates are checked; a redirect is not followed, because the body is for the URL that
+ * the administrator wrote. */
+static bool set_options(CURL *curl, const struct post_request *r)
+{
+	CURLcode bad = CURLE_OK;
+#define SET(option, value) bad = bad ? bad : curl_easy_setopt(curl, option, value)
+	SET(CURLOPT_URL, r->url);
+	SET(CURLOPT_PROTOCOLS_STR, "https,http");
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_SSL_VERIFYPEER, 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, 2L);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
+	SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_POSTFIELDS, r->body);
+	SET(CURLOPT_POSTFIELDSIZE, (long)r->body_len);
+	SET(CURLOPT_WRITEFUNCTION, drop);
+	SET(CURLOPT_USERAGENT, "gua");
+#undef SET
+	return !bad;
+}
+
+/* Sends it; true: accepted. A URL may hold a secret, so no message names it. */
+static bool send_it(CURL *curl)
+{
+	long status = 0;
+	CURLcode code = curl_easy_perform(curl);
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	if (code != CURLE_OK)
+		printf("the webhook failed: %s\n", curl_easy_strerror(code));
+	else if (status >= 300 && status < 400)
+		printf("the webhook answered with status %ld, a redirect, which is not "
+		       "followed\n",
+			status);
+	else
+		printf("the webhook answered with status %ld\n", status);
+	return code == CURLE_OK && status >= 200 && status < 300;
+}
+
+static bool post(const struct post_request *r)
+{
+	CURL *curl = curl_easy_init();
+	struct curl_slist *first = curl_slist_append(NULL, "Content-Type: application/json");
+	struct curl_slist *all =
+		first && *r->header ? curl_slist_append(first, r->header) : first;
+	bool done = false;
+	if (curl && all && curl_easy_setopt(curl, CURLOPT_HTTPHEADER, all) == CURLE_OK &&
+		set_options(curl, r))
+		done = send_it(curl);
+	else
+		puts("the webhook failed: " ERR_MEMORY_TEXT);
+	curl_easy_cleanup(curl);
+	curl_slist_free_all(first);
+	return done;
+}
+
+/* Reads all of standard input; -1: it is too long, or cannot be read. */
+static ssize_t read_request(char bytes[POST_REQUEST_MOST + 1])
+{
+	size_t len = 0;
+	while (len <= POST_REQUEST_MOST) {
+		ssize_t n = read(STDIN_FILENO, bytes + len, POST_REQUEST_MOST + 1 - len);
+		if (n == 0)
+			return (ssize_t)len;
+		if (n < 0 && errno != EINTR)
+			return -1;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	static char bytes[POST_REQUEST_MOST + 1];
+	struct post_request request;
+	struct err e = { 0 };
+	(void)argv;
+	file_hold_standard();
+	ssize_t len = argc > 1 || isatty(STDIN_FILENO) ? 0 : read_request(bytes);
+	if (len < 0 || post_read(&request, bytes, (size_t)len, &e) != 0) {
+		fputs("usage: gua-post\n\ngua enforce starts this program, which posts a "
+		      "notice to a webhook. It reads a\nrequest from standard input and is of "
+		      "no use in a shell; see man gua-enforce.\n",
+			stderr);
+		return 2;
+	}
+	return post(&request) && fflush(stdout) == 0 ? 0 : 1;
+}
