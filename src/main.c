@@ -83,7 +83,7 @@
  *              scrape* and identity_names (what an exporter shows), history (what it would
  *              have shown),
  *              store_list (files and directories), subtrack*, sql, idle_* (the idle time of
- *              sessions)
+ *              sessions), policy_log (what gua enforce did)
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
  *   policy/    rules over sessions: rules (which session matches), facts (its idle clock),
@@ -97,8 +97,8 @@
  *              ended), end_link (the way to gua-end), end_manager (scancel, podman stop),
  *              fresh (the last look at the driver), signs (of life: CPU time, terminals)
  *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
- *              html, style (of pages), timeline, json, rows, events, status, track*,
- *              subtrack*,
+ *              html, style (of pages), timeline, json, rows, events, policy_log, status,
+ *              track*, subtrack*,
  *              exposition* (metrics for Prometheus), backfill (their past)
  *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
  *              to accounts), holders (process lists to stretches of time), health, machine

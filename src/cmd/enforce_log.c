@@ -8,83 +8,14 @@
 #include "cmd/enforce.h"
 #include "cmd/terminal.h"
 #include "policy/trust.h"
+#include "query/policy_log.h"
 #include "query/report_parts.h"
+#include "render/policy_log.h"
 #include "render/rows.h"
 #include "render/text.h"
 #include "store/policy_more.h"
 
 enum { UNCUT_COLUMNS = 2000 };
-
-/* One step. */
-struct log_line {
-	const char *step, *stage, *mode, *rule, *session, *kind, *user, *pids, *cards,
-		*evidence, *result, *config, *actor;
-	int64_t at_ms, uid, held_kib, idle_since_ms;
-	double idle_ms, given_ms;
-	char what[32];
-};
-
-#define OF(member) offsetof(struct log_line, member)
-static const struct column log_columns[] = {
-	{ .key = "at", .title = "time", VALUE(MOMENT, get_known, OF(at_ms)) },
-	{ .key = "step", TEXT(get_string, OF(step)) },
-	{ .title = "step", TEXT(get_chars, OF(what)) },
-	{ .key = "stage", TEXT(get_string, OF(stage)) },
-	{ .key = "mode", TEXT(get_string, OF(mode)) },
-	{ .key = "rule", .title = "rule", .optional = true, TEXT(get_string, OF(rule)) },
-	{ .key = "user", .title = "user", TEXT(get_string, OF(user)) },
-	{ .key = "uid", VALUE(COUNT, get_known, OF(uid)) },
-	{ .key = "session", .title = "session", .width = -36, TEXT(get_string, OF(session)) },
-	{ .key = "kind", TEXT(get_string, OF(kind)) },
-	{ .key = "pids", TEXT(get_string, OF(pids)) },
-	{ .key = "cards", TEXT(get_string, OF(cards)) },
-	{ .key = "held_bytes", .title = "held", VALUE(KIB, get_known, OF(held_kib)) },
-	{ .key = "idle_since", VALUE(MOMENT, get_known, OF(idle_since_ms)) },
-	{ .key = "idle_seconds", .title = "idle", VALUE(LENGTH, get_double, OF(idle_ms)) },
-	{ .key = "given_back_gpu_seconds", VALUE(GPU_MS, get_double, OF(given_ms)) },
-	{ .key = "evidence",
-		.title = "evidence",
-		.flexible = true,
-		.wraps = true,
-		TEXT(get_string, OF(evidence)) },
-	{ .key = "result", TEXT(get_string, OF(result)) },
-	{ .key = "config", TEXT(get_string, OF(config)) },
-	{ .key = "actor", TEXT(get_string, OF(actor)) },
-};
-#undef OF
-
-static double known(int64_t ms)
-{
-	return ms < 0 ? NAN : (double)ms;
-}
-
-static int add_action(void *context, const struct policy_action *a)
-{
-	struct log_line line = { .step = a->step_name,
-		.stage = a->stage_name,
-		.mode = a->would ? "observe" : "enforce",
-		.rule = a->rule,
-		.session = a->session,
-		.kind = a->kind,
-		.user = a->user,
-		.pids = a->pids,
-		.cards = a->cards,
-		.evidence = a->evidence,
-		.result = a->result,
-		.config = a->config,
-		.actor = a->actor,
-		.at_ms = a->at_ms,
-		.uid = a->uid,
-		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
-		.idle_since_ms = a->idle_since_ms,
-		.idle_ms = known(a->idle_ms),
-		.given_ms = known(a->given_back_ms) };
-	bool step = a->step == STEP_WARN || a->step == STEP_END;
-	snprintf(line.what, sizeof(line.what), "%s%s", a->would && step ? "would " : "",
-		a->step == STEP_WARN ? a->stage_name : a->step_name);
-	table_add(context, &line);
-	return 0;
-}
 
 static struct text_style style_of(const struct enforce *x)
 {
@@ -100,17 +31,12 @@ static struct text_style style_of(const struct enforce *x)
 static int read_log(struct enforce *x, struct table *t, struct err *e)
 {
 	struct policy_file *file = NULL;
-	struct window window = { .until_ms = x->now_ms + 1 };
-	struct window_words words = x->o->window;
-	if (!words.since && !words.last)
-		words.last = "30d";
-	int rc = window_parse(&window, &words, x->now_ms, x->o->utc, e);
+	struct policy_span span;
+	int rc = policy_log_window(&span, &x->o->window, x->now_ms, x->o->utc, e);
 	if (rc == 0)
 		rc = policy_file_open(&file, x->policy_db, false, e);
 	if (rc == 0)
-		rc = policy_file_actions(file,
-			(struct policy_span){ window.since_ms, window.until_ms }, add_action, t,
-			e);
+		rc = policy_log_add(t, file, span, e);
 	policy_file_close(file);
 	return rc;
 }
@@ -119,20 +45,15 @@ int enforce_log(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	struct table t = TABLE_OF(log_columns);
+	struct table t = policy_log_table();
 	struct text_style style = style_of(x);
 	int rc = read_log(x, &t, &e);
-	if (rc == 0 && x->o->json) {
-		struct json j = { .out = &out, .lines = 2 };
-		json_open(&j, NULL, '{');
-		json_text(&j, "schema", "gua-enforce-log-1");
-		json_table(&j, "actions", &t);
-		json_close(&j, '}');
-	} else if (rc == 0 && t.n_rows) {
+	if (rc == 0 && x->o->json)
+		policy_log_json(&out, &t);
+	else if (rc == 0 && t.n_rows)
 		text_add_table(&out, &t, &style);
-	} else if (rc == 0) {
+	else if (rc == 0)
 		str_add(&out, "nothing was done in this time\n");
-	}
 	table_finish(&t);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }

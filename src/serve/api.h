@@ -10,6 +10,9 @@ void api_report_csv(const struct request *q, struct answer *a);
 /* What `gua events --json` and `--csv` print. */
 void api_events(const struct request *q, struct answer *a);
 void api_events_csv(const struct request *q, struct answer *a);
+/* What `gua enforce log --json` prints, and the same as CSV. */
+void api_policy(const struct request *q, struct answer *a);
+void api_policy_csv(const struct request *q, struct answer *a);
 /* What `gua status --json` prints; of the first store, or of the one of a host. */
 void api_status(const struct request *q, struct answer *a);
 /* The cards and their holders at the last tick. */

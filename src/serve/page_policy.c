@@ -1,12 +1,13 @@
 /* The page Policy: the rules in words, which sessions are watched, what was done, and what the
  * last simulation said. */
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/size.h"
 #include "base/timetext.h"
+#include "query/policy_log.h"
 #include "render/html.h"
 #include "serve/page.h"
 #include "serve/page_parts.h"
@@ -91,18 +92,11 @@ static int take_session(
 	return 0;
 }
 
-/* One step of the log. */
-struct log_row {
-	const char *user, *rule, *session, *evidence, *result;
-	char step[48];
-	int64_t at_ms, held_kib;
-	double idle_ms;
-};
-
-#define OF(member) offsetof(struct log_row, member)
+/* The log, without what only programs read. */
+#define OF(member) offsetof(struct policy_log_line, member)
 static const struct column log_columns[] = {
 	{ .title = "time", .kind = COLUMN_MOMENT, .get = get_known, .of = OF(at_ms) },
-	{ .title = "step", .kind = COLUMN_TEXT, .get = get_chars, .of = OF(step) },
+	{ .title = "step", .kind = COLUMN_TEXT, .get = get_chars, .of = OF(what) },
 	{ .title = "user",
 		.key = "user",
 		.kind = COLUMN_TEXT,
@@ -124,23 +118,6 @@ static const struct column log_columns[] = {
 		.optional = true },
 };
 #undef OF
-
-static int take_action(void *context, const struct policy_action *a)
-{
-	bool would = a->would && (a->step == STEP_WARN || a->step == STEP_END);
-	struct log_row row = { .user = a->user,
-		.rule = a->rule,
-		.session = a->session,
-		.evidence = a->evidence,
-		.result = a->result,
-		.at_ms = a->at_ms,
-		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
-		.idle_ms = a->idle_ms < 0 ? (double)NAN : (double)a->idle_ms };
-	snprintf(row.step, sizeof(row.step), "%s%s", would ? "would " : "",
-		a->step == STEP_WARN ? a->stage_name : a->step_name);
-	table_add(context, &row);
-	return 0;
-}
 
 static void add_table(
 	struct str *out, const struct request *q, const struct table *t, const char *caption)
@@ -172,7 +149,7 @@ static int add_log(
 	struct table t = { .columns = log_columns,
 		.n_columns = sizeof(log_columns) / sizeof(log_columns[0]) };
 	const struct policy_span span = { q->now_ms - LOG_MS, q->now_ms + 1 };
-	int rc = policy_file_actions(f, span, take_action, &t, e);
+	int rc = policy_log_add(&t, f, span, e);
 	str_add(out, "<h2 id=\"log\">Log</h2>\n");
 	if (rc == 0 && t.n_rows)
 		add_table(out, q, &t, "Every step of the last 30 days");
@@ -274,15 +251,38 @@ static int add_file(struct str *out, const struct request *q, const char *db, st
 	return rc;
 }
 
+/* Whether gua enforce has run beside one of the stores. */
+static bool has_log(const struct store_list *stores)
+{
+	char path[4096 + 32];
+	for (size_t i = 0; i < stores->n; i++) {
+		policy_file_path(path, sizeof(path), stores->paths[i]);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void begin(struct str *out, const struct request *q)
+{
+	struct page_frame frame = { .place = PLACE_POLICY,
+		.title = "Policy",
+		.paper = part_param(q, "print") != NULL };
+	struct page_link *format = frame.formats;
+	if (has_log(q->world->stores)) {
+		*format++ = (struct page_link){ "as JSON", "/api/v1/policy" };
+		*format++ = (struct page_link){ "as CSV", "/api/v1/policy.csv" };
+	}
+	*format = (struct page_link){ "print", "/policy?print=1" };
+	page_begin(out, &frame);
+}
+
 void page_policy(const struct request *q, struct answer *a)
 {
 	const struct store_list *stores = q->world->stores;
 	struct err e = { 0 };
 	int rc = 0;
-	page_begin(&a->body, &(struct page_frame){ .place = PLACE_POLICY,
-				     .title = "Policy",
-				     .formats = { { "print", "/policy?print=1" } },
-				     .paper = part_param(q, "print") != NULL });
+	begin(&a->body, q);
 	policy_rules_html(&a->body, q->world->config);
 	for (size_t i = 0; i < stores->n && rc == 0; i++) {
 		if (stores->n > 1) {

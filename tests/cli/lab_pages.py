@@ -1,4 +1,8 @@
 """A store for tests of pages: a week of a lab, a recorder that is running, and names that nobody should have."""
+import json
+import sqlite3
+
+from conftest import ROOT
 from handmade import ACTIVE, ENDED_EXITED, IDLE_HELD, TRULY_IDLE, Store
 
 NOW = 1793606400  # Mon 2026-11-02 08:00:00 UTC
@@ -58,3 +62,27 @@ def make_lab(path, age=4, hostile=False, source="nvml", ended=None):
         made.insert("reading", gpu=card, at_ms=last * 1000, util_pct=(90, 0, 0)[i], mem_used_bytes=(4, 9, 0)[i] << 30,
                     power_w=(310, 61, 55)[i], power_limit_w=400, temperature_c=(71, 33, 30)[i], idle_held_since_ms=None)
     return made.save()
+
+
+def make_policy(path):
+    """policy.db as gua enforce leaves it: a session that was warned, two steps, a simulation."""
+    db = sqlite3.connect(path)
+    db.executescript((ROOT / "src/store/policy.sql").read_text())
+
+    def insert(table, **values):
+        db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
+                   list(values.values()))
+    insert("session", key="notebook jupyter:1", user="bob", rule="notebooks", level=1, stage=1,
+           idle_since_ms=(NOW - 3 * 3600) * 1000, stage_ms=(NOW - 3600) * 1000, delivered_ms=(NOW - 3600) * 1000,
+           next_clock_ms=4 * 3600 * 1000, round=0)
+    for step, mode, evidence in (("warn", "enforce", "idle for 2 h <b>"), ("end", "observe", "idle for 8 h")):
+        insert("action", at_ms=(NOW - 3600) * 1000, step=step, stage="warned", mode=mode, rule="notebooks",
+               session="notebook jupyter:1", kind="notebook", user="bob", uid=1000, pids="200", cards="GPU-1",
+               held_bytes=9 << 30, idle_since_ms=(NOW - 3 * 3600) * 1000, idle_ms=7200000, evidence=evidence, result="",
+               config="", actor="")
+    insert("pass", id=1, at_ms=NOW * 1000, sessions=2, idle=1, note="")
+    insert("simulation", id=1, at_ms=(NOW - 86400) * 1000, json=json.dumps({
+        "sessions_idle": 9, "sessions_warned": 4, "sessions_ended": 2, "sessions_ended_wrongly": 1,
+        "given_back_gpu_seconds": 7200}))
+    db.commit()
+    db.close()

@@ -1,16 +1,17 @@
 """The pages of gua serve as text: what they say, where they lead, what they survive. A browser looks at them in
 test_browser.py."""
+import csv
 import html
+import io
 import json
 import re
-import sqlite3
 from urllib.parse import quote
 
 import pytest
 
-from conftest import ROOT, gua, wait_for
+from conftest import gua, wait_for
 from handmade import IDLE_HELD, USE_UNKNOWN, Store
-from lab_pages import DAY, HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW, NOW_TEXT, make_lab
+from lab_pages import DAY, HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW, NOW_TEXT, make_lab, make_policy
 from serving import BROWSER, Server, needs_serve, serve  # noqa: F401 (a fixture)
 
 pytestmark = needs_serve
@@ -320,30 +321,6 @@ until = 2026-12-31
 """
 
 
-def make_policy(path):
-    """policy.db as gua enforce leaves it: a session that was warned, two steps, a simulation."""
-    db = sqlite3.connect(path)
-    db.executescript((ROOT / "src/store/policy.sql").read_text())
-
-    def insert(table, **values):
-        db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
-                   list(values.values()))
-    insert("session", key="notebook jupyter:1", user="bob", rule="notebooks", level=1, stage=1,
-           idle_since_ms=(NOW - 3 * 3600) * 1000, stage_ms=(NOW - 3600) * 1000, delivered_ms=(NOW - 3600) * 1000,
-           next_clock_ms=4 * 3600 * 1000, round=0)
-    for step, mode, evidence in (("warn", "enforce", "idle for 2 h <b>"), ("end", "observe", "idle for 8 h")):
-        insert("action", at_ms=(NOW - 3600) * 1000, step=step, stage="warned", mode=mode, rule="notebooks",
-               session="notebook jupyter:1", kind="notebook", user="bob", uid=1000, pids="200", cards="GPU-1",
-               held_bytes=9 << 30, idle_since_ms=(NOW - 3 * 3600) * 1000, idle_ms=7200000, evidence=evidence, result="",
-               config="", actor="")
-    insert("pass", id=1, at_ms=NOW * 1000, sessions=2, idle=1, note="")
-    insert("simulation", id=1, at_ms=(NOW - 86400) * 1000, json=json.dumps({
-        "sessions_idle": 9, "sessions_warned": 4, "sessions_ended": 2, "sessions_ended_wrongly": 1,
-        "given_back_gpu_seconds": 7200}))
-    db.commit()
-    db.close()
-
-
 def test_policy(serve, tmp_path):  # noqa: F811
     conf = tmp_path / "gua.conf"
     conf.write_text(RULES)
@@ -366,8 +343,27 @@ def test_policy(serve, tmp_path):  # noqa: F811
     assert "given back 2.0 GPU-hours" in text
     assert 'href="/user/bob"' in body
 
+def test_the_log_as_a_document(serve, tmp_path):  # noqa: F811
+    """It is that of gua enforce log; stores beside which gua enforce has not run are passed over."""
+    lab = make_lab(tmp_path / "gua.db")
+    (tmp_path / "other").mkdir()
+    make_lab(tmp_path / "other" / "gua.db")
+    server = serve("--db", tmp_path / "other", "--db", lab, "--now", NOW_TEXT, "--utc")
+    status, _, body = server.get("/api/v1/policy?last=7d")
+    assert status == 404 and "gua enforce has not run here" in json.loads(body)["error"]
+    make_policy(tmp_path / "policy.db")
+    body = page(server, "/policy")
+    assert '<a href="/api/v1/policy">as JSON</a>' in body and '<a href="/api/v1/policy.csv">as CSV</a>' in body
+    command = gua("enforce", "log", "--json", "--db", lab, "--now", NOW_TEXT, "--utc")
+    assert json.loads(server.get("/api/v1/policy")[2]) == json.loads(command.stdout)
+    log = list(csv.DictReader(io.StringIO(server.get("/api/v1/policy.csv?last=2h")[2])))
+    assert [row["step"] for row in log] == ["warn", "end"] and log[0]["evidence"] == "idle for 2 h <b>"
+    assert json.loads(server.get("/api/v1/policy?last=30m")[2])["actions"] == []
+
 
 def test_no_policy(server):
     assert "gua keep" not in page(server, "/")
-    text = words(page(server, "/policy"))
+    body = page(server, "/policy")
+    assert "/api/v1/policy" not in body
+    text = words(body)
     assert "No policy is configured" in text and "man gua-policy" in text

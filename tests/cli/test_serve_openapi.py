@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 
 from conftest import ROOT
+from lab_pages import make_policy
 from serving import needs_serve, serve  # noqa: F401 (a fixture)
 from test_serve_api import lab, server  # noqa: F401 (fixtures)
 
@@ -39,8 +40,14 @@ def test_the_server_gives_the_description(server):  # noqa: F811
     assert DOCUMENT["openapi"].startswith("3.1")
 
 
+@pytest.fixture(scope="module")
+def policy(lab):  # noqa: F811
+    """gua enforce has run beside the store."""
+    make_policy(lab.parent / "policy.db")
+
+
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
-def test_every_answer_is_as_described(server, path):  # noqa: F811
+def test_every_answer_is_as_described(policy, server, path):  # noqa: F811
     status, headers, body = server.get(path + QUESTIONS.get(path, ""))
     kind, schema = expected(path, status)
     assert status == 200 and headers["Content-Type"].split(";")[0] == kind

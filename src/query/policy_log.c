@@ -1,0 +1,92 @@
+/* Steps of gua enforce as rows of a table. */
+#include "query/policy_log.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "query/report_parts.h"
+
+#define OF(member) offsetof(struct policy_log_line, member)
+static const struct column log_columns[] = {
+	{ .key = "at", .title = "time", VALUE(MOMENT, get_known, OF(at_ms)) },
+	{ .key = "step", TEXT(get_string, OF(step)) },
+	{ .title = "step", TEXT(get_chars, OF(what)) },
+	{ .key = "stage", TEXT(get_string, OF(stage)) },
+	{ .key = "mode", TEXT(get_string, OF(mode)) },
+	{ .key = "rule", .title = "rule", .optional = true, TEXT(get_string, OF(rule)) },
+	{ .key = "user", .title = "user", TEXT(get_string, OF(user)) },
+	{ .key = "uid", VALUE(COUNT, get_known, OF(uid)) },
+	{ .key = "session", .title = "session", .width = -36, TEXT(get_string, OF(session)) },
+	{ .key = "kind", TEXT(get_string, OF(kind)) },
+	{ .key = "pids", TEXT(get_string, OF(pids)) },
+	{ .key = "cards", TEXT(get_string, OF(cards)) },
+	{ .key = "held_bytes", .title = "held", VALUE(KIB, get_known, OF(held_kib)) },
+	{ .key = "idle_since", VALUE(MOMENT, get_known, OF(idle_since_ms)) },
+	{ .key = "idle_seconds", .title = "idle", VALUE(LENGTH, get_double, OF(idle_ms)) },
+	{ .key = "given_back_gpu_seconds", VALUE(GPU_MS, get_double, OF(given_ms)) },
+	{ .key = "evidence",
+		.title = "evidence",
+		.flexible = true,
+		.wraps = true,
+		TEXT(get_string, OF(evidence)) },
+	{ .key = "result", TEXT(get_string, OF(result)) },
+	{ .key = "config", TEXT(get_string, OF(config)) },
+	{ .key = "actor", TEXT(get_string, OF(actor)) },
+};
+#undef OF
+
+static double known(int64_t ms)
+{
+	return ms < 0 ? NAN : (double)ms;
+}
+
+static int add_action(void *context, const struct policy_action *a)
+{
+	struct policy_log_line line = { .step = a->step_name,
+		.stage = a->stage_name,
+		.mode = a->would ? "observe" : "enforce",
+		.rule = a->rule,
+		.session = a->session,
+		.kind = a->kind,
+		.user = a->user,
+		.pids = a->pids,
+		.cards = a->cards,
+		.evidence = a->evidence,
+		.result = a->result,
+		.config = a->config,
+		.actor = a->actor,
+		.at_ms = a->at_ms,
+		.uid = a->uid,
+		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
+		.idle_since_ms = a->idle_since_ms,
+		.idle_ms = known(a->idle_ms),
+		.given_ms = known(a->given_back_ms) };
+	bool step = a->step == STEP_WARN || a->step == STEP_END;
+	snprintf(line.what, sizeof(line.what), "%s%s", a->would && step ? "would " : "",
+		a->step == STEP_WARN ? a->stage_name : a->step_name);
+	table_add(context, &line);
+	return 0;
+}
+
+int policy_log_window(struct policy_span *span, const struct window_words *words,
+	int64_t now_ms, bool utc, struct err *e)
+{
+	struct window window = { .until_ms = now_ms + 1 };
+	struct window_words asked = *words;
+	if (!asked.since && !asked.last)
+		asked.last = "30d";
+	int rc = window_parse(&window, &asked, now_ms, utc, e);
+	*span = (struct policy_span){ window.since_ms, window.until_ms };
+	return rc;
+}
+
+struct table policy_log_table(void)
+{
+	return (struct table)TABLE_OF(log_columns);
+}
+
+int policy_log_add(
+	struct table *t, struct policy_file *f, struct policy_span span, struct err *e)
+{
+	return policy_file_actions(f, span, add_action, t, e);
+}

@@ -1,0 +1,28 @@
+/* The log of gua enforce, from policy.db: one line for each step. */
+#ifndef GUA_QUERY_POLICY_LOG_H
+#define GUA_QUERY_POLICY_LOG_H
+
+#include "base/period.h"
+#include "model/table.h"
+#include "store/policy_file.h"
+
+/* A step as tables show it. */
+struct policy_log_line {
+	const char *step, *stage, *mode, *rule, *session, *kind, *user, *pids, *cards,
+		*evidence, *result, *config, *actor;
+	int64_t at_ms, uid, held_kib, idle_since_ms;
+	double idle_ms, given_ms; /* NAN: not known */
+	char what[32];		  /* for people: "would warn" */
+};
+
+/* Reads the window of a log, by default the last 30 days. */
+int policy_log_window(struct policy_span *span, const struct window_words *words,
+	int64_t now_ms, bool utc, struct err *e);
+
+/* An empty table with a column for everything. table_finish() it. */
+struct table policy_log_table(void);
+/* Adds the steps of the span to a table over struct policy_log_line, oldest first. */
+int policy_log_add(
+	struct table *t, struct policy_file *f, struct policy_span span, struct err *e);
+
+#endif

@@ -1,0 +1,81 @@
+/* Answers with the log of gua enforce. */
+#include "query/policy_log.h"
+#include "render/policy_log.h"
+#include "render/rows.h"
+#include "serve/api.h"
+#include "serve/params.h"
+#include "serve/world.h"
+
+struct log_params {
+	struct window_words window;
+	const char *utc;
+};
+
+#define AT(member) .offset = offsetof(struct log_params, member)
+static const struct option_row rows[] = {
+	{ .kind = OPTION_TEXT, .name = "since", .arg = "TIME", AT(window.since) },
+	{ .kind = OPTION_TEXT, .name = "until", .arg = "TIME", AT(window.until) },
+	{ .kind = OPTION_TEXT, .name = "last", .arg = "TIME", AT(window.last) },
+	{ .kind = OPTION_CHOICE, .name = "utc", .choices = "1|0", AT(utc) },
+	{ 0 },
+};
+
+/* Adds the steps beside one store; ERR_NOTHING: gua enforce has not run there. */
+static int add_log(struct table *t, const char *db, struct policy_span span, struct err *e)
+{
+	char path[4096 + 32];
+	struct policy_file *f = NULL;
+	policy_file_path(path, sizeof(path), db);
+	int rc = policy_file_open(&f, path, false, e);
+	if (rc == 0)
+		rc = policy_log_add(t, f, span, e);
+	policy_file_close(f);
+	return rc;
+}
+
+/* Adds the steps beside all stores. Those beside which gua enforce has not run are passed over,
+ * if there is another one. */
+static int add_logs(struct table *t, const struct store_list *stores, struct policy_span span,
+	struct err *e)
+{
+	bool any = false;
+	int rc = 0;
+	for (size_t i = 0; i < stores->n && (rc == 0 || rc == ERR_NOTHING); i++) {
+		rc = add_log(t, stores->paths[i], span, e);
+		any |= rc == 0;
+	}
+	return rc == ERR_NOTHING && any ? 0 : rc;
+}
+
+/* Reads the log; false: the answer says why it could not be read. */
+static bool read_log(const struct request *q, struct answer *a, struct table *t)
+{
+	struct log_params p = { 0 };
+	struct err e = { 0 };
+	struct policy_span span = { 0 };
+	int rc = params_read(q, rows, &p, &e);
+	if (rc == 0)
+		rc = policy_log_window(
+			&span, &p.window, q->now_ms, p.utc ? *p.utc == '1' : q->world->utc, &e);
+	if (rc == 0)
+		rc = add_logs(t, q->world->stores, span, &e);
+	if (rc)
+		answer_err(a, q, &e);
+	return rc == 0;
+}
+
+void api_policy(const struct request *q, struct answer *a)
+{
+	struct table log = policy_log_table();
+	if (read_log(q, a, &log))
+		policy_log_json(&a->body, &log);
+	table_finish(&log);
+}
+
+void api_policy_csv(const struct request *q, struct answer *a)
+{
+	struct table log = policy_log_table();
+	if (read_log(q, a, &log))
+		csv_table(&a->body, &log);
+	table_finish(&log);
+}
