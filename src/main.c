@@ -117,9 +117,9 @@
  *              (sockets), gate (who may ask), secrets, access (the log), pool (threads, and
  *              answers of a moment ago), ask (what they do), deadlines (of connections),
  *              response and server (libmicrohttpd)
- *   cmd/       one file per command: daemon*, start, status, stop, report*, fleet (hands over),
- *              fleet_main and fleet_engine (the program gua-fleet), events, export*,
- *              metrics (for Prometheus),
+ *   cmd/       one file per command: daemon*, audit_daemon, start, status, stop, report*, fleet
+ *              (hands over), fleet_main and fleet_engine (the program gua-fleet), events,
+ *              export*, metrics (for Prometheus),
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), enforce*, keep,
  *              serve (hands over), serve_main (the program
@@ -140,6 +140,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/daemon.h"
 #include "cmd/gpu_tracker.h"
 #include "cmd/hand_over.h"
 #include "cmd/smi.h"
@@ -237,9 +238,17 @@ static int no_command(const char *name)
 	return 2;
 }
 
-static int help_for(const char *name)
+/* The command of this name for a user who has called the program `called`. */
+static const struct command *find_called(const char *called, const char *name)
 {
-	const struct command *command = find_command(name);
+	if (strcmp(called, "gpu-usage-audit") == 0 && strcmp(name, "daemon") == 0)
+		return &cmd_audit_daemon;
+	return find_command(name);
+}
+
+static int help_for(const char *called, const char *name)
+{
+	const struct command *command = find_called(called, name);
 	char first[] = "help", second[] = "--help";
 	char *argv[] = { first, second, NULL };
 	return command ? command->run(command, 2, argv) : no_command(name);
@@ -272,7 +281,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	if (is_one_of(name, "help", "--help", "-h")) {
 		if (argc > 2)
-			return help_for(argv[2]);
+			return help_for(called, argv[2]);
 		print_commands(stdout);
 		return written();
 	}
@@ -280,7 +289,7 @@ int main(int argc, char **argv)
 		puts("gua " GUA_VERSION);
 		return written();
 	}
-	const struct command *command = find_command(name);
+	const struct command *command = find_called(called, name);
 	if (!command)
 		hand_over(name, argv + 1);
 	return command ? command->run(command, argc - 1, argv + 1) : no_command(name);

@@ -332,3 +332,15 @@ int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
 	text_escape(safe, sizeof(safe), path, strlen(path));
 	return err_set(e, ERR_WORLD, "cannot write %s: %s", safe, strerror(why));
 }
+
+int file_make_absolute(const char **path, char *storage, struct err *e)
+{
+	char here[PATH_MAX];
+	if (!*path || **path == '/' || **path == '\0')
+		return 0;
+	if (!getcwd(here, sizeof(here)) ||
+		snprintf(storage, PATH_MAX, "%s/%s", here, *path) >= PATH_MAX)
+		return err_set(e, ERR_USAGE, "the path %s is too long", *path);
+	*path = storage;
+	return 0;
+}

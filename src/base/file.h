@@ -68,5 +68,8 @@ void file_nearest_directory(char *dir, size_t cap, const char *path);
 int make_directories(const char *path, mode_t mode, struct err *e);
 /* The same for the directory that the file `path` is in. */
 int file_make_parent(const char *path, mode_t mode, struct err *e);
+/* Makes a path absolute, in `storage` of PATH_MAX bytes where it is not; NULL and an empty one
+ * stay. */
+int file_make_absolute(const char **path, char *storage, struct err *e);
 
 #endif

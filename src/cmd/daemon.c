@@ -34,7 +34,8 @@ struct values {
 		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
 	double active_util;
 	bool foreground, once, verbose, count_graphics, dry_run;
-	bool default_db; /* no --db was given */
+	bool default_db;   /* no --db was given */
+	daemon_line *line; /* is given each tick's line, by a program that stays */
 	struct configure_options conf;
 };
 
@@ -209,6 +210,12 @@ static void follow(struct recorder_options *o, const struct config *c)
 	o->keep = (struct retention){ c->keep_minutes_ms / 1000, c->keep_five_ms / 1000 };
 }
 
+static void log_tick(void *context, const char *line)
+{
+	(void)context;
+	log_notice("%s", line);
+}
+
 static struct recorder_options make_options(const struct values *v, struct front *front)
 {
 	struct recorder_options o = {
@@ -220,7 +227,9 @@ static struct recorder_options make_options(const struct values *v, struct front
 			.clock = front->clock },
 		.max_ticks = v->ticks,
 		.once = v->once,
-		.verbose = v->verbose,
+		.tick_line = v->line	  ? v->line
+			     : v->verbose ? log_tick
+					  : NULL,
 		.wait_for_driver = v->foreground && !v->once,
 		.stop_fd = -1,
 		.status = &front->status,
@@ -371,19 +380,6 @@ static int run_background(
 	return err_exit_code(rc);
 }
 
-/* Makes a path absolute, because a background process runs in the root directory. */
-static int make_absolute(const char **path, char *storage, struct err *e)
-{
-	char here[PATH_MAX];
-	if (!*path || **path == '/' || **path == '\0')
-		return 0;
-	if (!getcwd(here, sizeof(here)) ||
-		snprintf(storage, PATH_MAX, "%s/%s", here, *path) >= PATH_MAX)
-		return err_set(e, ERR_USAGE, "the path %s is too long", *path);
-	*path = storage;
-	return 0;
-}
-
 /* Checks the scenario before anything is written. */
 static int check_scenario(const char *path, struct err *e)
 {
@@ -412,10 +408,11 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 		if (geteuid() == 0 && !v->pid_file && strcmp(v->db, SYSTEM_DB) == 0)
 			v->pid_file = "/run/gua/gua.pid";
 	}
+	/* A background process runs in the root directory. */
 	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
-		rc = make_absolute(all[i], paths[i], e);
+		rc = file_make_absolute(all[i], paths[i], e);
 	if (!rc && v->nvml && strchr(v->nvml, '/'))
-		rc = make_absolute(&v->nvml, paths[8], e);
+		rc = file_make_absolute(&v->nvml, paths[8], e);
 	if (!rc)
 		rc = source_check(v->source, v->scenario, false, e);
 	if (!rc && v->once && v->ticks)
@@ -449,24 +446,24 @@ static int run(const struct command *self, struct values *v, struct daemon_confi
 		snprintf(log_file, sizeof(log_file), "%s.log", v->db);
 		v->log_file = log_file;
 	}
-	v->foreground |= detach_is_waited_for();
+	v->foreground |= v->line || detach_is_waited_for();
 	if (v->dry_run)
 		return run_nothing(self, v);
 	bool here = v->foreground || v->once || v->ticks;
 	return here ? run_foreground(self, v, conf) : run_background(self, v, conf);
 }
 
-int daemon_main(const struct command *self, int argc, char **argv)
+int daemon_stay(const struct command *self, int argc, char **argv, daemon_line *line)
 {
 	int status = 0;
 	struct err e = { 0 };
 	char paths[9][PATH_MAX];
-	struct values v = { .source = SOURCE_AUTO, .root = "" };
+	struct values v = { .source = SOURCE_AUTO, .root = "", .line = line };
 	struct daemon_config conf = {
 		.from = &v.conf, .table = daemon_options, .options = &v, .now.recorder = true
 	};
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.now.given };
-	if (cmd_line_only(self, &line, &v, &status))
+	struct command_line words = { .argc = argc, .argv = argv, .given = conf.now.given };
+	if (cmd_line_only(self, &words, &v, &status))
 		return status;
 	v.nvml = cmd_nvml_path(v.nvml);
 	int rc = set_defaults(&v, paths, &e);
@@ -476,6 +473,11 @@ int daemon_main(const struct command *self, int argc, char **argv)
 	status = rc ? cmd_fail(self, &e) : run(self, &v, &conf);
 	daemon_config_finish(&conf);
 	return status;
+}
+
+int daemon_main(const struct command *self, int argc, char **argv)
+{
+	return daemon_stay(self, argc, argv, NULL);
 }
 
 const struct command cmd_daemon = {

@@ -1,7 +1,7 @@
 /* Counts the cards that are read and those that are not. */
 #include "record/health.h"
 
-#include "base/log.h"
+#include <stdio.h>
 
 enum health health_of(const struct watch *w, bool down, bool incomplete)
 {
@@ -13,7 +13,7 @@ enum health health_of(const struct watch *w, bool down, bool incomplete)
 	return incomplete ? HEALTH_CARD : HEALTH_GOOD;
 }
 
-void health_log_tick(const struct watch *w, int64_t ticks)
+void health_tick_line(const struct watch *w, int64_t ticks, char *line, size_t size)
 {
 	size_t ok = 0, holders = 0;
 	for (size_t i = 0; i < w->n_cards; i++) {
@@ -21,7 +21,7 @@ void health_log_tick(const struct watch *w, int64_t ticks)
 		for (size_t k = 0; k < w->cards[i].holders.n; k++)
 			holders += holder_is_open(&w->cards[i].holders.items[k]);
 	}
-	log_notice(
+	snprintf(line, size,
 		"tick %lld: %zu of %zu cards read, %zu holders, %zu usage and %zu holding sums",
 		(long long)ticks, ok, w->n_cards, holders, w->ledger.usage.n,
 		w->ledger.holding.n);

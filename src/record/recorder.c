@@ -166,10 +166,13 @@ static bool commits_later(const struct recorder *r)
 
 static void tick(struct recorder *r)
 {
+	char line[200];
 	struct err e = { 0 };
 	r->ticks++;
-	if (r->o->verbose)
-		health_log_tick(&r->watch, r->ticks);
+	if (r->o->tick_line) {
+		health_tick_line(&r->watch, r->ticks, line, sizeof(line));
+		r->o->tick_line(r->o->context, line);
+	}
 	/* While the driver does not answer, time becomes unobserved tick by tick. */
 	if (r->driver_fault.on)
 		watch_blind(&r->watch, recorder_now_ms(r) - RING_MS);

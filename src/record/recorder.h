@@ -27,7 +27,6 @@ struct recorder_options {
 	int64_t retry_ms;     /* longest wait before a lost card or driver is tried again */
 	int64_t max_ticks;    /* end after this many; 0: never. */
 	bool once;	      /* end after the first look, with what the driver's ring holds */
-	bool verbose;	      /* one line per tick */
 	bool wait_for_driver; /* no driver at the start: keep trying instead of failing */
 	int64_t slot_seconds; /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
 	struct retention keep;
@@ -38,6 +37,8 @@ struct recorder_options {
 	 * wait for a driver: a service manager must not treat that as a failed start. May be
 	 * NULL. */
 	void (*ready)(void *context);
+	/* Given one line for each tick; may be NULL. */
+	void (*tick_line)(void *context, const char *line);
 	/* Called at least once per drain, to show that the recorder is alive; may be NULL. */
 	void (*alive)(void *context);
 	/* Called when stop_fd is readable: reads the signal, and returns true if it only asks

@@ -1,8 +1,11 @@
 """gua start: what it says before it starts, and where it stays in the foreground by itself."""
+import fcntl
 import os
 import pathlib
+import signal
 import stat
 import subprocess
+import termios
 
 import pytest
 
@@ -85,3 +88,73 @@ def test_the_first_process_of_a_container_stays_in_the_foreground(tmp_path):
     if subprocess.run([*own, "true"], capture_output=True).returncode != 0:
         pytest.skip("needs the right to make a namespace of pids")
     assert stays(tmp_path, *own, WRONG="-")
+
+
+@pytest.fixture
+def audit(tmp_path):
+    """The program under its name of the Python tool."""
+    (tmp_path / "gpu-usage-audit").symlink_to(GUA)
+    return tmp_path / "gpu-usage-audit"
+
+
+def test_under_the_name_of_the_python_tool_the_recorder_stays(tmp_path, audit):
+    """Older service managers than systemd 248 do not say that they wait for the process."""
+    words = [audit, "daemon", "--db", tmp_path / "gua.db", "--interval", "200ms", "--drain", "100ms"]
+    with subprocess.Popen(words, env=clean_environment(**fake_driver(tmp_path, ONE_CARD)), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as child:
+        first, second = child.stdout.readline(), child.stdout.readline()
+        child.terminate()
+        rest, errors = child.communicate(timeout=60)
+    assert (child.returncode, errors) == (0, "")
+    assert first.startswith("tick 1: 1 of 1 cards read") and second.startswith("tick 2:")
+
+
+def test_a_reader_that_stopped_does_not_stop_the_recorder(tmp_path, audit):
+    """The pipe is full: lines are dropped, and ticks are stored."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(theirs, b"x" * 4096)
+    os.set_blocking(theirs, True)
+    run = subprocess.run([audit, "daemon", "--source", "sim", "--clock", "virtual", "--ticks", "3", "--db",
+                          tmp_path / "gua.db"], stdout=theirs, stderr=subprocess.PIPE, timeout=60, env=clean_environment())
+    os.close(ours)
+    os.close(theirs)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_lines_leave_a_terminal_alone_whose_background_it_is(tmp_path, audit):
+    ours, theirs = os.openpty()
+    words = [audit, "daemon", "--source", "sim", "--clock", "virtual", "--ticks", "2", "--db"]
+
+    def in_front():
+        os.setsid()
+        fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+
+    def behind():
+        in_front()
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.setpgid(0, 0)
+            return
+        os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+    for place in (in_front, behind):
+        run = subprocess.run([*words, tmp_path / f"{place.__name__}.db"], stdin=theirs, stdout=theirs, timeout=60,
+                             stderr=subprocess.PIPE, env=clean_environment(), preexec_fn=place)
+        assert run.returncode == 0, run.stderr
+    os.write(theirs, b"end\n")
+    printed = b""
+    while not printed.endswith(b"end\r\n"):
+        printed += os.read(ours, 4096)
+    assert [line.split(b":")[0] for line in printed.splitlines()] == [b"tick 1", b"tick 2", b"end"]
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_help_and_errors_name_it_as_it_was_called(audit):
+    for words in (["daemon", "--help"], ["help", "daemon"]):
+        run = subprocess.run([audit, *words], capture_output=True, text=True, timeout=60, env=clean_environment())
+        assert run.returncode == 0 and run.stdout.startswith("usage: gpu-usage-audit daemon ")
+    run = subprocess.run([audit, "daemon", "word"], capture_output=True, text=True, timeout=60, env=clean_environment())
+    assert run.returncode == 2 and run.stderr.startswith("gpu-usage-audit daemon: ")
