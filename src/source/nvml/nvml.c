@@ -77,12 +77,15 @@ static int not_loaded(const struct nvml_source *s, struct err *e)
 }
 
 /* Loads and initialises the library, and lets its answer decide. The library of this host knows
- * nothing of the cards of a recorded tree. */
+ * nothing of the cards of a recorded tree, unless the tree has it. */
 static int load(struct nvml_source *s, struct err *e)
 {
-	if (s->root[0] && misses_module(s))
+	const struct nvml_lib_choice choice = {
+		.path = s->path, .option = s->path_option, .root = s->root
+	};
+	if (s->root[0] && misses_module(s) && !nvml_lib_is_below(s->root))
 		return not_loaded(s, e);
-	if (nvml_lib_open(&s->lib, s->path, s->path_option, e) != 0)
+	if (nvml_lib_open(&s->lib, &choice, e) != 0)
 		return misses_module(s) ? not_loaded(s, e) : e->code;
 	nvml_find_metrics(s);
 	nvml_enter(s, -1, "nvmlInit");

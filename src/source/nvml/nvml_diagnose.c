@@ -1,11 +1,11 @@
 /* The findings about NVIDIA's driver: module, device nodes, library, cards, and how each job
  * is done. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "source/nvml/nvml_diagnose.h"
-#include "source/nvml/nvml_host.h"
 #include "source/nvml/nvml_lib.h"
 #include "source/source.h"
 
@@ -13,10 +13,9 @@ enum { FACILITIES_MAX = 64 };
 
 /* Compares the versions of the library and the module, which must be equal. */
 static void examine_library(
-	const struct diagnosis *d, const struct facility *library, struct findings *f)
+	const struct nvml_site *site, const struct facility *library, struct findings *f)
 {
-	char module[VERSION_CAP] = "";
-	nvml_host_module_version(d->root, module, sizeof(module));
+	const char *module = site->module_version;
 	bool differ = module[0] && library->note[0] && strcmp(module, library->note) != 0;
 	struct finding *row = finding_add(f, differ ? FINDING_WARNING : FINDING_OK, "library",
 		"%s, version %s", library->how, library->note[0] ? library->note : "unknown");
@@ -28,7 +27,8 @@ static void examine_library(
 			module);
 }
 
-static void examine_driver(const struct diagnosis *d, struct findings *f)
+static void examine_driver(
+	const struct diagnosis *d, const struct nvml_site *site, struct findings *f)
 {
 	struct source *s = d->source;
 	if (!s) {
@@ -43,7 +43,7 @@ static void examine_driver(const struct diagnosis *d, struct findings *f)
 	size_t n = s->ops->facilities(s, rows, FACILITIES_MAX);
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(rows[i].job, "library") == 0)
-			examine_library(d, &rows[i], f);
+			examine_library(site, &rows[i], f);
 	finding_add(f, FINDING_OK, "driver", "driver %s answers",
 		s->driver_version[0] ? s->driver_version : "of an unknown version");
 	if (s->n_cards == 0)
@@ -170,11 +170,44 @@ static void examine_facilities(const struct diagnosis *d, struct findings *f)
 	}
 }
 
-void nvml_diagnose(const struct diagnosis *d, struct findings *f)
+/* Whether the driver says that a card is a vGPU (nvmlDeviceGetVirtualizationMode). */
+static bool is_guest(const struct diagnosis *d)
 {
-	nvml_diagnose_module(d, f);
-	nvml_diagnose_nodes(d, f);
-	examine_driver(d, f);
+	enum { VGPU = 2 };
+	struct source *s = d->source;
+	unsigned char wanted[METRIC_COUNT] = { [METRIC_VIRTUALIZATION] = 1 };
+	for (size_t i = 0; s && s->ops->metrics && i < s->n_cards; i++) {
+		double values[METRIC_COUNT];
+		metric_texts texts = { "" };
+		const struct metric_request request = {
+			.card = i, .board = true, .wanted = wanted
+		};
+		values[METRIC_VIRTUALIZATION] = NAN;
+		if (s->cards[i].status == CARD_STATUS_OK)
+			s->ops->metrics(s, &request, values, texts);
+		if (values[METRIC_VIRTUALIZATION] == VGPU)
+			return true;
+	}
+	return false;
+}
+
+static void diagnose_at(
+	const struct diagnosis *d, const struct nvml_site *read, struct findings *f)
+{
+	struct nvml_site site = *read;
+	if (is_guest(d))
+		site.places |= NVML_PLACE_GUEST;
+	nvml_diagnose_places(d, &site, f);
+	nvml_diagnose_module(d, &site, f);
+	nvml_diagnose_nodes(d, &site, f);
+	examine_driver(d, &site, f);
 	examine_cards(d, f);
 	examine_facilities(d, f);
+}
+
+void nvml_diagnose(const struct diagnosis *d, struct findings *f)
+{
+	struct nvml_site site;
+	nvml_site_read(&site, d->root);
+	diagnose_at(d, &site, f);
 }

@@ -4,7 +4,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "source/nvml/nvml_host.h"
@@ -106,18 +108,66 @@ static void read_path(struct nvml_lib *lib, const char *asked)
 	text_copy(lib->path, sizeof(lib->path), path);
 }
 
-int nvml_lib_open(
-	struct nvml_lib *lib, const char *path, const char *path_option, struct err *e)
+/* Where the library is when the system's loader does not look there: WSL2 mounts Windows'
+ * driver, NixOS and some Kubernetes hosts have places of their own. */
+static const char *const usual_places[] = {
+	"/usr/lib/wsl/lib/libnvidia-ml.so.1",
+	"/run/opengl-driver/lib/libnvidia-ml.so.1",
+	"/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+};
+enum { USUAL_PLACES = sizeof(usual_places) / sizeof(usual_places[0]) };
+
+/* The path of a usual place; false: no file is there. */
+static bool find_usual(char *path, size_t cap, const char *root, size_t place)
 {
-	const char *asked = path ? path : "libnvidia-ml.so.1";
+	int n = snprintf(path, cap, "%s%s", root, usual_places[place]);
+	return n > 0 && (size_t)n < cap && access(path, F_OK) == 0;
+}
+
+bool nvml_lib_is_below(const char *root)
+{
+	char path[PATH_MAX];
+	for (size_t i = 0; i < USUAL_PLACES; i++)
+		if (find_usual(path, sizeof(path), root, i))
+			return true;
+	return false;
+}
+
+/* Loads what was named, else what the loader finds, else what is in a usual place. `why` says
+ * why there is none: the loader's reason for the first one that is there. */
+static void *load(const struct nvml_lib_choice *choice, char *why, size_t cap)
+{
+	const char *first = choice->path ? choice->path : "libnvidia-ml.so.1";
+	char path[PATH_MAX];
+	void *dl = NULL;
+	for (size_t i = 0; !choice->path && choice->root[0] && !dl && i < USUAL_PLACES; i++)
+		if (find_usual(path, sizeof(path), choice->root, i))
+			dl = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	if (!dl)
+		dl = dlopen(first, RTLD_LAZY | RTLD_LOCAL);
+	const char *reason = dl ? NULL : dlerror();
+	text_copy(why, cap, reason ? reason : first);
+	for (size_t i = 0; !choice->path && !dl && i < USUAL_PLACES; i++) {
+		if (!find_usual(path, sizeof(path), "", i))
+			continue;
+		dl = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+		reason = dl ? NULL : dlerror();
+		text_copy(why, cap, reason ? reason : path);
+	}
+	return dl;
+}
+
+int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, struct err *e)
+{
+	char why[256];
+	const char *asked = choice->path ? choice->path : "libnvidia-ml.so.1";
 	*lib = (struct nvml_lib){ 0 };
-	lib->dl = dlopen(asked, RTLD_LAZY | RTLD_LOCAL);
+	lib->dl = load(choice, why, sizeof(why));
 	if (!lib->dl) {
-		const char *why = dlerror();
 		err_set(e, ERR_WORLD,
 			"cannot load the NVIDIA management library: %s; install it, ask for "
 			"the container's 'utility' capability, or name it with %s",
-			why ? why : asked, path_option);
+			why, choice->option);
 		return err_number(e, ERR_WORLD, NVML_NO_LIBRARY);
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {

@@ -68,15 +68,21 @@ struct nvml_lib {
 	bool ready; /* initialised: handles are valid until nvml_lib_stop() */
 	struct nvml_api api;
 	char path[PATH_MAX];	   /* where it was found */
-	char version[VERSION_CAP]; /* of the library, in the module's form: "535.261.03"; or ""
-				    */
+	char version[VERSION_CAP]; /* in the module's form: "535.261.03"; or "" */
 };
 
-/* dlopens `path` (NULL: libnvidia-ml.so.1) and looks its symbols up; fails when it cannot be
- * loaded or lacks a symbol that is required; the message names `path_option`. Calls nothing but
- * the version. */
-int nvml_lib_open(
-	struct nvml_lib *lib, const char *path, const char *path_option, struct err *e);
+/* Which library to open. */
+struct nvml_lib_choice {
+	const char *path;   /* NULL: libnvidia-ml.so.1, where the system or NVIDIA puts it */
+	const char *option; /* what a user sets to name another one, for messages */
+	const char *root;   /* a recorded tree: it is looked for there; "": none */
+};
+
+/* dlopens the library and looks its symbols up; fails when it cannot be loaded or lacks a
+ * symbol that is required. Calls nothing but the version. */
+int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, struct err *e);
+/* Whether a recorded tree has the library in one of its usual places. */
+bool nvml_lib_is_below(const char *root);
 /* The address of a symbol; NULL: it does not have it. */
 void *nvml_lib_find(const struct nvml_lib *lib, const char *name);
 /* Initialises; `root` is where /proc is. The sentence says what a failure means. */

@@ -187,7 +187,6 @@ static const struct constant {
 	{ METRIC_PCI_DEVICE_ID, 0x20b210de },
 	{ METRIC_PCI_SUB_DEVICE_ID, 0x146310de },
 	{ METRIC_MULTI_GPU_BOARD, 0 },
-	{ METRIC_VIRTUALIZATION, 0 },
 	{ METRIC_TEMPERATURE_SHUTDOWN, 92 },
 	{ METRIC_TEMPERATURE_SLOWDOWN, 89 },
 	{ METRIC_TEMPERATURE_MAX, 85 },
@@ -266,6 +265,8 @@ static double identity_metric(const struct scenario_card *c, enum metric m)
 		return has_ecc(c) ? 95 : NAN;
 	case METRIC_EDPP:
 		return is_hopper(c) ? 100 : NAN;
+	case METRIC_VIRTUALIZATION: /* a virtual GPU of a guest is named so */
+		return strstr(c->id.name, "GRID") ? 2 : 0;
 	default:
 		return m >= METRIC_FABRIC_HEALTH && m <= METRIC_FABRIC_TIMEOUT
 			       ? fabric_metric(c, m)
