@@ -30,7 +30,8 @@ void policy_file_path(char *dst, size_t cap, const char *db)
 	snprintf(dst, cap, "%.*spolicy.db", slash ? (int)(slash + 1 - db) : 0, db);
 }
 
-int policy_fail(struct policy_file *f, const char *doing, struct err *e)
+/* The error of the last call; the present transaction will not be kept. */
+static int policy_fail(struct policy_file *f, const char *doing, struct err *e)
 {
 	f->failed = true;
 	return err_set(e, sqlite3_errcode(f->db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD,
@@ -159,6 +160,29 @@ int policy_run(struct policy_file *f, sqlite3_stmt *q, struct err *e)
 	return rc;
 }
 
+struct policy_query policy_select(struct policy_file *f, const char *sql)
+{
+	struct policy_query q = { f, policy_prepare(f, sql), SQLITE_ERROR };
+	q.rc = q.row ? SQLITE_ROW : SQLITE_ERROR;
+	return q;
+}
+
+bool policy_next(struct policy_query *q)
+{
+	if (q->rc == SQLITE_ROW)
+		q->rc = sqlite3_step(q->row);
+	return q->rc == SQLITE_ROW;
+}
+
+int policy_end(struct policy_query *q, int answer, struct err *e)
+{
+	sqlite3_finalize(q->row);
+	if (answer)
+		return answer;
+	return q->rc == SQLITE_ROW || q->rc == SQLITE_DONE ? 0
+							   : policy_fail(q->file, "read", e);
+}
+
 int64_t policy_number(sqlite3_stmt *row, int i)
 {
 	return sqlite3_column_type(row, i) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, i);
@@ -195,12 +219,11 @@ static struct policy_state state_of(sqlite3_stmt *row)
 int policy_file_state(
 	struct policy_file *f, const char *key, struct policy_state *state, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f, "SELECT " STATE_COLUMNS " WHERE key = ?1");
-	sql_bind_text(q, 1, key);
-	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
-	*state = rc == SQLITE_ROW ? state_of(q) : POLICY_STATE_NONE;
-	sqlite3_finalize(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	struct policy_query q = policy_select(f, "SELECT " STATE_COLUMNS " WHERE key = ?1");
+	sql_bind_text(q.row, 1, key);
+	bool found = policy_next(&q);
+	*state = found ? state_of(q.row) : POLICY_STATE_NONE;
+	return policy_end(&q, 0, e);
 }
 
 int policy_file_set_state(struct policy_file *f, const char *key, const char *user,
@@ -230,16 +253,13 @@ int policy_file_set_state(struct policy_file *f, const char *key, const char *us
 int policy_file_sessions(
 	struct policy_file *f, policy_session_taker take, void *context, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f, "SELECT " STATE_COLUMNS " ORDER BY key");
-	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
-	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-		struct policy_state state = state_of(q);
-		answer = take(context, policy_text(q, 8), policy_text(q, 9), &state);
+	struct policy_query q = policy_select(f, "SELECT " STATE_COLUMNS " ORDER BY key");
+	int answer = 0;
+	while (answer == 0 && policy_next(&q)) {
+		struct policy_state state = state_of(q.row);
+		answer = take(context, policy_text(q.row, 8), policy_text(q.row, 9), &state);
 	}
-	sqlite3_finalize(q);
-	if (answer)
-		return answer;
-	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	return policy_end(&q, answer, e);
 }
 
 #define ACTION_TEXTS(X)                                                                        \
@@ -301,19 +321,16 @@ static struct policy_action action_of(sqlite3_stmt *row)
 int policy_file_actions(struct policy_file *f, struct policy_span span,
 	policy_action_taker take, void *context, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	struct policy_query q = policy_select(f,
 		"SELECT at_ms, step, stage, mode, uid, held_bytes, idle_since_ms, idle_ms, "
 		"given_back_ms, id, rule, session, kind, user, pids, cards, evidence, result, "
 		"config, actor FROM action WHERE at_ms >= ?1 AND at_ms < ?2 ORDER BY id");
-	sqlite3_bind_int64(q, 1, span.since_ms);
-	sqlite3_bind_int64(q, 2, span.until_ms);
-	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
-	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-		struct policy_action a = action_of(q);
+	sqlite3_bind_int64(q.row, 1, span.since_ms);
+	sqlite3_bind_int64(q.row, 2, span.until_ms);
+	int answer = 0;
+	while (answer == 0 && policy_next(&q)) {
+		struct policy_action a = action_of(q.row);
 		answer = take(context, &a);
 	}
-	sqlite3_finalize(q);
-	if (answer)
-		return answer;
-	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	return policy_end(&q, answer, e);
 }

@@ -24,15 +24,14 @@ int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, con
 int policy_file_armed(
 	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	struct policy_query q = policy_select(f,
 		"SELECT until_ms, user FROM arm WHERE disarmed_ms IS NULL AND at_ms <= ?1 AND "
 		"until_ms > ?1 ORDER BY id DESC LIMIT 1");
-	sqlite3_bind_int64(q, 1, now_ms);
-	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
-	*until_ms = rc == SQLITE_ROW ? policy_number(q, 0) : -1;
-	text_copy(user, 64, rc == SQLITE_ROW ? policy_text(q, 1) : "");
-	sqlite3_finalize(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	sqlite3_bind_int64(q.row, 1, now_ms);
+	bool found = policy_next(&q);
+	*until_ms = found ? policy_number(q.row, 0) : -1;
+	text_copy(user, 64, found ? policy_text(q.row, 1) : "");
+	return policy_end(&q, 0, e);
 }
 
 int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e)
@@ -49,34 +48,31 @@ int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, str
 
 int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f, "SELECT at_ms, sessions, idle, note FROM pass");
-	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	struct policy_query q =
+		policy_select(f, "SELECT at_ms, sessions, idle, note FROM pass");
+	bool found = policy_next(&q);
 	*p = (struct policy_pass){ .at_ms = -1 };
-	if (rc == SQLITE_ROW) {
-		p->at_ms = policy_number(q, 0);
-		p->sessions = policy_number(q, 1);
-		p->idle = policy_number(q, 2);
-		text_copy(p->note, sizeof(p->note), policy_text(q, 3));
+	if (found) {
+		p->at_ms = policy_number(q.row, 0);
+		p->sessions = policy_number(q.row, 1);
+		p->idle = policy_number(q.row, 2);
+		text_copy(p->note, sizeof(p->note), policy_text(q.row, 3));
 	}
-	sqlite3_finalize(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	return policy_end(&q, 0, e);
 }
 
 int policy_file_counts(
 	struct policy_file *f, policy_count_taker take, void *context, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(
+	struct policy_query q = policy_select(
 		f, "SELECT step, mode, count(*) FROM action GROUP BY step, mode ORDER BY 1, 2");
-	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
-	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-		struct policy_count c = { policy_text(q, 0), policy_text(q, 1),
-			policy_number(q, 2) };
+	int answer = 0;
+	while (answer == 0 && policy_next(&q)) {
+		struct policy_count c = { policy_text(q.row, 0), policy_text(q.row, 1),
+			policy_number(q.row, 2) };
 		answer = take(context, &c);
 	}
-	sqlite3_finalize(q);
-	if (answer)
-		return answer;
-	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	return policy_end(&q, answer, e);
 }
 
 int policy_file_add_keep(struct policy_file *f, const struct policy_keep *k, struct err *e)
@@ -108,26 +104,23 @@ int policy_file_drop_keep(
 int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
 	void *context, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	struct policy_query q = policy_select(f,
 		"SELECT session, user, uid, pid, from_ms, until_ms, reason FROM keep "
 		"WHERE until_ms > ?1 AND from_ms < ?2 ORDER BY id");
-	sqlite3_bind_int64(q, 1, span.since_ms);
-	sqlite3_bind_int64(q, 2, span.until_ms);
-	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
-	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-		struct policy_keep keep = { .session = policy_text(q, 0),
-			.user = policy_text(q, 1),
-			.uid = policy_number(q, 2),
-			.pid = policy_number(q, 3),
-			.from_ms = policy_number(q, 4),
-			.until_ms = policy_number(q, 5),
-			.reason = policy_text(q, 6) };
+	sqlite3_bind_int64(q.row, 1, span.since_ms);
+	sqlite3_bind_int64(q.row, 2, span.until_ms);
+	int answer = 0;
+	while (answer == 0 && policy_next(&q)) {
+		struct policy_keep keep = { .session = policy_text(q.row, 0),
+			.user = policy_text(q.row, 1),
+			.uid = policy_number(q.row, 2),
+			.pid = policy_number(q.row, 3),
+			.from_ms = policy_number(q.row, 4),
+			.until_ms = policy_number(q.row, 5),
+			.reason = policy_text(q.row, 6) };
 		answer = take(context, &keep);
 	}
-	sqlite3_finalize(q);
-	if (answer)
-		return answer;
-	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	return policy_end(&q, answer, e);
 }
 
 int policy_file_set_simulation(
@@ -143,13 +136,12 @@ int policy_file_set_simulation(
 int policy_file_simulation(
 	struct policy_file *f, int64_t *at_ms, struct str *json, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f, "SELECT at_ms, json FROM simulation");
-	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	struct policy_query q = policy_select(f, "SELECT at_ms, json FROM simulation");
+	bool found = policy_next(&q);
 	*at_ms = -1;
-	if (rc == SQLITE_ROW) {
-		*at_ms = policy_number(q, 0);
-		str_add(json, policy_text(q, 1));
+	if (found) {
+		*at_ms = policy_number(q.row, 0);
+		str_add(json, policy_text(q.row, 1));
 	}
-	sqlite3_finalize(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	return policy_end(&q, 0, e);
 }

@@ -29,32 +29,29 @@ int policy_notice_add(struct policy_file *f, const struct policy_notice *n, stru
 int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker take,
 	void *context, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	struct policy_query q = policy_select(f,
 		"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "
 		"queued_ms, due_ms, tries, counts FROM notice WHERE state = 'waiting' AND "
 		"due_ms <= ?1 ORDER BY due_ms, id");
-	sqlite3_bind_int64(q, 1, now_ms);
-	int rc = q ? SQLITE_ROW : SQLITE_ERROR, answer = 0;
-	while (answer == 0 && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-		struct policy_notice n = { .id = policy_number(q, 0),
-			.session = policy_text(q, 1),
-			.stage = policy_text(q, 2),
-			.channel = policy_text(q, 3),
-			.user = policy_text(q, 4),
-			.body = policy_text(q, 5),
-			.uid = policy_number(q, 6),
-			.idle_since_ms = policy_number(q, 7),
-			.round = policy_number(q, 8),
-			.queued_ms = policy_number(q, 9),
-			.due_ms = policy_number(q, 10),
-			.tries = policy_number(q, 11),
-			.counts = policy_number(q, 12) > 0 };
+	sqlite3_bind_int64(q.row, 1, now_ms);
+	int answer = 0;
+	while (answer == 0 && policy_next(&q)) {
+		struct policy_notice n = { .id = policy_number(q.row, 0),
+			.session = policy_text(q.row, 1),
+			.stage = policy_text(q.row, 2),
+			.channel = policy_text(q.row, 3),
+			.user = policy_text(q.row, 4),
+			.body = policy_text(q.row, 5),
+			.uid = policy_number(q.row, 6),
+			.idle_since_ms = policy_number(q.row, 7),
+			.round = policy_number(q.row, 8),
+			.queued_ms = policy_number(q.row, 9),
+			.due_ms = policy_number(q.row, 10),
+			.tries = policy_number(q.row, 11),
+			.counts = policy_number(q.row, 12) > 0 };
 		answer = take(context, &n);
 	}
-	sqlite3_finalize(q);
-	if (answer)
-		return answer;
-	return rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	return policy_end(&q, answer, e);
 }
 
 int policy_notice_done(struct policy_file *f, const struct policy_delivery *d, struct err *e)
@@ -74,36 +71,34 @@ int policy_notice_done(struct policy_file *f, const struct policy_delivery *d, s
 int policy_notice_delivered(struct policy_file *f, const char *session,
 	const struct policy_state *state, int64_t *ms, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	struct policy_query q = policy_select(f,
 		"SELECT min(done_ms) FROM notice WHERE session = ?1 AND idle_since_ms = ?2 AND "
 		"round = ?3 AND stage = ?4 AND state = 'delivered' AND counts AND "
 		"queued_ms >= ?5");
-	sql_bind_text(q, 1, session);
-	sqlite3_bind_int64(q, 2, state->idle_since_ms);
-	sqlite3_bind_int64(q, 3, state->round);
-	sql_bind_text(q, 4, policy_stage_names[state->stage]);
-	sqlite3_bind_int64(q, 5, state->stage_ms);
-	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
-	*ms = rc == SQLITE_ROW ? policy_number(q, 0) : -1;
-	sqlite3_finalize(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	sql_bind_text(q.row, 1, session);
+	sqlite3_bind_int64(q.row, 2, state->idle_since_ms);
+	sqlite3_bind_int64(q.row, 3, state->round);
+	sql_bind_text(q.row, 4, policy_stage_names[state->stage]);
+	sqlite3_bind_int64(q.row, 5, state->stage_ms);
+	bool found = policy_next(&q);
+	*ms = found ? policy_number(q.row, 0) : -1;
+	return policy_end(&q, 0, e);
 }
 
 int policy_notice_sent(struct policy_file *f, const char *user, int64_t since_ms,
 	struct policy_sent *sent, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	struct policy_query q = policy_select(f,
 		"SELECT count(DISTINCT session || ' ' || stage || ' ' || idle_since_ms || ' ' "
 		"|| "
 		"round), min(done_ms) FROM notice WHERE user = ?1 AND state = 'delivered' AND "
 		"done_ms >= ?2");
-	sql_bind_text(q, 1, user);
-	sqlite3_bind_int64(q, 2, since_ms);
-	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
-	sent->n = rc == SQLITE_ROW ? policy_number(q, 0) : 0;
-	sent->first_ms = rc == SQLITE_ROW ? policy_number(q, 1) : -1;
-	sqlite3_finalize(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	sql_bind_text(q.row, 1, user);
+	sqlite3_bind_int64(q.row, 2, since_ms);
+	bool found = policy_next(&q);
+	sent->n = found ? policy_number(q.row, 0) : 0;
+	sent->first_ms = found ? policy_number(q.row, 1) : -1;
+	return policy_end(&q, 0, e);
 }
 
 int policy_notice_cancel(
@@ -119,10 +114,9 @@ int policy_notice_cancel(
 
 int policy_notice_tries(struct policy_file *f, int64_t id, int64_t *tries, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f, "SELECT tries FROM notice WHERE id = ?1");
-	sqlite3_bind_int64(q, 1, id);
-	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
-	*tries = rc == SQLITE_ROW ? policy_number(q, 0) : 0;
-	sqlite3_finalize(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : policy_fail(f, "read", e);
+	struct policy_query q = policy_select(f, "SELECT tries FROM notice WHERE id = ?1");
+	sqlite3_bind_int64(q.row, 1, id);
+	bool found = policy_next(&q);
+	*tries = found ? policy_number(q.row, 0) : 0;
+	return policy_end(&q, 0, e);
 }

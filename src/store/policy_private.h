@@ -6,12 +6,22 @@
 
 #include "store/policy_file.h"
 
-/* The error of the last call; the present transaction will not be kept. */
-int policy_fail(struct policy_file *f, const char *doing, struct err *e);
 /* NULL on failure, which the bind functions and policy_run() accept. */
 sqlite3_stmt *policy_prepare(struct policy_file *f, const char *sql);
 /* Runs a statement without rows and finishes it. */
 int policy_run(struct policy_file *f, sqlite3_stmt *q, struct err *e);
+/* Reads rows: select, bind to `row`, policy_next() until it is false or as long as wanted, then
+ * policy_end(). A failure to prepare is reported at the end, too. */
+struct policy_query {
+	struct policy_file *file;
+	sqlite3_stmt *row;
+	int rc; /* of the last step */
+};
+struct policy_query policy_select(struct policy_file *f, const char *sql);
+/* Whether there is another row. */
+bool policy_next(struct policy_query *q);
+/* Returns `answer` if it is not zero, ERR_WORLD or ERR_BUSY if reading failed, else 0. */
+int policy_end(struct policy_query *q, int answer, struct err *e);
 /* A column as a number, -1 for NULL; as a text, "" for NULL. */
 int64_t policy_number(sqlite3_stmt *row, int i);
 const char *policy_text(sqlite3_stmt *row, int i);
