@@ -60,6 +60,14 @@ def rows(db, sql, *args):
         return connection.execute(sql, args).fetchall()
 
 
+def run_has_begun(db):
+    """Whether a recorder has written the row of its run, which it does some time after it has locked the store."""
+    try:
+        return rows(db, "SELECT 1 FROM run") != []
+    except sqlite3.Error:
+        return False
+
+
 def card_seconds(db, uuid="GPU-aaaa"):
     """GPU-seconds of a card by state name, from the raw tables."""
     names = ["active", "idle_held", "truly_idle", "unobserved", "use_unknown"]

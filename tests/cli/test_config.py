@@ -10,7 +10,7 @@ import pytest
 
 from conftest import GUA, ROOT, clean_environment, gua, wait_for
 from fake import fake_driver
-from recorded import ONE_CARD, WALL, background, recorder_pid, rows  # noqa: F401 (a fixture)
+from recorded import ONE_CARD, WALL, background, recorder_pid, rows, run_has_begun  # noqa: F401 (a fixture)
 
 EXAMPLE = ROOT / "dist" / "gua.conf"
 USUAL = {"GUA_CONFIG": ""}  # the usual places
@@ -306,7 +306,7 @@ def test_stop_soon_after_a_changed_configuration(tmp_path):
     env = clean_environment(**fake_driver(tmp_path, ONE_CARD))
     with subprocess.Popen([GUA, "daemon", "--foreground", "--interval", "1h", "--db", db, "--config", file], env=env,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
-        wait_for(lambda: db.exists() and gua("status", "--db", db).returncode == 0)
+        wait_for(lambda: run_has_begun(db))
         file.write_text("[thresholds]\nheld_mem = 2GB\n")
         child.send_signal(signal.SIGHUP)
         assert any("held_mem is 2000000000 after the next tick" in line for line in child.stdout)

@@ -22,7 +22,7 @@ import pytest
 
 from conftest import GUA, ROOT, clean_environment, gua, wait_for
 from fake import fake_driver
-from recorded import ONE_CARD, background, card_seconds, recorder_pid, rows  # noqa: F401
+from recorded import ONE_CARD, background, card_seconds, recorder_pid, rows, run_has_begun  # noqa: F401
 
 QUICK = ["--interval", "100ms", "--drain", "100ms"]
 SHM_WRITE = 120  # SQLite's lock byte for writing, https://sqlite.org/walformat.html
@@ -437,7 +437,7 @@ def test_sighup_ends_a_recorder_whose_terminal_is_closed(tmp_path):
     with subprocess.Popen([GUA, "daemon", "--foreground", "--db", db, *QUICK], stdin=side, stdout=side, stderr=side,
                           env=clean_environment(**fake_driver(tmp_path, ONE_CARD))) as child:
         os.close(side)
-        wait_for(lambda: db.exists() and gua("status", "--db", db).returncode == 0)
+        wait_for(lambda: run_has_begun(db))
         child.send_signal(signal.SIGHUP)
         assert child.wait(60) == 0
     os.close(terminal)
