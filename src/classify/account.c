@@ -172,6 +172,8 @@ static void add_holding(struct account *a, const struct slot_part *p, size_t i,
 		int64_t add = llround(h->sm_pct * (double)p->ms);
 		sum->sm_pct_ms = sum->sm_pct_ms < 0 ? add : sum->sm_pct_ms + add;
 	}
+	if (h->uses_engine)
+		sum->engine_ms += p->ms;
 	int64_t kib = h->mem_bytes < 0 ? -1 : (h->mem_bytes + 1023) / 1024;
 	if (kib > sum->mem_peak_kib)
 		sum->mem_peak_kib = kib;
@@ -380,8 +382,10 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 			use_of_samples(d->samples, d->n_samples, d->use_known, on->rules);
 		a->use_known = d->use_known;
 		a->sm_active_pct = d->sm_active_pct;
-		for (size_t i = 0; i < on->n; i++)
+		for (size_t i = 0; i < on->n; i++) {
 			on->holders[i].sm_pct = d->sm_pct[i];
+			on->holders[i].uses_engine = d->uses_engine && d->uses_engine[i];
+		}
 		classify_use(on->holders, on->n, &use, on->rules);
 	}
 	for (size_t i = 0; i < d->n_samples; i++)

@@ -7,7 +7,6 @@
 #define GUA_CLASSIFY_ACCOUNT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "classify/classify.h"
@@ -52,13 +51,14 @@ struct account_scene {
 struct account_drain {
 	const struct util_sample *samples; /* in time order */
 	size_t n_samples;
-	int64_t hold_ms;      /* samples further apart than this leave a gap ... */
-	int64_t period_ms;    /* ... before which a sample accounts for no more than this */
-	bool polled;	      /* single readings: the moment of a change is not known */
-	bool suspect;	      /* the samples are not trusted */
-	bool use_known;	      /* the driver reports the use of processes */
-	const double *sm_pct; /* of each holder, NAN unknown */
-	double sm_active_pct; /* or NAN */
+	int64_t hold_ms;	 /* samples further apart than this leave a gap ... */
+	int64_t period_ms;	 /* ... before which a sample accounts for no more than this */
+	bool polled;		 /* single readings: the moment of a change is not known */
+	bool suspect;		 /* the samples are not trusted */
+	bool use_known;		 /* the driver reports the use of processes */
+	const double *sm_pct;	 /* of each holder, NAN unknown */
+	const bool *uses_engine; /* of each holder: another engine; NULL: none does */
+	double sm_active_pct;	 /* or NAN */
 };
 
 /* Starts (or restarts) at `from_ms`: nothing before it is accounted. With -1 the first sample
@@ -70,7 +70,7 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms);
 void account_not_before(struct account *a, int64_t seen_ms);
 
 /* Accounts the time up to the newest sample. The time after it is accounted at the next drain,
- * with the use of this drain. Sets the holders' sm_pct and updates their last_active_ms. */
+ * with the use of this drain. Sets the holders' use and updates their last_active_ms. */
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on);
 
 /* Adds a reading of the energy counter (NAN: there is none). Call before account_drain(). */

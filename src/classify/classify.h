@@ -31,6 +31,7 @@ struct holder {
 	unsigned kind; /* process_kind bits */
 	int64_t mem_bytes;	/* or -1 */
 	double sm_pct;		/* own SM use, mean since the last drain; NAN: not known */
+	bool uses_engine;	/* it used another engine (encoder, decoder) since then */
 	int64_t since_ms;	/* first seen on this card */
 	struct edge from, to;	/* the stretch; `to` is EDGE_NEVER while it continues */
 	int64_t last_active_ms; /* or -1 */

@@ -84,6 +84,7 @@ static void holding_add(void *to, const void *from)
 	}
 	t->active_share_ms += f->active_share_ms;
 	t->idle_share_ms += f->idle_share_ms;
+	t->engine_ms += f->engine_ms;
 	t->sm_pct_ms = add_known(t->sm_pct_ms, f->sm_pct_ms);
 	if (f->mem_peak_kib > t->mem_peak_kib)
 		t->mem_peak_kib = f->mem_peak_kib;

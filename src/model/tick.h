@@ -49,6 +49,7 @@ struct holding_sum {
 	int64_t sm_pct_ms; /* sum of its own SM percent x ms; -1: the driver does not report it
 			    */
 	int64_t mem_peak_kib; /* or -1: the driver does not report it */
+	int64_t engine_ms;    /* its time with use of another engine than the SMs */
 };
 
 /* A card as the recorder knows it. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sample/use.h"
+
 /* Where the driver does not tell processes apart, the card as a whole must do nothing. */
 #define CARD_IDLE_PCT 1.0
 
@@ -40,16 +42,6 @@ __attribute__((format(printf, 3, 4))) static void say(
 	va_end(list);
 }
 
-/* The use of engines other than the multiprocessors; NAN counts as none, because old drivers
- * do not report all. */
-static double engines_pct(const struct live_process *p)
-{
-	double most = 0;
-	for (size_t i = 0; i < ENGINE_COUNT; i++)
-		most = p->engine_pct[i] > most ? p->engine_pct[i] : most;
-	return most;
-}
-
 static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 	const struct live_process *p, bool alone)
 {
@@ -62,9 +54,9 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 	else if (p->sm_pct > 0)
 		say(r, FRESH_ACTIVE, "it used card %s: %.0f %% of the multiprocessors", label,
 			p->sm_pct);
-	else if (engines_pct(p) > 0)
+	else if (use_most_engine(p->engine_pct) > 0)
 		say(r, FRESH_ACTIVE, "it used another engine of card %s: %.0f %%", label,
-			engines_pct(p));
+			use_most_engine(p->engine_pct));
 	else if (isnan(p->sm_pct) && !look->first && !(alone && util_pct < CARD_IDLE_PCT))
 		say(r, FRESH_UNKNOWN, "its use of card %s is not known", label);
 }

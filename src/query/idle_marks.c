@@ -50,7 +50,7 @@ static void cut_mark(
 	}
 }
 
-enum { AT_SLOT, AT_GPU, AT_PROCESS, AT_ACTIVE };
+enum { AT_SLOT, AT_GPU, AT_PROCESS, AT_ACTIVE, AT_ENGINE };
 
 static bool take_mark(struct fold *fold, sqlite3_value **values)
 {
@@ -64,7 +64,8 @@ static bool take_mark(struct fold *fold, sqlite3_value **values)
 		.card = card,
 		.from_ms = value_signed(values[AT_SLOT]) * 1000 };
 	mark.until_ms = mark.from_ms + f->slot_ms;
-	if (value_sum(values[AT_ACTIVE]) > 0)
+	/* An engine is used in idle stretches as well. */
+	if (value_sum(values[AT_ACTIVE]) > 0 && value_sum(values[AT_ENGINE]) == 0)
 		cut_mark(f, &mark, process, card);
 	if (mark.until_ms < mark.from_ms)
 		return true;
@@ -85,8 +86,8 @@ int64_t idle_first_ms(const struct idle_history *h)
 /* Where the driver has no use by process, the card's own use of one percent or more counts; use
  * that is not known at all counts as use. */
 #define USED                                                                                   \
-	"(active_ms > 0 OR sm_pct_ms > 0 OR use_unknown_ms > 0 OR (sm_pct_ms IS NULL AND "     \
-	"(SELECT "                                                                             \
+	"(active_ms > 0 OR sm_pct_ms > 0 OR engine_ms > 0 OR use_unknown_ms > 0 OR "           \
+	"(sm_pct_ms IS NULL AND (SELECT "                                                      \
 	"sum(util_pct_ms) >= sum(ms) FROM %s AS u WHERE u.slot = h.slot AND u.gpu = h.gpu "    \
 	"AND u.state IN (0, 1, 2))))"
 
@@ -99,7 +100,7 @@ int idle_read_marks(struct idle_history *h, struct err *e)
 		const struct slot_table *t = &slot_tables[i];
 		f.slot_ms = t->seconds * 1000;
 		rc = sql_fold(h->db, &f.fold, e,
-			"SELECT fold(slot, gpu, process, active_ms) FROM %s AS h "
+			"SELECT fold(slot, gpu, process, active_ms, engine_ms) FROM %s AS h "
 			"WHERE slot >= %lld AND slot < %lld AND " USED,
 			t->holding, (long long)(idle_first_ms(h) / 1000 - t->seconds),
 			(long long)(h->until_ms / 1000 + 1), t->usage);

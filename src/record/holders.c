@@ -61,6 +61,7 @@ static void open_stretch(struct holders *h, const struct lives *lives, const str
 		.kind = p->kind,
 		.mem_bytes = p->mem_bytes,
 		.sm_pct = before ? before->sm_pct : NAN,
+		.uses_engine = before && before->uses_engine,
 		.since_ms = before ? before->since_ms : begin->since_ms,
 		.from = begin->from,
 		.to = EDGE_NEVER,

@@ -39,6 +39,7 @@ void watch_finish(struct watch *w)
 	free(w->past);
 	free(w->list);
 	free(w->sm_pct);
+	free(w->uses_engine);
 	ledger_finish(&w->ledger);
 	lives_finish(&w->lives);
 	*w = (struct watch){ 0 };

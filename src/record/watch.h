@@ -39,7 +39,8 @@ struct watch {
 	size_t n_past;
 	struct listed *list; /* private, like the next: of one card */
 	double *sm_pct;
-	size_t cap_list, cap_sm_pct;
+	bool *uses_engine;
+	size_t cap_list, cap_sm_pct, cap_uses_engine;
 };
 
 struct watch_options {

@@ -13,7 +13,8 @@
 static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struct err *e)
 {
 	if (!array_reserve(&w->list, &w->cap_list, listed) ||
-		!array_reserve(&w->sm_pct, &w->cap_sm_pct, holders))
+		!array_reserve(&w->sm_pct, &w->cap_sm_pct, holders) ||
+		!array_reserve(&w->uses_engine, &w->cap_uses_engine, holders))
 		return err_memory(e);
 	return 0;
 }
@@ -207,6 +208,7 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 	for (size_t i = 0; i < card->holders.n; i++) {
 		uint32_t pid = w->lives.entries[card->holders.items[i].process].id.pid;
 		w->sm_pct[i] = use_of(r, pid);
+		w->uses_engine[i] = use_of_engines(r, pid) > 0;
 	}
 }
 
@@ -299,6 +301,7 @@ static void take_drain(
 		.suspect = suspects(w, i, r, now_ms),
 		.use_known = r->process_util_known,
 		.sm_pct = w->sm_pct,
+		.uses_engine = w->uses_engine,
 		.sm_active_pct = r->sm_active_pct,
 	};
 	note_begin(&w->entries[i], &card->account, &drain);

@@ -19,3 +19,17 @@ double use_of(const struct card_reading *r, uint32_t pid)
 		return NAN;
 	return record ? record->sm_pct : 0;
 }
+
+double use_most_engine(const double engine_pct[ENGINE_COUNT])
+{
+	double most = 0;
+	for (size_t i = 0; i < ENGINE_COUNT; i++)
+		most = engine_pct[i] > most ? engine_pct[i] : most;
+	return most;
+}
+
+double use_of_engines(const struct card_reading *r, uint32_t pid)
+{
+	const struct process_util *record = use_record(r, pid);
+	return record ? use_most_engine(record->engine_pct) : 0;
+}

@@ -24,12 +24,16 @@ CREATE TEMP VIEW usage_1d AS
 	FROM main.usage_1d;
 
 CREATE TEMP VIEW holding_1m AS
-	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_1m;
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms, 0 AS engine_ms
+	FROM main.holding_1m;
 CREATE TEMP VIEW holding_5m AS
-	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_5m;
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms, 0 AS engine_ms
+	FROM main.holding_5m;
 CREATE TEMP VIEW holding_1h AS
-	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_1h;
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms, 0 AS engine_ms
+	FROM main.holding_1h;
 CREATE TEMP VIEW holding_1d AS
-	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms FROM main.holding_1d;
+	SELECT *, 0 AS use_unknown_ms, 0 AS use_unknown_double_ms, 0 AS engine_ms
+	FROM main.holding_1d;
 
 CREATE TEMP VIEW sm_active AS SELECT 0 AS slot, 0 AS gpu, 0 AS ms, 0 AS pct_ms WHERE 0;

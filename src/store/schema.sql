@@ -200,6 +200,8 @@ CREATE TABLE holding_1m (
 	mem_peak_kib         INTEGER,          -- NULL: the driver cannot tell
 	use_unknown_ms       INTEGER NOT NULL DEFAULT 0, -- as active_ms ...
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0, -- ... and active_double_ms
+	engine_ms            INTEGER NOT NULL DEFAULT 0, -- it used an encoder, a decoder or another
+	                                       -- engine than the SMs; in any state, for policy
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_5m (
@@ -212,6 +214,7 @@ CREATE TABLE holding_5m (
 	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
 	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
+	engine_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_1h (
@@ -224,6 +227,7 @@ CREATE TABLE holding_1h (
 	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
 	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
+	engine_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 -- The sums of holding_5m and holding_1h once more, by day (UTC): for windows of whole days, which
@@ -238,6 +242,7 @@ CREATE TABLE holding_1d (
 	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
 	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
+	engine_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 

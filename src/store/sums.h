@@ -39,7 +39,8 @@
 	ADD_KNOWN("sm_pct_ms") ", " \
 	MAX_KNOWN("mem_peak_kib") ", " \
 	ADD("use_unknown_ms") ", " \
-	ADD("use_unknown_double_ms")
+	ADD("use_unknown_double_ms") ", " \
+	ADD("engine_ms")
 
 /* The columns of a holding table after its key, summed over several rows. */
 #define HOLDING_SUMS \
@@ -47,7 +48,7 @@
 	"sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), " \
 	"sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), " \
 	"sum(sm_pct_ms), max(mem_peak_kib), sum(use_unknown_ms), " \
-	"sum(use_unknown_double_ms)"
+	"sum(use_unknown_double_ms), sum(engine_ms)"
 
 #define TOTAL_GPU_ADD \
 	ADD("ms") ", " \

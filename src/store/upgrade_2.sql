@@ -1,5 +1,5 @@
--- Version 2 to version 3: where processes come from, how much of it a run kept, spells, and
--- what exporters need.
+-- Version 2 to version 3: where processes come from, how much of it a run kept, spells, the use of
+-- engines, and what exporters need.
 ALTER TABLE run ADD COLUMN privacy TEXT NOT NULL DEFAULT 'normal';
 
 ALTER TABLE process ADD COLUMN notebook_path TEXT;
@@ -46,3 +46,8 @@ CREATE TABLE reading (
 
 -- Nothing has ever been written to it: enforcement has a file of its own, policy.db.
 DROP TABLE IF EXISTS action;
+
+ALTER TABLE holding_1m ADD COLUMN engine_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_5m ADD COLUMN engine_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_1h ADD COLUMN engine_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holding_1d ADD COLUMN engine_ms INTEGER NOT NULL DEFAULT 0;

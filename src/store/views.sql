@@ -21,7 +21,7 @@ CREATE VIEW holding AS
 		truly_idle_ms - truly_idle_double_ms AS truly_idle_presence_ms,
 		squatting_ms - squatting_double_ms AS squatting_presence_ms,
 		use_unknown_ms - use_unknown_double_ms AS use_unknown_presence_ms,
-		active_share_ms, idle_share_ms, sm_pct_ms, mem_peak_kib
+		active_share_ms, idle_share_ms, sm_pct_ms, mem_peak_kib, engine_ms
 	FROM (SELECT 3600 AS seconds, * FROM holding_1h UNION ALL
 		SELECT 300, * FROM holding_5m UNION ALL SELECT 60, * FROM holding_1m);
 

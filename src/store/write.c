@@ -66,7 +66,7 @@ static const char *const texts[STATEMENT_COUNT] = {
 			    " ON CONFLICT DO UPDATE SET " USAGE_ADD,
 	[STATEMENT_HOLDING] =
 		"INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-		" ?12, ?13, ?14, ?15, ?16, ?17) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
+		" ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
 	[STATEMENT_SM_ACTIVE] = "INSERT INTO sm_active VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET " SM_ACTIVE_ADD,
 	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
@@ -335,6 +335,7 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 	sqlite3_bind_int64(q, 13, h->idle_share_ms);
 	sql_bind_known(q, 14, h->sm_pct_ms, -1);
 	sql_bind_known(q, 15, h->mem_peak_kib, -1);
+	sqlite3_bind_int64(q, 18, h->engine_ms);
 	return sql_run(q, NULL) && write_user_totals(s, t, h);
 }
 

@@ -95,7 +95,7 @@ class Store:
             places.append(("holding_1d", int(slot) // 86400 * 86400))
         for table, start in places:
             self.db.execute(
-                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0) "
+                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0) "
                 "ON CONFLICT DO NOTHING", (start, card, process))
             self.db.execute(
                 f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "

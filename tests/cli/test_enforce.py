@@ -22,7 +22,8 @@ def iso(moment):
 
 
 class Work:
-    """What one process does on one card: a letter a minute. A active, l a little, I idle, - absent."""
+    """What one process does on one card: a letter a minute. A active, l a little, e encodes, I idle,
+    - absent."""
 
     def __init__(self, pid, user, card, does, memory=8 * GIB, **labels):
         self.pid, self.user, self.card, self.does, self.memory = pid, user, card, does, memory
@@ -47,7 +48,7 @@ class World:
             if (work.card, i) in self.blind:
                 continue
             letter = work.does[i] if i < len(work.does) else "-"
-            if letter in "Il":
+            if letter in "Ile":
                 begin, end, seen = (i if begin is None else begin), i + 1, (0 if begin is None else seen) + 1
             elif begin is not None:
                 found.append((begin, end, seen, ENDED_ACTIVE if letter == "A" else ENDED_RELEASED))
@@ -79,11 +80,12 @@ class World:
             return
         process = store.process(host, work.pid, work.user, seen=(self.at(seen[0]), self.at(seen[-1] + 1)), **work.labels)
         for i in seen:
-            busy = {"A": (60000, 90), "l": (0, 3), "I": (0, 0)}[work.does[i]]
+            busy = {"A": (60000, 90), "l": (0, 3)}.get(work.does[i], (0, 0))
             store.insert("holding_1m", slot=self.at(i), gpu=gpu, process=process, active_ms=busy[0],
                          idle_held_ms=60000 - busy[0], truly_idle_ms=0, squatting_ms=0, active_double_ms=0,
                          idle_held_double_ms=0, truly_idle_double_ms=0, squatting_double_ms=0, active_share_ms=0,
-                         idle_share_ms=0, sm_pct_ms=60000 * busy[1], mem_peak_kib=work.peak)
+                         idle_share_ms=0, sm_pct_ms=60000 * busy[1], mem_peak_kib=work.peak,
+                         engine_ms=2000 if work.does[i] == "e" else 0)
         last = [i for i in range(n) if (work.card, i) not in self.blind][-1]
         if last < len(work.does) and work.does[last] != "-":
             store.insert("holder", gpu=gpu, process=process, kind=1, mem_bytes=work.memory,
@@ -157,6 +159,23 @@ def test_simulate_is_what_a_live_run_does(world, tmp_path):
         {key: (steps[0][0], next((at for at, step in steps if step == "end"), None)) for key, steps in live.items()}
     assert len(live) == 4 and said["sessions_ended"] >= 3
     assert {s["user"]: s["wrong"] for s in said["sessions"]}["dave"] is True  # idle at 35, used at 37
+
+
+def test_encoding_is_use(world, tmp_path):
+    """The report calls it idle. It counts for policy, live and in simulate, also in the minute in which the process
+    stops computing."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 29 + "e" + "I" * 9), Work(200, "bob", 1, "e" * 40)])
+    for minute in range(1, 41):
+        w.write(minute)
+        assert w.run(minute, *conf(tmp_path, FAST)).returncode == 0
+    steps = [(row["user"], row["at"], row["step"]) for row in w.log()]
+    assert steps == [("alice", iso(w.at(11)), "warn"), ("alice", iso(w.at(21)), "warn"), ("alice", iso(w.at(26)), "warn"),
+                     ("alice", iso(w.at(31)), "recovered")]
+    said = simulate(w, 40, *conf(tmp_path, FAST))
+    assert [(s["user"], s["warnings"], s["ended"]) for s in said["sessions"]] == [("alice", 3, None)]
+    with sqlite3.connect(w.db) as db:
+        db.execute("UPDATE holding_1m SET active_ms = 1000, engine_ms = 1000 WHERE slot = ?", (w.at(30),))
+    assert simulate(w, 40, *conf(tmp_path, FAST))["sessions"][0]["ended"] is None
 
 
 def test_simulate_counts_what_is_given_back(world, tmp_path):

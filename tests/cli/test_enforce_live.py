@@ -21,10 +21,12 @@ pytestmark = needs_enforce
 def test_from_the_first_warning_to_the_end(hosts):
     """Beside those that are spared; recorder and enforcer are restarted on the way."""
     host = hosts({"idle": (0, "8GiB"), "late": (1, "8GiB"), "exempt": (2, "8GiB"), "kept": (3, "8GiB"),
-                  "small": (4, "900MiB")},
+                  "small": (4, "900MiB"), "video": (5, "8GiB")},
                  more=f"[exempt friends]\nuser = uid:{UID + 1}\nowner = carol\nuntil = 2099-12-31\n")
     idle, late, small = host.start("idle"), host.start("late"), host.start("small")
     exempt, kept = host.start("exempt", uid=UID + 1), host.start("kept", uid=UID + 2)
+    video = host.start("video", uid=UID + 3)
+    (host.pids / "video.encodes").touch()
     recorder, enforcer = host.record(), None
     host.arm()
     enforcer = host.enforce()
@@ -49,13 +51,17 @@ def test_from_the_first_warning_to_the_end(hosts):
     assert [result for step, _, result in steps if step == "signal"] == ["SIGTERM"]
     assert "8.0 GiB given back" in steps[-1][2]
     # Those who were active, exempt, kept or small live.
-    for child in (late, exempt, small, *([kept] if keeps else [])):
+    for child in (late, exempt, small, video, *([kept] if keeps else [])):
         assert child.poll() is None, host.log()
     assert "ended" not in kinds(host, late) and kinds(host, exempt) == kinds(host, small) == []
     assert keeps, run.stderr
     assert "again" not in kinds(host, kept)
     host.stop(enforcer)
     host.stop(recorder)
+    # One that only encodes is not idle, whatever the report calls it; simulate says the same of this recording.
+    assert kinds(host, video) == [] and host.steps(video.pid) == []
+    said = json.loads(host.gua("enforce", "simulate", "--db", host.db, "--json").stdout)
+    assert f"uid:{UID + 3}" not in {session["user"] for session in said["sessions"]} != set()
 
 
 def test_one_that_is_kept_at_the_last_moment(hosts):

@@ -773,8 +773,8 @@ def test_rows_without_sense_are_left_out(store):
     s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 2, -5, -5, -5, -5, -5)", (T, gpu))
     s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 0, 'x', 'y', 'z', 'u', 'v')", (T + 240, gpu))
     for process in (life, -1, big, 12345):
-        s.db.execute(f"INSERT INTO holding_1m VALUES (?, ?, ?, {', '.join(['?'] * 14)})",
-                     (T, gpu, process, *[big] * 14))
+        s.db.execute(f"INSERT INTO holding_1m VALUES (?, ?, ?, {', '.join(['?'] * 15)})",
+                     (T, gpu, process, *[big] * 15))
     document = report_json(s.save(), args=("--by", "process"))
     assert document["gpu_seconds"]["active"] == 60
     assert [who["identity"] for who in document["identities"]] == ["alice"]

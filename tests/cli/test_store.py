@@ -37,10 +37,10 @@ def store(tmp_path):
                                     ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, {HOUR // 2}, {HOUR // 100});
         INSERT INTO usage_5m VALUES ({DAY_S + 7200}, 1, 2, {HOUR // 4}, 0, 1800000000, 0, 0);
         INSERT INTO usage_1m VALUES ({DAY_S + 86400}, 1, 3, {HOUR}, 0, 0, {HOUR}, 0);
-        INSERT INTO holding_1h VALUES ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, 0, 0, 0, 0, 0, {HOUR // 2}, 0, NULL, 2048, 0, 0);
+        INSERT INTO holding_1h VALUES ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, 0, 0, 0, 0, 0, {HOUR // 2}, 0, NULL, 2048, 0, 0, 0);
         INSERT INTO holding_5m VALUES
-            ({DAY_S}, 1, 2, 0, {HOUR // 2}, 0, {HOUR // 4}, 0, 0, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0),
-            ({DAY_S}, 1, 3, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0);
+            ({DAY_S}, 1, 2, 0, {HOUR // 2}, 0, {HOUR // 4}, 0, 0, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0, 0),
+            ({DAY_S}, 1, 3, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0, 0);
         INSERT INTO holding_1d SELECT * FROM holding_1h UNION ALL SELECT * FROM holding_5m;
         INSERT INTO holder VALUES (1, 1, 1, 5000000, {start}, {start + 30 * HOUR}),
                                   (1, 2, 1, NULL, {start}, {start + HOUR}),

@@ -91,10 +91,10 @@ static uint32_t pid_in_file(const char *name)
 	return (uint32_t)pid;
 }
 
-bool fake_is_busy(const char *name)
+bool fake_does(const char *name, const char *what)
 {
 	char path[4096];
-	snprintf(path, sizeof(path), "%s/%s.busy", getenv(SCENARIO_PIDS), name);
+	snprintf(path, sizeof(path), "%s/%s.%s", getenv(SCENARIO_PIDS), name, what);
 	return access(path, F_OK) == 0;
 }
 

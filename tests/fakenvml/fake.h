@@ -53,8 +53,9 @@ void fake_forget_handles(void);
 void fake_finish_gpm(void);
 /* Prints the message and ends the program: it did what it must never do. */
 void fake_abort(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Whether the file NAME.busy is beside the pid file NAME: the process uses its cards now. */
-bool fake_is_busy(const char *name);
+/* Whether the file NAME.WHAT is beside the pid file NAME: the process uses its cards now
+ * (busy), or only their encoders (encodes). */
+bool fake_does(const char *name, const char *what);
 void fake_sleep_us(int64_t us);
 
 /* Opens a device call. */

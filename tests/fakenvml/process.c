@@ -151,7 +151,7 @@ static struct abi_process_use use_of(const struct fake *f, const struct play_use
 		.ofa = (uint32_t)(drawn / 10) };
 }
 
-/* The processes that a test says are busy, whatever the scenario says. */
+/* The processes that a test says are busy or encode, whatever the scenario says. */
 static size_t add_busy(
 	const struct fake *f, size_t unit, struct abi_process_use *out, uint64_t now_us)
 {
@@ -159,10 +159,13 @@ static size_t add_busy(
 	size_t n = 0, found = play_holders(f->play, unit, holders, 16);
 	for (size_t i = 0; i < found && i < 16; i++) {
 		const char *file = f->scenario->processes[holders[i].process].pid_file;
-		if (*file && fake_is_busy(file))
+		bool busy = *file && fake_does(file, "busy");
+		bool encodes = *file && fake_does(file, "encodes");
+		if (busy || encodes)
 			out[n++] = (struct abi_process_use){ .stamp_us = now_us,
 				.pid = play_pid(f->play, holders[i].process),
-				.sm = 50 };
+				.sm = busy ? 50 : 0,
+				.enc = encodes ? 30 : 0 };
 	}
 	return n;
 }

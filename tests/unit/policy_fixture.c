@@ -13,8 +13,9 @@
 enum { STEPS = 32, CARDS = 2, SESSIONS_MAX = 2, HOLDERS_MAX = 4, STEP_MS = 60000 };
 #define T0 INT64_C(1794528000000)
 
-/* What a process does on a card in a minute. */
-enum doing { ABSENT, ACTIVE, LOW, IDLE };
+/* What a process does on a card in a minute. The report calls LOW and ENCODES idle; for policy
+ * they are use. */
+enum doing { ABSENT, ACTIVE, LOW, ENCODES, IDLE, DOINGS };
 
 struct holder {
 	uint32_t session, card;
@@ -63,7 +64,7 @@ static void make_holder(struct truth *t, struct holder *h)
 	enum doing doing = chance(t, 70) ? IDLE : ACTIVE;
 	for (int i = 0; i < STEPS; i++) {
 		if (chance(t, 6))
-			doing = (enum doing)(next(t) % 4);
+			doing = (enum doing)(next(t) % DOINGS);
 		else if (chance(t, 30) && doing != ABSENT)
 			doing = IDLE;
 		h->doing[i] = (unsigned char)doing;
@@ -161,7 +162,7 @@ static void add_spans(struct store *s, const struct truth *t, uint32_t who, int 
 		if (!end && !t->seen[h->card][i])
 			continue;
 		enum doing doing = end ? IDLE : (enum doing)h->doing[i];
-		if (!end && (doing == IDLE || doing == LOW)) {
+		if (!end && doing >= LOW) {
 			if (span.begin_ms < 0)
 				span.begin_ms = at(i), idle_ms = 0;
 			span.end_ms = at(i + 1);
@@ -183,7 +184,7 @@ static void add_marks(struct store *s, const struct truth *t, int n)
 		const struct holder *h = &t->holders[w];
 		for (int k = 0; k < n; k++)
 			if (t->seen[h->card][k] &&
-				(h->doing[k] == ACTIVE || h->doing[k] == LOW) &&
+				(h->doing[k] >= ACTIVE && h->doing[k] < IDLE) &&
 				array_one_more(&s->h.marks, s->h.n_marks))
 				s->h.marks[s->h.n_marks++] = (struct idle_mark){ h->session,
 					h->card, at(k), at(k + 1) };

@@ -122,6 +122,7 @@ void world_fill(struct world *w, int64_t slot, int64_t ms, int64_t energy_mj)
 			.presence_ms[HOLDER_ACTIVE] = i == 2 ? 0 : ms,
 			.active_share_ms = i == 0 ? ms : ms / 2,
 			.sm_pct_ms = 20 * ms,
+			.engine_ms = i == 1 ? ms / 3 : 0,
 			.mem_peak_kib = 1000 * (i + 1) };
 		w->holders[i] = (struct holder_now){ card_of[i], i, PROCESS_COMPUTE,
 			1000000 * (i + 1), WORLD_START_MS, -1 };

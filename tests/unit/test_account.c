@@ -175,6 +175,32 @@ static void test_the_pending_sample_is_of_its_own_drain(void **state)
 	assert_int_equal(sum_holding(f, 1).share_ms, 1000);
 }
 
+/* A process that only encodes: its state stays idle-held, and the time with use is known. */
+static void test_use_of_engines_does_not_change_the_state(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0) };
+	struct util_sample one[] = { at(0, 0), at(1000, 0) }, two[] = { at(2000, 0) };
+	struct account_scene on = scene(f, h, 2);
+	struct account_drain d = ring(one, 2);
+	d.use_known = true;
+	d.sm_pct = (const double[]){ 0, 0 };
+	d.uses_engine = (const bool[]){ false, true };
+	account_drain(&f->account, &d, &on);
+	d.samples = two;
+	d.n_samples = 1;
+	d.uses_engine = NULL;
+	account_drain(&f->account, &d, &on);
+	size_t n = 0;
+	const struct holding_sum *rows = ledger_holding_rows(&f->ledger, &n);
+	assert_int_equal(n, 2);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(rows[i].engine_ms, rows[i].process == 1 ? 2000 : 0);
+		assert_int_equal(rows[i].ms[HOLDER_IDLE_HELD], 2000);
+	}
+	assert_false(h[1].uses_engine);
+}
+
 static void test_use_unknown_is_time_of_its_own(void **state)
 {
 	struct fixture *f = *state;
@@ -274,6 +300,7 @@ int main(void)
 		TEST(test_energy_is_conserved),
 		TEST(test_samples_that_are_not_believed),
 		TEST(test_the_pending_sample_is_of_its_own_drain),
+		TEST(test_use_of_engines_does_not_change_the_state),
 		TEST(test_use_unknown_is_time_of_its_own),
 		TEST(test_sm_activity_of_its_drain),
 		TEST(test_a_restart_goes_on_where_it_was),

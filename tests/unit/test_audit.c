@@ -111,7 +111,7 @@ static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long sl
 	snprintf(sql, sizeof(sql),
 		"INSERT INTO holding_%s VALUES (%lld, %d, %d, %d, %d, 7, 8, %d, -6, 2, 3, %d, "
 		"%d, "
-		"NULL, %d, 11, 4)",
+		"NULL, %d, 11, 4, 0)",
 		suffix, slot, card, process, active, held, double_ms, active / 2, held / 3,
 		active + held);
 	exec(db, sql);
@@ -150,7 +150,7 @@ static void fill(sqlite3 *db, int n_cards, int hours)
 		 "sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), "
 		 "sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), "
 		 "sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), NULL, "
-		 "max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms) "
+		 "max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms), 0 "
 		 "FROM (SELECT * FROM holding_1h UNION ALL "
 		 "SELECT * FROM holding_5m) GROUP BY slot - slot % 86400, gpu, process");
 	exec(db, "INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, sum(ms), "
@@ -270,7 +270,7 @@ static void test_many_identities_in_order(void **state)
 			"'c', 0, 0);"
 			"INSERT INTO holding_1m VALUES (%lld, 1, %d, %d, 0, 0, 0, 0, 0, 0, 0, "
 			"0, 0, "
-			"NULL, NULL, 0, 0)",
+			"NULL, NULL, 0, 0, 0)",
 			i * 20, i, i, NOON - 60, i * 20, 100 + i / 2);
 		exec(db, sql);
 	}
@@ -318,7 +318,7 @@ static void test_groups(void **state)
 			"first_seen_ms, last_seen_ms) VALUES (%d, 1, 1, %d, 1, '%s', 'c', 0, "
 			"0);"
 			"INSERT INTO holding_1m VALUES (%lld, 1, %d, 60000, 0, 0, 0, %d, 0, 0, "
-			"0, 15000, 0, NULL, NULL, 0, 0)",
+			"0, 15000, 0, NULL, NULL, 0, 0, 0)",
 			i + 1, i + 1, users[i], NOON - 60, i + 1, i == 2 ? 60000 : 0);
 		exec(db, sql);
 	}

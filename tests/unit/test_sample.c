@@ -12,7 +12,8 @@ static void test_use_of_a_process(void **state)
 {
 	(void)state;
 	const struct process_util utils[] = { { .pid = 7, .sm_pct = 10 },
-		{ .pid = 8, .sm_pct = 20 }, { .pid = 7, .sm_pct = 30 } };
+		{ .pid = 8, .sm_pct = 20, .engine_pct = { 0, NAN, 4, NAN, NAN } },
+		{ .pid = 7, .sm_pct = 30, .engine_pct = { NAN, NAN, NAN, NAN, NAN } } };
 	struct card_reading r = {
 		.process_util_known = true, .process_utils = utils, .n_process_utils = 3
 	};
@@ -20,6 +21,8 @@ static void test_use_of_a_process(void **state)
 	assert_true(use_of(&r, 8) == 20);
 	assert_true(use_of(&r, 9) == 0);
 	assert_null(use_record(&r, 9));
+	assert_true(use_of_engines(&r, 8) == 4);
+	assert_true(use_of_engines(&r, 7) == 0 && use_of_engines(&r, 9) == 0);
 	r.process_util_known = false;
 	assert_true(isnan(use_of(&r, 7)));
 	assert_null(use_record(&r, 7));

@@ -24,6 +24,7 @@ struct card_sum {
 struct holder_sum {
 	int64_t ms[HOLDER_STATES], twice[HOLDER_STATES], share[2];
 	int64_t sm_pct_ms, mem_peak_kib; /* -1: never known */
+	int64_t engine_ms;
 };
 
 /* What must be in the file, by hour. */
@@ -80,6 +81,7 @@ static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s
 		.active_share_ms = pick(m, ms + 1),
 		.idle_share_ms = pick(m, ms + 1),
 		.sm_pct_ms = pick(m, 3) ? pick(m, 6000000) : -1,
+		.engine_ms = pick(m, 4) ? 0 : pick(m, 60000),
 		.mem_peak_kib = pick(m, 3) ? pick(m, 80000000) : -1 };
 	struct holder_sum *sum = &m->holders[(h->slot - start_s) / 3600][h->card][h->process];
 	int own = (int)pick(m, HOLDER_STATES), user = (int)pick(m, HOLDER_STATES);
@@ -91,6 +93,7 @@ static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s
 	sum->share[0] += h->active_share_ms;
 	sum->share[1] += h->idle_share_ms;
 	add_known(&sum->sm_pct_ms, h->sm_pct_ms);
+	sum->engine_ms += h->engine_ms;
 	if (h->mem_peak_kib > sum->mem_peak_kib)
 		sum->mem_peak_kib = h->mem_peak_kib;
 }
@@ -164,7 +167,8 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 		" sum(truly_idle_ms - truly_idle_presence_ms),"
 		" sum(squatting_ms - squatting_presence_ms),"
 		" sum(use_unknown_ms - use_unknown_presence_ms), sum(active_share_ms),"
-		" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib) FROM holding"
+		" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib), sum(engine_ms) FROM "
+		"holding"
 		" GROUP BY 1, 2, 3");
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const struct holder_sum *sum = &m->holders[(column(q, 0) - start_s) / 3600]
@@ -178,6 +182,7 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 		assert_int_equal(column(q, 14), sum->share[1]);
 		assert_int_equal(column(q, 15), sum->sm_pct_ms);
 		assert_int_equal(column(q, 16), sum->mem_peak_kib);
+		assert_int_equal(column(q, 17), sum->engine_ms);
 	}
 	sqlite3_finalize(q);
 	assert_int_equal(rows, expected);
@@ -188,7 +193,7 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 	" sum(squatting_ms), sum(active_double_ms), sum(idle_held_double_ms),"                 \
 	" sum(truly_idle_double_ms), sum(squatting_double_ms), sum(active_share_ms),"          \
 	" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib), sum(use_unknown_ms),"         \
-	" sum(use_unknown_double_ms)"
+	" sum(use_unknown_double_ms), sum(engine_ms)"
 #define DAYS_OF_SLOTS                                                                          \
 	"SELECT slot / 86400 * 86400 AS day, " DAY_SUMS                                        \
 	" FROM (SELECT * FROM holding_5m UNION ALL SELECT * FROM holding_1h) GROUP BY 1, 2, 3"

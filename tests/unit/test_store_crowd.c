@@ -147,17 +147,17 @@ static void assert_nothing_lost(const struct world *w)
 /* Every sum of a table by slot, card and user, as text. */
 #define ALL_SUMS(table)                                                                        \
 	"SELECT group_concat(line, x'0a') FROM (SELECT slot || ' ' || gpu || ' ' || user ||"   \
-	" ': ' || " SUM("active_ms") SUM("idle_held_ms") SUM("truly_idle_ms")                  \
-		SUM("squatting_ms") SUM("use_unknown_ms") SUM("active_double_ms")              \
-			SUM("idle_held_double_ms") SUM("truly_idle_double_ms") SUM(            \
-				"squatting_double_"                                            \
-				"ms") SUM("use_unknown_double_ms") SUM("active_share_ms")      \
-				SUM("idle_share_ms") SUM(                                      \
-					"sm_pct_ms") "max(mem_peak_kib)"                       \
-						     " AS line FROM " table                    \
-						     " JOIN process ON process.id = process"   \
-						     " GROUP BY slot, gpu, user ORDER BY "     \
-						     "slot, gpu, user)"
+	" ': ' || " SUM("active_ms") SUM("idle_held_ms") SUM("truly_idle_ms") SUM(             \
+		"squatting_ms") SUM("use_unknown_ms") SUM("engine_ms") SUM("active_double_ms") \
+		SUM("idle_held_double_ms") SUM("truly_idle_double_ms") SUM(                    \
+			"squatting_double_"                                                    \
+			"ms") SUM("use_unknown_double_ms") SUM("active_share_ms")              \
+			SUM("idle_share_ms")                                                   \
+				SUM("sm_pct_ms") "max(mem_peak_kib)"                           \
+						 " AS line FROM " table                        \
+						 " JOIN process ON process.id = process"       \
+						 " GROUP BY slot, gpu, user ORDER BY "         \
+						 "slot, gpu, user)"
 
 static void assert_same(const struct world *a, const struct world *b, const char *sql)
 {
