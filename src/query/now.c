@@ -148,6 +148,16 @@ static void judge_idle(
 	h->idle_longer = is_older(n, seen_ms, from_ms, past->started_ms);
 }
 
+/* A recorder that starts again finds holders that an earlier one has seen: they hold since
+ * then, as far as the store knows. */
+static void judge_since(
+	const struct now *n, struct now_holder *h, const struct holder_past *past)
+{
+	bool found_at_start = h->since_ms >= 0 && h->since_ms < n->started_ms + n->interval_ms;
+	if (found_at_start && past->seen_ms > 0 && past->seen_ms < n->started_ms)
+		h->since_ms = past->seen_ms;
+}
+
 /* A process that was idle and held little before is idle since it holds more. */
 static void judge_stretch(const struct now *n, struct now_holder *h)
 {
@@ -212,6 +222,7 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 		.break_ms = later(sql_int(row, ROW_BREAK, -1), sql_int(row, ROW_BREAKS, -1)) };
 	judge_idle(n, h, &past);
 	judge_stretch(n, h);
+	judge_since(n, h, &past);
 	return 0;
 }
 

@@ -100,6 +100,24 @@ def test_time_under_other_rules_does_not_count(tmp_path, clock_file, look, first
     assert since - 6 <= 905 - float(run.stdout) <= since + 60  # exact to a slot of a minute
 
 
+def test_holders_that_an_earlier_recorder_saw(tmp_path, clock_file):
+    """They hold the card since then, not since the recorder was started again."""
+    scenario, db = tmp_path / "lab.scenario", tmp_path / "gua.db"
+    scenario.write_text(CARDS)
+    for begin, ticks in (0, 2), (65, 3):
+        clock = clock_file(WALL + begin, boot_seconds=3600 + begin, name="recorder")
+        run = gua("daemon", "--foreground", "--ticks", ticks, "--source", "sim", "--scenario", scenario, "--clock", clock, "--db", db)
+        assert run.returncode == 0, run.stderr
+    forget_lock(db)
+    with sqlite3.connect(db) as store:
+        store.execute("UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE id = (SELECT max(id) FROM run)")
+        store.execute("INSERT INTO holder (gpu, process, kind, mem_bytes, since_ms) SELECT DISTINCT gpu, process, 1, 1 << 30, ? "
+                      "FROM holding_1m", [(WALL + 65) * 1000])
+    run = gua("who", "--json", "--source", "sim", "--scenario", scenario, "--db", db, "--clock", clock_file(WALL + 155, 3755))
+    since = {holder["user"]: holder["held_since"] for holder in json.loads(run.stdout)["holders"]}
+    assert since == {"alice": "2026-11-02T08:00:00Z", "bob": "2026-11-02T08:00:00Z"}
+
+
 def test_no_time_is_in_the_future(recorded, tmp_path, clock_file):
     """Somebody has set the clock back, and the recorder has not noticed yet: it has a clock of its own."""
     quiet = CARDS + "at 300s load train card 0 sm 0\n"
