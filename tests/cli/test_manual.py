@@ -6,6 +6,7 @@ after the other, all blocks of a file in one empty directory. Other lines are ou
 in this order (a line of three dots stands for lines that are left out)."""
 import html.parser
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -114,6 +115,31 @@ def test_marked_examples_run(document, tmp_path):
                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
             assert run.returncode == 0, f"{command}: {run.stderr}"
             check_output(expected, run.stdout)
+
+
+def readme_commands():
+    """The lines of the README's shell blocks that run gua: without sudo."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    found = [re.match(r'(?:sudo )?(?:eval "\$\()?gua (.*?)(?:\)"|$)', line) for line in lines]
+    return [match.group(1) for match in found if match]
+
+
+@pytest.mark.parametrize("line", readme_commands())
+def test_the_options_in_the_readme_exist(line):
+    """Each is asked for help in the end: before that, wrong options are found."""
+    words = shlex.split(line.split(" -- ")[0], comments=True)
+    run = gua(*words, "--help")
+    assert (run.returncode, run.stderr) == (0, "") and run.stdout.startswith(f"usage: gua {words[0]} ")
+
+
+def test_what_the_readme_links_to_is_there():
+    text = (ROOT / "README.md").read_text()
+    headings = {re.sub(r"[^a-z -]", "", line.lower()).replace(" ", "-") for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+    for target in re.findall(r"\]\(([^)]*)\)", text):
+        assert target[1:] in headings if target.startswith("#") else (ROOT / target).exists(), target
+    for page, section in re.findall(r"\b((?:lib)?gua[a-z-]*)\((\d)\)", text):
+        assert (MAN / f"{page}.{section}.scd").exists(), page
 
 
 def test_definitions_are_in_the_manual():
