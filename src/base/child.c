@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,17 +85,29 @@ static void usual_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Limits the file that it writes to. To ignore the signal makes the write fail instead. */
+static bool limit_output(const struct child_command *c)
+{
+	const struct rlimit most = { (rlim_t)c->output_max, (rlim_t)c->output_max };
+	if (c->output_fd <= 0)
+		return true;
+	signal(SIGXFSZ, SIG_IGN);
+	return setrlimit(RLIMIT_FSIZE, &most) == 0;
+}
+
 /* The child's side. It has no other file of its parent's open, has a session of its own, and
  * ends with its parent. */
 static _Noreturn void become_program(const struct child_command *c, struct pipes *p)
 {
 	int in = out_of_the_way(c->input ? p->input[0] : open("/dev/null", O_RDONLY));
-	int out = out_of_the_way(p->output[1]), failure = out_of_the_way(p->failure[1]);
+	int errors = out_of_the_way(p->output[1]), failure = out_of_the_way(p->failure[1]);
+	int out = c->output_fd > 0 ? c->output_fd : errors;
 	usual_signals();
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(out, 2) == 2 &&
-		dup2(failure, 3) == 3 && fcntl(3, F_SETFD, FD_CLOEXEC) == 0 && become_user(c)) {
+	if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(errors, 2) == 2 &&
+		dup2(failure, 3) == 3 && fcntl(3, F_SETFD, FD_CLOEXEC) == 0 &&
+		limit_output(c) && become_user(c)) {
 		syscall(SYS_close_range, 4U, ~0U, 0U);
 		execvpe(c->argv[0], (char *const *)(uintptr_t)c->argv,
 			(char *const *)(uintptr_t)(c->env ? c->env : usual_env));
@@ -169,7 +182,7 @@ static void attend(
 	}
 	if (p->output[0] >= 0)
 		listen_to(p, kept, &n_kept);
-	while (n_kept && (kept[n_kept - 1] == '\n' || kept[n_kept - 1] == ' '))
+	while (n_kept && memchr("\r\n ", kept[n_kept - 1], 3))
 		n_kept--;
 	text_escape(r->output, sizeof(r->output), kept, n_kept);
 	if (r->timed_out)

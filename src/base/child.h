@@ -18,6 +18,10 @@ struct child_command {
 	const char *const *env;	 /* ends with NULL; NULL: PATH and LC_ALL alone */
 	const char *input;	 /* for its standard input; NULL: /dev/null */
 	size_t input_len;
+	/* Above 0: its standard output goes there, at most this many bytes, and only its errors
+	 * are kept. A file; further writes of the program fail. */
+	int output_fd;
+	int64_t output_max;
 	int64_t timeout_ms; /* then it is killed */
 	/* Whom it runs as, when this process may choose: root. Others run it as themselves. */
 	bool change_user;
@@ -29,7 +33,8 @@ struct child_result {
 	int status; /* exit status; -1: it was ended by a signal, or after the deadline */
 	int signal; /* that ended it; 0: none */
 	bool timed_out;
-	char output[CHILD_OUTPUT_CAP]; /* how its output and errors begin, safe to show */
+	char output[CHILD_OUTPUT_CAP]; /* how its output (unless it goes to output_fd) and
+					  errors begin, safe to show */
 };
 
 /* ERR_WORLD: it could not be started. How it ended is in `r`, not in the code. */

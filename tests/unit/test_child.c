@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/child.h"
 #include "base/clock.h"
@@ -101,6 +103,33 @@ static void test_not_started(void **state)
 		e.text, "cannot run /nonexistent/sendmail: No such file or directory");
 }
 
+/* The output goes to a file, up to a limit; errors are kept. */
+static void test_output_file(void **state)
+{
+	(void)state;
+	const char *lines[] = { "sh", "-c", "echo one; echo two >&2; printf 12345", NULL };
+	char path[] = "/tmp/gua-test-child-XXXXXX", found[32] = "";
+	struct child_result r;
+	struct err e = { 0 };
+	int fd = mkstemp(path);
+	unlink(path);
+	struct child_command c = { .argv = lines,
+		.output_fd = fd,
+		.output_max = 100,
+		.timeout_ms = 60000 };
+	assert_int_equal(child_run(&c, &r, &e), 0);
+	assert_int_equal(r.status, 0);
+	assert_string_equal(r.output, "two");
+	assert_int_equal(pread(fd, found, sizeof(found), 0), 9);
+	assert_memory_equal(found, "one\n12345", 9);
+	const char *much[] = { "head", "-c", "5000", "/dev/zero", NULL };
+	c.argv = much;
+	assert_int_equal(child_run(&c, &r, &e), 0);
+	assert_int_equal(r.status, 1);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 100);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +139,7 @@ int main(void)
 		cmocka_unit_test(test_endings),
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_not_started),
+		cmocka_unit_test(test_output_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
