@@ -1,4 +1,5 @@
-/* gua export: prints the rows of a store as CSV or JSON, or its past as OpenMetrics. */
+/* gua export: prints the rows of a store as CSV or JSON, its past as OpenMetrics, or a part of
+ * it as a store. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/export_openmetrics.h"
+#include "cmd/export_store.h"
 #include "cmd/window.h"
 #include "query/export.h"
 #include "render/rows.h"
@@ -16,7 +18,7 @@ struct export_options {
 	struct texts db;
 	struct window_words window;
 	const char *format, *what, *now;
-	bool json, utc, openmetrics;
+	bool json, utc, openmetrics, store;
 	struct openmetrics_options past;
 	struct configure_options conf;
 };
@@ -26,8 +28,10 @@ static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
 		"store to read, or a directory of stores; may be given several times",
 		ROW(db) },
-	{ OPTION_CHOICE, 0, "format", "FORMAT", "csv, json or openmetrics (default csv)",
-		.choices = "csv|json|openmetrics", ROW(format) },
+	{ OPTION_CHOICE, 0, "format", "FORMAT",
+		"csv, json, openmetrics, or store: a store with what reports about the window "
+		"read (default csv)",
+		.choices = "csv|json|openmetrics|store", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
 	{ OPTION_FLAG, 0, "openmetrics",
 		.help = "same as --format openmetrics: the counters of gua metrics with "
@@ -172,11 +176,14 @@ static int read_format(struct export_options *o, struct err *e)
 	o->format = flag ? flag : o->format ? o->format : "csv";
 	o->openmetrics = strcmp(o->format, "openmetrics") == 0;
 	o->json = strcmp(o->format, "json") == 0;
+	o->store = strcmp(o->format, "store") == 0;
 	if (!o->openmetrics && (o->past.step_ms || o->past.labels.n || o->past.identities))
 		return err_set(e, ERR_USAGE,
 			"--step, --label and --identities are for --openmetrics only");
 	if (o->openmetrics && o->what)
 		return err_set(e, ERR_USAGE, "--what does not go with --openmetrics");
+	if (o->store && o->what)
+		return err_set(e, ERR_USAGE, "--what does not go with --format store");
 	return 0;
 }
 
@@ -201,7 +208,9 @@ static int export(struct export_options *o, const struct config *config, struct 
 		rc = read_window(o, &window, e);
 	if (rc == 0)
 		rc = choose_db_list(&stores, &o->db, e);
-	if (rc == 0 && o->openmetrics)
+	if (rc == 0 && o->store)
+		rc = export_store(&stores, window, e);
+	else if (rc == 0 && o->openmetrics)
 		rc = export_past(o, &stores, window, config, e);
 	else if (rc == 0)
 		rc = export_all(&s, &stores, window, read_what(o->what), e);
