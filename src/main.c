@@ -8,7 +8,8 @@
  *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
  *              lasts), clock (real or virtual time), timetext (durations, dates), period (named
  *              periods, windows), size, file, helper (a process for what may block), child
- *              (another program, with a deadline), hmac (signatures), options,
+ *              (another program, with a deadline), scratch (a temporary directory), hmac
+ *              (signatures), options,
  *              words and csv (splitting), nearest (names like what a user wrote), shares (parts
  *              that add up to a whole), ini (sections, keys and values), pattern
  *              (names with * and ?)
@@ -60,8 +61,8 @@
  *              sums, sqlite, foreign
  *              (files of others, with limits), lock (one recorder), statusfile (what it says
  *              about itself), blocker (who keeps it from writing), denied (why it cannot be
- *              read), recorded, identify (what a file is), trackfile, policy_* (the
- *              file policy.db)
+ *              read), recorded, identify (what a file is), extract (a part of one),
+ *              trackfile, policy_* (the file policy.db)
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
  *              gather (from stores), restriction and wanted (to some users and cards), cards,
@@ -82,7 +83,8 @@
  *              recorder_status, export,
  *              scrape* and identity_names (what an exporter shows), history (what it would
  *              have shown),
- *              store_list (files and directories), subtrack*, sql, idle_* (the idle time of
+ *              store_list (files and directories), origin (whose a file is),
+ *              subtrack*, sql, idle_* (the idle time of
  *              sessions), policy_log (what gua enforce did)
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
  *              (what the store answers), filter, pick* (which are free)
@@ -106,7 +108,7 @@
  *   fleet/     hosts that an engine scrapes: fleet (queries), client* (HTTP), verdict (how a
  *              query ended), answer and stream (JSON as it arrives), roster* (each host's
  *              state), survey* (a window: counters to an audit), meter (counters at the
- *              edges of a window)
+ *              edges of a window); remotes* (hosts without an engine, by ssh)
  *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who*,
  *              format
  *   top/       the interactive view: top*; top_screen and top_pen alone know curses
@@ -118,8 +120,8 @@
  *              answers of a moment ago), ask (what they do), deadlines (of connections),
  *              response and server (libmicrohttpd)
  *   cmd/       one file per command: daemon*, audit_daemon, start, status, stop, report*, fleet
- *              (hands over), fleet_main and fleet_engine (the program gua-fleet), events,
- *              export*, metrics (for Prometheus),
+ *              (hands over), fleet_main, fleet_engine and fleet_ssh (the program gua-fleet),
+ *              events, export*, metrics (for Prometheus),
  *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
  *              top_main (the program gua-top), enforce*, keep,
  *              serve (hands over), serve_main (the program

@@ -47,7 +47,8 @@ struct fleet_values {
 			"a parameter of every query: dedup=false",                             \
 			FLEET_AT(type, member, params) },                                      \
 		{ OPTION_DURATION, 0, "timeout", "D",                                          \
-			"how long one query may take (default 2m)",                            \
+			"how long one query may take, or one host of --ssh "                   \
+			"(default 2m)",                                                        \
 			FLEET_AT(type, member, timeout_ms), .min = 100, .max = 3600e3 },       \
 	{                                                                                      \
 		OPTION_COUNT, 0, "retries", "N",                                               \

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/fleet.h"
 #include "cmd/fleet_engine.h"
+#include "cmd/fleet_ssh.h"
 #include "cmd/report.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
@@ -65,6 +66,7 @@ static int status_main(int argc, char **argv)
 struct session {
 	struct fleet fleet;
 	struct roster expected;
+	struct fleet_ssh ssh; /* instead of an engine */
 };
 
 static int open_session(
@@ -87,11 +89,28 @@ static int audit(void *context, struct audit *a, const struct audit_question *q,
 	return rc;
 }
 
+static int fetch(void *context, const struct report_hosts *hosts, struct store_list *stores,
+	struct err *e)
+{
+	struct session *session = context;
+	return fleet_ssh_fetch(&session->ssh, hosts, stores, e);
+}
+
+static const struct asked_hosts *asked(void *context)
+{
+	const struct session *session = context;
+	return &session->ssh.asked;
+}
+
 static int report_main(int argc, char **argv)
 {
 	struct session session = { 0 };
-	const struct report_engine engine = { open_session, audit, &session };
+	const struct report_engine engine = { open_session, audit, fetch, asked, &session };
 	int status = report_run(&cmd_report, argc, argv, &engine);
+	/* The report is about less than was asked for. */
+	if (status == 0 && session.ssh.asked.n_failed)
+		status = 1;
+	fleet_ssh_finish(&session.ssh);
 	fleet_close(&session.fleet);
 	roster_finish(&session.expected);
 	return status;

@@ -24,7 +24,7 @@
 struct report_options {
 	struct texts db;
 	struct report_words words;
-	const char *now, *format, *output, *table, *currency, *interval;
+	const char *now, *format, *output, *table, *currency, *interval, *ssh;
 	double cost, energy_price, co2;
 	int64_t width;
 	bool json, mine, digest, ascii, no_color;
@@ -44,6 +44,10 @@ static const struct option_row rows[] = {
 		"(default: "
 		"url in [fleet] of gua.conf)",
 		ROW(fleet.from) },
+	{ OPTION_TEXT, 0, "ssh", "HOSTS",
+		"report over the hosts in this file, one a line (-: standard input): fetches "
+		"from each, with your ssh, what gua recorded there",
+		ROW(ssh) },
 	WINDOW_OPTIONS(struct report_options, words.window, "1h ago", "now"),
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json, csv, html or svg (default text)",
 		.choices = "text|json|csv|html|svg", ROW(format) },
@@ -196,8 +200,8 @@ static int check_options(const struct report_options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->words.compare)
 		return err_set(e, ERR_USAGE, "--table %s needs --compare", o->table);
-	if (o->fleet.from && o->db.n)
-		return err_set(e, ERR_USAGE, "--from and --db exclude each other");
+	if ((o->fleet.from != NULL) + (o->db.n > 0) + (o->ssh != NULL) > 1)
+		return err_set(e, ERR_USAGE, "--from, --ssh and --db exclude each other");
 	if (o->digest && (o->json || o->format || o->words.by || o->words.top >= 0))
 		return err_set(e, ERR_USAGE,
 			"--digest is a text of its own: it takes no --json, --format, --by or "
@@ -271,6 +275,7 @@ static void write_command(struct str *out, const struct report_options *o)
 {
 	str_add(out, "gua report");
 	add_option(out, "from", o->fleet.from);
+	add_option(out, "ssh", o->ssh);
 	add_option(out, "since", o->words.window.since);
 	add_option(out, "until", o->words.window.until);
 	add_option(out, "last", o->words.window.last);
@@ -289,6 +294,22 @@ static int open_engine(struct report_asked *asked, const struct report_options *
 	return engine->open(engine->context, &o->fleet, c, e);
 }
 
+/* Fetches the stores of other hosts: what both windows need. */
+static int fetch_stores(struct store_list *stores, struct report_asked *asked,
+	struct report_hosts hosts, const struct report_engine *engine, struct err *e)
+{
+	const struct audit_question *q = &asked->question;
+	const struct window *other = &asked->other;
+	hosts.since_ms = q->since_ms;
+	hosts.until_ms = q->until_ms;
+	if (asked->compares && other->since_ms < hosts.since_ms)
+		hosts.since_ms = other->since_ms;
+	if (asked->compares && other->until_ms > hosts.until_ms)
+		hosts.until_ms = other->until_ms;
+	asked->request.asked = engine->asked(engine->context);
+	return engine->fetch(engine->context, &hosts, stores, e);
+}
+
 /* Reads the window and the stores, and prints the report. */
 static int report(const struct command *self, struct report_options *o, const struct config *c,
 	const struct report_engine *engine)
@@ -298,6 +319,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	struct store_list stores = { 0 };
 	struct err e = { 0 };
 	struct str command = { 0 };
+	const struct report_hosts hosts = { .file = o->ssh, .timeout_ms = c->fleet.timeout_ms };
 	char currency[64];
 	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
 	int rc = check_options(o, &e);
@@ -312,8 +334,9 @@ static int report(const struct command *self, struct report_options *o, const st
 	if (rc == 0)
 		rc = report_ask(&asked, &o->words, now_ms, &e);
 	if (rc == 0)
-		rc = engine ? open_engine(&asked, o, c, engine, &e)
-			    : choose_db_list(&stores, &o->db, &e);
+		rc = o->ssh   ? fetch_stores(&stores, &asked, hosts, engine, &e)
+		     : engine ? open_engine(&asked, o, c, engine, &e)
+			      : choose_db_list(&stores, &o->db, &e);
 	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
 	write_command(&command, o);
@@ -337,7 +360,7 @@ int report_run(
 	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	int status = 0;
 	bool good = !cmd_line_only(self, &line, &o, &status);
-	if (good && o.fleet.from && !engine) {
+	if (good && (o.fleet.from || o.ssh) && !engine) {
 		hand_over("fleet", argv);
 		status = fleet_is_missing(self);
 	} else if (good && !configure(self, &conf, &o.conf, &o, &status)) {
@@ -356,7 +379,8 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "report what cards did, which users held them, what was wasted",
-	.usage = "[--db PATH]... [--from URL] [--since TIME | --last LENGTH] [--until TIME] "
+	.usage = "[--db PATH]... [--from URL] [--ssh HOSTS] [--since TIME | --last LENGTH] "
+		 "[--until TIME] "
 		 "[OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,

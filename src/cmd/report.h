@@ -4,6 +4,14 @@
 
 #include "cmd/fleet.h"
 #include "query/audit.h"
+#include "query/store_list.h"
+
+/* The hosts to fetch stores from, and the time that the report is about. */
+struct report_hosts {
+	const char *file;
+	int64_t since_ms, until_ms;
+	int64_t timeout_ms; /* for each host */
+};
 
 struct report_engine {
 	/* Prepares, when the options and the configuration have been read. */
@@ -11,6 +19,10 @@ struct report_engine {
 		struct err *e);
 	int (*audit)(
 		void *context, struct audit *a, const struct audit_question *q, struct err *e);
+	/* Fetches the stores of hosts; asked() then says how that went. */
+	int (*fetch)(void *context, const struct report_hosts *hosts, struct store_list *stores,
+		struct err *e);
+	const struct asked_hosts *(*asked)(void *context);
 	void *context;
 };
 /* Runs the command. `engine` NULL: over stores. Returns the exit status. */

@@ -24,4 +24,13 @@ struct audit_fleet {
 	size_t n_warnings;
 };
 
+/* Hosts whose stores were fetched for this report. Texts are safe for a terminal. */
+struct asked_hosts {
+	size_t n_asked, n_answered; /* names; a host with two names answers twice */
+	const struct asked_failure {
+		const char *host, *why;
+	} * failed;
+	size_t n_failed;
+};
+
 #endif

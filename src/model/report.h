@@ -91,6 +91,7 @@ struct report {
 	struct sentence *sentences;
 	size_t n_sentences;
 	const struct audit_fleet *fleet; /* the audit's; NULL: it is not of metrics */
+	const struct asked_hosts *asked; /* of the request; may be NULL */
 	bool failed;			 /* out of memory: something is missing */
 };
 

@@ -209,9 +209,10 @@ void report_add_figures(struct report *r, const struct audit *a, const struct re
 
 void report_make(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	*r = (struct report){
-		.utc = q->utc, .only = q->only, .fleet = a->fleet.asked ? &a->fleet : NULL
-	};
+	*r = (struct report){ .utc = q->utc,
+		.only = q->only,
+		.fleet = a->fleet.asked ? &a->fleet : NULL,
+		.asked = q->asked };
 	report_add_figures(r, a, q);
 	add_hours(r, a);
 	report_add_trend(r, a);

@@ -14,12 +14,13 @@ struct report_request {
 	const char *command; /* that asks for this window again; NULL: none is suggested */
 	bool same_db;	     /* it needs the same --db, which is not in it */
 	bool has_groups;     /* users can be in groups */
-	const struct restriction *only; /* what the audit was restricted to; NULL: nothing */
-	const char *currency;		/* escaped for a terminal */
-	bool has_prices;		/* of GPU-hours */
-	double energy_price;		/* of one kWh; NAN: not given */
-	double co2_g_per_kwh;		/* NAN: not given */
-	bool utc;			/* moments in UTC instead of local time */
+	const struct restriction *only;	 /* what the audit was restricted to; NULL: nothing */
+	const struct asked_hosts *asked; /* whose stores were fetched; NULL: none was */
+	const char *currency;		 /* escaped for a terminal */
+	bool has_prices;		 /* of GPU-hours */
+	double energy_price;		 /* of one kWh; NAN: not given */
+	double co2_g_per_kwh;		 /* NAN: not given */
+	bool utc;			 /* moments in UTC instead of local time */
 };
 
 /* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. If memory runs out,

@@ -52,9 +52,25 @@ static void add_cautions(struct report *r, const struct audit_fleet *f)
 		report_say(r, SENTENCE_FLEET, NULL, "The engine warns: %s", f->warnings[i]);
 }
 
+/* Which hosts are not in it, of those that were to be. */
+static void add_asked(struct report *r, const struct asked_hosts *asked)
+{
+	enum { NAMED = 5 };
+	report_say(r, SENTENCE_FLEET, NULL, "Hosts asked by ssh: %zu; %zu answered.",
+		asked->n_asked, asked->n_answered);
+	for (size_t i = 0; i < asked->n_failed && i < NAMED; i++)
+		report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %s (%s).",
+			asked->failed[i].host, asked->failed[i].why);
+	if (asked->n_failed > NAMED)
+		report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %zu more.",
+			asked->n_failed - NAMED);
+}
+
 void report_add_fleet(struct report *r, const struct audit *a)
 {
 	const struct audit_fleet *f = &a->fleet;
+	if (r->asked)
+		add_asked(r, r->asked);
 	if (!f->asked)
 		return;
 	report_say(r, SENTENCE_FLEET, NULL, "From %s: %s.", f->url, f->engine);

@@ -221,6 +221,22 @@ static void add_fleet(struct json *j, const struct report *r)
 	json_close(j, '}');
 }
 
+static void add_asked(struct json *j, const struct asked_hosts *asked)
+{
+	json_open(j, "ssh", '{');
+	json_number(j, "hosts_asked", (double)asked->n_asked, 0);
+	json_number(j, "hosts_answered", (double)asked->n_answered, 0);
+	json_open(j, "failed", '[');
+	for (size_t i = 0; i < asked->n_failed; i++) {
+		json_open(j, NULL, '{');
+		json_text(j, "host", asked->failed[i].host);
+		json_text(j, "reason", asked->failed[i].why);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
 void report_json(struct str *out, const struct report *r)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -251,6 +267,8 @@ void report_json(struct str *out, const struct report *r)
 		json_table(&j, r->sections[i].key, &r->sections[i].table);
 	if (r->fleet)
 		add_fleet(&j, r);
+	if (r->asked)
+		add_asked(&j, r->asked);
 	json_close(&j, '}');
 	out->failed |= r->failed;
 }

@@ -113,10 +113,9 @@ static void test_output_file(void **state)
 	struct err e = { 0 };
 	int fd = mkstemp(path);
 	unlink(path);
-	struct child_command c = { .argv = lines,
-		.output_fd = fd,
-		.output_max = 100,
-		.timeout_ms = 60000 };
+	struct child_command c = {
+		.argv = lines, .output_fd = fd, .output_max = 100, .timeout_ms = 60000
+	};
 	assert_int_equal(child_run(&c, &r, &e), 0);
 	assert_int_equal(r.status, 0);
 	assert_string_equal(r.output, "two");

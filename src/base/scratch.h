@@ -1,0 +1,20 @@
+/* A directory for temporary files that others cannot enter. A helper removes it with all files
+ * in it when this process has ended, however it ends: it may be killed. */
+#ifndef GUA_BASE_SCRATCH_H
+#define GUA_BASE_SCRATCH_H
+
+#include <limits.h>
+
+#include "base/err.h"
+
+struct scratch {
+	char path[PATH_MAX];
+	struct helper *keeper;
+};
+
+/* Makes a directory below `parent`. `*s` must stay where it is until scratch_close(). */
+int scratch_open(struct scratch *s, const char *parent, struct err *e);
+/* Removes it. Does nothing if it was not opened. */
+void scratch_close(struct scratch *s);
+
+#endif
