@@ -14,14 +14,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/enforce_end.h"
-#include "policy/backoff.h"
-#include "policy/courier.h"
+#include "cmd/enforce_send.h"
 #include "policy/keep_spool.h"
 #include "policy/tell.h"
 #include "policy/trust.h"
-#include "store/policy_notice.h"
 
-#define DAY_MS INT64_C(86400000)
 enum { LONGEST_WAIT_MS = 60000, STOPPING_MS = 5000 };
 
 struct service {
@@ -44,76 +41,11 @@ static int64_t judged_ms(const struct service *s)
 	return s->x->o->now ? s->x->now_ms : clock_wall_ms(&s->clock);
 }
 
-/* The next stage is as far from the delivery as the rule says, however late that is: the text
- * must not name times that have gone by. */
-static void move_times(struct notice *n, int64_t late_ms)
+/* What sends notices, while policy.db is open. */
+static struct sender sender_of(struct service *s)
 {
-	if (late_ms <= 0)
-		return;
-	n->made_ms += late_ms;
-	n->next_ms += n->next_ms >= 0 ? late_ms : 0;
-	n->end_ms += n->end_ms >= 0 ? late_ms : 0;
-}
-
-/* A notice that is due; its texts live as long as the query. */
-static int send_one(void *context, const struct policy_notice *row)
-{
-	struct service *s = context;
-	const struct config_notices *config = &s->x->conf.values.notices;
-	int64_t now_ms = clock_wall_ms(&s->clock);
-	struct policy_sent sent = { 0 };
-	struct notice n;
-	struct err e = { 0 };
-	int channel = 0;
-	while (channel < CHANNELS && strcmp(channel_names[channel], row->channel) != 0)
-		channel++;
-	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", "" };
-	if (channel == CHANNELS ||
-		notice_from_json(&n, row->body, strlen(row->body), &e) != 0) {
-		done.result = "the notice cannot be read";
-		return policy_notice_done(s->enforcer.file, &done, &e);
-	}
-	policy_notice_sent(s->enforcer.file, row->user, now_ms - DAY_MS, &sent, &e);
-	if (backoff_must_wait(sent.n, config->per_day, n.kind)) {
-		done.state = "waiting";
-		done.due_ms = backoff_digest_ms(sent.first_ms);
-		done.result = "enough notices for one day";
-		return policy_notice_done(s->enforcer.file, &done, &e);
-	}
-	move_times(&n, judged_ms(s) - row->queued_ms);
-	int rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
-	if (rc == 0) { /* not sent twice while it is under way */
-		done.state = "waiting";
-		done.due_ms = now_ms + 2 * config->timeout_ms;
-		rc = policy_notice_done(s->enforcer.file, &done, &e);
-	}
-	return rc; /* busy: the rest waits */
-}
-
-static void send_due(struct service *s)
-{
-	struct err e = { 0 };
-	int rc = policy_notice_due(s->enforcer.file, clock_wall_ms(&s->clock), send_one, s, &e);
-	if (rc && rc != ERR_BUSY && *e.text)
-		log_warning("%s", e.text);
-}
-
-static void take_results(struct service *s)
-{
-	struct courier_result r;
-	struct err e = { 0 };
-	while (courier_next(s->courier, &r)) {
-		int64_t now_ms = clock_wall_ms(&s->clock), tries = 0;
-		bool delivered = r.delivery == DELIVERY_DONE;
-		policy_notice_tries(s->enforcer.file, r.ticket, &tries, &e);
-		struct policy_delivery done = { r.ticket, now_ms,
-			backoff_next_ms(tries, now_ms), delivered ? "delivered" : "waiting",
-			r.text };
-		if (policy_notice_done(s->enforcer.file, &done, &e) != 0)
-			log_warning("%s", e.text);
-		if (!delivered)
-			log_notice("notice by %s: %s", channel_names[r.channel], r.text);
-	}
+	return (struct sender){ &s->x->conf.values.notices, s->courier, s->enforcer.file,
+		&s->clock, s->x->o->now ? s->x->now_ms : -1 };
 }
 
 static int queue(
@@ -204,12 +136,13 @@ static void drain(struct service *s)
 {
 	struct pollfd fds[COURIER_MOST];
 	int64_t until_us = clock_monotonic_us() + STOPPING_MS * 1000;
-	while (s->enforcer.file && courier_wait_ms(s->courier) >= 0) {
+	struct sender sender = sender_of(s);
+	while (sender.file && courier_wait_ms(s->courier) >= 0) {
 		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
 		if (left_ms <= 0)
 			return;
 		poll(fds, courier_fds(s->courier, fds), (int)left_ms);
-		take_results(s);
+		sender_take_results(&sender);
 	}
 }
 
@@ -227,9 +160,10 @@ static void loop(struct service *s)
 				next_us = now_us + interval_us;
 		}
 		enforce_end_step(s->end);
-		if (s->enforcer.file) {
-			take_results(s);
-			send_due(s);
+		struct sender sender = sender_of(s);
+		if (sender.file) {
+			sender_take_results(&sender);
+			sender_send(&sender);
 		}
 		wait_for(s, next_us);
 	}
@@ -242,13 +176,14 @@ static int once(struct service *s, struct err *e)
 	int rc = pass(s, e);
 	if (rc)
 		return rc;
-	send_due(s);
+	struct sender sender = sender_of(s);
+	sender_send(&sender);
 	while ((courier_wait_ms(s->courier) >= 0 || enforce_end_wait_ms(s->end) >= 0) &&
 		!s->stop) {
 		wait_for(s, INT64_MAX);
 		enforce_end_step(s->end);
-		take_results(s);
-		send_due(s);
+		sender_take_results(&sender);
+		sender_send(&sender);
 	}
 	return 0;
 }

@@ -151,7 +151,7 @@ static const struct config_key keys[] = {
 		.initial = "/etc/gua/notices" },
 	{ "notices",
 		{ OPTION_COUNT, 0, "per_day", "N",
-			"notices that one user gets in a day; further warnings wait",
+			"notices that one user gets in 24 hours; the others wait for a digest",
 			AT(notices.per_day), .min = 1, .max = 1000 },
 		.initial = "4" },
 	{ "notices",

@@ -2,7 +2,6 @@
 #include "policy/backoff.h"
 
 #define MINUTE_MS INT64_C(60000)
-#define DAY_MS (24 * 60 * MINUTE_MS)
 #define LONGEST_MS (60 * MINUTE_MS)
 
 int64_t backoff_next_ms(int64_t tries, int64_t failed_ms)
@@ -13,12 +12,10 @@ int64_t backoff_next_ms(int64_t tries, int64_t failed_ms)
 	return failed_ms + (wait_ms < LONGEST_MS ? wait_ms : LONGEST_MS);
 }
 
-bool backoff_must_wait(int64_t sent, int64_t per_day, enum notice_kind kind)
+enum backoff_plan backoff_decide(int64_t waiting, int64_t sent, int64_t per_day)
 {
-	return (kind == NOTICE_WARNING || kind == NOTICE_AGAIN) && sent >= per_day;
-}
-
-int64_t backoff_digest_ms(int64_t first_sent_ms)
-{
-	return first_sent_ms + DAY_MS;
+	int64_t left = per_day > sent ? per_day - sent : 0;
+	if (left == 0 || waiting <= 0)
+		return BACKOFF_WAIT;
+	return waiting == 1 || waiting <= left / 2 ? BACKOFF_EACH : BACKOFF_DIGEST;
 }

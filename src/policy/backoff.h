@@ -2,22 +2,17 @@
 #ifndef GUA_POLICY_BACKOFF_H
 #define GUA_POLICY_BACKOFF_H
 
-#include <stdbool.h>
 #include <stdint.h>
-
-#include "policy/notice.h"
 
 /* When a delivery that has failed `tries` times, the last time at `failed_ms`, is tried again:
  * after 1, 2, 4 ... 60 minutes. */
 int64_t backoff_next_ms(int64_t tries, int64_t failed_ms);
 
-/* Whether a notice must wait until the next day: the user has had `sent` others within the last
- * day. Only warnings wait. Without a final notice nothing may be ended, and what was done must
- * be told. */
-bool backoff_must_wait(int64_t sent, int64_t per_day, enum notice_kind kind);
-
-/* When the digest of a user is due: a day after the first notice that counts against the limit
- * was sent. */
-int64_t backoff_digest_ms(int64_t first_sent_ms);
+/* What becomes of the notices that wait for a user who was sent `sent` within the last day. Two
+ * or more that would need more than half of what is left of the limit become one, so that there
+ * is room for what comes after them. Nothing is exempt from the limit: what waits, also a final
+ * notice, delays what comes after it. */
+enum backoff_plan { BACKOFF_WAIT, BACKOFF_EACH, BACKOFF_DIGEST };
+enum backoff_plan backoff_decide(int64_t waiting, int64_t sent, int64_t per_day);
 
 #endif

@@ -60,7 +60,7 @@ void channel_mail_text(struct str *out, const struct channel_job *job, const cha
 /* What a webhook of the kind (WEBHOOK_WORDS) is sent. */
 #define WEBHOOK_WORDS "generic|slack|mattermost|teams"
 int channel_webhook_body(struct str *out, const struct channel_job *job, struct err *e);
-/* What a terminal shows: at most six lines, each ended with \r\n. */
+/* What a terminal shows: at most six lines, and all of a digest, each ended with \r\n. */
 void channel_terminal_text(struct str *out, const struct channel_job *job);
 
 #endif

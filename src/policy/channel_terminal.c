@@ -65,9 +65,10 @@ static size_t find_terminals(struct terminal list[MOST_TERMINALS], int64_t uid)
 void channel_terminal_text(struct str *out, const struct channel_job *job)
 {
 	char safe[1024];
-	size_t lines = 0;
+	/* A digest is never cut: what it does not show would not have been told. */
+	size_t lines = 0, most = job->notice->kind == NOTICE_DIGEST ? SIZE_MAX : MOST_LINES;
 	str_add(out, "\r\n");
-	for (const char *at = str_text(&job->text->body); *at && lines < MOST_LINES;) {
+	for (const char *at = str_text(&job->text->body); *at && lines < most;) {
 		size_t len = strcspn(at, "\n");
 		if (len) {
 			text_escape(safe, sizeof(safe), at, len);

@@ -8,7 +8,7 @@
 const char *const notice_kind_names[NOTICE_KINDS] = { "warning", "again", "final", "ended",
 	"not-ended", "digest", "alarm", "test" };
 
-enum member_kind { MEMBER_TEXT, MEMBER_INTEGER, MEMBER_REAL };
+enum member_kind { MEMBER_TEXT, MEMBER_INTEGER, MEMBER_REAL, MEMBER_LINES };
 
 #define TEXT(name)                                                                             \
 	{                                                                                      \
@@ -52,6 +52,7 @@ static const struct member {
 	INTEGER(freed_bytes),
 	TEXT(result),
 	INTEGER(count),
+	{ "list", MEMBER_LINES, offsetof(struct notice, list), 0 },
 };
 enum { N_MEMBERS = sizeof(members) / sizeof(members[0]) };
 
@@ -77,12 +78,24 @@ void notice_init(struct notice *n, enum notice_kind kind)
 	}
 }
 
+static json_t *lines_json(const char *text)
+{
+	json_t *lines = *text ? json_array() : json_null();
+	for (size_t len; *text; text += len + 1) {
+		len = strcspn(text, "\n");
+		json_array_append_new(lines, json_stringn(text, len));
+	}
+	return lines;
+}
+
 static json_t *member_json(const struct notice *n, const struct member *m)
 {
 	if (m->kind == MEMBER_TEXT) {
 		const char *text = (const char *)n + m->offset;
 		return *text ? json_string(text) : json_null();
 	}
+	if (m->kind == MEMBER_LINES)
+		return lines_json((const char *)n + m->offset);
 	if (m->kind == MEMBER_INTEGER)
 		return *integer_of(n, m) < 0 ? json_null() : json_integer(*integer_of(n, m));
 	return isfinite(*real_of(n, m)) ? json_real(*real_of(n, m)) : json_null();

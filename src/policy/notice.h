@@ -28,6 +28,8 @@ enum notice_kind {
 extern const char *const notice_kind_names[NOTICE_KINDS];
 
 enum { NOTICE_HOST_CAP = 128, NOTICE_TEXT_CAP = 256 };
+/* A digest stands for at most this many notices, each a line. */
+enum { NOTICE_PARTS_MOST = 12, NOTICE_LINE_CAP = 480 };
 
 /* Texts are safe to show and "" when unknown; moments, bytes and counts -1; numbers NAN. */
 struct notice {
@@ -55,10 +57,16 @@ struct notice {
 	int64_t freed_bytes;
 	char result[NOTICE_TEXT_CAP]; /* what was done, or why not */
 	int64_t count;		      /* of notices in a digest */
+	/* Their lines, each ended with \n. */
+	char list[NOTICE_PARTS_MOST * NOTICE_LINE_CAP];
 };
 
 /* A notice in which nothing is known. */
 void notice_init(struct notice *n, enum notice_kind kind);
+
+/* Adds a part to a digest: its line, and its user, host and earliest end if the digest has none
+ * yet. Parts beyond NOTICE_PARTS_MOST are left out. */
+void notice_add_part(struct notice *digest, const struct notice *part);
 
 /* One JSON object; unknown values are null. ERR_WORLD: out of memory. */
 int notice_to_json(const struct notice *n, struct str *out, struct err *e);

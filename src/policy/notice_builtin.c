@@ -40,11 +40,11 @@ static const char *const texts[NOTICE_KINDS] = {
 		"Reason: {result}\n"
 		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP,
 	[NOTICE_DIGEST] =
-		"Subject: [gua] {host}: {count} more notices for you today\n\n"
-		"You have got as many notices today as one person gets. {count} more\n"
-		"were held back. The latest: your {command} (pid {pid}) holds {memory}\n"
-		"on card {cards} of {host}, unused since {since}.\n" RELEASE_AND_KEEP
-		"Next: {next}\n",
+		"Subject: [gua] {host}: {count} notices in one\n\n"
+		"This stands for {count} notices, because one person gets only a few a day:\n"
+		"{list}\n"
+		"Keep a session: gua keep PID --for 4h --reason TEXT\n"
+		"Why: gua enforce explain PID shows the rule and the evidence.\n",
 	[NOTICE_ALARM] = "Subject: [gua] {host}: enforcement has stopped\n\n"
 			 "gua enforce on {host} did nothing, and an administrator must look.\n"
 			 "Reason: {result}\n"

@@ -172,6 +172,8 @@ void notice_text_finish(struct notice_text *t)
 
 static int no_fact(const char *name, size_t len, struct err *e)
 {
+	if (len == 4 && memcmp(name, "list", len) == 0)
+		return err_set(e, ERR_USAGE, "{list} must be alone in its line");
 	size_t least = nearest_far(len) + 1;
 	const char *best = NULL;
 	for (size_t i = 0; i < N_FACTS; i++) {
@@ -266,10 +268,31 @@ static int expand_subject(
 	return rc < 0 ? rc : 0;
 }
 
+/* The parts of a digest, a line for each. */
+static void expand_list(struct str *out, const char *list)
+{
+	char safe[NOTICE_LINE_CAP];
+	for (size_t len; *list; list += len + (list[len] == '\n')) {
+		len = strcspn(list, "\n");
+		text_escape(safe, sizeof(safe), list, len);
+		str_addf(out, "- %s\n", safe);
+	}
+}
+
+static bool is_list(struct piece line)
+{
+	static const char list[] = "{list}";
+	return line.len == sizeof(list) - 1 && memcmp(line.at, list, line.len) == 0;
+}
+
 static int expand_body(
 	struct notice_text *t, const struct notice *n, struct piece line, struct err *e)
 {
 	struct str one = { 0 };
+	if (is_list(line)) {
+		expand_list(&t->body, n->list);
+		return 0;
+	}
 	int rc = expand_line(&one, n, line, e);
 	if (rc == 0) {
 		str_add_bytes(&t->body, str_text(&one), one.len);
@@ -284,6 +307,8 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 {
 	struct piece rest = { from->text, from->len }, line;
 	size_t number = 0;
+	/* A session that a digest does not name would not have been told about. */
+	bool lacks_list = n->kind == NOTICE_DIGEST;
 	int rc = 0;
 	*t = (struct notice_text){ 0 };
 	while (rc == 0 && next_line(&rest, &line)) {
@@ -294,11 +319,14 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 			rc = err_set(e, ERR_USAGE, "the second line must be empty");
 		else if (number > 2)
 			rc = expand_body(t, n, line, e);
+		lacks_list = lacks_list && !is_list(line);
 		if (rc)
 			err_prefix(e, "%s:%zu", from->name, number);
 	}
 	if (rc == 0 && number < 3)
 		rc = err_set(e, ERR_USAGE, "%s: there is no text", from->name);
+	if (rc == 0 && lacks_list)
+		rc = err_set(e, ERR_USAGE, "%s: a digest needs the line {list}", from->name);
 	if (rc == 0 && (t->subject.failed || t->body.failed))
 		rc = err_memory(e);
 	if (rc)

@@ -114,7 +114,9 @@ int tell_add(struct policy_file *f, const struct tell_queue *q, const struct not
 			.round = q->state->round,
 			.queued_ms = q->now_ms,
 			.due_ms = q->now_ms,
-			.counts = channel_counts((enum channel)c) };
+			.counts = channel_counts((enum channel)c),
+			.admitted =
+				n->kind == NOTICE_ALARM || !channel_counts((enum channel)c) };
 		if (channel_configured((enum channel)c, q->config))
 			rc = policy_notice_add(f, &row, e);
 	}

@@ -59,13 +59,16 @@ CREATE TABLE notice (
 	queued_ms     INTEGER NOT NULL,
 	due_ms        INTEGER NOT NULL, -- next attempt
 	tries         INTEGER NOT NULL,
-	state         TEXT NOT NULL,    -- waiting, delivered, failed, digest
+	state         TEXT NOT NULL,    -- waiting, delivered, failed, digest: a part of one that waits
 	counts        INTEGER NOT NULL, -- 1: it reaches the user, so it counts as a warning
+	admitted      INTEGER NOT NULL, -- 1: it may be sent; 0: not before the limit of a day has room
+	digest        INTEGER,          -- the notice that stands for this one; NULL: none
 	result        TEXT NOT NULL,
 	done_ms       INTEGER,
 	UNIQUE (session, idle_since_ms, round, stage, channel)
 );
 CREATE INDEX notice_due ON notice (state, due_ms);
+CREATE INDEX notice_digest ON notice (digest) WHERE digest IS NOT NULL;
 
 -- Sessions that their users keep.
 CREATE TABLE keep (

@@ -10,8 +10,9 @@ int policy_notice_add(struct policy_file *f, const struct policy_notice *n, stru
 {
 	sqlite3_stmt *q = policy_prepare(f,
 		"INSERT OR REPLACE INTO notice (session, idle_since_ms, round, stage, channel, "
-		"user, uid, body, queued_ms, due_ms, tries, state, counts, result) VALUES (?1, "
-		"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, 'waiting', ?11, '')");
+		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, 'waiting', ?11, ?12, "
+		"'')");
 	sql_bind_text(q, 1, n->session);
 	sqlite3_bind_int64(q, 2, n->idle_since_ms);
 	sqlite3_bind_int64(q, 3, n->round);
@@ -23,43 +24,56 @@ int policy_notice_add(struct policy_file *f, const struct policy_notice *n, stru
 	sqlite3_bind_int64(q, 9, n->queued_ms);
 	sqlite3_bind_int64(q, 10, n->due_ms);
 	sqlite3_bind_int(q, 11, n->counts);
+	sqlite3_bind_int(q, 12, n->admitted);
 	return policy_run(f, q, e);
 }
 
+static struct policy_notice notice_of(sqlite3_stmt *row)
+{
+	return (struct policy_notice){ .id = policy_number(row, 0),
+		.session = policy_text(row, 1),
+		.stage = policy_text(row, 2),
+		.channel = policy_text(row, 3),
+		.user = policy_text(row, 4),
+		.body = policy_text(row, 5),
+		.uid = policy_number(row, 6),
+		.idle_since_ms = policy_number(row, 7),
+		.round = policy_number(row, 8),
+		.queued_ms = policy_number(row, 9),
+		.due_ms = policy_number(row, 10),
+		.tries = policy_number(row, 11),
+		.counts = policy_number(row, 12) > 0,
+		.admitted = policy_number(row, 13) > 0 };
+}
+
+int policy_notice_each(
+	struct policy_query *q, policy_notice_taker take, void *context, struct err *e)
+{
+	int answer = 0;
+	while (answer == 0 && policy_next(q)) {
+		struct policy_notice n = notice_of(q->row);
+		answer = take(context, &n);
+	}
+	return policy_end(q, answer, e);
+}
+
+/* What waits for longer than any wait can be was queued when the clock was wrong. */
 int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker take,
 	void *context, struct err *e)
 {
 	struct policy_query q = policy_select(f,
-		"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "
-		"queued_ms, due_ms, tries, counts FROM notice WHERE state = 'waiting' AND "
-		"due_ms <= ?1 ORDER BY due_ms, id");
+		POLICY_NOTICE_COLUMNS " WHERE state = 'waiting' AND admitted AND (due_ms <= ?1 "
+				      "OR due_ms > ?1 + 172800000) ORDER BY due_ms, id");
 	sqlite3_bind_int64(q.row, 1, now_ms);
-	int answer = 0;
-	while (answer == 0 && policy_next(&q)) {
-		struct policy_notice n = { .id = policy_number(q.row, 0),
-			.session = policy_text(q.row, 1),
-			.stage = policy_text(q.row, 2),
-			.channel = policy_text(q.row, 3),
-			.user = policy_text(q.row, 4),
-			.body = policy_text(q.row, 5),
-			.uid = policy_number(q.row, 6),
-			.idle_since_ms = policy_number(q.row, 7),
-			.round = policy_number(q.row, 8),
-			.queued_ms = policy_number(q.row, 9),
-			.due_ms = policy_number(q.row, 10),
-			.tries = policy_number(q.row, 11),
-			.counts = policy_number(q.row, 12) > 0 };
-		answer = take(context, &n);
-	}
-	return policy_end(&q, answer, e);
+	return policy_notice_each(&q, take, context, e);
 }
 
 int policy_notice_done(struct policy_file *f, const struct policy_delivery *d, struct err *e)
 {
 	sqlite3_stmt *q = policy_prepare(f,
 		"UPDATE notice SET state = ?2, result = ?3, due_ms = ?4, done_ms = ?5, "
-		"tries = tries + (?3 = '') WHERE id = ?1 AND (state = 'waiting' OR ?2 = "
-		"'delivered')");
+		"tries = tries + (?3 = '') WHERE (id = ?1 AND (state = 'waiting' OR ?2 = "
+		"'delivered')) OR (digest = ?1 AND state = 'digest' AND ?2 = 'delivered')");
 	sqlite3_bind_int64(q, 1, d->id);
 	sql_bind_text(q, 2, d->state);
 	sql_bind_text(q, 3, d->result);
@@ -85,28 +99,12 @@ int policy_notice_delivered(struct policy_file *f, const char *session,
 	return policy_end(&q, 0, e);
 }
 
-int policy_notice_sent(struct policy_file *f, const char *user, int64_t since_ms,
-	struct policy_sent *sent, struct err *e)
-{
-	struct policy_query q = policy_select(f,
-		"SELECT count(DISTINCT session || ' ' || stage || ' ' || idle_since_ms || ' ' "
-		"|| "
-		"round), min(done_ms) FROM notice WHERE user = ?1 AND state = 'delivered' AND "
-		"done_ms >= ?2");
-	sql_bind_text(q.row, 1, user);
-	sqlite3_bind_int64(q.row, 2, since_ms);
-	bool found = policy_next(&q);
-	sent->n = found ? policy_number(q.row, 0) : 0;
-	sent->first_ms = found ? policy_number(q.row, 1) : -1;
-	return policy_end(&q, 0, e);
-}
-
 int policy_notice_cancel(
 	struct policy_file *f, const char *session, int64_t now_ms, struct err *e)
 {
 	sqlite3_stmt *q = policy_prepare(f,
 		"UPDATE notice SET state = 'failed', result = 'no longer needed', done_ms = ?2 "
-		"WHERE session = ?1 AND state = 'waiting'");
+		"WHERE session = ?1 AND state IN ('waiting', 'digest')");
 	sql_bind_text(q, 1, session);
 	sqlite3_bind_int64(q, 2, now_ms);
 	return policy_run(f, q, e);

@@ -9,18 +9,20 @@ struct policy_notice {
 	const char *session, *stage, *channel, *user, *body;
 	int64_t uid, idle_since_ms, round;
 	int64_t queued_ms, due_ms, tries;
-	bool counts; /* a delivery counts as a warning */
+	bool counts;   /* a delivery counts as a warning */
+	bool admitted; /* it may be sent; else policy_digest.h decides when */
 };
 
 /* Adds one to the queue, in place of one of the same session, stage and channel. */
 int policy_notice_add(struct policy_file *f, const struct policy_notice *n, struct err *e);
-/* Calls `take` with those that are due, the oldest first, until it returns non-zero. */
+/* Calls `take` with those that are due and admitted, the oldest first, until it returns
+ * non-zero. */
 typedef int (*policy_notice_taker)(void *context, const struct policy_notice *n);
 int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker take,
 	void *context, struct err *e);
 
-/* What became of one: "delivered", "failed" (no more tries), "digest", or "waiting", which is
- * tried again at due_ms. */
+/* What became of one: "delivered", also for what a digest stands for, "failed" (no more tries),
+ * or "waiting", which is tried again at due_ms. */
 struct policy_delivery {
 	int64_t id, now_ms, due_ms;
 	const char *state, *result;
@@ -36,11 +38,5 @@ int policy_notice_cancel(
 /* When a notice of the session's present stage first reached its user; *ms -1: not yet. */
 int policy_notice_delivered(struct policy_file *f, const char *session,
 	const struct policy_state *state, int64_t *ms, struct err *e);
-/* How many notices the user was sent since the moment, and when the first of them. */
-struct policy_sent {
-	int64_t n, first_ms;
-};
-int policy_notice_sent(struct policy_file *f, const char *user, int64_t since_ms,
-	struct policy_sent *sent, struct err *e);
 
 #endif

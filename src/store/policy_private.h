@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-#include "store/policy_file.h"
+#include "store/policy_notice.h"
 
 /* NULL on failure, which the bind functions and policy_run() accept. */
 sqlite3_stmt *policy_prepare(struct policy_file *f, const char *sql);
@@ -25,5 +25,12 @@ int policy_end(struct policy_query *q, int answer, struct err *e);
 /* A column as a number, -1 for NULL; as a text, "" for NULL. */
 int64_t policy_number(sqlite3_stmt *row, int i);
 const char *policy_text(sqlite3_stmt *row, int i);
+
+/* Calls `take` with rows of the table notice, selected by these columns, and ends the query. */
+#define POLICY_NOTICE_COLUMNS                                                                  \
+	"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "          \
+	"queued_ms, due_ms, tries, counts, admitted FROM notice"
+int policy_notice_each(
+	struct policy_query *q, policy_notice_taker take, void *context, struct err *e);
 
 #endif

@@ -126,6 +126,8 @@ static void test_wrong_templates(void **state)
 	is_refused("Subject: x\nx\n", "warning.txt:2: the second line must be empty");
 	is_refused("Subject: x\n", "warning.txt: there is no text");
 	is_refused("", "warning.txt: there is no text");
+	is_refused("Subject: x\n\nall: {list}\n",
+		"warning.txt:3: {list} must be alone in its line");
 }
 
 /* Names of processes and templates reach terminals and mails: no control character does. */
@@ -289,6 +291,56 @@ static void test_webhooks(void **state)
 	json_decref(json);
 }
 
+/* Every part has its line, however long its names are, and on a terminal, too. */
+static void test_digest(void **state)
+{
+	(void)state;
+	struct notice digest, part = example(NOTICE_WARNING);
+	struct notice_text t;
+	struct str out = { 0 };
+	struct err e = { 0 };
+	notice_init(&digest, NOTICE_DIGEST);
+	notice_add_part(&digest, &part);
+	part.kind = NOTICE_FINAL;
+	part.end_ms -= MINUTE;
+	part.release[0] = '\0';
+	notice_add_part(&digest, &part);
+	part.kind = NOTICE_ENDED;
+	strcpy(part.result, "it ended\n");
+	notice_add_part(&digest, &part);
+	assert_string_equal(digest.list,
+		"your python train.py (pid 41233) holds 38.0 GiB on card 3; unused since Wed "
+		"2026-11-18 09:00; it will be ended at Wed 2026-11-18 11:00 unless it uses the "
+		"card; release it: kill 41233\n"
+		"LAST NOTICE: your python train.py (pid 41233) will be ended at Wed 2026-11-18 "
+		"10:59; it holds 38.0 GiB on card 3, unused since Wed 2026-11-18 09:00\n"
+		"your python train.py (pid 41233) was ended; it had held card 3 without using "
+		"it since Wed 2026-11-18 09:00; it ended\\x0A\n");
+	assert_int_equal(digest.count, 3);
+	assert_int_equal(digest.end_ms, NINE + 119 * MINUTE);
+	assert_string_equal(digest.user, "alice");
+	memset(part.command, 'x', sizeof(part.command) - 1);
+	memset(part.result, 'y', sizeof(part.result) - 1);
+	for (int i = 0; i < NOTICE_PARTS_MOST; i++)
+		notice_add_part(&digest, &part);
+	assert_int_equal(digest.count, NOTICE_PARTS_MOST);
+	assert_int_equal(lines_in(digest.list), NOTICE_PARTS_MOST);
+	const struct notice_template mute = { "digest.txt", "Subject: x\n\n{count}\n", 21 };
+	assert_int_equal(notice_expand(&t, &digest, &mute, &e), ERR_USAGE);
+	assert_string_equal(e.text, "digest.txt: a digest needs the line {list}");
+	assert_int_equal(notice_write(&t, &digest, "/nonexistent", &e), 0);
+	const struct channel_job job = { &digest, &t, NULL, NULL };
+	channel_terminal_text(&out, &job);
+	assert_true(lines_in(str_text(&out)) > NOTICE_PARTS_MOST);
+	str_finish(&out);
+	assert_int_equal(notice_to_json(&digest, &out, &e), 0);
+	json_t *json = json_loads(str_text(&out), 0, NULL);
+	assert_int_equal(json_array_size(json_object_get(json, "list")), NOTICE_PARTS_MOST);
+	json_decref(json);
+	str_finish(&out);
+	notice_text_finish(&t);
+}
+
 static void test_login(void **state)
 {
 	(void)state;
@@ -345,12 +397,23 @@ static void test_backoff(void **state)
 	for (int64_t i = 0; i < 9; i++)
 		assert_int_equal(backoff_next_ms(i, NINE), NINE + minutes[i] * MINUTE);
 	assert_int_equal(backoff_next_ms(INT64_MAX, NINE), NINE + 60 * MINUTE);
-	assert_false(backoff_must_wait(3, 4, NOTICE_WARNING));
-	assert_true(backoff_must_wait(4, 4, NOTICE_WARNING));
-	assert_true(backoff_must_wait(4, 4, NOTICE_AGAIN));
-	assert_false(backoff_must_wait(400, 4, NOTICE_FINAL));
-	assert_false(backoff_must_wait(400, 4, NOTICE_ENDED));
-	assert_int_equal(backoff_digest_ms(NINE), NINE + 24 * 60 * MINUTE);
+	static const struct {
+		int64_t waiting, sent;
+		enum backoff_plan plan;
+	} cases[] = {
+		{ 0, 0, BACKOFF_WAIT },
+		{ 1, 0, BACKOFF_EACH },
+		{ 2, 0, BACKOFF_EACH },
+		{ 3, 0, BACKOFF_DIGEST },
+		{ 2, 1, BACKOFF_DIGEST },
+		{ 1, 3, BACKOFF_EACH },
+		{ 2, 3, BACKOFF_DIGEST },
+		{ 1, 4, BACKOFF_WAIT },
+		{ 9, 5, BACKOFF_WAIT },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(
+			backoff_decide(cases[i].waiting, cases[i].sent, 4), cases[i].plan);
 }
 
 int main(void)
@@ -367,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_mail),
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_webhooks),
+		cmocka_unit_test(test_digest),
 		cmocka_unit_test(test_login),
 		cmocka_unit_test(test_channels),
 		cmocka_unit_test(test_backoff),

@@ -1,0 +1,159 @@
+/* The queue of notices, from policy.db to the courier and back. */
+#include "cmd/enforce_send.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/log.h"
+#include "policy/backoff.h"
+#include "store/policy_digest.h"
+
+/* The next stage is as far from the delivery as the rule says, however late that is: the text
+ * must not name times that have gone by. */
+static void move_times(struct notice *n, int64_t late_ms)
+{
+	if (late_ms <= 0)
+		return;
+	n->made_ms += late_ms;
+	n->next_ms += n->next_ms >= 0 ? late_ms : 0;
+	n->end_ms += n->end_ms >= 0 ? late_ms : 0;
+}
+
+/* The notice of a row as it is now. */
+static int read_row(const struct sender *s, const struct policy_notice *row, struct notice *n,
+	struct err *e)
+{
+	int64_t now_ms = s->fixed_ms >= 0 ? s->fixed_ms : clock_wall_ms(s->clock);
+	int rc = notice_from_json(n, row->body, strlen(row->body), e);
+	if (rc == 0)
+		move_times(n, now_ms - row->queued_ms);
+	return rc;
+}
+
+struct digest {
+	const struct sender *sender;
+	struct notice *notice;
+};
+
+static int add_part(void *context, const struct policy_notice *row)
+{
+	struct digest *d = context;
+	struct notice part;
+	struct err e = { 0 };
+	if (read_row(d->sender, row, &part, &e) == 0)
+		notice_add_part(d->notice, &part);
+	return 0;
+}
+
+/* A digest is written when it is sent, of what is still true then. ERR_NOTHING: nothing is. */
+static int write_digest(const struct sender *s, const struct policy_notice *row,
+	struct notice *n, struct err *e)
+{
+	struct digest d = { s, n };
+	notice_init(n, NOTICE_DIGEST);
+	text_copy(n->session, sizeof(n->session), row->session);
+	n->made_ms = clock_wall_ms(s->clock);
+	int rc = policy_digest_parts(s->file, row->id, add_part, &d, e);
+	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
+}
+
+/* A notice that is due; its texts live as long as the query. */
+static int send_one(void *context, const struct policy_notice *row)
+{
+	struct sender *s = context;
+	int64_t now_ms = clock_wall_ms(s->clock);
+	struct notice n;
+	struct err e = { 0 };
+	int channel = 0;
+	while (channel < CHANNELS && strcmp(channel_names[channel], row->channel) != 0)
+		channel++;
+	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", e.text };
+	int rc = channel == CHANNELS ? err_set(&e, ERR_WORLD, "there is no such channel")
+		 : strcmp(row->stage, POLICY_DIGEST_STAGE) == 0 ? write_digest(s, row, &n, &e)
+								: read_row(s, row, &n, &e);
+	if (rc)
+		return policy_notice_done(s->file, &done, NULL);
+	rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
+	if (rc == 0) { /* not sent twice while it is under way */
+		done.state = "waiting";
+		done.result = "";
+		done.due_ms = now_ms + 2 * s->config->timeout_ms;
+		rc = policy_notice_done(s->file, &done, &e);
+	}
+	return rc; /* busy: the rest waits */
+}
+
+/* Users for whom something waits. */
+struct plan {
+	struct policy_waiting *users;
+	size_t n;
+	struct arena texts;
+};
+
+static int take_user(void *context, const struct policy_waiting *w)
+{
+	struct plan *p = context;
+	if (!array_one_more(&p->users, p->n))
+		return ERR_WORLD;
+	p->users[p->n] = *w;
+	p->users[p->n++].user = arena_text(&p->texts, w->user);
+	return p->texts.failed ? ERR_WORLD : 0;
+}
+
+static int admit(
+	struct sender *s, const struct policy_waiting *w, int64_t now_ms, struct err *e)
+{
+	int64_t sent = 0;
+	int rc = policy_digest_sent(s->file, w->user, now_ms, &sent, e);
+	enum backoff_plan plan = backoff_decide(w->messages, sent, s->config->per_day);
+	if (rc == 0 && plan == BACKOFF_EACH)
+		rc = policy_digest_admit(s->file, w->user, e);
+	else if (rc == 0 && plan == BACKOFF_DIGEST)
+		rc = policy_digest_make(s->file, w->user, now_ms, NOTICE_PARTS_MOST, e);
+	return rc;
+}
+
+/* Decides what may be sent within the limit of a day. */
+static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
+{
+	struct plan p = { 0 };
+	int rc = policy_digest_drop_stale(s->file, now_ms, e);
+	if (rc == 0)
+		rc = policy_digest_waiting(s->file, take_user, &p, e);
+	for (size_t i = 0; i < p.n && rc == 0; i++)
+		rc = admit(s, &p.users[i], now_ms, e);
+	free(p.users);
+	arena_finish(&p.texts);
+	return rc;
+}
+
+void sender_send(struct sender *s)
+{
+	struct err e = { 0 };
+	int64_t now_ms = clock_wall_ms(s->clock);
+	int rc = admit_all(s, now_ms, &e);
+	if (rc == 0)
+		rc = policy_notice_due(s->file, now_ms, send_one, s, &e);
+	if (rc && rc != ERR_BUSY && *e.text)
+		log_warning("%s", e.text);
+}
+
+void sender_take_results(struct sender *s)
+{
+	struct courier_result r;
+	struct err e = { 0 };
+	while (courier_next(s->courier, &r)) {
+		int64_t now_ms = clock_wall_ms(s->clock), tries = 0;
+		bool delivered = r.delivery == DELIVERY_DONE;
+		policy_notice_tries(s->file, r.ticket, &tries, &e);
+		struct policy_delivery done = { r.ticket, now_ms,
+			backoff_next_ms(tries, now_ms), delivered ? "delivered" : "waiting",
+			r.text };
+		if (policy_notice_done(s->file, &done, &e) != 0)
+			log_warning("%s", e.text);
+		if (!delivered)
+			log_notice("notice by %s: %s", channel_names[r.channel], r.text);
+	}
+}

@@ -1,0 +1,129 @@
+"""The queue of notices of gua enforce run: the limit of a day, digests, and what is taken back."""
+import pathlib
+import re
+import sqlite3
+
+import pytest
+
+from conftest import BUILD, gua
+from test_enforce import FAST, ROOT_ONLY, Work, conf, world  # noqa: F401
+
+pytestmark = pytest.mark.skipif(not (BUILD / "gua-enforce").exists(), reason="built without gua enforce")
+DAY_MS = 86400000
+
+
+class Queue:
+    """A world whose notices are mails, kept one after the other."""
+
+    def __init__(self, world, tmp_path, works, level="warn", per_day=4):
+        self.world, self.mails_path = world(works), tmp_path / "mails"
+        sendmail = tmp_path / "sendmail"
+        self.mails_path.mkdir()
+        sendmail.write_text(f"#!/bin/sh\ncat > $(mktemp {self.mails_path}/XXXXXXXX)\n")
+        sendmail.chmod(0o755)
+        self.config = conf(tmp_path, FAST + f"level = {level}\n[policy]\nmode = enforce\n[notices]\nchannels = mail\n"
+                           f"sendmail = {sendmail}\nper_day = {per_day}\n")
+
+    def run(self, minute):
+        """One pass; returns the mails that it sent: (subject, body)."""
+        before = len(self.mails())
+        self.world.write(minute)
+        result = self.world.run(minute, *self.config)
+        assert result.returncode == 0, result.stderr
+        return self.mails()[before:]
+
+    def mails(self):
+        files = sorted(self.mails_path.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        texts = [path.read_text() for path in files]
+        return [(re.search(r"(?m)^Subject: (.*)", text)[1], text.partition("\n\n")[2]) for text in texts]
+
+    def change(self, sql, *values):
+        with sqlite3.connect(self.world.directory / "policy.db") as db:
+            db.execute(sql, values)
+
+    def steps(self):
+        return [(row["step"], row["stage"], int((row["pids"] or "0").split()[0])) for row in self.world.log()]
+
+
+def pids(text):
+    return [int(pid) for pid in re.findall(r"\(pid (\d+)\)", text)]
+
+
+def test_many_at_once_are_one_digest(world, tmp_path):  # noqa: F811
+    """Six sessions go through their stages with one mail for each stage, and each is named."""
+    queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" + "I" * 60) for i in range(6)] +
+                  [Work(200, "bob", 1, "A" + "I" * 60)])
+    mails = queue.run(12)
+    assert sorted(subject for subject, _ in mails) == ["[gua] lab: 6 notices in one",
+                                                       "[gua] lab: you have held card 1 idle for 11 min"]
+    digest, = [body for subject, body in mails if "in one" in subject]
+    assert pids(digest) == list(range(100, 106)) and "release it: kill 103" in digest
+    assert queue.run(13) == []
+    # The stage of each counts as delivered, so the next one comes.
+    assert sorted(pids("".join(body for _, body in queue.run(25)))) == [*range(100, 106), 200]
+    assert len(queue.mails()) == 4
+
+
+def test_a_failed_digest_delivers_nothing(world, tmp_path):  # noqa: F811
+    queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" + "I" * 60) for i in range(6)])
+    sendmail = tmp_path / "sendmail"
+    good = sendmail.read_text()
+    sendmail.write_text("#!/bin/sh\nexit 75\n")
+    assert queue.run(12) == [] and queue.run(25) == []
+    assert {step[:2] for step in queue.steps()} == {("warn", "warning")}
+    # One recovers before it is sent: it is not named.
+    queue.world.works[2].does = "A" + "I" * 25 + "A" * 60
+    sendmail.write_text(good)
+    queue.change("UPDATE notice SET due_ms = 0")
+    (_, body), = queue.run(28)
+    assert pids(body) == [100, 101, 103, 104, 105]
+    assert ("recovered", "none", 102) in queue.steps()
+
+
+def test_the_limit_of_a_day_holds_warnings(world, tmp_path):  # noqa: F811
+    """One after the other; the fifth and sixth wait until a day has gone by since the first, and come in one."""
+    queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" * (1 + i) + "I" * 60) for i in range(6)])
+    for minute in range(11, 19):
+        queue.run(minute)
+    assert [pids(body)[0] for _, body in queue.mails()] == [100, 101, 102, 103]
+    assert [step for step in queue.steps()] == [("warn", "warning", 100 + i) for i in range(6)]
+    queue.change("UPDATE notice SET done_ms = done_ms - ? WHERE body LIKE ?", DAY_MS, '%"pid":100,%')
+    (subject, body), = queue.run(19)
+    assert subject == "[gua] lab: 2 notices in one" and pids(body) == [104, 105]
+    # A clock that was put back does not hold anybody.
+    queue.change("UPDATE notice SET done_ms = done_ms + 400 * ? WHERE state = 'delivered'", DAY_MS)
+    assert [pids(body)[0] for _, body in queue.run(24)] == [100]
+
+
+@ROOT_ONLY
+def test_a_final_notice_waits_and_so_does_the_end(world, tmp_path):  # noqa: F811
+    """At two a day, the third notice, the final one, waits: nothing is ended without it."""
+    queue = Queue(world, tmp_path, [Work(100, "alice", 0, "A" + "I" * 120), Work(200, "bob", 1, "A" * 120)], level="end",
+                  per_day=2)
+    queue.run(5)
+    assert gua("enforce", "arm", "--until", "2d", "--db", queue.world.db, "--now", "2026-11-04T08:05:00Z",
+               *queue.config).returncode == 0
+    for minute in (12, 13, 24, 25, 31, 45, 60):
+        queue.run(minute)
+    assert [subject.split(":")[1].split(",")[0] for subject, _ in queue.mails()] == [
+        " you have held card 0 idle for 11 min", " second notice"]
+    assert queue.steps()[-1] == ("warn", "final notice", 100)
+    queue.change("UPDATE notice SET done_ms = done_ms - ? WHERE done_ms > 0", DAY_MS)
+    (subject, body), = queue.run(61)
+    assert "last notice" in subject and pids(body) == [100]
+    queue.run(62)
+    assert ("end", "ending", 100) not in [step[:3] for step in queue.steps()]
+    queue.run(70)
+    assert "end" in [step[0] for step in queue.steps()]
+
+
+def test_a_later_stage_replaces_what_waits(world, tmp_path):  # noqa: F811
+    """Mail is delivered, the command is not: once the second warning is due, the first is not sent any more."""
+    queue = Queue(world, tmp_path, [Work(100, "alice", 0, "A" + "I" * 60)])
+    path = pathlib.Path(queue.config[1])
+    path.write_text(path.read_text().replace("channels = mail", "channels = mail login")
+                    + f"login_directory = {tmp_path}/absent\n")
+    assert [len(queue.run(minute)) for minute in (12, 13, 24)] == [1, 0, 1]
+    with sqlite3.connect(queue.world.directory / "policy.db") as db:
+        rows = db.execute("SELECT stage, state, result FROM notice WHERE channel = 'login' ORDER BY id").fetchall()
+    assert rows[0] == ("warning", "failed", "no longer needed") and rows[1][:2] == ("second warning", "waiting")
