@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/nearest.h"
 #include "base/size.h"
 #include "base/timetext.h"
 
@@ -175,7 +176,22 @@ static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 	return n;
 }
 
-static int unknown_option(int c, char **argv, struct err *e)
+/* The name of an option that is like what the user wrote; NULL: none is. */
+static const char *nearest_option(const struct option_row *table, const char *asked)
+{
+	const char *best = NULL;
+	size_t len = strcspn(asked, "="), least = nearest_far(len) + 1;
+	for (; table->name; table++) {
+		size_t d = nearest_distance(table->name, strlen(table->name), asked, len);
+		if (!table->hidden && d < least && 2 * d <= len) {
+			least = d;
+			best = table->name;
+		}
+	}
+	return best;
+}
+
+static int unknown_option(const struct option_row *table, int c, char **argv, struct err *e)
 {
 	const char *word = optind > 0 ? argv[optind - 1] : "";
 	bool is_long = strncmp(word, "--", 2) == 0;
@@ -185,6 +201,10 @@ static int unknown_option(int c, char **argv, struct err *e)
 		return err_set(e, ERR_USAGE, "-%c needs a value", optopt);
 	if (is_long && optopt)
 		return err_set(e, ERR_USAGE, "%s takes no value", word);
+	const char *like = is_long ? nearest_option(table, word + 2) : NULL;
+	if (like)
+		return err_set(
+			e, ERR_USAGE, "unknown option %s; did you mean --%s?", word, like);
 	if (is_long)
 		return err_set(e, ERR_USAGE, "unknown option %s", word);
 	return err_set(e, ERR_USAGE, "unknown option -%c", optopt);
@@ -220,7 +240,7 @@ int options_parse(
 		const struct option_row *row =
 			c == '?' || c == ':' ? NULL : find_row(table, n, c);
 		if (!row)
-			return unknown_option(c, line->argv, e);
+			return unknown_option(table, c, line->argv, e);
 		bool takes_next = row->kind == OPTION_MAYBE_NEXT && !optarg &&
 				  optind < line->argc && line->argv[optind][0] != '-';
 		char name[64];

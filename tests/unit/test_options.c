@@ -77,6 +77,9 @@ static void test_mistakes(void **state)
 {
 	(void)state;
 	expect_error("--nope", "unknown option --nope");
+	expect_error("--coutn 3", "unknown option --coutn; did you mean --count?");
+	expect_error("--formta=json", "unknown option --formta=json; did you mean --format?");
+	expect_error("--x", "unknown option --x");
 	expect_error("-x", "unknown option -x");
 	expect_error("--db", "--db needs a value");
 	expect_error("-n", "-n needs a value");
