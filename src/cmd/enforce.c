@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/hand_over.h"
@@ -51,10 +52,24 @@ void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms)
 
 static const struct subcommand *find(const char *name, struct err *e)
 {
-	for (size_t i = 0; i < N_SUBCOMMANDS; i++)
-		if (strcmp(subcommands[i].name, name) == 0)
+	const char *best = NULL;
+	size_t len = strlen(name), least = nearest_far(len) + 1;
+	for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
+		const char *own = subcommands[i].name;
+		if (strcmp(own, name) == 0)
 			return &subcommands[i];
-	err_set(e, ERR_USAGE, "there is no 'gua enforce %s'; write one of: " SUBCOMMANDS, name);
+		size_t d = nearest_distance(own, strlen(own), name, len);
+		if (d < least && 2 * d <= len) {
+			least = d;
+			best = own;
+		}
+	}
+	if (best)
+		err_set(e, ERR_USAGE, "there is no 'gua enforce %s'; did you mean '%s'?", name,
+			best);
+	else
+		err_set(e, ERR_USAGE,
+			"there is no 'gua enforce %s'; write one of: " SUBCOMMANDS, name);
 	return NULL;
 }
 
@@ -83,7 +98,7 @@ static int read_operands(
 		return ERR_USAGE;
 	x->operand = words[1];
 	if (x->operand && ((*sub)->operand ? words[2] : words[1]))
-		return err_set(e, ERR_USAGE, "'%s' is too much",
+		return err_set(e, ERR_USAGE, "unexpected argument '%s'",
 			(*sub)->operand ? words[2] : words[1]);
 	return 0;
 }

@@ -540,7 +540,8 @@ def test_given_back_is_the_median_of_what_was_left(world, tmp_path):
 
 @pytest.mark.parametrize("words, why", [
     ((), "say what to do"), (("fly",), "there is no 'gua enforce fly'"), (("explain",), "needs a pid"),
-    (("explain", "x"), "'x' is not a pid"), (("log", "more"), "'more' is too much")])
+    (("explain", "x"), "'x' is not a pid"), (("log", "more"), "unexpected argument 'more'"),
+    (("simulat",), "there is no 'gua enforce simulat'; did you mean 'simulate'?")])
 def test_wrong_words(world, words, why):
     w = world([Work(100, "alice", 0, "I" * 9)])
     w.write(9)
