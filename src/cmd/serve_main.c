@@ -1,4 +1,5 @@
 /* gua-serve: the web server. It is a separate program because it links libmicrohttpd. */
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,6 +108,15 @@ static void say_where(const struct setup *s)
 	log_notice("listening on %s%s%s", is_unix ? "" : scheme, text, is_unix ? "" : "/");
 }
 
+/* A recorder may make a store later; a name that was written wrongly should show at once. */
+static void say_missing(const struct store_list *stores)
+{
+	for (size_t i = 0; i < stores->n; i++)
+		if (access(stores->paths[i], F_OK) != 0)
+			log_warning("cannot read %s: %s; it is tried again at each request",
+				stores->paths[i], strerror(errno));
+}
+
 static int set_up(struct setup *s, struct err *e)
 {
 	struct secrets *secrets = NULL;
@@ -162,6 +172,7 @@ static void serve_until_signal(
 {
 	int number = 0;
 	say_where(s);
+	say_missing(s->options.world->stores);
 	notify_send(secure_getenv("NOTIFY_SOCKET"), "READY=1");
 	while (sigwait(signals, &number) != 0 || number == SIGHUP)
 		if (number == SIGHUP)

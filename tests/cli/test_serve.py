@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from conftest import GUA, gua
+from conftest import GUA, gua, wait_for
 from handmade import Store
 from serving import BROWSER, needs_serve, serve  # noqa: F401 (a fixture)
 
@@ -89,6 +89,11 @@ def test_a_signal_ends_it(serve, store, number):
 def test_a_wrong_address(address):
     run = gua("serve", "--db", "/nonexistent", "--listen", address)
     assert run.returncode == 2 and "is not an address" in run.stderr or "unix: takes" in run.stderr
+
+
+def test_a_store_that_is_not_there_yet(serve, tmp_path):
+    server = serve("--db", tmp_path / "later.db")
+    wait_for(lambda: "later.db: No such file or directory; it is tried again" in server.log.read_text())
 
 
 def test_a_port_in_use(serve, store):
