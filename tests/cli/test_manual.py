@@ -68,6 +68,12 @@ def test_page_has_the_usual_sections(page):
         assert {"SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES"} <= set(headings)
 
 
+def test_underscores_that_belong_to_a_name_are_escaped():
+    """scdoc prints __other_ as other_; it is written _\\_other_."""
+    for page in PAGES:
+        assert not re.findall(r"(?<![\w\\])__\w+", page.read_text()), page.name
+
+
 def test_references_lead_somewhere():
     names = {path.name[:-4].rsplit(".", 1)[0] for path in PAGES}
     for page in PAGES:
