@@ -40,6 +40,19 @@ enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_me
 	return SESSION_PROCESS;
 }
 
+enum session_kind session_key_of(
+	char key[SESSION_KEY_CAP], const struct process_id *id, const char *boot_id)
+{
+	struct session_member m = { .pid = id->pid,
+		.start_ticks = id->start_ticks,
+		.posix_session = id->posix_session,
+		.boot_id = boot_id,
+		.user = id->user };
+	for (int i = 0; i < PROCESS_TEXTS; i++)
+		m.texts[i] = process_text(id, (enum process_text)i);
+	return session_key(key, &m);
+}
+
 /* What origins (gua(1), ORIGIN OF A PROCESS) say. */
 static const struct {
 	const char *login;

@@ -18,6 +18,9 @@ struct session_member {
 /* Writes the name of the session, and returns what it is. Processes of two users are never in
  * one session. */
 enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m);
+/* The same of a process that was read now. */
+enum session_kind session_key_of(
+	char key[SESSION_KEY_CAP], const struct process_id *id, const char *boot_id);
 /* How the process is worked with. */
 enum session_use session_use(const struct session_member *m);
 /* Of two uses in one session, the one that is ended later. */

@@ -34,24 +34,29 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 	return false;
 }
 
+/* Adds up the CPU time from look to look, so that what ends in between counts at least until
+ * the look before. NAN stays. */
+static void note_cpu(const struct endings *es, struct ending *a)
+{
+	const struct signs_session session = { a->plan.processes, a->plan.n_processes,
+		a->plan.job, a->plan.container };
+	double now_s = signs_cpu_s(es->proc, &session);
+	if (a->looks > 0 && !(now_s < a->cpu_s))
+		a->cpu_used_s += now_s - a->cpu_s;
+	a->cpu_s = now_s;
+}
+
 /* CPU use since the first look, percent of one core; NAN: unknown. */
-static double cpu_pct(const struct endings *es, const struct ending *a)
+static double cpu_pct(const struct ending *a)
 {
 	double seconds = (double)(clock_monotonic_us() - a->first_look_us) / 1e6;
-	double used_s =
-		signs_cpu_s(es->proc, a->plan.processes, a->plan.n_processes) - a->cpu_s;
-	return seconds > 0 ? 100 *
-				     (used_s > 0	     ? used_s
-					     : isnan(used_s) ? used_s
-							     : 0) /
-				     seconds
-			   : (double)NAN;
+	return seconds > 0 ? 100 * a->cpu_used_s / seconds : (double)NAN;
 }
 
 /* The two other witnesses, and the terminals. True: there is a sign of life. */
 static bool lives(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
-	double cpu = cpu_pct(es, a);
+	double cpu = cpu_pct(a);
 	int64_t input_ms = signs_input_ms(es->proc, a->plan.processes, a->plan.n_processes);
 	char seconds[32];
 	if (!(cpu <= es->o.config->cpu_pct)) {
@@ -211,9 +216,9 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 	}
 	a->held_bytes = r.held_bytes;
 	add_power(a, look);
+	note_cpu(es, a);
 	if (a->looks++ == 0) {
 		a->first_look_us = now_us;
-		a->cpu_s = signs_cpu_s(es->proc, a->plan.processes, a->plan.n_processes);
 		return;
 	}
 	if (now_us - a->first_look_us < es->o.config->confirm_ms * 1000)

@@ -22,7 +22,8 @@ struct ending {
 	/* Confirming. */
 	size_t looks;
 	int64_t first_look_us;
-	double cpu_s; /* at the first look */
+	double cpu_s;	   /* at the last look */
+	double cpu_used_s; /* since the first one */
 	double power_sum_w[ENDING_CARDS];
 	size_t n_power[ENDING_CARDS];
 	int64_t held_bytes; /* at the last look */

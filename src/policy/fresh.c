@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/session.h"
 #include "sample/use.h"
 
 /* Where the driver does not tell processes apart, the card as a whole must do nothing. */
@@ -18,6 +19,22 @@ static bool is_one_of(
 		if (processes[i].pid == p->id.pid &&
 			processes[i].start_ticks == p->id.start_ticks)
 			return true;
+	return false;
+}
+
+/* Whether a process that is not one of them is in a session with one that is on a card. */
+static bool is_newcomer(const struct fresh_look *look, const struct live_process *p,
+	const struct end_process *processes, size_t n)
+{
+	char own[SESSION_KEY_CAP], other[SESSION_KEY_CAP];
+	session_key_of(own, &p->id, "");
+	for (size_t i = 0; i < look->n_processes; i++) {
+		if (!is_one_of(&look->processes[i], processes, n))
+			continue;
+		session_key_of(other, &look->processes[i].id, "");
+		if (strcmp(own, other) == 0)
+			return true;
+	}
 	return false;
 }
 
@@ -61,6 +78,17 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 		say(r, FRESH_UNKNOWN, "its use of card %s is not known", label);
 }
 
+/* A process that has taken memory since the decision is a sign of life by itself; one that only
+ * draws was there before. */
+static void judge_newcomer(
+	struct fresh_result *r, const struct fresh_look *look, const struct live_process *p)
+{
+	judge_process(r, look, p, true);
+	if (r->verdict == FRESH_IDLE && p->holder)
+		say(r, FRESH_ACTIVE, "process %u of the session has come to a card",
+			(unsigned)p->id.pid);
+}
+
 void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	const struct end_process *processes, size_t n)
 {
@@ -68,8 +96,11 @@ void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	*r = (struct fresh_result){ .verdict = FRESH_IDLE };
 	for (size_t i = 0; i < look->n_processes && r->verdict == FRESH_IDLE; i++) {
 		const struct live_process *p = &look->processes[i];
-		if (!is_one_of(p, processes, n))
+		if (!is_one_of(p, processes, n)) {
+			if (is_newcomer(look, p, processes, n))
+				judge_newcomer(r, look, p);
 			continue;
+		}
 		found = true;
 		known = known && p->mem_bytes >= 0;
 		r->held_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;

@@ -15,7 +15,7 @@ enum { FRESH_WHY_CAP = 160 };
 
 enum fresh_verdict {
 	FRESH_IDLE,
-	FRESH_ACTIVE,
+	FRESH_ACTIVE,	/* one of its processes used a card, or one has come to a card */
 	FRESH_UNKNOWN,	/* the driver does not answer for a card, or not about its use */
 	FRESH_RELEASED, /* the session holds no card any more */
 };
@@ -35,6 +35,8 @@ struct fresh_result {
 	int64_t held_bytes;	 /* by the session, on all cards; -1: unknown */
 };
 
+/* `processes` are those that held a card when it was decided to end the session. Others of the
+ * same session are judged as well: a worker, a command in the container, another step. */
 void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	const struct end_process *processes, size_t n);
 

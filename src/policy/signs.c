@@ -5,16 +5,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "proc/cgroup.h"
 #include "proc/proc.h"
 #include "proc/system.h"
 
 /* The numbers of Unix98 ptys: eight majors of 256 each, kept for them by the kernel. */
 enum { PTY_MAJOR = 136, PTY_MAJORS = 8 };
+enum { CGROUP_CAP = 4096 };
 
 struct entry {
 	uint32_t pid;
@@ -61,15 +64,36 @@ static bool belongs(const struct list *l, const struct entry *e)
 	return false;
 }
 
-double signs_cpu_s(int proc, const struct end_process *processes, size_t n)
+static bool is_same(const char *own, const char *label)
+{
+	return *label && strcmp(own, label) == 0;
+}
+
+/* Whether the process is one of the session's, or its manager put it there. */
+static bool is_member(int proc, uint32_t pid, const struct signs_session *s)
+{
+	char cgroup[CGROUP_CAP];
+	struct cgroup_labels labels;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->processes[i].pid == pid)
+			return true;
+	if (!*s->job && !*s->container)
+		return false;
+	ssize_t n = proc_read_cgroup(proc, pid, cgroup, sizeof(cgroup));
+	if (n <= 0)
+		return false;
+	cgroup_parse(cgroup, (size_t)n, &labels);
+	return is_same(labels.job, s->job) || is_same(labels.container, s->container);
+}
+
+double signs_cpu_s(int proc, const struct signs_session *s)
 {
 	struct list l = { 0 };
 	int64_t ticks = 0;
 	bool more = read_list(&l, proc);
 	double seconds = more ? 0 : (double)NAN;
 	for (size_t i = 0; i < l.n; i++)
-		for (size_t k = 0; k < n; k++)
-			l.items[i].counts |= l.items[i].pid == processes[k].pid;
+		l.items[i].counts = is_member(proc, l.items[i].pid, s);
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < l.n; i++)

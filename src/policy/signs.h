@@ -8,10 +8,18 @@
 
 #include "policy/end_link.h"
 
-/* CPU seconds of the processes, of their descendants, and of all that are in a POSIX session
- * with one of them; `proc` is an open /proc. NAN: the list of processes cannot be read. Of
- * processes that came or went in between, the difference of two readings has only a part. */
-double signs_cpu_s(int proc, const struct end_process *processes, size_t n);
+/* A session: processes of it, and the labels that its manager gave it, or "". */
+struct signs_session {
+	const struct end_process *processes;
+	size_t n;
+	const char *job, *container;
+};
+
+/* CPU seconds of the processes, of all others in their job or container, of the descendants of
+ * these, and of all that are in a POSIX session with one of them; `proc` is an open /proc. NAN:
+ * the list of processes cannot be read. Of processes that came or went in between, the
+ * difference of two readings has only a part. */
+double signs_cpu_s(int proc, const struct signs_session *s);
 
 /* When a key was last pressed at a controlling terminal of one of the processes, unix
  * milliseconds; -1: never, or there is no terminal. The kernel keeps it to 8 seconds. */

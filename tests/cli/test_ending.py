@@ -129,6 +129,21 @@ def test_one_that_becomes_active_is_spared(lab):
     assert one.poll() is None
 
 
+def test_a_process_that_joins_the_session_spares_it(lab):
+    """A worker that is started after the decision, in the same session."""
+    one = lab.start("one", "/usr/bin/python3", "-c", "import os, sys, time; sys.stdin.readline()\nif not os.fork():"
+                    " print(os.getpid(), flush=True)\ntime.sleep(600)", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    text=True)
+    tool = lab.ending("--confirm", "3s", one.pid)
+    one.stdin.write("fork\n")
+    one.stdin.close()
+    worker = one.stdout.readline().strip()
+    (lab.pids / ".two").write_text(worker)
+    (lab.pids / ".two").rename(lab.pids / "two")
+    assert tool.communicate(timeout=120)[0] == f"spared -1 process {worker} of the session has come to a card\n"
+    assert one.poll() is None
+
+
 def test_one_that_uses_the_processor_is_spared(lab):
     """It may load data or compile: so may its child."""
     one = lab.start("one", "/usr/bin/python3", "-c", BURNS)

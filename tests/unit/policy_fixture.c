@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "policy/fresh.h"
 #include "policy/simulate.h"
 
 enum { STEPS = 32, CARDS = 2, SESSIONS_MAX = 2, HOLDERS_MAX = 4, STEP_MS = 60000 };
@@ -347,6 +348,61 @@ static const char *check_end(const struct truth *t, int step, size_t session)
 	return idle < need ? fail("a session was ended too early", step, key) : NULL;
 }
 
+/* A holder as the driver shows it in a minute. */
+static struct live_process driver_shows(const struct truth *t, uint32_t who, int step)
+{
+	const struct holder *h = &t->holders[who];
+	enum doing doing = (enum doing)h->doing[step];
+	struct live_process p = { .id = { .pid = t->processes[who].pid,
+					  .start_ticks = 1,
+					  .posix_session = 100 + h->session },
+		.card = h->card,
+		.holder = true,
+		.mem_bytes = 1 };
+	p.sm_pct = doing == ACTIVE ? 50 : doing == LOW ? 1 : 0;
+	p.engine_pct[ENGINE_DECODER] = doing == ENCODES ? 3 : 0;
+	return p;
+}
+
+/* The last look before a session is ended, in the minute after the decision: what joined it,
+ * and what is used or cannot be seen, spares it; nothing else does. */
+static const char *check_confirm(
+	const struct truth *t, int step, size_t session, struct policy_checked *sum)
+{
+	static struct live_card cards[CARDS];
+	static struct live_process shown[HOLDERS_MAX];
+	struct end_process plan[HOLDERS_MAX];
+	struct fresh_look look = { .cards = cards, .n_cards = CARDS, .processes = shown };
+	struct fresh_result r;
+	size_t n = 0, held = 0;
+	bool used = false, joined = false, blind = false;
+	for (int c = 0; c < CARDS; c++)
+		cards[c].status = t->seen[c][step] ? CARD_STATUS_OK : CARD_STATUS_LOST;
+	for (uint32_t w = 0; w < t->n_holders; w++) {
+		const struct holder *h = &t->holders[w];
+		bool known = is_known(t, h, step - 1);
+		if (known && h->session == session)
+			plan[n++] = (struct end_process){ t->processes[w].pid, 1, 1000 };
+		if (h->doing[step] == ABSENT)
+			continue;
+		shown[look.n_processes++] = driver_shows(t, w, step);
+		if (h->session != session)
+			continue;
+		held += known;
+		joined |= !known;
+		used |= h->doing[step] != IDLE;
+		blind |= !t->seen[h->card][step];
+	}
+	fresh_judge(&r, &look, plan, n);
+	bool spares = used || joined || blind || !held;
+	sum->joined += joined && held && !used && !blind;
+	if ((r.verdict == FRESH_IDLE) == spares)
+		return fail(spares ? "the last look did not spare a session"
+				   : "the last look spared an idle session",
+			step, t->sessions[session].key);
+	return NULL;
+}
+
 struct live_run {
 	struct truth *t;
 	struct policy policy;
@@ -374,6 +430,10 @@ static const char *check_step(
 			return fail("a stage was skipped", step, f->session->key);
 		if (!r->observe && f->delivered_ms < 0)
 			return fail("ended without its final notice", step, f->session->key);
+		if (!r->observe && step < STEPS)
+			why = check_confirm(r->t, step, i, r->sum);
+		if (why)
+			return why;
 		r->sum->ends += !r->observe;
 		r->sum->would_ends += r->observe;
 	}

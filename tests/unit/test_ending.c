@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,6 +103,37 @@ static void test_unknown(void **state)
 	holders[2].card = 0;
 	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
 	look.first = true;
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+}
+
+/* A process that joins the session after the decision spares it, idle or not. */
+static void test_newcomers(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	for (int i = 0; i < 3; i++) {
+		holders[i].id.posix_session = i == 2 ? 99 : 42;
+		strcpy(holders[i].id.user, "alice");
+	}
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	holders[2].id.posix_session = 42;
+	struct fresh_result r = judge(&look);
+	assert_int_equal(r.verdict, FRESH_ACTIVE);
+	assert_string_equal(r.why, "process 99 of the session has come to a card");
+	/* What only draws is no holder: its use counts, its presence does not. */
+	holders[2].holder = false;
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	holders[2].engine_pct[ENGINE_ENCODER] = 1;
+	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+	/* A command in the container has a POSIX session of its own. */
+	holders[2].engine_pct[ENGINE_ENCODER] = 0;
+	holders[2].holder = true;
+	for (int i = 0; i < 3; i++) {
+		holders[i].id.posix_session = 100 + i;
+		strcpy(holders[i].id.container, "podman:3f2a91c4d5e6");
+	}
+	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+	strcpy(holders[2].id.user, "bob");
 	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
 }
 
@@ -262,14 +295,63 @@ static void test_cpu(void **state)
 	char byte;
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	const struct end_process p = { (uint32_t)child, 0, 0 };
-	double before_s = signs_cpu_s(proc, &p, 1);
-	for (int i = 0; i < 6000 && signs_cpu_s(proc, &p, 1) < before_s + 0.05; i++)
+	const struct signs_session s = { &p, 1, "", "" };
+	double before_s = signs_cpu_s(proc, &s);
+	for (int i = 0; i < 6000 && signs_cpu_s(proc, &s) < before_s + 0.05; i++)
 		usleep(10000);
-	assert_true(signs_cpu_s(proc, &p, 1) >= before_s + 0.05);
+	assert_true(signs_cpu_s(proc, &s) >= before_s + 0.05);
 	kill(-child, SIGKILL);
 	waitpid(child, NULL, 0);
-	assert_true(isnan(signs_cpu_s(-1, &p, 1)));
+	assert_true(isnan(signs_cpu_s(-1, &s)));
 	close(proc);
+}
+
+/* Writes a file of /proc; `ticks` are of CPU time. */
+static void write_process(const char *root, uint32_t pid, int ticks, const char *cgroup)
+{
+	char path[128];
+	snprintf(path, sizeof(path), "%s/proc/%u", root, pid);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/proc/%u/stat", root, pid);
+	FILE *f = fopen(path, "w");
+	fprintf(f,
+		"%u (x) S 1 %u %u 0 -1 0 0 0 0 0 %d 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 "
+		"0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		pid, pid, pid, ticks);
+	fclose(f);
+	snprintf(path, sizeof(path), "%s/proc/%u/cgroup", root, pid);
+	f = fopen(path, "w");
+	fprintf(f, "0::%s\n", cgroup);
+	fclose(f);
+}
+
+/* What runs in the same container or job counts, wherever it was started. */
+static void test_cpu_of_a_container(void **state)
+{
+	(void)state;
+	char root[] = "/tmp/gua-test-XXXXXX", command[64];
+	int proc = -1;
+	struct err e = { 0 };
+	const struct end_process p = { 10, 5, 0 };
+	struct signs_session s = { &p, 1, "", "" };
+	assert_non_null(mkdtemp(root));
+	snprintf(command, sizeof(command), "%s/proc", root);
+	assert_int_equal(mkdir(command, 0700), 0);
+#define ID "3f2a91c4d5e63f2a91c4d5e63f2a91c4d5e63f2a91c4d5e63f2a91c4d5e6aaaa"
+	write_process(root, 10, 100, "/machine.slice/libpod-" ID ".scope/container");
+	write_process(root, 20, 200, "/machine.slice/libpod-" ID ".scope/container");
+	write_process(root, 30, 400, "/system.slice/slurmstepd.scope/job_7/step_0/user/task_0");
+	write_process(root, 40, 800, "/");
+	assert_int_equal(proc_open(&proc, root, &e), 0);
+	double second = (double)sysconf(_SC_CLK_TCK);
+	assert_true(signs_cpu_s(proc, &s) * second == 100);
+	s.container = "podman:3f2a91c4d5e6";
+	assert_true(signs_cpu_s(proc, &s) * second == 300);
+	s.job = "slurm:7";
+	assert_true(signs_cpu_s(proc, &s) * second == 700);
+	close(proc);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
 }
 
 static void test_terminals(void **state)
@@ -292,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_active),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_newcomers),
 		cmocka_unit_test(test_another_process),
 		cmocka_unit_test(test_power),
 		cmocka_unit_test(test_idle_floor),
@@ -299,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_managers),
 		cmocka_unit_test(test_running_managers),
 		cmocka_unit_test(test_cpu),
+		cmocka_unit_test(test_cpu_of_a_container),
 		cmocka_unit_test(test_terminals),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
