@@ -68,16 +68,36 @@ static bool remember_used(struct work *w)
 	return true;
 }
 
+/* What came of the newest attempt to end a session: one that was spared before anything was
+ * done to it does not count for the limits. */
+static void take_result(struct work *w, const struct policy_action *a)
+{
+	size_t i = w->n_ends;
+	while (i > 0 && strcmp(w->ends[i - 1].session, a->session) != 0)
+		i--;
+	if (i == 0)
+		return;
+	struct past_end *end = &w->ends[i - 1];
+	end->signalled |= a->step == STEP_SIGNAL;
+	if (a->step == STEP_SPARED && !end->signalled)
+		*end = w->ends[--w->n_ends];
+}
+
 static int take_end(void *context, const struct policy_action *a)
 {
 	struct work *w = context;
 	if (a->step == STEP_BREAKER)
 		w->breaker_ms = a->at_ms;
-	if (a->step != STEP_END || a->would == w->x->policy.enforce)
+	if (a->would == w->x->policy.enforce)
+		return 0;
+	if (a->step == STEP_SIGNAL || a->step == STEP_SPARED)
+		take_result(w, a);
+	if (a->step != STEP_END)
 		return 0;
 	if (!array_one_more(&w->ends, w->n_ends))
 		return err_memory(w->e);
-	w->ends[w->n_ends++] = (struct past_end){ a->at_ms, arena_text(&w->texts, a->user) };
+	w->ends[w->n_ends++] = (struct past_end){ a->at_ms, arena_text(&w->texts, a->user),
+		arena_text(&w->texts, a->session), false };
 	return w->texts.failed ? err_memory(w->e) : 0;
 }
 

@@ -132,6 +132,27 @@ static void advance(struct verdict *v, const struct session_facts *f, int64_t no
 	}
 }
 
+/* An end that comes this much later than the final notice said needs a new one. */
+#define LATE_LEAST_MS INT64_C(60000)
+
+/* Whether the end was held (by quiet hours, a limit, the breaker, a silent driver or because
+ * gua enforce was stopped) for longer than the time from the final notice to the end: nobody
+ * counts on that notice any more. */
+static bool is_outdated(const struct verdict *v, int64_t now_ms)
+{
+	int64_t final_ms = v->times.end_ms - v->times.final_ms;
+	int64_t late_ms = now_ms - v->state.delivered_ms - final_ms;
+	return v->next == STAGE_ENDING && late_ms > LATE_LEAST_MS && late_ms > final_ms;
+}
+
+static void renew(struct verdict *v, const struct session_facts *f, int64_t now_ms)
+{
+	v->next = STAGE_FINAL;
+	v->renewed = true;
+	v->state.round++;
+	advance(v, f, now_ms);
+}
+
 /* A session that is exempt, kept, in use or gone loses its stages. True: so it is. */
 static bool is_spared(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
@@ -216,6 +237,8 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 		v.hold = HOLD_EARLY;
 	else if (policy_is_quiet(p, now_ms))
 		v.hold = HOLD_QUIET;
+	else if (is_outdated(&v, now_ms))
+		renew(&v, f, now_ms);
 	else
 		advance(&v, f, now_ms);
 	return v;

@@ -29,7 +29,8 @@ extern const char *const policy_hold_texts[POLICY_HOLDS];
 struct verdict {
 	struct policy_state state; /* to be stored; STAGE_NONE: nothing to store */
 	enum policy_step step;
-	bool would; /* the step is not taken, only written down */
+	bool would;   /* the step is not taken, only written down */
+	bool renewed; /* the step is a new final notice, because the end was held for long */
 	enum policy_hold hold;
 	const struct config_rule *rule; /* NULL: none matches */
 	struct policy_times times;	/* of the rule */

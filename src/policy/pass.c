@@ -12,12 +12,15 @@ static void hold_end(struct pass *p, size_t i, enum policy_hold why)
 	struct verdict *v = &p->verdicts[i];
 	v->state = p->states[i];
 	v->step = STEP_NONE;
+	v->renewed = false;
 	v->hold = why;
 }
 
-static bool is_end(const struct verdict *v)
+/* A new final notice is not sent either while the breaker or a limit would hold the end again.
+ */
+static bool wants_end(const struct verdict *v)
 {
-	return v->step == STEP_END;
+	return v->step == STEP_END || v->renewed;
 }
 
 static void all_cards(const struct pass *p, struct card_set *set)
@@ -35,7 +38,7 @@ static bool is_too_much(struct pass *p)
 	struct card_set hit = { { 0 } }, all;
 	p->n_due = 0;
 	for (size_t i = 0; i < p->n; i++) {
-		if (!is_end(&p->verdicts[i]))
+		if (!wants_end(&p->verdicts[i]))
 			continue;
 		p->n_due++;
 		card_set_add(&hit, &p->facts[i].cards);
@@ -81,7 +84,7 @@ static int64_t count_chosen(
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < end; i++)
-		n += is_end(&p->verdicts[due[i].index]) &&
+		n += wants_end(&p->verdicts[due[i].index]) &&
 		     (!user || strcmp(p->facts[due[i].index].session->user, user) == 0);
 	return n;
 }
@@ -106,7 +109,7 @@ static size_t collect(const struct pass *p, struct due *due)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < p->n; i++)
-		if (is_end(&p->verdicts[i]))
+		if (wants_end(&p->verdicts[i]))
 			due[n++] = (struct due){ i, p->facts[i].clock_ms,
 				p->facts[i].session->key };
 	return n;
@@ -121,7 +124,7 @@ bool pass_run(struct pass *p)
 		p->verdicts[i] = judge(p->policy, &p->facts[i], &p->states[i], p->now_ms);
 	p->tripped = is_too_much(p);
 	for (size_t i = 0; i < p->n && p->tripped; i++)
-		if (is_end(&p->verdicts[i]))
+		if (wants_end(&p->verdicts[i]))
 			hold_end(p, i, HOLD_BREAKER);
 	apply_limits(p, due, collect(p, due));
 	for (size_t i = 0; i < p->n; i++)

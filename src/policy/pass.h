@@ -5,10 +5,12 @@
 
 #include "policy/judge.h"
 
-/* A session that was ended, or would have been. */
+/* A session that was ended, is being ended, or would have been. */
 struct past_end {
 	int64_t at_ms;
 	const char *user;
+	const char *session; /* its key */
+	bool signalled;	     /* something was done to it */
 };
 
 struct pass {

@@ -148,7 +148,8 @@ static bool note_end(struct replay *r, struct track *t, const struct session_fac
 {
 	if (!array_one_more(&r->ends, r->n_ends))
 		return false;
-	r->ends[r->n_ends++] = (struct past_end){ r->now_ms, f->session->user };
+	r->ends[r->n_ends++] =
+		(struct past_end){ r->now_ms, f->session->user, f->session->key, false };
 	t->result.ended_ms = r->now_ms;
 	t->result.idle_ms = f->clock_ms;
 	t->result.idle_since_ms = f->idle_since_ms;

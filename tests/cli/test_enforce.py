@@ -281,7 +281,7 @@ def test_the_breaker_and_the_limits(world, tmp_path):
     said = simulate(w, 100, *config, *loose)
     assert [user["sessions_ended"] for user in said["users"]] == [2, 2]
     ended = sorted(s["ended"] for s in said["sessions"] if s["ended"])
-    assert ended == [iso(w.at(31))] * 3 + [iso(w.at(91))]
+    assert ended == [iso(w.at(31))] * 3 + [iso(w.at(96))]  # with a new final notice, after an hour
 
 
 def test_quiet_hours_on_the_night_of_a_clock_change(world, tmp_path):
@@ -296,6 +296,43 @@ def test_quiet_hours_on_the_night_of_a_clock_change(world, tmp_path):
     assert session["ended"] == "2026-10-25T06:20:00Z"  # the stages stay as far apart as the rule says
     holiday = conf(tmp_path, FAST + "[calendar]\nholidays = 2026-10-24 2026-10-25\n")
     assert simulate(w, 700, *holiday, env={"TZ": "Europe/Berlin"})["sessions_warned"] == 0
+
+
+def test_a_final_notice_that_is_out_of_date_is_sent_again(world, tmp_path):
+    """Quiet hours, or a limit, come between the final notice (minute 26) and the end (minute 31)."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 199), Work(200, "bob", 1, "A" + "I" * 199)], cards=3)
+    loose = "[policy]\nbreaker_pct = 100\n"
+    w.write(200)
+    quiet = conf(tmp_path, FAST + loose + "[calendar]\nquiet_hours = Mon-Sun 08:28-09:00\n")
+    for session in simulate(w, 200, *quiet, env={"TZ": "UTC"})["sessions"]:
+        assert (session["warnings"], session["ended"]) == (4, iso(w.at(65)))
+    short = conf(tmp_path, FAST + loose + "[calendar]\nquiet_hours = Mon-Sun 08:28-08:34\n")
+    for session in simulate(w, 200, *short, env={"TZ": "UTC"})["sessions"]:
+        assert (session["warnings"], session["ended"]) == (3, iso(w.at(34)))
+    limit = simulate(w, 200, *conf(tmp_path, FAST + loose + "ends_per_hour = 1\n"))
+    # Within the hour, bob is not told again and again.
+    assert sorted((s["ended"], s["warnings"]) for s in limit["sessions"]) == [(iso(w.at(31)), 3), (iso(w.at(96)), 4)]
+
+
+def test_an_attempt_that_was_spared_does_not_count(world, tmp_path):
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    config = conf(tmp_path, FAST + "[policy]\nends_per_hour = 1\n")
+    for minute in 11, 21, 26:
+        w.write(minute)
+        assert w.run(minute, *config).returncode == 0
+
+    def attempt(*steps):
+        with sqlite3.connect(w.directory / "policy.db") as db:
+            db.execute("DELETE FROM action WHERE user = 'bob'")
+            for step in steps:
+                db.execute("INSERT INTO action (at_ms, step, stage, mode, rule, session, kind, user, pids, cards, evidence,"
+                           " result, config, actor) VALUES (?, ?, '', 'observe', '', 'x', '', 'bob', '', '', '', '', '', '')",
+                           (w.at(25) * 1000, step))
+        assert w.run(31, *config).returncode == 0
+        return [row["step"] for row in w.log() if row["user"] == "alice"][3:]
+    w.write(31)
+    assert attempt("end") == attempt("end", "signal", "spared") == attempt("end", "spared", "end") == []
+    assert attempt("end", "spared") == ["end"]
 
 
 def test_an_exemption_that_comes_in_the_middle(world, tmp_path):

@@ -430,6 +430,8 @@ static const char *check_step(
 			return fail("a stage was skipped", step, f->session->key);
 		if (!r->observe && f->delivered_ms < 0)
 			return fail("ended without its final notice", step, f->session->key);
+		if (at(step) - v->state.delivered_ms > 2 * r->t->rule.final_ms + STEP_MS)
+			return fail("ended long after its notice", step, f->session->key);
 		if (!r->observe && step < STEPS)
 			why = check_confirm(r->t, step, i, r->sum);
 		if (why)
@@ -442,6 +444,7 @@ static const char *check_step(
 	r->sum->exempt += v->hold == HOLD_EXEMPT;
 	r->sum->blind += v->hold == HOLD_UNOBSERVED;
 	r->sum->quiet += v->hold == HOLD_QUIET;
+	r->sum->renewed += v->renewed;
 	if (v->state.stage == STAGE_NONE)
 		r->notices[i] = 0;
 	if (is_compared(v->step) && policy_is_quiet(&r->policy, at(step)))

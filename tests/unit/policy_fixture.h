@@ -9,7 +9,8 @@
 /* What was checked, so that a test can see that it checked something. */
 struct policy_checked {
 	size_t histories, warnings, ends, would_ends, recovered, kept, exempt, blind, quiet;
-	size_t joined; /* sessions that only a new process spared at the last look */
+	size_t renewed; /* final notices after a long hold */
+	size_t joined;	/* sessions that only a new process spared at the last look */
 };
 
 /* Makes the history of this seed and checks it. Returns NULL, or a sentence about what is
