@@ -204,7 +204,8 @@ void facts_at(struct session_facts *f, const struct idle_history *h,
 	f->idle = spans.n > 0 && f->idle_since_ms <= at_ms;
 	if (f->idle)
 		f->clock_ms = clock_of(f, h, spans, at_ms, &blind);
-	f->observed = !blind && (!h->present || at_ms - h->last_tick_ms <= stale_ms(h));
+	f->observed = !blind && !session->unlisted &&
+		      (!h->present || at_ms - h->last_tick_ms <= stale_ms(h));
 }
 
 int64_t facts_next_use(

@@ -98,7 +98,7 @@ bool present_is_known(const struct present *p)
 {
 	const struct idle_history *h = &p->history;
 	int64_t stale_ms = STALE_TICKS * h->interval_ms;
-	return h->any_run && h->running &&
+	return h->any_run && h->running && h->ticked &&
 	       p->now_ms - h->last_tick_ms <=
 		       (stale_ms > STALE_LEAST_MS ? stale_ms : STALE_LEAST_MS);
 }

@@ -16,7 +16,8 @@ static int read_run(struct idle_history *h, struct err *e)
 	int rc = sql_prepare(h->db, &row, e,
 		"SELECT run.host, hostname, boot_id, last_tick_ms, interval_ms, spell_ms, "
 		"ended_ms IS NULL, source, (SELECT min(started_ms) FROM run AS r WHERE "
-		"r.host = run.host AND r.source <> 'import') FROM run JOIN host ON host.id = "
+		"r.host = run.host AND r.source <> 'import'), last_tick_ms > started_ms FROM "
+		"run JOIN host ON host.id = "
 		"run.host "
 		"WHERE source <> 'import' ORDER BY run.id DESC LIMIT 1");
 	if (rc == 0)
@@ -33,6 +34,7 @@ static int read_run(struct idle_history *h, struct err *e)
 		sql_text(row, 7, source, sizeof(source));
 		h->simulated = source_is_invented(source);
 		h->first_ms = sql_int(row, 8, 0);
+		h->ticked = sql_int(row, 9, 0);
 		rc = 0;
 	}
 	sqlite3_finalize(row);

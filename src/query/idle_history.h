@@ -17,9 +17,8 @@ struct idle_process {
 	int64_t id; /* in the store */
 	uint32_t pid, session;
 	uint64_t start_ticks;
-	int64_t uid; /* or -1 */
-	int64_t started_ms;
-	bool holds; /* present only: it is a holder at the last tick */
+	int64_t uid, started_ms; /* or -1 */
+	bool holds;		 /* present only: it is a holder at the last tick */
 };
 
 struct idle_session {
@@ -27,8 +26,10 @@ struct idle_session {
 	enum session_kind kind;
 	enum session_use use;
 	const char *texts[PROCESS_TEXTS]; /* of its first process that has one; or NULL */
-	int64_t used_ms;   /* used until then, as the caller knows; 0: nothing known */
-	bool holds, draws; /* present only: a process holds a card; only draws on it */
+	int64_t used_ms; /* used until then, as the caller knows; 0: nothing known */
+	/* Present only: a process holds a card; only draws on it; held one that the recorder
+	 * has not listed since its start. */
+	bool holds, draws, unlisted;
 	size_t first_mark, n_marks;
 };
 
@@ -55,14 +56,13 @@ struct idle_history {
 	/* Set before idle_history_read(). */
 	const char *path;
 	int wait_ms;  /* for a locked store */
-	bool present; /* only sessions that hold a card now; else all that had a spell between
-			 since_ms and until_ms */
+	bool present; /* sessions that hold a card now; else all with a spell in the time */
 	bool brief;   /* present only: leave out marks and gaps, which takes a tenth of the time
 			 and makes sessions look idle for longer than they are */
 	int64_t since_ms, until_ms;
 	/* What was found; zero-initialise. */
 	char hostname[128], boot_id[64];
-	bool any_run, running, simulated;
+	bool any_run, running, ticked, simulated; /* ticked: only then a run has holders */
 	int64_t first_ms, last_tick_ms, interval_ms, spell_ms; /* first: recorded since */
 	struct card_id *cards;
 	size_t n_cards;

@@ -14,6 +14,10 @@ enum { AT_ID, AT_PID, AT_TICKS, AT_UID, AT_STARTED, AT_POSIX, AT_BOOT, AT_USER, 
 
 /* The processes that hold a card now; that had a spell in the window. */
 #define HOLDERS "process.id IN (SELECT process FROM holder)"
+/* A stretch without a holder is an earlier run's, on a card that was not listed since. */
+#define UNLISTED                                                                               \
+	"process.id IN (SELECT process FROM open_spell AS o WHERE NOT EXISTS (SELECT 1 FROM "  \
+	"holder WHERE holder.gpu = o.gpu AND holder.process = o.process))"
 #define IN_SPELLS                                                                              \
 	"process.id IN (SELECT process FROM spell WHERE end_ms > %lld AND begin_ms < %lld "    \
 	"UNION SELECT process FROM open_spell)"
@@ -113,6 +117,34 @@ static int take_rows(struct idle_history *h, sqlite3_stmt *rows, bool known_only
 	return rc;
 }
 
+/* Notes the sessions that were seen to hold a card by an earlier run only. */
+static int read_unlisted(struct idle_history *h, struct err *e)
+{
+	sqlite3_stmt *rows = NULL;
+	struct reading r = { 0 };
+	size_t held = h->n_processes;
+	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS UNLISTED, (long long)h->host);
+	while (rc == 0 && (rc = sql_step(rows, e)) == 1) {
+		uint32_t process = idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0));
+		rc = process == IDMAP_NONE ? read_member(&r, rows, e) : 0;
+		if (rc == 0 && process == IDMAP_NONE) {
+			process = (uint32_t)h->n_processes;
+			rc = take(h, &r, rows, e);
+		}
+		if (rc == 0)
+			h->sessions[h->processes[process].session].unlisted = true;
+	}
+	sqlite3_finalize(rows);
+	arena_finish(&r.texts);
+	for (size_t i = 0; i < h->n_sessions; i++)
+		h->sessions[i].holds = false;
+	for (size_t i = 0; i < h->n_processes; i++) {
+		h->processes[i].holds = i < held;
+		h->sessions[h->processes[i].session].holds |= i < held;
+	}
+	return rc;
+}
+
 int idle_read_sessions(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
@@ -124,7 +156,7 @@ int idle_read_sessions(struct idle_history *h, struct err *e)
 		rc = take_rows(h, rows, false, e);
 	sqlite3_finalize(rows);
 	if (rc || h->present)
-		return rc;
+		return rc ? rc : read_unlisted(h, e);
 	rc = sql_prepare(
 		h->db, &rows, e, "SELECT " COLUMNS AT_THE_TIME, host, since_ms, until_ms);
 	if (rc == 0)

@@ -218,6 +218,32 @@ def test_nothing_is_judged_without_a_recorder(world, tmp_path):
     assert "no recorder has written" in gua("enforce", "status", "--db", w.db).stdout
 
 
+def test_a_recorder_that_was_started_again(world, tmp_path):
+    """Before its first tick it has no holders, and a card that it has not listed yet has none either: a session keeps its
+    stage meanwhile."""
+    config = conf(tmp_path, FAST)
+    w = world([Work(100, "alice", 0, "A" + "I" * 60), Work(200, "bob", 1, "A" + "I" * 60)])
+    for minute in 11, 12, 13, 14, 21:
+        w.write(minute)
+        with sqlite3.connect(w.db) as db:
+            if minute == 12:
+                db.execute("DELETE FROM holder")
+                db.execute("UPDATE run SET started_ms = last_tick_ms")
+            if minute == 13:
+                db.execute("DELETE FROM holder WHERE gpu = 1")
+            if minute == 14:    # bob has really gone
+                db.execute("DELETE FROM holder WHERE gpu = 2")
+                db.execute("DELETE FROM open_spell WHERE gpu = 2")
+        assert w.run(minute, *config).returncode == 0
+        if minute == 13:
+            said = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(13)), *config).stdout
+            assert "the clock stands still" in said, said
+    steps = [(row["user"], row["step"], row["stage"]) for row in w.log()]
+    assert steps[:2] == [("alice", "warn", "warning"), ("bob", "warn", "warning")]
+    assert [step for step in steps if step[0] == "alice"][1:] == [("alice", "warn", "second warning")]
+    assert [step[:2] for step in steps if step[0] == "bob"][1] == ("bob", "released"), steps
+
+
 def test_the_first_rule_that_matches_counts(world, tmp_path):
     w = world([Work(100, "alice", 0, "A" + "I" * 60, login="ssh")])
     config = conf(tmp_path, """

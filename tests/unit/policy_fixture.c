@@ -205,6 +205,7 @@ static void record(struct store *s, struct truth *t, int n, bool present)
 	s->h = (struct idle_history){ .present = present,
 		.any_run = true,
 		.running = true,
+		.ticked = true,
 		.last_tick_ms = at(n),
 		.interval_ms = STEP_MS,
 		.since_ms = at(0),
