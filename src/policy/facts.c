@@ -189,11 +189,13 @@ void facts_at(struct session_facts *f, const struct idle_history *h,
 	f->observed = true;
 	f->idle_since_ms = f->mem_bytes = f->uid = -1;
 	f->clock_ms = 0;
+	f->born_ms = spans.n ? INT64_MAX : -1;
 	f->cards = (struct card_set){ { 0 } };
 	for (size_t i = 0; i < spans.n; i++) {
 		const struct idle_span *s = &h->spans[spans.items[i]];
 		add_span(f, s);
 		int64_t uid = h->processes[s->process].uid;
+		f->born_ms = earlier(f->born_ms, h->processes[s->process].started_ms);
 		f->uid = f->uid < 0 || (uid >= 0 && uid < f->uid) ? uid : f->uid;
 	}
 	const struct idle_mark *mark = last_mark(h, session, at_ms);

@@ -25,7 +25,9 @@ struct session_facts {
 	int64_t clock_ms;  /* how long it was seen idle: unobserved time is not in it */
 	int64_t mem_bytes; /* that it holds idle; -1: not known */
 	struct card_set cards;
-	int64_t uid; /* the least of its processes'; -1: unknown */
+	int64_t uid;	 /* the least of its processes'; -1: unknown */
+	int64_t born_ms; /* when the oldest process that holds a card idle was started; -1:
+			    unknown */
 	/* From elsewhere; the functions here leave them alone. */
 	const char *exemption; /* why it is exempt; NULL: it is not */
 	int64_t kept_until_ms; /* its user keeps it until then; -1: no */

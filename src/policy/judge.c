@@ -211,6 +211,11 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 		if (v.rule)
 			v.times = policy_times(v.rule, f->session->use);
 	}
+	/* A kernel that its server started again has the name of the one that was ended. */
+	v.reborn = (v.state.stage == STAGE_ENDED || v.state.stage == STAGE_FAILED) &&
+		   f->born_ms > v.state.stage_ms;
+	if (v.reborn)
+		v.state = POLICY_STATE_NONE;
 	/* What happened on paper does not count when the rules are enforced. */
 	if (v.rule && v.state.level == LEVEL_OBSERVE && level_now(p, v.rule) != LEVEL_OBSERVE)
 		v.state = POLICY_STATE_NONE;

@@ -30,6 +30,7 @@ struct verdict {
 	struct policy_state state; /* to be stored; STAGE_NONE: nothing to store */
 	enum policy_step step;
 	bool would;   /* the step is not taken, only written down */
+	bool reborn;  /* it had ended, and another began under the same name */
 	bool renewed; /* the step is a new final notice, because the end was held for long */
 	enum policy_hold hold;
 	const struct config_rule *rule; /* NULL: none matches */

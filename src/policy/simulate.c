@@ -159,11 +159,42 @@ static bool note_end(struct replay *r, struct track *t, const struct session_fac
 	return true;
 }
 
+static void begin_result(struct track *t, const struct idle_session *session)
+{
+	t->result = (struct simulated){ .session = session,
+		.first_warning_ms = -1,
+		.ended_ms = -1,
+		.idle_ms = -1,
+		.idle_since_ms = -1,
+		.mem_bytes = -1,
+		.used_again_ms = -1 };
+}
+
+/* Keeps what became of a session, if anything did. */
+static bool keep_result(struct simulation *s, const struct simulated *result)
+{
+	if (result->warnings == 0 && result->ended_ms < 0)
+		return true;
+	if (!array_one_more(&s->items, s->n))
+		return false;
+	s->items[s->n++] = *result;
+	s->n_warned += result->warnings > 0;
+	s->n_ended += result->ended_ms >= 0;
+	s->n_wrong += result->wrong;
+	s->given_back_ms += result->given_back_ms;
+	return true;
+}
+
 static bool take_verdict(struct replay *r, size_t k)
 {
 	struct track *t = &r->tracks[r->live[k]];
 	const struct verdict *v = &r->verdicts[k];
 	t->state = v->state;
+	if (v->reborn) {
+		if (!keep_result(r->s, &t->result))
+			return false;
+		begin_result(t, r->facts[k].session);
+	}
 	if (v->step == STEP_NONE)
 		return true;
 	if (r->s->tell)
@@ -220,18 +251,9 @@ static bool collect(struct replay *r)
 	struct simulation *s = r->s;
 	s->n_sessions = s->history->n_sessions;
 	s->n_spans = s->history->n_spans;
-	for (size_t i = 0; i < s->history->n_sessions; i++) {
-		const struct simulated *result = &r->tracks[i].result;
-		if (result->warnings == 0 && result->ended_ms < 0)
-			continue;
-		if (!array_one_more(&s->items, s->n))
+	for (size_t i = 0; i < s->history->n_sessions; i++)
+		if (!keep_result(s, &r->tracks[i].result))
 			return false;
-		s->items[s->n++] = *result;
-		s->n_warned += result->warnings > 0;
-		s->n_ended += result->ended_ms >= 0;
-		s->n_wrong += result->wrong;
-		s->given_back_ms += result->given_back_ms;
-	}
 	if (s->n)
 		qsort(s->items, s->n, sizeof(*s->items), compare_results);
 	return true;
@@ -278,13 +300,7 @@ int simulate(struct simulation *s, struct err *e)
 	}
 	for (size_t i = 0; i < h->n_sessions; i++) {
 		r.tracks[i].state = POLICY_STATE_NONE;
-		r.tracks[i].result = (struct simulated){ .session = &h->sessions[i],
-			.first_warning_ms = -1,
-			.ended_ms = -1,
-			.idle_ms = -1,
-			.idle_since_ms = -1,
-			.mem_bytes = -1,
-			.used_again_ms = -1 };
+		begin_result(&r.tracks[i], &h->sessions[i]);
 	}
 	s->since_ms = h->since_ms > h->first_ms ? h->since_ms : h->first_ms;
 	s->until_ms = h->last_tick_ms < h->until_ms ? h->last_tick_ms : h->until_ms;

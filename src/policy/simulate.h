@@ -42,7 +42,8 @@ struct simulation {
 	void (*tell)(void *context, const struct simulate_step *step);
 	void *context;
 	/* Results. */
-	struct simulated *items; /* sessions with a warning or an end, by first warning */
+	struct simulated *items; /* sessions with a warning or an end, by first warning. One
+				    that began again after its end is there twice */
 	size_t n;
 	size_t n_warned, n_ended, n_wrong, n_spans, n_sessions;
 	size_t n_tripped; /* passes that the breaker held back */

@@ -178,6 +178,22 @@ def test_encoding_is_use(world, tmp_path):
     assert simulate(w, 40, *conf(tmp_path, FAST))["sessions"][0]["ended"] is None
 
 
+def test_a_session_that_begins_again_after_its_end(world, tmp_path):
+    """A Jupyter server starts a kernel of the same name; no pass saw the time between."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 34 + "-" * 65, notebook="jupyter:x", started=START),
+               Work(101, "alice", 0, "-" * 35 + "I" * 65, notebook="jupyter:x", started=START + 35 * 60)])
+    config = conf(tmp_path, FAST)
+    for minute in range(1, 71):
+        w.write(minute)
+        assert w.run(minute, *config).returncode == 0
+    ends = [(row["at"], row["step"]) for row in w.log() if row["step"] == "end"]
+    assert ends == [(iso(w.at(31)), "end"), (iso(w.at(65)), "end")]
+    said = simulate(w, 70, *config)
+    assert [(s["session"], s["warnings"], s["ended"]) for s in said["sessions"]] == \
+        [("jupyter:x of alice", 3, iso(w.at(31))), ("jupyter:x of alice", 3, iso(w.at(65)))]
+    assert said["sessions_ended"] == 2
+
+
 def test_simulate_counts_what_is_given_back(world, tmp_path):
     w = world([Work(100, "alice", 0, "A" + "I" * 99), Work(101, "alice", 1, "A" + "I" * 79 + "-" * 20)], cards=3)
     w.write(100)

@@ -59,16 +59,18 @@ static int64_t at(int64_t step)
 	return T0 + step * STEP_MS;
 }
 
-/* Long idle times with now and then something else. */
+/* Long idle times with now and then something else; some come later, or end early. */
 static void make_holder(struct truth *t, struct holder *h)
 {
 	enum doing doing = chance(t, 70) ? IDLE : ACTIVE;
+	int from = chance(t, 15) ? (int)(next(t) % STEPS) : 0;
+	int until = chance(t, 15) ? (int)(next(t) % STEPS) : STEPS;
 	for (int i = 0; i < STEPS; i++) {
 		if (chance(t, 6))
 			doing = (enum doing)(next(t) % DOINGS);
 		else if (chance(t, 30) && doing != ABSENT)
 			doing = IDLE;
-		h->doing[i] = (unsigned char)doing;
+		h->doing[i] = (unsigned char)(i >= from && i < until ? doing : ABSENT);
 	}
 }
 
@@ -125,9 +127,13 @@ static void make(struct truth *t, uint64_t seed)
 		h->session = (uint32_t)(i < t->n_sessions ? i : next(t) % t->n_sessions);
 		h->card = (uint32_t)(next(t) % CARDS);
 		make_holder(t, h);
-		t->processes[i] = (struct idle_process){
-			.pid = (uint32_t)i + 10, .session = h->session, .uid = 1000
-		};
+		int begin = 0;
+		while (begin < STEPS - 1 && h->doing[begin] == ABSENT)
+			begin++;
+		t->processes[i] = (struct idle_process){ .pid = (uint32_t)i + 10,
+			.session = h->session,
+			.uid = 1000,
+			.started_ms = at(begin) };
 	}
 	for (int c = 0; c < CARDS; c++)
 		for (int i = 0, left = 0; i<STEPS; i++, left -= left> 0) {
@@ -446,6 +452,7 @@ static const char *check_step(
 	r->sum->blind += v->hold == HOLD_UNOBSERVED;
 	r->sum->quiet += v->hold == HOLD_QUIET;
 	r->sum->renewed += v->renewed;
+	r->sum->reborn += v->reborn;
 	if (v->state.stage == STAGE_NONE)
 		r->notices[i] = 0;
 	if (is_compared(v->step) && policy_is_quiet(&r->policy, at(step)))

@@ -10,6 +10,7 @@
 struct policy_checked {
 	size_t histories, warnings, ends, would_ends, recovered, kept, exempt, blind, quiet;
 	size_t renewed; /* final notices after a long hold */
+	size_t reborn;	/* sessions that began again after their end */
 	size_t joined;	/* sessions that only a new process spared at the last look */
 };
 

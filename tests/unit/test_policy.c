@@ -27,6 +27,7 @@ static void test_random_histories(void **state)
 	assert_true(sum.exempt > HISTORIES / 10 && sum.blind > HISTORIES / 10);
 	assert_true(sum.quiet > HISTORIES / 100);
 	assert_true(sum.renewed > HISTORIES / 2000);
+	assert_true(sum.reborn > HISTORIES / 2000);
 	assert_true(sum.joined > HISTORIES / 2000);
 }
 
