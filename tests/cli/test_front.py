@@ -70,7 +70,26 @@ def test_setup_for_building_wants_no_test_tools(machine):
     (machine / "meson").unlink()
     run, asked = set_up(machine, "--check", "build")
     assert run.returncode == 1 and asked == []
-    assert "missing: meson\n" in run.stderr and "make setup" in run.stderr
+    assert "missing: meson\n" in run.stderr and "apt-get install meson\n" in run.stderr
+
+
+def test_setup_reads_the_lists_of_packages_only_if_it_must(machine):
+    (machine / "cppcheck").unlink()
+    script(machine / "apt-cache", "exit 0")
+    assert set_up(machine, "test")[1] == ["-q -y --no-install-recommends install cppcheck"]
+
+
+def test_setup_reads_old_lists_of_packages_again(machine):
+    """What they name is gone from the mirror."""
+    (machine / "cppcheck").unlink()
+    script(machine / "apt-cache", "exit 0")
+    asked, install = machine.parent / "asked", (machine / "apt-get").read_text()
+    (machine / "apt-get").write_text(f'{install}\n[ "$2" = update ] || grep -q update {asked} || exit 100\n')
+    (machine / "grep").symlink_to(shutil.which("grep"))
+    run, asked = set_up(machine, "test")
+    assert run.returncode == 0
+    assert asked == ["-q -y --no-install-recommends install cppcheck", "-q update",
+                     "-q -y --no-install-recommends install cppcheck"]
 
 
 def test_setup_says_when_installing_did_not_help(machine):
@@ -113,7 +132,7 @@ def test_make_says_what_is_missing(machine, tmp_path):
     run = subprocess.run(["make", "SHELL=/bin/sh"], cwd=tree, capture_output=True, text=True,
                          env={"PATH": str(machine)})
     assert run.returncode == 2
-    assert "missing: meson" in run.stderr and "make setup" in run.stderr
+    assert "missing: meson" in run.stderr and "apt-get install meson" in run.stderr
 
 
 # tools/test
@@ -170,10 +189,37 @@ def test_run_says_first_what_it_records(tmp_path):
     assert simulated[0].startswith("SIMULATED:") and simulated[1:] == ["gua demo"]
 
 
-def test_run_says_what_it_does_meanwhile(tmp_path):
-    """On a terminal the builder's own lines are seen; elsewhere one line says what takes the time."""
+def fake_ninja(tmp_path, failing):
+    script(tmp_path / "ninja", """echo "ninja: Entering directory 'build'"
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	eval "echo \\"$(echo "$NINJA_STATUS" | sed "s/%f/$i/; s/%t/10/")Compiling\\""
+done
+""" + ("echo FAILED: main.c.o; exit 3" if failing else ""))
+    return {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_building_shows_how_far_it_is(tmp_path, failing):
+    run = subprocess.run([ROOT / "tools" / "build", "build", "gua"], capture_output=True, text=True,
+                         env=fake_ninja(tmp_path, failing), timeout=60)
+    assert run.returncode == (3 if failing else 0)
+    shown = "".join(f"building {n} of 10\n" for n in (2, 4, 6, 8, 10))
+    assert (run.stdout, run.stderr) == ("", shown + "FAILED: main.c.o\n" * failing)
+
+
+def test_building_shows_a_terminal_every_step(tmp_path):
+    ours, theirs = os.openpty()
+    run = subprocess.run([ROOT / "tools" / "build", "build", "gua"], stdout=theirs, stderr=theirs,
+                         env=fake_ninja(tmp_path, False), timeout=60)
+    shown = os.read(ours, 4096).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert run.returncode == 0 and "building 3 of 10: Compiling" in shown
+
+
+def test_run_says_what_it_does_meanwhile():
     run = subprocess.run(["make", "-n", "-C", ROOT, "run"], capture_output=True, text=True, env=clean_environment())
-    assert run.returncode == 0 and "Building gua" in run.stdout and "[ -t 2 ]" in run.stdout
+    assert run.returncode == 0 and "Building gua" in run.stdout and "tools/build build gua\n" in run.stdout
 
 
 # What is installed
