@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "base/timetext.h"
@@ -73,6 +74,10 @@ static const struct subcommand *find(const char *name, struct err *e)
 	return NULL;
 }
 
+/* Where gua-enforce.service keeps its file. A link to it beside the store is for readers: who
+ * writes does not follow links. */
+#define SERVICE_DIRECTORY "/var/lib/gua-enforce"
+
 static int choose_files(struct enforce *x, struct err *e)
 {
 	struct chosen_db chosen = { .path = "" };
@@ -82,6 +87,8 @@ static int choose_files(struct enforce *x, struct err *e)
 	text_copy(x->db, sizeof(x->db), x->o->db ? x->o->db : chosen.path);
 	if (x->o->policy_db)
 		text_copy(x->policy_db, sizeof(x->policy_db), x->o->policy_db);
+	else if (strcmp(x->db, SYSTEM_DB) == 0 && access(SERVICE_DIRECTORY, F_OK) == 0)
+		text_copy(x->policy_db, sizeof(x->policy_db), SERVICE_DIRECTORY "/policy.db");
 	else
 		policy_file_path(x->policy_db, sizeof(x->policy_db), x->db);
 	return 0;

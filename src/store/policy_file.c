@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "policy.h"
 #include "store/foreign.h"
@@ -38,9 +40,29 @@ static int policy_fail(struct policy_file *f, const char *doing, struct err *e)
 		"cannot %s %s: %s", doing, f->path, sql_why(f->db));
 }
 
+/* What root makes in the directory of a service must be the service's own. */
+static void give_to_service(int fd, const char *path)
+{
+	struct stat dir;
+	char parent[PATH_MAX];
+	text_copy(parent, sizeof(parent), path);
+	char *slash = strrchr(parent, '/');
+	if (geteuid() != 0 || !slash)
+		return;
+	*slash = '\0';
+	if (stat(parent, &dir) != 0 || dir.st_uid == 0 ||
+		fchown(fd, dir.st_uid, dir.st_gid) == 0)
+		return;
+	log_warning("cannot give %s to the user of %s: %s", path, parent, strerror(errno));
+}
+
 static int make_file(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd >= 0)
+		give_to_service(fd, path);
+	else if (errno == EEXIST)
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
 	close(fd);

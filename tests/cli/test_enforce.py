@@ -452,6 +452,22 @@ def test_arm_disarm_and_whom_the_configuration_belongs_to(world, tmp_path):
     assert all(row["actor"] for row in w.log())
 
 
+@ROOT_ONLY
+def test_what_root_makes_belongs_to_the_service(world, tmp_path):
+    """The service could not write it otherwise. A link is not followed."""
+    w = world([Work(100, "alice", 0, "I" * 9)])
+    w.write(9)
+    place = tmp_path / "service"
+    place.mkdir()
+    os.chown(place, 1234, 1235)
+    (place / "link.db").symlink_to(tmp_path / "elsewhere.db")
+    arm = ("enforce", "arm", "--until", "1d", "--db", w.db, "--now", iso(w.at(9)), *conf(tmp_path, FAST), "--policy-db")
+    assert gua(*arm, place / "policy.db").returncode == 0
+    made = (place / "policy.db").stat()
+    assert (made.st_uid, made.st_gid, made.st_mode & 0o777) == (1234, 1235, 0o640)
+    assert gua(*arm, place / "link.db").returncode == 1 and not (tmp_path / "elsewhere.db").exists()
+
+
 @pytest.mark.parametrize("until, why", [("2026-11-03", "in the past"), ("2029-01-01", "within a year"),
                                         ("soon", "--until"), (None, "needs --until")])
 def test_arm_refuses(world, until, why):
