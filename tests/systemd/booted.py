@@ -15,12 +15,49 @@ from machine import Machine
 BASE, OLD, NEW, FAKE = (os.environ[f"GUA_SYSTEMD_{name}"] for name in ("BASE", "OLD", "NEW", "FAKE"))
 SCENARIO = """host gpu-test
 card 0 uuid GPU-11111111-2222-3333-4444-555555555555 name "NVIDIA A100-SXM4-80GB" memory 80GiB
+card 1 uuid GPU-11111111-2222-3333-4444-666666666666 name "NVIDIA A100-SXM4-80GB" memory 80GiB
 process work pid file work
+process idle pid file idle
 at 0s hold work card 0 memory 20GiB
+at 0s load work card 0 sm 80
+at 0s hold idle card 1 memory 20GiB
 """
 # All who ask see one play, whenever they begin to.
 VARIABLES = {"FAKENVML_SCENARIO": "/srv/driver.scenario", "FAKENVML_PIDS": "/srv/pids", "FAKENVML_START": str(time.time())}
-DROP_IN = "[Service]\nWatchdogSec=4s\n" + "".join(f"Environment={name}={value}\n" for name, value in VARIABLES.items())
+ENVIRONMENT = "[Service]\n" + "".join(f"Environment={name}={value}\n" for name, value in VARIABLES.items())
+DROP_IN = ENVIRONMENT + "WatchdogSec=4s\n"
+# systemd-analyze security, from 0 to 10. gua-digest starts sendmail, which needs its privileges: no limit.
+EXPOSURE = {"gua": 2.0, "gua-serve": 2.0, "gua-enforce": 2.0, "gua-end@1": 2.0, "gua-metrics": 2.0, "gua-digest": 10.0}
+CONFIG = "[record]\ninterval = 2s\ndrain = 1s\n"
+# A unit for the Python tool gpu-usage-audit, as its users write it, on a systemd that does not name the main process.
+PYTHON_UNIT = """[Unit]
+Description=GPU usage audit
+[Service]
+Type=simple
+ExecStart=/usr/bin/gpu-usage-audit daemon --db /var/lib/audit/gua.db --interval 2s
+UnsetEnvironment=SYSTEMD_EXEC_PID
+Restart=on-failure
+[Install]
+WantedBy=multi-user.target
+"""
+RULES = """[thresholds]
+spell = 1s
+[policy]
+mode = enforce
+every = 1s
+breaker_pct = 100
+[rule idle]
+unit = idle.service
+level = end
+warn = 2s
+warn_again = 3s
+final_notice = 2s
+end = 6s
+[end]
+confirm = 1s
+sample = 200ms
+grace = 20s
+"""
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
 
 
@@ -43,6 +80,7 @@ def machine(tmp_path_factory):
     it.put(FAKE, LIBRARY)
     it.write("/srv/driver.scenario", SCENARIO)
     it.write("/etc/systemd/system/gua.service.d/test.conf", DROP_IN)
+    it.write("/etc/systemd/system/gua-enforce.service.d/test.conf", ENVIRONMENT)
     it.environment = VARIABLES
     (it.root / "srv/pids").mkdir()
     for user in ("alice", "mallory"):
@@ -87,7 +125,7 @@ def test_it_is_not_started_by_its_package(machine):
 
 
 def test_enable_starts_it_and_it_reports_that_it_is_ready(machine):
-    machine.write("/etc/gua/gua.conf", "[record]\ninterval = 2s\ndrain = 1s\n")
+    machine.write("/etc/gua/gua.conf", CONFIG)
     machine.run("systemctl", "enable", "--now", "gua")
     assert machine.show("ActiveState") == "active"
     assert machine.show("StatusText") or machine.show("SubState") == "running"
@@ -106,7 +144,9 @@ def test_a_holder_is_seen_and_named(machine):
 
 def test_members_of_the_group_read_without_naming_a_path(machine):
     for command in (["status"], ["report"], ["report", "--format", "json"], ["who"], ["events"], ["stat"], ["export"],
-                    ["doctor"], ["config"]):
+                    ["doctor"], ["config"], ["metrics"], ["top", "--once"], ["dmon", "-c", "1"], ["smi"], ["smi", "-L"],
+                    ["query", "--query-gpu=name,gua.state", "--format=csv"],
+                    ["enforce", "simulate"]):
         done = machine.run("gua", *command, as_user="alice", check=False)
         assert done.returncode == 0, (command, done.stderr)
 
@@ -116,14 +156,17 @@ def test_others_are_told_which_group_to_ask_for(machine):
     assert mode == 0o750
     for path in (machine.root / "var/lib/gua").glob("gua.db"):
         assert path.stat().st_mode & 0o777 == 0o640
-    for command in ("report", "status", "export"):
-        done = machine.run("gua", command, as_user="mallory", check=False)
-        assert done.returncode == 1 and "group" in done.stderr and "gua" in done.stderr, (command, done.stderr)
+    for command in (["report"], ["status"], ["export"], ["events"], ["metrics"], ["enforce", "simulate"]):
+        done = machine.run("gua", *command, as_user="mallory", check=False)
+        assert done.returncode == 1 and re.search(r"\bgroup '?gua\b", done.stderr), (command, done.stderr)
 
 
 def test_it_needs_no_privilege(machine):
-    exposure = machine.run("systemd-analyze", "security", "--no-pager", "gua").stdout.splitlines()[-1]
-    assert float(re.search(r"(\d+\.\d+)", exposure).group(1)) <= 2.0, exposure
+    units = {path.name.replace("@.", "@1.").rsplit(".", 1)[0] for path in (machine.root / "lib/systemd/system").glob("gua*.service")}
+    assert units == set(EXPOSURE)
+    for unit, most in EXPOSURE.items():
+        exposure = machine.run("systemd-analyze", "security", "--no-pager", f"{unit}.service").stdout.splitlines()[-1]
+        assert float(re.search(r"(\d+\.\d+)", exposure).group(1)) <= most, exposure
     main = machine.show("MainPID")
     shown = machine.run("cat", f"/proc/{main}/status").stdout
     assert re.search(r"^CapEff:\s+0+$", shown, re.MULTILINE) and re.search(r"^NoNewPrivs:\s+1$", shown, re.MULTILINE)
@@ -169,10 +212,67 @@ def test_two_recorders_do_not_confuse_the_views(machine):
     machine.run("gua", "start", "--db", "/home/alice/own.db", "--interval", "2s", as_user="alice")
     pid = machine.show("MainPID", "work")
     assert len(re.findall(rf"\b{pid}\b", machine.run("gua", "who", as_user="alice").stdout)) == 1
-    assert len(re.findall("A100", machine.run("gua", "stat", as_user="alice").stdout)) == 1
+    assert len(re.findall("A100", machine.run("gua", "stat", as_user="alice").stdout)) == 2
     assert "/var/lib/gua/gua.db" in machine.run("gua", "status", as_user="alice").stdout
     machine.run("gua", "stop", "--db", "/home/alice/own.db", as_user="alice")
     assert machine.show("ActiveState") == "active"
+
+
+def test_a_unit_of_the_python_tool_works(machine):
+    machine.write("/etc/systemd/system/gpu-usage-audit.service", PYTHON_UNIT)
+    machine.write("/etc/systemd/system/gpu-usage-audit.service.d/test.conf", ENVIRONMENT)
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", "--now", "gpu-usage-audit")
+    machine.wait(lambda: "tick 2: 2 of 2 cards read" in machine.journal("gpu-usage-audit"), "no line for a tick")
+    assert (machine.show("ActiveState", "gpu-usage-audit"), machine.show("NRestarts", "gpu-usage-audit")) == ("active", "0")
+    assert machine.run("gua", "status", "--db", "/var/lib/audit/gua.db").returncode == 0
+    machine.run("systemctl", "disable", "--now", "gpu-usage-audit")
+    assert machine.show("Result", "gpu-usage-audit") == "success"
+    assert "stopped" in machine.run("gua", "status", "--db", "/var/lib/audit/gua.db", check=False).stdout
+
+
+def ask(machine, path):
+    program = f"import urllib.request as r; a = r.urlopen('http://127.0.0.1:9848{path}', timeout=60); print(a.status, a.read())"
+    return machine.run("python3", "-c", program, as_user="mallory").stdout
+
+
+def test_the_first_request_starts_the_web_server(machine):
+    machine.run("systemctl", "start", "gua-serve.socket")
+    assert machine.show("ActiveState", "gua-serve.service") == "inactive"
+    assert re.match("200 .*A100", ask(machine, "/api/v1/now"))
+    assert machine.show("ActiveState", "gua-serve.service") == "active"
+    status = machine.run("cat", f"/proc/{machine.show('MainPID', 'gua-serve.service')}/status").stdout
+    assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE) and not re.search(r"^Uid:\s+0\b", status, re.MULTILINE)
+    machine.run("systemctl", "reload", "gua-serve.service")
+    assert ask(machine, "/").startswith("200 ")
+    machine.run("systemctl", "stop", "gua-serve.socket", "gua-serve.service")
+    assert machine.show("Result", "gua-serve.service") == "success"
+
+
+def test_a_session_is_ended_by_the_program_that_may(machine):
+    """gua enforce has no privilege: gua-end, which its socket starts, signals another user's process."""
+    machine.write("/etc/gua/gua.conf", CONFIG + RULES)
+    machine.run("systemctl", "reload", "gua")
+    machine.run("sh", "-c", "systemd-run --quiet --uid=alice --unit=idle --property=RemainAfterExit=yes sleep 100000")
+    machine.write("/srv/pids/idle", machine.show("MainPID", "idle"))
+    machine.run("systemctl", "start", "gua-enforce")
+    assert machine.show("ActiveState", "gua-end.socket") == "active"
+    machine.run("gua", "enforce", "arm", "--until", "1d")
+    machine.wait(lambda: machine.show("SubState", "idle") != "running",
+                 lambda: f"the idle session was not ended\n{machine.journal('gua-enforce')}\n{machine.journal('gua-end*')}")
+    assert machine.show("SubState", "work") == "running"
+    status = machine.run("cat", f"/proc/{machine.show('MainPID', 'gua-enforce')}/status").stdout
+    assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
+    logged = machine.run("gua", "enforce", "log", as_user="alice").stdout
+    assert re.search("end.*idle", logged), logged
+    # Nobody else may ask gua-end.
+    done = machine.run("python3", "-c", "import socket; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)"
+                       ".connect('/run/gua-end/socket')", as_user="alice", check=False)
+    assert "PermissionError" in done.stderr
+    machine.run("systemctl", "stop", "gua-enforce")
+    assert machine.show("Result", "gua-enforce") == "success"
+    machine.write("/etc/gua/gua.conf", CONFIG)
+    machine.run("systemctl", "reload", "gua")
 
 
 def test_it_comes_back_after_a_reboot(machine):
@@ -205,5 +305,5 @@ def test_purging_the_packages_keeps_the_data(machine):
     assert machine.run("systemctl", "cat", "gua", check=False).returncode != 0
     assert (machine.root / "var/lib/gua/gua.db").exists()
     kept = (machine.root / "etc/systemd/system").rglob("*")
-    assert [path.name for path in kept if re.match("gua[.-]", path.name)] == ["gua.service.d"]
+    assert {path.name for path in kept if re.match("gua[.-]", path.name)} == {"gua.service.d", "gua-enforce.service.d"}
     assert not (machine.root / "usr/bin/gua").exists() and not (machine.root / "usr/libexec/gua").exists()

@@ -8,6 +8,8 @@ import subprocess
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+
 def cgroup2():
     """Where the cgroup2 hierarchy is mounted: as the only one, or beside the older ones."""
     for line in open("/proc/self/mounts", encoding="ascii"):
@@ -50,7 +52,8 @@ class Machine:
         def enter():
             (self.group / "cgroup.procs").write_text(str(os.getpid()))
         self.process = subprocess.Popen(
-            ["unshare", "--mount", "--pid", "--fork", "--cgroup", "--uts", "--ipc", "--kill-child", HERE / "boot", self.root],
+            ["unshare", "--mount", "--pid", "--fork", "--cgroup", "--uts", "--ipc", "--net", "--kill-child", HERE / "boot",
+             self.root],
             stdin=subprocess.DEVNULL, stdout=open(self.console, "a", encoding="utf-8"), stderr=subprocess.STDOUT,
             preexec_fn=enter)
         self.pid = self.wait(self.child, "the machine did not start")
@@ -72,6 +75,7 @@ class Machine:
             if found:
                 return found
             time.sleep(0.1)
+        message = message() if callable(message) else message
         raise AssertionError(f"{message}\n{self.console.read_text(errors='replace')[-3000:]}")
 
     def run(self, *command, as_user=None, check=True, **options):
@@ -83,9 +87,9 @@ class Machine:
         assert not check or done.returncode == 0, (command, done.stdout, done.stderr, self.journal())
         return done
 
-    def journal(self):
+    def journal(self, unit="gua"):
         return subprocess.run(["nsenter", "--target", str(self.pid), "--all", "journalctl", "--no-pager", "-n", "60", "-u",
-                               "gua"], capture_output=True, text=True, timeout=60, check=False).stdout
+                               unit], capture_output=True, text=True, timeout=60, check=False).stdout
 
     def show(self, what, unit="gua"):
         return self.run("systemctl", "show", "--value", "-p", what, unit).stdout.strip()
