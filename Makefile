@@ -11,6 +11,8 @@
 #   make wheel    build a wheel of the Python package, with libgua in it, in build/wheel/
 #   make test-systemd  boot a small Debian and try the service there, from the packages; as root
 #   make dist     pack the committed tree: build/gua-VERSION.tar.xz
+#   make dist-bin pack programs that run on any Linux with glibc 2.28 or newer, in build-bin/
+#   make reproducible  build packages, tarball and wheel twice, and compare them
 #   make format   let clang-format decide
 #   make bench    measure speed and size against the goals; some minutes
 #   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
@@ -28,7 +30,7 @@ quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 SANITIZE = -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all setup run test bench truth install uninstall deb html wheel test-systemd dist format fuzz clean
+.PHONY: all setup run test bench truth install uninstall deb html wheel test-systemd dist dist-bin reproducible format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -95,6 +97,15 @@ dist:
 	git archive --format=tar --prefix="gua-$$version/" HEAD | xz -6 >"build/gua-$$version.tar.xz" && \
 	echo "build/gua-$$version.tar.xz"
 
+dist-bin:
+	@tools/setup bin
+	@tools/dist-bin
+
+reproducible:
+	@tools/setup deb
+	@tools/setup wheel
+	@tools/reproducible
+
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
@@ -111,4 +122,4 @@ fuzz: build-fuzz/build.ninja
 	done
 
 clean:
-	rm -rf build build-asan build-fuzz
+	rm -rf build build-asan build-fuzz build-deb build-bin build-reproducible build-systemd

@@ -95,3 +95,13 @@ def test_the_users_of_the_services_can_be_made(tmp_path):
 
 def test_packages_make_users_before_the_directories_that_are_theirs():
     assert "execute_before_dh_installtmpfiles:\n\tdh_installsysusers\n" in (ROOT / "debian" / "rules").read_text()
+
+
+@pytest.mark.skipif("'asan' in str(BUILD)", reason="sanitizers need more")
+def test_what_the_programs_need_of_glibc_is_measured():
+    check = [ROOT / "tools" / "glibc-needs", BUILD / "gua", BUILD / "libgua.so.0"]
+    done = subprocess.run(check, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    assert re.match(r"gua +glibc 2\.\d+ +\(.*\); libsqlite3\.so\.0, libjansson\.so\.4\nlibgua\.so\.0 +glibc ", done.stdout)
+    done = subprocess.run([*check, "--most", "2.2.5"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "newer glibc than 2.2.5" in done.stderr
