@@ -279,16 +279,66 @@ static void test_webhooks(void **state)
 	json_decref(json);
 	json = webhook(&n, "slack");
 	const char *text = json_string_value(json_object_get(json, "text"));
-	assert_string_equal(text, "&lt;a\"b&gt; &amp; ```\n```\n&lt;!channel&gt; a\"b\n```");
+	assert_string_equal(text, "```\n&lt;a\"b&gt; &amp; '''\n\n&lt;!channel&gt; a\"b\n```");
+	assert_true(json_is_false(json_object_get(json, "link_names")));
 	json_decref(json);
 	json = webhook(&n, "mattermost");
 	text = json_string_value(json_object_get(json, "text"));
-	assert_string_equal(text, "```\n<a\"b> & '''```\n```\n<!channel> a\"b\n```");
+	assert_string_equal(text, "```\n<a\"b> & '''\n\n<!channel> a\"b\n```");
 	json_decref(json);
-	json = webhook(&n, "teams");
-	assert_string_equal(json_string_value(json_object_get(json, "type")), "message");
-	assert_int_equal(json_array_size(json_object_get(json, "attachments")), 1);
-	json_decref(json);
+}
+
+/* The text of each line of a card, which must not be Markdown. */
+static void read_card(json_t *json, struct str *out)
+{
+	json_t *attachment = json_array_get(json_object_get(json, "attachments"), 0);
+	json_t *body = json_object_get(json_object_get(attachment, "content"), "body");
+	size_t i;
+	json_t *block;
+	assert_true(json_array_size(body) > 1);
+	json_array_foreach(body, i, block)
+	{
+		json_t *run = json_array_get(json_object_get(block, "inlines"), 0);
+		assert_string_equal(
+			json_string_value(json_object_get(block, "type")), "RichTextBlock");
+		assert_string_equal(json_string_value(json_object_get(run, "type")), "TextRun");
+		str_addf(out, "%s\n", json_string_value(json_object_get(run, "text")));
+	}
+}
+
+/* A command's name can be anything; in a chat it calls nobody and is no link. */
+static void test_hostile_names_in_chats(void **state)
+{
+	(void)state;
+	static const char *const kinds[] = { "slack", "mattermost", "teams" };
+	static const char hostile[] = "@channel @Here @ALL <!everyone> <@U1> [x](http://evil) "
+				      "<http://evil|x> ```\n``` **b** <at>x</at>";
+	for (size_t i = 0; i < 3; i++) {
+		struct notice n = example(NOTICE_FINAL);
+		struct str text = { 0 };
+		strcpy(n.command, hostile);
+		json_t *json = webhook(&n, kinds[i]);
+		if (i == 2)
+			read_card(json, &text);
+		else
+			str_add(&text, json_string_value(json_object_get(json, "text")));
+		if (i != 2) {
+			assert_null(strcasestr(str_text(&text), "@channel"));
+			assert_null(strcasestr(str_text(&text), "@here"));
+			assert_null(strcasestr(str_text(&text), "@all"));
+			assert_non_null(strstr(str_text(&text), "@\xe2\x80\x8b"
+								"channel"));
+			/* One fence around all, and none within. */
+			assert_memory_equal(str_text(&text), "```\n", 4);
+			assert_ptr_equal(strstr(str_text(&text) + 3, "```"),
+				str_text(&text) + text.len - 3);
+		}
+		if (i == 0)
+			assert_null(strpbrk(str_text(&text), "<>"));
+		assert_null(strpbrk(str_text(&text), "\r\033"));
+		str_finish(&text);
+		json_decref(json);
+	}
 }
 
 /* Every part has its line, however long its names are, and on a terminal, too. */
@@ -430,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_mail),
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_webhooks),
+		cmocka_unit_test(test_hostile_names_in_chats),
 		cmocka_unit_test(test_digest),
 		cmocka_unit_test(test_login),
 		cmocka_unit_test(test_channels),
