@@ -49,6 +49,7 @@ static const struct member {
 	INTEGER(end_ms),
 	TEXT(release),
 	TEXT(keep),
+	TEXT(kept),
 	INTEGER(freed_bytes),
 	TEXT(result),
 	INTEGER(count),

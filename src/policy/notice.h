@@ -54,6 +54,7 @@ struct notice {
 	int64_t end_ms;		    /* when the session will be ended */
 	char release[RELEASE_CAP];  /* the command that gives the memory back */
 	char keep[NOTICE_TEXT_CAP]; /* the command that asks for more time */
+	char kept[NOTICE_TEXT_CAP]; /* when it was kept before, and why */
 	int64_t freed_bytes;
 	char result[NOTICE_TEXT_CAP]; /* what was done, or why not */
 	int64_t count;		      /* of notices in a digest */

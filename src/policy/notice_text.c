@@ -36,6 +36,7 @@ TEXT_FACT(cards)
 TEXT_FACT(model)
 TEXT_FACT(release)
 TEXT_FACT(keep)
+TEXT_FACT(kept)
 TEXT_FACT(result)
 TEXT_FACT(session)
 
@@ -116,6 +117,15 @@ static void get_hours(const struct notice *n, char *dst, size_t cap)
 		snprintf(dst, cap, "%.1f GPU-hours", n->idle_gpu_hours);
 }
 
+/* The hours, and the money if there is a price. */
+static void get_spent(const struct notice *n, char *dst, size_t cap)
+{
+	char hours[64], cost[64];
+	get_hours(n, hours, sizeof(hours));
+	get_cost(n, cost, sizeof(cost));
+	snprintf(dst, cap, "%s%s%s", hours, *hours && *cost ? ", " : "", cost);
+}
+
 static void get_next(const struct notice *n, char *dst, size_t cap)
 {
 	char next[64], end[64];
@@ -123,15 +133,17 @@ static void get_next(const struct notice *n, char *dst, size_t cap)
 	moment(end, sizeof(end), n->end_ms);
 	if (n->next_ms >= 0 && n->end_ms >= 0)
 		snprintf(dst, cap,
-			"another notice at %s; the session is ended at %s unless it uses the "
-			"card",
+			"another notice at %s; the session will be ended at %s unless it uses "
+			"the card",
 			next, end);
 	else if (n->end_ms >= 0)
-		snprintf(dst, cap, "the session is ended at %s unless it uses the card", end);
+		snprintf(dst, cap, "the session will be ended at %s unless it uses the card",
+			end);
 	else if (n->next_ms >= 0)
 		snprintf(dst, cap, "another notice at %s", next);
 	else
-		text_copy(dst, cap, "nothing is ended; this is a request");
+		text_copy(
+			dst, cap, "nothing will be ended; please release what you do not need");
 }
 
 static const struct fact {
@@ -154,10 +166,12 @@ static const struct fact {
 	{ "time", get_time },
 	{ "hours", get_hours },
 	{ "cost", get_cost },
+	{ "spent", get_spent },
 	{ "next", get_next },
 	{ "end", get_end },
 	{ "release", get_release },
 	{ "keep", get_keep },
+	{ "kept", get_kept },
 	{ "result", get_result },
 	{ "freed", get_freed },
 	{ "count", get_count },

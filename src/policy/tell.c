@@ -6,10 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/timetext.h"
 #include "model/release.h"
 #include "policy/channel.h"
 #include "policy/notice.h"
 #include "store/policy_notice.h"
+
+#define KEEPS_MS (INT64_C(28) * 86400000)
 
 static const struct idle_process *first_process(const struct enforcer_step *s)
 {
@@ -95,7 +98,47 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	n->pid = process->pid;
 	release_command(n->release, process->pid, session->texts[PROCESS_JOB],
 		session->texts[PROCESS_CONTAINER]);
+	if (session->texts[PROCESS_NOTEBOOK])
+		strncat(n->release, ", or in Jupyter: Kernel > Shut Down",
+			sizeof(n->release) - strlen(n->release) - 1);
 	snprintf(n->keep, sizeof(n->keep), "gua keep %u --for 4h --reason TEXT", process->pid);
+}
+
+/* What a session's earlier keeps were. */
+struct keeps {
+	const char *session;
+	int64_t n, until_ms;
+	char reason[NOTICE_TEXT_CAP];
+};
+
+static int take_keep(void *context, const struct policy_keep *k)
+{
+	struct keeps *keeps = context;
+	if (strcmp(k->session, keeps->session) != 0)
+		return 0;
+	keeps->n++;
+	keeps->until_ms = k->until_ms;
+	text_copy(keeps->reason, sizeof(keeps->reason), k->reason);
+	return 0;
+}
+
+/* Names the keeps of the last four weeks. */
+static int describe_keeps(
+	struct notice *n, struct policy_file *f, const struct enforcer_step *s, struct err *e)
+{
+	struct keeps keeps = { .session = s->facts->session->key };
+	const struct policy_span span = { s->now_ms - KEEPS_MS, s->now_ms + 1 };
+	char until[48];
+	int rc = policy_file_keeps(f, span, take_keep, &keeps, e);
+	if (rc || !keeps.n)
+		return rc;
+	moment_text(until, sizeof(until), keeps.until_ms, false);
+	if (keeps.n == 1)
+		snprintf(n->kept, sizeof(n->kept), "until %s (%.160s)", until, keeps.reason);
+	else
+		snprintf(n->kept, sizeof(n->kept), "%lld times, last until %s (%.160s)",
+			(long long)keeps.n, until, keeps.reason);
+	return 0;
 }
 
 int tell_add(struct policy_file *f, const struct tell_queue *q, const struct notice *n,
@@ -163,5 +206,6 @@ int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *
 	const struct tell_queue q = { &s->policy->config->notices, s->facts->session->key,
 		&s->verdict->state, s->now_ms };
 	tell_describe(&n, s, kinds[stage]);
-	return tell_add(f, &q, &n, policy_stage_names[stage], e);
+	int rc = describe_keeps(&n, f, s, e);
+	return rc ? rc : tell_add(f, &q, &n, policy_stage_names[stage], e);
 }

@@ -127,3 +127,22 @@ def test_a_later_stage_replaces_what_waits(world, tmp_path):  # noqa: F811
     with sqlite3.connect(queue.world.directory / "policy.db") as db:
         rows = db.execute("SELECT stage, state, result FROM notice WHERE channel = 'login' ORDER BY id").fetchall()
     assert rows[0] == ("warning", "failed", "no longer needed") and rows[1][:2] == ("second warning", "waiting")
+
+
+def test_earlier_keeps_are_named(world, tmp_path):  # noqa: F811
+    queue = Queue(world, tmp_path, [Work(100, "alice", 0, "A" + "I" * 90, notebook="k1", notebook_path="a/b.ipynb")],
+                  per_day=100)
+    (_, body), = queue.run(12)
+    assert "Kept before" not in body and "What it is: a/b.ipynb" in body and "Held idle so far: 0.2 GPU-hours" in body
+    assert "Release it: kill 100, or in Jupyter: Kernel > Shut Down" in body
+    add = ("INSERT INTO keep (session, user, uid, pid, from_ms, until_ms, reason) SELECT session, 'alice', 1, 100, ?, ?, ? "
+           "FROM notice LIMIT 1")
+    moment = [int(queue.world.at(minute) * 1000) for minute in (13, 20, 30)]
+    queue.change(add, *moment[:2], "data")
+    assert queue.run(14) == []
+    (_, body), = queue.run(21)
+    assert re.search(r"(?m)^Kept before: until .{20} \(data\); 'gua keep' lists what you keep$", body), body
+    queue.change(add, int(queue.world.at(22) * 1000), moment[2], "more \x1b[2J data")
+    queue.run(23)
+    (_, body), = queue.run(31)
+    assert re.search(r"(?m)^Kept before: 2 times, last until .{20} \(more \\x1B\[2J data\); ", body), body

@@ -95,12 +95,13 @@ static void test_next(void **state)
 	struct notice n = example(NOTICE_WARNING);
 	struct notice_text t = expand(&n, "Subject: x\n\n{next}");
 	assert_string_equal(str_text(&t.body), "another notice at Wed 2026-11-18 10:45; the "
-					       "session is ended at Wed 2026-11-18 "
+					       "session will be ended at Wed 2026-11-18 "
 					       "11:00 unless it uses the card\n");
 	notice_text_finish(&t);
 	n.next_ms = n.end_ms = -1;
 	t = expand(&n, "Subject: x\n\n{next}");
-	assert_string_equal(str_text(&t.body), "nothing is ended; this is a request\n");
+	assert_string_equal(str_text(&t.body),
+		"nothing will be ended; please release what you do not need\n");
 	notice_text_finish(&t);
 }
 
@@ -180,6 +181,49 @@ static void test_built_in_texts(void **state)
 	}
 }
 
+/* What a person reads: what is held, since when, what it cost, what comes, how to release it
+ * and how to keep it. */
+static void test_a_built_in_text(void **state)
+{
+	(void)state;
+	struct notice n = example(NOTICE_WARNING);
+	struct notice_text t;
+	struct err e = { 0 };
+	n.idle_gpu_hours = 1;
+	assert_int_equal(notice_write(&t, &n, "/nonexistent", &e), 0);
+	assert_string_equal(
+		str_text(&t.subject), "[gua] gpu07: you have held card 3 idle for 1 h 0 min");
+	assert_string_equal(str_text(&t.body),
+		"Your python train.py (pid 41233) holds 38.0 GiB on card 3 of gpu07\n"
+		"and has not used it since Wed 2026-11-18 09:00.\n"
+		"What comes: another notice at Wed 2026-11-18 10:45; the session will be ended "
+		"at Wed 2026-11-18 11:00 unless it uses the card\n"
+		"Release it: kill 41233\n"
+		"Keep it:    gua keep 41233 --for 4h --reason TEXT\n"
+		"Held idle so far: 1.0 GPU-hours\n"
+		"What it is: experiments/exp1.ipynb\n"
+		"Why: rule batch; 'gua enforce explain 41233' shows the evidence\n");
+	notice_text_finish(&t);
+	n.kind = NOTICE_FINAL;
+	n.cost = 2.5;
+	strcpy(n.currency, "EUR");
+	strcpy(n.kept, "until Wed 2026-11-18 08:00 (data)");
+	assert_int_equal(notice_write(&t, &n, "/nonexistent", &e), 0);
+	assert_string_equal(str_text(&t.body),
+		"Your python train.py (pid 41233) will be ended at Wed 2026-11-18 11:00. Save "
+		"your work.\n"
+		"It holds 38.0 GiB on card 3 of gpu07, unused since Wed 2026-11-18 09:00.\n"
+		"If it uses the card before then, or you keep it, it will not be ended.\n"
+		"Release it: kill 41233\n"
+		"Keep it:    gua keep 41233 --for 4h --reason TEXT\n"
+		"Held idle so far: 1.0 GPU-hours, 2.50 EUR\n"
+		"What it is: experiments/exp1.ipynb\n"
+		"Kept before: until Wed 2026-11-18 08:00 (data); 'gua keep' lists what you "
+		"keep\n"
+		"Why: rule batch; 'gua enforce explain 41233' shows the evidence\n");
+	notice_text_finish(&t);
+}
+
 /* A template with a mistake is reported, and the notice goes out all the same. */
 static void test_own_templates(void **state)
 {
@@ -201,7 +245,7 @@ static void test_own_templates(void **state)
 	fclose(file);
 	assert_int_equal(notice_write(&t, &n, directory, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "/final.txt:3: there is no {nobody}"));
-	assert_non_null(strstr(str_text(&t.body), "Save your work now"));
+	assert_non_null(strstr(str_text(&t.body), "Save your work"));
 	notice_text_finish(&t);
 	unlink(path);
 	rmdir(directory);
@@ -476,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_templates),
 		cmocka_unit_test(test_hostile_values),
 		cmocka_unit_test(test_built_in_texts),
+		cmocka_unit_test(test_a_built_in_text),
 		cmocka_unit_test(test_own_templates),
 		cmocka_unit_test(test_mail),
 		cmocka_unit_test(test_terminal),
