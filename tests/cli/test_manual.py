@@ -81,6 +81,14 @@ def test_references_lead_somewhere():
             assert name in names, f"{page.name} refers to {name}"
 
 
+def test_named_sections_exist():
+    """As in: see gua(1), PRIVILEGES, also over the end of a line."""
+    for document in DOCUMENTS:
+        for name, section, heading in re.findall(r"((?:lib)?gua[a-z.-]*)\*?\((\d)\),\s([A-Z]{3,}(?:[ '\n][A-Z']+)*)", document.read_text()):
+            page = (MAN / f"{name}.{section}.scd").read_text()
+            assert f"\n# {' '.join(heading.split())}\n" in page, f"{document.name}: {name}({section}), {heading}"
+
+
 def test_every_command_is_in_the_map_of_commands():
     page = (MAN / "gua.1.scd").read_text()
     for name in commands():
