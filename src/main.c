@@ -65,10 +65,11 @@
  *              trackfile, policy_* (the file policy.db)
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
- *              gather (from stores), restriction and wanted (to some users and cards), cards,
+ *              gather* (from stores), files (many of them, in passes), crew (several threads),
+ *              restriction and wanted (to some users and cards), cards,
  *              usage, holders, users, breakdown (by any kind of identity), hosts, heat, days,
  *              columns (of a time line),
- *              cost (prices, energy), files, idmap, names, window, event_rows and events (what
+ *              cost (prices, energy), idmap, names, window, event_rows and events (what
  *              happened), spells and spell_sql, orphans. Its report: report (the facts),
  *              report_sentences, report_notes (about holders), report_policy (what gua
  *              enforce did), report_restricted, report_cards,
@@ -83,7 +84,7 @@
  *              recorder_status, export,
  *              scrape* and identity_names (what an exporter shows), history (what it would
  *              have shown),
- *              store_list (files and directories), origin (whose a file is),
+ *              store_list (files, directories, patterns), origin (whose a file is),
  *              subtrack*, sql, idle_* (the idle time of
  *              sessions), policy_log (what gua enforce did)
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past

@@ -92,6 +92,12 @@ int choose_db_list(struct store_list *stores, const struct texts *named, struct 
 	return rc ? rc : store_list_add(stores, chosen.path, e);
 }
 
+void choose_db_note_unread(const struct store_list *stores)
+{
+	for (size_t i = 0; i < stores->n_unread; i++)
+		log_notice("skipped: %s", stores->unread[i]);
+}
+
 void choose_db_warn(const char *own, char *note, size_t cap)
 {
 	struct err denied = { 0 };

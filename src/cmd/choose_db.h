@@ -30,6 +30,8 @@ int choose_db_to_read(struct chosen_db *c, struct err *e);
 /* The stores of a command that reads several: those named with --db, else the one above, about
  * which it logs the note. */
 int choose_db_list(struct store_list *stores, const struct texts *named, struct err *e);
+/* Logs which files look like stores and are not among them. */
+void choose_db_note_unread(const struct store_list *stores);
 
 /* For a recorder on the user's own store: fills `note` if the system has a store already. */
 void choose_db_warn(const char *own, char *note, size_t cap);

@@ -145,6 +145,7 @@ static int run(const struct command *self, int argc, char **argv)
 		rc = read_question(&o, &q, &e);
 	if (rc == 0)
 		rc = choose_db_list(&stores, &o.db, &e);
+	choose_db_note_unread(&stores);
 	status = rc ? cmd_fail(self, &e) : list_events(self, &o, &q, &stores);
 	store_list_finish(&stores);
 	texts_finish(&o.db);

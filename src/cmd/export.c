@@ -208,6 +208,7 @@ static int export(struct export_options *o, const struct config *config, struct 
 		rc = read_window(o, &window, e);
 	if (rc == 0)
 		rc = choose_db_list(&stores, &o->db, e);
+	choose_db_note_unread(&stores);
 	if (rc == 0 && o->store)
 		rc = export_store(&stores, window, e);
 	else if (rc == 0 && o->openmetrics)

@@ -37,7 +37,8 @@ struct report_options {
 #define ROW(member) .offset = offsetof(struct report_options, member)
 static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
-		"store to read, or a directory of stores; may be given several times",
+		"store to read, a directory of stores, or a pattern: '/srv/*/gua.db'; may be "
+		"given several times",
 		ROW(db) },
 	{ OPTION_MAYBE_NEXT, 0, "from", "URL",
 		"report over a fleet: the address of its Prometheus-compatible engine "
@@ -150,10 +151,19 @@ static bool has_timeline(const struct report_options *o)
 	       (o->table && strcmp(o->table, "timeline") == 0);
 }
 
+enum { SIMULATED_NAMED = 5 };
+
 /* Reports simulated hosts on standard error, because CSV cannot contain it. */
 static void note_simulated(const struct report *r)
 {
+	size_t n = 0;
 	for (size_t i = 0; i < r->n_hosts; i++)
+		n += r->hosts[i].simulated;
+	if (n > SIMULATED_NAMED)
+		log_notice("%zu of %zu hosts: simulated data, invented and not measured on a "
+			   "GPU",
+			n, r->n_hosts);
+	for (size_t i = 0; i < r->n_hosts && n <= SIMULATED_NAMED; i++)
 		if (r->hosts[i].simulated)
 			log_notice("%s: simulated data, invented and not measured on a GPU",
 				r->hosts[i].hostname);
@@ -209,6 +219,22 @@ static int check_options(const struct report_options *o, struct err *e)
 	return 0;
 }
 
+/* Says which stores are not in the report; those of a page or a text are named there. Returns
+ * the exit status. */
+static int note_unread(const struct command *self, const struct report_options *o,
+	const struct audit_stores *s)
+{
+	struct err e = { 0 };
+	bool named = is_for_people(o) && !o->digest && !is_format(o, "svg");
+	if (!s->n_unread)
+		return 0;
+	for (size_t i = 0; i < s->n_unread && !named; i++)
+		log_notice("not read: %s", s->unread[i]);
+	err_set(&e, ERR_WORLD, "%zu of %zu stores could not be read%s", s->n_unread, s->n,
+		named ? "; the report ends with the reasons" : "");
+	return cmd_fail(self, &e);
+}
+
 /* Reads the stores and prints their report. */
 static int audit_stores(const struct command *self, const struct report_options *o,
 	struct report_asked *asked, const struct store_list *stores)
@@ -218,12 +244,16 @@ static int audit_stores(const struct command *self, const struct report_options 
 	struct audit_question *q = &asked->question;
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
-	if (stores->n > 1) /* all are open at the same time */
+	q->unread = (const char *const *)stores->unread;
+	q->n_unread = stores->n_unread;
+	if (stores->n > 1) /* several are open at the same time */
 		file_allow_many();
 	int rc = report_answer(&answer, asked, &e);
 	for (size_t i = 0; i < q->n_paths && rc && rc != ERR_NOTHING && o->is_mine; i++)
 		mine_explain(q->paths[i], &e);
 	int status = rc ? cmd_fail(self, &e) : print_report(self, o, &answer.report);
+	if (status == 0)
+		status = note_unread(self, o, &answer.audit.stores);
 	report_answer_finish(&answer);
 	return status;
 }

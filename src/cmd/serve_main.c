@@ -225,6 +225,7 @@ static int run(const struct serve_values *v, const struct configuration *conf)
 	int rc = v->now ? cmd_now(v->now, &world.now_ms, &e) : 0;
 	if (rc == 0)
 		rc = choose_db_list(&stores, &v->db, &e);
+	choose_db_note_unread(&stores);
 	int status = rc ? cmd_fail(&cmd_serve, &e) : serve(&world, &conf->values.serve);
 	store_list_finish(&stores);
 	return status;

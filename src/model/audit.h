@@ -1,6 +1,5 @@
-/* The audit: what the cards did in a window and which users held them, in sums. An engine fills
- * it, and reports are made of it (query/report.h). Nothing here belongs to an engine: the
- * stores are one (query/gather.h), the metrics of a fleet are another (fleet/survey.h).
+/* The audit: what the cards did in a window and which users held them, in sums. Engines fill
+ * it: stores (query/gather.h), or metrics of a fleet (fleet/survey.h). Reports are made of it.
  *
  * An engine calls audit_init(), adds with the functions in query/audit.h, and ends with
  * audit_add_up(). It fills
@@ -94,7 +93,8 @@ struct audit {
 	struct audit_event *events;
 	size_t n_events;
 	int64_t oldest_ms, newest_ms; /* of all data, whatever the window; -1 none */
-	struct audit_fleet fleet;
+	struct audit_stores stores;
+	struct audit_fleet fleet; /* instead of stores */
 };
 
 #endif

@@ -1,10 +1,21 @@
-/* Where an audit of a fleet comes from: what its foot says. Only for model/audit.h. */
+/* Where an audit of many hosts comes from: what its foot says. Only for model/audit.h. */
 #ifndef GUA_MODEL_AUDIT_FLEET_H
 #define GUA_MODEL_AUDIT_FLEET_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Of more hosts than this, the one with the most idle-held time is first, and people see the
+ * cards of the worst few only. */
+enum { AUDIT_HOSTS_LISTED = 16, AUDIT_HOSTS_WORST = 5 };
+
+/* The stores of an audit. Nothing of those that could not be read is in it. */
+struct audit_stores {
+	size_t n;	     /* that were asked for */
+	const char **unread; /* why one could not be read, and which; safe; the audit's */
+	size_t n_unread;
+};
 
 /* Texts are safe for a terminal and are the engine's, like the arrays. */
 struct audit_fleet {

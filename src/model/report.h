@@ -48,6 +48,7 @@ struct report {
 	size_t n_spells_left;	 /* idle spells that are not in `longest` */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
 	size_t n_hosts;
+	size_t n_listed; /* people see the cards of these first ones: all, or a few of many */
 	int64_t since_ms, until_ms, length_ms, resolution_ms;
 	struct rules rules;
 	bool rules_mixed, strict; /* as in audit.h */
@@ -90,9 +91,10 @@ struct report {
 	struct report_breakdown by_card; /* of_users: their time on each card */
 	struct sentence *sentences;
 	size_t n_sentences;
-	const struct audit_fleet *fleet; /* the audit's; NULL: it is not of metrics */
-	const struct asked_hosts *asked; /* of the request; may be NULL */
-	bool failed;			 /* out of memory: something is missing */
+	const struct audit_stores *stores; /* the audit's */
+	const struct audit_fleet *fleet;   /* the audit's; NULL: it is not of metrics */
+	const struct asked_hosts *asked;   /* of the request; may be NULL */
+	bool failed;			   /* out of memory: something is missing */
 };
 
 #endif

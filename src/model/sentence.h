@@ -28,7 +28,7 @@ enum sentence_kind {
 	SENTENCE_BILL,	  /* about the bill */
 	SENTENCE_ENERGY,  /* about the energy in it */
 	SENTENCE_EVENT,	  /* how often something happened, and when last */
-	SENTENCE_FLEET,	  /* the foot of a report over a fleet */
+	SENTENCE_FLEET,	  /* the foot of a report over a fleet or over stores */
 	SENTENCE_RULES,	  /* the rules that were in force, and how fine time is kept */
 };
 

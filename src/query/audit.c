@@ -122,6 +122,7 @@ void audit_finish(struct audit *a)
 	free(a->columns.marks);
 	free(a->present);
 	free(a->events);
+	free(a->stores.unread);
 	free(a->spells.items);
 	free(a->orphans.items);
 	for (size_t level = 0; level < BY_MAX; level++) {

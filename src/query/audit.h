@@ -13,6 +13,8 @@ struct foreign_stop;
 struct audit_question {
 	const char *const *paths; /* stores */
 	size_t n_paths;
+	const char *const *unread; /* why other files that were asked for are not among them */
+	size_t n_unread;
 	int64_t since_ms, until_ms; /* the requested window */
 	int64_t now_ms;
 	bool utc;	      /* heatmap in UTC instead of local time */

@@ -18,9 +18,8 @@ void breakdown_start(struct breakdown *b, struct gather *g, const struct users *
 		to->measures[i] = by_measure(by, i, g->a->of_users);
 }
 
-const char *breakdown_column(const struct breakdown *b, size_t level)
+const char *breakdown_column(const struct by *by, size_t level)
 {
-	const struct by *by = &b->to->by;
 	bool needed = level < by->n && by->kinds[level] != IDENTITY_USER;
 	const char *column = needed ? identity_kinds[by->kinds[level]].column : NULL;
 	return column ? column : "NULL";

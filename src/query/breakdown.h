@@ -22,7 +22,7 @@ struct breakdown {
 void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
 	struct audit_breakdown *to, const struct by *by);
 /* The columns of the table process that the kinds need, or "NULL". */
-const char *breakdown_column(const struct breakdown *b, size_t level);
+const char *breakdown_column(const struct by *by, size_t level);
 /* Sets the label of a pair from the text in that column. */
 int breakdown_label(
 	struct breakdown *b, struct pair *pair, size_t level, const char *text, struct err *e);

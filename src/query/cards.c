@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
-#include "query/gather.h"
+#include "query/gather_parts.h"
 #include "query/heat.h"
 #include "query/sql.h"
 
@@ -42,73 +43,77 @@ static void merge_card(struct audit_card *known, const struct audit_card *again)
 	known->first_seen_ms = first_ms;
 }
 
+/* Adds a card, or merges it with that of an earlier file; its index, or IDMAP_NONE: out of
+ * memory. */
+static uint32_t add_card(struct gather *g, struct gather_file *file,
+	const struct audit_card *card, struct err *e)
+{
+	struct audit *a = g->a;
+	const char *parent = card->id.parent_uuid;
+	uint32_t host = (uint32_t)card->host;
+	uint32_t index = names_find(&g->card_keys, host, card->id.uuid, e);
+	if (index == IDMAP_NONE ||
+		(*parent && names_find(&g->parents, host, parent, e) == IDMAP_NONE))
+		return IDMAP_NONE;
+	if (index < a->n_cards) {
+		merge_card(&a->cards[index], card);
+		return idmap_put(&file->shared, host, 0) ? index : IDMAP_NONE;
+	}
+	struct audit_card *new = audit_add_card(a, e);
+	if (!new)
+		return IDMAP_NONE;
+	*new = *card;
+	return index;
+}
+
 static int take_card(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
-	struct audit *a = g->a;
 	struct audit_card card;
 	uint32_t host = idmap_get(&file->hosts, sqlite3_column_int64(row, 1));
 	if (host == IDMAP_NONE)
 		return 0;
 	read_card(&card, host, row);
-	card.left_out = a->hosts[host].left_out || !restriction_takes_card(&g->q->only, &card);
-	size_t i = 0;
-	while (i < a->n_cards &&
-		(a->cards[i].host != host || strcmp(a->cards[i].id.uuid, card.id.uuid) != 0))
-		i++;
-	if (i < a->n_cards) {
-		int rc =
-			file->checked == host + 1u ? 0 : gather_check_overlap(g, file, host, e);
-		if (rc)
-			return rc;
-		file->checked = host + 1u;
-		merge_card(&a->cards[i], &card);
-	} else {
-		struct audit_card *new = audit_add_card(a, e);
-		if (!new)
-			return ERR_WORLD;
-		*new = card;
-	}
-	if (!idmap_put(&file->cards, sqlite3_column_int64(row, 0), (uint32_t)i))
+	card.left_out =
+		g->a->hosts[host].left_out || !restriction_takes_card(&g->q->only, &card);
+	uint32_t index = add_card(g, file, &card, e);
+	if (index == IDMAP_NONE || !array_one_more(&file->cards, file->n_cards) ||
+		!idmap_put(
+			&file->places, sqlite3_column_int64(row, 0), (uint32_t)file->n_cards))
 		return err_memory(e);
+	file->cards[file->n_cards++] = index;
 	return 0;
 }
 
-int gather_cards(struct gather *g, struct err *e)
+int cards_add(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
-		sqlite3_stmt *stmt;
-		rc = sql_prepare(g->files[i].db, &stmt, e, "%s", CARDS_SQL);
-		while (rc == 0) {
-			rc = sql_step(stmt, e);
-			if (rc <= 0)
-				break;
-			rc = take_card(g, &g->files[i], stmt, e);
-		}
-		sqlite3_finalize(stmt);
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e, "%s", CARDS_SQL);
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = take_card(g, file, stmt, e);
 	}
+	sqlite3_finalize(stmt);
 	return rc;
 }
 
-static bool is_parent(const struct audit *a, const struct audit_card *card)
+static bool is_parent(const struct gather *g, const struct audit_card *card)
 {
-	for (size_t i = 0; i < a->n_cards; i++)
-		if (a->cards[i].host == card->host &&
-			strcmp(a->cards[i].id.parent_uuid, card->id.uuid) == 0)
-			return true;
-	return false;
+	return names_has(&g->parents, (uint32_t)card->host, card->id.uuid);
 }
 
 /* Whether a card without a slot in the window belongs in the report: its host was recorded, and
  * the card was known to be unreachable. A card with status ok that was not seen was removed, or
  * was a MIG instance. */
-static bool belongs(const struct audit *a, const struct audit_card *card)
+static bool belongs(const struct gather *g, const struct audit_card *card)
 {
+	const struct audit *a = g->a;
 	if (card->has_rows || card->left_out)
 		return !card->left_out;
 	return a->hosts[card->host].ran && strcmp(card->status, "ok") != 0 &&
-	       card->first_seen_ms < a->until_ms && !is_parent(a, card);
+	       card->first_seen_ms < a->until_ms && !is_parent(g, card);
 }
 
 /* Whether the unobserved time is only waiting for the next tick, which accounts the driver's
@@ -120,12 +125,13 @@ static bool is_pending(const struct audit_host *host, const struct audit_card *c
 }
 
 /* Sets the card's window: it begins when the card was first seen. */
-static void set_window(const struct audit *a, struct audit_card *card)
+static void set_window(const struct gather *g, struct audit_card *card)
 {
+	const struct audit *a = g->a;
 	const struct audit_host *host = &a->hosts[card->host];
 	card->from_ms = card->first_seen_ms > a->since_ms ? card->first_seen_ms : a->since_ms;
 	card->to_ms = host->until_ms;
-	if (card->last_seen_ms < card->to_ms && (is_pending(host, card) || is_parent(a, card)))
+	if (card->last_seen_ms < card->to_ms && (is_pending(host, card) || is_parent(g, card)))
 		card->to_ms = card->last_seen_ms;
 }
 
@@ -157,14 +163,61 @@ static void set_bounds(struct audit_card *card)
 		card->unsure_ms = 0;
 }
 
-/* Order: host, index, instance, UUID. */
-static int compare_cards(const void *x, const void *y, void *audit)
+/* The place of each host: as in the stores or, if there are many, the most idle-held time
+ * first. */
+struct ranks {
+	const struct audit *a;
+	uint32_t *of;	  /* by host; has room for as many more, which ranks_set() uses */
+	int64_t *idle_ms; /* by host */
+};
+
+static int compare_hosts(const void *x, const void *y, void *idle)
 {
-	const struct audit *a = audit;
-	const struct audit_card *p = &a->cards[*(const uint32_t *)x];
-	const struct audit_card *q = &a->cards[*(const uint32_t *)y];
+	uint32_t p = *(const uint32_t *)x, q = *(const uint32_t *)y;
+	const int64_t *idle_ms = idle;
+	if (idle_ms[p] != idle_ms[q])
+		return idle_ms[p] > idle_ms[q] ? -1 : 1;
+	return p < q ? -1 : p > q;
+}
+
+/* Sets the places; hosts that have a card in the report have n_cards set. */
+static void ranks_set(struct ranks *r)
+{
+	const struct audit *a = r->a;
+	size_t n = a->n_hosts, with_cards = 0;
+	uint32_t *order = r->of + n;
+	for (uint32_t i = 0; i < n; i++) {
+		with_cards += a->hosts[i].n_cards > 0;
+		order[i] = i;
+	}
+	if (with_cards > AUDIT_HOSTS_LISTED)
+		qsort_r(order, n, sizeof(*order), compare_hosts, r->idle_ms);
+	for (uint32_t i = 0; i < n; i++)
+		r->of[order[i]] = i;
+}
+
+static int ranks_init(struct ranks *r, const struct audit *a, struct err *e)
+{
+	*r = (struct ranks){ .a = a,
+		.of = calloc(2 * a->n_hosts + 1, sizeof(*r->of)),
+		.idle_ms = calloc(a->n_hosts + 1, sizeof(*r->idle_ms)) };
+	return r->of && r->idle_ms ? 0 : err_memory(e);
+}
+
+static void ranks_finish(struct ranks *r)
+{
+	free(r->of);
+	free(r->idle_ms);
+}
+
+/* Order: host, index, instance, UUID. */
+static int compare_cards(const void *x, const void *y, void *ranks)
+{
+	const struct ranks *r = ranks;
+	const struct audit_card *p = &r->a->cards[*(const uint32_t *)x];
+	const struct audit_card *q = &r->a->cards[*(const uint32_t *)y];
 	if (p->host != q->host)
-		return p->host < q->host ? -1 : 1;
+		return r->of[p->host] < r->of[q->host] ? -1 : 1;
 	if (p->id.index != q->id.index)
 		return p->id.index < q->id.index ? -1 : 1;
 	if (p->id.mig_index != q->id.mig_index)
@@ -172,20 +225,27 @@ static int compare_cards(const void *x, const void *y, void *audit)
 	return strcmp(p->id.uuid, q->id.uuid);
 }
 
-/* Removes hosts without a card; the others keep their order. */
-static int settle_hosts(struct gather *g, struct err *e)
+/* Puts the hosts in their places, and removes those without a card. */
+static int settle_hosts(struct gather *g, const struct ranks *r, struct err *e)
 {
 	struct audit *a = g->a;
-	size_t kept = 0;
-	uint32_t *to = calloc(a->n_hosts + 1, sizeof(*to));
-	if (!to)
+	size_t n = a->n_hosts;
+	struct audit_host *hosts = calloc(n + 1, sizeof(*hosts));
+	uint32_t *to = calloc(n + 1, sizeof(*to));
+	if (!to || !hosts) {
+		free(hosts);
+		free(to);
 		return err_memory(e);
-	for (size_t i = 0; i < a->n_hosts; i++) {
-		to[i] = a->hosts[i].n_cards ? (uint32_t)kept : IDMAP_NONE;
-		if (a->hosts[i].n_cards)
-			a->hosts[kept++] = a->hosts[i];
 	}
-	a->n_hosts = kept;
+	a->n_hosts = 0;
+	for (size_t place = 0; place < n; place++) {
+		uint32_t i = r->of[n + place]; /* the order, which ranks_set() has left there */
+		to[i] = a->hosts[i].n_cards ? (uint32_t)a->n_hosts : IDMAP_NONE;
+		if (a->hosts[i].n_cards)
+			hosts[a->n_hosts++] = a->hosts[i];
+	}
+	free(a->hosts);
+	a->hosts = hosts;
 	for (size_t i = 0; i < a->n_cards; i++)
 		a->cards[i].host = to[a->cards[i].host];
 	for (size_t i = 0; i < g->n_files; i++)
@@ -194,24 +254,31 @@ static int settle_hosts(struct gather *g, struct err *e)
 	return 0;
 }
 
-/* Gives the cards of a file their new numbers: `to` has one for each of the n old ones. */
-static int renumber_cards(struct gather_file *file, const uint32_t *to, size_t n, struct err *e)
+/* Gives the cards of a file their new numbers: `to` has one for each old one. */
+static void renumber_cards(struct gather_file *file, const uint32_t *to)
 {
-	idmap_renumber(&file->cards, to);
-	if (!file->unknown_ms)
-		return 0;
-	int64_t *unknown_ms = calloc(n, sizeof(*unknown_ms));
-	if (!unknown_ms)
-		return err_memory(e);
-	for (size_t i = 0; i < n; i++)
-		if (to[i] != IDMAP_NONE)
-			unknown_ms[to[i]] = file->unknown_ms[i];
-	free(file->unknown_ms);
-	file->unknown_ms = unknown_ms;
-	return 0;
+	for (size_t i = 0; i < file->n_cards; i++)
+		file->cards[i] = to[file->cards[i]];
 }
 
-int gather_settle(struct gather *g, struct err *e)
+/* Sets what is known of the cards when all files are read. */
+static void settle_cards(struct gather *g, struct ranks *r)
+{
+	struct audit *a = g->a;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		struct audit_card *card = &a->cards[i];
+		set_bounds(card);
+		set_window(g, card);
+		set_unobserved(card);
+		card->left_out = !belongs(g, card);
+		a->hosts[card->host].n_cards += !card->left_out;
+		r->idle_ms[card->host] += card->left_out ? 0 : card->ms[CARD_IDLE_HELD];
+	}
+	ranks_set(r);
+}
+
+/* Sorts the cards, without those that do not belong in the report. */
+static int sort_cards(struct gather *g, struct ranks *r, struct err *e)
 {
 	struct audit *a = g->a;
 	size_t n = a->n_cards, kept = 0;
@@ -222,30 +289,38 @@ int gather_settle(struct gather *g, struct err *e)
 		free(order);
 		return err_memory(e);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		set_bounds(&a->cards[i]);
-		set_window(a, &a->cards[i]);
-		set_unobserved(&a->cards[i]);
+	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
-		to[i] = IDMAP_NONE;
-	}
-	qsort_r(order, n, sizeof(*order), compare_cards, a);
+	qsort_r(order, n, sizeof(*order), compare_cards, r);
 	for (size_t i = 0; i < n; i++) {
 		const struct audit_card *card = &a->cards[order[i]];
-		if (!belongs(a, card))
+		to[order[i]] = card->left_out ? IDMAP_NONE : (uint32_t)kept;
+		if (card->left_out)
 			continue;
 		days_add_window(&a->days, card->from_ms, card->to_ms);
-		to[order[i]] = (uint32_t)kept;
-		a->hosts[card->host].n_cards++;
 		cards[kept++] = *card;
 	}
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files && rc == 0; i++)
-		rc = renumber_cards(&g->files[i], to, n, e);
+	for (size_t i = 0; i < g->n_files; i++)
+		renumber_cards(&g->files[i], to);
 	free(order);
 	free(a->cards);
 	a->cards = cards;
 	a->n_cards = kept;
-	days_settle(&a->days);
-	return rc ? rc : settle_hosts(g, e);
+	return 0;
+}
+
+int gather_settle(struct gather *g, struct err *e)
+{
+	struct ranks ranks;
+	int rc = ranks_init(&ranks, g->a, e);
+	if (rc == 0) {
+		settle_cards(g, &ranks);
+		rc = sort_cards(g, &ranks, e);
+	}
+	if (rc == 0) {
+		days_settle(&g->a->days);
+		rc = settle_hosts(g, &ranks, e);
+	}
+	ranks_finish(&ranks);
+	return rc;
 }

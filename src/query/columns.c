@@ -33,27 +33,6 @@ static int64_t choose_width(const struct gather *g, int64_t slot_seconds)
 	return days * DAY_S;
 }
 
-/* The widest slot of the window. */
-static int widest_slot(const struct gather *g, int64_t *seconds, struct err *e)
-{
-	*seconds = slot_tables[SLOT_TABLES - 1].seconds;
-	for (int t = 0; t < SLOT_TABLES; t++) /* the widest first */
-		for (size_t i = 0; i < g->n_files; i++) {
-			int64_t found = 0;
-			int rc = sql_number(g->files[i].db, &found, e,
-				"SELECT 1 FROM %s WHERE slot >= %lld AND slot < %lld LIMIT 1",
-				slot_tables[t].usage, (long long)g->from_slot,
-				(long long)g->to_slot);
-			if (rc)
-				return rc;
-			if (found)
-				*seconds = slot_tables[t].seconds;
-			if (found)
-				return 0;
-		}
-	return 0;
-}
-
 void columns_add(struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms)
 {
 	if (!c->n)
@@ -74,7 +53,7 @@ struct column_fold {
 static bool take_row(struct fold *f, sqlite3_value **values)
 {
 	struct column_fold *c = f->context;
-	uint32_t card = idmap_get(&c->file->cards, sqlite3_value_int64(values[1]));
+	uint32_t card = file_card(c->file, sqlite3_value_int64(values[1]));
 	int state = sqlite3_value_int(values[2]);
 	if (card != IDMAP_NONE && state >= 0 && state < CARD_STATES && state != CARD_UNOBSERVED)
 		columns_add(c->columns, card, sqlite3_value_int64(values[0]), state,
@@ -131,14 +110,13 @@ int gather_columns(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
 	struct audit_columns *c = &a->columns;
-	int64_t slot_seconds = 0;
+	/* The widest slot of the window. */
+	int64_t slot_seconds = a->resolution_ms ? a->resolution_ms / 1000
+						: slot_tables[SLOT_TABLES - 1].seconds;
 	c->too_many = g->q->want_columns && a->n_cards > MOST_CARDS;
 	if (!g->q->want_columns || a->until_ms <= a->since_ms || g->to_slot <= g->from_slot ||
 		!a->n_cards || c->too_many)
 		return 0;
-	int rc = widest_slot(g, &slot_seconds, e);
-	if (rc)
-		return rc;
 	int64_t width = choose_width(g, slot_seconds);
 	size_t n = (size_t)columns_in(g, width);
 	c->items = calloc(a->n_cards * n, sizeof(*c->items));
@@ -147,8 +125,8 @@ int gather_columns(struct gather *g, struct err *e)
 	c->n = n;
 	c->width_ms = width * 1000;
 	c->first_ms = g->from_slot / width * width * 1000;
-	for (size_t i = 0; i < g->n_files && rc == 0; i++)
-		rc = read_file(g, &g->files[i], e);
+	static const struct gather_pass pass = { .add = read_file };
+	int rc = gather_each(g, &pass, e);
 	for (size_t i = 0; i < a->n_cards; i++)
 		settle(c, &a->cards[i], i);
 	return rc;

@@ -123,22 +123,28 @@ static bool ran_invented(const struct gather *g)
 	return invented;
 }
 
+static int read_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	return events_of(g->context, file, e);
+}
+
 int event_list_read(struct event_list *l, const struct audit_question *q,
 	const struct event_choice *choice, struct err *e)
 {
-	static int (*const steps[])(
-		struct gather *, struct err *) = { gather_open, gather_hosts, gather_cards };
+	static const struct gather_pass pass = { .add = read_file };
 	struct audit a;
-	struct gather g = { .a = &a, .q = q };
+	struct gather g = { .a = &a, .q = q, .strict = true };
 	struct keeper k = { .choice = choice };
 	struct event_taker taker = { &g, q->since_ms, q->until_ms, keep_event, &k };
-	int rc = 0;
+	int rc;
 	*l = (struct event_list){ .table = TABLE_OF(line_columns) };
 	audit_init(&a);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)
-		rc = steps[i](&g, e);
+	rc = gather_list(&g, e);
 	if (rc == 0)
-		rc = events_each(&taker, e);
+		rc = gather_survey(&g, e);
+	g.context = &taker;
+	if (rc == 0)
+		rc = gather_each(&g, &pass, e);
 	if (k.n)
 		qsort(k.items, k.n, sizeof(*k.items), compare_kept);
 	for (size_t i = 0; i < k.n && rc == 0; i++)

@@ -36,7 +36,7 @@ static bool read_row(const struct gather_file *file, sqlite3_stmt *stmt, struct 
 	row->card = IDMAP_NONE;
 	bool of_card = sqlite3_column_type(stmt, 2) != SQLITE_NULL;
 	if (of_card)
-		row->card = idmap_get(&file->cards, sqlite3_column_int64(stmt, 2));
+		row->card = file_card(file, sqlite3_column_int64(stmt, 2));
 	sql_text(stmt, 3, row->kind, sizeof(row->kind));
 	row->value = sql_int(stmt, 4, 0);
 	sql_text(stmt, 5, row->text, sizeof(row->text));
@@ -45,7 +45,7 @@ static bool read_row(const struct gather_file *file, sqlite3_stmt *stmt, struct 
 	return row->host != IDMAP_NONE && (!of_card || row->card != IDMAP_NONE);
 }
 
-static int each_event(struct event_taker *t, const struct gather_file *file, struct err *e)
+int events_of(struct event_taker *t, const struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	struct event_row row;
@@ -61,13 +61,5 @@ static int each_event(struct event_taker *t, const struct gather_file *file, str
 		rc = read_row(file, stmt, &row) ? t->take(t, &row, e) : 0;
 	}
 	sqlite3_finalize(stmt);
-	return rc;
-}
-
-int events_each(struct event_taker *t, struct err *e)
-{
-	int rc = 0;
-	for (size_t i = 0; i < t->g->n_files && rc == 0; i++)
-		rc = each_event(t, &t->g->files[i], e);
 	return rc;
 }

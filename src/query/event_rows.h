@@ -21,9 +21,9 @@ struct event_taker {
 	void *context;
 };
 
-/* Calls `take` for the events of all stores, in no order, unless their host or card is not in
+/* Calls `take` for the events of a store, in no order, unless their host or card is not in
  * the audit. Times without a recorder are among them (EVENT_RECORDER_OFF): they come from the
  * runs. */
-int events_each(struct event_taker *t, struct err *e);
+int events_of(struct event_taker *t, const struct gather_file *file, struct err *e);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "query/columns.h"
+#include "query/gather_parts.h"
 #include "query/sql.h"
 
 /* The kinds that a report mentions, in its order. Others are ordinary: a card that is back,
@@ -85,17 +86,18 @@ static int compare_groups(const void *x, const void *y)
 	return p->xid < q->xid ? -1 : p->xid > q->xid;
 }
 
-int gather_events(struct gather *g, struct err *e)
+int events_add(struct gather *g, struct gather_file *file, struct err *e)
 {
-	struct idmap marks = { 0 };
 	struct event_taker t = { .g = g,
 		.since_ms = g->a->since_ms,
 		.until_ms = g->a->until_ms,
 		.take = count_event,
-		.context = &marks };
-	int rc = events_each(&t, e);
-	idmap_finish(&marks);
-	if (g->a->n_events)
-		qsort(g->a->events, g->a->n_events, sizeof(*g->a->events), compare_groups);
-	return rc;
+		.context = &g->marks };
+	return events_of(&t, file, e);
+}
+
+void events_sort(struct audit *a)
+{
+	if (a->n_events)
+		qsort(a->events, a->n_events, sizeof(*a->events), compare_groups);
 }

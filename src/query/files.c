@@ -1,29 +1,81 @@
-/* Opens the stores of an audit together, and reads each in one transaction. */
-#include <errno.h>
+/* Opens the stores of an audit, a few at a time, and runs passes over them. */
+#include "query/files.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/str.h"
+#include "query/crew.h"
 #include "query/gather.h"
+#include "query/holders.h"
 #include "query/sql.h"
 #include "store/foreign.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
-/* Refuses a file that is given twice, because it would be counted twice. */
+/* Up to this many stores stay open from the first pass to the last, each in one transaction:
+ * all that is read of a store is of one moment. More are opened in each pass, which may then
+ * see a tick that the pass before did not. */
+enum { KEPT_OPEN = 64 };
+enum { WAIT_MS = 5000 }; /* for another program's lock */
+
+uint32_t file_card(const struct gather_file *file, int64_t id)
+{
+	uint32_t place = idmap_get(&file->places, id);
+	return place == IDMAP_NONE ? IDMAP_NONE : file->cards[place];
+}
+
+/* Which file a path is, to find those that are given twice. */
+struct file_id {
+	dev_t device;
+	ino_t inode;
+	size_t at;
+};
+
+static int compare_ids(const void *x, const void *y)
+{
+	const struct file_id *a = x, *b = y;
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Refuses a file that is given twice, because it would be counted twice. Two threads must not
+ * read the same file either: each would drop the locks of the other. */
 static int check_not_twice(const struct gather *g, struct err *e)
 {
-	struct stat st;
-	struct gather_file *file = &g->files[g->n_files - 1];
-	if (stat(file->path, &st) != 0)
-		return 0;
-	file->device = st.st_dev;
-	file->inode = st.st_ino;
-	for (const struct gather_file *other = g->files; other < file; other++)
-		if (other->inode == file->inode && other->device == file->device)
-			return err_set(e, ERR_USAGE, "%s and %s are the same store",
-				other->path, file->path);
-	return 0;
+	struct file_id *all = calloc(g->n_files + 1, sizeof(*all));
+	size_t n = 0;
+	int rc = all ? 0 : err_memory(e);
+	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
+		struct stat st;
+		if (stat(g->files[i].path, &st) == 0)
+			all[n++] = (struct file_id){ st.st_dev, st.st_ino, i };
+	}
+	if (rc == 0)
+		qsort(all, n, sizeof(*all), compare_ids);
+	for (size_t i = 1; i < n && rc == 0; i++)
+		if (all[i].inode == all[i - 1].inode && all[i].device == all[i - 1].device)
+			rc = err_set(e, ERR_USAGE, "%s and %s are the same store",
+				g->files[all[i - 1].at].path, g->files[all[i].at].path);
+	free(all);
+	return rc;
+}
+
+int gather_list(struct gather *g, struct err *e)
+{
+	g->files = calloc(g->q->n_paths + 1, sizeof(*g->files));
+	if (!g->files)
+		return err_memory(e);
+	g->n_files = g->q->n_paths;
+	g->kept_open = g->n_files <= KEPT_OPEN;
+	for (size_t i = 0; i < g->n_files; i++)
+		g->files[i].path = g->q->paths[i];
+	foreign_expect(g->kept_open ? g->n_files : CREW_MAX);
+	return check_not_twice(g, e);
 }
 
 /* Starts a transaction. A small cache is enough for sequential reading. The file is not mapped,
@@ -36,37 +88,198 @@ static int begin_reading(sqlite3 *db, struct err *e)
 	return 0;
 }
 
-int gather_open(struct gather *g, struct err *e)
+int gather_open(struct gather *g, struct gather_file *file, struct err *e)
 {
-	g->files = calloc(g->q->n_paths + 1, sizeof(*g->files));
-	if (!g->files)
+	if (file->db)
+		return 0;
+	int wait_ms = g->n_files == 1 ? WAIT_MS : WAIT_MS / 5; /* many may be locked */
+	int rc = store_open_read_until(&file->db, file->path, wait_ms, g->q->stop, e);
+	return rc ? rc : begin_reading(file->db, e);
+}
+
+static void close_file(struct gather_file *file)
+{
+	sqlite3_close(file->db);
+	file->db = NULL;
+}
+
+void gather_leave(struct gather *g, struct gather_file *file)
+{
+	if (!g->kept_open || file->code)
+		close_file(file);
+}
+
+int part_start(const struct gather *g, struct gather_file *file, struct err *e)
+{
+	const struct audit_days *days = &g->a->days;
+	struct file_part *part = file->part = calloc(1, sizeof(*part));
+	if (!part)
 		return err_memory(e);
-	foreign_expect(g->q->n_paths);
-	for (size_t i = 0; i < g->q->n_paths; i++) {
-		struct gather_file *file = &g->files[g->n_files++];
-		file->path = g->q->paths[i];
-		int rc = store_open_read_until(&file->db, file->path, g->q->stop, e);
-		if (rc == 0)
-			rc = check_not_twice(g, e);
-		if (rc == 0)
-			rc = begin_reading(file->db, e);
-		if (rc)
-			return rc;
-	}
+	audit_init(&part->a);
+	part->a.days.items = calloc(days->n + 1, sizeof(*days->items));
+	if (!part->a.days.items)
+		return err_memory(e);
+	part->a.days.n = days->n;
+	part->a.days.first = days->first;
 	return 0;
+}
+
+void part_add_hours(struct gather *g, const struct gather_file *file)
+{
+	const struct audit *part = &file->part->a;
+	for (size_t dow = 0; dow < 7; dow++)
+		for (size_t hour = 0; hour < 24; hour++)
+			for (int state = 0; state < CARD_UNOBSERVED; state++)
+				g->a->heat[dow][hour].ms[state] +=
+					part->heat[dow][hour].ms[state];
+	for (size_t i = 0; i < part->days.n; i++)
+		for (int state = 0; state < CARD_STATES; state++)
+			g->a->days.items[i].ms[state] += part->days.items[i].ms[state];
+}
+
+static void drop_part(struct gather_file *file)
+{
+	if (!file->part)
+		return;
+	audit_finish(&file->part->a);
+	pairs_free(file->part->pairs);
+	free(file->part);
+	file->part = NULL;
+}
+
+static void note_failure(struct gather_file *file, int code, const struct err *why)
+{
+	file->failed = true;
+	file->code = code;
+	file->why = strdup(why->text);
+}
+
+/* A pass while it runs. */
+struct walk {
+	struct gather *g;
+	const struct gather_pass *pass;
+	struct err *e;
+	int rc; /* what ends the audit */
+};
+
+static void read_file(void *context, size_t item)
+{
+	struct walk *w = context;
+	struct gather_file *file = &w->g->files[item];
+	struct err why = { 0 };
+	if (file->code)
+		return;
+	int rc = gather_open(w->g, file, &why);
+	if (rc == 0 && w->pass->read)
+		rc = w->pass->read(w->g, file, &why);
+	if (rc)
+		note_failure(file, rc, &why);
+}
+
+/* Whether a failure ends the audit: it is the only store, or not the fault of the store. */
+static bool ends_audit(const struct gather *g, const struct gather_file *file)
+{
+	struct foreign_stop *stop = g->q->stop;
+	return g->n_files == 1 || g->strict ||
+	       (file->code != ERR_WORLD && file->code != ERR_BUSY) || !file->why ||
+	       strcmp(file->why, ERR_MEMORY_TEXT) == 0 ||
+	       (stop && stop->asked && stop->asked(stop->context));
+}
+
+/* Decides what follows from the failure of a file. */
+static int judge_failure(struct gather *g, struct gather_file *file, struct err *e)
+{
+	file->failed = false;
+	if (!ends_audit(g, file))
+		return 0;
+	e->code = file->code;
+	text_copy(e->text, sizeof(e->text), file->why ? file->why : ERR_MEMORY_TEXT);
+	return file->code;
+}
+
+int gather_failed(struct gather *g, struct gather_file *file, struct err *e)
+{
+	note_failure(file, e->code, e);
+	g->again = true;
+	return judge_failure(g, file, e);
+}
+
+static bool add_file(void *context, size_t item)
+{
+	struct walk *w = context;
+	struct gather_file *file = &w->g->files[item];
+	struct err why = { 0 };
+	bool added = false;
+	if (!file->code && w->rc == 0) {
+		int rc = w->pass->add(w->g, file, &why);
+		added = rc != 0;
+		if (rc)
+			note_failure(file, rc, &why);
+	}
+	drop_part(file);
+	gather_leave(w->g, file);
+	if (file->failed && w->rc == 0) {
+		w->g->again |= added || !w->pass->first;
+		w->rc = judge_failure(w->g, file, w->e);
+	}
+	return w->rc == 0;
+}
+
+int gather_each(struct gather *g, const struct gather_pass *pass, struct err *e)
+{
+	struct walk w = { .g = g, .pass = pass, .e = e };
+	const struct crew crew = { g->n_files, read_file, add_file, &w };
+	/* Columns of cards that are in several stores belong to all threads. */
+	bool alone = !pass->read || g->q->want_columns;
+	crew_run(&crew, alone ? 1 : crew_size());
+	return w.rc;
+}
+
+static void forget_file(struct gather_file *file)
+{
+	drop_part(file);
+	idmap_finish(&file->hosts);
+	idmap_finish(&file->places);
+	idmap_finish(&file->shared);
+	idmap_finish(&file->person);
+	idmap_finish(&file->wanted);
+	names_finish(&file->users);
+	free(file->cards);
+	free(file->unknown_ms);
+	*file = (struct gather_file){
+		.path = file->path, .db = file->db, .code = file->code, .why = file->why
+	};
+}
+
+void gather_forget(struct gather *g)
+{
+	for (size_t i = 0; i < g->n_files; i++)
+		forget_file(&g->files[i]);
+	names_finish(&g->host_keys);
+	names_finish(&g->hostnames);
+	names_finish(&g->run_keys);
+	names_finish(&g->card_keys);
+	names_finish(&g->parents);
+	names_finish(&g->users);
+	idmap_finish(&g->marks);
+	free(g->n_named);
+	free(g->runs);
+	*g = (struct gather){ .a = g->a,
+		.q = g->q,
+		.files = g->files,
+		.n_files = g->n_files,
+		.kept_open = g->kept_open,
+		.strict = g->strict };
 }
 
 void gather_close(struct gather *g)
 {
+	gather_forget(g);
 	for (size_t i = 0; i < g->n_files; i++) {
-		sqlite3_close(g->files[i].db);
-		idmap_finish(&g->files[i].hosts);
-		idmap_finish(&g->files[i].cards);
-		idmap_finish(&g->files[i].person);
-		idmap_finish(&g->files[i].wanted);
-		free(g->files[i].unknown_ms);
+		close_file(&g->files[i]);
+		free(g->files[i].why);
 	}
-	names_finish(&g->users);
 	free(g->files);
-	free(g->runs);
+	g->files = NULL;
+	g->n_files = 0;
 }

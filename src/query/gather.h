@@ -1,32 +1,11 @@
-/* The engine that fills an audit from stores: opens them, then runs its steps in order. Only
- * for query/. */
+/* The engine that fills an audit from stores: runs its steps in order; most are passes over all
+ * stores. Only for query/. */
 #ifndef GUA_QUERY_GATHER_H
 #define GUA_QUERY_GATHER_H
 
-#include <sqlite3.h>
-#include <sys/types.h>
-
 #include "query/audit.h"
-#include "query/idmap.h"
-#include "query/names.h"
+#include "query/files.h"
 #include "query/restriction.h"
-
-/* One store while it is read. */
-struct gather_file {
-	const char *path;
-	dev_t device; /* with the next: which file it is */
-	ino_t inode;
-	sqlite3 *db;
-	struct idmap hosts; /* from its host ids to audit.hosts */
-	struct idmap
-		cards; /* from its card ids to audit.cards; IDMAP_NONE: not in the report */
-	struct idmap person; /* the processes of the user whose present was asked for */
-	struct idmap wanted; /* the processes that the audit is restricted to, if it is */
-	int64_t *unknown_ms; /* by card: its time with unknown use; NULL: there is none */
-	size_t first_run;    /* index of its first run in gather.runs */
-	size_t checked; /* 1 + the host that gather_check_overlap() accepted last; 0: none yet
-			 */
-};
 
 /* One start of a recorder. */
 struct gather_run {
@@ -43,10 +22,23 @@ struct gather {
 	const struct audit_question *q;
 	struct gather_file *files;
 	size_t n_files;
+	bool kept_open; /* stores stay open, each in one transaction, until gather_close() */
+	bool strict;	/* a store that cannot be read is an error, also of several */
+	bool again; /* a store turned out to be damaged: the audit must be made without it */
 	struct gather_run *runs; /* store by store, sorted by start */
 	size_t n_runs;
-	struct names users;	    /* of all processes, if the audit is restricted to some */
+	/* Numbers of hosts (name and machine id), of host names, of runs, of cards, and of
+	 * cards that have MIG instances; those of hosts and cards are indexes into the audit.
+	 */
+	struct names host_keys, hostnames, run_keys, card_keys, parents;
+	size_t *n_named;	/* by number of a host name: how many hosts have it */
+	struct names users;	/* of all processes, if the audit is restricted to some */
+	size_t n_wanted;	/* processes that it is then restricted to */
+	int64_t from_ms, to_ms; /* the requested window, widened to the slots that it cuts */
+	int64_t first_slot_ms;	/* where the first slot of all stores begins */
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
+	struct idmap marks;	    /* of the time line's events; see columns.h */
+	void *context;		    /* of the pass that runs */
 };
 
 /* Slots in from <= slot < to. */
@@ -63,36 +55,25 @@ struct window_parts {
 };
 struct window_parts window_parts(const struct gather *g, bool by_hour);
 
-/* Opens every store and starts one read transaction on each. */
-int gather_open(struct gather *g, struct err *e);
-void gather_close(struct gather *g);
-
-/* Reads the hosts, merged over the files, and the runs. */
-int gather_hosts(struct gather *g, struct err *e);
-/* For a card that is also in an earlier file: fails if both files recorded its host at the same
- * time in the window, because that time would be counted twice. */
-int gather_check_overlap(
-	const struct gather *g, const struct gather_file *file, size_t host, struct err *e);
+/* Reads the hosts and the cards, merged over the files, the runs, and where data begins and
+ * ends. */
+int gather_survey(struct gather *g, struct err *e);
 /* Sets the window; copies the rules and the state of each host from the runs in it. */
 int gather_window(struct gather *g, struct err *e);
+/* Fails if two files recorded a host that they share at the same time in the window, because
+ * that time would be counted twice. */
+int gather_check_overlap(struct gather *g, struct err *e);
 /* Makes the days of the window, empty. */
 int gather_days(struct gather *g, struct err *e);
-/* Reads the cards, merged over the files, their sums and the heatmap; then drops cards that do
- * not belong in the report. */
-int gather_cards(struct gather *g, struct err *e);
+/* Checks that there is a host, card and model for each that the audit is restricted to;
+ * ERR_NOTHING: there is not. */
+int gather_words(struct gather *g, struct err *e);
+/* Reads the sums of the cards and the heatmap; then drops cards that do not belong in the
+ * report. */
 int gather_usage(struct gather *g, struct err *e);
 int gather_settle(struct gather *g, struct err *e);
-/* Finds what the audit is restricted to; ERR_NOTHING: something of it is not in the stores. */
-int gather_wanted(struct gather *g, struct err *e);
-/* Sets what the cards cost; then reads identities and processes. */
+/* Sets what the cards cost; then reads identities and processes, and all else that stores have
+ * about them. */
 int gather_costs(struct gather *g, struct err *e);
 int gather_holders(struct gather *g, struct err *e);
-/* Reads what the user that was asked for holds now. */
-int gather_present(struct gather *g, struct err *e);
-/* Counts the events that a report mentions, by kind. */
-int gather_events(struct gather *g, struct err *e);
-/* Reads the longest idle spells, and memory without a process. */
-int gather_spells(struct gather *g, struct err *e);
-int gather_orphans(struct gather *g, struct err *e);
-
 #endif

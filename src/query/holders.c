@@ -10,7 +10,7 @@
 #include "query/columns.h"
 #include "query/cost.h"
 #include "query/floors.h"
-#include "query/gather.h"
+#include "query/gather_parts.h"
 #include "query/heat.h"
 #include "query/holders.h"
 #include "query/sql.h"
@@ -23,15 +23,18 @@
 /* Up to this many unneeded process rows are read, instead of looking rows up one by one. */
 #define ID_GAP 8
 
-/* The pairs of one file. */
-struct pairs {
-	struct idmap map;
-	struct pair *items;
-	size_t n;
-	size_t last;	     /* the previous pair: often the same */
-	int64_t *unknown_ms; /* by card: presence with unknown use, also of what the audit is
-				not restricted to; NULL if the file has none */
-};
+void pairs_free(struct pairs *p)
+{
+	if (!p)
+		return;
+	idmap_finish(&p->map);
+	names_finish(&p->users);
+	for (size_t level = 0; level < BY_MAX; level++)
+		names_finish(&p->labels[level]);
+	free(p->items);
+	free(p->unknown_ms);
+	free(p);
+}
 
 static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, struct err *e)
 {
@@ -58,7 +61,7 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 /* What the rows of one file's holding tables are added to. */
 struct holding_fold {
 	struct fold fold;
-	struct gather *g;
+	const struct gather *g;
 	struct pairs *pairs;
 	const struct gather_file *file;
 	int64_t seconds; /* width of the slots */
@@ -83,15 +86,15 @@ static void add_hours(
 	struct holding_fold *h, uint32_t card, int64_t slot, const int64_t ms[HOLDER_STATES])
 {
 	const struct heat_slot at = { slot, h->seconds };
-	struct audit *a = h->g->a;
+	struct audit_columns *columns = &h->g->a->columns;
 	const int64_t by_state[CARD_STATES] = { [CARD_ACTIVE] = ms[HOLDER_ACTIVE],
 		[CARD_IDLE_HELD] = ms[HOLDER_IDLE_HELD] + ms[HOLDER_SQUATTING],
 		[CARD_TRULY_IDLE] = ms[HOLDER_TRULY_IDLE],
 		[CARD_USE_UNKNOWN] = ms[HOLDER_USE_UNKNOWN] };
 	for (int state = 0; state < CARD_STATES; state++)
 		if (by_state[state]) {
-			heat_add(a, &h->clock, at, state, by_state[state]);
-			columns_add(&a->columns, card, slot, state, by_state[state]);
+			heat_add(&h->file->part->a, &h->clock, at, state, by_state[state]);
+			columns_add(columns, card, slot, state, by_state[state]);
 		}
 }
 
@@ -109,17 +112,19 @@ static int64_t presence(sqlite3_value **values, int state)
 static bool take_holding(struct fold *f, sqlite3_value **values)
 {
 	struct holding_fold *h = f->context;
-	uint32_t card = idmap_get(&h->file->cards, sqlite3_value_int64(values[0]));
+	uint32_t place = idmap_get(&h->file->places, sqlite3_value_int64(values[0]));
+	uint32_t card = place == IDMAP_NONE ? IDMAP_NONE : h->file->cards[place];
 	int64_t process = sqlite3_value_int64(values[1]);
 	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX)
 		return true;
 	if (h->pairs->unknown_ms)
-		h->pairs->unknown_ms[card] += presence(values, HOLDER_USE_UNKNOWN);
+		h->pairs->unknown_ms[place] += presence(values, HOLDER_USE_UNKNOWN);
 	if (!wanted_has(h->g, h->file, process))
 		return true;
 	struct pair *pair = find_pair(h->pairs, process, card, f->e);
 	if (!pair)
 		return false;
+	pair->place = place;
 	int64_t presence_ms[HOLDER_STATES];
 	for (int state = 0; state < HOLDER_STATES; state++) {
 		presence_ms[state] = presence(values, state);
@@ -149,7 +154,7 @@ static int read_holdings(
 }
 
 static int read_window(
-	struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
+	const struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
 {
 	struct window_parts parts = window_parts(g, restriction_of_users(&g->q->only));
 	struct holding_fold h = {
@@ -174,34 +179,27 @@ static int compare_pairs(const void *x, const void *y)
 	return a->card < b->card ? -1 : a->card > b->card;
 }
 
-/* What the rows of processes are read into. */
-struct owners {
-	struct pairs *pairs;
-	struct users *users;
-	struct breakdown *breakdown; /* as asked */
-	struct breakdown *by_card;   /* of the users that the audit is restricted to */
-};
-
 /* The columns of a row before those that a breakdown asks for. */
 enum { LABELS_AT = 5 };
 
-static int set_labels(struct owners *o, struct pair *pair, sqlite3_stmt *row, struct err *e)
+static int set_labels(struct pairs *p, struct pair *pair, sqlite3_stmt *row, struct err *e)
 {
 	char text[COMMAND_CAP];
-	int rc = 0;
-	for (int level = 0; level < BY_MAX && rc == 0; level++) {
+	for (int level = 0; level < BY_MAX; level++) {
 		sql_text(row, LABELS_AT + level, text, sizeof(text));
-		if (*text)
-			rc = breakdown_label(o->breakdown, pair, (size_t)level, text, e);
+		if (!*text)
+			continue;
+		pair->labels[level] = names_find(&p->labels[level], 0, text, e);
+		if (pair->labels[level] == IDMAP_NONE)
+			return ERR_WORLD;
 	}
-	return rc;
+	return 0;
 }
 
 /* Copies the row's values to the pairs of that process; `*at` is the first pair that may
  * match. */
-static int name_pairs(struct owners *o, size_t *at, sqlite3_stmt *row, struct err *e)
+static int name_pairs(struct pairs *p, size_t *at, sqlite3_stmt *row, struct err *e)
 {
-	struct pairs *p = o->pairs;
 	int64_t id = sqlite3_column_int64(row, 0);
 	while (*at < p->n && p->items[*at].process < id)
 		++*at;
@@ -209,7 +207,7 @@ static int name_pairs(struct owners *o, size_t *at, sqlite3_stmt *row, struct er
 		return 0;
 	char name[USER_CAP];
 	sql_text(row, 1, name, sizeof(name));
-	uint32_t user = users_find(o->users, name, e);
+	uint32_t user = names_find(&p->users, 0, name, e);
 	if (user == IDMAP_NONE)
 		return ERR_WORLD;
 	int rc = 0;
@@ -219,20 +217,21 @@ static int name_pairs(struct owners *o, size_t *at, sqlite3_stmt *row, struct er
 		pair->pid = (uint32_t)sqlite3_column_int64(row, 2);
 		pair->started_ms = sql_int(row, 3, -1);
 		pair->own.last_active_ms = sql_int(row, 4, -1);
-		rc = set_labels(o, pair, row, e);
+		rc = set_labels(p, pair, row, e);
 	}
 	return rc;
 }
 
 /* Reads the process rows of all pairs, which are sorted; neighbouring ids are read together. */
-static int read_owners(struct gather_file *file, struct owners *o, struct err *e)
+static int read_owners(
+	const struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	struct pairs *p = o->pairs;
+	const struct by *by = &g->q->by;
 	int rc = sql_prepare(file->db, &stmt, e,
 		"SELECT id, user, pid, started_ms, last_active_ms, %s, %s FROM process "
 		"WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
-		breakdown_column(o->breakdown, 0), breakdown_column(o->breakdown, 1));
+		breakdown_column(by, 0), breakdown_column(by, 1));
 	for (size_t from = 0, to = 0; from < p->n && rc == 0; from = to) {
 		to = from + 1;
 		while (to < p->n && p->items[to].process - p->items[to - 1].process <= ID_GAP)
@@ -244,7 +243,7 @@ static int read_owners(struct gather_file *file, struct owners *o, struct err *e
 			rc = sql_step(stmt, e);
 			if (rc <= 0)
 				break;
-			rc = name_pairs(o, &at, stmt, e);
+			rc = name_pairs(p, &at, stmt, e);
 		}
 		sqlite3_reset(stmt);
 	}
@@ -265,7 +264,7 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 			break;
 		rc = 0;
 		struct pair key = { .process = sqlite3_column_int64(stmt, 1),
-			.card = idmap_get(&file->cards, sqlite3_column_int64(stmt, 0)) };
+			.card = file_card(file, sqlite3_column_int64(stmt, 0)) };
 		struct pair *pair =
 			p->n ? bsearch(&key, p->items, p->n, sizeof(key), compare_pairs) : NULL;
 		if (pair && pair->own.last_active_ms < sqlite3_column_int64(stmt, 2))
@@ -313,7 +312,7 @@ static bool is_context(
 
 /* Marks the pairs that had only a bare context. What was learned is read if it is needed. */
 static int mark_contexts(
-	struct gather *g, const struct gather_file *file, struct pairs *p, struct err *e)
+	const struct gather *g, const struct gather_file *file, struct pairs *p, struct err *e)
 {
 	struct context_floors floors = { .n = 0 };
 	bool read = false;
@@ -333,21 +332,6 @@ static int mark_contexts(
 	return rc;
 }
 
-/* Adds a pair to all that it belongs to. */
-static int add_pair(
-	struct gather *g, size_t path, struct owners *o, const struct pair *pair, struct err *e)
-{
-	int rc = 0;
-	if (pair->user == IDMAP_NONE)
-		return 0;
-	add_to_identity(&o->users->items[pair->user], pair, &g->a->cards[pair->card]);
-	if (g->q->want_processes)
-		rc = add_process(g->a, path, pair, e);
-	if (rc == 0)
-		rc = breakdown_add(o->breakdown, path, pair, e);
-	return rc ? rc : breakdown_add(o->by_card, path, pair, e);
-}
-
 /* Divides the time with unknown use of each card by the presence of its holders: neither use
  * nor memory says more. */
 static void divide_unknown(const struct gather_file *file, struct pairs *p)
@@ -355,69 +339,155 @@ static void divide_unknown(const struct gather_file *file, struct pairs *p)
 	for (size_t i = 0; i < p->n && p->unknown_ms; i++) {
 		struct pair *pair = &p->items[i];
 		int64_t own_ms = pair->presence_ms[HOLDER_USE_UNKNOWN];
-		int64_t all_ms = p->unknown_ms[pair->card];
-		int64_t card_ms = file->unknown_ms[pair->card];
+		int64_t all_ms = p->unknown_ms[pair->place];
+		int64_t card_ms = file->unknown_ms[pair->place];
 		double part = all_ms > card_ms ? (double)card_ms / (double)all_ms : 1;
 		pair->own.unknown_share_ms = (int64_t)((double)own_ms * part);
 	}
 }
 
-/* Reads one file: its slots, its owners, and their sums. */
-static int gather_file_holders(struct gather *g, size_t path, struct owners o, struct err *e)
+/* Reads the pairs: their slots, their owners, and what is known of them. */
+static int read_pairs(const struct gather *g, struct gather_file *file, struct err *e)
 {
-	struct gather_file *file = &g->files[path];
-	struct pairs p = { 0 };
-	o.pairs = &p;
+	struct pairs *p = file->part->pairs = calloc(1, sizeof(*p));
+	if (!p)
+		return err_memory(e);
 	if (file->unknown_ms)
-		p.unknown_ms = calloc(g->a->n_cards, sizeof(*p.unknown_ms));
-	int rc =
-		file->unknown_ms && !p.unknown_ms ? err_memory(e) : read_window(g, file, &p, e);
-	if (p.n)
-		qsort(p.items, p.n, sizeof(*p.items), compare_pairs);
+		p->unknown_ms = calloc(file->n_cards + 1, sizeof(*p->unknown_ms));
+	if (file->unknown_ms && !p->unknown_ms)
+		return err_memory(e);
+	int rc = read_window(g, file, p, e);
+	if (p->n)
+		qsort(p->items, p->n, sizeof(*p->items), compare_pairs);
 	if (rc == 0)
-		rc = read_owners(file, &o, e);
+		rc = read_owners(g, file, p, e);
 	if (rc == 0)
-		rc = read_last_active(file, &p, e);
+		rc = read_last_active(file, p, e);
 	if (rc == 0)
-		rc = mark_contexts(g, file, &p, e);
+		rc = mark_contexts(g, file, p, e);
 	if (rc == 0)
-		divide_unknown(file, &p);
-	for (size_t i = 0; i < p.n && rc == 0; i++)
-		rc = add_pair(g, path, &o, &p.items[i], e);
-	idmap_finish(&p.map);
-	free(p.items);
-	free(p.unknown_ms);
+		divide_unknown(file, p);
 	return rc;
+}
+
+static int read_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	int rc = part_start(g, file, e);
+	if (rc == 0)
+		rc = wanted_read(g, file, e);
+	if (rc == 0)
+		rc = person_read(g, file, e);
+	if (rc == 0)
+		rc = read_pairs(g, file, e);
+	return rc ? rc : spells_read(g, file, e);
+}
+
+/* What the holders of all files are added to. */
+struct owners {
+	struct users users;
+	struct breakdown breakdown; /* as asked */
+	struct breakdown by_card;   /* of the users that the audit is restricted to */
+};
+
+/* Gives a pair the numbers of its user and its names in the audit. */
+static int number_pair(struct owners *o, const struct pairs *p, const uint32_t *users,
+	struct pair *pair, struct err *e)
+{
+	int rc = 0;
+	pair->user = users[pair->user];
+	for (size_t level = 0; level < BY_MAX && rc == 0; level++) {
+		uint32_t label = pair->labels[level];
+		if (label != IDMAP_NONE)
+			rc = breakdown_label(&o->breakdown, pair, level,
+				p->labels[level].items[label].text, e);
+	}
+	return rc;
+}
+
+/* Adds a pair to all that it belongs to. */
+static int add_pair(struct gather *g, size_t path, const struct pair *pair, struct err *e)
+{
+	struct owners *o = g->context;
+	int rc = 0;
+	add_to_identity(&o->users.items[pair->user], pair, &g->a->cards[pair->card]);
+	if (g->q->want_processes)
+		rc = add_process(g->a, path, pair, e);
+	if (rc == 0)
+		rc = breakdown_add(&o->breakdown, path, pair, e);
+	return rc ? rc : breakdown_add(&o->by_card, path, pair, e);
+}
+
+static int add_pairs(struct gather *g, struct gather_file *file, struct err *e)
+{
+	struct owners *o = g->context;
+	struct pairs *p = file->part->pairs;
+	uint32_t *users = calloc(p->users.n + 1, sizeof(*users));
+	int rc = users ? 0 : err_memory(e);
+	for (size_t i = 0; i < p->users.n && rc == 0; i++) {
+		users[i] = users_find(&o->users, p->users.items[i].text, e);
+		rc = users[i] == IDMAP_NONE ? ERR_WORLD : 0;
+	}
+	for (size_t i = 0; i < p->n && rc == 0; i++) {
+		struct pair *pair = &p->items[i];
+		if (pair->user == IDMAP_NONE)
+			continue;
+		rc = number_pair(o, p, users, pair, e);
+		if (rc == 0)
+			rc = add_pair(g, (size_t)(file - g->files), pair, e);
+	}
+	free(users);
+	return rc;
+}
+
+static int add_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	static int (*const parts[])(struct gather *, struct gather_file *, struct err *) = {
+		wanted_add, add_pairs, events_add, present_add, spells_add, orphans_add
+	};
+	int rc = 0;
+	part_add_hours(g, file);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == 0; i++)
+		rc = parts[i](g, file, e);
+	return rc;
+}
+
+/* Sorts what was read. Others refer to users by index: they are renumbered. */
+static int finish_holders(struct gather *g, struct owners *o, struct err *e)
+{
+	int rc = breakdown_end(&o->breakdown, e);
+	if (rc == 0)
+		rc = users_hand_over(&o->users, g->a, e);
+	if (rc)
+		return rc;
+	processes_choose(g);
+	events_sort(g->a);
+	present_sort(g->a);
+	spells_sort(&g->a->spells);
+	return 0;
 }
 
 int gather_holders(struct gather *g, struct err *e)
 {
 	static const struct by cards = { { IDENTITY_CARD }, 1 }, nothing = { .n = 0 };
-	struct users users = { 0 };
-	struct breakdown breakdown, by_card;
-	const struct owners owners = {
-		.users = &users, .breakdown = &breakdown, .by_card = &by_card
-	};
-	int rc = 0;
+	static const struct gather_pass pass = { .read = read_file, .add = add_file };
+	struct owners o = { 0 };
 	g->a->of_users = restriction_of_users(&g->q->only);
 	if (g->a->of_users) {
 		days_clear(&g->a->days);
 		columns_clear(&g->a->columns, g->a->n_cards);
 	}
-	breakdown_start(&breakdown, g, &users, &g->a->breakdown, &g->q->by);
+	breakdown_start(&o.breakdown, g, &o.users, &g->a->breakdown, &g->q->by);
 	breakdown_start(
-		&by_card, g, &users, &g->a->by_card, g->a->of_users ? &cards : &nothing);
-	for (size_t i = 0; i < g->n_files && rc == 0; i++)
-		rc = gather_file_holders(g, i, owners, e);
+		&o.by_card, g, &o.users, &g->a->by_card, g->a->of_users ? &cards : &nothing);
+	g->context = &o;
+	int rc = gather_each(g, &pass, e);
+	g->context = NULL;
+	if (rc == 0 && !g->again)
+		rc = wanted_check(g, e);
 	if (rc == 0)
-		rc = breakdown_end(&breakdown, e);
-	breakdown_finish(&breakdown);
-	breakdown_finish(&by_card);
-	/* Others refer to users by index: they are sorted last, and renumbered. */
-	if (rc == 0)
-		rc = users_hand_over(&users, g->a, e);
-	users_finish(&users);
-	if (rc == 0 && g->q->want_processes)
-		rc = processes_choose(g, e);
+		rc = finish_holders(g, &o, e);
+	breakdown_finish(&o.breakdown);
+	breakdown_finish(&o.by_card);
+	users_finish(&o.users);
 	return rc;
 }

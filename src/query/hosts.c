@@ -6,35 +6,47 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "base/timetext.h"
-#include "query/gather.h"
+#include "query/gather_parts.h"
 #include "query/sql.h"
 
 /* A recorder that replaces another begins with samples that the driver still has from before.
  * The two may overlap by this much. */
 #define OVERLAP_SLACK_MS 60000
 
-/* Names a host. If two machines have the same name, the later one is NAME#2. */
-static void name_host(const struct audit *a, struct audit_host *host, const char *hostname)
+/* Names a host. If several machines have the same name, the later ones are NAME#2 ... */
+static int name_host(
+	struct gather *g, struct audit_host *host, const char *hostname, struct err *e)
 {
-	int same = 1;
-	for (const struct audit_host *h = a->hosts; h < host; h++) {
-		size_t len = strlen(hostname);
-		bool starts = strncmp(h->hostname, hostname, len) == 0;
-		same += starts && (h->hostname[len] == '\0' || h->hostname[len] == '#');
-	}
-	if (same == 1)
+	size_t known = g->hostnames.n;
+	uint32_t number = names_find(&g->hostnames, 0, hostname, e);
+	if (number == IDMAP_NONE || (number == known && !array_one_more(&g->n_named, known)))
+		return err_memory(e);
+	if (number == known)
+		g->n_named[number] = 0;
+	if (++g->n_named[number] == 1)
 		text_copy(host->hostname, sizeof(host->hostname), hostname);
 	else
-		snprintf(host->hostname, sizeof(host->hostname), "%.100s#%d", hostname, same);
+		snprintf(host->hostname, sizeof(host->hostname), "%.100s#%zu", hostname,
+			g->n_named[number]);
+	return 0;
 }
 
-/* Whether it is the host with that name and machine id; an earlier file may have added it. */
-static bool is_host(const struct audit_host *host, const char *hostname, const char *machine_id)
+/* The index of a host; an earlier file may have added it. IDMAP_NONE: out of memory. */
+static uint32_t find_host(
+	struct gather *g, const char *hostname, const char *machine_id, struct err *e)
 {
-	size_t len = strlen(hostname);
-	return strcmp(host->machine_id, machine_id) == 0 &&
-	       strncmp(host->hostname, hostname, len) == 0 &&
-	       (host->hostname[len] == '\0' || host->hostname[len] == '#');
+	struct audit *a = g->a;
+	char key[sizeof(a->hosts->hostname) + sizeof(a->hosts->machine_id)];
+	snprintf(key, sizeof(key), "%s\n%s", hostname, machine_id);
+	uint32_t index = names_find(&g->host_keys, 0, key, e);
+	if (index == IDMAP_NONE || index < a->n_hosts)
+		return index;
+	struct audit_host *host = audit_add_host(a, e);
+	if (!host || name_host(g, host, hostname, e))
+		return IDMAP_NONE;
+	host->left_out = !restriction_takes_host(&g->q->only, host->hostname);
+	text_copy(host->machine_id, sizeof(host->machine_id), machine_id);
+	return index;
 }
 
 static int take_host(
@@ -42,44 +54,48 @@ static int take_host(
 {
 	struct audit *a = g->a;
 	char hostname[sizeof(a->hosts->hostname)], machine_id[sizeof(a->hosts->machine_id)];
-	size_t i = 0;
 	sql_text(row, 1, hostname, sizeof(hostname));
 	sql_text(row, 2, machine_id, sizeof(machine_id));
-	while (i < a->n_hosts && !is_host(&a->hosts[i], hostname, machine_id))
-		i++;
-	if (i == a->n_hosts) {
-		struct audit_host *host = audit_add_host(a, e);
-		if (!host)
-			return ERR_WORLD;
-		name_host(a, host, hostname);
-		host->left_out = !restriction_takes_host(&g->q->only, host->hostname);
-		text_copy(host->machine_id, sizeof(host->machine_id), machine_id);
-	}
+	uint32_t i = find_host(g, hostname, machine_id, e);
+	if (i == IDMAP_NONE)
+		return ERR_WORLD;
 	sql_text(row, 3, a->hosts[i].environment, sizeof(a->hosts[i].environment));
 	sql_text(row, 4, a->hosts[i].driver, sizeof(a->hosts[i].driver));
-	if (!idmap_put(&file->hosts, sqlite3_column_int64(row, 0), (uint32_t)i))
+	if (!idmap_put(&file->hosts, sqlite3_column_int64(row, 0), i))
 		return err_memory(e);
 	return 0;
 }
 
+/* The file that has a run. */
+static const struct gather_file *file_of_run(const struct gather *g, size_t run)
+{
+	const struct gather_file *file = g->files;
+	while (run >= file->first_run + file->n_runs)
+		file++;
+	return file;
+}
+
 /* Refuses a run that is also in an earlier file: one file is a copy of the other, and
  * everything would be counted twice. */
-static int check_not_copied(const struct gather *g, const struct gather_file *file,
+static int check_not_copied(struct gather *g, const struct gather_file *file,
 	const struct gather_run *run, struct err *e)
 {
-	const struct gather_file *other = g->files;
-	char when[48];
-	for (size_t i = 0; i < file->first_run; i++) {
+	char when[48], key[32 + SOURCE_LIST_CAP];
+	size_t known = g->run_keys.n;
+	snprintf(key, sizeof(key), "%lld %s", (long long)run->started_ms, run->source);
+	uint32_t number = names_find(&g->run_keys, (uint32_t)run->host, key, e);
+	if (number == IDMAP_NONE)
+		return ERR_WORLD;
+	for (size_t i = 0; i < file->first_run && number < known; i++) {
 		const struct gather_run *r = &g->runs[i];
 		if (r->host != run->host || r->started_ms != run->started_ms ||
 			strcmp(r->source, run->source) != 0)
 			continue;
-		while (other + 1 < file && other[1].first_run <= i)
-			other++;
 		moment_text(when, sizeof(when), run->started_ms, g->q->utc);
 		return err_set(e, ERR_USAGE,
 			"%s and %s both have what was recorded on %s from %s on: give one",
-			other->path, file->path, g->a->hosts[run->host].hostname, when);
+			file_of_run(g, i)->path, file->path, g->a->hosts[run->host].hostname,
+			when);
 	}
 	return 0;
 }
@@ -100,32 +116,33 @@ static const struct gather_run *overlapping(
 	return NULL;
 }
 
-int gather_check_overlap(
-	const struct gather *g, const struct gather_file *file, size_t host, struct err *e)
+static int check_run(const struct gather *g, const struct gather_file *file,
+	const struct gather_run *run, struct err *e)
 {
-	const struct gather_file *next = file + 1, *other = g->files;
-	size_t end = next < g->files + g->n_files ? next->first_run : g->n_runs;
+	bool shared = idmap_get(&file->shared, (int64_t)run->host) != IDMAP_NONE;
+	const struct gather_run *r = shared ? overlapping(g, file, run) : NULL;
 	char from[48], to[48];
-	for (size_t i = file->first_run; i < end; i++) {
-		const struct gather_run *run = &g->runs[i];
-		const struct gather_run *r =
-			run->host == host ? overlapping(g, file, run) : NULL;
-		if (!r)
-			continue;
-		while (other + 1 < file && other[1].first_run <= (size_t)(r - g->runs))
-			other++;
-		int64_t from_ms = r->started_ms, to_ms = r->last_tick_ms;
-		from_ms = from_ms > run->started_ms ? from_ms : run->started_ms;
-		to_ms = to_ms < run->last_tick_ms ? to_ms : run->last_tick_ms;
-		moment_text(from, sizeof(from), from_ms, g->q->utc);
-		moment_text(to, sizeof(to), to_ms, g->q->utc);
-		return err_set(e, ERR_USAGE,
-			"%s and %s both recorded the cards of %s from %s to %s, which would be "
-			"counted twice: give one, or choose other times with --since and "
-			"--until",
-			other->path, file->path, g->a->hosts[host].hostname, from, to);
-	}
-	return 0;
+	if (!r)
+		return 0;
+	int64_t from_ms = r->started_ms, to_ms = r->last_tick_ms;
+	from_ms = from_ms > run->started_ms ? from_ms : run->started_ms;
+	to_ms = to_ms < run->last_tick_ms ? to_ms : run->last_tick_ms;
+	moment_text(from, sizeof(from), from_ms, g->q->utc);
+	moment_text(to, sizeof(to), to_ms, g->q->utc);
+	return err_set(e, ERR_USAGE,
+		"%s and %s both recorded the cards of %s from %s to %s, which would be counted "
+		"twice: give one, or choose other times with --since and --until",
+		file_of_run(g, (size_t)(r - g->runs))->path, file->path,
+		g->a->hosts[run->host].hostname, from, to);
+}
+
+int gather_check_overlap(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	for (const struct gather_file *file = g->files; file < g->files + g->n_files; file++)
+		for (size_t i = 0; i < file->n_runs && rc == 0 && file->shared.n; i++)
+			rc = check_run(g, file, &g->runs[file->first_run + i], e);
+	return rc;
 }
 
 static int take_run(
@@ -138,6 +155,7 @@ static int take_run(
 	if (!array_one_more(&g->runs, g->n_runs))
 		return err_memory(e);
 	struct gather_run *run = &g->runs[g->n_runs++];
+	file->n_runs++;
 	*run = (struct gather_run){
 		.host = host,
 		.started_ms = sql_int(row, 2, 0),
@@ -182,21 +200,17 @@ static int each_row(struct gather *g, struct gather_file *file, const char *sql,
 	return rc;
 }
 
-int gather_hosts(struct gather *g, struct err *e)
+int hosts_add(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
-		g->files[i].first_run = g->n_runs;
-		rc = each_row(g, &g->files[i],
-			"SELECT id, hostname, machine_id, environment, driver FROM host "
-			"ORDER BY id",
-			take_host, e);
-		if (rc == 0)
-			rc = each_row(g, &g->files[i],
-				"SELECT host, source, started_ms, last_tick_ms, ended_ms, "
-				"interval_ms, active_util_pct, held_mem_bytes, count_graphics, "
-				"privacy, spell_ms FROM run ORDER BY started_ms, id",
-				take_run, e);
-	}
-	return rc;
+	file->first_run = g->n_runs;
+	int rc = each_row(g, file,
+		"SELECT id, hostname, machine_id, environment, driver FROM host ORDER BY id",
+		take_host, e);
+	if (rc)
+		return rc;
+	return each_row(g, file,
+		"SELECT host, source, started_ms, last_tick_ms, ended_ms, interval_ms, "
+		"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms "
+		"FROM run ORDER BY started_ms, id",
+		take_run, e);
 }

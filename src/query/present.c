@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "query/gather.h"
+#include "query/gather_parts.h"
 #include "query/sql.h"
 
 /* A shorter pause is work. */
@@ -20,7 +20,7 @@ static int take_present(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
 	struct audit *a = g->a;
-	uint32_t card = idmap_get(&file->cards, sqlite3_column_int64(row, 0));
+	uint32_t card = file_card(file, sqlite3_column_int64(row, 0));
 	int64_t idle_ms = g->q->now_ms - sql_int(row, 3, 0);
 	if (card == IDMAP_NONE)
 		return 0;
@@ -75,16 +75,20 @@ static int compare_present(const void *x, const void *y)
 	return p->pid < q->pid ? -1 : p->pid > q->pid;
 }
 
-int gather_present(struct gather *g, struct err *e)
+int person_read(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files && rc == 0 && g->q->present_of; i++) {
-		rc = each_of_user(g, &g->files[i], PRESENT_SQL, take_present, e);
-		if (rc == 0)
-			rc = each_of_user(g, &g->files[i],
-				"SELECT id FROM process WHERE user = ?1", take_process, e);
-	}
-	if (g->a->n_present)
-		qsort(g->a->present, g->a->n_present, sizeof(*g->a->present), compare_present);
-	return rc;
+	if (!g->q->present_of)
+		return 0;
+	return each_of_user(g, file, "SELECT id FROM process WHERE user = ?1", take_process, e);
+}
+
+int present_add(struct gather *g, struct gather_file *file, struct err *e)
+{
+	return g->q->present_of ? each_of_user(g, file, PRESENT_SQL, take_present, e) : 0;
+}
+
+void present_sort(struct audit *a)
+{
+	if (a->n_present)
+		qsort(a->present, a->n_present, sizeof(*a->present), compare_present);
 }

@@ -60,6 +60,7 @@ static void add_window(struct report *r, const struct audit *a)
 	r->strict = a->strict;
 	r->hosts = a->hosts;
 	r->n_hosts = a->n_hosts;
+	r->n_listed = a->n_hosts > AUDIT_HOSTS_LISTED ? AUDIT_HOSTS_WORST : a->n_hosts;
 }
 
 /* The states of cards and of users, as the headline names them. */
@@ -211,6 +212,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 {
 	*r = (struct report){ .utc = q->utc,
 		.only = q->only,
+		.stores = &a->stores,
 		.fleet = a->fleet.asked ? &a->fleet : NULL,
 		.asked = q->asked };
 	report_add_figures(r, a, q);

@@ -64,14 +64,14 @@ static void short_uuid(char *dst, size_t cap, const char *uuid, bool tail)
 		from + (tail && len > SHORT_UUID ? len - SHORT_UUID : 0));
 }
 
-static bool heads_are_alike(const struct audit *a, size_t host)
+/* Whether cards of a host, of which `first` is the first one, begin alike. */
+static bool heads_are_alike(const struct audit *a, size_t first)
 {
+	size_t host = a->cards[first].host;
 	char one[UUID_CAP], other[UUID_CAP];
-	for (size_t i = 0; i < a->n_cards; i++) {
-		if (a->cards[i].host != host)
-			continue;
+	for (size_t i = first; i < a->n_cards && a->cards[i].host == host; i++) {
 		short_uuid(one, sizeof(one), a->cards[i].id.uuid, false);
-		for (size_t k = i; k-- > 0 && a->cards[k].host == host;) {
+		for (size_t k = i; k-- > first;) {
 			short_uuid(other, sizeof(other), a->cards[k].id.uuid, false);
 			if (strcmp(one, other) == 0)
 				return true;
@@ -283,7 +283,7 @@ void report_add_cards(struct table *t, const struct audit *a)
 		const struct audit_card *card = &a->cards[i];
 		struct card_row row = { .card = *card, .host = a->hosts[card->host].hostname };
 		if (i == 0 || card->host != a->cards[i - 1].host)
-			tail = heads_are_alike(a, card->host);
+			tail = heads_are_alike(a, i);
 		card_label(row.label, sizeof(row.label) - 1, &card->id);
 		if (strcmp(card->status, "ok") != 0)
 			strcat(row.label, "*");

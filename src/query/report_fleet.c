@@ -1,4 +1,5 @@
-/* Writes the foot of a report over a fleet: where it comes from, and what is missing in it. */
+/* Writes the foot of a report over a fleet, or over stores: where it comes from, and what is
+ * missing in it. */
 #include <stdio.h>
 
 #include "base/timetext.h"
@@ -66,13 +67,33 @@ static void add_asked(struct report *r, const struct asked_hosts *asked)
 			asked->n_failed - NAMED);
 }
 
+/* So many stores that could not be read are named; JSON has all. */
+enum { UNREAD_NAMED = 10 };
+
+static void add_unread(struct report *r, const struct audit_stores *s)
+{
+	size_t more = s->n_unread > UNREAD_NAMED ? s->n_unread - UNREAD_NAMED : 0;
+	if (!s->n_unread)
+		return;
+	report_say(r, SENTENCE_FLEET, NULL,
+		"%zu of %zu stores could not be read; nothing of %s is in this report:",
+		s->n_unread, s->n, s->n_unread == 1 ? "it" : "them");
+	for (size_t i = 0; i < s->n_unread - more; i++)
+		report_say(r, SENTENCE_FLEET, NULL, "- %s", s->unread[i]);
+	if (more)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"- and %zu more: --format json names all of them", more);
+}
+
 void report_add_fleet(struct report *r, const struct audit *a)
 {
 	const struct audit_fleet *f = &a->fleet;
 	if (r->asked)
 		add_asked(r, r->asked);
-	if (!f->asked)
+	if (!f->asked) {
+		add_unread(r, &a->stores);
 		return;
+	}
 	report_say(r, SENTENCE_FLEET, NULL, "From %s: %s.", f->url, f->engine);
 	add_hosts(r, f);
 	add_coverage(r, a);

@@ -70,7 +70,7 @@ void report_add_bill(struct report *r, const struct audit *a, const struct repor
 void report_add_sentences(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_add_notes(struct report *r, const struct audit *a, const struct report_request *q);
-/* The foot of a report over a fleet. */
+/* The foot of a report over a fleet or over stores. */
 void report_add_fleet(struct report *r, const struct audit *a);
 void report_add_event_sentences(struct report *r, const struct audit *a);
 void report_add_spell_sentences(struct report *r, const struct audit *a);

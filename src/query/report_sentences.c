@@ -41,6 +41,9 @@ void hours_text(char dst[HOURS_TEXT_CAP], int64_t ms)
 	snprintf(dst, HOURS_TEXT_CAP, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
 }
 
+/* More hosts with simulated data are counted, not named. */
+enum { SIMULATED_MAX = 5 };
+
 static void add_sources(struct report *r)
 {
 	size_t simulated = 0, imported = 0;
@@ -50,7 +53,10 @@ static void add_sources(struct report *r)
 	}
 	if (simulated)
 		report_say(r, SENTENCE_SIMULATED, NULL, SIMULATED_WARNING);
-	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1; i++)
+	if (simulated > SIMULATED_MAX)
+		report_say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %zu of %zu hosts",
+			simulated, r->n_hosts);
+	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && simulated <= SIMULATED_MAX; i++)
 		if (r->hosts[i].simulated)
 			report_say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %s",
 				r->hosts[i].hostname);
@@ -60,8 +66,28 @@ static void add_sources(struct report *r)
 			"number of samples times their interval.");
 }
 
-/* Of a fleet, more hosts without a recorder are not named. */
+/* More hosts without a recorder are not named. */
 enum { ABSENT_MAX = 5 };
+
+/* Says which hosts have had no recorder since when. */
+static void add_absent(struct report *r)
+{
+	size_t n = 0, most = r->n_listed < r->n_hosts ? ABSENT_MAX : r->n_hosts;
+	for (size_t i = 0; i < r->n_hosts; i++) {
+		const struct audit_host *host = &r->hosts[i];
+		char last[48];
+		if (host->recording || host->last_tick_ms < 0 ||
+			host->last_tick_ms + 1000 >= host->until_ms || ++n > most)
+			continue;
+		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
+		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
+			host->hostname, last);
+	}
+	if (n > most)
+		report_say(r, SENTENCE_ABSENT, NULL,
+			"No recorder at the end of the window on %zu other host%s.", n - most,
+			plural(n - most));
+}
 
 static void add_coverage(struct report *r)
 {
@@ -72,17 +98,7 @@ static void add_coverage(struct report *r)
 		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
 			100 * r->shown_observed);
 	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
-	for (size_t i = 0, n = 0; i < r->n_hosts && n < ABSENT_MAX; i++) {
-		const struct audit_host *host = &r->hosts[i];
-		char last[48];
-		if (host->recording || host->last_tick_ms < 0 ||
-			host->last_tick_ms + 1000 >= host->until_ms)
-			continue;
-		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
-		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
-			host->hostname, last);
-		n += r->fleet != NULL; /* its foot says how many there are */
-	}
+	add_absent(r);
 }
 
 static void add_headline(struct report *r)

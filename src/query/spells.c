@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "query/gather.h"
+#include "query/gather_parts.h"
 #include "query/spell_sql.h"
 #include "query/sql.h"
 #include "query/wanted.h"
@@ -11,8 +11,9 @@
 /* What the rows of one file are read into. */
 struct spell_fold {
 	struct fold fold;
-	struct gather *g;
-	size_t path; /* which file */
+	const struct gather *g;
+	struct gather_file *file;
+	struct audit_spells *to;
 };
 
 /* The columns of a spell. In open_spell, how_ended is NULL. */
@@ -108,19 +109,17 @@ static struct spell read_spell(sqlite3_value **values)
 static bool take_spell(struct fold *f, sqlite3_value **values)
 {
 	struct spell_fold *s = f->context;
-	struct audit *a = s->g->a;
-	uint32_t card =
-		idmap_get(&s->g->files[s->path].cards, sqlite3_value_int64(values[AT_GPU]));
+	const struct audit *a = s->g->a;
+	uint32_t card = file_card(s->file, sqlite3_value_int64(values[AT_GPU]));
 	int64_t process = sqlite3_value_int64(values[AT_PROCESS]);
-	if (s->g->q->present_of &&
-		idmap_get(&s->g->files[s->path].person, process) == IDMAP_NONE)
+	if (s->g->q->present_of && idmap_get(&s->file->person, process) == IDMAP_NONE)
 		return true;
-	if (card == IDMAP_NONE || !wanted_has(s->g, &s->g->files[s->path], process))
+	if (card == IDMAP_NONE || !wanted_has(s->g, s->file, process))
 		return true;
 	const struct audit_host *host = &a->hosts[a->cards[card].host];
 	struct audit_spell item = { .host = a->cards[card].host,
 		.card = card,
-		.path = s->path,
+		.path = (size_t)(s->file - s->g->files),
 		.id = process,
 		.started_ms = -1,
 		.user = "",
@@ -132,33 +131,45 @@ static bool take_spell(struct fold *f, sqlite3_value **values)
 	if (item.spell.how == SPELL_OPEN && !host->recording)
 		item.spell.how = SPELL_STOPPED;
 	item.window_ms = idle_between(&item.spell, a->since_ms, host->until_ms);
-	if (item.window_ms == 0 || keep(&a->spells, &item, s->g->q->max_spells))
+	if (item.window_ms == 0 || keep(s->to, &item, s->g->q->max_spells))
 		return true;
 	err_memory(f->e);
 	return false;
 }
 
-static int read_file(struct gather *g, size_t path, struct err *e)
+int spells_read(struct gather *g, struct gather_file *file, struct err *e)
 {
-	struct spell_fold s = { .g = g, .path = path };
+	struct spell_fold s = { .g = g, .file = file, .to = &file->part->a.spells };
 	long long since_ms = g->a->since_ms, until_ms = g->a->until_ms;
-	sqlite3 *db = g->files[path].db;
+	if (!g->q->max_spells)
+		return 0;
 	s.fold = (struct fold){ .row = take_spell, .context = &s };
-	int rc = sql_fold(db, &s.fold, e,
+	int rc = sql_fold(file->db, &s.fold, e,
 		"SELECT fold(" COLUMNS "how_ended) FROM spell WHERE end_ms > %lld AND "
 		"begin_ms < %lld",
 		since_ms, until_ms);
 	if (rc == 0)
-		rc = sql_fold(db, &s.fold, e,
+		rc = sql_fold(file->db, &s.fold, e,
 			"SELECT fold(" COLUMNS "NULL) FROM open_spell AS o WHERE end_ms > %lld "
 			"AND begin_ms < %lld AND " OPEN_IS_SPELL,
 			since_ms, until_ms);
 	return rc;
 }
 
-/* Reads what the row of its process says. */
-static int describe(struct gather *g, struct audit_spell *s, struct err *e)
+int spells_add(struct gather *g, struct gather_file *file, struct err *e)
 {
+	const struct audit_spells *part = &file->part->a.spells;
+	for (size_t i = 0; i < part->n; i++)
+		if (!keep(&g->a->spells, &part->items[i], g->q->max_spells))
+			return err_memory(e);
+	g->a->spells.n_left_out += part->n_left_out;
+	return 0;
+}
+
+/* Reads what the row of its process says. */
+int spell_describe(struct gather *g, size_t index, struct err *e)
+{
+	struct audit_spell *s = &g->a->spells.items[index];
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(g->files[s->path].db, &stmt, e,
 		"SELECT pid, started_ms, user, " PROCESS_TEXT_COLUMNS " FROM process "
@@ -180,18 +191,11 @@ static int describe(struct gather *g, struct audit_spell *s, struct err *e)
 	return rc;
 }
 
-int gather_spells(struct gather *g, struct err *e)
+/* The shortest goes to the end, one after the other. */
+void spells_sort(struct audit_spells *all)
 {
-	struct audit_spells *all = &g->a->spells;
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files && rc == 0 && g->q->max_spells; i++)
-		rc = read_file(g, i, e);
-	/* The shortest goes to the end, one after the other. */
 	for (size_t n = all->n; n > 1; n--) {
 		swap(&all->items[0], &all->items[n - 1]);
 		sift_down(all->items, n - 1);
 	}
-	for (size_t i = 0; i < all->n && rc == 0; i++)
-		rc = describe(g, &all->items[i], e);
-	return rc;
 }

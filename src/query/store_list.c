@@ -1,8 +1,9 @@
-/* Collects the paths of stores, and finds the stores in a directory. */
+/* Collects the paths of stores, and finds those of a directory and of a pattern. */
 #include "query/store_list.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,17 +12,17 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "base/log.h"
 #include "store/identify.h"
 
-static int add_path(struct store_list *l, const char *path, struct err *e)
+/* Adds a copy of a text to a list of *n. */
+static int add_text(char ***list, size_t *n, const char *text, struct err *e)
 {
-	char *copy = strdup(path);
-	if (!copy || !array_one_more(&l->paths, l->n)) {
+	char *copy = strdup(text);
+	if (!copy || !array_one_more(list, *n)) {
 		free(copy);
 		return err_memory(e);
 	}
-	l->paths[l->n++] = copy;
+	(*list)[(*n)++] = copy;
 	return 0;
 }
 
@@ -30,7 +31,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Adds a file of a directory if it is a store. */
+/* Adds a file of a directory, or that a pattern matches, if it is a store. */
 static int add_file(struct store_list *l, const char *path, struct err *e)
 {
 	struct stat st;
@@ -39,16 +40,17 @@ static int add_file(struct store_list *l, const char *path, struct err *e)
 		return 0;
 	int kind = store_identify(path, &why);
 	if (kind == STORE_OURS)
-		return add_path(l, path, e);
-	if (kind < 0 && store_is_likely(path))
-		log_notice("skipped: %s", why.text);
-	return 0;
+		return add_text(&l->paths, &l->n, path, e);
+	if (kind == STORE_EMPTY)
+		err_set(&why, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
+	if (kind == STORE_MISSING || !store_is_likely(path))
+		return 0;
+	return add_text(&l->unread, &l->n_unread, why.text, e);
 }
 
 static int add_directory(struct store_list *l, const char *path, struct err *e)
 {
 	struct dirent **found = NULL;
-	size_t before = l->n;
 	int n = scandir(path, &found, NULL, by_name), rc = 0;
 	if (n < 0)
 		return err_set(e, ERR_WORLD, "cannot read the directory %s: %s", path,
@@ -61,23 +63,63 @@ static int add_directory(struct store_list *l, const char *path, struct err *e)
 		free(found[i]);
 	}
 	free(found);
-	if (rc == 0 && l->n == before)
-		return err_set(
-			e, ERR_WORLD, "the directory %s has no store that can be read", path);
 	return rc;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int add_matches(struct store_list *l, const char *pattern, struct err *e)
+{
+	glob_t found = { 0 };
+	int rc = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? err_memory(e) : 0;
+	if (rc == 0 && found.gl_pathc == 0)
+		rc = err_set(e, ERR_WORLD, "no file matches %s", pattern);
+	for (size_t i = 0; i < found.gl_pathc && rc == 0; i++) {
+		const char *path = found.gl_pathv[i];
+		rc = is_directory(path) ? add_directory(l, path, e) : add_file(l, path, e);
+	}
+	globfree(&found);
+	return rc;
+}
+
+/* Fails unless something was added since there were that many. */
+static int check_some(const struct store_list *l, size_t before, size_t unread_before,
+	const char *what, struct err *e)
+{
+	if (l->n > before)
+		return 0;
+	bool why = l->n_unread > unread_before;
+	return err_set(e, ERR_WORLD, "%s has no store that can be read%s%s", what,
+		why ? ": " : "", why ? l->unread[unread_before] : "");
 }
 
 int store_list_add(struct store_list *l, const char *path, struct err *e)
 {
 	struct stat st;
-	bool directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-	return directory ? add_directory(l, path, e) : add_path(l, path, e);
+	size_t before = l->n, unread = l->n_unread;
+	char what[PATH_MAX + 32];
+	bool directory = is_directory(path);
+	if (!directory && (!strpbrk(path, "*?[") || stat(path, &st) == 0))
+		return add_text(&l->paths, &l->n, path, e);
+	snprintf(what, sizeof(what), "the %s %s", directory ? "directory" : "pattern", path);
+	int rc = directory ? add_directory(l, path, e) : add_matches(l, path, e);
+	return rc ? rc : check_some(l, before, unread, what, e);
+}
+
+static void free_list(char **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
 }
 
 void store_list_finish(struct store_list *l)
 {
-	for (size_t i = 0; i < l->n; i++)
-		free(l->paths[i]);
-	free(l->paths);
+	free_list(l->paths, l->n);
+	free_list(l->unread, l->n_unread);
 	*l = (struct store_list){ 0 };
 }

@@ -1,4 +1,4 @@
-/* The stores of a question: files, and directories of files. */
+/* The stores of a question: files, directories of files, and patterns. */
 #ifndef GUA_QUERY_STORE_LIST_H
 #define GUA_QUERY_STORE_LIST_H
 
@@ -10,11 +10,14 @@
 struct store_list {
 	char **paths;
 	size_t n;
+	char **unread; /* why files that look like stores are not among them; safe to show */
+	size_t n_unread;
 };
 
 /* Adds a path. A directory stands for all stores in it: regular files, in the order of their
- * names. A file there that looks like a store and cannot be read is skipped with a notice; a
- * directory without a store is ERR_WORLD. */
+ * names. A path that does not exist and has * ? or [ in it is a pattern, as in a shell, for
+ * files and directories. Of a directory or pattern, a file that looks like a store and cannot
+ * be read is noted in `unread`; none that can be read is ERR_WORLD. */
 int store_list_add(struct store_list *l, const char *path, struct err *e);
 void store_list_finish(struct store_list *l);
 

@@ -11,9 +11,10 @@
 /* What the rows of one table are added to. */
 struct usage_fold {
 	struct fold fold;
-	struct gather *g;
+	const struct gather *g;
 	struct gather_file *file;
-	int64_t seconds; /* width of its slots */
+	struct audit *part; /* of the file */
+	int64_t seconds;    /* width of its slots */
 	struct heat_clock clock;
 	bool use_unknown; /* some time is: the sums over all cards do not have it */
 	bool failed;	  /* out of memory */
@@ -22,17 +23,17 @@ struct usage_fold {
 /* The card of a row, or NULL if it is not in the audit. */
 static struct audit_card *card_of(struct usage_fold *u, sqlite3_value *gpu, int state)
 {
-	uint32_t index = idmap_get(&u->file->cards, sqlite3_value_int64(gpu));
-	if (index == IDMAP_NONE || state < 0 || state >= CARD_STATES)
+	uint32_t place = idmap_get(&u->file->places, sqlite3_value_int64(gpu));
+	if (place == IDMAP_NONE || state < 0 || state >= CARD_STATES)
 		return NULL;
-	struct audit_card *card = &u->g->a->cards[index];
+	struct audit_card *card = &u->part->cards[place];
 	return card->left_out ? NULL : card;
 }
 
 static void take_width(struct usage_fold *u)
 {
-	if (u->seconds * 1000 > u->g->a->resolution_ms)
-		u->g->a->resolution_ms = u->seconds * 1000;
+	if (u->seconds * 1000 > u->part->resolution_ms)
+		u->part->resolution_ms = u->seconds * 1000;
 }
 
 /* Columns of a slot and of a day, in the order of the values below. */
@@ -41,7 +42,7 @@ static void take_width(struct usage_fold *u)
 /* Notes time with unknown use for this file; holders divide it. */
 static void note_unknown(struct usage_fold *u, const struct audit_card *card, int64_t ms)
 {
-	const struct audit *a = u->g->a;
+	const struct audit *a = u->part;
 	int64_t **unknown_ms = &u->file->unknown_ms;
 	if (!*unknown_ms)
 		*unknown_ms = calloc(a->n_cards, sizeof(**unknown_ms));
@@ -87,7 +88,7 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 		return !u->failed;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (state != CARD_UNOBSERVED)
-		heat_add(u->g->a, &u->clock, slot, state, value_sum(values[3]));
+		heat_add(u->part, &u->clock, slot, state, value_sum(values[3]));
 	take_width(u);
 	return !u->failed;
 }
@@ -106,7 +107,7 @@ static bool take_unknown(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (card_of(u, values[1], CARD_USE_UNKNOWN))
-		heat_add(u->g->a, &u->clock, slot, CARD_USE_UNKNOWN, value_sum(values[2]));
+		heat_add(u->part, &u->clock, slot, CARD_USE_UNKNOWN, value_sum(values[2]));
 	return true;
 }
 
@@ -127,7 +128,7 @@ static bool take_heat(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	for (int state = 0; state < CARD_UNOBSERVED; state++)
-		heat_add(u->g->a, &u->clock, slot, state, value_sum(values[1 + state]));
+		heat_add(u->part, &u->clock, slot, state, value_sum(values[1 + state]));
 	take_width(u);
 	return true;
 }
@@ -166,6 +167,7 @@ static int read_table(const struct usage_fold *days, const struct slot_table *t,
 {
 	struct usage_fold u = { .g = days->g,
 		.file = days->file,
+		.part = days->part,
 		.seconds = t->seconds,
 		.clock = { .utc = days->g->q->utc,
 			.days_only = restriction_of_users(&days->g->q->only) } };
@@ -186,27 +188,67 @@ static int read_table(const struct usage_fold *days, const struct slot_table *t,
 	return rc;
 }
 
-static int read_file(struct gather *g, struct gather_file *file, struct err *e)
+static int read_tables(struct usage_fold *days, struct err *e)
 {
 	static const struct table_rows sums = { "usage_1d", SUMS, take_day, 0 };
 	static const struct table_rows sm_active = { "sm_active", "gpu, ms, pct_ms",
 		take_sm_active, 0 };
-	struct usage_fold days = { .g = g, .file = file };
-	struct window_parts parts = window_parts(g, has_own_hours(g));
+	struct window_parts parts = window_parts(days->g, has_own_hours(days->g));
 	/* Stored by hour: hours that the window cuts are included. */
 	struct slot_span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
-	int rc = read_rows(&days, sums, parts.days, e);
+	int rc = read_rows(days, sums, parts.days, e);
 	if (rc == 0)
-		rc = read_rows(&days, sm_active, hours, e);
+		rc = read_rows(days, sm_active, hours, e);
 	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
-		rc = read_table(&days, &slot_tables[t], e);
+		rc = read_table(days, &slot_tables[t], e);
 	return rc;
+}
+
+/* Reads the sums of the file's own cards, its heatmap and its days. */
+static int read_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	int rc = part_start(g, file, e);
+	if (rc)
+		return rc;
+	struct usage_fold days = { .g = g, .file = file, .part = &file->part->a };
+	struct audit *part = days.part;
+	part->cards = calloc(file->n_cards + 1, sizeof(*part->cards));
+	if (!part->cards)
+		return err_memory(e);
+	part->n_cards = file->n_cards;
+	for (size_t i = 0; i < file->n_cards; i++)
+		part->cards[i].left_out = g->a->cards[file->cards[i]].left_out;
+	return read_tables(&days, e);
+}
+
+static void add_card(struct audit_card *to, const struct audit_card *more)
+{
+	to->has_rows |= more->has_rows;
+	for (int state = 0; state < CARD_STATES; state++) {
+		to->ms[state] += more->ms[state];
+		to->energy_mj[state] += more->energy_mj[state];
+		to->energy_known_ms[state] += more->energy_known_ms[state];
+	}
+	to->util_pct_ms += more->util_pct_ms;
+	to->unsure_ms += more->unsure_ms;
+	to->sm_active_ms += more->sm_active_ms;
+	to->sm_active_pct_ms += more->sm_active_pct_ms;
+}
+
+static int add_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	const struct audit *part = &file->part->a;
+	(void)e;
+	for (size_t i = 0; i < file->n_cards; i++)
+		add_card(&g->a->cards[file->cards[i]], &part->cards[i]);
+	if (part->resolution_ms > g->a->resolution_ms)
+		g->a->resolution_ms = part->resolution_ms;
+	part_add_hours(g, file);
+	return 0;
 }
 
 int gather_usage(struct gather *g, struct err *e)
 {
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files && rc == 0; i++)
-		rc = read_file(g, &g->files[i], e);
-	return rc;
+	static const struct gather_pass pass = { .read = read_file, .add = add_file };
+	return gather_each(g, &pass, e);
 }

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "query/gather_parts.h"
 #include "query/sql.h"
 
 uint32_t users_find(struct users *u, const char *name, struct err *e)
@@ -90,8 +91,9 @@ static int compare_processes(const void *x, const void *y, void *gather)
 	return p->id < q->id ? -1 : p->id > q->id;
 }
 
-static int read_texts(struct gather *g, struct audit_process *p, struct err *e)
+int process_describe(struct gather *g, size_t index, struct err *e)
 {
+	struct audit_process *p = &g->a->processes[index];
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(g->files[p->path].db, &stmt, e,
 		"SELECT " PROCESS_TEXT_COLUMNS " FROM process WHERE id = %lld",
@@ -108,7 +110,7 @@ static int read_texts(struct gather *g, struct audit_process *p, struct err *e)
 	return rc;
 }
 
-int processes_choose(struct gather *g, struct err *e)
+void processes_choose(struct gather *g)
 {
 	struct audit *a = g->a;
 	if (a->n_processes)
@@ -120,8 +122,4 @@ int processes_choose(struct gather *g, struct err *e)
 		audit_sums_add(&a->left_out, &a->processes[--a->n_processes].sums);
 		a->n_processes_left_out++;
 	}
-	int rc = 0;
-	for (size_t i = 0; i < a->n_processes && rc == 0; i++)
-		rc = read_texts(g, &a->processes[i], e);
-	return rc;
 }

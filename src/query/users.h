@@ -18,7 +18,7 @@ uint32_t users_find(struct users *u, const char *name, struct err *e);
 int users_hand_over(struct users *u, struct audit *a, struct err *e);
 void users_finish(struct users *u);
 
-/* Sorts the processes, keeps those that were asked for and reads their texts. */
-int processes_choose(struct gather *g, struct err *e);
+/* Sorts the processes and keeps those that were asked for. */
+void processes_choose(struct gather *g);
 
 #endif

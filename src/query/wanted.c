@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "model/card_name.h"
+#include "query/gather_parts.h"
 #include "query/sql.h"
 
 bool wanted_has(const struct gather *g, const struct gather_file *file, int64_t process)
@@ -36,7 +37,8 @@ static bool takes_user(const struct audit_question *q, const char *user)
 	return restriction_takes_user(&q->only, user, group);
 }
 
-static int read_processes(struct gather *g, struct gather_file *file, struct err *e)
+/* Notes the users of a store, and which of its processes are wanted. */
+static int read_processes(const struct gather *g, struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	char last[USER_CAP] = "", user[USER_CAP], notebook[1024];
@@ -51,7 +53,7 @@ static int read_processes(struct gather *g, struct gather_file *file, struct err
 		rc = 0;
 		sql_text(stmt, 1, user, sizeof(user));
 		if (strcmp(user, last) != 0) {
-			if (names_find(&g->users, 0, user, e) == IDMAP_NONE)
+			if (names_find(&file->users, 0, user, e) == IDMAP_NONE)
 				rc = ERR_WORLD;
 			take = takes_user(g->q, user);
 			text_copy(last, sizeof(last), user);
@@ -136,11 +138,8 @@ static int no_such(
 static int check_notebooks(const struct gather *g, struct err *e)
 {
 	const struct text_list *notebooks = &g->q->only.lists[ONLY_NOTEBOOK];
-	size_t n = 0;
 	char safe[256];
-	for (size_t i = 0; i < g->n_files; i++)
-		n += g->files[i].wanted.n;
-	if (!notebooks->n || n)
+	if (!notebooks->n || g->n_wanted)
 		return 0;
 	text_escape(safe, sizeof(safe), notebooks->items[0], strlen(notebooks->items[0]));
 	return err_set(e, ERR_NOTHING, "%s no notebook '%s' of these users",
@@ -162,19 +161,38 @@ static int check_words(const struct gather *g, const struct known *k, struct err
 	return 0;
 }
 
-int gather_wanted(struct gather *g, struct err *e)
+int wanted_read(struct gather *g, struct gather_file *file, struct err *e)
 {
-	const struct restriction *only = &g->q->only;
-	int rc = 0;
-	for (size_t i = 0; i < g->n_files && rc == 0 && restriction_of_users(only); i++)
-		rc = read_processes(g, &g->files[i], e);
+	idmap_finish(&file->wanted);
+	return restriction_of_users(&g->q->only) ? read_processes(g, file, e) : 0;
+}
+
+int wanted_add(struct gather *g, struct gather_file *file, struct err *e)
+{
+	for (size_t i = 0; i < file->users.n; i++)
+		if (names_find(&g->users, 0, file->users.items[i].text, e) == IDMAP_NONE)
+			return ERR_WORLD;
+	names_finish(&file->users);
+	g->n_wanted += file->wanted.n;
+	return 0;
+}
+
+int wanted_check(const struct gather *g, struct err *e)
+{
+	const struct known users = { ONLY_USER, g->users.n, is_user, user_name };
+	int rc = check_words(g, &users, e);
+	return rc ? rc : check_notebooks(g, e);
+}
+
+int gather_words(struct gather *g, struct err *e)
+{
 	const struct known known[] = {
-		{ ONLY_USER, g->users.n, is_user, user_name },
 		{ ONLY_HOST, g->a->n_hosts, is_host, host_name },
 		{ ONLY_CARD, g->a->n_cards, is_card, NULL },
 		{ ONLY_MODEL, g->a->n_cards, is_model, model_name },
 	};
+	int rc = 0;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && rc == 0; i++)
 		rc = check_words(g, &known[i], e);
-	return rc ? rc : check_notebooks(g, e);
+	return rc;
 }

@@ -2,15 +2,14 @@
  * slots. */
 #include <string.h>
 
-#include "query/gather.h"
+#include "query/gather_parts.h"
 #include "query/sql.h"
 #include "source/kind.h"
 
-/* Finds where a file's data begins and ends; changes nothing if there is none. */
-static int file_bounds(
-	struct gather_file *file, int64_t *oldest_ms, int64_t *newest_ms, struct err *e)
+/* Finds where the slots of a file begin and end; first > last: there are none. */
+static int slot_bounds(
+	struct gather_file *file, int64_t *first_ms, int64_t *last_ms, struct err *e)
 {
-	int64_t oldest = INT64_MAX, newest = -1;
 	for (int i = 0; i < SLOT_TABLES; i++) {
 		const struct slot_table *t = &slot_tables[i];
 		int64_t first = -1, last = -1;
@@ -22,14 +21,23 @@ static int file_bounds(
 			return rc;
 		if (first < 0 || last < first || last > ROW_MAX)
 			continue;
-		oldest = first * 1000 < oldest ? first * 1000 : oldest;
-		newest = (last + t->seconds) * 1000 > newest ? (last + t->seconds) * 1000
-							     : newest;
+		int64_t end_ms = (last + t->seconds) * 1000;
+		*first_ms = first * 1000 < *first_ms ? first * 1000 : *first_ms;
+		*last_ms = end_ms > *last_ms ? end_ms : *last_ms;
 	}
-	if (newest < 0)
-		return 0;
-	int64_t first = 0, tick = -1;
-	int rc = sql_number(file->db, &first, e, "SELECT MIN(first_seen_ms) FROM gpu");
+	return 0;
+}
+
+/* Finds where a file's data begins and ends. */
+static int file_bounds(struct gather_file *file, struct err *e)
+{
+	int64_t oldest = INT64_MAX, newest = -1, first = 0, tick = -1;
+	file->oldest_ms = file->newest_ms = -1;
+	int rc = slot_bounds(file, &oldest, &newest, e);
+	if (rc || newest < 0)
+		return rc;
+	file->first_slot_ms = oldest;
+	rc = sql_number(file->db, &first, e, "SELECT MIN(first_seen_ms) FROM gpu");
 	if (rc == 0)
 		rc = sql_number(file->db, &tick, e, "SELECT MAX(last_tick_ms) FROM run");
 	/* The start of a slot is rounded; the times of the first card and the last tick are
@@ -38,8 +46,8 @@ static int file_bounds(
 		oldest = first;
 	if (tick < newest && tick > newest - slot_tables[0].seconds * 1000)
 		newest = tick;
-	*oldest_ms = *oldest_ms < 0 || oldest < *oldest_ms ? oldest : *oldest_ms;
-	*newest_ms = newest > *newest_ms ? newest : *newest_ms;
+	file->oldest_ms = oldest;
+	file->newest_ms = newest;
 	return rc;
 }
 
@@ -116,36 +124,59 @@ static void judge_runs(struct gather *g)
 		g->a->rules = newest->rules;
 }
 
+/* The end of the requested window: nothing is recorded in the future. */
+static int64_t requested_end(const struct gather *g)
+{
+	return g->q->until_ms < g->q->now_ms ? g->q->until_ms : g->q->now_ms;
+}
+
+int bounds_read(struct gather *g, struct gather_file *file, struct err *e)
+{
+	int rc = file_bounds(file, e);
+	file->from_ms = g->q->since_ms > 0 ? g->q->since_ms : 0;
+	file->to_ms = requested_end(g);
+	if (rc == 0 && file->from_ms < file->to_ms)
+		rc = widen(file, &file->from_ms, &file->to_ms, e);
+	return rc;
+}
+
+void bounds_add(struct gather *g, const struct gather_file *file)
+{
+	struct audit *a = g->a;
+	if (file->from_ms < g->from_ms)
+		g->from_ms = file->from_ms;
+	if (file->to_ms > g->to_ms)
+		g->to_ms = file->to_ms;
+	if (file->oldest_ms < 0)
+		return;
+	if (a->oldest_ms < 0 || file->first_slot_ms < g->first_slot_ms)
+		g->first_slot_ms = file->first_slot_ms;
+	if (a->oldest_ms < 0 || file->oldest_ms < a->oldest_ms)
+		a->oldest_ms = file->oldest_ms;
+	if (file->newest_ms > a->newest_ms)
+		a->newest_ms = file->newest_ms;
+}
+
 int gather_window(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
-	for (size_t i = 0; i < g->n_files; i++) {
-		int rc = file_bounds(&g->files[i], &a->oldest_ms, &a->newest_ms, e);
-		if (rc)
-			return rc;
-	}
-	int64_t since_ms = g->q->since_ms, until_ms = g->q->until_ms;
-	if (since_ms < a->oldest_ms)
+	int64_t since_ms = g->q->since_ms, until_ms = requested_end(g), from_ms = g->from_ms;
+	(void)e;
+	if (since_ms < a->oldest_ms) {
 		since_ms = a->oldest_ms;
+		from_ms = g->first_slot_ms;
+	}
 	if (since_ms < 0)
 		since_ms = 0;
-	if (until_ms > g->q->now_ms)
-		until_ms = g->q->now_ms;
 	a->since_ms = since_ms;
 	if (a->oldest_ms < 0 || until_ms <= since_ms) {
 		a->until_ms = until_ms;
 		return 0;
 	}
-	int64_t from_ms = since_ms, to_ms = until_ms;
-	for (size_t i = 0; i < g->n_files; i++) {
-		int rc = widen(&g->files[i], &from_ms, &to_ms, e);
-		if (rc)
-			return rc;
-	}
 	g->from_slot = (from_ms + 999) / 1000;
-	g->to_slot = (to_ms + 999) / 1000;
+	g->to_slot = (g->to_ms + 999) / 1000;
 	a->since_ms = from_ms > a->oldest_ms ? from_ms : a->oldest_ms;
-	end_windows(g, to_ms < g->q->now_ms ? to_ms : g->q->now_ms);
+	end_windows(g, g->to_ms < g->q->now_ms ? g->to_ms : g->q->now_ms);
 	judge_runs(g);
 	return 0;
 }

@@ -124,7 +124,7 @@ static void add_header(struct str *out, const struct report *r)
 	html_sentences(out, r, SENTENCE_COVERAGE);
 	html_sentences(out, r, SENTENCE_RESTRICTED);
 	str_add(out, "<ul class=\"hosts\">\n");
-	for (size_t i = 0; i < r->n_hosts; i++) {
+	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++) {
 		str_add(out, "<li>");
 		add_host(out, &r->hosts[i]);
 		str_add(out, "</li>\n");
@@ -221,7 +221,7 @@ static void add_cards(struct str *out, const struct report *r)
 		add_table(out, r, &r->by_card.table,
 			(struct html_table_style){
 				.caption = "What they held, in GPU-hours", .bars = "unused" });
-	for (size_t i = 0; i < r->n_hosts && !r->of_users; i++) {
+	for (size_t i = 0; i < r->n_listed && !r->of_users; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
 		first += cards.n_rows;
 		snprintf(caption, sizeof(caption), "What each GPU of %s did",
@@ -229,6 +229,12 @@ static void add_cards(struct str *out, const struct report *r)
 		add_table(out, r, &cards,
 			(struct html_table_style){ .caption = caption, .bars = "idle-held" });
 	}
+	if (r->n_listed < r->n_hosts && !r->of_users)
+		str_addf(out,
+			"<p>The %zu hosts with the most idle-held time of %zu. <code>--by "
+			"host</code> lists hosts, <code>--host NAME</code> shows one, and "
+			"<code>--format csv --by card</code> has all GPUs.</p>\n",
+			r->n_listed, r->n_hosts);
 	html_sentences(out, r, SENTENCE_CARD);
 	html_section_end(out);
 }

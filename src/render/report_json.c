@@ -237,6 +237,18 @@ static void add_asked(struct json *j, const struct asked_hosts *asked)
 	json_close(j, '}');
 }
 
+static void add_stores(struct json *j, const struct audit_stores *s)
+{
+	json_open(j, "stores", '{');
+	json_number(j, "asked", (double)s->n, 0);
+	json_number(j, "read", (double)(s->n - s->n_unread), 0);
+	json_open(j, "not_read", '[');
+	for (size_t i = 0; i < s->n_unread; i++)
+		json_text(j, NULL, s->unread[i]);
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
 void report_json(struct str *out, const struct report *r)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -267,6 +279,8 @@ void report_json(struct str *out, const struct report *r)
 		json_table(&j, r->sections[i].key, &r->sections[i].table);
 	if (r->fleet)
 		add_fleet(&j, r);
+	else if (r->stores->n_unread)
+		add_stores(&j, r->stores);
 	if (r->asked)
 		add_asked(&j, r->asked);
 	json_close(&j, '}');

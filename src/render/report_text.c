@@ -77,17 +77,10 @@ static void add_host(struct str *out, const struct report *r, size_t index, cons
 	str_finish(&tail);
 }
 
-/* A fleet of more hosts than this is not listed host by host: the worst are. */
-enum { FLEET_LISTED = 16, FLEET_WORST = 5 };
-
+/* Whether there are so many hosts that only the worst are shown. */
 static bool is_large(const struct report *r)
 {
-	return r->fleet && r->n_hosts > FLEET_LISTED;
-}
-
-static size_t shown_hosts(const struct report *r)
-{
-	return is_large(r) ? FLEET_WORST : r->n_hosts;
+	return r->n_listed < r->n_hosts;
 }
 
 static void add_header(struct str *out, const struct report *r, const struct text_style *style)
@@ -227,7 +220,7 @@ static void add_cards(struct page *p)
 	page_heading(p, r->of_users ? "Per GPU, in GPU-hours" : "Per-GPU");
 	if (r->of_users && r->by_card.table.n_rows)
 		text_add_table(out, &r->by_card.table, style);
-	for (size_t i = 0; i < shown_hosts(r) && !r->of_users; i++) {
+	for (size_t i = 0; i < r->n_listed && !r->of_users; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
 		first += cards.n_rows;
 		if (r->n_hosts > 1) {
@@ -239,10 +232,10 @@ static void add_cards(struct page *p)
 	}
 	if (is_large(r) && !r->of_users)
 		str_addf(out,
-			"  The %d hosts with the most idle-held time of %zu. --by host lists "
+			"  The %zu hosts with the most idle-held time of %zu. --by host lists "
 			"hosts, --host\n  NAME shows one, and --format csv --by card has all "
 			"GPUs.\n",
-			FLEET_WORST, r->n_hosts);
+			r->n_listed, r->n_hosts);
 	add_sentences(out, r, SENTENCE_CARD, INDENT, style);
 }
 

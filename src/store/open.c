@@ -230,20 +230,25 @@ static int open_reader(sqlite3 **db, const struct foreign_file *file, struct err
  * closing any descriptor of a file drops the locks that SQLite has on it for all threads of the
  * process: a server would read without its locks. So this is one of the few things that a
  * process remembers. A file that another one has replaced has another inode. */
-enum { KNOWN_STORES = 64 };
+enum { KNOWN_STORES = 1 << 14 };
 static struct known_store {
 	dev_t dev;
 	ino_t ino;
-} known[KNOWN_STORES];
-static size_t n_known; /* counts on beyond the array: the oldest is overwritten */
+} known[KNOWN_STORES]; /* a file has one place, which another may take from it */
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct known_store *place_of(const struct stat *st)
+{
+	uint64_t hash =
+		((uint64_t)st->st_ino ^ (uint64_t)st->st_dev << 40) * 0x9E3779B97F4A7C15u;
+	return &known[(hash >> 32) % KNOWN_STORES];
+}
 
 static bool is_known(const struct stat *st)
 {
-	bool found = false;
+	const struct known_store *place = place_of(st);
 	pthread_mutex_lock(&known_lock);
-	for (size_t i = 0; i < KNOWN_STORES && !found; i++)
-		found = known[i].ino == st->st_ino && known[i].dev == st->st_dev;
+	bool found = place->ino == st->st_ino && place->dev == st->st_dev;
 	pthread_mutex_unlock(&known_lock);
 	return found;
 }
@@ -251,7 +256,7 @@ static bool is_known(const struct stat *st)
 static void remember(const struct stat *st)
 {
 	pthread_mutex_lock(&known_lock);
-	known[n_known++ % KNOWN_STORES] = (struct known_store){ st->st_dev, st->st_ino };
+	*place_of(st) = (struct known_store){ st->st_dev, st->st_ino };
 	pthread_mutex_unlock(&known_lock);
 }
 
@@ -301,11 +306,9 @@ int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, s
 	return open_store(db, &file, e);
 }
 
-int store_open_read_until(
-	struct sqlite3 **db, const char *path, struct foreign_stop *stop, struct err *e)
+int store_open_read_until(struct sqlite3 **db, const char *path, int wait_ms,
+	struct foreign_stop *stop, struct err *e)
 {
-	const struct foreign_file file = {
-		.path = path, .wait_ms = READ_BUSY_MS, .stop = stop
-	};
+	const struct foreign_file file = { .path = path, .wait_ms = wait_ms, .stop = stop };
 	return open_store(db, &file, e);
 }

@@ -32,8 +32,8 @@ int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, s
 /* The same, but statements end with an error when `stop` (of foreign.h, may be NULL) says so.
  */
 struct foreign_stop;
-int store_open_read_until(
-	struct sqlite3 **db, const char *path, struct foreign_stop *stop, struct err *e);
+int store_open_read_until(struct sqlite3 **db, const char *path, int wait_ms,
+	struct foreign_stop *stop, struct err *e);
 
 /* Starts a run: writes its host and run rows, closes rows that a killed run left open. A
  * recorder's run takes the lock of the file itself, whatever path it was opened by: ERR_WORLD

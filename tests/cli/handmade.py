@@ -18,6 +18,7 @@ class Store:
     def __init__(self, path):
         self.path = path
         self.db = sqlite3.connect(path)
+        self.db.execute("PRAGMA synchronous = OFF")  # each statement of the schema would wait for the disk
         self.db.executescript(SCHEMA)
 
     def insert(self, table, **values):

@@ -198,7 +198,7 @@ def test_who_has_an_own_store_is_told_of_one_that_is_closed(own_var_lib, home, t
 
 
 def test_a_directory_means_all_stores_in_it(tmp_path):
-    """In the order of their names; other files are passed over, with a note if they should have been stores."""
+    """In the order of their names; other files are passed over, and named if they should have been stores."""
     lab = tmp_path / "lab"
     for name in ("b", "a", "c"):
         make_store(lab / f"{name}.store" if name == "c" else lab / f"{name}.db", name, uuid=f"GPU-{name}")
@@ -213,11 +213,16 @@ def test_a_directory_means_all_stores_in_it(tmp_path):
         file.write((99).to_bytes(4, "big"))
     version = re.search(r"user_version = (\d+)", SCHEMA).group(1)
     run = report("--db", lab)
-    assert hosts(run) == ["a", "b", "c"]
-    assert run.stderr == (f"gua: skipped: {lab}/broken.db is not a store of gua (not a database)\n"
-                          f"gua: skipped: {newer} has schema version 99 and this gua knows up to {version}: use a newer gua\n")
+    unread = [f"{lab}/broken.db is not a store of gua (not a database)", f"{lab}/empty.db is empty: nothing was recorded yet",
+              f"{newer} has schema version 99 and this gua knows up to {version}: use a newer gua"]
+    found = json.loads(run.stdout)
+    assert run.returncode == 1 and [host["host"] for host in found["hosts"]] == ["a", "b", "c"]
+    assert found["stores"] == {"asked": 6, "read": 3, "not_read": unread}
+    assert run.stderr == "".join(f"gua: not read: {why}\n" for why in unread) + \
+        "gua report: 3 of 6 stores could not be read\n"
     run = gua("export", "--json", "--db", lab)
     assert [row["host"] for row in json.loads(run.stdout)["rows"]] == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    assert run.stderr == "".join(f"gua: skipped: {why}\n" for why in unread)
 
 
 def test_a_directory_without_a_store(tmp_path):
@@ -239,6 +244,7 @@ def test_there_is_no_limit_to_the_number_of_stores(tmp_path):
     run = report(*words, preexec_fn=few_files)
     assert hosts(run) == [f"{i:03}" for i in range(n)]
     assert hosts(report("--db", lab, preexec_fn=few_files)) == [f"{i:03}" for i in range(n)]
+    assert hosts(report("--db", f"{tmp_path}/*/[01]*.db")) == [f"{i:03}" for i in range(200)]
 
 
 def few_files():

@@ -36,7 +36,7 @@ static void try_request(const char *target)
 	struct err e = { 0 };
 	struct report_params p;
 	char *store[] = { NULL };
-	struct store_list stores = { store, 0 };
+	struct store_list stores = { .paths = store };
 	struct config config = { .currency = "USD" };
 	struct serve_world world = { .stores = &stores, .config = &config };
 	if (request_parse(&q, target, strlen(target), &e) == 0) {
