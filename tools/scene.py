@@ -14,6 +14,9 @@ HOURS = 10 * 24 + 15
 MINUTES = 40  # the last ones are recorded minute by minute, as a real recorder does
 BOOT_S = 3600  # how long the simulated host had been up at the start
 SCENARIO = pathlib.Path(__file__).resolve().parent.parent / "dist/weeks.scenario"
+# Nothing of the user's or the host's.
+ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/nonexistent",
+               "GUA_CONFIG": "/dev/null"}
 
 
 class Scene:
@@ -29,7 +32,8 @@ class Scene:
     def clock(self, name, wall_s):
         """A clock file (src/base/clock.h) that stands at a moment."""
         path = self.directory / f"clock-{name}"
-        path.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", (BOOT_S + wall_s - START_S) * 10**6, (START_S - BOOT_S) * 10**6, 0))
+        up_us, wall_less_us = (BOOT_S + wall_s - START_S) * 10**6, (START_S - BOOT_S) * 10**6
+        path.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", up_us, wall_less_us, 0))
         return path
 
 
@@ -50,7 +54,7 @@ def start_recorder(scene):
     recorder = subprocess.Popen(
         [scene.gua, "daemon", "--foreground", "--db", scene.db, "--source", "sim", "--scenario", scenario, "--clock", clock,
          "--interval", "1m", "--glance", "5s", "--driver-timeout", "1h"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while last_tick(scene.db) < START_S + HOURS * 3600:
         if recorder.poll() is not None:
             sys.exit(f"the recorder ended with {recorder.returncode}")
@@ -63,7 +67,8 @@ def recorded(gua, directory):
     """A Scene whose recorder runs until the end of the block."""
     scene = Scene(gua, directory)
     subprocess.run([scene.gua, "demo", "--db", scene.db, "--scenario", SCENARIO, "--interval", "20m",
-                    "--ticks", str(HOURS * 3 - MINUTES // 20)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    "--ticks", str(HOURS * 3 - MINUTES // 20)],
+                   check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with sqlite3.connect(scene.db) as store:  # views take a recorder that finished by itself for single looks
         store.execute("UPDATE run SET how_ended = 'stopped'")
     store.close()
