@@ -39,6 +39,8 @@ def test_what_was_installed_is_removed_again(tools, tmp_path):
         assert done.returncode == 0, done.stderr
         assert f"Installed below {into}/usr/local" in done.stdout and "Next:" not in done.stdout
     installed = tree(into)
+    outside = {path for path in installed if not path.startswith("usr/local") and (into / path).is_symlink()}
+    assert outside == set(re.findall(rf"(?m)^  and +{into}/(.*)$", done.stdout))
     for name in ("bin/gua", "bin/gpu-tracker", "lib/libgua.so.0", "lib/systemd/system/gua.service",
                  "share/man/man1/gua.1", "share/man/man1/gpu-tracker.1"):
         assert f"usr/local/{name}" in installed
