@@ -9,7 +9,11 @@ import sysconfig
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
-from wheel.bdist_wheel import bdist_wheel
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel  # from setuptools 70 on
+except ImportError:
+    from wheel.bdist_wheel import bdist_wheel
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = pathlib.Path(os.environ.get("GUA_LIBRARY", TOP / "build" / "libgua.so.0"))

@@ -1,4 +1,5 @@
 """The wheel of the Python package: installed into an environment of its own, it brings libgua along."""
+import json
 import re
 import shutil
 import subprocess
@@ -75,3 +76,34 @@ def test_a_package_without_a_library_finds_that_of_its_prefix(tmp_path):
     done = run("/usr/bin/python3", f"import sys; sys.path.insert(0, {str(package)!r})\n"
                "import gua._lib; print(gua._lib.lib._name)", tmp_path)
     assert (done.stdout.strip(), done.stderr) == (str(lib / "libgua.so.0"), "")
+
+
+def test_it_works_in_a_notebook(environment, tmp_path):
+    """A kernel as a notebook server starts it, with the wheel among its packages."""
+    packages = next((environment.parent.parent / "lib").glob("python3*/site-packages"))
+    code = ["import gua\n", "with gua.Tracker(sleep_time=0.1) as tracker: sum(range(10**6))\n",
+            "with open('result', 'w') as out: print(gua.__file__, tracker, file=out)"]
+    cell = {"cell_type": "code", "execution_count": None, "id": "1", "metadata": {}, "outputs": [], "source": code}
+    (tmp_path / "use.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    done = subprocess.run(["/usr/bin/python3", shutil.which("jupyter-execute"), "use.ipynb"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=120, env={**clean_environment(), **sanitizers(), "HOME": str(tmp_path),
+                                                       "PYTHONPATH": str(packages)})
+    assert done.returncode == 0, done.stderr
+    result = (tmp_path / "result").read_text()
+    assert result.startswith(str(packages)) and "Max RAM" in result
+
+
+def test_pip_installs_the_folder(tmp_path):
+    """pip install ./python, with the setuptools of the system. The library is that of the build beside it."""
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "python", tree / "python", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    shutil.copyfile(ROOT / "meson.build", tree / "meson.build")
+    (tree / "build").mkdir()
+    shutil.copyfile(BUILD / "libgua.so.0", tree / "build" / "libgua.so.0")
+    done = subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps",
+                           "--quiet", "--target", tmp_path / "packages", tree / "python"], capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    done = run("/usr/bin/python3", f"import sys; sys.path.insert(0, {str(tmp_path / 'packages')!r})\n"
+               "import gua._lib; print(gua._lib.lib._name)", tmp_path)
+    assert done.stdout.strip() == str(tmp_path / "packages" / "gua" / "libgua.so.0"), done.stderr
