@@ -12,6 +12,7 @@ import time
 START_S = 1792972800  # 2026-10-26T00:00:00Z, where the scenario starts
 HOURS = 10 * 24 + 15
 MINUTES = 40  # the last ones are recorded minute by minute, as a real recorder does
+WAIT_S = 120  # the recorder needs a second or two
 BOOT_S = 3600  # how long the simulated host had been up at the start
 SCENARIO = pathlib.Path(__file__).resolve().parent.parent / "dist/weeks.scenario"
 # Nothing of the user's or the host's.
@@ -55,9 +56,11 @@ def start_recorder(scene):
         [scene.gua, "daemon", "--foreground", "--db", scene.db, "--source", "sim", "--scenario", scenario, "--clock", clock,
          "--interval", "1m", "--glance", "5s", "--driver-timeout", "1h"],
         env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + WAIT_S
     while last_tick(scene.db) < START_S + HOURS * 3600:
-        if recorder.poll() is not None:
-            sys.exit(f"the recorder ended with {recorder.returncode}")
+        if recorder.poll() is not None or time.monotonic() > until:
+            recorder.kill()
+            sys.exit(f"the recorder does not come to the moment; it ended with {recorder.wait()}")
         time.sleep(0.02)
     return recorder
 
