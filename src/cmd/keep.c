@@ -144,9 +144,14 @@ static int list(struct keep *k, struct err *e)
 		json_open(&j, "kept", '[');
 	}
 	for (uint32_t pid; (pid = proc_next_listed(pids));) {
-		struct keep_answer answer;
-		if (keep_spool_answer(k->spool, (uint32_t)getuid(), pid, &answer, NULL))
-			continue;
+		struct keep_answer answer = { .pid = pid };
+		bool asked = keep_spool_asked(k->spool, pid);
+		if (asked)
+			text_copy(answer.why, sizeof(answer.why),
+				"asked for; gua enforce has not answered yet");
+		else if (keep_spool_answer(k->spool, (uint32_t)getuid(), pid, &answer, NULL) ||
+			 answer.start_ticks != proc_start_ticks(k->proc, pid))
+			continue; /* none, or about an earlier process of this pid */
 		found++;
 		if (k->o->json)
 			add_json(&j, &answer);

@@ -10,6 +10,9 @@
 
 #define WEEK_MS (INT64_C(7) * 86400000)
 #define ROOT_LONGEST_MS (4 * WEEK_MS)
+#define DAY_MS INT64_C(86400000)
+/* Every keep is on record for ever, so there is an end to them. */
+enum { MOST_A_DAY = 100 };
 
 static int refuse(struct keep_answer *a, const char *why)
 {
@@ -31,14 +34,16 @@ static const struct idle_process *find_process(
 struct week {
 	uint32_t uid;
 	int64_t since_ms, sum_ms;
+	int64_t day_ms, n_day; /* since then, this many */
 };
 
 static int add_keep(void *context, const struct policy_keep *k)
 {
 	struct week *w = context;
-	if (k->uid == w->uid)
-		w->sum_ms +=
-			k->until_ms - (k->from_ms > w->since_ms ? k->from_ms : w->since_ms);
+	if (k->uid != w->uid)
+		return 0;
+	w->sum_ms += k->until_ms - (k->from_ms > w->since_ms ? k->from_ms : w->since_ms);
+	w->n_day += k->from_ms > w->day_ms;
 	return 0;
 }
 
@@ -47,7 +52,7 @@ static int check_time(struct keep_limits *l, const struct keep_request *r, uint3
 	struct keep_answer *a, struct err *e)
 {
 	const struct config_policy *limits = &l->x->policy.config->policy;
-	struct week week = { uid, l->now_ms - WEEK_MS, 0 };
+	struct week week = { uid, l->now_ms - WEEK_MS, 0, l->now_ms - DAY_MS, 0 };
 	char text[160], length[48];
 	if (r->for_ms > (uid == 0 ? ROOT_LONGEST_MS : limits->keep_longest_ms)) {
 		duration_text(length, sizeof(length),
@@ -65,7 +70,34 @@ static int check_time(struct keep_limits *l, const struct keep_request *r, uint3
 			length);
 		return refuse(a, text);
 	}
+	if (rc == 0 && uid != 0 && week.n_day >= MOST_A_DAY) {
+		snprintf(text, sizeof(text), "a user can keep sessions %d times in 24 hours",
+			MOST_A_DAY);
+		return refuse(a, text);
+	}
 	a->kept = rc == 0;
+	return rc;
+}
+
+struct keeping {
+	const char *session;
+	bool kept;
+};
+
+static int find_keep(void *context, const struct policy_keep *k)
+{
+	struct keeping *keeping = context;
+	keeping->kept |= strcmp(k->session, keeping->session) == 0;
+	return 0;
+}
+
+/* Whether there is a keep to drop: one that is not there is not worth a row. */
+static int is_kept(struct keep_limits *l, const char *session, bool *kept, struct err *e)
+{
+	struct keeping keeping = { session, false };
+	int rc = policy_file_keeps(l->x->file, (struct policy_span){ l->now_ms, l->now_ms + 1 },
+		find_keep, &keeping, e);
+	*kept = keeping.kept;
 	return rc;
 }
 
@@ -128,13 +160,15 @@ int keep_limits_apply(struct keep_limits *l, const struct keep_request *r, uint3
 	if (uid != 0 && process->uid != uid)
 		return refuse(answer, "this process belongs to another user");
 	const struct idle_session *session = &l->now.history.sessions[process->session];
-	if (!r->drop)
-		rc = check_time(l, r, uid, answer, e);
-	if (rc || (!answer->kept && !r->drop))
-		return rc;
-	if (r->drop)
+	bool worth = false;
+	if (r->drop) {
 		refuse(answer, "it is not kept any more");
-	return write_keep(l, r, uid, session, e);
+		rc = is_kept(l, session->key, &worth, e);
+	} else {
+		rc = check_time(l, r, uid, answer, e);
+		worth = answer->kept;
+	}
+	return rc || !worth ? rc : write_keep(l, r, uid, session, e);
 }
 
 void keep_limits_finish(struct keep_limits *l)

@@ -1,7 +1,7 @@
 /* The directory in which users ask to keep a session. They cannot write policy.db, so each
  * request is a small file there, of which the kernel says who wrote it; gua enforce takes it
- * over and leaves an answer. The directory has mode 1733: everybody may add a file, nobody can
- * list or touch those of others. */
+ * over and leaves an answer. The directory has mode 3733: everybody may add a file, which gets
+ * the directory's group, and nobody can list or touch those of others. */
 #ifndef GUA_POLICY_KEEP_SPOOL_H
 #define GUA_POLICY_KEEP_SPOOL_H
 
@@ -21,6 +21,7 @@ struct keep_request {
 struct keep_answer {
 	bool kept;
 	uint32_t pid;
+	uint64_t start_ticks; /* of the process that it is about */
 	int64_t until_ms;
 	char reason[KEEP_REASON_CAP]; /* of the user */
 	char why[160];		      /* it was refused, or dropped */
@@ -32,11 +33,14 @@ void keep_spool_make(const char *directory);
 
 /* The user's side. ERR_WORLD: it cannot be written. */
 int keep_spool_ask(const char *directory, const struct keep_request *r, struct err *e);
+/* Whether the caller has asked about this process, and there is no answer yet. */
+bool keep_spool_asked(const char *directory, uint32_t pid);
 /* The answer about a process of this uid; ERR_NOTHING: there is none. */
 int keep_spool_answer(const char *directory, uint32_t uid, uint32_t pid,
 	struct keep_answer *answer, struct err *e);
 
-/* Takes over all requests: those that are within the limits become keeps. Fails only when
+/* Takes over requests: those that are within the limits become keeps. A user who makes very
+ * many at once gets only some of them, and is not in the way of others. Fails only when
  * policy.db does. */
 int keep_spool_take(struct enforcer *x, const char *directory, int64_t now_ms, struct err *e);
 

@@ -525,7 +525,7 @@ def test_a_user_keeps_a_session(kept, tmp_path):
     kept.write_kept(15)
     assert kept.run(15, *config).returncode == 0
     spool = kept.directory / "keep"
-    assert stat.S_IMODE(spool.stat().st_mode) == 0o1733
+    assert stat.S_IMODE(spool.stat().st_mode) == 0o3733
     asked = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db)
     assert asked.returncode == 0, asked.stderr
     for minute in range(16, 50):
@@ -579,7 +579,7 @@ def test_nothing_is_in_the_way_of_a_request(kept, tmp_path):
         assert kept.run(15, *config).returncode == 0
     assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
     request, = [path for path in spool.glob("*.json") if path.is_file()]
-    assert stat.S_IMODE(request.stat().st_mode) == 0o644
+    assert stat.S_IMODE(request.stat().st_mode) == 0o640 and request.stat().st_gid == spool.stat().st_gid
     assert kept.run(15, *config).returncode == 0
     assert kept.answer(os.getuid())["kept"] is True and not request.exists()
 

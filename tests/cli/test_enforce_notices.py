@@ -1,4 +1,6 @@
-"""The queue of notices of gua enforce run: the limit of a day, digests, and what is taken back."""
+"""The queue of notices of gua enforce run (the limit of a day, digests, what is taken back), and that of gua keep."""
+import json
+import os
 import pathlib
 import re
 import sqlite3
@@ -6,7 +8,7 @@ import sqlite3
 import pytest
 
 from conftest import BUILD, gua
-from test_enforce import FAST, ROOT_ONLY, Work, conf, world  # noqa: F401
+from test_enforce import FAST, ROOT_ONLY, Work, conf, kept, world  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not (BUILD / "gua-enforce").exists(), reason="built without gua enforce")
 DAY_MS = 86400000
@@ -146,3 +148,65 @@ def test_earlier_keeps_are_named(world, tmp_path):  # noqa: F811
     queue.run(23)
     (_, body), = queue.run(31)
     assert re.search(r"(?m)^Kept before: 2 times, last until .{20} \(more \\x1B\[2J data\); ", body), body
+
+
+@ROOT_ONLY
+def test_a_flood_of_requests_is_in_nobodys_way(kept, tmp_path):  # noqa: F811
+    """One user makes 300 requests a minute, about processes that are not there, too."""
+    config = conf(tmp_path, FAST)
+    kept.write_kept(15)
+    assert kept.run(15, *config).returncode == 0
+    spool = kept.directory / "keep"
+    for i in range(300):
+        path = spool / f"{i}.json"
+        path.write_text(json.dumps({"pid": 2**22 + i, "start_ticks": 1 + i, "for_ms": 60000, "reason": "x"}))
+        os.chown(path, 4321, 4321)
+    # Somebody has taken the name of the request.
+    (spool / f"0-{kept.pid}.json").write_text("{}")
+    os.chown(spool / f"0-{kept.pid}.json", 4321, 4321)
+    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
+    run = kept.run(15, *config)
+    assert run.returncode == 0 and "user 4321 made 30" in run.stderr
+    assert [path.name for path in spool.iterdir()] == [f"0-{kept.pid}.answer"]
+    assert kept.answer(0)["kept"] is True
+
+
+@ROOT_ONLY
+def test_keeps_do_not_grow_the_log(kept, tmp_path):  # noqa: F811
+    config = conf(tmp_path, FAST)
+    kept.write_kept(15)
+    kept.run(15, *config)
+    kept.ask(uid=4000, drop=True)
+    kept.run(15, *config)
+    assert kept.answer(4000)["why"] == "it is not kept any more"
+    assert "kept" not in [row["step"] for row in kept.log()]
+    with sqlite3.connect(kept.directory / "policy.db") as db:
+        moment = int(kept.at(10) * 1000)
+        db.executemany("INSERT INTO keep (session, user, uid, pid, from_ms, until_ms, reason) VALUES ('x', 'alice', 4000, 1, "
+                       "?, ?, '')", [(moment, moment + 1)] * 100)
+    kept.ask(uid=4000)
+    kept.run(15, *config)
+    assert kept.answer(4000)["why"] == "a user can keep sessions 100 times in 24 hours"
+
+
+def test_what_is_left_in_the_directory_goes(kept, tmp_path):  # noqa: F811
+    """Answers about processes that have ended, halves of files, and what nobody knows."""
+    config = conf(tmp_path, FAST)
+    kept.write_kept(15)
+    kept.run(15, *config)
+    spool = kept.directory / "keep"
+    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
+    assert "asked for; gua enforce has not answered yet" in gua("keep", "--db", kept.db).stdout
+    kept.run(15, *config)
+    answer = spool / f"{os.getuid()}-{kept.pid}.answer"
+    assert "kept until" in gua("keep", "--db", kept.db).stdout
+    # Another process of the same pid is not kept.
+    answer.write_text(answer.read_text().replace('"start_ticks":', '"start_ticks":1'))
+    assert gua("keep", "--db", kept.db).stdout == "You keep no session.\n"
+    (spool / "junk").write_text("x")
+    (spool / "empty").mkdir()
+    (spool / "9-4194999.answer").write_text("{}")
+    kept.run(15, *config)
+    assert len(list(spool.iterdir())) == 4    # they are young
+    kept.run(10**6, *config)
+    assert [path.name for path in spool.iterdir()] == [answer.name]
