@@ -159,6 +159,14 @@ def test_what_the_readme_links_to_is_there():
         assert (MAN / f"{page}.{section}.scd").exists(), page
 
 
+def test_the_installed_readme_has_its_pictures(installed):
+    where = installed / "share" / "doc" / "gua"
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", (where / "README.md").read_text())
+    assert len(pictures) >= 5
+    for picture in pictures:
+        assert (where / picture).exists(), picture
+
+
 def test_definitions_are_in_the_manual():
     page = (MAN / "gua.1.scd").read_text()
     for word in ("sample drain tick holder active idle-held truly-idle unobserved GPU-seconds identity presence "
