@@ -12,75 +12,16 @@
 #include "source/nvml/nvml_decode.h"
 #include "source/nvml/nvml_host.h"
 #include "source/nvml/nvml_metric_abi.h"
-
-/* Signatures. */
-enum call_shape {
-	ONE,		/* (device, unsigned *) */
-	TWO,		/* (device, unsigned *, unsigned *) */
-	POINT,		/* the same: the parts of one number before and after the point */
-	THREE,		/* the same with three */
-	FOUR,		/* and with four */
-	FIVE,		/* (device, {unsigned [5]} *) */
-	LONG,		/* (device, unsigned long long *) */
-	OF,		/* (device, int which, unsigned *) */
-	ERRORS,		/* (device, int type, int counter, unsigned long long *) */
-	PLACE,		/* (device, int type, int counter, int place, unsigned long long *) */
-	TEXT,		/* (device, char *, unsigned length) */
-	TEXT_OF,	/* (device, int which, char *, unsigned length) */
-	NAME,		/* (device, {char [64]} *) */
-	SYSTEM,		/* (int *) */
-	CHECK,		/* (device): whether it says yes */
-	VERSIONED,	/* (device, {version, int} *) */
-	VERSIONED_TWO,	/* the same with two of them */
-	CLASSES,	/* (device, struct nvml_pci_ext *) */
-	SRAM,		/* (device, struct nvml_sram_errors *) */
-	FABRIC,		/* (device, struct nvml_fabric *): state and clique */
-	FABRIC_RESULT,	/* the same: the status as a text */
-	FABRIC_CLUSTER, /* and the cluster's UUID */
-	HEALTH,		/* (device, struct nvml_fabric_health *): summary and flags */
-	PLATFORM,	/* (device, struct nvml_platform *): numbers and chassis */
-	PLATFORM_GUID,	/* of the same the identity */
-	BYTES,		/* (device, {u64 total, free, used} *) */
-	FIELD,		/* nvmlDeviceGetFieldValues with one field */
-	PCI,		/* the calls of the source itself */
-	MEMORY,
-	RATES,
-	LIBRARY,   /* the version of the library */
-	ROOT_PORT, /* the kernel's file about the port above the card */
-};
-
-struct nvml_call {
-	enum metric metric;
-	enum call_shape shape;
-	const char *symbol, *older; /* the first one that exists is used; NULL: none */
-	int which;     /* OF, TEXT_OF, FIELD: the number; ERRORS, PLACE: the type */
-	int other;     /* ERRORS, PLACE: the counter; FIELD: the scope */
-	int place;     /* PLACE */
-	int out;       /* which of several answers */
-	double scale;  /* the answer times this is the value; 0: 1 */
-	bool instance; /* MIG instances have their own value */
-};
-
-/* clang-format off */
-#define ROW(metric_, shape_, ...)                                                              \
-	{ .metric = METRIC_##metric_, .shape = shape_, __VA_ARGS__ },
-#define CALL(metric_, shape_, symbol_, ...)                                                    \
-	ROW(metric_, shape_, .symbol = "nvmlDeviceGet" symbol_, __VA_ARGS__)
-#define VALUE(metric_, number, ...)                                                            \
-	ROW(metric_, FIELD, .symbol = "nvmlDeviceGetFieldValues", .which = (number), __VA_ARGS__)
-static const struct nvml_call rows[] = {
-#include "source/nvml/nvml_metrics.def"
-};
-/* clang-format on */
-enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-_Static_assert((int)ROWS <= (int)NVML_METRIC_ROWS, "room for every row");
+#include "source/nvml/nvml_metric_rows.h"
 
 void nvml_find_metrics(struct nvml_source *s)
 {
-	for (size_t i = 0; i < ROWS; i++) {
-		void *found = rows[i].symbol ? nvml_lib_find(&s->lib, rows[i].symbol) : NULL;
-		if (!found && rows[i].older)
-			found = nvml_lib_find(&s->lib, rows[i].older);
+	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
+		void *found = nvml_metric_rows[i].symbol
+				      ? nvml_lib_find(&s->lib, nvml_metric_rows[i].symbol)
+				      : NULL;
+		if (!found && nvml_metric_rows[i].older)
+			found = nvml_lib_find(&s->lib, nvml_metric_rows[i].older);
 		s->metric_calls.call[i] = found;
 	}
 }
@@ -196,35 +137,35 @@ static int ask_call(
 	unsigned long long number = 0;
 	struct nvml_memory bytes = { 0 };
 	int code = NVML_NO_FUNCTION;
-	if (row->shape == ONE)
+	if (row->shape == SHAPE_ONE)
 		code = call.one(handle, &out[0]);
-	else if (row->shape == TWO || row->shape == POINT)
+	else if (row->shape == SHAPE_TWO || row->shape == SHAPE_POINT)
 		code = call.two(handle, &out[0], &out[1]);
-	else if (row->shape == THREE)
+	else if (row->shape == SHAPE_THREE)
 		code = call.three(handle, &out[0], &out[1], &out[2]);
-	else if (row->shape == FOUR)
+	else if (row->shape == SHAPE_FOUR)
 		code = call.four(handle, &out[0], &out[1], &out[2], &out[3]);
-	else if (row->shape == FIVE)
+	else if (row->shape == SHAPE_FIVE)
 		code = call.one(handle, out);
-	else if (row->shape == OF)
+	else if (row->shape == SHAPE_OF)
 		code = call.of(handle, row->which, &out[0]);
-	else if (row->shape == LONG)
+	else if (row->shape == SHAPE_LONG)
 		code = call.number(handle, &number);
-	else if (row->shape == ERRORS)
+	else if (row->shape == SHAPE_ERRORS)
 		code = call.errors(handle, row->which, row->other, &number);
-	else if (row->shape == PLACE)
+	else if (row->shape == SHAPE_PLACE)
 		code = call.place(handle, row->which, row->other, row->place, &number);
-	else if (row->shape == FIELD)
+	else if (row->shape == SHAPE_FIELD)
 		return ask_field(call.field, row, handle, a);
-	else if (row->shape == BYTES)
+	else if (row->shape == SHAPE_BYTES)
 		code = call.bytes(handle, &bytes);
 	for (size_t i = 0; i < 5; i++)
 		a->numbers[i] = out[i];
-	if (row->shape == LONG || row->shape == ERRORS || row->shape == PLACE)
+	if (row->shape == SHAPE_LONG || row->shape == SHAPE_ERRORS || row->shape == SHAPE_PLACE)
 		a->numbers[0] = (double)number;
-	if (row->shape == POINT)
+	if (row->shape == SHAPE_POINT)
 		a->numbers[0] += a->numbers[1] / 10;
-	if (row->shape == BYTES) {
+	if (row->shape == SHAPE_BYTES) {
 		a->numbers[0] = (double)bytes.total;
 		a->numbers[1] = (double)bytes.free;
 		a->numbers[2] = (double)bytes.used;
@@ -236,8 +177,9 @@ static int ask_text(
 	const struct nvml_call *row, union call call, void *handle, struct answer *a)
 {
 	char raw[METRIC_TEXT_CAP] = "";
-	int code = row->shape == TEXT ? call.text(handle, raw, sizeof(raw))
-				      : call.text_of(handle, row->which, raw, sizeof(raw));
+	int code = row->shape == SHAPE_TEXT
+			   ? call.text(handle, raw, sizeof(raw))
+			   : call.text_of(handle, row->which, raw, sizeof(raw));
 	text_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
 	return code;
 }
@@ -270,8 +212,8 @@ static int ask_versioned(
 	const struct nvml_call *row, union call call, void *handle, struct answer *a)
 {
 	struct nvml_versioned one = { .version = NVML_VERSION_WORD(one, 1) }, two = one;
-	int code = row->shape == VERSIONED ? call.versioned(handle, &one)
-					   : call.versioned_two(handle, &one, &two);
+	int code = row->shape == SHAPE_VERSIONED ? call.versioned(handle, &one)
+						 : call.versioned_two(handle, &one, &two);
 	a->numbers[0] = one.value;
 	a->numbers[1] = two.value;
 	return code;
@@ -318,7 +260,7 @@ static int ask_fabric(struct nvml_source *s, const struct nvml_call *row, union 
 	a->numbers[0] = fabric.state;
 	bool joined = fabric.state == NVML_FABRIC_COMPLETED;
 	a->numbers[1] = joined ? (double)fabric.clique : NAN;
-	if (row->shape == FABRIC_RESULT)
+	if (row->shape == SHAPE_FABRIC_RESULT)
 		error_name(s, fabric.status, a->text, sizeof(a->text));
 	else
 		snprintf(a->text, sizeof(a->text),
@@ -327,7 +269,7 @@ static int ask_fabric(struct nvml_source *s, const struct nvml_call *row, union 
 			u[11], u[12], u[13], u[14], u[15]);
 	if (code == NVML_OK && fabric.state == 0)
 		return NVML_NOT_SUPPORTED;
-	return code == NVML_OK && !joined && row->shape != FABRIC ? NVML_NO_DATA : code;
+	return code == NVML_OK && !joined && row->shape != SHAPE_FABRIC ? NVML_NO_DATA : code;
 }
 
 /* A driver that does not know layout 3 has no summary. */
@@ -354,7 +296,7 @@ static int ask_platform(
 	int code = call.platform(handle, &p);
 	const double numbers[] = { p.slot, p.tray, p.host, p.peer, p.module };
 	memcpy(a->numbers, numbers, sizeof(numbers));
-	if (row->shape == PLATFORM_GUID)
+	if (row->shape == SHAPE_PLATFORM_GUID)
 		snprintf(a->text, sizeof(a->text), "0x%02X%02X%02X%02X%02X%02X%02X%02X", g[0],
 			g[1], g[2], g[3], g[4], g[5], g[6], g[7]);
 	else
@@ -368,30 +310,30 @@ static int ask_struct(struct nvml_source *s, const struct nvml_call *row, union 
 	void *handle, struct answer *a)
 {
 	switch (row->shape) {
-	case TEXT:
-	case TEXT_OF:
+	case SHAPE_TEXT:
+	case SHAPE_TEXT_OF:
 		return ask_text(row, call, handle, a);
-	case NAME:
+	case SHAPE_NAME:
 		return ask_name(call, handle, a);
-	case SYSTEM:
+	case SHAPE_SYSTEM:
 		return ask_system(call, a);
-	case CHECK:
+	case SHAPE_CHECK:
 		return ask_check(call, handle, a);
-	case VERSIONED:
-	case VERSIONED_TWO:
+	case SHAPE_VERSIONED:
+	case SHAPE_VERSIONED_TWO:
 		return ask_versioned(row, call, handle, a);
-	case CLASSES:
+	case SHAPE_CLASSES:
 		return ask_classes(call, handle, a);
-	case SRAM:
+	case SHAPE_SRAM:
 		return ask_sram(call, handle, a);
-	case FABRIC:
-	case FABRIC_RESULT:
-	case FABRIC_CLUSTER:
+	case SHAPE_FABRIC:
+	case SHAPE_FABRIC_RESULT:
+	case SHAPE_FABRIC_CLUSTER:
 		return ask_fabric(s, row, call, handle, a);
-	case HEALTH:
+	case SHAPE_HEALTH:
 		return ask_health(call, handle, a);
-	case PLATFORM:
-	case PLATFORM_GUID:
+	case SHAPE_PLATFORM:
+	case SHAPE_PLATFORM_GUID:
 		return ask_platform(row, call, handle, a);
 	default:
 		return ask_call(row, call, handle, a);
@@ -401,23 +343,23 @@ static int ask_struct(struct nvml_source *s, const struct nvml_call *row, union 
 static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a)
 {
 	union call call = { .found = s->metric_calls.call[row] };
-	switch (rows[row].shape) {
-	case MEMORY:
+	switch (nvml_metric_rows[row].shape) {
+	case SHAPE_MEMORY:
 		return ask_memory(s, handle, a);
-	case PCI:
+	case SHAPE_PCI:
 		return ask_pci(s, handle, a);
-	case RATES:
+	case SHAPE_RATES:
 		return ask_rates(s, handle, a);
-	case LIBRARY:
+	case SHAPE_LIBRARY:
 		return ask_library(s, a);
-	case ROOT_PORT:
+	case SHAPE_ROOT_PORT:
 		return ask_root_port(s, handle, a);
 	default:
 		break;
 	}
 	if (!call.found)
 		return NVML_NO_FUNCTION;
-	return ask_struct(s, &rows[row], call, handle, a);
+	return ask_struct(s, &nvml_metric_rows[row], call, handle, a);
 }
 
 static bool is_for_good(int code)
@@ -462,22 +404,23 @@ void nvml_metrics(struct source *base, const struct metric_request *request, dou
 	const struct nvml_call *last = NULL;
 	struct answer a = { 0 };
 	int code = NVML_OK;
-	for (size_t i = 0; i < ROWS; i++) {
+	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
 		void *handle = board ? d->handle : c->handle;
 		if (!handle || s->down)
 			return;
-		if (!request->wanted[rows[i].metric] || dead->row[i] ||
-			(!board && !rows[i].instance))
+		if (!request->wanted[nvml_metric_rows[i].metric] || dead->row[i] ||
+			(!board && !nvml_metric_rows[i].instance))
 			continue;
 		nvml_enter(s, d->id.index,
-			rows[i].symbol ? rows[i].symbol : metrics[rows[i].metric].name);
-		if (!last || !same_call(last, &rows[i]))
+			nvml_metric_rows[i].symbol ? nvml_metric_rows[i].symbol
+						   : metrics[nvml_metric_rows[i].metric].name);
+		if (!last || !same_call(last, &nvml_metric_rows[i]))
 			code = ask(s, i, handle, &a);
-		last = &rows[i];
+		last = &nvml_metric_rows[i];
 		dead->row[i] = is_for_good(code);
 		if (is_fatal(code))
 			nvml_heed(s, request->card, code);
 		if (code == NVML_OK)
-			take_answer(&rows[i], &a, values, texts);
+			take_answer(&nvml_metric_rows[i], &a, values, texts);
 	}
 }
