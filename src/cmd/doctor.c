@@ -13,16 +13,22 @@
 #include "sample/apart.h"
 #include "sample/worker.h"
 #include "source/kind.h"
+#include "source/nvml/nvml_capture.h"
 
 struct doctor_options {
 	bool json;
-	const char *db, *source, *scenario, *nvml, *root, *clock;
+	const char *capture, *db, *source, *scenario, *nvml, *root, *clock;
 	int64_t timeout_ms;
 };
 
 #define AT(member) offsetof(struct doctor_options, member)
 static const struct option_row doctor_table[] = {
 	{ .kind = OPTION_FLAG, .name = "json", .help = "print JSON", .offset = AT(json) },
+	{ .kind = OPTION_TEXT,
+		.name = "capture",
+		.arg = "FILE",
+		.help = "write all answers of the driver to FILE, for a bug report",
+		.offset = AT(capture) },
 	{ .kind = OPTION_TEXT,
 		.name = "db",
 		.arg = "PATH",
@@ -96,7 +102,8 @@ static void ask_source(
 {
 	struct diagnosis *d = &p->diagnosis;
 	struct source_options options = *common;
-	options.name = p->kind->name;
+	options.name = source_is_captured(common->name) ? common->name : p->kind->name;
+	d->name = options.name;
 	d->root = options.root;
 	const struct apart_manner manner = apart_manner_of(deadline_ms);
 	if (apart_new(&p->apart, &options, &manner, &d->why) != 0)
@@ -129,11 +136,16 @@ static void end_sources(struct patients *p)
 	}
 }
 
+/* A capture is of another host: nothing of this one is examined. */
 static void examine(const struct examination *x, const struct patients *p, struct findings *f)
 {
-	examine_system(x, f);
+	bool captured = p->n && source_is_captured(p->all[0].diagnosis.name);
+	if (!captured)
+		examine_system(x, f);
 	for (size_t i = 0; i < p->n; i++)
 		p->all[i].kind->diagnose(&p->all[i].diagnosis, f);
+	if (captured)
+		return;
 	examine_visibility(x, f);
 	const struct source *opened[SOURCE_KINDS_MAX + 1] = { NULL };
 	for (size_t i = 0, n = 0; i < p->n; i++)
@@ -242,7 +254,8 @@ static int examine_all(const struct command *self, const struct doctor_options *
 	struct err e = { 0 };
 	if (clock_open(&clock, o->clock, 0, &e) != 0)
 		return cmd_fail(self, &e);
-	const struct source_options common = { .nvml_path = cmd_nvml_path(o->nvml),
+	const struct source_options common = { .name = o->source,
+		.nvml_path = cmd_nvml_path(o->nvml),
 		.scenario = o->scenario,
 		.root = o->root,
 		.clock = &clock };
@@ -267,6 +280,29 @@ static int examine_all(const struct command *self, const struct doctor_options *
 	return status;
 }
 
+enum { CAPTURE_ROUNDS = 6 };
+
+static int capture(const struct command *self, const struct doctor_options *o)
+{
+	struct clock clock;
+	struct err e = { 0 };
+	if (o->json || source_is_invented(o->source) || strcmp(o->source, SOURCE_NONE) == 0) {
+		err_set(&e, ERR_USAGE, "--capture goes with the driver, and without --json");
+		return cmd_fail(self, &e);
+	}
+	if (clock_open(&clock, o->clock, 0, &e) != 0)
+		return cmd_fail(self, &e);
+	const struct nvml_capture_options options = { .path = cmd_nvml_path(o->nvml),
+		.option = "--nvml PATH",
+		.root = o->root,
+		.clock = &clock,
+		.deadline_ms = o->timeout_ms,
+		.rounds = CAPTURE_ROUNDS };
+	int status = doctor_capture(self, o->capture, &options);
+	clock_finish(&clock);
+	return status;
+}
+
 static int run_doctor(const struct command *self, int argc, char **argv)
 {
 	struct doctor_options o = { .source = SOURCE_AUTO,
@@ -282,6 +318,8 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 	if (source_check(o.source, o.scenario, false, &e) != 0 ||
 		source_list_read(&list, o.source, false, &e) != 0)
 		return cmd_fail(self, &e);
+	if (o.capture)
+		return capture(self, &o);
 	if (!o.db && choose_db_own(db, sizeof(db), &e) != 0)
 		return cmd_fail(self, &e);
 	/* The findings report fallbacks, so they need not be logged too. */

@@ -3,6 +3,8 @@
 #ifndef GUA_CMD_DOCTOR_H
 #define GUA_CMD_DOCTOR_H
 
+#include "base/str.h"
+#include "cmd/cmd.h"
 #include "model/finding.h"
 #include "source/source.h"
 
@@ -21,5 +23,13 @@ void examine_store(const struct examination *x, struct findings *f);
  * NULL) can be read. */
 void examine_processes(
 	const struct examination *x, const struct source *const *sources, struct findings *f);
+
+/* The lines of a capture about the system. */
+void capture_system(const char *root, struct str *out);
+/* doctor_capture.c: writes everything that the driver answers into a file. Returns the exit
+ * status. */
+struct nvml_capture_options;
+int doctor_capture(
+	const struct command *self, const char *path, const struct nvml_capture_options *o);
 
 #endif

@@ -67,6 +67,32 @@ void examine_system(const struct examination *x, struct findings *f)
 			u.machine);
 }
 
+/* Whether some mount is of this kind (proc(5), mountinfo). */
+static bool has_mount(const char *root, const char *kind)
+{
+	char text[TEXT_FILE], word[32];
+	snprintf(word, sizeof(word), " - %s ", kind);
+	return read_below(root, "/proc/self/mountinfo", text, sizeof(text)) > 0 &&
+	       strstr(text, word);
+}
+
+void capture_system(const char *root, struct str *out)
+{
+	char name[128];
+	struct utsname u;
+	read_system_name(root, name, sizeof(name));
+	for (char *quote; (quote = strchr(name, '"')) != NULL;)
+		*quote = '\'';
+	str_addf(out, "system \"%s\"\n", name);
+	if (uname(&u) == 0)
+		str_addf(out, "kernel \"%s %s %s\"\n", u.sysname, u.release, u.machine);
+	str_addf(out, "cgroup %s\n",
+		has_mount(root, "cgroup")    ? "v1"
+		: has_mount(root, "cgroup2") ? "v2"
+					     : "unknown");
+	str_addf(out, "as %s\n", geteuid() == 0 ? "root" : "a user");
+}
+
 /* The superblock options of the file system on /proc (proc(5), mountinfo), or NULL. */
 static const char *find_proc_options(char *mountinfo)
 {

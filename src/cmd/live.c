@@ -30,6 +30,17 @@ static const char *choose_db(struct live_session *s, const struct live_values *v
 	return rc || (invented && !s->chosen.named) ? NULL : s->chosen.path;
 }
 
+void cmd_note_captured(const char *source)
+{
+	const char *path = source_capture_path(source);
+	char safe[256];
+	if (!path)
+		return;
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	fprintf(stderr, "gua: readings from the capture %s: not of this host, and not live\n",
+		safe);
+}
+
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e)
 {
@@ -69,6 +80,8 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	}
 	if (rc)
 		cmd_live_close(s);
+	else
+		cmd_note_captured(source);
 	s->next_us = clock_now(&s->clock).boot_us;
 	return rc;
 }

@@ -60,6 +60,8 @@ struct live_session {
  * session in memory. */
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
+/* Says on standard error that a source is a capture, if it is one. */
+void cmd_note_captured(const char *source);
 void cmd_live_close(struct live_session *s);
 /* Reads everything again: live_refresh(). */
 int cmd_live_look(struct live_session *s, struct err *e);

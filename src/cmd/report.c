@@ -165,8 +165,10 @@ static void note_simulated(const struct report *r)
 			n, r->n_hosts);
 	for (size_t i = 0; i < r->n_hosts && n <= SIMULATED_NAMED; i++)
 		if (r->hosts[i].simulated)
-			log_notice("%s: simulated data, invented and not measured on a GPU",
-				r->hosts[i].hostname);
+			log_notice("%s: %s", r->hosts[i].hostname,
+				r->hosts[i].captured
+					? "captured data, not measured on this host"
+					: "simulated data, invented and not measured on a GPU");
 }
 
 /* Writes all of `out` to the file, which is replaced when all is written; finishes `out`. */

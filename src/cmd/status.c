@@ -79,7 +79,11 @@ static void add_store(struct str *out, const struct recorder_status *s)
 	if (s->store.wal_bytes)
 		str_addf(out, " + %s not checkpointed", size);
 	str_add(out, "\n");
-	if (source_is_invented(s->store.source))
+	if (source_is_captured(s->store.source))
+		str_addf(out,
+			"%-11scaptured: the data was played from a capture of another host\n",
+			"source");
+	else if (source_is_invented(s->store.source))
 		str_addf(out, "%-11ssimulated: the data is invented\n", "source");
 }
 

@@ -68,6 +68,8 @@ static int show(
 /* The reason why signals may not be sent; NULL: they may. */
 static const char *no_signals(const struct top_values *v)
 {
+	if (v->live.source && source_is_captured(v->live.source))
+		return "captured, not this host";
 	if (v->live.source && source_is_invented(v->live.source))
 		return "simulated";
 	if (v->live.root && *v->live.root)

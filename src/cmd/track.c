@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "cmd/cmd.h"
+#include "cmd/live.h"
 #include "cmd/terminal.h"
 #include "cmd/track.h"
 #include "cmd/track_options.h"
@@ -310,6 +311,8 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 			open_session(&s, &e) == 0;
 		const struct track_files files = track_reader_files(s.reader);
 		job.options.files = &files;
+		if (ready && !v->quiet)
+			cmd_note_captured(v->source);
 		status = ready ? track(&s, &job) : cmd_fail(self, &e);
 		reader_close(s.reader);
 	}

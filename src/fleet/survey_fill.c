@@ -133,6 +133,7 @@ static void set_info(
 	text_copy(card->source, sizeof(card->source), info->source);
 	text_copy(host->driver, sizeof(host->driver), info->driver);
 	host->simulated |= *info->source && source_is_invented(info->source);
+	host->captured |= source_is_captured(info->source);
 }
 
 /* The start of a card's window: of a card that is new, it is as long as its time. */

@@ -34,15 +34,15 @@
 
 struct audit_host {
 	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
-	bool simulated;	      /* some of its data in the window is: the report must say so */
-	bool imported;	      /* some of it was imported from another tool */
-	bool recording;	      /* a run is live: its last tick is recent */
-	bool ran;	      /* a run overlaps the window */
-	bool left_out;	      /* the engine's: the audit is restricted to others */
-	int64_t last_tick_ms; /* of its newest run, or -1 */
-	int64_t interval_ms;  /* between the ticks of that run */
-	int64_t until_ms;     /* end of its window: the last tick when a run is live */
-	size_t n_cards;	      /* in cards[] */
+	bool simulated; /* some of its data in the window is: the report must say so, */
+	bool captured, imported; /* and that it was played from a capture, or imported */
+	bool recording;		 /* a run is live: its last tick is recent */
+	bool ran;		 /* a run overlaps the window */
+	bool left_out;		 /* the engine's: the audit is restricted to others */
+	int64_t last_tick_ms;	 /* of its newest run, or -1 */
+	int64_t interval_ms;	 /* between the ticks of that run */
+	int64_t until_ms;	 /* end of its window: the last tick when a run is live */
+	size_t n_cards;		 /* in cards[] */
 };
 
 struct audit_card {

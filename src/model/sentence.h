@@ -5,6 +5,8 @@
 /* What output must begin with when some of its data is invented. */
 #define SIMULATED_WARNING                                                                      \
 	"SIMULATED DATA: invented by a simulated source, not measured on a GPU."
+#define CAPTURED_WARNING                                                                       \
+	"CAPTURED DATA: played from a capture of another host, not measured on this one."
 
 /* What a sentence is about. A format puts each kind in its place, in the order in which the
  * sentences stand. */

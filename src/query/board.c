@@ -10,6 +10,7 @@
 #include "query/floors.h"
 #include "query/now.h"
 #include "query/sql.h"
+#include "source/kind.h"
 
 /* A card that was not accounted for this long before the last tick is not there any more. */
 #define CARD_GONE_MS 3600000
@@ -60,7 +61,7 @@ static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 		.rules = n->rules };
 	h->stale = is_stale(h, now_ms);
 	text_copy(h->source, sizeof(h->source), n->source);
-	h->simulated = strstr(h->source, "sim") != NULL;
+	h->simulated = source_is_invented(h->source);
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT hostname, driver FROM host ORDER BY id = (SELECT host FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC LIMIT 1) DESC LIMIT 1");

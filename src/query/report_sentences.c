@@ -46,19 +46,24 @@ enum { SIMULATED_MAX = 5 };
 
 static void add_sources(struct report *r)
 {
-	size_t simulated = 0, imported = 0;
+	size_t simulated = 0, captured = 0, imported = 0;
 	for (size_t i = 0; i < r->n_hosts; i++) {
-		simulated += r->hosts[i].simulated;
+		simulated += r->hosts[i].simulated && !r->hosts[i].captured;
+		captured += r->hosts[i].captured;
 		imported += r->hosts[i].imported;
 	}
 	if (simulated)
 		report_say(r, SENTENCE_SIMULATED, NULL, SIMULATED_WARNING);
-	if (simulated > SIMULATED_MAX)
+	if (captured)
+		report_say(r, SENTENCE_SIMULATED, NULL, CAPTURED_WARNING);
+	bool many = simulated + captured > SIMULATED_MAX;
+	if (many)
 		report_say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %zu of %zu hosts",
-			simulated, r->n_hosts);
-	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && simulated <= SIMULATED_MAX; i++)
+			simulated + captured, r->n_hosts);
+	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && !many; i++)
 		if (r->hosts[i].simulated)
-			report_say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %s",
+			report_say(r, SENTENCE_SIMULATED_HOST, NULL, "%s: %s",
+				r->hosts[i].captured ? "captured" : "simulated",
 				r->hosts[i].hostname);
 	if (imported)
 		report_say(r, SENTENCE_IMPORTED, NULL,

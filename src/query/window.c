@@ -112,6 +112,7 @@ static void judge_runs(struct gather *g)
 			continue;
 		host->ran = true;
 		host->simulated |= source_is_invented(run->source);
+		host->captured |= source_is_captured(run->source);
 		host->imported |= strcmp(run->source, "import") == 0;
 		g->a->strict |= run->strict;
 		if (newest && (!rules_equal(&newest->rules, &run->rules) ||

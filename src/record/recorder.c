@@ -294,9 +294,9 @@ static int begin_run(struct recorder *r, struct err *e)
 		.one_look = r->o->once,
 		.privacy = r->o->privacy,
 	};
+	text_copy(info.source, sizeof(info.source), s->ops->name);
 	machine_describe(&info, r->o->source.root, s->hostname);
 	text_copy(info.driver, sizeof(info.driver), s->driver_version);
-	text_copy(info.source, sizeof(info.source), s->ops->name);
 	text_copy(info.boot_id, sizeof(info.boot_id), reader_boot_id(r->reader));
 	return store_begin_run(r->store, &info, e);
 }

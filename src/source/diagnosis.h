@@ -12,6 +12,7 @@ struct source;
 
 /* What is known when a source is asked to examine itself. */
 struct diagnosis {
+	const char *name;      /* as the user named the source: "nvml", "capture:FILE" */
 	const char *root;      /* where /proc, /sys and /dev are; "" for the real ones */
 	struct source *source; /* drained and looked at once; NULL: that failed */
 	struct err why;	       /* then: the sentence */
@@ -21,5 +22,6 @@ struct diagnosis {
 /* Of each kind, for the table of kinds. */
 void nvml_diagnose(const struct diagnosis *d, struct findings *f);
 void sim_diagnose(const struct diagnosis *d, struct findings *f);
+void capture_diagnose(const struct diagnosis *d, struct findings *f);
 
 #endif

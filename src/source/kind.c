@@ -19,6 +19,11 @@ static const struct source_kind kinds[] = {
 		.open = sim_source_open,
 		.diagnose = sim_diagnose,
 		.invented = true },
+	{ .name = SOURCE_CAPTURE,
+		.help = "a capture of another host, as capture:FILE",
+		.open = capture_source_open,
+		.diagnose = capture_diagnose,
+		.invented = true },
 	{ .name = SOURCE_NONE, .help = "no GPU" },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -44,6 +49,18 @@ static const struct source_kind *next_kind(const char **at)
 	const struct source_kind *kind = find(*at, len);
 	*at = (*at)[len] ? *at + len + 1 : NULL;
 	return kind;
+}
+
+const char *source_capture_path(const char *name)
+{
+	static const char prefix[] = SOURCE_CAPTURE ":";
+	bool named = strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+	return named ? name + sizeof(prefix) - 1 : NULL;
+}
+
+bool source_is_captured(const char *names)
+{
+	return source_capture_path(names) || strcmp(names, SOURCE_CAPTURE) == 0;
 }
 
 /* `name` is a name and what may follow it in the list. */
@@ -80,9 +97,22 @@ static void add(struct source_list *list, const struct source_kind *kind)
 int source_list_read(struct source_list *list, const char *names, bool or_none, struct err *e)
 {
 	*list = (struct source_list){ 0 };
+	if (source_is_captured(names)) {
+		const char *path = source_capture_path(names);
+		if (!path || !*path)
+			return err_set(e, ERR_USAGE,
+				"name the capture: --source capture:FILE; it cannot be "
+				"combined with other sources");
+		add(list, find(SOURCE_CAPTURE, strlen(SOURCE_CAPTURE)));
+		return 0;
+	}
 	for (const char *at = names; at;) {
 		const char *name = at;
 		const struct source_kind *kind = next_kind(&at);
+		if ((kind && strcmp(kind->name, SOURCE_CAPTURE) == 0) ||
+			source_capture_path(name))
+			return err_set(e, ERR_USAGE,
+				"a capture cannot be combined with other sources");
 		if (!kind || (is_none(kind) && !or_none))
 			return refuse(name, or_none, e);
 		if (is_none(kind) && strcmp(names, SOURCE_NONE) != 0)
@@ -106,6 +136,8 @@ void source_list_text(const struct source_list *list, char *dst, size_t cap)
 
 bool source_is_invented(const char *names)
 {
+	if (source_is_captured(names))
+		return true;
 	for (const char *at = names; at;) {
 		const struct source_kind *kind = next_kind(&at);
 		if (kind && kind->invented)
@@ -116,6 +148,8 @@ bool source_is_invented(const char *names)
 
 bool source_is_measured(const char *names)
 {
+	if (source_is_captured(names))
+		return false;
 	for (const char *at = names; at;) {
 		const struct source_kind *kind = next_kind(&at);
 		if (kind && !kind->invented && !is_none(kind))
@@ -128,7 +162,7 @@ int source_check(const char *names, const char *scenario, bool or_none, struct e
 {
 	struct source_list list;
 	int rc = source_list_read(&list, names, or_none, e);
-	if (!rc && scenario && !source_is_invented(names))
+	if (!rc && scenario && (!source_is_invented(names) || source_is_captured(names)))
 		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
 	return rc;
 }
@@ -137,7 +171,8 @@ static void add_words(struct str *out, bool or_none)
 {
 	for (size_t i = 0; i < KINDS; i++)
 		if (or_none || !is_none(&kinds[i]))
-			str_addf(out, "%s ", kinds[i].name);
+			str_addf(out, "%s%s ", kinds[i].name,
+				strcmp(kinds[i].name, SOURCE_CAPTURE) == 0 ? ":" : "");
 }
 
 void source_words(struct str *out)

@@ -22,7 +22,7 @@ struct source_kind {
 	int (*open)(struct source **s, const struct source_options *options, struct err *e);
 	/* Examines the source for `gua doctor`; set when `open` is set. */
 	void (*diagnose)(const struct diagnosis *d, struct findings *f);
-	bool invented;	/* its data is not measured on a GPU */
+	bool invented;	/* its data is not measured on a GPU of this host, now */
 	bool automatic; /* "auto" opens it */
 	bool may_block; /* its calls may never return: a host opens it, where there is one */
 };
@@ -36,17 +36,24 @@ bool source_kind_is_apart(const struct source_kind *kind, const struct source_op
 /* How each kind is opened, for the table. */
 int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);
 int sim_source_open(struct source **s, const struct source_options *options, struct err *e);
+int capture_source_open(struct source **s, const struct source_options *options, struct err *e);
 
 /* The default, and the name that means no source. */
 #define SOURCE_AUTO "auto"
 #define SOURCE_NONE "none"
+/* A capture is named with its file, "capture:FILE", and alone. */
+#define SOURCE_CAPTURE "capture"
+/* The file of a capture; NULL: the name is not one. In a store the name has no file. */
+const char *source_capture_path(const char *name);
+/* Whether the data is played from a capture. */
+bool source_is_captured(const char *names);
 /* Help of --source, where a source is required and where there may be none. */
 #define SOURCE_HELP                                                                            \
-	"where readings come from: auto (default), nvml, sim (invented data), or several: "    \
-	"nvml,sim"
+	"where readings come from: auto (default), nvml, sim (invented data), several: "       \
+	"nvml,sim, or a capture of another host: capture:FILE"
 #define SOURCE_NONE_HELP                                                                       \
-	"where readings come from: auto (default), nvml, sim (invented data), none, or "       \
-	"several: nvml,sim"
+	"where readings come from: auto (default), nvml, sim (invented data), none, several: " \
+	"nvml,sim, or a capture of another host: capture:FILE"
 
 /* Help of --scenario. */
 #define SCENARIO_HELP "scenario for the simulated source: see man gua-scenario"

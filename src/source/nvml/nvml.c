@@ -63,7 +63,7 @@ static void forget(struct nvml_source *s)
 /* Whether the module is missing. A library may work without it: WSL2 has another one. */
 static bool misses_module(const struct nvml_source *s)
 {
-	return !s->path && !nvml_host_has_module(s->root);
+	return !s->path && !s->play && !nvml_host_has_module(s->root);
 }
 
 static int not_loaded(const struct nvml_source *s, struct err *e)
@@ -81,7 +81,7 @@ static int not_loaded(const struct nvml_source *s, struct err *e)
 static int load(struct nvml_source *s, struct err *e)
 {
 	const struct nvml_lib_choice choice = {
-		.path = s->path, .option = s->path_option, .root = s->root
+		.path = s->path, .option = s->path_option, .root = s->root, .play = s->play
 	};
 	if (s->root[0] && misses_module(s) && !nvml_lib_is_below(s->root))
 		return not_loaded(s, e);
@@ -298,6 +298,7 @@ static void nvml_close(struct source *base)
 	for (size_t i = 0; i < base->n_cards; i++)
 		nvml_free_gpm(s, i);
 	nvml_lib_close(&s->lib);
+	nvml_play_close(s->play);
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
 		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
@@ -320,29 +321,32 @@ static void nvml_board(struct source *base, size_t card, struct card_id *id)
 	*id = s->devices[s->cards[card].device].id;
 }
 
-static const struct source_ops nvml_ops = {
-	.name = "nvml",
-	.scan = nvml_scan,
-	.drain = nvml_drain,
-	.glance = nvml_glance,
-	.look = nvml_look,
-	.metrics = nvml_metrics,
-	.accounts = nvml_read_accounts,
-	.board = nvml_board,
-	.facilities = nvml_facilities,
-	.close = nvml_close,
+#define NVML_OPS                                                                               \
+	.scan = nvml_scan, .drain = nvml_drain, .glance = nvml_glance, .look = nvml_look,      \
+	.metrics = nvml_metrics, .accounts = nvml_read_accounts, .board = nvml_board,          \
+	.facilities = nvml_facilities, .close = nvml_close
+static const struct source_ops nvml_ops = { .name = "nvml", NVML_OPS };
+/* The processes of a captured host are described by the capture. */
+static const struct source_ops nvml_captured_ops = {
+	.name = "capture", .describe = nvml_describe, NVML_OPS
 };
 
-int nvml_source_open(
-	struct source **source, const struct source_options *options, struct err *e)
+/* Nothing of this host may be read for the cards of another one: nothing is below this. */
+#define NO_ROOT "/dev/null"
+
+int nvml_open(struct source **source, const struct source_options *options,
+	struct nvml_play *play, struct err *e)
 {
 	struct nvml_source *s = calloc(1, sizeof(*s));
-	if (!s)
+	if (!s) {
+		nvml_play_close(play);
 		return err_memory(e);
-	s->base.ops = &nvml_ops;
-	s->path = options->nvml_path;
+	}
+	s->base.ops = play ? &nvml_captured_ops : &nvml_ops;
+	s->play = play;
+	s->path = play ? NULL : options->nvml_path;
 	s->path_option = options->nvml_option ? options->nvml_option : "--nvml PATH";
-	s->root = options->root ? options->root : "";
+	s->root = play ? NO_ROOT : options->root ? options->root : "";
 	s->clock = options->clock;
 	s->place = options->place;
 	s->avoids = options->avoids;
@@ -354,4 +358,10 @@ int nvml_source_open(
 	}
 	*source = &s->base;
 	return 0;
+}
+
+int nvml_source_open(
+	struct source **source, const struct source_options *options, struct err *e)
+{
+	return nvml_open(source, options, NULL, e);
 }

@@ -9,6 +9,7 @@
 #include "source/nvml/nvml_job.h"
 #include "source/nvml/nvml_lib.h"
 #include "source/nvml/nvml_metric.h"
+#include "source/nvml/nvml_play.h"
 #include "source/source.h"
 
 struct nvml_source {
@@ -18,6 +19,7 @@ struct nvml_source {
 	struct clock *clock;	 /* like those of the options */
 	struct source_place *place;
 	const struct source_avoids *avoids;
+	struct nvml_play *play; /* a capture is played instead of the driver; else NULL */
 	struct nvml_lib lib;
 	int64_t opened_ms; /* wall clock */
 	int down;	   /* the code when the driver as a whole is down; NVML_OK: it is not */
@@ -36,6 +38,9 @@ struct nvml_source {
 /* nvml.c: leaves word that `call` is made next, to a physical card (its index) or to none (-1).
  */
 void nvml_enter(struct nvml_source *s, int index, const char *call);
+/* Opens the source; `play`, which it takes over, may be NULL. */
+int nvml_open(struct source **source, const struct source_options *options,
+	struct nvml_play *play, struct err *e);
 
 /* nvml_scan.c: finds the devices and shows their cards; opens those that woke up. */
 int nvml_find_cards(struct nvml_source *s, struct err *e);
@@ -50,6 +55,12 @@ void nvml_lose_card(struct nvml_source *s, size_t card, int code);
 void nvml_drop_handles(struct nvml_source *s);
 void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
 void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
+
+/* nvml_captured.c: what a capture says of its host: its processes (source_ops.describe),
+ * whether a card slept, and its cards in /proc (as many as NVML_HOST_GPUS). */
+bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id);
+bool nvml_captured_asleep(const struct nvml_play *play, const char *pci);
+size_t nvml_captured_gpus(const struct nvml_play *play, struct nvml_host_gpu *gpus);
 
 /* nvml_events.c: registers for XIDs; collects them; unregisters (before a shutdown). */
 void nvml_watch_events(struct nvml_source *s);

@@ -10,10 +10,11 @@
 #include "base/str.h"
 #include "source/nvml/nvml.h"
 
-static void clear_reading(struct card_reading *r, enum card_status status, int code)
+static void clear_reading(struct nvml_source *s, size_t card, enum card_status status, int code)
 {
+	struct card_reading *r = &s->base.cards[card];
 	*r = (struct card_reading){ .id = r->id,
-		.source = "nvml",
+		.own_processes = s->play != NULL,
 		.status = status,
 		.code = code,
 		.gone = status == CARD_STATUS_LOST && code == NVML_NOT_FOUND,
@@ -21,6 +22,7 @@ static void clear_reading(struct card_reading *r, enum card_status status, int c
 		.power_mw = NAN,
 		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES };
+	text_copy(r->source, sizeof(r->source), s->base.ops->name);
 }
 
 /* The card can no longer be asked. Its measurements start again when it comes back. */
@@ -35,7 +37,7 @@ static void drop_card(struct nvml_source *s, size_t card, enum card_status statu
 	c->gpm.works = false;
 	if (status != CARD_STATUS_OK || s->down)
 		c->energy.counter_mj = c->energy.power_mw = NAN;
-	clear_reading(&s->base.cards[card], status, code);
+	clear_reading(s, card, status, code);
 }
 
 /* Adds a card of a device; returns its index, or -1 without memory. */
@@ -51,7 +53,7 @@ static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_
 		.gpm = { .base = NVML_GPM_NONE, .last = NVML_GPM_NONE } };
 	nvml_forget_ways(&s->cards[n], id->mig_index >= 0);
 	s->base.cards[n].id = *id;
-	clear_reading(&s->base.cards[n], CARD_STATUS_OK, NVML_OK);
+	clear_reading(s, n, CARD_STATUS_OK, NVML_OK);
 	s->base.n_cards++;
 	return (ssize_t)n;
 }

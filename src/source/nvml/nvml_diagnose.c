@@ -191,7 +191,7 @@ static bool is_guest(const struct diagnosis *d)
 	return false;
 }
 
-static void diagnose_at(
+void nvml_diagnose_at(
 	const struct diagnosis *d, const struct nvml_site *read, struct findings *f)
 {
 	struct nvml_site site = *read;
@@ -209,5 +209,5 @@ void nvml_diagnose(const struct diagnosis *d, struct findings *f)
 {
 	struct nvml_site site;
 	nvml_site_read(&site, d->root);
-	diagnose_at(d, &site, f);
+	nvml_diagnose_at(d, &site, f);
 }

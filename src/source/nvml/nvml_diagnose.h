@@ -1,10 +1,15 @@
-/* The findings about NVIDIA's driver that do not need its library. */
+/* The findings about NVIDIA's driver, on this host or on a captured one. */
 #ifndef GUA_SOURCE_NVML_DIAGNOSE_H
 #define GUA_SOURCE_NVML_DIAGNOSE_H
 
 #include "source/diagnosis.h"
 #include "source/nvml/nvml_site.h"
 
+/* nvml_diagnose.c: all of them. */
+void nvml_diagnose_at(
+	const struct diagnosis *d, const struct nvml_site *site, struct findings *f);
+
+/* nvml_diagnose_host.c: those that do not need the driver's library. */
 void nvml_diagnose_places(
 	const struct diagnosis *d, const struct nvml_site *site, struct findings *f);
 void nvml_diagnose_module(

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "source/nvml/nvml_host.h"
+#include "source/nvml/nvml_play.h"
 
 struct symbol {
 	size_t offset; /* of the pointer in struct nvml_api */
@@ -75,10 +76,10 @@ static const struct symbol symbols[] = {
 	{ AT(event_wait), { "nvmlEventSetWait_v2" }, false },
 };
 
-static void *find_symbol(void *dl, const struct symbol *symbol)
+static void *find_symbol(const struct nvml_lib *lib, const struct symbol *symbol)
 {
 	for (size_t i = 0; i < sizeof(symbol->names) / sizeof(symbol->names[0]); i++) {
-		void *found = symbol->names[i] ? dlsym(dl, symbol->names[i]) : NULL;
+		void *found = symbol->names[i] ? nvml_lib_find(lib, symbol->names[i]) : NULL;
 		if (found)
 			return found;
 	}
@@ -103,7 +104,7 @@ static void read_path(struct nvml_lib *lib, const char *asked)
 {
 	struct link_map *map = NULL;
 	const char *path = asked;
-	if (dlinfo(lib->dl, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0])
+	if (lib->dl && dlinfo(lib->dl, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0])
 		path = map->l_name;
 	text_copy(lib->path, sizeof(lib->path), path);
 }
@@ -161,9 +162,14 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 {
 	char why[256];
 	const char *asked = choice->path ? choice->path : "libnvidia-ml.so.1";
-	*lib = (struct nvml_lib){ 0 };
-	lib->dl = load(choice, why, sizeof(why));
-	if (!lib->dl) {
+	*lib = (struct nvml_lib){ .play = choice->play };
+	if (choice->play) {
+		asked = nvml_play_recorded(choice->play)->library;
+		text_copy(why, sizeof(why), "the captured host had none");
+	} else {
+		lib->dl = load(choice, why, sizeof(why));
+	}
+	if (choice->play ? !asked[0] : !lib->dl) {
 		err_set(e, ERR_WORLD,
 			"cannot load the NVIDIA management library: %s; install it, ask for "
 			"the container's 'utility' capability, or name it with %s",
@@ -171,7 +177,7 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 		return err_number(e, ERR_WORLD, NVML_NO_LIBRARY);
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *found = find_symbol(lib->dl, &symbols[i]);
+		void *found = find_symbol(lib, &symbols[i]);
 		if (!found && symbols[i].required) {
 			nvml_lib_close(lib);
 			return err_set(e, ERR_WORLD,
@@ -187,7 +193,7 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 
 void *nvml_lib_find(const struct nvml_lib *lib, const char *name)
 {
-	return dlsym(lib->dl, name);
+	return lib->play ? nvml_play_find(lib->play, name) : dlsym(lib->dl, name);
 }
 
 int nvml_lib_start(struct nvml_lib *lib, const char *root, struct err *e)
@@ -212,6 +218,7 @@ void nvml_lib_close(struct nvml_lib *lib)
 	if (lib->dl)
 		dlclose(lib->dl);
 	lib->dl = NULL;
+	lib->play = NULL;
 }
 
 static const struct code_meaning {
@@ -273,13 +280,17 @@ int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct 
 {
 	const struct code_meaning *meaning = find_meaning(code);
 	if (code == NVML_MISMATCH) {
-		char module[VERSION_CAP];
-		if (!nvml_host_module_version(root, module, sizeof(module)))
-			text_copy(module, sizeof(module), "unknown");
+		char module[VERSION_CAP] = "";
+		if (lib->play)
+			text_copy(module, sizeof(module),
+				nvml_play_recorded(lib->play)->site.module_version);
+		else
+			nvml_host_module_version(root, module, sizeof(module));
 		err_set(e, ERR_WORLD,
 			"the NVIDIA kernel module (version %s) and the library (version %s) do "
 			"not match (code 18): reload the module or reboot",
-			module, lib->version[0] ? lib->version : "unknown");
+			module[0] ? module : "unknown",
+			lib->version[0] ? lib->version : "unknown");
 		return err_number(e, ERR_WORLD, code);
 	}
 	err_set(e, ERR_WORLD, "the NVIDIA driver does not answer: %s (code %d)%s%s",

@@ -155,13 +155,21 @@ static void refuse_index(
 			code);
 }
 
+/* Whether a card sleeps; `power` is kept open. */
+static bool is_asleep(
+	const struct nvml_source *s, struct nvml_host_power *power, const char *pci)
+{
+	return s->play ? nvml_captured_asleep(s->play, pci)
+		       : nvml_host_asleep(power, s->root, pci);
+}
+
 /* Leaves the device alone when it sleeps; the address must be known without asking. */
 static bool leave_asleep(struct nvml_source *s, int index, const struct nvml_host_gpu *gpu)
 {
 	struct card_id id;
 	struct nvml_host_power power = { 0 };
 	guess_identity(s, index, gpu, &id);
-	bool asleep = nvml_host_asleep(&power, s->root, id.pci);
+	bool asleep = is_asleep(s, &power, id.pci);
 	nvml_host_power_close(&power);
 	if (!asleep)
 		return false;
@@ -244,7 +252,9 @@ int nvml_find_cards(struct nvml_source *s, struct err *e)
 		count = NVML_HOST_GPUS;
 	/* The driver numbers the cards by bus address. A list with another length or order
 	 * cannot be used; then a sleeping card may be woken. */
-	bool matched = nvml_host_gpus(s->root, gpus, NVML_HOST_GPUS) == count;
+	size_t known = s->play ? nvml_captured_gpus(s->play, gpus)
+			       : nvml_host_gpus(s->root, gpus, NVML_HOST_GPUS);
+	bool matched = known == count;
 	if (code == NVML_OK)
 		code = open_devices(s, count, matched ? gpus : NULL, true, codes);
 	if (code == NVML_OK && matched && is_other_order(s, gpus)) {
@@ -284,7 +294,7 @@ void nvml_check_awake(struct nvml_source *s)
 		struct nvml_device *d = &s->devices[i];
 		if (d->status != CARD_STATUS_OK && d->status != CARD_STATUS_ASLEEP)
 			continue;
-		bool asleep = nvml_host_asleep(&d->power, s->root, d->id.pci);
+		bool asleep = is_asleep(s, &d->power, d->id.pci);
 		if (asleep && d->status == CARD_STATUS_OK)
 			nvml_drop_device(s, i, CARD_STATUS_ASLEEP, NVML_OK);
 		else if (!asleep && d->status == CARD_STATUS_ASLEEP)
