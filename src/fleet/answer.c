@@ -16,15 +16,53 @@ const char *label_of(const struct labels *l, const char *name)
 	return "";
 }
 
-/* Whether the object that is open at `depth` is at this key. */
-static bool is_at(const struct answer *a, unsigned depth, const char *key)
+/* The keys that mean something. */
+enum key {
+	KEY_OTHER,
+	KEY_STATUS,
+	KEY_ERROR,
+	KEY_ERROR_TYPE,
+	KEY_WARNINGS,
+	KEY_INFOS,
+	KEY_DATA,
+	KEY_VERSION,
+	KEY_APPLICATION,
+	KEY_RESULT,
+	KEY_METRIC,
+	KEY_VALUE,
+	KEY_VALUES,
+	KEYS,
+};
+static const char *const key_names[KEYS] = { [KEY_STATUS] = "status",
+	[KEY_ERROR] = "error",
+	[KEY_ERROR_TYPE] = "errorType",
+	[KEY_WARNINGS] = "warnings",
+	[KEY_INFOS] = "infos",
+	[KEY_DATA] = "data",
+	[KEY_VERSION] = "version",
+	[KEY_APPLICATION] = "application",
+	[KEY_RESULT] = "result",
+	[KEY_METRIC] = "metric",
+	[KEY_VALUE] = "value",
+	[KEY_VALUES] = "values" };
+
+static enum key key_of(const char *text)
 {
-	return depth <= STREAM_DEPTH && strcmp(a->keys[depth - 1], key) == 0;
+	int key = KEYS - 1;
+	while (key > KEY_OTHER && strcmp(key_names[key], text) != 0)
+		key--;
+	return (enum key)key;
+}
+
+/* Whether the object that is open at `depth` is at this key. */
+static bool is_at(const struct answer *a, unsigned depth, enum key key)
+{
+	return depth <= STREAM_DEPTH && a->keys[depth - 1] == key;
 }
 
 static bool in_result(const struct answer *a)
 {
-	return a->depth >= RESULT && is_at(a, TOP, "data") && is_at(a, DATA, "result");
+	return a->depth >= RESULT && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_RESULT);
 }
 
 static int refuse(const char *what, struct err *e)
@@ -37,8 +75,9 @@ static int take_key(struct answer *a, const char *text, size_t len, struct err *
 	struct labels *l = &a->labels;
 	if (strlen(text) != len)
 		return refuse("a key with a NUL byte", e);
-	text_copy(a->keys[a->depth - 1], sizeof(a->keys[0]), text);
-	if (!in_result(a) || a->depth != METRIC || !is_at(a, SERIES, "metric"))
+	bool label = in_result(a) && a->depth == METRIC && is_at(a, SERIES, KEY_METRIC);
+	a->keys[a->depth - 1] = label ? KEY_OTHER : (unsigned char)key_of(text);
+	if (!label)
 		return 0;
 	if (l->n == ANSWER_LABELS)
 		return refuse("a series with more than 64 labels", e);
@@ -54,18 +93,45 @@ static void take_label(struct answer *a, const char *text, size_t len)
 	str_add_bytes(&l->text, text, len + 1);
 }
 
+/* Reads a number. Digits and a point are what nearly all samples have: up to 15 digits are
+ * exact, and so is their division by a power of ten, rounded once. The rest is left to
+ * strtod(). */
+static double number_of(const char *text, const char **end)
+{
+	enum { EXACT_DIGITS = 15 };
+	static const double powers[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10,
+		1e11, 1e12, 1e13, 1e14, 1e15 };
+	const char *at = text, *point = NULL;
+	int64_t digits = 0;
+	for (; (*at >= '0' && *at <= '9') || (*at == '.' && !point && at > text); at++) {
+		if (*at == '.')
+			point = at;
+		else if (at - text <= EXACT_DIGITS)
+			digits = 10 * digits + (*at - '0');
+	}
+	size_t places = point ? (size_t)(at - point - 1) : 0;
+	if (at > text && !*at && at - text - (point != NULL) <= EXACT_DIGITS &&
+		(!point || places)) {
+		*end = at;
+		return (double)digits / powers[places];
+	}
+	char *stop;
+	double value = strtod(text, &stop);
+	*end = stop;
+	return value;
+}
+
 static int take_value(struct answer *a, const char *text, struct err *e)
 {
-	char *end;
-	double value = strtod(text, &end);
+	const char *end;
+	double value = number_of(text, &end);
 	if (!*text || *end || *text == ' ')
 		return refuse("a value that is not a number", e);
 	if (!isfinite(value)) {
 		a->n_not_finite++;
 		return 0;
 	}
-	const struct sample sample = { &a->labels, a->time_s, value, a->first };
-	a->first = false;
+	const struct sample sample = { &a->labels, a->time_s, value, &a->note };
 	a->n_samples++;
 	return a->take ? a->take(a->context, &sample, e) : 0;
 }
@@ -78,7 +144,8 @@ static int take_in_pair(
 	if (!a->saw_labels)
 		return refuse("a value before the labels of its series", e);
 	if (place == 0 && token == STREAM_NUMBER) {
-		a->time_s = strtod(text, NULL);
+		const char *end;
+		a->time_s = number_of(text, &end);
 		return isfinite(a->time_s) ? 0 : refuse("an endless time", e);
 	}
 	if (place == 1 && token == STREAM_STRING)
@@ -88,29 +155,29 @@ static int take_in_pair(
 
 static bool in_pair(const struct answer *a)
 {
-	return (a->depth == PAIR && is_at(a, SERIES, "value")) ||
-	       (a->depth == PAIRS && is_at(a, SERIES, "values"));
+	return (a->depth == PAIR && is_at(a, SERIES, KEY_VALUE)) ||
+	       (a->depth == PAIRS && is_at(a, SERIES, KEY_VALUES));
 }
 
 static void take_top(struct answer *a, const char *text)
 {
-	if (is_at(a, TOP, "status"))
+	if (is_at(a, TOP, KEY_STATUS))
 		a->success = strcmp(text, "success") == 0;
-	else if (is_at(a, TOP, "error"))
+	else if (is_at(a, TOP, KEY_ERROR))
 		text_escape(a->error, sizeof(a->error), text, strlen(text));
-	else if (is_at(a, TOP, "errorType"))
+	else if (is_at(a, TOP, KEY_ERROR_TYPE))
 		text_escape(a->error_type, sizeof(a->error_type), text, strlen(text));
 }
 
 /* A string, number or word outside of the results. */
 static void take_fact(struct answer *a, const char *text)
 {
-	bool warning = is_at(a, TOP, "warnings") || is_at(a, TOP, "infos");
+	bool warning = is_at(a, TOP, KEY_WARNINGS) || is_at(a, TOP, KEY_INFOS);
 	if (a->depth == TOP)
 		take_top(a, text);
-	else if (a->depth == DATA && is_at(a, TOP, "data") && is_at(a, DATA, "version"))
+	else if (a->depth == DATA && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_VERSION))
 		text_escape(a->version, sizeof(a->version), text, strlen(text));
-	else if (a->depth == DATA && is_at(a, TOP, "data") && is_at(a, DATA, "application"))
+	else if (a->depth == DATA && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_APPLICATION))
 		text_escape(a->application, sizeof(a->application), text, strlen(text));
 	else if (a->depth == 2 && warning && a->n_warnings < ANSWER_WARNINGS)
 		text_escape(a->warnings[a->n_warnings++], sizeof(a->warnings[0]), text,
@@ -126,9 +193,9 @@ static int take_scalar(
 	}
 	if (in_pair(a))
 		return take_in_pair(a, token, text, e);
-	bool metric = a->depth >= SERIES && is_at(a, SERIES, "metric");
-	bool value =
-		a->depth >= SERIES && (is_at(a, SERIES, "value") || is_at(a, SERIES, "values"));
+	bool metric = a->depth >= SERIES && is_at(a, SERIES, KEY_METRIC);
+	bool value = a->depth >= SERIES &&
+		     (is_at(a, SERIES, KEY_VALUE) || is_at(a, SERIES, KEY_VALUES));
 	if (metric && a->depth == METRIC && token == STREAM_STRING) {
 		take_label(a, text, len);
 		return a->labels.text.failed ? err_memory(e) : 0;
@@ -143,7 +210,7 @@ static int take_open(struct answer *a, enum stream_token token, struct err *e)
 	if (a->depth == 0 && !object)
 		return refuse("an answer that is not an object", e);
 	a->depth++;
-	*a->keys[a->depth - 1] = '\0';
+	a->keys[a->depth - 1] = KEY_OTHER;
 	if (!in_result(a))
 		return 0;
 	if (a->depth == RESULT) {
@@ -152,17 +219,17 @@ static int take_open(struct answer *a, enum stream_token token, struct err *e)
 	}
 	if (a->depth == SERIES) {
 		a->saw_labels = false;
-		a->first = true;
+		a->note = 0;
 		a->labels.n = 0;
 		str_clear(&a->labels.text);
 		return object ? 0 : refuse("a series that is not an object", e);
 	}
-	bool metric = is_at(a, SERIES, "metric");
-	bool value = is_at(a, SERIES, "value") || is_at(a, SERIES, "values");
+	bool metric = is_at(a, SERIES, KEY_METRIC);
+	bool value = is_at(a, SERIES, KEY_VALUE) || is_at(a, SERIES, KEY_VALUES);
 	if (metric)
 		a->saw_labels = true;
 	a->place = 0;
-	unsigned most = metric || is_at(a, SERIES, "value") ? PAIR : PAIRS;
+	unsigned most = metric || is_at(a, SERIES, KEY_VALUE) ? PAIR : PAIRS;
 	if ((metric != object && (metric || value)) || ((metric || value) && a->depth > most))
 		return refuse("what is in the result", e);
 	return 0;

@@ -20,7 +20,7 @@ const char *label_of(const struct labels *l, const char *name);
 struct sample {
 	const struct labels *labels;
 	double time_s, value; /* finite */
-	bool first;	      /* of its series in this answer */
+	uint64_t *note;	      /* the taker's: 0 at the first sample of a series, then kept */
 };
 typedef int answer_take(void *context, const struct sample *sample, struct err *e);
 
@@ -38,9 +38,10 @@ struct answer {
 	size_t n_samples, n_not_finite; /* NaN and infinite values are left out */
 	/* Private. */
 	struct stream stream;
-	char keys[STREAM_DEPTH][24]; /* the key at each depth of objects */
+	unsigned char keys[STREAM_DEPTH]; /* the key at each depth of objects */
 	unsigned depth;
-	bool saw_labels, first;
+	bool saw_labels;
+	uint64_t note;
 	struct labels labels;
 	unsigned place; /* in a pair of time and value */
 	double time_s;

@@ -227,17 +227,28 @@ static int end_word(struct stream *s, struct err *e)
 	return hand_on(s, number ? STREAM_NUMBER : STREAM_LITERAL, e);
 }
 
-/* Takes a character of a number or a word; one that does not belong to it ends it. */
-static int take_word(struct stream *s, char c, struct err *e)
+static bool is_of_word(char c)
 {
-	bool mine = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '-' ||
-		    c == '+' || c == 'E';
-	if (mine) {
-		str_add_bytes(&s->text, &c, 1);
-		return 0;
-	}
-	int rc = end_word(s, e);
-	return rc ? rc : take_between(s, c, e);
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '-' ||
+	       c == '+' || c == 'E';
+}
+
+/* Takes the characters of a number or a word, and the one that ends it. Returns how many bytes.
+ */
+static size_t take_word(struct stream *s, const char *bytes, size_t len, int *rc, struct err *e)
+{
+	size_t n = 0;
+	while (n < len && is_of_word(bytes[n]))
+		n++;
+	str_add_bytes(&s->text, bytes, n);
+	s->n_bytes += n;
+	if (n == len)
+		return n;
+	s->n_bytes++;
+	*rc = end_word(s, e);
+	if (*rc == 0)
+		*rc = take_between(s, bytes[n], e);
+	return n + 1;
 }
 
 static int take_char(struct stream *s, char c, struct err *e)
@@ -252,9 +263,6 @@ static int take_char(struct stream *s, char c, struct err *e)
 		return c == '\\' ? 0 : refuse(s, "half a surrogate pair", e);
 	case IN_PAIR_U:
 		return c == 'u' ? take_escape(s, c, e) : refuse(s, "half a surrogate pair", e);
-	case IN_NUMBER:
-	case IN_LITERAL:
-		return take_word(s, c, e);
 	default:
 		return take_between(s, c, e);
 	}
@@ -287,6 +295,8 @@ int stream_feed(struct stream *s, const char *bytes, size_t len, struct err *e)
 	for (size_t i = 0; i < len && rc == 0;) {
 		if (s->state == IN_STRING) {
 			i += take_string(s, bytes + i, len - i, &rc, e);
+		} else if (s->state == IN_NUMBER || s->state == IN_LITERAL) {
+			i += take_word(s, bytes + i, len - i, &rc, e);
 		} else {
 			s->n_bytes++;
 			rc = take_char(s, bytes[i++], e);

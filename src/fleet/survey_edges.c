@@ -11,13 +11,7 @@
 
 /* The engine reads about this many samples in some seconds; a longer question about the users
  * of all hosts is not asked. */
-enum {
-	SCRAPE_S = 60,
-	AFTER_S = 3 * SCRAPE_S,
-	MOST_SAMPLES = 100000000,
-	LAG_MAX_S = 300,
-	STEPS_MAX = 5000
-};
+enum { SCRAPE_S = 60, AFTER_S = 3 * SCRAPE_S, MOST_SAMPLES = 100000000, LAG_MAX_S = 300 };
 
 static int take_lag(void *context, const struct sample *sample, struct err *e)
 {
@@ -103,25 +97,15 @@ static void ask_twins(struct survey *s, struct batch *b)
 	str_finish(&query);
 }
 
-/* Asks for the hosts of each hour. */
+/* Asks for the hosts of the window. */
 static void ask_seen(struct survey *s, struct batch *b)
 {
 	double from = s->edges[EDGE_START], to = s->edges[EDGE_END];
-	double step = to - from < HOUR_S ? to - from : HOUR_S;
 	struct str query = { 0 };
 	str_addf(&query, "max by (%s) (last_over_time(", s->f->by);
 	fleet_select(s->f, &query, FAMILY_TIME, "");
-	str_addf(&query, "[%llds]))", (long long)ceil(step));
-	for (double end = to; end > from; end -= STEPS_MAX * step) {
-		double n = ceil((end - from) / step - 1e-9);
-		struct request *r = batch_query(b, &query, end, take_seen, s);
-		if (!r)
-			break;
-		r->path = "query_range";
-		request_number(r, "start", end - ((n < STEPS_MAX ? n : STEPS_MAX) - 1) * step);
-		request_number(r, "end", end);
-		request_number(r, "step", step);
-	}
+	str_addf(&query, "[%llds]))", (long long)ceil(to - from));
+	batch_query(b, &query, to, take_seen, s);
 	str_finish(&query);
 }
 

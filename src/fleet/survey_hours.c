@@ -17,6 +17,8 @@ enum { SAMPLES_PER_HOUR = 60 };
  */
 enum { SLACK_MS = 1000 * (LOOK_S + 100) };
 
+#define PLACE_NONE UINT64_MAX
+
 /* Full hours of the window, and the sums at some of them. */
 struct hours {
 	struct survey *s;
@@ -44,19 +46,29 @@ void survey_book(struct survey *s, struct stretch span, int state, int64_t ms)
 	}
 }
 
-static int take_sum(void *context, const struct sample *sample, struct err *e)
+/* Where the sums of a series go, the same for all its samples: 1 + the place in a row of all
+ * hosts and states. PLACE_NONE: nowhere. */
+static int place_series(struct hours *h, const struct sample *sample, struct err *e)
 {
-	struct hours *h = context;
 	int state = survey_state(label_of(sample->labels, "state"));
-	struct survey_host *host = survey_host(h->s, sample, e);
-	int64_t hour = llround(sample->time_s / HOUR_S) - h->first;
+	const struct survey_host *host = survey_host(h->s, sample, e);
 	if (!host)
 		return ERR_WORLD;
 	size_t index = (size_t)(host - h->s->hosts);
-	if (state < 0 || hour < h->from || hour >= h->to || index >= h->n_hosts)
-		return 0;
-	size_t row = (size_t)(hour - h->from) * h->n_hosts + index;
-	h->sums[row * METER_STATES + (size_t)state] = sample->value;
+	bool good = state >= 0 && state < METER_STATES && index < h->n_hosts;
+	*sample->note = good ? 1 + index * METER_STATES + (size_t)state : PLACE_NONE;
+	return 0;
+}
+
+static int take_sum(void *context, const struct sample *sample, struct err *e)
+{
+	struct hours *h = context;
+	int rc = *sample->note ? 0 : place_series(h, sample, e);
+	int64_t hour = llround(sample->time_s / HOUR_S) - h->first;
+	if (rc || *sample->note == PLACE_NONE || hour < h->from || hour >= h->to)
+		return rc;
+	size_t row = (size_t)(hour - h->from) * h->n_hosts * METER_STATES;
+	h->sums[row + *sample->note - 1] = sample->value;
 	return 0;
 }
 

@@ -33,10 +33,11 @@ static int take_raw(void *context, const struct sample *sample, struct err *e)
 		meters_find(&r->found, (uint32_t)(host - r->to.s->hosts), safe, e);
 	if (!row)
 		return ERR_WORLD;
-	if (sample->first)
+	if (!*sample->note)
 		row->states[state].lost = 0;
 	else if (sample->value < r->before)
 		row->states[state].lost += r->before;
+	*sample->note = 1;
 	r->before = sample->value;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fleet/answer.h"
@@ -18,7 +19,8 @@ static int take(void *context, const struct sample *sample, struct err *e)
 	(void)e;
 	snprintf(found->text, sizeof(found->text), "%s", label_of(sample->labels, "host"));
 	found->sum += sample->value;
-	found->n_series += sample->first;
+	found->n_series += !*sample->note;
+	*sample->note = 1;
 	return 0;
 }
 
@@ -55,6 +57,26 @@ static void samples_are_handed_on(void **state)
 	assert_int_equal(found.n_series, 2);
 	assert_int_equal(a.n_not_finite, 1);
 	answer_finish(&a);
+}
+
+/* Numbers are what strtod() makes of them, to the last bit. */
+static void numbers_are_exact(void **state)
+{
+	static const char *const numbers[] = { "0", "0.1", "1727744400.781", "999999999999999",
+		"9007199254740993", "123456789012345.6", "12345678901.2345", "1.", ".5", "1e3",
+		"0.000000000000001", "-4", "00012", "4.35", "1.7976931348623157e308" };
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		char text[256];
+		struct found found = { 0 };
+		struct answer a = { .take = take, .context = &found };
+		struct err e = { 0 };
+		snprintf(text, sizeof(text), VECTOR("{\"metric\":{},\"value\":[1,\"%s\"]}"),
+			numbers[i]);
+		assert_int_equal(read_text(&a, text, &e), 0);
+		assert_true(found.sum == strtod(numbers[i], NULL));
+		answer_finish(&a);
+	}
 }
 
 static void errors_and_warnings_are_read(void **state)
@@ -123,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_are_handed_on),
+		cmocka_unit_test(numbers_are_exact),
 		cmocka_unit_test(errors_and_warnings_are_read),
 		cmocka_unit_test(what_is_wrong_is_refused),
 		cmocka_unit_test(limits_hold),
