@@ -34,7 +34,9 @@ class Host:
     """`runs`: when the recorder ran. `scraped`: when the engine could reach it. `lost`: when its store was lost.
     `users`: (name, card, from, to): who held a card."""
 
-    def __init__(self, name, cards, runs, scraped, lost=None, users=(), phase=0.0, version="0.1.0", tick=TICK):
+    def __init__(self, name, cards, runs, scraped, lost=None, users=(), phase=0.0, version="0.1.0", tick=TICK,
+                 model="NVIDIA A100"):
+        self.model = model
         self.name, self.cards, self.runs, self.scraped = name, cards, runs, scraped
         self.lost, self.users, self.phase, self.version, self.tick = lost, users, phase, version, tick
 
@@ -78,7 +80,7 @@ class Host:
         yield "gua_build_info", {"version": self.version}, 1
         for card in range(len(self.cards)):
             labels = {"gpu": str(card), "uuid": self.uuid(card)}
-            yield "gua_gpu_info", {**labels, "model": "NVIDIA A100", "driver_version": "550.1"}, 1
+            yield "gua_gpu_info", {**labels, "model": self.model, "driver_version": "550.1"}, 1
             for state in STATES:
                 value = self.accounted(card, state, first, tick)
                 yield "gua_gpu_state_seconds_total", {**labels, "state": state}, round(value)

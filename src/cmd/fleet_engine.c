@@ -31,10 +31,14 @@ int fleet_engine_check(const struct audit_question *q, struct err *e)
 	for (size_t i = 0; i < q->by.n; i++)
 		others |= identity_kinds[q->by.kinds[i]].column &&
 			  q->by.kinds[i] != IDENTITY_USER;
-	if (restriction_of_users(&q->only) || q->present_of)
+	if (q->only.lists[ONLY_NOTEBOOK].n)
 		return err_set(e, ERR_USAGE,
-			"--user, --group and --mine need the store of a host; with --from, "
-			"--by user and --by group show their shares");
+			"the metrics of a fleet have no notebooks: --notebook needs the store "
+			"of a host");
+	if (q->present_of)
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet do not say what a user holds now: --digest "
+			"with --user needs the store of a host");
 	if (others)
 		return err_set(e, ERR_USAGE,
 			"the metrics of a fleet have no processes: with --from, --by takes "
@@ -43,10 +47,6 @@ int fleet_engine_check(const struct audit_question *q, struct err *e)
 		return err_set(e, ERR_USAGE,
 			"the metrics of a fleet say who used a host, not on which card: with "
 			"--from, --by does not combine users or groups with cards or models");
-	if (q->only.lists[ONLY_CARD].n || q->only.lists[ONLY_MODEL].n)
-		return err_set(e, ERR_USAGE,
-			"--card and --model need the store of a host; with --from, use --by "
-			"card, --by model or --host");
 	return 0;
 }
 

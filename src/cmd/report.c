@@ -361,6 +361,8 @@ static int report(const struct command *self, struct report_options *o, const st
 		rc = read_digest(o, &e);
 	if (rc == 0)
 		rc = cmd_now(o->now, &now_ms, &e);
+	if (engine && !o->ssh && !o->words.by) /* metrics have no processes */
+		o->words.by = "user";
 	o->words.people = is_for_people(o);
 	o->words.timeline = has_timeline(o);
 	if (rc == 0)

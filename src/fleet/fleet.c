@@ -143,6 +143,16 @@ bool fleet_match_hosts(
 	return !out->failed;
 }
 
+bool fleet_match_more(struct str *out, const char *label, const char *value)
+{
+	if (out->len == 0)
+		str_addf(out, "%s=~\"", label);
+	else
+		str_add(out, "|");
+	add_literal(out, value);
+	return out->len < MATCHER_MAX;
+}
+
 struct request *batch_query(struct batch *b, const struct str *query, double time_s,
 	answer_take *take, void *context)
 {

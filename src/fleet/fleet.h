@@ -55,6 +55,9 @@ void fleet_quote(struct str *out, const char *text);
  * as a query may name; moves *at behind them. False: there are no more. */
 bool fleet_match_hosts(
 	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at);
+/* Adds a value to a matcher of one label; the caller begins with an empty one, and closes it
+ * with a quotation mark. False: it is long enough for one query. */
+bool fleet_match_more(struct str *out, const char *label, const char *value);
 
 /* Requests that are sent together. */
 struct batch {

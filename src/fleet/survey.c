@@ -200,7 +200,8 @@ static void finish(struct survey *s)
 int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q, struct err *e)
 {
 	static int (*const steps[])(struct survey *, struct err *) = { survey_edges,
-		survey_exceptions, survey_hours, survey_newborn, survey_resets, survey_fill };
+		survey_exceptions, survey_choose, survey_hours, survey_newborn, survey_resets,
+		survey_fill };
 	struct survey s = { .f = f,
 		.q = q,
 		.a = a,

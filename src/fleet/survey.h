@@ -20,6 +20,7 @@ struct survey_host {
 	double last;			    /* the newest that was seen */
 	bool left_out;			    /* the audit is restricted to others */
 	double reset_from, reset_to;	    /* its store was lost between them; 0: it was not */
+	bool is_partial;		    /* the audit is restricted to some of its cards */
 	bool is_listed;			    /* it is in the audit, at the next */
 	uint32_t index;
 	size_t n_cards;
@@ -43,6 +44,7 @@ struct survey {
 	double lag_s;	/* counters are this much older than a scrape, mostly */
 	bool has_after; /* there is a time after the end */
 	bool has_twins; /* replicas: a host has two series of one kind */
+	bool no_users;	/* they cannot be known of these cards */
 	struct names names;
 	struct survey_host *hosts;
 	size_t n_hosts;
@@ -61,6 +63,9 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 /* The steps. Only for survey*.c. */
 int survey_edges(struct survey *s, struct err *e);
 int survey_exceptions(struct survey *s, struct err *e);
+int survey_choose(struct survey *s, struct err *e);
+/* Whether the audit is about this user. */
+bool survey_takes_user(const struct survey *s, const struct meter_row *row);
 int survey_hours(struct survey *s, struct err *e);
 int survey_newborn(struct survey *s, struct err *e);
 int survey_resets(struct survey *s, struct err *e);
@@ -71,12 +76,6 @@ int survey_fill(struct survey *s, struct err *e);
 double survey_start(
 	const struct survey *s, const struct meter_row *row, int state, bool *in_sum);
 double survey_end(const struct survey *s, const struct meter_row *row, int state);
-/* Adds a host's time to the hours of the week and the days, evenly between two moments. */
-struct stretch {
-	double from, to;
-};
-void survey_book(struct survey *s, struct stretch span, int state, int64_t ms);
-
 /* Where the samples of a query go. */
 struct survey_take {
 	struct survey *s;

@@ -11,8 +11,10 @@
 static int64_t grown(const struct survey *s, const struct meter_row *row, int state)
 {
 	double end = survey_end(s, row, state);
-	if (isnan(end))
+	if (isnan(end) && !(row->states[state].lost > 0))
 		return -1;
+	if (isnan(end)) /* it did not come back when the store was lost */
+		end = 0;
 	int64_t ms = llround(1000 * end) - llround(1000 * survey_start(s, row, state, NULL)) +
 		     llround(1000 * row->states[state].lost);
 	return ms > 0 ? ms : 0;
@@ -226,25 +228,6 @@ static int add_cards(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* Adds to the hours what the sums at full hours did not show: what a lost store had counted,
- * and the differences between snapshots. */
-static void settle_hours(struct survey *s)
-{
-	for (size_t i = 0; i < s->cards.n; i++)
-		for (int state = 0; state < CARD_STATES; state++) {
-			struct survey_host *h = &s->hosts[s->cards.rows[i].host];
-			h->booked_ms[state] -= survey_grown(s, &s->cards.rows[i], state);
-		}
-	for (size_t i = 0; i < s->n_hosts; i++) {
-		struct survey_host *h = &s->hosts[i];
-		struct stretch all = { s->edges[EDGE_START], s->edges[EDGE_END] },
-			       reset = { h->reset_from, h->reset_to };
-		for (int state = 0; state < CARD_STATES && !h->left_out; state++)
-			survey_book(
-				s, h->reset_to > 0 ? reset : all, state, -h->booked_ms[state]);
-	}
-}
-
 /* Counts the cards that two hosts report, both for most of the window. */
 static size_t count_twice(const struct survey *s, struct err *e)
 {
@@ -278,12 +261,17 @@ static void set_fleet(struct survey *s, struct err *e)
 	f->n_not_finite = client_not_finite(s->f->client);
 	f->n_warnings = client_warnings(s->f->client, &f->warnings);
 	f->n_twice = count_twice(s, e);
+	for (size_t i = 0; i < s->n_hosts; i++)
+		f->n_partial += s->hosts[i].is_partial && s->hosts[i].is_listed;
 }
 
 int survey_fill(struct survey *s, struct err *e)
 {
 	struct gather g = { .a = s->a, .q = s->q };
 	size_t n = 0;
+	if (s->a->of_users && s->cards.n && s->users.n == 0)
+		return err_set(e, ERR_NOTHING, "no user of this window matches --%s",
+			s->q->only.lists[ONLY_USER].n ? "user" : "group");
 	struct ranked *ranked = rank_hosts(s, &n);
 	int rc = ranked ? tell_apart(s, ranked, n, e) : err_memory(e);
 	for (size_t i = 0; i < n && rc == 0; i++) {
@@ -295,9 +283,12 @@ int survey_fill(struct survey *s, struct err *e)
 		rc = add_cards(s, e);
 	if (rc)
 		return rc;
-	settle_hours(s);
+	survey_settle_hours(s);
 	days_settle(&s->a->days);
-	rc = gather_costs(&g, e);
+	if (s->a->of_users)
+		rc = survey_user_hours(s, e);
+	if (rc == 0)
+		rc = gather_costs(&g, e);
 	if (rc == 0)
 		rc = survey_users(s, e);
 	set_fleet(s, e);

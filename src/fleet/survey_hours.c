@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/survey_fill.h"
 #include "query/gather.h"
 
 /* Sums that are kept at a time; samples that one query makes the engine read, and values that
@@ -19,16 +20,29 @@ enum { SLACK_MS = 1000 * (LOOK_S + 100) };
 
 #define PLACE_NONE UINT64_MAX
 
+/* Whose hours: counters, and where they come from. */
+struct hours_of {
+	const struct meters *rows;
+	const char *family, *label; /* the label of a row's name */
+	const char *recorded;	    /* a family with the sums of each host; NULL: none */
+	int state;		    /* of all; -1: a label says it */
+};
+
 /* Full hours of the window, and the sums at some of them. */
 struct hours {
 	struct survey *s;
+	struct hours_of of;
 	int64_t first, n; /* number of the first hour since 1970, and how many */
 	int64_t from, to; /* those in `sums`, from <= hour < to, from 0 on */
 	double *sums;	  /* by hour, then host, then state; NAN: none */
 	size_t n_hosts;
 };
 
-void survey_book(struct survey *s, struct stretch span, int state, int64_t ms)
+/* Adds a host's time to the hours of the week and the days, evenly between two moments. */
+struct stretch {
+	double from, to;
+};
+static void book(struct survey *s, struct stretch span, int state, int64_t ms)
 {
 	int64_t left = ms;
 	for (double at = span.from; at < span.to && left;) {
@@ -50,7 +64,8 @@ void survey_book(struct survey *s, struct stretch span, int state, int64_t ms)
  * hosts and states. PLACE_NONE: nowhere. */
 static int place_series(struct hours *h, const struct sample *sample, struct err *e)
 {
-	int state = survey_state(label_of(sample->labels, "state"));
+	int state = h->of.state >= 0 ? h->of.state
+				     : survey_state(label_of(sample->labels, "state"));
 	const struct survey_host *host = survey_host(h->s, sample, e);
 	if (!host)
 		return ERR_WORLD;
@@ -79,14 +94,25 @@ static int take_count(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-/* Whether the recording rule has the sums of all hosts, at both edges. */
-static int has_recorded_sums(struct survey *s, bool *has, struct err *e)
+/* Whether only some rows are wanted. */
+static bool restriction_of_rows(const struct hours *h)
 {
+	const struct text_list *only = h->s->q->only.lists;
+	return h->of.rows == &h->s->users || only[ONLY_CARD].n || only[ONLY_MODEL].n;
+}
+
+/* Whether the recording rule has the sums of all hosts, at both edges. */
+static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
+{
+	struct survey *s = h->s;
 	struct batch b = { .fleet = s->f };
 	struct str query = { 0 };
 	double counts[EDGES] = { 0 };
+	*has = false;
+	if (!h->of.recorded || restriction_of_rows(h))
+		return 0;
 	str_addf(&query, "count(count by (%s) (last_over_time(", s->f->by);
-	fleet_select(s->f, &query, FAMILY_HOST_SUM, "");
+	fleet_select(s->f, &query, h->of.recorded, "");
 	str_addf(&query, "[%ds])))", LOOK_S);
 	for (int edge = 0; edge < EDGES; edge++)
 		batch_query(&b, &query, s->edges[edge], take_count, &counts[edge]);
@@ -102,28 +128,27 @@ static int has_recorded_sums(struct survey *s, bool *has, struct err *e)
 	return rc;
 }
 
-/* Asks for the sums at the hours in h->from .. h->to. */
-static int ask_hours(struct hours *h, bool recorded, struct err *e)
+/* Asks for the sums at the hours in h->from .. h->to, of rows that the matchers choose. */
+static void ask_part(struct hours *h, struct batch *b, bool recorded, const char *extra)
 {
 	struct survey *s = h->s;
-	struct batch b = { .fleet = s->f };
 	struct str query = { 0 };
-	const char *by = s->f->by;
-	int64_t series = 1 + (int64_t)(recorded ? s->n_hosts : s->cards.n) * 4;
+	const char *by = s->f->by, *state = h->of.state >= 0 ? "" : ",state";
+	int64_t series = 1 + (int64_t)(recorded ? s->n_hosts : h->of.rows->n) * 4;
 	int64_t each = 1 + MOST_SAMPLES / (series * SAMPLES_PER_HOUR);
 	if (each > 1 + MOST_VALUES / series)
 		each = 1 + MOST_VALUES / series;
 	bool twins = s->has_twins && !recorded;
-	str_addf(&query, "%s by (%s,state) (", recorded ? "max" : "sum", by);
+	str_addf(&query, "%s by (%s%s) (", recorded ? "max" : "sum", by, state);
 	if (twins)
-		str_addf(&query, "max by (%s,uuid,state) (", by);
+		str_addf(&query, "max by (%s,%s%s) (", by, h->of.label, state);
 	str_add(&query, "last_over_time(");
-	fleet_select(s->f, &query, recorded ? FAMILY_HOST_SUM : FAMILY_CARD, "");
+	fleet_select(s->f, &query, recorded ? h->of.recorded : h->of.family, extra);
 	str_addf(&query, "[%ds]))%s", LOOK_S, twins ? ")" : "");
 	for (int64_t from = h->from; from < h->to; from += each) {
 		int64_t last = from + each < h->to ? from + each - 1 : h->to - 1;
 		struct request *r = batch_query(
-			&b, &query, (double)((h->first + last) * HOUR_S), take_sum, h);
+			b, &query, (double)((h->first + last) * HOUR_S), take_sum, h);
 		if (!r)
 			break;
 		r->path = "query_range";
@@ -132,19 +157,62 @@ static int ask_hours(struct hours *h, bool recorded, struct err *e)
 		request_number(r, "step", HOUR_S);
 	}
 	str_finish(&query);
+}
+
+/* Asks for the rows that were chosen, by name, in as many parts as needed. All rows of a host
+ * are in one part, because its sum must be in one answer: they follow each other. */
+static void ask_chosen(struct hours *h, struct batch *b)
+{
+	const struct meters *m = h->of.rows;
+	struct names asked = { 0 };
+	struct str extra = { 0 };
+	struct err e = { 0 };
+	for (size_t i = 0; i < m->n && !b->failed; i++) {
+		bool more = true, same = i + 1 < m->n && m->rows[i + 1].host == m->rows[i].host;
+		if (!names_has(&asked, 0, m->rows[i].name))
+			more = fleet_match_more(&extra, h->of.label, m->rows[i].name);
+		b->failed |= names_find(&asked, 0, m->rows[i].name, &e) == IDMAP_NONE;
+		if (i + 1 < m->n && (more || same || h->of.rows == &h->s->users))
+			continue;
+		str_add(&extra, "\"");
+		ask_part(h, b, false, str_text(&extra));
+		b->failed |= extra.failed;
+		str_clear(&extra);
+	}
+	names_finish(&asked);
+	str_finish(&extra);
+}
+
+static int ask_hours(struct hours *h, bool recorded, struct err *e)
+{
+	struct batch b = { .fleet = h->s->f };
+	if (restriction_of_rows(h))
+		ask_chosen(h, &b);
+	else
+		ask_part(h, &b, recorded, "");
 	return batch_run(&b, e);
+}
+
+/* The state in which time is booked; a user who squats is idle. */
+static int state_of(bool of_users, int state)
+{
+	return of_users && state == HOLDER_SQUATTING ? (int)CARD_IDLE_HELD : state;
 }
 
 /* Adds what a host's sum grew up to a moment. */
 static void grow(
-	struct survey *s, struct survey_host *host, int state, double time_s, int64_t value_ms)
+	struct hours *h, struct survey_host *host, int state, double time_s, int64_t value_ms)
 {
+	struct survey *s = h->s;
+	bool of_users = h->of.rows == &s->users;
 	int64_t before_ms = host->start_ms[state], grown_ms = value_ms - before_ms;
 	struct stretch span = { host->booked_to[state], time_s };
 	if (span.from >= span.to)
 		return;
 	if (grown_ms < 0) {
-		if (-grown_ms <= (int64_t)host->n_cards * SLACK_MS)
+		/* Of users it is known from the cards. */
+		if (of_users ? !(host->reset_to > 0)
+			     : -grown_ms <= (int64_t)host->n_cards * SLACK_MS)
 			return;
 		if (!(host->reset_to > 0)) {
 			host->reset_from = span.from;
@@ -153,7 +221,7 @@ static void grow(
 		}
 		grown_ms = value_ms;
 	}
-	survey_book(s, span, state, grown_ms);
+	book(s, span, state_of(h->of.rows == &s->users, state), grown_ms);
 	host->booked_ms[state] += grown_ms;
 	host->start_ms[state] = value_ms;
 	host->booked_to[state] = time_s;
@@ -168,7 +236,7 @@ static void fold(struct hours *h)
 			for (int state = 0; state < METER_STATES; state++) {
 				double sum = h->sums[row * METER_STATES + (size_t)state];
 				if (!isnan(sum) && !s->hosts[i].left_out)
-					grow(s, &s->hosts[i], state,
+					grow(h, &s->hosts[i], state,
 						(double)((h->first + hour) * HOUR_S),
 						llround(1000 * sum));
 			}
@@ -176,19 +244,22 @@ static void fold(struct hours *h)
 }
 
 /* Sums up the counters of each host at the start. */
-static void begin(struct survey *s)
+static void begin(const struct hours *h)
 {
+	struct survey *s = h->s;
 	for (size_t i = 0; i < s->n_hosts; i++) {
 		struct survey_host *host = &s->hosts[i];
+		memset(host->start_ms, 0, sizeof(host->start_ms));
+		memset(host->booked_ms, 0, sizeof(host->booked_ms));
 		bool known = !isnan(host->before[EDGE_START]);
 		for (int state = 0; state < METER_STATES; state++)
 			host->booked_to[state] = known || isnan(host->first)
 							 ? s->edges[EDGE_START]
 							 : host->first;
 	}
-	for (size_t i = 0; i < s->cards.n; i++) {
-		const struct meter_row *row = &s->cards.rows[i];
-		s->hosts[row->host].n_cards++;
+	for (size_t i = 0; i < h->of.rows->n; i++) {
+		const struct meter_row *row = &h->of.rows->rows[i];
+		s->hosts[row->host].n_cards += h->of.rows == &s->cards;
 		for (int state = 0; state < METER_STATES; state++) {
 			bool in_sum = false;
 			double value = survey_start(s, row, state, &in_sum);
@@ -199,12 +270,13 @@ static void begin(struct survey *s)
 }
 
 /* The time from the last full hour to the end. */
-static void finish(struct survey *s)
+static void finish(struct hours *h)
 {
+	struct survey *s = h->s;
 	int64_t *ends = calloc(s->n_hosts + 1, METER_STATES * sizeof(*ends));
-	for (size_t i = 0; i < s->cards.n && ends; i++)
+	for (size_t i = 0; i < h->of.rows->n && ends; i++)
 		for (int state = 0; state < METER_STATES; state++) {
-			const struct meter_row *row = &s->cards.rows[i];
+			const struct meter_row *row = &h->of.rows->rows[i];
 			double value = survey_end(s, row, state);
 			ends[row->host * METER_STATES + (size_t)state] +=
 				isnan(value) ? 0 : llround(1000 * value);
@@ -212,21 +284,20 @@ static void finish(struct survey *s)
 	for (size_t i = 0; i < s->n_hosts && ends; i++)
 		for (int state = 0; state < METER_STATES; state++)
 			if (!s->hosts[i].left_out)
-				grow(s, &s->hosts[i], state, s->edges[EDGE_END],
+				grow(h, &s->hosts[i], state, s->edges[EDGE_END],
 					ends[i * METER_STATES + (size_t)state]);
 	free(ends);
 }
 
 static int read_hours(struct hours *h, struct err *e)
 {
-	struct survey *s = h->s;
 	bool recorded = false;
 	int64_t each = MOST_CELLS / (int64_t)(h->n_hosts * METER_STATES);
 	each = each > 0 ? each : 1;
 	each = each < h->n ? each : h->n;
 	size_t cells = (size_t)each * h->n_hosts * METER_STATES;
 	h->sums = malloc(cells * sizeof(*h->sums));
-	int rc = h->sums ? has_recorded_sums(s, &recorded, e) : err_memory(e);
+	int rc = h->sums ? has_recorded_sums(h, &recorded, e) : err_memory(e);
 	for (h->from = 0; h->from < h->n && rc == 0; h->from = h->to) {
 		h->to = h->from + each < h->n ? h->from + each : h->n;
 		for (size_t i = 0; i < cells; i++)
@@ -239,19 +310,74 @@ static int read_hours(struct hours *h, struct err *e)
 	return rc;
 }
 
+static struct hours hours_of(struct survey *s, struct hours_of of)
+{
+	int64_t first = (int64_t)floor(s->edges[EDGE_START] / HOUR_S) + 1;
+	int64_t end = (int64_t)ceil(s->edges[EDGE_END] / HOUR_S);
+	return (struct hours){
+		.s = s, .of = of, .first = first, .n = end - first, .n_hosts = s->n_hosts
+	};
+}
+
 int survey_hours(struct survey *s, struct err *e)
 {
 	struct gather g = { .a = s->a, .q = s->q };
-	int64_t first = (int64_t)floor(s->edges[EDGE_START] / HOUR_S) + 1;
-	int64_t end = (int64_t)ceil(s->edges[EDGE_END] / HOUR_S);
-	struct hours h = { .s = s, .first = first, .n = end - first, .n_hosts = s->n_hosts };
+	struct hours h = hours_of(
+		s, (struct hours_of){ &s->cards, FAMILY_CARD, "uuid", FAMILY_HOST_SUM, -1 });
 	s->a->since_ms = llround(1000 * s->edges[EDGE_START]);
 	s->a->until_ms = llround(1000 * s->edges[EDGE_END]);
+	s->clock.days_only = s->a->of_users;
 	int rc = gather_days(&g, e);
-	begin(s);
+	begin(&h);
 	if (rc == 0 && h.n > 0 && s->n_hosts)
 		rc = read_hours(&h, e);
 	if (rc == 0)
-		finish(s);
+		finish(&h);
+	return rc;
+}
+
+/* Adds the rest of each host: what its rows grew, and is not booked yet. */
+static void settle(struct survey *s, const struct meters *m)
+{
+	bool of_users = m == &s->users;
+	for (size_t i = 0; i < m->n; i++)
+		for (int state = 0; state < METER_STATES; state++)
+			s->hosts[m->rows[i].host].booked_ms[state] -=
+				survey_grown(s, &m->rows[i], state);
+	for (size_t i = 0; i < s->n_hosts; i++) {
+		struct survey_host *h = &s->hosts[i];
+		struct stretch all = { s->edges[EDGE_START], s->edges[EDGE_END] },
+			       reset = { h->reset_from, h->reset_to };
+		for (int state = 0; state < METER_STATES && !h->left_out; state++)
+			book(s, h->reset_to > 0 ? reset : all, state_of(of_users, state),
+				-h->booked_ms[state]);
+	}
+}
+
+void survey_settle_hours(struct survey *s)
+{
+	settle(s, &s->cards);
+}
+
+int survey_user_hours(struct survey *s, struct err *e)
+{
+	static const struct hours_of families[] = {
+		{ .family = FAMILY_IDENTITY, .label = "identity", .state = -1 },
+		{ .family = FAMILY_SQUATTING, .label = "identity", .state = HOLDER_SQUATTING },
+	};
+	int rc = 0;
+	days_clear(&s->a->days);
+	s->clock.days_only = false;
+	struct hours h = hours_of(s, families[0]);
+	h.of.rows = &s->users;
+	begin(&h);
+	for (size_t i = 0; i < 2 && rc == 0 && h.n > 0 && s->users.n; i++) {
+		h.of = families[i];
+		h.of.rows = &s->users;
+		rc = read_hours(&h, e);
+	}
+	if (rc == 0)
+		finish(&h);
+	settle(s, &s->users);
 	return rc;
 }

@@ -1,5 +1,6 @@
 /* Finds what the counters of a host had counted when its store was lost: the samples around
  * that moment are read one by one. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static int take_raw(void *context, const struct sample *sample, struct err *e)
 	else if (sample->value < r->before)
 		row->states[state].lost += r->before;
 	*sample->note = 1;
-	r->before = sample->value;
+	row->states[state].at[METER_BEFORE_END] = r->before = sample->value;
 	return 0;
 }
 
@@ -57,16 +58,25 @@ static void ask(struct survey *s, struct batch *b, const struct survey_host *hos
 	str_finish(&extra);
 }
 
-/* Adds what was found to the counters. */
+/* Adds what was found to the counters. One that did not come back ended with its store. */
 static int keep(struct samples *r, struct err *e)
 {
+	struct survey *s = r->to.s;
 	for (size_t i = 0; i < r->found.n; i++) {
 		const struct meter_row *from = &r->found.rows[i];
+		bool users = r->to.to == &s->users;
+		if (!names_has(&r->to.to->names, from->host, from->name) &&
+			!(users && survey_takes_user(s, from)))
+			continue;
 		struct meter_row *to = meters_find(r->to.to, from->host, from->name, e);
 		if (!to)
 			return ERR_WORLD;
-		for (int state = 0; state < METER_STATES; state++)
-			to->states[state].lost += from->states[state].lost;
+		for (int state = 0; state < METER_STATES; state++) {
+			const struct meter *own = &from->states[state];
+			bool ended = isnan(to->states[state].at[METER_BEFORE_END]) &&
+				     own->lost <= 0 && own->at[METER_BEFORE_END] > 0;
+			to->states[state].lost += ended ? own->at[METER_BEFORE_END] : own->lost;
+		}
 	}
 	return 0;
 }

@@ -8,9 +8,6 @@
 #include "query/breakdown.h"
 #include "query/cost.h"
 
-/* Time that no user has is not a user's: the audit works it out. */
-#define NOBODY "_unknown"
-
 struct filling {
 	struct survey *s;
 	struct gather g;

@@ -30,6 +30,7 @@ struct audit_fleet {
 	size_t n_resets;  /* hosts whose store was lost */
 	size_t n_assumed; /* series of users whose start was taken to be 0 */
 	size_t n_twice;	  /* cards that two hosts report */
+	size_t n_partial; /* hosts with other cards too than the audit is about: no users */
 	size_t n_not_finite;
 	const char *const *warnings; /* of the engine */
 	size_t n_warnings;

@@ -111,7 +111,8 @@ void audit_add_up(struct audit *a)
 		shared_ms += sums->active_share_ms + sums->idle_share_ms;
 		cost_add(&a->held_cost, &sums->cost);
 	}
-	a->unattributed_ms = used_ms > shared_ms && !a->of_users ? used_ms - shared_ms : 0;
+	bool all = !a->of_users && !a->fleet.n_partial; /* of the users are known */
+	a->unattributed_ms = used_ms > shared_ms && all ? used_ms - shared_ms : 0;
 }
 
 void audit_finish(struct audit *a)

@@ -40,6 +40,11 @@ static void add_cautions(struct report *r, const struct audit_fleet *f)
 			"%zu GPU%s reported by two hosts at the same time and counted twice: "
 			"--match can choose one of two ways in which a host is scraped.",
 			f->n_twice, f->n_twice == 1 ? " is" : "s are");
+	if (f->n_partial)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"Users are left out: %zu of these hosts %s other GPUs too, and metrics "
+			"say who used a host, not on which GPU.",
+			f->n_partial, f->n_partial == 1 ? "has" : "have");
 	if (f->n_assumed)
 		report_say(r, SENTENCE_FLEET, NULL,
 			"%zu users of hosts first seen within the window are taken to have "

@@ -36,13 +36,14 @@ static void add_held(struct report *r, const struct audit *a)
 	char held[HOURS_TEXT_CAP], observed[HOURS_TEXT_CAP];
 	hours_text(held, r->held_ms);
 	hours_text(observed, r->observed_ms);
+	const char *measure = r->fleet		     ? "shares of the GPUs' time"
+			      : a->n_identities == 1 ? "presence, once per GPU and moment"
+						     : "presence of each, added up";
 	report_say(r, SENTENCE_OBSERVED, NULL,
-		"of %s GPU-hours that %s held (presence%s): %.1f%% of the %s GPU-hours "
+		"of %s GPU-hours that %s held (%s): %.1f%% of the %s GPU-hours "
 		"observed on %zu GPU%s",
-		held, people(a),
-		a->n_identities == 1 ? ", once per GPU and moment" : " of each, added up",
-		100 * part_of(r->held_ms, r->observed_ms), observed, r->observed_cards,
-		plural(r->observed_cards));
+		held, people(a), measure, 100 * part_of(r->held_ms, r->observed_ms), observed,
+		r->observed_cards, plural(r->observed_cards));
 }
 
 static void add_unused(struct report *r, const struct audit *a)

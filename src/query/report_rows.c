@@ -346,7 +346,7 @@ void report_add_breakdown(
 	else if (!by_is(&q->by, IDENTITY_CARD))
 		list_breakdown(r, l);
 	r->by_card.by = a->by_card.by;
-	if (a->of_users)
+	if (a->of_users && a->by_card.by.n)
 		list_breakdown(
 			r, (struct listing){
 				   .a = a, .q = &all, .from = &a->by_card, .to = &r->by_card });

@@ -213,6 +213,7 @@ static void add_fleet(struct json *j, const struct report *r)
 	json_number(j, "counter_resets", (double)f->n_resets, 0);
 	json_number(j, "users_taken_from_zero", (double)f->n_assumed, 0);
 	json_number(j, "gpus_reported_twice", (double)f->n_twice, 0);
+	json_number(j, "hosts_in_part", (double)f->n_partial, 0);
 	json_number(j, "values_left_out", (double)f->n_not_finite, 0);
 	json_open(j, "warnings", '[');
 	for (size_t i = 0; i < f->n_warnings; i++)
@@ -261,7 +262,7 @@ void report_json(struct str *out, const struct report *r)
 	add_waste(&j, &r->waste);
 	json_table(&j, "gpus", &r->cards);
 	json_table(&j, "identities", &r->identities);
-	if (r->of_users)
+	if (r->of_users || (r->fleet && r->fleet->n_partial))
 		json_text(&j, "unattributed_share_gpu_seconds", NULL);
 	else
 		add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);

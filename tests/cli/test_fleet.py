@@ -33,7 +33,7 @@ ALWAYS = [(LONG_AGO, END)]
 FLEET = [
     Host("plain0", cards(0), ALWAYS, [(T, END)], phase=1.5,
          users=[("alice", 0, LONG_AGO, END), ("bob", 1, S + 700, S + 1600)]),
-    Host("plain1", cards(1), ALWAYS, [(T, END)], phase=17.0,
+    Host("plain1", cards(1), ALWAYS, [(T, END)], phase=17.0, model="NVIDIA H100",
          users=[("alice", 2, LONG_AGO, S + 5000), ("quick", 1, S + 2000, S + 2007), ("eve", 1, S + 4000, S + 4040)]),
     # The recorder was off twice.
     Host("restart", cards(2), [(LONG_AGO, S + 3000), (S + 3060, S + 6000), (S + 6300, END)], [(T, END)], phase=33.0,
@@ -48,7 +48,7 @@ FLEET = [
     Host("gone", cards(7), [(LONG_AGO, S + 4000)], [(T, S + 4000)], phase=4.0),
     Host("brief", cards(8), [(S + 4000, S + 5800)], [(S + 4000, S + 5800)], phase=6.0),
     # It lost its store.
-    Host("lost", cards(9), ALWAYS, [(T, END)], lost=S + 5025.0, phase=15.0, users=[("frank", 2, LONG_AGO, END)]),
+    Host("lost", cards(9), ALWAYS, [(T, END)], lost=S + 5025.0, phase=15.0, users=[("frank", 2, LONG_AGO, END), ("grace", 1, S + 600, S + 3100)]),
 ]
 
 
@@ -108,7 +108,7 @@ def test_no_newborn_user_is_lost(urls, engine):
         whole = sum(states.values())
         slack = 45 * sum(name in [user[0] for user in host.users] for host in FLEET) * (whole > 1000) + 1.5
         # frank's store was lost: what no scrape saw is gone.
-        slack += SCRAPE if name == "frank" else 0
+        slack += SCRAPE if name in ("frank", "grace") else 0
         assert abs(found[name]["gpu_seconds"] - whole) <= slack, name
         assert found[name]["share_gpu_seconds"] == found[name]["gpu_seconds"]
     for name in ("quick", "eve", "carol"):
@@ -149,10 +149,47 @@ def test_by_host_and_the_other_breakdowns(urls):
     assert {row["host"] for row in alice["rows"]} == {"plain0", "plain1"}
     assert alice["gpu_seconds"] == pytest.approx(sum(row["gpu_seconds"] for row in alice["rows"]), abs=0.01)
     assert alice["truly_idle_gpu_seconds"] is None
-    assert [row["model"] for row in document(url, "--by", "model")["breakdown"]["rows"]] == ["NVIDIA A100"]
+    assert [row["model"] for row in document(url, "--by", "model")["breakdown"]["rows"]] == ["NVIDIA A100", "NVIDIA H100"]
     one = document(url, "--host", "plain0")
     assert [host["host"] for host in one["hosts"]] == ["plain0"]
     check(one["gpu_seconds"], S, E, FLEET[:1])
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_some_cards(urls, engine):
+    url = urls[engine]
+    every = document(url)
+    one = document(url, "--card", "1")
+    assert len(one["gpus"]) == len(FLEET) and {card["index"] for card in one["gpus"]} == {1}
+    for state in STATES:
+        own = sum(card["gpu_seconds"][state] for card in every["gpus"] if card["index"] == 1)
+        assert one["gpu_seconds"][state] == pytest.approx(own, abs=0.01)
+        assert sum(hour[state] for hour in one["heatmap"]) == pytest.approx(own, abs=0.01)
+    assert one["identities"] == [] and one["unattributed_share_gpu_seconds"] is None
+    assert one["fleet"]["hosts_in_part"] == len(FLEET) and one["fleet"]["counter_resets"] == 1
+    assert "Users are left out: 10 of these hosts have other GPUs too" in " ".join(report(url, "--card", "1").stdout.split())
+    # All cards of a host: its users are known.
+    model, host = document(url, "--model", "h100"), document(url, "--host", "plain1")
+    for part in ("gpu_seconds", "gpus", "identities", "heatmap", "unattributed_share_gpu_seconds"):
+        assert model[part] == host[part]
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_some_users(urls, engine):
+    url = urls[engine]
+    every = {user["identity"]: user for user in document(url)["identities"]}
+    for name in ("alice", "bob", "carol", "frank", "grace", "dave"):
+        one = document(url, "--user", name)
+        assert one["identities"] == [every[name]] and one["headline"]["of"] == "held"
+        for state in ("active", "idle_held"):
+            assert sum(hour[state] for hour in one["heatmap"]) == pytest.approx(every[name][f"{state}_gpu_seconds"], abs=0.01)
+            assert sum(day[f"{state}_gpu_seconds"] for day in one["trend"]["periods"]) == \
+                pytest.approx(every[name][f"{state}_gpu_seconds"], abs=0.01)
+    two = document(url, "--user", "alice,bob", "--by", "host")
+    assert {user["identity"] for user in two["identities"]} == {"alice", "bob"}
+    assert {row["host"] for row in two["breakdown"]["rows"]} == {"plain0", "plain1", "restart"}
+    text = " ".join(report(url, "--user", "alice").stdout.split())
+    assert "GPU-hours that alice held (shares of the GPUs' time)" in text
 
 
 def test_all_formats_come_from_the_same_report(urls, tmp_path):
@@ -191,10 +228,16 @@ def test_hosts_that_differ_in_the_port_alone_stay_apart(tmp_path):
 
 def test_what_metrics_cannot_answer_is_refused(urls):
     for args, sentence in ((["--by", "process"], "have no processes"), (["--by", "notebook"], "have no processes"),
-                           (["--user", "alice"], "need the store of a host"), (["--by", "user,card"], "not on which card"),
-                           (["--model", "a100"], "need the store of a host"), (["--db", "x"], "exclude each other")):
+                           (["--notebook", "x"], "have no notebooks"), (["--by", "user,card"], "not on which card"),
+                           (["--card", "0", "--user", "alice"], "not on which card"),
+                           (["--card", "0", "--by", "user,host"], "not on which card"),
+                           (["--digest", "--user", "alice"], "what a user holds now"), (["--db", "x"], "exclude each other")):
         run = report(urls["victoria"], *args)
         assert run.returncode == 2 and sentence in run.stderr, args
+    for args, sentence in ((["--user", "zoe"], "no user of this window matches --user"),
+                           (["--model", "b200"], "no GPU of this window matches --model")):
+        run = report(urls["victoria"], *args)
+        assert run.returncode == 1 and sentence in run.stderr, args
     run = report(urls["victoria"], since=T - 86400, until=T - 80000)
     assert run.returncode == 1 and "no metrics of gua between" in run.stderr
 
