@@ -121,7 +121,10 @@ void report_add_notes(struct report *r, const struct audit *a, const struct repo
 	if (by_is(&q->by, IDENTITY_CARD))
 		return;
 	if (r->breakdown.table.n_rows == 0)
-		report_say(r, SENTENCE_HOLDERS, NULL, "Nobody held a GPU.");
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			r->fleet && r->fleet->n_partial
+				? "Not known: metrics say who used a host, not on which GPU."
+				: "Nobody held a GPU.");
 	add_left_out(r, a);
 	if (by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,

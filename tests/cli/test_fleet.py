@@ -167,7 +167,8 @@ def test_some_cards(urls, engine):
         assert sum(hour[state] for hour in one["heatmap"]) == pytest.approx(own, abs=0.01)
     assert one["identities"] == [] and one["unattributed_share_gpu_seconds"] is None
     assert one["fleet"]["hosts_in_part"] == len(FLEET) and one["fleet"]["counter_resets"] == 1
-    assert "Users are left out: 10 of these hosts have other GPUs too" in " ".join(report(url, "--card", "1").stdout.split())
+    text = " ".join(report(url, "--card", "1").stdout.split())
+    assert "Users are left out: 10 of these hosts have other GPUs too" in text and "Nobody held" not in text
     # All cards of a host: its users are known.
     model, host = document(url, "--model", "h100"), document(url, "--host", "plain1")
     for part in ("gpu_seconds", "gpus", "identities", "heatmap", "unattributed_share_gpu_seconds"):
