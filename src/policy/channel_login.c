@@ -21,12 +21,16 @@ enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_
 	char path[512];
 	struct err e = { 0 };
 	struct str text = { 0 };
+	struct stat st;
 	if (path_of(path, sizeof(path), job->config->login_directory, job->notice->user) != 0) {
 		snprintf(why, CHANNEL_WHY_CAP, "%s is not a name that a file can have",
 			job->notice->user);
 		return DELIVERY_NOBODY;
 	}
 	str_addf(&text, "%s\n%s", str_text(&job->text->subject), str_text(&job->text->body));
+	/* A link would be followed, and a pipe waited for. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		unlink(path);
 	int rc = file_replace(path, str_text(&text), text.len, &e);
 	/* The directory may be shared by members of a group; the file is for its user. */
 	if (rc == 0 && chmod(path, 0644) != 0)

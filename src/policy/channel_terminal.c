@@ -86,12 +86,13 @@ static bool write_to(const char *path, int64_t uid, const struct str *text)
 	int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return false;
-	bool done = fstat(fd, &st) == 0 && accepts(&st, uid) &&
-		    write(fd, str_text(text), text->len) == (ssize_t)text->len;
-	int why = errno;
+	ssize_t n = fstat(fd, &st) == 0 && accepts(&st, uid)
+			    ? write(fd, str_text(text), text->len)
+			    : -1;
+	int why = n < 0 ? errno : EAGAIN; /* a part of it: the buffer is full */
 	close(fd);
 	errno = why;
-	return done;
+	return n == (ssize_t)text->len;
 }
 
 enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
@@ -111,8 +112,9 @@ enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_W
 	if (done)
 		snprintf(why, CHANNEL_WHY_CAP, "%zu terminal%s", done, done == 1 ? "" : "s");
 	else if (n)
-		snprintf(why, CHANNEL_WHY_CAP, "cannot write to %s: %s", list[0].path,
-			strerror(failed));
+		snprintf(why, CHANNEL_WHY_CAP, "cannot write to %s: %s", list[n - 1].path,
+			failed == EAGAIN ? "its output is stopped, or nobody reads it"
+					 : strerror(failed));
 	else
 		snprintf(why, CHANNEL_WHY_CAP, "%s has no terminal that accepts messages",
 			job->notice->user);

@@ -1,5 +1,6 @@
 """gua enforce test-notice: each channel with a real receiver, good and bad."""
 import contextlib
+import fcntl
 import hashlib
 import hmac
 import http.server
@@ -7,11 +8,13 @@ import json
 import os
 import pty
 import pwd
+import re
 import shutil
 import socket
 import ssl
 import stat
 import subprocess
+import termios
 import threading
 import time
 
@@ -187,22 +190,83 @@ def test_own_terminals_only(send):
                 os.close(fd)
 
 
-def test_a_full_terminal_does_not_wait(send):
-    """Nobody reads it, and its buffer is full."""
+def fill(slave):
+    """Writes until nothing fits; the kernel makes room once more when it hands over to the master's side."""
+    os.set_blocking(slave, False)
+    empty_rounds = 0
+    while empty_rounds < 5:
+        empty_rounds += 1
+        with contextlib.suppress(BlockingIOError):
+            while os.write(slave, b"x" * 64):
+                empty_rounds = 0
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def terminal(user, state="fine"):
+    """A terminal of the user's that accepts messages; yields its master."""
     master, slave = pty.openpty()
+    os.set_blocking(master, False)
     try:
         os.fchmod(slave, 0o620)
         if ROOT:
-            os.fchown(slave, UID, -1)
-        os.set_blocking(slave, False)
-        with contextlib.suppress(BlockingIOError):
-            while os.write(slave, b"x" * 4096):
-                pass
-        status, lines = send("channels = terminal\ntimeout = 2s")
-        assert lines and "terminal" in lines[0]
+            os.fchown(slave, pwd.getpwnam(user).pw_uid, -1)
+        if state == "stopped":    # somebody has pressed ^S
+            os.write(master, b"\x13")
+            os.set_blocking(slave, False)
+            with contextlib.suppress(BlockingIOError):
+                while os.write(slave, b"x"):    # until the kernel has seen it
+                    time.sleep(0.001)
+        if state == "full":    # nobody reads it
+            fill(slave)
+        if state == "exclusive":    # TIOCEXCL: nobody else may open it; root may
+            fcntl.ioctl(slave, termios.TIOCEXCL)
+        if state == "gone":    # the window was closed, its program goes on
+            os.close(master)
+        yield master
     finally:
-        os.close(master)
+        if state != "gone":
+            os.close(master)
         os.close(slave)
+
+
+# A user for each state and build: other tests run at the same time, and have terminals.
+STATES = {"stopped": ("bin", "daemon"), "full": ("games", "lp"), "gone": ("mail", "man"), "exclusive": ("news", "sys")}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_terminal_that_takes_nothing_is_in_nobodys_way(send, state):
+    """A delivery may take five minutes here, so nothing ends because it is late; another terminal gets the text."""
+    user = STATES[state]["asan" in BUILD.name] if ROOT else USER
+    with terminal(user, state):
+        if ROOT and state in ("stopped", "full"):
+            status, lines = send("channels = terminal\ntimeout = 5m", user)
+            assert status == 1 and re.fullmatch(r"terminal  FAILED  cannot write to /dev/pts/\d+: its output is stopped, or "
+                                                "nobody reads it", lines[0]), lines
+        with terminal(user) as good:
+            status, lines = send("channels = terminal\ntimeout = 5m", user)
+            assert status == 0 and lines[0].startswith("terminal  sent    "), lines
+            assert b"This is a test of the notices" in os.read(good, 4096)
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_what_is_in_the_place_of_a_login_notice(send, tmp_path, kind):
+    """It is never followed or waited for."""
+    place, other = tmp_path / "motd.d", tmp_path / "other"
+    place.mkdir()
+    other.write_text("mine")
+    if kind == "link":
+        (place / USER).symlink_to(other)
+    elif kind == "fifo":
+        os.mkfifo(place / USER)
+    else:
+        (place / USER).mkdir()
+    status, lines = send(f"channels = login\nlogin_directory = {place}\ntimeout = 1s")
+    assert other.read_text() == "mine"
+    if kind == "directory":
+        assert status == 1 and "login     FAILED" in lines[0]
+    else:
+        assert status == 0 and "This is a test" in (place / USER).read_text() and not (place / USER).is_symlink(), lines
 
 
 def test_at_login(send, tmp_path):
