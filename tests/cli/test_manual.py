@@ -159,6 +159,14 @@ def test_what_the_readme_links_to_is_there():
         assert (MAN / f"{page}.{section}.scd").exists(), page
 
 
+def test_the_lines_of_gua_track_in_the_readme():
+    """The numbers are an example; the lines are those of the program."""
+    def labels(text):
+        return re.findall(r"^([A-Z][A-Za-z ]*?)  +\S", text, re.MULTILINE)
+    block = re.search(r"^```\n(Time .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL).group(1)
+    assert labels(block) == labels(gua("track", "--source", "sim", "--", "true").stderr)
+
+
 def test_the_installed_readme_has_its_pictures(installed):
     where = installed / "share" / "doc" / "gua"
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", (where / "README.md").read_text())
