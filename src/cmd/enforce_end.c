@@ -8,47 +8,14 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
+#include "cmd/enforce_case.h"
 #include "cmd/enforce_login.h"
 #include "cmd/hand_over.h"
-#include "cmd/live.h"
 #include "policy/keep_spool.h"
 #include "policy/tell.h"
 #include "query/idle_power.h"
 #include "store/policy_file.h"
-
-enum { LIST_CAP = 1024 };
-
-/* What is needed of a session once the pass that decided is over. */
-struct ending_case {
-	int64_t ticket; /* 0: free */
-	char key[SESSION_KEY_CAP], user[USER_CAP], rule[RULE_NAME_CAP];
-	char pids[LIST_CAP], cards[LIST_CAP];
-	enum session_kind kind;
-	int64_t uid, held_bytes, idle_since_ms, clock_ms, final_ms;
-	struct policy_state state;
-	struct notice notice;
-};
-
-struct held {
-	char key[SESSION_KEY_CAP];
-	struct end_process process;
-	bool refused; /* it must not be signalled, or has ended */
-};
-
-struct enforce_end {
-	const struct enforce *x;
-	struct enforcer *enforcer;
-	struct endings *endings;
-	struct live_session live;
-	struct clock clock;
-	char program[PATH_MAX];
-	int64_t tickets;
-	struct ending_case cases[ENDINGS_MOST];
-	struct held *held;
-	size_t n_held;
-};
 
 static int open_live(void *context, struct live **l, struct err *e)
 {
@@ -68,35 +35,6 @@ static void close_live(void *context, struct live *l)
 	cmd_live_close(&((struct enforce_end *)context)->live);
 }
 
-static struct ending_case *find_case(struct enforce_end *x, int64_t ticket)
-{
-	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		if (x->cases[i].ticket == ticket)
-			return &x->cases[i];
-	return NULL;
-}
-
-/* A row about a case. */
-static int add_row(struct enforce_end *x, const struct ending_case *c,
-	const struct policy_action *what, struct err *e)
-{
-	struct policy_action a = *what;
-	a.at_ms = clock_wall_ms(&x->clock);
-	a.uid = c->uid;
-	a.held_bytes = c->held_bytes;
-	a.idle_since_ms = c->idle_since_ms;
-	a.idle_ms = c->clock_ms;
-	a.rule = c->rule;
-	a.session = c->key;
-	a.kind = session_kind_names[c->kind];
-	a.user = c->user;
-	a.pids = c->pids;
-	a.cards = c->cards;
-	a.config = x->enforcer->config_hash;
-	a.actor = "gua-enforce";
-	return policy_file_add_action(x->enforcer->file, &a, e);
-}
-
 struct keeping {
 	const char *key;
 	bool kept;
@@ -114,7 +52,7 @@ static int allowed(void *context, int64_t ticket, struct err *e)
 {
 	struct enforce_end *x = context;
 	struct policy_file *f = x->enforcer->file;
-	const struct ending_case *c = find_case(x, ticket);
+	const struct ending_case *c = enforce_case_find(x, ticket);
 	int64_t now_ms = clock_wall_ms(&x->clock), until_ms = -1;
 	char spool[PATH_MAX], by[64];
 	if (!f || !c)
@@ -138,7 +76,7 @@ static int allowed(void *context, int64_t ticket, struct err *e)
 static int record(void *context, const struct ending_step *step, struct err *e)
 {
 	struct enforce_end *x = context;
-	const struct ending_case *c = find_case(x, step->ticket);
+	const struct ending_case *c = enforce_case_find(x, step->ticket);
 	const struct policy_action a = { .step = STEP_SIGNAL,
 		.stage = STAGE_ENDING,
 		.evidence = step->evidence,
@@ -149,7 +87,7 @@ static int record(void *context, const struct ending_step *step, struct err *e)
 	int rc = policy_file_begin(x->enforcer->file, e);
 	if (rc)
 		return rc;
-	rc = add_row(x, c, &a, e);
+	rc = enforce_case_row(x, c, &a, e);
 	int end = policy_file_end(x->enforcer->file, rc == 0, rc ? NULL : e);
 	return rc ? rc : end;
 }
@@ -232,7 +170,7 @@ static void hold(struct enforce_end *x, const struct enforcer_step *s)
 	}
 }
 
-static void release(struct enforce_end *x, const char *key)
+void enforce_end_release(struct enforce_end *x, const char *key)
 {
 	for (size_t i = x->n_held; i-- > 0;) {
 		if (strcmp(x->held[i].key, key) != 0)
@@ -307,92 +245,19 @@ static void fill_case(struct ending_case *c, const struct enforcer_step *s)
 	tell_describe(&c->notice, s, NOTICE_ENDED);
 }
 
-/* What an outcome means for the session. */
-static const struct {
-	enum policy_step step;
-	enum policy_stage stage;
-	enum notice_kind notice;
-} meanings[ENDING_HOWS] = {
-	[ENDING_SPARED] = { STEP_SPARED, STAGE_AGAIN, NOTICE_NOT_ENDED },
-	[ENDING_ENDED] = { STEP_ENDED, STAGE_ENDED, NOTICE_ENDED },
-	[ENDING_STILL_HELD] = { STEP_FAILED, STAGE_FAILED, NOTICE_NOT_ENDED },
-	[ENDING_FAILED] = { STEP_FAILED, STAGE_FAILED, NOTICE_NOT_ENDED },
-};
-
-/* One that was spared gets a new final notice, after the time that lies between it and the
- * end. */
-static struct policy_state state_after(
-	const struct ending_case *c, enum ending_how how, int64_t now_ms)
-{
-	struct policy_state s = c->state;
-	s.stage = meanings[how].stage;
-	s.stage_ms = now_ms;
-	if (how != ENDING_SPARED)
-		return s;
-	s.delivered_ms = now_ms;
-	s.next_clock_ms = c->clock_ms + c->final_ms;
-	s.round++;
-	return s;
-}
-
-static int write_outcome(struct enforce_end *x, struct ending_case *c,
-	const struct ending_outcome *o, struct err *e)
-{
-	int64_t now_ms = clock_wall_ms(&x->clock);
-	struct policy_file *f = x->enforcer->file;
-	struct policy_state state = state_after(c, o->how, now_ms);
-	const struct policy_action a = { .step = meanings[o->how].step,
-		.stage = state.stage,
-		.result = o->text,
-		.given_back_ms = -1 };
-	const struct tell_queue target = { &x->x->conf.values.notices, c->key, &c->state,
-		now_ms };
-	c->notice.kind = meanings[o->how].notice;
-	c->notice.made_ms = now_ms;
-	c->notice.freed_bytes = o->freed_bytes;
-	text_copy(c->notice.result, sizeof(c->notice.result), o->text);
-	int rc = policy_file_set_state(f, c->key, c->user, &state, e);
-	if (rc == 0)
-		rc = add_row(x, c, &a, e);
-	if (rc == 0)
-		rc = tell_add(f, &target, &c->notice, notice_kind_names[c->notice.kind], e);
-	return rc;
-}
-
-/* A result that cannot be stored is in the log of the service at least. The stored state stays
- * "ending", which the next start takes for spared. */
-static void finish(struct enforce_end *x, struct ending_case *c, const struct ending_outcome *o)
-{
-	struct err e = { 0 };
-	log_notice(
-		"session %s of %s: %s: %s", c->key, c->user, ending_how_names[o->how], o->text);
-	int rc = x->enforcer->file ? policy_file_begin(x->enforcer->file, &e)
-				   : err_set(&e, ERR_WORLD, "policy.db is not open");
-	if (rc == 0) {
-		rc = write_outcome(x, c, o, &e);
-		int end = policy_file_end(x->enforcer->file, rc == 0, rc ? NULL : &e);
-		rc = rc ? rc : end;
-	}
-	if (rc)
-		log_error("this could not be recorded: %s", e.text);
-	if (o->how != ENDING_SPARED)
-		release(x, c->key);
-	c->ticket = 0;
-}
-
 /* Nothing is done to the session. */
 static void spare(struct enforce_end *x, struct ending_case *c, const char *why)
 {
 	struct ending_outcome o = { .how = ENDING_SPARED, .freed_bytes = -1 };
 	text_copy(o.text, sizeof(o.text), why);
-	finish(x, c, &o);
+	enforce_case_finish(x, c, &o);
 }
 
 static void begin(struct enforce_end *x, const struct enforcer_step *s)
 {
 	struct ending_plan plan = { 0 };
 	struct err e = { 0 };
-	struct ending_case *c = find_case(x, 0), other;
+	struct ending_case *c = enforce_case_find(x, 0), other;
 	const char *const *texts = s->facts->session->texts;
 	fill_case(c ? c : &other, s);
 	if (!c) {
@@ -419,7 +284,7 @@ void enforce_end_after(void *context, const struct enforcer_step *s)
 	const struct verdict *v = s->verdict;
 	bool ends = x->enforcer->policy.enforce && v->state.level == LEVEL_END && !v->would;
 	if (v->state.stage == STAGE_NONE) {
-		release(x, s->facts->session->key);
+		enforce_end_release(x, s->facts->session->key);
 		enforce_login_clear(
 			&x->x->conf.values.notices, x->enforcer->file, s->facts->session);
 	} else if (ends) {
@@ -433,10 +298,11 @@ void enforce_end_step(struct enforce_end *x)
 {
 	struct ending_outcome o;
 	endings_step(x->endings);
+	enforce_case_retry(x);
 	while (endings_next(x->endings, &o)) {
-		struct ending_case *c = find_case(x, o.ticket);
+		struct ending_case *c = enforce_case_find(x, o.ticket);
 		if (c)
-			finish(x, c, &o);
+			enforce_case_finish(x, c, &o);
 	}
 }
 
@@ -447,52 +313,11 @@ size_t enforce_end_fds(const struct enforce_end *x, struct pollfd *fds)
 
 int64_t enforce_end_wait_ms(const struct enforce_end *x)
 {
-	return endings_wait_ms(x->endings);
+	int64_t end_ms = endings_wait_ms(x->endings), retry_ms = enforce_case_wait_ms(x);
+	return retry_ms >= 0 && (end_ms < 0 || retry_ms < end_ms) ? retry_ms : end_ms;
 }
 
-/* Sessions whose state says that they are being ended. */
-struct left {
-	struct enforce_end *x;
-	struct ending_case *cases;
-	size_t n;
-};
-
-static int take_left(
-	void *context, const char *key, const char *user, const struct policy_state *state)
+bool enforce_end_is_busy(const struct enforce_end *x)
 {
-	struct left *l = context;
-	if (state->stage != STAGE_ENDING)
-		return 0;
-	if (!array_one_more(&l->cases, l->n))
-		return ERR_WORLD;
-	struct ending_case *c = &l->cases[l->n++];
-	*c = (struct ending_case){ .uid = -1,
-		.held_bytes = -1,
-		.idle_since_ms = state->idle_since_ms,
-		.clock_ms = state->next_clock_ms,
-		.kind = SESSION_PROCESS,
-		.state = *state };
-	text_copy(c->key, sizeof(c->key), key);
-	text_copy(c->user, sizeof(c->user), user);
-	text_copy(c->rule, sizeof(c->rule), state->rule);
-	return 0;
-}
-
-int enforce_end_left(struct enforce_end *x, int64_t now_ms, struct err *e)
-{
-	struct left l = { .x = x };
-	const struct policy_action a = { .step = STEP_SPARED,
-		.stage = STAGE_AGAIN,
-		.result = "gua enforce was stopped while the session was being ended",
-		.given_back_ms = -1 };
-	struct policy_file *f = x->enforcer->file;
-	int rc = policy_file_sessions(f, take_left, &l, e);
-	for (size_t i = 0; i < l.n && rc == 0; i++) {
-		struct policy_state state = state_after(&l.cases[i], ENDING_SPARED, now_ms);
-		rc = policy_file_set_state(f, l.cases[i].key, l.cases[i].user, &state, e);
-		if (rc == 0)
-			rc = add_row(x, &l.cases[i], &a, e);
-	}
-	free(l.cases);
-	return rc;
+	return endings_wait_ms(x->endings) >= 0;
 }

@@ -20,7 +20,8 @@ void enforce_end_close(struct enforce_end *x);
 /* For enforcer_hooks.after: holds, begins to end, lets go. The context is a struct enforce_end.
  */
 void enforce_end_after(void *context, const struct enforcer_step *step);
-/* Sessions that another run began to end: nobody does now, so they are spared. */
+/* Sessions that another run began to end, or whose result was lost: nobody ends them now, so
+ * they are spared. */
 int enforce_end_left(struct enforce_end *x, int64_t now_ms, struct err *e);
 
 /* Does what is due, and stores what came of it. */
@@ -29,5 +30,7 @@ void enforce_end_step(struct enforce_end *x);
 enum { ENFORCE_END_FDS = ENDINGS_MOST + 2 };
 size_t enforce_end_fds(const struct enforce_end *x, struct pollfd *fds);
 int64_t enforce_end_wait_ms(const struct enforce_end *x);
+/* Whether a session is being ended; results that cannot be stored are not waited for. */
+bool enforce_end_is_busy(const struct enforce_end *x);
 
 #endif

@@ -31,8 +31,7 @@ struct service {
 	int stop_fd, lock_fd;
 	char hash[TRUST_HASH_CAP], spool[PATH_MAX], post_path[PATH_MAX];
 	bool stop;
-	bool failing;	 /* the last pass failed */
-	bool taken_over; /* what an earlier run left was looked at */
+	bool failing; /* the last pass failed */
 };
 
 /* What a pass takes for the present. */
@@ -78,9 +77,8 @@ static int prepare(struct service *s, int64_t now_ms, struct err *e)
 		rc = policy_file_open(&s->enforcer.file, x->policy_db, true, e);
 	if (rc == 0)
 		rc = policy_file_armed(s->enforcer.file, now_ms, &until_ms, by, e);
-	if (rc == 0 && !s->taken_over)
+	if (rc == 0)
 		rc = enforce_end_left(s->end, now_ms, e);
-	s->taken_over |= rc == 0;
 	/* Nobody ends a session here who cannot do it safely. */
 	s->enforcer.policy.may_end = rc == 0 && s->enforcer.hooks.after && until_ms > now_ms &&
 				     trust_settings(&x->conf.settings, NULL) == 0;
@@ -178,8 +176,7 @@ static int once(struct service *s, struct err *e)
 		return rc;
 	struct sender sender = sender_of(s);
 	sender_send(&sender);
-	while ((courier_wait_ms(s->courier) >= 0 || enforce_end_wait_ms(s->end) >= 0) &&
-		!s->stop) {
+	while ((courier_wait_ms(s->courier) >= 0 || enforce_end_is_busy(s->end)) && !s->stop) {
 		wait_for(s, INT64_MAX);
 		enforce_end_step(s->end);
 		sender_take_results(&sender);

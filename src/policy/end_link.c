@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #include "base/clock.h"
 
-enum { REPLY_MS = 5000, MOST_WAITING = 64 };
+enum { REPLY_MS = 5000, GONE_MS = 500, MOST_WAITING = 64 };
 
 struct end_link {
 	const char *program, *socket;
@@ -34,14 +35,29 @@ int end_link_new(struct end_link **out, const char *program, const char *socket,
 	return 0;
 }
 
-/* gua-end ends when its socket is closed. */
+/* Whether the child has ended, after at most GONE_MS. */
+static bool is_gone(pid_t pid)
+{
+	int64_t until_us = clock_monotonic_us() + GONE_MS * 1000;
+	while (waitpid(pid, NULL, WNOHANG) == 0) {
+		if (clock_monotonic_us() >= until_us)
+			return false;
+		poll(NULL, 0, 5);
+	}
+	return true;
+}
+
+/* gua-end ends when its socket is closed. One that hangs is killed, and not waited for any
+ * longer if even that does not help: it is our own child, so its pid is nobody else's. */
 static void disconnect(struct end_link *l)
 {
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = -1;
-	if (l->pid > 0)
-		waitpid(l->pid, NULL, 0);
+	if (l->pid > 0 && !is_gone(l->pid)) {
+		kill(l->pid, SIGKILL);
+		is_gone(l->pid);
+	}
 	l->pid = 0;
 }
 

@@ -1,6 +1,6 @@
 """gua enforce run when something goes wrong: the driver, the delivery of notices, the disk, the data itself."""
+import json
 import pathlib
-import signal
 import subprocess
 import time
 
@@ -9,6 +9,13 @@ from conftest import wait_for
 from enforcing import IN_ORDER, TOMORROW, hosts, kinds, needs_enforce  # noqa: F401
 
 pytestmark = needs_enforce
+
+# Ends some time after SIGTERM: when there is a file `end` in its directory.
+SLOW_TO_END = """import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: None)
+while not os.path.exists("end"):
+    time.sleep(0.1)
+"""
 
 
 def test_a_silent_driver_stops_the_clock(hosts):
@@ -69,9 +76,10 @@ def test_the_breaker(hosts):
 
 
 def test_no_record_no_action(hosts):
-    """The disk is full when the session is to be ended; once there is room, it is."""
+    """The disk is full when the session is to be ended; once there is room, it is. It is full again when the result is to
+    be recorded: that is done later."""
     host = hosts({"idle": (0, "8GiB")})
-    idle, disk = host.start("idle"), host.where / "disk"
+    idle, disk = host.start("idle", "/usr/bin/python3", "-c", SLOW_TO_END, cwd=host.where), host.where / "disk"
     disk.mkdir()
     mount = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=2m none {disk} && exec "$0" "$@"']
     if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
@@ -81,18 +89,32 @@ def test_no_record_no_action(hosts):
     enforcer = host.enforce("--policy-db", disk / "policy.db", before=mount)
     inside = pathlib.Path(f"/proc/{enforcer.pid}/root{disk}")
     wait_for(lambda: (inside / "policy.db").exists(), host.log)
-    run = host.gua("enforce", "arm", "--until", TOMORROW, "--db", host.db, "--policy-db", disk / "policy.db",
-                   before=["nsenter", "-t", str(enforcer.pid), "-m"])
+    enter = ["nsenter", "-t", str(enforcer.pid), "-m"]
+    run = host.gua("enforce", "arm", "--until", TOMORROW, "--db", host.db, "--policy-db", disk / "policy.db", before=enter)
     assert run.returncode == 0, run.stderr
     wait_for(lambda: "final" in kinds(host, idle), host.log)
-    with open(inside / "fill", "wb", buffering=0) as file:
-        try:
-            while file.write(b"x" * 4096):
+
+    def fill():
+        with open(inside / "fill", "wb", buffering=0) as file:
+            try:
+                while file.write(b"x" * 4096):
+                    pass
+            except OSError:
                 pass
-        except OSError:
-            pass
+
+    def steps():
+        run = host.gua("enforce", "log", "--db", host.db, "--policy-db", disk / "policy.db", "--json", before=enter)
+        return [row["step"] for row in json.loads(run.stdout)["actions"]] if run.returncode == 0 else []
+    fill()
     wait_for(lambda: "full" in host.log(), host.log)
     time.sleep(2)
     assert idle.poll() is None
     (inside / "fill").unlink()
-    assert idle.wait(90) == -signal.SIGTERM
+    wait_for(lambda: "signal" in steps(), host.log)
+    fill()
+    (host.where / "end").touch()
+    assert idle.wait(90) == 0
+    wait_for(lambda: "cannot be recorded" in host.log(), host.log)
+    assert "ended" not in steps()
+    (inside / "fill").unlink()
+    wait_for(lambda: "ended" in steps(), host.log)

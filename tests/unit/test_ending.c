@@ -354,6 +354,31 @@ static void test_cpu_of_a_container(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* A gua-end that answers nonsense, does not end when its socket is closed and ignores SIGTERM:
+ * it is not waited for. */
+static void test_a_hung_gua_end(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/gua-test-XXXXXX";
+	struct end_link *link = NULL;
+	struct end_reply reply;
+	struct err e = { 0 };
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	dprintf(fd,
+		"#!/bin/sh\ntrap '' TERM HUP\nprintf x >&0\nexec /bin/sleep 600 < /dev/null\n");
+	fchmod(fd, 0700);
+	close(fd);
+	assert_int_equal(end_link_new(&link, path, NULL, &e), 0);
+	int64_t from_us = clock_monotonic_us();
+	assert_int_equal(end_link_ask(link, END_ASK_HOLD, &session[0], &reply, &e), ERR_WORLD);
+	assert_string_equal(e.text, "gua-end has ended unexpectedly");
+	assert_true(clock_monotonic_us() - from_us < INT64_C(300) * 1000000);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* it is gone */
+	end_link_free(link);
+	unlink(path);
+}
+
 static void test_terminals(void **state)
 {
 	(void)state;
@@ -383,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_running_managers),
 		cmocka_unit_test(test_cpu),
 		cmocka_unit_test(test_cpu_of_a_container),
+		cmocka_unit_test(test_a_hung_gua_end),
 		cmocka_unit_test(test_terminals),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
