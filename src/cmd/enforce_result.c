@@ -183,7 +183,7 @@ static int take_left(
 	*c = (struct ending_case){ .uid = -1,
 		.held_bytes = -1,
 		.idle_since_ms = state->idle_since_ms,
-		.clock_ms = state->next_clock_ms,
+		.clock_ms = state->clock_ms,
 		.kind = SESSION_PROCESS,
 		.state = *state };
 	text_copy(c->key, sizeof(c->key), key);

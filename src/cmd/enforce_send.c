@@ -21,14 +21,25 @@ static void move_times(struct notice *n, int64_t late_ms)
 	n->end_ms += n->end_ms >= 0 ? late_ms : 0;
 }
 
+/* How long the session has been seen idle by now. */
+static void renew_idle(const struct sender *s, const char *session, struct notice *n)
+{
+	struct policy_state state;
+	if (policy_file_state(s->file, session, &state, NULL) == 0 &&
+		state.idle_since_ms == n->idle_since_ms && state.clock_ms > n->idle_ms)
+		n->idle_ms = state.clock_ms;
+}
+
 /* The notice of a row as it is now. */
 static int read_row(const struct sender *s, const struct policy_notice *row, struct notice *n,
 	struct err *e)
 {
 	int64_t now_ms = s->fixed_ms >= 0 ? s->fixed_ms : clock_wall_ms(s->clock);
 	int rc = notice_from_json(n, row->body, strlen(row->body), e);
-	if (rc == 0)
+	if (rc == 0) {
 		move_times(n, now_ms - row->queued_ms);
+		renew_idle(s, row->session, n);
+	}
 	return rc;
 }
 

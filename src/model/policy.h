@@ -55,6 +55,7 @@ struct policy_state {
 	int64_t next_clock_ms;	 /* the next stage comes when the idle clock shows this, or
 				    later; known when the notice was delivered */
 	int64_t round;		 /* how often a session was spared when it was to be ended */
+	int64_t clock_ms;	 /* its idle clock at the last pass that saw it */
 	char rule[RULE_NAME_CAP];
 };
 #define POLICY_STATE_NONE                                                                      \

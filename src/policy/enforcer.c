@@ -316,7 +316,7 @@ static bool same_state(const struct policy_state *a, const struct policy_state *
 	return a->stage == b->stage && a->level == b->level && a->round == b->round &&
 	       a->idle_since_ms == b->idle_since_ms && a->stage_ms == b->stage_ms &&
 	       a->delivered_ms == b->delivered_ms && a->next_clock_ms == b->next_clock_ms &&
-	       strcmp(a->rule, b->rule) == 0;
+	       a->clock_ms == b->clock_ms && strcmp(a->rule, b->rule) == 0;
 }
 
 /* Stores what follows for one session. */

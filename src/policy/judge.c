@@ -198,14 +198,10 @@ static void follow_rule(struct verdict *v, enum policy_level level)
 		v->state.level = level;
 }
 
-struct verdict judge(const struct policy *p, const struct session_facts *f,
+static struct verdict judge_observed(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms)
 {
 	struct verdict v = { .state = *state, .next_clock_ms = -1 };
-	if (!f->observed) {
-		v.hold = HOLD_UNOBSERVED;
-		return v;
-	}
 	if (f->holds && f->idle) {
 		v.rule = policy_find_rule(p, f, now_ms);
 		if (v.rule)
@@ -246,5 +242,18 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 		renew(&v, f, now_ms);
 	else
 		advance(&v, f, now_ms);
+	return v;
+}
+
+struct verdict judge(const struct policy *p, const struct session_facts *f,
+	const struct policy_state *state, int64_t now_ms)
+{
+	if (!f->observed)
+		return (struct verdict){
+			.state = *state, .next_clock_ms = -1, .hold = HOLD_UNOBSERVED
+		};
+	struct verdict v = judge_observed(p, f, state, now_ms);
+	if (was_warned(v.state.stage) || v.step == STEP_END)
+		v.state.clock_ms = f->clock_ms;
 	return v;
 }

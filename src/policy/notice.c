@@ -42,6 +42,7 @@ static const struct member {
 	INTEGER(mem_bytes),
 	INTEGER(made_ms),
 	INTEGER(idle_since_ms),
+	INTEGER(idle_ms),
 	REAL(idle_gpu_hours),
 	REAL(cost),
 	TEXT(currency),

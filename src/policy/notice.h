@@ -47,6 +47,7 @@ struct notice {
 	int64_t mem_bytes;	   /* held on all of them */
 	int64_t made_ms;	   /* when this notice was made */
 	int64_t idle_since_ms;
+	int64_t idle_ms;       /* how long it was seen idle: unobserved time is not in it */
 	double idle_gpu_hours; /* cards times hours since then */
 	double cost;	       /* of these hours */
 	char currency[16];

@@ -99,8 +99,8 @@ static void get_end(const struct notice *n, char *dst, size_t cap)
 static void get_idle(const struct notice *n, char *dst, size_t cap)
 {
 	*dst = '\0';
-	if (n->idle_since_ms >= 0 && n->made_ms >= n->idle_since_ms)
-		duration_text(dst, cap, n->made_ms - n->idle_since_ms);
+	if (n->idle_ms >= 0)
+		duration_text(dst, cap, n->idle_ms);
 }
 
 static void get_cost(const struct notice *n, char *dst, size_t cap)

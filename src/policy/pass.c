@@ -11,6 +11,7 @@ static void hold_end(struct pass *p, size_t i, enum policy_hold why)
 {
 	struct verdict *v = &p->verdicts[i];
 	v->state = p->states[i];
+	v->state.clock_ms = p->facts[i].clock_ms;
 	v->step = STEP_NONE;
 	v->renewed = false;
 	v->hold = why;

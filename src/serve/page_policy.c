@@ -80,7 +80,7 @@ static int take_session(
 	void *context, const char *key, const char *user, const struct policy_state *state)
 {
 	const struct watched *w = context;
-	int64_t idle_ms = w->q->now_ms - state->idle_since_ms;
+	int64_t idle_ms = state->clock_ms;
 	struct watched_row row = { .user = user,
 		.session = key,
 		.rule = state->rule,

@@ -17,7 +17,9 @@ CREATE TABLE session (
 	stage_ms      INTEGER NOT NULL, -- when it reached the stage
 	delivered_ms  INTEGER,          -- when the notice of the stage arrived; NULL: not yet
 	next_clock_ms INTEGER NOT NULL, -- idle time before which the next stage does not come
-	round         INTEGER NOT NULL  -- how often it was spared when it was to be ended
+	round         INTEGER NOT NULL, -- how often it was spared when it was to be ended
+	clock_ms      INTEGER NOT NULL  -- how long it was seen idle, at the last pass; unobserved time
+	                                -- is not in it
 ) WITHOUT ROWID;
 
 -- Every step, in order. Rows are only ever added.

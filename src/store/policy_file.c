@@ -212,7 +212,7 @@ int64_t policy_number(sqlite3_stmt *row, int i)
 
 #define STATE_COLUMNS                                                                          \
 	"rule, level, stage, idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round, "    \
-	"key, user FROM session"
+	"key, user, clock_ms FROM session"
 
 const char *policy_text(sqlite3_stmt *row, int i)
 {
@@ -234,6 +234,7 @@ static struct policy_state state_of(sqlite3_stmt *row)
 	s.delivered_ms = policy_number(row, 5);
 	s.next_clock_ms = policy_number(row, 6);
 	s.round = policy_number(row, 7);
+	s.clock_ms = policy_number(row, 10);
 	text_copy(s.rule, sizeof(s.rule), policy_text(row, 0));
 	return s;
 }
@@ -255,8 +256,8 @@ int policy_file_set_state(struct policy_file *f, const char *key, const char *us
 	sqlite3_stmt *q = policy_prepare(
 		f, none ? "DELETE FROM session WHERE key = ?1"
 			: "INSERT OR REPLACE INTO session (key, user, rule, level, stage, "
-			  "idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round) "
-			  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+			  "idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round, "
+			  "clock_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
 	sql_bind_text(q, 1, key);
 	if (!none) {
 		sql_bind_text(q, 2, user);
@@ -268,6 +269,7 @@ int policy_file_set_state(struct policy_file *f, const char *key, const char *us
 		sql_bind_known(q, 8, state->delivered_ms, -1);
 		sqlite3_bind_int64(q, 9, state->next_clock_ms);
 		sqlite3_bind_int64(q, 10, state->round);
+		sqlite3_bind_int64(q, 11, state->clock_ms);
 	}
 	return policy_run(f, q, e);
 }

@@ -74,7 +74,7 @@ def make_policy(path):
                    list(values.values()))
     insert("session", key="notebook jupyter:1", user="bob", rule="notebooks", level=1, stage=1,
            idle_since_ms=(NOW - 3 * 3600) * 1000, stage_ms=(NOW - 3600) * 1000, delivered_ms=(NOW - 3600) * 1000,
-           next_clock_ms=4 * 3600 * 1000, round=0)
+           next_clock_ms=4 * 3600 * 1000, round=0, clock_ms=2 * 3600 * 1000)
     for step, mode, evidence in (("warn", "enforce", "idle for 2 h <b>"), ("end", "observe", "idle for 8 h")):
         insert("action", at_ms=(NOW - 3600) * 1000, step=step, stage="warned", mode=mode, rule="notebooks",
                session="notebook jupyter:1", kind="notebook", user="bob", uid=1000, pids="200", cards="GPU-1",

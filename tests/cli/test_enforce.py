@@ -408,6 +408,18 @@ def test_warnings_wait_for_their_delivery(world, tmp_path):
     assert "its last notice has not been delivered yet" in said
 
 
+def test_a_notice_names_the_time_that_was_seen_idle(world, tmp_path):
+    """From minute 6 on nobody saw the card for twelve minutes."""
+    place = tmp_path / "motd"
+    place.mkdir()
+    config = conf(tmp_path, FAST + "level = warn\n[policy]\nmode = enforce\n[notices]\nchannels = login\n"
+                  f"login_directory = {place}\n")
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)], blind={(0, i) for i in range(6, 18)})
+    w.write(25)
+    assert w.run(25, *config).returncode == 0
+    assert "idle for 12 min" in (place / "alice").read_text()
+
+
 def test_a_late_notice_names_times_to_come(world, tmp_path):
     """It can be delivered eight minutes after it was written."""
     place = tmp_path / "motd"

@@ -337,7 +337,7 @@ def test_policy(serve, tmp_path):  # noqa: F811
     body = page(server, "/policy?print=1")
     text = words(body)
     assert "It is not armed: no session is ended. Last applied Mon 2026-11-02 08:00 UTC: 2 sessions held a GPU" in text
-    assert "notebook jupyter:1 notebooks" in text and "in 59 min" in text
+    assert "notebook jupyter:1 notebooks" in text and "in 2 h 0 min" in text
     assert "would end" in text and "idle for 2 h <b>" in text and "<b>" not in body
     assert "of 9 sessions that were idle, 4 would have been warned and 2 ended, 1 of them" in text
     assert "given back 2.0 GPU-hours" in text

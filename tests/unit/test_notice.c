@@ -30,6 +30,7 @@ static struct notice example(enum notice_kind kind)
 	n.mem_bytes = INT64_C(38) << 30;
 	n.made_ms = NINE + 60 * MINUTE;
 	n.idle_since_ms = NINE;
+	n.idle_ms = 60 * MINUTE;
 	n.next_ms = NINE + 105 * MINUTE;
 	n.end_ms = NINE + 120 * MINUTE;
 	strcpy(n.release, "kill 41233");
