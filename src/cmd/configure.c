@@ -69,6 +69,25 @@ static int check_owner(const char *path, const struct stat *st, struct err *e)
 	return 0;
 }
 
+static struct settings_owner owner_of(const struct stat *st)
+{
+	return (struct settings_owner){ true, st->st_uid, st->st_mode };
+}
+
+/* Notes who may change the file that was added last: what was read was in the open file, and
+ * not in what its name means later. */
+static void note_owner(struct settings *s, const char *path, const struct stat *file)
+{
+	char directory[PATH_MAX];
+	struct stat st;
+	const char *slash = strrchr(path, '/');
+	size_t len = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+	snprintf(directory, sizeof(directory), "%.*s", (int)len, path);
+	s->owners[s->n_files - 1] = owner_of(file);
+	if (stat(len ? directory : ".", &st) == 0)
+		s->directories[s->n_files - 1] = owner_of(&st);
+}
+
 static int read_place(struct configuration *c, size_t i, bool named, struct err *e)
 {
 	struct file_content f = { 0 };
@@ -81,6 +100,8 @@ static int read_place(struct configuration *c, size_t i, bool named, struct err 
 	if (!rc) {
 		c->places[i].found = CONFIG_READ;
 		rc = settings_read(&c->settings, path, f.data, f.len, e);
+		if (!rc)
+			note_owner(&c->settings, path, &f.st);
 	} else if (missing && !named) {
 		c->places[i].found = CONFIG_MISSING;
 		rc = 0;
@@ -130,6 +151,45 @@ int configure(const struct command *self, struct configuration *c,
 		*status = err_exit_code(ERR_USAGE);
 	settings_override(&config_schema, &c->values, self->options, options, c->given);
 	return *status != 0;
+}
+
+/* Logs what is wrong with a configuration that was read again. True: something is. */
+static bool is_worse(const struct configuration *now, const struct configuration *before)
+{
+	bool worse = now->settings.n_errors > 0;
+	char text[2048];
+	for (size_t i = 0; i < now->settings.n_errors; i++) {
+		settings_error_text(&now->settings, i, text, sizeof(text));
+		log_warning("%s", text);
+	}
+	for (size_t i = 0; i < now->n_places && i < before->n_places; i++) {
+		if (before->places[i].found != CONFIG_READ ||
+			now->places[i].found != CONFIG_MISSING)
+			continue;
+		log_warning("%s is not there any more", now->places[i].path);
+		worse = true;
+	}
+	return worse;
+}
+
+int configure_again(const struct command *self, struct configuration *c,
+	const struct configure_options *o, const void *options)
+{
+	struct configuration fresh = { .root = c->root, .recorder = c->recorder };
+	struct err e = { 0 };
+	memcpy(fresh.given, c->given, sizeof(fresh.given));
+	int rc = configure_read(&fresh, o, &e);
+	if (rc)
+		log_warning("%s", e.text);
+	else if (is_worse(&fresh, c))
+		rc = ERR_USAGE;
+	if (rc) {
+		configuration_finish(&fresh);
+		return rc;
+	}
+	settings_override(&config_schema, &fresh.values, self->options, options, fresh.given);
+	*c = fresh;
+	return 0;
 }
 
 void configuration_finish(struct configuration *c)

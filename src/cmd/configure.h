@@ -59,6 +59,11 @@ bool configure_is_option(const struct configuration *c, size_t error);
 int configure(const struct command *self, struct configuration *c,
 	const struct configure_options *o, const void *options, int *status);
 
+/* The same once more, for a service: logs what is wrong, and then *c stays as it is. Else *c is
+ * the new one, and the caller finishes its copy of the old one when nothing points into it. */
+int configure_again(const struct command *self, struct configuration *c,
+	const struct configure_options *o, const void *options);
+
 void configuration_finish(struct configuration *c);
 
 /* Appends a file with every key and its default. */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cmd/enforce_case.h"
 #include "cmd/enforce_login.h"
+#include "cmd/enforce_run.h"
 #include "cmd/hand_over.h"
 #include "policy/keep_spool.h"
 #include "policy/tell.h"
@@ -23,6 +24,7 @@ static int open_live(void *context, struct live **l, struct err *e)
 	const struct live_values values = { .no_store = true,
 		.timeout_ms = x->x->conf.values.driver_timeout_ms };
 	int rc = cmd_live_open(&x->live, &values, NULL, e);
+	enforce_log_setup(); /* a view shows errors alone */
 	*l = x->live.live;
 	if (rc)
 		cmd_live_close(&x->live);
@@ -59,8 +61,10 @@ static int allowed(void *context, int64_t ticket, struct err *e)
 		return err_set(e, ERR_WORLD, "policy.db is not open");
 	struct keeping keeping = { c->key, false };
 	keep_spool_path(spool, sizeof(spool), &x->x->conf.values.policy, x->x->db);
+	const struct policy *policy = &x->enforcer->policy;
 	int rc = policy_file_armed(f, now_ms, &until_ms, by, e);
-	if (rc == 0 && until_ms <= now_ms)
+	/* The configuration may be another one by now. */
+	if (rc == 0 && (until_ms <= now_ms || !policy->enforce || !policy->may_end))
 		rc = err_set(e, ERR_NOTHING, "ending is not allowed any more");
 	if (rc == 0)
 		rc = keep_spool_take(x->enforcer, spool, now_ms, e);

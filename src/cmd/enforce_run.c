@@ -6,11 +6,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/enforce_end.h"
@@ -28,9 +30,12 @@ struct service {
 	struct post_program post;
 	struct enforce_end *end;
 	struct clock clock;
-	int stop_fd, lock_fd;
+	int signal_fd, lock_fd;
+	struct settings
+		*old; /* earlier configurations: what is under way may name their texts */
+	size_t n_old;
 	char hash[TRUST_HASH_CAP], spool[PATH_MAX], post_path[PATH_MAX];
-	bool stop;
+	bool stop, reload;
 	bool failing; /* the last pass failed */
 };
 
@@ -120,13 +125,18 @@ static int64_t until_next(const struct service *s, int64_t next_us)
 
 static void wait_for(struct service *s, int64_t next_us)
 {
-	struct pollfd fds[1 + COURIER_MOST + ENFORCE_END_FDS] = { { .fd = s->stop_fd,
+	struct pollfd fds[1 + COURIER_MOST + ENFORCE_END_FDS] = { { .fd = s->signal_fd,
 		.events = POLLIN } };
 	size_t n = 1 + courier_fds(s->courier, fds + 1);
 	n += enforce_end_fds(s->end, fds + n);
 	int64_t until_us = clock_now(&s->clock).boot_us + until_next(s, next_us) * 1000;
 	clock_wait(&s->clock, until_us, fds, (unsigned)n);
-	s->stop = fds[0].revents & POLLIN;
+	struct signalfd_siginfo info;
+	if (!(fds[0].revents & POLLIN))
+		return;
+	bool is_whole = read(s->signal_fd, &info, sizeof(info)) == sizeof(info);
+	s->reload = is_whole && info.ssi_signo == SIGHUP;
+	s->stop = !s->reload;
 }
 
 /* What is under way is waited for a moment, so that nobody is told twice. */
@@ -144,15 +154,55 @@ static void drain(struct service *s)
 	}
 }
 
+/* What follows from a configuration that was read. */
+static void follow(struct service *s)
+{
+	struct enforce *x = s->x;
+	struct err e = { 0 };
+	trust_hash(s->hash, &x->conf.settings);
+	keep_spool_path(s->spool, sizeof(s->spool), &x->conf.values.policy, x->db);
+	x->policy.enforce = strcmp(x->conf.values.policy.mode, "enforce") == 0;
+	s->enforcer.policy = x->policy;
+	if (x->policy.enforce && trust_settings(&x->conf.settings, &e) != 0)
+		log_notice("no session is ended with this configuration: %s", e.text);
+}
+
+/* SIGHUP: the configuration is read again; one with a fault is left alone. What is under way is
+ * asked about again before it signals anybody. */
+static void reload(struct service *s)
+{
+	struct enforce *x = s->x;
+	struct configuration before = x->conf;
+	struct err e = { 0 };
+	s->reload = false;
+	int rc = array_one_more(&s->old, s->n_old) ? 0 : err_memory(&e);
+	if (rc == 0)
+		rc = configure_again(x->self, &x->conf, &x->o->conf, x->o);
+	if (rc == 0 && channel_check(&x->conf.values.notices, &e) != 0) {
+		log_warning("%s", e.text);
+		configuration_finish(&x->conf);
+		x->conf = before;
+		rc = ERR_USAGE;
+	}
+	if (rc) {
+		log_warning("the configuration that was read before stays in force; see gua "
+			    "config --check");
+		return;
+	}
+	s->old[s->n_old++] = before.settings;
+	follow(s);
+	log_notice("the configuration was read again");
+}
+
 static void loop(struct service *s)
 {
-	int64_t interval_us = s->x->conf.values.policy.interval_ms * 1000;
 	int64_t next_us = clock_now(&s->clock).boot_us;
 	struct err e = { 0 };
 	while (!s->stop) {
 		if (clock_now(&s->clock).boot_us >= next_us) {
 			pass(s, &e);
 			int64_t now_us = clock_now(&s->clock).boot_us;
+			int64_t interval_us = s->x->conf.values.policy.interval_ms * 1000;
 			next_us += interval_us;
 			if (next_us < now_us) /* the host slept */
 				next_us = now_us + interval_us;
@@ -164,6 +214,10 @@ static void loop(struct service *s)
 			sender_send(&sender);
 		}
 		wait_for(s, next_us);
+		if (s->reload) {
+			reload(s);
+			next_us = clock_now(&s->clock).boot_us;
+		}
 	}
 	drain(s);
 }
@@ -202,22 +256,23 @@ static int take_lock(struct service *s, struct err *e)
 static int start(struct service *s, struct err *e)
 {
 	struct enforce *x = s->x;
-	sigset_t stop;
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGTERM);
-	sigaddset(&stop, SIGINT);
-	sigprocmask(SIG_BLOCK, &stop, NULL);
-	s->stop_fd = signalfd(-1, &stop, SFD_CLOEXEC);
-	if (s->stop_fd < 0)
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	/* In a terminal that is closed, it means the end. */
+	if (!isatty(STDIN_FILENO))
+		sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (s->signal_fd < 0)
 		return err_set(e, ERR_WORLD, "cannot wait for signals: %s", strerror(errno));
 	clock_init_real(&s->clock);
 	s->post = enforce_post(s->post_path);
-	trust_hash(s->hash, &x->conf.settings);
-	keep_spool_path(s->spool, sizeof(s->spool), &x->conf.values.policy, x->db);
-	s->enforcer = (struct enforcer){ .policy = x->policy,
-		.db = x->db,
-		.root = x->o->root ? x->o->root : "",
-		.config_hash = s->hash };
+	s->enforcer = (struct enforcer){
+		.db = x->db, .root = x->o->root ? x->o->root : "", .config_hash = s->hash
+	};
+	follow(s);
 	int rc = channel_check(&x->conf.values.notices, e);
 	if (rc == 0)
 		rc = take_lock(s, e);
@@ -233,10 +288,17 @@ static int start(struct service *s, struct err *e)
 	return rc;
 }
 
+void enforce_log_setup(void)
+{
+	log_setup(LOG_LEVEL_NOTICE,
+		getenv("JOURNAL_STREAM") ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
+}
+
 int enforce_run(struct enforce *x)
 {
 	struct err e = { 0 };
-	struct service s = { .x = x, .stop_fd = -1, .lock_fd = -1 };
+	struct service s = { .x = x, .signal_fd = -1, .lock_fd = -1 };
+	enforce_log_setup();
 	int rc = start(&s, &e);
 	if (rc == 0 && x->o->once)
 		rc = once(&s, &e);
@@ -249,7 +311,10 @@ int enforce_run(struct enforce *x)
 	enforcer_finish(&s.enforcer);
 	if (s.lock_fd >= 0)
 		close(s.lock_fd);
-	if (s.stop_fd >= 0)
-		close(s.stop_fd);
+	if (s.signal_fd >= 0)
+		close(s.signal_fd);
+	for (size_t i = 0; i < s.n_old; i++)
+		settings_finish(&s.old[i]);
+	free(s.old);
 	return rc ? cmd_fail(x->self, &e) : 0;
 }

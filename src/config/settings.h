@@ -25,6 +25,13 @@ struct settings_error {
 	const char *text;
 };
 
+/* Who owns a file or a directory, and who may write to it. */
+struct settings_owner {
+	bool known;
+	int64_t uid;
+	uint32_t mode; /* of stat(2) */
+};
+
 /* No file may have more. */
 enum { SETTINGS_MAX_FILES = 4, SETTINGS_MAX = 4096, SETTINGS_MAX_ERRORS = 100 };
 
@@ -32,6 +39,8 @@ enum { SETTINGS_MAX_FILES = 4, SETTINGS_MAX = 4096, SETTINGS_MAX_ERRORS = 100 };
 struct settings {
 	const struct config_schema *schema;
 	const char *files[SETTINGS_MAX_FILES];
+	/* Of each file, as it was when it was read, and of its directory. */
+	struct settings_owner owners[SETTINGS_MAX_FILES], directories[SETTINGS_MAX_FILES];
 	size_t n_files;
 	bool are_options; /* private: several may be of one block */
 	struct setting *items;

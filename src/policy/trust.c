@@ -1,7 +1,6 @@
 /* Looks at who may change the configuration. */
 #include "policy/trust.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,23 +8,23 @@
 
 #include "base/str.h"
 
-static int check(const char *path, struct err *e)
+static int check(const char *path, const struct settings_owner *owner, struct err *e)
 {
-	struct stat st;
-	if (stat(path, &st) != 0)
-		return err_set(e, ERR_WORLD, "cannot look at %s: %s", path, strerror(errno));
-	if (st.st_uid != 0)
-		return err_set(e, ERR_WORLD, "%s belongs to uid %u, not to root", path,
-			(unsigned)st.st_uid);
+	if (!owner->known)
+		return err_set(e, ERR_WORLD, "it is not known whose %s is", path);
+	if (owner->uid != 0)
+		return err_set(e, ERR_WORLD, "%s belongs to uid %lld, not to root", path,
+			(long long)owner->uid);
 	/* Others may delete and replace what is in a directory that they can write to. */
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
+	if (owner->mode & (S_IWGRP | S_IWOTH))
 		return err_set(e, ERR_WORLD, "%s can be written by others than root", path);
 	return 0;
 }
 
-static int check_file(const char *path, struct err *e)
+static int check_file(const struct settings *s, size_t file, struct err *e)
 {
 	char directory[PATH_MAX];
+	const char *path = s->files[file];
 	if (*path != '/')
 		return err_set(e, ERR_WORLD,
 			"%s is not the absolute path of a file, so it is not clear whose it is",
@@ -33,8 +32,8 @@ static int check_file(const char *path, struct err *e)
 	text_copy(directory, sizeof(directory), path);
 	char *slash = strrchr(directory, '/');
 	*(slash == directory ? slash + 1 : slash) = '\0';
-	int rc = check(path, e);
-	return rc ? rc : check(directory, e);
+	int rc = check(path, &s->owners[file], e);
+	return rc ? rc : check(directory, &s->directories[file], e);
 }
 
 int trust_settings(const struct settings *s, struct err *e)
@@ -49,7 +48,7 @@ int trust_settings(const struct settings *s, struct err *e)
 							     "from the command "
 							     "line (%s)",
 							     s->files[s->items[i].file])
-						   : check_file(s->files[s->items[i].file], e);
+						   : check_file(s, s->items[i].file, e);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
-/* Whether a configuration may end sessions: every file of it, and its directory, must be
- * root's, and nobody else may write to them. */
+/* Whether a configuration may end sessions: every file of it, and its directory, must have been
+ * root's when it was read, and nobody else may write to them. */
 #ifndef GUA_POLICY_TRUST_H
 #define GUA_POLICY_TRUST_H
 

@@ -1,6 +1,7 @@
 """gua enforce and gua keep: the rules over a store that a test has made by hand, minute by minute."""
 import json
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import gua
+from conftest import BUILD, clean_environment, gua, wait_for
 from handmade import ENDED_ACTIVE, ENDED_RELEASED, IDLE_HELD, Store
 
 MINUTE = 60
@@ -478,6 +479,51 @@ def test_what_root_makes_belongs_to_the_service(world, tmp_path):
     made = (place / "policy.db").stat()
     assert (made.st_uid, made.st_gid, made.st_mode & 0o777) == (1234, 1235, 0o640)
     assert gua(*arm, place / "link.db").returncode == 1 and not (tmp_path / "elsewhere.db").exists()
+
+
+def test_the_configuration_is_read_again(world, tmp_path):
+    """At SIGHUP: one with a fault, and one that has gone, are left alone; whose the new one is counts."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 60)])
+    w.write(25)
+    late = FAST.replace("10m", "40m").replace("20m", "45m").replace("30m", "60m") + "[policy]\nevery = 1s\n"
+    path = tmp_path / "etc" / "gua" / "gua.conf"
+    path.parent.mkdir(parents=True)
+    path.write_text(late)
+    with open(tmp_path / "log", "w") as log:
+        service = subprocess.Popen([BUILD / "gua", "enforce", "run", "--db", w.db, "--now", iso(w.at(25)), "--root", tmp_path],
+                                   env=clean_environment(GUA_CONFIG="", HOME=tmp_path), stdin=subprocess.DEVNULL,
+                                   stderr=log)
+    said = (tmp_path / "log").read_text
+    try:
+        wait_for(lambda: (w.directory / "policy.db").exists() and "sessions" in gua("enforce", "status", "--db", w.db).stdout)
+
+        def again(text, words):
+            before = said().count(words)
+            if text is None:
+                path.unlink()
+            else:
+                path.write_text(text)
+            service.send_signal(signal.SIGHUP)
+            wait_for(lambda: said().count(words) > before, said)
+        again("[rule x]\nwarn = soon\n", "stays in force")
+        assert f"{path}:2:" in said()
+        again(None, "stays in force")
+        assert "is not there any more" in said() and w.log() == []
+        again(late, "was read again")
+        again(late.replace("40m", "10m"), "was read again")
+        wait_for(w.log)
+        assert [row["step"] for row in w.log()] == ["warn"]
+        path.chmod(0o666)
+        again(late + "mode = enforce\n", "gua.conf can be written by others than root" if os.geteuid() == 0 else "was read again")
+        # What was read is what counts, not what the name means now.
+        path.chmod(0o644)
+        again(late + "mode = enforce\n", "was read again")
+        path.write_text("[policy]\nmode = nonsense\n")
+        time.sleep(1.5)
+        assert service.poll() is None
+    finally:
+        service.terminate()
+        assert service.wait(60) == 0, said()
 
 
 @pytest.mark.parametrize("until, why", [("2026-11-03", "in the past"), ("2029-01-01", "within a year"),

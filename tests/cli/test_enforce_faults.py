@@ -117,4 +117,4 @@ def test_no_record_no_action(hosts):
     wait_for(lambda: "cannot be recorded" in host.log(), host.log)
     assert "ended" not in steps()
     (inside / "fill").unlink()
-    wait_for(lambda: "ended" in steps(), host.log)
+    wait_for(lambda: "ended" in steps() and "recorded again" in host.log(), host.log)

@@ -48,7 +48,7 @@ def test_from_the_first_warning_to_the_end(hosts):
     assert kinds(host, idle) == IN_ORDER, steps
     assert [step for step, _, _ in steps] == ["warn", "warn", "warn", "end", "signal", "ended"], steps
     assert [result for step, _, result in steps if step == "signal"] == ["SIGTERM"]
-    assert "8.0 GiB given back" in steps[-1][2]
+    assert "8.0 GiB given back" in steps[-1][2] and "8.0 GiB given back" in host.log()
     # Those who were active, exempt, kept or small live.
     for child in (late, exempt, small, video, *([kept] if keeps else [])):
         assert child.poll() is None, host.log()

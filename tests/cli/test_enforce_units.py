@@ -39,6 +39,10 @@ def test_only_gua_end_has_a_privilege():
     assert "capset" in setting(end, "SystemCallFilter")[0]
 
 
+def test_a_reload_is_sighup():
+    assert setting(unit("gua-enforce.service"), "ExecReload") == ["/bin/sh -c 'kill -HUP $MAINPID'"]
+
+
 def test_only_gua_enforce_reaches_gua_end():
     socket = unit("gua-end.socket")
     assert setting(socket, "SocketMode") == ["0600"]
