@@ -75,13 +75,18 @@ static int write_arm(struct enforce *x, int64_t until_ms, const char *actor, str
 	return rc ? rc : end;
 }
 
-/* What else is missing before a session can be ended. */
+/* What else is missing before a session can be ended, and what is likely a mistake. */
 static void add_missing(struct str *out, struct enforce *x)
 {
 	struct err why = { 0 };
 	bool any = false;
-	for (size_t i = 0; i < policy_rules_count(&x->policy); i++)
-		any |= policy_rule_level(policy_rule(&x->policy, i)) == LEVEL_END;
+	for (size_t i = 0; i < policy_rules_count(&x->policy); i++) {
+		const struct config_rule *rule = policy_rule(&x->policy, i);
+		char hasty[WHY_CAP];
+		any |= policy_rule_level(rule) == LEVEL_END;
+		if (policy_rule_is_hasty(rule, hasty))
+			str_addf(out, "But %s.\n", hasty);
+	}
 	if (!x->policy.enforce)
 		str_add(out, "But [policy] mode is observe: nothing is ended before it is "
 			     "'enforce'.\n");

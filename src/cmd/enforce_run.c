@@ -165,6 +165,11 @@ static void follow(struct service *s)
 	s->enforcer.policy = x->policy;
 	if (x->policy.enforce && trust_settings(&x->conf.settings, &e) != 0)
 		log_notice("no session is ended with this configuration: %s", e.text);
+	for (size_t i = 0; i < policy_rules_count(&x->policy); i++) {
+		char why[WHY_CAP];
+		if (policy_rule_is_hasty(policy_rule(&x->policy, i), why))
+			log_warning("%s", why);
+	}
 }
 
 /* SIGHUP: the configuration is read again; one with a fault is left alone. What is under way is

@@ -9,6 +9,9 @@
 #include "model/card_name.h"
 
 #define MINUTE_MS INT64_C(60000)
+/* Shorter times make sense in tests only. */
+#define WARN_LEAST_MS (5 * MINUTE_MS)
+#define FINAL_LEAST_MS (2 * MINUTE_MS)
 
 /* For sessions that no rule of the file matches. */
 static const struct config_rule default_rule = {
@@ -43,6 +46,25 @@ enum policy_level policy_rule_level(const struct config_rule *rule)
 		if (strcmp(rule->level, policy_level_names[i]) == 0)
 			return (enum policy_level)i;
 	return LEVEL_OBSERVE;
+}
+
+bool policy_rule_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
+{
+	char least[48];
+	why[0] = '\0';
+	duration_text(least, sizeof(least), WARN_LEAST_MS);
+	if (rule->warn_ms < WARN_LEAST_MS)
+		snprintf(why, WHY_CAP,
+			"[rule %s] warns sessions that are idle for less than %s; people need "
+			"longer to look at a result",
+			rule->name, least);
+	duration_text(least, sizeof(least), FINAL_LEAST_MS);
+	if (!*why && policy_rule_level(rule) == LEVEL_END && rule->final_ms < FINAL_LEAST_MS)
+		snprintf(why, WHY_CAP,
+			"[rule %s] ends sessions less than %s after the final notice; nobody "
+			"can answer it in time",
+			rule->name, least);
+	return *why;
 }
 
 static bool any_matches(const struct config_patterns *all, const char *text)

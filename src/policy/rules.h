@@ -23,6 +23,9 @@ const struct config_rule *policy_rule(const struct policy *p, size_t i);
  * knows how much. */
 const struct config_rule *policy_find_rule(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms);
+/* What is likely a mistake in the times of a rule, such as seconds for minutes: a sentence
+ * about it. False: nothing is. */
+bool policy_rule_is_hasty(const struct config_rule *rule, char why[WHY_CAP]);
 enum policy_level policy_rule_level(const struct config_rule *rule);
 
 /* Whether all that is asked for matches. `why` is filled with the first condition that does

@@ -166,7 +166,7 @@ def test_encoding_is_use(world, tmp_path):
     """The report calls it idle. It counts for policy, live and in simulate, also in the minute in which the process
     stops computing."""
     w = world([Work(100, "alice", 0, "A" + "I" * 29 + "e" + "I" * 9), Work(200, "bob", 1, "e" * 40)])
-    for minute in range(1, 41):
+    for minute in 10, 11, 20, 21, 26, 31, 40:
         w.write(minute)
         assert w.run(minute, *conf(tmp_path, FAST)).returncode == 0
     steps = [(row["user"], row["at"], row["step"]) for row in w.log()]
@@ -184,11 +184,12 @@ def test_a_session_that_begins_again_after_its_end(world, tmp_path):
     w = world([Work(100, "alice", 0, "A" + "I" * 34 + "-" * 65, notebook="jupyter:x", started=START),
                Work(101, "alice", 0, "-" * 35 + "I" * 65, notebook="jupyter:x", started=START + 35 * 60)])
     config = conf(tmp_path, FAST)
-    for minute in range(1, 71):
+    for minute in 11, 21, 26, 31, 36, 45, 55, 60, 65:
         w.write(minute)
         assert w.run(minute, *config).returncode == 0
     ends = [(row["at"], row["step"]) for row in w.log() if row["step"] == "end"]
     assert ends == [(iso(w.at(31)), "end"), (iso(w.at(65)), "end")]
+    w.write(70)
     said = simulate(w, 70, *config)
     assert [(s["session"], s["warnings"], s["ended"]) for s in said["sessions"]] == \
         [("jupyter:x of alice", 3, iso(w.at(31))), ("jupyter:x of alice", 3, iso(w.at(65)))]
@@ -479,6 +480,19 @@ def test_what_root_makes_belongs_to_the_service(world, tmp_path):
     made = (place / "policy.db").stat()
     assert (made.st_uid, made.st_gid, made.st_mode & 0o777) == (1234, 1235, 0o640)
     assert gua(*arm, place / "link.db").returncode == 1 and not (tmp_path / "elsewhere.db").exists()
+
+
+def test_short_times_are_said(world, tmp_path):
+    """Sixty minutes are not 60s: such rules work, and the log and `arm` say what they do."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 9)])
+    w.write(9)
+    short = "[rule x]\nwarn = 60s\n[rule y]\nlevel = end\nfinal_notice = 1m\n[rule z]\nfinal_notice = 1m\n"
+    for told in (w.run(9, *conf(tmp_path, short)).stderr,
+                 gua("enforce", "arm", "--until", "7d", "--db", w.db, "--now", iso(w.at(9)), *conf(tmp_path, short)).stdout):
+        assert "[rule x] warns sessions that are idle for less than 5 min" in told
+        assert "[rule y] ends sessions less than 2 min after the final notice" in told
+        assert "[rule z]" not in told
+    assert w.run(9, *conf(tmp_path, FAST)).stderr == ""
 
 
 def test_the_configuration_is_read_again(world, tmp_path):
