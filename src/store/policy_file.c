@@ -73,21 +73,46 @@ static int make_file(const char *path, struct err *e)
 static const char *const tables[] = { "session", "action", "notice", "keep", "arm", "pass",
 	"simulation", NULL };
 
-/* Makes the tables of an empty file; checks what the file is. */
-static int check(struct policy_file *f, bool write, struct err *e)
+static bool is_empty(const struct policy_file *f)
+{
+	return sql_value(f->db, "SELECT count(*) FROM sqlite_schema", 1, NULL) == 0;
+}
+
+/* Makes the tables of an empty file. Another program may do that at the same moment. */
+static int make_tables(struct policy_file *f, struct err *e)
+{
+	if (sql_exec(f->db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
+		sql_exec(f->db, "BEGIN IMMEDIATE") != SQLITE_OK)
+		return policy_fail(f, "write", e);
+	if ((!is_empty(f) || sql_exec(f->db, policy_sql) == SQLITE_OK) &&
+		sql_exec(f->db, "COMMIT") == SQLITE_OK)
+		return 0;
+	int rc = policy_fail(f, "write", e);
+	sql_exec(f->db, "ROLLBACK");
+	return rc;
+}
+
+/* Reads what the file says that it is. */
+static int read_kind(struct policy_file *f, int64_t *id, int64_t *version, struct err *e)
 {
 	int rc = SQLITE_OK;
-	int64_t id = sql_value(f->db, "PRAGMA application_id", 0, &rc);
-	int64_t version = rc == SQLITE_OK ? sql_value(f->db, "PRAGMA user_version", 0, &rc) : 0;
-	if (rc != SQLITE_OK)
-		return policy_fail(f, "read", e);
-	if (id == 0 && version == 0 && write &&
-		sql_value(f->db, "SELECT count(*) FROM sqlite_schema", 1, NULL) == 0) {
-		if (sql_exec(f->db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
-			sql_exec(f->db, policy_sql) != SQLITE_OK)
-			return policy_fail(f, "write", e);
-		return 0;
+	*id = sql_value(f->db, "PRAGMA application_id", 0, &rc);
+	*version = rc == SQLITE_OK ? sql_value(f->db, "PRAGMA user_version", 0, &rc) : 0;
+	return rc == SQLITE_OK ? 0 : policy_fail(f, "read", e);
+}
+
+/* Checks what the file is. */
+static int check(struct policy_file *f, bool write, struct err *e)
+{
+	int64_t id = 0, version = 0;
+	int rc = read_kind(f, &id, &version, e);
+	if (rc == 0 && write && id == 0 && version == 0 && is_empty(f)) {
+		rc = make_tables(f, e);
+		if (rc == 0)
+			rc = read_kind(f, &id, &version, e);
 	}
+	if (rc)
+		return rc;
 	if (id != POLICY_APPLICATION_ID || version != POLICY_FILE_VERSION)
 		return err_set(e, ERR_WORLD,
 			"%s is not a file of gua enforce, or of another version", f->path);

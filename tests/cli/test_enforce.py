@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, clean_environment, gua, wait_for
+from conftest import BUILD, GUA, clean_environment, gua, wait_for
 from handmade import ENDED_ACTIVE, ENDED_RELEASED, IDLE_HELD, Store
 
 MINUTE = 60
@@ -464,6 +464,18 @@ def test_arm_disarm_and_whom_the_configuration_belongs_to(world, tmp_path):
     assert "armed      no" in gua("enforce", "status", *now, *config).stdout
     assert [row["step"] for row in w.log()] == ["armed", "disarmed"]
     assert all(row["actor"] for row in w.log())
+
+
+def test_several_programs_make_the_file_at_once(world, tmp_path):
+    """As the service and an administrator who arms it."""
+    w = world([Work(100, "alice", 0, "I" * 9)])
+    w.write(9)
+    words = [GUA, "enforce", "arm", "--until", "1d", "--db", w.db, "--now", iso(w.at(9)), *conf(tmp_path, FAST)]
+    for i in range(3):
+        children = [subprocess.Popen([*map(str, words), "--policy-db", str(tmp_path / f"{i}.db")], env=clean_environment(),
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+        ends = [(child.communicate(timeout=60)[1], child.returncode) for child in children]
+        assert ends == [("", 0)] * 8
 
 
 @ROOT_ONLY
