@@ -62,7 +62,7 @@
  *              (files of others, with limits), lock (one recorder), statusfile (what it says
  *              about itself), blocker (who keeps it from writing), denied (why it cannot be
  *              read), recorded, identify (what a file is), extract (a part of one),
- *              trackfile, policy_* (the file policy.db)
+ *              merge* (one of many), trackfile, policy_* (the file policy.db)
  *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
  *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
  *              gather* (from stores), files (many of them, in passes), crew (several threads),
@@ -84,7 +84,8 @@
  *              recorder_status, export,
  *              scrape* and identity_names (what an exporter shows), history (what it would
  *              have shown),
- *              store_list (files, directories, patterns), origin (whose a file is),
+ *              store_list (files, directories, patterns), stores_check (whether they
+ *              can be one), origin (whose a file is),
  *              subtrack*, sql, idle_* (the idle time of
  *              sessions), policy_log (what gua enforce did)
  *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
@@ -123,14 +124,15 @@
  *   cmd/       one file per command: daemon*, audit_daemon, start, status, stop, report*, fleet
  *              (hands over), fleet_main, fleet_engine and fleet_ssh (the program gua-fleet),
  *              events, export*, metrics (for Prometheus),
- *              import, demo, doctor*, stat, query*, dmon, smi, who, pick*, top (hands over),
+ *              import, merge, demo, doctor*, stat, query*, dmon, smi, who, pick*,
+ *              top (hands over),
  *              top_main (the program gua-top), enforce*, keep,
  *              serve (hands over), serve_main (the program
  *              gua-serve), end_main (the program gua-end), post_main (the program
  *              gua-post), track*, subtrack, gpu_tracker, completion*, install* and uninstall,
  *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
  *              window (--since and so on), mine (a person's own time), live, line_output,
- *              terminal, detach, leftover, rehearse (--dry-run), hand_over
+ *              progress, terminal, detach, leftover, rehearse (--dry-run), hand_over
  *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
  *              sampler*, silent, tracker*
  */

@@ -1,16 +1,14 @@
 /* gua import: imports a database of the Python tool gpu-usage-audit. */
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
+#include "cmd/progress.h"
 #include "import/import.h"
 #include "store/store.h"
 
@@ -27,56 +25,6 @@ static const struct option_row options[] = {
 		.offset = offsetof(struct values, interval_ms), .min = 1, .max = 86400000 },
 	{ 0 },
 };
-
-enum { BAR_WIDTH = 30 };
-
-/* The state of the progress bar. */
-struct bar {
-	bool terminal;	  /* stderr is a terminal */
-	bool shown;	  /* there is a bar to erase */
-	int64_t drawn_ms; /* monotonic time of the last drawing, to limit the rate */
-	sigset_t signals; /* signals that end the import */
-};
-
-static int64_t monotonic_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
-static void draw(struct bar *bar, int64_t done, int64_t total)
-{
-	char fill[BAR_WIDTH + 1];
-	int64_t now = monotonic_ms();
-	if (!bar->terminal || total <= 0 || (bar->shown && now - bar->drawn_ms < 100))
-		return;
-	int64_t part = done >= total ? BAR_WIDTH : done * BAR_WIDTH / total;
-	memset(fill, '.', BAR_WIDTH);
-	memset(fill, '#', (size_t)part);
-	fill[BAR_WIDTH] = '\0';
-	fprintf(stderr, "\r[%s] %" PRId64 "/%" PRId64 " rows", fill, done, total);
-	fflush(stderr);
-	bar->shown = true;
-	bar->drawn_ms = now;
-}
-
-static void erase(struct bar *bar)
-{
-	if (bar->shown)
-		fputs("\r\033[K", stderr);
-	bar->shown = false;
-}
-
-/* Draws the bar, and asks to stop if a signal is pending. Signals are blocked during the
- * import, so that the transaction can be rolled back and a message printed. */
-static int progress(void *context, int64_t done, int64_t total)
-{
-	struct bar *bar = context;
-	const struct timespec at_once = { 0, 0 };
-	draw(bar, done, total);
-	return sigtimedwait(&bar->signals, NULL, &at_once) > 0;
-}
 
 static void print_summary(const char *path, const struct import_summary *s)
 {
@@ -98,7 +46,7 @@ static void print_summary(const char *path, const struct import_summary *s)
 }
 
 static int import_file(const struct command *self, const char *path, const struct values *v,
-	const char *db, struct bar *bar)
+	const char *db, struct progress *bar)
 {
 	struct err e = { 0 };
 	struct clock clock;
@@ -110,15 +58,14 @@ static int import_file(const struct command *self, const char *path, const struc
 		.path = path,
 		.now_ms = clock_wall_ms(&clock),
 		.interval_ms = v->interval_ms,
-		.progress = progress,
+		.progress = progress_step,
 		.context = bar,
 	};
 	/* Until the file is open nothing has to be undone, and a signal ends the program. */
 	if (pyfile_open(&file, path, question.now_ms, &e) == 0 &&
-		sigprocmask(SIG_BLOCK, &bar->signals, NULL) == 0 &&
-		store_open(&store, db, &e) == 0)
+		progress_hold_signals(bar) == 0 && store_open(&store, db, &e) == 0)
 		import_run(store, file, &question, &summary, &e);
-	erase(bar);
+	progress_erase(bar);
 	pyfile_close(file);
 	store_close(store);
 	clock_finish(&clock);
@@ -143,11 +90,8 @@ static int run(const struct command *self, int argc, char **argv)
 		v.db = db;
 	if (e.code)
 		return cmd_fail(self, &e);
-	struct bar bar = { .terminal = isatty(STDERR_FILENO) };
-	sigemptyset(&bar.signals);
-	sigaddset(&bar.signals, SIGINT);
-	sigaddset(&bar.signals, SIGTERM);
-	sigaddset(&bar.signals, SIGHUP);
+	struct progress bar;
+	progress_init(&bar, "rows");
 	return import_file(self, argv[first], &v, v.db, &bar);
 }
 

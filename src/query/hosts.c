@@ -131,9 +131,10 @@ static int check_run(const struct gather *g, const struct gather_file *file,
 	moment_text(to, sizeof(to), to_ms, g->q->utc);
 	return err_set(e, ERR_USAGE,
 		"%s and %s both recorded the cards of %s from %s to %s, which would be counted "
-		"twice: give one, or choose other times with --since and --until",
+		"twice: give one%s",
 		file_of_run(g, (size_t)(r - g->runs))->path, file->path,
-		g->a->hosts[run->host].hostname, from, to);
+		g->a->hosts[run->host].hostname, from, to,
+		g->strict ? "" : ", or choose other times with --since and --until");
 }
 
 int gather_check_overlap(struct gather *g, struct err *e)

@@ -37,3 +37,13 @@ CREATE TEMP VIEW holding_1d AS
 	FROM main.holding_1d;
 
 CREATE TEMP VIEW sm_active AS SELECT 0 AS slot, 0 AS gpu, 0 AS ms, 0 AS pct_ms WHERE 0;
+CREATE TEMP VIEW open_life AS
+	SELECT pid, p.id AS process FROM main.process AS p JOIN main.run ON run.id = p.run
+	WHERE boot_id = (SELECT boot_id FROM main.run AS newest WHERE newest.host = p.host
+		ORDER BY newest.id DESC LIMIT 1);
+CREATE TEMP VIEW total_gpu AS SELECT gpu, state, ms, coalesce(energy_mj, 0) AS energy_mj,
+	coalesce((SELECT sum(energy_unknown_ms) FROM usage_1d AS u
+		WHERE u.gpu = t.gpu AND u.state = t.state), 0) +
+	coalesce((SELECT sum(energy_unknown_ms) FROM usage_1m AS u
+		WHERE u.gpu = t.gpu AND u.state = t.state), 0) AS energy_unknown_ms, 0 AS unsure_ms
+	FROM main.total_gpu AS t;

@@ -1,0 +1,328 @@
+/* Makes a store of many: its hosts first, then the rows of one store after the other, in a file
+ * that gets its name when it is complete. */
+#include "store/merge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "store/foreign.h"
+#include "store/merge_private.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+#include "store/store_private.h"
+
+/* An exporter gives the first users of a host a name of their own: two stores of it have two
+ * who were first. */
+static const char places_sql[] =
+	"UPDATE identity SET place = (SELECT count(*) FROM identity AS o WHERE o.host = "
+	"identity.host AND o.place > 0 AND (o.first_ms, o.user) <= (identity.first_ms, "
+	"identity.user)) WHERE place > 0 AND host IN (SELECT host FROM identity WHERE place > "
+	"0 "
+	"GROUP BY host, place HAVING count(*) > 1)";
+
+int merge_cannot_write(const struct merge *m, struct err *e)
+{
+	return sql_fail(e, m->to, "write", m->wish->path);
+}
+
+int merge_cannot_read(const struct source *s, struct err *e)
+{
+	return sql_fail(e, s->db, "read", s->path);
+}
+
+const char *merge_text(sqlite3_stmt *row, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(row, column);
+	return text ? text : "";
+}
+
+/* Finds a machine of an earlier store; NULL: it is the first. */
+static struct machine *find_machine(const struct merge *m, const char *name, const char *id)
+{
+	for (size_t i = 0; i < m->n_machines; i++)
+		if (strcmp(m->machines[i].name, name) == 0 &&
+			strcmp(m->machines[i].id, id) == 0)
+			return &m->machines[i];
+	return NULL;
+}
+
+/* Adds the row of a host that is new; its name may be taken by another machine. */
+static int add_machine(struct merge *m, sqlite3_stmt *row, struct machine **new, struct err *e)
+{
+	const char *name = merge_text(row, 1), *id = merge_text(row, 2);
+	int same = 1;
+	char unique[512];
+	sqlite3_stmt *put = NULL;
+	for (size_t i = 0; i < m->n_machines; i++)
+		same += strcmp(m->machines[i].name, name) == 0;
+	if (!array_one_more(&m->machines, m->n_machines))
+		return err_memory(e);
+	*new = &m->machines[m->n_machines];
+	**new = (struct machine){ strdup(name), strdup(id), 0 };
+	m->n_machines++;
+	if (!(*new)->name || !(*new)->id)
+		return err_memory(e);
+	snprintf(unique, sizeof(unique), same > 1 ? "%.480s#%d" : "%.480s", name, same);
+	if (sqlite3_prepare_v2(m->to,
+		    "INSERT INTO host (hostname, machine_id, environment, driver, "
+		    "first_seen_ms, last_seen_ms) VALUES (?1, ?2, '', '', ?3, ?4)",
+		    -1, &put, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(put, 1, unique, -1, SQLITE_STATIC);
+		sqlite3_bind_text(put, 2, id, -1, SQLITE_STATIC);
+		sqlite3_bind_value(put, 3, sqlite3_column_value(row, 5));
+		sqlite3_bind_value(put, 4, sqlite3_column_value(row, 6));
+	}
+	bool good = sql_run(put, NULL);
+	(*new)->host = sqlite3_last_insert_rowid(m->to);
+	sqlite3_finalize(put);
+	return good ? 0 : merge_cannot_write(m, e);
+}
+
+/* What the last store says about a host is shown, as in a report over all of them. */
+static int update_host(struct merge *m, int64_t host, sqlite3_stmt *row, struct err *e)
+{
+	sqlite3_stmt *put = NULL;
+	if (sqlite3_prepare_v2(m->to,
+		    "UPDATE host SET environment = ?2, driver = ?3, first_seen_ms = "
+		    "min(first_seen_ms, ?4), last_seen_ms = max(last_seen_ms, ?5) WHERE id = "
+		    "?1",
+		    -1, &put, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(put, 1, host);
+		for (int i = 0; i < 4; i++)
+			sqlite3_bind_value(put, 2 + i, sqlite3_column_value(row, 3 + i));
+	}
+	bool good = sql_run(put, NULL);
+	sqlite3_finalize(put);
+	return good ? 0 : merge_cannot_write(m, e);
+}
+
+static int take_host(struct merge *m, struct source *s, sqlite3_stmt *row, struct err *e)
+{
+	struct machine *machine = find_machine(m, merge_text(row, 1), merge_text(row, 2));
+	int rc = machine ? 0 : add_machine(m, row, &machine, e);
+	if (rc == 0)
+		rc = update_host(m, machine->host, row, e);
+	return rc ? rc
+		  : merge_add_id(&s->hosts, sqlite3_column_int64(row, 0), machine->host, e);
+}
+
+/* Calls `take` for each row. */
+static int each_row(struct merge *m, struct source *s, const char *sql,
+	int (*take)(struct merge *, struct source *, sqlite3_stmt *, struct err *),
+	struct err *e)
+{
+	sqlite3_stmt *row = NULL;
+	int step = sqlite3_prepare_v2(s->db, sql, -1, &row, NULL), rc = 0;
+	while (step == SQLITE_OK && rc == 0 && sqlite3_step(row) == SQLITE_ROW)
+		rc = take(m, s, row, e);
+	if (sqlite3_finalize(row) != SQLITE_OK || step != SQLITE_OK)
+		rc = rc ? rc : merge_cannot_read(s, e);
+	return rc;
+}
+
+static int open_source(struct source *s, struct err *e)
+{
+	int rc = store_open_read(&s->db, s->path, e);
+	if (rc == 0 && sql_exec(s->db, "BEGIN") != SQLITE_OK)
+		rc = merge_cannot_read(s, e);
+	return rc;
+}
+
+static void close_source(struct source *s)
+{
+	sqlite3_close(s->db);
+	s->db = NULL;
+}
+
+/* First of all stores, in the order in which they were given: that of the hosts in a report. */
+static int read_hosts(struct merge *m, struct source *s, struct err *e)
+{
+	int rc = open_source(s, e), step = SQLITE_OK;
+	if (rc == 0)
+		rc = each_row(m, s,
+			"SELECT id, hostname, machine_id, environment, driver, first_seen_ms, "
+			"last_seen_ms FROM host ORDER BY id",
+			take_host, e);
+	if (rc == 0)
+		s->newest_ms = sql_value(s->db, "SELECT max(last_tick_ms) FROM run", -1, &step);
+	if (rc == 0 && step != SQLITE_OK)
+		rc = merge_cannot_read(s, e);
+	close_source(s);
+	return rc;
+}
+
+/* The largest id so far: ids of the next store come after it. */
+static int set_offsets(struct merge *m, struct source *s, struct err *e)
+{
+	int step[4] = { 0 };
+	s->runs = sql_value(m->to, "SELECT max(id) FROM run", 0, &step[0]);
+	s->processes = sql_value(m->to, "SELECT max(id) FROM process", 0, &step[1]);
+	s->others = sql_value(m->to, "SELECT max(id) FROM event", 0, &step[2]);
+	int64_t imports = sql_value(m->to, "SELECT max(id) FROM import", 0, &step[3]);
+	s->others = imports > s->others ? imports : s->others;
+	for (size_t i = 0; i < 4; i++)
+		if (step[i] != SQLITE_OK)
+			return merge_cannot_write(m, e);
+	return s->processes < MERGE_ID_MAX && s->runs < MERGE_ID_MAX && s->others < MERGE_ID_MAX
+		       ? 0
+		       : err_set(e, ERR_WORLD, "%s has row numbers that no recorder writes",
+				 s->path);
+}
+
+static int copy_source(struct merge *m, struct source *s, struct err *e)
+{
+	int rc = open_source(s, e);
+	if (rc == 0)
+		rc = set_offsets(m, s, e);
+	if (rc == 0)
+		rc = merge_copy(m, s, e);
+	close_source(s);
+	return rc;
+}
+
+/* The oldest store first: of a host that is in several, the newest run has the largest id. */
+static int compare_sources(const void *x, const void *y)
+{
+	const struct source *a = x, *b = y;
+	if (a->newest_ms != b->newest_ms)
+		return a->newest_ms < b->newest_ms ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static int copy_all(struct merge *m, struct err *e)
+{
+	const struct merge_wish *w = m->wish;
+	int rc = 0;
+	if (sql_exec(m->to, "BEGIN") != SQLITE_OK)
+		return merge_cannot_write(m, e);
+	for (size_t i = 0; i < w->n_paths && rc == 0; i++) {
+		m->sources[i] = (struct source){ .path = w->paths[i], .at = i };
+		rc = read_hosts(m, &m->sources[i], e);
+	}
+	if (rc == 0)
+		qsort(m->sources, w->n_paths, sizeof(*m->sources), compare_sources);
+	for (size_t i = 0; i < w->n_paths && rc == 0; i++) {
+		if (w->progress && w->progress(w->context, (int64_t)i, (int64_t)w->n_paths))
+			return err_set(e, ERR_WORLD, "interrupted: no store was made");
+		rc = copy_source(m, &m->sources[i], e);
+	}
+	if (rc == 0 && (sql_exec(m->to, places_sql) != SQLITE_OK ||
+			       sql_exec(m->to, "COMMIT") != SQLITE_OK))
+		rc = merge_cannot_write(m, e);
+	return rc;
+}
+
+/* SQLite's memory: that of the new store, and of one that is read. */
+enum { EXPECTED_FILES = 64 };
+
+/* The unfinished store is nobody's but ours, and is dropped on any failure: it needs no
+ * journal.
+ */
+static int open_new(struct merge *m, struct err *e)
+{
+	foreign_expect(EXPECTED_FILES);
+	int rc = sqlite3_open_v2(
+		m->path, &m->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc != SQLITE_OK || sql_exec(m->to, "PRAGMA journal_mode = OFF;"
+					       "PRAGMA synchronous = OFF;"
+					       "PRAGMA locking_mode = EXCLUSIVE;"
+					       "PRAGMA cache_size = -32768;"
+					       "PRAGMA temp_store = MEMORY") != SQLITE_OK)
+		return sql_fail(e, m->to, "make", m->wish->path);
+	return store_upgrade(m->to, m->path, e);
+}
+
+static int summarize(struct merge *m, struct merge_summary *s, struct err *e)
+{
+	static const char *const sql[] = { "SELECT count(*) FROM host",
+		"SELECT count(*) FROM gpu", "SELECT min(started_ms) FROM run",
+		"SELECT max(last_tick_ms) FROM run" };
+	int64_t *const to[] = { &s->hosts, &s->cards, &s->first_ms, &s->last_ms };
+	for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++) {
+		int rc = SQLITE_OK;
+		*to[i] = sql_value(m->to, sql[i], -1, &rc);
+		if (rc != SQLITE_OK)
+			return merge_cannot_write(m, e);
+	}
+	return 0;
+}
+
+/* Gives the complete store its name, which nobody else may have taken meanwhile. */
+static int publish(const struct merge *m, int fd, struct merge_summary *s, struct err *e)
+{
+	struct stat st;
+	const char *path = m->wish->path;
+	if (fsync(fd) != 0 || fstat(fd, &st) != 0)
+		return err_set(e, ERR_WORLD, "cannot write %s: %s", path, strerror(errno));
+	s->bytes = (int64_t)st.st_size;
+	int rc = renameat2(AT_FDCWD, m->path, AT_FDCWD, path, RENAME_NOREPLACE);
+	if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) /* not every file system can */
+		rc = link(m->path, path) == 0 ? unlink(m->path) : -1;
+	if (rc != 0)
+		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* Makes the unfinished store beside the place of the new one; its descriptor, or -1. */
+static int make_file(struct merge *m, struct err *e)
+{
+	struct stat st;
+	const char *path = m->wish->path;
+	if (lstat(path, &st) == 0) {
+		err_set(e, ERR_WORLD,
+			"%s exists already; gua merge makes a new store: give another name. To "
+			"add to a store, merge it with the others into a new one",
+			path);
+		return -1;
+	}
+	int len = snprintf(m->path, sizeof(m->path), "%s.merge-XXXXXX", path);
+	int fd = len > 0 && (size_t)len < sizeof(m->path) ? mkostemp(m->path, O_CLOEXEC) : -1;
+	if (fd < 0 || fchmod(fd, 0640) != 0)
+		err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
+	return fd;
+}
+
+static void finish(struct merge *m)
+{
+	for (size_t i = 0; i < m->wish->n_paths && m->sources; i++) {
+		free(m->sources[i].hosts.items);
+		free(m->sources[i].cards.items);
+	}
+	for (size_t i = 0; i < m->n_machines; i++) {
+		free(m->machines[i].name);
+		free(m->machines[i].id);
+	}
+	free(m->machines);
+	free(m->sources);
+}
+
+int store_merge(const struct merge_wish *wish, struct merge_summary *summary, struct err *e)
+{
+	struct merge m = { .wish = wish };
+	int fd = make_file(&m, e), rc = fd < 0 || e->code ? ERR_WORLD : 0;
+	m.sources = calloc(wish->n_paths + 1, sizeof(*m.sources));
+	if (rc == 0 && !m.sources)
+		rc = err_memory(e);
+	if (rc == 0)
+		rc = open_new(&m, e);
+	if (rc == 0)
+		rc = copy_all(&m, e);
+	if (rc == 0)
+		rc = summarize(&m, summary, e);
+	sqlite3_close(m.to);
+	if (rc == 0)
+		rc = publish(&m, fd, summary, e);
+	if (rc && fd >= 0)
+		unlink(m.path);
+	if (fd >= 0)
+		close(fd);
+	finish(&m);
+	return rc;
+}
