@@ -28,6 +28,7 @@
 enum { LOCK_RETRY_S = 5 };
 
 struct values {
+	char source_name[SOURCE_NAME_CAP]; /* for `source` */
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
 		*privacy;
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
@@ -413,6 +414,8 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 		rc = file_make_absolute(all[i], paths[i], e);
 	if (!rc && v->nvml && strchr(v->nvml, '/'))
 		rc = file_make_absolute(&v->nvml, paths[8], e);
+	if (!rc)
+		rc = source_make_absolute(&v->source, v->source_name, e);
 	if (!rc)
 		rc = source_check(v->source, v->scenario, false, e);
 	if (!rc && v->once && v->ticks)

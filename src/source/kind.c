@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "source/source.h"
 
 static const struct source_kind kinds[] = {
@@ -56,6 +57,18 @@ const char *source_capture_path(const char *name)
 	static const char prefix[] = SOURCE_CAPTURE ":";
 	bool named = strncmp(name, prefix, sizeof(prefix) - 1) == 0;
 	return named ? name + sizeof(prefix) - 1 : NULL;
+}
+
+int source_make_absolute(const char **name, char *dst, struct err *e)
+{
+	char absolute[PATH_MAX];
+	const char *path = *name ? source_capture_path(*name) : NULL;
+	if (!path || !*path)
+		return 0;
+	int rc = file_make_absolute(&path, absolute, e);
+	snprintf(dst, SOURCE_NAME_CAP, SOURCE_CAPTURE ":%s", path);
+	*name = dst;
+	return rc;
 }
 
 bool source_is_captured(const char *names)
@@ -164,6 +177,8 @@ int source_check(const char *names, const char *scenario, bool or_none, struct e
 	int rc = source_list_read(&list, names, or_none, e);
 	if (!rc && scenario && (!source_is_invented(names) || source_is_captured(names)))
 		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
+	if (!rc && source_is_captured(names))
+		rc = capture_check(source_capture_path(names), e);
 	return rc;
 }
 

@@ -4,6 +4,7 @@
 #ifndef GUA_SOURCE_KIND_H
 #define GUA_SOURCE_KIND_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -37,14 +38,18 @@ bool source_kind_is_apart(const struct source_kind *kind, const struct source_op
 int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);
 int sim_source_open(struct source **s, const struct source_options *options, struct err *e);
 int capture_source_open(struct source **s, const struct source_options *options, struct err *e);
+int capture_check(const char *path, struct err *e);
 
 /* The default, and the name that means no source. */
 #define SOURCE_AUTO "auto"
 #define SOURCE_NONE "none"
 /* A capture is named with its file, "capture:FILE", and alone. */
 #define SOURCE_CAPTURE "capture"
+enum { SOURCE_NAME_CAP = PATH_MAX + 16 };
 /* The file of a capture; NULL: the name is not one. In a store the name has no file. */
 const char *source_capture_path(const char *name);
+/* Makes the file of a capture absolute, in `dst` of SOURCE_NAME_CAP bytes; others stay. */
+int source_make_absolute(const char **name, char *dst, struct err *e);
 /* Whether the data is played from a capture. */
 bool source_is_captured(const char *names);
 /* Help of --source, where a source is required and where there may be none. */
@@ -72,7 +77,7 @@ int source_list_read(struct source_list *list, const char *names, bool or_none, 
 /* The names of the list, joined by commas. */
 void source_list_text(const struct source_list *list, char *dst, size_t cap);
 
-/* Checks --source and --scenario. */
+/* Checks --source and --scenario, and that a capture can be played. */
 int source_check(const char *names, const char *scenario, bool or_none, struct err *e);
 
 /* Whether a list has a source with simulated data, and whether it has one with measured data.

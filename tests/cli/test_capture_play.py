@@ -201,6 +201,25 @@ def test_a_wrong_file_gets_a_sentence(tmp_path, text, sentence):
         assert lines[0].startswith(f"gua stat: {path}: {sentence}"), lines[0]
 
 
+@pytest.mark.parametrize("words", [["doctor"], ["daemon", "--foreground", "--db", "x.db"], ["track", "--", "true"],
+                                   ["start", "--db", "x.db"]])
+def test_every_command_refuses_a_wrong_file_at_once(tmp_path, words):
+    path = tmp_path / "c"
+    path.write_text(HEAD)
+    run = gua(words[0], "--source", f"capture:{path}", *words[1:], cwd=tmp_path, timeout=20)
+    assert run.returncode == 1 and "the capture was cut" in run.stderr
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_recorder_in_the_background_finds_a_file_of_this_directory(tmp_path):
+    shutil.copy(CAPTURES / "plain.capture", tmp_path / "c")
+    run = gua("start", "--source", "capture:c", "--db", "x.db", "--ticks", 1, "--interval", "1s", "--drain", "500ms",
+              cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    gua("stop", "--db", "x.db", cwd=tmp_path)
+    assert rows(tmp_path / "x.db", "SELECT DISTINCT source FROM run") == [("capture",)]
+
+
 def test_other_wrong_files(tmp_path):
     huge = tmp_path / "huge"
     with huge.open("wb") as file:

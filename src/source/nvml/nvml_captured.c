@@ -99,6 +99,14 @@ int capture_source_open(
 	return rc;
 }
 
+int capture_check(const char *path, struct err *e)
+{
+	struct nvml_recorded *r = NULL;
+	int rc = nvml_recorded_open(&r, path, e);
+	nvml_recorded_free(r);
+	return rc;
+}
+
 void capture_diagnose(const struct diagnosis *d, struct findings *f)
 {
 	struct nvml_recorded *r = NULL;
