@@ -257,6 +257,13 @@ int history_next(struct history *h, struct history_series *series, struct err *e
 		rc = step(h, e);
 	}
 	int64_t total = total_of(h);
+	/* Processes got their user's name later than their time was counted: it was shown
+	 * under the user's number, and is in that total. */
+	for (size_t i = 0; i < h->n_slots && sum > total; i++) {
+		int64_t less = h->adds[i] < sum - total ? h->adds[i] : sum - total;
+		h->adds[i] -= less;
+		sum -= less;
+	}
 	*series = (struct history_series){ total > sum ? total - sum : 0, h->adds };
 	h->next++;
 	return rc;

@@ -18,7 +18,7 @@ CREATE TEMP VIEW open_spell AS SELECT 0 AS gpu, 0 AS process, 0 AS begin_ms, 0 A
 CREATE TEMP VIEW total_user AS SELECT *, coalesce((SELECT max(last_tick_ms) FROM main.run), 0)
 	AS moved_ms FROM main.total_user;
 CREATE TEMP VIEW identity AS SELECT host, user, iif(user = '_unknown', 0,
-	row_number() OVER (PARTITION BY host ORDER BY user)) AS place, 0 AS first_ms
+	row_number() OVER (PARTITION BY host ORDER BY user)) AS place, 0 AS first_ms, 0 AS named_ms
 	FROM (SELECT DISTINCT host, user FROM main.total_user);
 CREATE TEMP VIEW reading AS SELECT 0 AS gpu, 0 AS at_ms, 0 AS util_pct, 0 AS mem_used_bytes,
 	0 AS power_w, 0 AS power_limit_w, 0 AS temperature_c, 0 AS idle_held_since_ms WHERE 0;

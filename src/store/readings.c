@@ -3,12 +3,23 @@
 
 #include <math.h>
 
+#include "model/scrape.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_private.h"
 
-enum { QUERY_READING, QUERY_NEW_USER, QUERY_NAME_USER, QUERY_DROP_USER, QUERIES };
+enum {
+	QUERY_READING,
+	QUERY_NEW_USER,
+	QUERY_NAME_USER,
+	QUERY_DROP_USER,
+	QUERY_NEWBORN,
+	QUERY_NAMED,
+	QUERIES
+};
 
+/* A tick may be written this late, while a scrape already shows a newborn's time. */
+#define LATE_MS 30000
 /* A place is free again when its user has had no time for this long. */
 #define PLACE_FREE_AFTER "35 * 86400000"
 
@@ -28,6 +39,10 @@ static const char *const texts[QUERIES] = {
 	[QUERY_NAME_USER] =
 		"UPDATE OR IGNORE identity SET user = ?3 WHERE host = ?1 AND user = ?2",
 	[QUERY_DROP_USER] = "DELETE FROM identity WHERE host = ?1 AND user = ?2",
+	[QUERY_NEWBORN] = "SELECT EXISTS (SELECT 1 FROM identity WHERE host = ?1 AND user = ?2"
+			  " AND first_ms > ?3)",
+	[QUERY_NAMED] = "UPDATE identity SET named_ms = (SELECT max(moved_ms) FROM total_user"
+			" WHERE host = ?1 AND user = ?2) WHERE host = ?1 AND user = ?2",
 };
 _Static_assert(sizeof(((struct store *)0)->reading_queries) == QUERIES * sizeof(sqlite3_stmt *),
 	"the store has room for the queries");
@@ -82,6 +97,23 @@ bool readings_name_user(struct store *s, const char *number, const char *name)
 	sqlite3_bind_int64(drop, 1, s->host);
 	sql_bind_text(drop, 2, number);
 	return sql_run(q, NULL) && sql_run(drop, NULL);
+}
+
+bool readings_is_newborn(struct store *s, const char *user, int64_t at_ms, int64_t *newborn)
+{
+	sqlite3_stmt *q = query(s, QUERY_NEWBORN);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, user);
+	sqlite3_bind_int64(q, 3, at_ms - SCRAPE_NEWBORN_MS + LATE_MS);
+	return sql_run(q, newborn);
+}
+
+bool readings_note_named(struct store *s, const char *number)
+{
+	sqlite3_stmt *q = query(s, QUERY_NAMED);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, number);
+	return sql_run(q, NULL);
 }
 
 struct card_past store_card_past(struct store *s, const char *uuid)

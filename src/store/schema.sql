@@ -274,6 +274,8 @@ CREATE TABLE identity (
 	place    INTEGER NOT NULL,         -- given once, from 1 on: the first that no user of the
 	                                   -- last 35 days had; 0: _unknown
 	first_ms INTEGER NOT NULL,         -- the tick that stored it first
+	named_ms INTEGER NOT NULL DEFAULT 0, -- of uid:N: processes from up to then have their
+	                                   -- user's name since
 	PRIMARY KEY (host, user)
 ) WITHOUT ROWID;
 

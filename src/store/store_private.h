@@ -72,7 +72,7 @@ struct store {
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known;    /* `holders` is what the file has */
 	struct crowds *crowds; /* of crowd.c; NULL: not needed yet */
-	sqlite3_stmt *spell_queries[4], *reading_queries[4]; /* of spells.c and readings.c */
+	sqlite3_stmt *spell_queries[4], *reading_queries[6]; /* of spells.c and readings.c */
 };
 
 /* open.c: makes sure that a checked, migrated connection is open to the file at the path. */

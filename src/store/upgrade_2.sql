@@ -32,10 +32,10 @@ UPDATE total_user SET moved_ms = coalesce((SELECT max(last_tick_ms) FROM run), 0
 
 CREATE TABLE identity (
 	host INTEGER NOT NULL, user TEXT NOT NULL, place INTEGER NOT NULL,
-	first_ms INTEGER NOT NULL, PRIMARY KEY (host, user)
+	first_ms INTEGER NOT NULL, named_ms INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (host, user)
 ) WITHOUT ROWID;
 INSERT INTO identity SELECT host, user, iif(user = '_unknown', 0,
-	row_number() OVER (PARTITION BY host ORDER BY user)), 0
+	row_number() OVER (PARTITION BY host ORDER BY user)), 0, 0
 	FROM (SELECT DISTINCT host, user FROM total_user);
 
 CREATE TABLE reading (

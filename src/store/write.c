@@ -52,11 +52,12 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" last_active_ms = coalesce(max(last_active_ms, ?4), ?4, last_active_ms),"
 		" ended_ms = ?5, (" PROCESS_TEXT_COLUMNS ") = (?6, ?7, ?8, ?9, ?10, ?11, ?12,"
 		" ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1 AND NOT " CROWD_SQL,
-	[STATEMENT_HAS_NUMBER] = "SELECT EXISTS (SELECT 1 FROM total_user WHERE host = ?1 AND "
-				 "user = ?2)",
+	[STATEMENT_HAS_NUMBER] =
+		"SELECT EXISTS (SELECT 1 FROM total_user WHERE host = ?1 AND user = ?2 AND "
+		"moved_ms > coalesce((SELECT named_ms FROM identity WHERE host = ?1 AND "
+		"user = ?2), 0))",
 	[STATEMENT_JOIN_TOTALS] =
-		"INSERT INTO total_user SELECT host, ?3, state, presence_ms, share_ms,"
-		" moved_ms"
+		"INSERT INTO total_user SELECT host, ?3, state, presence_ms, share_ms, moved_ms"
 		" FROM total_user WHERE host = ?1 AND user = ?2"
 		" ON CONFLICT DO UPDATE SET " TOTAL_USER_ADD,
 	[STATEMENT_DROP_TOTALS] = "DELETE FROM total_user WHERE host = ?1 AND user = ?2",
@@ -205,12 +206,15 @@ static bool run_named(struct store *s, enum statement which, const char *number,
 	return sql_run(q, first);
 }
 
-/* Time of a user whose name was not known is stored under "uid:N". Once the name is known, that
- * time gets it. Time under a name keeps it: the number may be another person's now. */
-static bool join_name(struct store *s, const struct process_id *id)
+/* Time of a user whose name was not known is stored under "uid:N". Once the name is known, the
+ * processes get it. Time under a name keeps it: the number may be another person's now. Running
+ * totals are exported: an engine that has seen the number's counter would count its time once
+ * more if the name's counter took it over, so they stay, unless the counter has shown nothing
+ * but 0. */
+static bool join_name(struct store *s, const struct process_id *id, int64_t at_ms)
 {
 	char number[32];
-	int64_t stored = 0;
+	int64_t stored = 0, newborn = 0;
 	snprintf(number, sizeof(number), "uid:%lld", (long long)id->owner_uid);
 	if (id->owner_uid < 0 || strcmp(id->user, number) == 0)
 		return true;
@@ -218,9 +222,13 @@ static bool join_name(struct store *s, const struct process_id *id)
 		return false;
 	if (!stored)
 		return true;
+	if (!run_named(s, STATEMENT_NAME_PROCESSES, number, id->user, NULL) ||
+		!readings_is_newborn(s, number, at_ms, &newborn))
+		return false;
+	if (!newborn)
+		return readings_note_named(s, number);
 	return run_named(s, STATEMENT_JOIN_TOTALS, number, id->user, NULL) &&
 	       run_named(s, STATEMENT_DROP_TOTALS, number, NULL, NULL) &&
-	       run_named(s, STATEMENT_NAME_PROCESSES, number, id->user, NULL) &&
 	       readings_name_user(s, number, id->user);
 }
 
@@ -242,7 +250,7 @@ static bool write_processes(struct store *s, const struct tick *t)
 		if (ok && *id == 0)
 			ok = add_process(s, p, id);
 		if (ok)
-			ok = join_name(s, &p->id);
+			ok = join_name(s, &p->id, t->at_ms);
 		if (ok)
 			ok = readings_note_user(s, p->id.user, t->at_ms);
 	}

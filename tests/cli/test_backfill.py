@@ -107,6 +107,30 @@ def test_a_window_has_the_same_values_as_the_whole(store):
     assert set(part) <= set(whole)
 
 
+def test_time_under_a_number_stays_there(tmp_path):
+    """Bob's first 400 s were counted as those of uid:1001, before his name was known: no counter has them twice, or
+    falls."""
+    made = Store(tmp_path / "late.db")
+    host = made.host()
+    made.run(host, BEGIN, BEGIN + 600)
+    card = made.card(host, 0, BEGIN, BEGIN + 600, uuid="GPU-a")
+    process = made.process(host, 100, "bob", seen=(BEGIN, BEGIN + 600))
+    for minute in range(10):
+        made.usage(BEGIN + 60 * minute, card, ACTIVE, 60)
+        made.holding(BEGIN + 60 * minute, card, process, ACTIVE, 60, share=60)
+    made.insert("total_gpu", gpu=card, state=ACTIVE, ms=600000)
+    for place, (user, seconds) in enumerate((("uid:1001", 400), ("bob", 200))):
+        made.insert("identity", host=host, user=user, place=place + 1, first_ms=0)
+        made.insert("total_user", host=host, user=user, state=0, presence_ms=0, share_ms=1000 * seconds,
+                    moved_ms=1000 * (BEGIN + 600))
+    late = made.save()
+    past, now = read_openmetrics(export(late)).of(SHARE, state="active"), read_text(gua("metrics", "--db", late).stdout)
+    assert [past[user][-1][1] for user in ("uid:1001", "bob", "_unknown")] == [400, 200, 0]
+    assert now.value(SHARE, identity="bob", state="active") == 200
+    for points in past.values():
+        assert [value for _, value in points] == sorted(value for _, value in points)
+
+
 def test_step_and_labels(store):
     past = read_openmetrics(export(store, "--step", "10m", "--label", "instance=gpu01:9848", "--label", 'note=a"b\\c'))
     (_, pairs), points = next((key, points) for key, points in past.items() if key[0] == STATE)

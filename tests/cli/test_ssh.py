@@ -227,7 +227,7 @@ def test_export_of_a_store(play, tmp_path):
     short.write_bytes(export("--db", play / "one.db", "--since", f"@{NOW - 3600}", "--until", f"@{NOW}"))
     assert short.stat().st_size < (play / "one.db").stat().st_size / 4
     assert 0 < rows(short, "SELECT count(*) FROM process") < rows(play / "one.db", "SELECT count(*) FROM process")
-    for table in ("total_user", "identity", "import", "action"):
+    for table in ("total_user", "identity", "import"):
         assert rows(short, f"SELECT count(*) FROM {table}") == 0
     assert gua("events", "--db", short, "--since", "30d", "--now", f"@{NOW}").returncode == 0
 
