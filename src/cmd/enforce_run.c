@@ -48,8 +48,11 @@ static int64_t judged_ms(const struct service *s)
 /* What sends notices, while policy.db is open. */
 static struct sender sender_of(struct service *s)
 {
-	return (struct sender){ &s->x->conf.values.notices, s->courier, s->enforcer.file,
-		&s->clock, s->x->o->now ? s->x->now_ms : -1 };
+	return (struct sender){ .config = &s->x->conf.values.notices,
+		.courier = s->courier,
+		.file = s->enforcer.file,
+		.clock = &s->clock,
+		.fixed_ms = s->x->o->now ? s->x->now_ms : -1 };
 }
 
 static int queue(

@@ -70,6 +70,21 @@ static int write_digest(const struct sender *s, const struct policy_notice *row,
 	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
 }
 
+/* The channel was taken out of the configuration: the others get the notice, which would wait
+ * for ever, and with it what comes after it. */
+static int move(struct sender *s, const struct policy_notice *row, int64_t now_ms)
+{
+	const struct policy_delivery over = { row->id, now_ms, now_ms, "failed",
+		"the channel is not configured any more" };
+	int rc = 0;
+	s->moved = true;
+	for (int c = 0; c < CHANNELS && rc == 0; c++)
+		if (channel_configured((enum channel)c, s->config))
+			rc = policy_notice_copy(s->file, row->id, channel_names[c],
+				channel_counts((enum channel)c), NULL);
+	return rc ? rc : policy_notice_done(s->file, &over, NULL);
+}
+
 /* A notice that is due; its texts live as long as the query. */
 static int send_one(void *context, const struct policy_notice *row)
 {
@@ -80,10 +95,11 @@ static int send_one(void *context, const struct policy_notice *row)
 	int channel = 0;
 	while (channel < CHANNELS && strcmp(channel_names[channel], row->channel) != 0)
 		channel++;
+	if (channel == CHANNELS || !channel_configured((enum channel)channel, s->config))
+		return move(s, row, now_ms);
 	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", e.text };
-	int rc = channel == CHANNELS ? err_set(&e, ERR_WORLD, "there is no such channel")
-		 : strcmp(row->stage, POLICY_DIGEST_STAGE) == 0 ? write_digest(s, row, &n, &e)
-								: read_row(s, row, &n, &e);
+	int rc = strcmp(row->stage, POLICY_DIGEST_STAGE) == 0 ? write_digest(s, row, &n, &e)
+							      : read_row(s, row, &n, &e);
 	if (rc)
 		return policy_notice_done(s->file, &done, NULL);
 	rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
@@ -144,9 +160,13 @@ void sender_send(struct sender *s)
 {
 	struct err e = { 0 };
 	int64_t now_ms = clock_wall_ms(s->clock);
-	int rc = admit_all(s, now_ms, &e);
-	if (rc == 0)
-		rc = policy_notice_due(s->file, now_ms, send_one, s, &e);
+	int rc = 0;
+	do {
+		s->moved = false;
+		rc = admit_all(s, now_ms, &e);
+		if (rc == 0)
+			rc = policy_notice_due(s->file, now_ms, send_one, s, &e);
+	} while (rc == 0 && s->moved);
 	if (rc && rc != ERR_BUSY && *e.text)
 		log_warning("%s", e.text);
 }

@@ -7,13 +7,14 @@
 #include "policy/courier.h"
 #include "store/policy_file.h"
 
-/* All is the caller's. */
+/* All but the last is the caller's. */
 struct sender {
 	const struct config_notices *config;
 	struct courier *courier;
 	struct policy_file *file;
 	struct clock *clock;
 	int64_t fixed_ms; /* what passes take for the present; -1: the clock */
+	bool moved;	  /* private: notices were moved to other channels */
 };
 
 /* Starts deliveries of what is due. */

@@ -73,7 +73,7 @@ int policy_notice_done(struct policy_file *f, const struct policy_delivery *d, s
 	sqlite3_stmt *q = policy_prepare(f,
 		"UPDATE notice SET state = ?2, result = ?3, due_ms = ?4, done_ms = ?5, "
 		"tries = tries + (?3 = '') WHERE (id = ?1 AND (state = 'waiting' OR ?2 = "
-		"'delivered')) OR (digest = ?1 AND state = 'digest' AND ?2 = 'delivered')");
+		"'delivered')) OR (digest = ?1 AND state = 'digest' AND ?2 <> 'waiting')");
 	sqlite3_bind_int64(q, 1, d->id);
 	sql_bind_text(q, 2, d->state);
 	sql_bind_text(q, 3, d->result);
@@ -107,6 +107,21 @@ int policy_notice_cancel(
 		"WHERE session = ?1 AND state IN ('waiting', 'digest')");
 	sql_bind_text(q, 1, session);
 	sqlite3_bind_int64(q, 2, now_ms);
+	return policy_run(f, q, e);
+}
+
+int policy_notice_copy(
+	struct policy_file *f, int64_t id, const char *channel, bool counts, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"INSERT OR IGNORE INTO notice (session, idle_since_ms, round, stage, channel, "
+		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "
+		"SELECT session, idle_since_ms, round, stage, ?2, user, uid, body, queued_ms, "
+		"queued_ms, 0, 'waiting', ?3, NOT ?3 OR stage = 'alarm', '' FROM notice WHERE "
+		"(id = ?1 AND stage <> 'digest') OR (digest = ?1 AND state = 'digest')");
+	sqlite3_bind_int64(q, 1, id);
+	sql_bind_text(q, 2, channel);
+	sqlite3_bind_int(q, 3, counts);
 	return policy_run(f, q, e);
 }
 

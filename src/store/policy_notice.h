@@ -21,13 +21,18 @@ typedef int (*policy_notice_taker)(void *context, const struct policy_notice *n)
 int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker take,
 	void *context, struct err *e);
 
-/* What became of one: "delivered", also for what a digest stands for, "failed" (no more tries),
- * or "waiting", which is tried again at due_ms. */
+/* What became of one: "delivered" or "failed" (no more tries), also for what a digest stands
+ * for, or "waiting", which is tried again at due_ms. */
 struct policy_delivery {
 	int64_t id, now_ms, due_ms;
 	const char *state, *result;
 };
 int policy_notice_done(struct policy_file *f, const struct policy_delivery *d, struct err *e);
+
+/* Queues a notice, or what a digest stands for, for another channel, too, unless it has been.
+ */
+int policy_notice_copy(
+	struct policy_file *f, int64_t id, const char *channel, bool counts, struct err *e);
 
 /* How often it was tried. */
 int policy_notice_tries(struct policy_file *f, int64_t id, int64_t *tries, struct err *e);

@@ -150,6 +150,22 @@ def test_earlier_keeps_are_named(world, tmp_path):  # noqa: F811
     assert re.search(r"(?m)^Kept before: 2 times, last until .{20} \(more \\x1B\[2J data\); ", body), body
 
 
+@pytest.mark.parametrize("n", [1, 6])
+def test_a_channel_that_is_not_configured_any_more(world, tmp_path, n):  # noqa: F811
+    """What waits for it goes through the others, also a digest: else nothing could come after it."""
+    queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" + "I" * 60) for i in range(n)])
+    path = pathlib.Path(queue.config[1])
+    now = path.read_text()
+    path.write_text(now.replace("channels = mail", "channels = command\ncommand = /bin/false\ncommand_user = nobody"))
+    assert queue.run(12) == []
+    path.write_text(now)
+    queue.change("UPDATE notice SET due_ms = 0")
+    queue.run(13)
+    assert sorted(pids("".join(body for _, body in queue.mails()))) == list(range(100, 100 + n))
+    queue.run(14)
+    assert sorted(pids("".join(body for _, body in queue.run(26)))) == list(range(100, 100 + n))
+
+
 @ROOT_ONLY
 def test_a_flood_of_requests_is_in_nobodys_way(kept, tmp_path):  # noqa: F811
     """One user makes 300 requests a minute, about processes that are not there, too."""
