@@ -46,6 +46,8 @@ static int read_row(const struct sender *s, const struct policy_notice *row, str
 struct digest {
 	const struct sender *sender;
 	struct notice *notice;
+	int64_t id; /* of a row that must be a part; it is: found */
+	bool found;
 };
 
 static int add_part(void *context, const struct policy_notice *row)
@@ -53,6 +55,7 @@ static int add_part(void *context, const struct policy_notice *row)
 	struct digest *d = context;
 	struct notice part;
 	struct err e = { 0 };
+	d->found |= row->id == d->id;
 	if (read_row(d->sender, row, &part, &e) == 0)
 		notice_add_part(d->notice, &part);
 	return 0;
@@ -62,12 +65,42 @@ static int add_part(void *context, const struct policy_notice *row)
 static int write_digest(const struct sender *s, const struct policy_notice *row,
 	struct notice *n, struct err *e)
 {
-	struct digest d = { s, n };
+	struct digest d = { .sender = s, .notice = n };
 	notice_init(n, NOTICE_DIGEST);
 	text_copy(n->session, sizeof(n->session), row->session);
 	n->made_ms = clock_wall_ms(s->clock);
 	int rc = policy_digest_parts(s->file, row->id, add_part, &d, e);
 	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
+}
+
+/* A login shows one text, so it is about all sessions of the user that were warned. */
+static int write_login(const struct sender *s, const struct policy_notice *row,
+	struct notice *n, struct err *e)
+{
+	struct notice all;
+	struct digest d = { .sender = s, .notice = &all, .id = row->id };
+	notice_init(&all, NOTICE_DIGEST);
+	text_copy(all.session, sizeof(all.session), row->session);
+	all.made_ms = clock_wall_ms(s->clock);
+	int rc = policy_digest_current(s->file, row, add_part, &d, e);
+	if (rc == 0)
+		rc = read_row(s, row, n, e);
+	if (rc == 0 && !d.found) /* a result */
+		notice_add_part(&all, n);
+	if (rc == 0 && all.count > 1)
+		*n = all;
+	return rc;
+}
+
+/* What a row says now. */
+static int write_notice(const struct sender *s, const struct policy_notice *row,
+	struct notice *n, struct err *e)
+{
+	if (strcmp(row->stage, POLICY_DIGEST_STAGE) == 0)
+		return write_digest(s, row, n, e);
+	if (strcmp(row->channel, channel_names[CHANNEL_LOGIN]) == 0)
+		return write_login(s, row, n, e);
+	return read_row(s, row, n, e);
 }
 
 /* The channel was taken out of the configuration: the others get the notice, which would wait
@@ -98,8 +131,7 @@ static int send_one(void *context, const struct policy_notice *row)
 	if (channel == CHANNELS || !channel_configured((enum channel)channel, s->config))
 		return move(s, row, now_ms);
 	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", e.text };
-	int rc = strcmp(row->stage, POLICY_DIGEST_STAGE) == 0 ? write_digest(s, row, &n, &e)
-							      : read_row(s, row, &n, &e);
+	int rc = write_notice(s, row, &n, &e);
 	if (rc)
 		return policy_notice_done(s->file, &done, NULL);
 	rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);

@@ -44,12 +44,11 @@ static const char *const texts[NOTICE_KINDS] = {
 		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP
 		"What it is: {what}\n"
 		"Why: rule {rule}; 'gua enforce log' shows every step\n",
-	[NOTICE_DIGEST] =
-		"Subject: [gua] {host}: {count} notices in one\n\n"
-		"This stands for {count} notices, because one person gets only a few a day:\n"
-		"{list}\n"
-		"Keep one: gua keep PID --for 4h --reason TEXT\n"
-		"Why: 'gua enforce explain PID' shows the rule and the evidence\n",
+	[NOTICE_DIGEST] = "Subject: [gua] {host}: {count} notices in one\n\n"
+			  "This stands for {count} notices about your sessions on {host}:\n"
+			  "{list}\n"
+			  "Keep one: gua keep PID --for 4h --reason TEXT\n"
+			  "Why: 'gua enforce explain PID' shows the rule and the evidence\n",
 	[NOTICE_ALARM] =
 		"Subject: [gua] {host}: enforcement has stopped\n\n"
 		"gua enforce on {host} ended nothing, and an administrator must look.\n"

@@ -9,19 +9,28 @@
 #define MESSAGE "session, idle_since_ms, round, stage"
 #define NOT_ADMITTED "state = 'waiting' AND NOT admitted"
 
-int policy_digest_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e)
+/* Whether a notice has the stage that its session has now; ?2 to ?7 are bind_stages()'s. */
+#define IS_CURRENT                                                                             \
+	"EXISTS (SELECT 1 FROM session s WHERE s.key = notice.session AND s.stage = CASE "     \
+	"notice.stage WHEN ?2 THEN ?5 WHEN ?3 THEN ?6 ELSE ?7 END)"
+
+static void bind_stages(sqlite3_stmt *q)
 {
-	sqlite3_stmt *q = policy_prepare(f,
-		"UPDATE notice SET state = 'failed', result = 'no longer needed', done_ms = ?1 "
-		"WHERE state IN ('waiting', 'digest') AND stage IN (?2, ?3, ?4) AND NOT EXISTS "
-		"(SELECT 1 FROM session s WHERE s.key = notice.session AND s.stage = "
-		"CASE notice.stage WHEN ?2 THEN ?5 WHEN ?3 THEN ?6 ELSE ?7 END)");
 	static const enum policy_stage stages[] = { STAGE_WARN, STAGE_AGAIN, STAGE_FINAL };
-	sqlite3_bind_int64(q, 1, now_ms);
 	for (int i = 0; i < 3; i++) {
 		sql_bind_text(q, 2 + i, policy_stage_names[stages[i]]);
 		sqlite3_bind_int(q, 5 + i, (int)stages[i]);
 	}
+}
+
+int policy_digest_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"UPDATE notice SET state = 'failed', result = 'no longer needed', done_ms = ?1 "
+		"WHERE state IN ('waiting', 'digest') AND stage IN (?2, ?3, ?4) AND "
+		"NOT " IS_CURRENT);
+	sqlite3_bind_int64(q, 1, now_ms);
+	bind_stages(q);
 	return policy_run(f, q, e);
 }
 
@@ -117,4 +126,28 @@ int policy_digest_parts(struct policy_file *f, int64_t id, policy_notice_taker t
 		f, POLICY_NOTICE_COLUMNS " WHERE digest = ?1 AND state = 'digest' ORDER BY id");
 	sqlite3_bind_int64(q.row, 1, id);
 	return policy_notice_each(&q, take, context, e);
+}
+
+int policy_digest_current(struct policy_file *f, const struct policy_notice *like,
+	policy_notice_taker take, void *context, struct err *e)
+{
+	struct policy_query q = policy_select(f, POLICY_NOTICE_COLUMNS
+		" WHERE user = ?1 AND channel = ?8 AND state IN "
+		"('waiting', 'delivered') AND stage IN (?2, ?3, ?4) AND " IS_CURRENT
+		" ORDER BY id");
+	sql_bind_text(q.row, 1, like->user);
+	bind_stages(q.row);
+	sql_bind_text(q.row, 8, like->channel);
+	return policy_notice_each(&q, take, context, e);
+}
+
+int policy_digest_renew(
+	struct policy_file *f, const char *session, const char *channel, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"UPDATE notice SET state = 'waiting', due_ms = 0, done_ms = NULL WHERE "
+		"session = ?1 AND channel = ?2 AND state = 'delivered'");
+	sql_bind_text(q, 1, session);
+	sql_bind_text(q, 2, channel);
+	return policy_run(f, q, e);
 }

@@ -31,6 +31,14 @@ int policy_digest_make(
 int policy_digest_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
 	void *context, struct err *e);
 
+/* Calls `take` with the notices of this channel, sent or not, that say how far the sessions of
+ * a user are now. */
+int policy_digest_current(struct policy_file *f, const struct policy_notice *like,
+	policy_notice_taker take, void *context, struct err *e);
+/* Sends the notices of this channel about a session once more. */
+int policy_digest_renew(
+	struct policy_file *f, const char *session, const char *channel, struct err *e);
+
 /* The stage of a digest in the queue. */
 #define POLICY_DIGEST_STAGE "digest"
 

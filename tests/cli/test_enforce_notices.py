@@ -166,6 +166,25 @@ def test_a_channel_that_is_not_configured_any_more(world, tmp_path, n):  # noqa:
     assert sorted(pids("".join(body for _, body in queue.run(26)))) == list(range(100, 100 + n))
 
 
+def test_a_login_notice_is_about_all_sessions(world, tmp_path):  # noqa: F811
+    """The second does not take the place of the first, and one that recovers goes."""
+    queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" * (1 + 3 * i) + "I" * 60) for i in range(3)])
+    path, place = pathlib.Path(queue.config[1]), tmp_path / "motd.d"
+    place.mkdir()
+    path.write_text(path.read_text().replace("channels = mail", f"channels = login\nlogin_directory = {place}"))
+    seen = []
+    for minute in 12, 15, 18, 20:
+        if minute == 20:
+            queue.world.works[1].does = "A" * 4 + "I" * 14 + "A" * 60
+        queue.run(minute)
+        seen.append(pids((place / "alice").read_text()))
+    assert seen == [[100], [100, 101], [100, 101, 102], [100, 102]]
+    for work in queue.world.works:
+        work.does = work.does[:20] + "A" * 60
+    queue.run(22)
+    assert not (place / "alice").exists()
+
+
 @ROOT_ONLY
 def test_a_flood_of_requests_is_in_nobodys_way(kept, tmp_path):  # noqa: F811
     """One user makes 300 requests a minute, about processes that are not there, too."""
