@@ -81,7 +81,8 @@ static void add_text(
 		.utc = o->utc,
 	};
 	if (l->simulated && l->table.n_rows) {
-		text_add_colored(out, SIMULATED_WARNING, "1;31", &style);
+		text_add_colored(out, l->captured ? CAPTURED_WARNING : SIMULATED_WARNING,
+			"1;31", &style);
 		str_add(out, "\n");
 	}
 	if (l->table.n_rows)
@@ -96,7 +97,9 @@ static void note(const struct event_list *l, const struct audit_question *q, con
 	moment_text(since, sizeof(since), q->since_ms, q->utc);
 	moment_text(until, sizeof(until), q->until_ms, q->utc);
 	if (l->simulated && strcmp(format, "csv") == 0)
-		log_notice("simulated data, invented and not measured on a GPU");
+		log_notice("%s",
+			l->captured ? "captured data, not measured on this host"
+				    : "simulated data, invented and not measured on a GPU");
 	if (!l->table.n_rows && strcmp(format, "text") == 0)
 		log_notice("no event between %s and %s", since, until);
 }

@@ -29,7 +29,8 @@ int event_ask(struct audit_question *q, const struct window_words *words, int64_
 
 struct event_list {
 	struct table table; /* by time, oldest first */
-	bool simulated;	    /* a source that invents its data ran in the window */
+	bool simulated;	    /* a source that invents its data ran in the window, ... */
+	bool captured;	    /* ... or one that plays a capture: then simulated is true too */
 };
 
 /* Fills `*l` from the stores of the question, in its window; times in text follow its zone.

@@ -12,6 +12,7 @@
 #include "serve/page.h"
 #include "serve/page_parts.h"
 #include "serve/pages.h"
+#include "source/kind.h"
 
 /* A page while it is written. */
 struct view {
@@ -163,12 +164,19 @@ static void add_tiles(const struct view *v)
 	}
 }
 
-static bool is_simulated(const struct board *b)
+/* Warns of data that was not measured on this host. */
+static void add_warnings(const struct view *v)
 {
-	for (size_t i = 0; i < b->n_hosts; i++)
-		if (b->hosts[i].simulated)
-			return true;
-	return false;
+	bool simulated = false, captured = false;
+	for (size_t i = 0; i < v->b->n_hosts; i++) {
+		bool played = source_is_captured(v->b->hosts[i].source);
+		captured |= played;
+		simulated |= v->b->hosts[i].simulated && !played;
+	}
+	if (simulated)
+		part_warning(v->out, SIMULATED_WARNING);
+	if (captured)
+		part_warning(v->out, CAPTURED_WARNING);
 }
 
 void page_now(const struct request *q, struct answer *a)
@@ -191,8 +199,7 @@ void page_now(const struct request *q, struct answer *a)
 				{ "as CSV", "/api/v1/who.csv" }, { "print", "/?print=1" } },
 			.paper = part_param(q, "print") != NULL });
 	str_add(&a->body, "<div id=\"live\">\n");
-	if (is_simulated(&b))
-		part_warning(&a->body, SIMULATED_WARNING);
+	add_warnings(&v);
 	part_board_age(&a->body, q, &b, true);
 	if (b.n_cards) {
 		add_summary(&v);

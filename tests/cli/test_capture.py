@@ -71,6 +71,15 @@ def test_names_are_replaced_and_stay_consistent(capture):
     assert "pytest" not in text and "python" not in text
 
 
+def test_identities_of_racks_and_hosts_are_replaced(capture):
+    lines, _ = capture(SCENARIO.replace("NVIDIA H100", "NVIDIA B200"))
+    assert answers(lines, "nvmlDeviceGetHostname_v1", "1") == ['0 "host-1"']
+    cluster, = answers(lines, "nvmlDeviceGetGpuFabricInfo", "1")
+    assert re.fullmatch(r"0 x0{31}1 0 7 3", cluster)
+    guid, chassis = answers(lines, "nvmlDeviceGetPlatformInfo", "1")[0].split()[1:3]
+    assert re.fullmatch("x0{31}[1-9]", guid) and re.fullmatch("x0{31}[1-9]", chassis) and guid != chassis
+
+
 def test_every_line_is_plain(capture):
     scenario = SCENARIO.replace('"NVIDIA A100"', '"A\x1b[31m100"')
     lines, _ = capture(scenario)

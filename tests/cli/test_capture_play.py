@@ -9,6 +9,7 @@ import pytest
 from conftest import FAKE_NVML, ROOT, gua
 from fake import fake_driver
 from recorded import card_seconds, rows
+from serving import needs_serve, serve  # noqa: F401
 
 CAPTURES = ROOT / "tests" / "captures"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.capture"))
@@ -113,6 +114,22 @@ def test_a_recording_is_marked(play, tmp_path):
     assert json.loads(gua("report", "--db", db, "--since", "1000w", "--json").stdout)["hosts"][0]["simulated"]
     assert "captured" in gua("status", "--db", db).stdout
     assert "captured data, not measured on this host" in gua("report", "--db", db, "--since", "1000w", "--format", "csv").stderr
+
+
+def test_events_say_it_too(play, tmp_path):
+    db = tmp_path / "gua.db"
+    play(CAPTURES / "erroring.capture", "daemon", "--ticks", 2, "--interval", "30s", "--db", db)
+    words = ["events", "--db", db, "--since", "1000w"]
+    assert gua(*words).stdout.startswith("CAPTURED DATA: ")
+    assert "captured data" in gua(*words, "--format", "csv").stderr
+
+
+@needs_serve
+def test_the_page_says_it_too(play, serve, tmp_path):
+    db = tmp_path / "gua.db"
+    play(CAPTURES / "plain.capture", "daemon", "--ticks", 1, "--interval", "30s", "--db", db)
+    page = serve("--db", db).get("/")[2]
+    assert "CAPTURED DATA: " in page and "SIMULATED DATA" not in page
 
 
 def test_time_goes_on_after_the_last_round(play, tmp_path):
