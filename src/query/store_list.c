@@ -31,12 +31,31 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Notes a link that leads nowhere, if it is named as a store. Other files that are not there
+ * were deleted meanwhile. */
+static int note_broken(struct store_list *l, const char *path, struct err *e)
+{
+	struct err why = { 0 };
+	if (!is_link(path) || !store_is_likely(path))
+		return 0;
+	err_set(&why, ERR_WORLD, "%s is a symbolic link to a file that does not exist", path);
+	return add_text(&l->unread, &l->n_unread, why.text, e);
+}
+
 /* Adds a file of a directory, or that a pattern matches, if it is a store. */
 static int add_file(struct store_list *l, const char *path, struct err *e)
 {
 	struct stat st;
 	struct err why = { 0 };
-	if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+	if (stat(path, &st) != 0)
+		return errno == ENOENT ? note_broken(l, path, e) : 0;
+	if (!S_ISREG(st.st_mode))
 		return 0;
 	int kind = store_identify(path, &why);
 	if (kind == STORE_OURS)
@@ -86,6 +105,62 @@ static int add_matches(struct store_list *l, const char *pattern, struct err *e)
 	return rc;
 }
 
+/* A file of a directory or pattern, to find links to others of them. */
+struct listed {
+	dev_t device;
+	ino_t inode;
+	bool link;
+	size_t at;
+};
+
+/* By file; the file itself before links to it. */
+static int compare_listed(const void *x, const void *y)
+{
+	const struct listed *a = x, *b = y;
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	if (a->link != b->link)
+		return a->link ? 1 : -1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Removes the paths that are NULL. */
+static void close_ranks(struct store_list *l, size_t from)
+{
+	size_t kept = from;
+	for (size_t i = from; i < l->n; i++)
+		if (l->paths[i])
+			l->paths[kept++] = l->paths[i];
+	l->n = kept;
+}
+
+/* Removes links to stores that are among the paths from `from` on without them. */
+static int drop_links(struct store_list *l, size_t from, struct err *e)
+{
+	struct listed *all = calloc(l->n - from + 1, sizeof(*all));
+	size_t n = 0;
+	if (!all)
+		return err_memory(e);
+	for (size_t i = from; i < l->n; i++) {
+		struct stat st;
+		if (stat(l->paths[i], &st) == 0)
+			all[n++] = (struct listed){ st.st_dev, st.st_ino, is_link(l->paths[i]),
+				i };
+	}
+	qsort(all, n, sizeof(*all), compare_listed);
+	for (size_t i = 1; i < n; i++)
+		if (all[i].link && all[i].inode == all[i - 1].inode &&
+			all[i].device == all[i - 1].device) {
+			free(l->paths[all[i].at]);
+			l->paths[all[i].at] = NULL;
+		}
+	free(all);
+	close_ranks(l, from);
+	return 0;
+}
+
 /* Fails unless something was added since there were that many. */
 static int check_some(const struct store_list *l, size_t before, size_t unread_before,
 	const char *what, struct err *e)
@@ -107,6 +182,8 @@ int store_list_add(struct store_list *l, const char *path, struct err *e)
 		return add_text(&l->paths, &l->n, path, e);
 	snprintf(what, sizeof(what), "the %s %s", directory ? "directory" : "pattern", path);
 	int rc = directory ? add_directory(l, path, e) : add_matches(l, path, e);
+	if (rc == 0)
+		rc = drop_links(l, before, e);
 	return rc ? rc : check_some(l, before, unread, what, e);
 }
 

@@ -184,6 +184,27 @@ def test_a_copy_among_many_is_refused(stores, tmp_path):
     assert run.returncode == 2 and run.stderr.startswith(f"gua report: {stores[5]} and {link} are the same store")
 
 
+def test_links_in_a_directory_are_followed_and_count_once(tmp_path):
+    """A farm of links to stores elsewhere, a link beside its own store, and one to nowhere."""
+    stores = [host_store(tmp_path / f"{i}.store", i) for i in range(3)]
+    expected = json.loads(report("--json", *asked_for(stores)).stdout)
+    farm = tmp_path / "farm"
+    farm.mkdir()
+    for i in range(3):
+        (farm / f"{i}.db").symlink_to(stores[i])
+    for where in (farm, f"{farm}/*.db"):
+        assert json.loads(report("--json", "--db", where).stdout) == expected
+    (farm / "latest.db").symlink_to("2.db")
+    (tmp_path / "current.db").symlink_to("1.store")
+    for where in (farm, tmp_path):
+        run = report("--json", "--db", where)
+        assert run.returncode == 0 and json.loads(run.stdout) == expected
+    (farm / "gone.db").symlink_to("nowhere")
+    run = report("--json", "--db", farm)
+    assert run.returncode == 1 and json.loads(run.stdout)["stores"]["not_read"] == \
+        [f"{farm}/gone.db is a symbolic link to a file that does not exist"]
+
+
 def test_a_pattern_that_matches_nothing(tmp_path):
     run = report("--db", f"{tmp_path}/*.db")
     assert run.returncode == 1 and run.stderr == f"gua report: no file matches {tmp_path}/*.db\n"
