@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "query/crew.h"
 #include "query/gather.h"
@@ -15,9 +16,10 @@
 #include "store/store.h"
 
 /* Up to this many stores stay open from the first pass to the last, each in one transaction:
- * all that is read of a store is of one moment. More are opened in each pass, which may then
- * see a tick that the pass before did not. */
+ * all that is read of a store is of one moment. More, or more than this process may have open,
+ * are opened in each pass, which may then see a tick that the pass before did not. */
 enum { KEPT_OPEN = 64 };
+enum { DESCRIPTORS = 3 }; /* of an open store: the file, its log, and the index of the log */
 enum { WAIT_MS = 5000 }; /* for another program's lock */
 
 uint32_t file_card(const struct gather_file *file, int64_t id)
@@ -71,7 +73,8 @@ int gather_list(struct gather *g, struct err *e)
 	if (!g->files)
 		return err_memory(e);
 	g->n_files = g->q->n_paths;
-	g->kept_open = g->n_files <= KEPT_OPEN;
+	g->kept_open = g->n_files <= KEPT_OPEN &&
+		       file_can_stay_open((int)g->n_files * DESCRIPTORS);
 	for (size_t i = 0; i < g->n_files; i++)
 		g->files[i].path = g->q->paths[i];
 	foreign_expect(g->kept_open ? g->n_files : CREW_MAX);

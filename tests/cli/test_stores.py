@@ -2,6 +2,7 @@
 import fcntl
 import json
 import os
+import resource
 import struct
 
 import jsonschema
@@ -65,6 +66,14 @@ def test_threads_and_opening_stores_again_change_nothing(stores, words):
         assert found.stdout == report(*words, *asked_for(paths), preexec_fn=one_processor).stdout
     if words[0] == "--json":
         jsonschema.validate(json.loads(found.stdout), SCHEMA)
+
+
+def test_few_descriptors_are_enough(stores):
+    """Fewer than there are stores."""
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+    found = report("--json", *asked_for(stores[:60]), preexec_fn=few)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == report("--json", *asked_for(stores[:60])).stdout
 
 
 def seconds(found, state):
