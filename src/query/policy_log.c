@@ -1,9 +1,14 @@
 /* Steps of gua enforce as rows of a table. */
 #include "query/policy_log.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
+#include "base/str.h"
+#include "query/names.h"
 #include "query/report_parts.h"
 
 #define OF(member) offsetof(struct policy_log_line, member)
@@ -89,4 +94,41 @@ int policy_log_add(
 	struct table *t, struct policy_file *f, struct policy_span span, struct err *e)
 {
 	return policy_file_actions(f, span, add_action, t, e);
+}
+
+/* Whether the file exists and is not among those that were seen. One that cannot be looked at
+ * is new: to open it says why. */
+static int is_new(struct names *seen, const char *path, bool *new, struct err *e)
+{
+	char key[PATH_MAX];
+	struct stat st;
+	*new = false;
+	text_copy(key, sizeof(key), path);
+	if (stat(path, &st) == 0)
+		snprintf(key, sizeof(key), "%llx %llx", (unsigned long long)st.st_dev,
+			(unsigned long long)st.st_ino);
+	else if (errno == ENOENT)
+		return 0;
+	*new = !names_has(seen, 0, key);
+	return names_find(seen, 0, key, e) == IDMAP_NONE ? ERR_WORLD : 0;
+}
+
+int policy_logs_each(
+	const struct policy_logs *l, const char *const *paths, size_t n, struct err *e)
+{
+	struct names seen = { 0 };
+	int rc = 0;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		char path[PATH_MAX];
+		bool new = false;
+		policy_file_path(path, sizeof(path), paths[i]);
+		rc = is_new(&seen, path, &new, e);
+		if (rc == 0 && new)
+			rc = l->take(l->context, paths[i], path, e);
+	}
+	if (rc == 0 && seen.n == 0)
+		rc = err_set(e, ERR_NOTHING,
+			"gua enforce has not run here: there is no policy.db beside the store");
+	names_finish(&seen);
+	return rc;
 }

@@ -25,4 +25,14 @@ struct table policy_log_table(void);
 int policy_log_add(
 	struct table *t, struct policy_file *f, struct policy_span span, struct err *e);
 
+/* Calls `take` for each policy.db beside the stores: once, if it is beside several of them,
+ * with the first one. Stops and returns the code if it fails. ERR_NOTHING: gua enforce has run
+ * beside none of them. */
+struct policy_logs {
+	int (*take)(void *context, const char *db, const char *policy_db, struct err *e);
+	void *context;
+};
+int policy_logs_each(
+	const struct policy_logs *l, const char *const *paths, size_t n, struct err *e);
+
 #endif

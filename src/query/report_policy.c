@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "query/policy_log.h"
 #include "query/report_parts.h"
 #include "query/report_policy.h"
 #include "query/sql.h"
@@ -186,27 +187,29 @@ static void say(struct report *r, const struct policy_sums *s, bool would)
 		hours);
 }
 
-static void read_file(struct policy_sums *s, const char *path)
+/* A file that cannot be read is passed over: the report is about the stores. */
+static int read_file(void *context, const char *db, const char *policy_db, struct err *e)
 {
-	char file[4096];
+	struct policy_sums *s = context;
 	struct policy_file *f = NULL;
-	policy_file_path(file, sizeof(file), path);
-	if (policy_file_open(&f, file, false, NULL) != 0)
-		return;
-	if (store_open_read(&s->db, path, NULL) != 0)
+	(void)e;
+	if (policy_file_open(&f, policy_db, false, NULL) != 0)
+		return 0;
+	if (store_open_read(&s->db, db, NULL) != 0)
 		s->db = NULL;
 	policy_file_actions(f, (struct policy_span){ s->r->since_ms, s->r->until_ms },
 		take_action, s, NULL);
 	sqlite3_close(s->db);
 	s->db = NULL;
 	policy_file_close(f);
+	return 0;
 }
 
 void report_add_policy(struct report *r, const char *const *paths, size_t n)
 {
 	struct policy_sums s = { .r = r };
-	for (size_t i = 0; i < n; i++)
-		read_file(&s, paths[i]);
+	const struct policy_logs logs = { read_file, &s };
+	policy_logs_each(&logs, paths, n, NULL);
 	if (s.n && r->n_sections < REPORT_SECTIONS) {
 		struct report_section *section = &r->sections[r->n_sections++];
 		*section = (struct report_section){ .key = "policy",

@@ -20,15 +20,20 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Adds the steps beside one store; ERR_NOTHING: gua enforce has not run there. */
-static int add_log(struct table *t, const char *db, struct policy_span span, struct err *e)
+/* What the steps beside the stores are added to. */
+struct log_fold {
+	struct table *table;
+	struct policy_span span;
+};
+
+static int add_log(void *context, const char *db, const char *policy_db, struct err *e)
 {
-	char path[4096 + 32];
+	const struct log_fold *fold = context;
 	struct policy_file *f = NULL;
-	policy_file_path(path, sizeof(path), db);
-	int rc = policy_file_open(&f, path, false, e);
+	(void)db;
+	int rc = policy_file_open(&f, policy_db, false, e);
 	if (rc == 0)
-		rc = policy_log_add(t, f, span, e);
+		rc = policy_log_add(fold->table, f, fold->span, e);
 	policy_file_close(f);
 	return rc;
 }
@@ -38,13 +43,9 @@ static int add_log(struct table *t, const char *db, struct policy_span span, str
 static int add_logs(struct table *t, const struct store_list *stores, struct policy_span span,
 	struct err *e)
 {
-	bool any = false;
-	int rc = 0;
-	for (size_t i = 0; i < stores->n && (rc == 0 || rc == ERR_NOTHING); i++) {
-		rc = add_log(t, stores->paths[i], span, e);
-		any |= rc == 0;
-	}
-	return rc == ERR_NOTHING && any ? 0 : rc;
+	struct log_fold fold = { t, span };
+	const struct policy_logs logs = { add_log, &fold };
+	return policy_logs_each(&logs, (const char *const *)stores->paths, stores->n, e);
 }
 
 /* Reads the log; false: the answer says why it could not be read. */

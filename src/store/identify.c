@@ -89,19 +89,27 @@ static int identify_open(int fd, const char *path, struct err *e)
 	return identify_header(path, header, e);
 }
 
-bool store_is_likely(const char *path)
+/* The application id of a database; 0: it has none, or the file is not a database. */
+static uint32_t application_of(const char *path)
 {
 	unsigned char header[HEADER_BYTES];
-	size_t len = strlen(path);
-	if (len >= 3 && strcmp(path + len - 3, ".db") == 0)
-		return true;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool ours = fd >= 0 && pread(fd, header, sizeof(header), 0) == HEADER_BYTES &&
-		    memcmp(header, magic, sizeof(magic)) == 0 &&
-		    big_endian_32(header + OFFSET_APPLICATION_ID) == STORE_APPLICATION_ID;
+	bool database = fd >= 0 && pread(fd, header, sizeof(header), 0) == HEADER_BYTES &&
+			memcmp(header, magic, sizeof(magic)) == 0;
 	if (fd >= 0)
 		close(fd);
-	return ours;
+	return database ? big_endian_32(header + OFFSET_APPLICATION_ID) : 0;
+}
+
+bool store_is_likely(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t len = strlen(name);
+	uint32_t application = application_of(path);
+	if (application == POLICY_APPLICATION_ID || strcmp(name, "policy.db") == 0)
+		return false;
+	return application == STORE_APPLICATION_ID ||
+	       (len >= 3 && strcmp(name + len - 3, ".db") == 0);
 }
 
 int store_identify(const char *path, struct err *e)

@@ -10,6 +10,8 @@
 
 /* In the header of the file, where file(1) can find it: "GUA1". */
 #define STORE_APPLICATION_ID 0x47554131
+/* ... and of policy.db: "GUAP". */
+#define POLICY_APPLICATION_ID 0x47554150
 
 enum store_kind {
 	STORE_MISSING, /* nothing there */
@@ -25,7 +27,7 @@ int store_identify(const char *path, struct err *e);
 int store_refuse_version(const char *path, int64_t version, struct err *e);
 
 /* Whether a file that was refused may still be meant as a store: its name ends in ".db", or it
- * is a store of a newer version. */
+ * is a store of a newer version. The file of gua enforce, policy.db, is not meant. */
 bool store_is_likely(const char *path);
 
 #endif

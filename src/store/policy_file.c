@@ -15,10 +15,11 @@
 #include "base/str.h"
 #include "policy.h"
 #include "store/foreign.h"
+#include "store/identify.h"
 #include "store/policy_private.h"
 #include "store/sqlite.h"
 
-enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 1, POLICY_APPLICATION_ID = 0x47554150 };
+enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 1 };
 
 struct policy_file {
 	sqlite3 *db;

@@ -344,11 +344,13 @@ def test_policy(serve, tmp_path):  # noqa: F811
     assert 'href="/user/bob"' in body
 
 def test_the_log_as_a_document(serve, tmp_path):  # noqa: F811
-    """It is that of gua enforce log; stores beside which gua enforce has not run are passed over."""
+    """It is that of gua enforce log; stores beside which gua enforce has not run are passed over, and steps count once
+    beside several stores."""
     lab = make_lab(tmp_path / "gua.db")
     (tmp_path / "other").mkdir()
     make_lab(tmp_path / "other" / "gua.db")
-    server = serve("--db", tmp_path / "other", "--db", lab, "--now", NOW_TEXT, "--utc")
+    make_lab(tmp_path / "beside.db")
+    server = serve("--db", tmp_path / "other", "--db", lab, "--db", tmp_path / "beside.db", "--now", NOW_TEXT, "--utc")
     status, _, body = server.get("/api/v1/policy?last=7d")
     assert status == 404 and "gua enforce has not run here" in json.loads(body)["error"]
     make_policy(tmp_path / "policy.db")

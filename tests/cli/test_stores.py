@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import resource
+import sqlite3
 import struct
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 
 from conftest import ROOT, gua
 from handmade import ACTIVE, IDLE_HELD, TRULY_IDLE, Store
+from lab_pages import make_policy
 
 T = 1793620800  # Mon 2026-11-02 12:00 UTC
 HOUR = 3600
@@ -120,7 +122,6 @@ def test_simulated_hosts_are_counted_when_there_are_many(tmp_path):
 
 def damage(path, table):
     """Destroys a page of a table."""
-    import sqlite3
     with sqlite3.connect(path) as db:
         page, = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
         size, = db.execute("PRAGMA page_size").fetchone()
@@ -212,6 +213,21 @@ def test_links_in_a_directory_are_followed_and_count_once(tmp_path):
     run = report("--json", "--db", farm)
     assert run.returncode == 1 and json.loads(run.stdout)["stores"]["not_read"] == \
         [f"{farm}/gone.db is a symbolic link to a file that does not exist"]
+
+
+def test_what_was_done_beside_several_stores_counts_once(tmp_path):
+    """policy.db is of the directory: it is not a store that is missed, and its steps are not one for each store."""
+    one = host_store(tmp_path / "a.db", 0)
+    make_policy(tmp_path / "policy.db")
+    with sqlite3.connect(tmp_path / "policy.db") as policy:
+        policy.execute("UPDATE action SET at_ms = ?", (T * 1000,))
+    policy.close()
+    alone = json.loads(report("--json", "--db", one).stdout)["policy"]
+    for i in range(1, 4):
+        host_store(tmp_path / f"{i}.db", i)
+    run = report("--json", "--db", tmp_path)
+    assert run.returncode == 0 and run.stderr == ""
+    assert json.loads(run.stdout)["policy"] == alone and alone[0]["warnings"] == 1
 
 
 def test_a_pattern_that_matches_nothing(tmp_path):
