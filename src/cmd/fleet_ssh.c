@@ -36,6 +36,7 @@ static int take_stores(struct fleet_ssh *s, struct store_list *stores, struct er
 	int rc = failed ? 0 : err_memory(e);
 	s->asked.failed = failed;
 	s->asked.n_asked = s->remotes.n;
+	s->asked.directory = s->scratch.path;
 	for (size_t i = 0; i < s->remotes.n && rc == 0; i++) {
 		const struct remote *host = &s->remotes.items[i];
 		if (*host->why)

@@ -339,7 +339,9 @@ static int fetch_stores(struct store_list *stores, struct report_asked *asked,
 	if (asked->compares && other->until_ms > hosts.until_ms)
 		hosts.until_ms = other->until_ms;
 	asked->request.asked = engine->asked(engine->context);
-	return engine->fetch(engine->context, &hosts, stores, e);
+	int rc = engine->fetch(engine->context, &hosts, stores, e);
+	asked->question.fetched_to = asked->request.asked->directory;
+	return rc;
 }
 
 /* Reads the window and the stores, and prints the report. */

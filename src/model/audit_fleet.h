@@ -43,6 +43,7 @@ struct asked_hosts {
 		const char *host, *why;
 	} * failed;
 	size_t n_failed;
+	const char *directory; /* where their stores are kept for the report */
 };
 
 #endif

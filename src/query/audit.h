@@ -15,6 +15,10 @@ struct audit_question {
 	size_t n_paths;
 	const char *const *unread; /* why other files that were asked for are not among them */
 	size_t n_unread;
+	/* Where the stores are that were fetched for this audit alone; NULL: they were not.
+	 * Sentences name them without it. Of two that would be counted twice, the second is
+	 * then left out like one that cannot be read: no host can spoil the report. */
+	const char *fetched_to;
 	int64_t since_ms, until_ms; /* the requested window */
 	int64_t now_ms;
 	bool utc;	      /* heatmap in UTC instead of local time */

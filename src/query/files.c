@@ -20,7 +20,7 @@
  * are opened in each pass, which may then see a tick that the pass before did not. */
 enum { KEPT_OPEN = 64 };
 enum { DESCRIPTORS = 3 }; /* of an open store: the file, its log, and the index of the log */
-enum { WAIT_MS = 5000 }; /* for another program's lock */
+enum { WAIT_MS = 5000 };  /* for another program's lock */
 
 uint32_t file_card(const struct gather_file *file, int64_t id)
 {
@@ -73,8 +73,8 @@ int gather_list(struct gather *g, struct err *e)
 	if (!g->files)
 		return err_memory(e);
 	g->n_files = g->q->n_paths;
-	g->kept_open = g->n_files <= KEPT_OPEN &&
-		       file_can_stay_open((int)g->n_files * DESCRIPTORS);
+	g->kept_open =
+		g->n_files <= KEPT_OPEN && file_can_stay_open((int)g->n_files * DESCRIPTORS);
 	for (size_t i = 0; i < g->n_files; i++)
 		g->files[i].path = g->q->paths[i];
 	foreign_expect(g->kept_open ? g->n_files : CREW_MAX);
@@ -150,11 +150,26 @@ static void drop_part(struct gather_file *file)
 	file->part = NULL;
 }
 
-static void note_failure(struct gather_file *file, int code, const struct err *why)
+/* A copy of a sentence without the directory, and its slash, of stores that were fetched; NULL:
+ * out of memory. */
+static char *without_directory(const char *text, const char *directory)
+{
+	char *copy = strdup(text);
+	size_t len = directory ? strlen(directory) : 0;
+	for (char *at = copy; at && len && (at = strstr(at, directory));)
+		if (at[len] == '/')
+			memmove(at, at + len + 1, strlen(at + len + 1) + 1);
+		else
+			at += len;
+	return copy;
+}
+
+static void note_failure(
+	const struct gather *g, struct gather_file *file, int code, const struct err *why)
 {
 	file->failed = true;
 	file->code = code;
-	file->why = strdup(why->text);
+	file->why = without_directory(why->text, g->q->fetched_to);
 }
 
 /* A pass while it runs. */
@@ -176,7 +191,7 @@ static void read_file(void *context, size_t item)
 	if (rc == 0 && w->pass->read)
 		rc = w->pass->read(w->g, file, &why);
 	if (rc)
-		note_failure(file, rc, &why);
+		note_failure(w->g, file, rc, &why);
 }
 
 /* Whether a failure ends the audit: it is the only store, or not the fault of the store. */
@@ -202,7 +217,7 @@ static int judge_failure(struct gather *g, struct gather_file *file, struct err 
 
 int gather_failed(struct gather *g, struct gather_file *file, struct err *e)
 {
-	note_failure(file, e->code, e);
+	note_failure(g, file, e->code, e);
 	g->again = true;
 	return judge_failure(g, file, e);
 }
@@ -217,7 +232,7 @@ static bool add_file(void *context, size_t item)
 		int rc = w->pass->add(w->g, file, &why);
 		added = rc != 0;
 		if (rc)
-			note_failure(file, rc, &why);
+			note_failure(w->g, file, rc, &why);
 	}
 	drop_part(file);
 	gather_leave(w->g, file);

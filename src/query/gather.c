@@ -14,6 +14,8 @@ static int survey_add(struct gather *g, struct gather_file *file, struct err *e)
 	if (rc == 0)
 		rc = cards_add(g, file, e);
 	bounds_add(g, file);
+	if (rc == ERR_USAGE && g->q->fetched_to) /* it is a copy of another */
+		rc = e->code = ERR_WORLD;
 	return rc;
 }
 

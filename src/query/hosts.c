@@ -139,11 +139,18 @@ static int check_run(const struct gather *g, const struct gather_file *file,
 
 int gather_check_overlap(struct gather *g, struct err *e)
 {
-	int rc = 0;
-	for (const struct gather_file *file = g->files; file < g->files + g->n_files; file++)
+	for (struct gather_file *file = g->files; file < g->files + g->n_files; file++) {
+		int rc = 0;
 		for (size_t i = 0; i < file->n_runs && rc == 0 && file->shared.n; i++)
 			rc = check_run(g, file, &g->runs[file->first_run + i], e);
-	return rc;
+		if (rc && g->q->fetched_to) {
+			e->code = ERR_WORLD;
+			rc = gather_failed(g, file, e);
+		}
+		if (rc || g->again)
+			return rc;
+	}
+	return 0;
 }
 
 static int take_run(

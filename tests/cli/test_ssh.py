@@ -103,6 +103,27 @@ def test_the_same_numbers_as_the_stores(play, since, args):
     assert found == json.loads(own(play, "--json", *args, since=since).stdout)
 
 
+@pytest.mark.parametrize("change", ["started_ms = started_ms + 1", "version = 'of another user'"])
+def test_a_host_that_sends_what_another_has_sent(play, change):
+    """By mistake (two users of a host record its cards) or with intent: it is left out and named, whatever its first
+    run says, and the others are reported."""
+    copy = play / "copy.db"
+    with sqlite3.connect(play / "one.db") as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+        target.execute(f"UPDATE run SET {change}")
+        target.execute("INSERT INTO run SELECT 99, host, version, source, boot_id, 1000, 2000, 2000, 'stopped', interval_ms,"
+                       " drain_ms, active_util_pct, held_mem_bytes, count_graphics, 0, 'normal', 300000 FROM run WHERE id = 1")
+    source.close()
+    target.close()
+    run = report(play, "one\ntwo\ncopy\n", "--json", "--compare")
+    assert run.returncode == 1, run.stderr
+    found = json.loads(run.stdout)
+    found.pop("ssh")
+    why, = found.pop("stores")["not_read"]
+    assert why.startswith("one.store and copy.store both ") and str(play) not in run.stdout + run.stderr
+    assert found == json.loads(own(play, "--json", "--compare", hosts=("one", "two")).stdout)
+
+
 def test_other_formats(play):
     for args in (["--format", "html"], ["--format", "csv", "--table", "timeline"], ["--digest"]):
         assert report(play, "one\ntwo\nthree\n", *args, since="lastweek").stdout.splitlines()[:20] == \
