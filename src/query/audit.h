@@ -10,6 +10,13 @@
 
 struct foreign_stop;
 
+/* Zero-initialise. */
+struct store_fault {
+	int code;
+	char *why; /* freed by store_faults_free() */
+};
+void store_faults_free(struct store_fault *faults, size_t n);
+
 struct audit_question {
 	const char *const *paths; /* stores */
 	size_t n_paths;
@@ -19,6 +26,9 @@ struct audit_question {
 	 * Sentences name them without it. Of two that would be counted twice, the second is
 	 * then left out like one that cannot be read: no host can spoil the report. */
 	const char *fetched_to;
+	/* By path: why a store is left out from the beginning. The audit adds what it finds,
+	 * so that another audit of the same stores is about the same ones. NULL: none. */
+	struct store_fault *faults;
 	int64_t since_ms, until_ms; /* the requested window */
 	int64_t now_ms;
 	bool utc;	      /* heatmap in UTC instead of local time */

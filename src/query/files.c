@@ -67,18 +67,49 @@ static int check_not_twice(const struct gather *g, struct err *e)
 	return rc;
 }
 
+/* Takes over what is known to be wrong with a store. */
+static int recall_fault(struct gather *g, size_t i, struct err *e)
+{
+	const struct store_fault *fault = &g->q->faults[i];
+	if (!fault->code)
+		return 0;
+	g->files[i].code = fault->code;
+	g->files[i].why = strdup(fault->why ? fault->why : "");
+	return g->files[i].why ? 0 : err_memory(e);
+}
+
+/* Keeps what was found for the next audit. */
+static void keep_fault(struct gather *g, size_t i)
+{
+	struct gather_file *file = &g->files[i];
+	if (!file->code || g->q->faults[i].code)
+		return;
+	g->q->faults[i] = (struct store_fault){ file->code, file->why };
+	file->why = NULL;
+}
+
+void store_faults_free(struct store_fault *faults, size_t n)
+{
+	for (size_t i = 0; faults && i < n; i++)
+		free(faults[i].why);
+	free(faults);
+}
+
 int gather_list(struct gather *g, struct err *e)
 {
+	int rc = 0;
 	g->files = calloc(g->q->n_paths + 1, sizeof(*g->files));
 	if (!g->files)
 		return err_memory(e);
 	g->n_files = g->q->n_paths;
 	g->kept_open =
 		g->n_files <= KEPT_OPEN && file_can_stay_open((int)g->n_files * DESCRIPTORS);
-	for (size_t i = 0; i < g->n_files; i++)
+	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
 		g->files[i].path = g->q->paths[i];
+		rc = g->q->faults ? recall_fault(g, i, e) : 0;
+	}
 	foreign_expect(g->kept_open ? g->n_files : CREW_MAX);
-	return check_not_twice(g, e);
+	return rc ? rc : check_not_twice(g, e);
 }
 
 /* Starts a transaction. A small cache is enough for sequential reading. The file is not mapped,
@@ -295,6 +326,8 @@ void gather_close(struct gather *g)
 	gather_forget(g);
 	for (size_t i = 0; i < g->n_files; i++) {
 		close_file(&g->files[i]);
+		if (g->q->faults)
+			keep_fault(g, i);
 		free(g->files[i].why);
 	}
 	free(g->files);

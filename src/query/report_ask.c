@@ -1,6 +1,7 @@
 /* Reads the words of a question, and answers it with a report. */
 #include "query/report_ask.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/timetext.h"
@@ -108,22 +109,24 @@ int report_check_groups(const struct report_words *words, const struct config *c
 	return 0;
 }
 
-/* Audits the other window too, and adds the comparison. */
-static int compare(
-	struct report_answer *answer, const struct report_asked *asked, struct err *e)
+/* The question about the other window. */
+static struct audit_question other_question(const struct report_asked *asked)
 {
 	struct audit_question q = asked->question;
 	q.since_ms = asked->other.since_ms;
 	q.until_ms = asked->other.until_ms;
 	q.want_processes = q.want_columns = false;
 	q.by.n = q.max_spells = 0;
-	int rc = audit_run(&answer->before, &q, e);
-	struct report_other other = { &answer->audit, &answer->before, q.since_ms, q.until_ms };
-	if (rc == 0)
-		report_compare(&answer->report, &other, &asked->request);
-	if (rc == 0 && asked->question.present_of)
+	return q;
+}
+
+static void add_comparison(struct report_answer *answer, const struct report_asked *asked)
+{
+	struct report_other other = { &answer->audit, &answer->before, asked->other.since_ms,
+		asked->other.until_ms };
+	report_compare(&answer->report, &other, &asked->request);
+	if (asked->question.present_of)
 		report_about(&answer->report, asked->question.present_of, &other);
-	return rc;
 }
 
 /* Says where there is data, if the requested window has none. */
@@ -156,17 +159,41 @@ static int no_data(const struct audit *a, const struct audit_question *q, struct
 		(long long)(hours < 48 ? hours + 1 : hours / 24 + 2), hours < 48 ? 'h' : 'd');
 }
 
+/* Audits the window, and the other one. Only what the same stores say can be compared: if one
+ * turns out to be unreadable in one of them, both are made again without it. */
+static int audit_windows(struct report_answer *answer, const struct report_asked *asked,
+	struct store_fault *faults, struct err *e)
+{
+	struct audit_question q = asked->question, other = other_question(asked);
+	int rc;
+	q.faults = other.faults = faults;
+	do {
+		audit_finish(&answer->audit);
+		audit_finish(&answer->before);
+		rc = audit_run(&answer->audit, &q, e);
+		answer->empty = rc == 0 && answer->audit.n_cards == 0;
+		if (rc == 0 && !answer->empty && asked->compares)
+			rc = audit_run(&answer->before, &other, e);
+	} while (rc == 0 && !answer->empty && asked->compares &&
+		 answer->before.stores.n_unread != answer->audit.stores.n_unread);
+	return rc;
+}
+
 int report_answer(struct report_answer *answer, const struct report_asked *asked, struct err *e)
 {
-	int rc = audit_run(&answer->audit, &asked->question, e);
-	answer->empty = rc == 0 && answer->audit.n_cards == 0;
-	if (answer->empty)
-		return no_data(&answer->audit, &asked->question, e);
+	const struct audit_question *q = &asked->question;
+	struct store_fault *faults = calloc(q->n_paths + 1, sizeof(*faults));
+	int rc = faults ? audit_windows(answer, asked, faults, e) : err_memory(e);
+	store_faults_free(faults, q->n_paths);
+	if (rc == 0 && answer->empty)
+		return no_data(&answer->audit, q, e);
 	if (rc)
 		return rc;
 	report_make(&answer->report, &answer->audit, &asked->request);
-	report_add_policy(&answer->report, asked->question.paths, asked->question.n_paths);
-	return asked->compares ? compare(answer, asked, e) : 0;
+	report_add_policy(&answer->report, q->paths, q->n_paths);
+	if (asked->compares)
+		add_comparison(answer, asked);
+	return 0;
 }
 
 void report_answer_finish(struct report_answer *answer)
