@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -213,17 +214,53 @@ static int refuse(const char *path, sqlite3_stmt *row, const char *why, struct e
 		path, (const char *)sqlite3_column_text(row, 0), why);
 }
 
-static int check_row(sqlite3_stmt *row, const char *path, struct err *e)
+/* Whether a CREATE TABLE may define computed columns: they need the word AS, and "(" or a
+ * comment after it. */
+static bool may_compute(const char *sql)
 {
+	for (const char *at = sql; (at = strcasestr(at, "as")); at += 2)
+		if (strchr("(/-", at[2 + strspn(at + 2, " \t\r\n\f\v")]))
+			return true;
+	return false;
+}
+
+static bool has_computed(sqlite3 *db, const char *table)
+{
+	sqlite3_stmt *row = NULL;
+	int64_t n = 1; /* what cannot be asked is refused */
+	if (sqlite3_prepare_v2(db,
+		    "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0", -1, &row,
+		    NULL) == SQLITE_OK) {
+		sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
+		sql_once(row, &n);
+	}
+	sqlite3_finalize(row);
+	return n > 0;
+}
+
+/* Checks an object of the schema that is, or belongs to, one of our tables. */
+static int check_row(sqlite3 *db, sqlite3_stmt *row, const char *path, struct err *e)
+{
+	const char *name = (const char *)sqlite3_column_text(row, 0);
 	const char *type = (const char *)sqlite3_column_text(row, 1);
-	if (!type || strcmp(type, "table") != 0)
+	const char *sql = (const char *)sqlite3_column_text(row, 3);
+	if (type && strcmp(type, "trigger") == 0)
+		return refuse(path, row, "has a trigger", e);
+	if (!type || !sql || strcmp(type, "table") != 0)
 		return refuse(path, row, "is not a table", e);
 	if (sqlite3_column_int64(row, 2) <= 0)
 		return refuse(path, row, "is a virtual table", e);
-	if (sqlite3_column_int64(row, 3) > 0)
-		return refuse(path, row, "has a trigger", e);
-	return sqlite3_column_int64(row, 4) > 0 ? refuse(path, row, "has computed columns", e)
-						: 0;
+	return may_compute(sql) && has_computed(db, name)
+		       ? refuse(path, row, "has computed columns", e)
+		       : 0;
+}
+
+static bool is_one_of(const char *const *tables, const char *name)
+{
+	for (size_t i = 0; name && tables[i]; i++)
+		if (strcasecmp(tables[i], name) == 0)
+			return true;
+	return false;
 }
 
 void foreign_expect(size_t n)
@@ -234,23 +271,19 @@ void foreign_expect(size_t n)
 int foreign_check_tables(
 	sqlite3 *db, const char *const *tables, const char *path, struct err *e)
 {
+	/* Of a trigger, the name of its table. */
 	static const char sql[] =
-		"SELECT name, type, rootpage, (SELECT count(*) FROM main.sqlite_schema AS t"
-		" WHERE t.type = 'trigger' AND t.tbl_name = s.name COLLATE NOCASE),"
-		" (SELECT count(*) FROM pragma_table_xinfo(s.name) WHERE hidden <> 0)"
-		" FROM main.sqlite_schema AS s WHERE name = ? COLLATE NOCASE";
+		"SELECT iif(type = 'trigger', tbl_name, name), type, rootpage, sql "
+		"FROM main.sqlite_schema";
 	sqlite3_stmt *row = NULL;
 	int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
 	int code = 0;
-	for (size_t i = 0; rc == SQLITE_OK && code == 0 && tables[i]; i++) {
-		sqlite3_bind_text(row, 1, tables[i], -1, SQLITE_STATIC);
-		while (code == 0 && (rc = sqlite3_step(row)) == SQLITE_ROW)
-			code = check_row(row, path, e);
-		rc = sqlite3_reset(row);
-	}
+	while (rc == SQLITE_OK && code == 0 && sqlite3_step(row) == SQLITE_ROW)
+		if (is_one_of(tables, (const char *)sqlite3_column_text(row, 0)))
+			code = check_row(db, row, path, e);
+	rc = sqlite3_finalize(row) == SQLITE_OK ? rc : sqlite3_errcode(db);
 	if (rc != SQLITE_OK && code == 0)
 		code = err_set(e, sqlite3_errcode(db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD,
 			"cannot read %s: %s", path, sql_why(db));
-	sqlite3_finalize(row);
 	return code;
 }

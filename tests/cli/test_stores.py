@@ -237,3 +237,16 @@ def test_a_pattern_that_matches_nothing(tmp_path):
     assert run.returncode == 1 and run.stderr == f"gua report: no file matches {tmp_path}/*.db\n"
     strange = host_store(tmp_path / "[a].db", 1)  # a file with such a name is meant itself
     assert "node001" in report("--db", strange).stdout
+
+
+def test_the_bench_makes_other_hosts_of_a_store(stores, tmp_path):
+    """At small size: as many stores and hosts as it makes are in the report."""
+    import sys
+    sys.path.insert(0, str(ROOT / "bench"))
+    import stores as bench_stores
+    made = stores[0]
+    for number in range(3):
+        bench_stores.vary(made, tmp_path / f"{number}.db", number)
+    found = json.loads(report("--json", "--db", tmp_path).stdout)
+    assert [host["host"] for host in found["hosts"]] == ["node00000", "node00001", "node00002"]
+    assert len({card["uuid"] for card in found["gpus"]}) == 6
