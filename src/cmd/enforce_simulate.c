@@ -196,6 +196,18 @@ static void make_tables(struct result *r)
 		}
 }
 
+/* What the live run looks at, and no history has. */
+static const struct {
+	const char *name, *text;
+} unknowns[] = {
+	{ "cpu_use", "the CPU use of sessions, and keys pressed at their terminals" },
+	{ "power", "the power of cards while a session held them alone" },
+	{ "programs", "which programs are of the display, the driver or a system service" },
+	{ "graphics", "which processes only draw" },
+	{ "memory_now", "how much was held at each moment: the most of a spell counts" },
+	{ "fine_use", "the minute of a little use: after a day 5 min are known, then 1 h" },
+};
+
 static void add_json(struct str *out, const struct result *r)
 {
 	const struct simulation *s = &r->s;
@@ -212,6 +224,10 @@ static void add_json(struct str *out, const struct result *r)
 	json_number(&j, "sessions_ended_wrongly", (double)s->n_wrong, 0);
 	json_number(&j, "given_back_gpu_seconds", (double)s->given_back_ms / 1000, 3);
 	json_number(&j, "breaker_passes", (double)s->n_tripped, 0);
+	json_open(&j, "not_known", '[');
+	for (size_t i = 0; i < sizeof(unknowns) / sizeof(unknowns[0]); i++)
+		json_text(&j, NULL, unknowns[i].name);
+	json_close(&j, ']');
 	json_table(&j, "rules", &r->rules);
 	json_table(&j, "users", &r->users);
 	json_table(&j, "sessions", &r->sessions);
@@ -266,11 +282,12 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 	text_add_table(out, &part, &style);
 	if (shown < r->sessions.n_rows)
 		str_addf(out, "  and %zu more; --json has all\n", r->sessions.n_rows - shown);
+	str_add(out, "\nGiven back: the time from the end of a session until it used or "
+		     "released its cards.\nNotices count as delivered at once.\n");
 	str_add(out,
-		"\nGiven back: the time from the end of a session until it used or "
-		"released its cards.\nNotices count as delivered at once. The CPU use of a "
-		"session and the power of its\ncards are not recorded: the live run looks at "
-		"both, and may spare more.\n");
+		"\nThe live run may differ, and mostly spare more. The store does not have:\n");
+	for (size_t i = 0; i < sizeof(unknowns) / sizeof(unknowns[0]); i++)
+		str_addf(out, "  - %s\n", unknowns[i].text);
 }
 
 static int take_keep(void *context, const struct policy_keep *k)

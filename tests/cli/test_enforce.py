@@ -207,6 +207,9 @@ def test_simulate_counts_what_is_given_back(world, tmp_path):
     assert (first["given_back_gpu_seconds"], second["given_back_gpu_seconds"]) == (69 * 60, 49 * 60)
     assert said["given_back_gpu_seconds"] == said["users"][0]["given_back_gpu_seconds"] == 118 * 60
     text = gua("enforce", "simulate", "--db", w.db, "--now", iso(w.at(100)), "--since", iso(w.start))
+    # It says what a live run knows and the store does not.
+    assert said["not_known"] == ["cpu_use", "power", "programs", "graphics", "memory_now", "fine_use"]
+    assert "The store does not have:\n  - the CPU use" in text.stdout and "  - which processes only draw\n" in text.stdout
     assert "2 sessions held a card idle. The rules would have warned 2 and ended 0" in text.stdout
 
 
