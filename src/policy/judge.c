@@ -207,9 +207,10 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		if (v.rule)
 			v.times = policy_times(v.rule, f->session->use);
 	}
-	/* A kernel that its server started again has the name of the one that was ended. */
+	/* A kernel that its server started again has the name of the one that was ended. While
+	 * the clock stands at 0, one of the old processes may be in use. */
 	v.reborn = (v.state.stage == STAGE_ENDED || v.state.stage == STAGE_FAILED) &&
-		   f->born_ms > v.state.stage_ms;
+		   f->clock_ms > 0 && f->born_ms > v.state.stage_ms;
 	if (v.reborn)
 		v.state = POLICY_STATE_NONE;
 	/* What happened on paper does not count when the rules are enforced. */
