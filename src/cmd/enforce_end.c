@@ -23,7 +23,10 @@ static int open_live(void *context, struct live **l, struct err *e)
 	struct enforce_end *x = context;
 	const struct live_values values = { .no_store = true,
 		.timeout_ms = x->x->conf.values.driver_timeout_ms };
-	int rc = cmd_live_open(&x->live, &values, NULL, e);
+	unsigned char wanted[METRIC_COUNT];
+	memcpy(wanted, live_usual_metrics, sizeof(wanted));
+	wanted[METRIC_UTILIZATION_ENCODER] = wanted[METRIC_UTILIZATION_DECODER] = 1;
+	int rc = cmd_live_open(&x->live, &values, wanted, e);
 	enforce_log_setup(); /* a view shows errors alone */
 	*l = x->live.live;
 	if (rc)

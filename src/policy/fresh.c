@@ -59,13 +59,20 @@ __attribute__((format(printf, 3, 4))) static void say(
 	va_end(list);
 }
 
+/* Whether the card as a whole does nothing. */
+static bool is_unused(const struct live_card *card)
+{
+	return card->values[METRIC_UTILIZATION_GPU] < CARD_IDLE_PCT &&
+	       !(card->values[METRIC_UTILIZATION_ENCODER] > 0) &&
+	       !(card->values[METRIC_UTILIZATION_DECODER] > 0);
+}
+
 static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 	const struct live_process *p, bool alone)
 {
 	const struct live_card *card = &look->cards[p->card];
 	char label[CARD_LABEL_CAP];
 	card_label(label, sizeof(label), &card->id);
-	double util_pct = card->values[METRIC_UTILIZATION_GPU];
 	if (card->status != CARD_STATUS_OK)
 		say(r, FRESH_UNKNOWN, "card %s does not answer", label);
 	else if (p->sm_pct > 0)
@@ -74,7 +81,7 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 	else if (use_most_engine(p->engine_pct) > 0)
 		say(r, FRESH_ACTIVE, "it used another engine of card %s: %.0f %%", label,
 			use_most_engine(p->engine_pct));
-	else if (isnan(p->sm_pct) && !look->first && !(alone && util_pct < CARD_IDLE_PCT))
+	else if (isnan(p->sm_pct) && !look->first && !(alone && is_unused(card)))
 		say(r, FRESH_UNKNOWN, "its use of card %s is not known", label);
 }
 

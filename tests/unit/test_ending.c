@@ -100,6 +100,10 @@ static void test_unknown(void **state)
 	cards[0].values[METRIC_UTILIZATION_GPU] = (double)NAN;
 	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
 	cards[0].values[METRIC_UTILIZATION_GPU] = 0;
+	cards[0].values[METRIC_UTILIZATION_DECODER] = 4;
+	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	cards[0].values[METRIC_UTILIZATION_DECODER] = (double)NAN;
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
 	holders[2].card = 0;
 	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
 	look.first = true;
