@@ -199,6 +199,7 @@ static void reload(struct service *s)
 	}
 	s->old[s->n_old++] = before.settings;
 	follow(s);
+	keep_spool_make(s->spool);
 	log_notice("the configuration was read again");
 }
 
@@ -236,6 +237,13 @@ static int once(struct service *s, struct err *e)
 	int rc = pass(s, e);
 	if (rc)
 		return rc;
+	const struct policy_pass *last = &s->enforcer.last;
+	if (*last->note)
+		log_warning("%s", last->note);
+	else
+		log_notice("sessions that hold a card: %lld, idle: %lld; gua enforce log has "
+			   "the steps",
+			(long long)last->sessions, (long long)last->idle);
 	struct sender sender = sender_of(s);
 	sender_send(&sender);
 	while ((courier_wait_ms(s->courier) >= 0 || enforce_end_is_busy(s->end)) && !s->stop) {
