@@ -34,12 +34,17 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 	return false;
 }
 
+static struct signs_session session_of(const struct ending *a)
+{
+	return (struct signs_session){ a->plan.processes, a->plan.n_processes, a->plan.job,
+		a->plan.container };
+}
+
 /* Adds up the CPU time from look to look, so that what ends in between counts at least until
  * the look before. NAN stays. */
 static void note_cpu(const struct endings *es, struct ending *a)
 {
-	const struct signs_session session = { a->plan.processes, a->plan.n_processes,
-		a->plan.job, a->plan.container };
+	const struct signs_session session = session_of(a);
 	double now_s = signs_cpu_s(es->proc, &session);
 	if (a->looks > 0 && !(now_s < a->cpu_s))
 		a->cpu_used_s += now_s - a->cpu_s;
@@ -87,6 +92,17 @@ static void add_power(struct ending *a, const struct fresh_look *look)
 		a->power_sum_w[i] += watt;
 		a->n_power[i]++;
 	}
+}
+
+/* Notes another session in the same job or container, which its manager would end as well. */
+static void note_companion(struct ending *a, const struct fresh_look *look)
+{
+	const struct signs_session session = session_of(a);
+	const struct live_process *p = fresh_companion(look, &session);
+	a->companion[0] = '\0';
+	if (p)
+		snprintf(a->companion, sizeof(a->companion), "process %u of %s",
+			(unsigned)p->id.pid, p->id.user);
 }
 
 /* Whether nothing has been done to the session yet. */
@@ -196,7 +212,11 @@ static void act(struct endings *es, struct ending *a)
 	int rc = is_users_own(es, a) ? 1
 				     : manager_find(&command, es->o.config, a->plan.job,
 					       a->plan.container, &e);
-	if (rc == 0)
+	if (rc == 0 && *a->companion)
+		ending_finish(a, ENDING_SPARED,
+			"%s is in the same %s and would be ended as well", a->companion,
+			*a->plan.job ? "job" : "container");
+	else if (rc == 0)
 		run_manager(es, a, &command);
 	else if (rc == 1)
 		send_signal(es, a, END_ASK_TERM);
@@ -217,6 +237,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 	a->held_bytes = r.held_bytes;
 	add_power(a, look);
 	note_cpu(es, a);
+	note_companion(a, look);
 	if (a->looks++ == 0) {
 		a->first_look_us = now_us;
 		return;

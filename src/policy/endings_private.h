@@ -26,7 +26,8 @@ struct ending {
 	double cpu_used_s; /* since the first one */
 	double power_sum_w[ENDING_CARDS];
 	size_t n_power[ENDING_CARDS];
-	int64_t held_bytes; /* at the last look */
+	int64_t held_bytes;	       /* at the last look */
+	char companion[USER_CAP + 32]; /* in its job or container; "": nobody */
 	char evidence[ENDING_TEXT_CAP];
 	/* Ending. */
 	int64_t until_us; /* of this stage */

@@ -136,3 +136,21 @@ double fresh_power_w(const struct fresh_look *look, const char *uuid,
 		       ? look->cards[card].values[METRIC_POWER_DRAW]
 		       : (double)NAN;
 }
+
+static bool is_same(const char *own, const char *label)
+{
+	return *label && strcmp(own, label) == 0;
+}
+
+const struct live_process *fresh_companion(
+	const struct fresh_look *look, const struct signs_session *session)
+{
+	for (size_t i = 0; i < look->n_processes; i++) {
+		const struct live_process *p = &look->processes[i];
+		if (!is_one_of(p, session->processes, session->n) &&
+			(is_same(p->id.job, session->job) ||
+				is_same(p->id.container, session->container)))
+			return p;
+	}
+	return NULL;
+}

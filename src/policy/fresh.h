@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "live/live_data.h"
-#include "policy/end_link.h"
+#include "policy/signs.h"
 
 enum { FRESH_WHY_CAP = 160 };
 
@@ -44,5 +44,10 @@ void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
  * it, or the power is not known. */
 double fresh_power_w(const struct fresh_look *look, const char *uuid,
 	const struct end_process *processes, size_t n);
+
+/* A process on a card that is not one of the session's, but is in its job or container: a
+ * manager would end it as well. NULL: there is none. */
+const struct live_process *fresh_companion(
+	const struct fresh_look *look, const struct signs_session *session);
 
 #endif

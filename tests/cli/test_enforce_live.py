@@ -1,5 +1,6 @@
 """gua enforce run from end to end: real processes that hold the fake driver's cards are warned, warned again, given a
 final notice and ended, or spared. Rules have seconds where an administrator has hours."""
+import contextlib
 import json
 import os
 import pathlib
@@ -187,11 +188,20 @@ def make_root(where):
         (where / name).mkdir(exist_ok=True)
 
 
+def pids_of(arguments):
+    """The processes with these arguments."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [int(path.parent.name)] * (path.read_bytes() == arguments)
+    return found
+
+
 def test_a_container(hosts):
-    """Podman ends it: a signal to its first process would be ignored."""
+    """Podman ends it, because a signal to its first process would be ignored; but not while somebody else works in it."""
     if not shutil.which("podman"):
         pytest.skip("needs podman")
-    host = hosts({"container": (0, "8GiB")})
+    host = hosts({"container": (0, "8GiB"), "bob": (1, "4GiB")}, scenario="at 0s load bob card 1 sm 50")
     podman = [str(make_podman(host.where))]
     make_root(host.where / "root")
     run = subprocess.run([*podman, "run", "-d", "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit",
@@ -206,10 +216,20 @@ def test_a_container(hosts):
                                .replace("[rule all]", "[rule all]\ncontainer = podman:*")
                                .replace("warn_again = 4s\nfinal_notice = 2s\nend = 7s",
                                         "warn_again = never\nfinal_notice = 1s\nend = 4s"))
+        subprocess.run([*podman, "exec", "-d", "--user", str(UID + 1), run.stdout.strip(), "/bin/sleep", f"300.{os.getpid()}"],
+                       check=True, capture_output=True, timeout=120)
+        arguments = b"/bin/sleep\x00300.%d\x00" % os.getpid()
+        wait_for(lambda: pids_of(arguments))
+        bob, = pids_of(arguments)
         host.hold("container", pid)
+        host.hold("bob", bob)
         host.record()
         host.arm()
         host.enforce()
+        host.wait_for_step(pid, "spared")
+        assert (f"process {bob} of uid:{UID + 1} is in the same container and would be ended as well" in
+                [result for _, _, result in host.steps(pid)])
+        os.kill(bob, signal.SIGKILL)
         host.wait_for_step(pid, "ended")
         signal_row, = [result for step, _, result in host.steps(pid) if step == "signal"]
         assert signal_row.endswith(f" stop -t 1 {run.stdout[:12]}")

@@ -141,6 +141,25 @@ static void test_newcomers(void **state)
 	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
 }
 
+/* A manager ends all of a container or job, also what is somebody else's session there. */
+static void test_companions(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	struct signs_session s = { session, 2, "", "docker:3f2a91c4d5e6" };
+	assert_null(fresh_companion(&look, &s));
+	for (int i = 0; i < 2; i++)
+		strcpy(holders[i].id.container, s.container);
+	assert_null(fresh_companion(&look, &s));
+	strcpy(holders[2].id.container, s.container);
+	assert_ptr_equal(fresh_companion(&look, &s), &holders[2]);
+	s.container = "docker:000000000000";
+	assert_null(fresh_companion(&look, &s));
+	s.job = "slurm:7";
+	strcpy(holders[2].id.job, s.job);
+	assert_ptr_equal(fresh_companion(&look, &s), &holders[2]);
+}
+
 /* A pid alone is not a process. */
 static void test_another_process(void **state)
 {
@@ -404,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_active),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_newcomers),
+		cmocka_unit_test(test_companions),
 		cmocka_unit_test(test_another_process),
 		cmocka_unit_test(test_power),
 		cmocka_unit_test(test_idle_floor),
