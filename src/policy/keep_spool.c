@@ -23,8 +23,9 @@
 
 #define SYSTEM_STORE "/var/lib/gua/gua.db"
 /* Of one user, at most this many requests are taken over in one pass; the others are removed.
- * No more names are looked at. */
-enum { MOST_OF_USER = 32, MOST_NAMES = 100000 };
+ * More names than this are not looked at: /run has not so many, so that nobody can hide the
+ * requests of others behind directories, which cannot be removed. */
+enum { MOST_OF_USER = 32, MOST_NAMES = 1000000 };
 /* A file that is none of ours is removed when it is this old: it may be half written. */
 #define LEFT_OVER_S 60
 /* Of the directory. */
@@ -280,10 +281,9 @@ static int look_at(struct scan *s, const char *name, struct err *e)
 	struct asker *asker = find_asker(s, st.st_uid);
 	if (asker && asker->n++ < MOST_OF_USER)
 		rc = take_one(s, path, e);
-	else if (asker)
+	bool over = asker && asker->n > MOST_OF_USER;
+	if (rc == 0 && remove(path) == 0 && over)
 		asker->removed++;
-	if (rc == 0)
-		remove(path);
 	return rc;
 }
 
