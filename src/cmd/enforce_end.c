@@ -41,14 +41,27 @@ static void close_live(void *context, struct live *l)
 }
 
 struct keeping {
-	const char *key;
+	const struct ending_case *of;
 	bool kept;
 };
 
+/* Whether the list, with blanks between its numbers, has the pid. */
+static bool has_pid(const char *pids, int64_t pid)
+{
+	char *end = NULL;
+	for (; *pids; pids = *end ? end + 1 : end)
+		if (strtoll(pids, &end, 10) == pid)
+			return true;
+	return false;
+}
+
+/* By its name, or by one of its processes: the name may have changed since. */
 static int take_keep(void *context, const struct policy_keep *k)
 {
 	struct keeping *keeping = context;
-	keeping->kept |= strcmp(k->session, keeping->key) == 0;
+	const struct ending_case *c = keeping->of;
+	keeping->kept |= strcmp(k->session, c->key) == 0 ||
+			 ((k->uid == 0 || k->uid == c->uid) && has_pid(c->pids, k->pid));
 	return 0;
 }
 
@@ -62,7 +75,7 @@ static int allowed(void *context, int64_t ticket, struct err *e)
 	char spool[PATH_MAX], by[64];
 	if (!f || !c)
 		return err_set(e, ERR_WORLD, "policy.db is not open");
-	struct keeping keeping = { c->key, false };
+	struct keeping keeping = { c, false };
 	keep_spool_path(spool, sizeof(spool), &x->x->conf.values.policy, x->x->db);
 	const struct policy *policy = &x->enforcer->policy;
 	int rc = policy_file_armed(f, now_ms, &until_ms, by, e);

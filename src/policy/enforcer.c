@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "base/timetext.h"
+#include "policy/keep_limits.h"
 #include "store/policy_notice.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -192,6 +193,8 @@ static int fill(struct work *w)
 {
 	struct policy_span now = { w->now_ms, w->now_ms + 1 };
 	int rc = make_room(w);
+	if (rc == 0)
+		rc = keep_limits_follow(w->x->file, &w->now, w->e);
 	if (rc)
 		return rc;
 	memcpy(w->facts, w->now.facts, w->n_present * sizeof(*w->facts));

@@ -176,3 +176,52 @@ void keep_limits_finish(struct keep_limits *l)
 	if (l->read)
 		present_finish(&l->now);
 }
+
+/* A keep whose session is not there under its name, while its process is. */
+struct moved {
+	const struct present *now;
+	char session[SESSION_KEY_CAP];
+	struct policy_keep keep;
+	const char *key; /* of the session that the process is in */
+};
+
+static bool is_present(const struct present *now, const char *key)
+{
+	for (size_t i = 0; i < now->history.n_sessions; i++)
+		if (strcmp(now->history.sessions[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+static int find_moved(void *context, const struct policy_keep *k)
+{
+	struct moved *m = context;
+	const struct idle_history *h = &m->now->history;
+	if (is_present(m->now, k->session))
+		return 0;
+	for (size_t i = 0; i < h->n_processes; i++) {
+		const struct idle_process *p = &h->processes[i];
+		if (!p->holds || p->pid != k->pid || (k->uid != 0 && p->uid != k->uid) ||
+			p->started_ms > k->from_ms)
+			continue;
+		text_copy(m->session, sizeof(m->session), k->session);
+		m->keep = *k;
+		m->keep.session = m->session;
+		m->key = h->sessions[p->session].key;
+		return 1;
+	}
+	return 0;
+}
+
+int keep_limits_follow(struct policy_file *f, const struct present *now, struct err *e)
+{
+	const struct policy_span span = { now->now_ms, now->now_ms + 1 };
+	struct moved m = { .now = now };
+	int rc;
+	while ((rc = policy_file_keeps(f, span, find_moved, &m, e)) == 1) {
+		rc = policy_file_move_keep(f, &m.keep, m.key, e);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}

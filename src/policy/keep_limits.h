@@ -22,4 +22,8 @@ int keep_limits_apply(struct keep_limits *l, const struct keep_request *r, uint3
 	struct keep_answer *answer, struct err *e);
 void keep_limits_finish(struct keep_limits *l);
 
+/* A session gets another name when the name of its user or notebook becomes known later. Its
+ * keeps follow the process for which they were asked. */
+int keep_limits_follow(struct policy_file *f, const struct present *now, struct err *e);
+
 #endif

@@ -101,6 +101,20 @@ int policy_file_drop_keep(
 	return policy_run(f, q, e);
 }
 
+int policy_file_move_keep(
+	struct policy_file *f, const struct policy_keep *k, const char *session, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f,
+		"UPDATE keep SET session = ?1 WHERE session = ?2 AND uid = ?3 AND pid = ?4 AND "
+		"from_ms = ?5");
+	sql_bind_text(q, 1, session);
+	sql_bind_text(q, 2, k->session);
+	sqlite3_bind_int64(q, 3, k->uid);
+	sqlite3_bind_int64(q, 4, k->pid);
+	sqlite3_bind_int64(q, 5, k->from_ms);
+	return policy_run(f, q, e);
+}
+
 int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
 	void *context, struct err *e)
 {

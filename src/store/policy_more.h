@@ -39,6 +39,9 @@ int policy_file_add_keep(struct policy_file *f, const struct policy_keep *k, str
 /* Ends the keeps of a session. */
 int policy_file_drop_keep(
 	struct policy_file *f, const char *session, int64_t now_ms, struct err *e);
+/* Gives the keep another session. */
+int policy_file_move_keep(
+	struct policy_file *f, const struct policy_keep *k, const char *session, struct err *e);
 /* Calls `take` with the keeps that overlap the span, until it returns non-zero. */
 typedef int (*policy_keep_taker)(void *context, const struct policy_keep *k);
 int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,

@@ -632,6 +632,26 @@ def test_a_user_keeps_a_session(kept, tmp_path):
     assert list(spool.glob("*.json")) == []
 
 
+def test_a_keep_follows_its_process(kept, tmp_path):
+    """The name of the user, or of a notebook, becomes known later: the session has another name then."""
+    config = conf(tmp_path, FAST)
+    kept.write_kept(8)
+    kept.run(8, *config)
+    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
+
+    def run(minute, change):
+        kept.write_kept(minute)
+        with sqlite3.connect(kept.db) as db:
+            db.execute(f"UPDATE process SET {change}")
+        assert kept.run(minute, *config).returncode == 0
+    run(9, "user = 'uid:4000'")
+    run(16, "user = 'bob'")
+    run(20, "notebook = 'jupyter:1234'")
+    assert [row["step"] for row in kept.log()] == ["kept"]
+    run(35, "notebook = 'jupyter:1234'")
+    assert [row["step"] for row in kept.log()] == ["kept", "warn"]
+
+
 @ROOT_ONLY
 def test_requests_of_others_and_other_files_are_refused(kept, tmp_path):
     config = conf(tmp_path, FAST)
@@ -662,9 +682,12 @@ def test_nothing_is_in_the_way_of_a_request(kept, tmp_path):
     spool = kept.directory / "keep"
     for i in range(300):
         (spool / f"{i}.json").mkdir()
+        if i < 40:    # these stay, and are not said to be removed
+            (spool / f"{i}.json" / "x").mkdir()
     for drop in False, True:
         kept.ask(for_ms=2**63 - 1, drop=drop)
-        assert kept.run(15, *config).returncode == 0
+        run = kept.run(15, *config)
+        assert run.returncode == 0 and ("removed" in run.stderr) == (not drop), run.stderr
     assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
     request, = [path for path in spool.glob("*.json") if path.is_file()]
     assert stat.S_IMODE(request.stat().st_mode) == 0o640 and request.stat().st_gid == spool.stat().st_gid
