@@ -331,7 +331,8 @@ const struct command cmd_doctor = {
 	.name = "doctor",
 	.summary = "say whether this host can be audited and what is in the way",
 	.usage = "[OPTIONS]",
-	.details = "It changes nothing. The exit status is 1 if there is a problem, else 0.",
+	.details = "It changes nothing, and writes no file but that of --capture. The exit "
+		   "status is 1 if\nthere is a problem, else 0.",
 	.options = doctor_table,
 	.run = run_doctor,
 };

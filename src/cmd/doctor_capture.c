@@ -105,9 +105,7 @@ static void print_result(
 		seen->n_cards, seen->n_cards == 1 ? "" : "s", seen->n_pids,
 		seen->n_pids == 1 ? "" : "es");
 	if (seen->stuck[0])
-		str_addf(out,
-			"%s did not answer in time; the capture says so, and has the rest.\n",
-			seen->stuck);
+		str_addf(out, "%s; the capture says so, and has the rest.\n", seen->stuck);
 	if (seen->n_calls == 0)
 		str_add(out, "The driver's library could not be loaded; 'gua doctor' says "
 			     "why.\n");

@@ -114,6 +114,18 @@ def test_a_call_that_does_not_return_is_written_down_and_the_rest_goes_on(captur
     assert len(answers(lines, "nvmlDeviceGetMemoryInfo_v2", "1")) == 6
 
 
+def test_a_call_that_crashes_is_written_down(tmp_path, clock_file):
+    """The fake library ends a program that calls what its scenario says is missing."""
+    clock, path = clock_file(1_700_000_000, 3610), tmp_path / "c"
+    env = fake_driver(tmp_path, SCENARIO, clock=clock, WORKER=os.getpid())
+    (tmp_path / "driver.scenario").write_text(SCENARIO + "missing nvmlDeviceGetVbiosVersion\n")
+    process = gua("doctor", "--capture", path, "--clock", clock, env=env)
+    lines = path.read_text().splitlines()
+    assert "call nvmlDeviceGetVbiosVersion 0 = no answer: it ended the process that called it" in lines
+    assert "nvmlDeviceGetVbiosVersion ended the process that called it" in process.stdout
+    assert process.returncode == 0 and lines[-1] == "end"
+
+
 def test_a_driver_that_hangs_as_a_whole(capture, tmp_path):
     lines, process = capture(SCENARIO + "at 0s hang nvmlInit_v2\n", "--driver-timeout", "300ms")
     assert process.returncode == 0 and lines[-1] == "end"

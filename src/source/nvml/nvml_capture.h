@@ -27,7 +27,7 @@ struct nvml_captured {
 	uint32_t *pids; /* processes that the driver named, each once */
 	size_t n_pids, cap_pids;
 	unsigned n_calls, n_cards;
-	char stuck[64];	  /* the first call that did not return, or "" */
+	char stuck[128];  /* which call was the first without an answer, and why; or "" */
 	int64_t begin_ms; /* wall clock of the first round */
 };
 

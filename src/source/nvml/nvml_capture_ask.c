@@ -1,6 +1,7 @@
 /* Hands one call after the other to a helper, with a deadline, and writes the answers. */
 #include "source/nvml/nvml_capture_ask.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,13 +43,24 @@ static void add_call(struct str *out, const struct nvml_form *form, struct captu
 	str_add(out, " =");
 }
 
+/* What is written in the place of an answer. */
+static void add_no_answer(struct capture *c)
+{
+	if (c->crashed)
+		str_add(c->out, " no answer: it ended the process that called it\n");
+	else
+		str_addf(c->out, " no answer in %.1f s\n", (double)c->o->deadline_ms / 1000);
+}
+
 /* The helper did not answer, or ended: another one is started for the next call. */
 static void give_up(struct capture *c, struct capture_unit unit)
 {
 	char where[HELPER_PLACE_CAP];
 	helper_where(c->helper, where, sizeof(where));
 	if (!c->seen->stuck[0])
-		text_copy(c->seen->stuck, sizeof(c->seen->stuck), where);
+		snprintf(c->seen->stuck, sizeof(c->seen->stuck), "%.63s %s", where,
+			c->crashed ? "ended the process that called it"
+				   : "did not answer in time");
 	helper_free(c->helper, 0);
 	c->helper = NULL;
 	c->n_left++;
@@ -69,6 +81,7 @@ static bool exchange(struct capture *c, const struct capture_request *request,
 		    helper_receive(c->helper, c->o->deadline_ms, &got, &e) == 0 &&
 		    got->len >= sizeof(*reply);
 	str_finish(&bytes);
+	c->crashed = !well && e.code != ERR_BUSY;
 	if (!well)
 		return false;
 	memcpy(reply, got->data, sizeof(*reply));
@@ -128,7 +141,7 @@ bool capture_ask(
 		if (!c->helper)
 			return false;
 		add_call(c->out, &q->form, q->unit, q->args);
-		str_addf(c->out, " no answer in %.1f s\n", (double)c->o->deadline_ms / 1000);
+		add_no_answer(c);
 		give_up(c, q->unit);
 		return false;
 	}
@@ -148,8 +161,8 @@ bool capture_open(struct capture *c)
 	struct capture_reply reply = { 0 };
 	const char *text = "";
 	if (!exchange(c, &(struct capture_request){ .place = -1 }, &reply, &text)) {
-		str_addf(c->out, "library no answer in %.1f s\n",
-			(double)c->o->deadline_ms / 1000);
+		str_add(c->out, "library");
+		add_no_answer(c);
 		if (c->helper)
 			give_up(c, (struct capture_unit){ -1, -1 });
 		return false;
@@ -157,8 +170,11 @@ bool capture_open(struct capture *c)
 	bool known = strncmp(text, "/usr/", 5) == 0 || strncmp(text, "/lib", 4) == 0 ||
 		     strncmp(text, "/run/", 5) == 0;
 	const char *slash = strrchr(text, '/');
+	char safe[512];
+	const char *shown = known || !slash ? text : slash + 1;
+	text_escape(safe, sizeof(safe), shown, strcspn(shown, "\""));
 	if (reply.code == NVML_OK)
-		str_addf(c->out, "library \"%s\"\n", known || !slash ? text : slash + 1);
+		str_addf(c->out, "library \"%s\"\n", safe);
 	else
 		str_add(c->out, "library none\n");
 	return reply.code == NVML_OK;

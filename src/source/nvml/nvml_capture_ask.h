@@ -30,8 +30,9 @@ struct capture {
 	struct nvml_secrets secrets;
 	struct capture_card cards[CAPTURE_CARDS];
 	unsigned n_cards, n_left;
-	bool *done; /* by place in the plan: it is missing, or made by an earlier row */
-	bool ended; /* nothing more can be asked */
+	bool *done;   /* by place in the plan: it is missing, or made by an earlier row */
+	bool crashed; /* the last call ended its process */
+	bool ended;   /* nothing more can be asked */
 	struct err why;
 };
 
