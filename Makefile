@@ -87,8 +87,9 @@ test-systemd: all
 	@tools/test-systemd $(SUITE)
 
 # Needs no network.
-wheel: all
+wheel: build/build.ninja
 	@tools/setup wheel
+	@$(call quietly,ninja -C build libgua.so.0)
 	@tools/wheel build
 
 # The same bytes from the same commit.
