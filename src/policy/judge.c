@@ -138,11 +138,13 @@ static void advance(struct verdict *v, const struct session_facts *f, int64_t no
 /* Whether the end was held (by quiet hours, a limit, the breaker, a silent driver or because
  * gua enforce was stopped) for longer than the time from the final notice to the end: nobody
  * counts on that notice any more. */
-static bool is_outdated(const struct verdict *v, int64_t now_ms)
+static bool is_outdated(const struct verdict *v, const struct policy *p, int64_t now_ms)
 {
 	int64_t final_ms = v->times.end_ms - v->times.final_ms;
 	int64_t late_ms = now_ms - v->state.delivered_ms - final_ms;
-	return v->next == STAGE_ENDING && late_ms > LATE_LEAST_MS && late_ms > final_ms;
+	/* A pass that comes in its time is not late. */
+	return v->next == STAGE_ENDING && late_ms > LATE_LEAST_MS && late_ms > final_ms &&
+	       late_ms > 2 * p->config->policy.interval_ms;
 }
 
 static void renew(struct verdict *v, const struct session_facts *f, int64_t now_ms)
@@ -239,7 +241,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		v.hold = HOLD_EARLY;
 	else if (policy_is_quiet(p, now_ms))
 		v.hold = HOLD_QUIET;
-	else if (is_outdated(&v, now_ms))
+	else if (is_outdated(&v, p, now_ms))
 		renew(&v, f, now_ms);
 	else
 		advance(&v, f, now_ms);

@@ -362,6 +362,15 @@ def test_a_final_notice_that_is_out_of_date_is_sent_again(world, tmp_path):
     assert sorted((s["ended"], s["warnings"]) for s in limit["sessions"]) == [(iso(w.at(31)), 3), (iso(w.at(96)), 4)]
 
 
+def test_passes_that_are_further_apart_than_the_final_notice(world, tmp_path):
+    """A pass that comes in its time is not a reason for another notice."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 99)])
+    w.write(100)
+    seldom = conf(tmp_path, FAST.replace("5m", "1m") + "[policy]\nevery = 5m\n")
+    session, = simulate(w, 100, *seldom)["sessions"]
+    assert (session["warnings"], session["ended"]) == (3, iso(w.at(40)))
+
+
 def test_an_attempt_that_was_spared_does_not_count(world, tmp_path):
     w = world([Work(100, "alice", 0, "A" + "I" * 60)])
     config = conf(tmp_path, FAST + "[policy]\nends_per_hour = 1\n")
