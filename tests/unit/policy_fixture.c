@@ -31,6 +31,7 @@ struct truth {
 	int64_t kept_from[SESSIONS_MAX], kept_until[SESSIONS_MAX]; /* steps; 0, 0: not */
 	bool exempt;	     /* the first session, until a day: all of it */
 	int delivery[STEPS]; /* steps until a notice of this step arrives; -1: never */
+	bool stopped[STEPS + 1], disarmed[STEPS + 1]; /* gua enforce, in earnest */
 	struct config config;
 	struct config_rule rule;
 	struct config_exemption exemption;
@@ -107,6 +108,16 @@ static void make_rule(struct truth *t)
 	}
 }
 
+/* A time in which something is so, in some histories. */
+static void make_time(struct truth *t, bool so[STEPS + 1])
+{
+	if (!chance(t, 30))
+		return;
+	int from = (int)(next(t) % STEPS), until = from + 1 + (int)(next(t) % 9);
+	for (int i = from; i < until && i <= STEPS; i++)
+		so[i] = true;
+}
+
 static void make(struct truth *t, uint64_t seed)
 {
 	static const char *const keys[] = { "a", "b" }, *const users[] = { "user0", "user1" };
@@ -144,6 +155,8 @@ static void make(struct truth *t, uint64_t seed)
 	for (int i = 0; i < STEPS; i++)
 		t->delivery[i] = chance(t, 60) ? 0 : chance(t, 10) ? -1 : (int)(next(t) % 6);
 	make_rule(t);
+	make_time(t, t->stopped);
+	make_time(t, t->disarmed);
 }
 
 /* A history with room for everything that the truth can have. */
@@ -433,6 +446,8 @@ static const char *check_step(
 		int least = r->t->rule.again_ms == AT_NEVER ? 2 : 3;
 		if (why)
 			return why;
+		if (!r->observe && r->t->disarmed[step])
+			return fail("ended while that was forbidden", step, f->session->key);
 		if (r->notices[i] < least)
 			return fail("a stage was skipped", step, f->session->key);
 		if (!r->observe && f->delivered_ms < 0)
@@ -453,7 +468,9 @@ static const char *check_step(
 	r->sum->quiet += v->hold == HOLD_QUIET;
 	r->sum->renewed += v->renewed;
 	r->sum->reborn += v->reborn;
-	if (v->state.stage == STAGE_NONE)
+	/* What was said before or while ending was forbidden does not count. */
+	bool forbidden = !r->observe && r->t->disarmed[step] && v->hold != HOLD_UNOBSERVED;
+	if (v->state.stage == STAGE_NONE || forbidden)
 		r->notices[i] = 0;
 	if (is_compared(v->step) && policy_is_quiet(&r->policy, at(step)))
 		return fail("something happened in quiet hours", step, f->session->key);
@@ -513,6 +530,9 @@ static const char *run_live(struct live_run *r, struct store *s)
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		r->states[i] = POLICY_STATE_NONE;
 	for (int step = 1; step <= STEPS; step++) {
+		if (!r->observe && r->t->stopped[step])
+			continue;
+		r->policy.may_end = !r->observe && !r->t->disarmed[step];
 		const char *why = live_pass(r, s, step);
 		if (why)
 			return why;
