@@ -8,6 +8,7 @@
 #include "base/timetext.h"
 #include "query/gather_parts.h"
 #include "query/sql.h"
+#include "store/merge.h"
 
 /* A recorder that replaces another begins with samples that the driver still has from before.
  * The two may overlap by this much. */
@@ -56,6 +57,7 @@ static int take_host(
 	char hostname[sizeof(a->hosts->hostname)], machine_id[sizeof(a->hosts->machine_id)];
 	sql_text(row, 1, hostname, sizeof(hostname));
 	sql_text(row, 2, machine_id, sizeof(machine_id));
+	hostname[merge_own_name(hostname)] = '\0';
 	uint32_t i = find_host(g, hostname, machine_id, e);
 	if (i == IDMAP_NONE)
 		return ERR_WORLD;

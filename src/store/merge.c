@@ -43,12 +43,25 @@ const char *merge_text(sqlite3_stmt *row, int column)
 	return text ? text : "";
 }
 
+size_t merge_own_name(const char *hostname)
+{
+	const char *mark = strrchr(hostname, '#');
+	if (!mark || mark == hostname || !mark[1] || mark[1 + strspn(mark + 1, "0123456789")])
+		return strlen(hostname);
+	return (size_t)(mark - hostname);
+}
+
+static bool has_name(const struct machine *machine, const char *name)
+{
+	size_t len = merge_own_name(name);
+	return strlen(machine->name) == len && memcmp(machine->name, name, len) == 0;
+}
+
 /* Finds a machine of an earlier store; NULL: it is the first. */
 static struct machine *find_machine(const struct merge *m, const char *name, const char *id)
 {
 	for (size_t i = 0; i < m->n_machines; i++)
-		if (strcmp(m->machines[i].name, name) == 0 &&
-			strcmp(m->machines[i].id, id) == 0)
+		if (has_name(&m->machines[i], name) && strcmp(m->machines[i].id, id) == 0)
 			return &m->machines[i];
 	return NULL;
 }
@@ -61,15 +74,15 @@ static int add_machine(struct merge *m, sqlite3_stmt *row, struct machine **new,
 	char unique[512];
 	sqlite3_stmt *put = NULL;
 	for (size_t i = 0; i < m->n_machines; i++)
-		same += strcmp(m->machines[i].name, name) == 0;
+		same += has_name(&m->machines[i], name);
 	if (!array_one_more(&m->machines, m->n_machines))
 		return err_memory(e);
 	*new = &m->machines[m->n_machines];
-	**new = (struct machine){ strdup(name), strdup(id), 0 };
+	**new = (struct machine){ strndup(name, merge_own_name(name)), strdup(id), 0 };
 	m->n_machines++;
 	if (!(*new)->name || !(*new)->id)
 		return err_memory(e);
-	snprintf(unique, sizeof(unique), same > 1 ? "%.480s#%d" : "%.480s", name, same);
+	snprintf(unique, sizeof(unique), same > 1 ? "%.480s#%d" : "%.480s", (*new)->name, same);
 	if (sqlite3_prepare_v2(m->to,
 		    "INSERT INTO host (hostname, machine_id, environment, driver, "
 		    "first_seen_ms, last_seen_ms) VALUES (?1, ?2, '', '', ?3, ?4)",

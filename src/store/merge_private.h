@@ -31,7 +31,7 @@ struct source {
 
 /* A machine in the new store. */
 struct machine {
-	char *name, *id; /* as its first store has them */
+	char *name, *id; /* its own name, without a #2 */
 	int64_t host;
 };
 

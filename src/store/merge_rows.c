@@ -41,7 +41,8 @@ static const struct merge_table {
 		"ON CONFLICT (host, user, state) DO UPDATE SET " ADD("presence_ms") ", " ADD(
 			"share_ms") ", moved_ms = max(moved_ms, excluded.moved_ms)" },
 	{ "identity", "ON CONFLICT (host, user) DO UPDATE SET "
-		      "first_ms = min(first_ms, excluded.first_ms)" },
+		      "first_ms = min(first_ms, excluded.first_ms), "
+		      "named_ms = max(named_ms, excluded.named_ms)" },
 	{ "reading", NULL }, /* replaced: the newest store is the last */
 	{ "event", "" },
 	{ "import", "ON CONFLICT (host, first_ms, last_ms, samples) DO NOTHING" },
