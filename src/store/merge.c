@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "store/foreign.h"
+#include "store/identify.h"
 #include "store/merge_private.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -209,6 +210,17 @@ static int compare_sources(const void *x, const void *y)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
+/* Makes the file a store: one that a killed merge has left behind is not, and no report over
+ * its directory takes it for one. */
+static int end_copying(struct merge *m, struct err *e)
+{
+	char sql[64];
+	snprintf(sql, sizeof(sql), "COMMIT; PRAGMA application_id = %d", STORE_APPLICATION_ID);
+	if (sql_exec(m->to, places_sql) != SQLITE_OK || sql_exec(m->to, sql) != SQLITE_OK)
+		return merge_cannot_write(m, e);
+	return 0;
+}
+
 static int copy_all(struct merge *m, struct err *e)
 {
 	const struct merge_wish *w = m->wish;
@@ -226,10 +238,7 @@ static int copy_all(struct merge *m, struct err *e)
 			return err_set(e, ERR_WORLD, "interrupted: no store was made");
 		rc = copy_source(m, &m->sources[i], e);
 	}
-	if (rc == 0 && (sql_exec(m->to, places_sql) != SQLITE_OK ||
-			       sql_exec(m->to, "COMMIT") != SQLITE_OK))
-		rc = merge_cannot_write(m, e);
-	return rc;
+	return rc ? rc : end_copying(m, e);
 }
 
 /* SQLite's memory: that of the new store, and of one that is read. */
@@ -249,7 +258,10 @@ static int open_new(struct merge *m, struct err *e)
 					       "PRAGMA cache_size = -32768;"
 					       "PRAGMA temp_store = MEMORY") != SQLITE_OK)
 		return sql_fail(e, m->to, "make", m->wish->path);
-	return store_upgrade(m->to, m->path, e);
+	int code = store_upgrade(m->to, m->path, e);
+	if (code == 0 && sql_exec(m->to, "PRAGMA application_id = 0") != SQLITE_OK)
+		code = merge_cannot_write(m, e);
+	return code;
 }
 
 static int summarize(struct merge *m, struct merge_summary *s, struct err *e)

@@ -7,13 +7,16 @@ import subprocess
 
 import pytest
 
-from conftest import GUA, ROOT, gua
+from conftest import BUILD, GUA, ROOT, gua
 from handmade import ACTIVE, IDLE_HELD, Store
 from test_stores import HOUR, T, asked_for, damage, host_store, report
 
 FORMS = [(), ("--json", "--longest", "50"), ("--format", "html"), ("--by", "process", "--top", "0"), ("--by", "host"),
          ("--by", "user,notebook", "--json"), ("--user", "ann", "--json"), ("--compare", f"@{T - HOUR}"),
          ("--format", "csv", "--table", "timeline"), ("--cost", "2", "--energy-price", "0.3"), ("--digest",)]
+
+
+KILLER = BUILD / "tests" / "libkiller.so"
 
 
 def merge(*words):
@@ -215,3 +218,21 @@ def test_a_signal_leaves_nothing(lab, tmp_path):
     done = (tmp_path / "out").exists()  # it was quicker
     assert done or (process.returncode == 1 and said == "gua merge: interrupted: no store was made\n")
     assert not list(tmp_path.glob("out.merge-*")) and len(os.listdir(tmp_path)) == 40 + done
+
+
+@pytest.mark.parametrize("writes", [50, 65])
+def test_what_a_killed_merge_leaves_is_not_a_store(lab, tmp_path, writes):
+    """A report over the directory passes it over, also when most of it was written."""
+    folder = tmp_path / "stores"
+    folder.mkdir()
+    for path in lab:
+        (folder / path.name).write_bytes(path.read_bytes())
+    before = report("--json", "--db", folder)
+    run = gua("merge", folder / "out", folder,
+              env={"LD_PRELOAD": str(KILLER), "KILLER_FILE": ".merge-", "KILLER_WRITES": str(writes),
+                   "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"})
+    left, = folder.glob("out.merge-*")
+    assert run.returncode == -9 and left.read_bytes().startswith(b"SQLite format 3")
+    after = report("--json", "--db", folder)
+    assert (after.returncode, after.stdout, after.stderr) == (0, before.stdout, "")
+    assert report("--db", left).returncode == 1

@@ -1,8 +1,9 @@
 /* Preloaded into a program (LD_PRELOAD): kills it, as kill -9 does, in place of its Nth write
- * to a database's log. In virtual time that is the same moment every time, in the middle of a
- * transaction or at its end. SQLite writes with pwrite64().
+ * to a database's log, or to another file of it. In virtual time that is the same moment every
+ * time, in the middle of a transaction or at its end. SQLite writes with pwrite64().
  *
- * KILLER_WRITES=N */
+ * KILLER_WRITES=N
+ * KILLER_FILE=TEXT  what is in the path of the file; without it, a log is meant */
 #include <dlfcn.h>
 #include <limits.h>
 #include <signal.h>
@@ -18,6 +19,10 @@ static int is_log(int fd)
 	char link[64], path[PATH_MAX];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	const char *part = getenv("KILLER_FILE");
+	path[n > 0 ? n : 0] = '\0';
+	if (part)
+		return strstr(path, part) != NULL;
 	return n > 4 && strncmp(path + n - 4, "-wal", 4) == 0;
 }
 
