@@ -31,14 +31,15 @@ class Cycle:
 
 
 class Host:
-    """`runs`: when the recorder ran. `scraped`: when the engine could reach it. `lost`: when its store was lost.
+    """`runs`: when the recorder ran. `scraped`: when the engine could reach it. `lost`: when its store was lost, a moment or a list.
     `users`: (name, card, from, to): who held a card."""
 
     def __init__(self, name, cards, runs, scraped, lost=None, users=(), phase=0.0, version="0.1.0", tick=TICK,
                  model="NVIDIA A100"):
         self.model = model
         self.name, self.cards, self.runs, self.scraped = name, cards, runs, scraped
-        self.lost, self.users, self.phase, self.version, self.tick = lost, users, phase, version, tick
+        self.losses = [] if lost is None else lost if isinstance(lost, list) else [lost]
+        self.users, self.phase, self.version, self.tick = users, phase, version, tick
 
     def uuid(self, card):
         return f"GPU-{self.name}-{card}"
@@ -73,7 +74,7 @@ class Host:
     def page(self, t):
         """(family, labels, value) at time t."""
         tick = self.ticked(t)
-        base = self.lost if self.lost is not None and tick >= self.lost else -math.inf
+        base = max([moment for moment in self.losses if tick >= moment], default=-math.inf)
         first = max(base, self.runs[0][0])
         yield "gua_sample_timestamp_seconds", {}, tick
         yield "gua_gpus", {}, len(self.cards)
@@ -159,10 +160,11 @@ def seen(host, interval, a, b):
         return []
     born = host.runs[0][0]
     start = born if ticks[0] - born <= HOLD and born > a else ticks[0]
-    stretches = [(start, ticks[-1])]
-    if host.lost is not None:
-        before = ticks[bisect.bisect_right(ticks, host.lost - 1e-6) - 1]
-        stretches = [(start, before), (host.lost, ticks[-1])]
+    stretches = []
+    for lost in host.losses:
+        stretches.append((start, ticks[bisect.bisect_right(ticks, lost - 1e-6) - 1]))
+        start = lost
+    stretches.append((start, ticks[-1]))
     return [(max(a, x), min(b, y)) for x, y in stretches if min(b, y) > max(a, x)]
 
 

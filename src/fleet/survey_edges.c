@@ -264,6 +264,25 @@ static int choose_new(struct survey *s, struct chosen *c, struct err *e)
 	return good ? 0 : err_memory(e);
 }
 
+/* Asks for the first values after the edges of hosts that have none soon after them: of hosts
+ * that could not be scraped for up to an hour, and at the end for up to a day. The least value
+ * in the window is not the first one if the store was lost in it. */
+static int ask_later(struct survey *s, struct chosen *c, struct err *e)
+{
+	double room = s->now_s - s->edges[EDGE_END] - s->lag_s - 1;
+	const double ranges[EDGES][2] = { { LOOK_S, HOUR_S },
+		{ LOOK_S, room < LONG_LOOK_S ? room : LONG_LOOK_S } };
+	int rc = 0;
+	for (enum edge edge = 0; edge < EDGES; edge++)
+		for (size_t i = 0; i < 2 && rc == 0 && ranges[edge][i] >= LOOK_S; i++) {
+			rc = choose(s, c, edge ? lacks_after_end : lacks_after_start, e);
+			if (rc == 0)
+				rc = ask_about(
+					s, c, after_question(s, edge, ranges[edge][i]), e);
+		}
+	return rc;
+}
+
 int survey_exceptions(struct survey *s, struct err *e)
 {
 	struct chosen c = { 0 };
@@ -274,11 +293,8 @@ int survey_exceptions(struct survey *s, struct err *e)
 			(struct survey_question){
 				"", "last_over_time", from, LONG_LOOK_S, METER_BEFORE_START },
 			e);
-	for (enum edge edge = 0; edge < EDGES && rc == 0; edge++) {
-		rc = choose(s, &c, edge ? lacks_after_end : lacks_after_start, e);
-		if (rc == 0)
-			rc = ask_about(s, &c, after_question(s, edge, LOOK_S), e);
-	}
+	if (rc == 0)
+		rc = ask_later(s, &c, e);
 	if (rc == 0)
 		rc = choose(s, &c, lacks_end, e);
 	if (rc == 0)

@@ -216,9 +216,9 @@ static void grow(
 			return;
 		if (!(host->reset_to > 0)) {
 			host->reset_from = span.from;
-			host->reset_to = span.to;
 			s->n_resets++;
 		}
+		host->reset_to = span.to; /* also of the last, if there are several */
 		grown_ms = value_ms;
 	}
 	book(s, span, state_of(h->of.rows == &s->users, state), grown_ms);

@@ -128,6 +128,15 @@ def test_other_windows(urls, since, until):
             assert sum(hour[state] for hour in found["heatmap"]) == pytest.approx(found["gpu_seconds"][state], abs=0.01)
 
 
+def test_a_window_that_ends_while_a_host_is_out_of_reach(urls):
+    """What the host accounted until then is known from the first scrape afterwards, twenty minutes later."""
+    away = [host for host in FLEET if host.name == "away"]
+    for url in urls.values():
+        found = document(url, "--host", "away", since=T + 4000, until=S + 3400, now=END)
+        check(found["gpu_seconds"], T + 4000, S + 3400, away)
+        assert found["gpu_seconds"]["unobserved"] < 1 and found["fleet"]["hosts_not_seen_at_end"] == 0
+
+
 def test_a_window_up_to_now_ends_with_the_last_tick(urls):
     """Nothing is known of the time after the last scrape: it is not called unobserved."""
     found = document(urls["victoria"], "--host", "plain0,plain1", since=S, until=END - 5, now=END - 5)
@@ -217,6 +226,17 @@ def test_all_formats_come_from_the_same_report(urls, tmp_path):
     expected.write_text("plain0\nplain1:9400\nmissing1\n")
     text = report(url, "--expect", expected).stdout
     assert "10 seen of 3 expected" in text and "Expected and not seen: missing1." in text
+
+
+def test_a_host_that_lost_its_store_twice(tmp_path):
+    host = Host("twice", cards(2), ALWAYS, [(T, END)], lost=[S + 2025.0, S + 7025.0], phase=15.0,
+                users=[("heidi", 0, LONG_AGO, END)])
+    with engines.victoria(tmp_path, import_text(samples([host], SCRAPE))) as url:
+        found = document(url)
+    check(found["gpu_seconds"], S, E, [host])
+    assert all(hour[state] >= 0 for hour in found["heatmap"] for state in STATES)
+    whole = sum(users_truth([host], S, E)["heidi"].values())
+    assert found["identities"][0]["gpu_seconds"] == pytest.approx(whole, abs=3 * SCRAPE)
 
 
 def test_hosts_that_differ_in_the_port_alone_stay_apart(tmp_path):
