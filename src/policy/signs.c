@@ -18,6 +18,8 @@
 /* The numbers of Unix98 ptys: eight majors of 256 each, kept for them by the kernel. */
 enum { PTY_MAJOR = 136, PTY_MAJORS = 8 };
 enum { CGROUP_CAP = 4096 };
+/* Pids, and so POSIX sessions, are below this: PID_MAX_LIMIT of the kernel. */
+enum { PIDS = 4194304 };
 
 struct entry {
 	uint32_t pid;
@@ -29,7 +31,19 @@ struct entry {
 struct list {
 	struct entry *items;
 	size_t n, cap;
+	unsigned char *pids, *sessions; /* of those that count, a bit for each number */
 };
+
+static bool has(const unsigned char *set, int64_t number)
+{
+	return number > 0 && number < PIDS && (set[number / 8] >> number % 8 & 1);
+}
+
+static void add(unsigned char *set, int64_t number)
+{
+	if (number > 0 && number < PIDS)
+		set[number / 8] |= (unsigned char)(1 << number % 8);
+}
 
 static bool read_list(struct list *l, int proc)
 {
@@ -52,16 +66,17 @@ static bool read_list(struct list *l, int proc)
 	return ok;
 }
 
+static void count(struct list *l, struct entry *e)
+{
+	e->counts = true;
+	add(l->pids, e->pid);
+	add(l->sessions, e->session);
+}
+
 /* A session of pid 0 is that of kernel threads, or of another pid namespace. */
 static bool belongs(const struct list *l, const struct entry *e)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		const struct entry *other = &l->items[i];
-		if (other->counts && ((pid_t)other->pid == e->ppid ||
-					     (e->session > 0 && other->session == e->session)))
-			return true;
-	}
-	return false;
+	return has(l->pids, e->ppid) || has(l->sessions, e->session);
 }
 
 static bool is_same(const char *own, const char *label)
@@ -90,19 +105,25 @@ double signs_cpu_s(int proc, const struct signs_session *s)
 {
 	struct list l = { 0 };
 	int64_t ticks = 0;
-	bool more = read_list(&l, proc);
+	l.pids = calloc(2, PIDS / 8);
+	bool more = l.pids && read_list(&l, proc);
 	double seconds = more ? 0 : (double)NAN;
-	for (size_t i = 0; i < l.n; i++)
-		l.items[i].counts = is_member(proc, l.items[i].pid, s);
+	l.sessions = l.pids ? l.pids + PIDS / 8 : NULL;
+	for (size_t i = 0; more && i < l.n; i++)
+		if (is_member(proc, l.items[i].pid, s))
+			count(&l, &l.items[i]);
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < l.n; i++)
-			if (!l.items[i].counts && belongs(&l, &l.items[i]))
-				l.items[i].counts = more = true;
+			if (!l.items[i].counts && belongs(&l, &l.items[i])) {
+				count(&l, &l.items[i]);
+				more = true;
+			}
 	}
 	for (size_t i = 0; i < l.n; i++)
 		ticks += l.items[i].counts ? l.items[i].ticks : 0;
 	free(l.items);
+	free(l.pids);
 	return seconds + (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
