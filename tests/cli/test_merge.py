@@ -7,13 +7,16 @@ import subprocess
 
 import pytest
 
-from conftest import GUA, ROOT, gua
+from conftest import BUILD, GUA, ROOT, gua
 from handmade import ACTIVE, IDLE_HELD, Store
 from test_stores import HOUR, T, asked_for, damage, host_store, report
 
 FORMS = [(), ("--json", "--longest", "50"), ("--format", "html"), ("--by", "process", "--top", "0"), ("--by", "host"),
          ("--by", "user,notebook", "--json"), ("--user", "ann", "--json"), ("--compare", f"@{T - HOUR}"),
          ("--format", "csv", "--table", "timeline"), ("--cost", "2", "--energy-price", "0.3"), ("--digest",)]
+
+
+KILLER = BUILD / "tests" / "libkiller.so"
 
 
 def merge(*words):
@@ -109,7 +112,7 @@ def test_two_stores_of_a_host(tmp_path, swap):
     """The cards are one each, whatever the order; users keep different places."""
     paths = [host_store(tmp_path / "1.db", 1), second_store(tmp_path / "2.db")]
     with sqlite3.connect(paths[0]) as db:
-        db.execute("INSERT INTO identity (host, user, place, first_ms, named_ms) VALUES (1, 'ann', 1, ?, 5)", (T * 1000,))
+        db.execute("INSERT INTO identity (host, user, place, first_ms, named_ms) VALUES (1, 'ann', 1, ?, 8)", (T * 1000,))
         db.execute("INSERT INTO total_gpu (gpu, state, ms) VALUES (1, 0, 7)")
     paths = paths[::-1] if swap else paths
     out = tmp_path / "out.db"
@@ -117,7 +120,7 @@ def test_two_stores_of_a_host(tmp_path, swap):
     assert run.returncode == 0 and ": 1 host, 2 GPUs, from" in run.stdout
     same_reports(out, paths)
     assert rows(out, "SELECT user, place, first_ms, named_ms FROM identity ORDER BY place") == \
-        [("ann", 1, T * 1000, 5), ("bob", 2, (T + HOUR) * 1000, 0)]
+        [("ann", 1, T * 1000, 8), ("bob", 2, (T + HOUR) * 1000, 0)]
     assert rows(out, "SELECT ms FROM total_gpu") == [(12,)]
     assert rows(out, "SELECT name, first_seen_ms, last_seen_ms FROM gpu WHERE uuid = 'GPU-00010'") == \
         [("NVIDIA new name", (T - 2 * HOUR) * 1000, (T + 2 * HOUR) * 1000)]
@@ -128,6 +131,23 @@ def test_two_machines_of_one_name(tmp_path):
     assert merge(tmp_path / "out.db", *paths).returncode == 0
     assert rows(tmp_path / "out.db", "SELECT hostname FROM host ORDER BY id") == [("node001",), ("node001#2",)]
     same_reports(tmp_path / "out.db", paths)
+
+
+def test_a_machine_that_got_another_name_in_a_merged_store(tmp_path):
+    """It is the same machine: not counted twice, and it keeps its place when the store is merged again."""
+    first, second = host_store(tmp_path / "1.db", 1), second_store(tmp_path / "2.db", machine="other", uuid="GPU-x")
+    third = second_store(tmp_path / "3.db", machine="third", uuid="GPU-y")
+    later = second_store(tmp_path / "4.db", machine="other", uuid="GPU-x", started=T + 3 * HOUR)
+    merged, out = tmp_path / "merged.db", tmp_path / "out.db"
+    assert merge(merged, first, second).returncode == 0
+    for command in (lambda *paths: report(*asked_for(paths)), lambda *paths: merge(out, *paths)):
+        run = command(merged, second)
+        assert run.returncode == 2 and "both have what was recorded on node001#2 from" in run.stderr, run.stderr
+    run = merge(out, merged, third, later)
+    assert run.returncode == 0, run.stderr
+    assert rows(out, "SELECT hostname, machine_id FROM host ORDER BY id") == \
+        [("node001", "m1"), ("node001#2", "other"), ("node001#3", "third")]
+    same_reports(out, [first, second, third, later])
 
 
 def test_nothing_is_counted_twice(lab, tmp_path):
@@ -198,3 +218,21 @@ def test_a_signal_leaves_nothing(lab, tmp_path):
     done = (tmp_path / "out").exists()  # it was quicker
     assert done or (process.returncode == 1 and said == "gua merge: interrupted: no store was made\n")
     assert not list(tmp_path.glob("out.merge-*")) and len(os.listdir(tmp_path)) == 40 + done
+
+
+@pytest.mark.parametrize("writes", [50, 65])
+def test_what_a_killed_merge_leaves_is_not_a_store(lab, tmp_path, writes):
+    """A report over the directory passes it over, also when most of it was written."""
+    folder = tmp_path / "stores"
+    folder.mkdir()
+    for path in lab:
+        (folder / path.name).write_bytes(path.read_bytes())
+    before = report("--json", "--db", folder)
+    run = gua("merge", folder / "out", folder,
+              env={"LD_PRELOAD": str(KILLER), "KILLER_FILE": ".merge-", "KILLER_WRITES": str(writes),
+                   "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"})
+    left, = folder.glob("out.merge-*")
+    assert run.returncode == -9 and left.read_bytes().startswith(b"SQLite format 3")
+    after = report("--json", "--db", folder)
+    assert (after.returncode, after.stdout, after.stderr) == (0, before.stdout, "")
+    assert report("--db", left).returncode == 1
