@@ -106,6 +106,11 @@ class Machine:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        self.wait(self.is_gone, "processes of the machine are left")
+
+    def is_gone(self):
+        """Removes its control groups, which is possible once its last process has ended."""
         with contextlib.suppress(OSError):
             for group, _, _ in os.walk(self.group, topdown=False):
                 os.rmdir(group)
+        return not self.group.exists()
