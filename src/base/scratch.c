@@ -1,8 +1,9 @@
-/* Makes the directory, and starts the helper that removes it. */
+/* Starts the helper that makes the directory, and removes it. */
 #include "base/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,10 @@
 #include <unistd.h>
 
 #include "base/helper.h"
+#include "base/str.h"
 
-/* How long the removal is waited for. */
-enum { REMOVE_MS = 10000 };
+/* How long the helper and the removal are waited for. */
+enum { ANSWER_MS = 30000, REMOVE_MS = 10000 };
 
 /* A helper usually ends with its owner; this one begins its work then. */
 static void outlive(void *context, struct helper_place *place)
@@ -22,40 +24,68 @@ static void outlive(void *context, struct helper_place *place)
 	prctl(PR_SET_PDEATHSIG, 0);
 }
 
-static void answer_nothing(void *context, const struct str *request, struct str *reply)
+/* Runs in the helper, which outlives its owner by now: whatever happens to that one, what is
+ * made here is removed. Replies with the path, or with an errno as a number. */
+static void make_directory(void *context, const struct str *request, struct str *reply)
 {
-	(void)context;
-	(void)request;
-	(void)reply;
+	struct scratch *s = context;
+	int len = snprintf(s->path, sizeof(s->path), "%s/gua-XXXXXX", str_text(request));
+	bool fits = len > 0 && (size_t)len < sizeof(s->path);
+	if (!fits || !mkdtemp(s->path)) {
+		str_addf(reply, "%d", fits ? errno : ENAMETOOLONG);
+		*s->path = '\0';
+		return;
+	}
+	str_add(reply, s->path);
 }
 
 /* Runs in the helper: its owner has ended, or wants it. */
 static void remove_all(void *context)
 {
-	const char *path = context;
-	DIR *directory = opendir(path);
+	const struct scratch *s = context;
+	DIR *directory = *s->path ? opendir(s->path) : NULL;
 	for (struct dirent *file; directory && (file = readdir(directory));)
 		unlinkat(dirfd(directory), file->d_name, 0);
-	if (directory)
-		closedir(directory);
-	rmdir(path);
+	if (!directory)
+		return;
+	closedir(directory);
+	rmdir(s->path);
+}
+
+/* Asks the helper for the directory. */
+static int ask(struct scratch *s, const char *parent, struct err *e)
+{
+	struct str request = { 0 };
+	const struct str *reply;
+	str_add(&request, parent);
+	int rc = helper_send(s->keeper, &request, e);
+	if (rc == 0)
+		rc = helper_receive(s->keeper, ANSWER_MS, &reply, e);
+	str_finish(&request);
+	if (rc)
+		return rc;
+	const char *path = str_text(reply);
+	if (strchr(path, '/'))
+		text_copy(s->path, sizeof(s->path), path);
+	else
+		rc = err_set(e, ERR_WORLD, "cannot make a directory in %s: %s", parent,
+			strerror(atoi(path)));
+	return rc;
 }
 
 int scratch_open(struct scratch *s, const char *parent, struct err *e)
 {
 	const struct helper_work work = { .name = "gua-scratch",
 		.begin = outlive,
-		.serve = answer_nothing,
+		.serve = make_directory,
 		.end = remove_all,
-		.context = s->path };
-	int len = snprintf(s->path, sizeof(s->path), "%s/gua-XXXXXX", parent);
-	s->keeper = NULL;
-	if (len < 0 || (size_t)len >= sizeof(s->path) || !mkdtemp(s->path))
-		return err_set(e, ERR_WORLD, "cannot make a directory in %s: %s", parent,
-			strerror(errno));
+		.context = s };
+	*s = (struct scratch){ .path = "" };
 	int rc = helper_new(&s->keeper, &work, e);
+	if (rc == 0)
+		rc = ask(s, parent, e);
 	if (rc)
-		rmdir(s->path);
+		scratch_close(s);
 	return rc;
 }
 
