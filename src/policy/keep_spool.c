@@ -278,7 +278,8 @@ static int look_at(struct scan *s, const char *name, struct err *e)
 			remove(path);
 		return 0;
 	}
-	struct asker *asker = find_asker(s, st.st_uid);
+	/* Requests are regular files; what else is there must not take their places. */
+	struct asker *asker = S_ISREG(st.st_mode) ? find_asker(s, st.st_uid) : NULL;
 	if (asker && asker->n++ < MOST_OF_USER)
 		rc = take_one(s, path, e);
 	bool over = asker && asker->n > MOST_OF_USER;
