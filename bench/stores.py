@@ -40,7 +40,7 @@ def rows(bench, say):
     folder, count, size = make(bench, wanted)
     processors = len(os.sched_getaffinity(0))
     full = count == 2000
-    for since, name in (("30d", "30 days"), ("1h", "an hour")):
+    for since, name in (("lastweek", "last week"), ("30d", "30 days"), ("1h", "an hour")):
         wall, cpu, peak = bench.runs_of(bench.build / "gua", "report", "--db", folder, "--since", since,
                                         runs=3 if not bench.quick else 2)
         bench.table.row(f"{count} stores, {name}: time", min(wall) / 1e3, "s", 5,
