@@ -36,22 +36,25 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 
 static void add_user(struct nvml_secrets *names, const struct process_id *id, struct str *out)
 {
-	bool public = strcmp(id->user, "root") == 0;
+	bool public = strcmp(id->user, "root") == 0 || strcmp(id->user, USER_UNKNOWN) == 0;
 	if (public)
-		str_add(out, " user \"root\"");
+		str_addf(out, " user \"%s\"", id->user);
 	else
 		str_addf(out, " user \"user-%u\"",
 			nvml_secrets_number(names, USERS, id->user, strlen(id->user)));
 }
 
-/* The kind before a colon stays: "docker:container-1". */
+/* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds: a unit
+ * may have a colon in its name. */
 static void add_field(struct nvml_secrets *names, enum process_text which,
 	const struct process_id *id, struct str *out)
 {
 	const char *text = process_text(id, which), *colon = strchr(text, ':');
 	const char *name = process_fields[which].name;
 	int kind = FIRST_FIELD + (int)which;
-	bool labelled = which != PROCESS_COMMAND && colon;
+	bool kinds =
+		which == PROCESS_NOTEBOOK || which == PROCESS_JOB || which == PROCESS_CONTAINER;
+	bool labelled = kinds && colon;
 	if (!*text)
 		return;
 	str_addf(out, " %s \"%.*s%s-%u\"", name, labelled ? (int)(colon + 1 - text) : 0, text,

@@ -11,6 +11,8 @@
 
 /* `user` of a process that is not in /proc. Stores, JSON and CSV have this value. */
 #define USER_DEAD "_dead"
+/* The user of a process that may not be looked at (hidepid). */
+#define USER_UNKNOWN "_unknown"
 /* The user as people read it: "(ended)" for USER_DEAD. */
 const char *user_shown(const char *user);
 /* What a process belongs to: the first that is known, or "". Each may be NULL or "". */

@@ -12,7 +12,6 @@
 #include "base/str.h"
 
 enum { FIRST_PLACES = 64, FIRST_USERS = 16, ASK_NAMES_MS = 60000 };
-#define USER_UNKNOWN "_unknown"
 
 static size_t hash_size(const struct lives *l)
 {

@@ -151,7 +151,7 @@ static void describe_user(
 {
 	id->uid = found->uid;
 	if (found->owner_uid < 0) {
-		text_copy(id->user, sizeof(id->user), "_unknown");
+		text_copy(id->user, sizeof(id->user), USER_UNKNOWN);
 		return;
 	}
 	bool named = set_user(o, id, found->owner_uid);
@@ -207,7 +207,7 @@ static bool describe_hidden(
 	}
 	bool hidden = why == ENOENT && !o->recorded && id->pid > 0 && id->pid <= INT_MAX &&
 		      (kill((pid_t)id->pid, 0) == 0 || errno == EPERM);
-	text_copy(id->user, sizeof(id->user), hidden ? "_unknown" : USER_DEAD);
+	text_copy(id->user, sizeof(id->user), hidden ? USER_UNKNOWN : USER_DEAD);
 	return hidden;
 }
 

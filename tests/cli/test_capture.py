@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from conftest import gua
+from blocked import add_process
+from conftest import FAKE_NVML, gua
 from fake import calls, fake_driver
 
 SCENARIO = """
@@ -69,6 +70,38 @@ def test_names_are_replaced_and_stay_consistent(capture):
     assert re.fullmatch(rf'process {os.getpid()} age_ms \d+ user "(root|user-1)" command "command-1"( \w+ "[\w:-]+")*',
                         process)
     assert "pytest" not in text and "python" not in text
+
+
+def test_only_the_kind_of_a_label_is_kept(capture, tmp_path):
+    """A unit may have a colon in its name; what is before it is no kind."""
+    root = tmp_path / "root"
+    for pid, cgroup in ((71, "system.slice/secret:train.service"), (72, "system.slice/slurmstepd.scope/job_4711/step_0"),
+                        (73, "machine.slice/machine-secret.scope")):
+        add_process(root, pid, 1234, ["/home/secret/run", "--token=secret"], comm="secret")
+        (root / f"proc/{pid}/cgroup").write_text(f"0::/{cgroup}\n")
+    scenario = SCENARIO + "".join(f"process p{pid} pid {pid}\nat 0s hold p{pid} card 1 memory 1GB\n" for pid in (71, 72, 73))
+    lines, _ = capture(scenario, "--root", root)
+    assert not [line for line in lines if "secret" in line]
+    found = [re.sub(r"age_ms \d+ ", "", line) for line in lines if re.match(r"process 7\d ", line)]
+    assert found == ['process 71 user "user-1" command "command-1" unit "unit-1"',
+                     'process 72 user "user-1" command "command-1" job "slurm:job-1" unit "unit-2"',
+                     'process 73 user "user-1" command "command-1" container "machine:container-1"']
+
+
+def test_an_unknown_user_stays_unknown(capture, tmp_path):
+    directory = add_process(tmp_path / "root", 71, 1234, ["run"])
+    (directory / "status").write_text("Name:\trun\nTgid:\t71\n")
+    lines, _ = capture(SCENARIO + "process p pid 71\nat 0s hold p card 1 memory 1GB\n", "--root", tmp_path / "root")
+    assert [line for line in lines if line.startswith("process 71 ") and 'user "_unknown"' in line]
+
+
+def test_the_directory_of_a_library_is_not_written(capture, tmp_path):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "libnvidia-ml.so.1").symlink_to(FAKE_NVML)
+    for path in (f"/usr/..{secret}", f"/usr/lib/../..{secret}"):
+        lines, _ = capture(SCENARIO, "--nvml", f"{path}/libnvidia-ml.so.1")
+        assert 'library "libnvidia-ml.so.1"' in lines and not [line for line in lines if "secret" in line]
 
 
 def test_identities_of_racks_and_hosts_are_replaced(capture):

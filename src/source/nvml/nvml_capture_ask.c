@@ -155,6 +155,17 @@ bool capture_ask(
 	return reply->code == NVML_OK;
 }
 
+/* Whether a library is in a directory in which users have none: not in /run/user, for one. */
+static bool is_of_system(const char *path)
+{
+	static const char *const places[] = { "/usr/lib", "/usr/local/lib",
+		"/usr/local/nvidia/", "/lib/", "/lib32/", "/lib64/", "/run/opengl-driver/" };
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (strncmp(path, places[i], strlen(places[i])) == 0)
+			return !strstr(path, "/../");
+	return false;
+}
+
 /* Opens the library; a path that may name a user's directory is shortened. */
 bool capture_open(struct capture *c)
 {
@@ -167,11 +178,9 @@ bool capture_open(struct capture *c)
 			give_up(c, (struct capture_unit){ -1, -1 });
 		return false;
 	}
-	bool known = strncmp(text, "/usr/", 5) == 0 || strncmp(text, "/lib", 4) == 0 ||
-		     strncmp(text, "/run/", 5) == 0;
 	const char *slash = strrchr(text, '/');
 	char safe[512];
-	const char *shown = known || !slash ? text : slash + 1;
+	const char *shown = is_of_system(text) || !slash ? text : slash + 1;
 	text_escape(safe, sizeof(safe), shown, strcspn(shown, "\""));
 	if (reply.code == NVML_OK)
 		str_addf(c->out, "library \"%s\"\n", safe);
