@@ -48,7 +48,7 @@ static bool next_pair(const char **at, char *key, char *value, size_t cap)
 static void take_pair(
 	struct process_id *id, const struct moment *opened, const char *key, const char *value)
 {
-	if (strcmp(key, "user") == 0)
+	if (strcmp(key, "user") == 0 && *value)
 		text_copy(id->user, sizeof(id->user), value);
 	if (strcmp(key, "age_ms") == 0) {
 		int64_t age_ms = strtoll(value, NULL, 10), now_ms = opened->wall_us / 1000;
@@ -64,24 +64,22 @@ static void take_pair(
 bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id)
 {
 	const struct nvml_play *play = ((struct nvml_source *)base)->play;
-	const struct nvml_recorded *r = nvml_play_recorded(play);
+	const struct nvml_recorded_process *found =
+		nvml_recorded_process(nvml_play_recorded(play), pid);
 	struct moment opened = nvml_play_opened(play);
 	char key[COMMAND_CAP], value[COMMAND_CAP];
-	for (size_t i = 0; i < r->n_processes; i++) {
-		const char *at = r->processes[i].words;
-		if (r->processes[i].pid != pid)
-			continue;
-		if (strcmp(at + strspn(at, " "), "gone") == 0)
-			return false;
-		*id = (struct process_id){
-			.pid = pid, .uid = -1, .owner_uid = -1, .started_ms = -1
-		};
-		id->start_ticks = 1;
-		while (next_pair(&at, key, value, sizeof(key)))
-			take_pair(id, &opened, key, value);
-		return true;
-	}
-	return false;
+	const char *at = found ? found->words : "gone";
+	if (strcmp(at + strspn(at, " "), "gone") == 0)
+		return false;
+	*id = (struct process_id){ .pid = pid,
+		.uid = -1,
+		.owner_uid = -1,
+		.started_ms = -1,
+		.start_ticks = 1,
+		.user = USER_UNKNOWN };
+	while (next_pair(&at, key, value, sizeof(key)))
+		take_pair(id, &opened, key, value);
+	return true;
 }
 
 int capture_source_open(

@@ -62,6 +62,22 @@ bool nvml_recorded_has(const struct nvml_recorded *r, const char *symbol)
 	return n < r->n_answers && strcmp(r->answers[n].key.symbol, symbol) == 0;
 }
 
+static int compare_processes(const void *a, const void *b)
+{
+	const struct nvml_recorded_process *x = a, *y = b;
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+const struct nvml_recorded_process *nvml_recorded_process(
+	const struct nvml_recorded *r, uint32_t pid)
+{
+	const struct nvml_recorded_process wanted = { .pid = pid };
+	if (r->n_processes == 0)
+		return NULL;
+	return bsearch(
+		&wanted, r->processes, r->n_processes, sizeof(wanted), compare_processes);
+}
+
 /* Takes `text` over; `name` is that of the file in messages. */
 static int parse(
 	struct nvml_recorded **result, const char *name, char *text, size_t len, struct err *e)
@@ -81,6 +97,8 @@ static int parse(
 	}
 	if (r->n_answers)
 		qsort(r->answers, r->n_answers, sizeof(r->answers[0]), compare_answers);
+	if (r->n_processes)
+		qsort(r->processes, r->n_processes, sizeof(r->processes[0]), compare_processes);
 	*result = r;
 	return 0;
 }

@@ -43,7 +43,7 @@ struct nvml_recorded {
 	size_t n_answers, cap_answers;
 	const char **rows;
 	size_t n_rows, cap_rows;
-	struct nvml_recorded_process *processes;
+	struct nvml_recorded_process *processes; /* by pid */
 	size_t n_processes, cap_processes;
 	struct nvml_round *rounds;
 	size_t n_rounds, cap_rounds;
@@ -65,5 +65,8 @@ bool nvml_recorded_has(const struct nvml_recorded *r, const char *symbol);
 /* The answer that was in force in a round; NULL: it was not asked. */
 const struct nvml_answer *nvml_recorded_find(
 	const struct nvml_recorded *r, const struct nvml_key *key, int round);
+/* What the capture has about a process; NULL: nothing. */
+const struct nvml_recorded_process *nvml_recorded_process(
+	const struct nvml_recorded *r, uint32_t pid);
 
 #endif

@@ -227,12 +227,33 @@ static int parse_round(struct parser *p, char *rest)
 	return 0;
 }
 
+/* Whether a text is "KEY VALUE KEY VALUE ...", each value a word or in quotation marks. */
+static bool check_pairs(const char *at)
+{
+	for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
+		size_t key = strcspn(at, " \"");
+		const char *value = at + key + strspn(at + key, " ");
+		bool quoted = *value == '"';
+		const char *end =
+			quoted ? strchr(value + 1, '"') : value + strcspn(value, " \"");
+		if (!key || at[key] != ' ' || !end || end == value)
+			return false;
+		at = end + quoted;
+		if (*at && *at != ' ')
+			return false;
+	}
+	return true;
+}
+
 static int parse_process(struct parser *p, char *rest)
 {
 	struct nvml_recorded *r = p->r;
 	int64_t pid = 0;
 	if (!read_integer(next_word(&rest), 1, UINT32_MAX, &pid))
 		return wrong(p, "the pid is missing or wrong");
+	if (strcmp(rest + strspn(rest, " "), "gone") != 0 && !check_pairs(rest))
+		return wrong(
+			p, "after the pid, 'gone' or pairs of a name and a value must follow");
 	if (!array_reserve(&r->processes, &r->cap_processes, r->n_processes + 1))
 		return err_memory(p->e);
 	r->processes[r->n_processes++] =
