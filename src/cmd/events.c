@@ -97,9 +97,7 @@ static void note(const struct event_list *l, const struct audit_question *q, con
 	moment_text(since, sizeof(since), q->since_ms, q->utc);
 	moment_text(until, sizeof(until), q->until_ms, q->utc);
 	if (l->simulated && strcmp(format, "csv") == 0)
-		log_notice("%s",
-			l->captured ? "captured data, not measured on this host"
-				    : "simulated data, invented and not measured on a GPU");
+		log_notice("%s", l->captured ? CAPTURED_NOTE : SIMULATED_NOTE);
 	if (!l->table.n_rows && strcmp(format, "text") == 0)
 		log_notice("no event between %s and %s", since, until);
 }

@@ -11,6 +11,7 @@
 #include "cmd/export_openmetrics.h"
 #include "cmd/export_store.h"
 #include "cmd/window.h"
+#include "model/sentence.h"
 #include "query/export.h"
 #include "render/rows.h"
 
@@ -92,9 +93,13 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 	struct export *x = NULL;
 	struct cell cells[EXPORT_MAX_COLUMNS];
 	int rc = export_open(&x, what, path, window, e);
-	/* A row has no column that says so. */
-	if (rc == 0 && export_simulated(x, window))
-		log_notice("%s: simulated data, invented and not measured on a GPU", path);
+	if (rc == 0) {
+		struct export_marks marks = export_marks(x, window);
+		if (marks.simulated)
+			log_notice("%s: " SIMULATED_NOTE, path);
+		if (marks.captured)
+			log_notice("%s: " CAPTURED_NOTE, path);
+	}
 	while (rc == 0) {
 		rc = export_next(x, cells, e);
 		if (rc <= 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "model/sentence.h"
 #include "query/history.h"
 #include "render/backfill.h"
 #include "render/exposition.h"
@@ -74,8 +75,10 @@ int export_openmetrics(const char *path, struct export_window window,
 		rc = add_label(&labels, o->labels.items[i], e);
 	if (rc == 0)
 		rc = history_open(&h, path, window, &names, e);
-	if (rc == 0 && source_is_invented(history_totals(h)->source))
-		log_notice("%s: simulated data, invented and not measured on a GPU", path);
+	const char *source = rc == 0 ? history_totals(h)->source : "";
+	if (source_is_invented(source))
+		log_notice("%s: %s", path,
+			source_is_captured(source) ? CAPTURED_NOTE : SIMULATED_NOTE);
 	if (rc == 0)
 		rc = print(h,
 			&(struct backfill){

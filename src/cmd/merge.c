@@ -63,7 +63,7 @@ static int merge(const char *path, const struct store_list *stores, struct err *
 	if (rc == 0)
 		print_summary(path, stores->n, &summary);
 	if (rc == 0 && simulated)
-		log_notice("some of the data is simulated; the new store says so");
+		log_notice("some of the data is simulated or captured; the new store says so");
 	return rc;
 }
 

@@ -16,6 +16,7 @@
 #include "cmd/report.h"
 #include "cmd/terminal.h"
 #include "cmd/window.h"
+#include "model/sentence.h"
 #include "query/report_ask.h"
 #include "query/report_config.h"
 #include "query/restriction.h"
@@ -166,9 +167,7 @@ static void note_simulated(const struct report *r)
 	for (size_t i = 0; i < r->n_hosts && n <= SIMULATED_NAMED; i++)
 		if (r->hosts[i].simulated)
 			log_notice("%s: %s", r->hosts[i].hostname,
-				r->hosts[i].captured
-					? "captured data, not measured on this host"
-					: "simulated data, invented and not measured on a GPU");
+				r->hosts[i].captured ? CAPTURED_NOTE : SIMULATED_NOTE);
 }
 
 /* Writes all of `out` to the file, which is replaced when all is written; finishes `out`. */

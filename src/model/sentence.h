@@ -7,6 +7,9 @@
 	"SIMULATED DATA: invented by a simulated source, not measured on a GPU."
 #define CAPTURED_WARNING                                                                       \
 	"CAPTURED DATA: played from a capture of another host, not measured on this one."
+/* The same on standard error, after the name of a host or store. */
+#define SIMULATED_NOTE "simulated data, invented and not measured on a GPU"
+#define CAPTURED_NOTE "captured data, not measured on this host"
 
 /* What a sentence is about. A format puts each kind in its place, in the order in which the
  * sentences stand. */

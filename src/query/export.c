@@ -242,24 +242,26 @@ int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct 
 
 /* A slot is at most an hour long, so rows up to an hour before or after a run may contain its
  * data. */
-bool export_simulated(struct export *x, struct export_window window)
+struct export_marks export_marks(struct export *x, struct export_window window)
 {
 	struct err ignored = { 0 };
 	sqlite3_stmt *stmt = NULL;
 	char source[SOURCE_LIST_CAP];
-	bool any = false;
+	struct export_marks marks = { false, false };
 	if (sql_prepare(x->db, &stmt, &ignored,
 		    "SELECT DISTINCT source FROM run WHERE started_ms - 3600000 < ?2 AND "
 		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1") == 0) {
 		sqlite3_bind_int64(stmt, 1, window.since_ms);
 		sqlite3_bind_int64(stmt, 2, window.until_ms);
-		while (!any && sql_step(stmt, &ignored) == 1) {
+		while (sql_step(stmt, &ignored) == 1) {
 			sql_text(stmt, 0, source, sizeof(source));
-			any = source_is_invented(source);
+			bool captured = source_is_captured(source);
+			marks.captured |= captured;
+			marks.simulated |= !captured && source_is_invented(source);
 		}
 	}
 	sqlite3_finalize(stmt);
-	return any;
+	return marks;
 }
 
 /* Compares the hosts of one store with the name so far; *several: there is another one. */

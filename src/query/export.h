@@ -43,7 +43,11 @@ enum { EXPORT_HOST_CAP = 128 };
 /* Writes the name of the host that the stores are about; "" if they are about several, or none
  * is known. */
 int export_host(char dst[EXPORT_HOST_CAP], char *const *paths, size_t n, struct err *e);
-/* Whether rows of the window may be simulated: a simulated source recorded in it. */
-bool export_simulated(struct export *x, struct export_window window);
+/* Whether rows of the window may be simulated, or played from a capture: such a source recorded
+ * in it. */
+struct export_marks {
+	bool simulated, captured;
+};
+struct export_marks export_marks(struct export *x, struct export_window window);
 
 #endif

@@ -20,7 +20,7 @@ const struct family family_gpus = { "gua_gpus", FAMILY_GAUGE, NULL,
 const struct family family_accounted = { "gua_sample_timestamp_seconds", FAMILY_GAUGE,
 	"seconds", "Up to when the counters are accounted." };
 const struct family family_card_info = { "gua_gpu", FAMILY_INFO, NULL,
-	"What a card is; source sim is invented data." };
+	"What a card is; source sim is invented data, capture is of another host." };
 
 const char *const exposition_states[CARD_STATES] = {
 	[CARD_ACTIVE] = "active",

@@ -114,6 +114,10 @@ def test_a_recording_is_marked(play, tmp_path):
     assert json.loads(gua("report", "--db", db, "--since", "1000w", "--json").stdout)["hosts"][0]["simulated"]
     assert "captured" in gua("status", "--db", db).stdout
     assert "captured data, not measured on this host" in gua("report", "--db", db, "--since", "1000w", "--format", "csv").stderr
+    note = f"gua: {db}: captured data, not measured on this host\n"
+    exported = gua("export", "--db", db)
+    assert exported.stderr == note and {line.rsplit(",", 1)[1] for line in exported.stdout.splitlines()} == {"source", "capture"}
+    assert gua("export", "--db", db, "--openmetrics").stderr == note
 
 
 def test_events_say_it_too(play, tmp_path):
@@ -157,6 +161,14 @@ def test_processes_are_those_of_the_capture(play, tmp_path):
                            ' job "slurm:job-1"', text, flags=re.M))
     who = play(path, "who", "--json").stdout
     assert "user-7" in who and "slurm:job-1" in who and "command-1" in who
+
+
+def test_a_process_without_a_user_has_an_unknown_one(play, tmp_path):
+    text = (CAPTURES / "plain.capture").read_text()
+    path = tmp_path / "c"
+    for words in ("", ' user ""', ' user "_unknown"'):
+        path.write_text(re.sub(r"^process (\d+) gone$", rf"process \1{words}", text, flags=re.M))
+        assert {row["user"] for row in json.loads(play(path, "who", "--json").stdout)["holders"]} == {"_unknown"}
 
 
 # ---- names of the source ----
@@ -204,6 +216,9 @@ HEAD = "gua-capture 1\n"
     (HEAD + "round 0 5 5\nround 1 5 5\nend\n", "line 3: the moments of the round"),
     (HEAD + "round 0 -5 5\nend\n", "line 2: the moments of the round"),
     (HEAD + "process -1 gone\nend\n", "line 2: the pid"),
+    (HEAD + "process 1 user\nend\n", "line 2: after the pid, 'gone' or pairs of a name and a value must follow"),
+    (HEAD + "process 1 user \"a command b\nend\n", "line 2: after the pid"),
+    (HEAD + "process 1 user \"a\"\"b\"\nend\n", "line 2: after the pid"),
     (HEAD + "node nvidia0\nend\n", "line 2: a node has a name and a number"),
     (HEAD + "gpu 0000:01:00.0\nend\n", "line 2: a card has an address"),
 ])

@@ -66,7 +66,7 @@ def test_a_report_over_it_is_that_over_the_stores(lab, tmp_path):
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith(f"merged 4 stores into {out}: 4 hosts, 7 GPUs, from 2026-10-30T12:00:00Z to "
                                  "2026-11-02T13:00:00Z, ")
-    assert run.stderr == "gua: some of the data is simulated; the new store says so\n"
+    assert run.stderr == "gua: some of the data is simulated or captured; the new store says so\n"
     same_reports(out, lab)
     assert "SIMULATED DATA" in report("--db", out).stdout
     assert [path.name for path in tmp_path.iterdir()] == ["out.db"] and out.stat().st_mode & 0o777 == 0o640
