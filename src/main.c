@@ -58,7 +58,7 @@
  *              host, sums, result
  *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sweep
  *              (unused processes), crowd (many short ones), spells, readings (the present),
- *              sums, sqlite, foreign
+ *              sums, sqlite, heap (its memory), foreign
  *              (files of others, with limits), lock (one recorder), statusfile (what it says
  *              about itself), blocker (who keeps it from writing), denied (why it cannot be
  *              read), recorded, identify (what a file is), extract (a part of one),

@@ -21,6 +21,7 @@
 #include "query/report_config.h"
 #include "query/restriction.h"
 #include "render/report.h"
+#include "store/heap.h"
 
 struct report_options {
 	struct texts db;
@@ -355,6 +356,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	const struct report_hosts hosts = { .file = o->ssh, .timeout_ms = c->fleet.timeout_ms };
 	char currency[64];
 	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
+	heap_start();
 	int rc = check_options(o, &e);
 	if (rc == 0)
 		rc = read_people(o, c, &e);

@@ -18,6 +18,7 @@
 #include "record/notify.h"
 #include "serve/listen.h"
 #include "serve/server.h"
+#include "store/heap.h"
 
 /* How long a stop waits for requests that are being answered. */
 enum { STOP_S = 3 };
@@ -238,6 +239,7 @@ int main(int argc, char **argv)
 	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	int status = 0;
 	file_hold_standard();
+	heap_start();
 	if (!cmd_line_only(&cmd_serve, &line, &v, &status) &&
 		!configure(&cmd_serve, &conf, &v.conf, &v, &status))
 		status = run(&v, &conf);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "store/heap.h"
 #include "store/lock.h"
 #include "store/sqlite.h"
 
@@ -185,8 +186,8 @@ int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e)
 		code = lock_check_logs(file->path, e);
 	if (code)
 		return code;
-	if (sqlite3_hard_heap_limit64(-1) == 0)
-		sqlite3_hard_heap_limit64(HEAP_BYTES);
+	if (!heap_has_limit())
+		heap_set_limit(HEAP_BYTES);
 	int rc = connect(db, file);
 	if (rc == SQLITE_OK)
 		rc = guard_work(*db, file);
@@ -265,7 +266,7 @@ static bool is_one_of(const char *const *tables, const char *name)
 
 void foreign_expect(size_t n)
 {
-	sqlite3_hard_heap_limit64(HEAP_BYTES + (int64_t)n * FILE_BYTES);
+	heap_set_limit(HEAP_BYTES + (int64_t)n * FILE_BYTES);
 }
 
 int foreign_check_tables(
