@@ -31,6 +31,7 @@ def make(bench, count):
     fits = int(shutil.disk_usage(folder).free * 0.8 // size)
     for number in range(min(count, fits)):
         vary(made, folder / f"node{number:05}.db", number)
+    os.sync()  # nothing is written any more when reading is measured
     return folder, min(count, fits), size
 
 
