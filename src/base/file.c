@@ -344,3 +344,10 @@ int file_make_absolute(const char **path, char *storage, struct err *e)
 	*path = storage;
 	return 0;
 }
+
+int file_id_compare(const struct file_id *a, const struct file_id *b)
+{
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	return a->device < b->device ? -1 : a->device > b->device;
+}

@@ -62,6 +62,13 @@ void file_hold_standard(void);
  */
 int file_replace(const char *path, const char *bytes, size_t len, struct err *e);
 
+/* Which file a path leads to, and an order of files; 0: it is the same file. */
+struct file_id {
+	dev_t device;
+	ino_t inode;
+};
+int file_id_compare(const struct file_id *a, const struct file_id *b);
+
 /* The nearest directory above `path` that exists: files can be made there, or not. */
 void file_nearest_directory(char *dir, size_t cap, const char *path);
 /* Makes `path` and its missing parents with `mode`. */

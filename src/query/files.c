@@ -28,39 +28,35 @@ uint32_t file_card(const struct gather_file *file, int64_t id)
 	return place == IDMAP_NONE ? IDMAP_NONE : file->cards[place];
 }
 
-/* Which file a path is, to find those that are given twice. */
-struct file_id {
-	dev_t device;
-	ino_t inode;
+/* A store of the list, to find those that are given twice. */
+struct given {
+	struct file_id id;
 	size_t at;
 };
 
-static int compare_ids(const void *x, const void *y)
+static int compare_given(const void *x, const void *y)
 {
-	const struct file_id *a = x, *b = y;
-	if (a->inode != b->inode)
-		return a->inode < b->inode ? -1 : 1;
-	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
+	const struct given *a = x, *b = y;
+	int order = file_id_compare(&a->id, &b->id);
+	return order ? order : a->at < b->at ? -1 : a->at > b->at;
 }
 
 /* Refuses a file that is given twice, because it would be counted twice. Two threads must not
  * read the same file either: each would drop the locks of the other. */
 static int check_not_twice(const struct gather *g, struct err *e)
 {
-	struct file_id *all = calloc(g->n_files + 1, sizeof(*all));
+	struct given *all = calloc(g->n_files + 1, sizeof(*all));
 	size_t n = 0;
 	int rc = all ? 0 : err_memory(e);
 	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
 		struct stat st;
 		if (stat(g->files[i].path, &st) == 0)
-			all[n++] = (struct file_id){ st.st_dev, st.st_ino, i };
+			all[n++] = (struct given){ { st.st_dev, st.st_ino }, i };
 	}
 	if (rc == 0)
-		qsort(all, n, sizeof(*all), compare_ids);
+		qsort(all, n, sizeof(*all), compare_given);
 	for (size_t i = 1; i < n && rc == 0; i++)
-		if (all[i].inode == all[i - 1].inode && all[i].device == all[i - 1].device)
+		if (file_id_compare(&all[i].id, &all[i - 1].id) == 0)
 			rc = err_set(e, ERR_USAGE, "%s and %s are the same store",
 				g->files[all[i - 1].at].path, g->files[all[i].at].path);
 	free(all);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "store/identify.h"
 
 /* Adds a copy of a text to a list of *n. */
@@ -107,8 +108,7 @@ static int add_matches(struct store_list *l, const char *pattern, struct err *e)
 
 /* A file of a directory or pattern, to find links to others of them. */
 struct listed {
-	dev_t device;
-	ino_t inode;
+	struct file_id id;
 	bool link;
 	size_t at;
 };
@@ -117,10 +117,9 @@ struct listed {
 static int compare_listed(const void *x, const void *y)
 {
 	const struct listed *a = x, *b = y;
-	if (a->inode != b->inode)
-		return a->inode < b->inode ? -1 : 1;
-	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
+	int order = file_id_compare(&a->id, &b->id);
+	if (order)
+		return order;
 	if (a->link != b->link)
 		return a->link ? 1 : -1;
 	return a->at < b->at ? -1 : a->at > b->at;
@@ -146,13 +145,12 @@ static int drop_links(struct store_list *l, size_t from, struct err *e)
 	for (size_t i = from; i < l->n; i++) {
 		struct stat st;
 		if (stat(l->paths[i], &st) == 0)
-			all[n++] = (struct listed){ st.st_dev, st.st_ino, is_link(l->paths[i]),
-				i };
+			all[n++] = (struct listed){ { st.st_dev, st.st_ino },
+				is_link(l->paths[i]), i };
 	}
 	qsort(all, n, sizeof(*all), compare_listed);
 	for (size_t i = 1; i < n; i++)
-		if (all[i].link && all[i].inode == all[i - 1].inode &&
-			all[i].device == all[i - 1].device) {
+		if (all[i].link && file_id_compare(&all[i].id, &all[i - 1].id) == 0) {
 			free(l->paths[all[i].at]);
 			l->paths[all[i].at] = NULL;
 		}
