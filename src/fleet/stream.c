@@ -233,6 +233,14 @@ static bool is_of_word(char c)
 	       c == '+' || c == 'E';
 }
 
+/* Keeps the first `n` of `len` bytes as text. False: there is no byte after them yet. */
+static bool keep_text(struct stream *s, const char *bytes, size_t n, size_t len)
+{
+	str_add_bytes(&s->text, bytes, n);
+	s->n_bytes += n + (n < len);
+	return n < len;
+}
+
 /* Takes the characters of a number or a word, and the one that ends it. Returns how many bytes.
  */
 static size_t take_word(struct stream *s, const char *bytes, size_t len, int *rc, struct err *e)
@@ -240,11 +248,8 @@ static size_t take_word(struct stream *s, const char *bytes, size_t len, int *rc
 	size_t n = 0;
 	while (n < len && is_of_word(bytes[n]))
 		n++;
-	str_add_bytes(&s->text, bytes, n);
-	s->n_bytes += n;
-	if (n == len)
+	if (!keep_text(s, bytes, n, len))
 		return n;
-	s->n_bytes++;
 	*rc = end_word(s, e);
 	if (*rc == 0)
 		*rc = take_between(s, bytes[n], e);
@@ -275,11 +280,8 @@ static size_t take_string(
 	size_t n = 0;
 	while (n < len && bytes[n] != '"' && bytes[n] != '\\' && (unsigned char)bytes[n] >= 32)
 		n++;
-	str_add_bytes(&s->text, bytes, n);
-	s->n_bytes += n;
-	if (n == len)
+	if (!keep_text(s, bytes, n, len))
 		return n;
-	s->n_bytes++;
 	if (bytes[n] == '"')
 		*rc = end_string(s, e);
 	else if (bytes[n] == '\\')
