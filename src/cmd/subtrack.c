@@ -1,6 +1,6 @@
 /* gua sub-track: reports what named blocks of code used, from the samples of a tracking file.
  */
-#include "cmd/subtrack.h"
+#include "cmd/cmd.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,9 +12,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "query/subtrack.h"
-#include "query/subtrack_compare.h"
-#include "render/subtrack.h"
+#include "subtrack/subtrack.h"
+#include "subtrack/subtrack_compare.h"
+#include "subtrack/subtrack_print.h"
 
 enum { MAX_SESSIONS = 64 };
 

@@ -3,7 +3,7 @@
 #define GUA_TESTS_FUZZ_FUZZ_SUBTRACK_H
 
 #include "fuzz.h"
-#include "query/subtrack.h"
+#include "subtrack/subtrack.h"
 
 static inline void analyze(const char *tracking, const char *sub)
 {

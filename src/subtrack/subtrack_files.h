@@ -1,11 +1,11 @@
 /* Reading tracking and sub-tracking files, CSV or SQLite, into memory; private to sub-tracking.
  */
-#ifndef GUA_QUERY_SUBTRACK_FILES_H
-#define GUA_QUERY_SUBTRACK_FILES_H
+#ifndef GUA_SUBTRACK_SUBTRACK_FILES_H
+#define GUA_SUBTRACK_SUBTRACK_FILES_H
 
 #include <stdbool.h>
 
-#include "query/subtrack.h"
+#include "subtrack/subtrack.h"
 
 /* One row of a tracking file. */
 struct timepoint {
@@ -31,6 +31,8 @@ struct marks {
 	struct mark *rows;
 	size_t n, cap;
 };
+
+enum { SUBTRACK_MAX_FILE = 1 << 30 }; /* bytes of a CSV file */
 
 struct sqlite3;
 

@@ -1,7 +1,7 @@
 /* Sub-tracking: named code blocks with start and stop times, joined to the samples of a
  * tracking file: what each block used. The files are gpu-tracker's, CSV or SQLite. */
-#ifndef GUA_QUERY_SUBTRACK_H
-#define GUA_QUERY_SUBTRACK_H
+#ifndef GUA_SUBTRACK_SUBTRACK_H
+#define GUA_SUBTRACK_SUBTRACK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* Sub-tracking results and their comparisons as text and JSON. */
-#ifndef GUA_RENDER_SUBTRACK_H
-#define GUA_RENDER_SUBTRACK_H
+#ifndef GUA_SUBTRACK_SUBTRACK_PRINT_H
+#define GUA_SUBTRACK_SUBTRACK_PRINT_H
 
 #include <jansson.h>
 
 #include "base/str.h"
-#include "query/subtrack.h"
+#include "subtrack/subtrack.h"
 
 void subtrack_text(struct str *out, const struct subtrack *s);
 /* Appends one JSON document; missing values are null. It is the input of a comparison. */

@@ -1,5 +1,5 @@
 /* Compares one statistic of several sessions. */
-#include "query/subtrack_compare.h"
+#include "subtrack/subtrack_compare.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Comparing the results of several sub-tracking analyses. */
-#ifndef GUA_QUERY_SUBTRACK_COMPARE_H
-#define GUA_QUERY_SUBTRACK_COMPARE_H
+#ifndef GUA_SUBTRACK_SUBTRACK_COMPARE_H
+#define GUA_SUBTRACK_SUBTRACK_COMPARE_H
 
 #include <jansson.h>
 #include <stddef.h>

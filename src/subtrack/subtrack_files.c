@@ -1,5 +1,5 @@
 /* Reads tracking and sub-tracking files. */
-#include "query/subtrack_files.h"
+#include "subtrack/subtrack_files.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "store/foreign.h"
 #include "store/sqlite.h"
 
-enum { MAX_FILE = 1 << 30, NAME_CAP = 1024, WAIT_MS = 5000 };
+enum { NAME_CAP = 1024, WAIT_MS = 5000 };
 
 static const char *const mark_columns[] = { "process_id", "code_block_name", "position",
 	"timestamp" };
@@ -65,7 +65,7 @@ static int rows_open(struct rows *r, const char *path, struct err *e)
 		return e->code;
 	if (subtrack_is_csv(path)) {
 		size_t len = 0;
-		int rc = file_read_all(path, MAX_FILE, &r->bytes, &len, e);
+		int rc = file_read_all(path, SUBTRACK_MAX_FILE, &r->bytes, &len, e);
 		if (!rc)
 			csv_start(&r->csv, r->bytes, len);
 		return rc;

@@ -1,0 +1,386 @@
+/* Prints sub-tracking results and their comparisons, as text in the form of gpu-tracker and as
+ * JSON. */
+#include "subtrack/subtrack_print.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/json.h"
+
+enum {
+	NUMBER_CAP = 400,
+	NAME_CAP = 2200,
+	LABEL_WIDTH = 20,
+	N_USAGE_STATS = 4,
+	N_TIME_STATS = 5
+};
+
+/* A table of numbers as gpu-tracker prints it: names on the left, numbers right-aligned, one
+ * blank between columns. The caller owns everything; texts are safe to show. */
+struct subtrack_table {
+	const char *const *heads; /* of the columns */
+	size_t n_columns;
+	const char *const *names; /* of the rows; NULL: one row without a name */
+	size_t n_rows;
+	const double *cells; /* row by row; NAN: unknown */
+};
+
+/* Writes a number with at most 8 decimals and at least one; "-" if it is unknown. */
+static void print_number(char *dst, size_t cap, double number)
+{
+	char decimals[NUMBER_CAP];
+	if (!isfinite(number)) {
+		text_copy(dst, cap, "-");
+		return;
+	}
+	snprintf(decimals, sizeof(decimals), "%.8f", number);
+	text_exact(dst, cap, strtod(decimals, NULL));
+	size_t len = strlen(dst);
+	if (!strpbrk(dst, ".e"))
+		text_copy(dst + len, cap - len, ".0");
+}
+
+static size_t missing_columns(const char *text, size_t width)
+{
+	size_t have = text_columns(text);
+	return have < width ? width - have : 0;
+}
+
+static void add_right(struct str *out, const char *text, size_t width)
+{
+	str_add_repeat(out, " ", missing_columns(text, width));
+	str_add(out, text);
+}
+
+static void add_left(struct str *out, const char *text, size_t width)
+{
+	str_add(out, text);
+	str_add_repeat(out, " ", missing_columns(text, width));
+}
+
+/* A column is wider than its title by at least one. */
+static size_t column_width(const struct subtrack_table *t, size_t column)
+{
+	char number[NUMBER_CAP];
+	size_t width = text_columns(t->heads[column]) + 1;
+	for (size_t row = 0; row < t->n_rows; row++) {
+		print_number(number, sizeof(number), t->cells[row * t->n_columns + column]);
+		width = strlen(number) > width ? strlen(number) : width;
+	}
+	return width;
+}
+
+static void add_row(
+	struct str *out, const struct subtrack_table *t, const size_t *widths, size_t row)
+{
+	char number[NUMBER_CAP];
+	for (size_t i = 0; i < t->n_columns; i++) {
+		print_number(number, sizeof(number), t->cells[row * t->n_columns + i]);
+		str_add(out, " ");
+		add_right(out, number, widths[i]);
+	}
+	str_add(out, "\n");
+}
+
+/* Appends the table, each line after `depth` tabs. */
+static void add_table(struct str *out, const struct subtrack_table *t, size_t depth)
+{
+	size_t names = 0, *widths = calloc(t->n_columns + 1, sizeof(*widths));
+	if (!widths) {
+		out->failed = true;
+		return;
+	}
+	for (size_t row = 0; t->names && row < t->n_rows; row++) {
+		size_t width = text_columns(t->names[row]);
+		names = width > names ? width : names;
+	}
+	str_add_repeat(out, "\t", depth);
+	str_add_repeat(out, " ", names);
+	for (size_t i = 0; i < t->n_columns; i++) {
+		widths[i] = column_width(t, i);
+		str_add(out, " ");
+		add_right(out, t->heads[i], widths[i]);
+	}
+	str_add(out, "\n");
+	for (size_t row = 0; row < t->n_rows; row++) {
+		str_add_repeat(out, "\t", depth);
+		add_left(out, t->names ? t->names[row] : "", names);
+		add_row(out, t, widths, row);
+	}
+	free(widths);
+}
+
+static const char *const stat_names[] = { "min", "max", "mean", "std", "total" };
+
+static double stat_at(const struct subtrack_stats *s, size_t i)
+{
+	const double all[] = { s->min, s->max, s->mean, s->std, s->total };
+	return all[i];
+}
+
+static void add_usage(struct str *out, const struct subtrack_stats *usage, size_t depth)
+{
+	double cells[SUBTRACK_MEASUREMENTS * N_USAGE_STATS];
+	for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
+		for (size_t k = 0; k < N_USAGE_STATS; k++)
+			cells[i * N_USAGE_STATS + k] = stat_at(&usage[i], k);
+	struct subtrack_table table = { .heads = stat_names,
+		.n_columns = N_USAGE_STATS,
+		.names = tracking_columns,
+		.n_rows = SUBTRACK_MEASUREMENTS,
+		.cells = cells };
+	add_table(out, &table, depth);
+}
+
+static void add_time(struct str *out, const struct subtrack_stats *time, size_t depth)
+{
+	double cells[N_TIME_STATS];
+	for (size_t k = 0; k < N_TIME_STATS; k++)
+		cells[k] = stat_at(time, k);
+	struct subtrack_table table = {
+		.heads = stat_names, .n_columns = N_TIME_STATS, .n_rows = 1, .cells = cells
+	};
+	add_table(out, &table, depth);
+}
+
+static void add_count(struct str *out, const char *label, int64_t count)
+{
+	str_add(out, "\t");
+	add_left(out, label, LABEL_WIDTH);
+	str_addf(out, " %lld\n", (long long)count);
+}
+
+static void add_block(struct str *out, const struct subtrack_block *b)
+{
+	str_add(out, "\t");
+	add_left(out, "Name:", LABEL_WIDTH);
+	str_addf(out, " %s\n", b->name);
+	add_count(out, "Num Timepoints:", b->timepoints);
+	add_count(out, "Num Calls:", b->calls);
+	add_count(out, "Num Non Empty Calls:", b->non_empty_calls);
+	str_add(out, "\tCompute Time:\n");
+	add_time(out, &b->compute_time, 2);
+	str_add(out, "\tResource Usage:\n");
+	add_usage(out, b->usage, 2);
+	str_add(out, "\n");
+}
+
+/* A static value as it is shown: a number that is not whole has at most 8 decimals. */
+static const char *static_text(char *dst, size_t cap, const char *text)
+{
+	char *end = NULL;
+	double number = strtod(text, &end);
+	if (end == text || *end || !strpbrk(text, ".eE"))
+		return text;
+	print_number(dst, cap, number);
+	return dst;
+}
+
+/* Units and capacities: a line of names and a line of values below them. */
+static void add_statics(struct str *out, const struct subtrack *s)
+{
+	struct str values = { 0 };
+	str_add(out, "\t");
+	str_add(&values, "\t");
+	for (size_t i = 0; i < TRACKING_STATICS; i++) {
+		char number[64];
+		const char *text = s->statics[i] && *s->statics[i] ? s->statics[i] : "-";
+		text = static_text(number, sizeof(number), text);
+		size_t width = strlen(tracking_statics[i]), have = text_columns(text) + 1;
+		width = have > width ? have : width;
+		str_add(out, " ");
+		add_right(out, tracking_statics[i], width);
+		str_add(&values, " ");
+		add_right(&values, text, width);
+	}
+	str_addf(out, "\n%s\n", str_text(&values));
+	out->failed |= values.failed;
+	str_finish(&values);
+}
+
+void subtrack_text(struct str *out, const struct subtrack *s)
+{
+	str_add(out, "Overall:\n");
+	add_usage(out, s->overall, 1);
+	str_add(out, "Static Data:\n");
+	add_statics(out, s);
+	str_add(out, "Code Block Results:\n");
+	for (size_t i = 0; i < s->n_blocks; i++)
+		add_block(out, &s->blocks[i]);
+	if (s->unfinished)
+		str_addf(out, "%lld calls never stopped and were left out.\n",
+			(long long)s->unfinished);
+}
+
+static void json_stats(
+	struct json *j, const char *key, const struct subtrack_stats *s, size_t n)
+{
+	json_open(j, key, '{');
+	for (size_t i = 0; i < n; i++)
+		json_exact(j, stat_names[i], stat_at(s, i));
+	json_close(j, '}');
+}
+
+static void json_usage(struct json *j, const char *key, const struct subtrack_stats *usage)
+{
+	json_open(j, key, '{');
+	for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
+		json_stats(j, tracking_columns[i], &usage[i], N_USAGE_STATS);
+	json_close(j, '}');
+}
+
+static void json_statics(struct json *j, const struct subtrack *s)
+{
+	json_open(j, "static_data", '{');
+	for (size_t i = 0; i < TRACKING_STATICS; i++) {
+		char *end = NULL;
+		const char *text = s->statics[i] ? s->statics[i] : "";
+		double number = strtod(text, &end);
+		if (i < 3) /* the units */
+			json_text(j, tracking_statics[i], text);
+		else
+			json_exact(j, tracking_statics[i], end == text || *end ? NAN : number);
+	}
+	json_close(j, '}');
+}
+
+static void json_block(struct json *j, const struct subtrack_block *b)
+{
+	json_open(j, NULL, '{');
+	json_text(j, "name", b->name);
+	json_number(j, "num_timepoints", (double)b->timepoints, 0);
+	json_number(j, "num_calls", (double)b->calls, 0);
+	json_number(j, "num_non_empty_calls", (double)b->non_empty_calls, 0);
+	json_stats(j, "compute_time", &b->compute_time, N_TIME_STATS);
+	json_usage(j, "resource_usage", b->usage);
+	json_close(j, '}');
+}
+
+void subtrack_json(struct str *out, const struct subtrack *s)
+{
+	struct json j = { .out = out, .lines = 4 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-sub-track-1");
+	json_usage(&j, "overall", s->overall);
+	json_statics(&j, s);
+	json_open(&j, "code_block_results", '[');
+	for (size_t i = 0; i < s->n_blocks; i++)
+		json_block(&j, &s->blocks[i]);
+	json_close(&j, ']');
+	json_number(&j, "unfinished_calls", (double)s->unfinished, 0);
+	json_close(&j, '}');
+	str_add(out, "\n");
+}
+
+/* The title of a key, as gpu-tracker writes it: "main_gpu_ram" is "Main Gpu Ram". */
+static void add_title(struct str *out, const char *key, size_t depth)
+{
+	char title[NAME_CAP];
+	text_escape(title, sizeof(title), key, strlen(key));
+	for (size_t i = 0; title[i]; i++) {
+		if (title[i] == '_')
+			title[i] = ' ';
+		else if (i == 0 || title[i - 1] == ' ')
+			title[i] = (char)toupper((unsigned char)title[i]);
+	}
+	str_add_repeat(out, "\t", depth);
+	str_addf(out, "%s:\n", title);
+}
+
+/* The name of a block stays as it is. */
+static void add_name(struct str *out, const char *name, size_t depth)
+{
+	char safe[NAME_CAP];
+	text_escape(safe, sizeof(safe), name, strlen(name));
+	str_add_repeat(out, "\t", depth);
+	str_addf(out, "%s:\n", safe);
+}
+
+/* The values of one group, { session: value }, side by side. */
+static void add_sessions(struct str *out, json_t *group, size_t depth)
+{
+	size_t n = json_object_size(group), i = 0;
+	char(*heads)[NAME_CAP] = calloc(n + 1, sizeof(*heads));
+	const char **texts = calloc(n + 1, sizeof(*texts)), *name;
+	double *cells = calloc(n + 1, sizeof(*cells));
+	json_t *value;
+	out->failed |= !heads || !texts || !cells;
+	if (!out->failed) {
+		json_object_foreach(group, name, value)
+		{
+			text_escape(heads[i], sizeof(heads[i]), name, strlen(name));
+			texts[i] = heads[i];
+			cells[i++] = json_is_number(value) ? json_number_value(value) : NAN;
+		}
+		struct subtrack_table table = {
+			.heads = texts, .n_columns = n, .n_rows = 1, .cells = cells
+		};
+		add_table(out, &table, depth);
+	}
+	free(heads);
+	free(texts);
+	free(cells);
+}
+
+static void add_blocks(struct str *out, json_t *blocks, size_t depth)
+{
+	const char *block;
+	json_t *group;
+	json_object_foreach(blocks, block, group)
+	{
+		add_name(out, block, depth);
+		add_sessions(out, group, depth + 1);
+	}
+}
+
+void subtrack_comparison_text(struct str *out, const json_t *comparison)
+{
+	const char *measurement;
+	json_t *group;
+	add_title(out, "overall_resource_usage", 0);
+	json_object_foreach(
+		json_object_get(comparison, "overall_resource_usage"), measurement, group)
+	{
+		add_title(out, measurement, 1);
+		add_sessions(out, group, 2);
+	}
+	add_title(out, "code_block_resource_usage", 0);
+	json_object_foreach(
+		json_object_get(comparison, "code_block_resource_usage"), measurement, group)
+	{
+		add_title(out, measurement, 1);
+		add_blocks(out, group, 2);
+	}
+	add_title(out, "code_block_compute_time", 0);
+	add_blocks(out, json_object_get(comparison, "code_block_compute_time"), 1);
+}
+
+static void add_members(struct json *j, const json_t *object)
+{
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)object, key, value)
+	{
+		if (!json_is_object(value)) {
+			json_exact(
+				j, key, json_is_number(value) ? json_number_value(value) : NAN);
+			continue;
+		}
+		json_open(j, key, '{');
+		add_members(j, value);
+		json_close(j, '}');
+	}
+}
+
+void subtrack_comparison_json(struct str *out, const json_t *comparison)
+{
+	struct json j = { .out = out, .lines = 3 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-sub-track-compare-1");
+	add_members(&j, comparison);
+	json_close(&j, '}');
+	str_add(out, "\n");
+}
