@@ -7,6 +7,9 @@
 /* A card that was idle-held before and after a pause of this length was so all the time. */
 #define PAUSE_MS 10000
 
+/* The part of a sample's period by which an edge of use is off. */
+#define EDGE_PART 0.1
+
 /* Enough for the holders of one card; further ones are accounted without a share. */
 enum { MAX_SHARERS = 1024 };
 
@@ -17,10 +20,19 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms)
 		.started = from_ms >= 0,
 		.covered_ms = from_ms,
 		.sm_active_pct = NAN,
+		.pct = NAN,
+		.stamp_ms = -1,
+		.before = { NAN, NAN },
 		.unlisted_ms = INT64_MAX,
 		.idle_held_since_ms = -1,
 	};
 	energy_reset(&a->energy);
+}
+
+void account_begin(struct account *a, int64_t at_ms)
+{
+	a->started = true;
+	a->covered_ms = at_ms;
 }
 
 void account_not_before(struct account *a, int64_t seen_ms)
@@ -37,7 +49,7 @@ static int64_t min64(int64_t a, int64_t b)
 struct slot_part {
 	int64_t slot, from_ms, to_ms, ms;
 	enum card_state state;
-	int64_t unsure_ms; /* at most this much of it is in another state */
+	bool unsure; /* a process came or went at a moment that is not known exactly */
 };
 
 /* Notes since when the card is idle-held. */
@@ -55,21 +67,23 @@ static void add_usage(struct account *a, const struct slot_part *p, struct ledge
 {
 	note_idle_held(a, p);
 	struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
-	bool seen = p->state != CARD_UNOBSERVED && !isnan(a->pending_pct);
+	bool seen = p->state != CARD_UNOBSERVED && !isnan(a->pct);
 	if (!sum) {
 		ledger->dropped_ms += p->ms;
 		return;
 	}
 	sum->ms += p->ms;
-	sum->unsure_ms += p->unsure_ms;
 	if (seen)
-		sum->util_pct_ms += llround(a->pending_pct * (double)p->ms);
+		sum->util_pct_ms += llround(a->pct * (double)p->ms);
 	if (p->state != CARD_UNOBSERVED && !isnan(a->sm_active_pct)) {
 		sum->sm_active_pct_ms += llround(a->sm_active_pct * (double)p->ms);
 		sum->sm_active_ms += p->ms;
 	}
-	energy_piece(&a->energy, &(struct energy_piece){ p->slot, p->from_ms, p->to_ms,
-					 p->state, seen ? a->pending_pct : 0 });
+	energy_piece(&a->energy, &(struct energy_piece){ .slot = p->slot,
+					 .from_ms = p->from_ms,
+					 .to_ms = p->to_ms,
+					 .state = p->state,
+					 .util_pct = seen ? a->pct : 0 });
 }
 
 /* Returns a holder's weight when the time of a card is split: SM use on an active card if it is
@@ -174,6 +188,10 @@ static void add_holding(struct account *a, const struct slot_part *p, size_t i,
 	}
 	if (h->uses_engine)
 		sum->engine_ms += p->ms;
+	int64_t own_pct = isnan(h->own_pct) ? 0 : (int64_t)h->own_pct;
+	sum->own_unknown_ms += isnan(h->own_pct) ? p->ms : 0;
+	if (own_pct > sum->sm_max_pct)
+		sum->sm_max_pct = own_pct;
 	int64_t kib = h->mem_bytes < 0 ? -1 : (h->mem_bytes + 1023) / 1024;
 	if (kib > sum->mem_peak_kib)
 		sum->mem_peak_kib = kib;
@@ -191,39 +209,89 @@ static bool is_unsure(double util_pct, int64_t at_ms, const struct account_scene
 	       state_at(util_pct, at_ms, HELD_MAYBE, on);
 }
 
-/* Whether one process may have gone and another may have come at the same moment: then the card
- * may have been empty or held for the whole stretch. */
-static bool may_change_hands(const struct account_scene *on, int64_t at_ms)
+/* Adds an error that does not depend on others: it is hardly ever more than the root. */
+static void add_square(
+	struct account *a, struct ledger *ledger, enum card_state state, double square_ms2)
 {
-	for (size_t i = 0; i < on->n; i++) {
-		const struct holder *gone = &on->holders[i];
-		if (at_ms < gone->to.lo || at_ms >= gone->to.hi)
-			continue;
-		for (size_t k = 0; k < on->n; k++) {
-			const struct holder *new = &on->holders[k];
-			if (new->process != gone->process &&new->from.lo <= at_ms &&
-				at_ms < new->from.hi)
-				return true;
-		}
-	}
+	int64_t slot = ledger_slot(ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
+	struct usage_sum *sum = ledger_usage(ledger, slot, a->card, state);
+	if (sum)
+		sum->unsure_ms2 += llround(square_ms2);
+}
+
+/* Adds an error that has the sign of others like it. */
+static void add_unsure(struct account *a, struct ledger *ledger, int64_t ms)
+{
+	int64_t slot = ledger_slot(ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
+	struct usage_sum *sum = ledger_usage(ledger, slot, a->card, CARD_ACTIVE);
+	if (sum)
+		sum->unsure_ms += ms;
+}
+
+/* The true time in a state within a stretch of `ms` is as likely any other, and `counted_ms` of
+ * it were counted. Returns the square of the error that is exceeded once in twenty times: twice
+ * the standard deviation, which is a twelfth of the square of the length around the middle. */
+static double square_of(int64_t ms, int64_t counted_ms)
+{
+	double length = (double)ms, off = 2 * (double)counted_ms - length;
+	return length * length / 3 + off * off;
+}
+
+/* An uncertain stretch has ended: what came and went in it depends on each other. If the next
+ * one follows at once (`goes_on`), a list between them saw what others of its kind were too
+ * short to show: their errors are added up. Nothing else depends on it. */
+static void settle(struct account *a, struct ledger *ledger, bool goes_on)
+{
+	double root_ms = a->paired_ms;
+	if (a->unsure_ms == 0 && root_ms == 0)
+		return;
+	root_ms += sqrt(square_of(a->unsure_ms, a->unsure_held_ms));
+	bool pairs = goes_on && a->paired_ms == 0;
+	if (!pairs)
+		add_square(a, ledger, CARD_TRULY_IDLE, root_ms * root_ms);
+	a->paired_ms = pairs ? root_ms : 0;
+	a->unsure_ms = a->unsure_held_ms = 0;
+}
+
+/* Whether the processes were listed at that moment. */
+static bool is_listed_at(const struct account_scene *on, int64_t at_ms)
+{
+	for (size_t i = 0; i < on->n; i++)
+		if (on->holders[i].from.hi == at_ms || on->holders[i].to.hi == at_ms)
+			return true;
 	return false;
 }
 
-/* Finds the state of a stretch, and how much of it is uncertain. */
+static void note_unsure(
+	struct account *a, const struct slot_part *p, const struct account_scene *on)
+{
+	bool unsure = p->unsure && p->state != CARD_UNOBSERVED, used = p->state == CARD_ACTIVE;
+	/* Use hides the error on its side of the middle, so that what is left has one sign. */
+	if (used && a->unsure_ms > 0)
+		add_unsure(a, on->ledger, a->unsure_ms / 8);
+	if (unsure && a->used)
+		add_unsure(a, on->ledger, p->ms / 8);
+	a->used = used;
+	if (!unsure || is_listed_at(on, p->from_ms))
+		settle(a, on->ledger, unsure);
+	if (unsure) {
+		a->unsure_ms += p->ms;
+		a->unsure_held_ms += p->state == CARD_TRULY_IDLE ? 0 : p->ms;
+	}
+}
+
+/* Finds the state of a stretch, and whether it is certain. */
 static void judge(const struct account *a, struct slot_part *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
-	bool unsure = is_unsure(a->pending_pct, at_ms, on);
+	bool steady = at_ms >= a->steady_from_ms && at_ms < a->steady_to_ms;
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
-	p->state = state_at(a->pending_pct, at_ms, HELD_COUNTED, on);
+	p->unsure = !steady && is_unsure(a->pct, at_ms, on);
+	p->state = steady ? classify_card(a->pct, a->steady, on->rules)
+			  : state_at(a->pct, at_ms, HELD_COUNTED, on);
 	bool unlisted = at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE;
-	/* The middle of the possible moments is used, so at most half of the time is wrong. */
-	bool whole = a->doubtful || (unsure && may_change_hands(on, at_ms));
-	p->unsure_ms = whole ? p->ms : unsure ? (p->ms + 1) / 2 : 0;
-	if (a->pending_suspect || unlisted || (unsure && stalled)) {
+	if (a->suspect || unlisted || (p->unsure && stalled))
 		p->state = CARD_UNOBSERVED;
-		p->unsure_ms = 0;
-	}
 }
 
 /* Accounts one stretch within one slot, with one utilisation and the same holders. */
@@ -235,6 +303,7 @@ static void account_piece(
 		.to_ms = to_ms,
 		.ms = to_ms - from_ms };
 	judge(a, &p, on);
+	note_unsure(a, &p, on);
 	add_usage(a, &p, on->ledger);
 	if (p.state == CARD_UNOBSERVED) {
 		a->unobserved_ms += p.ms;
@@ -303,6 +372,10 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 			end = min64(end, a->stall_to_ms);
 		if (a->covered_ms < a->unlisted_ms)
 			end = min64(end, a->unlisted_ms);
+		if (a->covered_ms < a->steady_from_ms)
+			end = min64(end, a->steady_from_ms);
+		else if (a->covered_ms < a->steady_to_ms)
+			end = min64(end, a->steady_to_ms);
 		account_piece(a, a->covered_ms, end, on);
 		a->covered_ms = end;
 	}
@@ -310,26 +383,19 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 
 static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *ledger)
 {
+	if (a->covered_ms < to_ms)
+		settle(a, ledger, false);
 	while (a->covered_ms < to_ms) {
 		int64_t slot = ledger_slot(ledger, a->covered_ms);
 		int64_t end = min64(to_ms, (slot + ledger->slot_seconds) * 1000);
 		int64_t ms = end - a->covered_ms;
 		add_usage(a,
-			&(struct slot_part){ slot, a->covered_ms, end, ms, CARD_UNOBSERVED, 0 },
+			&(struct slot_part){
+				slot, a->covered_ms, end, ms, CARD_UNOBSERVED, false },
 			ledger);
 		a->unobserved_ms += ms;
 		a->covered_ms = end;
 	}
-}
-
-/* Accounts everything up to `to_ms`: the pending sample as long as it lasts, the rest as
- * unobserved. */
-static void account_until(struct account *a, int64_t to_ms, struct account_scene *on)
-{
-	if (a->pending)
-		account_observed(
-			a, to_ms <= a->pending_to_ms ? to_ms : a->pending_short_ms, on);
-	account_unobserved(a, to_ms, on->ledger);
 }
 
 static bool differs(double a_pct, double b_pct, const struct rules *rules)
@@ -337,59 +403,183 @@ static bool differs(double a_pct, double b_pct, const struct rules *rules)
 	return (a_pct >= rules->active_util_pct) != (b_pct >= rules->active_util_pct);
 }
 
-/* Accounts up to the next sample. If the state changed between two polled readings, the moment
- * is not known: the middle is used, and half of the time between can be wrong. */
-static void account_to_sample(struct account *a, const struct util_sample *next,
-	const struct account_drain *d, struct account_scene *on)
+/* Whether nothing is missing between the newest sample accounted and this one. Some drivers
+ * take no samples while a card is idle, so that little is missing between two samples of 0. */
+static bool is_joined(
+	const struct account *a, const struct account_sample *s, const struct account_drain *d)
 {
-	int64_t at_ms = next->wall_us / 1000;
-	bool changed = d->polled && a->pending && at_ms <= a->pending_to_ms &&
-		       differs(a->pending_pct, next->util_pct, on->rules);
-	if (changed)
-		at_ms = a->pending_ms + (at_ms - a->pending_ms) / 2;
-	a->doubtful = changed;
-	if (at_ms > a->covered_ms)
-		account_until(a, at_ms, on);
-	a->doubtful = false;
+	int64_t gap_ms = s->at_ms - a->stamp_ms;
+	bool dry = a->before[COVER_BESIDE - 1] == 0 && s->pct == 0 && !s->suspect &&
+		   a->stamp_ms >= a->torn_ms;
+	return a->stamp_ms >= 0 && gap_ms <= (dry && d->dry_ms ? d->dry_ms : d->hold_ms);
 }
 
-static void take_sample(struct account *a, const struct util_sample *s,
+/* Returns the begin of a sample's period: the stamp of the one before, or the moment up to
+ * which time is accounted; after a gap the usual period is assumed. */
+static int64_t begin_of(
+	const struct account *a, const struct account_sample *s, const struct account_drain *d)
+{
+	if (is_joined(a, s, d))
+		return a->stamp_ms;
+	if (a->stamp_ms < 0 && s->at_ms - a->covered_ms <= d->hold_ms)
+		return a->covered_ms;
+	return s->at_ms - d->period_ms;
+}
+
+/* Accounts with this utilisation up to a moment. */
+static void account_pct(struct account *a, double pct, int64_t to_ms, struct account_scene *on)
+{
+	a->pct = pct;
+	account_observed(a, to_ms, on);
+}
+
+/* The sample becomes the one before the next. */
+static void pass(struct account *a, const struct account_sample *s, bool joined)
+{
+	a->before[0] = joined ? a->before[1] : NAN;
+	a->before[1] = s->suspect ? NAN : s->pct;
+	a->stamp_ms = s->at_ms;
+}
+
+/* Adds how far the edge of a stretch of use can be off. The level of use is never quite steady;
+ * where it is not known at all, the use may well have been three times as long. Such errors
+ * have one sign, so they are added up. */
+static void add_edge(struct account *a, const struct cover *cover, double length_ms,
+	const struct account_scene *on)
+{
+	double guess = fmin(1.5 * cover->part, 1 - cover->part);
+	double part = cover->guessed && guess > EDGE_PART ? guess : EDGE_PART;
+	add_unsure(a, on->ledger, llround(part * length_ms));
+}
+
+/* Accounts a sample's period. `next` and `after` are the samples that follow, NAN: unknown. */
+static void take_mean(struct account *a, const struct account_sample *s, const double next[2],
 	const struct account_drain *d, struct account_scene *on)
 {
-	int64_t at_ms = s->wall_us / 1000;
-	if (!a->started) {
-		a->started = true;
-		if (at_ms > a->covered_ms)
-			a->covered_ms = at_ms;
+	bool joined = is_joined(a, s, d);
+	int64_t begin_ms = begin_of(a, s, d);
+	double length_ms = (double)(s->at_ms - begin_ms);
+	const double around[] = { joined ? a->before[0] : NAN, joined ? a->before[1] : NAN,
+		s->pct, next[0], next[1] };
+	struct cover cover = cover_of(around, on->rules->active_util_pct);
+	if (begin_ms > a->covered_ms)
+		account_unobserved(a, begin_ms, on->ledger);
+	a->suspect = s->suspect;
+	int64_t from_ms = begin_ms + llround(cover.from * length_ms);
+	int64_t to_ms = begin_ms + llround((cover.from + cover.part) * length_ms);
+	if (cover.part > 0) {
+		account_pct(a, cover.unused_pct, from_ms, on);
+		account_pct(a, cover.used_pct, to_ms, on);
 	}
-	/* A sample from before covered_ms accounts only for the time after covered_ms. */
-	account_to_sample(a, s, d, on);
-	a->pending = true;
-	a->pending_suspect = d->suspect;
-	a->pending_pct = s->util_pct;
-	a->pending_ms = at_ms;
-	a->pending_to_ms = at_ms + d->hold_ms;
-	a->pending_short_ms = at_ms + d->period_ms;
+	account_pct(a, cover.part < 1 ? cover.unused_pct : s->pct, s->at_ms, on);
+	if (cover.part > 0 && cover.part < 1)
+		add_edge(a, &cover, length_ms, on);
+	pass(a, s, joined);
+}
+
+/* Accounts the time since the reading before. If the state changed in between, the moment is
+ * not known: the middle is used, and half of the time between can be wrong. A reading describes
+ * the period that ends with it, so the middle is that of the two periods. */
+static void take_reading(struct account *a, const struct account_sample *s,
+	const struct account_drain *d, struct account_scene *on)
+{
+	bool joined = is_joined(a, s, d);
+	int64_t begin_ms = begin_of(a, s, d), length_ms = s->at_ms - begin_ms;
+	double before = a->before[1];
+	if (begin_ms > a->covered_ms)
+		account_unobserved(a, begin_ms, on->ledger);
+	a->suspect = s->suspect;
+	if (d->polled && joined && differs(before, s->pct, on->rules)) {
+		int64_t back_ms = min64(d->reading_ms, length_ms) / 2;
+		account_pct(a, before, begin_ms + length_ms / 2 - back_ms, on);
+		add_square(a, on->ledger, CARD_ACTIVE, square_of(length_ms, length_ms / 2));
+	}
+	account_pct(a, s->pct, s->at_ms, on);
+	pass(a, s, joined);
+}
+
+static struct account_sample sample_at(const struct account_drain *d, size_t i)
+{
+	return (struct account_sample){ .at_ms = d->samples[i].wall_us / 1000,
+		.pct = d->samples[i].util_pct,
+		.suspect = d->suspect && d->suspect[i] };
+}
+
+/* The value of the sample at `i` as a neighbour of one that was taken at `at_ms`. */
+static double neighbour(const struct account_drain *d, size_t i, int64_t at_ms)
+{
+	if (i >= d->n_samples)
+		return NAN;
+	struct account_sample s = sample_at(d, i);
+	return s.suspect || s.at_ms - at_ms > d->hold_ms ? NAN : s.pct;
+}
+
+/* Accounts the sample that was held back; sample `i` of the drain is the next. */
+static void take_held(
+	struct account *a, const struct account_drain *d, size_t i, struct account_scene *on)
+{
+	struct account_sample s = a->held;
+	double next[] = { neighbour(d, i, s.at_ms), NAN };
+	if (!isnan(next[0]))
+		next[1] = neighbour(d, i + 1, d->samples[i].wall_us / 1000);
+	a->holds = false;
+	take_mean(a, &s, next, d, on);
+}
+
+int64_t account_begin_ms(const struct account *a, const struct account_drain *d)
+{
+	int64_t at_ms = d->samples[0].wall_us / 1000;
+	int64_t period_ms = 0;
+	if (!d->polled && !d->whole && d->n_samples > 1 &&
+		d->samples[1].wall_us / 1000 - at_ms <= d->hold_ms)
+		period_ms = d->samples[1].wall_us / 1000 - at_ms;
+	return at_ms - period_ms > a->covered_ms ? at_ms - period_ms : a->covered_ms;
+}
+
+/* Takes what the drain says about the use of processes. */
+static void take_use(
+	struct account *a, const struct account_drain *d, const struct account_scene *on)
+{
+	struct use_since use =
+		use_of_samples(d->samples, d->n_samples, d->use_known, on->rules);
+	a->use_known = d->use_known;
+	a->sm_active_pct = d->sm_active_pct;
+	for (size_t i = 0; i < on->n; i++) {
+		on->holders[i].sm_pct = d->sm_pct[i];
+		on->holders[i].uses_engine = d->uses_engine && d->uses_engine[i];
+		on->holders[i].own_pct = d->use_known	  ? d->sm_pct[i]
+					 : d->one_session ? use.mean_pct
+							  : (double)NAN;
+	}
+	classify_use(on->holders, on->n, &use, on->rules);
 }
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
 {
-	/* The last sample of the previous drain is judged by the use of that drain. */
-	if (d->n_samples && a->pending)
-		account_to_sample(a, &d->samples[0], d, on);
-	if (d->n_samples) {
-		struct use_since use =
-			use_of_samples(d->samples, d->n_samples, d->use_known, on->rules);
-		a->use_known = d->use_known;
-		a->sm_active_pct = d->sm_active_pct;
-		for (size_t i = 0; i < on->n; i++) {
-			on->holders[i].sm_pct = d->sm_pct[i];
-			on->holders[i].uses_engine = d->uses_engine && d->uses_engine[i];
-		}
-		classify_use(on->holders, on->n, &use, on->rules);
+	if (d->n_samples && !a->started) {
+		a->covered_ms = account_begin_ms(a, d);
+		a->started = true;
 	}
-	for (size_t i = 0; i < d->n_samples; i++)
-		take_sample(a, &d->samples[i], d, on);
+	/* The last sample of the previous drain is judged by the use of that drain. */
+	if (d->n_samples && a->holds)
+		take_held(a, d, 0, on);
+	if (d->n_samples)
+		take_use(a, d, on);
+	for (size_t i = 0; i < d->n_samples; i++) {
+		struct account_sample s = sample_at(d, i);
+		if (d->polled || d->whole) {
+			take_reading(a, &s, d, on);
+			continue;
+		}
+		a->held = s;
+		a->holds = i + 1 == d->n_samples;
+		if (!a->holds)
+			take_held(a, d, i + 1, on);
+	}
+	if (d->n_samples)
+		a->latest = (struct account_drain){
+			.hold_ms = d->hold_ms, .period_ms = d->period_ms, .dry_ms = d->dry_ms
+		};
 	divide_energy(a, on);
 }
 
@@ -404,6 +594,11 @@ void account_stall(struct account *a, int64_t from_ms, int64_t to_ms)
 	a->stall_to_ms = to_ms;
 }
 
+void account_torn(struct account *a, int64_t at_ms)
+{
+	a->torn_ms = at_ms;
+}
+
 void account_unlisted(struct account *a, int64_t from_ms)
 {
 	a->unlisted_ms = from_ms;
@@ -412,24 +607,34 @@ void account_unlisted(struct account *a, int64_t from_ms)
 void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on)
 {
 	int64_t to_ms = min64(a->covered_ms, a->unlisted_ms), unsure_ms = 0;
-	double idle_pct = isnan(a->pending_pct) ? NAN : 0;
+	double idle_pct = isnan(a->pct) ? NAN : 0;
 	while (a->started && from_ms < to_ms) {
 		int64_t end = next_change(on, from_ms, to_ms);
 		unsure_ms += is_unsure(idle_pct, from_ms, on) ? end - from_ms : 0;
 		from_ms = end;
 	}
-	if (unsure_ms == 0)
-		return;
-	int64_t slot = ledger_slot(on->ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
-	struct usage_sum *sum = ledger_usage(on->ledger, slot, a->card, CARD_TRULY_IDLE);
-	if (sum)
-		sum->unsure_ms += unsure_ms;
+	if (unsure_ms > 0)
+		add_square(a, on->ledger, CARD_TRULY_IDLE, square_of(unsure_ms, 0));
+}
+
+void account_steady(struct account *a, int64_t from_ms, int64_t to_ms, struct held held)
+{
+	a->steady_from_ms = from_ms;
+	a->steady_to_ms = to_ms;
+	a->steady = held;
 }
 
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 {
-	if (a->pending && to_ms > a->covered_ms)
-		account_until(a, to_ms, on);
+	if (a->holds)
+		take_held(a, &a->latest, 0, on);
+	if (a->stamp_ms >= 0 && to_ms > a->covered_ms) {
+		int64_t most_ms = a->stamp_ms + a->latest.hold_ms;
+		account_pct(a, a->before[1],
+			to_ms <= most_ms ? to_ms : a->stamp_ms + a->latest.period_ms, on);
+		account_unobserved(a, to_ms, on->ledger);
+	}
+	settle(a, on->ledger, false);
 	divide_energy(a, on);
 }
 
@@ -440,10 +645,9 @@ void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 		a->covered_ms = to_ms;
 	}
 	if (to_ms > a->covered_ms) {
-		if (a->pending)
-			account_observed(a, min64(to_ms, a->pending_short_ms), on);
+		if (a->holds)
+			take_held(a, &a->latest, 0, on);
 		account_unobserved(a, to_ms, on->ledger);
-		a->pending = false;
 	}
 	divide_energy(a, on);
 	energy_read(&a->energy, to_ms, NAN);

@@ -1,6 +1,7 @@
-/* Accounting: turns the driver's samples of one card into time in states. Each sample is
- * classified on its own and accounts for the time until the next one; time without a sample is
- * unobserved. Time is accounted at drains, when the holders up to then are known. Moments are
+/* Accounting: turns the driver's samples of one card into time in states. Each sample accounts
+ * for the period before it, of which cover.h says how much was use; time without a sample is
+ * unobserved. The newest sample waits for the next one, with which it is compared. Time is
+ * accounted at drains, when the holders up to then are known. Moments are
  * rounded to milliseconds, and lengths are differences of moments, so sums are exact: what is
  * accounted between two moments always adds up to the time between them. */
 #ifndef GUA_CLASSIFY_ACCOUNT_H
@@ -10,27 +11,58 @@
 #include <stdint.h>
 
 #include "classify/classify.h"
+#include "classify/cover.h"
 #include "classify/energy.h"
 #include "classify/ledger.h"
 #include "classify/spell.h"
 #include "model/reading.h"
 
+/* The results of a drain for one card. */
+struct account_drain {
+	const struct util_sample *samples; /* in time order */
+	size_t n_samples;
+	int64_t hold_ms;	 /* samples further apart than this leave a gap ... */
+	int64_t period_ms;	 /* ... after which a sample accounts for no more than this */
+	int64_t dry_ms;		 /* instead of hold_ms between two samples of 0; 0: the same */
+	bool polled;		 /* single readings: the moment of a change is not known */
+	int64_t reading_ms;	 /* the period that a single reading is of */
+	bool whole;		 /* samples are shorter than the time between them */
+	const bool *suspect;	 /* of each sample: it is not trusted; NULL: all are */
+	bool use_known;		 /* the driver reports the use of processes */
+	const double *sm_pct;	 /* of each holder, NAN unknown */
+	const bool *uses_engine; /* of each holder: another engine; NULL: none does */
+	bool one_session;	 /* all holders are of one session: the card's use is its use */
+	double sm_active_pct;	 /* or NAN */
+};
+
+/* A sample that is accounted. */
+struct account_sample {
+	int64_t at_ms; /* where its period ends */
+	double pct;
+	bool suspect;
+};
+
 /* One card's running account. Zero-initialise, then account_start(). */
 struct account {
-	uint32_t card;		  /* index in the recorder's table */
-	bool started;		  /* covered_ms is set */
-	int64_t covered_ms;	  /* all time before this is accounted */
-	bool pending;		  /* the newest sample is not yet accounted to its end */
-	bool pending_suspect;	  /* it is not trusted: its time is unobserved */
-	double pending_pct;	  /* its utilisation */
-	int64_t pending_ms;	  /* when it was taken */
-	int64_t pending_to_ms;	  /* it lasts to the next sample, if that one is not later than
-				     this ... */
-	int64_t pending_short_ms; /* ... otherwise only until this moment */
-	bool use_known;		  /* the holders' sm_pct of its drain are known */
-	double sm_active_pct;	  /* of its drain, or NAN */
-	bool doubtful;		  /* the state may have changed within this stretch */
-	int64_t stall_from_ms, stall_to_ms; /* see account_stall() */
+	uint32_t card;		     /* index in the recorder's table */
+	bool started;		     /* covered_ms is set */
+	int64_t covered_ms;	     /* all time before this is accounted */
+	int64_t stamp_ms;	     /* of the newest sample that is accounted; -1: none */
+	double before[COVER_BESIDE]; /* it, and the one before it: NAN where there is a gap */
+	int64_t torn_ms;	     /* see account_torn() */
+	bool holds;		     /* `held` waits for its neighbour */
+	struct account_sample held;
+	struct account_drain latest; /* how long the samples of the newest drain are */
+	double pct;		     /* utilisation of the time that is being accounted ... */
+	bool suspect;	      /* ... and whether it is not trusted: then it is unobserved */
+	bool use_known;	      /* the holders' sm_pct of its drain are known */
+	double sm_active_pct; /* of its drain, or NAN */
+	int64_t stall_from_ms, stall_to_ms;   /* see account_stall() */
+	int64_t steady_from_ms, steady_to_ms; /* see account_steady() */
+	struct held steady;
+	int64_t unsure_ms, unsure_held_ms; /* the uncertain stretch so far; counted as held */
+	bool used;			   /* the stretch before was use */
+	double paired_ms;		   /* the error of the one just before it; 0: none */
 	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: the holders are known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
 	int64_t idle_held_since_ms; /* idle-held without a pause since then; -1: it is not */
@@ -47,29 +79,22 @@ struct account_scene {
 	struct spells *spells; /* of the card; NULL: not asked for */
 };
 
-/* The results of a drain for one card. */
-struct account_drain {
-	const struct util_sample *samples; /* in time order */
-	size_t n_samples;
-	int64_t hold_ms;	 /* samples further apart than this leave a gap ... */
-	int64_t period_ms;	 /* ... before which a sample accounts for no more than this */
-	bool polled;		 /* single readings: the moment of a change is not known */
-	bool suspect;		 /* the samples are not trusted */
-	bool use_known;		 /* the driver reports the use of processes */
-	const double *sm_pct;	 /* of each holder, NAN unknown */
-	const bool *uses_engine; /* of each holder: another engine; NULL: none does */
-	double sm_active_pct;	 /* or NAN */
-};
-
 /* Starts (or restarts) at `from_ms`: nothing before it is accounted. With -1 the first sample
  * starts it. */
 void account_start(struct account *a, uint32_t card, int64_t from_ms);
+
+/* There is no sample yet: time is accounted from now on. */
+void account_begin(struct account *a, int64_t at_ms);
 
 /* For an account that the first sample starts: the time before `seen_ms` is already accounted.
  */
 void account_not_before(struct account *a, int64_t seen_ms);
 
-/* Accounts the time up to the newest sample. The time after it is accounted at the next drain,
+/* Where an account that this drain starts begins: with the period of the first sample, if the
+ * second one tells how long that is. */
+int64_t account_begin_ms(const struct account *a, const struct account_drain *d);
+
+/* Accounts the time up to the newest sample but one. The newest is accounted at the next drain,
  * with the use of this drain. Sets the holders' use and updates their last_active_ms. */
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on);
 
@@ -80,6 +105,10 @@ void account_energy(struct account *a, int64_t at_ms, double energy_mj);
  * that came or went in that time, the time is unobserved. */
 void account_stall(struct account *a, int64_t from_ms, int64_t to_ms);
 
+/* Samples were lost before `at_ms`, or the card was: a gap that begins before it is not one of
+ * an idle card. */
+void account_torn(struct account *a, int64_t at_ms);
+
 /* The process lists cannot be read since `from_ms`, so the holders are not known: time is
  * active or unobserved. INT64_MAX: they are known again. */
 void account_unlisted(struct account *a, int64_t from_ms);
@@ -88,13 +117,17 @@ void account_unlisted(struct account *a, int64_t from_ms);
  * its state depends on that. */
 void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on);
 
-/* Accounts up to `to_ms`, for the end of a recording: the pending sample as long as it holds,
- * the rest as unobserved. Without a pending sample it accounts no time: the driver may still
- * have older ones. */
+/* Used memory did not change between the two moments, at any glance: whoever came and went, the
+ * card was as held as at the first. */
+void account_steady(struct account *a, int64_t from_ms, int64_t to_ms, struct held held);
+
+/* Accounts up to `to_ms`, for the end of a recording: the newest sample as long as it holds,
+ * the rest as unobserved. Without a sample it accounts no time: the driver may still have older
+ * ones. */
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on);
 
-/* There is no reading: accounts up to `to_ms` as unobserved, except for the time that the
- * pending sample covers. */
+/* There is no reading: accounts up to `to_ms` as unobserved, except for the period of a sample
+ * that waits. */
 void account_blind(struct account *a, int64_t to_ms, struct account_scene *on);
 
 #endif

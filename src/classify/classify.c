@@ -2,6 +2,9 @@
 #include "classify/classify.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "classify/cover.h"
 
 /* The driver gives the use of a process in whole percents. */
 #define ROUNDING_PCT 0.5
@@ -136,31 +139,56 @@ int64_t reserve_bytes(const struct card_reading *r)
 	return r->mem_used_bytes < most ? r->mem_used_bytes : most;
 }
 
+bool may_be_latched(double util_pct)
+{
+	return util_pct >= LATCHED_PCT;
+}
+
 bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 	const struct rules *rules)
 {
 	if (n == 0 || used_bytes < 0 || used_bytes > rules->held_mem_bytes)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!(samples[i].util_pct >= LATCHED_PCT))
+		if (!may_be_latched(samples[i].util_pct))
 			return false;
 	return true;
+}
+
+/* How much of a sample's period was use, as far as the drain tells. */
+static struct cover cover_at(const struct use_since *use, size_t i, const struct rules *rules)
+{
+	double around[2 * COVER_BESIDE + 1];
+	for (size_t k = 0; k < sizeof(around) / sizeof(around[0]); k++) {
+		bool there = i + k >= COVER_BESIDE && i + k - COVER_BESIDE < use->n_samples;
+		around[k] = there ? use->samples[i + k - COVER_BESIDE].util_pct : NAN;
+	}
+	return cover_of(around, rules->active_util_pct);
 }
 
 struct use_since use_of_samples(
 	const struct util_sample *samples, size_t n, bool known, const struct rules *rules)
 {
 	struct use_since use = { .samples = samples, .n_samples = n, .known = known };
-	size_t active = 0;
 	for (size_t i = 0; i < n; i++) {
 		use.mean_pct += samples[i].util_pct;
-		active += samples[i].util_pct >= rules->active_util_pct;
+		use.active_part += cover_at(&use, i, rules).part;
 	}
 	if (n) {
 		use.mean_pct /= (double)n;
-		use.active_part = (double)active / (double)n;
+		use.active_part /= (double)n;
 	}
 	return use;
+}
+
+/* The middle of the part of a sample's period that was use. */
+static int64_t middle_ms(const struct use_since *use, size_t i, const struct cover *cover)
+{
+	const struct util_sample *s = use->samples;
+	size_t other = i > 0 ? i - 1 : use->n_samples > 1 ? 1 : 0;
+	int64_t length_us = llabs(s[i].wall_us - s[other].wall_us);
+	double back = 1 - cover->from - cover->part / 2;
+	return (s[i].wall_us - llround(back * (double)length_us)) / 1000;
 }
 
 static bool is_first_stretch(const struct holder *holders, size_t i)
@@ -179,15 +207,16 @@ static void find_parts(struct holder *holders, size_t n, const struct use_since 
 	for (size_t i = 0; i < n; i++)
 		holders[i].use = (struct holder_use){ .first = is_first_stretch(holders, i) };
 	for (size_t k = 0; k < use->n_samples; k++) {
-		int64_t at_ms = use->samples[k].wall_us / 1000;
-		if (!(use->samples[k].util_pct >= rules->active_util_pct))
+		struct cover cover = cover_at(use, k, rules);
+		int64_t at_ms = middle_ms(use, k, &cover);
+		if (!(cover.part > 0))
 			continue;
 		for (size_t i = 0; i < n; i++) {
 			if (!holder_counts(&holders[i], at_ms))
 				continue;
-			holders[i].use.own_part += one;
+			holders[i].use.own_part += one * cover.part;
 			if (holder_leads(holders, n, i, at_ms))
-				holders[i].use.lead_part += one;
+				holders[i].use.lead_part += one * cover.part;
 		}
 	}
 }

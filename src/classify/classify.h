@@ -11,8 +11,8 @@
 #include "classify/edge.h"
 #include "model/state.h"
 
-/* What classify_use() computes from one drain. A part (0..1) is the share of the drain's
- * samples in which the card was active and the holder was there. */
+/* What classify_use() computes from one drain. A part (0..1) is the share of the drain's time
+ * in which the card was active and the holder was there. */
 struct holder_use {
 	bool first;	     /* the first stretch of its process in the array */
 	double own_part;     /* of this stretch */
@@ -29,10 +29,12 @@ struct holder {
 	uint32_t user; /* users with the same number are the same identity; the sampler numbers
 			  them */
 	unsigned kind; /* process_kind bits */
-	int64_t mem_bytes;	/* or -1 */
-	double sm_pct;		/* own SM use, mean since the last drain; NAN: not known */
-	bool uses_engine;	/* it used another engine (encoder, decoder) since then */
-	int64_t since_ms;	/* first seen on this card */
+	int64_t mem_bytes; /* or -1 */
+	double sm_pct;	   /* own SM use, mean since the last drain; NAN: not known */
+	bool uses_engine;  /* it used another engine (encoder, decoder) since then */
+	double own_pct;	   /* for policy: sm_pct, or its card's mean while only its session can
+			      have used it; NAN: not known */
+	int64_t since_ms;  /* first seen on this card */
 	struct edge from, to;	/* the stretch; `to` is EDGE_NEVER while it continues */
 	int64_t last_active_ms; /* or -1 */
 	/* Set by classify_use(): the states while the card is active. */
@@ -72,6 +74,8 @@ int64_t reserve_bytes(const struct card_reading *r);
  * -1 unknown. */
 bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 	const struct rules *rules);
+/* Whether a latched card may report this utilisation. */
+bool may_be_latched(double util_pct);
 
 /* What was seen of a card between two drains; used to find squatters. */
 struct use_since {
@@ -79,7 +83,7 @@ struct use_since {
 	size_t n_samples;
 	bool known;	    /* the driver reports the use of processes on this card */
 	double mean_pct;    /* mean utilisation of the samples */
-	double active_part; /* share of the samples that were active, 0..1 */
+	double active_part; /* share of their time that was active, 0..1 */
 };
 struct use_since use_of_samples(
 	const struct util_sample *samples, size_t n, bool known, const struct rules *rules);

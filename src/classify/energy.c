@@ -1,18 +1,29 @@
-/* Divides joules over states. If a card was both active and idle in an interval, the idle part
- * gets the power that the card drew when it was last idle, and the active part gets the rest.
- * If it were divided by time alone, a burst of 400 W would count as energy of the idle time
- * next to it. */
+/* Divides joules over states. A card draws one power while processes hold it and another while
+ * it is empty; both are learned from the time in which it was surely in that state. Where an
+ * interval is of several states, idle time gets its power, and use gets the rest. If it were
+ * divided by time alone, a burst of 400 W would count as energy of the idle time next to it. A
+ * card still draws more for a moment after use: what it draws then above its idle power belongs
+ * to the use. */
 #include "classify/energy.h"
 
 #include <math.h>
 #include <string.h>
 
+/* How long a card cools down after use. */
+#define COOLING_MS 1000
+/* Begins and ends of holding are known to about this much: idle power is learned only from time
+ * that is further away from them. */
+#define MARGIN_MS 600
+/* The time whose mean is the idle power. */
+#define LEARNED_MS 60000
+#define UNSETTLED_MS 100
+
 void energy_reset(struct energy_split *s)
 {
 	s->n_pieces = s->n_points = 0;
 	s->broken = true;
-	s->idle_before = false;
-	s->idle_mw = NAN;
+	s->used_ms = s->used_slot = -1;
+	memset(s->levels, 0, sizeof(s->levels));
 }
 
 static void drop_points(struct energy_split *s, size_t n)
@@ -49,25 +60,56 @@ void energy_read(struct energy_split *s, int64_t at_ms, double mj)
 	s->points[s->n_points++] = (struct energy_point){ at_ms, mj };
 }
 
-void energy_piece(struct energy_split *s, const struct energy_piece *piece)
+/* The idle power that a state has; -1: it has none. */
+static int level_of(enum card_state state)
+{
+	return state == CARD_IDLE_HELD	  ? ENERGY_HELD
+	       : state == CARD_TRULY_IDLE ? ENERGY_EMPTY
+					  : -1;
+}
+
+static void add_piece(struct energy_split *s, const struct energy_piece *piece)
 {
 	struct energy_piece *last = s->n_pieces ? &s->pieces[s->n_pieces - 1] : NULL;
-	if (s->n_points == 0)
-		return;
-	if (last && last->to_ms == piece->from_ms && last->slot == piece->slot &&
-		last->state == piece->state && last->util_pct == piece->util_pct) {
+	bool goes_on = last && last->to_ms == piece->from_ms && last->state == piece->state;
+	if (goes_on && last->slot == piece->slot && last->util_pct == piece->util_pct &&
+		last->cooling == piece->cooling) {
 		last->to_ms = piece->to_ms;
 		return;
 	}
+	int64_t since_ms = goes_on ? last->since_ms : piece->from_ms;
 	if (s->n_pieces == ENERGY_PIECES)
 		drop_pieces(s, s->pieces[0].to_ms);
-	s->pieces[s->n_pieces++] = *piece;
+	s->pieces[s->n_pieces] = *piece;
+	s->pieces[s->n_pieces++].since_ms = since_ms;
+}
+
+void energy_piece(struct energy_split *s, const struct energy_piece *piece)
+{
+	struct energy_piece rest = *piece;
+	int64_t cool_ms = s->used_ms + COOLING_MS;
+	rest.cooling = false;
+	if (piece->state == CARD_ACTIVE) {
+		s->used_ms = piece->to_ms;
+		s->used_slot = piece->slot;
+	}
+	if (s->n_points == 0)
+		return;
+	if (level_of(piece->state) >= 0 && s->used_slot >= 0 && piece->from_ms < cool_ms) {
+		struct energy_piece cooling = rest;
+		cooling.cooling = true;
+		cooling.to_ms = rest.from_ms = cool_ms < rest.to_ms ? cool_ms : rest.to_ms;
+		add_piece(s, &cooling);
+	}
+	if (rest.from_ms < rest.to_ms)
+		add_piece(s, &rest);
 }
 
 /* The time in each kind of state between two readings. */
 struct mixture {
-	int64_t all_ms, idle_ms, active_ms;
+	int64_t all_ms, idle_ms[ENERGY_LEVELS], cooling_ms, active_ms;
 	double active_pct_ms; /* utilisation x ms of the active part */
+	bool settled;	      /* it was in one state, and is not near a change */
 };
 
 static int64_t overlap_ms(const struct energy_piece *p, int64_t from_ms, int64_t to_ms)
@@ -79,48 +121,103 @@ static int64_t overlap_ms(const struct energy_piece *p, int64_t from_ms, int64_t
 
 static struct mixture mix_of(const struct energy_split *s, int64_t from_ms, int64_t to_ms)
 {
-	struct mixture m = { 0 };
+	struct mixture m = { .settled = true };
 	for (size_t i = 0; i < s->n_pieces; i++) {
 		const struct energy_piece *p = &s->pieces[i];
 		int64_t ms = overlap_ms(p, from_ms, to_ms);
+		int level = level_of(p->state);
 		m.all_ms += ms;
+		if (overlap_ms(p, from_ms, to_ms + MARGIN_MS) > 0)
+			m.settled = m.settled && p->since_ms + MARGIN_MS <= from_ms;
 		if (p->state == CARD_ACTIVE) {
 			m.active_ms += ms;
 			m.active_pct_ms += p->util_pct * (double)ms;
-		} else if (p->state == CARD_IDLE_HELD || p->state == CARD_TRULY_IDLE) {
-			m.idle_ms += ms;
+		} else if (level >= 0) {
+			m.idle_ms[level] += ms;
+			m.cooling_ms += p->cooling ? ms : 0;
 		}
 	}
 	return m;
 }
 
-/* Learns the card's power when it is idle. The counter may lag a tenth of a second behind a
- * burst, so the first idle interval after a burst may only lower the value. */
-static void learn_idle(struct energy_split *s, const struct mixture *m, double mw)
+/* Learns what the card draws while it is idle. No card draws nothing: a counter that did not
+ * grow has not been counted on since the last reading. */
+static void learn(struct energy_split *s, const struct mixture *m, double mw)
 {
-	bool idle = m->idle_ms > 0 && m->idle_ms == m->all_ms;
-	if (idle && (s->idle_before || isnan(s->idle_mw) || mw < s->idle_mw))
-		s->idle_mw = mw;
-	s->idle_before = idle;
+	if (!(mw > 0))
+		return;
+	for (int i = 0; i < ENERGY_LEVELS; i++) {
+		struct energy_level *level = &s->levels[i];
+		bool pure = m->idle_ms[i] == m->all_ms && m->cooling_ms == 0;
+		/* Time near a change counts little, and not at all once there is other. */
+		int64_t weight = m->settled ? m->all_ms : level->ms < UNSETTLED_MS ? 1 : 0;
+		if (!pure || weight == 0)
+			continue;
+		level->ms = level->ms + weight < LEARNED_MS ? level->ms + weight : LEARNED_MS;
+		double part = (double)weight / (double)level->ms;
+		level->mw += (mw - level->mw) * (part < 1 ? part : 1);
+	}
 }
 
-/* Returns the millijoules of a piece of the mixture. */
-static double weight_of(const struct energy_piece *p, int64_t ms, const struct mixture *m,
-	double grown_mj, double idle_mw)
+/* How one interval is divided: idle time by power, use by utilisation, the rest by time. */
+struct division {
+	double idle_mw[ENERGY_LEVELS];
+	double active_mj; /* of use, its cooling included */
+	double other_mw;  /* of states that are neither */
+};
+
+/* Idle power that is not known yet is that of the other idle state. If neither is known, or use
+ * would draw less than idle time does, everything is divided by time. */
+static struct division divide(
+	const struct energy_split *s, const struct mixture *m, double grown_mj)
 {
-	double by_time = grown_mj * (double)ms / (double)m->all_ms;
-	bool mixed = m->idle_ms > 0 && m->active_ms > 0 && m->active_pct_ms > 0;
-	double mean_mw = 1000 * grown_mj / (double)m->all_ms;
-	if (!mixed || isnan(idle_mw) || idle_mw >= mean_mw)
-		return by_time;
-	if (p->state == CARD_IDLE_HELD || p->state == CARD_TRULY_IDLE)
-		return idle_mw * (double)ms / 1000;
+	double mean_mw = 1000 * grown_mj / (double)m->all_ms, idle_mj = 0;
+	double idle_mw[ENERGY_LEVELS];
+	struct division d = { { mean_mw, mean_mw }, mean_mw * (double)m->active_ms / 1000,
+		mean_mw };
+	for (int i = 0; i < ENERGY_LEVELS; i++) {
+		const struct energy_level *own = &s->levels[i], *other = &s->levels[!i];
+		if (own->ms + other->ms == 0)
+			return d;
+		idle_mw[i] = own->ms ? own->mw : other->mw;
+		idle_mj += idle_mw[i] * (double)m->idle_ms[i] / 1000;
+	}
+	int64_t idle_ms = m->idle_ms[ENERGY_HELD] + m->idle_ms[ENERGY_EMPTY];
+	double by_time_mj = mean_mw * (double)idle_ms / 1000, scale = 1;
+	bool used = m->active_pct_ms > 0 || m->cooling_ms > 0;
+	if (used && idle_mj < by_time_mj)
+		d.active_mj += by_time_mj - idle_mj;
+	else if (m->active_ms == 0 && idle_mj > 0)
+		scale = by_time_mj / idle_mj; /* held and empty time by their powers */
+	else
+		return d;
+	for (int i = 0; i < ENERGY_LEVELS; i++)
+		d.idle_mw[i] = scale * idle_mw[i];
+	return d;
+}
+
+/* Returns the millijoules of `ms` of a piece. */
+static double part_of(const struct division *d, const struct mixture *m,
+	const struct energy_piece *p, int64_t ms)
+{
+	int level = level_of(p->state);
+	if (level >= 0)
+		return d->idle_mw[level] * (double)ms / 1000;
 	if (p->state != CARD_ACTIVE)
-		return by_time;
-	double other_ms = (double)(m->all_ms - m->idle_ms - m->active_ms);
-	double rest = grown_mj - idle_mw * (double)m->idle_ms / 1000 -
-		      grown_mj * other_ms / (double)m->all_ms;
-	return rest * p->util_pct * (double)ms / m->active_pct_ms;
+		return d->other_mw * (double)ms / 1000;
+	if (m->active_pct_ms > 0)
+		return d->active_mj * p->util_pct * (double)ms / m->active_pct_ms;
+	return d->active_mj * (double)ms / (double)m->active_ms;
+}
+
+static void add_energy(struct ledger *ledger, uint32_t card, const struct energy_piece *p,
+	int64_t mj, int64_t ms)
+{
+	struct usage_sum *sum = ledger_usage(ledger, p->slot, card, p->state);
+	if (sum) {
+		sum->energy_mj += mj;
+		sum->energy_ms += ms;
+	}
 }
 
 /* Divides one interval. Rounding is cumulative: the parts add up to the growth of the counter.
@@ -132,8 +229,17 @@ static void divide_interval(
 	int64_t grown = (int64_t)s->points[1].mj - (int64_t)s->points[0].mj, given = 0;
 	struct mixture m = mix_of(s, from_ms, to_ms);
 	double done = 0;
-	if (m.all_ms > 0)
-		learn_idle(s, &m, 1000 * (double)grown / (double)m.all_ms);
+	if (m.all_ms == 0)
+		return;
+	learn(s, &m, 1000 * (double)grown / (double)m.all_ms);
+	struct division d = divide(s, &m, (double)grown);
+	if (m.active_ms == 0 && d.active_mj > 0) { /* it cools down after an earlier use */
+		done = d.active_mj;
+		given = llround(done);
+		add_energy(ledger, card,
+			&(struct energy_piece){ .slot = s->used_slot, .state = CARD_ACTIVE },
+			given, 0);
+	}
 	int64_t left_ms = m.all_ms;
 	for (size_t i = 0; i < s->n_pieces && left_ms > 0; i++) {
 		const struct energy_piece *p = &s->pieces[i];
@@ -141,13 +247,9 @@ static void divide_interval(
 		if (ms == 0)
 			continue;
 		left_ms -= ms;
-		done += weight_of(p, ms, &m, (double)grown, s->idle_mw);
+		done += part_of(&d, &m, p, ms);
 		int64_t upto = left_ms == 0 ? grown : llround(done);
-		struct usage_sum *sum = ledger_usage(ledger, p->slot, card, p->state);
-		if (sum) {
-			sum->energy_mj += upto - given;
-			sum->energy_ms += ms;
-		}
+		add_energy(ledger, card, p, upto - given, ms);
 		if (p->state == CARD_IDLE_HELD) {
 			idle->mj += upto - given;
 			idle->ms += ms;

@@ -18,7 +18,17 @@ struct energy_piece {
 	int64_t slot, from_ms, to_ms;
 	enum card_state state;
 	double util_pct;
+	/* Set by energy_piece(): */
+	int64_t since_ms; /* the card has been in this state since then */
+	bool cooling;	  /* idle, and the card was in use a moment ago */
 };
+
+/* What a card draws in an idle state: the mean of its last minute in it. */
+struct energy_level {
+	double mw;
+	int64_t ms; /* how much time is in the mean, at most a minute; 0: mw is not known */
+};
+enum { ENERGY_HELD, ENERGY_EMPTY, ENERGY_LEVELS };
 
 /* A reading of the counter. */
 struct energy_point {
@@ -33,9 +43,9 @@ struct energy_split {
 	struct energy_point
 		points[ENERGY_POINTS]; /* readings at times that are not accounted yet */
 	size_t n_points;
-	double idle_mw;	  /* its power when it was last idle; NAN: not seen */
-	bool idle_before; /* it was idle in the previous interval */
-	bool broken;	  /* readings were lost since energy_was_broken() was last asked */
+	struct energy_level levels[ENERGY_LEVELS];
+	int64_t used_ms, used_slot; /* when its last use ended, and the slot; -1: none */
+	bool broken; /* readings were lost since energy_was_broken() was last asked */
 };
 
 /* What energy_divide() divided: the energy of idle-held time, and that time. */

@@ -85,6 +85,9 @@ static void holding_add(void *to, const void *from)
 	t->active_share_ms += f->active_share_ms;
 	t->idle_share_ms += f->idle_share_ms;
 	t->engine_ms += f->engine_ms;
+	t->own_unknown_ms += f->own_unknown_ms;
+	if (f->sm_max_pct > t->sm_max_pct)
+		t->sm_max_pct = f->sm_max_pct;
 	t->sm_pct_ms = add_known(t->sm_pct_ms, f->sm_pct_ms);
 	if (f->mem_peak_kib > t->mem_peak_kib)
 		t->mem_peak_kib = f->mem_peak_kib;
@@ -251,6 +254,7 @@ struct holding_sum *ledger_holding(
 		.process = process,
 		.sm_pct_ms = -1,
 		.mem_peak_kib = -1,
+		.sm_max_pct = -1,
 	};
 	return find_or_add(&l->holding, &fresh);
 }

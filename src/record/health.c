@@ -7,10 +7,15 @@ enum health health_of(const struct watch *w, bool down, bool incomplete)
 {
 	if (down)
 		return HEALTH_DOWN;
-	for (size_t i = 0; i < w->n_cards; i++)
-		if (w->entries[i].status != CARD_STATUS_OK && !w->cards[i].gone)
-			return HEALTH_CARD;
-	return incomplete ? HEALTH_CARD : HEALTH_GOOD;
+	bool wrong = incomplete;
+	for (size_t i = 0; i < w->n_cards; i++) {
+		if (w->entries[i].status == CARD_STATUS_OK || w->cards[i].gone)
+			continue;
+		if (w->entries[i].status == CARD_STATUS_LOST && !w->cards[i].stuck)
+			return HEALTH_LOST;
+		wrong = true;
+	}
+	return wrong ? HEALTH_CARD : HEALTH_GOOD;
 }
 
 void health_tick_line(const struct watch *w, int64_t ticks, char *line, size_t size)

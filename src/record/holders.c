@@ -62,6 +62,7 @@ static void open_stretch(struct holders *h, const struct lives *lives, const str
 		.mem_bytes = p->mem_bytes,
 		.sm_pct = before ? before->sm_pct : NAN,
 		.uses_engine = before && before->uses_engine,
+		.own_pct = before ? before->own_pct : NAN,
 		.since_ms = before ? before->since_ms : begin->since_ms,
 		.from = begin->from,
 		.to = EDGE_NEVER,
@@ -181,6 +182,15 @@ bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pi
 			return true;
 	}
 	return false;
+}
+
+struct held holders_now(const struct holders *h)
+{
+	struct held held = { 0 };
+	for (size_t i = 0; i < h->n; i++)
+		if (holder_is_open(&h->items[i]))
+			held_add(&held, h->items[i].mem_bytes);
+	return held;
 }
 
 bool holders_are_several(const struct holders *h)

@@ -53,6 +53,8 @@ void holders_add_ended(struct holders *h, const struct lives *lives, const struc
 bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pid,
 	int64_t from_ms, int64_t to_ms);
 
+/* What the processes that are on the card now hold together. */
+struct held holders_now(const struct holders *h);
 /* Whether processes of more than one user are on the card. */
 bool holders_are_several(const struct holders *h);
 

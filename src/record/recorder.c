@@ -296,6 +296,9 @@ static int begin_run(struct recorder *r, struct err *e)
 	};
 	text_copy(info.source, sizeof(info.source), s->ops->name);
 	machine_describe(&info, r->o->source.root, s->hostname);
+	if (r->o->host_name)
+		text_escape(info.hostname, sizeof(info.hostname), r->o->host_name,
+			strlen(r->o->host_name));
 	text_copy(info.driver, sizeof(info.driver), s->driver_version);
 	text_copy(info.boot_id, sizeof(info.boot_id), reader_boot_id(r->reader));
 	return store_begin_run(r->store, &info, e);

@@ -19,16 +19,17 @@ struct recorder_options {
 	const char *db;
 	struct source_options source; /* its clock is the recorder's clock */
 	struct rules rules;
-	enum privacy privacy; /* what to keep about processes */
-	int64_t interval_ms;  /* tick */
-	int64_t drain_ms;     /* at most 8000 */
-	int64_t glance_ms;    /* shortest time between glances */
-	int64_t deadline_ms;  /* for one round of driver calls; 0: see worker_new() */
-	int64_t retry_ms;     /* longest wait before a lost card or driver is tried again */
-	int64_t max_ticks;    /* end after this many; 0: never. */
-	bool once;	      /* end after the first look, with what the driver's ring holds */
-	bool wait_for_driver; /* no driver at the start: keep trying instead of failing */
-	int64_t slot_seconds; /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
+	const char *host_name; /* instead of the system's name of this host; or NULL */
+	enum privacy privacy;  /* what to keep about processes */
+	int64_t interval_ms;   /* tick */
+	int64_t drain_ms;      /* at most 8000 */
+	int64_t glance_ms;     /* shortest time between glances */
+	int64_t deadline_ms;   /* for one round of driver calls; 0: see worker_new() */
+	int64_t retry_ms;      /* longest wait before a lost card or driver is tried again */
+	int64_t max_ticks;     /* end after this many; 0: never. */
+	bool once;	       /* end after the first look, with what the driver's ring holds */
+	bool wait_for_driver;  /* no driver at the start: keep trying instead of failing */
+	int64_t slot_seconds;  /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
 	struct retention keep;
 	int stop_fd;		   /* a signalfd: readable means stop, or ask reload(); or -1 */
 	struct statusfile *status; /* ticks and faults are published there; or NULL */

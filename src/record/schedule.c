@@ -5,6 +5,9 @@
 #define RESCAN_US (600 * 1000000LL)
 /* The first wait after a failure, and the wait after a process has ended. */
 #define FIRST_WAIT_US 1000000
+/* For this long, a lost card is tried again after the first wait each time: the ring still has
+ * the time of a short loss. */
+#define EAGER_US (60 * 1000000LL)
 #define SOON_US 100000
 
 static int64_t min64(int64_t a, int64_t b)
@@ -71,7 +74,8 @@ int64_t schedule_wait(int64_t before_us, int64_t most_us)
 
 static void wait_longer(struct schedule *s, int64_t now_us)
 {
-	s->wait_us = schedule_wait(s->wait_us, s->retry_us);
+	bool eager = s->health == HEALTH_LOST && now_us - s->wrong_us < EAGER_US;
+	s->wait_us = schedule_wait(eager ? 0 : s->wait_us, s->retry_us);
 	s->next_scan_us = now_us + s->wait_us;
 }
 
@@ -83,9 +87,12 @@ bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct
 		s->next_scan_us = now_us + RESCAN_US;
 		s->next_drain_us = now_us; /* the ring may still have that time */
 	}
-	if (wrong && !s->wait_us)
-		wait_longer(s, now_us);
+	bool lost = health == HEALTH_LOST && s->health == HEALTH_CARD;
 	s->health = health;
+	if ((wrong && !s->wait_us) || lost) {
+		s->wrong_us = now_us;
+		wait_longer(s, now_us);
+	}
 	bool look = now_us >= s->next_look_us;
 	round->scan = now_us >= s->next_scan_us;
 	round->drain = look || round->scan || now_us >= s->next_drain_us;

@@ -14,7 +14,8 @@
 /* Whether everything works, or something must be tried again. */
 enum health {
 	HEALTH_GOOD,
-	HEALTH_CARD, /* a card is lost: the others continue */
+	HEALTH_LOST, /* a card is lost, and the driver answers: it may be back at any moment */
+	HEALTH_CARD, /* a card sleeps, is denied or must not be asked: the others continue */
 	HEALTH_DOWN, /* the driver does not answer */
 };
 
@@ -27,6 +28,7 @@ struct schedule {
 	int64_t next_scan_us; /* when to look for cards again */
 	enum health health;   /* at the last round */
 	int64_t wait_us;      /* before the next try while health is not good, else 0 */
+	int64_t wrong_us;     /* since when health is not good, if it is not */
 	struct pace pace;     /* of glances */
 };
 
@@ -43,8 +45,8 @@ int64_t schedule_next_stop(const struct schedule *s);
  * is late, since a patrol that ends in the past makes no glance. */
 bool schedule_can_patrol(const struct schedule *s, int64_t now_us, enum health health);
 bool schedule_is_tick(const struct schedule *s, int64_t now_us);
-/* Sets in `round` what is due; what has failed is tried again after 1, 2, 4 ... seconds. False:
- * the driver must not be asked now. */
+/* Sets in `round` what is due. What has failed is tried again after 1, 2, 4 ... seconds; a lost
+ * card every second for a minute before that. False: the driver must not be asked now. */
 bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct round *round);
 /* A round was made and took `took_us`; the driver's ring covers `ring_us` (0: not known). */
 void schedule_done(struct schedule *s, int64_t now_us, const struct round *round,

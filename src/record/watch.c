@@ -40,6 +40,7 @@ void watch_finish(struct watch *w)
 	free(w->list);
 	free(w->sm_pct);
 	free(w->uses_engine);
+	free(w->suspect);
 	ledger_finish(&w->ledger);
 	lives_finish(&w->lives);
 	*w = (struct watch){ 0 };
@@ -86,9 +87,11 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 		.dirty = true,
 	};
 	text_copy(w->entries[i].source, SOURCE_CAP, r->source);
-	w->cards[i] = (struct watched){
-		.glance_ms = -1, .look_ms = -1, .mem_bytes = -1, .floor_bytes = -1
-	};
+	w->cards[i] = (struct watched){ .glance_ms = -1,
+		.look_ms = -1,
+		.mem_bytes = -1,
+		.floor_bytes = -1,
+		.empty_ms = -1 };
 	watch_now_start(&w->cards[i]);
 	spells_init(&w->cards[i].spells, (uint32_t)i, w->rules.spell_ms);
 	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= RING_MS;
@@ -125,7 +128,7 @@ static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
 		spells_end_all(&card->spells, SPELL_GONE);
 	} else if (!gone && card->gone) {
 		account_start(&card->account, (uint32_t)i, now_ms);
-		card->glance_ms = card->look_ms = -1;
+		card->glance_ms = card->look_ms = card->empty_ms = -1;
 	}
 	card->gone = gone;
 }
@@ -148,6 +151,7 @@ void watch_status(struct watch *w, size_t i, const struct card_reading *r, int64
 		entry->dirty = true;
 	}
 	take_gone(w, i, r->gone, now_ms);
+	w->cards[i].stuck = r->status != CARD_STATUS_OK && r->code == CARD_CODE_STUCK;
 	if (entry->status == r->status)
 		return;
 	char why[64];

@@ -40,7 +40,8 @@ struct watch {
 	struct listed *list; /* private, like the next: of one card */
 	double *sm_pct;
 	bool *uses_engine;
-	size_t cap_list, cap_sm_pct, cap_uses_engine;
+	bool *suspect; /* of one drain: samples that are not trusted */
+	size_t cap_list, cap_sm_pct, cap_uses_engine, cap_suspect;
 };
 
 struct watch_options {

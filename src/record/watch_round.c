@@ -1,8 +1,10 @@
 /* Takes the results of a round: which processes came and went on each card, what the card did,
  * and which readings are not trusted. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
+#include "model/session.h"
 #include "record/watch.h"
 #include "record/watch_now.h"
 #include "record/watch_private.h"
@@ -10,32 +12,35 @@
 #include "sample/ring.h"
 #include "sample/use.h"
 
-static int reserve_scratch(struct watch *w, size_t listed, size_t holders, struct err *e)
+static int reserve_scratch(
+	struct watch *w, size_t listed, size_t holders, size_t samples, struct err *e)
 {
 	if (!array_reserve(&w->list, &w->cap_list, listed) ||
 		!array_reserve(&w->sm_pct, &w->cap_sm_pct, holders) ||
-		!array_reserve(&w->uses_engine, &w->cap_uses_engine, holders))
+		!array_reserve(&w->uses_engine, &w->cap_uses_engine, holders) ||
+		!array_reserve(&w->suspect, &w->cap_suspect, samples))
 		return err_memory(e);
 	return 0;
 }
 
 /* Makes room for everything that the round lists. If that fails, the round is not taken at all,
- * because no holder may be missing. */
+ * because no holder and no sample may be missing. */
 static int reserve(struct watch *w, const struct source *s, struct err *e)
 {
-	size_t listed = 0, most = 0, holders = 0;
+	size_t listed = 0, most = 0, holders = 0, samples = 0;
 	int rc = 0;
 	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		size_t n = r->n_processes + 1;
 		listed += n + r->n_ended;
 		most = n > most ? n : most;
+		samples = r->n_samples > samples ? r->n_samples : samples;
 		rc = holders_reserve(&w->cards[i].holders, 2 * n + r->n_ended, e);
 		if (w->cards[i].holders.cap > holders)
 			holders = w->cards[i].holders.cap;
 	}
 	if (rc == 0)
-		rc = reserve_scratch(w, most, holders, e);
+		rc = reserve_scratch(w, most, holders, samples, e);
 	return rc ? rc : lives_reserve(&w->lives, listed, e);
 }
 
@@ -111,17 +116,29 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	};
 	window.stalled = !window.first && now_ms - card->glance_ms > w->pace.stall_ms;
 	card->exits = false;
-	if (window.stalled)
+	if (window.stalled) {
 		account_stall(&card->account, card->glance_ms, now_ms);
+		account_torn(&card->account, now_ms);
+	}
+	/* Processes that come and go while used memory stays the same: one took the place of
+	 * another. */
+	bool steady = !told && card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
+		      !window.first && !window.stalled;
+	struct held held = holders_now(&card->holders);
+	if (steady)
+		account_steady(&card->account, card->look_ms, now_ms, held);
 	size_t n = make_list(w, s, i, window.lo_ms, round);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
 	/* Time that was accounted before this list is less certain now. */
 	struct account_scene on = watch_scene(w, i);
-	if (!window.first)
+	if (!window.first && !steady)
 		account_doubt(&card->account, since_ms, &on);
 	if (window.first)
 		watch_spells_resume(w, i, n);
-	card->empty = r->n_processes == 0;
+	if (r->n_processes > 0)
+		card->empty_ms = -1;
+	else if (card->empty_ms < 0)
+		card->empty_ms = now_ms;
 	card->mem_bytes = r->mem_used_bytes;
 }
 
@@ -212,29 +229,80 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 	}
 }
 
-/* Whether the card is latched, by this drain and the newest list. */
-static bool reports_latched(
-	const struct watch *w, struct watched *card, const struct card_reading *r)
+/* Whether all that held the card since the last drain is of one session. */
+static bool is_one_session(const struct watch *w, const struct watched *card)
 {
-	if (!card->empty || card->holders.n > 0 || r->n_samples == 0 || card->mem_bytes < 0)
-		return false;
-	int64_t used_bytes = card->mem_bytes - floor_bytes(card, r);
-	return is_latched(r->samples, r->n_samples, used_bytes > 0 ? used_bytes : 0, &w->rules);
+	char first[SESSION_KEY_CAP] = "", other[SESSION_KEY_CAP] = "";
+	for (size_t i = 0; i < card->holders.n; i++) {
+		const struct process_id *id =
+			&w->lives.entries[card->holders.items[i].process].id;
+		session_key_of(i == 0 ? first : other, id, "");
+		if (i > 0 && strcmp(first, other) != 0)
+			return false;
+	}
+	return true;
 }
 
-static bool suspects(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms)
+/* Whether a process was or may have been on the card for a part of this time. */
+static bool may_be_held(const struct watched *card, int64_t from_ms, int64_t to_ms)
+{
+	bool held = card->empty_ms < 0 || from_ms < card->empty_ms;
+	for (size_t i = 0; !held && i < card->holders.n; i++) {
+		const struct holder *h = &card->holders.items[i];
+		held = h->from.lo < to_ms && from_ms < h->to.hi;
+	}
+	return held;
+}
+
+/* Returns the memory in use on a card without a process, but for the driver's own; -1: not
+ * known.
+ */
+static int64_t bytes_without_process(struct watched *card, const struct card_reading *r)
+{
+	if (card->empty_ms < 0 || card->mem_bytes < 0)
+		return -1;
+	int64_t bytes = card->mem_bytes - floor_bytes(card, r);
+	return bytes > 0 ? bytes : 0;
+}
+
+/* Finds the samples that are not trusted, because the card is latched. They are high, nobody
+ * was there, and they continue the use of a process that is gone, or are all that the drain
+ * has: otherwise a process that no list has seen may have used the card. Returns the newest of
+ * them; NULL: there is none. */
+static const struct util_sample *find_suspects(
+	struct watch *w, struct watched *card, const struct card_reading *r)
+{
+	const struct account *a = &card->account;
+	const struct util_sample *newest = NULL;
+	int64_t used_bytes = bytes_without_process(card, r);
+	bool empty = used_bytes >= 0 && used_bytes <= w->rules.held_mem_bytes;
+	bool all = is_latched(r->samples, r->n_samples, used_bytes, &w->rules);
+	int64_t from_ms = a->holds ? a->held.at_ms : a->stamp_ms;
+	for (size_t i = 0; i < r->n_samples; i++) {
+		int64_t at_ms = r->samples[i].wall_us / 1000;
+		bool high = may_be_latched(r->samples[i].util_pct);
+		bool held = may_be_held(card, from_ms >= 0 ? from_ms : at_ms, at_ms);
+		w->suspect[i] = empty && high && !held && (all || card->high_known);
+		card->high_known = high && (held || w->suspect[i]);
+		newest = w->suspect[i] ? &r->samples[i] : newest;
+		from_ms = at_ms;
+	}
+	return newest;
+}
+
+static void note_suspects(
+	struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms)
 {
 	struct watched *card = &w->cards[i];
-	bool latched = reports_latched(w, card, r);
-	if (latched && fault_raise(&card->suspect, now_ms,
+	const struct util_sample *suspect = find_suspects(w, card, r);
+	if (suspect && fault_raise(&card->suspect, now_ms,
 			       "card %d reports %.0f%% use with no process and no memory on "
 			       "it; this time counts as unobserved",
-			       r->id.index, r->samples[0].util_pct))
+			       r->id.index, suspect->util_pct))
 		watch_event(w, &(struct occurrence){ now_ms, EVENT_SUSPECT, (int)i, 0 }, "%s",
 			card->suspect.text);
-	if (!latched && r->n_samples)
+	if (!suspect && r->n_samples)
 		fault_clear(&card->suspect, now_ms);
-	return latched;
 }
 
 /* Whether the card was in use while no holder is known. */
@@ -265,8 +333,7 @@ static void note_begin(
 {
 	if (a->started || drain->n_samples == 0)
 		return;
-	int64_t begin_ms = drain->samples[0].wall_us / 1000;
-	begin_ms = begin_ms > a->covered_ms ? begin_ms : a->covered_ms;
+	int64_t begin_ms = account_begin_ms(a, drain);
 	if (begin_ms < entry->first_seen_ms) {
 		entry->first_seen_ms = begin_ms;
 		entry->dirty = true;
@@ -284,11 +351,14 @@ static void take_drain(
 	if (card->gone)
 		return;
 	if (!card->account.started && r->n_samples == 0)
-		account_start(&card->account, (uint32_t)i, now_ms);
+		account_begin(&card->account, now_ms);
+	if (r->n_lost > 0)
+		account_torn(&card->account, now_ms);
 	if (r->status != CARD_STATUS_OK || r->util_kind == UTIL_NONE) {
 		account_blind(&card->account, now_ms - RING_MS, &on);
 		return;
 	}
+	note_suspects(w, i, r, now_ms);
 	find_use(w, card, r);
 	struct ring_hold hold =
 		ring_hold_of(r->util_kind, s->sample_period_us, w->pace.drain_ms);
@@ -297,11 +367,15 @@ static void take_drain(
 		.n_samples = r->n_samples - skipped,
 		.hold_ms = hold.hold_ms,
 		.period_ms = hold.period_ms,
+		.dry_ms = hold.dry_ms,
 		.polled = r->util_kind == UTIL_POLLED,
-		.suspect = suspects(w, i, r, now_ms),
+		.reading_ms = hold.reading_ms,
+		.whole = hold.whole,
+		.suspect = w->suspect + skipped,
 		.use_known = r->process_util_known,
 		.sm_pct = w->sm_pct,
 		.uses_engine = w->uses_engine,
+		.one_session = !r->process_util_known && is_one_session(w, card),
 		.sm_active_pct = r->sm_active_pct,
 	};
 	note_begin(&w->entries[i], &card->account, &drain);
@@ -358,6 +432,8 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {
 		struct watched *card = &w->cards[i];
 		watch_status(w, i, &s->cards[i], now_ms);
+		if (s->cards[i].status != CARD_STATUS_OK)
+			account_torn(&card->account, now_ms);
 		take_holders(w, s, i, round);
 		bool drained = round->cards[i].drained;
 		if (s->cards[i].status == CARD_STATUS_OK && (drained || round->energy)) {
@@ -423,6 +499,8 @@ void watch_clock_step(
 		holders_restart(&card->holders);
 		if (card->look_ms >= 0)
 			card->look_ms = card->glance_ms = new_now_ms;
+		if (card->empty_ms >= 0)
+			card->empty_ms = new_now_ms;
 	}
 }
 

@@ -3,6 +3,7 @@
 #ifndef GUA_SAMPLE_RING_H
 #define GUA_SAMPLE_RING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/reading.h"
@@ -12,8 +13,11 @@
 #define RING_MS 10000
 
 struct ring_hold {
-	int64_t hold_ms;   /* samples further apart than this leave a gap ... */
-	int64_t period_ms; /* ... before which a sample accounts for no more than this */
+	int64_t hold_ms;    /* samples further apart than this leave a gap ... */
+	int64_t period_ms;  /* ... after which a sample accounts for no more than this */
+	int64_t dry_ms;	    /* instead of hold_ms, for a ring that stops while a card is idle */
+	int64_t reading_ms; /* the period that a single reading is of */
+	bool whole; /* samples are shorter than the time between them (demonstrations) */
 };
 
 /* Computes it for samples of this kind. `period_us` is the longest time between two samples of

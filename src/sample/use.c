@@ -23,7 +23,8 @@ double use_of(const struct card_reading *r, uint32_t pid)
 double use_most_engine(const double engine_pct[ENGINE_COUNT])
 {
 	double most = 0;
-	for (size_t i = 0; i < ENGINE_COUNT; i++)
+	/* Reading and writing memory is a part of computing, not an engine of its own. */
+	for (size_t i = ENGINE_MEMORY + 1; i < ENGINE_COUNT; i++)
 		most = engine_pct[i] > most ? engine_pct[i] : most;
 	return most;
 }

@@ -11,8 +11,8 @@ const struct process_util *use_record(const struct card_reading *r, uint32_t pid
 /* Its SM use in percent. A process without a record used nothing; NAN when the driver keeps no
  * records for this card. */
 double use_of(const struct card_reading *r, uint32_t pid);
-/* The most use of any other engine (encoder, decoder, ...), in percent. One that the driver
- * does not report counts as unused: old drivers do not know all of them. */
+/* The most use of an encoder, a decoder, or the engines for JPEG and optical flow, in percent.
+ * One that the driver does not report counts as unused: old drivers do not know all of them. */
 double use_most_engine(const double engine_pct[ENGINE_COUNT]);
 double use_of_engines(const struct card_reading *r, uint32_t pid);
 

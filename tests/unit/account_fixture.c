@@ -8,7 +8,7 @@ int account_setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct err e = { 0 };
 	assert_int_equal(ledger_init(&f->ledger, &e), 0);
-	account_start(&f->account, 0, -1);
+	account_start(&f->account, 0, T0);
 	*state = f;
 	return 0;
 }
@@ -44,11 +44,13 @@ int64_t sum_energy(const struct fixture *f)
 int64_t sum_unsure(const struct fixture *f)
 {
 	size_t n = 0;
-	int64_t ms = 0;
+	int64_t ms = 0, ms2 = 0;
 	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		ms += rows[i].unsure_ms;
-	return ms;
+		ms2 += rows[i].unsure_ms2;
+	}
+	return ms + llround(sqrt((double)ms2));
 }
 
 int64_t sum_state(const struct fixture *f, uint32_t process, enum holder_state state)

@@ -1,26 +1,93 @@
 /* Samples to sums: nothing lost, nothing twice, nothing invented. */
 #include "account_fixture.h"
 
-static void test_each_sample_lasts_until_the_next(void **state)
+/* The newest sample waits for the next one. */
+static void test_each_sample_is_of_the_time_before_it(void **state)
 {
 	struct fixture *f = *state;
-	struct util_sample s[] = { at(0, 0), at(167, 50), at(333, 0), at(500, 0) };
-	drain(f, s, 4, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 167 + 167);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 166);
-	flush(f, 600, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 167 + 167 + 100);
+	struct util_sample s[] = { at(0, 0), at(167, 50), at(333, 50), at(500, 50), at(667, 0),
+		at(833, 0) };
+	drain(f, s, 6, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 500);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 167);
+	flush(f, 900, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 400);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
 }
 
-/* Before a gap a sample accounts for its period, and not for all that it could have held. */
+static int64_t sum_util(const struct fixture *f)
+{
+	size_t n = 0;
+	int64_t pct_ms = 0;
+	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
+	for (size_t i = 0; i < n; i++)
+		pct_ms += rows[i].util_pct_ms;
+	return pct_ms;
+}
+
+/* 80 % from 150 ms to 850 ms. Utilisation adds up to what the driver said. */
+static void test_use_that_begins_and_ends_within_a_sample(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 60) };
+	struct util_sample one[] = { at(200, 20), at(400, 80), at(600, 80) },
+			   two[] = { at(800, 80), at(1000, 20), at(1200, 0) };
+	struct util_sample before[] = { at(0, 0) };
+	h[0].to = edge_exactly(T0 + 850);
+	drain(f, before, 1, h, 1);
+	drain(f, one, 3, h, 1);
+	drain(f, two, 3, h, 1);
+	flush(f, 1200, h, 1);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 700);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 150);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 350);
+	assert_int_equal(sum_holding(f, 0).share_ms, 850);
+	assert_int_equal(sum_util(f), 200 * (20 + 80 + 80 + 80 + 20));
+}
+
+/* A driver that takes no samples while the card is idle. */
+static void test_a_ring_that_runs_dry(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample s[] = { at(0, 0), at(200, 0), at(5000, 0), at(5200, 50), at(5400, 0),
+		at(13000, 0), at(30000, 0) };
+	struct account_drain d = ring(s, 7);
+	d.dry_ms = 8500;
+	drain_as(f, d, NULL, 0);
+	flush(f, 30000, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 100);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 17000 - 200);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 13200 - 100);
+}
+
+/* What was lost is before the samples that follow: a later pause of the ring is idle time. */
+static void test_a_ring_that_runs_dry_after_a_loss(void **state)
+{
+	struct fixture *f = *state;
+	struct util_sample before[] = { at(200, 0) },
+			   after[] = { at(5000, 0), at(5200, 0), at(5400, 0) },
+			   later[] = { at(10000, 0), at(10200, 0) };
+	struct account_drain drains[] = { ring(before, 1), ring(after, 3), ring(later, 2) };
+	for (int i = 0; i < 3; i++) {
+		drains[i].dry_ms = 8500;
+		if (i == 1)
+			account_torn(&f->account, T0 + 5400);
+		drain_as(f, drains[i], NULL, 0);
+	}
+	flush(f, 10200, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 4800 - 200);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 200 + 200 + 5200);
+}
+
+/* After a gap a sample accounts for its period, and not for all that it could have held. */
 static void test_a_late_sample_leaves_a_gap(void **state)
 {
 	struct fixture *f = *state;
 	struct util_sample first[] = { at(0, 50), at(2000, 50) }, second[] = { at(12000, 50) };
 	drain(f, first, 2, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 0);
 	drain(f, second, 1, NULL, 0);
+	flush(f, 12000, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 2000 + 200);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 9800);
 	assert_int_equal(f->account.observed_ms, 2200);
@@ -30,30 +97,32 @@ static void test_a_late_sample_leaves_a_gap(void **state)
 static void test_blind_time_is_unobserved(void **state)
 {
 	struct fixture *f = *state;
-	struct util_sample first[] = { at(0, 50) }, later[] = { at(6000, 50), at(6500, 50) };
+	struct util_sample first[] = { at(100, 50) }, later[] = { at(6000, 50), at(6500, 50) };
 	drain(f, first, 1, NULL, 0);
-	/* The pending sample accounts for its own period. */
+	/* The sample that waits accounts for its own period. */
 	blind(f, 1500, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 200);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1300);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 100);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1400);
 	blind(f, 1000, NULL, 0);
 	blind(f, 5000, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 200);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 4800);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 100);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 4900);
 	drain(f, later, 2, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 5800);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 700);
+	flush(f, 6500, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 5700);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 800);
 }
 
 static void test_blind_from_the_beginning(void **state)
 {
 	struct fixture *f = *state;
+	account_start(&f->account, 0, -1);
 	blind(f, 1000, NULL, 0);
 	blind(f, 4000, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 3000);
 }
 
-/* At the end the pending sample counts as far as it holds; without one nothing is said. */
+/* At the end the newest sample counts as far as it holds; without one nothing is said. */
 static void test_flush(void **state)
 {
 	struct fixture *f = *state;
@@ -74,12 +143,14 @@ static void test_slots_are_cut(void **state)
 {
 	struct fixture *f = *state;
 	struct util_sample s[] = { at(59900, 50), at(60100, 50) };
+	account_start(&f->account, 0, -1);
 	drain(f, s, 2, NULL, 0);
+	flush(f, 60100, NULL, 0);
 	size_t n = 0;
 	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
 	assert_int_equal(n, 2);
 	assert_int_equal(rows[0].slot, T0 / 1000);
-	assert_int_equal(rows[0].ms, 100);
+	assert_int_equal(rows[0].ms, 300);
 	assert_int_equal(rows[1].slot, T0 / 1000 + 60);
 	assert_int_equal(rows[1].ms, 100);
 	assert_int_equal(rows[1].util_pct_ms, 5000);
@@ -92,6 +163,7 @@ static void test_shares_add_up_and_presence_counts_once(void **state)
 		holder(2, 1, 1000 * MB, 0) };
 	struct util_sample s[] = { at(0, 0), at(333, 0), at(1000, 0) };
 	drain(f, s, 3, h, 3);
+	flush(f, 1000, h, 3);
 	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 1000);
 	struct holder_time a = sum_holding(f, 0), b = sum_holding(f, 1), c = sum_holding(f, 2);
 	assert_int_equal(a.share_ms + b.share_ms + c.share_ms, 1000);
@@ -108,6 +180,7 @@ static void test_active_seconds_are_split_by_use(void **state)
 		holder(2, 2, 9000 * MB, 0) };
 	struct util_sample s[] = { at(0, 100), at(1000, 100) };
 	drain(f, s, 2, h, 3);
+	flush(f, 1000, h, 3);
 	assert_int_equal(sum_holding(f, 0).share_ms, 750);
 	assert_int_equal(sum_holding(f, 1).share_ms, 250);
 	assert_int_equal(sum_holding(f, 2).share_ms, 0);
@@ -124,6 +197,7 @@ static void test_energy_is_conserved(void **state)
 	drain(f, one, 2, NULL, 0);
 	account_energy(&f->account, T0 + 2000, 1778.9);
 	drain(f, two, 2, NULL, 0);
+	flush(f, 2000, NULL, 0);
 	assert_int_equal(sum_energy(f), 778);
 	/* A counter that is not there adds nothing, and the growth over the hole is not
 	 * guessed. */
@@ -132,6 +206,7 @@ static void test_energy_is_conserved(void **state)
 	drain(f, three, 1, NULL, 0);
 	account_energy(&f->account, T0 + 3000, 9000);
 	drain(f, four, 1, NULL, 0);
+	flush(f, 3000, NULL, 0);
 	assert_int_equal(sum_energy(f), 778);
 	/* Nor over time without readings. */
 	blind(f, 4000, NULL, 0);
@@ -145,17 +220,17 @@ static void test_samples_that_are_not_believed(void **state)
 	struct fixture *f = *state;
 	struct util_sample s[] = { at(0, 100), at(1000, 100) }, good[] = { at(2000, 0) };
 	struct account_drain d = ring(s, 2);
-	d.suspect = true;
+	d.suspect = (const bool[]){ true, true };
 	drain_as(f, d, NULL, 0);
 	drain(f, good, 1, NULL, 0);
 	flush(f, 2100, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 0);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 2000);
-	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 100);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1000);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 1100);
 }
 
-/* The last sample of a drain goes on into the next, and is judged by its own drain's use. */
-static void test_the_pending_sample_is_of_its_own_drain(void **state)
+/* The last sample of a drain waits for the next drain, and is judged by its own drain's use. */
+static void test_the_last_sample_is_of_its_own_drain(void **state)
 {
 	struct fixture *f = *state;
 	struct holder h[] = { holder(0, 0, 1000 * MB, 90), holder(1, 1, 1000 * MB, 0) };
@@ -167,12 +242,13 @@ static void test_the_pending_sample_is_of_its_own_drain(void **state)
 	d.use_known = true;
 	d.sm_pct = (const double[]){ 0, 90 };
 	account_drain(&f->account, &d, &on);
-	assert_int_equal(sum_state(f, 0, HOLDER_ACTIVE), 2000);
-	assert_int_equal(sum_state(f, 0, HOLDER_SQUATTING), 1000);
-	assert_int_equal(sum_state(f, 1, HOLDER_SQUATTING), 2000);
-	assert_int_equal(sum_state(f, 1, HOLDER_ACTIVE), 1000);
-	assert_int_equal(sum_holding(f, 0).share_ms, 2000);
-	assert_int_equal(sum_holding(f, 1).share_ms, 1000);
+	flush(f, 3000, h, 2);
+	assert_int_equal(sum_state(f, 0, HOLDER_ACTIVE), 1000);
+	assert_int_equal(sum_state(f, 0, HOLDER_SQUATTING), 2000);
+	assert_int_equal(sum_state(f, 1, HOLDER_SQUATTING), 1000);
+	assert_int_equal(sum_state(f, 1, HOLDER_ACTIVE), 2000);
+	assert_int_equal(sum_holding(f, 0).share_ms, 1000);
+	assert_int_equal(sum_holding(f, 1).share_ms, 2000);
 }
 
 /* A process that only encodes: its state stays idle-held, and the time with use is known. */
@@ -191,14 +267,49 @@ static void test_use_of_engines_does_not_change_the_state(void **state)
 	d.n_samples = 1;
 	d.uses_engine = NULL;
 	account_drain(&f->account, &d, &on);
+	flush(f, 2000, h, 2);
 	size_t n = 0;
 	const struct holding_sum *rows = ledger_holding_rows(&f->ledger, &n);
 	assert_int_equal(n, 2);
 	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(rows[i].engine_ms, rows[i].process == 1 ? 2000 : 0);
+		assert_int_equal(rows[i].engine_ms, rows[i].process == 1 ? 1000 : 0);
 		assert_int_equal(rows[i].ms[HOLDER_IDLE_HELD], 2000);
 	}
 	assert_false(h[1].uses_engine);
+}
+
+/* What policy judges by: the most use of any drain; where the driver has no use by process,
+ * that of the card, if only one session can have used it, and else nothing is known. */
+static void test_the_most_use_of_a_drain(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0) };
+	struct account_scene on = scene(f, h, 2);
+	static const struct {
+		double card, own[2];
+		bool known, one_session;
+	} drains[] = {
+		{ 40, { 3.9, 20 }, true, false },
+		{ 2, { 1, 0 }, true, false },
+		{ 60, { NAN, NAN }, false, false },
+		{ 6.5, { NAN, NAN }, false, true },
+		{ 0, { 0, 0 }, true, false },
+	};
+	for (int i = 0; i < 5; i++) {
+		struct util_sample one[] = { at(1000 * (i + 1), drains[i].card) };
+		struct account_drain d = ring(one, 1);
+		d.use_known = drains[i].known;
+		d.one_session = drains[i].one_session;
+		d.sm_pct = drains[i].own;
+		account_drain(&f->account, &d, &on);
+	}
+	size_t n = 0;
+	const struct holding_sum *rows = ledger_holding_rows(&f->ledger, &n);
+	assert_int_equal(n, 2);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(rows[i].sm_max_pct, rows[i].process == 1 ? 20 : 6);
+		assert_int_equal(rows[i].own_unknown_ms, 1000);
+	}
 }
 
 static void test_use_unknown_is_time_of_its_own(void **state)
@@ -208,6 +319,7 @@ static void test_use_unknown_is_time_of_its_own(void **state)
 	h[0].to = edge_exactly(T0 + 600);
 	struct util_sample s[] = { at(0, NAN), at(1000, NAN) };
 	drain(f, s, 2, h, 1);
+	flush(f, 1000, h, 1);
 	assert_int_equal(sum_ms(f, CARD_USE_UNKNOWN), 600);
 	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 400);
 	assert_int_equal(sum_state(f, 0, HOLDER_USE_UNKNOWN), 600);
@@ -229,8 +341,8 @@ static void test_sm_activity_of_its_drain(void **state)
 	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
 	assert_int_equal(n, 1);
 	assert_int_equal(rows[0].ms, 3000);
-	assert_int_equal(rows[0].sm_active_ms, 2000);
-	assert_int_equal(rows[0].sm_active_pct_ms, 80000);
+	assert_int_equal(rows[0].sm_active_ms, 1000);
+	assert_int_equal(rows[0].sm_active_pct_ms, 40000);
 }
 
 static void test_a_restart_goes_on_where_it_was(void **state)
@@ -239,8 +351,9 @@ static void test_a_restart_goes_on_where_it_was(void **state)
 	account_start(&f->account, 0, T0 + 400);
 	struct util_sample s[] = { at(167, 50), at(333, 0), at(500, 0), at(1000, 50) };
 	drain(f, s, 4, NULL, 0);
-	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 600);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 0);
+	flush(f, 1000, NULL, 0);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 100);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 500);
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
 }
 
@@ -289,7 +402,10 @@ static void test_a_full_ledger_goes_on_by_the_hour(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_each_sample_lasts_until_the_next),
+		TEST(test_each_sample_is_of_the_time_before_it),
+		TEST(test_use_that_begins_and_ends_within_a_sample),
+		TEST(test_a_ring_that_runs_dry),
+		TEST(test_a_ring_that_runs_dry_after_a_loss),
 		TEST(test_a_late_sample_leaves_a_gap),
 		TEST(test_blind_time_is_unobserved),
 		TEST(test_blind_from_the_beginning),
@@ -299,8 +415,9 @@ int main(void)
 		TEST(test_active_seconds_are_split_by_use),
 		TEST(test_energy_is_conserved),
 		TEST(test_samples_that_are_not_believed),
-		TEST(test_the_pending_sample_is_of_its_own_drain),
+		TEST(test_the_last_sample_is_of_its_own_drain),
 		TEST(test_use_of_engines_does_not_change_the_state),
+		TEST(test_the_most_use_of_a_drain),
 		TEST(test_use_unknown_is_time_of_its_own),
 		TEST(test_sm_activity_of_its_drain),
 		TEST(test_a_restart_goes_on_where_it_was),

@@ -57,8 +57,12 @@ static double watts(struct usage_sum sum)
 static void piece(
 	struct fixture *f, int64_t from_ms, int64_t to_ms, enum card_state state, double pct)
 {
-	energy_piece(&f->split, &(struct energy_piece){ ledger_slot(&f->ledger, T0 + from_ms),
-					T0 + from_ms, T0 + to_ms, state, pct });
+	energy_piece(&f->split,
+		&(struct energy_piece){ .slot = ledger_slot(&f->ledger, T0 + from_ms),
+			.from_ms = T0 + from_ms,
+			.to_ms = T0 + to_ms,
+			.state = state,
+			.util_pct = pct });
 }
 
 static void divide(struct fixture *f, int64_t covered_ms)
@@ -127,6 +131,83 @@ static void test_three_seconds_of_seven(void **state)
 	expect_bursts(*state, &(struct bursts){ 3000, 7000 });
 }
 
+/* What a card does in each cycle of 40 s, and what it draws. After use it cools down: it still
+ * draws more while it is idle. */
+static const struct phase {
+	int64_t to_ms;
+	enum card_state state;
+	int64_t watts;
+} phases[] = {
+	{ 9000, CARD_TRULY_IDLE, 35 },
+	{ 12000, CARD_IDLE_HELD, 60 },
+	{ 13500, CARD_ACTIVE, 400 },
+	{ 14500, CARD_IDLE_HELD, 230 },
+	{ 22000, CARD_IDLE_HELD, 60 },
+	{ 24000, CARD_ACTIVE, 300 },
+	{ 24300, CARD_IDLE_HELD, 180 },
+	{ 25000, CARD_TRULY_IDLE, 155 },
+	{ 31000, CARD_TRULY_IDLE, 35 },
+	{ 40000, CARD_IDLE_HELD, 60 },
+};
+
+static const struct phase *phase_at(int64_t at_ms)
+{
+	const struct phase *p = phases;
+	while (p->to_ms <= at_ms % 40000)
+		p++;
+	return p;
+}
+
+/* Plays the phases for ten minutes, with readings that are this far apart, and expects the
+ * idle powers and nothing else in the idle states. */
+static void expect_levels(struct fixture *f, int64_t least_ms, int64_t most_ms)
+{
+	int64_t covered_ms = 0, mj = 0, counted_ms = 0;
+	for (int64_t at_ms = 0; at_ms < 600000; at_ms += random_between(f, least_ms, most_ms)) {
+		for (; counted_ms < at_ms; counted_ms++)
+			mj += phase_at(counted_ms)->watts;
+		energy_read(&f->split, T0 + at_ms, (double)mj);
+		for (; covered_ms + PIECE_MS <= at_ms; covered_ms += PIECE_MS) {
+			enum card_state state = phase_at(covered_ms)->state;
+			piece(f, covered_ms, covered_ms + PIECE_MS, state,
+				state == CARD_ACTIVE ? 90 : 0);
+		}
+		divide(f, covered_ms);
+	}
+	assert_true(fabs(watts(sum_of(f, CARD_IDLE_HELD)) - 60) < 0.02 * 60);
+	assert_true(fabs(watts(sum_of(f, CARD_TRULY_IDLE)) - 35) < 0.02 * 35);
+}
+
+static void test_held_and_empty_cards_draw_different_power(void **state)
+{
+	expect_levels(*state, 800, 1200);
+}
+
+static void test_levels_with_rare_readings(void **state)
+{
+	expect_levels(*state, 2500, 3500);
+}
+
+/* What a card draws above its idle power in the second after use is energy of the use, also if
+ * the counter was read in between; after that second it is not. */
+static void test_cooling_belongs_to_the_use(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 0);
+	energy_read(&f->split, T0 + 2000, 120000);
+	energy_read(&f->split, T0 + 3000, 180000);
+	energy_read(&f->split, T0 + 4000, 580000);
+	energy_read(&f->split, T0 + 5000, 780000);
+	energy_read(&f->split, T0 + 6000, 880000);
+	piece(f, 0, 3000, CARD_IDLE_HELD, 0);
+	piece(f, 3000, 4000, CARD_ACTIVE, 90);
+	piece(f, 4000, 6000, CARD_IDLE_HELD, 0);
+	divide(f, 6000);
+	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 180000 + 60000 + 100000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 400000 + 140000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_ms, 1000);
+}
+
 /* Never a whole second without a burst: what idling costs is not known, and split by time. */
 static void test_idle_power_that_was_never_seen(void **state)
 {
@@ -138,14 +219,32 @@ static void test_idle_power_that_was_never_seen(void **state)
 	divide(f, 1000);
 	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 60000);
 	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 40000);
-	/* A second of idling later it is known. */
+	/* After a second to cool down and a second of idling it is known. */
 	energy_read(&f->split, T0 + 2000, 130000);
-	energy_read(&f->split, T0 + 3000, 230000);
-	piece(f, 1000, 2600, CARD_IDLE_HELD, 0);
-	piece(f, 2600, 3000, CARD_ACTIVE, 80);
-	divide(f, 3000);
-	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 40000 + 30000 + 18000);
+	energy_read(&f->split, T0 + 3000, 160000);
+	energy_read(&f->split, T0 + 4000, 260000);
+	piece(f, 1000, 3600, CARD_IDLE_HELD, 0);
+	piece(f, 3600, 4000, CARD_ACTIVE, 80);
+	divide(f, 4000);
+	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 40000 + 60000 + 18000);
 	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 60000 + 82000);
+}
+
+/* A driver that counts energy rarely: a second without growth is not a card that draws nothing.
+ * The card is never idle for long, so that nothing better is learned later. */
+static void test_a_counter_that_stands_still(void **state)
+{
+	struct fixture *f = *state;
+	energy_read(&f->split, T0, 0);
+	energy_read(&f->split, T0 + 500, 0);
+	piece(f, 0, 500, CARD_IDLE_HELD, 0);
+	divide(f, 500);
+	energy_read(&f->split, T0 + 1500, 100000);
+	piece(f, 500, 900, CARD_IDLE_HELD, 0);
+	piece(f, 900, 1500, CARD_ACTIVE, 80);
+	divide(f, 1500);
+	assert_int_equal(sum_of(f, CARD_IDLE_HELD).energy_mj, 40000);
+	assert_int_equal(sum_of(f, CARD_ACTIVE).energy_mj, 60000);
 }
 
 /* More than the second had is never given away. */
@@ -296,7 +395,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_two_seconds_of_ten),
 		TEST(test_three_seconds_of_seven),
+		TEST(test_held_and_empty_cards_draw_different_power),
+		TEST(test_levels_with_rare_readings),
+		TEST(test_cooling_belongs_to_the_use),
 		TEST(test_idle_power_that_was_never_seen),
+		TEST(test_a_counter_that_stands_still),
 		TEST(test_idle_power_above_the_mean),
 		TEST(test_active_time_is_weighted_by_utilisation),
 		TEST(test_a_counter_that_goes_back),

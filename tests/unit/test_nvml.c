@@ -248,6 +248,24 @@ static void test_a_ring_is_learned_from_what_it_gives(void **state)
 	assert_false(nvml_ring_wants_whole(&large, 100000000));
 }
 
+/* Some boards take no samples while they are idle: pauses are not periods. */
+static void test_the_period_of_a_ring_that_runs_dry(void **state)
+{
+	(void)state;
+	struct util_sample dry[] = { { .wall_us = 0 }, { .wall_us = 4300000 },
+		{ .wall_us = 8600000 }, { .wall_us = 8800000 }, { .wall_us = 9000000 } };
+	struct nvml_ring ring = { 0 };
+	nvml_ring_learn(&ring, dry, 3, 1);
+	assert_int_equal(ring.period_us, 0);
+	nvml_ring_learn(&ring, dry, 5, 2000000);
+	assert_int_equal(ring.period_us, 200000);
+	/* Once a second, a little late. */
+	struct util_sample slow[] = { { .wall_us = 0 }, { .wall_us = 1002000 },
+		{ .wall_us = 2004000 }, { .wall_us = 3006000 } };
+	nvml_ring_learn(&ring, slow, 4, 4000000);
+	assert_int_equal(ring.period_us, 1000000);
+}
+
 /* ---- the kernel's files ---- */
 
 static char root[64];
@@ -354,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_older_records_are_widened_in_place),
 		cmocka_unit_test(test_the_clock_of_stamps),
 		cmocka_unit_test(test_a_ring_is_learned_from_what_it_gives),
+		cmocka_unit_test(test_the_period_of_a_ring_that_runs_dry),
 		cmocka_unit_test_setup_teardown(
 			test_the_module_and_its_version, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(

@@ -12,8 +12,8 @@ static void test_use_of_a_process(void **state)
 {
 	(void)state;
 	const struct process_util utils[] = { { .pid = 7, .sm_pct = 10 },
-		{ .pid = 8, .sm_pct = 20, .engine_pct = { 0, NAN, 4, NAN, NAN } },
-		{ .pid = 7, .sm_pct = 30, .engine_pct = { NAN, NAN, NAN, NAN, NAN } } };
+		{ .pid = 8, .sm_pct = 20, .engine_pct = { 9, NAN, 4, NAN, NAN } },
+		{ .pid = 7, .sm_pct = 30, .engine_pct = { 15, NAN, NAN, NAN, NAN } } };
 	struct card_reading r = {
 		.process_util_known = true, .process_utils = utils, .n_process_utils = 3
 	};

@@ -37,13 +37,14 @@ static void test_samples_at_exact_times(void **state)
 {
 	(void)state;
 	struct stage g = open_stage(HEAD "at 500ms load a card 0 sm 30\n"
-					 "at 1s load card 0 util 80\n",
+					 "at 750ms load card 0 util 80\n",
 		false);
 	play_advance(g.p, -1, 0);
 	assert_int_equal(play_ring_size(g.p, 0), 0);
 	play_advance(g.p, 1 * SECOND, 5000 * SECOND);
 	static const int64_t times[] = { 0, 166666, 333333, 500000, 666666, 833333, 1000000 };
-	static const int utils[] = { 0, 0, 0, 30, 30, 30, 100 }; /* capped */
+	static const int utils[] = { 0, 0, 0, 0, 30, 65,
+		100 }; /* means; capped at each moment */
 	assert_int_equal(play_ring_size(g.p, 0), 7);
 	for (size_t i = 0; i < 7; i++) {
 		const struct play_sample *sample = play_ring_at(g.p, 0, i);
@@ -70,12 +71,14 @@ static void test_the_ring_forgets(void **state)
 	assert_int_equal(play_ring_at(g.p, 0, 0)->t_us, 9166666);
 	assert_int_equal(play_ring_at(g.p, 0, 59)->t_us, 19 * SECOND);
 	play_advance(g.p, 25 * SECOND, 0);
-	assert_int_equal(play_ring_size(g.p, 0), 29); /* later than 15 s, until 19.833 s */
-	assert_int_equal(play_ring_at(g.p, 0, 28)->t_us, 19833333);
+	assert_int_equal(play_ring_size(g.p, 0), 30); /* later than 15 s, until 20 s */
+	assert_int_equal(play_ring_at(g.p, 0, 29)->t_us, 20 * SECOND);
 	assert_int_equal(play_ring_size(g.p, 1), 60);
 	play_advance(g.p, 59 * SECOND, 0);
 	assert_int_equal(play_ring_size(g.p, 0), 0);
 	play_advance(g.p, 60 * SECOND, 0);
+	assert_int_equal(play_ring_size(g.p, 0), 0);
+	play_advance(g.p, 60 * SECOND + 166666, 0);
 	assert_int_equal(play_ring_size(g.p, 0), 1);
 	close_stage(&g);
 }
@@ -88,23 +91,22 @@ static struct play_since since(int64_t t_us)
 static void test_duty_cycle_and_process_use(void **state)
 {
 	(void)state;
-	/* 0, 1/6, 1/3 on; 1/2 .. 5/6 off; and a steady one. */
 	struct stage g = open_stage(HEAD "at 0s load a card 0 sm 90 on 400ms off 600ms\n"
 					 "at 0s load b card 0 sm 5\n",
 		false);
-	play_advance(g.p, 2 * SECOND - 1, 0);
+	play_advance(g.p, 2 * SECOND, 0);
 	struct play_use uses[4];
-	assert_int_equal(play_uses(g.p, 0, since(-1), uses, 4), 2);
+	assert_int_equal(play_uses(g.p, 0, since(0), uses, 4), 2);
 	assert_int_equal(uses[0].process, 0);
-	assert_true(uses[0].sm_pct == 45.0); /* 6 of 12 samples */
-	assert_int_equal(uses[0].wall_us, 1333333);
+	assert_true(uses[0].sm_pct == 36.0); /* 0.4 of the time */
+	assert_int_equal(uses[0].wall_us, 1500000);
 	assert_true(uses[1].sm_pct == 5.0);
-	assert_int_equal(uses[1].wall_us, 1833333);
-	/* Newer than 1.2 s: on, off, off, off. */
+	assert_int_equal(uses[1].wall_us, 2000000);
+	/* Newer than 1.2 s: from 1.167 s on, of which until 1.4 s. */
 	assert_int_equal(play_uses(g.p, 0, since(1200000), uses, 4), 2);
-	assert_true(uses[0].sm_pct == 22.5);
+	assert_true(fabs(uses[0].sm_pct - 90 * 0.23333 / 0.83333) < 0.01);
 	/* Only off. */
-	assert_int_equal(play_uses(g.p, 0, since(1400000), uses, 4), 1);
+	assert_int_equal(play_uses(g.p, 0, since(1500000), uses, 4), 1);
 	assert_int_equal(uses[0].process, 1);
 	/* A buffer that is too small: the number is told all the same. */
 	assert_int_equal(play_uses(g.p, 0, since(-1), uses, 1), 2);
@@ -112,14 +114,14 @@ static void test_duty_cycle_and_process_use(void **state)
 	close_stage(&g);
 }
 
-/* At the very end of a turn the other one has begun. */
+/* A period that ends with a turn has nothing of the next one. */
 static void test_turns_end_at_exact_times(void **state)
 {
 	(void)state;
 	struct stage g =
 		open_stage(HEAD "at 0s load a card 0 sm 90 on 500ms off 500ms\n", false);
 	play_advance(g.p, 1 * SECOND, 0);
-	static const int utils[] = { 90, 90, 90, 0, 0, 0, 90 };
+	static const int utils[] = { 90, 90, 90, 90, 0, 0, 0 };
 	for (size_t i = 0; i < 7; i++)
 		assert_int_equal(play_ring_at(g.p, 0, i)->util_pct, utils[i]);
 	close_stage(&g);
@@ -156,10 +158,10 @@ static void test_holders_and_memory(void **state)
 	close_stage(&g);
 }
 
-static void test_energy_is_the_sum_of_samples(void **state)
+static void test_energy_is_power_over_time(void **state)
 {
 	(void)state;
-	/* Half of the span of power in 3 of 6 samples a second: 60 W and 230 W in turns. */
+	/* Half of the span of power in 0.4 of the time: 60 W and 230 W in turns. */
 	struct stage g = open_stage(HEAD "at 0s load a card 0 sm 50 on 400ms off 600ms\n"
 					 "at 10m energy-reset card 0\n"
 					 "at 700100ms energy-reset card 0\n",
@@ -170,16 +172,16 @@ static void test_energy_is_the_sum_of_samples(void **state)
 	play_advance(g.p, 100000, 0);
 	assert_true(fabs(play_energy_mj(g.p, 0) - 23000) < 0.001);
 	play_advance(g.p, 1 * SECOND, 0);
-	assert_true(fabs(play_energy_mj(g.p, 0) - 145000) < 0.001);
+	assert_true(fabs(play_energy_mj(g.p, 0) - 128000) < 0.001);
 	play_advance(g.p, 500 * SECOND, 0);
-	assert_true(fabs(play_energy_mj(g.p, 0) - 500 * 145000.0) < 0.001);
+	assert_true(fabs(play_energy_mj(g.p, 0) - 500 * 128000.0) < 0.001);
 	play_advance(g.p, 600 * SECOND, 0);
 	assert_true(fabs(play_energy_mj(g.p, 0)) < 0.001);
 	play_advance(g.p, 601 * SECOND, 0);
-	assert_true(fabs(play_energy_mj(g.p, 0) - 145000) < 0.001);
-	/* After a reset between two samples the next one is the first that counts. */
+	assert_true(fabs(play_energy_mj(g.p, 0) - 128000) < 0.001);
+	/* A reset between two samples. */
 	play_advance(g.p, 700150000, 0);
-	assert_true(play_energy_mj(g.p, 0) == 0);
+	assert_true(fabs(play_energy_mj(g.p, 0) - 230 * 50) < 0.001);
 	close_stage(&g);
 }
 
@@ -326,16 +328,16 @@ static void test_steps_and_suspends_move_a_virtual_clock(void **state)
 	clock_advance(&clock, 11 * SECOND);
 	play_follow(g.p, &clock, origin);
 	assert_int_equal(clock_now(&clock).wall_us, start + 11 * SECOND - 3600 * SECOND);
-	/* Stamps keep the wall clock of their time: 9.833 s before the step, 10 s after it. */
-	assert_int_equal(play_ring_at(g.p, 0, 59 - 7)->wall_us, start + 9833333);
+	/* Stamps keep the wall clock of their time: 10 s before the step, 10.167 s after it. */
+	assert_int_equal(play_ring_at(g.p, 0, 60 - 7)->wall_us, start + 10 * SECOND);
 	assert_int_equal(
-		play_ring_at(g.p, 0, 60 - 7)->wall_us, start + 10 * SECOND - 3600 * SECOND);
+		play_ring_at(g.p, 0, 61 - 7)->wall_us, start + 10166666 - 3600 * SECOND);
 	clock_advance(&clock, 14 * SECOND); /* to 25 s: five seconds after it fell asleep */
 	assert_int_equal(play_follow(g.p, &clock, origin), (25 + 7200) * SECOND);
 	struct moment now = clock_now(&clock);
 	assert_int_equal(now.boot_us, origin + (25 + 7200) * SECOND);
 	assert_int_equal(now.boot_us - now.mono_us, 7200 * SECOND);
-	assert_int_equal(play_ring_at(g.p, 0, 0)->t_us, (20 + 7200) * SECOND);
+	assert_int_equal(play_ring_at(g.p, 0, 0)->t_us, (20 + 7200) * SECOND + 166666);
 	/* Somebody else who follows the same clock changes nothing. */
 	struct play *other = NULL;
 	assert_int_equal(play_open(&other, g.s, true, NULL), 0);
@@ -403,13 +405,13 @@ static void test_the_ring_of_power(void **state)
 	assert_int_equal(powers[117].mw, 230000);
 	assert_int_equal(powers[118].wall_us, 1004020000);
 	assert_int_equal(play_ring_size(g.p, 0), 6);
-	/* The last sample before the sleep lasts until 5.1666 s, the next one is at 5.5 s. */
+	/* Nothing while it is asleep. */
 	play_advance(g.p, 6 * SECOND, 0);
 	size_t n = play_power_ring(g.p, 0, powers), before = n - 1;
-	assert_int_equal(n, POWER_RING_MAX - 16);
+	assert_int_equal(n, POWER_RING_MAX - 20);
 	while (powers[before].t_us >= 5500000)
 		before--;
-	assert_int_equal(powers[before].t_us, 5160000);
+	assert_int_equal(powers[before].t_us, 5080000);
 	close_stage(&g);
 }
 
@@ -487,7 +489,7 @@ int main(void)
 		cmocka_unit_test(test_duty_cycle_and_process_use),
 		cmocka_unit_test(test_turns_end_at_exact_times),
 		cmocka_unit_test(test_holders_and_memory),
-		cmocka_unit_test(test_energy_is_the_sum_of_samples),
+		cmocka_unit_test(test_energy_is_power_over_time),
 		cmocka_unit_test(test_the_sum_of_utilisation_is_exact),
 		cmocka_unit_test(test_jumping_and_walking_agree),
 		cmocka_unit_test(test_lives),

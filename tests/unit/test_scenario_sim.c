@@ -90,7 +90,7 @@ static void test_every_sample_once(void **state)
 	assert_int_equal(card->mem_used_bytes, 8LL << 30);
 	drain_at(g, 10);
 	assert_int_equal(card->n_samples, 30);
-	assert_true(card->process_utils[0].sm_pct == 50.0 * 11 / 30); /* 5 1/6 s .. 6 5/6 s */
+	assert_true(card->process_utils[0].sm_pct == 50.0 * 2 / 5); /* 5 s .. 7 s */
 	drain_at(g, 10);
 	assert_int_equal(card->n_samples, 0);
 	drain_at(g, 40); /* too late: the ring holds ten seconds */

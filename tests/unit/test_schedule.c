@@ -225,8 +225,59 @@ static void test_soon(void **state)
 	assert_int_equal(schedule_next(&s), START + 300000);
 }
 
-/* A lost card: tried again after 1, 2, 4 ... s while the others go on. */
+/* A lost card: tried again every second for a minute, then less and less often. */
 static void test_tries_after_a_lost_card(void **state)
+{
+	(void)state;
+	struct schedule s = started();
+	struct round round = { 0 };
+	int64_t scans = 0, before_us = START;
+	while (before_us < START + 60 * SECOND) {
+		int64_t now_us = step(&s, &round, HEALTH_LOST, 0);
+		if (!round.scan)
+			continue;
+		assert_int_equal(now_us, before_us + SECOND);
+		before_us = now_us;
+		scans++;
+	}
+	assert_int_equal(scans, 60);
+	static const int64_t later[] = { 2, 6, 14, 30, 60, 90 };
+	for (size_t n = 0; n < sizeof(later) / sizeof(later[0]);) {
+		int64_t now_us = step(&s, &round, HEALTH_LOST, 0);
+		if (round.scan)
+			assert_int_equal(now_us, START + (60 + later[n++]) * SECOND);
+	}
+	/* Back, and lost again later: from the beginning. */
+	step(&s, &round, HEALTH_GOOD, 0);
+	assert_int_equal(s.wait_us, 0);
+	int64_t lost_us = step(&s, &round, HEALTH_LOST, 0);
+	assert_int_equal(s.next_scan_us, lost_us + SECOND);
+	while (!round.scan)
+		step(&s, &round, HEALTH_LOST, 0);
+	assert_int_equal(s.next_scan_us, lost_us + 2 * SECOND);
+}
+
+/* A card that sleeps for long does not delay the tries for another that is lost. */
+static void test_a_lost_card_beside_one_that_sleeps(void **state)
+{
+	(void)state;
+	struct schedule s = started();
+	struct round round = { 0 };
+	while (schedule_next(&s) < START + 300 * SECOND)
+		step(&s, &round, HEALTH_CARD, 0);
+	assert_int_equal(s.wait_us, 30 * SECOND);
+	int64_t lost_us = step(&s, &round, HEALTH_LOST, 0);
+	assert_int_equal(s.next_scan_us, lost_us + SECOND);
+	int64_t scans = 0;
+	while (schedule_next(&s) <= lost_us + 60 * SECOND) {
+		step(&s, &round, HEALTH_LOST, 0);
+		scans += round.scan;
+	}
+	assert_int_equal(scans, 60);
+}
+
+/* A card that is not lost: tried again after 1, 2, 4 ... s while the others go on. */
+static void test_tries_after_a_card_that_sleeps(void **state)
 {
 	(void)state;
 	static const int64_t expected[] = { 1, 3, 7, 15, 31, 61, 91 };
@@ -337,6 +388,8 @@ int main(void)
 		cmocka_unit_test(test_no_patrol_when_a_tick_or_a_scan_is_late),
 		cmocka_unit_test(test_soon),
 		cmocka_unit_test(test_tries_after_a_lost_card),
+		cmocka_unit_test(test_tries_after_a_card_that_sleeps),
+		cmocka_unit_test(test_a_lost_card_beside_one_that_sleeps),
 		cmocka_unit_test(test_no_longer_than_retry),
 		cmocka_unit_test(test_a_driver_that_is_down),
 		cmocka_unit_test(test_a_driver_that_is_back),

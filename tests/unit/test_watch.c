@@ -1,4 +1,5 @@
-/* The recorder's watch when there is no memory: a holder is never left out. */
+/* The recorder's watch when there is no memory: a holder or a sample is never left
+ * out. */
 #include "test.h"
 
 #include <math.h>
@@ -37,13 +38,17 @@ static struct card_past never_seen(void *context, const char *uuid)
 	return (struct card_past){ -1, -1 };
 }
 
-static void test_all_holders_or_none(void **state)
+static void test_all_holders_and_samples_or_none(void **state)
 {
 	(void)state;
 	static const struct source_ops ops = { .name = "fake", .describe = describe };
 	static const struct rules rules = RULES_DEFAULT;
 	struct card_process processes[CROWD];
+	struct util_sample samples[] = { { 1500000, 0 }, { 1700000, 0 } };
 	struct card_reading card = { .id.uuid = "GPU-a",
+		.util_kind = UTIL_RING,
+		.samples = samples,
+		.n_samples = 2,
 		.own_processes = true,
 		.processes_known = true,
 		.processes = processes,
@@ -54,7 +59,7 @@ static void test_all_holders_or_none(void **state)
 	for (uint32_t i = 0; i < CROWD; i++)
 		processes[i] = (struct card_process){ 100 + i, PROCESS_COMPUTE, 1 << 20 };
 	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 3000 };
-	struct round_card looked = { .looked = true };
+	struct round_card looked = { .looked = true, .drained = true };
 	struct round round = { .begun_ms = 2000,
 		.ended_ms = 2000,
 		.glanced = true,
@@ -82,6 +87,7 @@ static void test_all_holders_or_none(void **state)
 			assert_int_equal(watch_round(&w, &source, &round, &e), 0);
 		}
 		assert_int_equal(w.cards[0].holders.n, CROWD);
+		assert_int_equal(w.cards[0].account.held.at_ms, 1700);
 		watch_finish(&w);
 	}
 	assert_in_range(allowed, 6, 20);
@@ -154,7 +160,8 @@ static void test_no_readings_of_a_card_that_was_just_lost(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_holders_or_none),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+						    test_all_holders_and_samples_or_none),
 		cmocka_unit_test(test_no_readings_of_a_card_that_was_just_lost),
 		cmocka_unit_test(test_lives_are_bounded_while_the_store_fails) };
 	return cmocka_run_group_tests(tests, NULL, NULL);

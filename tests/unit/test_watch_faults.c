@@ -16,7 +16,7 @@ static void test_a_card_that_hangs_on_to_its_last_reading(void **state)
 	put_process(f, false);
 	glance(f, 6000);
 	drain(f, 10000, 100); /* it was there for a part of it */
-	assert_int_equal(n_events(f, EVENT_SUSPECT), 0);
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 1);
 	drain(f, 15000, 100);
 	drain(f, 20000, 100);
 	assert_int_equal(n_events(f, EVENT_SUSPECT), 1);
@@ -24,9 +24,70 @@ static void test_a_card_that_hangs_on_to_its_last_reading(void **state)
 	drain(f, 25000, 0);
 	assert_false(f->watch.cards[0].suspect.on);
 	watch_flush(&f->watch, T0 + 25000);
-	assert_int_equal(sum_ms(f, CARD_ACTIVE), 10200);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 10000);
-	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 4800);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 6000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 14000);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 5000);
+}
+
+/* Samples of `pct` up to a moment, which are drained later. */
+static void add_samples(struct fixture *f, int64_t until_ms, double pct)
+{
+	for (; f->sampled_ms <= until_ms; f->sampled_ms += 200)
+		f->samples[f->card.n_samples++] =
+			(struct util_sample){ (T0 + f->sampled_ms) * 1000, pct };
+}
+
+static void drain_samples(struct fixture *f, int64_t after_ms)
+{
+	f->round->drain = f->round->look_all = true;
+	make_round(f, after_ms);
+	f->round->look_all = false;
+	f->card.n_samples = 0;
+}
+
+/* The latch ends within a drain: what comes before its end is not active, what comes after it
+ * is not unobserved. */
+static void test_a_latch_that_ends_within_a_drain(void **state)
+{
+	struct fixture *f = *state;
+	put_process(f, true);
+	drain(f, 0, 100);
+	drain(f, 5000, 100);
+	put_process(f, false);
+	glance(f, 6000);
+	add_samples(f, 8000, 100);
+	add_samples(f, 10000, 0);
+	drain_samples(f, 10000);
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 1);
+	drain(f, 15000, 0);
+	assert_false(f->watch.cards[0].suspect.on);
+	watch_flush(&f->watch, T0 + 15000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 6000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 2000);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 7000);
+}
+
+/* A process that no list has seen: its use is believed, at the end of a drain and across two of
+ * them. If the card stays so, it is latched from the next drain on. */
+static void test_use_by_a_process_that_no_list_has_seen(void **state)
+{
+	struct fixture *f = *state;
+	drain(f, 0, 0);
+	f->card.n_samples = 0;
+	add_samples(f, 4000, 0);
+	add_samples(f, 5000, 100);
+	drain_samples(f, 5000);
+	add_samples(f, 6000, 100);
+	add_samples(f, 9000, 0);
+	add_samples(f, 10000, 100);
+	drain_samples(f, 10000);
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 0);
+	drain(f, 15000, 100);
+	assert_int_equal(n_events(f, EVENT_SUSPECT), 1);
+	watch_flush(&f->watch, T0 + 15000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 3000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 5000);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 7000);
 }
 
 static void test_use_that_is_believed(void **state)
@@ -222,9 +283,8 @@ static void test_clock_step(void **state)
 	f->sampled_ms = 3606000;
 	drain(f, 3610000, 0);
 	watch_flush(&f->watch, T0 + 3610000);
-	/* The last sample before it speaks for its own period only. */
-	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 5000 + 200 + 4000);
-	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 800);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 5000 + 4000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 1000);
 	assert_int_equal(f->watch.cards[0].holders.n, 1);
 }
 
@@ -259,6 +319,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_card_that_hangs_on_to_its_last_reading),
+		TEST(test_a_latch_that_ends_within_a_drain),
+		TEST(test_use_by_a_process_that_no_list_has_seen),
 		TEST(test_use_that_is_believed),
 		TEST(test_a_lost_card_keeps_its_holders),
 		TEST(test_a_card_that_is_lost_for_long),

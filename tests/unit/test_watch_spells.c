@@ -47,17 +47,17 @@ static void test_an_open_spell_is_in_every_tick(void **state)
 	drains(f, 10000, 30000, 0);
 	const struct spell *s = only(f, 30000);
 	assert_int_equal(s->how, SPELL_OPEN);
-	assert_int_equal(s->begin_ms, T0 + 5200);
+	assert_int_equal(s->begin_ms, T0 + 5000);
 	assert_int_equal(s->end_ms, T0 + 30000);
-	assert_int_equal(s->idle_held_ms, 24800);
+	assert_int_equal(s->idle_held_ms, 25000);
 	assert_int_equal(s->mem_peak_kib, 4000 * MB / 1024);
 	assert_true(f->watch.lives.entries[s->process].has_spell);
 	drains(f, 35000, 40000, 0);
-	assert_int_equal(only(f, 40000)->begin_ms, T0 + 5200);
+	assert_int_equal(only(f, 40000)->begin_ms, T0 + 5000);
 	drains(f, 45000, 45000, 50);
 	s = only(f, 45000);
 	assert_int_equal(s->how, SPELL_ACTIVE);
-	assert_int_equal(s->end_ms, T0 + 40200);
+	assert_int_equal(s->end_ms, T0 + 40000);
 	const struct spell *none;
 	assert_int_equal(tick(f, 46000, &none), 0);
 }
@@ -130,14 +130,14 @@ static void test_a_lost_card(void **state)
 		f->card.n_samples = 0;
 		make_round(f, at_ms);
 	}
-	assert_int_equal(only(f, 60000)->end_ms, T0 + 20200);
+	assert_int_equal(only(f, 60000)->end_ms, T0 + 20000);
 	f->card.status = CARD_STATUS_OK;
 	f->sampled_ms = 70000;
 	drains(f, 80000, 90000, 0);
 	const struct spell *s = only(f, 90000);
 	assert_int_equal(s->begin_ms, T0);
 	assert_int_equal(s->end_ms, T0 + 90000);
-	assert_int_equal(spell_unobserved_ms(s), 70000 - 20200);
+	assert_int_equal(spell_unobserved_ms(s), 70000 - 200 - 20000);
 }
 
 static void test_an_instance_that_is_destroyed(void **state)
@@ -148,7 +148,7 @@ static void test_an_instance_that_is_destroyed(void **state)
 	glance(f, 21000);
 	const struct spell *s = only(f, 21000);
 	assert_int_equal(s->how, SPELL_RELEASED);
-	assert_int_equal(s->end_ms, T0 + 20200);
+	assert_int_equal(s->end_ms, T0 + 20000);
 }
 
 static void test_a_clock_step(void **state)
@@ -160,8 +160,8 @@ static void test_a_clock_step(void **state)
 	drains(f, 3605000, 3610000, 0);
 	const struct spell *s = only(f, 3610000);
 	assert_int_equal(s->begin_ms, T0 + 3600000 - 22000);
-	assert_int_equal(spell_idle_ms(s), 20200 + 10000);
-	assert_int_equal(spell_unobserved_ms(s), 1800);
+	assert_int_equal(spell_idle_ms(s), 20000 + 10000);
+	assert_int_equal(spell_unobserved_ms(s), 2000);
 }
 
 /* What the last recorder left: a stretch of pid 100, whose start time is `start_ticks`. */

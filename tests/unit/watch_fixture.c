@@ -1,6 +1,8 @@
 /* Rounds of a source that answers what the test has set. */
 #include "watch_fixture.h"
 
+#include "record/watch_private.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -60,6 +62,7 @@ int watch_setup(void **state)
 		.sm_active_pct = NAN,
 		.energy_mj = NAN
 	};
+	f->sampled_ms = 200;
 	f->process = (struct card_process){ 100, PROCESS_COMPUTE, 4000 * MB };
 	clock_init_virtual(&f->clock, T0);
 	assert_int_equal(round_new(&f->round, &f->clock, &e), 0);
@@ -117,6 +120,11 @@ void drain(struct fixture *f, int64_t after_ms, double pct)
 	}
 	make_round(f, after_ms);
 	f->round->look_all = false;
+	/* The newest sample waits for the next; the sums of the tests have it. */
+	struct account *account = &f->watch.cards[0].account;
+	struct account_scene on = watch_scene(&f->watch, 0);
+	if (account->holds)
+		account_flush(account, account->held.at_ms, &on);
 }
 
 void put_process(struct fixture *f, bool there)

@@ -66,7 +66,8 @@ struct nvml_card {
 	bool listed;			     /* processes[] is what the driver listed last */
 	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: none */
 	size_t next_stranger;
-	bool dry; /* the ring was empty for a while: glances read utilisation */
+	bool dry;	      /* the ring was empty for a while: glances read utilisation */
+	int64_t back_mono_us; /* when it came back after it was lost; 0: it never was */
 	struct util_sample polled[NVML_POLLED]; /* readings since the drain before */
 	size_t n_polled;
 	struct nvml_accounts accounts;

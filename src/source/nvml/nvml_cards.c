@@ -108,6 +108,10 @@ static void show_card(
 	int64_t mem_total_bytes = r->id.mem_total_bytes;
 	r->id = *id;
 	r->id.mem_total_bytes = mem_total_bytes;
+	if (r->status != CARD_STATUS_OK) {
+		s->cards[card].back_mono_us = clock_now(s->clock).mono_us;
+		s->cards[card].dry = false;
+	}
 	r->status = CARD_STATUS_OK;
 	r->code = NVML_OK;
 	r->gone = false;

@@ -121,7 +121,7 @@ void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains)
 	}
 	double util_pct = instance ? read_metric(s, g, g->last, fresh, METRIC_GRAPHICS) : NAN;
 	if (!isnan(util_pct))
-		nvml_keep_polled(c, g->last_wall_us, util_pct);
+		nvml_keep_polled(c, now.wall_us, util_pct);
 	if (drains) {
 		s->base.cards[card].sm_active_pct =
 			read_metric(s, g, g->base, fresh, METRIC_SM_ACTIVE);
@@ -129,7 +129,6 @@ void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains)
 	}
 	g->last = fresh;
 	g->last_mono_us = now.mono_us;
-	g->last_wall_us = now.wall_us;
 	g->works = true;
 	if (instance)
 		nvml_turn_to(s, card, NVML_JOB_UTIL, 2, NVML_NOT_SUPPORTED);

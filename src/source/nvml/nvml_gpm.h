@@ -18,9 +18,9 @@ struct nvml_gpm {
 	void *samples[3]; /* NULL: not there yet */
 	int base, last;	  /* index of the sample of the last drain, and of the last reading; or
 			     NONE */
-	int64_t last_mono_us, last_wall_us; /* when the last one was taken */
-	bool works;			    /* the last reading worked */
-	bool dead;			    /* not supported: not asked again until re-init */
+	int64_t last_mono_us; /* when the last one was taken */
+	bool works;	      /* the last reading worked */
+	bool dead;	      /* not supported: not asked again until re-init */
 };
 
 /* Reads the counters of a card. For an instance, the mean use since the reading before is kept

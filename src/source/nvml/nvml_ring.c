@@ -10,6 +10,7 @@
 #define WALL_LEAST_US 1000000000000000LL
 
 enum {
+	PERIOD_MOST_US = 1000000,  /* NVML: a sixth of a second to a second */
 	SPACINGS = 128,		   /* of the newest samples: enough for a median */
 	ENOUGH_US = 20000000,	   /* a ring that spans this much is long enough */
 	WHOLE_EVERY_US = 30000000, /* a ring that may still grow is read whole again */
@@ -64,17 +65,20 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median time between two samples; 0: too few. */
+/* The median time between two samples, without the pauses of a driver that takes none while a
+ * card is idle; 0: too few. */
 static int64_t median_spacing_us(const struct util_sample *all, size_t n)
 {
 	int64_t spacings[SPACINGS];
 	size_t m = 0;
-	for (size_t i = n; i-- > 1 && m < SPACINGS;)
-		spacings[m++] = all[i].wall_us - all[i - 1].wall_us;
+	for (size_t i = n; i-- > 1 && m < SPACINGS;) {
+		spacings[m] = all[i].wall_us - all[i - 1].wall_us;
+		m += spacings[m] <= PERIOD_MOST_US * 3 / 2;
+	}
 	if (m < 2)
 		return 0;
 	qsort(spacings, m, sizeof(spacings[0]), compare);
-	return spacings[m / 2];
+	return spacings[m / 2] < PERIOD_MOST_US ? spacings[m / 2] : PERIOD_MOST_US;
 }
 
 void nvml_ring_learn(

@@ -200,8 +200,10 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 	if (nvml_do(s, card, &drain_task) != NVML_OK)
 		return;
 	/* A ring that has stopped has no new samples; the utilisation rates may work. The way
-	 * in use does not change. */
-	c->dry = r->n_samples == 0 && now_us - c->ring.seen_us >= POLL_AFTER_US;
+	 * in use does not change. A card that has just come back has no sample yet, and its
+	 * rates say nothing. */
+	c->dry = r->n_samples == 0 && now_us - c->ring.seen_us >= POLL_AFTER_US &&
+		 now.mono_us - c->back_mono_us >= POLL_AFTER_US;
 	if (c->dry)
 		nvml_try(s, card, &drain_task, 1);
 }

@@ -53,7 +53,7 @@ void account_come(struct play *p, uint32_t seat, int64_t t_us)
 		.start_us = t_us,
 		.start_wall_us = play_wall(p, t_us),
 		.peak_bytes = -1,
-		.samples = -p->cards[fixed->card].samples };
+		.on_us = -p->cards[fixed->card].on_us };
 	settle(p, fixed->card);
 }
 
@@ -76,7 +76,7 @@ void account_leave(struct play *p, uint32_t seat, int64_t t_us)
 	*entry = p->seats[seat].account;
 	entry->pid = play_pid(p, fixed->process);
 	entry->end_us = t_us;
-	entry->samples += c->samples;
+	entry->on_us += c->on_us;
 	settle(p, fixed->card);
 }
 
@@ -99,7 +99,7 @@ static struct play_account account_of(const struct accounted *a, uint32_t pid, b
 		.start_wall_us = a->start_wall_us,
 		.length_us = running ? 0 : a->end_us - a->start_us,
 		.peak_bytes = a->peak_bytes,
-		.sm_pct = a->samples > 0 ? (double)a->used / (double)a->samples : 0 };
+		.sm_pct = a->on_us > 0 ? (double)a->used / (double)a->on_us : 0 };
 }
 
 size_t play_accounts(const struct play *p, size_t card, struct play_account *out, size_t max)
@@ -110,7 +110,7 @@ size_t play_accounts(const struct play *p, size_t card, struct play_account *out
 	for (size_t i = 0; c->dead && i < fixed->n_seats; i++) {
 		struct accounted a = p->seats[fixed->first_seat + i].account;
 		uint32_t pid = running_pid(p, fixed->first_seat + i);
-		a.samples += c->samples;
+		a.on_us += c->on_us;
 		if (pid != 0 && n++ < max)
 			out[n - 1] = account_of(&a, pid, true);
 	}

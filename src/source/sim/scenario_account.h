@@ -15,8 +15,8 @@ struct accounted {
 	uint32_t process, life; /* which one: the life by its number */
 	uint32_t pid;		/* 0: not known yet; while it runs its seat's process has it */
 	int64_t start_us, start_wall_us, end_us;
-	int64_t peak_bytes;    /* or -1 */
-	int64_t used, samples; /* sum of its use, and the number of samples */
+	int64_t peak_bytes;  /* or -1 */
+	int64_t used, on_us; /* its use, percent x microseconds, and how long the card was on */
 };
 
 void account_come(struct play *p, uint32_t seat, int64_t t_us);

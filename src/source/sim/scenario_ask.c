@@ -29,9 +29,8 @@ int play_open(struct play **out, const struct scenario *s, bool virtual_time, st
 	if (virtual_time && s->has_start)
 		p->wall_less_us = s->start_wall_us;
 	p->ring_cap = (size_t)(s->ring_us * s->samples_per_second / s->second_us);
-	p->ring_room = (size_t)(SCENARIO_KEPT_US * s->samples_per_second / s->second_us + 1);
-	if (p->ring_room < p->ring_cap)
-		p->ring_room = p->ring_cap;
+	p->ring_room = p->ring_cap + 1;
+	p->sample_us = 1000000 / s->samples_per_second + 1;
 	p->cards = calloc(s->n_cards + 1, sizeof(*p->cards));
 	p->seats = calloc(s->n_seats + 1, sizeof(*p->seats));
 	p->lives = calloc(s->n_processes + 1, sizeof(*p->lives));
@@ -130,7 +129,7 @@ static void add_parts(struct play *p, const struct card_state_now *c, size_t pla
 	const struct part *parts = &c->parts[place * c->parts_stride];
 	for (size_t i = 0; i < c->ring[place].n_parts; i++) {
 		struct seat_now *seat = &p->seats[parts[i].seat];
-		seat->sum += parts[i].pct;
+		seat->sum += parts[i].pct_us;
 		seat->newest = place;
 	}
 }
@@ -140,7 +139,8 @@ size_t play_uses(
 {
 	const struct scenario_card *fixed = &p->scenario->cards[card];
 	const struct card_state_now *c = &p->cards[card];
-	size_t samples = 0, n = 0;
+	int64_t length_us = 0;
+	size_t n = 0;
 	for (size_t i = 0; i < fixed->n_seats; i++)
 		p->seats[fixed->first_seat + i].sum = 0;
 	for (size_t back = play_ring_size(p, card); back-- > 0;) {
@@ -148,7 +148,7 @@ size_t play_uses(
 		const struct play_sample *sample = &c->ring[place];
 		if ((since.by_wall ? sample->wall_us : sample->t_us) <= since.us)
 			continue;
-		samples++;
+		length_us += sample->length_us;
 		add_parts(p, c, place);
 	}
 	for (size_t i = 0; i < fixed->n_seats; i++) {
@@ -159,7 +159,7 @@ size_t play_uses(
 		if (n < max)
 			uses[n] = (struct play_use){ process, c->ring[seat->newest].wall_us,
 				c->ring[seat->newest].t_us,
-				(double)seat->sum / (double)samples };
+				(double)seat->sum / (double)length_us };
 		n++;
 	}
 	return n;
@@ -229,59 +229,36 @@ int64_t play_memory_used(const struct play *p, size_t card)
 	return sum < most ? sum : most;
 }
 
-int64_t play_power_mw(const struct play *p, size_t card)
-{
-	const struct scenario_card *fixed = &p->scenario->cards[card];
-	return fixed->idle_mw +
-	       (fixed->max_mw - fixed->idle_mw) * p->cards[card].util_pct / 100;
-}
-
 size_t play_power_ring(const struct play *p, size_t card, struct play_power *out)
 {
 	const struct card_state_now *c = &p->cards[card];
-	const struct scenario_card *fixed = &p->scenario->cards[card];
-	size_t kept = (size_t)c->samples < p->ring_room ? (size_t)c->samples : p->ring_room;
-	int64_t newest = p->t_us / POWER_PERIOD_US, n = 0;
-	for (int64_t k = newest - POWER_RING_MAX + 1; k <= newest && kept > 0; k++) {
-		int64_t t_us = k * POWER_PERIOD_US;
-		if (k < 0)
-			continue;
-		int64_t taken_us = play_sample_time(p, play_last_sample(p, t_us));
-		while (kept > 1 && c->ring[ring_place(p, c, kept - 1)].t_us < taken_us)
-			kept--;
-		const struct play_sample *sample = &c->ring[ring_place(p, c, kept - 1)];
-		if (sample->t_us != taken_us)
-			continue; /* the card was off */
-		out[n++] = (struct play_power){ .t_us = t_us,
-			.wall_us = sample->wall_us + t_us - sample->t_us,
-			.mw = fixed->idle_mw +
-			      (fixed->max_mw - fixed->idle_mw) * sample->util_pct / 100 };
+	int64_t newest = p->t_us / POWER_PERIOD_US;
+	size_t n = 0;
+	for (size_t i = 0; i < c->n_powers; i++) {
+		const struct power_stretch *s = &c->powers[i];
+		int64_t k = (s->from_us + POWER_PERIOD_US - 1) / POWER_PERIOD_US;
+		k = k > newest - POWER_RING_MAX ? k : newest - POWER_RING_MAX + 1;
+		for (; k * POWER_PERIOD_US < s->to_us; k++)
+			out[n++] = (struct play_power){ .t_us = k * POWER_PERIOD_US,
+				.wall_us = k * POWER_PERIOD_US + s->wall_less_us,
+				.mw = s->mw };
 	}
-	return (size_t)n;
+	/* This very moment is in no stretch yet. */
+	if (p->t_us >= 0 && p->t_us % POWER_PERIOD_US == 0 && !play_is_off(p, c))
+		out[n++] = (struct play_power){ .t_us = p->t_us,
+			.wall_us = play_wall(p, p->t_us),
+			.mw = play_power_mw(p, card) };
+	return n;
 }
 
 double play_energy_mj(const struct play *p, size_t card)
 {
-	const struct card_state_now *c = &p->cards[card];
-	int per_second = p->scenario->samples_per_second;
-	double sum = (double)c->energy_mw_samples;
-	/* The newest sample was counted as if it had lasted until the next one. */
-	int64_t second_us = p->scenario->second_us;
-	int64_t newest = (c->next_sample - 1) * second_us / per_second;
-	if (c->ring_used && c->ring[ring_place(p, c, 0)].t_us == newest &&
-		newest >= c->energy_from)
-		sum -= (double)play_power_mw(p, card) *
-		       (1 - (double)((p->t_us - newest) * per_second) / (double)second_us);
-	return sum / per_second * ((double)second_us / 1e6);
+	return (double)p->cards[card].energy_mj + (double)p->cards[card].energy_nj / 1e6;
 }
 
 int64_t play_util_sum(const struct play *p, size_t card)
 {
-	const struct card_state_now *c = &p->cards[card];
-	int64_t newest_us = play_sample_time(p, c->next_sample - 1);
-	bool lasts = c->ring_used && c->ring[ring_place(p, c, 0)].t_us == newest_us;
-	int64_t rest_us = play_sample_time(p, c->next_sample) - p->t_us;
-	return c->util_pct_us - (lasts ? c->util_pct * rest_us : 0);
+	return p->cards[card].util_pct_us;
 }
 
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us)

@@ -94,6 +94,10 @@ static int parse_card_key(struct scenario *s, struct words *w, struct scenario_c
 		return words_power(w, "the idle power", &card->idle_mw);
 	if (words_take(w, "max-power"))
 		return words_power(w, "the largest power", &card->max_mw);
+	if (words_take(w, "held-power"))
+		return words_power(w, "the power with processes", &card->held_mw);
+	if (words_take(w, "cool-down"))
+		return words_duration(w, "the time to cool down", &card->cool_us);
 	if (words_take(w, "memory-info"))
 		return parse_memory_info(s, w, at);
 	if (words_take(w, "gpm"))
@@ -117,8 +121,12 @@ static int check_card(struct words *w, struct scenario_card *card)
 		return words_fail(w, "uuid, name and memory are needed");
 	if (card->reserved_bytes > card->id.mem_total_bytes)
 		return words_fail(w, "more memory is reserved than there is");
+	if (card->held_mw < 0)
+		card->held_mw = card->idle_mw;
 	if (card->max_mw < card->idle_mw)
 		return words_fail(w, "max-power is below idle-power");
+	if (card->max_mw < card->held_mw)
+		return words_fail(w, "max-power is below held-power");
 	return 0;
 }
 
@@ -133,9 +141,11 @@ int scenario_parse_card(struct scenario *s, struct words *w)
 		return words_fail(
 			w, "cards are numbered in order: the next is %zu", s->n_cards);
 	struct scenario_card *card = &s->cards[s->n_cards];
-	*card = (struct scenario_card){
-		.parent = -1, .idle_mw = 60000, .max_mw = 400000, .sm_active_pct = 50
-	};
+	*card = (struct scenario_card){ .parent = -1,
+		.idle_mw = 60000,
+		.held_mw = -1,
+		.max_mw = 400000,
+		.sm_active_pct = 50 };
 	card->id = (struct card_id){
 		.index = (int)index, .mig_index = -1, .gpu_instance = -1, .compute_instance = -1
 	};

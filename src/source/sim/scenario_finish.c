@@ -128,8 +128,7 @@ static int check_size(const struct scenario *s, const char *name, struct err *e)
 {
 	if (s->n_physical == 0)
 		return 0;
-	int64_t kept_us = s->ring_us > SCENARIO_KEPT_US ? s->ring_us : SCENARIO_KEPT_US;
-	size_t ring = (size_t)(kept_us / 1000000 + 1) * (size_t)s->samples_per_second;
+	size_t ring = (size_t)(s->ring_us / 1000000 + 1) * (size_t)s->samples_per_second;
 	size_t parts = 0;
 	for (size_t i = 0; i < s->n_cards; i++)
 		parts += s->cards[i].n_load_seats * ring;

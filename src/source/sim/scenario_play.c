@@ -1,26 +1,47 @@
-/* Moves a scenario through time: events are applied in order, cards are sampled in between. */
+/* Moves a scenario through time: events are applied in order, what the cards do in between is
+ * added up exactly. */
 #include "source/sim/scenario_state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define NJ_PER_MJ 1000000
+#define SECOND_US 1000000
 #define STEPS_MAX_US (1000LL * 366 * 86400 * 1000000)
 
-int64_t play_last_sample(const struct play *p, int64_t t_us)
+/* The number of the last sample that is not later than `t_us`; -1: there is none. */
+static int64_t last_sample(const struct play *p, int64_t t_us)
 {
 	if (t_us < 0)
 		return -1;
 	return ((t_us + 1) * p->scenario->samples_per_second - 1) / p->scenario->second_us;
 }
 
-int64_t play_sample_time(const struct play *p, int64_t k)
+/* When sample number `k` ends. */
+static int64_t sample_time(const struct play *p, int64_t k)
 {
 	return k * p->scenario->second_us / p->scenario->samples_per_second;
 }
 
-static int64_t power_at(const struct scenario_card *card, int util_pct)
+/* What the card draws while nothing uses it and it does not cool down. */
+static int64_t base_mw(const struct play *p, size_t card)
 {
-	return card->idle_mw + (card->max_mw - card->idle_mw) * util_pct / 100;
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	for (size_t i = 0; fixed->held_mw != fixed->idle_mw && i < fixed->n_seats; i++)
+		if (p->seats[fixed->first_seat + i].held)
+			return fixed->held_mw;
+	return fixed->idle_mw;
+}
+
+static int64_t power_at(const struct play *p, size_t card, int util_pct, int64_t t_us)
+{
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	const struct card_state_now *c = &p->cards[card];
+	int64_t base = base_mw(p, card);
+	if (util_pct == 0 && t_us < c->cool_until_us)
+		return base + c->use_mw / 2;
+	return base + (fixed->max_mw - base) * util_pct / 100;
 }
 
 static int load_now(const struct load *load, int64_t t_us)
@@ -31,28 +52,131 @@ static int load_now(const struct load *load, int64_t t_us)
 										    : 0;
 }
 
-/* Takes one sample into the ring, which stands for `times` of them; returns the utilisation. */
-static int take_sample(struct play *p, size_t card, int64_t t_us, int64_t times)
+/* When the load changes next, not later than `end_us`. */
+static int64_t load_until(const struct load *load, int64_t t_us, int64_t end_us)
+{
+	if (load->on_us == 0)
+		return end_us;
+	int64_t turn_us = load->on_us + load->off_us, at_us = (t_us - load->since_us) % turn_us;
+	int64_t next_us = t_us + (at_us < load->on_us ? load->on_us : turn_us) - at_us;
+	return next_us < end_us ? next_us : end_us;
+}
+
+int64_t play_power_mw(const struct play *p, size_t card)
+{
+	const struct card_state_now *c = &p->cards[card];
+	int sum = load_now(&c->own_load, p->t_us);
+	for (size_t i = 0; i < c->n_loading; i++)
+		sum += load_now(&p->seats[c->loading[i]].load, p->t_us);
+	return power_at(p, card, sum < 100 ? sum : 100, p->t_us);
+}
+
+/* Adds the use of a process to the sample that is being made. */
+static void add_part(struct card_state_now *c, uint32_t seat, int64_t pct_us)
+{
+	struct part *parts = &c->parts[c->ring_next * c->parts_stride];
+	size_t i = 0;
+	while (i < c->n_parts && parts[i].seat != seat)
+		i++;
+	if (i == c->n_parts)
+		parts[c->n_parts++] = (struct part){ seat, 0 };
+	parts[i].pct_us += pct_us;
+}
+
+/* Remembers the power of a stretch, if a moment of the ring of power lies in it. */
+static void note_power(struct play *p, struct card_state_now *c, struct power_stretch s)
+{
+	struct power_stretch *last = c->n_powers ? &c->powers[c->n_powers - 1] : NULL;
+	int64_t moment_us =
+		(s.from_us + POWER_PERIOD_US - 1) / POWER_PERIOD_US * POWER_PERIOD_US;
+	if (moment_us >= s.to_us)
+		return;
+	s.wall_less_us = play_wall(p, 0);
+	if (last && last->to_us == s.from_us && last->mw == s.mw &&
+		last->wall_less_us == s.wall_less_us) {
+		last->to_us = s.to_us;
+		return;
+	}
+	if (c->n_powers == POWER_RING_MAX)
+		memmove(c->powers, c->powers + 1, --c->n_powers * sizeof(c->powers[0]));
+	c->powers[c->n_powers++] = s;
+}
+
+/* Adds a stretch of time in which no load changes to the card's sums. */
+static void add_stretch(struct play *p, size_t card, int64_t from_us, int64_t to_us)
 {
 	struct card_state_now *c = &p->cards[card];
-	struct play_sample *sample = &c->ring[c->ring_next];
-	struct part *parts = &c->parts[c->ring_next * c->parts_stride];
-	*sample = (struct play_sample){ .t_us = t_us, .wall_us = play_wall(p, t_us) };
-	int sum = load_now(&c->own_load, t_us);
+	int sum = load_now(&c->own_load, from_us);
 	for (size_t i = 0; i < c->n_loading; i++) {
-		int pct = load_now(&p->seats[c->loading[i]].load, t_us);
+		struct seat_now *seat = &p->seats[c->loading[i]];
+		int pct = load_now(&seat->load, from_us);
 		if (pct == 0)
 			continue;
-		parts[sample->n_parts++] = (struct part){ c->loading[i], (uint32_t)pct };
 		sum += pct;
+		add_part(c, c->loading[i], pct * (to_us - from_us));
 		if (p->scenario->seats[c->loading[i]].card == card)
-			p->seats[c->loading[i]].account.used += pct * times;
+			seat->account.used += pct * (to_us - from_us);
 	}
-	sample->util_pct = sum < 100 ? sum : 100;
-	c->samples += times;
-	c->ring_next = (c->ring_next + 1) % p->ring_room;
-	c->ring_used += c->ring_used < p->ring_cap ? 1 : 0;
-	return sample->util_pct;
+	sum = sum < 100 ? sum : 100;
+	int64_t mw = power_at(p, card, sum, from_us);
+	if (sum > 0) {
+		c->use_mw = mw - base_mw(p, card);
+		c->cool_until_us = to_us + p->scenario->cards[card].cool_us;
+	}
+	c->util_pct_us += sum * (to_us - from_us);
+	c->sample_pct_us += sum * (to_us - from_us);
+	c->sample_us += to_us - from_us;
+	c->on_us += to_us - from_us;
+	c->energy_nj += mw * (to_us - from_us);
+	c->energy_mj += c->energy_nj / NJ_PER_MJ;
+	c->energy_nj %= NJ_PER_MJ;
+	note_power(p, c, (struct power_stretch){ from_us, to_us, mw, 0 });
+}
+
+bool play_is_off(const struct play *p, const struct card_state_now *c)
+{
+	return c->status != CARD_STATUS_OK || c->vanished || p->suspended;
+}
+
+/* Adds up what the card did until `to_us`. */
+static void add_up(struct play *p, size_t card, int64_t to_us)
+{
+	struct card_state_now *c = &p->cards[card];
+	while (c->added_us < to_us) {
+		int64_t end_us = load_until(&c->own_load, c->added_us, to_us);
+		for (size_t i = 0; i < c->n_loading; i++)
+			end_us = load_until(&p->seats[c->loading[i]].load, c->added_us, end_us);
+		if (c->added_us < c->cool_until_us && c->cool_until_us < end_us)
+			end_us = c->cool_until_us;
+		if (!play_is_off(p, c))
+			add_stretch(p, card, c->added_us, end_us);
+		c->added_us = end_us;
+	}
+}
+
+/* Begins a sample, which has the mean of what follows. */
+static void begin_sample(struct card_state_now *c)
+{
+	c->sample_pct_us = c->sample_us = 0;
+	c->n_parts = 0;
+}
+
+/* Puts the sample that ends at `t_us` into the ring; a card that was off all the time has none.
+ */
+static void take_sample(struct play *p, struct card_state_now *c, int64_t t_us)
+{
+	if (c->sample_us > 0 && !play_is_off(p, c)) {
+		c->ring[c->ring_next] = (struct play_sample){
+			.t_us = t_us,
+			.wall_us = play_wall(p, t_us),
+			.util_pct = (int)((c->sample_pct_us + c->sample_us / 2) / c->sample_us),
+			.length_us = c->sample_us,
+			.n_parts = c->n_parts,
+		};
+		c->ring_next = (c->ring_next + 1) % p->ring_room;
+		c->ring_used += c->ring_used < p->ring_cap ? 1 : 0;
+	}
+	begin_sample(c);
 }
 
 /* Between two events the use of the card does not change. */
@@ -64,50 +188,75 @@ static bool is_steady(const struct play *p, const struct card_state_now *c)
 	return steady;
 }
 
-/* Adds `times` samples of utilisation `util_pct` from number `first` on to the card's sums. */
-static void add_up(struct play *p, size_t card, int util_pct, int64_t first, int64_t times)
-{
-	int64_t from_us = play_sample_time(p, first),
-		to_us = play_sample_time(p, first + times);
-	p->cards[card].energy_mw_samples +=
-		power_at(&p->scenario->cards[card], util_pct) * times;
-	p->cards[card].util_pct_us += util_pct * (to_us - from_us);
-}
-
-/* Samples `card` up to number `last`. */
-static void sample_to(struct play *p, size_t card, int64_t last)
+/* The sample at time 0, of the time before: what begins then was so before. */
+static void take_first(struct play *p, size_t card)
 {
 	struct card_state_now *c = &p->cards[card];
-	bool off = c->status != CARD_STATUS_OK || c->vanished || p->suspended;
-	if (off && last >= c->next_sample)
-		c->next_sample = last + 1;
+	int sum = load_now(&c->own_load, 0);
+	if (c->next_sample > 0)
+		return;
+	for (size_t i = 0; i < c->n_loading; i++) {
+		int pct = load_now(&p->seats[c->loading[i]].load, 0);
+		sum += pct;
+		if (pct > 0)
+			add_part(c, c->loading[i], pct);
+	}
+	c->sample_us = 1;
+	c->sample_pct_us = sum < 100 ? sum : 100;
+	take_sample(p, c, 0);
+	c->next_sample = 1;
+}
+
+/* Brings `card` to `t_us`: its sums, and the samples that end by then. A sample is of the time
+ * before it, so that one that ends at `t_us` does not know of an event at that moment. */
+static void bring_to(struct play *p, size_t card, int64_t t_us)
+{
+	struct card_state_now *c = &p->cards[card];
+	int64_t last = last_sample(p, t_us);
+	if (t_us <= 0)
+		return;
+	take_first(p, card);
 	/* Samples that would be overwritten at once are not put into the ring. */
-	int64_t skip = last + 1 - c->next_sample - (int64_t)p->ring_room;
+	int64_t skip = last - c->next_sample - (int64_t)p->ring_room;
 	if (skip > 0 && is_steady(p, c)) {
-		int util = take_sample(p, card, play_sample_time(p, c->next_sample), skip);
-		add_up(p, card, util, c->next_sample, skip);
 		c->next_sample += skip;
+		add_up(p, card, sample_time(p, c->next_sample - 1));
+		begin_sample(c);
 	}
 	for (; c->next_sample <= last; c->next_sample++) {
-		int64_t t_us = play_sample_time(p, c->next_sample);
-		c->util_pct = take_sample(p, card, t_us, 1);
-		add_up(p, card, c->util_pct, c->next_sample, 1);
+		int64_t end_us = sample_time(p, c->next_sample);
+		/* Played with fewer samples, each is still as short as the driver's, and the
+		 * time before it used as much energy. */
+		int64_t skipped_us = end_us - p->sample_us - c->added_us;
+		if (skipped_us > 0) {
+			c->added_us += skipped_us;
+			begin_sample(c);
+		}
+		double before_mj = play_energy_mj(p, card);
+		add_up(p, card, end_us);
+		if (skipped_us > 0)
+			c->energy_mj += llround((play_energy_mj(p, card) - before_mj) *
+						(double)skipped_us / (double)p->sample_us);
+		take_sample(p, c, end_us);
 	}
+	/* Played with fewer samples, the sums are those of the samples. */
+	if (p->scenario->second_us == SECOND_US)
+		add_up(p, card, t_us);
 }
 
-/* Samples the card, and the one that it is an instance of, up to just before `t_us`. */
-static void sample_before(struct play *p, int card, int64_t t_us)
+/* Brings the card, and the one that it is an instance of, to `t_us`. */
+static void bring_both_to(struct play *p, int card, int64_t t_us)
 {
-	sample_to(p, (size_t)card, play_last_sample(p, t_us - 1));
+	bring_to(p, (size_t)card, t_us);
 	int parent = p->scenario->cards[card].parent;
 	if (parent >= 0)
-		sample_to(p, (size_t)parent, play_last_sample(p, t_us - 1));
+		bring_to(p, (size_t)parent, t_us);
 }
 
-static void sample_all_before(struct play *p, int64_t t_us)
+static void bring_all_to(struct play *p, int64_t t_us)
 {
 	for (size_t i = 0; i < p->scenario->n_cards; i++)
-		sample_to(p, i, play_last_sample(p, t_us - 1));
+		bring_to(p, i, t_us);
 }
 
 /* Puts a seat into a card's list of those that load it, or takes it out; order is kept. */
@@ -164,7 +313,7 @@ static void end_life(struct play *p, int process, int64_t t_us)
 	p->lives[process].alive = false;
 	for (uint32_t seat = p->scenario->processes[process].first_seat; seat != SEAT_NONE;
 		seat = p->scenario->seats[seat].next) {
-		sample_before(p, (int)p->scenario->seats[seat].card, t_us);
+		bring_both_to(p, (int)p->scenario->seats[seat].card, t_us);
 		leave_seat(p, seat, t_us);
 	}
 }
@@ -175,7 +324,7 @@ static void set_status(struct play *p, const struct scenario_event *event, int64
 	for (size_t i = 0; i < p->scenario->n_cards; i++) {
 		if ((int)i != event->card && p->scenario->cards[i].parent != event->card)
 			continue;
-		sample_before(p, (int)i, t_us);
+		bring_both_to(p, (int)i, t_us);
 		if (event->verb == EVENT_VERB_VANISH) {
 			p->cards[i].vanished = event->value != 0;
 		} else {
@@ -208,7 +357,7 @@ static void apply_to_host(struct play *p, const struct scenario_event *event, in
 {
 	if (!p->virtual_time)
 		return;
-	sample_all_before(p, t_us);
+	bring_all_to(p, t_us);
 	if (event->verb == EVENT_VERB_SUSPEND) {
 		p->suspended = event->value > 0;
 		p->suspended_us += event->value;
@@ -261,7 +410,7 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 {
 	struct card_state_now *c = event->card >= 0 ? &p->cards[event->card] : NULL;
 	if (c)
-		sample_before(p, event->card, t_us);
+		bring_both_to(p, event->card, t_us);
 	switch (event->verb) {
 	case EVENT_VERB_HOLD:
 	case EVENT_VERB_LOAD:
@@ -286,8 +435,7 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 		set_status(p, event, t_us);
 		break;
 	case EVENT_VERB_ENERGY_RESET:
-		c->energy_mw_samples = 0;
-		c->energy_from = t_us;
+		c->energy_mj = c->energy_nj = 0;
 		break;
 	case EVENT_VERB_XID:
 		note_xid(p, event);
@@ -339,7 +487,9 @@ void play_advance(struct play *p, int64_t t_us, int64_t wall_less_us)
 		p->finished = s->repeat_us == 0;
 	}
 	for (size_t i = 0; i < s->n_cards; i++) {
-		sample_to(p, i, play_last_sample(p, t_us));
+		bring_to(p, i, t_us);
+		if (t_us == 0)
+			take_first(p, i);
 		forget(p, &p->cards[i], t_us);
 	}
 	p->t_us = t_us;

@@ -10,12 +10,13 @@
 
 struct play;
 
-/* One sample in a card's ring. */
+/* One sample in a card's ring: the mean over the period that ends at its time. */
 struct play_sample {
 	int64_t t_us;	 /* scenario time: exactly k / samples_per_second, rounded down */
 	int64_t wall_us; /* the wall clock then: the driver's stamp */
 	int util_pct;
-	uint32_t n_parts; /* private: the processes that used it */
+	int64_t length_us; /* of the part of the period in which the card was on */
+	uint32_t n_parts;  /* private: the processes that used it */
 };
 
 /* A process on a card now. */
@@ -30,7 +31,7 @@ struct play_use {
 	uint32_t process;
 	int64_t wall_us; /* stamp of its newest sample */
 	int64_t t_us;	 /* scenario time of that */
-	double sm_pct;	 /* sum over its samples / number of all samples */
+	double sm_pct;	 /* mean over all samples */
 };
 
 /* `s` is resolved and outlives the play. With `virtual_time` steps and suspends happen. */
@@ -69,9 +70,9 @@ size_t play_holders(const struct play *p, size_t card, struct play_holder *out, 
 /* Memory that is used, the driver's own not included. */
 int64_t play_memory_used(const struct play *p, size_t card);
 
-/* By the newest sample: idle-power + (max-power - idle-power) * utilisation / 100. */
+/* Now: idle-power + (max-power - idle-power) * utilisation / 100. */
 int64_t play_power_mw(const struct play *p, size_t card);
-/* Each sample's power lasts until the next sample; since the last energy-reset. */
+/* Power over time, since the last energy-reset. */
 double play_energy_mj(const struct play *p, size_t card);
 
 /* A metric of a card now (scenario_metric.c); NAN: it has none. `s` is the play's. */

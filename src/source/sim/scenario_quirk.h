@@ -14,13 +14,13 @@ void play_drop_pids(struct play *p, bool (*ended)(uint32_t pid));
 /* The pid of a process in its present or last life; 0: not known yet. */
 uint32_t play_pid(const struct play *p, uint32_t process);
 
-/* Sum of the card's utilisation over time, percent x microseconds: the difference of two is
- * the mean between them. Each sample lasts until the next one. */
+/* The card's utilisation over time, percent x microseconds: the difference of two is the mean
+ * between them. */
 int64_t play_util_sum(const struct play *p, size_t card);
 
 enum { POWER_RING_MAX = 119, POWER_PERIOD_US = 20000 };
 
-/* The power of a card at one moment, by the newest sample then. */
+/* The power of a card at one moment. */
 struct play_power {
 	int64_t t_us, wall_us; /* as in struct play_sample */
 	int64_t mw;

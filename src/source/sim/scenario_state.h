@@ -4,6 +4,7 @@
 
 #include "source/sim/scenario_account.h"
 #include "source/sim/scenario_play.h"
+#include "source/sim/scenario_quirk.h"
 
 enum { XIDS_KEPT = 64 };
 
@@ -24,9 +25,16 @@ struct seat_now {
 	struct accounted account; /* while it is held */
 };
 
-/* The processes that used a card in one sample. */
+/* A process that used a card in one sample: percent x microseconds. */
 struct part {
-	uint32_t seat, pct;
+	uint32_t seat;
+	int64_t pct_us;
+};
+
+/* A stretch of time in which a card drew this power. */
+struct power_stretch {
+	int64_t from_us, to_us, mw;
+	int64_t wall_less_us; /* wall clock less scenario time then */
 };
 
 struct card_state_now {
@@ -46,12 +54,17 @@ struct card_state_now {
 	size_t ring_next, ring_used;
 	struct accounted *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
 	size_t n_dead;
-	int64_t samples;	   /* ever taken */
-	int64_t util_pct_us;	   /* sum of utilisation, each sample's until the next one */
-	int64_t next_sample;	   /* number of the first sample not yet taken */
-	int util_pct;		   /* of the newest one */
-	int64_t energy_mw_samples; /* sum of the samples' power */
-	int64_t energy_from;	   /* scenario time of the last reset */
+	int64_t added_us;	      /* all time before this is in the following sums */
+	int64_t on_us;		      /* how long the card was on */
+	int64_t util_pct_us;	      /* utilisation over time */
+	int64_t energy_mj, energy_nj; /* energy since the last reset, and what is left over */
+	int64_t use_mw,
+		cool_until_us; /* what the last use added, and until when it cools down */
+	int64_t next_sample;   /* number of the first sample not yet taken */
+	int64_t sample_us, sample_pct_us; /* the sample that is being made: length and use */
+	uint32_t n_parts;		  /* and processes */
+	struct power_stretch powers[POWER_RING_MAX]; /* the newest ones */
+	size_t n_powers;
 };
 
 /* One life of a process after the other. */
@@ -83,7 +96,8 @@ struct play {
 	size_t next_event;	       /* in this round */
 	int64_t round_us;	       /* when this round began */
 	bool finished;		       /* no event is left */
-	size_t ring_cap, ring_room;    /* samples that a ring shows, and that it keeps */
+	size_t ring_cap, ring_room;    /* samples that a ring shows; one more is being made */
+	int64_t sample_us;	       /* how long a sample of the driver is */
 	struct card_state_now *cards;  /* as scenario.cards */
 	struct seat_now *seats;	       /* as scenario.seats */
 	struct played_life *lives;     /* as scenario.processes */
@@ -93,8 +107,7 @@ struct play {
 	uint64_t n_xids; /* ever */
 };
 
-/* When sample number `k` is taken; the last number not later than `t_us`, -1: none. */
-int64_t play_sample_time(const struct play *p, int64_t k);
-int64_t play_last_sample(const struct play *p, int64_t t_us);
+/* Whether the card takes no samples now. */
+bool play_is_off(const struct play *p, const struct card_state_now *c);
 
 #endif

@@ -13,7 +13,6 @@ enum {
 	SCENARIO_UNITS_MAX = SCENARIO_CARDS_MAX * (1 + SCENARIO_MIG_MAX),
 	SCENARIO_PROCESSES_MAX = 4096,
 	SCENARIO_EVENTS_MAX = 65536,
-	SCENARIO_KEPT_US = 4000000, /* samples are kept this long, even for a shorter ring */
 };
 
 /* A physical card or a MIG instance. */
@@ -23,9 +22,11 @@ struct scenario_card {
 	bool has_mig;		/* it has instances: MIG is on */
 	int64_t reserved_bytes; /* by the driver, of id.mem_total_bytes */
 	int64_t idle_mw, max_mw;
-	bool gpm;		    /* it has GPM: use of cards and instances from counters */
-	bool gpm_breaks;	    /* after which the memory of its instances cannot be read */
-	int sm_active_pct;	    /* SM use by GPM, of the utilisation */
+	int64_t held_mw;   /* with processes that do not use it; -1: idle_mw */
+	int64_t cool_us;   /* after use it draws half of what the use added, for this long */
+	bool gpm;	   /* it has GPM: use of cards and instances from counters */
+	bool gpm_breaks;   /* after which the memory of its instances cannot be read */
+	int sm_active_pct; /* SM use by GPM, of the utilisation */
 	size_t first_seat, n_seats; /* its part of seats[] */
 	size_t n_load_seats;	    /* seats that ever use it, its instances' included */
 };
