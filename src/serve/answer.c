@@ -21,6 +21,7 @@ const char *status_words(int status)
 		{ 413, "Content Too Large" },
 		{ 414, "URI Too Long" },
 		{ 421, "Misdirected Request" },
+		{ 429, "Too Many Requests" },
 		{ 500, "Internal Server Error" },
 		{ 503, "Service Unavailable" },
 	};

@@ -16,7 +16,7 @@ enum { ANSWER_MS = 10000, QUEUE_MS = 5000 };
 /* An answer may be given again for a second, and for longer if the store has not changed. */
 enum { SURE_MS = 1000 };
 /* The largest answer. */
-enum { ANSWER_BYTES = 32 << 20 };
+enum { ANSWER_BYTES = 4 << 20 };
 /* How often the stores are looked at. */
 enum { VERSION_US = 100000 };
 /* After an answer that took this long, memory is given back to the system. */
@@ -54,21 +54,27 @@ bool question_init(struct question *question, const struct route *route, const c
 	memset(&head, 0, sizeof(head)); /* also what lies between the members */
 	head.route = route;
 	head.media = q->media;
+	/* However it was written: what all ask for is one question. */
+	bool plain = q->n_params == 0 && !strchr(route->path, '*');
 	question->route = route;
+	question->lane = route->first && plain		? POOL_FIRST
+			 : route->first || route->quick ? POOL_QUICK
+							: POOL_HEAVY;
 	question->len = sizeof(head);
 	memcpy(question->bytes, &head, sizeof(head));
-	return add_text(question, target) &&
-	       add_text(question, route->negotiates && q->accept ? q->accept : "") &&
-	       add_text(question, user);
+	return add_text(question, plain ? route->path : target) &&
+	       add_text(question, route->negotiate ? route->negotiate(q->accept) : "") &&
+	       add_text(question, route->personal ? user : "");
 }
 
-struct pool_question question_asked(const struct question *question)
+struct pool_question question_asked(const struct question *question, uint64_t client)
 {
 	const struct route *r = question->route;
 	unsigned ms = r->cache_ms > SURE_MS ? r->cache_ms : SURE_MS;
 	return (struct pool_question){ .bytes = question->bytes,
 		.len = question->len,
-		.heavy = !r->quick,
+		.lane = question->lane,
+		.client = client,
 		.max_age_us = (int64_t)ms * 1000,
 		.sure_us = SURE_MS * 1000 };
 }
@@ -85,23 +91,27 @@ static int must_end(void *limit)
 	return *l->stopping || clock_monotonic_us() > l->until_us;
 }
 
+static bool text_must_end(void *limit)
+{
+	return must_end(limit);
+}
+
 static void answer_in_time(
 	struct asker *asker, const struct route *route, struct request *q, struct answer *a)
 {
 	struct limit limit = { asker->stopping, clock_monotonic_us() + ANSWER_MS * 1000 };
 	struct foreign_stop stop = { must_end, &limit };
+	struct str_limit text = { ANSWER_BYTES, text_must_end, &limit };
 	struct request limited = *q;
 	limited.stop = &stop;
+	limited.limit = &text;
 	route_answer(route, &limited, a);
 	if (must_end(&limit) && a->status != 200) {
 		answer_fail(a, q, 503,
 			"The answer took too long; ask for a shorter window, or try again.");
 		a->retry_s = 5;
 	}
-	if (a->body.len > ANSWER_BYTES)
-		answer_fail(a, q, 400,
-			"The answer is larger than 32 MiB; ask for a shorter window or fewer "
-			"rows (top).");
+	a->body.limit = NULL; /* it ends here */
 }
 
 static void *answer(void *context, const struct pool_question *asked, int64_t asked_us)

@@ -11,6 +11,7 @@
 /* A request as bytes: equal requests are equal bytes. */
 struct question {
 	const struct route *route;
+	enum pool_lane lane;
 	size_t len;
 	char bytes[REQUEST_MAX_BYTES + 1024];
 };
@@ -18,7 +19,8 @@ struct question {
 /* Fills it; false: it does not fit. `q` has been parsed from `target`. */
 bool question_init(struct question *question, const struct route *route, const char *target,
 	const struct request *q, const char *user);
-struct pool_question question_asked(const struct question *question);
+/* As `client` asks it. */
+struct pool_question question_asked(const struct question *question, uint64_t client);
 
 /* What threads of the pool use. */
 struct asker;

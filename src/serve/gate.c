@@ -11,20 +11,6 @@
 
 enum { HOST_CAP = 256 };
 
-void gate_address(char *dst, size_t cap, const struct sockaddr *address)
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
-	text_copy(dst, cap, "unix");
-	if (address && address->sa_family == AF_INET)
-		inet_ntop(AF_INET, &four->sin_addr, dst, (socklen_t)cap);
-	else if (address && address->sa_family == AF_INET6 &&
-		 IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-		inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], dst, (socklen_t)cap);
-	else if (address && address->sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &six->sin6_addr, dst, (socklen_t)cap);
-}
-
 static bool is_address(const char *text)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];
@@ -107,17 +93,24 @@ static bool is_name(const char *text)
 	       memcmp(safe, text, len) == 0;
 }
 
+bool gate_is_proxy(const struct gate *g, const struct peer *p)
+{
+	if (!g->trust_proxy || strcmp(p->address, g->trust_proxy) != 0)
+		return false;
+	return !p->local || (p->has_uid && p->uid == g->proxy_uid);
+}
+
 enum gate_verdict gate_check(
 	const struct gate *g, const struct gate_client *c, char user[SECRET_NAME_CAP])
 {
-	char address[INET6_ADDRSTRLEN];
 	*user = '\0';
 	if (!is_our_name(g, c->host))
 		return GATE_WRONG_HOST;
-	gate_address(address, sizeof(address), c->address);
-	bool proxy = g->trust_proxy && strcmp(address, g->trust_proxy) == 0;
+	bool proxy = gate_is_proxy(g, c->peer);
 	if (proxy && c->user && is_name(c->user))
 		text_copy(user, SECRET_NAME_CAP, c->user);
+	if (!proxy && !g->secrets && c->peer->has_uid)
+		snprintf(user, SECRET_NAME_CAP, "uid:%u", (unsigned)c->peer->uid);
 	if (!g->secrets || proxy)
 		return GATE_PASS;
 	if (secrets_allow(g->secrets, c->authorization, user) || c->open)

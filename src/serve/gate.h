@@ -2,8 +2,7 @@
 #ifndef GUA_SERVE_GATE_H
 #define GUA_SERVE_GATE_H
 
-#include <sys/socket.h>
-
+#include "serve/peer.h"
 #include "serve/secrets.h"
 
 struct gate {
@@ -13,21 +12,26 @@ struct gate {
 	const char *host_names;
 	bool any_host;		       /* clients are local programs: a unix socket */
 	const struct secrets *secrets; /* NULL: everybody may ask */
-	/* The address whose user header is believed: an address, or "unix"; NULL: none. */
+	/* The address whose user header is believed: an address, or "unix"; NULL: none. On this
+	 * host, where every user can connect, it is believed from this user alone. */
 	const char *trust_proxy;
+	uint32_t proxy_uid;
 	const char *user_header;
 };
 
 /* What a client sent, of what is checked; NULL: not sent. */
 struct gate_client {
-	const struct sockaddr *address;
+	const struct peer *peer;
 	const char *host, *authorization, *user;
 	bool open; /* what it asks for needs no secret */
 };
 
 enum gate_verdict { GATE_PASS, GATE_WRONG_HOST, GATE_NO_SECRET };
 
-/* Judges a client; `user` gets who asks, or "". */
+/* Whether it is the trusted proxy. */
+bool gate_is_proxy(const struct gate *g, const struct peer *p);
+/* Judges a client; `user` gets who asks, or "": whom the proxy names, else whose secret it is,
+ * else "uid:N" of the peer. */
 enum gate_verdict gate_check(
 	const struct gate *g, const struct gate_client *c, char user[SECRET_NAME_CAP]);
 
@@ -35,7 +39,5 @@ enum gate_verdict gate_check(
 int gate_check_proxy(const char *text, struct err *e);
 /* ERR_USAGE unless `name` can be the name of a header. */
 int gate_check_header(const char *name, struct err *e);
-/* "192.0.2.1", "unix": for the log. */
-void gate_address(char *dst, size_t cap, const struct sockaddr *address);
 
 #endif

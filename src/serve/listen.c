@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/str.h"
 
 static int parse_unix(struct listen_address *a, const char *path, struct err *e)
@@ -110,27 +111,41 @@ static void remove_stale(const struct listen_address *a)
 	close(fd);
 }
 
-static int bind_and_listen(int fd, const struct listen_address *a)
+/* Without privilege, a file can be given to a group that one is in. */
+static void give_away(const char *path, const struct listen_owner *owner)
+{
+	if (lchown(path, owner->uid, owner->gid) == 0 ||
+		lchown(path, (uid_t)-1, owner->gid) == 0)
+		return;
+	log_warning("cannot give %s to the user of the proxy: %s; open the socket with "
+		    "gua-serve.socket and SocketUser=",
+		path, strerror(errno));
+}
+
+static int bind_and_listen(
+	int fd, const struct listen_address *a, const struct listen_owner *owner)
 {
 	int on = 1;
 	if (a->at.any.sa_family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* The kernel creates the file with this mode: everybody who can enter the directory
-	 * may connect, as with a port of the loopback interface. */
-	mode_t mask = umask(0111);
+	/* The kernel creates the file with this mode. An open one: everybody who can enter the
+	 * directory may connect, as with a port of the loopback interface. */
+	mode_t mask = umask(owner->closed ? 0117 : 0111);
 	int rc = bind(fd, &a->at.any, a->len);
 	int error = errno;
 	umask(mask);
+	if (rc == 0 && owner->closed && owner->uid != geteuid())
+		give_away(a->at.un.sun_path, owner);
 	errno = error;
 	return rc == 0 ? listen(fd, SOMAXCONN) : rc;
 }
 
-int listen_open(const struct listen_address *a, struct err *e)
+int listen_open(const struct listen_address *a, const struct listen_owner *owner, struct err *e)
 {
 	char text[160];
 	remove_stale(a);
 	int fd = socket(a->at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && bind_and_listen(fd, a) == 0)
+	if (fd >= 0 && bind_and_listen(fd, a, owner) == 0)
 		return fd;
 	int error = errno;
 	listen_text(text, sizeof(text), a);

@@ -24,9 +24,16 @@ struct listen_address {
 int listen_parse(struct listen_address *a, const char *text, struct err *e);
 /* Whether only this host can connect. */
 bool listen_is_local(const struct listen_address *a);
+/* Whose a unix socket is; of others nothing counts. */
+struct listen_owner {
+	bool closed;  /* only the owner and the group can connect */
+	uint32_t uid; /* with `closed`: who they are, as far as this process may choose it */
+	uint32_t gid;
+};
 /* Opens the socket; a stale unix socket is replaced. Returns the descriptor or a negative code.
  */
-int listen_open(const struct listen_address *a, struct err *e);
+int listen_open(
+	const struct listen_address *a, const struct listen_owner *owner, struct err *e);
 /* The address of a socket that is open already: what port 0 became, or what a service manager
  * opened. */
 int listen_of(struct listen_address *a, int fd, struct err *e);

@@ -55,8 +55,7 @@ static bool is_openmetrics(const struct range *r)
 	       (!version || strncmp(version, "1.0.0", 5) == 0);
 }
 
-/* Whether an Accept header (NULL: none) prefers OpenMetrics 1.0 to the text format. */
-static bool wants_openmetrics(const char *accept)
+const char *metrics_type(const char *accept)
 {
 	double open = 0, text = 0;
 	for (const char *at = accept ? accept : ""; *at;) {
@@ -69,7 +68,7 @@ static bool wants_openmetrics(const char *accept)
 			text = q > text ? q : text;
 		at += r.len;
 	}
-	return open > 0 && open >= text;
+	return open > 0 && open >= text ? EXPOSITION_OPENMETRICS_TYPE : EXPOSITION_TEXT_TYPE;
 }
 
 void metrics_answer(const struct request *q, struct answer *a)
@@ -78,7 +77,7 @@ void metrics_answer(const struct request *q, struct answer *a)
 	struct identity_names names;
 	struct scrape s = { 0 };
 	struct err e = { 0 };
-	bool openmetrics = wants_openmetrics(q->accept);
+	bool openmetrics = q->accept && strcmp(q->accept, EXPOSITION_OPENMETRICS_TYPE) == 0;
 	int rc = 0;
 	if (stores->n != 1)
 		rc = err_set(&e, ERR_NOTHING,

@@ -1,8 +1,10 @@
 /* The pages Audit, of one card, of one user, and For me. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/card_name.h"
+#include "proc/user.h"
 #include "render/html.h"
 #include "serve/page_report.h"
 #include "serve/pages.h"
@@ -120,9 +122,11 @@ static void explain_me(struct answer *a)
 	str_add(&a->body,
 		"<p>This page shows your own use of the GPUs, when the server knows who "
 		"you are. It does not know that now.</p>\n"
-		"<p>A reverse proxy that logs people in can say it in a header, which gua "
-		"serve believes from a trusted address only. <code>man gua-serve</code> "
-		"explains how. Until then:</p>\n<ul>\n"
+		"<p>It knows users of its own host, who connect to the loopback interface or a "
+		"unix socket there, also through <code>ssh -L</code>. A reverse proxy that "
+		"logs "
+		"people in can say in a header who asks. <code>man gua-serve</code> explains "
+		"how. Until then:</p>\n<ul>\n"
 		"<li>the page of each user is linked wherever the name is shown, on "
 		"<a href=\"/\">Now</a> and in the <a href=\"/audit\">Audit</a>;</li>\n"
 		"<li>on the host, <code class=\"copy\">gua report --mine</code> prints the "
@@ -130,14 +134,26 @@ static void explain_me(struct answer *a)
 	page_end(&a->body);
 }
 
+/* The name of a user of this host, "uid:1000", as stores have it. */
+static void name_user(char *dst, size_t cap, const char *user)
+{
+	char name[USER_CAP], *end = NULL;
+	unsigned long uid = strncmp(user, "uid:", 4) == 0 ? strtoul(user + 4, &end, 10) : 0;
+	if (end && !*end && user_find_system(NULL, (uint32_t)uid, name, sizeof(name)))
+		text_escape(dst, cap, name, strlen(name));
+	else
+		text_copy(dst, cap, user);
+}
+
 void page_me(const struct request *q, struct answer *a)
 {
-	char title[320];
+	char title[320], user[256];
 	if (!q->user) {
 		explain_me(a);
 		return;
 	}
-	snprintf(title, sizeof(title), "For me: %s", q->user);
+	name_user(user, sizeof(user), q->user);
+	snprintf(title, sizeof(title), "For me: %s", user);
 	const struct page_frame frame = { .place = PLACE_ME, .title = title };
-	user_page(q, a, q->user, &frame);
+	user_page(q, a, user, &frame);
 }

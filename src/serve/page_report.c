@@ -196,8 +196,6 @@ static void name_formats(struct page_frame *f, const struct view *v, struct str 
 	f->formats[2] = (struct page_link){ "print", str_text(&hrefs[2]) };
 }
 
-enum { MORE_SPELLS = 1000 };
-
 /* Appends the report; its links ask for the same otherwise. */
 static void add_report(struct view *v)
 {
@@ -205,7 +203,7 @@ static void add_report(struct view *v)
 	struct str rest = { 0 }, spells = { 0 };
 	char number[24];
 	size_t n = r->longest.n_rows + r->n_spells_left;
-	snprintf(number, sizeof(number), "%zu", n < MORE_SPELLS ? n : MORE_SPELLS);
+	snprintf(number, sizeof(number), "%zu", n < REPORT_ROWS ? n : (size_t)REPORT_ROWS);
 	add_rest(v, &rest);
 	part_query(&spells, "", v->q, &(struct request_param){ "longest", number });
 	r->linked = true;
@@ -222,7 +220,8 @@ static void write_page(struct view *v, const struct err *e)
 	struct page_frame f = v->page->frame;
 	struct str hrefs[3] = { { 0 } };
 	f.paper = part_param(v->q, "print") != NULL;
-	name_formats(&f, v, hrefs);
+	if (!e->code) /* else there is nothing in any format */
+		name_formats(&f, v, hrefs);
 	page_begin(v->out, &f);
 	if (!f.paper)
 		add_picker(v);
@@ -255,7 +254,8 @@ void report_page(const struct request *q, struct answer *a, const struct report_
 	if (rc && e.code != ERR_NOTHING) {
 		answer_err(a, q, &e);
 	} else {
-		a->status = rc ? 404 : 200;
+		/* Everybody has a page of their own, also who has held nothing yet. */
+		a->status = rc && page->frame.place != PLACE_ME ? 404 : 200;
 		write_page(&v, &e);
 	}
 	report_answer_finish(&v.answer);

@@ -48,7 +48,7 @@ static const struct option_row report_rows[] = {
 	{ .kind = OPTION_CHOICE, .name = "sort", .choices = ORDER_CHOICES, AT(words.sort) },
 	{ .kind = OPTION_MAYBE, .name = "compare", AT(words.compare) },
 	{ .kind = OPTION_COUNT, .name = "top", AT(words.top), .max = 1e9 },
-	{ .kind = OPTION_COUNT, .name = "longest", AT(words.longest), .max = 1e6 },
+	{ .kind = OPTION_COUNT, .name = "longest", AT(words.longest), .max = 1e9 },
 	{ .kind = OPTION_CHOICE, .name = "table", .choices = REPORT_TABLE_CHOICES, AT(table) },
 	{ 0 },
 };
@@ -80,6 +80,11 @@ int report_params_read(
 	if (rc)
 		return rc;
 	drop_empty(&p->words);
+	/* More than that is asked for to get all, or to keep the server busy. */
+	if (p->words.longest > REPORT_ROWS)
+		p->words.longest = REPORT_ROWS;
+	if (p->words.top > REPORT_ROWS || p->words.top == 0 || (p->words.top < 0 && !people))
+		p->words.top = REPORT_ROWS;
 	p->words.people = people;
 	p->words.utc = p->utc ? *p->utc == '1' : world->utc;
 	rc = report_check_groups(&p->words, c, e);
@@ -89,6 +94,7 @@ int report_params_read(
 		return rc;
 	text_escape(p->currency, sizeof(p->currency), c->currency, strlen(c->currency));
 	p->asked.request.currency = p->currency;
+	p->asked.request.most = REPORT_ROWS;
 	p->asked.question.paths = (const char *const *)world->stores->paths;
 	p->asked.question.n_paths = world->stores->n;
 	p->asked.question.stop = q->stop;

@@ -22,6 +22,8 @@ struct report_params {
 	struct report_prices prices;
 	char currency[64];
 };
+/* Rows that an answer has at most: what a page can show. gua report prints all. */
+enum { REPORT_ROWS = 1000 };
 /* The names of its parameters, for a route. */
 #define WINDOW_PARAMS "since until last utc"
 #define REPORT_PARAMS                                                                          \

@@ -4,26 +4,39 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 
 /* Answers that are kept, and questions that may wait at a time. Larger answers are not kept. */
-enum { SLOTS = 64, MAX_THREADS = 16 };
-enum { KEPT_BYTES = 4 << 20, KEPT_ONE_BYTES = 1 << 20, STACK_BYTES = 1 << 20 };
+enum { SLOTS = 96 };
+enum { KEPT_BYTES = 2 << 20, KEPT_ONE_BYTES = 1 << 20, STACK_BYTES = 1 << 20 };
+
+/* Questions that may wait or run at a time: in all, and of one client. Together they leave
+ * slots for answers. */
+enum { HEAVY_NICE = 5 };
+
+static const struct {
+	size_t all, of_client;
+} limits[POOL_LANES] = {
+	[POOL_FIRST] = { 16, 16 },
+	[POOL_QUICK] = { 16, 8 },
+	[POOL_HEAVY] = { 32, 4 },
+};
 
 enum state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
 
 struct pool {
 	struct pool_ops ops;
 	pthread_mutex_t lock;
-	pthread_cond_t more; /* the queue has grown, a heavy job has ended, or it stops */
+	pthread_cond_t more; /* the queue has grown, or it stops */
 	struct pool_job *slots[SLOTS];
 	struct pool_job *first, **last; /* the queue */
-	size_t heavy;			/* jobs that run */
-	size_t kept_bytes;
-	pthread_t threads[MAX_THREADS];
+	size_t kept_bytes, bytes;	/* of results: kept; all */
+	pthread_t threads[POOL_LANES];
 	size_t n_threads;
+	enum pool_lane n_lanes; /* that have a thread */
 	atomic_bool stopping;
 };
 
@@ -31,6 +44,7 @@ static void free_job(struct pool *p, struct pool_job *job)
 {
 	if (job->result)
 		p->ops.drop(job->result);
+	p->bytes -= job->bytes;
 	free((void *)job->question.bytes);
 	free(job->waiters);
 	free(job);
@@ -48,7 +62,7 @@ static void forget(struct pool *p, size_t slot)
 	struct pool_job *job = p->slots[slot];
 	p->slots[slot] = NULL;
 	if (job->cached)
-		p->kept_bytes -= p->ops.size(job->result);
+		p->kept_bytes -= job->bytes;
 	job->cached = false;
 	unref(p, job);
 }
@@ -141,24 +155,44 @@ static bool add_waiter(struct pool *p, struct pool_job *job, void *waiter)
 	return true;
 }
 
+/* Whether one more question may wait. */
+static enum pool_found may_wait(const struct pool *p, const struct pool_question *q)
+{
+	size_t all = 0, of_client = 0;
+	for (size_t i = 0; i < SLOTS; i++) {
+		const struct pool_job *job = p->slots[i];
+		if (!job || job->state == JOB_DONE || job->question.lane != q->lane)
+			continue;
+		all++;
+		of_client += job->question.client == q->client;
+	}
+	if (p->stopping || all >= limits[q->lane].all)
+		return POOL_BUSY;
+	return of_client >= limits[q->lane].of_client ? POOL_GREEDY : POOL_WAIT;
+}
+
 enum pool_found pool_ask(
 	struct pool *p, const struct pool_question *q, void *waiter, struct pool_job **job)
 {
-	enum pool_found found = POOL_BUSY;
+	enum pool_found found = POOL_BUSY, may = POOL_WAIT;
 	int64_t now_us = clock_monotonic_us();
 	*job = NULL;
 	pthread_mutex_lock(&p->lock);
 	size_t slot = find(p, q, now_us);
 	struct pool_job *j = slot < SLOTS ? p->slots[slot] : NULL;
-	if (!j && !p->stopping)
+	if (!j)
+		may = may_wait(p, q);
+	if (!j && may == POOL_WAIT)
 		j = add_job(p, q, now_us);
-	if (j && j->state == JOB_DONE) {
+	if (may != POOL_WAIT) {
+		found = may;
+	} else if (j && j->state == JOB_DONE) {
 		j->refs++;
 		found = POOL_READY;
 	} else if (j && !p->stopping && add_waiter(p, j, waiter)) {
 		found = POOL_WAIT;
 	}
-	if (found != POOL_BUSY)
+	if (found == POOL_READY || found == POOL_WAIT)
 		*job = j;
 	pthread_mutex_unlock(&p->lock);
 	return found;
@@ -173,27 +207,43 @@ void pool_release(struct pool *p, struct pool_job *job)
 	pthread_mutex_unlock(&p->lock);
 }
 
+size_t pool_bytes(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	size_t bytes = p->bytes;
+	pthread_mutex_unlock(&p->lock);
+	return bytes;
+}
+
 const atomic_bool *pool_stopping(const struct pool *p)
 {
 	return &p->stopping;
 }
 
-/* Takes the first job that may run now; NULL: none may. One thread is kept for quick ones. */
-static struct pool_job *take_job(struct pool *p)
+/* The first job of the slowest lane that has one, up to the thread's own; NULL: none has. */
+static struct pool_job **find_job(struct pool *p, enum pool_lane lane)
 {
-	for (struct pool_job **at = &p->first; *at; at = &(*at)->next) {
-		struct pool_job *job = *at;
-		if (job->question.heavy && p->heavy + 1 >= p->n_threads)
-			continue;
-		*at = job->next;
-		if (p->last == &job->next)
-			p->last = at;
-		job->next = NULL;
-		job->state = JOB_RUNNING;
-		p->heavy += job->question.heavy;
-		return job;
-	}
-	return NULL;
+	struct pool_job **found = NULL;
+	for (struct pool_job **at = &p->first; *at; at = &(*at)->next)
+		if ((*at)->question.lane <= lane &&
+			(!found || (*at)->question.lane > (*found)->question.lane))
+			found = at;
+	return found;
+}
+
+/* Takes the first job that the thread of this lane may run now; NULL: there is none. */
+static struct pool_job *take_job(struct pool *p, enum pool_lane lane)
+{
+	struct pool_job **at = find_job(p, lane);
+	struct pool_job *job = at ? *at : NULL;
+	if (!job)
+		return NULL;
+	*at = job->next;
+	if (p->last == &job->next)
+		p->last = at;
+	job->next = NULL;
+	job->state = JOB_RUNNING;
+	return job;
 }
 
 /* Whether the slots still have the job, and at which place. */
@@ -209,9 +259,10 @@ static void finish_job(struct pool *p, struct pool_job *job, void *result)
 {
 	size_t bytes = p->ops.size(result), slot = slot_of(p, job);
 	job->result = result;
+	job->bytes = bytes;
+	p->bytes += bytes;
 	job->answered_us = clock_monotonic_us();
 	job->state = JOB_DONE;
-	p->heavy -= job->question.heavy;
 	if (slot < SLOTS) {
 		job->cached = true;
 		p->kept_bytes += bytes;
@@ -232,8 +283,11 @@ static void *run_thread(void *pool)
 {
 	struct pool *p = pool;
 	pthread_mutex_lock(&p->lock);
+	enum pool_lane lane = p->n_lanes++;
+	if (lane == POOL_HEAVY)
+		(void)!nice(HEAVY_NICE); /* of this thread alone: others come first */
 	for (;;) {
-		struct pool_job *job = take_job(p);
+		struct pool_job *job = take_job(p, lane);
 		if (!job && p->stopping)
 			break;
 		if (!job) {
@@ -250,19 +304,19 @@ static void *run_thread(void *pool)
 	return NULL;
 }
 
-static bool start_threads(struct pool *p, size_t n)
+static bool start_threads(struct pool *p)
 {
 	pthread_attr_t attributes;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	while (p->n_threads < n &&
+	while (p->n_threads < POOL_LANES &&
 		pthread_create(&p->threads[p->n_threads], &attributes, run_thread, p) == 0)
 		p->n_threads++;
 	pthread_attr_destroy(&attributes);
-	return p->n_threads == n;
+	return p->n_threads == POOL_LANES;
 }
 
-int pool_open(struct pool **pool, const struct pool_ops *ops, size_t n_threads, struct err *e)
+int pool_open(struct pool **pool, const struct pool_ops *ops, struct err *e)
 {
 	struct pool *p = calloc(1, sizeof(*p));
 	*pool = p;
@@ -272,9 +326,7 @@ int pool_open(struct pool **pool, const struct pool_ops *ops, size_t n_threads, 
 	p->last = &p->first;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
-	pthread_mutex_lock(&p->lock); /* n_threads is complete before a thread looks at it */
-	bool started = start_threads(p, n_threads > MAX_THREADS ? MAX_THREADS : n_threads);
-	pthread_mutex_unlock(&p->lock);
+	bool started = start_threads(p);
 	return started ? 0 : err_set(e, ERR_WORLD, "cannot start threads");
 }
 

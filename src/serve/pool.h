@@ -16,11 +16,21 @@
 
 struct pool;
 
+/* How long an answer takes. Each lane has a thread that takes no slower one, so that no
+ * question waits behind those of a slower lane. */
+enum pool_lane {
+	POOL_FIRST, /* a few milliseconds, and there are few such questions */
+	POOL_QUICK, /* the same, but anybody can make up more of them */
+	POOL_HEAVY,
+	POOL_LANES
+};
+
 /* What is asked. Two are equal if their bytes are. */
 struct pool_question {
 	const void *bytes;
 	size_t len;
-	bool heavy;	    /* may take long: some threads are kept for those that do not */
+	enum pool_lane lane;
+	uint64_t client;    /* who asks: some may wait for many answers, one may not */
 	int64_t max_age_us; /* an answer may be this old ... */
 	int64_t sure_us;    /* ... or this old whatever happened since */
 };
@@ -32,7 +42,8 @@ struct pool_job {
 	/* The pool's own. */
 	int state;
 	unsigned refs;
-	bool cached; /* the pool has it, so that it can be given again */
+	size_t bytes; /* of the result */
+	bool cached;  /* the pool has it, so that it can be given again */
 	int64_t asked_us, answered_us;
 	uint64_t version;
 	void **waiters;
@@ -55,17 +66,20 @@ struct pool_ops {
 };
 
 enum pool_found {
-	POOL_READY, /* *job has a result */
-	POOL_WAIT,  /* the waiter sleeps; it will be woken when *job has a result */
-	POOL_BUSY,  /* too much is being asked: *job is NULL */
+	POOL_READY,  /* *job has a result */
+	POOL_WAIT,   /* the waiter sleeps; it will be woken when *job has a result */
+	POOL_BUSY,   /* too much is being asked: *job is NULL */
+	POOL_GREEDY, /* too much is being asked by this client: *job is NULL */
 };
 
-/* Starts `n_threads`, at least 2. */
-int pool_open(struct pool **p, const struct pool_ops *ops, size_t n_threads, struct err *e);
+/* Starts a thread for each lane. */
+int pool_open(struct pool **p, const struct pool_ops *ops, struct err *e);
 /* Asks; the caller calls pool_release() on the job when it has used the result. */
 enum pool_found pool_ask(
 	struct pool *p, const struct pool_question *q, void *waiter, struct pool_job **job);
 void pool_release(struct pool *p, struct pool_job *job);
+/* Bytes of all results that exist: those that are kept, and those that are being used. */
+size_t pool_bytes(struct pool *p);
 /* Whether threads should give up what they do: set by pool_stop(). */
 const atomic_bool *pool_stopping(const struct pool *p);
 /* Wakes all who wait, with a result for each, and ends the threads. Asking is POOL_BUSY from

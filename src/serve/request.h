@@ -35,7 +35,8 @@ struct request {
 	int64_t now_ms;
 	const struct serve_world *world;
 	struct foreign_stop *stop; /* of store/foreign.h: ends a query that takes too long */
-	struct arena texts;	   /* of this request; freed with it */
+	const struct str_limit *limit; /* of the answer; NULL: none */
+	struct arena texts;	       /* of this request; freed with it */
 };
 
 /* Reads the target of a request line: "/card/GPU-1?since=7d". ERR_USAGE: it is not one that the

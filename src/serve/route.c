@@ -41,8 +41,7 @@ static bool has_name(const char *names, const char *name)
 	return false;
 }
 
-/* Refuses parameters that the route does not have. */
-static int check_params(const struct route *r, const struct request *q, struct err *e)
+int route_check(const struct route *r, const struct request *q, struct err *e)
 {
 	for (size_t i = 0; i < q->n_params; i++) {
 		if (has_name(r->params, q->params[i].name))
@@ -60,13 +59,20 @@ static int check_params(const struct route *r, const struct request *q, struct e
 void route_answer(const struct route *r, const struct request *q, struct answer *a)
 {
 	struct err e = { 0 };
-	*a = (struct answer){ .status = 200, .type = r->type };
-	if (check_params(r, q, &e) != 0) {
+	*a = (struct answer){ .status = 200, .type = r->type, .body = { .limit = q->limit } };
+	if (route_check(r, q, &e) != 0) {
 		answer_err(a, q, &e);
 		return;
 	}
 	r->answer(q, a);
-	if (a->body.failed) {
+	if (!a->body.failed)
+		return;
+	/* A text that is nearly as long as it may be has become too long. */
+	if (q->limit && a->body.len > q->limit->bytes / 2) {
+		answer_fail(a, q, 400,
+			"The answer is too large; ask for a shorter window, or for fewer rows "
+			"(top).");
+	} else {
 		answer_fail(a, q, 503, ERR_MEMORY_TEXT);
 		a->retry_s = 5;
 	}

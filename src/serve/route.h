@@ -19,9 +19,13 @@ struct route {
 	const char *params;
 	unsigned cache_ms; /* an answer may be this old if the store has not changed; 0: 1 s */
 	bool open;	   /* answered also to those who are not logged in */
-	bool quick;	   /* reads little: answered although all other threads are busy */
+	bool first;	   /* reads little, and is what others wait for: the page Now, checks */
+	bool quick;	   /* reads little, for a question that depends on its parameters */
 	bool fixed;	   /* never changes: browsers may keep it for some minutes */
-	bool negotiates;   /* the handler reads q->accept */
+	bool personal;	   /* the handler reads q->user */
+	/* The type that an Accept header (NULL: none) asks for, a constant: the handler finds
+	 * it in q->accept. NULL: there is one type. */
+	const char *(*negotiate)(const char *accept);
 };
 
 /* The table of all routes, which ends with a row without a path. */
@@ -30,6 +34,8 @@ extern const struct route serve_routes[];
 /* The route of a request; NULL: there is none. */
 const struct route *route_find(const struct route *table, const struct request *q);
 #define ROUTE_NONE "There is no such page; / has links to all of them."
+/* ERR_USAGE: the request has a parameter that the route does not have. */
+int route_check(const struct route *r, const struct request *q, struct err *e);
 /* Checks the parameters and calls the handler: always fills the answer. */
 void route_answer(const struct route *r, const struct request *q, struct answer *a);
 

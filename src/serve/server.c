@@ -11,11 +11,15 @@
 #include "base/clock.h"
 #include "serve/access.h"
 #include "serve/ask.h"
-#include "serve/deadlines.h"
+#include "serve/connections.h"
 #include "serve/pool.h"
 #include "serve/response.h"
 
-enum { IO_THREADS = 2, WORKERS = 3, HEADER_BYTES = 8192 };
+enum { IO_THREADS = 2, HEADER_BYTES = 8192 };
+/* Connections that are being closed, beside those that may be open. */
+enum { CLOSING = 64 };
+/* What all answers may take of memory, and what the kernel may hold of one for its reader. */
+enum { ANSWERS_BYTES = 4 << 20, SOCKET_BYTES = 64 * 1024 };
 enum { STACK_BYTES = 256 * 1024 };
 /* How long a connection without a request may stay open. */
 enum { IDLE_S = 15 };
@@ -23,11 +27,17 @@ enum { IDLE_S = 15 };
 struct server {
 	struct server_options o;
 	struct MHD_Daemon *daemon;
-	struct deadlines *deadlines;
+	struct connections *connections;
 	struct pool *pool;
 	struct asker *asker; /* the pool's context */
 	struct access_log log;
 	pthread_rwlock_t secrets_lock; /* of o.gate.secrets */
+};
+
+/* One connection. */
+struct line {
+	struct connection connection;
+	struct peer peer;
 };
 
 /* One request, from its first line to its last byte. */
@@ -35,8 +45,9 @@ struct call {
 	struct pool_job *job; /* that answers it; NULL: none yet */
 	bool begun;	      /* its headers have come */
 	struct access_line line;
-	size_t len; /* of the target; what does not fit was cut */
-	char target[REQUEST_MAX_BYTES + 1];
+	uint64_t client; /* whose limits count */
+	size_t len;	 /* of the target as it was sent */
+	char target[];	 /* what is too long to be answered was cut */
 };
 
 static const char *header(struct MHD_Connection *connection, const char *name)
@@ -72,14 +83,7 @@ static const char *only_header(struct MHD_Connection *connection, const char *na
 	return h.n == 1 ? h.value : NULL;
 }
 
-static const struct sockaddr *address_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	return info ? info->client_addr : NULL;
-}
-
-static struct deadline *deadline_of(struct MHD_Connection *connection)
+static struct line *line_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -89,7 +93,8 @@ static struct deadline *deadline_of(struct MHD_Connection *connection)
 static enum gate_verdict check(
 	struct server *s, struct MHD_Connection *connection, struct call *call, bool open)
 {
-	const struct gate_client client = { .address = address_of(connection),
+	const struct peer *peer = &line_of(connection)->peer;
+	const struct gate_client client = { .peer = peer,
 		.host = header(connection, "Host"),
 		.authorization = header(connection, "Authorization"),
 		.user = only_header(connection, s->o.gate.user_header),
@@ -97,26 +102,39 @@ static enum gate_verdict check(
 	pthread_rwlock_rdlock(&s->secrets_lock);
 	enum gate_verdict verdict = gate_check(&s->o.gate, &client, call->line.user);
 	pthread_rwlock_unlock(&s->secrets_lock);
-	gate_address(call->line.address, sizeof(call->line.address), client.address);
+	text_copy(call->line.address, sizeof(call->line.address), peer->address);
+	call->client =
+		peer_client(peer, gate_is_proxy(&s->o.gate, peer) ? call->line.user : "");
 	return verdict;
 }
 
-static enum MHD_Result send_response(
-	const struct response *r, struct call *call, struct MHD_Connection *connection)
+static enum MHD_Result send_response(struct server *s, const struct response *r,
+	struct call *call, struct MHD_Connection *connection)
 {
+	struct connection *one = &line_of(connection)->connection;
 	call->line.status = response_send(r, connection);
 	call->line.bytes = r->bytes;
+	connection_set(s->connections, one, CONNECTION_READING, s->o.response_ms, r->bytes);
+	size_t bytes = pool_bytes(s->pool);
+	if (bytes > ANSWERS_BYTES)
+		connections_give_back(s->connections, one, bytes - ANSWERS_BYTES);
 	return call->line.status ? MHD_YES : MHD_NO;
 }
 
+/* Why a request is refused. */
+struct refusal {
+	int status;
+	const char *sentence;
+};
+
 /* Answers at once with an error. */
-static enum MHD_Result refuse(struct MHD_Connection *connection, struct call *call,
-	const struct request *q, int status, const char *sentence)
+static enum MHD_Result refuse(struct server *s, struct MHD_Connection *connection,
+	struct call *call, const struct request *q, const struct refusal *why)
 {
-	struct answer a = { .retry_s = status == 503 ? 1 : 0 };
-	answer_fail(&a, q, status, sentence);
+	struct answer a = { .retry_s = why->status == 503 || why->status == 429 ? 1 : 0 };
+	answer_fail(&a, q, why->status, why->sentence);
 	struct response *r = response_new(&a, NULL);
-	enum MHD_Result result = send_response(r, call, connection);
+	enum MHD_Result result = send_response(s, r, call, connection);
 	response_free(r);
 	return result;
 }
@@ -124,16 +142,30 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, struct call *ca
 static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *connection,
 	struct call *call, const struct request *q, const struct question *question)
 {
-	struct pool_question asked = question_asked(question);
+	struct pool_question asked = question_asked(question, call->client);
 	switch (pool_ask(s->pool, &asked, connection, &call->job)) {
 	case POOL_WAIT:
 		return MHD_YES;
 	case POOL_READY:
-		return send_response(call->job->result, call, connection);
+		return send_response(s, call->job->result, call, connection);
+	case POOL_GREEDY:
+		return refuse(s, connection, call, q,
+			&(struct refusal){ 429, "You are asking for too much at a time; wait "
+						"for the answers to your other requests." });
 	default:
-		return refuse(connection, call, q, 503,
-			"The server is busy with other requests; try again in a moment.");
+		return refuse(s, connection, call, q,
+			&(struct refusal){ 503, "The server is busy with other requests; try "
+						"again in a moment." });
 	}
+}
+
+/* Refuses at once what would make many different questions of one. */
+static enum MHD_Result refuse_param(struct server *s, struct MHD_Connection *connection,
+	struct call *call, const struct request *q, const struct err *e)
+{
+	char sentence[ERR_TEXT_CAP];
+	answer_sentence(sentence, e);
+	return refuse(s, connection, call, q, &(struct refusal){ 400, sentence });
 }
 
 /* Checks a request whose headers are complete, and answers it or asks the pool to. */
@@ -150,20 +182,26 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 	enum gate_verdict verdict = check(s, connection, call, route && route->open);
 	enum MHD_Result result;
 	if (verdict == GATE_WRONG_HOST)
-		result = refuse(connection, call, &q, 421,
-			"This name is not a name of the server; the administrator can allow it "
-			"with --host-names.");
+		result = refuse(s, connection, call, &q,
+			&(struct refusal){ 421,
+				"This name is not a name of the server; the administrator "
+				"can allow it with --host-names." });
 	else if (verdict == GATE_NO_SECRET)
-		result = refuse(connection, call, &q, 401,
-			"This server answers only those who have a token or a password.");
+		result = refuse(s, connection, call, &q,
+			&(struct refusal){ 401, "This server answers only those who have a "
+						"token or a password." });
 	else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		result = refuse(connection, call, &q, 405, "Only GET and HEAD are answered.");
+		result = refuse(s, connection, call, &q,
+			&(struct refusal){ 405, "Only GET and HEAD are answered." });
 	else if (rc)
-		result = refuse(connection, call, &q, 400, e.text);
+		result = refuse(s, connection, call, &q, &(struct refusal){ 400, e.text });
 	else if (!route)
-		result = refuse(connection, call, &q, 404, ROUTE_NONE);
+		result = refuse(s, connection, call, &q, &(struct refusal){ 404, ROUTE_NONE });
+	else if (route_check(route, &q, &e) != 0)
+		result = refuse_param(s, connection, call, &q, &e);
 	else if (!question_init(&question, route, call->target, &q, call->line.user))
-		result = refuse(connection, call, &q, 400, "The request is too long.");
+		result = refuse(s, connection, call, &q,
+			&(struct refusal){ 400, "The request is too long." });
 	else
 		result = wait_or_send(s, connection, call, &q, &question);
 	request_finish(&q);
@@ -187,17 +225,18 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *connectio
 	(void)version;
 	(void)upload;
 	(void)upload_size;
-	if (!call)
+	if (!call || !line_of(connection))
 		return MHD_NO;
 	if (call->job) /* the pool has answered it */
-		return send_response(call->job->result, call, connection);
+		return send_response(s, call->job->result, call, connection);
 	/* An answer before the request has come whole closes the connection: right for a
 	 * request with a body, which nobody will read. */
 	if (!call->begun && !has_body(connection, method)) {
 		call->begun = true;
 		return MHD_YES;
 	}
-	deadline_set(deadline_of(connection), s->o.response_ms);
+	connection_set(s->connections, &line_of(connection)->connection, CONNECTION_WAITING,
+		s->o.response_ms, 0);
 	text_copy(call->line.method, sizeof(call->line.method), method);
 	return begin_call(s, connection, call, method);
 }
@@ -205,16 +244,15 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *connectio
 /* Keeps the target as it was sent: libmicrohttpd's own parser is not used. */
 static void *on_target(void *server, const char *uri, struct MHD_Connection *connection)
 {
-	struct call *call = malloc(sizeof(*call));
+	size_t len = strlen(uri), room = len < REQUEST_MAX_BYTES ? len : REQUEST_MAX_BYTES;
+	struct call *call = calloc(1, sizeof(*call) + room + 1);
 	(void)server;
 	(void)connection;
 	if (!call)
 		return NULL;
-	call->job = NULL;
-	call->begun = false;
 	call->line = (struct access_line){ .began_us = clock_monotonic_us() };
-	call->len = strlen(uri);
-	text_copy(call->target, sizeof(call->target), uri);
+	call->len = len;
+	text_copy(call->target, room + 1, uri);
 	return call;
 }
 
@@ -227,11 +265,30 @@ static void on_end(void *server, struct MHD_Connection *connection, void **conte
 	*context = NULL;
 	if (!call)
 		return;
-	deadline_set(deadline_of(connection), IDLE_S * 1000);
+	if (line_of(connection))
+		connection_set(s->connections, &line_of(connection)->connection,
+			CONNECTION_QUIET, IDLE_S * 1000, 0);
 	if (s->o.access_log && call->line.status)
 		access_log_add(&s->log, &call->line, call->target);
 	pool_release(s->pool, call->job);
 	free(call);
+}
+
+/* NULL: out of memory; then none of its requests is answered. */
+static struct line *begin_line(struct server *s, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct line *line = info ? calloc(1, sizeof(*line)) : NULL;
+	if (!line)
+		return NULL;
+	line->connection.fd = info->connect_fd;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	peer_find(&line->peer, line->connection.fd, info ? info->client_addr : NULL);
+	line->connection.client = peer_client(&line->peer, "");
+	line->connection.unlimited = gate_is_proxy(&s->o.gate, &line->peer);
+	connection_add(s->connections, &line->connection, s->o.request_ms);
+	return line;
 }
 
 /* Watches the connection while it is open. */
@@ -239,12 +296,12 @@ static void on_connection(void *server, struct MHD_Connection *connection, void 
 	enum MHD_ConnectionNotificationCode what)
 {
 	struct server *s = server;
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (what == MHD_CONNECTION_NOTIFY_STARTED && info) {
-		*context = deadline_begin(s->deadlines, info->connect_fd, s->o.request_ms);
-	} else if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		deadline_end(s->deadlines, *context);
+	struct line *line = *context;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*context = begin_line(s, connection);
+	} else if (line) {
+		connection_remove(s->connections, &line->connection);
+		free(line);
 		*context = NULL;
 	}
 }
@@ -270,6 +327,10 @@ static void wake_call(void *connection)
 static int start_daemon(struct server *s, struct err *e)
 {
 	const struct server_options *o = &s->o;
+	/* The limits are ours, so that libmicrohttpd accepts whoever comes. Each of its threads
+	 * has an equal part of its own limit. */
+	unsigned limit = IO_THREADS * ((unsigned)o->max_connections + CLOSING);
+	int bytes = SOCKET_BYTES;
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
 	const struct MHD_OptionItem tls[] = {
 		{ MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)o->tls_cert },
@@ -282,11 +343,12 @@ static int start_daemon(struct server *s, struct err *e)
 		return err_set(e, ERR_WORLD, "this libmicrohttpd was built without TLS");
 	if (o->tls_cert)
 		flags |= MHD_USE_TLS;
+	setsockopt(o->fd, SOL_SOCKET, SO_SNDBUF, &bytes,
+		sizeof(bytes)); /* connections inherit it */
 	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY,
 		o->tls_cert ? tls : &tls[3], MHD_OPTION_LISTEN_SOCKET, o->fd,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS, MHD_OPTION_THREAD_STACK_SIZE,
-		(size_t)STACK_BYTES, MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->max_connections,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)o->max_per_address,
+		(size_t)STACK_BYTES, MHD_OPTION_CONNECTION_LIMIT, limit,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_UNESCAPE_CALLBACK,
@@ -310,12 +372,14 @@ int server_open(struct server **server, const struct server_options *o, struct e
 	pthread_rwlock_init(&s->secrets_lock, NULL);
 	access_log_init(&s->log);
 	s->asker = asker_new(o->world);
-	int rc = s->asker ? deadlines_open(&s->deadlines, e) : err_memory(e);
+	int rc = s->asker ? connections_open(&s->connections, (size_t)o->max_connections,
+				    (size_t)o->max_per_address, e)
+			  : err_memory(e);
 	struct pool_ops ops = asker_ops(s->asker);
 	ops.sleep = sleep_call;
 	ops.wake = wake_call;
 	if (rc == 0)
-		rc = pool_open(&s->pool, &ops, WORKERS, e);
+		rc = pool_open(&s->pool, &ops, e);
 	if (rc == 0) {
 		asker_stop_with(s->asker, pool_stopping(s->pool));
 		rc = start_daemon(s, e);
@@ -342,7 +406,7 @@ void server_close(struct server *s)
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
 	pool_close(s->pool);
-	deadlines_close(s->deadlines);
+	connections_close(s->connections);
 	access_log_finish(&s->log);
 	asker_free(s->asker);
 	secrets_free((struct secrets *)(uintptr_t)s->o.gate.secrets);

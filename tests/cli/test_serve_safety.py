@@ -3,19 +3,22 @@ import base64
 import contextlib
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
 import sqlite3
 import ssl
+import stat
 import subprocess
+import tempfile
 import threading
 import time
 
 import pytest
 
 from conftest import BUILD, GUA, clean_environment, gua, wait_for
-from handmade import Store
+from handmade import IDLE_HELD, Store
 from serving import BROWSER, needs_serve, serve  # noqa: F401 (a fixture)
 
 pytestmark = needs_serve
@@ -110,7 +113,62 @@ def test_the_proxy_says_who_asks(serve, db, auth):  # noqa: F811
     wait_for(lambda: "127.0.0.1 carol GET /api/v1/now 200" in server.log.read_text(), server.log.read_text)
     server = serve("--db", db, "--trust-proxy", "192.0.2.1")
     assert server.get("/api/v1/now", **{"X-Forwarded-User": "carol"})[0] == 200
-    wait_for(lambda: "127.0.0.1 - GET /api/v1/now 200" in server.log.read_text(), server.log.read_text)
+    wait_for(lambda: f"127.0.0.1 uid:{os.geteuid()} GET /api/v1/now 200" in server.log.read_text(), server.log.read_text)
+
+
+def as_user(uid, path, request):
+    """What another user of this host gets from a unix socket, or b"" if it cannot connect; as root only."""
+    code = ("import os, socket, sys; os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))\n"
+            "c = socket.socket(socket.AF_UNIX); c.connect(sys.argv[2]); c.sendall(sys.stdin.buffer.read())\n"
+            "while part := c.recv(65536): sys.stdout.buffer.write(part)")
+    return subprocess.run(["/usr/bin/python3", "-c", code, str(uid), str(path)], input=request, capture_output=True).stdout
+
+
+ME = b"GET /me HTTP/1.1\r\nHost: any\r\nAccept: text/html\r\nX-Forwarded-User: carol\r\nConnection: close\r\n\r\n"
+NAMED = b"<h1>For me: carol</h1>"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
+def test_a_proxy_on_a_unix_socket_is_who_it_is(db):
+    """Nobody but the proxy can connect, and its uid alone is believed: root passes the mode, and is itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder) / "http.sock"
+        process = start(db.parent, "--db", db, "--listen", f"unix:{path}", "--trust-proxy", "unix", "--proxy-user", "54321")
+        wait_for(lambda: "listening" in (db.parent / "raw.log").read_text(), (db.parent / "raw.log").read_text)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660 and path.stat().st_uid == 54321
+        assert NAMED in as_user(54321, path, ME)
+        assert as_user(54322, path, ME) == b""
+        answer = raw(path, ME)
+        assert b" 200 " in answer and NAMED not in answer and b"<h1>For me: root</h1>" in answer
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
+def test_without_a_proxy_each_peer_is_itself(db):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder) / "http.sock"
+        process = start(db.parent, "--db", db, "--listen", f"unix:{path}")
+        wait_for(lambda: "listening" in (db.parent / "raw.log").read_text(), (db.parent / "raw.log").read_text)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o666
+        for uid in (54321, 54322):
+            assert b"<h1>For me: uid:%d</h1>" % uid in as_user(uid, path, ME)
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def test_the_proxy_is_the_owner_of_the_socket_by_default(tmp_path, db):
+    path = tmp_path / "http.sock"
+    process = start(tmp_path, "--db", db, "--listen", f"unix:{path}", "--trust-proxy", "unix")
+    wait_for(lambda: "listening" in (tmp_path / "raw.log").read_text())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    assert NAMED in raw(path, ME)
+    process.terminate()
+    assert process.wait(60) == 0
+    run = gua("serve", "--db", db, "--proxy-user", "no such user")
+    assert run.returncode == 2 and "--proxy-user: there is no user 'no such user'" in run.stderr
 
 
 def test_a_user_header_that_comes_twice_is_not_believed(serve, db):  # noqa: F811
@@ -226,6 +284,7 @@ def test_an_answer_that_has_not_changed_is_304(serve, db):  # noqa: F811
     assert (status, whole) == (200, body)
 
 
+@pytest.mark.waits
 def test_a_store_that_is_missing_replaced_or_broken(serve, db, tmp_path):  # noqa: F811
     """The right status, and recovery without a restart."""
     server = serve("--db", db, "--now", time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()))
@@ -249,6 +308,7 @@ def test_a_store_that_is_missing_replaced_or_broken(serve, db, tmp_path):  # noq
     wait_for(lambda: '"other"' in server.get("/api/v1/now")[2])
 
 
+@pytest.mark.waits
 def test_a_locked_store_is_waited_for_and_then_503(serve, tmp_path):  # noqa: F811
     made = Store(tmp_path / "locked.db")
     made.run(made.host(), time.time() - 60, time.time() - 1)
@@ -267,6 +327,7 @@ def descriptors(server):
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
+@pytest.mark.waits
 def test_garbage_and_half_open_connections(serve, db):  # noqa: F811
     server = serve("--db", db, "--set", "serve.request_timeout=1s")
     assert server.get("/healthz")[0] == 200
@@ -317,18 +378,30 @@ def test_a_client_that_sends_too_slowly_is_cut_off(serve, db):  # noqa: F811
     assert server.get("/healthz")[0] == 200
 
 
-def test_one_address_has_a_limit_of_connections(serve, db):  # noqa: F811
+def is_closed(client):
+    """Reads on until the server closes; False when nothing comes for a minute."""
+    with contextlib.suppress(ConnectionError):
+        while True:
+            try:
+                if not client.recv(65536):
+                    break
+            except TimeoutError:
+                return False
+    return True
+
+
+def test_one_client_has_a_limit_of_connections(serve, db):  # noqa: F811
+    """One more closes the one that has been quiet for longest, so that who comes is answered."""
     server = serve("--db", db, "--max-per-address", "5")
     clients = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(5)]
     for client in clients:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(12) == b"HTTP/1.1 200"
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one_more:
-        try:
-            one_more.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert one_more.recv(100) == b""
-        except ConnectionError:
-            pass
+        one_more.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert one_more.recv(12) == b"HTTP/1.1 200"
+    assert is_closed(clients[0])
+    assert descriptors(server) < 40
     for client in clients:
         client.close()
     wait_for(lambda: raw(server.port, ASK.replace(b"any.example", b"localhost")).startswith(b"HTTP/1.1 200"))
@@ -357,3 +430,88 @@ def test_a_flood_from_many_clients_leaves_nothing_behind(serve, db):  # noqa: F8
         assert resident() < before + 4 * 2**20
     wait_for(lambda: descriptors(server) <= fds)
     assert server.get("/api/v1/now")[0] == 200
+
+
+@pytest.fixture
+def crowded(tmp_path):
+    """A store in which 1,200 processes of 3 users held a card, each with an idle spell."""
+    made = Store(tmp_path / "crowded.db")
+    now = int(time.time()) // 60 * 60
+    host = made.host()
+    made.run(host, now - 86400, now - 1)
+    card = made.card(host, 0, now - 86400, now - 1)
+    for i in range(1200):
+        process = made.process(host, 1000 + i, ("ann", "bob", "eve")[i % 3], seen=(now - 86000, now - 60))
+        slot = now - 79200 + 60 * i
+        made.usage(slot, card, IDLE_HELD, 60)
+        made.holding(slot, card, process, IDLE_HELD, 60, share=60)
+        made.spell(card, process, slot - 7140, slot + 60)
+    made.db.execute("PRAGMA journal_mode = WAL")
+    return made.save()
+
+
+def test_an_answer_has_as_many_rows_as_a_page_can_show(serve, crowded):  # noqa: F811
+    """Whatever is asked for: a table of all would keep the server busy and fill its memory."""
+    server = serve("--db", crowded)
+    for asked in ("", "&top=0", "&top=1000000", "&top=1000"):
+        status, _, body = server.get(f"/api/v1/report?last=2d&by=user,process{asked}&longest=1000000")
+        assert status == 200, body
+        report = json.loads(body)
+        users = report["breakdown"]["rows"]
+        assert len(users) + sum(len(user["rows"]) for user in users) <= 1000
+        assert len(report["longest"]) == 1000
+    body = server.get("/audit?last=2d&by=process&top=100000&longest=1000000", Accept=BROWSER)[2]
+    assert body.count("<tr>") < 2500 and ">200 more idle spells" in body
+    assert len(json.loads(server.get("/api/v1/report?last=2d&by=process&top=7")[2])["breakdown"]["rows"]) == 7
+
+
+def flood(port, count, request, source="127.0.0.1", buffer=None):
+    """Opens connections that each send a request, and read nothing."""
+    opened = []
+    for i in range(count):
+        client = socket.socket()
+        client.settimeout(60)
+        if buffer:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        client.bind((source, 0))
+        client.connect(("127.0.0.1", port))
+        client.sendall(request.replace(b"@", b"%d" % i))
+        opened.append(client)
+    return opened
+
+
+def test_one_client_waits_for_few_answers_at_a_time(serve, crowded):  # noqa: F811
+    """Its other requests are refused at once; what others need is answered."""
+    server = serve("--db", crowded, "--set", "serve.access_log=no")
+    clients = flood(server.port, 60, b"GET /audit?last=2d&longest=1000&top=@ HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Connection: close\r\n\r\n")
+    for path in ("/", "/healthz", "/metrics", "/assets/gua.css"):
+        assert server.get(path)[0] == 200
+    statuses = []
+    for client in clients:
+        statuses.append(client.recv(12))
+        client.close()
+    assert statuses.count(b"HTTP/1.1 429") > 20 and b"HTTP/1.1 200" in statuses
+    assert server.get("/audit?last=2d")[0] == 200
+
+
+def test_slow_readers_are_closed_when_memory_is_needed(serve, crowded):  # noqa: F811
+    """Each has an answer of its own of about half a MB: what they hold stays within the budget."""
+    server = serve("--db", crowded, "--set", "serve.access_log=no")
+
+    def resident():
+        with open(f"/proc/{server.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * 4096 / 1e6
+    assert server.get("/audit?last=2d&longest=1000&by=process&top=1000")[0] == 200
+    before = resident()
+    clients = []
+    for i in range(30):
+        clients += flood(server.port, 1, b"GET /audit?last=2d&longest=1000&by=process&top=1000&print=%d HTTP/1.1\r\n"
+                         b"Host: localhost\r\n\r\n" % i, buffer=4096)
+        assert clients[-1].recv(12) == b"HTTP/1.1 200"
+    if "asan" not in BUILD.name:
+        assert resident() < before + 12, (before, resident())
+    assert is_closed(clients[0]), "the oldest is closed first"
+    assert server.get("/")[0] == 200
+    for client in clients:
+        client.close()

@@ -8,11 +8,14 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include "serve/access.h"
 #include "serve/gate.h"
 
 #define TOKEN "0123456789abcdef0123"
+
+static const struct peer nobody = { .address = "192.0.2.1" };
 
 static struct secrets *secrets_of(const char *text)
 {
@@ -108,36 +111,29 @@ static void test_host(void **state)
 	char user[SECRET_NAME_CAP];
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct gate_client client = { .host = cases[i].host };
+		const struct gate_client client = { .peer = &nobody, .host = cases[i].host };
 		bool passes = gate_check(&gate, &client, user) == GATE_PASS;
 		if (passes != cases[i].passes)
 			fail_msg("%s", cases[i].host);
 	}
 	const struct gate local = { .any_host = true };
-	const struct gate_client client = { .host = "evil.example" };
+	const struct gate_client client = { .peer = &nobody, .host = "evil.example" };
 	assert_int_equal(gate_check(&local, &client, user), GATE_PASS);
 }
 
 static void test_proxy(void **state)
 {
-	struct sockaddr_in proxy = { .sin_family = AF_INET }, other = proxy;
-	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
+	struct peer proxy = { .address = "192.0.2.7" }, other = { .address = "192.0.2.8" };
 	struct secrets *s = secrets_of("ann:" TOKEN);
 	const struct gate gate = { .secrets = s, .trust_proxy = "192.0.2.7" };
-	struct gate_client client = { .address = (struct sockaddr *)&proxy, .user = "bob" };
+	struct gate_client client = { .peer = &proxy, .user = "bob" };
 	char user[SECRET_NAME_CAP];
 	struct err e = { 0 };
 	(void)state;
-	inet_pton(AF_INET, "192.0.2.7", &proxy.sin_addr);
-	inet_pton(AF_INET, "192.0.2.8", &other.sin_addr);
-	inet_pton(AF_INET6, "::ffff:192.0.2.7", &mapped.sin6_addr);
-	assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
-	assert_string_equal(user, "bob");
-	client.address = (struct sockaddr *)&mapped;
 	assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
 	assert_string_equal(user, "bob");
 	/* From anywhere else the header says nothing. */
-	client.address = (struct sockaddr *)&other;
+	client.peer = &other;
 	assert_int_equal(gate_check(&gate, &client, user), GATE_NO_SECRET);
 	assert_string_equal(user, "");
 	client.authorization = "Bearer " TOKEN;
@@ -147,18 +143,92 @@ static void test_proxy(void **state)
 	client.open = true;
 	assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
 	assert_string_equal(user, "");
-	/* Names that cannot be one. */
-	const struct gate unix_gate = { .trust_proxy = "unix" };
-	struct gate_client local = { .user = "bob\x1b[31m" };
-	assert_int_equal(gate_check(&unix_gate, &local, user), GATE_PASS);
-	assert_string_equal(user, "");
-	local.user = "bob";
-	assert_int_equal(gate_check(&unix_gate, &local, user), GATE_PASS);
-	assert_string_equal(user, "bob");
 	assert_int_equal(gate_check_proxy("unix", &e), 0);
 	assert_int_equal(gate_check_proxy("::1", &e), 0);
 	assert_int_equal(gate_check_proxy("proxy.example", &e), ERR_USAGE);
 	secrets_free(s);
+}
+
+/* On this host the uid decides: the proxy's header counts, others are themselves. */
+static void test_local_peers(void **state)
+{
+	static const char *const places[] = { "unix", "127.0.0.1", "::1" };
+	char user[SECRET_NAME_CAP];
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct gate gate = { .trust_proxy = places[i], .proxy_uid = 33 };
+		struct peer peer = { .local = true, .has_uid = true, .uid = 33 };
+		struct gate_client client = { .peer = &peer, .user = "bob" };
+		strcpy(peer.address, places[i]);
+		assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+		assert_string_equal(user, "bob");
+		client.user = "bob\x1b[31m"; /* cannot be a name; the proxy is nobody */
+		assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+		assert_string_equal(user, "");
+		client.user = "bob";
+		peer.uid = 1000;
+		assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+		assert_string_equal(user, "uid:1000");
+		peer = (struct peer){ .local = true }; /* the kernel does not say */
+		strcpy(peer.address, places[i]);
+		assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+		assert_string_equal(user, "");
+		gate.proxy_uid = 0;
+		assert_int_equal(gate_check(&gate, &client, user), GATE_PASS);
+		assert_string_equal(user, "");
+	}
+}
+
+/* The kernel says who is at the other end. */
+static void test_peer(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
+	socklen_t len = sizeof(at);
+	struct peer p, q;
+	int both[2];
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, both), 0);
+	peer_find(&p, both[0], NULL);
+	assert_true(p.local && p.has_uid && p.uid == geteuid());
+	assert_string_equal(p.address, "unix");
+	close(both[0]);
+	close(both[1]);
+	int listening = socket(AF_INET, SOCK_STREAM, 0),
+	    client = socket(AF_INET, SOCK_STREAM, 0);
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listening, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&at, len), 0);
+	int fd = accept(listening, (struct sockaddr *)&at, &len);
+	assert_true(fd >= 0);
+	peer_find(&p, fd, (struct sockaddr *)&at);
+	assert_true(p.local);
+	assert_string_equal(p.address, "127.0.0.1");
+	if (p.has_uid) /* a sandbox may forbid to ask */
+		assert_int_equal(p.uid, geteuid());
+	/* A socket without a process is nobody's: not root's, as its uid says. */
+	close(client);
+	peer_find(&p, fd, (struct sockaddr *)&at);
+	assert_false(p.has_uid);
+	close(fd);
+	close(listening);
+	/* Another host is known by its address, or by its network. */
+	inet_pton(AF_INET6, "::ffff:192.0.2.7", &mapped.sin6_addr);
+	peer_find(&p, -1, (struct sockaddr *)&mapped);
+	assert_string_equal(p.address, "192.0.2.7");
+	assert_false(p.local || p.has_uid);
+	inet_pton(AF_INET6, "2001:db8::1", &mapped.sin6_addr);
+	peer_find(&p, -1, (struct sockaddr *)&mapped);
+	inet_pton(AF_INET6, "2001:db8::ffff:2", &mapped.sin6_addr);
+	peer_find(&q, -1, (struct sockaddr *)&mapped);
+	assert_true(peer_client(&p, "") == peer_client(&q, ""));
+	inet_pton(AF_INET6, "2001:db8:0:1::1", &mapped.sin6_addr);
+	peer_find(&q, -1, (struct sockaddr *)&mapped);
+	assert_true(peer_client(&p, "") != peer_client(&q, ""));
+	assert_true(peer_client(&p, "ann") == peer_client(&q, "ann"));
+	assert_true(peer_client(&p, "ann") != peer_client(&p, "bob"));
 }
 
 static void test_log_keeps_no_values(void **state)
@@ -189,6 +259,8 @@ int main(void)
 		cmocka_unit_test(test_bad_secrets),
 		cmocka_unit_test(test_host),
 		cmocka_unit_test(test_proxy),
+		cmocka_unit_test(test_local_peers),
+		cmocka_unit_test(test_peer),
 		cmocka_unit_test(test_log_keeps_no_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static int set_up(void **state)
 	sem_init(&world.started, 0, 0);
 	sem_init(&world.go, 0, 0);
 	sem_init(&world.woken, 0, 0);
-	return pool_open(&world.pool, &ops, 2, &e);
+	return pool_open(&world.pool, &ops, &e);
 }
 
 static int tear_down(void **state)
@@ -89,7 +89,7 @@ static struct pool_question asking(const char *word, int64_t max_age_us, int64_t
 {
 	return (struct pool_question){ .bytes = word,
 		.len = strlen(word),
-		.heavy = strncmp(word, "wait", 4) == 0,
+		.lane = strncmp(word, "wait", 4) == 0 ? POOL_HEAVY : POOL_FIRST,
 		.max_age_us = max_age_us,
 		.sure_us = sure_us };
 }
@@ -168,6 +168,7 @@ static void test_too_many_questions(void **state)
 	for (int i = 0; i < 200; i++) {
 		snprintf(word, sizeof(word), "wait %d", i);
 		struct pool_question q = asking(word, HOUR_US, HOUR_US);
+		q.client = (uint64_t)i;
 		enum pool_found found = pool_ask(world.pool, &q, &world.woken, &jobs[i]);
 		waiting += found == POOL_WAIT;
 		busy += found == POOL_BUSY;
@@ -184,6 +185,71 @@ static void test_too_many_questions(void **state)
 	assert_int_equal(ask("again", HOUR_US, 0), POOL_WAIT);
 }
 
+/* One client cannot fill the queue, also not that of quick questions, and joins others. */
+static void test_a_client_has_a_limit(void **state)
+{
+	struct pool_job *jobs[6], *other, *same, *quick;
+	char words[6][16];
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		snprintf(words[i], sizeof(words[i]), "wait %d", i);
+		struct pool_question q = asking(words[i], 0, 0);
+		q.client = 7;
+		assert_int_equal(pool_ask(world.pool, &q, &world.woken, &jobs[i]),
+			i < 4 ? POOL_WAIT : POOL_GREEDY);
+	}
+	struct pool_question q = asking("wait other", 0, 0);
+	q.client = 8;
+	assert_int_equal(pool_ask(world.pool, &q, &world.woken, &other), POOL_WAIT);
+	q.client = 7; /* an answer that comes anyway */
+	assert_int_equal(pool_ask(world.pool, &q, &world.woken, &same), POOL_WAIT);
+	q = asking("quick", 0, 0);
+	q.client = 7;
+	q.lane = POOL_QUICK;
+	assert_int_equal(pool_ask(world.pool, &q, &world.woken, &quick), POOL_WAIT);
+	sem_wait(&world.woken);
+	assert_int_equal(world.answered, 1);
+	assert_int_equal(pool_bytes(world.pool), 10);
+	for (int i = 0; i < 5; i++)
+		sem_post(&world.go);
+	for (int i = 0; i < 6; i++)
+		sem_wait(&world.woken);
+	for (int i = 0; i < 4; i++)
+		pool_release(world.pool, jobs[i]);
+	pool_release(world.pool, other);
+	pool_release(world.pool, same);
+	pool_release(world.pool, quick);
+	assert_int_equal(pool_bytes(world.pool), 0);
+}
+
+/* Nor do long answers or quick ones of others hold up what comes first. */
+static void test_the_first_lane_is_always_open(void **state)
+{
+	struct pool_job *jobs[300] = { NULL };
+	char word[16];
+	int waiting = 0;
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		snprintf(word, sizeof(word), "wait %d", i);
+		struct pool_question q = asking(word, HOUR_US, HOUR_US);
+		q.client = (uint64_t)i;
+		q.lane = i % 2 ? POOL_HEAVY : POOL_QUICK;
+		waiting += pool_ask(world.pool, &q, &world.woken, &jobs[i]) == POOL_WAIT;
+	}
+	struct pool_question q = asking("first", 0, 0);
+	struct pool_job *first;
+	assert_int_equal(pool_ask(world.pool, &q, &world.woken, &first), POOL_WAIT);
+	sem_wait(&world.woken);
+	assert_int_equal(world.answered, 1);
+	pool_release(world.pool, first);
+	for (int i = 0; i < waiting; i++)
+		sem_post(&world.go);
+	for (int i = 0; i < waiting; i++)
+		sem_wait(&world.woken);
+	for (int i = 0; i < 300; i++)
+		pool_release(world.pool, jobs[i]);
+}
+
 static void test_large_answers_are_not_kept(void **state)
 {
 	char word[16];
@@ -198,7 +264,7 @@ static void test_large_answers_are_not_kept(void **state)
 		snprintf(word, sizeof(word), "%d", i);
 		assert_int_equal(ask(word, HOUR_US, HOUR_US), POOL_WAIT);
 	}
-	assert_int_equal(world.answered - world.dropped, 4);
+	assert_int_equal(world.answered - world.dropped, 2);
 	assert_int_equal(ask("19", HOUR_US, HOUR_US), POOL_READY);
 	assert_int_equal(ask("15", HOUR_US, HOUR_US), POOL_WAIT);
 }
@@ -239,6 +305,8 @@ int main(void)
 		TEST(test_equal_questions_are_answered_once),
 		TEST(test_a_long_answer_holds_up_no_quick_one),
 		TEST(test_too_many_questions),
+		TEST(test_a_client_has_a_limit),
+		TEST(test_the_first_lane_is_always_open),
 		TEST(test_large_answers_are_not_kept),
 		TEST(test_stopping_wakes_all),
 	};
