@@ -40,6 +40,8 @@ static void make(struct world *w)
 	w->h = (struct idle_history){ .present = true,
 		.last_tick_ms = NOW,
 		.interval_ms = 30000,
+		.limits = { 5 },
+		.n_limits = 1,
 		.cards = w->cards,
 		.n_cards = CARDS,
 		.sessions = w->sessions,
@@ -57,8 +59,7 @@ static void make(struct world *w)
 			.user = users[i % 5],
 			.use = (enum session_use)(i % SESSION_USES),
 			.holds = true,
-			.first_mark = i * MARKS,
-			.n_marks = MARKS };
+			.marks = { { i * MARKS, MARKS } } };
 		w->processes[i] = (struct idle_process){ .session = i, .uid = 1000 };
 		w->spans[i] = (struct idle_span){ .session = i,
 			.process = i,
@@ -66,9 +67,10 @@ static void make(struct world *w)
 			.begin_ms = begin_ms,
 			.end_ms = NOW,
 			.mem_kib = 4 << 20,
-			.how = SPELL_OPEN };
+			.held_since_ms = begin_ms,
+			.open = true };
 		for (uint32_t k = 0; k < MARKS; k++)
-			w->marks[i * MARKS + k] = (struct idle_mark){ i, i % CARDS,
+			w->marks[i * MARKS + k] = (struct idle_mark){ i, i % CARDS, 0,
 				begin_ms - (MARKS - k) * HOUR_MS,
 				begin_ms - (MARKS - k) * HOUR_MS };
 	}
@@ -87,8 +89,8 @@ static int64_t judge_all(struct world *w, const struct config *config)
 	for (uint32_t i = 0; i < SESSIONS; i++) {
 		w->states[i] = POLICY_STATE_NONE;
 		w->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-		facts_at(&w->facts[i], &w->h, &w->sessions[i], (struct open_spans){ &i, 1 },
-			NOW);
+		policy_facts_at(&policy, &w->facts[i], &w->sessions[i],
+			(struct open_spans){ &i, 1 }, NOW);
 	}
 	struct pass pass = { .policy = &policy,
 		.now_ms = NOW,

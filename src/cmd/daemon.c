@@ -30,7 +30,7 @@ enum { LOCK_RETRY_S = 5 };
 struct values {
 	char source_name[SOURCE_NAME_CAP]; /* for `source` */
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
-		*privacy;
+		*privacy, *host_name;
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
 		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
 	double active_util;
@@ -77,6 +77,10 @@ const struct option_row daemon_options[] = {
 		"strict: keep no command lines, paths or other texts of processes "
 		"(default normal)",
 		.choices = PRIVACY_WORDS, AT(privacy) },
+	{ OPTION_TEXT, 0, "host-name", "NAME",
+		"name of this host in the store (default: the system's; a container's changes "
+		"at each start)",
+		AT(host_name) },
 	{ OPTION_DURATION, 0, "keep-minutes", "D",
 		"keep one-minute slots this long (default 1d)", AT(keep_minutes_ms),
 		.min = 3600e3 },
@@ -221,6 +225,7 @@ static struct recorder_options make_options(const struct values *v, struct front
 {
 	struct recorder_options o = {
 		.db = v->db,
+		.host_name = v->host_name && *v->host_name ? v->host_name : NULL,
 		.source = { .name = v->source,
 			.nvml_path = v->nvml,
 			.scenario = v->scenario,

@@ -153,6 +153,7 @@ static void examine(const struct examination *x, const struct patients *p, struc
 			opened[n++] = p->all[i].diagnosis.source;
 	examine_processes(x, opened, f);
 	examine_store(x, f);
+	examine_notices(x, f);
 }
 
 /* Adds words within 80 columns, the lines after the first indented. */

@@ -18,6 +18,8 @@ struct examination {
 void examine_system(const struct examination *x, struct findings *f);
 void examine_visibility(const struct examination *x, struct findings *f);
 void examine_store(const struct examination *x, struct findings *f);
+/* Whether notices of gua enforce reach users, if the configuration sends any. */
+void examine_notices(const struct examination *x, struct findings *f);
 
 /* Whether the processes on the cards of these sources (a list that ends with
  * NULL) can be read. */

@@ -14,7 +14,10 @@
 #include "base/file.h"
 #include "base/size.h"
 #include "base/str.h"
+#include "cmd/configure.h"
 #include "cmd/doctor.h"
+#include "policy/channel.h"
+#include "policy/rules.h"
 #include "sample/reader.h"
 #include "store/identify.h"
 
@@ -240,4 +243,26 @@ void examine_store(const struct examination *x, struct findings *f)
 	else
 		finding_add(f, FINDING_OK, "store", "%s: nothing is recorded yet", x->db);
 	examine_space(x->db, f);
+}
+
+void examine_notices(const struct examination *x, struct findings *f)
+{
+	struct configuration conf = { .root = x->root };
+	const struct configure_options none = { 0 };
+	struct err e = { 0 };
+	char missed[CHANNEL_REACH_CAP];
+	bool tells = false;
+	if (configure_read(&conf, &none, &e) == 0) {
+		const struct policy policy = { .config = &conf.values };
+		for (size_t i = 0; i < policy_rules_count(&policy); i++)
+			tells |= policy_rule_level(policy_rule(&policy, i)) != LEVEL_OBSERVE;
+		tells = tells && strcmp(conf.values.policy.mode, "enforce") == 0;
+		if (tells && channel_misses(&conf.values.notices, missed))
+			finding_advise(finding_add(f, FINDING_WARNING, "notices", "%s", missed),
+				"try it with 'gua enforce test-notice USER'");
+		else if (tells)
+			finding_add(f, FINDING_OK, "notices",
+				"gua enforce has a channel that reaches every user");
+	}
+	configuration_finish(&conf);
 }

@@ -9,6 +9,7 @@
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/hand_over.h"
+#include "policy/user_talk.h"
 #include "store/policy_file.h"
 
 #define AT(field) .offset = offsetof(struct enforce_options, field)
@@ -39,9 +40,10 @@ static const struct subcommand {
 	{ "log", enforce_log, false },
 	{ "arm", enforce_arm, false },
 	{ "disarm", enforce_disarm, false },
+	{ "release", enforce_release, false },
 };
 enum { N_SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
-#define SUBCOMMANDS "run|test-notice|simulate|explain|status|log|arm|disarm"
+#define SUBCOMMANDS "run|test-notice|simulate|explain|status|log|arm|disarm|release"
 
 void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms)
 {
@@ -77,6 +79,19 @@ static const struct subcommand *find(const char *name, struct err *e)
 /* Where gua-enforce.service keeps its file. A link to it beside the store is for readers: who
  * writes does not follow links. */
 #define SERVICE_DIRECTORY "/var/lib/gua-enforce"
+
+int enforce_socket(
+	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e)
+{
+	struct chosen_db chosen = { .path = "" };
+	user_talk_path(path, PATH_MAX, config->socket, db ? db : SYSTEM_DB);
+	if (db || config->socket || access(path, F_OK) == 0)
+		return 0;
+	int rc = choose_db_to_read(&chosen, e);
+	if (rc == 0)
+		user_talk_path(path, PATH_MAX, NULL, chosen.path);
+	return rc;
+}
 
 static int choose_files(struct enforce *x, struct err *e)
 {
@@ -174,15 +189,17 @@ const struct command cmd_enforce = {
 	.name = "enforce",
 	.summary = "warn, then end, sessions that hold cards idle for too long",
 	.usage = "run | simulate | explain PID | status | log |\n"
-		 "       arm --until DATE | disarm | test-notice USER [OPTIONS]",
+		 "       arm --until DATE | disarm | release | test-notice USER [OPTIONS]",
 	.details =
 		"run         the service: judges every minute, warns and ends\n"
 		"simulate    what the rules would have done in the past\n"
-		"explain     rule by rule, what happens to the session of a process, and why\n"
+		"explain     rule by rule, what happens to the session of a process, and why;\n"
+		"            of one's own processes without the right to read the store\n"
 		"status      the mode, and the sessions that were warned\n"
 		"log         every step that was taken, or would have been (the last 30 days)\n"
 		"arm         allow ending until a day or for a time (--until 2026-12-31, 7d)\n"
 		"disarm      forbid ending again\n"
+		"release     go on after the breaker has stopped everything\n"
 		"test-notice send a notice to a user through each channel",
 	.options = rows,
 	.operands = SUBCOMMANDS,

@@ -7,10 +7,12 @@
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/window.h"
+#include "base/str.h"
+#include "policy/present.h"
 #include "policy/rules.h"
 
 struct enforce_options {
-	const char *db, *policy_db, *spool, *now, *root;
+	const char *db, *policy_db, *now, *root;
 	struct configure_options conf;
 	struct window_words window;
 	bool json, utc, once;
@@ -43,6 +45,23 @@ int enforce_log(struct enforce *x);
 int enforce_status(struct enforce *x);
 int enforce_arm(struct enforce *x);
 int enforce_disarm(struct enforce *x);
+int enforce_release(struct enforce *x);
+
+/* What a user asks the service about a session. */
+struct enforce_question {
+	struct present *present;
+	uint32_t pid, uid;
+	bool json, utc;
+};
+/* Explains the session of a process of this user, as enforce_explain() does, but for rules and
+ * exemptions of others. ERR_NOTHING: there is no such process. */
+int enforce_explain_to(const struct enforce *x, const struct enforce_question *q,
+	struct str *out, struct err *e);
+
+/* Where users ask gua enforce: with --db beside that store; else as configured, or on the
+ * system's socket if there is one. */
+int enforce_socket(
+	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e);
 
 /* A line of text about a moment, in the zone that was asked for. */
 void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms);

@@ -1,10 +1,12 @@
-/* gua enforce arm and disarm: an admin allows ending for a time, and forbids it again. */
+/* gua enforce arm, disarm and release: an admin allows ending for a time, forbids it again, and
+ * lets everything go on after the breaker has stopped it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/timetext.h"
 #include "cmd/enforce.h"
 #include "cmd/mine.h"
+#include "policy/channel.h"
 #include "policy/trust.h"
 #include "store/policy_more.h"
 
@@ -39,21 +41,34 @@ static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
 	return 0;
 }
 
+/* What an admin decides. */
+struct decision {
+	enum policy_step step;
+	int64_t until_ms;  /* STEP_ARMED */
+	const char *actor; /* who */
+};
+
+static int store(
+	struct policy_file *f, const struct enforce *x, const struct decision *d, struct err *e)
+{
+	return d->step == STEP_RESUMED
+		       ? policy_file_release(f, x->now_ms, d->actor, e)
+		       : policy_file_arm(f, x->now_ms, d->until_ms, d->actor, e);
+}
+
 /* Writes the row, and the step for the log. */
-static int write_arm(struct enforce *x, int64_t until_ms, const char *actor, struct err *e)
+static int write_decision(struct enforce *x, const struct decision *d, struct err *e)
 {
 	struct policy_file *file = NULL;
-	char until[64] = "", hash[TRUST_HASH_CAP], text[160];
+	char until[64] = "", hash[TRUST_HASH_CAP], text[160] = "ending is forbidden";
 	trust_hash(hash, &x->conf.settings);
-	if (until_ms > 0)
-		moment_iso(until, sizeof(until), until_ms);
-	snprintf(text, sizeof(text),
-		until_ms > 0 ? "ending is allowed until %s"
-			     : "ending is "
-			       "forbidden",
-		until);
+	moment_iso(until, sizeof(until), d->until_ms);
+	if (d->step == STEP_ARMED)
+		snprintf(text, sizeof(text), "ending is allowed until %s", until);
+	else if (d->step == STEP_RESUMED)
+		text_copy(text, sizeof(text), "the breaker was released");
 	struct policy_action a = { .at_ms = x->now_ms,
-		.step = until_ms > 0 ? STEP_ARMED : STEP_DISARMED,
+		.step = d->step,
 		.uid = -1,
 		.held_bytes = -1,
 		.idle_since_ms = -1,
@@ -61,13 +76,13 @@ static int write_arm(struct enforce *x, int64_t until_ms, const char *actor, str
 		.given_back_ms = -1,
 		.evidence = text,
 		.config = hash,
-		.actor = actor };
+		.actor = d->actor };
 	int rc = policy_file_open(&file, x->policy_db, true, e);
 	if (rc)
 		return rc;
 	rc = policy_file_begin(file, e);
 	if (rc == 0)
-		rc = policy_file_arm(file, x->now_ms, until_ms, actor, e);
+		rc = store(file, x, d, e);
 	if (rc == 0)
 		rc = policy_file_add_action(file, &a, e);
 	int end = policy_file_end(file, rc == 0, rc ? NULL : e);
@@ -92,6 +107,9 @@ static void add_missing(struct str *out, struct enforce *x)
 			     "'enforce'.\n");
 	if (!any)
 		str_add(out, "But no rule has the level 'end'.\n");
+	char missed[CHANNEL_REACH_CAP];
+	if (any && channel_misses(&x->conf.values.notices, missed))
+		str_addf(out, "But %s.\n", missed);
 	if (trust_settings(&x->conf.settings, &why))
 		str_addf(out, "But the configuration may not end sessions: %s.\n", why.text);
 }
@@ -106,7 +124,7 @@ int enforce_arm(struct enforce *x)
 	if (rc == 0)
 		rc = mine_actor(actor, &e);
 	if (rc == 0)
-		rc = write_arm(x, until_ms, actor, &e);
+		rc = write_decision(x, &(struct decision){ STEP_ARMED, until_ms, actor }, &e);
 	if (rc)
 		return cmd_fail(x->self, &e);
 	enforce_moment(x, until, sizeof(until), until_ms);
@@ -122,9 +140,44 @@ int enforce_disarm(struct enforce *x)
 	char actor[USER_CAP] = "";
 	int rc = mine_actor(actor, &e);
 	if (rc == 0)
-		rc = write_arm(x, 0, actor, &e);
+		rc = write_decision(x, &(struct decision){ STEP_DISARMED, 0, actor }, &e);
 	if (rc)
 		return cmd_fail(x->self, &e);
 	str_add(&out, "No session is ended from now on.\n");
+	return cmd_print(x->self, &out);
+}
+
+/* Whether the breaker has stopped everything; fills why. */
+static int read_breaker(const struct enforce *x, int64_t *at_ms, char why[256], struct err *e)
+{
+	struct policy_file *file = NULL;
+	int rc = policy_file_open(&file, x->policy_db, false, e);
+	if (rc == 0)
+		rc = policy_file_tripped(file, at_ms, why, e);
+	policy_file_close(file);
+	return rc;
+}
+
+int enforce_release(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	char actor[USER_CAP] = "", at[48], why[256];
+	int64_t at_ms = -1;
+	int rc = read_breaker(x, &at_ms, why, &e);
+	if (rc == 0 && at_ms < 0) {
+		str_add(&out, "Nothing to release: the breaker has not stopped anything.\n");
+		return cmd_print(x->self, &out);
+	}
+	if (rc == 0)
+		rc = mine_actor(actor, &e);
+	if (rc == 0)
+		rc = write_decision(x, &(struct decision){ STEP_RESUMED, 0, actor }, &e);
+	if (rc)
+		return cmd_fail(x->self, &e);
+	enforce_moment(x, at, sizeof(at), at_ms);
+	str_addf(&out,
+		"Released: sessions are warned and ended again. Stopped since %s:\n%s.\n", at,
+		why);
 	return cmd_print(x->self, &out);
 }

@@ -16,7 +16,10 @@ enum { LIST_CAP = 1024 };
 struct ending_case {
 	int64_t ticket; /* 0: free */
 	char key[SESSION_KEY_CAP], user[USER_CAP], rule[RULE_NAME_CAP];
-	char pids[LIST_CAP], cards[LIST_CAP];
+	/* For the log: as much as fits. */
+	char pids[LIST_CAP], cards[LIST_CAP], gpus[LABEL_CAP], command[COMMAND_CAP];
+	struct end_process *processes; /* all of them, in the order of signals */
+	size_t n_processes;
 	enum session_kind kind;
 	int64_t uid, held_bytes, idle_since_ms, clock_ms, final_ms;
 	struct policy_state state;
@@ -27,7 +30,7 @@ struct ending_case {
 };
 
 struct held {
-	char key[SESSION_KEY_CAP];
+	char key[SESSION_KEY_CAP], user[USER_CAP];
 	struct end_process process;
 	bool refused; /* it must not be signalled, or has ended */
 };
@@ -43,7 +46,11 @@ struct enforce_end {
 	struct ending_case cases[ENDINGS_MOST];
 	struct held *held;
 	size_t n_held;
-	bool failing; /* an outcome could not be stored */
+	/* Of this pass: processes that cannot or must not be ended, and why the first. */
+	size_t n_refused;
+	char refused[256];
+	bool unreachable; /* gua-end did not answer: it is not asked again */
+	bool failing;	  /* an outcome could not be stored */
 };
 
 /* The case with this ticket; 0: a free one. NULL: there is none. */

@@ -13,10 +13,12 @@
 #include "cmd/enforce_login.h"
 #include "cmd/enforce_run.h"
 #include "cmd/hand_over.h"
-#include "policy/keep_spool.h"
 #include "policy/tell.h"
 #include "query/idle_power.h"
 #include "store/policy_file.h"
+
+/* Of one user, at most this many processes are held between two passes. */
+enum { HELD_OF_USER = 256 };
 
 static int open_live(void *context, struct live **l, struct err *e)
 {
@@ -45,14 +47,12 @@ struct keeping {
 	bool kept;
 };
 
-/* Whether the list, with blanks between its numbers, has the pid. */
-static bool has_pid(const char *pids, int64_t pid)
+static const struct end_process *find_pid(const struct ending_case *c, uint32_t pid)
 {
-	char *end = NULL;
-	for (; *pids; pids = *end ? end + 1 : end)
-		if (strtoll(pids, &end, 10) == pid)
-			return true;
-	return false;
+	for (size_t i = 0; i < c->n_processes; i++)
+		if (c->processes[i].pid == pid)
+			return &c->processes[i];
+	return NULL;
 }
 
 /* By its name, or by one of its processes: the name may have changed since. */
@@ -61,35 +61,74 @@ static int take_keep(void *context, const struct policy_keep *k)
 	struct keeping *keeping = context;
 	const struct ending_case *c = keeping->of;
 	keeping->kept |= strcmp(k->session, c->key) == 0 ||
-			 ((k->uid == 0 || k->uid == c->uid) && has_pid(c->pids, k->pid));
+			 ((k->uid == 0 || k->uid == c->uid) && find_pid(c, (uint32_t)k->pid));
 	return 0;
 }
 
-/* Since the pass that decided, the session may be kept, or ending forbidden. */
-static int allowed(void *context, int64_t ticket, struct err *e)
+/* The session of a case as the store knows it now; NULL: it is not there. */
+static const struct session_facts *find_facts(
+	const struct present *now, const struct ending_case *c)
+{
+	for (size_t i = 0; i < now->history.n_processes; i++) {
+		const struct idle_process *p = &now->history.processes[i];
+		const struct end_process *own = find_pid(c, p->pid);
+		if (own && own->start_ticks == p->start_ticks)
+			return &now->facts[p->session];
+	}
+	return NULL;
+}
+
+/* Whether an exemption protects the session by now: the configuration may have been read
+ * again since the pass that decided. */
+static int check_exemptions(
+	const struct enforce_end *x, const struct ending_case *c, int64_t now_ms, struct err *e)
+{
+	struct present now = { .db = x->enforcer->db,
+		.root = x->enforcer->root,
+		.now_ms = now_ms,
+		.brief = true };
+	struct policy policy = x->enforcer->policy;
+	int rc = present_read(&now, e);
+	const struct session_facts *f = rc == 0 ? find_facts(&now, c) : NULL;
+	policy.history = &now.history;
+	const struct config_exemption *exempt =
+		f ? policy_find_exemption(&policy, f, now_ms) : NULL;
+	if (rc == 0 && !f)
+		rc = err_set(e, ERR_NOTHING, "it is not in the store any more");
+	else if (f && f->exemption)
+		rc = err_set(e, ERR_NOTHING, "it is exempt: %s", f->exemption);
+	else if (exempt)
+		rc = err_set(e, ERR_NOTHING, "it is exempt: [exempt %s]", exempt->name);
+	present_finish(&now);
+	return rc;
+}
+
+/* Since the pass that decided, the session may be kept or exempt, or ending forbidden. */
+static int allowed(void *context, int64_t ticket, bool brief, struct err *e)
 {
 	struct enforce_end *x = context;
 	struct policy_file *f = x->enforcer->file;
 	const struct ending_case *c = enforce_case_find(x, ticket);
-	int64_t now_ms = clock_wall_ms(&x->clock), until_ms = -1;
-	char spool[PATH_MAX], by[64];
+	int64_t now_ms = clock_wall_ms(&x->clock), until_ms = -1, stopped_ms = -1;
+	char by[64], why[256];
 	if (!f || !c)
 		return err_set(e, ERR_WORLD, "policy.db is not open");
 	struct keeping keeping = { c, false };
-	keep_spool_path(spool, sizeof(spool), &x->x->conf.values.policy, x->x->db);
 	const struct policy *policy = &x->enforcer->policy;
 	int rc = policy_file_armed(f, now_ms, &until_ms, by, e);
 	/* The configuration may be another one by now. */
 	if (rc == 0 && (until_ms <= now_ms || !policy->enforce || !policy->may_end))
 		rc = err_set(e, ERR_NOTHING, "ending is not allowed any more");
 	if (rc == 0)
-		rc = keep_spool_take(x->enforcer, spool, now_ms, e);
+		rc = policy_file_tripped(f, &stopped_ms, why, e);
+	if (rc == 0 && stopped_ms >= 0)
+		rc = err_set(e, ERR_NOTHING, "the breaker has stopped everything");
 	if (rc == 0)
 		rc = policy_file_keeps(
 			f, (struct policy_span){ now_ms, now_ms + 1 }, take_keep, &keeping, e);
 	if (rc == 0 && keeping.kept)
 		rc = err_set(e, ERR_NOTHING, "its user keeps it");
-	return rc;
+	return rc || brief ? rc : check_exemptions(x, c, now_ms, e);
 }
 
 /* No record, no action: what returns 0 is on disk. */
@@ -145,6 +184,8 @@ void enforce_end_close(struct enforce_end *x)
 	if (!x)
 		return;
 	endings_free(x->endings);
+	for (size_t i = 0; i < ENDINGS_MOST; i++)
+		free(x->cases[i].processes);
 	free(x->held);
 	free(x);
 }
@@ -163,31 +204,66 @@ static bool is_held(const struct enforce_end *x, const struct end_process *p)
 	return false;
 }
 
-static void hold_one(struct enforce_end *x, const char *key, const struct end_process *p)
+static void refuse(struct enforce_end *x, uint32_t pid, const char *why)
+{
+	if (x->n_refused++ == 0)
+		snprintf(x->refused, sizeof(x->refused), "process %u: %.200s", (unsigned)pid,
+			why);
+}
+
+static size_t count_held(const struct enforce_end *x, const char *user)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < x->n_held; i++)
+		n += strcmp(x->held[i].user, user) == 0;
+	return n;
+}
+
+/* One that is not held, because there is no room, is checked in the same way when it is
+ * signalled. */
+static void hold_one(
+	struct enforce_end *x, const struct idle_session *session, const struct end_process *p)
 {
 	struct err e = { 0 };
-	if (is_held(x, p) || !array_one_more(&x->held, x->n_held))
+	if (!array_one_more(&x->held, x->n_held))
 		return;
 	int rc = endings_hold(x->endings, p, &e);
-	if (rc == ERR_WORLD || rc == ERR_BUSY) {
-		log_warning("process %u cannot be held: %s", (unsigned)p->pid, e.text);
+	x->unreachable |= rc == ERR_WORLD;
+	if (rc == ERR_WORLD || rc == ERR_USAGE)
+		refuse(x, p->pid, e.text);
+	if (rc == ERR_WORLD || rc == ERR_BUSY)
 		return; /* tried again in the next pass */
-	}
-	if (rc == ERR_USAGE)
-		log_notice("process %u will not be ended: %s", (unsigned)p->pid, e.text);
 	struct held *h = &x->held[x->n_held++];
 	*h = (struct held){ .process = *p, .refused = rc != 0 };
-	text_copy(h->key, sizeof(h->key), key);
+	text_copy(h->key, sizeof(h->key), session->key);
+	text_copy(h->user, sizeof(h->user), session->user);
 }
 
 static void hold(struct enforce_end *x, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
+	const struct idle_session *session = s->facts->session;
+	size_t n = count_held(x, session->user);
 	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++) {
 		struct end_process p = process_of(&h->processes[i]);
-		if (h->processes[i].session == s->session && h->processes[i].holds)
-			hold_one(x, s->facts->session->key, &p);
+		if (h->processes[i].session != s->session || !h->processes[i].holds ||
+			is_held(x, &p))
+			continue;
+		if (n++ >= HELD_OF_USER || x->unreachable)
+			return;
+		hold_one(x, session, &p);
 	}
+}
+
+void enforce_end_passed(struct enforce_end *x)
+{
+	if (x->n_refused)
+		log_warning(
+			"%zu processes that a rule would end will not be ended, or cannot be "
+			"held now: %s",
+			x->n_refused, x->refused);
+	x->n_refused = 0;
+	x->unreachable = false;
 }
 
 void enforce_end_release(struct enforce_end *x, const char *key)
@@ -208,18 +284,20 @@ static int by_age(const void *a, const void *b)
 	       (one->start_ticks > other->start_ticks);
 }
 
-static bool add_processes(struct ending_plan *plan, const struct enforcer_step *s)
+/* All processes of the session. False: there are none, or no memory for them. */
+static bool add_processes(struct ending_case *c, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
 	for (size_t i = 0; i < h->n_processes; i++) {
 		if (h->processes[i].session != s->session || !h->processes[i].holds)
 			continue;
-		if (plan->n_processes == ENDING_PROCESSES)
+		if (!array_one_more(&c->processes, c->n_processes))
 			return false;
-		plan->processes[plan->n_processes++] = process_of(&h->processes[i]);
+		c->processes[c->n_processes++] = process_of(&h->processes[i]);
 	}
-	qsort(plan->processes, plan->n_processes, sizeof(plan->processes[0]), by_age);
-	return plan->n_processes > 0;
+	if (c->n_processes)
+		qsort(c->processes, c->n_processes, sizeof(c->processes[0]), by_age);
+	return c->n_processes > 0;
 }
 
 static void add_cards(
@@ -245,7 +323,8 @@ static void copy_label(char *dst, const char *text)
 static void fill_case(struct ending_case *c, const struct enforcer_step *s)
 {
 	const struct idle_session *session = s->facts->session;
-	struct str pids = { 0 }, cards = { 0 };
+	struct enforcer_lists lists = { 0 };
+	const char *command = session->texts[PROCESS_COMMAND];
 	*c = (struct ending_case){ .ticket = -1,
 		.kind = session->kind,
 		.uid = s->facts->uid,
@@ -257,11 +336,12 @@ static void fill_case(struct ending_case *c, const struct enforcer_step *s)
 	text_copy(c->key, sizeof(c->key), session->key);
 	text_copy(c->user, sizeof(c->user), session->user);
 	text_copy(c->rule, sizeof(c->rule), s->verdict->state.rule);
-	enforcer_lists(&pids, &cards, s);
-	text_copy(c->pids, sizeof(c->pids), str_text(&pids));
-	text_copy(c->cards, sizeof(c->cards), str_text(&cards));
-	str_finish(&pids);
-	str_finish(&cards);
+	text_copy(c->command, sizeof(c->command), command ? command : "");
+	enforcer_list(&lists, s);
+	text_copy(c->pids, sizeof(c->pids), str_text(&lists.pids));
+	text_copy(c->cards, sizeof(c->cards), str_text(&lists.cards));
+	text_copy(c->gpus, sizeof(c->gpus), str_text(&lists.gpus));
+	enforcer_lists_finish(&lists);
 	tell_describe(&c->notice, s, NOTICE_ENDED);
 }
 
@@ -288,12 +368,15 @@ static void begin(struct enforce_end *x, const struct enforcer_step *s)
 	plan.notice_ms = s->verdict->state.delivered_ms;
 	plan.grace_ms = x->x->conf.values.end.grace_ms;
 	plan.kill = s->verdict->rule && s->verdict->rule->kill_after_term;
+	plan.idle_below = s->facts->idle_below;
 	copy_label(plan.job, texts[PROCESS_JOB]);
 	copy_label(plan.container, texts[PROCESS_CONTAINER]);
 	add_cards(&plan, x, s);
-	bool all = s->session != SIZE_MAX && add_processes(&plan, s);
+	bool all = s->session != SIZE_MAX && add_processes(c, s);
+	plan.processes = c->processes;
+	plan.n_processes = c->n_processes;
 	int rc = all ? endings_begin(x->endings, &plan, &e)
-		     : err_set(&e, ERR_WORLD, "it has too many processes");
+		     : err_set(&e, ERR_WORLD, "its processes cannot be listed");
 	if (rc)
 		spare(x, c, e.text);
 }

@@ -20,6 +20,8 @@ void enforce_end_close(struct enforce_end *x);
 /* For enforcer_hooks.after: holds, begins to end, lets go. The context is a struct enforce_end.
  */
 void enforce_end_after(void *context, const struct enforcer_step *step);
+/* After the hooks of a pass: says in one line which processes cannot be ended. */
+void enforce_end_passed(struct enforce_end *x);
 /* Sessions that another run began to end, or whose result was lost: nobody ends them now, so
  * they are spared. */
 int enforce_end_left(struct enforce_end *x, int64_t now_ms, struct err *e);

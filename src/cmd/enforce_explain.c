@@ -1,17 +1,22 @@
 /* gua enforce explain: rule by rule, what happens to a session and why. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/timetext.h"
 #include "cmd/enforce.h"
 #include "policy/judge.h"
 #include "policy/present.h"
+#include "policy/trust.h"
+#include "policy/user_talk.h"
 #include "query/report_parts.h"
 #include "render/json.h"
 #include "store/policy_more.h"
+#include "store/policy_notice.h"
 
 struct explanation {
 	const struct enforce *x;
@@ -21,7 +26,14 @@ struct explanation {
 	const struct session_facts *f;
 	struct policy_state state; /* stored; STAGE_NONE without policy.db */
 	struct verdict v;
+	struct verdict seen;	/* the same if the present were known: for what comes next */
+	bool armed, stopped;	/* ending is allowed; the breaker has stopped everything */
+	struct str undelivered; /* why its last notice has not been delivered */
+	bool brief;		/* for its user: rules and exemptions of others are left out */
 };
+
+/* Largest number of lines of evidence. */
+enum { MOST_SPANS = 20 };
 
 static void mib_text(char *dst, size_t cap, int64_t bytes)
 {
@@ -33,63 +45,123 @@ static void mib_text(char *dst, size_t cap, int64_t bytes)
 		snprintf(dst, cap, "%.0f MiB", (double)bytes / (1 << 20));
 }
 
+static int64_t most_pct(const struct explanation *ex)
+{
+	return ex->f->idle ? idle_history_most(&ex->now->history, (uint32_t)ex->session,
+				     ex->f->idle_since_ms, ex->x->now_ms)
+			   : -1;
+}
+
+/* The clock, and the use that was compared with the limit. */
+static void add_clock(struct str *out, const struct explanation *ex)
+{
+	const struct session_facts *f = ex->f;
+	char since[48], seen[48], blind[48];
+	if (!f->idle) {
+		str_addf(out,
+			"  not idle: it used a card in the last minute, %lld %% of the "
+			"multiprocessors or more, or an encoder or decoder\n",
+			(long long)f->idle_below);
+		return;
+	}
+	int64_t blind_ms = ex->now->history.last_tick_ms - f->idle_since_ms - f->clock_ms;
+	enforce_moment(ex->x, since, sizeof(since), f->idle_since_ms);
+	duration_text(seen, sizeof(seen), f->clock_ms);
+	duration_text(blind, sizeof(blind), blind_ms > 0 ? blind_ms : 0);
+	str_addf(out, "  idle clock %s, since its last use, or since it came, at %s\n", seen,
+		since);
+	if (blind_ms > 0)
+		str_addf(out, "  what it did in %s of that time is not known\n", blind);
+	str_addf(out,
+		"  most use in this time %lld %% of the multiprocessors; it is idle below "
+		"%lld %%\n",
+		(long long)most_pct(ex), (long long)f->idle_below);
+}
+
 static void add_evidence(struct str *out, const struct explanation *ex)
 {
 	const struct idle_history *h = &ex->now->history;
 	struct open_spans spans = present_spans(ex->now, ex->session);
-	char held[48], since[48], seen[48], last[48], label[CARD_LABEL_CAP];
+	char held[48], since[48], last[48], label[CARD_LABEL_CAP];
 	enforce_moment(ex->x, last, sizeof(last), h->last_tick_ms);
-	for (size_t i = 0; i < spans.n; i++) {
+	for (size_t i = 0; i < spans.n && i < MOST_SPANS; i++) {
 		const struct idle_span *s = &h->spans[spans.items[i]];
 		card_label(label, sizeof(label), &h->cards[s->card]);
 		mib_text(held, sizeof(held), s->mem_kib < 0 ? -1 : s->mem_kib * 1024);
-		enforce_moment(ex->x, since, sizeof(since), s->begin_ms);
-		duration_text(seen, sizeof(seen), s->end_ms - s->begin_ms - s->unobserved_ms);
-		str_addf(out, "  process %u holds %s on GPU %s, idle since %s: %s of it seen",
-			h->processes[s->process].pid, held, label, since, seen);
-		duration_text(seen, sizeof(seen), s->unobserved_ms);
-		str_addf(out, ", %s not observed\n", seen);
+		enforce_moment(ex->x, since, sizeof(since), s->held_since_ms);
+		str_addf(out, "  process %u holds %s on GPU %s since %s\n",
+			h->processes[s->process].pid, held, label, since);
 	}
-	if (!spans.n)
-		str_add(out, "  it is not idle on any card\n");
-	if (ex->f->idle) {
-		enforce_moment(ex->x, since, sizeof(since), ex->f->idle_since_ms);
-		duration_text(seen, sizeof(seen), ex->f->clock_ms);
-		str_addf(out, "  idle clock %s, since its last use at %s\n", seen, since);
-	}
+	if (spans.n > MOST_SPANS)
+		str_addf(out, "  and %zu others\n", spans.n - MOST_SPANS);
+	add_clock(out, ex);
 	str_addf(out, "  last reading %s%s\n", last,
 		ex->f->observed ? "" : ": too old, so the clock stands still");
 }
 
-static void add_exemptions(struct str *out, const struct explanation *ex)
+/* The exemptions that hold: built-in ones, those of the configuration, and what its user keeps.
+ */
+struct exemptions {
+	const struct explanation *ex;
+	struct str *out; /* text; NULL: JSON */
+	struct json *json;
+	bool builtin;
+};
+
+static void take_builtin(void *context, uint32_t pid, const char *why)
 {
-	const struct policy *p = &ex->x->policy;
-	const struct config_exemption *all = p->config->exemptions.items;
-	char why[WHY_CAP];
-	str_addf(out, "  %s  built-in%s%s\n", ex->f->exemption ? "yes" : "no ",
-		ex->f->exemption ? ": " : "", ex->f->exemption ? ex->f->exemption : "");
-	for (size_t i = 0; i < p->config->exemptions.n; i++) {
-		const char *fault = policy_exemption_fault(&all[i], ex->x->now_ms, p->utc);
-		bool yes =
-			!fault && policy_matches(p, &all[i].match, ex->f, ex->x->now_ms, why);
-		str_addf(out, "  %s  [exempt %s]", yes ? "yes" : "no ", all[i].name);
-		if (yes)
-			str_addf(out, ": asked for by %s, until %04d-%02d-%02d\n", all[i].owner,
-				all[i].until / 10000, all[i].until / 100 % 100,
-				all[i].until % 100);
-		else
-			str_addf(out, ": %s\n", fault ? fault : why);
-	}
-	if (ex->f->kept_until_ms > ex->x->now_ms) {
-		char until[48];
-		enforce_moment(ex->x, until, sizeof(until), ex->f->kept_until_ms);
-		str_addf(out, "  yes  its user keeps it until %s\n", until);
-	} else {
-		str_add(out, "  no   its user does not keep it\n");
-	}
+	struct exemptions *x = context;
+	char text[WHY_CAP];
+	snprintf(text, sizeof(text), "built-in: process %u: %s", pid, why);
+	x->builtin = true;
+	if (x->json)
+		json_text(x->json, NULL, text);
+	else
+		str_addf(x->out, "  yes  %s\n", text);
 }
 
-static void add_times(struct str *out, const struct policy_times *t, const char *level)
+static void add_configured(struct exemptions *x, const struct config_exemption *one)
+{
+	const struct explanation *ex = x->ex;
+	const struct policy *p = &ex->x->policy;
+	char why[WHY_CAP], text[2 * WHY_CAP];
+	const char *fault = policy_exemption_fault(one, ex->x->now_ms, p->utc);
+	bool yes = !fault && policy_matches(p, &one->match, ex->f, ex->x->now_ms, why);
+	if (yes)
+		snprintf(text, sizeof(text),
+			"[exempt %s]: asked for by %s, until %04d-%02d-%02d", one->name,
+			one->owner, one->until / 10000, one->until / 100 % 100,
+			one->until % 100);
+	else
+		snprintf(text, sizeof(text), "[exempt %s]: %s", one->name, fault ? fault : why);
+	if (!x->json && (yes || !ex->brief))
+		str_addf(x->out, "  %s  %s\n", yes ? "yes" : "no ", text);
+	else if (x->json && yes)
+		json_text(x->json, NULL, text);
+}
+
+static void add_exemptions(struct exemptions *x)
+{
+	const struct explanation *ex = x->ex;
+	const struct config_blocks *all = &ex->x->policy.config->exemptions;
+	char until[48], text[96];
+	present_exemptions(ex->now, ex->session, take_builtin, x);
+	if (!x->builtin && !x->json)
+		str_add(x->out, "  no   built-in\n");
+	for (size_t i = 0; i < all->n; i++)
+		add_configured(x, &((const struct config_exemption *)all->items)[i]);
+	bool kept = ex->f->kept_until_ms > ex->x->now_ms;
+	enforce_moment(ex->x, until, sizeof(until), ex->f->kept_until_ms);
+	snprintf(text, sizeof(text), "%sits user keeps it until %s", x->json ? "" : "yes  ",
+		until);
+	if (!x->json)
+		str_addf(x->out, "  %s\n", kept ? text : "no   its user does not keep it");
+	else if (kept)
+		json_text(x->json, NULL, text);
+}
+
+static void add_times(
+	struct str *out, const struct policy_times *t, const struct config_rule *rule)
 {
 	char warn[48], again[48], end[48];
 	duration_text(warn, sizeof(warn), t->warn_ms);
@@ -102,7 +174,8 @@ static void add_times(struct str *out, const struct policy_times *t, const char 
 		str_add(out, ", never end");
 	else
 		str_addf(out, ", end after %s", end);
-	str_addf(out, "; level %s\n", level);
+	str_addf(out, "; idle below %lld %%; level %s\n", (long long)rule->idle_below,
+		rule->level);
 }
 
 static void add_rules(struct str *out, const struct explanation *ex)
@@ -115,6 +188,8 @@ static void add_rules(struct str *out, const struct explanation *ex)
 		bool builtin = i + 1 == policy_rules_count(p);
 		const char *name = builtin ? "" : rule->name;
 		bool yes = policy_matches(p, &rule->match, ex->f, ex->x->now_ms, why);
+		if (ex->brief && (found || !yes))
+			continue;
 		str_addf(out, "  %s  %s%s%s",
 			found ? "-  "
 			: yes ? "yes"
@@ -125,7 +200,7 @@ static void add_rules(struct str *out, const struct explanation *ex)
 			str_add(out, ": not asked, because another rule matches\n");
 		else if (yes) {
 			struct policy_times times = policy_times(rule, ex->f->session->use);
-			add_times(out, &times, rule->level);
+			add_times(out, &times, rule);
 		} else {
 			str_addf(out, ": %s\n", why);
 		}
@@ -133,48 +208,178 @@ static void add_rules(struct str *out, const struct explanation *ex)
 	}
 }
 
+static const char *const stage_texts[POLICY_STAGES] = {
+	[STAGE_WARN] = "the first warning",
+	[STAGE_AGAIN] = "the second warning",
+	[STAGE_FINAL] = "the final notice",
+	[STAGE_ENDING] = "the end",
+};
+
+/* Why a rule has no further stage. */
+static void add_last(struct str *out, const struct explanation *ex, const char *word)
+{
+	const struct policy *p = &ex->x->policy;
+	const struct verdict *v = &ex->seen;
+	str_addf(out, "  %s: nothing", word);
+	if (v->times.end_ms == AT_NEVER)
+		str_addf(out, ": the rule never ends a session of the kind '%s'\n",
+			session_use_names[ex->f->session->use]);
+	else if (policy_rule_level(v->rule) == LEVEL_WARN)
+		str_add(out, ": the rule has the level 'warn', and never ends\n");
+	else if (!p->may_end && ex->armed)
+		str_add(out,
+			": this configuration may not end sessions; 'gua enforce status' says "
+			"why\n");
+	else
+		str_add(out, ", until an administrator allows ending with 'gua enforce arm'\n");
+}
+
+/* A stage that comes, and when. */
+static void add_stage_line(struct str *out, const struct explanation *ex, const char *word,
+	enum policy_stage stage, int64_t clock_ms)
+{
+	char idle[48], at[48], in[48];
+	int64_t left_ms = clock_ms - ex->f->clock_ms;
+	duration_text(idle, sizeof(idle), clock_ms);
+	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage], idle);
+	if (ex->v.hold == HOLD_UNOBSERVED || !ex->f->idle) {
+		str_add(out, "\n");
+		return;
+	}
+	left_ms = left_ms > 0 ? left_ms : 0;
+	enforce_moment(ex->x, at, sizeof(at), ex->x->now_ms + left_ms);
+	duration_text(in, sizeof(in), left_ms);
+	str_addf(out, ": %s, in %s, if it stays idle\n", at, in);
+}
+
+/* The stages that the session has before it, the times of which follow from the rule. */
+static void add_stages(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->seen;
+	const char *word = "next";
+	int64_t at_ms = v->next_clock_ms;
+	enum policy_stage before = v->next;
+	for (int s = v->next; s != STAGE_NONE && s <= STAGE_ENDING; s++) {
+		enum policy_stage stage = (enum policy_stage)s;
+		int64_t stage_ms = judge_stage_at(&v->times, stage);
+		if (stage_ms == AT_NEVER || (stage >= STAGE_FINAL && !v->ends))
+			continue;
+		at_ms += stage_ms - judge_stage_at(&v->times, before);
+		add_stage_line(out, ex, word, stage, at_ms);
+		before = stage;
+		word = "then";
+	}
+	if (!v->ends)
+		add_last(out, ex, word);
+}
+
+/* The next stage is as far from the delivery as the rule says, whenever that is. */
+static void add_after_delivery(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->seen;
+	char apart[48];
+	int64_t stage_ms = judge_stage_at(&v->times, v->state.stage);
+	if (v->next == STAGE_NONE) {
+		add_last(out, ex, "next");
+	} else {
+		duration_text(
+			apart, sizeof(apart), judge_stage_at(&v->times, v->next) - stage_ms);
+		str_addf(out, "  next: %s, %s after that notice is delivered\n",
+			stage_texts[v->next], apart);
+	}
+	if (ex->undelivered.len)
+		str_addf(out, "  not delivered: %s\n", str_text(&ex->undelivered));
+}
+
+static void add_next(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->seen;
+	char until[48];
+	switch (v->hold) {
+	case HOLD_NO_RULE:
+	case HOLD_ENDING:
+		break;
+	case HOLD_NOT_IDLE:
+		str_add(out, "  next: its idle time begins when it stops using its cards\n");
+		break;
+	case HOLD_EXEMPT:
+		str_add(out, "  next: nothing, as long as it is exempt\n");
+		break;
+	case HOLD_KEPT:
+		enforce_moment(ex->x, until, sizeof(until), ex->f->kept_until_ms);
+		str_addf(out,
+			"  next: from %s on it is judged again, from the first warning on\n",
+			until);
+		break;
+	case HOLD_COMPUTING:
+		str_add(out, "  next: the first warning, once its processes stop computing, if "
+			     "it is "
+			     "idle then\n");
+		break;
+	case HOLD_UNDELIVERED:
+		add_after_delivery(out, ex);
+		break;
+	default:
+		if (v->step == STEP_NONE)
+			add_stages(out, ex);
+	}
+}
+
+/* What the next pass would do. */
+static void add_step(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->v;
+	bool warns = v->step == STEP_WARN, ends = v->step == STEP_END;
+	str_addf(out, "  the next pass %s: %s\n",
+		v->would ? "would take a step" : "takes a step",
+		warns  ? stage_texts[v->state.stage]
+		: ends ? stage_texts[STAGE_ENDING]
+		       : policy_step_names[v->step]);
+	if (ends)
+		str_add(out, "  unless it is used, kept or held by a limit before\n");
+}
+
 static void add_verdict(struct str *out, const struct explanation *ex)
 {
-	static const char *const nexts[POLICY_STAGES] = {
-		[STAGE_WARN] = "the first warning",
-		[STAGE_AGAIN] = "the second warning",
-		[STAGE_FINAL] = "the final notice",
-		[STAGE_ENDING] = "the end",
-	};
-	char at[48], in[48];
+	char at[48], delivered[48];
 	const struct verdict *v = &ex->v;
 	if (ex->state.stage != STAGE_NONE) {
+		bool paper = ex->state.level == LEVEL_OBSERVE;
+		bool told = judge_was_warned(ex->state.stage) && !paper;
+		int64_t delivered_ms = ex->state.delivered_ms >= 0 ? ex->state.delivered_ms
+								   : ex->f->delivered_ms;
 		enforce_moment(ex->x, at, sizeof(at), ex->state.stage_ms);
-		str_addf(out, "  stage: %s, since %s%s\n", policy_stage_names[ex->state.stage],
-			at, ex->state.level == LEVEL_OBSERVE ? " (written down only)" : "");
+		enforce_moment(ex->x, delivered, sizeof(delivered), delivered_ms);
+		str_addf(out, "  stage: %s, since %s%s%s%s\n",
+			policy_stage_names[ex->state.stage], at,
+			paper ? " (written down only)" : "",
+			!told		    ? ""
+			: delivered_ms >= 0 ? "; delivered "
+					    : "; not delivered yet",
+			told && delivered_ms >= 0 ? delivered : "");
 	} else {
 		str_add(out, "  stage: none yet\n");
 	}
-	if (v->step == STEP_NONE || v->hold != HOLD_NOTHING)
-		str_addf(out, "  nothing happens now: %s\n", policy_hold_texts[v->hold]);
+	if (v->step != STEP_NONE)
+		add_step(out, ex);
 	else
-		str_addf(out, "  the next pass takes a step: %s%s\n",
-			v->would ? "it would " : "", policy_step_names[v->step]);
-	if (v->hold == HOLD_EARLY && nexts[v->next]) {
-		duration_text(in, sizeof(in), v->next_clock_ms - ex->f->clock_ms);
-		duration_text(at, sizeof(at), v->next_clock_ms);
-		str_addf(out, "  %s comes at %s of idle time: in %s, if it stays idle\n",
-			nexts[v->next], at, in);
-	}
+		str_addf(out, "  nothing happens now: %s\n", policy_hold_texts[v->hold]);
+	add_next(out, ex);
 }
 
 static void add_text(struct str *out, const struct explanation *ex)
 {
 	const struct idle_session *s = ex->f->session;
-	char what[REPORT_WHAT_CAP];
+	char what[REPORT_WHAT_CAP], name[SESSION_KEY_CAP];
 	report_show_what(what, s->texts);
 	str_addf(out, "Process %u: %s\n", ex->pid, what);
-	str_addf(out, "Session: %s (%s, %s)\n", s->key, session_kind_names[s->kind],
+	session_shown(name, sizeof(name), s->key, true);
+	str_addf(out, "Session: %s (%s, %s)\n", name, session_kind_names[s->kind],
 		session_use_names[s->use]);
 	str_add(out, "Evidence\n");
 	add_evidence(out, ex);
 	str_add(out, "Exemptions\n");
-	add_exemptions(out, ex);
+	add_exemptions(&(struct exemptions){ .ex = ex, .out = out });
 	str_add(out, "Rules, the first that matches counts\n");
 	add_rules(out, ex);
 	str_add(out, "What happens\n");
@@ -200,16 +405,24 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_bool(&j, "idle", f->idle);
 	json_moment(&j, "idle_since", f->idle ? f->idle_since_ms : -1);
 	json_number(&j, "idle_seconds", f->idle ? (double)f->clock_ms / 1000 : NAN, 3);
+	json_number(&j, "most_sm_pct", f->idle ? (double)most_pct(ex) : NAN, 0);
+	json_number(&j, "idle_below_pct", (double)f->idle_below, 0);
+	json_bool(&j, "use_known", !f->use_unknown);
 	json_number(&j, "held_bytes", f->mem_bytes < 0 ? NAN : (double)f->mem_bytes, 0);
 	json_text(&j, "exempt", f->exemption);
+	json_open(&j, "exemptions", '[');
+	add_exemptions(&(struct exemptions){ .ex = ex, .json = &j });
+	json_close(&j, ']');
 	json_moment(&j, "kept_until", f->kept_until_ms);
 	json_open(&j, "rules", '[');
 	for (size_t i = 0; i < policy_rules_count(&ex->x->policy); i++) {
 		const struct config_rule *rule = policy_rule(&ex->x->policy, i);
+		bool yes = policy_matches(&ex->x->policy, &rule->match, f, ex->x->now_ms, why);
+		if (ex->brief && !yes)
+			continue;
 		json_open(&j, NULL, '{');
 		json_text(&j, "rule", rule->name);
-		json_bool(&j, "matches",
-			policy_matches(&ex->x->policy, &rule->match, f, ex->x->now_ms, why));
+		json_bool(&j, "matches", yes);
 		json_text(&j, "why_not", *why ? why : NULL);
 		json_close(&j, '}');
 	}
@@ -221,6 +434,9 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_text(&j, "why_nothing", ex->v.step ? NULL : policy_hold_texts[ex->v.hold]);
 	json_number(&j, "next_idle_seconds",
 		ex->v.next_clock_ms < 0 ? NAN : (double)ex->v.next_clock_ms / 1000, 3);
+	json_text(&j, "next_stage",
+		ex->seen.next == STAGE_NONE ? NULL : policy_stage_names[ex->seen.next]);
+	json_text(&j, "undelivered", ex->undelivered.len ? str_text(&ex->undelivered) : NULL);
 	json_close(&j, '}');
 }
 
@@ -238,15 +454,12 @@ static int parse_pid(const char *text, uint32_t *pid, struct err *e)
 
 static int look(struct enforce *x, struct explanation *ex, struct present *now, struct err *e)
 {
-	int rc = present_read(now, e);
-	if (rc)
-		return rc;
 	if (!now->history.any_run || (!now->history.running && now->history.n_sessions == 0))
 		return err_set(e, ERR_WORLD,
 			"no recorder is running on %s, so the present is not known; start one "
 			"with 'gua start'",
 			x->db);
-	int64_t session = present_find(now, ex->pid);
+	int64_t session = ex->brief ? (int64_t)ex->session : present_find(now, ex->pid);
 	if (session < 0)
 		return err_set(e, ERR_NOTHING,
 			"process %u holds no card at the last tick; 'gua who' lists those that "
@@ -267,39 +480,137 @@ static int take_keep(void *context, const struct policy_keep *k)
 	return 0;
 }
 
+static int take_undelivered(void *context, const struct policy_notice *n)
+{
+	struct explanation *ex = context;
+	char safe[256];
+	const char *why = n->admitted ? n->result : "the user has had enough notices for a day";
+	text_escape(safe, sizeof(safe), why, strlen(why));
+	str_addf(&ex->undelivered, "%s%s: %s", ex->undelivered.len ? "; " : "", n->channel,
+		*safe ? safe : "not tried yet");
+	return 0;
+}
+
 /* What gua enforce run has stored of the session, if it has run and may be read. */
-static void read_state(const struct enforce *x, struct explanation *ex)
+static void read_state(struct enforce *x, struct explanation *ex)
 {
 	struct policy_file *file = NULL;
+	const char *key = ex->f->session->key;
+	struct session_facts *f = &ex->now->facts[ex->session];
+	int64_t until_ms = -1, stopped_ms = -1;
+	char by[64], why[256];
 	ex->state = POLICY_STATE_NONE;
 	if (policy_file_open(&file, x->policy_db, false, NULL) == 0) {
 		struct policy_span now = { x->now_ms, x->now_ms + 1 };
-		policy_file_state(file, ex->f->session->key, &ex->state, NULL);
+		policy_file_state(file, key, &ex->state, NULL);
 		policy_file_keeps(file, now, take_keep, ex, NULL);
+		policy_file_armed(file, x->now_ms, &until_ms, by, NULL);
+		policy_file_tripped(file, &stopped_ms, why, NULL);
+		if (judge_was_warned(ex->state.stage) && ex->state.delivered_ms < 0) {
+			policy_notice_delivered(file, key, &ex->state, &f->delivered_ms, NULL);
+			policy_notice_waiting(file, key, take_undelivered, ex, NULL);
+		}
 	}
+	ex->armed = until_ms > x->now_ms;
+	ex->stopped = stopped_ms >= 0;
+	x->policy.may_end = ex->armed && trust_settings(&x->conf.settings, NULL) == 0;
+	f->computes = ex->state.stage == STAGE_COMPUTING;
 	policy_file_close(file);
+}
+
+/* The judgement now, and what it would be if the present were known. */
+static void judge_both(const struct enforce *x, struct explanation *ex)
+{
+	struct session_facts seen = *ex->f;
+	seen.observed = true;
+	seen.use_unknown = false;
+	ex->v = judge(&x->policy, ex->f, &ex->state, x->now_ms);
+	ex->seen = judge(&x->policy, &seen, &ex->state, x->now_ms);
+	if (ex->stopped && (ex->v.step == STEP_WARN || ex->v.step == STEP_END)) {
+		ex->v.step = STEP_NONE;
+		ex->v.hold = HOLD_BREAKER;
+	}
+}
+
+static int explain(struct enforce *x, struct explanation *ex, struct str *out, struct err *e)
+{
+	int rc = look(x, ex, ex->now, e);
+	if (rc == 0) {
+		read_state(x, ex);
+		judge_both(x, ex);
+		if (x->o->json)
+			add_json(out, ex);
+		else
+			add_text(out, ex);
+	}
+	str_finish(&ex->undelivered);
+	return rc;
+}
+
+int enforce_explain_to(const struct enforce *service, const struct enforce_question *q,
+	struct str *out, struct err *e)
+{
+	const struct idle_history *h = &q->present->history;
+	struct enforce_options o = *service->o;
+	struct enforce x = *service;
+	struct explanation ex = {
+		.x = &x, .now = q->present, .pid = q->pid, .brief = q->uid != 0
+	};
+	const struct idle_process *own = NULL;
+	for (size_t i = 0; i < h->n_processes && !own; i++)
+		if (h->processes[i].pid == q->pid &&
+			(q->uid == 0 || h->processes[i].uid == q->uid))
+			own = &h->processes[i];
+	if (!own)
+		return err_set(e, ERR_NOTHING,
+			"no process %u of yours holds a card at the recorder's last tick",
+			q->pid);
+	ex.session = own->session;
+	q->present->facts[own->session].kept_until_ms = -1;
+	q->present->facts[own->session].delivered_ms = -1;
+	o.json = q->json;
+	o.utc = q->utc;
+	x.o = &o;
+	x.now_ms = q->present->now_ms;
+	return explain(&x, &ex, out, e);
+}
+
+/* Without the right to read the store: the service explains what is one's own. */
+static int ask_service(const struct enforce *x, uint32_t pid)
+{
+	const struct user_request r = {
+		.ask = USER_ASK_EXPLAIN, .pid = pid, .json = x->o->json, .utc = x->o->utc
+	};
+	char path[PATH_MAX];
+	struct err e = { 0 };
+	struct str out = { 0 };
+	struct user_answer answer = { 0 };
+	int rc = enforce_socket(path, &x->conf.values.policy, x->o->db, &e);
+	if (rc == 0)
+		rc = user_talk_ask(path, &r, &answer, &e);
+	if (rc == 0)
+		str_add(&out, str_text(&answer.text));
+	user_answer_finish(&answer);
+	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }
 
 int enforce_explain(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	struct present now = {
-		.db = x->db, .root = x->o->root ? x->o->root : "", .now_ms = x->now_ms
-	};
+	struct present now = { .db = x->db,
+		.root = x->o->root ? x->o->root : "",
+		.now_ms = x->now_ms,
+		.policy = &x->policy };
 	struct explanation ex = { .x = x, .now = &now };
 	int rc = parse_pid(x->operand, &ex.pid, &e);
 	if (rc)
 		return cmd_fail(x->self, &e);
-	rc = look(x, &ex, &now, &e);
-	if (rc == 0) {
-		read_state(x, &ex);
-		ex.v = judge(&x->policy, ex.f, &ex.state, x->now_ms);
-		if (x->o->json)
-			add_json(&out, &ex);
-		else
-			add_text(&out, &ex);
-	}
+	if (access(x->db, R_OK) != 0 && errno == EACCES)
+		return ask_service(x, ex.pid);
+	rc = present_read(&now, &e);
+	if (rc == 0)
+		rc = explain(x, &ex, &out, &e);
 	present_finish(&now);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }

@@ -7,6 +7,8 @@
 #include "base/timetext.h"
 #include "cmd/enforce.h"
 #include "cmd/terminal.h"
+#include "model/session.h"
+#include "policy/channel.h"
 #include "policy/trust.h"
 #include "query/policy_log.h"
 #include "query/report_parts.h"
@@ -14,6 +16,7 @@
 #include "render/rows.h"
 #include "render/text.h"
 #include "store/policy_more.h"
+#include "store/policy_notice.h"
 
 enum { UNCUT_COLUMNS = 2000 };
 
@@ -61,7 +64,7 @@ int enforce_log(struct enforce *x)
 /* A session that has a stage. */
 struct stage_line {
 	const char *user, *stage, *rule, *session;
-	char shown[48];
+	char shown[48], name[SESSION_KEY_CAP];
 	int64_t stage_ms, idle_since_ms, delivered_ms;
 	double would;
 };
@@ -80,10 +83,8 @@ static const struct column stage_columns[] = {
 		.title = "idle since",
 		VALUE(MOMENT, get_known, OF(idle_since_ms)) },
 	{ .key = "rule", .title = "rule", TEXT(get_string, OF(rule)) },
-	{ .key = "session",
-		.title = "session",
-		.flexible = true,
-		TEXT(get_string, OF(session)) },
+	{ .key = "session", TEXT(get_string, OF(session)) },
+	{ .title = "session", .flexible = true, TEXT(get_chars, OF(name)) },
 };
 #undef OF
 
@@ -100,6 +101,7 @@ static int add_stage(
 		.would = s->level == LEVEL_OBSERVE };
 	snprintf(line.shown, sizeof(line.shown), "%s%s", line.would > 0 ? "would: " : "",
 		line.stage);
+	session_shown(line.name, sizeof(line.name), key, false);
 	table_add(context, &line);
 	return 0;
 }
@@ -110,21 +112,51 @@ struct status {
 	struct err untrusted; /* code 0: the configuration may end sessions */
 	int64_t armed_until_ms;
 	char armed_by[64];
+	int64_t stopped_ms; /* by the breaker; -1: not */
+	char stopped_why[256];
+	char missed[CHANNEL_REACH_CAP]; /* whom notices do not reach; "": they reach all */
+	struct str untold;		/* who has not got a notice, and why, in lines */
 	struct policy_pass pass;
 	struct table stages;
 };
+
+/* A notice that was tried and has not arrived. */
+static int take_untold(void *context, const struct policy_notice *n)
+{
+	struct str *out = context;
+	char name[SESSION_KEY_CAP];
+	session_shown(name, sizeof(name), n->session, true);
+	if (*n->result)
+		str_addf(out, "%s has not been told by %s: %s\n", name, n->channel, n->result);
+	return 0;
+}
+
+/* Whether a rule tells people anything. */
+static bool tells(const struct enforce *x)
+{
+	for (size_t i = 0; x->policy.enforce && i < policy_rules_count(&x->policy); i++)
+		if (policy_rule_level(policy_rule(&x->policy, i)) != LEVEL_OBSERVE)
+			return true;
+	return false;
+}
 
 static int read_status(struct enforce *x, struct status *s, struct err *e)
 {
 	struct policy_file *file = NULL;
 	s->mode = x->conf.values.policy.mode;
-	s->armed_until_ms = s->pass.at_ms = -1;
+	s->armed_until_ms = s->pass.at_ms = s->stopped_ms = -1;
 	trust_settings(&x->conf.settings, &s->untrusted);
+	if (!tells(x) || !channel_misses(&x->conf.values.notices, s->missed))
+		s->missed[0] = '\0';
 	int rc = policy_file_open(&file, x->policy_db, false, e);
 	if (rc == ERR_NOTHING)
 		return 0;
 	if (rc == 0)
+		rc = policy_notice_waiting(file, "", take_untold, &s->untold, e);
+	if (rc == 0)
 		rc = policy_file_armed(file, x->now_ms, &s->armed_until_ms, s->armed_by, e);
+	if (rc == 0)
+		rc = policy_file_tripped(file, &s->stopped_ms, s->stopped_why, e);
 	if (rc == 0)
 		rc = policy_file_pass(file, &s->pass, e);
 	if (rc == 0)
@@ -140,6 +172,11 @@ static void add_status(struct str *out, const struct enforce *x, const struct st
 	bool enforce = strcmp(s->mode, "enforce") == 0;
 	enforce_moment(x, until, sizeof(until), s->armed_until_ms);
 	enforce_moment(x, pass, sizeof(pass), s->pass.at_ms);
+	if (s->stopped_ms >= 0) {
+		char since[48];
+		enforce_moment(x, since, sizeof(since), s->stopped_ms);
+		str_addf(out, "STOPPED    since %s: %s\n", since, s->stopped_why);
+	}
 	str_addf(out, "mode       %s%s\n", s->mode,
 		enforce ? "" : ": steps are written down, and nothing else happens");
 	if (s->armed_until_ms >= 0)
@@ -148,6 +185,13 @@ static void add_status(struct str *out, const struct enforce *x, const struct st
 		str_add(out, "armed      no: nothing is ended\n");
 	if (s->untrusted.code)
 		str_addf(out, "config     may not end sessions: %s\n", s->untrusted.text);
+	if (*s->missed)
+		str_addf(out, "notices    %s\n", s->missed);
+	for (const char *at = str_text(&s->untold); *at;) {
+		size_t len = strcspn(at, "\n");
+		str_addf(out, "untold     %.*s\n", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
 	if (s->pass.at_ms < 0)
 		str_add(out, "last pass  none: 'gua enforce run' has not run here\n");
 	else
@@ -169,8 +213,11 @@ static void add_status_json(struct str *out, const struct status *s)
 	json_text(&j, "schema", "gua-enforce-status-1");
 	json_text(&j, "mode", s->mode);
 	json_text(&j, "config_untrusted", s->untrusted.code ? s->untrusted.text : NULL);
+	json_text(&j, "unreachable", *s->missed ? s->missed : NULL);
 	json_moment(&j, "armed_until", s->armed_until_ms);
 	json_text(&j, "armed_by", s->armed_until_ms < 0 ? NULL : s->armed_by);
+	json_moment(&j, "stopped_since", s->stopped_ms);
+	json_text(&j, "stopped_why", s->stopped_ms < 0 ? NULL : s->stopped_why);
 	json_moment(&j, "last_pass", s->pass.at_ms);
 	json_number(
 		&j, "sessions_holding", s->pass.at_ms < 0 ? NAN : (double)s->pass.sessions, 0);
@@ -191,5 +238,6 @@ int enforce_status(struct enforce *x)
 	else if (rc == 0)
 		add_status(&out, x, &s);
 	table_finish(&s.stages);
+	str_finish(&s.untold);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }

@@ -4,12 +4,16 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "base/size.h"
 #include "cmd/enforce_case.h"
+#include "model/session.h"
 #include "policy/tell.h"
 #include "store/policy_file.h"
 
 /* How often it is tried again. */
 enum { RETRY_MS = 2000 };
+/* How often the wait for a new final notice doubles. */
+enum { LONGEST = 6 };
 
 struct ending_case *enforce_case_find(struct enforce_end *x, int64_t ticket)
 {
@@ -34,6 +38,8 @@ int enforce_case_row(struct enforce_end *x, const struct ending_case *c,
 	a.user = c->user;
 	a.pids = c->pids;
 	a.cards = c->cards;
+	a.gpus = c->gpus;
+	a.command = c->command;
 	a.config = x->enforcer->config_hash;
 	a.actor = "gua-enforce";
 	return policy_file_add_action(x->enforcer->file, &a, e);
@@ -49,10 +55,11 @@ static const struct {
 	[ENDING_ENDED] = { STEP_ENDED, STAGE_ENDED, NOTICE_ENDED },
 	[ENDING_STILL_HELD] = { STEP_FAILED, STAGE_FAILED, NOTICE_NOT_ENDED },
 	[ENDING_FAILED] = { STEP_FAILED, STAGE_FAILED, NOTICE_NOT_ENDED },
+	[ENDING_COMPUTES] = { STEP_SPARED, STAGE_COMPUTING, NOTICE_NOT_ENDED },
 };
 
-/* One that was spared gets a new final notice, after the time that lies between it and the
- * end. */
+/* One that was spared gets a new final notice, after the time that lies between it and the end,
+ * and after twice that each further time: nobody is told the same thing all day. */
 static struct policy_state state_after(
 	const struct ending_case *c, enum ending_how how, int64_t now_ms)
 {
@@ -62,7 +69,8 @@ static struct policy_state state_after(
 	if (how != ENDING_SPARED)
 		return s;
 	s.delivered_ms = now_ms;
-	s.next_clock_ms = c->clock_ms + c->final_ms;
+	s.next_clock_ms =
+		c->clock_ms + (c->final_ms << (s.round < LONGEST ? s.round : LONGEST));
 	s.round++;
 	return s;
 }
@@ -108,17 +116,22 @@ static void try_to_store(struct enforce_end *x, struct ending_case *c)
 {
 	struct err e = { 0 };
 	int rc = store(x, c, &e);
+	char name[SESSION_KEY_CAP];
+	session_shown(name, sizeof(name), c->key, true);
 	if (rc && !x->failing)
-		log_error("what came of ending session %s cannot be recorded: %s; trying again",
-			c->key, e.text);
+		log_error("what came of ending %s cannot be recorded: %s; trying again", name,
+			e.text);
 	if (!rc && x->failing)
 		log_notice("results are recorded again");
 	x->failing = rc != 0;
 	c->retry_us = clock_monotonic_us() + RETRY_MS * 1000;
 	if (rc)
 		return;
-	if (c->outcome.how != ENDING_SPARED)
+	if (c->outcome.how != ENDING_SPARED && c->outcome.how != ENDING_COMPUTES)
 		enforce_end_release(x, c->key);
+	free(c->processes);
+	c->processes = NULL;
+	c->n_processes = 0;
 	c->over = false;
 	c->ticket = 0;
 }
@@ -126,8 +139,20 @@ static void try_to_store(struct enforce_end *x, struct ending_case *c)
 void enforce_case_finish(
 	struct enforce_end *x, struct ending_case *c, const struct ending_outcome *o)
 {
-	log_notice(
-		"session %s of %s: %s: %s", c->key, c->user, ending_how_names[o->how], o->text);
+	static const char *const words[ENDING_HOWS] = {
+		[ENDING_SPARED] = "spared",
+		[ENDING_ENDED] = "ended",
+		[ENDING_STILL_HELD] = "ended",
+		[ENDING_FAILED] = "could not end",
+		[ENDING_COMPUTES] = "spared",
+	};
+	char name[SESSION_KEY_CAP], freed[SIZE_TEXT_CAP];
+	session_shown(name, sizeof(name), c->key, true);
+	size_text(freed, (double)o->freed_bytes);
+	if (o->how == ENDING_ENDED && o->freed_bytes >= 0)
+		log_notice("ended %s: %s freed", name, freed);
+	else
+		log_notice("%s %s: %s", words[o->how], name, o->text);
 	c->outcome = *o;
 	c->over = true;
 	try_to_store(x, c);

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "cmd/enforce_end.h"
 #include "cmd/enforce_send.h"
-#include "policy/keep_spool.h"
+#include "cmd/enforce_users.h"
 #include "policy/tell.h"
 #include "policy/trust.h"
 
@@ -29,12 +29,13 @@ struct service {
 	struct courier *courier;
 	struct post_program post;
 	struct enforce_end *end;
+	struct enforce_users *users; /* NULL: users cannot ask */
 	struct clock clock;
 	int signal_fd, lock_fd;
 	struct settings
 		*old; /* earlier configurations: what is under way may name their texts */
 	size_t n_old;
-	char hash[TRUST_HASH_CAP], spool[PATH_MAX], post_path[PATH_MAX];
+	char hash[TRUST_HASH_CAP], post_path[PATH_MAX];
 	bool stop, reload;
 	bool failing; /* the last pass failed */
 };
@@ -87,8 +88,9 @@ static int prepare(struct service *s, int64_t now_ms, struct err *e)
 		rc = policy_file_armed(s->enforcer.file, now_ms, &until_ms, by, e);
 	if (rc == 0)
 		rc = enforce_end_left(s->end, now_ms, e);
-	/* Nobody ends a session here who cannot do it safely. */
-	s->enforcer.policy.may_end = rc == 0 && s->enforcer.hooks.after && until_ms > now_ms &&
+	/* Nobody ends a session here who cannot do it safely, or whom its user cannot stop. */
+	s->enforcer.policy.may_end = rc == 0 && s->enforcer.hooks.after && s->users &&
+				     until_ms > now_ms &&
 				     trust_settings(&x->conf.settings, NULL) == 0;
 	return rc;
 }
@@ -99,9 +101,8 @@ static int pass(struct service *s, struct err *e)
 	int64_t now_ms = judged_ms(s);
 	int rc = prepare(s, now_ms, e);
 	if (rc == 0)
-		rc = keep_spool_take(&s->enforcer, s->spool, now_ms, e);
-	if (rc == 0)
 		rc = enforcer_pass(&s->enforcer, now_ms, e);
+	enforce_end_passed(s->end);
 	if (rc && !s->failing)
 		log_warning("%s; nothing is done until that is over", e->text);
 	if (!rc && s->failing)
@@ -123,15 +124,20 @@ static int64_t until_next(const struct service *s, int64_t next_us)
 	int64_t end_ms = enforce_end_wait_ms(s->end);
 	if (end_ms >= 0 && end_ms < wait_ms)
 		wait_ms = end_ms;
+	int64_t users_ms = enforce_users_wait_ms(s->users);
+	if (users_ms >= 0 && users_ms < wait_ms)
+		wait_ms = users_ms;
 	return wait_ms < 0 ? 0 : wait_ms > LONGEST_WAIT_MS ? LONGEST_WAIT_MS : wait_ms;
 }
 
 static void wait_for(struct service *s, int64_t next_us)
 {
-	struct pollfd fds[1 + COURIER_MOST + ENFORCE_END_FDS] = { { .fd = s->signal_fd,
-		.events = POLLIN } };
+	struct pollfd fds[1 + COURIER_MOST + ENFORCE_END_FDS + ENFORCE_USERS_FDS] = {
+		{ .fd = s->signal_fd, .events = POLLIN }
+	};
 	size_t n = 1 + courier_fds(s->courier, fds + 1);
 	n += enforce_end_fds(s->end, fds + n);
+	n += enforce_users_fds(s->users, fds + n);
 	int64_t until_us = clock_now(&s->clock).boot_us + until_next(s, next_us) * 1000;
 	clock_wait(&s->clock, until_us, fds, (unsigned)n);
 	struct signalfd_siginfo info;
@@ -163,7 +169,6 @@ static void follow(struct service *s)
 	struct enforce *x = s->x;
 	struct err e = { 0 };
 	trust_hash(s->hash, &x->conf.settings);
-	keep_spool_path(s->spool, sizeof(s->spool), &x->conf.values.policy, x->db);
 	x->policy.enforce = strcmp(x->conf.values.policy.mode, "enforce") == 0;
 	s->enforcer.policy = x->policy;
 	if (x->policy.enforce && trust_settings(&x->conf.settings, &e) != 0)
@@ -173,6 +178,16 @@ static void follow(struct service *s)
 		if (policy_rule_is_hasty(policy_rule(&x->policy, i), why))
 			log_warning("%s", why);
 	}
+}
+
+/* Opens the socket on which users ask; its place may be another one by now. */
+static void open_users(struct service *s)
+{
+	struct err e = { 0 };
+	enforce_users_close(s->users);
+	s->users = NULL;
+	if (enforce_users_open(&s->users, s->x, &s->enforcer, &e) != 0)
+		log_warning("%s; no session is ended, because nobody could keep one", e.text);
 }
 
 /* SIGHUP: the configuration is read again; one with a fault is left alone. What is under way is
@@ -199,7 +214,7 @@ static void reload(struct service *s)
 	}
 	s->old[s->n_old++] = before.settings;
 	follow(s);
-	keep_spool_make(s->spool);
+	open_users(s);
 	log_notice("the configuration was read again");
 }
 
@@ -216,6 +231,8 @@ static void loop(struct service *s)
 			if (next_us < now_us) /* the host slept */
 				next_us = now_us + interval_us;
 		}
+		/* Who asks to keep a session comes before what is done to it. */
+		enforce_users_step(s->users, judged_ms(s));
 		enforce_end_step(s->end);
 		struct sender sender = sender_of(s);
 		if (sender.file) {
@@ -248,6 +265,7 @@ static int once(struct service *s, struct err *e)
 	sender_send(&sender);
 	while ((courier_wait_ms(s->courier) >= 0 || enforce_end_is_busy(s->end)) && !s->stop) {
 		wait_for(s, INT64_MAX);
+		enforce_users_step(s->users, judged_ms(s));
 		enforce_end_step(s->end);
 		sender_take_results(&sender);
 		sender_send(&sender);
@@ -300,7 +318,7 @@ static int start(struct service *s, struct err *e)
 		.context = s, .queue = queue, .alarm = alarm_root, .after = after
 	};
 	if (rc == 0)
-		keep_spool_make(s->spool);
+		open_users(s);
 	return rc;
 }
 
@@ -323,6 +341,7 @@ int enforce_run(struct enforce *x)
 	if (s.courier)
 		courier_free(s.courier);
 	enforce_end_close(s.end);
+	enforce_users_close(s.users);
 	policy_file_close(s.enforcer.file);
 	enforcer_finish(&s.enforcer);
 	if (s.lock_fd >= 0)

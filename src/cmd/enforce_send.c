@@ -46,8 +46,8 @@ static int read_row(const struct sender *s, const struct policy_notice *row, str
 struct digest {
 	const struct sender *sender;
 	struct notice *notice;
-	int64_t id; /* of a row that must be a part; it is: found */
-	bool found;
+	const struct policy_notice *row; /* that is sent; NULL: not one of the parts */
+	bool found;			 /* it is one of them */
 };
 
 static int add_part(void *context, const struct policy_notice *row)
@@ -55,8 +55,11 @@ static int add_part(void *context, const struct policy_notice *row)
 	struct digest *d = context;
 	struct notice part;
 	struct err e = { 0 };
-	d->found |= row->id == d->id;
-	if (read_row(d->sender, row, &part, &e) == 0)
+	/* Beside the result, what was said before is no longer true. */
+	bool result =
+		d->row && row->id != d->row->id && strcmp(row->session, d->row->session) == 0;
+	d->found |= d->row && row->id == d->row->id;
+	if (!result && read_row(d->sender, row, &part, &e) == 0)
 		notice_add_part(d->notice, &part);
 	return 0;
 }
@@ -78,7 +81,7 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 	struct notice *n, struct err *e)
 {
 	struct notice all;
-	struct digest d = { .sender = s, .notice = &all, .id = row->id };
+	struct digest d = { .sender = s, .notice = &all, .row = row };
 	notice_init(&all, NOTICE_DIGEST);
 	text_copy(all.session, sizeof(all.session), row->session);
 	all.made_ms = clock_wall_ms(s->clock);

@@ -52,6 +52,7 @@ struct session_line {
 	const char *key, *user, *rule, *kind, *use;
 	char what[REPORT_WHAT_CAP], cards[96];
 	int64_t warnings, first_warning_ms, ended_ms, used_again_ms, idle_since_ms, mem_kib;
+	int64_t idle_below, most_pct;
 	double idle_ms, given_ms, wrong;
 };
 
@@ -67,6 +68,10 @@ static const struct column session_columns[] = {
 	{ .key = "ended", .title = "ended", VALUE(MOMENT, get_known, OF(ended_ms)) },
 	{ .key = "idle_since", VALUE(MOMENT, get_known, OF(idle_since_ms)) },
 	{ .key = "idle_seconds", .title = "idle", VALUE(LENGTH, get_double, OF(idle_ms)) },
+	{ .key = "most_sm_pct", .title = "most\nSM %", VALUE(COUNT, get_known, OF(most_pct)) },
+	{ .key = "idle_below_pct",
+		.title = "idle\nbelow",
+		VALUE(COUNT, get_known, OF(idle_below)) },
 	{ .key = "held_bytes", .title = "held", VALUE(KIB, get_known, OF(mem_kib)) },
 	{ .key = "cards", .title = "gpu", TEXT(get_chars, OF(cards)) },
 	{ .key = "given_back_gpu_seconds",
@@ -90,6 +95,8 @@ struct result {
 	struct simulation s;
 	struct kept *kept;
 	size_t n_kept;
+	int64_t *releases; /* of the breaker, oldest first */
+	size_t n_releases;
 	struct arena texts;
 	struct table rules, users, sessions;
 };
@@ -171,6 +178,8 @@ static void add_session(
 		.used_again_ms = one->used_again_ms,
 		.idle_since_ms = one->idle_since_ms,
 		.mem_kib = one->mem_bytes < 0 ? -1 : one->mem_bytes / 1024,
+		.idle_below = one->idle_below,
+		.most_pct = one->most_pct,
 		.idle_ms = ended ? (double)one->idle_ms : NAN,
 		.given_ms = ended ? (double)one->given_back_ms : NAN,
 		.wrong = one->wrong };
@@ -199,13 +208,20 @@ static void make_tables(struct result *r)
 /* What the live run looks at, and no history has. */
 static const struct {
 	const char *name, *text;
+	bool of_imports; /* the store of a recorder has it */
 } unknowns[] = {
-	{ "cpu_use", "the CPU use of sessions, and keys pressed at their terminals" },
-	{ "power", "the power of cards while a session held them alone" },
-	{ "programs", "which programs are of the display, the driver or a system service" },
-	{ "graphics", "which processes only draw" },
-	{ "memory_now", "how much was held at each moment: the most of a spell counts" },
-	{ "fine_use", "the minute of a little use: after a day 5 min are known, then 1 h" },
+	{ "own_use", "which process on a card used it: all share what the card did", true },
+	{ "sessions", "jobs, containers, notebooks and logins: each process is a session",
+		true },
+	{ "between_samples", "what happened between two samples of the other tool", true },
+	{ "cpu_use", "the CPU use of sessions, and keys pressed at their terminals", false },
+	{ "power", "the power of cards while a session held them alone", false },
+	{ "programs", "which programs are of the display, the driver or a system service",
+		false },
+	{ "graphics", "which processes only draw", false },
+	{ "memory_now", "how much was held at each moment: the most since its work counts",
+		false },
+	{ "fine_use", "the minute of a use: after a day 5 min are known, then 1 h", false },
 };
 
 static void add_json(struct str *out, const struct result *r)
@@ -223,10 +239,12 @@ static void add_json(struct str *out, const struct result *r)
 	json_number(&j, "sessions_ended", (double)s->n_ended, 0);
 	json_number(&j, "sessions_ended_wrongly", (double)s->n_wrong, 0);
 	json_number(&j, "given_back_gpu_seconds", (double)s->given_back_ms / 1000, 3);
-	json_number(&j, "breaker_passes", (double)s->n_tripped, 0);
+	json_number(&j, "breaker_passes", (double)s->n_stopped, 0);
+	json_moment(&j, "breaker_since", s->stopped_ms);
 	json_open(&j, "not_known", '[');
 	for (size_t i = 0; i < sizeof(unknowns) / sizeof(unknowns[0]); i++)
-		json_text(&j, NULL, unknowns[i].name);
+		if (!unknowns[i].of_imports || s->history->imported)
+			json_text(&j, NULL, unknowns[i].name);
 	json_close(&j, ']');
 	json_table(&j, "rules", &r->rules);
 	json_table(&j, "users", &r->users);
@@ -253,9 +271,13 @@ static void add_headline(struct str *out, const struct enforce *x, const struct 
 			s->n_wrong, s->n_ended, s->n_wrong == 1 ? "was" : "were");
 	else if (s->n_ended)
 		str_add(out, "None of them was used again within 30 min of the end.\n");
-	if (s->n_tripped)
-		str_addf(out, "The breaker held all ends back in %zu pass%s.\n", s->n_tripped,
-			s->n_tripped == 1 ? "" : "es");
+	if (s->n_stopped) {
+		enforce_moment(x, since, sizeof(since), s->stopped_ms);
+		str_addf(out,
+			"The breaker stopped everything in %zu pass%s, the first at %s: the "
+			"idle time\nof several sessions grew faster than time goes by.\n",
+			s->n_stopped, s->n_stopped == 1 ? "" : "es", since);
+	}
 }
 
 static void add_text(struct str *out, const struct enforce *x, const struct result *r)
@@ -269,6 +291,8 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 		.utc = x->o->utc };
 	if (r->s.history->simulated)
 		str_addf(out, "%s\n", SIMULATED_WARNING);
+	if (r->s.history->imported)
+		str_add(out, "This data was imported from another tool.\n");
 	add_headline(out, x, &r->s);
 	if (!r->s.n)
 		return;
@@ -287,7 +311,8 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 	str_add(out,
 		"\nThe live run may differ, and mostly spare more. The store does not have:\n");
 	for (size_t i = 0; i < sizeof(unknowns) / sizeof(unknowns[0]); i++)
-		str_addf(out, "  - %s\n", unknowns[i].text);
+		if (!unknowns[i].of_imports || r->s.history->imported)
+			str_addf(out, "  - %s\n", unknowns[i].text);
 }
 
 static int take_keep(void *context, const struct policy_keep *k)
@@ -310,13 +335,34 @@ static int64_t kept_until(void *context, const char *key, int64_t at_ms)
 	return -1;
 }
 
-/* What users kept in that time, if gua enforce has run and its file may be read. */
+static int take_release(void *context, int64_t at_ms)
+{
+	struct result *r = context;
+	if (!array_one_more(&r->releases, r->n_releases))
+		return ERR_WORLD;
+	r->releases[r->n_releases++] = at_ms;
+	return 0;
+}
+
+static int64_t released(void *context, int64_t after_ms)
+{
+	const struct result *r = context;
+	for (size_t i = 0; i < r->n_releases; i++)
+		if (r->releases[i] > after_ms)
+			return r->releases[i];
+	return -1;
+}
+
+/* What people did in that time, if gua enforce has run and its file may be read: what users
+ * kept, and when the breaker was released. */
 static void read_keeps(const struct enforce *x, struct result *r, const struct idle_history *h)
 {
 	struct policy_file *file = NULL;
-	if (policy_file_open(&file, x->policy_db, false, NULL) == 0)
+	if (policy_file_open(&file, x->policy_db, false, NULL) == 0) {
 		policy_file_keeps(file, (struct policy_span){ h->since_ms, h->until_ms },
 			take_keep, r, NULL);
+		policy_file_releases(file, take_release, r, NULL);
+	}
 	policy_file_close(file);
 }
 
@@ -332,18 +378,20 @@ static void save(const struct enforce *x, const struct str *json)
 
 static int replay(struct enforce *x, struct result *r, struct idle_history *h, struct err *e)
 {
+	policy_set_limits(&x->policy, h);
 	int rc = idle_history_read(h, e);
 	if (rc)
 		return rc;
 	if (!h->any_run)
-		return err_set(e, ERR_WORLD,
-			"%s has no recording of this host, only imported data", x->db);
+		return err_set(
+			e, ERR_WORLD, "%s has no data yet: there is nothing to replay", x->db);
 	x->policy.history = h;
 	x->policy.enforce = false;
 	r->s = (struct simulation){ .policy = &x->policy,
 		.history = h,
 		.interval_ms = x->conf.values.policy.interval_ms,
 		.kept_until = kept_until,
+		.released = released,
 		.context = r };
 	read_keeps(x, r, h);
 	return simulate(&r->s, e);
@@ -358,11 +406,14 @@ int enforce_simulate(struct enforce *x)
 	struct str out = { 0 };
 	if (!words.since && !words.last)
 		words.last = "30d";
+	const bool by_length = words.last && !words.until;
 	int rc = window_parse(&window, &words, x->now_ms, x->o->utc, &e);
 	struct idle_history h = { .path = x->db,
 		.wait_ms = READ_WAIT_MS,
 		.since_ms = window.since_ms,
-		.until_ms = window.until_ms };
+		.until_ms = window.until_ms,
+		.imports = true,
+		.by_length = by_length };
 	if (rc == 0)
 		rc = replay(x, &r, &h, &e);
 	if (rc == 0) {
@@ -381,6 +432,7 @@ int enforce_simulate(struct enforce *x)
 	table_finish(&r.sessions);
 	simulation_finish(&r.s);
 	free(r.kept);
+	free(r.releases);
 	arena_finish(&r.texts);
 	idle_history_finish(&h);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);

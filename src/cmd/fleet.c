@@ -16,6 +16,8 @@ static const struct option_row options[] = {
 		"name hosts that were seen at most this long ago (default 1d)", AT(back_ms),
 		.min = 300e3, .max = 366 * 86400e3 },
 	{ OPTION_FLAG, 0, "all", .help = "list all hosts, also those that are well", AT(all) },
+	{ OPTION_FLAG, 0, "check", .help = "exit 1 if a host is missing, silent or behind",
+		AT(check) },
 	{ OPTION_FLAG, 0, "json", .help = "print JSON", AT(json) },
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", AT(utc) },
 	CONFIGURE_ROWS(struct fleet_status_values, conf),

@@ -63,7 +63,7 @@ struct fleet_status_values {
 	struct configure_options conf;
 	int64_t back_ms;
 	const char *now;
-	bool json, all, utc;
+	bool json, all, utc, check;
 };
 
 /* Prints that the program gua-fleet is not there. Returns the exit status. */

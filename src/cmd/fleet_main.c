@@ -44,6 +44,9 @@ static int show(const struct fleet_status_values *v, const struct config *c)
 	else if (rc == 0)
 		roster_text(&out, &r, &f, &style);
 	int status = rc ? cmd_fail(&cmd_fleet, &e) : cmd_print(&cmd_fleet, &out);
+	bool well = r.n_seen && r.counts[ROSTER_OK] == r.n_seen && !r.counts[ROSTER_MISSING];
+	if (status == 0 && v->check && !well)
+		status = 1;
 	roster_finish(&r);
 	fleet_close(&f);
 	return status;

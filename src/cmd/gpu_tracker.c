@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cmd/subtrack.h"
 #include "cmd/track.h"
 #include "version.h"
 

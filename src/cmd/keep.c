@@ -1,15 +1,14 @@
 /* gua keep: a user asks to keep a session that policy would warn about or end. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/timetext.h"
-#include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
-#include "policy/keep_spool.h"
+#include "cmd/enforce.h"
+#include "policy/user_talk.h"
 #include "proc/proc.h"
 #include "proc/system.h"
 #include "render/json.h"
@@ -39,19 +38,9 @@ struct keep {
 	const struct command *self;
 	const struct keep_options *o;
 	struct configuration conf;
-	char spool[PATH_MAX];
+	char socket[PATH_MAX];
 	int proc;
 };
-
-static int find_spool(struct keep *k, struct err *e)
-{
-	struct chosen_db chosen = { .path = "" };
-	int rc = k->o->db ? 0 : choose_db_to_read(&chosen, e);
-	if (rc == 0)
-		keep_spool_path(k->spool, sizeof(k->spool), &k->conf.values.policy,
-			k->o->db ? k->o->db : chosen.path);
-	return rc;
-}
 
 static int parse_pid(const char *text, uint32_t *pid, struct err *e)
 {
@@ -65,20 +54,21 @@ static int parse_pid(const char *text, uint32_t *pid, struct err *e)
 
 /* The request, for a process that is alive and the caller's. */
 static int make_request(
-	const struct keep *k, const char *operand, struct keep_request *r, struct err *e)
+	const struct keep *k, const char *operand, struct user_request *r, struct err *e)
 {
 	struct proc_status status;
+	bool drop = r->ask == USER_ASK_DROP;
 	int rc = parse_pid(operand, &r->pid, e);
 	if (rc)
 		return rc;
-	if (!r->drop && k->o->for_ms == 0)
+	if (!drop && k->o->for_ms == 0)
 		return err_set(e, ERR_USAGE, "say for how long, as in --for 4h");
-	if (!r->drop && (!k->o->reason || !*k->o->reason))
+	if (!drop && (!k->o->reason || !*k->o->reason))
 		return err_set(e, ERR_USAGE, "say why, as in --reason 'waiting for data'");
 	r->for_ms = k->o->for_ms;
 	if (k->o->reason && !text_copy(r->reason, sizeof(r->reason), k->o->reason))
 		return err_set(e, ERR_USAGE, "--reason takes at most %d characters",
-			KEEP_REASON_CAP - 1);
+			USER_REASON_CAP - 1);
 	r->start_ticks = proc_start_ticks(k->proc, r->pid);
 	if (!r->start_ticks)
 		return err_set(e, ERR_NOTHING, "there is no process %u", r->pid);
@@ -88,84 +78,63 @@ static int make_request(
 	return 0;
 }
 
-static int ask(struct keep *k, const char *operand, struct err *e)
-{
-	struct keep_request r = { .drop = k->o->drop != NULL };
-	struct str out = { 0 };
-	char length[48];
-	int rc = make_request(k, operand, &r, e);
-	if (rc == 0)
-		rc = keep_spool_ask(k->spool, &r, e);
-	if (rc)
-		return rc;
-	duration_text(length, sizeof(length), r.for_ms);
-	if (r.drop)
-		str_addf(&out, "Asked not to keep process %u any more.", r.pid);
-	else
-		str_addf(
-			&out, "Asked to keep the session of process %u for %s.", r.pid, length);
-	str_add(&out, " gua enforce answers within a minute: 'gua keep' shows it.\n");
-	return cmd_print(k->self, &out) ? ERR_WORLD : 0;
-}
-
-static void add_text(struct str *out, const struct keep *k, const struct keep_answer *a)
+static void add_text(struct str *out, const struct keep *k, const struct user_kept *a)
 {
 	char until[48];
 	moment_text(until, sizeof(until), a->until_ms, k->o->utc);
-	if (a->kept)
-		str_addf(out, "process %u: kept until %s: %s\n", a->pid, until, a->reason);
-	else
-		str_addf(out, "process %u: %s\n", a->pid, a->why);
+	str_addf(out, "process %u: kept until %s: %s\n", a->pid, until, a->reason);
 }
 
-static void add_json(struct json *j, const struct keep_answer *a)
+static void add_json(struct json *j, const struct user_kept *a)
 {
 	json_open(j, NULL, '{');
 	json_number(j, "pid", a->pid, 0);
-	json_bool(j, "kept", a->kept);
-	json_moment(j, "until", a->kept ? a->until_ms : -1);
-	json_text(j, "reason", a->kept ? a->reason : NULL);
-	json_text(j, "why_not", a->kept ? NULL : a->why);
+	json_bool(j, "kept", true);
+	json_moment(j, "until", a->until_ms);
+	json_text(j, "reason", a->reason);
+	json_text(j, "why_not", NULL);
 	json_close(j, '}');
 }
 
-/* Lists the answers about the caller's processes. */
-static int list(struct keep *k, struct err *e)
+static void add_answer(struct str *out, const struct keep *k, const struct user_answer *a)
 {
+	struct json j = { .out = out, .lines = 2 };
+	for (size_t i = 0; i < a->n_kept && !k->o->json; i++)
+		add_text(out, k, &a->kept[i]);
+	if (!k->o->json)
+		return;
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-keep-1");
+	json_open(&j, "kept", '[');
+	for (size_t i = 0; i < a->n_kept; i++)
+		add_json(&j, &a->kept[i]);
+	json_close(&j, ']');
+	json_close(&j, '}');
+}
+
+/* Asks to keep or drop a session, or (operand NULL) what is kept. */
+static int ask(struct keep *k, const char *operand, struct err *e)
+{
+	struct user_request r = { .ask = k->o->drop ? USER_ASK_DROP
+					 : operand  ? USER_ASK_KEEP
+						    : USER_ASK_LIST };
+	struct user_answer answer = { 0 };
 	struct str out = { 0 };
-	struct json j = { .out = &out, .lines = 2 };
-	size_t found = 0;
-	DIR *pids = proc_open_list(k->proc);
-	if (!pids)
-		return err_set(e, ERR_WORLD, "cannot list processes: %s", strerror(errno));
-	if (k->o->json) {
-		json_open(&j, NULL, '{');
-		json_text(&j, "schema", "gua-keep-1");
-		json_open(&j, "kept", '[');
+	int rc = operand ? make_request(k, operand, &r, e) : 0;
+	if (rc == 0)
+		rc = user_talk_ask(k->socket, &r, &answer, e);
+	if (rc == 0) {
+		add_answer(&out, k, &answer);
+		if (!k->o->json && k->o->drop)
+			str_addf(&out, "process %u: it is not kept any more\n", r.pid);
+		else if (!k->o->json && !answer.n_kept)
+			str_add(&out, "You keep no session.\n");
+		rc = cmd_print(k->self, &out) ? ERR_WORLD : 0;
+	} else if (operand && *answer.why) {
+		err_set(e, rc, "process %u: %s", r.pid, answer.why);
 	}
-	for (uint32_t pid; (pid = proc_next_listed(pids));) {
-		struct keep_answer answer = { .pid = pid };
-		bool asked = keep_spool_asked(k->spool, pid);
-		if (asked)
-			text_copy(answer.why, sizeof(answer.why),
-				"asked for; gua enforce has not answered yet");
-		else if (keep_spool_answer(k->spool, (uint32_t)getuid(), pid, &answer, NULL) ||
-			 answer.start_ticks != proc_start_ticks(k->proc, pid))
-			continue; /* none, or about an earlier process of this pid */
-		found++;
-		if (k->o->json)
-			add_json(&j, &answer);
-		else
-			add_text(&out, k, &answer);
-	}
-	closedir(pids);
-	if (k->o->json) {
-		json_close(&j, ']');
-		json_close(&j, '}');
-	} else if (!found) {
-		str_add(&out, "You keep no session.\n");
-	}
-	return cmd_print(k->self, &out) ? ERR_WORLD : 0;
+	user_answer_finish(&answer);
+	return rc;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -183,11 +152,11 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	k.conf.root = o.root;
 	if (configure(self, &k.conf, &o.conf, &o, &status) == 0) {
-		int rc = find_spool(&k, &e);
+		int rc = enforce_socket(k.socket, &k.conf.values.policy, o.db, &e);
 		if (rc == 0)
 			rc = proc_open(&k.proc, "", &e);
 		if (rc == 0)
-			rc = operand ? ask(&k, operand, &e) : list(&k, &e);
+			rc = ask(&k, operand, &e);
 		status = rc == 0 ? 0 : *e.text ? cmd_fail(self, &e) : 1;
 	}
 	if (k.proc >= 0)
@@ -200,7 +169,7 @@ const struct command cmd_keep = {
 	.name = "keep",
 	.summary = "keep a session of yours that policy would end; list those you keep",
 	.usage = "[PID --for D --reason TEXT | --drop PID] [OPTIONS]",
-	.details = "Without a pid: lists what you keep, and what was refused.\n"
+	.details = "Without a pid: lists what you keep.\n"
 		   "The whole session of the process is kept: its job, container, notebook or\n"
 		   "POSIX session.",
 	.options = rows,

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -46,15 +47,17 @@ static int merge(const char *path, const struct store_list *stores, struct err *
 {
 	struct progress bar;
 	struct merge_summary summary = { 0 };
+	struct merge_hosts hosts = { 0 };
 	bool simulated = false;
 	progress_init(&bar, "stores");
 	const struct merge_wish wish = { .path = path,
 		.paths = (const char *const *)stores->paths,
 		.n_paths = stores->n,
+		.hosts = &hosts,
 		.progress = progress_step,
 		.context = &bar };
 	file_allow_many();
-	int rc = stores_check(wish.paths, wish.n_paths, &simulated, e);
+	int rc = stores_check(wish.paths, wish.n_paths, &simulated, &hosts, e);
 	if (rc == 0) {
 		progress_hold_signals(&bar);
 		rc = store_merge(&wish, &summary, e);
@@ -64,6 +67,7 @@ static int merge(const char *path, const struct store_list *stores, struct err *
 		print_summary(path, stores->n, &summary);
 	if (rc == 0 && simulated)
 		log_notice("some of the data is simulated or captured; the new store says so");
+	free(hosts.items);
 	return rc;
 }
 

@@ -1,11 +1,13 @@
 /* gua-serve: the web server. It is a separate program because it links libmicrohttpd. */
 #include <errno.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -31,6 +33,7 @@ struct setup {
 	struct server_options options;
 	struct listen_address address;
 	bool passed; /* the socket is a service manager's */
+	struct listen_owner owner;
 	char *cert, *key;
 };
 
@@ -67,6 +70,31 @@ static int check_reach(const struct setup *s, struct err *e)
 		return err_set(e, ERR_USAGE,
 			"other hosts could connect without encryption: give --tls-cert and "
 			"--tls-key, or --insecure");
+	return 0;
+}
+
+/* Finds the user as whom a proxy on this host runs: whose header is believed. */
+static int find_proxy(struct setup *s, struct err *e)
+{
+	const char *name = s->conf->proxy_user;
+	const struct passwd *user = NULL;
+	bool is_unix = s->address.at.any.sa_family == AF_UNIX;
+	struct stat st;
+	char *end = NULL;
+	s->owner = (struct listen_owner){ .uid = geteuid(), .gid = getegid() };
+	s->owner.closed = is_unix && s->conf->trust_proxy;
+	if (name) {
+		unsigned long uid = strtoul(name, &end, 10);
+		bool number = *name >= '0' && *name <= '9' && !*end && uid < UINT32_MAX;
+		user = number ? getpwuid((uid_t)uid) : getpwnam(name);
+		if (!user && !number)
+			return err_set(
+				e, ERR_USAGE, "--proxy-user: there is no user '%s'", name);
+		s->owner.uid = number ? (uint32_t)uid : user->pw_uid;
+		s->owner.gid = user ? user->pw_gid : s->owner.gid;
+	} else if (is_unix && s->passed && lstat(s->address.at.un.sun_path, &st) == 0) {
+		s->owner.uid = st.st_uid;
+	}
 	return 0;
 }
 
@@ -125,16 +153,19 @@ static int set_up(struct setup *s, struct err *e)
 	int rc = open_socket(s, e);
 	if (rc == 0)
 		rc = check_options(s, e);
+	if (rc == 0)
+		rc = find_proxy(s, e);
 	if (rc == 0 && c->auth_file)
 		rc = secrets_read(&secrets, c->auth_file, e);
 	if (rc == 0)
 		rc = read_tls(s, e);
 	if (rc == 0 && !s->passed)
-		rc = s->options.fd = listen_open(&s->address, e);
+		rc = s->options.fd = listen_open(&s->address, &s->owner, e);
 	s->options.gate = (struct gate){ .host_names = c->host_names,
 		.any_host = s->address.at.any.sa_family == AF_UNIX,
 		.secrets = secrets,
 		.trust_proxy = c->trust_proxy,
+		.proxy_uid = s->owner.uid,
 		.user_header = c->user_header };
 	s->options.max_connections = c->max_connections;
 	s->options.max_per_address = c->max_per_address;

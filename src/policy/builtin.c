@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/pattern.h"
+#include "model/session.h"
 #include "proc/proc.h"
 
 enum { DEFAULT_UID_MIN = 1000, CGROUP_CAP = 4096, LOGIN_DEFS_CAP = 64 * 1024 };
@@ -41,24 +42,33 @@ static bool is_system_name(const char *comm)
 	return false;
 }
 
+const char *builtin_reason(const struct builtin_facts *f, int i)
+{
+	const struct {
+		bool holds;
+		const char *text;
+	} reasons[BUILTIN_REASONS] = {
+		{ f->pid == 1, "it is the first process of the host" },
+		{ f->kernel_thread, "it is a thread of the kernel" },
+		{ f->uid >= 0 && f->uid < f->uid_min,
+			"its uid is below UID_MIN: it belongs to the system" },
+		{ f->graphics, "it uses the card for graphics alone" },
+		{ f->service, "it belongs to a service of the system" },
+		{ is_system_name(f->comm) && f->program != PROGRAM_OTHER,
+			f->program == PROGRAM_SYSTEM
+				? "it is a program of the display or of the driver"
+				: "it has the name of a program of the display or of the "
+				  "driver, and its program file cannot be checked" },
+	};
+	return reasons[i].holds ? reasons[i].text : NULL;
+}
+
 const char *builtin_exemption(const struct builtin_facts *f)
 {
-	if (f->pid == 1)
-		return "it is the first process of the host";
-	if (f->kernel_thread)
-		return "it is a thread of the kernel";
-	if (f->uid >= 0 && f->uid < f->uid_min)
-		return "its uid is below UID_MIN: it belongs to the system";
-	if (f->graphics)
-		return "it uses the card for graphics alone";
-	if (f->service)
-		return "it belongs to a service of the system";
-	if (is_system_name(f->comm) && f->program != PROGRAM_OTHER)
-		return f->program == PROGRAM_SYSTEM
-			       ? "it is a program of the display or of the driver"
-			       : "it has the name of a program of the display or of the "
-				 "driver, and its program file cannot be checked";
-	return NULL;
+	const char *why = NULL;
+	for (int i = 0; !why && i < BUILTIN_REASONS; i++)
+		why = builtin_reason(f, i);
+	return why;
 }
 
 static enum program_owner owner_of_program(int proc, uint32_t pid)
@@ -118,7 +128,8 @@ int64_t builtin_uid_min(void)
 	return n > 0 ? builtin_parse_uid_min(bytes, (size_t)n) : DEFAULT_UID_MIN;
 }
 
-/* Whether a cgroup path begins with /system.slice/NAME.service. */
+/* Whether a cgroup path begins with /system.slice/NAME.service, and not with that of cron, in
+ * which users have their jobs; its own processes and root's jobs are protected by their uid. */
 static bool is_service_path(const char *path, size_t len)
 {
 	static const char slice[] = "/system.slice/", end[] = ".service";
@@ -127,7 +138,8 @@ static bool is_service_path(const char *path, size_t len)
 		return false;
 	const char *name = path + skip, *slash = memchr(name, '/', len - skip);
 	size_t n = slash ? (size_t)(slash - name) : len - skip;
-	return n > tail && memcmp(name + n - tail, end, tail) == 0;
+	return n > tail && memcmp(name + n - tail, end, tail) == 0 &&
+	       !session_is_job_unit(name, n);
 }
 
 bool builtin_is_service(const char *bytes, size_t len)

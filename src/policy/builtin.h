@@ -31,6 +31,9 @@ struct builtin_facts {
 /* Why the process is exempt, as the end of a sentence ("its uid is below UID_MIN, 1000"); NULL:
  * it is not. */
 const char *builtin_exemption(const struct builtin_facts *f);
+/* The same for each reason, of which several may hold. */
+enum { BUILTIN_REASONS = 6 };
+const char *builtin_reason(const struct builtin_facts *f, int i);
 
 /* Fills the facts but `graphics` from /proc; `proc` and `pid` are as in proc/proc.h, `number`
  * is its pid. -1 with errno: it has ended, or cannot be read. */
@@ -41,7 +44,7 @@ int64_t builtin_uid_min(void);
 /* The same from the bytes of such a file. */
 int64_t builtin_parse_uid_min(const char *bytes, size_t len);
 /* Whether the bytes of /proc/PID/cgroup say that the process is in a service of the system's
- * service manager: below /system.slice/NAME.service. */
+ * service manager: below /system.slice/NAME.service, but that of cron. */
 bool builtin_is_service(const char *bytes, size_t len);
 
 #endif

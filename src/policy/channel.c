@@ -1,7 +1,10 @@
 /* Which channels there are, and which are configured. */
 #include "policy/channel.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const channel_names[CHANNELS] = { "terminal", "mail", "webhook", "command",
 	"login" };
@@ -68,4 +71,29 @@ int channel_check(const struct config_notices *config, struct err *e)
 				"channels: %s needs %s in the section [notices]",
 				channel_names[i], lacks((enum channel)i, config));
 	return 0;
+}
+
+bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_CAP])
+{
+	bool mail = channel_configured(CHANNEL_MAIL, config);
+	bool sends = access(config->sendmail, X_OK) == 0;
+	const char *failed = sends ? NULL : strerror(errno);
+	if ((mail && sends) || channel_configured(CHANNEL_WEBHOOK, config) ||
+		channel_configured(CHANNEL_COMMAND, config))
+		return false;
+	bool terminal = channel_configured(CHANNEL_TERMINAL, config);
+	int n = snprintf(why, CHANNEL_REACH_CAP,
+		"%s cannot be reached ([notices] channels = %s), so nothing happens to their "
+		"sessions; ",
+		terminal ? "users without a terminal" : "users", config->channels);
+	if (n < 0 || n >= CHANNEL_REACH_CAP)
+		return true;
+	if (sends)
+		text_copy(why + n, (size_t)(CHANNEL_REACH_CAP - n),
+			"add mail there, or webhook or command");
+	else
+		snprintf(why + n, (size_t)(CHANNEL_REACH_CAP - n),
+			"add webhook or command there, or mail once %s works: %s",
+			config->sendmail, failed);
+	return true;
 }

@@ -29,6 +29,11 @@ bool channel_counts(enum channel c);
  * what it needs. */
 int channel_check(const struct config_notices *config, struct err *e);
 
+/* Whom the configured channels cannot reach, as a sentence, and which channel would. False: a
+ * channel is configured that reaches everybody. */
+enum { CHANNEL_REACH_CAP = 320 };
+bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_CAP]);
+
 enum delivery {
 	DELIVERY_DONE,
 	DELIVERY_NOBODY, /* nobody to tell now: no terminal, no address */

@@ -125,39 +125,70 @@ static struct end_held *find(const struct end_server *s, const struct end_reques
 }
 
 /* Opens the directory first, then the pidfd; check() reads the start time behind both. */
-static enum end_answer hold(
-	struct end_server *s, const struct end_request *q, struct end_reply *r)
+static enum end_answer hold(const struct end_server *s, const struct end_request *q,
+	struct end_held *h, struct end_reply *r)
 {
-	struct end_held h = { .pid = q->pid,
+	*h = (struct end_held){ .pid = q->pid,
 		.start_ticks = q->start_ticks,
 		.uid = q->uid,
 		.pidfd = -1,
-		.handle = -1 };
-	if (s->n_held == END_MOST_HELD)
-		return say(r, END_FULL, "too many processes are held");
-	h.handle = proc_open_process(s->proc, q->pid);
-	enum end_answer answer = h.handle < 0 ? say_errno(r, "cannot look at it") : END_DONE;
+		.handle = proc_open_process(s->proc, q->pid) };
+	enum end_answer answer = h->handle < 0 ? say_errno(r, "cannot look at it") : END_DONE;
 	if (answer == END_DONE) {
-		h.pidfd = (int)syscall(SYS_pidfd_open, q->pid, 0);
-		if (h.pidfd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
+		h->pidfd = (int)syscall(SYS_pidfd_open, q->pid, 0);
+		if (h->pidfd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
 			answer = say(r, END_NO_PIDFD,
 				"the kernel has no pidfd_open(2): it is needed");
-		else if (h.pidfd < 0)
+		else if (h->pidfd < 0)
 			answer = say_errno(r, "cannot hold it");
 	}
 	if (answer == END_DONE)
-		answer = check(s, &h, r);
-	if (answer == END_DONE)
+		answer = check(s, h, r);
+	if (answer != END_DONE)
+		drop(h);
+	return answer;
+}
+
+static bool has_room(const struct end_server *s, int64_t uid)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->n_held; i++)
+		n += s->held[i].uid == uid;
+	return s->n_held < END_MOST_HELD && n < END_MOST_OF_UID;
+}
+
+/* Checks a process that is held, and signals it if that was asked for. */
+static enum end_answer serve(
+	const struct end_server *s, const struct end_held *h, uint32_t ask, struct end_reply *r)
+{
+	static const int signals[] = { [END_ASK_TERM] = SIGTERM, [END_ASK_KILL] = SIGKILL };
+	enum end_answer answer = check(s, h, r);
+	return answer == END_DONE && (ask == END_ASK_TERM || ask == END_ASK_KILL)
+		       ? send(h, signals[ask], r)
+		       : answer;
+}
+
+/* About a process that is not held yet. */
+static enum end_answer serve_new(
+	struct end_server *s, const struct end_request *q, struct end_reply *r)
+{
+	struct end_held h;
+	enum end_answer answer = hold(s, q, &h, r);
+	if (answer != END_DONE)
+		return answer;
+	if (has_room(s, q->uid)) {
 		s->held[s->n_held++] = h;
-	else
-		drop(&h);
+		return serve(s, &h, q->ask, r);
+	}
+	answer = q->ask == END_ASK_HOLD ? say(r, END_FULL, "too many processes are held")
+					: serve(s, &h, q->ask, r);
+	drop(&h);
 	return answer;
 }
 
 static enum end_answer answer_to(
 	struct end_server *s, const struct end_request *q, struct end_reply *r)
 {
-	static const int signals[] = { [END_ASK_TERM] = SIGTERM, [END_ASK_KILL] = SIGKILL };
 	struct end_held *h = find(s, q);
 	if (q->ask == END_ASK_RELEASE) {
 		if (h)
@@ -167,20 +198,13 @@ static enum end_answer answer_to(
 	if (q->ask < END_ASK_HOLD || q->ask > END_ASK_KILL || q->pid <= 1 ||
 		q->pid > INT32_MAX || q->start_ticks == 0)
 		return say(r, END_REFUSED, "the request makes no sense");
-	if (!h) {
-		enum end_answer answer = hold(s, q, r);
-		if (answer != END_DONE)
-			return answer;
-		h = find(s, q);
-	} else if (h->uid != q->uid) {
+	if (!h)
+		return serve_new(s, q, r);
+	if (h->uid != q->uid)
 		return say(r, END_NOT_HIS, "the process is held for another uid");
-	}
 	if (h->pidfd < 0)
 		return say(r, END_GONE, "the process has ended");
-	enum end_answer answer = check(s, h, r);
-	if (answer != END_DONE || q->ask == END_ASK_HOLD || q->ask == END_ASK_CHECK)
-		return answer;
-	return send(h, signals[q->ask], r);
+	return serve(s, h, q->ask, r);
 }
 
 void end_server_answer(

@@ -13,7 +13,9 @@
 
 #include "policy/end_wire.h"
 
-enum { END_MOST_HELD = 1024 };
+/* Processes that are held; of one uid, so that nobody takes all places. Further ones can be
+ * checked and signalled all the same: each is held for that one request. */
+enum { END_MOST_HELD = 1024, END_MOST_OF_UID = 256 };
 
 struct end_held {
 	uint32_t pid;

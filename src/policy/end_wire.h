@@ -16,7 +16,8 @@ enum end_ask {
 	END_ASK_RELEASE = 5,
 };
 
-/* A process that is not yet held is held first, whatever is asked. */
+/* A process that is not held is held first, whatever is asked; where there is no room for it,
+ * until the request is answered. */
 struct end_request {
 	uint32_t magic;
 	uint32_t ask; /* enum end_ask */

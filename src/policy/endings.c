@@ -21,7 +21,8 @@
 /* While processes are waited for, without a descriptor that says that they have ended. */
 #define ATTEND_MS 100
 
-const char *const ending_how_names[ENDING_HOWS] = { "spared", "ended", "still-held", "failed" };
+const char *const ending_how_names[ENDING_HOWS] = { "spared", "ended", "still-held", "failed",
+	"computes" };
 
 int endings_new(struct endings **out, const struct endings_options *o, struct err *e)
 {
@@ -50,12 +51,20 @@ static void close_live(struct endings *es)
 	es->next_look_us = 0;
 }
 
+static void clear(struct ending *a)
+{
+	helper_free(a->manager, 0);
+	free(a->gone);
+	free(a->sorted);
+	*a = (struct ending){ .stage = ENDING_NONE };
+}
+
 void endings_free(struct endings *es)
 {
 	if (!es)
 		return;
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		helper_free(es->items[i].manager, 0);
+		clear(&es->items[i]);
 	close_live(es);
 	end_link_free(es->link);
 	if (es->proc >= 0)
@@ -74,9 +83,10 @@ int endings_hold(struct endings *es, const struct end_process *p, struct err *e)
 	bool ended = reply.answer == END_GONE || reply.answer == END_ANOTHER;
 	bool never = reply.answer == END_EXEMPT || reply.answer == END_NOT_HIS;
 	return err_set(e,
-		ended	? ERR_NOTHING
-		: never ? ERR_USAGE
-			: ERR_WORLD,
+		ended			   ? ERR_NOTHING
+		: never			   ? ERR_USAGE
+		: reply.answer == END_FULL ? ERR_BUSY
+					   : ERR_WORLD,
 		"%s", reply.text);
 }
 
@@ -95,7 +105,17 @@ int endings_begin(struct endings *es, const struct ending_plan *plan, struct err
 		a++;
 	if (a == es->items + ENDINGS_MOST)
 		return err_set(e, ERR_BUSY, "%d sessions are being ended", ENDINGS_MOST);
-	*a = (struct ending){ .stage = ENDING_CONFIRM, .plan = *plan, .held_bytes = -1 };
+	*a = (struct ending){
+		.stage = ENDING_CONFIRM, .signal = END_ASK_TERM, .plan = *plan, .held_bytes = -1
+	};
+	a->gone = calloc(plan->n_processes + 1, sizeof(*a->gone));
+	a->sorted = calloc(plan->n_processes + 1, sizeof(*a->sorted));
+	if (!a->gone || !a->sorted) {
+		clear(a);
+		return err_memory(e);
+	}
+	memcpy(a->sorted, plan->processes, plan->n_processes * sizeof(*a->sorted));
+	fresh_sort(a->sorted, plan->n_processes);
 	return 0;
 }
 
@@ -111,6 +131,20 @@ void ending_finish(struct ending *a, enum ending_how how, const char *format, ..
 	va_end(list);
 }
 
+void ending_spare(struct ending *a, const char *why)
+{
+	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
+	if (a->next)
+		ending_finish(a, ENDING_SPARED,
+			"%s went to the first %zu of %zu processes, the others are spared: %s",
+			name, a->next, a->plan.n_processes, why);
+	else if (a->signalled)
+		ending_finish(
+			a, ENDING_SPARED, "SIGTERM was sent, and SIGKILL is not: %s", why);
+	else
+		ending_finish(a, ENDING_SPARED, "%s", why);
+}
+
 bool endings_next(struct endings *es, struct ending_outcome *o)
 {
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
@@ -118,8 +152,7 @@ bool endings_next(struct endings *es, struct ending_outcome *o)
 		if (a->stage != ENDING_OVER)
 			continue;
 		*o = a->outcome;
-		helper_free(a->manager, 0);
-		*a = (struct ending){ .stage = ENDING_NONE };
+		clear(a);
 		return true;
 	}
 	return false;
@@ -140,7 +173,7 @@ static void verify(struct ending *a, const struct fresh_look *look)
 {
 	struct fresh_result r;
 	char size[SIZE_TEXT_CAP];
-	fresh_judge(&r, look, a->plan.processes, a->plan.n_processes);
+	fresh_judge(&r, look, a->sorted, a->plan.n_processes);
 	int64_t left = r.verdict == FRESH_RELEASED ? unexplained(a, look) : r.held_bytes;
 	bool held = r.verdict != FRESH_RELEASED || left >= ORPHAN_LEAST_BYTES;
 	if (held && ++a->verified < VERIFY_LOOKS)
@@ -170,6 +203,7 @@ static void use_look(struct endings *es)
 	look.processes = live_processes(es->live, &look.n_processes);
 	es->looked = true;
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
+		look.idle_below = (double)es->items[i].plan.idle_below;
 		if (es->items[i].stage == ENDING_CONFIRM)
 			ending_confirm(es, &es->items[i], &look);
 		else if (es->items[i].stage == ENDING_VERIFY)
@@ -180,11 +214,12 @@ static void use_look(struct endings *es)
 /* The driver is silent or gone: what is not known is not idle. */
 static void no_look(struct endings *es, const char *why)
 {
+	char text[ENDING_TEXT_CAP];
+	snprintf(text, sizeof(text), "it cannot be confirmed that it is idle: %.180s", why);
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		struct ending *a = &es->items[i];
 		if (a->stage == ENDING_CONFIRM)
-			ending_finish(a, ENDING_SPARED,
-				"it cannot be confirmed that it is idle: %s", why);
+			ending_spare(a, text);
 		else if (a->stage == ENDING_VERIFY)
 			ending_finish(a, ENDING_ENDED,
 				"its processes have ended; whether the memory is free is not "

@@ -2,10 +2,13 @@
  *
  *   confirm   fresh samples of the driver over config_end.confirm_ms, CPU time, terminals,
  *             power: any sign of life spares the session
+ *   allow     the owner is asked whether it may still be ended, before each signal
  *   record    the owner commits a row; if it cannot, nothing is done
  *   signal    gua-end checks each process again and sends SIGTERM; or the session's manager
- *             (scancel, podman stop) is run
- *   grace     until all have ended, at most plan.grace_ms; then SIGKILL if the plan says so
+ *             (scancel, podman stop) is run. A batch at a time, with a fresh look before each
+ *   grace     until all have ended, at most plan.grace_ms
+ *   confirm, allow, record, signal
+ *             the same once more before SIGKILL, if the plan says so
  *   verify    the driver is asked whether the memory is free
  *
  * From the first warning on, gua-end holds each process (endings_hold), so that a pid that is
@@ -19,7 +22,8 @@
 #include "live/live.h"
 #include "policy/fresh.h"
 
-enum { ENDING_PROCESSES = 64, ENDING_CARDS = 32, ENDINGS_MOST = 8, ENDING_TEXT_CAP = 256 };
+/* A batch has this many processes: between two of them others are attended to. */
+enum { ENDING_BATCH = 64, ENDING_CARDS = 32, ENDINGS_MOST = 8, ENDING_TEXT_CAP = 256 };
 
 struct ending_card {
 	char uuid[UUID_CAP];
@@ -28,13 +32,15 @@ struct ending_card {
 
 /* A session that is to be ended. */
 struct ending_plan {
-	int64_t ticket;					/* comes back with the outcome */
-	struct end_process processes[ENDING_PROCESSES]; /* in the order of signals */
+	int64_t ticket; /* comes back with the outcome */
+	/* In the order of signals; borrowed until the outcome was taken. */
+	const struct end_process *processes;
 	size_t n_processes;
 	struct ending_card cards[ENDING_CARDS];
 	size_t n_cards;
 	char job[LABEL_CAP], container[LABEL_CAP]; /* labels of its manager, or "" */
-	int64_t notice_ms; /* delivery of the final notice: keys pressed since spare it */
+	int64_t idle_below; /* use from this on spares it, percent of the SMs */
+	int64_t notice_ms;  /* delivery of the final notice: keys pressed since spare it */
 	int64_t grace_ms;
 	bool kill; /* SIGKILL after the grace period */
 };
@@ -42,18 +48,22 @@ struct ending_plan {
 /* A step that must be on record before it is taken. */
 struct ending_step {
 	int64_t ticket;
-	const char *what; /* "SIGTERM", "SIGKILL", "podman stop 3f2a91c4d5e6" */
+	const char *what; /* "SIGTERM", "SIGKILL", "podman stop 3f2a91c4d5e6"; of one batch of
+			     several: "SIGTERM, processes 65 to 128 of 1500" */
 	const char *evidence;
 };
 
 enum ending_how {
-	ENDING_SPARED,	   /* a sign of life, or no record: nothing was done */
+	ENDING_SPARED,	   /* a sign of life, a stop order, or no record: nothing was done, or
+			      nothing further; the text says which */
 	ENDING_ENDED,	   /* all processes have ended, and the memory is free */
 	ENDING_STILL_HELD, /* they have ended, and memory is still in use */
 	ENDING_FAILED,	   /* they have not ended, or could not be signalled */
+	ENDING_COMPUTES,   /* they use the CPU: nothing was done */
 	ENDING_HOWS,
 };
-extern const char *const ending_how_names[ENDING_HOWS]; /* spared ended still-held failed */
+extern const char *const ending_how_names[ENDING_HOWS]; /* spared ended still-held failed
+							   computes */
 
 struct ending_outcome {
 	int64_t ticket;
@@ -71,8 +81,9 @@ struct endings_options {
 	/* The driver, which is asked only while something is being ended. */
 	int (*open_live)(void *context, struct live **l, struct err *e);
 	void (*close_live)(void *context, struct live *l);
-	/* Asked again before the first signal; NULL: yes. Non-zero: spared, `e` says why. */
-	int (*allowed)(void *context, int64_t ticket, struct err *e);
+	/* Asked before each signal and each manager; NULL: yes. Non-zero: spared, `e` says why.
+	 * `brief`: all was asked just before, for another process of the same batch. */
+	int (*allowed)(void *context, int64_t ticket, bool brief, struct err *e);
 };
 
 struct endings;
@@ -81,7 +92,8 @@ int endings_new(struct endings **es, const struct endings_options *o, struct err
 void endings_free(struct endings *es);
 
 /* At the first warning: holds a process. ERR_NOTHING: it has ended. ERR_USAGE: it must not be
- * signalled. The error says why. */
+ * signalled. ERR_BUSY: enough are held; it can be signalled all the same. The error says why.
+ */
 int endings_hold(struct endings *es, const struct end_process *p, struct err *e);
 void endings_release(struct endings *es, const struct end_process *p);
 

@@ -1,4 +1,5 @@
 /* One session: whether it is idle to the last, and the steps that end it. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,8 @@ enum { CGROUP_CAP = 4096 };
 
 /* How long after SIGKILL a process may take; one in the driver may never end. */
 #define KILL_MS 10000
+/* How often processes that are waited for are looked for in /proc. */
+#define POLL_US (1 * INT64_C(1000000))
 /* Power below this does not show work, whatever the idle floor. */
 #define SLACK_W 5.0
 
@@ -36,7 +39,7 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 
 static struct signs_session session_of(const struct ending *a)
 {
-	return (struct signs_session){ a->plan.processes, a->plan.n_processes, a->plan.job,
+	return (struct signs_session){ a->sorted, a->plan.n_processes, a->plan.job,
 		a->plan.container };
 }
 
@@ -58,35 +61,44 @@ static double cpu_pct(const struct ending *a)
 	return seconds > 0 ? 100 * a->cpu_used_s / seconds : (double)NAN;
 }
 
-/* The two other witnesses, and the terminals. True: there is a sign of life. */
-static bool lives(const struct endings *es, struct ending *a, char *why, size_t cap)
+/* The two other witnesses, and the terminals. ENDING_HOWS: there is no sign of life. */
+static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
 	double cpu = cpu_pct(a);
 	int64_t input_ms = signs_input_ms(es->proc, a->plan.processes, a->plan.n_processes);
 	char seconds[32];
-	if (!(cpu <= es->o.config->cpu_pct)) {
-		snprintf(why, cap, "its processes use %.0f %% of a processor core", cpu);
-		return true;
+	if (isnan(cpu)) {
+		snprintf(why, cap, "how much its processes use the CPU cannot be read");
+		return ENDING_SPARED;
+	}
+	if (cpu > es->o.config->cpu_pct) {
+		snprintf(why, cap,
+			"it computes on the CPU, with %.0f %% of a processor core, and is "
+			"spared "
+			"while it does; if it holds the card idle after that, notices begin "
+			"again",
+			cpu);
+		return ENDING_COMPUTES;
 	}
 	if (a->plan.notice_ms >= 0 && input_ms > a->plan.notice_ms) {
 		snprintf(why, cap, "its terminal was used after the last notice");
-		return true;
+		return ENDING_SPARED;
 	}
 	if (card_works(es, a, why, cap))
-		return true;
+		return ENDING_SPARED;
 	duration_text(
 		seconds, sizeof(seconds), (clock_monotonic_us() - a->first_look_us) / 1000);
 	snprintf(a->evidence, sizeof(a->evidence),
 		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks, seconds,
 		cpu);
-	return false;
+	return ENDING_HOWS;
 }
 
 static void add_power(struct ending *a, const struct fresh_look *look)
 {
 	for (size_t i = 0; i < a->plan.n_cards; i++) {
 		double watt = fresh_power_w(
-			look, a->plan.cards[i].uuid, a->plan.processes, a->plan.n_processes);
+			look, a->plan.cards[i].uuid, a->sorted, a->plan.n_processes);
 		if (!isfinite(watt))
 			continue;
 		a->power_sum_w[i] += watt;
@@ -105,10 +117,13 @@ static void note_companion(struct ending *a, const struct fresh_look *look)
 			(unsigned)p->id.pid, p->id.user);
 }
 
-/* Whether nothing has been done to the session yet. */
-static bool before_signals(const struct ending *a)
+/* Something could not be done: the session is spared, or left as it is. */
+static void fail(struct ending *a, const char *why)
 {
-	return a->stage == ENDING_CONFIRM;
+	if (a->signalled)
+		ending_finish(a, ENDING_FAILED, "%s", why);
+	else
+		ending_spare(a, why);
 }
 
 /* Asks gua-end about one process. False: the ending is over. */
@@ -117,23 +132,31 @@ static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask wha
 	const struct end_process *p = &a->plan.processes[i];
 	struct end_reply reply;
 	struct err e = { 0 };
-	enum ending_how how = before_signals(a) ? ENDING_SPARED : ENDING_FAILED;
+	char why[ENDING_TEXT_CAP];
 	if (end_link_ask(es->link, what, p, &reply, &e) != 0) {
-		ending_finish(a, how, "%s", e.text);
+		/* Nobody knows whether the signal was sent. */
+		a->signalled |= what != END_ASK_CHECK;
+		fail(a, e.text);
 		return false;
 	}
 	if (reply.answer == END_GONE || reply.answer == END_ANOTHER)
 		a->gone[i] = true;
-	else if (reply.answer != END_DONE)
-		ending_finish(a, how, "process %u: %s", (unsigned)p->pid, reply.text);
-	return a->stage != ENDING_OVER;
+	if (reply.answer == END_DONE || a->gone[i])
+		return true;
+	snprintf(why, sizeof(why), "process %u: %s", (unsigned)p->pid, reply.text);
+	if (reply.answer == END_EXEMPT || reply.answer == END_NOT_HIS)
+		ending_spare(a, why);
+	else
+		fail(a, why);
+	return false;
 }
 
-/* Asks about all that have not ended, in their order. */
-static bool ask_all(struct endings *es, struct ending *a, enum end_ask what)
+/* Before anything is done to a session, each of its processes is asked about: one that is
+ * exempt spares all. */
+static bool check_all(struct endings *es, struct ending *a)
 {
 	for (size_t i = 0; i < a->plan.n_processes; i++)
-		if (!a->gone[i] && !ask(es, a, i, what))
+		if (!a->gone[i] && !ask(es, a, i, END_ASK_CHECK))
 			return false;
 	return true;
 }
@@ -151,10 +174,22 @@ static bool record(struct endings *es, struct ending *a, const char *what)
 {
 	struct err e = { 0 };
 	const struct ending_step step = { a->plan.ticket, what, a->evidence };
+	char why[ENDING_TEXT_CAP];
 	if (es->o.record(es->o.context, &step, &e) == 0)
 		return true;
-	ending_finish(a, before_signals(a) ? ENDING_SPARED : ENDING_FAILED,
-		"%s was not done, because it cannot be recorded: %s", what, e.text);
+	snprintf(why, sizeof(why), "%.80s was not done, because it cannot be recorded: %.120s",
+		what, e.text);
+	fail(a, why);
+	return false;
+}
+
+/* A stop order stops: it is asked for before each signal. False: the ending is over. */
+static bool is_allowed(struct endings *es, struct ending *a, bool brief)
+{
+	struct err e = { 0 };
+	if (!es->o.allowed || es->o.allowed(es->o.context, a->plan.ticket, brief, &e) == 0)
+		return true;
+	ending_spare(a, e.text);
 	return false;
 }
 
@@ -164,20 +199,54 @@ static void run_manager(
 	struct err e = { 0 };
 	if (!record(es, a, command->shown))
 		return;
+	a->signalled = true;
 	a->stage = ENDING_MANAGER;
 	if (manager_start(&a->manager, command, es->o.config->manager_timeout_ms, &e) != 0)
 		ending_finish(a, ENDING_FAILED, "%s", e.text);
 }
 
-static void send_signal(struct endings *es, struct ending *a, enum end_ask what)
+/* The processes [a->next, end) that have not ended are the next batch. */
+static size_t batch_end(const struct ending *a)
 {
-	bool kill = what == END_ASK_KILL;
-	if (!record(es, a, kill ? "SIGKILL" : "SIGTERM"))
+	size_t end = a->next, n = 0;
+	while (end < a->plan.n_processes && n < ENDING_BATCH)
+		n += !a->gone[end++];
+	return end;
+}
+
+static bool record_batch(struct endings *es, struct ending *a, size_t end)
+{
+	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
+	char what[96];
+	if (a->next == 0 && end == a->plan.n_processes)
+		return record(es, a, name);
+	snprintf(what, sizeof(what), "%s, processes %zu to %zu of %zu", name, a->next + 1, end,
+		a->plan.n_processes);
+	return record(es, a, what);
+}
+
+/* Signals the next batch. Other batches need a fresh look first. */
+static void signal_batch(struct endings *es, struct ending *a)
+{
+	bool kill = a->signal == END_ASK_KILL;
+	size_t end = batch_end(a);
+	if (!record_batch(es, a, end))
 		return;
-	/* From the first signal on, something was done, even if the next one fails. */
+	for (bool first = true; a->next < end; a->next++) {
+		if (a->gone[a->next])
+			continue;
+		if (!first && !is_allowed(es, a, true))
+			return;
+		first = false;
+		if (!ask(es, a, a->next, a->signal))
+			return;
+		a->signalled = true;
+	}
+	if (end < a->plan.n_processes)
+		return;
+	a->next = 0;
 	a->stage = kill ? ENDING_KILLED : ENDING_GRACE;
 	a->until_us = clock_monotonic_us() + (kill ? KILL_MS : a->plan.grace_ms) * 1000;
-	ask_all(es, a, what);
 }
 
 /* Whether a user chose the names that the session's manager would be given. */
@@ -194,34 +263,64 @@ static bool is_users_own(const struct endings *es, const struct ending *a)
 	return false;
 }
 
-/* Records the step and takes it. */
-static void act(struct endings *es, struct ending *a)
+/* The first step: the manager of the session ends it, or SIGTERM. */
+static void begin(struct endings *es, struct ending *a)
 {
 	struct manager_command command;
 	struct err e = { 0 };
-	if (!ask_all(es, a, END_ASK_CHECK))
-		return;
-	if (all_gone(a)) {
-		ending_finish(a, ENDING_SPARED, "its processes have ended by themselves");
-		return;
-	}
-	if (es->o.allowed && es->o.allowed(es->o.context, a->plan.ticket, &e) != 0) {
-		ending_finish(a, ENDING_SPARED, "%s", e.text);
-		return;
-	}
+	char why[ENDING_TEXT_CAP];
 	int rc = is_users_own(es, a) ? 1
 				     : manager_find(&command, es->o.config, a->plan.job,
 					       a->plan.container, &e);
-	if (rc == 0 && *a->companion)
-		ending_finish(a, ENDING_SPARED,
-			"%s is in the same %s and would be ended as well", a->companion,
-			*a->plan.job ? "job" : "container");
-	else if (rc == 0)
+	if (rc == 0 && *a->companion) {
+		snprintf(why, sizeof(why), "%s is in the same %s and would be ended as well",
+			a->companion, *a->plan.job ? "job" : "container");
+		ending_spare(a, why);
+	} else if (rc == 0) {
 		run_manager(es, a, &command);
-	else if (rc == 1)
-		send_signal(es, a, END_ASK_TERM);
-	else
-		ending_finish(a, ENDING_SPARED, "%s", e.text);
+	} else if (rc == 1) {
+		signal_batch(es, a);
+	} else {
+		ending_spare(a, e.text);
+	}
+}
+
+/* The session is idle by all that was seen: goes on to the next signal. */
+static void act(struct endings *es, struct ending *a)
+{
+	if (!a->signalled && !check_all(es, a))
+		return;
+	if (!a->signalled && all_gone(a))
+		ending_spare(a, "its processes have ended by themselves");
+	else if (is_allowed(es, a, false) && a->signalled)
+		signal_batch(es, a);
+	else if (a->stage != ENDING_OVER)
+		begin(es, a);
+}
+
+/* Looks whether processes have ended: gua-end says so only of those that it holds. */
+static void poll_gone(struct endings *es, struct ending *a)
+{
+	struct proc_stat stat;
+	for (size_t i = 0; i < a->plan.n_processes; i++) {
+		const struct end_process *p = &a->plan.processes[i];
+		if (a->gone[i])
+			continue;
+		errno = 0;
+		int rc = proc_read_stat(es->proc, p->pid, &stat);
+		a->gone[i] = rc != 0 ? errno == ENOENT || errno == ESRCH
+				     : stat.start_ticks != p->start_ticks ||
+					       stat.state == 'Z' || stat.state == 'X';
+	}
+	a->polled_us = clock_monotonic_us();
+}
+
+/* Begins to look, before the first signal or the last. */
+static void begin_looks(struct ending *a, int64_t now_us)
+{
+	a->looks = 1;
+	a->first_look_us = now_us;
+	a->cpu_used_s = 0;
 }
 
 void ending_confirm(struct endings *es, struct ending *a, const struct fresh_look *look)
@@ -229,23 +328,33 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 	struct fresh_result r;
 	char why[ENDING_TEXT_CAP];
 	int64_t now_us = clock_monotonic_us();
-	fresh_judge(&r, look, a->plan.processes, a->plan.n_processes);
+	fresh_judge(&r, look, a->sorted, a->plan.n_processes);
+	if (r.verdict == FRESH_RELEASED && a->signalled)
+		poll_gone(es, a);
+	if (a->signalled && all_gone(a))
+		return;
 	if (r.verdict != FRESH_IDLE) {
-		ending_finish(a, ENDING_SPARED, "%s", r.why);
+		ending_spare(a, r.why);
 		return;
 	}
-	a->held_bytes = r.held_bytes;
+	if (!a->signalled)
+		a->held_bytes = r.held_bytes;
 	add_power(a, look);
 	note_cpu(es, a);
 	note_companion(a, look);
-	if (a->looks++ == 0) {
-		a->first_look_us = now_us;
+	if (a->looks == 0) {
+		begin_looks(a, now_us);
 		return;
 	}
-	if (now_us - a->first_look_us < es->o.config->confirm_ms * 1000)
+	a->looks++;
+	if (now_us - a->first_look_us < es->o.config->confirm_ms * 1000 || now_us < a->until_us)
 		return;
-	if (lives(es, a, why, sizeof(why)))
-		ending_finish(a, ENDING_SPARED, "%s", why);
+	/* Processes that end after the signal of an earlier batch use the CPU. */
+	enum ending_how how = a->next == 0 ? lives(es, a, why, sizeof(why)) : ENDING_HOWS;
+	if (how == ENDING_COMPUTES && !a->signalled)
+		ending_finish(a, how, "%s", why);
+	else if (how != ENDING_HOWS)
+		ending_spare(a, why);
 	else
 		act(es, a);
 }
@@ -267,24 +376,36 @@ static void attend_manager(struct ending *a)
 	a->until_us = clock_monotonic_us() + a->plan.grace_ms * 1000;
 }
 
+/* Looks at the session again, so that SIGKILL comes when the grace period is over, and not
+ * before it was seen idle for as long as before SIGTERM. */
+static void look_again(struct ending *a)
+{
+	a->stage = ENDING_CONFIRM;
+	a->signal = END_ASK_KILL;
+	a->looks = 0;
+	memset(a->power_sum_w, 0, sizeof(a->power_sum_w));
+	memset(a->n_power, 0, sizeof(a->n_power));
+}
+
 void ending_attend(struct endings *es, struct ending *a)
 {
+	int64_t now_us = clock_monotonic_us();
 	if (a->stage == ENDING_MANAGER) {
 		attend_manager(a);
 		return;
 	}
-	if (a->stage != ENDING_GRACE && a->stage != ENDING_KILLED)
+	bool waits = a->stage == ENDING_GRACE || a->stage == ENDING_KILLED;
+	if (!waits && !(a->stage == ENDING_CONFIRM && a->signalled))
 		return;
-	bool late = clock_monotonic_us() >= a->until_us;
-	/* gua-end says by itself that a process has ended; this is for one that was restarted.
-	 */
-	if (late && !all_gone(a) && !ask_all(es, a, END_ASK_CHECK))
-		return;
+	bool late = waits && now_us >= a->until_us;
+	if (late || now_us - a->polled_us >= POLL_US)
+		poll_gone(es, a);
 	if (all_gone(a)) {
 		a->stage = ENDING_VERIFY;
 		es->next_look_us = 0;
-	} else if (late && a->stage == ENDING_GRACE && a->plan.kill) {
-		send_signal(es, a, END_ASK_KILL);
+	} else if (a->stage == ENDING_GRACE && a->plan.kill) {
+		if (now_us >= a->until_us - es->o.config->confirm_ms * 1000)
+			look_again(a);
 	} else if (late) {
 		ending_finish(a, ENDING_FAILED, "its processes have not ended after %s",
 			a->stage == ENDING_KILLED ? "SIGKILL" : "SIGTERM");

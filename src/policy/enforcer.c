@@ -1,14 +1,20 @@
 /* One pass: facts, verdicts, one transaction. */
 #include "policy/enforcer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
+#include "base/size.h"
 #include "base/str.h"
 #include "base/timetext.h"
 #include "policy/keep_limits.h"
+#include "policy/signs.h"
+#include "proc/proc.h"
 #include "store/policy_notice.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -27,7 +33,7 @@ struct work {
 	size_t n_gone;
 	struct past_end *ends;
 	size_t n_ends;
-	int64_t breaker_ms; /* when the breaker was last noted, or -1 */
+	bool stopped; /* by the breaker, which was not released */
 	struct arena texts;
 	struct err *e;
 };
@@ -44,11 +50,12 @@ static void finish(struct work *w)
 	arena_finish(&w->texts);
 }
 
-static int64_t used_of(const struct enforcer *x, const char *key)
+/* What was found by another limit of use says nothing. */
+static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 {
 	for (size_t i = 0; i < x->n_used; i++)
-		if (strcmp(x->used[i].key, key) == 0)
-			return x->used[i].used_ms;
+		if (strcmp(x->used[i].key, f->session->key) == 0)
+			return x->used[i].idle_below == f->idle_below ? x->used[i].used_ms : 0;
 	return 0;
 }
 
@@ -64,6 +71,7 @@ static bool remember_used(struct work *w)
 		if (!array_one_more(&x->used, x->n_used))
 			return false;
 		text_copy(x->used[x->n_used].key, SESSION_KEY_CAP, f->session->key);
+		x->used[x->n_used].idle_below = f->idle_below;
 		x->used[x->n_used++].used_ms = f->idle_since_ms;
 	}
 	return true;
@@ -87,8 +95,6 @@ static void take_result(struct work *w, const struct policy_action *a)
 static int take_end(void *context, const struct policy_action *a)
 {
 	struct work *w = context;
-	if (a->step == STEP_BREAKER)
-		w->breaker_ms = a->at_ms;
 	if (a->would == w->x->policy.enforce)
 		return 0;
 	if (a->step == STEP_SIGNAL || a->step == STEP_SPARED)
@@ -143,10 +149,11 @@ static int read_present(struct work *w, bool brief)
 	w->now = (struct present){
 		.db = x->db, .root = x->root, .now_ms = w->now_ms, .brief = brief
 	};
+	w->now.policy = &x->policy;
 	int rc = present_read(&w->now, w->e);
 	for (size_t i = 0; rc == 0 && brief && i < w->now.history.n_sessions; i++) {
 		struct idle_session *s = &w->now.history.sessions[i];
-		s->used_ms = used_of(x, s->key);
+		s->used_ms = used_of(x, &w->now.facts[i]);
 	}
 	if (rc == 0 && brief)
 		present_judge_again(&w->now);
@@ -173,6 +180,71 @@ static int make_room(struct work *w)
 	return rc;
 }
 
+/* CPU seconds of a session's processes; NAN: not known. */
+static double cpu_seconds(const struct work *w, size_t session)
+{
+	const struct idle_history *h = &w->now.history;
+	const char *const *texts = h->sessions[session].texts;
+	struct end_process *processes = calloc(h->n_processes + 1, sizeof(*processes));
+	int proc = -1;
+	double seconds = (double)NAN;
+	struct signs_session s = { .processes = processes,
+		.job = texts[PROCESS_JOB] ? texts[PROCESS_JOB] : "",
+		.container = texts[PROCESS_CONTAINER] ? texts[PROCESS_CONTAINER] : "" };
+	for (size_t i = 0; processes && i < h->n_processes; i++)
+		if (h->processes[i].session == session && h->processes[i].holds)
+			processes[s.n++] = (struct end_process){ h->processes[i].pid,
+				h->processes[i].start_ticks, h->processes[i].uid };
+	if (processes && proc_open(&proc, w->x->root ? w->x->root : "", NULL) == 0) {
+		seconds = signs_cpu_s(proc, &s);
+		close(proc);
+	}
+	free(processes);
+	return seconds;
+}
+
+/* Whether a session that was spared because of its CPU use still computes: between two passes
+ * that are as far apart as the looks before an end. What is not known counts as use. */
+static bool computes(struct work *w, size_t session)
+{
+	struct enforcer *x = w->x;
+	const char *key = w->facts[session].session->key;
+	int64_t now_us = clock_monotonic_us();
+	struct enforcer_cpu *c = x->cpu;
+	while (c < x->cpu + x->n_cpu && strcmp(c->key, key) != 0)
+		c++;
+	bool known = x->n_cpu && c < x->cpu + x->n_cpu;
+	if (known && now_us - c->at_us < x->policy.config->end.confirm_ms * 1000)
+		return c->busy;
+	double now_s = cpu_seconds(w, session);
+	if (!known) {
+		if (!array_one_more(&x->cpu, x->n_cpu))
+			return true;
+		c = &x->cpu[x->n_cpu++];
+		*c = (struct enforcer_cpu){ .cpu_s = (double)NAN, .at_us = now_us };
+		text_copy(c->key, sizeof(c->key), key);
+	}
+	double pct = 100e6 * (now_s - c->cpu_s) / (double)(now_us - c->at_us);
+	c->busy = !(pct >= 0 && pct <= x->policy.config->end.cpu_pct);
+	c->cpu_s = now_s;
+	c->at_us = now_us;
+	return c->busy;
+}
+
+/* Forgets the CPU time of sessions that are not spared any more. */
+static void forget_cpu(struct work *w)
+{
+	struct enforcer *x = w->x;
+	for (size_t k = x->n_cpu; k-- > 0;) {
+		bool needed = false;
+		for (size_t i = 0; i < w->n_present && !needed; i++)
+			needed = w->states[i].stage == STAGE_COMPUTING &&
+				 strcmp(w->facts[i].session->key, x->cpu[k].key) == 0;
+		if (!needed)
+			x->cpu[k] = x->cpu[--x->n_cpu];
+	}
+}
+
 /* The stored state of each session, and whether its notice has arrived. */
 static int read_states(struct work *w)
 {
@@ -185,7 +257,10 @@ static int read_states(struct work *w)
 			w->states[i].delivered_ms < 0)
 			rc = policy_notice_delivered(w->x->file, f->session->key, &w->states[i],
 				&f->delivered_ms, w->e);
+		if (rc == 0 && i < w->n_present && w->states[i].stage == STAGE_COMPUTING)
+			f->computes = computes(w, i);
 	}
+	forget_cpu(w);
 	return rc;
 }
 
@@ -225,6 +300,7 @@ static int judge_all(struct work *w, struct pass *pass)
 		.n = w->n,
 		.past = w->ends,
 		.n_past = w->n_ends,
+		.stopped = w->stopped,
 		.count_sessions = count_sessions,
 		.context = w };
 	return pass_run(pass) ? 0 : err_memory(w->e);
@@ -238,20 +314,33 @@ static bool any_step(const struct work *w)
 	return false;
 }
 
-void enforcer_lists(struct str *pids, struct str *cards, const struct enforcer_step *s)
+void enforcer_lists_finish(struct enforcer_lists *l)
+{
+	str_finish(&l->pids);
+	str_finish(&l->cards);
+	str_finish(&l->gpus);
+}
+
+void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
+	struct str *pids = &l->pids;
 	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++)
 		if (h->processes[i].session == s->session && h->processes[i].holds)
 			str_addf(pids, "%s%u", pids->len ? " " : "", h->processes[i].pid);
-	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++)
-		if (s->facts->cards.bits[i / 64] >> i % 64 & 1)
-			str_addf(cards, "%s%s", cards->len ? " " : "", h->cards[i].uuid);
+	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
+		char label[CARD_LABEL_CAP];
+		if (!(s->facts->cards.bits[i / 64] >> i % 64 & 1))
+			continue;
+		card_label(label, sizeof(label), &h->cards[i]);
+		str_addf(&l->cards, "%s%s", l->cards.len ? " " : "", h->cards[i].uuid);
+		str_addf(&l->gpus, "%s%s", l->gpus.len ? ", " : "", label);
+	}
 }
 
 static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 {
-	char idle[48], since[48];
+	char idle[48], since[48], held[SIZE_TEXT_CAP];
 	const struct session_facts *f = s->facts;
 	if (s->session == SIZE_MAX || !f->idle) {
 		snprintf(dst, cap, "%s",
@@ -261,10 +350,14 @@ static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 	}
 	duration_text(idle, sizeof(idle), f->clock_ms);
 	moment_iso(since, sizeof(since), f->idle_since_ms);
+	size_text(held, (double)f->mem_bytes);
+	int64_t most_pct = idle_history_most(
+		&s->now->history, (uint32_t)s->session, f->idle_since_ms, s->now_ms);
 	snprintf(dst, cap,
-		"no use of its cards since %s, seen idle for %s up to the reading of its "
-		"recorder; %lld MiB held",
-		since, idle, (long long)(f->mem_bytes < 0 ? -1 : f->mem_bytes >> 20));
+		"no use of its cards of %lld %% or more since %s (at most %lld %%), seen idle "
+		"for %s; %s held",
+		(long long)f->idle_below, since, (long long)most_pct, idle,
+		f->mem_bytes < 0 ? "an unknown amount" : held);
 }
 
 /* Writes a row of the log about a session. */
@@ -275,10 +368,10 @@ struct note {
 static int add_row(struct enforcer *x, const struct enforcer_step *s, const struct note *note,
 	struct err *e)
 {
-	struct str pids = { 0 }, cards = { 0 };
+	struct enforcer_lists lists = { 0 };
 	char evidence[256];
 	const struct session_facts *f = s->facts;
-	enforcer_lists(&pids, &cards, s);
+	enforcer_list(&lists, s);
 	evidence_of(evidence, sizeof(evidence), s);
 	struct policy_action a = { .at_ms = s->now_ms,
 		.uid = f->uid,
@@ -293,14 +386,15 @@ static int add_row(struct enforcer *x, const struct enforcer_step *s, const stru
 		.session = f->session->key,
 		.kind = session_kind_names[f->session->kind],
 		.user = f->session->user,
-		.pids = str_text(&pids),
-		.cards = str_text(&cards),
+		.pids = str_text(&lists.pids),
+		.cards = str_text(&lists.cards),
+		.gpus = str_text(&lists.gpus),
+		.command = f->session->texts[PROCESS_COMMAND],
 		.evidence = evidence,
 		.config = x->config_hash,
 		.actor = "gua-enforce" };
 	int rc = policy_file_add_action(x->file, &a, e);
-	str_finish(&pids);
-	str_finish(&cards);
+	enforcer_lists_finish(&lists);
 	return rc;
 }
 
@@ -319,7 +413,8 @@ static bool same_state(const struct policy_state *a, const struct policy_state *
 	return a->stage == b->stage && a->level == b->level && a->round == b->round &&
 	       a->idle_since_ms == b->idle_since_ms && a->stage_ms == b->stage_ms &&
 	       a->delivered_ms == b->delivered_ms && a->next_clock_ms == b->next_clock_ms &&
-	       a->clock_ms == b->clock_ms && strcmp(a->rule, b->rule) == 0;
+	       a->clock_ms == b->clock_ms && a->clock_at_ms == b->clock_at_ms &&
+	       a->idle_below == b->idle_below && strcmp(a->rule, b->rule) == 0;
 }
 
 /* Stores what follows for one session. */
@@ -341,16 +436,17 @@ static int write_one(struct work *w, size_t i)
 	return rc;
 }
 
-/* The breaker is noted once an hour. */
+/* The breaker stops everything: once, until it is released. */
 static int write_breaker(struct work *w, const struct pass *pass)
 {
-	char text[160];
-	if (!pass->tripped || (w->breaker_ms >= 0 && w->now_ms - w->breaker_ms < HOUR_MS))
+	char text[256];
+	if (!pass->tripped)
 		return 0;
 	snprintf(text, sizeof(text),
-		"%zu of %zu sessions were to be ended in one pass: none is, because bad data "
-		"looks like that",
-		pass->n_due, w->n_present);
+		"the idle time of %zu sessions grew by more than the time since the last pass: "
+		"the data cannot be right, so nobody is warned or ended until 'gua enforce "
+		"release'",
+		pass->n_jumped);
 	struct policy_action a = { .at_ms = w->now_ms,
 		.step = STEP_BREAKER,
 		.would = !w->x->policy.enforce,
@@ -363,6 +459,8 @@ static int write_breaker(struct work *w, const struct pass *pass)
 		.config = w->x->config_hash,
 		.actor = "gua-enforce" };
 	int rc = policy_file_add_action(w->x->file, &a, w->e);
+	if (rc == 0)
+		rc = policy_file_trip(w->x->file, w->now_ms, text, w->e);
 	if (rc == 0 && w->x->hooks.alarm && !a.would)
 		rc = w->x->hooks.alarm(w->x->hooks.context, w->x->file, text, w->e);
 	return rc;
@@ -399,15 +497,16 @@ static void describe_pass(struct work *w)
 		last->idle += w->facts[i].idle;
 }
 
-/* The first look leaves out what takes long, and makes sessions look idle for too long. If a
- * step would follow, everything is read and judged again. */
+/* The first look leaves out what takes long, and makes sessions look idle for too long. If
+ * anything would follow, and once at the start, everything is read and judged again. */
 static int judge_present(struct work *w, struct pass *pass)
 {
 	int rc = fill(w);
 	if (rc == 0)
 		rc = judge_all(w, pass);
-	if (rc || !any_step(w))
+	if (rc || (w->x->primed && !any_step(w) && !pass->tripped))
 		return rc;
+	w->x->primed = true;
 	rc = read_present(w, false);
 	if (rc == 0)
 		rc = fill(w);
@@ -418,7 +517,9 @@ static int judge_present(struct work *w, struct pass *pass)
 
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 {
-	struct work w = { .x = x, .now_ms = now_ms, .breaker_ms = -1, .e = e };
+	struct work w = { .x = x, .now_ms = now_ms, .e = e };
+	int64_t stopped_ms = -1;
+	char why[256];
 	/* Without an end: a clock that was put back does not make limits forget. */
 	struct policy_span day = { now_ms - 24 * HOUR_MS, INT64_MAX };
 	struct pass pass = { 0 };
@@ -430,6 +531,9 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 		rc = policy_file_set_pass(x->file, &x->last, e);
 	} else if (rc == 0) {
 		rc = policy_file_actions(x->file, day, take_end, &w, e);
+		if (rc == 0)
+			rc = policy_file_tripped(x->file, &stopped_ms, why, e);
+		w.stopped = stopped_ms >= 0;
 		if (rc == 0)
 			rc = judge_present(&w, &pass);
 		if (rc == 0) {
@@ -445,6 +549,8 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 void enforcer_finish(struct enforcer *x)
 {
 	free(x->used);
+	free(x->cpu);
 	x->used = NULL;
-	x->n_used = 0;
+	x->cpu = NULL;
+	x->n_used = x->n_cpu = 0;
 }

@@ -24,7 +24,7 @@ struct enforcer_hooks {
 	/* Within the transaction: queue what people are told. Non-zero: the pass is undone. */
 	int (*queue)(void *context, struct policy_file *f, const struct enforcer_step *step,
 		struct err *e);
-	/* Within the transaction: the breaker held all ends back, and an administrator must
+	/* Within the transaction: the breaker stopped everything, and an administrator must
 	 * look. */
 	int (*alarm)(void *context, struct policy_file *f, const char *text, struct err *e);
 	/* After it was stored, for every session that has a stage or lost it: begin to end,
@@ -35,7 +35,15 @@ struct enforcer_hooks {
 /* What a session was last seen to be used, so that a pass need not read all slots. */
 struct enforcer_used {
 	char key[SESSION_KEY_CAP];
-	int64_t used_ms;
+	int64_t used_ms, idle_below; /* use from this on, in percent */
+};
+
+/* The CPU time of a session that was spared because of it, at a pass. */
+struct enforcer_cpu {
+	char key[SESSION_KEY_CAP];
+	double cpu_s;
+	int64_t at_us; /* monotonic */
+	bool busy;     /* between that pass and the one before, or nobody knows */
 };
 
 /* Zero-initialise and set what is the caller's. */
@@ -47,12 +55,20 @@ struct enforcer {
 	struct enforcer_hooks hooks;
 	struct policy_pass last; /* what the last pass saw */
 	/* Private. */
+	bool primed; /* `used` is filled */
 	struct enforcer_used *used;
 	size_t n_used;
+	struct enforcer_cpu *cpu;
+	size_t n_cpu;
 };
 
-/* Appends the pids and the UUIDs of the cards of a session, with blanks between them. */
-void enforcer_lists(struct str *pids, struct str *cards, const struct enforcer_step *s);
+/* What a row of the log says of a session: its pids and the UUIDs of its cards, with blanks
+ * between them, and what people call the cards. Finish all three. */
+struct enforcer_lists {
+	struct str pids, cards, gpus;
+};
+void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s);
+void enforcer_lists_finish(struct enforcer_lists *l);
 
 /* Fails when the store or policy.db cannot be read or written; nothing was done then. */
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e);

@@ -10,28 +10,31 @@ enum { STALE_TICKS = 4, STALE_LEAST_MS = 150000 };
 enum { LAG_LEAST_MS = 10000 };
 
 /* Cards of one host, MIG instances included; a session on cards beyond that is judged, but they
- * do not count for the breaker. */
+ * are not named. */
 enum { CARD_WORDS = 4 };
 struct card_set {
 	uint64_t bits[CARD_WORDS];
 };
 
 struct session_facts {
+	int64_t idle_below; /* set before: use from this on counts, in percent */
 	const struct idle_session *session;
-	bool holds;    /* it has memory on a card */
-	bool observed; /* the present is known */
-	bool idle;     /* all of it, since idle_since_ms */
+	bool holds;	  /* it has memory on a card */
+	bool observed;	  /* the present is known */
+	bool use_unknown; /* its own use of its cards is not known now */
+	bool idle;	  /* all of it, since idle_since_ms */
 	int64_t idle_since_ms;
 	int64_t clock_ms;  /* how long it was seen idle: unobserved time is not in it */
-	int64_t mem_bytes; /* that it holds idle; -1: not known */
+	int64_t mem_bytes; /* that it holds; -1: not known */
 	struct card_set cards;
 	int64_t uid;	 /* the least of its processes'; -1: unknown */
-	int64_t born_ms; /* when the oldest process that holds a card idle was started; -1:
-			    unknown */
+	int64_t born_ms; /* when the oldest process that holds a card was started; -1: unknown
+			  */
 	/* From elsewhere; the functions here leave them alone. */
 	const char *exemption; /* why it is exempt; NULL: it is not */
 	int64_t kept_until_ms; /* its user keeps it until then; -1: no */
 	int64_t delivered_ms;  /* the notice of its present stage; -1: not delivered */
+	bool computes;	       /* its processes use the CPU, or may: asked of STAGE_COMPUTING */
 };
 
 /* The spans of one session that cover the moment, by their index in h->spans. */
@@ -48,12 +51,9 @@ void facts_at(struct session_facts *f, const struct idle_history *h,
 /* Whether the span can be seen at the moment: it has begun, and has not ended. */
 bool facts_covers(const struct idle_history *h, const struct idle_span *s, int64_t at_ms);
 
-/* When the session was first used after the moment; -1: not until the last reading. */
+/* When the session of these facts was first used after the moment; -1: not until the last
+ * reading. */
 int64_t facts_next_use(
-	const struct idle_history *h, const struct idle_session *session, int64_t after_ms);
-
-bool card_set_empty(const struct card_set *s);
-void card_set_add(struct card_set *to, const struct card_set *more);
-bool card_set_equal(const struct card_set *a, const struct card_set *b);
+	const struct idle_history *h, const struct session_facts *f, int64_t after_ms);
 
 #endif

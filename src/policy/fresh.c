@@ -4,38 +4,73 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/session.h"
 #include "sample/use.h"
 
-/* Where the driver does not tell processes apart, the card as a whole must do nothing. */
-#define CARD_IDLE_PCT 1.0
+/* A user may have thousands of processes on a card: nothing here takes their square. */
+static int compare(const void *a, const void *b)
+{
+	const struct end_process *x = a, *y = b;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return (x->start_ticks > y->start_ticks) - (x->start_ticks < y->start_ticks);
+}
+
+void fresh_sort(struct end_process *processes, size_t n)
+{
+	if (n)
+		qsort(processes, n, sizeof(*processes), compare);
+}
 
 static bool is_one_of(
 	const struct live_process *p, const struct end_process *processes, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (processes[i].pid == p->id.pid &&
-			processes[i].start_ticks == p->id.start_ticks)
+	const struct end_process key = { .pid = p->id.pid, .start_ticks = p->id.start_ticks };
+	return n && bsearch(&key, processes, n, sizeof(*processes), compare);
+}
+
+/* The names of the session: one, unless that of its user became known in between. */
+struct names {
+	char (*keys)[SESSION_KEY_CAP];
+	size_t n;
+};
+
+static bool has_name(const struct names *names, const char *key)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->keys[i], key) == 0)
 			return true;
 	return false;
 }
 
-/* Whether a process that is not one of them is in a session with one that is on a card. */
-static bool is_newcomer(const struct fresh_look *look, const struct live_process *p,
+/* The names of the sessions of those that are on a card. False: out of memory. */
+static bool read_names(struct names *names, const struct fresh_look *look,
 	const struct end_process *processes, size_t n)
 {
-	char own[SESSION_KEY_CAP], other[SESSION_KEY_CAP];
-	session_key_of(own, &p->id, "");
+	char key[SESSION_KEY_CAP];
 	for (size_t i = 0; i < look->n_processes; i++) {
 		if (!is_one_of(&look->processes[i], processes, n))
 			continue;
-		session_key_of(other, &look->processes[i].id, "");
-		if (strcmp(own, other) == 0)
-			return true;
+		session_key_of(key, &look->processes[i].id, "");
+		if (has_name(names, key))
+			continue;
+		if (!array_one_more(&names->keys, names->n))
+			return false;
+		memcpy(names->keys[names->n++], key, sizeof(key));
 	}
-	return false;
+	return true;
+}
+
+/* Whether a process that is not one of them is in their session. */
+static bool is_newcomer(const struct names *names, const struct live_process *p)
+{
+	char key[SESSION_KEY_CAP];
+	session_key_of(key, &p->id, "");
+	return has_name(names, key);
 }
 
 static bool is_alone(const struct fresh_look *look, size_t card,
@@ -59,10 +94,10 @@ __attribute__((format(printf, 3, 4))) static void say(
 	va_end(list);
 }
 
-/* Whether the card as a whole does nothing. */
-static bool is_unused(const struct live_card *card)
+/* Whether the card as a whole is as idle as a session must be. */
+static bool is_unused(const struct live_card *card, double idle_below)
 {
-	return card->values[METRIC_UTILIZATION_GPU] < CARD_IDLE_PCT &&
+	return card->values[METRIC_UTILIZATION_GPU] < idle_below &&
 	       !(card->values[METRIC_UTILIZATION_ENCODER] > 0) &&
 	       !(card->values[METRIC_UTILIZATION_DECODER] > 0);
 }
@@ -75,13 +110,16 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 	card_label(label, sizeof(label), &card->id);
 	if (card->status != CARD_STATUS_OK)
 		say(r, FRESH_UNKNOWN, "card %s does not answer", label);
-	else if (p->sm_pct > 0)
-		say(r, FRESH_ACTIVE, "it used card %s: %.0f %% of the multiprocessors", label,
-			p->sm_pct);
+	else if (p->sm_pct >= look->idle_below)
+		say(r, FRESH_ACTIVE,
+			"it used card %s: %.0f %% of the multiprocessors (the limit is %.0f "
+			"%%)",
+			label, p->sm_pct, look->idle_below);
 	else if (use_most_engine(p->engine_pct) > 0)
 		say(r, FRESH_ACTIVE, "it used another engine of card %s: %.0f %%", label,
 			use_most_engine(p->engine_pct));
-	else if (isnan(p->sm_pct) && !look->first && !(alone && is_unused(card)))
+	else if (isnan(p->sm_pct) && !look->first &&
+		 !(alone && is_unused(card, look->idle_below)))
 		say(r, FRESH_UNKNOWN, "its use of card %s is not known", label);
 }
 
@@ -100,19 +138,24 @@ void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	const struct end_process *processes, size_t n)
 {
 	bool found = false, known = true;
+	struct names names = { 0 };
 	*r = (struct fresh_result){ .verdict = FRESH_IDLE };
+	if (!read_names(&names, look, processes, n))
+		say(r, FRESH_UNKNOWN, ERR_MEMORY_TEXT);
 	for (size_t i = 0; i < look->n_processes && r->verdict == FRESH_IDLE; i++) {
 		const struct live_process *p = &look->processes[i];
 		if (!is_one_of(p, processes, n)) {
-			if (is_newcomer(look, p, processes, n))
+			if (is_newcomer(&names, p))
 				judge_newcomer(r, look, p);
 			continue;
 		}
 		found = true;
 		known = known && p->mem_bytes >= 0;
 		r->held_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
-		judge_process(r, look, p, is_alone(look, p->card, processes, n));
+		judge_process(
+			r, look, p, isnan(p->sm_pct) && is_alone(look, p->card, processes, n));
 	}
+	free(names.keys);
 	if (!known)
 		r->held_bytes = -1;
 	if (!found && r->verdict == FRESH_IDLE)

@@ -26,7 +26,8 @@ struct fresh_look {
 	size_t n_cards;
 	const struct live_process *processes;
 	size_t n_processes;
-	bool first; /* there was no look before: use may not be known yet */
+	bool first;	   /* there was no look before: use may not be known yet */
+	double idle_below; /* a session is idle while it uses less: percent of the SMs */
 };
 
 struct fresh_result {
@@ -35,8 +36,12 @@ struct fresh_result {
 	int64_t held_bytes;	 /* by the session, on all cards; -1: unknown */
 };
 
-/* `processes` are those that held a card when it was decided to end the session. Others of the
- * same session are judged as well: a worker, a command in the container, another step. */
+/* Puts processes into the order in which the functions below look for them. */
+void fresh_sort(struct end_process *processes, size_t n);
+
+/* `processes` are those that held a card when it was decided to end the session, sorted. Others
+ * of the same session are judged as well: a worker, a command in the container, another step.
+ */
 void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	const struct end_process *processes, size_t n);
 

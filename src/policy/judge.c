@@ -10,6 +10,8 @@ const char *const policy_hold_texts[POLICY_HOLDS] = {
 	[HOLD_NOT_IDLE] = "it is not idle",
 	[HOLD_UNOBSERVED] =
 		"nothing was recorded in the last minutes, so its clock stands still",
+	[HOLD_USE_UNKNOWN] = "the driver does not report whose use of its card it is, so its "
+			     "clock stands still",
 	[HOLD_NO_RULE] = "no rule matches",
 	[HOLD_EXEMPT] = "it is exempt",
 	[HOLD_KEPT] = "its user keeps it",
@@ -18,9 +20,11 @@ const char *const policy_hold_texts[POLICY_HOLDS] = {
 	[HOLD_UNDELIVERED] = "its last notice has not been delivered yet",
 	[HOLD_LAST] = "the rule does nothing further",
 	[HOLD_ENDING] = "it is being ended, or has been",
+	[HOLD_COMPUTING] = "it computes on the CPU",
 	[HOLD_HOST_LIMIT] = "enough sessions of this host were ended in the last hour",
 	[HOLD_USER_LIMIT] = "enough sessions of this user were ended in the last day",
-	[HOLD_BREAKER] = "too many sessions would be ended at once",
+	[HOLD_PASS_LIMIT] = "enough sessions are ended in this pass, the longest idle first",
+	[HOLD_BREAKER] = "the breaker has stopped everything, until 'gua enforce release'",
 };
 
 static bool is_over(enum policy_stage stage)
@@ -28,7 +32,7 @@ static bool is_over(enum policy_stage stage)
 	return stage == STAGE_ENDING || stage == STAGE_ENDED || stage == STAGE_FAILED;
 }
 
-static bool was_warned(enum policy_stage stage)
+bool judge_was_warned(enum policy_stage stage)
 {
 	return stage >= STAGE_WARN && stage <= STAGE_FINAL;
 }
@@ -36,7 +40,7 @@ static bool was_warned(enum policy_stage stage)
 /* Forgets the stages; the session begins again at its first warning. */
 static void forget(struct verdict *v, enum policy_step step)
 {
-	bool warned = was_warned(v->state.stage);
+	bool warned = judge_was_warned(v->state.stage) || v->state.stage == STAGE_COMPUTING;
 	char rule[RULE_NAME_CAP];
 	v->step = warned ? step : STEP_NONE;
 	v->would = v->state.level == LEVEL_OBSERVE;
@@ -62,11 +66,10 @@ static bool ends(const struct config_rule *rule, enum policy_level level)
 }
 
 /* The stage after the present one, and when it comes as idle time. */
-static void find_next(struct verdict *v, bool with_end)
+static void find_next(struct verdict *v, bool may_end)
 {
 	const struct policy_times *t = &v->times;
 	enum policy_stage stage = v->state.stage;
-	bool may_end = with_end && t->end_ms != AT_NEVER;
 	v->next = STAGE_NONE;
 	if (stage == STAGE_NONE)
 		v->next = STAGE_WARN, v->next_clock_ms = t->warn_ms;
@@ -82,8 +85,7 @@ static void find_next(struct verdict *v, bool with_end)
 		v->next_clock_ms = v->state.next_clock_ms;
 }
 
-/* When a stage of the rule comes, as idle time. */
-static int64_t stage_at(const struct policy_times *t, enum policy_stage stage)
+int64_t judge_stage_at(const struct policy_times *t, enum policy_stage stage)
 {
 	switch (stage) {
 	case STAGE_WARN:
@@ -105,7 +107,8 @@ static void note_delivery(struct verdict *v, const struct session_facts *f, int6
 	v->state.next_clock_ms = 0;
 	if (v->next == STAGE_NONE)
 		return;
-	int64_t apart_ms = stage_at(&v->times, v->next) - stage_at(&v->times, v->state.stage);
+	int64_t apart_ms =
+		judge_stage_at(&v->times, v->next) - judge_stage_at(&v->times, v->state.stage);
 	v->state.next_clock_ms = f->clock_ms + (apart_ms > 0 ? apart_ms : 0);
 	if (v->state.next_clock_ms > v->next_clock_ms)
 		v->next_clock_ms = v->state.next_clock_ms;
@@ -127,7 +130,7 @@ static void advance(struct verdict *v, const struct session_facts *f, int64_t no
 	text_copy(v->state.rule, sizeof(v->state.rule), v->rule->name);
 	if (v->would && !end) {
 		/* On paper, every notice is delivered at once. */
-		find_next(v, ends(v->rule, LEVEL_OBSERVE));
+		find_next(v, v->ends);
 		note_delivery(v, f, now_ms);
 	}
 }
@@ -145,6 +148,15 @@ static bool is_outdated(const struct verdict *v, const struct policy *p, int64_t
 	/* A pass that comes in its time is not late. */
 	return v->next == STAGE_ENDING && late_ms > LATE_LEAST_MS && late_ms > final_ms &&
 	       late_ms > 2 * p->config->policy.interval_ms;
+}
+
+/* Whether the final notice said that the end comes later than now: a clock that grew faster
+ * than time, by a new limit of use or a wrong reading, does not bring it nearer. */
+static bool is_promised_later(const struct verdict *v, int64_t now_ms)
+{
+	int64_t since_ms = now_ms - v->state.delivered_ms;
+	return v->next == STAGE_ENDING && since_ms >= 0 &&
+	       since_ms < v->times.end_ms - v->times.final_ms;
 }
 
 static void renew(struct verdict *v, const struct session_facts *f, int64_t now_ms)
@@ -225,10 +237,17 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		forget(&v, STEP_NONE);
 		return v;
 	}
+	if (v.state.stage == STAGE_COMPUTING && f->computes) {
+		v.hold = HOLD_COMPUTING;
+		return v;
+	}
+	if (v.state.stage == STAGE_COMPUTING) /* that is over: it begins again */
+		v.state = POLICY_STATE_NONE;
 	enum policy_level level = level_now(p, v.rule);
 	follow_rule(&v, level);
-	find_next(&v, ends(v.rule, level));
-	if (was_warned(v.state.stage) && v.state.delivered_ms < 0) {
+	v.ends = ends(v.rule, level) && v.times.end_ms != AT_NEVER;
+	find_next(&v, v.ends);
+	if (judge_was_warned(v.state.stage) && v.state.delivered_ms < 0) {
 		if (f->delivered_ms < 0) {
 			v.hold = HOLD_UNDELIVERED;
 			return v;
@@ -237,7 +256,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 	}
 	if (v.next == STAGE_NONE)
 		v.hold = HOLD_LAST;
-	else if (f->clock_ms < v.next_clock_ms)
+	else if (f->clock_ms < v.next_clock_ms || is_promised_later(&v, now_ms))
 		v.hold = HOLD_EARLY;
 	else if (policy_is_quiet(p, now_ms))
 		v.hold = HOLD_QUIET;
@@ -248,15 +267,26 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 	return v;
 }
 
+/* The clock goes to the last reading, which may be some time ago. */
+void judge_note_clock(struct policy_state *state, const struct policy *p,
+	const struct session_facts *f, int64_t now_ms)
+{
+	const struct idle_history *h = p->history;
+	state->clock_ms = f->clock_ms;
+	state->idle_below = f->idle_below;
+	state->clock_at_ms =
+		h && h->present && h->last_tick_ms < now_ms ? h->last_tick_ms : now_ms;
+}
+
 struct verdict judge(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms)
 {
-	if (!f->observed)
-		return (struct verdict){
-			.state = *state, .next_clock_ms = -1, .hold = HOLD_UNOBSERVED
-		};
+	if (!f->observed || f->use_unknown)
+		return (struct verdict){ .state = *state,
+			.next_clock_ms = -1,
+			.hold = f->observed ? HOLD_USE_UNKNOWN : HOLD_UNOBSERVED };
 	struct verdict v = judge_observed(p, f, state, now_ms);
-	if (was_warned(v.state.stage) || v.step == STEP_END)
-		v.state.clock_ms = f->clock_ms;
+	if (judge_was_warned(v.state.stage) || v.step == STEP_END)
+		judge_note_clock(&v.state, p, f, now_ms);
 	return v;
 }

@@ -10,6 +10,7 @@ enum policy_hold {
 	HOLD_NOTHING, /* a step was taken */
 	HOLD_NOT_IDLE,
 	HOLD_UNOBSERVED,
+	HOLD_USE_UNKNOWN, /* its use cannot be told from that of others */
 	HOLD_NO_RULE,
 	HOLD_EXEMPT,
 	HOLD_KEPT,
@@ -18,8 +19,10 @@ enum policy_hold {
 	HOLD_UNDELIVERED, /* its notice has not been delivered */
 	HOLD_LAST,	  /* the rule has no further stage */
 	HOLD_ENDING,	  /* it is being ended, or has been, or could not be */
+	HOLD_COMPUTING,	  /* it was spared, and its processes still use the CPU */
 	HOLD_HOST_LIMIT,  /* from here on: of a whole pass */
 	HOLD_USER_LIMIT,
+	HOLD_PASS_LIMIT,
 	HOLD_BREAKER,
 	POLICY_HOLDS,
 };
@@ -35,11 +38,20 @@ struct verdict {
 	enum policy_hold hold;
 	const struct config_rule *rule; /* NULL: none matches */
 	struct policy_times times;	/* of the rule */
+	bool ends;			/* it ends the session, in earnest or on paper */
 	enum policy_stage next;		/* STAGE_NONE: none */
 	int64_t next_clock_ms;		/* the next stage, as idle time; -1: none */
 };
 
 struct verdict judge(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms);
+
+/* When a stage of a rule comes, as idle time; AT_NEVER: not. */
+int64_t judge_stage_at(const struct policy_times *t, enum policy_stage stage);
+/* Notes the clock of this pass in a state. */
+void judge_note_clock(struct policy_state *state, const struct policy *p,
+	const struct session_facts *f, int64_t now_ms);
+/* Whether the stage is one of the warnings or the final notice. */
+bool judge_was_warned(enum policy_stage stage);
 
 #endif

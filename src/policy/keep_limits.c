@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "base/timetext.h"
-#include "policy/keep_spool.h"
 
 #define WEEK_MS (INT64_C(7) * 86400000)
 #define ROOT_LONGEST_MS (4 * WEEK_MS)
@@ -16,13 +15,13 @@ enum { MOST_A_DAY = 100 };
 
 static int refuse(struct keep_answer *a, const char *why)
 {
-	a->kept = false;
+	a->done = false;
 	text_copy(a->why, sizeof(a->why), why);
 	return 0;
 }
 
 static const struct idle_process *find_process(
-	const struct present *now, const struct keep_request *r)
+	const struct present *now, const struct user_request *r)
 {
 	for (size_t i = 0; i < now->history.n_processes; i++)
 		if (now->history.processes[i].pid == r->pid &&
@@ -48,7 +47,7 @@ static int add_keep(void *context, const struct policy_keep *k)
 }
 
 /* Whether the time is within what the configuration allows a user. */
-static int check_time(struct keep_limits *l, const struct keep_request *r, uint32_t uid,
+static int check_time(const struct keep_limits *l, const struct user_request *r, uint32_t uid,
 	struct keep_answer *a, struct err *e)
 {
 	const struct config_policy *limits = &l->x->policy.config->policy;
@@ -75,7 +74,7 @@ static int check_time(struct keep_limits *l, const struct keep_request *r, uint3
 			MOST_A_DAY);
 		return refuse(a, text);
 	}
-	a->kept = rc == 0;
+	a->done = rc == 0;
 	return rc;
 }
 
@@ -92,7 +91,7 @@ static int find_keep(void *context, const struct policy_keep *k)
 }
 
 /* Whether there is a keep to drop: one that is not there is not worth a row. */
-static int is_kept(struct keep_limits *l, const char *session, bool *kept, struct err *e)
+static int is_kept(const struct keep_limits *l, const char *session, bool *kept, struct err *e)
 {
 	struct keeping keeping = { session, false };
 	int rc = policy_file_keeps(l->x->file, (struct policy_span){ l->now_ms, l->now_ms + 1 },
@@ -101,7 +100,7 @@ static int is_kept(struct keep_limits *l, const char *session, bool *kept, struc
 	return rc;
 }
 
-static int write_keep(struct keep_limits *l, const struct keep_request *r, uint32_t uid,
+static int write_keep(const struct keep_limits *l, const struct user_request *r, uint32_t uid,
 	const struct idle_session *session, struct err *e)
 {
 	char evidence[320], until[48];
@@ -113,7 +112,7 @@ static int write_keep(struct keep_limits *l, const struct keep_request *r, uint3
 		.from_ms = l->now_ms,
 		.until_ms = l->now_ms + r->for_ms };
 	moment_iso(until, sizeof(until), keep.until_ms);
-	if (r->drop)
+	if (r->ask == USER_ASK_DROP)
 		snprintf(evidence, sizeof(evidence), "its user does not keep it any more");
 	else
 		snprintf(evidence, sizeof(evidence), "kept until %s: %s", until, r->reason);
@@ -133,7 +132,7 @@ static int write_keep(struct keep_limits *l, const struct keep_request *r, uint3
 	int rc = policy_file_begin(l->x->file, e);
 	if (rc == 0)
 		rc = policy_file_drop_keep(l->x->file, session->key, l->now_ms, e);
-	if (rc == 0 && !r->drop)
+	if (rc == 0 && r->ask == USER_ASK_KEEP)
 		rc = policy_file_add_keep(l->x->file, &keep, e);
 	if (rc == 0)
 		rc = policy_file_add_action(l->x->file, &a, e);
@@ -141,40 +140,26 @@ static int write_keep(struct keep_limits *l, const struct keep_request *r, uint3
 	return rc ? rc : end;
 }
 
-int keep_limits_apply(struct keep_limits *l, const struct keep_request *r, uint32_t uid,
+int keep_limits_apply(const struct keep_limits *l, const struct user_request *r, uint32_t uid,
 	struct keep_answer *answer, struct err *e)
 {
-	int rc = 0;
-	*answer = (struct keep_answer){ .pid = r->pid, .until_ms = l->now_ms + r->for_ms };
-	text_copy(answer->reason, sizeof(answer->reason), r->reason);
-	if (!l->read) {
-		l->now = (struct present){ .db = l->x->db, .now_ms = l->now_ms, .brief = true };
-		rc = present_read(&l->now, e);
-		l->read = true;
-	}
-	if (rc)
-		return rc;
-	const struct idle_process *process = find_process(&l->now, r);
+	*answer = (struct keep_answer){ .until_ms = l->now_ms + r->for_ms };
+	const struct idle_process *process = find_process(l->now, r);
 	if (!process)
 		return refuse(answer, "this process holds no card at the recorder's last tick");
 	if (uid != 0 && process->uid != uid)
 		return refuse(answer, "this process belongs to another user");
-	const struct idle_session *session = &l->now.history.sessions[process->session];
+	const struct idle_session *session = &l->now->history.sessions[process->session];
 	bool worth = false;
-	if (r->drop) {
-		refuse(answer, "it is not kept any more");
+	int rc;
+	if (r->ask == USER_ASK_DROP) {
+		answer->done = true;
 		rc = is_kept(l, session->key, &worth, e);
 	} else {
 		rc = check_time(l, r, uid, answer, e);
-		worth = answer->kept;
+		worth = answer->done;
 	}
 	return rc || !worth ? rc : write_keep(l, r, uid, session, e);
-}
-
-void keep_limits_finish(struct keep_limits *l)
-{
-	if (l->read)
-		present_finish(&l->now);
 }
 
 /* A keep whose session is not there under its name, while its process is. */

@@ -3,24 +3,25 @@
 #define GUA_POLICY_KEEP_LIMITS_H
 
 #include "policy/enforcer.h"
+#include "policy/user_talk.h"
 
-struct keep_request;
-struct keep_answer;
-
-/* Zero-initialise and set what is the caller's. */
 struct keep_limits {
 	struct enforcer *x;
+	const struct present *now; /* read a moment ago */
 	int64_t now_ms;
-	/* Private: the present, read for the first request. */
-	struct present now;
-	bool read;
+};
+
+/* What became of a request. */
+struct keep_answer {
+	bool done; /* it is kept, or not any more */
+	int64_t until_ms;
+	char why[160]; /* it was refused */
 };
 
 /* Fills the answer, and writes the keep if it is allowed: the process belongs to the uid, or
- * the uid is root's. Fails only when the store or policy.db does. */
-int keep_limits_apply(struct keep_limits *l, const struct keep_request *r, uint32_t uid,
+ * the uid is root's. Fails only when policy.db does. */
+int keep_limits_apply(const struct keep_limits *l, const struct user_request *r, uint32_t uid,
 	struct keep_answer *answer, struct err *e);
-void keep_limits_finish(struct keep_limits *l);
 
 /* A session gets another name when the name of its user or notebook becomes known later. Its
  * keeps follow the process for which they were asked. */

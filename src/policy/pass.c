@@ -6,52 +6,53 @@
 
 #define HOUR_MS INT64_C(3600000)
 
-/* Takes an end back: the session stays as it was before the pass. */
-static void hold_end(struct pass *p, size_t i, enum policy_hold why)
+/* A slot of the store: clocks are as fine as that. */
+#define SLOT_MS INT64_C(60000)
+
+/* Takes a step back: the session stays as it was before the pass. */
+static void hold(struct pass *p, size_t i, enum policy_hold why)
 {
 	struct verdict *v = &p->verdicts[i];
 	v->state = p->states[i];
-	v->state.clock_ms = p->facts[i].clock_ms;
+	if (v->state.stage != STAGE_NONE)
+		judge_note_clock(&v->state, p->policy, &p->facts[i], p->now_ms);
 	v->step = STEP_NONE;
 	v->renewed = false;
 	v->hold = why;
 }
 
-/* A new final notice is not sent either while the breaker or a limit would hold the end again.
- */
+/* A new final notice is not sent either while a limit would hold the end again. */
 static bool wants_end(const struct verdict *v)
 {
 	return v->step == STEP_END || v->renewed;
 }
 
-static void all_cards(const struct pass *p, struct card_set *set)
+/* Whether the session was idle for longer than time has gone by since its clock was noted. By
+ * another limit of use (another rule, or configuration) the clock is another one. A clock that
+ * goes back says nothing, although the time of day may have gone back further. */
+static bool jumped(const struct pass *p, size_t i)
 {
-	size_t n = p->policy->history ? p->policy->history->n_cards : 0;
-	*set = (struct card_set){ { 0 } };
-	for (size_t i = 0; i < n && i < CARD_WORDS * 64; i++)
-		set->bits[i / 64] |= UINT64_C(1) << i % 64;
+	const struct policy_state *old = &p->states[i];
+	const struct session_facts *f = &p->facts[i];
+	int64_t passed_ms = p->now_ms > old->clock_at_ms ? p->now_ms - old->clock_at_ms : 0;
+	return judge_was_warned(old->stage) && old->clock_at_ms >= 0 &&
+	       old->idle_below == f->idle_below && f->observed && f->idle &&
+	       f->clock_ms - old->clock_ms > passed_ms + SLOT_MS;
 }
 
-/* Bad data looks like many idle sessions at once. A single session is never too many: on a
- * small host it would be a large part of all. */
-static bool is_too_much(struct pass *p)
+/* The breaker: one clock may be wrong for its own reasons; when several are, the data are not
+ * to be trusted, and nobody is warned or ended until a person has looked. */
+static void apply_breaker(struct pass *p)
 {
-	struct card_set hit = { { 0 } }, all;
-	p->n_due = 0;
-	for (size_t i = 0; i < p->n; i++) {
-		if (!wants_end(&p->verdicts[i]))
-			continue;
-		p->n_due++;
-		card_set_add(&hit, &p->facts[i].cards);
-	}
-	if (p->n_due < 2)
-		return false;
-	all_cards(p, &all);
-	if (!card_set_empty(&all) && card_set_equal(&hit, &all))
-		return true;
-	int64_t sessions = p->count_sessions(p->context);
-	return (double)p->n_due * 100 >
-	       p->policy->config->policy.breaker_pct * (double)sessions;
+	p->n_jumped = 0;
+	for (size_t i = 0; i < p->n; i++)
+		p->n_jumped += jumped(p, i);
+	p->tripped = !p->stopped && p->n_jumped > 1;
+	if (!p->stopped && !p->tripped)
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		if (p->verdicts[i].step == STEP_WARN || p->verdicts[i].step == STEP_END)
+			hold(p, i, HOLD_BREAKER);
 }
 
 struct due {
@@ -90,19 +91,32 @@ static int64_t count_chosen(
 	return n;
 }
 
+/* How many sessions may be ended in this pass: a part of all, and at least one. */
+static int64_t most_in_a_pass(const struct pass *p, size_t n)
+{
+	if (n < 2)
+		return 1;
+	double part = p->policy->config->policy.breaker_pct *
+		      (double)p->count_sessions(p->context) / 100;
+	return part < 1 ? 1 : (int64_t)part;
+}
+
 static void apply_limits(struct pass *p, struct due *due, size_t n)
 {
 	const struct config_policy *limits = &p->policy->config->policy;
+	int64_t most = most_in_a_pass(p, n);
 	if (n)
 		qsort(due, n, sizeof(*due), compare_due);
 	for (size_t i = 0; i < n; i++) {
 		const char *user = p->facts[due[i].index].session->user;
 		if (count_past(p, NULL, HOUR_MS) + count_chosen(p, due, i, NULL) >=
 			limits->ends_per_hour)
-			hold_end(p, due[i].index, HOLD_HOST_LIMIT);
+			hold(p, due[i].index, HOLD_HOST_LIMIT);
 		else if (count_past(p, user, 24 * HOUR_MS) + count_chosen(p, due, i, user) >=
 			 limits->ends_per_user_day)
-			hold_end(p, due[i].index, HOLD_USER_LIMIT);
+			hold(p, due[i].index, HOLD_USER_LIMIT);
+		else if (count_chosen(p, due, i, NULL) >= most)
+			hold(p, due[i].index, HOLD_PASS_LIMIT);
 	}
 }
 
@@ -123,10 +137,7 @@ bool pass_run(struct pass *p)
 		return false;
 	for (size_t i = 0; i < p->n; i++)
 		p->verdicts[i] = judge(p->policy, &p->facts[i], &p->states[i], p->now_ms);
-	p->tripped = is_too_much(p);
-	for (size_t i = 0; i < p->n && p->tripped; i++)
-		if (wants_end(&p->verdicts[i]))
-			hold_end(p, i, HOLD_BREAKER);
+	apply_breaker(p);
 	apply_limits(p, due, collect(p, due));
 	for (size_t i = 0; i < p->n; i++)
 		p->states[i] = p->verdicts[i].state;

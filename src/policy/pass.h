@@ -22,11 +22,12 @@ struct pass {
 	size_t n;
 	const struct past_end *past; /* of the last day */
 	size_t n_past;
-	/* How many sessions hold a card now; only asked when several would be ended. */
+	/* How many sessions hold a card now; only asked when several are to be ended. */
 	int64_t (*count_sessions)(void *context);
 	void *context;
-	bool tripped; /* out: the breaker holds the ends of this pass back */
-	size_t n_due; /* out: that it would have ended */
+	bool stopped;	 /* the breaker has tripped before and was not released */
+	bool tripped;	 /* out: it trips in this pass */
+	size_t n_jumped; /* out: sessions whose clocks grew too fast */
 };
 
 /* False: out of memory, and nothing has changed. */

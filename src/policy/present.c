@@ -8,8 +8,6 @@
 #include "proc/proc.h"
 
 enum { READ_WAIT_MS = 5000 };
-/* A session that is idle for less is not near any stage. */
-#define NEAR_MS INT64_C(240000)
 
 static bool index_spans(struct present *p)
 {
@@ -20,11 +18,11 @@ static bool index_spans(struct present *p)
 	if (!p->first || !p->spans || !p->facts)
 		return false;
 	for (size_t i = 0; i < h->n_spans; i++)
-		p->first[h->spans[i].session + 2] += h->spans[i].how == SPELL_OPEN;
+		p->first[h->spans[i].session + 2] += h->spans[i].open;
 	for (size_t s = 2; s < h->n_sessions + 2; s++)
 		p->first[s] += p->first[s - 1];
 	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].how == SPELL_OPEN)
+		if (h->spans[i].open)
 			p->spans[p->first[h->spans[i].session + 1]++] = (uint32_t)i;
 	return true;
 }
@@ -36,32 +34,60 @@ struct open_spans present_spans(const struct present *p, size_t session)
 }
 
 /* What protects one process, by its uid in the store and, if it can be read, by /proc. */
-static const char *protection(
+static struct builtin_facts facts_of(
 	const struct present *p, const struct idle_process *process, int proc, int64_t uid_min)
 {
-	struct builtin_facts f = { .pid = process->pid,
+	const struct builtin_facts stored = { .pid = process->pid,
 		.uid = process->uid,
 		.uid_min = uid_min,
 		.graphics = p->history.sessions[process->session].draws };
-	const char *why = builtin_exemption(&f);
-	if (why || proc < 0 || p->history.simulated ||
+	struct builtin_facts read;
+	if (proc < 0 || p->history.simulated ||
 		proc_start_ticks(proc, process->pid) != process->start_ticks ||
-		builtin_read(&f, proc, process->pid, process->pid) != 0)
-		return why;
-	return builtin_exemption(&f);
+		builtin_read(&read, proc, process->pid, process->pid) != 0)
+		return stored;
+	read.graphics = stored.graphics;
+	if (read.uid < 0 || (stored.uid >= 0 && stored.uid < read.uid))
+		read.uid = stored.uid;
+	return read;
+}
+
+static int open_proc(const struct present *p)
+{
+	int proc = -1;
+	return p->root && proc_open(&proc, p->root, NULL) == 0 ? proc : -1;
 }
 
 static void find_exemptions(struct present *p)
 {
 	const struct idle_history *h = &p->history;
-	int proc = -1;
+	int proc = open_proc(p);
 	int64_t uid_min = builtin_uid_min();
-	if (p->root && proc_open(&proc, p->root, NULL) != 0)
-		proc = -1;
 	for (size_t i = 0; i < h->n_processes; i++) {
 		struct session_facts *f = &p->facts[h->processes[i].session];
-		if (!f->exemption && f->clock_ms >= NEAR_MS)
-			f->exemption = protection(p, &h->processes[i], proc, uid_min);
+		struct builtin_facts facts;
+		if (f->exemption)
+			continue;
+		facts = facts_of(p, &h->processes[i], proc, uid_min);
+		f->exemption = builtin_exemption(&facts);
+	}
+	if (proc >= 0)
+		close(proc);
+}
+
+void present_exemptions(
+	const struct present *p, size_t session, present_exemption_taker take, void *context)
+{
+	const struct idle_history *h = &p->history;
+	int proc = open_proc(p);
+	int64_t uid_min = builtin_uid_min();
+	for (size_t i = 0; i < h->n_processes; i++) {
+		if (h->processes[i].session != session)
+			continue;
+		const struct builtin_facts f = facts_of(p, &h->processes[i], proc, uid_min);
+		for (int k = 0; k < BUILTIN_REASONS; k++)
+			if (builtin_reason(&f, k))
+				take(context, h->processes[i].pid, builtin_reason(&f, k));
 	}
 	if (proc >= 0)
 		close(proc);
@@ -75,6 +101,8 @@ int present_read(struct present *p, struct err *e)
 		.present = true,
 		.brief = p->brief,
 		.until_ms = p->now_ms };
+	if (p->policy)
+		policy_set_limits(p->policy, h);
 	int rc = idle_history_read(h, e);
 	if (rc == 0 && !index_spans(p))
 		rc = err_memory(e);
@@ -87,9 +115,12 @@ int present_read(struct present *p, struct err *e)
 void present_judge_again(struct present *p)
 {
 	const struct idle_history *h = &p->history;
+	struct policy policy = p->policy ? *p->policy : (struct policy){ 0 };
+	policy.history = h;
 	for (size_t i = 0; i < h->n_sessions; i++) {
 		p->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-		facts_at(&p->facts[i], h, &h->sessions[i], present_spans(p, i), p->now_ms);
+		policy_facts_at(
+			&policy, &p->facts[i], &h->sessions[i], present_spans(p, i), p->now_ms);
 	}
 	find_exemptions(p);
 }

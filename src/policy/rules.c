@@ -21,6 +21,7 @@ static const struct config_rule default_rule = {
 	.again_ms = 105 * MINUTE_MS,
 	.final_ms = 10 * MINUTE_MS,
 	.end_ms = AT_USUAL,
+	.idle_below = IDLE_BELOW_USUAL,
 	.level = "observe",
 };
 static const int64_t usual_end_ms[SESSION_USES] = {
@@ -196,6 +197,26 @@ const char *policy_exemption_fault(const struct config_exemption *x, int64_t now
 	if (x->until == 0)
 		return "it has no date until which it counts";
 	return today > x->until ? "it has expired" : NULL;
+}
+
+void policy_set_limits(const struct policy *p, struct idle_history *h)
+{
+	for (size_t i = 0; i < policy_rules_count(p); i++)
+		idle_history_limit(h, policy_rule(p, i)->idle_below);
+}
+
+/* Which rule matches does not depend on the clock. */
+void policy_facts_at(const struct policy *p, struct session_facts *f,
+	const struct idle_session *session, struct open_spans spans, int64_t at_ms)
+{
+	f->idle_below = IDLE_BELOW_USUAL;
+	facts_at(f, p->history, session, spans, at_ms);
+	const struct config_rule *rule =
+		f->holds && p->config ? policy_find_rule(p, f, at_ms) : NULL;
+	if (!rule || rule->idle_below == f->idle_below)
+		return;
+	f->idle_below = rule->idle_below;
+	facts_at(f, p->history, session, spans, at_ms);
 }
 
 const struct config_exemption *policy_find_exemption(

@@ -23,6 +23,12 @@ const struct config_rule *policy_rule(const struct policy *p, size_t i);
  * knows how much. */
 const struct config_rule *policy_find_rule(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms);
+/* Names the limits of use of all rules to a history, before it is read. */
+void policy_set_limits(const struct policy *p, struct idle_history *h);
+/* Fills the facts of a session by the limit of the rule that matches it; otherwise as
+ * facts_at(), in p->history. */
+void policy_facts_at(const struct policy *p, struct session_facts *f,
+	const struct idle_session *session, struct open_spans spans, int64_t at_ms);
 /* What is likely a mistake in the times of a rule, such as seconds for minutes: a sentence
  * about it. False: nothing is. */
 bool policy_rule_is_hasty(const struct config_rule *rule, char why[WHY_CAP]);

@@ -13,16 +13,14 @@ struct track {
 	struct policy_state state;
 	uint32_t *spans; /* those that cover the moment */
 	size_t n_spans, cap_spans;
-	size_t n_active; /* of its processes, those whose last span ended because of use */
-	bool listed;	 /* it is in replay.live */
-	int64_t uid;	 /* -1: unknown */
+	bool listed; /* it is in replay.live */
+	bool idle;   /* it was idle for as long as a spell */
 	struct simulated result;
 };
 
 struct replay {
 	struct simulation *s;
 	struct track *tracks; /* by session */
-	bool *active;	      /* by process: see n_active */
 	uint32_t *live;	      /* sessions to judge */
 	size_t n_live, cap_live;
 	size_t next_span;
@@ -34,6 +32,7 @@ struct replay {
 	struct past_end *ends;
 	size_t n_ends;
 	int64_t uid_min, now_ms;
+	int64_t tripped_ms; /* the breaker, which was not released since; -1: not */
 	struct err *e;
 };
 
@@ -51,15 +50,6 @@ static bool open_span(struct replay *r, uint32_t i)
 	return true;
 }
 
-/* A process that was seen to use its card still holds it. */
-static void note_how(struct replay *r, struct track *t, const struct idle_span *span)
-{
-	bool *active = &r->active[span->process];
-	t->n_active -= *active;
-	*active = span->how == SPELL_ACTIVE;
-	t->n_active += *active;
-}
-
 /* Opens the spans that have begun, and closes those that have ended. */
 static bool move_to(struct replay *r, int64_t now_ms)
 {
@@ -70,19 +60,15 @@ static bool move_to(struct replay *r, int64_t now_ms)
 	for (size_t k = 0; k < r->n_live; k++) {
 		struct track *t = &r->tracks[r->live[k]];
 		size_t n = 0;
-		for (size_t i = 0; i < t->n_spans; i++) {
-			const struct idle_span *span = &h->spans[t->spans[i]];
-			if (facts_covers(h, span, now_ms))
+		for (size_t i = 0; i < t->n_spans; i++)
+			if (facts_covers(h, &h->spans[t->spans[i]], now_ms))
 				t->spans[n++] = t->spans[i];
-			else
-				note_how(r, t, span);
-		}
 		t->n_spans = n;
 	}
 	return true;
 }
 
-/* Sessions without idle time and without a stage are not judged any more. */
+/* Sessions that hold nothing and have no stage are not judged any more. */
 static void drop_settled(struct replay *r)
 {
 	size_t n = 0;
@@ -102,9 +88,9 @@ static void fill_facts(struct replay *r, size_t k)
 	struct session_facts *f = &r->facts[k];
 	const struct idle_session *session = &h->sessions[r->live[k]];
 	*f = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-	facts_at(f, h, session, (struct open_spans){ t->spans, t->n_spans }, r->now_ms);
-	if (t->n_spans == 0)
-		f->holds = t->n_active > 0;
+	policy_facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
+		r->now_ms);
+	t->idle |= f->idle && f->clock_ms >= h->spell_ms;
 	f->exemption = builtin_exemption(
 		&(struct builtin_facts){ .uid = f->uid, .uid_min = r->uid_min });
 	if (r->s->kept_until)
@@ -121,15 +107,10 @@ static int64_t count_sessions(void *context)
 }
 
 /* The GPU time from the end until each card was used or released. */
-static void find_given_back(struct replay *r, struct track *t, int64_t end_ms)
+static void find_given_back(struct replay *r, struct track *t, const struct session_facts *f)
 {
 	const struct idle_history *h = r->s->history;
-	int64_t used_ms = facts_next_use(h, t->result.session, end_ms);
-	for (size_t i = 0; i < t->n_spans; i++) {
-		const struct idle_span *span = &h->spans[t->spans[i]];
-		if (span->how == SPELL_ACTIVE && (used_ms < 0 || span->end_ms < used_ms))
-			used_ms = span->end_ms;
-	}
+	int64_t end_ms = r->now_ms, used_ms = facts_next_use(h, f, end_ms);
 	for (size_t i = 0; i < t->n_spans; i++) {
 		const struct idle_span *span = &h->spans[t->spans[i]];
 		bool counted = false;
@@ -155,7 +136,7 @@ static bool note_end(struct replay *r, struct track *t, const struct session_fac
 	t->result.idle_since_ms = f->idle_since_ms;
 	t->result.mem_bytes = f->mem_bytes;
 	t->result.cards = f->cards;
-	find_given_back(r, t, r->now_ms);
+	find_given_back(r, t, f);
 	return true;
 }
 
@@ -167,6 +148,8 @@ static void begin_result(struct track *t, const struct idle_session *session)
 		.idle_ms = -1,
 		.idle_since_ms = -1,
 		.mem_bytes = -1,
+		.most_pct = -1,
+		.idle_below = -1,
 		.used_again_ms = -1 };
 }
 
@@ -206,9 +189,26 @@ static bool take_verdict(struct replay *r, size_t k)
 	t->result.session = r->facts[k].session;
 	if (*v->state.rule)
 		text_copy(t->result.rule, RULE_NAME_CAP, v->state.rule);
+	if (v->step == STEP_WARN || v->step == STEP_END) {
+		const struct session_facts *f = &r->facts[k];
+		t->result.idle_below = f->idle_below;
+		t->result.most_pct = idle_history_most(
+			r->s->history, r->live[k], f->idle_since_ms, r->now_ms);
+	}
 	if (v->step == STEP_WARN && t->result.warnings++ == 0)
 		t->result.first_warning_ms = r->now_ms;
 	return v->step != STEP_END || note_end(r, t, &r->facts[k]);
+}
+
+/* Whether the breaker has tripped, and nobody has released it since. */
+static bool is_stopped(struct replay *r)
+{
+	struct simulation *s = r->s;
+	int64_t released_ms =
+		r->tripped_ms >= 0 && s->released ? s->released(s->context, r->tripped_ms) : -1;
+	if (released_ms >= 0 && released_ms <= r->now_ms)
+		r->tripped_ms = -1;
+	return r->tripped_ms >= 0;
 }
 
 static bool run_pass(struct replay *r)
@@ -229,10 +229,14 @@ static bool run_pass(struct replay *r)
 		.n = r->n_live,
 		.past = r->ends,
 		.n_past = r->n_ends,
+		.stopped = is_stopped(r),
 		.count_sessions = count_sessions,
 		.context = r };
 	bool ok = pass_run(&pass);
-	r->s->n_tripped += pass.tripped;
+	if (pass.tripped)
+		r->tripped_ms = r->now_ms;
+	if ((pass.stopped || pass.tripped) && r->s->n_stopped++ == 0)
+		r->s->stopped_ms = r->now_ms;
 	for (size_t k = 0; k < r->n_live && ok; k++)
 		ok = take_verdict(r, k);
 	return ok;
@@ -249,11 +253,11 @@ static int compare_results(const void *a, const void *b)
 static bool collect(struct replay *r)
 {
 	struct simulation *s = r->s;
-	s->n_sessions = s->history->n_sessions;
-	s->n_spans = s->history->n_spans;
-	for (size_t i = 0; i < s->history->n_sessions; i++)
+	for (size_t i = 0; i < s->history->n_sessions; i++) {
+		s->n_sessions += r->tracks[i].idle;
 		if (!keep_result(s, &r->tracks[i].result))
 			return false;
+	}
 	if (s->n)
 		qsort(s->items, s->n, sizeof(*s->items), compare_results);
 	return true;
@@ -264,7 +268,6 @@ static void replay_finish(struct replay *r)
 	for (size_t i = 0; r->tracks && i < r->s->history->n_sessions; i++)
 		free(r->tracks[i].spans);
 	free(r->tracks);
-	free(r->active);
 	free(r->live);
 	free(r->facts);
 	free(r->states);
@@ -289,19 +292,17 @@ static int64_t next_pass(const struct replay *r, int64_t at_ms)
 
 int simulate(struct simulation *s, struct err *e)
 {
-	struct replay r = { .s = s, .uid_min = builtin_uid_min(), .e = e };
+	struct replay r = { .s = s, .uid_min = builtin_uid_min(), .tripped_ms = -1, .e = e };
 	const struct idle_history *h = s->history;
 	bool ok = true;
 	r.tracks = calloc(h->n_sessions + 1, sizeof(*r.tracks));
-	r.active = calloc(h->n_processes + 1, sizeof(*r.active));
-	if (!r.tracks || !r.active) {
-		replay_finish(&r);
+	if (!r.tracks)
 		return err_memory(e);
-	}
 	for (size_t i = 0; i < h->n_sessions; i++) {
 		r.tracks[i].state = POLICY_STATE_NONE;
 		begin_result(&r.tracks[i], &h->sessions[i]);
 	}
+	s->stopped_ms = -1;
 	s->since_ms = h->since_ms > h->first_ms ? h->since_ms : h->first_ms;
 	s->until_ms = h->last_tick_ms < h->until_ms ? h->last_tick_ms : h->until_ms;
 	/* Passes are on whole intervals of the clock. */

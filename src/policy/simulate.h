@@ -17,6 +17,8 @@ struct simulated {
 	int64_t idle_ms;	  /* its clock at the end */
 	int64_t idle_since_ms;
 	int64_t mem_bytes;
+	int64_t idle_below, most_pct; /* at its last step: the limit of use, and the most use in
+					 its idle time, in percent; or -1 */
 	int64_t given_back_ms; /* GPU time from the end until it used or released each card */
 	int64_t used_again_ms; /* when; -1: not again before it released the cards */
 	bool wrong;	       /* used again within WRONG_MS */
@@ -38,6 +40,8 @@ struct simulation {
 	int64_t (*kept_until)(void *context, const char *key, int64_t at_ms);
 	/* How many sessions held a card at a moment; NULL: the history is asked. */
 	int64_t (*count_sessions)(void *context, int64_t at_ms);
+	/* When the breaker was first released after a moment; -1: never. NULL: never. */
+	int64_t (*released)(void *context, int64_t after_ms);
 	/* Told of every step; may be NULL. */
 	void (*tell)(void *context, const struct simulate_step *step);
 	void *context;
@@ -45,8 +49,10 @@ struct simulation {
 	struct simulated *items; /* sessions with a warning or an end, by first warning. One
 				    that began again after its end is there twice */
 	size_t n;
-	size_t n_warned, n_ended, n_wrong, n_spans, n_sessions;
-	size_t n_tripped; /* passes that the breaker held back */
+	size_t n_warned, n_ended, n_wrong;
+	size_t n_sessions;  /* that were idle for as long as a spell */
+	size_t n_stopped;   /* passes that the breaker stopped */
+	int64_t stopped_ms; /* the first of them; -1: none */
 	int64_t given_back_ms;
 	int64_t since_ms, until_ms; /* what was replayed */
 };

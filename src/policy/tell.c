@@ -142,6 +142,14 @@ static int describe_keeps(
 	return 0;
 }
 
+/* Results, alarms and final notices that are sent again are always sent: what a user was
+ * promised must not wait, and nothing comes after it that could be skipped. */
+static bool is_limited(const struct notice *n, const struct policy_state *state)
+{
+	return n->kind == NOTICE_WARNING || n->kind == NOTICE_AGAIN ||
+	       (n->kind == NOTICE_FINAL && state->round == 0);
+}
+
 int tell_add(struct policy_file *f, const struct tell_queue *q, const struct notice *n,
 	const char *stage, struct err *e)
 {
@@ -160,7 +168,7 @@ int tell_add(struct policy_file *f, const struct tell_queue *q, const struct not
 			.due_ms = q->now_ms,
 			.counts = channel_counts((enum channel)c),
 			.admitted =
-				n->kind == NOTICE_ALARM || !channel_counts((enum channel)c) };
+				!is_limited(n, q->state) || !channel_counts((enum channel)c) };
 		if (channel_configured((enum channel)c, q->config))
 			rc = policy_notice_add(f, &row, e);
 	}

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from conftest import BUILD, clean_environment, wait_for
-from ender import (ANOTHER, CHECK, DONE, EXEMPT, GONE, HOLD, KILL, MAGIC, NO_PIDFD, NOT_HIS, REFUSED, RELEASE, TERM,
+from ender import (ANOTHER, CHECK, DONE, EXEMPT, FULL, GONE, HOLD, KILL, MAGIC, NO_PIDFD, NOT_HIS, REFUSED, RELEASE, TERM,
                    Ender, start_as, start_ticks, without_call)
 
 END = BUILD / "gua-end"
@@ -111,6 +111,28 @@ def test_a_name_of_the_display(ender, process):
     assert (reply.answer, child.poll()) == (EXEMPT, None)
     assert "program of the display" in reply.text
     child.stdout.close()
+
+
+@pytest.mark.skipif(not ROOT, reason="starts processes of two users")
+def test_one_user_does_not_take_all_places(ender, process):
+    """Of one uid 256 processes are held; others can be checked and signalled, each for itself."""
+    crowd = [start_as(UID, "sleep", "600") for _ in range(258)]
+    try:
+        answers = [ender.ask(HOLD, child.pid, UID).answer for child in crowd]
+        assert answers == [DONE] * 256 + [FULL] * 2
+        other = start_as(UID + 1, "sleep", "600")
+        crowd.append(other)
+        assert ender.ask(HOLD, other.pid, UID + 1).answer == DONE
+        late = crowd[257]
+        assert ender.ask(CHECK, late.pid, UID + 1).answer == NOT_HIS
+        assert ender.ask(CHECK, late.pid, UID, start=1).answer == ANOTHER
+        assert ender.ask(CHECK, late.pid, UID).answer == DONE and late.poll() is None
+        assert ender.ask(TERM, late.pid, UID).answer == DONE and late.wait(60) == -signal.SIGTERM
+        assert len(list(pathlib.Path(f"/proc/{ender.process.pid}/fd").iterdir())) < 2 * 257 + 16
+    finally:
+        for child in crowd:
+            child.kill()
+            child.wait()
 
 
 def test_requests_that_make_no_sense(ender, process):

@@ -99,6 +99,17 @@ def test_an_idle_session_is_ended(lab):
     assert (one.wait(60), two.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
 
 
+def test_batches(lab):
+    """Each with a row of its own, and a fresh look before it."""
+    n = 150
+    scenario = SCENARIO + "".join(f"process p{i} pid file p{i}\nat 0s hold p{i} card 0 memory 100MiB\n" for i in range(n))
+    children = [lab.start(f"p{i}") for i in range(n)]
+    steps, outcome = lab.end(*[child.pid for child in children], scenario=scenario)
+    assert steps == [f"SIGTERM, processes {first} to {last} of 150" for first, last in ((1, 64), (65, 128), (129, 150))]
+    assert outcome.startswith(f"ended {150 * 100 * 2**20} "), outcome
+    assert {child.wait(60) for child in children} == {-signal.SIGTERM}
+
+
 def test_only_its_own_processes_are_ended(lab):
     one, two = lab.start("one"), lab.start("two")
     assert lab.end(two.pid)[1].startswith(f"ended {2 * GIB} ")
@@ -118,6 +129,7 @@ def test_one_that_ignores_sigterm(lab, options, steps, outcome, status):
     assert (one.poll() if status is None else one.wait(60)) == status
 
 
+@pytest.mark.waits
 def test_one_that_becomes_active_is_spared(lab):
     """At the last moment: it was idle in all samples but the last one."""
     one = lab.start("one")
@@ -125,7 +137,7 @@ def test_one_that_becomes_active_is_spared(lab):
     time.sleep(1)
     (lab.pids / "one.busy").touch()
     out, _ = tool.communicate(timeout=120)
-    assert out == "spared -1 it used card 0: 50 % of the multiprocessors\n"
+    assert out == "spared -1 it used card 0: 50 % of the multiprocessors (the limit is 5 %)\n"
     assert one.poll() is None
 
 
@@ -149,7 +161,7 @@ def test_one_that_uses_the_processor_is_spared(lab):
     one = lab.start("one", "/usr/bin/python3", "-c", BURNS)
     steps, outcome = lab.end("--confirm", "2s", one.pid)
     assert steps == []
-    assert "of a processor core" in outcome and outcome.startswith("spared ")
+    assert "of a processor core" in outcome and outcome.startswith("computes ")
     assert one.poll() is None
 
 
@@ -160,6 +172,7 @@ def test_a_card_that_takes_power_spares(lab):
     assert lab.end("--uuid", "GPU-aaaa", "--floor", "58", one.pid)[1].startswith("ended ")
 
 
+@pytest.mark.waits
 def test_a_terminal_that_was_used_spares(lab):
     """Keys pressed after the last notice are activity."""
     master, slave = os.openpty()

@@ -1,6 +1,7 @@
 """gua enforce and gua keep: the rules over a store that a test has made by hand, minute by minute."""
 import json
 import os
+import re
 import signal
 import sqlite3
 import stat
@@ -9,6 +10,7 @@ import time
 
 import pytest
 
+from asking import ask as ask_service, service
 from conftest import BUILD, GUA, clean_environment, gua, wait_for
 from handmade import ENDED_ACTIVE, ENDED_RELEASED, IDLE_HELD, Store
 
@@ -23,8 +25,8 @@ def iso(moment):
 
 
 class Work:
-    """What one process does on one card: a letter a minute. A active, l a little, e encodes, I idle,
-    - absent."""
+    """What one process does on one card: a letter a minute. A active, m moderate (7 %), l little (3 %), e encodes,
+    I idle, u its use is not known, - absent."""
 
     def __init__(self, pid, user, card, does, memory=8 * GIB, **labels):
         self.pid, self.user, self.card, self.does, self.memory = pid, user, card, does, memory
@@ -49,7 +51,7 @@ class World:
             if (work.card, i) in self.blind:
                 continue
             letter = work.does[i] if i < len(work.does) else "-"
-            if letter in "Ile":
+            if letter in "Imleu":
                 begin, end, seen = (i if begin is None else begin), i + 1, (0 if begin is None else seen) + 1
             elif begin is not None:
                 found.append((begin, end, seen, ENDED_ACTIVE if letter == "A" else ENDED_RELEASED))
@@ -81,12 +83,12 @@ class World:
             return
         process = store.process(host, work.pid, work.user, seen=(self.at(seen[0]), self.at(seen[-1] + 1)), **work.labels)
         for i in seen:
-            busy = {"A": (60000, 90), "l": (0, 3)}.get(work.does[i], (0, 0))
+            busy = {"A": (60000, 90), "m": (0, 7), "l": (0, 3)}.get(work.does[i], (0, 0))
             store.insert("holding_1m", slot=self.at(i), gpu=gpu, process=process, active_ms=busy[0],
                          idle_held_ms=60000 - busy[0], truly_idle_ms=0, squatting_ms=0, active_double_ms=0,
                          idle_held_double_ms=0, truly_idle_double_ms=0, squatting_double_ms=0, active_share_ms=0,
                          idle_share_ms=0, sm_pct_ms=60000 * busy[1], mem_peak_kib=work.peak,
-                         engine_ms=2000 if work.does[i] == "e" else 0)
+                         engine_ms=2000 if work.does[i] == "e" else 0, own_use=busy[1] + 256 * (60000 if work.does[i] == "u" else 0))
         last = [i for i in range(n) if (work.card, i) not in self.blind][-1]
         if last < len(work.does) and work.does[last] != "-":
             store.insert("holder", gpu=gpu, process=process, kind=1, mem_bytes=work.memory,
@@ -140,7 +142,7 @@ def test_simulate_is_what_a_live_run_does(world, tmp_path):
     """The live run starts afresh for each pass. The recorder is silent for a while; one process uses its card a
     little now and then; another of the same session has ended."""
     works = [Work(100, "alice", 0, "AAAAA" + "I" * 95),
-             Work(200, "bob", 1, "I" * 14 + "l" + "I" * 85, login="ssh"),
+             Work(200, "bob", 1, "I" * 14 + "m" + "I" * 50 + "l" * 35, login="ssh"),
              Work(300, "carol", 1, "I" * 100, posix_session=300),
              Work(301, "carol", 0, "-" * 20 + "A" * 10 + "-" * 70, posix_session=300),
              Work(400, "dave", 0, "I" * 37 + "A" + "I" * 62, notebook="jupyter:x")]
@@ -289,6 +291,74 @@ warn = 10m
     assert [rule["matches"] for rule in data["rules"]] == [False, True, True, True]
 
 
+@ROOT_ONLY
+def test_explain_names_the_stages_that_come(world, tmp_path):
+    """Before, between and after stages; also what stands in the way."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 99), Work(200, "bob", 1, "A" + "I" * 99, container="docker:1")])
+    tmp_path.chmod(0o755)
+    text = FAST + "level = end\n[policy]\nmode = enforce\n[notices]\nchannels = mail\nsendmail = {}\n"
+    good, bad = text.format("/bin/true"), text.format("/bin/false")
+    arm = ("enforce", "arm", "--until", "7d", "--db", w.db, "--now", iso(w.at(1)))
+    assert gua(*arm, *conf(tmp_path, good)).returncode == 0
+
+    def explain(minute, pid=100):
+        said = gua("enforce", "explain", pid, "--db", w.db, "--now", iso(w.at(minute)), "--utc", *config)
+        assert said.returncode == 0, said.stderr
+        return [line.strip() for line in said.stdout.split("What happens\n")[1].splitlines()]
+
+    def stages(*times):
+        names = {10: "the first warning", 20: "the second warning", 25: "the final notice", 30: "the end"}
+        return [f"{'then' if i else 'next'}: {names[idle]} at {idle} min of idle time: Wed 2026-11-04 08:{idle + 1} UTC, in "
+                f"{wait} min, if it stays idle" for i, (idle, wait) in enumerate(times)]
+    config = conf(tmp_path, good)
+    w.write(5)
+    assert explain(5) == ["stage: none yet", "nothing happens now: it has not been idle for long enough",
+                          *stages((10, 6), (20, 16), (25, 21), (30, 26))]
+    assert explain(5, 200)[2:] == [*stages((10, 6), (20, 16)), "then: nothing: the rule never ends a session of the kind 'service'"]
+    for minute in 11, 12, 22, 23:
+        w.write(minute)
+        assert w.run(minute, *config).returncode == 0
+    # Between two stages: the final notice comes five minutes after the second warning, which was delivered at minute 22 or 23.
+    said = explain(23)
+    assert said[1] == "nothing happens now: it has not been idle for long enough"
+    assert [re.sub(r" \d+ min| 08:\d+", "", line) for line in said[2:]] == [
+        "next: the final notice at of idle time: Wed 2026-11-04 UTC, in, if it stays idle",
+        "then: the end at of idle time: Wed 2026-11-04 UTC, in, if it stays idle"]
+    final, end = (int(re.search(r"at (\d+) min", line)[1]) for line in said[2:])
+    assert final in (26, 27) and end == final + 5
+    assert gua("enforce", "disarm", "--db", w.db, "--now", iso(w.at(23)), *config).returncode == 0
+    assert explain(23)[1:] == ["nothing happens now: the rule does nothing further",
+                               "next: nothing, until an administrator allows ending with 'gua enforce arm'"]
+    (w.directory / "policy.db").unlink()
+    config = conf(tmp_path, bad)
+    assert w.run(23, *config).returncode == 0
+    said = explain(23)
+    assert said[0] == "stage: warning, since Wed 2026-11-04 08:23 UTC; not delivered yet"
+    assert said[2:] == ["next: the second warning, 10 min after that notice is delivered",
+                        "not delivered: mail: /bin/false ended with status 1"]
+
+
+def test_every_exemption_that_holds_is_named(world, tmp_path):
+    """Also in the first minutes of idle time, by which no process of the system may be warned."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 99, posix_session=5), Work(101, "alice", 1, "A" + "I" * 99, posix_session=5)])
+    config = conf(tmp_path, FAST.replace("warn = 10m", "warn = 1m") + "[exempt a]\nuser = al*\nowner = carol\nuntil = "
+                  "2026-11-30\n[exempt b]\nuser = alice\nowner = dave\nuntil = 2026-11-29\n")
+    w.write(3)
+    with sqlite3.connect(w.db) as db:
+        db.execute("UPDATE process SET uid = 33 WHERE pid = 101")
+        db.execute("UPDATE holder SET kind = 2")
+    explain = ("enforce", "explain", 100, "--db", w.db, "--now", iso(w.at(3)), *config)
+    draws = "built-in: process {}: it uses the card for graphics alone"
+    holds = [draws.format(100), "built-in: process 101: its uid is below UID_MIN: it belongs to the system", draws.format(101),
+             "[exempt a]: asked for by carol, until 2026-11-30", "[exempt b]: asked for by dave, until 2026-11-29"]
+    assert json.loads(gua(*explain, "--json").stdout)["exemptions"] == holds
+    text = gua(*explain).stdout
+    assert all(f"  yes  {line}\n" in text for line in holds) and "no   built-in" not in text, text
+    # Without those of the configuration, the built-in ones hold from the first minute on.
+    assert w.run(3, *conf(tmp_path, FAST.replace("warn = 10m", "warn = 1m"))).returncode == 0
+    assert w.log() == []
+
+
 def test_sessions_below_a_gibibyte_and_services_are_not_ended(world, tmp_path):
     w = world([Work(100, "alice", 0, "A" + "I" * 99, memory=GIB - 1024),
                Work(200, "bob", 1, "A" + "I" * 99, container="docker:0123456789ab")])
@@ -301,6 +371,16 @@ def test_sessions_below_a_gibibyte_and_services_are_not_ended(world, tmp_path):
     assert simulate(w, 100, *conf(tmp_path, FAST))["sessions_ended"] == 0
     for key in "kind = service", "container = docker:*":
         assert simulate(w, 100, *conf(tmp_path, FAST + key + "\n"))["sessions_ended"] == 1
+
+
+@pytest.mark.parametrize("unit, use, ended", [("cron.service", "batch", 1), ("crond.service", "batch", 1),
+                                              ("ollama.service", "service", 0), ("xcron.service", "service", 0)])
+def test_a_job_of_cron_is_batch(world, tmp_path, unit, use, ended):
+    """cron leaves jobs of users in its own cgroup: they are the users', not the service."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 99, unit=unit)])
+    w.write(100)
+    said = simulate(w, 100, *conf(tmp_path, FAST))
+    assert [(s["use"], said["sessions_ended"]) for s in said["sessions"]] == [(use, ended)]
 
 
 def test_memory_that_the_driver_cannot_report_matches_no_rule(world, tmp_path):
@@ -318,18 +398,128 @@ def test_memory_that_the_driver_cannot_report_matches_no_rule(world, tmp_path):
     assert simulate(w, 100, *conf(tmp_path, every + exempt))["sessions_warned"] == 0
 
 
-def test_the_breaker_and_the_limits(world, tmp_path):
-    works = [Work(100 + i, f"user{i % 2}", i % 4, "A" + "I" * 99) for i in range(6)]
+def test_limits_of_a_pass_an_hour_and_a_user(world, tmp_path):
+    """Of six sessions, 30 % is one in a pass; the others follow, the longest idle first."""
+    works = [Work(100 + i, f"user{i % 2}", i % 4, "A" * (3 - i % 3) + "I" * 99) for i in range(6)]
     w = world(works, cards=5)
     config = conf(tmp_path, FAST)
     w.write(100)
-    said = simulate(w, 100, *config)
-    assert said["sessions_ended"] == 0 and said["breaker_passes"] == 70
+    said = simulate(w, 100, *config, "--set", "policy.ends_per_hour=100", "--set", "policy.ends_per_user=100")
+    assert said["breaker_passes"] == 0 and said["breaker_since"] is None
+    ended = sorted((s["ended"], s["session"].split()[1]) for s in said["sessions"])
+    # Idle since minute 1 (102, 105), 2 (101, 104) and 3 (100, 103); the first ends at minute 31.
+    assert ended == [(iso(w.at(31 + i)), pid) for i, pid in enumerate(("102", "105", "101", "104", "100", "103"))]
+    for work in works:
+        work.does = "A" + "I" * 99
+    w.write(100)
     loose = ("--set", "policy.breaker_pct=100", "--set", "policy.ends_per_hour=3", "--set", "policy.ends_per_user=2")
     said = simulate(w, 100, *config, *loose)
     assert [user["sessions_ended"] for user in said["users"]] == [2, 2]
     ended = sorted(s["ended"] for s in said["sessions"] if s["ended"])
     assert ended == [iso(w.at(31))] * 3 + [iso(w.at(96))]  # with a new final notice, after an hour
+
+
+def test_two_idle_sessions_of_one_user_do_not_stop_the_others(world, tmp_path):
+    """On a small host they are a large part of all sessions; each is ended in its turn."""
+    w = world([Work(100 + i, "mallory", i, "A" + "I" * 99) for i in range(2)] +
+              [Work(200 + i, f"user{i}", 2 + i, "A" * 30 + "I" * 70) for i in range(4)], cards=6)
+    config = conf(tmp_path, FAST + "[policy]\nends_per_hour = 100\nends_per_user = 1\n")
+    w.write(100)
+    ended = {s["session"].split()[1]: s["ended"] for s in simulate(w, 100, *config)["sessions"]}
+    assert ended == {"100": iso(w.at(31)), "101": None, **{f"20{i}": iso(w.at(60 + i)) for i in range(4)}}
+
+
+def test_the_breaker_stops_everything_until_it_is_released(world, tmp_path):
+    """The clocks of two sessions say at minute 43 that they were idle since minute 1, not 30: nobody is warned or ended
+    until somebody has looked. One session alone does not stop the others."""
+    w = world([Work(100 + i, f"user{i}", i, "A" * 30 + "I" * 90) for i in range(2)] +
+              [Work(200, "bob", 2, "A" * 36 + "I" * 90)], cards=4)
+    config = conf(tmp_path, FAST + "[policy]\nends_per_hour = 100\n")
+    common = ("--db", w.db, *config)
+
+    def run(*minutes):
+        for minute in minutes:
+            w.write(minute)
+            assert w.run(minute, *config).returncode == 0
+        return [(row["step"], row["user"]) for row in w.log()]
+    assert run(41, 42) == [("warn", "user0"), ("warn", "user1")]
+    released = gua("enforce", "release", *common)
+    assert released.returncode == 0 and released.stdout.startswith("Nothing to release"), released
+    w.works[0].does = "A" + "I" * 119
+    assert run(43) == [("warn", "user0"), ("warn", "user1"), ("warn", "user0")]
+    w.works[0].does, w.works[1].does = "A" * 30 + "I" * 90, "A" * 30 + "I" * 90
+    (w.directory / "policy.db").unlink()
+    run(41, 42)
+    w.works[0].does = w.works[1].does = "A" + "I" * 119
+    assert run(43, 44, 48)[2:] == [("breaker", "")]    # bob's warning is held, too
+    status = gua("enforce", "status", *common, "--now", iso(w.at(49)), "--utc").stdout
+    assert status.startswith("STOPPED    since Wed 2026-11-04 08:43 UTC: the idle time of 2 sessions grew by more than "
+                             "the time since the last pass: the data cannot be right"), status
+    assert json.loads(gua("enforce", "status", *common, "--json").stdout)["stopped_since"] == iso(w.at(43))
+    said = gua("enforce", "explain", "200", *common, "--now", iso(w.at(48)))
+    assert "the breaker has stopped everything, until 'gua enforce release'" in said.stdout, said
+    released = gua("enforce", "release", *common, "--now", iso(w.at(49)), "--utc")
+    assert released.returncode == 0 and released.stdout.startswith("Released: sessions are warned and ended again"), released
+    assert run(50)[3:] == [("resumed", ""), ("warn", "user0"), ("warn", "user1"), ("warn", "bob")]
+    assert json.loads(gua("enforce", "status", *common, "--json").stdout)["stopped_since"] is None
+
+
+def test_another_limit_of_use_does_not_trip_the_breaker(world, tmp_path):
+    """By the new limit, both sessions were idle since minute 1, not 30: so they were, and the data are right. What does
+    not fit to the same limit still stops everything."""
+    w = world([Work(100 + i, f"user{i}", i, "A" + "m" * 29 + "I" * 90) for i in range(2)])
+    for minute, limit in ((41, 5), (42, 5), (43, 10), (44, 10)):
+        w.write(minute)
+        assert w.run(minute, *conf(tmp_path, FAST.replace("[rule all]", f"[rule all]\nidle_below = {limit}", 1))).returncode == 0
+    assert "breaker" not in [row["step"] for row in w.log()]
+    w.works[0].does = w.works[1].does = "I" * 120
+    w.start -= 600  # they came ten minutes earlier
+    w.write(55)
+    assert w.run(55, *conf(tmp_path, FAST.replace("[rule all]", "[rule all]\nidle_below = 10", 1))).returncode == 0
+    assert w.log()[-1]["step"] == "breaker"
+
+
+def test_an_end_is_never_earlier_than_the_final_notice_says(world, tmp_path):
+    """The final notice came in minute 55, for minute 60. By the limit of minute 56 the session has been idle for longer."""
+    w = world([Work(100, "alice", 0, "A" + "m" * 29 + "I" * 90)])
+    for minute in (40, 50, 55, 56, 59, 60):
+        w.write(minute)
+        limit = 5 if minute < 56 else 10
+        assert w.run(minute, *conf(tmp_path, FAST.replace("[rule all]", f"[rule all]\nidle_below = {limit}", 1))).returncode == 0
+    assert [(row["step"], row["at"]) for row in w.log()] == [(step, iso(w.at(minute))) for step, minute in (
+        ("warn", 40), ("warn", 50), ("warn", 55), ("end", 60))]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_policy_db_of_the_version_before(world, tmp_path, version):
+    """It is read as it is, and upgraded by what writes."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 99)])
+    config = conf(tmp_path, FAST)
+    w.write(12)
+    w.run(12, *config)
+    old = {"session": ["key TEXT PRIMARY KEY, user, rule, level, stage, idle_since_ms, stage_ms, delivered_ms, "
+                       "next_clock_ms, round, clock_ms INTEGER NOT NULL -- a comment\n", "WITHOUT ROWID"],
+           "action": ["id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms, step, stage, mode, rule, session, kind, user, uid, pids, "
+                      "cards, held_bytes, idle_since_ms, idle_ms, evidence, result, given_back_ms, config, actor TEXT -- x\n", ""]}
+    if version == 2:
+        old = {"session": [old["session"][0].replace("clock_ms INTEGER", "clock_ms, clock_at_ms INTEGER"), old["session"][1]]}
+    with sqlite3.connect(w.directory / "policy.db") as db:
+        for name, (columns, more) in old.items():
+            names = ", ".join(column.split()[0] for column in columns.split(","))
+            db.execute(f"CREATE TABLE before ({columns}) {more}")
+            db.execute(f"INSERT INTO before SELECT {names} FROM {name}")
+            db.execute(f"DROP TABLE {name}")
+            db.execute(f"ALTER TABLE before RENAME TO {name}")
+        if version == 1:
+            db.execute("DROP TABLE breaker")
+        db.execute(f"PRAGMA user_version = {version}")
+    assert [row["step"] for row in w.log()] == ["warn"]
+    assert "alice" in gua("enforce", "status", "--db", w.db, *config).stdout
+    w.write(22)
+    assert w.run(22, *config).returncode == 0
+    assert [(row["step"], row["stage"]) for row in w.log()] == [("warn", "warning"), ("warn", "second warning")]
+    with sqlite3.connect(w.directory / "policy.db") as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
 
 
 def test_quiet_hours_on_the_night_of_a_clock_change(world, tmp_path):
@@ -423,6 +613,32 @@ def test_warnings_wait_for_their_delivery(world, tmp_path):
     assert "its last notice has not been delivered yet" in said
 
 
+def test_users_that_cannot_be_reached_are_named(world, tmp_path):
+    """By arm, status and doctor, with the channel that would reach them; nothing is said where one does."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 60, job="slurm:1")])
+    text = FAST + "level = end\n[policy]\nmode = enforce\n[notices]\nsendmail = {}\nlogin_directory = " + str(tmp_path / "motd") + "\n"
+    now = ("--db", w.db, "--now", iso(w.at(12)))
+    missed = "users without a terminal cannot be reached ([notices] channels = terminal login), so nothing happens to their sessions; "
+
+    def said(*more):
+        config = conf(tmp_path, text.format(*more))
+        arm = gua("enforce", "arm", "--until", "7d", *now, *config).stdout
+        status = gua("enforce", "status", *now, *config).stdout
+        doctor = gua("doctor", "--nvml", "/no/library", "--db", w.db, "--json", env={"GUA_CONFIG": str(config[1])}).stdout
+        rows = [row for row in json.loads(doctor)["checks"] if row["check"] == "notices"]
+        return arm, status, [(row["result"], row["text"]) for row in rows]
+    w.write(12)
+    assert w.run(12, *conf(tmp_path, text.format("/bin/true"))).returncode == 0
+    for program, advice in (("/bin/true", "add mail there, or webhook or command"),
+                            ("/no/mail", "add webhook or command there, or mail once /no/mail works: No such file or directory")):
+        arm, status, doctor = said(program)
+        assert f"But {missed}{advice}.\n" in arm and f"notices    {missed}{advice}\n" in status, (arm, status)
+        assert doctor == [("warning", missed + advice)]
+    assert "untold     slurm:1 of alice has not been told by terminal: alice has no terminal that accepts messages\n" in status, status
+    arm, status, doctor = said("/bin/true\nchannels = mail")
+    assert "reached" not in arm + status and doctor == [("ok", "gua enforce has a channel that reaches every user")]
+
+
 def test_a_notice_names_the_time_that_was_seen_idle(world, tmp_path):
     """From minute 6 on nobody saw the card for twelve minutes."""
     place = tmp_path / "motd"
@@ -459,7 +675,7 @@ def test_a_late_notice_names_times_to_come(world, tmp_path):
 def test_arm_disarm_and_whom_the_configuration_belongs_to(world, tmp_path):
     w = world([Work(100, "alice", 0, "A" + "I" * 60)])
     w.write(20)
-    config = conf(tmp_path, FAST + "level = end\n[policy]\nmode = enforce\n")
+    config = conf(tmp_path, FAST + "level = end\n[policy]\nmode = enforce\n[notices]\nchannels = mail\nsendmail = /bin/true\n")
     now = ("--db", w.db, "--now", iso(w.at(20)), "--utc")
     tmp_path.chmod(0o755)
     armed = gua("enforce", "arm", "--until", "2026-11-30", *now, *config)
@@ -520,6 +736,7 @@ def test_short_times_are_said(world, tmp_path):
     assert w.run(9, *conf(tmp_path, FAST)).stderr == "gua: sessions that hold a card: 1, idle: 1; gua enforce log has the steps\n"
 
 
+@pytest.mark.waits
 def test_the_configuration_is_read_again(world, tmp_path):
     """At SIGHUP: one with a fault, and one that has gone, are left alone; whose the new one is counts."""
     w = world([Work(100, "alice", 0, "A" + "I" * 60)])
@@ -601,17 +818,11 @@ def kept(world, tmp_path):
             db.execute("UPDATE process SET start_ticks = ?, uid = ?", (ticks, os.getuid() or 4000))
     w.write_kept = write
 
-    def ask(uid=None, **more):
-        request = {"pid": process.pid, "start_ticks": ticks, "for_ms": 60000, "reason": "x", "drop": False}
-        path = w.directory / "keep" / f"{uid}-{process.pid}-1.json"
-        path.write_text(json.dumps(dict(request, **more)))
-        if uid is not None:
-            os.chown(path, uid, uid)
+    def ask(uid=None, what="keep", **more):
+        request = {"ask": what, "pid": process.pid, "start_ticks": ticks, "for_ms": 60000, "reason": "x"}
+        return ask_service(w.directory, uid=uid, **dict(request, **more))
     w.ask = ask
-
-    def answer(uid):
-        return json.loads((w.directory / "keep" / f"{uid}-{process.pid}.answer").read_text())
-    w.answer = answer
+    w.service = lambda minute, *arguments: service(w.directory, w.db, iso(w.at(minute)), *arguments)
     yield w
     process.kill()
     process.wait()
@@ -621,24 +832,30 @@ def test_a_user_keeps_a_session(kept, tmp_path):
     config = conf(tmp_path, FAST + "[policy]\nkeep_longest = 40m\n")
     kept.write_kept(15)
     assert kept.run(15, *config).returncode == 0
-    spool = kept.directory / "keep"
-    assert stat.S_IMODE(spool.stat().st_mode) == 0o3733
-    asked = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db)
-    assert asked.returncode == 0, asked.stderr
-    for minute in range(16, 50):
+    down = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db)
+    assert down.returncode == 1 and down.stdout == ""
+    assert f"gua enforce is not running here: nobody answers on {kept.directory}/enforce.sock" in down.stderr
+    with kept.service(16, *config):
+        asked = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db, "--utc")
+        assert asked.returncode == 0 and asked.stdout.startswith(f"process {kept.pid}: kept until "), asked.stderr
+        said = json.loads(gua("keep", "--json", "--db", kept.db).stdout)
+        assert said == {"schema": "gua-keep-1", "kept": [{"pid": kept.pid, "kept": True, "until": iso(kept.at(36)),
+                                                          "reason": "waiting for data", "why_not": None}]}
+        long = gua("keep", kept.pid, "--for", "22d", "--reason", "x" * 127, "--db", kept.db)
+        assert (long.returncode == 0) == (os.getuid() == 0)
+        assert gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db).returncode == 0
+    assert not (kept.directory / "enforce.sock").exists()
+    for minute in range(17, 50):
         kept.write_kept(minute)
         assert kept.run(minute, *config).returncode == 0
-    steps = [(row["at"], row["step"], row["evidence"]) for row in kept.log()]
-    assert [step[1] for step in steps] == ["warn", "kept", "kept", "warn", "warn"]
+    steps = [(row["at"], row["step"], row["evidence"]) for row in kept.log() if "x" * 127 not in (row["evidence"] or "")]
+    assert [step[1] for step in steps] == ["warn", "kept", "kept", "kept", "warn", "warn"]
     assert "waiting for data" in steps[1][2]
     # Kept until minute 36; then it begins again with the first warning.
     assert [step[0] for step in steps if step[1] == "warn"] == [iso(kept.at(15)), iso(kept.at(36)), iso(kept.at(46))]
-    said = json.loads(gua("keep", "--json", "--db", kept.db).stdout)
-    assert said["kept"][0]["kept"] is True and said["kept"][0]["reason"] == "waiting for data"
-    assert gua("keep", "--drop", kept.pid, "--db", kept.db).returncode == 0
-    kept.run(49, *config)
-    assert "not kept any more" in gua("keep", "--db", kept.db).stdout
-    assert list(spool.glob("*.json")) == []
+    with kept.service(30, *config):
+        assert gua("keep", "--drop", kept.pid, "--db", kept.db).stdout == f"process {kept.pid}: it is not kept any more\n"
+        assert gua("keep", "--db", kept.db).stdout == "You keep no session.\n"
 
 
 def test_a_keep_follows_its_process(kept, tmp_path):
@@ -646,7 +863,8 @@ def test_a_keep_follows_its_process(kept, tmp_path):
     config = conf(tmp_path, FAST)
     kept.write_kept(8)
     kept.run(8, *config)
-    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
+    with kept.service(9, *config):
+        assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
 
     def run(minute, change):
         kept.write_kept(minute)
@@ -662,60 +880,68 @@ def test_a_keep_follows_its_process(kept, tmp_path):
 
 
 @ROOT_ONLY
-def test_requests_of_others_and_other_files_are_refused(kept, tmp_path):
+def test_requests_of_others_are_refused(kept, tmp_path):
     config = conf(tmp_path, FAST)
     kept.write_kept(15)
-    kept.run(15, *config)
-    spool = kept.directory / "keep"
-    kept.ask(uid=4321)
-    secret = tmp_path / "secret"
-    ticks = sqlite3.connect(kept.db).execute("SELECT start_ticks FROM process").fetchone()[0]
-    secret.write_text(json.dumps({"pid": kept.pid, "start_ticks": ticks, "for_ms": 60000, "reason": "x"}))
-    (spool / "0-1-1.json").symlink_to(secret)
-    os.link(secret, spool / "0-2-1.json")
-    os.mkfifo(spool / "0-3-1.json")
-    (spool / "0-4-1.json").write_text("x" * 5000)
-    (spool / "0-5-1.json").write_text('{"pid": -1}')
-    assert kept.run(15, *config, timeout=20).returncode == 0
-    assert [row["step"] for row in kept.log()] == ["warn"]
-    assert secret.exists() and not list(spool.glob("*.json"))
-    assert kept.answer(4321)["kept"] is False and "another user" in kept.answer(4321)["why"]
+    with kept.service(15, *config):
+        for what in "keep", "drop":
+            assert kept.ask(uid=4321, what=what) == {"ok": False, "why": "this process belongs to another user", "text": "",
+                                                     "kept": []}
+        assert kept.ask(uid=4321, start_ticks=1)["why"] == "this process holds no card at the recorder's last tick"
+        other = kept.ask(uid=4321, what="explain")
+        assert (other["ok"], other["text"]) == (False, "") and "of yours holds a card" in other["why"]
+        assert kept.ask(uid=4000, what="list")["kept"] == []
+        assert kept.ask(uid=4000)["ok"] and kept.ask(uid=4321, what="list")["kept"] == []
+    assert [row["actor"] for row in kept.log() if row["step"] == "kept" and "until" in row["evidence"]] == ["alice"]
 
 
-def test_nothing_is_in_the_way_of_a_request(kept, tmp_path):
-    """Directories cannot be removed as files are; absurd lengths are not added to a moment; gua enforce reads requests
-    as a user of its own."""
-    config = conf(tmp_path, FAST)
+@ROOT_ONLY
+def test_a_user_asks_why(kept, tmp_path):
+    """Who may not read the store is told about sessions of their own, and of nobody else's rules."""
+    config = conf(tmp_path, FAST + "[exempt thesis]\nuser = bob\nowner = carol\nuntil = 2099-12-31\n")
     kept.write_kept(15)
-    assert kept.run(15, *config).returncode == 0
-    spool = kept.directory / "keep"
-    for i in range(300):
-        (spool / f"{i}.json").mkdir()
-        if i < 40:    # these stay, and take no place of a request
-            (spool / f"{i}.json" / "x").mkdir()
-    for drop in False, True:
-        kept.ask(for_ms=2**63 - 1, drop=drop)
-        run = kept.run(15, *config)
-        assert run.returncode == 0 and "removed" not in run.stderr
-    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
-    request, = [path for path in spool.glob("*.json") if path.is_file()]
-    assert stat.S_IMODE(request.stat().st_mode) == 0o640 and request.stat().st_gid == spool.stat().st_gid
-    assert kept.run(15, *config).returncode == 0
-    assert kept.answer(os.getuid())["kept"] is True and not request.exists()
+    kept.db.chmod(0o600)
+    with kept.service(15, *config):
+        words = ("enforce", "explain", kept.pid, "--db", "gua.db", "--config", "gua.conf")
+        alice = {"user": 4000, "group": 4000, "extra_groups": [], "cwd": tmp_path}
+        mine = gua(*words, **alice)
+        assert mine.returncode == 0, mine.stderr
+        assert "Session: process " in mine.stdout and "yes  [rule all]: warn after 10 min" in mine.stdout
+        assert "What happens" in mine.stdout and "if it stays idle" in mine.stdout
+        assert "thesis" not in mine.stdout and "default" not in mine.stdout and "bob" not in mine.stdout
+        data = json.loads(gua(*words, "--json", **alice).stdout)
+        assert data["rule"] == "all" and data["pid"] == kept.pid and [rule["rule"] for rule in data["rules"]][0] == "all"
+        other = gua(*words, **dict(alice, user=4321, group=4321))
+        assert other.returncode == 1 and other.stdout == "" and f"no process {kept.pid} of yours" in other.stderr
+        assert "thesis" in gua(*words, cwd=tmp_path).stdout
+    down = gua(*words, **alice)
+    assert down.returncode == 1 and "gua enforce is not running here" in down.stderr
+
+
+@ROOT_ONLY
+def test_a_user_is_told_the_limit_of_the_rule(kept, tmp_path):
+    """Use of 7 % in the last minutes is below the limit of the rule: who asks hears of it what the pass judges by."""
+    config = conf(tmp_path, FAST.replace("[rule all]", "[rule all]\nidle_below = 10", 1))
+    kept.works[0].does = "A" + "I" * 10 + "m" * 50
+    kept.write_kept(15)
+    kept.db.chmod(0o600)
+    with kept.service(15, *config):
+        words = ("enforce", "explain", kept.pid, "--db", "gua.db", "--config", "gua.conf", "--json")
+        mine = json.loads(gua(*words, user=4000, group=4000, extra_groups=[], cwd=tmp_path).stdout)
+        roots = json.loads(gua(*words, "--now", iso(kept.at(15)), cwd=tmp_path).stdout)
+    assert (roots["idle_below_pct"], roots["idle_seconds"]) == (10, 14 * 60)
+    assert (mine["idle_below_pct"], mine["idle_seconds"]) == (10, 14 * 60)
 
 
 @ROOT_ONLY
 def test_limits_of_keep(kept, tmp_path):
     config = conf(tmp_path, FAST + "[policy]\nkeep_longest = 10m\nkeep_per_week = 15m\n")
     kept.write_kept(15)
-    for for_ms, why in ((660000, "for 10 min at most"), (600000, ""), (600000, "for 15 min in seven days")):
-        kept.run(15, *config)
-        kept.ask(uid=4000, for_ms=for_ms)
-        kept.run(15, *config)
-        assert kept.answer(4000)["kept"] is (why == "") and why in kept.answer(4000)["why"]
-    kept.ask(uid=0, for_ms=86400000)
-    kept.run(15, *config)
-    assert kept.answer(0)["kept"] is True
+    with kept.service(15, *config):
+        for for_ms, why in ((660000, "for 10 min at most"), (600000, ""), (600000, "for 15 min in seven days")):
+            answer = kept.ask(uid=4000, for_ms=for_ms)
+            assert answer["ok"] is (why == "") and why in answer["why"]
+        assert kept.ask(uid=0, for_ms=86400000)["ok"]
     assert [row["actor"] for row in kept.log() if row["step"] == "kept" and "until" in row["evidence"]] == ["alice", "root"]
 
 

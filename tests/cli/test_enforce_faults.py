@@ -8,7 +8,7 @@ import pytest
 from conftest import wait_for
 from enforcing import IN_ORDER, TOMORROW, hosts, kinds, needs_enforce  # noqa: F401
 
-pytestmark = needs_enforce
+pytestmark = [*needs_enforce, pytest.mark.waits]
 
 # Ends some time after SIGTERM: when there is a file `end` in its directory.
 SLOW_TO_END = """import os, signal, time
@@ -61,18 +61,17 @@ def test_a_login_notice_is_removed_when_it_is_over(hosts):
     wait_for(lambda: not notice.exists(), host.log)
 
 
-def test_the_breaker(hosts):
-    """With the usual limits, a pass that would end most sessions ends none."""
+def test_a_small_host_has_no_deadlock(hosts):
+    """With the usual limits, three of four sessions are due at once: two are ended one after the other, the third waits for
+    the limit of an hour."""
     host = hosts({key: (0, "4GiB") for key in ("a", "b", "c")}, policy="")
     children = [host.start(key) for key in ("a", "b", "c")]
     host.record()
     host.arm()
     host.enforce()
-    wait_for(lambda: any(step == "breaker" for step, _, _ in host.steps()), host.log)
-    wait_for(lambda: any(kind == "alarm" for kind, _ in host.told()), host.log)
-    time.sleep(2)
-    assert all(child.poll() is None for child in children)
-    assert not any(step in ("end", "signal") for step, _, _ in host.steps())
+    wait_for(lambda: [step for step, _, _ in host.steps()].count("ended") == 2, host.log)
+    assert sorted(child.poll() is None for child in children) == [False, False, True]
+    assert not any(step == "breaker" for step, _, _ in host.steps())
 
 
 def test_no_record_no_action(hosts):
@@ -118,3 +117,34 @@ def test_no_record_no_action(hosts):
     assert "ended" not in steps()
     (inside / "fill").unlink()
     wait_for(lambda: "ended" in steps() and "recorded again" in host.log(), host.log)
+
+
+# Computes until there is a file `stop` in its directory.
+COMPUTES = """import os, time
+while not os.path.exists("stop"):
+    sum(range(10000))
+time.sleep(300)
+"""
+
+
+def test_one_that_computes_on_the_cpu_is_told_once(hosts):
+    """It is spared for as long as it computes, and told so once. Then it begins again, with the first warning."""
+    host = hosts({"one": (0, "8GiB")})
+    host.config.write_text(host.config.read_text().replace("warn_again = 4s\n", "warn_again = never\n").replace("end = 7s", "end = 4s")
+                           .replace("confirm = 1s", "confirm = 4s"))
+    one = host.start("one", "/usr/bin/python3", "-c", COMPUTES, cwd=host.where)
+    host.record()
+    host.arm()
+    host.enforce()
+    host.wait_for_step(one.pid, "spared")
+    assert host.steps(one.pid)[-1][:2] == ("spared", "spared")
+    assert "it computes on the CPU, with " in host.steps(one.pid)[-1][2]
+    time.sleep(8)    # longer than from the first warning to the end
+    assert kinds(host, one) == ["warning", "final", "not-ended"], host.steps(one.pid)
+    assert [step for step, _, _ in host.steps(one.pid)] == ["warn", "warn", "end", "spared"]
+    said = host.gua("enforce", "explain", one.pid, "--db", host.db).stdout
+    assert "nothing happens now: it computes on the CPU\n  next: the first warning, once its processes stop computing" in said, said
+    (host.where / "stop").touch()
+    host.wait_for_step(one.pid, "ended")
+    wait_for(lambda: "ended" in kinds(host, one), host.log)
+    assert kinds(host, one) == ["warning", "final", "not-ended", "warning", "final", "ended"]

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -12,11 +13,12 @@ import time
 import urllib.request
 
 import pytest
+from asking import ask
 from conftest import wait_for
-from ender import start_as
+from ender import start_as, start_ticks
 from enforcing import IN_ORDER, UID, hosts, kinds, needs_enforce  # noqa: F401
 
-pytestmark = needs_enforce
+pytestmark = [*needs_enforce, pytest.mark.waits]
 
 
 def test_from_the_first_warning_to_the_end(hosts):
@@ -49,7 +51,9 @@ def test_from_the_first_warning_to_the_end(hosts):
     assert kinds(host, idle) == IN_ORDER, steps
     assert [step for step, _, _ in steps] == ["warn", "warn", "warn", "end", "signal", "ended"], steps
     assert [result for step, _, result in steps if step == "signal"] == ["SIGTERM"]
-    assert "8.0 GiB given back" in steps[-1][2] and "8.0 GiB given back" in host.log()
+    assert "8.0 GiB given back" in steps[-1][2] and f"ended session {idle.pid} of uid:{UID}: 8.0 GiB freed\n" in host.log()
+    row, = [line for line in host.gua("enforce", "log", "--db", host.db).stdout.splitlines() if " signal " in line]
+    assert re.search(rf" signal +uid:{UID} +session {idle.pid} +0 +sleep: SIGTERM \(idle in \d+ looks at the driver", row), row
     # Those who were active, exempt, kept or small live.
     for child in (late, exempt, small, video, *([kept] if keeps else [])):
         assert child.poll() is None, host.log()
@@ -69,19 +73,91 @@ def test_one_that_is_kept_at_the_last_moment(hosts):
     host = hosts({"idle": (0, "8GiB"), "kept": (1, "8GiB")})
     host.config.write_text(host.config.read_text().replace("confirm = 1s", "confirm = 4s"))
     idle, kept = host.start("idle"), host.start("kept")
-    ticks = int(pathlib.Path(f"/proc/{kept.pid}/stat").read_text().rsplit(")")[1].split()[19])
-    request = host.where / "request"
-    request.write_text(json.dumps({"pid": kept.pid, "start_ticks": ticks, "for_ms": 3600000, "reason": "data"}))
-    os.chown(request, UID, UID if os.geteuid() == 0 else -1)
     host.record()
     host.arm()
     host.enforce()
     host.wait_for_step(kept.pid, "end")
-    request.rename(host.where / "keep" / f"{UID}-{kept.pid}-1.json")
+    answer = ask(host.where, UID, ask="keep", pid=kept.pid, start_ticks=start_ticks(kept.pid), for_ms=3600000, reason="data")
+    assert answer["ok"], answer
     host.wait_for_step(kept.pid, "spared")
     assert [result for step, _, result in host.steps(kept.pid) if step == "spared"] == ["its user keeps it"]
     assert idle.wait(60) == -signal.SIGTERM
     assert kept.poll() is None and "signal" not in [step for step, _, _ in host.steps(kept.pid)]
+
+
+IGNORES = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+
+
+@pytest.mark.parametrize("order, why", [
+    (None, ""), ("disarm", "ending is not allowed any more"), ("keep", "its user keeps it"),
+    ("exempt", "it is exempt: [exempt friends]"), ("use", "it used card 0")])
+def test_a_stop_order_between_the_signals(hosts, order, why):
+    """Before SIGKILL everything is asked again that was asked before SIGTERM."""
+    host = hosts({"stubborn": (0, "8GiB")})
+    host.config.write_text(host.config.read_text().replace("level = end", "level = end\nkill_after_term = yes")
+                           .replace("grace = 20s", "grace = 6s"))
+    stubborn = host.start("stubborn", "/usr/bin/python3", "-c", IGNORES, stdout=subprocess.PIPE)
+    stubborn.stdout.readline()
+    host.record()
+    host.arm()
+    enforcer = host.enforce()
+    host.wait_for_step(stubborn.pid, "signal")
+    if order == "disarm":
+        assert host.gua("enforce", "disarm", "--db", host.db).returncode == 0
+    elif order == "keep":
+        run = host.gua("keep", stubborn.pid, "--for", "1h", "--reason", "it saves its work", "--db", host.db, user=UID,
+                       group=UID, extra_groups=[])
+        assert run.returncode == 0, run.stderr
+    elif order == "exempt":
+        host.config.write_text(host.config.read_text() +
+                               f"[exempt friends]\nuser = uid:{UID}\nowner = carol\nuntil = 2099-12-31\n")
+        enforcer.send_signal(signal.SIGHUP)
+    elif order == "use":
+        (host.pids / "stubborn.busy").touch()
+    if not why:
+        assert stubborn.wait(60) == -signal.SIGKILL, host.log()
+        host.wait_for_step(stubborn.pid, "ended")
+        assert [result for step, _, result in host.steps(stubborn.pid) if step == "signal"] == ["SIGTERM", "SIGKILL"]
+        return
+    host.wait_for_step(stubborn.pid, "spared")
+    assert [result for step, _, result in host.steps(stubborn.pid) if step == "signal"] == ["SIGTERM"]
+    said, = [result for step, _, result in host.steps(stubborn.pid) if step == "spared"]
+    assert said.startswith(f"SIGTERM was sent, and SIGKILL is not: {why}"), said
+    time.sleep(1)
+    assert stubborn.poll() is None
+
+
+CROWD = """import os, sys, time
+for _ in range(int(sys.argv[1])):
+    if not os.fork():
+        time.sleep(300)
+        os._exit(0)
+print(*[path for path in os.popen("ps -o pid= --ppid %d" % os.getpid()).read().split()], flush=True)
+time.sleep(300)
+"""
+
+
+def test_a_session_of_very_many_processes(hosts):
+    """It is ended in batches, takes no place of anybody else, and makes no flood of messages."""
+    n = 300
+    host = hosts({"other-idle": (1, "8GiB"), **{f"crowd{i}": (0, "100MiB") for i in range(n)}})
+    other = host.start("other-idle", uid=UID + 1)
+    crowd = start_as(UID, "/usr/bin/python3", "-c", CROWD, str(n), start_new_session=True, stdout=subprocess.PIPE, text=True)
+    host.children.append(crowd)
+    pids = []
+    while len(pids) < n:
+        pids += [int(word) for word in crowd.stdout.readline().split()]
+    for i in range(n):
+        host.hold(f"crowd{i}", pids[i])
+    host.record()
+    host.arm()
+    host.enforce()
+    host.wait_for_step(other.pid, "ended")
+    host.wait_for_step(pids[0], "ended")
+    signals = [result for step, _, result in host.steps(pids[0]) if step == "signal"]
+    assert signals[0] == "SIGTERM, processes 1 to 64 of 300" and len(signals) == 5, signals
+    assert crowd.poll() is None     # it holds no card
+    assert host.log().count("cannot be held") == 0
 
 
 def test_nothing_is_ended_unarmed(hosts):

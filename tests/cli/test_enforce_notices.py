@@ -119,6 +119,39 @@ def test_a_final_notice_waits_and_so_does_the_end(world, tmp_path):  # noqa: F81
     assert "end" in [step[0] for step in queue.steps()]
 
 
+@ROOT_ONLY
+def test_results_and_repeated_final_notices_do_not_count(world, tmp_path):  # noqa: F811
+    """A day has room for three. Ending fails, because the process does not exist: alice is told so, and gets a new final
+    notice. Twice as late the next time."""
+    queue = Queue(world, tmp_path, [Work(100, "alice", 0, "A" + "I" * 199), Work(200, "bob", 1, "A" * 199)], level="end", per_day=3)
+    queue.run(5)
+    assert gua("enforce", "arm", "--until", "2d", "--db", queue.world.db, "--now", "2026-11-04T08:05:00Z",
+               *queue.config).returncode == 0
+    subjects = {minute: [subject.split(": ", 1)[1][:13] for subject, _ in queue.run(minute)] for minute in range(11, 59)}
+    told = ["you have held", "second notice", "last notice, ", "your python t", "last notice, ", "your python t", "last notice, "]
+    assert [words[0] for words in subjects.values() if words] == told, subjects
+    finals = [minute for minute, words in subjects.items() if words == ["last notice, "]]
+    results = [minute for minute, words in subjects.items() if words == ["your python t"]]
+    assert [finals[i + 1] - results[i] for i in range(2)] == [5, 10]
+    with sqlite3.connect(queue.world.directory / "policy.db") as db:
+        rows = db.execute("SELECT stage, round, state FROM notice ORDER BY id").fetchall()
+    assert rows[2:5] == [("final notice", 0, "delivered"), ("not-ended", 0, "delivered"), ("final notice", 1, "delivered")]
+
+
+def test_an_administrator_is_told_that_the_breaker_has_stopped_everything(world, tmp_path):  # noqa: F811
+    """Once, and nobody else is told anything until it is released."""
+    queue = Queue(world, tmp_path, [Work(100 + i, f"user{i}", i, "A" * 30 + "I" * 90) for i in range(2)])
+    assert len(queue.run(41)) == 2 and queue.run(42) == []
+    for work in queue.world.works:
+        work.does = "A" + "I" * 119
+    (subject, body), = queue.run(43)
+    assert subject == "[gua] " + os.uname().nodename + ": enforcement has stopped", subject
+    assert "Reason: the idle time of 2 sessions grew by more than the time since the last pass" in body
+    assert "until 'gua enforce release'" in body and queue.run(60) == []
+    assert gua("enforce", "release", "--db", queue.world.db, *queue.config).returncode == 0
+    assert len(queue.run(61)) == 2
+
+
 def test_a_later_stage_replaces_what_waits(world, tmp_path):  # noqa: F811
     """Mail is delivered, the command is not: once the second warning is due, the first is not sent any more."""
     queue = Queue(world, tmp_path, [Work(100, "alice", 0, "A" + "I" * 60)])
@@ -185,63 +218,35 @@ def test_a_login_notice_is_about_all_sessions(world, tmp_path):  # noqa: F811
     assert not (place / "alice").exists()
 
 
-@ROOT_ONLY
-def test_a_flood_of_requests_is_in_nobodys_way(kept, tmp_path):  # noqa: F811
-    """One user makes 300 requests a minute, about processes that are not there, too."""
-    config = conf(tmp_path, FAST)
-    kept.write_kept(15)
-    assert kept.run(15, *config).returncode == 0
-    spool = kept.directory / "keep"
-    for i in range(300):
-        path = spool / f"{i}.json"
-        path.write_text(json.dumps({"pid": 2**22 + i, "start_ticks": 1 + i, "for_ms": 60000, "reason": "x"}))
-        os.chown(path, 4321, 4321)
-    # Somebody has taken the name of the request.
-    (spool / f"0-{kept.pid}.json").write_text("{}")
-    os.chown(spool / f"0-{kept.pid}.json", 4321, 4321)
-    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
-    run = kept.run(15, *config)
-    assert run.returncode == 0 and "user 4321 made 30" in run.stderr
-    assert [path.name for path in spool.iterdir()] == [f"0-{kept.pid}.answer"]
-    assert kept.answer(0)["kept"] is True
+def test_a_login_digest_lists_a_session_once(world, tmp_path):  # noqa: F811
+    """However often its final notice was sent; beside a result, what was said before is left out."""
+    queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" + "I" * 90) for i in range(2)])
+    path, place = pathlib.Path(queue.config[1]), tmp_path / "motd.d"
+    place.mkdir()
+    path.write_text(path.read_text().replace("channels = mail", f"channels = login\nlogin_directory = {place}"))
+    queue.run(12)
+    add = ("INSERT INTO notice SELECT NULL, session, idle_since_ms, ?, ?, channel, user, uid, replace(body, ?, ?), queued_ms, 0, 0, "
+           "'waiting', counts, 1, NULL, '', NULL FROM notice WHERE body LIKE '%\"pid\":100,%' AND round = 0 AND stage = 'warning'")
+    for round_ in range(1, 5):
+        queue.change(add, round_, "warning", "", "")
+        queue.run(12)
+        assert pids((place / "alice").read_text()) == [101, 100], (place / "alice").read_text()
+    queue.change(add, 5, "not-ended", '"kind":"warning"', '"kind":"not-ended"')
+    queue.run(12)
+    text = (place / "alice").read_text()
+    assert sorted(pids(text)) == [100, 101] and "was to be ended, and was not" in text, text
 
 
 @ROOT_ONLY
 def test_keeps_do_not_grow_the_log(kept, tmp_path):  # noqa: F811
     config = conf(tmp_path, FAST)
     kept.write_kept(15)
-    kept.run(15, *config)
-    kept.ask(uid=4000, drop=True)
-    kept.run(15, *config)
-    assert kept.answer(4000)["why"] == "it is not kept any more"
-    assert "kept" not in [row["step"] for row in kept.log()]
-    with sqlite3.connect(kept.directory / "policy.db") as db:
-        moment = int(kept.at(10) * 1000)
-        db.executemany("INSERT INTO keep (session, user, uid, pid, from_ms, until_ms, reason) VALUES ('x', 'alice', 4000, 1, "
-                       "?, ?, '')", [(moment, moment + 1)] * 100)
-    kept.ask(uid=4000)
-    kept.run(15, *config)
-    assert kept.answer(4000)["why"] == "a user can keep sessions 100 times in 24 hours"
+    with kept.service(15, *config):
+        assert kept.ask(uid=4000, what="drop")["ok"]
+        assert "kept" not in [row["step"] for row in kept.log()]
+        with sqlite3.connect(kept.directory / "policy.db") as db:
+            moment = int(kept.at(10) * 1000)
+            db.executemany("INSERT INTO keep (session, user, uid, pid, from_ms, until_ms, reason) VALUES "
+                           "('x', 'alice', 4000, 1, ?, ?, '')", [(moment, moment + 1)] * 100)
+        assert kept.ask(uid=4000)["why"] == "a user can keep sessions 100 times in 24 hours"
 
-
-def test_what_is_left_in_the_directory_goes(kept, tmp_path):  # noqa: F811
-    """Answers about processes that have ended, halves of files, and what nobody knows."""
-    config = conf(tmp_path, FAST)
-    kept.write_kept(15)
-    kept.run(15, *config)
-    spool = kept.directory / "keep"
-    assert gua("keep", kept.pid, "--for", "20m", "--reason", "data", "--db", kept.db).returncode == 0
-    assert "asked for; gua enforce has not answered yet" in gua("keep", "--db", kept.db).stdout
-    kept.run(15, *config)
-    answer = spool / f"{os.getuid()}-{kept.pid}.answer"
-    assert "kept until" in gua("keep", "--db", kept.db).stdout
-    # Another process of the same pid is not kept.
-    answer.write_text(answer.read_text().replace('"start_ticks":', '"start_ticks":1'))
-    assert gua("keep", "--db", kept.db).stdout == "You keep no session.\n"
-    (spool / "junk").write_text("x")
-    (spool / "empty").mkdir()
-    (spool / "9-4194999.answer").write_text("{}")
-    kept.run(15, *config)
-    assert len(list(spool.iterdir())) == 4    # they are young
-    kept.run(10**6, *config)
-    assert [path.name for path in spool.iterdir()] == [answer.name]

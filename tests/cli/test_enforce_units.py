@@ -7,7 +7,8 @@ import pytest
 from conftest import BUILD, ROOT
 
 DIST = BUILD / "dist"
-pytestmark = pytest.mark.skipif(not (DIST / "gua-enforce.service").exists(), reason="built without gua enforce")
+pytestmark = [pytest.mark.any_build,
+              pytest.mark.skipif(not (DIST / "gua-enforce.service").exists(), reason="built without gua enforce")]
 
 
 def setting(unit, name):
@@ -49,6 +50,14 @@ def test_only_gua_enforce_reaches_gua_end():
     assert setting(socket, "SocketUser") == setting(unit("gua-enforce.service"), "User") == ["gua-enforce"]
     path, = setting(socket, "ListenSequentialPacket")
     assert f"GUA_END_SOCKET={path}\n" in unit("gua-enforce.service")
+
+
+def test_users_reach_the_socket():
+    """It is where gua keep looks for it, and its directory goes with the service."""
+    service = unit("gua-enforce.service")
+    assert setting(service, "RuntimeDirectory") == ["gua-enforce"]
+    assert setting(service, "RuntimeDirectoryMode") == ["0755"]
+    assert "socket = /run/gua-enforce/socket\n" in (ROOT / "dist" / "gua.conf").read_text()
 
 
 def test_directories_are_what_the_service_writes():

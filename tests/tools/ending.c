@@ -69,13 +69,14 @@ static void close_live(void *context, struct live *l)
 	cmd_live_close(&session);
 }
 
-static void read_processes(struct ending_plan *plan, int n, char **pids)
+static struct end_process *read_processes(int n, char **pids)
 {
+	struct end_process *all = calloc((size_t)n + 1, sizeof(*all));
 	int proc = -1;
 	struct err e = { 0 };
 	proc_open(&proc, "", &e);
 	for (int i = 0; i < n; i++) {
-		struct end_process *p = &plan->processes[plan->n_processes++];
+		struct end_process *p = &all[i];
 		struct proc_status status = { .uid = -1 };
 		p->pid = (uint32_t)atoi(pids[i]);
 		p->start_ticks = proc_start_ticks(proc, p->pid);
@@ -83,6 +84,7 @@ static void read_processes(struct ending_plan *plan, int n, char **pids)
 		p->uid = status.uid;
 	}
 	close(proc);
+	return all;
 }
 
 static void wait_for(struct endings *es, struct ending_outcome *outcome)
@@ -120,7 +122,10 @@ int main(int argc, char **argv)
 		close_live, NULL };
 	struct clock clock;
 	clock_init_real(&clock);
-	read_processes(&plan, argc - line.first_operand, argv + line.first_operand);
+	plan.n_processes = (size_t)(argc - line.first_operand);
+	struct end_process *processes =
+		read_processes(argc - line.first_operand, argv + line.first_operand);
+	plan.processes = processes;
 	snprintf(plan.job, sizeof(plan.job), "%s", s.job ? s.job : "");
 	snprintf(plan.container, sizeof(plan.container), "%s", s.container ? s.container : "");
 	snprintf(plan.cards[0].uuid, UUID_CAP, "%s", s.uuid ? s.uuid : "");
@@ -128,6 +133,7 @@ int main(int argc, char **argv)
 	plan.n_cards = 1;
 	plan.grace_ms = s.grace_ms;
 	plan.kill = s.kill;
+	plan.idle_below = 5;
 	plan.notice_ms = s.noticed ? clock_wall_ms(&clock) : -1;
 	int rc = endings_new(&es, &o, &e);
 	for (size_t i = 0; rc == 0 && i < plan.n_processes; i++)
@@ -148,5 +154,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < plan.n_processes; i++)
 		endings_release(es, &plan.processes[i]);
 	endings_free(es);
+	free(processes);
 	return 0;
 }

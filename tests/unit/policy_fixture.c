@@ -2,6 +2,7 @@
  * must never follow. */
 #include "policy_fixture.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,17 @@
 enum { STEPS = 32, CARDS = 2, SESSIONS_MAX = 2, HOLDERS_MAX = 4, STEP_MS = 60000 };
 #define T0 INT64_C(1794528000000)
 
-/* What a process does on a card in a minute. The report calls LOW and ENCODES idle; for policy
- * they are use. */
-enum doing { ABSENT, ACTIVE, LOW, ENCODES, IDLE, DOINGS };
+/* What a process does on a card in a minute. The report calls all but ACTIVE idle; for policy
+ * MODERATE and ENCODES are use, and of UNKNOWN nobody knows. */
+enum doing { ABSENT, ACTIVE, MODERATE, ENCODES, UNKNOWN, LOW, IDLE, DOINGS };
+/* The use of a drain in percent, and the rule's limit. */
+static const double used_pct[DOINGS] = { [ACTIVE] = 50, [MODERATE] = 7, [LOW] = 3 };
+enum { IDLE_BELOW = 5 };
+
+static bool is_use(enum doing doing)
+{
+	return used_pct[doing] >= IDLE_BELOW || doing == ENCODES;
+}
 
 struct holder {
 	uint32_t session, card;
@@ -80,6 +89,7 @@ static void make_rule(struct truth *t)
 	t->rule = (struct config_rule){ .name = "only",
 		.warn_ms = (int64_t)(3 + next(t) % 3) * STEP_MS,
 		.final_ms = (int64_t)(1 + next(t) % 3) * STEP_MS,
+		.idle_below = IDLE_BELOW,
 		.level = "end" };
 	t->rule.again_ms = chance(t, 30)
 				   ? AT_NEVER
@@ -90,7 +100,7 @@ static void make_rule(struct truth *t)
 		.interval_ms = STEP_MS,
 		.ends_per_hour = 100,
 		.ends_per_user_day = 100,
-		.breaker_pct = 100 };
+		.breaker_pct = chance(t, 50) ? 100 : 30 };
 	if (chance(t, 20)) {
 		int from = (int)(next(t) % 30);
 		t->quiet[0] = (struct config_hours){ 127, from, from + 8 };
@@ -167,7 +177,7 @@ struct store {
 	struct idle_session sessions[SESSIONS_MAX];
 };
 
-/* The stretches of a holder, as a recorder stores them after `n` steps. */
+/* When a holder held its card, as a recorder knows after `n` steps. */
 static void add_spans(struct store *s, const struct truth *t, uint32_t who, int n)
 {
 	const struct holder *h = &t->holders[who];
@@ -176,23 +186,21 @@ static void add_spans(struct store *s, const struct truth *t, uint32_t who, int 
 		.card = h->card,
 		.begin_ms = -1,
 		.mem_kib = 4 << 20 };
-	int64_t idle_ms = 0;
 	for (int i = 0; i <= n; i++) {
 		bool end = i == n;
 		if (!end && !t->seen[h->card][i])
 			continue;
-		enum doing doing = end ? IDLE : (enum doing)h->doing[i];
-		if (!end && doing >= LOW) {
+		if (!end && h->doing[i] != ABSENT) {
 			if (span.begin_ms < 0)
-				span.begin_ms = at(i), idle_ms = 0;
+				span.begin_ms = at(i);
 			span.end_ms = at(i + 1);
-			idle_ms += STEP_MS;
 			continue;
 		}
 		if (span.begin_ms < 0)
 			continue;
-		span.how = end ? SPELL_OPEN : doing == ACTIVE ? SPELL_ACTIVE : SPELL_RELEASED;
-		span.unobserved_ms = span.end_ms - span.begin_ms - idle_ms;
+		span.open = end;
+		if (end && s->h.present)
+			span.end_ms = at(n);
 		s->spans[s->h.n_spans++] = span;
 		span.begin_ms = -1;
 	}
@@ -202,12 +210,18 @@ static void add_marks(struct store *s, const struct truth *t, int n)
 {
 	for (size_t w = 0; w < t->n_holders; w++) {
 		const struct holder *h = &t->holders[w];
-		for (int k = 0; k < n; k++)
-			if (t->seen[h->card][k] &&
-				(h->doing[k] >= ACTIVE && h->doing[k] < IDLE) &&
+		for (int k = 0; k < n; k++) {
+			if (t->seen[h->card][k] && is_use((enum doing)h->doing[k]) &&
 				array_one_more(&s->h.marks, s->h.n_marks))
 				s->h.marks[s->h.n_marks++] = (struct idle_mark){ h->session,
-					h->card, at(k), at(k + 1) };
+					h->card, 0, at(k), at(k + 1) };
+			if (t->seen[h->card][k] && h->doing[k] == UNKNOWN &&
+				array_one_more(&s->h.blinds, s->h.n_blinds))
+				s->h.blinds[s->h.n_blinds++] =
+					(struct idle_blind){ .session = h->session,
+						.from_ms = at(k),
+						.to_ms = at(k + 1) };
+		}
 	}
 }
 
@@ -221,6 +235,7 @@ static int compare_begin(const void *a, const void *b)
 static void record(struct store *s, struct truth *t, int n, bool present)
 {
 	struct idle_mark *marks = s->h.marks;
+	struct idle_blind *blinds = s->h.blinds;
 	s->h = (struct idle_history){ .present = present,
 		.any_run = true,
 		.running = true,
@@ -237,6 +252,9 @@ static void record(struct store *s, struct truth *t, int n, bool present)
 		.n_processes = t->n_holders,
 		.spans = s->spans,
 		.marks = marks,
+		.blinds = blinds,
+		.limits = { IDLE_BELOW },
+		.n_limits = 1,
 		.gaps = s->gaps };
 	memcpy(s->sessions, t->sessions, sizeof(t->sessions));
 	for (uint32_t i = 0; i < t->n_holders; i++)
@@ -267,16 +285,17 @@ static int64_t kept_until(void *context, const char *key, int64_t ms)
 	return kept ? at(t->kept_until[i]) : -1;
 }
 
-static int64_t count_many(void *context)
+/* Of two sessions, a pass ends both, or one. */
+static int64_t count_two(void *context)
 {
 	(void)context;
-	return 100;
+	return 2;
 }
 
 static int64_t count_then(void *context, int64_t ms)
 {
 	(void)ms;
-	return count_many(context);
+	return count_two(context);
 }
 
 /* A step of either run: one line of its log. */
@@ -357,10 +376,10 @@ static const char *check_end(const struct truth *t, int step, size_t session)
 			if (h->session != session || !is_known(t, h, k))
 				continue;
 			bool seen = t->seen[h->card][k];
-			all_seen &= seen;
-			if (seen && h->doing[k] != IDLE)
+			all_seen &= seen && h->doing[k] != UNKNOWN;
+			if (seen && is_use((enum doing)h->doing[k]))
 				return fail("a session was ended that was used", step, key);
-			if (k == step - 1 && !seen)
+			if (k == step - 1 && !(seen && h->doing[k] != UNKNOWN))
 				return fail("an unobserved session was ended", step, key);
 		}
 		idle += all_seen;
@@ -379,7 +398,7 @@ static struct live_process driver_shows(const struct truth *t, uint32_t who, int
 		.card = h->card,
 		.holder = true,
 		.mem_bytes = 1 };
-	p.sm_pct = doing == ACTIVE ? 50 : doing == LOW ? 1 : 0;
+	p.sm_pct = doing == UNKNOWN ? (double)NAN : used_pct[doing];
 	p.engine_pct[ENGINE_DECODER] = doing == ENCODES ? 3 : 0;
 	return p;
 }
@@ -392,12 +411,16 @@ static const char *check_confirm(
 	static struct live_card cards[CARDS];
 	static struct live_process shown[HOLDERS_MAX];
 	struct end_process plan[HOLDERS_MAX];
-	struct fresh_look look = { .cards = cards, .n_cards = CARDS, .processes = shown };
+	struct fresh_look look = {
+		.cards = cards, .n_cards = CARDS, .processes = shown, .idle_below = IDLE_BELOW
+	};
 	struct fresh_result r;
 	size_t n = 0, held = 0;
 	bool used = false, joined = false, blind = false;
-	for (int c = 0; c < CARDS; c++)
+	for (int c = 0; c < CARDS; c++) {
 		cards[c].status = t->seen[c][step] ? CARD_STATUS_OK : CARD_STATUS_LOST;
+		cards[c].values[METRIC_UTILIZATION_GPU] = (double)NAN;
+	}
 	for (uint32_t w = 0; w < t->n_holders; w++) {
 		const struct holder *h = &t->holders[w];
 		bool known = is_known(t, h, step - 1);
@@ -410,8 +433,8 @@ static const char *check_confirm(
 			continue;
 		held += known;
 		joined |= !known;
-		used |= h->doing[step] != IDLE;
-		blind |= !t->seen[h->card][step];
+		used |= is_use((enum doing)h->doing[step]);
+		blind |= !t->seen[h->card][step] || h->doing[step] == UNKNOWN;
 	}
 	fresh_judge(&r, &look, plan, n);
 	bool spares = used || joined || blind || !held;
@@ -469,12 +492,34 @@ static const char *check_step(
 	r->sum->renewed += v->renewed;
 	r->sum->reborn += v->reborn;
 	/* What was said before or while ending was forbidden does not count. */
-	bool forbidden = !r->observe && r->t->disarmed[step] && v->hold != HOLD_UNOBSERVED;
+	bool forbidden = !r->observe && r->t->disarmed[step] && v->hold != HOLD_UNOBSERVED &&
+			 v->hold != HOLD_USE_UNKNOWN;
 	if (v->state.stage == STAGE_NONE || forbidden)
 		r->notices[i] = 0;
 	if (is_compared(v->step) && policy_is_quiet(&r->policy, at(step)))
 		return fail("something happened in quiet hours", step, f->session->key);
 	return NULL;
+}
+
+/* At most a part of the sessions is ended in a pass, the longest idle first. */
+static const char *check_pass(struct live_run *r, const struct session_facts *facts,
+	const struct verdict *verdicts, int step)
+{
+	size_t ended = 0;
+	for (size_t i = 0; i < r->t->n_sessions; i++) {
+		ended += verdicts[i].step == STEP_END;
+		if (verdicts[i].hold != HOLD_PASS_LIMIT)
+			continue;
+		r->sum->held++;
+		/* The other one was ended or told again, and is not idle for less. */
+		if (verdicts[1 - i].hold != HOLD_NOTHING ||
+			facts[1 - i].clock_ms < facts[i].clock_ms)
+			return fail(
+				"not the longest idle was ended", step, facts[i].session->key);
+	}
+	return ended > 1 && r->t->config.policy.breaker_pct < 100
+		       ? fail("too many were ended in a pass", step, "a")
+		       : NULL;
 }
 
 /* The notice of the present stage arrived, as the truth has it. */
@@ -505,7 +550,7 @@ static const char *live_pass(struct live_run *r, struct store *s, int step)
 		facts[i] = (struct session_facts){ .kept_until_ms = kept_until(
 							   t, s->sessions[i].key, at(step)),
 			.delivered_ms = delivered(t, &r->states[i], step) };
-		facts_at(&facts[i], &s->h, &s->sessions[i], open, at(step));
+		policy_facts_at(&r->policy, &facts[i], &s->sessions[i], open, at(step));
 	}
 	struct pass pass = { .policy = &r->policy,
 		.now_ms = at(step),
@@ -513,9 +558,15 @@ static const char *live_pass(struct live_run *r, struct store *s, int step)
 		.states = r->states,
 		.verdicts = verdicts,
 		.n = t->n_sessions,
-		.count_sessions = count_many };
+		.count_sessions = count_two };
 	if (!pass_run(&pass))
 		return "out of memory";
+	/* Histories are true: no clock grows faster than time goes by. */
+	if (pass.tripped)
+		return fail("the breaker tripped", step, "a");
+	const char *limit = check_pass(r, facts, verdicts, step);
+	if (limit)
+		return limit;
 	for (size_t i = 0; i < t->n_sessions; i++) {
 		const char *why = check_step(r, &verdicts[i], step, &facts[i]);
 		if (why)

@@ -12,6 +12,7 @@ struct policy_checked {
 	size_t renewed; /* final notices after a long hold */
 	size_t reborn;	/* sessions that began again after their end */
 	size_t joined;	/* sessions that only a new process spared at the last look */
+	size_t held;	/* ends that another one of the same pass delayed */
 };
 
 /* Makes the history of this seed and checks it. Returns NULL, or a sentence about what is

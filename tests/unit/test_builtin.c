@@ -82,7 +82,13 @@ static void test_services(void **state)
 	(void)state;
 	service_is("0::/system.slice/ollama.service\n", true);
 	service_is("0::/system.slice/ollama.service/inner\n", true);
-	service_is("4:memory:/x\n1:name=systemd:/system.slice/cron.service\n", true);
+	service_is("4:memory:/x\n1:name=systemd:/system.slice/nginx.service\n", true);
+	/* Jobs of users are theirs, not cron's. */
+	service_is("4:memory:/x\n1:name=systemd:/system.slice/cron.service\n", false);
+	service_is("0::/system.slice/crond.service/job\n", false);
+	service_is("0::/system.slice/atd.service\n", false);
+	service_is("0::/system.slice/xcron.service\n", true);
+	service_is("0::/system.slice/cron.service.service\n", true);
 	service_is("0::/system.slice/docker-3f2a.scope\n", false);
 	service_is("0::/system.slice/slurmstepd.scope/job_1/x.service\n", false);
 	service_is("0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n",

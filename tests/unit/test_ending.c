@@ -48,7 +48,7 @@ static struct fresh_look look_at(void)
 		holders[i].mem_bytes = GIB;
 		holders[i].holder = true;
 	}
-	return (struct fresh_look){ cards, 2, holders, 3, false };
+	return (struct fresh_look){ cards, 2, holders, 3, false, 5 };
 }
 
 static struct fresh_result judge(const struct fresh_look *look)
@@ -76,10 +76,16 @@ static void test_active(void **state)
 {
 	(void)state;
 	struct fresh_look look = look_at();
-	holders[1].sm_pct = 0.4;
+	holders[1].sm_pct = 4.9; /* below the limit of the rule */
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	look.idle_below = 1;
+	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+	look.idle_below = 5;
+	holders[1].sm_pct = 5;
 	struct fresh_result r = judge(&look);
 	assert_int_equal(r.verdict, FRESH_ACTIVE);
-	assert_non_null(strstr(r.why, "it used card 0"));
+	assert_string_equal(
+		r.why, "it used card 0: 5 % of the multiprocessors (the limit is 5 %)");
 	look = look_at();
 	holders[0].engine_pct[ENGINE_DECODER] = 3;
 	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
@@ -95,7 +101,9 @@ static void test_unknown(void **state)
 	holders[0].sm_pct = holders[1].sm_pct = (double)NAN;
 	/* Alone on a card that does nothing at all. */
 	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
-	cards[0].values[METRIC_UTILIZATION_GPU] = 1;
+	cards[0].values[METRIC_UTILIZATION_GPU] = 4;
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	cards[0].values[METRIC_UTILIZATION_GPU] = 5;
 	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
 	cards[0].values[METRIC_UTILIZATION_GPU] = (double)NAN;
 	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);

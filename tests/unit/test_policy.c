@@ -29,6 +29,7 @@ static void test_random_histories(void **state)
 	assert_true(sum.renewed > HISTORIES / 2000);
 	assert_true(sum.reborn > HISTORIES / 2000);
 	assert_true(sum.joined > HISTORIES / 2000);
+	assert_true(sum.held > HISTORIES / 200);
 }
 
 /* Histories beyond those above that were once judged wrongly. */

@@ -1,0 +1,164 @@
+/* Answers users about their own sessions. */
+#include "cmd/enforce_users.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "policy/keep_limits.h"
+
+struct enforce_users {
+	struct enforce *x;
+	struct enforcer *enforcer;
+	struct user_socket *socket;
+	char path[PATH_MAX];
+	int64_t now_ms;
+	/* The present, read for a request and kept for the next ones. */
+	struct present present;
+	bool read;
+	int64_t until_us; /* it is as good as new */
+};
+
+/* Reading the store for users takes at most this part of the time, however many ask. */
+enum { PART = 20 };
+
+static void forget_present(struct enforce_users *u)
+{
+	if (u->read)
+		present_finish(&u->present);
+	u->read = false;
+}
+
+static int read_present(struct enforce_users *u, struct err *e)
+{
+	int64_t begin_us = clock_monotonic_us();
+	if (u->read && begin_us < u->until_us)
+		return 0;
+	forget_present(u);
+	u->present = (struct present){ .db = u->enforcer->db,
+		.root = u->enforcer->root,
+		.now_ms = u->now_ms,
+		.policy = &u->enforcer->policy };
+	u->read = true;
+	int rc = present_read(&u->present, e);
+	int64_t now_us = clock_monotonic_us();
+	u->until_us = now_us + (now_us - begin_us) * PART;
+	if (rc)
+		forget_present(u);
+	return rc;
+}
+
+struct listing {
+	struct user_answer *answer;
+	uint32_t uid;
+};
+
+static int take_keep(void *context, const struct policy_keep *k)
+{
+	struct listing *l = context;
+	if (k->uid == l->uid)
+		user_answer_keep(l->answer, k->pid, k->until_ms, k->reason);
+	return 0;
+}
+
+static int answer_keep(struct enforce_users *u, const struct user_request *r, uint32_t uid,
+	struct user_answer *answer, struct err *e)
+{
+	struct keep_answer what;
+	int rc = read_present(u, e);
+	const struct keep_limits limits = { u->enforcer, &u->present, u->now_ms };
+	if (rc == 0)
+		rc = keep_limits_apply(&limits, r, uid, &what, e);
+	if (rc)
+		return rc;
+	text_copy(answer->why, sizeof(answer->why), what.why);
+	answer->ok = what.done;
+	if (what.done && r->ask == USER_ASK_KEEP)
+		user_answer_keep(answer, r->pid, what.until_ms, r->reason);
+	return 0;
+}
+
+static int answer_explain(struct enforce_users *u, const struct user_request *r, uint32_t uid,
+	struct user_answer *answer, struct err *e)
+{
+	int rc = read_present(u, e);
+	const struct enforce_question q = { .present = &u->present,
+		.pid = r->pid,
+		.uid = uid,
+		.json = r->json,
+		.utc = r->utc };
+	if (rc == 0)
+		rc = enforce_explain_to(u->x, &q, &answer->text, e);
+	answer->ok = rc == 0;
+	return rc;
+}
+
+static int answer_to(struct enforce_users *u, const struct user_request *r, uint32_t uid,
+	struct user_answer *answer, struct err *e)
+{
+	struct listing listing = { answer, uid };
+	const struct policy_span now = { u->now_ms, u->now_ms + 1 };
+	if (!u->enforcer->file)
+		return err_set(e, ERR_WORLD, "gua enforce cannot use its file now");
+	if (r->ask == USER_ASK_EXPLAIN)
+		return answer_explain(u, r, uid, answer, e);
+	if (r->ask != USER_ASK_LIST)
+		return answer_keep(u, r, uid, answer, e);
+	answer->ok = true;
+	return policy_file_keeps(u->enforcer->file, now, take_keep, &listing, e);
+}
+
+static void fill_answer(
+	void *context, const struct user_request *r, uint32_t uid, struct user_answer *answer)
+{
+	struct err e = { 0 };
+	if (answer_to(context, r, uid, answer, &e) == 0)
+		return;
+	answer->ok = false;
+	text_copy(answer->why, sizeof(answer->why), e.text);
+}
+
+int enforce_users_open(
+	struct enforce_users **out, struct enforce *x, struct enforcer *enforcer, struct err *e)
+{
+	struct enforce_users *u = calloc(1, sizeof(*u));
+	if (!u)
+		return err_memory(e);
+	u->x = x;
+	u->enforcer = enforcer;
+	user_talk_path(u->path, sizeof(u->path), x->conf.values.policy.socket, x->db);
+	int rc = user_socket_open(&u->socket, u->path, e);
+	if (rc)
+		free(u);
+	else
+		*out = u;
+	return rc;
+}
+
+void enforce_users_close(struct enforce_users *u)
+{
+	if (!u)
+		return;
+	user_socket_close(u->socket);
+	forget_present(u);
+	free(u);
+}
+
+void enforce_users_step(struct enforce_users *u, int64_t now_ms)
+{
+	if (!u)
+		return;
+	u->now_ms = now_ms;
+	user_socket_step(u->socket, fill_answer, u);
+}
+
+size_t enforce_users_fds(const struct enforce_users *u, struct pollfd *fds)
+{
+	return u ? user_socket_fds(u->socket, fds) : 0;
+}
+
+int64_t enforce_users_wait_ms(const struct enforce_users *u)
+{
+	return u ? user_socket_wait_ms(u->socket) : -1;
+}

@@ -1,0 +1,278 @@
+/* Requests and answers as JSON, and the user's side of the socket. */
+#include "policy/user_talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "proc/proc.h"
+
+/* Longer than any time that can be kept, and short enough to be added to a moment. */
+#define LONGEST_MS (INT64_C(366) * 86400000)
+/* How long the user's side waits: a pass of gua enforce may take some seconds. */
+enum { ANSWER_MS = 20000, RETRY_MS = 250 };
+
+static const char *const ask_names[USER_ASKS] = { "list", "keep", "drop", "explain" };
+
+static bool parse_ask(struct user_request *r, const json_t *root)
+{
+	const char *name = json_string_value(json_object_get(root, "ask"));
+	for (int i = 0; name && i < USER_ASKS; i++)
+		if (strcmp(name, ask_names[i]) == 0) {
+			r->ask = (enum user_ask)i;
+			return true;
+		}
+	return false;
+}
+
+static bool parse_numbers(struct user_request *r, const json_t *root)
+{
+	json_int_t pid = json_integer_value(json_object_get(root, "pid"));
+	json_int_t ticks = json_integer_value(json_object_get(root, "start_ticks"));
+	json_int_t for_ms = json_integer_value(json_object_get(root, "for_ms"));
+	if (r->ask == USER_ASK_LIST)
+		return true;
+	if (pid <= 0 || pid > INT32_MAX || ticks < 0 ||
+		(r->ask != USER_ASK_EXPLAIN && ticks == 0))
+		return false;
+	if (r->ask == USER_ASK_KEEP && (for_ms <= 0 || for_ms > LONGEST_MS))
+		return false;
+	r->pid = (uint32_t)pid;
+	r->start_ticks = (uint64_t)ticks;
+	r->for_ms = r->ask == USER_ASK_KEEP ? for_ms : 0;
+	return true;
+}
+
+bool user_request_parse(struct user_request *r, const char *bytes, size_t len)
+{
+	*r = (struct user_request){ 0 };
+	json_t *root = len <= USER_REQUEST_MAX ? json_loadb(bytes, len, 0, NULL) : NULL;
+	const char *reason = json_string_value(json_object_get(root, "reason"));
+	bool ok = json_is_object(root) && parse_ask(r, root) && parse_numbers(r, root);
+	if (ok && reason)
+		text_escape(r->reason, sizeof(r->reason), reason, strlen(reason));
+	r->json = json_is_true(json_object_get(root, "json"));
+	r->utc = json_is_true(json_object_get(root, "utc"));
+	json_decref(root);
+	return ok;
+}
+
+void user_request_write(struct str *out, const struct user_request *r)
+{
+	json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:s, s:b, s:b}", "ask",
+		ask_names[r->ask], "pid", (json_int_t)r->pid, "start_ticks",
+		(json_int_t)r->start_ticks, "for_ms", (json_int_t)r->for_ms, "reason",
+		r->reason, "json", (int)r->json, "utc", (int)r->utc);
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	if (text)
+		str_add(out, text);
+	out->failed |= !text;
+	free(text);
+	json_decref(root);
+}
+
+/* As many keeps as a user can make in a day. */
+enum { MOST_KEPT = 100 };
+
+void user_answer_finish(struct user_answer *a)
+{
+	str_finish(&a->text);
+	free(a->kept);
+	*a = (struct user_answer){ 0 };
+}
+
+bool user_answer_keep(struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason)
+{
+	if (a->n_kept == MOST_KEPT || !array_one_more(&a->kept, a->n_kept))
+		return false;
+	struct user_kept *k = &a->kept[a->n_kept++];
+	*k = (struct user_kept){ .pid = (uint32_t)pid, .until_ms = until_ms };
+	text_escape(k->reason, sizeof(k->reason), reason, strlen(reason));
+	return true;
+}
+
+/* Adds text line by line, so that each can be shown. */
+static void add_lines(struct str *out, const char *text)
+{
+	char line[1024];
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		text_escape(line, sizeof(line), text, len);
+		str_addf(out, "%s\n", line);
+		text += len + (text[len] != '\0');
+	}
+}
+
+bool user_answer_parse(struct user_answer *a, const char *bytes, size_t len)
+{
+	json_t *root = len <= USER_ANSWER_MAX ? json_loadb(bytes, len, 0, NULL) : NULL, *one;
+	const char *why = json_string_value(json_object_get(root, "why"));
+	const char *text = json_string_value(json_object_get(root, "text"));
+	bool ok = json_is_object(root);
+	size_t i;
+	*a = (struct user_answer){ .ok = json_is_true(json_object_get(root, "ok")) };
+	text_escape(a->why, sizeof(a->why), why ? why : "", why ? strlen(why) : 0);
+	add_lines(&a->text, text ? text : "");
+	json_array_foreach(json_object_get(root, "kept"), i, one)
+	{
+		json_int_t pid = json_integer_value(json_object_get(one, "pid"));
+		const char *reason = json_string_value(json_object_get(one, "reason"));
+		ok = ok && pid > 0 && pid <= INT32_MAX &&
+		     user_answer_keep(a, pid,
+			     json_integer_value(json_object_get(one, "until_ms")),
+			     reason ? reason : "");
+	}
+	json_decref(root);
+	return ok && !a->text.failed;
+}
+
+void user_answer_write(struct str *out, const struct user_answer *a)
+{
+	json_t *root = json_pack("{s:b, s:s, s:s, s:[]}", "ok", (int)a->ok, "why", a->why,
+		"text", str_text(&a->text), "kept");
+	json_t *kept = json_object_get(root, "kept");
+	for (size_t i = 0; i < a->n_kept; i++)
+		json_array_append_new(
+			kept, json_pack("{s:I, s:I, s:s}", "pid", (json_int_t)a->kept[i].pid,
+				      "until_ms", (json_int_t)a->kept[i].until_ms, "reason",
+				      a->kept[i].reason));
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	out->failed |= !text || a->text.failed;
+	if (text)
+		str_add(out, text);
+	free(text);
+	json_decref(root);
+}
+
+void user_talk_path(char *dst, size_t cap, const char *configured, const char *db)
+{
+	const char *slash = strrchr(db, '/');
+	if (configured)
+		text_copy(dst, cap, configured);
+	else if (strcmp(db, "/var/lib/gua/gua.db") == 0)
+		text_copy(dst, cap, "/run/gua-enforce/socket");
+	else
+		snprintf(dst, cap, "%.*senforce.sock", slash ? (int)(slash + 1 - db) : 0, db);
+}
+
+uint32_t user_talk_owner(const char *bytes, size_t len, uint32_t uid)
+{
+	const char *end = bytes + len;
+	for (const char *line = bytes; line && line < end;) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+		char text[128];
+		unsigned long long first, n;
+		snprintf(text, sizeof(text), "%.*s", (int)((next ? next : end) - line), line);
+		const char *colon = strchr(text, ':');
+		if (colon && sscanf(colon, ":%llu:%llu", &first, &n) == 2 && uid >= first &&
+			uid - first < n && first > 0)
+			return (uint32_t)first;
+		line = next ? next + 1 : NULL;
+	}
+	return uid;
+}
+
+void user_talk_address(struct sockaddr_un *a, int directory, const char *name)
+{
+	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	proc_name_in(a->sun_path, sizeof(a->sun_path), directory, name);
+}
+
+int user_talk_open_directory(const char *path, const char **name)
+{
+	char directory[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	*name = slash ? slash + 1 : path;
+	int n = slash ? (int)(slash - path) : 0;
+	snprintf(directory, sizeof(directory), "%.*s", n, path);
+	if (strlen(*name) > 80 || !**name) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(slash ? (n ? directory : "/") : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Connects, within the time that is left. */
+static int connect_to(const char *path, int *fd, struct err *e)
+{
+	struct sockaddr_un address;
+	struct timeval wait = { .tv_sec = ANSWER_MS / 1000 };
+	const char *name = NULL;
+	int directory = user_talk_open_directory(path, &name), rc = -1;
+	*fd = directory < 0 ? -1 : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (*fd >= 0) {
+		user_talk_address(&address, directory, name);
+		setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+		setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+		rc = connect(*fd, (struct sockaddr *)&address, sizeof(address));
+	}
+	int why = errno;
+	if (directory >= 0)
+		close(directory);
+	if (rc == 0)
+		return 0;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	if (why == ENOENT || why == ECONNREFUSED || why == ENOTDIR)
+		return err_set(e, ERR_NOTHING,
+			"gua enforce is not running here: nobody answers on %s (%s)", path,
+			strerror(why));
+	return err_set(e, ERR_WORLD, "cannot ask gua enforce on %s: %s", path, strerror(why));
+}
+
+/* Asks once. ERR_BUSY: the connection was closed without an answer. */
+static int ask_once(
+	const char *path, const struct str *request, struct user_answer *answer, struct err *e)
+{
+	int fd = -1, rc = connect_to(path, &fd, e);
+	if (rc)
+		return rc;
+	char *bytes = malloc(USER_ANSWER_MAX);
+	ssize_t n = -1;
+	if (bytes && send(fd, request->data, request->len, MSG_NOSIGNAL) >= 0)
+		n = recv(fd, bytes, USER_ANSWER_MAX, 0);
+	int why = errno;
+	close(fd);
+	if (n > 0 && !user_answer_parse(answer, bytes, (size_t)n))
+		rc = err_set(e, ERR_WORLD, "the answer on %s makes no sense", path);
+	else if (n > 0)
+		rc = answer->ok ? 0 : err_set(e, ERR_NOTHING, "%s", answer->why);
+	else if (!bytes)
+		rc = err_memory(e);
+	else if (n < 0 && why == EAGAIN)
+		rc = err_set(e, ERR_WORLD, "gua enforce does not answer on %s", path);
+	else
+		rc = err_set(e, ERR_BUSY,
+			"gua enforce closed the connection; too many requests of yours wait");
+	free(bytes);
+	return rc;
+}
+
+int user_talk_ask(const char *path, const struct user_request *r, struct user_answer *answer,
+	struct err *e)
+{
+	struct str request = { 0 };
+	int64_t until_us = clock_monotonic_us() + ANSWER_MS * 1000;
+	*answer = (struct user_answer){ 0 };
+	user_request_write(&request, r);
+	int rc = request.failed ? err_memory(e) : ERR_BUSY;
+	while (rc == ERR_BUSY) {
+		*e = (struct err){ 0 };
+		rc = ask_once(path, &request, answer, e);
+		if (rc != ERR_BUSY || clock_monotonic_us() >= until_us)
+			break;
+		poll(NULL, 0, RETRY_MS);
+	}
+	str_finish(&request);
+	return rc;
+}
