@@ -9,11 +9,24 @@
 
 #include "base/array.h"
 
+/* Bytes between two looks at the time. */
+enum { LOOK_BYTES = 4096 };
+
+/* Whether the limit forbids this many bytes more. */
+static bool is_over(const struct str *s, size_t more)
+{
+	const struct str_limit *l = s->limit;
+	if (!l)
+		return false;
+	return s->len + more > l->bytes ||
+	       (s->len / LOOK_BYTES != (s->len + more) / LOOK_BYTES && l->must_end(l->context));
+}
+
 static bool reserve(struct str *s, size_t more)
 {
 	if (s->failed)
 		return false;
-	if (more >= SIZE_MAX / 2 - s->len) {
+	if (more >= SIZE_MAX / 2 - s->len || is_over(s, more)) {
 		s->failed = true;
 		return false;
 	}
@@ -40,6 +53,8 @@ __attribute__((format(printf, 2, 0))) static void add_formatted(
 	struct str *s, const char *format, va_list args)
 {
 	va_list copy;
+	if (s->failed)
+		return;
 	va_copy(copy, args);
 	int n = vsnprintf(NULL, 0, format, copy);
 	va_end(copy);

@@ -8,13 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A growing buffer, always NUL-terminated once anything was added. When memory runs out,
- * `failed` is set and later additions do nothing, so a caller checks once, at the end. */
+/* When to give up making a text: for one that a stranger asks for. */
+struct str_limit {
+	size_t bytes;			 /* it may be this long */
+	bool (*must_end)(void *context); /* asked each few KiB: the time is over */
+	void *context;
+};
+
+/* A growing buffer, always NUL-terminated once anything was added. When memory runs out, or a
+ * limit is reached, `failed` is set and later additions do nothing, so a caller checks once, at
+ * the end. */
 struct str {
-	char *data;  /* heap; NULL until the first addition */
-	size_t len;  /* bytes without the NUL */
-	size_t cap;  /* bytes allocated */
-	bool failed; /* an allocation failed: the content is incomplete */
+	char *data;		       /* heap; NULL until the first addition */
+	size_t len;		       /* bytes without the NUL */
+	size_t cap;		       /* bytes allocated */
+	bool failed;		       /* the content is incomplete */
+	const struct str_limit *limit; /* NULL: none */
 };
 
 void str_add(struct str *s, const char *text);

@@ -29,7 +29,8 @@ struct config_rule {
 	int64_t warn_ms, final_ms; /* idle for this long; this long before the end */
 	int64_t again_ms;	   /* or AT_NEVER */
 	int64_t end_ms;		   /* AT_NEVER, or AT_USUAL: by the kind of the session */
-	const char *level;	   /* a word of POLICY_LEVEL_WORDS */
+	int64_t idle_below; /* a session is idle while it uses less: percent of the SMs */
+	const char *level;  /* a word of POLICY_LEVEL_WORDS */
 	bool kill_after_term;
 };
 
@@ -46,7 +47,7 @@ struct config_policy {
 	int64_t ends_per_hour, ends_per_user_day; /* at most */
 	double breaker_pct;
 	int64_t keep_longest_ms, keep_per_week_ms;
-	const char *keep_directory; /* NULL: the usual place */
+	const char *socket; /* where users ask; NULL: the usual place */
 };
 
 #endif

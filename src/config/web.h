@@ -8,7 +8,7 @@
 /* NULL: not given. */
 struct config_serve {
 	const char *listen, *host_names, *auth_file, *tls_cert, *tls_key;
-	const char *trust_proxy, *user_header;
+	const char *trust_proxy, *proxy_user, *user_header;
 	int64_t max_connections, max_per_address, request_ms, response_ms;
 	bool insecure, access_log;
 };

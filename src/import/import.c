@@ -12,6 +12,7 @@
 #include "base/timetext.h"
 #include "classify/classify.h"
 #include "classify/ledger.h"
+#include "classify/spell.h"
 #include "import/pylives.h"
 #include "store/recorded.h"
 
@@ -34,6 +35,12 @@ struct importer {
 	size_t n_cards, card; /* card: that of the previous sample, where the search starts */
 	struct pylives lives;
 	struct ledger ledger;
+	struct card_spells {
+		struct spells spells;
+		int64_t until_ms; /* of its last sample */
+	} * idle;		  /* by card */
+	struct spell *ended;	  /* those of a flush */
+	size_t n_ended;
 	int64_t at_ms;	  /* time of the previous sample */
 	int64_t until_ms; /* accounted up to here */
 };
@@ -106,6 +113,67 @@ static int begin_run(struct importer *im, struct err *e)
 	return store_begin_run(im->store, &info, e);
 }
 
+/* A process that was not on the card in a later sample has ended, unless it was seen elsewhere:
+ * then it released the memory. */
+static enum spell_end end_of(const struct importer *im, const struct spell *s)
+{
+	if (s->how != SPELL_GONE)
+		return s->how;
+	return im->lives.entries[s->process].last_seen_ms > s->end_ms ? SPELL_RELEASED
+								      : SPELL_EXITED;
+}
+
+static int keep_spell(struct importer *im, const struct spell *s, struct err *e)
+{
+	if (spell_idle_ms(s) < im->rules.spell_ms)
+		return 0;
+	if (!array_one_more(&im->ended, im->n_ended))
+		return err_memory(e);
+	im->ended[im->n_ended] = *s;
+	im->ended[im->n_ended++].how = end_of(im, s);
+	return 0;
+}
+
+/* Collects the spells that have ended; those of a process that has ended are among them. */
+static int collect_spells(struct importer *im, struct err *e)
+{
+	int rc = 0;
+	im->n_ended = 0;
+	for (size_t c = 0; c < im->n_cards; c++) {
+		struct spells *s = &im->idle[c].spells;
+		for (size_t i = 0; i < s->ended.n && rc == 0; i++)
+			rc = keep_spell(im, &s->ended.items[i].spell, e);
+		s->ended.n = 0;
+		for (size_t i = s->open.n; i-- > 0 && rc == 0;) {
+			struct spell *open = &s->open.items[i].spell;
+			if (im->lives.entries[open->process].ended_ms < 0)
+				continue;
+			open->how = SPELL_EXITED;
+			rc = keep_spell(im, open, e);
+			s->open.items[i] = s->open.items[--s->open.n];
+		}
+	}
+	return rc;
+}
+
+/* Gives the processes of open stretches the numbers that they have after pylives_forget(),
+ * which keeps those that live in order. */
+static int renumber_spells(struct importer *im, struct err *e)
+{
+	uint32_t *to = calloc(im->lives.n + 1, sizeof(*to)), n = 0;
+	if (!to)
+		return err_memory(e);
+	for (size_t i = 0; i < im->lives.n; i++)
+		to[i] = im->lives.entries[i].ended_ms < 0 ? n++ : 0;
+	for (size_t c = 0; c < im->n_cards; c++)
+		for (size_t i = 0; i < im->idle[c].spells.open.n; i++) {
+			struct spell *open = &im->idle[c].spells.open.items[i].spell;
+			open->process = to[open->process];
+		}
+	free(to);
+	return 0;
+}
+
 /* Writes the sums to the store. */
 static int flush(struct importer *im, struct err *e)
 {
@@ -119,7 +187,11 @@ static int flush(struct importer *im, struct err *e)
 	tick.n_processes = im->lives.n;
 	tick.usage = ledger_usage_rows(&im->ledger, &tick.n_usage);
 	tick.holding = ledger_holding_rows(&im->ledger, &tick.n_holding);
-	if (store_write_tick(im->store, &tick, e) != 0)
+	if (collect_spells(im, e) != 0)
+		return e->code;
+	tick.spells = im->ended;
+	tick.n_spells = im->n_ended;
+	if (store_write_tick(im->store, &tick, e) != 0 || renumber_spells(im, e) != 0)
 		return e->code;
 	ledger_clear(&im->ledger);
 	pylives_forget(&im->lives);
@@ -148,7 +220,7 @@ static int64_t find_card(const struct importer *im, const char *uuid)
 
 static int add_card(struct importer *im, const struct pyfile_sample *sample, struct err *e)
 {
-	if (!array_one_more(&im->cards, im->n_cards))
+	if (!array_one_more(&im->cards, im->n_cards) || !array_one_more(&im->idle, im->n_cards))
 		return err_memory(e);
 	if (im->n_cards == MAX_CARDS)
 		return err_set(e, ERR_WORLD, "%s has more than %d cards: it cannot be right",
@@ -166,6 +238,8 @@ static int add_card(struct importer *im, const struct pyfile_sample *sample, str
 	};
 	text_copy(card->id.uuid, sizeof(card->id.uuid), sample->uuid);
 	pyfile_device(im->file, sample->uuid, &card->id);
+	im->idle[im->n_cards] = (struct card_spells){ .until_ms = INT64_MIN };
+	spells_init(&im->idle[im->n_cards].spells, (uint32_t)im->n_cards, im->rules.spell_ms);
 	im->card = im->n_cards++;
 	return 0;
 }
@@ -201,13 +275,15 @@ static struct held held_by(const struct pyfile_process *p, size_t n)
 struct stretch {
 	int64_t slot, at_ms, ms;
 	enum card_state state;
+	double util_pct;
 	enum holder_state own; /* of the user whose processes are being added */
 	bool leads;	       /* the first of them: the user's presence is counted there */
 	struct held all;
-	size_t n;	     /* processes */
-	size_t done;	     /* how many processes have got their share ... */
-	int64_t bytes_done;  /* ... what they hold ... */
-	int64_t share_given; /* ... and what they got */
+	int64_t idle_from_ms; /* where its part that no other sample covers begins */
+	size_t n;	      /* processes */
+	size_t done;	      /* how many processes have got their share ... */
+	int64_t bytes_done;   /* ... what they hold ... */
+	int64_t share_given;  /* ... and what they got */
 };
 
 /* Returns the next process' part of the card's time: by memory, or in equal parts when the
@@ -225,6 +301,31 @@ static int64_t next_share(struct stretch *s, int64_t mem_bytes)
 	return share;
 }
 
+/* Whether the stretch of a process has got this sample: a file may name a process twice. */
+static bool has_piece(const struct spells *s, uint32_t process)
+{
+	for (size_t i = 0; i < s->open.n; i++)
+		if (s->open.items[i].spell.process == process)
+			return s->open.items[i].seen;
+	return false;
+}
+
+/* Adds the sample to the idle time of a process. Its own use is not known: it shares that of
+ * its card, and its memory is its own. */
+static void account_idle(struct importer *im, const struct pyfile_process *p,
+	const struct stretch *stretch, uint32_t life)
+{
+	struct spells *s = &im->idle[im->card].spells;
+	const struct held own = held_by(p, 1);
+	struct spell_piece piece = { .process = life,
+		.from_ms = stretch->idle_from_ms,
+		.to_ms = stretch->at_ms + stretch->ms,
+		.state = (enum holder_state)classify_card(stretch->util_pct, own, &im->rules),
+		.mem_bytes = p->mem_bytes };
+	if (piece.from_ms < piece.to_ms && !has_piece(s, life))
+		spells_take(s, &piece);
+}
+
 static int account_process(struct importer *im, const struct pyfile_process *p,
 	struct stretch *stretch, struct err *e)
 {
@@ -237,6 +338,7 @@ static int account_process(struct importer *im, const struct pyfile_process *p,
 						     (uint32_t)im->card, (uint32_t)life);
 	if (!sum)
 		return err_memory(e);
+	account_idle(im, p, stretch, (uint32_t)life);
 	if (state == HOLDER_ACTIVE)
 		im->lives.entries[life].last_active_ms = stretch->at_ms;
 	sum->ms[state] += stretch->ms;
@@ -277,6 +379,7 @@ static int account(struct importer *im, const struct pyfile_sample *sample, stru
 		.slot = slot_for(im, sample->at_ms),
 		.at_ms = sample->at_ms,
 		.ms = sample->interval_ms > 0 ? sample->interval_ms : im->question->interval_ms,
+		.util_pct = sample->util_pct,
 		.all = held_by(sample->processes, sample->n_processes),
 		.n = sample->n_processes,
 	};
@@ -291,7 +394,15 @@ static int account(struct importer *im, const struct pyfile_sample *sample, stru
 		return err_memory(e);
 	sum->ms += stretch.ms;
 	sum->util_pct_ms += llround(sample->util_pct * (double)stretch.ms);
-	return account_users(im, sample, &stretch, e);
+	struct card_spells *idle = &im->idle[im->card];
+	stretch.idle_from_ms = idle->until_ms > stretch.at_ms ? idle->until_ms : stretch.at_ms;
+	if (account_users(im, sample, &stretch, e) != 0)
+		return e->code;
+	if (stretch.idle_from_ms < stretch.at_ms + stretch.ms) {
+		spells_piece_end(&idle->spells, 0);
+		idle->until_ms = stretch.at_ms + stretch.ms;
+	}
+	return 0;
 }
 
 static void count(struct importer *im, const struct pyfile_sample *sample)
@@ -341,6 +452,8 @@ static int import_samples(struct importer *im, struct err *e)
 		if (account(im, &sample, e) != 0)
 			return e->code;
 	}
+	for (size_t i = 0; i < im->n_cards; i++)
+		spells_end_all(&im->idle[i].spells, SPELL_STOPPED);
 	if (rc == 0 && im->summary->samples)
 		rc = flush(im, e);
 	return rc;
@@ -409,6 +522,10 @@ int import_run(struct store *s, struct pyfile *f, const struct import_question *
 	recorded_finish(&im.recorded);
 	pylives_finish(&im.lives);
 	ledger_finish(&im.ledger);
+	for (size_t i = 0; i < im.n_cards; i++)
+		spells_finish(&im.idle[i].spells);
+	free(im.idle);
+	free(im.ended);
 	free(im.cards);
 	return rc;
 }

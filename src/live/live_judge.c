@@ -17,9 +17,9 @@ static enum card_state state_of(
 }
 
 /* Returns since when the card has been in one of `states`, by the samples that were just read:
- * the time of the first sample of the unbroken series that ends with the newest sample. -1: the
- * newest sample is in another state, or there is none. Sets *whole if no sample is in another
- * state. */
+ * the begin of the unbroken series that ends with the newest sample. A sample is of the time
+ * before its stamp, so the series begins where the sample before it ends. -1: the newest sample
+ * is in another state, or there is none. Sets *whole if no sample is in another state. */
 static int64_t since_by_samples(
 	const struct live *l, size_t card, unsigned states, struct held held, bool *whole)
 {
@@ -29,11 +29,13 @@ static int64_t since_by_samples(
 	for (size_t i = r->n_samples; i-- > 0;) {
 		if (!(states & 1U << state_of(l, card, r->samples[i].util_pct, held))) {
 			*whole = false;
-			break;
+			return since_ms < 0 ? -1 : live_sample_ms(l, card, i);
 		}
 		since_ms = live_sample_ms(l, card, i);
 	}
-	return since_ms;
+	const struct live_memory *m = &l->memory[card];
+	bool goes_on = since_ms >= 0 && m->from_ms >= 0 && !m->gap;
+	return goes_on ? m->from_ms : since_ms;
 }
 
 /* Updates since when the card has been idle, whether it is held or not. Must run before

@@ -38,11 +38,14 @@ struct audit_host {
 	bool captured, imported; /* and that it was played from a capture, or imported */
 	bool recording;		 /* a run is live: its last tick is recent */
 	bool ran;		 /* a run overlaps the window */
-	bool left_out;		 /* the engine's: the audit is restricted to others */
-	int64_t last_tick_ms;	 /* of its newest run, or -1 */
-	int64_t interval_ms;	 /* between the ticks of that run */
-	int64_t until_ms;	 /* end of its window: the last tick when a run is live */
-	size_t n_cards;		 /* in cards[] */
+	bool measured;	      /* a recorder was there: not all of it is imported or simulated */
+	bool left_out;	      /* the engine's: the audit is restricted to others */
+	int64_t known_ms;     /* when a card of it was first seen; -1 unknown */
+	bool late;	      /* that was within the window: its own window is shorter */
+	int64_t last_tick_ms; /* of its newest run, or -1 */
+	int64_t interval_ms;  /* between the ticks of that run */
+	int64_t until_ms;     /* end of its window: the last tick when a run is live */
+	size_t n_cards;	      /* in cards[] */
 };
 
 struct audit_card {
@@ -55,6 +58,7 @@ struct audit_card {
 	int64_t energy_known_ms[CARD_STATES];
 	int64_t util_pct_ms; /* over the time in the first three states; -1 unknown */
 	int64_t unsure_ms;   /* observed time that may belong to another state; -1 unknown */
+	int64_t unsure_ms2;  /* in it as a root: errors that do not depend on each other */
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
 	bool has_rows, left_out; /* the engine's: it has a slot; see struct audit_host */
 	double price;		 /* of one GPU-hour; NAN: none is known */
@@ -63,7 +67,9 @@ struct audit_card {
 
 struct audit {
 	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
-	int64_t resolution_ms;	    /* widest slot in it: the largest error at an edge */
+	int64_t asked_since_ms, asked_until_ms; /* the one that was asked for, up to now */
+	bool clipped_start, clipped_end;	/* by more than a minute: see audit_clip() */
+	int64_t resolution_ms; /* widest slot in it: the largest error at an edge */
 	struct rules rules;
 	bool rules_mixed, strict; /* rules differed (these are the newest); strict privacy */
 	struct audit_host *hosts;

@@ -68,7 +68,8 @@ struct audit_row {
 	size_t user, host, card; /* indexes in the audit, or AUDIT_SEVERAL */
 	size_t n_processes;
 	size_t last_process; /* the engine's, to count them */
-	size_t n_cards;	     /* MEASURE_CARDS */
+	size_t n_cards;	     /* MEASURE_CARDS, like the next */
+	int64_t known_ms;    /* when the first of them was seen; -1 unknown */
 	uint32_t pid;	     /* kind process, like the next */
 	int64_t started_ms;  /* -1 unknown */
 };

@@ -29,6 +29,7 @@ const char *const policy_stage_names[POLICY_STAGES] = {
 	[STAGE_ENDING] = "ending",
 	[STAGE_ENDED] = "ended",
 	[STAGE_FAILED] = "failed",
+	[STAGE_COMPUTING] = "spared",
 };
 
 const char *const policy_step_names[POLICY_STEPS] = {
@@ -46,4 +47,5 @@ const char *const policy_step_names[POLICY_STEPS] = {
 	[STEP_FAILED] = "failed",
 	[STEP_ARMED] = "armed",
 	[STEP_DISARMED] = "disarmed",
+	[STEP_RESUMED] = "resumed",
 };

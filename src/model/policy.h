@@ -38,9 +38,10 @@ enum policy_stage {
 	STAGE_WARN = 1,
 	STAGE_AGAIN = 2,
 	STAGE_FINAL = 3,
-	STAGE_ENDING = 4, /* it is being ended */
-	STAGE_ENDED = 5,  /* or would have been */
-	STAGE_FAILED = 6, /* it could not be ended */
+	STAGE_ENDING = 4,    /* it is being ended */
+	STAGE_ENDED = 5,     /* or would have been */
+	STAGE_FAILED = 6,    /* it could not be ended */
+	STAGE_COMPUTING = 7, /* it was spared, because its processes use the CPU */
 	POLICY_STAGES,
 };
 extern const char *const policy_stage_names[POLICY_STAGES];
@@ -56,12 +57,15 @@ struct policy_state {
 				    later; known when the notice was delivered */
 	int64_t round;		 /* how often a session was spared when it was to be ended */
 	int64_t clock_ms;	 /* its idle clock at the last pass that saw it */
+	int64_t clock_at_ms;	 /* of which moment that clock is; -1: unknown */
+	int64_t idle_below;	 /* by which limit of use that clock is; -1: unknown */
 	char rule[RULE_NAME_CAP];
 };
 #define POLICY_STATE_NONE                                                                      \
 	(struct policy_state)                                                                  \
 	{                                                                                      \
-		.idle_since_ms = -1, .stage_ms = -1, .delivered_ms = -1                        \
+		.idle_since_ms = -1, .stage_ms = -1, .delivered_ms = -1, .clock_at_ms = -1,    \
+		.idle_below = -1                                                               \
 	}
 
 /* What a pass did, or would have done. */
@@ -73,13 +77,14 @@ enum policy_step {
 	STEP_KEPT,	/* its user keeps it */
 	STEP_EXEMPT,
 	STEP_RELEASED, /* it gave the cards back after a notice */
-	STEP_BREAKER,  /* too much at once: nothing is ended */
+	STEP_BREAKER,  /* the data look wrong: nothing is done */
 	STEP_SIGNAL,   /* a signal is about to be sent, or a manager's command run */
 	STEP_ENDED,    /* results of ending, from here on */
 	STEP_SPARED,
 	STEP_FAILED,
 	STEP_ARMED, /* by an admin */
 	STEP_DISARMED,
+	STEP_RESUMED, /* the breaker was released */
 	POLICY_STEPS,
 };
 extern const char *const policy_step_names[POLICY_STEPS];

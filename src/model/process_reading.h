@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Other engines of a card; drivers that report their use know at least the first three. */
+/* Other engines of a card; drivers that report their use know at least the first three. The
+ * first is the use of the memory's bus: it comes with any computing, and alone is no work. */
 enum engine { ENGINE_MEMORY, ENGINE_ENCODER, ENGINE_DECODER, ENGINE_JPEG, ENGINE_FLOW };
 #define ENGINE_COUNT 5
 

@@ -44,14 +44,14 @@ enum util_kind {
 	UTIL_NONE,    /* no reading: the time is unobserved */
 	UTIL_RING,    /* every sample of the driver's ring */
 	UTIL_POLLED,  /* readings at drains and glances */
-	UTIL_MEAN,    /* a sample is the mean from its stamp on until the next reading (GPM) */
+	UTIL_MEAN,    /* as a ring, of longer periods: between two readings of counters (GPM) */
 	UTIL_UNKNOWN, /* the card answers, its utilisation is not supported: samples of NAN */
 };
 
 /* Whether there are percentages among the samples of that kind. */
 bool util_is_known(enum util_kind kind);
 
-/* One driver sample. */
+/* One driver sample: the mean over the period that ends at its stamp. */
 struct util_sample {
 	int64_t wall_us; /* the driver's stamp, CLOCK_REALTIME */
 	double util_pct; /* 0..100, or NAN (UTIL_UNKNOWN) */

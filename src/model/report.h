@@ -50,6 +50,8 @@ struct report {
 	size_t n_hosts;
 	size_t n_listed; /* people see the cards of these first ones: all, or a few of many */
 	int64_t since_ms, until_ms, length_ms, resolution_ms;
+	int64_t asked_since_ms, asked_until_ms; /* as in audit.h, like the next two */
+	bool clipped_start, clipped_end;
 	struct rules rules;
 	bool rules_mixed, strict; /* as in audit.h */
 

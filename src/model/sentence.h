@@ -18,6 +18,7 @@ enum sentence_kind {
 	SENTENCE_SIMULATED_HOST, /* the same for one of several hosts */
 	SENTENCE_IMPORTED,	 /* some of the data was imported from another tool */
 	SENTENCE_COVERAGE,	 /* the window, and how much of it was observed */
+	SENTENCE_CLIPPED,	 /* the window that was asked for is longer than the data */
 	SENTENCE_RESTRICTED,	 /* what the report leaves out */
 	SENTENCE_ABSENT,	 /* a host without a recorder */
 	SENTENCE_OBSERVED,	 /* the total that the shares of the states refer to */

@@ -40,6 +40,17 @@ enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_me
 	return SESSION_PROCESS;
 }
 
+void session_shown(char *dst, size_t cap, const char *key, bool with_user)
+{
+	const char *of = NULL;
+	for (const char *p = strstr(key, " of "); p; p = strstr(p + 1, " of "))
+		of = p;
+	size_t len = strlen(key);
+	if (of)
+		len = (size_t)(of - key) + (with_user ? strcspn(of, ",") : 0);
+	snprintf(dst, cap, "%.*s", (int)len, key);
+}
+
 enum session_kind session_key_of(
 	char key[SESSION_KEY_CAP], const struct process_id *id, const char *boot_id)
 {
@@ -74,11 +85,30 @@ static const struct {
 	{ "service", USE_SERVICE },
 };
 
+/* As Debian, RHEL and Arch name them. Without pam_systemd(8), which Debian does not ask for
+ * jobs, these stay in the cgroup of the service. */
+static const char *const job_units[] = {
+	"cron.service",
+	"crond.service",
+	"cronie.service",
+	"anacron.service",
+	"fcron.service",
+	"atd.service",
+};
+
+bool session_is_job_unit(const char *unit, size_t len)
+{
+	for (size_t i = 0; i < sizeof(job_units) / sizeof(job_units[0]); i++)
+		if (len == strlen(job_units[i]) && memcmp(unit, job_units[i], len) == 0)
+			return true;
+	return false;
+}
+
 static bool is_service_unit(const char *unit)
 {
 	size_t len = unit ? strlen(unit) : 0;
 	return len > 8 && strcmp(unit + len - 8, ".service") == 0 &&
-	       strncmp(unit, "user@", 5) != 0;
+	       strncmp(unit, "user@", 5) != 0 && !session_is_job_unit(unit, len);
 }
 
 enum session_use session_use(const struct session_member *m)

@@ -2,6 +2,8 @@
 #ifndef GUA_MODEL_SESSION_H
 #define GUA_MODEL_SESSION_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "model/policy.h"
@@ -18,11 +20,17 @@ struct session_member {
 /* Writes the name of the session, and returns what it is. Processes of two users are never in
  * one session. */
 enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m);
-/* The same of a process that was read now. */
+/* What people call the session of this key: "slurm:1", "session 19101"; with `with_user`
+ * "slurm:1 of alice". */
+void session_shown(char *dst, size_t cap, const char *key, bool with_user);
+/* session_key() of a process that was read now. */
 enum session_kind session_key_of(
 	char key[SESSION_KEY_CAP], const struct process_id *id, const char *boot_id);
 /* How the process is worked with. */
 enum session_use session_use(const struct session_member *m);
+/* Whether a service of the system runs jobs of users, as cron.service does: a process in it is
+ * a job of its user, not the service. */
+bool session_is_job_unit(const char *unit, size_t len);
 /* Of two uses in one session, the one that is ended later. */
 enum session_use session_gentler(enum session_use a, enum session_use b);
 

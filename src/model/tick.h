@@ -24,11 +24,13 @@ struct usage_sum {
 	int64_t slot;  /* unix seconds, multiple of SLOT_SECONDS */
 	uint32_t card; /* index into tick.cards */
 	enum card_state state;
-	int64_t ms;		  /* measured time */
-	int64_t util_pct_ms;	  /* sum of utilisation percent x ms */
-	int64_t energy_mj;	  /* of the time with known energy */
-	int64_t energy_ms;	  /* that time */
-	int64_t unsure_ms;	  /* at most this much time belongs to another state */
+	int64_t ms;	     /* measured time */
+	int64_t util_pct_ms; /* sum of utilisation percent x ms */
+	int64_t energy_mj;   /* of the time with known energy */
+	int64_t energy_ms;   /* that time */
+	/* How far the time can be off: errors that depend on each other are added up, those
+	 * that do not as squares. */
+	int64_t unsure_ms, unsure_ms2;
 	int64_t sm_active_pct_ms; /* sum of the mean SM activity x ms ... */
 	int64_t sm_active_ms;	  /* ... over the time for which it is known */
 };
@@ -49,7 +51,11 @@ struct holding_sum {
 	int64_t sm_pct_ms; /* sum of its own SM percent x ms; -1: the driver does not report it
 			    */
 	int64_t mem_peak_kib; /* or -1: the driver does not report it */
-	int64_t engine_ms;    /* its time with use of another engine than the SMs */
+	int64_t engine_ms;    /* its time with use of an encoder, a decoder, JPEG or flow */
+	/* For policy: the most use of any drain, in whole percents: its own SM use, or that of
+	 * its card where only its session can have used it; -1: the source of the row cannot
+	 * say. And the time in which it is not known whose use it was. */
+	int64_t sm_max_pct, own_unknown_ms;
 };
 
 /* A card as the recorder knows it. */

@@ -194,3 +194,8 @@ int proc_stat_program(int proc, uint32_t pid, struct stat *st)
 	*st = (struct stat){ .st_uid = now.stx_uid, .st_mode = now.stx_mode };
 	return 0;
 }
+
+void proc_name_in(char *dst, size_t cap, int directory, const char *name)
+{
+	snprintf(dst, cap, "/proc/self/fd/%d/%s", directory, name);
+}

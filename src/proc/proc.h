@@ -69,4 +69,8 @@ ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap);
 /* Whose the program file is, and who may write to it. It needs the same rights. */
 int proc_stat_program(int proc, uint32_t pid, struct stat *st);
 
+/* A short path of a name in an open directory of this process, for calls that take no
+ * directory. */
+void proc_name_in(char *dst, size_t cap, int directory, const char *name);
+
 #endif

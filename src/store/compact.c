@@ -24,7 +24,8 @@ struct step {
 #define BY " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 ON CONFLICT DO UPDATE SET "
 #define ADD_USAGE(fine, coarse, seconds)                                                       \
 	"INSERT INTO usage_" coarse " SELECT slot - slot % " seconds ", gpu, state, sum(ms),"  \
-	" sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms)"            \
+	" sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms),"           \
+	" sum(unsure_ms2)"                                                                     \
 	" FROM usage_" fine RANGE BY USAGE_ADD
 #define ADD_HOLDING(fine, coarse, seconds)                                                     \
 	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds                         \

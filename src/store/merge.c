@@ -52,46 +52,27 @@ size_t merge_own_name(const char *hostname)
 	return (size_t)(mark - hostname);
 }
 
-static bool has_name(const struct machine *machine, const char *name)
-{
-	size_t len = merge_own_name(name);
-	return strlen(machine->name) == len && memcmp(machine->name, name, len) == 0;
-}
-
-/* Finds a machine of an earlier store; NULL: it is the first. */
-static struct machine *find_machine(const struct merge *m, const char *name, const char *id)
-{
-	for (size_t i = 0; i < m->n_machines; i++)
-		if (has_name(&m->machines[i], name) && strcmp(m->machines[i].id, id) == 0)
-			return &m->machines[i];
-	return NULL;
-}
-
 /* Adds the row of a host that is new; its name may be taken by another machine. */
-static int add_machine(struct merge *m, sqlite3_stmt *row, struct machine **new, struct err *e)
+static int add_machine(
+	struct merge *m, const struct merge_host *newest, struct machine **new, struct err *e)
 {
-	const char *name = merge_text(row, 1), *id = merge_text(row, 2);
 	int same = 1;
-	char unique[512];
+	char unique[sizeof(newest->name) + 16];
 	sqlite3_stmt *put = NULL;
 	for (size_t i = 0; i < m->n_machines; i++)
-		same += has_name(&m->machines[i], name);
+		same += strcmp(m->machines[i].newest->name, newest->name) == 0;
 	if (!array_one_more(&m->machines, m->n_machines))
 		return err_memory(e);
-	*new = &m->machines[m->n_machines];
-	**new = (struct machine){ strndup(name, merge_own_name(name)), strdup(id), 0 };
-	m->n_machines++;
-	if (!(*new)->name || !(*new)->id)
-		return err_memory(e);
-	snprintf(unique, sizeof(unique), same > 1 ? "%.480s#%d" : "%.480s", (*new)->name, same);
+	*new = &m->machines[m->n_machines++];
+	**new = (struct machine){ newest, 0 };
+	snprintf(unique, sizeof(unique), same > 1 ? "%s#%d" : "%s", newest->name, same);
 	if (sqlite3_prepare_v2(m->to,
 		    "INSERT INTO host (hostname, machine_id, environment, driver, "
-		    "first_seen_ms, last_seen_ms) VALUES (?1, ?2, '', '', ?3, ?4)",
+		    "first_seen_ms, last_seen_ms) VALUES (?1, ?2, '', '', ?3, 0)",
 		    -1, &put, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(put, 1, unique, -1, SQLITE_STATIC);
-		sqlite3_bind_text(put, 2, id, -1, SQLITE_STATIC);
-		sqlite3_bind_value(put, 3, sqlite3_column_value(row, 5));
-		sqlite3_bind_value(put, 4, sqlite3_column_value(row, 6));
+		sqlite3_bind_text(put, 2, newest->machine_id, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(put, 3, INT64_MAX);
 	}
 	bool good = sql_run(put, NULL);
 	(*new)->host = sqlite3_last_insert_rowid(m->to);
@@ -99,30 +80,54 @@ static int add_machine(struct merge *m, sqlite3_stmt *row, struct machine **new,
 	return good ? 0 : merge_cannot_write(m, e);
 }
 
-/* What the last store says about a host is shown, as in a report over all of them. */
-static int update_host(struct merge *m, int64_t host, sqlite3_stmt *row, struct err *e)
+/* What the newest row says about a host is shown, as in a report over all of them. */
+static int update_host(
+	struct merge *m, int64_t host, sqlite3_stmt *row, bool newest, struct err *e)
 {
 	sqlite3_stmt *put = NULL;
 	if (sqlite3_prepare_v2(m->to,
-		    "UPDATE host SET environment = ?2, driver = ?3, first_seen_ms = "
-		    "min(first_seen_ms, ?4), last_seen_ms = max(last_seen_ms, ?5) WHERE id = "
-		    "?1",
+		    "UPDATE host SET environment = iif(?6, ?2, environment), driver = iif(?6, "
+		    "?3, driver), first_seen_ms = min(first_seen_ms, ?4), last_seen_ms = "
+		    "max(last_seen_ms, ?5) WHERE id = ?1",
 		    -1, &put, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(put, 1, host);
 		for (int i = 0; i < 4; i++)
-			sqlite3_bind_value(put, 2 + i, sqlite3_column_value(row, 3 + i));
+			sqlite3_bind_value(put, 2 + i, sqlite3_column_value(row, 1 + i));
+		sqlite3_bind_int(put, 6, newest);
 	}
 	bool good = sql_run(put, NULL);
 	sqlite3_finalize(put);
 	return good ? 0 : merge_cannot_write(m, e);
 }
 
+/* What the caller knows of a row, and the newest row of the same host. */
+static const struct merge_host *find_host(
+	const struct merge *m, size_t path, int64_t id, const struct merge_host **newest)
+{
+	const struct merge_host *items = m->wish->hosts->items, *own = NULL;
+	for (size_t i = 0; i < m->wish->hosts->n && !own; i++)
+		own = items[i].path == path && items[i].id == id ? &items[i] : NULL;
+	*newest = own;
+	for (size_t i = 0; i < m->wish->hosts->n && own; i++)
+		if (items[i].machine == own->machine && items[i].newest)
+			*newest = &items[i];
+	return own;
+}
+
 static int take_host(struct merge *m, struct source *s, sqlite3_stmt *row, struct err *e)
 {
-	struct machine *machine = find_machine(m, merge_text(row, 1), merge_text(row, 2));
-	int rc = machine ? 0 : add_machine(m, row, &machine, e);
+	const struct merge_host *newest = NULL;
+	const struct merge_host *own =
+		find_host(m, s->at, sqlite3_column_int64(row, 0), &newest);
+	struct machine *machine = NULL;
+	if (!own)
+		return err_set(e, ERR_WORLD, "%s has changed meanwhile; try again", s->path);
+	for (size_t i = 0; i < m->n_machines && !machine; i++)
+		if (m->machines[i].newest == newest)
+			machine = &m->machines[i];
+	int rc = machine ? 0 : add_machine(m, newest, &machine, e);
 	if (rc == 0)
-		rc = update_host(m, machine->host, row, e);
+		rc = update_host(m, machine->host, row, own->newest, e);
 	return rc ? rc
 		  : merge_add_id(&s->hosts, sqlite3_column_int64(row, 0), machine->host, e);
 }
@@ -161,8 +166,8 @@ static int read_hosts(struct merge *m, struct source *s, struct err *e)
 	int rc = open_source(s, e), step = SQLITE_OK;
 	if (rc == 0)
 		rc = each_row(m, s,
-			"SELECT id, hostname, machine_id, environment, driver, first_seen_ms, "
-			"last_seen_ms FROM host ORDER BY id",
+			"SELECT id, environment, driver, first_seen_ms, last_seen_ms FROM host "
+			"ORDER BY id",
 			take_host, e);
 	if (rc == 0)
 		s->newest_ms = sql_value(s->db, "SELECT max(last_tick_ms) FROM run", -1, &step);
@@ -319,10 +324,6 @@ static void finish(struct merge *m)
 	for (size_t i = 0; i < m->wish->n_paths && m->sources; i++) {
 		free(m->sources[i].hosts.items);
 		free(m->sources[i].cards.items);
-	}
-	for (size_t i = 0; i < m->n_machines; i++) {
-		free(m->machines[i].name);
-		free(m->machines[i].id);
 	}
 	free(m->machines);
 	free(m->sources);

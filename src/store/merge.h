@@ -2,15 +2,30 @@
 #ifndef GUA_STORE_MERGE_H
 #define GUA_STORE_MERGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
+/* A row of a host in a store, and whose it is. */
+struct merge_host {
+	size_t path; /* of the store, among those that are merged */
+	int64_t id;
+	size_t machine; /* a number that the rows of one host have in common */
+	bool newest;	/* it is the newest of them, and says what the host is */
+	char name[128], machine_id[64];
+};
+struct merge_hosts {
+	struct merge_host *items;
+	size_t n;
+};
+
 struct merge_wish {
 	const char *path;	  /* of the new store; must not exist */
 	const char *const *paths; /* stores; they are only read */
 	size_t n_paths;
+	const struct merge_hosts *hosts; /* all rows of hosts, by path and id */
 	/* Called after each store; a result that is not 0 ends the merge. */
 	int (*progress)(void *context, int64_t done, int64_t total);
 	void *context;
@@ -21,9 +36,9 @@ struct merge_summary {
 	int64_t bytes;
 };
 
-/* Copies every row of the stores. The caller has checked that no time is in two of them. Hosts
- * with the same name and machine id become one, others of the same name NAME#2; so do the cards
- * of one host, whose sums are added. The new store appears when it is complete, or not at all.
+/* Copies every row of the stores. The caller has checked that no time is in two of them. The
+ * rows of a host become one, other hosts of the same name NAME#2; so do the cards of one host,
+ * whose sums are added. The new store appears when it is complete, or not at all.
  */
 int store_merge(const struct merge_wish *wish, struct merge_summary *summary, struct err *e);
 

@@ -31,7 +31,7 @@ struct source {
 
 /* A machine in the new store. */
 struct machine {
-	char *name, *id; /* its own name, without a #2 */
+	const struct merge_host *newest;
 	int64_t host;
 };
 

@@ -3,7 +3,7 @@
 -- Times named *_ms are unix milliseconds.
 
 PRAGMA application_id = 0x47554150; -- "GUAP"
-PRAGMA user_version = 1;
+PRAGMA user_version = 3;
 
 -- How far each session has gone; a session without a stage has no row.
 CREATE TABLE session (
@@ -12,14 +12,17 @@ CREATE TABLE session (
 	rule          TEXT NOT NULL,
 	level         INTEGER NOT NULL, -- 0 observe, 1 warn, 2 end: what the rule did at this stage
 	stage         INTEGER NOT NULL, -- 1 warned, 2 warned again, 3 final notice, 4 being ended,
-	                                -- 5 ended (or would have been), 6 could not be ended
+	                                -- 5 ended (or would have been), 6 could not be ended, 7 spared while
+	                                -- its processes use the CPU
 	idle_since_ms INTEGER NOT NULL,
 	stage_ms      INTEGER NOT NULL, -- when it reached the stage
 	delivered_ms  INTEGER,          -- when the notice of the stage arrived; NULL: not yet
 	next_clock_ms INTEGER NOT NULL, -- idle time before which the next stage does not come
 	round         INTEGER NOT NULL, -- how often it was spared when it was to be ended
-	clock_ms      INTEGER NOT NULL  -- how long it was seen idle, at the last pass; unobserved time
+	clock_ms      INTEGER NOT NULL, -- how long it was seen idle, at the last pass; unobserved time
 	                                -- is not in it
+	clock_at_ms   INTEGER,          -- the reading that clock_ms is of; NULL: unknown
+	idle_below    INTEGER           -- the limit of use that clock_ms is by; NULL: unknown
 ) WITHOUT ROWID;
 
 -- Every step, in order. Rows are only ever added.
@@ -43,7 +46,9 @@ CREATE TABLE action (
 	result        TEXT NOT NULL,    -- a sentence; '' where the step is the result
 	given_back_ms INTEGER,          -- of an end: GPU time that it gave back, an estimate
 	config        TEXT NOT NULL,    -- which configuration: a hash of its files
-	actor         TEXT NOT NULL     -- gua-enforce, or the name of a person
+	actor         TEXT NOT NULL,    -- gua-enforce, or the name of a person
+	command       TEXT NOT NULL DEFAULT '', -- of the session's process
+	gpus          TEXT NOT NULL DEFAULT ''  -- the cards by their index then: "0" or "0, 1"
 );
 CREATE INDEX action_at ON action (at_ms);
 
@@ -92,6 +97,15 @@ CREATE TABLE arm (
 	until_ms    INTEGER NOT NULL,
 	user        TEXT NOT NULL,
 	disarmed_ms INTEGER             -- NULL: not before until_ms
+);
+
+-- When the breaker stopped everything, and who released it.
+CREATE TABLE breaker (
+	id          INTEGER PRIMARY KEY AUTOINCREMENT,
+	at_ms       INTEGER NOT NULL,
+	why         TEXT NOT NULL,      -- a sentence
+	released_ms INTEGER,            -- NULL: not yet
+	user        TEXT                -- who released it
 );
 
 -- The last pass of gua enforce run.

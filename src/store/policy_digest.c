@@ -58,7 +58,8 @@ int policy_digest_sent(
 	struct policy_query q = policy_select(f,
 		"SELECT count(*) FROM (SELECT max(CASE WHEN state = 'delivered' THEN done_ms "
 		"END) AS done, max(state = 'waiting') AS waiting FROM notice WHERE user = ?1 "
-		"AND counts AND admitted AND digest IS NULL GROUP BY " MESSAGE
+		"AND counts AND admitted AND digest IS NULL AND " POLICY_NOTICE_LIMITED
+		" GROUP BY " MESSAGE
 		") WHERE (done IS NULL AND waiting) OR (done > ?2 AND done < ?3)");
 	sql_bind_text(q.row, 1, user);
 	sqlite3_bind_int64(q.row, 2, now_ms - DAY_MS);
@@ -132,9 +133,9 @@ int policy_digest_current(struct policy_file *f, const struct policy_notice *lik
 	policy_notice_taker take, void *context, struct err *e)
 {
 	struct policy_query q = policy_select(f, POLICY_NOTICE_COLUMNS
-		" WHERE user = ?1 AND channel = ?8 AND state IN "
-		"('waiting', 'delivered') AND stage IN (?2, ?3, ?4) AND " IS_CURRENT
-		" ORDER BY id");
+		" WHERE id IN (SELECT max(id) FROM notice WHERE user = ?1 AND channel = ?8 "
+		"AND state IN ('waiting', 'delivered') AND stage IN (?2, ?3, ?4) "
+		"AND " IS_CURRENT " GROUP BY session) ORDER BY id");
 	sql_bind_text(q.row, 1, like->user);
 	bind_stages(q.row);
 	sql_bind_text(q.row, 8, like->channel);

@@ -18,7 +18,8 @@ typedef int (*policy_waiting_taker)(void *context, const struct policy_waiting *
 int policy_digest_waiting(
 	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e);
 
-/* How many messages the user was sent in the last day, or is being sent. */
+/* How many messages the user was sent in the last day, or is being sent. Results and final
+ * notices that are sent again do not count. */
 int policy_digest_sent(
 	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e);
 
@@ -31,8 +32,8 @@ int policy_digest_make(
 int policy_digest_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
 	void *context, struct err *e);
 
-/* Calls `take` with the notices of this channel, sent or not, that say how far the sessions of
- * a user are now. */
+/* Calls `take` with the newest notice of each session of a user through this channel, sent or
+ * not, that says how far the session is now. */
 int policy_digest_current(struct policy_file *f, const struct policy_notice *like,
 	policy_notice_taker take, void *context, struct err *e);
 /* Sends the notices of this channel about a session once more. */

@@ -19,7 +19,7 @@
 #include "store/policy_private.h"
 #include "store/sqlite.h"
 
-enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 1 };
+enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 3 };
 
 struct policy_file {
 	sqlite3 *db;
@@ -72,20 +72,50 @@ static int make_file(const char *path, struct err *e)
 
 /* Every table, for the check that none is a view. */
 static const char *const tables[] = { "session", "action", "notice", "keep", "arm", "pass",
-	"simulation", NULL };
+	"simulation", "breaker", NULL };
+
+/* Turns a file of each version into one of the next. */
+static const char upgrade_1_sql[] =
+	"ALTER TABLE session ADD COLUMN clock_at_ms INTEGER;"
+	"ALTER TABLE action ADD COLUMN command TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE action ADD COLUMN gpus TEXT NOT NULL DEFAULT '';"
+	"CREATE TABLE breaker (id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, "
+	"why TEXT NOT NULL, released_ms INTEGER, user TEXT);";
+static const char upgrade_2_sql[] = "ALTER TABLE session ADD COLUMN idle_below INTEGER;"
+				    "PRAGMA user_version = 3;";
+/* Views with which a reader sees an older version as the newest. */
+static const char read_1_sql[] =
+	"CREATE TEMP VIEW session AS SELECT *, NULL AS clock_at_ms, NULL AS idle_below "
+	"FROM main.session;"
+	"CREATE TEMP VIEW action AS SELECT *, '' AS command, '' AS gpus FROM main.action;"
+	"CREATE TEMP VIEW breaker AS SELECT 0 AS id, 0 AS at_ms, '' AS why, 0 AS released_ms, "
+	"'' AS user WHERE 0;";
+static const char read_2_sql[] =
+	"CREATE TEMP VIEW session AS SELECT *, NULL AS idle_below FROM main.session;";
 
 static bool is_empty(const struct policy_file *f)
 {
 	return sql_value(f->db, "SELECT count(*) FROM sqlite_schema", 1, NULL) == 0;
 }
 
-/* Makes the tables of an empty file. Another program may do that at the same moment. */
+static bool is_old(int64_t version)
+{
+	return version >= 1 && version < POLICY_FILE_VERSION;
+}
+
+/* Makes the tables of an empty file, or upgrades those of an older one. Another program may do
+ * that at the same moment. */
 static int make_tables(struct policy_file *f, struct err *e)
 {
 	if (sql_exec(f->db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
 		sql_exec(f->db, "BEGIN IMMEDIATE") != SQLITE_OK)
 		return policy_fail(f, "write", e);
-	if ((!is_empty(f) || sql_exec(f->db, policy_sql) == SQLITE_OK) &&
+	bool empty = is_empty(f);
+	int64_t version = sql_value(f->db, "PRAGMA user_version", 0, NULL);
+	const char *first = version == 1 ? upgrade_1_sql : "";
+	const char *second = is_old(version) ? upgrade_2_sql : "";
+	if (sql_exec(f->db, empty ? policy_sql : first) == SQLITE_OK &&
+		sql_exec(f->db, empty ? "" : second) == SQLITE_OK &&
 		sql_exec(f->db, "COMMIT") == SQLITE_OK)
 		return 0;
 	int rc = policy_fail(f, "write", e);
@@ -107,17 +137,27 @@ static int check(struct policy_file *f, bool write, struct err *e)
 {
 	int64_t id = 0, version = 0;
 	int rc = read_kind(f, &id, &version, e);
-	if (rc == 0 && write && id == 0 && version == 0 && is_empty(f)) {
+	/* Asked once: another program may make the tables at any moment, in one go. */
+	bool empty = rc == 0 && write && id == 0 && is_empty(f);
+	if (rc == 0 && write && id == 0 && !empty)
+		rc = read_kind(f, &id, &version, e);
+	bool old = id == POLICY_APPLICATION_ID && is_old(version);
+	if (rc == 0 && write && (old || empty)) {
 		rc = make_tables(f, e);
 		if (rc == 0)
 			rc = read_kind(f, &id, &version, e);
 	}
 	if (rc)
 		return rc;
-	if (id != POLICY_APPLICATION_ID || version != POLICY_FILE_VERSION)
+	old = id == POLICY_APPLICATION_ID && is_old(version);
+	if (!old && (id != POLICY_APPLICATION_ID || version != POLICY_FILE_VERSION))
 		return err_set(e, ERR_WORLD,
-			"%s is not a file of gua enforce, or of another version", f->path);
-	return foreign_check_tables(f->db, tables, f->path, e);
+			"%s is not a policy database, or another version wrote it", f->path);
+	rc = foreign_check_tables(f->db, tables, f->path, e);
+	if (rc == 0 && old &&
+		sql_exec(f->db, version == 1 ? read_1_sql : read_2_sql) != SQLITE_OK)
+		rc = policy_fail(f, "read", e);
+	return rc;
 }
 
 static int open_writer(struct policy_file *f, struct err *e)
@@ -238,7 +278,7 @@ int64_t policy_number(sqlite3_stmt *row, int i)
 
 #define STATE_COLUMNS                                                                          \
 	"rule, level, stage, idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round, "    \
-	"key, user, clock_ms FROM session"
+	"key, user, clock_ms, clock_at_ms, idle_below FROM session"
 
 const char *policy_text(sqlite3_stmt *row, int i)
 {
@@ -261,6 +301,8 @@ static struct policy_state state_of(sqlite3_stmt *row)
 	s.next_clock_ms = policy_number(row, 6);
 	s.round = policy_number(row, 7);
 	s.clock_ms = policy_number(row, 10);
+	s.clock_at_ms = policy_number(row, 11);
+	s.idle_below = policy_number(row, 12);
 	text_copy(s.rule, sizeof(s.rule), policy_text(row, 0));
 	return s;
 }
@@ -283,7 +325,8 @@ int policy_file_set_state(struct policy_file *f, const char *key, const char *us
 		f, none ? "DELETE FROM session WHERE key = ?1"
 			: "INSERT OR REPLACE INTO session (key, user, rule, level, stage, "
 			  "idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round, "
-			  "clock_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
+			  "clock_ms, clock_at_ms, idle_below) VALUES (?1, ?2, ?3, ?4, ?5, "
+			  "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
 	sql_bind_text(q, 1, key);
 	if (!none) {
 		sql_bind_text(q, 2, user);
@@ -296,6 +339,8 @@ int policy_file_set_state(struct policy_file *f, const char *key, const char *us
 		sqlite3_bind_int64(q, 9, state->next_clock_ms);
 		sqlite3_bind_int64(q, 10, state->round);
 		sqlite3_bind_int64(q, 11, state->clock_ms);
+		sql_bind_known(q, 12, state->clock_at_ms, -1);
+		sql_bind_known(q, 13, state->idle_below, -1);
 	}
 	return policy_run(f, q, e);
 }
@@ -314,7 +359,9 @@ int policy_file_sessions(
 
 #define ACTION_TEXTS(X)                                                                        \
 	X(rule)                                                                                \
-	X(session) X(kind) X(user) X(pids) X(cards) X(evidence) X(result) X(config) X(actor)
+	X(session)                                                                             \
+	X(kind)                                                                                \
+	X(user) X(pids) X(cards) X(evidence) X(result) X(config) X(actor) X(command) X(gpus)
 
 int policy_file_add_action(struct policy_file *f, const struct policy_action *a, struct err *e)
 {
@@ -322,8 +369,8 @@ int policy_file_add_action(struct policy_file *f, const struct policy_action *a,
 	sqlite3_stmt *q = policy_prepare(f,
 		"INSERT INTO action (at_ms, step, stage, mode, uid, held_bytes, idle_since_ms, "
 		"idle_ms, given_back_ms, rule, session, kind, user, pids, cards, evidence, "
-		"result, config, actor) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-		"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)");
+		"result, config, actor, command, gpus) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+		"?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)");
 	sqlite3_bind_int64(q, 1, a->at_ms);
 	sql_bind_text(q, 2, policy_step_names[a->step]);
 	sql_bind_text(q, 3, policy_stage_names[a->stage]);
@@ -374,7 +421,8 @@ int policy_file_actions(struct policy_file *f, struct policy_span span,
 	struct policy_query q = policy_select(f,
 		"SELECT at_ms, step, stage, mode, uid, held_bytes, idle_since_ms, idle_ms, "
 		"given_back_ms, id, rule, session, kind, user, pids, cards, evidence, result, "
-		"config, actor FROM action WHERE at_ms >= ?1 AND at_ms < ?2 ORDER BY id");
+		"config, actor, command, gpus FROM action WHERE at_ms >= ?1 AND at_ms < ?2 "
+		"ORDER BY id");
 	sqlite3_bind_int64(q.row, 1, span.since_ms);
 	sqlite3_bind_int64(q.row, 2, span.until_ms);
 	int answer = 0;

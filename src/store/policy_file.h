@@ -41,6 +41,7 @@ struct policy_action {
 	bool would;
 	const char *rule, *session, *kind, *user, *pids, *cards, *evidence, *result, *config,
 		*actor;
+	const char *command, *gpus;	    /* of its process; the cards by index */
 	const char *step_name, *stage_name; /* when read */
 };
 int policy_file_add_action(struct policy_file *f, const struct policy_action *a, struct err *e);

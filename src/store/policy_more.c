@@ -1,4 +1,4 @@
-/* Arms, keeps, passes and the last simulation in policy.db. */
+/* Arms, the breaker, keeps, passes and the last simulation in policy.db. */
 #include "store/policy_more.h"
 
 #include "base/str.h"
@@ -32,6 +32,45 @@ int policy_file_armed(
 	*until_ms = found ? policy_number(q.row, 0) : -1;
 	text_copy(user, 64, found ? policy_text(q.row, 1) : "");
 	return policy_end(&q, 0, e);
+}
+
+int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(f, "INSERT INTO breaker (at_ms, why) VALUES (?1, ?2)");
+	sqlite3_bind_int64(q, 1, now_ms);
+	sql_bind_text(q, 2, why);
+	return policy_run(f, q, e);
+}
+
+int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e)
+{
+	sqlite3_stmt *q = policy_prepare(
+		f, "UPDATE breaker SET released_ms = ?1, user = ?2 WHERE released_ms IS NULL");
+	sqlite3_bind_int64(q, 1, now_ms);
+	sql_bind_text(q, 2, user);
+	return policy_run(f, q, e);
+}
+
+int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e)
+{
+	struct policy_query q = policy_select(f,
+		"SELECT at_ms, why FROM breaker WHERE released_ms IS NULL ORDER BY id LIMIT 1");
+	bool found = policy_next(&q);
+	*at_ms = found ? policy_number(q.row, 0) : -1;
+	text_copy(why, 256, found ? policy_text(q.row, 1) : "");
+	return policy_end(&q, 0, e);
+}
+
+int policy_file_releases(struct policy_file *f, int (*take)(void *context, int64_t at_ms),
+	void *context, struct err *e)
+{
+	struct policy_query q = policy_select(f,
+		"SELECT released_ms FROM breaker WHERE released_ms IS NOT NULL ORDER BY "
+		"released_ms");
+	int answer = 0;
+	while (answer == 0 && policy_next(&q))
+		answer = take(context, policy_number(q.row, 0));
+	return policy_end(&q, answer, e);
 }
 
 int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e)

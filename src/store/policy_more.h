@@ -1,4 +1,4 @@
-/* Further tables of policy.db: arms, keeps, the last pass, the last simulation. */
+/* Further tables of policy.db: arms, the breaker, keeps, the last pass, the last simulation. */
 #ifndef GUA_STORE_POLICY_MORE_H
 #define GUA_STORE_POLICY_MORE_H
 
@@ -11,6 +11,15 @@ int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, con
 /* Until when ending is allowed, and by whom; *until_ms -1: it is not. */
 int policy_file_armed(
 	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e);
+
+/* The breaker stops everything, or is released. */
+int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, struct err *e);
+int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e);
+/* Since when everything is stopped, and why; *at_ms -1: it is not. */
+int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e);
+/* Calls `take` with the moment of each release, oldest first, until it returns non-zero. */
+int policy_file_releases(struct policy_file *f, int (*take)(void *context, int64_t at_ms),
+	void *context, struct err *e);
 
 struct policy_pass {
 	int64_t at_ms; /* -1: there was none */

@@ -43,7 +43,8 @@ static struct policy_notice notice_of(sqlite3_stmt *row)
 		.due_ms = policy_number(row, 10),
 		.tries = policy_number(row, 11),
 		.counts = policy_number(row, 12) > 0,
-		.admitted = policy_number(row, 13) > 0 };
+		.admitted = policy_number(row, 13) > 0,
+		.result = policy_text(row, 14) };
 }
 
 int policy_notice_each(
@@ -65,6 +66,16 @@ int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker
 		POLICY_NOTICE_COLUMNS " WHERE state = 'waiting' AND admitted AND (due_ms <= ?1 "
 				      "OR due_ms > ?1 + 172800000) ORDER BY due_ms, id");
 	sqlite3_bind_int64(q.row, 1, now_ms);
+	return policy_notice_each(&q, take, context, e);
+}
+
+int policy_notice_waiting(struct policy_file *f, const char *session, policy_notice_taker take,
+	void *context, struct err *e)
+{
+	struct policy_query q = policy_select(f,
+		POLICY_NOTICE_COLUMNS " WHERE state = 'waiting' AND counts AND (?1 = '' OR "
+				      "session = ?1) ORDER BY user, session, id");
+	sql_bind_text(q.row, 1, session);
 	return policy_notice_each(&q, take, context, e);
 }
 
@@ -117,7 +128,8 @@ int policy_notice_copy(
 		"INSERT OR IGNORE INTO notice (session, idle_since_ms, round, stage, channel, "
 		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "
 		"SELECT session, idle_since_ms, round, stage, ?2, user, uid, body, queued_ms, "
-		"queued_ms, 0, 'waiting', ?3, NOT ?3 OR stage = 'alarm', '' FROM notice WHERE "
+		"queued_ms, 0, 'waiting', ?3, NOT ?3 OR NOT " POLICY_NOTICE_LIMITED
+		", '' FROM notice WHERE "
 		"(id = ?1 AND stage <> 'digest') OR (digest = ?1 AND state = 'digest')");
 	sqlite3_bind_int64(q, 1, id);
 	sql_bind_text(q, 2, channel);

@@ -9,8 +9,9 @@ struct policy_notice {
 	const char *session, *stage, *channel, *user, *body;
 	int64_t uid, idle_since_ms, round;
 	int64_t queued_ms, due_ms, tries;
-	bool counts;   /* a delivery counts as a warning */
-	bool admitted; /* it may be sent; else policy_digest.h decides when */
+	bool counts;	    /* a delivery counts as a warning */
+	bool admitted;	    /* it may be sent; else policy_digest.h decides when */
+	const char *result; /* when read: of the last try, or "" */
 };
 
 /* Adds one to the queue, in place of one of the same session, stage and channel. */
@@ -19,6 +20,10 @@ int policy_notice_add(struct policy_file *f, const struct policy_notice *n, stru
  * non-zero. */
 typedef int (*policy_notice_taker)(void *context, const struct policy_notice *n);
 int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker take,
+	void *context, struct err *e);
+
+/* The same with those that would count as a warning and wait, of a session or ("") of all. */
+int policy_notice_waiting(struct policy_file *f, const char *session, policy_notice_taker take,
 	void *context, struct err *e);
 
 /* What became of one: "delivered" or "failed" (no more tries), also for what a digest stands

@@ -29,7 +29,12 @@ const char *policy_text(sqlite3_stmt *row, int i);
 /* Calls `take` with rows of the table notice, selected by these columns, and ends the query. */
 #define POLICY_NOTICE_COLUMNS                                                                  \
 	"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "          \
-	"queued_ms, due_ms, tries, counts, admitted FROM notice"
+	"queued_ms, due_ms, tries, counts, admitted, result FROM notice"
+/* Whether a notice counts for the limit of a day: not a result, nor a final notice once more.
+ */
+#define POLICY_NOTICE_LIMITED                                                                  \
+	"(stage IN ('warning', 'second warning', 'digest') OR (stage = 'final notice' AND "    \
+	"round = 0))"
 int policy_notice_each(
 	struct policy_query *q, policy_notice_taker take, void *context, struct err *e);
 

@@ -23,7 +23,11 @@ CREATE TEMP VIEW identity AS SELECT host, user, iif(user = '_unknown', 0,
 CREATE TEMP VIEW reading AS SELECT 0 AS gpu, 0 AS at_ms, 0 AS util_pct, 0 AS mem_used_bytes,
 	0 AS power_w, 0 AS power_limit_w, 0 AS temperature_c, 0 AS idle_held_since_ms WHERE 0;
 
-CREATE TEMP VIEW IF NOT EXISTS holding_1m AS SELECT *, 0 AS engine_ms FROM main.holding_1m;
-CREATE TEMP VIEW IF NOT EXISTS holding_5m AS SELECT *, 0 AS engine_ms FROM main.holding_5m;
-CREATE TEMP VIEW IF NOT EXISTS holding_1h AS SELECT *, 0 AS engine_ms FROM main.holding_1h;
-CREATE TEMP VIEW IF NOT EXISTS holding_1d AS SELECT *, 0 AS engine_ms FROM main.holding_1d;
+CREATE TEMP VIEW IF NOT EXISTS holding_1m AS SELECT *,
+	0 AS engine_ms, NULL AS own_use FROM main.holding_1m;
+CREATE TEMP VIEW IF NOT EXISTS holding_5m AS SELECT *,
+	0 AS engine_ms, NULL AS own_use FROM main.holding_5m;
+CREATE TEMP VIEW IF NOT EXISTS holding_1h AS SELECT *,
+	0 AS engine_ms, NULL AS own_use FROM main.holding_1h;
+CREATE TEMP VIEW IF NOT EXISTS holding_1d AS SELECT *,
+	0 AS engine_ms, NULL AS own_use FROM main.holding_1d;

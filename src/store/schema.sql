@@ -5,7 +5,7 @@
 -- Start reading at the views: day_cards, day_users, now_holders, idle_spells.
 
 PRAGMA application_id = 0x47554131; -- "GUA1"
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- One row per machine. A file that was merged or imported has several.
 CREATE TABLE host (
@@ -135,19 +135,22 @@ CREATE TABLE usage_1m (
 	util_pct_ms       INTEGER NOT NULL,  -- sum of percent x ms: divide by ms for the mean
 	energy_mj         INTEGER NOT NULL DEFAULT 0, -- of the part of ms whose energy is known
 	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, -- the other part
-	unsure_ms         INTEGER NOT NULL DEFAULT 0, -- at most this much is of another state
+	unsure_ms         INTEGER NOT NULL DEFAULT 0, -- this much may be of another state, plus
+	unsure_ms2        INTEGER NOT NULL DEFAULT 0, -- the root of this
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE usage_5m (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
 	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
 	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, unsure_ms INTEGER NOT NULL DEFAULT 0,
+	unsure_ms2 INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE usage_1h (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
 	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
 	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, unsure_ms INTEGER NOT NULL DEFAULT 0,
+	unsure_ms2 INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 -- The sums of usage_5m and usage_1h once more, for long windows: by day (UTC) for each card, and
@@ -157,6 +160,7 @@ CREATE TABLE usage_1d (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
 	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
 	energy_unknown_ms INTEGER NOT NULL, unsure_ms INTEGER NOT NULL DEFAULT 0,
+	unsure_ms2 INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE heat_5m (
@@ -200,8 +204,14 @@ CREATE TABLE holding_1m (
 	mem_peak_kib         INTEGER,          -- NULL: the driver cannot tell
 	use_unknown_ms       INTEGER NOT NULL DEFAULT 0, -- as active_ms ...
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0, -- ... and active_double_ms
-	engine_ms            INTEGER NOT NULL DEFAULT 0, -- it used an encoder, a decoder or another
-	                                       -- engine than the SMs; in any state, for policy
+	engine_ms            INTEGER NOT NULL DEFAULT 0, -- it used an encoder, a decoder, JPEG or
+	                                       -- optical flow; in any state, for policy
+	own_use              INTEGER,          -- for policy; NULL: before version 4. The lowest 8 bits:
+	                                       -- the most SM use of any drain, whole percents: its own,
+	                                       -- or its card's while its session is alone there and
+	                                       -- the driver has none. The others: milliseconds in which
+	                                       -- neither is known. The view `holding` has both; two
+	                                       -- columns would make the file 2 % larger
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_5m (
@@ -215,6 +225,7 @@ CREATE TABLE holding_5m (
 	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
 	engine_ms INTEGER NOT NULL DEFAULT 0,
+	own_use INTEGER,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 CREATE TABLE holding_1h (
@@ -228,6 +239,7 @@ CREATE TABLE holding_1h (
 	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
 	engine_ms INTEGER NOT NULL DEFAULT 0,
+	own_use INTEGER,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 -- The sums of holding_5m and holding_1h once more, by day (UTC): for windows of whole days, which
@@ -243,6 +255,7 @@ CREATE TABLE holding_1d (
 	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
 	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
 	engine_ms INTEGER NOT NULL DEFAULT 0,
+	own_use INTEGER,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 
@@ -254,6 +267,7 @@ CREATE TABLE total_gpu (
 	energy_mj         INTEGER NOT NULL DEFAULT 0,
 	energy_unknown_ms INTEGER NOT NULL DEFAULT 0,
 	unsure_ms         INTEGER NOT NULL DEFAULT 0,
+	unsure_ms2        INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (gpu, state)
 ) WITHOUT ROWID;
 CREATE TABLE total_user (

@@ -274,6 +274,67 @@ static bool begin_present_run(struct store *s)
 	return spells_close(s) && continue_run(s) && (s->run != 0 || add_run(s));
 }
 
+/* Finds an older row of this host: one that has the card, and the same machine id; or, if one
+ * of them has none, no run at the same time. 0: there is none. */
+static bool find_older(struct store *s, const char *uuid, int64_t *older)
+{
+	sqlite3_stmt *q = prepare(s,
+		"SELECT host.id FROM gpu JOIN host ON host.id = gpu.host WHERE gpu.uuid = ?1 "
+		"AND"
+		" host.id <> ?2 AND iif(machine_id <> '' AND ?3 <> '', machine_id = ?3,"
+		" NOT EXISTS (SELECT 1 FROM run WHERE run.host = host.id AND last_tick_ms >"
+		" ?4 + 60000)) ORDER BY host.last_seen_ms DESC LIMIT 1");
+	*older = 0;
+	sql_bind_text(q, 1, uuid);
+	sqlite3_bind_int64(q, 2, s->host);
+	sql_bind_text(q, 3, s->info.machine_id);
+	sqlite3_bind_int64(q, 4, s->info.started_ms);
+	return once(q, older);
+}
+
+/* Goes on with an older row instead of the new one, which has no more than a run and events
+ * yet; it gets the new name. */
+static bool take_older(struct store *s, int64_t older)
+{
+	static const char *const steps[] = {
+		"UPDATE run SET host = ?2 WHERE host = ?1",
+		"UPDATE event SET host = ?2 WHERE host = ?1",
+		"DELETE FROM host WHERE id = ?1",
+	};
+	int64_t new = s->host;
+	s->host = older; /* what its last run left open is closed first */
+	bool ok = close_holders(s) && close_killed_runs(s) && spells_close(s);
+	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
+		sqlite3_stmt *q = prepare(s, steps[i]);
+		sqlite3_bind_int64(q, 1, new);
+		if (sqlite3_bind_parameter_count(q) > 1)
+			sqlite3_bind_int64(q, 2, older);
+		ok = once(q, NULL);
+	}
+	sqlite3_stmt *q = ok ? prepare(s, "UPDATE host SET hostname = ?2, machine_id ="
+					  " iif(?3 = '', machine_id, ?3), environment = ?4"
+					  " WHERE id = ?1")
+			     : NULL;
+	sqlite3_bind_int64(q, 1, older);
+	sql_bind_text(q, 2, s->info.hostname);
+	sql_bind_text(q, 3, s->info.machine_id);
+	sql_bind_text(q, 4, s->info.environment);
+	return ok && once(q, NULL);
+}
+
+bool store_find_host(struct store *s, const struct tick *t)
+{
+	int64_t n = 0, older = 0;
+	if (s->host_found || s->past || t->n_cards == 0)
+		return true;
+	sqlite3_stmt *q = prepare(s, "SELECT count(*) FROM gpu WHERE host = ?1");
+	sqlite3_bind_int64(q, 1, s->host);
+	bool ok = once(q, &n);
+	for (size_t i = 0; i < t->n_cards && ok && n == 0 && older == 0; i++)
+		ok = find_older(s, t->cards[i].id.uuid, &older);
+	return ok && (older == 0 || take_older(s, older));
+}
+
 /* Takes the recorder's lock on the open file. Closing any descriptor of the file drops SQLite's
  * locks, so a failure closes the connection first. */
 static int take_lock(struct store *s, struct err *e)
@@ -311,6 +372,7 @@ int store_ensure_run(struct store *s, struct err *e)
 		return store_abandon(s, "write", e);
 	code = store_commit(s, e);
 	s->run_ready = code == 0;
+	s->host_found = false;
 	s->holders_known = code == 0;
 	s->n_holders = 0;
 	return code;

@@ -13,7 +13,7 @@
 struct store;	/* a writer */
 struct sqlite3; /* of <sqlite3.h> */
 
-#define STORE_VERSION 3
+#define STORE_VERSION 4
 
 /* Opens for writing; makes the file (mode 0640) and its directory when they are missing,
  * migrates an older schema. Refuses a newer store, a Python gpu-usage-audit file (the error

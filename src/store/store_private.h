@@ -63,6 +63,7 @@ struct store {
 	bool ids_stale;	      /* the file was opened again: ids may be of another file */
 	int64_t swept;	      /* processes up to this id were examined by sweep.c */
 	int64_t host, run;    /* row ids, valid when run_ready */
+	bool host_found;      /* the host's cards were looked for under older names */
 
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
 	int64_t *card_ids, *process_ids;
@@ -74,6 +75,10 @@ struct store {
 	struct crowds *crowds; /* of crowd.c; NULL: not needed yet */
 	sqlite3_stmt *spell_queries[4], *reading_queries[6]; /* of spells.c and readings.c */
 };
+
+/* store.c: before the first tick of a host with a new name, goes on with the row that it had
+ * under its old name, if there is one. In a transaction. */
+bool store_find_host(struct store *s, const struct tick *t);
 
 /* open.c: makes sure that a checked, migrated connection is open to the file at the path. */
 int store_connect(struct store *s, struct err *e);

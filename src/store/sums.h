@@ -14,12 +14,16 @@
 	column " = max(coalesce(" column ", excluded." column "), " \
 	"coalesce(excluded." column ", " column "))"
 
+/* Of own_use (see schema.sql), the most of the percents and the sum of the time. Unknown and
+ * known is unknown: a row from before counts by any use. */
+
 #define USAGE_ADD \
 	ADD("ms") ", " \
 	ADD("util_pct_ms") ", " \
 	ADD("energy_mj") ", " \
 	ADD("energy_unknown_ms") ", " \
-	ADD("unsure_ms")
+	ADD("unsure_ms") ", " \
+	ADD("unsure_ms2")
 
 #define SM_ACTIVE_ADD \
 	ADD("ms") ", " \
@@ -40,7 +44,9 @@
 	MAX_KNOWN("mem_peak_kib") ", " \
 	ADD("use_unknown_ms") ", " \
 	ADD("use_unknown_double_ms") ", " \
-	ADD("engine_ms")
+	ADD("engine_ms") ", " \
+	"own_use = max(own_use & 255, excluded.own_use & 255) + " \
+	"((own_use >> 8) + (excluded.own_use >> 8) << 8)"
 
 /* The columns of a holding table after its key, summed over several rows. */
 #define HOLDING_SUMS \
@@ -48,13 +54,15 @@
 	"sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), " \
 	"sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), " \
 	"sum(sm_pct_ms), max(mem_peak_kib), sum(use_unknown_ms), " \
-	"sum(use_unknown_double_ms), sum(engine_ms)"
+	"sum(use_unknown_double_ms), sum(engine_ms), " \
+	"iif(count(own_use) = count(*), max(own_use & 255) + (sum(own_use >> 8) << 8), NULL)"
 
 #define TOTAL_GPU_ADD \
 	ADD("ms") ", " \
 	ADD("energy_mj") ", " \
 	ADD("energy_unknown_ms") ", " \
-	ADD("unsure_ms")
+	ADD("unsure_ms") ", " \
+	ADD("unsure_ms2")
 
 #define TOTAL_USER_ADD \
 	ADD("presence_ms") ", " \

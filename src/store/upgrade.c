@@ -4,6 +4,7 @@
 
 #include "read_1.h"
 #include "read_2.h"
+#include "read_3.h"
 #include "schema.h"
 #include "store/identify.h"
 #include "store/sqlite.h"
@@ -11,6 +12,7 @@
 #include "store/store_private.h"
 #include "upgrade_1.h"
 #include "upgrade_2.h"
+#include "upgrade_3.h"
 #include "views.h"
 
 /* What an older version needs. An empty file (version 0) gets the newest schema at once. */
@@ -20,6 +22,7 @@ static const struct version {
 } versions[] = {
 	[1] = { upgrade_1_sql, read_1_sql },
 	[2] = { upgrade_2_sql, read_2_sql },
+	[3] = { upgrade_3_sql, read_3_sql },
 };
 _Static_assert(sizeof(versions) / sizeof(versions[0]) == STORE_VERSION,
 	"a new version needs a row for the one before it");

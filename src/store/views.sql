@@ -9,7 +9,8 @@ CREATE VIEW state (of, state, name) AS VALUES
 
 -- All slots of cards; `seconds` is the width of the slot.
 CREATE VIEW usage AS
-	SELECT slot, seconds, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms
+	SELECT slot, seconds, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms,
+		unsure_ms2
 	FROM (SELECT 3600 AS seconds, * FROM usage_1h UNION ALL
 		SELECT 300, * FROM usage_5m UNION ALL SELECT 60, * FROM usage_1m);
 
@@ -21,7 +22,8 @@ CREATE VIEW holding AS
 		truly_idle_ms - truly_idle_double_ms AS truly_idle_presence_ms,
 		squatting_ms - squatting_double_ms AS squatting_presence_ms,
 		use_unknown_ms - use_unknown_double_ms AS use_unknown_presence_ms,
-		active_share_ms, idle_share_ms, sm_pct_ms, mem_peak_kib, engine_ms
+		active_share_ms, idle_share_ms, sm_pct_ms, mem_peak_kib, engine_ms,
+		own_use & 255 AS sm_max_pct, own_use >> 8 AS own_unknown_ms
 	FROM (SELECT 3600 AS seconds, * FROM holding_1h UNION ALL
 		SELECT 300, * FROM holding_5m UNION ALL SELECT 60, * FROM holding_1m);
 
@@ -35,7 +37,9 @@ CREATE VIEW day_cards AS
 		round(sum(iif(state = 2, ms, 0)) / 3.6e6, 3) AS truly_idle_hours,
 		round(sum(iif(state = 3, ms, 0)) / 3.6e6, 3) AS unobserved_hours,
 		round(sum(iif(state = 4, ms, 0)) / 3.6e6, 3) AS use_unknown_hours,
-		round(sum(iif(state < 3, unsure_ms, 0)) / 3.6e6, 3) AS idle_held_unsure_hours,
+		round((sum(iif(state < 3, unsure_ms, 0)) +
+			sqrt(max(0, sum(iif(state < 3, unsure_ms2, 0))))) / 3.6e6, 3)
+			AS idle_held_unsure_hours,
 		round(sum(iif(state < 3, util_pct_ms, 0)) * 1.0
 			/ nullif(sum(iif(state < 3, ms, 0)), 0), 1) AS mean_util_pct,
 		iif(sum(ms) > sum(energy_unknown_ms), round(sum(energy_mj) / 3.6e9, 3), NULL)

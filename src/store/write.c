@@ -63,14 +63,15 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_DROP_TOTALS] = "DELETE FROM total_user WHERE host = ?1 AND user = ?2",
 	[STATEMENT_NAME_PROCESSES] =
 		"UPDATE process SET user = ?3 WHERE host = ?1 AND user = ?2",
-	[STATEMENT_USAGE] = "INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+	[STATEMENT_USAGE] = "INSERT INTO usage_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
 			    " ON CONFLICT DO UPDATE SET " USAGE_ADD,
 	[STATEMENT_HOLDING] =
 		"INSERT INTO holding_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-		" ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT DO UPDATE SET " HOLDING_ADD,
+		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"
+		" ON CONFLICT DO UPDATE SET " HOLDING_ADD,
 	[STATEMENT_SM_ACTIVE] = "INSERT INTO sm_active VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET " SM_ACTIVE_ADD,
-	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 				" ON CONFLICT DO UPDATE SET " TOTAL_GPU_ADD,
 	[STATEMENT_TOTAL_USER] = "INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 				 " ON CONFLICT DO UPDATE SET " TOTAL_USER_ADD,
@@ -282,6 +283,7 @@ static bool write_usage(struct store *s, const struct usage_sum *u)
 	sqlite3_bind_int64(q, 6, u->energy_mj);
 	sqlite3_bind_int64(q, 7, energy_unknown_ms);
 	sqlite3_bind_int64(q, 8, u->unsure_ms);
+	sqlite3_bind_int64(q, 9, u->unsure_ms2);
 	sqlite3_stmt *total = statement(s, STATEMENT_TOTAL_GPU);
 	sqlite3_bind_int64(total, 1, card);
 	sqlite3_bind_int(total, 2, (int)u->state);
@@ -289,6 +291,7 @@ static bool write_usage(struct store *s, const struct usage_sum *u)
 	sqlite3_bind_int64(total, 4, u->energy_mj);
 	sqlite3_bind_int64(total, 5, energy_unknown_ms);
 	sqlite3_bind_int64(total, 6, u->unsure_ms);
+	sqlite3_bind_int64(total, 7, u->unsure_ms2);
 	return sql_run(q, NULL) && sql_run(total, NULL) && write_sm_active(s, u);
 }
 
@@ -344,6 +347,10 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 	sql_bind_known(q, 14, h->sm_pct_ms, -1);
 	sql_bind_known(q, 15, h->mem_peak_kib, -1);
 	sqlite3_bind_int64(q, 18, h->engine_ms);
+	if (h->sm_max_pct >= 0)
+		sqlite3_bind_int64(q, 19, h->own_unknown_ms * 256 + h->sm_max_pct);
+	else
+		sqlite3_bind_null(q, 19);
 	return sql_run(q, NULL) && write_user_totals(s, t, h);
 }
 
@@ -483,18 +490,22 @@ int store_write_tick(struct store *s, struct tick *t, struct err *e)
 		code = store_begin(s, e);
 	if (code)
 		return code;
-	if (!write_cards(s, t) || !write_processes(s, t) || !write_sums(s, t) ||
-		!write_holders(s, t) || !spells_write(s, t) || !readings_write(s, t) ||
-		!write_time(s, t->at_ms)) {
+	int64_t host = s->host;
+	if (!store_find_host(s, t) || !write_cards(s, t) || !write_processes(s, t) ||
+		!write_sums(s, t) || !write_holders(s, t) || !spells_write(s, t) ||
+		!readings_write(s, t) || !write_time(s, t->at_ms)) {
 		s->holders_known = false;
+		s->host = host;
 		crowd_forget(s);
 		return store_abandon(s, "write", e);
 	}
 	code = store_commit(s, e);
 	if (code) {
+		s->host = host;
 		crowd_forget(s);
 		return code;
 	}
+	s->host_found = true;
 	confirm(s, t);
 	return 0;
 }

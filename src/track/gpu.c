@@ -182,8 +182,8 @@ static void play_samples(struct gpu *g, const struct source *s)
 		const struct card_reading *r = &s->cards[i];
 		const struct util_sample *sample = &r->samples[at[i]++];
 		c->newest_pct = sample->util_pct;
-		/* A sample lasts until the next one: the last one before the start counts. */
-		if (at[i] < r->n_samples && r->samples[at[i]].wall_us / 1000 <= g->start_ms)
+		/* A sample is of the period before it. */
+		if (sample->wall_us / 1000 <= g->start_ms)
 			continue;
 		if (!(sample->util_pct <= c->shown.max_util_pct))
 			c->shown.max_util_pct = sample->util_pct;

@@ -550,3 +550,114 @@ def test_a_store_that_others_wrote_to_meanwhile_stays(tmp_path):
     with sqlite3.connect(db) as store:
         assert store.execute("SELECT count(*) FROM run WHERE source = 'import'").fetchone() == (1,)
     assert not (tmp_path / "x.db.lock").exists()
+
+
+def quiet_lab(seed, start=START, ticks=600):
+    """Cards that are idle or busy for a while, processes that come, go, release memory and move, and gaps."""
+    pick, tool = random.Random(seed), Tool()
+    for card in range(3):
+        util, pids, left, skip = 0, {}, 0, 0
+        for tick in range(ticks):
+            if left == 0:
+                left, util = pick.choice([3, 9, 10, 11, 25, 60]), pick.choice([0, 0, 9, 10, 80])
+            left -= 1
+            if pick.random() < 0.03:
+                pids[pick.randrange(100, 104)] = pick.choice([99, 100, 101, 8000, None])
+            if pick.random() < 0.02 and pids:
+                pids.pop(pick.choice(list(pids)))
+            skip = pick.choice([2, 9, 11, 40]) if pick.random() < 0.005 else max(0, skip - 1)
+            if skip:  # the tool was not running
+                continue
+            at = start + tick * 30
+            tool.gpus.append((at, f"GPU-{card}", util, None))
+            for pid, memory in pids.items():
+                tool.processes.append((at, f"GPU-{card}", pid, memory, "ann", None, "python", "compute"))
+    return tool
+
+
+def true_spells(tool, least=300):
+    """By the definitions: {(card, pid, begin): (end, idle seconds, how)}. A pid that was not seen for ten intervals on any
+    card is another process when it comes back."""
+    seen, at_all = collections.defaultdict(dict), collections.defaultdict(set)
+    for at, uuid, pid, memory, *_ in tool.processes:
+        seen[uuid, at][pid] = memory
+        at_all[pid].add(at)
+    found = {}
+
+    def life(pid, at):
+        """When the life began that was there at this moment."""
+        moments = sorted(moment for moment in at_all[pid] if moment <= at)
+        while len(moments) > 1 and moments[-1] - moments[-2] <= 300:
+            moments.pop()
+        return moments[-1]
+
+    def last_seen(pid, begun):
+        moments = [moment for moment in sorted(at_all[pid]) if moment >= begun]
+        last = moments[0]
+        for moment in moments[1:]:
+            if moment - last > 300:
+                break
+            last = moment
+        return last + 30
+
+    for uuid in sorted({uuid for _, uuid, *_ in tool.gpus}):
+        open_spells = {}
+
+        def end(key, how):
+            begin, until, idle = open_spells.pop(key)
+            if how == "gone":
+                how = "released" if last_seen(*key) > until else "exited"
+            if idle >= least:
+                found[uuid, key[0], begin] = (until, idle, how)
+
+        for at, util in sorted((at, util) for at, card, util, _ in tool.gpus if card == uuid):
+            here = {(pid, life(pid, at)): memory for pid, memory in seen[uuid, at].items()}
+            for key, memory in here.items():
+                if util >= 10 or (memory is not None and memory <= 100):
+                    if key in open_spells:
+                        end(key, "active" if util >= 10 else "released")
+                elif key in open_spells:
+                    begin, _, idle = open_spells[key]
+                    open_spells[key] = begin, at + 30, idle + 30
+                else:
+                    open_spells[key] = at, at + 30, 30
+            for key in [key for key in open_spells if key not in here]:
+                end(key, "gone")
+        end_of_all = max(at for at, *_ in tool.gpus)
+        for key in list(open_spells):
+            end(key, "exited" if last_seen(*key) + 270 < end_of_all else "stopped")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spells_are_made_of_the_samples(tmp_path, seed):
+    tool = quiet_lab(seed)
+    store = import_into(tmp_path, tool.write(tmp_path / "py.db"))
+    hows = ["active", "released", "exited", "stopped"]
+    found = {(uuid, pid, begin / 1000): (end / 1000, idle / 1000, hows[how]) for uuid, pid, begin, end, idle, how in ask(
+        store, "SELECT uuid, pid, begin_ms, end_ms, idle_held_ms, how_ended FROM spell JOIN gpu ON gpu.id = spell.gpu "
+        "JOIN process ON process.id = spell.process")}
+    expected = true_spells(tool)
+    assert len(expected) > 10 and found == expected
+    longest = json.loads(gua("report", "--db", store, "--since", "1000w", "--json", "--longest", "1000").stdout)["longest"]
+    assert len(longest) == len(expected)
+
+
+def test_rules_are_rehearsed_on_the_past(tmp_path):
+    """An hour of work, and then idle for five hours; it ended of itself. The rule would have ended it after two."""
+    tool = Tool()
+    for tick in range(6 * 120 + 60):
+        at = START + 30 * tick
+        tool.gpus.append((at, "GPU-0", 80 if tick < 120 else 0, None))
+        if tick < 720:
+            tool.processes.append((at, "GPU-0", 100, 9000, "ann", None, "python", "compute"))
+    store = import_into(tmp_path, tool.write(tmp_path / "py.db"))
+    conf = tmp_path / "gua.conf"
+    conf.write_text("[rule idle]\nwarn = 1h\nend = 2h\n")
+    run = gua("enforce", "simulate", "--db", store, "--config", conf, "--json")
+    assert run.returncode == 0, run.stderr
+    said = json.loads(run.stdout)
+    assert said["sessions_idle"] == said["sessions_warned"] == said["sessions_ended"] == 1
+    assert {"own_use", "sessions", "between_samples"} <= set(said["not_known"])
+    text = gua("enforce", "simulate", "--db", store, "--config", conf).stdout
+    assert "imported from another tool" in text and "each process is a session" in text

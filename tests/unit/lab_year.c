@@ -93,6 +93,9 @@ static void add_life(struct world *w, int card, int64_t at_ms)
 static void add_usage(
 	struct world *w, int64_t slot, int card, enum card_state state, int64_t ms, double util)
 {
+	/* Edges of use are in active time, those of holding in time that is truly idle: two for
+	 * each life, of which there are fewer than bursts. */
+	bool unsure = chance(w) < (state == CARD_ACTIVE ? 0.3 : 0.05);
 	if (ms > 0)
 		w->usage[w->n_usage++] = (struct usage_sum){ .slot = slot,
 			.card = (uint32_t)card,
@@ -101,7 +104,8 @@ static void add_usage(
 			.util_pct_ms = (int64_t)(util * (double)ms),
 			.energy_mj = (int64_t)((60 + 2.4 * util) * (double)ms),
 			.energy_ms = ms,
-			.unsure_ms = chance(w) < 0.3 ? 250 : 0 };
+			.unsure_ms = state == CARD_ACTIVE && unsure ? 25 : 0,
+			.unsure_ms2 = state == CARD_TRULY_IDLE && unsure ? 333333 : 0 };
 }
 
 static void add_holding(struct world *w, int64_t slot, size_t i, int64_t active, int64_t idle,

@@ -161,10 +161,10 @@ static void test_recorded(void **state)
 		"INSERT INTO gpu VALUES "
 		"(1,1,'A','','','',0,NULL,NULL,NULL,NULL,'ok',0,0,'nvml'),"
 		"(2,2,'A','','','',0,NULL,NULL,NULL,NULL,'ok',0,0,'nvml');"
-		"INSERT INTO usage_1m VALUES (12000,1,0,1,0,0,1,0),(12000,1,1,1,0,0,1,0),"
-		"(12060,1,0,1,0,0,1,0),(12180,1,3,1,0,0,1,0),(0,2,0,1,0,0,1,0);"
-		"INSERT INTO usage_5m VALUES (11700,1,0,1,0,0,1,0);"
-		"INSERT INTO usage_1h VALUES (3600,1,0,1,0,0,1,0);");
+		"INSERT INTO usage_1m VALUES (12000,1,0,1,0,0,1,0,0),(12000,1,1,1,0,0,1,0,0),"
+		"(12060,1,0,1,0,0,1,0,0),(12180,1,3,1,0,0,1,0,0),(0,2,0,1,0,0,1,0,0);"
+		"INSERT INTO usage_5m VALUES (11700,1,0,1,0,0,1,0,0);"
+		"INSERT INTO usage_1h VALUES (3600,1,0,1,0,0,1,0,0);");
 	assert_int_equal(store_open(&s, n.store[0], &e), 0);
 	assert_int_equal(recorded_read(&r, store_handle(s), "lab", &e), 0);
 	assert_int_equal(r.n, 1);

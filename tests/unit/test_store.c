@@ -85,6 +85,7 @@ static void test_a_late_name_joins_what_is_stored(void **state)
 static void test_a_late_name_is_of_its_host(void **state)
 {
 	struct world *w = *state;
+	snprintf(w->info.machine_id, sizeof(w->info.machine_id), "one");
 	struct store *s = world_open(w);
 	set_user(&w->processes[0], 1000, "uid:1000");
 	world_fill(w, minute, 30000, 9000);
@@ -92,6 +93,7 @@ static void test_a_late_name_is_of_its_host(void **state)
 	store_close(s);
 	world_forget(w);
 	snprintf(w->info.hostname, sizeof(w->info.hostname), "lab02");
+	snprintf(w->info.machine_id, sizeof(w->info.machine_id), "another");
 	s = world_open(w);
 	set_user(&w->processes[0], 1000, "alice");
 	world_fill(w, minute + 60, 30000, 9000);

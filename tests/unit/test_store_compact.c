@@ -18,13 +18,14 @@ static const int64_t start_s = WORLD_START_MS / 1000;
 static const struct retention keep = RETENTION_DEFAULT;
 
 struct card_sum {
-	int64_t ms, util_pct_ms, energy_mj, energy_ms, unsure_ms;
+	int64_t ms, util_pct_ms, energy_mj, energy_ms, unsure_ms, unsure_ms2;
 };
 
 struct holder_sum {
 	int64_t ms[HOLDER_STATES], twice[HOLDER_STATES], share[2];
 	int64_t sm_pct_ms, mem_peak_kib; /* -1: never known */
-	int64_t engine_ms;
+	int64_t engine_ms, own_unknown_ms;
+	int64_t sm_max_pct; /* -2: one of its rows has none */
 };
 
 /* What must be in the file, by hour. */
@@ -64,12 +65,14 @@ static void random_usage(struct model *m, struct usage_sum *u, int64_t now_s)
 		.energy_mj = pick(m, 1000000000) };
 	u->energy_ms = pick(m, 3) ? u->ms : pick(m, 200) - 100;
 	u->unsure_ms = pick(m, 1000) - 100;
+	u->unsure_ms2 = pick(m, 1000000);
 	struct card_sum *sum = &m->cards[(u->slot - start_s) / 3600][u->card][u->state];
 	sum->ms += u->ms;
 	sum->util_pct_ms += u->util_pct_ms;
 	sum->energy_mj += u->energy_mj;
 	sum->energy_ms += u->energy_ms;
 	sum->unsure_ms += u->unsure_ms;
+	sum->unsure_ms2 += u->unsure_ms2;
 }
 
 static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s)
@@ -82,6 +85,8 @@ static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s
 		.idle_share_ms = pick(m, ms + 1),
 		.sm_pct_ms = pick(m, 3) ? pick(m, 6000000) : -1,
 		.engine_ms = pick(m, 4) ? 0 : pick(m, 60000),
+		.own_unknown_ms = pick(m, 4) ? 0 : pick(m, 60000),
+		.sm_max_pct = pick(m, 40) ? pick(m, 101) : -1,
 		.mem_peak_kib = pick(m, 3) ? pick(m, 80000000) : -1 };
 	struct holder_sum *sum = &m->holders[(h->slot - start_s) / 3600][h->card][h->process];
 	int own = (int)pick(m, HOLDER_STATES), user = (int)pick(m, HOLDER_STATES);
@@ -94,6 +99,11 @@ static void random_holding(struct model *m, struct holding_sum *h, int64_t now_s
 	sum->share[1] += h->idle_share_ms;
 	add_known(&sum->sm_pct_ms, h->sm_pct_ms);
 	sum->engine_ms += h->engine_ms;
+	sum->own_unknown_ms += h->own_unknown_ms;
+	if (h->sm_max_pct < 0 || sum->sm_max_pct == -2)
+		sum->sm_max_pct = -2;
+	else if (h->sm_max_pct > sum->sm_max_pct)
+		sum->sm_max_pct = h->sm_max_pct;
 	if (h->mem_peak_kib > sum->mem_peak_kib)
 		sum->mem_peak_kib = h->mem_peak_kib;
 }
@@ -108,6 +118,7 @@ static struct model *new_model(void)
 			for (int i = 0; i < WORLD_PROCESSES; i++) {
 				m->holders[hour][card][i].sm_pct_ms = -1;
 				m->holders[hour][card][i].mem_peak_kib = -1;
+				m->holders[hour][card][i].sm_max_pct = -1;
 			}
 		}
 	return m;
@@ -135,7 +146,7 @@ static void compare_usage(const struct model *m, sqlite3 *db)
 			expected += (&m->cards[hour][0][0])[i].ms > 0;
 	sqlite3_stmt *q = prepare(db,
 		"SELECT slot / 3600 * 3600 AS hour, gpu, state, sum(ms), sum(util_pct_ms),"
-		" sum(energy_mj), sum(ms - energy_unknown_ms), sum(unsure_ms)"
+		" sum(energy_mj), sum(ms - energy_unknown_ms), sum(unsure_ms), sum(unsure_ms2)"
 		" FROM usage GROUP BY 1, 2, 3");
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const struct card_sum *sum = &m->cards[(column(q, 0) - start_s) / 3600]
@@ -145,6 +156,7 @@ static void compare_usage(const struct model *m, sqlite3 *db)
 		assert_int_equal(column(q, 5), sum->energy_mj);
 		assert_int_equal(column(q, 6), sum->energy_ms);
 		assert_int_equal(column(q, 7), sum->unsure_ms);
+		assert_int_equal(column(q, 8), sum->unsure_ms2);
 		rows += sum->ms > 0;
 	}
 	sqlite3_finalize(q);
@@ -167,8 +179,9 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 		" sum(truly_idle_ms - truly_idle_presence_ms),"
 		" sum(squatting_ms - squatting_presence_ms),"
 		" sum(use_unknown_ms - use_unknown_presence_ms), sum(active_share_ms),"
-		" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib), sum(engine_ms) FROM "
-		"holding"
+		" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib), sum(engine_ms), "
+		"iif(count(*) = count(sm_max_pct), max(sm_max_pct), -2), sum(own_unknown_ms) "
+		"FROM holding"
 		" GROUP BY 1, 2, 3");
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const struct holder_sum *sum = &m->holders[(column(q, 0) - start_s) / 3600]
@@ -183,6 +196,9 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 		assert_int_equal(column(q, 15), sum->sm_pct_ms);
 		assert_int_equal(column(q, 16), sum->mem_peak_kib);
 		assert_int_equal(column(q, 17), sum->engine_ms);
+		assert_int_equal(column(q, 18), sum->sm_max_pct);
+		if (sum->sm_max_pct >= 0)
+			assert_int_equal(column(q, 19), sum->own_unknown_ms);
 	}
 	sqlite3_finalize(q);
 	assert_int_equal(rows, expected);
@@ -193,14 +209,15 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 	" sum(squatting_ms), sum(active_double_ms), sum(idle_held_double_ms),"                 \
 	" sum(truly_idle_double_ms), sum(squatting_double_ms), sum(active_share_ms),"          \
 	" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib), sum(use_unknown_ms),"         \
-	" sum(use_unknown_double_ms), sum(engine_ms)"
+	" sum(use_unknown_double_ms), sum(engine_ms),"                                         \
+	" iif(count(*) = count(own_use), max(own_use & 255) + (sum(own_use >> 8) << 8), NULL)"
 #define DAYS_OF_SLOTS                                                                          \
 	"SELECT slot / 86400 * 86400 AS day, " DAY_SUMS                                        \
 	" FROM (SELECT * FROM holding_5m UNION ALL SELECT * FROM holding_1h) GROUP BY 1, 2, 3"
 #define DAYS_OF_TABLE "SELECT * FROM holding_1d"
 #define CARD_DAYS_OF_SLOTS                                                                     \
 	"SELECT slot / 86400 * 86400 AS day, gpu, state, sum(ms), sum(util_pct_ms),"           \
-	" sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms)"                              \
+	" sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms), sum(unsure_ms2)"             \
 	" FROM (SELECT * FROM usage_5m UNION ALL SELECT * FROM usage_1h) GROUP BY 1, 2, 3"
 #define CARD_DAYS_OF_TABLE "SELECT * FROM usage_1d"
 #define HEAT_OF_SLOTS(width)                                                                   \
@@ -228,7 +245,8 @@ static void compare_rollups(const char *path)
 	expect_same_rows(path, HEAT_OF_SLOTS("5m"), HEAT_OF_TABLE("5m"));
 	expect_same_rows(path, HEAT_OF_SLOTS("1h"), HEAT_OF_TABLE("1h"));
 	assert_int_equal(ask(path, "SELECT count(*) FROM (SELECT gpu, state, sum(ms),"
-				   " sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms)"
+				   " sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms),"
+				   " sum(unsure_ms2)"
 				   " FROM usage GROUP BY 1, 2"
 				   " EXCEPT SELECT * FROM total_gpu)"),
 		0);
