@@ -204,7 +204,11 @@ static void judge(struct roster *r)
 			   : r->now_ms - h->accounted_ms > 1000 * BEHIND_S ? ROSTER_BEHIND
 									   : ROSTER_OK;
 		r->counts[h->state]++;
+		r->n_seen += seen;
 	}
+	/* Of a number of hosts, those that are not there have no name. */
+	if (r->expected > (int64_t)r->n)
+		r->counts[ROSTER_MISSING] += (size_t)r->expected - r->n;
 	if (r->n)
 		qsort(r->hosts, r->n, sizeof(*r->hosts), compare_hosts);
 }

@@ -28,7 +28,8 @@ struct roster_host {
 struct roster {
 	struct names names, expected_names;
 	struct roster_host *hosts; /* the worst state first, then by name */
-	size_t n, counts[ROSTER_STATES];
+	size_t n, n_seen;	   /* in hosts[]: all, and without those that are missing */
+	size_t counts[ROSTER_STATES];
 	int64_t expected; /* how many; -1: not said */
 	int64_t now_ms;
 };

@@ -76,7 +76,7 @@ static struct version_count *count_versions(const struct roster *r, size_t *n)
 
 static void add_counts(struct str *out, const struct roster *r)
 {
-	size_t seen = r->n - r->counts[ROSTER_MISSING];
+	size_t seen = r->n_seen;
 	str_addf(out, "%zu host%s seen", seen, seen == 1 ? "" : "s");
 	if (r->expected >= 0)
 		str_addf(out, " of %lld expected", (long long)r->expected);
@@ -153,7 +153,7 @@ void roster_json(struct str *out, const struct roster *r, const struct fleet *f)
 	json_text(&j, "url", client_url(f->client));
 	json_text(&j, "engine", f->engine);
 	json_moment(&j, "now", r->now_ms);
-	json_number(&j, "seen", (double)(r->n - r->counts[ROSTER_MISSING]), 0);
+	json_number(&j, "seen", (double)r->n_seen, 0);
 	json_number(&j, "expected", r->expected < 0 ? (double)NAN : (double)r->expected, 0);
 	for (int state = 0; state < ROSTER_STATES; state++)
 		json_number(&j, roster_state_names[state], (double)r->counts[state], 0);

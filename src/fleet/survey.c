@@ -135,9 +135,6 @@ void survey_ask(struct survey *s, struct batch *b, const struct survey_question 
 	ask_family(s, b, q, FAMILY_SQUATTING, squatting);
 }
 
-/* What a counter shows in its first minutes: its series began with it. */
-enum { NEWBORN_S = 150 };
-
 /* The sum of a card's counters at the first sample. */
 static double first_sum(const struct meter_row *row)
 {
@@ -205,14 +202,15 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 	struct survey s = { .f = f,
 		.q = q,
 		.a = a,
-		.edges = { (double)q->since_ms / 1000, (double)q->until_ms / 1000 },
+		.oldest = NAN,
 		.now_s = (double)q->now_ms / 1000,
 		.clock = { .utc = q->utc } };
 	int rc = 0;
 	audit_init(a);
 	tzset();
-	if (s.edges[EDGE_END] > s.now_s)
-		s.edges[EDGE_END] = s.now_s;
+	audit_clip(a, q, false);
+	s.edges[EDGE_START] = (double)a->since_ms / 1000;
+	s.edges[EDGE_END] = (double)a->until_ms / 1000;
 	if (s.edges[EDGE_END] - s.edges[EDGE_START] < 1)
 		return err_set(e, ERR_USAGE, "the window is empty");
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)

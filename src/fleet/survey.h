@@ -12,6 +12,9 @@
 /* How far from an edge a value may be. */
 enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };
 
+/* What a counter shows in its first minutes: its series began with it. */
+enum { NEWBORN_S = 150 };
+
 struct survey_host {
 	const char *key;		    /* what its labels say */
 	const char *name;		    /* the same without a port */
@@ -40,6 +43,7 @@ struct survey {
 	const struct audit_question *q;
 	struct audit *a;
 	double edges[EDGES]; /* unix seconds */
+	double oldest; /* the first sight of any host, in the window or a day before; or NAN */
 	double now_s;
 	double lag_s;	/* counters are this much older than a scrape, mostly */
 	bool has_after; /* there is a time after the end */

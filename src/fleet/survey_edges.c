@@ -34,6 +34,18 @@ static int take_seen(void *context, const struct sample *sample, struct err *e)
 	return host ? 0 : ERR_WORLD;
 }
 
+/* When a host was first seen: in the window, or up to a day before it. */
+static int take_known(void *context, const struct sample *sample, struct err *e)
+{
+	struct survey *s = context;
+	const struct survey_host *host = survey_host(s, sample, e);
+	if (!host)
+		return ERR_WORLD;
+	if (!host->left_out && !(s->oldest <= sample->value))
+		s->oldest = sample->value;
+	return 0;
+}
+
 /* How many series the most frequent host has of what each has once. */
 static int take_twins(void *context, const struct sample *sample, struct err *e)
 {
@@ -106,7 +118,23 @@ static void ask_seen(struct survey *s, struct batch *b)
 	fleet_select(s->f, &query, FAMILY_TIME, "");
 	str_addf(&query, "[%llds]))", (long long)ceil(to - from));
 	batch_query(b, &query, to, take_seen, s);
+	str_clear(&query);
+	str_addf(&query, "min by (%s) (min_over_time(", s->f->by);
+	fleet_select(s->f, &query, FAMILY_TIME, "");
+	str_addf(&query, "[%llds]))", (long long)ceil(to - from) + LONG_LOOK_S);
+	batch_query(b, &query, to, take_known, s);
 	str_finish(&query);
+}
+
+/* Lets the window begin with the oldest data: what a newborn's first counters show is older
+ * than the first sight of it. */
+static void clip(struct survey *s)
+{
+	if (isnan(s->oldest))
+		return;
+	s->a->oldest_ms = llround(1000 * (s->oldest - NEWBORN_S));
+	audit_clip(s->a, s->q, false);
+	s->edges[EDGE_START] = (double)s->a->since_ms / 1000;
 }
 
 static void ask_info(struct survey *s, struct batch *b, const struct survey_question *q)
@@ -138,6 +166,7 @@ int survey_edges(struct survey *s, struct err *e)
 	int rc = *s->f->engine ? 0 : fleet_probe(s->f, e);
 	if (rc == 0)
 		rc = batch_run(&b, e);
+	clip(s);
 	s->has_after = s->edges[EDGE_END] + s->lag_s < s->now_s;
 	for (enum edge edge = 0; edge < EDGES; edge++) {
 		double t = s->edges[edge];

@@ -26,10 +26,13 @@ int64_t survey_grown(const struct survey *s, const struct meter_row *row, int st
 	return ms > 0 ? ms : 0;
 }
 
+/* A host without data for this long at the end is silent, as in gua fleet status. */
+enum { SILENT_S = 300 };
+
 static bool is_alive(const struct survey *s, const struct survey_host *h)
 {
 	return h->after[EDGE_END] > 0 ||
-	       h->before[EDGE_END] > s->edges[EDGE_END] - LOOK_S - s->lag_s;
+	       h->before[EDGE_END] > s->edges[EDGE_END] - SILENT_S - s->lag_s;
 }
 
 /* The end of a host's window: where its counters end while it is recording. */

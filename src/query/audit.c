@@ -18,7 +18,7 @@ struct audit_host *audit_add_host(struct audit *a, struct err *e)
 		err_memory(e);
 		return NULL;
 	}
-	a->hosts[a->n_hosts] = (struct audit_host){ .last_tick_ms = -1 };
+	a->hosts[a->n_hosts] = (struct audit_host){ .known_ms = -1, .last_tick_ms = -1 };
 	return &a->hosts[a->n_hosts++];
 }
 
@@ -93,18 +93,41 @@ void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
 		to->last_active_ms = more->last_active_ms;
 }
 
+bool audit_is_late(const struct audit *a, int64_t known_ms)
+{
+	return known_ms > a->since_ms + AUDIT_CLIP_MS;
+}
+
+/* The uncertainty of all cards together: a card's own error does not depend on another's. */
+static int64_t unsure_of_all(const struct audit *a)
+{
+	double linear_ms = 0, squares = 0;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		double own_ms2 = (double)a->cards[i].unsure_ms2, root_ms = sqrt(own_ms2);
+		double linear = (double)a->cards[i].unsure_ms - root_ms;
+		linear_ms += linear > 0 ? linear : 0;
+		squares += own_ms2;
+	}
+	return llround(linear_ms + sqrt(squares));
+}
+
 void audit_add_up(struct audit *a)
 {
 	for (size_t i = 0; i < a->n_cards; i++) {
 		const struct audit_card *card = &a->cards[i];
+		int64_t *known_ms = &a->hosts[card->host].known_ms;
+		if (*known_ms < 0 || card->first_seen_ms < *known_ms)
+			*known_ms = card->first_seen_ms;
 		for (int state = 0; state < CARD_STATES; state++) {
 			a->ms[state] += card->ms[state];
 			a->energy_mj[state] += card->energy_mj[state];
 			a->energy_known_ms[state] += card->energy_known_ms[state];
 		}
-		a->unsure_ms += card->unsure_ms;
 		cost_add_card(&a->cost, card, 0, COST_PARTS);
 	}
+	for (size_t i = 0; i < a->n_hosts; i++)
+		a->hosts[i].late = audit_is_late(a, a->hosts[i].known_ms);
+	a->unsure_ms = unsure_of_all(a);
 	int64_t shared_ms = 0, used_ms = a->ms[CARD_ACTIVE] + a->ms[CARD_IDLE_HELD];
 	for (size_t i = 0; i < a->n_identities; i++) {
 		const struct audit_sums *sums = &a->identities[i].sums;

@@ -10,6 +10,10 @@
 
 struct foreign_stop;
 
+/* A host that reported nothing in a window is in its audit, unobserved, if it was seen so long
+ * before the window begins. One that is silent for longer has left. */
+#define AUDIT_SILENT_MS (24 * 3600 * INT64_C(1000))
+
 /* Zero-initialise. */
 struct store_fault {
 	int code;
@@ -69,6 +73,15 @@ struct audit_card *audit_add_card(struct audit *a, struct err *e);
 struct audit_identity *audit_add_identity(struct audit *a, struct err *e);
 struct audit_process *audit_add_process(struct audit *a, struct err *e);
 struct audit_event *audit_add_event(struct audit *a, struct err *e);
+/* Less than this at an edge of a window is not worth a word: slots are as wide. */
+#define AUDIT_CLIP_MS 60000
+/* Whether something that is known since then was not there when the window began. */
+bool audit_is_late(const struct audit *a, int64_t known_ms);
+/* Sets the window of an audit whose oldest_ms and newest_ms are known: the one rule for every
+ * engine. It begins no earlier than the oldest data. It ends when the question says, but no
+ * later than now; where nothing was measured here (`past`: all data is imported or simulated),
+ * with the newest data. Time without readings of a host that stopped is in it, unobserved. */
+void audit_clip(struct audit *a, const struct audit_question *q, bool past);
 void audit_add_up(struct audit *a);
 void audit_finish(struct audit *a);
 

@@ -198,7 +198,8 @@ static void add_card(struct audit_row *row, const struct audit_card *card)
 	cost_add_card(&time.cost, card, 0, COST_PARTS);
 	audit_sums_add(&row->sums, &time);
 	row->unobserved_ms += card->ms[CARD_UNOBSERVED];
-	row->n_cards++;
+	if (row->n_cards++ == 0 || card->first_seen_ms < row->known_ms)
+		row->known_ms = card->first_seen_ms;
 }
 
 int breakdown_end(struct breakdown *b, struct err *e)

@@ -1,4 +1,5 @@
 /* Reads the cards and their use, and decides which of them belong in the report. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,17 @@ static bool is_parent(const struct gather *g, const struct audit_card *card)
 	return names_has(&g->parents, (uint32_t)card->host, card->id.uuid);
 }
 
+/* Whether the recorder of a card's host stopped before the window, and not long before; the
+ * card was there until then. */
+static bool is_silent(const struct gather *g, const struct audit_card *card)
+{
+	const struct audit_host *host = &g->a->hosts[card->host];
+	return host->measured && !host->ran && !is_parent(g, card) &&
+	       host->last_tick_ms < g->a->since_ms &&
+	       host->last_tick_ms > g->a->since_ms - AUDIT_SILENT_MS &&
+	       host->last_tick_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
+}
+
 /* Whether a card without a slot in the window belongs in the report: its host was recorded, and
  * the card was known to be unreachable. A card with status ok that was not seen was removed, or
  * was a MIG instance. */
@@ -112,6 +124,8 @@ static bool belongs(const struct gather *g, const struct audit_card *card)
 	const struct audit *a = g->a;
 	if (card->has_rows || card->left_out)
 		return !card->left_out;
+	if (is_silent(g, card))
+		return g->has_rows;
 	return a->hosts[card->host].ran && strcmp(card->status, "ok") != 0 &&
 	       card->first_seen_ms < a->until_ms && !is_parent(g, card);
 }
@@ -157,6 +171,9 @@ static void set_bounds(struct audit_card *card)
 			*known_ms = card->ms[state];
 		observed_ms += state == CARD_UNOBSERVED ? 0 : card->ms[state];
 	}
+	if (card->unsure_ms2 < 0)
+		card->unsure_ms2 = 0;
+	card->unsure_ms += llround(sqrt((double)card->unsure_ms2));
 	if (card->unsure_ms > observed_ms)
 		card->unsure_ms = observed_ms;
 	if (card->unsure_ms < 0)
@@ -265,6 +282,9 @@ static void renumber_cards(struct gather_file *file, const uint32_t *to)
 static void settle_cards(struct gather *g, struct ranks *r)
 {
 	struct audit *a = g->a;
+	g->has_rows = false;
+	for (size_t i = 0; i < a->n_cards; i++)
+		g->has_rows |= a->cards[i].has_rows && !a->cards[i].left_out;
 	for (size_t i = 0; i < a->n_cards; i++) {
 		struct audit_card *card = &a->cards[i];
 		set_bounds(card);

@@ -42,7 +42,7 @@ static const struct export_column usage_columns[] = {
 		"CASE WHEN state < 3 AND ms > 0 THEN 1.0 * util_pct_ms / ms END" },
 	{ "energy_joules", COLUMN_MJ, "iif(energy_unknown_ms < ms, energy_mj, NULL)" },
 	{ "energy_unknown_seconds", COLUMN_MS, "max(energy_unknown_ms, 0)" },
-	{ "unsure_seconds", COLUMN_MS, "max(unsure_ms, 0)" },
+	{ "unsure_seconds", COLUMN_MS, "max(unsure_ms, 0) + round(sqrt(max(unsure_ms2, 0)))" },
 	{ "source", COLUMN_TEXT, OF_CARD("source") },
 };
 

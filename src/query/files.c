@@ -300,7 +300,11 @@ void gather_forget(struct gather *g)
 {
 	for (size_t i = 0; i < g->n_files; i++)
 		forget_file(&g->files[i]);
-	names_finish(&g->host_keys);
+	names_finish(&g->uuids);
+	free(g->records);
+	free(g->spans);
+	free(g->sights);
+	free(g->last_sight);
 	names_finish(&g->hostnames);
 	names_finish(&g->run_keys);
 	names_finish(&g->card_keys);

@@ -35,6 +35,7 @@ struct gather_file {
 	struct names users;	  /* the users of its processes, if the audit is restricted */
 	int64_t *unknown_ms;	  /* by place: time with unknown use; NULL: there is none */
 	size_t first_run, n_runs; /* its runs in gather.runs */
+	size_t first_record;	  /* its hosts in gather.records */
 	struct idmap shared;	  /* hosts of cards that are also in an earlier file */
 	int64_t oldest_ms, newest_ms; /* where its data begins and ends; -1: it has none */
 	int64_t first_slot_ms;	      /* where its first slot begins */

@@ -31,12 +31,16 @@ static int check_some(const struct gather *g, struct err *e)
 
 int gather_survey(struct gather *g, struct err *e)
 {
+	/* Which rows are of one host is known when all of them were seen. */
+	static const struct gather_pass records = { .add = records_add, .first = true };
 	static const struct gather_pass pass = {
 		.read = bounds_read, .add = survey_add, .first = true
 	};
 	g->from_ms = INT64_MAX;
 	g->to_ms = 0;
-	int rc = gather_each(g, &pass, e);
+	int rc = gather_each(g, &records, e);
+	if (rc == 0)
+		rc = gather_each(g, &pass, e);
 	return rc ? rc : check_some(g, e);
 }
 

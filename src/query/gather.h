@@ -17,6 +17,20 @@ struct gather_run {
 	struct rules rules;
 };
 
+/* A row of a host in a store. Several can be of one host: see hosts_unify(). */
+struct gather_record {
+	size_t file;
+	int64_t id; /* in the store */
+	char hostname[sizeof(((struct audit_host *)0)->hostname)];
+	char machine_id[sizeof(((struct audit_host *)0)->machine_id)];
+	int64_t newest_ms;	    /* its last tick */
+	size_t first_span, n_spans; /* its runs in gather.spans */
+	size_t same;   /* another record of the same host; its own index: the first */
+	size_t next;   /* the next record of the same host: they are a ring */
+	size_t newest; /* of the first: the record with the newest tick */
+	uint32_t host; /* of the first: index in audit.hosts; IDMAP_NONE: not yet */
+};
+
 struct gather {
 	struct audit *a;
 	const struct audit_question *q;
@@ -24,13 +38,24 @@ struct gather {
 	size_t n_files;
 	bool kept_open; /* stores stay open, each in one transaction, until gather_close() */
 	bool strict;	/* a store that cannot be read is an error, also of several */
+	bool has_rows;	/* some card that was asked for has a slot in the window */
 	bool again; /* a store turned out to be damaged: the audit must be made without it */
 	struct gather_run *runs; /* store by store, sorted by start */
 	size_t n_runs;
-	/* Numbers of hosts (name and machine id), of host names, of runs, of cards, and of
-	 * cards that have MIG instances; those of hosts and cards are indexes into the audit.
-	 */
-	struct names host_keys, hostnames, run_keys, card_keys, parents;
+	struct gather_record *records; /* in the order of the stores */
+	size_t n_records;
+	struct gather_span {
+		int64_t from_ms, to_ms;
+	} * spans; /* of records: when recorders ran */
+	size_t n_spans;
+	struct gather_sight {
+		uint32_t record, next; /* the next record with the same card; IDMAP_NONE */
+	} * sights;
+	size_t n_sights;
+	uint32_t *last_sight; /* by number of a card in `uuids` */
+	/* Numbers of UUIDs, of host names, of runs, of cards, and of cards that have MIG
+	 * instances; those of cards are indexes into the audit. */
+	struct names uuids, hostnames, run_keys, card_keys, parents;
 	size_t *n_named;	/* by number of a host name: how many hosts have it */
 	struct names users;	/* of all processes, if the audit is restricted to some */
 	size_t n_wanted;	/* processes that it is then restricted to */

@@ -6,7 +6,10 @@
 #include "query/gather.h"
 
 /* The survey: hosts and runs, cards, where the data begins and ends. */
+int records_add(struct gather *g, struct gather_file *file, struct err *e);
 int hosts_add(struct gather *g, struct gather_file *file, struct err *e);
+/* The first record of the same host. */
+size_t hosts_first(const struct gather *g, size_t record);
 int cards_add(struct gather *g, struct gather_file *file, struct err *e);
 int bounds_read(struct gather *g, struct gather_file *file, struct err *e);
 void bounds_add(struct gather *g, const struct gather_file *file);

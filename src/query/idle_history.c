@@ -2,6 +2,7 @@
 #include "query/idle_history.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "query/idle_private.h"
@@ -16,10 +17,11 @@ static int read_run(struct idle_history *h, struct err *e)
 	int rc = sql_prepare(h->db, &row, e,
 		"SELECT run.host, hostname, boot_id, last_tick_ms, interval_ms, spell_ms, "
 		"ended_ms IS NULL, source, (SELECT min(started_ms) FROM run AS r WHERE "
-		"r.host = run.host AND r.source <> 'import'), last_tick_ms > started_ms FROM "
-		"run JOIN host ON host.id = "
-		"run.host "
-		"WHERE source <> 'import' ORDER BY run.id DESC LIMIT 1");
+		"r.host = run.host AND (r.source = 'import') = (run.source = 'import')), "
+		"last_tick_ms > started_ms FROM run JOIN host ON host.id = run.host "
+		"WHERE source <> 'import' OR %d ORDER BY source = 'import', run.id DESC LIMIT "
+		"1",
+		h->imports);
 	if (rc == 0)
 		rc = sql_step(row, e);
 	if (rc == 1) {
@@ -33,9 +35,15 @@ static int read_run(struct idle_history *h, struct err *e)
 		h->running = sql_int(row, 6, 0);
 		sql_text(row, 7, source, sizeof(source));
 		h->simulated = source_is_invented(source);
+		h->imported = strcmp(source, "import") == 0;
 		h->first_ms = sql_int(row, 8, 0);
 		h->ticked = sql_int(row, 9, 0);
 		rc = 0;
+	}
+	/* Of the past, a length counts back from its end. */
+	if (rc == 0 && h->imported && h->by_length && h->until_ms > h->last_tick_ms) {
+		h->since_ms -= h->until_ms - h->last_tick_ms;
+		h->until_ms = h->last_tick_ms;
 	}
 	sqlite3_finalize(row);
 	return rc;
@@ -72,19 +80,54 @@ static int read_cards(struct idle_history *h, struct err *e)
 	return rc;
 }
 
+void idle_history_limit(struct idle_history *h, int64_t pct)
+{
+	for (size_t i = 0; i < h->n_limits; i++)
+		if (h->limits[i] == pct)
+			return;
+	if (h->n_limits < IDLE_BELOW_MOST)
+		h->limits[h->n_limits++] = pct;
+}
+
+size_t idle_history_limit_of(const struct idle_history *h, int64_t pct)
+{
+	for (size_t i = 0; i < h->n_limits; i++)
+		if (h->limits[i] == pct)
+			return i;
+	return 0;
+}
+
+int64_t idle_history_most(
+	const struct idle_history *h, uint32_t session, int64_t from_ms, int64_t to_ms)
+{
+	int64_t most = 0;
+	for (size_t i = 0; i < h->n_lows; i++) {
+		const struct idle_low *low = &h->lows[i];
+		if (low->session == session && low->from_ms >= from_ms &&
+			low->from_ms < to_ms && low->pct > most)
+			most = low->pct;
+	}
+	return most;
+}
+
 int idle_history_read(struct idle_history *h, struct err *e)
 {
 	int (*const steps[])(struct idle_history *, struct err *) = { read_run, read_cards,
-		idle_read_sessions, idle_read_spans, idle_read_ended, idle_read_marks,
-		idle_read_gaps, idle_history_settle };
-	enum { BRIEF_STEPS = 4, STEPS = sizeof(steps) / sizeof(steps[0]) };
+		idle_read_sessions, idle_read_ended, idle_read_gaps, idle_read_rows,
+		idle_read_held, idle_history_settle };
+	int (*const brief[])(struct idle_history *, struct err *) = { read_run, read_cards,
+		idle_read_sessions, idle_read_held, idle_history_settle };
+	enum { BRIEF = sizeof(brief) / sizeof(brief[0]) };
+	enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 	int rc = store_open_read_within(&h->db, h->path, h->wait_ms, e);
 	if (rc)
 		return rc;
+	if (h->n_limits == 0)
+		idle_history_limit(h, IDLE_BELOW_USUAL);
 	sqlite3_exec(h->db, "BEGIN", NULL, NULL, NULL);
-	for (size_t i = 0; i < (h->brief ? BRIEF_STEPS : STEPS) && rc == 0; i++)
+	for (size_t i = 0; i < (h->brief ? BRIEF : STEPS) && rc == 0; i++)
 		if (i == 0 || h->any_run)
-			rc = steps[i](h, e);
+			rc = h->brief ? brief[i](h, e) : steps[i](h, e);
 	sqlite3_exec(h->db, "COMMIT", NULL, NULL, NULL);
 	return rc;
 }
@@ -98,6 +141,8 @@ void idle_history_finish(struct idle_history *h)
 	free(h->spans);
 	free(h->marks);
 	free(h->gaps);
+	free(h->lows);
+	free(h->blinds);
 	idmap_finish(&h->card_ids);
 	idmap_finish(&h->process_ids);
 	names_finish(&h->keys);

@@ -5,22 +5,37 @@
 #include "query/idle_private.h"
 #include "query/sql.h"
 
+/* The processes that hold a card now. */
+#define HOLDERS "process.id IN (SELECT process FROM holder)"
 /* Columns of a process. */
-enum { AT_ID, AT_PID, AT_TICKS, AT_UID, AT_STARTED, AT_POSIX, AT_BOOT, AT_USER, AT_TEXTS };
+enum {
+	AT_ID,
+	AT_PID,
+	AT_TICKS,
+	AT_UID,
+	AT_STARTED,
+	AT_POSIX,
+	AT_BOOT,
+	AT_USER,
+	AT_FIRST,
+	AT_LAST,
+	AT_TEXTS
+};
 #define COLUMNS                                                                                \
 	"process.id, pid, start_ticks, uid, process.started_ms, posix_session, boot_id, "      \
-	"user, " PROCESS_TEXT_COLUMNS " FROM process JOIN run ON run.id = process.run "        \
+	"user, first_seen_ms, iif(" HOLDERS                                                    \
+	", NULL, process.last_seen_ms), " PROCESS_TEXT_COLUMNS                                 \
+	" FROM process JOIN run ON run.id = process.run "                                      \
 	"WHERE process.host = %lld AND pid > 0 AND "
 
-/* The processes that hold a card now; that had a spell in the window. */
-#define HOLDERS "process.id IN (SELECT process FROM holder)"
 /* A stretch without a holder is an earlier run's, on a card that was not listed since. */
 #define UNLISTED                                                                               \
 	"process.id IN (SELECT process FROM open_spell AS o WHERE NOT EXISTS (SELECT 1 FROM "  \
 	"holder WHERE holder.gpu = o.gpu AND holder.process = o.process))"
-#define IN_SPELLS                                                                              \
-	"process.id IN (SELECT process FROM spell WHERE end_ms > %lld AND begin_ms < %lld "    \
-	"UNION SELECT process FROM open_spell)"
+/* Those that were there in the window for as long as a spell. */
+#define FOR_LONG                                                                               \
+	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld AND (" HOLDERS  \
+	" OR process.last_seen_ms - first_seen_ms >= %lld)"
 /* All of a time: those whose session is known already are taken. */
 #define AT_THE_TIME                                                                            \
 	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld "               \
@@ -83,6 +98,8 @@ static int add_process(
 		.start_ticks = (uint64_t)sql_int(row, AT_TICKS, 0),
 		.uid = sql_int(row, AT_UID, -1),
 		.started_ms = sql_int(row, AT_STARTED, -1),
+		.first_ms = sql_int(row, AT_FIRST, 0),
+		.last_ms = sql_int(row, AT_LAST, INT64_MAX),
 		.holds = h->present };
 	return 0;
 }
@@ -150,8 +167,8 @@ int idle_read_sessions(struct idle_history *h, struct err *e)
 	sqlite3_stmt *rows = NULL;
 	long long host = h->host, since_ms = h->since_ms, until_ms = h->until_ms;
 	int rc = h->present ? sql_prepare(h->db, &rows, e, "SELECT " COLUMNS HOLDERS, host)
-			    : sql_prepare(h->db, &rows, e, "SELECT " COLUMNS IN_SPELLS, host,
-				      since_ms, until_ms);
+			    : sql_prepare(h->db, &rows, e, "SELECT " COLUMNS FOR_LONG, host,
+				      since_ms, until_ms, (long long)h->spell_ms);
 	if (rc == 0)
 		rc = take_rows(h, rows, false, e);
 	sqlite3_finalize(rows);
@@ -168,7 +185,7 @@ int idle_read_sessions(struct idle_history *h, struct err *e)
 int idle_read_ended(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
-	if (!h->present || !h->n_spans)
+	if (!h->present || !h->n_processes)
 		return 0;
 	size_t held = h->n_processes;
 	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS AT_THE_TIME, (long long)h->host,
@@ -178,7 +195,7 @@ int idle_read_ended(struct idle_history *h, struct err *e)
 	sqlite3_finalize(rows);
 	for (size_t i = held; i < h->n_processes; i++)
 		h->processes[i].holds = false;
-	return rc ? rc : idle_read_closed(h, e);
+	return rc;
 }
 
 int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)

@@ -5,9 +5,13 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "base/size.h"
 #include "base/str.h"
+#include "base/timetext.h"
+#include "model/session.h"
 #include "query/names.h"
 #include "query/report_parts.h"
 
@@ -18,31 +22,58 @@ static const struct column log_columns[] = {
 	{ .title = "step", TEXT(get_chars, OF(what)) },
 	{ .key = "stage", TEXT(get_string, OF(stage)) },
 	{ .key = "mode", TEXT(get_string, OF(mode)) },
-	{ .key = "rule", .title = "rule", .optional = true, TEXT(get_string, OF(rule)) },
+	{ .key = "rule", TEXT(get_string, OF(rule)) },
 	{ .key = "user", .title = "user", TEXT(get_string, OF(user)) },
 	{ .key = "uid", VALUE(COUNT, get_known, OF(uid)) },
-	{ .key = "session", .title = "session", .width = -36, TEXT(get_string, OF(session)) },
+	{ .key = "session", TEXT(get_string, OF(session)) },
+	{ .title = "session", .width = -24, TEXT(get_chars, OF(shown)) },
+	{ .title = "gpu", TEXT(get_string, OF(gpus)) },
 	{ .key = "kind", TEXT(get_string, OF(kind)) },
 	{ .key = "pids", TEXT(get_string, OF(pids)) },
 	{ .key = "cards", TEXT(get_string, OF(cards)) },
-	{ .key = "held_bytes", .title = "held", VALUE(KIB, get_known, OF(held_kib)) },
+	{ .key = "held_bytes", VALUE(KIB, get_known, OF(held_kib)) },
 	{ .key = "idle_since", VALUE(MOMENT, get_known, OF(idle_since_ms)) },
-	{ .key = "idle_seconds", .title = "idle", VALUE(LENGTH, get_double, OF(idle_ms)) },
+	{ .key = "idle_seconds", VALUE(LENGTH, get_double, OF(idle_ms)) },
 	{ .key = "given_back_gpu_seconds", VALUE(GPU_MS, get_double, OF(given_ms)) },
-	{ .key = "evidence",
-		.title = "evidence",
-		.flexible = true,
-		.wraps = true,
-		TEXT(get_string, OF(evidence)) },
+	{ .key = "evidence", TEXT(get_string, OF(evidence)) },
 	{ .key = "result", TEXT(get_string, OF(result)) },
 	{ .key = "config", TEXT(get_string, OF(config)) },
 	{ .key = "actor", TEXT(get_string, OF(actor)) },
+	{ .key = "command", TEXT(get_string, OF(command)) },
+	{ .key = "gpus", TEXT(get_string, OF(gpus)) },
+	{ .title = "what", .flexible = true, .wraps = true, TEXT(get_chars, OF(said)) },
 };
 #undef OF
 
 static double known(int64_t ms)
 {
 	return ms < 0 ? NAN : (double)ms;
+}
+
+/* What a step says to people, after the command of the session. */
+static void say(char *dst, size_t cap, const struct policy_action *a)
+{
+	struct str out = { 0 };
+	bool notice = a->step == STEP_WARN || a->step == STEP_END;
+	char held[SIZE_TEXT_CAP], idle[48];
+	size_text(held, (double)a->held_bytes);
+	duration_text(idle, sizeof(idle), a->idle_ms);
+	if (*a->command)
+		str_addf(&out, "%s: ", a->command);
+	if (notice && a->idle_ms >= 0)
+		str_addf(&out, "%s%sidle for %s", a->held_bytes < 0 ? "" : held,
+			a->held_bytes < 0 ? "" : " held, ", idle);
+	else if (*a->result)
+		str_addf(&out, "%s%s%s%s", a->result, *a->evidence ? " (" : "", a->evidence,
+			*a->evidence ? ")" : "");
+	else
+		str_add(&out, a->evidence);
+	if (notice && *a->rule)
+		str_addf(&out, "; rule %s", a->rule);
+	if (*a->actor && strcmp(a->actor, "gua-enforce") != 0)
+		str_addf(&out, "; by %s", a->actor);
+	text_copy(dst, cap, str_text(&out));
+	str_finish(&out);
 }
 
 static int add_action(void *context, const struct policy_action *a)
@@ -60,6 +91,8 @@ static int add_action(void *context, const struct policy_action *a)
 		.result = a->result,
 		.config = a->config,
 		.actor = a->actor,
+		.command = a->command,
+		.gpus = a->gpus,
 		.at_ms = a->at_ms,
 		.uid = a->uid,
 		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
@@ -69,6 +102,8 @@ static int add_action(void *context, const struct policy_action *a)
 	bool step = a->step == STEP_WARN || a->step == STEP_END;
 	snprintf(line.what, sizeof(line.what), "%s%s", a->would && step ? "would " : "",
 		a->step == STEP_WARN ? a->stage_name : a->step_name);
+	session_shown(line.shown, sizeof(line.shown), a->session, false);
+	say(line.said, sizeof(line.said), a);
 	table_add(context, &line);
 	return 0;
 }

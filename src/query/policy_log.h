@@ -9,10 +9,11 @@
 /* A step as tables show it. */
 struct policy_log_line {
 	const char *step, *stage, *mode, *rule, *session, *kind, *user, *pids, *cards,
-		*evidence, *result, *config, *actor;
+		*evidence, *result, *config, *actor, *command, *gpus;
 	int64_t at_ms, uid, held_kib, idle_since_ms;
 	double idle_ms, given_ms; /* NAN: not known */
-	char what[32];		  /* for people: "would warn" */
+	/* For people: "would warn", the name of the session, and what was seen or done. */
+	char what[32], shown[SESSION_KEY_CAP], said[768];
 };
 
 /* Reads the window of a log, by default the last 30 days. */

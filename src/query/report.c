@@ -54,6 +54,10 @@ static void add_window(struct report *r, const struct audit *a)
 	r->since_ms = a->since_ms;
 	r->until_ms = a->until_ms;
 	r->length_ms = a->until_ms - a->since_ms;
+	r->asked_since_ms = a->asked_since_ms;
+	r->asked_until_ms = a->asked_until_ms;
+	r->clipped_start = a->clipped_start;
+	r->clipped_end = a->clipped_end;
 	r->resolution_ms = a->resolution_ms;
 	r->rules = a->rules;
 	r->rules_mixed = a->rules_mixed;

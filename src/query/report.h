@@ -10,6 +10,7 @@ struct report_request {
 	enum order order;
 	size_t top;	     /* rows of holders; 0: all */
 	size_t top_inner;    /* of the second level, for each of the first; 0: all */
+	size_t most;	     /* rows in all, of both levels; 0: all */
 	bool rest;	     /* rows that are left out are summed up in one, for people */
 	const char *command; /* that asks for this window again; NULL: none is suggested */
 	bool same_db;	     /* it needs the same --db, which is not in it */

@@ -299,6 +299,19 @@ static struct cell cards_coverage(const void *row, size_t of)
 		seen_ms, seen_ms + ((const struct holder_row *)row)->row->unobserved_ms));
 }
 
+static struct cell cards_known_since(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(((const struct holder_row *)row)->row->known_ms);
+}
+
+/* To people; not of what is known since before the window. */
+static struct cell cards_late(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(((const struct holder_row *)row)->late_ms);
+}
+
 static const struct column card_columns[] = {
 	{ .key = "gpus", .title = "GPUs", VALUE(COUNT, cards_n, 0) },
 	{ .key = "observed_gpu_seconds",
@@ -321,6 +334,7 @@ static const struct column card_columns[] = {
 		.optional = true,
 		VALUE(SHARE, cards_some_shown, HOLDER_USE_UNKNOWN) },
 	{ .key = "observed", .title = "observed", VALUE(SHARE, cards_coverage, 0) },
+	{ .title = "known\nsince", .optional = true, VALUE(MOMENT, cards_late, 0) },
 	{ .title = "cost",
 		.width = 6,
 		.optional = true,
@@ -343,6 +357,7 @@ static const struct column card_columns[] = {
 	{ .key = "cost", .json = "cost.total", VALUE(MONEY, holder_money, COSTS) },
 	{ .key = "unpriced_gpu_seconds", VALUE(GPU_MS, holder_unpriced, 0) },
 	{ .key = "energy_kwh", VALUE(KWH, holder_energy, 0) },
+	{ .key = "known_since", VALUE(MOMENT, cards_known_since, 0) },
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -9,10 +9,11 @@
 struct holder_row {
 	const struct audit_row *row;
 	enum measure measure;
-	const char *keys[BY_MAX];	     /* what it stands for, to programs; NULL: none */
-	const char *user, *host, *uuid;	     /* NULL: several */
-	int64_t card_index;		     /* -1: several */
-	const struct bill_cents *cents;	     /* what people read of its cost */
+	const char *keys[BY_MAX];	/* what it stands for, to programs; NULL: none */
+	const char *user, *host, *uuid; /* NULL: several */
+	int64_t card_index;		/* -1: several */
+	int64_t late_ms;		/* it is known since then, within the window; or -1 */
+	const struct bill_cents *cents; /* what people read of its cost */
 	char label[LABEL_CAP + COMMAND_CAP]; /* what it stands for, to people */
 };
 

@@ -139,6 +139,7 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 		.measure = l->from->measures[level],
 		.keys = { outer->key, level ? row->key : NULL },
 		.card_index = -1,
+		.late_ms = audit_is_late(a, row->known_ms) ? row->known_ms : -1,
 		.cents = &l->cents[level][row - l->from->rows[level]] };
 	if (row->user < a->n_identities)
 		view.user = a->identities[row->user].identity;
@@ -166,7 +167,8 @@ static void leave_out(
 		rest->sums = (struct audit_row){ .sums = AUDIT_SUMS_NONE,
 			.user = AUDIT_SEVERAL,
 			.host = AUDIT_SEVERAL,
-			.card = AUDIT_SEVERAL };
+			.card = AUDIT_SEVERAL,
+			.known_ms = -1 };
 	audit_sums_add(&rest->sums.sums, &row->sums);
 	bill_add(&rest->cents, cents);
 	rest->sums.unobserved_ms += row->unobserved_ms;
@@ -179,6 +181,7 @@ static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 	struct holder_row view = { .row = &rest->sums,
 		.measure = l->from->measures[level],
 		.card_index = -1,
+		.late_ms = -1,
 		.cents = &rest->cents };
 	if (rest->n == 0 || !l->rest)
 		return;
@@ -190,6 +193,12 @@ static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 static size_t shown_of(const struct listing *l, size_t n, size_t top)
 {
 	return top == 0 || n <= top || (l->rest && n == top + 1) ? n : top;
+}
+
+/* Whether one more row may be shown. */
+static bool has_room(const struct listing *l)
+{
+	return l->q->most == 0 || l->to->table.n_rows < l->q->most;
 }
 
 /* The end of the rows of the second level that belong to `outer`, from order[from] on. */
@@ -224,7 +233,7 @@ static void list_inner(struct listing *l, const size_t *order, size_t from, size
 	struct rest rest = { .n = 0 };
 	for (size_t i = from; i < to; i++) {
 		const struct audit_row *row = &l->from->rows[1][order[i]];
-		if (i - from < shown)
+		if (i - from < shown && has_room(l))
 			list_row(l, 1, row);
 		else
 			leave_out(&rest, row, &l->cents[1][order[i]]);
@@ -239,7 +248,7 @@ static void list_all(struct listing *l, const size_t *outer, const size_t *inner
 	bool of_cards = l->from->measures[0] == MEASURE_CARDS;
 	divide_costs(l, 0, NULL, l->from->n[0], of_cards ? &l->totals.all : &l->totals.held);
 	for (size_t i = 0; i < l->from->n[0]; i++) {
-		bool shown = i < n_shown;
+		bool shown = i < n_shown && has_room(l);
 		if (shown)
 			list_row(l, 0, &l->from->rows[0][outer[i]]);
 		else

@@ -94,6 +94,28 @@ static void add_absent(struct report *r)
 			plural(n - most));
 }
 
+/* Says that the window was asked to be longer than the data. */
+static void add_clipped(struct report *r)
+{
+	char since[48], until[48];
+	moment_text(since, sizeof(since), r->asked_since_ms, r->utc);
+	moment_text(until, sizeof(until), r->asked_until_ms, r->utc);
+	if (r->clipped_start && r->clipped_end)
+		report_say(r, SENTENCE_CLIPPED, NULL,
+			"Clipped: from %s to %s was asked for; the data begins later and ends "
+			"earlier.",
+			since, until);
+	else if (r->clipped_start)
+		report_say(r, SENTENCE_CLIPPED, NULL,
+			"Clipped: from %s on was asked for; the oldest data is newer.", since);
+	else if (r->clipped_end)
+		report_say(r, SENTENCE_CLIPPED, NULL,
+			"Clipped: up to %s was asked for; the newest data is older, and "
+			"nothing "
+			"of it was recorded here.",
+			until);
+}
+
 static void add_coverage(struct report *r)
 {
 	char since[48], until[48], observed[48] = "";
@@ -103,6 +125,7 @@ static void add_coverage(struct report *r)
 		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
 			100 * r->shown_observed);
 	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
+	add_clipped(r);
 	add_absent(r);
 }
 

@@ -11,6 +11,8 @@
 /* Idle-held time above this share of observed time, and squatting above this share of the time
  * that users held cards, are matters of policy. */
 #define RULE_SHARE 0.2
+/* A smaller part of it says nothing about who should change something. */
+#define LEAST_NAMED 0.1
 /* A verdict needs at least this part of the window ... */
 #define LEAST_OBSERVED 0.5
 /* ... and an hour. The default window is one, of which the last tick may be missing. */
@@ -90,10 +92,11 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 	const struct audit_identity *who = largest(a, verdict);
 	struct str next = { 0 };
 	char mine[HOURS_TEXT_CAP], all[HOURS_TEXT_CAP];
-	if (!who)
+	int64_t all_ms = squatting ? r->held.ms[HOLDER_SQUATTING] : r->ms[CARD_IDLE_HELD];
+	if (!who || part_of(part_of_user(&who->sums, verdict), all_ms) < LEAST_NAMED)
 		return;
 	hours_text(mine, part_of_user(&who->sums, verdict));
-	hours_text(all, squatting ? r->held.ms[HOLDER_SQUATTING] : r->ms[CARD_IDLE_HELD]);
+	hours_text(all, all_ms);
 	if (q->command) {
 		str_addf(&next, " Next: %s --%s ", q->command,
 			a->fleet.asked ? "by user,host" : "user");

@@ -6,9 +6,12 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "store/merge.h"
 
 /* Fails if one cannot be read, if one is given twice or is a copy of another, or if two have
- * recorded the same cards at the same time. `*simulated`: some of the data is. */
-int stores_check(const char *const *paths, size_t n, bool *simulated, struct err *e);
+ * recorded the same cards at the same time. `*simulated`: some of the data is. `*hosts`: whose
+ * their rows are; the caller frees the items. */
+int stores_check(const char *const *paths, size_t n, bool *simulated, struct merge_hosts *hosts,
+	struct err *e);
 
 #endif

@@ -37,7 +37,9 @@ static void take_width(struct usage_fold *u)
 }
 
 /* Columns of a slot and of a day, in the order of the values below. */
-#define SUMS "slot, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms"
+#define SUMS                                                                                   \
+	"slot, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms, "         \
+	"unsure_ms2"
 
 /* Notes time with unknown use for this file; holders divide it. */
 static void note_unknown(struct usage_fold *u, const struct audit_card *card, int64_t ms)
@@ -67,8 +69,10 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 		card->util_pct_ms += value_sum(values[4]);
 	card->energy_mj[state] += value_signed(values[5]);
 	card->energy_known_ms[state] += ms - value_signed(values[6]);
-	if (state < CARD_UNOBSERVED) /* held time of unknown use cannot be idle-held */
+	if (state < CARD_UNOBSERVED) { /* held time of unknown use cannot be idle-held */
 		card->unsure_ms += value_signed(values[7]);
+		card->unsure_ms2 += value_signed(values[8]);
+	}
 	if (state == CARD_USE_UNKNOWN)
 		note_unknown(u, card, ms);
 	return card;
@@ -231,6 +235,7 @@ static void add_card(struct audit_card *to, const struct audit_card *more)
 	}
 	to->util_pct_ms += more->util_pct_ms;
 	to->unsure_ms += more->unsure_ms;
+	to->unsure_ms2 += more->unsure_ms2;
 	to->sm_active_ms += more->sm_active_ms;
 	to->sm_active_pct_ms += more->sm_active_pct_ms;
 }

@@ -89,9 +89,11 @@ static bool is_user(const struct gather *g, size_t i, const char *word)
 	return strcmp(user_name(g, i), word) == 0;
 }
 
+/* The hosts, and then the names that they had in the stores. */
 static const char *host_name(const struct gather *g, size_t i)
 {
-	return g->a->hosts[i].hostname;
+	return i < g->a->n_hosts ? g->a->hosts[i].hostname
+				 : g->records[i - g->a->n_hosts].hostname;
 }
 
 static bool is_host(const struct gather *g, size_t i, const char *word)
@@ -187,7 +189,7 @@ int wanted_check(const struct gather *g, struct err *e)
 int gather_words(struct gather *g, struct err *e)
 {
 	const struct known known[] = {
-		{ ONLY_HOST, g->a->n_hosts, is_host, host_name },
+		{ ONLY_HOST, g->a->n_hosts + g->n_records, is_host, host_name },
 		{ ONLY_CARD, g->a->n_cards, is_card, NULL },
 		{ ONLY_MODEL, g->a->n_cards, is_model, model_name },
 	};

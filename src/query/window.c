@@ -126,16 +126,67 @@ static void judge_runs(struct gather *g)
 }
 
 /* The end of the requested window: nothing is recorded in the future. */
-static int64_t requested_end(const struct gather *g)
+static int64_t requested_end(const struct audit_question *q)
 {
-	return g->q->until_ms < g->q->now_ms ? g->q->until_ms : g->q->now_ms;
+	return q->until_ms < q->now_ms ? q->until_ms : q->now_ms;
+}
+
+void audit_clip(struct audit *a, const struct audit_question *q, bool past)
+{
+	a->asked_since_ms = a->since_ms = q->since_ms > 0 ? q->since_ms : 0;
+	a->asked_until_ms = a->until_ms = requested_end(q);
+	if (a->since_ms < a->oldest_ms)
+		a->since_ms = a->oldest_ms;
+	if (past && a->newest_ms >= 0 && a->newest_ms < a->until_ms)
+		a->until_ms = a->newest_ms;
+	/* A start of 0 asks for all there is. */
+	a->clipped_start = q->since_ms > 0 && a->since_ms - a->asked_since_ms > AUDIT_CLIP_MS;
+	a->clipped_end = a->asked_until_ms - a->until_ms > AUDIT_CLIP_MS;
+}
+
+/* Finds the hosts that a recorder measured; whether the audit is about none of them, as all of
+ * its data was imported or invented. */
+static bool is_past(struct gather *g)
+{
+	bool past = true;
+	for (size_t i = 0; i < g->n_runs; i++) {
+		const struct gather_run *run = &g->runs[i];
+		struct audit_host *host = &g->a->hosts[run->host];
+		host->measured |=
+			strcmp(run->source, "import") != 0 &&
+			(source_is_measured(run->source) || !source_is_invented(run->source));
+		past &= host->left_out || !host->measured;
+	}
+	return past;
+}
+
+/* Of an audit that is restricted to some cards, only their data counts. */
+static void restrict_bounds(struct gather *g)
+{
+	struct audit *a = g->a;
+	int64_t oldest_ms = INT64_MAX, newest_ms = -1;
+	if (!restriction_of_cards(&g->q->only) || a->oldest_ms < 0)
+		return;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		const struct audit_card *card = &a->cards[i];
+		if (card->left_out)
+			continue;
+		if (card->first_seen_ms < oldest_ms)
+			oldest_ms = card->first_seen_ms;
+		if (card->last_seen_ms > newest_ms)
+			newest_ms = card->last_seen_ms;
+	}
+	if (oldest_ms <= newest_ms && oldest_ms > a->oldest_ms && oldest_ms < a->newest_ms)
+		a->oldest_ms = oldest_ms;
+	if (newest_ms > a->oldest_ms && newest_ms < a->newest_ms)
+		a->newest_ms = newest_ms;
 }
 
 int bounds_read(struct gather *g, struct gather_file *file, struct err *e)
 {
 	int rc = file_bounds(file, e);
 	file->from_ms = g->q->since_ms > 0 ? g->q->since_ms : 0;
-	file->to_ms = requested_end(g);
+	file->to_ms = requested_end(g->q);
 	if (rc == 0 && file->from_ms < file->to_ms)
 		rc = widen(file, &file->from_ms, &file->to_ms, e);
 	return rc;
@@ -161,23 +212,20 @@ void bounds_add(struct gather *g, const struct gather_file *file)
 int gather_window(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
-	int64_t since_ms = g->q->since_ms, until_ms = requested_end(g), from_ms = g->from_ms;
+	int64_t from_ms = g->from_ms, to_ms = g->to_ms;
 	(void)e;
-	if (since_ms < a->oldest_ms) {
-		since_ms = a->oldest_ms;
-		from_ms = g->first_slot_ms;
-	}
-	if (since_ms < 0)
-		since_ms = 0;
-	a->since_ms = since_ms;
-	if (a->oldest_ms < 0 || until_ms <= since_ms) {
-		a->until_ms = until_ms;
+	restrict_bounds(g);
+	audit_clip(a, g->q, is_past(g));
+	if (a->oldest_ms < 0 || a->until_ms <= a->since_ms)
 		return 0;
-	}
+	if (a->since_ms > g->q->since_ms)
+		from_ms = g->first_slot_ms;
+	if (a->until_ms < a->asked_until_ms)
+		to_ms = a->until_ms;
 	g->from_slot = (from_ms + 999) / 1000;
-	g->to_slot = (g->to_ms + 999) / 1000;
+	g->to_slot = (to_ms + 999) / 1000;
 	a->since_ms = from_ms > a->oldest_ms ? from_ms : a->oldest_ms;
-	end_windows(g, g->to_ms < g->q->now_ms ? g->to_ms : g->q->now_ms);
+	end_windows(g, to_ms < g->q->now_ms ? to_ms : g->q->now_ms);
 	judge_runs(g);
 	return 0;
 }

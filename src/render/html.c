@@ -1,8 +1,10 @@
 /* Makes HTML of texts and tables. */
 #include "render/html.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "render/text.h"
@@ -57,7 +59,11 @@ struct shown {
 	struct str *out;
 	const struct table *t;
 	const struct html_table_style *style;
+	uint64_t columns; /* a bit for each that is shown */
 };
+
+/* No table has more columns. */
+enum { COLUMNS_MAX = 64 };
 
 static bool has_value(const struct table *t, size_t column)
 {
@@ -70,10 +76,22 @@ static bool has_value(const struct table *t, size_t column)
 	return false;
 }
 
-static bool is_shown(const struct table *t, size_t column)
+/* Which columns are shown: worked out once, because it takes a look at each row. */
+static uint64_t shown_columns(const struct table *t)
 {
-	const struct column *c = &t->columns[column];
-	return c->title && (!c->optional || has_value(t, column));
+	uint64_t shown = 0;
+	assert(t->n_columns <= COLUMNS_MAX);
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct column *c = &t->columns[i];
+		if (c->title && (!c->optional || has_value(t, i)))
+			shown |= UINT64_C(1) << i;
+	}
+	return shown;
+}
+
+static bool is_shown(const struct shown *s, size_t column)
+{
+	return s->columns >> column & 1;
 }
 
 static void add_head(const struct shown *s)
@@ -81,7 +99,7 @@ static void add_head(const struct shown *s)
 	str_add(s->out, "<thead><tr>");
 	for (size_t i = 0; i < s->t->n_columns; i++) {
 		const struct column *c = &s->t->columns[i];
-		if (!is_shown(s->t, i))
+		if (!is_shown(s, i))
 			continue;
 		if (!*c->title) { /* a heading without text would be read out as one */
 			str_add(s->out, "<td></td>");
@@ -174,7 +192,7 @@ static void add_row(const struct shown *s, size_t row)
 	bool first = true;
 	str_add(s->out, "<tr>");
 	for (size_t i = 0; i < s->t->n_columns; i++) {
-		if (!is_shown(s->t, i))
+		if (!is_shown(s, i))
 			continue;
 		add_cell(s, row, i, first);
 		first = false;
@@ -184,7 +202,9 @@ static void add_row(const struct shown *s, size_t row)
 
 void html_table(struct str *out, const struct table *t, const struct html_table_style *style)
 {
-	const struct shown s = { .out = out, .t = t, .style = style };
+	const struct shown s = {
+		.out = out, .t = t, .style = style, .columns = shown_columns(t)
+	};
 	/* A keyboard can scroll a wide table on a narrow screen. */
 	str_add(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
 	html_text(out, style->caption);
@@ -192,7 +212,7 @@ void html_table(struct str *out, const struct table *t, const struct html_table_
 	html_text(out, style->caption);
 	str_add(out, "</caption>\n");
 	add_head(&s);
-	for (size_t row = 0; row < t->n_rows; row++)
+	for (size_t row = 0; row < t->n_rows && !out->failed; row++)
 		add_row(&s, row);
 	str_add(out, "</tbody></table></div>\n");
 	out->failed |= t->failed;

@@ -164,6 +164,7 @@ static void add_coverage(struct digest *d)
 		r->observed_cards, r->observed_cards == 1 ? "" : "s", 100 * r->shown_observed,
 		(double)(r->observed_ms + r->ms[CARD_UNOBSERVED]) / 3600e3);
 	add_text(d, text);
+	add_sentences(d, SENTENCE_CLIPPED, 1);
 	add_sentences(d, SENTENCE_COMPARE, 1);
 }
 
@@ -241,12 +242,22 @@ static void add_more(struct digest *d, const char *options)
 	add_text(d, text);
 }
 
+/* Whether a host is recorded now: old data says nothing of what is held now. */
+static bool is_recorded_now(const struct report *r)
+{
+	for (size_t i = 0; i < r->n_hosts; i++)
+		if (r->hosts[i].recording)
+			return true;
+	return false;
+}
+
 /* What comes after the lists. */
 static void add_end(struct digest *d)
 {
 	add_events(d);
 	add_more(d, " --compare");
-	str_add(d->out, "Who holds idle memory now: gua who --idle 2h\n");
+	if (is_recorded_now(d->r))
+		str_add(d->out, "Who holds idle memory now: gua who --idle 2h\n");
 }
 
 static void add_overview(struct digest *d)
@@ -294,7 +305,8 @@ static void add_releases(struct digest *d)
 	bool notebook = false;
 	char size[SIZE_TEXT_CAP], idle[40], line[320];
 	if (!p->n_releases) {
-		add_text(d, "You hold no idle GPU memory now.");
+		if (is_recorded_now(d->r))
+			add_text(d, "You hold no idle GPU memory now.");
 		return;
 	}
 	add_text(d, "You hold this now, idle. Save your work and release it:");

@@ -91,14 +91,17 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 	}
 }
 
-static void add_host(struct str *out, const struct audit_host *h)
+static void add_host(struct str *out, const struct report *r, const struct audit_host *h)
 {
+	char since[48];
 	html_text(out, h->hostname);
 	str_add(out, " (");
 	html_text(out, *h->environment ? h->environment : "unknown");
 	str_add(out, ", driver ");
 	html_text(out, *h->driver ? h->driver : "unknown");
-	str_addf(out, ", %zu GPU%s)", h->n_cards, h->n_cards == 1 ? "" : "s");
+	moment_text(since, sizeof(since), h->known_ms, r->utc);
+	str_addf(out, ", %zu GPU%s%s%s)", h->n_cards, h->n_cards == 1 ? "" : "s",
+		h->late ? ", since " : "", h->late ? since : "");
 }
 
 /* Whose report it is: the only host, or how many. */
@@ -122,11 +125,12 @@ static void add_header(struct str *out, const struct report *r)
 		str_add(out, "</h1>\n");
 	}
 	html_sentences(out, r, SENTENCE_COVERAGE);
+	html_sentences(out, r, SENTENCE_CLIPPED);
 	html_sentences(out, r, SENTENCE_RESTRICTED);
 	str_add(out, "<ul class=\"hosts\">\n");
 	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++) {
 		str_add(out, "<li>");
-		add_host(out, &r->hosts[i]);
+		add_host(out, r, &r->hosts[i]);
 		str_add(out, "</li>\n");
 	}
 	str_add(out, "</ul>\n");

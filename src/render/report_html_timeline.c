@@ -222,6 +222,9 @@ static void add_numbers(struct str *out, const struct report *r)
 	str_add(out, "</tbody></table></div></details>\n");
 }
 
+/* More lines than these are not looked at. */
+enum { MOST_LANES = 48 };
+
 void html_timeline(struct str *out, const struct report *r)
 {
 	const struct report_timeline *t = &r->timeline;
@@ -247,8 +250,15 @@ void html_timeline(struct str *out, const struct report *r)
 		"class=\"hidden\">time</span></th></tr></thead>\n<tbody>\n",
 		r->of_users ? "The time that they held each GPU" : "What each GPU did",
 		t->width);
-	for (size_t i = 0; i < t->n_lanes; i++)
+	size_t shown = t->n_lanes > MOST_LANES ? MOST_LANES : t->n_lanes;
+	for (size_t i = 0; i < shown; i++)
 		add_lane(out, r, i, &at);
+	if (shown < t->n_lanes)
+		str_addf(out,
+			"<tr><th class=\"of\" scope=\"row\" colspan=\"2\">%zu more: --host, "
+			"--card "
+			"or --model choose some</th></tr>\n",
+			t->n_lanes - shown);
 	add_axis(out, t);
 	str_add(out, "</table>\n");
 	add_numbers(out, r);

@@ -37,6 +37,9 @@ static void add_window(struct json *j, const struct report *r)
 	json_open(j, "window", '{');
 	json_moment(j, "since", r->since_ms);
 	json_moment(j, "until", r->until_ms);
+	json_moment(j, "asked_since", r->asked_since_ms);
+	json_moment(j, "asked_until", r->asked_until_ms);
+	json_bool(j, "clipped", r->clipped_start || r->clipped_end);
 	add_seconds(j, "seconds", r->length_ms);
 	json_number(j, "observed", r->observed, 6);
 	add_seconds(j, "resolution_seconds", r->resolution_ms);

@@ -238,6 +238,7 @@ static void add_body(struct picture *p)
 	p->out->failed |= title.failed;
 	str_finish(&title);
 	add_sentences(p, SENTENCE_COVERAGE, "dim");
+	add_sentences(p, SENTENCE_CLIPPED, "dim");
 	add_sentences(p, SENTENCE_RESTRICTED, "dim");
 	if (p->r->n_states)
 		add_headline(p);

@@ -85,7 +85,7 @@ static bool is_large(const struct report *r)
 
 static void add_header(struct str *out, const struct report *r, const struct text_style *style)
 {
-	char window[48], rest[64];
+	char window[48], since[48], rest[96];
 	add_warnings(out, r, SENTENCE_SIMULATED, style);
 	add_sentences(out, r, SENTENCE_SIMULATED_HOST, INDENT, style);
 	add_sentences(out, r, SENTENCE_IMPORTED, 0, style);
@@ -97,10 +97,13 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	else
 		str_addf(out, "%zu hosts%s\n", r->n_hosts, rest);
 	add_sentences(out, r, SENTENCE_COVERAGE, 0, style);
+	add_sentences(out, r, SENTENCE_CLIPPED, 0, style);
 	add_sentences(out, r, SENTENCE_RESTRICTED, 0, style);
 	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && !is_large(r); i++) {
 		size_t n = r->hosts[i].n_cards;
-		snprintf(rest, sizeof(rest), ": %zu GPU%s", n, n == 1 ? "" : "s");
+		moment_text(since, sizeof(since), r->hosts[i].known_ms, r->utc);
+		snprintf(rest, sizeof(rest), ": %zu GPU%s%s%s", n, n == 1 ? "" : "s",
+			r->hosts[i].late ? ", since " : "", r->hosts[i].late ? since : "");
 		str_add(out, "  ");
 		add_host(out, r, i, rest, style);
 	}

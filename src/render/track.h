@@ -40,6 +40,17 @@ struct track_style {
 	bool followed; /* the process ran already: what was seen may be a part of its run */
 };
 
+/* What to ask Slurm for, with a margin and rounded up; it lives as long as the outline. */
+struct track_advice {
+	int64_t cpus;
+	char mem[32];  /* "": unknown */
+	char gres[32]; /* "none", "gpu:2" */
+	char time[32], command[160], margin[160];
+	char basis[64]; /* what it is made from: "from 1 run" */
+};
+void track_advise(struct track_advice *advice, const struct track_result *r,
+	const struct track_style *style);
+
 void track_render(
 	struct str *out, const struct track_result *r, const struct track_style *style);
 

@@ -85,6 +85,7 @@ def check(found, since, until, hosts):
         assert abs(found[state] - expected[state]) < 0.003 * total, state
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("engine", ["prometheus", "victoria"])
 def test_a_fleet_in_trouble_adds_up(urls, engine):
     found = document(urls[engine])
@@ -166,6 +167,7 @@ def test_by_host_and_the_other_breakdowns(urls):
     check(one["gpu_seconds"], S, E, FLEET[:1])
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("engine", ["prometheus", "victoria"])
 def test_some_cards(urls, engine):
     url = urls[engine]
@@ -186,6 +188,7 @@ def test_some_cards(urls, engine):
         assert model[part] == host[part]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("engine", ["prometheus", "victoria"])
 def test_some_users(urls, engine):
     url = urls[engine]
@@ -209,8 +212,10 @@ def test_all_formats_come_from_the_same_report(urls, tmp_path):
     text = report(url).stdout
     for part in ("10 hosts", "of 30 GPUs", "Hours: shares of the GPUs' time", "From http://127.0.0.1:", "2.42",
                  "Hosts: 10 seen, 3 first seen within the window, 2 not seen at its end.", "Window covered:",
-                 "Counter resets: 1 host lost its store.", "Metrics have no processes", "--by user,host"):
+                 "Counter resets: 1 host lost its store.", "Metrics have no processes"):
         assert part in " ".join(text.split()), part
+    assert "largest part" not in text  # nobody has a tenth
+    assert "--by user,host" in report(url, "--host", "plain0").stdout
     table = list(csv.DictReader(io.StringIO(report(url, "--format", "csv", "--by", "card").stdout)))
     assert len(table) == 30
     page = report(url, "--format", "html").stdout
@@ -298,6 +303,7 @@ def store_of(host, path):
     return made.save()
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("engine", ["prometheus", "victoria"])
 def test_a_host_that_is_back_filled_from_its_own_store(engine, tmp_path):
     """gua export --openmetrics of one host, in an engine that knows it from there alone: the truth, and its own report."""
@@ -344,3 +350,33 @@ def test_replicas_count_once_and_recorded_sums_give_the_same_hours(tmp_path):
     assert recorded["gpu_seconds"] == plain["gpu_seconds"]
     for one, other in zip(plain["heatmap"], recorded["heatmap"]):
         assert one == other
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_silence_is_noticed(engine, tmp_path):
+    """Two hosts, one killed ten minutes before now, and a window of a week over an hour of data."""
+    begin, killed, now = S, S + 3000, S + 3600
+    hosts = [Host("up", cards(0), [(begin, END)], [(begin, now)]),
+             Host("down", cards(1), [(begin, killed)], [(begin, killed)])]
+    families = samples(hosts, SCRAPE)
+    text = openmetrics(families) if engine == "prometheus" else import_text(families)
+    with getattr(engines, engine)(tmp_path, text) as url:
+        for since in (now - 7 * 86400, begin - 1000):
+            found = document(url, "--by", "host", since=since, until=now, now=now)
+            rows = {row["host"]: row for row in found["breakdown"]["rows"]}
+            assert rows["up"]["observed"] == pytest.approx(1, abs=0.03)
+            # What it told last is up to a scrape and a tick before its end.
+            assert 3 * (now - killed) <= rows["down"]["unobserved_gpu_seconds"] <= 3 * (now - killed + SCRAPE + 30)
+            assert found["window"]["clipped"] and found["window"]["seconds"] <= now - begin + 150 + SCRAPE
+            assert found["gpu_seconds"]["unobserved"] >= 3 * (now - killed)
+        text = " ".join(report(url, since=now - 7 * 86400, until=now, now=now).stdout.split())
+        assert "Clipped: from" in text and "1 not seen at its end" in text
+
+        def status(*args):
+            return gua("fleet", "status", "--from", url, "--now", f"@{now}", *args)
+        assert "2 hosts seen of 120 expected: 1 ok, 1 silent, 118 missing" in status("--expect", "120").stdout
+        assert json.loads(status("--expect", "3", "--json").stdout)["missing"] == 1
+        assert status("--expect", "2").returncode == 0 and status("--check").returncode == 1
+        early = gua("fleet", "status", "--from", url, "--now", f"@{killed - 60}", "--expect", "2", "--check")
+        assert early.returncode == 0, early.stdout
+        assert gua("fleet", "status", "--from", url, "--now", f"@{killed - 60}", "--expect", "3", "--check").returncode == 1

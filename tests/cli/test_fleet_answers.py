@@ -163,6 +163,7 @@ def test_nothing_and_something_else_at_the_address():
     assert run.returncode == 2 and "url in [fleet]" in run.stderr
 
 
+@pytest.mark.waits
 def test_faults_that_may_pass_are_tried_again():
     tries = []
 

@@ -423,7 +423,7 @@ def test_a_copy_of_a_store_is_refused(store, tmp_path):
     with sqlite3.connect(copy) as connection:
         connection.execute("UPDATE run SET last_tick_ms = last_tick_ms - 60000")
     assert f"{path} and {copy} both have what was recorded on" in fails(2, "--db", path, "--db", copy)
-    other = two_hosts(store)[0]
+    other = two_hosts(store, machines=("m3", "m2"))[0]
     assert f"{path} and {copy} both" in fails(2, "--db", other, "--db", path, "--db", copy)
 
 
@@ -532,6 +532,7 @@ def test_energy_that_is_known_for_part_of_a_slot(store):
     assert report_json(path)["waste"]["energy_known"] == 0.25
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("unsure, says, share", [
     (0, "▒  50.0%  ←", 0), (6, "▒  50.0% ± 0.2  ←", 0.001667), (7.2, "▒  50.0% ± 0.2  ←", 0.002),
     (7.3, "▒  50.0% ± 0.3  ←", 0.002028), (0.1, "▒  50.0% ± 0.1  ←", 0.000028)])
@@ -767,14 +768,14 @@ def test_rows_without_sense_are_left_out(store):
     s.usage(T, gpu, ACTIVE, 60)
     big = 2**63 - 1
     for slot in (T + 60, T + 120, T + 180):
-        s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 1, ?, ?, ?, ?, ?)", (slot, gpu, *[big] * 5))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 77, 1, 1, 1, 1, 1)", (T, gpu))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, 99, 0, 1, 1, 1, 1, 1)", (T,))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 2, -5, -5, -5, -5, -5)", (T, gpu))
-    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 0, 'x', 'y', 'z', 'u', 'v')", (T + 240, gpu))
+        s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)", (slot, gpu, *[big] * 6))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 77, 1, 1, 1, 1, 1, 1)", (T, gpu))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, 99, 0, 1, 1, 1, 1, 1, 1)", (T,))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 2, -5, -5, -5, -5, -5, -5)", (T, gpu))
+    s.db.execute("INSERT INTO usage_1m VALUES (?, ?, 0, 'x', 'y', 'z', 'u', 'v', 'w')", (T + 240, gpu))
     for process in (life, -1, big, 12345):
-        s.db.execute(f"INSERT INTO holding_1m VALUES (?, ?, ?, {', '.join(['?'] * 15)})",
-                     (T, gpu, process, *[big] * 15))
+        s.db.execute(f"INSERT INTO holding_1m VALUES (?, ?, ?, {', '.join(['?'] * 16)})",
+                     (T, gpu, process, *[big] * 16))
     document = report_json(s.save(), args=("--by", "process"))
     assert document["gpu_seconds"]["active"] == 60
     assert [who["identity"] for who in document["identities"]] == ["alice"]

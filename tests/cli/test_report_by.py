@@ -161,6 +161,7 @@ def label_processes(db, seed):
         connection.execute("UPDATE gpu SET name = 'Model ' || (idx % 2)")
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("seed", (11, 12))
 def test_all_kinds_add_up_to_the_headline(tmp_path, seed):
     """Random scenarios, recorded by the recorder: every kind, and two at once, to the millisecond."""
@@ -292,6 +293,7 @@ def test_groups(lab):
     assert "No groups are defined" not in report(lab, *args)
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("order, users", [
     (None, ["bob", "carol", "alice"]), ("waste", ["bob", "carol", "alice"]), ("held", ["alice", "bob", "carol"]),
     ("used", ["alice", "bob", "carol"]), ("idle", ["bob", "alice", "carol"]), ("squatting", ["carol", "alice", "bob"]),

@@ -101,7 +101,7 @@ static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long sl
 	for (int state = 0; state < CARD_STATES; state++) {
 		int ms = 100 + next(random, part), energy_mj = next(random, 9999);
 		snprintf(sql, sizeof(sql),
-			"INSERT INTO usage_%s VALUES (%lld, %d, %d, %d, %d, %d, %d, %d)",
+			"INSERT INTO usage_%s VALUES (%lld, %d, %d, %d, %d, %d, %d, %d, 0)",
 			suffix, slot, card, state, ms, 50 * ms, energy_mj, next(random, ms),
 			next(random, 100) - 10);
 		exec(db, sql);
@@ -111,7 +111,7 @@ static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long sl
 	snprintf(sql, sizeof(sql),
 		"INSERT INTO holding_%s VALUES (%lld, %d, %d, %d, %d, 7, 8, %d, -6, 2, 3, %d, "
 		"%d, "
-		"NULL, %d, 11, 4, 0)",
+		"NULL, %d, 11, 4, 0, NULL)",
 		suffix, slot, card, process, active, held, double_ms, active / 2, held / 3,
 		active + held);
 	exec(db, sql);
@@ -150,11 +150,11 @@ static void fill(sqlite3 *db, int n_cards, int hours)
 		 "sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), "
 		 "sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), "
 		 "sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), NULL, "
-		 "max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms), 0 "
+		 "max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms), 0, NULL "
 		 "FROM (SELECT * FROM holding_1h UNION ALL "
 		 "SELECT * FROM holding_5m) GROUP BY slot - slot % 86400, gpu, process");
 	exec(db, "INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, sum(ms), "
-		 "sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms) "
+		 "sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms), 0 "
 		 "FROM (SELECT * FROM usage_1h UNION "
 		 "ALL SELECT * FROM usage_5m) GROUP BY slot - slot % 86400, gpu, state");
 	exec(db, FILL_HEAT("1h"));
@@ -251,7 +251,8 @@ static void close_with_a_minute(sqlite3 *db)
 {
 	char sql[128];
 	snprintf(sql, sizeof(sql),
-		"INSERT INTO usage_1m VALUES (%lld, 1, 0, 60000, 0, 0, 60000, 0)", NOON - 60);
+		"INSERT INTO usage_1m VALUES (%lld, 1, 0, 60000, 0, 0, 60000, 0, 0)",
+		NOON - 60);
 	exec(db, sql);
 	exec(db, "COMMIT");
 	sqlite3_close(db);
@@ -270,7 +271,7 @@ static void test_many_identities_in_order(void **state)
 			"'c', 0, 0);"
 			"INSERT INTO holding_1m VALUES (%lld, 1, %d, %d, 0, 0, 0, 0, 0, 0, 0, "
 			"0, 0, "
-			"NULL, NULL, 0, 0, 0)",
+			"NULL, NULL, 0, 0, 0, NULL)",
 			i * 20, i, i, NOON - 60, i * 20, 100 + i / 2);
 		exec(db, sql);
 	}
@@ -318,7 +319,7 @@ static void test_groups(void **state)
 			"first_seen_ms, last_seen_ms) VALUES (%d, 1, 1, %d, 1, '%s', 'c', 0, "
 			"0);"
 			"INSERT INTO holding_1m VALUES (%lld, 1, %d, 60000, 0, 0, 0, %d, 0, 0, "
-			"0, 15000, 0, NULL, NULL, 0, 0, 0)",
+			"0, 15000, 0, NULL, NULL, 0, 0, 0, NULL)",
 			i + 1, i + 1, users[i], NOON - 60, i + 1, i == 2 ? 60000 : 0);
 		exec(db, sql);
 	}
@@ -360,7 +361,7 @@ static void test_no_data_says_where_there_is_some(void **state)
 	assert_int_equal(a.n_cards, 0);
 	assert_int_equal(a.oldest_ms, -1);
 	audit_finish(&a);
-	snprintf(sql, sizeof(sql), "INSERT INTO usage_1h VALUES (%lld, 1, 0, 1, 0, 0, 1, 0)",
+	snprintf(sql, sizeof(sql), "INSERT INTO usage_1h VALUES (%lld, 1, 0, 1, 0, 0, 1, 0, 0)",
 		NOON - 24 * 3600);
 	exec(db, sql);
 	sqlite3_close(db);

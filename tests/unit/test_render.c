@@ -372,6 +372,39 @@ static void test_html_links(void **state)
 	table_finish(&t);
 }
 
+/* Which columns are shown is asked once of a table, not once of each cell: this many rows would
+ * take minutes. */
+static void test_html_of_many_rows(void **state)
+{
+	(void)state;
+	enum { ROWS = 100000 };
+	static const struct column many[] = {
+		{ .title = "user",
+			.get = get_string,
+			.of = offsetof(struct notebook_row, user) },
+		{ .title = "what",
+			.get = get_string,
+			.of = offsetof(struct notebook_row, path),
+			.optional = true },
+		{ .title = "where",
+			.get = get_string,
+			.of = offsetof(struct notebook_row, path),
+			.optional = true },
+	};
+	struct table t = { .columns = many, .n_columns = 3 };
+	struct str out = { 0 };
+	for (int i = 0; i < ROWS; i++)
+		table_add(&t, &(struct notebook_row){ "ann", NULL });
+	html_table(&out, &t, &(struct html_table_style){ .caption = "" });
+	static const char row[] = "<tr><th scope=\"row\">ann</th></tr>\n";
+	size_t rows = 0;
+	for (size_t at = 0; at + sizeof(row) <= out.len; at++)
+		rows += memcmp(out.data + at, row, sizeof(row) - 1) == 0;
+	assert_int_equal(rows, ROWS);
+	str_finish(&out);
+	table_finish(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_json_groups),
 		cmocka_unit_test(test_table_fits),
 		cmocka_unit_test(test_html_links),
+		cmocka_unit_test(test_html_of_many_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
