@@ -1,140 +1,33 @@
 /* gua: a GPU usage audit. This file is the map, the list of commands and nothing else.
  *
  * Folders under src/ are the stages of a pipeline, top to bottom; a file includes only its own
- * folder and those above it. tools/lint-layers checks that, and that this map names every file;
- * a name with a star stands for all files that begin so.
+ * folder and those above it, which tools/lint-layers checks. README in each folder names its
+ * files: tools/map writes it from the first sentence of each file.
  *
- *   base/      knows nothing of GPUs: err (errors with a sentence), str (strings, escaping),
- *              array (arrays that grow), arena (memory freed whole), log, fault (a fault that
- *              lasts), clock (real or virtual time), timetext (durations, dates), period (named
- *              periods, windows), size, file, helper (a process for what may block), child
- *              (another program, with a deadline), scratch (a temporary directory), hmac
- *              (signatures), options,
- *              words and csv (splitting), nearest (names like what a user wrote), shares (parts
- *              that add up to a whole), ini (sections, keys and values), pattern
- *              (names with * and ?)
- *   proc/      the one reader of /proc and cgroups: parse (bytes to values), proc (the files of
- *              a process), system (those of the host), identity (who a process is), command
- *              (what a command line shows), secret (what it must not show), cgroup, jupyter
- *              (kernels), origin (where a process comes from), ancestry (its parents),
- *              environment (the few variables that are looked for), user (names of uids),
- *              locks (who has locked a file), text (parts of texts, and how long they are)
- *   model/     the nouns handed from stage to stage: state (and the rules), reading and
- *              process_reading (what a source says), card_name (what users call a card),
- *              card_now (a card's readings at a tick), scrape (what an exporter shows),
- *              process (a life and its owner), session (the unit of policy), policy (its
- *              words), spell (idle for long), tick (what the store is
- *              given), audit* (what the cards did and who held them), identity (what time is
- *              attributed to), table
- *              (rows, and columns that get them from a struct), report* (facts, sentences and
- *              tables: what formats print), sentence, restriction (to some users and cards),
- *              metric (fields of live views), tracking (columns of a tracking file), release
- *              (how a process is ended), xid (what the driver's numbers mean), finding (what an
- *              examination found)
- *   config/    gua.conf: schema (what tables of keys look like), settings* and apply (files
- *              become values), config, notices, engine, web, calendar and config_policy (gua's
- *              own keys), parse and parse_policy (values of special kinds)
- *   source/    where GPU numbers come from: source (the interface), kind (their names), set
- *              (several as one), source_options, source_host (for kinds
- *              that may block), facility (how a source does its jobs),
- *              diagnosis (how a source examines itself)
- *              nvml/: nvml* (the real driver, by its ABI)
- *              sim/: sim* (a simulated driver) over scenario* (the engine, which the tests'
- *              fake driver library shares)
- *   sample/    asks a source: round (drain, glance and look in one go), worker (a thread with
- *              a deadline), apart* (a source in a process of its own: apart and apart_site
- *              start it and give it up, apart_source hands it each call and apart_round a
- *              whole round, apart_serve and apart_patrol make them there, apart_wire is what
- *              crosses, apart_left what was left behind), pace (when to glance),
- *              spacing (how often a cost allows), lives (processes by pid and start time),
- *              owner (whose a process is), reader* (a process that reads what may block),
- *              wary (what blocked), use (how much a process used a card),
- *              clock_watch (clock steps and suspends), ring (how long samples hold)
- *   classify/  pure functions: classify (sample -> state), edge (a moment between two),
- *              account (states -> sums), energy (joules by state), ledger (the sums),
- *              spell (states -> idle for long), context (what a bare context is)
- *   track/     a command and its process tree: tracker*, tree, member, memory, files (how
- *              files that may block are read), gpu*, visible (the cards that CUDA shows),
- *              host, sums, result
- *   store/     SQLite: store*, open, upgrade (older schemas), write (a tick), compact, sweep
- *              (unused processes), crowd (many short ones), spells, readings (the present),
- *              sums, sqlite, heap (its memory), foreign
- *              (files of others, with limits), lock (one recorder), statusfile (what it says
- *              about itself), blocker (who keeps it from writing), denied (why it cannot be
- *              read), recorded, identify (what a file is), extract (a part of one),
- *              merge* (one of many), trackfile, policy_* (the file policy.db)
- *   import/    other tools' files: import, py* (the Python gpu-usage-audit)
- *   query/     a question becomes an audit, a report, a table. The audit: audit (filling one),
- *              gather* (from stores), files (many of them, in passes), crew (several threads),
- *              restriction and wanted (to some users and cards), cards,
- *              usage, holders, users, breakdown (by any kind of identity), hosts, heat, days,
- *              columns (of a time line),
- *              cost (prices, energy), idmap, names, window, event_rows and events (what
- *              happened), spells and spell_sql, orphans. Its report: report (the facts),
- *              report_sentences, report_notes (about holders), report_policy (what gua
- *              enforce did), report_restricted, report_cards,
- *              report_holders, report_processes, report_spells, report_orphans and
- *              report_events (the columns of its tables), report_rows (sorted), report_trend,
- *              report_timeline and report_ticks, report_fleet (its foot),
- *              report_compare, report_verdict, report_person, present (what a user holds
- *              now), report_bill* (what it costs) and bill (cents that add up), order,
- *              report_config (prices and groups), report_ask (from words to a report),
- *              report_parts. Others: event_list, event_words, now, cards_now (readings),
- *              board (the present from a store alone), recent, floors, idle_power, status,
- *              recorder_status, export,
- *              scrape* and identity_names (what an exporter shows), history (what it would
- *              have shown),
- *              store_list (files, directories, patterns), stores_check (whether they
- *              can be one), origin (whose a file is),
- *              subtrack*, sql, idle_* (the idle time of
- *              sessions), policy_log (what gua enforce did)
- *   live/      the cards now, joined with the store's past: live* (ask, join, judge), past
- *              (what the store answers), filter, pick* (which are free)
- *   policy/    rules over sessions: rules (which session matches), facts (its idle clock),
- *              judge (one session at a moment), pass (all of them, with limits), simulate
- *              (over the past), present (over the store's now), enforcer (one pass, stored),
- *              tell (makes notices of it), keep_spool and keep_limits (requests of users),
- *              trust (who may change the rules), builtin (whom no rule may end), end_wire and
- *              end_serve (the program gua-end, which signals), notice* (what people are told,
- *              as texts and JSON), channel* (how it reaches them), post (what gua-post is
- *              asked), backoff (when), courier (sends it), endings* (sessions that are being
- *              ended), end_link (the way to gua-end), end_manager (scancel, podman stop),
- *              fresh (the last look at the driver), signs (of life: CPU time, terminals)
- *   render/    a report or table becomes text, HTML, JSON, CSV: report*, outline, text,
- *              html, style (of pages), timeline, json, rows, events, policy_log, status,
- *              track*, subtrack*,
- *              exposition* (metrics for Prometheus), backfill (their past)
- *   record/    the recorder: recorder* (its loop), schedule (when it does what), watch* (rounds
- *              to accounts), holders (process lists to stretches of time), health, machine
- *              (the host), notify
- *   fleet/     hosts that an engine scrapes: fleet (queries), client* (HTTP), verdict (how a
- *              query ended), answer and stream (JSON as it arrives), roster* (each host's
- *              state), survey* (a window: counters to an audit), meter (counters at the
- *              edges of a window); remotes* (hosts without an engine, by ssh)
- *   view/      one-shot and scrolling views: stat*, query*, dmon, smi* (nvidia-smi's), who*,
- *              format
- *   top/       the interactive view: top*; top_screen and top_pen alone know curses
- *   serve/     the web server: request (what a client asks, parsed), route and routes (the
- *              table of what is answered), params (parameters as options), answer, api* (the
- *              JSON API), page (the frame of HTML pages), page_* (their content), assets
- *              (stylesheet, script), health, metrics, world (what requests share), listen
- *              (sockets), gate (who may ask), secrets, access (the log), pool (threads, and
- *              answers of a moment ago), ask (what they do), deadlines (of connections),
- *              response and server (libmicrohttpd)
- *   cmd/       one file per command: daemon*, audit_daemon, start, status, stop, report*, fleet
- *              (hands over), fleet_main, fleet_engine and fleet_ssh (the program gua-fleet),
- *              events, export*, metrics (for Prometheus),
- *              import, merge, demo, doctor*, stat, query*, dmon, smi, who, pick*,
- *              top (hands over),
- *              top_main (the program gua-top), enforce*, keep,
- *              serve (hands over), serve_main (the program
- *              gua-serve), end_main (the program gua-end), post_main (the program
- *              gua-post), track*, subtrack, gpu_tracker, completion*, install* and uninstall,
- *              config; and what they share: cmd, choose_db (which store), configure (gua.conf),
- *              window (--since and so on), mine (a person's own time), live, line_output,
- *              progress, terminal, detach, leftover, rehearse (--dry-run), hand_over
- *   lib/       libgua, the library: base to track behind include/gua.h: gua, hand, lib,
- *              sampler*, silent, tracker*
+ *   base/         knows nothing of GPUs: errors, strings, arrays, files, clocks, options
+ *   proc/         the one reader of /proc and cgroups: processes, owners, the host
+ *   model/        the nouns handed from stage to stage: reading, tick, audit, report, table
+ *   config/       gua.conf: files become values
+ *   source/       where GPU numbers come from: the interface, the kinds, several as one
+ *   source/nvml/  the real driver, by its ABI, and captures of its answers
+ *   source/sim/   a simulated driver, over the scenarios that the tests' fake library plays too
+ *   sample/       asks a source, in a process of its own where that may block; who a process is
+ *   classify/     pure functions: sample to state, energy, spells, sums
+ *   track/        a command and its process tree
+ *   store/        SQLite: schema, writing, compaction, merging; policy.db
+ *   import/       other tools' files
+ *   query/        a question becomes an audit, a report, a table; the present from a store
+ *   live/         the cards now, joined with the store's past; which of them are free
+ *   policy/       rules over sessions; how people are told, and how a session is ended
+ *   render/       a report or table becomes text, HTML, JSON, CSV, SVG, metrics
+ *   subtrack/     blocks of code joined with the samples of a tracking file: what each used
+ *   record/       the recorder: rounds become accounts, accounts become ticks
+ *   fleet/        hosts that an engine scrapes, or that ssh reaches
+ *   view/         one-shot and scrolling views: stat, query, dmon, who, smi
+ *   top/          the interactive view
+ *   serve/        the web server
+ *   cmd/          one file per command, and what commands share
+ *   lib/          libgua, the library: base to track behind include/gua.h
  */
 #include <errno.h>
 #include <stdbool.h>

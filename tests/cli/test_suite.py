@@ -1,0 +1,115 @@
+"""tools/test and the marks that it uses: what runs where, and that no process stays behind."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import MARKS, ROOT, wait_for
+
+pytestmark = pytest.mark.any_build
+DRIVER = """
+import importlib.machinery, importlib.util, os, subprocess, sys, time
+loader = importlib.machinery.SourceFileLoader("tools_test", {tool!r})
+suite = importlib.util.module_from_spec(importlib.util.spec_from_loader("tools_test", loader))
+loader.exec_module(suite)
+suite.ENDING_SECONDS = {seconds}
+def work():
+    {work}
+    return 3, 0
+print(*suite.watched(work))
+"""
+ORPHAN = """subprocess.run(["setsid", "-f", "sh", "-c", "echo $$ >{pid}; exec sleep {seconds}"])
+    while not os.path.exists("{pid}") or not open("{pid}").read():
+        time.sleep(0.01)
+    pid = open("{pid}").read().strip()"""
+
+
+def watched(work, seconds=1):
+    """What watched() of tools/test says about a function with this body."""
+    code = DRIVER.format(tool=str(ROOT / "tools" / "test"), work=work, seconds=seconds)
+    return subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, timeout=120)
+
+
+def test_a_process_that_stays_is_a_failure_and_is_ended(tmp_path):
+    pid = tmp_path / "pid"
+    run = watched(ORPHAN.format(pid=pid, seconds=1000))
+    orphan = int(pid.read_text())
+    assert f"still alive: {orphan} sleep 1000\n" in run.stdout
+    assert run.stdout.endswith("0 passed, 1 failed\n3 1\n")
+    wait_for(lambda: not pathlib.Path(f"/proc/{orphan}/cmdline").exists() or
+             not pathlib.Path(f"/proc/{orphan}/cmdline").read_bytes())
+
+
+def test_a_process_that_is_about_to_end_is_none(tmp_path):
+    run = watched(ORPHAN.format(pid=tmp_path / "pid", seconds=0.3), seconds=60)
+    assert (run.stdout, run.stderr) == ("3 0\n", "")
+
+
+def test_orphans_are_waited_for_meanwhile(tmp_path):
+    """A test that looks whether a process has ended must not see it for ever."""
+    look = "\n    while os.path.exists(f'/proc/{pid}'):\n        time.sleep(0.01)"
+    run = watched(ORPHAN.format(pid=tmp_path / "pid", seconds=0.1) + look)
+    assert run.stdout == "3 0\n"
+
+
+@pytest.mark.parametrize("work", ["raise SystemExit(0)", "os.kill(os.getpid(), 9)", "os._exit(0)", "1 / 0"])
+def test_a_suite_that_breaks_off_has_failed(work):
+    assert watched(work).stdout == "0 1\n"
+
+
+STEPS = """
+passes, fails = (1, 0, 0, ""), (0, 1, 0, "why\\n")
+steps = [("build, a", None, lambda: fails), ("unit, a", "build, a", lambda: passes), ("build, b", None, lambda: passes),
+         ("unit, b", "build, b", lambda: passes), ("lint", None, lambda: 1 / 0)]
+print(*suite.run_steps(steps, sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("wanted, counts, ran", [
+    ([], "2 2", ["build, a", "build, b", "lint", "unit, b"]),  # nothing is tested that was not built
+    (["unit"], "2 0", ["unit, a", "unit, b"]),
+    (["nothing"], "0 0", []),
+])
+def test_steps(wanted, counts, ran):
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + STEPS
+    run = subprocess.run(["/usr/bin/python3", "-c", code, *wanted], capture_output=True, text=True, timeout=120)
+    assert run.stdout.splitlines()[-1] == counts
+    assert sorted(re.findall(r"^(?:ok    |FAILED) (.*): \d", run.stdout, re.MULTILINE)) == ran
+    assert ("ZeroDivisionError" in run.stdout) == (not wanted)
+
+
+CASES = """
+import pytest
+@pytest.mark.same_path
+@pytest.mark.parametrize("a", [1, 2, 3])
+def test_same(a): pass
+@pytest.mark.parametrize("a, b", [(1, 1), (1, 2), (2, 1)])
+def test_cases(a, b): pass
+@pytest.mark.parametrize("b", [1, 2])
+@pytest.mark.parametrize("a", [1, 2, 3])
+def test_product(a, b): pass
+def test_alone(): pass
+"""
+
+
+@pytest.mark.parametrize("words, names", [
+    ([], ["same[1]", "same[2]", "same[3]", "cases[1-1]", "cases[1-2]", "cases[2-1]", "product[1-1]", "product[1-2]",
+          "product[2-1]", "product[2-2]", "product[3-1]", "product[3-2]", "alone"]),
+    (["--one-of-each"], ["same[1]", "cases[1-1]", "cases[1-2]", "cases[2-1]", "product[1-1]", "product[1-2]",
+                         "product[2-1]", "product[3-1]", "alone"]),
+])
+def test_one_of_each(tmp_path, words, names):
+    (tmp_path / "conftest.py").symlink_to(ROOT / "tests" / "conftest.py")
+    (tmp_path / "test_x.py").write_text(CASES)
+    run = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *words],
+                         cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    assert sorted(re.findall(r"::test_(\S+)", run.stdout)) == sorted(names)
+
+
+def test_marks_have_one_meaning():
+    used = {mark for path in (ROOT / "tests").rglob("test_*.py")
+            for mark in re.findall(r"pytest\.mark\.(\w+)", path.read_text())}
+    assert used - set(MARKS) <= {"parametrize", "skipif", "xdist_group"}
