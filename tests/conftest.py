@@ -18,8 +18,43 @@ FAKE_NVML = BUILD / "tests" / "libnvidia-ml.so.1"
 SCENARIOS = ROOT / "tests" / "scenarios"
 
 
+MARKS = {
+    "waits": "spends most of its time waiting: runs in one build only, beside the others",
+    "any_build": "tests a script or a document and no compiled program: runs in one build only",
+    "same_path": "all cases take the same way through the code: sanitizers see the first of them",
+}
+
+
 def pytest_addoption(parser):
     parser.addoption("--update", action="store_true", help="rewrite the expected files")
+    parser.addoption("--one-of-each", action="store_true",
+                     help="leave out cases that take a way through the code which others take, too")
+
+
+def pytest_configure(config):
+    for name, what in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {what}")
+
+
+def adds_something(item, seen):
+    """Whether a case is the first of its function (same_path), or the first with one of its rows: of a product of two
+    parametrisations, each row of each once. `seen` is what was there before."""
+    if not hasattr(item, "callspec"):
+        return True
+    function = item.nodeid.partition("[")[0]
+    same = item.get_closest_marker("same_path")
+    rows = {(function,)} if same else {(function, *row) for row in enumerate(item.callspec._idlist)}
+    new = not rows <= seen
+    seen |= rows
+    return new
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--one-of-each"):
+        seen = set()
+        kept = [item for item in items if adds_something(item, seen)]
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+        items[:] = kept
 
 
 # A runner in the background, or under nohup, ignores signals, and what it starts would, too.
@@ -70,15 +105,18 @@ def expect(request):
     return check
 
 
+def write_clock(path, wall_seconds, boot_seconds=3600):
+    """Makes a virtual clock that gua and the fake driver share."""
+    boot_us = int(boot_seconds * 1e6)
+    path.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", boot_us, int(wall_seconds * 1e6) - boot_us, 0))
+    return path
+
+
 @pytest.fixture
 def clock_file(tmp_path):
     """clock_file(WALL_SECONDS) makes a virtual clock that gua and the fake driver share."""
     def make(wall_seconds, boot_seconds=3600, name="clock"):
-        path = tmp_path / name
-        boot_us = int(boot_seconds * 1e6)
-        path.write_bytes(struct.pack("=8sqqq", b"GUACLCK1", boot_us,
-                                     int(wall_seconds * 1e6) - boot_us, 0))
-        return path
+        return write_clock(tmp_path / name, wall_seconds, boot_seconds)
     return make
 
 

@@ -15,7 +15,9 @@ from truth import Scenario
 CARD_STATES = ["active", "idle_held", "truly_idle", "unobserved", "use_unknown"]
 HOLDER_STATES = ["active", "idle_held", "truly_idle", "squatting", "use_unknown"]
 BEYOND = "error beyond the stated"
+CARD = "idle-held of card"
 SLOTS = ["1m", "5m", "1h"]
+SLOT_S = 60
 
 
 class Store:
@@ -53,6 +55,12 @@ class Store:
 
     def of_process(self, process, state):
         return sum(row.get(f"{state}_ms", 0) for row in self.holding if row["process"] == process) / 1000
+
+    def stated(self, uuid=None):
+        """The uncertainty in seconds of one card, or of all together."""
+        linear, squares = (sum(self.of_cards(state, column, uuid) for state in CARD_STATES)
+                           for column in ("unsure_ms", "unsure_ms2"))
+        return (linear + math.sqrt(max(0, squares))) / 1000
 
     def users(self):
         return {row["user"] for row in self.lives.values()}
@@ -123,7 +131,7 @@ class Judge:
 
     def stated(self):
         """The uncertainty that the store states: how much time of all cards may be of another state."""
-        return sum(self.store.of_cards(state, "unsure_ms") for state in CARD_STATES) / 1000
+        return self.store.stated()
 
     def slack(self, edges):
         """How far this many begins and ends may be off together; more on a machine on which glances were rare."""
@@ -206,6 +214,63 @@ class Judge:
     def figures(self):
         return [*self.cards(), *self.users(), *self.squatting(), *self.energy(), *self.processes(),
                 *self.uncertainty()]
+
+
+class SlotJudge:
+    """Compares slot by slot, which also works where a recorder was interrupted: what was not observed may have been
+    of any state, so that in each slot only what it cannot explain is an error."""
+
+    def __init__(self, store, lives, driver, setting, start, seconds):
+        self.store, self.setting = store, setting
+        self.first = int(start // SLOT_S * SLOT_S)
+        text = scenario(lives, driver, setting)
+        self.truth = Scenario(text).slots(self.first - start, seconds, SLOT_S, driver.own_use)
+        self.measured = {}      # (uuid, slot number, state) -> seconds
+        for row in store.usage:
+            key = store.gpus[row["gpu"]]["uuid"], (row["slot"] - self.first) // SLOT_S, CARD_STATES[row["state"]]
+            self.measured[key] = self.measured.get(key, 0) + row["ms"] / 1000
+
+    def uuids(self):
+        return [f"GPU-{i}" for i in range(self.setting.cards)]
+
+    def true(self, uuid, state):
+        return sum(slot.cards[uuid].get(state, 0) for slot in self.truth)
+
+    def error_in(self, uuid, k, state):
+        true, measured = self.truth[k].cards[uuid].get(state, 0), self.measured.get((uuid, k, state), 0)
+        seen = sum(self.measured.get((uuid, k, one), 0) for one in CARD_STATES if one != "unobserved")
+        unseen = max(0, sum(self.truth[k].cards[uuid].values()) - seen)
+        if measured > true:
+            return measured - true
+        return min(0, measured + unseen - true)
+
+    def error(self, uuid, state="idle_held"):
+        return sum(self.error_in(uuid, k, state) for k in range(len(self.truth)))
+
+    def unseen(self):
+        seen = sum(s for (_, _, state), s in self.measured.items() if state != "unobserved")
+        return sum(sum(slot.cards[uuid].values()) for slot in self.truth for uuid in self.uuids()) - seen
+
+    def energy(self):
+        """Joules of idle-held time, as far as its energy is known."""
+        known = self.store.of_cards("idle_held") - self.store.of_cards("idle_held", "energy_unknown_ms")
+        true = self.setting.held_watts * known / 1000
+        return Figure("idle-held energy (J)", true, self.store.of_cards("idle_held", "energy_mj") / 1000, 0.03 * true)
+
+    def figures(self):
+        for state in ("active", "idle_held", "truly_idle"):
+            true, error = (sum(of(uuid, state) for uuid in self.uuids()) for of in (self.true, self.error))
+            yield Figure(state, true, true + error)
+        yield Figure("unobserved", 0, self.unseen())
+        yield self.energy()
+        for uuid in self.uuids():
+            true = self.true(uuid, "idle_held")
+            yield Figure(f"{CARD}: {uuid}", true, true + self.error(uuid), self.store.stated(uuid))
+
+
+def judge_slots(db, lives, driver, setting, start, seconds):
+    """Figures whose goal is what the store states have the kind CARD."""
+    return list(SlotJudge(Store(db), lives, driver, setting, start, seconds).figures())
 
 
 def judge(db, lives, driver, start, played, goals):

@@ -12,7 +12,7 @@ import math
 import os
 import pwd
 import random
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 CARDS = 4
 USERS = 5
@@ -44,6 +44,17 @@ class Driver:
     own_use: bool = True    # which process uses the card
     samples: bool = True    # a ring of utilisation; else it is polled
 
+
+@dataclass
+class Setting:
+    """The cards of a play."""
+    cards: int = CARDS
+    idle_watts: int = IDLE_WATTS    # without a process
+    held_watts: int = IDLE_WATTS    # with processes that do nothing
+    cool_ms: int = 0                # after use it draws more for this long
+
+
+PLAIN = Setting()
 
 DRIVERS = {driver.name: driver for driver in (
     Driver("full"),
@@ -153,6 +164,16 @@ def read_lives(path):
             for life in json.loads(path.read_text())]
 
 
+def as_played(lives, played):
+    """The lives as the driver saw them: a process that the player started late holds nothing before that."""
+    found = []
+    for life in lives:
+        known = round(played[life.key]["known_ms"]) if life.key in played else 0
+        events = [(max(at, known), verb, value) for at, verb, value in life.events]
+        found.append(replace(life, events=[event for event in events if event[0] < life.end]))
+    return found
+
+
 # ---- the scenario ----
 
 def uid_of(user):
@@ -181,27 +202,33 @@ def events_of(life, driver):
     yield life.end, f"exit {life.key}"
 
 
-def memory_of_nobody(lives):
+def memory_of_nobody(lives, setting):
     """A driver that does not know the memory of processes still knows how much of a card is used."""
     changes = []
     for life in lives:
         sizes = [(at, value or 0) for at, verb, value in life.events if verb in ("hold", "release")]
         changes += [(at, life.card, life.key, size) for at, size in [*sizes, (life.end, 0)]]
-    used = [{} for _ in range(CARDS)]
+    used = [{} for _ in range(setting.cards)]
     for at, card, key, size in sorted(changes):
         used[card][key] = size
         yield at, f"orphan card {card} memory {sum(used[card].values())}B"
 
 
-def scenario(lives, driver):
-    """The scenario for the fake driver."""
-    lines = [f'card {i} uuid GPU-{i} name "Card {i}" memory 80GiB idle-power {IDLE_WATTS}W max-power 400W'
-             f' {driver.card_keys}' for i in range(CARDS)]
-    lines += [f"process {life.key} pid file {life.key} user {name_of(life.user)} uid {uid_of(life.user)}"
-              for life in lives]
+def pid_of(number):
+    """A pid that no process of this host has: for a play in virtual time."""
+    return 4190000 + number
+
+
+def scenario(lives, driver, setting=PLAIN, real=True):
+    """The scenario for the fake driver; with `real` processes the player writes their pids."""
+    lines = [f'card {i} uuid GPU-{i} name "Card {i}" memory 80GiB idle-power {setting.idle_watts}W'
+             f' held-power {setting.held_watts}W cool-down {setting.cool_ms}ms max-power 400W {driver.card_keys}'
+             for i in range(setting.cards)]
+    lines += [f"process {life.key} pid {f'file {life.key}' if real else pid_of(i)} user {name_of(life.user)}"
+              f" uid {uid_of(life.user)}" for i, life in enumerate(lives)]
     lines += [f"at 0s fail {call} code 3" for call in driver.faults]
     events = [event for life in lives for event in events_of(life, driver)]
     if not driver.memory:
-        events += memory_of_nobody(lives)
+        events += memory_of_nobody(lives, setting)
     lines += [f"at {at}ms {event}" for at, event in sorted(events, key=lambda event: event[0])]
     return "\n".join(lines) + "\n"

@@ -5,7 +5,7 @@ its time. Ends when the last life has ended, or on SIGTERM; no process of the pl
 
 LIVES.json is from tests/lives.py, PIDS a directory that gets a file with the pid for each life, START the
 unix time of the scenario's time 0. In the end PIDS/played.json says what happened: for each life its pid,
-when it truly started, and for how long the system and the driver disagreed because the player was late.
+when it truly started, since when the driver knows it, and for how long the system and the driver disagreed because the player was late.
 """
 import ctypes
 import heapq
@@ -75,8 +75,8 @@ class Player:
         written = self.pids / f".{life.key}"
         written.write_text(str(pid))
         written.rename(self.pids / life.key)
-        first_hold = life.events[0][0]
-        self.played[life.key] = {"pid": pid, "started": started, "late_ms": max(0, self.now_ms() - first_hold)}
+        first_hold, now = life.events[0][0], self.now_ms()
+        self.played[life.key] = {"pid": pid, "started": started, "known_ms": now, "late_ms": max(0, now - first_hold)}
 
     def finish(self, life):
         pid = self.running.pop(life.key)

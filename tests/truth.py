@@ -54,6 +54,7 @@ class Card:
     uuid: str
     idle_mw: int
     max_mw: int
+    held_mw: int = 0        # with processes that do nothing
     divided: bool = False   # has MIG instances
 
 
@@ -102,11 +103,21 @@ class Truth:
     def presence(self, user):
         return sum(self.users.get(user, {}).values())
 
+    def add(self, uuid, states, s, mj):
+        """Adds seconds of a card in (its state, its users' states, its processes' states)."""
+        of_card, of_users, of_processes = states
+        for sums, who, state, value in (
+                (self.cards, uuid, of_card, s), (self.energy_mj, uuid, of_card, mj),
+                *((self.users, user, state, s) for user, state in of_users.items()),
+                *((self.processes, process, state, s) for process, state in of_processes.items())):
+            sums.setdefault(who, {})
+            sums[who][state] = sums[who].get(state, 0) + value
+
 
 class Scenario:
     def __init__(self, text):
         self.cards, self.processes, self.events = {}, {}, []
-        self.per_second, self.repeat, self.start = 6, 0, None
+        self.repeat, self.start = 0, None
         for line in text.split("\n"):
             words = words_of(line)
             reader = getattr(self, "read_" + words[0].replace("-", "_"), None) if words else None
@@ -116,9 +127,6 @@ class Scenario:
 
     # ---- the language ----
 
-    def read_samples_per_second(self, words):
-        self.per_second = int(words[0])
-
     def read_repeat(self, words):
         self.repeat = quantity(words[0], UNITS_US)
 
@@ -127,9 +135,10 @@ class Scenario:
 
     def read_card(self, words):
         keys = pairs(words[1:])
+        idle_mw = quantity(keys.get("idle-power", "60W"), UNITS_MW)
         self.cards["card", int(words[0])] = Card(
-            ("card", int(words[0])), keys["uuid"], quantity(keys.get("idle-power", "60W"), UNITS_MW),
-            quantity(keys.get("max-power", "400W"), UNITS_MW))
+            ("card", int(words[0])), keys["uuid"], idle_mw, quantity(keys.get("max-power", "400W"), UNITS_MW),
+            quantity(keys["held-power"], UNITS_MW) if "held-power" in keys else idle_mw)
 
     def read_mig(self, words):
         keys = pairs(words[1:])
@@ -156,11 +165,6 @@ class Scenario:
 
     # ---- the truth ----
 
-    def sample_times(self, until):
-        """All sample times below `until`."""
-        return range(0, max(0, -(-until * self.per_second // 10**6))), \
-            lambda k: k * 10**6 // self.per_second
-
     def timeline(self, until):
         """(time, event), round after round."""
         first = 0
@@ -173,16 +177,18 @@ class Scenario:
                 return
             first += self.repeat
 
-    def samples(self, until):
-        """Yields (time, stage) for every sample time below `until`; stage is how things are then."""
-        numbers, time_of = self.sample_times(until)
-        stage, events = Stage(self), self.timeline(until)
+    def stretches(self, until):
+        """Yields (from, to, stage) for every stretch below `until` in which nothing changes: no event happens and
+        no load turns on or off. Stage is how things are then."""
+        stage, events, t = Stage(self), self.timeline(until), 0
         pending = next(events, None)
-        for k in numbers:
-            while pending and pending[0] <= time_of(k):
+        while t < until:
+            while pending and pending[0] <= t:
                 stage.apply(*pending)
                 pending = next(events, None)
-            yield time_of(k), stage
+            end = min([until, *stage.turns(t)] + ([pending[0]] if pending else []))
+            yield t, end, stage
+            t = end
 
     def holders_at(self, times, exits_until=0):
         """What process lists show at `times` (microseconds): [(time, {card: {process: bytes}})]. Until
@@ -207,7 +213,7 @@ class Scenario:
 
     def truth(self, since, until, lists=None, active_pct=10, held_bytes=100 * 10**6, count_graphics=False,
               exits=False, grain=1, own_use=True):
-        """The sums between two scenario times; every sample accounts for the time until the next.
+        """The sums between two scenario times.
         Holders are those that truly were, or, with `lists`, those of the last list that was read at one
         of these times, less those that have ended since when `exits`. Moments are cut down to multiples
         of `grain` microseconds. Without `own_use` nobody can tell which process uses a card."""
@@ -220,24 +226,52 @@ class Scenario:
         sums = {card.uuid: dict.fromkeys(CARD_STATES, 0) for card in units}
         energy = {card.uuid: dict.fromkeys(CARD_STATES, 0) for card in units}
         users, processes = {}, {}
-        next_time = self.sample_times(until)[1]
-        for k, (t, stage) in enumerate(self.samples(until)):
-            end = next_time(k + 1)
-            if end <= since:
+        for begin, end, stage in self.stretches(until):
+            begin, end = max(begin // grain * grain, since), min(end // grain * grain, until)
+            if end <= begin:
                 continue
-            # A whole sample lasts exactly 1/6 s; its time in microseconds is rounded.
-            part = (min(end, until) - max(t, since)) / (end - t) / self.per_second
-            begin, end = max(t // grain * grain, since), min(end // grain * grain, until)
             for card in units:
-                use = stage.use(card.key, t)
+                use = stage.use(card.key, begin)
                 power_mw = stage.power_mw(card, use) if card.key[0] == "card" and use is not None else 0
                 for a, b, held in pieces(begin, end, known):
                     state, of_users, of_processes = rules.classify(card, use, held.get(card.key, {}))
                     sums[card.uuid][state] += b - a
-                    energy[card.uuid][state] += power_mw * part * (b - a) / (end - begin)
+                    energy[card.uuid][state] += power_mw * (b - a) / 10**6
                     add_states(users, of_users, b - a)
                     add_states(processes, of_processes, b - a)
         return Truth(seconds(sums), seconds(users), seconds(processes), energy)
+
+    def stretches_of(self, card, until):
+        """Yields (from, to, stage): nothing changes on the card in that time. For scenarios without load in turns."""
+        here = {event.words[0] for event in self.events
+                if event.verb == "hold" and Stage.card_in(event.words)[0] == card.key}
+        stage, begin = Stage(self), 0
+        for t, event in self.timeline(until):
+            if event.words[:1] and event.words[0] not in here and event.verb in ("hold", "load", "release", "exit"):
+                continue
+            if t > begin:
+                yield begin, t, stage
+            stage.apply(t, event)
+            begin = t
+        if begin < until:
+            yield begin, until, stage
+
+    def slots(self, since, until, seconds_each, own_use=True):
+        """The truth of each slot between two scenario times, from the definitions alone: no samples, no lists.
+        [Truth]; the first slot begins at `since`. Energy is what the cards would use in each state if they never
+        were in use: what a use adds belongs to the use, also while the card cools down."""
+        rules = Rules(10, 100 * 10**6, False, own_use, self.processes)
+        since, until, each = (int(value * 10**6) for value in (since, until, seconds_each))
+        found = [Truth() for _ in range(-(-(until - since) // each))]
+        for card in self.cards.values():
+            for begin, end, stage in self.stretches_of(card, until):
+                held = stage.held[card.key]
+                states = rules.classify(card, stage.use(card.key, begin), held)
+                level_mw = card.held_mw if held else card.idle_mw
+                for k in range(max(0, begin - since) // each, -(-max(0, end - since) // each)):
+                    s = (min(end, since + (k + 1) * each) - max(begin, since + k * each)) / 10**6
+                    found[k].add(card.uuid, states, s, level_mw * s)
+        return found
 
     def spells(self, watched, least=300, **rules):
         """The spells with at least that many seconds of idle time, in the order of their begins. `watched` are
@@ -252,12 +286,10 @@ class Scenario:
                       rules.get("count_graphics", False), rules.get("own_use", True), self.processes)
         known, exits = self.holders_at(self.changes(until)), self.exits(until)
         open_now, found = {}, []
-        next_time = self.sample_times(until)[1]
-        for k, (t, stage) in enumerate(self.samples(until)):
+        for t, next_t, stage in self.stretches(until):
             for card in self.cards.values():
                 use = stage.use(card.key, t)
-                for begin, end, listed in [] if card.divided else overlaps(
-                        t, next_time(k + 1), watched.get(card.uuid, [])):
+                for begin, end, listed in [] if card.divided else overlaps(t, next_t, watched.get(card.uuid, [])):
                     for a, b, held in first_pieces(begin, end, known, listed):
                         state, _, states = rules.classify(card, use, held.get(card.key, {}))
                         if state != "unobserved":
@@ -398,7 +430,8 @@ class Stage:
         name = event.verb.replace("-", "_")
         getattr(self, "do_" + name, lambda *_: None)(t, event.words)
 
-    def card_in(self, words):
+    @staticmethod
+    def card_in(words):
         """The card that "card N" or "mig N/I" in `words` means, and what follows."""
         at = next(i for i, word in enumerate(words) if word in ("card", "mig"))
         return (words[at], *map(int, words[at + 1].split("/"))), words[at + 2:]
@@ -446,7 +479,7 @@ class Stage:
         self.suspended = False
 
     def use(self, card, t):
-        """{process or None: percent above 0} in a sample at `t`; None: there is no sample."""
+        """{process or None: percent above 0} at `t`; None: the card is away."""
         if self.suspended or self.away.get(card[1]):
             return None
         result = {}
@@ -454,6 +487,14 @@ class Stage:
             if pct and (not on or (t - since) % (on + off) < on):
                 result[who] = pct
         return result
+
+    def turns(self, t):
+        """When each load turns on or off next."""
+        for loads in self.loads.values():
+            for pct, on, off, since in loads.values():
+                if pct and on:
+                    at = (t - since) % (on + off)
+                    yield t + (on if at < on else on + off) - at
 
     def power_mw(self, card, use):
         util = min(100, sum(use.values()))

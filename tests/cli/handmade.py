@@ -65,14 +65,14 @@ class Store:
         known = (0 if joules is None else seconds) if joules_known is None else joules_known
         sums = (round(seconds * 1000), round(seconds * 1000 * util), round((joules or 0) * 1000),
                 round((seconds - known) * 1000), round(unsure * 1000))
-        self.db.execute(f"INSERT INTO usage_{TABLES[width]} VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        self.db.execute(f"INSERT INTO usage_{TABLES[width]} VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
                         (int(slot), card, state, *sums))
         if width > 60:  # the sums by day and over all cards have it once more
             self.usage_sums(slot, card, state, sums, TABLES[width])
 
     def usage_sums(self, slot, card, state, sums, suffix):
         self.db.execute(
-            "INSERT INTO usage_1d VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, "
+            "INSERT INTO usage_1d VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, "
             "util_pct_ms = util_pct_ms + excluded.util_pct_ms, energy_mj = energy_mj + excluded.energy_mj, "
             "energy_unknown_ms = energy_unknown_ms + excluded.energy_unknown_ms, "
             "unsure_ms = unsure_ms + excluded.unsure_ms",
@@ -96,7 +96,7 @@ class Store:
             places.append(("holding_1d", int(slot) // 86400 * 86400))
         for table, start in places:
             self.db.execute(
-                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0) "
+                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0) "
                 "ON CONFLICT DO NOTHING", (start, card, process))
             self.db.execute(
                 f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "

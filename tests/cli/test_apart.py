@@ -98,6 +98,7 @@ def test_another_process_asks_the_driver(record):
     wait_for(lambda: not is_there(helper))
 
 
+@pytest.mark.waits
 def test_a_driver_that_hangs_does_not_keep_the_recorder_from_ending(record):
     run = record(CARDS + "at 3s hang nvmlDeviceGetSamples\n", "--driver-timeout", "1h", real=True)
     run.wait(lambda: sum(card_seconds(run.db).values()) > 1 if run.db.exists() and run.db.stat().st_size else False)
@@ -110,6 +111,7 @@ def test_a_driver_that_hangs_does_not_keep_the_recorder_from_ending(record):
     assert rows(run.db, "SELECT how_ended FROM run") == [("stopped",)]
 
 
+@pytest.mark.waits
 def test_the_others_go_on_without_a_card_that_hangs(record):
     """Which one it is in, and for how long, is said while it hangs; then the card is left alone."""
     run = record(CARDS + "at 1s hang nvmlDeviceGetSamples card 1\n", "--driver-timeout", "300ms",
@@ -145,6 +147,7 @@ def beside(tmp_path):
     return ["--source", "nvml,sim", "--scenario", tmp_path / "sim.scenario"]
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("call, at", [("nvmlDeviceGetSamples", 1), ("nvmlInit_v2", 0), ("nvmlDeviceGetMemoryInfo*", 1)])
 def test_another_source_goes_on_beside_a_driver_that_hangs(record, beside, call, at):
     """The driver is still waited for: when it answers, its cards are back."""
@@ -164,6 +167,7 @@ def test_another_source_goes_on_beside_a_driver_that_hangs(record, beside, call,
     assert rows(run.db, "SELECT count(*) FROM event WHERE kind = 'driver-down'") == [(0,)]
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetTemperature"])
 def test_a_view_shows_another_source_beside_a_driver_that_hangs(tmp_path, beside, clock_file, call):
     env = fake_driver(tmp_path, CARDS + f"at 0s hang {call}\n", clock=clock_file(time.time()))
@@ -192,6 +196,7 @@ def test_a_process_that_dies_is_replaced(record):
     assert run.stop() == 0
 
 
+@pytest.mark.waits
 def test_a_process_that_was_frozen_is_not_given_up(record):
     """When all processes of the recorder were stopped, none of them was late."""
     run = record(CARDS, "--driver-timeout", "1s", "--driver-patience", "1500ms", real=True)
@@ -264,6 +269,7 @@ def test_a_process_that_cannot_be_ended_is_left_behind(record):
     assert run.stop() == 0
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_the_next_recorder_leaves_its_card_alone(record, how):
     """A process that cannot be ended outlives its recorder, however that ends."""
@@ -299,6 +305,7 @@ def test_the_next_recorder_leaves_its_card_alone(record, how):
     assert not again.db.with_suffix(".db.status").exists()
 
 
+@pytest.mark.waits
 def test_a_recorder_ends_although_its_process_does_not(record):
     run = record(CARDS + "at 1s hang nvmlDeviceGetSamples\n", "--driver-timeout", "1h")
     run.wait_ready()
@@ -311,6 +318,7 @@ def test_a_recorder_ends_although_its_process_does_not(record):
     stuck.let_go()
 
 
+@pytest.mark.waits
 def test_a_view_ends_although_its_process_does_not(tmp_path, clock_file):
     log = tmp_path / "calls"
     env = fake_driver(tmp_path, CARDS + "at 0s hang nvmlDeviceGetSamples\n", clock=clock_file(time.time()), log=log)
@@ -362,6 +370,7 @@ def test_a_tracker_does_not_count_it(tmp_path):
     assert [one["command"].strip("[]") for one in result["process_table"]] == ["sh"]
 
 
+@pytest.mark.waits
 def test_a_tracker_ends_although_the_driver_hangs(tmp_path):
     env = fake_driver(tmp_path, CARDS + "at 0s hang nvmlInit_v2\n")
     run = gua("track", "-f", "json", "--", "true", env=env)

@@ -206,6 +206,7 @@ def plain(expression):
     return expression
 
 
+@pytest.mark.waits
 @needs_serve
 def test_a_prometheus_with_the_past_and_a_host_that_it_scrapes(store, tmp_path, serve):
     """Back-filled as an administrator would do it, it has the store's own sums. It also scrapes a gua serve, for the

@@ -334,6 +334,7 @@ def prices(seed):
     return "[money]\nenergy_price = 0.3141\nco2_g_per_kwh = 379\n[price]\n" + "\n".join(rows) + "\n"
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("make, seed", [(record, 31), (record, 32)] + [(invent, seed) for seed in range(40, 52)])
 def test_printed_money_adds_up(tmp_path, report, make, seed):
     db = make(tmp_path, seed)

@@ -88,6 +88,7 @@ def ticks(db):
         return 0
 
 
+@pytest.mark.waits
 def test_the_recorder_goes_on(host, tmp_path):
     db = tmp_path / "gua.db"
     for _ in range(2):  # a restart does not hang either
@@ -118,6 +119,7 @@ def test_the_fault_ends_with_the_process(host, tmp_path):
         process.kill()
 
 
+@pytest.mark.waits
 def test_a_brief_description_is_completed(host, tmp_path):
     """Two users block in the same moment: then the recorder waits for nobody else. bob is described in full later."""
     db = tmp_path / "gua.db"
@@ -138,6 +140,7 @@ def test_a_brief_description_is_completed(host, tmp_path):
         process.kill()
 
 
+@pytest.mark.waits
 def test_many_users_block(tmp_path):
     """However many users have such processes, few of them are waited for."""
     root, db = make_root(tmp_path / "root"), tmp_path / "gua.db"
@@ -165,6 +168,7 @@ def answer_slowly(path):
         time.sleep(0.05)
 
 
+@pytest.mark.waits
 def test_many_processes_are_slow(tmp_path):
     """Each answers in time, and all together do not: the recorder waits for few of them."""
     root, db = make_root(tmp_path / "root"), tmp_path / "gua.db"

@@ -60,6 +60,7 @@ def test_manual_names_every_key():
             assert re.search(rf"(?m)^\*{match.group(1)}\* = ", page), line
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("section, key", keys())
 def test_every_key_is_an_option(section, key):
     """With --set in general; `gua config` of the option's own value shows it."""
@@ -68,6 +69,7 @@ def test_every_key_is_an_option(section, key):
     assert values(run)[section, key] == (value, "--set", None)
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("option", ["interval", "drain", "glance", "count-graphics", "driver-timeout", "retry",
                                     "active-util", "held-mem", "spell", "keep-minutes", "keep-five", "privacy"])
 def test_help_names_the_default(option):

@@ -91,6 +91,7 @@ def test_work_and_nights_and_the_weekend_can_be_told_apart(weeks):
     assert share(0, 11, "idle_held") > 0.3  # a notebook and Blender are still there
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("interval", ["200ms", "1s", "30s", "10m", "1h", "1d"])
 def test_any_interval_observes_nearly_all_time(tmp_path, interval):
     db = tmp_path / "gua.db"

@@ -126,6 +126,7 @@ def test_event(store):
     assert len(rows(store, "--what", "event", "--since", f"@{T + 1}")) == 1
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("since, until, n", [
     ("@0", "now", 8), (f"@{T}", "now", 6), (f"@{T - 1}", "now", 7), (f"@{T + 59}", "now", 6),
     (f"@{T + 60}", "now", 3), (f"@{T - 2 * HOUR + 3599}", f"@{T - HOUR}", 1),
@@ -168,7 +169,7 @@ def test_memory_does_not_grow_with_the_store(tmp_path):
     def peak_kib(slots):
         s = Store(tmp_path / f"{slots}.db")
         gpu = s.card(s.host(), 0, T, T)
-        s.db.executemany("INSERT INTO usage_1h VALUES (?, ?, ?, 1, 1, 1, 0, 0)",
+        s.db.executemany("INSERT INTO usage_1h VALUES (?, ?, ?, 1, 1, 1, 0, 0, 0)",
                          ((T + HOUR * i, gpu, k) for i in range(slots) for k in range(4)))
         command = ["/usr/bin/python3", "-c", "import resource, subprocess, sys; "
                    "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True); "

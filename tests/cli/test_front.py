@@ -20,7 +20,7 @@ def script(path, text):
 
 # tools/setup
 
-TOOLS = ("cc meson ninja pkg-config scdoc clang-format cppcheck readelf sqlite3 chromium chromedriver openssl prometheus "
+TOOLS = ("cc meson ninja pkg-config scdoc ccache clang-format cppcheck readelf sqlite3 chromium chromedriver openssl prometheus "
          "victoria-metrics jupyter-notebook podman crun git tmux zsh fish").split()
 
 

@@ -73,6 +73,7 @@ def test_the_metrics_of_a_card_hang(tmp_path, words):
     assert run.returncode == 1 and re.fullmatch(f"gua {words[0]}: {SENTENCE}\n", run.stderr)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("words", [pytest.param(words, marks=needs_top if words[0] == "top" else (), id=words[0])
                                    for words in (["stat"], QUERY, ["dmon", "-c", "1"], ["who"], PICK, ["top"])])
 def test_a_driver_that_hangs_when_it_is_closed(tmp_path, words):
@@ -81,12 +82,14 @@ def test_a_driver_that_hangs_when_it_is_closed(tmp_path, words):
     assert run.returncode == 0 and run.stdout and "answered" not in run.stderr
 
 
+@pytest.mark.waits
 def test_a_command_starts_all_the_same(tmp_path):
     run = run_hanging(tmp_path, "nvmlShutdown", ["pick", "--no-store", "--lock-dir", tmp_path], "--", "printenv",
                       "CUDA_VISIBLE_DEVICES", timeout="1h")
     assert (run.returncode, run.stdout) == (0, "GPU-bbbb\n")
 
 
+@pytest.mark.waits
 def test_the_time_that_it_is_given(tmp_path):
     """A slow driver is not one that hangs."""
     env = driver(tmp_path, CARDS + "at 0s slow nvmlInit_v2 1h\n")
@@ -151,6 +154,7 @@ def loop(tmp_path, clock_file):
         one.process.wait()
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("words", [["stat", "-i", "0.1"], ["stat", "--json", "-i", "0.1"], [*QUERY, "-lms", "100"],
                                    ["dmon", "-d", "0.1"]], ids=" ".join)
 def test_a_loop_goes_on_when_the_driver_does(loop, words):
@@ -196,6 +200,7 @@ def test_an_answer_that_came_too_late_is_not_shown(loop):
 LATE = r"the driver always takes longer than --driver-timeout; the readings are \d+\.\d s old"
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("words", [["stat", "-i", "0.2"], [*QUERY, "-lms", "100"], ["dmon", "-d", "0.2"]],
                          ids=["stat", "query", "dmon"])
 def test_a_driver_that_is_always_late_is_shown_late(loop, words):
@@ -208,6 +213,7 @@ def test_a_driver_that_is_always_late_is_shown_late(loop, words):
     assert re.fullmatch(f"gua {words[0]}: {SENTENCE}; trying again\ngua {words[0]}: {LATE}\n", said), said
 
 
+@pytest.mark.waits
 def test_no_card_is_picked_by_what_is_old(tmp_path):
     env = driver(tmp_path, CARDS + "at 0s slow nvmlDeviceGetComputeRunningProcesses* 600ms\n")
     run = gua("pick", "--no-store", "--driver-timeout", "300ms", "--wait=2s", "--hold", "0s", "--lock-dir", tmp_path,
@@ -230,6 +236,7 @@ def test_the_user_ends_it_meanwhile(loop):
     assert run.said.read_text() == ""
 
 
+@pytest.mark.waits
 def test_a_pick_waits_for_the_driver_too(tmp_path, loop):
     run = loop("nvmlDeviceGetSamples", "pick", "--wait", "--hold", "0s", "--lock-dir", tmp_path, at="0s")
     run.wait_said("; waiting")
@@ -238,6 +245,7 @@ def test_a_pick_waits_for_the_driver_too(tmp_path, loop):
     assert run.out.read_text() == "GPU-bbbb\n"
 
 
+@pytest.mark.waits
 def test_a_pick_does_not_wait_for_longer_than_it_may(tmp_path):
     start = time.monotonic()
     run = run_hanging(tmp_path, "nvmlDeviceGetSamples", ["pick", "--no-store", "--wait=1s", "--lock-dir", tmp_path])

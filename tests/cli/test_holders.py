@@ -25,7 +25,7 @@ def presence(db):
 
 
 def unsure(db):
-    (seconds,), = rows(db, "SELECT sum(unsure_ms) / 1000.0 FROM usage")
+    (seconds,), = rows(db, "SELECT (sum(unsure_ms) + sqrt(sum(unsure_ms2))) / 1000.0 FROM usage")
     return seconds
 
 
@@ -141,7 +141,11 @@ def test_retry_is_the_longest_wait(record, tmp_path, retry, most):
     tries = [float(line.split()[0]) for line in log.read_text().splitlines() if " nvmlInit_v2 " in line]
     waits = [b - a for a, b in zip(tries, tries[1:]) if 10 < a and b < 200]
     assert len(waits) >= 4 and waits[0] <= 2.5 and max(waits) <= most
-    assert [round(wait) for wait in waits][:4] == ([1, 1, 1, 1] if retry == "1s" else [2, 4, 8, 16])
+    # The driver answers: every second for the first minute.
+    eager = [round(b - a) for a, b in zip(tries, tries[1:]) if 10 < a and b < 70]
+    assert len(eager) >= 55 and set(eager) == {1}
+    later = [round(wait) for wait in waits if round(wait) > 1]
+    assert later[:4] == ([] if retry == "1s" else [2, 4, 8, 16])
 
 
 @pytest.mark.parametrize("knows", ["", "at 0s fail nvmlDeviceGetSamples code 3\n"])
@@ -201,7 +205,7 @@ def test_utilisation_without_anybody_is_suspect(record):
     run = record(ONE_CARD + JOB + "at 0s hold job card 0 memory 5GiB\nat 0s load card 0 util 100\n"
                  "at 30s exit job\n", "--ticks", 4)
     seconds = card_seconds(run.db)
-    assert abs(seconds["active"] - 30) <= 6 and abs(seconds["unobserved"] - 90) <= 6
+    assert abs(seconds["active"] - 30) <= 2 and abs(seconds["unobserved"] - 90) <= 2
     (text,), = rows(run.db, "SELECT text FROM event WHERE kind = 'suspect-use'")
     assert text == "card 0 reports 100% use with no process and no memory on it; this time counts as unobserved"
 
@@ -262,6 +266,7 @@ def running(*command, **options):
         child.wait()
 
 
+@pytest.mark.waits
 def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
     """A process that left during the stop counts until the stop; one that was there before and after counts for all. All
     its processes are stopped, as by a freezer: the one that asks the driver glances by itself."""
@@ -298,7 +303,8 @@ def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
             ended = time.time()
     by_pid = dict(rows(db, "SELECT pid, sum(idle_held_ms) / 1000.0 FROM holding JOIN process ON process.id = process"
                        " WHERE command = 'sleep' GROUP BY pid"))
+    (recording,), = rows(db, "SELECT started_ms / 1000.0 FROM run")
     assert by_pid[leaver.pid] <= stopped - begin + 1.5
-    assert by_pid[stayer.pid] >= ended - begin - 1.5
+    assert by_pid[stayer.pid] >= ended - max(begin, recording) - 1.5
     assert card_seconds(db)["unobserved"] >= woken - stopped - 2
     assert card_seconds(db, "GPU-bbbb").get("unobserved", 0) <= 1

@@ -8,6 +8,8 @@ import pytest
 
 from conftest import BUILD, ROOT
 
+pytestmark = pytest.mark.any_build
+
 
 @pytest.fixture
 def tools(tmp_path):

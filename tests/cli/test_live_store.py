@@ -26,6 +26,7 @@ def look(tmp_path):
     return run
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("options, states, holders", [
     ((), ["active", "active", "truly_idle"], "1"),
     (("--active-util", "60"), ["active", "idle_held", "truly_idle"], "1"),

@@ -1,13 +1,13 @@
 """The recorder against the truth of real processes that come and go: a minute of lives, a recorder with
 default options for each kind of driver. `make truth` plays hours of it."""
-import time
-
 import pytest
 
 from judge import GOALS_SHORT, table
 from lives import DRIVERS, GIB, make_lives, scenario
-from recording import Play
+from recording import Play, recorders
 from truth import Scenario
+
+pytestmark = pytest.mark.waits
 
 SECONDS = 60
 SEED, LIVES = 3, 24
@@ -16,11 +16,8 @@ SEED, LIVES = 3, 24
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     """What each kind of driver led to: {driver: figures}."""
-    play = Play(tmp_path_factory.mktemp("lives"), SEED, SECONDS, LIVES)
-    try:
-        time.sleep(SECONDS)
-    finally:
-        play.stop()
+    play = Play(tmp_path_factory.mktemp("lives"), make_lives(SEED, SECONDS, LIVES), recorders())
+    play.run(SECONDS)
     assert not play.faults()
     return dict(play.judge(GOALS_SHORT))
 

@@ -81,6 +81,7 @@ def test_csv(store):
     assert table[0]["end"] == "" and table[0]["seconds"] == str(12 * HOUR) and table[1]["how_ended"] == "active"
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("n", [0, 1, 3, 100])
 def test_number(store, n):
     assert len(report_json(store, args=(*WEEK, "--longest", n))["longest"]) == min(n, 5)

@@ -42,6 +42,7 @@ def test_every_command_has_a_page():
         assert (MAN / f"gua-{name}.1.scd").exists()
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("name", commands())
 def test_options_and_page_agree(name):
     documented = documented_options((MAN / f"gua-{name}.1.scd").read_text()) | {"help"}
@@ -141,6 +142,7 @@ def readme_commands():
     return [match.group(1) for match in found if match]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("line", readme_commands())
 def test_the_options_in_the_readme_exist(line):
     """Each is asked for help in the end: before that, wrong options are found."""

@@ -627,10 +627,10 @@ def test_use_of_instances_by_gpm(driver, tmp_path):
     first, second, third = (line["cards"][0] for line in run.of("drain"))
     assert [card["util_kind"] for card in (first, second, third)] == ["mean"] * 3
     assert first["samples"] == [] and first["sm_active"] is None
-    assert second["samples"] == [[(WALL + 10) * 1_000_000, pytest.approx(80)],
-                                 [(WALL + 12) * 1_000_000, pytest.approx(0)]]
+    assert second["samples"] == [[(WALL + 12) * 1_000_000, pytest.approx(80)],
+                                 [(WALL + 15) * 1_000_000, pytest.approx(0)]]
     assert second["sm_active"] == pytest.approx(80 * 2 / 5 / 4)
-    assert third["samples"] == [[(WALL + 15) * 1_000_000, 0]]  # 50 ms are too short
+    assert third["samples"] == [[(WALL + 20) * 1_000_000, 0]]  # 50 ms are too short
     whole = run.of("drain")[1]["cards"][2]
     assert whole["util_kind"] == "ring" and whole["sm_active"] == pytest.approx(30)
     sampled = [(at, name) for at, name, *_ in calls(tmp_path / "log") if "SampleGet" in name]
@@ -673,7 +673,7 @@ def test_gpm_that_fails_for_a_while(driver):
     scenario = GPM + "at 12s fail nvmlGpmMigSampleGet code 999 until 17s\n"
     run = readings(driver(scenario), "+10000 drain" + " +5000 drain" * 3)
     assert [line["cards"][0]["util_kind"] for line in run.of("drain")] == ["mean", "unknown", "mean", "mean"]
-    assert run.card("drain")["samples"] == [[(WALL + 20) * 1_000_000, 0]]
+    assert run.card("drain")["samples"] == [[(WALL + 25) * 1_000_000, 0]]
 
 
 def test_a_lost_card_with_gpm_comes_back(driver):

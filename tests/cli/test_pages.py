@@ -4,6 +4,8 @@ import csv
 import html
 import io
 import json
+import os
+import pwd
 import re
 from urllib.parse import quote
 
@@ -255,7 +257,20 @@ def test_a_store_that_cannot_be_read(server, lab):
 
 
 def test_me(server):
-    assert "when the server knows who you are" in words(page(server, "/me"))
+    """The kernel says whose the connection is: a user who has held nothing has a page, too."""
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    assert f"<h1>For me: {me}</h1>" in page(server, "/me")
+
+
+def test_me_of_another_host(serve, lab, tmp_path):  # noqa: F811
+    """With secrets the name comes from them, and /healthz needs none; who has none is nobody."""
+    auth = tmp_path / "auth"
+    auth.write_text("bob:0123456789abcdef0123456789\n")
+    auth.chmod(0o600)
+    server = serve("--db", lab, "--now", NOW_TEXT, "--utc", "--auth-file", auth)
+    assert server.get("/me", Accept=BROWSER)[0] == 401
+    body = server.get("/me", Accept=BROWSER, Authorization="Bearer 0123456789abcdef0123456789")[2]
+    assert "<h1>For me: bob</h1>" in body
 
 
 def test_me_behind_a_proxy(serve, lab):  # noqa: F811
@@ -266,7 +281,9 @@ def test_me_behind_a_proxy(serve, lab):  # noqa: F811
         assert status == 200 and f"<h1>For me: {user}</h1>" in body
         assert [row[0] for row in rows(body)] == [user]
     direct = serve("--db", lab, "--now", NOW_TEXT)
-    assert "does not know that now" in words(direct.get("/me", Accept=BROWSER, **{"X-Forwarded-User": "bob"})[2])
+    assert "<h1>For me: bob</h1>" not in direct.get("/me", Accept=BROWSER, **{"X-Forwarded-User": "bob"})[2]
+    other = serve("--db", lab, "--now", NOW_TEXT, "--trust-proxy", "127.0.0.1", "--proxy-user", str(os.geteuid() + 1))
+    assert "<h1>For me: bob</h1>" not in other.get("/me", Accept=BROWSER, **{"X-Forwarded-User": "bob"})[2]
 
 
 def test_assets(server):

@@ -325,6 +325,7 @@ def test_a_driver_that_fails_while_somebody_waits_is_waited_for(lab):
     assert run.returncode == 1 and run.stderr.splitlines()[-1].startswith("gua pick: ")
 
 
+@pytest.mark.waits
 def test_wait_gets_the_card_when_another_pick_gives_it_back(lab):
     one = CARDS.splitlines()[1] + "\n"
     held = lab.start("--", "sh", "-c", "echo held; exec sleep 600", text=one)
@@ -516,6 +517,7 @@ ONE = CARDS.splitlines()[1] + "\n"
 TWO = "".join(line + "\n" for line in CARDS.splitlines()[1:3])
 
 
+@pytest.mark.waits
 def test_who_waits_first_is_served_first(lab, queue):
     """Real processes. One of those that wait is killed, which holds nobody up."""
     line = queue(ONE)
@@ -563,6 +565,7 @@ def test_who_cannot_use_the_card_holds_nobody_up(lab, wish):
         assert cards(lab.pick("-i", "3", "--wait=1m")) == [3]
 
 
+@pytest.mark.waits
 def test_who_waits_for_many_cards_gets_them(lab, queue):
     """Later waiters leave free cards for it, so that it can collect them."""
     line = queue(TWO)

@@ -91,6 +91,7 @@ def said(user):
     return "you" if user is None else f"uid:{user}"
 
 
+@pytest.mark.waits
 @others
 def test_who_keeps_the_turn_is_named_and_left_behind(host, attacker, victim):
     with host.locking("choosing", attacker) as locker:
@@ -243,6 +244,7 @@ def test_users_share_a_directory(host):
         assert host.pick("-n", "4", "--ignore-reservations").returncode == 0
 
 
+@pytest.mark.waits
 def test_picks_without_a_turn_never_get_the_same_card(host):
     """Somebody keeps `choosing`, so that all choose at the same time."""
     users = [ALICE, BOB] if ROOT else [None]

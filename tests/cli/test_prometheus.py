@@ -4,7 +4,11 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 from conftest import ROOT
+
+pytestmark = pytest.mark.any_build
 
 RULES = ROOT / "dist" / "prometheus"
 TESTS = ROOT / "tests" / "prometheus"

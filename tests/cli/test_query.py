@@ -497,7 +497,7 @@ def test_time_that_nobody_recorded_ends_the_stretch(recorded, sim):
 def test_another_state_ends_the_stretch(recorded, sim):
     db, clock = recorded(1800)
     with sqlite3.connect(db) as store:
-        store.execute("INSERT INTO usage_1m SELECT ?, id, 0, 1000, 90000, 0, 1000, 0 FROM gpu WHERE idx = 2", (WALL + 900,))
+        store.execute("INSERT INTO usage_1m SELECT ?, id, 0, 1000, 90000, 0, 1000, 0, 0 FROM gpu WHERE idx = 2", (WALL + 900,))
     run = sim("query", "--db", db, "--query-gpu=gua.free_for", "--format=csv,noheader,nounits", "-i", "2", clock=clock)
     assert 1800 - 960 - 5 <= int(run.stdout) <= 1800 - 960 + 1
 

@@ -358,6 +358,7 @@ def test_a_reader_of_an_old_state_does_not_fill_the_disk(tmp_path):
     assert sum(card_seconds(db).values()) - seconds >= 9 * 30
 
 
+@pytest.mark.waits
 def test_a_reader_that_locks_writing_does_not_keep_the_service_from_starting(background, tmp_path):
     run = background(ONE_CARD)
     db = run.db
@@ -373,6 +374,7 @@ def test_a_reader_that_locks_writing_does_not_keep_the_service_from_starting(bac
             assert rows(db, "SELECT count(*) FROM run") == [(runs,)]
 
 
+@pytest.mark.waits
 def test_a_service_that_started_while_locked_writes_when_it_can(background, tmp_path):
     db = background(ONE_CARD).db
     with contextlib.ExitStack() as stack:

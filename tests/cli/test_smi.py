@@ -292,6 +292,7 @@ def test_a_card_by_index_uuid_and_address(sim, card):
     assert sim("smi", "-L", "-i", f"2,{card}").stdout.count("UUID: ") == 2
 
 
+@pytest.mark.waits
 def test_a_file_and_a_loop(sim, tmp_path):
     target = tmp_path / "out.txt"
     run = sim("smi", "-L", "-f", target)

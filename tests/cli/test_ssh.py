@@ -92,6 +92,7 @@ def own(play, *args, since="3d", hosts=("one", "two", "three")):
     return gua("report", *stores, "--since", since, "--now", f"@{NOW}", "--utc", *args)
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("since,args", [("1h", []), ("26h", ["--by", "process"]), ("3d", ["--compare"]), ("2026-11-01", []),
                                         ("lastweek", ["--by", "user,host", "--compare"]), ("90d", ["--by", "model"])])
 def test_the_same_numbers_as_the_stores(play, since, args):
@@ -213,6 +214,7 @@ def test_wrong_use(play):
     assert run.returncode == 0 and "Hosts asked by ssh: 1; 1 answered." in run.stdout
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_when_it_is_ended(play, number):
     (play / "list").write_text("hang\n")
@@ -243,7 +245,7 @@ def test_export_of_a_store(play, tmp_path):
         last = int(rows(old, "SELECT max(last_tick_ms) FROM run") / 1000)
         args = ["--since", "30d", "--now", f"@{last}", "--json"]
         assert gua("report", "--db", tmp_path / "new.db", *args).stdout == gua("report", "--db", old, *args).stdout
-        assert rows(tmp_path / "new.db", "PRAGMA user_version") == 3
+        assert rows(tmp_path / "new.db", "PRAGMA user_version") == 4
     short = tmp_path / "short.db"
     short.write_bytes(export("--db", play / "one.db", "--since", f"@{NOW - 3600}", "--until", f"@{NOW}"))
     assert short.stat().st_size < (play / "one.db").stat().st_size / 4

@@ -33,14 +33,14 @@ def store(tmp_path):
             (1, 1, 1, 10, 1, 'alice', 'train', {start}, {start}),
             (2, 1, 1, 20, 1, 'bob', 'jupyter', {start}, {start}),
             (3, 1, 1, 21, 1, 'bob', 'jupyter', {start}, {start});
-        INSERT INTO usage_1h VALUES ({DAY_S}, 1, 0, {HOUR // 2}, {HOUR // 2 * 80}, 1800000000, 0, 0),
-                                    ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, {HOUR // 2}, {HOUR // 100});
-        INSERT INTO usage_5m VALUES ({DAY_S + 7200}, 1, 2, {HOUR // 4}, 0, 1800000000, 0, 0);
-        INSERT INTO usage_1m VALUES ({DAY_S + 86400}, 1, 3, {HOUR}, 0, 0, {HOUR}, 0);
-        INSERT INTO holding_1h VALUES ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, 0, 0, 0, 0, 0, {HOUR // 2}, 0, NULL, 2048, 0, 0, 0);
+        INSERT INTO usage_1h VALUES ({DAY_S}, 1, 0, {HOUR // 2}, {HOUR // 2 * 80}, 1800000000, 0, 0, 0),
+                                    ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, {HOUR // 2}, {HOUR // 100}, 0);
+        INSERT INTO usage_5m VALUES ({DAY_S + 7200}, 1, 2, {HOUR // 4}, 0, 1800000000, 0, 0, 0);
+        INSERT INTO usage_1m VALUES ({DAY_S + 86400}, 1, 3, {HOUR}, 0, 0, {HOUR}, 0, 0);
+        INSERT INTO holding_1h VALUES ({DAY_S}, 1, 1, {HOUR // 2}, 0, 0, 0, 0, 0, 0, 0, {HOUR // 2}, 0, NULL, 2048, 0, 0, 0, 3);
         INSERT INTO holding_5m VALUES
-            ({DAY_S}, 1, 2, 0, {HOUR // 2}, 0, {HOUR // 4}, 0, 0, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0, 0),
-            ({DAY_S}, 1, 3, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0, 0);
+            ({DAY_S}, 1, 2, 0, {HOUR // 2}, 0, {HOUR // 4}, 0, 0, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0, 0, NULL),
+            ({DAY_S}, 1, 3, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 2}, 0, 0, 0, {HOUR // 4}, NULL, NULL, 0, 0, 0, NULL);
         INSERT INTO holding_1d SELECT * FROM holding_1h UNION ALL SELECT * FROM holding_5m;
         INSERT INTO holder VALUES (1, 1, 1, 5000000, {start}, {start + 30 * HOUR}),
                                   (1, 2, 1, NULL, {start}, {start + HOUR}),
@@ -215,6 +215,7 @@ def columns_of(db):
             for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")}
 
 
+@pytest.mark.waits
 def test_an_older_store_is_brought_up_to_date(version_1, store, tmp_path):
     """By the first command that writes: the tables of a new store, and the same sums."""
     before = report_of(version_1)
@@ -236,6 +237,7 @@ def test_an_older_store_is_brought_up_to_date(version_1, store, tmp_path):
     assert after["gpus"][:2] == before["gpus"] and after["identities"] == before["identities"]
 
 
+@pytest.mark.waits
 def test_cards_of_an_older_store_are_real_where_one_run_measured(version_1):
     """Reading and upgrading give the same source."""
     db = sqlite3.connect(version_1)
@@ -275,6 +277,7 @@ def test_a_store_of_version_2_is_read_as_it_is(version_2):
     assert version_2.read_bytes() == before
 
 
+@pytest.mark.waits
 def test_a_store_of_version_2_is_brought_up_to_date(version_2, store):
     before = report_of(version_2)
     done = gua("daemon", "--source", "sim", "--ticks", "1", "--interval", "1s", "--db", version_2)

@@ -56,6 +56,7 @@ def stores(tmp_path_factory):
     return [host_store(folder / f"{i:03}.db", i, idle=(i * 7 % 70 + 1) / 100) for i in range(70)]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("words", [("--json",), ("--format", "html"), ("--by", "process", "--format", "csv"),
                                    ("--json", "--by", "user,notebook"), ("--json", "--user", "ann", "--longest", "3"),
                                    ("--json", "--by", "host", "--cost", "2", "--compare", f"@{T - HOUR}")])
@@ -153,6 +154,7 @@ def test_nothing_of_a_damaged_store_is_in_the_report(tmp_path, table):
     assert run.stderr.splitlines()[-1] == "gua report: 1 of 3 stores could not be read"
 
 
+@pytest.mark.waits
 def test_stores_that_cannot_be_read_are_named(tmp_path):
     good = host_store(tmp_path / "good.db", 1)
     locked = host_store(tmp_path / "locked.db", 2)

@@ -7,6 +7,8 @@ import pytest
 
 from conftest import ROOT
 
+pytestmark = pytest.mark.any_build
+
 RENDER = ROOT / "src/render"
 SHEETS = {name: (RENDER / f"{name}.css").read_text() for name in ("tokens", "states", "page", "report")}
 TEXT, DRAWN = 4.5, 3

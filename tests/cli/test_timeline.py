@@ -94,6 +94,7 @@ def test_some_cards(lab):
     assert list(timeline(lab, "--card", "1")) == [1]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("hours,width,n", [(1, 60, 60), (3, 60, 180), (6, 120, 180), (24, 600, 144), (7 * 24, 3600, 168),
                                            (31 * 24, 6 * 3600, 124), (365 * 24, 2 * 86400, 183)])
 def test_the_width_of_columns(tmp_path, hours, width, n):

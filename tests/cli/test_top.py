@@ -89,8 +89,8 @@ def screen(tmp_path):
 
 @pytest.fixture
 def lab(screen, clock):
-    """The eight cards of the scenario, five minutes after its start."""
-    return lambda *options, seconds=300, **more: screen(
+    """The eight cards of the scenario, five minutes after its start, and inside a burst of use."""
+    return lambda *options, seconds=305, **more: screen(
         "--source", "sim", "--scenario", SCENARIO, "--clock", clock(seconds), "--no-store", *options, **more)
 
 
@@ -362,6 +362,7 @@ def idle_for(text, pid):
     return row[:end].split()[-1]
 
 
+@pytest.mark.waits
 def test_a_driver_that_hangs_is_a_message(stuck, tmp_path):
     """What it said last stays; it goes on by itself."""
     top = stuck()
@@ -374,6 +375,7 @@ def test_a_driver_that_hangs_is_a_message(stuck, tmp_path):
     top.wait(r"^   0 .* 9.0/80.0", gone=["answered"])
 
 
+@pytest.mark.waits
 def test_keys_work_while_the_driver_hangs(stuck):
     top = stuck("--driver-timeout", "300ms")
     top.wait("has not answered")
@@ -393,6 +395,7 @@ def test_keys_work_while_the_driver_hangs(stuck):
     top.wait("status 0", gone=["gua top"])
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("since, options", [("0s", []), ("1s", ["--driver-timeout", "300ms"])])
 def test_a_slow_driver_is_not_one_that_hangs(screen, tmp_path, since, options):
     """An answer that takes longer than a refresh is shown when it comes, also when all take too long."""
@@ -583,6 +586,7 @@ def test_help_says_when_it_is_not_installed(tmp_path, installed):
         assert "installed" not in line(binary)
 
 
+@pytest.mark.waits
 def test_a_card_that_was_chosen_by_an_index_which_is_gone(screen, clock, tmp_path):
     """The driver counts anew without the card that vanished, and nothing points to what was read before."""
     path = clock(10)

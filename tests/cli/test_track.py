@@ -292,6 +292,7 @@ def test_processes_beyond_the_tables_room_have_one_row(tmp_path):
     assert re.fullmatch(r"\(\d+ others\)", last["command"]) and last["pid"] is None and last["cpu_seconds"] > 0
 
 
+@pytest.mark.waits
 def test_switches_and_io_of_a_process_that_is_not_ours_to_wait_for(tmp_path):
     code = "import time\nprint(flush=True)\ninput()\nfor _ in range(100): time.sleep(0.001)\nprint(flush=True)\ninput()"
     with subprocess.Popen([PYTHON, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

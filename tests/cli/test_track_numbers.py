@@ -39,6 +39,8 @@ def cpu(group):
     return group["user_s"] + group["system_s"]
 
 
+@pytest.mark.waits
+@pytest.mark.same_path
 @pytest.mark.parametrize("workload", [
     ("private", 500),
     ("shared", 1, 300),
@@ -63,6 +65,7 @@ def test_memory_of_one_process_is_private(tmp_path):
     assert result["processes"][0]["private"] == result["main"]["private"]
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("interval, seen", [("4s", True), ("60s", False)])
 def test_a_peak_between_two_samples(tmp_path, interval, seen):
     """By the mark that the next sample finds, or by the one that the kernel has when it ends."""
@@ -113,6 +116,7 @@ def test_threads(tmp_path):
     assert result["combined"]["cpu"]["max"] <= 100 * result["cores"]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("busy, period", [(20, 200), (50, 100)])
 @pytest.mark.parametrize("phase", [0, 0.07])
 def test_bursts(tmp_path, busy, period, phase):
@@ -126,6 +130,7 @@ def test_bursts(tmp_path, busy, period, phase):
     assert result["combined"]["cpu"]["max"] <= 100 * result["cores"]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("interval", ["10ms", "1s"])
 def test_the_maximum_is_possible(tmp_path, interval):
     result, truth = track(tmp_path, "threads", 4, 300, options=["--interval", interval], seen=False)
@@ -151,6 +156,7 @@ def groups_of(result):
     return [result["cpu_system"]] + [result[group]["cpu"] for group in ("main", "descendants", "combined")]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("interval", ["20ms", "150ms", "1s"])
 @pytest.mark.parametrize("script", [":", "sleep 0.16; {burn}", "{burn}; sleep 0.16", "sleep 0.07; ({burn}) & {burn}; wait"])
 def test_a_maximum_is_never_below_the_mean(tmp_path, interval, script):
@@ -257,12 +263,12 @@ def track_gpu(tmp_path, clock_file):
 
 
 def test_a_card_that_was_busier_before(track_gpu):
-    """The sample that lasts into the tracking counts in both, the mean and the maximum."""
+    """The sample whose period ends in the tracking counts in both, the mean and the maximum: 70 % more for 10 ms."""
     scenario = SCENARIO.replace("at 0s load stranger card 0 sm 40", "at 0s load stranger card 0 sm 70")
     result = track_gpu(scenario + "at 60010ms load stranger card 0 sm 0\n", began_s=60.1)
     for card in result["gpu"]["cards"]:
         assert card["max_util"] >= card["mean_util"], card
-    assert result["gpu"]["cards"][0]["max_util"] == 100
+    assert result["gpu"]["cards"][0]["max_util"] == 34
     assert result["gpu"]["util"]["max"] >= result["gpu"]["util"]["mean"]
 
 
@@ -332,6 +338,7 @@ def test_the_driver_goes_away(track_gpu):
     assert 1 <= len(result["warnings"]) <= 3
 
 
+@pytest.mark.waits
 def test_a_driver_that_hangs(track_gpu):
     """Nobody waits for it: the tracker goes on, and ends."""
     result = track_gpu(SCENARIO + "at 61500ms hang nvmlDeviceGetSamples\n", looks=9)

@@ -83,6 +83,7 @@ def test_unit(tmp_path, days, unit, n, first, last):
     assert (periods[0]["name"], periods[-1]["name"]) == (first, last)
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("days", [10, 40, 100])
 def test_text(tmp_path, expect, days):
     path = make(tmp_path / "gua.db", days)

@@ -156,6 +156,7 @@ def test_a_verdict_that_contexts_alone_would_give(tmp_path):
         "those cards are nearly free. Apart from contexts, alice has the largest part: 0.10 of 1.00" in text
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("ticks", [1, 2, 5])
 def test_the_first_report_does_not_contradict_itself(record, ticks):  # noqa: F811
     """The driver has samples from before the recorder started: the window begins with them."""

@@ -92,6 +92,7 @@ def shell(tmp_path):
 COMPLETE = "Resource tracking complete. Process completed with status code: 0\n"
 
 
+@pytest.mark.waits
 def test_every_option_of_tracking(shell, tmp_path):
     line = ('gpu-tracker --execute="bash example-script.sh" --output=out.json --format=json --st=0.2 --ru=megabytes '
             '--gru=kilobytes --tu=seconds --nec=3 --guuids=gpu-uuid1,gpu-uuid2 --disable-logs --gb=nvidia '

@@ -70,6 +70,7 @@ def test_states(python):
         "Cannot stop tracking when tracking has already stopped.", "5 10.0"]
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("arguments, says", [
     ("sleep_time=0.05", "ValueError: Sleep time of 0.05 is invalid. Must be at least 0.1 seconds."),
     ("sleep_time=float('nan')", "ValueError: Sleep time of nan"),

@@ -84,6 +84,38 @@ static void test_grow(void **state)
 	str_finish(&s);
 }
 
+static bool count_looks(void *looks)
+{
+	return ++*(int *)looks > 2;
+}
+
+/* A text ends at its length, or when the time is over: what was added is whole. */
+static void test_limits(void **state)
+{
+	(void)state;
+	int looks = 0;
+	const struct str_limit limit = { 50000, count_looks, &looks };
+	struct str s = { .limit = &limit };
+	for (int i = 0; i < 8000; i++)
+		str_add(&s, "x");
+	assert_false(s.failed);
+	assert_int_equal(looks, 1);
+	for (int i = 0; i < 8000; i++)
+		str_addf(&s, "%c", 'x');
+	assert_true(s.failed);
+	assert_int_equal(looks, 3);
+	assert_int_equal(s.len, 3 * 4096 - 1);
+	str_finish(&s);
+	looks = -100;
+	s.limit = &limit;
+	str_add_repeat(&s, "x", 50000);
+	assert_false(s.failed);
+	str_add(&s, "x");
+	assert_true(s.failed);
+	assert_int_equal(s.len, 50000);
+	str_finish(&s);
+}
+
 static void test_columns(void **state)
 {
 	(void)state;
@@ -112,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_escape_cuts_at_a_character),
 		cmocka_unit_test(test_exact_numbers),
 		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_errors_are_safe),
 	};

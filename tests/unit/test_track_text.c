@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "render/track.h"
-#include "render/track_parts.h"
 
 #define GIB (1LL << 30)
 #define MIB (1LL << 20)

@@ -1,0 +1,45 @@
+"""The recorder against lives that are hard to record, in virtual time: ten minutes on twelve cards. `make truth`
+plays hours of it, and with real processes."""
+import statistics
+
+import pytest
+
+from judge import CARD, judge_slots, table
+from lives import DRIVERS
+from nasty import NASTY, interruptions, nasty_lives
+from recording import VIRTUAL_START, record_virtually
+
+SECONDS, SEED = 600, 21
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
+    lives = nasty_lives(SEED, SECONDS)
+    db = record_virtually(tmp_path_factory.mktemp("nasty"), lives, NASTY, DRIVERS["full"], SECONDS)
+    return judge_slots(db, lives, DRIVERS["full"], NASTY, VIRTUAL_START, SECONDS)
+
+
+def test_energy_of_idle_held_time(figures):
+    """Cards draw 60 W while they are held and 35 W while they are empty, and cool down after use."""
+    energy = next(figure for figure in figures if "energy" in figure.name)
+    assert energy.ok and energy.true > 0, table(figures)
+
+
+def test_the_stated_uncertainty_covers_the_error_and_is_not_wide(figures):
+    cards = [figure for figure in figures if figure.kind == CARD]
+    assert len(cards) == NASTY.cards
+    assert sum(figure.ok for figure in cards) >= NASTY.cards - 1, table(figures)
+    error = statistics.median(abs(figure.error) for figure in cards)
+    assert statistics.median(figure.goal for figure in cards) <= max(1, 6 * error), table(figures)
+
+
+def test_states_of_all_cards(figures):
+    for figure in figures:
+        if figure.name in ("active", "idle_held", "truly_idle"):
+            assert abs(figure.error) <= 0.02 * figure.true, table(figures)
+
+
+def test_lives_come_from_their_seed():
+    assert nasty_lives(1, 120) == nasty_lives(1, 120) != nasty_lives(2, 120)
+    assert interruptions(1, 600) == interruptions(1, 600)
+    assert {how for _, _, how in interruptions(1, 3600)} == {"stop", "kill"}
