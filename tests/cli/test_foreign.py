@@ -1,5 +1,6 @@
 """Files from outside: damaged or hostile stores, Python databases and tracking files, pipes and devices. Each command
 that reads one ends soon, with a sentence and exit status 1, and does not fill the memory."""
+import contextlib
 import json
 import os
 import shutil
@@ -303,11 +304,13 @@ def test_import_can_be_stopped_while_it_opens(tmp_path, number):
     holder.execute("INSERT INTO other VALUES (1)")
     child = subprocess.Popen([str(GUA), "import", str(path), "--db", str(tmp_path / "store.db")],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=clean_environment())
-    opened = lambda: any(os.path.samefile(f"/proc/{child.pid}/fd/{fd}", path)  # noqa: E731
-                         for fd in os.listdir(f"/proc/{child.pid}/fd")
-                         if os.path.exists(f"/proc/{child.pid}/fd/{fd}"))
+
+    def is_path(fd):
+        with contextlib.suppress(FileNotFoundError):  # the program may close it meanwhile
+            return os.path.samefile(f"/proc/{child.pid}/fd/{fd}", path)
+        return False
     deadline = time.monotonic() + 60
-    while child.poll() is None and not opened():
+    while child.poll() is None and not any(map(is_path, os.listdir(f"/proc/{child.pid}/fd"))):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     if child.poll() is None:

@@ -113,3 +113,34 @@ def test_marks_have_one_meaning():
     used = {mark for path in (ROOT / "tests").rglob("test_*.py")
             for mark in re.findall(r"pytest\.mark\.(\w+)", path.read_text())}
     assert used - set(MARKS) <= {"parametrize", "skipif", "xdist_group"}
+
+
+AGAIN = """
+import pathlib
+def try_alone(where, case):
+    return (1, 0, 0, "") if "steady" in case else (0, 1, 0, "why")
+print(*suite.once_more((7, {failed}), [(pathlib.Path("build-asan"), case) for case in sys.argv[1:]], try_alone))
+"""
+
+
+@pytest.mark.parametrize("failed, cases, lines", [
+    (0, [], ["7 0"]),
+    (3, ["steady", "broken"],  # the third is a sanitizer's report, which nothing takes back
+     ["unsteady steady (build-asan): failed beside other work, and passed alone", "FAILED broken (build-asan): alone, too",
+      "8 2"]),
+    (6, ["steady"] * 6, ["7 6"]),  # so many are no accident
+])
+def test_what_failed_is_tried_once_more_alone(failed, cases, lines):
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + AGAIN.format(failed=failed)
+    run = subprocess.run(["/usr/bin/python3", "-c", code, *cases], capture_output=True, text=True, timeout=120)
+    assert run.stdout.splitlines() == lines
+
+
+def test_failures_have_names_that_pytest_takes(tmp_path):
+    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.parametrize('x', ['a b', '-'])\ndef test_it(x): assert x == '-'\n")
+    log = tmp_path / "log.xml"
+    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
+                    f"--junitxml={log}", "test_it.py"], cwd=tmp_path, capture_output=True, timeout=120)
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + "print(*suite.failures_in(sys.argv[1]))"
+    run = subprocess.run(["/usr/bin/python3", "-c", code, log], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "test_it.py::test_it[a b]\n"

@@ -36,7 +36,8 @@ def report(*args, command, **options):
 
 def rows(path):
     """The samples in a tracking file (CSV), each a dictionary: none while the tracker has not begun."""
-    lines = path.read_text().splitlines()[2:] if path.exists() else []
+    # The last line may be one that is being written.
+    lines = path.read_text().rpartition("\n")[0].splitlines()[2:] if path.exists() else []
     return list(csv.DictReader(lines))
 
 

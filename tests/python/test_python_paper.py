@@ -20,7 +20,8 @@ at 0s hold us card 0 memory 277MB
 at 0s hold other card 0 memory 50MB
 at 0s load us card 0 sm 40
 """
-# Touches every page of 120 MB, then computes until it has had 0.4 s of a processor.
+# Touches every page of 120 MB, then computes until it has had 0.4 s of a processor, and keeps the memory for longer than
+# a tracker on a busy machine takes to look twice.
 MODULE = """
 import os
 import time
@@ -30,9 +31,10 @@ def example_function():
     memory = bytearray(120_000_000)
     for at in range(0, len(memory), 4096):
         memory[at] = 1
-    end = time.process_time() + 0.4
+    end, long_enough = time.process_time() + 0.4, time.monotonic() + 1.5
     while time.process_time() < end:
         sum(range(1000))
+    time.sleep(max(0, long_enough - time.monotonic()))
 """
 IMPORTS = """\
 import gua as gput
