@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/options.h"
-#include "query/store_list.h"
+#include "store/store_list.h"
 
 /* The store of the service, and of root unless the environment names another one. */
 #define SYSTEM_DB "/var/lib/gua/gua.db"

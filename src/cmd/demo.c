@@ -12,8 +12,8 @@
 #include "cmd/cmd.h"
 #include "cmd/terminal.h"
 #include "record/recorder.h"
-#include "query/audit.h"
-#include "query/report.h"
+#include "audit/audit.h"
+#include "report/report.h"
 #include "render/report.h"
 
 /* Monday 2026-11-02 08:00 UTC: a fixed start, so that the output is the same each time. */

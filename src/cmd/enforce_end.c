@@ -14,7 +14,7 @@
 #include "cmd/enforce_run.h"
 #include "cmd/hand_over.h"
 #include "policy/tell.h"
-#include "query/idle_power.h"
+#include "audit/idle_power.h"
 #include "store/policy_file.h"
 
 /* Of one user, at most this many processes are held between two passes. */

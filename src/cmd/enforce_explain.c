@@ -13,7 +13,7 @@
 #include "policy/present.h"
 #include "policy/trust.h"
 #include "policy/user_talk.h"
-#include "query/report_parts.h"
+#include "report/report_parts.h"
 #include "render/json.h"
 #include "store/policy_more.h"
 #include "store/policy_notice.h"

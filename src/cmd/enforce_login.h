@@ -3,7 +3,7 @@
 #define GUA_CMD_ENFORCE_LOGIN_H
 
 #include "config/notices.h"
-#include "query/idle_history.h"
+#include "audit/idle_history.h"
 #include "store/policy_file.h"
 
 /* The session was used again, or gave its cards back: removes its user's notice, unless another

@@ -11,7 +11,7 @@
 #include "cmd/terminal.h"
 #include "model/report.h"
 #include "policy/simulate.h"
-#include "query/report_parts.h"
+#include "report/report_parts.h"
 #include "render/rows.h"
 #include "render/text.h"
 #include "store/policy_more.h"

@@ -11,7 +11,7 @@
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "model/report.h"
-#include "query/event_list.h"
+#include "report/event_list.h"
 #include "render/events.h"
 #include "render/rows.h"
 #include "render/text.h"

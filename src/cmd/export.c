@@ -12,7 +12,7 @@
 #include "cmd/export_store.h"
 #include "cmd/window.h"
 #include "model/sentence.h"
-#include "query/export.h"
+#include "export/export.h"
 #include "render/rows.h"
 
 struct export_options {

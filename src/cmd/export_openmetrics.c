@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "model/sentence.h"
-#include "query/history.h"
-#include "render/backfill.h"
-#include "render/exposition.h"
+#include "export/history.h"
+#include "export/backfill.h"
+#include "export/exposition.h"
 #include "source/kind.h"
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"

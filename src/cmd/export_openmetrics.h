@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "config/config.h"
-#include "query/export.h"
+#include "export/export.h"
 
 struct openmetrics_options {
 	int64_t step_ms;	 /* 0: a minute */

@@ -2,8 +2,8 @@
 #ifndef GUA_CMD_EXPORT_STORE_H
 #define GUA_CMD_EXPORT_STORE_H
 
-#include "query/export.h"
-#include "query/store_list.h"
+#include "export/export.h"
+#include "store/store_list.h"
 
 /* Writes it to standard output. ERR_USAGE: there are several stores, or a terminal would get
  * it. */

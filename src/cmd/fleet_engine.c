@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "query/restriction.h"
+#include "audit/restriction.h"
 
 /* No answer is larger: 100,000 hosts fit. */
 #define BODY_MAX ((int64_t)4 << 30)

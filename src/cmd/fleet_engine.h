@@ -4,7 +4,7 @@
 
 #include "cmd/fleet.h"
 #include "fleet/fleet.h"
-#include "query/audit.h"
+#include "audit/audit.h"
 
 /* Shows progress if standard error is a terminal. */
 int fleet_engine_connect(struct fleet *f, const struct fleet_values *v,

@@ -10,8 +10,8 @@
 #include "base/timetext.h"
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
-#include "query/store_list.h"
-#include "query/stores_check.h"
+#include "store/store_list.h"
+#include "audit/stores_check.h"
 #include "store/merge.h"
 
 static const struct option_row options[] = { { 0 } };

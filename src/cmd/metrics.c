@@ -8,8 +8,8 @@
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/window.h"
-#include "query/scrape.h"
-#include "render/exposition.h"
+#include "export/scrape.h"
+#include "export/exposition.h"
 
 struct metrics_options {
 	const char *db, *textfile, *identities, *now;

@@ -17,9 +17,9 @@
 #include "cmd/terminal.h"
 #include "cmd/window.h"
 #include "model/sentence.h"
-#include "query/report_ask.h"
-#include "query/report_config.h"
-#include "query/restriction.h"
+#include "report/report_ask.h"
+#include "report/report_config.h"
+#include "audit/restriction.h"
 #include "render/report.h"
 #include "store/heap.h"
 

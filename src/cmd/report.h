@@ -3,8 +3,8 @@
 #define GUA_CMD_REPORT_H
 
 #include "cmd/fleet.h"
-#include "query/audit.h"
-#include "query/store_list.h"
+#include "audit/audit.h"
+#include "store/store_list.h"
 
 /* The hosts to fetch stores from, and the time that the report is about. */
 struct report_hosts {

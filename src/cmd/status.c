@@ -9,7 +9,7 @@
 #include "base/timetext.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
-#include "query/recorder_status.h"
+#include "store/recorder_status.h"
 #include "render/status.h"
 #include "source/kind.h"
 

@@ -13,7 +13,7 @@
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
 #include "proc/proc.h"
-#include "query/status.h"
+#include "store/status.h"
 #include "store/statusfile.h"
 
 struct values {

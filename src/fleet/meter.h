@@ -4,7 +4,7 @@
 #define GUA_FLEET_METER_H
 
 #include "base/err.h"
-#include "query/names.h"
+#include "audit/names.h"
 
 /* The two edges of a window. */
 enum edge { EDGE_START, EDGE_END, EDGES };

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "fleet/roster.h"
-#include "query/restriction.h"
+#include "audit/restriction.h"
 
 int survey_state(const char *label)
 {

@@ -6,8 +6,8 @@
 
 #include "fleet/fleet.h"
 #include "fleet/meter.h"
-#include "query/audit.h"
-#include "query/heat.h"
+#include "audit/audit.h"
+#include "audit/heat.h"
 
 /* How far from an edge a value may be. */
 enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };

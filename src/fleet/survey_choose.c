@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fleet/survey_fill.h"
-#include "query/restriction.h"
+#include "audit/restriction.h"
 
 static bool takes_card(const struct survey *s, const struct meter_row *row)
 {

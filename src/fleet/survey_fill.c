@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fleet/survey_fill.h"
-#include "query/gather.h"
+#include "audit/gather.h"
 #include "source/kind.h"
 
 /* What a counter grew over the window, in thousandths; -1: it was not there. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fleet/survey_fill.h"
-#include "query/gather.h"
+#include "audit/gather.h"
 
 /* Sums that are kept at a time; samples that one query makes the engine read, and values that
  * it makes it keep: VictoriaMetrics refuses 1e9, Prometheus 50e6. */

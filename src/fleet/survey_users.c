@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fleet/survey_fill.h"
-#include "query/breakdown.h"
-#include "query/cost.h"
+#include "audit/breakdown.h"
+#include "audit/cost.h"
 
 struct filling {
 	struct survey *s;

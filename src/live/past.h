@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "query/floors.h"
+#include "audit/floors.h"
 #include "query/now.h"
 
 struct past {

@@ -1,7 +1,7 @@
 /* The audit: what the cards did in a window and which users held them, in sums. Engines fill
- * it: stores (query/gather.h), or metrics of a fleet (fleet/survey.h). Reports are made of it.
+ * it: stores (audit/gather.h), or metrics of a fleet (fleet/survey.h). Reports are made of it.
  *
- * An engine calls audit_init(), adds with the functions in query/audit.h, and ends with
+ * An engine calls audit_init(), adds with the functions in audit/audit.h, and ends with
  * audit_add_up(). It fills
  *   - since_ms, until_ms, resolution_ms, rules, rules_mixed, strict, oldest_ms, newest_ms;
  *   - hosts that have a card, each with all of its members;

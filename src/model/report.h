@@ -1,4 +1,4 @@
-/* The report: what an audit found, as facts, sentences and tables. query/report.h makes it and
+/* The report: what an audit found, as facts, sentences and tables. report/report.h makes it and
  * works out every figure; the formats in render/ print it and compute nothing. */
 #ifndef GUA_MODEL_REPORT_H
 #define GUA_MODEL_REPORT_H

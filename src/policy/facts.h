@@ -2,7 +2,7 @@
 #ifndef GUA_POLICY_FACTS_H
 #define GUA_POLICY_FACTS_H
 
-#include "query/idle_history.h"
+#include "audit/idle_history.h"
 
 /* A last tick that is older than this leaves the present unobserved: a few ticks. */
 enum { STALE_TICKS = 4, STALE_LEAST_MS = 150000 };

@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "query/cards_now.h"
-#include "query/floors.h"
+#include "audit/floors.h"
 #include "query/now.h"
-#include "query/sql.h"
+#include "store/sql.h"
 #include "source/kind.h"
 
 /* A card that was not accounted for this long before the last tick is not there any more. */

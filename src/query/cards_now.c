@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "query/sql.h"
+#include "store/sql.h"
 
 enum {
 	COLUMN_GPU,

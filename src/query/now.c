@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "query/sql.h"
+#include "store/sql.h"
 #include "sample/ring.h"
 #include "store/statusfile.h"
 #include "store/store.h"

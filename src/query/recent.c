@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "query/sql.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 /* Waits only briefly for a locked store, because the view must handle keys. */

@@ -3,7 +3,7 @@
 #define GUA_RENDER_EVENTS_H
 
 #include "base/str.h"
-#include "query/event_list.h"
+#include "report/event_list.h"
 
 /* What `gua events --json` prints. */
 void events_json(struct str *out, const struct event_list *l);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/restriction.h"
+#include "audit/restriction.h"
 #include "render/json.h"
 #include "render/report.h"
 #include "render/rows.h"

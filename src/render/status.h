@@ -3,7 +3,7 @@
 #define GUA_RENDER_STATUS_H
 
 #include "base/str.h"
-#include "query/recorder_status.h"
+#include "store/recorder_status.h"
 
 /* What `gua status --json` prints. */
 void status_json(struct str *out, const struct recorder_status *s);

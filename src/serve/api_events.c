@@ -1,5 +1,5 @@
 /* Answers with the list of events. */
-#include "query/event_list.h"
+#include "report/event_list.h"
 #include "render/events.h"
 #include "render/rows.h"
 #include "serve/api.h"

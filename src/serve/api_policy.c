@@ -1,5 +1,5 @@
 /* Answers with the log of gua enforce. */
-#include "query/policy_log.h"
+#include "report/policy_log.h"
 #include "render/policy_log.h"
 #include "render/rows.h"
 #include "serve/api.h"

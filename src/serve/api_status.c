@@ -1,7 +1,7 @@
 /* Answers with the status of a recorder. */
 #include <string.h>
 
-#include "query/recorder_status.h"
+#include "store/recorder_status.h"
 #include "render/status.h"
 #include "serve/api.h"
 #include "serve/world.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "query/status.h"
+#include "store/status.h"
 #include "render/json.h"
 #include "serve/world.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "query/scrape.h"
-#include "render/exposition.h"
+#include "export/scrape.h"
+#include "export/exposition.h"
 #include "serve/world.h"
 
 /* One range of an Accept header, without blanks: "text/plain;version=0.0.4;q=0.5". */

@@ -7,7 +7,7 @@
 
 #include "base/size.h"
 #include "base/timetext.h"
-#include "query/policy_log.h"
+#include "report/policy_log.h"
 #include "render/html.h"
 #include "serve/page.h"
 #include "serve/page_parts.h"

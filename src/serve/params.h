@@ -4,8 +4,8 @@
 #define GUA_SERVE_PARAMS_H
 
 #include "base/options.h"
-#include "query/report_ask.h"
-#include "query/report_config.h"
+#include "report/report_ask.h"
+#include "report/report_config.h"
 #include "serve/request.h"
 
 /* Reads all parameters that have a row into `values`; the rows end with one without a name. The

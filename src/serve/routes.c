@@ -1,6 +1,6 @@
 /* The table of all routes. */
 #include "serve/api.h"
-#include "render/exposition.h"
+#include "export/exposition.h"
 #include "serve/health.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"

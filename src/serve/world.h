@@ -3,7 +3,7 @@
 #define GUA_SERVE_WORLD_H
 
 #include "config/config.h"
-#include "query/store_list.h"
+#include "store/store_list.h"
 
 struct serve_world {
 	const struct store_list *stores; /* at least one */

@@ -20,7 +20,7 @@ enum { DAY_S = 86400, MARGIN_S = 3600 };
 #define WITH_ENDS(table)                                                                       \
 	IN_WINDOW " OR slot = (SELECT min(slot) FROM " table                                   \
 		  ") OR slot = (SELECT max(slot) FROM " table ")"
-/* A reader learns what a bare context takes from the newest rows (query/floors.c). */
+/* A reader learns what a bare context takes from the newest rows (audit/floors.c). */
 #define WITH_NEWEST(table, rows)                                                               \
 	IN_WINDOW " OR slot >= (SELECT min(slot) FROM (SELECT slot FROM " table                \
 		  " ORDER BY slot DESC LIMIT " rows "))"

@@ -23,8 +23,9 @@ int store_open(struct store **s, const char *path, struct err *e);
 int store_new(struct store **s, const char *path, struct err *e);
 void store_close(struct store *s);
 
-/* Opens a store for reading and checks that it is ours; for query/. `*db` is the caller's. A
- * store of an older version is not changed, but can be read like one of the present version. */
+/* Opens a store for reading and checks that it is ours; for the stages below. `*db` is the
+ * caller's. A store of an older version is not changed, but can be read like one of the present
+ * version. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
 /* The same, but a statement waits at most this long for another program's lock; interactive
  * programs pass a short limit. */

@@ -38,7 +38,7 @@ def test_a_good_tree_passes(tmp_path):
 
 @pytest.mark.parametrize("name, text, says", [
     ("base/a.c", '#include "model/state.h"\n', "src/base/a.c:1: base includes model"),
-    ("query/a.c", '\n#include "render/text.h"\n', "src/query/a.c:2: query includes render"),
+    ("audit/a.c", '\n#include "render/text.h"\n', "src/audit/a.c:2: audit includes render"),
     ("live/a.c", '#include "render/text.h"\n', "src/live/a.c:1: live includes render"),
     ("view/a.c", '#include "top/top.h"\n', "src/view/a.c:1: view includes top"),
     ("policy/a.c", '#include "live/live.h"\n#include "render/text.h"\n', "src/policy/a.c:2: policy includes render"),

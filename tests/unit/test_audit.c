@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "query/audit.h"
-#include "query/idmap.h"
+#include "audit/audit.h"
+#include "audit/idmap.h"
 
 #define NOON 1793620800LL /* 2026-11-02 12:00 UTC */
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "query/crew.h"
+#include "audit/crew.h"
 
 enum { ITEMS = 200 };
 

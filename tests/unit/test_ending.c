@@ -17,7 +17,7 @@
 #include "policy/fresh.h"
 #include "policy/signs.h"
 #include "proc/proc.h"
-#include "query/idle_power.h"
+#include "audit/idle_power.h"
 
 #define GIB (INT64_C(1) << 30)
 

@@ -9,7 +9,7 @@
 
 #include <sqlite3.h>
 
-#include "query/floors.h"
+#include "audit/floors.h"
 #include "store_fixture.h"
 #include "live/live.h"
 

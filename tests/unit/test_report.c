@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "query/audit.h"
-#include "query/report.h"
+#include "audit/audit.h"
+#include "report/report.h"
 #include "render/report.h"
 
 #define HOUR_MS INT64_C(3600000)

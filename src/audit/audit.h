@@ -1,0 +1,93 @@
+/* Makes an audit: from stores, or step by step for another engine. Each table of a store is
+ * read once, in order, and summed in C. */
+#ifndef GUA_AUDIT_AUDIT_H
+#define GUA_AUDIT_AUDIT_H
+
+#include "base/err.h"
+#include "model/audit.h"
+#include "model/restriction.h"
+#include "audit/order.h"
+
+struct foreign_stop;
+
+/* A host that reported nothing in a window is in its audit, unobserved, if it was seen so long
+ * before the window begins. One that is silent for longer has left. */
+#define AUDIT_SILENT_MS (24 * 3600 * INT64_C(1000))
+
+/* Zero-initialise. */
+struct store_fault {
+	int code;
+	char *why; /* freed by store_faults_free() */
+};
+void store_faults_free(struct store_fault *faults, size_t n);
+
+struct audit_question {
+	const char *const *paths; /* stores */
+	size_t n_paths;
+	const char *const *unread; /* why other files that were asked for are not among them */
+	size_t n_unread;
+	/* Where the stores are that were fetched for this audit alone; NULL: they were not.
+	 * Sentences name them without it. Of two that would be counted twice, the second is
+	 * then left out like one that cannot be read: no host can spoil the report. */
+	const char *fetched_to;
+	/* By path: why a store is left out from the beginning. The audit adds what it finds,
+	 * so that another audit of the same stores is about the same ones. NULL: none. */
+	struct store_fault *faults;
+	int64_t since_ms, until_ms; /* the requested window */
+	int64_t now_ms;
+	bool utc;	      /* heatmap in UTC instead of local time */
+	bool want_processes;  /* fill processes[] */
+	size_t max_processes; /* at most this many, the first in `order`; 0: all */
+	enum order order;     /* of processes */
+	struct by by;	      /* the breakdown; n 0: none */
+	bool want_columns;    /* fill columns, unless there are very many cards */
+	size_t max_spells;    /* at most this many, the longest; 0: none */
+	struct restriction only;
+	struct foreign_stop *stop; /* of store/foreign.h: ends it early; NULL: never */
+	const char
+		*present_of; /* fill present[] and spells for this user alone; NULL: nobody */
+	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */
+	const char *(*group_of)(const void *context, const char *user);
+	const void *group_context;
+	/* The price of one GPU-hour of a card; NAN: none. price_of NULL: no card has one. */
+	double (*price_of)(const void *context, const struct card_id *card);
+	const void *price_context;
+	/* Who fills the audit instead of stores; NULL: stores do. */
+	int (*engine)(
+		void *context, struct audit *a, const struct audit_question *q, struct err *e);
+	void *engine_context;
+};
+
+/* Fills `*a` from stores, or by the engine. A window without data is not an error: n_cards is
+ * then 0, and oldest_ms and newest_ms say where there is data. Call audit_finish() even after a
+ * failure. */
+int audit_run(struct audit *a, const struct audit_question *q, struct err *e);
+
+/* The steps of an engine (see model/audit.h): start with an empty audit; add hosts, cards,
+ * identities and processes, in order, with nothing known of them yet; then compute the sums.
+ * NULL: out of memory, with `e` set. A pointer is valid until the next item of the same kind is
+ * added. */
+void audit_init(struct audit *a);
+struct audit_host *audit_add_host(struct audit *a, struct err *e);
+struct audit_card *audit_add_card(struct audit *a, struct err *e);
+struct audit_identity *audit_add_identity(struct audit *a, struct err *e);
+struct audit_process *audit_add_process(struct audit *a, struct err *e);
+struct audit_event *audit_add_event(struct audit *a, struct err *e);
+/* Less than this at an edge of a window is not worth a word: slots are as wide. */
+#define AUDIT_CLIP_MS 60000
+/* Whether something that is known since then was not there when the window began. */
+bool audit_is_late(const struct audit *a, int64_t known_ms);
+/* Sets the window of an audit whose oldest_ms and newest_ms are known: the one rule for every
+ * engine. It begins no earlier than the oldest data. It ends when the question says, but no
+ * later than now; where nothing was measured here (`past`: all data is imported or simulated),
+ * with the newest data. Time without readings of a host that stopped is in it, unobserved. */
+void audit_clip(struct audit *a, const struct audit_question *q, bool past);
+void audit_add_up(struct audit *a);
+void audit_finish(struct audit *a);
+
+/* The sum of a holder's time over all states. */
+int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES]);
+/* Adds the time of another process, user or card. */
+void audit_sums_add(struct audit_sums *to, const struct audit_sums *more);
+
+#endif

@@ -1,0 +1,493 @@
+/* Reads the holders of the cards: sums slots by process and card, then processes by
+ * identity. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "classify/context.h"
+#include "model/tick.h"
+#include "audit/breakdown.h"
+#include "audit/columns.h"
+#include "audit/cost.h"
+#include "audit/floors.h"
+#include "audit/gather_parts.h"
+#include "audit/heat.h"
+#include "audit/holders.h"
+#include "store/sql.h"
+#include "audit/users.h"
+#include "audit/wanted.h"
+
+/* Bits of the card index in a key, which combines a process id and a card index. */
+#define CARD_BITS 20
+#define PROCESS_ID_MAX (1LL << 42)
+/* Up to this many unneeded process rows are read, instead of looking rows up one by one. */
+#define ID_GAP 8
+
+void pairs_free(struct pairs *p)
+{
+	if (!p)
+		return;
+	idmap_finish(&p->map);
+	names_finish(&p->users);
+	for (size_t level = 0; level < BY_MAX; level++)
+		names_finish(&p->labels[level]);
+	free(p->items);
+	free(p->unknown_ms);
+	free(p);
+}
+
+static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, struct err *e)
+{
+	if (p->n && p->items[p->last].process == process && p->items[p->last].card == card)
+		return &p->items[p->last];
+	int64_t key = process << CARD_BITS | card;
+	uint32_t index = idmap_get(&p->map, key);
+	if (index == IDMAP_NONE) {
+		index = (uint32_t)p->n;
+		if (!array_one_more(&p->items, p->n) || !idmap_put(&p->map, key, index)) {
+			err_memory(e);
+			return NULL;
+		}
+		p->items[p->n++] = (struct pair){ .process = process,
+			.card = card,
+			.user = IDMAP_NONE,
+			.labels = { IDMAP_NONE, IDMAP_NONE },
+			.own = AUDIT_SUMS_NONE };
+	}
+	p->last = index;
+	return &p->items[index];
+}
+
+/* What the rows of one file's holding tables are added to. */
+struct holding_fold {
+	struct fold fold;
+	const struct gather *g;
+	struct pairs *pairs;
+	const struct gather_file *file;
+	int64_t seconds; /* width of the slots */
+	struct heat_clock clock;
+};
+
+/* The states in the order of the columns. The last was added in version 2. */
+#define COLUMNS                                                                                \
+	"gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms, use_unknown_ms, " \
+	"active_double_ms, idle_held_double_ms, truly_idle_double_ms, squatting_double_ms, "   \
+	"use_unknown_double_ms, active_share_ms, idle_share_ms, mem_peak_kib, slot"
+enum {
+	MS_AT = 2,
+	DOUBLE_AT = MS_AT + HOLDER_STATES,
+	REST_AT = DOUBLE_AT + HOLDER_STATES,
+	SLOT_AT = REST_AT + 3,
+};
+
+/* The hours of the week, the days and the time line of the users that the audit is restricted
+ * to; idle is idle on any card. */
+static void add_hours(
+	struct holding_fold *h, uint32_t card, int64_t slot, const int64_t ms[HOLDER_STATES])
+{
+	const struct heat_slot at = { slot, h->seconds };
+	struct audit_columns *columns = &h->g->a->columns;
+	const int64_t by_state[CARD_STATES] = { [CARD_ACTIVE] = ms[HOLDER_ACTIVE],
+		[CARD_IDLE_HELD] = ms[HOLDER_IDLE_HELD] + ms[HOLDER_SQUATTING],
+		[CARD_TRULY_IDLE] = ms[HOLDER_TRULY_IDLE],
+		[CARD_USE_UNKNOWN] = ms[HOLDER_USE_UNKNOWN] };
+	for (int state = 0; state < CARD_STATES; state++)
+		if (by_state[state]) {
+			heat_add(&h->file->part->a, &h->clock, at, state, by_state[state]);
+			columns_add(columns, card, slot, state, by_state[state]);
+		}
+}
+
+/* The presence of a row in a state. */
+static int64_t presence(sqlite3_value **values, int state)
+{
+	int64_t ms = value_sum(values[MS_AT + state]);
+	int64_t twice = value_signed(values[DOUBLE_AT + state]);
+	return twice < ms ? ms - twice : 0;
+}
+
+/* Adds a row. The time that a user was present in a state is the time of the user's processes,
+ * minus what several of them have in common (the "double" columns). That is negative where the
+ * state of the user differs from that of the process. */
+static bool take_holding(struct fold *f, sqlite3_value **values)
+{
+	struct holding_fold *h = f->context;
+	uint32_t place = idmap_get(&h->file->places, sqlite3_value_int64(values[0]));
+	uint32_t card = place == IDMAP_NONE ? IDMAP_NONE : h->file->cards[place];
+	int64_t process = sqlite3_value_int64(values[1]);
+	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX)
+		return true;
+	if (h->pairs->unknown_ms)
+		h->pairs->unknown_ms[place] += presence(values, HOLDER_USE_UNKNOWN);
+	if (!wanted_has(h->g, h->file, process))
+		return true;
+	struct pair *pair = find_pair(h->pairs, process, card, f->e);
+	if (!pair)
+		return false;
+	pair->place = place;
+	int64_t presence_ms[HOLDER_STATES];
+	for (int state = 0; state < HOLDER_STATES; state++) {
+		presence_ms[state] = presence(values, state);
+		pair->own.ms[state] += value_sum(values[MS_AT + state]);
+		pair->presence_ms[state] += presence_ms[state];
+	}
+	if (restriction_of_users(&h->g->q->only))
+		add_hours(h, card, sqlite3_value_int64(values[SLOT_AT]), presence_ms);
+	pair->own.active_share_ms += value_sum(values[REST_AT]);
+	pair->own.idle_share_ms += value_sum(values[REST_AT + 1]);
+	int64_t peak_kib = value_known(values[REST_AT + 2]);
+	if (peak_kib > pair->own.peak_mem_kib)
+		pair->own.peak_mem_kib = peak_kib;
+	return true;
+}
+
+static int read_holdings(
+	struct holding_fold *h, const char *table, struct slot_span span, struct err *e)
+{
+	if (span.from >= span.to)
+		return 0;
+	h->fold = (struct fold){ .row = take_holding, .context = h };
+	return sql_fold(h->file->db, &h->fold, e,
+		"SELECT fold(" COLUMNS ") FROM %s WHERE slot >= %lld AND slot < %lld%s", table,
+		(long long)span.from, (long long)span.to,
+		h->pairs->unknown_ms ? "" : wanted_condition(h->g));
+}
+
+static int read_window(
+	const struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
+{
+	struct window_parts parts = window_parts(g, restriction_of_users(&g->q->only));
+	struct holding_fold h = {
+		.g = g, .pairs = p, .file = file, .clock = { .utc = g->q->utc }
+	};
+	int rc = read_holdings(&h, "holding_1d", parts.days, e);
+	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
+		const struct slot_table *t = &slot_tables[i];
+		h.seconds = t->seconds;
+		rc = read_holdings(&h, t->holding, t->heat ? parts.before : parts.all, e);
+		if (rc == 0 && t->heat)
+			rc = read_holdings(&h, t->holding, parts.after, e);
+	}
+	return rc;
+}
+
+static int compare_pairs(const void *x, const void *y)
+{
+	const struct pair *a = x, *b = y;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return a->card < b->card ? -1 : a->card > b->card;
+}
+
+/* The columns of a row before those that a breakdown asks for. */
+enum { LABELS_AT = 5 };
+
+static int set_labels(struct pairs *p, struct pair *pair, sqlite3_stmt *row, struct err *e)
+{
+	char text[COMMAND_CAP];
+	for (int level = 0; level < BY_MAX; level++) {
+		sql_text(row, LABELS_AT + level, text, sizeof(text));
+		if (!*text)
+			continue;
+		pair->labels[level] = names_find(&p->labels[level], 0, text, e);
+		if (pair->labels[level] == IDMAP_NONE)
+			return ERR_WORLD;
+	}
+	return 0;
+}
+
+/* Copies the row's values to the pairs of that process; `*at` is the first pair that may
+ * match. */
+static int name_pairs(struct pairs *p, size_t *at, sqlite3_stmt *row, struct err *e)
+{
+	int64_t id = sqlite3_column_int64(row, 0);
+	while (*at < p->n && p->items[*at].process < id)
+		++*at;
+	if (*at == p->n || p->items[*at].process != id)
+		return 0;
+	char name[USER_CAP];
+	sql_text(row, 1, name, sizeof(name));
+	uint32_t user = names_find(&p->users, 0, name, e);
+	if (user == IDMAP_NONE)
+		return ERR_WORLD;
+	int rc = 0;
+	for (; *at < p->n && p->items[*at].process == id && rc == 0; ++*at) {
+		struct pair *pair = &p->items[*at];
+		pair->user = user;
+		pair->pid = (uint32_t)sqlite3_column_int64(row, 2);
+		pair->started_ms = sql_int(row, 3, -1);
+		pair->own.last_active_ms = sql_int(row, 4, -1);
+		rc = set_labels(p, pair, row, e);
+	}
+	return rc;
+}
+
+/* Reads the process rows of all pairs, which are sorted; neighbouring ids are read together. */
+static int read_owners(
+	const struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	const struct by *by = &g->q->by;
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT id, user, pid, started_ms, last_active_ms, %s, %s FROM process "
+		"WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+		breakdown_column(by, 0), breakdown_column(by, 1));
+	for (size_t from = 0, to = 0; from < p->n && rc == 0; from = to) {
+		to = from + 1;
+		while (to < p->n && p->items[to].process - p->items[to - 1].process <= ID_GAP)
+			to++;
+		sqlite3_bind_int64(stmt, 1, p->items[from].process);
+		sqlite3_bind_int64(stmt, 2, p->items[to - 1].process);
+		size_t at = from;
+		while (rc == 0) {
+			rc = sql_step(stmt, e);
+			if (rc <= 0)
+				break;
+			rc = name_pairs(p, &at, stmt, e);
+		}
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* For current holders, the table `holder` has the newest time of last activity. */
+static int read_last_active(struct gather_file *file, struct pairs *p, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT gpu, process, last_active_ms FROM holder WHERE last_active_ms NOT "
+		"NULL");
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		struct pair key = { .process = sqlite3_column_int64(stmt, 1),
+			.card = file_card(file, sqlite3_column_int64(stmt, 0)) };
+		struct pair *pair =
+			p->n ? bsearch(&key, p->items, p->n, sizeof(key), compare_pairs) : NULL;
+		if (pair && pair->own.last_active_ms < sqlite3_column_int64(stmt, 2))
+			pair->own.last_active_ms = sqlite3_column_int64(stmt, 2);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static void add_to_identity(
+	struct audit_identity *identity, const struct pair *pair, const struct audit_card *card)
+{
+	struct audit_sums time = pair->own;
+	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
+	cost_of_holder(&time, card);
+	audit_sums_add(&identity->sums, &time);
+}
+
+static int add_process(struct audit *a, size_t path, const struct pair *pair, struct err *e)
+{
+	struct audit_process *process = audit_add_process(a, e);
+	if (!process)
+		return ERR_WORLD;
+	process->host = a->cards[pair->card].host;
+	process->card = pair->card;
+	process->identity = pair->user;
+	process->id = pair->process;
+	process->path = path;
+	process->pid = pair->pid;
+	process->started_ms = pair->started_ms;
+	process->sums = pair->own;
+	process->context = pair->context;
+	cost_of_holder(&process->sums, &a->cards[pair->card]);
+	return 0;
+}
+
+/* Whether that much is a bare context: by what was learned of the model, else by its size. */
+static bool is_context(
+	const struct context_floors *f, const struct audit_card *card, int64_t peak_kib)
+{
+	int64_t floor = context_floor(f, card->id.name);
+	enum context found = context_judge(PROCESS_COMPUTE, peak_kib * 1024, floor);
+	return found == CONTEXT_ONLY || (found == CONTEXT_ABOUT && floor < 0);
+}
+
+/* Marks the pairs that had only a bare context. What was learned is read if it is needed. */
+static int mark_contexts(
+	const struct gather *g, const struct gather_file *file, struct pairs *p, struct err *e)
+{
+	struct context_floors floors = { .n = 0 };
+	bool read = false;
+	int rc = 0;
+	for (size_t i = 0; i < p->n && rc == 0; i++) {
+		struct pair *pair = &p->items[i];
+		if (!context_may_be(pair->own.peak_mem_kib * 1024))
+			continue;
+		if (!read)
+			rc = floors_read(&floors, file->db, e);
+		read = true;
+		pair->context = rc == 0 && is_context(&floors, &g->a->cards[pair->card],
+						   pair->own.peak_mem_kib);
+		pair->own.context_share_ms = pair->context ? pair->own.idle_share_ms : 0;
+	}
+	context_finish(&floors);
+	return rc;
+}
+
+/* Divides the time with unknown use of each card by the presence of its holders: neither use
+ * nor memory says more. */
+static void divide_unknown(const struct gather_file *file, struct pairs *p)
+{
+	for (size_t i = 0; i < p->n && p->unknown_ms; i++) {
+		struct pair *pair = &p->items[i];
+		int64_t own_ms = pair->presence_ms[HOLDER_USE_UNKNOWN];
+		int64_t all_ms = p->unknown_ms[pair->place];
+		int64_t card_ms = file->unknown_ms[pair->place];
+		double part = all_ms > card_ms ? (double)card_ms / (double)all_ms : 1;
+		pair->own.unknown_share_ms = (int64_t)((double)own_ms * part);
+	}
+}
+
+/* Reads the pairs: their slots, their owners, and what is known of them. */
+static int read_pairs(const struct gather *g, struct gather_file *file, struct err *e)
+{
+	struct pairs *p = file->part->pairs = calloc(1, sizeof(*p));
+	if (!p)
+		return err_memory(e);
+	if (file->unknown_ms)
+		p->unknown_ms = calloc(file->n_cards + 1, sizeof(*p->unknown_ms));
+	if (file->unknown_ms && !p->unknown_ms)
+		return err_memory(e);
+	int rc = read_window(g, file, p, e);
+	if (p->n)
+		qsort(p->items, p->n, sizeof(*p->items), compare_pairs);
+	if (rc == 0)
+		rc = read_owners(g, file, p, e);
+	if (rc == 0)
+		rc = read_last_active(file, p, e);
+	if (rc == 0)
+		rc = mark_contexts(g, file, p, e);
+	if (rc == 0)
+		divide_unknown(file, p);
+	return rc;
+}
+
+static int read_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	int rc = part_start(g, file, e);
+	if (rc == 0)
+		rc = wanted_read(g, file, e);
+	if (rc == 0)
+		rc = person_read(g, file, e);
+	if (rc == 0)
+		rc = read_pairs(g, file, e);
+	return rc ? rc : spells_read(g, file, e);
+}
+
+/* What the holders of all files are added to. */
+struct owners {
+	struct users users;
+	struct breakdown breakdown; /* as asked */
+	struct breakdown by_card;   /* of the users that the audit is restricted to */
+};
+
+/* Gives a pair the numbers of its user and its names in the audit. */
+static int number_pair(struct owners *o, const struct pairs *p, const uint32_t *users,
+	struct pair *pair, struct err *e)
+{
+	int rc = 0;
+	pair->user = users[pair->user];
+	for (size_t level = 0; level < BY_MAX && rc == 0; level++) {
+		uint32_t label = pair->labels[level];
+		if (label != IDMAP_NONE)
+			rc = breakdown_label(&o->breakdown, pair, level,
+				p->labels[level].items[label].text, e);
+	}
+	return rc;
+}
+
+/* Adds a pair to all that it belongs to. */
+static int add_pair(struct gather *g, size_t path, const struct pair *pair, struct err *e)
+{
+	struct owners *o = g->context;
+	int rc = 0;
+	add_to_identity(&o->users.items[pair->user], pair, &g->a->cards[pair->card]);
+	if (g->q->want_processes)
+		rc = add_process(g->a, path, pair, e);
+	if (rc == 0)
+		rc = breakdown_add(&o->breakdown, path, pair, e);
+	return rc ? rc : breakdown_add(&o->by_card, path, pair, e);
+}
+
+static int add_pairs(struct gather *g, struct gather_file *file, struct err *e)
+{
+	struct owners *o = g->context;
+	struct pairs *p = file->part->pairs;
+	uint32_t *users = calloc(p->users.n + 1, sizeof(*users));
+	int rc = users ? 0 : err_memory(e);
+	for (size_t i = 0; i < p->users.n && rc == 0; i++) {
+		users[i] = users_find(&o->users, p->users.items[i].text, e);
+		rc = users[i] == IDMAP_NONE ? ERR_WORLD : 0;
+	}
+	for (size_t i = 0; i < p->n && rc == 0; i++) {
+		struct pair *pair = &p->items[i];
+		if (pair->user == IDMAP_NONE)
+			continue;
+		rc = number_pair(o, p, users, pair, e);
+		if (rc == 0)
+			rc = add_pair(g, (size_t)(file - g->files), pair, e);
+	}
+	free(users);
+	return rc;
+}
+
+static int add_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	static int (*const parts[])(struct gather *, struct gather_file *, struct err *) = {
+		wanted_add, add_pairs, events_add, present_add, spells_add, orphans_add
+	};
+	int rc = 0;
+	part_add_hours(g, file);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == 0; i++)
+		rc = parts[i](g, file, e);
+	return rc;
+}
+
+/* Sorts what was read. Others refer to users by index: they are renumbered. */
+static int finish_holders(struct gather *g, struct owners *o, struct err *e)
+{
+	int rc = breakdown_end(&o->breakdown, e);
+	if (rc == 0)
+		rc = users_hand_over(&o->users, g->a, e);
+	if (rc)
+		return rc;
+	processes_choose(g);
+	events_sort(g->a);
+	present_sort(g->a);
+	spells_sort(&g->a->spells);
+	return 0;
+}
+
+int gather_holders(struct gather *g, struct err *e)
+{
+	static const struct by cards = { { IDENTITY_CARD }, 1 }, nothing = { .n = 0 };
+	static const struct gather_pass pass = { .read = read_file, .add = add_file };
+	struct owners o = { 0 };
+	g->a->of_users = restriction_of_users(&g->q->only);
+	if (g->a->of_users) {
+		days_clear(&g->a->days);
+		columns_clear(&g->a->columns, g->a->n_cards);
+	}
+	breakdown_start(&o.breakdown, g, &o.users, &g->a->breakdown, &g->q->by);
+	breakdown_start(
+		&o.by_card, g, &o.users, &g->a->by_card, g->a->of_users ? &cards : &nothing);
+	g->context = &o;
+	int rc = gather_each(g, &pass, e);
+	g->context = NULL;
+	if (rc == 0 && !g->again)
+		rc = wanted_check(g, e);
+	if (rc == 0)
+		rc = finish_holders(g, &o, e);
+	breakdown_finish(&o.breakdown);
+	breakdown_finish(&o.by_card);
+	users_finish(&o.users);
+	return rc;
+}

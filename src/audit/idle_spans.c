@@ -1,0 +1,354 @@
+/* Reads the slots of processes: when each held a card, in which of them it used it, and when
+ * its use is not known. */
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "model/process_reading.h"
+#include "audit/idle_private.h"
+#include "store/sql.h"
+
+#define MINUTE_MS INT64_C(60000)
+
+/* A stretch that the report calls idle, of a process on a card. */
+struct stretch {
+	uint32_t process, card;
+	int64_t begin_ms, end_ms;
+};
+
+struct row_fold {
+	struct fold fold;
+	struct idle_history *h;
+	int64_t slot_ms;	   /* length of a slot */
+	struct idmap last;	   /* by process and card: its newest span */
+	struct stretch *stretches; /* by process */
+	size_t n_stretches;
+	size_t *first; /* where the stretches of a process begin */
+	bool *used;    /* by span: its newest slot was one of use, for all limits */
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+int64_t idle_first_ms(const struct idle_history *h)
+{
+	int64_t first = h->present ? INT64_MAX : h->since_ms;
+	for (size_t i = 0; i < h->n_processes; i++)
+		first = earlier(first, h->processes[i].first_ms);
+	return first;
+}
+
+/* A slot of a process on a card. */
+struct held_slot {
+	uint32_t process, card;
+	int64_t from_ms, to_ms, held_ms, mem_kib;
+	int64_t pct; /* the most use of a drain; 100 where all limits are reached */
+};
+
+static int64_t key_of(const struct idle_history *h, uint32_t process, uint32_t card)
+{
+	return (int64_t)process * (int64_t)(h->n_cards + 1) + card;
+}
+
+/* Whether nobody saw the card between two slots, so that it may have been held all the time. */
+static bool is_bridged(
+	const struct idle_history *h, uint32_t card, int64_t from_ms, int64_t to_ms)
+{
+	size_t i = idle_history_gap(h, card, from_ms);
+	return from_ms >= to_ms ||
+	       (i < h->n_gaps && h->gaps[i].card == card && h->gaps[i].from_ms <= from_ms &&
+		       h->gaps[i].to_ms >= to_ms);
+}
+
+/* Where the slot ends for this process, as far as it has passed. */
+static int64_t end_of(const struct idle_history *h, const struct held_slot *s)
+{
+	int64_t end_ms = earlier(s->to_ms, h->processes[s->process].last_ms);
+	return later(earlier(end_ms, h->last_tick_ms), s->from_ms);
+}
+
+/* A new stretch: the process held the card in the last part of the slot, not before that. */
+static bool add_span(struct row_fold *f, const struct held_slot *s, bool follows)
+{
+	struct idle_history *h = f->h;
+	const struct idle_process *p = &h->processes[s->process];
+	int64_t end_ms = end_of(h, s);
+	/* Its first moment is known; later ones only by how much of the slot it held. */
+	int64_t begin_ms = p->first_ms >= s->from_ms ? p->first_ms
+						     : later(s->from_ms, end_ms - s->held_ms);
+	if (!array_one_more(&h->spans, h->n_spans) || !array_one_more(&f->used, h->n_spans) ||
+		!idmap_put(&f->last, key_of(h, s->process, s->card), (uint32_t)h->n_spans))
+		return false;
+	h->spans[h->n_spans++] = (struct idle_span){ .session = p->session,
+		.process = s->process,
+		.card = s->card,
+		.begin_ms = follows ? s->from_ms : earlier(begin_ms, end_ms),
+		.end_ms = end_ms,
+		.until_ms = s->to_ms,
+		.mem_kib = s->mem_kib };
+	return true;
+}
+
+/* What a process holds is known as a peak; that of time in which it worked does not count
+ * afterwards. */
+static bool take_held(struct row_fold *f, const struct held_slot *s)
+{
+	struct idle_history *h = f->h;
+	uint32_t at = idmap_get(&f->last, key_of(h, s->process, s->card));
+	bool used = s->pct >= IDLE_BELOW_MOST;
+	bool follows =
+		at != IDMAP_NONE && is_bridged(h, s->card, h->spans[at].until_ms, s->from_ms);
+	if (!follows || (f->used[at] && !used)) {
+		if (!add_span(f, s, follows))
+			return false;
+		/* Without a pause, also over a gap. */
+		if (follows)
+			h->spans[at].end_ms = s->from_ms;
+		at = (uint32_t)h->n_spans - 1;
+	} else {
+		h->spans[at].end_ms = end_of(h, s);
+		h->spans[at].until_ms = s->to_ms;
+		h->spans[at].mem_kib = later(h->spans[at].mem_kib, s->mem_kib);
+	}
+	f->used[at] = used;
+	return true;
+}
+
+/* A process that was active in the slot was so outside of its idle stretches: the slot in which
+ * one begins or ends is cut there. */
+static void cut_mark(const struct row_fold *f, struct idle_mark *m, uint32_t process)
+{
+	int64_t from_ms = m->from_ms, until_ms = m->until_ms;
+	for (size_t i = f->first[process]; i < f->first[process + 1]; i++) {
+		const struct stretch *s = &f->stretches[i];
+		if (s->card != m->card || s->end_ms < from_ms || s->begin_ms > until_ms)
+			continue;
+		bool begins = s->begin_ms > from_ms, ends = s->end_ms < until_ms;
+		if (begins && !ends && s->begin_ms < m->until_ms)
+			m->until_ms = s->begin_ms;
+		if (ends && !begins && s->end_ms > m->from_ms)
+			m->from_ms = s->end_ms;
+	}
+}
+
+static bool add_marks(struct row_fold *f, const struct held_slot *s, bool cut)
+{
+	struct idle_history *h = f->h;
+	uint32_t session = h->processes[s->process].session;
+	struct idle_mark mark = { session, s->card, 0, s->from_ms, s->to_ms };
+	if (s->pct > 0 && s->pct < IDLE_BELOW_MOST) {
+		if (!array_one_more(&h->lows, h->n_lows))
+			return false;
+		h->lows[h->n_lows++] = (struct idle_low){ session, s->from_ms, s->pct };
+	}
+	if (cut)
+		cut_mark(f, &mark, s->process);
+	for (size_t i = 0; i < h->n_limits && mark.until_ms >= mark.from_ms; i++) {
+		if (s->pct < h->limits[i])
+			continue;
+		if (!array_one_more(&h->marks, h->n_marks))
+			return false;
+		mark.limit = (unsigned)i;
+		h->marks[h->n_marks++] = mark;
+	}
+	return true;
+}
+
+/* Where in the slot it was is not known: at its end, so that it is not at the same time as what
+ * nobody saw, which is at the beginning. */
+static bool add_unknown(struct row_fold *f, const struct held_slot *s, int64_t ms)
+{
+	struct idle_history *h = f->h;
+	int64_t end_ms = end_of(h, s);
+	if (ms == 0)
+		return true;
+	if (!array_one_more(&h->blinds, h->n_blinds))
+		return false;
+	h->blinds[h->n_blinds++] =
+		(struct idle_blind){ .session = h->processes[s->process].session,
+			.from_ms = later(s->from_ms, end_ms - ms),
+			.to_ms = end_ms };
+	return true;
+}
+
+enum {
+	AT_SLOT,
+	AT_GPU,
+	AT_PROCESS,
+	AT_HELD,
+	AT_ACTIVE,
+	AT_ENGINE,
+	AT_MOST,
+	AT_UNKNOWN,
+	AT_MEM,
+	AT_USED
+};
+
+static bool take_row(struct fold *fold, sqlite3_value **values)
+{
+	struct row_fold *f = fold->context;
+	struct idle_history *h = f->h;
+	struct held_slot s = { .held_ms = value_sum(values[AT_HELD]),
+		.process = idmap_get(&h->process_ids, sqlite3_value_int64(values[AT_PROCESS])),
+		.card = idmap_get(&h->card_ids, sqlite3_value_int64(values[AT_GPU])),
+		.from_ms = value_signed(values[AT_SLOT]) * 1000,
+		.mem_kib = value_known(values[AT_MEM]),
+		.pct = value_known(values[AT_MOST]) };
+	if (s.process == IDMAP_NONE || s.card == IDMAP_NONE || s.held_ms == 0)
+		return true;
+	bool old = s.pct<0, encodes = value_sum(values[AT_ENGINE])> 0;
+	s.to_ms = s.from_ms + f->slot_ms;
+	if (encodes || value_sum(values[AT_USED]) > 0)
+		s.pct = 100;
+	/* In a minute, the use may have been in an idle stretch: it is below 10 % there. An
+	 * engine is used in idle stretches as well. */
+	bool cut =
+		value_sum(values[AT_ACTIVE]) > 0 && !encodes && (old || f->slot_ms > MINUTE_MS);
+	if (take_held(f, &s) && add_marks(f, &s, cut) &&
+		add_unknown(f, &s, value_sum(values[AT_UNKNOWN])))
+		return true;
+	err_memory(fold->e);
+	return false;
+}
+
+/* Rows from before version 4: any use counts. Where the driver has no use by process, the
+ * card's own use of one percent or more counts; use that is not known at all counts as use. */
+#define USED_BEFORE                                                                            \
+	"iif(own_use IS NOT NULL, 0, active_ms > 0 OR sm_pct_ms > 0 OR use_unknown_ms > 0 "    \
+	"OR (sm_pct_ms IS NULL AND coalesce((SELECT sum(util_pct_ms) >= sum(ms) FROM %s AS u " \
+	"WHERE u.slot = h.slot AND u.gpu = h.gpu AND u.state IN (0, 1, 2)), 0)))"
+
+static int compare_stretches(const void *a, const void *b)
+{
+	const struct stretch *x = a, *y = b;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->begin_ms < y->begin_ms ? -1 : x->begin_ms > y->begin_ms;
+}
+
+/* Reads the idle stretches, by which slots are cut. */
+static int read_stretches(struct row_fold *f, int64_t first_ms, struct err *e)
+{
+	struct idle_history *h = f->h;
+	sqlite3_stmt *rows = NULL;
+	f->first = calloc(h->n_processes + 2, sizeof(*f->first));
+	if (!f->first)
+		return err_memory(e);
+	int rc = sql_prepare(h->db, &rows, e,
+		"SELECT process, gpu, begin_ms, end_ms FROM spell WHERE end_ms > %lld "
+		"UNION ALL SELECT process, gpu, begin_ms, end_ms FROM open_spell",
+		(long long)first_ms);
+	while (rc == 0 && (rc = sql_step(rows, e)) == 1) {
+		const struct stretch s = { idmap_get(&h->process_ids, sql_int(rows, 0, 0)),
+			idmap_get(&h->card_ids, sql_int(rows, 1, 0)), sql_int(rows, 2, -1),
+			sql_int(rows, 3, -1) };
+		rc = 0;
+		if (s.process == IDMAP_NONE || s.card == IDMAP_NONE)
+			continue;
+		if (!array_one_more(&f->stretches, f->n_stretches))
+			rc = err_memory(e);
+		else
+			f->stretches[f->n_stretches++] = s;
+	}
+	sqlite3_finalize(rows);
+	if (f->n_stretches)
+		qsort(f->stretches, f->n_stretches, sizeof(*f->stretches), compare_stretches);
+	for (size_t i = 0; i < f->n_stretches; i++)
+		f->first[f->stretches[i].process + 1]++;
+	for (size_t p = 1; p <= h->n_processes; p++)
+		f->first[p] += f->first[p - 1];
+	return rc;
+}
+
+int idle_read_rows(struct idle_history *h, struct err *e)
+{
+	struct row_fold f = { .h = h };
+	int64_t first_ms = idle_first_ms(h);
+	f.fold = (struct fold){ .row = take_row, .context = &f };
+	int rc = h->n_processes ? read_stretches(&f, first_ms, e) : 0;
+	/* The coarsest table has the oldest slots: in this order, time does not go back. */
+	for (size_t i = 0; i < SLOT_TABLES && rc == 0 && h->n_processes; i++) {
+		const struct slot_table *t = &slot_tables[i];
+		f.slot_ms = t->seconds * 1000;
+		rc = sql_fold(h->db, &f.fold, e,
+			"SELECT fold(slot, gpu, process, active_ms + idle_held_ms + "
+			"squatting_ms "
+			"+ use_unknown_ms, active_ms, engine_ms, own_use & 255, own_use >> 8, "
+			"mem_peak_kib, " USED_BEFORE ") FROM %s AS h WHERE slot >= %lld AND "
+			"slot < %lld",
+			t->usage, t->holding, (long long)(first_ms / 1000 - t->seconds),
+			(long long)(h->until_ms / 1000 + 1));
+	}
+	idmap_finish(&f.last);
+	free(f.stretches);
+	free(f.first);
+	free(f.used);
+	return rc;
+}
+
+/* The newest span of a process on a card; NULL: none. */
+static struct idle_span *newest(const struct idle_history *h, uint32_t process, uint32_t card)
+{
+	struct idle_span *best = NULL;
+	for (size_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].process == process && h->spans[i].card == card &&
+			(!best || h->spans[i].begin_ms > best->begin_ms))
+			best = &h->spans[i];
+	return best;
+}
+
+/* A holder of the last tick. Briefly, it has held the card since it was first seen. */
+static int take_holder(struct idle_history *h, sqlite3_stmt *row, struct err *e)
+{
+	uint32_t process = idmap_get(&h->process_ids, sql_int(row, 0, 0));
+	uint32_t card = idmap_get(&h->card_ids, sql_int(row, 1, 0));
+	if (process == IDMAP_NONE || card == IDMAP_NONE)
+		return 0;
+	struct idle_process *p = &h->processes[process];
+	int64_t kind = sql_int(row, 4, 0) & (PROCESS_COMPUTE | PROCESS_GRAPHICS);
+	h->sessions[p->session].draws |= h->present && kind == PROCESS_GRAPHICS;
+	struct idle_span *s = h->brief ? NULL : newest(h, process, card);
+	int64_t lately_ms = h->last_tick_ms - h->interval_ms - MINUTE_MS;
+	/* One that has just come has no slot yet. */
+	if (!s || !is_bridged(h, card, s->until_ms, lately_ms)) {
+		if (!h->present)
+			return 0;
+		if (!array_one_more(&h->spans, h->n_spans))
+			return err_memory(e);
+		s = &h->spans[h->n_spans++];
+		*s = (struct idle_span){ .session = p->session,
+			.process = process,
+			.card = card,
+			.begin_ms = h->brief ? p->first_ms : sql_int(row, 2, 0),
+			.mem_kib = -1 };
+		s->begin_ms = earlier(s->begin_ms, h->last_tick_ms);
+	}
+	/* In the slot that goes on, how much of it was held grows with each tick. */
+	if (!h->brief && s->begin_ms > p->first_ms && s->begin_ms > h->last_tick_ms - MINUTE_MS)
+		s->begin_ms = earlier(h->last_tick_ms, sql_int(row, 2, s->begin_ms));
+	s->open = true;
+	s->end_ms = s->until_ms = h->last_tick_ms;
+	if (h->present && sql_int(row, 3, -1) >= 0)
+		s->mem_kib = sql_int(row, 3, -1) / 1024;
+	return 0;
+}
+
+int idle_read_held(struct idle_history *h, struct err *e)
+{
+	sqlite3_stmt *rows = NULL;
+	int rc = sql_prepare(h->db, &rows, e,
+		"SELECT process, gpu, since_ms, coalesce(mem_bytes, (SELECT 1024 * "
+		"mem_peak_kib "
+		"FROM open_spell AS o WHERE o.gpu = holder.gpu AND o.process = "
+		"holder.process)), kind FROM holder");
+	while (rc == 0 && (rc = sql_step(rows, e)) == 1)
+		rc = take_holder(h, rows, e);
+	sqlite3_finalize(rows);
+	return rc;
+}

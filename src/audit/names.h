@@ -1,0 +1,34 @@
+/* Numbers names in the order in which they are first seen: the same name within the same scope
+ * has the same number. Only for audit/. */
+#ifndef GUA_AUDIT_NAMES_H
+#define GUA_AUDIT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "audit/idmap.h"
+
+struct name {
+	const char *text;
+	uint32_t scope;
+};
+
+/* Zero-initialise. */
+struct names {
+	struct arena texts;
+	struct name *items;
+	size_t n;
+	uint32_t *table; /* open addressing: index + 1, 0 free */
+	size_t cap;	 /* of the table, a power of two */
+};
+
+/* The number of a name, added when it is new; IDMAP_NONE when out of memory. */
+uint32_t names_find(struct names *n, uint32_t scope, const char *text, struct err *e);
+/* Whether the name has a number. */
+bool names_has(const struct names *n, uint32_t scope, const char *text);
+void names_finish(struct names *n);
+
+#endif

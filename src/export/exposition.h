@@ -1,0 +1,42 @@
+/* Metrics as text for Prometheus and its relatives: the text format 0.0.4, and OpenMetrics 1.0.
+ * Series never have a host, a pid, a path or a command as a label. */
+#ifndef GUA_EXPORT_EXPOSITION_H
+#define GUA_EXPORT_EXPOSITION_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "model/scrape.h"
+
+#define EXPOSITION_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define EXPOSITION_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+/* Appends all families. */
+void exposition_print(struct str *out, const struct scrape *s, bool openmetrics);
+
+/* The parts, for programs that print other samples of the same families. */
+enum family_type { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO };
+struct family {
+	const char *name; /* without _total or _info */
+	enum family_type type;
+	const char *unit; /* the end of the name; NULL: none */
+	const char *help;
+};
+void family_head(struct str *out, const struct family *f, bool openmetrics);
+/* The name of its samples. */
+void family_name(struct str *out, const struct family *f);
+/* Appends `name="value"`, with a comma after the labels before it. */
+void label_add(struct str *labels, const char *name, const char *value);
+/* The labels of a card: gpu and uuid. */
+void label_card(struct str *labels, const struct card_id *id);
+
+/* All labels of gua_gpu_info. */
+void label_card_info(struct str *labels, const struct scrape_card *c, const char *driver);
+
+/* Families that have a history. */
+extern const struct family family_state, family_unobserved, family_energy, family_identity,
+	family_squatting, family_gpus, family_accounted, family_card_info;
+/* The names of a card's states: "active" "idle_held" "idle" "unobserved" "use_unknown". */
+extern const char *const exposition_states[CARD_STATES];
+
+#endif

@@ -1,0 +1,165 @@
+/* Lists events: reads those that are wanted, sorts them by time, makes their table. */
+#include "report/event_list.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "base/timetext.h"
+#include "model/xid.h"
+#include "audit/event_rows.h"
+#include "report/report_parts.h"
+#include "source/kind.h"
+
+/* An event that is wanted; its texts are in the arena. */
+struct kept {
+	int64_t at_ms, value;
+	uint32_t host, card;
+	size_t order; /* in which it was read: that of events at one moment */
+	const char *kind, *text;
+};
+
+struct keeper {
+	const struct event_choice *choice;
+	struct kept *items;
+	size_t n;
+	struct arena texts;
+};
+
+static int keep_event(struct event_taker *t, const struct event_row *row, struct err *e)
+{
+	struct keeper *k = t->context;
+	const struct card_id *card =
+		row->card == IDMAP_NONE ? NULL : &t->g->a->cards[row->card].id;
+	if (k->choice->wants && !k->choice->wants(k->choice->context, card, row->kind))
+		return 0;
+	if (!array_one_more(&k->items, k->n))
+		return err_memory(e);
+	k->items[k->n] = (struct kept){ row->at_ms, row->value, row->host, row->card, k->n,
+		arena_text(&k->texts, row->kind), arena_text(&k->texts, row->text) };
+	k->n++;
+	return k->texts.failed ? err_memory(e) : 0;
+}
+
+static int compare_kept(const void *x, const void *y)
+{
+	const struct kept *p = x, *q = y;
+	if (p->at_ms != q->at_ms)
+		return p->at_ms < q->at_ms ? -1 : 1;
+	return p->order < q->order ? -1 : p->order > q->order;
+}
+
+/* The data of a row of the list. */
+struct event_line {
+	const char *host, *uuid, *kind, *text, *meaning; /* uuid, meaning NULL: none */
+	int64_t at_ms, index;				 /* index of the card; -1: none */
+	double value;
+	char at[40], where[160], label[EVENT_KIND_CAP], what[EVENT_TEXT_CAP];
+};
+
+#define OF(member) offsetof(struct event_line, member)
+static const struct column line_columns[] = {
+	{ .key = "at", VALUE(MOMENT, get_known, OF(at_ms)) },
+	{ .title = "time", TEXT(get_chars, OF(at)) },
+	{ .key = "host", TEXT(get_string, OF(host)) },
+	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
+	{ .key = "gpu_index", VALUE(COUNT, get_known, OF(index)) },
+	{ .title = "gpu", .width = -20, TEXT(get_chars, OF(where)) },
+	{ .key = "kind", TEXT(get_string, OF(kind)) },
+	{ .title = "event", TEXT(get_chars, OF(label)) },
+	{ .key = "value", VALUE(COUNT, get_double, OF(value)) },
+	{ .key = "text", TEXT(get_string, OF(text)) },
+	{ .key = "meaning", TEXT(get_string, OF(meaning)) },
+	{ .title = "what happened",
+		.flexible = true,
+		.wraps = true,
+		TEXT(get_chars, OF(what)) },
+};
+#undef OF
+
+/* "2026-11-02 12:30:05", and " UTC" if it is. */
+static void show_second(char *dst, size_t cap, int64_t ms, bool utc)
+{
+	struct tm tm = moment_fields(ms, utc);
+	snprintf(dst, cap, "%04d-%02d-%02d %02d:%02d:%02d%s", tm.tm_year + 1900, tm.tm_mon + 1,
+		tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, utc ? " UTC" : "");
+}
+
+static void add_line(struct table *t, const struct audit *a, const struct kept *event, bool utc)
+{
+	const struct card_id *card =
+		event->card == IDMAP_NONE ? NULL : &a->cards[event->card].id;
+	bool xid = event_kind_of(event->kind) == EVENT_XID;
+	struct event_line line = { .host = a->hosts[event->host].hostname,
+		.uuid = card ? card->uuid : NULL,
+		.kind = event->kind,
+		.text = event->text,
+		.meaning = xid ? xid_meaning(event->value) : NULL,
+		.at_ms = event->at_ms,
+		.index = card ? card->index : -1,
+		.value = (double)event->value };
+	char label[CARD_LABEL_CAP] = "";
+	if (card)
+		card_label(label, sizeof(label), card);
+	bool several = a->n_hosts > 1;
+	snprintf(line.where, sizeof(line.where), "%s%s%s", several ? line.host : "",
+		several && card ? " " : "", card || several ? label : "-");
+	show_second(line.at, sizeof(line.at), event->at_ms, utc);
+	event_label(line.label, sizeof(line.label), event->kind, event->value);
+	text_copy(line.what, sizeof(line.what), line.meaning ? line.meaning : line.text);
+	table_add(t, &line);
+}
+
+/* Notes which kinds of sources ran in the window. */
+static void judge_sources(const struct gather *g, struct event_list *l)
+{
+	for (size_t i = 0; i < g->n_runs; i++) {
+		const struct gather_run *run = &g->runs[i];
+		if (run->started_ms >= g->q->until_ms || run->last_tick_ms < g->q->since_ms)
+			continue;
+		l->simulated |= source_is_invented(run->source);
+		l->captured |= source_is_captured(run->source);
+	}
+}
+
+static int read_file(struct gather *g, struct gather_file *file, struct err *e)
+{
+	return events_of(g->context, file, e);
+}
+
+int event_list_read(struct event_list *l, const struct audit_question *q,
+	const struct event_choice *choice, struct err *e)
+{
+	static const struct gather_pass pass = { .add = read_file };
+	struct audit a;
+	struct gather g = { .a = &a, .q = q, .strict = true };
+	struct keeper k = { .choice = choice };
+	struct event_taker taker = { &g, q->since_ms, q->until_ms, keep_event, &k };
+	int rc;
+	*l = (struct event_list){ .table = TABLE_OF(line_columns) };
+	audit_init(&a);
+	rc = gather_list(&g, e);
+	if (rc == 0)
+		rc = gather_survey(&g, e);
+	g.context = &taker;
+	if (rc == 0)
+		rc = gather_each(&g, &pass, e);
+	if (k.n)
+		qsort(k.items, k.n, sizeof(*k.items), compare_kept);
+	for (size_t i = 0; i < k.n && rc == 0; i++)
+		add_line(&l->table, &a, &k.items[i], q->utc);
+	judge_sources(&g, l);
+	free(k.items);
+	arena_finish(&k.texts);
+	gather_close(&g);
+	audit_finish(&a);
+	return rc;
+}
+
+void event_list_finish(struct event_list *l)
+{
+	table_finish(&l->table);
+}

@@ -1,0 +1,39 @@
+/* The log of gua enforce, from policy.db: one line for each step. */
+#ifndef GUA_REPORT_POLICY_LOG_H
+#define GUA_REPORT_POLICY_LOG_H
+
+#include "base/period.h"
+#include "model/table.h"
+#include "store/policy_file.h"
+
+/* A step as tables show it. */
+struct policy_log_line {
+	const char *step, *stage, *mode, *rule, *session, *kind, *user, *pids, *cards,
+		*evidence, *result, *config, *actor, *command, *gpus;
+	int64_t at_ms, uid, held_kib, idle_since_ms;
+	double idle_ms, given_ms; /* NAN: not known */
+	/* For people: "would warn", the name of the session, and what was seen or done. */
+	char what[32], shown[SESSION_KEY_CAP], said[768];
+};
+
+/* Reads the window of a log, by default the last 30 days. */
+int policy_log_window(struct policy_span *span, const struct window_words *words,
+	int64_t now_ms, bool utc, struct err *e);
+
+/* An empty table with a column for everything. table_finish() it. */
+struct table policy_log_table(void);
+/* Adds the steps of the span to a table over struct policy_log_line, oldest first. */
+int policy_log_add(
+	struct table *t, struct policy_file *f, struct policy_span span, struct err *e);
+
+/* Calls `take` for each policy.db beside the stores: once, if it is beside several of them,
+ * with the first one. Stops and returns the code if it fails. ERR_NOTHING: gua enforce has run
+ * beside none of them. */
+struct policy_logs {
+	int (*take)(void *context, const char *db, const char *policy_db, struct err *e);
+	void *context;
+};
+int policy_logs_each(
+	const struct policy_logs *l, const char *const *paths, size_t n, struct err *e);
+
+#endif

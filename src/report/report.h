@@ -1,0 +1,42 @@
+/* Makes the report of an audit: each figure, sentence and table once, for all formats. */
+#ifndef GUA_REPORT_REPORT_H
+#define GUA_REPORT_REPORT_H
+
+#include "model/report.h"
+#include "audit/order.h"
+
+struct report_request {
+	struct by by;
+	enum order order;
+	size_t top;	     /* rows of holders; 0: all */
+	size_t top_inner;    /* of the second level, for each of the first; 0: all */
+	size_t most;	     /* rows in all, of both levels; 0: all */
+	bool rest;	     /* rows that are left out are summed up in one, for people */
+	const char *command; /* that asks for this window again; NULL: none is suggested */
+	bool same_db;	     /* it needs the same --db, which is not in it */
+	bool has_groups;     /* users can be in groups */
+	const struct restriction *only;	 /* what the audit was restricted to; NULL: nothing */
+	const struct asked_hosts *asked; /* whose stores were fetched; NULL: none was */
+	const char *currency;		 /* escaped for a terminal */
+	bool has_prices;		 /* of GPU-hours */
+	double energy_price;		 /* of one kWh; NAN: not given */
+	double co2_g_per_kwh;		 /* NAN: not given */
+	bool utc;			 /* moments in UTC instead of local time */
+};
+
+/* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. If memory runs out,
+ * r->failed or a table's flag is set. */
+void report_make(struct report *r, const struct audit *a, const struct report_request *q);
+/* Adds the comparison with the audit of another window, which may be without data; `since_ms`
+ * and `until_ms` are what was asked for. */
+struct report_other {
+	const struct audit *audit, *before;
+	int64_t since_ms, until_ms;
+};
+void report_compare(
+	struct report *r, const struct report_other *other, const struct report_request *q);
+/* Adds the part about one person; other->before may be without data. */
+void report_about(struct report *r, const char *name, const struct report_other *other);
+void report_finish(struct report *r);
+
+#endif

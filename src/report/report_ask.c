@@ -1,0 +1,204 @@
+/* Reads the words of a question, and answers it with a report. */
+#include "report/report_ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "audit/restriction.h"
+#include "report/report_policy.h"
+
+/* The rows that people see unless they ask for more: what fits on a screen. */
+enum { TOP_PEOPLE = 10, TOP_PEOPLE_INNER = 5 };
+/* The idle spells that are shown unless `longest` says otherwise. */
+enum { LONGEST_PEOPLE = 5, LONGEST_DATA = 20 };
+
+/* Reads the requested window, and the one to compare with. */
+static int read_window(struct report_asked *asked, const struct report_words *w, struct err *e)
+{
+	struct audit_question *q = &asked->question;
+	struct window window = { .until_ms = q->now_ms };
+	struct window_words words = w->window;
+	if (!words.since && !words.last)
+		words.last = "1h";
+	if (window_parse(&window, &words, q->now_ms, w->utc, e) != 0)
+		return ERR_USAGE;
+	q->since_ms = window.since_ms;
+	q->until_ms = window.until_ms;
+	asked->other = window;
+	asked->compares = w->compare != NULL;
+	return w->compare ? window_other(&asked->other, w->compare, q->now_ms, w->utc, e) : 0;
+}
+
+/* Of one user, it is more interesting what they ran. */
+static const char *default_by(const struct restriction *only)
+{
+	const struct text_list *users = &only->lists[ONLY_USER];
+	bool one = users->n == 1 && !strchr(users->items[0], ',');
+	return one ? "process" : "user";
+}
+
+static int read_request(
+	struct report_request *request, const struct report_words *w, struct err *e)
+{
+	size_t top = w->top < 0 ? 0 : (size_t)w->top;
+	bool calm = w->top < 0 && w->people;
+	*request = (struct report_request){
+		.order = order_of(w->sort),
+		.top = calm ? TOP_PEOPLE : top,
+		.top_inner = calm ? TOP_PEOPLE_INNER : top,
+		.rest = w->people,
+		.only = &w->only,
+		.utc = w->utc,
+	};
+	if (by_parse(&request->by, w->by ? w->by : default_by(&w->only), e))
+		return err_prefix(e, "--by");
+	return 0;
+}
+
+/* Asks for what the request needs. The users are in every audit. */
+static void ask_for(struct audit_question *q, const struct report_request *request)
+{
+	q->want_processes = by_is(&request->by, IDENTITY_PROCESS);
+	q->max_processes = request->top;
+	q->order = request->order;
+	q->only = *request->only;
+	if (!q->want_processes && !by_is(&request->by, IDENTITY_USER) &&
+		!by_is(&request->by, IDENTITY_CARD))
+		q->by = request->by;
+}
+
+int report_ask(struct report_asked *asked, const struct report_words *words, int64_t now_ms,
+	struct err *e)
+{
+	struct audit_question *q = &asked->question;
+	int rc = 0;
+	*asked = (struct report_asked){ 0 };
+	for (size_t i = 0; i < RESTRICTIONS && rc == 0; i++)
+		rc = text_list_check(restriction_names[i], &words->only.lists[i], e);
+	if (rc == 0)
+		rc = read_request(&asked->request, words, e);
+	if (rc)
+		return rc;
+	q->now_ms = now_ms;
+	q->utc = words->utc;
+	q->present_of = words->person;
+	q->want_columns = words->timeline;
+	q->max_spells = words->longest >= 0 ? (size_t)words->longest
+			: words->people	    ? LONGEST_PEOPLE
+					    : LONGEST_DATA;
+	ask_for(q, &asked->request);
+	return read_window(asked, words, e);
+}
+
+int report_check_groups(const struct report_words *words, const struct config *c, struct err *e)
+{
+	const struct text_list *groups = &words->only.lists[ONLY_GROUP];
+	char word[TEXT_LIST_WORD_CAP];
+	for (size_t i = 0; i < groups->n; i++)
+		for (const char *at = groups->items[i]; text_list_word(&at, word);) {
+			size_t k = 0;
+			while (k < c->groups.n && strcmp(c->groups.items[k].name, word) != 0)
+				k++;
+			if (k == c->groups.n)
+				return err_set(e, ERR_NOTHING,
+					"there is no group '%s': 'gua config' prints those "
+					"that gua.conf defines",
+					word);
+		}
+	return 0;
+}
+
+/* The question about the other window. */
+static struct audit_question other_question(const struct report_asked *asked)
+{
+	struct audit_question q = asked->question;
+	q.since_ms = asked->other.since_ms;
+	q.until_ms = asked->other.until_ms;
+	q.want_processes = q.want_columns = false;
+	q.by.n = q.max_spells = 0;
+	return q;
+}
+
+static void add_comparison(struct report_answer *answer, const struct report_asked *asked)
+{
+	struct report_other other = { &answer->audit, &answer->before, asked->other.since_ms,
+		asked->other.until_ms };
+	report_compare(&answer->report, &other, &asked->request);
+	if (asked->question.present_of)
+		report_about(&answer->report, asked->question.present_of, &other);
+}
+
+/* Says where there is data, if the requested window has none. */
+static int no_data(const struct audit *a, const struct audit_question *q, struct err *e)
+{
+	char from[48], until[48], oldest[48], newest[48];
+	moment_text(from, sizeof(from), q->since_ms, q->utc);
+	moment_text(until, sizeof(until), q->until_ms, q->utc);
+	moment_text(oldest, sizeof(oldest), a->oldest_ms, q->utc);
+	moment_text(newest, sizeof(newest), a->newest_ms, q->utc);
+	int64_t hours = (q->now_ms - a->newest_ms) / 3600000 + 1;
+	if (q->engine)
+		return err_set(e, ERR_NOTHING,
+			"no metrics of gua between %s and %s; 'gua fleet status' shows the "
+			"hosts "
+			"that the engine knows",
+			from, until);
+	if (a->oldest_ms < 0)
+		return err_set(e, ERR_NOTHING,
+			"the store has no data yet; the recorder stores the first after one "
+			"interval (30 s by default)");
+	if (a->newest_ms > q->now_ms || q->until_ms < q->now_ms)
+		return err_set(e, ERR_NOTHING,
+			"no data between %s and %s; the store has data from %s to %s", from,
+			until, oldest, newest);
+	return err_set(e, ERR_NOTHING,
+		"no data between %s and %s; the store has data from %s to %s: try --since "
+		"%lld%c",
+		from, until, oldest, newest,
+		(long long)(hours < 48 ? hours + 1 : hours / 24 + 2), hours < 48 ? 'h' : 'd');
+}
+
+/* Audits the window, and the other one. Only what the same stores say can be compared: if one
+ * turns out to be unreadable in one of them, both are made again without it. */
+static int audit_windows(struct report_answer *answer, const struct report_asked *asked,
+	struct store_fault *faults, struct err *e)
+{
+	struct audit_question q = asked->question, other = other_question(asked);
+	int rc;
+	q.faults = other.faults = faults;
+	do {
+		audit_finish(&answer->audit);
+		audit_finish(&answer->before);
+		rc = audit_run(&answer->audit, &q, e);
+		answer->empty = rc == 0 && answer->audit.n_cards == 0;
+		if (rc == 0 && !answer->empty && asked->compares)
+			rc = audit_run(&answer->before, &other, e);
+	} while (rc == 0 && !answer->empty && asked->compares &&
+		 answer->before.stores.n_unread != answer->audit.stores.n_unread);
+	return rc;
+}
+
+int report_answer(struct report_answer *answer, const struct report_asked *asked, struct err *e)
+{
+	const struct audit_question *q = &asked->question;
+	struct store_fault *faults = calloc(q->n_paths + 1, sizeof(*faults));
+	int rc = faults ? audit_windows(answer, asked, faults, e) : err_memory(e);
+	store_faults_free(faults, q->n_paths);
+	if (rc == 0 && answer->empty)
+		return no_data(&answer->audit, q, e);
+	if (rc)
+		return rc;
+	report_make(&answer->report, &answer->audit, &asked->request);
+	report_add_policy(&answer->report, q->paths, q->n_paths);
+	if (asked->compares)
+		add_comparison(answer, asked);
+	return 0;
+}
+
+void report_answer_finish(struct report_answer *answer)
+{
+	report_finish(&answer->report);
+	audit_finish(&answer->audit);
+	audit_finish(&answer->before);
+}

@@ -1,0 +1,136 @@
+/* The part of a report about events: its table, and a sentence for each kind. */
+#include "report/report_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/timetext.h"
+#include "model/xid.h"
+
+/* The data of a row. */
+struct event_group_row {
+	const struct audit_event *event;
+	const char *kind, *host, *uuid, *meaning; /* uuid, meaning NULL: none */
+	int64_t index;				  /* of the last one's card; -1: none */
+	double times, total_ms;
+};
+
+static struct cell group_number(const void *row, size_t of)
+{
+	const struct event_group_row *r = row;
+	return cell_known(*(const int64_t *)(const void *)((const char *)r->event + of));
+}
+
+static struct cell group_text(const void *row, size_t of)
+{
+	return get_chars(((const struct event_group_row *)row)->event, of);
+}
+
+#define OF(member) offsetof(struct event_group_row, member)
+#define OF_EVENT(member) offsetof(struct audit_event, member)
+static const struct column event_columns[] = {
+	{ .key = "kind", TEXT(get_string, OF(kind)) },
+	{ .key = "xid", VALUE(COUNT, group_number, OF_EVENT(xid)) },
+	{ .key = "meaning", TEXT(get_string, OF(meaning)) },
+	{ .key = "times", VALUE(COUNT, get_double, OF(times)) },
+	{ .key = "total_seconds", VALUE(MS, get_double, OF(total_ms)) },
+	{ .key = "last", VALUE(MOMENT, group_number, OF_EVENT(last_ms)) },
+	{ .key = "last_host", TEXT(get_string, OF(host)) },
+	{ .key = "last_gpu", TEXT(get_string, OF(uuid)) },
+	{ .key = "last_gpu_index", VALUE(COUNT, get_known, OF(index)) },
+	{ .key = "last_text", TEXT(group_text, OF_EVENT(last_text)) },
+};
+#undef OF
+#undef OF_EVENT
+
+void report_add_events(struct table *t, const struct audit *a)
+{
+	*t = (struct table)TABLE_OF(event_columns);
+	for (size_t i = 0; i < a->n_events; i++) {
+		const struct audit_event *event = &a->events[i];
+		const struct audit_card *card =
+			event->last_card == AUDIT_NO_CARD ? NULL : &a->cards[event->last_card];
+		table_add(
+			t, &(struct event_group_row){ .event = event,
+				   .kind = event_kind_names[event->kind],
+				   .host = a->hosts[event->last_host].hostname,
+				   .uuid = card ? card->id.uuid : NULL,
+				   .meaning = xid_meaning(event->xid),
+				   .index = card ? card->id.index : -1,
+				   .times = (double)event->times,
+				   .total_ms = event->total_ms < 0 ? (double)NAN
+								   : (double)event->total_ms });
+	}
+}
+
+/* How a sentence about a kind begins, and whether it ends with the text of the last one. */
+static const struct event_words {
+	const char *label;
+	bool text;
+} words[EVENT_KINDS] = {
+	[EVENT_CARD_LOST] = { "card lost", false },
+	[EVENT_XID] = { "XID", false },
+	[EVENT_DRIVER_DOWN] = { "driver down", true },
+	[EVENT_SUSPECT] = { "suspect use", true },
+	[EVENT_STORE_FAULT] = { "store fault", true },
+	[EVENT_GAP] = { "gap", false },
+	[EVENT_RECORDER_OFF] = { "no recorder", false },
+	[EVENT_SUSPEND] = { "suspended", false },
+	[EVENT_CLOCK_STEP] = { "clock set", true },
+};
+
+/* "GPU 2 of lab", "lab" or "": where the last one happened. */
+static void show_place(
+	char *dst, size_t cap, const struct audit *a, const struct audit_event *event)
+{
+	const char *host = a->n_hosts > 1 ? a->hosts[event->last_host].hostname : "";
+	char label[CARD_LABEL_CAP] = "";
+	bool card = event->last_card != AUDIT_NO_CARD;
+	if (card)
+		card_label(label, sizeof(label), &a->cards[event->last_card].id);
+	snprintf(dst, cap, "%s%s%s%s%s", card || *host ? " on " : "", card ? "GPU " : "", label,
+		card && *host ? " of " : "", host);
+}
+
+/* What is said after the colon; NULL: nothing. */
+static const char *explanation(const struct audit_event *event)
+{
+	const char *meaning = xid_meaning(event->xid);
+	if (event->kind == EVENT_XID)
+		return meaning ? meaning : "the kernel log (dmesg) says more";
+	return words[event->kind].text && *event->last_text ? event->last_text : NULL;
+}
+
+static void add_event(struct report *r, const struct audit *a, const struct audit_event *event)
+{
+	char number[24] = "", times[32] = "once", total[128] = "", place[192], when[48];
+	char length[40];
+	const char *why = explanation(event);
+	if (event->kind == EVENT_XID)
+		snprintf(number, sizeof(number), "%lld, ", (long long)event->xid);
+	if (event->times > 1)
+		snprintf(times, sizeof(times), "%zu times", event->times);
+	duration_text(length, sizeof(length), event->total_ms);
+	if (event->total_ms >= 0)
+		snprintf(total, sizeof(total), ", %s%s%s", length,
+			event->kind == EVENT_GAP ? " of GPU time without readings" : "",
+			event->times > 1 ? " in all" : "");
+	show_place(place, sizeof(place), a, event);
+	moment_text(when, sizeof(when), event->last_ms, r->utc);
+	const char *before = event->total_ms >= 0 ? " until" /* a moment is the end of it */
+			     : *place || event->times > 1 ? ","
+							  : "";
+	report_say(r, SENTENCE_EVENT, words[event->kind].label, "%s%s%s,%s%s%s %s%s%s", number,
+		times, total, event->times > 1 ? " the last" : "", place, before, when,
+		why ? ": " : "", why ? why : "");
+}
+
+void report_add_event_sentences(struct report *r, const struct audit *a)
+{
+	for (size_t i = 0; i < a->n_events; i++)
+		add_event(r, a, &a->events[i]);
+	if (a->n_events)
+		report_say(r, SENTENCE_EVENT, NULL,
+			"gua events, with the same --since and --until, lists them one by "
+			"one.");
+}

@@ -1,0 +1,227 @@
+/* What gua enforce did in the window, by user: from policy.db beside each store, if there is
+ * one that may be read. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "report/policy_log.h"
+#include "report/report_parts.h"
+#include "report/report_policy.h"
+#include "store/sql.h"
+#include "store/policy_more.h"
+#include "store/store.h"
+
+/* Fewer past spells than this say nothing about how long one would have lasted. */
+enum { LEAST_SPELLS = 5, NAME_CAP = 128 };
+
+/* The steps of one user in one mode. */
+struct policy_row {
+	char user[NAME_CAP];
+	bool would;
+	int64_t warnings, ended, spared, failed, recovered, released, kept;
+	double given_ms; /* NAN: not known */
+	const char *mode;
+};
+
+struct policy_sums {
+	struct policy_row *items;
+	size_t n;
+	const struct report *r;
+	sqlite3 *db; /* of the store beside policy.db; NULL: cannot be read */
+	bool failed;
+};
+
+#define OF(member) offsetof(struct policy_row, member)
+static const struct column columns[] = {
+	{ .key = "user", .title = "user", TEXT(get_chars, OF(user)) },
+	{ .key = "mode", .title = "mode", TEXT(get_string, OF(mode)) },
+	{ .key = "warnings", .title = "warnings", VALUE(COUNT, get_known, OF(warnings)) },
+	{ .key = "ended", .title = "ended", VALUE(COUNT, get_known, OF(ended)) },
+	{ .key = "spared", .title = "spared", VALUE(COUNT, get_known, OF(spared)) },
+	{ .key = "failed", .title = "failed", VALUE(COUNT, get_known, OF(failed)) },
+	{ .key = "used_again", .title = "used\nagain", VALUE(COUNT, get_known, OF(recovered)) },
+	{ .key = "released", .title = "released", VALUE(COUNT, get_known, OF(released)) },
+	{ .key = "kept", .title = "kept", VALUE(COUNT, get_known, OF(kept)) },
+	{ .key = "given_back_gpu_seconds",
+		.title = "GPU-h\ngiven back",
+		VALUE(GPU_MS, get_double, OF(given_ms)) },
+};
+#undef OF
+
+static bool names_user(const char *word, const void *user)
+{
+	return strcmp(word, user) == 0;
+}
+
+/* A report about some users leaves out the others; one about groups or notebooks cannot tell.
+ */
+static bool is_wanted(const struct report *r, const char *user)
+{
+	const struct restriction *only = r->only;
+	if (!only)
+		return true;
+	if (only->lists[ONLY_GROUP].n || only->lists[ONLY_NOTEBOOK].n ||
+		only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n ||
+		only->lists[ONLY_HOST].n)
+		return false;
+	return !only->lists[ONLY_USER].n ||
+	       text_list_any(&only->lists[ONLY_USER], names_user, user);
+}
+
+static struct policy_row *find_row(struct policy_sums *s, const char *user, bool would)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i].would == would && strcmp(s->items[i].user, user) == 0)
+			return &s->items[i];
+	if (!array_one_more(&s->items, s->n))
+		return NULL;
+	struct policy_row *row = &s->items[s->n++];
+	*row = (struct policy_row){ .would = would, .mode = would ? "observe" : "enforce" };
+	text_copy(row->user, sizeof(row->user), user);
+	return row;
+}
+
+/* How much longer a session would have stayed idle: the median of what was left of past spells
+ * that were as long. NAN: too few of them. */
+static double rest_of(sqlite3 *db, int64_t idle_ms)
+{
+	int64_t n = 0, rest = -1;
+	if (!db || idle_ms < 0)
+		return NAN;
+	sql_number(db, &n, NULL,
+		"SELECT count(*) FROM spell WHERE idle_held_ms + squatting_ms >= %lld",
+		(long long)idle_ms);
+	if (n < LEAST_SPELLS)
+		return NAN;
+	sql_number(db, &rest, NULL,
+		"SELECT idle_held_ms + squatting_ms - %lld AS rest FROM spell WHERE rest >= 0 "
+		"ORDER BY rest LIMIT 1 OFFSET %lld",
+		(long long)idle_ms, (long long)n / 2);
+	return rest < 0 ? NAN : (double)rest;
+}
+
+static int64_t count_words(const char *text)
+{
+	int64_t n = *text != '\0';
+	for (; *text; text++)
+		n += *text == ' ';
+	return n;
+}
+
+static void add_end(
+	struct policy_sums *s, struct policy_row *row, const struct policy_action *a)
+{
+	double given = a->given_back_ms >= 0
+			       ? (double)a->given_back_ms
+			       : rest_of(s->db, a->idle_ms) * (double)count_words(a->cards);
+	row->ended++;
+	row->given_ms += given;
+}
+
+static int take_action(void *context, const struct policy_action *a)
+{
+	struct policy_sums *s = context;
+	/* On paper, the decision is the end. */
+	bool end = a->step == (a->would ? STEP_END : STEP_ENDED);
+	bool kept = a->step == STEP_KEPT && strcmp(a->actor, "gua-enforce") != 0;
+	if (!*a->user || !is_wanted(s->r, a->user))
+		return 0;
+	struct policy_row *row = find_row(s, a->user, a->would);
+	if (!row) {
+		s->failed = true;
+		return ERR_WORLD;
+	}
+	row->warnings += a->step == STEP_WARN;
+	row->spared += a->step == STEP_SPARED;
+	row->failed += a->step == STEP_FAILED;
+	row->recovered += a->step == STEP_RECOVERED;
+	row->released += a->step == STEP_RELEASED;
+	row->kept += kept;
+	if (end)
+		add_end(s, row, a);
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct policy_row *x = a, *y = b;
+	if (x->would != y->would)
+		return x->would ? 1 : -1;
+	if (x->ended != y->ended)
+		return x->ended > y->ended ? -1 : 1;
+	if (x->warnings != y->warnings)
+		return x->warnings > y->warnings ? -1 : 1;
+	return strcmp(x->user, y->user);
+}
+
+/* One sentence for what was done, and one for what only would have been. */
+static void say(struct report *r, const struct policy_sums *s, bool would)
+{
+	struct policy_row sum = { 0 };
+	char hours[HOURS_TEXT_CAP];
+	for (size_t i = 0; i < s->n; i++) {
+		const struct policy_row *row = &s->items[i];
+		if (row->would != would)
+			continue;
+		sum.warnings += row->warnings;
+		sum.ended += row->ended;
+		sum.kept += row->kept;
+		sum.given_ms += row->given_ms;
+	}
+	if (sum.warnings + sum.ended + sum.kept == 0)
+		return;
+	report_say(r, SENTENCE_POLICY, "policy",
+		"gua enforce %s %lld warning%s and ended %lld session%s; users kept %lld.",
+		would ? "would have sent" : "sent", (long long)sum.warnings,
+		plural((size_t)sum.warnings), (long long)sum.ended, plural((size_t)sum.ended),
+		(long long)sum.kept);
+	if (sum.ended == 0 || !isfinite(sum.given_ms))
+		return;
+	hours_text(hours, llround(sum.given_ms));
+	report_say(r, SENTENCE_POLICY, "",
+		"About %s GPU-hours given back: an estimate, how much longer past spells "
+		"lasted "
+		"that were as long (the median), for each card.",
+		hours);
+}
+
+/* A file that cannot be read is passed over: the report is about the stores. */
+static int read_file(void *context, const char *db, const char *policy_db, struct err *e)
+{
+	struct policy_sums *s = context;
+	struct policy_file *f = NULL;
+	(void)e;
+	if (policy_file_open(&f, policy_db, false, NULL) != 0)
+		return 0;
+	if (store_open_read(&s->db, db, NULL) != 0)
+		s->db = NULL;
+	policy_file_actions(f, (struct policy_span){ s->r->since_ms, s->r->until_ms },
+		take_action, s, NULL);
+	sqlite3_close(s->db);
+	s->db = NULL;
+	policy_file_close(f);
+	return 0;
+}
+
+void report_add_policy(struct report *r, const char *const *paths, size_t n)
+{
+	struct policy_sums s = { .r = r };
+	const struct policy_logs logs = { read_file, &s };
+	policy_logs_each(&logs, paths, n, NULL);
+	if (s.n && r->n_sections < REPORT_SECTIONS) {
+		struct report_section *section = &r->sections[r->n_sections++];
+		*section = (struct report_section){ .key = "policy",
+			.title = "What was done",
+			.caption = "Warnings and ended sessions, by user",
+			.table = TABLE_OF(columns) };
+		qsort(s.items, s.n, sizeof(*s.items), compare_rows);
+		for (size_t i = 0; i < s.n; i++)
+			table_add(&section->table, &s.items[i]);
+		say(r, &s, false);
+		say(r, &s, true);
+	}
+	r->failed |= s.failed;
+	free(s.items);
+}

@@ -1,0 +1,319 @@
+/* The time line of a report: a lane for each card, and for each host on which something
+ * happened. */
+#include "report/report_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timetext.h"
+
+#define HALF_YEAR_MS (183 * INT64_C(86400000))
+
+/* "Mon 11-02 06:00", or with the year where a day is not enough: "2026-11-02 06:00" */
+static void short_moment(char dst[24], const struct report *r, int64_t ms)
+{
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	struct tm tm = moment_fields(ms, r->utc);
+	char day[8];
+	snprintf(day, sizeof(day), "%s ", days[tm.tm_wday % 7]);
+	if (r->length_ms > HALF_YEAR_MS)
+		snprintf(day, sizeof(day), "%04d-", (tm.tm_year + 1900) % 10000);
+	snprintf(dst, 24, "%s%02d-%02d %02d:%02d", day, (tm.tm_mon + 1) % 100, tm.tm_mday % 100,
+		tm.tm_hour % 100, tm.tm_min % 100);
+}
+
+/* "5 min", "2 h", "1 day" */
+static void name_width(char *dst, size_t cap, int64_t minutes)
+{
+	if (minutes % 1440 == 0)
+		snprintf(dst, cap, "%lld day%s", (long long)minutes / 1440,
+			minutes == 1440 ? "" : "s");
+	else if (minutes % 60 == 0)
+		snprintf(dst, cap, "%lld h", (long long)minutes / 60);
+	else
+		snprintf(dst, cap, "%lld min", (long long)minutes);
+}
+
+static double position(const struct report *r, int64_t ms)
+{
+	double at = (double)(ms - r->since_ms) / (double)r->length_ms;
+	return at < 0 ? 0 : at > 1 ? 1 : at;
+}
+
+static void add_columns(struct report *r, const struct audit_columns *c)
+{
+	struct report_timeline *t = &r->timeline;
+	for (size_t i = 0; i < t->n; i++) {
+		struct report_column *column = &t->columns[i];
+		int64_t from_ms = c->first_ms + (int64_t)i * c->width_ms;
+		int64_t to_ms = from_ms + c->width_ms;
+		column->from_ms = from_ms > r->since_ms ? from_ms : r->since_ms;
+		column->to_ms = to_ms < r->until_ms ? to_ms : r->until_ms;
+		column->from = position(r, column->from_ms);
+		column->to = position(r, column->to_ms);
+		short_moment(column->name, r, column->from_ms);
+	}
+}
+
+static int64_t sum_of(const int64_t ms[CARD_STATES])
+{
+	int64_t sum_ms = 0;
+	for (int state = 0; state < CARD_STATES; state++)
+		sum_ms += ms[state];
+	return sum_ms;
+}
+
+/* Sets the shares of a card's columns. Of several users, the time that they held it may be more
+ * than there is. */
+static void set_shares(
+	struct report_timeline *t, struct report_lane *lane, const struct audit_column *columns)
+{
+	int64_t ms[CARD_STATES] = { 0 }, whole_ms = 0;
+	double parts[CARD_STATES + 1];
+	double shown[SHARES_MAX];
+	for (size_t i = 0; i < t->n; i++) {
+		const struct audit_column *c = &columns[i];
+		int64_t all_ms = sum_of(c->ms);
+		all_ms = all_ms > c->window_ms ? all_ms : c->window_ms;
+		whole_ms += all_ms;
+		for (int state = 0; state < CARD_STATES; state++) {
+			lane->share[i][state] =
+				all_ms > 0 ? (double)c->ms[state] / (double)all_ms : 0;
+			ms[state] += c->ms[state];
+		}
+	}
+	for (int state = 0; state < CARD_STATES; state++) {
+		parts[state] = (double)ms[state];
+		t->states[state] |= ms[state] > 0;
+	}
+	parts[CARD_STATES] = (double)(whole_ms - sum_of(ms)); /* not held by these users */
+	shares_round(parts, CARD_STATES + 1, shown);
+	memcpy(lane->mean, shown, sizeof(lane->mean));
+}
+
+/* The data of a row of the table. */
+struct column_row {
+	const char *host, *uuid;
+	int64_t index;
+	const struct report_column *column;
+	const struct audit_column *time;
+};
+
+static struct cell column_moment(const void *row, size_t of)
+{
+	return get_known(((const struct column_row *)row)->column, of);
+}
+
+static struct cell column_ms(const void *row, size_t state)
+{
+	return cell_number((double)((const struct column_row *)row)->time->ms[state]);
+}
+
+#define OF(member) offsetof(struct column_row, member)
+static const struct column timeline_columns[] = {
+	{ .key = "host", TEXT(get_string, OF(host)) },
+	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
+	{ .key = "gpu_index", VALUE(COUNT, get_known, OF(index)) },
+	{ .key = "since",
+		VALUE(MOMENT, column_moment, offsetof(struct report_column, from_ms)) },
+	{ .key = "until", VALUE(MOMENT, column_moment, offsetof(struct report_column, to_ms)) },
+	{ .key = "active_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_ACTIVE) },
+	{ .key = "idle_held_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_IDLE_HELD) },
+	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_TRULY_IDLE) },
+	{ .key = "unobserved_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_UNOBSERVED) },
+	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_USE_UNKNOWN) },
+};
+#undef OF
+
+static void add_rows(struct report *r, const struct audit *a, size_t card)
+{
+	struct report_timeline *t = &r->timeline;
+	for (size_t i = 0; i < t->n; i++)
+		table_add(&t->table,
+			&(struct column_row){ .host = a->hosts[a->cards[card].host].hostname,
+				.uuid = a->cards[card].id.uuid,
+				.index = a->cards[card].id.index,
+				.column = &t->columns[i],
+				.time = &a->columns.items[card * t->n + i] });
+}
+
+/* What states are called; of users, their time. */
+static const char *const words[2][CARD_STATES] = {
+	{ [CARD_ACTIVE] = "active",
+		[CARD_IDLE_HELD] = "idle-held",
+		[CARD_TRULY_IDLE] = "truly-idle",
+		[CARD_UNOBSERVED] = "unobserved",
+		[CARD_USE_UNKNOWN] = "use unknown" },
+	{ [CARD_ACTIVE] = "used",
+		[CARD_IDLE_HELD] = "unused",
+		[CARD_TRULY_IDLE] = "little memory",
+		[CARD_UNOBSERVED] = "unobserved",
+		[CARD_USE_UNKNOWN] = "use unknown" },
+};
+
+/* Describes a lane in words. */
+static void describe(const struct report_timeline *t, struct report_lane *lane)
+{
+	size_t len = 0;
+	for (int state = 0; state < CARD_STATES; state++) {
+		double share = lane->mean[state];
+		if (isfinite(share) && share > 0 && len < sizeof(lane->text))
+			len += (size_t)snprintf(lane->text + len, sizeof(lane->text) - len,
+				"%s%s %.1f%%", len ? ", " : "", t->words[state], 100 * share);
+	}
+}
+
+static bool is_held(const struct audit *a, size_t card)
+{
+	const struct audit_columns *c = &a->columns;
+	for (size_t i = 0; i < c->n; i++) {
+		const int64_t *ms = c->items[card * c->n + i].ms;
+		if (sum_of(ms) > ms[CARD_UNOBSERVED])
+			return true;
+	}
+	return false;
+}
+
+/* Names a lane of a host. The first of each host has its name as a heading if there are
+ * several. */
+static void name_lane(
+	struct report_lane *lane, const struct audit *a, size_t host, const char *label)
+{
+	bool several = a->n_hosts > 1;
+	snprintf(lane->label, sizeof(lane->label), "%s", label);
+	snprintf(lane->name, sizeof(lane->name), "%s%s%.128s", label, several ? " of " : "",
+		several ? a->hosts[host].hostname : "");
+}
+
+/* Adds the lane of a card; false: out of memory. */
+static bool add_card(struct report *r, const struct audit *a, size_t card)
+{
+	struct report_timeline *t = &r->timeline;
+	struct report_lane *lane = &t->lanes[t->n_lanes];
+	char card_name[CARD_LABEL_CAP], label[CARD_LABEL_CAP + 8];
+	lane->share = calloc(t->n, sizeof(*lane->share));
+	if (!lane->share)
+		return false;
+	t->n_lanes++;
+	card_label(card_name, sizeof(card_name), &a->cards[card].id);
+	snprintf(label, sizeof(label), "GPU %s", card_name);
+	lane->uuid = a->cards[card].id.uuid;
+	name_lane(lane, a, a->cards[card].host, label);
+	set_shares(t, lane, &a->columns.items[card * t->n]);
+	describe(t, lane);
+	add_rows(r, a, card);
+	return true;
+}
+
+/* Adds a lane for what happened to the host, if something did. */
+static bool add_host(struct report *r, const struct audit *a, size_t host)
+{
+	struct report_timeline *t = &r->timeline;
+	for (size_t i = 0; i < a->columns.n_marks; i++) {
+		const struct audit_mark *m = &a->columns.marks[i];
+		if (m->host != host || m->card != AUDIT_NO_CARD)
+			continue;
+		name_lane(&t->lanes[t->n_lanes++], a, host, "all GPUs");
+		return true;
+	}
+	return false;
+}
+
+/* Adds the marks of a lane: of a card, or with AUDIT_NO_CARD of the host. */
+static void add_marks(struct report *r, const struct audit *a, size_t host, size_t card)
+{
+	struct report_timeline *t = &r->timeline;
+	struct report_lane *lane = &t->lanes[t->n_lanes - 1];
+	for (size_t i = 0; i < a->columns.n_marks; i++) {
+		const struct audit_mark *from = &a->columns.marks[i];
+		if (from->host != host || from->card != card)
+			continue;
+		struct report_mark *m = &t->marks[t->n_marks++];
+		char when[24], times[40] = "";
+		*m = (struct report_mark){ .lane = t->n_lanes - 1,
+			.column = from->column,
+			.at = position(r, from->last_ms),
+			.kind = from->kind };
+		event_label(m->label, sizeof(m->label), event_kind_names[from->kind],
+			from->last_value);
+		short_moment(when, r, from->last_ms);
+		if (from->times > 1)
+			snprintf(times, sizeof(times), " %zu times, the last", from->times);
+		snprintf(m->text, sizeof(m->text), "%s%s%s %s", m->label, *times ? "," : "",
+			times, when);
+		size_t len = strlen(lane->text);
+		if (len + strlen(m->text) + 3 < sizeof(lane->text))
+			snprintf(lane->text + len, sizeof(lane->text) - len, "%s%s",
+				len ? "; " : "", m->text);
+	}
+}
+
+static int compare_marks(const void *x, const void *y)
+{
+	const struct report_mark *p = x, *q = y;
+	if (p->lane != q->lane)
+		return p->lane < q->lane ? -1 : 1;
+	if (p->at < q->at || p->at > q->at)
+		return p->at < q->at ? -1 : 1;
+	return strcmp(p->label, q->label);
+}
+
+static void add_lanes(struct report *r, const struct audit *a)
+{
+	struct report_timeline *t = &r->timeline;
+	size_t card = 0;
+	for (size_t host = 0; host < a->n_hosts; host++) {
+		size_t first = t->n_lanes;
+		if (add_host(r, a, host))
+			add_marks(r, a, host, AUDIT_NO_CARD);
+		for (; card < a->n_cards && a->cards[card].host == host; card++) {
+			if (a->of_users && !is_held(a, card))
+				continue;
+			if (!add_card(r, a, card)) {
+				r->failed = true;
+				return;
+			}
+			add_marks(r, a, host, card);
+		}
+		if (a->n_hosts > 1 && t->n_lanes > first)
+			t->lanes[first].heading = a->hosts[host].hostname;
+	}
+	if (t->n_marks)
+		qsort(t->marks, t->n_marks, sizeof(*t->marks), compare_marks);
+}
+
+void report_add_timeline(struct report *r, const struct audit *a)
+{
+	struct report_timeline *t = &r->timeline;
+	const struct audit_columns *c = &a->columns;
+	t->table = (struct table)TABLE_OF(timeline_columns);
+	t->too_many = c->too_many;
+	if (!c->n)
+		return;
+	t->columns = calloc(c->n, sizeof(*t->columns));
+	t->lanes = calloc(a->n_hosts + a->n_cards, sizeof(*t->lanes));
+	t->marks = calloc(c->n_marks + 1, sizeof(*t->marks));
+	if (!t->columns || !t->lanes || !t->marks) {
+		r->failed = true;
+		return;
+	}
+	t->n = c->n;
+	memcpy(t->words, words[r->of_users], sizeof(t->words));
+	name_width(t->width, sizeof(t->width), c->width_ms / 60000);
+	add_columns(r, c);
+	add_lanes(r, a);
+	report_add_ticks(r);
+}
+
+void report_finish_timeline(struct report *r)
+{
+	struct report_timeline *t = &r->timeline;
+	for (size_t i = 0; i < t->n_lanes; i++)
+		free(t->lanes[i].share);
+	free(t->lanes);
+	free(t->columns);
+	free(t->marks);
+	table_finish(&t->table);
+}

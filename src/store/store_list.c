@@ -1,0 +1,200 @@
+/* Collects the paths of stores, and finds those of a directory and of a pattern. */
+#include "store/store_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "store/identify.h"
+
+/* Adds a copy of a text to a list of *n. */
+static int add_text(char ***list, size_t *n, const char *text, struct err *e)
+{
+	char *copy = strdup(text);
+	if (!copy || !array_one_more(list, *n)) {
+		free(copy);
+		return err_memory(e);
+	}
+	(*list)[(*n)++] = copy;
+	return 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool is_link(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Notes a link that leads nowhere, if it is named as a store. Other files that are not there
+ * were deleted meanwhile. */
+static int note_broken(struct store_list *l, const char *path, struct err *e)
+{
+	struct err why = { 0 };
+	if (!is_link(path) || !store_is_likely(path))
+		return 0;
+	err_set(&why, ERR_WORLD, "%s is a symbolic link to a file that does not exist", path);
+	return add_text(&l->unread, &l->n_unread, why.text, e);
+}
+
+/* Adds a file of a directory, or that a pattern matches, if it is a store. */
+static int add_file(struct store_list *l, const char *path, struct err *e)
+{
+	struct stat st;
+	struct err why = { 0 };
+	if (stat(path, &st) != 0)
+		return errno == ENOENT ? note_broken(l, path, e) : 0;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	int kind = store_identify(path, &why);
+	if (kind == STORE_OURS)
+		return add_text(&l->paths, &l->n, path, e);
+	if (kind == STORE_EMPTY)
+		err_set(&why, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
+	if (kind == STORE_MISSING || !store_is_likely(path))
+		return 0;
+	return add_text(&l->unread, &l->n_unread, why.text, e);
+}
+
+static int add_directory(struct store_list *l, const char *path, struct err *e)
+{
+	struct dirent **found = NULL;
+	int n = scandir(path, &found, NULL, by_name), rc = 0;
+	if (n < 0)
+		return err_set(e, ERR_WORLD, "cannot read the directory %s: %s", path,
+			strerror(errno));
+	for (int i = 0; i < n; i++) {
+		char name[PATH_MAX];
+		int len = snprintf(name, sizeof(name), "%s/%s", path, found[i]->d_name);
+		if (rc == 0 && len > 0 && (size_t)len < sizeof(name))
+			rc = add_file(l, name, e);
+		free(found[i]);
+	}
+	free(found);
+	return rc;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int add_matches(struct store_list *l, const char *pattern, struct err *e)
+{
+	glob_t found = { 0 };
+	int rc = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? err_memory(e) : 0;
+	if (rc == 0 && found.gl_pathc == 0)
+		rc = err_set(e, ERR_WORLD, "no file matches %s", pattern);
+	for (size_t i = 0; i < found.gl_pathc && rc == 0; i++) {
+		const char *path = found.gl_pathv[i];
+		rc = is_directory(path) ? add_directory(l, path, e) : add_file(l, path, e);
+	}
+	globfree(&found);
+	return rc;
+}
+
+/* A file of a directory or pattern, to find links to others of them. */
+struct listed {
+	struct file_id id;
+	bool link;
+	size_t at;
+};
+
+/* By file; the file itself before links to it. */
+static int compare_listed(const void *x, const void *y)
+{
+	const struct listed *a = x, *b = y;
+	int order = file_id_compare(&a->id, &b->id);
+	if (order)
+		return order;
+	if (a->link != b->link)
+		return a->link ? 1 : -1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Removes the paths that are NULL. */
+static void close_ranks(struct store_list *l, size_t from)
+{
+	size_t kept = from;
+	for (size_t i = from; i < l->n; i++)
+		if (l->paths[i])
+			l->paths[kept++] = l->paths[i];
+	l->n = kept;
+}
+
+/* Removes links to stores that are among the paths from `from` on without them. */
+static int drop_links(struct store_list *l, size_t from, struct err *e)
+{
+	struct listed *all = calloc(l->n - from + 1, sizeof(*all));
+	size_t n = 0;
+	if (!all)
+		return err_memory(e);
+	for (size_t i = from; i < l->n; i++) {
+		struct stat st;
+		if (stat(l->paths[i], &st) == 0)
+			all[n++] = (struct listed){ { st.st_dev, st.st_ino },
+				is_link(l->paths[i]), i };
+	}
+	qsort(all, n, sizeof(*all), compare_listed);
+	for (size_t i = 1; i < n; i++)
+		if (all[i].link && file_id_compare(&all[i].id, &all[i - 1].id) == 0) {
+			free(l->paths[all[i].at]);
+			l->paths[all[i].at] = NULL;
+		}
+	free(all);
+	close_ranks(l, from);
+	return 0;
+}
+
+/* Fails unless something was added since there were that many. */
+static int check_some(const struct store_list *l, size_t before, size_t unread_before,
+	const char *what, struct err *e)
+{
+	if (l->n > before)
+		return 0;
+	bool why = l->n_unread > unread_before;
+	return err_set(e, ERR_WORLD, "%s has no store that can be read%s%s", what,
+		why ? ": " : "", why ? l->unread[unread_before] : "");
+}
+
+int store_list_add(struct store_list *l, const char *path, struct err *e)
+{
+	struct stat st;
+	size_t before = l->n, unread = l->n_unread;
+	char what[PATH_MAX + 32];
+	bool directory = is_directory(path);
+	if (!directory && (!strpbrk(path, "*?[") || stat(path, &st) == 0))
+		return add_text(&l->paths, &l->n, path, e);
+	snprintf(what, sizeof(what), "the %s %s", directory ? "directory" : "pattern", path);
+	int rc = directory ? add_directory(l, path, e) : add_matches(l, path, e);
+	if (rc == 0)
+		rc = drop_links(l, before, e);
+	return rc ? rc : check_some(l, before, unread, what, e);
+}
+
+static void free_list(char **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+}
+
+void store_list_finish(struct store_list *l)
+{
+	free_list(l->paths, l->n);
+	free_list(l->unread, l->n_unread);
+	*l = (struct store_list){ 0 };
+}
