@@ -164,7 +164,7 @@ static void add_happened(struct str *out, const struct report_timeline *t, size_
 	str_add(out, "<td>");
 	for (size_t i = 0; i < t->n_marks; i++) {
 		const struct report_mark *m = &t->marks[i];
-		if (m->column != column)
+		if (m->column != column || m->lane >= timeline_shown(t))
 			continue;
 		str_add(out, some ? "; " : "");
 		html_text(out, t->lanes[m->lane].name);
@@ -178,7 +178,7 @@ static void add_happened(struct str *out, const struct report_timeline *t, size_
 static void add_numbers_row(struct str *out, const struct report_timeline *t, size_t column)
 {
 	str_addf(out, "<tr><th scope=\"row\">%s</th>", t->columns[column].name);
-	for (size_t i = 0; i < t->n_lanes; i++) {
+	for (size_t i = 0; i < timeline_shown(t); i++) {
 		const struct report_lane *lane = &t->lanes[i];
 		if (!lane->share)
 			continue;
@@ -208,7 +208,7 @@ static void add_numbers(struct str *out, const struct report *r)
 		"timeline "
 		"has the seconds</caption>\n<thead><tr><th scope=\"col\">from</th>",
 		t->words[CARD_ACTIVE], t->words[CARD_IDLE_HELD]);
-	for (size_t i = 0; i < t->n_lanes; i++) {
+	for (size_t i = 0; i < timeline_shown(t); i++) {
 		if (!t->lanes[i].share)
 			continue;
 		str_add(out, "<th scope=\"col\" class=\"n\">");
@@ -221,9 +221,6 @@ static void add_numbers(struct str *out, const struct report *r)
 		add_numbers_row(out, t, i);
 	str_add(out, "</tbody></table></div></details>\n");
 }
-
-/* More lines than these are not looked at. */
-enum { MOST_LANES = 48 };
 
 void html_timeline(struct str *out, const struct report *r)
 {
@@ -250,15 +247,13 @@ void html_timeline(struct str *out, const struct report *r)
 		"class=\"hidden\">time</span></th></tr></thead>\n<tbody>\n",
 		r->of_users ? "The time that they held each GPU" : "What each GPU did",
 		t->width);
-	size_t shown = t->n_lanes > MOST_LANES ? MOST_LANES : t->n_lanes;
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < timeline_shown(t); i++)
 		add_lane(out, r, i, &at);
-	if (shown < t->n_lanes)
+	if (timeline_shown(t) < t->n_lanes)
 		str_addf(out,
-			"<tr><th class=\"of\" scope=\"row\" colspan=\"2\">%zu more: --host, "
-			"--card "
-			"or --model choose some</th></tr>\n",
-			t->n_lanes - shown);
+			"<tr><th class=\"of\" scope=\"row\" colspan=\"2\">" TIMELINE_MORE
+			"</th></tr>\n",
+			t->n_lanes - timeline_shown(t));
 	add_axis(out, t);
 	str_add(out, "</table>\n");
 	add_numbers(out, r);

@@ -199,7 +199,7 @@ static void add_timeline(struct picture *p)
 {
 	const struct report_timeline *t = &p->r->timeline;
 	size_t at = 0;
-	for (size_t i = 0; i < t->n_lanes; i++) {
+	for (size_t i = 0; i < timeline_shown(t); i++) {
 		const struct report_lane *lane = &t->lanes[i];
 		bool card = lane->share != NULL;
 		if (lane->heading) {
@@ -217,6 +217,11 @@ static void add_timeline(struct picture *p)
 		add_marks(p, i, &at);
 		str_add(p->out, "</g>\n");
 		p->y += card ? LANE_STEP : HOST_STEP;
+	}
+	if (timeline_shown(t) < t->n_lanes) {
+		char more[96];
+		snprintf(more, sizeof(more), TIMELINE_MORE, t->n_lanes - timeline_shown(t));
+		add_line(p, "dim", 24, more);
 	}
 	if (t->n_lanes) {
 		add_axis(p);

@@ -7,6 +7,7 @@
 
 #include "base/shares.h"
 #include "base/timetext.h"
+#include "render/timeline.h"
 
 enum { LABEL_COLUMNS = 14, INDENT = 2 };
 
@@ -211,28 +212,48 @@ static void add_waste(struct page *p)
 	add_sentences(out, r, SENTENCE_VERDICT, INDENT, style);
 }
 
+/* The rows of cards of the hosts that are listed. A terminal shows the first ones; whoever asks
+ * for cards with --by gets all. */
+static void add_card_rows(struct page *p)
+{
+	enum { MOST = 48 };
+	const struct report *r = p->r;
+	const struct text_style *style = &p->style->text;
+	size_t all = by_is(&r->breakdown.by, IDENTITY_CARD) ? r->cards.n_rows : MOST;
+	size_t first = 0, shown = 0;
+	for (size_t i = 0; i < r->n_listed; i++) {
+		size_t n = r->hosts[i].n_cards;
+		struct table cards =
+			table_part(&r->cards, first, n < all - shown ? n : all - shown);
+		first += n;
+		shown += cards.n_rows;
+		if (!cards.n_rows)
+			continue;
+		if (r->n_hosts > 1) {
+			str_add(p->out, " ");
+			text_add_cut(p->out, r->hosts[i].hostname, style->columns - 2, style);
+			str_add(p->out, "\n");
+		}
+		text_add_table(p->out, &cards, style);
+	}
+	if (shown < first)
+		str_addf(
+			p->out, "  " TIMELINE_MORE "; --by card\n  lists all\n", first - shown);
+}
+
 /* The cards, or what the users of the report did on each. */
 static void add_cards(struct page *p)
 {
 	struct str *out = p->out;
 	const struct report *r = p->r;
 	const struct text_style *style = &p->style->text;
-	size_t first = 0;
 	if (r->of_users && !r->by_card.table.n_rows && !report_says(r, SENTENCE_CARD))
 		return;
 	page_heading(p, r->of_users ? "Per GPU, in GPU-hours" : "Per-GPU");
 	if (r->of_users && r->by_card.table.n_rows)
 		text_add_table(out, &r->by_card.table, style);
-	for (size_t i = 0; i < r->n_listed && !r->of_users; i++) {
-		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
-		first += cards.n_rows;
-		if (r->n_hosts > 1) {
-			str_add(out, " ");
-			text_add_cut(out, r->hosts[i].hostname, style->columns - 2, style);
-			str_add(out, "\n");
-		}
-		text_add_table(out, &cards, style);
-	}
+	if (!r->of_users)
+		add_card_rows(p);
 	if (is_large(r) && !r->of_users)
 		str_addf(out,
 			"  The %zu hosts with the most idle-held time of %zu. --by host lists "

@@ -205,7 +205,7 @@ static bool is_shown(const struct table *t, size_t c)
 	bool known = !t->columns[c].optional;
 	for (size_t row = 0; !known && row < t->n_rows; row++) {
 		const struct cell *cell = table_cell(t, row, c);
-		known = cell->text || !isnan(cell->number);
+		known = cell->text ? *cell->text : !isnan(cell->number);
 	}
 	return t->columns[c].title && known;
 }
@@ -232,7 +232,7 @@ static void choose_widths(
 	size_t least = asked > FLEXIBLE_MIN ? asked : FLEXIBLE_MIN;
 	size_t spare = widths[flexible] > least ? widths[flexible] - least : 0;
 	for (size_t c = t->n_columns; c-- > 0 && used > style->columns + spare;) {
-		if (!widths[c] || !t->columns[c].optional)
+		if (!widths[c] || !t->columns[c].optional || c == flexible)
 			continue;
 		used -= GAP + widths[c];
 		widths[c] = 0;

@@ -11,6 +11,12 @@ const char *mark_class(int mark)
 	return mark == MARK_SQUATTING ? "squatting" : card_state_names[mark];
 }
 
+size_t timeline_shown(const struct report_timeline *t)
+{
+	enum { MOST = 48 };
+	return t->n_lanes < MOST ? t->n_lanes : MOST;
+}
+
 bool timeline_has(const struct report_timeline *t, const struct report_lane *lane, size_t n)
 {
 	for (size_t i = 0; i < t->n; i++)

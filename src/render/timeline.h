@@ -18,6 +18,11 @@ struct box {
 	int x, y, width, height;
 };
 
+/* How many lanes a page or a picture draws: nobody looks at more. */
+size_t timeline_shown(const struct report_timeline *t);
+/* What stands in the place of the others. */
+#define TIMELINE_MORE "%zu more: --host, --card or --model choose some"
+
 /* Appends the shape of the first `n` states from the ground up, as the value of an attribute d.
  * Draw all five states first, then four, and so on: each covers a part of the one before. */
 void timeline_shape(struct str *out, const struct report_timeline *t,

@@ -200,7 +200,7 @@ static struct cell card_some_shown(const void *row, size_t part)
 #define OF(member) offsetof(struct card_line, member)
 static const struct column card_columns[] = {
 	{ .title = "gpu", .width = -14, TEXT(get_chars, OF(label)) },
-	{ .title = "name", .flexible = true, TEXT(get_string, OF(name)) },
+	{ .title = "name", .flexible = true, .optional = true, TEXT(get_string, OF(name)) },
 	{ .title = "per\nhour", .width = 5, TEXT(get_chars, OF(price)) },
 	{ .title = "active", .width = 6, VALUE(MONEY, card_shown, COST_ACTIVE) },
 	{ .title = "idle-held", VALUE(MONEY, card_shown, COST_IDLE_HELD) },

@@ -213,7 +213,7 @@ static const struct column card_columns[] = {
 	{ .json = "name", TEXT(get_chars, OF(card.id.name)) },
 	{ .key = "mig_index", VALUE(COUNT, card_instance, 0) },
 	{ .key = "name", .json = "", TEXT(get_chars, OF(card.id.name)) },
-	{ .title = "name", TEXT(card_name_shown, 0), .flexible = true },
+	{ .title = "name", TEXT(card_name_shown, 0), .flexible = true, .optional = true },
 	{ .json = "parent_uuid", TEXT(card_parent, 0) },
 	{ .json = "source", TEXT(card_source, 0) },
 	{ .key = "status", TEXT(get_chars, OF(card.status)) },

@@ -1,4 +1,5 @@
 """--since, --until and --last in words: which window gua report and gua export use."""
+import re
 import sqlite3
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -231,6 +232,33 @@ def test_a_digest_about_old_data_does_not_speak_of_now(past):
 
 
 def test_time_lines_of_many_cards_are_capped(past):
-    past.add("a", NOW - DAY, NOW, ended=False, cards=61)
-    page = report(*past.paths, now=NOW, args=["--since", "1d", "--format", "html"])
-    assert page.count('<svg class="lane"') == 48 and ">13 more: --host, --card or --model choose some<" in page
+    past.add("a", NOW - DAY, NOW, ended=False, cards=143)
+    args = ["--since", "1d"]
+    more = "95 more: --host, --card or --model choose some"
+    page = report(*past.paths, now=NOW, args=[*args, "--format", "html"])
+    assert page.count('<svg class="lane"') == 48 and f">{more}<" in page
+    assert page.count('scope="col" class="n">GPU ') == 48
+    picture = report(*past.paths, now=NOW, args=[*args, "--format", "svg"])
+    assert picture.count("<g><title>GPU ") == 48 and f">{more}<" in picture
+    def rows(text):
+        return len(re.findall(r"^ +[0-9]+ +[0-9a-z-]+ +A100", text, re.M))
+    text = report(*past.paths, now=NOW, args=args)
+    assert rows(text) == 48 and f"  {more}; --by card\n  lists all\n" in text
+    assert rows(report(*past.paths, now=NOW, args=[*args, "--by", "card"])) == 143
+
+
+def test_a_name_that_no_card_has_takes_no_column(tmp_path):
+    """An imported trace has cards without a model."""
+    def heads(name, *models):
+        s = Store(tmp_path / name)
+        host = s.host()
+        s.run(host, T0, T0 + HOUR, ended=T0 + HOUR)
+        for index, model in enumerate(models):
+            card = s.card(host, index, T0, T0 + HOUR, name=model)
+            s.usage(T0, card, ACTIVE, HOUR, width=HOUR)
+        args = ["--since", f"@{T0}", "--cost", "2"]
+        text = report(s.save(), now=T0 + HOUR, args=args)
+        page = report(s.path, now=T0 + HOUR, args=[*args, "--format", "html"])
+        return [len(re.findall(r"^ +gpu +(?:uuid +)?name ", text, re.M)), page.count(">name</th>")]
+    assert heads("a.db", "", "") == [0, 0]
+    assert heads("b.db", "", "NVIDIA A100") == [2, 2]
