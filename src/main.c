@@ -17,15 +17,15 @@
  *   store/        SQLite: schema, writing, compaction, merging; policy.db
  *   import/       other tools' files
  *   audit/        fills an audit from stores; the idle time of sessions, from the same rows
- *   query/        the present from a store
+ *   present/      the cards now: from the store alone, or from the driver joined with it
  *   report/       an audit becomes sections: facts, sentences, tables, money, comparison
- *   live/         the cards now, joined with the store's past; which of them are free
  *   policy/       rules over sessions; how people are told, and how a session is ended
  *   render/       a report or table becomes text, HTML, JSON, CSV, SVG
  *   export/       metrics for Prometheus, their past, and rows of a store
  *   subtrack/     blocks of code joined with the samples of a tracking file: what each used
  *   record/       the recorder: rounds become accounts, accounts become ticks
  *   fleet/        hosts that an engine scrapes, or that ssh reaches
+ *   pick/         which cards are free, and handing them out
  *   view/         one-shot and scrolling views: stat, query, dmon, who, smi
  *   top/          the interactive view
  *   serve/        the web server

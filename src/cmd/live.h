@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "cmd/choose_db.h"
 #include "cmd/cmd.h"
-#include "live/live.h"
+#include "present/live.h"
 #include "source/kind.h"
 
 /* The values of the options; zero-initialise. */

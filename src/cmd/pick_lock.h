@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "cmd/pick_owner.h"
+#include "pick/pick_owner.h"
 
 enum { PICK_NAME_CAP = 192, PICK_MAX_SKIPPED = 8, PICK_MAX_USERS = 256 };
 

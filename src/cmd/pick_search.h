@@ -3,9 +3,9 @@
 #define GUA_CMD_PICK_SEARCH_H
 
 #include "cmd/live.h"
-#include "cmd/pick_result.h"
-#include "live/filter.h"
-#include "live/pick.h"
+#include "pick/pick_result.h"
+#include "present/filter.h"
+#include "pick/pick.h"
 
 struct pick_request {
 	const struct live_values *live;

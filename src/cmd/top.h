@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/live.h"
-#include "live/filter.h"
+#include "present/filter.h"
 
 struct top_values {
 	struct live_values live;

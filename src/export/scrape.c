@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "query/cards_now.h"
+#include "present/cards_now.h"
 #include "audit/spell_sql.h"
 #include "store/sql.h"
 #include "store/policy_more.h"

@@ -19,7 +19,7 @@
 #include <poll.h>
 
 #include "config/notices.h"
-#include "live/live.h"
+#include "present/live.h"
 #include "policy/fresh.h"
 
 /* A batch has this many processes: between two of them others are attended to. */

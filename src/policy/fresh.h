@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/live_data.h"
+#include "present/live_data.h"
 #include "policy/signs.h"
 
 enum { FRESH_WHY_CAP = 160 };

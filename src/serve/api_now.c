@@ -5,7 +5,7 @@
 
 #include "model/card_name.h"
 #include "model/table.h"
-#include "query/board.h"
+#include "present/board.h"
 #include "render/json.h"
 #include "render/rows.h"
 #include "serve/api.h"

@@ -3,7 +3,7 @@
 #define GUA_SERVE_PAGE_PARTS_H
 
 #include "model/reading.h"
-#include "query/board.h"
+#include "present/board.h"
 #include "serve/answer.h"
 
 /* Appends a bar of which `share` (0 to 1) is filled in the colour of a class. It is a picture:

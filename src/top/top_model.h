@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/filter.h"
-#include "live/live.h"
+#include "present/filter.h"
+#include "present/live.h"
 
 enum top_sort {
 	TOP_SORT_CARD, /* then by memory */

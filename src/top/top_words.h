@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/live.h"
+#include "present/live.h"
 #include "top/top_frame.h"
 
 /* "512 MiB", "12.3 GiB", "120 GiB" in at most 8 columns; "-" for -1. */

@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "live/filter.h"
-#include "live/live.h"
+#include "present/filter.h"
+#include "present/live.h"
 
 /* Counters of a board at the previous look: the view shows differences. */
 struct dmon_before {

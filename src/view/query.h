@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "render/json.h"
-#include "live/filter.h"
-#include "live/live.h"
+#include "present/filter.h"
+#include "present/live.h"
 
 enum { QUERY_FIELDS_MAX = 512 };
 

@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "live/filter.h"
-#include "live/live.h"
+#include "present/filter.h"
+#include "present/live.h"
 #include "view/stat.h"
 
 /* One look at the cards that were asked for. */

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "render/text.h"
-#include "live/filter.h"
-#include "live/live.h"
+#include "present/filter.h"
+#include "present/live.h"
 
 struct stat_options {
 	bool command, full_command, user, pid, fan, no_header, no_processes;

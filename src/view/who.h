@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "live/filter.h"
-#include "live/live.h"
+#include "present/filter.h"
+#include "present/live.h"
 #include "render/text.h"
 
 /* Which holders to list. */

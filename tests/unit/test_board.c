@@ -1,7 +1,7 @@
 /* The present from a store: cards with their state, holders, and whether it is the present. */
 #include "test.h"
 
-#include "query/board.h"
+#include "present/board.h"
 #include "store_fixture.h"
 
 #define MINUTE_MS 60000LL

@@ -11,7 +11,7 @@
 
 #include "audit/floors.h"
 #include "store_fixture.h"
-#include "live/live.h"
+#include "present/live.h"
 
 static const char scenario[] = "host lab\n"
 			       "start 2026-11-01T00:00:00Z\n"

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "live/pick.h"
-#include "live/pick_wish.h"
+#include "pick/pick.h"
+#include "pick/pick_wish.h"
 
 #define GB 1e9
 #define NOW_MS 10000000

@@ -6,7 +6,7 @@
 
 #include <sqlite3.h>
 
-#include "query/now.h"
+#include "present/now.h"
 #include "store_fixture.h"
 
 #define MINUTE_MS 60000LL

@@ -1,0 +1,217 @@
+/* Matches cards and processes against the filter options. */
+#include "present/filter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/size.h"
+#include "model/card_name.h"
+
+static const struct state_word {
+	const char *word;
+	unsigned states, statuses;
+} state_words[] = {
+	{ "active", 1U << CARD_ACTIVE, 0 },
+	{ "idle-held", 1U << CARD_IDLE_HELD, 0 },
+	{ "idle_held", 1U << CARD_IDLE_HELD, 0 },
+	{ "held", 1U << CARD_IDLE_HELD, 0 },
+	{ "truly-idle", 1U << CARD_TRULY_IDLE, 0 },
+	{ "truly_idle", 1U << CARD_TRULY_IDLE, 0 },
+	{ "free", 1U << CARD_TRULY_IDLE, 0 },
+	{ "use-unknown", 1U << CARD_USE_UNKNOWN, 0 },
+	{ "use_unknown", 1U << CARD_USE_UNKNOWN, 0 },
+	{ "unobserved", 1U << CARD_UNOBSERVED, 0 },
+	{ "suspect", 1U << CARD_SUSPECT, 0 },
+	{ "lost", 0, 1U << CARD_STATUS_LOST },
+	{ "asleep", 0, 1U << CARD_STATUS_ASLEEP },
+	{ "denied", 0, 1U << CARD_STATUS_DENIED },
+};
+enum { STATE_WORDS = sizeof(state_words) / sizeof(state_words[0]) };
+
+/* Adds only the first of several words with the same meaning. */
+void filter_states(struct str *out)
+{
+	const struct state_word *before = NULL;
+	for (size_t i = 0; i < STATE_WORDS; before = &state_words[i++])
+		if (!before || before->states != state_words[i].states ||
+			before->statuses != state_words[i].statuses)
+			str_addf(out, "%s ", state_words[i].word);
+}
+
+static int read_state(struct filter *f, const char *word, struct err *e)
+{
+	for (size_t i = 0; i < STATE_WORDS; i++) {
+		if (strcasecmp(word, state_words[i].word) != 0)
+			continue;
+		f->states |= state_words[i].states;
+		f->statuses |= state_words[i].statuses;
+		return 0;
+	}
+	return err_set(e, ERR_USAGE,
+		"--state must be active, idle-held, truly-idle, use-unknown, unobserved, "
+		"suspect, lost, asleep or denied, not '%s'",
+		word);
+}
+
+static int check_pids(const struct text_list *pids, struct err *e)
+{
+	char word[TEXT_LIST_WORD_CAP];
+	for (size_t i = 0; i < pids->n; i++)
+		for (const char *at = pids->items[i]; text_list_word(&at, word);)
+			if (word[strspn(word, "0123456789")])
+				return err_set(e, ERR_USAGE,
+					"--pid takes process ids, not '%s'", word);
+	return 0;
+}
+
+int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
+{
+	const struct {
+		const char *option;
+		const struct text_list *list;
+	} lists[] = { { "user", &v->users }, { "pid", &v->pids }, { "id", &v->ids },
+		{ "state", &v->states } };
+	char word[TEXT_LIST_WORD_CAP];
+	*f = (struct filter){ .values = v, .min_mem_bytes = -1 };
+	int rc = v->min_mem ? size_parse(v->min_mem, &f->min_mem_bytes, e) : 0;
+	if (rc)
+		return err_prefix(e, "--min-mem");
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && rc == 0; i++)
+		rc = text_list_check(lists[i].option, lists[i].list, e);
+	for (size_t i = 0; i < v->states.n && rc == 0; i++)
+		for (const char *at = v->states.items[i]; rc == 0 && text_list_word(&at, word);)
+			rc = read_state(f, word, e);
+	return rc ? rc : check_pids(&v->pids, e);
+}
+
+/* Whether a card matches --state. */
+static bool has_state(const struct filter *f, const struct live_card *card)
+{
+	if (card->gone)
+		return false;
+	if (!f->states && !f->statuses)
+		return true;
+	if (card->status != CARD_STATUS_OK)
+		return f->statuses & 1U << card->status;
+	return f->states & 1U << card->state;
+}
+
+static bool is_named(const char *word, const void *what)
+{
+	return card_is_named(word, what);
+}
+
+bool filter_card(const struct filter *f, const struct live_card *card)
+{
+	const struct text_list *ids = &f->values->ids;
+	return has_state(f, card) && (!ids->n || text_list_any(ids, is_named, &card->id));
+}
+
+/* The cards to choose from, and those that are chosen so far. */
+struct card_choice {
+	const struct live_card *cards;
+	size_t n;
+	size_t *picked; /* indexes into `cards` */
+	size_t n_picked;
+};
+
+/* Adds the cards that one --id names. */
+static int pick_id(const struct filter *f, const char *id, struct card_choice *c, struct err *e)
+{
+	bool named = false;
+	for (size_t i = 0; i < c->n; i++) {
+		if (!card_is_named(id, &c->cards[i].id))
+			continue;
+		named = true;
+		bool again = false;
+		for (size_t k = 0; k < c->n_picked; k++)
+			again |= c->picked[k] == i;
+		if (!again && has_state(f, &c->cards[i]))
+			c->picked[c->n_picked++] = i;
+	}
+	return named ? 0
+		     : err_set(e, ERR_NOTHING,
+			       "card '%s' does not exist; gua smi -L lists the cards", id);
+}
+
+/* Orders cards by index and instance. In the source, new cards and instances come last. */
+static bool comes_before(const struct card_id *a, const struct card_id *b)
+{
+	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;
+}
+
+static void pick_all(const struct filter *f, struct card_choice *c)
+{
+	size_t *picked = c->picked;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct live_card *card = &c->cards[i];
+		if (!has_state(f, card))
+			continue;
+		size_t at = c->n_picked++;
+		for (; at > 0 && comes_before(&card->id, &c->cards[picked[at - 1]].id); at--)
+			picked[at] = picked[at - 1];
+		picked[at] = i;
+	}
+}
+
+int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
+	size_t *picked, struct err *e)
+{
+	const struct text_list *ids = &f->values->ids;
+	struct card_choice choice = { .cards = cards, .n = n, .picked = picked };
+	char word[TEXT_LIST_WORD_CAP];
+	if (ids->n == 0)
+		pick_all(f, &choice);
+	for (size_t i = 0; i < ids->n; i++)
+		for (const char *at = ids->items[i]; text_list_word(&at, word);) {
+			int rc = pick_id(f, word, &choice, e);
+			if (rc)
+				return rc;
+		}
+	return (int)choice.n_picked;
+}
+
+static bool is_user(const char *word, const void *what)
+{
+	const struct live_process *p = what;
+	char *end = NULL;
+	if (strcmp(word, p->id.user) == 0 || strcmp(word, user_shown(p->id.user)) == 0)
+		return true;
+	long long uid = strtoll(word, &end, 10);
+	return *end == '\0' && uid == p->id.uid;
+}
+
+static bool is_pid(const char *word, const void *what)
+{
+	const struct live_process *p = what;
+	return strtoul(word, NULL, 10) == p->id.pid;
+}
+
+bool filter_process(const struct filter *f, const struct live_process *p)
+{
+	const struct filter_values *v = f->values;
+	if (v->users.n && !text_list_any(&v->users, is_user, p))
+		return false;
+	if (v->pids.n && !text_list_any(&v->pids, is_pid, p))
+		return false;
+	if (v->compute && p->kind == PROCESS_GRAPHICS)
+		return false;
+	/* Unknown memory may be any amount. */
+	return f->min_mem_bytes < 0 || p->mem_bytes < 0 || p->mem_bytes >= f->min_mem_bytes;
+}
+
+bool filter_has_process(const struct filter *f)
+{
+	return f->values->users.n || f->values->pids.n || f->min_mem_bytes >= 0;
+}
+
+bool filter_on_card(
+	const struct filter *f, const struct live_card *card, const struct live_process *all)
+{
+	bool passes = !filter_has_process(f);
+	for (size_t k = 0; k < card->n_processes && !passes; k++)
+		passes = filter_process(f, &all[card->first_process + k]);
+	return passes;
+}

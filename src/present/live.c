@@ -1,0 +1,315 @@
+/* Opens a live view, and turns the driver's answers into cards, boards and states. */
+#include "present/live.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "present/live_private.h"
+#include "present/recent.h"
+#include "source/kind.h"
+
+/* A longer time between two samples is a gap: samples come at least once a second. */
+#define HOLE_MS 2500
+
+const unsigned char live_usual_metrics[METRIC_COUNT] = {
+	[METRIC_TEMPERATURE_GPU] = 1,
+	[METRIC_FAN_SPEED] = 1,
+	[METRIC_UTILIZATION_GPU] = 1,
+	[METRIC_UTILIZATION_MEMORY] = 1,
+	[METRIC_UTILIZATION_ENCODER] = 1,
+	[METRIC_UTILIZATION_DECODER] = 1,
+	[METRIC_MEMORY_TOTAL] = 1,
+	[METRIC_MEMORY_USED] = 1,
+	[METRIC_MEMORY_FREE] = 1,
+	[METRIC_POWER_DRAW] = 1,
+	[METRIC_POWER_ENFORCED] = 1,
+	[METRIC_CLOCK_SM] = 1,
+	[METRIC_CLOCK_MEMORY] = 1,
+	[METRIC_PSTATE] = 1,
+};
+
+const struct live_memory live_nothing_seen = { .util_pct = NAN,
+	.since_ms = -1,
+	.idle_ms = -1,
+	.from_ms = -1,
+	.newest_ms = -1,
+	.covered_ms = -1,
+	.empty = true,
+	.own_ms = -1,
+	.own_idle_ms = -1 };
+
+static void name_host(struct live *l)
+{
+	char raw[128] = "";
+	text_copy(raw, sizeof(raw), l->source->hostname);
+	if (!raw[0] && gethostname(raw, sizeof(raw) - 1) != 0)
+		text_copy(raw, sizeof(raw), "localhost");
+	text_escape(l->hostname, sizeof(l->hostname), raw, strlen(raw));
+}
+
+/* Opens what describes processes. Its own process starts here, so that it is ready when the
+ * driver has listed the processes; simulated ones need none. */
+static int open_processes(struct live *l, const struct live_options *o, struct err *e)
+{
+	const char *root = o->source.root ? o->source.root : "";
+	bool measured = source_is_measured(o->source.name);
+	int rc = reader_open(&l->reader, root, e);
+	bool watched = measured && !root[0] && !o->once && !o->cards_only;
+	if (rc == 0)
+		rc = lives_init(&l->lives, o->cards_only ? NULL : l->reader, watched, e);
+	if (rc == 0 && measured && !o->cards_only)
+		reader_start(l->reader);
+	return rc;
+}
+
+int live_open(struct live **out, const struct live_options *o, struct err *e)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	if (!l)
+		return err_memory(e);
+	struct moment opened = clock_now(o->source.clock);
+	l->clock = o->source.clock;
+	l->rules = l->usual_rules = o->rules;
+	l->past.db = o->db;
+	l->past.named = o->db_named;
+	l->past.invented = source_is_invented(o->source.name);
+	l->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
+	l->page_bytes = sysconf(_SC_PAGESIZE);
+	l->viewer_uid = geteuid();
+	memcpy(l->wanted, o->metrics ? o->metrics : live_usual_metrics, METRIC_COUNT);
+	metric_complete(l->wanted);
+	*out = l;
+	int rc = open_processes(l, o, e);
+	if (rc == 0)
+		rc = live_open_driver(l, o, e);
+	if (rc)
+		return rc;
+	/* The store is read while the driver works. */
+	past_read(&l->past, &opened);
+	rc = live_await_driver(l, e);
+	if (rc)
+		return rc;
+	name_host(l);
+	return 0;
+}
+
+void live_close(struct live *l)
+{
+	if (!l)
+		return;
+	reader_dismiss(l->reader);
+	live_close_driver(l);
+	past_finish(&l->past);
+	lives_finish(&l->lives);
+	reader_close(l->reader);
+	live_finish_list(&l->now);
+	live_finish_list(&l->before);
+	free(l->cards);
+	free(l->memory);
+	free(l->boards);
+	free(l->holders);
+	free(l);
+}
+
+/* Allocates memory for the cards that exist now; cards are never removed. */
+static int follow_cards(struct live *l, struct err *e)
+{
+	if (l->n_cards <= l->n_memory)
+		return 0;
+	if (!array_resize(&l->memory, l->n_cards))
+		return err_memory(e);
+	while (l->n_memory < l->n_cards)
+		l->memory[l->n_memory++] = live_nothing_seen;
+	return 0;
+}
+
+void live_move(int64_t *at_ms, int64_t step_ms)
+{
+	if (*at_ms >= 0)
+		*at_ms = *at_ms + step_ms > 0 ? *at_ms + step_ms : 0;
+}
+
+/* Moves the remembered times when the wall clock was set, so that their age stays the same. */
+static void follow_clock(struct live *l)
+{
+	struct moment m = clock_now(l->clock);
+	l->now_ms = m.wall_us / 1000;
+	if (!l->refreshed)
+		clock_watch_start(&l->clock_watch, &m);
+	int64_t step_ms = clock_watch_step_us(&l->clock_watch, &m) / 1000;
+	if (!step_ms)
+		return;
+	for (size_t i = 0; i < l->n_memory; i++) {
+		struct live_memory *memory = &l->memory[i];
+		int64_t *const times[] = { &memory->since_ms, &memory->idle_ms,
+			&memory->newest_ms, &memory->covered_ms, &memory->own_ms,
+			&memory->own_idle_ms };
+		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++)
+			live_move(times[k], step_ms);
+	}
+	live_move_processes(l, step_ms);
+}
+
+int64_t live_sample_ms(const struct live *l, size_t card, size_t sample)
+{
+	int64_t ms = l->source->cards[card].samples[sample].wall_us / 1000;
+	if (ms < l->memory[card].from_ms)
+		ms = l->memory[card].from_ms;
+	return live_until_now(l, ms);
+}
+
+int64_t live_until_now(const struct live *l, int64_t at_ms)
+{
+	return at_ms < l->now_ms ? at_ms : l->now_ms;
+}
+
+/* Finds out whether samples were lost between the last drain and this one. The driver keeps ten
+ * seconds, and returns each sample only once. A reading that is the mean over the whole time
+ * misses nothing. */
+static void take_coverage(struct live *l, size_t card)
+{
+	struct live_memory *m = &l->memory[card];
+	m->from_ms = m->newest_ms;
+	int64_t oldest_ms = live_sample_ms(l, card, 0);
+	bool hole = oldest_ms - m->from_ms > HOLE_MS &&
+		    l->source->cards[card].util_kind != UTIL_MEAN;
+	m->gap = m->from_ms >= 0 && (m->missed || hole);
+	m->missed = false;
+	if (m->gap || m->covered_ms < 0)
+		m->covered_ms = oldest_ms;
+	m->newest_ms = live_sample_ms(l, card, l->source->cards[card].n_samples - 1);
+}
+
+/* Takes the newest utilisation. A drain without samples leaves the previous value. Without
+ * utilisation, a failed refresh before this one is a gap. */
+static void take_util(struct live *l)
+{
+	for (size_t i = 0; i < l->n_cards; i++) {
+		const struct card_reading *r = &l->source->cards[i];
+		l->memory[i].gap = false;
+		l->memory[i].missed |= l->failed;
+		if (r->status != CARD_STATUS_OK || !util_is_known(r->util_kind)) {
+			l->memory[i].util_pct = NAN;
+			l->memory[i].gap = l->memory[i].missed;
+			l->memory[i].missed = false;
+		} else if (r->n_samples) {
+			take_coverage(l, i);
+			l->memory[i].util_pct = r->samples[r->n_samples - 1].util_pct;
+		}
+	}
+}
+
+int live_digest(struct live *l, struct err *e)
+{
+	int rc = follow_cards(l, e);
+	if (rc == 0)
+		rc = live_make_room(l, e);
+	/* Nothing fails after this point: the view shows either all of the old or all of the
+	 * new answer. */
+	if (rc)
+		return rc;
+	/* Take the driver's answer, */
+	follow_clock(l);
+	text_copy(l->driver, sizeof(l->driver), l->source->driver_version);
+	take_util(l);
+	live_finish_boards(l);
+	live_list_processes(l);
+	/* join it with the past, which is asked about states that are known now, */
+	struct moment now = clock_now(l->clock);
+	past_read(&l->past, &now);
+	live_join(l);
+	live_classify(l);
+	live_join_states(l);
+	/* and judge by both. */
+	live_judge(l);
+	l->past.came = false;
+	return 0;
+}
+
+const struct live_card *live_cards(const struct live *l, size_t *n)
+{
+	*n = l->n_cards;
+	return l->cards;
+}
+
+const struct live_process *live_processes(const struct live *l, size_t *n)
+{
+	*n = l->now.n;
+	return l->now.items;
+}
+
+const struct live_board *live_boards(const struct live *l, size_t *n)
+{
+	*n = l->n_boards;
+	return l->boards;
+}
+
+int64_t live_now_ms(const struct live *l)
+{
+	return l->now_ms;
+}
+
+const struct rules *live_rules(const struct live *l)
+{
+	return &l->rules;
+}
+
+const char *live_driver(const struct live *l)
+{
+	return l->driver;
+}
+
+const char *live_hostname(const struct live *l)
+{
+	return l->hostname;
+}
+
+struct reader *live_reader(struct live *l)
+{
+	return l->reader;
+}
+
+int64_t live_recorded_until(const struct live *l)
+{
+	return past_ended_ms(&l->past);
+}
+
+void live_suspect_text(char *dst, size_t cap, const struct live_card *card)
+{
+	char label[CARD_LABEL_CAP];
+	card_label(label, sizeof(label), &card->id);
+	snprintf(dst, cap,
+		"card %s reports %.0f %% use with no process and no memory: not believed; "
+		"opening and closing a CUDA context clears it",
+		label, card->values[METRIC_UTILIZATION_GPU]);
+}
+
+const char *live_note(const struct live *l)
+{
+	return l->past.note;
+}
+
+void live_recent_cards(const struct live *l, size_t first, const struct recent_minutes *minutes)
+{
+	struct sqlite3 *db = past_open(&l->past);
+	struct recent_minutes own = *minutes;
+	for (size_t i = 0; i < (l->n_cards - first) * own.n; i++)
+		minutes->pct[i] = NAN;
+	for (size_t i = first; db && i < l->n_cards; i++, own.pct += own.n)
+		if (recent_card(db, l->cards[i].id.uuid, &own, NULL) != 0)
+			break;
+	recent_close(db);
+}
+
+bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
+	const struct recent_minutes *minutes)
+{
+	struct sqlite3 *db = card < l->n_cards ? past_open(&l->past) : NULL;
+	int rc = db ? recent_process(db, l->cards[card].id.uuid, id, minutes, NULL) : 0;
+	recent_close(db);
+	return rc == 1;
+}

@@ -1,0 +1,100 @@
+/* The cards now, for all live views: cards with their readings and state, processes with their
+ * owners and how long they have been idle. "idle since" comes from the store if there is one,
+ * else from the readings of this view. The driver is asked by another process
+ * (sample/apart.h), and a thread waits for it (sample/worker.h), so that a driver that hangs
+ * delays the view only until a deadline. */
+#ifndef GUA_PRESENT_LIVE_H
+#define GUA_PRESENT_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "present/recent.h"
+#include "source/source.h"
+#include "present/live_data.h"
+
+struct live_options {
+	struct source_options source;
+	const char *db;	     /* store to ask for the past, or NULL: none */
+	bool db_named;	     /* the user named it: it may be simulated beside real cards */
+	struct rules rules;  /* thresholds of the states, unless the store has others */
+	int64_t deadline_ms; /* a driver that does not answer for this long counts as hung */
+	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
+	bool accounts;		      /* read the records of accounting mode, too */
+	bool once;		      /* one refresh: nothing is prepared for a second one */
+	bool cards_only; /* nobody looks at whose the processes are: /proc is not read */
+};
+
+struct live;
+struct reader;
+
+/* What stat, top and pick show: METRIC_COUNT flags. */
+extern const unsigned char live_usual_metrics[METRIC_COUNT];
+
+/* Opens the source and, if there is one, the store. A store that cannot be read is not a
+ * failure: live_note() then says why. Close *l even if this fails. */
+int live_open(struct live **l, const struct live_options *o, struct err *e);
+/* Closes the driver, whatever it is doing, if the source has a host (source_host.h). */
+void live_close(struct live *l);
+/* Reads everything again. A fault of one card is in its status. Fails if the whole driver is
+ * gone; with ERR_BUSY if it has not answered within the deadline, or still has not answered an
+ * earlier request. Stops waiting when `stop_fd` becomes readable (-1: there is none). */
+int live_refresh(struct live *l, int stop_fd, struct err *e);
+
+/* The same in steps, for a view that handles keys meanwhile. Asks the driver, unless the answer
+ * to an earlier request has not been taken yet. */
+void live_ask(struct live *l);
+/* Takes the answer; waits at most `wait_ms`. ERR_BUSY: there is none yet, and the last readings
+ * stay. */
+int live_take(struct live *l, int64_t wait_ms, struct err *e);
+/* How long ago the shown answer was requested, if the driver always takes longer than the
+ * deadline; else 0. (A single late answer is not shown.) */
+int64_t live_late_ms(const struct live *l);
+/* How long the driver has not answered a pending request; -1: none is pending. */
+int64_t live_silent_ms(struct live *l);
+/* For poll(2): readable when an answer can be taken; -1: not available. */
+int live_fd(struct live *l);
+
+/* Reads the CPU time and memory of a process (an index into live_processes()), unless they were
+ * read less than `every_us` ago. rss_bytes is then current, and cpu_pct is the use since the
+ * previous reading. A refresh does not read them. */
+void live_measure(struct live *l, size_t process, int64_t every_us);
+void live_measure_all(struct live *l, int64_t every_us);
+
+/* Valid until the next refresh. */
+const struct live_card *live_cards(const struct live *l, size_t *n);
+const struct live_process *live_processes(const struct live *l, size_t *n); /* by card */
+const struct live_board *live_boards(const struct live *l, size_t *n);
+const struct live_account *live_accounts(const struct live *l, size_t *n); /* by card */
+/* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
+ * when they cannot be read. They may hold secrets: root and the process's own user get all,
+ * others the words of the command as it is stored. */
+void live_arguments(struct live *l, const struct live_process *p, struct str *out);
+/* Sets the mean utilisation of the cards from `first` on, from the store: `pct` has
+ * minutes->n numbers for each card, one card after the other. */
+void live_recent_cards(
+	const struct live *l, size_t first, const struct recent_minutes *minutes);
+/* Sets the use of a card by one process. False: the store does not know the process. */
+bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
+	const struct recent_minutes *minutes);
+/* What a process belongs to: the notebook's path, else the kernel, job, container or pod; "".
+ */
+const char *live_label(const struct process_id *id);
+int64_t live_now_ms(const struct live *l);
+/* The thresholds of active and held: the store's newest recorder's, else the options'. */
+const struct rules *live_rules(const struct live *l);
+const char *live_driver(const struct live *l);
+const char *live_hostname(const struct live *l);
+const char *live_note(const struct live *l); /* "" or why the past is not known */
+/* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
+void live_suspect_text(char *dst, size_t cap, const struct live_card *card);
+/* The reader of this view, for other processes; the caller must not close it. */
+struct reader *live_reader(struct live *l);
+/* When the last recorder last wrote; -1: a recorder is running, or there was none. */
+int64_t live_recorded_until(const struct live *l);
+
+#endif

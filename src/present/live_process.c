@@ -1,0 +1,307 @@
+/* The processes of a live view: their identity and their use. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "proc/proc.h"
+#include "sample/use.h"
+#include "present/live_private.h"
+
+/* CPU use over a shorter time says little: ticks are 10 ms. */
+#define FIRST_MEASURE_US 100000
+
+/* Closes the files that the marks keep open. Marks that were taken over have none. */
+static void close_marks(struct live_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->marks[i].stat_fd >= 0)
+			close(list->marks[i].stat_fd);
+		list->marks[i].stat_fd = -1;
+	}
+}
+
+void live_finish_list(struct live_list *list)
+{
+	close_marks(list);
+	free(list->items);
+	free(list->marks);
+	*list = (struct live_list){ 0 };
+}
+
+static bool reserve(struct live_list *list, size_t n)
+{
+	if (n <= list->cap)
+		return true;
+	size_t cap = array_next_cap(list->cap, n), more = cap - list->cap;
+	if (!array_resize(&list->items, cap) || !array_resize(&list->marks, cap))
+		return false;
+	memset(list->items + list->cap, 0, more * sizeof(*list->items));
+	memset(list->marks + list->cap, 0, more * sizeof(*list->marks));
+	list->cap = cap;
+	return true;
+}
+
+int live_make_room(struct live *l, struct err *e)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < l->n_cards; i++)
+		n += l->source->cards[i].n_processes;
+	if (!array_reserve(&l->holders, &l->cap_holders, n) || !reserve(&l->before, n + 1))
+		return err_memory(e);
+	return lives_reserve(&l->lives, n, e);
+}
+
+void live_move_processes(struct live *l, int64_t step_ms)
+{
+	for (size_t i = 0; i < l->lives.n; i++)
+		live_move(&l->lives.entries[i].id.started_ms, step_ms);
+	for (size_t i = 0; i < l->now.n; i++) {
+		live_move(&l->now.items[i].held_since_ms, step_ms);
+		live_move(&l->now.items[i].last_active_ms, step_ms);
+		live_move(&l->now.marks[i].watched_ms, step_ms);
+		live_move(&l->now.marks[i].active_ms, step_ms);
+	}
+	/* All entries must take their identity again. */
+	for (size_t i = 0; i < l->now.cap; i++)
+		l->now.marks[i].described_ms = -1;
+	for (size_t i = 0; i < l->before.cap; i++)
+		l->before.marks[i].described_ms = -1;
+}
+
+/* Finds the same process on the same card in the last refresh; NULL: it is new. Lists change
+ * little, so the search starts after the entry that was found last. */
+static const struct live_process *before(struct live *l, const struct live_process *p)
+{
+	struct live_list *list = &l->before;
+	for (size_t i = 0; i < list->n; i++) {
+		size_t at = (list->next + i) % list->n;
+		const struct live_process *b = &list->items[at];
+		if (b->card != p->card || b->id.pid != p->id.pid ||
+			b->id.start_ticks != p->id.start_ticks)
+			continue;
+		list->next = at + 1;
+		return b;
+	}
+	return NULL;
+}
+
+/* Whether it is a process of this host, so that /proc has it. */
+static bool is_of_host(const struct live *l, const struct live_process *p)
+{
+	return !l->source->cards[p->card].own_processes;
+}
+
+/* Reads CPU time and memory; false if they are not available. */
+static bool read_host_use(const struct live *l, const struct live_process *p,
+	struct live_mark *mark, struct proc_stat *s)
+{
+	if (!is_of_host(l, p))
+		return false;
+	int fd = mark->stat_fd >= 0 ? mark->stat_fd
+				    : proc_open_stat(reader_proc(l->reader), p->id.pid);
+	bool read = fd >= 0 && proc_read_stat_again(fd, s) == 0;
+	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
+		close(fd);
+	else
+		mark->stat_fd = fd;
+	return read;
+}
+
+void live_measure(struct live *l, size_t process, int64_t every_us)
+{
+	struct live_process *p = &l->now.items[process];
+	struct live_mark *mark = &l->now.marks[process];
+	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
+	int64_t now_us = clock_now(l->clock).boot_us;
+	struct proc_stat s;
+	int64_t pages = -1;
+	/* It was read only once: compute its CPU use as soon as possible. */
+	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
+		every_us = FIRST_MEASURE_US;
+	if (before_us && now_us - before_us < every_us)
+		return;
+	mark->ticks = -1;
+	mark->at_us = now_us;
+	p->cpu_pct = NAN;
+	p->rss_bytes = -1;
+	/* Read statm first: if the life goes on after that, the pid was its own. */
+	if (is_of_host(l, p))
+		pages = proc_read_resident(reader_proc(l->reader), p->id.pid);
+	if (!read_host_use(l, p, mark, &s) || s.start_ticks != p->id.start_ticks)
+		return;
+	pages = pages < 0 ? s.rss_pages : pages;
+	p->rss_bytes = pages < 0 ? -1 : pages * l->page_bytes;
+	mark->ticks = s.user_ticks + s.system_ticks;
+	if (before_ticks >= 0 && mark->at_us > before_us)
+		p->cpu_pct = (double)(mark->ticks - before_ticks) / (double)l->ticks_per_s *
+			     1e8 / (double)(mark->at_us - before_us);
+}
+
+void live_measure_all(struct live *l, int64_t every_us)
+{
+	for (size_t i = 0; i < l->now.n; i++)
+		live_measure(l, i, every_us);
+}
+
+/* Copies what is known of the process from the last refresh. */
+static void remember(struct live *l, struct live_process *p)
+{
+	const struct live_process *b = before(l, p);
+	const struct card_reading *r = &l->source->cards[p->card];
+	struct live_mark *mark = &l->now.marks[p - l->now.items];
+	int64_t described_ms = mark->described_ms;
+	*mark = (struct live_mark){
+		.watched_ms = l->now_ms, .active_ms = -1, .stat_fd = -1, .ticks = -1
+	};
+	if (b) {
+		struct live_mark *old = &l->before.marks[b - l->before.items];
+		p->held_since_ms = b->held_since_ms;
+		p->last_active_ms = b->last_active_ms;
+		p->cpu_pct = b->cpu_pct;
+		p->rss_bytes = b->rss_bytes;
+		*mark = *old;
+		old->stat_fd = -1;
+		/* The driver has no newer sample: the last values stay. */
+		if (!r->n_samples) {
+			p->sm_pct = b->sm_pct;
+			memcpy(p->engine_pct, b->engine_pct, sizeof(p->engine_pct));
+			p->active = b->active;
+		}
+	} else if (l->refreshed) {
+		p->held_since_ms = l->now_ms;
+	} else if (r->n_samples) {
+		mark->watched_ms = live_sample_ms(l, p->card, 0);
+	}
+	mark->described_ms = described_ms;
+}
+
+/* How much it used the card since the previous drain. A process without a record had no use, of
+ * the kinds that this driver reports. */
+static void read_use(struct live_process *p, const struct card_reading *r)
+{
+	const struct process_util *record = use_record(r, p->id.pid);
+	p->sm_pct = use_of(r, p->id.pid);
+	for (unsigned i = 0; i < ENGINE_COUNT; i++)
+		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
+	if (record)
+		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
+}
+
+/* Sets the identity, which is the largest part of an entry. Lists seldom change: usually the
+ * entry already has the identity of the same process. A brief description may have become a
+ * better one. */
+static void identify(
+	struct live_process *p, struct live_mark *mark, const struct process_entry *entry)
+{
+	if (p->id.pid == entry->id.pid && p->id.start_ticks == entry->id.start_ticks &&
+		mark->described_ms == entry->first_seen_ms &&
+		strcmp(p->id.command, entry->id.command) == 0 &&
+		strcmp(p->id.user, entry->id.user) == 0)
+		return;
+	p->id = entry->id;
+	mark->described_ms = entry->first_seen_ms;
+}
+
+static void add_process(struct live *l, size_t card, const struct card_process *listed)
+{
+	const struct card_reading *r = &l->source->cards[card];
+	uint32_t life =
+		lives_find(&l->lives, l->source, listed->pid, r->own_processes, l->now_ms);
+	if (life == LIFE_NONE)
+		return;
+	struct live_process *p = &l->now.items[l->now.n];
+	identify(p, &l->now.marks[l->now.n++], &l->lives.entries[life]);
+	p->card = card;
+	p->kind = listed->kind;
+	p->mem_bytes = listed->mem_bytes;
+	p->cpu_pct = NAN;
+	p->rss_bytes = -1;
+	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
+	p->active = p->idle_longer = p->was_idle_longer = false;
+	read_use(p, r);
+	remember(l, p);
+	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
+}
+
+/* Describes all new processes at once. */
+static void describe_new(struct live *l)
+{
+	for (size_t i = 0; i < l->n_cards; i++) {
+		const struct card_reading *r = &l->source->cards[i];
+		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
+		for (size_t k = 0; readable && !r->own_processes && k < r->n_processes; k++)
+			lives_expect(&l->lives, r->processes[k].pid);
+	}
+	lives_ask(&l->lives);
+}
+
+void live_list_processes(struct live *l)
+{
+	struct live_list list = l->before;
+	l->before = l->now;
+	l->now = list;
+	l->now.n = l->before.next = 0;
+	lives_check(&l->lives, l->now_ms);
+	describe_new(l);
+	for (size_t i = 0; i < l->n_cards; i++) {
+		const struct card_reading *r = &l->source->cards[i];
+		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
+		l->cards[i].processes_known = readable;
+		l->cards[i].first_process = l->now.n;
+		for (size_t k = 0; readable && k < r->n_processes; k++)
+			add_process(l, i, &r->processes[k]);
+		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
+	}
+	close_marks(&l->before);
+	lives_sweep(&l->lives, l->source, l->now_ms);
+	lives_forget_ended(&l->lives);
+}
+
+/* Splits a command as it is stored into words. */
+static void split_command(const char *command, struct str *out)
+{
+	for (const char *at = command; *at;) {
+		at += strspn(at, " ");
+		size_t len = strcspn(at, " ");
+		if (len) {
+			str_add_bytes(out, at, len);
+			str_add_bytes(out, "", 1);
+		}
+		at += len;
+	}
+}
+
+/* Whose process it is, is its real uid here: that user started it, as with ps. */
+static bool may_see_arguments(const struct live *l, const struct live_process *p)
+{
+	return l->viewer_uid == 0 || (p->id.uid >= 0 && p->id.uid == l->viewer_uid);
+}
+
+void live_arguments(struct live *l, const struct live_process *p, struct str *out)
+{
+	char bytes[PROC_ARGUMENTS_CAP], safe[PROC_ARGUMENTS_CAP];
+	if (!is_of_host(l, p) || !may_see_arguments(l, p)) {
+		split_command(p->id.command, out);
+		return;
+	}
+	ssize_t n = -1;
+	if (p->id.start_ticks != 0)
+		n = reader_arguments(l->reader, &p->id, bytes, sizeof(bytes));
+	struct proc_arguments a = { .bytes = bytes, .len = n < 0 ? 0 : (size_t)n };
+	size_t arg_len = 0;
+	const char *arg = NULL;
+	while (proc_next_argument(&a, &arg, &arg_len)) {
+		size_t safe_len = text_escape(safe, sizeof(safe), arg, arg_len);
+		str_add_bytes(out, safe, safe_len);
+		str_add_bytes(out, "", 1);
+	}
+}
+
+const char *live_label(const struct process_id *id)
+{
+	const char *path = id->origin.notebook_path;
+	return process_label(*path ? path : id->notebook, id->job, id->container, id->pod);
+}

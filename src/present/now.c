@@ -1,0 +1,464 @@
+/* Reads the newest run, its holders, and the slots backwards. */
+#include "present/now.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "store/sql.h"
+#include "sample/ring.h"
+#include "store/statusfile.h"
+#include "store/store.h"
+
+/* Limit of rows that a walk reads; takes ten milliseconds. If the cards never change their
+ * state, this is 20 hours for 16 cards and some days for 8. */
+#define ROWS_MAX 20000
+/* The last slots of a recorder that ended start within this time before its last tick. */
+enum { LAST_SLOTS_S = 120 };
+
+void now_close(struct now *n)
+{
+	sqlite3_close(n->db);
+	free(n->holders);
+	*n = (struct now){ .last_tick_ms = -1 };
+}
+
+/* Columns of a run, as read_runs() asks for them. */
+enum {
+	RUN_WHERE,
+	RUN_STARTED,
+	RUN_LAST,
+	RUN_INTERVAL,
+	RUN_OPEN,
+	RUN_LOOKS,
+	RUN_UTIL,
+	RUN_HELD,
+	RUN_GRAPHICS,
+	RUN_SOURCE,
+	RUN_SPELL
+};
+enum { WHERE_CAP = BOOT_ID_CAP + 32 };
+
+static struct rules rules_of(sqlite3_stmt *row)
+{
+	return (struct rules){ .active_util_pct = sqlite3_column_double(row, RUN_UTIL),
+		.held_mem_bytes = sql_int(row, RUN_HELD, 0),
+		.count_graphics = sqlite3_column_int(row, RUN_GRAPHICS) != 0,
+		.spell_ms = sql_int(row, RUN_SPELL, 0) };
+}
+
+static void take_newest(struct now *n, sqlite3_stmt *row)
+{
+	n->any_run = true;
+	n->running = sql_int(row, RUN_OPEN, 0);
+	n->started_ms = sql_int(row, RUN_STARTED, 0);
+	n->last_tick_ms = sql_int(row, RUN_LAST, -1);
+	n->interval_ms = sql_int(row, RUN_INTERVAL, 0);
+	n->rules = rules_of(row);
+	sql_text(row, RUN_SOURCE, n->source, sizeof(n->source));
+	n->watched_since_ms = sql_int(row, RUN_LOOKS, 0) ? n->last_tick_ms : n->started_ms;
+}
+
+/* Reads the newest run, and earlier runs as long as each continued where the previous one had
+ * ended: the driver's ring covers a short pause. Runs that finished by themselves are single
+ * looks from a timer: nothing was recorded between them. Runs with other rules are not joined,
+ * because their states have other meanings. */
+static int read_runs(struct now *n, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	char where[WHERE_CAP] = "", before[WHERE_CAP];
+	int rc = sql_prepare(n->db, &stmt, e,
+		"SELECT host || ' ' || boot_id, started_ms, last_tick_ms, interval_ms, "
+		"ended_ms IS NULL, how_ended IS 'finished', active_util_pct, held_mem_bytes, "
+		"count_graphics, source, spell_ms FROM run "
+		"WHERE source <> 'import' ORDER BY id DESC");
+	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
+		rc = 0;
+		sql_text(stmt, RUN_WHERE, before, sizeof(before));
+		if (!n->any_run) {
+			take_newest(n, stmt);
+			text_copy(where, sizeof(where), before);
+			continue;
+		}
+		struct rules rules = rules_of(stmt);
+		if (sql_int(stmt, RUN_LOOKS, 0) || strcmp(before, where) != 0 ||
+			!rules_equal(&rules, &n->rules) ||
+			n->watched_since_ms - sql_int(stmt, RUN_LAST, -1) > RING_MS)
+			break;
+		n->watched_since_ms = sql_int(stmt, RUN_STARTED, 0);
+	}
+	n->recorded_since_ms = n->watched_since_ms;
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : 0;
+}
+
+/* A single look that is running shares the row of earlier looks, but its holders are new:
+ * watched_since_ms is then the time of its oldest holder. */
+static int check_since(struct now *n, struct err *e)
+{
+	int64_t first_ms = -1;
+	int rc = n->running
+			 ? sql_number(n->db, &first_ms, e, "SELECT min(since_ms) FROM holder")
+			 : 0;
+	if (first_ms > n->started_ms + n->interval_ms)
+		n->watched_since_ms = first_ms;
+	return rc;
+}
+
+/* What the store has of a process; -1: nothing. */
+struct holder_past {
+	int64_t active_ms;    /* last active, on this card */
+	int64_t elsewhere_ms; /* the same on any card, also in earlier runs */
+	int64_t seen_ms;      /* first seen on any card */
+	int64_t started_ms;
+	int64_t break_ms; /* the recorder could not see the card just before this */
+};
+
+/* Whether it may have been there when recording began: seen before that, or first seen within a
+ * tick of it and started earlier. */
+static bool is_older(const struct now *n, int64_t seen_ms, int64_t began_ms, int64_t started_ms)
+{
+	return seen_ms < began_ms ||
+	       (seen_ms < began_ms + n->interval_ms && started_ms < began_ms);
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void judge_idle(
+	const struct now *n, struct now_holder *h, const struct holder_past *past)
+{
+	int64_t began_ms = later(n->watched_since_ms, past->break_ms);
+	bool here = past->active_ms >= 0;
+	bool before = h->since_ms < 0 || past->elsewhere_ms < h->since_ms;
+	/* Activity from before a restart of the recorder counts, on any card. */
+	h->last_active_ms = here ? past->active_ms : before ? past->elsewhere_ms : -1;
+	h->idle_longer = false;
+	h->idle_since_ms = h->last_active_ms;
+	if (h->last_active_ms >= began_ms)
+		return;
+	/* Not active on any card since recording began, or only on other cards. */
+	bool nowhere = past->elsewhere_ms < began_ms;
+	int64_t seen_ms = nowhere ? past->seen_ms : h->since_ms;
+	int64_t from_ms = nowhere ? began_ms : later(n->started_ms, past->break_ms);
+	h->idle_since_ms = later(seen_ms, from_ms);
+	h->idle_longer = is_older(n, seen_ms, from_ms, past->started_ms);
+}
+
+/* A recorder that starts again finds holders that an earlier one has seen: they hold since
+ * then, as far as the store knows. */
+static void judge_since(
+	const struct now *n, struct now_holder *h, const struct holder_past *past)
+{
+	bool found_at_start = h->since_ms >= 0 && h->since_ms < n->started_ms + n->interval_ms;
+	if (found_at_start && past->seen_ms > 0 && past->seen_ms < n->started_ms)
+		h->since_ms = past->seen_ms;
+}
+
+/* A process that was idle and held little before is idle since it holds more. */
+static void judge_stretch(const struct now *n, struct now_holder *h)
+{
+	if (h->idle.begin_ms <= h->idle_since_ms + n->interval_ms)
+		return;
+	h->idle_since_ms = h->idle.begin_ms;
+	h->idle_longer = false;
+}
+
+/* Columns of a holder, as ask_holders() asks for them. */
+enum {
+	ROW_UUID,
+	ROW_PID,
+	ROW_TICKS,
+	ROW_BOOT,
+	ROW_SINCE,
+	ROW_LAST,
+	ROW_LIFE_LAST,
+	ROW_SEEN,
+	ROW_STARTED,
+	ROW_BREAK,
+	ROW_BREAKS,
+	ROW_BEGIN,
+	ROW_END,
+	ROW_IDLE,
+	ROW_SQUAT,
+	ROW_MEM,
+	ROW_ENERGY,
+	ROW_CARD,
+	ROW_PROCESS
+};
+
+static struct spell stretch_of(sqlite3_stmt *row)
+{
+	return (struct spell){ .begin_ms = sql_int(row, ROW_BEGIN, -1),
+		.end_ms = sql_int(row, ROW_END, -1),
+		.idle_held_ms = sql_int(row, ROW_IDLE, 0),
+		.squatting_ms = sql_int(row, ROW_SQUAT, 0),
+		.mem_peak_kib = sql_int(row, ROW_MEM, -1),
+		.energy_mj = sql_int(row, ROW_ENERGY, -1),
+		.how = SPELL_OPEN,
+		.stored_end_ms = -1 };
+}
+
+static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
+{
+	if (!array_one_more(&n->holders, n->n_holders))
+		return err_memory(e);
+	struct now_holder *h = &n->holders[n->n_holders++];
+	*h = (struct now_holder){ .card_row = sql_int(row, ROW_CARD, -1),
+		.process_row = sql_int(row, ROW_PROCESS, -1),
+		.pid = (uint32_t)sql_int(row, ROW_PID, 0),
+		.start_ticks = (uint64_t)sql_int(row, ROW_TICKS, 0),
+		.since_ms = sql_int(row, ROW_SINCE, -1),
+		.idle = stretch_of(row) };
+	sql_text(row, ROW_UUID, h->uuid, sizeof(h->uuid));
+	sql_text(row, ROW_BOOT, h->boot_id, sizeof(h->boot_id));
+	const struct holder_past past = { .active_ms = sql_int(row, ROW_LAST, -1),
+		.elsewhere_ms = sql_int(row, ROW_LIFE_LAST, -1),
+		.seen_ms = sql_int(row, ROW_SEEN, 0),
+		.started_ms = sql_int(row, ROW_STARTED, -1),
+		.break_ms = later(sql_int(row, ROW_BREAK, -1), sql_int(row, ROW_BREAKS, -1)) };
+	judge_idle(n, h, &past);
+	judge_stretch(n, h);
+	judge_since(n, h, &past);
+	return 0;
+}
+
+/* The last time when each card became readable again, from the newest events. Gaps and changes
+ * of the clock count only if they are longer than the driver keeps its samples (%d). An event
+ * whose gpu is NULL concerns all cards. */
+#define BREAKS                                                                                 \
+	"WITH breaks AS MATERIALIZED (SELECT gpu, max(at_ms) AS ms FROM "                      \
+	"(SELECT gpu, at_ms, kind, value FROM event ORDER BY id DESC LIMIT 2000) "             \
+	"WHERE kind IN ('card-back', 'card-awake', 'driver-up') "                              \
+	"OR (kind IN ('gap', 'clock-step') AND abs(value) > %d) GROUP BY gpu) "
+
+#define LIFE                                                                                   \
+	"process.last_active_ms, process.first_seen_ms, process.started_ms, "                  \
+	"(SELECT ms FROM breaks WHERE gpu = at.gpu), "                                         \
+	"(SELECT ms FROM breaks WHERE gpu IS NULL), "                                          \
+	"idle.begin_ms, idle.end_ms, idle.idle_held_ms, idle.squatting_ms, "                   \
+	"idle.mem_peak_kib, idle.energy_mj, at.gpu, at.process "                               \
+	"FROM %s AS at JOIN process ON process.id = at.process "                               \
+	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "                        \
+	"LEFT JOIN open_spell AS idle ON idle.gpu = at.gpu AND idle.process = at.process "
+
+/* Asks for the holders. A recorder that ends removes its holders from the table: then they are
+ * the processes in its last slots that were seen until its last tick. */
+static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
+{
+	if (n->running)
+		return sql_prepare(n->db, stmt, e,
+			BREAKS "SELECT gpu.uuid, pid, start_ticks, boot_id, at.since_ms, "
+			       "at.last_active_ms, " LIFE,
+			RING_MS, "holder");
+	return sql_prepare(n->db, stmt, e,
+		BREAKS "SELECT DISTINCT gpu.uuid, pid, start_ticks, boot_id, NULL, NULL, " LIFE
+		       "WHERE slot > %lld AND process.last_seen_ms >= %lld",
+		RING_MS, "holding_1m", (long long)n->last_tick_ms / 1000 - LAST_SLOTS_S,
+		(long long)n->last_tick_ms);
+}
+
+static int read_holders(struct now *n, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = ask_holders(n, &stmt, e);
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = add_holder(n, stmt, e);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* Reads everything in one transaction: a recorder that ends meanwhile removes its holders. */
+int now_read(struct now *n, const char *path, int wait_ms, struct err *e)
+{
+	*n = (struct now){ .last_tick_ms = -1 };
+	/* Ask for the recorder first: its status file is there before its run begins and until
+	 * after its end. */
+	int alive = published_is_running(path);
+	int rc = store_open_read_within(&n->db, path, wait_ms, e);
+	if (rc)
+		return rc;
+	sqlite3_exec(n->db, "BEGIN", NULL, NULL, NULL);
+	rc = read_runs(n, e);
+	n->killed = n->running && alive == 0;
+	if (rc == 0 && n->any_run)
+		rc = check_since(n, e);
+	if (rc == 0 && n->any_run)
+		rc = read_holders(n, e);
+	sqlite3_exec(n->db, "COMMIT", NULL, NULL, NULL);
+	return rc;
+}
+
+const struct now_holder *now_find(
+	const struct now *n, const char *uuid, const struct process_id *id, const char *boot_id)
+{
+	for (size_t i = 0; id->start_ticks && i < n->n_holders; i++) {
+		const struct now_holder *h = &n->holders[i];
+		if (h->pid == id->pid && h->start_ticks == id->start_ticks &&
+			strcmp(h->boot_id, boot_id) == 0 && strcmp(h->uuid, uuid) == 0)
+			return h;
+	}
+	return NULL;
+}
+
+/* A walk back through the slots of one card. */
+struct walk {
+	int64_t card;
+	unsigned states;
+	int64_t until_s;  /* the newest slot must end here or later */
+	int64_t since_s;  /* start of the unbroken time, as far as read; INT64_MAX: none */
+	int64_t slot;	  /* the current slot; -1: none yet */
+	int64_t slot_ms;  /* time in the requested states in this slot */
+	bool broken;	  /* the card was in another state in this slot */
+	bool blind;	  /* a part of its state in this slot is not known */
+	bool ended;	  /* the walk is over: the start was found, or slots are missing */
+	bool changed;	  /* it started with a change from a different, known state */
+	int64_t first_ms; /* when a recorder first saw the card */
+};
+
+/* All rows of the slot have been read: the unbroken time continues through it, or ends in
+ * it. */
+static void finish_slot(struct walk *w)
+{
+	if (w->slot < 0 || w->ended)
+		return;
+	if (w->broken || w->blind) {
+		w->ended = true;
+		w->changed = !w->blind;
+	} else if (w->slot_ms > 0)
+		w->since_s = w->slot;
+}
+
+/* Whether a card that is stored with `state` may really have been in one of `states`. A card
+ * with unknown use was held, so it was not free. */
+static bool is_blind(unsigned states, int64_t state)
+{
+	return state == CARD_UNOBSERVED ||
+	       (state == CARD_USE_UNKNOWN && states != 1U << CARD_TRULY_IDLE);
+}
+
+/* Takes one row; the newest slot comes first. */
+static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *row)
+{
+	int64_t slot = sql_int(row, 0, 0), ms = sql_int(row, 2, 0);
+	if (slot != w->slot) {
+		finish_slot(w);
+		/* Missing slots were not observed. If the newest ones are missing, an instance
+		 * was destroyed; when it is created again, its time starts again. */
+		if (slot + t->seconds < (w->slot >= 0 ? w->since_s : w->until_s))
+			w->ended = true;
+		w->slot = slot;
+		w->slot_ms = 0;
+		w->broken = w->blind = false;
+	}
+	int64_t state = sql_int(row, 1, -1);
+	if (ms > 0 && state >= 0 && state < CARD_STATES && (w->states & 1U << state))
+		w->slot_ms += ms;
+	else if (ms > 0 && is_blind(w->states, state))
+		w->blind = true;
+	else if (ms > 0)
+		w->broken = true;
+}
+
+/* The walks of one question, which read the same rows. */
+struct walks {
+	struct walk *items;
+	size_t n;
+	int64_t rows_left; /* how many more rows may be read */
+};
+
+static bool all_ended(const struct walks *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->items[i].ended)
+			return false;
+	return true;
+}
+
+static int walk_table(struct now *n, struct walks *w, const struct slot_table *t, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(n->db, &stmt, e,
+		"SELECT slot, state, ms, gpu FROM %s ORDER BY slot DESC, gpu DESC", t->usage);
+	while (rc == 0 && --w->rows_left > 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		int64_t card = sqlite3_column_int64(stmt, 3);
+		bool ended = false;
+		for (size_t i = 0; i < w->n; i++) {
+			if (w->items[i].card != card || w->items[i].ended)
+				continue;
+			take_row(&w->items[i], t, stmt);
+			ended |= w->items[i].ended;
+		}
+		if (ended && all_ended(w))
+			break;
+	}
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : 0;
+}
+
+/* Starts a walk with the card that the store has under this identity, if any. */
+static void begin_walk(struct now *n, struct walk *w, const struct now_ask *ask, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	*w = (struct walk){ .card = -1,
+		.states = ask->states,
+		.until_s = (n->last_tick_ms - RING_MS) / 1000,
+		.since_s = INT64_MAX,
+		.slot = -1 };
+	if (sql_prepare(n->db, &stmt, e,
+		    "SELECT id, first_seen_ms FROM gpu WHERE uuid = ?1 "
+		    "ORDER BY last_seen_ms DESC LIMIT 1") == 0) {
+		sqlite3_bind_text(stmt, 1, ask->uuid, -1, SQLITE_STATIC);
+		if (sql_step(stmt, e) == 1) {
+			w->card = sql_int(stmt, 0, -1);
+			w->first_ms = sql_int(stmt, 1, 0);
+		}
+		sqlite3_finalize(stmt);
+	}
+	w->ended = w->card < 0;
+}
+
+/* Sets the answer. A slot counts as a whole, but may start before recording began. */
+static void answer(const struct now *n, const struct walk *w, struct now_ask *ask)
+{
+	int64_t first_ms =
+		w->first_ms > n->recorded_since_ms ? w->first_ms : n->recorded_since_ms;
+	ask->since_ms = w->since_s == INT64_MAX ? -1 : w->since_s * 1000;
+	ask->longer = !w->changed;
+	if (ask->since_ms >= 0 && ask->since_ms < first_ms) {
+		ask->since_ms = first_ms;
+		ask->longer = true;
+	}
+}
+
+int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e)
+{
+	struct walks w = { calloc(n_asks + 1, sizeof(*w.items)), n_asks, ROWS_MAX };
+	if (!w.items)
+		return err_memory(e);
+	for (size_t i = 0; i < n_asks; i++)
+		begin_walk(n, &w.items[i], &asks[i], e);
+	int rc = 0;
+	for (int i = SLOT_TABLES; i-- > 0 && rc == 0 && !all_ended(&w);)
+		rc = walk_table(n, &w, &slot_tables[i], e);
+	for (size_t i = 0; i < n_asks; i++) {
+		/* The slot where the rows ran out may not be whole. */
+		if (!w.items[i].ended && w.rows_left > 0)
+			finish_slot(&w.items[i]);
+		if (rc == 0)
+			answer(n, &w.items[i], &asks[i]);
+	}
+	free(w.items);
+	return rc;
+}

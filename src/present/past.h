@@ -1,0 +1,50 @@
+/* The past, from the store, for a live view: since when cards and processes are in their state,
+ * the size of a bare context, and the thresholds of active and held. It answers questions and
+ * does not depend on the view. Zero-initialise, then set `db`. */
+#ifndef GUA_PRESENT_PAST_H
+#define GUA_PRESENT_PAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "audit/floors.h"
+#include "present/now.h"
+
+struct past {
+	const char *db;	 /* the store, borrowed; NULL: there is none */
+	bool named;	 /* the user named it */
+	bool invented;	 /* the view shows simulated cards */
+	bool foreign;	 /* one is simulated and the other is not: the store is not used */
+	struct now now;	 /* as it was last read; zero: never */
+	bool fresh;	 /* its recorder is running */
+	bool came;	 /* it has started since the last look of the view, which clears this */
+	bool was_read;	 /* the store was read, or at least asked */
+	int64_t read_us; /* boot time of the last reading */
+	char note[256];	 /* "" or why the past is not known */
+	struct context_floors floors;
+	bool floors_known; /* `floors` has been read */
+	bool floors_due;   /* the store was read again since the last attempt */
+};
+
+/* Reads the store if it is time to. The first time it waits longer for a locked store. */
+void past_read(struct past *p, const struct moment *now);
+void past_finish(struct past *p);
+
+/* The rules of the newest recorder, or NULL: nothing was recorded. */
+const struct rules *past_rules(const struct past *p);
+/* The record of this process on this card, or NULL. */
+const struct now_holder *past_holder(const struct past *p, const char *uuid,
+	const struct process_id *id, const char *boot_id);
+/* Answers all questions. Without an answer, since_ms is not changed. */
+void past_states_since(struct past *p, struct now_ask *asks, size_t n);
+/* The memory of a bare context on a model; -1: not known. Read from the store at the first
+ * call. */
+int64_t past_floor(struct past *p, const char *model);
+/* When the last recorder last wrote; -1: a recorder is running, or there was none. */
+int64_t past_ended_ms(const struct past *p);
+/* Opens the store for query/recent.h; the caller closes it. NULL: it cannot be read. */
+struct sqlite3 *past_open(const struct past *p);
+
+#endif
